@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * api.h - what every public header of orrery shares
+ *
+ * Times are int64_t nanoseconds since the start of the trace. ORR_NEVER is
+ * later than every event. Errors are values: a function that can fail takes a
+ * struct orr_error and returns non-zero when it has filled it in.
+ */
+#ifndef ORRERY_API_H
+#define ORRERY_API_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Functions that a plugin may call. The program exports these and no others. */
+#define ORR_API __attribute__((visibility("default")))
+
+/*
+ * The version of everything in include/orrery. A plugin carries the number it
+ * was compiled with; the program refuses any other.
+ */
+#define ORR_ABI_VERSION 1
+
+#define ORR_SECOND INT64_C(1000000000)
+#define ORR_NEVER INT64_MAX
+
+/* The exit codes of the program (design: 0 done, 1 failed, 2 bad input, 3 no device). */
+enum { ORR_OK = 0, ORR_EFAIL = 1, ORR_EINPUT = 2, ORR_EDEVICE = 3 };
+
+struct orr_error {
+	int code;       /* one of the above */
+	char text[768]; /* one line, no newline: where, what, what would be accepted */
+};
+
+/* Fills in *e (printf style) and returns code. A NULL e is allowed. */
+ORR_API int orr_fail(struct orr_error *e, int code, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#ifdef __cplusplus
+}
+#endif
+#endif

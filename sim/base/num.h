@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * num.h - strict numbers from text, and times to text
+ *
+ * Each num_ function reads the whole of s[0..n) or fails: no leading or
+ * trailing blanks, no locale, no hex, no "inf" or "nan", no silent overflow.
+ */
+#ifndef ORR_BASE_NUM_H
+#define ORR_BASE_NUM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+bool num_int(const char *s, size_t n, int64_t *out);
+bool num_real(const char *s, size_t n, double *out); /* correctly rounded */
+
+/* Seconds as text ("12", "3.25", "1e3") to ns, rounded half away from zero;
+ * fails beyond +-9.2e9 s. Exact for up to nine decimals. */
+bool num_seconds_ns(const char *s, size_t n, int64_t *out_ns);
+
+/* As num_seconds_ns, with an optional unit: ns us ms s m h d. */
+bool num_duration_ns(const char *s, size_t n, int64_t *out_ns);
+
+/* Writes t as seconds with nine decimals ("12.000000000"); returns the length. */
+enum { NUM_SECONDS_MAX = 24 };
+size_t num_put_seconds(char out[NUM_SECONDS_MAX], int64_t t_ns);
+
+/* a + b, or INT64_MAX / INT64_MIN where that does not fit. */
+int64_t num_add_sat(int64_t a, int64_t b);
+
+#endif

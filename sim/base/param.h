@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * param.h - checked values for a table of parameters (see orrery/param.h)
+ *
+ * Invariant: a struct orr_args holds a value for each parameter of its table, the
+ * default until args_set() succeeds. Setting the same value in another spelling
+ * ("3250" or "3250s") gives the same args_canonical() text.
+ */
+#ifndef ORR_BASE_PARAM_H
+#define ORR_BASE_PARAM_H
+
+#include <orrery/param.h>
+
+#include "base/sbuf.h"
+
+/* where names the owner in messages: "policy las". The table must outlive the args.
+ * NULL if a default of the table is itself wrong (a plugin's table may be). */
+struct orr_args *args_new(const struct orr_param *table, const char *where, struct orr_error *err);
+void args_free(struct orr_args *a);
+int args_set(struct orr_args *a, const char *name, const char *text, struct orr_error *err);
+/* "name=text" in one string. */
+int args_set_pair(struct orr_args *a, const char *pair, struct orr_error *err);
+/* "name=value" for all parameters in table order, one per line. */
+void args_canonical(const struct orr_args *a, struct sbuf *out);
+/* The value of parameter i of the table as canonical text. */
+const char *args_value(const struct orr_args *a, size_t i);
+
+/* The candidate nearest to name by edit distance, NULL if none is near (a third of
+ * the letters). The list ends with NULL. */
+const char *nearest_name(const char *name, const char *const *candidates);
+
+#endif

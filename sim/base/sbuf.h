@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * sbuf.h - a string that grows
+ *
+ * Invariant: text is NUL-terminated at text[len] whenever it is not NULL. A
+ * struct sbuf of zeros is an empty string; sbuf_free() makes it one again.
+ */
+#ifndef ORR_BASE_SBUF_H
+#define ORR_BASE_SBUF_H
+
+#include <stddef.h>
+
+struct sbuf {
+	char *text;
+	size_t len, cap;
+};
+
+void sbuf_add(struct sbuf *b, const char *s, size_t n);
+void sbuf_puts(struct sbuf *b, const char *s);
+void sbuf_putc(struct sbuf *b, char c);
+void sbuf_printf(struct sbuf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void sbuf_clear(struct sbuf *b); /* keeps the memory */
+void sbuf_free(struct sbuf *b);
+const char *sbuf_text(const struct sbuf *b); /* never NULL */
+char *sbuf_steal(struct sbuf *b);            /* caller frees with mem_free; b is empty */
+
+#endif

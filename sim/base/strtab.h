@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * strtab.h - each distinct string once, named by a small number
+ *
+ * Invariant: equal strings have equal numbers; number 0 is the empty string;
+ * numbers are given out in order of first use and never change. Texts stay where
+ * they are until strtab_free(), so a pointer from strtab_text() is good till then.
+ */
+#ifndef ORR_BASE_STRTAB_H
+#define ORR_BASE_STRTAB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct strtab;
+
+struct strtab *strtab_new(void);
+void strtab_free(struct strtab *t);
+uint32_t strtab_add(struct strtab *t, const char *s, size_t len);
+uint32_t strtab_add_z(struct strtab *t, const char *s); /* NULL counts as "" */
+const char *strtab_text(const struct strtab *t, uint32_t number);
+size_t strtab_count(const struct strtab *t); /* numbers are 0 .. count-1 */
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * cli.h - what the files of the command line share: one file per subcommand
+ *
+ * A subcommand gets its own arguments (argv[0] is its name), prints results on
+ * stdout and returns an exit code. On an error it fills in err and returns its
+ * code; only main() prints errors.
+ */
+#ifndef ORR_CLI_CLI_H
+#define ORR_CLI_CLI_H
+
+#include <orrery/api.h>
+
+struct cli_command {
+	const char *name;
+	const char *doc;  /* one line */
+	const char *help; /* the whole --help text: usage, options, an example */
+	int (*run)(int argc, char **argv, struct orr_error *err);
+};
+
+/* One per file cmd_NAME.c, listed in main.c; the list ends with a NULL name. */
+extern const struct cli_command *const cli_commands[];
+
+/* "unknown option ..." and the like, from getopt_long's return value; always ORR_EINPUT. */
+int cli_bad_option(char **argv, int argc, int opt, const char *const *known, struct orr_error *err);
+
+#endif

@@ -1,0 +1,1 @@
+orrery_SOURCES += sim/cli/main.c

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * rng.h - named streams of random numbers
+ *
+ * A stream is a function of (run seed, name, index) and of nothing else, so a
+ * new consumer moves nobody else's numbers. The generator is xoshiro256++
+ * (Blackman and Vigna, "Scrambled linear pseudorandom number generators", ACM
+ * TOMS 47(4), 2021), seeded by SplitMix64; it is wrapped as a gsl_rng_type so
+ * that every GSL distribution can draw from it.
+ */
+#ifndef ORR_ENGINE_RNG_H
+#define ORR_ENGINE_RNG_H
+
+#include <gsl/gsl_rng.h>
+#include <stdint.h>
+
+struct rng {
+	uint64_t s[4];
+	gsl_rng gsl; /* shares s; use through rng_gsl() */
+};
+
+/* r must not move in memory after rng_init() while rng_gsl(r) is in use. */
+void rng_init(struct rng *r, uint64_t seed, const char *name, uint64_t index);
+gsl_rng *rng_gsl(struct rng *r);
+
+uint64_t rng_u64(struct rng *r);
+double rng_uniform(struct rng *r);     /* [0, 1), 53 bits */
+double rng_uniform_pos(struct rng *r); /* (0, 1) */
+double rng_exponential(struct rng *r, double mean);
+uint64_t rng_below(struct rng *r, uint64_t n); /* 0 .. n-1 without bias; n > 0 */
+
+#endif

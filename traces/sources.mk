@@ -1,0 +1,2 @@
+# sources of traces
+liborrery_a_SOURCES += traces/trace.h

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * trace.h - where jobs come from: a file in one of several formats, or a generator
+ *
+ * Two ways to have a trace:
+ *  - struct trace streams rows of one file, one at a time, in file order;
+ *  - struct jobset is what a replay uses: rows sorted by submission (file order
+ *    on ties), read once and then shared by any number of threads, or a generator
+ *    that makes the same rows again for each cursor.
+ */
+#ifndef ORR_TRACES_TRACE_H
+#define ORR_TRACES_TRACE_H
+
+#include <orrery/param.h>
+#include <orrery/trace.h>
+
+#include "base/strtab.h"
+
+struct cJSON;
+
+/* ---- streaming one file ---- */
+struct trace;
+
+/* format NULL or "auto": found by sniffing. path "-" is standard input; gzip and
+ * zstd are taken off whatever the name. options: "name=value" texts of the format's
+ * parameters, NULL-terminated; may be NULL. NULL on error. */
+struct trace *trace_open(const char *path, const char *format, const char *const *options,
+	struct orr_error *err);
+/* 1 a row, 0 the end, -1 error (err names file and line). */
+int trace_next(struct trace *t, struct orr_trace_job *row, struct orr_error *err);
+void trace_close(struct trace *t);
+const char *trace_format(const struct trace *t);
+/* Whether submit times are wall-clock (then a jobset counts from the first one). */
+bool trace_is_absolute(const struct trace *t);
+
+/* ---- the jobs of a replay ---- */
+struct job_rec {
+	int64_t submit_ns, duration_ns, limit_ns, wait_ns;
+	double iterations, priority;
+	int64_t cpu_milli, mem_mib;
+	uint32_t gpus, gpu_milli;
+	uint32_t id; /* strings of jobset_strings(); id 0: print number instead */
+	uint32_t user, queue, model, gpu_types, speedup; /* 0: none */
+	uint64_t number; /* 0, 1, ... in order of submission */
+	uint64_t line;   /* in the file; 0 from a generator */
+};
+
+struct jobset;
+struct jobcursor;
+
+/* source: a path, or a generator "poisson:rate=0.5,n=1000" (see docs). seed is for
+ * generators only. */
+struct jobset *jobset_load(const char *source, const char *format, const char *const *options,
+	uint64_t seed, struct orr_error *err);
+void jobset_free(struct jobset *s);
+/* How many jobs; for a generator with no end given, UINT64_MAX. */
+uint64_t jobset_count(const struct jobset *s);
+/* True if all rows are in memory (jobset_at() works). */
+bool jobset_is_loaded(const struct jobset *s);
+const struct job_rec *jobset_at(const struct jobset *s, uint64_t number);
+/* Strings that rows of this set refer to (a generator's are fixed before the first row). */
+const struct strtab *jobset_strings(const struct jobset *s);
+/* 64 hex digits: SHA-256 of the file's bytes, or of generator text and seed. */
+const char *jobset_hash(const struct jobset *s);
+const char *jobset_format(const struct jobset *s);
+const char *jobset_source(const struct jobset *s);
+
+struct jobcursor *jobset_open(const struct jobset *s); /* any number at once, one thread each */
+bool jobcursor_next(struct jobcursor *c, struct job_rec *out);
+void jobcursor_close(struct jobcursor *c);
+
+#endif
