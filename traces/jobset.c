@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "traces/bytes.h"
 #include "traces/generator.h"
 #include "traces/trace.h"
 
+#include "base/bytes.h"
 #include "base/mem.h"
 #include "base/param.h"
 #include "base/sbuf.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "traces/lines.h"
 
-#include "traces/bytes.h"
-
+#include "base/bytes.h"
 #include "base/mem.h"
 
 #include <inttypes.h>

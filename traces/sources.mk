@@ -1,6 +1,6 @@
 # sources of traces
 liborrery_a_SOURCES += traces/trace.h traces/trace.c traces/format.h traces/formats.c \
-	traces/bytes.c traces/bytes.h traces/lines.c traces/lines.h traces/table.c traces/table.h \
+	traces/lines.c traces/lines.h traces/table.c traces/table.h \
 	traces/jobset.c traces/generator.h traces/generators.c
 # one file per format
 liborrery_a_SOURCES += traces/philly.c traces/tiresias.c traces/muri.c traces/gavel.c traces/openb.c \

@@ -9,8 +9,8 @@
  * Invariant: bytes_read() gives all plain bytes that precede a fault before it
  * reports the fault, so that a caller who counts lines can say where it is.
  */
-#ifndef ORR_TRACES_BYTES_H
-#define ORR_TRACES_BYTES_H
+#ifndef ORR_BASE_BYTES_H
+#define ORR_BASE_BYTES_H
 
 #include <orrery/api.h>
 
@@ -30,6 +30,11 @@ const char *bytes_fault(const struct bytes *b);
 enum { BYTES_HASH_SIZE = 65 };
 /* 64 hex digits of all that has been read; of the file once bytes_read() gave 0. */
 void bytes_hash(const struct bytes *b, char hex[BYTES_HASH_SIZE]);
+
+/* All plain bytes of a file at once, NUL-terminated; NULL on error, or if there are
+ * more than max. Freed with mem_free(). hash may be NULL. */
+char *bytes_read_file(const char *path, size_t max, size_t *n, char hash[BYTES_HASH_SIZE],
+	struct orr_error *err);
 
 /* The same for a text: SHA-256 as 64 hex digits. */
 void bytes_hash_text(const char *text, size_t n, char hex[BYTES_HASH_SIZE]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "traces/bytes.h"
+#include "base/bytes.h"
 
 #include "base/mem.h"
 
@@ -214,6 +214,37 @@ void bytes_hash(const struct bytes *b, char hex[BYTES_HASH_SIZE])
 {
 	struct sha256_ctx copy = b->hash;
 	to_hex(&copy, hex);
+}
+
+char *bytes_read_file(const char *path, size_t max, size_t *n, char hash[BYTES_HASH_SIZE],
+	struct orr_error *err)
+{
+	struct bytes *b = bytes_open(path, err);
+	if (!b)
+		return NULL;
+	size_t cap = 64 * 1024, len = 0;
+	char *text = mem_alloc(cap + 1);
+	int64_t got;
+	while ((got = bytes_read(b, text + len, cap - len)) > 0) {
+		len += (size_t)got;
+		if (len == cap)
+			text = mem_realloc(text, (cap *= 2) + 1, 1);
+		if (len > max)
+			break;
+	}
+	if (got < 0)
+		orr_fail(err, ORR_EINPUT, "%s: %s", path, b->fault);
+	else if (got > 0)
+		orr_fail(err, ORR_EINPUT, "%s: more than %zu bytes", path, max);
+	if (hash)
+		bytes_hash(b, hash);
+	bytes_close(b);
+	text[len] = '\0';
+	*n = len;
+	if (!got)
+		return text;
+	mem_free(text);
+	return NULL;
 }
 
 void bytes_hash_text(const char *text, size_t n, char hex[BYTES_HASH_SIZE])
