@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The queue holds a time, a priority and a slot; what is to happen lies in the
+ * record of that slot. A cancelled event leaves its entry in the queue and its
+ * record taken (with no function) until the entry is reached or swept out, so a
+ * slot never has two entries.
+ */
+#include "engine/engine.h"
+
+#include <assert.h>
+#include <stdalign.h>
+
+#include "base/mem.h"
+#include "engine/ladder.h"
+
+enum {
+	CHUNK_BITS = 12, /* records per chunk: 256 KiB */
+	CHUNK_RECORDS = 1 << CHUNK_BITS,
+	DEAD_ALLOWED = 1024 /* cancelled events that may lie about, beside half the pending ones */
+};
+
+static const uint32_t NO_SLOT = UINT32_MAX;
+
+/* A record has a line of the cache to itself: each event touches one. */
+struct record {
+	alignas(64) eng_fn fn; /* NULL: cancelled */
+	void *ctx;
+	uint64_t subject, arg;
+	uint32_t generation; /* changes when the event happens or is cancelled; 0: used up */
+	uint32_t next_free;
+};
+
+struct engine {
+	struct ladder queue;
+	int64_t now_ns;
+	size_t pending, dead;
+	uint64_t happened;
+	bool is_stopped;
+	uint32_t free_slot; /* NO_SLOT: none */
+	uint32_t slots;     /* ever used */
+	struct record **chunk;
+	void **raw; /* what to free of each chunk */
+	size_t chunks, chunk_capacity, raw_capacity;
+};
+
+static inline struct record *record_of(const struct engine *e, uint32_t slot)
+{
+	return &e->chunk[slot >> CHUNK_BITS][slot & (CHUNK_RECORDS - 1)];
+}
+
+static void fetch_records(void *ctx, const struct ladder_entry *x, size_t count)
+{
+	const struct engine *e = ctx;
+	for (size_t i = 0; i < count; i++)
+		__builtin_prefetch(record_of(e, x[i].slot), 1);
+}
+
+struct engine *eng_new(void)
+{
+	struct engine *e = mem_zalloc(1, sizeof *e);
+	e->free_slot = NO_SLOT;
+	ladder_open(&e->queue, fetch_records, e);
+	return e;
+}
+
+void eng_free(struct engine *e)
+{
+	if (!e)
+		return;
+	ladder_close(&e->queue);
+	for (size_t i = 0; i < e->chunks; i++)
+		mem_free(e->raw[i]);
+	mem_free(e->raw);
+	mem_free(e->chunk);
+	mem_free(e);
+}
+
+int64_t eng_now(const struct engine *e)
+{
+	return e->now_ns;
+}
+
+size_t eng_pending(const struct engine *e)
+{
+	return e->pending;
+}
+
+uint64_t eng_happened(const struct engine *e)
+{
+	return e->happened;
+}
+
+static void add_chunk(struct engine *e)
+{
+	const size_t line = alignof(struct record);
+	char *raw = mem_alloc(CHUNK_RECORDS * sizeof(struct record) + line);
+	size_t n = e->chunks;
+	MEM_GROW(e->raw, n, e->raw_capacity);
+	MEM_GROW(e->chunk, n, e->chunk_capacity);
+	e->raw[n] = raw;
+	e->chunk[n] = (struct record *)(void *)(raw + (-(uintptr_t)raw & (line - 1)));
+	e->chunks++;
+}
+
+/* A slot never used before. */
+static uint32_t fresh_slot(struct engine *e)
+{
+	if (e->slots == NO_SLOT)
+		mem_alloc(SIZE_MAX); /* does not return */
+	if (e->slots == e->chunks << CHUNK_BITS)
+		add_chunk(e);
+	record_of(e, e->slots)->generation = 1;
+	return e->slots++;
+}
+
+/* A slot whose generations are used up is not used again: no handle ever names
+ * two events. */
+static inline void release_slot(struct engine *e, uint32_t slot, struct record *r)
+{
+	if (r->generation == 0)
+		return;
+	r->next_free = e->free_slot;
+	e->free_slot = slot;
+}
+
+struct eng_event eng_at(struct engine *e, int64_t t_ns, unsigned priority, eng_fn fn, void *ctx,
+	uint64_t subject, uint64_t arg)
+{
+	assert(fn && priority <= 255);
+	uint32_t slot = e->free_slot;
+	struct record *r;
+	if (slot == NO_SLOT) {
+		slot = fresh_slot(e);
+		r = record_of(e, slot);
+	} else {
+		r = record_of(e, slot);
+		e->free_slot = r->next_free;
+	}
+	r->fn = fn;
+	r->ctx = ctx;
+	r->subject = subject;
+	r->arg = arg;
+	if (t_ns < e->now_ns)
+		t_ns = e->now_ns;
+	ladder_push(&e->queue, (uint64_t)t_ns, priority, slot);
+	e->pending++;
+	return (struct eng_event){ slot, r->generation };
+}
+
+static bool keep_or_release(void *ctx, uint32_t slot)
+{
+	struct engine *e = ctx;
+	struct record *r = record_of(e, slot);
+	if (r->fn)
+		return true;
+	release_slot(e, slot, r);
+	return false;
+}
+
+bool eng_cancel(struct engine *e, struct eng_event ev)
+{
+	if (ev.generation == 0 || ev.slot >= e->slots)
+		return false;
+	struct record *r = record_of(e, ev.slot);
+	if (r->generation != ev.generation)
+		return false;
+	r->generation++;
+	r->fn = NULL;
+	e->pending--;
+	e->dead++;
+	if (e->dead > DEAD_ALLOWED + e->pending / 2) {
+		ladder_sweep(&e->queue, keep_or_release, e);
+		e->dead = 0;
+	}
+	return true;
+}
+
+/* The first entry that was not cancelled, or NULL. */
+static inline const struct ladder_entry *first_alive(struct engine *e)
+{
+	for (;;) {
+		const struct ladder_entry *x = ladder_first(&e->queue);
+		if (!x)
+			return NULL;
+		struct record *r = record_of(e, x->slot);
+		if (r->fn)
+			return x;
+		release_slot(e, x->slot, r);
+		e->dead--;
+		ladder_drop_first(&e->queue);
+	}
+}
+
+bool eng_next_time(struct engine *e, int64_t *t_ns)
+{
+	const struct ladder_entry *x = first_alive(e);
+	if (x)
+		*t_ns = (int64_t)x->time;
+	return x != NULL;
+}
+
+/* The record is given back before the function is called: what it schedules
+ * first finds that record in the cache. */
+static inline bool step(struct engine *e)
+{
+	const struct ladder_entry *x = first_alive(e);
+	if (!x)
+		return false;
+	struct record *r = record_of(e, x->slot);
+	eng_fn fn = r->fn;
+	void *ctx = r->ctx;
+	uint64_t subject = r->subject, arg = r->arg;
+	r->generation++;
+	release_slot(e, x->slot, r);
+	e->now_ns = (int64_t)x->time;
+	ladder_drop_first(&e->queue);
+	e->pending--;
+	e->happened++;
+	fn(e, ctx, subject, arg);
+	return true;
+}
+
+bool eng_step(struct engine *e)
+{
+	return step(e);
+}
+
+void eng_run(struct engine *e)
+{
+	e->is_stopped = false;
+	while (!e->is_stopped && step(e))
+		;
+}
+
+void eng_stop(struct engine *e)
+{
+	e->is_stopped = true;
+}
