@@ -1,1 +1,2 @@
 # sources of hwmodel
+liborrery_a_SOURCES += hwmodel/throughput.c hwmodel/throughput.h

@@ -1,2 +1,9 @@
 # sources of traces
-liborrery_a_SOURCES += traces/trace.h
+liborrery_a_SOURCES += traces/trace.h traces/trace.c traces/format.h traces/formats.c \
+	traces/lines.c traces/lines.h traces/table.c traces/table.h \
+	traces/jobset.c traces/generator.h traces/generators.c
+# one file per format
+liborrery_a_SOURCES += traces/philly.c traces/tiresias.c traces/muri.c traces/gavel.c traces/openb.c \
+	traces/swf.c traces/orrery.c
+# one file per family of generators
+liborrery_a_SOURCES += traces/synth_poisson.c

@@ -32,6 +32,29 @@ void trace_close(struct trace *t);
 const char *trace_format(const struct trace *t);
 /* Whether submit times are wall-clock (then a jobset counts from the first one). */
 bool trace_is_absolute(const struct trace *t);
+/* The same for a text in memory, which the caller keeps; name stands for the file. */
+struct trace *trace_open_memory(const char *name, const void *data, size_t n, const char *format,
+	const char *const *options, struct orr_error *err);
+/* With options under which no row is left out, whatever can be made of it. */
+struct trace *trace_open_all(const char *path, const char *format, const char *const *options,
+	struct orr_error *err);
+/* SHA-256 of the file's bytes as hex; "" until trace_next() has given 0. */
+const char *trace_hash(const struct trace *t);
+
+/* What a format knows beside the rows: its header, how many rows it left out. Texts
+ * are good until trace_close(). */
+struct trace_fact {
+	const char *name;
+	char value[112];
+};
+/* Fact number index, false past the last. Complete once trace_next() has given 0. */
+bool trace_fact(const struct trace *t, size_t index, struct trace_fact *out);
+/* Numbers of each row that only this format has: their names, NULL-terminated ... */
+const char *const *trace_extras(const struct trace *t);
+/* ... and their values for the row just read; NAN where it has none. At most
+ * TRACE_MAX_EXTRAS. */
+enum { TRACE_MAX_EXTRAS = 8 };
+void trace_get_extras(const struct trace *t, double *values);
 
 /* ---- the jobs of a replay ---- */
 struct job_rec {
@@ -68,5 +91,7 @@ const char *jobset_source(const struct jobset *s);
 struct jobcursor *jobset_open(const struct jobset *s); /* any number at once, one thread each */
 bool jobcursor_next(struct jobcursor *c, struct job_rec *out);
 void jobcursor_close(struct jobcursor *c);
+/* rec as a row again; id NULL where there is only a number. Texts are the set's. */
+void jobset_row(const struct jobset *s, const struct job_rec *rec, struct orr_trace_job *out);
 
 #endif

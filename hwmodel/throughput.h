@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * throughput.h - measured training rates by GPU type, job type and scale
+ *
+ * The file is Gavel's (Narayanan et al., OSDI 2020): an object
+ *	{ GPU_TYPE: { "('JOB TYPE', SCALE)": { "null": STEPS_PER_S,
+ *	                                       "('OTHER', SCALE)": [OWN, OTHERS] } } }
+ * where "null" is the job alone and the others are pairs that share GPUs. Rates
+ * are steps/s of the whole job. GPU types are compared without regard to case.
+ */
+#ifndef ORR_HWMODEL_THROUGHPUT_H
+#define ORR_HWMODEL_THROUGHPUT_H
+
+#include <orrery/api.h>
+
+struct throughput;
+
+struct throughput *throughput_load(const char *path, struct orr_error *err);
+void throughput_free(struct throughput *t);
+
+/* Steps/s alone; 0 if the table has no such entry (or says 0: it cannot run there). */
+double throughput_lookup(const struct throughput *t, const char *gpu_type, const char *job_type, int scale);
+/* Steps/s of job a while it shares its GPUs with job b; 0 if not measured. */
+double throughput_lookup_shared(const struct throughput *t, const char *gpu_type, const char *a, int scale_a,
+	const char *b, int scale_b);
+
+/* The names of GPU types as in the file; NULL past the last. */
+const char *throughput_gpu_type(const struct throughput *t, size_t i);
+/* SHA-256 of the file as 64 hex digits. */
+const char *throughput_hash(const struct throughput *t);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * format.h - what a trace format is to the rest: a table of functions
+ *
+ * A format is one file that defines one struct trace_format and has one line in
+ * formats.c. The state of a reader is made by open() for one file and freed by
+ * close(); it borrows the lines.
+ */
+#ifndef ORR_TRACES_FORMAT_H
+#define ORR_TRACES_FORMAT_H
+
+#include "traces/lines.h"
+#include "traces/trace.h"
+
+/* Limits that all formats share; beyond them a number is taken for a mistake. */
+#define TRACE_MAX_SECONDS 4e9  /* 127 years */
+#define TRACE_MAX_GPUS 1000000 /* SWF: processors */
+#define TRACE_MAX_CORES 100000000
+#define TRACE_MAX_MIB (INT64_C(1) << 40)
+
+/* The start of a file, for sniffing: the first line that is no comment. */
+struct trace_head {
+	const char *text; /* everything within reach */
+	size_t n;
+	const char *line; /* the first line that has text; NUL-terminated */
+};
+
+struct trace_format {
+	const char *name;
+	const char *doc;
+	const struct orr_param *params; /* may be NULL */
+	bool is_absolute;               /* submit times are wall-clock */
+	/* Further numbers of each row that trace info summarises; NULL-terminated, may be NULL. */
+	const char *const *extras;
+	const char *const *info_options; /* under which no row is left out; may be NULL */
+	bool (*sniff)(const struct trace_head *head);
+	void *(*open)(struct lines *in, const struct orr_args *args, struct orr_error *err);
+	int (*next)(void *state, struct orr_trace_job *row, struct orr_error *err);
+	/* Values of extras for the row just read, NAN where it has none; may be NULL. */
+	void (*get_extras)(const void *state, double *values);
+	/* The fact with this index, false past the last; may be NULL. */
+	bool (*fact)(const void *state, size_t index, struct trace_fact *out);
+	void (*close)(void *state);
+};
+
+/* Ends with NULL. */
+extern const struct trace_format *const trace_formats[];
+
+/* A row in which nothing is known. */
+void trace_job_clear(struct orr_trace_job *row);
+/* Whether a header line (of a CSV) has a column of this name. */
+bool trace_head_has_column(const struct trace_head *head, const char *name);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The trace formats: one line each. Sniffing asks in this order: the Muri columns
+ * include the Tiresias ones, so muri comes first. */
+#include "traces/format.h"
+
+extern const struct trace_format format_philly, format_muri, format_tiresias, format_openb, format_orrery,
+	format_gavel, format_swf;
+
+const struct trace_format *const trace_formats[] = {
+	&format_philly,
+	&format_muri,
+	&format_tiresias,
+	&format_openb,
+	&format_orrery,
+	&format_gavel,
+	&format_swf,
+	NULL,
+};

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "traces/generator.h"
+#include "traces/trace.h"
+
+#include "base/bytes.h"
+#include "base/mem.h"
+#include "base/param.h"
+#include "base/sbuf.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct jobset {
+	char *source;
+	const char *format;
+	struct strtab *strings;
+	char hash[BYTES_HASH_SIZE];
+	uint64_t count;
+	struct job_rec *row; /* NULL: generated */
+	const struct generator *generator;
+	struct orr_args *args;
+	uint64_t seed, limit; /* limit 0: the generator ends by itself or not at all */
+};
+
+struct jobcursor {
+	const struct jobset *set;
+	uint64_t next;
+	void *state;
+};
+
+static struct jobset *jobset_new(const char *source)
+{
+	struct jobset *s = mem_zalloc(1, sizeof *s);
+	s->source = mem_strdup(source);
+	s->strings = strtab_new();
+	return s;
+}
+
+void jobset_free(struct jobset *s)
+{
+	if (!s)
+		return;
+	args_free(s->args);
+	strtab_free(s->strings);
+	mem_free(s->source);
+	mem_free(s->row);
+	mem_free(s);
+}
+
+/* ---- files ---- */
+
+static struct job_rec compact(struct jobset *s, const struct orr_trace_job *row)
+{
+	struct strtab *t = s->strings;
+	return (struct job_rec){
+		.submit_ns = row->submit_ns,
+		.duration_ns = row->duration_ns,
+		.limit_ns = row->limit_ns,
+		.wait_ns = row->wait_ns,
+		.iterations = row->iterations,
+		.priority = row->priority,
+		.cpu_milli = row->cpu_milli,
+		.mem_mib = row->mem_mib,
+		.gpus = row->gpus,
+		.gpu_milli = row->gpu_milli,
+		.id = strtab_add_z(t, row->id),
+		.user = strtab_add_z(t, row->user),
+		.queue = strtab_add_z(t, row->queue),
+		.model = strtab_add_z(t, row->model),
+		.gpu_types = strtab_add_z(t, row->gpu_types),
+		.speedup = strtab_add_z(t, row->speedup),
+		.line = row->line,
+	};
+}
+
+/* The file's order, which number still is, decides among equal times. */
+static int by_submission(const void *a, const void *b)
+{
+	const struct job_rec *x = a, *y = b;
+	if (x->submit_ns != y->submit_ns)
+		return x->submit_ns < y->submit_ns ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static void put_in_order(struct jobset *s, bool is_absolute)
+{
+	bool is_sorted = true;
+	for (uint64_t i = 0; i < s->count; i++) {
+		s->row[i].number = i;
+		is_sorted = is_sorted && (!i || s->row[i - 1].submit_ns <= s->row[i].submit_ns);
+	}
+	if (!is_sorted)
+		qsort(s->row, s->count, sizeof *s->row, by_submission);
+	int64_t zero = is_absolute && s->count ? s->row[0].submit_ns : 0;
+	for (uint64_t i = 0; i < s->count; i++) {
+		s->row[i].submit_ns -= zero;
+		s->row[i].number = i;
+	}
+}
+
+static int load_rows(struct jobset *s, struct trace *t, struct orr_error *err)
+{
+	struct orr_trace_job row;
+	size_t n = 0, cap = 1024;
+	int rc;
+	s->row = mem_alloc(cap * sizeof *s->row);
+	while ((rc = trace_next(t, &row, err)) == 1) {
+		MEM_GROW(s->row, n, cap);
+		s->row[n++] = compact(s, &row);
+	}
+	if (rc < 0)
+		return -1;
+	s->count = n;
+	s->format = trace_format(t);
+	memcpy(s->hash, trace_hash(t), sizeof s->hash);
+	put_in_order(s, trace_is_absolute(t));
+	return 0;
+}
+
+static struct jobset *load_file(const char *path, const char *format, const char *const *options,
+	struct orr_error *err)
+{
+	struct trace *t = trace_open(path, format, options, err);
+	if (!t)
+		return NULL;
+	struct jobset *s = jobset_new(path);
+	int rc = load_rows(s, t, err);
+	trace_close(t);
+	if (!rc)
+		return s;
+	jobset_free(s);
+	return NULL;
+}
+
+/* ---- generators ---- */
+
+/* How many rows there are: n if it is given, else counted. */
+static void count_rows(struct jobset *s)
+{
+	bool ends_by_itself = s->generator->ends_by_itself && s->generator->ends_by_itself(s->args);
+	s->limit = (uint64_t)orr_arg_int(s->args, "n");
+	s->count = s->limit ? s->limit : UINT64_MAX;
+	if (!ends_by_itself)
+		return;
+	struct job_rec row;
+	struct jobcursor *c = jobset_open(s);
+	uint64_t n = 0;
+	while (jobcursor_next(c, &row))
+		n++;
+	jobcursor_close(c);
+	s->count = n;
+}
+
+static void hash_generator(struct jobset *s)
+{
+	struct sbuf text = { 0 };
+	sbuf_printf(&text, "generator %s\n", s->generator->name);
+	args_canonical(s->args, &text);
+	sbuf_printf(&text, "seed=%" PRIu64 "\n", s->seed);
+	bytes_hash_text(text.text, text.len, s->hash);
+	sbuf_free(&text);
+}
+
+static struct jobset *load_generator(const struct generator *g, const char *source, uint64_t seed,
+	struct orr_error *err)
+{
+	struct orr_args *args = generator_args(g, source, err);
+	if (!args)
+		return NULL;
+	struct jobset *s = jobset_new(source);
+	s->generator = g;
+	s->format = g->name;
+	s->args = args;
+	s->seed = seed;
+	for (size_t i = 0; g->names && g->names[i]; i++)
+		strtab_add_z(s->strings, g->names[i]);
+	hash_generator(s);
+	count_rows(s);
+	return s;
+}
+
+struct jobset *jobset_load(const char *source, const char *format, const char *const *options, uint64_t seed,
+	struct orr_error *err)
+{
+	const struct generator *g = format && strcmp(format, "auto") ? NULL : generator_find(source);
+	return g ? load_generator(g, source, seed, err) : load_file(source, format, options, err);
+}
+
+/* ---- reading ---- */
+
+uint64_t jobset_count(const struct jobset *s)
+{
+	return s->count;
+}
+
+bool jobset_is_loaded(const struct jobset *s)
+{
+	return s->row != NULL;
+}
+
+const struct job_rec *jobset_at(const struct jobset *s, uint64_t number)
+{
+	return s->row && number < s->count ? &s->row[number] : NULL;
+}
+
+const struct strtab *jobset_strings(const struct jobset *s)
+{
+	return s->strings;
+}
+
+const char *jobset_hash(const struct jobset *s)
+{
+	return s->hash;
+}
+
+const char *jobset_format(const struct jobset *s)
+{
+	return s->format;
+}
+
+const char *jobset_source(const struct jobset *s)
+{
+	return s->source;
+}
+
+struct jobcursor *jobset_open(const struct jobset *s)
+{
+	struct jobcursor *c = mem_zalloc(1, sizeof *c);
+	c->set = s;
+	if (s->generator) {
+		c->state = mem_zalloc(1, s->generator->state_size);
+		s->generator->start(c->state, s->args, s->seed);
+	}
+	return c;
+}
+
+bool jobcursor_next(struct jobcursor *c, struct job_rec *out)
+{
+	const struct jobset *s = c->set;
+	if (s->row) {
+		if (c->next >= s->count)
+			return false;
+		*out = s->row[c->next++];
+		return true;
+	}
+	if (s->limit && c->next >= s->limit)
+		return false;
+	*out = (struct job_rec){
+		.duration_ns = -1, .limit_ns = -1, .wait_ns = -1, .gpus = 1, .gpu_milli = 1000, .number = c->next
+	};
+	if (!s->generator->next(c->state, out))
+		return false;
+	c->next++;
+	return true;
+}
+
+void jobcursor_close(struct jobcursor *c)
+{
+	if (!c)
+		return;
+	mem_free(c->state);
+	mem_free(c);
+}
+
+void jobset_row(const struct jobset *s, const struct job_rec *rec, struct orr_trace_job *out)
+{
+	const struct strtab *t = s->strings;
+	*out = (struct orr_trace_job){
+		.submit_ns = rec->submit_ns,
+		.duration_ns = rec->duration_ns,
+		.limit_ns = rec->limit_ns,
+		.wait_ns = rec->wait_ns,
+		.iterations = rec->iterations,
+		.priority = rec->priority,
+		.gpus = rec->gpus,
+		.gpu_milli = rec->gpu_milli,
+		.cpu_milli = rec->cpu_milli,
+		.mem_mib = rec->mem_mib,
+		.id = rec->id ? strtab_text(t, rec->id) : NULL,
+		.user = rec->user ? strtab_text(t, rec->user) : NULL,
+		.queue = rec->queue ? strtab_text(t, rec->queue) : NULL,
+		.model = rec->model ? strtab_text(t, rec->model) : NULL,
+		.gpu_types = rec->gpu_types ? strtab_text(t, rec->gpu_types) : NULL,
+		.speedup = rec->speedup ? strtab_text(t, rec->speedup) : NULL,
+		.line = rec->line,
+	};
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "traces/lines.h"
+
+#include "base/bytes.h"
+#include "base/mem.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { BLOCK = 128 * 1024 }; /* stays in the second-level cache */
+
+struct lines {
+	struct bytes *in;
+	char *name;
+	char *buf; /* buf[at..n) is unread; one byte of room after n for a NUL */
+	size_t at, n, cap;
+	uint64_t number;
+	bool at_end;
+	bool has_fault;
+	char hash[BYTES_HASH_SIZE];
+};
+
+static struct lines *lines_new(const char *name, struct bytes *in)
+{
+	struct lines *l = mem_zalloc(1, sizeof *l);
+	l->in = in;
+	l->name = mem_strdup(name);
+	l->cap = BLOCK;
+	l->buf = mem_alloc(l->cap + 1);
+	return l;
+}
+
+struct lines *lines_open(const char *path, struct orr_error *err)
+{
+	struct bytes *in = bytes_open(path, err);
+	return in ? lines_new(strcmp(path, "-") ? path : "(standard input)", in) : NULL;
+}
+
+struct lines *lines_open_memory(const char *name, const void *data, size_t n)
+{
+	return lines_new(name, bytes_open_memory(data, n));
+}
+
+void lines_close(struct lines *l)
+{
+	if (!l)
+		return;
+	bytes_close(l->in);
+	mem_free(l->name);
+	mem_free(l->buf);
+	mem_free(l);
+}
+
+/* Adds a block behind what is unread. */
+static void fill(struct lines *l)
+{
+	if (l->at) {
+		memmove(l->buf, l->buf + l->at, l->n - l->at);
+		l->n -= l->at;
+		l->at = 0;
+	}
+	if (l->n == l->cap) {
+		l->cap *= 2;
+		l->buf = mem_realloc(l->buf, l->cap + 1, 1);
+	}
+	int64_t got = bytes_read(l->in, l->buf + l->n, l->cap - l->n);
+	if (got < 0)
+		l->has_fault = true;
+	if (got == 0) {
+		l->at_end = true;
+		bytes_hash(l->in, l->hash);
+	}
+	if (got > 0)
+		l->n += (size_t)got;
+}
+
+static void skip_byte_order_mark(struct lines *l)
+{
+	if (l->n - l->at >= 3 && !memcmp(l->buf + l->at, "\xef\xbb\xbf", 3))
+		l->at += 3;
+}
+
+void lines_peek(struct lines *l, const char **head, size_t *n)
+{
+	if (!l->number && !l->n)
+		fill(l);
+	skip_byte_order_mark(l);
+	*head = l->buf + l->at;
+	*n = l->n - l->at;
+}
+
+/* Finds the end of the next line; -1: there is none within reach. */
+static int64_t find_end(struct lines *l)
+{
+	size_t seen = 0;
+	for (;;) {
+		char *end = memchr(l->buf + l->at + seen, '\n', l->n - l->at - seen);
+		if (end)
+			return end - (l->buf + l->at);
+		seen = l->n - l->at;
+		if (l->at_end)
+			return (int64_t)seen;
+		if (l->has_fault || seen > LINES_MAX_LENGTH)
+			return -1;
+		fill(l);
+	}
+}
+
+int lines_next(struct lines *l, char **text, size_t *n, struct orr_error *err)
+{
+	if (!l->number) {
+		if (!l->n)
+			fill(l);
+		skip_byte_order_mark(l);
+	}
+	int64_t length = find_end(l);
+	if (length == 0 && l->at == l->n)
+		return 0;
+	l->number++;
+	if (length < 0 && l->has_fault) {
+		lines_fail(l, err, "%s", bytes_fault(l->in));
+		return -1;
+	}
+	if (length < 0 || length > LINES_MAX_LENGTH) {
+		lines_fail(l, err, "a line of more than %d bytes", LINES_MAX_LENGTH);
+		return -1;
+	}
+	char *s = l->buf + l->at;
+	size_t len = (size_t)length;
+	l->at += len + (l->at + len < l->n);
+	if (memchr(s, '\0', len)) {
+		lines_fail(l, err, "a NUL byte; this is no text file");
+		return -1;
+	}
+	if (len && s[len - 1] == '\r')
+		len--;
+	s[len] = '\0';
+	*text = s;
+	*n = len;
+	return 1;
+}
+
+const char *lines_name(const struct lines *l)
+{
+	return l->name;
+}
+
+uint64_t lines_number(const struct lines *l)
+{
+	return l->number;
+}
+
+const char *lines_hash(const struct lines *l)
+{
+	return l->hash;
+}
+
+int lines_fail(const struct lines *l, struct orr_error *err, const char *fmt, ...)
+{
+	char text[sizeof err->text];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	if (!l->number)
+		return orr_fail(err, ORR_EINPUT, "%.300s: %s", l->name, text);
+	return orr_fail(err, ORR_EINPUT, "%.300s:%" PRIu64 ": %s", l->name, l->number, text);
+}

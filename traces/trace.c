@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "traces/trace.h"
+
+#include "traces/format.h"
+
+#include "base/mem.h"
+#include "base/param.h"
+#include "base/sbuf.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct trace {
+	const struct trace_format *format;
+	struct lines *in;
+	struct orr_args *args;
+	void *state;
+	uint64_t rows;
+	char id[24];
+};
+
+void trace_job_clear(struct orr_trace_job *row)
+{
+	*row = (struct orr_trace_job){ .duration_ns = -1, .limit_ns = -1, .wait_ns = -1, .gpu_milli = 1000 };
+}
+
+bool trace_head_has_column(const struct trace_head *head, const char *name)
+{
+	size_t len = strlen(name);
+	for (const char *s = head->line; *s;) {
+		s += strspn(s, " \t\"");
+		size_t n = strcspn(s, ",");
+		const char *next = s + n + (s[n] == ',');
+		while (n && strchr(" \t\"", s[n - 1]))
+			n--;
+		if (n == len && !memcmp(s, name, len))
+			return true;
+		s = next;
+	}
+	return false;
+}
+
+/* The first line with text that is no SWF comment, as a copy. */
+static char *first_line(const char *s, size_t n)
+{
+	const char *end = s + n;
+	while (s < end) {
+		const char *stop = memchr(s, '\n', (size_t)(end - s));
+		stop = stop ? stop : end;
+		const char *text = s;
+		while (text < stop && (*text == ' ' || *text == '\t' || *text == '\r'))
+			text++;
+		if (text < stop && *text != ';') {
+			if (stop > text && stop[-1] == '\r')
+				stop--;
+			return mem_strndup(text, (size_t)(stop - text));
+		}
+		s = stop < end ? stop + 1 : end;
+	}
+	return mem_strdup("");
+}
+
+static const struct trace_format *sniff(struct lines *in, struct orr_error *err)
+{
+	struct trace_head head = { 0 };
+	lines_peek(in, &head.text, &head.n);
+	char *line = first_line(head.text, head.n);
+	head.line = line;
+	const struct trace_format *found = NULL;
+	for (size_t i = 0; trace_formats[i] && !found; i++)
+		if (trace_formats[i]->sniff(&head))
+			found = trace_formats[i];
+	char *text;
+	size_t n;
+	int rc = found ? 1 : lines_next(in, &text, &n, err); /* a damaged file says so itself */
+	if (!found && *line && rc >= 0)
+		lines_fail(in, err, "no known trace format; it starts \"%.80s\" (--format names one)", line);
+	else if (!found && rc >= 0)
+		lines_fail(in, err, "no known trace format: it has no line of text");
+	mem_free(line);
+	return found;
+}
+
+static const struct trace_format *by_name(const char *name, struct orr_error *err)
+{
+	struct sbuf all = { 0 };
+	for (size_t i = 0; trace_formats[i]; i++) {
+		if (!strcmp(trace_formats[i]->name, name)) {
+			sbuf_free(&all);
+			return trace_formats[i];
+		}
+		sbuf_printf(&all, "%s, ", trace_formats[i]->name);
+	}
+	orr_fail(err, ORR_EINPUT, "no trace format \"%.60s\"; there are %sauto", name, sbuf_text(&all));
+	sbuf_free(&all);
+	return NULL;
+}
+
+static int set_options(struct trace *t, bool all, const char *const *options, struct orr_error *err)
+{
+	static const struct orr_param none[] = { ORR_PARAM_END };
+	char where[64];
+	snprintf(where, sizeof where, "trace format %s", t->format->name);
+	t->args = args_new(t->format->params ? t->format->params : none, where, err);
+	int rc = t->args ? ORR_OK : ORR_EINPUT;
+	for (size_t i = 0; !rc && all && t->format->info_options && t->format->info_options[i]; i++)
+		rc = args_set_pair(t->args, t->format->info_options[i], err);
+	for (; !rc && options && *options; options++)
+		rc = args_set_pair(t->args, *options, err);
+	return rc;
+}
+
+static struct trace *open_lines(struct lines *in, const char *format, bool all, const char *const *options,
+	struct orr_error *err)
+{
+	struct trace *t = mem_zalloc(1, sizeof *t);
+	bool is_auto = !format || !*format || !strcmp(format, "auto");
+	t->in = in;
+	t->format = is_auto ? sniff(in, err) : by_name(format, err);
+	bool is_set = t->format && !set_options(t, all, options, err);
+	t->state = is_set ? t->format->open(in, t->args, err) : NULL;
+	if (t->state)
+		return t;
+	trace_close(t);
+	return NULL;
+}
+
+struct trace *trace_open(const char *path, const char *format, const char *const *options,
+	struct orr_error *err)
+{
+	struct lines *in = lines_open(path, err);
+	return in ? open_lines(in, format, false, options, err) : NULL;
+}
+
+struct trace *trace_open_all(const char *path, const char *format, const char *const *options,
+	struct orr_error *err)
+{
+	struct lines *in = lines_open(path, err);
+	return in ? open_lines(in, format, true, options, err) : NULL;
+}
+
+struct trace *trace_open_memory(const char *name, const void *data, size_t n, const char *format,
+	const char *const *options, struct orr_error *err)
+{
+	return open_lines(lines_open_memory(name, data, n), format, false, options, err);
+}
+
+static const char *put_number(char out[24], uint64_t v)
+{
+	char *s = out + 23;
+	*s = '\0';
+	do
+		*--s = (char)('0' + v % 10);
+	while (v /= 10);
+	return s;
+}
+
+int trace_next(struct trace *t, struct orr_trace_job *row, struct orr_error *err)
+{
+	trace_job_clear(row);
+	int rc = t->format->next(t->state, row, err);
+	row->line = lines_number(t->in);
+	if (rc == 1 && !row->id)
+		row->id = put_number(t->id, t->rows);
+	t->rows += rc == 1;
+	return rc;
+}
+
+void trace_close(struct trace *t)
+{
+	if (!t)
+		return;
+	if (t->state)
+		t->format->close(t->state);
+	args_free(t->args);
+	lines_close(t->in);
+	mem_free(t);
+}
+
+const char *trace_format(const struct trace *t)
+{
+	return t->format->name;
+}
+
+bool trace_is_absolute(const struct trace *t)
+{
+	return t->format->is_absolute;
+}
+
+const char *trace_hash(const struct trace *t)
+{
+	return lines_hash(t->in);
+}
+
+bool trace_fact(const struct trace *t, size_t index, struct trace_fact *out)
+{
+	return t->format->fact && t->format->fact(t->state, index, out);
+}
+
+const char *const *trace_extras(const struct trace *t)
+{
+	static const char *const none[] = { NULL };
+	return t->format->extras ? t->format->extras : none;
+}
+
+void trace_get_extras(const struct trace *t, double *values)
+{
+	if (t->format->get_extras)
+		t->format->get_extras(t->state, values);
+}
