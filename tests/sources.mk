@@ -4,3 +4,9 @@ noinst_HEADERS = tests/tap.h
 check_PROGRAMS += tests/unit_base
 TESTS += tests/unit_base
 tests_unit_base_SOURCES = tests/unit_base.c
+
+# results
+noinst_HEADERS += tests/sample_run.h
+check_PROGRAMS += tests/unit_store
+TESTS += tests/unit_store
+tests_unit_store_SOURCES = tests/unit_store.c tests/sample_run.c
