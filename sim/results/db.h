@@ -15,6 +15,12 @@
 /* "orry" in ASCII; tells our files from any other SQLite database. */
 enum { DB_APPLICATION_ID = 0x6f727279, DB_SCHEMA_VERSION = 1, DB_BUSY_MS = 30000 };
 
+/* jobs.key = run << 32 | number. */
+static inline int64_t db_job_key(int64_t run, uint64_t number)
+{
+	return (int64_t)((uint64_t)run << 32 | (number & UINT32_MAX));
+}
+
 struct store {
 	sqlite3 *db;
 	char *path;

@@ -118,7 +118,7 @@ static const struct part {
 		take_run },
 	{ "SELECT number, job_id, user, queue, model, submit_ns, start_ns, end_ns, wait_ns, run_ns, duration_ns,"
 	  " recorded_wait_ns, gpus, gpu_milli, preemptions, migrations, restarts, status FROM jobs"
-	  " WHERE run = ? ORDER BY number",
+	  " WHERE key BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295 ORDER BY key",
 		take_job },
 	{ "SELECT name, value, ci_low, ci_high FROM metrics WHERE run = ? ORDER BY position", take_metric },
 	{ "SELECT name FROM series WHERE run = ? ORDER BY series", take_series },

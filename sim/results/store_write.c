@@ -37,10 +37,12 @@ static int find_run(struct writer *w, int64_t *run)
 
 static int delete_run(struct writer *w, int64_t run)
 {
-	static const char *const table[] = { "jobs", "metrics", "series", "series_points", "events", "runs" };
-	int code = ORR_OK;
+	static const char *const table[] = { "metrics", "series", "series_points", "events", "runs" };
+	char sql[96];
+	sqlite3_snprintf(sizeof sql, sql, "DELETE FROM jobs WHERE key BETWEEN %lld AND %lld",
+		(long long)db_job_key(run, 0), (long long)db_job_key(run, UINT32_MAX));
+	int code = db_exec(w->s, sql, "replacing a run", w->err);
 	for (size_t i = 0; !code && i < sizeof table / sizeof *table; i++) {
-		char sql[64];
 		sqlite3_snprintf(sizeof sql, sql, "DELETE FROM %s WHERE run = %lld", table[i], (long long)run);
 		code = db_exec(w->s, sql, "replacing a run", w->err);
 	}
@@ -79,39 +81,46 @@ static int write_run(struct writer *w)
 	return code;
 }
 
-static void bind_job(sqlite3_stmt *st, const struct job_row *j)
+static void bind_job(sqlite3_stmt *st, int64_t run, const struct job_row *j)
 {
-	sqlite3_bind_int64(st, 2, (int64_t)j->number);
-	db_bind_text(st, 3, j->job_id);
-	db_bind_text(st, 4, j->user);
-	db_bind_text(st, 5, j->queue);
-	db_bind_text(st, 6, j->model);
-	db_bind_time(st, 7, j->submit_ns);
-	db_bind_time(st, 8, j->start_ns);
-	db_bind_time(st, 9, j->end_ns);
-	db_bind_time(st, 10, j->wait_ns);
-	db_bind_time(st, 11, j->run_ns);
-	db_bind_time(st, 12, j->duration_ns);
-	db_bind_time(st, 13, j->recorded_wait_ns);
-	sqlite3_bind_int64(st, 14, j->gpus);
-	sqlite3_bind_int64(st, 15, j->gpu_milli);
-	sqlite3_bind_int64(st, 16, j->preemptions);
-	sqlite3_bind_int64(st, 17, j->migrations);
-	sqlite3_bind_int64(st, 18, j->restarts);
-	sqlite3_bind_int64(st, 19, j->status);
+	sqlite3_bind_int64(st, 1, db_job_key(run, j->number));
+	db_bind_text(st, 2, j->job_id);
+	db_bind_text(st, 3, j->user);
+	db_bind_text(st, 4, j->queue);
+	db_bind_text(st, 5, j->model);
+	db_bind_time(st, 6, j->submit_ns);
+	db_bind_time(st, 7, j->start_ns);
+	db_bind_time(st, 8, j->end_ns);
+	db_bind_time(st, 9, j->wait_ns);
+	db_bind_time(st, 10, j->run_ns);
+	db_bind_time(st, 11, j->duration_ns);
+	db_bind_time(st, 12, j->recorded_wait_ns);
+	sqlite3_bind_int64(st, 13, j->gpus);
+	sqlite3_bind_int64(st, 14, j->gpu_milli);
+	sqlite3_bind_int64(st, 15, j->preemptions);
+	sqlite3_bind_int64(st, 16, j->migrations);
+	sqlite3_bind_int64(st, 17, j->restarts);
+	sqlite3_bind_int64(st, 18, j->status);
 }
 
 static int write_jobs(struct writer *w)
 {
 	sqlite3_stmt *st;
-	int code = db_prepare(w->s, "INSERT INTO jobs VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", doing, &st,
-		w->err);
+	int code = db_prepare(w->s,
+		"INSERT INTO jobs(key, job_id, user, queue, model, submit_ns, start_ns, end_ns, wait_ns, run_ns,"
+		" duration_ns, recorded_wait_ns, gpus, gpu_milli, preemptions, migrations, restarts, status)"
+		" VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+		doing, &st, w->err);
 	if (code)
 		return code;
-	sqlite3_bind_int64(st, 1, w->run);
 	for (size_t i = 0; !code && i < w->r->n_jobs; i++) {
-		bind_job(st, &w->r->jobs[i]);
-		code = db_run(w->s, st, doing, w->err);
+		const struct job_row *j = &w->r->jobs[i];
+		if (j->number > UINT32_MAX)
+			code = orr_fail(w->err, ORR_EFAIL, "%s: job number %llu: a run has at most 2^32 jobs", w->s->path,
+				(unsigned long long)j->number);
+		bind_job(st, w->run, j);
+		if (!code)
+			code = db_run(w->s, st, doing, w->err);
 	}
 	sqlite3_finalize(st);
 	return code;
