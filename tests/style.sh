@@ -42,6 +42,19 @@ else
   skip "no shellcheck here"
 fi
 
+# What no list names is left out of a release, or never built.
+listed() {
+  files -name '*.mk' -o -name Makefile.am | while read -r f; do cat "$srcdir/$f"; done | tr -s ' \t\\' '\n'
+}
+if (cd "$srcdir" && git rev-parse --is-inside-work-tree) >/dev/null 2>&1; then
+  is "$(cd "$srcdir" && git ls-files | grep -vE '(^|/)(sources\.mk|\.gitignore)$|^(Makefile.am|configure.ac|orrery.pc.in)$' |
+    awk 'NR == FNR { listed[$0] = 1; next }
+      { for (path = $0; !(path in listed); ) if (!sub(/\/[^\/]*$/, "", path)) { print; break } }' <(listed) -)" "" \
+    "every file, or its folder, is in a sources.mk, and so in a release"
+else
+  skip "no git checkout to compare with"
+fi
+
 # The documents keep up with the program.
 names=$("$ORRERY" policy list 2>/dev/null | awk 'NR > 1 && NF { print $1 }')
 if [ -n "$names" ]; then

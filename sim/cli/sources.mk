@@ -1,1 +1,1 @@
-orrery_SOURCES += sim/cli/main.c
+orrery_SOURCES += sim/cli/cli.h sim/cli/main.c
