@@ -102,14 +102,14 @@ install_deps() {
     } >&2
     exit 1
   fi
-  by_hand="run this as root, then ./bootstrap.sh again:
+  by_hand="Run this as root, then ./bootstrap.sh again:
   apt-get update && apt-get install $packages"
   if [ "$(id -u)" -ne 0 ]; then
     have sudo || fail "missing: $packages
-You are not root and there is no sudo here; have somebody who is root help: $by_hand"
+You are not root and there is no sudo here. $by_hand"
     if ! sudo -n true 2>/dev/null; then
       [ -t 0 ] || fail "missing: $packages
-sudo wants a password and there is no terminal to ask on: $by_hand"
+sudo wants a password and there is no terminal to ask on. $by_hand"
       say "sudo may ask for your password"
     fi
   fi
@@ -118,9 +118,10 @@ sudo wants a password and there is no terminal to ask on: $by_hand"
   # shellcheck disable=SC2086 # the list is meant to be split
   if ! apt-cache show $packages >/dev/null 2>&1 || ! apt_install $packages; then
     as_root apt-get -o DPkg::Lock::Timeout=300 update ||
-      fail "apt-get could not fetch the package lists (see above); is there a network? If so, $by_hand"
+      fail "apt-get could not fetch the package lists (see above). Is there a network?
+$by_hand"
     apt_install $packages ||
-      fail "apt-get could not install what is missing (see above); to see why, $by_hand"
+      fail "apt-get could not install what is missing (see above). $by_hand"
   fi
   still=$(missing | while read -r package _; do printf '%s ' "$package"; done)
   [ -z "$still" ] || fail "still missing after the installation: $still"
@@ -160,19 +161,20 @@ configure_build() {
 make cannot build in two places from it. Run 'make distclean' here, then ./bootstrap.sh again;
 or go on in place with 'make' and 'make check'."
   fi
-  wanted="${CONFIGURE_FLAGS:-}"
+  # Makefiles hold paths, so a tree that was moved or copied is configured again.
+  wanted="${CONFIGURE_FLAGS:-} in $top"
   if [ -f "$build/config.status" ] && [ -f "$build/Makefile" ] &&
-    [ "$(cat "$build/.configure-flags" 2>/dev/null)" = "$wanted" ]; then
+    [ "$(cat "$build/.configured" 2>/dev/null)" = "$wanted" ]; then
     return 0
   fi
   case $build in
     /* | */* | .*) from=$top ;;
-    *) from=.. ;; # so that the tree can be moved with its build folder
+    *) from=.. ;; # shorter paths in messages
   esac
-  rm -f "$build/.configure-flags"
+  rm -f "$build/.configured"
   # shellcheck disable=SC2086,SC2016 # flags are meant to be split; the inner shell expands
-  quietly "configuring in $build" sh -c 'cd "$1" && shift && "$@"' sh "$build" "$from/configure" $wanted
-  echo "$wanted" >"$build/.configure-flags"
+  quietly "configuring in $build" sh -c 'cd "$1" && shift && "$@"' sh "$build" "$from/configure" ${CONFIGURE_FLAGS:-}
+  echo "$wanted" >"$build/.configured"
 }
 
 build() {
@@ -234,6 +236,9 @@ esac
 cd "$(dirname "$0")" || exit 1
 top=$(pwd)
 build=${ORRERY_BUILD:-build}
+case $top$build in
+  *[[:space:]]*) fail "make cannot work where a path has blanks; move the tree (or set ORRERY_BUILD): $top" ;;
+esac
 jobs=${JOBS:-$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)}
 case ${1:-build} in
   deps) install_deps; say "nothing is missing" ;;

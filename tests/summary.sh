@@ -31,8 +31,11 @@ if [ "$quiet" -eq 0 ]; then
     awk '/^(# |#$)/ { said = said $0 "\n"; next }
          /^not ok/ && !/# (TODO|SKIP)/ { printf "%s%s\n", said, $0 }
          { said = "" }' "$log" | head -n 60
-    echo "   ... last lines:"
-    tail -n 15 "$log"
+    # A test that ended early says why at the end.
+    if grep -q '^:test-result: ERROR' "$trs"; then
+      echo "... the end:"
+      grep -vE '^(PASS|FAIL|SKIP): ' "$log" | tail -n 15
+    fi
   done
 fi
 
