@@ -47,9 +47,10 @@ listed() {
   files -name '*.mk' -o -name Makefile.am | while read -r f; do cat "$srcdir/$f"; done | tr -s ' \t\\' '\n'
 }
 if (cd "$srcdir" && git rev-parse --is-inside-work-tree) >/dev/null 2>&1; then
+  listed >"$work/listed"
   is "$(cd "$srcdir" && git ls-files | grep -vE '(^|/)(sources\.mk|\.gitignore)$|^(Makefile.am|configure.ac|orrery.pc.in)$' |
     awk 'NR == FNR { listed[$0] = 1; next }
-      { for (path = $0; !(path in listed); ) if (!sub(/\/[^\/]*$/, "", path)) { print; break } }' <(listed) -)" "" \
+      { for (path = $0; !(path in listed); ) if (!sub(/\/[^\/]*$/, "", path)) { print; break } }' "$work/listed" -)" "" \
     "every file, or its folder, is in a sources.mk, and so in a release"
 else
   skip "no git checkout to compare with"
