@@ -9,7 +9,8 @@
 # ./bootstrap.sh demo and ./bootstrap.sh check, twice each: as root on one bare system,
 # then, on another, as a user with sudo. A base system made once is used again.
 # Takes some minutes and about 2 GB; what it made is left for a look. CHROOT_COMMANDS
-# replaces "demo check demo check".
+# replaces "demo check demo check". Ubuntu: DEBOOTSTRAP_OPTIONS=--components=main,universe
+# tests/chroot.sh jammy http://archive.ubuntu.com/ubuntu, with ubuntu-keyring installed.
 set -u
 suite=${1:-bookworm} mirror=${2:-http://deb.debian.org/debian}
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -21,7 +22,8 @@ mkdir -p "$where"
 base=$where/$suite.base
 if [ ! -e "$base/.complete" ]; then
   rm -rf "$base"
-  debootstrap --variant=minbase "$suite" "$base" "$mirror" >"$where/debootstrap.log" 2>&1 ||
+  # shellcheck disable=SC2086 # options are meant to be split
+  debootstrap ${DEBOOTSTRAP_OPTIONS:-} --variant=minbase "$suite" "$base" "$mirror" >"$where/debootstrap.log" 2>&1 ||
     { tail "$where/debootstrap.log"; exit 1; }
   umount "$base/proc" "$base/sys" 2>/dev/null
   touch "$base/.complete"
