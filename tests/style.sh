@@ -48,7 +48,7 @@ listed() {
 }
 if (cd "$srcdir" && git rev-parse --is-inside-work-tree) >/dev/null 2>&1; then
   listed >"$work/listed"
-  is "$(cd "$srcdir" && git ls-files | grep -vE '(^|/)(sources\.mk|\.gitignore)$|^(Makefile.am|configure.ac|orrery.pc.in)$' |
+  is "$(cd "$srcdir" && git ls-files | grep -vE '(^|/)(sources\.mk|\.gitignore|\.gitattributes)$|^(Makefile.am|configure.ac|orrery.pc.in)$' |
     awk 'NR == FNR { listed[$0] = 1; next }
       { for (path = $0; !(path in listed); ) if (!sub(/\/[^\/]*$/, "", path)) { print; break } }' "$work/listed" -)" "" \
     "every file, or its folder, is in a sources.mk, and so in a release"
