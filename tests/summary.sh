@@ -31,8 +31,8 @@ if [ "$quiet" -eq 0 ]; then
     awk '/^(# |#$)/ { said = said $0 "\n"; next }
          /^not ok/ && !/# (TODO|SKIP)/ { printf "%s%s\n", said, $0 }
          { said = "" }' "$log" | head -n 60
-    # A test that ended early says why at the end.
-    if grep -q '^:test-result: ERROR' "$trs"; then
+    # A test that ended early says why at the end; one that failed exits with 1 anyway.
+    if grep '^:test-result: ERROR' "$trs" | grep -qv 'exited with status 1$' || ! grep -q '^not ok' "$log"; then
       echo "... the end:"
       grep -vE '^(PASS|FAIL|SKIP): ' "$log" | tail -n 15
     fi
@@ -42,9 +42,11 @@ fi
 list "$@" | {
   passed=0 failed=0 skipped=0
   while read -r trs; do
+    # An error (a crash, a missing plan, the exit status) is one failure more only where no point failed.
     # shellcheck disable=SC2046 # three numbers
     set -- $(awk '/^:test-result: (PASS|XFAIL)/ { p++ } /^:test-result: SKIP/ { s++ }
-      /^:test-result: (FAIL|XPASS|ERROR)/ { f++ } END { print p + 0, f + 0, s + 0 }' "$trs")
+      /^:test-result: (FAIL|XPASS)/ { f++ } /^:test-result: ERROR/ { e = 1 }
+      END { print p + 0, f ? f : e + 0, s + 0 }' "$trs")
     passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
   done
   if [ "$status" -ne 0 ] && [ "$failed" -eq 0 ]; then
