@@ -10,3 +10,6 @@ noinst_HEADERS += tests/sample_run.h
 check_PROGRAMS += tests/unit_store
 TESTS += tests/unit_store
 tests_unit_store_SOURCES = tests/unit_store.c tests/sample_run.c
+check_PROGRAMS += tests/unit_report
+TESTS += tests/unit_report
+tests_unit_report_SOURCES = tests/unit_report.c tests/sample_run.c
