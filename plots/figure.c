@@ -22,7 +22,7 @@ static const struct format {
 	const char *suffix, *terminal; /* printf of width and height in inches */
 	double per_inch;
 } formats[] = {
-	{ "pdf", "pdfcairo noenhanced color font 'Sans,9' fontscale 0.75 linewidth 1 size %.2fin,%.2fin", 1 },
+	{ "pdf", "pdfcairo noenhanced color font 'Sans,9' fontscale 0.75 linewidth 1.5 size %.2fin,%.2fin", 1 },
 	{ "svg", "svg noenhanced font 'Sans,12' linewidth 1.2 size %.0f,%.0f background '#ffffff'", 96 },
 	{ "png", "pngcairo noenhanced font 'Sans,9' fontscale 3.125 linewidth 3 size %.0f,%.0f", 300 },
 };
