@@ -10,10 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const struct cli_command cmd_trace;
+extern const struct cli_command cmd_jobs, cmd_run, cmd_scenario, cmd_policy;
 extern const struct cli_command cmd_db;
 
 const struct cli_command *const cli_commands[] = {
+	&cmd_jobs,
+	&cmd_run,
+	&cmd_scenario,
+	&cmd_policy,
 	&cmd_db,
 	NULL,
 };

@@ -363,7 +363,8 @@ int jobs_find_unfit(const struct jobs_config *c, uint64_t *count, uint64_t *firs
 		const struct job_rec *r = jobset_at(c->jobs, i);
 		struct pool_request q = { r->gpus, r->gpus == 1 && r->gpu_milli < 1000 ? r->gpu_milli : 1000,
 			r->cpu_milli, r->mem_mib, r->gpus ? runnable_types(w, r) : 0 };
-		if (work_of(w, r) < 0 || !speedup_load(w, r) || w->shape[shape_of(w, &q)].fits_ever)
+		uint32_t shape = shape_of(w, &q); /* may move w->shape */
+		if (work_of(w, r) < 0 || !speedup_load(w, r) || w->shape[shape].fits_ever)
 			continue;
 		if (!(*count)++)
 			*first = i;
