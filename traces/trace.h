@@ -30,6 +30,7 @@ struct trace *trace_open(const char *path, const char *format, const char *const
 int trace_next(struct trace *t, struct orr_trace_job *row, struct orr_error *err);
 void trace_close(struct trace *t);
 const char *trace_format(const struct trace *t);
+const char *trace_format_doc(const struct trace *t);
 /* Whether submit times are wall-clock (then a jobset counts from the first one). */
 bool trace_is_absolute(const struct trace *t);
 /* The same for a text in memory, which the caller keeps; name stands for the file. */
@@ -40,6 +41,10 @@ struct trace *trace_open_all(const char *path, const char *format, const char *c
 	struct orr_error *err);
 /* SHA-256 of the file's bytes as hex; "" until trace_next() has given 0. */
 const char *trace_hash(const struct trace *t);
+
+/* Reads all that is left into p and finishes it; 0 or -1. */
+struct profile;
+int trace_describe(struct trace *t, struct profile *p, struct orr_error *err);
 
 /* What a format knows beside the rows: its header, how many rows it left out. Texts
  * are good until trace_close(). */
