@@ -44,7 +44,7 @@ struct orr_job_info {
 	uint64_t number;      /* 0, 1, ... in order of submission */
 	enum orr_job_state state;
 	int64_t submit_ns;
-	int64_t limit_ns;     /* the user's limit, as the estimate option has it; -1 none */
+	int64_t limit_ns;     /* the user's limit; -1 none */
 	int64_t started_ns;   /* when it last started; -1 never */
 	int64_t attained_ns;  /* time running so far */
 	double attained_gpu_s;/* the same times GPUs held, in GPU-seconds */
@@ -79,10 +79,15 @@ ORR_API const char *orr_name(const struct orr_jobs *w, uint32_t number);
 ORR_API int64_t orr_job_remaining_ns(struct orr_jobs *w, orr_job j);
 ORR_API int64_t orr_job_duration_ns(struct orr_jobs *w, orr_job j);
 
-/* An estimate of the total run time, made the way the run's `estimate` option says:
- * the trace's limit (the default; the duration where there is no limit), the exact
- * duration, or exact times a factor. Never -1. */
-ORR_API int64_t orr_job_estimate_ns(const struct orr_jobs *w, orr_job j);
+/* An estimate of the total run time. LIMIT: the user's limit, from the trace; where the
+ * trace has none, the true duration. EXACT: the true duration times a factor (a predictor
+ * with a stated error). A run in which the truth was used is marked oracle in every table. */
+enum orr_estimate { ORR_ESTIMATE_LIMIT, ORR_ESTIMATE_EXACT };
+ORR_API int64_t orr_job_estimate_ns(struct orr_jobs *w, orr_job j, enum orr_estimate how, double factor);
+/* Training iterations of the job, as the user states them (0 unknown), and iterations per
+ * second on a GPU type (without a throughput table: the relative rate). */
+ORR_API double orr_job_iterations(struct orr_jobs *w, orr_job j);
+ORR_API double orr_job_throughput(const struct orr_jobs *w, orr_job j, uint32_t gpu_type);
 
 /* Relative speed of the job on GPU type t (1 = what its duration was measured on);
  * 0 if it may not or cannot run there. */

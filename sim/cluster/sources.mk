@@ -1,1 +1,4 @@
-# sources of sim/cluster
+# what there is: nodes, devices, racks; what is free; placement; failures
+liborrery_a_SOURCES += sim/cluster/failures.c sim/cluster/failures.h sim/cluster/cluster.c sim/cluster/cluster.h sim/cluster/cluster_file.c \
+	sim/cluster/cluster_spec.c sim/cluster/placement.c sim/cluster/placement.h sim/cluster/placement_fgd.c \
+	sim/cluster/pool.c sim/cluster/pool.h

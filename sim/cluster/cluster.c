@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cluster/cluster.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/sbuf.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+uint32_t cluster_type(const struct cluster *c, const char *name, size_t len)
+{
+	for (uint32_t t = 0; t < c->n_types; t++)
+		if (!strncasecmp(c->type_name[t], name, len) && !c->type_name[t][len])
+			return t;
+	return CLUSTER_NO_TYPE;
+}
+
+uint64_t cluster_type_mask(const struct cluster *c, const char *types)
+{
+	uint64_t all = c->n_types >= 64 ? UINT64_MAX : (UINT64_C(1) << c->n_types) - 1;
+	if (!types || !*types)
+		return all;
+	uint64_t mask = 0;
+	for (const char *s = types; *s;) {
+		size_t len = strcspn(s, "|");
+		uint32_t t = cluster_type(c, s, len);
+		if (t != CLUSTER_NO_TYPE)
+			mask |= UINT64_C(1) << t;
+		s += len + (s[len] == '|');
+	}
+	return mask;
+}
+
+int cluster_add(struct cluster *c, const char *name, const char *type, const struct cluster_node *proto,
+	struct orr_error *err)
+{
+	if (c->n_nodes >= CLUSTER_MAX_NODES)
+		return orr_fail(err, ORR_EINPUT, "more than %d nodes", CLUSTER_MAX_NODES);
+	if (proto->gpus > CLUSTER_MAX_NODE_GPUS)
+		return orr_fail(err, ORR_EINPUT, "a node has %u GPUs, at most %d are allowed", proto->gpus,
+			CLUSTER_MAX_NODE_GPUS);
+	uint32_t t = CLUSTER_NO_TYPE;
+	if (proto->gpus) {
+		type = type && *type ? type : "gpu";
+		t = cluster_type(c, type, strlen(type));
+		if (t == CLUSTER_NO_TYPE) {
+			if (c->n_types == CLUSTER_MAX_TYPES)
+				return orr_fail(err, ORR_EINPUT, "more than %d types of GPU", CLUSTER_MAX_TYPES);
+			t = c->n_types++;
+			c->type_name[t] = mem_strdup(type);
+		}
+	}
+	if (!(c->n_nodes & (c->n_nodes - 1))) /* full at powers of two: double */
+		c->node = mem_realloc(c->node, c->n_nodes ? 2 * (size_t)c->n_nodes : 1, sizeof *c->node);
+	struct cluster_node *n = &c->node[c->n_nodes];
+	*n = *proto;
+	n->type = t;
+	char number[16];
+	snprintf(number, sizeof number, "n%u", c->n_nodes);
+	n->name = mem_strdup(name && *name ? name : number);
+	c->n_nodes++;
+	c->gpus += n->gpus;
+	if (n->gpus > c->max_node_gpus)
+		c->max_node_gpus = n->gpus;
+	if (n->rack + 1 > c->n_racks)
+		c->n_racks = n->rack + 1;
+	return ORR_OK;
+}
+
+/* The name of a node does not change a result, but it is printed: it counts too. */
+static void set_hash(struct cluster *c)
+{
+	struct sbuf b = { 0 };
+	for (uint32_t i = 0; i < c->n_nodes; i++) {
+		const struct cluster_node *n = &c->node[i];
+		sbuf_printf(&b, "%s,%u,%s,%lld,%lld,%u\n", n->name, n->gpus,
+			n->type == CLUSTER_NO_TYPE ? "" : c->type_name[n->type], (long long)n->cpu_milli,
+			(long long)n->mem_mib, n->rack);
+	}
+	sha256_hex(sbuf_text(&b), b.len, c->hash);
+	sbuf_free(&b);
+}
+
+static int load_file(struct cluster *c, const char *path, struct orr_error *err)
+{
+	char *text = file_read_text(path, 256u << 20, err);
+	if (!text)
+		return ORR_EINPUT;
+	const char *first = text + strspn(text, " \t\r\n\xef\xbb\xbf");
+	int rc = *first == '{' ? cluster_from_json(c, path, text, err) : cluster_from_csv(c, path, text, err);
+	mem_free(text);
+	return rc;
+}
+
+struct cluster *cluster_load(const char *spec, struct orr_error *err)
+{
+	struct cluster *c = mem_zalloc(1, sizeof *c);
+	struct stat st;
+	int rc = !stat(spec, &st) ? load_file(c, spec, err) : cluster_from_spec(c, spec, err);
+	if (!rc && !c->n_nodes)
+		rc = orr_fail(err, ORR_EINPUT, "cluster \"%.100s\": has no nodes", spec);
+	if (rc) {
+		cluster_free(c);
+		return NULL;
+	}
+	set_hash(c);
+	return c;
+}
+
+void cluster_free(struct cluster *c)
+{
+	if (!c)
+		return;
+	for (uint32_t i = 0; i < c->n_nodes; i++)
+		mem_free(c->node[i].name);
+	for (uint32_t t = 0; t < c->n_types; t++)
+		mem_free(c->type_name[t]);
+	mem_free(c->node);
+	mem_free(c);
+}

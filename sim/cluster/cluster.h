@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * cluster.h - what there is: nodes, their GPUs, CPUs and memory, racks
+ *
+ * A struct cluster is a description; it does not change during a run and may be
+ * shared by threads. What is free at the moment is pool.h's business.
+ *
+ * Invariant: nodes are numbered in the order of the description; each node has
+ * one type of GPU (CLUSTER_NO_TYPE if it has none); types are numbered in order
+ * of first mention. CPUs or memory that are not given are unlimited (-1).
+ */
+#ifndef ORR_CLUSTER_CLUSTER_H
+#define ORR_CLUSTER_CLUSTER_H
+
+#include <orrery/api.h>
+
+enum {
+	CLUSTER_MAX_TYPES = 64,
+	CLUSTER_MAX_NODES = 1 << 20,
+	CLUSTER_MAX_NODE_GPUS = 1024,
+	CLUSTER_NO_TYPE = UINT32_MAX
+};
+
+struct cluster_node {
+	char *name;
+	uint32_t type, gpus, rack;
+	int64_t cpu_milli, mem_mib; /* -1 unlimited */
+};
+
+struct cluster {
+	struct cluster_node *node;
+	uint32_t n_nodes;
+	char *type_name[CLUSTER_MAX_TYPES];
+	uint32_t n_types;
+	uint32_t n_racks;
+	uint32_t gpus;          /* in all */
+	uint32_t max_node_gpus; /* of any node */
+	char hash[65];          /* SHA-256 of the canonical form, hex */
+};
+
+/*
+ * spec is a text like "64x8:v100" (nodes x GPUs : type), several with commas
+ * between them, each with options: "32x8:v100:cpus=96:mem=512:racks=4" (cores,
+ * GiB, racks that its nodes are spread over); "10x0:cpus=64" has CPUs only. Or
+ * it is the name of a file: JSON ({"nodes": [{"count", "gpus", "type", "cpus",
+ * "mem_gib", "rack"|"racks", "name"}]}), or CSV in one of three forms: openb's
+ * node list (sn,cpu_milli,memory_mib,gpu,model), Tiresias' cluster specification,
+ * or orrery's own (name,gpus,type,cpus,mem_gib,rack).
+ */
+struct cluster *cluster_load(const char *spec, struct orr_error *err);
+void cluster_free(struct cluster *c);
+
+/* The number of that GPU type (letters' case ignored), or CLUSTER_NO_TYPE. */
+uint32_t cluster_type(const struct cluster *c, const char *name, size_t len);
+
+/* "V100|T4" to a bit mask of types; types that the cluster lacks are left out
+ * (so the mask may be 0); an empty text is all types. */
+uint64_t cluster_type_mask(const struct cluster *c, const char *types);
+
+/* ---- for the parsers (cluster_spec.c, cluster_file.c) ---- */
+int cluster_add(struct cluster *c, const char *name, const char *type, const struct cluster_node *proto,
+	struct orr_error *err);
+int cluster_from_spec(struct cluster *c, const char *spec, struct orr_error *err);
+int cluster_from_json(struct cluster *c, const char *path, const char *text, struct orr_error *err);
+int cluster_from_csv(struct cluster *c, const char *path, const char *text, struct orr_error *err);
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cluster/failures.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/num.h"
+#include "engine/rng.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct change {
+	int64_t t;
+	uint32_t node;
+	bool fails;
+};
+
+struct failures {
+	struct change *change;
+	size_t n, cap;
+	int64_t mtbf, mttr;
+	char hash[65];
+};
+
+/* A heap of each node's next change, least time (then node) on top. */
+struct failure_run {
+	const struct failures *f;
+	size_t at; /* in a trace */
+	struct change *heap;
+	uint32_t n;
+	struct rng *rng;
+};
+
+static bool parse_line(const char *s, size_t n, const struct cluster *c, struct change *out, const char **what)
+{
+	const char *a = memchr(s, ',', n), *b = a ? memchr(a + 1, ',', n - (size_t)(a + 1 - s)) : NULL;
+	int64_t number;
+	*what = "time_s,node,event";
+	if (!b)
+		return false;
+	*what = "time_s: a number of seconds from 0 on";
+	if (!num_seconds_ns(s, (size_t)(a - s), &out->t) || out->t < 0)
+		return false;
+	size_t len = (size_t)(b - a - 1);
+	*what = "node: a name or number of a node of the cluster";
+	for (out->node = 0; out->node < c->n_nodes; out->node++)
+		if (!strncmp(c->node[out->node].name, a + 1, len) && !c->node[out->node].name[len])
+			break;
+	if (out->node == c->n_nodes) {
+		if (!num_int(a + 1, len, &number) || number < 0 || number >= c->n_nodes)
+			return false;
+		out->node = (uint32_t)number;
+	}
+	len = n - (size_t)(b + 1 - s);
+	*what = "event: fail or repair";
+	out->fails = len == 4 && !memcmp(b + 1, "fail", 4);
+	return out->fails || (len == 6 && !memcmp(b + 1, "repair", 6));
+}
+
+static int parse(struct failures *f, const char *path, const char *text, const struct cluster *c,
+	struct orr_error *err)
+{
+	size_t line = 0;
+	bool *is_down = mem_zalloc(c->n_nodes, sizeof *is_down);
+	int rc = ORR_OK;
+	for (const char *s = text; *s && !rc;) {
+		size_t n = strcspn(s, "\n"), len = n && s[n - 1] == '\r' ? n - 1 : n;
+		struct change x;
+		const char *what;
+		line++;
+		if (len && !(line == 1 && !strncmp(s, "time_s", 6))) {
+			if (!parse_line(s, len, c, &x, &what))
+				rc = orr_fail(err, ORR_EINPUT, "%s:%zu: expected %s, found \"%.*s\"", path, line, what,
+					(int)(len < 80 ? len : 80), s);
+			else if (f->n && x.t < f->change[f->n - 1].t)
+				rc = orr_fail(err, ORR_EINPUT, "%s:%zu: time_s goes back; sort the file by time", path, line);
+			else if (is_down[x.node] == x.fails)
+				rc = orr_fail(err, ORR_EINPUT, "%s:%zu: node %s is %s already", path, line,
+					c->node[x.node].name, x.fails ? "down" : "up");
+			else {
+				is_down[x.node] = x.fails;
+				MEM_GROW(f->change, f->n, f->cap);
+				f->change[f->n++] = x;
+			}
+		}
+		s += n + (s[n] == '\n');
+	}
+	mem_free(is_down);
+	return rc;
+}
+
+struct failures *failures_from_file(const char *path, const struct cluster *c, struct orr_error *err)
+{
+	char *text = file_read_text(path, 1u << 30, err);
+	if (!text)
+		return NULL;
+	struct failures *f = mem_zalloc(1, sizeof *f);
+	sha256_hex(text, strlen(text), f->hash);
+	int rc = parse(f, path, text, c, err);
+	mem_free(text);
+	if (!rc)
+		return f;
+	failures_free(f);
+	return NULL;
+}
+
+struct failures *failures_from_hazard(int64_t mtbf_ns, int64_t mttr_ns)
+{
+	struct failures *f = mem_zalloc(1, sizeof *f);
+	char text[64];
+	f->mtbf = mtbf_ns;
+	f->mttr = mttr_ns;
+	snprintf(text, sizeof text, "hazard,%lld,%lld", (long long)mtbf_ns, (long long)mttr_ns);
+	sha256_hex(text, strlen(text), f->hash);
+	return f;
+}
+
+void failures_free(struct failures *f)
+{
+	if (!f)
+		return;
+	mem_free(f->change);
+	mem_free(f);
+}
+
+const char *failures_hash(const struct failures *f)
+{
+	return f->hash;
+}
+
+/* ---- one run ---- */
+
+static bool is_before(const struct change *a, const struct change *b)
+{
+	return a->t < b->t || (a->t == b->t && a->node < b->node);
+}
+
+static void sift_down(struct failure_run *r, uint32_t i)
+{
+	struct change x = r->heap[i];
+	for (uint32_t k; (k = 2 * i + 1) < r->n; i = k) {
+		if (k + 1 < r->n && is_before(&r->heap[k + 1], &r->heap[k]))
+			k++;
+		if (!is_before(&r->heap[k], &x))
+			break;
+		r->heap[i] = r->heap[k];
+	}
+	r->heap[i] = x;
+}
+
+static int64_t draw(struct failure_run *r, uint32_t node, int64_t mean_ns)
+{
+	double dt = rng_exponential(&r->rng[node], (double)mean_ns);
+	return dt < 4e18 ? llround(dt) + 1 : INT64_C(4000000000000000000);
+}
+
+struct failure_run *failure_run_new(const struct failures *f, const struct cluster *c, uint64_t seed)
+{
+	struct failure_run *r = mem_zalloc(1, sizeof *r);
+	r->f = f;
+	if (!f->mtbf)
+		return r;
+	r->n = c->n_nodes;
+	r->heap = mem_alloc(r->n * sizeof *r->heap);
+	r->rng = mem_alloc(r->n * sizeof *r->rng);
+	for (uint32_t i = 0; i < r->n; i++) {
+		rng_init(&r->rng[i], seed, "failures", i);
+		r->heap[i] = (struct change){ draw(r, i, f->mtbf), i, true };
+	}
+	for (uint32_t i = r->n / 2; i-- > 0;)
+		sift_down(r, i);
+	return r;
+}
+
+void failure_run_free(struct failure_run *r)
+{
+	if (!r)
+		return;
+	mem_free(r->heap);
+	mem_free(r->rng);
+	mem_free(r);
+}
+
+bool failure_run_next(struct failure_run *r, int64_t *t_ns, uint32_t *node, bool *fails)
+{
+	struct change x;
+	if (r->f->mtbf) {
+		x = r->heap[0];
+		r->heap[0].fails = !x.fails;
+		r->heap[0].t = num_add_sat(x.t, draw(r, x.node, x.fails ? r->f->mttr : r->f->mtbf));
+		sift_down(r, 0);
+	} else if (r->at < r->f->n) {
+		x = r->f->change[r->at++];
+	} else {
+		return false;
+	}
+	*t_ns = x.t;
+	*node = x.node;
+	*fails = x.fails;
+	return true;
+}

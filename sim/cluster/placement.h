@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * placement.h - the placement rules (see struct placement in pool.h)
+ *
+ *   count        only the number of free GPUs matters; fills nodes in order
+ *                (Tiresias' simulator, scheme "count")
+ *   consolidate  a job that fits on one node goes to the fullest node with room,
+ *                lowest number first; a larger one takes whole empty nodes and the
+ *                fullest node with room for the rest (HeliosArtifact, "consolidate")
+ *   spread       one GPU at a time on the node with the most free GPUs
+ *   best-fit     on the node where least is left over afterwards, counting GPUs,
+ *                CPUs and memory as parts of the node (Kubernetes' MostAllocated);
+ *                larger jobs as consolidate
+ *   topology     in the rack that it fills best, consolidated there; over as few
+ *                racks as possible if it must span
+ *   fgd          where the expected fragmentation grows least (Weng et al., "Beware
+ *                of Fragmentation", USENIX ATC 2023, section 4); larger jobs as
+ *                consolidate
+ *
+ * A request for a part of a GPU takes, on the node chosen, the shared GPU with the
+ * least room that suffices, else opens a whole one.
+ */
+#ifndef ORR_CLUSTER_PLACEMENT_H
+#define ORR_CLUSTER_PLACEMENT_H
+
+#include "cluster/pool.h"
+
+extern const struct placement placement_count, placement_consolidate, placement_spread, placement_best_fit,
+	placement_topology, placement_fgd;
+
+/* Frees what a rule has remembered in the pool. */
+void placement_forget(struct pool *p);
+
+#endif

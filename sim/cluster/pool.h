@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * pool.h - what is free on a cluster now, and who gets it
+ *
+ * A struct pool belongs to one run. A request is placed by one of the placement
+ * rules and becomes an allocation, a list of pieces (node, GPUs). A job never
+ * spans two types of GPU.
+ *
+ * Invariants: for every node that is up, whole GPUs free + GPUs in pieces + GPUs
+ * opened for sharing = GPUs of the node; CPU and memory likewise; a node sits in
+ * exactly the bucket of its number of free GPUs; a node that is down sits in none.
+ * Under the `count` placement CPUs and memory are counted for the whole cluster,
+ * not by node ("only the number of free GPUs matters").
+ *
+ * Units: 1/1000 of a core or of a GPU (milli), MiB. CPUs and memory of a request
+ * are for the whole job and go with its GPUs, in equal parts per GPU.
+ */
+#ifndef ORR_CLUSTER_POOL_H
+#define ORR_CLUSTER_POOL_H
+
+#include "base/bitset.h"
+#include "cluster/cluster.h"
+
+struct pool_request {
+	uint32_t gpus, gpu_milli; /* gpu_milli < 1000 only with gpus == 1 */
+	int64_t cpu_milli, mem_mib;
+	uint64_t types; /* bit mask; ignored when gpus == 0 */
+};
+
+struct pool_piece {
+	uint32_t node;
+	uint32_t gpus; /* whole ones */
+	uint32_t slot; /* of a shared GPU; POOL_WHOLE for whole ones */
+	uint32_t milli; /* of the shared GPU */
+};
+enum { POOL_WHOLE = UINT32_MAX };
+
+struct pool_alloc {
+	uint32_t n, type; /* type CLUSTER_NO_TYPE: CPUs only */
+	int64_t cpu_milli, mem_mib;
+	uint32_t gpus;
+	struct pool_piece one, *many; /* n == 1: one; else many */
+};
+
+static inline const struct pool_piece *pool_pieces(const struct pool_alloc *a)
+{
+	return a->n == 1 ? &a->one : a->many;
+}
+
+struct pool_node {
+	uint32_t free_gpus; /* whole */
+	int64_t cpu_free, mem_free; /* INT64_MAX unlimited */
+	uint32_t open;      /* shared GPUs */
+	uint32_t version;   /* grows with each change */
+	bool is_up;
+};
+
+struct pool;
+
+/* How requests are spread over nodes. Puts pieces into p->scratch (n_scratch of them) and
+ * returns true, or returns false; changes nothing else. */
+struct placement {
+	const char *name, *doc;
+	bool ignores_nodes; /* count: CPUs and memory by the cluster only */
+	bool (*place)(struct pool *p, const struct pool_request *r, uint32_t type);
+	bool spans_types_by_score; /* looks at all admissible types itself: type is CLUSTER_NO_TYPE */
+};
+
+/* Popularity of request shapes, for fgd. */
+struct pool_mix {
+	struct pool_request *shape;
+	double *share; /* sums to 1 */
+	size_t n;
+};
+
+struct pool {
+	const struct cluster *cluster;
+	const struct placement *placement;
+	struct pool_node *node;
+	struct bitset *bucket;   /* [type * (max_node_gpus + 1) + free GPUs] */
+	struct bitset *any_free; /* [type]: nodes with a whole GPU free */
+	struct bitset *any_open; /* [type]: nodes with a shared GPU */
+	uint32_t free[CLUSTER_MAX_TYPES], total[CLUSTER_MAX_TYPES]; /* whole GPUs; total: on nodes up */
+	uint32_t free_gpus, total_gpus;
+	uint32_t widest[CLUSTER_MAX_TYPES]; /* most GPUs on one node of the type */
+	int64_t cpu_free, mem_free; /* of the cluster; INT64_MAX if any node is unlimited */
+	int64_t used_milli;     /* GPUs in use, in 1/1000 */
+	uint32_t *rack_free;    /* [rack * n_types + type] */
+	uint16_t *slot_milli;   /* used part of shared GPUs, [slot_base[node] + slot] */
+	uint32_t *slot_base;
+	struct pool_piece *scratch;
+	uint32_t n_scratch, scratch_cap;
+	void *free_lists[21];   /* piece arrays by power of two */
+	struct pool_mix mix;
+	struct fgd_cache *fgd;
+};
+
+const struct placement *placement_find(const char *name); /* NULL if there is none */
+extern const struct placement *const placements[];        /* ends with NULL */
+
+struct pool *pool_new(const struct cluster *c, const struct placement *p);
+void pool_free(struct pool *p);
+/* Copies the mix. */
+void pool_set_mix(struct pool *p, const struct pool_mix *mix);
+
+/* Could the request ever be placed on the empty cluster, all nodes up? */
+bool pool_could_ever_fit(const struct cluster *c, const struct placement *pl, const struct pool_request *r);
+
+bool pool_fits(struct pool *p, const struct pool_request *r);
+bool pool_take(struct pool *p, const struct pool_request *r, struct pool_alloc *out);
+/* The given nodes, whole GPUs; NULL if done, else what is wrong (a literal). */
+const char *pool_take_at(struct pool *p, const struct pool_request *r, const uint32_t *node,
+	const uint32_t *gpus, size_t n, struct pool_alloc *out);
+void pool_give(struct pool *p, struct pool_alloc *a);
+
+/* A node goes or comes back. Allocations on it must have been given back before. */
+void pool_node_down(struct pool *p, uint32_t node);
+void pool_node_up(struct pool *p, uint32_t node);
+
+/* NULL if every invariant holds, given all allocations in use; else what is broken. */
+const char *pool_check(const struct pool *p, const struct pool_alloc *const *allocs, size_t n);
+
+/* ---- for the placement rules ---- */
+static inline struct bitset *pool_bucket(const struct pool *p, uint32_t type, uint32_t free_gpus)
+{
+	return &p->bucket[(size_t)type * (p->cluster->max_node_gpus + 1) + free_gpus];
+}
+void pool_put_piece(struct pool *p, uint32_t node, uint32_t gpus, uint32_t slot, uint32_t milli);
+/* Would gpus of the request's whole GPUs fit on the node, with their part of CPU and memory? */
+bool pool_node_has_room(const struct pool *p, uint32_t node, const struct pool_request *r, uint32_t gpus);
+/* The request's CPU and memory that go with gpus of its GPUs. */
+int64_t pool_part(int64_t whole, uint32_t gpus, uint32_t of);
+/* The best shared or whole GPU of a node for a fractional request: its slot, POOL_WHOLE to
+ * open a new one, or POOL_NO_SLOT. */
+enum { POOL_NO_SLOT = UINT32_MAX - 1 };
+uint32_t pool_best_slot(const struct pool *p, uint32_t node, uint32_t milli);
+bool place_consolidate(struct pool *p, const struct pool_request *r, uint32_t type);
+
+#endif

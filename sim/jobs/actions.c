@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a policy may do (orrery/jobs.h). Each mistake becomes the run's error. */
+#include "jobs/world.h"
+
+#include "base/num.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* "policy srtf: job 17 at 3600.000000000 s: ..." */
+void world_fail(struct orr_jobs *w, int code, const struct job *job, const char *fmt, ...)
+{
+	if (w->error.code)
+		return;
+	char text[512], time[NUM_SECONDS_MAX], name[96] = "";
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	num_put_seconds(time, w->engine ? eng_now(w->engine) : 0);
+	if (job && job->id)
+		snprintf(name, sizeof name, "job %.80s ", strtab_text(w->strings, job->id));
+	else if (job)
+		snprintf(name, sizeof name, "job %llu ", (unsigned long long)job->number);
+	orr_fail(&w->error, code, "policy %.100s: %sat %s s: %s", w->label, name, time, text);
+	w->is_over = true;
+}
+
+/* The job, if this is a time to act and the job is in that state. */
+static struct job *acting_on(struct orr_jobs *w, orr_job j, enum orr_job_state state, const char *action)
+{
+	if (w->error.code)
+		return NULL;
+	struct job *job = job_of(w, j);
+	if (!job || job->state == ORR_JOB_ENDED) {
+		world_fail(w, ORR_EFAIL, job, "%s of a job that has ended or never was (handle %llx)", action,
+			(unsigned long long)j);
+		return NULL;
+	}
+	if (!w->is_acting) {
+		world_fail(w, ORR_EFAIL, job, "%s outside schedule()", action);
+		return NULL;
+	}
+	if (job->state != state) {
+		world_fail(w, ORR_EFAIL, job, "%s of a job that is %s", action,
+			job->state == ORR_JOB_RUNNING ? "running already" : "not running");
+		return NULL;
+	}
+	return job;
+}
+
+static struct pool_request request_of(const struct orr_jobs *w, const struct job *job, uint32_t gpus)
+{
+	struct pool_request r = w->shape[job->shape].request;
+	if (gpus != r.gpus && r.gpus) {
+		r.cpu_milli = pool_part(r.cpu_milli, gpus, r.gpus);
+		r.mem_mib = pool_part(r.mem_mib, gpus, r.gpus);
+		r.gpus = gpus;
+		r.gpu_milli = 1000;
+	}
+	return r;
+}
+
+static void set_rate(struct orr_jobs *w, struct job *job, uint32_t gpus)
+{
+	job->rate = rate_on_type(w, job, job->alloc.type) * rate_at_size(w, job, gpus);
+}
+
+static bool start_as(struct orr_jobs *w, struct job *job, const struct pool_request *r)
+{
+	if (!pool_take(w->pool, r, &job->alloc))
+		return false;
+	set_rate(w, job, r->gpus);
+	life_start(w, job);
+	return true;
+}
+
+bool orr_try_start(struct orr_jobs *w, orr_job j)
+{
+	struct job *job = acting_on(w, j, ORR_JOB_WAITING, "start");
+	return job && start_as(w, job, &w->shape[job->shape].request);
+}
+
+bool orr_try_start_on_type(struct orr_jobs *w, orr_job j, uint32_t gpu_type)
+{
+	struct job *job = acting_on(w, j, ORR_JOB_WAITING, "start");
+	if (!job)
+		return false;
+	if (gpu_type >= w->config->cluster->n_types) {
+		world_fail(w, ORR_EFAIL, job, "start on GPU type %u; there are %u", gpu_type,
+			w->config->cluster->n_types);
+		return false;
+	}
+	struct pool_request r = w->shape[job->shape].request;
+	r.types &= UINT64_C(1) << gpu_type;
+	return r.types && start_as(w, job, &r);
+}
+
+bool orr_try_start_sized(struct orr_jobs *w, orr_job j, uint32_t gpus)
+{
+	struct job *job = acting_on(w, j, ORR_JOB_WAITING, "start");
+	if (!job)
+		return false;
+	if (!(rate_at_size(w, job, gpus) > 0)) {
+		world_fail(w, ORR_EFAIL, job, "start on %u GPUs, a size that the job does not offer", gpus);
+		return false;
+	}
+	struct pool_request r = request_of(w, job, gpus);
+	return start_as(w, job, &r);
+}
+
+void orr_start_at(struct orr_jobs *w, orr_job j, const uint32_t *node, const uint32_t *gpus, size_t n)
+{
+	struct job *job = acting_on(w, j, ORR_JOB_WAITING, "start");
+	if (!job)
+		return;
+	uint64_t sum = 0;
+	for (size_t i = 0; i < n; i++)
+		sum += gpus[i];
+	if (sum != job->gpus && (sum > UINT32_MAX || !(rate_at_size(w, job, (uint32_t)sum) > 0))) {
+		world_fail(w, ORR_EFAIL, job, "start on %llu GPUs, but the job asks for %u", (unsigned long long)sum,
+			job->gpus);
+		return;
+	}
+	struct pool_request r = request_of(w, job, (uint32_t)sum);
+	const char *wrong = pool_take_at(w->pool, &r, node, gpus, n, &job->alloc);
+	if (wrong) {
+		world_fail(w, ORR_EFAIL, job, "start: %s", wrong);
+		return;
+	}
+	set_rate(w, job, r.gpus);
+	life_start(w, job);
+}
+
+void orr_stop_with_cost(struct orr_jobs *w, orr_job j, int64_t cost_ns)
+{
+	struct job *job = acting_on(w, j, ORR_JOB_RUNNING, "stop");
+	if (!job)
+		return;
+	if (cost_ns < 0) {
+		world_fail(w, ORR_EFAIL, job, "stop with a negative cost");
+		return;
+	}
+	job->preemptions++;
+	w->totals.preemptions++;
+	life_stop(w, job, num_add_sat(cost_ns, w->preempt_cost), "stop");
+}
+
+void orr_stop(struct orr_jobs *w, orr_job j)
+{
+	orr_stop_with_cost(w, j, 0);
+}
+
+void orr_kill(struct orr_jobs *w, orr_job j)
+{
+	struct job *job = job_of(w, j);
+	if (!job || job->state != ORR_JOB_RUNNING)
+		job = acting_on(w, j, ORR_JOB_WAITING, "kill");
+	else
+		job = acting_on(w, j, ORR_JOB_RUNNING, "kill");
+	if (job)
+		life_end(w, job, ORR_END_KILLED);
+}
+
+void orr_add_work(struct orr_jobs *w, orr_job j, int64_t work_ns)
+{
+	struct job *job = acting_on(w, j, ORR_JOB_WAITING, "adding work");
+	if (!job)
+		return;
+	if (work_ns < 0) {
+		world_fail(w, ORR_EFAIL, job, "adding negative work");
+		return;
+	}
+	job->work_left = num_add_sat(job->work_left, work_ns);
+	job->work_asked = num_add_sat(job->work_asked, work_ns);
+}
+
+bool orr_resize(struct orr_jobs *w, orr_job j, uint32_t gpus)
+{
+	struct job *job = acting_on(w, j, ORR_JOB_RUNNING, "resize");
+	if (!job)
+		return false;
+	if (!(rate_at_size(w, job, gpus) > 0)) {
+		world_fail(w, ORR_EFAIL, job, "resize to %u GPUs, a size that the job does not offer", gpus);
+		return false;
+	}
+	if (gpus == job->held)
+		return true;
+	/* Whole GPUs of one type: what it holds plus what is free decides. */
+	uint32_t was = job->held, type = job->alloc.type;
+	struct pool_request r = request_of(w, job, gpus), old = request_of(w, job, was);
+	r.types = old.types = UINT64_C(1) << type;
+	life_stop(w, job, w->preempt_cost, "stop");
+	bool is_resized = start_as(w, job, &r);
+	if (!is_resized && !start_as(w, job, &old))
+		world_fail(w, ORR_EFAIL, job, "resize: the old place is gone");
+	return is_resized;
+}
+
+void orr_give_up(struct orr_jobs *w, orr_job j, const char *message)
+{
+	world_fail(w, ORR_EFAIL, job_of(w, j), "%s", message);
+}
+
+static void on_timer(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+{
+	(void)e, (void)subject, (void)arg;
+	((struct orr_jobs *)ctx)->is_changed = true;
+}
+
+void orr_timer(struct orr_jobs *w, int64_t at_ns)
+{
+	if (at_ns != ORR_NEVER && !w->error.code)
+		eng_at(w->engine, at_ns, PRIO_TIMER, on_timer, w, 0, 0);
+}
+
+bool orr_fits(struct orr_jobs *w, orr_job j)
+{
+	const struct job *job = job_of(w, j);
+	return job && pool_fits(w->pool, &w->shape[job->shape].request);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* --check: the conservation laws of the jobs world, proved while it runs (design: ladder, 2). */
+#include "jobs/world.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+static const char *wrong_lists(const struct orr_jobs *w)
+{
+	uint64_t live = 0, waiting = 0, running = 0;
+	int64_t last = INT64_MIN;
+	for (uint32_t i = w->first_live; i != NONE; i = w->job[i].next) {
+		const struct job *job = &w->job[i];
+		if (job->submit < last)
+			return "live jobs are not in order of submission";
+		last = job->submit;
+		if (job->state == ORR_JOB_ENDED)
+			continue;
+		live++;
+		waiting += job->state == ORR_JOB_WAITING;
+		running += job->state == ORR_JOB_RUNNING;
+		if (job->state == ORR_JOB_WAITING && job->held)
+			return "a waiting job holds GPUs";
+		if (job->work_left < 0)
+			return "a job has done more work than it was asked";
+	}
+	if (live != w->live || waiting != w->waiting || running != w->n_running)
+		return "jobs are lost or doubled";
+	if (w->totals.arrived != w->totals.refused + w->totals.completed + w->totals.killed + w->totals.failed + live)
+		return "jobs that arrived are not those that ended, wait or run";
+	return NULL;
+}
+
+void check_state(struct orr_jobs *w)
+{
+	const struct pool_alloc **allocs = mem_alloc((w->n_running + 1) * sizeof *allocs);
+	for (uint32_t i = 0; i < w->n_running; i++)
+		allocs[i] = &w->job[w->running[i]].alloc;
+	const char *wrong = pool_check(w->pool, allocs, w->n_running);
+	mem_free(allocs);
+	if (!wrong)
+		wrong = wrong_lists(w);
+	if (wrong)
+		world_fail(w, ORR_EFAIL, NULL, "conservation: %s", wrong);
+}
+
+/* Work done is work asked: at rate 1 the time a completed job ran is its work plus the
+ * start costs that it paid, to the nanosecond. Called when a job has ended. */
+static void check_work(struct orr_jobs *w, const struct job *job)
+{
+	if (job->rate == 1 && job->work_left == 0 && !job->speedup &&
+		job->attained != job->work_asked + job->overhead)
+		world_fail(w, ORR_EFAIL, job, "conservation: ran %lld ns, asked %lld ns and %lld ns of start cost",
+			(long long)job->attained, (long long)job->work_asked, (long long)job->overhead);
+}
+
+void check_ended(struct orr_jobs *w)
+{
+	for (uint32_t i = 0; i < w->n_ended; i++)
+		check_work(w, &w->job[w->ended[i]]);
+}
+
+void check_end(struct orr_jobs *w)
+{
+	if (w->busy.total != w->totals.job_milli_ns)
+		world_fail(w, ORR_EFAIL, NULL,
+			"conservation: GPU-time in use over time is not the GPU-time of the jobs");
+}

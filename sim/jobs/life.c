@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A job from arrival to its end. Nothing here asks the policy anything. */
+#include "jobs/world.h"
+
+#include "base/mem.h"
+#include "base/num.h"
+
+#include <math.h>
+
+int64_t gpu_milli_of(const struct job *job, uint32_t held)
+{
+	return job->gpus == 1 && job->alloc.n == 1 && job->alloc.one.slot != POOL_WHOLE && held == 1
+		? job->alloc.one.milli
+		: 1000 * (int64_t)held;
+}
+
+int64_t work_done(const struct orr_jobs *w, const struct job *job)
+{
+	int64_t ran = eng_now(w->engine) - job->last_start - job->start_cost;
+	if (ran <= 0)
+		return 0;
+	/* Integer arithmetic at rate 1, where most jobs are: exact. */
+	int64_t done = job->rate == 1 ? ran : llrint((double)ran * job->rate);
+	return done < job->work_left ? done : job->work_left;
+}
+
+/* ---- arrival ---- */
+
+static void fill_in(struct orr_jobs *w, struct job *job, const struct job_rec *r)
+{
+	job->number = r->number;
+	job->submit = r->submit_ns;
+	job->gpus = r->gpus;
+	job->limit = r->limit_ns;
+	job->id = r->id;
+	job->user = r->user;
+	job->queue = r->queue;
+	job->model = r->model;
+	job->speedup = r->speedup;
+	job->priority = r->priority;
+	job->iterations = r->iterations;
+	job->recorded_wait = r->wait_ns;
+	job->live_integral = w->totals.live_integral;
+}
+
+static void on_end(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+{
+	(void)e, (void)arg;
+	struct orr_jobs *w = ctx;
+	life_end(w, &w->job[subject], ORR_END_COMPLETED);
+}
+
+void life_arrive(struct orr_jobs *w, const struct job_rec *r)
+{
+	int64_t work = work_of(w, r);
+	if (work < 0 || !speedup_load(w, r))
+		return;
+	struct pool_request request = { .gpus = r->gpus,
+		.gpu_milli = r->gpus == 1 && r->gpu_milli < 1000 ? r->gpu_milli : 1000,
+		.cpu_milli = r->cpu_milli,
+		.mem_mib = r->mem_mib,
+		.types = r->gpus ? runnable_types(w, r) : 0 };
+	uint32_t shape = shape_of(w, &request);
+	w->totals.arrived++;
+	if (!w->shape[shape].fits_ever) {
+		if (!w->config->drop_unfit)
+			world_fail(w, ORR_EINPUT, NULL,
+				"job %llu asks for %u GPUs (%lld milli-cores, %lld MiB) and can never be placed on this "
+				"cluster; --drop-unfit leaves such jobs out",
+				(unsigned long long)r->number, r->gpus, (long long)r->cpu_milli, (long long)r->mem_mib);
+		w->totals.refused++;
+		return;
+	}
+	uint32_t slot = slot_new(w);
+	struct job *job = &w->job[slot];
+	fill_in(w, job, r);
+	job->shape = shape;
+	job->duration = job->work_asked = job->work_left = work;
+	w->live++;
+	w->waiting++;
+	w->waiting_of[shape]++;
+	w->is_changed = true;
+	if (w->totals.first_submit < 0)
+		w->totals.first_submit = job->submit;
+}
+
+/* ---- running ---- */
+
+static uint32_t hash_places(const struct pool_alloc *a)
+{
+	uint32_t h = 2166136261u;
+	const struct pool_piece *x = pool_pieces(a);
+	for (uint32_t i = 0; i < a->n; i++)
+		h = (h ^ x[i].node ^ x[i].gpus << 20) * 16777619u;
+	return h == NONE ? 0 : h;
+}
+
+void life_start(struct orr_jobs *w, struct job *job)
+{
+	int64_t now = eng_now(w->engine);
+	uint32_t places = hash_places(&job->alloc);
+	job->held = 0;
+	for (uint32_t i = 0; i < job->alloc.n; i++)
+		job->held += pool_pieces(&job->alloc)[i].gpus;
+	job->start_cost = w->start_cost;
+	if (job->has_run && places != job->last_node) {
+		job->migrations++;
+		job->start_cost = num_add_sat(job->start_cost, w->migrate_cost);
+	}
+	job->last_node = places;
+	job->has_run = true;
+	job->state = ORR_JOB_RUNNING;
+	job->last_start = now;
+	if (job->first_start < 0)
+		job->first_start = now;
+	w->waiting--;
+	w->waiting_of[job->shape]--;
+	job->running_at = w->n_running;
+	MEM_GROW(w->running, w->n_running, w->cap_running);
+	w->running[w->n_running++] = slot_of(w, job);
+	double need = job->rate == 1 ? 0 : ceil((double)job->work_left / job->rate);
+	int64_t span = job->rate == 1 ? job->work_left : need < 9e18 ? (int64_t)need : INT64_MAX;
+	int64_t end = num_add_sat(num_add_sat(now, job->start_cost), span);
+	if (end > INT64_MAX / 2) {
+		world_fail(w, ORR_EINPUT, job, "would end after more than 146 years, where the clock ends");
+		return;
+	}
+	job->end = eng_at(w->engine, end, PRIO_END, on_end, w, slot_of(w, job), 0);
+	metrics_event(w, "start", job);
+}
+
+/* Takes a running job off its GPUs and books the time; the caller says what becomes of it. */
+static void leave_gpus(struct orr_jobs *w, struct job *job)
+{
+	int64_t ran = eng_now(w->engine) - job->last_start;
+	job->attained += ran;
+	job->gpu_ns += ran * job->held;
+	job->overhead += ran < job->start_cost ? ran : job->start_cost;
+	w->totals.job_milli_ns += (timeline_sum)(uint64_t)ran * (uint64_t)gpu_milli_of(job, job->held);
+	eng_cancel(w->engine, job->end);
+	job->end = (struct eng_event){ 0, 0 };
+	pool_give(w->pool, &job->alloc);
+	job->held = 0;
+	uint32_t last = w->running[--w->n_running];
+	w->running[job->running_at] = last;
+	w->job[last].running_at = job->running_at;
+	job->running_at = NONE;
+}
+
+void life_stop(struct orr_jobs *w, struct job *job, int64_t cost, const char *kind)
+{
+	metrics_event(w, kind, job);
+	job->work_left -= work_done(w, job);
+	job->work_left = num_add_sat(job->work_left, cost);
+	job->work_asked = num_add_sat(job->work_asked, cost);
+	leave_gpus(w, job);
+	job->state = ORR_JOB_WAITING;
+	w->waiting++;
+	w->waiting_of[job->shape]++;
+}
+
+/* Work since the last checkpoint is lost: it is asked for again. */
+void life_evict(struct orr_jobs *w, struct job *job)
+{
+	int64_t done = work_done(w, job), saved = 0;
+	if (w->checkpoint > 0 && done > 0) {
+		double span = (double)w->checkpoint * job->rate;
+		saved = span >= 1 ? llrint(floor((double)done / span) * span) : 0;
+		saved = saved < done ? saved : done;
+	}
+	job->work_asked = num_add_sat(job->work_asked, done - saved);
+	job->restarts++;
+	w->totals.restarts++;
+	metrics_event(w, "evict", job);
+	job->work_left -= saved;
+	leave_gpus(w, job);
+	job->state = ORR_JOB_WAITING;
+	w->waiting++;
+	w->waiting_of[job->shape]++;
+	w->is_changed = true;
+}
+
+void life_end(struct orr_jobs *w, struct job *job, enum orr_job_end how)
+{
+	bool is_done = how == ORR_END_COMPLETED;
+	if (job->state == ORR_JOB_RUNNING) {
+		metrics_event(w, is_done ? "finish" : "kill", job);
+		job->work_left = is_done ? 0 : job->work_left - work_done(w, job);
+		leave_gpus(w, job);
+	} else {
+		w->waiting--;
+		w->waiting_of[job->shape]--;
+	}
+	job->state = ORR_JOB_ENDED;
+	w->live--;
+	w->is_changed = true;
+	w->totals.last_end = eng_now(w->engine);
+	metrics_job(w, job, is_done ? JOB_COMPLETED : how == ORR_END_NODE_FAILED ? JOB_FAILED : JOB_KILLED);
+	MEM_GROW(w->ended, w->n_ended, w->cap_ended);
+	w->ended[w->n_ended++] = slot_of(w, job);
+}

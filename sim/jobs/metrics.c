@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a run measures; the formulas are in docs/models.md, "Jobs: figures of merit". */
+#include "jobs/world.h"
+
+#include "base/mem.h"
+#include "base/sbuf.h"
+
+#include <gsl/gsl_cdf.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Slowdown is bounded: a job of less than this counts as this long (Feitelson 2001). */
+static const double slowdown_bound_s = 10;
+
+void metrics_begin(struct orr_jobs *w)
+{
+	int64_t start = w->has_next ? w->next_rec.submit_ns : 0;
+	timeline_begin(&w->busy, start);
+	timeline_begin(&w->queue, start);
+	timeline_begin(&w->stranded, start);
+	w->totals.first_submit = -1;
+	w->totals.last_end = start;
+	w->jct = hist_new();
+	w->wait = hist_new();
+	w->slowdown = hist_new();
+	blocks_init(&w->blocks->jct);
+	blocks_init(&w->blocks->wait);
+	blocks_init(&w->blocks->slowdown);
+	w->row_stride = 1;
+}
+
+/* At the end of each instant. */
+void metrics_state(struct orr_jobs *w)
+{
+	int64_t now = eng_now(w->engine);
+	if (now < w->busy.start)
+		return;
+	timeline_set(&w->busy, now, (uint64_t)w->pool->used_milli);
+	timeline_set(&w->queue, now, w->waiting);
+	timeline_set(&w->stranded, now, w->waiting ? w->pool->free_gpus : 0);
+}
+
+/* ---- jobs ---- */
+
+/* Every row until there are max_rows; then every second, fourth, ... by number, so that
+ * what is kept depends on nothing but the jobs. */
+static void record(struct orr_jobs *w, const struct job *job, enum job_status how, int64_t end)
+{
+	struct run_result *r = w->result;
+	if (!w->config->record_jobs || job->number % w->row_stride)
+		return;
+	if (r->n_jobs >= w->config->max_rows) {
+		size_t kept = 0;
+		w->row_stride *= 2;
+		for (size_t i = 0; i < r->n_jobs; i++)
+			if (!(r->jobs[i].number % w->row_stride))
+				r->jobs[kept++] = r->jobs[i];
+		r->n_jobs = kept;
+		if (job->number % w->row_stride)
+			return;
+	}
+	MEM_GROW(r->jobs, r->n_jobs, w->cap_rows);
+	/* Names live in the jobset, which outlives the result. */
+	r->jobs[r->n_jobs++] = (struct job_row){ .number = job->number,
+		.job_id = job->id ? strtab_text(w->strings, job->id) : NULL,
+		.user = job->user ? strtab_text(w->strings, job->user) : NULL,
+		.queue = job->queue ? strtab_text(w->strings, job->queue) : NULL,
+		.model = job->model ? strtab_text(w->strings, job->model) : NULL,
+		.submit_ns = job->submit,
+		.start_ns = job->first_start,
+		.end_ns = end,
+		.wait_ns = (end < 0 ? eng_now(w->engine) : end) - job->submit - job->attained,
+		.run_ns = job->attained,
+		.duration_ns = job->duration,
+		.recorded_wait_ns = job->recorded_wait,
+		.gpus = job->gpus,
+		.gpu_milli = w->shape[job->shape].request.gpu_milli,
+		.preemptions = job->preemptions,
+		.migrations = job->migrations,
+		.restarts = job->restarts,
+		.status = (uint8_t)how };
+}
+
+/* Finish-time fairness (Mahajan et al., "Themis", NSDI 2020, section 3): the time taken over
+ * the time it would take alone on 1/N of the cluster, N the mean number of jobs present. */
+static void measure_fairness(struct orr_jobs *w, const struct job *job, double jct_s, double duration_s)
+{
+	double present = jct_s > 0 ? (w->totals.live_integral - job->live_integral) / jct_s : 1;
+	double share = (double)w->config->cluster->gpus / (present > 1 ? present : 1);
+	double alone = duration_s * (job->gpus > share ? job->gpus / share : 1);
+	double rho = alone > 0 ? jct_s / alone : 1;
+	w->totals.ftf_sum += rho;
+	w->totals.ftf_n++;
+	if (rho > w->totals.ftf_max)
+		w->totals.ftf_max = rho;
+}
+
+void metrics_job(struct orr_jobs *w, const struct job *job, enum job_status how)
+{
+	int64_t end = eng_now(w->engine);
+	double jct = (double)(end - job->submit) / 1e9;
+	double wait = (double)(end - job->submit - job->attained) / 1e9;
+	double duration = (double)job->duration / 1e9;
+	double slowdown = fmax(1, jct / fmax(duration, slowdown_bound_s));
+	w->totals.completed += how == JOB_COMPLETED;
+	w->totals.killed += how == JOB_KILLED;
+	w->totals.failed += how == JOB_FAILED;
+	w->totals.migrations += job->migrations;
+	hist_add(w->jct, jct);
+	hist_add(w->wait, wait);
+	hist_add(w->slowdown, slowdown);
+	blocks_add(&w->blocks->jct, job->number, jct);
+	blocks_add(&w->blocks->wait, job->number, wait);
+	blocks_add(&w->blocks->slowdown, job->number, slowdown);
+	w->totals.jain_sum += 1 / slowdown; /* the job's speed relative to running alone */
+	w->totals.jain_sum2 += 1 / (slowdown * slowdown);
+	w->totals.jain_n++;
+	measure_fairness(w, job, jct, duration);
+	record(w, job, how, end);
+}
+
+/* ---- events, for the Gantt chart and failures ---- */
+
+static void add_event(struct orr_jobs *w, const char *kind, uint64_t subject, const char *detail)
+{
+	MEM_GROW(w->result->events, w->result->n_events, w->cap_events);
+	w->result->events[w->result->n_events++] = (struct event_row){ .time_ns = eng_now(w->engine),
+		.kind = kind,
+		.subject = subject,
+		.detail = result_text(w->result, detail) };
+}
+
+void metrics_event(struct orr_jobs *w, const char *kind, const struct job *job)
+{
+	if (job->number >= w->gantt)
+		return;
+	struct sbuf places = { 0 };
+	const struct pool_piece *x = pool_pieces(&job->alloc);
+	for (uint32_t i = 0; !strcmp(kind, "start") && i < job->alloc.n && i < 64; i++)
+		sbuf_printf(&places, "%s%s:%u", i ? "," : "", w->config->cluster->node[x[i].node].name, x[i].gpus);
+	add_event(w, kind, job->number, places.len ? places.text : NULL);
+	sbuf_free(&places);
+}
+
+void metrics_node_event(struct orr_jobs *w, const char *kind, uint32_t node)
+{
+	add_event(w, kind, node, w->config->cluster->node[node].name);
+}
+
+/* ---- at the end ---- */
+
+static double level(const struct orr_jobs *w)
+{
+	return orr_arg_real(w->config->options, "ci_level");
+}
+
+static void put(struct orr_jobs *w, const char *name, double value)
+{
+	result_metric(w->result, name, value, NAN, NAN);
+}
+
+static void put_mean(struct orr_jobs *w, const char *name, const struct blocks *b)
+{
+	struct interval i = blocks_mean(b, orr_arg_real(w->config->options, "warmup"), 30, level(w));
+	result_metric(w->result, name, i.mean, i.low, i.high);
+}
+
+/* The interval of a quantile from order statistics (David and Nagaraja, Order Statistics,
+ * 7.1): p +- z sqrt(p (1 - p) / n). Takes jobs for independent, which flatters it. */
+static void put_quantile(struct orr_jobs *w, const char *name, struct hist *h, double p)
+{
+	double n = (double)hist_count(h);
+	double half = gsl_cdf_ugaussian_Pinv(0.5 + level(w) / 2) * sqrt(p * (1 - p) / n);
+	double low = p - half >= 0 ? hist_quantile(h, p - half) : NAN;
+	double high = p + half <= 1 ? hist_quantile(h, p + half) : NAN;
+	result_metric(w->result, name, hist_quantile(h, p), low, high);
+}
+
+static void put_timeline(struct orr_jobs *w, const char *name, const struct timeline *t, double scale)
+{
+	struct blocks b;
+	double span = (double)(t->last - t->start);
+	blocks_init(&b);
+	for (size_t i = 0; i < t->n; i++)
+		blocks_add(&b, i, timeline_mean(t, i) * scale);
+	struct interval i = blocks_mean(&b, 0, 30, level(w));
+	double mean = span > 0 ? (double)t->total / span * scale : 0;
+	/* The last bucket may be short: centre the interval on the exact mean. */
+	result_metric(w->result, name, mean, mean - (i.mean - i.low), mean + (i.high - i.mean));
+}
+
+static void put_series(struct orr_jobs *w, const char *name, const struct timeline *t, double scale)
+{
+	struct run_result *r = w->result;
+	r->series = mem_realloc(r->series, r->n_series + 1, sizeof *r->series);
+	struct series *s = &r->series[r->n_series++];
+	*s = (struct series){ .name = name, .n = t->n };
+	s->time_ns = mem_alloc((t->n + 1) * sizeof *s->time_ns);
+	s->value = mem_alloc((t->n + 1) * sizeof *s->value);
+	for (size_t i = 0; i < t->n; i++) {
+		s->time_ns[i] = t->start + (int64_t)i * t->width;
+		s->value[i] = timeline_mean(t, i) * scale;
+	}
+}
+
+static void put_counts(struct orr_jobs *w, uint64_t unfinished)
+{
+	const struct totals *t = &w->totals;
+	put(w, "jobs", (double)t->arrived);
+	put(w, "jobs_completed", (double)t->completed);
+	put(w, "jobs_killed", (double)t->killed);
+	put(w, "jobs_failed", (double)t->failed);
+	put(w, "jobs_unfinished", (double)unfinished);
+	put(w, "jobs_refused", (double)t->refused);
+	put(w, "preemptions", (double)t->preemptions);
+	put(w, "migrations", (double)t->migrations);
+	put(w, "restarts", (double)t->restarts);
+	put(w, "events", (double)eng_happened(w->engine));
+}
+
+/* What still waits or runs when time is up. */
+static uint64_t record_unfinished(struct orr_jobs *w)
+{
+	uint64_t n = 0;
+	for (uint32_t i = w->first_live; i != NONE; i = w->job[i].next) {
+		struct job copy = w->job[i];
+		if (copy.state == ORR_JOB_ENDED)
+			continue;
+		if (copy.state == ORR_JOB_RUNNING) {
+			int64_t ran = eng_now(w->engine) - copy.last_start;
+			copy.attained += ran;
+			w->totals.job_milli_ns += (timeline_sum)(uint64_t)ran * (uint64_t)gpu_milli_of(&copy, copy.held);
+		}
+		w->totals.migrations += copy.migrations;
+		record(w, &copy, JOB_UNFINISHED, -1);
+		n++;
+	}
+	return n;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct job_row *x = a, *y = b;
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+void metrics_end(struct orr_jobs *w)
+{
+	const struct totals *t = &w->totals;
+	double gpus = w->config->cluster->gpus ? w->config->cluster->gpus : 1;
+	metrics_state(w);
+	uint64_t unfinished = record_unfinished(w);
+	if (w->result->n_jobs)
+		qsort(w->result->jobs, w->result->n_jobs, sizeof *w->result->jobs, by_number);
+	w->result->rows_total = t->arrived - t->refused;
+	put_mean(w, "jct_mean", &w->blocks->jct);
+	put_quantile(w, "jct_p50", w->jct, 0.50);
+	put_quantile(w, "jct_p95", w->jct, 0.95);
+	put_quantile(w, "jct_p99", w->jct, 0.99);
+	put(w, "jct_max", hist_max(w->jct));
+	put_mean(w, "wait_mean", &w->blocks->wait);
+	put_quantile(w, "wait_p50", w->wait, 0.50);
+	put_quantile(w, "wait_p99", w->wait, 0.99);
+	put_mean(w, "slowdown_mean", &w->blocks->slowdown);
+	put_quantile(w, "slowdown_p99", w->slowdown, 0.99);
+	put(w, "makespan", t->first_submit < 0 ? 0 : (double)(t->last_end - t->first_submit) / 1e9);
+	put_timeline(w, "utilisation", &w->busy, 1 / (1000 * gpus));
+	put(w, "gpu_hours", (double)w->busy.total / 3.6e15);
+	put_timeline(w, "queue_length_mean", &w->queue, 1);
+	put(w, "queue_length_max", (double)w->queue.largest);
+	put_timeline(w, "stranded_gpus", &w->stranded, 1);
+	put(w, "jain_slowdown",
+		t->jain_n ? t->jain_sum * t->jain_sum / ((double)t->jain_n * t->jain_sum2) : NAN);
+	put(w, "ftf_mean", t->ftf_n ? t->ftf_sum / (double)t->ftf_n : NAN);
+	put(w, "ftf_max", t->ftf_max);
+	put_counts(w, unfinished);
+	put_series(w, "utilisation", &w->busy, 1 / (1000 * gpus));
+	put_series(w, "queue_length", &w->queue, 1);
+	put_series(w, "stranded_gpus", &w->stranded, 1);
+}
+
+void metrics_free(struct orr_jobs *w)
+{
+	hist_free(w->jct);
+	hist_free(w->wait);
+	hist_free(w->slowdown);
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a policy may ask (orrery/jobs.h). */
+#include "jobs/world.h"
+
+#include "base/num.h"
+
+#include <math.h>
+#include <stdio.h>
+
+int64_t orr_now(const struct orr_jobs *w)
+{
+	return eng_now(w->engine);
+}
+
+static int64_t attained(const struct orr_jobs *w, const struct job *job)
+{
+	return job->state == ORR_JOB_RUNNING ? job->attained + (eng_now(w->engine) - job->last_start)
+					     : job->attained;
+}
+
+bool orr_job_get(const struct orr_jobs *w, orr_job j, struct orr_job_info *out)
+{
+	const struct job *job = job_of(w, j);
+	if (!job)
+		return false;
+	const struct pool_request *r = &w->shape[job->shape].request;
+	int64_t gpu_ns = job->gpu_ns;
+	if (job->state == ORR_JOB_RUNNING)
+		gpu_ns += (eng_now(w->engine) - job->last_start) * job->held;
+	*out = (struct orr_job_info){ .number = job->number,
+		.state = job->state,
+		.submit_ns = job->submit,
+		.limit_ns = job->limit,
+		.started_ns = job->last_start,
+		.attained_ns = attained(w, job),
+		.attained_gpu_s = (double)gpu_ns / 1e9,
+		.priority = job->priority,
+		.gpus = job->gpus,
+		.gpus_held = job->held,
+		.gpu_milli = r->gpu_milli,
+		.cpu_milli = r->cpu_milli,
+		.mem_mib = r->mem_mib,
+		.gpu_types = r->types,
+		.shape = job->shape,
+		.user = job->user,
+		.queue = job->queue,
+		.model = job->model,
+		.preemptions = job->preemptions,
+		.is_elastic = job->speedup != 0 };
+	return true;
+}
+
+uint32_t orr_job_gpus(const struct orr_jobs *w, orr_job j)
+{
+	const struct job *job = job_of(w, j);
+	return job ? job->gpus : 0;
+}
+
+uint32_t orr_job_shape(const struct orr_jobs *w, orr_job j)
+{
+	const struct job *job = job_of(w, j);
+	return job ? job->shape : 0;
+}
+
+int64_t orr_job_submit_ns(const struct orr_jobs *w, orr_job j)
+{
+	const struct job *job = job_of(w, j);
+	return job ? job->submit : 0;
+}
+
+uint64_t orr_job_number(const struct orr_jobs *w, orr_job j)
+{
+	const struct job *job = job_of(w, j);
+	return job ? job->number : 0;
+}
+
+bool orr_job_is_running(const struct orr_jobs *w, orr_job j)
+{
+	const struct job *job = job_of(w, j);
+	return job && job->state == ORR_JOB_RUNNING;
+}
+
+int64_t orr_job_attained_ns(const struct orr_jobs *w, orr_job j)
+{
+	const struct job *job = job_of(w, j);
+	return job ? attained(w, job) : 0;
+}
+
+const char *orr_job_name(const struct orr_jobs *w, orr_job j)
+{
+	const struct job *job = job_of(w, j);
+	return job && job->id ? strtab_text(w->strings, job->id) : "";
+}
+
+const char *orr_name(const struct orr_jobs *w, uint32_t number)
+{
+	return strtab_text(w->strings, number);
+}
+
+/* ---- the truth, for those who declare that they need it ---- */
+
+static const struct job *truth_about(struct orr_jobs *w, orr_job j)
+{
+	const struct job *job = job_of(w, j);
+	if (!(w->policy->flags & ORR_NEEDS_ORACLE)) {
+		world_fail(w, ORR_EFAIL, job, "asks for a true duration but does not declare ORR_NEEDS_ORACLE");
+		return NULL;
+	}
+	return job;
+}
+
+int64_t orr_job_remaining_ns(struct orr_jobs *w, orr_job j)
+{
+	const struct job *job = truth_about(w, j);
+	if (!job)
+		return 0;
+	return job->state == ORR_JOB_RUNNING ? job->work_left - work_done(w, job) : job->work_left;
+}
+
+int64_t orr_job_duration_ns(struct orr_jobs *w, orr_job j)
+{
+	const struct job *job = truth_about(w, j);
+	return job ? job->duration : 0;
+}
+
+double orr_job_iterations(struct orr_jobs *w, orr_job j)
+{
+	const struct job *job = job_of(w, j);
+	return job ? job->iterations : 0;
+}
+
+int64_t orr_job_estimate_ns(struct orr_jobs *w, orr_job j, enum orr_estimate how, double factor)
+{
+	const struct job *job = job_of(w, j);
+	if (!job)
+		return 0;
+	if (how == ORR_ESTIMATE_LIMIT && job->limit >= 0)
+		return job->limit;
+	w->saw_truth = true; /* a perfect predictor, or one with a stated error, is marked as such */
+	double ns = (double)job->duration * (how == ORR_ESTIMATE_LIMIT ? 1 : factor);
+	return ns < 9e18 ? llrint(ns) : INT64_MAX / 2;
+}
+
+double orr_job_rate_on(const struct orr_jobs *w, orr_job j, uint32_t gpu_type)
+{
+	const struct job *job = job_of(w, j);
+	if (!job || gpu_type >= w->config->cluster->n_types ||
+		!(w->shape[job->shape].request.types >> gpu_type & 1))
+		return 0;
+	return rate_on_type(w, job, gpu_type);
+}
+
+double orr_job_throughput(const struct orr_jobs *w, orr_job j, uint32_t gpu_type)
+{
+	const struct job *job = job_of(w, j);
+	double rate = orr_job_rate_on(w, j, gpu_type);
+	return job && job->iterations > 0 && job->duration > 0 ? rate * job->iterations / ((double)job->duration / 1e9)
+							       : rate;
+}
+
+double orr_job_rate_at(const struct orr_jobs *w, orr_job j, uint32_t gpus)
+{
+	const struct job *job = job_of(w, j);
+	return job ? rate_at_size(w, job, gpus) : 0;
+}
+
+orr_job orr_job_next(const struct orr_jobs *w, orr_job j)
+{
+	const struct job *job = job_of(w, j);
+	for (uint32_t slot = job ? job->next : NONE; slot != NONE; slot = w->job[slot].next)
+		if (w->job[slot].state != ORR_JOB_ENDED)
+			return job_handle(w, slot);
+	return 0;
+}
+
+orr_job orr_job_first(const struct orr_jobs *w)
+{
+	uint32_t slot = w->first_live;
+	while (slot != NONE && w->job[slot].state == ORR_JOB_ENDED)
+		slot = w->job[slot].next;
+	return slot == NONE ? 0 : job_handle(w, slot);
+}
+
+/* ---- capacity ---- */
+
+uint32_t orr_gpu_types(const struct orr_jobs *w)
+{
+	return w->config->cluster->n_types;
+}
+
+const char *orr_gpu_type_name(const struct orr_jobs *w, uint32_t gpu_type)
+{
+	return gpu_type < w->config->cluster->n_types ? w->config->cluster->type_name[gpu_type] : "";
+}
+
+uint32_t orr_total_gpus(const struct orr_jobs *w)
+{
+	return w->pool->total_gpus;
+}
+
+uint32_t orr_free_gpus(const struct orr_jobs *w)
+{
+	return w->pool->free_gpus;
+}
+
+uint32_t orr_total_gpus_of(const struct orr_jobs *w, uint32_t gpu_type)
+{
+	return gpu_type < w->config->cluster->n_types ? w->pool->total[gpu_type] : 0;
+}
+
+uint32_t orr_free_gpus_of(const struct orr_jobs *w, uint32_t gpu_type)
+{
+	return gpu_type < w->config->cluster->n_types ? w->pool->free[gpu_type] : 0;
+}
+
+uint32_t orr_nodes(const struct orr_jobs *w)
+{
+	return w->config->cluster->n_nodes;
+}
+
+static int64_t or_unlimited(int64_t v)
+{
+	return v < 0 ? INT64_MAX : v;
+}
+
+bool orr_node_get(const struct orr_jobs *w, uint32_t node, struct orr_node_info *out)
+{
+	if (node >= w->config->cluster->n_nodes)
+		return false;
+	const struct cluster_node *c = &w->config->cluster->node[node];
+	const struct pool_node *s = &w->pool->node[node];
+	*out = (struct orr_node_info){ .name = c->name,
+		.is_up = s->is_up,
+		.gpu_type = c->type,
+		.gpus = c->gpus,
+		.gpus_free = s->free_gpus,
+		.cpu_milli = or_unlimited(c->cpu_milli),
+		.cpu_milli_free = s->cpu_free,
+		.mem_mib = or_unlimited(c->mem_mib),
+		.mem_mib_free = s->mem_free,
+		.rack = c->rack };
+	return true;
+}

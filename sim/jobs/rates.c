@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How fast a job goes: throughput tables by GPU type, speed-up tables by size. */
+#include "jobs/world.h"
+
+#include "base/mem.h"
+#include "base/num.h"
+#include "hwmodel/throughput.h"
+
+#include <math.h>
+#include <string.h>
+
+static double throughput(const struct orr_jobs *w, uint32_t model, uint32_t gpus, const char *type)
+{
+	return throughput_lookup(w->config->throughput, type, strtab_text(w->strings, model), (int)gpus);
+}
+
+/* The GPU type that durations and rates refer to. */
+static const char *reference(const struct orr_jobs *w)
+{
+	return *w->reference_type ? w->reference_type : w->config->cluster->n_types ? w->config->cluster->type_name[0] : "";
+}
+
+static bool has_table(const struct orr_jobs *w, uint32_t model)
+{
+	return w->config->throughput && model;
+}
+
+int64_t work_of(struct orr_jobs *w, const struct job_rec *r)
+{
+	if (r->duration_ns >= 0)
+		return r->duration_ns;
+	if (r->iterations > 0 && has_table(w, r->model)) {
+		double per_s = throughput(w, r->model, r->gpus, reference(w));
+		double ns = r->iterations / per_s * 1e9;
+		if (per_s > 0 && ns < 9e18)
+			return llrint(ns);
+		orr_fail(&w->error, ORR_EINPUT, "job %llu: no throughput for model \"%s\" on %u GPUs of type %s",
+			(unsigned long long)r->number, strtab_text(w->strings, r->model), r->gpus, reference(w));
+		return -1;
+	}
+	orr_fail(&w->error, ORR_EINPUT,
+		"job %llu (line %llu of the trace): has no duration; a trace of iterations needs --throughputs FILE",
+		(unsigned long long)r->number, (unsigned long long)r->line);
+	return -1;
+}
+
+double rate_on_type(const struct orr_jobs *w, const struct job *job, uint32_t type)
+{
+	if (!has_table(w, job->model) || type >= w->config->cluster->n_types)
+		return 1;
+	double ref = throughput(w, job->model, job->gpus, reference(w));
+	double on = throughput(w, job->model, job->gpus, w->config->cluster->type_name[type]);
+	return ref > 0 && on > 0 ? on / ref : 0;
+}
+
+uint64_t runnable_types(struct orr_jobs *w, const struct job_rec *r)
+{
+	uint64_t mask = cluster_type_mask(w->config->cluster, r->gpu_types ? strtab_text(w->strings, r->gpu_types) : "");
+	if (!has_table(w, r->model))
+		return mask;
+	for (uint32_t t = 0; t < w->config->cluster->n_types; t++)
+		if (!(throughput(w, r->model, r->gpus, w->config->cluster->type_name[t]) > 0))
+			mask &= ~(UINT64_C(1) << t);
+	return mask;
+}
+
+/* "1:1;2:1.9;4:3.5": sizes ascend, rates are positive. */
+static bool parse_speedup(const char *text, struct speedup *s)
+{
+	uint32_t cap = 0;
+	for (const char *p = text; *p;) {
+		size_t len = strcspn(p, ";");
+		const char *colon = memchr(p, ':', len);
+		int64_t gpus;
+		double rate;
+		if (!colon || !num_int(p, (size_t)(colon - p), &gpus) ||
+			!num_real(colon + 1, len - (size_t)(colon + 1 - p), &rate))
+			return false;
+		if (gpus < 1 || gpus > (1 << 20) || !(rate > 0) || rate > 1e9)
+			return false;
+		if (s->n && gpus <= s->size[s->n - 1].gpus)
+			return false;
+		MEM_GROW(s->size, s->n, cap);
+		s->size[s->n++] = (struct speed){ (uint32_t)gpus, rate };
+		p += len + (p[len] == ';');
+	}
+	return s->n > 0;
+}
+
+bool speedup_load(struct orr_jobs *w, const struct job_rec *r)
+{
+	if (!r->speedup)
+		return true;
+	if (r->speedup >= w->n_speedup) {
+		uint32_t n = (uint32_t)strtab_count(w->strings);
+		w->speedup = mem_realloc(w->speedup, n, sizeof *w->speedup);
+		memset(w->speedup + w->n_speedup, 0, (n - w->n_speedup) * sizeof *w->speedup);
+		w->n_speedup = n;
+	}
+	struct speedup *s = &w->speedup[r->speedup];
+	if (!s->is_parsed) {
+		s->is_parsed = true;
+		if (!parse_speedup(strtab_text(w->strings, r->speedup), s))
+			s->n = 0;
+	}
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->size[i].gpus == r->gpus)
+			return true;
+	orr_fail(&w->error, ORR_EINPUT,
+		"job %llu (line %llu of the trace): speedup: expected SIZE:RATE;SIZE:RATE.. with ascending sizes, "
+		"%u (what it asks for) among them, found \"%.100s\"",
+		(unsigned long long)r->number, (unsigned long long)r->line, r->gpus,
+		strtab_text(w->strings, r->speedup));
+	return false;
+}
+
+double rate_at_size(const struct orr_jobs *w, const struct job *job, uint32_t gpus)
+{
+	if (gpus == job->gpus)
+		return 1;
+	if (!job->speedup)
+		return 0;
+	const struct speedup *s = &w->speedup[job->speedup];
+	double at = 0, base = 0;
+	for (uint32_t i = 0; i < s->n; i++) {
+		if (s->size[i].gpus == gpus)
+			at = s->size[i].rate;
+		if (s->size[i].gpus == job->gpus)
+			base = s->size[i].rate;
+	}
+	return base > 0 ? at / base : 0;
+}
+
+void rates_free(struct orr_jobs *w)
+{
+	for (uint32_t i = 0; i < w->n_speedup; i++)
+		mem_free(w->speedup[i].size);
+	mem_free(w->speedup);
+}

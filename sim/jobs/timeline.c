@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "jobs/timeline.h"
+
+#include <string.h>
+
+void timeline_begin(struct timeline *t, int64_t start)
+{
+	memset(t, 0, sizeof *t);
+	t->start = t->last = start;
+	t->width = 1000000000;
+}
+
+static void double_width(struct timeline *t)
+{
+	for (size_t i = 0; i < TIMELINE_MAX / 2; i++)
+		t->bucket[i] = t->bucket[2 * i] + t->bucket[2 * i + 1];
+	memset(t->bucket + TIMELINE_MAX / 2, 0, sizeof t->bucket / 2);
+	t->width *= 2;
+	t->n = (t->n + 1) / 2;
+}
+
+static void integrate(struct timeline *t, int64_t now)
+{
+	while ((now - t->start) / t->width >= TIMELINE_MAX)
+		double_width(t);
+	size_t from = (size_t)((t->last - t->start) / t->width);
+	size_t to = (size_t)((now - t->start) / t->width);
+	for (size_t i = from; t->value && i <= to; i++) {
+		int64_t a = t->start + (int64_t)i * t->width, b = a + t->width;
+		int64_t dt = (now < b ? now : b) - (t->last > a ? t->last : a);
+		t->bucket[i] += (timeline_sum)t->value * (uint64_t)dt;
+	}
+	t->total += (timeline_sum)t->value * (uint64_t)(now - t->last);
+	t->n = to + 1;
+	t->last = now;
+}
+
+void timeline_set(struct timeline *t, int64_t now, uint64_t value)
+{
+	if (now > t->last)
+		integrate(t, now);
+	t->value = value;
+	if (value > t->largest)
+		t->largest = value;
+}
+
+double timeline_mean(const struct timeline *t, size_t i)
+{
+	int64_t a = t->start + (int64_t)i * t->width, b = a + t->width;
+	if (t->last < b)
+		b = t->last;
+	return b > a ? (double)t->bucket[i] / (double)(b - a) : 0;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A thread that looks, twice a second, whether a policy's callback has been going on for
+ * longer than its limit. Such a callback cannot be unwound, so the handler that main()
+ * gave says which it is and ends the program; runs that were finished are in the
+ * database, this one is not.
+ *
+ * Entering and leaving a callback costs two relaxed stores.
+ */
+#include "jobs/world.h"
+
+#include "base/mem.h"
+#include "base/num.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+
+struct watch {
+	const char *label;
+	double timeout_s;
+	_Atomic(const char *) what; /* the callback going on; NULL none */
+	_Atomic(uint64_t) count;    /* of callbacks entered */
+	_Atomic(int64_t) now;
+	_Atomic(uint64_t) job;
+	uint64_t seen; /* the watchdog's own: count when it last looked, and since when */
+	struct timespec since;
+	struct watch *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
+static struct watch *watches;
+static pthread_t thread;
+static bool is_going, must_end;
+static void (*timed_out)(const char *text);
+
+struct watch *watch_new(const char *label, double timeout_s)
+{
+	struct watch *x = mem_zalloc(1, sizeof *x);
+	x->label = label;
+	x->timeout_s = timeout_s;
+	pthread_mutex_lock(&lock);
+	x->next = watches;
+	watches = x;
+	pthread_mutex_unlock(&lock);
+	return x;
+}
+
+void watch_free(struct watch *x)
+{
+	if (!x)
+		return;
+	pthread_mutex_lock(&lock);
+	for (struct watch **at = &watches; *at; at = &(*at)->next)
+		if (*at == x) {
+			*at = x->next;
+			break;
+		}
+	pthread_mutex_unlock(&lock);
+	mem_free(x);
+}
+
+void watch_enter(struct watch *x, const char *what, int64_t now, uint64_t job_number)
+{
+	atomic_store_explicit(&x->now, now, memory_order_relaxed);
+	atomic_store_explicit(&x->job, job_number, memory_order_relaxed);
+	atomic_store_explicit(&x->count, atomic_load_explicit(&x->count, memory_order_relaxed) + 1,
+		memory_order_relaxed);
+	atomic_store_explicit(&x->what, what, memory_order_release);
+}
+
+void watch_leave(struct watch *x)
+{
+	atomic_store_explicit(&x->what, NULL, memory_order_release);
+}
+
+static void look(struct watch *x, const struct timespec *t)
+{
+	const char *what = atomic_load_explicit(&x->what, memory_order_acquire);
+	uint64_t count = atomic_load_explicit(&x->count, memory_order_relaxed);
+	if (!what || count != x->seen) {
+		x->seen = count;
+		x->since = *t;
+		return;
+	}
+	double s = (double)(t->tv_sec - x->since.tv_sec) + (double)(t->tv_nsec - x->since.tv_nsec) / 1e9;
+	if (s < x->timeout_s)
+		return;
+	char text[320], time[NUM_SECONDS_MAX], job[40] = "";
+	uint64_t number = atomic_load_explicit(&x->job, memory_order_relaxed);
+	num_put_seconds(time, atomic_load_explicit(&x->now, memory_order_relaxed));
+	if (number != UINT64_MAX)
+		snprintf(job, sizeof job, "job %llu ", (unsigned long long)number);
+	snprintf(text, sizeof text,
+		"policy %.100s: %sat %s s: %s() has not returned for %g s (--policy-timeout sets the limit)", x->label,
+		job, time, what, x->timeout_s);
+	timed_out(text);
+}
+
+static void *watch_all(void *unused)
+{
+	(void)unused;
+	struct timespec t, until;
+	pthread_mutex_lock(&lock);
+	while (!must_end) {
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_nsec += 200000000;
+		if (until.tv_nsec >= 1000000000) {
+			until.tv_nsec -= 1000000000;
+			until.tv_sec++;
+		}
+		pthread_cond_timedwait(&wake, &lock, &until);
+		clock_gettime(CLOCK_MONOTONIC, &t);
+		for (struct watch *x = watches; x && !must_end; x = x->next)
+			look(x, &t);
+	}
+	pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
+void jobs_watchdog_start(void (*on_timeout)(const char *text))
+{
+	timed_out = on_timeout;
+	must_end = false;
+	is_going = !pthread_create(&thread, NULL, watch_all, NULL);
+}
+
+void jobs_watchdog_stop(void)
+{
+	if (!is_going)
+		return;
+	pthread_mutex_lock(&lock);
+	must_end = true;
+	pthread_cond_signal(&wake);
+	pthread_mutex_unlock(&lock);
+	pthread_join(thread, NULL);
+	is_going = false;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * world.h - the inside of the jobs world, for the files of this folder alone
+ *
+ * Invariants: a job slot is live from arrival to the end of the instant in which the
+ * job ended; its generation grows each time the slot is used again, so an old handle
+ * is known as such. A running job has exactly one pending end event. Live jobs form
+ * a list in order of submission.
+ */
+#ifndef ORR_JOBS_WORLD_H
+#define ORR_JOBS_WORLD_H
+
+#include "cluster/failures.h"
+#include "engine/engine.h"
+#include "jobs/jobs.h"
+#include "jobs/timeline.h"
+
+#include <stdatomic.h>
+
+enum { PRIO_END, PRIO_NODE, PRIO_ARRIVAL, PRIO_TIMER, PRIO_UNTIL };
+
+struct job {
+	uint32_t generation;
+	uint8_t state; /* enum orr_job_state */
+	bool has_run;
+	uint32_t shape;
+	uint32_t gpus, held;
+	uint64_t number;
+	int64_t submit, first_start, last_start, attained;
+	int64_t work_asked, work_left; /* at last_start if running */
+	int64_t overhead;              /* start costs paid so far */
+	int64_t start_cost;            /* of the present run: no progress before it is over */
+	int64_t limit, duration;
+	double rate;
+	int64_t gpu_ns;                /* attained times GPUs (1/1000), pieces so far */
+	struct eng_event end;
+	struct pool_alloc alloc;
+	uint32_t last_node;            /* of the last run, for the migration count */
+	uint32_t preemptions, migrations, restarts;
+	uint32_t prev, next;           /* live jobs; NONE */
+	uint32_t running_at;           /* index in w->running */
+	uint32_t id, user, queue, model, speedup;
+	double priority, iterations;
+	int64_t recorded_wait;
+	double live_integral;          /* integral of live jobs over time, at arrival */
+};
+
+enum { NONE = UINT32_MAX };
+
+struct shape {
+	struct pool_request request;
+	bool fits_ever;
+};
+
+/* One size of an elastic job's speed-up table. */
+struct speed {
+	uint32_t gpus;
+	double rate;
+};
+struct speedup {
+	bool is_parsed;
+	uint32_t n;
+	struct speed *size; /* ascending */
+};
+
+struct totals {
+	uint64_t arrived, completed, killed, failed, refused;
+	uint64_t preemptions, migrations, restarts;
+	int64_t first_submit, last_end;
+	timeline_sum job_milli_ns; /* jobs' GPUs times time held */
+	double live_integral; /* seconds x jobs */
+	int64_t live_since;
+	double ftf_sum, ftf_max;
+	uint64_t ftf_n;
+	double jain_sum, jain_sum2;
+	uint64_t jain_n;
+};
+
+struct orr_jobs {
+	const struct jobs_config *config;
+	const struct orr_policy *policy;
+	const struct orr_jobs_ops *ops;
+	const char *label;
+	void *self; /* the policy's object */
+	struct engine *engine;
+	struct pool *pool;
+	struct jobcursor *cursor;
+	const struct strtab *strings;
+	struct job_rec next_rec;
+	bool has_next;
+
+	struct job *job;
+	uint32_t n_jobs, cap_jobs;
+	uint32_t *free_slots;
+	uint32_t n_free, cap_free;
+	uint32_t first_live, last_live;
+	uint64_t live, waiting;
+	uint32_t *running;
+	uint32_t n_running, cap_running;
+	uint32_t *ended; /* slots to be freed at the end of this instant */
+	uint32_t n_ended, cap_ended;
+
+	struct shape *shape;
+	uint32_t n_shapes, cap_shapes;
+	uint32_t *shape_slot; /* hash: shape + 1 */
+	uint32_t shape_mask;
+	uint32_t *waiting_of; /* [shape] */
+	struct speedup *speedup; /* by string number */
+	uint32_t n_speedup;
+
+	/* the instant */
+	bool is_changed;    /* schedule() is due */
+	bool is_acting;     /* inside schedule() */
+	bool capacity_changed;
+	int64_t calls_now;  /* schedule() calls at this instant */
+	int64_t last_call;
+	bool is_over;       /* until reached, or an error */
+	bool saw_truth;     /* the policy used true durations: marked oracle */
+	struct orr_error error;
+
+	/* options, resolved */
+	int64_t start_cost, preempt_cost, migrate_cost, checkpoint;
+	int64_t max_calls;
+	enum jobs_on_failure on_failure;
+	char reference_type[64];
+	uint64_t gantt;
+
+	/* results */
+	struct totals totals;
+	struct timeline busy, queue, stranded;
+	struct hist *jct, *wait, *slowdown;
+	struct jobs_blocks *blocks;
+	struct run_result *result;
+	size_t cap_rows, cap_events;
+	uint64_t row_stride;
+	struct failure_run *failures;
+	struct watch *watch;
+};
+
+/* ---- slots and handles (slots.c) ---- */
+static inline orr_job job_handle(const struct orr_jobs *w, uint32_t slot)
+{
+	return (uint64_t)w->job[slot].generation << 32 | (slot + 1u);
+}
+/* The live job of a handle, or NULL. */
+static inline struct job *job_of(const struct orr_jobs *w, orr_job j)
+{
+	uint32_t slot = (uint32_t)j - 1u;
+	if (slot >= w->n_jobs || w->job[slot].generation != j >> 32)
+		return NULL;
+	return &w->job[slot];
+}
+static inline uint32_t slot_of(const struct orr_jobs *w, const struct job *job)
+{
+	return (uint32_t)(job - w->job);
+}
+uint32_t slot_new(struct orr_jobs *w);
+void slot_release_ended(struct orr_jobs *w); /* at the end of an instant */
+uint32_t shape_of(struct orr_jobs *w, const struct pool_request *r);
+void slots_free(struct orr_jobs *w);
+
+/* ---- rates (rates.c) ---- */
+/* Work of a job in ns at rate 1; -1 with w->error set if it cannot be known. */
+int64_t work_of(struct orr_jobs *w, const struct job_rec *r);
+double rate_on_type(const struct orr_jobs *w, const struct job *job, uint32_t type);
+double rate_at_size(const struct orr_jobs *w, const struct job *job, uint32_t gpus);
+/* The types where the job's rate is known and positive. */
+uint64_t runnable_types(struct orr_jobs *w, const struct job_rec *r);
+bool speedup_load(struct orr_jobs *w, const struct job_rec *r);
+void rates_free(struct orr_jobs *w);
+
+/* ---- the life of a job (life.c) ---- */
+void life_arrive(struct orr_jobs *w, const struct job_rec *r);
+void life_start(struct orr_jobs *w, struct job *job); /* job->alloc and rate are set */
+void life_stop(struct orr_jobs *w, struct job *job, int64_t cost, const char *kind);
+void life_end(struct orr_jobs *w, struct job *job, enum orr_job_end how);
+void life_evict(struct orr_jobs *w, struct job *job);
+/* Work done by now of the present run (the job runs). */
+int64_t work_done(const struct orr_jobs *w, const struct job *job);
+int64_t gpu_milli_of(const struct job *job, uint32_t held);
+
+/* ---- errors: the first one ends the run ---- */
+void world_fail(struct orr_jobs *w, int code, const struct job *job, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* ---- measuring (metrics.c) ---- */
+void metrics_begin(struct orr_jobs *w);
+void metrics_state(struct orr_jobs *w); /* before anything that changes what is busy or waiting */
+void metrics_job(struct orr_jobs *w, const struct job *job, enum job_status how);
+void metrics_event(struct orr_jobs *w, const char *kind, const struct job *job);
+void metrics_node_event(struct orr_jobs *w, const char *kind, uint32_t node);
+void metrics_end(struct orr_jobs *w);
+void metrics_free(struct orr_jobs *w);
+
+/* ---- conservation (check.c) ---- */
+void check_state(struct orr_jobs *w);
+void check_ended(struct orr_jobs *w); /* before the slots of ended jobs are freed */
+void check_end(struct orr_jobs *w);
+
+/* ---- watchdog.c ---- */
+struct watch *watch_new(const char *label, double timeout_s);
+void watch_free(struct watch *x);
+void watch_enter(struct watch *x, const char *what, int64_t now, uint64_t job_number);
+void watch_leave(struct watch *x);
+
+#endif
