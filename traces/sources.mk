@@ -2,7 +2,7 @@
 liborrery_a_SOURCES += traces/trace.h traces/trace.c traces/format.h traces/formats.c \
 	traces/lines.c traces/lines.h traces/table.c traces/table.h \
 	traces/profile.c traces/profile.h traces/profile_rows.c traces/profile_rows.h \
-	traces/jobset.c traces/generator.h traces/generators.c
+	traces/writer.c traces/writer.h traces/jobset.c traces/generator.h traces/generators.c
 # one file per format
 liborrery_a_SOURCES += traces/philly.c traces/tiresias.c traces/muri.c traces/gavel.c traces/openb.c traces/openb_nodes.c \
 	traces/swf.c traces/orrery.c

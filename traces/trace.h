@@ -68,7 +68,7 @@ struct job_rec {
 	int64_t cpu_milli, mem_mib;
 	uint32_t gpus, gpu_milli;
 	uint32_t id; /* strings of jobset_strings(); id 0: print number instead */
-	uint32_t user, queue, model, gpu_types, speedup; /* 0: none */
+	uint32_t user, queue, model, gpu_types, speedup, status; /* 0: none */
 	uint64_t number; /* 0, 1, ... in order of submission */
 	uint64_t line;   /* in the file; 0 from a generator */
 };
@@ -80,6 +80,8 @@ struct jobcursor;
  * generators only. */
 struct jobset *jobset_load(const char *source, const char *format, const char *const *options,
 	uint64_t seed, struct orr_error *err);
+/* The rows of a trace that has been opened; closes it, whatever comes of it. */
+struct jobset *jobset_from(struct trace *t, const char *source, struct orr_error *err);
 void jobset_free(struct jobset *s);
 /* How many jobs; for a generator with no end given, UINT64_MAX. */
 uint64_t jobset_count(const struct jobset *s);

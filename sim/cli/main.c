@@ -12,7 +12,7 @@
 
 extern const struct cli_command cmd_trace;
 
-const struct cli_command *const cli_commands[] = { NULL };
+const struct cli_command *const cli_commands[] = { &cmd_trace, NULL };
 
 static void out_of_memory(size_t wanted)
 {
