@@ -1,0 +1,248 @@
+#!/bin/sh
+# bootstrap.sh - from a bare machine to a built, tested or demonstrated orrery
+# SPDX-License-Identifier: GPL-3.0-or-later
+#
+# Works from a git checkout, from `git archive` output and from a release, as root
+# or as a user with sudo, any number of times in a row: what is done already is
+# not done again, and with nothing missing no network is needed.
+set -u
+LC_ALL=C
+export LC_ALL
+
+usage() {
+  cat <<'END'
+usage: ./bootstrap.sh [build | demo | check | deps | help]
+
+  build   install what is missing, configure and compile (the default)
+  demo    build, then replay a day of a large GPU cluster under several policies:
+          prints a table, leaves a database and a figure
+  check   build, then run all tests; the last line is "N passed, N failed, N skipped"
+  deps    only install what is missing
+  help    this text
+
+environment:
+  ORRERY_BUILD      folder to build in, from the root of the tree (default: build)
+  CONFIGURE_FLAGS   options for configure, such as "--enable-werror --prefix=/opt/orrery"
+  CFLAGS, CC        as usual; they count when a build folder is first configured
+  JOBS              how many things to compile or test at once (default: all processors)
+  ORRERY_DATA_PATH  folder with traces/ and other data that some tests compare with
+END
+}
+
+say() { printf '%s\n' "bootstrap: $*"; }
+fail() { printf '%s\n' "bootstrap: $*" >&2; exit 1; }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# The one list of what orrery needs: Debian package, how to see it without dpkg, what for.
+# cmd = a command, pc = a pkg-config module, h = a header that the compiler finds.
+needs() {
+  cat <<'END'
+gcc            cmd:cc         a C11 compiler
+libc6-dev      h:stdio.h      the C library's headers
+make           cmd:make       make
+autoconf       cmd:autoreconf autoconf, 2.69 or later
+automake       cmd:automake   automake, 1.16 or later
+pkg-config     cmd:pkg-config pkg-config
+libgsl-dev     pc:gsl         GNU Scientific Library: random numbers, fits
+libsqlite3-dev pc:sqlite3     SQLite, 3.31 or later: the database of results
+libcjson-dev   pc:libcjson    cJSON: scenarios, devices, models
+libglpk-dev    h:glpk.h       GLPK: linear programs of some policies
+zlib1g-dev     pc:zlib        zlib: .gz traces
+libzstd-dev    pc:libzstd     zstd: .zst traces
+nettle-dev     pc:nettle      nettle: hashes of inputs
+gnuplot-nox    cmd:gnuplot    gnuplot: figures
+sqlite3        cmd:sqlite3    the sqlite3 command: tests look into databases with it
+xz-utils       cmd:xz         xz: make dist
+END
+}
+
+# is_there PACKAGE PROBE
+is_there() {
+  if have dpkg-query; then
+    case $(dpkg-query -W -f='${Status}\n' "$1" 2>/dev/null) in *"ok installed"*) return 0 ;; esac
+  fi
+  case $2 in
+    cmd:cc) have "${CC:-cc}" ;;
+    cmd:*) have "${2#cmd:}" ;;
+    pc:*) have pkg-config && pkg-config --exists "${2#pc:}" 2>/dev/null ;;
+    h:*) have "${CC:-cc}" && echo "#include <${2#h:}>" | "${CC:-cc}" -E - >/dev/null 2>&1 ;;
+  esac
+}
+
+# Lines of needs() that are not met.
+missing() {
+  needs | while read -r package probe what; do
+    is_there "$package" "$probe" || echo "$package $probe $what"
+  done
+}
+
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then
+    env DEBIAN_FRONTEND=noninteractive "$@" </dev/null
+  else
+    sudo env DEBIAN_FRONTEND=noninteractive "$@"
+  fi
+}
+
+apt_install() {
+  as_root apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "$@"
+}
+
+install_deps() {
+  list=$(missing)
+  [ -n "$list" ] || return 0
+  packages=$(echo "$list" | while read -r package _; do printf '%s ' "$package"; done)
+  packages=${packages% }
+  if ! have apt-get || ! have dpkg-query; then
+    {
+      say "these are missing (with the names that their packages have on Debian):"
+      echo "$list" | while read -r package _ what; do printf '  %-15s %s\n' "$package" "$what"; done
+      say "this is neither Debian nor Ubuntu, so install them with this system's package"
+      say "manager and run ./bootstrap.sh again; nothing else needs to change."
+    } >&2
+    exit 1
+  fi
+  by_hand="Run this as root, then ./bootstrap.sh again:
+  apt-get update && apt-get install $packages"
+  if [ "$(id -u)" -ne 0 ]; then
+    have sudo || fail "missing: $packages
+You are not root and there is no sudo here. $by_hand"
+    if ! sudo -n true 2>/dev/null; then
+      [ -t 0 ] || fail "missing: $packages
+sudo wants a password and there is no terminal to ask on. $by_hand"
+      say "sudo may ask for your password"
+    fi
+  fi
+  say "installing $packages"
+  # A bare machine has no package lists yet; an old one may have stale ones.
+  # shellcheck disable=SC2086 # the list is meant to be split
+  if ! apt-cache show $packages >/dev/null 2>&1 || ! apt_install $packages; then
+    as_root apt-get -o DPkg::Lock::Timeout=300 update ||
+      fail "apt-get could not fetch the package lists (see above). Is there a network?
+$by_hand"
+    apt_install $packages ||
+      fail "apt-get could not install what is missing (see above). $by_hand"
+  fi
+  still=$(missing | while read -r package _; do printf '%s ' "$package"; done)
+  [ -z "$still" ] || fail "still missing after the installation: $still"
+}
+
+# quietly WHAT COMMAND...: output to the log; shown only if the command fails
+quietly() {
+  what=$1
+  shift
+  say "$what"
+  echo "== $*" >>"$log"
+  "$@" >>"$log" 2>&1 </dev/null && return 0
+  tail -n 40 "$log" >&2
+  fail "$what failed; the lines above are the end of $log"
+}
+
+newer_than() { # FILE PATTERN...: is some file of that name newer than FILE?
+  file=$1
+  shift
+  for pattern in "$@"; do
+    [ -z "$(find . -name 'build*' -prune -o -name "$pattern" -newer "$file" -print)" ] || return 0
+  done
+  return 1
+}
+
+generate_configure() {
+  if [ -f configure ] && [ -f Makefile.in ] && [ -f build-aux/tap-driver.sh ] &&
+    ! newer_than configure configure.ac && ! newer_than Makefile.in Makefile.am '*.mk'; then
+    return 0
+  fi
+  quietly "generating configure" autoreconf --install --force
+}
+
+configure_build() {
+  if [ -f config.status ]; then
+    fail "this tree was configured in place (there is a config.status beside bootstrap.sh), and
+make cannot build in two places from it. Run 'make distclean' here, then ./bootstrap.sh again;
+or go on in place with 'make' and 'make check'."
+  fi
+  # Makefiles hold paths, so a tree that was moved or copied is configured again.
+  wanted="${CONFIGURE_FLAGS:-} in $top"
+  if [ -f "$build/config.status" ] && [ -f "$build/Makefile" ] &&
+    [ "$(cat "$build/.configured" 2>/dev/null)" = "$wanted" ]; then
+    return 0
+  fi
+  case $build in
+    /* | */* | .*) from=$top ;;
+    *) from=.. ;; # shorter paths in messages
+  esac
+  rm -f "$build/.configured"
+  # shellcheck disable=SC2086,SC2016 # flags are meant to be split; the inner shell expands
+  quietly "configuring in $build" sh -c 'cd "$1" && shift && "$@"' sh "$build" "$from/configure" ${CONFIGURE_FLAGS:-}
+  echo "$wanted" >"$build/.configured"
+}
+
+build() {
+  install_deps
+  mkdir -p "$build" || fail "cannot make the folder $build; set ORRERY_BUILD to one that can be written"
+  log=$build/bootstrap.log
+  : >"$log" || fail "cannot write to $build; set ORRERY_BUILD to another folder"
+  generate_configure
+  configure_build
+  say "compiling in $build"
+  make -C "$build" --no-print-directory -j"$jobs" all >"$build/make.log" 2>&1 </dev/null || {
+    grep -v '^ *\(CC\|AR\|CCLD\|GEN\) ' "$build/make.log" | tail -n 60 >&2
+    fail "compiling failed; the lines above are the end of $build/make.log"
+  }
+  warnings=$(grep -c 'warning:' "$build/make.log")
+  [ "$warnings" -eq 0 ] || say "$warnings warnings, in $build/make.log"
+}
+
+check() {
+  build
+  if [ -z "${ORRERY_DATA_PATH:-}" ] && [ -d "$top/../shared" ]; then
+    ORRERY_DATA_PATH=$(cd "$top/../shared" && pwd)
+    export ORRERY_DATA_PATH
+  fi
+  say "testing in $build"
+  find "$build" -name '*.trs' -exec rm -f {} +
+  # Everything goes to check.log; here, only what is not a passed test.
+  { make -C "$build" --no-print-directory -j"$jobs" check </dev/null; echo $? >"$build/check.status"; } 2>&1 |
+    tee "$build/check.log" |
+    grep --line-buffered -E '^(FAIL|XPASS|ERROR|SKIP):|[Ee]rror[: ]|warning:|^make.*\*\*\*'
+  sh tests/summary.sh --status "$(cat "$build/check.status")" "$build"
+}
+
+# The main job on the embedded default: a generator that reproduces the published
+# statistics of Microsoft's Philly trace, on a cluster of that size. The README
+# shows the same command.
+demo() {
+  build
+  mkdir -p "$build/demo"
+  say "running: orrery jobs philly-like --cluster 64x8:v100 --policy fifo,srtf,las,easy-backfill"
+  "$build/orrery" jobs philly-like --cluster 64x8:v100 --policy fifo,srtf,las,easy-backfill \
+    --out "$build/demo" --db "$build/demo/demo.db" || fail "the demonstration failed (see above)"
+  cat <<END
+
+table      $build/demo/summary.csv
+jobs       $build/demo/POLICY.jobs.csv
+database   $build/demo/demo.db
+figure     $build/demo/jct-cdf.svg
+END
+}
+
+case ${1:-build} in
+  build | demo | check | deps) ;;
+  help | -h | --help) usage; exit 0 ;;
+  *) printf '%s\n' "bootstrap: no command \"$1\"" >&2; usage >&2; exit 2 ;;
+esac
+[ $# -le 1 ] || { printf '%s\n' "bootstrap: one command at a time, got: $*" >&2; usage >&2; exit 2; }
+
+cd "$(dirname "$0")" || exit 1
+top=$(pwd)
+build=${ORRERY_BUILD:-build}
+case $top$build in
+  *[[:space:]]*) fail "make cannot work where a path has blanks; move the tree (or set ORRERY_BUILD): $top" ;;
+esac
+jobs=${JOBS:-$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)}
+case ${1:-build} in
+  deps) install_deps; say "nothing is missing" ;;
+  build) build; say "done: $build/orrery --help; install it with 'make -C $build install'" ;;
+  demo) demo ;;
+  check) check ;;
+esac

@@ -1,1 +1,13 @@
-# sources of docs
+# the man page and the completion, made from the program's own --help texts
+nodist_man_MANS += docs/orrery.1
+nodist_bashcomp_DATA += docs/orrery
+CLEANFILES += docs/orrery.1 docs/orrery docs/orrery.1.tmp docs/orrery.tmp
+EXTRA_DIST += docs/man.sh docs/man.awk docs/completion.sh docs/README.md docs/guide.md
+# Leaks are the business of the tests, and their checker does not work everywhere.
+SAYS = ASAN_OPTIONS=detect_leaks=0
+
+docs/orrery.1: orrery$(EXEEXT) docs/man.sh docs/man.awk
+	$(AM_V_GEN)$(MKDIR_P) docs && $(SAYS) sh $(srcdir)/docs/man.sh ./orrery$(EXEEXT) >$@.tmp && mv $@.tmp $@
+# The file has the command's name: that is how bash-completion finds it.
+docs/orrery: orrery$(EXEEXT) docs/completion.sh
+	$(AM_V_GEN)$(MKDIR_P) docs && $(SAYS) sh $(srcdir)/docs/completion.sh ./orrery$(EXEEXT) >$@.tmp && mv $@.tmp $@

@@ -13,3 +13,11 @@ tests_unit_engine_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=mem_alloc,--wrap=mem_zalloc
 check_PROGRAMS += tests/unit_rng
 TESTS += tests/unit_rng
 tests_unit_rng_SOURCES = tests/unit_rng.c
+# results
+noinst_HEADERS += tests/sample_run.h
+check_PROGRAMS += tests/unit_store
+TESTS += tests/unit_store
+tests_unit_store_SOURCES = tests/unit_store.c tests/sample_run.c
+# the house: floor plan, habits, installation
+TESTS += tests/floors.sh tests/style.sh tests/install.sh
+EXTRA_DIST += tests/floors.sh tests/style.sh tests/install.sh tests/summary.sh tests/chroot.sh

@@ -11,8 +11,13 @@
 #include <string.h>
 
 extern const struct cli_command cmd_trace;
+extern const struct cli_command cmd_db;
 
-const struct cli_command *const cli_commands[] = { &cmd_trace, NULL };
+const struct cli_command *const cli_commands[] = {
+	&cmd_trace,
+	&cmd_db,
+	NULL,
+};
 
 static void out_of_memory(size_t wanted)
 {

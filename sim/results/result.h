@@ -65,7 +65,7 @@ struct run_result {
 	struct job_row *jobs;
 	size_t n_jobs;
 	struct metric *metrics;
-	size_t n_metrics;
+	size_t n_metrics, cap_metrics; /* result_metric() makes the room */
 	struct series *series;
 	size_t n_series;
 	struct event_row *events;
@@ -74,6 +74,7 @@ struct run_result {
 };
 
 struct run_result *result_new(void);
+/* Frees jobs, metrics, events and series with their arrays (all from mem_alloc). */
 void result_free(struct run_result *r);
 /* A copy of s that lives as long as r; NULL gives NULL. */
 const char *result_text(struct run_result *r, const char *s);

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "results/stats.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * A bucket is named by the top bits of a double: its exponent and the first
+ * SUB_BITS of its fraction. Buckets are so 1/128 of their lower end wide at most,
+ * and their middle is within 1/256 = 0.39 % of every value in them. No logarithm,
+ * so nothing depends on the C library.
+ */
+enum { SUB_BITS = 7, KEY_SHIFT = 52 - SUB_BITS, KEYS = 1 << (11 + SUB_BITS), EXACT_MAX = 1000000 };
+
+/*
+ * An exact sum as parts that don't overlap (Shewchuk, Adaptive Precision
+ * Floating-Point Arithmetic, 1997, "grow expansion"). The parts add up to the sum
+ * without rounding, so the rounded total does not depend on the order of adding.
+ * Values of one kind need two or three parts.
+ */
+struct exact_sum {
+	double *part;
+	size_t n, cap;
+};
+
+struct hist {
+	uint64_t n;
+	double min, max;
+	struct exact_sum sum;
+	double *value; /* NULL once there are more than EXACT_MAX values */
+	size_t cap;
+	bool is_sorted;
+	uint64_t *bucket; /* KEYS of them; NULL while exact */
+};
+
+static void exact_add(struct exact_sum *s, double x)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < s->n; i++) {
+		double y = s->part[i];
+		if (fabs(x) < fabs(y)) {
+			double t = x;
+			x = y;
+			y = t;
+		}
+		double hi = x + y, lo = y - (hi - x);
+		if (lo != 0)
+			s->part[kept++] = lo;
+		x = hi;
+	}
+	MEM_GROW(s->part, kept, s->cap);
+	s->part[kept++] = x;
+	s->n = kept;
+}
+
+/* The sum correctly rounded. Parts grow in size; as in CPython's math.fsum. */
+static double exact_total(const struct exact_sum *s)
+{
+	size_t i = s->n;
+	if (!i)
+		return 0;
+	double hi = s->part[--i], lo = 0;
+	while (i > 0) {
+		double x = hi, y = s->part[--i];
+		hi = x + y;
+		lo = y - (hi - x);
+		if (lo != 0)
+			break;
+	}
+	/* hi is half way between two doubles: the next part decides. */
+	if (i > 0 && ((lo < 0 && s->part[i - 1] < 0) || (lo > 0 && s->part[i - 1] > 0))) {
+		double y = lo * 2, x = hi + y;
+		if (y == x - hi)
+			hi = x;
+	}
+	return hi;
+}
+
+static size_t key_of(double value)
+{
+	uint64_t bits;
+	memcpy(&bits, &value, sizeof bits);
+	return (size_t)(bits >> KEY_SHIFT);
+}
+
+static double middle_of(size_t key)
+{
+	uint64_t bits = (uint64_t)key << KEY_SHIFT | UINT64_C(1) << (KEY_SHIFT - 1);
+	double value;
+	memcpy(&value, &bits, sizeof value);
+	return value;
+}
+
+struct hist *hist_new(void)
+{
+	struct hist *h = mem_zalloc(1, sizeof *h);
+	h->min = INFINITY;
+	return h;
+}
+
+void hist_free(struct hist *h)
+{
+	if (!h)
+		return;
+	mem_free(h->value);
+	mem_free(h->bucket);
+	mem_free(h->sum.part);
+	mem_free(h);
+}
+
+static void to_buckets(struct hist *h)
+{
+	h->bucket = mem_zalloc(KEYS, sizeof *h->bucket);
+	for (uint64_t i = 0; i < h->n; i++)
+		h->bucket[key_of(h->value[i])]++;
+	mem_free(h->value);
+	h->value = NULL;
+	h->cap = 0;
+}
+
+/* Counts one value without adding it to the sum. */
+static void count(struct hist *h, double value)
+{
+	if (!h->bucket && h->n == EXACT_MAX)
+		to_buckets(h);
+	if (h->bucket) {
+		h->bucket[key_of(value)]++;
+	} else {
+		MEM_GROW(h->value, h->n, h->cap);
+		h->value[h->n] = value;
+		h->is_sorted = false;
+	}
+	h->n++;
+	h->min = value < h->min ? value : h->min;
+	h->max = value > h->max ? value : h->max;
+}
+
+void hist_add(struct hist *h, double value)
+{
+	value = value > 0 ? value : 0;
+	count(h, value);
+	exact_add(&h->sum, value);
+}
+
+void hist_merge(struct hist *into, const struct hist *from)
+{
+	for (size_t i = 0; i < from->sum.n; i++)
+		exact_add(&into->sum, from->sum.part[i]);
+	if (!from->bucket) {
+		for (uint64_t i = 0; i < from->n; i++)
+			count(into, from->value[i]);
+		return;
+	}
+	if (!into->bucket)
+		to_buckets(into);
+	for (size_t k = 0; k < KEYS; k++)
+		into->bucket[k] += from->bucket[k];
+	into->n += from->n;
+	into->min = from->min < into->min ? from->min : into->min;
+	into->max = from->max > into->max ? from->max : into->max;
+}
+
+uint64_t hist_count(const struct hist *h)
+{
+	return h->n;
+}
+
+double hist_mean(const struct hist *h)
+{
+	return h->n ? exact_total(&h->sum) / (double)h->n : NAN;
+}
+
+double hist_max(const struct hist *h)
+{
+	return h->n ? h->max : NAN;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+/* The value of rank 0..n-1. */
+static double ranked(struct hist *h, uint64_t rank)
+{
+	if (rank == 0)
+		return h->min;
+	if (rank >= h->n - 1)
+		return h->max;
+	if (!h->bucket)
+		return h->value[rank];
+	uint64_t below = 0;
+	size_t k = 0;
+	while ((below += h->bucket[k]) <= rank)
+		k++;
+	return fmin(fmax(middle_of(k), h->min), h->max);
+}
+
+double hist_quantile(struct hist *h, double p)
+{
+	if (!h->n || !(p >= 0 && p <= 1))
+		return NAN;
+	if (!h->bucket && !h->is_sorted) {
+		qsort(h->value, h->n, sizeof *h->value, by_value);
+		h->is_sorted = true;
+	}
+	double at = (double)(h->n - 1) * p;
+	uint64_t rank = (uint64_t)at;
+	double low = ranked(h, rank), part = at - (double)rank;
+	return part > 0 ? low + part * (ranked(h, rank + 1) - low) : low;
+}

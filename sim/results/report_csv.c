@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "results/report.h"
+
+#include "base/mem.h"
+#include "base/num.h"
+#include "results/outfile.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* Quoted where RFC 4180 asks for it. */
+static void put_text(FILE *f, const char *s)
+{
+	if (!strpbrk(s, ",\"\r\n")) {
+		fputs(s, f);
+		return;
+	}
+	putc('"', f);
+	for (; *s; s++) {
+		if (*s == '"')
+			putc('"', f);
+		putc(*s, f);
+	}
+	putc('"', f);
+}
+
+/* ",12.000000000", or "," for what never happened. */
+static void put_time(FILE *f, int64_t t_ns, bool has_happened)
+{
+	char text[NUM_SECONDS_MAX] = "";
+	if (has_happened)
+		num_put_seconds(text, t_ns);
+	putc(',', f);
+	fputs(text, f);
+}
+
+static void put_real(FILE *f, double v)
+{
+	if (isnan(v))
+		putc(',', f);
+	else
+		fprintf(f, ",%.17g", v);
+}
+
+static void put_jobs(FILE *f, const struct run_result *r)
+{
+	fputs("job_id,gpus,submit_s,start_s,end_s,jct_s,wait_s,preemptions\n", f);
+	for (size_t i = 0; i < r->n_jobs && !ferror(f); i++) {
+		const struct job_row *j = &r->jobs[i];
+		if (j->job_id)
+			put_text(f, j->job_id);
+		else
+			fprintf(f, "%" PRIu64, j->number);
+		fprintf(f, ",%" PRIu32, j->gpus);
+		put_time(f, j->submit_ns, true);
+		put_time(f, j->start_ns, j->start_ns >= 0);
+		put_time(f, j->end_ns, j->end_ns >= 0);
+		put_time(f, j->end_ns - j->submit_ns, j->end_ns >= 0);
+		put_time(f, j->wait_ns, j->wait_ns >= 0);
+		fprintf(f, ",%" PRIu32 "\n", j->preemptions);
+	}
+}
+
+static void put_series(FILE *f, const struct run_result *r)
+{
+	fputs("time_s,name,value\n", f);
+	for (size_t i = 0; i < r->n_series; i++) {
+		const struct series *s = &r->series[i];
+		for (size_t k = 0; k < s->n && !ferror(f); k++) {
+			char text[NUM_SECONDS_MAX];
+			num_put_seconds(text, s->time_ns[k]);
+			fprintf(f, "%s,", text);
+			put_text(f, s->name);
+			put_real(f, s->value[k]);
+			putc('\n', f);
+		}
+	}
+}
+
+static int write_summary(const char *dir, const struct run_result *const *runs, size_t n, struct orr_error *err)
+{
+	struct outfile f;
+	int code = outfile_open(&f, dir, "summary", ".csv", err);
+	if (code)
+		return code;
+	fputs("policy,metric,value,ci_low,ci_high\n", f.file);
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < runs[i]->n_metrics; k++) {
+			const struct metric *m = &runs[i]->metrics[k];
+			put_text(f.file, runs[i]->label ? runs[i]->label : "");
+			putc(',', f.file);
+			put_text(f.file, m->name);
+			put_real(f.file, m->value);
+			put_real(f.file, m->ci_low);
+			put_real(f.file, m->ci_high);
+			putc('\n', f.file);
+		}
+	return outfile_close(&f, false, err);
+}
+
+static int write_one(const char *dir, const char *name, const char *suffix,
+	void (*put)(FILE *, const struct run_result *), const struct run_result *r, struct orr_error *err)
+{
+	struct outfile f;
+	int code = outfile_open(&f, dir, name, suffix, err);
+	if (code)
+		return code;
+	put(f.file, r);
+	return outfile_close(&f, false, err);
+}
+
+static char *safe_name(const char *label)
+{
+	enum { NAME_MAX_BYTES = 100 }; /* room for suffixes within a file system's 255 */
+	static const char fine[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+=@-";
+	struct sbuf b = { 0 };
+	for (const char *c = label; *c && b.len < NAME_MAX_BYTES; c++)
+		sbuf_putc(&b, strchr(fine, *c) && !(b.len == 0 && strchr(".-", *c)) ? *c : '_');
+	if (!b.len)
+		sbuf_puts(&b, "run");
+	return sbuf_steal(&b);
+}
+
+void report_file_names(const struct run_result *const *runs, size_t n, char **name)
+{
+	for (size_t i = 0; i < n; i++) {
+		char *base = safe_name(runs[i]->label ? runs[i]->label : "");
+		struct sbuf b = { 0 };
+		sbuf_puts(&b, base);
+		size_t k = 0, copies = 1;
+		while (k < i) {
+			if (strcmp(name[k++], sbuf_text(&b)))
+				continue;
+			sbuf_clear(&b);
+			sbuf_printf(&b, "%s-%zu", base, ++copies);
+			k = 0;
+		}
+		name[i] = sbuf_steal(&b);
+		mem_free(base);
+	}
+}
+
+int report_out_dir(const char *dir, const struct run_result *const *runs, size_t n, struct orr_error *err)
+{
+	int code = outfile_make_dir(dir, err);
+	if (code)
+		return code;
+	char **name = mem_zalloc(n + 1, sizeof *name);
+	report_file_names(runs, n, name);
+	for (size_t i = 0; i < n && !code; i++) {
+		code = write_one(dir, name[i], ".jobs.csv", put_jobs, runs[i], err);
+		if (!code)
+			code = write_one(dir, name[i], ".series.csv", put_series, runs[i], err);
+	}
+	if (!code)
+		code = write_summary(dir, runs, n, err);
+	for (size_t i = 0; i < n; i++)
+		mem_free(name[i]);
+	mem_free(name);
+	return code;
+}

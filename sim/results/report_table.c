@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "results/report.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <string.h>
+
+enum kind { TIME, FRACTION, NUMBER };
+
+static const struct column {
+	const char *metric, *title;
+	enum kind kind;
+} columns[] = {
+	{ "jct_mean", "JCT mean", TIME },
+	{ "jct_p50", "JCT median", TIME },
+	{ "jct_p99", "JCT p99", TIME },
+	{ "wait_mean", "wait mean", TIME },
+	{ "wait_p99", "wait p99", TIME },
+	{ "slowdown_mean", "slowdown", NUMBER },
+	{ "makespan", "makespan", TIME },
+	{ "utilisation", "utilisation", FRACTION },
+	{ "preemptions", "preemptions", NUMBER },
+};
+
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+static const struct unit {
+	const char *name;
+	double seconds, up_to; /* used below this many seconds */
+} units[] = { { "s", 1, 120 }, { "min", 60, 7200 }, { "h", 3600, 172800 }, { "d", 86400, INFINITY } };
+
+static const struct unit *unit_for(double seconds)
+{
+	const struct unit *u = units;
+	while (fabs(seconds) >= u->up_to && isfinite(seconds))
+		u++;
+	return u;
+}
+
+/* Three significant digits, never an exponent, whole numbers whole. */
+static void put_number(struct sbuf *b, double v)
+{
+	double size = fabs(v);
+	int decimals = size >= 99.95 || v == floor(v) ? 0 : size >= 9.995 ? 1 : size >= 0.9995 ? 2 : 3;
+	sbuf_printf(b, "%.*f", size < 0.0005 ? 0 : decimals, v);
+}
+
+/* " ± half" where the interval lies about the value, else " [low, high]". */
+static void put_interval(struct sbuf *b, const struct metric *m, double scale)
+{
+	double below = (m->value - m->ci_low) / scale, above = (m->ci_high - m->value) / scale;
+	if (isnan(below) || isnan(above))
+		return;
+	if (fabs(above - below) <= 0.02 * (above + below)) {
+		sbuf_puts(b, " ± ");
+		put_number(b, above);
+		return;
+	}
+	sbuf_puts(b, " [");
+	put_number(b, m->ci_low / scale);
+	sbuf_puts(b, ", ");
+	put_number(b, m->ci_high / scale);
+	sbuf_putc(b, ']');
+}
+
+static void put_metric(struct sbuf *b, const struct metric *m, enum kind kind)
+{
+	if (!m || !isfinite(m->value)) {
+		sbuf_putc(b, '-');
+		return;
+	}
+	const struct unit *u = unit_for(m->value);
+	double scale = kind == TIME ? u->seconds : kind == FRACTION ? 0.01 : 1;
+	put_number(b, m->value / scale);
+	put_interval(b, m, scale);
+	if (kind == TIME)
+		sbuf_printf(b, " %s", u->name);
+	if (kind == FRACTION)
+		sbuf_puts(b, " %");
+}
+
+/* Columns on a terminal: code points, which is right for all but East Asian text. */
+static size_t text_width(const char *s)
+{
+	size_t w = 0;
+	for (; *s; s++)
+		w += ((unsigned char)*s & 0xc0) != 0x80;
+	return w;
+}
+
+static void pad(struct sbuf *b, const char *text, size_t width, bool to_the_right)
+{
+	size_t have = text_width(text), gap = have < width ? width - have : 0;
+	if (!to_the_right)
+		sbuf_puts(b, text);
+	while (gap--)
+		sbuf_putc(b, ' ');
+	if (to_the_right)
+		sbuf_puts(b, text);
+}
+
+/* A label may hold anything; a terminal must not act on it. */
+static char *name_of(const struct run_result *r)
+{
+	struct sbuf b = { 0 };
+	for (const char *c = r->label ? r->label : ""; *c; c++)
+		sbuf_putc(&b, (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c);
+	if (r->is_oracle)
+		sbuf_puts(&b, " (oracle)");
+	return sbuf_steal(&b);
+}
+
+/* The table cell by cell, as texts; row 0 holds the titles, column 0 the names. */
+struct grid {
+	size_t rows;
+	char **cell; /* rows * (COLUMNS + 1) */
+	size_t width[COLUMNS + 1];
+};
+
+static char **cell_at(const struct grid *g, size_t row, size_t column)
+{
+	return &g->cell[row * (COLUMNS + 1) + column];
+}
+
+static struct grid grid_new(const struct run_result *const *runs, size_t n)
+{
+	struct grid g = { .rows = n + 1, .cell = mem_zalloc((n + 1) * (COLUMNS + 1), sizeof(char *)) };
+	*cell_at(&g, 0, 0) = mem_strdup("policy");
+	for (size_t c = 0; c < COLUMNS; c++)
+		*cell_at(&g, 0, c + 1) = mem_strdup(columns[c].title);
+	for (size_t i = 0; i < n; i++) {
+		*cell_at(&g, i + 1, 0) = name_of(runs[i]);
+		for (size_t c = 0; c < COLUMNS; c++) {
+			struct sbuf b = { 0 };
+			put_metric(&b, result_find(runs[i], columns[c].metric), columns[c].kind);
+			*cell_at(&g, i + 1, c + 1) = sbuf_steal(&b);
+		}
+	}
+	for (size_t row = 0; row < g.rows; row++)
+		for (size_t c = 0; c <= COLUMNS; c++) {
+			size_t w = text_width(*cell_at(&g, row, c));
+			g.width[c] = w > g.width[c] ? w : g.width[c];
+		}
+	return g;
+}
+
+static void grid_free(struct grid *g)
+{
+	for (size_t i = 0; i < g->rows * (COLUMNS + 1); i++)
+		mem_free(g->cell[i]);
+	mem_free(g->cell);
+}
+
+static void put_columns(struct sbuf *out, const struct grid *g, size_t from, size_t to)
+{
+	for (size_t row = 0; row < g->rows; row++) {
+		pad(out, *cell_at(g, row, 0), g->width[0], false);
+		for (size_t c = from; c < to; c++) {
+			sbuf_puts(out, "  ");
+			pad(out, *cell_at(g, row, c), g->width[c], true);
+		}
+		sbuf_putc(out, '\n');
+	}
+}
+
+static void put_grid(struct sbuf *out, const struct grid *g, int width)
+{
+	size_t limit = width > 0 ? (size_t)width : SIZE_MAX;
+	for (size_t from = 1, to; from <= COLUMNS; from = to) {
+		size_t used = g->width[0];
+		for (to = from; to <= COLUMNS && (to == from || used + 2 + g->width[to] <= limit); to++)
+			used += 2 + g->width[to];
+		if (from > 1)
+			sbuf_putc(out, '\n');
+		put_columns(out, g, from, to);
+	}
+}
+
+static void put_difference(struct sbuf *out, const struct run_result *r, const struct metric *base, size_t width)
+{
+	const struct metric *d = result_find(r, "jct_diff");
+	if (!d || !isfinite(d->value))
+		return;
+	char *name = name_of(r);
+	double scale = unit_for(d->value)->seconds;
+	bool has_interval = isfinite(d->ci_low) && isfinite(d->ci_high);
+	sbuf_puts(out, "  ");
+	pad(out, name, width, false);
+	sbuf_puts(out, d->value > 0 ? "  +" : "  ");
+	put_number(out, d->value / scale);
+	sbuf_printf(out, " %s", unit_for(d->value)->name);
+	if (has_interval) {
+		sbuf_puts(out, " [");
+		put_number(out, d->ci_low / scale);
+		sbuf_puts(out, ", ");
+		put_number(out, d->ci_high / scale);
+		sbuf_putc(out, ']');
+	}
+	if (base && base->value > 0)
+		sbuf_printf(out, "  %+.1f %%", 100 * d->value / base->value);
+	if (has_interval && d->ci_low <= 0 && d->ci_high >= 0)
+		sbuf_puts(out, "  (no clear difference)");
+	sbuf_putc(out, '\n');
+	mem_free(name);
+}
+
+static void put_differences(struct sbuf *out, const struct run_result *const *runs, size_t n, size_t width)
+{
+	bool has_any = false;
+	for (size_t i = 1; i < n; i++)
+		has_any |= result_find(runs[i], "jct_diff") != NULL;
+	if (!has_any)
+		return;
+	char *first = name_of(runs[0]);
+	sbuf_printf(out, "\nmean JCT against %s, job by job, with 95 %% bootstrap intervals:\n", first);
+	mem_free(first);
+	for (size_t i = 1; i < n; i++)
+		put_difference(out, runs[i], result_find(runs[0], "jct_mean"), width);
+}
+
+/* Jobs that the averages leave out, or that ended badly, must not hide in them. */
+static void put_remarks(struct sbuf *out, const struct run_result *r)
+{
+	static const struct {
+		const char *metric, *word;
+	} what[] = { { "jobs_killed", "killed" }, { "jobs_failed", "failed" }, { "jobs_unfinished", "unfinished" },
+		{ "jobs_refused", "refused" } };
+	const char *before = NULL;
+	for (size_t i = 0; i < sizeof what / sizeof *what; i++) {
+		const struct metric *m = result_find(r, what[i].metric);
+		if (!m || !(m->value > 0))
+			continue;
+		if (!before) {
+			char *name = name_of(r);
+			sbuf_printf(out, "%s: jobs ", name);
+			mem_free(name);
+		}
+		sbuf_printf(out, "%s%s %.0f", before ? before : "", what[i].word, m->value);
+		before = ", ";
+	}
+	if (before)
+		sbuf_putc(out, '\n');
+}
+
+void report_table(struct sbuf *out, const struct run_result *const *runs, size_t n, int width)
+{
+	struct grid g = grid_new(runs, n);
+	put_grid(out, &g, width);
+	if (n)
+		put_differences(out, runs, n, g.width[0]);
+	for (size_t i = 0; i < n; i++)
+		put_remarks(out, runs[i]);
+	for (size_t i = 0; i < n; i++)
+		if (runs[i]->is_oracle) {
+			sbuf_puts(out, "oracle: the policy saw true durations, which no real scheduler can\n");
+			break;
+		}
+	grid_free(&g);
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "results/store.h"
+
+#include "results/db.h"
+
+#include "config.h"
+
+#include <time.h>
+#include <unistd.h>
+
+static const char doing[] = "storing a run";
+
+/* What the write_ functions share: one transaction into one store. */
+struct writer {
+	const struct store *s;
+	const struct run_result *r;
+	int64_t run;
+	struct orr_error *err;
+};
+
+/* Sets *run to the run of r's hash and label, 0 if there is none. */
+static int find_run(struct writer *w, int64_t *run)
+{
+	sqlite3_stmt *st;
+	int code = db_prepare(w->s, "SELECT run FROM runs WHERE hash = ? AND label = ?", doing, &st, w->err);
+	if (code)
+		return code;
+	db_bind_text(st, 1, w->r->hash ? w->r->hash : "");
+	db_bind_text(st, 2, w->r->label ? w->r->label : "");
+	*run = 0;
+	int rc = db_step(w->s, st, doing, w->err);
+	if (rc == SQLITE_ROW)
+		*run = sqlite3_column_int64(st, 0);
+	sqlite3_finalize(st);
+	return rc == SQLITE_ROW || rc == SQLITE_DONE ? ORR_OK : ORR_EFAIL;
+}
+
+static int delete_run(struct writer *w, int64_t run)
+{
+	static const char *const table[] = { "metrics", "series", "series_points", "events", "runs" };
+	char sql[96];
+	sqlite3_snprintf(sizeof sql, sql, "DELETE FROM jobs WHERE key BETWEEN %lld AND %lld",
+		(long long)db_job_key(run, 0), (long long)db_job_key(run, UINT32_MAX));
+	int code = db_exec(w->s, sql, "replacing a run", w->err);
+	for (size_t i = 0; !code && i < sizeof table / sizeof *table; i++) {
+		sqlite3_snprintf(sizeof sql, sql, "DELETE FROM %s WHERE run = %lld", table[i], (long long)run);
+		code = db_exec(w->s, sql, "replacing a run", w->err);
+	}
+	return code;
+}
+
+static int write_run(struct writer *w)
+{
+	const struct run_result *r = w->r;
+	sqlite3_stmt *st;
+	int code = db_prepare(w->s,
+		"INSERT INTO runs(hash, label, policy, world, is_oracle, scenario, seed, version, rows_total,"
+		" wall_s, cpu_s, host, created_at) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
+		doing, &st, w->err);
+	if (code)
+		return code;
+	char host[256] = "", created[32] = "";
+	gethostname(host, sizeof host - 1);
+	time_t now = time(NULL);
+	struct tm utc;
+	strftime(created, sizeof created, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+	const char *texts[] = { r->hash, r->label, r->policy, r->world, NULL, r->scenario, r->seed_text,
+		PACKAGE_VERSION };
+	for (int i = 0; i < 8; i++)
+		if (i != 4)
+			db_bind_text(st, i + 1, texts[i] ? texts[i] : "");
+	sqlite3_bind_int(st, 5, r->is_oracle);
+	sqlite3_bind_int64(st, 9, (int64_t)r->rows_total);
+	sqlite3_bind_double(st, 10, r->wall_s);
+	sqlite3_bind_double(st, 11, r->cpu_s);
+	db_bind_text(st, 12, host);
+	db_bind_text(st, 13, created);
+	code = db_run(w->s, st, doing, w->err);
+	sqlite3_finalize(st);
+	w->run = sqlite3_last_insert_rowid(w->s->db);
+	return code;
+}
+
+static void bind_job(sqlite3_stmt *st, int64_t run, const struct job_row *j)
+{
+	sqlite3_bind_int64(st, 1, db_job_key(run, j->number));
+	db_bind_text(st, 2, j->job_id);
+	db_bind_text(st, 3, j->user);
+	db_bind_text(st, 4, j->queue);
+	db_bind_text(st, 5, j->model);
+	db_bind_time(st, 6, j->submit_ns);
+	db_bind_time(st, 7, j->start_ns);
+	db_bind_time(st, 8, j->end_ns);
+	db_bind_time(st, 9, j->wait_ns);
+	db_bind_time(st, 10, j->run_ns);
+	db_bind_time(st, 11, j->duration_ns);
+	db_bind_time(st, 12, j->recorded_wait_ns);
+	sqlite3_bind_int64(st, 13, j->gpus);
+	sqlite3_bind_int64(st, 14, j->gpu_milli);
+	sqlite3_bind_int64(st, 15, j->preemptions);
+	sqlite3_bind_int64(st, 16, j->migrations);
+	sqlite3_bind_int64(st, 17, j->restarts);
+	sqlite3_bind_int64(st, 18, j->status);
+}
+
+static int write_jobs(struct writer *w)
+{
+	sqlite3_stmt *st;
+	int code = db_prepare(w->s,
+		"INSERT INTO jobs(key, job_id, user, queue, model, submit_ns, start_ns, end_ns, wait_ns, run_ns,"
+		" duration_ns, recorded_wait_ns, gpus, gpu_milli, preemptions, migrations, restarts, status)"
+		" VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+		doing, &st, w->err);
+	if (code)
+		return code;
+	for (size_t i = 0; !code && i < w->r->n_jobs; i++) {
+		const struct job_row *j = &w->r->jobs[i];
+		if (j->number > UINT32_MAX)
+			code = orr_fail(w->err, ORR_EFAIL, "%s: job number %llu: a run has at most 2^32 jobs", w->s->path,
+				(unsigned long long)j->number);
+		bind_job(st, w->run, j);
+		if (!code)
+			code = db_run(w->s, st, doing, w->err);
+	}
+	sqlite3_finalize(st);
+	return code;
+}
+
+static int write_metrics(struct writer *w)
+{
+	sqlite3_stmt *st;
+	int code = db_prepare(w->s, "INSERT INTO metrics VALUES(?,?,?,?,?,?)", doing, &st, w->err);
+	if (code)
+		return code;
+	sqlite3_bind_int64(st, 1, w->run);
+	for (size_t i = 0; !code && i < w->r->n_metrics; i++) {
+		const struct metric *m = &w->r->metrics[i];
+		sqlite3_bind_int64(st, 2, (int64_t)i);
+		db_bind_text(st, 3, m->name);
+		sqlite3_bind_double(st, 4, m->value); /* SQLite makes NaN NULL */
+		sqlite3_bind_double(st, 5, m->ci_low);
+		sqlite3_bind_double(st, 6, m->ci_high);
+		code = db_run(w->s, st, doing, w->err);
+	}
+	sqlite3_finalize(st);
+	return code;
+}
+
+static int write_points(struct writer *w, sqlite3_stmt *st, size_t number)
+{
+	const struct series *s = &w->r->series[number];
+	int code = ORR_OK;
+	sqlite3_bind_int64(st, 1, w->run);
+	sqlite3_bind_int64(st, 2, (int64_t)number);
+	for (size_t i = 0; !code && i < s->n; i++) {
+		sqlite3_bind_int64(st, 3, (int64_t)i);
+		sqlite3_bind_int64(st, 4, s->time_ns[i]);
+		sqlite3_bind_double(st, 5, s->value[i]);
+		code = db_run(w->s, st, doing, w->err);
+	}
+	return code;
+}
+
+static int write_series(struct writer *w)
+{
+	sqlite3_stmt *names, *points = NULL;
+	int code = db_prepare(w->s, "INSERT INTO series VALUES(?,?,?)", doing, &names, w->err);
+	if (!code)
+		code = db_prepare(w->s, "INSERT INTO series_points VALUES(?,?,?,?,?)", doing, &points, w->err);
+	for (size_t i = 0; !code && i < w->r->n_series; i++) {
+		sqlite3_bind_int64(names, 1, w->run);
+		sqlite3_bind_int64(names, 2, (int64_t)i);
+		db_bind_text(names, 3, w->r->series[i].name);
+		code = db_run(w->s, names, doing, w->err);
+		if (!code)
+			code = write_points(w, points, i);
+	}
+	sqlite3_finalize(names);
+	sqlite3_finalize(points);
+	return code;
+}
+
+static int write_events(struct writer *w)
+{
+	sqlite3_stmt *st;
+	int code = db_prepare(w->s, "INSERT INTO events VALUES(?,?,?,?,?,?)", doing, &st, w->err);
+	if (code)
+		return code;
+	sqlite3_bind_int64(st, 1, w->run);
+	for (size_t i = 0; !code && i < w->r->n_events; i++) {
+		const struct event_row *e = &w->r->events[i];
+		sqlite3_bind_int64(st, 2, (int64_t)i);
+		sqlite3_bind_int64(st, 3, e->time_ns);
+		db_bind_text(st, 4, e->kind);
+		sqlite3_bind_int64(st, 5, (int64_t)e->subject);
+		db_bind_text(st, 6, e->detail);
+		code = db_run(w->s, st, doing, w->err);
+	}
+	sqlite3_finalize(st);
+	return code;
+}
+
+/* Inside the transaction. */
+static int write_all(struct writer *w)
+{
+	static int (*const part[])(struct writer *) = { write_run, write_jobs, write_metrics, write_series,
+		write_events };
+	int64_t old;
+	int code = find_run(w, &old);
+	if (code || (old && !w->s->replaces))
+		return code; /* same hash, same bytes: what is there will do */
+	if (old)
+		code = delete_run(w, old);
+	for (size_t i = 0; !code && i < sizeof part / sizeof *part; i++)
+		code = part[i](w);
+	return code;
+}
+
+int store_write(struct store *s, const struct run_result *r, struct orr_error *err)
+{
+	struct writer w = { .s = s, .r = r, .err = err };
+	if (s->is_readonly)
+		return db_fail(s, SQLITE_READONLY, doing, err);
+	int code = db_exec(s, "BEGIN IMMEDIATE", doing, err);
+	if (code)
+		return code;
+	code = write_all(&w);
+	if (!code)
+		code = db_exec(s, "COMMIT", doing, err);
+	if (code)
+		db_rollback(s);
+	return code;
+}

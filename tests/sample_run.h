@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * sample_run.h - made-up results for the tests of the results floor
+ *
+ * sample_run(label, n, seed) has n jobs with every kind of value that the store
+ * must keep: times that never happened, missing texts, intervals and none, empty
+ * and full series, quotes in texts. Equal arguments give equal results.
+ */
+#ifndef ORR_TESTS_SAMPLE_RUN_H
+#define ORR_TESTS_SAMPLE_RUN_H
+
+#include "results/result.h"
+
+struct run_result *sample_run(const char *label, size_t n, uint64_t seed);
+/* Equal in everything that the store promises to keep. */
+bool same_run(const struct run_result *a, const struct run_result *b);
+
+#endif

@@ -1,0 +1,58 @@
+#!/bin/sh
+# summary.sh - count test points: N passed, N failed, N skipped
+# SPDX-License-Identifier: GPL-3.0-or-later
+#
+#   tests/summary.sh [--status N] [--quiet] BUILD...
+#
+# Reads the .trs files that `make check` left in the build folders. Shows the log
+# of every test that failed (not with --quiet), then the line. --status is the exit
+# status of make: if it failed and no test did, that counts as one failure.
+# Exits 1 if anything failed.
+set -u
+status=0 quiet=0
+while :; do
+  case ${1-} in
+    --status) status=$2; shift 2 ;;
+    --quiet) quiet=1; shift ;;
+    *) break ;;
+  esac
+done
+[ $# -gt 0 ] || { echo "usage: tests/summary.sh [--status N] [--quiet] BUILD..." >&2; exit 2; }
+
+list() { find "$@" -name 'orrery-[0-9]*' -prune -o -name '*.trs' -print | sort; }
+
+if [ "$quiet" -eq 0 ]; then
+  list "$@" | while read -r trs; do
+    grep -Eq '^:test-result: (FAIL|XPASS|ERROR)' "$trs" || continue
+    log=${trs%.trs}.log
+    echo
+    echo "== failed: ${log%.log} (all of it: $log)"
+    # The points that failed with the comments that explain them, and how it ended.
+    awk '/^(# |#$)/ { said = said $0 "\n"; next }
+         /^not ok/ && !/# (TODO|SKIP)/ { printf "%s%s\n", said, $0 }
+         { said = "" }' "$log" | head -n 60
+    # A test that ended early says why at the end; one that failed exits with 1 anyway.
+    if grep '^:test-result: ERROR' "$trs" | grep -qv 'exited with status 1$' || ! grep -q '^not ok' "$log"; then
+      echo "... the end:"
+      grep -vE '^(PASS|FAIL|SKIP): ' "$log" | tail -n 15
+    fi
+  done
+fi
+
+list "$@" | {
+  passed=0 failed=0 skipped=0
+  while read -r trs; do
+    # An error (a crash, a missing plan, the exit status) is one failure more only where no point failed.
+    # shellcheck disable=SC2046 # three numbers
+    set -- $(awk '/^:test-result: (PASS|XFAIL)/ { p++ } /^:test-result: SKIP/ { s++ }
+      /^:test-result: (FAIL|XPASS)/ { f++ } /^:test-result: ERROR/ { e = 1 }
+      END { print p + 0, f ? f : e + 0, s + 0 }' "$trs")
+    passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
+  done
+  if [ "$status" -ne 0 ] && [ "$failed" -eq 0 ]; then
+    [ "$quiet" -eq 1 ] || echo "make check ended with status $status though no test failed: see check.log"
+    failed=1
+  fi
+  echo "$passed passed, $failed failed, $skipped skipped"
+  [ "$failed" -eq 0 ]
+}
