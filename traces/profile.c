@@ -63,7 +63,7 @@ struct summary summary_of(double *v, size_t n)
 	return (struct summary){
 		.n = n,
 		.mean = (double)mean,
-		.sd = n > 1 ? (double)sqrtl(squares / (long double)(n - 1)) : NAN,
+		.sd = (double)sqrtl(squares / (long double)n),
 		.min = v[0],
 		.p25 = quantile(v, n, 0.25),
 		.p50 = quantile(v, n, 0.5),

@@ -7,7 +7,7 @@
  * distribution of numbers) and tallies (how often each text occurs).
  *
  * Percentiles interpolate linearly between order statistics, index (n-1)p. Sums
- * and moments are exact for whole numbers up to 2^53. sd is the sample's (n-1).
+ * and moments are exact for whole numbers up to 2^53. sd divides by n.
  * Times are seconds. Every value is kept in memory, since exact percentiles need
  * them: about 100 bytes a row.
  */

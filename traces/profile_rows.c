@@ -27,7 +27,7 @@ struct profile_rows {
 	uint64_t unknown_duration, zero_duration, short_duration, fractional_duration;
 	uint64_t no_gpu, shared_gpu, one_whole_gpu;
 	uint64_t with_wait, with_limit, over_limit, kept_by_sia, with_types;
-	double gpus_asked;
+	int64_t gpu_milli_asked;
 	bool ids_are_numbers, ids_rise;
 	int64_t low_id, high_id, last_id;
 };
@@ -124,7 +124,7 @@ static void add_demand(struct profile_rows *r, const struct orr_trace_job *row)
 	r->no_gpu += row->gpus == 0;
 	r->shared_gpu += row->gpus > 0 && row->gpu_milli < 1000;
 	r->one_whole_gpu += row->gpus == 1 && row->gpu_milli == 1000;
-	r->gpus_asked += (double)row->gpus * row->gpu_milli / 1000;
+	r->gpu_milli_asked += (int64_t)row->gpus * row->gpu_milli;
 	r->with_types += row->gpu_types != NULL;
 	r->with_wait += row->wait_ns >= 0;
 	r->with_limit += row->limit_ns >= 0;
@@ -268,7 +268,9 @@ static void put_load(struct profile_rows *r, struct profile *p, double gpu_s)
 	double makespan = (double)(r->last_end - r->submit[0]) / 1e9;
 	profile_fact_number(p, "GPU hours", gpu_s / 3600);
 	profile_fact_number(p, "makespan s", makespan);
-	profile_fact_number(p, "mean GPUs busy", makespan > 0 ? gpu_s / makespan : 0);
+	double span = (double)(r->submit[r->n - 1] - r->submit[0]) / 1e9;
+	profile_fact_number(p, "GPU time / span", span > 0 ? gpu_s / span : 0);
+	profile_fact_number(p, "GPU time / makespan", makespan > 0 ? gpu_s / makespan : 0);
 	profile_fact_number(p, "peak GPUs, nobody waiting", peak_gpus(r));
 }
 
@@ -294,7 +296,7 @@ static void put_counts(const struct profile_rows *r, struct profile *p)
 		{ "no GPU", (double)r->no_gpu },
 		{ "share of one GPU", (double)r->shared_gpu },
 		{ "one whole GPU", (double)r->one_whole_gpu },
-		{ "GPUs asked for, all jobs", r->gpus_asked },
+		{ "GPUs asked for, all jobs", (double)r->gpu_milli_asked / 1000 },
 		{ "GPU types named", (double)r->with_types },
 		{ "wait recorded", (double)r->with_wait },
 		{ "limit given", (double)r->with_limit },

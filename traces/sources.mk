@@ -7,4 +7,5 @@ liborrery_a_SOURCES += traces/trace.h traces/trace.c traces/format.h traces/form
 liborrery_a_SOURCES += traces/philly.c traces/tiresias.c traces/muri.c traces/gavel.c traces/openb.c traces/openb_nodes.c \
 	traces/swf.c traces/orrery.c
 # one file per family of generators
-liborrery_a_SOURCES += traces/synth_poisson.c
+liborrery_a_SOURCES += traces/draw.c traces/draw.h traces/synth_poisson.c traces/synth_philly.c \
+	traces/synth_openb.c traces/synth_lublin.c traces/synth_tiresias.c

@@ -45,7 +45,7 @@ static void print_series(const struct profile *p)
 	for (size_t i = 0; (s = profile_get_series(p, i)); i++) {
 		const struct summary *m = &s->summary;
 		char t[11][40];
-		if (!m->n)
+		if (!m->n || (m->max <= 0 && m->min >= 0)) /* nobody asks for it */
 			continue;
 		printf("%-38s %9" PRIu64 " %12s %12s %10s %10s %10s %10s %10s %10s %10s %12s %14s\n", s->name, m->n,
 			show(m->mean, t[0]), show(m->sd, t[1]), show(m->min, t[2]), show(m->p25, t[3]),
@@ -68,10 +68,11 @@ static void print_tally(const struct profile_tally *t)
 		printf("  and %zu more (--json lists all)\n", t->n - SHORT_LIST);
 }
 
-/* A tally with the one key "(none)" says nothing. */
+/* A tally of which all rows have the usual value says nothing. */
 static bool is_telling(const struct profile_tally *t)
 {
-	return t->n > 1 || (t->n == 1 && strcmp(t->entry[0].key, "(none)"));
+	const char *only = t->n == 1 ? t->entry[0].key : "";
+	return t->n && strcmp(only, "(none)") && !(!strcmp(t->name, "gpu_milli") && !strcmp(only, "1000"));
 }
 
 static void print_text(const struct subject *s)
