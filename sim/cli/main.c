@@ -18,6 +18,7 @@ const struct cli_command *const cli_commands[] = {
 	&cmd_run,
 	&cmd_scenario,
 	&cmd_policy,
+	&cmd_trace,
 	&cmd_db,
 	NULL,
 };
