@@ -441,8 +441,8 @@ static void cancelling_the_event_that_happens(void)
  * bound: 1024 dead and a third of all records, at 64 + 17 bytes, fits the first chunks. */
 static void cancelled_events_do_not_pile_up(void)
 {
-	struct engine *e = eng_new();
 	size_t before = allocated_bytes;
+	struct engine *e = eng_new();
 	for (int64_t i = 0; i < 300000; i++) {
 		struct eng_event timeout = eng_at(e, i + INT64_C(1000000000000), 0, do_nothing, NULL, 0, 0);
 		eng_at(e, i, 0, do_nothing, NULL, 0, 0);
@@ -484,10 +484,10 @@ static void hold(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 
 static void memory(size_t pending)
 {
+	size_t before = allocated_bytes;
 	struct engine *e = eng_new();
 	struct rng r;
 	rng_init(&r, 1, "memory", 0);
-	size_t before = allocated_bytes;
 	for (size_t i = 0; i < pending; i++)
 		eng_at(e, exponential(&r), 0, hold, &r, i, 0);
 	for (size_t i = 0; i < 3 * pending; i++)

@@ -62,7 +62,8 @@ static struct ladder_entry *block_end(const struct ladder_list *l, struct ladder
 	return b->next ? b->entry + LADDER_BLOCK_ENTRIES : l->write;
 }
 
-void ladder_extend(struct ladder *q, struct ladder_list *l)
+/* As ladder_append(), where l has no room. */
+void ladder_append_block(struct ladder *q, struct ladder_list *l, struct ladder_entry x)
 {
 	struct ladder_block *b = block_new(q);
 	b->next = NULL;
@@ -70,7 +71,8 @@ void ladder_extend(struct ladder *q, struct ladder_list *l)
 		block_of(l->write - 1)->next = b;
 	else
 		l->first = b;
-	l->write = b->entry;
+	b->entry[0] = x;
+	l->write = b->entry + 1;
 }
 
 void ladder_open(struct ladder *q, ladder_near_fn near, void *near_ctx)

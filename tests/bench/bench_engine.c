@@ -37,7 +37,8 @@ struct run {
 	const int64_t *draws;
 	size_t pending;
 	uint32_t drawn; /* wraps around with the table */
-	uint64_t hash, holds;
+	uint64_t hash;
+	size_t left; /* holds until the engine stops */
 	double ns[SLICES]; /* per hold */
 	double bytes;      /* per pending event */
 	bool is_slow;
@@ -139,6 +140,8 @@ static void hold_event(struct engine *e, void *ctx, uint64_t subject, uint64_t a
 	struct run *r = ctx;
 	note_slot(r, subject);
 	eng_at(e, eng_now(e) + next_draw(r), 0, hold_event, ctx, subject, arg);
+	if (--r->left == 0)
+		eng_stop(e);
 }
 
 static void engine_fill(struct run *r)
@@ -150,8 +153,8 @@ static void engine_fill(struct run *r)
 
 static void engine_hold(struct run *r, size_t holds)
 {
-	for (size_t i = 0; i < holds; i++)
-		eng_step(r->engine);
+	r->left = holds;
+	eng_run(r->engine);
 }
 
 static void engine_end(struct run *r)
@@ -202,7 +205,6 @@ static double timed_holds(struct run *r, const struct contestant *c, size_t hold
 		spent = cpu_seconds() - start;
 		r->is_slow = spent > PATIENCE_S && done < holds;
 	}
-	r->holds += done;
 	return spent / (double)done * 1e9;
 }
 
