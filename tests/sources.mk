@@ -13,3 +13,6 @@ tests_unit_engine_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=mem_alloc,--wrap=mem_zalloc
 check_PROGRAMS += tests/unit_rng
 TESTS += tests/unit_rng
 tests_unit_rng_SOURCES = tests/unit_rng.c
+check_PROGRAMS += tests/unit_queues
+TESTS += tests/unit_queues
+tests_unit_queues_SOURCES = tests/unit_queues.c tests/bench/load.c
