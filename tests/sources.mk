@@ -10,6 +10,9 @@ TESTS += tests/unit_engine
 tests_unit_engine_SOURCES = tests/unit_engine.c
 # The test counts what the engine allocates.
 tests_unit_engine_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=mem_alloc,--wrap=mem_zalloc,--wrap=mem_realloc
+check_PROGRAMS += tests/unit_generations
+TESTS += tests/unit_generations
+tests_unit_generations_SOURCES = tests/unit_generations.c
 check_PROGRAMS += tests/unit_rng
 TESTS += tests/unit_rng
 tests_unit_rng_SOURCES = tests/unit_rng.c

@@ -42,6 +42,22 @@ void *__wrap_mem_realloc(void *p, size_t count, size_t size)
 	return __real_mem_realloc(p, count, size);
 }
 
+/* ---- handlers ---- */
+
+struct log {
+	uint64_t subject[16];
+	size_t n;
+};
+
+static void note(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+{
+	struct log *l = ctx;
+	(void)e;
+	(void)arg;
+	if (l->n < 16)
+		l->subject[l->n++] = subject;
+}
+
 /* ---- the reference: all events ever scheduled, sorted at the end ---- */
 
 struct planned {
@@ -61,7 +77,8 @@ struct plan {
 	int64_t (*draw)(struct rng *);
 	unsigned priorities;
 	size_t limit; /* no more are scheduled then */
-	double cancel_share;
+	double cancel_share; /* of the steps; each cancels so many: */
+	int cancel_count;
 	double peek_share;
 	bool is_peek_wrong, is_now_wrong, is_cancel_wrong;
 };
@@ -142,7 +159,8 @@ static void happen(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 	if (p->n < p->limit)
 		plan_one(p, e);
 	if (p->n < p->limit && rng_uniform(&p->rng) < p->cancel_share) {
-		cancel_one(p, e);
+		for (int i = 0; i < p->cancel_count; i++)
+			cancel_one(p, e);
 		plan_one(p, e);
 	}
 }
@@ -190,7 +208,7 @@ static void run_plan(struct plan *p, struct engine *e)
 
 static struct plan plan_new(int64_t (*draw)(struct rng *), unsigned priorities, size_t limit)
 {
-	struct plan p = { .draw = draw, .priorities = priorities, .limit = limit };
+	struct plan p = { .draw = draw, .priorities = priorities, .limit = limit, .cancel_count = 1 };
 	rng_init(&p.rng, 1, "plan", 0);
 	return p;
 }
@@ -252,6 +270,28 @@ static void order_of_a_batch(const char *name, int64_t (*draw)(struct rng *))
 	plan_free(&p);
 }
 
+/* Everything is scheduled before an event that was peeked at, and peeked at again
+ * on the way; all before the first step, so the sort is the definition. */
+static void order_before_a_peek(const char *name, int64_t (*draw)(struct rng *))
+{
+	struct plan p = plan_new(draw, 4, 20000);
+	struct engine *e = eng_new();
+	struct rng r;
+	int64_t next = 0;
+	rng_init(&r, 1, "peeks", 0);
+	eng_at(e, INT64_C(1) << 62, 0, note, &(struct log){ .n = 0 }, 0, 0);
+	while (p.n < p.limit) {
+		if (!rng_below(&r, 100))
+			eng_next_time(e, &next);
+		plan_one(&p, e);
+	}
+	for (size_t i = 0; i < p.limit; i++)
+		eng_step(e);
+	ok(is_in_sorted_order(&p), "20000 events before one that was peeked at, %s: the order of a sort", name);
+	eng_free(e);
+	plan_free(&p);
+}
+
 /* ---- a slow engine that is right by inspection ---- */
 
 /* The pending event that the definition says is next; NULL if none. */
@@ -266,13 +306,15 @@ static const struct planned *next_by_search(const struct plan *p)
 
 /* Events at this very instant with lower priorities go before those pending: a
  * sort of the whole run can't say so, a search at each step can. */
-static void order_within_an_instant(int64_t (*draw)(struct rng *), const char *name, unsigned priorities)
+static void order_within_an_instant(int64_t (*draw)(struct rng *), const char *name, unsigned priorities,
+	size_t backlog, int cancel_count)
 {
-	struct plan p = plan_new(draw, priorities, 3000);
+	struct plan p = plan_new(draw, priorities, 3 * backlog);
 	p.cancel_share = 0.2;
+	p.cancel_count = cancel_count;
 	struct engine *e = eng_new();
 	bool is_right = true;
-	while (p.n < 400)
+	while (p.n < backlog)
 		plan_one(&p, e);
 	for (;;) {
 		const struct planned *want = next_by_search(&p);
@@ -287,27 +329,14 @@ static void order_within_an_instant(int64_t (*draw)(struct rng *), const char *n
 		if (!want || p.happened[p.happened_n - 1] != sequence)
 			is_right = false;
 	}
-	ok(is_right && !p.is_now_wrong, "%s, %u priorities, scheduling into the present: each step is the next",
-		name, priorities);
+	ok(is_right && !p.is_now_wrong && !p.is_cancel_wrong,
+		"%s, %u priorities, %zu pending, scheduling into the present: each step is the next", name,
+		priorities, backlog);
 	eng_free(e);
 	plan_free(&p);
 }
 
 /* ---- small promises ---- */
-
-struct log {
-	uint64_t subject[16];
-	size_t n;
-};
-
-static void note(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
-{
-	struct log *l = ctx;
-	(void)e;
-	(void)arg;
-	if (l->n < 16)
-		l->subject[l->n++] = subject;
-}
 
 static void do_nothing(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 {
@@ -510,9 +539,14 @@ int main(void)
 	order_of_a_batch("at one instant", equal);
 	order_of_a_batch("over 8 instants", small_whole);
 	order_of_a_batch("over all scales", all_scales);
-	order_within_an_instant(mostly_zero, "mostly at once", 3);
-	order_within_an_instant(mostly_zero, "mostly at once", 256);
-	order_within_an_instant(small_whole, "0 to 7 ns", 256);
+	order_before_a_peek("exponential", exponential);
+	order_before_a_peek("0 to 7 ns", small_whole);
+	order_before_a_peek("all scales", all_scales);
+	order_within_an_instant(mostly_zero, "mostly at once", 3, 1000, 1);
+	order_within_an_instant(mostly_zero, "mostly at once", 256, 1000, 1);
+	order_within_an_instant(small_whole, "0 to 7 ns", 256, 1000, 1);
+	order_within_an_instant(mostly_zero, "mostly at once", 3, 4000, 20);
+	order_within_an_instant(all_scales, "all scales", 256, 4000, 20);
 	peek_then_earlier();
 	peek_into_an_instant();
 	crowds_backwards();
