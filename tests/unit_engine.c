@@ -483,6 +483,31 @@ static void cancelled_events_do_not_pile_up(void)
 	eng_free(e);
 }
 
+/* A sweep throws the near events together with the far ones: what is scheduled
+ * between them afterwards still finds its place. */
+static void scheduling_after_a_sweep(void)
+{
+	enum { FAR = 1600 };
+	struct engine *e = eng_new();
+	struct log l = { .n = 0 };
+	struct eng_event far[FAR];
+	int64_t t;
+	for (uint64_t i = 0; i < 10; i++)
+		eng_at(e, 100 + (int64_t)i, 0, note, &l, i, 0);
+	for (int i = 0; i < FAR; i++)
+		far[i] = eng_at(e, 1000000000 + i, 0, do_nothing, NULL, 0, 0);
+	eng_next_time(e, &t);
+	for (int i = 0; i < FAR; i++)
+		eng_cancel(e, far[i]);
+	eng_at(e, 5000, 0, note, &l, 10, 0);
+	eng_run(e);
+	bool is_right = l.n == 11 && eng_now(e) == 5000;
+	for (uint64_t i = 0; i < l.n; i++)
+		is_right = is_right && l.subject[i] == i;
+	ok(is_right, "what is scheduled after a sweep finds its place");
+	eng_free(e);
+}
+
 static void stop_at_three(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 {
 	(void)ctx;
@@ -554,6 +579,7 @@ int main(void)
 	cancellation();
 	cancelling_the_event_that_happens();
 	cancelled_events_do_not_pile_up();
+	scheduling_after_a_sweep();
 	stopping();
 	memory(100000);
 	memory(300000);
