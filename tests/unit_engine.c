@@ -42,6 +42,22 @@ void *__wrap_mem_realloc(void *p, size_t count, size_t size)
 	return __real_mem_realloc(p, count, size);
 }
 
+/* ---- handlers ---- */
+
+struct log {
+	uint64_t subject[16];
+	size_t n;
+};
+
+static void note(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+{
+	struct log *l = ctx;
+	(void)e;
+	(void)arg;
+	if (l->n < 16)
+		l->subject[l->n++] = subject;
+}
+
 /* ---- the reference: all events ever scheduled, sorted at the end ---- */
 
 struct planned {
@@ -61,7 +77,8 @@ struct plan {
 	int64_t (*draw)(struct rng *);
 	unsigned priorities;
 	size_t limit; /* no more are scheduled then */
-	double cancel_share;
+	double cancel_share; /* of the steps; each cancels so many: */
+	int cancel_count;
 	double peek_share;
 	bool is_peek_wrong, is_now_wrong, is_cancel_wrong;
 };
@@ -142,7 +159,8 @@ static void happen(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 	if (p->n < p->limit)
 		plan_one(p, e);
 	if (p->n < p->limit && rng_uniform(&p->rng) < p->cancel_share) {
-		cancel_one(p, e);
+		for (int i = 0; i < p->cancel_count; i++)
+			cancel_one(p, e);
 		plan_one(p, e);
 	}
 }
@@ -190,7 +208,7 @@ static void run_plan(struct plan *p, struct engine *e)
 
 static struct plan plan_new(int64_t (*draw)(struct rng *), unsigned priorities, size_t limit)
 {
-	struct plan p = { .draw = draw, .priorities = priorities, .limit = limit };
+	struct plan p = { .draw = draw, .priorities = priorities, .limit = limit, .cancel_count = 1 };
 	rng_init(&p.rng, 1, "plan", 0);
 	return p;
 }
@@ -252,6 +270,28 @@ static void order_of_a_batch(const char *name, int64_t (*draw)(struct rng *))
 	plan_free(&p);
 }
 
+/* Everything is scheduled before an event that was peeked at, and peeked at again
+ * on the way; all before the first step, so the sort is the definition. */
+static void order_before_a_peek(const char *name, int64_t (*draw)(struct rng *))
+{
+	struct plan p = plan_new(draw, 4, 20000);
+	struct engine *e = eng_new();
+	struct rng r;
+	int64_t next = 0;
+	rng_init(&r, 1, "peeks", 0);
+	eng_at(e, INT64_C(1) << 62, 0, note, &(struct log){ .n = 0 }, 0, 0);
+	while (p.n < p.limit) {
+		if (!rng_below(&r, 100))
+			eng_next_time(e, &next);
+		plan_one(&p, e);
+	}
+	for (size_t i = 0; i < p.limit; i++)
+		eng_step(e);
+	ok(is_in_sorted_order(&p), "20000 events before one that was peeked at, %s: the order of a sort", name);
+	eng_free(e);
+	plan_free(&p);
+}
+
 /* ---- a slow engine that is right by inspection ---- */
 
 /* The pending event that the definition says is next; NULL if none. */
@@ -266,13 +306,15 @@ static const struct planned *next_by_search(const struct plan *p)
 
 /* Events at this very instant with lower priorities go before those pending: a
  * sort of the whole run can't say so, a search at each step can. */
-static void order_within_an_instant(int64_t (*draw)(struct rng *), const char *name, unsigned priorities)
+static void order_within_an_instant(int64_t (*draw)(struct rng *), const char *name, unsigned priorities,
+	size_t backlog, int cancel_count)
 {
-	struct plan p = plan_new(draw, priorities, 3000);
+	struct plan p = plan_new(draw, priorities, 3 * backlog);
 	p.cancel_share = 0.2;
+	p.cancel_count = cancel_count;
 	struct engine *e = eng_new();
 	bool is_right = true;
-	while (p.n < 400)
+	while (p.n < backlog)
 		plan_one(&p, e);
 	for (;;) {
 		const struct planned *want = next_by_search(&p);
@@ -287,27 +329,14 @@ static void order_within_an_instant(int64_t (*draw)(struct rng *), const char *n
 		if (!want || p.happened[p.happened_n - 1] != sequence)
 			is_right = false;
 	}
-	ok(is_right && !p.is_now_wrong, "%s, %u priorities, scheduling into the present: each step is the next",
-		name, priorities);
+	ok(is_right && !p.is_now_wrong && !p.is_cancel_wrong,
+		"%s, %u priorities, %zu pending, scheduling into the present: each step is the next", name,
+		priorities, backlog);
 	eng_free(e);
 	plan_free(&p);
 }
 
 /* ---- small promises ---- */
-
-struct log {
-	uint64_t subject[16];
-	size_t n;
-};
-
-static void note(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
-{
-	struct log *l = ctx;
-	(void)e;
-	(void)arg;
-	if (l->n < 16)
-		l->subject[l->n++] = subject;
-}
 
 static void do_nothing(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 {
@@ -441,8 +470,8 @@ static void cancelling_the_event_that_happens(void)
  * bound: 1024 dead and a third of all records, at 64 + 17 bytes, fits the first chunks. */
 static void cancelled_events_do_not_pile_up(void)
 {
-	struct engine *e = eng_new();
 	size_t before = allocated_bytes;
+	struct engine *e = eng_new();
 	for (int64_t i = 0; i < 300000; i++) {
 		struct eng_event timeout = eng_at(e, i + INT64_C(1000000000000), 0, do_nothing, NULL, 0, 0);
 		eng_at(e, i, 0, do_nothing, NULL, 0, 0);
@@ -451,6 +480,31 @@ static void cancelled_events_do_not_pile_up(void)
 	}
 	ok(eng_pending(e) == 0 && allocated_bytes - before < 600000,
 		"300000 cancelled events leave %zu bytes", allocated_bytes - before);
+	eng_free(e);
+}
+
+/* A sweep throws the near events together with the far ones: what is scheduled
+ * between them afterwards still finds its place. */
+static void scheduling_after_a_sweep(void)
+{
+	enum { FAR = 1600 };
+	struct engine *e = eng_new();
+	struct log l = { .n = 0 };
+	struct eng_event far[FAR];
+	int64_t t;
+	for (uint64_t i = 0; i < 10; i++)
+		eng_at(e, 100 + (int64_t)i, 0, note, &l, i, 0);
+	for (int i = 0; i < FAR; i++)
+		far[i] = eng_at(e, 1000000000 + i, 0, do_nothing, NULL, 0, 0);
+	eng_next_time(e, &t);
+	for (int i = 0; i < FAR; i++)
+		eng_cancel(e, far[i]);
+	eng_at(e, 5000, 0, note, &l, 10, 0);
+	eng_run(e);
+	bool is_right = l.n == 11 && eng_now(e) == 5000;
+	for (uint64_t i = 0; i < l.n; i++)
+		is_right = is_right && l.subject[i] == i;
+	ok(is_right, "what is scheduled after a sweep finds its place");
 	eng_free(e);
 }
 
@@ -484,10 +538,10 @@ static void hold(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 
 static void memory(size_t pending)
 {
+	size_t before = allocated_bytes;
 	struct engine *e = eng_new();
 	struct rng r;
 	rng_init(&r, 1, "memory", 0);
-	size_t before = allocated_bytes;
 	for (size_t i = 0; i < pending; i++)
 		eng_at(e, exponential(&r), 0, hold, &r, i, 0);
 	for (size_t i = 0; i < 3 * pending; i++)
@@ -510,9 +564,14 @@ int main(void)
 	order_of_a_batch("at one instant", equal);
 	order_of_a_batch("over 8 instants", small_whole);
 	order_of_a_batch("over all scales", all_scales);
-	order_within_an_instant(mostly_zero, "mostly at once", 3);
-	order_within_an_instant(mostly_zero, "mostly at once", 256);
-	order_within_an_instant(small_whole, "0 to 7 ns", 256);
+	order_before_a_peek("exponential", exponential);
+	order_before_a_peek("0 to 7 ns", small_whole);
+	order_before_a_peek("all scales", all_scales);
+	order_within_an_instant(mostly_zero, "mostly at once", 3, 1000, 1);
+	order_within_an_instant(mostly_zero, "mostly at once", 256, 1000, 1);
+	order_within_an_instant(small_whole, "0 to 7 ns", 256, 1000, 1);
+	order_within_an_instant(mostly_zero, "mostly at once", 3, 4000, 20);
+	order_within_an_instant(all_scales, "all scales", 256, 4000, 20);
 	peek_then_earlier();
 	peek_into_an_instant();
 	crowds_backwards();
@@ -520,6 +579,7 @@ int main(void)
 	cancellation();
 	cancelling_the_event_that_happens();
 	cancelled_events_do_not_pile_up();
+	scheduling_after_a_sweep();
 	stopping();
 	memory(100000);
 	memory(300000);

@@ -106,7 +106,7 @@ void ladder_close(struct ladder *q);
 void ladder_sweep(struct ladder *q, bool (*keep)(void *ctx, uint32_t slot), void *ctx);
 
 /* For the functions below. */
-void ladder_extend(struct ladder *q, struct ladder_list *l);
+void ladder_append_block(struct ladder *q, struct ladder_list *l, struct ladder_entry x);
 void ladder_push_near(struct ladder *q, struct ladder_entry x, unsigned level);
 bool ladder_refill(struct ladder *q);
 
@@ -120,8 +120,9 @@ static inline void ladder_count(struct ladder_survey *s, uint64_t time)
 static inline void ladder_append(struct ladder *q, struct ladder_list *l, struct ladder_entry x)
 {
 	if (((uintptr_t)l->write & (LADDER_BLOCK_BYTES - 1)) == 0)
-		ladder_extend(q, l);
-	*l->write++ = x;
+		ladder_append_block(q, l, x);
+	else
+		*l->write++ = x;
 }
 
 /* time must not lie before an entry already popped. */
