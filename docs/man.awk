@@ -53,7 +53,7 @@ in_usage {
 	next
 }
 
-/^ +-/ {
+/^ +-/ || /^[a-z|]+  +[^ ]/ { # an option, or a verb with what it does
 	at = indent($0)
 	text = substr($0, at + 1)
 	to("tp")
