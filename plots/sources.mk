@@ -1,1 +1,5 @@
 # sources of plots
+liborrery_a_SOURCES += plots/figure.h plots/figure.c plots/figure_data.h plots/figure_data.c \
+	plots/gnuplot.h plots/gnuplot.c
+plotsdir = $(pkgdatadir)/plots
+dist_plots_DATA = plots/style.gp plots/jct-cdf.gp plots/utilisation.gp plots/queue-length.gp plots/gantt.gp

@@ -23,7 +23,8 @@ static void fill_job(struct run_result *r, size_t i, uint64_t *state)
 	char id[32];
 	snprintf(id, sizeof id, "job-%zu", i);
 	int64_t submit = (int64_t)i * 30 * second, wait = (int64_t)(draw(state) % 4000000) * 1000003;
-	int64_t run = (int64_t)(60 + draw(state) % 7200) * second;
+	/* durations log-uniform from 10 s to a day or so */
+	int64_t run = (int64_t)(10 * exp((double)(draw(state) % 1000) / 1000 * 9)) * second;
 	r->jobs[i] = (struct job_row){ .number = i,
 		.job_id = i % 5 ? result_text(r, id) : NULL,
 		.user = result_text(r, i % 2 ? "ann" : "O'Neil, \"Bo\""),
@@ -68,9 +69,11 @@ static void fill_series(struct run_result *r, size_t k, const char *name, size_t
 	*s = (struct series){ .name = name, .n = n };
 	s->time_ns = mem_zalloc(n + 1, sizeof *s->time_ns);
 	s->value = mem_zalloc(n + 1, sizeof *s->value);
+	double value = 0.5; /* a slow random walk towards 0.7 */
 	for (size_t i = 0; i < n; i++) {
+		value += 0.02 * (0.7 - value) + ((double)(draw(state) % 1000) / 1000 - 0.5) * 0.1;
 		s->time_ns[i] = (int64_t)i * 60 * second + 1;
-		s->value[i] = (double)(draw(state) % 1000) / 1000;
+		s->value[i] = fmin(fmax(value, 0), 1);
 	}
 }
 

@@ -21,3 +21,13 @@ tests_unit_store_SOURCES = tests/unit_store.c tests/sample_run.c
 # the house: floor plan, habits, installation
 TESTS += tests/floors.sh tests/style.sh tests/install.sh
 EXTRA_DIST += tests/floors.sh tests/style.sh tests/install.sh tests/summary.sh tests/chroot.sh
+check_PROGRAMS += tests/unit_report
+TESTS += tests/unit_report
+tests_unit_report_SOURCES = tests/unit_report.c tests/sample_run.c
+check_PROGRAMS += tests/unit_stats
+TESTS += tests/unit_stats
+tests_unit_stats_SOURCES = tests/unit_stats.c
+noinst_HEADERS += tests/faultvfs.h
+check_PROGRAMS += tests/unit_store_faults
+TESTS += tests/unit_store_faults
+tests_unit_store_faults_SOURCES = tests/unit_store_faults.c tests/faultvfs.c tests/sample_run.c

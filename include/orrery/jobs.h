@@ -54,6 +54,7 @@ struct orr_job_info {
 	uint32_t gpu_milli;   /* of each GPU, 1000 = whole */
 	int64_t cpu_milli, mem_mib;
 	uint64_t gpu_types;   /* bit t set: may run on GPU type t */
+	uint32_t gpu_type;    /* runs on that type now; UINT32_MAX: waits, or has no GPU */
 	uint32_t shape;       /* equal for jobs that ask for the same; small */
 	uint32_t user, queue, model; /* equal numbers, equal names; 0 unknown */
 	uint32_t preemptions; /* so far */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cluster/cluster.h"
 
-#include "base/file.h"
+#include "base/bytes.h"
 #include "base/mem.h"
 #include "base/sbuf.h"
 
@@ -80,15 +80,21 @@ static void set_hash(struct cluster *c)
 			n->type == CLUSTER_NO_TYPE ? "" : c->type_name[n->type], (long long)n->cpu_milli,
 			(long long)n->mem_mib, n->rack);
 	}
-	sha256_hex(sbuf_text(&b), b.len, c->hash);
+	bytes_hash_text(sbuf_text(&b), b.len, c->hash);
 	sbuf_free(&b);
 }
 
 static int load_file(struct cluster *c, const char *path, struct orr_error *err)
 {
-	char *text = file_read_text(path, 256u << 20, err);
+	size_t n;
+	char *text = bytes_read_file(path, 256u << 20, &n, NULL, err);
 	if (!text)
 		return ORR_EINPUT;
+	if (strlen(text) != n) {
+		int rc = orr_fail(err, ORR_EINPUT, "%s: has a NUL byte at offset %zu, expected text", path, strlen(text));
+		mem_free(text);
+		return rc;
+	}
 	const char *first = text + strspn(text, " \t\r\n\xef\xbb\xbf");
 	int rc = *first == '{' ? cluster_from_json(c, path, text, err) : cluster_from_csv(c, path, text, err);
 	mem_free(text);

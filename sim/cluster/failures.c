@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cluster/failures.h"
 
-#include "base/file.h"
+#include "base/bytes.h"
 #include "base/mem.h"
 #include "base/num.h"
 #include "engine/rng.h"
@@ -92,11 +92,13 @@ static int parse(struct failures *f, const char *path, const char *text, const s
 
 struct failures *failures_from_file(const char *path, const struct cluster *c, struct orr_error *err)
 {
-	char *text = file_read_text(path, 1u << 30, err);
-	if (!text)
-		return NULL;
+	size_t n;
 	struct failures *f = mem_zalloc(1, sizeof *f);
-	sha256_hex(text, strlen(text), f->hash);
+	char *text = bytes_read_file(path, 1u << 30, &n, f->hash, err);
+	if (!text) {
+		mem_free(f);
+		return NULL;
+	}
 	int rc = parse(f, path, text, c, err);
 	mem_free(text);
 	if (!rc)
@@ -112,7 +114,7 @@ struct failures *failures_from_hazard(int64_t mtbf_ns, int64_t mttr_ns)
 	f->mtbf = mtbf_ns;
 	f->mttr = mttr_ns;
 	snprintf(text, sizeof text, "hazard,%lld,%lld", (long long)mtbf_ns, (long long)mttr_ns);
-	sha256_hex(text, strlen(text), f->hash);
+	bytes_hash_text(text, strlen(text), f->hash);
 	return f;
 }
 

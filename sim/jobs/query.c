@@ -41,6 +41,7 @@ bool orr_job_get(const struct orr_jobs *w, orr_job j, struct orr_job_info *out)
 		.cpu_milli = r->cpu_milli,
 		.mem_mib = r->mem_mib,
 		.gpu_types = r->types,
+		.gpu_type = job->state == ORR_JOB_RUNNING ? job->alloc.type : CLUSTER_NO_TYPE,
 		.shape = job->shape,
 		.user = job->user,
 		.queue = job->queue,

@@ -38,12 +38,18 @@ static const struct unit *unit_for(double seconds)
 	return u;
 }
 
-/* Three significant digits, never an exponent, whole numbers whole. */
-static void put_number(struct sbuf *b, double v)
+/* Decimals for three significant digits; whole numbers have none. */
+static int decimals_of(double v)
 {
 	double size = fabs(v);
-	int decimals = size >= 99.95 || v == floor(v) ? 0 : size >= 9.995 ? 1 : size >= 0.9995 ? 2 : 3;
-	sbuf_printf(b, "%.*f", size < 0.0005 ? 0 : decimals, v);
+	if (size >= 99.95 || v == floor(v) || size < 0.0005)
+		return 0;
+	return size >= 9.995 ? 1 : size >= 0.9995 ? 2 : 3;
+}
+
+static void put_number(struct sbuf *b, double v)
+{
+	sbuf_printf(b, "%.*f", decimals_of(v), v);
 }
 
 /* " ± half" where the interval lies about the value, else " [low, high]". */
@@ -52,16 +58,19 @@ static void put_interval(struct sbuf *b, const struct metric *m, double scale)
 	double below = (m->value - m->ci_low) / scale, above = (m->ci_high - m->value) / scale;
 	if (isnan(below) || isnan(above))
 		return;
-	if (fabs(above - below) <= 0.02 * (above + below)) {
-		sbuf_puts(b, " ± ");
-		put_number(b, above);
+	if (fabs(above - below) > 0.02 * (above + below)) {
+		sbuf_puts(b, " [");
+		put_number(b, m->ci_low / scale);
+		sbuf_puts(b, ", ");
+		put_number(b, m->ci_high / scale);
+		sbuf_putc(b, ']');
 		return;
 	}
-	sbuf_puts(b, " [");
-	put_number(b, m->ci_low / scale);
-	sbuf_puts(b, ", ");
-	put_number(b, m->ci_high / scale);
-	sbuf_putc(b, ']');
+	/* As many decimals as the value has, unless that would make it zero. */
+	int decimals = decimals_of(m->value / scale);
+	while (decimals < 3 && above * pow(10, decimals) < 0.5)
+		decimals++;
+	sbuf_printf(b, " ± %.*f", decimals, above);
 }
 
 static void put_metric(struct sbuf *b, const struct metric *m, enum kind kind)

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "plots/figure.h"
+
+#include "base/mem.h"
+#include "base/sbuf.h"
+#include "plots/figure_data.h"
+#include "plots/gnuplot.h"
+#include "results/outfile.h"
+#include "results/report.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/*
+ * Sizes are those of a column of print, 3.5 in, with 9 pt type. SVG counts in 1/96 in
+ * and the PNG has 300 dots to the inch, so both scale their type to match.
+ */
+static const struct format {
+	const char *suffix, *terminal; /* printf of width and height in inches */
+	double per_inch;
+} formats[] = {
+	{ "pdf", "pdfcairo noenhanced color font 'Sans,9' fontscale 0.75 linewidth 1.5 size %.2fin,%.2fin", 1 },
+	{ "svg", "svg noenhanced font 'Sans,12' linewidth 1.2 size %.0f,%.0f background '#ffffff'", 96 },
+	{ "png", "pngcairo noenhanced font 'Sans,9' fontscale 3.125 linewidth 3 size %.0f,%.0f", 300 },
+};
+
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+/* One gnuplot script for all figures, and the files that it will leave. */
+struct album {
+	const struct run_result *const *runs;
+	size_t n;
+	struct sbuf script;
+	char **file; /* without suffix */
+	size_t n_files, cap_files;
+};
+
+/* The text of plots/NAME.gp. */
+static int load_template(struct sbuf *out, const char *name, struct orr_error *err)
+{
+	const char *const dirs[] = { getenv("ORRERY_DATADIR"), ORR_PKGDATADIR, ORR_SRCDIR };
+	FILE *f = NULL;
+	for (size_t i = 0; i < sizeof dirs / sizeof *dirs && !f; i++) {
+		struct sbuf path = { 0 };
+		sbuf_printf(&path, "%s/plots/%s.gp", dirs[i] ? dirs[i] : "", name);
+		f = dirs[i] ? fopen(sbuf_text(&path), "r") : NULL;
+		sbuf_free(&path);
+	}
+	if (!f)
+		return orr_fail(err, ORR_EFAIL,
+			"plots/%s.gp: not found in %s; set ORRERY_DATADIR to the directory that holds plots/", name,
+			ORR_PKGDATADIR);
+	char block[4096];
+	size_t n;
+	while ((n = fread(block, 1, sizeof block, f)) > 0)
+		sbuf_add(out, block, n);
+	bool is_whole = !ferror(f);
+	fclose(f);
+	return is_whole ? ORR_OK : orr_fail(err, ORR_EFAIL, "plots/%s.gp: cannot be read", name);
+}
+
+/* Width of a label in the legend, in characters, line sample included. */
+static size_t legend_width(const struct run_result *r)
+{
+	size_t len = strlen(r->label ? r->label : "");
+	return (len < FIGURE_LABEL_BYTES ? len : FIGURE_LABEL_BYTES) + (r->is_oracle ? 9 : 0) + 8;
+}
+
+static double height_in(const struct album *a)
+{
+	enum { CHARACTERS = 46 }; /* across 3.5 in */
+	size_t widest = 1;
+	for (size_t i = 0; i < a->n; i++)
+		if (legend_width(a->runs[i]) > widest)
+			widest = legend_width(a->runs[i]);
+	size_t columns = widest < CHARACTERS ? CHARACTERS / widest : 1;
+	return 2.2 + 0.15 * (double)((a->n + columns - 1) / columns);
+}
+
+/* Adds the figure `file` drawn by plots/template.gp in each format; its data and
+ * variables are in the script already. */
+static int add_figure(struct album *a, const char *file, const char *template, double height, struct orr_error *err)
+{
+	static const double width = 3.5;
+	struct sbuf body = { 0 };
+	int code = load_template(&body, "style", err);
+	if (!code)
+		code = load_template(&body, template, err);
+	for (size_t i = 0; i < FORMATS && !code; i++) {
+		const struct format *f = &formats[i];
+		sbuf_puts(&a->script, "set terminal ");
+		char terminal[160];
+		/* the format is one of the three above */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+		snprintf(terminal, sizeof terminal, f->terminal, width * f->per_inch, height * f->per_inch);
+#pragma GCC diagnostic pop
+		sbuf_printf(&a->script, "%s\nset output '%s.%s.tmp'\n", terminal, file, f->suffix);
+		sbuf_add(&a->script, body.text, body.len);
+		sbuf_puts(&a->script, "\nunset output\n");
+	}
+	sbuf_free(&body);
+	MEM_GROW(a->file, a->n_files, a->cap_files);
+	a->file[a->n_files++] = mem_strdup(file);
+	return code;
+}
+
+static int add_shared_figures(struct album *a, struct orr_error *err)
+{
+	int code = ORR_OK;
+	if (figure_data_jct(&a->script, a->runs, a->n))
+		code = add_figure(a, "jct-cdf", "jct-cdf", height_in(a), err);
+	if (!code && figure_data_series(&a->script, a->runs, a->n, "utilisation"))
+		code = add_figure(a, "utilisation", "utilisation", height_in(a), err);
+	if (!code && figure_data_series(&a->script, a->runs, a->n, "queue_length"))
+		code = add_figure(a, "queue-length", "queue-length", height_in(a), err);
+	return code;
+}
+
+static int add_gantts(struct album *a, struct orr_error *err)
+{
+	char **name = mem_zalloc(a->n + 1, sizeof *name);
+	report_file_names(a->runs, a->n, name);
+	int code = ORR_OK;
+	for (size_t i = 0; i < a->n; i++) {
+		struct sbuf file = { 0 };
+		sbuf_printf(&file, "gantt-%s", name[i]);
+		size_t rows = code ? 0 : figure_data_gantt(&a->script, a->runs[i], FIGURE_GANTT_JOBS);
+		if (rows)
+			code = add_figure(a, sbuf_text(&file), "gantt", 1.1 + 0.14 * (double)rows, err);
+		sbuf_free(&file);
+		mem_free(name[i]);
+	}
+	mem_free(name);
+	return code;
+}
+
+/* Drafts become files, or go. */
+static int settle(const struct album *a, const char *dir, bool is_good, struct orr_error *err)
+{
+	int code = ORR_OK;
+	for (size_t i = 0; i < a->n_files * FORMATS; i++) {
+		struct sbuf draft = { 0 }, path = { 0 };
+		sbuf_printf(&path, "%s/%s.%s", dir, a->file[i / FORMATS], formats[i % FORMATS].suffix);
+		sbuf_printf(&draft, "%s.tmp", sbuf_text(&path));
+		if (!is_good)
+			unlink(sbuf_text(&draft));
+		else if (rename(sbuf_text(&draft), sbuf_text(&path)) && !code)
+			code = orr_fail(err, ORR_EFAIL, "%s: cannot be written: %s", sbuf_text(&path), strerror(errno));
+		sbuf_free(&draft);
+		sbuf_free(&path);
+	}
+	return code;
+}
+
+int figures_write(const char *dir, const struct run_result *const *runs, size_t n, struct orr_error *err)
+{
+	struct album a = { .runs = runs, .n = n };
+	int code = outfile_make_dir(dir, err);
+	if (!code)
+		code = add_shared_figures(&a, err);
+	if (!code)
+		code = add_gantts(&a, err);
+	if (!code && a.n_files) {
+		code = gnuplot_run(dir, &a.script, err);
+		if (code)
+			settle(&a, dir, false, NULL);
+		else
+			code = settle(&a, dir, true, err);
+	}
+	for (size_t i = 0; i < a.n_files; i++)
+		mem_free(a.file[i]);
+	mem_free(a.file);
+	sbuf_free(&a.script);
+	return code;
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "plots/figure_data.h"
+
+#include "base/mem.h"
+#include "plots/gnuplot.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { POINTS_MAX = 800, BINS = 350 };
+
+static const struct time_unit {
+	const char *name;
+	double ns;
+} time_units[] = { { "s", 1e9 }, { "min", 60e9 }, { "h", 3600e9 }, { "d", 86400e9 } };
+
+/* The largest unit of which the span holds at least five. */
+static const struct time_unit *unit_for(int64_t span_ns)
+{
+	size_t k = 3;
+	while (k && (double)span_ns < 5 * time_units[k].ns)
+		k--;
+	return &time_units[k];
+}
+
+static void put_labels(struct sbuf *b, const struct run_result *const *runs, size_t n)
+{
+	sbuf_printf(b, "n = %zu\narray label[%zu]\n", n, n);
+	for (size_t i = 0; i < n; i++) {
+		sbuf_printf(b, "label[%zu] = ", i + 1);
+		gnuplot_quote(b, runs[i]->label ? runs[i]->label : "", FIGURE_LABEL_BYTES);
+		sbuf_puts(b, runs[i]->is_oracle ? ".' (oracle)'\n" : "\n");
+	}
+}
+
+/* gnuplot counts blocks, so an empty one still needs a line. */
+static void end_block(struct sbuf *b, bool is_empty)
+{
+	sbuf_puts(b, is_empty ? "NaN NaN NaN\n\n\n" : "\n\n");
+}
+
+static int by_time(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	return (x > y) - (x < y);
+}
+
+/* Ascending completion times of the jobs that completed; *n_out of them. */
+static int64_t *sorted_jcts(const struct run_result *r, size_t *n_out)
+{
+	int64_t *jct = mem_zalloc(r->n_jobs + 1, sizeof *jct);
+	size_t n = 0;
+	for (size_t i = 0; i < r->n_jobs; i++)
+		if (r->jobs[i].end_ns >= 0 && r->jobs[i].status != JOB_UNFINISHED)
+			jct[n++] = r->jobs[i].end_ns - r->jobs[i].submit_ns;
+	qsort(jct, n, sizeof *jct, by_time);
+	*n_out = n;
+	return jct;
+}
+
+static bool put_cdf(struct sbuf *b, const struct run_result *r)
+{
+	size_t n, last = 0;
+	int64_t *jct = sorted_jcts(r, &n);
+	bool has_points = false;
+	for (size_t k = 0; k < POINTS_MAX && n; k++) {
+		size_t rank = n <= POINTS_MAX ? k : k * (n - 1) / (POINTS_MAX - 1);
+		if (rank >= n || (k && rank == last))
+			break;
+		last = rank;
+		if (jct[rank] <= 0)
+			continue; /* no place on a log axis; counted in the shares that follow */
+		if (!has_points)
+			sbuf_printf(b, "%.9g %.9g\n", (double)jct[rank] / 1e9, (double)rank / (double)r->n_jobs);
+		sbuf_printf(b, "%.9g %.9g\n", (double)jct[rank] / 1e9, (double)(rank + 1) / (double)r->n_jobs);
+		has_points = true;
+	}
+	mem_free(jct);
+	end_block(b, !has_points);
+	return has_points;
+}
+
+bool figure_data_jct(struct sbuf *script, const struct run_result *const *runs, size_t n)
+{
+	size_t start = script->len;
+	bool has_any = false;
+	sbuf_puts(script, "$data << EOD\n");
+	for (size_t i = 0; i < n; i++)
+		has_any |= put_cdf(script, runs[i]);
+	sbuf_puts(script, "EOD\n");
+	if (has_any)
+		put_labels(script, runs, n);
+	else
+		script->len = start;
+	return has_any;
+}
+
+static const struct series *find_series(const struct run_result *r, const char *name)
+{
+	for (size_t i = 0; i < r->n_series; i++)
+		if (!strcmp(r->series[i].name, name) && r->series[i].n)
+			return &r->series[i];
+	return NULL;
+}
+
+/* Means over BINS equal intervals from the first to the last time. */
+static void put_thinned(struct sbuf *b, const struct series *s, double unit_ns)
+{
+	double area[BINS] = { 0 };
+	double from = (double)s->time_ns[0], width = ((double)s->time_ns[s->n - 1] - from) / BINS;
+	for (size_t i = 0; i + 1 < s->n; i++) {
+		double t = ((double)s->time_ns[i] - from) / width, end = ((double)s->time_ns[i + 1] - from) / width;
+		while (t < end) {
+			size_t bin = t < BINS - 1 ? (size_t)t : BINS - 1;
+			double stop = end < (double)(bin + 1) || bin == BINS - 1 ? end : (double)(bin + 1);
+			area[bin] += (stop - t) * s->value[i];
+			t = stop;
+		}
+	}
+	for (size_t k = 0; k < BINS; k++)
+		sbuf_printf(b, "%.9g %.9g\n", (from + (double)k * width) / unit_ns, area[k]);
+	sbuf_printf(b, "%.9g %.9g\n", (double)s->time_ns[s->n - 1] / unit_ns, area[BINS - 1]);
+}
+
+static void put_series(struct sbuf *b, const struct series *s, double unit_ns)
+{
+	if (s && s->n > POINTS_MAX && s->time_ns[s->n - 1] > s->time_ns[0]) {
+		put_thinned(b, s, unit_ns);
+	} else {
+		for (size_t i = 0; s && i < s->n; i++)
+			sbuf_printf(b, "%.9g %.9g\n", (double)s->time_ns[i] / unit_ns, s->value[i]);
+	}
+	end_block(b, !s);
+}
+
+bool figure_data_series(struct sbuf *script, const struct run_result *const *runs, size_t n, const char *name)
+{
+	int64_t end = 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct series *s = find_series(runs[i], name);
+		if (s && s->time_ns[s->n - 1] > end)
+			end = s->time_ns[s->n - 1];
+	}
+	if (!end)
+		return false;
+	const struct time_unit *u = unit_for(end);
+	sbuf_puts(script, "$data << EOD\n");
+	for (size_t i = 0; i < n; i++)
+		put_series(script, find_series(runs[i], name), u->ns);
+	sbuf_printf(script, "EOD\ntime_unit = '%s'\ntime_end = %.9g\n", u->name, (double)end / u->ns);
+	put_labels(script, runs, n);
+	return true;
+}
+
+/* A piece of a job's life. */
+struct bar {
+	int64_t from_ns, to_ns;
+	size_t row;
+	bool is_running;
+};
+
+struct chart {
+	const struct run_result *r;
+	size_t rows; /* job of row k (from 0) is r->jobs[k] */
+	struct bar *bar;
+	size_t n_bars, cap_bars;
+	int64_t *running_since; /* of each row, -1: not running */
+};
+
+static void add_bar(struct chart *c, int64_t from_ns, int64_t to_ns, size_t row, bool is_running)
+{
+	if (to_ns <= from_ns)
+		return;
+	MEM_GROW(c->bar, c->n_bars, c->cap_bars);
+	c->bar[c->n_bars++] = (struct bar){ from_ns, to_ns, row, is_running };
+}
+
+/* rows if the job of that number is not drawn. */
+static size_t row_of(const struct chart *c, uint64_t number)
+{
+	size_t k = 0;
+	while (k < c->rows && c->r->jobs[k].number != number)
+		k++;
+	return k;
+}
+
+static void follow_event(struct chart *c, const struct event_row *e)
+{
+	static const char *const ends[] = { "stop", "finish", "kill", "fail", "preempt" };
+	bool is_end = false;
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+		is_end |= !strcmp(e->kind, ends[i]);
+	if (!is_end && strcmp(e->kind, "start"))
+		return;
+	size_t row = row_of(c, e->subject);
+	if (row == c->rows)
+		return;
+	if (!is_end) {
+		if (c->running_since[row] < 0)
+			c->running_since[row] = e->time_ns;
+	} else if (c->running_since[row] >= 0) {
+		add_bar(c, c->running_since[row], e->time_ns, row, true);
+		c->running_since[row] = -1;
+	}
+}
+
+/* Bars of all rows. Waiting is a line from submission to the end, under the bars. */
+static void fill_chart(struct chart *c, int64_t last_ns)
+{
+	for (size_t k = 0; k < c->rows; k++)
+		c->running_since[k] = -1;
+	for (size_t i = 0; i < c->r->n_events; i++)
+		follow_event(c, &c->r->events[i]);
+	for (size_t k = 0; k < c->rows; k++) {
+		const struct job_row *j = &c->r->jobs[k];
+		if (c->running_since[k] >= 0)
+			add_bar(c, c->running_since[k], last_ns, k, true);
+		add_bar(c, j->submit_ns, j->end_ns >= 0 ? j->end_ns : last_ns, k, false);
+	}
+}
+
+static void put_bars(struct sbuf *b, const struct chart *c, bool are_running, double unit_ns)
+{
+	bool is_empty = true;
+	for (size_t i = 0; i < c->n_bars; i++) {
+		const struct bar *x = &c->bar[i];
+		if (x->is_running != are_running)
+			continue;
+		is_empty = false;
+		sbuf_printf(b, "%.9g %.9g %zu\n", (double)x->from_ns / unit_ns, (double)x->to_ns / unit_ns, x->row + 1);
+	}
+	end_block(b, is_empty);
+}
+
+static void put_row_names(struct sbuf *b, const struct chart *c)
+{
+	enum { NAME_BYTES = 14 };
+	size_t widest = 0;
+	sbuf_printf(b, "jobs = %zu\narray job[%zu]\n", c->rows, c->rows);
+	for (size_t k = 0; k < c->rows; k++) {
+		const struct job_row *j = &c->r->jobs[k];
+		char number[24];
+		snprintf(number, sizeof number, "%" PRIu64, j->number);
+		sbuf_printf(b, "job[%zu] = ", k + 1);
+		gnuplot_quote(b, j->job_id ? j->job_id : number, NAME_BYTES);
+		sbuf_printf(b, ".' (%u)'\n", j->gpus);
+		size_t len = strlen(j->job_id ? j->job_id : number);
+		len = (len < NAME_BYTES ? len : NAME_BYTES) + (size_t)snprintf(NULL, 0, " (%u)", j->gpus);
+		widest = len > widest ? len : widest;
+	}
+	sbuf_printf(b, "label_width = %zu\n", widest);
+}
+
+size_t figure_data_gantt(struct sbuf *script, const struct run_result *r, size_t max_jobs)
+{
+	struct chart c = { .r = r, .rows = r->n_jobs < max_jobs ? r->n_jobs : max_jobs };
+	if (!c.rows || !r->n_events)
+		return 0;
+	int64_t first_ns = r->jobs[0].submit_ns, last_ns = 0;
+	for (size_t k = 0; k < c.rows; k++) {
+		if (r->jobs[k].submit_ns < first_ns)
+			first_ns = r->jobs[k].submit_ns;
+		if (r->jobs[k].end_ns > last_ns)
+			last_ns = r->jobs[k].end_ns;
+	}
+	if (!last_ns) /* none of them ended: as far as events tell */
+		last_ns = r->events[r->n_events - 1].time_ns;
+	if (last_ns <= first_ns)
+		return 0;
+	c.running_since = mem_zalloc(c.rows, sizeof *c.running_since);
+	fill_chart(&c, last_ns);
+	const struct time_unit *u = unit_for(last_ns - first_ns);
+	sbuf_puts(script, "$data << EOD\n");
+	put_bars(script, &c, false, u->ns);
+	put_bars(script, &c, true, u->ns);
+	sbuf_printf(script, "EOD\ntime_unit = '%s'\ntime_start = %.9g\ntime_end = %.9g\n", u->name,
+		(double)first_ns / u->ns, (double)last_ns / u->ns);
+	put_row_names(script, &c);
+	put_labels(script, &r, 1);
+	mem_free(c.bar);
+	mem_free(c.running_since);
+	return c.rows;
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * preemptive.h - the preemptive pass: all GPUs are taken back and given out again in
+ * the order of a key, skipping jobs that do not fit (Tiresias' simulator: "shortest",
+ * "shortest-gpu", "sjf"). Only what changes is stopped or started.
+ *
+ * The order is a stable sort of the order before: among equal keys, jobs keep their
+ * order, and newcomers come last. Running jobs' keys may only fall with time, waiting
+ * jobs' keys stand still. So the waiting ones lie in an orr_queue and the running ones
+ * in an array, nearly sorted; a pass costs O(running + started log waiting + shapes).
+ *
+ * First the pass draws on a budget of GPUs per type, nodes disregarded; then it stops
+ * what is left out, and places what was chosen. What the placement has no room for
+ * waits, and its GPUs are offered down the line.
+ */
+#ifndef ORR_POLICIES_PREEMPTIVE_H
+#define ORR_POLICIES_PREEMPTIVE_H
+
+#include <orrery/policy.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+struct preemptive_job {
+	orr_job job;
+	int64_t key;
+	uint64_t number;
+	uint32_t type;  /* of GPU that it runs on */
+	int64_t milli;  /* GPUs in 1/1000 */
+	bool is_running;
+};
+
+struct preemptive {
+	struct orr_queue *waiting;
+	struct preemptive_job *list, *next; /* running, in order; next is being made */
+	size_t n, n_next, cap;
+	orr_job *out; /* to be stopped */
+	size_t n_out, cap_out;
+	int64_t *budget; /* per type of GPU, in 1/1000 */
+	uint32_t n_types;
+	int64_t pass;
+	int64_t arrivals; /* since the last pass */
+	bool is_static;   /* keys never change: ties go by order of submission */
+	int64_t (*key)(void *self, struct orr_jobs *w, orr_job j);
+};
+
+/* Ties among waiting jobs: earlier passes first; in one pass, those that were stopped in
+ * it before those that arrived for it. 22 bits count within each. */
+enum { PREEMPTIVE_SUB = 22 };
+
+static inline int64_t preemptive_tie(int64_t pass, bool arrived, int64_t sub)
+{
+	int64_t last = (INT64_C(1) << PREEMPTIVE_SUB) - 1;
+	return (pass * 2 + arrived) << PREEMPTIVE_SUB | (sub < last ? sub : last);
+}
+
+static inline void *preemptive_new(struct orr_jobs *w, size_t size, bool is_static,
+	int64_t (*key)(void *self, struct orr_jobs *w, orr_job j), struct orr_error *err)
+{
+	struct preemptive *p = calloc(1, size);
+	if (p)
+		p->budget = calloc(orr_gpu_types(w) + 1, sizeof *p->budget);
+	if (!p || !p->budget) {
+		free(p);
+		orr_fail(err, ORR_EFAIL, "out of memory");
+		return NULL;
+	}
+	p->waiting = orr_queue_new(w);
+	p->n_types = orr_gpu_types(w);
+	p->is_static = is_static;
+	p->key = key;
+	p->pass = 1;
+	return p;
+}
+
+static inline void preemptive_free(void *self)
+{
+	struct preemptive *p = self;
+	orr_queue_free(p->waiting);
+	free(p->list);
+	free(p->next);
+	free(p->out);
+	free(p->budget);
+	free(p);
+}
+
+static inline void preemptive_arrive(void *self, struct orr_jobs *w, orr_job j)
+{
+	struct preemptive *p = self;
+	int64_t tie = p->is_static ? (int64_t)orr_job_number(w, j) : preemptive_tie(p->pass, true, p->arrivals++);
+	orr_queue_add(p->waiting, j, p->key(self, w, j), tie);
+}
+
+/* Drops a job from the running list, keeping the order. */
+static inline bool preemptive_forget(struct preemptive *p, orr_job j)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (p->list[i].job == j) {
+			memmove(p->list + i, p->list + i + 1, (p->n - i - 1) * sizeof *p->list);
+			p->n--;
+			return true;
+		}
+	return false;
+}
+
+static inline void preemptive_finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
+{
+	struct preemptive *p = self;
+	(void)w, (void)how;
+	preemptive_forget(p, j);
+	orr_queue_remove(p->waiting, j);
+}
+
+/* Insertion sort: stable, and linear where the order has hardly changed. */
+static inline void preemptive_sort(struct preemptive_job *v, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		if (v[i - 1].key <= v[i].key)
+			continue;
+		struct preemptive_job x = v[i];
+		size_t k = i;
+		for (; k && v[k - 1].key > x.key; k--)
+			v[k] = v[k - 1];
+		v[k] = x;
+	}
+}
+
+static inline bool preemptive_grow(struct preemptive *p, size_t n)
+{
+	if (n <= p->cap)
+		return true;
+	size_t cap = p->cap ? p->cap * 2 : 64;
+	struct preemptive_job *a = realloc(p->list, cap * sizeof *a), *b;
+	if (!a)
+		return false;
+	p->list = a;
+	if (!(b = realloc(p->next, cap * sizeof *b)))
+		return false;
+	p->next = b;
+	p->cap = cap;
+	return true;
+}
+
+static inline int64_t preemptive_milli(const struct orr_job_info *i)
+{
+	return (int64_t)i->gpus * i->gpu_milli;
+}
+
+/* Draws on the budget of the first type that has enough (of its own, if it runs). */
+static inline bool preemptive_draw(struct preemptive *p, uint64_t types, int64_t milli, uint32_t *type)
+{
+	if (!milli)
+		return true;
+	for (uint32_t t = 0; t < p->n_types; t++)
+		if (types >> t & 1 && p->budget[t] >= milli) {
+			p->budget[t] -= milli;
+			*type = t;
+			return true;
+		}
+	return false;
+}
+
+static inline bool preemptive_any_left(const struct preemptive *p)
+{
+	for (uint32_t t = 0; t < p->n_types; t++)
+		if (p->budget[t] > 0)
+			return true;
+	return p->n_types == 0;
+}
+
+static inline void preemptive_leave_out(struct preemptive *p, struct orr_jobs *w, orr_job j)
+{
+	if (p->n_out == p->cap_out) {
+		size_t cap = p->cap_out ? p->cap_out * 2 : 64;
+		orr_job *v = realloc(p->out, cap * sizeof *v);
+		if (!v) {
+			orr_give_up(w, j, "out of memory");
+			return;
+		}
+		p->out = v;
+		p->cap_out = cap;
+	}
+	p->out[p->n_out++] = j;
+}
+
+/* Does the waiting job j (its key given) come before the running job x? At equal keys an
+ * old waiting job does, since x's key has fallen to its own; a newcomer does not. */
+static inline bool preemptive_waiting_first(struct preemptive *p, struct orr_jobs *w, orr_job j,
+	const struct preemptive_job *x)
+{
+	int64_t key = orr_queue_key(p->waiting, j);
+	if (key != x->key)
+		return key < x->key;
+	if (p->is_static)
+		return orr_job_number(w, j) < x->number;
+	return orr_queue_tie(p->waiting, j) < preemptive_tie(p->pass, true, 0);
+}
+
+/* Chooses who should run: p->next in order, p->out to be stopped. */
+static inline void preemptive_choose(struct preemptive *p, struct orr_jobs *w)
+{
+	struct orr_walk walk;
+	struct orr_job_info info;
+	size_t i = 0;
+	orr_walk_begin(p->waiting, &walk);
+	for (;;) {
+		bool open = preemptive_any_left(p);
+		orr_job j = open ? orr_walk_peek(&walk) : 0;
+		if (i < p->n && (!j || !preemptive_waiting_first(p, w, j, &p->list[i]))) {
+			struct preemptive_job *x = &p->list[i++];
+			uint64_t own = x->type < 64 ? UINT64_C(1) << x->type : 0;
+			if (preemptive_draw(p, own, x->milli, &x->type))
+				p->next[p->n_next++] = *x;
+			else
+				preemptive_leave_out(p, w, x->job);
+			continue;
+		}
+		if (!j)
+			break;
+		orr_walk_next(&walk);
+		struct preemptive_job x = { .job = j, .type = UINT32_MAX };
+		if (!orr_job_get(w, j, &info))
+			break;
+		x.milli = preemptive_milli(&info);
+		x.number = info.number;
+		x.key = orr_queue_key(p->waiting, j);
+		if (!preemptive_draw(p, info.gpu_types, x.milli, &x.type))
+			orr_walk_skip_shape(&walk);
+		else if (preemptive_grow(p, p->n_next + p->n - i + 1))
+			p->next[p->n_next++] = x;
+	}
+	orr_walk_end(&walk);
+}
+
+/* Offers what placement left over to everybody who waits, in order. */
+static inline void preemptive_refill(void *self, struct orr_jobs *w)
+{
+	struct preemptive *p = self;
+	struct orr_walk walk;
+	struct orr_job_info info;
+	orr_walk_begin(p->waiting, &walk);
+	for (orr_job j; orr_free_gpus(w) && (j = orr_walk_next(&walk));) {
+		int64_t key = orr_queue_key(p->waiting, j);
+		if (!orr_try_start(w, j)) {
+			orr_walk_skip_shape(&walk);
+			continue;
+		}
+		orr_queue_remove(p->waiting, j);
+		if (orr_job_get(w, j, &info) && preemptive_grow(p, p->n + 1))
+			p->list[p->n++] = (struct preemptive_job){ j, key, info.number, info.gpu_type,
+				preemptive_milli(&info), true };
+	}
+	orr_walk_end(&walk);
+}
+
+/* Starts what was chosen and does not run; true if the placement had room for all. */
+static inline bool preemptive_start(struct preemptive *p, struct orr_jobs *w)
+{
+	struct orr_job_info info;
+	size_t kept = 0;
+	bool all = true;
+	for (size_t i = 0; i < p->n_next; i++) {
+		struct preemptive_job *x = &p->next[i];
+		if (!x->is_running) {
+			if (!(x->type < p->n_types && p->n_types > 1 ? orr_try_start_on_type(w, x->job, x->type)
+								     : orr_try_start(w, x->job))) {
+				all = false;
+				continue;
+			}
+			orr_queue_remove(p->waiting, x->job);
+			x->is_running = true;
+			x->type = orr_job_get(w, x->job, &info) ? info.gpu_type : UINT32_MAX;
+		}
+		p->next[kept++] = *x;
+	}
+	p->n_next = kept;
+	return all;
+}
+
+/* One pass. stop_cost may be NULL. refill: offer what could not be placed to others. */
+static inline void preemptive_pass(void *self, struct orr_jobs *w, bool refill,
+	int64_t (*stop_cost)(const struct orr_job_info *info))
+{
+	struct preemptive *p = self;
+	struct orr_job_info info;
+	for (uint32_t t = 0; t < p->n_types; t++)
+		p->budget[t] = 1000 * (int64_t)orr_total_gpus_of(w, t);
+	for (size_t i = 0; !p->is_static && i < p->n; i++)
+		p->list[i].key = p->key(self, w, p->list[i].job);
+	preemptive_sort(p->list, p->n);
+	p->n_next = p->n_out = 0;
+	if (!preemptive_grow(p, p->n + 1))
+		orr_give_up(w, 0, "out of memory");
+	preemptive_choose(p, w);
+	for (size_t i = 0; i < p->n_out; i++) {
+		orr_job j = p->out[i];
+		int64_t cost = stop_cost && orr_job_get(w, j, &info) ? stop_cost(&info) : 0;
+		orr_stop_with_cost(w, j, cost);
+		orr_queue_add(p->waiting, j, p->key(self, w, j),
+			p->is_static ? (int64_t)orr_job_number(w, j) : preemptive_tie(p->pass, false, (int64_t)i));
+	}
+	bool all = preemptive_start(p, w);
+	struct preemptive_job *swap = p->list;
+	p->list = p->next;
+	p->n = p->n_next;
+	p->next = swap;
+	if (!all && refill)
+		preemptive_refill(self, w);
+	p->pass++;
+	p->arrivals = 0;
+}
+
+static inline void preemptive_schedule(void *self, struct orr_jobs *w)
+{
+	preemptive_pass(self, w, true, NULL);
+}
+
+/* A node failed: the job waits again, as a newcomer. */
+static inline void preemptive_evict(void *self, struct orr_jobs *w, orr_job j)
+{
+	preemptive_forget(self, j);
+	preemptive_arrive(self, w, j);
+}
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/registry.h"
+
+#include "base/bytes.h"
+#include "base/mem.h"
+#include "base/param.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ORR_BUILTIN_POLICY(ident) extern const struct orr_policy orr_policy_##ident;
+#include "policies/policies.def"
+#undef ORR_BUILTIN_POLICY
+
+#define ORR_BUILTIN_POLICY(ident) &orr_policy_##ident,
+const struct orr_policy *const registry_builtin[] = {
+#include "policies/policies.def"
+	NULL
+};
+
+void registry_display_name(const char *ident, char *out, size_t size)
+{
+	snprintf(out, size, "%s", ident);
+	for (char *c = out; *c; c++)
+		if (*c == '_')
+			*c = '-';
+}
+
+static int unknown(const char *name, struct orr_error *err)
+{
+	char text[64][64];
+	const char *names[65] = { NULL };
+	for (size_t i = 0; registry_builtin[i] && i < 64; i++) {
+		registry_display_name(registry_builtin[i]->name, text[i], sizeof text[i]);
+		names[i] = text[i];
+	}
+	const char *near = nearest_name(name, names);
+	return orr_fail(err, ORR_EINPUT, "no policy \"%.80s\"; %s%s (orrery policy list shows all; a plugin is named by its file)",
+		name, near ? "did you mean " : "there is ", near ? near : names[0]);
+}
+
+/* ---- plugins ---- */
+
+static int check_ops(const char *path, const struct orr_policy *p, struct orr_error *err)
+{
+	const struct orr_jobs_ops *o = p->ops;
+	if (p->kind != ORR_POLICY_KIND_JOBS)
+		return orr_fail(err, ORR_EINPUT, "%s: policy %s: is of kind %d, expected a jobs policy", path, p->name,
+			(int)p->kind);
+	if (!o)
+		return orr_fail(err, ORR_EINPUT, "%s: policy %s: has no functions (ops is NULL)", path, p->name);
+	if (o->size != sizeof *o)
+		return orr_fail(err, ORR_EINPUT,
+			"%s: policy %s: its table of functions has size %zu, expected %zu: set .size = sizeof ops, and compile "
+			"against this version's headers",
+			path, p->name, o->size, sizeof *o);
+	const char *missing = !o->create ? "create" : !o->destroy ? "destroy" : !o->arrive ? "arrive" : !o->finish ? "finish"
+		: !o->schedule									    ? "schedule"
+												    : NULL;
+	if (missing)
+		return orr_fail(err, ORR_EINPUT, "%s: policy %s: function %s is NULL", path, p->name, missing);
+	return ORR_OK;
+}
+
+static int check_plugin(const char *path, const struct orr_plugin *x, struct orr_error *err)
+{
+	if (x->abi_version != ORR_ABI_VERSION)
+		return orr_fail(err, ORR_EINPUT,
+			"%s: was compiled for ABI version %u, this program has %u; compile it again with its headers", path,
+			x->abi_version, ORR_ABI_VERSION);
+	if (x->size != sizeof *x || !x->policy)
+		return orr_fail(err, ORR_EINPUT, "%s: its " ORR_PLUGIN_SYMBOL " is damaged: end the file with ORR_POLICY_JOBS(..)",
+			path);
+	const struct orr_policy *p = x->policy;
+	if (p->abi_version != ORR_ABI_VERSION || p->size != sizeof *p)
+		return orr_fail(err, ORR_EINPUT, "%s: its policy was compiled for ABI version %u, this program has %u", path,
+			p->abi_version, ORR_ABI_VERSION);
+	if (!p->name || !*p->name || strlen(p->name) > 100)
+		return orr_fail(err, ORR_EINPUT, "%s: its policy has no name of 1 to 100 letters", path);
+	return check_ops(path, p, err);
+}
+
+static int load(const char *path, struct registry_entry *out, struct orr_error *err)
+{
+	char *with_slash = NULL;
+	size_t n;
+	char *bytes = bytes_read_file(path, 1u << 30, &n, out->plugin_hash, err);
+	if (!bytes)
+		return ORR_EINPUT;
+	mem_free(bytes);
+	if (!strchr(path, '/')) { /* else dlopen() would search the library path */
+		with_slash = mem_alloc(strlen(path) + 3);
+		sprintf(with_slash, "./%s", path);
+	}
+	void *handle = dlopen(with_slash ? with_slash : path, RTLD_NOW | RTLD_LOCAL);
+	mem_free(with_slash);
+	if (!handle)
+		return orr_fail(err, ORR_EINPUT, "cannot load the plugin: %.600s", dlerror());
+	const struct orr_plugin *x = dlsym(handle, ORR_PLUGIN_SYMBOL);
+	if (!x)
+		return orr_fail(err, ORR_EINPUT,
+			"%s: does not export the symbol " ORR_PLUGIN_SYMBOL "; end the file with ORR_POLICY_JOBS(..)", path);
+	int rc = check_plugin(path, x, err);
+	if (rc)
+		return rc;
+	out->policy = x->policy;
+	registry_display_name(x->policy->name, out->name, sizeof out->name);
+	return ORR_OK;
+}
+
+int registry_find(const char *spec, struct registry_entry *out, struct orr_error *err)
+{
+	size_t len = strlen(spec);
+	*out = (struct registry_entry){ 0 };
+	if (strchr(spec, '/') || (len > 3 && !strcmp(spec + len - 3, ".so")))
+		return load(spec, out, err);
+	char wanted[128], name[128];
+	registry_display_name(spec, wanted, sizeof wanted);
+	for (size_t i = 0; registry_builtin[i]; i++) {
+		registry_display_name(registry_builtin[i]->name, name, sizeof name);
+		if (!strcmp(name, wanted)) {
+			out->policy = registry_builtin[i];
+			memcpy(out->name, name, sizeof name);
+			return ORR_OK;
+		}
+	}
+	return unknown(spec, err);
+}

@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/scenario.h"
+
+#include "base/bytes.h"
+#include "base/mem.h"
+#include "base/num.h"
+#include "hwmodel/throughput.h"
+
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const known_keys[] = { "world", "trace", "format", "trace_options", "cluster", "placement",
+	"throughputs", "policies", "jobs", "failures", "seed", "until", "drop_unfit", "record", "policy_timeout",
+	NULL };
+
+static const struct orr_param failure_params[] = {
+	ORR_PARAM_TEXT("trace", "", "CSV of time_s,node,event with event fail or repair"),
+	ORR_PARAM_TIME("mtbf", "0", "mean time between failures of one node; 0: nodes do not fail"),
+	ORR_PARAM_TIME("mttr", "1h", "mean time to repair a node"), ORR_PARAM_END
+};
+
+/* ---- JSON as texts ---- */
+
+/* A JSON scalar as the text that the user could have given on the command line. */
+static char *scalar(const cJSON *v)
+{
+	char buf[40];
+	if (cJSON_IsString(v))
+		return mem_strdup(v->valuestring);
+	if (cJSON_IsBool(v))
+		return mem_strdup(cJSON_IsTrue(v) ? "true" : "false");
+	if (!cJSON_IsNumber(v))
+		return NULL;
+	if (v->valuedouble == (double)(int64_t)v->valuedouble && v->valuedouble > -1e15 && v->valuedouble < 1e15)
+		snprintf(buf, sizeof buf, "%lld", (long long)v->valuedouble);
+	else
+		snprintf(buf, sizeof buf, "%.17g", v->valuedouble);
+	return mem_strdup(buf);
+}
+
+/* The text at key, or a copy of def (which may be NULL). */
+static int text_at(const cJSON *o, const char *key, const char *def, char **out, struct orr_error *err)
+{
+	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
+	*out = NULL;
+	if (!v) {
+		*out = def ? mem_strdup(def) : NULL;
+		return ORR_OK;
+	}
+	if (!(*out = scalar(v)))
+		return orr_fail(err, ORR_EINPUT, "scenario: $.%s: expected a text or number", key);
+	return ORR_OK;
+}
+
+static int check_keys(const cJSON *o, struct orr_error *err)
+{
+	for (const cJSON *m = o->child; m; m = m->next) {
+		const char *const *k = known_keys;
+		while (*k && strcmp(*k, m->string))
+			k++;
+		if (*k)
+			continue;
+		const char *near = nearest_name(m->string, known_keys);
+		return orr_fail(err, ORR_EINPUT, "scenario: unknown key \"%.60s\"; %s%s", m->string,
+			near ? "did you mean " : "the first known is ", near ? near : known_keys[0]);
+	}
+	return ORR_OK;
+}
+
+cJSON *scenario_read(const char *path, struct orr_error *err)
+{
+	size_t n;
+	char *text = bytes_read_file(path, 64u << 20, &n, NULL, err);
+	if (!text)
+		return NULL;
+	const char *end = NULL;
+	cJSON *o = cJSON_ParseWithOpts(text, &end, 1);
+	size_t line = 1;
+	for (const char *s = text; !o && end && s < end; s++)
+		line += *s == '\n';
+	mem_free(text);
+	if (!o)
+		orr_fail(err, ORR_EINPUT, "%s:%zu: is not valid JSON from here on", path, line);
+	else if (!cJSON_IsObject(o))
+		orr_fail(err, ORR_EINPUT, "%s: expected a JSON object", path);
+	if (o && !cJSON_IsObject(o)) {
+		cJSON_Delete(o);
+		return NULL;
+	}
+	return o;
+}
+
+/* ---- --set ---- */
+
+static cJSON *object_at(cJSON *o, const char *key)
+{
+	cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
+	if (!cJSON_IsObject(v)) {
+		cJSON_DeleteItemFromObjectCaseSensitive(o, key);
+		v = cJSON_AddObjectToObject(o, key);
+	}
+	return v;
+}
+
+static void put_text(cJSON *o, const char *key, const char *value)
+{
+	cJSON_DeleteItemFromObjectCaseSensitive(o, key);
+	cJSON_AddStringToObject(o, key, value);
+}
+
+/* Does the entry of "policies" go by this name? A text is NAME, NAME@LABEL or a file. */
+static bool is_called(const cJSON *entry, const char *name, size_t len)
+{
+	const cJSON *label = cJSON_GetObjectItemCaseSensitive(entry, "label");
+	if (!label)
+		label = cJSON_GetObjectItemCaseSensitive(entry, "policy");
+	const char *s = cJSON_IsString(label) ? label->valuestring : "";
+	const char *slash = strrchr(s, '/');
+	size_t n;
+	s = slash ? slash + 1 : s;
+	n = strlen(s);
+	if (n > 3 && !strcmp(s + n - 3, ".so"))
+		n -= 3;
+	if (n != len)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (s[i] != name[i] && !((s[i] == '_' || s[i] == '-') && (name[i] == '_' || name[i] == '-')))
+			return false;
+	return true;
+}
+
+/* "las@b" to {"policy": "las", "label": "b"}; objects stay. */
+static void spell_out_policies(cJSON *scenario)
+{
+	cJSON *list = cJSON_GetObjectItemCaseSensitive(scenario, "policies");
+	int n = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : 0;
+	for (int i = 0; i < n; i++) {
+		cJSON *v = cJSON_GetArrayItem(list, i);
+		if (!cJSON_IsString(v))
+			continue;
+		cJSON *o = cJSON_CreateObject();
+		char *spec = mem_strdup(v->valuestring), *at = strrchr(spec, '@');
+		if (at) {
+			*at = '\0';
+			cJSON_AddStringToObject(o, "label", at + 1);
+		}
+		cJSON_AddStringToObject(o, "policy", spec);
+		mem_free(spec);
+		cJSON_ReplaceItemInArray(list, i, o);
+	}
+}
+
+static int set_policy(cJSON *scenario, const char *path, const char *value, struct orr_error *err)
+{
+	const char *dot = strrchr(path, '.');
+	cJSON *list = cJSON_GetObjectItemCaseSensitive(scenario, "policies"), *entry;
+	bool found = false;
+	if (!dot || dot == path || !dot[1])
+		return orr_fail(err, ORR_EINPUT, "--set policy.%.80s: expected policy.NAME.PARAM=VALUE", path);
+	spell_out_policies(scenario);
+	cJSON_ArrayForEach(entry, list)
+	{
+		if (!is_called(entry, path, (size_t)(dot - path)))
+			continue;
+		put_text(object_at(entry, "set"), dot + 1, value);
+		found = true;
+	}
+	if (!found)
+		return orr_fail(err, ORR_EINPUT, "--set policy.%.80s: none of the policies of this run is called \"%.*s\"", path,
+			(int)(dot - path), path);
+	return ORR_OK;
+}
+
+int scenario_set(cJSON *scenario, const char *pair, struct orr_error *err)
+{
+	const char *eq = strchr(pair, '=');
+	if (!eq || eq == pair)
+		return orr_fail(err, ORR_EINPUT, "--set %.100s: expected PATH=VALUE", pair);
+	char *path = mem_strndup(pair, (size_t)(eq - pair));
+	char *dot = strchr(path, '.');
+	int rc = ORR_OK;
+	if (!strncmp(path, "policy.", 7)) {
+		rc = set_policy(scenario, path + 7, eq + 1, err);
+	} else if (!dot) {
+		put_text(scenario, path, eq + 1);
+	} else {
+		*dot = '\0';
+		put_text(object_at(scenario, path), dot + 1, eq + 1);
+	}
+	mem_free(path);
+	return rc;
+}
+
+/* ---- resolving ---- */
+
+static struct orr_args *args_at(const cJSON *scenario, const char *key, const struct orr_param *table,
+	const char *where, struct orr_error *err)
+{
+	struct orr_args *a = args_new(table, where, err);
+	const cJSON *o = cJSON_GetObjectItemCaseSensitive(scenario, key);
+	if (!a || !o)
+		return a;
+	int rc = cJSON_IsObject(o) ? ORR_OK : orr_fail(err, ORR_EINPUT, "scenario: $.%s: expected an object", key);
+	for (const cJSON *m = o->child; !rc && m; m = m->next) {
+		char *text = scalar(m);
+		rc = text ? args_set(a, m->string, text, err)
+			  : orr_fail(err, ORR_EINPUT, "scenario: $.%s.%.60s: expected a text, number or truth value", key,
+				    m->string);
+		mem_free(text);
+	}
+	if (!rc)
+		return a;
+	args_free(a);
+	return NULL;
+}
+
+static int resolve_trace(const cJSON *o, struct jobs_scenario *s, struct orr_error *err)
+{
+	char *format = NULL;
+	int rc = text_at(o, "trace", NULL, &s->source, err);
+	if (!rc && !s->source)
+		rc = orr_fail(err, ORR_EINPUT, "scenario: no trace is named");
+	if (!rc)
+		rc = text_at(o, "format", "auto", &format, err);
+	const char *options[65] = { NULL };
+	int n = 0;
+	const cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "trace_options");
+	for (const cJSON *m = list ? list->child : NULL; !rc && m && n < 64; m = m->next) {
+		char *value = scalar(m);
+		struct sbuf b = { 0 };
+		sbuf_printf(&b, "%s=%s", m->string, value ? value : "");
+		mem_free(value);
+		options[n++] = sbuf_steal(&b);
+	}
+	if (!rc && !(s->jobs = jobset_load(s->source, format, options, s->seed, err)))
+		rc = err && err->code ? err->code : ORR_EINPUT;
+	for (int i = 0; i < n; i++) {
+		char *x;
+		memcpy(&x, &options[i], sizeof x);
+		mem_free(x);
+	}
+	mem_free(format);
+	return rc;
+}
+
+static int resolve_cluster(const cJSON *o, struct jobs_scenario *s, struct orr_error *err)
+{
+	char *placement = NULL;
+	int rc = text_at(o, "cluster", NULL, &s->cluster_spec, err);
+	if (!rc && !s->cluster_spec)
+		rc = orr_fail(err, ORR_EINPUT, "scenario: no cluster is named (--cluster 64x8:v100, or a file)");
+	if (!rc && !(s->cluster = cluster_load(s->cluster_spec, err)))
+		rc = ORR_EINPUT;
+	if (!rc)
+		rc = text_at(o, "placement", "count", &placement, err);
+	if (!rc && !(s->placement = placement_find(placement))) {
+		const char *names[16] = { NULL };
+		for (int i = 0; placements[i] && i < 15; i++)
+			names[i] = placements[i]->name;
+		const char *near = nearest_name(placement, names);
+		rc = orr_fail(err, ORR_EINPUT,
+			"no placement \"%.60s\"; %s%s (there are count, consolidate, spread, best-fit, topology, fgd)", placement,
+			near ? "did you mean " : "try ", near ? near : "count");
+	}
+	mem_free(placement);
+	return rc;
+}
+
+static int resolve_failures(const cJSON *o, struct jobs_scenario *s, struct orr_error *err)
+{
+	s->failure_options = args_at(o, "failures", failure_params, "failures", err);
+	if (!s->failure_options)
+		return ORR_EINPUT;
+	const char *path = orr_arg_text(s->failure_options, "trace");
+	int64_t mtbf = orr_arg_time_ns(s->failure_options, "mtbf"), mttr = orr_arg_time_ns(s->failure_options, "mttr");
+	if (*path && mtbf)
+		return orr_fail(err, ORR_EINPUT, "failures: trace and mtbf exclude each other; give one of them");
+	if (mtbf && mttr <= 0)
+		return orr_fail(err, ORR_EINPUT, "failures: mttr: expected a time above 0");
+	if (*path && !(s->failures = failures_from_file(path, s->cluster, err)))
+		return ORR_EINPUT;
+	if (mtbf)
+		s->failures = failures_from_hazard(mtbf, mttr);
+	return ORR_OK;
+}
+
+static int resolve_scalars(const cJSON *o, struct jobs_scenario *s, struct orr_error *err)
+{
+	char *seed = NULL, *until = NULL, *drop = NULL, *record = NULL, *timeout = NULL, *world = NULL;
+	int64_t v = 0;
+	int rc = ORR_OK;
+	if ((rc = text_at(o, "world", "jobs", &world, err)) || (rc = text_at(o, "seed", "1", &seed, err)) ||
+		(rc = text_at(o, "until", "", &until, err)) || (rc = text_at(o, "drop_unfit", "false", &drop, err)) ||
+		(rc = text_at(o, "record", "all", &record, err)) ||
+		(rc = text_at(o, "policy_timeout", "60", &timeout, err)))
+		goto out;
+	s->until_ns = ORR_NEVER;
+	if (strcmp(world, "jobs"))
+		rc = orr_fail(err, ORR_EINPUT, "scenario: $.world: expected \"jobs\", found \"%.60s\"", world);
+	else if (!num_int(seed, strlen(seed), &v) || v < 0)
+		rc = orr_fail(err, ORR_EINPUT, "seed: expected a whole number from 0 on, found \"%.60s\"", seed);
+	else if (*until && (!num_duration_ns(until, strlen(until), &s->until_ns) || s->until_ns < 0))
+		rc = orr_fail(err, ORR_EINPUT, "until: expected a time such as 30d, found \"%.60s\"", until);
+	else if (strcmp(drop, "true") && strcmp(drop, "false"))
+		rc = orr_fail(err, ORR_EINPUT, "drop_unfit: expected true or false, found \"%.60s\"", drop);
+	else if (strcmp(record, "all") && strcmp(record, "sample") && strcmp(record, "summary"))
+		rc = orr_fail(err, ORR_EINPUT, "record: expected summary, sample or all, found \"%.60s\"", record);
+	else if (!num_real(timeout, strlen(timeout), &s->policy_timeout_s) || s->policy_timeout_s < 0.1)
+		rc = orr_fail(err, ORR_EINPUT, "policy_timeout: expected seconds from 0.1 on, found \"%.60s\"", timeout);
+	s->seed = (uint64_t)v;
+	s->drop_unfit = !strcmp(drop, "true");
+	s->record = !strcmp(record, "all") ? RECORD_ALL : !strcmp(record, "sample") ? RECORD_SAMPLE : RECORD_SUMMARY;
+out:
+	mem_free(world);
+	mem_free(seed);
+	mem_free(until);
+	mem_free(drop);
+	mem_free(record);
+	mem_free(timeout);
+	return rc;
+}
+
+static int resolve_policy(const cJSON *o, struct jobs_scenario *s, struct orr_error *err)
+{
+	struct scenario_policy *p = &s->policy[s->n_policies++];
+	const cJSON *label = cJSON_GetObjectItemCaseSensitive(o, "label");
+	char where[160];
+	for (const cJSON *m = o->child; m; m = m->next)
+		if (strcmp(m->string, "policy") && strcmp(m->string, "label") && strcmp(m->string, "set"))
+			return orr_fail(err, ORR_EINPUT,
+				"scenario: $.policies[%zu]: unknown key \"%.60s\"; known are policy, label, set", s->n_policies - 1,
+				m->string);
+	int rc = text_at(o, "policy", "", &p->spec, err);
+	if (!rc)
+		rc = registry_find(p->spec, &p->entry, err);
+	if (rc)
+		return rc;
+	p->label = mem_strdup(cJSON_IsString(label) && *label->valuestring ? label->valuestring : p->entry.name);
+	for (size_t i = 0; i + 1 < s->n_policies; i++)
+		if (!strcmp(s->policy[i].label, p->label))
+			return orr_fail(err, ORR_EINPUT, "two policies are labelled \"%.60s\"; write %.60s@LABEL to tell them apart",
+				p->label, p->spec);
+	snprintf(where, sizeof where, "policy %.100s", p->label);
+	p->args = args_at(o, "set", p->entry.policy->params, where, err);
+	return p->args ? ORR_OK : ORR_EINPUT;
+}
+
+static int resolve_policies(cJSON *o, struct jobs_scenario *s, struct orr_error *err)
+{
+	spell_out_policies(o);
+	const cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "policies");
+	int n = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : 0;
+	if (!n)
+		return orr_fail(err, ORR_EINPUT, "no policy is named (--policy fifo,srtf; orrery policy list shows all)");
+	s->policy = mem_zalloc((size_t)n, sizeof *s->policy);
+	for (int i = 0; i < n; i++) {
+		int rc = resolve_policy(cJSON_GetArrayItem(list, i), s, err);
+		if (rc)
+			return rc;
+	}
+	return ORR_OK;
+}
+
+static cJSON *args_json(const struct orr_args *a, const struct orr_param *table)
+{
+	cJSON *o = cJSON_CreateObject();
+	for (size_t i = 0; table[i].name; i++)
+		cJSON_AddStringToObject(o, table[i].name, args_value(a, i));
+	return o;
+}
+
+/* Every value that decides the result, defaults filled in, inputs with their hashes. */
+static void describe(struct jobs_scenario *s)
+{
+	static const char *const records[] = { "summary", "sample", "all" };
+	char number[32];
+	cJSON *o = s->resolved = cJSON_CreateObject();
+	cJSON_AddStringToObject(o, "world", "jobs");
+	cJSON_AddStringToObject(o, "trace", s->source);
+	cJSON_AddStringToObject(o, "format", jobset_format(s->jobs));
+	cJSON_AddStringToObject(o, "trace_sha256", jobset_hash(s->jobs));
+	cJSON_AddStringToObject(o, "cluster", s->cluster_spec);
+	cJSON_AddStringToObject(o, "cluster_sha256", s->cluster->hash);
+	cJSON_AddStringToObject(o, "placement", s->placement->name);
+	if (s->throughput) {
+		cJSON_AddStringToObject(o, "throughputs", s->throughputs_path);
+		cJSON_AddStringToObject(o, "throughputs_sha256", throughput_hash(s->throughput));
+	}
+	cJSON_AddItemToObject(o, "jobs", args_json(s->options, jobs_options));
+	cJSON_AddItemToObject(o, "failures", args_json(s->failure_options, failure_params));
+	if (s->failures)
+		cJSON_AddStringToObject(o, "failures_sha256", failures_hash(s->failures));
+	snprintf(number, sizeof number, "%llu", (unsigned long long)s->seed);
+	cJSON_AddStringToObject(o, "seed", number);
+	char until[NUM_SECONDS_MAX];
+	num_put_seconds(until, s->until_ns);
+	cJSON_AddStringToObject(o, "until", s->until_ns == ORR_NEVER ? "" : until);
+	cJSON_AddBoolToObject(o, "drop_unfit", s->drop_unfit);
+	cJSON_AddStringToObject(o, "record", records[s->record]);
+}
+
+int jobs_scenario_resolve(const cJSON *scenario, struct jobs_scenario *s, struct orr_error *err)
+{
+	*s = (struct jobs_scenario){ 0 };
+	cJSON *o = cJSON_Duplicate(scenario, 1);
+	int rc = check_keys(o, err);
+	if (!rc)
+		rc = resolve_scalars(o, s, err);
+	if (!rc && !(s->options = args_at(o, "jobs", jobs_options, "jobs", err)))
+		rc = ORR_EINPUT;
+	if (!rc)
+		rc = resolve_policies(o, s, err);
+	if (!rc)
+		rc = resolve_cluster(o, s, err);
+	if (!rc)
+		rc = resolve_failures(o, s, err);
+	if (!rc)
+		rc = text_at(o, "throughputs", NULL, &s->throughputs_path, err);
+	if (!rc && s->throughputs_path && !(s->throughput = throughput_load(s->throughputs_path, err)))
+		rc = ORR_EINPUT;
+	if (!rc)
+		rc = resolve_trace(o, s, err);
+	if (!rc)
+		describe(s);
+	cJSON_Delete(o);
+	return rc;
+}
+
+void jobs_scenario_free(struct jobs_scenario *s)
+{
+	for (size_t i = 0; i < s->n_policies; i++) {
+		mem_free(s->policy[i].label);
+		mem_free(s->policy[i].spec);
+		args_free(s->policy[i].args);
+	}
+	mem_free(s->policy);
+	jobset_free(s->jobs);
+	cluster_free(s->cluster);
+	throughput_free(s->throughput);
+	failures_free(s->failures);
+	args_free(s->options);
+	args_free(s->failure_options);
+	mem_free(s->source);
+	mem_free(s->cluster_spec);
+	mem_free(s->throughputs_path);
+	cJSON_Delete(s->resolved);
+	*s = (struct jobs_scenario){ 0 };
+}
+
+static cJSON *policy_json(const struct scenario_policy *p)
+{
+	cJSON *o = cJSON_CreateObject();
+	cJSON_AddStringToObject(o, "policy", *p->entry.plugin_hash ? p->spec : p->entry.name);
+	cJSON_AddStringToObject(o, "label", p->label);
+	if (*p->entry.plugin_hash)
+		cJSON_AddStringToObject(o, "plugin_sha256", p->entry.plugin_hash);
+	cJSON_AddItemToObject(o, "set", args_json(p->args, p->entry.policy->params));
+	return o;
+}
+
+static char *printed(cJSON *o, bool pretty)
+{
+	char *text = pretty ? cJSON_Print(o) : cJSON_PrintUnformatted(o);
+	char *copy = mem_strdup(text);
+	cJSON_free(text);
+	cJSON_Delete(o);
+	return copy;
+}
+
+/* The names of files are for the reader; the hash goes by their contents. */
+static void drop_names(cJSON *o)
+{
+	static const char *const names[] = { "trace", "cluster", "throughputs", NULL };
+	for (int i = 0; names[i]; i++)
+		cJSON_DeleteItemFromObjectCaseSensitive(o, names[i]);
+	cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(o, "failures"), "trace");
+	cJSON *policy = cJSON_GetObjectItemCaseSensitive(o, "policy");
+	cJSON_DeleteItemFromObjectCaseSensitive(policy, "label");
+	if (cJSON_GetObjectItemCaseSensitive(policy, "plugin_sha256"))
+		cJSON_DeleteItemFromObjectCaseSensitive(policy, "policy");
+}
+
+char *jobs_scenario_text(const struct jobs_scenario *s, size_t i, char hash[65])
+{
+	cJSON *o = cJSON_Duplicate(s->resolved, 1);
+	cJSON_AddItemToObject(o, "policy", policy_json(&s->policy[i]));
+	cJSON *hashed = cJSON_Duplicate(o, 1);
+	drop_names(hashed);
+	cJSON_AddStringToObject(hashed, "version", PACKAGE_VERSION);
+	char *text = printed(hashed, false);
+	bytes_hash_text(text, strlen(text), hash);
+	mem_free(text);
+	return printed(o, false);
+}
+
+char *jobs_scenario_show(const struct jobs_scenario *s)
+{
+	cJSON *o = cJSON_Duplicate(s->resolved, 1);
+	cJSON *list = cJSON_AddArrayToObject(o, "policies");
+	for (size_t i = 0; i < s->n_policies; i++)
+		cJSON_AddItemToArray(list, policy_json(&s->policy[i]));
+	return printed(o, true);
+}
