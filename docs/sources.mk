@@ -1,1 +1,2 @@
 # sources of docs
+dist_doc_DATA = docs/schema.md
