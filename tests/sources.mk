@@ -20,3 +20,7 @@ noinst_HEADERS += tests/faultvfs.h
 check_PROGRAMS += tests/unit_store_faults
 TESTS += tests/unit_store_faults
 tests_unit_store_faults_SOURCES = tests/unit_store_faults.c tests/faultvfs.c tests/sample_run.c
+check_PROGRAMS += tests/make_store
+tests_make_store_SOURCES = tests/make_store.c tests/sample_run.c
+dist_check_SCRIPTS += tests/cli_db.sh
+TESTS += tests/cli_db.sh
