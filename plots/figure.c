@@ -23,8 +23,10 @@ static const struct format {
 	double per_inch;               /* what the terminal counts them in */
 	double key_row_in;             /* height of a row of the legend */
 } formats[] = {
-	{ "pdf", "pdfcairo noenhanced color font 'Sans,9' fontscale 0.75 linewidth 1.5 size %.2fin,%.2fin", 1,
-		0.16 },
+	{ "pdf",
+		"pdfcairo noenhanced color font 'Sans,9' fontscale 0.75 linewidth 1.5 size "
+		"%.2fin,%.2fin",
+		1, 0.16 },
 	{ "svg", "svg noenhanced font 'Sans,12' linewidth 1.2 size %.0f,%.0f background '#ffffff'", 96,
 		0.21 },
 	{ "png", "pngcairo noenhanced font 'Sans,9' fontscale 3.125 linewidth 3 size %.0f,%.0f", 300,
@@ -55,8 +57,9 @@ static int load_template(struct sbuf *out, const char *name, struct orr_error *e
 	}
 	if (!f)
 		return orr_fail(err, ORR_EFAIL,
-			"plots/%s.gp: not found in %s; set ORRERY_DATADIR to the directory that holds plots/", name,
-			ORR_PKGDATADIR);
+			"plots/%s.gp: not found in %s; set ORRERY_DATADIR to the directory that holds "
+			"plots/",
+			name, ORR_PKGDATADIR);
 	char block[4096];
 	size_t n;
 	while ((n = fread(block, 1, sizeof block, f)) > 0)
@@ -70,7 +73,8 @@ static int load_template(struct sbuf *out, const char *name, struct orr_error *e
 static size_t label_length(const struct run_result *r)
 {
 	size_t len = strlen(r->label ? r->label : "");
-	return (len < FIGURE_LABEL_BYTES ? len : FIGURE_LABEL_BYTES) + (r->is_oracle ? strlen(" (oracle)") : 0);
+	return (len < FIGURE_LABEL_BYTES ? len : FIGURE_LABEL_BYTES) +
+	       (r->is_oracle ? strlen(" (oracle)") : 0);
 }
 
 /* The height of the plot without the legend, and the rows of the legend. */
@@ -102,18 +106,19 @@ static void add_page(struct sbuf *script, const char *file, const struct format 
 	/* the format is one of the three above */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-	snprintf(terminal, sizeof terminal, f->terminal, width_in * f->per_inch, height_in * f->per_inch);
+	snprintf(
+		terminal, sizeof terminal, f->terminal, width_in * f->per_inch, height_in * f->per_inch);
 #pragma GCC diagnostic pop
-	sbuf_printf(script, "legend_share = %.6f\nset terminal %s\nset output '%s.%s.tmp'\n", legend_in / height_in,
-		terminal, file, f->suffix);
+	sbuf_printf(script, "legend_share = %.6f\nset terminal %s\nset output '%s.%s.tmp'\n",
+		legend_in / height_in, terminal, file, f->suffix);
 	sbuf_add(script, body->text, body->len);
 	sbuf_puts(script, "\nunset output\n");
 }
 
 /* Adds the figure `file` drawn by plots/template.gp in each format; its data and
  * variables are in the script already. */
-static int add_figure(struct album *a, const char *file, const char *template, struct layout l,
-	struct orr_error *err)
+static int add_figure(
+	struct album *a, const char *file, const char *template, struct layout l, struct orr_error *err)
 {
 	struct sbuf body = { 0 };
 	int code = load_template(&body, "style", err);
@@ -170,7 +175,8 @@ static int settle(const struct album *a, const char *dir, bool is_good, struct o
 		if (!is_good)
 			unlink(sbuf_text(&draft));
 		else if (rename(sbuf_text(&draft), sbuf_text(&path)) && !code)
-			code = orr_fail(err, ORR_EFAIL, "%s: cannot be written: %s", sbuf_text(&path), strerror(errno));
+			code = orr_fail(err, ORR_EFAIL, "%s: cannot be written: %s", sbuf_text(&path),
+				strerror(errno));
 		sbuf_free(&draft);
 		sbuf_free(&path);
 	}
