@@ -37,3 +37,7 @@ tests_unit_store_faults_SOURCES = tests/unit_store_faults.c tests/faultvfs.c tes
 check_PROGRAMS += tests/unit_queues
 TESTS += tests/unit_queues
 tests_unit_queues_SOURCES = tests/unit_queues.c tests/bench/load.c
+check_PROGRAMS += tests/make_store
+tests_make_store_SOURCES = tests/make_store.c tests/sample_run.c
+dist_check_SCRIPTS += tests/cli_db.sh
+TESTS += tests/cli_db.sh
