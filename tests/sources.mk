@@ -10,6 +10,9 @@ TESTS += tests/unit_engine
 tests_unit_engine_SOURCES = tests/unit_engine.c
 # The test counts what the engine allocates.
 tests_unit_engine_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=mem_alloc,--wrap=mem_zalloc,--wrap=mem_realloc
+check_PROGRAMS += tests/unit_generations
+TESTS += tests/unit_generations
+tests_unit_generations_SOURCES = tests/unit_generations.c
 check_PROGRAMS += tests/unit_rng
 TESTS += tests/unit_rng
 tests_unit_rng_SOURCES = tests/unit_rng.c
@@ -31,3 +34,10 @@ noinst_HEADERS += tests/faultvfs.h
 check_PROGRAMS += tests/unit_store_faults
 TESTS += tests/unit_store_faults
 tests_unit_store_faults_SOURCES = tests/unit_store_faults.c tests/faultvfs.c tests/sample_run.c
+check_PROGRAMS += tests/unit_queues
+TESTS += tests/unit_queues
+tests_unit_queues_SOURCES = tests/unit_queues.c tests/bench/load.c
+check_PROGRAMS += tests/make_store
+tests_make_store_SOURCES = tests/make_store.c tests/sample_run.c
+dist_check_SCRIPTS += tests/cli_db.sh
+TESTS += tests/cli_db.sh

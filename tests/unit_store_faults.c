@@ -208,9 +208,22 @@ static _Noreturn void store_some(uint64_t first)
 	_exit(bad);
 }
 
+/* Byte 18 of the header: 1, a database with a rollback journal; 2, in WAL mode. */
+static bool is_one_file(void)
+{
+	unsigned char header[20] = { 0 };
+	char log[80];
+	snprintf(log, sizeof log, "%s-wal", path);
+	FILE *f = fopen(path, "rb");
+	bool good = f && fread(header, 1, sizeof header, f) == sizeof header && header[18] == 1;
+	if (f)
+		fclose(f);
+	return good && access(log, F_OK);
+}
+
 static void two_at_once(void)
 {
-	int bad = 0;
+	int bad = 0, open_ended = 0;
 	fflush(stdout);
 	for (int round = 0; round < 10; round++) {
 		remove_all();
@@ -225,8 +238,10 @@ static void two_at_once(void)
 		}
 		uint64_t seeds;
 		size_t count;
+		open_ended += !is_one_file();
 		bad += !inspect(&seeds, &count) || count != 30;
 	}
+	ok(!open_ended, "the last of two processes to close leaves one finished file (%d did not)", open_ended);
 	ok(!bad, "two processes store runs at the same time, some of them the same");
 }
 
@@ -246,6 +261,10 @@ int main(void)
 	fault_register();
 	for (size_t i = 0; i < sizeof damages / sizeof *damages; i++)
 		fail_each_write(&damages[i]);
+	/* So little memory that a transaction spills into the log before it ends. */
+	sqlite3_soft_heap_limit64(100 * 1024);
+	fail_each_write(&(struct damage){ SQLITE_FULL, true, false, "disk full with little memory" });
+	sqlite3_soft_heap_limit64(0);
 	kill_at_random(SIGKILL, "kill -9");
 	kill_at_random(SIGINT, "Ctrl-C");
 	two_at_once();

@@ -10,6 +10,7 @@
 #define ORR_TRACES_FORMAT_H
 
 #include "traces/lines.h"
+#include "traces/profile.h"
 #include "traces/trace.h"
 
 /* Limits that all formats share; beyond them a number is taken for a mistake. */
@@ -40,6 +41,9 @@ struct trace_format {
 	void (*get_extras)(const void *state, double *values);
 	/* The fact with this index, false past the last; may be NULL. */
 	bool (*fact)(const void *state, size_t index, struct trace_fact *out);
+	/* For files of something other than jobs: reads it all into p and closes p's
+	 * lists; 0 or -1. NULL: the file holds jobs. */
+	int (*describe)(void *state, struct profile *p, struct orr_error *err);
 	void (*close)(void *state);
 };
 

@@ -70,6 +70,7 @@ static struct job_rec compact(struct jobset *s, const struct orr_trace_job *row)
 		.model = strtab_add_z(t, row->model),
 		.gpu_types = strtab_add_z(t, row->gpu_types),
 		.speedup = strtab_add_z(t, row->speedup),
+		.status = strtab_add_z(t, row->status),
 		.line = row->line,
 	};
 }
@@ -118,19 +119,22 @@ static int load_rows(struct jobset *s, struct trace *t, struct orr_error *err)
 	return 0;
 }
 
-static struct jobset *load_file(const char *path, const char *format, const char *const *options,
-	struct orr_error *err)
+struct jobset *jobset_from(struct trace *t, const char *source, struct orr_error *err)
 {
-	struct trace *t = trace_open(path, format, options, err);
-	if (!t)
-		return NULL;
-	struct jobset *s = jobset_new(path);
+	struct jobset *s = jobset_new(source);
 	int rc = load_rows(s, t, err);
 	trace_close(t);
 	if (!rc)
 		return s;
 	jobset_free(s);
 	return NULL;
+}
+
+static struct jobset *load_file(const char *path, const char *format, const char *const *options,
+	struct orr_error *err)
+{
+	struct trace *t = trace_open(path, format, options, err);
+	return t ? jobset_from(t, path, err) : NULL;
 }
 
 /* ---- generators ---- */
@@ -283,6 +287,7 @@ void jobset_row(const struct jobset *s, const struct job_rec *rec, struct orr_tr
 		.model = rec->model ? strtab_text(t, rec->model) : NULL,
 		.gpu_types = rec->gpu_types ? strtab_text(t, rec->gpu_types) : NULL,
 		.speedup = rec->speedup ? strtab_text(t, rec->speedup) : NULL,
+		.status = rec->status ? strtab_text(t, rec->status) : NULL,
 		.line = rec->line,
 	};
 }

@@ -1,9 +1,11 @@
 # sources of traces
 liborrery_a_SOURCES += traces/trace.h traces/trace.c traces/format.h traces/formats.c \
 	traces/lines.c traces/lines.h traces/table.c traces/table.h \
-	traces/jobset.c traces/generator.h traces/generators.c
+	traces/profile.c traces/profile.h traces/profile_rows.c traces/profile_rows.h \
+	traces/writer.c traces/writer.h traces/jobset.c traces/generator.h traces/generators.c
 # one file per format
-liborrery_a_SOURCES += traces/philly.c traces/tiresias.c traces/muri.c traces/gavel.c traces/openb.c \
+liborrery_a_SOURCES += traces/philly.c traces/tiresias.c traces/muri.c traces/gavel.c traces/openb.c traces/openb_nodes.c \
 	traces/swf.c traces/orrery.c
 # one file per family of generators
-liborrery_a_SOURCES += traces/synth_poisson.c
+liborrery_a_SOURCES += traces/draw.c traces/draw.h traces/synth_poisson.c traces/synth_philly.c \
+	traces/synth_openb.c traces/synth_lublin.c traces/synth_tiresias.c

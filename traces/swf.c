@@ -5,7 +5,9 @@
  * 18 numbers a line with blanks between them, -1 = unknown; lines that start with
  * ';' are comments, some of them "; Key: value" (Chapin et al., "Benchmarks and
  * standards for the evaluation of parallel job schedulers", JSSPP 1999; Parallel
- * Workloads Archive). Field 8 (else 5) processors are the job's devices.
+ * Workloads Archive). The processors allocated (field 5)
+ * are the job's devices, since the run time was recorded on them; where that is
+ * unknown, those requested (field 8).
  */
 #include "traces/format.h"
 #include "traces/table.h"
@@ -26,6 +28,8 @@ static const struct table_column columns[] = { { "job number", true }, { "submit
 	{ "think time", true }, { NULL, false } };
 
 static const struct orr_param params[] = {
+	ORR_PARAM_CHOICE("processors", "allocated", "allocated|requested",
+		"which count is the job's size; the other one stands in where it is unknown"),
 	ORR_PARAM_CHOICE("unknown_runtime", "drop", "drop|keep|error", "a job whose run time is -1"),
 	ORR_PARAM_CHOICE("unknown_procs", "drop", "drop|error", "a job of which no processor count is known"),
 	ORR_PARAM_CHOICE("extra_fields", "error", "error|ignore", "a line of more than 18 fields"),
@@ -41,7 +45,7 @@ enum { N_KEYS = sizeof keys / sizeof *keys };
 
 struct swf {
 	struct table *table;
-	bool drops_unknown_runtime, keeps_unknown_runtime, drops_unknown_procs, ignores_extra_fields;
+	bool prefers_requested, drops_unknown_runtime, keeps_unknown_runtime, drops_unknown_procs, ignores_extra_fields;
 	uint64_t unknown_runtime, unknown_procs;
 	char header[N_KEYS][100];
 };
@@ -66,6 +70,7 @@ static void *open_swf(struct lines *in, const struct orr_args *args, struct orr_
 		return NULL;
 	struct swf *s = mem_zalloc(1, sizeof *s);
 	s->table = t;
+	s->prefers_requested = !strcmp(orr_arg_text(args, "processors"), "requested");
 	s->drops_unknown_runtime = !strcmp(orr_arg_text(args, "unknown_runtime"), "drop");
 	s->keeps_unknown_runtime = !strcmp(orr_arg_text(args, "unknown_runtime"), "keep");
 	s->drops_unknown_procs = !strcmp(orr_arg_text(args, "unknown_procs"), "drop");
@@ -95,11 +100,12 @@ static bool take_comment(void *ctx, const char *line, size_t n)
 	return true;
 }
 
-static int64_t processors(struct table *t)
+static int64_t processors(struct table *t, bool prefers_requested)
 {
 	int64_t used = table_count(t, USED_PROCS, -1, TRACE_MAX_GPUS);
 	int64_t asked = table_count(t, ASKED_PROCS, -1, TRACE_MAX_GPUS);
-	return asked > 0 ? asked : used > 0 ? used : -1;
+	int64_t first = prefers_requested ? asked : used, second = prefers_requested ? used : asked;
+	return first > 0 ? first : second > 0 ? second : -1;
 }
 
 static int64_t known_seconds(struct table *t, size_t column)
@@ -114,14 +120,15 @@ static const char *known_name(struct table *t, size_t column)
 	return table_count(t, column, -1, INT32_MAX) < 0 ? NULL : table_text(t, column, NULL);
 }
 
-static void read_row(struct table *t, struct orr_trace_job *row, int64_t *procs)
+static void read_row(const struct swf *s, struct orr_trace_job *row, int64_t *procs)
 {
+	struct table *t = s->table;
 	row->id = table_text(t, JOB, NULL);
 	table_count(t, JOB, 0, INT64_MAX);
 	row->submit_ns = table_seconds(t, SUBMIT, 0, TRACE_MAX_SECONDS);
 	row->wait_ns = known_seconds(t, WAIT);
 	row->duration_ns = known_seconds(t, RUN);
-	*procs = processors(t);
+	*procs = processors(t, s->prefers_requested);
 	row->gpus = *procs > 0 ? (uint32_t)*procs : 0;
 	row->limit_ns = known_seconds(t, ASKED_TIME);
 	row->status = known_name(t, STATUS);
@@ -172,7 +179,7 @@ static int next_swf(void *state, struct orr_trace_job *row, struct orr_error *er
 		if (table_fields(s->table) > N_FIELDS && !s->ignores_extra_fields)
 			return extra_fields(s, err);
 		int64_t procs;
-		read_row(s->table, row, &procs);
+		read_row(s, row, &procs);
 		verdict = judge(s, row, procs);
 	} while (!verdict);
 	return verdict;

@@ -12,9 +12,8 @@
  * "The Markov-modulated Poisson process (MMPP) cookbook", Performance Evaluation
  * 18(2), 1993). Stream "state" drives the state.
  */
+#include "traces/draw.h"
 #include "traces/generator.h"
-
-#include "engine/rng.h"
 
 #include <math.h>
 #include <string.h>
@@ -48,17 +47,12 @@ static void service_start(struct service_law *s, const struct orr_args *args, ui
 	s->mean2 = s->mean / (2 * (1 - s->p));
 }
 
-static int64_t to_ns(double seconds)
-{
-	return seconds < 4e9 ? (int64_t)llround(seconds * 1e9) : INT64_C(4000000000) * ORR_SECOND;
-}
-
 static void service_draw(struct service_law *s, struct job_rec *row)
 {
 	double mean = s->mean;
 	if (s->kind == SERVICE_HYPER)
 		mean = rng_uniform(&s->rng) < s->p ? s->mean1 : s->mean2;
-	row->duration_ns = to_ns(s->kind == SERVICE_DET ? mean : rng_exponential(&s->rng, mean));
+	row->duration_ns = draw_to_ns(s->kind == SERVICE_DET ? mean : rng_exponential(&s->rng, mean));
 	row->gpus = s->gpus;
 }
 
@@ -89,7 +83,7 @@ static void poisson_start(void *state, const struct orr_args *args, uint64_t see
 static bool poisson_next(void *state, struct job_rec *row)
 {
 	struct poisson *p = state;
-	p->now_ns += to_ns(rng_exponential(&p->arrivals, p->mean_gap));
+	p->now_ns += draw_to_ns(rng_exponential(&p->arrivals, p->mean_gap));
 	row->submit_ns = p->now_ns;
 	service_draw(&p->service, row);
 	return true;
@@ -164,7 +158,7 @@ static bool mmpp_next(void *state, struct job_rec *row)
 		m->state = !m->state;
 		m->left = rng_exponential(&m->states, m->hold[m->state]);
 	}
-	m->now_ns += to_ns(gap);
+	m->now_ns += draw_to_ns(gap);
 	row->submit_ns = m->now_ns;
 	service_draw(&m->service, row);
 	return true;

@@ -178,9 +178,30 @@ void trace_close(struct trace *t)
 	mem_free(t);
 }
 
+int trace_describe(struct trace *t, struct profile *p, struct orr_error *err)
+{
+	if (t->format->describe)
+		return t->format->describe(t->state, p, err);
+	struct orr_trace_job row;
+	double values[TRACE_MAX_EXTRAS];
+	int rc;
+	while ((rc = trace_next(t, &row, err)) == 1) {
+		trace_get_extras(t, values);
+		profile_add(p, &row, t->format->extras, values);
+	}
+	if (!rc)
+		profile_finish(p, t->format->is_absolute);
+	return rc;
+}
+
 const char *trace_format(const struct trace *t)
 {
 	return t->format->name;
+}
+
+const char *trace_format_doc(const struct trace *t)
+{
+	return t->format->doc;
 }
 
 bool trace_is_absolute(const struct trace *t)

@@ -30,6 +30,7 @@ struct trace *trace_open(const char *path, const char *format, const char *const
 int trace_next(struct trace *t, struct orr_trace_job *row, struct orr_error *err);
 void trace_close(struct trace *t);
 const char *trace_format(const struct trace *t);
+const char *trace_format_doc(const struct trace *t);
 /* Whether submit times are wall-clock (then a jobset counts from the first one). */
 bool trace_is_absolute(const struct trace *t);
 /* The same for a text in memory, which the caller keeps; name stands for the file. */
@@ -40,6 +41,10 @@ struct trace *trace_open_all(const char *path, const char *format, const char *c
 	struct orr_error *err);
 /* SHA-256 of the file's bytes as hex; "" until trace_next() has given 0. */
 const char *trace_hash(const struct trace *t);
+
+/* Reads all that is left into p and finishes it; 0 or -1. */
+struct profile;
+int trace_describe(struct trace *t, struct profile *p, struct orr_error *err);
 
 /* What a format knows beside the rows: its header, how many rows it left out. Texts
  * are good until trace_close(). */
@@ -63,7 +68,7 @@ struct job_rec {
 	int64_t cpu_milli, mem_mib;
 	uint32_t gpus, gpu_milli;
 	uint32_t id; /* strings of jobset_strings(); id 0: print number instead */
-	uint32_t user, queue, model, gpu_types, speedup; /* 0: none */
+	uint32_t user, queue, model, gpu_types, speedup, status; /* 0: none */
 	uint64_t number; /* 0, 1, ... in order of submission */
 	uint64_t line;   /* in the file; 0 from a generator */
 };
@@ -75,6 +80,8 @@ struct jobcursor;
  * generators only. */
 struct jobset *jobset_load(const char *source, const char *format, const char *const *options,
 	uint64_t seed, struct orr_error *err);
+/* The rows of a trace that has been opened; closes it, whatever comes of it. */
+struct jobset *jobset_from(struct trace *t, const char *source, struct orr_error *err);
 void jobset_free(struct jobset *s);
 /* How many jobs; for a generator with no end given, UINT64_MAX. */
 uint64_t jobset_count(const struct jobset *s);

@@ -368,7 +368,7 @@ static int resolve_policies(cJSON *o, struct jobs_scenario *s, struct orr_error 
 static cJSON *args_json(const struct orr_args *a, const struct orr_param *table)
 {
 	cJSON *o = cJSON_CreateObject();
-	for (size_t i = 0; table[i].name; i++)
+	for (size_t i = 0; table && table[i].name; i++)
 		cJSON_AddStringToObject(o, table[i].name, args_value(a, i));
 	return o;
 }

@@ -214,6 +214,11 @@ static void loop(struct orr_jobs *w)
 				starving(w);
 			break;
 		}
+		if (t > INT64_MAX / 2) {
+			world_fail(w, ORR_EFAIL, NULL, "the clock ends after 146 years and %llu jobs have not (--until sets "
+				"an earlier end)", (unsigned long long)w->live);
+			break;
+		}
 		if (t > w->config->until_ns) {
 			/* The clock reaches the end of the run and nothing else happens: what is
 			 * pending lies later. */
@@ -307,7 +312,6 @@ static void world_free(struct orr_jobs *w)
 	mem_free(w);
 }
 
-/* The metrics of a policy's object must not depend on what the caller's arena did before. */
 static void run(struct orr_jobs *w, const struct orr_args *policy_args)
 {
 	const struct jobs_config *c = w->config;

@@ -31,7 +31,8 @@ static int exec_patiently(const struct store *s, const char *sql, int limit_ms)
 	return rc ? sqlite3_extended_errcode(s->db) : SQLITE_OK;
 }
 
-/* Is this ours? *is_new: it is an empty database. */
+/* Is this ours? *is_new: it is an empty database. Inside a transaction, or the
+ * answer may be half of before and half of after another process made the tables. */
 static int check_identity(const struct store *s, bool *is_new, struct orr_error *err)
 {
 	static const char doing[] = "opening the database";
@@ -54,6 +55,16 @@ static int check_identity(const struct store *s, bool *is_new, struct orr_error 
 			"%s: schema version %lld, made by a newer orrery; this one (%s) reads up to version %d",
 			s->path, (long long)version, PACKAGE_VERSION, DB_SCHEMA_VERSION);
 	return ORR_OK;
+}
+
+static int identify(const struct store *s, bool *is_new, struct orr_error *err)
+{
+	int code = db_exec(s, "BEGIN", "opening the database", err);
+	if (code)
+		return code;
+	code = check_identity(s, is_new, err);
+	db_rollback(s); /* nothing was changed */
+	return code;
 }
 
 static int make_schema(const struct store *s, struct orr_error *err)
@@ -104,7 +115,7 @@ static int open_for_writing(struct store *s, const char *vfs, struct orr_error *
 	sqlite3_extended_result_codes(s->db, 1);
 	sqlite3_busy_timeout(s->db, s->busy_ms);
 	bool is_new;
-	int code = check_identity(s, &is_new, err);
+	int code = identify(s, &is_new, err);
 	if (code)
 		return code;
 	if (sqlite3_db_readonly(s->db, "main") == 1)
@@ -177,7 +188,7 @@ static int open_for_reading(struct store *s, struct orr_error *err)
 		return db_fail(s, rc, doing, err);
 	sqlite3_extended_result_codes(s->db, 1);
 	bool is_new;
-	int code = check_identity(s, &is_new, err);
+	int code = identify(s, &is_new, err);
 	if (!code && is_new)
 		code = orr_fail(err, ORR_EINPUT, "%s: empty, not a database of orrery; give another file name", s->path);
 	return code;

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* cmd_trace.h - the verbs of "orrery trace", one file each; argv[0] is the verb. */
+#ifndef ORR_CLI_CMD_TRACE_H
+#define ORR_CLI_CMD_TRACE_H
+
+#include <orrery/api.h>
+
+#include <getopt.h>
+
+int trace_info(int argc, char **argv, struct orr_error *err);
+int trace_convert(int argc, char **argv, struct orr_error *err); /* convert and slice */
+int trace_synth(int argc, char **argv, struct orr_error *err);
+int trace_list(int argc, char **argv, struct orr_error *err); /* formats, generators, their parameters */
+
+/* What to say when getopt_long() does not know an option. */
+int trace_bad_option(char **argv, const struct option *longs, struct orr_error *err);
+
+int trace_seed(const char *text, uint64_t *out, struct orr_error *err);
+
+/* "name=value" texts given with -O, NULL-terminated. */
+enum { TRACE_MAX_OPTIONS = 16 };
+struct trace_options {
+	const char *text[TRACE_MAX_OPTIONS + 1];
+	size_t n;
+};
+int trace_options_add(struct trace_options *o, const char *text, struct orr_error *err);
+
+#endif

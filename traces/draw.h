@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * draw.h - drawing from measured distributions: quantile tables and weights
+ *
+ * A quantile table is the distribution's inverse at some points: {0, lowest} ..
+ * {1, highest}, both columns rising. Between two points the value is interpolated
+ * on a logarithmic scale (linearly where it starts at 0), which suits durations
+ * and gaps that span decades.
+ */
+#ifndef ORR_TRACES_DRAW_H
+#define ORR_TRACES_DRAW_H
+
+#include "engine/rng.h"
+
+struct quantile {
+	double p, value;
+};
+
+/* Inverse transform: one uniform number a draw. */
+double draw_quantile(struct rng *r, const struct quantile *table);
+/* An index with probability weight[i] / sum; the list ends with a negative weight. */
+size_t draw_index(struct rng *r, const double *weight);
+/* Seconds to ns, at most TRACE_MAX_SECONDS' worth. */
+int64_t draw_to_ns(double seconds);
+
+#endif

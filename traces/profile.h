@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * profile.h - what a trace looks like: counts, distributions, spans
+ *
+ * Rows go in, in file order; profile_finish() turns them into three kinds of lists
+ * that a front end prints as it likes: facts (a name and a value), series (a
+ * distribution of numbers) and tallies (how often each text occurs).
+ *
+ * Percentiles interpolate linearly between order statistics, index (n-1)p. Sums
+ * and moments are exact for whole numbers up to 2^53. sd divides by n.
+ * Times are seconds. Every value is kept in memory, since exact percentiles need
+ * them: about 100 bytes a row.
+ */
+#ifndef ORR_TRACES_PROFILE_H
+#define ORR_TRACES_PROFILE_H
+
+#include <orrery/trace.h>
+
+struct profile;
+
+struct summary {
+	uint64_t n;
+	double mean, sd, min, p25, p50, p75, p90, p95, p99, max, sum;
+};
+
+/* values is sorted in place. All fields but n are NAN if n is 0. */
+struct summary summary_of(double *values, size_t n);
+
+struct profile_fact {
+	const char *name;
+	char *text;      /* as printed */
+	double number;   /* NAN: the value is a text */
+};
+
+struct profile_series {
+	const char *name;
+	struct summary summary;
+};
+
+struct profile_entry {
+	const char *key;
+	uint64_t count;
+	double gpu_hours; /* or another weight that the tally's name tells */
+};
+
+struct profile_tally {
+	const char *name;
+	const char *weight; /* what gpu_hours means; NULL: nothing */
+	const struct profile_entry *entry;
+	size_t n;
+};
+
+struct profile *profile_new(void);
+void profile_free(struct profile *p);
+
+/* extras: names (NULL-terminated, the same for each row) and values of further
+ * series; may be NULL. */
+void profile_add(struct profile *p, const struct orr_trace_job *row, const char *const *extras,
+	const double *values);
+/* To be called once, after the last row; is_absolute: submit times are wall-clock. */
+void profile_finish(struct profile *p, bool is_absolute);
+
+/* For descriptions that are not about jobs. weight may be 0. */
+void profile_fact_text(struct profile *p, const char *name, const char *text);
+void profile_fact_number(struct profile *p, const char *name, double value);
+void profile_count(struct profile *p, const char *tally, const char *weight_name, const char *key,
+	uint64_t count, double weight);
+void profile_value(struct profile *p, const char *series, double value);
+/* Makes series and tallies ready to be read (profile_finish() does it too). */
+void profile_close_lists(struct profile *p);
+
+/* The i-th; NULL past the last. */
+const struct profile_fact *profile_get_fact(const struct profile *p, size_t i);
+const struct profile_series *profile_get_series(const struct profile *p, size_t i);
+const struct profile_tally *profile_get_tally(const struct profile *p, size_t i);
+
+#endif

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "traces/writer.h"
+
+#include "base/mem.h"
+#include "base/num.h"
+#include "base/sbuf.h"
+#include "base/strtab.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+enum { FLUSH_AT = 128 * 1024 };
+
+struct writer {
+	char *path, *part;
+	FILE *file;
+	gzFile gz; /* owns a copy of the file's descriptor */
+	ZSTD_CCtx *zstd;
+	int (*put)(struct writer *w, const struct orr_trace_job *row, struct orr_error *err);
+	struct sbuf text;
+	uint64_t rows;
+	int64_t last_submit;
+	struct strtab *users, *queues; /* SWF wants numbers */
+	bool failed;
+};
+
+/* ---- bytes out ---- */
+
+static int write_failed(struct writer *w, struct orr_error *err)
+{
+	w->failed = true;
+	return orr_fail(err, ORR_EFAIL, "%s: cannot write: %s", w->path, strerror(errno));
+}
+
+static bool pack_zstd(struct writer *w, bool is_last)
+{
+	char out[64 * 1024];
+	ZSTD_inBuffer in = { w->text.text, w->text.len, 0 };
+	size_t left;
+	do {
+		ZSTD_outBuffer to = { out, sizeof out, 0 };
+		left = ZSTD_compressStream2(w->zstd, &to, &in, is_last ? ZSTD_e_end : ZSTD_e_continue);
+		if (ZSTD_isError(left) || fwrite(out, 1, to.pos, w->file) != to.pos)
+			return false;
+	} while (is_last ? left > 0 : in.pos < in.size);
+	return true;
+}
+
+static int flush(struct writer *w, bool is_last, struct orr_error *err)
+{
+	bool good;
+	if (w->zstd)
+		good = pack_zstd(w, is_last);
+	else if (!w->text.len)
+		good = true;
+	else if (w->gz)
+		good = gzwrite(w->gz, w->text.text, (unsigned)w->text.len) == (int)w->text.len;
+	else
+		good = fwrite(w->text.text, 1, w->text.len, w->file) == w->text.len;
+	sbuf_clear(&w->text);
+	return good ? ORR_OK : write_failed(w, err);
+}
+
+/* ---- values ---- */
+
+static void put_seconds(struct sbuf *b, int64_t ns)
+{
+	char s[NUM_SECONDS_MAX];
+	size_t n = num_put_seconds(s, ns);
+	while (s[n - 1] == '0')
+		n--;
+	sbuf_add(b, s, s[n - 1] == '.' ? n - 1 : n);
+}
+
+/* The shortest text that reads back as the same number. */
+static void put_real(struct sbuf *b, double v)
+{
+	char s[40];
+	for (int digits = 15; digits <= 17; digits++) {
+		snprintf(s, sizeof s, "%.*g", digits, v);
+		if (strtod(s, NULL) == v)
+			break;
+	}
+	sbuf_puts(b, s);
+}
+
+static void put_text(struct sbuf *b, const char *s)
+{
+	if (!s)
+		return;
+	if (!s[strcspn(s, ",\"\r\n")] && *s != ' ') {
+		sbuf_puts(b, s);
+		return;
+	}
+	sbuf_putc(b, '"');
+	for (; *s; s++) {
+		if (*s == '"')
+			sbuf_putc(b, '"');
+		sbuf_putc(b, *s);
+	}
+	sbuf_putc(b, '"');
+}
+
+static void put_id(struct writer *w, const char *id)
+{
+	if (id)
+		put_text(&w->text, id);
+	else
+		sbuf_printf(&w->text, "%" PRIu64, w->rows);
+}
+
+/* ---- formats ---- */
+
+static const char orrery_header[] = "job_id,submit_s,duration_s,gpus,gpu_milli,cpus,mem_mib,gpu_types,limit_s,wait_s,"
+				    "iterations,model,user,queue,priority,speedup,status\n";
+
+static int put_orrery(struct writer *w, const struct orr_trace_job *row, struct orr_error *err)
+{
+	(void)err;
+	struct sbuf *b = &w->text;
+	put_id(w, row->id);
+	sbuf_putc(b, ',');
+	put_seconds(b, row->submit_ns);
+	sbuf_putc(b, ',');
+	if (row->duration_ns >= 0)
+		put_seconds(b, row->duration_ns);
+	sbuf_printf(b, ",%u,%u,", row->gpus, row->gpu_milli);
+	if (row->cpu_milli)
+		put_real(b, (double)row->cpu_milli / 1000);
+	sbuf_putc(b, ',');
+	if (row->mem_mib)
+		sbuf_printf(b, "%" PRId64, row->mem_mib);
+	sbuf_putc(b, ',');
+	put_text(b, row->gpu_types);
+	sbuf_putc(b, ',');
+	if (row->limit_ns >= 0)
+		put_seconds(b, row->limit_ns);
+	sbuf_putc(b, ',');
+	if (row->wait_ns >= 0)
+		put_seconds(b, row->wait_ns);
+	sbuf_putc(b, ',');
+	if (row->iterations > 0)
+		put_real(b, row->iterations);
+	const char *texts[] = { row->model, row->user, row->queue };
+	for (size_t i = 0; i < 3; i++) {
+		sbuf_putc(b, ',');
+		put_text(b, texts[i]);
+	}
+	sbuf_putc(b, ',');
+	if (row->priority < 0 || row->priority > 0)
+		put_real(b, row->priority);
+	sbuf_putc(b, ',');
+	put_text(b, row->speedup);
+	sbuf_putc(b, ',');
+	put_text(b, row->status);
+	sbuf_putc(b, '\n');
+	return ORR_OK;
+}
+
+static int put_tiresias(struct writer *w, const struct orr_trace_job *row, struct orr_error *err)
+{
+	struct sbuf *b = &w->text;
+	if (row->duration_ns < 0)
+		return orr_fail(err, ORR_EINPUT, "job %s (line %" PRIu64 ") has no duration, which the tiresias format needs",
+			row->id ? row->id : "without a name", row->line);
+	put_id(w, row->id);
+	sbuf_printf(b, ",%u,", row->gpus);
+	put_seconds(b, row->submit_ns);
+	sbuf_putc(b, ',');
+	put_real(b, row->iterations);
+	sbuf_putc(b, ',');
+	put_text(b, row->model);
+	sbuf_putc(b, ',');
+	put_seconds(b, row->duration_ns);
+	sbuf_putc(b, ',');
+	put_seconds(b, w->rows ? row->submit_ns - w->last_submit : 0);
+	sbuf_putc(b, '\n');
+	w->last_submit = row->submit_ns;
+	return ORR_OK;
+}
+
+/* A name as the number that SWF wants: itself if it is one, else by first use. */
+static int64_t swf_number(struct strtab *names, const char *name)
+{
+	int64_t v;
+	if (!name)
+		return -1;
+	if (num_int(name, strlen(name), &v) && v >= 0 && v <= INT32_MAX)
+		return v;
+	return strtab_add_z(names, name);
+}
+
+static void put_known_seconds(struct sbuf *b, int64_t ns)
+{
+	if (ns < 0)
+		sbuf_puts(b, "-1");
+	else
+		put_seconds(b, ns);
+	sbuf_putc(b, ' ');
+}
+
+static int put_swf(struct writer *w, const struct orr_trace_job *row, struct orr_error *err)
+{
+	(void)err;
+	struct sbuf *b = &w->text;
+	int64_t id, status = -1;
+	if (!row->id || !num_int(row->id, strlen(row->id), &id) || id < 0)
+		id = (int64_t)w->rows + 1;
+	if (row->status && (!num_int(row->status, strlen(row->status), &status) || status < 0 || status > 9))
+		status = -1;
+	sbuf_printf(b, "%" PRId64 " ", id);
+	put_seconds(b, row->submit_ns);
+	sbuf_putc(b, ' ');
+	put_known_seconds(b, row->wait_ns);
+	put_known_seconds(b, row->duration_ns);
+	sbuf_printf(b, "%u -1 -1 %u ", row->gpus, row->gpus);
+	put_known_seconds(b, row->limit_ns);
+	sbuf_printf(b, "-1 %" PRId64 " %" PRId64 " -1 -1 %" PRId64 " -1 -1 -1\n", status,
+		swf_number(w->users, row->user), swf_number(w->queues, row->queue));
+	return ORR_OK;
+}
+
+/* SWF allows comments anywhere; the names are known only at the end. */
+static void put_swf_names(struct writer *w)
+{
+	for (uint32_t i = 1; i < strtab_count(w->users); i++)
+		sbuf_printf(&w->text, "; Note: user %u is %s\n", i, strtab_text(w->users, i));
+	for (uint32_t i = 1; i < strtab_count(w->queues); i++)
+		sbuf_printf(&w->text, "; Queue: %u %s\n", i, strtab_text(w->queues, i));
+}
+
+static int choose_format(struct writer *w, const char *format, struct orr_error *err)
+{
+	if (!strcmp(format, "orrery")) {
+		w->put = put_orrery;
+		sbuf_puts(&w->text, orrery_header);
+	} else if (!strcmp(format, "tiresias")) {
+		w->put = put_tiresias;
+		sbuf_puts(&w->text, "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n");
+	} else if (!strcmp(format, "swf")) {
+		w->put = put_swf;
+		sbuf_puts(&w->text, "; Version: 2.2\n; Note: written by orrery; a GPU counts as a processor\n");
+	} else {
+		return orr_fail(err, ORR_EINPUT, "cannot write format \"%.60s\"; can write orrery, tiresias, swf", format);
+	}
+	return ORR_OK;
+}
+
+/* ---- files ---- */
+
+static bool ends_in(const char *s, const char *tail)
+{
+	size_t n = strlen(s), m = strlen(tail);
+	return n > m && !strcmp(s + n - m, tail);
+}
+
+static int open_file(struct writer *w, struct orr_error *err)
+{
+	if (!strcmp(w->path, "-")) {
+		w->file = stdout;
+		return ORR_OK;
+	}
+	struct sbuf part = { 0 };
+	sbuf_printf(&part, "%s.part", w->path);
+	w->part = sbuf_steal(&part);
+	w->file = fopen(w->part, "wb");
+	if (!w->file)
+		return orr_fail(err, ORR_EINPUT, "%s: %s", w->part, strerror(errno));
+	if (ends_in(w->path, ".gz"))
+		w->gz = gzdopen(dup(fileno(w->file)), "wb");
+	if (ends_in(w->path, ".zst"))
+		w->zstd = ZSTD_createCCtx();
+	return ORR_OK;
+}
+
+static void writer_free(struct writer *w)
+{
+	if (w->gz)
+		gzclose(w->gz);
+	if (w->file && w->file != stdout)
+		fclose(w->file);
+	ZSTD_freeCCtx(w->zstd);
+	strtab_free(w->users);
+	strtab_free(w->queues);
+	sbuf_free(&w->text);
+	mem_free(w->path);
+	mem_free(w->part);
+	mem_free(w);
+}
+
+struct writer *writer_open(const char *path, const char *format, struct orr_error *err)
+{
+	struct writer *w = mem_zalloc(1, sizeof *w);
+	w->path = mem_strdup(path);
+	w->users = strtab_new();
+	w->queues = strtab_new();
+	if (!choose_format(w, format, err) && !open_file(w, err))
+		return w;
+	writer_free(w);
+	return NULL;
+}
+
+int writer_row(struct writer *w, const struct orr_trace_job *row, struct orr_error *err)
+{
+	int rc = w->put(w, row, err);
+	w->rows++;
+	if (!rc && w->text.len >= FLUSH_AT)
+		rc = flush(w, false, err);
+	return rc;
+}
+
+int writer_close(struct writer *w, struct orr_error *err)
+{
+	int rc = w->failed ? ORR_EFAIL : ORR_OK;
+	if (w->put == put_swf)
+		put_swf_names(w);
+	if (!rc)
+		rc = flush(w, true, err);
+	if (!rc && w->gz) {
+		int z = gzclose(w->gz);
+		w->gz = NULL;
+		rc = z == Z_OK ? ORR_OK : write_failed(w, err);
+	}
+	if (!rc && fflush(w->file))
+		rc = write_failed(w, err);
+	if (!rc && w->part && rename(w->part, w->path))
+		rc = write_failed(w, err);
+	if (rc && w->part)
+		unlink(w->part);
+	writer_free(w);
+	return rc;
+}
+
+void writer_discard(struct writer *w)
+{
+	if (!w)
+		return;
+	if (w->part)
+		unlink(w->part);
+	writer_free(w);
+}
