@@ -37,3 +37,6 @@ tests_unit_store_faults_SOURCES = tests/unit_store_faults.c tests/faultvfs.c tes
 check_PROGRAMS += tests/unit_queues
 TESTS += tests/unit_queues
 tests_unit_queues_SOURCES = tests/unit_queues.c tests/bench/load.c
+# the jobs world: against other simulators, theory and a naive model of itself
+TESTS += tests/oracle_tiresias.sh tests/oracle_helios.sh
+EXTRA_DIST += tests/oracle_tiresias.sh tests/oracle_helios.sh
