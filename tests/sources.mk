@@ -40,3 +40,7 @@ tests_unit_queues_SOURCES = tests/unit_queues.c tests/bench/load.c
 # the jobs world: against other simulators, theory and a naive model of itself
 TESTS += tests/oracle_tiresias.sh tests/oracle_helios.sh
 EXTRA_DIST += tests/oracle_tiresias.sh tests/oracle_helios.sh
+check_PROGRAMS += tests/peak_rss
+tests_peak_rss_SOURCES = tests/peak_rss.c
+TESTS += tests/theory.sh
+EXTRA_DIST += tests/theory.sh
