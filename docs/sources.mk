@@ -15,3 +15,5 @@ EXTRA_DIST += docs/figures.sh docs/figures
 .PHONY: docs-figures
 docs-figures: orrery$(EXEEXT)
 	sh $(srcdir)/docs/figures.sh ./orrery$(EXEEXT) $(srcdir)/docs/figures
+# sources of docs
+dist_doc_DATA = docs/schema.md

@@ -44,3 +44,7 @@ check_PROGRAMS += tests/peak_rss
 tests_peak_rss_SOURCES = tests/peak_rss.c
 TESTS += tests/theory.sh
 EXTRA_DIST += tests/theory.sh
+check_PROGRAMS += tests/make_store
+tests_make_store_SOURCES = tests/make_store.c tests/sample_run.c
+dist_check_SCRIPTS += tests/cli_db.sh
+TESTS += tests/cli_db.sh

@@ -76,7 +76,7 @@ struct plan {
 	struct rng rng;
 	int64_t (*draw)(struct rng *);
 	unsigned priorities;
-	size_t limit; /* no more are scheduled then */
+	size_t limit;        /* no more are scheduled then */
 	double cancel_share; /* of the steps; each cancels so many: */
 	int cancel_count;
 	double peek_share;
@@ -90,8 +90,8 @@ static int64_t exponential(struct rng *r)
 
 static int64_t bimodal(struct rng *r)
 {
-	return rng_uniform(r) < 0.9 ? (int64_t)rng_below(r, 1000000) :
-				      10000000000 + (int64_t)rng_below(r, 10000000000);
+	return rng_uniform(r) < 0.9 ? (int64_t)rng_below(r, 1000000)
+				    : 10000000000 + (int64_t)rng_below(r, 10000000000);
 }
 
 static int64_t equal(struct rng *r)
@@ -130,7 +130,8 @@ static void plan_one(struct plan *p, struct engine *e)
 	int64_t increment = p->draw(&p->rng);
 	int64_t now = eng_now(e);
 	*x = (struct planned){ .t_ns = now > INT64_MAX - increment ? INT64_MAX : now + increment,
-		.priority = (unsigned)rng_below(&p->rng, p->priorities), .sequence = p->n };
+		.priority = (unsigned)rng_below(&p->rng, p->priorities),
+		.sequence = p->n };
 	x->handle = eng_at(e, x->t_ns, x->priority, happen, p, x->sequence, ~x->sequence);
 	p->n++;
 }
@@ -247,8 +248,8 @@ static void order(size_t backlog, size_t limit, double cancel_share, double peek
 			plan_one(&p, e);
 		run_plan(&p, e);
 		ok(is_in_sorted_order(&p) && eng_pending(e) == 0 && eng_happened(e) == p.happened_n,
-			"%s, %zu pending, %.0f%% cancelled, %.0f%% peeked: the order of a sort", mixes[k].name,
-			backlog, 100 * cancel_share, 100 * peek_share);
+			"%s, %zu pending, %.0f%% cancelled, %.0f%% peeked: the order of a sort",
+			mixes[k].name, backlog, 100 * cancel_share, 100 * peek_share);
 		ok(!p.is_now_wrong && !p.is_peek_wrong && !p.is_cancel_wrong,
 			"... and time, peek and cancel tell the truth");
 		eng_free(e);
@@ -265,7 +266,8 @@ static void order_of_a_batch(const char *name, int64_t (*draw)(struct rng *))
 	while (p.n < p.limit)
 		plan_one(&p, e);
 	run_plan(&p, e);
-	ok(is_in_sorted_order(&p), "200000 events at once, %s, 256 priorities: the order of a sort", name);
+	ok(is_in_sorted_order(&p), "200000 events at once, %s, 256 priorities: the order of a sort",
+		name);
 	eng_free(e);
 	plan_free(&p);
 }
@@ -287,7 +289,8 @@ static void order_before_a_peek(const char *name, int64_t (*draw)(struct rng *))
 	}
 	for (size_t i = 0; i < p.limit; i++)
 		eng_step(e);
-	ok(is_in_sorted_order(&p), "20000 events before one that was peeked at, %s: the order of a sort", name);
+	ok(is_in_sorted_order(&p), "20000 events before one that was peeked at, %s: the order of a sort",
+		name);
 	eng_free(e);
 	plan_free(&p);
 }
@@ -299,7 +302,8 @@ static const struct planned *next_by_search(const struct plan *p)
 {
 	const struct planned *best = NULL;
 	for (size_t i = 0; i < p->n; i++)
-		if (!p->v[i].has_happened && !p->v[i].is_cancelled && (!best || by_order(&p->v[i], best) < 0))
+		if (!p->v[i].has_happened && !p->v[i].is_cancelled &&
+			(!best || by_order(&p->v[i], best) < 0))
 			best = &p->v[i];
 	return best;
 }
@@ -330,8 +334,8 @@ static void order_within_an_instant(int64_t (*draw)(struct rng *), const char *n
 			is_right = false;
 	}
 	ok(is_right && !p.is_now_wrong && !p.is_cancel_wrong,
-		"%s, %u priorities, %zu pending, scheduling into the present: each step is the next", name,
-		priorities, backlog);
+		"%s, %u priorities, %zu pending, scheduling into the present: each step is the next",
+		name, priorities, backlog);
 	eng_free(e);
 	plan_free(&p);
 }
@@ -351,7 +355,8 @@ static void peek_then_earlier(void)
 	struct engine *e = eng_new();
 	struct log l = { .n = 0 };
 	int64_t t;
-	ok(!eng_next_time(e, &t) && !eng_step(e), "an engine without events has no next time and no step");
+	ok(!eng_next_time(e, &t) && !eng_step(e),
+		"an engine without events has no next time and no step");
 	eng_at(e, 1000, 5, note, &l, 3, 0);
 	ok(eng_next_time(e, &t) && t == 1000 && eng_now(e) == 0, "peeking does not move the clock");
 	eng_at(e, 500, 5, note, &l, 1, 0);
@@ -383,7 +388,8 @@ static void peek_into_an_instant(void)
 	eng_at(e, 1000, 2, note, &l, 0, 0);
 	eng_at(e, 1000, 7, note, &l, 2, 0);
 	eng_run(e);
-	ok(l.n == 3 && l.subject[0] == 0 && l.subject[1] == 1 && l.subject[2] == 2 && eng_happened(e) == 103,
+	ok(l.n == 3 && l.subject[0] == 0 && l.subject[1] == 1 && l.subject[2] == 2 &&
+			eng_happened(e) == 103,
 		"within a crowded instant a lower priority goes first");
 	for (uint64_t i = 0; i < 100; i++)
 		eng_at(e, 5000, 7, do_nothing, NULL, i, 0);
@@ -442,12 +448,15 @@ static void cancellation(void)
 	ok(!eng_cancel(e, (struct eng_event){ 0, 0 }) && !eng_cancel(e, (struct eng_event){ 12345, 1 }),
 		"nor can one that never was, when slot 0 is taken");
 	ok(eng_cancel(e, a) && !eng_cancel(e, a) && eng_pending(e) == 0, "an event is cancelled once");
-	ok(!eng_step(e) && l.n == 0 && eng_now(e) == 0, "a cancelled event does not happen nor move the clock");
+	ok(!eng_step(e) && l.n == 0 && eng_now(e) == 0,
+		"a cancelled event does not happen nor move the clock");
 	struct eng_event b = eng_at(e, 10, 0, note, &l, 2, 0);
-	ok(b.slot == a.slot && b.generation != a.generation, "the slot is used again under a new generation");
+	ok(b.slot == a.slot && b.generation != a.generation,
+		"the slot is used again under a new generation");
 	ok(!eng_cancel(e, a) && eng_pending(e) == 1, "the old handle is harmless");
 	eng_run(e);
-	ok(l.n == 1 && l.subject[0] == 2 && !eng_cancel(e, b), "an event that has happened can't be cancelled");
+	ok(l.n == 1 && l.subject[0] == 2 && !eng_cancel(e, b),
+		"an event that has happened can't be cancelled");
 	eng_free(e);
 }
 
@@ -473,7 +482,8 @@ static void cancelled_events_do_not_pile_up(void)
 	size_t before = allocated_bytes;
 	struct engine *e = eng_new();
 	for (int64_t i = 0; i < 300000; i++) {
-		struct eng_event timeout = eng_at(e, i + INT64_C(1000000000000), 0, do_nothing, NULL, 0, 0);
+		struct eng_event timeout =
+			eng_at(e, i + INT64_C(1000000000000), 0, do_nothing, NULL, 0, 0);
 		eng_at(e, i, 0, do_nothing, NULL, 0, 0);
 		eng_step(e);
 		eng_cancel(e, timeout);
@@ -552,7 +562,8 @@ static void memory(size_t pending)
 	for (size_t i = 0; i < 5 * pending; i++)
 		eng_step(e);
 	size_t more = allocations - calls;
-	ok(more <= pending / 10000, "%zu holds at a steady backlog allocate %zu times", 5 * pending, more);
+	ok(more <= pending / 10000, "%zu holds at a steady backlog allocate %zu times", 5 * pending,
+		more);
 	eng_free(e);
 }
 

@@ -22,7 +22,8 @@ int main(void)
 	eng_step(e);
 	record_of(e, first.slot)->generation = UINT32_MAX;
 	struct eng_event last = eng_at(e, 2, 0, do_nothing, NULL, 0, 0);
-	ok(last.slot == first.slot && last.generation == UINT32_MAX, "a slot is used up to its last generation");
+	ok(last.slot == first.slot && last.generation == UINT32_MAX,
+		"a slot is used up to its last generation");
 	ok(eng_step(e) && !eng_cancel(e, last), "its last event happens");
 	struct eng_event next = eng_at(e, 3, 0, do_nothing, NULL, 0, 0);
 	ok(next.slot != first.slot, "and the slot is not used again");

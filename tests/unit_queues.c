@@ -67,8 +67,9 @@ int main(void)
 	for (int l = 0; l < loads_count; l++) {
 		int64_t *draws = load_draws(&loads[l]);
 		for (size_t k = 0; k < sizeof queues / sizeof *queues; k++)
-			ok(is_order_right(queues[k], draws, 20000), "%s pops by time and sequence, %s increments",
-				queues[k]->name, loads[l].name);
+			ok(is_order_right(queues[k], draws, 20000),
+				"%s pops by time and sequence, %s increments", queues[k]->name,
+				loads[l].name);
 		mem_free(draws);
 	}
 	return done();

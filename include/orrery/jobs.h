@@ -119,6 +119,11 @@ struct orr_node_info {
 ORR_API bool orr_node_get(const struct orr_jobs *w, uint32_t node, struct orr_node_info *out);
 /* Would orr_try_start(w, j) succeed now? */
 ORR_API bool orr_fits(struct orr_jobs *w, orr_job j);
+/* Would it (on that GPU type; ORR_ANY_TYPE for any) if these running jobs were stopped
+ * first? Stops nothing. */
+#define ORR_ANY_TYPE UINT32_MAX
+ORR_API bool orr_fits_without(struct orr_jobs *w, orr_job j, uint32_t gpu_type, const orr_job *stopped,
+	size_t n);
 
 /* ---- acting, in schedule() only ---- */
 

@@ -8,6 +8,10 @@
  * fit; the others are stopped. A job moves down one queue at most per pass, to the tail.
  * After the pass those of a queue that do not run stand behind those that do.
  *
+ * A job that should run by the number of GPUs but has no room by the placement makes
+ * room by stopping those that should not run, last ones first, if that helps; else they
+ * go on, and free GPUs are offered down the line.
+ *
  * So each queue is an array of running jobs, in order, followed by an orr_queue of
  * waiting ones, whose keys count down for those that are put in front (they ran until
  * now) and up for those that come to the tail. A pass costs O(running + started log
@@ -51,6 +55,8 @@ struct las {
 	double *limit;     /* seconds or GPU-seconds, n - 1 of them */
 	struct las_queue *queue;
 	struct las_list chosen; /* waiting jobs that shall start */
+	orr_job *out;           /* running ones that should not, in order */
+	size_t n_out, cap_out;
 	int64_t *budget;
 	uint32_t n_types;
 	int64_t next_look; /* when a running job next reaches a limit */
@@ -84,6 +90,7 @@ static inline void las_destroy(void *self)
 		orr_queue_free(s->queue[i].waiting);
 	}
 	free(s->chosen.v);
+	free(s->out);
 	free(s->queue);
 	free(s->limit);
 	free(s->budget);
@@ -277,40 +284,70 @@ static inline size_t las_choose_waiting(struct las *s, struct orr_jobs *w, struc
 	return s->chosen.n;
 }
 
-/* Stops those of the list that do not stay; calls back for where they shall wait. From
- * the end if they go to the front of the line, so that they keep their order. */
-static inline void las_stop(struct orr_jobs *w, struct las_queue *q, struct las_list *l, bool to_front)
+/* Lists who should not run, queue by queue. */
+static inline void las_list_out(struct las *s, struct orr_jobs *w)
 {
-	for (size_t k = l->n; to_front && k-- > 0;)
-		if (!l->v[k].stays) {
-			orr_stop(w, l->v[k].job);
-			orr_queue_add(q->waiting, l->v[k].job, --q->front, 0);
+	s->n_out = 0;
+	for (size_t i = 0; i < s->n; i++)
+		for (int part = 0; part < 2; part++) {
+			const struct las_list *l = part ? &s->queue[i].tail : &s->queue[i].running;
+			for (size_t k = 0; k < l->n; k++) {
+				if (l->v[k].stays)
+					continue;
+				if (s->n_out == s->cap_out) {
+					size_t cap = s->cap_out ? s->cap_out * 2 : 64;
+					orr_job *v = realloc(s->out, cap * sizeof *v);
+					if (!v) {
+						orr_give_up(w, l->v[k].job, "out of memory");
+						return;
+					}
+					s->out = v;
+					s->cap_out = cap;
+				}
+				s->out[s->n_out++] = l->v[k].job;
+			}
 		}
-	for (size_t k = 0; !to_front && k < l->n; k++)
-		if (!l->v[k].stays) {
-			orr_stop(w, l->v[k].job);
-			orr_queue_add(q->waiting, l->v[k].job, ++q->back, 0);
-		}
-	size_t kept = 0;
-	for (size_t k = 0; k < l->n; k++)
-		if (l->v[k].stays)
-			l->v[kept++] = l->v[k];
-	l->n = kept;
 }
 
+static inline bool las_try(struct orr_jobs *w, orr_job j, uint32_t type)
+{
+	return type == ORR_ANY_TYPE ? orr_try_start(w, j) : orr_try_start_on_type(w, j, type);
+}
+
+/* Starts a chosen job, stopping others for it where that makes room. */
 static inline bool las_start(struct las *s, struct orr_jobs *w, struct las_queue *q, struct las_job *x)
 {
 	struct orr_job_info info;
-	bool is_started = s->n_types > 1 && x->type < s->n_types ? orr_try_start_on_type(w, x->job, x->type)
-								 : orr_try_start(w, x->job);
+	uint32_t type = s->n_types > 1 && x->type < s->n_types ? x->type : ORR_ANY_TYPE;
+	bool is_started = las_try(w, x->job, type);
+	if (!is_started && s->n_out && orr_fits_without(w, x->job, type, s->out, s->n_out))
+		while (!is_started && s->n_out) {
+			orr_stop(w, s->out[--s->n_out]);
+			is_started = las_try(w, x->job, type);
+		}
 	if (!is_started)
 		return false;
 	orr_queue_remove(q->waiting, x->job);
 	if (orr_job_get(w, x->job, &info))
 		x->type = info.gpu_type;
-	if (!las_push(&q->running, x))
-		orr_give_up(w, x->job, "out of memory");
 	return true;
+}
+
+/* Puts those of a list that were stopped where they shall wait: from the running part in
+ * front, keeping their order; from the tail behind. */
+static inline void las_settle(struct orr_jobs *w, struct las_queue *q, struct las_list *l, bool to_front)
+{
+	size_t kept = 0;
+	for (size_t k = l->n; to_front && k-- > 0;)
+		if (!orr_job_is_running(w, l->v[k].job))
+			orr_queue_add(q->waiting, l->v[k].job, --q->front, 0);
+	for (size_t k = 0; k < l->n; k++) {
+		if (orr_job_is_running(w, l->v[k].job))
+			l->v[kept++] = l->v[k];
+		else if (!to_front)
+			orr_queue_add(q->waiting, l->v[k].job, ++q->back, 0);
+	}
+	l->n = kept;
 }
 
 /* What the placement had no room for is offered to all, in order. */
@@ -325,6 +362,8 @@ static inline void las_refill(struct las *s, struct orr_jobs *w)
 				true };
 			if (!las_start(s, w, &s->queue[i], &x))
 				orr_walk_skip_shape(&walk);
+			else if (!las_push(&s->queue[i].running, &x))
+				orr_give_up(w, j, "out of memory");
 		}
 		orr_walk_end(&walk);
 	}
@@ -342,18 +381,25 @@ static inline void las_pass(struct las *s, struct orr_jobs *w)
 		end[i] = las_choose_waiting(s, w, s->queue[i].waiting);
 		las_choose_running(s, &s->queue[i].tail);
 	}
-	for (size_t i = 0; i < s->n; i++) {
-		las_stop(w, &s->queue[i], &s->queue[i].running, true);
-		las_stop(w, &s->queue[i], &s->queue[i].tail, false);
-	}
-	for (size_t i = 0, k = 0; i < s->n; i++) {
+	las_list_out(s, w);
+	for (size_t i = 0, k = 0; i < s->n; i++)
 		for (; k < end[i]; k++)
-			all &= las_start(s, w, &s->queue[i], &s->chosen.v[k]);
-		for (size_t t = 0; t < s->queue[i].tail.n; t++)
-			if (!las_push(&s->queue[i].running, &s->queue[i].tail.v[t]))
-				orr_give_up(w, s->queue[i].tail.v[t].job, "out of memory");
-		s->queue[i].tail.n = 0;
+			all &= s->chosen.v[k].stays = las_start(s, w, &s->queue[i], &s->chosen.v[k]);
+	for (size_t i = 0, k = 0; i < s->n; i++) {
+		struct las_queue *q = &s->queue[i];
+		bool is_good = true;
+		las_settle(w, q, &q->running, true);
+		las_settle(w, q, &q->tail, false);
+		for (; k < end[i]; k++)
+			if (s->chosen.v[k].stays)
+				is_good &= las_push(&q->running, &s->chosen.v[k]);
+		for (size_t t = 0; t < q->tail.n; t++)
+			is_good &= las_push(&q->running, &q->tail.v[t]);
+		q->tail.n = 0;
+		if (!is_good)
+			orr_give_up(w, 0, "out of memory");
 	}
+	s->n_out = 0;
 	if (!all)
 		las_refill(s, w);
 }

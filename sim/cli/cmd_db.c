@@ -20,6 +20,15 @@ static int print_digest(struct store *s, struct orr_error *err)
 	return code;
 }
 
+/* A label may hold anything; a terminal must not act on it. */
+static const char *plain(char *s)
+{
+	for (char *c = s; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			*c = '?';
+	return s;
+}
+
 static int print_runs(struct store *s, struct orr_error *err)
 {
 	struct stored_run *list;
@@ -29,8 +38,8 @@ static int print_runs(struct store *s, struct orr_error *err)
 		return code;
 	printf("%5s  %-20s %-6s %-20s %10s  %-12s  %s\n", "run", "label", "world", "made", "jobs", "hash", "seed");
 	for (size_t i = 0; i < n; i++)
-		printf("%5" PRId64 "  %-20s %-6s %-20s %10" PRIu64 "  %-12.12s  %s%s\n", list[i].run, list[i].label,
-			list[i].world, list[i].created_at, list[i].rows_total, list[i].hash, list[i].seed_text,
+		printf("%5" PRId64 "  %-20s %-6s %-20s %10" PRIu64 "  %-12.12s  %s%s\n", list[i].run, plain(list[i].label),
+			plain(list[i].world), list[i].created_at, list[i].rows_total, plain(list[i].hash), plain(list[i].seed_text),
 			list[i].is_oracle ? "  (oracle)" : "");
 	store_list_free(list, n);
 	return ORR_OK;

@@ -9,8 +9,8 @@ enum {
 	CHUNK_BLOCKS = 255,  /* with room to align: 64 KiB */
 	SHORT_BLOCKS = 2,    /* a bucket up to this size is sorted, not dealt */
 	PER_BUCKET = 8,      /* entries aimed at in a bucket of a finer rung */
-	FEW_BUCKETS = 1024,  /* a rung may have this many even if they stay nearly empty */
-	PER_BIG_BUCKET = 16, /* entries per bucket in rungs larger than that: half-full blocks cost memory */
+	FEW_BUCKETS = 1024,  /* a rung may have this many without looking at memory */
+	PER_BIG_BUCKET = 16, /* as PER_BUCKET, beyond FEW_BUCKETS: half-full blocks cost memory */
 	MAX_BUCKETS = 8192   /* so that the tails of all lists stay in the second-level cache */
 };
 
@@ -424,8 +424,8 @@ static void sweep_run(struct ladder *q, const struct sweep *w, const struct ladd
 }
 
 /* read: where to begin, or NULL. */
-static void sweep_list(struct ladder *q, const struct sweep *w, struct ladder_list *l,
-	const struct ladder_entry *read)
+static void sweep_list(
+	struct ladder *q, const struct sweep *w, struct ladder_list *l, const struct ladder_entry *read)
 {
 	for (struct ladder_block *b = l->first, *next; b; b = next) {
 		sweep_run(q, w, read ? read : b->entry, block_end(l, b));

@@ -1,13 +1,30 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "results/db.h"
 
+#include "base/mem.h"
+
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
+
+/* errno of the failed open. SQLite tries for writing, then for reading, and knows
+ * only of the second: a new file in a directory without the right to write. */
+static int open_errno(const struct store *s)
+{
+	int number = sqlite3_system_errno(s->db);
+	if (number != ENOENT || s->is_readonly)
+		return number;
+	const char *slash = strrchr(s->path, '/');
+	char *parent = slash ? mem_strndup(s->path, (size_t)(slash - s->path) + 1) : mem_strdup(".");
+	bool is_there = access(parent, F_OK) == 0;
+	mem_free(parent);
+	return is_there ? EACCES : ENOENT;
+}
 
 static int fail_to_open(const struct store *s, const char *doing, struct orr_error *err)
 {
-	int number = sqlite3_system_errno(s->db);
+	int number = open_errno(s);
 	bool is_wrong_path = number == ENOENT || number == ENOTDIR || number == EISDIR || number == 0;
 	return orr_fail(err, is_wrong_path ? ORR_EINPUT : ORR_EFAIL, "%s: %s: the file cannot be opened%s%s; %s",
 		s->path, doing, number ? ": " : "", number ? strerror(number) : "",

@@ -10,6 +10,7 @@
  * that disagree on the order end the benchmark with an error.
  */
 #include <getopt.h>
+#include <malloc.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,10 +25,10 @@
 #include "tests/bench/queue_ladder.h"
 #include "tests/bench/queue_radix.h"
 
-enum { SLICES = 5, BACKLOGS = 3, CONTESTANTS = 11, CHECK_EVERY = 1000 };
+enum { SLICES = 5, BACKLOGS = 3, CONTESTANTS = 11, CHECK_EVERY = 10000 };
 
 static const size_t backlogs[BACKLOGS] = { 1000, 100000, 1000000 };
-static const double PATIENCE_S = 1.0; /* CPU time of a slice or a filling after which a queue is given up */
+static const double PATIENCE_S = 1.0; /* CPU time of a slice after which a queue is given up */
 
 /* One queue or engine with its events, and what it has done so far. */
 struct run {
@@ -38,7 +39,7 @@ struct run {
 	size_t pending;
 	uint32_t drawn; /* wraps around with the table */
 	uint64_t hash;
-	size_t left; /* holds until the engine stops */
+	size_t left;       /* holds until the engine stops */
 	double ns[SLICES]; /* per hold */
 	double bytes;      /* per pending event */
 	bool is_slow;
@@ -105,26 +106,26 @@ INLINE void queue_end(struct run *r, const struct queue_ops *ops)
 }
 
 /* The functions of one structure, with everything inlined. */
-#define QUEUE(name)                                                           \
-	static void name##_fill(struct run *r)                                \
-	{                                                                     \
-		queue_fill(r, &name##_ops, false);                            \
-	}                                                                     \
-	static void name##_fill_record(struct run *r)                         \
-	{                                                                     \
-		queue_fill(r, &name##_ops, true);                             \
-	}                                                                     \
-	static void name##_hold(struct run *r, size_t holds)                  \
-	{                                                                     \
-		queue_hold(r, &name##_ops, false, holds);                     \
-	}                                                                     \
-	static void name##_hold_record(struct run *r, size_t holds)           \
-	{                                                                     \
-		queue_hold(r, &name##_ops, true, holds);                      \
-	}                                                                     \
-	static void name##_end(struct run *r)                                 \
-	{                                                                     \
-		queue_end(r, &name##_ops);                                    \
+#define QUEUE(name)                                                                                     \
+	static void name##_fill(struct run *r)                                                          \
+	{                                                                                               \
+		queue_fill(r, &name##_ops, false);                                                      \
+	}                                                                                               \
+	static void name##_fill_record(struct run *r)                                                   \
+	{                                                                                               \
+		queue_fill(r, &name##_ops, true);                                                       \
+	}                                                                                               \
+	static void name##_hold(struct run *r, size_t holds)                                            \
+	{                                                                                               \
+		queue_hold(r, &name##_ops, false, holds);                                               \
+	}                                                                                               \
+	static void name##_hold_record(struct run *r, size_t holds)                                     \
+	{                                                                                               \
+		queue_hold(r, &name##_ops, true, holds);                                                \
+	}                                                                                               \
+	static void name##_end(struct run *r)                                                           \
+	{                                                                                               \
+		queue_end(r, &name##_ops);                                                              \
 	}
 
 QUEUE(ladder)
@@ -164,7 +165,7 @@ static void engine_end(struct run *r)
 
 /* ---- measuring ---- */
 
-enum { LADDER_BARE = 0, LADDER_RECORD = 5, ENGINE = 10 };
+enum { LADDER_BARE = 0, LADDER_RECORD = 5 };
 
 static const struct contestant contestants[CONTESTANTS] = {
 	{ "ladder of blocks", LADDER_BARE, ladder_fill, ladder_hold, ladder_end },
@@ -173,17 +174,20 @@ static const struct contestant contestants[CONTESTANTS] = {
 	{ "4-ary heap, integer key", LADDER_BARE, quad_fill, quad_hold, quad_end },
 	{ "binary heap", LADDER_BARE, binary_fill, binary_hold, binary_end },
 	{ "ladder, record", LADDER_RECORD, ladder_fill_record, ladder_hold_record, ladder_end },
+	{ "engine step", LADDER_RECORD, engine_fill, engine_hold, engine_end },
 	{ "radix heap, record", LADDER_RECORD, radix_fill_record, radix_hold_record, radix_end },
 	{ "calendar, record", LADDER_RECORD, calendar_fill_record, calendar_hold_record, calendar_end },
 	{ "4-ary heap, record", LADDER_RECORD, quad_fill_record, quad_hold_record, quad_end },
 	{ "binary heap, record", LADDER_RECORD, binary_fill_record, binary_hold_record, binary_end },
-	{ "engine step", LADDER_RECORD, engine_fill, engine_hold, engine_end },
 };
 
-/* Resident memory now; 0 where /proc does not say. */
+/* Resident memory now, without what was freed; 0 where /proc does not say. */
 static double resident_bytes(void)
 {
 	unsigned long pages = 0;
+#ifdef __GLIBC__
+	malloc_trim(0);
+#endif
 	FILE *f = fopen("/proc/self/statm", "r");
 	if (!f)
 		return 0;
@@ -213,8 +217,8 @@ static void run_slices(struct run run[CONTESTANTS], size_t holds)
 {
 	for (int s = 0; s < SLICES; s++)
 		for (int c = 0; c < CONTESTANTS; c++)
-			run[c].ns[s] = run[c].is_slow ? run[c].ns[s ? s - 1 : 0] :
-							timed_holds(&run[c], &contestants[c], holds);
+			run[c].ns[s] = run[c].is_slow ? run[c].ns[s ? s - 1 : 0]
+						      : timed_holds(&run[c], &contestants[c], holds);
 }
 
 static bool is_order_equal(const struct run run[CONTESTANTS])
@@ -222,7 +226,8 @@ static bool is_order_equal(const struct run run[CONTESTANTS])
 	bool is_equal = true;
 	for (int c = 1; c < CONTESTANTS; c++)
 		if (!run[c].is_slow && run[c].hash != run[0].hash) {
-			printf("%s does not pop in the order of %s\n", contestants[c].name, contestants[0].name);
+			printf("%s does not pop in the order of %s\n", contestants[c].name,
+				contestants[0].name);
 			is_equal = false;
 		}
 	return is_equal;

@@ -25,7 +25,7 @@ extern const int loads_count;
 /* LOAD_DRAWS increments, the same each time; freed by mem_free(). */
 int64_t *load_draws(const struct load *l);
 
-double cpu_seconds(void); /* of this process, so far */
+double cpu_seconds(void);        /* of this process, so far */
 double median(double *v, int n); /* sorts v */
 
 #endif

@@ -95,7 +95,8 @@ static inline struct calendar_day *calendar_find(struct calendar *q)
 	struct calendar_day *best = NULL;
 	for (size_t i = 0; i < q->days; i++) {
 		struct calendar_day *d = &q->day[i];
-		if (d->first != CALENDAR_NONE && (!best || q->node[d->first].time < q->node[best->first].time))
+		if (d->first != CALENDAR_NONE &&
+			(!best || q->node[d->first].time < q->node[best->first].time))
 			best = d;
 	}
 	return best;
