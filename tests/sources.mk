@@ -37,6 +37,13 @@ tests_unit_store_faults_SOURCES = tests/unit_store_faults.c tests/faultvfs.c tes
 check_PROGRAMS += tests/unit_queues
 TESTS += tests/unit_queues
 tests_unit_queues_SOURCES = tests/unit_queues.c tests/bench/load.c
+# the jobs world: against other simulators, theory and a naive model of itself
+TESTS += tests/oracle_tiresias.sh tests/oracle_helios.sh
+EXTRA_DIST += tests/oracle_tiresias.sh tests/oracle_helios.sh
+check_PROGRAMS += tests/peak_rss
+tests_peak_rss_SOURCES = tests/peak_rss.c
+TESTS += tests/theory.sh
+EXTRA_DIST += tests/theory.sh
 check_PROGRAMS += tests/make_store
 tests_make_store_SOURCES = tests/make_store.c tests/sample_run.c
 dist_check_SCRIPTS += tests/cli_db.sh
