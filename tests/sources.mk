@@ -48,3 +48,8 @@ check_PROGRAMS += tests/make_store
 tests_make_store_SOURCES = tests/make_store.c tests/sample_run.c
 dist_check_SCRIPTS += tests/cli_db.sh
 TESTS += tests/cli_db.sh
+# queueing theory
+check_PROGRAMS += tests/unit_theory
+TESTS += tests/unit_theory
+tests_unit_theory_SOURCES = tests/unit_theory.c
+tests_unit_theory_LDADD = libpolicies.a $(LDADD)
