@@ -52,3 +52,8 @@ check_PROGRAMS += tests/unit_jobs_model
 TESTS += tests/unit_jobs_model
 tests_unit_jobs_model_SOURCES = tests/unit_jobs_model.c
 tests_unit_jobs_model_LDADD = libpolicies.a $(LDADD)
+# queueing theory
+check_PROGRAMS += tests/unit_theory
+TESTS += tests/unit_theory
+tests_unit_theory_SOURCES = tests/unit_theory.c
+tests_unit_theory_LDADD = libpolicies.a $(LDADD)
