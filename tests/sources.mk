@@ -57,3 +57,5 @@ check_PROGRAMS += tests/unit_theory
 TESTS += tests/unit_theory
 tests_unit_theory_SOURCES = tests/unit_theory.c
 tests_unit_theory_LDADD = libpolicies.a $(LDADD)
+TESTS += tests/plugins.sh
+EXTRA_DIST += tests/plugins.sh tests/plugins/misbehave.c tests/plugins/damaged.c
