@@ -164,6 +164,22 @@ static int add_gantts(struct album *a, struct orr_error *err)
 	return code;
 }
 
+/* A PDF holds the moment at which it was made; the same run shall give the same bytes. */
+static void fix_date(const char *path)
+{
+	static const char mark[] = "/CreationDate (D:";
+	size_t matched = 0;
+	FILE *f = fopen(path, "r+b");
+	for (int c; f && matched < sizeof mark - 1 && (c = getc(f)) != EOF;)
+		matched = c == mark[matched] ? matched + 1 : c == mark[0];
+	if (f && matched == sizeof mark - 1) {
+		fseek(f, 0, SEEK_CUR); /* between reading and writing */
+		fputs("19700101000000", f);
+	}
+	if (f)
+		fclose(f);
+}
+
 /* Drafts become files, or go. */
 static int settle(const struct album *a, const char *dir, bool is_good, struct orr_error *err)
 {
@@ -172,6 +188,8 @@ static int settle(const struct album *a, const char *dir, bool is_good, struct o
 		struct sbuf draft = { 0 }, path = { 0 };
 		sbuf_printf(&path, "%s/%s.%s", dir, a->file[i / FORMATS], formats[i % FORMATS].suffix);
 		sbuf_printf(&draft, "%s.tmp", sbuf_text(&path));
+		if (is_good && !strcmp(formats[i % FORMATS].suffix, "pdf"))
+			fix_date(sbuf_text(&draft));
 		if (!is_good)
 			unlink(sbuf_text(&draft));
 		else if (rename(sbuf_text(&draft), sbuf_text(&path)) && !code)
