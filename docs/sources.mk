@@ -1,1 +1,2 @@
 # sources of docs
+EXTRA_DIST += docs/performance.md
