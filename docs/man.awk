@@ -53,12 +53,16 @@ in_usage {
 	next
 }
 
-/^ +-/ {
+tolower($1) ~ /^example/ { in_example = 1 }
+
+/^ +-/ || (!in_example && /^ *[A-Za-z|]+  +[^ ]/) { # an option, an argument, a verb
 	at = indent($0)
 	text = substr($0, at + 1)
 	to("tp")
 	print ".TP"
-	if (match(text, /  +/)) {
+	# Two blanks end the option; failing that, its last dash word and an ARGUMENT do.
+	if (match(text, /  +/) ||
+	    match(text, /^--?[a-zA-Z-]+(, --?[a-zA-Z-]+)*( [A-Z][A-Z0-9_=|-]*)? /)) {
 		print ".B " escaped(substr(text, 1, RSTART - 1))
 		print escaped(substr(text, RSTART + RLENGTH))
 	} else

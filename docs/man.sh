@@ -6,7 +6,8 @@
 #
 # ORRERY is the program just built. Its --help texts follow one form: "usage:" first,
 # then paragraphs, headings that end in ":", options as "  -x, --long ARG  what it
-# does" with continuation lines indented further, and examples indented by two.
+# does" and verbs as "verb  what it does", with continuation lines indented further,
+# and examples indented by two.
 set -eu
 orrery=${1:?usage: docs/man.sh ORRERY}
 here=$(dirname "$0")

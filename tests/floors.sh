@@ -8,7 +8,7 @@ uphill() {
   (cd "$1" && find sim traces hwmodel plots policies calib include -name '*.[ch]' -exec grep -nE \
     '^[[:space:]]*#[[:space:]]*include[[:space:]]' {} + 2>/dev/null) | awk '
     BEGIN {
-      n = split("base;engine;hwmodel results traces plots;cluster;net;step;learn;jobs spot serve;plan;cli", rows, ";")
+      n = split("base;engine;hwmodel results traces;plots;cluster;net;step;learn;jobs spot serve;plan;cli", rows, ";")
       for (i = 1; i <= n; i++) {
         m = split(rows[i], rooms, " ")
         for (k = 1; k <= m; k++)

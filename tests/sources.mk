@@ -10,6 +10,9 @@ TESTS += tests/unit_engine
 tests_unit_engine_SOURCES = tests/unit_engine.c
 # The test counts what the engine allocates.
 tests_unit_engine_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=mem_alloc,--wrap=mem_zalloc,--wrap=mem_realloc
+check_PROGRAMS += tests/unit_generations
+TESTS += tests/unit_generations
+tests_unit_generations_SOURCES = tests/unit_generations.c
 check_PROGRAMS += tests/unit_rng
 TESTS += tests/unit_rng
 tests_unit_rng_SOURCES = tests/unit_rng.c
@@ -37,3 +40,22 @@ TESTS += tests/unit_trace tests/trace_mutation tests/trace_oracle.sh tests/trace
 tests_unit_trace_SOURCES = tests/unit_trace.c
 tests_trace_mutation_SOURCES = tests/trace_mutation.c
 EXTRA_DIST += tests/data/traces tests/trace_oracle.sh tests/trace_cli.sh tests/trace_synth.sh
+check_PROGRAMS += tests/unit_queues
+TESTS += tests/unit_queues
+tests_unit_queues_SOURCES = tests/unit_queues.c tests/bench/load.c
+# the jobs world: against other simulators, theory and a naive model of itself
+TESTS += tests/oracle_tiresias.sh tests/oracle_helios.sh
+EXTRA_DIST += tests/oracle_tiresias.sh tests/oracle_helios.sh
+check_PROGRAMS += tests/peak_rss
+tests_peak_rss_SOURCES = tests/peak_rss.c
+TESTS += tests/theory.sh
+EXTRA_DIST += tests/theory.sh
+check_PROGRAMS += tests/make_store
+tests_make_store_SOURCES = tests/make_store.c tests/sample_run.c
+dist_check_SCRIPTS += tests/cli_db.sh
+TESTS += tests/cli_db.sh
+# queueing theory
+check_PROGRAMS += tests/unit_theory
+TESTS += tests/unit_theory
+tests_unit_theory_SOURCES = tests/unit_theory.c
+tests_unit_theory_LDADD = libpolicies.a $(LDADD)

@@ -57,17 +57,24 @@ else
 fi
 
 # The documents keep up with the program.
-names=$("$ORRERY" policy list 2>/dev/null | awk 'NR > 1 && NF { print $1 }')
+names=$("$ORRERY" policy list 2>/dev/null | awk 'NF { print $1 }')
 if [ -n "$names" ]; then
   is "$(for p in $names; do grep -q -- "\`$p\`" "$srcdir/README.md" || echo "$p"; done)" "" "every policy is in the README's table"
-  is "$(for p in $names; do grep -q -- "\`$p\`" "$srcdir/docs/guide.md" || echo "$p"; done)" "" "every policy is in the user guide"
 else
-  skip "this orrery lists no policies" 2
+  skip "this orrery lists no policies"
 fi
+formats=$("$ORRERY" trace list 2>/dev/null | awk '/^[^ ]/ { on = /^formats/ } on && /^  [a-z]/ { print $1 }')
+models=$("$ORRERY" trace list 2>/dev/null | awk '/^[^ ]/ { on = /^models/ } on && /^  [a-z]/ { print $1 }')
+is "$(for f in $formats; do grep -q -- "\`$f\`" "$srcdir/README.md" || echo "$f"; done)" "" "every trace format is in the README's table"
+is "$(for f in $models; do grep -q -- "\`$f\`" "$srcdir/docs/guide.md" || echo "$f"; done)" "" \
+  "every generator is in the user guide"
 is "$("$ORRERY" --help | awk '/^commands:/ { on = 1; next } on && NF == 0 { exit } on { print $1 }' |
   while read -r c; do grep -q "orrery $c" "$srcdir/docs/guide.md" || echo "$c"; done)" "" "every command is in the user guide"
 is "$(cd "$srcdir" && grep -ohE '\]\([^)#:]+' README.md CONTRIBUTING.md | sed 's/^](//' |
   while read -r f; do [ -e "$f" ] || echo "$f"; done)" "" "the links of README and CONTRIBUTING lead to files"
 is "$(cd "$srcdir/docs" && grep -ohE '\]\([^)#:]+' ./*.md | sed 's/^](//' |
   while read -r f; do [ -e "$f" ] || echo "$f"; done)" "" "the links in docs/ lead to files"
+# A text that sends the reader to a document names one that is there.
+is "$(cd "$srcdir" && grep -rhoE 'docs/[a-z-]+\.md' sim traces policies hwmodel plots include tests/*.c ./*.md | sort -u |
+  while read -r f; do [ -e "$f" ] || echo "$f"; done)" "" "documents that the code names are there"
 tap_done

@@ -32,7 +32,7 @@ if [ "$quiet" -eq 0 ]; then
          /^not ok/ && !/# (TODO|SKIP)/ { printf "%s%s\n", said, $0 }
          { said = "" }' "$log" | head -n 60
     # A test that ended early says why at the end; one that failed exits with 1 anyway.
-    if grep '^:test-result: ERROR' "$trs" | grep -qv 'exited with status 1$' || ! grep -q '^not ok' "$log"; then
+    if grep '^ERROR: ' "$log" | grep -qv 'exited with status 1$' || ! grep -q '^not ok' "$log"; then
       echo "... the end:"
       grep -vE '^(PASS|FAIL|SKIP): ' "$log" | tail -n 15
     fi

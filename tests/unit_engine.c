@@ -42,6 +42,22 @@ void *__wrap_mem_realloc(void *p, size_t count, size_t size)
 	return __real_mem_realloc(p, count, size);
 }
 
+/* ---- handlers ---- */
+
+struct log {
+	uint64_t subject[16];
+	size_t n;
+};
+
+static void note(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+{
+	struct log *l = ctx;
+	(void)e;
+	(void)arg;
+	if (l->n < 16)
+		l->subject[l->n++] = subject;
+}
+
 /* ---- the reference: all events ever scheduled, sorted at the end ---- */
 
 struct planned {
@@ -60,8 +76,9 @@ struct plan {
 	struct rng rng;
 	int64_t (*draw)(struct rng *);
 	unsigned priorities;
-	size_t limit; /* no more are scheduled then */
-	double cancel_share;
+	size_t limit;        /* no more are scheduled then */
+	double cancel_share; /* of the steps; each cancels so many: */
+	int cancel_count;
 	double peek_share;
 	bool is_peek_wrong, is_now_wrong, is_cancel_wrong;
 };
@@ -73,8 +90,8 @@ static int64_t exponential(struct rng *r)
 
 static int64_t bimodal(struct rng *r)
 {
-	return rng_uniform(r) < 0.9 ? (int64_t)rng_below(r, 1000000) :
-				      10000000000 + (int64_t)rng_below(r, 10000000000);
+	return rng_uniform(r) < 0.9 ? (int64_t)rng_below(r, 1000000)
+				    : 10000000000 + (int64_t)rng_below(r, 10000000000);
 }
 
 static int64_t equal(struct rng *r)
@@ -113,7 +130,8 @@ static void plan_one(struct plan *p, struct engine *e)
 	int64_t increment = p->draw(&p->rng);
 	int64_t now = eng_now(e);
 	*x = (struct planned){ .t_ns = now > INT64_MAX - increment ? INT64_MAX : now + increment,
-		.priority = (unsigned)rng_below(&p->rng, p->priorities), .sequence = p->n };
+		.priority = (unsigned)rng_below(&p->rng, p->priorities),
+		.sequence = p->n };
 	x->handle = eng_at(e, x->t_ns, x->priority, happen, p, x->sequence, ~x->sequence);
 	p->n++;
 }
@@ -142,7 +160,8 @@ static void happen(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 	if (p->n < p->limit)
 		plan_one(p, e);
 	if (p->n < p->limit && rng_uniform(&p->rng) < p->cancel_share) {
-		cancel_one(p, e);
+		for (int i = 0; i < p->cancel_count; i++)
+			cancel_one(p, e);
 		plan_one(p, e);
 	}
 }
@@ -190,7 +209,7 @@ static void run_plan(struct plan *p, struct engine *e)
 
 static struct plan plan_new(int64_t (*draw)(struct rng *), unsigned priorities, size_t limit)
 {
-	struct plan p = { .draw = draw, .priorities = priorities, .limit = limit };
+	struct plan p = { .draw = draw, .priorities = priorities, .limit = limit, .cancel_count = 1 };
 	rng_init(&p.rng, 1, "plan", 0);
 	return p;
 }
@@ -229,8 +248,8 @@ static void order(size_t backlog, size_t limit, double cancel_share, double peek
 			plan_one(&p, e);
 		run_plan(&p, e);
 		ok(is_in_sorted_order(&p) && eng_pending(e) == 0 && eng_happened(e) == p.happened_n,
-			"%s, %zu pending, %.0f%% cancelled, %.0f%% peeked: the order of a sort", mixes[k].name,
-			backlog, 100 * cancel_share, 100 * peek_share);
+			"%s, %zu pending, %.0f%% cancelled, %.0f%% peeked: the order of a sort",
+			mixes[k].name, backlog, 100 * cancel_share, 100 * peek_share);
 		ok(!p.is_now_wrong && !p.is_peek_wrong && !p.is_cancel_wrong,
 			"... and time, peek and cancel tell the truth");
 		eng_free(e);
@@ -247,7 +266,31 @@ static void order_of_a_batch(const char *name, int64_t (*draw)(struct rng *))
 	while (p.n < p.limit)
 		plan_one(&p, e);
 	run_plan(&p, e);
-	ok(is_in_sorted_order(&p), "200000 events at once, %s, 256 priorities: the order of a sort", name);
+	ok(is_in_sorted_order(&p), "200000 events at once, %s, 256 priorities: the order of a sort",
+		name);
+	eng_free(e);
+	plan_free(&p);
+}
+
+/* Everything is scheduled before an event that was peeked at, and peeked at again
+ * on the way; all before the first step, so the sort is the definition. */
+static void order_before_a_peek(const char *name, int64_t (*draw)(struct rng *))
+{
+	struct plan p = plan_new(draw, 4, 20000);
+	struct engine *e = eng_new();
+	struct rng r;
+	int64_t next = 0;
+	rng_init(&r, 1, "peeks", 0);
+	eng_at(e, INT64_C(1) << 62, 0, note, &(struct log){ .n = 0 }, 0, 0);
+	while (p.n < p.limit) {
+		if (!rng_below(&r, 100))
+			eng_next_time(e, &next);
+		plan_one(&p, e);
+	}
+	for (size_t i = 0; i < p.limit; i++)
+		eng_step(e);
+	ok(is_in_sorted_order(&p), "20000 events before one that was peeked at, %s: the order of a sort",
+		name);
 	eng_free(e);
 	plan_free(&p);
 }
@@ -259,20 +302,23 @@ static const struct planned *next_by_search(const struct plan *p)
 {
 	const struct planned *best = NULL;
 	for (size_t i = 0; i < p->n; i++)
-		if (!p->v[i].has_happened && !p->v[i].is_cancelled && (!best || by_order(&p->v[i], best) < 0))
+		if (!p->v[i].has_happened && !p->v[i].is_cancelled &&
+			(!best || by_order(&p->v[i], best) < 0))
 			best = &p->v[i];
 	return best;
 }
 
 /* Events at this very instant with lower priorities go before those pending: a
  * sort of the whole run can't say so, a search at each step can. */
-static void order_within_an_instant(int64_t (*draw)(struct rng *), const char *name, unsigned priorities)
+static void order_within_an_instant(int64_t (*draw)(struct rng *), const char *name, unsigned priorities,
+	size_t backlog, int cancel_count)
 {
-	struct plan p = plan_new(draw, priorities, 3000);
+	struct plan p = plan_new(draw, priorities, 3 * backlog);
 	p.cancel_share = 0.2;
+	p.cancel_count = cancel_count;
 	struct engine *e = eng_new();
 	bool is_right = true;
-	while (p.n < 400)
+	while (p.n < backlog)
 		plan_one(&p, e);
 	for (;;) {
 		const struct planned *want = next_by_search(&p);
@@ -287,27 +333,14 @@ static void order_within_an_instant(int64_t (*draw)(struct rng *), const char *n
 		if (!want || p.happened[p.happened_n - 1] != sequence)
 			is_right = false;
 	}
-	ok(is_right && !p.is_now_wrong, "%s, %u priorities, scheduling into the present: each step is the next",
-		name, priorities);
+	ok(is_right && !p.is_now_wrong && !p.is_cancel_wrong,
+		"%s, %u priorities, %zu pending, scheduling into the present: each step is the next",
+		name, priorities, backlog);
 	eng_free(e);
 	plan_free(&p);
 }
 
 /* ---- small promises ---- */
-
-struct log {
-	uint64_t subject[16];
-	size_t n;
-};
-
-static void note(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
-{
-	struct log *l = ctx;
-	(void)e;
-	(void)arg;
-	if (l->n < 16)
-		l->subject[l->n++] = subject;
-}
 
 static void do_nothing(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 {
@@ -322,7 +355,8 @@ static void peek_then_earlier(void)
 	struct engine *e = eng_new();
 	struct log l = { .n = 0 };
 	int64_t t;
-	ok(!eng_next_time(e, &t) && !eng_step(e), "an engine without events has no next time and no step");
+	ok(!eng_next_time(e, &t) && !eng_step(e),
+		"an engine without events has no next time and no step");
 	eng_at(e, 1000, 5, note, &l, 3, 0);
 	ok(eng_next_time(e, &t) && t == 1000 && eng_now(e) == 0, "peeking does not move the clock");
 	eng_at(e, 500, 5, note, &l, 1, 0);
@@ -354,7 +388,8 @@ static void peek_into_an_instant(void)
 	eng_at(e, 1000, 2, note, &l, 0, 0);
 	eng_at(e, 1000, 7, note, &l, 2, 0);
 	eng_run(e);
-	ok(l.n == 3 && l.subject[0] == 0 && l.subject[1] == 1 && l.subject[2] == 2 && eng_happened(e) == 103,
+	ok(l.n == 3 && l.subject[0] == 0 && l.subject[1] == 1 && l.subject[2] == 2 &&
+			eng_happened(e) == 103,
 		"within a crowded instant a lower priority goes first");
 	for (uint64_t i = 0; i < 100; i++)
 		eng_at(e, 5000, 7, do_nothing, NULL, i, 0);
@@ -413,12 +448,15 @@ static void cancellation(void)
 	ok(!eng_cancel(e, (struct eng_event){ 0, 0 }) && !eng_cancel(e, (struct eng_event){ 12345, 1 }),
 		"nor can one that never was, when slot 0 is taken");
 	ok(eng_cancel(e, a) && !eng_cancel(e, a) && eng_pending(e) == 0, "an event is cancelled once");
-	ok(!eng_step(e) && l.n == 0 && eng_now(e) == 0, "a cancelled event does not happen nor move the clock");
+	ok(!eng_step(e) && l.n == 0 && eng_now(e) == 0,
+		"a cancelled event does not happen nor move the clock");
 	struct eng_event b = eng_at(e, 10, 0, note, &l, 2, 0);
-	ok(b.slot == a.slot && b.generation != a.generation, "the slot is used again under a new generation");
+	ok(b.slot == a.slot && b.generation != a.generation,
+		"the slot is used again under a new generation");
 	ok(!eng_cancel(e, a) && eng_pending(e) == 1, "the old handle is harmless");
 	eng_run(e);
-	ok(l.n == 1 && l.subject[0] == 2 && !eng_cancel(e, b), "an event that has happened can't be cancelled");
+	ok(l.n == 1 && l.subject[0] == 2 && !eng_cancel(e, b),
+		"an event that has happened can't be cancelled");
 	eng_free(e);
 }
 
@@ -441,16 +479,42 @@ static void cancelling_the_event_that_happens(void)
  * bound: 1024 dead and a third of all records, at 64 + 17 bytes, fits the first chunks. */
 static void cancelled_events_do_not_pile_up(void)
 {
-	struct engine *e = eng_new();
 	size_t before = allocated_bytes;
+	struct engine *e = eng_new();
 	for (int64_t i = 0; i < 300000; i++) {
-		struct eng_event timeout = eng_at(e, i + INT64_C(1000000000000), 0, do_nothing, NULL, 0, 0);
+		struct eng_event timeout =
+			eng_at(e, i + INT64_C(1000000000000), 0, do_nothing, NULL, 0, 0);
 		eng_at(e, i, 0, do_nothing, NULL, 0, 0);
 		eng_step(e);
 		eng_cancel(e, timeout);
 	}
 	ok(eng_pending(e) == 0 && allocated_bytes - before < 600000,
 		"300000 cancelled events leave %zu bytes", allocated_bytes - before);
+	eng_free(e);
+}
+
+/* A sweep throws the near events together with the far ones: what is scheduled
+ * between them afterwards still finds its place. */
+static void scheduling_after_a_sweep(void)
+{
+	enum { FAR = 1600 };
+	struct engine *e = eng_new();
+	struct log l = { .n = 0 };
+	struct eng_event far[FAR];
+	int64_t t;
+	for (uint64_t i = 0; i < 10; i++)
+		eng_at(e, 100 + (int64_t)i, 0, note, &l, i, 0);
+	for (int i = 0; i < FAR; i++)
+		far[i] = eng_at(e, 1000000000 + i, 0, do_nothing, NULL, 0, 0);
+	eng_next_time(e, &t);
+	for (int i = 0; i < FAR; i++)
+		eng_cancel(e, far[i]);
+	eng_at(e, 5000, 0, note, &l, 10, 0);
+	eng_run(e);
+	bool is_right = l.n == 11 && eng_now(e) == 5000;
+	for (uint64_t i = 0; i < l.n; i++)
+		is_right = is_right && l.subject[i] == i;
+	ok(is_right, "what is scheduled after a sweep finds its place");
 	eng_free(e);
 }
 
@@ -484,10 +548,10 @@ static void hold(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 
 static void memory(size_t pending)
 {
+	size_t before = allocated_bytes;
 	struct engine *e = eng_new();
 	struct rng r;
 	rng_init(&r, 1, "memory", 0);
-	size_t before = allocated_bytes;
 	for (size_t i = 0; i < pending; i++)
 		eng_at(e, exponential(&r), 0, hold, &r, i, 0);
 	for (size_t i = 0; i < 3 * pending; i++)
@@ -498,7 +562,8 @@ static void memory(size_t pending)
 	for (size_t i = 0; i < 5 * pending; i++)
 		eng_step(e);
 	size_t more = allocations - calls;
-	ok(more <= pending / 10000, "%zu holds at a steady backlog allocate %zu times", 5 * pending, more);
+	ok(more <= pending / 10000, "%zu holds at a steady backlog allocate %zu times", 5 * pending,
+		more);
 	eng_free(e);
 }
 
@@ -510,9 +575,14 @@ int main(void)
 	order_of_a_batch("at one instant", equal);
 	order_of_a_batch("over 8 instants", small_whole);
 	order_of_a_batch("over all scales", all_scales);
-	order_within_an_instant(mostly_zero, "mostly at once", 3);
-	order_within_an_instant(mostly_zero, "mostly at once", 256);
-	order_within_an_instant(small_whole, "0 to 7 ns", 256);
+	order_before_a_peek("exponential", exponential);
+	order_before_a_peek("0 to 7 ns", small_whole);
+	order_before_a_peek("all scales", all_scales);
+	order_within_an_instant(mostly_zero, "mostly at once", 3, 1000, 1);
+	order_within_an_instant(mostly_zero, "mostly at once", 256, 1000, 1);
+	order_within_an_instant(small_whole, "0 to 7 ns", 256, 1000, 1);
+	order_within_an_instant(mostly_zero, "mostly at once", 3, 4000, 20);
+	order_within_an_instant(all_scales, "all scales", 256, 4000, 20);
 	peek_then_earlier();
 	peek_into_an_instant();
 	crowds_backwards();
@@ -520,6 +590,7 @@ int main(void)
 	cancellation();
 	cancelling_the_event_that_happens();
 	cancelled_events_do_not_pile_up();
+	scheduling_after_a_sweep();
 	stopping();
 	memory(100000);
 	memory(300000);

@@ -55,7 +55,8 @@ static bool passes_sqlites_check(void)
 	sqlite3_stmt *st;
 	if (sqlite3_open(path, &db))
 		return false;
-	bool good = !sqlite3_prepare_v2(db, "PRAGMA integrity_check", -1, &st, NULL) && sqlite3_step(st) == SQLITE_ROW &&
+	bool good = !sqlite3_prepare_v2(db, "PRAGMA integrity_check", -1, &st, NULL) &&
+		    sqlite3_step(st) == SQLITE_ROW &&
 		    !strcmp((const char *)sqlite3_column_text(st, 0), "ok");
 	sqlite3_finalize(st);
 	/* no rows that belong to no run */
@@ -137,12 +138,14 @@ static void fail_each_write(const struct damage *d)
 		has_struck = fault_has_struck();
 		size_t count;
 		if (!inspect(&seeds, &count) || (stored & ~seeds)) {
-			printf("# at change %d: stored %" PRIx64 ", found %" PRIx64 "; %s\n", n, stored, seeds, err.text);
+			printf("# at change %d: stored %" PRIx64 ", found %" PRIx64 "; %s\n", n, stored,
+				seeds, err.text);
 			bad++;
 		}
 		silent += stored != (d->starts_empty ? 6u : 7u) && !strstr(err.text, path);
 	}
-	ok(!bad && n > 20, "%s at any of %d changes: the database opens, whole runs only", d->what, n - 1);
+	ok(!bad && n > 20, "%s at any of %d changes: the database opens, whole runs only", d->what,
+		n - 1);
 	ok(!silent, "and each failure to store a run is an error that names the file");
 }
 
@@ -191,7 +194,8 @@ static void kill_at_random(int signal, const char *name)
 		bad += !WIFSIGNALED(status) || !inspect(&seeds, &count) || count < before;
 		total += count - before;
 	}
-	ok(!bad && total > 0, "%s at %d random moments: whole runs only (%zu stored in between)", name, ROUNDS, total);
+	ok(!bad && total > 0, "%s at %d random moments: whole runs only (%zu stored in between)", name,
+		ROUNDS, total);
 }
 
 static _Noreturn void store_some(uint64_t first)
@@ -208,9 +212,22 @@ static _Noreturn void store_some(uint64_t first)
 	_exit(bad);
 }
 
+/* Byte 18 of the header: 1, a database with a rollback journal; 2, in WAL mode. */
+static bool is_one_file(void)
+{
+	unsigned char header[20] = { 0 };
+	char log[80];
+	snprintf(log, sizeof log, "%s-wal", path);
+	FILE *f = fopen(path, "rb");
+	bool good = f && fread(header, 1, sizeof header, f) == sizeof header && header[18] == 1;
+	if (f)
+		fclose(f);
+	return good && access(log, F_OK);
+}
+
 static void two_at_once(void)
 {
-	int bad = 0;
+	int bad = 0, open_ended = 0;
 	fflush(stdout);
 	for (int round = 0; round < 10; round++) {
 		remove_all();
@@ -225,8 +242,11 @@ static void two_at_once(void)
 		}
 		uint64_t seeds;
 		size_t count;
+		open_ended += !is_one_file();
 		bad += !inspect(&seeds, &count) || count != 30;
 	}
+	ok(!open_ended, "the last of two processes to close leaves one finished file (%d did not)",
+		open_ended);
 	ok(!bad, "two processes store runs at the same time, some of them the same");
 }
 
@@ -246,6 +266,10 @@ int main(void)
 	fault_register();
 	for (size_t i = 0; i < sizeof damages / sizeof *damages; i++)
 		fail_each_write(&damages[i]);
+	/* So little memory that a transaction spills into the log before it ends. */
+	sqlite3_soft_heap_limit64(100 * 1024);
+	fail_each_write(&(struct damage){ SQLITE_FULL, true, false, "disk full with little memory" });
+	sqlite3_soft_heap_limit64(0);
 	kill_at_random(SIGKILL, "kill -9");
 	kill_at_random(SIGINT, "Ctrl-C");
 	two_at_once();

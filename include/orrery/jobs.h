@@ -119,6 +119,11 @@ struct orr_node_info {
 ORR_API bool orr_node_get(const struct orr_jobs *w, uint32_t node, struct orr_node_info *out);
 /* Would orr_try_start(w, j) succeed now? */
 ORR_API bool orr_fits(struct orr_jobs *w, orr_job j);
+/* Would it (on that GPU type; ORR_ANY_TYPE for any) if these running jobs were stopped
+ * first? Stops nothing. */
+#define ORR_ANY_TYPE UINT32_MAX
+ORR_API bool orr_fits_without(struct orr_jobs *w, orr_job j, uint32_t gpu_type, const orr_job *stopped,
+	size_t n);
 
 /* ---- acting, in schedule() only ---- */
 
@@ -171,6 +176,9 @@ struct orr_walk {
 ORR_API struct orr_queue *orr_queue_new(const struct orr_jobs *w);
 ORR_API void orr_queue_free(struct orr_queue *q);
 ORR_API void orr_queue_add(struct orr_queue *q, orr_job j, int64_t key, int64_t tie);
+/* The same with a number beside the order, by which a walk can pass over jobs:
+ * orr_walk_limit_shape(). orr_queue_add() gives 0. */
+ORR_API void orr_queue_add2(struct orr_queue *q, orr_job j, int64_t key, int64_t tie, int64_t second);
 ORR_API bool orr_queue_remove(struct orr_queue *q, orr_job j); /* false: was not in */
 ORR_API bool orr_queue_has(const struct orr_queue *q, orr_job j);
 ORR_API size_t orr_queue_size(const struct orr_queue *q);
@@ -178,10 +186,15 @@ ORR_API orr_job orr_queue_first(struct orr_queue *q); /* 0: empty */
 /* The key and tie that j was added with; j must be in the queue. */
 ORR_API int64_t orr_queue_key(const struct orr_queue *q, orr_job j);
 ORR_API int64_t orr_queue_tie(const struct orr_queue *q, orr_job j);
+ORR_API int64_t orr_queue_second(const struct orr_queue *q, orr_job j);
 ORR_API void orr_walk_begin(struct orr_queue *q, struct orr_walk *walk);
 ORR_API orr_job orr_walk_next(struct orr_walk *walk); /* 0: the end */
 ORR_API orr_job orr_walk_peek(struct orr_walk *walk); /* what next would give */
 ORR_API void orr_walk_skip_shape(struct orr_walk *walk); /* the shape of the last one given */
+/* From here on, of the shape of the last one given, only jobs with second <= max_second:
+ * O(log n), however many are passed over. Backfilling asks so for the first job that is
+ * short enough. The shape's last limit counts; it never leads back. */
+ORR_API void orr_walk_limit_shape(struct orr_walk *walk, int64_t max_second);
 ORR_API void orr_walk_end(struct orr_walk *walk);
 
 /* ---- what a policy gives ---- */

@@ -9,9 +9,12 @@
  * jobs' keys stand still. So the waiting ones lie in an orr_queue and the running ones
  * in an array, nearly sorted; a pass costs O(running + started log waiting + shapes).
  *
- * First the pass draws on a budget of GPUs per type, nodes disregarded; then it stops
- * what is left out, and places what was chosen. What the placement has no room for
- * waits, and its GPUs are offered down the line.
+ * First the pass draws on a budget of GPUs per type, nodes disregarded, which says who
+ * should run and who should not. Then it places the newly chosen, in order; where one
+ * has no room, it stops jobs that should not run, last ones first, provided that this
+ * makes room. What cannot be placed all the same waits, those who would have been
+ * stopped for it go on, and free GPUs are offered down the line. (If only the number of
+ * GPUs matters, everything that was chosen has room once the others are stopped.)
  */
 #ifndef ORR_POLICIES_PREEMPTIVE_H
 #define ORR_POLICIES_PREEMPTIVE_H
@@ -253,17 +256,41 @@ static inline void preemptive_refill(void *self, struct orr_jobs *w)
 	orr_walk_end(&walk);
 }
 
+/* Stops the victims (p->out) from the last one on until x can start; none if that is no
+ * use. *left is how many are still running. */
+static inline bool preemptive_make_room(struct preemptive *p, struct orr_jobs *w, const struct preemptive_job *x,
+	uint32_t type, size_t *left, int64_t (*stop_cost)(const struct orr_job_info *info))
+{
+	struct orr_job_info info;
+	if (!*left || !orr_fits_without(w, x->job, type, p->out, *left))
+		return false;
+	while (*left) {
+		orr_job j = p->out[--*left];
+		orr_stop_with_cost(w, j, stop_cost && orr_job_get(w, j, &info) ? stop_cost(&info) : 0);
+		if (type == ORR_ANY_TYPE ? orr_try_start(w, x->job) : orr_try_start_on_type(w, x->job, type))
+			return true;
+	}
+	return false;
+}
+
 /* Starts what was chosen and does not run; true if the placement had room for all. */
-static inline bool preemptive_start(struct preemptive *p, struct orr_jobs *w)
+static inline bool preemptive_start(struct preemptive *p, struct orr_jobs *w, size_t *left,
+	int64_t (*stop_cost)(const struct orr_job_info *info))
 {
 	struct orr_job_info info;
 	size_t kept = 0;
 	bool all = true;
+	uint32_t failed = UINT32_MAX; /* a shape that had no room and no hope */
 	for (size_t i = 0; i < p->n_next; i++) {
 		struct preemptive_job *x = &p->next[i];
 		if (!x->is_running) {
-			if (!(x->type < p->n_types && p->n_types > 1 ? orr_try_start_on_type(w, x->job, x->type)
-								     : orr_try_start(w, x->job))) {
+			uint32_t type = p->n_types > 1 && x->type < p->n_types ? x->type : ORR_ANY_TYPE;
+			uint32_t shape = orr_job_shape(w, x->job);
+			if (shape == failed ||
+				(!(type == ORR_ANY_TYPE ? orr_try_start(w, x->job)
+							: orr_try_start_on_type(w, x->job, type)) &&
+					!preemptive_make_room(p, w, x, type, left, stop_cost))) {
+				failed = shape;
 				all = false;
 				continue;
 			}
@@ -277,8 +304,24 @@ static inline bool preemptive_start(struct preemptive *p, struct orr_jobs *w)
 	return all;
 }
 
-/* One pass. stop_cost may be NULL. refill: offer what could not be placed to others. */
-static inline void preemptive_pass(void *self, struct orr_jobs *w, bool refill,
+/* The first n of p->out run on after all: back into the running list. */
+static inline void preemptive_keep(struct preemptive *p, struct orr_jobs *w, size_t n)
+{
+	for (size_t i = 0; i < p->n && n; i++) {
+		struct preemptive_job *x = &p->list[i];
+		for (size_t k = 0; k < n; k++)
+			if (p->out[k] == x->job) {
+				if (preemptive_grow(p, p->n_next + p->n + 1))
+					p->next[p->n_next++] = p->list[i];
+				break;
+			}
+	}
+	(void)w;
+}
+
+/* One pass. stop_cost may be NULL. is_eager: all that should not run is stopped before
+ * anything is placed, and what could not be placed is not offered to others. */
+static inline void preemptive_pass(void *self, struct orr_jobs *w, bool is_eager,
 	int64_t (*stop_cost)(const struct orr_job_info *info))
 {
 	struct preemptive *p = self;
@@ -292,19 +335,22 @@ static inline void preemptive_pass(void *self, struct orr_jobs *w, bool refill,
 	if (!preemptive_grow(p, p->n + 1))
 		orr_give_up(w, 0, "out of memory");
 	preemptive_choose(p, w);
-	for (size_t i = 0; i < p->n_out; i++) {
-		orr_job j = p->out[i];
-		int64_t cost = stop_cost && orr_job_get(w, j, &info) ? stop_cost(&info) : 0;
-		orr_stop_with_cost(w, j, cost);
-		orr_queue_add(p->waiting, j, p->key(self, w, j),
-			p->is_static ? (int64_t)orr_job_number(w, j) : preemptive_tie(p->pass, false, (int64_t)i));
+	size_t left = p->n_out; /* victims that still run */
+	while (is_eager && left) {
+		orr_job j = p->out[--left];
+		orr_stop_with_cost(w, j, stop_cost && orr_job_get(w, j, &info) ? stop_cost(&info) : 0);
 	}
-	bool all = preemptive_start(p, w);
+	bool all = preemptive_start(p, w, &left, stop_cost);
+	preemptive_keep(p, w, left);
+	for (size_t i = left; i < p->n_out; i++)
+		orr_queue_add(p->waiting, p->out[i], p->key(self, w, p->out[i]),
+			p->is_static ? (int64_t)orr_job_number(w, p->out[i])
+				     : preemptive_tie(p->pass, false, (int64_t)i));
 	struct preemptive_job *swap = p->list;
 	p->list = p->next;
 	p->n = p->n_next;
 	p->next = swap;
-	if (!all && refill)
+	if (!all && !is_eager)
 		preemptive_refill(self, w);
 	p->pass++;
 	p->arrivals = 0;
@@ -312,7 +358,7 @@ static inline void preemptive_pass(void *self, struct orr_jobs *w, bool refill,
 
 static inline void preemptive_schedule(void *self, struct orr_jobs *w)
 {
-	preemptive_pass(self, w, true, NULL);
+	preemptive_pass(self, w, false, NULL);
 }
 
 /* A node failed: the job waits again, as a newcomer. */

@@ -77,7 +77,7 @@ static void helios_schedule(struct srtf *s, struct orr_jobs *w)
 		orr_queue_add(s->pass.waiting, j, key(s, w, j), tie);
 	}
 	s->n_fresh = 0;
-	preemptive_pass(s, w, false, helios_cost);
+	preemptive_pass(s, w, true, helios_cost);
 	if (orr_queue_size(s->pass.waiting) && s->next_tick <= orr_now(w)) {
 		s->next_tick = orr_now(w) + ORR_SECOND;
 		orr_timer(w, s->next_tick);

@@ -21,7 +21,10 @@ struct cli_command {
 /* One per file cmd_NAME.c, listed in main.c; the list ends with a NULL name. */
 extern const struct cli_command *const cli_commands[];
 
-/* "unknown option ..." and the like, from getopt_long's return value; always ORR_EINPUT. */
-int cli_bad_option(char **argv, int argc, int opt, const char *const *known, struct orr_error *err);
+/* What is wrong with the option that getopt_long() (called with opterr 0 and a leading ':'
+ * in its short options) refused: unknown, with the nearest known, or without its value.
+ * Always ORR_EINPUT. */
+struct option;
+int cli_bad_option(int argc, char **argv, int opt, const struct option *known, struct orr_error *err);
 
 #endif

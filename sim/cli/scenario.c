@@ -13,7 +13,8 @@
 
 static const char *const known_keys[] = { "world", "trace", "format", "trace_options", "cluster", "placement",
 	"throughputs", "policies", "jobs", "failures", "seed", "until", "drop_unfit", "record", "policy_timeout",
-	NULL };
+	/* what scenario show adds, so that its output is a scenario again */
+	"trace_sha256", "cluster_sha256", "throughputs_sha256", "failures_sha256", NULL };
 
 static const struct orr_param failure_params[] = {
 	ORR_PARAM_TEXT("trace", "", "CSV of time_s,node,event with event fail or repair"),
@@ -328,7 +329,8 @@ static int resolve_policy(const cJSON *o, struct jobs_scenario *s, struct orr_er
 	const cJSON *label = cJSON_GetObjectItemCaseSensitive(o, "label");
 	char where[160];
 	for (const cJSON *m = o->child; m; m = m->next)
-		if (strcmp(m->string, "policy") && strcmp(m->string, "label") && strcmp(m->string, "set"))
+		if (strcmp(m->string, "policy") && strcmp(m->string, "label") && strcmp(m->string, "set") &&
+			strcmp(m->string, "plugin_sha256"))
 			return orr_fail(err, ORR_EINPUT,
 				"scenario: $.policies[%zu]: unknown key \"%.60s\"; known are policy, label, set", s->n_policies - 1,
 				m->string);
@@ -366,14 +368,15 @@ static int resolve_policies(cJSON *o, struct jobs_scenario *s, struct orr_error 
 static cJSON *args_json(const struct orr_args *a, const struct orr_param *table)
 {
 	cJSON *o = cJSON_CreateObject();
-	for (size_t i = 0; table[i].name; i++)
+	for (size_t i = 0; table && table[i].name; i++)
 		cJSON_AddStringToObject(o, table[i].name, args_value(a, i));
 	return o;
 }
 
 /* Every value that decides the result, defaults filled in, inputs with their hashes. */
-static void describe(struct jobs_scenario *s)
+static void describe(const cJSON *given, struct jobs_scenario *s)
 {
+	const cJSON *options = cJSON_GetObjectItemCaseSensitive(given, "trace_options");
 	static const char *const records[] = { "summary", "sample", "all" };
 	char number[32];
 	cJSON *o = s->resolved = cJSON_CreateObject();
@@ -381,6 +384,8 @@ static void describe(struct jobs_scenario *s)
 	cJSON_AddStringToObject(o, "trace", s->source);
 	cJSON_AddStringToObject(o, "format", jobset_format(s->jobs));
 	cJSON_AddStringToObject(o, "trace_sha256", jobset_hash(s->jobs));
+	if (options)
+		cJSON_AddItemToObject(o, "trace_options", cJSON_Duplicate(options, 1));
 	cJSON_AddStringToObject(o, "cluster", s->cluster_spec);
 	cJSON_AddStringToObject(o, "cluster_sha256", s->cluster->hash);
 	cJSON_AddStringToObject(o, "placement", s->placement->name);
@@ -423,7 +428,7 @@ int jobs_scenario_resolve(const cJSON *scenario, struct jobs_scenario *s, struct
 	if (!rc)
 		rc = resolve_trace(o, s, err);
 	if (!rc)
-		describe(s);
+		describe(o, s);
 	cJSON_Delete(o);
 	return rc;
 }

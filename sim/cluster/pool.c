@@ -356,6 +356,16 @@ bool pool_fits(struct pool *p, const struct pool_request *r)
 	return place(p, r, &type);
 }
 
+bool pool_fits_without(struct pool *p, const struct pool_request *r, struct pool_alloc *const *given, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		move_all(p, given[i], 1);
+	bool fits = pool_fits(p, r);
+	for (size_t i = n; i-- > 0;)
+		move_all(p, given[i], -1);
+	return fits;
+}
+
 bool pool_take(struct pool *p, const struct pool_request *r, struct pool_alloc *out)
 {
 	uint32_t type;

@@ -107,6 +107,8 @@ void pool_set_mix(struct pool *p, const struct pool_mix *mix);
 bool pool_could_ever_fit(const struct cluster *c, const struct placement *pl, const struct pool_request *r);
 
 bool pool_fits(struct pool *p, const struct pool_request *r);
+/* The same, if these allocations were given back first. */
+bool pool_fits_without(struct pool *p, const struct pool_request *r, struct pool_alloc *const *given, size_t n);
 bool pool_take(struct pool *p, const struct pool_request *r, struct pool_alloc *out);
 /* The given nodes, whole GPUs; NULL if done, else what is wrong (a literal). */
 const char *pool_take_at(struct pool *p, const struct pool_request *r, const uint32_t *node,

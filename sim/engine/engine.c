@@ -31,16 +31,16 @@ struct record {
 };
 
 struct engine {
-	struct ladder queue;
 	int64_t now_ns;
-	size_t pending, dead;
-	uint64_t happened;
+	uint64_t scheduled, happened, cancelled; /* so far */
+	uint32_t free_slot;                      /* there always is one */
+	uint32_t slots;                          /* ever used */
 	bool is_stopped;
-	uint32_t free_slot; /* NO_SLOT: none */
-	uint32_t slots;     /* ever used */
+	size_t dead; /* cancelled and still in the queue */
 	struct record **chunk;
 	void **raw; /* what to free of each chunk */
 	size_t chunks, chunk_capacity, raw_capacity;
+	struct ladder queue;
 };
 
 static inline struct record *record_of(const struct engine *e, uint32_t slot)
@@ -55,11 +55,36 @@ static void fetch_records(void *ctx, const struct ladder_entry *x, size_t count)
 		__builtin_prefetch(record_of(e, x[i].slot), 1);
 }
 
+static void add_chunk(struct engine *e)
+{
+	const size_t line = alignof(struct record);
+	char *raw = mem_alloc(CHUNK_RECORDS * sizeof(struct record) + line);
+	size_t n = e->chunks;
+	MEM_GROW(e->raw, n, e->raw_capacity);
+	MEM_GROW(e->chunk, n, e->chunk_capacity);
+	e->raw[n] = raw;
+	e->chunk[n] = (struct record *)(void *)(raw + (-(uintptr_t)raw & (line - 1)));
+	e->chunks++;
+}
+
+/* Puts a slot never used before on the list of free ones, which is empty. */
+__attribute__((noinline, cold)) static void add_slot(struct engine *e)
+{
+	if (e->slots == NO_SLOT)
+		mem_alloc(PTRDIFF_MAX); /* does not return */
+	if (e->slots == e->chunks << CHUNK_BITS)
+		add_chunk(e);
+	struct record *r = record_of(e, e->slots);
+	r->generation = 1;
+	r->next_free = NO_SLOT;
+	e->free_slot = e->slots++;
+}
+
 struct engine *eng_new(void)
 {
 	struct engine *e = mem_zalloc(1, sizeof *e);
-	e->free_slot = NO_SLOT;
 	ladder_open(&e->queue, fetch_records, e);
+	add_slot(e);
 	return e;
 }
 
@@ -82,35 +107,12 @@ int64_t eng_now(const struct engine *e)
 
 size_t eng_pending(const struct engine *e)
 {
-	return e->pending;
+	return (size_t)(e->scheduled - e->happened - e->cancelled);
 }
 
 uint64_t eng_happened(const struct engine *e)
 {
 	return e->happened;
-}
-
-static void add_chunk(struct engine *e)
-{
-	const size_t line = alignof(struct record);
-	char *raw = mem_alloc(CHUNK_RECORDS * sizeof(struct record) + line);
-	size_t n = e->chunks;
-	MEM_GROW(e->raw, n, e->raw_capacity);
-	MEM_GROW(e->chunk, n, e->chunk_capacity);
-	e->raw[n] = raw;
-	e->chunk[n] = (struct record *)(void *)(raw + (-(uintptr_t)raw & (line - 1)));
-	e->chunks++;
-}
-
-/* A slot never used before. */
-static uint32_t fresh_slot(struct engine *e)
-{
-	if (e->slots == NO_SLOT)
-		mem_alloc(SIZE_MAX); /* does not return */
-	if (e->slots == e->chunks << CHUNK_BITS)
-		add_chunk(e);
-	record_of(e, e->slots)->generation = 1;
-	return e->slots++;
 }
 
 /* A slot whose generations are used up is not used again: no handle ever names
@@ -128,23 +130,20 @@ struct eng_event eng_at(struct engine *e, int64_t t_ns, unsigned priority, eng_f
 {
 	assert(fn && priority <= 255);
 	uint32_t slot = e->free_slot;
-	struct record *r;
-	if (slot == NO_SLOT) {
-		slot = fresh_slot(e);
-		r = record_of(e, slot);
-	} else {
-		r = record_of(e, slot);
-		e->free_slot = r->next_free;
-	}
+	struct record *r = record_of(e, slot);
+	struct eng_event ev = { slot, r->generation };
 	r->fn = fn;
 	r->ctx = ctx;
 	r->subject = subject;
 	r->arg = arg;
+	e->scheduled++;
+	e->free_slot = r->next_free;
 	if (t_ns < e->now_ns)
 		t_ns = e->now_ns;
 	ladder_push(&e->queue, (uint64_t)t_ns, priority, slot);
-	e->pending++;
-	return (struct eng_event){ slot, r->generation };
+	if (e->free_slot == NO_SLOT)
+		add_slot(e);
+	return ev;
 }
 
 static bool keep_or_release(void *ctx, uint32_t slot)
@@ -166,9 +165,9 @@ bool eng_cancel(struct engine *e, struct eng_event ev)
 		return false;
 	r->generation++;
 	r->fn = NULL;
-	e->pending--;
+	e->cancelled++;
 	e->dead++;
-	if (e->dead > DEAD_ALLOWED + e->pending / 2) {
+	if (e->dead > DEAD_ALLOWED + eng_pending(e) / 2) {
 		ladder_sweep(&e->queue, keep_or_release, e);
 		e->dead = 0;
 	}
@@ -214,7 +213,6 @@ static inline bool step(struct engine *e)
 	release_slot(e, x->slot, r);
 	e->now_ns = (int64_t)x->time;
 	ladder_drop_first(&e->queue);
-	e->pending--;
 	e->happened++;
 	fn(e, ctx, subject, arg);
 	return true;

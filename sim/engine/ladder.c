@@ -8,9 +8,9 @@
 enum {
 	CHUNK_BLOCKS = 255,  /* with room to align: 64 KiB */
 	SHORT_BLOCKS = 2,    /* a bucket up to this size is sorted, not dealt */
-	PER_BUCKET = 4,      /* entries aimed at in a bucket of a finer rung */
-	FEW_BUCKETS = 1024,  /* a rung may have this many even if they stay nearly empty */
-	PER_BIG_BUCKET = 16, /* entries per bucket in rungs larger than that: half-full blocks cost memory */
+	PER_BUCKET = 8,      /* entries aimed at in a bucket of a finer rung */
+	FEW_BUCKETS = 1024,  /* a rung may have this many without looking at memory */
+	PER_BIG_BUCKET = 16, /* as PER_BUCKET, beyond FEW_BUCKETS: half-full blocks cost memory */
 	MAX_BUCKETS = 8192   /* so that the tails of all lists stay in the second-level cache */
 };
 
@@ -62,7 +62,8 @@ static struct ladder_entry *block_end(const struct ladder_list *l, struct ladder
 	return b->next ? b->entry + LADDER_BLOCK_ENTRIES : l->write;
 }
 
-void ladder_extend(struct ladder *q, struct ladder_list *l)
+/* As ladder_append(), where l has no room. */
+void ladder_append_block(struct ladder *q, struct ladder_list *l, struct ladder_entry x)
 {
 	struct ladder_block *b = block_new(q);
 	b->next = NULL;
@@ -70,7 +71,8 @@ void ladder_extend(struct ladder *q, struct ladder_list *l)
 		block_of(l->write - 1)->next = b;
 	else
 		l->first = b;
-	l->write = b->entry;
+	b->entry[0] = x;
+	l->write = b->entry + 1;
 }
 
 void ladder_open(struct ladder *q, ladder_near_fn near, void *near_ctx)
@@ -93,10 +95,12 @@ void ladder_close(struct ladder *q)
 	mem_free(q->chunk);
 }
 
-static void tell_near(struct ladder *q)
+/* Tells the caller of block b of list l a little before it becomes the front: by
+ * then what its entries name has come from memory. */
+static void tell_near(struct ladder *q, const struct ladder_list *l, struct ladder_block *b)
 {
-	if (q->near)
-		q->near(q->near_ctx, q->cur, (size_t)(q->stop - q->cur));
+	if (q->near && b)
+		q->near(q->near_ctx, b->entry, (size_t)(block_end(l, b) - b->entry));
 }
 
 /* ---- lanes: many entries of one instant ---- */
@@ -119,6 +123,7 @@ static bool view_next(struct ladder *q)
 		l->first = used_up->next;
 		q->cur = l->first->entry;
 		block_free(q, used_up);
+		tell_near(q, l, l->first->next);
 	}
 	q->stop = block_end(l, l->first);
 	return true;
@@ -155,6 +160,8 @@ static bool view_enter(struct ladder *q, struct ladder_rung *r)
 	q->cur = read ? read : l->first->entry;
 	q->stop = block_end(l, l->first);
 	q->bottom_end = r->start;
+	tell_near(q, l, l->first);
+	tell_near(q, l, l->first->next);
 	return true;
 }
 
@@ -364,6 +371,8 @@ static void take_bucket(struct ladder *q)
 		end = q->end[q->depth];
 	if (is_short(&l)) {
 		r->bucket[r->current] = (struct ladder_list){ 0 };
+		if (r->current + 1 < r->count)
+			tell_near(q, &r->bucket[r->current + 1], r->bucket[r->current + 1].first);
 		sort_to_bottom(q, l, end);
 	} else if (q->depth == LADDER_LEVELS) {
 		ladder_sweep(q, NULL, NULL);
@@ -391,7 +400,6 @@ bool ladder_refill(struct ladder *q)
 		else if (!view_enter(q, &q->rung[q->depth]))
 			close_level(q);
 	}
-	tell_near(q);
 	return true;
 }
 
@@ -416,8 +424,8 @@ static void sweep_run(struct ladder *q, const struct sweep *w, const struct ladd
 }
 
 /* read: where to begin, or NULL. */
-static void sweep_list(struct ladder *q, const struct sweep *w, struct ladder_list *l,
-	const struct ladder_entry *read)
+static void sweep_list(
+	struct ladder *q, const struct sweep *w, struct ladder_list *l, const struct ladder_entry *read)
 {
 	for (struct ladder_block *b = l->first, *next; b; b = next) {
 		sweep_run(q, w, read ? read : b->entry, block_end(l, b));

@@ -81,15 +81,15 @@ struct ladder_rung {
 typedef void (*ladder_near_fn)(void *ctx, const struct ladder_entry *x, size_t count);
 
 struct ladder {
-	struct ladder_entry *cur, *stop;   /* the front: in bottom[], or in a lane's block */
-	struct ladder_lanes *view;         /* the lanes the front is in, or NULL */
+	struct ladder_entry *cur, *stop; /* the front: in bottom[], or in a lane's block */
+	struct ladder_lanes *view;       /* the lanes the front is in, or NULL */
 	uint64_t bottom_end;
-	unsigned depth;                    /* rungs in use: level 1 .. depth */
-	uint64_t end[LADDER_LEVELS + 2];   /* [0] the top's, unused; 0 past the deepest */
+	unsigned depth;                  /* rungs in use: level 1 .. depth */
+	uint64_t end[LADDER_LEVELS + 2]; /* [0] the top's, unused; 0 past the deepest */
 	struct ladder_list top;
 	struct ladder_survey top_survey;
 	struct ladder_block *free_blocks;
-	struct ladder_block *fresh, *fresh_stop; /* never used, of the newest chunk */
+	struct ladder_block *fresh, *fresh_stop;    /* never used, of the newest chunk */
 	struct ladder_rung rung[LADDER_LEVELS + 1]; /* [0] unused */
 	struct ladder_entry bottom[2 * LADDER_BOTTOM_MAX];
 	void **chunk;
@@ -106,7 +106,7 @@ void ladder_close(struct ladder *q);
 void ladder_sweep(struct ladder *q, bool (*keep)(void *ctx, uint32_t slot), void *ctx);
 
 /* For the functions below. */
-void ladder_extend(struct ladder *q, struct ladder_list *l);
+void ladder_append_block(struct ladder *q, struct ladder_list *l, struct ladder_entry x);
 void ladder_push_near(struct ladder *q, struct ladder_entry x, unsigned level);
 bool ladder_refill(struct ladder *q);
 
@@ -120,8 +120,9 @@ static inline void ladder_count(struct ladder_survey *s, uint64_t time)
 static inline void ladder_append(struct ladder *q, struct ladder_list *l, struct ladder_entry x)
 {
 	if (((uintptr_t)l->write & (LADDER_BLOCK_BYTES - 1)) == 0)
-		ladder_extend(q, l);
-	*l->write++ = x;
+		ladder_append_block(q, l, x);
+	else
+		*l->write++ = x;
 }
 
 /* time must not lie before an entry already popped. */

@@ -2,6 +2,7 @@
 /* What a policy may do (orrery/jobs.h). Each mistake becomes the run's error. */
 #include "jobs/world.h"
 
+#include "base/mem.h"
 #include "base/num.h"
 
 #include <stdarg.h>
@@ -218,4 +219,24 @@ bool orr_fits(struct orr_jobs *w, orr_job j)
 {
 	const struct job *job = job_of(w, j);
 	return job && pool_fits(w->pool, &w->shape[job->shape].request);
+}
+
+bool orr_fits_without(struct orr_jobs *w, orr_job j, uint32_t gpu_type, const orr_job *stopped, size_t n)
+{
+	const struct job *job = job_of(w, j);
+	if (!job)
+		return false;
+	struct pool_request r = w->shape[job->shape].request;
+	if (gpu_type < w->config->cluster->n_types)
+		r.types &= UINT64_C(1) << gpu_type;
+	struct pool_alloc **given = mem_alloc((n + 1) * sizeof *given);
+	size_t kept = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct job *x = job_of(w, stopped[i]);
+		if (x && x->state == ORR_JOB_RUNNING)
+			given[kept++] = &x->alloc;
+	}
+	bool fits = pool_fits_without(w->pool, &r, given, kept);
+	mem_free(given);
+	return fits;
 }

@@ -6,13 +6,17 @@
  * generator that is seeded alike in every queue, so equal calls give equal trees.
  * Order: (key, tie, job number). A walk merges the shapes by a heap of their next
  * jobs. Nodes are pooled; a job's node is found through its slot.
+ *
+ * Invariant: least of a node is the least `second` in the tree below and with it, so
+ * the next job of a shape with second <= bound is found in O(log n) (a priority search
+ * tree: McCreight, SIAM J. Computing 14(2), 1985, on a treap).
  */
 #include "jobs/world.h"
 
 #include "base/mem.h"
 
 struct node {
-	int64_t key, tie;
+	int64_t key, tie, second, least;
 	uint64_t number;
 	orr_job job;
 	uint32_t left, right, priority, shape;
@@ -22,8 +26,14 @@ struct head {
 	uint32_t root, first; /* of a shape; NONE when empty */
 };
 
+/* The next job of a shape in a walk: the first one left with second <= bound. */
+struct step {
+	uint32_t node;
+	int64_t bound;
+};
+
 struct walk_state {
-	uint32_t *heap; /* nodes, least on top, one per shape still in the walk */
+	struct step *heap; /* least on top, one per shape still in the walk */
 	uint32_t n, cap;
 	bool is_given; /* the top has been given and is to be replaced by what follows it */
 	struct node last; /* a copy of what was given last: the node may be gone */
@@ -90,78 +100,120 @@ static uint32_t leftmost(const struct orr_queue *q, uint32_t i)
 	return i;
 }
 
+static int64_t least_of(const struct orr_queue *q, uint32_t i)
+{
+	return i == NONE ? INT64_MAX : q->node[i].least;
+}
+
+static void pull(struct orr_queue *q, uint32_t i)
+{
+	struct node *n = &q->node[i];
+	int64_t left = least_of(q, n->left), right = least_of(q, n->right);
+	n->least = left < right ? left : right;
+	if (n->second < n->least)
+		n->least = n->second;
+}
+
 /* Splits the tree at *x: what comes before it, and the rest. */
 static void split(struct orr_queue *q, uint32_t root, const struct node *x, uint32_t *before, uint32_t *after)
 {
-	while (root != NONE) {
-		struct node *n = &q->node[root];
-		if (is_before(n, x)) {
-			*before = root;
-			before = &n->right;
-			root = n->right;
-		} else {
-			*after = root;
-			after = &n->left;
-			root = n->left;
-		}
+	if (root == NONE) {
+		*before = *after = NONE;
+		return;
 	}
-	*before = *after = NONE;
+	struct node *n = &q->node[root];
+	if (is_before(n, x)) {
+		*before = root;
+		split(q, n->right, x, &n->right, after);
+	} else {
+		*after = root;
+		split(q, n->left, x, before, &n->left);
+	}
+	pull(q, root);
 }
 
 static uint32_t join(struct orr_queue *q, uint32_t a, uint32_t b)
 {
-	uint32_t root = NONE, *at = &root;
-	while (a != NONE && b != NONE) {
-		if (q->node[a].priority >= q->node[b].priority) {
-			*at = a;
-			at = &q->node[a].right;
-			a = *at;
-		} else {
-			*at = b;
-			at = &q->node[b].left;
-			b = *at;
-		}
+	if (a == NONE || b == NONE)
+		return a == NONE ? b : a;
+	if (q->node[a].priority >= q->node[b].priority) {
+		q->node[a].right = join(q, q->node[a].right, b);
+		pull(q, a);
+		return a;
 	}
-	*at = a != NONE ? a : b;
-	return root;
+	q->node[b].left = join(q, a, q->node[b].left);
+	pull(q, b);
+	return b;
 }
 
 static void insert(struct orr_queue *q, struct head *h, uint32_t i)
 {
 	struct node *x = &q->node[i];
 	uint32_t *at = &h->root;
-	while (*at != NONE && q->node[*at].priority >= x->priority)
-		at = is_before(&q->node[*at], x) ? &q->node[*at].right : &q->node[*at].left;
+	while (*at != NONE && q->node[*at].priority >= x->priority) {
+		struct node *above = &q->node[*at];
+		if (x->second < above->least)
+			above->least = x->second;
+		at = is_before(above, x) ? &above->right : &above->left;
+	}
 	uint32_t below = *at;
 	*at = i;
 	split(q, below, x, &x->left, &x->right);
+	pull(q, i);
 	if (h->first == NONE || is_before(x, &q->node[h->first]))
 		h->first = i;
 }
 
+/* The tree at root without node i. */
+static uint32_t without(struct orr_queue *q, uint32_t root, uint32_t i)
+{
+	struct node *n = &q->node[root];
+	if (root == i)
+		return join(q, n->left, n->right);
+	if (is_before(n, &q->node[i]))
+		n->right = without(q, n->right, i);
+	else
+		n->left = without(q, n->left, i);
+	pull(q, root);
+	return root;
+}
+
 static void erase(struct orr_queue *q, struct head *h, uint32_t i)
 {
-	uint32_t *at = &h->root;
-	while (*at != i)
-		at = is_before(&q->node[*at], &q->node[i]) ? &q->node[*at].right : &q->node[*at].left;
-	*at = join(q, q->node[i].left, q->node[i].right);
+	h->root = without(q, h->root, i);
 	if (h->first == i)
 		h->first = leftmost(q, h->root);
 }
 
-/* The first node of the tree after *x. */
-static uint32_t following(const struct orr_queue *q, uint32_t root, const struct node *x)
+/* The first node of the tree with second <= bound. */
+static uint32_t first_within(const struct orr_queue *q, uint32_t root, int64_t bound)
 {
-	uint32_t best = NONE;
-	while (root != NONE) {
-		if (is_before(x, &q->node[root])) {
-			best = root;
-			root = q->node[root].left;
-		} else {
-			root = q->node[root].right;
-		}
+	if (least_of(q, root) > bound)
+		return NONE;
+	while (root != NONE) { /* there is one: in the left tree, here, or in the right one */
+		const struct node *n = &q->node[root];
+		if (n->left != NONE && least_of(q, n->left) <= bound)
+			root = n->left;
+		else if (n->second <= bound)
+			return root;
+		else
+			root = n->right;
 	}
-	return best;
+	return NONE;
+}
+
+/* The first node of the tree after *x with second <= bound. */
+static uint32_t following(const struct orr_queue *q, uint32_t root, const struct node *x, int64_t bound)
+{
+	if (root == NONE || least_of(q, root) > bound)
+		return NONE;
+	const struct node *n = &q->node[root];
+	if (!is_before(x, n))
+		return following(q, n->right, x, bound);
+	uint32_t i = following(q, n->left, x, bound);
+	if (i != NONE)
+		return i;
+	return n->second <= bound ? root : first_within(q, n->right, bound);
 }
 
 /* ---- the queue ---- */
@@ -226,6 +278,11 @@ static uint32_t draw(struct orr_queue *q)
 
 void orr_queue_add(struct orr_queue *q, orr_job j, int64_t key, int64_t tie)
 {
+	orr_queue_add2(q, j, key, tie, 0);
+}
+
+void orr_queue_add2(struct orr_queue *q, orr_job j, int64_t key, int64_t tie, int64_t second)
+{
 	const struct job *job = job_of(q->world, j);
 	if (!job)
 		return;
@@ -236,7 +293,7 @@ void orr_queue_add(struct orr_queue *q, orr_job j, int64_t key, int64_t tie)
 		q->active[q->n_active++] = job->shape;
 	}
 	uint32_t i = node_new(q);
-	q->node[i] = (struct node){ key, tie, job->number, j, NONE, NONE, draw(q), job->shape };
+	q->node[i] = (struct node){ key, tie, second, second, job->number, j, NONE, NONE, draw(q), job->shape };
 	map_slot(q, (uint32_t)j - 1u, i + 1);
 	insert(q, h, i);
 	q->size++;
@@ -295,23 +352,41 @@ int64_t orr_queue_tie(const struct orr_queue *q, orr_job j)
 	return i == NONE ? 0 : q->node[i].tie;
 }
 
+int64_t orr_queue_second(const struct orr_queue *q, orr_job j)
+{
+	uint32_t i = node_of(q, j);
+	return i == NONE ? 0 : q->node[i].second;
+}
+
 /* ---- walking ---- */
+
+static bool is_step_before(const struct orr_queue *q, const struct step *a, const struct step *b)
+{
+	return is_before(&q->node[a->node], &q->node[b->node]);
+}
 
 static void sift_down(const struct orr_queue *q, struct walk_state *s, uint32_t i)
 {
-	uint32_t x = s->heap[i];
+	struct step x = s->heap[i];
 	for (uint32_t k; (k = 2 * i + 1) < s->n; i = k) {
-		if (k + 1 < s->n && is_before(&q->node[s->heap[k + 1]], &q->node[s->heap[k]]))
+		if (k + 1 < s->n && is_step_before(q, &s->heap[k + 1], &s->heap[k]))
 			k++;
-		if (is_before(&q->node[x], &q->node[s->heap[k]]))
+		if (is_step_before(q, &x, &s->heap[k]))
 			break;
 		s->heap[i] = s->heap[k];
 	}
 	s->heap[i] = x;
 }
 
-static void drop(const struct orr_queue *q, struct walk_state *s, uint32_t i)
+/* Puts another node in the place of the i-th step, which only ever goes back; NONE: the
+ * shape is done with. */
+static void replace(const struct orr_queue *q, struct walk_state *s, uint32_t i, uint32_t node)
 {
+	if (node != NONE) {
+		s->heap[i].node = node;
+		sift_down(q, s, i);
+		return;
+	}
 	s->heap[i] = s->heap[--s->n];
 	for (uint32_t k = i < s->n ? i + 1 : 0; k-- > 0;)
 		sift_down(q, s, k); /* i and all above it */
@@ -331,7 +406,7 @@ void orr_walk_begin(struct orr_queue *q, struct orr_walk *walk)
 	s->n = q->n_active;
 	s->is_given = false;
 	for (uint32_t k = 0; k < s->n; k++)
-		s->heap[k] = q->shape[q->active[k]].first;
+		s->heap[k] = (struct step){ q->shape[q->active[k]].first, INT64_MAX };
 	for (uint32_t k = s->n / 2; k-- > 0;)
 		sift_down(q, s, k);
 	*walk = (struct orr_walk){ q, s, 0 };
@@ -343,21 +418,14 @@ static void advance(struct orr_queue *q, struct walk_state *s)
 	if (!s->is_given)
 		return;
 	s->is_given = false;
-	uint32_t i = following(q, q->shape[s->last.shape].root, &s->last);
-	if (i == NONE) {
-		s->heap[0] = s->heap[--s->n];
-	} else {
-		s->heap[0] = i;
-	}
-	if (s->n)
-		sift_down(q, s, 0);
+	replace(q, s, 0, following(q, q->shape[s->last.shape].root, &s->last, s->heap[0].bound));
 }
 
 orr_job orr_walk_peek(struct orr_walk *walk)
 {
 	struct walk_state *s = walk->state;
 	advance(walk->queue, s);
-	return s->n ? walk->queue->node[s->heap[0]].job : 0;
+	return s->n ? walk->queue->node[s->heap[0].node].job : 0;
 }
 
 orr_job orr_walk_next(struct orr_walk *walk)
@@ -366,26 +434,41 @@ orr_job orr_walk_next(struct orr_walk *walk)
 	walk->at = orr_walk_peek(walk);
 	if (walk->at) {
 		s->is_given = true;
-		s->last = walk->queue->node[s->heap[0]];
+		s->last = walk->queue->node[s->heap[0].node];
 	}
 	return walk->at;
+}
+
+/* The step of the shape of the job given last; s->n if that shape is done with. */
+static uint32_t step_of_last(const struct orr_queue *q, const struct orr_walk *walk, const struct walk_state *s)
+{
+	if (s->is_given)
+		return 0;
+	uint32_t i = walk->at ? 0 : s->n; /* peeked since: look for it */
+	while (i < s->n && q->node[s->heap[i].node].shape != s->last.shape)
+		i++;
+	return i;
 }
 
 void orr_walk_skip_shape(struct orr_walk *walk)
 {
 	struct walk_state *s = walk->state;
-	if (s->is_given) {
-		s->is_given = false;
-		s->heap[0] = s->heap[--s->n];
-		if (s->n)
-			sift_down(walk->queue, s, 0);
+	uint32_t i = step_of_last(walk->queue, walk, s);
+	s->is_given = false;
+	if (i < s->n)
+		replace(walk->queue, s, i, NONE);
+}
+
+void orr_walk_limit_shape(struct orr_walk *walk, int64_t max_second)
+{
+	struct walk_state *s = walk->state;
+	const struct orr_queue *q = walk->queue;
+	uint32_t i = step_of_last(q, walk, s);
+	if (i >= s->n)
 		return;
-	}
-	for (uint32_t i = 0; walk->at && i < s->n; i++) /* peeked since: look for it */
-		if (walk->queue->node[s->heap[i]].shape == s->last.shape) {
-			drop(walk->queue, s, i);
-			return;
-		}
+	s->heap[i].bound = max_second;
+	if (!s->is_given && q->node[s->heap[i].node].second > max_second)
+		replace(q, s, i, following(q, q->shape[s->last.shape].root, &s->last, max_second));
 }
 
 void orr_walk_end(struct orr_walk *walk)

@@ -214,6 +214,11 @@ static void loop(struct orr_jobs *w)
 				starving(w);
 			break;
 		}
+		if (t > INT64_MAX / 2) {
+			world_fail(w, ORR_EFAIL, NULL, "the clock ends after 146 years and %llu jobs have not (--until sets "
+				"an earlier end)", (unsigned long long)w->live);
+			break;
+		}
 		if (t > w->config->until_ns) {
 			/* The clock reaches the end of the run and nothing else happens: what is
 			 * pending lies later. */
@@ -307,7 +312,6 @@ static void world_free(struct orr_jobs *w)
 	mem_free(w);
 }
 
-/* The metrics of a policy's object must not depend on what the caller's arena did before. */
 static void run(struct orr_jobs *w, const struct orr_args *policy_args)
 {
 	const struct jobs_config *c = w->config;
@@ -363,7 +367,8 @@ int jobs_find_unfit(const struct jobs_config *c, uint64_t *count, uint64_t *firs
 		const struct job_rec *r = jobset_at(c->jobs, i);
 		struct pool_request q = { r->gpus, r->gpus == 1 && r->gpu_milli < 1000 ? r->gpu_milli : 1000,
 			r->cpu_milli, r->mem_mib, r->gpus ? runnable_types(w, r) : 0 };
-		if (work_of(w, r) < 0 || !speedup_load(w, r) || w->shape[shape_of(w, &q)].fits_ever)
+		uint32_t shape = shape_of(w, &q); /* may move w->shape */
+		if (work_of(w, r) < 0 || !speedup_load(w, r) || w->shape[shape].fits_ever)
 			continue;
 		if (!(*count)++)
 			*first = i;

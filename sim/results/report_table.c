@@ -120,9 +120,10 @@ static char *name_of(const struct run_result *r)
 	return sbuf_steal(&b);
 }
 
-/* The table cell by cell, as texts; row 0 holds the titles, column 0 the names. */
+/* The table cell by cell, as texts; row 0 holds the titles, column 0 the names.
+ * Columns of which no run knows anything are left out. */
 struct grid {
-	size_t rows;
+	size_t rows, columns;
 	char **cell; /* rows * (COLUMNS + 1) */
 	size_t width[COLUMNS + 1];
 };
@@ -132,25 +133,39 @@ static char **cell_at(const struct grid *g, size_t row, size_t column)
 	return &g->cell[row * (COLUMNS + 1) + column];
 }
 
+static bool is_known(const struct run_result *const *runs, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct metric *m = result_find(runs[i], name);
+		if (m && isfinite(m->value))
+			return true;
+	}
+	return false;
+}
+
+static void set_cell(struct grid *g, size_t row, size_t column, char *text)
+{
+	size_t w = text_width(text);
+	*cell_at(g, row, column) = text;
+	g->width[column] = w > g->width[column] ? w : g->width[column];
+}
+
 static struct grid grid_new(const struct run_result *const *runs, size_t n)
 {
 	struct grid g = { .rows = n + 1, .cell = mem_zalloc((n + 1) * (COLUMNS + 1), sizeof(char *)) };
-	*cell_at(&g, 0, 0) = mem_strdup("policy");
-	for (size_t c = 0; c < COLUMNS; c++)
-		*cell_at(&g, 0, c + 1) = mem_strdup(columns[c].title);
-	for (size_t i = 0; i < n; i++) {
-		*cell_at(&g, i + 1, 0) = name_of(runs[i]);
-		for (size_t c = 0; c < COLUMNS; c++) {
+	set_cell(&g, 0, 0, mem_strdup("policy"));
+	for (size_t i = 0; i < n; i++)
+		set_cell(&g, i + 1, 0, name_of(runs[i]));
+	for (size_t c = 0; c < COLUMNS; c++) {
+		if (!is_known(runs, n, columns[c].metric))
+			continue;
+		set_cell(&g, 0, ++g.columns, mem_strdup(columns[c].title));
+		for (size_t i = 0; i < n; i++) {
 			struct sbuf b = { 0 };
 			put_metric(&b, result_find(runs[i], columns[c].metric), columns[c].kind);
-			*cell_at(&g, i + 1, c + 1) = sbuf_steal(&b);
+			set_cell(&g, i + 1, g.columns, sbuf_steal(&b));
 		}
 	}
-	for (size_t row = 0; row < g.rows; row++)
-		for (size_t c = 0; c <= COLUMNS; c++) {
-			size_t w = text_width(*cell_at(&g, row, c));
-			g.width[c] = w > g.width[c] ? w : g.width[c];
-		}
 	return g;
 }
 
@@ -176,9 +191,10 @@ static void put_columns(struct sbuf *out, const struct grid *g, size_t from, siz
 static void put_grid(struct sbuf *out, const struct grid *g, int width)
 {
 	size_t limit = width > 0 ? (size_t)width : SIZE_MAX;
-	for (size_t from = 1, to; from <= COLUMNS; from = to) {
+	for (size_t from = 1, to; from <= g->columns; from = to) {
 		size_t used = g->width[0];
-		for (to = from; to <= COLUMNS && (to == from || used + 2 + g->width[to] <= limit); to++)
+		for (to = from; to <= g->columns && (to == from || used + 2 + g->width[to] <= limit);
+			to++)
 			used += 2 + g->width[to];
 		if (from > 1)
 			sbuf_putc(out, '\n');
@@ -186,7 +202,8 @@ static void put_grid(struct sbuf *out, const struct grid *g, int width)
 	}
 }
 
-static void put_difference(struct sbuf *out, const struct run_result *r, const struct metric *base, size_t width)
+static void put_difference(
+	struct sbuf *out, const struct run_result *r, const struct metric *base, size_t width)
 {
 	const struct metric *d = result_find(r, "jct_diff");
 	if (!d || !isfinite(d->value))
@@ -214,7 +231,8 @@ static void put_difference(struct sbuf *out, const struct run_result *r, const s
 	mem_free(name);
 }
 
-static void put_differences(struct sbuf *out, const struct run_result *const *runs, size_t n, size_t width)
+static void put_differences(
+	struct sbuf *out, const struct run_result *const *runs, size_t n, size_t width)
 {
 	bool has_any = false;
 	for (size_t i = 1; i < n; i++)
@@ -233,8 +251,8 @@ static void put_remarks(struct sbuf *out, const struct run_result *r)
 {
 	static const struct {
 		const char *metric, *word;
-	} what[] = { { "jobs_killed", "killed" }, { "jobs_failed", "failed" }, { "jobs_unfinished", "unfinished" },
-		{ "jobs_refused", "refused" } };
+	} what[] = { { "jobs_killed", "killed" }, { "jobs_failed", "failed" },
+		{ "jobs_unfinished", "unfinished" }, { "jobs_refused", "refused" } };
 	const char *before = NULL;
 	for (size_t i = 0; i < sizeof what / sizeof *what; i++) {
 		const struct metric *m = result_find(r, what[i].metric);
@@ -242,7 +260,7 @@ static void put_remarks(struct sbuf *out, const struct run_result *r)
 			continue;
 		if (!before) {
 			char *name = name_of(r);
-			sbuf_printf(out, "%s: jobs ", name);
+			sbuf_printf(out, "%s: jobs not completed: ", name);
 			mem_free(name);
 		}
 		sbuf_printf(out, "%s%s %.0f", before ? before : "", what[i].word, m->value);
@@ -262,7 +280,8 @@ void report_table(struct sbuf *out, const struct run_result *const *runs, size_t
 		put_remarks(out, runs[i]);
 	for (size_t i = 0; i < n; i++)
 		if (runs[i]->is_oracle) {
-			sbuf_puts(out, "oracle: the policy saw true durations, which no real scheduler can\n");
+			sbuf_puts(out,
+				"oracle: the policy saw true durations, which no real scheduler can\n");
 			break;
 		}
 	grid_free(&g);

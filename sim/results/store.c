@@ -23,7 +23,8 @@ static void pause_ms(int ms)
 static int exec_patiently(const struct store *s, const char *sql, int limit_ms)
 {
 	int rc, waited_ms = 0, ms = 1 + getpid() % 7; /* two processes don't march in step */
-	while ((rc = sqlite3_exec(s->db, sql, NULL, NULL, NULL)) == SQLITE_BUSY && waited_ms < limit_ms) {
+	while ((rc = sqlite3_exec(s->db, sql, NULL, NULL, NULL)) == SQLITE_BUSY &&
+		waited_ms < limit_ms) {
 		pause_ms(ms);
 		waited_ms += ms;
 		ms = ms < 50 ? ms * 2 : ms;
@@ -31,7 +32,8 @@ static int exec_patiently(const struct store *s, const char *sql, int limit_ms)
 	return rc ? sqlite3_extended_errcode(s->db) : SQLITE_OK;
 }
 
-/* Is this ours? *is_new: it is an empty database. */
+/* Is this ours? *is_new: it is an empty database. Inside a transaction, or the
+ * answer may be half of before and half of after another process made the tables. */
 static int check_identity(const struct store *s, bool *is_new, struct orr_error *err)
 {
 	static const char doing[] = "opening the database";
@@ -51,9 +53,20 @@ static int check_identity(const struct store *s, bool *is_new, struct orr_error 
 			"%s: an SQLite database of another program; give another file name", s->path);
 	if (version > DB_SCHEMA_VERSION)
 		return orr_fail(err, ORR_EINPUT,
-			"%s: schema version %lld, made by a newer orrery; this one (%s) reads up to version %d",
+			"%s: schema version %lld, made by a newer orrery; this one (%s) reads up to "
+			"version %d",
 			s->path, (long long)version, PACKAGE_VERSION, DB_SCHEMA_VERSION);
 	return ORR_OK;
+}
+
+static int identify(const struct store *s, bool *is_new, struct orr_error *err)
+{
+	int code = db_exec(s, "BEGIN", "opening the database", err);
+	if (code)
+		return code;
+	code = check_identity(s, is_new, err);
+	db_rollback(s); /* nothing was changed */
+	return code;
 }
 
 static int make_schema(const struct store *s, struct orr_error *err)
@@ -104,7 +117,7 @@ static int open_for_writing(struct store *s, const char *vfs, struct orr_error *
 	sqlite3_extended_result_codes(s->db, 1);
 	sqlite3_busy_timeout(s->db, s->busy_ms);
 	bool is_new;
-	int code = check_identity(s, &is_new, err);
+	int code = identify(s, &is_new, err);
 	if (code)
 		return code;
 	if (sqlite3_db_readonly(s->db, "main") == 1)
@@ -168,7 +181,8 @@ static int open_for_reading(struct store *s, struct orr_error *err)
 	rc = sqlite3_exec(s->db, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL);
 	if ((rc == SQLITE_CANTOPEN || rc == SQLITE_READONLY) && has_log(s))
 		return orr_fail(err, ORR_EFAIL,
-			"%s: the program that wrote it was ended early, and its log %s-wal cannot be taken up in a "
+			"%s: the program that wrote it was ended early, and its log %s-wal cannot be "
+			"taken up in a "
 			"directory that cannot be written; copy both files to one that can",
 			s->path, s->path);
 	if (rc == SQLITE_CANTOPEN || rc == SQLITE_READONLY)
@@ -177,9 +191,10 @@ static int open_for_reading(struct store *s, struct orr_error *err)
 		return db_fail(s, rc, doing, err);
 	sqlite3_extended_result_codes(s->db, 1);
 	bool is_new;
-	int code = check_identity(s, &is_new, err);
+	int code = identify(s, &is_new, err);
 	if (!code && is_new)
-		code = orr_fail(err, ORR_EINPUT, "%s: empty, not a database of orrery; give another file name", s->path);
+		code = orr_fail(err, ORR_EINPUT,
+			"%s: empty, not a database of orrery; give another file name", s->path);
 	return code;
 }
 

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * EASY backfilling (Lifka, "The ANL/IBM SP Scheduling System", JSSPP 1995; as in Mu'alem
+ * and Feitelson, "Utilization, Predictability, Workloads, and User Runtime Estimates in
+ * Scheduling the IBM SP2 with Backfilling", IEEE TPDS 12(6), 2001).
+ *
+ * Jobs start in order of submission. When the head of the line does not fit, the
+ * estimated ends of running jobs give its shadow time, when enough GPUs of one type that
+ * it may run on will be free, and the extra GPUs, those of that type that it will then
+ * leave free. A later job starts if it fits now and either ends before the shadow time,
+ * or needs no more than the extra GPUs (CPUs, memory), or runs on another type of GPU.
+ *
+ * Room is counted by type (backfill.h). Where the count has room for the head but its
+ * placement has not, it is expected at the next estimated end of a running job.
+ *
+ * A job that fits but is too long does not stand in the way of a shorter one of the same
+ * shape: the walk is limited to estimates that end in time. A pass costs O(log queue) per
+ * job started and per shape, and O(running jobs up to the shadow time).
+ */
+#include "backfill.h"
+
+static const struct orr_param params[] = { BACKFILL_PARAMS, ORR_PARAM_END };
+
+/* What the head of the line is promised. */
+struct reservation {
+	int64_t shadow;  /* ORR_NEVER: nothing can be promised */
+	uint32_t type;
+	struct backfill_room extra; /* at the shadow time, on that type */
+};
+
+static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
+{
+	return backfill_new(w, sizeof(struct backfill), args, err);
+}
+
+static void arrive(void *self, struct orr_jobs *w, orr_job j)
+{
+	struct backfill *b = self;
+	orr_queue_add2(b->waiting, j, orr_job_submit_ns(w, j), (int64_t)orr_job_number(w, j),
+		backfill_longest(b, w, j));
+}
+
+static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
+{
+	int64_t left;
+	(void)how;
+	backfill_forget(self, w, j, &left);
+}
+
+static void evict(void *self, struct orr_jobs *w, orr_job j)
+{
+	finish(self, w, j, ORR_END_NODE_FAILED);
+	arrive(self, w, j);
+}
+
+static void reserve(const struct backfill *b, struct orr_jobs *w, orr_job head, struct reservation *r)
+{
+	struct orr_job_info info;
+	r->shadow = ORR_NEVER;
+	r->type = BACKFILL_NO_TYPE;
+	if (!orr_job_get(w, head, &info))
+		return;
+	struct backfill_need need = backfill_need(&info);
+	backfill_room_now(b, w, &r->extra);
+	for (size_t i = 0; i < b->n && r->shadow == ORR_NEVER;) {
+		int64_t end = b->running[i].end;
+		for (; i < b->n && b->running[i].end == end; i++)
+			backfill_move(&r->extra, b->running[i].type, &b->running[i].need, 1);
+		if (!need.gpu_milli && backfill_has_room(&r->extra, BACKFILL_NO_TYPE, &need))
+			r->shadow = end;
+		for (uint32_t t = 0; need.gpu_milli && t < b->n_types && r->shadow == ORR_NEVER; t++)
+			if (info.gpu_types >> t & 1 && backfill_has_room(&r->extra, t, &need)) {
+				r->shadow = end;
+				r->type = t;
+			}
+	}
+	if (r->shadow != ORR_NEVER)
+		backfill_move(&r->extra, r->type, &need, -1);
+}
+
+/* Starts j on a type that leaves the reservation alone. */
+static bool start_elsewhere(struct orr_jobs *w, orr_job j, const struct orr_job_info *info,
+	const struct reservation *r, uint32_t n_types)
+{
+	for (uint32_t t = 0; t < n_types; t++)
+		if (t != r->type && info->gpu_types >> t & 1 && orr_try_start_on_type(w, j, t))
+			return true;
+	return false;
+}
+
+/* Is there room for j beside the head, at the shadow time and after it? */
+static bool is_within_extra(const struct reservation *r, const struct orr_job_info *info, uint32_t type)
+{
+	struct backfill_need need = backfill_need(info);
+	return backfill_has_room(&r->extra, info->gpus && type != BACKFILL_NO_TYPE ? type : BACKFILL_NO_TYPE, &need);
+}
+
+/* Tries one job behind the head; the walk is told what that means for its shape. */
+static void try_behind(struct backfill *b, struct orr_jobs *w, orr_job j, struct reservation *r, struct orr_walk *walk)
+{
+	struct orr_job_info info;
+	if (!orr_job_get(w, j, &info))
+		return;
+	int64_t window = r->shadow == ORR_NEVER ? INT64_MAX : r->shadow - orr_now(w);
+	bool wants_type = info.gpus && r->type != BACKFILL_NO_TYPE && info.gpu_types >> r->type & 1;
+	bool is_free = orr_queue_second(b->waiting, j) <= window ||
+		is_within_extra(r, &info, wants_type ? r->type : BACKFILL_NO_TYPE);
+	if (!is_free && !(wants_type && is_within_extra(r, &info, BACKFILL_NO_TYPE) &&
+				start_elsewhere(w, j, &info, r, b->n_types))) {
+		orr_walk_limit_shape(walk, window);
+		return;
+	}
+	if (is_free && !orr_try_start(w, j)) {
+		orr_walk_skip_shape(walk);
+		return;
+	}
+	if (backfill_started(b, w, j) <= r->shadow || !orr_job_get(w, j, &info))
+		return;
+	struct backfill_need need = backfill_need(&info);
+	backfill_move(&r->extra, info.gpu_type == r->type ? r->type : BACKFILL_NO_TYPE, &need, -1);
+}
+
+static void schedule(void *self, struct orr_jobs *w)
+{
+	struct backfill *b = self;
+	struct reservation r;
+	struct orr_walk walk;
+	orr_job head;
+	backfill_overruns(b, w);
+	while ((head = orr_queue_first(b->waiting)) && orr_try_start(w, head))
+		backfill_started(b, w, head);
+	if (orr_queue_size(b->waiting) > 1) {
+		reserve(b, w, head, &r);
+		orr_walk_begin(b->waiting, &walk);
+		for (orr_job j; (j = orr_walk_next(&walk));)
+			if (j == head)
+				orr_walk_skip_shape(&walk);
+			else
+				try_behind(b, w, j, &r, &walk);
+		orr_walk_end(&walk);
+	}
+	backfill_set_timer(b, w);
+}
+
+static const struct orr_jobs_ops ops = { .size = sizeof ops,
+	.create = create,
+	.destroy = backfill_free,
+	.arrive = arrive,
+	.finish = finish,
+	.evict = evict,
+	.schedule = schedule,
+	.capacity = backfill_capacity };
+
+ORR_POLICY_JOBS(easy_backfill, "in order of submission; others may pass the head if that does not delay it", params, ops);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Least attained service in GPU time (Tiresias' two-dimensional LAS; its simulator's
+ * "dlas-gpu").
+ *
+ * rules=tiresias copies a quirk of that simulator: the moment of the next look is now +
+ * floor((limit - running time) / GPUs), which mixes seconds and GPU-seconds, so that a
+ * job is found to have reached its limit late.
+ */
+#include "las.h"
+
+static const struct orr_param params[] = {
+	LAS_PARAMS,
+	ORR_PARAM_CHOICE("rules", "own", "own|tiresias", "tiresias: the published simulator's late looks"),
+	ORR_PARAM_END
+};
+
+static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
+{
+	struct las *s = las_create(w, args, err);
+	if (s) {
+		s->counts_gpus = true;
+		s->is_tiresias = !strcmp(orr_arg_text(args, "rules"), "tiresias");
+	}
+	return s;
+}
+
+static const struct orr_jobs_ops ops = { .size = sizeof ops,
+	.create = create,
+	.destroy = las_destroy,
+	.arrive = las_arrive,
+	.finish = las_finish,
+	.evict = las_evict,
+	.capacity = las_capacity,
+	.schedule = las_schedule };
+
+ORR_POLICY_JOBS(las_gpu, "least attained GPU time, in queues (Tiresias' dlas-gpu)", params, ops);
