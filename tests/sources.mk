@@ -34,6 +34,12 @@ noinst_HEADERS += tests/faultvfs.h
 check_PROGRAMS += tests/unit_store_faults
 TESTS += tests/unit_store_faults
 tests_unit_store_faults_SOURCES = tests/unit_store_faults.c tests/faultvfs.c tests/sample_run.c
+# traces
+check_PROGRAMS += tests/unit_trace tests/trace_mutation
+TESTS += tests/unit_trace tests/trace_mutation tests/trace_oracle.sh tests/trace_cli.sh tests/trace_synth.sh
+tests_unit_trace_SOURCES = tests/unit_trace.c
+tests_trace_mutation_SOURCES = tests/trace_mutation.c
+EXTRA_DIST += tests/data/traces tests/trace_oracle.sh tests/trace_cli.sh tests/trace_synth.sh
 check_PROGRAMS += tests/unit_queues
 TESTS += tests/unit_queues
 tests_unit_queues_SOURCES = tests/unit_queues.c tests/bench/load.c
