@@ -54,6 +54,10 @@ check_PROGRAMS += tests/make_store
 tests_make_store_SOURCES = tests/make_store.c tests/sample_run.c
 dist_check_SCRIPTS += tests/cli_db.sh
 TESTS += tests/cli_db.sh
+check_PROGRAMS += tests/unit_jobs_model
+TESTS += tests/unit_jobs_model
+tests_unit_jobs_model_SOURCES = tests/unit_jobs_model.c
+tests_unit_jobs_model_LDADD = libpolicies.a $(LDADD)
 # queueing theory
 check_PROGRAMS += tests/unit_theory
 TESTS += tests/unit_theory
