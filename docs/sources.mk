@@ -18,3 +18,4 @@ docs-figures: orrery$(EXEEXT)
 # sources of docs
 dist_doc_DATA = docs/models.md docs/policies.md docs/scenario.schema.json docs/schema.md
 EXTRA_DIST += docs/performance.md
+dist_doc_DATA = docs/models.md docs/policies.md docs/scenario.schema.json docs/schema.md docs/traces.md

@@ -145,7 +145,8 @@ static int load_all(struct throughput *t, const cJSON *root, struct orr_error *e
 		if (rc)
 			return rc;
 	}
-	qsort(t->rate, t->n, sizeof *t->rate, compare);
+	if (t->n) /* a table may be empty, and qsort() wants no NULL */
+		qsort(t->rate, t->n, sizeof *t->rate, compare);
 	for (size_t i = 1; i < t->n; i++)
 		if (!compare(&t->rate[i - 1], &t->rate[i]))
 			return wrong(t, t->gpu_type[t->rate[i].gpu], t->rate[i].job, t->rate[i].other, "each key once", err);
@@ -216,7 +217,7 @@ double throughput_lookup_shared(const struct throughput *t, const char *gpu_type
 		if (strcasecmp(t->gpu_type[i], gpu_type))
 			continue;
 		struct rate want = { (uint32_t)i, a, b, scale_a, scale_b, 0 };
-		const struct rate *r = bsearch(&want, t->rate, t->n, sizeof *t->rate, compare);
+		const struct rate *r = !t->n ? NULL : bsearch(&want, t->rate, t->n, sizeof *t->rate, compare);
 		return r ? r->steps_per_s : 0;
 	}
 	return 0;

@@ -129,7 +129,8 @@ static void replace_by_a_megabyte(const char *format, const char *text, size_t n
 static void cut(const char *format, const char *text, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		char *copy = mem_strndup(text, i); /* so that reading past the end is seen */
+		char *copy = mem_alloc(i + !i); /* of that size, so that reading past the end is seen */
+		memcpy(copy, text, i);
 		parse(format, copy, i);
 		mem_free(copy);
 	}
