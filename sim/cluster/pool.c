@@ -384,6 +384,8 @@ const char *pool_take_at(struct pool *p, const struct pool_request *r, const uin
 	p->n_scratch = 0;
 	if (r->gpu_milli < 1000)
 		return "a job that shares a GPU cannot be given nodes; use orr_try_start()";
+	if (!r->gpus && n != 1)
+		return "a job without GPUs runs on one node";
 	for (size_t i = 0; i < n; i++) {
 		if (node[i] >= p->cluster->n_nodes)
 			return "there is no such node";
