@@ -52,7 +52,7 @@ cat <<'END'
 		# A list with commas: complete what stands after the last one.
 		case $cur in *,*) done_part=${cur%,*}, cur=${cur##*,} ;; esac
 		COMPREPLY=($(compgen -P "$done_part" \
-			-W "$("${COMP_WORDS[0]}" policy list 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$cur"))
+			-W "$("${COMP_WORDS[0]}" policy list 2>/dev/null | awk '{ print $1 }')" -- "$cur"))
 		[ -n "${COMPREPLY[*]}" ] || COMPREPLY=($(compgen -f -- "$cur"))
 		return
 		;;

@@ -53,7 +53,9 @@ in_usage {
 	next
 }
 
-/^ +-/ || /^ +[A-Z]+  +[^ ]/ || /^[a-z|]+  +[^ ]/ { # an option, an argument, a verb
+tolower($1) ~ /^example/ { in_example = 1 }
+
+/^ +-/ || (!in_example && /^ *[A-Za-z|]+  +[^ ]/) { # an option, an argument, a verb
 	at = indent($0)
 	text = substr($0, at + 1)
 	to("tp")

@@ -24,6 +24,7 @@ enum { FIGURE_GANTT_JOBS = 30 };
 
 /* Makes dir where needed. ORR_EDEVICE: there is no gnuplot (the text says what to
  * install); the caller may take that for a warning. */
-int figures_write(const char *dir, const struct run_result *const *runs, size_t n, struct orr_error *err);
+int figures_write(
+	const char *dir, const struct run_result *const *runs, size_t n, struct orr_error *err);
 
 #endif

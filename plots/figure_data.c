@@ -73,8 +73,10 @@ static bool put_cdf(struct sbuf *b, const struct run_result *r)
 		if (jct[rank] <= 0)
 			continue; /* no place on a log axis; counted in the shares that follow */
 		if (!has_points)
-			sbuf_printf(b, "%.9g %.9g\n", (double)jct[rank] / 1e9, (double)rank / (double)r->n_jobs);
-		sbuf_printf(b, "%.9g %.9g\n", (double)jct[rank] / 1e9, (double)(rank + 1) / (double)r->n_jobs);
+			sbuf_printf(b, "%.9g %.9g\n", (double)jct[rank] / 1e9,
+				(double)rank / (double)r->n_jobs);
+		sbuf_printf(b, "%.9g %.9g\n", (double)jct[rank] / 1e9,
+			(double)(rank + 1) / (double)r->n_jobs);
 		has_points = true;
 	}
 	mem_free(jct);
@@ -111,10 +113,12 @@ static void put_thinned(struct sbuf *b, const struct series *s, double unit_ns)
 	double area[BINS] = { 0 };
 	double from = (double)s->time_ns[0], width = ((double)s->time_ns[s->n - 1] - from) / BINS;
 	for (size_t i = 0; i + 1 < s->n; i++) {
-		double t = ((double)s->time_ns[i] - from) / width, end = ((double)s->time_ns[i + 1] - from) / width;
+		double t = ((double)s->time_ns[i] - from) / width,
+		       end = ((double)s->time_ns[i + 1] - from) / width;
 		while (t < end) {
 			size_t bin = t < BINS - 1 ? (size_t)t : BINS - 1;
-			double stop = end < (double)(bin + 1) || bin == BINS - 1 ? end : (double)(bin + 1);
+			double stop =
+				end < (double)(bin + 1) || bin == BINS - 1 ? end : (double)(bin + 1);
 			area[bin] += (stop - t) * s->value[i];
 			t = stop;
 		}
@@ -135,7 +139,8 @@ static void put_series(struct sbuf *b, const struct series *s, double unit_ns)
 	end_block(b, !s);
 }
 
-bool figure_data_series(struct sbuf *script, const struct run_result *const *runs, size_t n, const char *name)
+bool figure_data_series(
+	struct sbuf *script, const struct run_result *const *runs, size_t n, const char *name)
 {
 	int64_t end = 0;
 	for (size_t i = 0; i < n; i++) {
@@ -229,7 +234,8 @@ static void put_bars(struct sbuf *b, const struct chart *c, bool are_running, do
 		if (x->is_running != are_running)
 			continue;
 		is_empty = false;
-		sbuf_printf(b, "%.9g %.9g %zu\n", (double)x->from_ns / unit_ns, (double)x->to_ns / unit_ns, x->row + 1);
+		sbuf_printf(b, "%.9g %.9g %zu\n", (double)x->from_ns / unit_ns,
+			(double)x->to_ns / unit_ns, x->row + 1);
 	}
 	end_block(b, is_empty);
 }
@@ -247,7 +253,8 @@ static void put_row_names(struct sbuf *b, const struct chart *c)
 		gnuplot_quote(b, j->job_id ? j->job_id : number, NAME_BYTES);
 		sbuf_printf(b, ".' (%u)'\n", j->gpus);
 		size_t len = strlen(j->job_id ? j->job_id : number);
-		len = (len < NAME_BYTES ? len : NAME_BYTES) + (size_t)snprintf(NULL, 0, " (%u)", j->gpus);
+		len = (len < NAME_BYTES ? len : NAME_BYTES) +
+		      (size_t)snprintf(NULL, 0, " (%u)", j->gpus);
 		widest = len > widest ? len : widest;
 	}
 	sbuf_printf(b, "label_width = %zu\n", widest);

@@ -17,7 +17,8 @@
 enum { FIGURE_LABEL_BYTES = 32 };
 
 bool figure_data_jct(struct sbuf *script, const struct run_result *const *runs, size_t n);
-bool figure_data_series(struct sbuf *script, const struct run_result *const *runs, size_t n, const char *name);
+bool figure_data_series(
+	struct sbuf *script, const struct run_result *const *runs, size_t n, const char *name);
 /* The number of rows (jobs) drawn, at most max_jobs. */
 size_t figure_data_gantt(struct sbuf *script, const struct run_result *r, size_t max_jobs);
 

@@ -64,10 +64,12 @@ static int complain(FILE *said, int status, struct orr_error *err)
 			snprintf(first, sizeof first, "%s", text);
 	}
 	first[strcspn(first, "\n")] = '\0';
-	return orr_fail(err, ORR_EFAIL, "gnuplot failed (status %d): %s", status, first[0] ? first : "it said nothing");
+	return orr_fail(err, ORR_EFAIL, "gnuplot failed (status %d): %s", status,
+		first[0] ? first : "it said nothing");
 }
 
-static int talk(const char *dir, const struct sbuf *script, const int *ends, FILE *said, struct orr_error *err)
+static int talk(
+	const char *dir, const struct sbuf *script, const int *ends, FILE *said, struct orr_error *err)
 {
 	pid_t child = fork();
 	if (child == 0)
@@ -95,7 +97,8 @@ int gnuplot_run(const char *dir, const struct sbuf *script, struct orr_error *er
 	int ends[2];
 	FILE *said = tmpfile();
 	if (!said)
-		return orr_fail(err, ORR_EFAIL, "no temporary file for gnuplot's messages: %s", strerror(errno));
+		return orr_fail(
+			err, ORR_EFAIL, "no temporary file for gnuplot's messages: %s", strerror(errno));
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) {
 		fclose(said);
 		return orr_fail(err, ORR_EFAIL, "gnuplot cannot be reached: %s", strerror(errno));

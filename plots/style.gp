@@ -1,4 +1,5 @@
-# What all figures share. Set before: width_in, key_rows, n, label[1..n], $data.
+# What all figures share. Set before: legend_share (of the height), key_rows, n,
+# label[1..n], $data.
 # Colours: Okabe and Ito, "Color Universal Design" (2008), without the yellow, which
 # is too pale on paper. Each colour has its own dash, so curves differ in grey too.
 reset
@@ -16,5 +17,8 @@ set linetype cycle 7
 set border 3 linewidth 0.75
 set tics nomirror out scale 0.6
 set grid linetype 1 linecolor rgb '#dddddd' linewidth 0.5 dashtype solid
-set key above left Left reverse horizontal samplen 3 spacing 1.05 height 0.3
+set format '%g'
+# The legend has the top of the page to itself.
+set key at screen 0.02, screen 0.985 left top Left reverse vertical maxrows key_rows samplen 3 spacing 1.1
+set tmargin at screen 1 - legend_share
 set rmargin 1.5

@@ -53,12 +53,29 @@ static struct run_result *three_jobs(const char *label)
 	r->policy = mem_strdup("fifo");
 	r->n_jobs = 3;
 	r->jobs = mem_zalloc(3, sizeof *r->jobs);
-	r->jobs[0] = (struct job_row){ .number = 0, .gpus = 4, .submit_ns = 0, .start_ns = 5 * s / 2, .end_ns = 10 * s,
-		.wait_ns = 5 * s / 2, .duration_ns = 1 };
-	r->jobs[1] = (struct job_row){ .number = 1, .job_id = "a,\"b\"", .gpus = 8, .submit_ns = 1, .start_ns = 1,
-		.end_ns = 90 * s + 1, .wait_ns = 30 * s, .preemptions = 1 };
-	r->jobs[2] = (struct job_row){ .number = 2, .job_id = "c", .gpus = 512, .submit_ns = 3600 * s, .start_ns = -1,
-		.end_ns = -1, .wait_ns = -1, .status = JOB_UNFINISHED };
+	r->jobs[0] = (struct job_row){ .number = 0,
+		.gpus = 4,
+		.submit_ns = 0,
+		.start_ns = 5 * s / 2,
+		.end_ns = 10 * s,
+		.wait_ns = 5 * s / 2,
+		.duration_ns = 1 };
+	r->jobs[1] = (struct job_row){ .number = 1,
+		.job_id = "a,\"b\"",
+		.gpus = 8,
+		.submit_ns = 1,
+		.start_ns = 1,
+		.end_ns = 90 * s + 1,
+		.wait_ns = 30 * s,
+		.preemptions = 1 };
+	r->jobs[2] = (struct job_row){ .number = 2,
+		.job_id = "c",
+		.gpus = 512,
+		.submit_ns = 3600 * s,
+		.start_ns = -1,
+		.end_ns = -1,
+		.wait_ns = -1,
+		.status = JOB_UNFINISHED };
 	result_metric(r, "jct_mean", 50, 45, 55);
 	result_metric(r, "jct_p50", 1.0 / 3, NAN, NAN);
 	result_metric(r, "makespan", 7250, NAN, NAN);
@@ -76,7 +93,8 @@ static void csv_files(void)
 {
 	struct orr_error err = { 0 };
 	struct run_result *r = three_jobs("fifo");
-	ok(!report_out_dir(in_dir("new/out"), (const struct run_result *const *)&r, 1, &err), "files are written");
+	ok(!report_out_dir(in_dir("new/out"), (const struct run_result *const *)&r, 1, &err),
+		"files are written");
 	same_file("new/out/fifo.jobs.csv",
 		"job_id,gpus,submit_s,start_s,end_s,jct_s,wait_s,preemptions\n"
 		"0,4,0.000000000,2.500000000,10.000000000,10.000000000,2.500000000,0\n"
@@ -92,15 +110,18 @@ static void csv_files(void)
 		"fifo,jobs_unfinished,1,,\n",
 		"summary.csv: 17 significant digits, empty where there is no interval");
 	same_file("new/out/fifo.series.csv",
-		"time_s,name,value\n0.000000000,utilisation,0\n0.500000000,utilisation,0.10000000000000001\n",
+		"time_s,name,value\n0.000000000,utilisation,0\n0.500000000,utilisation,0."
+		"10000000000000001\n",
 		"P.series.csv");
 	result_free(r);
 }
 
 static void file_names(void)
 {
-	static const char *const labels[] = { "../../etc/passwd", "las@2h", "las/2h", "las_2h", "", ".x" };
-	static const char *const want[] = { "_._.._etc_passwd", "las@2h", "las_2h", "las_2h-2", "run", "_x" };
+	static const char *const labels[] = { "../../etc/passwd", "las@2h", "las/2h", "las_2h", "",
+		".x" };
+	static const char *const want[] = { "_._.._etc_passwd", "las@2h", "las_2h", "las_2h-2", "run",
+		"_x" };
 	struct run_result *r[6];
 	char *name[6];
 	for (size_t i = 0; i < 6; i++)
@@ -151,7 +172,8 @@ static void full_disk(void)
 	ok(status == 0, "a disk that fills up is an error that names the file");
 	same_file("full/big.jobs.csv", "as before", "what was there before stays");
 	ok(count_files(in_dir("full")) == 1, "and nothing half written remains");
-	ok(report_out_dir(in_dir("full/big.jobs.csv"), (const struct run_result *const *)&r, 1, &err) == ORR_EFAIL,
+	ok(report_out_dir(in_dir("full/big.jobs.csv"), (const struct run_result *const *)&r, 1, &err) ==
+			ORR_EFAIL,
 		"a file in place of the directory is an error");
 	result_free(r);
 }
@@ -196,7 +218,8 @@ static void tables(void)
 	ok(longest_line(sbuf_text(&out)) <= 66, "is as narrow as the terminal");
 	sbuf_clear(&out);
 	report_table(&out, v, 1, 0);
-	ok(!strstr(sbuf_text(&out), "against") && !strstr(sbuf_text(&out), "oracle"), "one run is compared with nothing");
+	ok(!strstr(sbuf_text(&out), "against") && !strstr(sbuf_text(&out), "oracle"),
+		"one run is compared with nothing");
 	sbuf_free(&out);
 	result_free(runs[0]);
 	result_free(runs[1]);
@@ -209,14 +232,19 @@ static void json(void)
 	report_json(&out, (const struct run_result *const *)&r, 1);
 	cJSON *top = cJSON_Parse(sbuf_text(&out));
 	cJSON *run = cJSON_GetArrayItem(cJSON_GetObjectItem(top, "runs"), 0);
-	cJSON *metrics = cJSON_GetObjectItem(run, "metrics"), *mean = cJSON_GetObjectItem(metrics, "jct_mean");
-	ok(top && run && cJSON_GetArraySize(metrics) == (int)r->n_metrics, "JSON parses and has every metric");
-	same_text(cJSON_GetStringValue(cJSON_GetObjectItem(run, "label")), "a \"label\"", "labels are quoted");
+	cJSON *metrics = cJSON_GetObjectItem(run, "metrics"),
+	      *mean = cJSON_GetObjectItem(metrics, "jct_mean");
+	ok(top && run && cJSON_GetArraySize(metrics) == (int)r->n_metrics,
+		"JSON parses and has every metric");
+	same_text(cJSON_GetStringValue(cJSON_GetObjectItem(run, "label")), "a \"label\"",
+		"labels are quoted");
 	ok(mean && cJSON_GetObjectItem(mean, "value")->valuedouble == r->metrics[0].value &&
 			cJSON_GetObjectItem(mean, "ci_low")->valuedouble == r->metrics[0].ci_low,
 		"numbers keep every bit");
-	ok(cJSON_IsNull(cJSON_GetObjectItem(cJSON_GetObjectItem(metrics, "jct_p50"), "ci_low")), "no interval is null");
-	same_text(cJSON_GetStringValue(cJSON_GetObjectItem(cJSON_GetObjectItem(run, "scenario"), "cluster")),
+	ok(cJSON_IsNull(cJSON_GetObjectItem(cJSON_GetObjectItem(metrics, "jct_p50"), "ci_low")),
+		"no interval is null");
+	same_text(cJSON_GetStringValue(
+			  cJSON_GetObjectItem(cJSON_GetObjectItem(run, "scenario"), "cluster")),
 		"64x8:v100", "the scenario is JSON within JSON");
 	cJSON_Delete(top);
 	sbuf_free(&out);
@@ -229,6 +257,24 @@ static bool begins_with(const char *path, const char *magic)
 	bool good = strstr(text, magic) == text || !strncmp(text + 1, magic, strlen(magic));
 	mem_free(text);
 	return good;
+}
+
+static void figures_on_full_disk(const struct run_result *const *v, size_t n)
+{
+	fflush(stdout);
+	pid_t child = fork();
+	if (child == 0) {
+		struct orr_error err = { 0 };
+		struct rlimit limit = { 20000, 20000 };
+		signal(SIGXFSZ, SIG_IGN);
+		setrlimit(RLIMIT_FSIZE, &limit);
+		int code = figures_write(in_dir("full-figures"), v, n, &err);
+		_exit(code == ORR_EFAIL && strstr(err.text, "full") ? 0 : 1);
+	}
+	int status;
+	waitpid(child, &status, 0);
+	ok(status == 0 && count_files(in_dir("full-figures")) == 0,
+		"figures on a full disk: an error, no files");
 }
 
 static void figures(void)
@@ -244,13 +290,18 @@ static void figures(void)
 	} else {
 		if (code)
 			printf("# %s\n", err.text);
-		ok(!code && count_files(in_dir("figures")) == 15, "five figures, each as PDF, SVG and PNG; nothing else");
-		ok(begins_with(in_dir("figures/jct-cdf.pdf"), "%PDF") && begins_with(in_dir("figures/jct-cdf.svg"), "<?xml") &&
+		ok(!code && count_files(in_dir("figures")) == 15,
+			"five figures, each as PDF, SVG and PNG; nothing else");
+		ok(begins_with(in_dir("figures/jct-cdf.pdf"), "%PDF") &&
+				begins_with(in_dir("figures/jct-cdf.svg"), "<?xml") &&
 				begins_with(in_dir("figures/gantt-fifo.png"), "PNG"),
 			"which are what they are called");
-		ok(access(in_dir("figures/pwned"), F_OK) && access("pwned", F_OK), "a label is never a command");
+		ok(access(in_dir("figures/pwned"), F_OK) && access("pwned", F_OK),
+			"a label is never a command");
 		ok(figures_write(in_dir("absent/\n"), v, 0, &err) == ORR_OK, "no runs, no figures");
 	}
+	if (code != ORR_EDEVICE)
+		figures_on_full_disk(v, 2);
 	char *path = mem_strdup(getenv("PATH"));
 	setenv("PATH", "/nowhere", 1);
 	ok(figures_write(in_dir("figures"), v, 2, &err) == ORR_EDEVICE && strstr(err.text, "install"),

@@ -9,16 +9,17 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BLOCK = 128 * 1024 }; /* stays in the second-level cache */
+enum { BLOCK = 256 * 1024 }; /* stays in the second-level cache */
 
 struct lines {
 	struct bytes *in;
 	char *name;
-	char *buf; /* buf[at..n) is unread; one byte of room after n for a NUL */
+	char *buf; /* buf[at..n) is unread; room after cap for a NUL and the slack */
 	size_t at, n, cap;
 	uint64_t number;
 	bool at_end;
 	bool has_fault;
+	bool has_nul; /* one has been read: every line is searched for it from then on */
 	char hash[BYTES_HASH_SIZE];
 };
 
@@ -28,7 +29,7 @@ static struct lines *lines_new(const char *name, struct bytes *in)
 	l->in = in;
 	l->name = mem_strdup(name);
 	l->cap = BLOCK;
-	l->buf = mem_alloc(l->cap + 1);
+	l->buf = mem_alloc(l->cap + 1 + LINES_SLACK);
 	return l;
 }
 
@@ -63,7 +64,7 @@ static void fill(struct lines *l)
 	}
 	if (l->n == l->cap) {
 		l->cap *= 2;
-		l->buf = mem_realloc(l->buf, l->cap + 1, 1);
+		l->buf = mem_realloc(l->buf, l->cap + 1 + LINES_SLACK, 1);
 	}
 	int64_t got = bytes_read(l->in, l->buf + l->n, l->cap - l->n);
 	if (got < 0)
@@ -72,8 +73,10 @@ static void fill(struct lines *l)
 		l->at_end = true;
 		bytes_hash(l->in, l->hash);
 	}
-	if (got > 0)
+	if (got > 0) {
+		l->has_nul = l->has_nul || memchr(l->buf + l->n, '\0', (size_t)got);
 		l->n += (size_t)got;
+	}
 }
 
 static void skip_byte_order_mark(struct lines *l)
@@ -130,7 +133,7 @@ int lines_next(struct lines *l, char **text, size_t *n, struct orr_error *err)
 	char *s = l->buf + l->at;
 	size_t len = (size_t)length;
 	l->at += len + (l->at + len < l->n);
-	if (memchr(s, '\0', len)) {
+	if (l->has_nul && memchr(s, '\0', len)) {
 		lines_fail(l, err, "a NUL byte; this is no text file");
 		return -1;
 	}
@@ -164,7 +167,6 @@ int lines_fail(const struct lines *l, struct orr_error *err, const char *fmt, ..
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	if (!l->number)
-		return orr_fail(err, ORR_EINPUT, "%.300s: %s", l->name, text);
-	return orr_fail(err, ORR_EINPUT, "%.300s:%" PRIu64 ": %s", l->name, l->number, text);
+	uint64_t line = l->number ? l->number : 1; /* nothing read yet: the first is to blame */
+	return orr_fail(err, ORR_EINPUT, "%.300s:%" PRIu64 ": %s", l->name, line, text);
 }

@@ -7,14 +7,15 @@
  * name file and line. A UTF-8 byte order mark at the start is skipped.
  *
  * Ownership: a line is good until the next lines_next(); it ends with a NUL that
- * is not counted, and the caller may write inside it.
+ * is not counted, and the caller may write inside it. LINES_SLACK bytes behind the
+ * NUL may be read too (their values mean nothing).
  */
 #ifndef ORR_TRACES_LINES_H
 #define ORR_TRACES_LINES_H
 
 #include <orrery/api.h>
 
-enum { LINES_MAX_LENGTH = 1 << 20 };
+enum { LINES_MAX_LENGTH = 1 << 20, LINES_SLACK = 15 };
 
 struct lines;
 

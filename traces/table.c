@@ -6,6 +6,9 @@
 #include "base/param.h"
 #include "base/sbuf.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -98,24 +101,61 @@ static int split_quoted(struct table *t, char *s, char *stop)
 	}
 }
 
-static int split_plain(struct table *t, char *s, char *stop)
+/* Which of the next SPAN bytes at s are c: bit i for s[i]. Reads up to SPAN - 1 bytes
+ * behind the end of a line (LINES_SLACK). */
+#ifdef __SSE2__
+enum { SPAN = 16 };
+
+static inline uint64_t equal_bytes(const char *s, char c)
+{
+	__m128i x = _mm_loadu_si128((const __m128i *)(const void *)s);
+	return (uint64_t)_mm_movemask_epi8(_mm_cmpeq_epi8(x, _mm_set1_epi8(c)));
+}
+#else
+enum { SPAN = 8 };
+
+static inline uint64_t equal_bytes(const char *s, char c)
+{
+	uint64_t bits = 0;
+	for (int i = 0; i < SPAN; i++)
+		bits |= (uint64_t)(s[i] == c) << i;
+	return bits;
+}
+#endif
+_Static_assert(SPAN - 1 <= LINES_SLACK, "lines leave room for the last load");
+
+/* Puts the separators back that the fields before f ended with. */
+static void unsplit(struct table *t, const struct field *f)
+{
+	while (f-- > t->field)
+		f->s[f->n] = t->separator;
+}
+
+/* Splits a line of lines_next() at separators; 0 if there is a '"': then the line is
+ * as it was. */
+static int split_plain(struct table *t, char *s, size_t n)
 {
 	const char separator = t->separator;
-	struct field *f = t->field, *limit = t->field + TABLE_MAX_FIELDS;
+	const char quote = t->flags & TABLE_TABS ? '\n' : '"'; /* a line holds no '\n' */
+	struct field *f = t->field;
 	char *begin = s;
-	for (;; s++) {
-		if (s < stop && *s != separator)
-			continue;
-		if (f == limit)
-			return too_many(t);
-		f->s = begin;
-		f->n = (size_t)(s - begin);
-		f++;
-		*s = '\0';
-		if (s == stop)
-			break;
-		begin = s + 1;
+	for (size_t i = 0; i < n; i += SPAN) {
+		uint64_t inside = n - i < SPAN ? (UINT64_C(1) << (n - i)) - 1 : UINT64_MAX;
+		uint64_t bits = equal_bytes(s + i, separator) & inside;
+		if (equal_bytes(s + i, quote) & inside) {
+			unsplit(t, f);
+			return 0;
+		}
+		for (; bits; bits &= bits - 1) {
+			char *at = s + i + __builtin_ctzll(bits);
+			if (f == t->field + TABLE_MAX_FIELDS - 1)
+				return too_many(t);
+			*f++ = (struct field){ begin, (size_t)(at - begin) };
+			*at = '\0';
+			begin = at + 1;
+		}
 	}
+	*f++ = (struct field){ begin, (size_t)(s + n - begin) };
 	t->n = (size_t)(f - t->field);
 	return 1;
 }
@@ -172,8 +212,9 @@ static int split(struct table *t, char *s, size_t n)
 	t->n = 0;
 	if (t->flags & TABLE_BLANKS)
 		return split_blanks(t, s, s + n);
-	if (t->flags & TABLE_TABS || !memchr(s, '"', n))
-		return split_plain(t, s, s + n);
+	int rc = split_plain(t, s, n);
+	if (rc)
+		return rc;
 	if (quotes_are_open(s, n) && join_lines(t, &s, &n) < 0)
 		return -1;
 	return split_quoted(t, s, s + n);
@@ -368,7 +409,7 @@ const char *table_text_or_null(const struct table *t, size_t column)
 	return table_has(t, column) ? t->field[t->where[column]].s : NULL;
 }
 
-static void refuse_range(struct table *t, size_t column, const char *what, double lo, double hi)
+__attribute__((cold, noinline)) static void refuse_range(struct table *t, size_t column, const char *what, double lo, double hi)
 {
 	char expected[96];
 	snprintf(expected, sizeof expected, "%s from %.15g to %.15g", what, lo, hi);

@@ -22,7 +22,15 @@ struct trace {
 
 void trace_job_clear(struct orr_trace_job *row)
 {
-	*row = (struct orr_trace_job){ .duration_ns = -1, .limit_ns = -1, .wait_ns = -1, .gpu_milli = 1000 };
+	/* One by one: a compound literal becomes a slow "rep stos", once a row. */
+	row->id = row->user = row->queue = row->model = NULL;
+	row->gpu_types = row->speedup = row->status = NULL;
+	row->submit_ns = row->cpu_milli = row->mem_mib = 0;
+	row->duration_ns = row->limit_ns = row->wait_ns = -1;
+	row->iterations = row->priority = 0;
+	row->gpus = 0;
+	row->gpu_milli = 1000;
+	row->line = 0;
 }
 
 bool trace_head_has_column(const struct trace_head *head, const char *name)

@@ -12,8 +12,54 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+/* One to eight digits without a branch per digit: the bytes of s[0..n) in one word,
+ * first digit lowest, '0' put in front of them, then pairs, fours and the eight are
+ * combined by multiplications. False if not all are digits. */
+static bool few_digits(const char *s, size_t n, uint64_t *out)
+{
+	const uint64_t zeros = UINT64_C(0x3030303030303030);
+	uint64_t x;
+	if (n >= 4) {
+		uint32_t head, tail;
+		memcpy(&head, s, 4);
+		memcpy(&tail, s + n - 4, 4);
+		x = head | (uint64_t)tail << (8 * (n - 4));
+	} else {
+		x = (unsigned char)s[0] | (uint64_t)(unsigned char)s[n / 2] << (8 * (n / 2)) |
+		    (uint64_t)(unsigned char)s[n - 1] << (8 * (n - 1));
+	}
+	if (n < 8)
+		x = x << (8 * (8 - n)) | zeros >> (8 * n);
+	const uint64_t high = UINT64_C(0xf0f0f0f0f0f0f0f0);
+	if ((x & high) != zeros || ((x + UINT64_C(0x0606060606060606)) & high) != zeros)
+		return false;
+	x = (x & ~high) * (1 + (10 << 8)) >> 8 & UINT64_C(0x00ff00ff00ff00ff);
+	x = x * (1 + (UINT64_C(100) << 16)) >> 16 & UINT64_C(0x0000ffff0000ffff);
+	*out = x * (1 + (UINT64_C(10000) << 32)) >> 32;
+	return true;
+}
+#else
+static bool few_digits(const char *s, size_t n, uint64_t *out)
+{
+	uint64_t v = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (!is_digit(s[i]))
+			return false;
+		v = v * 10 + (uint64_t)(s[i] - '0');
+	}
+	*out = v;
+	return true;
+}
+#endif
+
 bool num_int(const char *s, size_t n, int64_t *out)
 {
+	uint64_t few;
+	if (n - 1 < 8 && few_digits(s, n, &few)) {
+		*out = (int64_t)few;
+		return true;
+	}
 	size_t i = 0;
 	bool negative = false;
 	if (n && (s[0] == '-' || s[0] == '+'))
@@ -105,6 +151,32 @@ static const uint64_t pow10_u64[19] = { 1u,
 	100000000000000000u,
 	1000000000000000000u };
 
+/* The common case in few instructions: up to 18 digits, perhaps a point among them.
+ * Where it says no, the number may still be a good one. */
+static bool scan_short(const char *s, size_t n, uint64_t *mantissa, unsigned *decimals)
+{
+	uint64_t m = 0;
+	size_t point = n;
+	*decimals = 0;
+	if (n - 1 < 8 && few_digits(s, n, mantissa))
+		return true;
+	if (n > 18)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		unsigned digit = (unsigned)(s[i] - '0');
+		if (digit <= 9) {
+			m = m * 10 + digit;
+		} else {
+			if (s[i] != '.' || point != n)
+				return false;
+			point = i;
+		}
+	}
+	*mantissa = m;
+	*decimals = point == n ? 0 : (unsigned)(n - point - 1);
+	return n > (point != n);
+}
+
 static bool slow_real(const char *s, size_t n, double *out)
 {
 	char buf[128];
@@ -124,6 +196,12 @@ static bool slow_real(const char *s, size_t n, double *out)
 bool num_real(const char *s, size_t n, double *out)
 {
 	struct decimal d;
+	uint64_t mantissa;
+	unsigned decimals;
+	if (scan_short(s, n, &mantissa, &decimals) && mantissa <= (UINT64_C(1) << 53)) {
+		*out = decimals ? (double)mantissa / (double)pow10_u64[decimals] : (double)mantissa;
+		return true;
+	}
 	if (!scan(s, n, &d))
 		return false;
 	/* Both operands exact in binary64: one rounding (Clinger 1990, fast path). */
@@ -139,6 +217,16 @@ bool num_real(const char *s, size_t n, double *out)
 static bool scale_ns(const char *s, size_t n, uint64_t unit_ns, int64_t *out)
 {
 	struct decimal d;
+	uint64_t mantissa, product;
+	unsigned decimals;
+	/* No division: seconds are what traces are full of. */
+	bool is_plain = scan_short(s, n, &mantissa, &decimals) &&
+			(!decimals || (decimals <= 9 && unit_ns == UINT64_C(1000000000)));
+	if (is_plain && !__builtin_mul_overflow(mantissa, decimals ? pow10_u64[9 - decimals] : unit_ns, &product) &&
+		product <= INT64_MAX) {
+		*out = (int64_t)product;
+		return true;
+	}
 	if (!scan(s, n, &d))
 		return false;
 	if (d.is_short && d.decimals <= 18) {

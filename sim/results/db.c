@@ -26,8 +26,9 @@ static int fail_to_open(const struct store *s, const char *doing, struct orr_err
 {
 	int number = open_errno(s);
 	bool is_wrong_path = number == ENOENT || number == ENOTDIR || number == EISDIR || number == 0;
-	return orr_fail(err, is_wrong_path ? ORR_EINPUT : ORR_EFAIL, "%s: %s: the file cannot be opened%s%s; %s",
-		s->path, doing, number ? ": " : "", number ? strerror(number) : "",
+	return orr_fail(err, is_wrong_path ? ORR_EINPUT : ORR_EFAIL,
+		"%s: %s: the file cannot be opened%s%s; %s", s->path, doing, number ? ": " : "",
+		number ? strerror(number) : "",
 		s->is_readonly ? "give a database that orrery wrote"
 			       : "give a file in a directory that is there and can be written");
 }
@@ -37,32 +38,38 @@ int db_fail(const struct store *s, int rc, const char *doing, struct orr_error *
 	switch (rc & 0xff) {
 	case SQLITE_NOTADB:
 		return orr_fail(err, ORR_EINPUT,
-			"%s: not a database of orrery (nor any SQLite database); give another file name", s->path);
+			"%s: not a database of orrery (nor any SQLite database); give another file name",
+			s->path);
 	case SQLITE_FULL:
 		return orr_fail(err, ORR_EFAIL,
-			"%s: %s: the disk is full; make room and run again (runs already stored are safe)", s->path,
-			doing);
+			"%s: %s: the disk is full; make room and run again (runs already stored are "
+			"safe)",
+			s->path, doing);
 	case SQLITE_READONLY:
 		return orr_fail(err, ORR_EFAIL,
-			"%s: %s: the file or its directory cannot be written; change its permissions or give "
+			"%s: %s: the file or its directory cannot be written; change its permissions or "
+			"give "
 			"another file name",
 			s->path, doing);
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
 		return orr_fail(err, ORR_EFAIL,
-			"%s: %s: another process has kept the database locked for %.3g s; let it finish, or give "
+			"%s: %s: another process has kept the database locked for %.3g s; let it "
+			"finish, or give "
 			"another file name",
 			s->path, doing, s->busy_ms / 1e3);
 	case SQLITE_CANTOPEN:
 		return fail_to_open(s, doing, err);
 	case SQLITE_IOERR:
 		return orr_fail(err, ORR_EFAIL,
-			"%s: %s: the disk reports an error (%s); nothing of this run was stored, runs already "
+			"%s: %s: the disk reports an error (%s); nothing of this run was stored, runs "
+			"already "
 			"stored are safe",
 			s->path, doing, sqlite3_errstr(rc));
 	case SQLITE_CORRUPT:
 		return orr_fail(err, ORR_EFAIL,
-			"%s: %s: the database is damaged (%s); 'sqlite3 FILE .recover' may save what is left",
+			"%s: %s: the database is damaged (%s); 'sqlite3 FILE .recover' may save what is "
+			"left",
 			s->path, doing, sqlite3_errmsg(s->db));
 	default:
 		return orr_fail(err, ORR_EFAIL, "%s: %s: %s", s->path, doing,
@@ -107,7 +114,8 @@ int db_run(const struct store *s, sqlite3_stmt *st, const char *doing, struct or
 	return code;
 }
 
-int db_number(const struct store *s, const char *sql, int64_t *out, const char *doing, struct orr_error *err)
+int db_number(
+	const struct store *s, const char *sql, int64_t *out, const char *doing, struct orr_error *err)
 {
 	sqlite3_stmt *st;
 	int code = db_prepare(s, sql, doing, &st, err);

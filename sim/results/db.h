@@ -46,7 +46,8 @@ int db_run(const struct store *s, sqlite3_stmt *st, const char *doing, struct or
 /* SQLITE_ROW or SQLITE_DONE; anything else has filled in err. */
 int db_step(const struct store *s, sqlite3_stmt *st, const char *doing, struct orr_error *err);
 /* The one number that sql gives; 0 if none. */
-int db_number(const struct store *s, const char *sql, int64_t *out, const char *doing, struct orr_error *err);
+int db_number(
+	const struct store *s, const char *sql, int64_t *out, const char *doing, struct orr_error *err);
 
 /* Binds text (NULL: no value) that stays where it is until the statement is reset. */
 void db_bind_text(sqlite3_stmt *st, int column, const char *text);

@@ -54,20 +54,23 @@ static void put_row(struct digest *d, sqlite3_stmt *st, const char *table)
 static const struct {
 	const char *table, *sql;
 } tables[] = {
-	{ "run", "SELECT hash, label, policy, world, is_oracle, scenario, seed, version, rows_total FROM runs"
-		 " WHERE run = ?" },
-	{ "job", "SELECT number, job_id, user, queue, model, submit_ns, start_ns, end_ns, wait_ns, run_ns,"
-		 " duration_ns, recorded_wait_ns, gpus, gpu_milli, preemptions, migrations, restarts, status"
-		 " FROM jobs WHERE key BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295 ORDER BY key" },
+	{ "run", "SELECT hash, label, policy, world, is_oracle, scenario, seed, version, rows_total"
+		 " FROM runs WHERE run = ?" },
+	{ "job", "SELECT number, job_id, user, queue, model, submit_ns, start_ns, end_ns, wait_ns,"
+		 " run_ns, duration_ns, recorded_wait_ns, gpus, gpu_milli, preemptions, migrations,"
+		 " restarts, status FROM jobs WHERE key BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295"
+		 " ORDER BY key" },
 	{ "metric", "SELECT name, value, ci_low, ci_high FROM metrics WHERE run = ? ORDER BY position" },
 	{ "series", "SELECT name FROM series WHERE run = ? ORDER BY series" },
-	{ "point", "SELECT series, time_ns, value FROM series_points WHERE run = ? ORDER BY series, point" },
+	{ "point", "SELECT series, time_ns, value FROM series_points WHERE run = ? ORDER BY series,"
+		   " point" },
 	{ "event", "SELECT time_ns, kind, subject, detail FROM events WHERE run = ? ORDER BY position" },
 };
 
 enum { TABLES = sizeof tables / sizeof *tables };
 
-static int put_run(struct store *s, struct digest *d, sqlite3_stmt *const *st, int64_t run, struct orr_error *err)
+static int put_run(
+	struct store *s, struct digest *d, sqlite3_stmt *const *st, int64_t run, struct orr_error *err)
 {
 	int rc = SQLITE_DONE;
 	for (int i = 0; i < TABLES && rc == SQLITE_DONE; i++) {

@@ -27,7 +27,8 @@ void report_json(struct sbuf *out, const struct run_result *const *runs, size_t 
 
 /* Makes dir with its parents and writes summary.csv, and for each run LABEL.jobs.csv and
  * LABEL.series.csv. A file is there whole or as it was before. */
-int report_out_dir(const char *dir, const struct run_result *const *runs, size_t n, struct orr_error *err);
+int report_out_dir(
+	const char *dir, const struct run_result *const *runs, size_t n, struct orr_error *err);
 
 /* File names: name[i] (from mem_alloc) is runs[i]'s label with whatever a file name
  * should not hold replaced by '_', and a number added where two would be equal. */

@@ -78,7 +78,8 @@ static void put_series(FILE *f, const struct run_result *r)
 	}
 }
 
-static int write_summary(const char *dir, const struct run_result *const *runs, size_t n, struct orr_error *err)
+static int write_summary(
+	const char *dir, const struct run_result *const *runs, size_t n, struct orr_error *err)
 {
 	struct outfile f;
 	int code = outfile_open(&f, dir, "summary", ".csv", err);
@@ -100,7 +101,8 @@ static int write_summary(const char *dir, const struct run_result *const *runs, 
 }
 
 static int write_one(const char *dir, const char *name, const char *suffix,
-	void (*put)(FILE *, const struct run_result *), const struct run_result *r, struct orr_error *err)
+	void (*put)(FILE *, const struct run_result *), const struct run_result *r,
+	struct orr_error *err)
 {
 	struct outfile f;
 	int code = outfile_open(&f, dir, name, suffix, err);
@@ -113,7 +115,8 @@ static int write_one(const char *dir, const char *name, const char *suffix,
 static char *safe_name(const char *label)
 {
 	enum { NAME_MAX_BYTES = 100 }; /* room for suffixes within a file system's 255 */
-	static const char fine[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+=@-";
+	static const char fine[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+=@-";
 	struct sbuf b = { 0 };
 	for (const char *c = label; *c && b.len < NAME_MAX_BYTES; c++)
 		sbuf_putc(&b, strchr(fine, *c) && !(b.len == 0 && strchr(".-", *c)) ? *c : '_');
@@ -141,7 +144,8 @@ void report_file_names(const struct run_result *const *runs, size_t n, char **na
 	}
 }
 
-int report_out_dir(const char *dir, const struct run_result *const *runs, size_t n, struct orr_error *err)
+int report_out_dir(
+	const char *dir, const struct run_result *const *runs, size_t n, struct orr_error *err)
 {
 	int code = outfile_make_dir(dir, err);
 	if (code)

@@ -193,7 +193,8 @@ static void put_grid(struct sbuf *out, const struct grid *g, int width)
 	size_t limit = width > 0 ? (size_t)width : SIZE_MAX;
 	for (size_t from = 1, to; from <= g->columns; from = to) {
 		size_t used = g->width[0];
-		for (to = from; to <= g->columns && (to == from || used + 2 + g->width[to] <= limit); to++)
+		for (to = from; to <= g->columns && (to == from || used + 2 + g->width[to] <= limit);
+			to++)
 			used += 2 + g->width[to];
 		if (from > 1)
 			sbuf_putc(out, '\n');
@@ -201,7 +202,8 @@ static void put_grid(struct sbuf *out, const struct grid *g, int width)
 	}
 }
 
-static void put_difference(struct sbuf *out, const struct run_result *r, const struct metric *base, size_t width)
+static void put_difference(
+	struct sbuf *out, const struct run_result *r, const struct metric *base, size_t width)
 {
 	const struct metric *d = result_find(r, "jct_diff");
 	if (!d || !isfinite(d->value))
@@ -229,7 +231,8 @@ static void put_difference(struct sbuf *out, const struct run_result *r, const s
 	mem_free(name);
 }
 
-static void put_differences(struct sbuf *out, const struct run_result *const *runs, size_t n, size_t width)
+static void put_differences(
+	struct sbuf *out, const struct run_result *const *runs, size_t n, size_t width)
 {
 	bool has_any = false;
 	for (size_t i = 1; i < n; i++)
@@ -248,8 +251,8 @@ static void put_remarks(struct sbuf *out, const struct run_result *r)
 {
 	static const struct {
 		const char *metric, *word;
-	} what[] = { { "jobs_killed", "killed" }, { "jobs_failed", "failed" }, { "jobs_unfinished", "unfinished" },
-		{ "jobs_refused", "refused" } };
+	} what[] = { { "jobs_killed", "killed" }, { "jobs_failed", "failed" },
+		{ "jobs_unfinished", "unfinished" }, { "jobs_refused", "refused" } };
 	const char *before = NULL;
 	for (size_t i = 0; i < sizeof what / sizeof *what; i++) {
 		const struct metric *m = result_find(r, what[i].metric);
@@ -277,7 +280,8 @@ void report_table(struct sbuf *out, const struct run_result *const *runs, size_t
 		put_remarks(out, runs[i]);
 	for (size_t i = 0; i < n; i++)
 		if (runs[i]->is_oracle) {
-			sbuf_puts(out, "oracle: the policy saw true durations, which no real scheduler can\n");
+			sbuf_puts(out,
+				"oracle: the policy saw true durations, which no real scheduler can\n");
 			break;
 		}
 	grid_free(&g);

@@ -148,8 +148,8 @@ static double sorted_quantile(const double *v, size_t n, double p)
 	return part > 0 ? v[k] + part * (v[k + 1] - v[k]) : v[k];
 }
 
-struct interval blocks_paired(const struct blocks *a, const struct blocks *b, int resamples,
-	double level, uint64_t seed)
+struct interval blocks_paired(
+	const struct blocks *a, const struct blocks *b, int resamples, double level, uint64_t seed)
 {
 	struct pair *p = pair_new(a, b);
 	size_t n = p->n;

@@ -23,7 +23,8 @@ static void pause_ms(int ms)
 static int exec_patiently(const struct store *s, const char *sql, int limit_ms)
 {
 	int rc, waited_ms = 0, ms = 1 + getpid() % 7; /* two processes don't march in step */
-	while ((rc = sqlite3_exec(s->db, sql, NULL, NULL, NULL)) == SQLITE_BUSY && waited_ms < limit_ms) {
+	while ((rc = sqlite3_exec(s->db, sql, NULL, NULL, NULL)) == SQLITE_BUSY &&
+		waited_ms < limit_ms) {
 		pause_ms(ms);
 		waited_ms += ms;
 		ms = ms < 50 ? ms * 2 : ms;
@@ -52,7 +53,8 @@ static int check_identity(const struct store *s, bool *is_new, struct orr_error 
 			"%s: an SQLite database of another program; give another file name", s->path);
 	if (version > DB_SCHEMA_VERSION)
 		return orr_fail(err, ORR_EINPUT,
-			"%s: schema version %lld, made by a newer orrery; this one (%s) reads up to version %d",
+			"%s: schema version %lld, made by a newer orrery; this one (%s) reads up to "
+			"version %d",
 			s->path, (long long)version, PACKAGE_VERSION, DB_SCHEMA_VERSION);
 	return ORR_OK;
 }
@@ -179,7 +181,8 @@ static int open_for_reading(struct store *s, struct orr_error *err)
 	rc = sqlite3_exec(s->db, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL);
 	if ((rc == SQLITE_CANTOPEN || rc == SQLITE_READONLY) && has_log(s))
 		return orr_fail(err, ORR_EFAIL,
-			"%s: the program that wrote it was ended early, and its log %s-wal cannot be taken up in a "
+			"%s: the program that wrote it was ended early, and its log %s-wal cannot be "
+			"taken up in a "
 			"directory that cannot be written; copy both files to one that can",
 			s->path, s->path);
 	if (rc == SQLITE_CANTOPEN || rc == SQLITE_READONLY)
@@ -190,7 +193,8 @@ static int open_for_reading(struct store *s, struct orr_error *err)
 	bool is_new;
 	int code = identify(s, &is_new, err);
 	if (!code && is_new)
-		code = orr_fail(err, ORR_EINPUT, "%s: empty, not a database of orrery; give another file name", s->path);
+		code = orr_fail(err, ORR_EINPUT,
+			"%s: empty, not a database of orrery; give another file name", s->path);
 	return code;
 }
 

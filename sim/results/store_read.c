@@ -72,7 +72,8 @@ static void take_job(struct reader *d, sqlite3_stmt *st)
 
 static void take_metric(struct reader *d, sqlite3_stmt *st)
 {
-	result_metric(d->r, text_at(st, 0), db_column_real(st, 1), db_column_real(st, 2), db_column_real(st, 3));
+	result_metric(d->r, text_at(st, 0), db_column_real(st, 1), db_column_real(st, 2),
+		db_column_real(st, 3));
 }
 
 static void take_series(struct reader *d, sqlite3_stmt *st)
@@ -113,17 +114,20 @@ static const struct part {
 	const char *sql; /* its one parameter is the run */
 	void (*take)(struct reader *, sqlite3_stmt *);
 } parts[] = {
-	{ "SELECT hash, label, policy, world, is_oracle, scenario, seed, rows_total, wall_s, cpu_s FROM runs"
-	  " WHERE run = ?",
+	{ "SELECT hash, label, policy, world, is_oracle, scenario, seed, rows_total, wall_s, cpu_s"
+	  " FROM runs WHERE run = ?",
 		take_run },
-	{ "SELECT number, job_id, user, queue, model, submit_ns, start_ns, end_ns, wait_ns, run_ns, duration_ns,"
-	  " recorded_wait_ns, gpus, gpu_milli, preemptions, migrations, restarts, status FROM jobs"
-	  " WHERE key BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295 ORDER BY key",
+	{ "SELECT number, job_id, user, queue, model, submit_ns, start_ns, end_ns, wait_ns, run_ns,"
+	  " duration_ns, recorded_wait_ns, gpus, gpu_milli, preemptions, migrations, restarts, status"
+	  " FROM jobs WHERE key BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295 ORDER BY key",
 		take_job },
-	{ "SELECT name, value, ci_low, ci_high FROM metrics WHERE run = ? ORDER BY position", take_metric },
+	{ "SELECT name, value, ci_low, ci_high FROM metrics WHERE run = ? ORDER BY position",
+		take_metric },
 	{ "SELECT name FROM series WHERE run = ? ORDER BY series", take_series },
-	{ "SELECT series, time_ns, value FROM series_points WHERE run = ? ORDER BY series, point", take_point },
-	{ "SELECT time_ns, kind, subject, detail FROM events WHERE run = ? ORDER BY position", take_event },
+	{ "SELECT series, time_ns, value FROM series_points WHERE run = ? ORDER BY series, point",
+		take_point },
+	{ "SELECT time_ns, kind, subject, detail FROM events WHERE run = ? ORDER BY position",
+		take_event },
 };
 
 static int read_part(struct reader *d, const struct part *p)
@@ -202,8 +206,8 @@ int store_list(struct store *s, struct stored_run **out, size_t *n, struct orr_e
 	*n = 0;
 	sqlite3_stmt *st;
 	int code = db_prepare(s,
-		"SELECT run, hash, label, policy, world, is_oracle, seed, version, rows_total, created_at FROM runs"
-		" ORDER BY run",
+		"SELECT run, hash, label, policy, world, is_oracle, seed, version, rows_total,"
+		" created_at FROM runs ORDER BY run",
 		"listing the runs", &st, err);
 	if (code)
 		return code;

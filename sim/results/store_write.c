@@ -22,7 +22,8 @@ struct writer {
 static int find_run(struct writer *w, int64_t *run)
 {
 	sqlite3_stmt *st;
-	int code = db_prepare(w->s, "SELECT run FROM runs WHERE hash = ? AND label = ?", doing, &st, w->err);
+	int code = db_prepare(
+		w->s, "SELECT run FROM runs WHERE hash = ? AND label = ?", doing, &st, w->err);
 	if (code)
 		return code;
 	db_bind_text(st, 1, w->r->hash ? w->r->hash : "");
@@ -43,7 +44,8 @@ static int delete_run(struct writer *w, int64_t run)
 		(long long)db_job_key(run, 0), (long long)db_job_key(run, UINT32_MAX));
 	int code = db_exec(w->s, sql, "replacing a run", w->err);
 	for (size_t i = 0; !code && i < sizeof table / sizeof *table; i++) {
-		sqlite3_snprintf(sizeof sql, sql, "DELETE FROM %s WHERE run = %lld", table[i], (long long)run);
+		sqlite3_snprintf(
+			sizeof sql, sql, "DELETE FROM %s WHERE run = %lld", table[i], (long long)run);
 		code = db_exec(w->s, sql, "replacing a run", w->err);
 	}
 	return code;
@@ -54,8 +56,8 @@ static int write_run(struct writer *w)
 	const struct run_result *r = w->r;
 	sqlite3_stmt *st;
 	int code = db_prepare(w->s,
-		"INSERT INTO runs(hash, label, policy, world, is_oracle, scenario, seed, version, rows_total,"
-		" wall_s, cpu_s, host, created_at) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
+		"INSERT INTO runs(hash, label, policy, world, is_oracle, scenario, seed, version,"
+		" rows_total, wall_s, cpu_s, host, created_at) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
 		doing, &st, w->err);
 	if (code)
 		return code;
@@ -107,16 +109,17 @@ static int write_jobs(struct writer *w)
 {
 	sqlite3_stmt *st;
 	int code = db_prepare(w->s,
-		"INSERT INTO jobs(key, job_id, user, queue, model, submit_ns, start_ns, end_ns, wait_ns, run_ns,"
-		" duration_ns, recorded_wait_ns, gpus, gpu_milli, preemptions, migrations, restarts, status)"
-		" VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+		"INSERT INTO jobs(key, job_id, user, queue, model, submit_ns, start_ns, end_ns,"
+		" wait_ns, run_ns, duration_ns, recorded_wait_ns, gpus, gpu_milli, preemptions,"
+		" migrations, restarts, status) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 		doing, &st, w->err);
 	if (code)
 		return code;
 	for (size_t i = 0; !code && i < w->r->n_jobs; i++) {
 		const struct job_row *j = &w->r->jobs[i];
 		if (j->number > UINT32_MAX)
-			code = orr_fail(w->err, ORR_EFAIL, "%s: job number %llu: a run has at most 2^32 jobs", w->s->path,
+			code = orr_fail(w->err, ORR_EFAIL,
+				"%s: job number %llu: a run has at most 2^32 jobs", w->s->path,
 				(unsigned long long)j->number);
 		bind_job(st, w->run, j);
 		if (!code)
@@ -166,7 +169,8 @@ static int write_series(struct writer *w)
 	sqlite3_stmt *names, *points = NULL;
 	int code = db_prepare(w->s, "INSERT INTO series VALUES(?,?,?)", doing, &names, w->err);
 	if (!code)
-		code = db_prepare(w->s, "INSERT INTO series_points VALUES(?,?,?,?,?)", doing, &points, w->err);
+		code = db_prepare(
+			w->s, "INSERT INTO series_points VALUES(?,?,?,?,?)", doing, &points, w->err);
 	for (size_t i = 0; !code && i < w->r->n_series; i++) {
 		sqlite3_bind_int64(names, 1, w->run);
 		sqlite3_bind_int64(names, 2, (int64_t)i);
@@ -203,8 +207,8 @@ static int write_events(struct writer *w)
 /* Inside the transaction. */
 static int write_all(struct writer *w)
 {
-	static int (*const part[])(struct writer *) = { write_run, write_jobs, write_metrics, write_series,
-		write_events };
+	static int (*const part[])(
+		struct writer *) = { write_run, write_jobs, write_metrics, write_series, write_events };
 	int64_t old;
 	int code = find_run(w, &old);
 	if (code || (old && !w->s->replaces))
