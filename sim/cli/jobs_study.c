@@ -194,11 +194,14 @@ static int refuse_unfit(const struct study *t, struct orr_error *err)
 				(unsigned long long)count);
 		return ORR_OK;
 	}
+	char others[64] = "";
+	if (count > 1)
+		snprintf(others, sizeof others, ", and %llu others likewise", (unsigned long long)count - 1);
 	return orr_fail(err, ORR_EINPUT,
-		"%s:%llu: the job asks for %u GPUs (%.3g cores, %.4g GiB) and can never be placed on this cluster, "
-		"nor can %llu others; a larger --cluster, or --drop-unfit to leave them out",
+		"%s:%llu: the job asks for %u GPUs (%.3g cores, %.4g GiB) and can never be placed on this cluster%s; give a "
+		"larger --cluster, or --drop-unfit to leave such jobs out",
 		jobset_source(t->s.jobs), (unsigned long long)r->line, r->gpus, (double)r->cpu_milli / 1000,
-		(double)r->mem_mib / 1024, (unsigned long long)count - 1);
+		(double)r->mem_mib / 1024, others);
 }
 
 static void add_difference(struct run_result *r, const char *name, const struct blocks *a, const struct blocks *b,

@@ -21,6 +21,7 @@ static void unindex(struct pool *p, uint32_t n)
 		bitset_remove(&p->any_open[c->type], n);
 	p->free[c->type] -= s->free_gpus;
 	p->free_gpus -= s->free_gpus;
+	p->idle_gpus -= s->free_gpus == c->gpus ? c->gpus : 0;
 	p->rack_free[c->rack * p->cluster->n_types + c->type] -= s->free_gpus;
 }
 
@@ -38,6 +39,7 @@ static void index_again(struct pool *p, uint32_t n)
 		bitset_add(&p->any_open[c->type], n);
 	p->free[c->type] += s->free_gpus;
 	p->free_gpus += s->free_gpus;
+	p->idle_gpus += s->free_gpus == c->gpus ? c->gpus : 0;
 	p->rack_free[c->rack * p->cluster->n_types + c->type] += s->free_gpus;
 }
 

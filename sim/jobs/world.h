@@ -129,7 +129,7 @@ struct orr_jobs {
 
 	/* results */
 	struct totals totals;
-	struct timeline busy, queue, stranded;
+	struct timeline busy, queue, stranded, fragmented;
 	struct hist *jct, *wait, *slowdown;
 	struct jobs_blocks *blocks;
 	struct run_result *result;
