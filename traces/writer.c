@@ -278,10 +278,15 @@ static int open_file(struct writer *w, struct orr_error *err)
 	w->file = fopen(w->part, "wb");
 	if (!w->file)
 		return orr_fail(err, ORR_EINPUT, "%s: %s", w->part, strerror(errno));
-	if (ends_in(w->path, ".gz"))
+	bool is_gz = ends_in(w->path, ".gz"), is_zst = ends_in(w->path, ".zst");
+	if (is_gz)
 		w->gz = gzdopen(dup(fileno(w->file)), "wb");
-	if (ends_in(w->path, ".zst"))
+	if (is_zst)
 		w->zstd = ZSTD_createCCtx();
+	if ((is_gz && !w->gz) || (is_zst && !w->zstd)) {
+		unlink(w->part);
+		return orr_fail(err, ORR_EFAIL, "%s: cannot start packing", w->path);
+	}
 	return ORR_OK;
 }
 
