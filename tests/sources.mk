@@ -71,3 +71,5 @@ tests_unit_theory_SOURCES = tests/unit_theory.c
 tests_unit_theory_LDADD = libpolicies.a $(LDADD)
 TESTS += tests/plugins.sh
 EXTRA_DIST += tests/plugins.sh tests/plugins/misbehave.c tests/plugins/damaged.c
+TESTS += tests/philly.sh
+EXTRA_DIST += tests/philly.sh
