@@ -73,3 +73,5 @@ TESTS += tests/plugins.sh
 EXTRA_DIST += tests/plugins.sh tests/plugins/misbehave.c tests/plugins/damaged.c
 TESTS += tests/philly.sh
 EXTRA_DIST += tests/philly.sh
+TESTS += tests/cli_jobs.sh
+EXTRA_DIST += tests/cli_jobs.sh
