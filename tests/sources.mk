@@ -54,6 +54,12 @@ check_PROGRAMS += tests/make_store
 tests_make_store_SOURCES = tests/make_store.c tests/sample_run.c
 dist_check_SCRIPTS += tests/cli_db.sh
 TESTS += tests/cli_db.sh
+# backfilling, Gittins, elastic
+noinst_HEADERS += tests/replay.h
+check_PROGRAMS += tests/unit_backfill
+TESTS += tests/unit_backfill
+tests_unit_backfill_SOURCES = tests/unit_backfill.c tests/replay.c
+tests_unit_backfill_LDADD = libpolicies.a $(LDADD)
 check_PROGRAMS += tests/unit_jobs_model
 TESTS += tests/unit_jobs_model
 tests_unit_jobs_model_SOURCES = tests/unit_jobs_model.c
