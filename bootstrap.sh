@@ -213,6 +213,7 @@ check() {
 # differ. docs/figures.sh runs the same for the README's figure.
 demo() {
   build
+  mkdir -p "$build/demo" || fail "cannot make the folder $build/demo"
   set -- jobs philly-like --cluster 48x8:v100 --policy fifo,srtf,las,easy-backfill \
     --out "$build/demo" --db "$build/demo/demo.db"
   say "running: orrery $*"
