@@ -204,7 +204,7 @@ check() {
   # Everything goes to check.log; here, only what is not a passed test.
   { make -C "$build" --no-print-directory -j"$jobs" check </dev/null; echo $? >"$build/check.status"; } 2>&1 |
     tee "$build/check.log" |
-    grep --line-buffered -E '^(FAIL|XPASS|ERROR|SKIP):|[Ee]rror[: ]|warning:|^make.*\*\*\*'
+    grep --line-buffered -E '^(FAIL|XPASS|ERROR|SKIP):|^[^ ]*: (fatal )?error:|: warning:'
   sh tests/summary.sh --status "$(cat "$build/check.status")" "$build"
 }
 

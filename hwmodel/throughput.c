@@ -145,44 +145,57 @@ static int load_all(struct throughput *t, const cJSON *root, struct orr_error *e
 		if (rc)
 			return rc;
 	}
-	qsort(t->rate, t->n, sizeof *t->rate, compare);
+	if (t->n) /* a table may be empty, and qsort() wants no NULL */
+		qsort(t->rate, t->n, sizeof *t->rate, compare);
 	for (size_t i = 1; i < t->n; i++)
 		if (!compare(&t->rate[i - 1], &t->rate[i]))
 			return wrong(t, t->gpu_type[t->rate[i].gpu], t->rate[i].job, t->rate[i].other, "each key once", err);
 	return ORR_OK;
 }
 
-static int not_json(const char *path, const char *text, const char *at, struct orr_error *err)
+static int not_json(const char *path, const char *text, size_t n, const char *at, struct orr_error *err)
 {
 	int line = 1, column = 1;
-	for (; text < at && *text; text++) {
-		column = *text == '\n' ? 1 : column + 1;
-		line += *text == '\n';
+	for (size_t i = 0; i < n && text + i < at; i++) {
+		column = text[i] == '\n' ? 1 : column + 1;
+		line += text[i] == '\n';
 	}
 	return orr_fail(err, ORR_EINPUT, "%.300s:%d:%d: this is no JSON", path, line, column);
 }
 
-struct throughput *throughput_load(const char *path, struct orr_error *err)
+struct throughput *throughput_parse(const char *path, const char *text, size_t n, struct orr_error *err)
 {
 	struct throughput *t = mem_zalloc(1, sizeof *t);
-	size_t n;
-	char *text = bytes_read_file(path, MAX_BYTES, &n, t->hash, err);
-	if (!text) {
-		mem_free(t);
-		return NULL;
-	}
 	t->path = path;
 	t->names = strtab_new();
-	const char *stop = NULL;
-	cJSON *root = cJSON_ParseWithLengthOpts(text, n + 1, &stop, true);
-	int rc = root ? load_all(t, root, err) : not_json(path, text, stop, err);
+	bytes_hash_text(text, n, t->hash);
+	const char *stop = text;
+	cJSON *root = cJSON_ParseWithLengthOpts(text, n, &stop, false);
+	const char *rest = root ? stop : text;
+	while (rest < text + n && strchr(" \t\r\n", *rest) && *rest)
+		rest++;
+	bool is_whole = root && rest == text + n;
+	int rc = is_whole ? load_all(t, root, err) : not_json(path, text, n, root ? rest : stop, err);
 	cJSON_Delete(root);
-	mem_free(text);
 	t->path = NULL;
 	if (!rc)
 		return t;
 	throughput_free(t);
 	return NULL;
+}
+
+struct throughput *throughput_load(const char *path, struct orr_error *err)
+{
+	size_t n;
+	char hash[BYTES_HASH_SIZE];
+	char *text = bytes_read_file(path, MAX_BYTES, &n, hash, err);
+	if (!text)
+		return NULL;
+	struct throughput *t = throughput_parse(path, text, n, err);
+	mem_free(text);
+	if (t)
+		memcpy(t->hash, hash, sizeof t->hash); /* of the file, packed or not */
+	return t;
 }
 
 void throughput_free(struct throughput *t)
@@ -204,7 +217,7 @@ double throughput_lookup_shared(const struct throughput *t, const char *gpu_type
 		if (strcasecmp(t->gpu_type[i], gpu_type))
 			continue;
 		struct rate want = { (uint32_t)i, a, b, scale_a, scale_b, 0 };
-		const struct rate *r = bsearch(&want, t->rate, t->n, sizeof *t->rate, compare);
+		const struct rate *r = !t->n ? NULL : bsearch(&want, t->rate, t->n, sizeof *t->rate, compare);
 		return r ? r->steps_per_s : 0;
 	}
 	return 0;

@@ -16,6 +16,8 @@
 struct throughput;
 
 struct throughput *throughput_load(const char *path, struct orr_error *err);
+/* The same for a text of n bytes; path stands for the file in messages. */
+struct throughput *throughput_parse(const char *path, const char *text, size_t n, struct orr_error *err);
 void throughput_free(struct throughput *t);
 
 /* Steps/s alone; 0 if the table has no such entry (or says 0: it cannot run there). */

@@ -22,15 +22,16 @@ static const struct format {
 	const char *suffix, *terminal; /* printf of width and height */
 	double per_inch;               /* what the terminal counts them in */
 	double key_row_in;             /* height of a row of the legend */
+	const char *ending;            /* what a whole file ends with */
 } formats[] = {
 	{ "pdf",
 		"pdfcairo noenhanced color font 'Sans,9' fontscale 0.75 linewidth 1.5 size "
 		"%.2fin,%.2fin",
-		1, 0.16 },
+		1, 0.16, "%%EOF\n" },
 	{ "svg", "svg noenhanced font 'Sans,12' linewidth 1.2 size %.0f,%.0f background '#ffffff'", 96,
-		0.21 },
+		0.21, "</svg>\n\n" },
 	{ "png", "pngcairo noenhanced font 'Sans,9' fontscale 3.125 linewidth 3 size %.0f,%.0f", 300,
-		0.16 },
+		0.16, "IEND\xae\x42\x60\x82" },
 };
 
 enum { FORMATS = sizeof formats / sizeof *formats };
@@ -164,21 +165,71 @@ static int add_gantts(struct album *a, struct orr_error *err)
 	return code;
 }
 
+/* The path of the i-th file of the album, its draft with a suffix to it. */
+static char *path_of(const struct album *a, const char *dir, size_t i, const char *suffix)
+{
+	struct sbuf b = { 0 };
+	sbuf_printf(&b, "%s/%s.%s%s", dir, a->file[i / FORMATS], formats[i % FORMATS].suffix, suffix);
+	return sbuf_steal(&b);
+}
+
+/* gnuplot does not notice when a disk is full: look whether the end was written. */
+static bool is_whole(const char *path, const char *ending)
+{
+	char last[16] = "";
+	size_t len = strlen(ending), n = 0;
+	FILE *f = fopen(path, "rb");
+	if (f && !fseek(f, -(long)len, SEEK_END))
+		n = fread(last, 1, len, f);
+	if (f)
+		fclose(f);
+	return n == len && !memcmp(last, ending, len);
+}
+
+static int check_drafts(const struct album *a, const char *dir, struct orr_error *err)
+{
+	int code = ORR_OK;
+	for (size_t i = 0; i < a->n_files * FORMATS && !code; i++) {
+		char *draft = path_of(a, dir, i, ".tmp");
+		if (!is_whole(draft, formats[i % FORMATS].ending))
+			code = orr_fail(err, ORR_EFAIL,
+				"%s: gnuplot could not write all of it; is the disk full?", draft);
+		mem_free(draft);
+	}
+	return code;
+}
+
+/* A PDF holds the moment at which it was made; the same run shall give the same bytes. */
+static void fix_date(const char *path)
+{
+	static const char mark[] = "/CreationDate (D:";
+	size_t matched = 0;
+	FILE *f = fopen(path, "r+b");
+	for (int c; f && matched < sizeof mark - 1 && (c = getc(f)) != EOF;)
+		matched = c == mark[matched] ? matched + 1 : c == mark[0];
+	if (f && matched == sizeof mark - 1) {
+		fseek(f, 0, SEEK_CUR); /* between reading and writing */
+		fputs("19700101000000", f);
+	}
+	if (f)
+		fclose(f);
+}
+
 /* Drafts become files, or go. */
 static int settle(const struct album *a, const char *dir, bool is_good, struct orr_error *err)
 {
 	int code = ORR_OK;
 	for (size_t i = 0; i < a->n_files * FORMATS; i++) {
-		struct sbuf draft = { 0 }, path = { 0 };
-		sbuf_printf(&path, "%s/%s.%s", dir, a->file[i / FORMATS], formats[i % FORMATS].suffix);
-		sbuf_printf(&draft, "%s.tmp", sbuf_text(&path));
+		char *draft = path_of(a, dir, i, ".tmp"), *path = path_of(a, dir, i, "");
+		if (is_good && !strcmp(formats[i % FORMATS].suffix, "pdf"))
+			fix_date(draft);
 		if (!is_good)
-			unlink(sbuf_text(&draft));
-		else if (rename(sbuf_text(&draft), sbuf_text(&path)) && !code)
-			code = orr_fail(err, ORR_EFAIL, "%s: cannot be written: %s", sbuf_text(&path),
-				strerror(errno));
-		sbuf_free(&draft);
-		sbuf_free(&path);
+			unlink(draft);
+		else if (rename(draft, path) && !code)
+			code = orr_fail(
+				err, ORR_EFAIL, "%s: cannot be written: %s", path, strerror(errno));
+		mem_free(draft);
+		mem_free(path);
 	}
 	return code;
 }
@@ -193,6 +244,8 @@ int figures_write(const char *dir, const struct run_result *const *runs, size_t 
 		code = add_gantts(&a, err);
 	if (!code && a.n_files) {
 		code = gnuplot_run(dir, &a.script, err);
+		if (!code)
+			code = check_drafts(&a, dir, err);
 		if (code)
 			settle(&a, dir, false, NULL);
 		else

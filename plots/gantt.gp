@@ -9,7 +9,7 @@ unset grid
 set grid xtics linetype 1 linecolor rgb '#dddddd' linewidth 0.5 dashtype solid
 set ytics scale 0
 do for [i=1:jobs] { set ytics add (job[i] i) }
-set style fill solid 1.0 border rgb '#0072B2'
+set style fill solid 1.0 noborder
 set key title label[1] left maxrows 1
 set lmargin label_width + 4.5
 plot $data index 0 using 1:3:($2-$1):(0) with vectors nohead linecolor rgb '#777777' linewidth 1 \

@@ -34,6 +34,12 @@ noinst_HEADERS += tests/faultvfs.h
 check_PROGRAMS += tests/unit_store_faults
 TESTS += tests/unit_store_faults
 tests_unit_store_faults_SOURCES = tests/unit_store_faults.c tests/faultvfs.c tests/sample_run.c
+# traces
+check_PROGRAMS += tests/unit_trace tests/trace_mutation
+TESTS += tests/unit_trace tests/trace_mutation tests/trace_oracle.sh tests/trace_cli.sh tests/trace_synth.sh
+tests_unit_trace_SOURCES = tests/unit_trace.c
+tests_trace_mutation_SOURCES = tests/trace_mutation.c
+EXTRA_DIST += tests/data/traces tests/trace_oracle.sh tests/trace_cli.sh tests/trace_synth.sh
 check_PROGRAMS += tests/unit_queues
 TESTS += tests/unit_queues
 tests_unit_queues_SOURCES = tests/unit_queues.c tests/bench/load.c
@@ -48,3 +54,18 @@ check_PROGRAMS += tests/make_store
 tests_make_store_SOURCES = tests/make_store.c tests/sample_run.c
 dist_check_SCRIPTS += tests/cli_db.sh
 TESTS += tests/cli_db.sh
+# backfilling, Gittins, elastic
+noinst_HEADERS += tests/replay.h
+check_PROGRAMS += tests/unit_backfill
+TESTS += tests/unit_backfill
+tests_unit_backfill_SOURCES = tests/unit_backfill.c tests/replay.c
+tests_unit_backfill_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_jobs_model
+TESTS += tests/unit_jobs_model
+tests_unit_jobs_model_SOURCES = tests/unit_jobs_model.c
+tests_unit_jobs_model_LDADD = libpolicies.a $(LDADD)
+# queueing theory
+check_PROGRAMS += tests/unit_theory
+TESTS += tests/unit_theory
+tests_unit_theory_SOURCES = tests/unit_theory.c
+tests_unit_theory_LDADD = libpolicies.a $(LDADD)

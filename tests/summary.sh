@@ -19,6 +19,7 @@ while :; do
 done
 [ $# -gt 0 ] || { echo "usage: tests/summary.sh [--status N] [--quiet] BUILD..." >&2; exit 2; }
 
+first=$1
 list() { find "$@" -name 'orrery-[0-9]*' -prune -o -name '*.trs' -print | sort; }
 
 if [ "$quiet" -eq 0 ]; then
@@ -50,7 +51,11 @@ list "$@" | {
     passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
   done
   if [ "$status" -ne 0 ] && [ "$failed" -eq 0 ]; then
-    [ "$quiet" -eq 1 ] || echo "make check ended with status $status though no test failed: see check.log"
+    # It did not come as far as the tests: a program that does not compile, or link.
+    if [ "$quiet" -eq 0 ] && [ -f "$first/check.log" ]; then
+      grep -vE '^(PASS|SKIP):|^ +(CC|CCLD|AR|GEN) ' "$first/check.log" | tail -n 40
+      echo "make check ended with status $status before the tests; the lines above are the end of $first/check.log"
+    fi
     failed=1
   fi
   echo "$passed passed, $failed failed, $skipped skipped"

@@ -259,6 +259,24 @@ static bool begins_with(const char *path, const char *magic)
 	return good;
 }
 
+static void figures_on_full_disk(const struct run_result *const *v, size_t n)
+{
+	fflush(stdout);
+	pid_t child = fork();
+	if (child == 0) {
+		struct orr_error err = { 0 };
+		struct rlimit limit = { 20000, 20000 };
+		signal(SIGXFSZ, SIG_IGN);
+		setrlimit(RLIMIT_FSIZE, &limit);
+		int code = figures_write(in_dir("full-figures"), v, n, &err);
+		_exit(code == ORR_EFAIL && strstr(err.text, "full") ? 0 : 1);
+	}
+	int status;
+	waitpid(child, &status, 0);
+	ok(status == 0 && count_files(in_dir("full-figures")) == 0,
+		"figures on a full disk: an error, no files");
+}
+
 static void figures(void)
 {
 	/* What would happen if a label were a command. */
@@ -282,6 +300,8 @@ static void figures(void)
 			"a label is never a command");
 		ok(figures_write(in_dir("absent/\n"), v, 0, &err) == ORR_OK, "no runs, no figures");
 	}
+	if (code != ORR_EDEVICE)
+		figures_on_full_disk(v, 2);
 	char *path = mem_strdup(getenv("PATH"));
 	setenv("PATH", "/nowhere", 1);
 	ok(figures_write(in_dir("figures"), v, 2, &err) == ORR_EDEVICE && strstr(err.text, "install"),

@@ -342,8 +342,10 @@ static void make_killed(const char *path)
 		struct store *s = store_open(path, NULL, &err);
 		struct run_result *r = sample(1);
 		store_write(s, r, &err);
-		raise(SIGKILL);
+		raise(SIGSTOP);
 	}
+	waitpid(child, NULL, WUNTRACED);
+	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 }
 

@@ -167,7 +167,6 @@ int lines_fail(const struct lines *l, struct orr_error *err, const char *fmt, ..
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	if (!l->number)
-		return orr_fail(err, ORR_EINPUT, "%.300s: %s", l->name, text);
-	return orr_fail(err, ORR_EINPUT, "%.300s:%" PRIu64 ": %s", l->name, l->number, text);
+	uint64_t line = l->number ? l->number : 1; /* nothing read yet: the first is to blame */
+	return orr_fail(err, ORR_EINPUT, "%.300s:%" PRIu64 ": %s", l->name, line, text);
 }

@@ -91,10 +91,11 @@ static void arrive(void *self, struct orr_jobs *w, orr_job j)
 static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
 {
 	struct conservative *c = self;
+	struct orr_job_info info;
 	int64_t left;
 	(void)how;
-	if (backfill_forget(&c->base, w, j, &left))
-		c->is_early |= left > 0;
+	if (backfill_forget(&c->base, w, j, &left) && orr_job_get(w, j, &info))
+		c->is_early |= left > 0 || info.started_ns == orr_now(w);
 }
 
 static void evict(void *self, struct orr_jobs *w, orr_job j)
@@ -133,6 +134,7 @@ static void promise(struct conservative *c, struct orr_jobs *w, struct promise *
 		if (info.gpus && !(info.gpu_types >> t & 1))
 			continue;
 		int64_t span = backfill_span(&c->base, w, x->job, type);
+		span = span > 0 ? span : 1; /* it holds its GPUs until others have been told */
 		int64_t start = profile_find(&c->profile, from, span, type, &x->need);
 		if (start < x->start) {
 			x->start = start;

@@ -57,7 +57,8 @@ struct las {
 	struct las_list chosen; /* waiting jobs that shall start */
 	orr_job *out;           /* running ones that should not, in order */
 	size_t n_out, cap_out;
-	int64_t *budget;
+	int64_t *budget, *spare; /* per type of GPU, in 1/1000; spare: beside the running jobs */
+	bool has_small; /* some jobs ask for a part of a GPU, or none */
 	uint32_t n_types;
 	int64_t next_look; /* when a running job next reaches a limit */
 	bool is_due;       /* something changed since the last pass */
@@ -94,6 +95,7 @@ static inline void las_destroy(void *self)
 	free(s->queue);
 	free(s->limit);
 	free(s->budget);
+	free(s->spare);
 	free(s);
 }
 
@@ -116,8 +118,9 @@ static inline void *las_create(struct orr_jobs *w, const struct orr_args *args, 
 		s->queue = calloc(n + 1, sizeof *s->queue);
 		s->limit = calloc(n + 1, sizeof *s->limit);
 		s->budget = calloc(orr_gpu_types(w) + 1, sizeof *s->budget);
+		s->spare = calloc(orr_gpu_types(w) + 1, sizeof *s->spare);
 	}
-	if (!s || !s->queue || !s->limit || !s->budget) {
+	if (!s || !s->queue || !s->limit || !s->budget || !s->spare) {
 		if (s)
 			las_destroy(s);
 		orr_fail(err, ORR_EFAIL, "out of memory");
@@ -136,7 +139,9 @@ static inline void *las_create(struct orr_jobs *w, const struct orr_args *args, 
 static inline void las_arrive(void *self, struct orr_jobs *w, orr_job j)
 {
 	struct las *s = self;
-	(void)w;
+	struct orr_job_info info;
+	if (orr_job_get(w, j, &info) && (!info.gpus || info.gpu_milli < 1000))
+		s->has_small = true;
 	orr_queue_add(s->queue[0].waiting, j, ++s->queue[0].back, 0);
 	s->is_due = true;
 }
@@ -237,17 +242,47 @@ static inline void las_promote(struct las *s, struct orr_jobs *w)
 
 /* ---- one pass ---- */
 
+/* Draws on the budget of the first type that has enough, leaving running jobs alone
+ * where it can. */
 static inline bool las_draw(struct las *s, uint64_t types, int64_t milli, uint32_t *type)
 {
 	if (!milli)
 		return true;
-	for (uint32_t t = 0; t < s->n_types; t++)
-		if (types >> t & 1 && s->budget[t] >= milli) {
-			s->budget[t] -= milli;
-			*type = t;
-			return true;
-		}
+	for (int pass = 0; pass < 2; pass++)
+		for (uint32_t t = 0; t < s->n_types; t++)
+			if (types >> t & 1 && s->budget[t] >= milli && (pass || s->spare[t] >= milli)) {
+				s->budget[t] -= milli;
+				s->spare[t] -= milli;
+				*type = t;
+				return true;
+			}
 	return false;
+}
+
+/* Draws for a running job, on its own type. */
+static inline bool las_hold(struct las *s, const struct las_job *x)
+{
+	if (!x->milli || x->type >= s->n_types)
+		return true;
+	if (s->budget[x->type] >= x->milli) {
+		s->budget[x->type] -= x->milli;
+		return true;
+	}
+	s->spare[x->type] += x->milli;
+	return false;
+}
+
+static inline void las_begin_budget(struct las *s, const struct orr_jobs *w)
+{
+	for (uint32_t t = 0; t < s->n_types; t++)
+		s->budget[t] = s->spare[t] = 1000 * (int64_t)orr_total_gpus_of(w, t);
+	for (size_t i = 0; i < s->n; i++)
+		for (int part = 0; part < 2; part++) {
+			const struct las_list *l = part ? &s->queue[i].tail : &s->queue[i].running;
+			for (size_t k = 0; k < l->n; k++)
+				if (l->v[k].type < s->n_types)
+					s->spare[l->v[k].type] -= l->v[k].milli;
+		}
 }
 
 static inline bool las_any_left(const struct las *s)
@@ -255,15 +290,13 @@ static inline bool las_any_left(const struct las *s)
 	for (uint32_t t = 0; t < s->n_types; t++)
 		if (s->budget[t] > 0)
 			return true;
-	return s->n_types == 0;
+	return s->has_small;
 }
 
 static inline void las_choose_running(struct las *s, struct las_list *l)
 {
-	for (size_t k = 0; k < l->n; k++) {
-		uint64_t own = l->v[k].type < 64 ? UINT64_C(1) << l->v[k].type : 0;
-		l->v[k].stays = las_draw(s, own, l->v[k].milli, &l->v[k].type);
-	}
+	for (size_t k = 0; k < l->n; k++)
+		l->v[k].stays = las_hold(s, &l->v[k]);
 }
 
 /* Marks the end of a queue's part of s->chosen by returning its length. */
@@ -357,7 +390,7 @@ static inline void las_refill(struct las *s, struct orr_jobs *w)
 	for (size_t i = 0; i < s->n; i++) {
 		struct orr_walk walk;
 		orr_walk_begin(s->queue[i].waiting, &walk);
-		for (orr_job j; orr_free_gpus(w) && (j = orr_walk_next(&walk)) && orr_job_get(w, j, &info);) {
+		for (orr_job j; (orr_free_gpus(w) || s->has_small) && (j = orr_walk_next(&walk)) && orr_job_get(w, j, &info);) {
 			struct las_job x = { j, info.number, (int64_t)info.gpus * info.gpu_milli, info.gpus, UINT32_MAX,
 				true };
 			if (!las_start(s, w, &s->queue[i], &x))
@@ -372,8 +405,7 @@ static inline void las_refill(struct las *s, struct orr_jobs *w)
 static inline void las_pass(struct las *s, struct orr_jobs *w)
 {
 	bool all = true;
-	for (uint32_t t = 0; t < s->n_types; t++)
-		s->budget[t] = 1000 * (int64_t)orr_total_gpus_of(w, t);
+	las_begin_budget(s, w);
 	size_t end[LAS_MAX_QUEUES] = { 0 }; /* of each queue's part of chosen */
 	s->chosen.n = 0;
 	for (size_t i = 0; i < s->n; i++) {
@@ -382,6 +414,7 @@ static inline void las_pass(struct las *s, struct orr_jobs *w)
 		las_choose_running(s, &s->queue[i].tail);
 	}
 	las_list_out(s, w);
+	size_t n_out = s->n_out;
 	for (size_t i = 0, k = 0; i < s->n; i++)
 		for (; k < end[i]; k++)
 			all &= s->chosen.v[k].stays = las_start(s, w, &s->queue[i], &s->chosen.v[k]);
@@ -399,6 +432,7 @@ static inline void las_pass(struct las *s, struct orr_jobs *w)
 		if (!is_good)
 			orr_give_up(w, 0, "out of memory");
 	}
+	all &= s->n_out == n_out; /* those stopped in vain for room elsewhere may go on */
 	s->n_out = 0;
 	if (!all)
 		las_refill(s, w);

@@ -8,6 +8,8 @@
  * order, and newcomers come last. Running jobs' keys may only fall with time, waiting
  * jobs' keys stand still. So the waiting ones lie in an orr_queue and the running ones
  * in an array, nearly sorted; a pass costs O(running + started log waiting + shapes).
+ * Each job carries a tie, which grows with the pass that gave it its present key: to
+ * sort by (key, tie) is to sort stably.
  *
  * First the pass draws on a budget of GPUs per type, nodes disregarded, which says who
  * should run and who should not. Then it places the newly chosen, in order; where one
@@ -15,6 +17,9 @@
  * makes room. What cannot be placed all the same waits, those who would have been
  * stopped for it go on, and free GPUs are offered down the line. (If only the number of
  * GPUs matters, everything that was chosen has room once the others are stopped.)
+ *
+ * A waiting job that may run on several types of GPU is given one that has enough
+ * beside the running jobs, if there is one: nobody is stopped for it then.
  */
 #ifndef ORR_POLICIES_PREEMPTIVE_H
 #define ORR_POLICIES_PREEMPTIVE_H
@@ -26,8 +31,7 @@
 
 struct preemptive_job {
 	orr_job job;
-	int64_t key;
-	uint64_t number;
+	int64_t key, tie;
 	uint32_t type;  /* of GPU that it runs on */
 	int64_t milli;  /* GPUs in 1/1000 */
 	bool is_running;
@@ -40,15 +44,17 @@ struct preemptive {
 	orr_job *out; /* to be stopped */
 	size_t n_out, cap_out;
 	int64_t *budget; /* per type of GPU, in 1/1000 */
+	int64_t *spare;  /* what of it the running jobs leave */
 	uint32_t n_types;
 	int64_t pass;
 	int64_t arrivals; /* since the last pass */
 	bool is_static;   /* keys never change: ties go by order of submission */
+	bool has_small;   /* some jobs ask for a part of a GPU, or none */
 	int64_t (*key)(void *self, struct orr_jobs *w, orr_job j);
 };
 
-/* Ties among waiting jobs: earlier passes first; in one pass, those that were stopped in
- * it before those that arrived for it. 22 bits count within each. */
+/* Ties: earlier passes first; in one pass, running jobs whose key has changed before jobs
+ * that arrived for it. 22 bits count within each. */
 enum { PREEMPTIVE_SUB = 22 };
 
 static inline int64_t preemptive_tie(int64_t pass, bool arrived, int64_t sub)
@@ -61,9 +67,15 @@ static inline void *preemptive_new(struct orr_jobs *w, size_t size, bool is_stat
 	int64_t (*key)(void *self, struct orr_jobs *w, orr_job j), struct orr_error *err)
 {
 	struct preemptive *p = calloc(1, size);
-	if (p)
+	if (p) {
 		p->budget = calloc(orr_gpu_types(w) + 1, sizeof *p->budget);
-	if (!p || !p->budget) {
+		p->spare = calloc(orr_gpu_types(w) + 1, sizeof *p->spare);
+	}
+	if (!p || !p->budget || !p->spare) {
+		if (p) {
+			free(p->budget);
+			free(p->spare);
+		}
 		free(p);
 		orr_fail(err, ORR_EFAIL, "out of memory");
 		return NULL;
@@ -84,12 +96,16 @@ static inline void preemptive_free(void *self)
 	free(p->next);
 	free(p->out);
 	free(p->budget);
+	free(p->spare);
 	free(p);
 }
 
 static inline void preemptive_arrive(void *self, struct orr_jobs *w, orr_job j)
 {
 	struct preemptive *p = self;
+	struct orr_job_info info;
+	if (orr_job_get(w, j, &info) && (!info.gpus || info.gpu_milli < 1000))
+		p->has_small = true;
 	int64_t tie = p->is_static ? (int64_t)orr_job_number(w, j) : preemptive_tie(p->pass, true, p->arrivals++);
 	orr_queue_add(p->waiting, j, p->key(self, w, j), tie);
 }
@@ -114,18 +130,36 @@ static inline void preemptive_finish(void *self, struct orr_jobs *w, orr_job j, 
 	orr_queue_remove(p->waiting, j);
 }
 
-/* Insertion sort: stable, and linear where the order has hardly changed. */
+static inline bool preemptive_before(int64_t key, int64_t tie, const struct preemptive_job *x)
+{
+	return key < x->key || (key == x->key && tie < x->tie);
+}
+
+/* Insertion sort: linear where the order has hardly changed. */
 static inline void preemptive_sort(struct preemptive_job *v, size_t n)
 {
 	for (size_t i = 1; i < n; i++) {
-		if (v[i - 1].key <= v[i].key)
-			continue;
 		struct preemptive_job x = v[i];
 		size_t k = i;
-		for (; k && v[k - 1].key > x.key; k--)
+		for (; k && preemptive_before(x.key, x.tie, &v[k - 1]); k--)
 			v[k] = v[k - 1];
 		v[k] = x;
 	}
+}
+
+/* Running jobs by their keys of now. One whose key has changed comes behind those that
+ * had that key before, and keeps its place among those that changed with it. */
+static inline void preemptive_order(void *self, struct orr_jobs *w)
+{
+	struct preemptive *p = self;
+	preemptive_sort(p->list, p->n); /* the last pass may have added at the end */
+	for (size_t i = 0; !p->is_static && i < p->n; i++) {
+		int64_t key = p->key(self, w, p->list[i].job);
+		if (key != p->list[i].key)
+			p->list[i].tie = preemptive_tie(p->pass, false, (int64_t)i);
+		p->list[i].key = key;
+	}
+	preemptive_sort(p->list, p->n);
 }
 
 static inline bool preemptive_grow(struct preemptive *p, size_t n)
@@ -149,17 +183,33 @@ static inline int64_t preemptive_milli(const struct orr_job_info *i)
 	return (int64_t)i->gpus * i->gpu_milli;
 }
 
-/* Draws on the budget of the first type that has enough (of its own, if it runs). */
+/* Draws on the budget of the first type that has enough, leaving running jobs alone
+ * where it can. */
 static inline bool preemptive_draw(struct preemptive *p, uint64_t types, int64_t milli, uint32_t *type)
 {
 	if (!milli)
 		return true;
-	for (uint32_t t = 0; t < p->n_types; t++)
-		if (types >> t & 1 && p->budget[t] >= milli) {
-			p->budget[t] -= milli;
-			*type = t;
-			return true;
-		}
+	for (int pass = 0; pass < 2; pass++)
+		for (uint32_t t = 0; t < p->n_types; t++)
+			if (types >> t & 1 && p->budget[t] >= milli && (pass || p->spare[t] >= milli)) {
+				p->budget[t] -= milli;
+				p->spare[t] -= milli;
+				*type = t;
+				return true;
+			}
+	return false;
+}
+
+/* Draws for a running job, on its own type. */
+static inline bool preemptive_hold(struct preemptive *p, const struct preemptive_job *x)
+{
+	if (!x->milli || x->type >= p->n_types)
+		return true;
+	if (p->budget[x->type] >= x->milli) {
+		p->budget[x->type] -= x->milli;
+		return true;
+	}
+	p->spare[x->type] += x->milli;
 	return false;
 }
 
@@ -168,7 +218,7 @@ static inline bool preemptive_any_left(const struct preemptive *p)
 	for (uint32_t t = 0; t < p->n_types; t++)
 		if (p->budget[t] > 0)
 			return true;
-	return p->n_types == 0;
+	return p->has_small;
 }
 
 static inline void preemptive_leave_out(struct preemptive *p, struct orr_jobs *w, orr_job j)
@@ -186,19 +236,6 @@ static inline void preemptive_leave_out(struct preemptive *p, struct orr_jobs *w
 	p->out[p->n_out++] = j;
 }
 
-/* Does the waiting job j (its key given) come before the running job x? At equal keys an
- * old waiting job does, since x's key has fallen to its own; a newcomer does not. */
-static inline bool preemptive_waiting_first(struct preemptive *p, struct orr_jobs *w, orr_job j,
-	const struct preemptive_job *x)
-{
-	int64_t key = orr_queue_key(p->waiting, j);
-	if (key != x->key)
-		return key < x->key;
-	if (p->is_static)
-		return orr_job_number(w, j) < x->number;
-	return orr_queue_tie(p->waiting, j) < preemptive_tie(p->pass, true, 0);
-}
-
 /* Chooses who should run: p->next in order, p->out to be stopped. */
 static inline void preemptive_choose(struct preemptive *p, struct orr_jobs *w)
 {
@@ -209,10 +246,10 @@ static inline void preemptive_choose(struct preemptive *p, struct orr_jobs *w)
 	for (;;) {
 		bool open = preemptive_any_left(p);
 		orr_job j = open ? orr_walk_peek(&walk) : 0;
-		if (i < p->n && (!j || !preemptive_waiting_first(p, w, j, &p->list[i]))) {
+		int64_t key = j ? orr_queue_key(p->waiting, j) : 0, tie = j ? orr_queue_tie(p->waiting, j) : 0;
+		if (i < p->n && (!j || !preemptive_before(key, tie, &p->list[i]))) {
 			struct preemptive_job *x = &p->list[i++];
-			uint64_t own = x->type < 64 ? UINT64_C(1) << x->type : 0;
-			if (preemptive_draw(p, own, x->milli, &x->type))
+			if (preemptive_hold(p, x))
 				p->next[p->n_next++] = *x;
 			else
 				preemptive_leave_out(p, w, x->job);
@@ -221,12 +258,10 @@ static inline void preemptive_choose(struct preemptive *p, struct orr_jobs *w)
 		if (!j)
 			break;
 		orr_walk_next(&walk);
-		struct preemptive_job x = { .job = j, .type = UINT32_MAX };
+		struct preemptive_job x = { .job = j, .key = key, .tie = tie, .type = UINT32_MAX };
 		if (!orr_job_get(w, j, &info))
 			break;
 		x.milli = preemptive_milli(&info);
-		x.number = info.number;
-		x.key = orr_queue_key(p->waiting, j);
 		if (!preemptive_draw(p, info.gpu_types, x.milli, &x.type))
 			orr_walk_skip_shape(&walk);
 		else if (preemptive_grow(p, p->n_next + p->n - i + 1))
@@ -242,16 +277,16 @@ static inline void preemptive_refill(void *self, struct orr_jobs *w)
 	struct orr_walk walk;
 	struct orr_job_info info;
 	orr_walk_begin(p->waiting, &walk);
-	for (orr_job j; orr_free_gpus(w) && (j = orr_walk_next(&walk));) {
-		int64_t key = orr_queue_key(p->waiting, j);
+	for (orr_job j; (orr_free_gpus(w) || p->has_small) && (j = orr_walk_next(&walk));) {
+		int64_t key = orr_queue_key(p->waiting, j), tie = orr_queue_tie(p->waiting, j);
 		if (!orr_try_start(w, j)) {
 			orr_walk_skip_shape(&walk);
 			continue;
 		}
 		orr_queue_remove(p->waiting, j);
 		if (orr_job_get(w, j, &info) && preemptive_grow(p, p->n + 1))
-			p->list[p->n++] = (struct preemptive_job){ j, key, info.number, info.gpu_type,
-				preemptive_milli(&info), true };
+			p->list[p->n++] = (struct preemptive_job){ j, key, tie, info.gpu_type, preemptive_milli(&info),
+				true };
 	}
 	orr_walk_end(&walk);
 }
@@ -304,19 +339,24 @@ static inline bool preemptive_start(struct preemptive *p, struct orr_jobs *w, si
 	return all;
 }
 
-/* The first n of p->out run on after all: back into the running list. */
-static inline void preemptive_keep(struct preemptive *p, struct orr_jobs *w, size_t n)
+/* The first n of p->out run on after all: back into the running list. The others wait. */
+static inline void preemptive_settle(void *self, struct orr_jobs *w, size_t n)
 {
-	for (size_t i = 0; i < p->n && n; i++) {
-		struct preemptive_job *x = &p->list[i];
-		for (size_t k = 0; k < n; k++)
-			if (p->out[k] == x->job) {
-				if (preemptive_grow(p, p->n_next + p->n + 1))
-					p->next[p->n_next++] = p->list[i];
-				break;
-			}
+	struct preemptive *p = self;
+	size_t k = 0; /* p->out is in the order of p->list */
+	for (size_t i = 0; i < p->n_out; i++) {
+		while (p->list[k].job != p->out[i])
+			k++;
+		const struct preemptive_job *x = &p->list[k];
+		if (i < n) {
+			if (preemptive_grow(p, p->n_next + p->n + 1))
+				p->next[p->n_next++] = p->list[k];
+			continue;
+		}
+		int64_t key = p->key(self, w, x->job);
+		orr_queue_add(p->waiting, x->job, key,
+			key == x->key ? x->tie : preemptive_tie(p->pass, false, (int64_t)k));
 	}
-	(void)w;
 }
 
 /* One pass. stop_cost may be NULL. is_eager: all that should not run is stopped before
@@ -326,11 +366,12 @@ static inline void preemptive_pass(void *self, struct orr_jobs *w, bool is_eager
 {
 	struct preemptive *p = self;
 	struct orr_job_info info;
+	preemptive_order(self, w);
 	for (uint32_t t = 0; t < p->n_types; t++)
-		p->budget[t] = 1000 * (int64_t)orr_total_gpus_of(w, t);
-	for (size_t i = 0; !p->is_static && i < p->n; i++)
-		p->list[i].key = p->key(self, w, p->list[i].job);
-	preemptive_sort(p->list, p->n);
+		p->budget[t] = p->spare[t] = 1000 * (int64_t)orr_total_gpus_of(w, t);
+	for (size_t i = 0; i < p->n; i++)
+		if (p->list[i].type < p->n_types)
+			p->spare[p->list[i].type] -= p->list[i].milli;
 	p->n_next = p->n_out = 0;
 	if (!preemptive_grow(p, p->n + 1))
 		orr_give_up(w, 0, "out of memory");
@@ -341,16 +382,13 @@ static inline void preemptive_pass(void *self, struct orr_jobs *w, bool is_eager
 		orr_stop_with_cost(w, j, stop_cost && orr_job_get(w, j, &info) ? stop_cost(&info) : 0);
 	}
 	bool all = preemptive_start(p, w, &left, stop_cost);
-	preemptive_keep(p, w, left);
-	for (size_t i = left; i < p->n_out; i++)
-		orr_queue_add(p->waiting, p->out[i], p->key(self, w, p->out[i]),
-			p->is_static ? (int64_t)orr_job_number(w, p->out[i])
-				     : preemptive_tie(p->pass, false, (int64_t)i));
+	preemptive_settle(self, w, left);
 	struct preemptive_job *swap = p->list;
 	p->list = p->next;
 	p->n = p->n_next;
 	p->next = swap;
-	if (!all && !is_eager)
+	/* Those stopped in vain for room elsewhere may go on, too. */
+	if ((!all || left < p->n_out) && !is_eager)
 		preemptive_refill(self, w);
 	p->pass++;
 	p->arrivals = 0;

@@ -120,12 +120,11 @@ static inline bool profile_move(struct profile *p, int64_t from, int64_t to, uin
 	return true;
 }
 
-/* The earliest time from `from` on at which the need fits for that long; ORR_NEVER: at none. */
+/* The earliest time from `from` on at which the need fits for that long (> 0); ORR_NEVER: at none. */
 static inline int64_t profile_find(const struct profile *p, int64_t from, int64_t span, uint32_t type,
 	const struct backfill_need *need)
 {
 	int64_t start = from > p->time[0] ? from : p->time[0];
-	span = span > 0 ? span : 1;
 	for (size_t i = profile_before(p, start); i < p->n; i++) {
 		const int64_t *room = profile_at(p, i);
 		bool fits = (type == BACKFILL_NO_TYPE || room[type] >= need->gpu_milli) &&
