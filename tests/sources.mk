@@ -69,3 +69,8 @@ check_PROGRAMS += tests/unit_theory
 TESTS += tests/unit_theory
 tests_unit_theory_SOURCES = tests/unit_theory.c
 tests_unit_theory_LDADD = libpolicies.a $(LDADD)
+# gavel and drf
+check_PROGRAMS += tests/unit_gavel_lp
+TESTS += tests/unit_gavel_lp
+tests_unit_gavel_lp_SOURCES = tests/unit_gavel_lp.c
+tests_unit_gavel_lp_LDADD = libpolicies.a $(LDADD)
