@@ -9,3 +9,4 @@ libpolicies_a_SOURCES += policies/jobs/las.c policies/jobs/las.h policies/jobs/l
 libpolicies_a_SOURCES += policies/jobs/gavel.c policies/jobs/gavel.h policies/jobs/gavel_alloc.c
 libpolicies_a_SOURCES += policies/jobs/gavel_select.c policies/jobs/gavel_published.c
 libpolicies_a_SOURCES += policies/jobs/gavel_lp.c policies/jobs/gavel_lp.h policies/jobs/lexlp.c policies/jobs/lexlp.h
+libpolicies_a_SOURCES += policies/jobs/drf.c

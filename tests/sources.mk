@@ -74,3 +74,7 @@ check_PROGRAMS += tests/unit_gavel_lp
 TESTS += tests/unit_gavel_lp
 tests_unit_gavel_lp_SOURCES = tests/unit_gavel_lp.c
 tests_unit_gavel_lp_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_drf
+TESTS += tests/unit_drf
+tests_unit_drf_SOURCES = tests/unit_drf.c tests/replay.c
+tests_unit_drf_LDADD = libpolicies.a $(LDADD)
