@@ -6,3 +6,7 @@ libpolicies_a_SOURCES += policies/jobs/fifo.c policies/jobs/fjf.c policies/jobs/
 libpolicies_a_SOURCES += policies/jobs/smallest_gpu.c policies/jobs/srtf.c policies/jobs/srtf_gpu.c
 libpolicies_a_SOURCES += policies/jobs/backfill.h policies/jobs/easy_backfill.c policies/jobs/profile.h policies/jobs/conservative_backfill.c
 libpolicies_a_SOURCES += policies/jobs/las.c policies/jobs/las.h policies/jobs/las_gpu.c
+libpolicies_a_SOURCES += policies/jobs/gavel.c policies/jobs/gavel.h policies/jobs/gavel_alloc.c
+libpolicies_a_SOURCES += policies/jobs/gavel_select.c policies/jobs/gavel_published.c
+libpolicies_a_SOURCES += policies/jobs/gavel_lp.c policies/jobs/gavel_lp.h policies/jobs/lexlp.c policies/jobs/lexlp.h
+libpolicies_a_SOURCES += policies/jobs/drf.c
