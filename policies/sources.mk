@@ -6,3 +6,5 @@ libpolicies_a_SOURCES += policies/jobs/fifo.c policies/jobs/fjf.c policies/jobs/
 libpolicies_a_SOURCES += policies/jobs/smallest_gpu.c policies/jobs/srtf.c policies/jobs/srtf_gpu.c
 libpolicies_a_SOURCES += policies/jobs/backfill.h policies/jobs/easy_backfill.c policies/jobs/profile.h policies/jobs/conservative_backfill.c
 libpolicies_a_SOURCES += policies/jobs/las.c policies/jobs/las.h policies/jobs/las_gpu.c
+libpolicies_a_SOURCES += policies/jobs/gittins.c policies/jobs/gittins_index.h
+libpolicies_a_SOURCES += policies/jobs/optimus.c
