@@ -16,5 +16,4 @@ EXTRA_DIST += docs/figures.sh docs/figures
 docs-figures: orrery$(EXEEXT)
 	sh $(srcdir)/docs/figures.sh ./orrery$(EXEEXT) $(srcdir)/docs/figures
 # sources of docs
-dist_doc_DATA = docs/models.md docs/policies.md docs/scenario.schema.json docs/schema.md
-EXTRA_DIST += docs/performance.md
+dist_doc_DATA = docs/models.md docs/performance.md docs/policies.md docs/scenario.schema.json docs/schema.md docs/traces.md

@@ -90,4 +90,11 @@ bad 'cannot write format "philly"; can write orrery, tiresias, swf' convert jobs
 bad 'trace synth: no model "poison"; did you mean poisson' synth poison
 bad 'poisson:n=0: has no end; set n' synth poisson:n=0
 bad 'generator poisson: rate: expected a number from 1e-09 to 1000000000, found "0"' synth poisson:rate=0
+if [ -w /dev/full ]; then
+  printf 'submit_s,duration_s\n0,1\n' >good.csv
+  "$ORRERY" trace convert good.csv >/dev/full 2>err
+  is "$? $(cat err)" "1 orrery: -: cannot write: No space left on device" "a full disk is an error, code 1"
+else
+  skip "no /dev/full"
+fi
 tap_done

@@ -3,8 +3,8 @@
  * include the Tiresias ones, so muri comes first. */
 #include "traces/format.h"
 
-extern const struct trace_format format_philly, format_muri, format_tiresias, format_openb, format_openb_nodes,
-	format_orrery, format_gavel, format_swf;
+extern const struct trace_format format_philly, format_muri, format_tiresias, format_openb,
+	format_openb_nodes, format_orrery, format_gavel, format_swf;
 
 const struct trace_format *const trace_formats[] = {
 	&format_philly,

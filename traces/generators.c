@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-extern const struct generator generator_poisson, generator_mmpp, generator_philly, generator_openb, generator_lublin,
-	generator_tiresias;
+extern const struct generator generator_poisson, generator_mmpp, generator_philly, generator_openb,
+	generator_lublin, generator_tiresias;
 
 const struct generator *const generators[] = {
 	&generator_poisson,

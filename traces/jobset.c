@@ -130,8 +130,8 @@ struct jobset *jobset_from(struct trace *t, const char *source, struct orr_error
 	return NULL;
 }
 
-static struct jobset *load_file(const char *path, const char *format, const char *const *options,
-	struct orr_error *err)
+static struct jobset *load_file(
+	const char *path, const char *format, const char *const *options, struct orr_error *err)
 {
 	struct trace *t = trace_open(path, format, options, err);
 	return t ? jobset_from(t, path, err) : NULL;
@@ -166,8 +166,8 @@ static void hash_generator(struct jobset *s)
 	sbuf_free(&text);
 }
 
-static struct jobset *load_generator(const struct generator *g, const char *source, uint64_t seed,
-	struct orr_error *err)
+static struct jobset *load_generator(
+	const struct generator *g, const char *source, uint64_t seed, struct orr_error *err)
 {
 	struct orr_args *args = generator_args(g, source, err);
 	if (!args)
@@ -184,8 +184,8 @@ static struct jobset *load_generator(const struct generator *g, const char *sour
 	return s;
 }
 
-struct jobset *jobset_load(const char *source, const char *format, const char *const *options, uint64_t seed,
-	struct orr_error *err)
+struct jobset *jobset_load(const char *source, const char *format, const char *const *options,
+	uint64_t seed, struct orr_error *err)
 {
 	const struct generator *g = format && strcmp(format, "auto") ? NULL : generator_find(source);
 	return g ? load_generator(g, source, seed, err) : load_file(source, format, options, err);
@@ -250,9 +250,12 @@ bool jobcursor_next(struct jobcursor *c, struct job_rec *out)
 	}
 	if (s->limit && c->next >= s->limit)
 		return false;
-	*out = (struct job_rec){
-		.duration_ns = -1, .limit_ns = -1, .wait_ns = -1, .gpus = 1, .gpu_milli = 1000, .number = c->next
-	};
+	*out = (struct job_rec){ .duration_ns = -1,
+		.limit_ns = -1,
+		.wait_ns = -1,
+		.gpus = 1,
+		.gpu_milli = 1000,
+		.number = c->next };
 	if (!s->generator->next(c->state, out))
 		return false;
 	c->next++;

@@ -14,13 +14,31 @@
 #include <math.h>
 #include <string.h>
 
-enum { JOB_ID, SUBMIT_S, DURATION_S, GPUS, GPU_MILLI, CPUS, MEM_MIB, GPU_TYPES, LIMIT_S, WAIT_S, ITERATIONS, MODEL,
-	USER, QUEUE, PRIORITY, SPEEDUP, STATUS };
+enum {
+	JOB_ID,
+	SUBMIT_S,
+	DURATION_S,
+	GPUS,
+	GPU_MILLI,
+	CPUS,
+	MEM_MIB,
+	GPU_TYPES,
+	LIMIT_S,
+	WAIT_S,
+	ITERATIONS,
+	MODEL,
+	USER,
+	QUEUE,
+	PRIORITY,
+	SPEEDUP,
+	STATUS
+};
 
-static const struct table_column columns[] = { { "job_id", false }, { "submit_s", true }, { "duration_s", false },
-	{ "gpus", false }, { "gpu_milli", false }, { "cpus", false }, { "mem_mib", false }, { "gpu_types", false },
-	{ "limit_s", false }, { "wait_s", false }, { "iterations", false }, { "model", false }, { "user", false },
-	{ "queue", false }, { "priority", false }, { "speedup", false }, { "status", false }, { NULL, false } };
+static const struct table_column columns[] = { { "job_id", false }, { "submit_s", true },
+	{ "duration_s", false }, { "gpus", false }, { "gpu_milli", false }, { "cpus", false },
+	{ "mem_mib", false }, { "gpu_types", false }, { "limit_s", false }, { "wait_s", false },
+	{ "iterations", false }, { "model", false }, { "user", false }, { "queue", false },
+	{ "priority", false }, { "speedup", false }, { "status", false }, { NULL, false } };
 
 static bool sniff(const struct trace_head *head)
 {

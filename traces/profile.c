@@ -204,7 +204,8 @@ static void close_tally(struct tally *t)
 	for (size_t i = 0; i < t->cap; i++)
 		if (t->entry[i].count)
 			t->entry[n++] = t->entry[i];
-	bool is_by_number = !strcmp(t->out.name, PROFILE_GPUS_TALLY) || !strcmp(t->out.name, PROFILE_MONTHS_TALLY);
+	bool is_by_number =
+		!strcmp(t->out.name, PROFILE_GPUS_TALLY) || !strcmp(t->out.name, PROFILE_MONTHS_TALLY);
 	qsort(t->entry, n, sizeof *t->entry, is_by_number ? by_number : by_count);
 	t->out.entry = t->entry;
 	t->out.n = n;

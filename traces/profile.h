@@ -28,8 +28,8 @@ struct summary summary_of(double *values, size_t n);
 
 struct profile_fact {
 	const char *name;
-	char *text;      /* as printed */
-	double number;   /* NAN: the value is a text */
+	char *text;    /* as printed */
+	double number; /* NAN: the value is a text */
 };
 
 struct profile_series {

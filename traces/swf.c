@@ -17,21 +17,41 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { JOB, SUBMIT, WAIT, RUN, USED_PROCS, CPU_TIME, USED_MEMORY, ASKED_PROCS, ASKED_TIME, ASKED_MEMORY, STATUS,
-	USER, GROUP, EXECUTABLE, QUEUE, PARTITION, PRECEDING, THINK, N_FIELDS };
+enum {
+	JOB,
+	SUBMIT,
+	WAIT,
+	RUN,
+	USED_PROCS,
+	CPU_TIME,
+	USED_MEMORY,
+	ASKED_PROCS,
+	ASKED_TIME,
+	ASKED_MEMORY,
+	STATUS,
+	USER,
+	GROUP,
+	EXECUTABLE,
+	QUEUE,
+	PARTITION,
+	PRECEDING,
+	THINK,
+	N_FIELDS
+};
 
 static const struct table_column columns[] = { { "job number", true }, { "submit time", true },
-	{ "wait time", true }, { "run time", true }, { "allocated processors", true }, { "CPU time", true },
-	{ "used memory", true }, { "requested processors", true }, { "requested time", true },
-	{ "requested memory", true }, { "status", true }, { "user", true }, { "group", true },
-	{ "executable", true }, { "queue", true }, { "partition", true }, { "preceding job", true },
-	{ "think time", true }, { NULL, false } };
+	{ "wait time", true }, { "run time", true }, { "allocated processors", true },
+	{ "CPU time", true }, { "used memory", true }, { "requested processors", true },
+	{ "requested time", true }, { "requested memory", true }, { "status", true }, { "user", true },
+	{ "group", true }, { "executable", true }, { "queue", true }, { "partition", true },
+	{ "preceding job", true }, { "think time", true }, { NULL, false } };
 
 static const struct orr_param params[] = {
 	ORR_PARAM_CHOICE("processors", "allocated", "allocated|requested",
 		"which count is the job's size; the other one stands in where it is unknown"),
 	ORR_PARAM_CHOICE("unknown_runtime", "drop", "drop|keep|error", "a job whose run time is -1"),
-	ORR_PARAM_CHOICE("unknown_procs", "drop", "drop|error", "a job of which no processor count is known"),
+	ORR_PARAM_CHOICE(
+		"unknown_procs", "drop", "drop|error", "a job of which no processor count is known"),
 	ORR_PARAM_CHOICE("extra_fields", "error", "error|ignore", "a line of more than 18 fields"),
 	ORR_PARAM_END
 };
@@ -39,13 +59,14 @@ static const struct orr_param params[] = {
 static const char *const info_options[] = { "unknown_runtime=keep", NULL };
 
 /* Keys of the header that trace info shows. */
-static const char *const keys[] = { "Computer", "Installation", "MaxJobs", "MaxNodes", "MaxProcs", "UnixStartTime",
-	"TimeZoneString" };
+static const char *const keys[] = { "Computer", "Installation", "MaxJobs", "MaxNodes", "MaxProcs",
+	"UnixStartTime", "TimeZoneString" };
 enum { N_KEYS = sizeof keys / sizeof *keys };
 
 struct swf {
 	struct table *table;
-	bool prefers_requested, drops_unknown_runtime, keeps_unknown_runtime, drops_unknown_procs, ignores_extra_fields;
+	bool prefers_requested, drops_unknown_runtime, keeps_unknown_runtime, drops_unknown_procs,
+		ignores_extra_fields;
 	uint64_t unknown_runtime, unknown_procs;
 	char header[N_KEYS][100];
 };
@@ -134,8 +155,8 @@ static void read_row(const struct swf *s, struct orr_trace_job *row, int64_t *pr
 	row->status = known_name(t, STATUS);
 	row->user = known_name(t, USER);
 	row->queue = known_name(t, QUEUE);
-	static const unsigned char only_checked[] = { CPU_TIME, USED_MEMORY, ASKED_MEMORY, GROUP, EXECUTABLE, PARTITION,
-		PRECEDING, THINK };
+	static const unsigned char only_checked[] = { CPU_TIME, USED_MEMORY, ASKED_MEMORY, GROUP,
+		EXECUTABLE, PARTITION, PRECEDING, THINK };
 	for (size_t i = 0; i < sizeof only_checked; i++)
 		table_real(t, only_checked[i], -1, 1e18);
 }
@@ -163,7 +184,8 @@ static int judge(struct swf *s, const struct orr_trace_job *row, int64_t procs)
 
 static int extra_fields(const struct swf *s, struct orr_error *err)
 {
-	lines_fail(table_lines(s->table), err, "expected 18 fields, found %zu; extra_fields=ignore reads the first 18",
+	lines_fail(table_lines(s->table), err,
+		"expected 18 fields, found %zu; extra_fields=ignore reads the first 18",
 		table_fields(s->table));
 	return -1;
 }

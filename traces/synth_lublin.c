@@ -30,18 +30,15 @@ enum { SLOTS = 48, DAY_STARTS_IN_SLOT = 11 };
 
 struct lublin {
 	struct rng arrivals, service, sizes;
-	double top;              /* log2 of the machine's size */
-	double pace[SLOTS];      /* mean 1 over the day */
+	double top;         /* log2 of the machine's size */
+	double pace[SLOTS]; /* mean 1 over the day */
 	double now_s, end_s, load;
 };
 
-static const struct orr_param params[] = {
-	GENERATOR_PARAM_N("10000"),
+static const struct orr_param params[] = { GENERATOR_PARAM_N("10000"),
 	ORR_PARAM_INT("nodes", "128", 2, 1e6, "processors of the machine, the largest size"),
 	ORR_PARAM_REAL("days", "0", 0, 36500, "no submission after this many days; 0: n decides"),
-	ORR_PARAM_REAL("load", "1", 1e-3, 1e3, "divides all gaps"),
-	ORR_PARAM_END
-};
+	ORR_PARAM_REAL("load", "1", 1e-3, 1e3, "divides all gaps"), ORR_PARAM_END };
 
 static bool ends(const struct orr_args *args)
 {
@@ -60,7 +57,8 @@ static void start(void *state, const struct orr_args *args, uint64_t seed)
 	double sum = 0;
 	for (int i = 0; i < SLOTS; i++) {
 		int slot = (i + DAY_STARTS_IN_SLOT) % SLOTS;
-		l->pace[slot] = gsl_cdf_gamma_P(i + 0.5, 8.1737, 3.9631) - gsl_cdf_gamma_P(i - 0.5, 8.1737, 3.9631);
+		l->pace[slot] = gsl_cdf_gamma_P(i + 0.5, 8.1737, 3.9631) -
+				gsl_cdf_gamma_P(i - 0.5, 8.1737, 3.9631);
 		sum += l->pace[slot];
 	}
 	for (int i = 0; i < SLOTS; i++)
@@ -89,8 +87,8 @@ static double draw_run(struct lublin *l, uint32_t size)
 	double p = fmin(fmax(0.78 - 0.0054 * size, 0), 1);
 	double ln;
 	do
-		ln = rng_uniform(&l->service) < p ? gsl_ran_gamma(rng_gsl(&l->service), 4.2, 0.94) :
-						    gsl_ran_gamma(rng_gsl(&l->service), 312, 0.03);
+		ln = rng_uniform(&l->service) < p ? gsl_ran_gamma(rng_gsl(&l->service), 4.2, 0.94)
+						  : gsl_ran_gamma(rng_gsl(&l->service), 312, 0.03);
 	while (ln > MAX_LN_RUN);
 	return exp(ln);
 }

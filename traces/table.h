@@ -27,7 +27,7 @@ enum { TABLE_MAX_FIELDS = 256, TABLE_MAX_COLUMNS = 64 };
 
 struct table_column {
 	const char *name;
-	bool is_needed; /* the file must have it (header files), and it must not be empty */
+	bool is_needed; /* a header must name it; whether a field may be empty is the reader's affair */
 };
 
 enum table_flags {
@@ -42,8 +42,8 @@ struct table;
 
 /* columns ends with a NULL name. Reads the header, if there is to be one; NULL if
  * that fails. The table borrows in and columns. */
-struct table *table_new(struct lines *in, const struct table_column *columns, int flags,
-	struct orr_error *err);
+struct table *table_new(
+	struct lines *in, const struct table_column *columns, int flags, struct orr_error *err);
 void table_free(struct table *t);
 
 /* 1 a row, 0 the end, -1 error. For a line that is not to be split, skip is asked

@@ -12,8 +12,9 @@
 
 enum { JOB_ID, NUM_GPU, SUBMIT_TIME, DURATION, ITERATIONS, MODEL_NAME };
 
-static const struct table_column columns[] = { { "job_id", true }, { "num_gpu", true }, { "submit_time", true },
-	{ "duration", true }, { "iterations", false }, { "model_name", false }, { NULL, false } };
+static const struct table_column columns[] = { { "job_id", true }, { "num_gpu", true },
+	{ "submit_time", true }, { "duration", true }, { "iterations", false }, { "model_name", false },
+	{ NULL, false } };
 
 static bool sniff(const struct trace_head *head)
 {
@@ -54,7 +55,8 @@ static void close_tiresias(void *state)
 
 const struct trace_format format_tiresias = {
 	.name = "tiresias",
-	.doc = "Tiresias simulator: job_id,num_gpu,submit_time,duration[,iterations,model_name,..], seconds",
+	.doc = "Tiresias simulator: job_id,num_gpu,submit_time,duration[,iterations,model_name,..], "
+	       "seconds",
 	.sniff = sniff,
 	.open = open_tiresias,
 	.next = next_tiresias,

@@ -83,7 +83,8 @@ static const struct trace_format *sniff(struct lines *in, struct orr_error *err)
 	size_t n;
 	int rc = found ? 1 : lines_next(in, &text, &n, err); /* a damaged file says so itself */
 	if (!found && *line && rc >= 0)
-		lines_fail(in, err, "no known trace format; it starts \"%.80s\" (--format names one)", line);
+		lines_fail(in, err, "no known trace format; it starts \"%.80s\" (--format names one)",
+			line);
 	else if (!found && rc >= 0)
 		lines_fail(in, err, "no known trace format: it has no line of text");
 	mem_free(line);
@@ -119,8 +120,8 @@ static int set_options(struct trace *t, bool all, const char *const *options, st
 	return rc;
 }
 
-static struct trace *open_lines(struct lines *in, const char *format, bool all, const char *const *options,
-	struct orr_error *err)
+static struct trace *open_lines(struct lines *in, const char *format, bool all,
+	const char *const *options, struct orr_error *err)
 {
 	struct trace *t = mem_zalloc(1, sizeof *t);
 	bool is_auto = !format || !*format || !strcmp(format, "auto");
@@ -134,15 +135,15 @@ static struct trace *open_lines(struct lines *in, const char *format, bool all, 
 	return NULL;
 }
 
-struct trace *trace_open(const char *path, const char *format, const char *const *options,
-	struct orr_error *err)
+struct trace *trace_open(
+	const char *path, const char *format, const char *const *options, struct orr_error *err)
 {
 	struct lines *in = lines_open(path, err);
 	return in ? open_lines(in, format, false, options, err) : NULL;
 }
 
-struct trace *trace_open_all(const char *path, const char *format, const char *const *options,
-	struct orr_error *err)
+struct trace *trace_open_all(
+	const char *path, const char *format, const char *const *options, struct orr_error *err)
 {
 	struct lines *in = lines_open(path, err);
 	return in ? open_lines(in, format, true, options, err) : NULL;

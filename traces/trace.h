@@ -24,8 +24,8 @@ struct trace;
 /* format NULL or "auto": found by sniffing. path "-" is standard input; gzip and
  * zstd are taken off whatever the name. options: "name=value" texts of the format's
  * parameters, NULL-terminated; may be NULL. NULL on error. */
-struct trace *trace_open(const char *path, const char *format, const char *const *options,
-	struct orr_error *err);
+struct trace *trace_open(
+	const char *path, const char *format, const char *const *options, struct orr_error *err);
 /* 1 a row, 0 the end, -1 error (err names file and line). */
 int trace_next(struct trace *t, struct orr_trace_job *row, struct orr_error *err);
 void trace_close(struct trace *t);
@@ -37,8 +37,8 @@ bool trace_is_absolute(const struct trace *t);
 struct trace *trace_open_memory(const char *name, const void *data, size_t n, const char *format,
 	const char *const *options, struct orr_error *err);
 /* With options under which no row is left out, whatever can be made of it. */
-struct trace *trace_open_all(const char *path, const char *format, const char *const *options,
-	struct orr_error *err);
+struct trace *trace_open_all(
+	const char *path, const char *format, const char *const *options, struct orr_error *err);
 /* SHA-256 of the file's bytes as hex; "" until trace_next() has given 0. */
 const char *trace_hash(const struct trace *t);
 
@@ -69,8 +69,8 @@ struct job_rec {
 	uint32_t gpus, gpu_milli;
 	uint32_t id; /* strings of jobset_strings(); id 0: print number instead */
 	uint32_t user, queue, model, gpu_types, speedup, status; /* 0: none */
-	uint64_t number; /* 0, 1, ... in order of submission */
-	uint64_t line;   /* in the file; 0 from a generator */
+	uint64_t number;                                         /* 0, 1, ... in order of submission */
+	uint64_t line;                                           /* in the file; 0 from a generator */
 };
 
 struct jobset;

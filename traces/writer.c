@@ -117,8 +117,9 @@ static void put_id(struct writer *w, const char *id)
 
 /* ---- formats ---- */
 
-static const char orrery_header[] = "job_id,submit_s,duration_s,gpus,gpu_milli,cpus,mem_mib,gpu_types,limit_s,wait_s,"
-				    "iterations,model,user,queue,priority,speedup,status\n";
+static const char orrery_header[] =
+	"job_id,submit_s,duration_s,gpus,gpu_milli,cpus,mem_mib,gpu_types,limit_s,wait_s,"
+	"iterations,model,user,queue,priority,speedup,status\n";
 
 static int put_orrery(struct writer *w, const struct orr_trace_job *row, struct orr_error *err)
 {
@@ -167,7 +168,8 @@ static int put_tiresias(struct writer *w, const struct orr_trace_job *row, struc
 {
 	struct sbuf *b = &w->text;
 	if (row->duration_ns < 0)
-		return orr_fail(err, ORR_EINPUT, "job %s (line %" PRIu64 ") has no duration, which the tiresias format needs",
+		return orr_fail(err, ORR_EINPUT,
+			"job %s (line %" PRIu64 ") has no duration, which the tiresias format needs",
 			row->id ? row->id : "without a name", row->line);
 	put_id(w, row->id);
 	sbuf_printf(b, ",%u,", row->gpus);
@@ -212,7 +214,8 @@ static int put_swf(struct writer *w, const struct orr_trace_job *row, struct orr
 	int64_t id, status = -1;
 	if (!row->id || !num_int(row->id, strlen(row->id), &id) || id < 0)
 		id = (int64_t)w->rows + 1;
-	if (row->status && (!num_int(row->status, strlen(row->status), &status) || status < 0 || status > 9))
+	if (row->status &&
+		(!num_int(row->status, strlen(row->status), &status) || status < 0 || status > 9))
 		status = -1;
 	sbuf_printf(b, "%" PRId64 " ", id);
 	put_seconds(b, row->submit_ns);
@@ -242,12 +245,15 @@ static int choose_format(struct writer *w, const char *format, struct orr_error 
 		sbuf_puts(&w->text, orrery_header);
 	} else if (!strcmp(format, "tiresias")) {
 		w->put = put_tiresias;
-		sbuf_puts(&w->text, "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n");
+		sbuf_puts(&w->text,
+			"job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n");
 	} else if (!strcmp(format, "swf")) {
 		w->put = put_swf;
-		sbuf_puts(&w->text, "; Version: 2.2\n; Note: written by orrery; a GPU counts as a processor\n");
+		sbuf_puts(&w->text,
+			"; Version: 2.2\n; Note: written by orrery; a GPU counts as a processor\n");
 	} else {
-		return orr_fail(err, ORR_EINPUT, "cannot write format \"%.60s\"; can write orrery, tiresias, swf", format);
+		return orr_fail(err, ORR_EINPUT,
+			"cannot write format \"%.60s\"; can write orrery, tiresias, swf", format);
 	}
 	return ORR_OK;
 }
@@ -272,10 +278,15 @@ static int open_file(struct writer *w, struct orr_error *err)
 	w->file = fopen(w->part, "wb");
 	if (!w->file)
 		return orr_fail(err, ORR_EINPUT, "%s: %s", w->part, strerror(errno));
-	if (ends_in(w->path, ".gz"))
+	bool is_gz = ends_in(w->path, ".gz"), is_zst = ends_in(w->path, ".zst");
+	if (is_gz)
 		w->gz = gzdopen(dup(fileno(w->file)), "wb");
-	if (ends_in(w->path, ".zst"))
+	if (is_zst)
 		w->zstd = ZSTD_createCCtx();
+	if ((is_gz && !w->gz) || (is_zst && !w->zstd)) {
+		unlink(w->part);
+		return orr_fail(err, ORR_EFAIL, "%s: cannot start packing", w->path);
+	}
 	return ORR_OK;
 }
 

@@ -141,7 +141,8 @@ ORR_API void orr_start_at(struct orr_jobs *w, orr_job j, const uint32_t *node, c
 ORR_API void orr_stop(struct orr_jobs *w, orr_job j);
 /* The same, and adds to the work left (a checkpoint to read back, say). */
 ORR_API void orr_stop_with_cost(struct orr_jobs *w, orr_job j, int64_t cost_ns);
-/* Ends a job for good, running or waiting; it counts as killed. */
+/* Ends a job for good, running or waiting; it counts as killed. finish() is called after
+ * schedule() returns, and schedule() again. */
 ORR_API void orr_kill(struct orr_jobs *w, orr_job j);
 /* Adds work to a job (an emulated cost); work_ns >= 0. */
 ORR_API void orr_add_work(struct orr_jobs *w, orr_job j, int64_t work_ns);

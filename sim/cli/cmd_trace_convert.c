@@ -48,7 +48,9 @@ static int take(struct cut *c, struct orr_trace_job *row, struct orr_error *err)
 		c->zero_ns = row->submit_ns;
 	row->submit_ns -= c->zero_ns;
 	if (row->submit_ns < 0)
-		return orr_fail(err, ORR_EINPUT, "line %" PRIu64 ": submitted before the first row kept; --sort puts rows in order",
+		return orr_fail(err, ORR_EINPUT,
+			"line %" PRIu64
+			": submitted before the first row kept; --sort puts rows in order",
 			row->line);
 	return writer_row(c->out, row, err);
 }
@@ -120,13 +122,16 @@ static int parse_gpus(const char *text, struct wish *w, struct orr_error *err)
 	bool good = num_int(text, n, &w->low_gpus) && w->low_gpus >= 0;
 	w->high_gpus = w->low_gpus;
 	if (good && text[n] == '-')
-		good = num_int(text + n + 1, strlen(text + n + 1), &w->high_gpus) && w->high_gpus >= w->low_gpus;
+		good = num_int(text + n + 1, strlen(text + n + 1), &w->high_gpus) &&
+		       w->high_gpus >= w->low_gpus;
 	return good ? ORR_OK : bad_value("gpus", "a count or a range like 1-8", text, err);
 }
 
 static int parse_time(const char *option, const char *text, int64_t *out, struct orr_error *err)
 {
-	return num_duration_ns(text, strlen(text), out) ? ORR_OK : bad_value(option, "a time like 36h or 90000", text, err);
+	return num_duration_ns(text, strlen(text), out)
+		       ? ORR_OK
+		       : bad_value(option, "a time like 36h or 90000", text, err);
 }
 
 int trace_seed(const char *text, uint64_t *out, struct orr_error *err)
@@ -146,11 +151,13 @@ static int set_filter(int c, const char *text, struct wish *w, struct orr_error 
 	case 'U':
 		return parse_time("until", text, &w->until_ns, err);
 	case 'n':
-		return num_int(text, strlen(text), &w->count) && w->count >= 0 ? ORR_OK :
-			bad_value("count", "a whole number from 0", text, err);
+		return num_int(text, strlen(text), &w->count) && w->count >= 0
+			       ? ORR_OK
+			       : bad_value("count", "a whole number from 0", text, err);
 	case 'p':
-		return num_real(text, strlen(text), &w->sample) && w->sample > 0 && w->sample <= 1 ? ORR_OK :
-			bad_value("sample", "a probability above 0 and at most 1", text, err);
+		return num_real(text, strlen(text), &w->sample) && w->sample > 0 && w->sample <= 1
+			       ? ORR_OK
+			       : bad_value("sample", "a probability above 0 and at most 1", text, err);
 	case 'g':
 		return parse_gpus(text, w, err);
 	case 'q':
@@ -197,20 +204,28 @@ static int parse(int argc, char **argv, struct wish *w, struct orr_error *err)
 		else if (is_slice)
 			rc = set_filter(c, optarg, w, err);
 		else
-			rc = orr_fail(err, ORR_EINPUT, "trace convert: keeps all rows; 'orrery trace slice' selects");
+			rc = orr_fail(err, ORR_EINPUT,
+				"trace convert: keeps all rows; 'orrery trace slice' selects");
 	}
 	return rc;
 }
 
 int trace_convert(int argc, char **argv, struct orr_error *err)
 {
-	struct wish w = { .to = "orrery", .out = "-", .from_ns = INT64_MIN, .until_ns = INT64_MAX,
-		.high_gpus = INT64_MAX, .count = INT64_MAX, .sample = 1, .seed = 1 };
+	struct wish w = { .to = "orrery",
+		.out = "-",
+		.from_ns = INT64_MIN,
+		.until_ns = INT64_MAX,
+		.high_gpus = INT64_MAX,
+		.count = INT64_MAX,
+		.sample = 1,
+		.seed = 1 };
 	int rc = parse(argc, argv, &w, err);
 	if (rc)
 		return rc;
 	if (argc - optind != 1)
-		return orr_fail(err, ORR_EINPUT, "trace %s: expected one file; 'orrery trace --help' shows the forms", argv[0]);
+		return orr_fail(err, ORR_EINPUT,
+			"trace %s: expected one file; 'orrery trace --help' shows the forms", argv[0]);
 	w.source = argv[optind];
 	return run(&w, err);
 }

@@ -67,7 +67,8 @@ int trace_synth(int argc, char **argv, struct orr_error *err)
 	if (rc)
 		return rc;
 	if (argc - optind != 1)
-		return orr_fail(err, ORR_EINPUT, "trace synth: expected one model; 'orrery trace list' shows them");
+		return orr_fail(err, ORR_EINPUT,
+			"trace synth: expected one model; 'orrery trace list' shows them");
 	const char *source = argv[optind];
 	char with_colon[1024];
 	snprintf(with_colon, sizeof with_colon, "%s%s", source, strchr(source, ':') ? "" : ":");
@@ -77,7 +78,8 @@ int trace_synth(int argc, char **argv, struct orr_error *err)
 	if (!set)
 		return ORR_EINPUT;
 	uint64_t n = jobset_count(set);
-	rc = n == UINT64_MAX ? orr_fail(err, ORR_EINPUT, "%s: has no end; set n", source) : write_rows(set, to, out, err);
+	rc = n == UINT64_MAX ? orr_fail(err, ORR_EINPUT, "%s: has no end; set n", source)
+			     : write_rows(set, to, out, err);
 	jobset_free(set);
 	if (!rc && strcmp(out, "-"))
 		fprintf(stderr, "%s: %" PRIu64 " rows\n", out, n);

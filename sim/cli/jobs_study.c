@@ -194,16 +194,20 @@ static int refuse_unfit(const struct study *t, struct orr_error *err)
 				(unsigned long long)count);
 		return ORR_OK;
 	}
+	char others[64] = "";
+	if (count > 1)
+		snprintf(others, sizeof others, ", and %llu others likewise", (unsigned long long)count - 1);
 	return orr_fail(err, ORR_EINPUT,
-		"%s:%llu: the job asks for %u GPUs (%.3g cores, %.4g GiB) and can never be placed on this cluster, "
-		"nor can %llu others; a larger --cluster, or --drop-unfit to leave them out",
+		"%s:%llu: the job asks for %u GPUs (%.3g cores, %.4g GiB) and can never be placed on this cluster%s; give a "
+		"larger --cluster, or --drop-unfit to leave such jobs out",
 		jobset_source(t->s.jobs), (unsigned long long)r->line, r->gpus, (double)r->cpu_milli / 1000,
-		(double)r->mem_mib / 1024, (unsigned long long)count - 1);
+		(double)r->mem_mib / 1024, others);
 }
 
-static void add_difference(struct run_result *r, const char *name, const struct blocks *a, const struct blocks *b)
+static void add_difference(struct run_result *r, const char *name, const struct blocks *a, const struct blocks *b,
+	double level)
 {
-	struct interval i = blocks_paired(a, b, RESAMPLES, 0.95, 1);
+	struct interval i = blocks_paired(a, b, RESAMPLES, level, 1);
 	result_metric(r, name, i.mean, i.low, i.high);
 }
 
@@ -211,12 +215,13 @@ static void add_difference(struct run_result *r, const char *name, const struct 
 static void add_differences(struct study *t)
 {
 	const struct one_run *first = &t->run[0];
+	double level = orr_arg_real(t->s.options, "ci_level");
 	for (size_t i = 1; i < t->s.n_policies; i++) {
 		struct one_run *x = &t->run[i];
 		if (!x->has_blocks || !first->has_blocks)
 			continue;
-		add_difference(x->result, "jct_diff", &x->blocks.jct, &first->blocks.jct);
-		add_difference(x->result, "wait_diff", &x->blocks.wait, &first->blocks.wait);
+		add_difference(x->result, "jct_diff", &x->blocks.jct, &first->blocks.jct, level);
+		add_difference(x->result, "wait_diff", &x->blocks.wait, &first->blocks.wait, level);
 	}
 }
 

@@ -34,7 +34,7 @@ static char *scalar(const cJSON *v)
 		return mem_strdup(cJSON_IsTrue(v) ? "true" : "false");
 	if (!cJSON_IsNumber(v))
 		return NULL;
-	if (v->valuedouble == (double)(int64_t)v->valuedouble && v->valuedouble > -1e15 && v->valuedouble < 1e15)
+	if (v->valuedouble > -1e15 && v->valuedouble < 1e15 && v->valuedouble == (double)(int64_t)v->valuedouble)
 		snprintf(buf, sizeof buf, "%lld", (long long)v->valuedouble);
 	else
 		snprintf(buf, sizeof buf, "%.17g", v->valuedouble);
@@ -228,6 +228,8 @@ static int resolve_trace(const cJSON *o, struct jobs_scenario *s, struct orr_err
 	const char *options[65] = { NULL };
 	int n = 0;
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "trace_options");
+	if (!rc && list && !cJSON_IsObject(list))
+		rc = orr_fail(err, ORR_EINPUT, "scenario: $.trace_options: expected an object");
 	for (const cJSON *m = list ? list->child : NULL; !rc && m && n < 64; m = m->next) {
 		char *value = scalar(m);
 		struct sbuf b = { 0 };
@@ -328,6 +330,9 @@ static int resolve_policy(const cJSON *o, struct jobs_scenario *s, struct orr_er
 	struct scenario_policy *p = &s->policy[s->n_policies++];
 	const cJSON *label = cJSON_GetObjectItemCaseSensitive(o, "label");
 	char where[160];
+	if (!cJSON_IsObject(o))
+		return orr_fail(err, ORR_EINPUT, "scenario: $.policies[%zu]: expected a name or an object",
+			s->n_policies - 1);
 	for (const cJSON *m = o->child; m; m = m->next)
 		if (strcmp(m->string, "policy") && strcmp(m->string, "label") && strcmp(m->string, "set") &&
 			strcmp(m->string, "plugin_sha256"))

@@ -6,6 +6,7 @@
 #include "base/num.h"
 
 #include <cjson/cJSON.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,6 +27,16 @@ static int json_number(const char *path, int i, const cJSON *o, const char *key,
 			max);
 	*out = v->valuedouble;
 	return ORR_OK;
+}
+
+static int json_count(const char *path, int i, const cJSON *o, const char *key, double def, double max,
+	double *out, struct orr_error *err)
+{
+	int rc = json_number(path, i, o, key, def, max, out, err);
+	if (!rc && *out != floor(*out))
+		rc = orr_fail(err, ORR_EINPUT, "%s: $.nodes[%d].%s: expected a whole number, found %.15g", path, i, key,
+			*out);
+	return rc;
 }
 
 static int json_text(const char *path, int i, const cJSON *o, const char *key, const char **out,
@@ -61,12 +72,12 @@ static int json_nodes(struct cluster *c, const char *path, int i, const cJSON *o
 	const char *type, *name;
 	if (!cJSON_IsObject(o))
 		return orr_fail(err, ORR_EINPUT, "%s: $.nodes[%d]: expected an object", path, i);
-	if (json_known_keys(path, i, o, err) || json_number(path, i, o, "count", 1, CLUSTER_MAX_NODES, &count, err) ||
-		json_number(path, i, o, "gpus", 0, CLUSTER_MAX_NODE_GPUS, &gpus, err) ||
+	if (json_known_keys(path, i, o, err) || json_count(path, i, o, "count", 1, CLUSTER_MAX_NODES, &count, err) ||
+		json_count(path, i, o, "gpus", 0, CLUSTER_MAX_NODE_GPUS, &gpus, err) ||
 		json_number(path, i, o, "cpus", -0.001, 1e9, &cpus, err) ||
 		json_number(path, i, o, "mem_gib", -1.0 / 1024, 1e9, &mem, err) ||
-		json_number(path, i, o, "rack", c->n_racks, 1e6, &rack, err) ||
-		json_number(path, i, o, "racks", 1, 1e6, &racks, err) || json_text(path, i, o, "type", &type, err) ||
+		json_count(path, i, o, "rack", c->n_racks, 1e6, &rack, err) ||
+		json_count(path, i, o, "racks", 1, 1e6, &racks, err) || json_text(path, i, o, "type", &type, err) ||
 		json_text(path, i, o, "name", &name, err))
 		return ORR_EINPUT;
 	struct cluster_node proto = { .gpus = (uint32_t)gpus,

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 const struct placement *const placements[] = { &placement_count, &placement_consolidate, &placement_spread,
@@ -151,6 +152,12 @@ static uint32_t room(const struct pool *p, uint32_t n, const struct pool_request
 	return k;
 }
 
+static int by_node(const void *a, const void *b)
+{
+	const struct pool_piece *x = a, *y = b;
+	return (x->node > y->node) - (x->node < y->node);
+}
+
 /* Level by level from the top: a node gives its k-th GPU when no other has more free. The
  * nodes are walked in order at each level, so ties go to the lowest number. */
 static bool place_spread(struct pool *p, const struct pool_request *r, uint32_t type)
@@ -171,8 +178,11 @@ static bool place_spread(struct pool *p, const struct pool_request *r, uint32_t 
 	for (uint32_t level = p->widest[type]; level && left; level--) {
 		/* Nodes that began with this many free join; those that joined give one each. */
 		const struct bitset *b = pool_bucket(p, type, level);
+		uint32_t joined = p->n_scratch;
 		for (uint32_t n = bitset_next(b, 0); n != BITSET_END; n = bitset_next(b, n + 1))
 			pool_put_piece(p, n, 0, POOL_WHOLE, 0);
+		if (joined && joined < p->n_scratch)
+			qsort(p->scratch, p->n_scratch, sizeof *p->scratch, by_node);
 		for (uint32_t i = 0; i < p->n_scratch && left; i++) {
 			struct pool_piece *x = &p->scratch[i];
 			if (x->gpus < room(p, x->node, r)) {

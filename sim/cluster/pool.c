@@ -21,6 +21,7 @@ static void unindex(struct pool *p, uint32_t n)
 		bitset_remove(&p->any_open[c->type], n);
 	p->free[c->type] -= s->free_gpus;
 	p->free_gpus -= s->free_gpus;
+	p->idle_gpus -= s->free_gpus == c->gpus ? c->gpus : 0;
 	p->rack_free[c->rack * p->cluster->n_types + c->type] -= s->free_gpus;
 }
 
@@ -38,6 +39,7 @@ static void index_again(struct pool *p, uint32_t n)
 		bitset_add(&p->any_open[c->type], n);
 	p->free[c->type] += s->free_gpus;
 	p->free_gpus += s->free_gpus;
+	p->idle_gpus += s->free_gpus == c->gpus ? c->gpus : 0;
 	p->rack_free[c->rack * p->cluster->n_types + c->type] += s->free_gpus;
 }
 
@@ -382,6 +384,8 @@ const char *pool_take_at(struct pool *p, const struct pool_request *r, const uin
 	p->n_scratch = 0;
 	if (r->gpu_milli < 1000)
 		return "a job that shares a GPU cannot be given nodes; use orr_try_start()";
+	if (!r->gpus && n != 1)
+		return "a job without GPUs runs on one node";
 	for (size_t i = 0; i < n; i++) {
 		if (node[i] >= p->cluster->n_nodes)
 			return "there is no such node";

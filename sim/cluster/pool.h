@@ -82,6 +82,7 @@ struct pool {
 	struct bitset *any_open; /* [type]: nodes with a shared GPU */
 	uint32_t free[CLUSTER_MAX_TYPES], total[CLUSTER_MAX_TYPES]; /* whole GPUs; total: on nodes up */
 	uint32_t free_gpus, total_gpus;
+	uint32_t idle_gpus;     /* on nodes all of whose GPUs are free */
 	uint32_t widest[CLUSTER_MAX_TYPES]; /* most GPUs on one node of the type */
 	int64_t cpu_free, mem_free; /* of the cluster; INT64_MAX if any node is unlimited */
 	int64_t used_milli;     /* GPUs in use, in 1/1000 */

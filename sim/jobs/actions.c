@@ -188,14 +188,13 @@ bool orr_resize(struct orr_jobs *w, orr_job j, uint32_t gpus)
 	if (gpus == job->held)
 		return true;
 	/* Whole GPUs of one type: what it holds plus what is free decides. */
-	uint32_t was = job->held, type = job->alloc.type;
-	struct pool_request r = request_of(w, job, gpus), old = request_of(w, job, was);
-	r.types = old.types = UINT64_C(1) << type;
+	struct pool_request r = request_of(w, job, gpus);
+	struct pool_alloc *held = &job->alloc;
+	r.types = UINT64_C(1) << job->alloc.type;
+	if (!pool_fits_without(w->pool, &r, &held, 1))
+		return false;
 	life_stop(w, job, w->preempt_cost, "stop");
-	bool is_resized = start_as(w, job, &r);
-	if (!is_resized && !start_as(w, job, &old))
-		world_fail(w, ORR_EFAIL, job, "resize: the old place is gone");
-	return is_resized;
+	return start_as(w, job, &r);
 }
 
 void orr_give_up(struct orr_jobs *w, orr_job j, const char *message)

@@ -45,11 +45,11 @@ void check_state(struct orr_jobs *w)
 		world_fail(w, ORR_EFAIL, NULL, "conservation: %s", wrong);
 }
 
-/* Work done is work asked: at rate 1 the time a completed job ran is its work plus the
+/* Work done is work asked: at rate 1 throughout the time a completed job ran is its work plus the
  * start costs that it paid, to the nanosecond. Called when a job has ended. */
 static void check_work(struct orr_jobs *w, const struct job *job)
 {
-	if (job->rate == 1 && job->work_left == 0 && !job->speedup &&
+	if (job->how == ORR_END_COMPLETED && !job->was_scaled &&
 		job->attained != job->work_asked + job->overhead)
 		world_fail(w, ORR_EFAIL, job, "conservation: ran %lld ns, asked %lld ns and %lld ns of start cost",
 			(long long)job->attained, (long long)job->work_asked, (long long)job->overhead);

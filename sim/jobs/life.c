@@ -110,6 +110,7 @@ void life_start(struct orr_jobs *w, struct job *job)
 	job->last_node = places;
 	job->has_run = true;
 	job->state = ORR_JOB_RUNNING;
+	job->was_scaled |= job->rate != 1;
 	job->last_start = now;
 	if (job->first_start < 0)
 		job->first_start = now;
@@ -134,7 +135,7 @@ static void leave_gpus(struct orr_jobs *w, struct job *job)
 {
 	int64_t ran = eng_now(w->engine) - job->last_start;
 	job->attained += ran;
-	job->gpu_ns += ran * job->held;
+	job->gpu_ns += (timeline_sum)(uint64_t)ran * job->held;
 	job->overhead += ran < job->start_cost ? ran : job->start_cost;
 	w->totals.job_milli_ns += (timeline_sum)(uint64_t)ran * (uint64_t)gpu_milli_of(job, job->held);
 	eng_cancel(w->engine, job->end);
@@ -192,6 +193,7 @@ void life_end(struct orr_jobs *w, struct job *job, enum orr_job_end how)
 		w->waiting_of[job->shape]--;
 	}
 	job->state = ORR_JOB_ENDED;
+	job->how = (uint8_t)how;
 	w->live--;
 	w->is_changed = true;
 	w->totals.last_end = eng_now(w->engine);

@@ -20,6 +20,7 @@ void metrics_begin(struct orr_jobs *w)
 	timeline_begin(&w->busy, start);
 	timeline_begin(&w->queue, start);
 	timeline_begin(&w->stranded, start);
+	timeline_begin(&w->fragmented, start);
 	w->totals.first_submit = -1;
 	w->totals.last_end = start;
 	w->jct = hist_new();
@@ -40,6 +41,9 @@ void metrics_state(struct orr_jobs *w)
 	timeline_set(&w->busy, now, (uint64_t)w->pool->used_milli);
 	timeline_set(&w->queue, now, w->waiting);
 	timeline_set(&w->stranded, now, w->waiting ? w->pool->free_gpus : 0);
+	/* Free GPUs, and free parts of them, on nodes that are partly in use. */
+	timeline_set(&w->fragmented, now,
+		1000 * (uint64_t)(w->pool->total_gpus - w->pool->idle_gpus) - (uint64_t)w->pool->used_milli);
 }
 
 /* ---- jobs ---- */
@@ -271,6 +275,7 @@ void metrics_end(struct orr_jobs *w)
 	put_timeline(w, "queue_length_mean", &w->queue, 1);
 	put(w, "queue_length_max", (double)w->queue.largest);
 	put_timeline(w, "stranded_gpus", &w->stranded, 1);
+	put_timeline(w, "fragmentation", &w->fragmented, 1 / (1000 * gpus));
 	put(w, "jain_slowdown",
 		t->jain_n ? t->jain_sum * t->jain_sum / ((double)t->jain_n * t->jain_sum2) : NAN);
 	put(w, "ftf_mean", t->ftf_n ? t->ftf_sum / (double)t->ftf_n : NAN);

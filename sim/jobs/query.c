@@ -24,9 +24,9 @@ bool orr_job_get(const struct orr_jobs *w, orr_job j, struct orr_job_info *out)
 	if (!job)
 		return false;
 	const struct pool_request *r = &w->shape[job->shape].request;
-	int64_t gpu_ns = job->gpu_ns;
+	timeline_sum gpu_ns = job->gpu_ns;
 	if (job->state == ORR_JOB_RUNNING)
-		gpu_ns += (eng_now(w->engine) - job->last_start) * job->held;
+		gpu_ns += (timeline_sum)(uint64_t)(eng_now(w->engine) - job->last_start) * job->held;
 	*out = (struct orr_job_info){ .number = job->number,
 		.state = job->state,
 		.submit_ns = job->submit,

@@ -94,12 +94,12 @@ static void on_arrival(struct engine *e, void *ctx, uint64_t subject, uint64_t a
 
 /* ---- ends: life.c ends the job, the policy is told afterwards ---- */
 
-static void tell_ended(struct orr_jobs *w, uint32_t from)
+static void tell_ended(struct orr_jobs *w)
 {
-	for (uint32_t i = from; i < w->n_ended; i++) {
-		struct job *job = &w->job[w->ended[i]];
-		CALL(w, job->number, finish, w->self, w, job_handle(w, w->ended[i]),
-			job->work_left ? ORR_END_NODE_FAILED : ORR_END_COMPLETED);
+	while (w->n_told < w->n_ended) {
+		uint32_t slot = w->ended[w->n_told++];
+		CALL(w, w->job[slot].number, finish, w->self, w, job_handle(w, slot),
+			(enum orr_job_end)w->job[slot].how);
 	}
 }
 
@@ -112,7 +112,8 @@ static void next_failure(struct orr_jobs *w)
 	int64_t t;
 	uint32_t node;
 	bool fails;
-	if (w->failures && failure_run_next(w->failures, &t, &node, &fails))
+	w->failure_pending = w->failures && failure_run_next(w->failures, &t, &node, &fails);
+	if (w->failure_pending)
 		eng_at(w->engine, t, PRIO_NODE, on_node, w, node, fails);
 }
 
@@ -133,9 +134,8 @@ static void clear_node(struct orr_jobs *w, uint32_t node)
 		if (job->state != ORR_JOB_RUNNING || !is_on(job, node))
 			continue;
 		if (w->on_failure == JOBS_KILL) {
-			uint32_t from = w->n_ended;
 			life_end(w, job, ORR_END_NODE_FAILED);
-			tell_ended(w, from);
+			tell_ended(w);
 		} else {
 			life_evict(w, job);
 			tell_evicted(w, job);
@@ -152,8 +152,10 @@ static void on_node(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 	if (arg) {
 		clear_node(w, node);
 		pool_node_down(w->pool, node);
+		w->nodes_down++;
 	} else {
 		pool_node_up(w->pool, node);
+		w->nodes_down--;
 	}
 	w->capacity_changed = w->is_changed = true;
 	next_failure(w);
@@ -167,17 +169,24 @@ static void instant(struct orr_jobs *w, int64_t now)
 	int64_t t;
 	do {
 		while (!w->is_over && eng_next_time(w->engine, &t) && t == now) {
-			uint32_t from = w->n_ended;
 			eng_step(w->engine);
-			tell_ended(w, from);
+			tell_ended(w);
 		}
 		if (w->is_over || (w->is_changed && !schedule(w)))
 			break;
-	} while (eng_next_time(w->engine, &t) && t == now);
+		tell_ended(w); /* those that the policy killed: it is called again */
+	} while (w->is_changed || (eng_next_time(w->engine, &t) && t == now));
 	metrics_state(w);
 	if (w->config->check)
 		check_ended(w);
 	slot_release_ended(w);
+}
+
+/* Jobs wait, and nothing but failures and repairs of nodes lies ahead. */
+static bool is_starving(const struct orr_jobs *w)
+{
+	return !w->has_next && !w->n_running && !w->nodes_down &&
+		eng_pending(w->engine) == w->failure_pending;
 }
 
 static void starving(struct orr_jobs *w)
@@ -209,11 +218,12 @@ static void loop(struct orr_jobs *w)
 	int64_t t, last = 0;
 	uint64_t steps = 0;
 	while (!w->is_over && (w->live || w->has_next)) {
-		if (!eng_next_time(w->engine, &t)) {
-			if (!w->config->failures)
-				starving(w);
+		if (is_starving(w)) {
+			starving(w);
 			break;
 		}
+		if (!eng_next_time(w->engine, &t))
+			break; /* what waits needs nodes that never come back */
 		if (t > INT64_MAX / 2) {
 			world_fail(w, ORR_EFAIL, NULL, "the clock ends after 146 years and %llu jobs have not (--until sets "
 				"an earlier end)", (unsigned long long)w->live);

@@ -35,6 +35,7 @@ uint32_t slot_new(struct orr_jobs *w)
 
 void slot_release_ended(struct orr_jobs *w)
 {
+	w->n_told = 0;
 	while (w->n_ended) {
 		uint32_t slot = w->ended[--w->n_ended];
 		struct job *job = &w->job[slot];

@@ -22,7 +22,9 @@ enum { PRIO_END, PRIO_NODE, PRIO_ARRIVAL, PRIO_TIMER, PRIO_UNTIL };
 struct job {
 	uint32_t generation;
 	uint8_t state; /* enum orr_job_state */
+	uint8_t how;   /* it ended: enum orr_job_end */
 	bool has_run;
+	bool was_scaled; /* ran at a rate other than 1 */
 	uint32_t shape;
 	uint32_t gpus, held;
 	uint64_t number;
@@ -32,7 +34,7 @@ struct job {
 	int64_t start_cost;            /* of the present run: no progress before it is over */
 	int64_t limit, duration;
 	double rate;
-	int64_t gpu_ns;                /* attained times GPUs (1/1000), pieces so far */
+	timeline_sum gpu_ns;           /* attained times GPUs, pieces so far */
 	struct eng_event end;
 	struct pool_alloc alloc;
 	uint32_t last_node;            /* of the last run, for the migration count */
@@ -98,7 +100,7 @@ struct orr_jobs {
 	uint32_t *running;
 	uint32_t n_running, cap_running;
 	uint32_t *ended; /* slots to be freed at the end of this instant */
-	uint32_t n_ended, cap_ended;
+	uint32_t n_ended, cap_ended, n_told; /* the policy knows of the first n_told */
 
 	struct shape *shape;
 	uint32_t n_shapes, cap_shapes;
@@ -127,13 +129,15 @@ struct orr_jobs {
 
 	/* results */
 	struct totals totals;
-	struct timeline busy, queue, stranded;
+	struct timeline busy, queue, stranded, fragmented;
 	struct hist *jct, *wait, *slowdown;
 	struct jobs_blocks *blocks;
 	struct run_result *result;
 	size_t cap_rows, cap_events;
 	uint64_t row_stride;
 	struct failure_run *failures;
+	uint32_t nodes_down;
+	bool failure_pending; /* the next failure or repair is an event */
 	struct watch *watch;
 };
 

@@ -10,8 +10,8 @@
 
 enum { MAX_ROWS = 20000 }; /* a small packed input may hold a great many */
 
-const char *const fuzz_parsers[] = { "auto", "philly", "tiresias", "muri", "gavel", "openb", "openb-nodes", "swf",
-	"orrery", "throughput", NULL };
+const char *const fuzz_parsers[] = { "auto", "philly", "tiresias", "muri", "gavel", "openb",
+	"openb-nodes", "swf", "orrery", "throughput", NULL };
 
 static void require(int is_true)
 {
