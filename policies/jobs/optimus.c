@@ -190,11 +190,12 @@ static bool start_at(struct orr_jobs *w, struct member *m, uint32_t size)
 	return m->n_sizes > 1 ? orr_try_start_sized(w, m->job, m->size[size].gpus) : orr_try_start(w, m->job);
 }
 
-/* Starts those counted in, at their targets or, failing that, at their least sizes. */
-static void start_counted(struct optimus *o, struct orr_jobs *w)
+/* Starts those counted in, of the members from `from` on, at their targets or, failing that, at
+ * their least sizes; false if the placement refused one. */
+static bool start_counted(struct optimus *o, struct orr_jobs *w, size_t from)
 {
-	size_t kept = 0;
-	for (size_t i = 0; i < o->n; i++) {
+	size_t kept = from;
+	for (size_t i = from; i < o->n; i++) {
 		struct member m = o->member[i];
 		if (!m.is_running) {
 			if (!start_at(w, &m, m.target) && !(m.target && start_at(w, &m, 0))) {
@@ -206,7 +207,24 @@ static void start_counted(struct optimus *o, struct orr_jobs *w)
 		}
 		o->member[kept++] = m;
 	}
+	bool all = kept == o->n;
 	o->n = kept;
+	return all;
+}
+
+/* Starts at its least size whoever the placement has room for, in order of submission. */
+static void start_what_fits(struct optimus *o, struct orr_jobs *w)
+{
+	struct orr_walk walk;
+	struct orr_job_info info;
+	orr_walk_begin(o->waiting, &walk);
+	for (orr_job j; (j = orr_walk_next(&walk)) && orr_job_get(w, j, &info);) {
+		uint32_t any = UINT32_MAX;
+		bool is_hopeless = info.gpus && info.gpu_milli == 1000 && !orr_free_gpus(w);
+		if (is_hopeless || (count_in(o, w, &info, j, &any) && !start_counted(o, w, o->n - 1) && !info.is_elastic))
+			orr_walk_skip_shape(&walk);
+	}
+	orr_walk_end(&walk);
 }
 
 /* ---- a round ---- */
@@ -281,7 +299,8 @@ static void round_of_sizes(struct optimus *o, struct orr_jobs *w)
 	for (size_t i = 0; i < o->n; i++)
 		if (o->member[i].is_running && o->member[i].target < o->member[i].at)
 			resize(w, &o->member[i]);
-	start_counted(o, w);
+	if (!start_counted(o, w, 0))
+		start_what_fits(o, w);
 	for (size_t i = 0; i < o->n; i++)
 		resize(w, &o->member[i]);
 }
@@ -291,8 +310,7 @@ static void schedule(void *self, struct orr_jobs *w)
 	struct optimus *o = self;
 	int64_t now = orr_now(w);
 	if (now < o->next_round) {
-		count_waiting(o, w, orr_free_gpus(w));
-		start_counted(o, w);
+		start_what_fits(o, w);
 		return;
 	}
 	round_of_sizes(o, w);
