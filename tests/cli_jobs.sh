@@ -170,6 +170,7 @@ else
 fi
 
 # ---- runs are stored once, and come back the same ----
+# shellcheck disable=SC2054 # the commas belong to the values
 study=(jobs "poisson:rate=0.5,n=3000,gpus=2,mean=3" --cluster 1x4 --policy fifo,srtf,las --no-figures)
 "$orrery" "${study[@]}" --db runs.db --out first --json -q >first.json
 one=$("$orrery" db digest runs.db)
