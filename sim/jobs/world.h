@@ -30,6 +30,7 @@ struct job {
 	uint64_t number;
 	int64_t submit, first_start, last_start, attained;
 	int64_t work_asked, work_left; /* at last_start if running */
+	int64_t work_booked;           /* done in pieces that are over, lost work included */
 	int64_t overhead;              /* start costs paid so far */
 	int64_t start_cost;            /* of the present run: no progress before it is over */
 	int64_t limit, duration;
@@ -167,6 +168,8 @@ void slots_free(struct orr_jobs *w);
 /* Work of a job in ns at rate 1; -1 with w->error set if it cannot be known. */
 int64_t work_of(struct orr_jobs *w, const struct job_rec *r);
 double rate_on_type(const struct orr_jobs *w, const struct job *job, uint32_t type);
+/* Iterations per second; the relative rate where they are not known. */
+double throughput_on_type(const struct orr_jobs *w, const struct job *job, uint32_t type);
 double rate_at_size(const struct orr_jobs *w, const struct job *job, uint32_t gpus);
 /* The types where the job's rate is known and positive. */
 uint64_t runnable_types(struct orr_jobs *w, const struct job_rec *r);
