@@ -104,3 +104,5 @@ tests_unit_gittins_SOURCES = tests/unit_gittins.c tests/replay.c
 tests_unit_gittins_LDADD = libpolicies.a $(LDADD)
 tests_unit_elastic_SOURCES = tests/unit_elastic.c tests/replay.c
 tests_unit_elastic_LDADD = libpolicies.a $(LDADD)
+TESTS += tests/jobs_life.sh
+EXTRA_DIST += tests/jobs_life.sh tests/plugins/elastic.c
