@@ -106,3 +106,7 @@ tests_unit_elastic_SOURCES = tests/unit_elastic.c tests/replay.c
 tests_unit_elastic_LDADD = libpolicies.a $(LDADD)
 TESTS += tests/jobs_life.sh
 EXTRA_DIST += tests/jobs_life.sh tests/plugins/elastic.c
+check_PROGRAMS += tests/unit_scenario
+TESTS += tests/unit_scenario
+tests_unit_scenario_SOURCES = tests/unit_scenario.c sim/cli/scenario.c sim/cli/registry.c
+tests_unit_scenario_LDADD = libpolicies.a $(LDADD)
