@@ -24,7 +24,9 @@ void gavel_isolated(const struct gavel_problem *p, double *x)
 	for (size_t m = 0; m < p->n_jobs; m++) {
 		double sum = 0, *row = x + m * p->n_types;
 		for (size_t t = 0; t < p->n_types; t++) {
-			row[t] = gavel_may_run(p, m, t) ? p->gpus_of_type[t] / (double)p->n_jobs / p->job[m].gpus : 0;
+			row[t] = gavel_may_run(p, m, t)
+					 ? p->gpus_of_type[t] / (double)p->n_jobs / p->job[m].gpus
+					 : 0;
 			sum += row[t];
 		}
 		for (size_t t = 0; sum > 1 && t < p->n_types; t++)
@@ -98,7 +100,8 @@ static struct model *model_new(const struct gavel_problem *p, double *unit)
 		int row = lexlp_row(m->lp, -INFINITY, 1);
 		for (size_t j = 0; j < p->n_jobs; j++)
 			if (m->col[j * p->n_types + t] >= 0)
-				lexlp_set(m->lp, row, m->col[j * p->n_types + t], p->job[j].gpus / p->gpus_of_type[t]);
+				lexlp_set(m->lp, row, m->col[j * p->n_types + t],
+					p->job[j].gpus / p->gpus_of_type[t]);
 	}
 	return m;
 }
@@ -125,7 +128,8 @@ static void put_job_order(struct model *m)
 		int goal = lexlp_goal(m->lp);
 		for (size_t t = 0; t < m->p->n_types; t++)
 			if (m->col[j * m->p->n_types + t] >= 0)
-				lexlp_goal_set(m->lp, goal, m->col[j * m->p->n_types + t], coefficient(m, j, t));
+				lexlp_goal_set(m->lp, goal, m->col[j * m->p->n_types + t],
+					coefficient(m, j, t));
 	}
 }
 
@@ -191,7 +195,8 @@ static int solve_max_sum(const struct gavel_problem *p, double *unit, double *x,
 	for (size_t j = 0; j < p->n_jobs; j++)
 		for (size_t t = 0; t < p->n_types; t++)
 			if (m->col[j * p->n_types + t] >= 0)
-				lexlp_goal_set(m->lp, goal, m->col[j * p->n_types + t], p->job[j].throughput[t] / largest);
+				lexlp_goal_set(m->lp, goal, m->col[j * p->n_types + t],
+					p->job[j].throughput[t] / largest);
 	put_job_order(m);
 	int rc = model_solve(m, x, err);
 	model_free(m);
@@ -218,7 +223,8 @@ struct fairness {
 enum { MAX_PASSES = 100 };
 static const double PROGRESS = 1e-12;
 
-static double largest_rho(const struct gavel_problem *p, const double *unit, const double *x, struct fairness *f)
+static double largest_rho(
+	const struct gavel_problem *p, const double *unit, const double *x, struct fairness *f)
 {
 	double largest = 0;
 	for (size_t j = 0; j < p->n_jobs; j++) {
@@ -236,8 +242,8 @@ static double largest_rho(const struct gavel_problem *p, const double *unit, con
 }
 
 /* One pass, from what f says of the last X; is_last: with the second stage. */
-static int finish_time_pass(const struct gavel_problem *p, double *unit, const struct fairness *f, double rho,
-	bool is_last, double *x, struct orr_error *err)
+static int finish_time_pass(const struct gavel_problem *p, double *unit, const struct fairness *f,
+	double rho, bool is_last, double *x, struct orr_error *err)
 {
 	struct model *m = model_new(p, unit);
 	if (!m)
@@ -273,7 +279,8 @@ static int finish_time(const struct gavel_problem *p, double *unit, struct fairn
 	return finish_time_pass(p, unit, f, rho, true, x, err);
 }
 
-static int solve_finish_time(const struct gavel_problem *p, double *unit, double *x, struct orr_error *err)
+static int solve_finish_time(
+	const struct gavel_problem *p, double *unit, double *x, struct orr_error *err)
 {
 	struct fairness *f = calloc(p->n_jobs + 1, sizeof *f);
 	if (!f)
@@ -296,7 +303,8 @@ static bool anybody_runs(const struct gavel_problem *p)
 	return false;
 }
 
-static double value_of(enum gavel_goal goal, const struct gavel_problem *p, const double *unit, const double *x)
+static double value_of(
+	enum gavel_goal goal, const struct gavel_problem *p, const double *unit, const double *x)
 {
 	double sum = 0;
 	switch (goal) {
@@ -315,7 +323,8 @@ static double value_of(enum gavel_goal goal, const struct gavel_problem *p, cons
 int gavel_lp_solve(enum gavel_goal goal, const struct gavel_problem *p, double *x, double *value,
 	struct orr_error *err)
 {
-	static int (*const solvers[])(const struct gavel_problem *p, double *unit, double *x, struct orr_error *err) = {
+	static int (*const solvers[])(
+		const struct gavel_problem *p, double *unit, double *x, struct orr_error *err) = {
 		[GAVEL_MAX_MIN] = solve_max_min,
 		[GAVEL_MAX_SUM] = solve_max_sum,
 		[GAVEL_FINISH_TIME] = solve_finish_time,
