@@ -10,3 +10,5 @@ libpolicies_a_SOURCES += policies/jobs/gavel.c policies/jobs/gavel.h policies/jo
 libpolicies_a_SOURCES += policies/jobs/gavel_select.c policies/jobs/gavel_published.c
 libpolicies_a_SOURCES += policies/jobs/gavel_lp.c policies/jobs/gavel_lp.h policies/jobs/lexlp.c policies/jobs/lexlp.h
 libpolicies_a_SOURCES += policies/jobs/drf.c
+libpolicies_a_SOURCES += policies/jobs/gittins.c policies/jobs/gittins_index.h
+libpolicies_a_SOURCES += policies/jobs/optimus.c

@@ -130,11 +130,13 @@ void life_start(struct orr_jobs *w, struct job *job)
 	metrics_event(w, "start", job);
 }
 
-/* Takes a running job off its GPUs and books the time; the caller says what becomes of it. */
-static void leave_gpus(struct orr_jobs *w, struct job *job)
+/* Takes a running job off its GPUs and books the time and the work done in it; the caller says
+ * what becomes of the job. */
+static void leave_gpus(struct orr_jobs *w, struct job *job, int64_t done)
 {
 	int64_t ran = eng_now(w->engine) - job->last_start;
 	job->attained += ran;
+	job->work_booked = num_add_sat(job->work_booked, done);
 	job->gpu_ns += (timeline_sum)(uint64_t)ran * job->held;
 	job->overhead += ran < job->start_cost ? ran : job->start_cost;
 	w->totals.job_milli_ns += (timeline_sum)(uint64_t)ran * (uint64_t)gpu_milli_of(job, job->held);
@@ -151,10 +153,10 @@ static void leave_gpus(struct orr_jobs *w, struct job *job)
 void life_stop(struct orr_jobs *w, struct job *job, int64_t cost, const char *kind)
 {
 	metrics_event(w, kind, job);
-	job->work_left -= work_done(w, job);
-	job->work_left = num_add_sat(job->work_left, cost);
+	int64_t done = work_done(w, job);
+	job->work_left = num_add_sat(job->work_left - done, cost);
 	job->work_asked = num_add_sat(job->work_asked, cost);
-	leave_gpus(w, job);
+	leave_gpus(w, job, done);
 	job->state = ORR_JOB_WAITING;
 	w->waiting++;
 	w->waiting_of[job->shape]++;
@@ -174,7 +176,7 @@ void life_evict(struct orr_jobs *w, struct job *job)
 	w->totals.restarts++;
 	metrics_event(w, "evict", job);
 	job->work_left -= saved;
-	leave_gpus(w, job);
+	leave_gpus(w, job, done);
 	job->state = ORR_JOB_WAITING;
 	w->waiting++;
 	w->waiting_of[job->shape]++;
@@ -186,8 +188,9 @@ void life_end(struct orr_jobs *w, struct job *job, enum orr_job_end how)
 	bool is_done = how == ORR_END_COMPLETED;
 	if (job->state == ORR_JOB_RUNNING) {
 		metrics_event(w, is_done ? "finish" : "kill", job);
-		job->work_left = is_done ? 0 : job->work_left - work_done(w, job);
-		leave_gpus(w, job);
+		int64_t done = work_done(w, job);
+		job->work_left = is_done ? 0 : job->work_left - done;
+		leave_gpus(w, job, done);
 	} else {
 		w->waiting--;
 		w->waiting_of[job->shape]--;

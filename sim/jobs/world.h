@@ -30,6 +30,7 @@ struct job {
 	uint64_t number;
 	int64_t submit, first_start, last_start, attained;
 	int64_t work_asked, work_left; /* at last_start if running */
+	int64_t work_booked;           /* done in pieces that are over, lost work included */
 	int64_t overhead;              /* start costs paid so far */
 	int64_t start_cost;            /* of the present run: no progress before it is over */
 	int64_t limit, duration;

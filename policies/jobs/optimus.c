@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Elastic jobs by marginal gain (Peng et al., "Optimus: An Efficient Dynamic Resource
+ * Scheduler for Deep Learning Clusters", EuroSys 2018, section 4.1).
+ *
+ * Once per interval, a round: every running job is counted at its least size, and so are
+ * those waiting, in order of submission, skipping what does not fit; then, as long as GPUs
+ * are left, the job with the greatest gain per GPU goes to the size that gives it. Gain:
+ *
+ *   gain=time        how much sooner it would end: work left / rate now - work left / rate
+ *                    then. The work left is an estimate less what has been done.
+ *   gain=throughput  how much its rate grows, as a part of that at the size asked for
+ *
+ * Then those to shrink shrink, those to start start, those to grow grow. Between rounds, a
+ * job that arrives starts at its least size if there is room. Rigid jobs keep their size;
+ * nobody is stopped for good. Optimus adds one worker at a time; here the jump to any
+ * larger size counts, per GPU, so a step in a job's speed-up table does not stop it.
+ *
+ * All GPUs count alike, whole ones only; a resized job stays on its type. What the
+ * placement refuses stays as it was. A resize is a stop and a start, at the world's costs.
+ *
+ * Cost of a round: O(waiting elastic jobs + shapes) + O(running jobs * GPUs given).
+ */
+#include <orrery/policy.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct orr_param params[] = {
+	ORR_PARAM_TIME("interval", "10m", "between rounds; 0: a round at every arrival and end"),
+	ORR_PARAM_CHOICE("gain", "time", "time|throughput", "what a GPU more is worth"),
+	ORR_PARAM_CHOICE("estimate", "limit", "limit|exact",
+		"gain=time: of run times, the user's limit (the truth where the trace has none), or the truth"),
+	ORR_PARAM_REAL("factor", "1", 1e-6, 1e6, "error of the exact estimate: it is multiplied by this"),
+	ORR_PARAM_END
+};
+
+struct size {
+	uint32_t gpus;
+	double rate;
+};
+
+/* A job that runs, or one that waits and is to start in this pass. */
+struct member {
+	orr_job job;
+	bool is_running;
+	struct size *size; /* ascending; one if the job is rigid */
+	uint32_t n_sizes, at, target; /* indices */
+	double left_ns;    /* work left at `since`, as estimated; gain=time */
+	int64_t since;
+};
+
+struct optimus {
+	struct orr_queue *waiting;
+	struct member *member; /* in order of start */
+	size_t n, cap;
+	struct size *scratch;
+	uint32_t cap_scratch;
+	int64_t interval, next_round;
+	bool by_time;
+	enum orr_estimate estimate;
+	double factor;
+};
+
+static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
+{
+	struct optimus *o = calloc(1, sizeof *o);
+	if (!o) {
+		orr_fail(err, ORR_EFAIL, "out of memory");
+		return NULL;
+	}
+	o->waiting = orr_queue_new(w);
+	o->interval = orr_arg_time_ns(args, "interval");
+	o->by_time = strcmp(orr_arg_text(args, "gain"), "throughput");
+	o->estimate = strcmp(orr_arg_text(args, "estimate"), "exact") ? ORR_ESTIMATE_LIMIT : ORR_ESTIMATE_EXACT;
+	o->factor = orr_arg_real(args, "factor");
+	return o;
+}
+
+static void destroy(void *self)
+{
+	struct optimus *o = self;
+	for (size_t i = 0; i < o->n; i++)
+		free(o->member[i].size);
+	free(o->member);
+	free(o->scratch);
+	orr_queue_free(o->waiting);
+	free(o);
+}
+
+static void arrive(void *self, struct orr_jobs *w, orr_job j)
+{
+	struct optimus *o = self;
+	orr_queue_add(o->waiting, j, orr_job_submit_ns(w, j), (int64_t)orr_job_number(w, j));
+}
+
+static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
+{
+	struct optimus *o = self;
+	(void)w, (void)how;
+	for (size_t i = 0; i < o->n; i++)
+		if (o->member[i].job == j) {
+			free(o->member[i].size);
+			o->n--;
+			memmove(o->member + i, o->member + i + 1, (o->n - i) * sizeof *o->member);
+			return;
+		}
+}
+
+static void evict(void *self, struct orr_jobs *w, orr_job j)
+{
+	finish(self, w, j, ORR_END_NODE_FAILED);
+	arrive(self, w, j);
+}
+
+/* ---- sizes ---- */
+
+/* Puts the sizes that the job offers into o->scratch; how many, 0: out of memory. */
+static uint32_t list_sizes(struct optimus *o, struct orr_jobs *w, const struct orr_job_info *info, orr_job j)
+{
+	uint32_t most = info->is_elastic ? orr_total_gpus(w) : 0, n = 0;
+	if (o->cap_scratch <= most) {
+		struct size *v = realloc(o->scratch, (most + 1) * sizeof *v);
+		if (!v)
+			return 0;
+		o->scratch = v;
+		o->cap_scratch = most + 1;
+	}
+	for (uint32_t g = 1; g <= most; g++)
+		if (orr_job_rate_at(w, j, g) > 0)
+			o->scratch[n++] = (struct size){ g, orr_job_rate_at(w, j, g) };
+	if (!n)
+		o->scratch[n++] = (struct size){ info->gpus, 1 };
+	return n;
+}
+
+static bool grow_members(struct optimus *o)
+{
+	if (o->n < o->cap)
+		return true;
+	size_t cap = o->cap ? o->cap * 2 : 64;
+	struct member *v = realloc(o->member, cap * sizeof *v);
+	if (!v)
+		return false;
+	o->member = v;
+	o->cap = cap;
+	return true;
+}
+
+/* ---- who starts ---- */
+
+/* Counts j in at its least size, if that is in the budget. */
+static bool count_in(struct optimus *o, struct orr_jobs *w, const struct orr_job_info *info, orr_job j, uint32_t *budget)
+{
+	uint32_t n = list_sizes(o, w, info, j);
+	if (n && o->scratch[0].gpus > *budget)
+		return false;
+	struct size *sizes = n && grow_members(o) ? malloc(n * sizeof *sizes) : NULL;
+	if (!sizes) {
+		orr_give_up(w, j, "out of memory");
+		return false;
+	}
+	*budget -= o->scratch[0].gpus;
+	memcpy(sizes, o->scratch, n * sizeof *sizes);
+	o->member[o->n++] = (struct member){ .job = j,
+		.size = sizes,
+		.n_sizes = n,
+		.left_ns = o->by_time && n > 1 ? (double)orr_job_estimate_ns(w, j, o->estimate, o->factor) : 0,
+		.since = orr_now(w) };
+	return true;
+}
+
+/* Waiting jobs in order of submission, while they fit by their number of GPUs; returns what is
+ * left of the budget. */
+static uint32_t count_waiting(struct optimus *o, struct orr_jobs *w, uint32_t budget)
+{
+	struct orr_walk walk;
+	struct orr_job_info info;
+	orr_walk_begin(o->waiting, &walk);
+	for (orr_job j; (j = orr_walk_next(&walk)) && orr_job_get(w, j, &info);)
+		if ((info.gpus && !budget) || (!count_in(o, w, &info, j, &budget) && !info.is_elastic))
+			orr_walk_skip_shape(&walk);
+	orr_walk_end(&walk);
+	return budget;
+}
+
+static bool start_at(struct orr_jobs *w, struct member *m, uint32_t size)
+{
+	m->at = size;
+	return m->n_sizes > 1 ? orr_try_start_sized(w, m->job, m->size[size].gpus) : orr_try_start(w, m->job);
+}
+
+/* Starts those counted in, of the members from `from` on, at their targets or, failing that, at
+ * their least sizes; false if the placement refused one. */
+static bool start_counted(struct optimus *o, struct orr_jobs *w, size_t from)
+{
+	size_t kept = from;
+	for (size_t i = from; i < o->n; i++) {
+		struct member m = o->member[i];
+		if (!m.is_running) {
+			if (!start_at(w, &m, m.target) && !(m.target && start_at(w, &m, 0))) {
+				free(m.size);
+				continue;
+			}
+			m.is_running = true;
+			orr_queue_remove(o->waiting, m.job);
+		}
+		o->member[kept++] = m;
+	}
+	bool all = kept == o->n;
+	o->n = kept;
+	return all;
+}
+
+/* Starts at its least size whoever the placement has room for, in order of submission. */
+static void start_what_fits(struct optimus *o, struct orr_jobs *w)
+{
+	struct orr_walk walk;
+	struct orr_job_info info;
+	orr_walk_begin(o->waiting, &walk);
+	for (orr_job j; (j = orr_walk_next(&walk)) && orr_job_get(w, j, &info);) {
+		uint32_t any = UINT32_MAX;
+		bool is_hopeless = info.gpus && info.gpu_milli == 1000 && !orr_free_gpus(w);
+		if (is_hopeless || (count_in(o, w, &info, j, &any) && !start_counted(o, w, o->n - 1) && !info.is_elastic))
+			orr_walk_skip_shape(&walk);
+	}
+	orr_walk_end(&walk);
+}
+
+/* ---- a round ---- */
+
+static void book_progress(struct optimus *o, int64_t now)
+{
+	for (size_t i = 0; i < o->n; i++) {
+		struct member *m = &o->member[i];
+		m->left_ns -= (double)(now - m->since) * m->size[m->at].rate;
+		m->left_ns = m->left_ns > 0 ? m->left_ns : 0;
+		m->since = now;
+	}
+}
+
+static double gain(const struct optimus *o, const struct member *m, uint32_t to)
+{
+	double from_rate = m->size[m->target].rate, to_rate = m->size[to].rate;
+	double gpus = m->size[to].gpus - m->size[m->target].gpus;
+	return (o->by_time ? m->left_ns / from_rate - m->left_ns / to_rate : to_rate - from_rate) / gpus;
+}
+
+/* The best size for m among those that `free` more GPUs allow; its gain per GPU, 0 if none. */
+static double best_step(const struct optimus *o, const struct member *m, uint32_t free, uint32_t *to)
+{
+	double best = 0;
+	for (uint32_t k = m->target + 1; k < m->n_sizes && m->size[k].gpus - m->size[m->target].gpus <= free; k++)
+		if (gain(o, m, k) > best) {
+			best = gain(o, m, k);
+			*to = k;
+		}
+	return best;
+}
+
+/* From all members at their least size: GPUs go where the gain is greatest. Ties: who started
+ * first. */
+static void choose_sizes(struct optimus *o, uint32_t free)
+{
+	for (size_t i = 0; i < o->n; i++)
+		o->member[i].target = 0;
+	for (;;) {
+		struct member *first = NULL;
+		double best = 0;
+		uint32_t to = 0, first_to = 0;
+		for (size_t i = 0; free && i < o->n; i++) {
+			double g = best_step(o, &o->member[i], free, &to);
+			if (g > best) {
+				best = g;
+				first = &o->member[i];
+				first_to = to;
+			}
+		}
+		if (!first)
+			return;
+		free -= first->size[first_to].gpus - first->size[first->target].gpus;
+		first->target = first_to;
+	}
+}
+
+static void resize(struct orr_jobs *w, struct member *m)
+{
+	if (m->target != m->at && orr_resize(w, m->job, m->size[m->target].gpus))
+		m->at = m->target;
+}
+
+static void round_of_sizes(struct optimus *o, struct orr_jobs *w)
+{
+	uint32_t free = orr_free_gpus(w);
+	book_progress(o, orr_now(w));
+	for (size_t i = 0; i < o->n; i++)
+		free += o->member[i].size[o->member[i].at].gpus - o->member[i].size[0].gpus;
+	choose_sizes(o, count_waiting(o, w, free));
+	for (size_t i = 0; i < o->n; i++)
+		if (o->member[i].is_running && o->member[i].target < o->member[i].at)
+			resize(w, &o->member[i]);
+	if (!start_counted(o, w, 0))
+		start_what_fits(o, w);
+	for (size_t i = 0; i < o->n; i++)
+		resize(w, &o->member[i]);
+}
+
+static void schedule(void *self, struct orr_jobs *w)
+{
+	struct optimus *o = self;
+	int64_t now = orr_now(w);
+	if (now < o->next_round) {
+		start_what_fits(o, w);
+		return;
+	}
+	round_of_sizes(o, w);
+	if (o->interval && (o->n || orr_queue_size(o->waiting))) {
+		o->next_round = now + o->interval;
+		orr_timer(w, o->next_round);
+	}
+}
+
+static const struct orr_jobs_ops ops = { .size = sizeof ops,
+	.create = create,
+	.destroy = destroy,
+	.arrive = arrive,
+	.finish = finish,
+	.evict = evict,
+	.schedule = schedule };
+
+ORR_POLICY_JOBS(optimus, "elastic: least sizes first, then GPUs where the marginal gain is greatest (Optimus)", params, ops);
