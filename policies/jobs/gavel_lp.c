@@ -159,8 +159,6 @@ static double max_min_value(const struct gavel_problem *p, const double *unit, c
 
 static int solve_max_min(const struct gavel_problem *p, double *unit, double *x, struct orr_error *err)
 {
-	for (size_t j = 0; j < p->n_jobs; j++)
-		unit[j] = equal_throughput(p, j) * p->job[j].weight / p->job[j].gpus;
 	struct model *m = model_new(p, unit);
 	if (!m)
 		return no_memory(err);
@@ -184,10 +182,8 @@ static int solve_max_min(const struct gavel_problem *p, double *unit, double *x,
 static int solve_max_sum(const struct gavel_problem *p, double *unit, double *x, struct orr_error *err)
 {
 	double largest = 0;
-	for (size_t j = 0; j < p->n_jobs; j++) {
-		unit[j] = best_throughput(p, j);
+	for (size_t j = 0; j < p->n_jobs; j++)
 		largest = fmax(largest, unit[j]);
-	}
 	struct model *m = model_new(p, unit);
 	if (!m)
 		return no_memory(err);
@@ -286,8 +282,6 @@ static int solve_finish_time(
 	if (!f)
 		return no_memory(err);
 	gavel_isolated(p, x);
-	for (size_t j = 0; j < p->n_jobs; j++)
-		unit[j] = gavel_throughput(p, j, x);
 	int rc = finish_time(p, unit, f, x, err);
 	free(f);
 	return rc;
@@ -301,6 +295,29 @@ static bool anybody_runs(const struct gavel_problem *p)
 		if (best_throughput(p, j) > 0)
 			return true;
 	return false;
+}
+
+/* Each job all of its time on its fastest type, the first of equals: if that is an allocation, no
+ * job can have more, and no program need be solved. It is what one would give, ties and all. */
+static bool everybody_at_best(const struct gavel_problem *p, double *left, double *x)
+{
+	for (size_t t = 0; t < p->n_types; t++)
+		left[t] = p->gpus_of_type[t];
+	for (size_t i = 0; i < p->n_jobs * p->n_types; i++)
+		x[i] = 0;
+	for (size_t j = 0; j < p->n_jobs; j++) {
+		double best = best_throughput(p, j);
+		size_t t = 0;
+		while (t < p->n_types && !(gavel_may_run(p, j, t) && p->job[j].throughput[t] == best))
+			t++;
+		if (t == p->n_types)
+			continue;
+		x[j * p->n_types + t] = 1;
+		left[t] -= p->job[j].gpus;
+		if (left[t] < 0)
+			return false;
+	}
+	return true;
 }
 
 static double value_of(
@@ -320,7 +337,26 @@ static double value_of(
 	return sum;
 }
 
-int gavel_lp_solve(enum gavel_goal goal, const struct gavel_problem *p, double *x, double *value,
+/* What each job's throughput is measured in, for the goal; 0: the job is left out. */
+static void fill_units(
+	enum gavel_goal goal, const struct gavel_problem *p, double *unit, double *scratch)
+{
+	gavel_isolated(p, scratch);
+	for (size_t j = 0; j < p->n_jobs; j++)
+		switch (goal) {
+		case GAVEL_MAX_MIN:
+			unit[j] = equal_throughput(p, j) * p->job[j].weight / p->job[j].gpus;
+			break;
+		case GAVEL_MAX_SUM:
+			unit[j] = best_throughput(p, j);
+			break;
+		case GAVEL_FINISH_TIME:
+			unit[j] = gavel_throughput(p, j, scratch);
+			break;
+		}
+}
+
+static int solve_program(enum gavel_goal goal, const struct gavel_problem *p, double *unit, double *x,
 	struct orr_error *err)
 {
 	static int (*const solvers[])(
@@ -329,20 +365,24 @@ int gavel_lp_solve(enum gavel_goal goal, const struct gavel_problem *p, double *
 		[GAVEL_MAX_SUM] = solve_max_sum,
 		[GAVEL_FINISH_TIME] = solve_finish_time,
 	};
-	for (size_t i = 0; i < p->n_jobs * p->n_types; i++)
-		x[i] = 0;
-	if (value)
-		*value = 0;
-	if (!anybody_runs(p))
-		return ORR_OK;
-	double *unit = calloc(p->n_jobs + 1, sizeof *unit);
-	if (!unit)
-		return no_memory(err);
 	int rc = solvers[goal](p, unit, x, err);
 	for (size_t i = 0; !rc && i < p->n_jobs * p->n_types; i++)
 		x[i] = rint(x[i] * 1e9) / 1e9;
+	return rc;
+}
+
+int gavel_lp_solve(enum gavel_goal goal, const struct gavel_problem *p, double *x, double *value,
+	struct orr_error *err)
+{
+	double *unit = calloc(p->n_jobs + p->n_types + 1, sizeof *unit), *left = unit + p->n_jobs;
+	if (!unit)
+		return no_memory(err);
+	fill_units(goal, p, unit, x);
+	int rc = ORR_OK;
+	if (!everybody_at_best(p, left, x))
+		rc = solve_program(goal, p, unit, x, err);
 	if (!rc && value)
-		*value = value_of(goal, p, unit, x);
+		*value = anybody_runs(p) ? value_of(goal, p, unit, x) : 0;
 	free(unit);
 	return rc;
 }
