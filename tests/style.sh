@@ -60,13 +60,13 @@ fi
 # The documents keep up with the program.
 names=$("$ORRERY" policy list 2>/dev/null | awk 'NF { print $1 }')
 if [ -n "$names" ]; then
-  is "$(for p in $names; do grep -q -- "\`$p\`" "$srcdir/README.md" || echo "$p"; done)" "" "every policy is in the README's table"
+  is "$(for p in $names; do sed -n '/^## Policies/,/^## /p' "$srcdir/README.md" | grep -q -- "\`$p\`" || echo "$p"; done)" "" "every policy is in the README's table"
 else
   skip "this orrery lists no policies"
 fi
 formats=$("$ORRERY" trace list 2>/dev/null | awk '/^[^ ]/ { on = /^formats/ } on && /^  [a-z]/ { print $1 }')
 models=$("$ORRERY" trace list 2>/dev/null | awk '/^[^ ]/ { on = /^models/ } on && /^  [a-z]/ { print $1 }')
-is "$(for f in $formats; do grep -q -- "\`$f\`" "$srcdir/README.md" || echo "$f"; done)" "" "every trace format is in the README's table"
+is "$(for f in $formats; do sed -n '/^## Trace formats/,/^## /p' "$srcdir/README.md" | grep -q -- "\`$f\`" || echo "$f"; done)" "" "every trace format is in the README's table"
 is "$(for f in $models; do grep -q -- "\`$f\`" "$srcdir/docs/guide.md" || echo "$f"; done)" "" \
   "every generator is in the user guide"
 is "$("$ORRERY" --help | awk '/^commands:/ { on = 1; next } on && NF == 0 { exit } on { print $1 }' |
