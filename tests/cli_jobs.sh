@@ -170,6 +170,7 @@ else
 fi
 
 # ---- runs are stored once, and come back the same ----
+# shellcheck disable=SC2054 # the commas belong to the values
 study=(jobs "poisson:rate=0.5,n=3000,gpus=2,mean=3" --cluster 1x4 --policy fifo,srtf,las --no-figures)
 "$orrery" "${study[@]}" --db runs.db --out first --json -q >first.json
 one=$("$orrery" db digest runs.db)
@@ -184,6 +185,7 @@ is "$("$orrery" db runs runs.db | grep -cE ' (fifo|srtf|las) ')" 3 "each run is 
 is "$([ "$("$orrery" db digest other.db)" != "$one" ]; echo $?)" 0 "another seed is another digest"
 
 # ---- a scenario is what the flags amount to ----
+# shellcheck disable=SC2054 # the commas belong to the values
 flags=(t.csv --cluster 1x2 --policy fifo,srtf@b,las --placement consolidate --set jobs.start_cost=2s
   --set policy.las.limits=1s,3s --set policy.b.rules=helios --seed 7 --until 1h)
 "$orrery" jobs "${flags[@]}" --no-figures --db flags.db --out flags -q
