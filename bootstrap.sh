@@ -14,7 +14,7 @@ usage() {
 usage: ./bootstrap.sh [build | demo | check | deps | help]
 
   build   install what is missing, configure and compile (the default)
-  demo    build, then replay a day of a large GPU cluster under several policies:
+  demo    build, then replay a month of a large GPU cluster under several policies:
           prints a table, leaves a database and a figure
   check   build, then run all tests; the last line is "N passed, N failed, N skipped"
   deps    only install what is missing
@@ -209,20 +209,24 @@ check() {
 }
 
 # The main job on the embedded default: a generator that reproduces the published
-# statistics of Microsoft's Philly trace, on a cluster of that size. The README
-# shows the same command.
+# statistics of Microsoft's Philly trace, on a cluster small enough for the policies to
+# differ. docs/figures.sh runs the same for the README's figure.
 demo() {
   build
-  mkdir -p "$build/demo"
-  say "running: orrery jobs philly-like --cluster 64x8:v100 --policy fifo,srtf,las,easy-backfill"
-  "$build/orrery" jobs philly-like --cluster 64x8:v100 --policy fifo,srtf,las,easy-backfill \
-    --out "$build/demo" --db "$build/demo/demo.db" || fail "the demonstration failed (see above)"
+  mkdir -p "$build/demo" || fail "cannot make the folder $build/demo"
+  set -- jobs philly-like --cluster 48x8:v100 --policy fifo,srtf,las,easy-backfill \
+    --out "$build/demo" --db "$build/demo/demo.db"
+  say "running: orrery $*"
+  "$build/orrery" "$@" || fail "the demonstration failed (see above)"
+  [ -s "$build/demo/jct-cdf.svg" ] || fail "the demonstration drew no figure (see above)"
   cat <<END
 
 table      $build/demo/summary.csv
 jobs       $build/demo/POLICY.jobs.csv
-database   $build/demo/demo.db
-figure     $build/demo/jct-cdf.svg
+database   $build/demo/demo.db      (orrery db runs $build/demo/demo.db)
+figure     $build/demo/jct-cdf.svg  (and .pdf, .png; utilisation, queue-length, gantt beside it)
+
+To go on: $build/orrery --help, and docs/guide.md
 END
 }
 

@@ -56,8 +56,8 @@ the input is wrong; the message names the file, the line and the remedy
 the device asked for is not there
 .SH ENVIRONMENT
 .TP
-.B ORRERY_TRACE_PATH
-Folders, separated by colons, in which traces named without a path are looked for.
+.B ORRERY_DATADIR
+The folder in which plots/, the templates of the figures, is looked for first.
 .SH SEE ALSO
 The user guide, docs/guide.md in the source tree.
 END

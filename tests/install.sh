@@ -42,9 +42,10 @@ is "$(for c in $commands; do complete_words orrery "$c" | grep -qx -- "$c" || ec
   "the completion knows every command"
 if "$program" policy list >/dev/null 2>&1; then
   is "$(complete_words orrery jobs t.csv --policy fif)" "fifo" "the completion knows the policies"
+  is "$(complete_words orrery jobs t.csv --placement consol)" "consolidate" "and the choices that a help text lists"
   is "$(complete_words orrery jobs t.csv --policy srtf,fif)" "srtf,fifo" "and those after a comma"
 else
-  skip "this orrery lists no policies" 2
+  skip "this orrery lists no policies" 3
 fi
 
 # pkg-config and the headers: enough to build a plugin outside the tree.

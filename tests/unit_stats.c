@@ -130,7 +130,7 @@ static void folding(void)
 		sum += (double)(i % 17);
 	}
 	for (size_t k = 0; k < b.n; k++) {
-		total += b.sum[k];
+		total += blocks_sum(&b, k);
 		count += b.count[k];
 	}
 	ok(b.width == 8 && b.n == 625 && total == sum && count == 5000,
@@ -138,7 +138,7 @@ static void folding(void)
 	double first = 0;
 	for (int i = 0; i < 8; i++)
 		first += i % 17;
-	ok(b.sum[0] == first && b.count[0] == 8, "a block holds consecutive values");
+	ok(blocks_sum(&b, 0) == first && b.count[0] == 8, "a block holds consecutive values");
 }
 
 /* x[i] = phi x[i-1] + noise, mean 10. */

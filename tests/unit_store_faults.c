@@ -156,46 +156,91 @@ static int random_to(unsigned limit)
 	return (int)((state >> 33) % limit);
 }
 
-/* Stores runs for ever, opening the database anew after every fifth. */
-static _Noreturn void store_for_ever(uint64_t seed)
+enum { RUNS_A_TIME = 5 };
+
+/* Opens, stores a few runs from this seed on, closes. */
+static bool store_a_few(uint64_t seed)
 {
-	for (;;) {
-		struct orr_error err = { 0 };
-		struct store *s = store_open(path, NULL, &err);
-		for (int i = 0; s && i < 5; i++)
-			write_one(s, seed++, &err);
-		store_close(s, &err);
-		if (err.text[0])
-			_exit(1);
-	}
+	struct orr_error err = { 0 };
+	struct store *s = store_open(path, NULL, &err);
+	for (uint64_t i = 0; s && i < RUNS_A_TIME; i++)
+		write_one(s, seed + i, &err);
+	store_close(s, &err);
+	return !err.text[0];
+}
+
+static double now_s(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* How long store_a_few() takes here and now, so that kills fall into all of its
+ * phases on a slow machine too. */
+static double time_a_few(void)
+{
+	double start = now_s();
+	remove_all();
+	store_a_few(1);
+	double end = now_s();
+	remove_all();
+	return end - start;
+}
+
+static _Noreturn void store_for_ever(uint64_t seed, int tell)
+{
+	if (write(tell, "x", 1) != 1)
+		_exit(1);
+	while (store_a_few(seed))
+		seed += RUNS_A_TIME;
+	_exit(1);
+}
+
+/* Starts a child that stores runs, kills it up to `limit_s` after it began. */
+static bool kill_one(int signal, uint64_t seed, double limit_s)
+{
+	int ends[2], status;
+	char told;
+	if (pipe(ends))
+		return false;
+	pid_t child = fork();
+	if (child == 0)
+		store_for_ever(seed, ends[1]);
+	bool has_begun = read(ends[0], &told, 1) == 1;
+	double wait_s = limit_s * random_to(100000) / 100000.0;
+	struct timespec t = { (time_t)wait_s, (long)((wait_s - floor(wait_s)) * 1e9) };
+	nanosleep(&t, NULL);
+	kill(child, signal);
+	waitpid(child, &status, 0);
+	close(ends[0]);
+	close(ends[1]);
+	return has_begun && WIFSIGNALED(status) && WTERMSIG(status) == signal;
 }
 
 static void kill_at_random(int signal, const char *name)
 {
 	enum { ROUNDS = 40 };
-	int bad = 0;
+	int not_killed = 0, damaged = 0, lost = 0;
 	size_t count = 0, total = 0;
-	remove_all();
+	double limit_s = 3 * time_a_few();
 	for (int i = 0; i < ROUNDS; i++) {
-		if (count > 60) {
+		if (count > 40) {
 			remove_all();
 			count = 0;
 		}
-		pid_t child = fork();
-		if (child == 0)
-			store_for_ever(count + 1);
-		struct timespec t = { .tv_nsec = 1000L * random_to(25000) };
-		nanosleep(&t, NULL);
-		kill(child, signal);
-		int status;
-		waitpid(child, &status, 0);
 		uint64_t seeds;
 		size_t before = count;
-		bad += !WIFSIGNALED(status) || !inspect(&seeds, &count) || count < before;
-		total += count - before;
+		not_killed += !kill_one(signal, count + 1, limit_s);
+		damaged += !inspect(&seeds, &count);
+		lost += count < before;
+		total += count > before ? count - before : 0;
 	}
-	ok(!bad && total > 0, "%s at %d random moments: whole runs only (%zu stored in between)", name,
-		ROUNDS, total);
+	ok(!damaged, "%s at %d random moments: the database opens, whole runs only (%d damaged)", name,
+		ROUNDS, damaged);
+	ok(!lost, "and none that was there is lost (%d times)", lost);
+	ok(!not_killed && total > 0,
+		"(%zu runs were stored in between, %d children ended by themselves)", total, not_killed);
 }
 
 static _Noreturn void store_some(uint64_t first)

@@ -57,7 +57,7 @@ static double batch_mean(const struct blocks *b, size_t i)
 	size_t from = i * b->n / BATCHES, to = (i + 1) * b->n / BATCHES;
 	double sum = 0, count = 0;
 	for (size_t k = from; k < to; k++) {
-		sum += b->sum[k];
+		sum += blocks_sum(b, k);
 		count += (double)b->count[k];
 	}
 	return sum / count;

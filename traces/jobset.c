@@ -187,7 +187,10 @@ static struct jobset *load_generator(
 struct jobset *jobset_load(const char *source, const char *format, const char *const *options,
 	uint64_t seed, struct orr_error *err)
 {
-	const struct generator *g = format && strcmp(format, "auto") ? NULL : generator_find(source);
+	const struct generator *g = generator_find(source);
+	/* A scenario that was shown names the generator as the format; any other format wants a file. */
+	if (g && format && strcmp(format, "auto") && strcmp(format, g->name))
+		g = NULL;
 	return g ? load_generator(g, source, seed, err) : load_file(source, format, options, err);
 }
 

@@ -88,6 +88,8 @@ ORR_API int64_t orr_job_estimate_ns(struct orr_jobs *w, orr_job j, enum orr_esti
 /* Training iterations of the job, as the user states them (0 unknown), and iterations per
  * second on a GPU type (without a throughput table: the relative rate). */
 ORR_API double orr_job_iterations(struct orr_jobs *w, orr_job j);
+/* How many of them the job has yet to do, as it reports while it runs (0 unknown). */
+ORR_API double orr_job_iterations_left(const struct orr_jobs *w, orr_job j);
 ORR_API double orr_job_throughput(const struct orr_jobs *w, orr_job j, uint32_t gpu_type);
 
 /* Relative speed of the job on GPU type t (1 = what its duration was measured on);

@@ -150,6 +150,6 @@ const struct cli_command cmd_db = {
 		"sqlite3 and every language's SQLite library read it too.\n"
 		"\n"
 		"example:\n"
-		"  orrery db export study.db --run 3 --out run3\n",
+		"  orrery db export runs.db --run 3 --out run3\n",
 	.run = run_db,
 };

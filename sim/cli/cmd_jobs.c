@@ -47,7 +47,7 @@ static const char run_help[] =
 	"usage: orrery run SCENARIO.json [OPTIONS]\n\n"
 	"Carries out a scenario (orrery scenario show prints one).\n\n" COMMON_OPTIONS
 	"\nExample:\n"
-	"  orrery scenario show philly-like --cluster 8x8 --policy fifo,las > s.json\n"
+	"  orrery scenario show philly-like --cluster 64x8 --policy fifo,las > s.json\n"
 	"  orrery run s.json --set policy.las.limits=1h,4h\n";
 
 static const char scenario_help[] =

@@ -46,16 +46,16 @@ void check_state(struct orr_jobs *w)
 }
 
 /* Work done is work asked, at any rate: the pieces of a completed job, each work done in its
- * time at its rate, add up to what was asked, to the nanosecond. And at rate 1 the time it
- * ran is that work plus the start costs that it paid. Called when a job has ended. */
+ * time at its rate, add up to what was asked, to the nanosecond. And at rate 1 throughout, the time
+ * it ran is that work plus the start costs that it paid. Called when a job has ended. */
 static void check_work(struct orr_jobs *w, const struct job *job)
 {
-	if (job->work_left)
+	if (job->how != ORR_END_COMPLETED)
 		return;
 	if (job->work_booked != job->work_asked)
 		world_fail(w, ORR_EFAIL, job, "conservation: did %lld ns of work, asked %lld ns",
 			(long long)job->work_booked, (long long)job->work_asked);
-	if (job->rate == 1 && !job->speedup && job->attained != job->work_asked + job->overhead)
+	if (!job->was_scaled && job->attained != job->work_asked + job->overhead)
 		world_fail(w, ORR_EFAIL, job, "conservation: ran %lld ns, asked %lld ns and %lld ns of start cost",
 			(long long)job->attained, (long long)job->work_asked, (long long)job->overhead);
 }

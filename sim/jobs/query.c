@@ -130,6 +130,16 @@ double orr_job_iterations(struct orr_jobs *w, orr_job j)
 	return job ? job->iterations : 0;
 }
 
+double orr_job_iterations_left(const struct orr_jobs *w, orr_job j)
+{
+	const struct job *job = job_of(w, j);
+	if (!job || job->duration <= 0)
+		return 0;
+	int64_t left = job->work_left - (job->state == ORR_JOB_RUNNING ? work_done(w, job) : 0);
+	/* Costs that were added to the work are not iterations. */
+	return left < job->duration ? job->iterations * ((double)left / (double)job->duration) : job->iterations;
+}
+
 int64_t orr_job_estimate_ns(struct orr_jobs *w, orr_job j, enum orr_estimate how, double factor)
 {
 	const struct job *job = job_of(w, j);
@@ -153,10 +163,7 @@ double orr_job_rate_on(const struct orr_jobs *w, orr_job j, uint32_t gpu_type)
 
 double orr_job_throughput(const struct orr_jobs *w, orr_job j, uint32_t gpu_type)
 {
-	const struct job *job = job_of(w, j);
-	double rate = orr_job_rate_on(w, j, gpu_type);
-	return job && job->iterations > 0 && job->duration > 0 ? rate * job->iterations / ((double)job->duration / 1e9)
-							       : rate;
+	return orr_job_rate_on(w, j, gpu_type) > 0 ? throughput_on_type(w, job_of(w, j), gpu_type) : 0;
 }
 
 double orr_job_rate_at(const struct orr_jobs *w, orr_job j, uint32_t gpus)

@@ -53,6 +53,20 @@ double rate_on_type(const struct orr_jobs *w, const struct job *job, uint32_t ty
 	return ref > 0 && on > 0 ? on / ref : 0;
 }
 
+double throughput_on_type(const struct orr_jobs *w, const struct job *job, uint32_t type)
+{
+	double rate = rate_on_type(w, job, type);
+	if (!(job->iterations > 0 && job->duration > 0))
+		return rate;
+	/* Where the duration came from the table, its figure itself, free of rounding to ns. */
+	if (has_table(w, job->model) && rate > 0 && type < w->config->cluster->n_types) {
+		double per_s = throughput(w, job->model, job->gpus, reference(w));
+		if (llrint(job->iterations / per_s * 1e9) == job->duration)
+			return throughput(w, job->model, job->gpus, w->config->cluster->type_name[type]);
+	}
+	return rate * job->iterations / ((double)job->duration / 1e9);
+}
+
 uint64_t runnable_types(struct orr_jobs *w, const struct job_rec *r)
 {
 	uint64_t mask = cluster_type_mask(w->config->cluster, r->gpu_types ? strtab_text(w->strings, r->gpu_types) : "");

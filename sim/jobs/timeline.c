@@ -31,7 +31,7 @@ static void integrate(struct timeline *t, int64_t now)
 		t->bucket[i] += (timeline_sum)t->value * (uint64_t)dt;
 	}
 	t->total += (timeline_sum)t->value * (uint64_t)(now - t->last);
-	t->n = to + 1;
+	t->n = (size_t)((now - t->start + t->width - 1) / t->width); /* none that begins now */
 	t->last = now;
 }
 

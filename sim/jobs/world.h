@@ -168,6 +168,8 @@ void slots_free(struct orr_jobs *w);
 /* Work of a job in ns at rate 1; -1 with w->error set if it cannot be known. */
 int64_t work_of(struct orr_jobs *w, const struct job_rec *r);
 double rate_on_type(const struct orr_jobs *w, const struct job *job, uint32_t type);
+/* Iterations per second; the relative rate where they are not known. */
+double throughput_on_type(const struct orr_jobs *w, const struct job *job, uint32_t type);
 double rate_at_size(const struct orr_jobs *w, const struct job *job, uint32_t gpus);
 /* The types where the job's rate is known and positive. */
 uint64_t runnable_types(struct orr_jobs *w, const struct job_rec *r);

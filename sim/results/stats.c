@@ -40,7 +40,7 @@ void blocks_add(struct blocks *b, uint64_t index, double value)
 	size_t k = (size_t)(index / b->width);
 	if (k >= b->n)
 		b->n = k + 1;
-	b->sum[k] += value;
+	b->sum[k] += (blocks_total)rint(value * 0x1p40);
 	b->count[k]++;
 }
 
@@ -56,7 +56,7 @@ struct interval blocks_mean(const struct blocks *b, double skip, int batches, do
 	double sum = 0;
 	uint64_t count = 0;
 	for (size_t k = first; k < b->n; k++) {
-		sum += b->sum[k];
+		sum += blocks_sum(b, k);
 		count += b->count[k];
 	}
 	if (!count)
@@ -71,7 +71,7 @@ struct interval blocks_mean(const struct blocks *b, double skip, int batches, do
 	for (size_t i = 0; i < m; i++) {
 		double batch = 0, members = 0;
 		for (size_t k = first + n * i / m; k < first + n * (i + 1) / m; k++) {
-			batch += b->sum[k];
+			batch += blocks_sum(b, k);
 			members += (double)b->count[k];
 		}
 		double off = (batch - mean * members) / size;
@@ -110,8 +110,8 @@ static struct pair *pair_new(const struct blocks *a, const struct blocks *b)
 	p->n = x.n > y.n ? x.n : y.n;
 	for (size_t k = 0; k < 2 * p->n; k++) {
 		size_t from = k % p->n;
-		p->total_a[k + 1] = p->total_a[k] + x.sum[from];
-		p->total_b[k + 1] = p->total_b[k] + y.sum[from];
+		p->total_a[k + 1] = p->total_a[k] + blocks_sum(&x, from);
+		p->total_b[k + 1] = p->total_b[k] + blocks_sum(&y, from);
 		p->count_a[k + 1] = p->count_a[k] + (double)x.count[from];
 		p->count_b[k + 1] = p->count_b[k] + (double)y.count[from];
 	}

@@ -36,12 +36,19 @@ double hist_max(const struct hist *h);
 double hist_quantile(struct hist *h, double p); /* NaN if empty */
 
 enum { BLOCKS_MAX = 1024 };
+/* In units of 2^-40: whole numbers, so the order in which values are added (as jobs end, or
+ * as rows of a stored run are read) cannot change a bit. */
+__extension__ typedef __int128 blocks_total;
 struct blocks {
 	uint64_t width; /* indices per block: 1, 2, 4, ... */
 	size_t n;       /* blocks in use */
-	double sum[BLOCKS_MAX];
+	blocks_total sum[BLOCKS_MAX];
 	uint64_t count[BLOCKS_MAX];
 };
+static inline double blocks_sum(const struct blocks *b, size_t k)
+{
+	return (double)b->sum[k] * 0x1p-40;
+}
 void blocks_init(struct blocks *b);
 void blocks_add(struct blocks *b, uint64_t index, double value);
 /* Mean over all values with a t-interval from `batches` batch means; the first

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Dominant resource fairness (Ghodsi, Zaharia, Hindman, Konwinski, Shenker, Stoica: "Dominant
+ * Resource Fairness: Fair Allocation of Multiple Resource Types", NSDI 2011), Algorithm 1:
+ * progressive filling. While there is room, the user with the least dominant share starts its
+ * next job; what runs is never stopped.
+ *
+ * A user's dominant share is the largest of its parts of the cluster's GPUs, CPUs and memory;
+ * a resource that the cluster does not limit has no share. GPUs of all types count alike. The
+ * user is the trace's user; failing that its queue; failing that each job is its own user. A
+ * user's jobs start in order of submission; among equal shares the oldest such job goes first.
+ *
+ * when_full=wait: Algorithm 1 to the letter: if the next job of the user with the least share
+ * has no room, everybody waits. skip: the other users are asked in order of their shares.
+ *
+ * Users lie in a hash table while they have jobs; of each, the oldest waiting job is in a
+ * queue whose key is the user's share, so that a start or an end costs O(log users).
+ */
+#include <orrery/policy.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct orr_param params[] = {
+	ORR_PARAM_CHOICE("when_full", "wait", "wait|skip",
+		"if the next job of the user with the least share has no room: wait for it, or ask the next user"),
+	ORR_PARAM_END
+};
+
+enum resource { GPU, CPU, MEMORY, N_RESOURCES };
+
+/* A waiting job in its user's line. */
+struct place {
+	orr_job job;
+	uint64_t number;
+	struct place *next;
+};
+
+struct user {
+	uint64_t key;
+	struct user *next;      /* in its bucket */
+	int64_t used[N_RESOURCES];
+	uint64_t running;
+	struct place *first, *last; /* in order of submission */
+};
+
+struct drf {
+	struct orr_queue *heads; /* of each user with a line the first job; key: its share */
+	bool skips;
+	int64_t total[N_RESOURCES]; /* 0: not limited, or none there */
+	struct user **bucket;
+	size_t n_users, n_buckets; /* buckets: a power of two */
+};
+
+/* ---- the cluster ---- */
+
+static void count_cluster(struct drf *d, struct orr_jobs *w)
+{
+	struct orr_node_info node;
+	int64_t *total = d->total;
+	bool is_unlimited[N_RESOURCES] = { false };
+	memset(d->total, 0, sizeof d->total);
+	total[GPU] = 1000 * (int64_t)orr_total_gpus(w);
+	for (uint32_t i = 0; i < orr_nodes(w); i++) {
+		if (!orr_node_get(w, i, &node) || !node.is_up)
+			continue;
+		is_unlimited[CPU] |= node.cpu_milli == INT64_MAX;
+		is_unlimited[MEMORY] |= node.mem_mib == INT64_MAX;
+		total[CPU] += is_unlimited[CPU] ? 0 : node.cpu_milli;
+		total[MEMORY] += is_unlimited[MEMORY] ? 0 : node.mem_mib;
+	}
+	for (int r = 0; r < N_RESOURCES; r++)
+		if (is_unlimited[r])
+			total[r] = 0;
+}
+
+/* The dominant share as a key: doubles above 0 are ordered as their bits are. */
+static int64_t share_key(const struct drf *d, const struct user *u)
+{
+	double share = 0;
+	for (int r = 0; r < N_RESOURCES; r++)
+		if (d->total[r] && (double)u->used[r] / (double)d->total[r] > share)
+			share = (double)u->used[r] / (double)d->total[r];
+	int64_t key;
+	memcpy(&key, &share, sizeof key);
+	return key;
+}
+
+/* ---- users ---- */
+
+/* A name's number, with what it names: so a user and a queue of one name are two. */
+static uint64_t user_key(const struct orr_job_info *info)
+{
+	if (info->user)
+		return (uint64_t)info->user << 2;
+	return info->queue ? (uint64_t)info->queue << 2 | 1 : info->number << 2 | 2;
+}
+
+static size_t bucket_of(const struct drf *d, uint64_t key)
+{
+	return (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (d->n_buckets - 1);
+}
+
+static struct user *user_find(const struct drf *d, uint64_t key)
+{
+	struct user *u = d->bucket[bucket_of(d, key)];
+	while (u && u->key != key)
+		u = u->next;
+	return u;
+}
+
+/* Twice the buckets, where memory allows. */
+static void widen(struct drf *d)
+{
+	struct user **old = d->bucket, **bucket = calloc(d->n_buckets * 2, sizeof *bucket);
+	size_t n = d->n_buckets;
+	if (!bucket)
+		return;
+	d->bucket = bucket;
+	d->n_buckets *= 2;
+	for (size_t i = 0; i < n; i++)
+		for (struct user *u = old[i], *next; u; u = next) {
+			size_t b = bucket_of(d, u->key);
+			next = u->next;
+			u->next = bucket[b];
+			bucket[b] = u;
+		}
+	free(old);
+}
+
+static struct user *user_get(struct drf *d, uint64_t key)
+{
+	struct user *u = user_find(d, key);
+	if (u || !(u = calloc(1, sizeof *u)))
+		return u;
+	if (++d->n_users > d->n_buckets)
+		widen(d);
+	size_t b = bucket_of(d, key);
+	u->key = key;
+	u->next = d->bucket[b];
+	d->bucket[b] = u;
+	return u;
+}
+
+static void user_drop_if_idle(struct drf *d, struct user *u)
+{
+	if (u->first || u->running)
+		return;
+	struct user **at = &d->bucket[bucket_of(d, u->key)];
+	while (*at != u)
+		at = &(*at)->next;
+	*at = u->next;
+	free(u);
+	d->n_users--;
+}
+
+static void book(struct user *u, const struct orr_job_info *info, int sign)
+{
+	u->used[GPU] += sign * (int64_t)info->gpus * info->gpu_milli;
+	u->used[CPU] += sign * info->cpu_milli;
+	u->used[MEMORY] += sign * info->mem_mib;
+	u->running += (uint64_t)sign;
+}
+
+/* ---- a user's line ---- */
+
+/* The first of the line stands in the queue, under the share that the user has now. */
+static void show_head(struct drf *d, const struct user *u)
+{
+	if (u->first)
+		orr_queue_add(d->heads, u->first->job, share_key(d, u), (int64_t)u->first->number);
+}
+
+static bool line_up(struct drf *d, struct user *u, orr_job j, uint64_t number)
+{
+	struct place *p = malloc(sizeof *p), **at = &u->first;
+	if (!p)
+		return false;
+	if (u->last && u->last->number < number)
+		at = &u->last->next;
+	while (*at && (*at)->number < number) /* evicted jobs come back to the front */
+		at = &(*at)->next;
+	if (at == &u->first && u->first)
+		orr_queue_remove(d->heads, u->first->job);
+	*p = (struct place){ j, number, *at };
+	*at = p;
+	if (!p->next)
+		u->last = p;
+	if (at == &u->first)
+		show_head(d, u);
+	return true;
+}
+
+static void leave_line(struct drf *d, struct user *u)
+{
+	struct place *p = u->first;
+	orr_queue_remove(d->heads, p->job);
+	u->first = p->next;
+	if (!u->first)
+		u->last = NULL;
+	free(p);
+}
+
+/* ---- what the world calls ---- */
+
+static void destroy(void *self)
+{
+	struct drf *d = self;
+	for (size_t i = 0; i < d->n_buckets; i++)
+		while (d->bucket[i]) {
+			struct user *u = d->bucket[i];
+			d->bucket[i] = u->next;
+			for (struct place *p = u->first, *next; p; p = next) {
+				next = p->next;
+				free(p);
+			}
+			free(u);
+		}
+	free(d->bucket);
+	orr_queue_free(d->heads);
+	free(d);
+}
+
+static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
+{
+	enum { BUCKETS = 64 };
+	struct drf *d = calloc(1, sizeof *d);
+	if (d)
+		d->bucket = calloc(BUCKETS, sizeof(struct user *));
+	if (!d || !d->bucket) {
+		free(d);
+		orr_fail(err, ORR_EFAIL, "out of memory");
+		return NULL;
+	}
+	d->n_buckets = BUCKETS;
+	d->heads = orr_queue_new(w);
+	d->skips = !strcmp(orr_arg_text(args, "when_full"), "skip");
+	count_cluster(d, w);
+	return d;
+}
+
+static void arrive(void *self, struct orr_jobs *w, orr_job j)
+{
+	struct drf *d = self;
+	struct orr_job_info info;
+	struct user *u = orr_job_get(w, j, &info) ? user_get(d, user_key(&info)) : NULL;
+	if (!u || !line_up(d, u, j, info.number))
+		orr_give_up(w, j, "out of memory");
+}
+
+/* Gives back what the job had; its user's share is another now. */
+static void release(struct drf *d, struct user *u, const struct orr_job_info *info)
+{
+	book(u, info, -1);
+	if (u->first)
+		orr_queue_remove(d->heads, u->first->job);
+	show_head(d, u);
+}
+
+static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
+{
+	struct drf *d = self;
+	struct orr_job_info info;
+	struct user *u = orr_job_get(w, j, &info) ? user_find(d, user_key(&info)) : NULL;
+	(void)how;
+	if (!u)
+		return;
+	release(d, u, &info); /* who never ran does not end: this policy kills nobody */
+	user_drop_if_idle(d, u);
+}
+
+static void evict(void *self, struct orr_jobs *w, orr_job j)
+{
+	struct drf *d = self;
+	struct orr_job_info info;
+	struct user *u = orr_job_get(w, j, &info) ? user_find(d, user_key(&info)) : NULL;
+	if (!u)
+		return;
+	release(d, u, &info);
+	if (!line_up(d, u, j, info.number))
+		orr_give_up(w, j, "out of memory");
+}
+
+static void capacity(void *self, struct orr_jobs *w)
+{
+	struct drf *d = self;
+	count_cluster(d, w);
+	for (size_t i = 0; i < d->n_buckets; i++)
+		for (struct user *u = d->bucket[i]; u; u = u->next) {
+			if (u->first)
+				orr_queue_remove(d->heads, u->first->job);
+			show_head(d, u);
+		}
+}
+
+/* Books the first of a line, which has started; the next steps forward. */
+static void started(struct drf *d, struct orr_jobs *w, orr_job j)
+{
+	struct orr_job_info info;
+	struct user *u = orr_job_get(w, j, &info) ? user_find(d, user_key(&info)) : NULL;
+	if (!u || !u->first)
+		return;
+	leave_line(d, u);
+	book(u, &info, 1);
+	show_head(d, u);
+}
+
+/* Starts the first of all heads that fits; 0: none does. */
+static orr_job start_one(struct drf *d, struct orr_jobs *w)
+{
+	struct orr_walk walk;
+	orr_job j, found = 0;
+	orr_walk_begin(d->heads, &walk);
+	while (!found && (j = orr_walk_next(&walk))) {
+		if (orr_try_start(w, j))
+			found = j;
+		else if (d->skips)
+			orr_walk_skip_shape(&walk);
+		else
+			break;
+	}
+	orr_walk_end(&walk);
+	return found;
+}
+
+static void schedule(void *self, struct orr_jobs *w)
+{
+	struct drf *d = self;
+	for (orr_job j; (j = start_one(d, w));)
+		started(d, w, j);
+}
+
+static const struct orr_jobs_ops ops = { .size = sizeof ops,
+	.create = create,
+	.destroy = destroy,
+	.arrive = arrive,
+	.finish = finish,
+	.evict = evict,
+	.schedule = schedule,
+	.capacity = capacity };
+
+ORR_POLICY_JOBS(drf, "dominant resource fairness over users, without preemption", params, ops);

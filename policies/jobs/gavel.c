@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Gavel (Narayanan, Santhanam, Kazhamiaka, Phanishayee, Zaharia: "Heterogeneity-Aware Cluster
+ * Scheduling Policies for Deep Learning Workloads", OSDI 2020): an allocation X of the jobs'
+ * time to GPU types, realised in rounds.
+ *
+ * allocation=
+ *	fifo                 in job order, strictly, on the first type with room; kept to the end
+ *	fifo_perf            in job order, strictly, each on the fastest type with room
+ *	isolated             an equal share of each type
+ *	max_min_fairness     } linear programs: gavel_lp.h has the formulas; ties are broken
+ *	max_sum_throughput   } in job order
+ *	finish_time_fairness }
+ *
+ * Rounds (section 5): those (job, type) with the highest priority run, X over the rounds
+ * received so far. X changes when jobs come and go; so here it is the sum of X over all
+ * rounds since the job came, over the rounds received: the same order while X stands still.
+ *
+ * rules=own: a round starts every `round` while something runs, and at once if nothing does.
+ * X is computed anew at a round's start if jobs came or went (at least `recompute` after the
+ * last time). A job that runs on goes on undisturbed; one that ends inside a round frees its
+ * GPUs for the next round. Progress is continuous: partial iterations count.
+ *
+ * rules=gavel: as the published simulator (gavel_published.c): whole iterations, rounds that
+ * end with their last job, 1920 s between computations of X, every job stopped after every
+ * round (so `preemptions` counts rounds).
+ *
+ * Jobs that ask for no GPU start when they fit. Assumes that a job runs on one type in a
+ * round; see docs/models.md.
+ */
+#include "gavel.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct orr_param params[] = {
+	ORR_PARAM_CHOICE("allocation", "max_min_fairness",
+		"fifo|fifo_perf|isolated|max_min_fairness|max_sum_throughput|finish_time_fairness",
+		"how the jobs' time is divided over GPU types"),
+	ORR_PARAM_TIME("round", "360s", "length of a round"),
+	ORR_PARAM_TIME("recompute", "0s", "least time between allocations (rules=gavel: 1920s where this is 0)"),
+	ORR_PARAM_CHOICE("rules", "own", "own|gavel", "gavel: rounds as in the published simulator"),
+	ORR_PARAM_END
+};
+
+enum { PUBLISHED_RECOMPUTE_S = 1920, PER_TYPE = 4 };
+
+static enum gavel_allocation allocation_of(const char *text)
+{
+	static const char *const names[] = { "fifo", "fifo_perf", "isolated", "max_min_fairness", "max_sum_throughput",
+		"finish_time_fairness" };
+	size_t i = 0;
+	while (i + 1 < sizeof names / sizeof *names && strcmp(text, names[i]))
+		i++;
+	return (enum gavel_allocation)i;
+}
+
+static void destroy(void *self)
+{
+	struct gavel *g = self;
+	for (size_t i = 0; i < g->n; i++)
+		free(g->member[i].throughput);
+	free(g->member);
+	free(g->entry);
+	free(g->order);
+	free(g->free_milli);
+	free(g->worker_s);
+	free(g);
+}
+
+static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
+{
+	int64_t round = orr_arg_time_ns(args, "round");
+	if (round <= 0) {
+		orr_fail(err, ORR_EINPUT, "round: expected a time above 0");
+		return NULL;
+	}
+	struct gavel *g = calloc(1, sizeof *g);
+	if (!g) {
+		orr_fail(err, ORR_EFAIL, "out of memory");
+		return NULL;
+	}
+	g->allocation = allocation_of(orr_arg_text(args, "allocation"));
+	g->is_published = !strcmp(orr_arg_text(args, "rules"), "gavel");
+	g->round_ns = round;
+	g->recompute_ns = orr_arg_time_ns(args, "recompute");
+	if (g->is_published && !g->recompute_ns)
+		g->recompute_ns = PUBLISHED_RECOMPUTE_S * ORR_SECOND;
+	g->n_types = orr_gpu_types(w);
+	g->free_milli = calloc(g->n_types + 1u, sizeof *g->free_milli);
+	g->worker_s = calloc(g->n_types + 1u, sizeof *g->worker_s);
+	g->recomputed = -g->recompute_ns;
+	if (g->free_milli && g->worker_s)
+		return g;
+	destroy(g);
+	orr_fail(err, ORR_EFAIL, "out of memory");
+	return NULL;
+}
+
+/* ---- members ---- */
+
+/* By number: members are in order of submission. NULL: not there. */
+static struct gavel_member *find(struct gavel *g, uint64_t number)
+{
+	size_t low = 0, high = g->n;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (g->member[middle].number < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < g->n && g->member[low].number == number ? &g->member[low] : NULL;
+}
+
+static bool reserve(struct gavel *g)
+{
+	if (g->n < g->cap)
+		return true;
+	size_t cap = g->cap ? g->cap * 2 : 64;
+	struct gavel_member *v = realloc(g->member, cap * sizeof *v);
+	if (!v)
+		return false;
+	g->member = v;
+	g->cap = cap;
+	return true;
+}
+
+static void arrive(void *self, struct orr_jobs *w, orr_job j)
+{
+	struct gavel *g = self;
+	struct orr_job_info info;
+	double *per_type = calloc((size_t)g->n_types * PER_TYPE + 1, sizeof *per_type);
+	if (!per_type || !reserve(g) || !orr_job_get(w, j, &info)) {
+		free(per_type);
+		orr_give_up(w, j, "out of memory");
+		return;
+	}
+	struct gavel_member *m = &g->member[g->n++];
+	*m = (struct gavel_member){ .job = j,
+		.number = info.number,
+		.milli = (int64_t)info.gpus * info.gpu_milli,
+		.weight = info.priority > 0 ? info.priority : 1,
+		.submit_s = (double)info.submit_ns / 1e9,
+		.type = GAVEL_NOWHERE,
+		.chosen = GAVEL_NOWHERE,
+		.ran_on = GAVEL_NOWHERE,
+		.is_admitted = !g->is_published,
+		.throughput = per_type,
+		.share = per_type + g->n_types,
+		.owed = per_type + 2 * (size_t)g->n_types,
+		.got = per_type + 3 * (size_t)g->n_types };
+	for (uint32_t t = 0; m->milli && t < g->n_types; t++)
+		m->throughput[t] = orr_job_throughput(w, j, t);
+	g->n_cpu_only += !m->milli;
+	if (g->is_published)
+		gavel_published_arrive(g, w, m);
+	else
+		g->is_changed = true;
+}
+
+static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
+{
+	(void)how;
+	struct gavel *g = self;
+	struct gavel_member *m = find(g, orr_job_number(w, j));
+	if (!m)
+		return;
+	if (g->is_published && m->milli) { /* noticed when the round ends */
+		m->has_ended = true;
+		m->type = GAVEL_NOWHERE;
+		return;
+	}
+	g->is_changed |= m->milli > 0;
+	free(m->throughput);
+	g->n--;
+	memmove(m, m + 1, (size_t)(g->member + g->n - m) * sizeof *m);
+}
+
+static void evict(void *self, struct orr_jobs *w, orr_job j)
+{
+	struct gavel *g = self;
+	struct gavel_member *m = find(g, orr_job_number(w, j));
+	if (!m)
+		return;
+	m->type = m->ran_on = GAVEL_NOWHERE;
+	m->will_end = false;
+	m->steps_left = rint(orr_job_iterations_left(w, j));
+	g->n_cpu_only += !m->milli;
+}
+
+static void capacity(void *self, struct orr_jobs *w)
+{
+	(void)w;
+	struct gavel *g = self;
+	g->is_changed = g->capacity_changed = true;
+}
+
+/* ---- own rounds ---- */
+
+static void add_entries(struct gavel *g, struct orr_jobs *w)
+{
+	g->n_entries = 0;
+	for (size_t i = 0; i < g->n; i++)
+		for (uint32_t t = 0; t < g->n_types; t++) {
+			struct gavel_member *m = &g->member[i];
+			if (!(m->share[t] > 0))
+				continue;
+			m->owed[t] += m->share[t];
+			struct gavel_entry e = { i, t, { m->got[t] > 0 ? m->owed[t] / m->got[t] : INFINITY, m->owed[t], 0 } };
+			if (!gavel_entry_add(g, w, e))
+				return;
+		}
+}
+
+/* Counts the round for those who run; false if nobody does. */
+static bool count_round(struct gavel *g)
+{
+	bool any = false;
+	for (size_t i = 0; i < g->n; i++)
+		if (g->member[i].milli && g->member[i].type != GAVEL_NOWHERE) {
+			any = true;
+			g->member[i].got[g->member[i].type] += 1;
+		}
+	return any;
+}
+
+static void own_round(struct gavel *g, struct orr_jobs *w)
+{
+	int64_t now = orr_now(w), due = g->recomputed + g->recompute_ns;
+	if (now < g->round_end)
+		return;
+	if (g->is_changed && now >= due) {
+		if (!gavel_allocate(g, w, (double)now / 1e9))
+			return;
+		g->recomputed = now;
+		g->is_changed = g->capacity_changed = false;
+	}
+	add_entries(g, w);
+	gavel_choose(g, w);
+	gavel_apply(g, w);
+	if (count_round(g)) {
+		g->round_end = now + g->round_ns;
+		orr_timer(w, g->round_end);
+	} else if (g->is_changed) {
+		orr_timer(w, due);
+	}
+}
+
+static void start_cpu_only(struct gavel *g, struct orr_jobs *w)
+{
+	for (size_t i = 0; g->n_cpu_only && i < g->n; i++)
+		if (!g->member[i].milli && g->member[i].type == GAVEL_NOWHERE && orr_try_start(w, g->member[i].job)) {
+			g->member[i].type = 0;
+			g->n_cpu_only--;
+		}
+}
+
+static void schedule(void *self, struct orr_jobs *w)
+{
+	struct gavel *g = self;
+	start_cpu_only(g, w);
+	if (g->is_published)
+		gavel_published_schedule(g, w);
+	else
+		own_round(g, w);
+}
+
+static const struct orr_jobs_ops ops = { .size = sizeof ops,
+	.create = create,
+	.destroy = destroy,
+	.arrive = arrive,
+	.finish = finish,
+	.evict = evict,
+	.schedule = schedule,
+	.capacity = capacity };
+
+ORR_POLICY_JOBS(gavel, "Gavel: rounds that realise an allocation (fifo, isolated, fair shares by LP)", params, ops);

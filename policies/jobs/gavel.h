@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * gavel.h - what the files of the policy gavel share
+ *
+ * gavel.c the policy and its own rounds, gavel_published.c the rounds of the published
+ * simulator, gavel_alloc.c the allocation X, gavel_select.c who runs in a round.
+ *
+ * Invariants: members are in order of submission, and stay there until they end. A member
+ * runs on GPU type `type` or nowhere. share[], owed[], got[] are kept per type:
+ *	share  X: the part of the time that the allocation gives the job
+ *	owed   own rules: sum of X over rounds; published rules: the deficit in s
+ *	got    own rules: rounds received; published rules: s received since the last reset
+ */
+#ifndef ORR_POLICIES_GAVEL_H
+#define ORR_POLICIES_GAVEL_H
+
+#include <orrery/policy.h>
+
+enum gavel_allocation {
+	GAVEL_ALLOC_FIFO,
+	GAVEL_ALLOC_FIFO_PERF,
+	GAVEL_ALLOC_ISOLATED,
+	GAVEL_ALLOC_MAX_MIN,
+	GAVEL_ALLOC_MAX_SUM,
+	GAVEL_ALLOC_FINISH_TIME
+};
+
+#define GAVEL_NOWHERE UINT32_MAX
+
+struct gavel_member {
+	orr_job job;
+	uint64_t number;
+	int64_t milli;        /* GPUs that it asks for, in 1/1000; 0: CPUs only */
+	double weight, submit_s;
+	uint32_t type;        /* runs there */
+	uint32_t chosen;      /* to run there in the coming round */
+	bool is_allocated;    /* the present X knows the job */
+	double isolated_s, isolated_rate, left_then; /* gavel_alloc.c: time on an equal share so far */
+	double *throughput, *share, *owed, *got;     /* [type] */
+	/* published rules: */
+	bool is_admitted, has_ended, will_end; /* will_end: in this round */
+	double steps_left, round_steps, round_s, finish_s;
+	uint32_t ran_on;      /* in this round */
+};
+
+/* What a choice among jobs goes by: larger first, then job order, then the cluster's order of types. */
+struct gavel_entry {
+	size_t member;
+	uint32_t type;
+	double rank[3];
+};
+
+struct gavel_order {
+	int64_t milli;
+	size_t member;
+};
+
+struct gavel {
+	enum gavel_allocation allocation;
+	bool is_published;
+	int64_t round_ns, recompute_ns;
+
+	uint32_t n_types;
+	struct gavel_member *member;
+	size_t n, cap;
+	size_t n_cpu_only; /* of them waiting */
+	struct gavel_entry *entry;
+	size_t n_entries, cap_entries;
+	int64_t *free_milli; /* [type], while choosing */
+	struct gavel_order *order; /* while starting */
+	size_t cap_order;
+
+	bool is_changed, capacity_changed; /* since X was computed */
+	int64_t round_end, recomputed;     /* own rules */
+
+	/* published rules */
+	bool is_in_round;
+	double now_s, reset_s;  /* reset_s 0: never */
+	double *worker_s;       /* [type]: s given out since the reset */
+};
+
+/* gavel_alloc.c: X anew, for the members that are admitted. False: the run is over. */
+bool gavel_allocate(struct gavel *g, struct orr_jobs *w, double now_s);
+
+/* gavel_select.c */
+bool gavel_entry_add(struct gavel *g, struct orr_jobs *w, struct gavel_entry e);
+/* Sorts the entries and sets chosen for as many jobs as there are GPUs for. */
+void gavel_choose(struct gavel *g, struct orr_jobs *w);
+/* Stops who runs and was not chosen, starts who was chosen; where placement stands in the way,
+ * all chosen jobs of that type are placed anew, and what is still free goes down the line. */
+void gavel_apply(struct gavel *g, struct orr_jobs *w);
+bool gavel_start(struct gavel_member *m, struct orr_jobs *w, uint32_t type);
+/* Starts the chosen members of one type, largest first; true if all found room. */
+bool gavel_start_type(struct gavel *g, struct orr_jobs *w, uint32_t type);
+
+/* gavel_published.c */
+void gavel_published_schedule(struct gavel *g, struct orr_jobs *w);
+void gavel_published_arrive(struct gavel *g, struct orr_jobs *w, struct gavel_member *m);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * gavel_lp.h - allocations as linear programs (Narayanan et al., "Heterogeneity-Aware
+ * Cluster Scheduling Policies for Deep Learning Workloads", OSDI 2020, section 4)
+ *
+ * An allocation X gives job m the part X[m][j] of the time on GPU type j; its throughput is
+ *	thr(m, X) = sum_j throughput[m][j] X[m][j]                         (section 3.1)
+ * and every X here keeps (section 3.1, equations 1 to 3)
+ *	X[m][j] >= 0,  sum_j X[m][j] <= 1,  sum_m gpus[m] X[m][j] <= gpus_of_type[j].
+ * X[m][j] is 0 where the job has no throughput, or asks for more than there are.
+ *
+ * Goals:
+ *	max-min     max min_m  thr(m, X) / thr(m, X equal) * gpus[m] / weight[m]     (4.1)
+ *	            X equal: each job all of its time, spread over the types as they are many
+ *	max-sum     max sum_m thr(m, X)                                              (4.2)
+ *	finish-time min max_m  rho(m, X) = (elapsed + left / thr(m, X))
+ *	                       / (isolated + left / thr(m, X isolated))              (4.2)
+ *	            rho is Themis' (Mahajan et al., NSDI 2020); `isolated` is the time that
+ *	            the steps done so far would have taken on an equal share
+ *
+ * Of all optima, the one where job 0 has the most throughput, of these the one where
+ * job 1 has, and so on; then the one that uses the first types most, again in job order.
+ */
+#ifndef ORR_POLICIES_GAVEL_LP_H
+#define ORR_POLICIES_GAVEL_LP_H
+
+#include <orrery/api.h>
+
+enum gavel_goal { GAVEL_MAX_MIN, GAVEL_MAX_SUM, GAVEL_FINISH_TIME };
+
+struct gavel_job {
+	double gpus;              /* that it asks for: Gavel's scale factor; > 0 */
+	double weight;            /* > 0; max-min only */
+	const double *throughput; /* [type] steps/s; 0: cannot run there */
+	double elapsed_s, isolated_s, steps_left; /* finish-time only; steps_left > 0 */
+};
+
+struct gavel_problem {
+	const struct gavel_job *job; /* in job order */
+	size_t n_jobs;
+	const double *gpus_of_type;
+	size_t n_types;
+};
+
+/* Fills in x[job * n_types + type], and the value of the goal (may be NULL); a job with no
+ * type to run on gets zeros and is left out of the goal. Values are rounded to 1e-9. */
+int gavel_lp_solve(enum gavel_goal goal, const struct gavel_problem *p, double *x, double *value,
+	struct orr_error *err);
+
+/* An equal share of each type: gpus_of_type / (n_jobs * gpus), scaled down to at most all
+ * of the job's time (section 4.1's X isolated, as the published code has it). */
+void gavel_isolated(const struct gavel_problem *p, double *x);
+
+/* Can the job run on that type at all? */
+bool gavel_may_run(const struct gavel_problem *p, size_t job, size_t type);
+/* thr(m, x), x being all jobs' allocation. */
+double gavel_throughput(const struct gavel_problem *p, size_t job, const double *x);
+
+#endif

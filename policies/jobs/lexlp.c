@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "lexlp.h"
+
+#include <glpk.h>
+
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A reduced cost below this counts as none: GLPK's own tolerance is a little tighter. */
+static const double REDUCED_COST_ZERO = 1e-8, TOLERANCE = 1e-9;
+
+struct range {
+	double lower, upper;
+};
+struct entry {
+	int at, col; /* row or goal */
+	double value;
+};
+struct ranges {
+	struct range *v;
+	int n, cap;
+};
+struct entries {
+	struct entry *v;
+	int n, cap;
+};
+
+struct lexlp {
+	struct ranges rows, cols;
+	struct entries matrix, goals;
+	int n_goals;
+	bool lacks_memory;
+};
+
+/* ---- building ---- */
+
+struct lexlp *lexlp_new(void)
+{
+	return calloc(1, sizeof(struct lexlp));
+}
+
+void lexlp_free(struct lexlp *p)
+{
+	if (!p)
+		return;
+	free(p->rows.v);
+	free(p->cols.v);
+	free(p->matrix.v);
+	free(p->goals.v);
+	free(p);
+}
+
+/* Room for one more; NULL and a note if there is none. */
+static void *more(struct lexlp *p, void *v, int n, int *cap, size_t size)
+{
+	if (n < *cap)
+		return v;
+	int wanted = *cap ? *cap * 2 : 64;
+	void *grown = realloc(v, (size_t)wanted * size);
+	if (grown)
+		*cap = wanted;
+	else
+		p->lacks_memory = true;
+	return grown;
+}
+
+static int add_range(struct lexlp *p, struct ranges *r, double lower, double upper)
+{
+	struct range *v = more(p, r->v, r->n, &r->cap, sizeof *v);
+	if (!v)
+		return r->n;
+	r->v = v;
+	v[r->n] = (struct range){ lower, upper };
+	return r->n++;
+}
+
+static void add_entry(struct lexlp *p, struct entries *e, int at, int col, double value)
+{
+	struct entry *v = more(p, e->v, e->n, &e->cap, sizeof *v);
+	if (!v)
+		return;
+	e->v = v;
+	v[e->n++] = (struct entry){ at, col, value };
+}
+
+int lexlp_row(struct lexlp *p, double lower, double upper)
+{
+	return add_range(p, &p->rows, lower, upper);
+}
+
+int lexlp_col(struct lexlp *p, double lower, double upper)
+{
+	return add_range(p, &p->cols, lower, upper);
+}
+
+int lexlp_goal(struct lexlp *p)
+{
+	return p->n_goals++;
+}
+
+void lexlp_set(struct lexlp *p, int row, int col, double value)
+{
+	add_entry(p, &p->matrix, row, col, value);
+}
+
+void lexlp_goal_set(struct lexlp *p, int goal, int col, double value)
+{
+	add_entry(p, &p->goals, goal, col, value);
+}
+
+/* ---- GLPK, kept from ending the program ---- */
+
+struct guard {
+	jmp_buf back;
+	char said[256];
+	size_t n_said;
+};
+
+static int on_print(void *info, const char *s)
+{
+	struct guard *g = info;
+	for (; *s && g->n_said + 1 < sizeof g->said; s++)
+		g->said[g->n_said++] = *s == '\n' ? ' ' : *s;
+	return 1; /* not to the terminal */
+}
+
+static void on_error(void *info)
+{
+	longjmp(((struct guard *)info)->back, 1);
+}
+
+struct solving {
+	const struct lexlp *p;
+	glp_prob *prob;
+	glp_smcp simplex;
+	double *x;
+	struct entry *goal; /* entries sorted by goal */
+	struct orr_error *err;
+};
+
+static int kind_of(struct range r)
+{
+	if (r.lower == r.upper)
+		return GLP_FX;
+	if (isinf(r.lower))
+		return isinf(r.upper) ? GLP_FR : GLP_UP;
+	return isinf(r.upper) ? GLP_LO : GLP_DB;
+}
+
+static void build(struct solving *s)
+{
+	const struct lexlp *p = s->p;
+	glp_prob *prob = s->prob = glp_create_prob();
+	glp_set_obj_dir(prob, GLP_MAX);
+	if (p->rows.n)
+		glp_add_rows(prob, p->rows.n);
+	if (p->cols.n)
+		glp_add_cols(prob, p->cols.n);
+	for (int i = 0; i < p->rows.n; i++)
+		glp_set_row_bnds(prob, i + 1, kind_of(p->rows.v[i]), p->rows.v[i].lower, p->rows.v[i].upper);
+	for (int i = 0; i < p->cols.n; i++)
+		glp_set_col_bnds(prob, i + 1, kind_of(p->cols.v[i]), p->cols.v[i].lower, p->cols.v[i].upper);
+	size_t n = (size_t)p->matrix.n + 1; /* GLPK counts from 1 */
+	int *row = glp_alloc((int)n, sizeof *row), *col = glp_alloc((int)n, sizeof *col);
+	double *value = glp_alloc((int)n, sizeof *value);
+	for (int i = 0; i < p->matrix.n; i++) {
+		row[i + 1] = p->matrix.v[i].at + 1;
+		col[i + 1] = p->matrix.v[i].col + 1;
+		value[i + 1] = p->matrix.v[i].value;
+	}
+	glp_load_matrix(prob, p->matrix.n, row, col, value);
+	glp_free(row);
+	glp_free(col);
+	glp_free(value);
+}
+
+/* Maximises the objective that is set; starts from the basis that there is. */
+static int optimise(struct solving *s)
+{
+	int rc = glp_simplex(s->prob, &s->simplex);
+	if (rc || glp_get_status(s->prob) != GLP_OPT) {
+		/* Once more from the beginning, by another road: the basis may have gone bad. */
+		glp_adv_basis(s->prob, 0);
+		s->simplex.meth = GLP_DUALP;
+		rc = glp_simplex(s->prob, &s->simplex);
+		s->simplex.meth = GLP_PRIMAL;
+	}
+	int status = glp_get_status(s->prob);
+	if (!rc && status == GLP_OPT)
+		return ORR_OK;
+	return orr_fail(s->err, ORR_EFAIL, "a linear program of %d rows and %d columns %s", s->p->rows.n, s->p->cols.n,
+		rc                       ? "could not be solved (GLPK's simplex failed)"
+			: status == GLP_UNBND ? "has no bound"
+					      : "has no solution");
+}
+
+/* Where a non-basic variable is kept. */
+static struct range bound_of(int status, double lower, double upper)
+{
+	double at = status == GLP_NU ? upper : status == GLP_NF ? 0 : lower;
+	return (struct range){ at, at };
+}
+
+/* Leaves the optimal face of the objective. True if more than a point is left of it. */
+static bool fix_face(struct solving *s)
+{
+	glp_prob *prob = s->prob;
+	bool is_open = false;
+	for (int i = 1; i <= s->p->rows.n; i++) {
+		int status = glp_get_row_stat(prob, i);
+		if (status == GLP_BS || status == GLP_NS)
+			continue;
+		if (fabs(glp_get_row_dual(prob, i)) > REDUCED_COST_ZERO) {
+			struct range r = bound_of(status, glp_get_row_lb(prob, i), glp_get_row_ub(prob, i));
+			glp_set_row_bnds(prob, i, GLP_FX, r.lower, r.upper);
+		} else {
+			is_open = true;
+		}
+	}
+	for (int i = 1; i <= s->p->cols.n; i++) {
+		int status = glp_get_col_stat(prob, i);
+		if (status == GLP_BS || status == GLP_NS)
+			continue;
+		if (fabs(glp_get_col_dual(prob, i)) > REDUCED_COST_ZERO) {
+			struct range r = bound_of(status, glp_get_col_lb(prob, i), glp_get_col_ub(prob, i));
+			glp_set_col_bnds(prob, i, GLP_FX, r.lower, r.upper);
+		} else {
+			is_open = true;
+		}
+	}
+	return is_open;
+}
+
+static int by_goal(const void *x, const void *y)
+{
+	const struct entry *a = x, *b = y;
+	return a->at != b->at ? (a->at > b->at) - (a->at < b->at) : (a->col > b->col) - (a->col < b->col);
+}
+
+static int all_goals(struct solving *s)
+{
+	const struct lexlp *p = s->p;
+	bool is_open = true;
+	for (int g = 0, at = 0; g < p->n_goals && is_open; g++) {
+		int from = at;
+		for (; at < p->goals.n && s->goal[at].at == g; at++)
+			glp_set_obj_coef(s->prob, s->goal[at].col + 1, s->goal[at].value);
+		if (optimise(s))
+			return ORR_EFAIL;
+		is_open = fix_face(s);
+		for (int i = from; i < at; i++)
+			glp_set_obj_coef(s->prob, s->goal[i].col + 1, 0);
+	}
+	for (int c = 1; c <= p->cols.n && is_open; c++) {
+		if (glp_get_col_type(s->prob, c) == GLP_FX)
+			continue;
+		glp_set_obj_coef(s->prob, c, 1);
+		if (optimise(s))
+			return ORR_EFAIL;
+		is_open = fix_face(s);
+		glp_set_obj_coef(s->prob, c, 0);
+	}
+	for (int c = 0; c < p->cols.n; c++)
+		s->x[c] = glp_get_col_prim(s->prob, c + 1);
+	return ORR_OK;
+}
+
+static int solve(struct solving *s)
+{
+	glp_term_out(GLP_OFF);
+	build(s);
+	glp_init_smcp(&s->simplex);
+	s->simplex.msg_lev = GLP_MSG_OFF;
+	s->simplex.tol_bnd = s->simplex.tol_dj = TOLERANCE;
+	return all_goals(s);
+}
+
+static int guarded_solve(struct solving *s)
+{
+	struct guard guard;
+	guard.n_said = 0;
+	memset(guard.said, 0, sizeof guard.said);
+	glp_error_hook(on_error, &guard);
+	glp_term_hook(on_print, &guard);
+	/* After an error GLPK allows nothing but glp_free_env(), which frees everything. */
+	if (setjmp(guard.back)) {
+		glp_free_env();
+		return orr_fail(s->err, ORR_EFAIL, "GLPK: %s", guard.said);
+	}
+	int rc = solve(s);
+	glp_free_env();
+	return rc;
+}
+
+static bool is_sound(const struct lexlp *p)
+{
+	for (int i = 0; i < p->matrix.n; i++)
+		if (!isfinite(p->matrix.v[i].value))
+			return false;
+	for (int i = 0; i < p->goals.n; i++)
+		if (!isfinite(p->goals.v[i].value))
+			return false;
+	for (int i = 0; i < p->rows.n; i++)
+		if (!(p->rows.v[i].lower <= p->rows.v[i].upper))
+			return false;
+	for (int i = 0; i < p->cols.n; i++)
+		if (!(p->cols.v[i].lower <= p->cols.v[i].upper))
+			return false;
+	return true;
+}
+
+int lexlp_solve(const struct lexlp *p, double *x, struct orr_error *err)
+{
+	static pthread_mutex_t only_one = PTHREAD_MUTEX_INITIALIZER; /* a lock, no state */
+	if (p->lacks_memory)
+		return orr_fail(err, ORR_EFAIL, "out of memory");
+	if (!is_sound(p))
+		return orr_fail(err, ORR_EFAIL, "a linear program with a coefficient or bounds that are no numbers");
+	struct solving s = { .p = p, .x = x, .err = err };
+	s.goal = malloc(((size_t)p->goals.n + 1) * sizeof *s.goal);
+	if (!s.goal)
+		return orr_fail(err, ORR_EFAIL, "out of memory");
+	if (p->goals.n)
+		memcpy(s.goal, p->goals.v, (size_t)p->goals.n * sizeof *s.goal);
+	qsort(s.goal, (size_t)p->goals.n, sizeof *s.goal, by_goal);
+	bool is_shared = !glp_config("TLS");
+	if (is_shared)
+		pthread_mutex_lock(&only_one);
+	int rc = guarded_solve(&s);
+	if (is_shared)
+		pthread_mutex_unlock(&only_one);
+	free(s.goal);
+	return rc;
+}

@@ -1,0 +1,219 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# orrery jobs, run and scenario at the command line: what they write, what they refuse and
+# in which words, and their exit codes (0 done, 1 failed, 2 the input is wrong).
+. "${srcdir:-.}/tests/tap.sh"
+orrery=$ORRERY
+cd "$work" || exit 1
+
+# Worked by hand on 2 GPUs. fifo: a to 10; b needs both: 10 to 14; c has no length; d 14 to
+# 19. srtf: b stops a at 1; c, of no length, takes a GPU of b's for an instant, in which a
+# resumes; b ends at 5, d at 10, a has 9 s left and ends at 19.
+printf 'job_id,submit_s,duration_s,gpus\na,0,10,1\n"b,x",1,4,2\nc,1.5,0,1\nd,2,5,2\n' >t.csv
+base=(--cluster 1x2 --no-figures)
+
+# ---- what is written ----
+"$orrery" jobs t.csv "${base[@]}" --policy fifo,srtf@quick --out o -q >stdout
+is "$? $(cat stdout)" "0 " "-q prints nothing"
+is "$(cat o/fifo.jobs.csv)" 'job_id,gpus,submit_s,start_s,end_s,jct_s,wait_s,preemptions
+a,1,0.000000000,0.000000000,10.000000000,10.000000000,0.000000000,0
+"b,x",2,1.000000000,10.000000000,14.000000000,13.000000000,9.000000000,0
+c,1,1.500000000,14.000000000,14.000000000,12.500000000,12.500000000,0
+d,2,2.000000000,14.000000000,19.000000000,17.000000000,12.000000000,0' "fifo.jobs.csv"
+is "$(cat o/quick.jobs.csv)" 'job_id,gpus,submit_s,start_s,end_s,jct_s,wait_s,preemptions
+a,1,0.000000000,0.000000000,19.000000000,19.000000000,9.000000000,2
+"b,x",2,1.000000000,1.000000000,5.000000000,4.000000000,0.000000000,1
+c,1,1.500000000,1.500000000,1.500000000,0.000000000,0.000000000,0
+d,2,2.000000000,5.000000000,10.000000000,8.000000000,3.000000000,0' "a label names the file; preempted jobs"
+is "$(head -1 o/summary.csv)" policy,metric,value,ci_low,ci_high "summary.csv: its header"
+# Means of the columns above; 28 GPU-seconds in 19 s x 2; (13 - 7.75) less in the mean.
+is "$(grep -E '^(fifo|quick),(jct_mean|wait_mean|makespan|jobs|preemptions|jct_diff),' o/summary.csv)" 'fifo,jct_mean,13.125,,
+fifo,wait_mean,8.375,,
+fifo,makespan,19,,
+fifo,jobs,4,,
+fifo,preemptions,0,,
+quick,jct_mean,7.75,,
+quick,wait_mean,3,,
+quick,makespan,19,,
+quick,jobs,4,,
+quick,preemptions,3,,
+quick,jct_diff,-5.375,,' "summary.csv: figures worked by hand"
+is "$(awk -F, '$1 == "fifo" && $2 == "utilisation" { printf "%.9f", $3 }' o/summary.csv)" 0.736842105 "utilisation is 28 of 38 GPU-seconds"
+is "$("$orrery" jobs t.csv "${base[@]}" --policy fifo --out until --until 3s -q; cat until/fifo.jobs.csv)" \
+  'job_id,gpus,submit_s,start_s,end_s,jct_s,wait_s,preemptions
+a,1,0.000000000,0.000000000,,,0.000000000,0
+"b,x",2,1.000000000,,,,2.000000000,0
+c,1,1.500000000,,,,1.500000000,0
+d,2,2.000000000,,,,1.000000000,0' "--until: what has not happened is empty"
+like "$("$orrery" jobs t.csv "${base[@]}" --policy fifo --until 3s)" 'fifo: jobs not completed: unfinished 4' "and the table says so"
+said=$("$orrery" jobs t.csv --cluster 1x1 --policy fifo --no-figures --drop-unfit --out drop -q)
+is "$? $said $(cut -d, -f1,5 drop/fifo.jobs.csv | tail -n +2 | paste -sd' ')" "0  a,10.000000000 c,10.000000000" \
+  "--drop-unfit leaves out b and d, which want two GPUs"
+is "$(awk -F, '$2 == "jobs_refused" { print $3 }' drop/summary.csv)" 2 "and counts them"
+
+if command -v python3 >/dev/null; then
+  # cJSON's reader accepts more than JSON; Python's, told so, does not.
+  "$orrery" jobs t.csv "${base[@]}" --policy fifo,srtf --json >out.json
+  is "$? $(python3 -c '
+import json, sys
+d = json.load(sys.stdin, parse_constant=lambda c: sys.exit("not JSON: " + c))
+print([r["label"] for r in d["runs"]], d["runs"][0]["metrics"]["jct_mean"]["value"])' <out.json 2>&1)" \
+    "0 ['fifo', 'srtf'] 13.125" "--json is JSON"
+else
+  skip "no python3 to read JSON with"
+fi
+
+# ---- refusals: arguments | exit code and message (an extended regular expression) ----
+printf 'nodes: 3\n' >words.json
+printf '{"nodes": [{"gpus": 2},\n{"gpu": 2}]}' >key.json
+printf '{"nodes": [{"gpus": 2},\n{"gpus": "2"}]}' >kind.json
+printf '{"nodes": [{"gpus": 2},\n{gpus: 2}]}' >syntax.json
+printf 'name,gpus,type\nn0,2,v100\nn1,two,v100\n' >cell.csv
+printf 'host,cores\nn0,2\n' >columns.csv
+printf 'sn,cpu_milli,memory_mib,gpu,model\nx,96000,1000,2000,V100\n' >wide.csv
+: >empty.csv
+printf 'job_id,submit_s,duration_s,gpus\na,0,10,1\nb,1,4,two\n' >bad.csv
+printf 'time_s,node,event\n5,n0,fail\n6,n0,fail\n' >twice.csv
+printf 'time_s,node,event\n5,n7,fail\n' >where.csv
+printf '{"trace": "t.csv", "cluster": "1x2", "policies": ["fifo"], "sed": 1}' >typo.json
+printf '{"trace": "t.csv", "cluster": "1x2", "policies": ["fifo", ["srtf"]]}' >list.json
+printf '{"trace": "t.csv",\n "cluster": "1x2" "policies": ["fifo"]}' >comma.json
+refused() {
+  while IFS='|' read -r args expected; do
+    # shellcheck disable=SC2086
+    said=$("$orrery" $args 2>&1 >/dev/null)
+    like "$? $said" "^$expected" "orrery $args"
+  done
+}
+refused <<'EOT'
+jobs|2 orrery: jobs: no TRACE given
+jobs t.csv --cluster 1x2|2 orrery: no policy is named
+jobs t.csv --policy fifo|2 orrery: scenario: no cluster is named
+jobs t.csv more --cluster 1x2 --policy fifo|2 orrery: one argument too many: "more"
+jobs t.csv --cluster 1x2 --plicy fifo|2 orrery: unknown option "--plicy"; did you mean --policy
+jobs t.csv --cluster 1x2 --policy|2 orrery: option --policy: needs a value
+jobs t.csv --cluster 1x2 --policy fifo -z|2 orrery: unknown option -z
+jobs t.csv --cluster 1x2 --policy fifoo|2 orrery: no policy "fifoo"; did you mean fifo
+jobs t.csv --cluster 1x2 --policy fifo --placement consolidat|2 orrery: no placement "consolidat"; did you mean consolidate
+jobs t.csv --cluster 1x2 --policy fifo --format philli|2 orrery: .*philli
+jobs t.csv --cluster 1x2 --policy fifo,fifo|2 orrery: two policies are labelled "fifo"; write fifo@LABEL
+jobs t.csv --cluster 1x2 --policy fifo@a,srtf@a|2 orrery: two policies are labelled "a"
+jobs t.csv --cluster 1x2 --policy fifo --set jobs.start_cot=1|2 orrery: jobs: no parameter "start_cot"; did you mean start_cost
+jobs t.csv --cluster 1x2 --policy fifo --set jobs.start_cost=soon|2 orrery: jobs: start_cost: .*"soon"
+jobs t.csv --cluster 1x2 --policy fifo --set sed=1|2 orrery: scenario: unknown key "sed"; did you mean seed
+jobs t.csv --cluster 1x2 --policy fifo --set seed|2 orrery: --set seed: expected PATH=VALUE
+jobs t.csv --cluster 1x2 --policy fifo --set policy.srtf.rules=own|2 orrery: --set policy.srtf.rules: none of the policies of this run is called "srtf"
+jobs t.csv --cluster 1x2 --policy srtf --set policy.srtf.rule=own|2 orrery: policy srtf: no parameter "rule"; did you mean rules
+jobs t.csv --cluster 1x2 --policy srtf --set policy.srtf.rules=mine|2 orrery: policy srtf: rules: expected one of own\|helios, found "mine"
+jobs t.csv --cluster 1x2 --policy fifo --set failures.mttf=1h|2 orrery: failures: no parameter "mttf"; did you mean mtbf
+jobs t.csv --cluster 1x2 --policy fifo --seed x|2 orrery: seed: expected a whole number
+jobs t.csv --cluster 1x2 --policy fifo --until soon|2 orrery: until: expected a time such as 30d, found "soon"
+jobs t.csv --cluster 1x2 --policy fifo --record some|2 orrery: record: expected summary, sample or all, found "some"
+jobs t.csv --cluster 1x2 --policy fifo -j 0|2 orrery: -j: expected a whole number from 1
+jobs t.csv --cluster 1x2 --policy fifo --policy-timeout 0|2 orrery: policy_timeout: expected seconds
+jobs t.csv --cluster 1x1 --policy fifo|2 orrery: t\.csv:3: the job asks for 2 GPUs .*can never be placed.*--drop-unfit
+jobs t.csv --cluster 1x --policy fifo|2 orrery: cluster "1x": expected NODESxGPUS such as 64x8, found "1x"
+jobs t.csv --cluster 0x2 --policy fifo|2 orrery: cluster "0x2": expected 1 to 1048576 nodes
+jobs t.csv --cluster 1x9999 --policy fifo|2 orrery: cluster "1x9999": expected 0 to 1024 GPUs on a node
+jobs t.csv --cluster 1x2:v100:cpu=3 --policy fifo|2 orrery: cluster "1x2:v100:cpu=3": expected cpus=CORES
+jobs t.csv --cluster 2x2:racks=3 --policy fifo|2 orrery: cluster "2x2:racks=3": expected .*racks=N
+jobs t.csv --cluster words.json --policy fifo|2 orrery: words\.json:1: expected a column gpus
+jobs t.csv --cluster key.json --policy fifo|2 orrery: key\.json: \$\.nodes\[1\]: unknown key "gpu"
+jobs t.csv --cluster kind.json --policy fifo|2 orrery: kind\.json: \$\.nodes\[1\]\.gpus: expected a number
+jobs t.csv --cluster syntax.json --policy fifo|2 orrery: syntax\.json:2: is not valid JSON
+jobs t.csv --cluster cell.csv --policy fifo|2 orrery: cell\.csv:3: gpus: expected a number from 0 to 1024, found "two"
+jobs t.csv --cluster columns.csv --policy fifo|2 orrery: columns\.csv:1: expected a column gpus
+jobs t.csv --cluster wide.csv --policy fifo|2 orrery: wide\.csv:2: gpu: expected a number from 0 to 1024, found "2000"
+jobs t.csv --cluster empty.csv --policy fifo|2 orrery: empty\.csv: is empty
+jobs gone.csv --cluster 1x2 --policy fifo|2 orrery: gone\.csv: No such file
+jobs bad.csv --cluster 1x2 --policy fifo|2 orrery: bad\.csv:3: gpus: .*"two"
+jobs t.csv --cluster 1x2 --policy fifo --failures twice.csv|2 orrery: twice\.csv:3: node n0 is down already
+jobs t.csv --cluster 1x2 --policy fifo --failures where.csv|2 orrery: where\.csv:2: expected node: a name or number
+jobs t.csv --cluster 1x2 --policy fifo --failures gone.csv|2 orrery: gone\.csv: No such file
+jobs t.csv --cluster 1x2 --policy fifo --throughputs gone.json|2 orrery: gone\.json: No such file
+jobs poisson:rat=1 --cluster 1x2 --policy fifo|2 orrery: generator poisson: no parameter "rat"; did you mean rate
+run|2 orrery: run: no SCENARIO.json given
+run gone.json|2 orrery: gone\.json: No such file
+run typo.json|2 orrery: scenario: unknown key "sed"; did you mean seed
+run list.json|2 orrery: scenario: \$\.policies\[1\]: expected a name or an object
+run comma.json|2 orrery: comma\.json:2: is not valid JSON
+scenario|2 orrery: scenario: expected "show"
+scenario show|2 orrery: scenario show: no SCENARIO.json or TRACE given
+policy show fifoo|2 orrery: no policy "fifoo"; did you mean fifo
+EOT
+is "$("$orrery" jobs bad.csv --cluster 1x2 --policy fifo --db none.db 2>/dev/null; [ -e none.db ]; echo $?)" 1 \
+  "wrong input makes no database"
+
+# ---- outputs that cannot be written: exit code 1 ----
+said=$("$orrery" jobs t.csv "${base[@]}" --policy fifo 2>&1 >&-)
+like "$? $said" '^1 orrery: standard output: cannot be written' "standard output is closed"
+if [ -w /dev/full ]; then
+  said=$("$orrery" jobs t.csv "${base[@]}" --policy fifo --json 2>&1 >/dev/full)
+  like "$? $said" '^1 orrery: standard output: cannot be written' "standard output is full"
+else
+  skip "no /dev/full"
+fi
+: >file
+said=$("$orrery" jobs t.csv "${base[@]}" --policy fifo -q --out file/o 2>&1)
+like "$? $said" '^1 orrery: file/o: ' "--out below a file"
+said=$("$orrery" jobs t.csv "${base[@]}" --policy fifo -q --db file/runs.db 2>&1)
+like "$? $said" '^2 orrery: file/runs\.db: .*Not a directory' "--db below a file"
+mkdir shut && chmod 555 shut
+if (: >shut/probe) 2>/dev/null; then
+  rm -f shut/probe
+  skip "every folder can be written (root)" 2
+else
+  said=$("$orrery" jobs t.csv "${base[@]}" --policy fifo -q --out shut/o 2>&1)
+  like "$? $said" '^1 orrery: shut/o: ' "--out in a folder that cannot be written"
+  said=$("$orrery" jobs t.csv "${base[@]}" --policy fifo -q --db shut/runs.db 2>&1)
+  like "$? $said" '^1 orrery: shut/runs\.db: ' "--db in a folder that cannot be written"
+fi
+
+# ---- runs are stored once, and come back the same ----
+# shellcheck disable=SC2054 # the commas belong to the values
+study=(jobs "poisson:rate=0.5,n=3000,gpus=2,mean=3" --cluster 1x4 --policy fifo,srtf,las --no-figures)
+"$orrery" "${study[@]}" --db runs.db --out first --json -q >first.json
+one=$("$orrery" db digest runs.db)
+said=$("$orrery" "${study[@]}" --db runs.db --out again --json 2>&1 >again.json)
+like "$said" 'fifo: taken from runs\.db' "a run that is there is reused, and said to be"
+is "$(diff -r first again; diff first.json again.json)" "" "a reused run gives the same bytes as the first time"
+said=$("$orrery" "${study[@]}" --db runs.db --fresh --out fresh 2>&1)
+is "$(printf '%s' "$said" | grep -c 'taken from') $("$orrery" db digest runs.db)" "0 $one" "--fresh runs again, to the same digest"
+is "$(diff -r first fresh)" "" "and to the same files"
+is "$("$orrery" db runs runs.db | grep -cE ' (fifo|srtf|las) ')" 3 "each run is there once"
+"$orrery" "${study[@]}" --seed 2 --db other.db -q
+is "$([ "$("$orrery" db digest other.db)" != "$one" ]; echo $?)" 0 "another seed is another digest"
+
+# ---- a scenario is what the flags amount to ----
+# shellcheck disable=SC2054 # the commas belong to the values
+flags=(t.csv --cluster 1x2 --policy fifo,srtf@b,las --placement consolidate --set jobs.start_cost=2s
+  --set policy.las.limits=1s,3s --set policy.b.rules=helios --seed 7 --until 1h)
+"$orrery" jobs "${flags[@]}" --no-figures --db flags.db --out flags -q
+"$orrery" scenario show "${flags[@]}" >s.json
+is "$?" 0 "scenario show"
+"$orrery" run s.json --no-figures --db file.db --out file_out -q
+is "$? $("$orrery" db digest file.db)" "0 $("$orrery" db digest flags.db)" "the scenario shown gives the digest of the flags"
+is "$(diff -r flags file_out)" "" "and their files"
+is "$("$orrery" scenario show s.json)" "$(cat s.json)" "a scenario shown shows itself"
+"$orrery" run s.json --seed 8 --set policy.las.limits=2s --no-figures -q --out changed
+is "$?" 0 "flags change a scenario"
+said=$("$orrery" run s.json --set policy.srtf.rules=own 2>&1)
+like "$? $said" '^2 .*none of the policies of this run is called "srtf"' "a policy is set by its label"
+
+# ---- rows kept: all, a sample, none ----
+big=(jobs "poisson:rate=0.9,n=25000,mean=1" --cluster 1x1 --policy fifo --no-figures)
+for record in all sample summary; do
+  "$orrery" "${big[@]}" --record $record --out "r-$record" --db "r-$record.db" 2>"r-$record.err" >/dev/null
+done
+is "$(for r in all sample summary; do tail -n +2 "r-$r/fifo.jobs.csv" | wc -l; done | paste -sd' ')" "25000 6250 0" \
+  "--record: all rows, every fourth (at most 10,000), none"
+is "$(diff r-all/summary.csv r-sample/summary.csv; diff r-all/summary.csv r-summary/summary.csv)" "" \
+  "the summary is the same for each"
+like "$(cat r-sample.err)" 'rows of 6250 of 25000 jobs are kept \(a sample\)' "a sample is said to be one"
+is "$(grep -c . r-all.err)" 0 "all rows: nothing is said"
+
+# ---- help ----
+for command in jobs run scenario policy db; do
+  like "$("$orrery" $command --help; echo "code $?")" '^usage: orrery' "$command --help"
+done
+tap_done

@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Plugins: a good one runs like the built-in policy that it began as; every bad one ends
+# in an error that names it (and the job and the time, where there are such), with the
+# exit code of whoever is to blame, and leaves the database as it was.
+. "${srcdir:-.}/tests/tap.sh"
+: "${CC:=cc}"
+if ! command -v "${CC%% *}" >/dev/null; then
+  skip "no C compiler ($CC)"
+  tap_done
+  exit
+fi
+include=$(cd "$srcdir" && pwd)/include
+compile() { # OUTPUT SOURCE [OPTIONS]: as a user would
+  local out=$1 source=$2
+  shift 2
+  $CC -std=c11 -Wall -Wextra -Werror -O1 -shared -fPIC -I"$include" "$@" -o "$work/$out.so" "$source"
+}
+
+# alpha takes a whole node for 10 s, beta and gamma want one too: 2 nodes for 3 jobs.
+printf 'job_id,submit_s,duration_s,gpus\nalpha,0,10,2\nbeta,1,10,2\ngamma,2,10,2\n' >"$work/t.csv"
+jobs() { (ulimit -c 0 && "$ORRERY" jobs "$work/t.csv" --cluster 2x2 --no-figures -q "$@") 2>&1; }
+
+# ---- a good one ----
+mkdir "$work/new"
+(cd "$work/new" && "$ORRERY" policy new mine --kind jobs >/dev/null)
+ok $? "policy new writes a policy"
+said=$(cd "$work/new" && ORRERY_CFLAGS="-I$include" ./mine_test.sh 2>&1)
+like "$said" '^ok: same end times as fifo' "the new policy's own test passes"
+said=$(cd "$work/new" && "$ORRERY" policy new mine 2>&1)
+is "$? $said" "2 orrery: mine.c: is there already; choose another name" "policy new overwrites nothing"
+said=$(cd "$work/new" && "$ORRERY" policy new ../up 2>&1)
+like "$? $said" '^2 orrery: policy new: expected a name of small letters' "policy new stays in its folder"
+like "$("$ORRERY" policy show "$work/new/mine.so")" 'policy\.mine\.skip=false' "policy show lists a plugin's parameters"
+
+# ---- refused when loaded: exit code 2 and what is wrong ----
+jobs --policy fifo --db "$work/runs.db"
+before=$("$ORRERY" db digest "$work/runs.db")
+while IFS='|' read -r options expected; do
+  # shellcheck disable=SC2086
+  compile damaged "$srcdir/tests/plugins/damaged.c" $options || { ok 1 "compiles: $options"; continue; }
+  said=$(jobs --policy "fifo@again,$work/damaged.so" --db "$work/runs.db" --fresh)
+  like "$? $said" "^2 orrery: .*damaged.*$expected" "refused: $options"
+  said=$(jobs --policy "$work/damaged.so" --db "$work/none.db")
+done <<'EOT'
+-DDAMAGE=ABI_VERSION|was compiled for ABI version 2, this program has 1
+-DDAMAGE=POLICY_ABI|its policy was compiled for ABI version 2
+-DDAMAGE=SIZE|orr_plugin is damaged
+-DDAMAGE=NULL_FUNCTION|function schedule is NULL
+-DDAMAGE=NULL_OPS|has no functions
+-DDAMAGE=OPS_SIZE|table of functions has size 8
+-DDAMAGE=NO_NAME|has no name
+-DDAMAGE=KIND|is of kind 77, expected a jobs policy
+-DDAMAGE=NOTHING -DBAD_DEFAULT|depth
+-DDAMAGE=NOTHING -DBAD_CHOICE|colour
+-DDAMAGE=NOTHING -DHIDDEN|does not export the symbol orr_plugin
+EOT
+ok "$([ ! -e "$work/none.db" ]; echo $?)" "a plugin that is refused makes no database"
+echo 'int nothing;' >"$work/nothing.c"
+compile nothing "$work/nothing.c"
+said=$(jobs --policy "$work/nothing.so")
+like "$? $said" '^2 orrery: .*/nothing\.so: does not export the symbol orr_plugin' "refused: no symbol"
+cp "$work/t.csv" "$work/text.so"
+said=$(jobs --policy "$work/text.so")
+like "$? $said" '^2 orrery: cannot load the plugin: .*/text\.so' "refused: not a shared object"
+said=$(cd "$work" && "$ORRERY" jobs t.csv --cluster 2x2 --policy gone.so 2>&1)
+like "$? $said" '^2 orrery: gone\.so: ' "refused: not there"
+
+# ---- mistakes while it runs: exit code 1; policy, job and time are named ----
+compile misbehave "$srcdir/tests/plugins/misbehave.c"
+ok $? "the plugin compiles with the public headers alone"
+while IFS='|' read -r how expected; do
+  said=$(jobs --policy "fifo,$work/misbehave.so" --set "policy.misbehave.how=$how" --policy-timeout 1 --db "$work/runs.db")
+  like "$? $said" "^$expected" "$how"
+done <<'EOT'
+peek|1 orrery: policy misbehave: job alpha at 0\.000000000 s: asks for a true duration but does not declare ORR_NEEDS_ORACLE
+over-allocate|1 orrery: policy misbehave: job beta at 1\.000000000 s: start: over-allocation: the GPUs asked for are taken
+no-such-node|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start: there is no such node
+same-node-twice|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start: a node is named twice
+wrong-sum|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start on 9 GPUs, but the job asks for 2
+start-ended|1 orrery: policy misbehave: job alpha at 10\.000000000 s: start of a job that has ended
+start-twice|1 orrery: policy misbehave: job alpha at 1\.000000000 s: start of a job that is running already
+start-in-arrive|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start outside schedule\(\)
+stop-in-finish|1 orrery: policy misbehave: job alpha at 10\.000000000 s: stop of a job that has ended
+stop-waiting|1 orrery: policy misbehave: job alpha at 0\.000000000 s: stop of a job that is not running
+negative-cost|1 orrery: policy misbehave: job alpha at 1\.000000000 s: stop with a negative cost
+negative-work|1 orrery: policy misbehave: job alpha at 0\.000000000 s: adding negative work
+no-such-type|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start on GPU type 7; there are 1
+no-such-size|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start on 77 GPUs, a size that the job does not offer
+resize-rigid|1 orrery: policy misbehave: job alpha at 1\.000000000 s: resize to 1 GPUs, a size that the job does not offer
+no-such-job|1 orrery: policy misbehave: at 0\.000000000 s: stop of a job that has ended or never was
+give-up|1 orrery: policy misbehave: job alpha at 0\.000000000 s: had enough of it
+timer-for-ever|1 orrery: policy misbehave: at 0\.000000000 s: schedule\(\) was called 1000 times at this instant
+stop-for-ever|1 orrery: policy misbehave: at 0\.000000000 s: schedule\(\) was called 1000 times at this instant
+starve|1 orrery: policy misbehave: job alpha at 2\.000000000 s: 3 jobs wait, nothing runs, and no timer is set
+hang|1 orrery: policy misbehave: at 0\.000000000 s: schedule\(\) has not returned for 1 s
+refuse|2 orrery: policy misbehave: at 0\.000000000 s: how: refuses to work on 2 nodes
+silent|2 orrery: policy misbehave: at 0\.000000000 s: create\(\) returned nothing and gave no reason
+EOT
+is "$("$ORRERY" db digest "$work/runs.db")" "$before" "after all that, the database is as it was"
+
+said=$(jobs --policy "$work/misbehave.so" --set policy.misbehave.how=starve --set failures.mtbf=1000s --policy-timeout 5)
+like "$? $said" '^1 orrery: policy misbehave: job alpha at .*: 3 jobs wait, nothing runs' "starving is noticed although nodes go on failing"
+said=$(jobs --policy "$work/misbehave.so" --set policy.misbehave.how=timer-in-the-past --out "$work/past")
+is "$? $said $(cut -d, -f5 "$work/past/misbehave.jobs.csv" | tail -n +2 | paste -sd,)" "0  10.000000000,11.000000000,20.000000000" \
+  "a timer in the past is one for now"
+# alpha is killed at 0, when it has just started; beta and gamma find both nodes free.
+said=$(jobs --policy "$work/misbehave.so" --set policy.misbehave.how=kill --out "$work/kill")
+is "$? $said $(cut -d, -f5 "$work/kill/misbehave.jobs.csv" | tail -n +2 | paste -sd,)" "0  0.000000000,11.000000000,12.000000000" \
+  "a job that a policy kills has ended, and the policy is told"
+is "$(grep -E ',(jobs_killed|jobs_completed),' "$work/kill/summary.csv" | cut -d, -f2,3 | paste -sd' ')" \
+  "jobs_completed,2 jobs_killed,1" "and is counted as killed"
+tap_done
