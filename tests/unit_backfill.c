@@ -115,6 +115,21 @@ static void zero_length(void)
 		"1x2", conservative, "estimate=exact", start, end);
 }
 
+/* The nodes of type a have GPUs enough for B but not the CPUs: its reservation is on b, where A's end
+ * at 50 makes room; not on a, where it would be refused for ever. */
+static void reserves_where_it_can_run(void)
+{
+	static const char csv[] = "submit_s,duration_s,gpus,cpus,gpu_types\n0,50,8,8,b\n1,10,2,32,\n2,100,8,8,b\n";
+	static const double start[] = { 0, 50, 60 }, end[] = { 50, 60, 160 };
+	struct run_result *easy = replay(csv, "4x2:a:cpus=4,1x8:b:cpus=64", "consolidate", &orr_policy_easy_backfill, "", &err);
+	ok(replay_matches(easy, start, end, 3), "EASY: the reservation is on a type whose nodes can take the job");
+	result_free(easy);
+	struct run_result *r = replay(csv, "4x2:a:cpus=4,1x8:b:cpus=64", "consolidate", &orr_policy_conservative_backfill, "",
+		&err);
+	ok(replay_matches(r, start, end, 3), "conservative: so it is");
+	result_free(r);
+}
+
 /* ---- the restatement ---- */
 
 enum { TICK_S = 20, MINUTE = 60 / TICK_S, MAX_JOBS = 30, HORIZON = 20000, NOW = -1 };
@@ -396,6 +411,7 @@ int main(void)
 	conservative_keeps_every_promise();
 	early_end_compresses();
 	zero_length();
+	reserves_where_it_can_run();
 	random_workloads(true, true, false, "EASY, exact estimates: the head starts no later than its first reservation");
 	random_workloads(true, false, false, NULL);
 	random_workloads(true, false, true, NULL);

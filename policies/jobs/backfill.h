@@ -16,7 +16,9 @@
  *
  * Room is counted, not placed: GPUs (1/1000) per type, CPUs and memory of the whole
  * cluster. So a reservation may find its GPUs scattered over nodes that the run's
- * placement will not use together; who starts now is always the placement's word.
+ * placement will not use together; who starts now is always the placement's word. But
+ * no reservation is made on a type where the placement would refuse the job even if
+ * nothing else ran.
  *
  * Invariant: running[] ascends in (end, then order of start).
  */
@@ -56,10 +58,18 @@ struct backfill_running {
 	struct backfill_need need;
 };
 
+/* The types where a shape fits when nothing else runs. */
+struct backfill_shape {
+	bool is_known;
+	uint64_t types;
+};
+
 struct backfill {
 	struct orr_queue *waiting; /* by submission; second: the longest it may take */
 	struct backfill_running *running;
 	size_t n, cap;
+	struct backfill_shape *shape;
+	size_t n_shapes;
 	struct backfill_room used;
 	int64_t cpu_milli, mem_mib; /* of nodes that are up */
 	uint32_t n_types;
@@ -74,6 +84,8 @@ static inline void backfill_capacity(void *self, struct orr_jobs *w)
 	struct backfill *b = self;
 	struct orr_node_info node;
 	b->cpu_milli = b->mem_mib = 0;
+	for (size_t i = 0; i < b->n_shapes; i++)
+		b->shape[i].is_known = false;
 	for (uint32_t i = 0; orr_node_get(w, i, &node); i++) {
 		if (!node.is_up)
 			continue;
@@ -107,6 +119,7 @@ static inline void backfill_free(void *self)
 	struct backfill *b = self;
 	orr_queue_free(b->waiting);
 	free(b->running);
+	free(b->shape);
 	free(b);
 }
 
@@ -143,6 +156,41 @@ static inline int64_t backfill_longest(struct backfill *b, struct orr_jobs *w, o
 			longest = span > longest ? span : longest;
 		}
 	return longest < 0 ? backfill_span(b, w, j, BACKFILL_NO_TYPE) : longest;
+}
+
+static inline struct backfill_shape *backfill_shape_of(struct backfill *b, uint32_t shape)
+{
+	if (shape >= b->n_shapes) {
+		size_t n = 2 * (size_t)shape + 16;
+		struct backfill_shape *v = realloc(b->shape, n * sizeof *v);
+		if (!v)
+			return NULL;
+		memset(v + b->n_shapes, 0, (n - b->n_shapes) * sizeof *v);
+		b->shape = v;
+		b->n_shapes = n;
+	}
+	return &b->shape[shape];
+}
+
+/* The types of GPU on which a reservation for j makes sense. */
+static inline uint64_t backfill_types(struct backfill *b, struct orr_jobs *w, orr_job j, const struct orr_job_info *info)
+{
+	struct backfill_shape *s = backfill_shape_of(b, info->shape);
+	if (s && s->is_known)
+		return s->types;
+	orr_job *all = s ? malloc((b->n + 1) * sizeof *all) : NULL;
+	if (!all) {
+		orr_give_up(w, j, "out of memory");
+		return 0;
+	}
+	for (size_t i = 0; i < b->n; i++)
+		all[i] = b->running[i].job;
+	*s = (struct backfill_shape){ .is_known = true };
+	for (uint32_t t = 0; t < b->n_types; t++)
+		if (info->gpu_types >> t & 1 && orr_fits_without(w, j, t, all, b->n))
+			s->types |= UINT64_C(1) << t;
+	free(all);
+	return s->types;
 }
 
 static inline void backfill_room_now(const struct backfill *b, const struct orr_jobs *w, struct backfill_room *room)

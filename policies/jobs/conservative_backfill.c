@@ -12,8 +12,8 @@
  * the promises cannot be kept: all reservations are made anew, in order of submission.
  *
  * Room is counted by type of GPU (backfill.h), each reservation being on one type. A job
- * that the placement refuses when it is due takes the earliest reservation from the next
- * estimated end of a running job on.
+ * that the placement refuses when it is due starts on another type where the profile has
+ * room, or takes the earliest reservation from the next estimated end of a running job on.
  *
  * Cost: O(points of the profile) per arrival and start, O(waiting jobs * points) per early
  * end, with points <= 2 * (running + waiting) + 1: quadratic in the length of the queue.
@@ -120,21 +120,45 @@ static void move(struct conservative *c, struct orr_jobs *w, const struct promis
 		orr_give_up(w, x->job, "out of memory");
 }
 
+/* The types that x may be promised, one after the other, *at being -1 at first. A job without
+ * GPUs has one turn, with BACKFILL_NO_TYPE. */
+static bool next_type(struct conservative *c, uint64_t types, const struct promise *x, int *at, uint32_t *type)
+{
+	if (!x->need.gpu_milli) {
+		*type = BACKFILL_NO_TYPE;
+		return ++*at == 0;
+	}
+	while (++*at < (int)c->base.n_types)
+		if (types >> *at & 1) {
+			*type = (uint32_t)*at;
+			return true;
+		}
+	return false;
+}
+
+/* It holds its GPUs until others have been told: no span is zero. */
+static int64_t span_on(struct conservative *c, struct orr_jobs *w, const struct promise *x, uint32_t type)
+{
+	int64_t span = backfill_span(&c->base, w, x->job, type);
+	return span > 0 ? span : 1;
+}
+
+static uint64_t types_of(struct conservative *c, struct orr_jobs *w, const struct promise *x)
+{
+	struct orr_job_info info;
+	return orr_job_get(w, x->job, &info) ? backfill_types(&c->base, w, x->job, &info) : 0;
+}
+
 /* Gives up what x has and takes the earliest start from `from` on, on the first type that
  * offers it. */
 static void promise(struct conservative *c, struct orr_jobs *w, struct promise *x, int64_t from)
 {
-	struct orr_job_info info;
+	uint64_t types = types_of(c, w, x);
+	uint32_t type;
 	move(c, w, x, 1);
 	x->start = ORR_NEVER;
-	if (!orr_job_get(w, x->job, &info))
-		return;
-	for (uint32_t t = 0; t < (info.gpus ? c->base.n_types : 1); t++) {
-		uint32_t type = info.gpus ? t : BACKFILL_NO_TYPE;
-		if (info.gpus && !(info.gpu_types >> t & 1))
-			continue;
-		int64_t span = backfill_span(&c->base, w, x->job, type);
-		span = span > 0 ? span : 1; /* it holds its GPUs until others have been told */
+	for (int at = -1; next_type(c, types, x, &at, &type);) {
+		int64_t span = span_on(c, w, x, type);
 		int64_t start = profile_find(&c->profile, from, span, type, &x->need);
 		if (start < x->start) {
 			x->start = start;
@@ -180,17 +204,33 @@ static void plan(struct conservative *c, struct orr_jobs *w)
 	c->is_early = c->is_broken = false;
 }
 
-/* Starts j as promised. */
+static bool try_start(struct conservative *c, struct orr_jobs *w, const struct promise *x, uint32_t type)
+{
+	return c->base.n_types > 1 && type != BACKFILL_NO_TYPE ? orr_try_start_on_type(w, x->job, type)
+								: orr_try_start(w, x->job);
+}
+
+/* Starts x, whose time has come, on the type promised or another one where it delays nobody. */
 static bool start(struct conservative *c, struct orr_jobs *w, struct promise *x)
 {
-	bool is_started = c->base.n_types > 1 && x->type != BACKFILL_NO_TYPE ? orr_try_start_on_type(w, x->job, x->type)
-									      : orr_try_start(w, x->job);
-	if (!is_started) {
-		promise(c, w, x, c->base.n ? c->base.running[0].end : ORR_NEVER);
-		return false;
+	int64_t now = orr_now(w);
+	uint64_t types = types_of(c, w, x);
+	uint32_t type;
+	move(c, w, x, 1);
+	x->start = ORR_NEVER;
+	for (int at = -1; next_type(c, types, x, &at, &type);) {
+		int64_t span = span_on(c, w, x, type);
+		if (profile_find(&c->profile, now, span, type, &x->need) != now || !try_start(c, w, x, type))
+			continue;
+		x->start = now;
+		x->end = now + span;
+		x->type = type;
+		move(c, w, x, -1);
+		backfill_started(&c->base, w, x->job);
+		return true;
 	}
-	backfill_started(&c->base, w, x->job);
-	return true;
+	promise(c, w, x, c->base.n ? c->base.running[0].end : ORR_NEVER);
+	return false;
 }
 
 static void schedule(void *self, struct orr_jobs *w)

@@ -53,7 +53,7 @@ static void evict(void *self, struct orr_jobs *w, orr_job j)
 	arrive(self, w, j);
 }
 
-static void reserve(const struct backfill *b, struct orr_jobs *w, orr_job head, struct reservation *r)
+static void reserve(struct backfill *b, struct orr_jobs *w, orr_job head, struct reservation *r)
 {
 	struct orr_job_info info;
 	r->shadow = ORR_NEVER;
@@ -61,6 +61,7 @@ static void reserve(const struct backfill *b, struct orr_jobs *w, orr_job head, 
 	if (!orr_job_get(w, head, &info))
 		return;
 	struct backfill_need need = backfill_need(&info);
+	uint64_t types = backfill_types(b, w, head, &info);
 	backfill_room_now(b, w, &r->extra);
 	for (size_t i = 0; i < b->n && r->shadow == ORR_NEVER;) {
 		int64_t end = b->running[i].end;
@@ -69,7 +70,7 @@ static void reserve(const struct backfill *b, struct orr_jobs *w, orr_job head, 
 		if (!need.gpu_milli && backfill_has_room(&r->extra, BACKFILL_NO_TYPE, &need))
 			r->shadow = end;
 		for (uint32_t t = 0; need.gpu_milli && t < b->n_types && r->shadow == ORR_NEVER; t++)
-			if (info.gpu_types >> t & 1 && backfill_has_room(&r->extra, t, &need)) {
+			if (types >> t & 1 && backfill_has_room(&r->extra, t, &need)) {
 				r->shadow = end;
 				r->type = t;
 			}
