@@ -172,32 +172,47 @@ static const struct example examples[] = {
  * With A = 0.7 of a GPU: (300, 1000): A: 300 too small; B: 1300. F = .6 300 + .4 1300 = 700.
  * A second A on node 0: (300, 300): A does not fit: 600; B: 600: F = 600, grows by -100;
  * on node 1 by 700: node 0's other GPU, although that leaves two scraps there.
+ *
+ * Nodes of 4 and 2 GPUs, mix: half a GPU 0.3, two GPUs 0.3, four GPUs 0.4. Node 1 is no
+ * use to who wants four: F = .4 2000 = 800, node 0 has 0. Two GPUs on node 0 leave 2000
+ * to nobody who wants four: +800; on node 1: -800. Then half a GPU: node 0.
  */
-static void fgd_by_hand(uint32_t milli, const char *want)
+static void fgd_by_hand(
+	const char *cluster, const struct pool_mix *mix, const int *steps, const char *want)
 {
 	struct orr_error err = { 0 };
-	struct cluster *c = cluster_load("2x2", &err);
+	struct cluster *c = cluster_load(cluster, &err);
 	struct pool *p = pool_new(c, placement_find("fgd"));
-	struct pool_request shape[] = { { .gpus = 1, .gpu_milli = milli, .types = 1 },
-		{ .gpus = 2, .gpu_milli = 1000, .types = 1 } };
-	double share[] = { 0.6, 0.4 };
-	const int steps[] = { 0, 0, 1, 0 };
-	struct pool_alloc taken[4] = { { 0 } };
+	struct pool_alloc taken[8] = { { 0 } };
 	struct sbuf got = { 0 };
-	pool_set_mix(p, &(struct pool_mix){ shape, share, 2 });
-	for (int i = 0; i < 4; i++) {
+	pool_set_mix(p, mix);
+	for (int i = 0; steps[i] >= 0; i++) {
 		sbuf_puts(&got, i ? " " : "");
-		if (pool_take(p, &shape[steps[i]], &taken[i]))
+		if (pool_take(p, &mix->shape[steps[i]], &taken[i]))
 			print_alloc(&taken[i], &got);
 		else
 			sbuf_puts(&got, "no");
 	}
 	same_text(sbuf_text(&got), want, "fgd: by the definition");
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 8; i++)
 		pool_give(p, &taken[i]);
 	sbuf_free(&got);
 	pool_free(p);
 	cluster_free(c);
+}
+
+static void fgd_examples(void)
+{
+	struct pool_request shape[] = { { .gpus = 1, .gpu_milli = 500, .types = 1 },
+		{ .gpus = 2, .gpu_milli = 1000, .types = 1 },
+		{ .gpus = 4, .gpu_milli = 1000, .types = 1 } };
+	double two[] = { 0.6, 0.4 }, three[] = { 0.3, 0.3, 0.4 };
+	struct pool_mix mix = { shape, two, 2 }, wide = { shape, three, 3 };
+	fgd_by_hand("2x2", &mix, (const int[]){ 0, 0, 1, 0, -1 }, "0:1.0=500 0:1.0=500 1:2 0:1.1=500");
+	fgd_by_hand("1x4,1x2", &wide, (const int[]){ 1, 0, -1 }, "1:2 0:1.0=500");
+	fgd_by_hand("1x4,1x2", &wide, (const int[]){ 0, 2, -1 }, "1:1.0=500 0:4");
+	shape[0].gpu_milli = 700;
+	fgd_by_hand("2x2", &mix, (const int[]){ 0, 0, 1, 0, -1 }, "0:1.0=700 0:1.1=700 1:2 no");
 }
 
 /* ---- pool_take_at ---- */
@@ -391,8 +406,7 @@ int main(void)
 	int steps = getenv("ORR_SANITIZED") ? 5000 : 30000;
 	for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
 		run_example(&examples[i]);
-	fgd_by_hand(500, "0:1.0=500 0:1.0=500 1:2 0:1.1=500");
-	fgd_by_hand(700, "0:1.0=700 0:1.1=700 1:2 no");
+	fgd_examples();
 	chosen_places();
 	for (size_t k = 0; placements[k]; k++) {
 		at_random(placements[k], "6x4:racks=3", steps);
