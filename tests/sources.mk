@@ -110,3 +110,6 @@ check_PROGRAMS += tests/unit_scenario
 TESTS += tests/unit_scenario
 tests_unit_scenario_SOURCES = tests/unit_scenario.c sim/cli/scenario.c sim/cli/registry.c
 tests_unit_scenario_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_failures
+TESTS += tests/unit_failures
+tests_unit_failures_SOURCES = tests/unit_failures.c
