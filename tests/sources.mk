@@ -96,3 +96,6 @@ tests_unit_gittins_SOURCES = tests/unit_gittins.c tests/replay.c
 tests_unit_gittins_LDADD = libpolicies.a $(LDADD)
 tests_unit_elastic_SOURCES = tests/unit_elastic.c tests/replay.c
 tests_unit_elastic_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_queue
+TESTS += tests/unit_queue
+tests_unit_queue_SOURCES = tests/unit_queue.c tests/replay.c
