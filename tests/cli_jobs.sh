@@ -121,9 +121,9 @@ jobs t.csv --cluster words.json --policy fifo|2 orrery: words\.json:1: expected 
 jobs t.csv --cluster key.json --policy fifo|2 orrery: key\.json: \$\.nodes\[1\]: unknown key "gpu"
 jobs t.csv --cluster kind.json --policy fifo|2 orrery: kind\.json: \$\.nodes\[1\]\.gpus: expected a number
 jobs t.csv --cluster syntax.json --policy fifo|2 orrery: syntax\.json:2: is not valid JSON
-jobs t.csv --cluster cell.csv --policy fifo|2 orrery: cell\.csv:3: gpus: expected a number from 0 to 1024, found "two"
+jobs t.csv --cluster cell.csv --policy fifo|2 orrery: cell\.csv:3: gpus: expected a whole number from 0 to 1024, found "two"
 jobs t.csv --cluster columns.csv --policy fifo|2 orrery: columns\.csv:1: expected a column gpus
-jobs t.csv --cluster wide.csv --policy fifo|2 orrery: wide\.csv:2: gpu: expected a number from 0 to 1024, found "2000"
+jobs t.csv --cluster wide.csv --policy fifo|2 orrery: wide\.csv:2: gpu: expected a whole number from 0 to 1024, found "2000"
 jobs t.csv --cluster empty.csv --policy fifo|2 orrery: empty\.csv: is empty
 jobs gone.csv --cluster 1x2 --policy fifo|2 orrery: gone\.csv: No such file
 jobs bad.csv --cluster 1x2 --policy fifo|2 orrery: bad\.csv:3: gpus: .*"two"

@@ -110,4 +110,10 @@ is "$? $said $(cut -d, -f5 "$work/kill/misbehave.jobs.csv" | tail -n +2 | paste 
   "a job that a policy kills has ended, and the policy is told"
 is "$(grep -E ',(jobs_killed|jobs_completed),' "$work/kill/summary.csv" | cut -d, -f2,3 | paste -sd' ')" \
   "jobs_completed,2 jobs_killed,1" "and is counted as killed"
+# Both nodes fail under their jobs at 5, and each end is told once.
+printf 'time_s,node,event\n5,n0,fail\n5,n1,fail\n6,n0,repair\n6,n1,repair\n' >"$work/f.csv"
+said=$(jobs --policy "$work/misbehave.so" --set policy.misbehave.how=count-ends --set jobs.on_failure=kill \
+  --failures "$work/f.csv" --out "$work/count")
+is "$? $said $(cut -d, -f5 "$work/count/misbehave.jobs.csv" | tail -n +2 | paste -sd,)" "0  5.000000000,5.000000000,16.000000000" \
+  "the end of a job whose node failed is told once"
 tap_done

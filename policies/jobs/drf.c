@@ -22,8 +22,8 @@
 #include <string.h>
 
 static const struct orr_param params[] = {
-	ORR_PARAM_CHOICE("when_full", "wait", "wait|skip",
-		"if the next job of the user with the least share has no room: wait for it, or ask the next user"),
+	ORR_PARAM_CHOICE(
+		"when_full", "wait", "wait|skip", "who is next has no room: wait, or ask the next user"),
 	ORR_PARAM_END
 };
 
@@ -38,7 +38,7 @@ struct place {
 
 struct user {
 	uint64_t key;
-	struct user *next;      /* in its bucket */
+	struct user *next; /* in its bucket */
 	int64_t used[N_RESOURCES];
 	uint64_t running;
 	struct place *first, *last; /* in order of submission */

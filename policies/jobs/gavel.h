@@ -30,17 +30,17 @@ enum gavel_allocation {
 struct gavel_member {
 	orr_job job;
 	uint64_t number;
-	int64_t milli;        /* GPUs that it asks for, in 1/1000; 0: CPUs only */
+	int64_t milli; /* GPUs that it asks for, in 1/1000; 0: CPUs only */
 	double weight, submit_s;
-	uint32_t type;        /* runs there */
-	uint32_t chosen;      /* to run there in the coming round */
-	bool is_allocated;    /* the present X knows the job */
+	uint32_t type;                               /* runs there */
+	uint32_t chosen;                             /* to run there in the coming round */
+	bool is_allocated;                           /* the present X knows the job */
 	double isolated_s, isolated_rate, left_then; /* gavel_alloc.c: time on an equal share so far */
 	double *throughput, *share, *owed, *got;     /* [type] */
 	/* published rules: */
 	bool is_admitted, has_ended, will_end; /* will_end: in this round */
 	double steps_left, round_steps, round_s, finish_s;
-	uint32_t ran_on;      /* in this round */
+	uint32_t ran_on; /* in this round */
 };
 
 /* What a choice among jobs goes by: larger first, then job order, then the cluster's order of types. */
@@ -66,7 +66,7 @@ struct gavel {
 	size_t n_cpu_only; /* of them waiting */
 	struct gavel_entry *entry;
 	size_t n_entries, cap_entries;
-	int64_t *free_milli; /* [type], while choosing */
+	int64_t *free_milli;       /* [type], while choosing */
 	struct gavel_order *order; /* while starting */
 	size_t cap_order;
 
@@ -75,8 +75,8 @@ struct gavel {
 
 	/* published rules */
 	bool is_in_round;
-	double now_s, reset_s;  /* reset_s 0: never */
-	double *worker_s;       /* [type]: s given out since the reset */
+	double now_s, reset_s; /* reset_s 0: never */
+	double *worker_s;      /* [type]: s given out since the reset */
 };
 
 /* gavel_alloc.c: X anew, for the members that are admitted. False: the run is over. */
@@ -89,7 +89,6 @@ void gavel_choose(struct gavel *g, struct orr_jobs *w);
 /* Stops who runs and was not chosen, starts who was chosen; where placement stands in the way,
  * all chosen jobs of that type are placed anew, and what is still free goes down the line. */
 void gavel_apply(struct gavel *g, struct orr_jobs *w);
-bool gavel_start(struct gavel_member *m, struct orr_jobs *w, uint32_t type);
 /* Starts the chosen members of one type, largest first; true if all found room. */
 bool gavel_start_type(struct gavel *g, struct orr_jobs *w, uint32_t type);
 

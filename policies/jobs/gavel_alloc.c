@@ -82,8 +82,10 @@ static void input_free(struct input *in)
 static double steps_left(const struct gavel *g, struct orr_jobs *w, const struct gavel_member *m)
 {
 	double left = g->is_published ? m->steps_left : orr_job_iterations_left(w, m->job), fastest = 0;
-	if (!(orr_job_iterations(w, m->job) > 0))
-		left = (double)(orr_job_estimate_ns(w, m->job, ORR_ESTIMATE_LIMIT, 1) - orr_job_attained_ns(w, m->job)) / 1e9;
+	if (!(orr_job_iterations(w, m->job) > 0)) {
+		int64_t limit = orr_job_estimate_ns(w, m->job, ORR_ESTIMATE_LIMIT, 1);
+		left = (double)(limit - orr_job_attained_ns(w, m->job)) / 1e9;
+	}
 	for (uint32_t t = 0; t < g->n_types; t++)
 		fastest = fmax(fastest, m->throughput[t]);
 	return fmax(left, fastest);
@@ -108,8 +110,8 @@ static bool input_fill(struct input *in, struct gavel *g, struct orr_jobs *w, do
 			m->isolated_s += (m->left_then - left) / m->isolated_rate;
 		m->left_then = left;
 		in->member[n] = m;
-		in->job[n++] = (struct gavel_job){ (double)m->milli / 1000, m->weight, m->throughput, now_s - m->submit_s,
-			fmax(0, m->isolated_s), left };
+		in->job[n++] = (struct gavel_job){ (double)m->milli / 1000, m->weight, m->throughput,
+			now_s - m->submit_s, fmax(0, m->isolated_s), left };
 	}
 	for (uint32_t t = 0; t < g->n_types; t++)
 		in->gpus_of_type[t] = orr_total_gpus_of(w, t);

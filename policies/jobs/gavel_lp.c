@@ -24,7 +24,9 @@ void gavel_isolated(const struct gavel_problem *p, double *x)
 	for (size_t m = 0; m < p->n_jobs; m++) {
 		double sum = 0, *row = x + m * p->n_types;
 		for (size_t t = 0; t < p->n_types; t++) {
-			row[t] = gavel_may_run(p, m, t) ? p->gpus_of_type[t] / (double)p->n_jobs / p->job[m].gpus : 0;
+			row[t] = gavel_may_run(p, m, t)
+					 ? p->gpus_of_type[t] / (double)p->n_jobs / p->job[m].gpus
+					 : 0;
 			sum += row[t];
 		}
 		for (size_t t = 0; sum > 1 && t < p->n_types; t++)
@@ -98,7 +100,8 @@ static struct model *model_new(const struct gavel_problem *p, double *unit)
 		int row = lexlp_row(m->lp, -INFINITY, 1);
 		for (size_t j = 0; j < p->n_jobs; j++)
 			if (m->col[j * p->n_types + t] >= 0)
-				lexlp_set(m->lp, row, m->col[j * p->n_types + t], p->job[j].gpus / p->gpus_of_type[t]);
+				lexlp_set(m->lp, row, m->col[j * p->n_types + t],
+					p->job[j].gpus / p->gpus_of_type[t]);
 	}
 	return m;
 }
@@ -125,7 +128,8 @@ static void put_job_order(struct model *m)
 		int goal = lexlp_goal(m->lp);
 		for (size_t t = 0; t < m->p->n_types; t++)
 			if (m->col[j * m->p->n_types + t] >= 0)
-				lexlp_goal_set(m->lp, goal, m->col[j * m->p->n_types + t], coefficient(m, j, t));
+				lexlp_goal_set(m->lp, goal, m->col[j * m->p->n_types + t],
+					coefficient(m, j, t));
 	}
 }
 
@@ -155,8 +159,6 @@ static double max_min_value(const struct gavel_problem *p, const double *unit, c
 
 static int solve_max_min(const struct gavel_problem *p, double *unit, double *x, struct orr_error *err)
 {
-	for (size_t j = 0; j < p->n_jobs; j++)
-		unit[j] = equal_throughput(p, j) * p->job[j].weight / p->job[j].gpus;
 	struct model *m = model_new(p, unit);
 	if (!m)
 		return no_memory(err);
@@ -180,10 +182,8 @@ static int solve_max_min(const struct gavel_problem *p, double *unit, double *x,
 static int solve_max_sum(const struct gavel_problem *p, double *unit, double *x, struct orr_error *err)
 {
 	double largest = 0;
-	for (size_t j = 0; j < p->n_jobs; j++) {
-		unit[j] = best_throughput(p, j);
+	for (size_t j = 0; j < p->n_jobs; j++)
 		largest = fmax(largest, unit[j]);
-	}
 	struct model *m = model_new(p, unit);
 	if (!m)
 		return no_memory(err);
@@ -191,7 +191,8 @@ static int solve_max_sum(const struct gavel_problem *p, double *unit, double *x,
 	for (size_t j = 0; j < p->n_jobs; j++)
 		for (size_t t = 0; t < p->n_types; t++)
 			if (m->col[j * p->n_types + t] >= 0)
-				lexlp_goal_set(m->lp, goal, m->col[j * p->n_types + t], p->job[j].throughput[t] / largest);
+				lexlp_goal_set(m->lp, goal, m->col[j * p->n_types + t],
+					p->job[j].throughput[t] / largest);
 	put_job_order(m);
 	int rc = model_solve(m, x, err);
 	model_free(m);
@@ -218,7 +219,8 @@ struct fairness {
 enum { MAX_PASSES = 100 };
 static const double PROGRESS = 1e-12;
 
-static double largest_rho(const struct gavel_problem *p, const double *unit, const double *x, struct fairness *f)
+static double largest_rho(
+	const struct gavel_problem *p, const double *unit, const double *x, struct fairness *f)
 {
 	double largest = 0;
 	for (size_t j = 0; j < p->n_jobs; j++) {
@@ -236,8 +238,8 @@ static double largest_rho(const struct gavel_problem *p, const double *unit, con
 }
 
 /* One pass, from what f says of the last X; is_last: with the second stage. */
-static int finish_time_pass(const struct gavel_problem *p, double *unit, const struct fairness *f, double rho,
-	bool is_last, double *x, struct orr_error *err)
+static int finish_time_pass(const struct gavel_problem *p, double *unit, const struct fairness *f,
+	double rho, bool is_last, double *x, struct orr_error *err)
 {
 	struct model *m = model_new(p, unit);
 	if (!m)
@@ -273,14 +275,13 @@ static int finish_time(const struct gavel_problem *p, double *unit, struct fairn
 	return finish_time_pass(p, unit, f, rho, true, x, err);
 }
 
-static int solve_finish_time(const struct gavel_problem *p, double *unit, double *x, struct orr_error *err)
+static int solve_finish_time(
+	const struct gavel_problem *p, double *unit, double *x, struct orr_error *err)
 {
 	struct fairness *f = calloc(p->n_jobs + 1, sizeof *f);
 	if (!f)
 		return no_memory(err);
 	gavel_isolated(p, x);
-	for (size_t j = 0; j < p->n_jobs; j++)
-		unit[j] = gavel_throughput(p, j, x);
 	int rc = finish_time(p, unit, f, x, err);
 	free(f);
 	return rc;
@@ -296,7 +297,31 @@ static bool anybody_runs(const struct gavel_problem *p)
 	return false;
 }
 
-static double value_of(enum gavel_goal goal, const struct gavel_problem *p, const double *unit, const double *x)
+/* Each job all of its time on its fastest type, the first of equals: if that is an allocation, no
+ * job can have more, and no program need be solved. It is what one would give, ties and all. */
+static bool everybody_at_best(const struct gavel_problem *p, double *left, double *x)
+{
+	for (size_t t = 0; t < p->n_types; t++)
+		left[t] = p->gpus_of_type[t];
+	for (size_t i = 0; i < p->n_jobs * p->n_types; i++)
+		x[i] = 0;
+	for (size_t j = 0; j < p->n_jobs; j++) {
+		double best = best_throughput(p, j);
+		size_t t = 0;
+		while (t < p->n_types && !(gavel_may_run(p, j, t) && p->job[j].throughput[t] == best))
+			t++;
+		if (t == p->n_types)
+			continue;
+		x[j * p->n_types + t] = 1;
+		left[t] -= p->job[j].gpus;
+		if (left[t] < 0)
+			return false;
+	}
+	return true;
+}
+
+static double value_of(
+	enum gavel_goal goal, const struct gavel_problem *p, const double *unit, const double *x)
 {
 	double sum = 0;
 	switch (goal) {
@@ -312,28 +337,52 @@ static double value_of(enum gavel_goal goal, const struct gavel_problem *p, cons
 	return sum;
 }
 
-int gavel_lp_solve(enum gavel_goal goal, const struct gavel_problem *p, double *x, double *value,
+/* What each job's throughput is measured in, for the goal; 0: the job is left out. */
+static void fill_units(
+	enum gavel_goal goal, const struct gavel_problem *p, double *unit, double *scratch)
+{
+	gavel_isolated(p, scratch);
+	for (size_t j = 0; j < p->n_jobs; j++)
+		switch (goal) {
+		case GAVEL_MAX_MIN:
+			unit[j] = equal_throughput(p, j) * p->job[j].weight / p->job[j].gpus;
+			break;
+		case GAVEL_MAX_SUM:
+			unit[j] = best_throughput(p, j);
+			break;
+		case GAVEL_FINISH_TIME:
+			unit[j] = gavel_throughput(p, j, scratch);
+			break;
+		}
+}
+
+static int solve_program(enum gavel_goal goal, const struct gavel_problem *p, double *unit, double *x,
 	struct orr_error *err)
 {
-	static int (*const solvers[])(const struct gavel_problem *p, double *unit, double *x, struct orr_error *err) = {
+	static int (*const solvers[])(
+		const struct gavel_problem *p, double *unit, double *x, struct orr_error *err) = {
 		[GAVEL_MAX_MIN] = solve_max_min,
 		[GAVEL_MAX_SUM] = solve_max_sum,
 		[GAVEL_FINISH_TIME] = solve_finish_time,
 	};
-	for (size_t i = 0; i < p->n_jobs * p->n_types; i++)
-		x[i] = 0;
-	if (value)
-		*value = 0;
-	if (!anybody_runs(p))
-		return ORR_OK;
-	double *unit = calloc(p->n_jobs + 1, sizeof *unit);
-	if (!unit)
-		return no_memory(err);
 	int rc = solvers[goal](p, unit, x, err);
 	for (size_t i = 0; !rc && i < p->n_jobs * p->n_types; i++)
 		x[i] = rint(x[i] * 1e9) / 1e9;
+	return rc;
+}
+
+int gavel_lp_solve(enum gavel_goal goal, const struct gavel_problem *p, double *x, double *value,
+	struct orr_error *err)
+{
+	double *unit = calloc(p->n_jobs + p->n_types + 1, sizeof *unit), *left = unit + p->n_jobs;
+	if (!unit)
+		return no_memory(err);
+	fill_units(goal, p, unit, x);
+	int rc = ORR_OK;
+	if (!everybody_at_best(p, left, x))
+		rc = solve_program(goal, p, unit, x, err);
 	if (!rc && value)
-		*value = value_of(goal, p, unit, x);
+		*value = anybody_runs(p) ? value_of(goal, p, unit, x) : 0;
 	free(unit);
 	return rc;
 }

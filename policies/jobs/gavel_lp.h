@@ -29,9 +29,9 @@
 enum gavel_goal { GAVEL_MAX_MIN, GAVEL_MAX_SUM, GAVEL_FINISH_TIME };
 
 struct gavel_job {
-	double gpus;              /* that it asks for: Gavel's scale factor; > 0 */
-	double weight;            /* > 0; max-min only */
-	const double *throughput; /* [type] steps/s; 0: cannot run there */
+	double gpus;                              /* that it asks for: Gavel's scale factor; > 0 */
+	double weight;                            /* > 0; max-min only */
+	const double *throughput;                 /* [type] steps/s; 0: cannot run there */
 	double elapsed_s, isolated_s, steps_left; /* finish-time only; steps_left > 0 */
 };
 
@@ -48,7 +48,7 @@ int gavel_lp_solve(enum gavel_goal goal, const struct gavel_problem *p, double *
 	struct orr_error *err);
 
 /* An equal share of each type: gpus_of_type / (n_jobs * gpus), scaled down to at most all
- * of the job's time (section 4.1's X isolated, as the published code has it). */
+ * of the job's time (section 4.2's X isolated, as the published code has it). */
 void gavel_isolated(const struct gavel_problem *p, double *x);
 
 /* Can the job run on that type at all? */

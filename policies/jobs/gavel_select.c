@@ -41,7 +41,8 @@ static int by_type_and_rank(const void *x, const void *y)
 void gavel_choose(struct gavel *g, struct orr_jobs *w)
 {
 	if (g->n_entries)
-		qsort(g->entry, g->n_entries, sizeof *g->entry, g->is_published ? by_type_and_rank : by_rank);
+		qsort(g->entry, g->n_entries, sizeof *g->entry,
+			g->is_published ? by_type_and_rank : by_rank);
 	for (uint32_t t = 0; t < g->n_types; t++)
 		g->free_milli[t] = 1000 * (int64_t)orr_total_gpus_of(w, t);
 	for (size_t i = 0; i < g->n; i++)
@@ -56,7 +57,7 @@ void gavel_choose(struct gavel *g, struct orr_jobs *w)
 	}
 }
 
-bool gavel_start(struct gavel_member *m, struct orr_jobs *w, uint32_t type)
+static bool start(struct gavel_member *m, struct orr_jobs *w, uint32_t type)
 {
 	if (!orr_try_start_on_type(w, m->job, type))
 		return false;
@@ -91,7 +92,7 @@ bool gavel_start_type(struct gavel *g, struct orr_jobs *w, uint32_t type)
 		qsort(g->order, n, sizeof *g->order, larger_first);
 	bool all = true;
 	for (size_t i = 0; i < n; i++)
-		all &= gavel_start(&g->member[g->order[i].member], w, type);
+		all &= start(&g->member[g->order[i].member], w, type);
 	return all;
 }
 
@@ -120,6 +121,6 @@ void gavel_apply(struct gavel *g, struct orr_jobs *w)
 	for (size_t i = 0; !all && i < g->n_entries; i++) {
 		struct gavel_member *m = &g->member[g->entry[i].member];
 		if (m->type == GAVEL_NOWHERE)
-			gavel_start(m, w, g->entry[i].type);
+			start(m, w, g->entry[i].type);
 	}
 }

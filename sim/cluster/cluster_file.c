@@ -108,6 +108,9 @@ int cluster_from_json(struct cluster *c, const char *path, const char *text, str
 	int rc = cJSON_IsArray(nodes) ? ORR_OK
 				      : orr_fail(err, ORR_EINPUT, "%s: $.nodes: expected a list of nodes", path);
 	int i = 0;
+	for (const cJSON *m = root->child; !rc && m; m = m->next)
+		if (strcmp(m->string, "nodes"))
+			rc = orr_fail(err, ORR_EINPUT, "%s: unknown key \"%.60s\"; known is nodes", path, m->string);
 	for (const cJSON *o = nodes ? nodes->child : NULL; !rc && o; o = o->next)
 		rc = json_nodes(c, path, i++, o, err);
 	cJSON_Delete(root);
@@ -159,20 +162,27 @@ static int column(const struct table *header, const char *name)
 	return -1;
 }
 
-/* The number in that column times scale; def where there is no column or it is empty. */
-static int number(const struct table *t, const struct table *header, const char *name, double def, double scale,
-	double max, int64_t *out, struct orr_error *err)
+/* What a column of numbers may hold. */
+struct cell {
+	double def;   /* where there is no column or it is empty; NAN: it must be there */
+	double scale; /* of the unit; 1: whole numbers */
+	double max;
+};
+
+static int number(const struct table *t, const struct table *header, const char *name, struct cell k,
+	int64_t *out, struct orr_error *err)
 {
 	int i = column(header, name);
 	double v;
-	*out = (int64_t)def;
-	if (i < 0 || (i < t->n && !t->len[i] && def < 0))
+	*out = (int64_t)(isnan(k.def) ? 0 : k.def);
+	if (!isnan(k.def) && (i < 0 || (i < t->n && !t->len[i])))
 		return ORR_OK;
-	if (i >= t->n || !num_real(t->field[i], t->len[i], &v) || v < 0 || v > max)
-		return orr_fail(err, ORR_EINPUT, "%s:%zu: %s: expected a number from 0 to %.15g, found \"%.*s\"", t->path,
-			t->line, name, max, i < t->n ? (int)(t->len[i] < 60 ? t->len[i] : 60) : 0,
-			i < t->n ? t->field[i] : "");
-	*out = (int64_t)(v * scale + 0.5);
+	if (i < 0 || i >= t->n || !num_real(t->field[i], t->len[i], &v) || v < 0 || v > k.max ||
+		(k.scale == 1 && v != floor(v)))
+		return orr_fail(err, ORR_EINPUT, "%s:%zu: %s: expected a %snumber from 0 to %.15g, found \"%.*s\"", t->path,
+			t->line, name, k.scale == 1 ? "whole " : "", k.max,
+			i >= 0 && i < t->n ? (int)(t->len[i] < 60 ? t->len[i] : 60) : 0, i >= 0 && i < t->n ? t->field[i] : "");
+	*out = (int64_t)(v * k.scale + 0.5);
 	return ORR_OK;
 }
 
@@ -197,10 +207,10 @@ static int csv_node(struct cluster *c, const struct form *f, const struct table 
 {
 	int64_t gpus, rack;
 	struct cluster_node proto;
-	if (number(t, header, f->gpus, 0, 1, CLUSTER_MAX_NODE_GPUS, &gpus, err) ||
-		number(t, header, f->cpu, -1, f->cpu_scale, 1e12, &proto.cpu_milli, err) ||
-		number(t, header, f->mem, -1, f->mem_scale, 1e12, &proto.mem_mib, err) ||
-		number(t, header, f->rack, 0, 1, 1e6, &rack, err))
+	if (number(t, header, f->gpus, (struct cell){ NAN, 1, CLUSTER_MAX_NODE_GPUS }, &gpus, err) ||
+		number(t, header, f->cpu, (struct cell){ -1, f->cpu_scale, 1e12 }, &proto.cpu_milli, err) ||
+		number(t, header, f->mem, (struct cell){ -1, f->mem_scale, 1e12 }, &proto.mem_mib, err) ||
+		number(t, header, f->rack, (struct cell){ 0, 1, 1e6 }, &rack, err))
 		return ORR_EINPUT;
 	proto.gpus = (uint32_t)gpus;
 	proto.rack = (uint32_t)rack;
@@ -217,11 +227,11 @@ static int tiresias_nodes(struct cluster *c, const struct table *t, const struct
 {
 	int64_t racks, nodes, gpus;
 	struct cluster_node proto = { 0 };
-	if (number(t, header, "num_switch", 1, 1, 1e5, &racks, err) ||
-		number(t, header, "num_node_p_switch", 1, 1, 1e5, &nodes, err) ||
-		number(t, header, "num_gpu_p_node", 0, 1, CLUSTER_MAX_NODE_GPUS, &gpus, err) ||
-		number(t, header, "num_cpu_p_node", -1, 1000, 1e6, &proto.cpu_milli, err) ||
-		number(t, header, "mem_p_node", -1, 1024, 1e9, &proto.mem_mib, err))
+	if (number(t, header, "num_switch", (struct cell){ NAN, 1, 1e5 }, &racks, err) ||
+		number(t, header, "num_node_p_switch", (struct cell){ 1, 1, 1e5 }, &nodes, err) ||
+		number(t, header, "num_gpu_p_node", (struct cell){ NAN, 1, CLUSTER_MAX_NODE_GPUS }, &gpus, err) ||
+		number(t, header, "num_cpu_p_node", (struct cell){ -1, 1000, 1e6 }, &proto.cpu_milli, err) ||
+		number(t, header, "mem_p_node", (struct cell){ -1, 1024, 1e9 }, &proto.mem_mib, err))
 		return ORR_EINPUT;
 	proto.gpus = (uint32_t)gpus;
 	for (int64_t i = 0; i < racks * nodes; i++) {

@@ -14,7 +14,7 @@ struct state {
 	struct orr_queue *waiting;
 	const char *how;
 	orr_job first; /* the first job that arrived */
-	unsigned calls, ends, killed;
+	unsigned calls, arrived, ends, killed;
 };
 
 static bool does(const struct state *s, const char *how)
@@ -50,6 +50,7 @@ static void arrive(void *self, struct orr_jobs *w, orr_job j)
 	struct state *s = self;
 	if (!s->first)
 		s->first = j;
+	s->arrived++;
 	orr_queue_add(s->waiting, j, (int64_t)orr_job_number(w, j), 0);
 	if (does(s, "start-in-arrive"))
 		orr_try_start(w, j);
@@ -64,6 +65,8 @@ static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end h
 	s->killed += how == ORR_END_KILLED;
 	if (does(s, "stop-in-finish"))
 		orr_stop(w, j);
+	if (does(s, "count-ends") && s->ends > s->arrived)
+		orr_give_up(w, j, "was told twice of an end"); /* not its own mistake, for once */
 }
 
 static void start_all(struct state *s, struct orr_jobs *w)

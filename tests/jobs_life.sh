@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The life of a job when nodes fail, when starting and stopping costs something, when it
+# changes speed or size: end times worked by hand, all under --check (work is conserved).
+. "${srcdir:-.}/tests/tap.sh"
+orrery=$ORRERY
+include=$(cd "$srcdir" && pwd)/include
+plugins=$(cd "$srcdir" && pwd)/tests/plugins
+cd "$work" || exit 1
+
+# ends LABEL: end times of all jobs, in whole or decimal seconds; - for never
+ends() { awk -F, 'NR > 1 { printf "%s%s", (NR > 2 ? " " : ""), ($5 == "" ? "-" : $5 + 0) }' "out/$1.jobs.csv"; }
+metric() { awk -F, -v m="$1" '$2 == m { print $3 }' out/summary.csv; }
+# run NAME WANT ARGUMENTS..: the ends of the jobs in t.csv under the (one) policy
+run() {
+  local name=$1 want=$2 said
+  shift 2
+  rm -rf out
+  said=$("$orrery" jobs t.csv --check --no-figures --out out -q "$@" 2>&1)
+  is "$? $said $(ends "$(basename "$(ls out/*.jobs.csv)" .jobs.csv)")" "0  $want" "$name"
+}
+header=job_id,submit_s,duration_s,gpus
+changes() { printf 'time_s,node,event\n%s\n' "$(printf '%s' "$1" | tr ' ' '\n')" >f.csv; }
+
+# ---- failures ----
+printf '%s\na,0,10,1\n' $header >t.csv
+changes '4,n0,fail 6,n0,repair'
+run "a failure takes all work since the start: 6 + 10" 16 --cluster 1x1 --policy fifo --failures f.csv
+is "$(cut -d, -f7 out/fifo.jobs.csv | tail -1) $(metric restarts) $(metric preemptions)" "2.000000000 1 0" \
+  "it waited 2 s, was restarted once, and not preempted"
+run "checkpoints every 3 s save 3 of 4 s: 6 + 7" 13 --cluster 1x1 --policy fifo --failures f.csv --set jobs.checkpoint=3s
+run "a start cost of 1 s: 3 s done by 4, all saved: 6 + 1 + 7" 14 --cluster 1x1 --policy fifo --failures f.csv \
+  --set jobs.checkpoint=3s --set jobs.start_cost=1s
+run "an interval longer than the run saves nothing" 16 --cluster 1x1 --policy fifo --failures f.csv --set jobs.checkpoint=5s
+run "on_failure=kill ends it at 4" 4 --cluster 1x1 --policy fifo --failures f.csv --set jobs.on_failure=kill
+is "$(metric jobs_failed) $(metric jobs_completed)" "1 0" "and counts it as failed"
+run "another node is free: 4 + start 1 + migration 2 + 10" 17 --cluster 2x1 --policy fifo --failures f.csv \
+  --set jobs.start_cost=1s --set jobs.migrate_cost=2s
+is "$(metric migrations)" 1 "one migration"
+changes '10,n0,fail'
+run "an end comes before a failure of the same instant" 10 --cluster 1x1 --policy fifo --failures f.csv
+changes '0,n0,fail 3,n0,repair'
+run "a failure comes before an arrival of the same instant" 13 --cluster 1x1 --policy fifo --failures f.csv
+printf '%s\na,0,10,2\nb,0,10,1\n' $header >t.csv
+changes '4,n1,fail 5,n1,repair'
+run "a job on two nodes needs both; who runs elsewhere is not touched" "15 10" --cluster 3x1 --policy fifo --failures f.csv
+for p in fjf srtf las easy-backfill; do
+  run "the same under $p" "15 10" --cluster 3x1 --policy $p --failures f.csv
+done
+printf '%s,gpu_types\na,0,10,1,a\nb,0,10,1,b\n' $header >t.csv
+changes '2,n0,fail'
+run "a type of GPU is lost for ever: a never ends" "- 10" --cluster 1x1:a,1x1:b --policy fjf --failures f.csv
+is "$(metric jobs_unfinished)" 1 "one job is unfinished"
+like "$("$orrery" jobs t.csv --cluster 1x1:a,1x1:b --policy fjf --failures f.csv)" 'fjf: jobs not completed: unfinished 1' \
+  "and the table says so"
+"$orrery" jobs "poisson:rate=0.5,n=2000,mean=6,gpus=2" --cluster 2x4 --policy fjf,srtf,las --placement spread --check \
+  --set failures.mtbf=100s --set failures.mttr=20s --set jobs.checkpoint=2s --no-figures --out out -q
+is "$? $(awk -F, '$2 == "jobs_completed" { print $3 } $2 == "restarts" { print ($3 > 50) }' out/summary.csv | paste -sd' ')" \
+  "0 2000 1 2000 1 2000 1" "failures by hazard: every job is restarted until it is done, work conserved"
+
+# ---- costs ----
+printf '%s\na,0,10,1\nb,4,2,1\n' $header >t.csv
+# a: starts at 0, works from 1, has 7 s left at 4, and 3 more for being stopped; b: 4 + 1 +
+# 2; a again at 7: 7 + 1 + 10
+run "start_cost and preempt_cost" "18 7" --cluster 1x1 --policy srtf --set jobs.start_cost=1s --set jobs.preempt_cost=3s
+printf '%s\na,0,0,1\nb,0,0,1\n' $header >t.csv
+run "a job of no length pays to start: 2, then 4" "2 4" --cluster 1x1 --policy fifo --set jobs.start_cost=2s
+# a has both nodes, b stops it at 4 for 3 s; a goes on at 7 on both.
+printf '%s\na,0,10,2\nb,4,3,1\n' $header >t.csv
+run "no migration where the nodes are the same again" "13 7" --cluster 2x1 --policy srtf --set jobs.migrate_cost=5s
+is "$(metric migrations) $(metric preemptions)" "0 1" "it is stopped once and does not move"
+
+# ---- speed ----
+cat >rates.json <<'EOT'
+{"fast": {"('M', 1)": {"null": 10.0}}, "slow": {"('M', 1)": {"null": 5.0}}}
+EOT
+printf '%s,gpu_types,model\nb,0,10,1,fast,M\na,0,100,1,fast|slow,M\nc,5,10,1,slow,M\n' $header >t.csv
+# b: on fast to 10. a: half as fast on slow, 2.5 s of work by 5. c stops it, and takes 20 s
+# for 10. a goes on at 10 on fast, with 97.5 s left.
+run "work is done at the rate of the GPU" "10 107.5 25" --cluster 1x1:fast,1x1:slow --policy srtf --throughputs rates.json
+printf '%s,gpu_types,model,iterations\na,0,,1,,M,500\n' $header >t.csv
+run "iterations at the rate of the cluster's first type" 50 --cluster 1x1:fast --policy fifo --throughputs rates.json
+run "and of the type that it runs on" 100 --cluster 1x1:slow --policy fifo --throughputs rates.json
+
+# ---- size ----
+if ${CC:-cc} -std=c11 -Wall -Wextra -Werror -shared -fPIC -I"$include" -o elastic.so "$plugins/elastic.c"; then
+  printf '%s,speedup\na,0,30,2,1:1;2:1.5;4:2\n' $header >t.csv
+  # On 1 GPU at 1/1.5 for 6 s: 4 s of work. The other 26 on 4 GPUs at 2/1.5: 19.5 s.
+  run "a job that grows from one GPU to four" 25.5 --cluster 1x4 --policy ./elastic.so
+  is "$(awk -F, '$2 == "gpu_hours" { printf "%.6f", $3 * 3600 }' out/summary.csv)" 84.000000 "its GPU time: 6 x 1 + 19.5 x 4"
+  printf '%s,speedup\na,0,30,2,1:1;2:1.5;4:2\nb,0,100,3,\n' $header >t.csv
+  run "without room nothing changes, and nothing is paid: 30 x 1.5" "45 100" --cluster 1x4 --policy ./elastic.so \
+    --set jobs.preempt_cost=50s
+else
+  skip "no C compiler" 3
+fi
+tap_done
