@@ -109,3 +109,7 @@ TESTS += tests/unit_walk
 tests_unit_walk_SOURCES = tests/unit_walk.c tests/replay.c
 TESTS += tests/jobs_life.sh
 EXTRA_DIST += tests/jobs_life.sh tests/plugins/elastic.c
+check_PROGRAMS += tests/unit_scenario
+TESTS += tests/unit_scenario
+tests_unit_scenario_SOURCES = tests/unit_scenario.c sim/cli/scenario.c sim/cli/registry.c
+tests_unit_scenario_LDADD = libpolicies.a $(LDADD)

@@ -56,7 +56,7 @@ struct las {
 	struct las_queue *queue;
 	struct las_list chosen; /* waiting jobs that shall start */
 	orr_job *out;           /* running ones that should not, in order */
-	size_t n_out, cap_out;
+	size_t n_out, cap_out, n_stopped;
 	int64_t *budget, *spare; /* per type of GPU, in 1/1000; spare: beside the running jobs */
 	bool has_small; /* some jobs ask for a part of a GPU, or none */
 	uint32_t n_types;
@@ -353,9 +353,15 @@ static inline bool las_start(struct las *s, struct orr_jobs *w, struct las_queue
 	struct orr_job_info info;
 	uint32_t type = s->n_types > 1 && x->type < s->n_types ? x->type : ORR_ANY_TYPE;
 	bool is_started = las_try(w, x->job, type);
+	while (s->n_out && !orr_job_is_running(w, s->out[s->n_out - 1]))
+		s->n_out--;
 	if (!is_started && s->n_out && orr_fits_without(w, x->job, type, s->out, s->n_out))
-		while (!is_started && s->n_out) {
-			orr_stop(w, s->out[--s->n_out]);
+		for (size_t i = s->n_out; i-- > 0 && !is_started;) {
+			if (!orr_job_get(w, s->out[i], &info) || info.state != ORR_JOB_RUNNING ||
+				(type != ORR_ANY_TYPE && info.gpu_type != type))
+				continue;
+			orr_stop(w, s->out[i]);
+			s->n_stopped++;
 			is_started = las_try(w, x->job, type);
 		}
 	if (!is_started)
@@ -414,7 +420,7 @@ static inline void las_pass(struct las *s, struct orr_jobs *w)
 		las_choose_running(s, &s->queue[i].tail);
 	}
 	las_list_out(s, w);
-	size_t n_out = s->n_out;
+	s->n_stopped = 0;
 	for (size_t i = 0, k = 0; i < s->n; i++)
 		for (; k < end[i]; k++)
 			all &= s->chosen.v[k].stays = las_start(s, w, &s->queue[i], &s->chosen.v[k]);
@@ -432,7 +438,7 @@ static inline void las_pass(struct las *s, struct orr_jobs *w)
 		if (!is_good)
 			orr_give_up(w, 0, "out of memory");
 	}
-	all &= s->n_out == n_out; /* those stopped in vain for room elsewhere may go on */
+	all &= !s->n_stopped; /* those stopped in vain for room elsewhere may go on */
 	s->n_out = 0;
 	if (!all)
 		las_refill(s, w);

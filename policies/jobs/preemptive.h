@@ -42,7 +42,7 @@ struct preemptive {
 	struct preemptive_job *list, *next; /* running, in order; next is being made */
 	size_t n, n_next, cap;
 	orr_job *out; /* to be stopped */
-	size_t n_out, cap_out;
+	size_t n_out, cap_out, n_stopped;
 	int64_t *budget; /* per type of GPU, in 1/1000 */
 	int64_t *spare;  /* what of it the running jobs leave */
 	uint32_t n_types;
@@ -291,17 +291,22 @@ static inline void preemptive_refill(void *self, struct orr_jobs *w)
 	orr_walk_end(&walk);
 }
 
-/* Stops the victims (p->out) from the last one on until x can start; none if that is no
- * use. *left is how many are still running. */
+/* Stops the victims (p->out) on that type from the last one on until x can start; none if
+ * that is no use. None of those from `left` on is running. */
 static inline bool preemptive_make_room(struct preemptive *p, struct orr_jobs *w, const struct preemptive_job *x,
 	uint32_t type, size_t *left, int64_t (*stop_cost)(const struct orr_job_info *info))
 {
 	struct orr_job_info info;
+	while (*left && !orr_job_is_running(w, p->out[*left - 1]))
+		--*left;
 	if (!*left || !orr_fits_without(w, x->job, type, p->out, *left))
 		return false;
-	while (*left) {
-		orr_job j = p->out[--*left];
-		orr_stop_with_cost(w, j, stop_cost && orr_job_get(w, j, &info) ? stop_cost(&info) : 0);
+	for (size_t i = *left; i-- > 0;) {
+		if (!orr_job_get(w, p->out[i], &info) || info.state != ORR_JOB_RUNNING ||
+			(type != ORR_ANY_TYPE && info.gpu_type != type))
+			continue;
+		orr_stop_with_cost(w, p->out[i], stop_cost ? stop_cost(&info) : 0);
+		p->n_stopped++;
 		if (type == ORR_ANY_TYPE ? orr_try_start(w, x->job) : orr_try_start_on_type(w, x->job, type))
 			return true;
 	}
@@ -339,8 +344,8 @@ static inline bool preemptive_start(struct preemptive *p, struct orr_jobs *w, si
 	return all;
 }
 
-/* The first n of p->out run on after all: back into the running list. The others wait. */
-static inline void preemptive_settle(void *self, struct orr_jobs *w, size_t n)
+/* Those of p->out that run on after all: back into the running list. The others wait. */
+static inline void preemptive_settle(void *self, struct orr_jobs *w)
 {
 	struct preemptive *p = self;
 	size_t k = 0; /* p->out is in the order of p->list */
@@ -348,7 +353,7 @@ static inline void preemptive_settle(void *self, struct orr_jobs *w, size_t n)
 		while (p->list[k].job != p->out[i])
 			k++;
 		const struct preemptive_job *x = &p->list[k];
-		if (i < n) {
+		if (orr_job_is_running(w, x->job)) {
 			if (preemptive_grow(p, p->n_next + p->n + 1))
 				p->next[p->n_next++] = p->list[k];
 			continue;
@@ -372,23 +377,23 @@ static inline void preemptive_pass(void *self, struct orr_jobs *w, bool is_eager
 	for (size_t i = 0; i < p->n; i++)
 		if (p->list[i].type < p->n_types)
 			p->spare[p->list[i].type] -= p->list[i].milli;
-	p->n_next = p->n_out = 0;
+	p->n_next = p->n_out = p->n_stopped = 0;
 	if (!preemptive_grow(p, p->n + 1))
 		orr_give_up(w, 0, "out of memory");
 	preemptive_choose(p, w);
-	size_t left = p->n_out; /* victims that still run */
+	size_t left = p->n_out;
 	while (is_eager && left) {
 		orr_job j = p->out[--left];
 		orr_stop_with_cost(w, j, stop_cost && orr_job_get(w, j, &info) ? stop_cost(&info) : 0);
 	}
 	bool all = preemptive_start(p, w, &left, stop_cost);
-	preemptive_settle(self, w, left);
+	preemptive_settle(self, w);
 	struct preemptive_job *swap = p->list;
 	p->list = p->next;
 	p->n = p->n_next;
 	p->next = swap;
 	/* Those stopped in vain for room elsewhere may go on, too. */
-	if ((!all || left < p->n_out) && !is_eager)
+	if ((!all || p->n_stopped) && !is_eager)
 		preemptive_refill(self, w);
 	p->pass++;
 	p->arrivals = 0;

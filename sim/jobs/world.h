@@ -117,6 +117,7 @@ struct orr_jobs {
 	bool capacity_changed;
 	int64_t calls_now;  /* schedule() calls at this instant */
 	int64_t last_call;
+	uint64_t checks;    /* of the state, under --check */
 	bool is_over;       /* until reached, or an error */
 	bool saw_truth;     /* the policy used true durations: marked oracle */
 	struct orr_error error;

@@ -50,7 +50,9 @@ static void schedule(void *self, struct orr_jobs *w)
 	}
 	orr_job j;
 	while ((j = orr_queue_first(s->waiting))) {
-		bool is_started = orr_job_get(w, j, &info) && info.is_elastic ? orr_try_start_sized(w, j, 1) : orr_try_start(w, j);
+		bool is_started = orr_job_get(w, j, &info) && info.is_elastic
+					  ? orr_try_start_sized(w, j, 1)
+					  : orr_try_start(w, j);
 		if (!is_started)
 			break;
 		orr_queue_remove(s->waiting, j);

@@ -5,10 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct orr_param params[] = {
-	ORR_PARAM_TEXT("how", "", "the mistake to make"),
-	ORR_PARAM_END
-};
+static const struct orr_param params[] = { ORR_PARAM_TEXT("how", "", "the mistake to make"),
+	ORR_PARAM_END };
 
 struct state {
 	struct orr_queue *waiting;
@@ -78,7 +76,8 @@ static void start_all(struct state *s, struct orr_jobs *w)
 
 static void break_a_rule(struct state *s, struct orr_jobs *w)
 {
-	static const uint32_t here[] = { 0, 0 }, nowhere[] = { 99 }, one[] = { 1, 1 }, two[] = { 2 }, nine[] = { 9 };
+	static const uint32_t here[] = { 0, 0 }, nowhere[] = { 99 }, one[] = { 1, 1 }, two[] = { 2 },
+			      nine[] = { 9 };
 	orr_job j = orr_queue_first(s->waiting);
 	bool runs = orr_job_is_running(w, s->first);
 	if (does(s, "peek"))
