@@ -11,9 +11,9 @@ docs/orrery.1: orrery$(EXEEXT) docs/man.sh docs/man.awk
 # The file has the command's name: that is how bash-completion finds it.
 docs/orrery: orrery$(EXEEXT) docs/completion.sh
 	$(AM_V_GEN)$(MKDIR_P) docs && $(SAYS) sh $(srcdir)/docs/completion.sh ./orrery$(EXEEXT) >$@.tmp && mv $@.tmp $@
-EXTRA_DIST += docs/figures.sh docs/figures
+EXTRA_DIST += docs/figures.sh docs/figures docs/comparison.sh
 .PHONY: docs-figures
 docs-figures: orrery$(EXEEXT)
 	sh $(srcdir)/docs/figures.sh ./orrery$(EXEEXT) $(srcdir)/docs/figures
 # sources of docs
-dist_doc_DATA = docs/models.md docs/performance.md docs/policies.md docs/scenario.schema.json docs/schema.md docs/traces.md
+dist_doc_DATA = docs/comparison.md docs/models.md docs/performance.md docs/policies.md docs/scenario.schema.json docs/schema.md docs/traces.md
