@@ -132,6 +132,7 @@ jobs t.csv --cluster 1x2 --policy fifo --failures where.csv|2 orrery: where\.csv
 jobs t.csv --cluster 1x2 --policy fifo --failures gone.csv|2 orrery: gone\.csv: No such file
 jobs t.csv --cluster 1x2 --policy fifo --throughputs gone.json|2 orrery: gone\.json: No such file
 jobs poisson:rat=1 --cluster 1x2 --policy fifo|2 orrery: generator poisson: no parameter "rat"; did you mean rate
+jobs poisson:n=0 --cluster 1x2 --policy fifo|2 orrery: poisson:n=0: this trace has no end
 run|2 orrery: run: no SCENARIO.json given
 run gone.json|2 orrery: gone\.json: No such file
 run typo.json|2 orrery: scenario: unknown key "sed"; did you mean seed

@@ -316,6 +316,9 @@ int jobs_study(const cJSON *scenario, const struct study_output *o, struct orr_e
 {
 	struct study t = { .o = o };
 	int rc = jobs_scenario_resolve(scenario, &t.s, err);
+	if (!rc && jobset_count(t.s.jobs) == UINT64_MAX && t.s.until_ns == ORR_NEVER)
+		rc = orr_fail(err, ORR_EINPUT, "%s: this trace has no end; say how many jobs (n=..) or give --until",
+			jobset_source(t.s.jobs));
 	if (!rc) {
 		configure(&t);
 		rc = refuse_unfit(&t, err);
