@@ -84,28 +84,28 @@ static void set_hash(struct cluster *c)
 	sbuf_free(&b);
 }
 
+static int parse_text(struct cluster *c, const char *path, const char *text, struct orr_error *err)
+{
+	const char *first = text + strspn(text, " \t\r\n\xef\xbb\xbf");
+	return *first == '{' ? cluster_from_json(c, path, text, err) : cluster_from_csv(c, path, text, err);
+}
+
 static int load_file(struct cluster *c, const char *path, struct orr_error *err)
 {
 	size_t n;
 	char *text = bytes_read_file(path, 256u << 20, &n, NULL, err);
 	if (!text)
 		return ORR_EINPUT;
-	if (strlen(text) != n) {
-		int rc = orr_fail(err, ORR_EINPUT, "%s: has a NUL byte at offset %zu, expected text", path, strlen(text));
-		mem_free(text);
-		return rc;
-	}
-	const char *first = text + strspn(text, " \t\r\n\xef\xbb\xbf");
-	int rc = *first == '{' ? cluster_from_json(c, path, text, err) : cluster_from_csv(c, path, text, err);
+	int rc = strlen(text) == n ? parse_text(c, path, text, err)
+				   : orr_fail(err, ORR_EINPUT, "%s: has a NUL byte at offset %zu, expected text", path,
+					     strlen(text));
 	mem_free(text);
 	return rc;
 }
 
-struct cluster *cluster_load(const char *spec, struct orr_error *err)
+/* The cluster if rc is 0 and it has nodes; else frees it. */
+static struct cluster *finished(struct cluster *c, int rc, const char *spec, struct orr_error *err)
 {
-	struct cluster *c = mem_zalloc(1, sizeof *c);
-	struct stat st;
-	int rc = !stat(spec, &st) ? load_file(c, spec, err) : cluster_from_spec(c, spec, err);
 	if (!rc && !c->n_nodes)
 		rc = orr_fail(err, ORR_EINPUT, "cluster \"%.100s\": has no nodes", spec);
 	if (rc) {
@@ -114,6 +114,20 @@ struct cluster *cluster_load(const char *spec, struct orr_error *err)
 	}
 	set_hash(c);
 	return c;
+}
+
+struct cluster *cluster_load(const char *spec, struct orr_error *err)
+{
+	struct cluster *c = mem_zalloc(1, sizeof *c);
+	struct stat st;
+	int rc = !stat(spec, &st) ? load_file(c, spec, err) : cluster_from_spec(c, spec, err);
+	return finished(c, rc, spec, err);
+}
+
+struct cluster *cluster_from_text(const char *path, const char *text, struct orr_error *err)
+{
+	struct cluster *c = mem_zalloc(1, sizeof *c);
+	return finished(c, parse_text(c, path, text, err), path, err);
 }
 
 void cluster_free(struct cluster *c)

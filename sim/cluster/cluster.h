@@ -57,6 +57,9 @@ uint32_t cluster_type(const struct cluster *c, const char *name, size_t len);
  * (so the mask may be 0); an empty text is all types. */
 uint64_t cluster_type_mask(const struct cluster *c, const char *types);
 
+/* The contents of a file, JSON or CSV; path is for messages. */
+struct cluster *cluster_from_text(const char *path, const char *text, struct orr_error *err);
+
 /* ---- for the parsers (cluster_spec.c, cluster_file.c) ---- */
 int cluster_add(struct cluster *c, const char *name, const char *type, const struct cluster_node *proto,
 	struct orr_error *err);

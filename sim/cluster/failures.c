@@ -90,21 +90,26 @@ static int parse(struct failures *f, const char *path, const char *text, const s
 	return rc;
 }
 
-struct failures *failures_from_file(const char *path, const struct cluster *c, struct orr_error *err)
+struct failures *failures_from_text(const char *path, const char *text, const struct cluster *c,
+	struct orr_error *err)
 {
-	size_t n;
 	struct failures *f = mem_zalloc(1, sizeof *f);
-	char *text = bytes_read_file(path, 1u << 30, &n, f->hash, err);
-	if (!text) {
-		mem_free(f);
-		return NULL;
-	}
-	int rc = parse(f, path, text, c, err);
-	mem_free(text);
-	if (!rc)
+	bytes_hash_text(text, strlen(text), f->hash);
+	if (!parse(f, path, text, c, err))
 		return f;
 	failures_free(f);
 	return NULL;
+}
+
+struct failures *failures_from_file(const char *path, const struct cluster *c, struct orr_error *err)
+{
+	size_t n;
+	char *text = bytes_read_file(path, 1u << 30, &n, NULL, err);
+	if (!text)
+		return NULL;
+	struct failures *f = failures_from_text(path, text, c, err);
+	mem_free(text);
+	return f;
 }
 
 struct failures *failures_from_hazard(int64_t mtbf_ns, int64_t mttr_ns)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs each parser's fuzzer in turn for an equal share of SECONDS, out of BUILD.
+# Runs each parser's fuzzer in turn, SECONDS each, out of BUILD.
 # SPDX-License-Identifier: GPL-3.0-or-later
 # usage: run.sh SRCDIR BUILD SECONDS [PARSER..]
 # What it finds is left in BUILD/fuzz; add it to tests/fuzz/corpus/PARSER with the fix.
@@ -11,20 +11,18 @@ if ! command -v "$clang" >/dev/null 2>&1; then
   echo "make fuzz needs clang with libFuzzer; there is no $clang here" >&2
   exit 77
 fi
-[ $# -gt 0 ] || set -- auto philly tiresias muri gavel openb openb-nodes swf orrery throughput
+[ $# -gt 0 ] || set -- auto philly tiresias muri gavel openb openb-nodes swf orrery throughput cluster spec failures
 mkdir -p "$build/fuzz"
 echo "building $build/fuzz/fuzz_trace with $clang"
 "$clang" -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
   -I"$src/include" -I"$src/sim" -I"$src" -o "$build/fuzz/fuzz_trace" \
   "$src"/tests/fuzz/fuzz_trace.c "$src"/tests/fuzz/target.c "$src"/traces/*.c "$src"/hwmodel/throughput.c \
-  "$src"/sim/base/*.c "$src"/sim/engine/rng.c \
+  "$src"/sim/base/*.c "$src"/sim/cluster/*.c "$src"/sim/engine/rng.c \
   -lz -lzstd -lnettle -lcjson -lgsl -lgslcblas -lm
-share=$((seconds / $#))
-[ "$share" -gt 0 ] || share=1
 for parser in "$@"; do
   mkdir -p "$build/fuzz/$parser"
-  echo "== $parser: $share s"
-  ORRERY_FUZZ=$parser "$build/fuzz/fuzz_trace" -max_total_time="$share" -max_len=4096 -timeout=10 -rss_limit_mb=2048 \
+  echo "== $parser: $seconds s"
+  ORRERY_FUZZ=$parser "$build/fuzz/fuzz_trace" -max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=2048 \
     -print_final_stats=1 -artifact_prefix="$build/fuzz/$parser-" "$build/fuzz/$parser" "$src/tests/fuzz/corpus/$parser" \
     >"$build/fuzz/$parser.log" 2>&1 || {
     tail -n 40 "$build/fuzz/$parser.log"

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/fuzz/target.h"
 
+#include "base/mem.h"
+#include "cluster/cluster.h"
+#include "cluster/failures.h"
 #include "hwmodel/throughput.h"
 #include "traces/profile.h"
 #include "traces/trace.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MAX_ROWS = 20000 }; /* a small packed input may hold a great many */
 
 const char *const fuzz_parsers[] = { "auto", "philly", "tiresias", "muri", "gavel", "openb",
-	"openb-nodes", "swf", "orrery", "throughput", NULL };
+	"openb-nodes", "swf", "orrery", "throughput", "cluster", "spec", "failures", NULL };
 
 static void require(int is_true)
 {
@@ -54,11 +58,35 @@ static void throughput(const uint8_t *data, size_t n)
 	throughput_free(t);
 }
 
+/* A file of a cluster, the text of one (spec), or a trace of failures on 4x2. */
+static void cluster(const char *parser, const uint8_t *data, size_t n)
+{
+	struct orr_error err = { 0 };
+	char *text = mem_strndup((const char *)data, n);
+	if (!strcmp(parser, "failures")) {
+		struct cluster *c = cluster_load("4x2", &err);
+		struct failures *f = failures_from_text("input", text, c, &err);
+		require(f || (err.code == ORR_EINPUT && err.text[0]));
+		failures_free(f);
+		cluster_free(c);
+	} else {
+		bool is_spec = !strcmp(parser, "spec");
+		struct cluster *c = is_spec ? cluster_load(text, &err) : cluster_from_text("input", text, &err);
+		require(c ? c->n_nodes > 0 : err.code == ORR_EINPUT && err.text[0]);
+		cluster_free(c);
+	}
+	mem_free(text);
+}
+
 void fuzz_one(const char *parser, const uint8_t *data, size_t n)
 {
 	struct orr_error err = { 0 };
 	if (!strcmp(parser, "throughput")) {
 		throughput(data, n);
+		return;
+	}
+	if (!strcmp(parser, "cluster") || !strcmp(parser, "spec") || !strcmp(parser, "failures")) {
+		cluster(parser, data, n);
 		return;
 	}
 	struct trace *t = trace_open_memory("input", data, n, parser, NULL, &err);
