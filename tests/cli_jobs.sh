@@ -111,7 +111,7 @@ jobs t.csv --cluster 1x2 --policy fifo --until soon|2 orrery: until: expected a 
 jobs t.csv --cluster 1x2 --policy fifo --record some|2 orrery: record: expected summary, sample or all, found "some"
 jobs t.csv --cluster 1x2 --policy fifo -j 0|2 orrery: -j: expected a whole number from 1
 jobs t.csv --cluster 1x2 --policy fifo --policy-timeout 0|2 orrery: policy_timeout: expected seconds
-jobs t.csv --cluster 1x1 --policy fifo|2 orrery: t\.csv:3: the job asks for 2 GPUs .*can never be placed.*--drop-unfit
+jobs t.csv --cluster 1x1 --policy fifo|2 orrery: t\.csv:3: job 1 asks for 2 GPUs .*can never be placed.*--drop-unfit
 jobs t.csv --cluster 1x --policy fifo|2 orrery: cluster "1x": expected NODESxGPUS such as 64x8, found "1x"
 jobs t.csv --cluster 0x2 --policy fifo|2 orrery: cluster "0x2": expected 1 to 1048576 nodes
 jobs t.csv --cluster 1x9999 --policy fifo|2 orrery: cluster "1x9999": expected 0 to 1024 GPUs on a node

@@ -183,25 +183,27 @@ static void configure(struct study *t)
 
 static int refuse_unfit(const struct study *t, struct orr_error *err)
 {
-	uint64_t count, first;
+	uint64_t count;
+	struct job_rec first;
 	int rc = jobs_find_unfit(&t->config, &count, &first, err);
 	if (rc || !count)
 		return rc;
-	const struct job_rec *r = jobset_at(t->s.jobs, first);
 	if (t->s.drop_unfit) {
 		if (!t->o->quiet)
 			fprintf(stderr, "orrery: left out %llu jobs that can never be placed on this cluster\n",
 				(unsigned long long)count);
 		return ORR_OK;
 	}
-	char others[64] = "";
+	char others[64] = "", line[24] = "";
 	if (count > 1)
 		snprintf(others, sizeof others, ", and %llu others likewise", (unsigned long long)count - 1);
+	if (first.line)
+		snprintf(line, sizeof line, "%llu:", (unsigned long long)first.line);
 	return orr_fail(err, ORR_EINPUT,
-		"%s:%llu: the job asks for %u GPUs (%.3g cores, %.4g GiB) and can never be placed on this cluster%s; give a "
+		"%s:%s job %llu asks for %u GPUs (%.3g cores, %.4g GiB) and can never be placed on this cluster%s; give a "
 		"larger --cluster, or --drop-unfit to leave such jobs out",
-		jobset_source(t->s.jobs), (unsigned long long)r->line, r->gpus, (double)r->cpu_milli / 1000,
-		(double)r->mem_mib / 1024, others);
+		jobset_source(t->s.jobs), line, (unsigned long long)first.number, first.gpus,
+		(double)first.cpu_milli / 1000, (double)first.mem_mib / 1024, others);
 }
 
 static void add_difference(struct run_result *r, const char *name, const struct blocks *a, const struct blocks *b,

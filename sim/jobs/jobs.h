@@ -60,8 +60,9 @@ int jobs_run(const struct jobs_config *c, const struct orr_policy *policy,
 	const struct orr_args *policy_args, const char *label, struct run_result *result,
 	struct jobs_blocks *blocks, struct orr_error *err);
 
-/* Jobs that can never be placed on the empty cluster: how many, and which is the first. */
-int jobs_find_unfit(const struct jobs_config *c, uint64_t *count, uint64_t *first, struct orr_error *err);
+/* Jobs that can never be placed on the empty cluster: how many, and which is the first.
+ * Generators are run through, up to two million jobs. */
+int jobs_find_unfit(const struct jobs_config *c, uint64_t *count, struct job_rec *first, struct orr_error *err);
 
 /* ---- the watchdog: ends the program when a policy's callback does not return ---- */
 /* on_timeout is called from the watchdog's thread with a text; it must not return. */

@@ -365,23 +365,20 @@ int jobs_run(const struct jobs_config *c, const struct orr_policy *policy, const
 	return rc;
 }
 
-int jobs_find_unfit(const struct jobs_config *c, uint64_t *count, uint64_t *first, struct orr_error *err)
+int jobs_find_unfit(const struct jobs_config *c, uint64_t *count, struct job_rec *first, struct orr_error *err)
 {
+	enum { MOST = 2000000 };
 	*count = 0;
-	*first = UINT64_MAX;
-	if (!jobset_is_loaded(c->jobs))
-		return ORR_OK;
 	struct orr_jobs *w = world_new(c, NULL, "");
-	uint64_t n = jobset_count(c->jobs);
-	for (uint64_t i = 0; i < n && !w->error.code; i++) {
-		const struct job_rec *r = jobset_at(c->jobs, i);
-		struct pool_request q = { r->gpus, r->gpus == 1 && r->gpu_milli < 1000 ? r->gpu_milli : 1000,
-			r->cpu_milli, r->mem_mib, r->gpus ? runnable_types(w, r) : 0 };
+	struct job_rec r;
+	for (uint64_t i = 0; i < MOST && !w->error.code && jobcursor_next(w->cursor, &r); i++) {
+		struct pool_request q = { r.gpus, r.gpus == 1 && r.gpu_milli < 1000 ? r.gpu_milli : 1000, r.cpu_milli,
+			r.mem_mib, r.gpus ? runnable_types(w, &r) : 0 };
 		uint32_t shape = shape_of(w, &q); /* may move w->shape */
-		if (work_of(w, r) < 0 || !speedup_load(w, r) || w->shape[shape].fits_ever)
+		if (work_of(w, &r) < 0 || !speedup_load(w, &r) || w->shape[shape].fits_ever)
 			continue;
 		if (!(*count)++)
-			*first = i;
+			*first = r;
 	}
 	int rc = w->error.code;
 	if (rc && err)

@@ -236,11 +236,11 @@ static void put_differences(
 {
 	bool has_any = false;
 	for (size_t i = 1; i < n; i++)
-		has_any |= result_find(runs[i], "jct_diff") != NULL;
+		has_any |= result_find(runs[i], "jct_diff") && isfinite(result_find(runs[i], "jct_diff")->value);
 	if (!has_any)
 		return;
 	char *first = name_of(runs[0]);
-	sbuf_printf(out, "\nmean JCT against %s, job by job, with 95 %% bootstrap intervals:\n", first);
+	sbuf_printf(out, "\nmean JCT against %s, job by job, with bootstrap intervals:\n", first);
 	mem_free(first);
 	for (size_t i = 1; i < n; i++)
 		put_difference(out, runs[i], result_find(runs[0], "jct_mean"), width);
