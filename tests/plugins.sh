@@ -116,4 +116,7 @@ said=$(jobs --policy "$work/misbehave.so" --set policy.misbehave.how=count-ends 
   --failures "$work/f.csv" --out "$work/count")
 is "$? $said $(cut -d, -f5 "$work/count/misbehave.jobs.csv" | tail -n +2 | paste -sd,)" "0  5.000000000,5.000000000,16.000000000" \
   "the end of a job whose node failed is told once"
+said=$(jobs --policy "$work/misbehave.so" --set policy.misbehave.how=victims-twice --check --out "$work/twice")
+is "$? $said $(cut -d, -f5 "$work/twice/misbehave.jobs.csv" | tail -n +2 | paste -sd,)" "0  10.000000000,11.000000000,20.000000000" \
+  "a job named often to orr_fits_without() is given back once"
 tap_done

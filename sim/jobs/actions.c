@@ -232,10 +232,17 @@ bool orr_fits_without(struct orr_jobs *w, orr_job j, uint32_t gpu_type, const or
 	size_t kept = 0;
 	for (size_t i = 0; i < n; i++) {
 		struct job *x = job_of(w, stopped[i]);
-		if (x && x->state == ORR_JOB_RUNNING)
-			given[kept++] = &x->alloc;
+		if (!x || x->state != ORR_JOB_RUNNING || x->is_given)
+			continue;
+		x->is_given = true;
+		given[kept++] = &x->alloc;
 	}
 	bool fits = pool_fits_without(w->pool, &r, given, kept);
+	for (size_t i = 0; i < n; i++) {
+		struct job *x = job_of(w, stopped[i]);
+		if (x)
+			x->is_given = false;
+	}
 	mem_free(given);
 	return fits;
 }

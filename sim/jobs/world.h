@@ -25,6 +25,7 @@ struct job {
 	uint8_t how;   /* it ended: enum orr_job_end */
 	bool has_run;
 	bool was_scaled; /* ran at a rate other than 1 */
+	bool is_given;   /* inside orr_fits_without(): counted as stopped */
 	uint32_t shape;
 	uint32_t gpus, held;
 	uint64_t number;

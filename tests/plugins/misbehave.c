@@ -118,10 +118,22 @@ static void break_a_rule(struct state *s, struct orr_jobs *w)
 		more = s->how != NULL;
 }
 
+/* "victims-twice": beta may take alpha's node if alpha is stopped, however often it is named. */
+static void name_victims_twice(struct state *s, struct orr_jobs *w)
+{
+	orr_job j = orr_queue_first(s->waiting), all[64];
+	for (size_t i = 0; i < 64; i++)
+		all[i] = s->first;
+	if (j && orr_job_is_running(w, s->first) && !orr_fits_without(w, j, ORR_ANY_TYPE, all, 64))
+		orr_give_up(w, j, "would have fitted");
+}
+
 static void schedule(void *self, struct orr_jobs *w)
 {
 	struct state *s = self;
 	s->calls++;
+	if (does(s, "victims-twice"))
+		name_victims_twice(s, w);
 	break_a_rule(s, w);
 	if (does(s, "starve"))
 		return;
