@@ -63,6 +63,15 @@ static void cpus(void)
 		"allocation=isolated", start, end, 2, "a job that asks for no GPU starts when it fits");
 }
 
+/* 16 cores: no node of the first type has them, though its GPUs are free. The second job waits
+ * for the round in which the first has ended. */
+static void no_place(const char *settings)
+{
+	static const double start[] = { 0, 360 }, end[] = { 100, 460 };
+	expect("submit_s,duration_s,gpus,cpus\n0,100,1,16\n0,100,1,16\n", "1x4:a:cpus=4,1x1:b:cpus=16", settings,
+		start, end, 2, settings);
+}
+
 static void errors(void)
 {
 	struct orr_error err = { 0 };
@@ -85,6 +94,12 @@ int main(void)
 	rounds();
 	fragments();
 	cpus();
+	no_place("allocation=fifo");
+	no_place("allocation=fifo_perf");
+	no_place("allocation=isolated");
+	no_place("allocation=max_min_fairness");
+	no_place("allocation=max_sum_throughput");
+	no_place("allocation=finish_time_fairness");
 	errors();
 	return done();
 }

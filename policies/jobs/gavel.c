@@ -45,7 +45,7 @@ static const struct orr_param params[] = {
 	ORR_PARAM_END
 };
 
-enum { PUBLISHED_RECOMPUTE_S = 1920, PER_TYPE = 4 };
+enum { PUBLISHED_RECOMPUTE_S = 1920, PER_TYPE = 5 };
 
 static enum gavel_allocation allocation_of(const char *text)
 {
@@ -61,8 +61,9 @@ static void destroy(void *self)
 {
 	struct gavel *g = self;
 	for (size_t i = 0; i < g->n; i++)
-		free(g->member[i].throughput);
+		free(g->member[i].speed);
 	free(g->member);
+	free(g->shape);
 	free(g->entry);
 	free(g->order);
 	free(g->free_milli);
@@ -148,12 +149,14 @@ static void arrive(void *self, struct orr_jobs *w, orr_job j)
 		.chosen = GAVEL_NOWHERE,
 		.ran_on = GAVEL_NOWHERE,
 		.is_admitted = !g->is_published,
-		.throughput = per_type,
-		.share = per_type + g->n_types,
-		.owed = per_type + 2 * (size_t)g->n_types,
-		.got = per_type + 3 * (size_t)g->n_types };
+		.shape = info.shape,
+		.speed = per_type,
+		.throughput = per_type + g->n_types,
+		.share = per_type + 2 * (size_t)g->n_types,
+		.owed = per_type + 3 * (size_t)g->n_types,
+		.got = per_type + 4 * (size_t)g->n_types };
 	for (uint32_t t = 0; m->milli && t < g->n_types; t++)
-		m->throughput[t] = orr_job_throughput(w, j, t);
+		m->speed[t] = orr_job_throughput(w, j, t);
 	g->n_cpu_only += !m->milli;
 	if (g->is_published)
 		gavel_published_arrive(g, w, m);
@@ -174,7 +177,7 @@ static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end h
 		return;
 	}
 	g->is_changed |= m->milli > 0;
-	free(m->throughput);
+	free(m->speed);
 	g->n--;
 	memmove(m, m + 1, (size_t)(g->member + g->n - m) * sizeof *m);
 }
@@ -196,6 +199,8 @@ static void capacity(void *self, struct orr_jobs *w)
 	(void)w;
 	struct gavel *g = self;
 	g->is_changed = g->capacity_changed = true;
+	for (size_t i = 0; i < g->n_shapes; i++)
+		g->shape[i].is_known = false;
 }
 
 /* ---- own rounds ---- */

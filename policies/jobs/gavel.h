@@ -3,7 +3,9 @@
  * gavel.h - what the files of the policy gavel share
  *
  * gavel.c the policy and its own rounds, gavel_published.c the rounds of the published
- * simulator, gavel_alloc.c the allocation X, gavel_select.c who runs in a round.
+ * simulator, gavel_alloc.c the allocation X, gavel_select.c who runs in a round. X counts
+ * GPUs, but gives no time on a type where the placement would refuse the job even if nothing
+ * else ran (for want of CPUs, say): nobody waits for such a place.
  *
  * Invariants: members are in order of submission, and stay there until they end. A member
  * runs on GPU type `type` or nowhere. share[], owed[], got[] are kept per type:
@@ -36,11 +38,19 @@ struct gavel_member {
 	uint32_t chosen;                             /* to run there in the coming round */
 	bool is_allocated;                           /* the present X knows the job */
 	double isolated_s, isolated_rate, left_then; /* gavel_alloc.c: time on an equal share so far */
-	double *throughput, *share, *owed, *got;     /* [type] */
+	uint32_t shape;
+	double *speed;                               /* [type]: the throughput there */
+	double *throughput, *share, *owed, *got;     /* [type]; throughput 0: no place there */
 	/* published rules: */
 	bool is_admitted, has_ended, will_end; /* will_end: in this round */
 	double steps_left, round_steps, round_s, finish_s;
 	uint32_t ran_on; /* in this round */
+};
+
+/* The types where a shape finds a place when nothing else runs. */
+struct gavel_shape {
+	bool is_known;
+	uint64_t types;
 };
 
 /* What a choice among jobs goes by: larger first, then job order, then the cluster's order of types. */
@@ -64,6 +74,8 @@ struct gavel {
 	struct gavel_member *member;
 	size_t n, cap;
 	size_t n_cpu_only; /* of them waiting */
+	struct gavel_shape *shape;
+	size_t n_shapes;
 	struct gavel_entry *entry;
 	size_t n_entries, cap_entries;
 	int64_t *free_milli;       /* [type], while choosing */

@@ -12,6 +12,57 @@ static bool takes_part(const struct gavel_member *m)
 	return m->milli && m->is_admitted && !m->has_ended;
 }
 
+/* ---- where there is a place ---- */
+
+static struct gavel_shape *shape_of(struct gavel *g, uint32_t shape)
+{
+	if (shape >= g->n_shapes) {
+		size_t n = 2 * (size_t)shape + 16;
+		struct gavel_shape *v = realloc(g->shape, n * sizeof *v);
+		if (!v)
+			return NULL;
+		memset(v + g->n_shapes, 0, (n - g->n_shapes) * sizeof *v);
+		g->shape = v;
+		g->n_shapes = n;
+	}
+	return &g->shape[shape];
+}
+
+/* Asks the placement, as if nothing ran. False: out of memory. */
+static bool know_types(struct gavel *g, struct orr_jobs *w, const struct gavel_member *m)
+{
+	struct gavel_shape *s = shape_of(g, m->shape);
+	if (s && s->is_known)
+		return true;
+	orr_job *all = s ? malloc((g->n + 1) * sizeof *all) : NULL;
+	size_t n = 0;
+	if (!all)
+		return false;
+	for (size_t i = 0; i < g->n; i++)
+		if (g->member[i].type != GAVEL_NOWHERE)
+			all[n++] = g->member[i].job;
+	*s = (struct gavel_shape){ .is_known = true };
+	for (uint32_t t = 0; t < g->n_types; t++)
+		if (orr_fits_without(w, m->job, t, all, n))
+			s->types |= UINT64_C(1) << t;
+	free(all);
+	return true;
+}
+
+static bool find_places(struct gavel *g, struct orr_jobs *w)
+{
+	for (size_t i = 0; i < g->n; i++) {
+		struct gavel_member *m = &g->member[i];
+		if (!takes_part(m))
+			continue;
+		if (!know_types(g, w, m))
+			return false;
+		for (uint32_t t = 0; t < g->n_types; t++)
+			m->throughput[t] = g->shape[m->shape].types >> t & 1 ? m->speed[t] : 0;
+	}
+	return true;
+}
+
 /* ---- first in, first out ---- */
 
 /* The first type with room, or the fastest; GAVEL_NOWHERE if none has. */
@@ -164,6 +215,10 @@ bool gavel_allocate(struct gavel *g, struct orr_jobs *w, double now_s)
 {
 	for (size_t i = 0; i < g->n; i++)
 		g->member[i].is_allocated = takes_part(&g->member[i]);
+	if (!find_places(g, w)) {
+		orr_give_up(w, 0, "out of memory");
+		return false;
+	}
 	if (g->allocation != GAVEL_ALLOC_FIFO && g->allocation != GAVEL_ALLOC_FIFO_PERF)
 		return shares(g, w, now_s);
 	fifo(g, w, g->allocation == GAVEL_ALLOC_FIFO_PERF);

@@ -83,7 +83,7 @@ static void remove_ended(struct gavel *g)
 	size_t kept = 0;
 	for (size_t i = 0; i < g->n; i++) {
 		if (g->member[i].has_ended)
-			free(g->member[i].throughput);
+			free(g->member[i].speed);
 		else
 			g->member[kept++] = g->member[i];
 	}
