@@ -52,6 +52,20 @@ static void long_one_does_not_hide_short_one(void)
 		"submit_s,duration_s,gpus\n0,100,3\n1,10,4\n2,1000,1\n3,50,1\n", "1x4", easy, "estimate=exact", start, end);
 }
 
+/* 10^16 + 1 ns is no double: half a year to the nanosecond is not an overrun. */
+static void exact_is_exact(void)
+{
+	static const double start[] = { 0 }, end[] = { 10000000.000000001 };
+	static const char csv[] = "submit_s,duration_s,gpus\n0,10000000.000000001,1\n";
+	for (int i = 0; i < 2; i++) {
+		struct run_result *r = replay(csv, "1x1", "count",
+			i ? &orr_policy_conservative_backfill : &orr_policy_easy_backfill, "estimate=exact overrun=kill", &err);
+		ok(replay_matches(r, start, end, 1) && r->jobs[0].status == JOB_COMPLETED,
+			"an exact estimate of a very long job is exact");
+		result_free(r);
+	}
+}
+
 /* Two types. A holds both GPUs of type a until 100; B may only run there. C would outlive the
  * shadow time, but goes to type b, where it delays nobody. */
 static void other_type_is_free(void)
@@ -405,6 +419,7 @@ int main(void)
 	rng_init(&rng, 1, "backfill", 0);
 	easy_uses_extra_and_holes();
 	long_one_does_not_hide_short_one();
+	exact_is_exact();
 	other_type_is_free();
 	overruns();
 	extension_moves_the_shadow();

@@ -148,7 +148,9 @@ int64_t orr_job_estimate_ns(struct orr_jobs *w, orr_job j, enum orr_estimate how
 	if (how == ORR_ESTIMATE_LIMIT && job->limit >= 0)
 		return job->limit;
 	w->saw_truth = true; /* a perfect predictor, or one with a stated error, is marked as such */
-	double ns = (double)job->duration * (how == ORR_ESTIMATE_LIMIT ? 1 : factor);
+	if (how == ORR_ESTIMATE_LIMIT || factor == 1)
+		return job->duration; /* a double would round what is longer than 104 days */
+	double ns = (double)job->duration * factor;
 	return ns < 9e18 ? llrint(ns) : INT64_MAX / 2;
 }
 
