@@ -116,7 +116,6 @@ static void carry_out(struct study *t, size_t i)
 	r->wall_s = clock_s(CLOCK_MONOTONIC) - wall;
 	r->cpu_s = clock_s(CLOCK_THREAD_CPUTIME_ID) - cpu;
 	x->has_blocks = true;
-	x->is_done = true;
 	progress_report(t->progress, i, 1);
 }
 
@@ -148,10 +147,13 @@ static void run_all(struct study *t)
 	long n = (long)t->s.n_policies;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(t->threads)
 	for (long i = 0; i < n; i++) {
-		if (!t->run[i].is_done)
+		if (!t->run[i].is_reused)
 			carry_out(t, (size_t)i);
 #pragma omp critical(orr_store)
-		store_finished(t);
+		{
+			t->run[i].is_done = true; /* other threads read it, in here alone */
+			store_finished(t);
+		}
 	}
 }
 
