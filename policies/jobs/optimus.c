@@ -187,7 +187,7 @@ static uint32_t count_waiting(struct optimus *o, struct orr_jobs *w, uint32_t bu
 static bool start_at(struct orr_jobs *w, struct member *m, uint32_t size)
 {
 	m->at = size;
-	return m->n_sizes > 1 ? orr_try_start_sized(w, m->job, m->size[size].gpus) : orr_try_start(w, m->job);
+	return orr_try_start_sized(w, m->job, m->size[size].gpus);
 }
 
 /* Starts those counted in, of the members from `from` on, at their targets or, failing that, at
