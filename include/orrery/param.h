@@ -13,7 +13,7 @@
  *	};
  *
  * Texts: a time is a number with a unit (ns us ms s m h d; no unit means
- * seconds); a list is such numbers with commas between them; a choice is one
+ * seconds) up to the 146 years that the clock has; a list is such numbers with commas between them; a choice is one
  * of the words in `choices`, which are separated by '|'.
  */
 #ifndef ORRERY_PARAM_H
@@ -48,7 +48,7 @@ struct orr_param {
 #define ORR_PARAM_BOOL(name, def, doc) { name, ORR_KIND_BOOL, (def) ? "true" : "false", NULL, 0, 1, doc }
 #define ORR_PARAM_INT(name, def, min, max, doc) { name, ORR_KIND_INT, def, NULL, min, max, doc }
 #define ORR_PARAM_REAL(name, def, min, max, doc) { name, ORR_KIND_REAL, def, NULL, min, max, doc }
-#define ORR_PARAM_TIME(name, def, doc) { name, ORR_KIND_TIME, def, NULL, 0, 9e9, doc }
+#define ORR_PARAM_TIME(name, def, doc) { name, ORR_KIND_TIME, def, NULL, 0, 4.6e9, doc }
 #define ORR_PARAM_CHOICE(name, def, choices, doc) { name, ORR_KIND_CHOICE, def, choices, 0, 0, doc }
 #define ORR_PARAM_TEXT(name, def, doc) { name, ORR_KIND_TEXT, def, NULL, 0, 0, doc }
 #define ORR_PARAM_LIST(name, def, doc) { name, ORR_KIND_LIST, def, NULL, -9e18, 9e18, doc }

@@ -182,7 +182,7 @@ static void set_timer(struct gittins *g, struct orr_jobs *w)
 		double service = service_of(g, &info);
 		double left_s = g->edge[level_of(g, service) + 1] - service;
 		left_s /= g->counts_gpus && info.gpus ? info.gpus_held : 1;
-		int64_t at = left_s < 9e9 ? now + (int64_t)fmax(ceil(left_s * 1e9), 1) : ORR_NEVER;
+		int64_t at = left_s < 4.6e9 ? now + (int64_t)fmax(ceil(left_s * 1e9), 1) : ORR_NEVER;
 		next = at < next ? at : next;
 	}
 	next = next < now + g->interval ? now + g->interval : next;

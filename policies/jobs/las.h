@@ -451,15 +451,17 @@ static inline void las_look_ahead(struct las *s, struct orr_jobs *w)
 	for (size_t i = 0; i + 1 < s->n; i++)
 		for (size_t k = 0; k < s->queue[i].running.n; k++) {
 			const struct las_job *x = &s->queue[i].running.v[k];
-			double width = s->counts_gpus ? (double)x->milli / 1000 : 1;
+			double width = s->counts_gpus ? (double)x->milli / 1000 : 1, most = 4.6e9;
 			int64_t at;
+			if (!(width > 0))
+				continue; /* without GPUs it attains no GPU time */
 			if (s->is_tiresias) {
 				double ran = (double)orr_job_attained_ns(w, x->job) / 1e9;
 				double dt = floor((s->limit[i] - ran) / width);
-				at = dt > 0 ? now + (int64_t)(dt * 1e9) : ORR_NEVER;
+				at = dt > 0 && dt < most ? now + (int64_t)(dt * 1e9) : ORR_NEVER;
 			} else {
 				double dt = (s->limit[i] - las_service(s, w, x)) / width;
-				at = now + (dt > 0 ? (int64_t)ceil(dt * 1e9) : 0);
+				at = dt > 0 && dt < most ? now + (int64_t)ceil(dt * 1e9) : ORR_NEVER;
 			}
 			if (at < next && at > now)
 				next = at;
