@@ -77,7 +77,7 @@ static int json_nodes(struct cluster *c, const char *path, int i, const cJSON *o
 		json_number(path, i, o, "cpus", -0.001, 1e9, &cpus, err) ||
 		json_number(path, i, o, "mem_gib", -1.0 / 1024, 1e9, &mem, err) ||
 		json_count(path, i, o, "rack", c->n_racks, 1e6, &rack, err) ||
-		json_count(path, i, o, "racks", 1, 1e6, &racks, err) || json_text(path, i, o, "type", &type, err) ||
+		json_count(path, i, o, "racks", 1, count > 1 ? count : 1, &racks, err) || json_text(path, i, o, "type", &type, err) ||
 		json_text(path, i, o, "name", &name, err))
 		return ORR_EINPUT;
 	struct cluster_node proto = { .gpus = (uint32_t)gpus,
@@ -208,8 +208,8 @@ static int csv_node(struct cluster *c, const struct form *f, const struct table 
 	int64_t gpus, rack;
 	struct cluster_node proto;
 	if (number(t, header, f->gpus, (struct cell){ NAN, 1, CLUSTER_MAX_NODE_GPUS }, &gpus, err) ||
-		number(t, header, f->cpu, (struct cell){ -1, f->cpu_scale, 1e12 }, &proto.cpu_milli, err) ||
-		number(t, header, f->mem, (struct cell){ -1, f->mem_scale, 1e12 }, &proto.mem_mib, err) ||
+		number(t, header, f->cpu, (struct cell){ -1, f->cpu_scale, 1e12 / f->cpu_scale }, &proto.cpu_milli, err) ||
+		number(t, header, f->mem, (struct cell){ -1, f->mem_scale, 1e12 / f->mem_scale }, &proto.mem_mib, err) ||
 		number(t, header, f->rack, (struct cell){ 0, 1, 1e6 }, &rack, err))
 		return ORR_EINPUT;
 	proto.gpus = (uint32_t)gpus;
