@@ -82,7 +82,32 @@ printf '%s,gpu_types,model,iterations\na,0,,1,,M,500\n' $header >t.csv
 run "iterations at the rate of the cluster's first type" 50 --cluster 1x1:fast --policy fifo --throughputs rates.json
 run "and of the type that it runs on" 100 --cluster 1x1:slow --policy fifo --throughputs rates.json
 
+# The first type is what rates are relative to: without its row no rate is known.
+cat >rates.json <<'EOT'
+{"fast": {}, "slow": {"('M', 1)": {"null": 5.0}}}
+EOT
+printf '%s,model\na,0,10,1,M\n' $header >t.csv
+like "$("$orrery" jobs t.csv --cluster 1x1:fast,1x1:slow --policy fifo --throughputs rates.json 2>&1)" 'can never be placed' \
+  "a job whose speed is known nowhere is refused before the start"
+run "unless another type is the reference" 10 --cluster 1x1:fast,1x1:slow --policy fifo --throughputs rates.json \
+  --set jobs.reference_type=slow
+
+# ---- times without end ----
+printf '%s,cpus\na,300000000,100,1,1\nb,300000000,10,1,1\nc,300000000,10,0,1\n' $header >t.csv
+for x in gittins.interval optimus.interval gavel.round gavel.recompute las.promote; do
+  run "the longest $x" "300000100 300000010 300000010" --cluster 1x2 --policy ${x%.*} --set "policy.$x=4.6e9"
+done
+like "$("$orrery" jobs t.csv --cluster 1x1 --policy gittins --set policy.gittins.interval=5e9 2>&1)" 'interval' \
+  "an interval that outlasts the clock is refused"
+run "las-gpu: a job without GPUs reaches no limit" "300000100 300000110 300000010" --cluster 1x1 --policy las-gpu
+
 # ---- size ----
+# Only one of the sizes is there while n1 is down; it is not the one asked for. 20 s of work at 8 GPUs'
+# rate are 60 s at a third of it.
+printf '%s,speedup\na,10,20,8,2:1;8:3\n' $header >t.csv
+changes '5,n1,fail 500,n1,repair'
+run "an elastic job starts on the one size that there is" 70 --cluster 2x4 --policy optimus --set policy.optimus.interval=0 \
+  --failures f.csv
 if ${CC:-cc} -std=c11 -Wall -Wextra -Werror -shared -fPIC -I"$include" -o elastic.so "$plugins/elastic.c"; then
   printf '%s,speedup\na,0,30,2,1:1;2:1.5;4:2\n' $header >t.csv
   # On 1 GPU at 1/1.5 for 6 s: 4 s of work. The other 26 on 4 GPUs at 2/1.5: 19.5 s.

@@ -72,6 +72,8 @@ uint64_t runnable_types(struct orr_jobs *w, const struct job_rec *r)
 	uint64_t mask = cluster_type_mask(w->config->cluster, r->gpu_types ? strtab_text(w->strings, r->gpu_types) : "");
 	if (!has_table(w, r->model))
 		return mask;
+	if (!(throughput(w, r->model, r->gpus, reference(w)) > 0))
+		return 0; /* its rates are relative to that one, so none is known */
 	for (uint32_t t = 0; t < w->config->cluster->n_types; t++)
 		if (!(throughput(w, r->model, r->gpus, w->config->cluster->type_name[t]) > 0))
 			mask &= ~(UINT64_C(1) << t);
