@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A thread that looks, twice a second, whether a policy's callback has been going on for
+ * A thread that looks, five times a second, whether a policy's callback has been going on for
  * longer than its limit. Such a callback cannot be unwound, so the handler that main()
  * gave says which it is and ends the program; runs that were finished are in the
  * database, this one is not.
