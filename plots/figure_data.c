@@ -193,7 +193,7 @@ static size_t row_of(const struct chart *c, uint64_t number)
 
 static void follow_event(struct chart *c, const struct event_row *e)
 {
-	static const char *const ends[] = { "stop", "finish", "kill", "fail", "preempt" };
+	static const char *const ends[] = { "stop", "finish", "kill", "evict" };
 	bool is_end = false;
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
 		is_end |= !strcmp(e->kind, ends[i]);
@@ -240,6 +240,16 @@ static void put_bars(struct sbuf *b, const struct chart *c, bool are_running, do
 	end_block(b, is_empty);
 }
 
+/* A name as the text of a tic, which gnuplot takes for a format: "%%" is a per cent sign. */
+static void put_tic_name(struct sbuf *b, const char *name, size_t max_bytes)
+{
+	struct sbuf quoted = { 0 };
+	gnuplot_quote(&quoted, name, max_bytes);
+	for (const char *c = sbuf_text(&quoted); *c; c++)
+		sbuf_puts(b, *c == '%' ? "%%" : (const char[]){ *c, '\0' });
+	sbuf_free(&quoted);
+}
+
 static void put_row_names(struct sbuf *b, const struct chart *c)
 {
 	enum { NAME_BYTES = 14 };
@@ -250,7 +260,7 @@ static void put_row_names(struct sbuf *b, const struct chart *c)
 		char number[24];
 		snprintf(number, sizeof number, "%" PRIu64, j->number);
 		sbuf_printf(b, "job[%zu] = ", k + 1);
-		gnuplot_quote(b, j->job_id ? j->job_id : number, NAME_BYTES);
+		put_tic_name(b, j->job_id ? j->job_id : number, NAME_BYTES);
 		sbuf_printf(b, ".' (%u)'\n", j->gpus);
 		size_t len = strlen(j->job_id ? j->job_id : number);
 		len = (len < NAME_BYTES ? len : NAME_BYTES) +

@@ -21,8 +21,9 @@ void gnuplot_quote(struct sbuf *out, const char *s, size_t max_bytes)
 	for (size_t i = 0; i < n; i++) {
 		bool is_control = (unsigned char)s[i] < 0x20 || s[i] == 0x7f;
 		if (s[i] == '\'')
-			sbuf_putc(out, '\'');
-		sbuf_putc(out, is_control ? '?' : s[i]);
+			sbuf_puts(out, "'.\"'\".'"); /* doubled, gnuplot misses one that comes first */
+		else
+			sbuf_putc(out, is_control ? '?' : s[i]);
 	}
 	sbuf_puts(out, n < len ? "…'" : "'");
 }

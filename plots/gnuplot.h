@@ -13,8 +13,8 @@
  * user's gnuplotrc left out. ORR_EDEVICE: no gnuplot; ORR_EFAIL: it complained. */
 int gnuplot_run(const char *dir, const struct sbuf *script, struct orr_error *err);
 
-/* Adds s as a gnuplot string: single quotes, in which nothing but a quote is
- * special; control characters become '?', bytes past max_bytes an ellipsis. */
+/* Adds s as a gnuplot expression that has it as its value: single quotes, in which
+ * nothing but a quote is special; control characters become '?', bytes past max_bytes an ellipsis. */
 void gnuplot_quote(struct sbuf *out, const char *s, size_t max_bytes);
 
 #endif

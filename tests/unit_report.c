@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "plots/figure.h"
+#include "plots/figure_data.h"
 #include "tests/sample_run.h"
 #include "tests/tap.h"
 
@@ -251,6 +252,23 @@ static void json(void)
 	result_free(r);
 }
 
+/* Runs from 0 to 4, loses its node, runs from 6 to 16. */
+static void gantt_of_eviction(void)
+{
+	static const struct event_row events[] = { { 0, "start", 0, NULL }, { 4000000000, "evict", 0, NULL },
+		{ 4000000000, "node-fail", 0, NULL }, { 6000000000, "start", 0, NULL },
+		{ 16000000000, "finish", 0, NULL } };
+	struct job_row job = { .job_id = "'%d", .end_ns = 16000000000, .gpus = 1 };
+	struct event_row copy[sizeof events / sizeof *events];
+	memcpy(copy, events, sizeof events);
+	struct run_result r = { .jobs = &job, .n_jobs = 1, .events = copy, .n_events = sizeof events / sizeof *events };
+	struct sbuf script = { 0 };
+	size_t rows = figure_data_gantt(&script, &r, 30);
+	ok(rows == 1 && strstr(sbuf_text(&script), "\n0 4 1\n6 16 1\n"), "a job is not drawn as running while it has no node");
+	ok(strstr(sbuf_text(&script), "'.\"'\".'%%d'") != NULL, "its name is neither a format nor the end of a string");
+	sbuf_free(&script);
+}
+
 static bool begins_with(const char *path, const char *magic)
 {
 	char *text = text_of(path);
@@ -284,6 +302,8 @@ static void figures(void)
 	struct run_result *runs[2] = { sample_run("fifo", 200, 1), sample_run(evil, 1500, 2) };
 	const struct run_result *const *v = (const struct run_result *const *)runs;
 	struct orr_error err = { 0 };
+	for (size_t i = 0; i < 5; i++) /* they name the rows of the Gantt chart */
+		runs[0]->jobs[i].job_id = (const char *[]){ "'first", "two''", "%s%n%", "'", "{/*" }[i];
 	int code = figures_write(in_dir("figures"), v, 2, &err);
 	if (code == ORR_EDEVICE) {
 		skip("no gnuplot: figures not tested");
@@ -321,6 +341,7 @@ int main(void)
 	full_disk();
 	tables();
 	json();
+	gantt_of_eviction();
 	figures();
 	char clean[64];
 	snprintf(clean, sizeof clean, "rm -r %s", dir);
