@@ -92,6 +92,12 @@ like "$("$orrery" jobs t.csv --cluster 1x1:fast,1x1:slow --policy fifo --through
 run "unless another type is the reference" 10 --cluster 1x1:fast,1x1:slow --policy fifo --throughputs rates.json \
   --set jobs.reference_type=slow
 
+# ---- refused jobs ----
+printf '%s\na,0,10,8\nb,1000,100,1\nc,5000,10,8\n' $header >t.csv
+run "jobs that can never be placed are left out" "1100" --cluster 1x1 --policy fifo --drop-unfit
+is "$(metric utilisation) $(metric makespan) $(metric jobs_refused)" "1 100 2" \
+  "and their times: it is from the first submission to the last end of the others"
+
 # ---- times without end ----
 printf '%s,cpus\na,300000000,100,1,1\nb,300000000,10,1,1\nc,300000000,10,0,1\n' $header >t.csv
 for x in gittins.interval optimus.interval gavel.round gavel.recompute las.promote; do

@@ -81,7 +81,7 @@ void life_arrive(struct orr_jobs *w, const struct job_rec *r)
 	w->waiting_of[shape]++;
 	w->is_changed = true;
 	if (w->totals.first_submit < 0)
-		w->totals.first_submit = job->submit;
+		metrics_first(w, job->submit);
 }
 
 /* ---- running ---- */

@@ -14,15 +14,25 @@
 /* Slowdown is bounded: a job of less than this counts as this long (Feitelson 2001). */
 static const double slowdown_bound_s = 10;
 
-void metrics_begin(struct orr_jobs *w)
+static void begin_time(struct orr_jobs *w, int64_t start)
 {
-	int64_t start = w->has_next ? w->next_rec.submit_ns : 0;
 	timeline_begin(&w->busy, start);
 	timeline_begin(&w->queue, start);
 	timeline_begin(&w->stranded, start);
 	timeline_begin(&w->fragmented, start);
-	w->totals.first_submit = -1;
 	w->totals.last_end = start;
+}
+
+void metrics_first(struct orr_jobs *w, int64_t submit_ns)
+{
+	begin_time(w, submit_ns);
+	w->totals.first_submit = submit_ns;
+}
+
+void metrics_begin(struct orr_jobs *w)
+{
+	begin_time(w, w->has_next ? w->next_rec.submit_ns : 0);
+	w->totals.first_submit = -1;
 	w->jct = hist_new();
 	w->wait = hist_new();
 	w->slowdown = hist_new();
@@ -254,7 +264,8 @@ void metrics_end(struct orr_jobs *w)
 {
 	const struct totals *t = &w->totals;
 	double gpus = w->config->cluster->gpus ? w->config->cluster->gpus : 1;
-	metrics_state(w);
+	if (w->live || w->has_next) /* time was up; else the last end was it */
+		metrics_state(w);
 	uint64_t unfinished = record_unfinished(w);
 	if (w->result->n_jobs)
 		qsort(w->result->jobs, w->result->n_jobs, sizeof *w->result->jobs, by_number);

@@ -176,7 +176,8 @@ static void instant(struct orr_jobs *w, int64_t now)
 			break;
 		tell_ended(w); /* those that the policy killed: it is called again */
 	} while (w->is_changed || (eng_next_time(w->engine, &t) && t == now));
-	metrics_state(w);
+	if (w->live || w->n_ended) /* an instant of refused jobs alone does not count */
+		metrics_state(w);
 	if (w->config->check)
 		check_ended(w);
 	slot_release_ended(w);

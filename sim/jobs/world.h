@@ -194,6 +194,7 @@ void world_fail(struct orr_jobs *w, int code, const struct job *job, const char 
 
 /* ---- measuring (metrics.c) ---- */
 void metrics_begin(struct orr_jobs *w);
+void metrics_first(struct orr_jobs *w, int64_t submit_ns); /* the first job that is not refused */
 void metrics_state(struct orr_jobs *w); /* before anything that changes what is busy or waiting */
 void metrics_job(struct orr_jobs *w, const struct job *job, enum job_status how);
 void metrics_event(struct orr_jobs *w, const char *kind, const struct job *job);
