@@ -48,7 +48,7 @@ struct series {
 /* Things worth a mark: the runs of the first jobs (for a Gantt chart), failures. */
 struct event_row {
 	int64_t time_ns;
-	const char *kind;   /* "start", "stop", "finish", "kill", "node-fail", "node-repair", ... */
+	const char *kind;   /* "start", "stop", "finish", "kill", "evict", "node-fail", "node-repair", ... */
 	uint64_t subject;   /* job number or node number */
 	const char *detail; /* "n3:4,n7:4"; may be NULL */
 };
