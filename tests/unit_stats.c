@@ -215,6 +215,13 @@ static void pairing(void)
 		"swapping the runs changes the sign");
 	blocks_init(&a);
 	ok(isnan(blocks_paired(&a, &b, 100, 0.95, 1).mean), "nothing to pair with, no difference");
+	blocks_init(&b);
+	for (uint64_t i = 0; i < 20; i++) { /* the first is long, and ends in one of the runs alone */
+		blocks_add(&a, i, i ? 10 : 1000);
+		if (i)
+			blocks_add(&b, i, 7);
+	}
+	ok(blocks_paired(&a, &b, 100, 0.95, 1).mean == 3, "a job that ended in one run alone is in no difference");
 	free(common);
 }
 

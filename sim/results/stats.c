@@ -107,9 +107,12 @@ static struct pair *pair_new(const struct blocks *a, const struct blocks *b)
 	while (y.width < x.width)
 		fold(&y);
 	struct pair *p = mem_zalloc(1, sizeof *p);
-	p->n = x.n > y.n ? x.n : y.n;
+	size_t in_both[BLOCKS_MAX];
+	for (size_t k = 0; k < x.n || k < y.n; k++)
+		if (x.count[k] == y.count[k])
+			in_both[p->n++] = k;
 	for (size_t k = 0; k < 2 * p->n; k++) {
-		size_t from = k % p->n;
+		size_t from = in_both[k % p->n];
 		p->total_a[k + 1] = p->total_a[k] + blocks_sum(&x, from);
 		p->total_b[k + 1] = p->total_b[k] + blocks_sum(&y, from);
 		p->count_a[k + 1] = p->count_a[k] + (double)x.count[from];

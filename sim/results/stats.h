@@ -54,7 +54,8 @@ void blocks_add(struct blocks *b, uint64_t index, double value);
 /* Mean over all values with a t-interval from `batches` batch means; the first
  * `skip` (0..1) of the blocks is left out as warm-up. level e.g. 0.95. */
 struct interval blocks_mean(const struct blocks *b, double skip, int batches, double level);
-/* Mean of (a - b) per value with a percentile interval of `resamples` block
+/* Mean of (a - b) per value, over the blocks of which a and b have as many values (a job
+ * that ended in one run alone has no partner), with a percentile interval of `resamples` block
  * bootstrap resamples; deterministic in seed. */
 struct interval blocks_paired(const struct blocks *a, const struct blocks *b, int resamples,
 	double level, uint64_t seed);
