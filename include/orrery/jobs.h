@@ -47,7 +47,7 @@ struct orr_job_info {
 	int64_t limit_ns;     /* the user's limit; -1 none */
 	int64_t started_ns;   /* when it last started; -1 never */
 	int64_t attained_ns;  /* time running so far */
-	double attained_gpu_s;/* the same times GPUs held, in GPU-seconds */
+	double attained_gpu_s;/* the same times GPUs held (a shared one by its part) */
 	double priority;      /* from the trace; 0 unless it has one */
 	uint32_t gpus;        /* asked for */
 	uint32_t gpus_held;   /* running on now; 0 when waiting */
@@ -81,8 +81,8 @@ ORR_API int64_t orr_job_remaining_ns(struct orr_jobs *w, orr_job j);
 ORR_API int64_t orr_job_duration_ns(struct orr_jobs *w, orr_job j);
 
 /* An estimate of the total run time. LIMIT: the user's limit, from the trace; where the
- * trace has none, the true duration. EXACT: the true duration times a factor (a predictor
- * with a stated error). A run in which the truth was used is marked oracle in every table. */
+ * trace has none, the truth. EXACT: the truth times a factor (a predictor with a stated
+ * error). The truth is the duration and the run's start cost. A run in which the truth was used is marked oracle in every table. */
 enum orr_estimate { ORR_ESTIMATE_LIMIT, ORR_ESTIMATE_EXACT };
 ORR_API int64_t orr_job_estimate_ns(struct orr_jobs *w, orr_job j, enum orr_estimate how, double factor);
 /* Training iterations of the job, as the user states them (0 unknown), and iterations per
@@ -169,6 +169,8 @@ ORR_API void orr_give_up(struct orr_jobs *w, orr_job j, const char *message);
  *		else
  *			orr_walk_skip_shape(&walk); // none of this shape will fit now
  *	orr_walk_end(&walk);
+ *
+ * During a walk, remove none but the job given last, and add none.
  */
 struct orr_queue;
 struct orr_walk {

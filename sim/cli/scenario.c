@@ -111,25 +111,34 @@ static void put_text(cJSON *o, const char *key, const char *value)
 	cJSON_AddStringToObject(o, key, value);
 }
 
-/* Does the entry of "policies" go by this name? A text is NAME, NAME@LABEL or a file. */
-static bool is_called(const cJSON *entry, const char *name, size_t len)
+/* '-' and '_' are one letter in names of policies. */
+static bool same_name(const char *s, size_t n, const char *name, size_t len)
 {
-	const cJSON *label = cJSON_GetObjectItemCaseSensitive(entry, "label");
-	if (!label)
-		label = cJSON_GetObjectItemCaseSensitive(entry, "policy");
-	const char *s = cJSON_IsString(label) ? label->valuestring : "";
-	const char *slash = strrchr(s, '/');
-	size_t n;
-	s = slash ? slash + 1 : s;
-	n = strlen(s);
-	if (n > 3 && !strcmp(s + n - 3, ".so"))
-		n -= 3;
 	if (n != len)
 		return false;
 	for (size_t i = 0; i < n; i++)
 		if (s[i] != name[i] && !((s[i] == '_' || s[i] == '-') && (name[i] == '_' || name[i] == '-')))
 			return false;
 	return true;
+}
+
+/* Does the entry of "policies" go by this name: its label, else the policy's name? A plugin
+ * goes by its file's name and by its policy's. */
+static bool is_called(const cJSON *entry, const char *name, size_t len)
+{
+	const cJSON *label = cJSON_GetObjectItemCaseSensitive(entry, "label");
+	if (cJSON_IsString(label))
+		return same_name(label->valuestring, strlen(label->valuestring), name, len);
+	const cJSON *policy = cJSON_GetObjectItemCaseSensitive(entry, "policy");
+	const char *s = cJSON_IsString(policy) ? policy->valuestring : "", *slash = strrchr(s, '/');
+	const char *file = slash ? slash + 1 : s;
+	size_t n = strlen(file);
+	bool is_file = slash || (n > 3 && !strcmp(file + n - 3, ".so"));
+	if (n > 3 && !strcmp(file + n - 3, ".so"))
+		n -= 3;
+	struct registry_entry plugin;
+	return same_name(file, n, name, len) ||
+		(is_file && !registry_find(s, &plugin, NULL) && same_name(plugin.name, strlen(plugin.name), name, len));
 }
 
 /* "las@b" to {"policy": "las", "label": "b"}; objects stay. */

@@ -137,7 +137,7 @@ static void leave_gpus(struct orr_jobs *w, struct job *job, int64_t done)
 	int64_t ran = eng_now(w->engine) - job->last_start;
 	job->attained += ran;
 	job->work_booked = num_add_sat(job->work_booked, done);
-	job->gpu_ns += (timeline_sum)(uint64_t)ran * job->held;
+	job->gpu_milli_ns += (timeline_sum)(uint64_t)ran * (uint64_t)gpu_milli_of(job, job->held);
 	job->overhead += ran < job->start_cost ? ran : job->start_cost;
 	w->totals.job_milli_ns += (timeline_sum)(uint64_t)ran * (uint64_t)gpu_milli_of(job, job->held);
 	eng_cancel(w->engine, job->end);

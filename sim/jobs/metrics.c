@@ -158,8 +158,11 @@ void metrics_event(struct orr_jobs *w, const char *kind, const struct job *job)
 	sbuf_free(&places);
 }
 
+/* Up to a million: with short times between failures there would be no end to them. */
 void metrics_node_event(struct orr_jobs *w, const char *kind, uint32_t node)
 {
+	if (w->result->n_events >= 1000000)
+		return;
 	add_event(w, kind, node, w->config->cluster->node[node].name);
 }
 

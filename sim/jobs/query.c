@@ -24,16 +24,17 @@ bool orr_job_get(const struct orr_jobs *w, orr_job j, struct orr_job_info *out)
 	if (!job)
 		return false;
 	const struct pool_request *r = &w->shape[job->shape].request;
-	timeline_sum gpu_ns = job->gpu_ns;
+	timeline_sum gpu_milli_ns = job->gpu_milli_ns;
 	if (job->state == ORR_JOB_RUNNING)
-		gpu_ns += (timeline_sum)(uint64_t)(eng_now(w->engine) - job->last_start) * job->held;
+		gpu_milli_ns += (timeline_sum)(uint64_t)(eng_now(w->engine) - job->last_start) *
+			(uint64_t)gpu_milli_of(job, job->held);
 	*out = (struct orr_job_info){ .number = job->number,
 		.state = job->state,
 		.submit_ns = job->submit,
 		.limit_ns = job->limit,
 		.started_ns = job->last_start,
 		.attained_ns = attained(w, job),
-		.attained_gpu_s = (double)gpu_ns / 1e9,
+		.attained_gpu_s = (double)gpu_milli_ns / 1e12,
 		.priority = job->priority,
 		.gpus = job->gpus,
 		.gpus_held = job->held,
@@ -148,9 +149,10 @@ int64_t orr_job_estimate_ns(struct orr_jobs *w, orr_job j, enum orr_estimate how
 	if (how == ORR_ESTIMATE_LIMIT && job->limit >= 0)
 		return job->limit;
 	w->saw_truth = true; /* a perfect predictor, or one with a stated error, is marked as such */
+	int64_t needs = num_add_sat(job->duration, w->start_cost);
 	if (how == ORR_ESTIMATE_LIMIT || factor == 1)
-		return job->duration; /* a double would round what is longer than 104 days */
-	double ns = (double)job->duration * factor;
+		return needs; /* a double would round what is longer than 104 days */
+	double ns = (double)needs * factor;
 	return ns < 9e18 ? llrint(ns) : INT64_MAX / 2;
 }
 

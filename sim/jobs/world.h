@@ -36,7 +36,7 @@ struct job {
 	int64_t start_cost;            /* of the present run: no progress before it is over */
 	int64_t limit, duration;
 	double rate;
-	timeline_sum gpu_ns;           /* attained times GPUs, pieces so far */
+	timeline_sum gpu_milli_ns;     /* attained times GPUs (1/1000), pieces so far */
 	struct eng_event end;
 	struct pool_alloc alloc;
 	uint32_t last_node;            /* of the last run, for the migration count */
