@@ -31,7 +31,7 @@ struct record {
 };
 
 struct engine {
-	int64_t now_ns;
+	struct eng_clock clock; /* first: see eng_now() */
 	uint64_t scheduled, happened, cancelled; /* so far */
 	uint32_t free_slot;                      /* there always is one */
 	uint32_t slots;                          /* ever used */
@@ -100,11 +100,6 @@ void eng_free(struct engine *e)
 	mem_free(e);
 }
 
-int64_t eng_now(const struct engine *e)
-{
-	return e->now_ns;
-}
-
 size_t eng_pending(const struct engine *e)
 {
 	return (size_t)(e->scheduled - e->happened - e->cancelled);
@@ -138,8 +133,8 @@ struct eng_event eng_at(struct engine *e, int64_t t_ns, unsigned priority, eng_f
 	r->arg = arg;
 	e->scheduled++;
 	e->free_slot = r->next_free;
-	if (t_ns < e->now_ns)
-		t_ns = e->now_ns;
+	if (t_ns < e->clock.now_ns)
+		t_ns = e->clock.now_ns;
 	ladder_push(&e->queue, (uint64_t)t_ns, priority, slot);
 	if (e->free_slot == NO_SLOT)
 		add_slot(e);
@@ -211,7 +206,7 @@ static inline bool step(struct engine *e)
 	uint64_t subject = r->subject, arg = r->arg;
 	r->generation++;
 	release_slot(e, x->slot, r);
-	e->now_ns = (int64_t)x->time;
+	e->clock.now_ns = (int64_t)x->time;
 	ladder_drop_first(&e->queue);
 	e->happened++;
 	fn(e, ctx, subject, arg);
