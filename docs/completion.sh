@@ -17,8 +17,12 @@ verbs() {
     on && $1 == "orrery" && $2 == command && $3 ~ /^[a-z|]+$/ { gsub(/\|/, "\n", $3); print $3 }' |
     sort -u | tr '\n' ' '
 }
+# Options that a help text explains; what its example calls is another program's, or another command's.
 options() {
-  "$orrery" "$1" --help | grep -oE -- '(^|[^-[:alnum:]])--[a-z][a-z-]*' | sed 's/^[^-]*//' | sort -u | tr '\n' ' '
+  {
+    "$orrery" "$1" --help | sed '/^[Ee]xample/,$d'
+    [ "$1" != scenario ] || "$orrery" jobs --help | sed '/^[Ee]xample/,$d'
+  } | grep -oE -- '(^|[^-[:alnum:]])--[a-z][a-z-]*' | sed 's/^[^-]*//' | sort -u | tr '\n' ' '
 }
 # Names in the part of `orrery trace list` that begins with $1.
 traces() {

@@ -30,7 +30,7 @@ orrery \\- discrete\\-event simulator of GPU clusters
 .SH DESCRIPTION
 Replays traces of GPU clusters, real or generated, against scheduling policies, and
 compares what each policy would have made of them: job completion times, makespan,
-utilisation, cost. The same inputs and seed give the same bytes of output.
+utilisation. The same inputs and seed give the same bytes of output.
 .SH COMMANDS
 END
 "$orrery" --help | awk '/^commands:/ { on = 1; next } on && NF == 0 { exit }

@@ -40,6 +40,9 @@ complete_words() {
 is "$(complete_words orrery --ver)" "--version" "the completion completes options"
 is "$(for c in $commands; do complete_words orrery "$c" | grep -qx -- "$c" || echo "$c"; done)" "" \
   "the completion knows every command"
+is "$(complete_words orrery policy new x --)" "--kind
+--help" "an option in an example is no option of the command"
+is "$(complete_words orrery scenario show x --plac)" "--placement" "scenario show has the options of jobs"
 if "$program" policy list >/dev/null 2>&1; then
   is "$(complete_words orrery jobs t.csv --policy fif)" "fifo" "the completion knows the policies"
   is "$(complete_words orrery jobs t.csv --placement consol)" "consolidate" "and the choices that a help text lists"

@@ -68,6 +68,8 @@ static void parameters(void)
 	ok(orr_arg_int(a, "queues") == 3, "a refused value changes nothing");
 	ok(args_set(a, "promot", "1", &err) == ORR_EINPUT, "unknown names are refused");
 	same_text(err.text, "policy las: no parameter \"promot\"; did you mean promote", "with the nearest name");
+	static const char *const near[] = { "sjf", "srtf", NULL };
+	same_text(nearest_name("srft", near), "srtf", "two letters that changed places are one slip");
 	ok(!args_set_pair(a, "quantum=1.5m", &err) && orr_arg_time_ns(a, "quantum") == 90 * ORR_SECOND, "1.5m");
 	ok(args_set(a, "rules", "tiresias", &err) && !args_set(a, "rules", "helios", &err), "choices");
 	same_text(orr_arg_text(a, "rules"), "helios", "a choice is its word");

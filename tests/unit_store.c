@@ -468,6 +468,18 @@ static void views(void)
 		scans |= !strncmp((const char *)sqlite3_column_text(st, 3), "SCAN", 4);
 	ok(!scans, "job_pairs of two runs reads no others");
 	sqlite3_finalize(st);
+	ok(!sqlite3_exec(db,
+		   "INSERT INTO runs SELECT 9, hash, 'again', policy, world, is_oracle, scenario, seed, version,"
+		   " rows_total, wall_s, cpu_s, host, created_at FROM runs WHERE run = 1;"
+		   "INSERT INTO jobs(key, job_id, gpus, gpu_milli, submit_ns, end_ns, preemptions, migrations, restarts, status)"
+		   " SELECT (9 << 32) + number, job_id, gpus, gpu_milli, submit_ns, end_ns, 0, 0, 0, 0 FROM jobs WHERE run = 1",
+		   NULL, NULL, NULL),
+		"run 1 again as run 9");
+	sqlite3_prepare_v2(
+		db, "SELECT job_id FROM job_pairs WHERE run_a = 1 AND run_b = 9 AND number = 5", -1, &st, NULL);
+	sqlite3_step(st);
+	same_text((const char *)sqlite3_column_text(st, 0), "5", "there too a job without a name shows its number");
+	sqlite3_finalize(st);
 	sqlite3_close(db);
 	result_free(r);
 }

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct value {
@@ -51,11 +52,22 @@ static int parse_list(const char *text, struct value *v)
 	return 0;
 }
 
+/* As short as reads back as the same number, for people see it in scenarios: 0.95. */
+static void real_text(double v, char buf[40])
+{
+	snprintf(buf, 40, "%.15g", v);
+	if (strtod(buf, NULL) != v)
+		snprintf(buf, 40, "%.17g", v);
+}
+
 static char *format_list(const struct value *v)
 {
 	struct sbuf b = { 0 };
-	for (size_t i = 0; i < v->n; i++)
-		sbuf_printf(&b, "%s%.17g", i ? "," : "", v->list[i]);
+	for (size_t i = 0; i < v->n; i++) {
+		char number[40];
+		real_text(v->list[i], number);
+		sbuf_printf(&b, "%s%s", i ? "," : "", number);
+	}
 	return sbuf_steal(&b);
 }
 
@@ -110,7 +122,7 @@ static int parse(const struct orr_args *a, const struct orr_param *p, const char
 			return refuse(a, p, text, "a number", err);
 		if (v->real < p->min || v->real > p->max)
 			return out_of_bounds(a, p, text, err);
-		snprintf(buf, sizeof buf, "%.17g", v->real);
+		real_text(v->real, buf);
 		v->text = mem_strdup(buf);
 		return ORR_OK;
 	case ORR_KIND_TIME:
@@ -277,23 +289,29 @@ const double *orr_arg_list(const struct orr_args *a, const char *name, size_t *n
 	return v->list;
 }
 
-/* Edit distance (Wagner and Fischer 1974), one row at a time; 64 letters at most. */
+/*
+ * Edit distance (Wagner and Fischer 1974) in which two letters that changed places count once,
+ * as the commonest slip does ("srft"); 64 letters at most.
+ */
 static size_t edit_distance(const char *a, const char *b)
 {
-	size_t row[65];
+	size_t rows[3][65];
+	size_t *before = rows[0], *above = rows[1], *row = rows[2];
 	size_t n = strnlen(b, 64);
 	for (size_t j = 0; j <= n; j++)
 		row[j] = j;
 	for (size_t i = 0; a[i] && i < 64; i++) {
-		size_t diagonal = row[0];
+		size_t *oldest = before;
+		before = above, above = row, row = oldest;
 		row[0] = i + 1;
 		for (size_t j = 0; j < n; j++) {
-			size_t best = diagonal + (a[i] != b[j]);
+			size_t best = above[j] + (a[i] != b[j]);
 			if (row[j] + 1 < best)
 				best = row[j] + 1;
-			if (row[j + 1] + 1 < best)
-				best = row[j + 1] + 1;
-			diagonal = row[j + 1];
+			if (above[j + 1] + 1 < best)
+				best = above[j + 1] + 1;
+			if (i && j && a[i] == b[j - 1] && a[i - 1] == b[j] && before[j - 1] + 1 < best)
+				best = before[j - 1] + 1;
 			row[j + 1] = best;
 		}
 	}

@@ -25,7 +25,7 @@
 	"  --check              prove the conservation laws while running\n"                          \
 	"  --policy-timeout S   longest time one call of a policy may take (default 60)\n"            \
 	"  -j N                 policies run at once (default: all cores)\n"                          \
-	"  -q                   only errors and what was asked for\n"
+	"  -q                   errors only: no table, no progress, no remarks (--json still prints)\n"
 
 static const char jobs_help[] =
 	"usage: orrery jobs TRACE --cluster SPEC|FILE --policy A[,B..] [OPTIONS]\n\n"

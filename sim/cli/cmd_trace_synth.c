@@ -89,8 +89,8 @@ int trace_synth(int argc, char **argv, struct orr_error *err)
 static void print_params(const struct orr_param *p)
 {
 	for (; p && p->kind != ORR_KIND_END; p++)
-		printf("      %s=%-12s %s%s%s%s\n", p->name, p->def, p->doc, p->choices ? " (" : "",
-			p->choices ? p->choices : "", p->choices ? ")" : "");
+		printf("      %s=%-*s %s%s%s%s\n", p->name, (int)(strlen(p->name) < 21 ? 21 - strlen(p->name) : 0), p->def, p->doc,
+			p->choices ? " (" : "", p->choices ? p->choices : "", p->choices ? ")" : "");
 }
 
 int trace_list(int argc, char **argv, struct orr_error *err)

@@ -36,8 +36,8 @@ static int unknown(const char *name, struct orr_error *err)
 		names[i] = text[i];
 	}
 	const char *near = nearest_name(name, names);
-	return orr_fail(err, ORR_EINPUT, "no policy \"%.80s\"; %s%s (orrery policy list shows all; a plugin is named by its file)",
-		name, near ? "did you mean " : "there is ", near ? near : names[0]);
+	return orr_fail(err, ORR_EINPUT, "no policy \"%.80s\"; %s%s%sorrery policy list shows all; a plugin is named by its file%s",
+		name, near ? "did you mean " : "", near ? near : "", near ? " (" : "", near ? ")" : "");
 }
 
 /* ---- plugins ---- */

@@ -34,7 +34,8 @@ int64_t work_of(struct orr_jobs *w, const struct job_rec *r)
 		double ns = r->iterations / per_s * 1e9;
 		if (per_s > 0 && ns < 9e18)
 			return llrint(ns);
-		orr_fail(&w->error, ORR_EINPUT, "job %llu: no throughput for model \"%s\" on %u GPUs of type %s",
+		orr_fail(&w->error, ORR_EINPUT, "job %llu: --throughputs has no rate for model \"%s\" on %u GPUs of type \"%s\"; name a GPU type of that "
+			"file in the cluster, as in 12x1:v100",
 			(unsigned long long)r->number, strtab_text(w->strings, r->model), r->gpus, reference(w));
 		return -1;
 	}

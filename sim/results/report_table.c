@@ -52,11 +52,11 @@ static void put_number(struct sbuf *b, double v)
 	sbuf_printf(b, "%.*f", decimals_of(v), v);
 }
 
-/* " ± half" where the interval lies about the value, else " [low, high]". */
+/* " ± half" where the interval lies about the value, else " [low, high]"; nothing where it has no width. */
 static void put_interval(struct sbuf *b, const struct metric *m, double scale)
 {
 	double below = (m->value - m->ci_low) / scale, above = (m->ci_high - m->value) / scale;
-	if (isnan(below) || isnan(above))
+	if (isnan(below) || isnan(above) || (below == 0 && above == 0))
 		return;
 	if (fabs(above - below) > 0.02 * (above + below)) {
 		sbuf_puts(b, " [");

@@ -90,7 +90,7 @@ const char db_schema[] =
 
 	"CREATE VIEW job_pairs AS\n"
 	"  SELECT ra.run AS run_a, rb.run AS run_b, ra.label AS label_a, rb.label AS label_b,\n"
-	"    a.number, a.job_id, a.gpus,\n"
+	"    a.number, coalesce(a.job_id, CAST(a.number AS TEXT)) AS job_id, a.gpus,\n"
 	"    (a.end_ns - a.submit_ns) / 1e9 AS jct_a_s,\n"
 	"    (b.end_ns - b.submit_ns) / 1e9 AS jct_b_s,\n"
 	"    ((b.end_ns - b.submit_ns) - (a.end_ns - a.submit_ns)) / 1e9 AS jct_diff_s,\n"
