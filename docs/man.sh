@@ -59,5 +59,5 @@ the device asked for is not there
 .B ORRERY_DATADIR
 The folder in which plots/, the templates of the figures, is looked for first.
 .SH SEE ALSO
-The user guide, docs/guide.md in the source tree.
+The user guide, guide.md, and the other documents in share/doc/orrery.
 END

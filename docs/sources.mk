@@ -2,7 +2,7 @@
 nodist_man_MANS += docs/orrery.1
 nodist_bashcomp_DATA += docs/orrery
 CLEANFILES += docs/orrery.1 docs/orrery docs/orrery.1.tmp docs/orrery.tmp
-EXTRA_DIST += docs/man.sh docs/man.awk docs/completion.sh docs/README.md docs/guide.md
+EXTRA_DIST += docs/man.sh docs/man.awk docs/completion.sh docs/README.md
 # Leaks are the business of the tests, and their checker does not work everywhere.
 SAYS = ASAN_OPTIONS=detect_leaks=0
 
@@ -16,4 +16,4 @@ EXTRA_DIST += docs/figures.sh docs/figures docs/comparison.sh
 docs-figures: orrery$(EXEEXT)
 	sh $(srcdir)/docs/figures.sh ./orrery$(EXEEXT) $(srcdir)/docs/figures
 # sources of docs
-dist_doc_DATA = docs/comparison.md docs/models.md docs/performance.md docs/policies.md docs/scenario.schema.json docs/schema.md docs/traces.md
+dist_doc_DATA = docs/comparison.md docs/guide.md docs/models.md docs/performance.md docs/policies.md docs/scenario.schema.json docs/schema.md docs/traces.md
