@@ -66,6 +66,7 @@ fi
 # ---- refusals: arguments | exit code and message (an extended regular expression) ----
 printf 'nodes: 3\n' >words.json
 printf '{"nodes": [{"gpus": 2},\n{"gpu": 2}]}' >key.json
+printf 'submit_s,duration_s,gpus,gpu_types\n0,10,2,a100\n' >types.csv
 printf '{"nodes": [{"gpus": 2},\n{"gpus": "2"}]}' >kind.json
 printf '{"nodes": [{"gpus": 2},\n{gpus: 2}]}' >syntax.json
 printf 'name,gpus,type\nn0,2,v100\nn1,two,v100\n' >cell.csv
@@ -112,6 +113,7 @@ jobs t.csv --cluster 1x2 --policy fifo --record some|2 orrery: record: expected 
 jobs t.csv --cluster 1x2 --policy fifo -j 0|2 orrery: -j: expected a whole number from 1
 jobs t.csv --cluster 1x2 --policy fifo --policy-timeout 0|2 orrery: policy_timeout: expected seconds
 jobs t.csv --cluster 1x1 --policy fifo|2 orrery: t\.csv:3: job 1 asks for 2 GPUs .*can never be placed.*--drop-unfit
+jobs types.csv --cluster 1x2:v100,1x1:a100 --policy fifo|2 orrery: types\.csv:2: job 0 asks for 2 GPUs of type a100 and can never
 jobs t.csv --cluster 1x --policy fifo|2 orrery: cluster "1x": expected NODESxGPUS such as 64x8, found "1x"
 jobs t.csv --cluster 0x2 --policy fifo|2 orrery: cluster "0x2": expected 1 to 1048576 nodes
 jobs t.csv --cluster 1x9999 --policy fifo|2 orrery: cluster "1x9999": expected 0 to 1024 GPUs on a node

@@ -196,7 +196,7 @@ static int refuse_unfit(const struct study *t, struct orr_error *err)
 				(unsigned long long)count);
 		return ORR_OK;
 	}
-	char others[64] = "", line[24] = "", beside[64] = "";
+	char others[64] = "", line[24] = "", beside[64] = "", type[80] = "";
 	if (count > 1)
 		snprintf(others, sizeof others, ", and %llu others likewise", (unsigned long long)count - 1);
 	if (first.line)
@@ -204,10 +204,12 @@ static int refuse_unfit(const struct study *t, struct orr_error *err)
 	if (first.cpu_milli || first.mem_mib)
 		snprintf(beside, sizeof beside, " (%.3g cores, %.4g GiB)", (double)first.cpu_milli / 1000,
 			(double)first.mem_mib / 1024);
+	if (first.gpu_types)
+		snprintf(type, sizeof type, " of type %.64s", strtab_text(jobset_strings(t->s.jobs), first.gpu_types));
 	return orr_fail(err, ORR_EINPUT,
-		"%s:%s job %llu asks for %u GPUs%s and can never be placed on this cluster%s; give a "
+		"%s:%s job %llu asks for %u GPUs%s%s and can never be placed on this cluster%s; give a "
 		"larger --cluster, or --drop-unfit to leave such jobs out",
-		jobset_source(t->s.jobs), line, (unsigned long long)first.number, first.gpus, beside, others);
+		jobset_source(t->s.jobs), line, (unsigned long long)first.number, first.gpus, type, beside, others);
 }
 
 static void add_difference(struct run_result *r, const char *name, const struct blocks *a, const struct blocks *b,
