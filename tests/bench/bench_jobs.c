@@ -67,30 +67,33 @@ static void find_trace(void)
 static struct run_result *rows_of(const struct jobset *s)
 {
 	struct run_result *r = result_new();
-	uint64_t n = jobset_count(s);
+	const struct strtab *t = jobset_strings(s);
 	r->label = mem_strdup("baseline");
 	r->policy = mem_strdup("none");
 	r->world = mem_strdup("jobs");
 	r->scenario = mem_strdup("{}");
 	r->hash = mem_strdup(jobset_hash(s));
 	r->seed_text = mem_strdup("1");
-	r->rows_total = n;
-	r->jobs = mem_alloc(n * sizeof *r->jobs);
-	for (uint64_t i = 0; i < n; i++) {
-		const struct job_rec *j = jobset_at(s, i);
-		const struct strtab *t = jobset_strings(s);
-		r->jobs[r->n_jobs++] = (struct job_row){ .number = i,
-			.job_id = j->id ? strtab_text(t, j->id) : NULL,
-			.queue = j->queue ? strtab_text(t, j->queue) : NULL,
-			.submit_ns = j->submit_ns,
-			.start_ns = j->submit_ns,
-			.end_ns = j->submit_ns + j->duration_ns,
-			.run_ns = j->duration_ns,
-			.duration_ns = j->duration_ns,
+	/* A generator keeps no rows, and may not know how many it will make. */
+	struct jobcursor *c = jobset_open(s);
+	struct job_rec j;
+	size_t room = 0;
+	while (jobcursor_next(c, &j)) {
+		MEM_GROW(r->jobs, r->n_jobs, room);
+		r->jobs[r->n_jobs++] = (struct job_row){ .number = j.number,
+			.job_id = j.id ? strtab_text(t, j.id) : NULL,
+			.queue = j.queue ? strtab_text(t, j.queue) : NULL,
+			.submit_ns = j.submit_ns,
+			.start_ns = j.submit_ns,
+			.end_ns = j.submit_ns + j.duration_ns,
+			.run_ns = j.duration_ns,
+			.duration_ns = j.duration_ns,
 			.recorded_wait_ns = -1,
-			.gpus = j->gpus,
+			.gpus = j.gpus,
 			.gpu_milli = 1000 };
 	}
+	jobcursor_close(c);
+	r->rows_total = r->n_jobs;
 	return r;
 }
 
@@ -105,7 +108,7 @@ static double baseline(uint64_t *jobs)
 		fprintf(stderr, "bench_jobs: %s\n", err.text);
 		exit(1);
 	}
-	*jobs = jobset_count(s);
+	*jobs = r->n_jobs;
 	result_free(r);
 	jobset_free(s);
 	double s_used = cpu_of(RUSAGE_SELF) - begin;
