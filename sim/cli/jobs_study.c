@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "cli/progress.h"
 #include "plots/figure.h"
+#include "results/outfile.h"
 #include "results/report.h"
 #include "results/store.h"
 
@@ -331,6 +332,9 @@ int jobs_study(const cJSON *scenario, const struct study_output *o, struct orr_e
 		configure(&t);
 		rc = refuse_unfit(&t, err);
 	}
+	/* Before hours of work, not after them. */
+	if (!rc && o->out_dir)
+		rc = outfile_make_dir(o->out_dir, err);
 	if (!rc && o->db) {
 		t.store = store_open(o->db, NULL, err);
 		rc = t.store ? ORR_OK : err->code;
