@@ -61,6 +61,7 @@ is "$(t slice "$work/p.csv" --sample 0.25 --seed 3 | cksum)" "$(t slice "$work/p
 
 # info
 is "$(t info "$d/swf.swf" --json | tr -d '\t\n ' | grep -o '"rows":[0-9]*')" '"rows":3' "info sees the rows that a replay leaves out"
+like "$(t convert "$d/swf.swf" -o "$work/left.csv"; cat "$work/err")" "swf\.swf: rows left out: 1 " "convert says that it leaves rows out"
 like "$(t info "$d/swf.swf")" "^MaxProcs +240$" "info shows the SWF header"
 like "$(t info "$d/muri.csv")" "iteration_time ms +2 " "info shows what only this format has"
 like "$(t list)" "^  swf .*Standard Workload Format" "list shows formats"

@@ -41,6 +41,8 @@ struct trace_format {
 	void (*get_extras)(const void *state, double *values);
 	/* The fact with this index, false past the last; may be NULL. */
 	bool (*fact)(const void *state, size_t index, struct trace_fact *out);
+	/* Rows that next() has passed over, as the options say; NULL: it never does. */
+	uint64_t (*left_out)(const void *state);
 	/* For files of something other than jobs: reads it all into p and closes p's
 	 * lists; 0 or -1. NULL: the file holds jobs. */
 	int (*describe)(void *state, struct profile *p, struct orr_error *err);

@@ -16,7 +16,7 @@ struct jobset {
 	const char *format;
 	struct strtab *strings;
 	char hash[BYTES_HASH_SIZE];
-	uint64_t count;
+	uint64_t count, left_out;
 	struct job_rec *row; /* NULL: generated */
 	const struct generator *generator;
 	struct orr_args *args;
@@ -114,6 +114,7 @@ static int load_rows(struct jobset *s, struct trace *t, struct orr_error *err)
 		return -1;
 	s->count = n;
 	s->format = trace_format(t);
+	s->left_out = trace_left_out(t);
 	memcpy(s->hash, trace_hash(t), sizeof s->hash);
 	put_in_order(s, trace_is_absolute(t));
 	return 0;
@@ -199,6 +200,11 @@ struct jobset *jobset_load(const char *source, const char *format, const char *c
 uint64_t jobset_count(const struct jobset *s)
 {
 	return s->count;
+}
+
+uint64_t jobset_left_out(const struct jobset *s)
+{
+	return s->left_out;
 }
 
 bool jobset_is_loaded(const struct jobset *s)

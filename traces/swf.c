@@ -67,7 +67,7 @@ struct swf {
 	struct table *table;
 	bool prefers_requested, drops_unknown_runtime, keeps_unknown_runtime, drops_unknown_procs,
 		ignores_extra_fields;
-	uint64_t unknown_runtime, unknown_procs;
+	uint64_t unknown_runtime, unknown_procs, left_out;
 	char header[N_KEYS][100];
 };
 
@@ -203,6 +203,7 @@ static int next_swf(void *state, struct orr_trace_job *row, struct orr_error *er
 		int64_t procs;
 		read_row(s, row, &procs);
 		verdict = judge(s, row, procs);
+		s->left_out += !verdict;
 	} while (!verdict);
 	return verdict;
 }
@@ -225,6 +226,11 @@ static bool fact(const void *state, size_t index, struct trace_fact *out)
 	return true;
 }
 
+static uint64_t left_out(const void *state)
+{
+	return ((const struct swf *)state)->left_out;
+}
+
 static void close_swf(void *state)
 {
 	struct swf *s = state;
@@ -241,5 +247,6 @@ const struct trace_format format_swf = {
 	.open = open_swf,
 	.next = next_swf,
 	.fact = fact,
+	.left_out = left_out,
 	.close = close_swf,
 };

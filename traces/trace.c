@@ -228,6 +228,11 @@ bool trace_fact(const struct trace *t, size_t index, struct trace_fact *out)
 	return t->format->fact && t->format->fact(t->state, index, out);
 }
 
+uint64_t trace_left_out(const struct trace *t)
+{
+	return t->format->left_out ? t->format->left_out(t->state) : 0;
+}
+
 const char *const *trace_extras(const struct trace *t)
 {
 	static const char *const none[] = { NULL };

@@ -54,6 +54,8 @@ struct trace_fact {
 };
 /* Fact number index, false past the last. Complete once trace_next() has given 0. */
 bool trace_fact(const struct trace *t, size_t index, struct trace_fact *out);
+/* How many rows trace_next() has passed over, as the options of the format say. */
+uint64_t trace_left_out(const struct trace *t);
 /* Numbers of each row that only this format has: their names, NULL-terminated ... */
 const char *const *trace_extras(const struct trace *t);
 /* ... and their values for the row just read; NAN where it has none. At most
@@ -85,6 +87,8 @@ struct jobset *jobset_from(struct trace *t, const char *source, struct orr_error
 void jobset_free(struct jobset *s);
 /* How many jobs; for a generator with no end given, UINT64_MAX. */
 uint64_t jobset_count(const struct jobset *s);
+/* Rows of the file that its format's options left out. */
+uint64_t jobset_left_out(const struct jobset *s);
 /* True if all rows are in memory (jobset_at() works). */
 bool jobset_is_loaded(const struct jobset *s);
 const struct job_rec *jobset_at(const struct jobset *s, uint64_t number);

@@ -91,12 +91,15 @@ static int run(const struct wish *w, struct orr_error *err)
 		trace_close(t);
 		return err->code;
 	}
+	uint64_t left_out = 0;
 	if (w->is_sorted || trace_is_absolute(t)) {
 		struct jobset *s = jobset_from(t, w->source, err);
 		rc = s ? copy_sorted(s, &c, err) : ORR_EINPUT;
+		left_out = s ? jobset_left_out(s) : 0;
 		jobset_free(s);
 	} else {
 		rc = copy_stream(t, &c, err);
+		left_out = trace_left_out(t);
 		trace_close(t);
 	}
 	if (rc) {
@@ -106,6 +109,9 @@ static int run(const struct wish *w, struct orr_error *err)
 	rc = writer_close(c.out, err);
 	if (!rc && strcmp(w->out, "-"))
 		fprintf(stderr, "%s: %" PRId64 " rows\n", w->out, c.kept);
+	if (!rc && left_out)
+		fprintf(stderr, "orrery: %s: rows left out: %" PRIu64 " ('orrery trace info' says which, 'trace list' the options)\n",
+			w->source, left_out);
 	return rc;
 }
 

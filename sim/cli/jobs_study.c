@@ -328,6 +328,9 @@ int jobs_study(const cJSON *scenario, const struct study_output *o, struct orr_e
 	if (!rc && jobset_count(t.s.jobs) == UINT64_MAX && t.s.until_ns == ORR_NEVER)
 		rc = orr_fail(err, ORR_EINPUT, "%s: this trace has no end; say how many jobs (n=..) or give --until",
 			jobset_source(t.s.jobs));
+	if (!rc && jobset_left_out(t.s.jobs) && !o->quiet)
+		fprintf(stderr, "orrery: %s: rows left out: %llu ('orrery trace info' says which, 'trace list' the options)\n",
+			jobset_source(t.s.jobs), (unsigned long long)jobset_left_out(t.s.jobs));
 	if (!rc) {
 		configure(&t);
 		rc = refuse_unfit(&t, err);
