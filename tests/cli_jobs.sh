@@ -137,8 +137,8 @@ jobs poisson:rat=1 --cluster 1x2 --policy fifo|2 orrery: generator poisson: no p
 jobs poisson:n=0 --cluster 1x2 --policy fifo|2 orrery: poisson:n=0: this trace has no end
 run|2 orrery: run: no SCENARIO.json given
 run gone.json|2 orrery: gone\.json: No such file
-run typo.json|2 orrery: scenario: unknown key "sed"; did you mean seed
-run list.json|2 orrery: scenario: \$\.policies\[1\]: expected a name or an object
+run typo.json|2 orrery: typo\.json: unknown key "sed"; did you mean seed
+run list.json|2 orrery: list\.json: \$\.policies\[1\]: expected a name or an object
 run comma.json|2 orrery: comma\.json:2: is not valid JSON
 scenario|2 orrery: scenario: expected "show"
 scenario show|2 orrery: scenario show: no SCENARIO.json or TRACE given

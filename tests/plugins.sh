@@ -90,8 +90,8 @@ no-such-size|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start on 7
 resize-rigid|1 orrery: policy misbehave: job alpha at 1\.000000000 s: resize to 1 GPUs, a size that the job does not offer
 no-such-job|1 orrery: policy misbehave: at 0\.000000000 s: stop of a job that has ended or never was
 give-up|1 orrery: policy misbehave: job alpha at 0\.000000000 s: had enough of it
-timer-for-ever|1 orrery: policy misbehave: at 0\.000000000 s: schedule\(\) was called 1000 times at this instant
-stop-for-ever|1 orrery: policy misbehave: at 0\.000000000 s: schedule\(\) was called 1000 times at this instant
+timer-for-ever|1 orrery: policy misbehave: job alpha at 0\.000000000 s: schedule\(\) was called 1000 times at this instant
+stop-for-ever|1 orrery: policy misbehave: job alpha at 0\.000000000 s: schedule\(\) was called 1000 times at this instant
 starve|1 orrery: policy misbehave: job alpha at 2\.000000000 s: 3 jobs wait, nothing runs, and no timer is set
 hang|1 orrery: policy misbehave: at 0\.000000000 s: schedule\(\) has not returned for 1 s
 refuse|2 orrery: policy misbehave: at 0\.000000000 s: how: refuses to work on 2 nodes

@@ -240,6 +240,10 @@ static int run_scenario(int argc, char **argv, struct orr_error *err)
 		rc = apply_sets(&r, err);
 	if (!rc)
 		rc = jobs_study(r.scenario, &r.output, err);
+	if (rc && !strncmp(err->text, "scenario: ", 10)) { /* say which */
+		struct orr_error inner = *err;
+		orr_fail(err, rc, "%.200s: %s", r.source, inner.text + 10);
+	}
 	request_free(&r);
 	return rc;
 }

@@ -47,6 +47,8 @@ static struct job *acting_on(struct orr_jobs *w, orr_job j, enum orr_job_state s
 			job->state == ORR_JOB_RUNNING ? "running already" : "not running");
 		return NULL;
 	}
+	w->last_acted = j;
+	watch_job(w->watch, job->number);
 	return job;
 }
 

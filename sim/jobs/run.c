@@ -52,7 +52,7 @@ static bool schedule(struct orr_jobs *w)
 	w->calls_now = w->last_call == now ? w->calls_now + 1 : 1;
 	w->last_call = now;
 	if (w->calls_now > w->max_calls) {
-		world_fail(w, ORR_EFAIL, NULL, "schedule() was called %lld times at this instant without an end to it "
+		world_fail(w, ORR_EFAIL, job_of(w, w->last_acted), "schedule() was called %lld times at this instant without an end to it "
 			"(jobs.max_calls_per_instant)", (long long)w->max_calls);
 		return false;
 	}

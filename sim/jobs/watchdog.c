@@ -70,6 +70,11 @@ void watch_enter(struct watch *x, const char *what, int64_t now, uint64_t job_nu
 	atomic_store_explicit(&x->what, what, memory_order_release);
 }
 
+void watch_job(struct watch *x, uint64_t job_number)
+{
+	atomic_store_explicit(&x->job, job_number, memory_order_relaxed);
+}
+
 void watch_leave(struct watch *x)
 {
 	atomic_store_explicit(&x->what, NULL, memory_order_release);

@@ -118,6 +118,7 @@ struct orr_jobs {
 	bool capacity_changed;
 	int64_t calls_now;  /* schedule() calls at this instant */
 	int64_t last_call;
+	orr_job last_acted; /* what the policy last acted on, for messages */
 	uint64_t checks;    /* of the state, under --check */
 	bool is_over;       /* until reached, or an error */
 	bool saw_truth;     /* the policy used true durations: marked oracle */
@@ -211,6 +212,7 @@ void check_end(struct orr_jobs *w);
 struct watch *watch_new(const char *label, double timeout_s);
 void watch_free(struct watch *x);
 void watch_enter(struct watch *x, const char *what, int64_t now, uint64_t job_number);
+void watch_job(struct watch *x, uint64_t job_number); /* the callback has come to this job */
 void watch_leave(struct watch *x);
 
 #endif
