@@ -4,20 +4,8 @@
 
 static const struct orr_param params[] = { ORR_PARAM_END };
 
-static int64_t key(void *self, struct orr_jobs *w, orr_job j)
-{
-	(void)self;
-	return orr_job_submit_ns(w, j);
-}
-
-static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
-{
-	(void)args;
-	return queue_order_new(w, sizeof(struct queue_order), key, err);
-}
-
 static const struct orr_jobs_ops ops = { .size = sizeof ops,
-	.create = create,
+	.create = queue_order_create,
 	.destroy = queue_order_free,
 	.arrive = queue_order_arrive,
 	.finish = queue_order_finish,

@@ -33,6 +33,19 @@ static inline void *queue_order_new(struct orr_jobs *w, size_t size,
 	return q;
 }
 
+/* In order of submission, for policies without parameters. */
+static inline int64_t queue_order_submission(void *self, struct orr_jobs *w, orr_job j)
+{
+	(void)self;
+	return orr_job_submit_ns(w, j);
+}
+
+static inline void *queue_order_create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
+{
+	(void)args;
+	return queue_order_new(w, sizeof(struct queue_order), queue_order_submission, err);
+}
+
 static inline void queue_order_free(void *self)
 {
 	orr_queue_free(((struct queue_order *)self)->waiting);
