@@ -1,7 +1,7 @@
 # One file per policy. They see the public headers alone: no other include path is given.
 noinst_LIBRARIES += libpolicies.a
 libpolicies_a_CPPFLAGS = -DORR_BUILTIN -I$(srcdir)/include
-libpolicies_a_SOURCES = policies/policies.def policies/jobs/queue_order.h policies/jobs/preemptive.h
+libpolicies_a_SOURCES = policies/policies.def policies/jobs/queue_order.h policies/jobs/preemptive.h policies/jobs/grow.h
 libpolicies_a_SOURCES += policies/jobs/fifo.c policies/jobs/fjf.c policies/jobs/sjf.c policies/jobs/qssf.c
 libpolicies_a_SOURCES += policies/jobs/smallest_gpu.c policies/jobs/srtf.c policies/jobs/srtf_gpu.c
 libpolicies_a_SOURCES += policies/jobs/backfill.h policies/jobs/easy_backfill.c policies/jobs/profile.h policies/jobs/conservative_backfill.c

@@ -25,6 +25,8 @@
 #ifndef ORR_POLICIES_BACKFILL_H
 #define ORR_POLICIES_BACKFILL_H
 
+#include "grow.h"
+
 #include <orrery/policy.h>
 
 #include <math.h>
@@ -243,15 +245,9 @@ static inline void backfill_drop(struct backfill *b, size_t i)
 static inline int64_t backfill_started(struct backfill *b, struct orr_jobs *w, orr_job j)
 {
 	struct orr_job_info info;
-	if (b->n == b->cap) {
-		size_t cap = b->cap ? b->cap * 2 : 64;
-		struct backfill_running *v = realloc(b->running, cap * sizeof *v);
-		if (!v) {
-			orr_give_up(w, j, "out of memory");
-			return ORR_NEVER;
-		}
-		b->running = v;
-		b->cap = cap;
+	if (!grow(&b->running, b->n, &b->cap, sizeof *b->running)) {
+		orr_give_up(w, j, "out of memory");
+		return ORR_NEVER;
 	}
 	if (!orr_job_get(w, j, &info))
 		return ORR_NEVER;

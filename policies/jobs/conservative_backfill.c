@@ -67,13 +67,9 @@ static void arrive(void *self, struct orr_jobs *w, orr_job j)
 {
 	struct conservative *c = self;
 	struct orr_job_info info;
-	if (c->n == c->cap) {
-		size_t cap = c->cap ? c->cap * 2 : 64;
-		struct promise *v = realloc(c->promise, cap * sizeof *v);
-		if (!v)
-			return; /* the job waits for ever, and the run ends with an error that names it */
-		c->promise = v;
-		c->cap = cap;
+	if (!grow(&c->promise, c->n, &c->cap, sizeof *c->promise)) {
+		orr_give_up(w, j, "out of memory");
+		return;
 	}
 	if (!orr_job_get(w, j, &info))
 		return;

@@ -116,25 +116,12 @@ static struct gavel_member *find(struct gavel *g, uint64_t number)
 	return low < g->n && g->member[low].number == number ? &g->member[low] : NULL;
 }
 
-static bool reserve(struct gavel *g)
-{
-	if (g->n < g->cap)
-		return true;
-	size_t cap = g->cap ? g->cap * 2 : 64;
-	struct gavel_member *v = realloc(g->member, cap * sizeof *v);
-	if (!v)
-		return false;
-	g->member = v;
-	g->cap = cap;
-	return true;
-}
-
 static void arrive(void *self, struct orr_jobs *w, orr_job j)
 {
 	struct gavel *g = self;
 	struct orr_job_info info;
 	double *per_type = calloc((size_t)g->n_types * PER_TYPE + 1, sizeof *per_type);
-	if (!per_type || !reserve(g) || !orr_job_get(w, j, &info)) {
+	if (!per_type || !grow(&g->member, g->n, &g->cap, sizeof *g->member) || !orr_job_get(w, j, &info)) {
 		free(per_type);
 		orr_give_up(w, j, "out of memory");
 		return;

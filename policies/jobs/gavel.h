@@ -16,6 +16,8 @@
 #ifndef ORR_POLICIES_GAVEL_H
 #define ORR_POLICIES_GAVEL_H
 
+#include "grow.h"
+
 #include <orrery/policy.h>
 
 enum gavel_allocation {

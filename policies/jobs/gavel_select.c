@@ -6,15 +6,9 @@
 
 bool gavel_entry_add(struct gavel *g, struct orr_jobs *w, struct gavel_entry e)
 {
-	if (g->n_entries == g->cap_entries) {
-		size_t cap = g->cap_entries ? g->cap_entries * 2 : 256;
-		struct gavel_entry *v = realloc(g->entry, cap * sizeof *v);
-		if (!v) {
-			orr_give_up(w, 0, "out of memory");
-			return false;
-		}
-		g->entry = v;
-		g->cap_entries = cap;
+	if (!grow(&g->entry, g->n_entries, &g->cap_entries, sizeof *g->entry)) {
+		orr_give_up(w, 0, "out of memory");
+		return false;
 	}
 	g->entry[g->n_entries++] = e;
 	return true;

@@ -20,6 +20,8 @@
 #ifndef ORR_POLICIES_LAS_H
 #define ORR_POLICIES_LAS_H
 
+#include "grow.h"
+
 #include <orrery/policy.h>
 
 #include <math.h>
@@ -70,14 +72,8 @@ struct las {
 
 static inline bool las_push(struct las_list *l, const struct las_job *x)
 {
-	if (l->n == l->cap) {
-		size_t cap = l->cap ? l->cap * 2 : 32;
-		struct las_job *v = realloc(l->v, cap * sizeof *v);
-		if (!v)
-			return false;
-		l->v = v;
-		l->cap = cap;
-	}
+	if (!grow(&l->v, l->n, &l->cap, sizeof *l->v))
+		return false;
 	l->v[l->n++] = *x;
 	return true;
 }
@@ -327,15 +323,9 @@ static inline void las_list_out(struct las *s, struct orr_jobs *w)
 			for (size_t k = 0; k < l->n; k++) {
 				if (l->v[k].stays)
 					continue;
-				if (s->n_out == s->cap_out) {
-					size_t cap = s->cap_out ? s->cap_out * 2 : 64;
-					orr_job *v = realloc(s->out, cap * sizeof *v);
-					if (!v) {
-						orr_give_up(w, l->v[k].job, "out of memory");
-						return;
-					}
-					s->out = v;
-					s->cap_out = cap;
+				if (!grow(&s->out, s->n_out, &s->cap_out, sizeof *s->out)) {
+					orr_give_up(w, l->v[k].job, "out of memory");
+					return;
 				}
 				s->out[s->n_out++] = l->v[k].job;
 			}

@@ -21,6 +21,8 @@
  *
  * Cost of a round: O(waiting elastic jobs + shapes) + O(running jobs * GPUs given).
  */
+#include "grow.h"
+
 #include <orrery/policy.h>
 
 #include <stdlib.h>
@@ -134,19 +136,6 @@ static uint32_t list_sizes(struct optimus *o, struct orr_jobs *w, const struct o
 	return n;
 }
 
-static bool grow_members(struct optimus *o)
-{
-	if (o->n < o->cap)
-		return true;
-	size_t cap = o->cap ? o->cap * 2 : 64;
-	struct member *v = realloc(o->member, cap * sizeof *v);
-	if (!v)
-		return false;
-	o->member = v;
-	o->cap = cap;
-	return true;
-}
-
 /* ---- who starts ---- */
 
 /* Counts j in at its least size, if that is in the budget. */
@@ -155,7 +144,7 @@ static bool count_in(struct optimus *o, struct orr_jobs *w, const struct orr_job
 	uint32_t n = list_sizes(o, w, info, j);
 	if (n && o->scratch[0].gpus > *budget)
 		return false;
-	struct size *sizes = n && grow_members(o) ? malloc(n * sizeof *sizes) : NULL;
+	struct size *sizes = n && grow(&o->member, o->n, &o->cap, sizeof *o->member) ? malloc(n * sizeof *sizes) : NULL;
 	if (!sizes) {
 		orr_give_up(w, j, "out of memory");
 		return false;

@@ -24,6 +24,8 @@
 #ifndef ORR_POLICIES_PREEMPTIVE_H
 #define ORR_POLICIES_PREEMPTIVE_H
 
+#include "grow.h"
+
 #include <orrery/policy.h>
 
 #include <stdlib.h>
@@ -223,17 +225,10 @@ static inline bool preemptive_any_left(const struct preemptive *p)
 
 static inline void preemptive_leave_out(struct preemptive *p, struct orr_jobs *w, orr_job j)
 {
-	if (p->n_out == p->cap_out) {
-		size_t cap = p->cap_out ? p->cap_out * 2 : 64;
-		orr_job *v = realloc(p->out, cap * sizeof *v);
-		if (!v) {
-			orr_give_up(w, j, "out of memory");
-			return;
-		}
-		p->out = v;
-		p->cap_out = cap;
-	}
-	p->out[p->n_out++] = j;
+	if (grow(&p->out, p->n_out, &p->cap_out, sizeof *p->out))
+		p->out[p->n_out++] = j;
+	else
+		orr_give_up(w, j, "out of memory");
 }
 
 /* Chooses who should run: p->next in order, p->out to be stopped. */

@@ -55,17 +55,10 @@ static void arrive(void *self, struct orr_jobs *w, orr_job j)
 	preemptive_arrive(self, w, j);
 	if (!s->is_helios)
 		return;
-	if (s->n_fresh == s->cap_fresh) {
-		size_t cap = s->cap_fresh ? s->cap_fresh * 2 : 64;
-		orr_job *v = realloc(s->fresh, cap * sizeof *v);
-		if (!v) {
-			orr_give_up(w, j, "out of memory");
-			return;
-		}
-		s->fresh = v;
-		s->cap_fresh = cap;
-	}
-	s->fresh[s->n_fresh++] = j;
+	if (grow(&s->fresh, s->n_fresh, &s->cap_fresh, sizeof *s->fresh))
+		s->fresh[s->n_fresh++] = j;
+	else
+		orr_give_up(w, j, "out of memory");
 }
 
 static void helios_schedule(struct srtf *s, struct orr_jobs *w)
