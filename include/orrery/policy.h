@@ -14,12 +14,13 @@
 #define ORRERY_POLICY_H
 
 #include <orrery/jobs.h>
+#include <orrery/step.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-enum orr_policy_kind { ORR_POLICY_KIND_JOBS = 1 };
+enum orr_policy_kind { ORR_POLICY_KIND_JOBS = 1, ORR_POLICY_KIND_STEP = 2 };
 
 /* Sees true durations; is marked "oracle" in every table. */
 #define ORR_NEEDS_ORACLE 1u
@@ -32,7 +33,7 @@ struct orr_policy {
 	enum orr_policy_kind kind;
 	unsigned flags;       /* ORR_NEEDS_ORACLE */
 	const struct orr_param *params;
-	const void *ops;      /* struct orr_jobs_ops for ORR_POLICY_KIND_JOBS */
+	const void *ops;      /* by kind: struct orr_jobs_ops, struct orr_step_ops */
 };
 
 /* The one symbol that a plugin exports. */
@@ -62,6 +63,9 @@ struct orr_plugin {
 	ORR_PLUGIN_DECLARE_(ident)
 #define ORR_POLICY_JOBS_ORACLE(ident, doc, params, ops)                                    \
 	ORR_POLICY_DECLARE_(ident, doc, ORR_POLICY_KIND_JOBS, ORR_NEEDS_ORACLE, params, ops) \
+	ORR_PLUGIN_DECLARE_(ident)
+#define ORR_POLICY_STEP(ident, doc, params, ops)                                           \
+	ORR_POLICY_DECLARE_(ident, doc, ORR_POLICY_KIND_STEP, 0u, params, ops)             \
 	ORR_PLUGIN_DECLARE_(ident)
 
 #ifdef __cplusplus

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * cost.h - seconds that a layer takes on a device
+ *
+ * In this order: a measured step time of (device, model, batch, precision) if the table has
+ * one (then every layer's share is scaled so that the sum is the measured time); else the
+ * roofline: per kernel, max(FLOPs / (peak x efficiency), bytes / (bandwidth x efficiency)) +
+ * launch (Williams, Waterman, Patterson, CACM 52(4), 2009). cost_source() says which.
+ */
+#ifndef ORR_HWMODEL_COST_H
+#define ORR_HWMODEL_COST_H
+
+#include "hwmodel/device.h"
+#include "hwmodel/dnn.h"
+
+struct cost_options {
+	enum precision precision; /* of products; FP16 and BF16 mean mixed precision */
+	bool use_measured;        /* look for a measured step time first */
+	bool fused_attention;     /* scores never leave the chip (FlashAttention) */
+	bool fused_elementwise;   /* activations, biases, residual adds are fused into the product before */
+	double efficiency;        /* > 0 replaces the device's efficiencies of products */
+};
+
+struct cost;
+
+/* d and dev must outlive it. Safe for several threads once made. */
+struct cost *cost_new(const struct dnn *d, const struct device *dev, const struct cost_options *o, struct orr_error *err);
+void cost_free(struct cost *c);
+
+/*
+ * Seconds of one pass over layer l for batch samples, if each product is split over `shards` devices
+ * (tensor parallelism: 1/shards of the columns or rows; element-wise kinds outside the split run whole
+ * unless sequence_parallel).
+ */
+double cost_layer_s(const struct cost *c, uint32_t l, enum dnn_pass pass, double batch, uint32_t shards,
+	bool sequence_parallel);
+/* A sum over layers first..first+count-1. */
+double cost_range_s(const struct cost *c, uint32_t first, uint32_t count, enum dnn_pass pass, double batch,
+	uint32_t shards, bool sequence_parallel);
+/* Updating n parameters: bytes over memory bandwidth. state_bytes: optimizer state read and written per parameter. */
+double cost_update_s(const struct cost *c, double params, double state_bytes);
+const char *cost_source(const struct cost *c, double batch);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * flow.h - flows that share links, max-min fair, and the time at which each ends
+ *
+ * A flow first waits out its latency (the sum over its links) and holds no
+ * bandwidth; then it drains its bytes at its max-min fair rate. Invariant
+ * whenever time advances: no flow's rate can grow without shrinking that of a
+ * flow which is no faster, measured in rate / weight (Bertsekas and Gallager,
+ * Data Networks, 2nd ed., 6.5.2). A link is one direction of a cable: the other
+ * direction is another link. A flow without links ends as it starts.
+ *
+ * Only what a change touches is solved again: the flows of the touched links,
+ * then those whose bottleneck moved, until every flow has one.
+ *
+ * A hop may carry a load other than 1: on that link the flow counts as so many
+ * flows of the same rate. So one flow can stand for a class of flows that are
+ * known to be alike (quotient.h), with one link for each class of links.
+ *
+ * Times are seconds (double) from the owner's start and never go back; bytes and
+ * bytes/s are doubles. A flownet belongs to one thread and owns all it holds.
+ */
+#ifndef ORR_NET_FLOW_H
+#define ORR_NET_FLOW_H
+
+#include <orrery/api.h>
+
+struct flow_link {
+	double capacity_Bps; /* >= 0; 0: what waits there waits until it changes */
+	double latency_s;    /* >= 0 */
+};
+
+struct flow_hop {
+	uint32_t link;
+	uint32_t load; /* >= 1 */
+};
+
+enum flow_fairness {
+	FLOW_MAX_MIN,
+	FLOW_RTT_WEIGHTED /* weight = 1 / (sum of latencies), as TCP and SimGrid's CM02; 1 where that is 0 */
+};
+
+struct flownet;
+
+/* Copies the links. */
+struct flownet *flownet_new(const struct flow_link *links, uint32_t n_links, enum flow_fairness fairness);
+void flownet_free(struct flownet *f);
+
+double flownet_now(const struct flownet *f);
+
+/*
+ * Starts a flow now (move the clock with flownet_advance() first). bytes >= 0;
+ * extra_latency_s is added to the links' own; route is copied; tag is the
+ * caller's. Returns a handle that is valid until the flow has been reported.
+ */
+uint32_t flownet_start(struct flownet *f, double bytes, double extra_latency_s, const struct flow_hop *route,
+	uint32_t n_hops, uint64_t tag);
+/* Ends it unreported. */
+void flownet_cancel(struct flownet *f, uint32_t flow);
+/* From now on. */
+void flownet_set_capacity(struct flownet *f, uint32_t link, double capacity_Bps);
+
+/* When the next flow ends or begins to drain; INFINITY if nothing will happen. */
+double flownet_next(struct flownet *f);
+/* Moves the clock to t, flownet_now() <= t <= flownet_next(); flows that end at t can be had from flownet_pop(). */
+void flownet_advance(struct flownet *f, double t);
+/* One flow that has ended, in the order of (time, start); false if there is none. */
+bool flownet_pop(struct flownet *f, uint64_t *tag, double *finish_s);
+
+uint32_t flownet_active(const struct flownet *f);       /* started, not ended */
+double flownet_rate(struct flownet *f, uint32_t flow);  /* bytes/s now; 0 during its latency */
+double flownet_link_rate(struct flownet *f, uint32_t link);   /* sum of rate x load now */
+double flownet_link_bytes(struct flownet *f, uint32_t link);  /* carried so far, loads counted */
+
+/* For --check: false, and *err says which, if a link is above its capacity (1e-9 relative) or a flow has no
+ * bottleneck. */
+bool flownet_verify(struct flownet *f, struct orr_error *err);
+
+#endif

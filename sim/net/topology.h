@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * topology.h - which links there are, and which of them a flow from here to there takes
+ *
+ * Endpoints are numbered: first every GPU of the cluster in its order (node by
+ * node), then one host (CPU and memory) for each node. Invariant: topo_route()
+ * joins the two endpoints through links that follow one another, never visits a
+ * link twice, and depends on nothing but its arguments.
+ *
+ * Inside a node each GPU has a link out and a link in (NVLink through a switch, or
+ * PCIe through a root that all share); each node has one or more NICs, and GPU g of n
+ * uses NIC floor(g * nics / n). Between the NICs lies the network proper. Each
+ * direction of a cable is its own link.
+ *
+ * Sources: fat tree, Al-Fares, Loukissas, Vahdat, "A Scalable, Commodity Data Center
+ * Network Architecture", SIGCOMM 2008; D-mod-k, Zahavi, "D-Mod-K Routing Providing
+ * Non-Blocking Traffic for Shift Permutations on Real Life Fat Trees", CCIT 776, 2010.
+ */
+#ifndef ORR_NET_TOPOLOGY_H
+#define ORR_NET_TOPOLOGY_H
+
+#include "cluster/cluster.h"
+#include "net/flow.h"
+
+enum { TOPO_MAX_HOPS = 64 };
+
+enum topo_routing { TOPO_D_MOD_K, TOPO_ECMP };
+
+struct topo_link {
+	struct flow_link flow;
+	uint32_t from, to; /* vertices */
+	char *name;        /* "host3.up", "leaf1-spine0", ... */
+};
+
+struct topo {
+	struct topo_link *link;
+	uint32_t n_links;
+	uint32_t n_gpus, n_nodes; /* endpoints: n_gpus + n_nodes */
+	enum topo_routing routing;
+	uint64_t seed; /* of the hash, for TOPO_ECMP */
+	struct topo_shape *shape; /* private */
+	char hash[65]; /* SHA-256 of the canonical form, hex */
+};
+
+/*
+ * spec is KIND[:option=value,..] or the name of a JSON file. Kinds: star (one
+ * switch), racks (options hosts per rack or the cluster's own racks, oversubscription),
+ * leaf-spine (leaves, spines), fat-tree (k), torus (dims=4x4x4), full-mesh, ring.
+ * Options of all: bw and lat (of a NIC), nics (per node), gpu_bw, gpu_lat, gpu_link
+ * (nvlink or pcie), host_bw, routing (d-mod-k or ecmp). Rates are texts such as
+ * 10Gbps (bits) or 12.5GBps (bytes); latencies 5us. docs/models.md lists defaults.
+ * The JSON form is {"switches": [..], "links": [{"from", "to", "bw", "lat", "both": true}], ..}.
+ * Errors name the option or the JSON path.
+ */
+struct topo *topo_load(const struct cluster *c, const char *spec, uint64_t seed, struct orr_error *err);
+void topo_free(struct topo *t);
+
+static inline uint32_t topo_endpoints(const struct topo *t)
+{
+	return t->n_gpus + t->n_nodes;
+}
+static inline uint32_t topo_host(const struct topo *t, uint32_t node)
+{
+	return t->n_gpus + node;
+}
+
+/* The links from endpoint src to endpoint dst, in order; returns how many (0 if src == dst). key tells flows of a
+ * pair apart for TOPO_ECMP; D-mod-k ignores it. out has room for TOPO_MAX_HOPS. */
+uint32_t topo_route(const struct topo *t, uint32_t src, uint32_t dst, uint64_t key, uint32_t *out);
+
+/* Nominal figures of the route: the least capacity and the sum of latencies. */
+double topo_bandwidth(const struct topo *t, uint32_t src, uint32_t dst);
+double topo_latency(const struct topo *t, uint32_t src, uint32_t dst);
+
+/* A flownet with these links. */
+struct flownet *topo_flownet(const struct topo *t, enum flow_fairness fairness);
+
+#endif
