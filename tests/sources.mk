@@ -116,3 +116,11 @@ tests_unit_scenario_LDADD = libpolicies.a $(LDADD)
 check_PROGRAMS += tests/unit_failures
 TESTS += tests/unit_failures
 tests_unit_failures_SOURCES = tests/unit_failures.c
+# collectives, topologies and quotients, against progressive filling from scratch
+noinst_HEADERS += tests/net_fill.h
+check_PROGRAMS += tests/unit_collective
+TESTS += tests/unit_collective
+tests_unit_collective_SOURCES = tests/unit_collective.c tests/net_fill.c
+check_PROGRAMS += tests/unit_topology
+TESTS += tests/unit_topology
+tests_unit_topology_SOURCES = tests/unit_topology.c
