@@ -124,3 +124,6 @@ tests_unit_collective_SOURCES = tests/unit_collective.c tests/net_fill.c
 check_PROGRAMS += tests/unit_topology
 TESTS += tests/unit_topology
 tests_unit_topology_SOURCES = tests/unit_topology.c
+check_PROGRAMS += tests/unit_quotient
+TESTS += tests/unit_quotient
+tests_unit_quotient_SOURCES = tests/unit_quotient.c tests/net_fill.c
