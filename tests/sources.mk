@@ -127,3 +127,6 @@ tests_unit_topology_SOURCES = tests/unit_topology.c
 check_PROGRAMS += tests/unit_quotient
 TESTS += tests/unit_quotient
 tests_unit_quotient_SOURCES = tests/unit_quotient.c tests/net_fill.c
+check_PROGRAMS += tests/oracle_simai
+TESTS += tests/oracle_simai
+tests_oracle_simai_SOURCES = tests/oracle_simai.c
