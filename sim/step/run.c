@@ -123,6 +123,7 @@ static void prepare(struct orr_step *s)
 	s->lanes = s->lanes_run = 1;
 	s->algorithm = default_algorithm(s->config->options);
 	s->is_analytic = !strcmp(orr_arg_text(s->config->options, "fidelity"), "analytic");
+	s->has_free_update = !strcmp(orr_arg_text(s->config->options, "update_cost"), "none");
 	s->ignore_memory = orr_arg_bool(s->config->options, "ignore_memory");
 	s->wanted = s->build_until = (uint64_t)orr_arg_int(s->config->options, "iterations");
 	s->stream = mem_zalloc((size_t)s->endpoints * STEP_STREAMS, sizeof *s->stream);
@@ -275,7 +276,7 @@ static int execute(struct orr_step *s, bool may_merge, const struct orr_args *ar
 	struct orr_error e = { 0 };
 	set_facts(s);
 	prepare(s);
-	if (account_options(s) || compression_parse(orr_arg_text(s->config->options, "compression"), &s->compression, &s->error))
+	if (account_options(s) || facts_scale(s) || compression_parse(orr_arg_text(s->config->options, "compression"), &s->compression, &s->error))
 		return s->error.code;
 	wire_new(s);
 	if (s->error.code)
