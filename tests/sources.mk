@@ -116,3 +116,7 @@ tests_unit_scenario_LDADD = libpolicies.a $(LDADD)
 check_PROGRAMS += tests/unit_failures
 TESTS += tests/unit_failures
 tests_unit_failures_SOURCES = tests/unit_failures.c
+# models of networks
+check_PROGRAMS += tests/unit_dnn_tables
+TESTS += tests/unit_dnn_tables
+tests_unit_dnn_tables_SOURCES = tests/unit_dnn_tables.c

@@ -1,1 +1,2 @@
 # sources of sim/step
+liborrery_a_SOURCES += sim/step/step.h sim/step/options.c
