@@ -21,7 +21,7 @@ MODEL_FILES = \
 	hwmodel/models/gnmt_16.json hwmodel/models/dlrm_criteo_nvidia.json hwmodel/models/dlrm_rm_small.json \
 	hwmodel/models/deepfm_criteo.json
 EXTRA_DIST += $(MODEL_FILES) hwmodel/embed.sh
-nodist_liborrery_a_SOURCES = hwmodel/models_data.c
+nodist_liborrery_a_SOURCES += hwmodel/models_data.c
 CLEANFILES += hwmodel/models_data.c hwmodel/models_data.c.tmp
 hwmodel/models_data.c: $(MODEL_FILES) hwmodel/embed.sh
 	$(AM_V_GEN)$(MKDIR_P) hwmodel && files= && for f in $(MODEL_FILES); do files="$$files $(srcdir)/$$f"; done && \
