@@ -12,3 +12,4 @@ libpolicies_a_SOURCES += policies/jobs/gavel_lp.c policies/jobs/gavel_lp.h polic
 libpolicies_a_SOURCES += policies/jobs/drf.c
 libpolicies_a_SOURCES += policies/jobs/gittins.c policies/jobs/gittins_index.h
 libpolicies_a_SOURCES += policies/jobs/optimus.c
+libpolicies_a_SOURCES += policies/step/ako.c
