@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const struct cli_command cmd_jobs, cmd_run, cmd_scenario, cmd_policy, cmd_trace, cmd_db;
+extern const struct cli_command cmd_jobs, cmd_run, cmd_scenario, cmd_policy, cmd_trace, cmd_model, cmd_device, cmd_db;
 
 const struct cli_command *const cli_commands[] = {
 	&cmd_jobs,
@@ -18,6 +18,8 @@ const struct cli_command *const cli_commands[] = {
 	&cmd_scenario,
 	&cmd_policy,
 	&cmd_trace,
+	&cmd_model,
+	&cmd_device,
 	&cmd_db,
 	NULL,
 };

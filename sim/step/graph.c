@@ -267,6 +267,10 @@ static orr_op plain(struct orr_step *s, const struct orr_group *g, uint32_t posi
 			k->group[k->n_group++] = g->device[i];
 		}
 	}
+	if (size) {
+		MEM_GROW(k->group, k->n_group, k->cap_group);
+		k->group[k->n_group++] = position;
+	}
 	orr_op op = coll_new(s, x, real, size ? position : g->device[0]);
 	mem_free(real);
 	return op;
@@ -367,7 +371,7 @@ void orr_after(struct orr_step *s, orr_op op, orr_op dep)
 		step_fail(s, ORR_EFAIL, "orr_after: op %llx is not of this iteration", (unsigned long long)op);
 		return;
 	}
-	if (op_iteration(dep) > k->number || (op_iteration(dep) == k->number && dep >= op && k->op[op_index(op)].entry_first == NONE)) {
+	if (op_iteration(dep) > k->number || (op_iteration(dep) == k->number && dep >= op)) {
 		step_fail(s, ORR_EFAIL, "orr_after: op %u waits for op %u, which was made after it: that could be a cycle",
 			op_index(op), op_index(dep));
 		return;
@@ -414,6 +418,13 @@ void orr_detach(struct orr_step *s, orr_op op)
 	struct op *o = op_of(s, op, "orr_detach");
 	if (o)
 		o->is_detached = 1;
+}
+
+void orr_counts(struct orr_step *s, orr_op op, double samples)
+{
+	struct op *o = op_of(s, op, "orr_counts");
+	if (o && is_amount(s, samples, "orr_counts", "samples"))
+		o->counts = samples;
 }
 
 static void memory_use(struct orr_step *s, orr_op op, uint32_t device, double bytes, double sign, const char *what)
@@ -475,9 +486,8 @@ void orr_carries(struct orr_step *s, orr_op op, uint32_t first_layer, uint32_t n
 	for (uint32_t r = 0; r < z.n_rounds; r++)
 		bytes += z.round[r].op == ORR_ALL_GATHER ? z.round[r].bytes / 2 : z.round[r].bytes;
 	o->amount = bytes;
-	/* The encoding runs before it on the sender, the decoding after it on the receiver. */
-	uint32_t from = o->device, to = o->peer;
-	(void)to;
+	/* Both codings are charged to the sender, before it sends. */
+	uint32_t from = o->device;
 	if (z.encode_s + z.decode_s > 0) {
 		orr_op encode = orr_compute(s, from, ORR_CODEC, z.encode_s + z.decode_s);
 		struct iteration *k = s->building;
