@@ -18,6 +18,7 @@ extern const struct cli_command cmd_trace;
 extern const struct cli_command cmd_device;
 extern const struct cli_command cmd_net;
 extern const struct cli_command cmd_db;
+extern const struct cli_command cmd_jobs, cmd_run, cmd_scenario, cmd_policy, cmd_trace, cmd_model, cmd_device, cmd_db;
 
 const struct cli_command *const cli_commands[] = {
 	&cmd_jobs,
@@ -25,6 +26,7 @@ const struct cli_command *const cli_commands[] = {
 	&cmd_scenario,
 	&cmd_policy,
 	&cmd_trace,
+	&cmd_model,
 	&cmd_device,
 	&cmd_net,
 	&cmd_db,
