@@ -130,3 +130,7 @@ tests_unit_step_SOURCES = tests/unit_step.c tests/step_fixture.c
 check_PROGRAMS += tests/unit_dnn_tables
 TESTS += tests/unit_dnn_tables
 tests_unit_dnn_tables_SOURCES = tests/unit_dnn_tables.c
+# devices and costs
+check_PROGRAMS += tests/unit_llm_step
+TESTS += tests/unit_llm_step
+tests_unit_llm_step_SOURCES = tests/unit_llm_step.c
