@@ -16,3 +16,4 @@ libpolicies_a_SOURCES += policies/jobs/optimus.c
 libpolicies_a_SOURCES += policies/step/chunks.h policies/step/messages.h policies/step/replicas.h policies/step/servers.h
 libpolicies_a_SOURCES += policies/step/allreduce.c policies/step/bytescheduler.c policies/step/parameter_server.c
 libpolicies_a_SOURCES += policies/step/local_sgd.c policies/step/zero.c
+libpolicies_a_SOURCES += policies/step/ako.c
