@@ -116,3 +116,8 @@ tests_unit_scenario_LDADD = libpolicies.a $(LDADD)
 check_PROGRAMS += tests/unit_failures
 TESTS += tests/unit_failures
 tests_unit_failures_SOURCES = tests/unit_failures.c
+# the learning world
+noinst_HEADERS += tests/learn_drive.h
+check_PROGRAMS += tests/unit_learn
+TESTS += tests/unit_learn
+tests_unit_learn_SOURCES = tests/unit_learn.c
