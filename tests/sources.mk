@@ -121,3 +121,6 @@ noinst_HEADERS += tests/learn_drive.h
 check_PROGRAMS += tests/unit_learn
 TESTS += tests/unit_learn
 tests_unit_learn_SOURCES = tests/unit_learn.c
+check_PROGRAMS += tests/unit_learn_sgd
+TESTS += tests/unit_learn_sgd
+tests_unit_learn_sgd_SOURCES = tests/unit_learn_sgd.c

@@ -23,8 +23,8 @@ enum learn_problem {
 	LEARN_LEAST_SQUARES, /* 1/2 mean (a.x - y)^2 */
 	LEARN_LOGISTIC,      /* mean log(1 + exp(-y a.x)), y = -1, +1 */
 	LEARN_MLP,           /* inputs, one hidden layer, softmax; cross entropy */
-	LEARN_NOISE,         /* gradient: Gaussian, independent, variance noise^2; no loss */
-	LEARN_NONE           /* gradient 0; no loss */
+	LEARN_NOISE,         /* gradient: Gaussian, independent, variance noise^2 for any batch; with l2, a noisy quadratic */
+	LEARN_NONE           /* gradient 0; without l2, LEARN_NOISE and this have no loss: NAN */
 };
 enum learn_sampling {
 	LEARN_REPLACE, /* each row drawn from all of the shard */

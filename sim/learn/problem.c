@@ -175,20 +175,17 @@ void problem_gradient(const struct problem *p, const double *x, const uint32_t *
 		rng_init(&r, noise_seed, "learn.noise", 0);
 		for (size_t i = 0; i < p->dim; i++)
 			g[i] = gsl_ran_gaussian_ziggurat(rng_gsl(&r), p->config.noise);
-		return;
+	} else {
+		memset(g, 0, p->dim * sizeof *g);
+		if (p->kind->gradient)
+			p->kind->gradient(p, x, rows, n, 1. / n, g, scratch);
 	}
-	memset(g, 0, p->dim * sizeof *g);
-	if (!p->kind->gradient)
-		return;
-	p->kind->gradient(p, x, rows, n, 1. / n, g, scratch);
 	if (p->config.l2)
 		vec_axpy(g, g, p->config.l2, x, p->dim);
 }
 
-double problem_loss(const struct problem *p, const double *x, int threads)
+static double loss_of_rows(const struct problem *p, const double *x, int threads)
 {
-	if (!p->kind->loss)
-		return NAN;
 	uint32_t rows = p->config.rows, blocks = (rows + PROBLEM_BLOCK - 1) / PROBLEM_BLOCK;
 	double *part = mem_alloc(blocks * sizeof *part);
 #ifdef _OPENMP
@@ -209,7 +206,14 @@ double problem_loss(const struct problem *p, const double *x, int threads)
 	for (uint32_t b = 0; b < blocks; b++)
 		sum += part[b];
 	mem_free(part);
-	double loss = sum / rows;
+	return sum / rows;
+}
+
+double problem_loss(const struct problem *p, const double *x, int threads)
+{
+	if (!p->kind->loss && !p->config.l2)
+		return NAN;
+	double loss = p->kind->loss ? loss_of_rows(p, x, threads) : 0;
 	if (p->config.l2)
 		loss += p->config.l2 / 2 * vec_dot(x, x, p->dim);
 	return isnan(loss) ? INFINITY : loss;
