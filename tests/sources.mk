@@ -124,3 +124,17 @@ tests_unit_learn_SOURCES = tests/unit_learn.c
 check_PROGRAMS += tests/unit_learn_sgd
 TESTS += tests/unit_learn_sgd
 tests_unit_learn_sgd_SOURCES = tests/unit_learn_sgd.c
+# flows
+noinst_HEADERS += tests/flow_model.h
+check_PROGRAMS += tests/unit_flow
+TESTS += tests/unit_flow
+tests_unit_flow_SOURCES = tests/unit_flow.c tests/flow_model.c
+# the step world
+noinst_HEADERS += tests/step_fixture.h
+check_PROGRAMS += tests/unit_step
+TESTS += tests/unit_step
+tests_unit_step_SOURCES = tests/unit_step.c tests/step_fixture.c
+# models of networks
+check_PROGRAMS += tests/unit_dnn_tables
+TESTS += tests/unit_dnn_tables
+tests_unit_dnn_tables_SOURCES = tests/unit_dnn_tables.c
