@@ -116,6 +116,14 @@ tests_unit_scenario_LDADD = libpolicies.a $(LDADD)
 check_PROGRAMS += tests/unit_failures
 TESTS += tests/unit_failures
 tests_unit_failures_SOURCES = tests/unit_failures.c
+# the learning world
+noinst_HEADERS += tests/learn_drive.h
+check_PROGRAMS += tests/unit_learn
+TESTS += tests/unit_learn
+tests_unit_learn_SOURCES = tests/unit_learn.c
+check_PROGRAMS += tests/unit_learn_sgd
+TESTS += tests/unit_learn_sgd
+tests_unit_learn_sgd_SOURCES = tests/unit_learn_sgd.c
 # flows
 noinst_HEADERS += tests/flow_model.h
 check_PROGRAMS += tests/unit_flow
