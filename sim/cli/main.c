@@ -10,10 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const struct cli_command cmd_jobs, cmd_run, cmd_scenario, cmd_policy, cmd_trace, cmd_db;
+extern const struct cli_command cmd_jobs, cmd_step, cmd_run, cmd_scenario, cmd_policy, cmd_trace, cmd_db;
 
 const struct cli_command *const cli_commands[] = {
 	&cmd_jobs,
+	&cmd_step,
 	&cmd_run,
 	&cmd_scenario,
 	&cmd_policy,
