@@ -116,3 +116,8 @@ tests_unit_scenario_LDADD = libpolicies.a $(LDADD)
 check_PROGRAMS += tests/unit_failures
 TESTS += tests/unit_failures
 tests_unit_failures_SOURCES = tests/unit_failures.c
+# flows
+noinst_HEADERS += tests/flow_model.h
+check_PROGRAMS += tests/unit_flow
+TESTS += tests/unit_flow
+tests_unit_flow_SOURCES = tests/unit_flow.c tests/flow_model.c

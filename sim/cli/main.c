@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const struct cli_command cmd_jobs, cmd_step, cmd_run, cmd_scenario, cmd_policy, cmd_trace, cmd_db;
+extern const struct cli_command cmd_jobs, cmd_step, cmd_run, cmd_scenario, cmd_policy, cmd_trace, cmd_device, cmd_db;
 
 const struct cli_command *const cli_commands[] = {
 	&cmd_jobs,
@@ -19,6 +19,7 @@ const struct cli_command *const cli_commands[] = {
 	&cmd_scenario,
 	&cmd_policy,
 	&cmd_trace,
+	&cmd_device,
 	&cmd_db,
 	NULL,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Stands in for the executor where it is not linked: last in the library, so never used once it is there. */
+/* Until networks and collectives are linked, steps cannot be: this file goes as soon as they are. */
 #include "step/step.h"
 
 int step_run(const struct step_config *c, const struct orr_policy *policy, const struct orr_args *policy_args,
