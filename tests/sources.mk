@@ -147,3 +147,11 @@ tests_unit_pipeline_LDADD = libpolicies.a $(LDADD)
 check_PROGRAMS += tests/unit_llm_step
 TESTS += tests/unit_llm_step
 tests_unit_llm_step_SOURCES = tests/unit_llm_step.c
+# collectives, topologies and quotients, against progressive filling from scratch
+noinst_HEADERS += tests/net_fill.h
+check_PROGRAMS += tests/unit_collective
+TESTS += tests/unit_collective
+tests_unit_collective_SOURCES = tests/unit_collective.c tests/net_fill.c
+check_PROGRAMS += tests/unit_topology
+TESTS += tests/unit_topology
+tests_unit_topology_SOURCES = tests/unit_topology.c
