@@ -117,9 +117,11 @@ check_PROGRAMS += tests/unit_failures
 TESTS += tests/unit_failures
 tests_unit_failures_SOURCES = tests/unit_failures.c
 # models of networks
-check_PROGRAMS += tests/unit_dnn_tables
-TESTS += tests/unit_dnn_tables
+check_PROGRAMS += tests/unit_dnn tests/unit_dnn_tables
+TESTS += tests/unit_dnn tests/unit_dnn_tables tests/model_cli.sh
+tests_unit_dnn_SOURCES = tests/unit_dnn.c
 tests_unit_dnn_tables_SOURCES = tests/unit_dnn_tables.c
+EXTRA_DIST += tests/model_cli.sh
 # flows
 noinst_HEADERS += tests/flow_model.h
 check_PROGRAMS += tests/unit_flow
