@@ -20,6 +20,12 @@ MODEL_FILES = \
 	hwmodel/models/transformer_base.json hwmodel/models/transformer_big.json hwmodel/models/gnmt_v2.json \
 	hwmodel/models/gnmt_16.json hwmodel/models/dlrm_criteo_nvidia.json hwmodel/models/dlrm_rm_small.json \
 	hwmodel/models/deepfm_criteo.json
+EXTRA_DIST += $(MODEL_FILES) hwmodel/embed.sh
+nodist_liborrery_a_SOURCES += hwmodel/models_data.c
+CLEANFILES += hwmodel/models_data.c hwmodel/models_data.c.tmp
+hwmodel/models_data.c: $(MODEL_FILES) hwmodel/embed.sh
+	$(AM_V_GEN)$(MKDIR_P) hwmodel && files= && for f in $(MODEL_FILES); do files="$$files $(srcdir)/$$f"; done && \
+	  sh $(srcdir)/hwmodel/embed.sh hwmodel/dnn_plan.h dnn_data dnn_data $$files >$@.tmp && mv $@.tmp $@
 EXTRA_DIST += $(MODEL_FILES)
 nodist_liborrery_a_SOURCES += hwmodel/models_data.c
 CLEANFILES += hwmodel/models_data.c
