@@ -116,6 +116,12 @@ tests_unit_scenario_LDADD = libpolicies.a $(LDADD)
 check_PROGRAMS += tests/unit_failures
 TESTS += tests/unit_failures
 tests_unit_failures_SOURCES = tests/unit_failures.c
+# models of networks
+check_PROGRAMS += tests/unit_dnn tests/unit_dnn_tables
+TESTS += tests/unit_dnn tests/unit_dnn_tables tests/model_cli.sh
+tests_unit_dnn_SOURCES = tests/unit_dnn.c
+tests_unit_dnn_tables_SOURCES = tests/unit_dnn_tables.c
+EXTRA_DIST += tests/model_cli.sh
 # the learning world
 noinst_HEADERS += tests/learn_drive.h
 check_PROGRAMS += tests/unit_learn
@@ -134,10 +140,6 @@ noinst_HEADERS += tests/step_fixture.h
 check_PROGRAMS += tests/unit_step
 TESTS += tests/unit_step
 tests_unit_step_SOURCES = tests/unit_step.c tests/step_fixture.c
-# models of networks
-check_PROGRAMS += tests/unit_dnn_tables
-TESTS += tests/unit_dnn_tables
-tests_unit_dnn_tables_SOURCES = tests/unit_dnn_tables.c
 # pipelines and tensor parallelism
 check_PROGRAMS += tests/unit_pipeline
 TESTS += tests/unit_pipeline
