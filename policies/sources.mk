@@ -17,3 +17,7 @@ libpolicies_a_SOURCES += policies/step/chunks.h policies/step/messages.h policie
 libpolicies_a_SOURCES += policies/step/allreduce.c policies/step/bytescheduler.c policies/step/parameter_server.c
 libpolicies_a_SOURCES += policies/step/local_sgd.c policies/step/zero.c
 libpolicies_a_SOURCES += policies/step/ako.c
+# step: pipelines
+libpolicies_a_SOURCES += policies/step/schedule.h policies/step/stages.h policies/step/stages.c policies/step/pipeline.h policies/step/pipeline.c
+libpolicies_a_SOURCES += policies/step/gpipe.c policies/step/one_f_one_b.c policies/step/interleaved.c policies/step/dapple.c
+libpolicies_a_SOURCES += policies/step/tensor_parallel.c policies/step/megatron.c

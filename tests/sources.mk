@@ -111,11 +111,19 @@ TESTS += tests/jobs_life.sh
 EXTRA_DIST += tests/jobs_life.sh tests/plugins/elastic.c
 check_PROGRAMS += tests/unit_scenario
 TESTS += tests/unit_scenario
-tests_unit_scenario_SOURCES = tests/unit_scenario.c sim/cli/scenario.c sim/cli/registry.c
+tests_unit_scenario_SOURCES = tests/unit_scenario.c sim/cli/scenario.c sim/cli/scenario_jobs.c sim/cli/registry.c
 tests_unit_scenario_LDADD = libpolicies.a $(LDADD)
 check_PROGRAMS += tests/unit_failures
 TESTS += tests/unit_failures
 tests_unit_failures_SOURCES = tests/unit_failures.c
+# the learning world
+noinst_HEADERS += tests/learn_drive.h
+check_PROGRAMS += tests/unit_learn
+TESTS += tests/unit_learn
+tests_unit_learn_SOURCES = tests/unit_learn.c
+check_PROGRAMS += tests/unit_learn_sgd
+TESTS += tests/unit_learn_sgd
+tests_unit_learn_sgd_SOURCES = tests/unit_learn_sgd.c
 # flows
 noinst_HEADERS += tests/flow_model.h
 check_PROGRAMS += tests/unit_flow
@@ -130,3 +138,7 @@ tests_unit_step_SOURCES = tests/unit_step.c tests/step_fixture.c
 check_PROGRAMS += tests/unit_dnn_tables
 TESTS += tests/unit_dnn_tables
 tests_unit_dnn_tables_SOURCES = tests/unit_dnn_tables.c
+# devices and costs
+check_PROGRAMS += tests/unit_llm_step
+TESTS += tests/unit_llm_step
+tests_unit_llm_step_SOURCES = tests/unit_llm_step.c

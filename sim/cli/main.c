@@ -18,13 +18,17 @@ extern const struct cli_command cmd_trace;
 extern const struct cli_command cmd_device;
 extern const struct cli_command cmd_net;
 extern const struct cli_command cmd_db;
+extern const struct cli_command cmd_jobs, cmd_run, cmd_scenario, cmd_policy, cmd_trace, cmd_model, cmd_device, cmd_db;
+extern const struct cli_command cmd_jobs, cmd_step, cmd_run, cmd_scenario, cmd_policy, cmd_trace, cmd_device, cmd_db;
 
 const struct cli_command *const cli_commands[] = {
 	&cmd_jobs,
+	&cmd_step,
 	&cmd_run,
 	&cmd_scenario,
 	&cmd_policy,
 	&cmd_trace,
+	&cmd_model,
 	&cmd_device,
 	&cmd_net,
 	&cmd_db,
