@@ -138,6 +138,11 @@ tests_unit_step_SOURCES = tests/unit_step.c tests/step_fixture.c
 check_PROGRAMS += tests/unit_dnn_tables
 TESTS += tests/unit_dnn_tables
 tests_unit_dnn_tables_SOURCES = tests/unit_dnn_tables.c
+# pipelines and tensor parallelism
+check_PROGRAMS += tests/unit_pipeline
+TESTS += tests/unit_pipeline
+tests_unit_pipeline_SOURCES = tests/unit_pipeline.c tests/step_fixture.c
+tests_unit_pipeline_LDADD = libpolicies.a $(LDADD)
 # devices and costs
 check_PROGRAMS += tests/unit_llm_step
 TESTS += tests/unit_llm_step
