@@ -147,3 +147,8 @@ tests_unit_pipeline_LDADD = libpolicies.a $(LDADD)
 check_PROGRAMS += tests/unit_llm_step
 TESTS += tests/unit_llm_step
 tests_unit_llm_step_SOURCES = tests/unit_llm_step.c
+# data parallelism, gradient compression
+check_PROGRAMS += tests/unit_data_parallel
+TESTS += tests/unit_data_parallel
+tests_unit_data_parallel_SOURCES = tests/unit_data_parallel.c tests/step_fixture.c
+tests_unit_data_parallel_LDADD = libpolicies.a $(LDADD)
