@@ -157,3 +157,8 @@ tests_unit_collective_SOURCES = tests/unit_collective.c tests/net_fill.c
 check_PROGRAMS += tests/unit_topology
 TESTS += tests/unit_topology
 tests_unit_topology_SOURCES = tests/unit_topology.c
+# data parallelism, gradient compression
+check_PROGRAMS += tests/unit_data_parallel
+TESTS += tests/unit_data_parallel
+tests_unit_data_parallel_SOURCES = tests/unit_data_parallel.c tests/step_fixture.c
+tests_unit_data_parallel_LDADD = libpolicies.a $(LDADD)
