@@ -147,3 +147,7 @@ tests_unit_pipeline_LDADD = libpolicies.a $(LDADD)
 check_PROGRAMS += tests/unit_llm_step
 TESTS += tests/unit_llm_step
 tests_unit_llm_step_SOURCES = tests/unit_llm_step.c
+check_PROGRAMS += tests/oracle_calculon
+TESTS += tests/oracle_calculon
+tests_oracle_calculon_SOURCES = tests/oracle_calculon.c tests/step_fixture.c
+tests_oracle_calculon_LDADD = libpolicies.a $(LDADD)
