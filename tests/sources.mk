@@ -162,3 +162,7 @@ check_PROGRAMS += tests/unit_data_parallel
 TESTS += tests/unit_data_parallel
 tests_unit_data_parallel_SOURCES = tests/unit_data_parallel.c tests/step_fixture.c
 tests_unit_data_parallel_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/oracle_calculon
+TESTS += tests/oracle_calculon
+tests_oracle_calculon_SOURCES = tests/oracle_calculon.c tests/step_fixture.c
+tests_oracle_calculon_LDADD = libpolicies.a $(LDADD)
