@@ -5,8 +5,8 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "base/param.h"
+#include "hwmodel/json.h"
 
-#include <cjson/cJSON.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,31 +37,9 @@ struct place {
 	char at[64];
 };
 
-static int wrong_keys(const struct place *w, const char *key, const char *const *known, struct orr_error *err)
-{
-	char all[300] = "";
-	size_t len = 0;
-	for (size_t i = 0; known[i] && len < sizeof all; i++)
-		len += (size_t)snprintf(all + len, sizeof all - len, "%s%s", i ? ", " : "", known[i]);
-	const char *near = nearest_name(key, known);
-	return orr_fail(err, ORR_EINPUT, "%.200s: %s.%.40s: unknown key; %s%s", w->path, w->at, key,
-		near ? "did you mean " : "known are ", near ? near : all);
-}
-
 static int check_keys(const struct place *w, const cJSON *o, const char *const *known, struct orr_error *err)
 {
-	if (!cJSON_IsObject(o))
-		return orr_fail(err, ORR_EINPUT, "%.200s: %s: expected an object", w->path, w->at);
-	for (const cJSON *m = o->child; m; m = m->next) {
-		const char *const *k = known;
-		while (*k && strcmp(*k, m->string))
-			k++;
-		if (!*k)
-			return wrong_keys(w, m->string, known, err);
-		if (cJSON_GetObjectItemCaseSensitive(o, m->string) != m)
-			return orr_fail(err, ORR_EINPUT, "%.200s: %s.%s: expected once", w->path, w->at, m->string);
-	}
-	return ORR_OK;
+	return json_keys(w->path, w->at, o, known, err);
 }
 
 /* ---- values; def NAN or NULL: the key must be there ---- */
@@ -296,16 +274,6 @@ static struct plan *get_head(const char *path, const cJSON *root, struct orr_err
 	return NULL;
 }
 
-static int not_json(const char *path, const char *text, size_t n, const char *stop, struct orr_error *err)
-{
-	int line = 1, column = 1;
-	for (size_t i = 0; i < n && text + i < stop; i++) {
-		column = text[i] == '\n' ? 1 : column + 1;
-		line += text[i] == '\n';
-	}
-	return orr_fail(err, ORR_EINPUT, "%.200s:%d:%d: is no JSON from here on", path, line, column);
-}
-
 static struct plan *get_model(const char *path, const cJSON *root, struct orr_error *err)
 {
 	struct plan *p = get_head(path, root, err);
@@ -329,16 +297,8 @@ static int check_classifier(const char *path, struct plan *p, struct orr_error *
 
 struct dnn *dnn_parse(const char *path, const char *text, size_t n, struct orr_error *err)
 {
-	const char *stop = text;
-	cJSON *root = cJSON_ParseWithLengthOpts(text, n, &stop, false);
-	const char *rest = root ? stop : text;
-	while (rest < text + n && *rest && strchr(" \t\r\n", *rest))
-		rest++;
-	struct plan *p = NULL;
-	if (!root || rest != text + n)
-		not_json(path, text, n, root ? rest : stop, err);
-	else
-		p = get_model(path, root, err);
+	cJSON *root = json_parse(path, text, n, err);
+	struct plan *p = root ? get_model(path, root, err) : NULL;
 	cJSON_Delete(root);
 	if (p && check_classifier(path, p, err)) {
 		plan_free(p);

@@ -55,20 +55,20 @@ static struct part layers(const struct view *v, uint32_t first, uint32_t count)
 	return p;
 }
 
-/* What a block's checkpoint lacks: everything, or scores, softmax and context. */
+/* What a block's checkpoint lacks: everything, or what lies from scores to context. */
 static double recomputed(const struct view *v, double forward)
 {
 	const struct llm_step *s = v->s;
-	double sum = 0;
 	if (s->recompute == LLM_RECOMPUTE_FULL)
 		return forward;
-	if (s->recompute == LLM_RECOMPUTE_ATTENTION)
-		for (uint32_t i = v->first; i < v->first + v->per_block; i++) {
-			enum orr_layer_kind kind = v->d->layer[i].kind;
-			if (kind == ORR_LAYER_MATMUL || kind == ORR_LAYER_SOFTMAX)
-				sum += cost_layer_s(v->c, i, DNN_FORWARD, s->micro_batch, s->tp, s->sequence_parallel);
-		}
-	return sum;
+	if (s->recompute == LLM_RECOMPUTE_NONE)
+		return 0;
+	uint32_t i = v->first, end = v->first + v->per_block;
+	while (i < end && v->d->layer[i].kind != ORR_LAYER_MATMUL)
+		i++;
+	while (end > i && v->d->layer[end - 1].kind != ORR_LAYER_MATMUL)
+		end--;
+	return cost_range_s(v->c, i, end - i, DNN_FORWARD, s->micro_batch, s->tp, s->sequence_parallel);
 }
 
 /*

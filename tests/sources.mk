@@ -111,7 +111,7 @@ TESTS += tests/jobs_life.sh
 EXTRA_DIST += tests/jobs_life.sh tests/plugins/elastic.c
 check_PROGRAMS += tests/unit_scenario
 TESTS += tests/unit_scenario
-tests_unit_scenario_SOURCES = tests/unit_scenario.c sim/cli/scenario.c sim/cli/registry.c
+tests_unit_scenario_SOURCES = tests/unit_scenario.c sim/cli/scenario.c sim/cli/scenario_jobs.c sim/cli/registry.c
 tests_unit_scenario_LDADD = libpolicies.a $(LDADD)
 check_PROGRAMS += tests/unit_failures
 TESTS += tests/unit_failures
@@ -141,3 +141,12 @@ tests_unit_dnn_tables_SOURCES = tests/unit_dnn_tables.c
 check_PROGRAMS += tests/unit_train
 TESTS += tests/unit_train
 tests_unit_train_SOURCES = tests/unit_train.c tests/step_fixture.c
+# pipelines and tensor parallelism
+check_PROGRAMS += tests/unit_pipeline
+TESTS += tests/unit_pipeline
+tests_unit_pipeline_SOURCES = tests/unit_pipeline.c tests/step_fixture.c
+tests_unit_pipeline_LDADD = libpolicies.a $(LDADD)
+# devices and costs
+check_PROGRAMS += tests/unit_llm_step
+TESTS += tests/unit_llm_step
+tests_unit_llm_step_SOURCES = tests/unit_llm_step.c

@@ -19,10 +19,10 @@ static double duration(const struct orr_step *s, size_t k)
 
 static bool repeats(const struct orr_step *s, size_t n, uint32_t period)
 {
-	double scale = fabs(duration(s, n - 1)) + 1e-12;
 	/* Three periods alike; the very first duration holds the filling and is left out. */
 	if (n < 3u * period + 2)
 		return false;
+	double scale = fabs(duration(s, n - 1)) + 1e-12;
 	for (size_t j = 0; j < 2u * period; j++)
 		if (fabs(duration(s, n - 1 - j) - duration(s, n - 1 - j - period)) > same_duration * scale)
 			return false;
