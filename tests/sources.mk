@@ -140,10 +140,6 @@ noinst_HEADERS += tests/step_fixture.h
 check_PROGRAMS += tests/unit_step
 TESTS += tests/unit_step
 tests_unit_step_SOURCES = tests/unit_step.c tests/step_fixture.c
-# models of networks
-check_PROGRAMS += tests/unit_dnn_tables
-TESTS += tests/unit_dnn_tables
-tests_unit_dnn_tables_SOURCES = tests/unit_dnn_tables.c
 check_PROGRAMS += tests/unit_train
 TESTS += tests/unit_train
 tests_unit_train_SOURCES = tests/unit_train.c tests/step_fixture.c
