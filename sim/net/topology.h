@@ -87,6 +87,10 @@ uint32_t topo_port(const struct topo *t, uint32_t endpoint, uint32_t peer);
  * pair apart for TOPO_ECMP; D-mod-k ignores it. out has room for TOPO_MAX_HOPS. */
 uint32_t topo_route(const struct topo *t, uint32_t src, uint32_t dst, uint64_t key, uint32_t *out);
 
+/* The link by which an endpoint sends into (out) or receives from the network outside its node; UINT32_MAX if its node
+ * has none. */
+uint32_t topo_nic(const struct topo *t, uint32_t endpoint, bool out);
+
 /* Nominal figures of the route: the least capacity and the sum of latencies. */
 double topo_bandwidth(const struct topo *t, uint32_t src, uint32_t dst);
 double topo_latency(const struct topo *t, uint32_t src, uint32_t dst);
