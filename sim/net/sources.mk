@@ -10,4 +10,3 @@ liborrery_a_SOURCES += sim/net/topology_shape.h sim/net/topology.c sim/net/topol
 liborrery_a_SOURCES += sim/net/collective_plan.h sim/net/collective.c sim/net/collective_tree.c sim/net/collective_time.c
 # classes of flows that are alike
 liborrery_a_SOURCES += sim/net/quotient.c
-liborrery_a_SOURCES += sim/net/quotient_pending.c
