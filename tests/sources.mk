@@ -169,3 +169,8 @@ check_PROGRAMS += tests/oracle_calculon
 TESTS += tests/oracle_calculon
 tests_oracle_calculon_SOURCES = tests/oracle_calculon.c tests/step_fixture.c
 tests_oracle_calculon_LDADD = libpolicies.a $(LDADD)
+# Stanza
+check_PROGRAMS += tests/unit_stanza
+TESTS += tests/unit_stanza
+tests_unit_stanza_SOURCES = tests/unit_stanza.c tests/step_fixture.c
+tests_unit_stanza_LDADD = libpolicies.a $(LDADD)
