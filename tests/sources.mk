@@ -174,3 +174,8 @@ check_PROGRAMS += tests/unit_stanza
 TESTS += tests/unit_stanza
 tests_unit_stanza_SOURCES = tests/unit_stanza.c tests/step_fixture.c
 tests_unit_stanza_LDADD = libpolicies.a $(LDADD)
+# DS-Sync
+check_PROGRAMS += tests/unit_ds_sync
+TESTS += tests/unit_ds_sync
+tests_unit_ds_sync_SOURCES = tests/unit_ds_sync.c tests/step_fixture.c
+tests_unit_ds_sync_LDADD = libpolicies.a $(LDADD)
