@@ -160,6 +160,12 @@ tests_unit_collective_SOURCES = tests/unit_collective.c tests/net_fill.c
 check_PROGRAMS += tests/unit_topology
 TESTS += tests/unit_topology
 tests_unit_topology_SOURCES = tests/unit_topology.c
+check_PROGRAMS += tests/unit_quotient
+TESTS += tests/unit_quotient
+tests_unit_quotient_SOURCES = tests/unit_quotient.c tests/net_fill.c
+check_PROGRAMS += tests/oracle_simai
+TESTS += tests/oracle_simai
+tests_oracle_simai_SOURCES = tests/oracle_simai.c
 # data parallelism, gradient compression
 check_PROGRAMS += tests/unit_data_parallel
 TESTS += tests/unit_data_parallel
