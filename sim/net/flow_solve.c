@@ -42,10 +42,10 @@ static bool free_group(struct flownet *f, uint32_t link)
 
 /* ---- the links of free flows ---- */
 
-/* So often that rounding in the sum stays what one summation has, and no oftener. */
+/* So often that rounding errors do not pile up, so seldom that it costs next to nothing. */
 static void sum_afresh(struct flownet *f, struct net_link *l)
 {
-	if (l->n_updates <= l->n_entries + 16)
+	if (l->n_updates <= 16 * (l->n_entries + 4))
 		return;
 	l->used = 0;
 	l->n_updates = 0;
@@ -98,13 +98,13 @@ static void survey(struct flownet *f)
 
 /* ---- filling ---- */
 
-static void sift_down(struct timed *q, uint32_t n, uint32_t i)
+static void sift_down(struct offered *q, uint32_t n, uint32_t i)
 {
-	struct timed x = q[i];
+	struct offered x = q[i];
 	for (uint32_t child; (child = 2 * i + 1) < n; i = child) {
-		if (child + 1 < n && q[child + 1].t < q[child].t)
+		if (child + 1 < n && q[child + 1].level < q[child].level)
 			child++;
-		if (q[child].t >= x.t)
+		if (q[child].level >= x.level)
 			break;
 		q[i] = q[child];
 	}
@@ -160,15 +160,15 @@ static void fill(struct flownet *f)
 	uint32_t n = f->seen.n, left = f->freed.n;
 	double level = 0;
 	for (uint32_t i = 0; i < n; i++)
-		f->queue[i] = (struct timed){ offer(f, f->seen.v[i]), 0, f->seen.v[i] };
+		f->queue[i] = (struct offered){ offer(f, f->seen.v[i]), f->seen.v[i] };
 	for (uint32_t i = n / 2; i-- > 0;)
 		sift_down(f->queue, n, i);
 	while (left) {
-		uint32_t link = f->queue[0].id;
+		uint32_t link = f->queue[0].link;
 		bool is_open = f->fill[link].n_free > 0;
 		double t = is_open ? offer(f, link) : 0;
-		if (is_open && t > f->queue[0].t) {
-			f->queue[0].t = t;
+		if (is_open && t > f->queue[0].level) {
+			f->queue[0].level = t;
 		} else {
 			if (is_open) {
 				level = t > level ? t : level;
@@ -182,15 +182,21 @@ static void fill(struct flownet *f)
 
 /* ---- who has lost the bottleneck ---- */
 
-static bool free_faster(struct flownet *f, uint32_t link, double level)
+/* Frees what is faster than this; else notes how fast the fastest flow of the link may be. */
+static bool free_faster(struct flownet *f, struct net_link *l, double level)
 {
-	const struct net_link *l = &f->link[link];
 	bool has_grown = false;
+	double top = 0;
 	for (uint32_t i = 0; i < l->n_entries; i++) {
 		const struct flow_path *p = &f->path[l->entry[i].flow];
-		if (p->next == FLOW_FIXED && f->link[p->bottleneck].level > level)
+		if (p->next != FLOW_FIXED)
+			continue;
+		double other = f->link[p->bottleneck].level;
+		if (other > level)
 			has_grown |= free_group(f, p->bottleneck);
+		top = other > top ? other : top;
 	}
+	l->fixed_top = top;
 	return has_grown;
 }
 
@@ -200,9 +206,9 @@ static bool widen(struct flownet *f)
 	for (uint32_t i = 0; i < f->seen.n; i++) {
 		uint32_t link = f->seen.v[i];
 		const struct link_fill *c = &f->fill[link];
-		const struct net_link *l = &f->link[link];
-		if (c->level >= 0 && c->all_free < l->n_entries)
-			has_grown |= free_faster(f, link, c->level * (1 + SAME));
+		struct net_link *l = &f->link[link];
+		if (c->level >= 0 && l->fixed_top > c->level * (1 + SAME) && c->all_free < l->n_entries)
+			has_grown |= free_faster(f, l, c->level * (1 + SAME));
 		if (!l->n_group || l->is_free)
 			continue;
 		if (fabs(c->room) > SAME * l->group_share * l->level || c->free_top > l->level * (1 + SAME))
@@ -248,6 +254,7 @@ static void settle(struct flownet *f)
 		struct net_link *l = &f->link[link];
 		const struct link_fill *c = &f->fill[link];
 		l->used = l->capacity - c->room;
+		l->fixed_top = fmax(c->free_top, c->all_free < l->n_entries ? l->fixed_top : 0);
 		l->n_updates += 2 * c->all_free;
 		l->is_seen = false;
 		/* Whoever joined a group that stayed fixed has its level, to within SAME. */
@@ -257,6 +264,17 @@ static void settle(struct flownet *f)
 		if (l->n_group)
 			flow_due_update(f, link);
 	}
+}
+
+/* Those groups of the solve before that may be concerned: none that is slower than all that was touched. */
+static void free_again(struct flownet *f, const struct flow_list *links)
+{
+	double level = INFINITY;
+	for (uint32_t i = 0; i < f->free_links.n; i++)
+		level = fmin(level, f->link[f->free_links.v[i]].level);
+	for (uint32_t i = 0; i < links->n; i++)
+		if (f->link[links->v[i]].level >= level)
+			free_group(f, links->v[i]);
 }
 
 /* What the solve starts from; false if no flow is concerned. */
@@ -277,8 +295,7 @@ static bool begin(struct flownet *f)
 	if (!f->freed.n)
 		return false;
 	if (was_wide && ++f->n_wide % BEGIN_SMALL)
-		for (uint32_t i = 0; i < last.n; i++)
-			free_group(f, last.v[i]);
+		free_again(f, &last);
 	return true;
 }
 

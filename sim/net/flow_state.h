@@ -60,6 +60,7 @@ struct net_link {
 	double level;             /* INFINITY: no group */
 	double clock, clock_time; /* the reading, and when */
 	double used;              /* sum of share x level of the entries that have a level */
+	double fixed_top;         /* no flow on it that has a level has a higher one */
 	double group_share;       /* sum of the group's shares; steers tolerances only */
 	double carried;           /* by flows that have ended */
 	struct link_entry *entry;
@@ -85,6 +86,11 @@ struct timed {
 	double t;
 	uint64_t order;
 	uint32_t id;
+};
+
+struct offered {
+	double level;
+	uint32_t link;
 };
 
 struct flow_list {
@@ -118,7 +124,7 @@ struct flownet {
 
 	/* What the next solve starts from, and its scratch. */
 	struct flow_list touched, fresh, freed, seen, free_links, last_links;
-	struct timed *queue;
+	struct offered *queue;
 	uint32_t n_added; /* freed flows that the links know of */
 	uint32_t n_wide;  /* solves that followed one that freed many */
 };
