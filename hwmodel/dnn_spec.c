@@ -176,7 +176,8 @@ static struct plan *deepfm(const char *spec, const struct values *v)
 	return recommender_deepfm(spec, title, &z);
 }
 
-static struct plan *transformer(const char *spec, const struct values *v, struct plan *(*make)(const struct transformer *t))
+static struct plan *transformer(
+	const char *spec, const struct values *v, struct plan *(*make)(const struct transformer *t))
 {
 	struct transformer t = { .name = spec, .hidden = v->hidden, .layers = v->layers, .heads = v->heads, .kv_heads = v->kv_heads,
 		.ffn = v->ffn, .seq = v->seq, .vocab = v->vocab, .positions = v->positions, .is_tied = v->tied == 1,
