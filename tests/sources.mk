@@ -121,8 +121,9 @@ check_PROGRAMS += tests/unit_dnn_tables
 TESTS += tests/unit_dnn_tables
 tests_unit_dnn_tables_SOURCES = tests/unit_dnn_tables.c
 # devices and costs
-check_PROGRAMS += tests/unit_llm_step tests/unit_vtrain tests/unit_steptimes
-TESTS += tests/unit_llm_step tests/unit_vtrain tests/unit_steptimes
+check_PROGRAMS += tests/unit_cost tests/unit_llm_step tests/unit_vtrain tests/unit_steptimes
+TESTS += tests/unit_cost tests/unit_llm_step tests/unit_vtrain tests/unit_steptimes
+tests_unit_cost_SOURCES = tests/unit_cost.c
 tests_unit_steptimes_SOURCES = tests/unit_steptimes.c
 tests_unit_vtrain_SOURCES = tests/unit_vtrain.c
 tests_unit_llm_step_SOURCES = tests/unit_llm_step.c
