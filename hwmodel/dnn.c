@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/param.h"
 #include "hwmodel/dnn_plan.h"
+#include "hwmodel/embedded.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@ enum { MAX_BYTES = 1 << 26, MAX_NAMES = 256 };
 
 const char *dnn_catalogue(size_t i)
 {
-	return dnn_data[i].name;
+	return embedded_models[i].name;
 }
 
 /* Small letters and digits only: "ResNet-50" and "resnet_50" are "resnet50". */
@@ -36,14 +37,14 @@ static const struct {
 	{ "bertlargeqa", "bert_large_qa_s384" }, { "caffenet", "alexnet_bvlc" }, { "deits", "deit_s16" },
 	{ "gnmt", "gnmt_v2" }, { "deepfm", "deepfm_criteo" }, { "lenet", "lenet5" } };
 
-static const struct dnn_data *find(const char *spec)
+static const struct embedded_file *find(const char *spec)
 {
 	char want[80], have[80];
 	squeeze(spec, want, sizeof want);
 	for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
 		if (!strcmp(aliases[i].alias, want))
 			squeeze(aliases[i].name, want, sizeof want);
-	for (const struct dnn_data *m = dnn_data; m->name; m++) {
+	for (const struct embedded_file *m = embedded_models; m->name; m++) {
 		squeeze(m->name, have, sizeof have);
 		if (!strcmp(want, have))
 			return m;
@@ -56,15 +57,15 @@ static void unknown(const char *spec, struct orr_error *err)
 	char want[80], store[MAX_NAMES][80];
 	const char *names[MAX_NAMES + 1] = { NULL };
 	size_t n = 0;
-	for (; dnn_data[n].name && n < MAX_NAMES; n++) {
-		squeeze(dnn_data[n].name, store[n], sizeof store[n]);
+	for (; embedded_models[n].name && n < MAX_NAMES; n++) {
+		squeeze(embedded_models[n].name, store[n], sizeof store[n]);
 		names[n] = store[n];
 	}
 	squeeze(spec, want, sizeof want);
 	const char *near = nearest_name(want, names);
 	for (size_t i = 0; near && i < n; i++)
 		if (names[i] == near) {
-			orr_fail(err, ORR_EINPUT, "no model \"%.80s\"; did you mean %s?", spec, dnn_data[i].name);
+			orr_fail(err, ORR_EINPUT, "no model \"%.80s\"; did you mean %s?", spec, embedded_models[i].name);
 			return;
 		}
 	orr_fail(err, ORR_EINPUT,
@@ -99,7 +100,7 @@ struct dnn *dnn_load(const char *spec, struct orr_error *err)
 			bytes_hash_text(spec, n, d->hash);
 		return d;
 	}
-	const struct dnn_data *m = find(spec);
+	const struct embedded_file *m = find(spec);
 	if (m)
 		return dnn_parse(m->name, (const char *)m->text, m->n, err);
 	unknown(spec, err);

@@ -5,13 +5,14 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "base/param.h"
+#include "hwmodel/json.h"
 
-#include <cjson/cJSON.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_NUMBER 1e18 /* of FLOPs, elements, parameters */
+#define MAX_NUMBER 1e18 /* of FLOPs, elements */
+#define MAX_COUNT 9e15  /* of parameters */
 
 enum { MAX_REPEAT = 100000, MAX_TEXT = 300 };
 
@@ -37,31 +38,9 @@ struct place {
 	char at[64];
 };
 
-static int wrong_keys(const struct place *w, const char *key, const char *const *known, struct orr_error *err)
-{
-	char all[300] = "";
-	size_t len = 0;
-	for (size_t i = 0; known[i] && len < sizeof all; i++)
-		len += (size_t)snprintf(all + len, sizeof all - len, "%s%s", i ? ", " : "", known[i]);
-	const char *near = nearest_name(key, known);
-	return orr_fail(err, ORR_EINPUT, "%.200s: %s.%.40s: unknown key; %s%s", w->path, w->at, key,
-		near ? "did you mean " : "known are ", near ? near : all);
-}
-
 static int check_keys(const struct place *w, const cJSON *o, const char *const *known, struct orr_error *err)
 {
-	if (!cJSON_IsObject(o))
-		return orr_fail(err, ORR_EINPUT, "%.200s: %s: expected an object", w->path, w->at);
-	for (const cJSON *m = o->child; m; m = m->next) {
-		const char *const *k = known;
-		while (*k && strcmp(*k, m->string))
-			k++;
-		if (!*k)
-			return wrong_keys(w, m->string, known, err);
-		if (cJSON_GetObjectItemCaseSensitive(o, m->string) != m)
-			return orr_fail(err, ORR_EINPUT, "%.200s: %s.%s: expected once", w->path, w->at, m->string);
-	}
-	return ORR_OK;
+	return json_keys(w->path, w->at, o, known, err);
 }
 
 /* ---- values; def NAN or NULL: the key must be there ---- */
@@ -80,6 +59,15 @@ static int get_number(const struct place *w, const cJSON *o, const char *key, do
 	return ORR_OK;
 }
 
+/* A whole number, but as large as a double holds them. */
+static int get_count(const struct place *w, const cJSON *o, const char *key, double def, double *out, struct orr_error *err)
+{
+	int rc = get_number(w, o, key, def, MAX_COUNT, out, err);
+	if (!rc && *out != floor(*out))
+		rc = orr_fail(err, ORR_EINPUT, "%.200s: %s.%s: expected a whole number, found %.15g", w->path, w->at, key, *out);
+	return rc;
+}
+
 static int get_whole(const struct place *w, const cJSON *o, const char *key, double def, double min, double max, uint32_t *out,
 	struct orr_error *err)
 {
@@ -93,6 +81,15 @@ static int get_whole(const struct place *w, const cJSON *o, const char *key, dou
 	return rc;
 }
 
+static bool is_plain(const char *s)
+{
+	size_t n = strlen(s);
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)s[i] < ' ' || s[i] == 0x7f)
+			return false;
+	return n > 0 && n <= MAX_TEXT;
+}
+
 static int get_text(const struct place *w, const cJSON *o, const char *key, const char *def, const char **out,
 	struct orr_error *err)
 {
@@ -100,8 +97,8 @@ static int get_text(const struct place *w, const cJSON *o, const char *key, cons
 	*out = def;
 	if (!v && def)
 		return ORR_OK;
-	if (!cJSON_IsString(v) || !*v->valuestring || strlen(v->valuestring) > MAX_TEXT)
-		return orr_fail(err, ORR_EINPUT, "%.200s: %s.%s: expected a text of 1 to %d bytes%s", w->path, w->at, key, MAX_TEXT,
+	if (!cJSON_IsString(v) || !is_plain(v->valuestring))
+		return orr_fail(err, ORR_EINPUT, "%.200s: %s.%s: expected a text of 1 to %d bytes on one line%s", w->path, w->at, key, MAX_TEXT,
 			v ? "" : ", found nothing");
 	*out = v->valuestring;
 	return ORR_OK;
@@ -196,8 +193,8 @@ static int get_layer(struct plan *p, const struct place *w, const cJSON *o, stru
 	double before = p->n ? p->layer[p->n - 1].out_elems : p->d->input_elems;
 	if (check_keys(w, o, known, err) || get_text(w, o, "name", NULL, &name, err) || get_kind(w, o, &v.kind, err) ||
 		get_bool(w, o, "in_place", &v.is_in_place, err) ||
-		get_number(w, o, "params", 0, MAX_NUMBER, &v.params, err) ||
-		get_number(w, o, "tensors", v.params > 0, 1e6, &v.tensors, err) ||
+		get_count(w, o, "params", 0, &v.params, err) ||
+		get_count(w, o, "tensors", v.params > 0, &v.tensors, err) ||
 		get_number(w, o, "flops", NAN, MAX_NUMBER, &v.fwd_flops, err) ||
 		get_number(w, o, "in", before, MAX_NUMBER, &v.in_elems, err) ||
 		get_number(w, o, "out", NAN, MAX_NUMBER, &v.out_elems, err) ||
@@ -296,16 +293,6 @@ static struct plan *get_head(const char *path, const cJSON *root, struct orr_err
 	return NULL;
 }
 
-static int not_json(const char *path, const char *text, size_t n, const char *stop, struct orr_error *err)
-{
-	int line = 1, column = 1;
-	for (size_t i = 0; i < n && text + i < stop; i++) {
-		column = text[i] == '\n' ? 1 : column + 1;
-		line += text[i] == '\n';
-	}
-	return orr_fail(err, ORR_EINPUT, "%.200s:%d:%d: is no JSON from here on", path, line, column);
-}
-
 static struct plan *get_model(const char *path, const cJSON *root, struct orr_error *err)
 {
 	struct plan *p = get_head(path, root, err);
@@ -329,16 +316,8 @@ static int check_classifier(const char *path, struct plan *p, struct orr_error *
 
 struct dnn *dnn_parse(const char *path, const char *text, size_t n, struct orr_error *err)
 {
-	const char *stop = text;
-	cJSON *root = cJSON_ParseWithLengthOpts(text, n, &stop, false);
-	const char *rest = root ? stop : text;
-	while (rest < text + n && *rest && strchr(" \t\r\n", *rest))
-		rest++;
-	struct plan *p = NULL;
-	if (!root || rest != text + n)
-		not_json(path, text, n, root ? rest : stop, err);
-	else
-		p = get_model(path, root, err);
+	cJSON *root = json_parse(path, text, n, err);
+	struct plan *p = root ? get_model(path, root, err) : NULL;
 	cJSON_Delete(root);
 	if (p && check_classifier(path, p, err)) {
 		plan_free(p);

@@ -91,7 +91,7 @@ struct transformer {
 	uint32_t hidden, layers, heads, kv_heads, ffn, seq, vocab;
 	uint32_t positions;  /* rows of the table of positions; llama and vit have none of this kind */
 	bool is_tied;        /* the output layer shares the table of tokens */
-	bool has_dropout;    /* rows for dropout: masks and what it gave are kept */
+	bool keeps_dropout;  /* what dropout keeps for backward counts too */
 	/* bert */
 	enum transformer_head { HEAD_NONE, HEAD_POOLER, HEAD_PRETRAIN, HEAD_QA } head;
 	uint32_t types, predictions;
@@ -111,21 +111,11 @@ struct plan *transformer_from_spec(const char *spec, struct orr_error *err);
 struct attention {
 	double query_tokens, key_tokens, hidden, heads, kv_heads;
 	const char *name; /* "attn" gives attn_scores, attn_softmax, attn_context */
-	bool has_dropout;
+	bool keeps_dropout;
 };
 /* Scores, softmax and context of q, k and v that are there. */
 struct act op_attention(struct plan *p, const struct attention *a);
 enum op_mlp { OP_MLP_GELU, OP_MLP_RELU, OP_MLP_SILU }; /* silu: gated, two products up (Llama) */
 struct act op_mlp(struct plan *p, struct act x, double ffn, enum op_mlp kind, bool bias);
-
-/* ---- files ---- */
-
-/* One of the models that the program carries; the list ends with a NULL name. Generated from hwmodel/models/. */
-struct dnn_data {
-	const char *name;
-	const unsigned char *text;
-	size_t n;
-};
-extern const struct dnn_data dnn_data[];
 
 #endif

@@ -182,7 +182,7 @@ struct plan *transformer_from_spec(const char *spec, struct orr_error *err)
 			return NULL;
 		struct transformer t = { .name = spec, .hidden = v.hidden, .layers = v.layers, .heads = v.heads,
 			.kv_heads = v.kv_heads, .ffn = v.ffn, .seq = v.seq, .vocab = v.vocab, .positions = v.positions,
-			.is_tied = v.tied == 1, .has_dropout = v.dropout == 1, .head = (enum transformer_head)v.head, .types = v.types,
+			.is_tied = v.tied == 1, .keeps_dropout = v.dropout == 1, .head = (enum transformer_head)v.head, .types = v.types,
 			.predictions = v.predictions, .image = v.image, .patch = v.patch, .classes = v.classes,
 			.is_distilled = v.distilled == 1 };
 		return families[i].make(&t);

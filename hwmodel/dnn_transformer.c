@@ -34,16 +34,14 @@ static struct plan *begin_text(const struct transformer *t, const char *family)
 	return p;
 }
 
-/* A mask is a byte per element: half an element of two bytes. */
-static struct act dropout(struct plan *p, const char *name, struct act x, bool is_read_again)
+/*
+ * What dropout after the layer just added keeps: its mask, a byte per element and so half an element of two
+ * bytes, and what it gave if a product reads that. There is no row: a kernel does it in passing.
+ */
+static void keep_dropout(struct plan *p, bool is_read_by_product)
 {
-	struct dnn_layer *l = plan_add(p, ORR_LAYER_ELEMENTWISE, name);
-	struct act y = act_new(p, x.c, x.h, x.w);
-	l->fwd_flops = l->in_elems = l->out_elems = act_elems(x);
-	l->saved_elems = act_elems(x) / 2;
-	if (is_read_again)
-		act_keep(p, l, y);
-	return y;
+	struct dnn_layer *l = &p->layer[p->n - 1];
+	l->saved_elems += l->out_elems * (is_read_by_product ? 1.5 : 0.5);
 }
 
 struct act op_attention(struct plan *p, const struct attention *a)
@@ -63,10 +61,8 @@ struct act op_attention(struct plan *p, const struct attention *a)
 	l->out_elems = act_elems(score);
 	snprintf(name, sizeof name, "%s_softmax", a->name);
 	score = op_softmax(p, name, score);
-	if (a->has_dropout) {
-		snprintf(name, sizeof name, "%s_dropout", a->name);
-		score = dropout(p, name, score, true);
-	}
+	if (a->keeps_dropout)
+		keep_dropout(p, true);
 	snprintf(name, sizeof name, "%s_context", a->name);
 	l = plan_add(p, ORR_LAYER_MATMUL, name);
 	l->m = a->query_tokens;
@@ -119,22 +115,22 @@ static void rope(struct plan *p, double elems)
 static struct act block(struct plan *p, const struct transformer *t, const struct style *s, struct act x)
 {
 	double kv = (double)t->hidden / t->heads * t->kv_heads;
-	struct attention attn = { x.h, x.h, t->hidden, t->heads, t->kv_heads, "attn", t->has_dropout };
+	struct attention attn = { x.h, x.h, t->hidden, t->heads, t->kv_heads, "attn", t->keeps_dropout };
 	struct act y = s->is_norm_first ? op_norm(p, "ln1", x, s->norm) : x;
 	op_linear(p, "qkv", y, t->hidden + 2 * kv, s->has_bias, s->pieces);
 	if (s->has_rope)
 		rope(p, x.h * (t->hidden + kv));
 	y = op_attention(p, &attn);
 	y = op_linear(p, "attn_out", y, t->hidden, s->has_bias, 1);
-	if (t->has_dropout)
-		y = dropout(p, "dropout1", y, false);
 	y = op_add(p, "residual1", y);
+	if (t->keeps_dropout)
+		keep_dropout(p, false);
 	if (!s->is_norm_first)
 		y = op_norm(p, "ln1", y, s->norm);
 	y = op_mlp(p, s->is_norm_first ? op_norm(p, "ln2", y, s->norm) : y, t->ffn, s->mlp, s->has_bias);
-	if (t->has_dropout)
-		y = dropout(p, "dropout2", y, false);
 	y = op_add(p, "residual2", y);
+	if (t->keeps_dropout)
+		keep_dropout(p, false);
 	return s->is_norm_first ? y : op_norm(p, "ln2", y, s->norm);
 }
 
@@ -171,8 +167,8 @@ struct plan *transformer_gpt(const struct transformer *t)
 	struct plan *p = begin_text(t, "GPT");
 	op_embedding(p, "wte", t->vocab, t->hidden, t->seq, false);
 	struct act x = op_embedding(p, "wpe", t->positions, t->hidden, t->seq, true);
-	if (t->has_dropout)
-		x = dropout(p, "emb_dropout", x, false);
+	if (t->keeps_dropout)
+		keep_dropout(p, false);
 	x = blocks(p, t, &gpt_style, "h", x);
 	language_head(p, t, op_norm(p, "ln_f", x, OP_LAYERNORM));
 	return p;
@@ -203,8 +199,8 @@ struct plan *transformer_bert(const struct transformer *t)
 	op_embedding(p, "emb_pos", t->positions, t->hidden, t->seq, true);
 	struct act x = op_embedding(p, "emb_type", t->types, t->hidden, t->seq, true);
 	x = op_norm(p, "emb_ln", x, OP_LAYERNORM);
-	if (t->has_dropout)
-		x = dropout(p, "emb_dropout", x, false);
+	if (t->keeps_dropout)
+		keep_dropout(p, false);
 	x = blocks(p, t, &bert_style, "layer", x);
 	if (t->head == HEAD_QA)
 		op_linear(p, "qa", x, 2, true, 1);

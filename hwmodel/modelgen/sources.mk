@@ -23,9 +23,9 @@ MODEL_FILES = \
 EXTRA_DIST += $(MODEL_FILES) hwmodel/embed.sh
 nodist_liborrery_a_SOURCES += hwmodel/models_data.c
 CLEANFILES += hwmodel/models_data.c hwmodel/models_data.c.tmp
-hwmodel/models_data.c: $(MODEL_FILES) hwmodel/embed.sh
-	$(AM_V_GEN)$(MKDIR_P) hwmodel && files= && for f in $(MODEL_FILES); do files="$$files $(srcdir)/$$f"; done && \
-	  sh $(srcdir)/hwmodel/embed.sh hwmodel/dnn_plan.h dnn_data dnn_data $$files >$@.tmp && mv $@.tmp $@
+hwmodel/models_data.c: $(MODEL_FILES) hwmodel/embed.sh hwmodel/modelgen/sources.mk
+	$(AM_V_GEN)$(MKDIR_P) hwmodel && (cd $(srcdir) && $(SHELL) hwmodel/embed.sh hwmodel/embedded.h embedded_file \
+	embedded_models $(MODEL_FILES)) >$@.tmp && mv $@.tmp $@
 
 # Writes hwmodel/models/*.json anew, from the architectures.
 .PHONY: models

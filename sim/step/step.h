@@ -81,6 +81,7 @@ struct step_config {
 	const struct device *const *device; /* likewise */
 	const struct orr_args *options;     /* of step_options */
 	double batch;                       /* samples per GPU */
+	enum precision precision;           /* FP16 and BF16: mixed, with master copies in FP32 */
 	uint64_t seed;
 	bool check;                         /* prove conservation laws as it goes */
 	uint32_t spans;                     /* record the spans of so many last simulated iterations (0: none) */

@@ -34,6 +34,7 @@ struct op {
 	int32_t priority;
 	uint32_t device, peer;      /* positions where there are lanes */
 	double amount;              /* seconds or bytes */
+	double counts;              /* samples trained on when it ends */
 	uint32_t collective;        /* in coll[]; NONE */
 	uint32_t first_update, n_updates;
 	uint32_t first_instance, n_instances;
@@ -77,7 +78,7 @@ struct instance {
 	uint32_t waits;       /* for so many edges */
 	uint32_t first_edge;
 	uint8_t state, has_comm; /* has_comm: the last that it waited for was a message */
-	uint32_t phase, repeat_left, flows_left; /* of a collective */
+	uint32_t phase, repeat_left, rounds_left, flows_left; /* of a collective */
 	double start_s;
 	double comm_start_s;  /* of that message */
 };
@@ -154,6 +155,12 @@ struct device_state {
 	bool is_used;
 };
 
+/* Samples that one worker has trained on, and when (orr_counts()). */
+struct sample_count {
+	double time_s, samples;
+	uint64_t iteration;
+};
+
 struct plan {
 	struct coll_shape shape;
 	struct coll_plan phases;
@@ -172,21 +179,24 @@ struct orr_step {
 	bool is_building, is_analytic, ignore_memory, is_random;
 	enum orr_collective_algorithm algorithm;
 	struct compression compression;
+	double scale_conv, scale_fc; /* step.compute_s */
+	bool is_scaled, has_free_update;
 	uint32_t endpoints;
 	uint32_t *type_of;     /* GPU -> type of the cluster */
 	uint32_t *node_of;     /* endpoint -> node */
 	double samples;        /* per iteration */
+	uint32_t graph_period; /* orr_step_period() */
 	/* Lanes. */
 	uint32_t lanes, positions, lanes_run; /* lanes_run: 1 when merged */
 	uint32_t *map;
-	bool is_merged, must_merge;
+	bool is_merged, must_unmerge;
 	/* Iterations: a ring of those not retired, oldest first. */
 	struct iteration **live;
 	uint64_t first_live, n_live, cap_live;
 	struct iteration *free_iteration;
 	struct iteration *building;
-	uint64_t built, wanted; /* iterations built; how many there are to be */
-	bool build_more;
+	uint64_t built, wanted, build_until; /* iterations built; asked for; to be built (fewer once they repeat) */
+	bool build_more, is_stopped;
 	/* Execution. */
 	double now_s;
 	struct timer *timer;
@@ -204,16 +214,20 @@ struct orr_step {
 	/* Results. */
 	struct step_iteration *row;
 	size_t n_rows, cap_rows;
-	double *history_mark;      /* unused where exact */
 	struct usage *recent;      /* usage of the last STEP_MAX_PERIOD iterations, [k % STEP_MAX_PERIOD][device] */
 	struct usage *total;
 	uint64_t total_count;
 	uint32_t period;
+	size_t steady_rows; /* iterations that had ended when the period was found */
+	struct sample_count *count;
+	size_t n_counts, cap_counts;
 	struct step_span *span;
 	size_t n_spans, cap_spans;
 	uint64_t flows;
-	uint64_t digest_events;
 };
+
+/* ---- facts.c ---- */
+int facts_scale(struct orr_step *s);
 
 /* ---- graph.c ---- */
 struct iteration *graph_begin(struct orr_step *s, uint64_t number);
@@ -245,6 +259,11 @@ static inline uint32_t group_lane(const struct coll *c, uint32_t lane, uint32_t 
 /* The real device of rank r of a collective's instance. */
 uint32_t rank_device(const struct orr_step *s, const struct iteration *k, const struct coll *c, uint32_t lane, uint32_t r);
 
+/* ---- run.c ---- */
+int iteration_build(struct orr_step *s); /* the next one, and starts it */
+
+bool steady(struct orr_step *s); /* iterations have been found to repeat */
+
 /* ---- exec.c ---- */
 void exec_begin(struct orr_step *s, struct iteration *k); /* starts what waits for nothing */
 int exec_run(struct orr_step *s);
@@ -259,6 +278,7 @@ int wire_start(struct orr_step *s, struct iteration *k, uint32_t i);
 double wire_next(struct orr_step *s);
 void wire_advance(struct orr_step *s, double t);
 int wire_verify(struct orr_step *s);
+int wire_balance(struct orr_step *s);
 double wire_bandwidth_now(const struct orr_step *s, uint32_t from, uint32_t to);
 
 /* ---- account.c ---- */

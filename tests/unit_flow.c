@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * unit_flow.c - flows that share links: closed forms, and the incremental solver against
+ * progressive filling from scratch on random small networks
+ *
+ * Expected values: arithmetic written beside each case; else tests/flow_model.c, which
+ * recomputes every rate at every event by raising all rates together until a link is full
+ * (Bertsekas and Gallager, Data Networks, 2nd ed., 6.5.2).
+ */
+#include "tests/flow_model.h"
+#include "tests/tap.h"
+
+#include "engine/rng.h"
+#include "net/flow.h"
+
+#include <stdlib.h>
+
+static void run_to_end(struct flownet *f, double *finish)
+{
+	uint64_t tag;
+	double t;
+	while ((t = flownet_next(f)) < INFINITY) {
+		flownet_advance(f, t);
+		while (flownet_pop(f, &tag, &t))
+			finish[tag] = t;
+	}
+}
+
+/* Shares 1/2 and 1/2 of 10 B/s until the shorter ends at 2 s; then 10 B/s: 10 + 20 B take 3 s. */
+static void two_flows_on_one_link(void)
+{
+	struct flow_link link = { 10, 0 };
+	struct flow_hop hop = { 0, 1 };
+	double finish[2];
+	struct flownet *f = flownet_new(&link, 1, FLOW_MAX_MIN);
+	flownet_start(f, 10, 0, &hop, 1, 0);
+	uint32_t b = flownet_start(f, 20, 0, &hop, 1, 1);
+	near_to(flownet_rate(f, b), 5, 0, "two flows on a link get half of it each");
+	near_to(flownet_link_rate(f, 0), 10, 0, "and fill it");
+	run_to_end(f, finish);
+	near_to(finish[0], 2, 1e-15, "the shorter ends when it has sent its bytes at half the rate");
+	near_to(finish[1], 3, 1e-15, "then the longer has the link alone");
+	near_to(flownet_link_bytes(f, 0), 30, 1e-15, "the link has carried the bytes of both");
+	flownet_free(f);
+}
+
+/* The parking lot: link 1 of 10 shared by a and b (5 each), link 2 of 20 by a and c: c gets 15. */
+static void parking_lot(void)
+{
+	struct flow_link link[] = { { 10, 0 }, { 20, 0 } };
+	struct flow_hop both[] = { { 0, 1 }, { 1, 1 } };
+	struct flownet *f = flownet_new(link, 2, FLOW_MAX_MIN);
+	uint32_t a = flownet_start(f, 100, 0, both, 2, 0), b = flownet_start(f, 100, 0, both, 1, 1);
+	uint32_t c = flownet_start(f, 100, 0, both + 1, 1, 2);
+	ok(flownet_rate(f, a) == 5 && flownet_rate(f, b) == 5 && flownet_rate(f, c) == 15,
+		"parking lot: who is held up elsewhere leaves the rest to others");
+	flownet_cancel(f, b);
+	ok(flownet_rate(f, a) == 10 && flownet_rate(f, c) == 10, "a cancelled flow gives its share back");
+	flownet_set_capacity(f, 1, 4);
+	ok(flownet_rate(f, a) == 2 && flownet_rate(f, c) == 2, "a link that shrinks holds up all on it");
+	flownet_set_capacity(f, 1, 0);
+	ok(flownet_rate(f, a) == 0 && flownet_next(f) == INFINITY, "nothing moves over a link without capacity");
+	flownet_advance(f, 7);
+	flownet_set_capacity(f, 1, 40);
+	double finish[3] = { 0 };
+	run_to_end(f, finish);
+	/* a: 10 B/s (link 0), 100 B from 7 s; c: 30 B/s. */
+	near_to(finish[0], 17, 1e-15, "a flow that waited goes on when the link is back");
+	near_to(finish[2], 7 + 100. / 30, 1e-15, "and so does its neighbour");
+	flownet_free(f);
+}
+
+/* Weights 1/1 and 1/2: 2/3 and 1/3 of 9 B/s. A load of 2 on 12 B/s beside a load of 1: 4 B/s each. */
+static void weights_and_loads(void)
+{
+	struct flow_link link[] = { { 9, 1 }, { 1000, 1 }, { 12, 0 } };
+	struct flow_hop route[] = { { 0, 1 }, { 1, 1 } }, twice = { 2, 2 }, once = { 2, 1 };
+	struct flownet *f = flownet_new(link, 3, FLOW_RTT_WEIGHTED);
+	uint32_t a = flownet_start(f, 100, 0, route, 1, 0), b = flownet_start(f, 100, 0, route, 2, 1);
+	ok(flownet_rate(f, a) == 0, "a flow has no rate during its latency");
+	flownet_advance(f, 1);
+	near_to(flownet_rate(f, a), 9, 1e-15, "the first to drain has the link alone");
+	flownet_advance(f, 2);
+	near_to(flownet_rate(f, a), 6, 1e-15, "RTT-weighted: half the latency, twice the share");
+	near_to(flownet_rate(f, b), 3, 1e-15, "twice the latency, half the share");
+	uint32_t c = flownet_start(f, 8, 0, &twice, 1, 2), d = flownet_start(f, 8, 0, &once, 1, 3);
+	ok(flownet_rate(f, c) == 4 && flownet_rate(f, d) == 4, "a load of 2 counts as two flows of one rate");
+	near_to(flownet_link_rate(f, 2), 12, 1e-15, "and takes twice its rate of the link");
+	flownet_free(f);
+}
+
+static void the_odd_cases(void)
+{
+	struct flow_link link = { 10, 0.5 };
+	struct flow_hop hop = { 0, 1 };
+	struct flownet *f = flownet_new(&link, 1, FLOW_MAX_MIN);
+	double finish[4] = { -1, -1, -1, -1 }, t;
+	uint64_t tag;
+	ok(flownet_next(f) == INFINITY, "nothing will happen on an empty network");
+	flownet_start(f, 5, 0, NULL, 0, 0);
+	ok(flownet_next(f) == 0, "a flow without links ends as it starts");
+	flownet_advance(f, 0);
+	ok(flownet_pop(f, &tag, &t) && tag == 0 && t == 0, "and is reported at once");
+	flownet_start(f, 0, 0.25, &hop, 1, 1);
+	uint32_t gone = flownet_start(f, 1, 0, &hop, 1, 2);
+	flownet_start(f, 10, 0, &hop, 1, 3);
+	ok(flownet_active(f) == 3, "three are under way");
+	flownet_cancel(f, gone);
+	ok(flownet_active(f) == 2, "two, when one of them is cancelled in its latency");
+	run_to_end(f, finish);
+	ok(finish[1] == 0.75, "no bytes: the latency alone");
+	ok(finish[2] == -1, "a cancelled flow is not reported");
+	ok(finish[3] == 1.5, "latency first, then the bytes");
+	/* One ulp of 1.5e9 s times 1e9 B/s is more than a byte. */
+	flownet_advance(f, 1.5e9);
+	flownet_set_capacity(f, 0, 1e9);
+	for (uint64_t i = 0; i < 4; i++)
+		flownet_start(f, (double)i * 1e-3, 0, &hop, 1, i);
+	run_to_end(f, finish);
+	ok(finish[3] == 1.5e9 + 0.5 && flownet_active(f) == 0, "late in a run small flows end all the same");
+	flownet_free(f);
+}
+
+/* Whatever starts together and is alike ends together, reported in the order of start. */
+static void ends_are_in_order(void)
+{
+	struct flow_link link[20];
+	struct flownet *f;
+	bool is_ordered = true;
+	uint64_t tag, n = 0;
+	double t, last = 0;
+	for (int i = 0; i < 20; i++)
+		link[i] = (struct flow_link){ 7e9 / 3, 0 };
+	f = flownet_new(link, 20, FLOW_MAX_MIN);
+	for (uint32_t i = 0; i < 100; i++) {
+		struct flow_hop hop[] = { { i * 7 % 10, 1 }, { 10 + i * 7 / 10 % 10, 1 } };
+		flownet_start(f, 1e6, 0, hop, 2, i);
+	}
+	while ((t = flownet_next(f)) < INFINITY) {
+		flownet_advance(f, t);
+		for (; flownet_pop(f, &tag, &t); n++) {
+			is_ordered &= tag == n && (n == 0 || t == last);
+			last = t;
+		}
+	}
+	ok(n == 100 && is_ordered, "equal flows end at one instant, in the order of their start");
+	flownet_free(f);
+}
+
+/* ---- against the model ---- */
+
+static double pick_capacity(struct rng *r)
+{
+	static const double some[] = { 0, 1, 1, 2, 5, 10, 1e-3, 1e6 };
+	uint64_t i = rng_below(r, 12);
+	return i < 8 ? some[i] : rng_uniform(r) * 10;
+}
+
+static double pick_time(struct rng *r)
+{
+	return rng_below(r, 2) ? (double)rng_below(r, 5) : rng_uniform(r) * 5;
+}
+
+static void make_case(struct model *m, struct rng *r)
+{
+	memset(m, 0, sizeof *m);
+	m->is_weighted = rng_below(r, 2);
+	m->n_links = 1 + (uint32_t)rng_below(r, MODEL_LINKS);
+	bool has_zero = !rng_below(r, 4), has_latency = m->is_weighted || rng_below(r, 2);
+	for (uint32_t i = 0; i < m->n_links; i++) {
+		do
+			m->link[i].capacity_Bps = pick_capacity(r);
+		while (!has_zero && m->link[i].capacity_Bps == 0);
+		m->link[i].latency_s = has_latency && rng_below(r, 3) ? rng_uniform(r) : 0;
+	}
+	m->n_flows = 1 + (uint32_t)rng_below(r, MODEL_FLOWS);
+	for (uint32_t i = 0; i < m->n_flows; i++) {
+		struct model_flow *x = &m->flow[i];
+		x->start = pick_time(r);
+		x->bytes = rng_below(r, 2) ? (double)rng_below(r, 4) : rng_uniform(r) * 10;
+		x->cancel = rng_below(r, 6) ? INFINITY : x->start + rng_uniform(r);
+		x->n_hops = (uint32_t)rng_below(r, (m->n_links < 5 ? m->n_links : 5) + 1);
+		uint32_t first = (uint32_t)rng_below(r, m->n_links);
+		for (uint32_t h = 0; h < x->n_hops; h++)
+			x->hop[h] = (struct flow_hop){ (first + h) % m->n_links,
+				rng_below(r, 4) ? 1 : 1 + (uint32_t)rng_below(r, 4) };
+	}
+	m->n_changes = (uint32_t)rng_below(r, MODEL_CHANGES + 1);
+	for (uint32_t i = 0; i < m->n_changes; i++)
+		m->change[i] = (struct model_change){ rng_uniform(r) * 6, (uint32_t)rng_below(r, m->n_links), pick_capacity(r) };
+}
+
+/* What the model's events of time t do to the flownet; true if there are any left after it. */
+struct replay {
+	const struct model *m;
+	struct flownet *f;
+	uint32_t handle[MODEL_FLOWS];
+	double finish[MODEL_FLOWS];
+	unsigned long wrong_order;
+};
+
+static double next_input(const struct model *m, double now)
+{
+	double t = INFINITY;
+	for (uint32_t i = 0; i < m->n_flows; i++) {
+		if (m->flow[i].start > now)
+			t = fmin(t, m->flow[i].start);
+		if (m->flow[i].cancel > now)
+			t = fmin(t, m->flow[i].cancel);
+	}
+	for (uint32_t i = 0; i < m->n_changes; i++)
+		if (m->change[i].t > now)
+			t = fmin(t, m->change[i].t);
+	return t;
+}
+
+static void apply_inputs(struct replay *p, double t)
+{
+	const struct model *m = p->m;
+	for (uint32_t i = 0; i < m->n_changes; i++)
+		if (m->change[i].t == t)
+			flownet_set_capacity(p->f, m->change[i].link, m->change[i].capacity);
+	for (uint32_t i = 0; i < m->n_flows; i++) {
+		if (m->flow[i].start == t)
+			p->handle[i] = flownet_start(p->f, m->flow[i].bytes, 0, m->flow[i].hop, m->flow[i].n_hops, i);
+		if (m->flow[i].cancel == t && p->finish[i] == INFINITY) {
+			flownet_cancel(p->f, p->handle[i]);
+			p->finish[i] = NAN;
+		}
+	}
+}
+
+static void collect(struct replay *p)
+{
+	uint64_t tag;
+	double t;
+	while (flownet_pop(p->f, &tag, &t)) {
+		p->wrong_order += t != flownet_now(p->f) || p->finish[tag] != INFINITY;
+		p->finish[tag] = t;
+	}
+}
+
+static bool replay_case(const struct model *m, unsigned long *bad_rates, char *why, size_t n_why)
+{
+	struct replay p = { .m = m };
+	struct orr_error err = { 0 };
+	bool is_good = true;
+	p.f = flownet_new(m->link, m->n_links, m->is_weighted ? FLOW_RTT_WEIGHTED : FLOW_MAX_MIN);
+	for (uint32_t i = 0; i < m->n_flows; i++)
+		p.finish[i] = INFINITY;
+	double input = next_input(m, -1), next;
+	while ((next = fmin(input, flownet_next(p.f))) < INFINITY) {
+		flownet_advance(p.f, next);
+		collect(&p);
+		if (next == input) {
+			apply_inputs(&p, input);
+			input = next_input(m, input);
+		}
+		if (!flownet_verify(p.f, &err) && is_good) {
+			is_good = false;
+			snprintf(why, n_why, "%s", err.text);
+		}
+	}
+	for (uint32_t i = 0; i < m->n_flows; i++) {
+		double want = m->flow[i].finish, got = p.finish[i];
+		bool same = isnan(want) ? isnan(got) : want == got || fabs(got - want) <= 1e-9 * want;
+		if (!same && is_good)
+			snprintf(why, n_why, "flow %u ends at %.17g, the model's at %.17g", i, got, want);
+		*bad_rates += !same;
+		is_good &= same;
+	}
+	is_good &= !p.wrong_order;
+	flownet_free(p.f);
+	return is_good;
+}
+
+static void random_networks(void)
+{
+	struct rng r;
+	unsigned cases = getenv("ORR_SANITIZED") ? 500 : 4000, bad = 0;
+	unsigned long flows = 0, wrong = 0;
+	struct model m;
+	char why[800];
+	rng_init(&r, 3, "flows", 0);
+	for (unsigned i = 0; i < cases; i++) {
+		make_case(&m, &r);
+		model_run(&m);
+		flows += m.n_flows;
+		if (!replay_case(&m, &wrong, why, sizeof why) && bad++ < 5)
+			printf("# case %u: %s\n", i, why);
+	}
+	ok(!bad, "%u random networks: every end within 1e-9 of filling from scratch (%lu of %lu flows differ, %u networks bad)",
+		cases, wrong, flows, bad);
+
+}
+
+int main(void)
+{
+	two_flows_on_one_link();
+	parking_lot();
+	weights_and_loads();
+	the_odd_cases();
+	ends_are_in_order();
+	random_networks();
+	return done();
+}
