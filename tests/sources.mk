@@ -149,8 +149,11 @@ TESTS += tests/unit_pipeline
 tests_unit_pipeline_SOURCES = tests/unit_pipeline.c tests/step_fixture.c
 tests_unit_pipeline_LDADD = libpolicies.a $(LDADD)
 # devices and costs
-check_PROGRAMS += tests/unit_llm_step
-TESTS += tests/unit_llm_step
+check_PROGRAMS += tests/unit_cost tests/unit_llm_step tests/unit_vtrain tests/unit_steptimes
+TESTS += tests/unit_cost tests/unit_llm_step tests/unit_vtrain tests/unit_steptimes
+tests_unit_cost_SOURCES = tests/unit_cost.c
+tests_unit_steptimes_SOURCES = tests/unit_steptimes.c
+tests_unit_vtrain_SOURCES = tests/unit_vtrain.c
 tests_unit_llm_step_SOURCES = tests/unit_llm_step.c
 # collectives, topologies and quotients, against progressive filling from scratch
 noinst_HEADERS += tests/net_fill.h
