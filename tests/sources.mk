@@ -152,3 +152,7 @@ check_PROGRAMS += tests/unit_data_parallel
 TESTS += tests/unit_data_parallel
 tests_unit_data_parallel_SOURCES = tests/unit_data_parallel.c tests/step_fixture.c
 tests_unit_data_parallel_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_compress
+TESTS += tests/unit_compress
+tests_unit_compress_SOURCES = tests/unit_compress.c tests/step_fixture.c
+tests_unit_compress_LDADD = libpolicies.a $(LDADD)
