@@ -304,17 +304,20 @@ static void staleness_hurts(void)
 
 /* x_{k+1} = x_k - eta h x_{k-delay} is stable if and only if eta h < 2 sin(pi / (2 (2 delay + 1))) (Levin and May 1976).
  * h, the largest eigenvalue of A'A / rows, is 1 +- 0.2 here. */
+enum { STALE_STEPS = 400 };
+static double seen_staleness;
 static double stale_loss(uint32_t delay, double lr)
 {
 	struct learn_config c = least_squares(lr);
 	c.batch = c.rows;
 	c.sampling = LEARN_CYCLE;
 	struct learn *l = open_learn(&c);
-	stale_descent(l, delay, 400, see_nothing, NULL);
+	stale_descent(l, delay, STALE_STEPS, see_nothing, NULL);
 	learn_finish(l);
 	size_t n;
 	const struct learn_point *p = learn_series(l, &n);
 	double loss = p[n - 1].loss - learn_floor(l);
+	seen_staleness = learn_staleness(l);
 	learn_free(l);
 	return loss;
 }
@@ -325,6 +328,9 @@ static void stability(void)
 		double bound = 2 * sin(M_PI / (2 * (2 * delay + 1)));
 		ok(stale_loss(delay, 0.6 * bound) < 0.05 && stale_loss(delay, 1.5 * bound) > 100,
 			"delay %u: settles below and runs away above the bound of Levin and May", delay);
+		/* of the steps - 1 - delay updates the first are 0, 1, .. delay - 1 behind */
+		double updates = STALE_STEPS - 1. - delay;
+		near_to(seen_staleness, (delay * (delay - 1.) / 2 + delay * (updates - delay)) / updates, 1e-12, "... and its staleness is counted");
 	}
 }
 

@@ -118,6 +118,7 @@ static void take_gradient(struct learn *l, struct replica *r, struct effect *e)
 {
 	vec_unref(&l->pool, r->g);
 	r->g = e->snapshot;
+	r->g_pushes = e->pushes;
 	e->snapshot = NULL;
 	r->gradients++;
 	l->samples += l->config.batch;
@@ -193,12 +194,17 @@ static struct vec *to_push(struct learn *l, struct replica *r)
 static void push(struct learn *l, const struct effect *e)
 {
 	descend(l, &l->server, rate(l) * e->u.scale, kept(e), e->span);
+	l->has_server = true;
+	if (e->u.slice)
+		return;
+	l->staleness += l->pushes - e->pushes;
 	l->pushes++;
 }
 
 static void pull(struct learn *l, struct effect *e)
 {
 	struct replica *r = replica_of(l, e->u.worker);
+	r->x_pushes = e->pushes;
 	if (e->is_slice) {
 		memcpy(vec_writable(&l->pool, &r->x, true) + e->span.first, kept(e), e->span.n * sizeof r->x->v[0]);
 		return;
@@ -221,13 +227,16 @@ void effect_begin(struct learn *l, struct effect *e, const uint32_t *group, uint
 {
 	switch (e->u.kind) {
 	case ORR_GRADIENT:
+		e->pushes = replica_of(l, group[0])->x_pushes;
 		gradient_begin(l, replica_of(l, group[0]), e);
 		break;
 	case ORR_PUSH:
+		e->pushes = replica_of(l, e->u.worker)->g_pushes;
 		e->snapshot = vec_ref(to_push(l, replica_of(l, e->u.worker)));
 		break;
 	case ORR_PULL:
 		replica_of(l, e->u.worker);
+		e->pushes = l->pushes;
 		keep_server(l, e);
 		break;
 	case ORR_SEND_SLICE:

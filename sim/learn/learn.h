@@ -113,9 +113,12 @@ void learn_finish(struct learn *l);
 const struct learn_point *learn_series(const struct learn *l, size_t *n);
 /* When the series first is at or below target, linear between its points; INFINITY if never. */
 double learn_time_to(const struct learn *l, double target);
+double learn_samples_to(const struct learn *l, double target);
 bool learn_reached(const struct learn *l); /* the target of the configuration */
 double learn_samples(const struct learn *l);
 uint64_t learn_updates(const struct learn *l);
+/* Mean over pushes of the pushes that the server took since the worker pulled what its gradient was taken at. */
+double learn_staleness(const struct learn *l);
 double learn_floor(struct learn *l); /* the least loss there is; NAN where it is not known */
 
 size_t learn_dim(const struct learn *l);

@@ -37,6 +37,9 @@ const struct orr_param learn_options[] = {
 	ORR_PARAM_REAL("eval_samples", "4096", 0, 1e18, "take the loss every so many samples (0: do not count them)"),
 	ORR_PARAM_BOOL("eval_worst", false, "the worst replica's loss as well"),
 	ORR_PARAM_REAL("target", "0", 0, 1e18, "loss to reach (0: none)"),
+	ORR_PARAM_INT("seeds", "5", 1, 10000, "runs that differ in seed, for intervals"),
+	ORR_PARAM_REAL("max_samples", "200000", 1, 1e18, "a run ends after so many samples, or at the target"),
+	ORR_PARAM_REAL("ci_level", "0.95", 0.5, 0.999999, "level of the intervals over seeds"),
 	ORR_PARAM_END
 };
 

@@ -10,7 +10,7 @@
 static struct vec *model(struct learn *l)
 {
 	enum learn_model m = l->config.model;
-	if (m == LEARN_MODEL_SERVER || (m == LEARN_MODEL_AUTO && l->pushes) || !l->n_replicas)
+	if (m == LEARN_MODEL_SERVER || (m == LEARN_MODEL_AUTO && l->has_server) || !l->n_replicas)
 		return vec_ref(l->server);
 	struct vec *mean = vec_new(&l->pool, l->pool.dim);
 	const double **x = mem_alloc(l->n_replicas * sizeof *x);
@@ -100,18 +100,35 @@ const struct learn_point *learn_series(const struct learn *l, size_t *n)
 	return l->point;
 }
 
-double learn_time_to(const struct learn *l, double target)
+/* The value of a field of the points (at `offset`) where the loss first is at or below target. */
+static double where(const struct learn *l, double target, size_t offset)
 {
 	for (size_t i = 0; i < l->n_points; i++) {
 		const struct learn_point *p = &l->point[i];
 		if (!(p->loss <= target))
 			continue;
+		double here = *(const double *)((const char *)p + offset);
 		if (!i || !isfinite(p[-1].loss))
-			return p->time_s;
-		double part = (p[-1].loss - target) / (p[-1].loss - p->loss);
-		return p[-1].time_s + part * (p->time_s - p[-1].time_s);
+			return here;
+		double before = *(const double *)((const char *)(p - 1) + offset);
+		return before + (p[-1].loss - target) / (p[-1].loss - p->loss) * (here - before);
 	}
 	return INFINITY;
+}
+
+double learn_time_to(const struct learn *l, double target)
+{
+	return where(l, target, offsetof(struct learn_point, time_s));
+}
+
+double learn_samples_to(const struct learn *l, double target)
+{
+	return where(l, target, offsetof(struct learn_point, samples));
+}
+
+double learn_staleness(const struct learn *l)
+{
+	return l->pushes ? (double)l->staleness / (double)l->pushes : 0;
 }
 
 bool learn_reached(const struct learn *l)

@@ -19,6 +19,7 @@ struct replica {
 	struct vec *velocity;        /* of local updates; NULL until used */
 	struct vec *pushed;          /* of pushes, made from gradient number pushed_at */
 	uint64_t gradients, pushed_at;
+	uint64_t x_pushes, g_pushes; /* pushes that the server had seen when x, and what g was taken at, was pulled */
 	struct vec **window;         /* the last gradients, oldest first */
 	uint32_t n_window, cap_window;
 	struct rng rng;
@@ -42,6 +43,7 @@ struct effect {
 	struct span span;
 	struct vec *snapshot; /* what it reads, as it was when the op started */
 	bool is_slice;        /* the snapshot has the slice alone */
+	uint64_t pushes;      /* that the server had seen, of what it reads */
 	uint32_t next;        /* in its op, or in the list of free ones; NO_EFFECT ends */
 };
 enum { NO_EFFECT = UINT32_MAX };
@@ -76,7 +78,9 @@ struct learn {
 	uint32_t cap_sources;
 
 	double now, samples;
-	uint64_t updates, pushes;
+	uint64_t updates, pushes; /* pushes of slice 0, so that one in slices is one */
+	uint64_t staleness;       /* their sum */
+	bool has_server;          /* there were pushes */
 	bool is_due;               /* a loss is to be taken when time moves on */
 	uint64_t next_eval_update;
 	double next_eval_sample;
