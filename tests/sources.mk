@@ -169,3 +169,7 @@ check_PROGRAMS += tests/oracle_calculon
 TESTS += tests/oracle_calculon
 tests_oracle_calculon_SOURCES = tests/oracle_calculon.c tests/step_fixture.c
 tests_oracle_calculon_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_step_closed
+TESTS += tests/unit_step_closed
+tests_unit_step_closed_SOURCES = tests/unit_step_closed.c tests/step_fixture.c
+tests_unit_step_closed_LDADD = libpolicies.a $(LDADD)
