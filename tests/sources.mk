@@ -192,3 +192,7 @@ check_PROGRAMS += tests/unit_ds_sync
 TESTS += tests/unit_ds_sync
 tests_unit_ds_sync_SOURCES = tests/unit_ds_sync.c tests/step_fixture.c
 tests_unit_ds_sync_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_step_closed
+TESTS += tests/unit_step_closed
+tests_unit_step_closed_SOURCES = tests/unit_step_closed.c tests/step_fixture.c
+tests_unit_step_closed_LDADD = libpolicies.a $(LDADD)
