@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_NUMBER 1e18 /* of FLOPs, elements, parameters */
+#define MAX_NUMBER 1e18 /* of FLOPs, elements */
+#define MAX_COUNT 9e15  /* of parameters */
 
 enum { MAX_REPEAT = 100000, MAX_TEXT = 300 };
 
@@ -58,6 +59,15 @@ static int get_number(const struct place *w, const cJSON *o, const char *key, do
 	return ORR_OK;
 }
 
+/* A whole number, but as large as a double holds them. */
+static int get_count(const struct place *w, const cJSON *o, const char *key, double def, double *out, struct orr_error *err)
+{
+	int rc = get_number(w, o, key, def, MAX_COUNT, out, err);
+	if (!rc && *out != floor(*out))
+		rc = orr_fail(err, ORR_EINPUT, "%.200s: %s.%s: expected a whole number, found %.15g", w->path, w->at, key, *out);
+	return rc;
+}
+
 static int get_whole(const struct place *w, const cJSON *o, const char *key, double def, double min, double max, uint32_t *out,
 	struct orr_error *err)
 {
@@ -71,6 +81,15 @@ static int get_whole(const struct place *w, const cJSON *o, const char *key, dou
 	return rc;
 }
 
+static bool is_plain(const char *s)
+{
+	size_t n = strlen(s);
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)s[i] < ' ' || s[i] == 0x7f)
+			return false;
+	return n > 0 && n <= MAX_TEXT;
+}
+
 static int get_text(const struct place *w, const cJSON *o, const char *key, const char *def, const char **out,
 	struct orr_error *err)
 {
@@ -78,8 +97,8 @@ static int get_text(const struct place *w, const cJSON *o, const char *key, cons
 	*out = def;
 	if (!v && def)
 		return ORR_OK;
-	if (!cJSON_IsString(v) || !*v->valuestring || strlen(v->valuestring) > MAX_TEXT)
-		return orr_fail(err, ORR_EINPUT, "%.200s: %s.%s: expected a text of 1 to %d bytes%s", w->path, w->at, key, MAX_TEXT,
+	if (!cJSON_IsString(v) || !is_plain(v->valuestring))
+		return orr_fail(err, ORR_EINPUT, "%.200s: %s.%s: expected a text of 1 to %d bytes on one line%s", w->path, w->at, key, MAX_TEXT,
 			v ? "" : ", found nothing");
 	*out = v->valuestring;
 	return ORR_OK;
@@ -174,8 +193,8 @@ static int get_layer(struct plan *p, const struct place *w, const cJSON *o, stru
 	double before = p->n ? p->layer[p->n - 1].out_elems : p->d->input_elems;
 	if (check_keys(w, o, known, err) || get_text(w, o, "name", NULL, &name, err) || get_kind(w, o, &v.kind, err) ||
 		get_bool(w, o, "in_place", &v.is_in_place, err) ||
-		get_number(w, o, "params", 0, MAX_NUMBER, &v.params, err) ||
-		get_number(w, o, "tensors", v.params > 0, 1e6, &v.tensors, err) ||
+		get_count(w, o, "params", 0, &v.params, err) ||
+		get_count(w, o, "tensors", v.params > 0, &v.tensors, err) ||
 		get_number(w, o, "flops", NAN, MAX_NUMBER, &v.fwd_flops, err) ||
 		get_number(w, o, "in", before, MAX_NUMBER, &v.in_elems, err) ||
 		get_number(w, o, "out", NAN, MAX_NUMBER, &v.out_elems, err) ||

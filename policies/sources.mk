@@ -21,3 +21,5 @@ libpolicies_a_SOURCES += policies/step/ako.c
 libpolicies_a_SOURCES += policies/step/schedule.h policies/step/stages.h policies/step/stages.c policies/step/pipeline.h policies/step/pipeline.c
 libpolicies_a_SOURCES += policies/step/gpipe.c policies/step/one_f_one_b.c policies/step/interleaved.c policies/step/dapple.c
 libpolicies_a_SOURCES += policies/step/tensor_parallel.c policies/step/megatron.c
+libpolicies_a_SOURCES += policies/step/stanza.c
+libpolicies_a_SOURCES += policies/step/ds_sync.c

@@ -237,7 +237,7 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	d->dp_bytes = orr_arg_real(args, "dp_bytes");
 	d->gradient_bytes = f.gradient_bytes;
 	d->overlap_p2p = orr_arg_bool(args, "overlap_p2p");
-	if (count_stages(d, args, err) || !(d->m = pipeline_micro_batches(args, global, d->n, err)))
+	if (count_stages(d, args, err) || !(d->m = pipe_micro_batches(args, global, d->n, err)))
 		goto fail;
 	d->micro = global / d->m;
 	if (allocate(d, err) || place_stages(d, args, err) || cut(d, s, args, err) || override(d, args, err))

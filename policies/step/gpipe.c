@@ -20,14 +20,14 @@ static const struct orr_param params[] = {
 
 static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
 {
-	struct pipeline_terms t = pipeline_plain(args, SCHEDULE_GPIPE);
-	return pipeline_new(s, args, &t, err);
+	struct pipe_terms t = pipe_plain(args, SCHEDULE_GPIPE);
+	return pipe_new(s, args, &t, err);
 }
 
 static const struct orr_step_ops ops = { .size = sizeof ops,
 	.create = create,
-	.destroy = pipeline_free,
-	.build = pipeline_build,
-	.describe = pipeline_describe };
+	.destroy = pipe_free,
+	.build = pipe_build,
+	.describe = pipe_describe };
 
 ORR_POLICY_STEP(gpipe, "pipeline: all micro-batches forward, then all backward (GPipe)", params, ops);

@@ -21,15 +21,15 @@ static const struct orr_param params[] = {
 
 static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
 {
-	struct pipeline_terms t = pipeline_plain(args, SCHEDULE_INTERLEAVED);
+	struct pipe_terms t = pipe_plain(args, SCHEDULE_INTERLEAVED);
 	t.chunks = (uint32_t)orr_arg_int(args, "chunks");
-	return pipeline_new(s, args, &t, err);
+	return pipe_new(s, args, &t, err);
 }
 
 static const struct orr_step_ops ops = { .size = sizeof ops,
 	.create = create,
-	.destroy = pipeline_free,
-	.build = pipeline_build,
-	.describe = pipeline_describe };
+	.destroy = pipe_free,
+	.build = pipe_build,
+	.describe = pipe_describe };
 
 ORR_POLICY_STEP(interleaved, "pipeline: 1F1B with several parts of the model on each stage (Megatron-LM)", params, ops);

@@ -67,6 +67,8 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 		return NULL;
 	}
 	replicas_hold(&l->r, s, 1, 1, 1);
+	int64_t period = l->local_steps * l->node_averages;
+	orr_step_period(s, l->post_local || period > UINT32_MAX ? 0 : (uint32_t)period);
 	return l;
 }
 

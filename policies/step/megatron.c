@@ -37,7 +37,7 @@ static const struct orr_param params[] = {
 
 static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
 {
-	struct pipeline_terms t = { .pp = (uint32_t)orr_arg_int(args, "pp"),
+	struct pipe_terms t = { .pp = (uint32_t)orr_arg_int(args, "pp"),
 		.tp = (uint32_t)orr_arg_int(args, "tp"),
 		.chunks = (uint32_t)orr_arg_int(args, "interleave"),
 		.by_time = !strcmp(orr_arg_text(args, "cut"), "time"),
@@ -49,13 +49,13 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 		.dp_overlap = orr_arg_bool(args, "dp_overlap"),
 		.tp_bytes = orr_arg_real(args, "tp_bytes") };
 	t.schedule = t.chunks > 1 ? SCHEDULE_INTERLEAVED : SCHEDULE_1F1B;
-	return pipeline_new(s, args, &t, err);
+	return pipe_new(s, args, &t, err);
 }
 
 static const struct orr_step_ops ops = { .size = sizeof ops,
 	.create = create,
-	.destroy = pipeline_free,
-	.build = pipeline_build,
-	.describe = pipeline_describe };
+	.destroy = pipe_free,
+	.build = pipe_build,
+	.describe = pipe_describe };
 
 ORR_POLICY_STEP(megatron, "tensor, pipeline and data parallelism together, 1F1B, ZeRO-1 (Megatron-LM)", params, ops);

@@ -54,7 +54,7 @@ struct parameter_server {
 	uint32_t *member;  /* [client], and one past the last: its first worker */
 	uint32_t *client;  /* [client]: endpoint */
 	orr_op *backward;  /* [worker * chunks + chunk] */
-	orr_op *push;      /* [(message * clients + client) * servers + server] */
+	orr_op *push, *pull; /* [(message * clients + client) * servers + server]; a connection delivers in order */
 	orr_op *summed;    /* [((iteration % (staleness + 1)) * messages + message) * servers + server]: all have pushed */
 	orr_op *ready;     /* [((iteration % (lag + 1)) * workers + worker) * chunks + chunk]: pulled */
 };
@@ -69,6 +69,7 @@ static void destroy(void *self)
 	free(ps->client);
 	free(ps->backward);
 	free(ps->push);
+	free(ps->pull);
 	free(ps->summed);
 	free(ps->ready);
 	free(ps);
@@ -123,9 +124,11 @@ static bool plan(struct parameter_server *ps, struct orr_step *s, const struct o
 	size_t work = (size_t)r->n * r->chunks.n + 1;
 	ps->backward = calloc(work, sizeof *ps->backward);
 	ps->ready = calloc(work * (ps->lag + 1u), sizeof *ps->ready);
-	ps->push = calloc((size_t)ps->m.n * ps->clients * ps->v.n + 1, sizeof *ps->push);
+	size_t messages = (size_t)ps->m.n * ps->clients * ps->v.n + 1;
+	ps->push = calloc(messages, sizeof *ps->push);
+	ps->pull = calloc(messages, sizeof *ps->pull);
 	ps->summed = calloc((size_t)(ps->staleness + 1u) * ps->m.n * ps->v.n + 1, sizeof *ps->summed);
-	return ps->backward && ps->ready && ps->push && ps->summed;
+	return ps->backward && ps->ready && ps->push && ps->pull && ps->summed;
 }
 
 /* Optimizer state and the master copy of the parameters live on the servers. */
@@ -238,13 +241,13 @@ static void push(struct parameter_server *ps, struct orr_step *s, uint32_t clien
 	orr_op gradient = gradient_of(ps, s, client, i);
 	for (uint32_t j = 0; j < ps->v.n; j++) {
 		double part = ps->v.params[(size_t)i * ps->v.n + j];
-		orr_op *op = &ps->push[((size_t)i * ps->clients + client) * ps->v.n + j];
-		*op = 0;
+		orr_op *op = &ps->push[((size_t)i * ps->clients + client) * ps->v.n + j], before = *op;
 		if (part <= 0)
 			continue;
 		*op = orr_transfer(s, ps->client[client], ps->v.endpoint[j], part * ps->r.facts.gradient_bytes);
 		orr_carries(s, *op, m->first, m->count);
 		orr_after(s, *op, gradient);
+		orr_after(s, *op, before);
 		orr_label(s, *op, "push layers %u..%u", m->first, m->first + m->count - 1);
 		if (i == ps->v.last[j])
 			update(ps, s, *op, ORR_PUSH, client, j);
@@ -294,10 +297,12 @@ static void pull(struct parameter_server *ps, struct orr_step *s, uint64_t itera
 		double part = ps->v.params[(size_t)i * ps->v.n + j];
 		if (part <= 0)
 			continue;
-		orr_op op = orr_transfer(s, ps->v.endpoint[j], ps->client[client], part * bytes);
+		orr_op *last = &ps->pull[((size_t)i * ps->clients + client) * ps->v.n + j], before = *last;
+		orr_op op = *last = orr_transfer(s, ps->v.endpoint[j], ps->client[client], part * bytes);
 		if (ps->compress_pull)
 			orr_carries(s, op, m->first, m->count);
 		orr_after(s, op, whole);
+		orr_after(s, op, before);
 		if (!whole)
 			wait_for_server(ps, s, iteration, client, i, j, op);
 		orr_label(s, op, "pull layers %u..%u", m->first, m->first + m->count - 1);

@@ -11,7 +11,7 @@
 enum { STREAM_FORWARD = 1, STREAM_BACKWARD = 3, STREAM_WRAP = 5, STREAM_REDUCE = 7 };
 
 struct pipeline {
-	struct pipeline_terms t;
+	struct pipe_terms t;
 	uint32_t dp, m, parts; /* parts = pp * chunks */
 	double micro;          /* samples */
 	double tp_bytes;       /* of one tensor-parallel collective */
@@ -28,7 +28,7 @@ struct pipeline {
 	uint32_t *left;        /* [stage * chunks + chunk]: backwards not built */
 };
 
-void pipeline_free(void *self)
+void pipe_free(void *self)
 {
 	struct pipeline *p = self;
 	if (!p)
@@ -45,9 +45,9 @@ void pipeline_free(void *self)
 	free(p);
 }
 
-struct pipeline_terms pipeline_plain(const struct orr_args *args, enum schedule_kind schedule)
+struct pipe_terms pipe_plain(const struct orr_args *args, enum schedule_kind schedule)
 {
-	return (struct pipeline_terms){ .pp = (uint32_t)orr_arg_int(args, "stages"),
+	return (struct pipe_terms){ .pp = (uint32_t)orr_arg_int(args, "stages"),
 		.tp = 1,
 		.chunks = 1,
 		.schedule = schedule,
@@ -58,7 +58,7 @@ struct pipeline_terms pipeline_plain(const struct orr_args *args, enum schedule_
 
 /* ---- create: sizes ---- */
 
-uint32_t pipeline_micro_batches(const struct orr_args *args, double samples, uint32_t stages, struct orr_error *err)
+uint32_t pipe_micro_batches(const struct orr_args *args, double samples, uint32_t stages, struct orr_error *err)
 {
 	double micro = orr_arg_real(args, "micro_batch"), m = (double)orr_arg_int(args, "micro_batches");
 	if (micro > 0 && m > 0 && micro * m != samples)
@@ -82,7 +82,7 @@ uint32_t pipeline_micro_batches(const struct orr_args *args, double samples, uin
 /* pp, if not given: one stage for each pair of stage_times, else for each GPU that is left. */
 static int size_grid(struct pipeline *p, const struct orr_step_facts *f, size_t n_times, struct orr_error *err)
 {
-	struct pipeline_terms *t = &p->t;
+	struct pipe_terms *t = &p->t;
 	if (!t->pp)
 		t->pp = n_times > 2 ? (uint32_t)(n_times / 2 / t->chunks) : f->gpus / t->tp;
 	if (!t->pp || f->gpus % (t->pp * t->tp))
@@ -106,7 +106,7 @@ static int size_batch(struct pipeline *p, struct orr_step *s, const struct orr_a
 	double global = orr_arg_real(args, "global_batch");
 	if (!(global > 0))
 		global = f->batch * f->gpus;
-	p->m = pipeline_micro_batches(args, global / p->dp, p->t.pp, err);
+	p->m = pipe_micro_batches(args, global / p->dp, p->t.pp, err);
 	if (!p->m)
 		return err->code ? err->code : ORR_EINPUT;
 	if (p->t.chunks > 1 && p->m % p->t.pp)
@@ -236,7 +236,7 @@ static void place(struct pipeline *p, struct orr_step *s, double given_update_s,
 	free(map);
 }
 
-void *pipeline_new(struct orr_step *s, const struct orr_args *args, const struct pipeline_terms *t, struct orr_error *err)
+void *pipe_new(struct orr_step *s, const struct orr_args *args, const struct pipe_terms *t, struct orr_error *err)
 {
 	struct orr_step_facts f;
 	size_t n_times;
@@ -254,14 +254,14 @@ void *pipeline_new(struct orr_step *s, const struct orr_args *args, const struct
 	p->weight_bytes = f.weight_bytes;
 	if (size_grid(p, &f, n_times, err) || size_batch(p, s, args, &f, err) || allocate(p, err) ||
 		measure(p, s, args, &f, err)) {
-		pipeline_free(p);
+		pipe_free(p);
 		return NULL;
 	}
 	for (uint32_t i = 0; i < p->t.pp; i++)
 		schedule_make(t->schedule, p->order + 2 * (size_t)p->m * t->chunks * i, p->m, p->t.pp, t->chunks, i);
 	place(p, s, orr_arg_real(args, "update_s"), err);
 	if (err->code) {
-		pipeline_free(p);
+		pipe_free(p);
 		return NULL;
 	}
 	return p;
@@ -460,7 +460,7 @@ static bool build_pass(struct pipeline *p, struct orr_step *s, uint32_t stage)
 	return true;
 }
 
-int pipeline_build(void *self, struct orr_step *s, uint64_t iteration, struct orr_error *err)
+int pipe_build(void *self, struct orr_step *s, uint64_t iteration, struct orr_error *err)
 {
 	struct pipeline *p = self;
 	size_t passes = (size_t)p->m * p->parts, built = 0;
@@ -487,7 +487,7 @@ int pipeline_build(void *self, struct orr_step *s, uint64_t iteration, struct or
 	return ORR_OK;
 }
 
-void pipeline_describe(void *self, char *out, size_t size)
+void pipe_describe(void *self, char *out, size_t size)
 {
 	const struct pipeline *p = self;
 	size_t passes = 2 * (size_t)p->m * p->t.chunks, n;

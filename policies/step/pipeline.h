@@ -39,7 +39,7 @@
 	ORR_PARAM_REAL("update_s", "-1", -1, 1e9, "seconds of a stage's parameter update; -1: the cost model's"),      \
 	ORR_PARAM_BOOL("overlap_p2p", true, "a stage goes on computing while it sends")
 
-struct pipeline_terms {
+struct pipe_terms {
 	uint32_t pp, tp, chunks; /* pp 0: as many as there are stage_times or GPUs */
 	enum schedule_kind schedule;
 	bool by_time;           /* cut so that the longest stage is short; else equally many blocks */
@@ -53,14 +53,14 @@ struct pipeline_terms {
 };
 
 /* One chunk, no shards, as PIPELINE_PLAIN_PARAMS say. */
-struct pipeline_terms pipeline_plain(const struct orr_args *args, enum schedule_kind schedule);
+struct pipe_terms pipe_plain(const struct orr_args *args, enum schedule_kind schedule);
 /* Reads the parameters above and makes lanes, cut and costs. NULL: *err says why. */
-void *pipeline_new(struct orr_step *s, const struct orr_args *args, const struct pipeline_terms *t, struct orr_error *err);
-void pipeline_free(void *self);
-int pipeline_build(void *self, struct orr_step *s, uint64_t iteration, struct orr_error *err);
-void pipeline_describe(void *self, char *out, size_t size);
+void *pipe_new(struct orr_step *s, const struct orr_args *args, const struct pipe_terms *t, struct orr_error *err);
+void pipe_free(void *self);
+int pipe_build(void *self, struct orr_step *s, uint64_t iteration, struct orr_error *err);
+void pipe_describe(void *self, char *out, size_t size);
 
 /* How many micro-batches a replica makes of its samples. 0: *err says why. */
-uint32_t pipeline_micro_batches(const struct orr_args *args, double samples, uint32_t stages, struct orr_error *err);
+uint32_t pipe_micro_batches(const struct orr_args *args, double samples, uint32_t stages, struct orr_error *err);
 
 #endif

@@ -28,7 +28,7 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	struct orr_step_facts f;
 	int64_t shards = orr_arg_int(args, "shards");
 	orr_step_facts(s, &f);
-	struct pipeline_terms t = { .pp = 1,
+	struct pipe_terms t = { .pp = 1,
 		.tp = shards ? (uint32_t)shards : f.gpus,
 		.chunks = 1,
 		.schedule = SCHEDULE_1F1B,
@@ -36,13 +36,13 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 		.sequence_parallel = orr_arg_bool(args, "sequence_parallel"),
 		.gather_redo = orr_arg_bool(args, "gather_redo"),
 		.tp_bytes = orr_arg_real(args, "tp_bytes") };
-	return pipeline_new(s, args, &t, err);
+	return pipe_new(s, args, &t, err);
 }
 
 static const struct orr_step_ops ops = { .size = sizeof ops,
 	.create = create,
-	.destroy = pipeline_free,
-	.build = pipeline_build,
-	.describe = pipeline_describe };
+	.destroy = pipe_free,
+	.build = pipe_build,
+	.describe = pipe_describe };
 
 ORR_POLICY_STEP(tensor_parallel, "each layer split over GPUs: all-reduce, or sequence parallel (Megatron-LM)", params, ops);

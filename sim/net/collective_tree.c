@@ -151,14 +151,14 @@ void double_tree_rounds(uint32_t n, bool is_rooted, uint32_t chunks, double *rou
 {
 	uint32_t m = n - is_rooted; /* ranks in each tree */
 	uint32_t depth = (m > 1 ? floor_log2(m - 1) + 1 : 0) + is_rooted;
-	bool is_one_more = m >= 3 && !((m - 1) & (m - 2)); /* 2^i + 1, i >= 1 */
+	bool is_one_more = !((m - 1) & (m - 2)); /* 2^i + 1 */
 	uint32_t r = chunks + depth - 1, ones = 0;
-	if (m == 2)
-		ones = is_rooted ? 1 : r;
+	if (m > 3)
+		ones = (!is_rooted || chunks == 1) + (is_one_more && chunks == 1);
 	else if (m == 3)
 		ones = is_rooted ? 1 + (chunks == 1) : 2;
-	else
-		ones = (!is_rooted || chunks == 1) + (is_one_more && chunks == 1);
+	else if (m == 2)
+		ones = is_rooted ? 1 : r;
 	*rounds = r;
 	*loads = 2.0 * r - ones;
 }

@@ -74,8 +74,8 @@ int shape_json_options(const char *path, const char *text, size_t n, struct orr_
 			continue;
 		if (option_text(path, v, value, err))
 			return ORR_EINPUT;
-		if (args_set(a, v->string, value, &inner)) /* it says path and option */
-			return orr_fail(err, ORR_EINPUT, "%.600s (in $; switches and links are known too)", inner.text);
+		if (args_set(a, v->string, value, &inner))
+			return orr_fail(err, ORR_EINPUT, "%.600s (switches and links are known too)", inner.text);
 	}
 	return ORR_OK;
 }

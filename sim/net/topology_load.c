@@ -211,8 +211,24 @@ static int check_common(const struct kind *k, const struct cluster *c, const str
 	return ORR_OK;
 }
 
+/* Options in the order of the table; those that are rates or the inside's as the numbers that they came to. */
+static void canonical(struct sbuf *b, const struct topo *t, const struct kind *k, const struct orr_args *a,
+	const struct inside *in)
+{
+	static const char *const numbers[] = { "bw", "gpu_bw", "gpu_lat", "host_bw", NULL };
+	for (size_t i = 0; k->options[i].name; i++) {
+		const char *const *n = numbers;
+		while (*n && strcmp(*n, k->options[i].name))
+			n++;
+		if (!*n)
+			sbuf_printf(b, "%s=%s\n", k->options[i].name, args_value(a, i));
+	}
+	sbuf_printf(b, "%.17g,%.17g,%.17g,%.17g,%d\n", t->shape->bw, in->gpu_Bps, in->gpu_lat, in->host_Bps, in->is_asked);
+}
+
 /* Names get their places; what only the building needed goes. */
-static void finish(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *kind, const char *extra)
+static void finish(struct topo *t, const struct cluster *c, const struct orr_args *a, const struct kind *k,
+	const struct inside *in, const char *hash)
 {
 	struct topo_shape *s = t->shape;
 	s->names = sbuf_steal(&s->text);
@@ -221,8 +237,8 @@ static void finish(struct topo *t, const struct cluster *c, const struct orr_arg
 	mem_free(s->name_at);
 	s->name_at = NULL;
 	struct sbuf b = { 0 };
-	sbuf_printf(&b, "%s\n%s\n", kind, extra);
-	args_canonical(a, &b);
+	sbuf_printf(&b, "%s\n%s\n", k->name, hash);
+	canonical(&b, t, k, a, in);
 	sbuf_printf(&b, "seed=%llu\n", t->routing == TOPO_ECMP ? (unsigned long long)t->seed : 0ull);
 	for (uint32_t i = 0; i < c->n_nodes; i++)
 		sbuf_printf(&b, "%u,%u,%s\n", c->node[i].gpus, c->node[i].rack, s->kind == KIND_JSON ? c->node[i].name : "");
@@ -230,9 +246,9 @@ static void finish(struct topo *t, const struct cluster *c, const struct orr_arg
 	sbuf_free(&b);
 }
 
-/* root: the JSON, for that kind. */
+/* root: the JSON, for that kind, path its name and hash that of its text. */
 static struct topo *build(const struct kind *k, const struct cluster *c, const struct orr_args *a, const char *where,
-	const struct topo_gpu_link *gpu, uint64_t seed, void *root, const char *hash, struct orr_error *err)
+	const struct topo_gpu_link *gpu, uint64_t seed, void *root, const char *path, const char *hash, struct orr_error *err)
 {
 	struct inside inside;
 	if (check_common(k, c, a, where, err) || read_inside(a, gpu, where, &inside, err))
@@ -246,18 +262,15 @@ static struct topo *build(const struct kind *k, const struct cluster *c, const s
 	if (!rc) {
 		build_insides(t, c, &inside);
 		uint32_t first = t->n_links;
-		rc = root ? shape_json(t, c, where, root, err) : k->build(t, c, a, where, err);
+		rc = root ? shape_json(t, c, path, root, err) : k->build(t, c, a, where, err);
 		if (!rc && root)
-			rc = graph_new(t, first, orr_arg_bool(a, "forward"), where, c, err);
+			rc = graph_new(t, first, orr_arg_bool(a, "forward"), path, c, err);
 	}
 	if (rc) {
 		topo_free(t);
 		return NULL;
 	}
-	struct sbuf extra = { 0 };
-	sbuf_printf(&extra, "%s,%.17g,%.17g", hash, inside.gpu_Bps, inside.gpu_lat);
-	finish(t, c, a, k->name, sbuf_text(&extra));
-	sbuf_free(&extra);
+	finish(t, c, a, k, &inside, hash);
 	return t;
 }
 
@@ -265,12 +278,13 @@ struct topo *topo_parse(const struct cluster *c, const char *path, const char *t
 	const struct topo_gpu_link *gpu, struct orr_error *err)
 {
 	void *root = NULL;
-	char hash[65];
+	char hash[65], where[300];
 	struct topo *t = NULL;
-	struct orr_args *a = args_new(json_kind.options, path, err);
+	snprintf(where, sizeof where, "%.290s: $", path);
+	struct orr_args *a = args_new(json_kind.options, where, err);
 	bytes_hash_text(text, n, hash);
 	if (a && !shape_json_options(path, text, n, a, &root, err))
-		t = build(&json_kind, c, a, path, gpu, seed, root, hash, err);
+		t = build(&json_kind, c, a, where, gpu, seed, root, path, hash, err);
 	shape_json_free(root);
 	args_free(a);
 	return t;
@@ -325,7 +339,7 @@ struct topo *topo_load_with(const struct cluster *c, const char *spec, uint64_t 
 	struct topo *t = NULL;
 	struct orr_args *a = args_new(k->options, where, err);
 	if (a && !read_options(k, spec, spec[n] ? spec + n + 1 : "", a, err))
-		t = build(k, c, a, where, gpu, seed, NULL, "", err);
+		t = build(k, c, a, where, gpu, seed, NULL, NULL, "", err);
 	args_free(a);
 	return t;
 }

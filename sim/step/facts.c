@@ -173,6 +173,11 @@ void orr_step_samples(struct orr_step *s, double samples)
 		s->samples = samples;
 }
 
+void orr_step_period(struct orr_step *s, uint32_t period)
+{
+	s->graph_period = period;
+}
+
 void orr_step_lanes(struct orr_step *s, uint32_t lanes, uint32_t positions, const uint32_t *map)
 {
 	if (s->map || s->built || s->building) {

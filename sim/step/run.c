@@ -19,8 +19,8 @@ static double duration(const struct orr_step *s, size_t k)
 
 static bool repeats(const struct orr_step *s, size_t n, uint32_t period)
 {
-	/* Three periods alike; the very first duration holds the filling and is left out. */
-	if (n < 3u * period + 2)
+	/* Three periods alike; the very first duration holds the filling and is left out, so does a warm-up. */
+	if (n < 3u * period + 2 + compression_settles(&s->compression))
 		return false;
 	double scale = fabs(duration(s, n - 1)) + 1e-12;
 	for (size_t j = 0; j < 2u * period; j++)
@@ -38,7 +38,7 @@ bool steady(struct orr_step *s)
 	for (size_t i = 0; i < n && i < 3u * STEP_MAX_PERIOD + 2; i++)
 		if (isnan(s->row[n - 1 - i].end_s))
 			return false; /* a later iteration ended before an earlier one */
-	for (uint32_t p = 1; p <= STEP_MAX_PERIOD; p++)
+	for (uint32_t p = s->graph_period; p && p <= STEP_MAX_PERIOD; p += s->graph_period)
 		if (repeats(s, n, p)) {
 			s->period = p;
 			s->steady_rows = n;
@@ -120,6 +120,7 @@ static void set_facts(struct orr_step *s)
 static void prepare(struct orr_step *s)
 {
 	s->samples = s->config->batch * s->facts.gpus;
+	s->graph_period = 1;
 	s->lanes = s->lanes_run = 1;
 	s->algorithm = default_algorithm(s->config->options);
 	s->is_analytic = !strcmp(orr_arg_text(s->config->options, "fidelity"), "analytic");

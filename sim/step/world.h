@@ -185,6 +185,7 @@ struct orr_step {
 	uint32_t *type_of;     /* GPU -> type of the cluster */
 	uint32_t *node_of;     /* endpoint -> node */
 	double samples;        /* per iteration */
+	uint32_t graph_period; /* orr_step_period() */
 	/* Lanes. */
 	uint32_t lanes, positions, lanes_run; /* lanes_run: 1 when merged */
 	uint32_t *map;
