@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+extern const struct cli_command cmd_figures;
 extern const struct cli_command cmd_jobs, cmd_step, cmd_run, cmd_scenario, cmd_policy, cmd_trace, cmd_device, cmd_db;
 
 const struct cli_command *const cli_commands[] = {
@@ -17,6 +18,7 @@ const struct cli_command *const cli_commands[] = {
 	&cmd_step,
 	&cmd_run,
 	&cmd_scenario,
+	&cmd_figures,
 	&cmd_policy,
 	&cmd_trace,
 	&cmd_device,
