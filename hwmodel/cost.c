@@ -11,6 +11,9 @@
 
 /* Part of a fused attention: the products around a softmax, and what lies between them. */
 enum role { ROLE_PLAIN, ROLE_SCORES, ROLE_BETWEEN, ROLE_CONTEXT };
+/* Bits: between a product split by columns and the next split by rows; a dropout; one whose kernel is that of the
+ * addition after it. */
+enum place { PLACE_INSIDE = 1, PLACE_DROPOUT = 2, PLACE_IN_ADDITION = 4 };
 
 struct cost {
 	const struct dnn *d;
@@ -19,7 +22,7 @@ struct cost {
 	double element_bytes;
 	double Bps;      /* of memory, as achieved */
 	double ramp_s;   /* per product */
-	unsigned char *role;
+	unsigned char *role, *place;
 	/* Measured: at batch[i] all times are factor[i] of the roofline's. n 0: none. */
 	uint32_t n;
 	double *batch, *factor;
@@ -37,8 +40,6 @@ struct work {
 
 static double seconds(const struct cost *c, const struct work *w)
 {
-	if (w->kernels == 0)
-		return 0;
 	double compute = w->flops / w->rate + w->kernels * w->ramp_s;
 	double memory = w->bytes / c->Bps;
 	return (compute > memory ? compute : memory) + w->kernels * c->dev->launch_s;
@@ -111,28 +112,20 @@ static double moved_elems(const struct cost *c, const struct dnn_layer *l, enum 
 	}
 }
 
-/* Reading, writing, and a mask of one byte; a residual add does the first two anyway. */
-static double dropout_bytes(const struct cost *c, const struct dnn_layer *l, enum dnn_pass pass)
-{
-	if (!c->o.dropout || c->d->hidden == 0 || pass == DNN_BACKWARD_WEIGHT)
-		return 0;
-	return l->kind == ORR_LAYER_SOFTMAX ? l->out_elems * (2 * c->element_bytes + 1)
-		: l->kind == ORR_LAYER_ELEMENTWISE && l->in_elems >= 2 * l->out_elems ? l->out_elems : 0;
-}
-
-static void memory_work(const struct cost *c, const struct dnn_layer *l, enum dnn_pass pass, double batch, double shards,
+static void memory_work(const struct cost *c, uint32_t i, enum dnn_pass pass, double batch, double shards,
 	bool sequence_parallel, struct work *w)
 {
-	bool is_inside = l->kind == ORR_LAYER_SOFTMAX || l->kind == ORR_LAYER_ACTIVATION;
-	double share = batch / (is_inside || sequence_parallel ? shards : 1);
+	const struct dnn_layer *l = &c->d->layer[i];
 	double elems = moved_elems(c, l, pass);
-	double extra = dropout_bytes(c, l, pass);
-	if (elems == 0 && extra == 0)
+	if (elems == 0)
 		return;
-	w->bytes = share * (elems * c->element_bytes + extra);
+	double share = batch / (c->place[i] & PLACE_INSIDE || sequence_parallel ? shards : 1);
+	double mask = c->place[i] & PLACE_DROPOUT ? l->in_elems : 0; /* a byte each */
+	bool has_kernel = !(c->place[i] & PLACE_IN_ADDITION);
+	w->bytes = share * (mask + (has_kernel ? elems * c->element_bytes : 0));
 	w->flops = share * l->fwd_flops;
 	w->rate = c->dev->vector_flops;
-	w->kernels = extra > 0 && l->kind == ORR_LAYER_SOFTMAX ? 2 : 1;
+	w->kernels = has_kernel;
 }
 
 static double roofline_s(const struct cost *c, uint32_t i, enum dnn_pass pass, double batch, double shards,
@@ -151,7 +144,7 @@ static double roofline_s(const struct cost *c, uint32_t i, enum dnn_pass pass, d
 		weighted_work(c, l, pass, batch, shards, &w);
 		w.flops = batch / shards * (pass == DNN_FORWARD ? l->fwd_flops : dnn_flops(c->d, i, pass));
 	} else {
-		memory_work(c, l, pass, batch, shards, sequence_parallel, &w);
+		memory_work(c, i, pass, batch, shards, sequence_parallel, &w);
 	}
 	return seconds(c, &w);
 }
@@ -255,6 +248,27 @@ const char *cost_source(const struct cost *c, double batch)
 
 /* ---- the object ---- */
 
+static bool is_dropout(const struct dnn_layer *l)
+{
+	return l->kind == ORR_LAYER_ELEMENTWISE && strstr(l->name, "dropout");
+}
+
+static void find_places(struct cost *c)
+{
+	const struct dnn *d = c->d;
+	bool is_inside = false;
+	for (uint32_t i = 0; i < d->n_layers; i++) {
+		const struct dnn_layer *l = &d->layer[i], *next = i + 1 < d->n_layers ? l + 1 : NULL;
+		if (l->kind == ORR_LAYER_LINEAR)
+			is_inside = l->out_elems > l->in_elems;
+		c->place[i] = is_inside ? PLACE_INSIDE : 0;
+		if (is_dropout(l))
+			c->place[i] |= PLACE_DROPOUT;
+		if (is_dropout(l) && next && next->kind == ORR_LAYER_ELEMENTWISE && next->in_elems >= 2 * next->out_elems)
+			c->place[i] |= PLACE_IN_ADDITION;
+	}
+}
+
 /* Scores, softmax (and what lies between) and context, where the two products enclose exactly one softmax. */
 static void find_attention(struct cost *c)
 {
@@ -308,6 +322,8 @@ struct cost *cost_new(const struct dnn *d, const struct device *dev, const struc
 	c->Bps = dev->memory_Bps * dev->memory_efficiency;
 	c->ramp_s = device_ramp_s(dev);
 	c->role = mem_zalloc(d->n_layers + 1, 1);
+	c->place = mem_zalloc(d->n_layers + 1, 1);
+	find_places(c);
 	if (o->fused_attention)
 		find_attention(c);
 	sbuf_printf(&source, "roofline of %s (%s)%s", dev->name, dev->is_measured ? "a profile" : "data sheet and published kernel times",
@@ -340,6 +356,7 @@ void cost_free(struct cost *c)
 	mem_free(c->batch);
 	mem_free(c->factor);
 	mem_free(c->role);
+	mem_free(c->place);
 	mem_free(c);
 }
 

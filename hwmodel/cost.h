@@ -20,7 +20,6 @@ struct cost_options {
 	bool fused_attention;     /* scores never leave the chip (FlashAttention) */
 	bool fused_elementwise;   /* activations, biases, residual adds are fused into the product before */
 	double efficiency;        /* > 0 replaces the device's efficiencies of products */
-	bool dropout;             /* transformers: after the softmax and in residual adds (masks of one byte) */
 	const char *setup;        /* use_measured: only entries whose setup contains this; NULL: the first */
 };
 

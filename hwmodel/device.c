@@ -154,6 +154,9 @@ static int read_numbers(const struct reader *r, struct device *d)
 		{ "pcie_GBps", 1e9, false, &d->pcie_Bps },
 		{ "allreduce_GBps", 1e9, false, &d->allreduce_Bps },
 		{ "allreduce_latency_us", 1e-6, false, &d->allreduce_latency_s },
+		{ "allreduce_law_us", 1e-6, false, &d->law_latency_s },
+		{ "allreduce_law_GBps", 1e9, false, &d->law_Bps },
+		{ "allreduce_law_us_per_sqrt_MB", 1e-9, false, &d->law_sqrt_s },
 	};
 	for (size_t i = 0; !rc && i < sizeof numbers / sizeof *numbers; i++)
 		rc = real(r, numbers[i].key, numbers[i].unit, numbers[i].out == &d->memory_efficiency ? 1 : big,
@@ -188,7 +191,7 @@ static int read_device(const struct reader *r, struct device *d)
 	static const char *const keys[] = { "name", "title", "aliases", "architecture", "peak_tflops", "vector_tflops",
 		"memory_GiB", "memory_GBps", "l2_MiB", "sms", "launch_us", "gemm_efficiency", "gemm_half_gflop",
 		"conv_efficiency", "memory_efficiency", "link_GBps", "link_latency_us", "pcie_GBps", "allreduce_GBps",
-		"allreduce_latency_us", "sources", "measured", NULL };
+		"allreduce_latency_us", "allreduce_law_us", "allreduce_law_GBps", "allreduce_law_us_per_sqrt_MB", "sources", "measured", NULL };
 	const char *name = NULL, *title = NULL, *architecture = NULL;
 	int rc = json_keys(r->path, "$", r->root, keys, r->err);
 	if (!rc)

@@ -34,6 +34,8 @@ struct device {
 	double pcie_Bps;
 	/* A measured all-reduce of 8 in a node: bus bandwidth, and the time of a small one (0: none known). */
 	double allreduce_Bps, allreduce_latency_s;
+	/* The same, fitted from 64 KiB on: latency + 2(n-1)/n bytes / Bps + sqrt_s sqrt(bytes) (docs/models.md); 0: none. */
+	double law_latency_s, law_Bps, law_sqrt_s;
 	char *source;          /* "topic: where from" lines */
 	bool is_measured;      /* a profile that orrery made; else datasheet, and reports say so */
 	char hash[65];

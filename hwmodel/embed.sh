@@ -13,7 +13,7 @@ echo "/* made by hwmodel/embed.sh; do not edit */"
 echo "#include \"$header\""
 i=0
 for file in "$@"; do
-  echo "static const unsigned char text_$i[] = {"
+  echo "static const unsigned char text_${i}[] = {"
   od -An -v -tu1 "$file" | sed 's/^ *//; s/  */,/g; s/$/,/'
   echo "};"
   i=$((i + 1))

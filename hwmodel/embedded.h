@@ -17,6 +17,7 @@ struct embedded_file {
 };
 
 extern const struct embedded_file embedded_devices[];
+extern const struct embedded_file embedded_models[];
 extern const struct embedded_file embedded_steptimes[];
 
 #endif

@@ -116,6 +116,20 @@ tests_unit_scenario_LDADD = libpolicies.a $(LDADD)
 check_PROGRAMS += tests/unit_failures
 TESTS += tests/unit_failures
 tests_unit_failures_SOURCES = tests/unit_failures.c
+# models of networks
+check_PROGRAMS += tests/unit_dnn tests/unit_dnn_tables
+TESTS += tests/unit_dnn tests/unit_dnn_tables tests/model_cli.sh
+tests_unit_dnn_SOURCES = tests/unit_dnn.c
+tests_unit_dnn_tables_SOURCES = tests/unit_dnn_tables.c
+EXTRA_DIST += tests/model_cli.sh
+# the learning world
+noinst_HEADERS += tests/learn_drive.h
+check_PROGRAMS += tests/unit_learn
+TESTS += tests/unit_learn
+tests_unit_learn_SOURCES = tests/unit_learn.c
+check_PROGRAMS += tests/unit_learn_sgd
+TESTS += tests/unit_learn_sgd
+tests_unit_learn_sgd_SOURCES = tests/unit_learn_sgd.c
 # flows
 noinst_HEADERS += tests/flow_model.h
 check_PROGRAMS += tests/unit_flow
@@ -124,3 +138,37 @@ tests_unit_flow_SOURCES = tests/unit_flow.c tests/flow_model.c
 # scenario folders
 TESTS += tests/cli_figures.sh
 EXTRA_DIST += tests/cli_figures.sh tests/data/figures-tiny
+# the step world
+noinst_HEADERS += tests/step_fixture.h
+check_PROGRAMS += tests/unit_step
+TESTS += tests/unit_step
+tests_unit_step_SOURCES = tests/unit_step.c tests/step_fixture.c
+check_PROGRAMS += tests/unit_train
+TESTS += tests/unit_train
+tests_unit_train_SOURCES = tests/unit_train.c tests/step_fixture.c
+# pipelines and tensor parallelism
+check_PROGRAMS += tests/unit_pipeline
+TESTS += tests/unit_pipeline
+tests_unit_pipeline_SOURCES = tests/unit_pipeline.c tests/step_fixture.c
+tests_unit_pipeline_LDADD = libpolicies.a $(LDADD)
+# devices and costs
+check_PROGRAMS += tests/unit_llm_step
+TESTS += tests/unit_llm_step
+tests_unit_llm_step_SOURCES = tests/unit_llm_step.c
+# collectives, topologies and quotients, against progressive filling from scratch
+noinst_HEADERS += tests/net_fill.h
+check_PROGRAMS += tests/unit_collective
+TESTS += tests/unit_collective
+tests_unit_collective_SOURCES = tests/unit_collective.c tests/net_fill.c
+check_PROGRAMS += tests/unit_topology
+TESTS += tests/unit_topology
+tests_unit_topology_SOURCES = tests/unit_topology.c
+# data parallelism, gradient compression
+check_PROGRAMS += tests/unit_data_parallel
+TESTS += tests/unit_data_parallel
+tests_unit_data_parallel_SOURCES = tests/unit_data_parallel.c tests/step_fixture.c
+tests_unit_data_parallel_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/oracle_calculon
+TESTS += tests/oracle_calculon
+tests_oracle_calculon_SOURCES = tests/oracle_calculon.c tests/step_fixture.c
+tests_oracle_calculon_LDADD = libpolicies.a $(LDADD)

@@ -109,6 +109,10 @@ ORR_API double orr_step_uniform(struct orr_step *s); /* [0,1), from the policy's
 /* Samples that one iteration trains on, in all (default: batch x gpus). */
 ORR_API void orr_step_samples(struct orr_step *s, double samples);
 
+/* The graphs of iterations k and k + period are alike, those between may differ (default 1; local SGD: its number of
+ * local steps). 0: none need be alike. The world looks for a steady state in whole periods alone. */
+ORR_API void orr_step_period(struct orr_step *s, uint32_t period);
+
 enum orr_memory { ORR_MEMORY_WEIGHTS, ORR_MEMORY_GRADIENTS, ORR_MEMORY_OPTIMIZER, ORR_MEMORY_ACTIVATIONS, ORR_MEMORY_BUFFERS,
 	ORR_MEMORY_KINDS };
 /* Held during the whole run; adds up. What does not fit ends the run, naming `what` ("stage 3"; copied) and the device. */

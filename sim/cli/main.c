@@ -10,8 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+extern const struct cli_command cmd_jobs;
+extern const struct cli_command cmd_step;
+extern const struct cli_command cmd_run;
+extern const struct cli_command cmd_scenario;
 extern const struct cli_command cmd_figures;
-extern const struct cli_command cmd_jobs, cmd_step, cmd_run, cmd_scenario, cmd_policy, cmd_trace, cmd_device, cmd_db;
+extern const struct cli_command cmd_policy;
+extern const struct cli_command cmd_trace;
+extern const struct cli_command cmd_model;
+extern const struct cli_command cmd_device;
+extern const struct cli_command cmd_net;
+extern const struct cli_command cmd_db;
 
 const struct cli_command *const cli_commands[] = {
 	&cmd_jobs,
@@ -21,7 +30,9 @@ const struct cli_command *const cli_commands[] = {
 	&cmd_figures,
 	&cmd_policy,
 	&cmd_trace,
+	&cmd_model,
 	&cmd_device,
+	&cmd_net,
 	&cmd_db,
 	NULL,
 };

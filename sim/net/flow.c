@@ -42,6 +42,7 @@ void flownet_free(struct flownet *f)
 	mem_free(f->queue);
 	mem_free(f->due);
 	mem_free(f->flow);
+	mem_free(f->path);
 	mem_free(f->hop);
 	mem_free(f->waiting);
 	mem_free(f->ended_s);
@@ -51,6 +52,8 @@ void flownet_free(struct flownet *f)
 	mem_free(f->fresh.v);
 	mem_free(f->freed.v);
 	mem_free(f->seen.v);
+	mem_free(f->free_links.v);
+	mem_free(f->last_links.v);
 	mem_free(f);
 }
 
@@ -85,16 +88,21 @@ static uint32_t slot_new(struct flownet *f)
 {
 	if (f->spare.n)
 		return f->spare.v[--f->spare.n];
-	MEM_GROW(f->flow, f->n_flows, f->cap_flows);
+	if (f->n_flows == f->cap_flows) {
+		f->cap_flows = f->cap_flows ? 2 * f->cap_flows : 16;
+		f->flow = mem_realloc(f->flow, f->cap_flows, sizeof *f->flow);
+		f->path = mem_realloc(f->path, f->cap_flows, sizeof *f->path);
+	}
 	return f->n_flows++;
 }
 
 static void slot_free(struct flownet *f, uint32_t flow)
 {
+	const struct flow_path *p = &f->path[flow];
 	struct net_flow *x = &f->flow[flow];
-	if (x->n_hops) {
-		f->hop[x->hop].link = f->spare_hops[x->room];
-		f->spare_hops[x->room] = x->hop;
+	if (p->n_hops) {
+		f->hop[p->hop].link = f->spare_hops[x->room];
+		f->spare_hops[x->room] = p->hop;
 	}
 	x->phase = FLOW_FREE;
 	flow_list_add(&f->spare, flow);
@@ -112,17 +120,17 @@ static void touch(struct flownet *f, uint32_t link)
 
 static void drain(struct flownet *f, uint32_t flow)
 {
-	struct net_flow *x = &f->flow[flow];
-	x->phase = FLOW_DRAINING;
-	x->bottleneck = FLOW_NONE;
-	for (uint32_t h = x->hop; h < x->hop + x->n_hops; h++) {
+	const struct flow_path *p = &f->path[flow];
+	f->flow[flow].phase = FLOW_DRAINING;
+	f->n_draining++;
+	for (uint32_t h = p->hop; h < p->hop + p->n_hops; h++) {
 		struct net_link *l = &f->link[f->hop[h].link];
 		if (l->n_entries == l->cap_entries) {
 			l->cap_entries = l->cap_entries ? 2 * l->cap_entries : 4;
 			l->entry = mem_realloc(l->entry, l->cap_entries, sizeof *l->entry);
 		}
 		f->hop[h].at = l->n_entries;
-		l->entry[l->n_entries++] = (struct link_entry){ f->hop[h].load * x->weight, flow, h };
+		l->entry[l->n_entries++] = (struct link_entry){ f->hop[h].load * p->weight, flow, h };
 		touch(f, f->hop[h].link);
 	}
 	flow_list_add(&f->fresh, flow);
@@ -131,14 +139,20 @@ static void drain(struct flownet *f, uint32_t flow)
 /* Takes a flow that has sent so many bytes off its links. */
 static void undrain(struct flownet *f, uint32_t flow, double bytes)
 {
-	struct net_flow *x = &f->flow[flow];
-	if (x->bottleneck != FLOW_NONE)
+	const struct flow_path *p = &f->path[flow];
+	double level = p->bottleneck == FLOW_NONE ? 0 : f->link[p->bottleneck].level;
+	if (p->bottleneck != FLOW_NONE)
 		flow_group_remove(f, flow);
-	for (uint32_t h = x->hop; h < x->hop + x->n_hops; h++) {
+	f->n_draining--;
+	for (uint32_t h = p->hop; h < p->hop + p->n_hops; h++) {
 		struct net_link *l = &f->link[f->hop[h].link];
 		struct link_entry last = l->entry[--l->n_entries];
+		l->used -= l->entry[f->hop[h].at].share * level;
+		l->n_updates++;
 		l->entry[f->hop[h].at] = last;
 		f->hop[last.hop].at = f->hop[h].at;
+		if (!l->n_entries)
+			l->used = 0;
 		l->carried += bytes * f->hop[h].load;
 		touch(f, f->hop[h].link);
 	}
@@ -156,16 +170,17 @@ uint32_t flownet_start(struct flownet *f, double bytes, double extra_latency_s, 
 {
 	uint32_t flow = slot_new(f);
 	struct net_flow *x = &f->flow[flow];
+	struct flow_path *p = &f->path[flow];
 	double latency_s = 0;
-	*x = (struct net_flow){ .bytes = bytes, .tag = tag, .order = f->orders++, .n_hops = n_hops,
-		.bottleneck = FLOW_NONE, .phase = FLOW_WAITING };
+	*x = (struct net_flow){ .bytes = bytes, .tag = tag, .order = f->orders++, .phase = FLOW_WAITING };
+	*p = (struct flow_path){ .n_hops = n_hops, .bottleneck = FLOW_NONE, .next = FLOW_FIXED };
 	if (n_hops)
-		x->hop = hops_new(f, n_hops, &x->room);
+		p->hop = hops_new(f, n_hops, &x->room);
 	for (uint32_t h = 0; h < n_hops; h++) {
-		f->hop[x->hop + h] = (struct net_hop){ route[h].link, route[h].load, 0 };
+		f->hop[p->hop + h] = (struct net_hop){ route[h].link, route[h].load, 0 };
 		latency_s += f->link[route[h].link].latency;
 	}
-	x->weight = f->fairness == FLOW_RTT_WEIGHTED && latency_s > 0 ? 1 / latency_s : 1;
+	p->weight = f->fairness == FLOW_RTT_WEIGHTED && latency_s > 0 ? 1 / latency_s : 1;
 	latency_s += extra_latency_s;
 	f->n_active++;
 	if (n_hops && bytes > 0 && latency_s == 0)
@@ -175,11 +190,13 @@ uint32_t flownet_start(struct flownet *f, double bytes, double extra_latency_s, 
 	return flow;
 }
 
-static double bytes_left(struct flownet *f, const struct net_flow *x)
+static double bytes_left(struct flownet *f, uint32_t flow)
 {
-	if (x->bottleneck == FLOW_NONE)
+	const struct net_flow *x = &f->flow[flow];
+	const struct flow_path *p = &f->path[flow];
+	if (p->bottleneck == FLOW_NONE)
 		return x->bytes;
-	double left = (x->due - flow_clock(f, &f->link[x->bottleneck])) * x->weight;
+	double left = (x->due - flow_clock(f, &f->link[p->bottleneck])) * p->weight;
 	return fmin(fmax(left, 0), x->bytes);
 }
 
@@ -187,12 +204,12 @@ void flownet_cancel(struct flownet *f, uint32_t flow)
 {
 	struct net_flow *x = &f->flow[flow];
 	if (x->phase == FLOW_DRAINING) {
-		for (uint32_t i = f->fresh.n; x->bottleneck == FLOW_NONE && i-- > 0;)
+		for (uint32_t i = f->fresh.n; f->path[flow].bottleneck == FLOW_NONE && i-- > 0;)
 			if (f->fresh.v[i] == flow) {
 				f->fresh.v[i] = f->fresh.v[--f->fresh.n];
 				break;
 			}
-		undrain(f, flow, x->bytes - bytes_left(f, x));
+		undrain(f, flow, x->bytes - bytes_left(f, flow));
 		f->n_active--;
 		slot_free(f, flow);
 	} else if (x->phase == FLOW_WAITING || x->phase == FLOW_ENDED) {
@@ -208,8 +225,8 @@ void flownet_set_capacity(struct flownet *f, uint32_t link, double capacity_Bps)
 	l->capacity = fmin(capacity_Bps, MOST_BPS);
 	touch(f, link);
 	for (uint32_t i = 0; i < l->n_entries; i++)
-		if (f->flow[l->entry[i].flow].bottleneck != FLOW_NONE)
-			touch(f, f->flow[l->entry[i].flow].bottleneck);
+		if (f->path[l->entry[i].flow].bottleneck != FLOW_NONE)
+			touch(f, f->path[l->entry[i].flow].bottleneck);
 }
 
 /* ---- time ---- */
@@ -279,7 +296,7 @@ static void happen(struct flownet *f)
 	}
 	while (next_wait(f) <= f->now) {
 		uint32_t flow = flow_wait_pop(f);
-		if (f->flow[flow].n_hops && f->flow[flow].bytes > 0)
+		if (f->path[flow].n_hops && f->flow[flow].bytes > 0)
 			drain(f, flow);
 		else
 			end(f, flow);
@@ -328,14 +345,14 @@ uint32_t flownet_active(const struct flownet *f)
 
 static double level_of(const struct flownet *f, uint32_t flow)
 {
-	return f->link[f->flow[flow].bottleneck].level;
+	return f->link[f->path[flow].bottleneck].level;
 }
 
 double flownet_rate(struct flownet *f, uint32_t flow)
 {
 	if (!flow_is_settled(f))
 		flow_solve(f);
-	return f->flow[flow].phase == FLOW_DRAINING ? f->flow[flow].weight * level_of(f, flow) : 0;
+	return f->flow[flow].phase == FLOW_DRAINING ? f->path[flow].weight * level_of(f, flow) : 0;
 }
 
 double flownet_link_rate(struct flownet *f, uint32_t link)
@@ -354,8 +371,8 @@ double flownet_link_bytes(struct flownet *f, uint32_t link)
 	const struct net_link *l = &f->link[link];
 	double sum = l->carried;
 	for (uint32_t i = 0; i < l->n_entries; i++) {
-		const struct net_flow *x = &f->flow[l->entry[i].flow];
-		sum += (x->bytes - bytes_left(f, x)) * f->hop[l->entry[i].hop].load;
+		uint32_t flow = l->entry[i].flow;
+		sum += (f->flow[flow].bytes - bytes_left(f, flow)) * f->hop[l->entry[i].hop].load;
 	}
 	return sum;
 }
@@ -363,8 +380,8 @@ double flownet_link_bytes(struct flownet *f, uint32_t link)
 /* Whether the flow is among the fastest of a link that is used up. */
 static bool has_bottleneck(const struct flownet *f, uint32_t flow, const double *used, const double *top)
 {
-	const struct net_flow *x = &f->flow[flow];
-	for (uint32_t h = x->hop; h < x->hop + x->n_hops; h++) {
+	const struct flow_path *p = &f->path[flow];
+	for (uint32_t h = p->hop; h < p->hop + p->n_hops; h++) {
 		uint32_t link = f->hop[h].link;
 		if (used[link] >= f->link[link].capacity * (1 - 1e-9) && level_of(f, flow) >= top[link] * (1 - 1e-9))
 			return true;
@@ -394,7 +411,7 @@ bool flownet_verify(struct flownet *f, struct orr_error *err)
 		is_good = has_bottleneck(f, i, used, top);
 		if (!is_good)
 			orr_fail(err, ORR_EFAIL, "at %.9g s: the flow tagged %llu has no bottleneck (%.17g bytes/s)", f->now,
-				(unsigned long long)f->flow[i].tag, f->flow[i].weight * level_of(f, i));
+				(unsigned long long)f->flow[i].tag, f->path[i].weight * level_of(f, i));
 	}
 	mem_free(used);
 	mem_free(top);

@@ -97,10 +97,22 @@ static void group_sift(struct flownet *f, struct net_link *l, uint32_t i, uint32
 	group_put(f, l, i, flow);
 }
 
+/* What the flow takes of the link at level 1. */
+static double share_of(const struct flownet *f, uint32_t link, uint32_t flow)
+{
+	const struct flow_path *p = &f->path[flow];
+	double load = 0;
+	for (uint32_t h = p->hop; h < p->hop + p->n_hops; h++)
+		load += f->hop[h].link == link ? f->hop[h].load : 0;
+	return load * p->weight;
+}
+
 void flow_group_add(struct flownet *f, uint32_t link, uint32_t flow)
 {
 	struct net_link *l = &f->link[link];
-	f->flow[flow].bottleneck = link;
+	f->path[flow].bottleneck = link;
+	f->flow[flow].share = share_of(f, link, flow);
+	l->group_share += f->flow[flow].share;
 	if (l->n_group == l->cap_group) {
 		l->cap_group = l->cap_group ? 2 * l->cap_group : 4;
 		l->group = mem_realloc(l->group, l->cap_group, sizeof *l->group);
@@ -110,14 +122,15 @@ void flow_group_add(struct flownet *f, uint32_t link, uint32_t flow)
 
 void flow_group_remove(struct flownet *f, uint32_t flow)
 {
-	uint32_t link = f->flow[flow].bottleneck, at = f->flow[flow].at;
+	uint32_t link = f->path[flow].bottleneck, at = f->flow[flow].at;
 	struct net_link *l = &f->link[link];
-	f->flow[flow].bottleneck = FLOW_NONE;
+	f->path[flow].bottleneck = FLOW_NONE;
+	l->group_share -= f->flow[flow].share;
 	if (at != --l->n_group)
 		group_sift(f, l, at, l->group[l->n_group]);
 	if (l->n_group)
 		return;
 	due_remove(f, link);
 	l->level = INFINITY;
-	l->clock = 0;
+	l->clock = l->group_share = 0;
 }

@@ -22,17 +22,26 @@
 #include <math.h>
 
 #define FLOW_NONE UINT32_MAX
+/* Of a path's next bottleneck: the flow is not part of the solve; it is, and has no rate yet. */
+#define FLOW_FIXED (UINT32_MAX - 1)
+#define FLOW_RATELESS UINT32_MAX
 
 enum flow_phase { FLOW_FREE, FLOW_WAITING, FLOW_DRAINING, FLOW_ENDED, FLOW_CANCELLED };
 
-struct net_flow {
-	double bytes, weight;
-	double due;          /* reading of its group's clock */
-	uint64_t tag, order; /* order: of start */
-	uint64_t solve;      /* the solve in which it was last free */
+/* What a solve reads of a flow, apart from the rest so that it stays in the cache. */
+struct flow_path {
+	double weight;
 	uint32_t hop, n_hops;
-	uint32_t bottleneck, at; /* its link and its place in that group */
-	uint32_t next_bottleneck;
+	uint32_t bottleneck; /* the link whose group it belongs to; FLOW_NONE before the first solve */
+	uint32_t next;
+};
+
+struct net_flow {
+	double bytes;
+	double due;          /* reading of its group's clock */
+	double share;        /* of its bottleneck */
+	uint64_t tag, order; /* order: of start */
+	uint32_t at;         /* place in the group */
 	uint8_t phase, room; /* room: log2 of the hops reserved */
 };
 
@@ -50,23 +59,26 @@ struct net_link {
 	double capacity, latency;
 	double level;             /* INFINITY: no group */
 	double clock, clock_time; /* the reading, and when */
+	double used;              /* sum of share x level of the entries that have a level */
+	double group_share;       /* sum of the group's shares; steers tolerances only */
 	double carried;           /* by flows that have ended */
 	struct link_entry *entry;
 	uint32_t *group;
 	uint32_t n_entries, cap_entries, n_group, cap_group;
-	uint32_t due_at; /* place in due[] */
-	bool is_touched;
+	uint32_t n_updates; /* of used, since it was summed afresh */
+	uint32_t due_at;    /* place in due[] */
+	bool is_touched, is_seen, is_free; /* is_free: its group is part of the solve */
 };
 
 /* A link's part in a solve. */
 struct link_fill {
-	uint64_t round, freed;      /* when it was surveyed; the solve in which its group became free */
-	double room, weight;        /* what is left for flows without a rate, and their shares */
-	double weight_full;         /* weight when it was last summed afresh */
-	double fixed_top, free_top; /* highest levels among its flows */
-	double group_weight;        /* shares of its group, if that is fixed */
-	double level;               /* at which it is the bottleneck of free flows; -1: it is not */
-	uint32_t n_free;
+	double room, weight; /* what is left for flows without a rate, and their shares */
+	double level;        /* at which it is the bottleneck of free flows; -1: it is not */
+	double free_top;     /* the highest level given to one of its free flows */
+	uint32_t n_free;     /* without a rate */
+	uint32_t all_free;
+	double all_room, all_weight; /* before any free flow has a rate */
+	double weight_full;          /* weight when it was last summed afresh */
 };
 
 struct timed {
@@ -88,7 +100,8 @@ struct flownet {
 	uint32_t n_links;
 
 	struct net_flow *flow;
-	uint32_t n_flows, cap_flows, n_active;
+	struct flow_path *path; /* beside flow[] */
+	uint32_t n_flows, cap_flows, n_active, n_draining;
 	struct flow_list spare; /* slots to use again */
 	struct net_hop *hop;
 	uint32_t n_hops, cap_hops;
@@ -104,9 +117,10 @@ struct flownet {
 	uint32_t ended_first, cap_ended_s;
 
 	/* What the next solve starts from, and its scratch. */
-	struct flow_list touched, fresh, freed, seen;
+	struct flow_list touched, fresh, freed, seen, free_links, last_links;
 	struct timed *queue;
-	uint64_t solves, rounds;
+	uint32_t n_added; /* freed flows that the links know of */
+	uint32_t n_wide;  /* solves that followed one that freed many */
 };
 
 static inline void flow_list_add(struct flow_list *l, uint32_t x)

@@ -88,7 +88,8 @@ static int by_op(const void *x, const void *y)
 
 static void index_memory(struct iteration *k)
 {
-	qsort(k->memory, k->n_memory, sizeof *k->memory, by_op);
+	if (k->n_memory)
+		qsort(k->memory, k->n_memory, sizeof *k->memory, by_op);
 	k->memory_of = mem_realloc(k->memory_of, k->n_ops + 1, sizeof *k->memory_of);
 	uint32_t m = 0;
 	for (uint32_t o = 0; o < k->n_ops; o++) {

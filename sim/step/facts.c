@@ -58,6 +58,53 @@ static const struct cost *cost_of(const struct orr_step *s, uint32_t device)
 
 static const enum dnn_pass passes[] = { DNN_FORWARD, DNN_BACKWARD_DATA, DNN_BACKWARD_WEIGHT };
 
+/* Seconds by the cost model of all passes over layers first..end-1, at the scenario's batch. */
+static double all_passes(const struct orr_step *s, const struct cost *c, uint32_t first, uint32_t end)
+{
+	double sum = 0;
+	for (int p = 0; p < 3; p++)
+		sum += cost_range_s(c, first, end - first, passes[p], s->config->batch, 1, false);
+	return sum;
+}
+
+/*
+ * step.compute_s: the cost model gives the shares of layers and passes, the option their sum; step.fc_share divides
+ * that between the layers before the classifier and those of it. Other devices keep their speed relative to type 0.
+ */
+int facts_scale(struct orr_step *s)
+{
+	double given = orr_arg_real(s->config->options, "compute_s"), fc = orr_arg_real(s->config->options, "fc_share");
+	uint32_t n = s->facts.layers, cut = s->facts.fc_first;
+	s->scale_conv = s->scale_fc = 0;
+	if (given <= 0) {
+		if (fc >= 0)
+			return orr_fail(&s->error, ORR_EINPUT, "step.fc_share: needs step.compute_s, of which it is a part");
+		return ORR_OK;
+	}
+	const struct cost *c = s->config->cost[0];
+	double conv_s = all_passes(s, c, 0, cut), fc_s = all_passes(s, c, cut, n);
+	if (fc < 0)
+		fc = fc_s / (conv_s + fc_s);
+	else if (cut >= n && fc > 0)
+		return orr_fail(&s->error, ORR_EINPUT, "step.fc_share: model %s has no fully connected classifier", s->config->dnn->name);
+	s->scale_conv = conv_s > 0 ? given * (1 - fc) / conv_s : 0;
+	s->scale_fc = fc_s > 0 ? given * fc / fc_s : 0;
+	s->is_scaled = true;
+	return ORR_OK;
+}
+
+static double scaled(const struct orr_step *s, const struct cost *c, enum orr_pass pass, uint32_t first, uint32_t end,
+	double batch, uint32_t shards)
+{
+	uint32_t cut = s->facts.fc_first, to = end < cut ? end : cut, from = first > cut ? first : cut;
+	double t = 0, b = s->config->batch;
+	if (first < to)
+		t += s->scale_conv * cost_range_s(c, first, to - first, passes[pass], b, 1, false);
+	if (from < end)
+		t += s->scale_fc * cost_range_s(c, from, end - from, passes[pass], b, 1, false);
+	return t * batch / b / shards;
+}
+
 static double cost_of_range(const struct orr_step *s, uint32_t device, enum orr_pass pass, uint32_t first, uint32_t count,
 	double batch, uint32_t shards, bool is_sequence_parallel)
 {
@@ -65,8 +112,13 @@ static double cost_of_range(const struct orr_step *s, uint32_t device, enum orr_
 	uint32_t n = s->facts.layers;
 	if (!c || (unsigned)pass > ORR_PASS_BACKWARD_WEIGHT || first >= n || !(batch > 0))
 		return 0;
-	return cost_range_s(c, first, count < n - first ? count : n - first, passes[pass], batch, shards ? shards : 1,
-		is_sequence_parallel);
+	if (count > n - first)
+		count = n - first;
+	if (!shards)
+		shards = 1;
+	if (s->is_scaled)
+		return scaled(s, c, pass, first, first + count, batch, shards);
+	return cost_range_s(c, first, count, passes[pass], batch, shards, is_sequence_parallel);
 }
 
 double orr_cost(const struct orr_step *s, uint32_t device, enum orr_pass pass, uint32_t first, uint32_t count, double batch,
@@ -84,7 +136,7 @@ double orr_cost_sequence_parallel(const struct orr_step *s, uint32_t device, enu
 double orr_update_cost(const struct orr_step *s, uint32_t device, double params)
 {
 	const struct cost *c = cost_of(s, device);
-	return c ? cost_update_s(c, params, s->facts.optimizer_bytes) : 0;
+	return c && !s->has_free_update ? cost_update_s(c, params, s->facts.optimizer_bytes) : 0;
 }
 
 static bool are_endpoints(const struct orr_step *s, uint32_t a, uint32_t b)
@@ -119,6 +171,11 @@ void orr_step_samples(struct orr_step *s, double samples)
 		step_fail(s, ORR_EFAIL, "orr_step_samples: expected more than 0, found %g", samples);
 	else
 		s->samples = samples;
+}
+
+void orr_step_period(struct orr_step *s, uint32_t period)
+{
+	s->graph_period = period;
 }
 
 void orr_step_lanes(struct orr_step *s, uint32_t lanes, uint32_t positions, const uint32_t *map)

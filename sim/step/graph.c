@@ -320,7 +320,8 @@ static orr_op compressed(struct orr_step *s, const struct orr_group *g, uint32_t
 	struct iteration *k = s->building;
 	uint32_t n = size ? size : g->n, members = size ? 1 : n;
 	struct compressed_shape z;
-	compression_shape(&s->compression, s->config->dnn, c->first_layer, c->n_layers, n, k->number, &z);
+	compression_shape(&s->compression, s->config->dnn, c->first_layer, c->n_layers, n, k->number,
+		s->facts.gradient_bytes, c->bytes, &z);
 	orr_op *encode = mem_zalloc(members, sizeof *encode), send = 0;
 	for (uint32_t i = 0; i < members; i++)
 		encode[i] = orr_compute(s, size ? position : g->device[i], ORR_CODEC, z.encode_s);
@@ -337,12 +338,15 @@ static orr_op compressed(struct orr_step *s, const struct orr_group *g, uint32_t
 		orr_after(s, next, send);
 		send = next;
 	}
-	orr_op out = orr_mark(s);
-	for (uint32_t i = 0; i < members && !s->error.code; i++) {
-		orr_op decode = orr_compute(s, size ? position : g->device[i], ORR_CODEC, z.decode_s);
-		orr_after(s, decode, send);
-		orr_after(s, out, decode);
+	orr_op *decode = mem_zalloc(members, sizeof *decode);
+	for (uint32_t i = 0; i < members; i++) {
+		decode[i] = orr_compute(s, size ? position : g->device[i], ORR_CODEC, z.decode_s);
+		orr_after(s, decode[i], send);
 	}
+	orr_op out = orr_mark(s);
+	for (uint32_t i = 0; i < members; i++)
+		orr_after(s, out, decode[i]);
+	mem_free(decode);
 	if (!s->error.code) {
 		struct op *o = &k->op[op_index(out)];
 		o->entry_first = k->n_entries;
@@ -395,6 +399,19 @@ void orr_after(struct orr_step *s, orr_op op, orr_op dep)
 		add_dependency(k, dep, (orr_op)(k->number + 1) << 32 | (k->entry[o->entry_first + i] + 1));
 }
 
+/* The rounds of a compressed collective stand between its encodings and its decodings; n 0: it is none. */
+static struct op *rounds_of(struct orr_step *s, const struct op *o, uint32_t *n)
+{
+	struct iteration *k = s->building;
+	*n = 0;
+	if (o->type != OP_MARK || o->entry_first == NONE)
+		return NULL;
+	struct op *first = &k->op[k->entry[o->entry_first + o->entry_count - 1] + 1];
+	while (first[*n].type == OP_COLLECTIVE)
+		++*n;
+	return first;
+}
+
 void orr_on_stream(struct orr_step *s, orr_op op, uint32_t stream)
 {
 	struct op *o = op_of(s, op, "orr_on_stream");
@@ -404,13 +421,22 @@ void orr_on_stream(struct orr_step *s, orr_op op, uint32_t stream)
 		step_fail(s, ORR_EFAIL, "orr_on_stream: stream %u: expected 1..%d, and 0 for work alone", stream, STEP_STREAMS - 1);
 	else if (o->type == OP_TRANSFER || o->type == OP_COLLECTIVE)
 		o->stream = (uint8_t)stream;
+	uint32_t n;
+	struct op *round = rounds_of(s, o, &n);
+	for (uint32_t i = 0; i < n && !s->error.code; i++)
+		round[i].stream = (uint8_t)stream;
 }
 
 void orr_priority(struct orr_step *s, orr_op op, int32_t priority)
 {
 	struct op *o = op_of(s, op, "orr_priority");
-	if (o)
-		o->priority = priority;
+	if (!o)
+		return;
+	o->priority = priority;
+	uint32_t n;
+	struct op *round = rounds_of(s, o, &n);
+	for (uint32_t i = 0; i < n; i++)
+		round[i].priority = priority;
 }
 
 void orr_detach(struct orr_step *s, orr_op op)
@@ -481,11 +507,9 @@ void orr_carries(struct orr_step *s, orr_op op, uint32_t first_layer, uint32_t n
 		return;
 	/* Point to point there is nothing to gather: what one worker sends. */
 	struct compressed_shape z;
-	compression_shape(&s->compression, s->config->dnn, first_layer, n_layers, 2, s->building->number, &z);
-	double bytes = 0;
-	for (uint32_t r = 0; r < z.n_rounds; r++)
-		bytes += z.round[r].op == ORR_ALL_GATHER ? z.round[r].bytes / 2 : z.round[r].bytes;
-	o->amount = bytes;
+	compression_shape(&s->compression, s->config->dnn, first_layer, n_layers, 1, s->building->number,
+		s->facts.gradient_bytes, o->amount, &z);
+	o->amount = z.sent_bytes;
 	/* Both codings are charged to the sender, before it sends. */
 	uint32_t from = o->device;
 	if (z.encode_s + z.decode_s > 0) {
@@ -505,6 +529,10 @@ void orr_updates(struct orr_step *s, orr_op op, const struct orr_update *u)
 	if (!o || !s->config->hook)
 		return;
 	struct iteration *k = s->building;
+	uint32_t n;
+	struct op *round = rounds_of(s, o, &n);
+	if (n)
+		o = &round[n - 1]; /* which knows its group */
 	if (o->n_updates && o->first_update + o->n_updates != k->n_updates) {
 		step_fail(s, ORR_EFAIL, "orr_updates: give all updates of an op before those of the next");
 		return;
@@ -513,5 +541,5 @@ void orr_updates(struct orr_step *s, orr_op op, const struct orr_update *u)
 		o->first_update = k->n_updates;
 	o->n_updates++;
 	MEM_GROW(k->update, k->n_updates, k->cap_updates);
-	k->update[k->n_updates++] = (struct update_use){ op_index(op), *u };
+	k->update[k->n_updates++] = (struct update_use){ (uint32_t)(o - k->op), *u };
 }

@@ -19,10 +19,10 @@ static double duration(const struct orr_step *s, size_t k)
 
 static bool repeats(const struct orr_step *s, size_t n, uint32_t period)
 {
-	double scale = fabs(duration(s, n - 1)) + 1e-12;
-	/* Three periods alike; the very first duration holds the filling and is left out. */
-	if (n < 3u * period + 2)
+	/* Three periods alike; the very first duration holds the filling and is left out, so does a warm-up. */
+	if (n < 3u * period + 2 + compression_settles(&s->compression))
 		return false;
+	double scale = fabs(duration(s, n - 1)) + 1e-12;
 	for (size_t j = 0; j < 2u * period; j++)
 		if (fabs(duration(s, n - 1 - j) - duration(s, n - 1 - j - period)) > same_duration * scale)
 			return false;
@@ -38,7 +38,7 @@ bool steady(struct orr_step *s)
 	for (size_t i = 0; i < n && i < 3u * STEP_MAX_PERIOD + 2; i++)
 		if (isnan(s->row[n - 1 - i].end_s))
 			return false; /* a later iteration ended before an earlier one */
-	for (uint32_t p = 1; p <= STEP_MAX_PERIOD; p++)
+	for (uint32_t p = s->graph_period; p && p <= STEP_MAX_PERIOD; p += s->graph_period)
 		if (repeats(s, n, p)) {
 			s->period = p;
 			s->steady_rows = n;
@@ -120,9 +120,11 @@ static void set_facts(struct orr_step *s)
 static void prepare(struct orr_step *s)
 {
 	s->samples = s->config->batch * s->facts.gpus;
+	s->graph_period = 1;
 	s->lanes = s->lanes_run = 1;
 	s->algorithm = default_algorithm(s->config->options);
 	s->is_analytic = !strcmp(orr_arg_text(s->config->options, "fidelity"), "analytic");
+	s->has_free_update = !strcmp(orr_arg_text(s->config->options, "update_cost"), "none");
 	s->ignore_memory = orr_arg_bool(s->config->options, "ignore_memory");
 	s->wanted = s->build_until = (uint64_t)orr_arg_int(s->config->options, "iterations");
 	s->stream = mem_zalloc((size_t)s->endpoints * STEP_STREAMS, sizeof *s->stream);
@@ -275,7 +277,7 @@ static int execute(struct orr_step *s, bool may_merge, const struct orr_args *ar
 	struct orr_error e = { 0 };
 	set_facts(s);
 	prepare(s);
-	if (account_options(s) || compression_parse(orr_arg_text(s->config->options, "compression"), &s->compression, &s->error))
+	if (account_options(s) || facts_scale(s) || compression_parse(orr_arg_text(s->config->options, "compression"), &s->compression, &s->error))
 		return s->error.code;
 	wire_new(s);
 	if (s->error.code)

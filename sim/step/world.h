@@ -179,10 +179,13 @@ struct orr_step {
 	bool is_building, is_analytic, ignore_memory, is_random;
 	enum orr_collective_algorithm algorithm;
 	struct compression compression;
+	double scale_conv, scale_fc; /* step.compute_s */
+	bool is_scaled, has_free_update;
 	uint32_t endpoints;
 	uint32_t *type_of;     /* GPU -> type of the cluster */
 	uint32_t *node_of;     /* endpoint -> node */
 	double samples;        /* per iteration */
+	uint32_t graph_period; /* orr_step_period() */
 	/* Lanes. */
 	uint32_t lanes, positions, lanes_run; /* lanes_run: 1 when merged */
 	uint32_t *map;
@@ -222,6 +225,9 @@ struct orr_step {
 	size_t n_spans, cap_spans;
 	uint64_t flows;
 };
+
+/* ---- facts.c ---- */
+int facts_scale(struct orr_step *s);
 
 /* ---- graph.c ---- */
 struct iteration *graph_begin(struct orr_step *s, uint64_t number);

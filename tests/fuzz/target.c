@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "cluster/cluster.h"
 #include "cluster/failures.h"
+#include "hwmodel/dnn_plan.h"
 #include "hwmodel/throughput.h"
 #include "traces/profile.h"
 #include "traces/trace.h"
@@ -15,7 +16,8 @@
 enum { MAX_ROWS = 20000 }; /* a small packed input may hold a great many */
 
 const char *const fuzz_parsers[] = { "auto", "philly", "tiresias", "muri", "gavel", "openb",
-	"openb-nodes", "swf", "orrery", "throughput", "cluster", "spec", "failures", NULL };
+	"openb-nodes", "swf", "orrery", "throughput", "cluster", "spec", "failures",
+	"model", "model-spec", NULL };
 
 static void require(int is_true)
 {
@@ -78,6 +80,29 @@ static void cluster(const char *parser, const uint8_t *data, size_t n)
 	mem_free(text);
 }
 
+/* A model from JSON, or by its dimensions. */
+static void model(const char *parser, const uint8_t *data, size_t n)
+{
+	struct orr_error err = { 0 };
+	struct dnn *d = NULL;
+	if (!strcmp(parser, "model")) {
+		d = dnn_parse("input", (const char *)data, n, &err);
+	} else {
+		char *text = mem_strndup((const char *)data, n);
+		struct plan *p = transformer_from_spec(text, &err);
+		d = p ? plan_expand(p) : NULL;
+		mem_free(text);
+	}
+	require(d || (err.code == ORR_EINPUT && err.text[0]));
+	require(!d || (d->n_layers > 0 && d->fc_first <= d->n_layers && d->params >= 0));
+	for (uint32_t i = 0; d && i < d->n_layers; i++) {
+		const struct dnn_layer *l = &d->layer[i];
+		require(l->name && l->params >= 0 && l->fwd_flops >= 0 && l->saved_elems >= 0 && l->m >= 0 &&
+			(l->block == DNN_NO_BLOCK || l->block < d->blocks));
+	}
+	dnn_free(d);
+}
+
 void fuzz_one(const char *parser, const uint8_t *data, size_t n)
 {
 	struct orr_error err = { 0 };
@@ -87,6 +112,10 @@ void fuzz_one(const char *parser, const uint8_t *data, size_t n)
 	}
 	if (!strcmp(parser, "cluster") || !strcmp(parser, "spec") || !strcmp(parser, "failures")) {
 		cluster(parser, data, n);
+		return;
+	}
+	if (!strncmp(parser, "model", 5)) {
+		model(parser, data, n);
 		return;
 	}
 	struct trace *t = trace_open_memory("input", data, n, parser, NULL, &err);
