@@ -135,6 +135,9 @@ noinst_HEADERS += tests/flow_model.h
 check_PROGRAMS += tests/unit_flow
 TESTS += tests/unit_flow
 tests_unit_flow_SOURCES = tests/unit_flow.c tests/flow_model.c
+# scenario folders
+TESTS += tests/cli_figures.sh
+EXTRA_DIST += tests/cli_figures.sh tests/data/figures-tiny
 # the step world
 noinst_HEADERS += tests/step_fixture.h
 check_PROGRAMS += tests/unit_step
