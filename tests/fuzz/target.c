@@ -90,7 +90,7 @@ static void model(const char *parser, const uint8_t *data, size_t n)
 		d = dnn_parse("input", (const char *)data, n, &err);
 	} else {
 		char *text = mem_strndup((const char *)data, n);
-		struct plan *p = transformer_from_spec(text, &err);
+		struct plan *p = plan_from_spec(text, &err);
 		d = p ? plan_expand(p) : NULL;
 		mem_free(text);
 	}
