@@ -313,6 +313,25 @@ static void symmetric(void)
 	finish(in);
 }
 
+/* Expected: by D-mod-k no link has two flows of a shift, so a class is a length of route: at most three. */
+static void random_shifts(void)
+{
+	unsigned bad = 0, many = 0;
+	struct rng r;
+	rng_init(&r, 9, "shifts", 0);
+	for (uint32_t round = 0; round < 12; round++) {
+		struct instance *in = start("128x1", "fat-tree:k=8");
+		uint32_t shift = 1 + (uint32_t)rng_below(&r, 127);
+		for (uint32_t i = 0; i < 128; i++)
+			add(in, i, (i + shift) % 128, 0, 0);
+		refine(in);
+		bad += !same_rates(in, 1) || !same_finish(in);
+		many += quotient_classes(in->q) > 3;
+		finish(in);
+	}
+	ok(!bad && !many, "random shifts on a fat tree of k=8: three classes at most, and the rates of the whole network");
+}
+
 /* One thing that is not like the others. */
 static void asymmetric(void)
 {
@@ -337,12 +356,12 @@ static void asymmetric(void)
 static void at_random(void)
 {
 	static const char *const spec[] = { "star", "leaf-spine:leaves=4,spines=2,oversubscription=2", "fat-tree:k=4,routing=ecmp",
-		"torus:dims=4x4", "star:nics=1,gpu_bw=5GBps" };
+		"torus:dims=4x4", "star:nics=1,gpu_bw=5GBps", "fat-tree:k=4" };
 	unsigned bad = 0, latency = 0, finer = 0, merged = 0, n = 0;
 	struct rng r;
 	rng_init(&r, 5, "quotient", 0);
 	for (uint32_t round = 0; round < 60; round++) {
-		struct instance *in = start(round % 5 == 4 ? "8x2" : "16x1", spec[round % 5]);
+		struct instance *in = start(round % 6 == 4 ? "8x2" : "16x1", spec[round % 6]);
 		uint32_t flows = 4 + (uint32_t)rng_below(&r, 40), shift = 1 + (uint32_t)rng_below(&r, 15);
 		for (uint32_t i = 0; i < flows; i++) {
 			bool is_odd = rng_below(&r, 12) == 0;
@@ -385,6 +404,7 @@ static void large(void)
 int main(void)
 {
 	symmetric();
+	random_shifts();
 	asymmetric();
 	at_random();
 	large();

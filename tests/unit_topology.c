@@ -87,6 +87,23 @@ static const char *route(const struct topo *t, uint32_t s, uint32_t d)
 	return text;
 }
 
+/* Each kind is a table of options, all with a line of documentation. */
+static void kinds_are_told(void)
+{
+	const struct orr_param *options = NULL;
+	const char *name, *last = "";
+	unsigned bad = 0, n = 0;
+	for (; (name = topo_kind(n, &options)); n++) {
+		last = name;
+		for (const struct orr_param *p = options; p->name; p++)
+			bad += !p->doc || !*p->doc;
+	}
+	ok(n == 8 && !bad && !strcmp(last, "json"), "%u kinds of topology tell their options", n);
+	struct topo *t = network("2x4", "star:nics=4");
+	ok(topo_nics(t) == 4, "and how many NICs a node has");
+	topo_free(t);
+}
+
 /* Expected: by hand, from the description in topology.h. */
 static void routes_by_hand(void)
 {
@@ -357,6 +374,7 @@ static void large(void)
 int main(void)
 {
 	rates();
+	kinds_are_told();
 	routes_by_hand();
 	routes_of_kinds();
 	shifts();
