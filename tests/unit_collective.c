@@ -156,7 +156,7 @@ static double plan_on_flownet_s(const struct coll_plan *plan, const struct topo 
 					route[h] = (struct flow_hop){ hop[h], 1 };
 				flownet_start(net, w->bytes, 0, route, n, i);
 			}
-			while (flownet_active(net)) {
+			while (flownet_active(net) && !isinf(flownet_next(net))) {
 				uint64_t tag;
 				double finish;
 				flownet_advance(net, flownet_next(net));

@@ -133,7 +133,7 @@ static void run_out(struct flownet *net, double *finish_s)
 {
 	uint64_t tag;
 	double at;
-	while (flownet_active(net)) {
+	while (flownet_active(net) && !isinf(flownet_next(net))) {
 		flownet_advance(net, flownet_next(net));
 		while (flownet_pop(net, &tag, &at))
 			finish_s[tag] = at;
