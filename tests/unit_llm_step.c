@@ -29,10 +29,10 @@ static double predict(const struct row *r, const struct device *dev, bool is_ful
 {
 	struct orr_error err = { 0 };
 	char spec[160];
-	snprintf(spec, sizeof spec, "gpt:hidden=%d,layers=%d,heads=%d,seq=2048,vocab=51200,dropout=1", r->hidden, r->layers,
+	snprintf(spec, sizeof spec, "gpt:hidden=%d,layers=%d,heads=%d,seq=2048,vocab=51200", r->hidden, r->layers,
 		r->heads);
 	struct dnn *d = dnn_load(spec, &err);
-	struct cost_options o = { .precision = PRECISION_FP16 };
+	struct cost_options o = { .precision = PRECISION_FP16, .dropout = true };
 	struct cost *c = d ? cost_new(d, dev, &o, &err) : NULL;
 	struct llm_step s = { .tp = 8, .pp = r->pp, .dp = 1, .interleave = r->interleave, .micro_batch = r->micro_batch,
 		.global_batch = r->batch, .recompute = is_full ? LLM_RECOMPUTE_FULL : LLM_RECOMPUTE_ATTENTION,
