@@ -34,12 +34,13 @@ struct work {
 	double bytes;
 	double kernels;
 	double ramp_s;      /* per kernel, beside flops / rate */
+	double exposed;     /* share of the time for bytes that adds to that for flops */
 };
 
 static double seconds(const struct cost *c, const struct work *w)
 {
-	double compute = w->flops / w->rate + w->kernels * w->ramp_s;
 	double memory = w->bytes / c->Bps;
+	double compute = w->flops / w->rate + w->kernels * w->ramp_s + w->exposed * memory;
 	return (compute > memory ? compute : memory) + w->kernels * c->dev->launch_s;
 }
 
@@ -68,7 +69,10 @@ static void weighted_work(const struct cost *c, const struct dnn_layer *l, enum 
 	double weights = l->kind == ORR_LAYER_LINEAR ? l->n * l->k : l->params; /* a tied table is read too */
 	w->bytes = c->element_bytes * (in + out + weights / shards);
 	w->rate = product_rate(c, l, pass);
-	w->ramp_s = l->kind == ORR_LAYER_CONV ? 0 : c->ramp_s; /* efficiencies of convolutions are of whole kernels */
+	if (l->kind != ORR_LAYER_CONV) { /* whose efficiencies are of whole kernels */
+		w->ramp_s = c->ramp_s;
+		w->exposed = c->dev->gemm_exposed_memory;
+	}
 	/* A recurrent layer waits for itself, but its weight gradient is one product. */
 	w->kernels = l->kind == ORR_LAYER_RNN && pass != DNN_BACKWARD_WEIGHT && l->count > 1 ? l->count : 1;
 }
@@ -88,6 +92,7 @@ static void matmul_work(const struct cost *c, const struct dnn_layer *l, enum ro
 	w->bytes = c->element_bytes * batch / shards * (is_backward ? 2 * in + out : in + out);
 	w->rate = product_rate(c, l, pass);
 	w->ramp_s = c->ramp_s;
+	w->exposed = c->dev->gemm_exposed_memory;
 	w->kernels = is_backward ? 2 : 1;
 }
 
