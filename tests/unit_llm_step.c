@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The closed form of a transformer's step: identities, and measured steps of Megatron-LM on Selene, A100 80 GB
- * (Korthikanti et al., Reducing Activation Recomputation in Large Transformer Models, 2022, table 5), with the
+ * (Korthikanti et al., Reducing Activation Recomputation in Large Transformer Models, 2022), with the
  * device's efficiencies as hwmodel/devices/a100-80g.json has them from other measurements.
  */
 #include "hwmodel/llm_step.h"
