@@ -15,6 +15,9 @@ for topic in datasheet launch gemm conv memory link; do
   like "$(cat "$work/show")" "^  $topic: ." "it says where $topic is from"
 done
 
+like "$("$ORRERY" device show p100)" '^  resnet50_v1 +fp32 +batch 64 +292.2 ms +219.0 samples/s  TensorFlow 1.1, DGX-1' \
+  "published steps are listed (TF-2017: 219 images/s)"
+
 sed 's/"v100"/"mine"/; s/900,/950,/' "$srcdir/hwmodel/devices/v100.json" >"$work/mine.json"
 like "$("$ORRERY" device show "$work/mine.json")" '950 GB/s' "a file of one's own is read"
 sed 's/"memory_GBps": 900/"memory_GBps": "fast"/' "$srcdir/hwmodel/devices/v100.json" >"$work/bad.json"
