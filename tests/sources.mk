@@ -152,8 +152,11 @@ TESTS += tests/unit_pipeline
 tests_unit_pipeline_SOURCES = tests/unit_pipeline.c tests/step_fixture.c
 tests_unit_pipeline_LDADD = libpolicies.a $(LDADD)
 # devices and costs
-check_PROGRAMS += tests/unit_cost tests/unit_llm_step tests/unit_vtrain tests/unit_steptimes
-TESTS += tests/unit_cost tests/unit_llm_step tests/unit_vtrain tests/unit_steptimes
+TESTS += tests/cli_device.sh
+EXTRA_DIST += tests/cli_device.sh
+check_PROGRAMS += tests/unit_cost tests/unit_device_fits tests/unit_llm_step tests/unit_vtrain tests/unit_steptimes
+TESTS += tests/unit_cost tests/unit_device_fits tests/unit_llm_step tests/unit_vtrain tests/unit_steptimes
+tests_unit_device_fits_SOURCES = tests/unit_device_fits.c
 tests_unit_cost_SOURCES = tests/unit_cost.c
 tests_unit_steptimes_SOURCES = tests/unit_steptimes.c
 tests_unit_vtrain_SOURCES = tests/unit_vtrain.c

@@ -17,6 +17,8 @@ const struct orr_param step_cost_options[] = {
 	ORR_PARAM_BOOL("measured", true, "use a measured step time of (device, model, batch, precision) where there is one"),
 	ORR_PARAM_BOOL("fused_attention", false, "attention scores never leave the chip (FlashAttention)"),
 	ORR_PARAM_BOOL("fused_elementwise", false, "activations, biases and residual sums are part of the product before them"),
+	ORR_PARAM_BOOL("dropout", false, "transformers: masks after softmax and in residual sums"),
+	ORR_PARAM_TEXT("setup", "", "of the measured step times only those whose setup contains this (TensorFlow); empty: the first"),
 	ORR_PARAM_REAL("efficiency", "0", 0, 1, "share of the peak that products reach; 0: as the device's file says"),
 	ORR_PARAM_END
 };
@@ -84,7 +86,9 @@ static int resolve_devices(const cJSON *o, struct step_scenario *s, struct orr_e
 		.use_measured = orr_arg_bool(s->cost_args, "measured"),
 		.fused_attention = orr_arg_bool(s->cost_args, "fused_attention"),
 		.fused_elementwise = orr_arg_bool(s->cost_args, "fused_elementwise"),
-		.efficiency = orr_arg_real(s->cost_args, "efficiency") };
+		.efficiency = orr_arg_real(s->cost_args, "efficiency"),
+		.dropout = orr_arg_bool(s->cost_args, "dropout"),
+		.setup = *orr_arg_text(s->cost_args, "setup") ? orr_arg_text(s->cost_args, "setup") : NULL };
 	int rc = scenario_text_at(o, "device", NULL, &s->device_spec, err);
 	if (!rc && !c->gpus)
 		rc = orr_fail(err, ORR_EINPUT, "cluster %.80s: has no GPUs to train on", s->base.cluster_spec);
