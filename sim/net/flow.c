@@ -44,6 +44,7 @@ void flownet_free(struct flownet *f)
 	mem_free(f->flow);
 	mem_free(f->path);
 	mem_free(f->next);
+	mem_free(f->bottleneck);
 	mem_free(f->hop);
 	mem_free(f->waiting);
 	mem_free(f->ended_s);
@@ -92,6 +93,7 @@ static uint32_t slot_new(struct flownet *f)
 		f->flow = mem_realloc(f->flow, f->cap_flows, sizeof *f->flow);
 		f->path = mem_realloc(f->path, f->cap_flows, sizeof *f->path);
 		f->next = mem_realloc(f->next, f->cap_flows, sizeof *f->next);
+		f->bottleneck = mem_realloc(f->bottleneck, f->cap_flows, sizeof *f->bottleneck);
 	}
 	return f->n_flows++;
 }
@@ -143,8 +145,9 @@ static void drain(struct flownet *f, uint32_t flow)
 static void undrain(struct flownet *f, uint32_t flow, double bytes)
 {
 	const struct flow_path *p = &f->path[flow];
-	double level = p->bottleneck == FLOW_NONE ? 0 : f->link[p->bottleneck].level;
-	if (p->bottleneck != FLOW_NONE)
+	uint32_t bottleneck = f->bottleneck[flow];
+	double level = bottleneck == FLOW_NONE ? 0 : f->link[bottleneck].level;
+	if (bottleneck != FLOW_NONE)
 		flow_group_remove(f, flow);
 	f->n_draining--;
 	for (uint32_t h = p->hop; h < p->hop + p->n_hops; h++) {
@@ -176,7 +179,8 @@ uint32_t flownet_start(struct flownet *f, double bytes, double extra_latency_s, 
 	struct flow_path *p = &f->path[flow];
 	double latency_s = 0;
 	*x = (struct net_flow){ .bytes = bytes, .tag = tag, .order = f->orders++, .phase = FLOW_WAITING };
-	*p = (struct flow_path){ .n_hops = n_hops, .bottleneck = FLOW_NONE };
+	*p = (struct flow_path){ .n_hops = n_hops };
+	f->bottleneck[flow] = FLOW_NONE;
 	f->next[flow] = FLOW_FIXED;
 	if (n_hops)
 		p->hop = hops_new(f, n_hops, &x->room);
@@ -197,10 +201,10 @@ uint32_t flownet_start(struct flownet *f, double bytes, double extra_latency_s, 
 static double bytes_left(struct flownet *f, uint32_t flow)
 {
 	const struct net_flow *x = &f->flow[flow];
-	const struct flow_path *p = &f->path[flow];
-	if (p->bottleneck == FLOW_NONE)
+	uint32_t bottleneck = f->bottleneck[flow];
+	if (bottleneck == FLOW_NONE)
 		return x->bytes;
-	double left = (x->due - flow_clock(f, &f->link[p->bottleneck])) * p->weight;
+	double left = (x->due - flow_clock(f, &f->link[bottleneck])) * f->path[flow].weight;
 	return fmin(fmax(left, 0), x->bytes);
 }
 
@@ -208,7 +212,7 @@ void flownet_cancel(struct flownet *f, uint32_t flow)
 {
 	struct net_flow *x = &f->flow[flow];
 	if (x->phase == FLOW_DRAINING) {
-		for (uint32_t i = f->fresh.n; f->path[flow].bottleneck == FLOW_NONE && i-- > 0;)
+		for (uint32_t i = f->fresh.n; f->bottleneck[flow] == FLOW_NONE && i-- > 0;)
 			if (f->fresh.v[i] == flow) {
 				f->fresh.v[i] = f->fresh.v[--f->fresh.n];
 				break;
@@ -229,8 +233,8 @@ void flownet_set_capacity(struct flownet *f, uint32_t link, double capacity_Bps)
 	l->capacity = fmin(capacity_Bps, MOST_BPS);
 	touch(f, link);
 	for (uint32_t i = 0; i < l->n_entries; i++)
-		if (f->path[l->entry[i].flow].bottleneck != FLOW_NONE)
-			touch(f, f->path[l->entry[i].flow].bottleneck);
+		if (f->bottleneck[l->entry[i].flow] != FLOW_NONE)
+			touch(f, f->bottleneck[l->entry[i].flow]);
 }
 
 /* ---- time ---- */
@@ -349,7 +353,7 @@ uint32_t flownet_active(const struct flownet *f)
 
 static double level_of(const struct flownet *f, uint32_t flow)
 {
-	return f->link[f->path[flow].bottleneck].level;
+	return f->link[f->bottleneck[flow]].level;
 }
 
 double flownet_rate(struct flownet *f, uint32_t flow)

@@ -110,7 +110,7 @@ static double share_of(const struct flownet *f, uint32_t link, uint32_t flow)
 void flow_group_add(struct flownet *f, uint32_t link, uint32_t flow)
 {
 	struct net_link *l = &f->link[link];
-	f->path[flow].bottleneck = link;
+	f->bottleneck[flow] = link;
 	f->flow[flow].share = share_of(f, link, flow);
 	l->group_share += f->flow[flow].share;
 	if (l->n_group == l->cap_group) {
@@ -122,9 +122,9 @@ void flow_group_add(struct flownet *f, uint32_t link, uint32_t flow)
 
 void flow_group_remove(struct flownet *f, uint32_t flow)
 {
-	uint32_t link = f->path[flow].bottleneck, at = f->flow[flow].at;
+	uint32_t link = f->bottleneck[flow], at = f->flow[flow].at;
 	struct net_link *l = &f->link[link];
-	f->path[flow].bottleneck = FLOW_NONE;
+	f->bottleneck[flow] = FLOW_NONE;
 	l->group_share -= f->flow[flow].share;
 	if (at != --l->n_group)
 		group_sift(f, l, at, l->group[l->n_group]);

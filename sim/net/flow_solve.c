@@ -19,7 +19,7 @@
 
 /* Levels that agree to this are the same; rounding moves them by far less. */
 static const double SAME = 1e-12;
-enum { WIDE_SOLVES = 15, WORTH_IT = 64 };
+enum { WIDE_SOLVES = 15, WORTH_IT = 8 };
 
 static void free_flow(struct flownet *f, uint32_t flow)
 {
@@ -49,7 +49,7 @@ static void sum_afresh(struct flownet *f, struct net_link *l)
 	l->used = 0;
 	l->n_updates = 0;
 	for (uint32_t i = 0; i < l->n_entries; i++) {
-		uint32_t bottleneck = f->path[l->entry[i].flow].bottleneck;
+		uint32_t bottleneck = f->bottleneck[l->entry[i].flow];
 		if (bottleneck != FLOW_NONE)
 			l->used += l->entry[i].share * f->link[bottleneck].level;
 	}
@@ -71,7 +71,8 @@ static void survey(struct flownet *f)
 {
 	for (; f->n_added < f->freed.n; f->n_added++) {
 		const struct flow_path *p = &f->path[f->freed.v[f->n_added]];
-		double level = p->bottleneck == FLOW_NONE ? 0 : f->link[p->bottleneck].level;
+		uint32_t bottleneck = f->bottleneck[f->freed.v[f->n_added]];
+		double level = bottleneck == FLOW_NONE ? 0 : f->link[bottleneck].level;
 		for (const struct net_hop *h = f->hop + p->hop, *end = h + p->n_hops; h < end; h++) {
 			struct link_fill *c = &f->fill[h->link];
 			if (!f->link[h->link].is_seen)
@@ -200,7 +201,7 @@ static bool free_faster(struct flownet *f, struct net_link *l, double level)
 	for (uint32_t i = 0; i < l->n_entries; i++) {
 		if (f->next[l->entry[i].flow] != FLOW_FIXED)
 			continue;
-		uint32_t bottleneck = f->path[l->entry[i].flow].bottleneck;
+		uint32_t bottleneck = f->bottleneck[l->entry[i].flow];
 		double other = f->link[bottleneck].level;
 		if (other > level)
 			has_grown |= free_group(f, bottleneck);
@@ -239,15 +240,14 @@ static void set_clock(struct flownet *f, struct net_link *l)
 
 static void move_flow(struct flownet *f, uint32_t flow)
 {
-	struct flow_path *p = &f->path[flow];
+	uint32_t from = f->bottleneck[flow], to = f->next[flow];
 	struct net_flow *x = &f->flow[flow];
-	uint32_t to = f->next[flow];
 	f->next[flow] = FLOW_FIXED;
-	if (to == p->bottleneck)
+	if (to == from)
 		return;
-	double left = x->bytes / p->weight;
-	if (p->bottleneck != FLOW_NONE) {
-		left = x->due - f->link[p->bottleneck].clock;
+	double left = x->bytes / f->path[flow].weight;
+	if (from != FLOW_NONE) {
+		left = x->due - f->link[from].clock;
 		flow_group_remove(f, flow);
 	}
 	x->due = f->link[to].clock + left;
@@ -282,7 +282,7 @@ static void free_all_concerned(struct flownet *f)
 {
 	double level = INFINITY;
 	for (uint32_t i = 0; i < f->freed.n; i++) {
-		uint32_t bottleneck = f->path[f->freed.v[i]].bottleneck;
+		uint32_t bottleneck = f->bottleneck[f->freed.v[i]];
 		if (bottleneck != FLOW_NONE)
 			level = fmin(level, f->link[bottleneck].level);
 	}

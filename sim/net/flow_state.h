@@ -28,11 +28,9 @@
 
 enum flow_phase { FLOW_FREE, FLOW_WAITING, FLOW_DRAINING, FLOW_ENDED, FLOW_CANCELLED };
 
-/* What a solve reads of a flow, apart from the rest so that it stays in the cache. */
 struct flow_path {
 	double weight;
 	uint32_t hop, n_hops;
-	uint32_t bottleneck; /* the link whose group it belongs to; FLOW_NONE before the first solve */
 };
 
 struct net_flow {
@@ -105,9 +103,11 @@ struct flownet {
 	struct link_fill *fill;
 	uint32_t n_links;
 
+	/* By flow: apart, so that what a solve reads stays in the cache. */
 	struct net_flow *flow;
-	struct flow_path *path; /* beside flow[] */
-	uint32_t *next;         /* beside flow[]: during a solve */
+	struct flow_path *path;
+	uint32_t *bottleneck; /* the link whose group it belongs to; FLOW_NONE before the first solve */
+	uint32_t *next;       /* during a solve; else FLOW_FIXED */
 	uint32_t n_flows, cap_flows, n_active, n_draining;
 	struct flow_list spare; /* slots to use again */
 	struct net_hop *hop;
