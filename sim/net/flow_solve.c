@@ -58,33 +58,36 @@ static void sum_afresh(struct flownet *f, struct net_link *l)
 static void see(struct flownet *f, uint32_t link)
 {
 	struct net_link *l = &f->link[link];
+	struct link_fill *c = &f->fill[link];
 	sum_afresh(f, l);
-	l->is_seen = true;
 	flow_list_add(&f->seen, link);
-	f->fill[link].all_room = l->capacity - l->used;
-	f->fill[link].all_weight = 0;
-	f->fill[link].all_free = 0;
+	c->all_room = l->capacity - l->used;
+	c->all_weight = 0;
 }
 
-/* Tells their links of the flows that were freed since it was last called. */
+/* Tells its links of a flow that has become free. */
+static void survey_flow(struct flownet *f, uint32_t flow)
+{
+	const struct flow_path *p = &f->path[flow];
+	uint32_t bottleneck = f->bottleneck[flow];
+	double level = bottleneck == FLOW_NONE ? 0 : f->link[bottleneck].level;
+	for (const struct net_hop *h = f->hop + p->hop, *end = h + p->n_hops; h < end; h++) {
+		struct link_fill *c = &f->fill[h->link];
+		if (!c->all_free)
+			see(f, h->link);
+		double share = h->load * p->weight;
+		c->all_room += share * level;
+		c->all_weight += share;
+		c->all_free++;
+	}
+}
+
 static void survey(struct flownet *f)
 {
-	for (; f->n_added < f->freed.n; f->n_added++) {
-		const struct flow_path *p = &f->path[f->freed.v[f->n_added]];
-		uint32_t bottleneck = f->bottleneck[f->freed.v[f->n_added]];
-		double level = bottleneck == FLOW_NONE ? 0 : f->link[bottleneck].level;
-		for (const struct net_hop *h = f->hop + p->hop, *end = h + p->n_hops; h < end; h++) {
-			struct link_fill *c = &f->fill[h->link];
-			if (!f->link[h->link].is_seen)
-				see(f, h->link);
-			double share = h->load * p->weight;
-			c->all_room += share * level;
-			c->all_weight += share;
-			c->all_free++;
-		}
-	}
-	for (uint32_t i = 0; i < f->freed.n; i++)
-		f->next[f->freed.v[i]] = FLOW_RATELESS;
+	for (uint32_t i = 0; i < f->n_added; i++)
+		f->next[f->freed.v[i]] = FLOW_RATELESS; /* once more */
+	for (; f->n_added < f->freed.n; f->n_added++)
+		survey_flow(f, f->freed.v[f->n_added]);
 	for (uint32_t i = 0; i < f->seen.n; i++) {
 		const struct net_link *l = &f->link[f->seen.v[i]];
 		struct link_fill *c = &f->fill[f->seen.v[i]];
@@ -263,11 +266,11 @@ static void settle(struct flownet *f)
 	for (uint32_t i = 0; i < f->seen.n; i++) {
 		uint32_t link = f->seen.v[i];
 		struct net_link *l = &f->link[link];
-		const struct link_fill *c = &f->fill[link];
+		struct link_fill *c = &f->fill[link];
 		l->used = l->capacity - c->room;
 		l->fixed_top = fmax(c->free_top, c->all_free < l->n_entries ? l->fixed_top : 0);
 		l->n_updates += 2 * c->all_free;
-		l->is_seen = false;
+		c->all_free = 0;
 		/* Whoever joined a group that stayed fixed has its level, to within SAME. */
 		if (l->n_group && (l->is_free || l->level == INFINITY))
 			l->level = c->level;

@@ -66,7 +66,7 @@ struct net_link {
 	uint32_t n_entries, cap_entries, n_group, cap_group;
 	uint32_t n_updates; /* of used, since it was summed afresh */
 	uint32_t due_at;    /* place in due[] */
-	bool is_touched, is_seen, is_free; /* is_free: its group is part of the solve */
+	bool is_touched, is_free; /* is_free: its group is part of the solve */
 };
 
 /* A link's part in a solve. */
@@ -75,7 +75,7 @@ struct link_fill {
 	double level;        /* at which it is the bottleneck of free flows; -1: it is not */
 	double free_top;     /* the highest level given to one of its free flows */
 	uint32_t n_free;     /* without a rate */
-	uint32_t all_free;
+	uint32_t all_free; /* 0 before a free flow was met */
 	double all_room, all_weight; /* before any free flow has a rate */
 	double weight_full;          /* weight when it was last summed afresh */
 };
