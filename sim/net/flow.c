@@ -54,6 +54,7 @@ void flownet_free(struct flownet *f)
 	mem_free(f->fresh.v);
 	mem_free(f->freed.v);
 	mem_free(f->seen.v);
+	mem_free(f->free_groups.v);
 	mem_free(f);
 }
 

@@ -21,12 +21,6 @@
 static const double SAME = 1e-12;
 enum { WIDE_SOLVES = 15, WORTH_IT = 8 };
 
-static void free_flow(struct flownet *f, uint32_t flow)
-{
-	f->next[flow] = FLOW_RATELESS;
-	flow_list_add(&f->freed, flow);
-}
-
 /* True if the group was fixed. */
 static bool free_group(struct flownet *f, uint32_t link)
 {
@@ -34,8 +28,7 @@ static bool free_group(struct flownet *f, uint32_t link)
 	if (!l->n_group || l->is_free)
 		return false;
 	l->is_free = true;
-	for (uint32_t i = 0; i < l->n_group; i++)
-		free_flow(f, l->group[i]);
+	flow_list_add(&f->free_groups, link);
 	return true;
 }
 
@@ -65,29 +58,53 @@ static void see(struct flownet *f, uint32_t link)
 	c->all_weight = 0;
 }
 
-/* Tells its links of a flow that has become free. */
-static void survey_flow(struct flownet *f, uint32_t flow)
+/* Tells their links of flows that have become free, all of one group or of none. */
+static void survey_flows(struct flownet *f, const uint32_t *flow, uint32_t n, uint32_t group)
 {
-	const struct flow_path *p = &f->path[flow];
-	uint32_t bottleneck = f->bottleneck[flow];
-	double level = bottleneck == FLOW_NONE ? 0 : f->link[bottleneck].level;
-	for (const struct net_hop *h = f->hop + p->hop, *end = h + p->n_hops; h < end; h++) {
-		struct link_fill *c = &f->fill[h->link];
-		if (!c->all_free)
-			see(f, h->link);
-		double share = h->load * p->weight;
-		c->all_room += share * level;
-		c->all_weight += share;
-		c->all_free++;
+	double level = group == FLOW_NONE ? 0 : f->link[group].level, group_share = 0;
+	uint32_t on_group = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct flow_path *p = &f->path[flow[i]];
+		f->next[flow[i]] = FLOW_RATELESS;
+		f->freed.v[f->freed.n++] = flow[i];
+		for (const struct net_hop *h = f->hop + p->hop, *end = h + p->n_hops; h < end; h++) {
+			struct link_fill *c = &f->fill[h->link];
+			double share = h->load * p->weight;
+			if (h->link == group) { /* summed here, as one after the other in memory is slow */
+				group_share += share;
+				on_group++;
+				continue;
+			}
+			if (!c->all_free)
+				see(f, h->link);
+			c->all_room += share * level;
+			c->all_weight += share;
+			c->all_free++;
+		}
 	}
+	if (!on_group)
+		return;
+	struct link_fill *c = &f->fill[group];
+	if (!c->all_free)
+		see(f, group);
+	c->all_room += group_share * level;
+	c->all_weight += group_share;
+	c->all_free += on_group;
+}
+
+static void survey_group(struct flownet *f, uint32_t link)
+{
+	const struct net_link *l = &f->link[link];
+	flow_list_reserve(&f->freed, f->freed.n + l->n_group);
+	survey_flows(f, l->group, l->n_group, link);
 }
 
 static void survey(struct flownet *f)
 {
-	for (uint32_t i = 0; i < f->n_added; i++)
+	for (uint32_t i = 0; i < f->freed.n; i++)
 		f->next[f->freed.v[i]] = FLOW_RATELESS; /* once more */
-	for (; f->n_added < f->freed.n; f->n_added++)
-		survey_flow(f, f->freed.v[f->n_added]);
+	for (; f->n_added < f->free_groups.n; f->n_added++)
+		survey_group(f, f->free_groups.v[f->n_added]);
 	for (uint32_t i = 0; i < f->seen.n; i++) {
 		const struct net_link *l = &f->link[f->seen.v[i]];
 		struct link_fill *c = &f->fill[f->seen.v[i]];
@@ -166,6 +183,11 @@ static uint32_t fix_link(struct flownet *f, uint32_t link, double level)
 	return n;
 }
 
+static double least_of_others(const struct offered *q, uint32_t n)
+{
+	return n > 2 && q[2].level < q[1].level ? q[2].level : q[1].level;
+}
+
 /* A link's offer never falls as others are fixed, so a stale one in the queue is too low, never too high. */
 static void fill(struct flownet *f)
 {
@@ -180,7 +202,7 @@ static void fill(struct flownet *f)
 		uint32_t link = f->queue[0].link;
 		bool is_open = f->fill[link].n_free > 0;
 		double t = is_open ? offer(f, link) : 0;
-		if (is_open && t > f->queue[0].level) {
+		if (is_open && t > f->queue[0].level && n > 1 && t > least_of_others(f->queue, n)) {
 			f->queue[0].level = t;
 		} else {
 			if (is_open) {
@@ -284,11 +306,8 @@ static void settle(struct flownet *f)
 static void free_all_concerned(struct flownet *f)
 {
 	double level = INFINITY;
-	for (uint32_t i = 0; i < f->freed.n; i++) {
-		uint32_t bottleneck = f->bottleneck[f->freed.v[i]];
-		if (bottleneck != FLOW_NONE)
-			level = fmin(level, f->link[bottleneck].level);
-	}
+	for (uint32_t i = 0; i < f->free_groups.n; i++)
+		level = fmin(level, f->link[f->free_groups.v[i]].level);
 	for (uint32_t i = 0; i < f->n_due; i++)
 		if (f->link[f->due[i].id].level >= level)
 			free_group(f, f->due[i].id);
@@ -298,18 +317,18 @@ static void free_all_concerned(struct flownet *f)
 /* What the solve starts from; false if no flow is concerned. */
 static bool begin(struct flownet *f)
 {
-	f->freed.n = f->seen.n = f->n_added = 0;
+	f->freed.n = f->free_groups.n = f->seen.n = f->n_added = 0;
 	f->fixed_top = INFINITY;
-	for (uint32_t i = 0; i < f->fresh.n; i++)
-		free_flow(f, f->fresh.v[i]);
 	for (uint32_t i = 0; i < f->touched.n; i++) {
 		f->link[f->touched.v[i]].is_touched = false;
 		free_group(f, f->touched.v[i]);
 	}
-	f->fresh.n = f->touched.n = 0;
-	if (f->freed.n && f->n_wide)
+	if (f->n_wide)
 		free_all_concerned(f);
-	return f->freed.n > 0;
+	flow_list_reserve(&f->freed, f->fresh.n);
+	survey_flows(f, f->fresh.v, f->fresh.n, FLOW_NONE);
+	f->fresh.n = f->touched.n = 0;
+	return f->freed.n || f->free_groups.n;
 }
 
 void flow_solve(struct flownet *f)

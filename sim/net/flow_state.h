@@ -124,9 +124,9 @@ struct flownet {
 	uint32_t ended_first, cap_ended_s;
 
 	/* What the next solve starts from, and its scratch. */
-	struct flow_list touched, fresh, freed, seen;
+	struct flow_list touched, fresh, freed, free_groups, seen;
 	struct offered *queue;
-	uint32_t n_added; /* freed flows that the links know of */
+	uint32_t n_added; /* free groups that the links know of */
 	uint32_t n_wide;  /* so many solves begin with all groups that may be concerned */
 	double fixed_top; /* no fixed flow has a higher level; INFINITY: not known */
 };
@@ -135,6 +135,14 @@ static inline void flow_list_add(struct flow_list *l, uint32_t x)
 {
 	MEM_GROW(l->v, l->n, l->cap);
 	l->v[l->n++] = x;
+}
+
+static inline void flow_list_reserve(struct flow_list *l, uint32_t n)
+{
+	if (n <= l->cap)
+		return;
+	l->cap = n > 2 * l->cap ? n : 2 * l->cap;
+	l->v = mem_realloc(l->v, l->cap, sizeof *l->v);
 }
 
 /* flow_due.c: the heaps */
