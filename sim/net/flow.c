@@ -133,10 +133,10 @@ static void drain(struct flownet *f, uint32_t flow)
 			l->entry = mem_realloc(l->entry, l->cap_entries, sizeof *l->entry);
 		}
 		const struct net_hop *other = p->n_hops == 2 ? &f->hop[2 * p->hop + 1 - h] : NULL;
-		bool is_pair = other && other->load == f->hop[h].load;
+		bool is_pair = other && other->share == f->hop[h].share;
 		f->hop[h].at = l->n_entries;
 		l->entry[l->n_entries++] =
-			(struct link_entry){ f->hop[h].load * p->weight, flow, h, is_pair ? other->link : FLOW_NONE };
+			(struct link_entry){ f->hop[h].share, flow, h, is_pair ? other->link : FLOW_NONE };
 		touch(f, f->hop[h].link);
 	}
 	flow_list_add(&f->fresh, flow);
@@ -160,7 +160,7 @@ static void undrain(struct flownet *f, uint32_t flow, double bytes)
 		f->hop[last.hop].at = f->hop[h].at;
 		if (!l->n_entries)
 			l->used = 0;
-		l->carried += bytes * f->hop[h].load;
+		l->carried += bytes / f->flow[flow].weight * f->hop[h].share;
 		touch(f, f->hop[h].link);
 	}
 }
@@ -186,10 +186,12 @@ uint32_t flownet_start(struct flownet *f, double bytes, double extra_latency_s, 
 	if (n_hops)
 		p->hop = hops_new(f, n_hops, &x->room);
 	for (uint32_t h = 0; h < n_hops; h++) {
-		f->hop[p->hop + h] = (struct net_hop){ route[h].link, route[h].load, 0 };
+		f->hop[p->hop + h] = (struct net_hop){ route[h].load, route[h].link, 0 };
 		latency_s += f->link[route[h].link].latency;
 	}
-	p->weight = f->fairness == FLOW_RTT_WEIGHTED && latency_s > 0 ? 1 / latency_s : 1;
+	x->weight = f->fairness == FLOW_RTT_WEIGHTED && latency_s > 0 ? 1 / latency_s : 1;
+	for (uint32_t h = 0; h < n_hops; h++)
+		f->hop[p->hop + h].share *= x->weight;
 	latency_s += extra_latency_s;
 	f->n_active++;
 	if (n_hops && bytes > 0 && latency_s == 0)
@@ -205,7 +207,7 @@ static double bytes_left(struct flownet *f, uint32_t flow)
 	uint32_t bottleneck = f->bottleneck[flow];
 	if (bottleneck == FLOW_NONE)
 		return x->bytes;
-	double left = (x->due - flow_clock(f, &f->link[bottleneck])) * f->path[flow].weight;
+	double left = (x->due - flow_clock(f, &f->link[bottleneck])) * f->flow[flow].weight;
 	return fmin(fmax(left, 0), x->bytes);
 }
 
@@ -361,7 +363,7 @@ double flownet_rate(struct flownet *f, uint32_t flow)
 {
 	if (!flow_is_settled(f))
 		flow_solve(f);
-	return f->flow[flow].phase == FLOW_DRAINING ? f->path[flow].weight * level_of(f, flow) : 0;
+	return f->flow[flow].phase == FLOW_DRAINING ? f->flow[flow].weight * level_of(f, flow) : 0;
 }
 
 double flownet_link_rate(struct flownet *f, uint32_t link)
@@ -381,7 +383,7 @@ double flownet_link_bytes(struct flownet *f, uint32_t link)
 	double sum = l->carried;
 	for (uint32_t i = 0; i < l->n_entries; i++) {
 		uint32_t flow = l->entry[i].flow;
-		sum += (f->flow[flow].bytes - bytes_left(f, flow)) * f->hop[l->entry[i].hop].load;
+		sum += (f->flow[flow].bytes - bytes_left(f, flow)) / f->flow[flow].weight * l->entry[i].share;
 	}
 	return sum;
 }
@@ -420,7 +422,7 @@ bool flownet_verify(struct flownet *f, struct orr_error *err)
 		is_good = has_bottleneck(f, i, used, top);
 		if (!is_good)
 			orr_fail(err, ORR_EFAIL, "at %.9g s: the flow tagged %llu has no bottleneck (%.17g bytes/s)", f->now,
-				(unsigned long long)f->flow[i].tag, f->path[i].weight * level_of(f, i));
+				(unsigned long long)f->flow[i].tag, f->flow[i].weight * level_of(f, i));
 	}
 	mem_free(used);
 	mem_free(top);

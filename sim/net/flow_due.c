@@ -101,10 +101,10 @@ static void group_sift(struct flownet *f, struct net_link *l, uint32_t i, uint32
 static double share_of(const struct flownet *f, uint32_t link, uint32_t flow)
 {
 	const struct flow_path *p = &f->path[flow];
-	double load = 0;
+	double share = 0;
 	for (uint32_t h = p->hop; h < p->hop + p->n_hops; h++)
-		load += f->hop[h].link == link ? f->hop[h].load : 0;
-	return load * p->weight;
+		share += f->hop[h].link == link ? f->hop[h].share : 0;
+	return share;
 }
 
 void flow_group_add(struct flownet *f, uint32_t link, uint32_t flow)

@@ -69,7 +69,7 @@ static void survey_flows(struct flownet *f, const uint32_t *flow, uint32_t n, ui
 		f->freed.v[f->freed.n++] = flow[i];
 		for (const struct net_hop *h = f->hop + p->hop, *end = h + p->n_hops; h < end; h++) {
 			struct link_fill *c = &f->fill[h->link];
-			double share = h->load * p->weight;
+			double share = h->share;
 			if (h->link == group) { /* summed here, as one after the other in memory is slow */
 				group_share += share;
 				on_group++;
@@ -173,7 +173,7 @@ static uint32_t fix_link(struct flownet *f, uint32_t link, double level)
 		}
 		const struct flow_path *p = &f->path[e->flow];
 		for (const struct net_hop *h = f->hop + p->hop, *end = h + p->n_hops; h < end; h++) {
-			give_rate(&f->fill[h->link], h->load * p->weight, level);
+			give_rate(&f->fill[h->link], h->share, level);
 			left -= h->link == link;
 		}
 	}
@@ -267,10 +267,7 @@ static void move_flow(struct flownet *f, uint32_t flow)
 {
 	uint32_t from = f->bottleneck[flow], to = f->next[flow];
 	struct net_flow *x = &f->flow[flow];
-	f->next[flow] = FLOW_FIXED;
-	if (to == from)
-		return;
-	double left = x->bytes / f->path[flow].weight;
+	double left = x->bytes / x->weight;
 	if (from != FLOW_NONE) {
 		left = x->due - f->link[from].clock;
 		flow_group_remove(f, flow);
@@ -283,8 +280,12 @@ static void settle(struct flownet *f)
 {
 	for (uint32_t i = 0; i < f->seen.n; i++)
 		set_clock(f, &f->link[f->seen.v[i]]);
-	for (uint32_t i = 0; i < f->freed.n; i++)
-		move_flow(f, f->freed.v[i]);
+	for (uint32_t i = 0; i < f->freed.n; i++) {
+		uint32_t flow = f->freed.v[i];
+		if (f->next[flow] != f->bottleneck[flow])
+			move_flow(f, flow);
+		f->next[flow] = FLOW_FIXED;
+	}
 	for (uint32_t i = 0; i < f->seen.n; i++) {
 		uint32_t link = f->seen.v[i];
 		struct net_link *l = &f->link[link];

@@ -29,12 +29,11 @@
 enum flow_phase { FLOW_FREE, FLOW_WAITING, FLOW_DRAINING, FLOW_ENDED, FLOW_CANCELLED };
 
 struct flow_path {
-	double weight;
 	uint32_t hop, n_hops;
 };
 
 struct net_flow {
-	double bytes;
+	double bytes, weight;
 	double due;          /* reading of its group's clock */
 	double share;        /* of its bottleneck */
 	uint64_t tag, order; /* order: of start */
@@ -43,12 +42,13 @@ struct net_flow {
 };
 
 struct net_hop {
-	uint32_t link, load;
+	double share; /* load x weight: what it takes at level 1 */
+	uint32_t link;
 	uint32_t at; /* place in the link's entries, while it drains */
 };
 
 struct link_entry {
-	double share; /* load x weight: what it takes at level 1 */
+	double share; /* the hop's */
 	uint32_t flow, hop;
 	uint32_t peer; /* of a flow that takes two links, each with this share: the other; else FLOW_NONE */
 };
