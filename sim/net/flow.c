@@ -48,6 +48,7 @@ void flownet_free(struct flownet *f)
 	mem_free(f->hop);
 	mem_free(f->waiting);
 	mem_free(f->ended_s);
+	mem_free(f->sorted);
 	mem_free(f->spare.v);
 	mem_free(f->ended.v);
 	mem_free(f->touched.v);
@@ -272,13 +273,16 @@ static void sort_ended(struct flownet *f, uint32_t first)
 	for (uint32_t i = first + 1; i < f->ended.n; i++)
 		is_sorted &= f->flow[f->ended.v[i - 1]].order < f->flow[f->ended.v[i]].order;
 	if (!is_sorted) {
-		struct timed *v = mem_alloc(n * sizeof *v);
+		if (n > f->cap_sorted) {
+			f->cap_sorted = 2 * n;
+			f->sorted = mem_realloc(f->sorted, f->cap_sorted, sizeof *f->sorted);
+		}
+		struct timed *v = f->sorted;
 		for (uint32_t i = 0; i < n; i++)
 			v[i] = (struct timed){ 0, f->flow[f->ended.v[first + i]].order, f->ended.v[first + i] };
 		qsort(v, n, sizeof *v, compare_orders);
 		for (uint32_t i = 0; i < n; i++)
 			f->ended.v[first + i] = v[i].id;
-		mem_free(v);
 	}
 	if (f->ended.n > f->cap_ended_s) {
 		f->cap_ended_s = f->ended.cap;

@@ -64,8 +64,9 @@ struct net_link {
 	struct link_entry *entry;
 	uint32_t *group;
 	uint32_t n_entries, cap_entries, n_group, cap_group;
-	uint32_t n_updates; /* of used, since it was summed afresh */
-	uint32_t due_at;    /* place in due[] */
+	uint32_t n_updates;  /* of used, since it was summed afresh */
+	uint32_t n_settings; /* of the clock, since it began at 0 */
+	uint32_t due_at;     /* place in due[] */
 	bool is_touched, is_free; /* is_free: its group is part of the solve */
 };
 
@@ -122,6 +123,8 @@ struct flownet {
 	struct flow_list ended; /* from ended_first on: to be popped */
 	double *ended_s;
 	uint32_t ended_first, cap_ended_s;
+	struct timed *sorted; /* scratch */
+	uint32_t cap_sorted;
 
 	/* What the next solve starts from, and its scratch. */
 	struct flow_list touched, fresh, freed, free_groups, seen;
