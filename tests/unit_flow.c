@@ -352,7 +352,7 @@ static void larger_networks(void)
 }
 
 /* A group whose clock has run for long at a high level keeps its digits for slow times: with the fast link cut
- * to 1e-9 of its capacity, the last 1000 bytes at 1 B/s each still take 1000 s to 1e-9. */
+ * to 2 B/s, 1000/3 bytes at 1 B/s still take 1000/3 s to 1e-9. */
 static void clocks_keep_their_digits(void)
 {
 	struct flow_link link = { 1e9, 0 };
@@ -367,7 +367,7 @@ static void clocks_keep_their_digits(void)
 		while (flownet_pop(f, &tag, &t))
 			last = t;
 	}
-	flownet_start(f, 1000, 0, &hop, 1, 2);
+	flownet_start(f, 1000. / 3, 0, &hop, 1, 2);
 	flownet_set_capacity(f, 0, 2);
 	double begun = flownet_now(f);
 	while (tag != 2 && (t = flownet_next(f)) < INFINITY) {
@@ -375,7 +375,7 @@ static void clocks_keep_their_digits(void)
 		while (flownet_pop(f, &tag, &t))
 			last = t;
 	}
-	near_to(last - begun, 1000, 1e-9, "a clock that ran for long at a high level is exact at a low one");
+	near_to((last - begun) / 1000, 1. / 3, 1e-9, "a clock that ran for long at a high level is exact at a low one");
 	flownet_free(f);
 }
 

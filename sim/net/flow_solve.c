@@ -19,7 +19,6 @@
 
 /* Levels that agree to this are the same; rounding moves them by far less. */
 static const double SAME = 1e-12;
-static const double LONG_AGO = 1e6;
 enum { WIDE_SOLVES = 31, WORTH_IT = 8 };
 
 /* True if the group was fixed. */
@@ -257,12 +256,11 @@ static bool widen(struct flownet *f)
 
 /* ---- the outcome ---- */
 
-/* Starts the clock at 0 again, once its reading has left too few digits for what remains until the next end;
+/* Starts the clock at 0 again, so that its reading never grows until it lacks digits for what flows have left;
  * so seldom that it costs each setting of the clock one flow. */
 static void rewind_clock(struct flownet *f, struct net_link *l)
 {
-	double left = f->flow[l->group[0]].due - l->clock;
-	if (l->clock < LONG_AGO * left || ++l->n_settings < l->n_group)
+	if (++l->n_settings < l->n_group)
 		return;
 	for (uint32_t i = 0; i < l->n_group; i++)
 		f->flow[l->group[i]].due -= l->clock;
