@@ -123,3 +123,5 @@ TESTS += tests/unit_flow
 tests_unit_flow_SOURCES = tests/unit_flow.c tests/flow_model.c
 # The test counts what the solver allocates.
 tests_unit_flow_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=mem_alloc,--wrap=mem_zalloc,--wrap=mem_realloc
+TESTS += tests/oracle_simgrid.sh
+EXTRA_DIST += tests/oracle_simgrid.sh
