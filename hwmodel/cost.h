@@ -6,6 +6,7 @@
  * one (then every layer's share is scaled so that the sum is the measured time); else the
  * roofline: per kernel, max(FLOPs / (peak x efficiency), bytes / (bandwidth x efficiency)) +
  * launch (Williams, Waterman, Patterson, CACM 52(4), 2009). cost_source() says which.
+ * docs/models.md ("Step: compute times") lists what each kind of layer reads and writes.
  */
 #ifndef ORR_HWMODEL_COST_H
 #define ORR_HWMODEL_COST_H
@@ -19,6 +20,7 @@ struct cost_options {
 	bool fused_attention;     /* scores never leave the chip (FlashAttention) */
 	bool fused_elementwise;   /* activations, biases, residual adds are fused into the product before */
 	double efficiency;        /* > 0 replaces the device's efficiencies of products */
+	const char *setup;        /* use_measured: only entries whose setup contains this; NULL: the first */
 };
 
 struct cost;
@@ -37,8 +39,14 @@ double cost_layer_s(const struct cost *c, uint32_t l, enum dnn_pass pass, double
 /* A sum over layers first..first+count-1. */
 double cost_range_s(const struct cost *c, uint32_t first, uint32_t count, enum dnn_pass pass, double batch,
 	uint32_t shards, bool sequence_parallel);
-/* Updating n parameters: bytes over memory bandwidth. state_bytes: optimizer state read and written per parameter. */
+/*
+ * Updating n parameters: bytes over memory bandwidth. state_bytes: optimizer state held per parameter beside
+ * weight and gradient (12: Adam in mixed precision; 4: momentum; 0: plain SGD), read and written once; the
+ * gradient is read, the weight read and written.
+ */
 double cost_update_s(const struct cost *c, double params, double state_bytes);
+/* Where the times at this batch come from: measured (exactly, interpolated, beyond the measured batches), or the
+ * roofline. Says whether the optimizer's update was part of what was measured. */
 const char *cost_source(const struct cost *c, double batch);
 
 #endif

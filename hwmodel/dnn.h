@@ -5,8 +5,8 @@
  * Figures are per sample (one image, one sequence, one record); FLOPs are 2 x MACs.
  * Backward costs as much again for the data gradient and for the weight gradient
  * (dnn_flops()), except that a first layer has no data gradient and that kinds without
- * parameters have no weight gradient. Layers are in the order of execution; a layer's
- * output is the input of the next unless `inputs` says otherwise.
+ * parameters have no weight gradient. Layers are in the order of execution.
+ * Arithmetic and rules: docs/models.md, "Models of networks".
  *
  * Data: hwmodel/models/NAME.json, written by the generator in hwmodel/modelgen/ from
  * architecture arithmetic and carried inside the program; any file of the same form
@@ -24,10 +24,13 @@ struct dnn_layer {
 	char *name;
 	enum orr_layer_kind kind; /* orrery/step.h */
 	double params;            /* learnable parameters; tied tables count once */
+	double tensors;           /* so many tensors of them (weights, biases) */
+	double rows, columns;     /* of the weights seen as one matrix (PowerSGD); 0 if none or only vectors */
 	double fwd_flops;
-	double in_elems, out_elems; /* read and written by the forward pass, weights aside */
-	double saved_elems;       /* kept from forward for backward */
-	/* For GEMM-like kinds (convolution as implicit GEMM): count products m x k by k x n each, per sample. */
+	double in_elems, out_elems; /* read and written by the forward pass, weights aside (of a table: the rows gathered) */
+	double saved_elems;       /* kept from forward for backward; a tensor that an earlier layer keeps is not counted again */
+	/* For GEMM-like kinds (convolution as implicit GEMM): count products m x k by k x n each, per sample.
+	 * A batch of b makes m b times as large where the weights are n x k, and count for ORR_LAYER_MATMUL. */
 	double m, n, k, count;
 	uint32_t block;           /* number of the repeated block it belongs to (a transformer layer); DNN_NO_BLOCK */
 	bool is_in_place;         /* writes over its input (ReLU): nothing new is stored */
@@ -39,7 +42,7 @@ struct dnn {
 	char *name, *title, *input; /* "resnet50", "ResNet-50 v1.5 ..", "224x224x3" */
 	struct dnn_layer *layer;
 	uint32_t n_layers;
-	double params;
+	double params, tensors;     /* sums over layers */
 	double input_elems;         /* per sample */
 	uint32_t fc_first;          /* the first fully connected layer of the classifier (Stanza); n_layers if none */
 	/* Transformers only, else 0. */
@@ -55,8 +58,10 @@ struct dnn {
 struct dnn *dnn_load(const char *spec, struct orr_error *err);
 struct dnn *dnn_parse(const char *path, const char *text, size_t n, struct orr_error *err);
 void dnn_free(struct dnn *d);
-/* The names of the catalogue; NULL past the last. */
+/* The names of the catalogue; NULL past the last. Letter case, '-', '_', '.' and ' ' do not matter to dnn_load(). */
 const char *dnn_catalogue(size_t i);
+/* "conv", "linear" ..: as in the files. */
+const char *dnn_kind_name(enum orr_layer_kind kind);
 
 double dnn_flops(const struct dnn *d, uint32_t layer, enum dnn_pass pass);
 

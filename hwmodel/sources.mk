@@ -1,3 +1,25 @@
 # sources of hwmodel
 liborrery_a_SOURCES += hwmodel/throughput.c hwmodel/throughput.h
 liborrery_a_SOURCES += hwmodel/dnn.h hwmodel/device.h hwmodel/cost.h
+# devices and what kernels cost on them
+liborrery_a_SOURCES += hwmodel/json.c hwmodel/json.h hwmodel/embedded.h hwmodel/device.c hwmodel/cost.c \
+	hwmodel/steptimes.c hwmodel/steptimes.h hwmodel/llm_step.c hwmodel/llm_step.h
+ORR_DEVICES = hwmodel/devices/k80.json hwmodel/devices/m40.json hwmodel/devices/titanx-maxwell.json \
+	hwmodel/devices/p100.json hwmodel/devices/p100-pcie.json hwmodel/devices/1080ti.json \
+	hwmodel/devices/v100.json hwmodel/devices/v100-32g.json hwmodel/devices/v100-pcie.json \
+	hwmodel/devices/t4.json hwmodel/devices/2080ti.json hwmodel/devices/a10.json hwmodel/devices/a100.json \
+	hwmodel/devices/a100-80g.json hwmodel/devices/l4.json hwmodel/devices/h100.json hwmodel/devices/h200.json \
+	hwmodel/devices/jetson-nano.json hwmodel/devices/jetson-tx2.json hwmodel/devices/jetson-xavier.json \
+	hwmodel/devices/jetson-orin.json
+EXTRA_DIST += $(ORR_DEVICES) hwmodel/steptimes.json
+nodist_liborrery_a_SOURCES += hwmodel/devices_data.c hwmodel/steptimes_data.c
+CLEANFILES += hwmodel/devices_data.c hwmodel/devices_data.c.tmp hwmodel/steptimes_data.c hwmodel/steptimes_data.c.tmp
+# From the source folder, so that names stay short; into a file of its own, so that no half is left.
+hwmodel/devices_data.c: $(ORR_DEVICES) hwmodel/embed.sh hwmodel/sources.mk
+	$(AM_V_GEN)$(MKDIR_P) hwmodel && (cd $(srcdir) && $(SHELL) hwmodel/embed.sh hwmodel/embedded.h embedded_file \
+	embedded_devices $(ORR_DEVICES)) >$@.tmp && mv $@.tmp $@
+hwmodel/steptimes_data.c: hwmodel/steptimes.json
+	$(AM_V_GEN)$(MKDIR_P) hwmodel && (cd $(srcdir) && $(SHELL) hwmodel/embed.sh hwmodel/embedded.h embedded_file \
+	embedded_steptimes hwmodel/steptimes.json) >$@.tmp && mv $@.tmp $@
+liborrery_a_SOURCES += hwmodel/dnn.c hwmodel/dnn_json.c hwmodel/dnn_ops.c hwmodel/dnn_plan.c hwmodel/dnn_plan.h \
+	hwmodel/dnn_recommend.c hwmodel/dnn_spec.c hwmodel/dnn_transformer.c

@@ -12,3 +12,14 @@ libpolicies_a_SOURCES += policies/jobs/gavel_lp.c policies/jobs/gavel_lp.h polic
 libpolicies_a_SOURCES += policies/jobs/drf.c
 libpolicies_a_SOURCES += policies/jobs/gittins.c policies/jobs/gittins_index.h
 libpolicies_a_SOURCES += policies/jobs/optimus.c
+# step: data parallelism
+libpolicies_a_SOURCES += policies/step/chunks.h policies/step/messages.h policies/step/replicas.h policies/step/servers.h
+libpolicies_a_SOURCES += policies/step/allreduce.c policies/step/bytescheduler.c policies/step/parameter_server.c
+libpolicies_a_SOURCES += policies/step/local_sgd.c policies/step/zero.c
+libpolicies_a_SOURCES += policies/step/ako.c
+# step: pipelines
+libpolicies_a_SOURCES += policies/step/schedule.h policies/step/stages.h policies/step/stages.c policies/step/pipeline.h policies/step/pipeline.c
+libpolicies_a_SOURCES += policies/step/gpipe.c policies/step/one_f_one_b.c policies/step/interleaved.c policies/step/dapple.c
+libpolicies_a_SOURCES += policies/step/tensor_parallel.c policies/step/megatron.c
+libpolicies_a_SOURCES += policies/step/stanza.c
+libpolicies_a_SOURCES += policies/step/ds_sync.c

@@ -111,11 +111,25 @@ TESTS += tests/jobs_life.sh
 EXTRA_DIST += tests/jobs_life.sh tests/plugins/elastic.c
 check_PROGRAMS += tests/unit_scenario
 TESTS += tests/unit_scenario
-tests_unit_scenario_SOURCES = tests/unit_scenario.c sim/cli/scenario.c sim/cli/registry.c
+tests_unit_scenario_SOURCES = tests/unit_scenario.c sim/cli/scenario.c sim/cli/scenario_jobs.c sim/cli/registry.c
 tests_unit_scenario_LDADD = libpolicies.a $(LDADD)
 check_PROGRAMS += tests/unit_failures
 TESTS += tests/unit_failures
 tests_unit_failures_SOURCES = tests/unit_failures.c
+# models of networks
+check_PROGRAMS += tests/unit_dnn tests/unit_dnn_tables
+TESTS += tests/unit_dnn tests/unit_dnn_tables tests/model_cli.sh
+tests_unit_dnn_SOURCES = tests/unit_dnn.c
+tests_unit_dnn_tables_SOURCES = tests/unit_dnn_tables.c
+EXTRA_DIST += tests/model_cli.sh
+# the learning world
+noinst_HEADERS += tests/learn_drive.h
+check_PROGRAMS += tests/unit_learn
+TESTS += tests/unit_learn
+tests_unit_learn_SOURCES = tests/unit_learn.c
+check_PROGRAMS += tests/unit_learn_sgd
+TESTS += tests/unit_learn_sgd
+tests_unit_learn_sgd_SOURCES = tests/unit_learn_sgd.c
 # flows
 noinst_HEADERS += tests/flow_model.h
 check_PROGRAMS += tests/unit_flow
@@ -125,3 +139,67 @@ tests_unit_flow_SOURCES = tests/unit_flow.c tests/flow_model.c
 tests_unit_flow_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=mem_alloc,--wrap=mem_zalloc,--wrap=mem_realloc
 TESTS += tests/oracle_simgrid.sh
 EXTRA_DIST += tests/oracle_simgrid.sh
+# scenario folders
+TESTS += tests/cli_figures.sh
+EXTRA_DIST += tests/cli_figures.sh tests/data/figures-tiny
+# the step world
+noinst_HEADERS += tests/step_fixture.h
+check_PROGRAMS += tests/unit_step
+TESTS += tests/unit_step
+tests_unit_step_SOURCES = tests/unit_step.c tests/step_fixture.c
+check_PROGRAMS += tests/unit_train
+TESTS += tests/unit_train
+tests_unit_train_SOURCES = tests/unit_train.c tests/step_fixture.c
+# pipelines and tensor parallelism
+check_PROGRAMS += tests/unit_pipeline
+TESTS += tests/unit_pipeline
+tests_unit_pipeline_SOURCES = tests/unit_pipeline.c tests/step_fixture.c
+tests_unit_pipeline_LDADD = libpolicies.a $(LDADD)
+# devices and costs
+check_PROGRAMS += tests/unit_cost tests/unit_llm_step tests/unit_vtrain tests/unit_steptimes
+TESTS += tests/unit_cost tests/unit_llm_step tests/unit_vtrain tests/unit_steptimes
+tests_unit_cost_SOURCES = tests/unit_cost.c
+tests_unit_steptimes_SOURCES = tests/unit_steptimes.c
+tests_unit_vtrain_SOURCES = tests/unit_vtrain.c
+tests_unit_llm_step_SOURCES = tests/unit_llm_step.c
+# collectives, topologies and quotients, against progressive filling from scratch
+noinst_HEADERS += tests/net_fill.h
+check_PROGRAMS += tests/unit_collective
+TESTS += tests/unit_collective
+tests_unit_collective_SOURCES = tests/unit_collective.c tests/net_fill.c
+check_PROGRAMS += tests/unit_topology
+TESTS += tests/unit_topology
+tests_unit_topology_SOURCES = tests/unit_topology.c
+check_PROGRAMS += tests/unit_quotient
+TESTS += tests/unit_quotient
+tests_unit_quotient_SOURCES = tests/unit_quotient.c tests/net_fill.c
+check_PROGRAMS += tests/oracle_simai
+TESTS += tests/oracle_simai
+tests_oracle_simai_SOURCES = tests/oracle_simai.c
+# data parallelism, gradient compression
+check_PROGRAMS += tests/unit_data_parallel
+TESTS += tests/unit_data_parallel
+tests_unit_data_parallel_SOURCES = tests/unit_data_parallel.c tests/step_fixture.c
+tests_unit_data_parallel_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_compress
+TESTS += tests/unit_compress
+tests_unit_compress_SOURCES = tests/unit_compress.c tests/step_fixture.c
+tests_unit_compress_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/oracle_calculon
+TESTS += tests/oracle_calculon
+tests_oracle_calculon_SOURCES = tests/oracle_calculon.c tests/step_fixture.c
+tests_oracle_calculon_LDADD = libpolicies.a $(LDADD)
+# Stanza
+check_PROGRAMS += tests/unit_stanza
+TESTS += tests/unit_stanza
+tests_unit_stanza_SOURCES = tests/unit_stanza.c tests/step_fixture.c
+tests_unit_stanza_LDADD = libpolicies.a $(LDADD)
+# DS-Sync
+check_PROGRAMS += tests/unit_ds_sync
+TESTS += tests/unit_ds_sync
+tests_unit_ds_sync_SOURCES = tests/unit_ds_sync.c tests/step_fixture.c
+tests_unit_ds_sync_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_step_closed
+TESTS += tests/unit_step_closed
+tests_unit_step_closed_SOURCES = tests/unit_step_closed.c tests/step_fixture.c
+tests_unit_step_closed_LDADD = libpolicies.a $(LDADD)

@@ -6,7 +6,7 @@
  * shown as a scenario that resolves to the same.
  */
 #include "base/mem.h"
-#include "cli/scenario.h"
+#include "cli/scenario_jobs.h"
 #include "engine/rng.h"
 #include "tests/tap.h"
 
@@ -36,14 +36,14 @@ static const char *try(cJSON *scenario, int *resolved)
 		wrong = rc != ORR_EINPUT || !*err.text ? "refused without a reason, or with another code"
 						       : NULL;
 	} else {
-		char *shown = jobs_scenario_show(&s);
+		char *shown = scenario_show(&s.base);
 		struct jobs_scenario again;
 		cJSON *parsed = cJSON_Parse(shown);
 		++*resolved;
 		if (!parsed || jobs_scenario_resolve(parsed, &again, &err)) {
 			wrong = "what it shows does not resolve";
 		} else {
-			char *twice = jobs_scenario_show(&again);
+			char *twice = scenario_show(&again.base);
 			wrong = strcmp(shown, twice) ? "what it shows is another scenario" : NULL;
 			mem_free(twice);
 			jobs_scenario_free(&again);

@@ -109,6 +109,10 @@ ORR_API double orr_step_uniform(struct orr_step *s); /* [0,1), from the policy's
 /* Samples that one iteration trains on, in all (default: batch x gpus). */
 ORR_API void orr_step_samples(struct orr_step *s, double samples);
 
+/* The graphs of iterations k and k + period are alike, those between may differ (default 1; local SGD: its number of
+ * local steps). 0: none need be alike. The world looks for a steady state in whole periods alone. */
+ORR_API void orr_step_period(struct orr_step *s, uint32_t period);
+
 enum orr_memory { ORR_MEMORY_WEIGHTS, ORR_MEMORY_GRADIENTS, ORR_MEMORY_OPTIMIZER, ORR_MEMORY_ACTIVATIONS, ORR_MEMORY_BUFFERS,
 	ORR_MEMORY_KINDS };
 /* Held during the whole run; adds up. What does not fit ends the run, naming `what` ("stage 3"; copied) and the device. */
@@ -175,19 +179,24 @@ ORR_API orr_op orr_collective_lanes(struct orr_step *s, uint32_t position, uint3
 
 /* op waits for dep; both may be 0. dep may be of an earlier iteration; in the same, it was made before op. */
 ORR_API void orr_after(struct orr_step *s, orr_op op, orr_op dep);
-/* One op at a time on (device, stream), for each device the op concerns; stream 1.. . Among ready ops the lowest
+/* One op at a time on (device, stream): for each member of a collective, for the sender of a transfer; stream 1..7.
+ * (Work is always on stream 0.) Among ready ops the lowest
  * priority number goes first, then the first made; an op that needs several devices waits until all are free and takes
  * them at once. orr_compute() ops are on stream 0 from the start. */
 ORR_API void orr_on_stream(struct orr_step *s, orr_op op, uint32_t stream);
 ORR_API void orr_priority(struct orr_step *s, orr_op op, int32_t priority);
 /* Its end is not part of the iteration's. */
 ORR_API void orr_detach(struct orr_step *s, orr_op op);
+/* So many samples have been trained on when op ends. A policy whose workers run apart calls it for each worker's
+ * iteration; throughput is then counted while all workers are at work, not by whole iterations. */
+ORR_API void orr_counts(struct orr_step *s, orr_op op, double samples);
 /* Memory of `device` taken when op starts, given back when op ends. */
 ORR_API void orr_takes(struct orr_step *s, orr_op op, uint32_t device, double bytes);
 ORR_API void orr_gives(struct orr_step *s, orr_op op, uint32_t device, double bytes);
 /* For the timeline; copied. */
 ORR_API void orr_label(struct orr_step *s, orr_op op, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* A transfer carries the gradients (or parameters) of these layers: what step.compression applies to. */
+/* A transfer carries the gradients of these layers: what step.compression applies to. Call it right after
+ * orr_transfer(), before orr_after(). */
 ORR_API void orr_carries(struct orr_step *s, orr_op op, uint32_t first_layer, uint32_t n_layers);
 
 /* ---- what an op does to the parameters (sim/learn applies it to real SGD) ---- */

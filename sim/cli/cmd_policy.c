@@ -60,7 +60,7 @@ static const char *kind_of(const struct orr_param *p)
 static int show(const char *spec, struct orr_error *err)
 {
 	struct registry_entry e;
-	int rc = registry_find(spec, &e, err);
+	int rc = registry_find(spec, 0, &e, err);
 	if (rc)
 		return rc;
 	printf("%s: %s\n", e.name, e.policy->doc ? e.policy->doc : "");

@@ -10,14 +10,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const struct cli_command cmd_jobs, cmd_run, cmd_scenario, cmd_policy, cmd_trace, cmd_net, cmd_db;
+extern const struct cli_command cmd_jobs;
+extern const struct cli_command cmd_step;
+extern const struct cli_command cmd_run;
+extern const struct cli_command cmd_scenario;
+extern const struct cli_command cmd_figures;
+extern const struct cli_command cmd_policy;
+extern const struct cli_command cmd_trace;
+extern const struct cli_command cmd_model;
+extern const struct cli_command cmd_device;
+extern const struct cli_command cmd_net;
+extern const struct cli_command cmd_db;
 
 const struct cli_command *const cli_commands[] = {
 	&cmd_jobs,
+	&cmd_step,
 	&cmd_run,
 	&cmd_scenario,
+	&cmd_figures,
 	&cmd_policy,
 	&cmd_trace,
+	&cmd_model,
+	&cmd_device,
 	&cmd_net,
 	&cmd_db,
 	NULL,

@@ -19,6 +19,11 @@ const struct orr_policy *const registry_builtin[] = {
 	NULL
 };
 
+const char *registry_kind(enum orr_policy_kind kind)
+{
+	return kind == ORR_POLICY_KIND_JOBS ? "jobs" : kind == ORR_POLICY_KIND_STEP ? "step" : NULL;
+}
+
 void registry_display_name(const char *ident, char *out, size_t size)
 {
 	snprintf(out, size, "%s", ident);
@@ -27,39 +32,73 @@ void registry_display_name(const char *ident, char *out, size_t size)
 			*c = '-';
 }
 
-static int unknown(const char *name, struct orr_error *err)
+static int unknown(const char *name, enum orr_policy_kind kind, struct orr_error *err)
 {
-	char text[64][64];
-	const char *names[65] = { NULL };
-	for (size_t i = 0; registry_builtin[i] && i < 64; i++) {
-		registry_display_name(registry_builtin[i]->name, text[i], sizeof text[i]);
-		names[i] = text[i];
+	enum { MOST = 96 };
+	char text[MOST][64];
+	const char *names[MOST + 1] = { NULL };
+	for (size_t i = 0, n = 0; registry_builtin[i] && n < MOST; i++) {
+		if (kind && registry_builtin[i]->kind != kind)
+			continue;
+		registry_display_name(registry_builtin[i]->name, text[n], sizeof text[n]);
+		names[n] = text[n];
+		n++;
 	}
 	const char *near = nearest_name(name, names);
 	return orr_fail(err, ORR_EINPUT, "no policy \"%.80s\"; %s%s%sorrery policy list shows all; a plugin is named by its file%s",
 		name, near ? "did you mean " : "", near ? near : "", near ? " (" : "", near ? ")" : "");
 }
 
+/* A policy of the kind that is wanted? */
+static int check_kind(const struct registry_entry *e, enum orr_policy_kind kind, struct orr_error *err)
+{
+	if (!kind || e->policy->kind == kind)
+		return ORR_OK;
+	const char *is = registry_kind(e->policy->kind), *wanted = registry_kind(kind);
+	return orr_fail(err, ORR_EINPUT, "policy %.80s: is a %s policy (orrery %s runs those), expected a %s policy", e->name, is,
+		is, wanted);
+}
+
 /* ---- plugins ---- */
+
+struct checked {
+	size_t size, expected;
+	const char *missing; /* the first function that has to be there and is not */
+};
+
+static struct checked check_jobs(const struct orr_jobs_ops *o)
+{
+	struct checked c = { o->size, sizeof *o, NULL };
+	if (o->size == sizeof *o)
+		c.missing = !o->create ? "create" : !o->destroy ? "destroy" : !o->arrive ? "arrive" : !o->finish ? "finish"
+			: !o->schedule							 ? "schedule"
+											 : NULL;
+	return c;
+}
+
+static struct checked check_step(const struct orr_step_ops *o)
+{
+	struct checked c = { o->size, sizeof *o, NULL };
+	if (o->size == sizeof *o)
+		c.missing = !o->create ? "create" : !o->destroy ? "destroy" : !o->build ? "build" : NULL;
+	return c;
+}
 
 static int check_ops(const char *path, const struct orr_policy *p, struct orr_error *err)
 {
-	const struct orr_jobs_ops *o = p->ops;
-	if (p->kind != ORR_POLICY_KIND_JOBS)
-		return orr_fail(err, ORR_EINPUT, "%s: policy %s: is of kind %d, expected a jobs policy", path, p->name,
+	if (!registry_kind(p->kind))
+		return orr_fail(err, ORR_EINPUT, "%s: policy %s: is of kind %d, expected a jobs or a step policy", path, p->name,
 			(int)p->kind);
-	if (!o)
+	if (!p->ops)
 		return orr_fail(err, ORR_EINPUT, "%s: policy %s: has no functions (ops is NULL)", path, p->name);
-	if (o->size != sizeof *o)
+	struct checked c = p->kind == ORR_POLICY_KIND_JOBS ? check_jobs(p->ops) : check_step(p->ops);
+	if (c.size != c.expected)
 		return orr_fail(err, ORR_EINPUT,
 			"%s: policy %s: its table of functions has size %zu, expected %zu: set .size = sizeof ops, and compile "
 			"against this version's headers",
-			path, p->name, o->size, sizeof *o);
-	const char *missing = !o->create ? "create" : !o->destroy ? "destroy" : !o->arrive ? "arrive" : !o->finish ? "finish"
-		: !o->schedule									    ? "schedule"
-												    : NULL;
-	if (missing)
-		return orr_fail(err, ORR_EINPUT, "%s: policy %s: function %s is NULL", path, p->name, missing);
+			path, p->name, c.size, c.expected);
+	if (c.missing)
+		return orr_fail(err, ORR_EINPUT, "%s: policy %s: function %s is NULL", path, p->name, c.missing);
 	return ORR_OK;
 }
 
@@ -70,7 +109,7 @@ static int check_plugin(const char *path, const struct orr_plugin *x, struct orr
 			"%s: was compiled for ABI version %u, this program has %u; compile it again with its headers", path,
 			x->abi_version, ORR_ABI_VERSION);
 	if (x->size != sizeof *x || !x->policy)
-		return orr_fail(err, ORR_EINPUT, "%s: its " ORR_PLUGIN_SYMBOL " is damaged: end the file with ORR_POLICY_JOBS(..)",
+		return orr_fail(err, ORR_EINPUT, "%s: its " ORR_PLUGIN_SYMBOL " is damaged: end the file with ORR_POLICY_JOBS(..) or ORR_POLICY_STEP(..)",
 			path);
 	const struct orr_policy *p = x->policy;
 	if (p->abi_version != ORR_ABI_VERSION || p->size != sizeof *p)
@@ -100,7 +139,7 @@ static int load(const char *path, struct registry_entry *out, struct orr_error *
 	const struct orr_plugin *x = dlsym(handle, ORR_PLUGIN_SYMBOL);
 	if (!x)
 		return orr_fail(err, ORR_EINPUT,
-			"%s: does not export the symbol " ORR_PLUGIN_SYMBOL "; end the file with ORR_POLICY_JOBS(..)", path);
+			"%s: does not export the symbol " ORR_PLUGIN_SYMBOL "; end the file with ORR_POLICY_JOBS(..) or ORR_POLICY_STEP(..)", path);
 	int rc = check_plugin(path, x, err);
 	if (rc)
 		return rc;
@@ -109,21 +148,26 @@ static int load(const char *path, struct registry_entry *out, struct orr_error *
 	return ORR_OK;
 }
 
-int registry_find(const char *spec, struct registry_entry *out, struct orr_error *err)
+int registry_find(const char *spec, enum orr_policy_kind kind, struct registry_entry *out, struct orr_error *err)
 {
 	size_t len = strlen(spec);
 	*out = (struct registry_entry){ 0 };
-	if (strchr(spec, '/') || (len > 3 && !strcmp(spec + len - 3, ".so")))
-		return load(spec, out, err);
+	if (strchr(spec, '/') || (len > 3 && !strcmp(spec + len - 3, ".so"))) {
+		int rc = load(spec, out, err);
+		return rc ? rc : check_kind(out, kind, err);
+	}
 	char wanted[128], name[128];
+	const struct orr_policy *found = NULL;
 	registry_display_name(spec, wanted, sizeof wanted);
 	for (size_t i = 0; registry_builtin[i]; i++) {
 		registry_display_name(registry_builtin[i]->name, name, sizeof name);
-		if (!strcmp(name, wanted)) {
-			out->policy = registry_builtin[i];
-			memcpy(out->name, name, sizeof name);
-			return ORR_OK;
-		}
+		/* Two worlds may have a policy of one name. */
+		if (!strcmp(name, wanted) && (!found || registry_builtin[i]->kind == kind))
+			found = registry_builtin[i];
 	}
-	return unknown(spec, err);
+	if (!found)
+		return unknown(spec, kind, err);
+	out->policy = found;
+	memcpy(out->name, wanted, sizeof wanted);
+	return check_kind(out, kind, err);
 }

@@ -18,8 +18,12 @@ struct registry_entry {
 /* Built-in ones in the order of policies.def; ends with NULL. */
 extern const struct orr_policy *const registry_builtin[];
 
-/* "las-gpu" or "./mine.so" (anything with a '/' or ending in .so is a file). */
-int registry_find(const char *spec, struct registry_entry *out, struct orr_error *err);
+/* "las-gpu" or "./mine.so" (anything with a '/' or ending in .so is a file). A policy of
+ * another kind than the wanted one (0: any) is an error. */
+int registry_find(const char *spec, enum orr_policy_kind kind, struct registry_entry *out, struct orr_error *err);
+
+/* "jobs", "step"; NULL for a number that is no kind. */
+const char *registry_kind(enum orr_policy_kind kind);
 
 /* '_' to '-'. */
 void registry_display_name(const char *ident, char *out, size_t size);

@@ -4,28 +4,15 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "base/num.h"
-#include "hwmodel/throughput.h"
 
 #include "config.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static const char *const known_keys[] = { "world", "trace", "format", "trace_options", "cluster", "placement",
-	"throughputs", "policies", "jobs", "failures", "seed", "until", "drop_unfit", "record", "policy_timeout",
-	/* what scenario show adds, so that its output is a scenario again */
-	"trace_sha256", "cluster_sha256", "throughputs_sha256", "failures_sha256", NULL };
-
-static const struct orr_param failure_params[] = {
-	ORR_PARAM_TEXT("trace", "", "CSV of time_s,node,event with event fail or repair"),
-	ORR_PARAM_TIME("mtbf", "0", "mean time between failures of one node; 0: nodes do not fail"),
-	ORR_PARAM_TIME("mttr", "1h", "mean time to repair a node"), ORR_PARAM_END
-};
-
 /* ---- JSON as texts ---- */
 
-/* A JSON scalar as the text that the user could have given on the command line. */
-static char *scalar(const cJSON *v)
+char *scenario_scalar(const cJSON *v)
 {
 	char buf[40];
 	if (cJSON_IsString(v))
@@ -37,12 +24,11 @@ static char *scalar(const cJSON *v)
 	if (v->valuedouble > -1e15 && v->valuedouble < 1e15 && v->valuedouble == (double)(int64_t)v->valuedouble)
 		snprintf(buf, sizeof buf, "%lld", (long long)v->valuedouble);
 	else
-		snprintf(buf, sizeof buf, "%.17g", v->valuedouble);
+		num_put_real(buf, v->valuedouble);
 	return mem_strdup(buf);
 }
 
-/* The text at key, or a copy of def (which may be NULL). */
-static int text_at(const cJSON *o, const char *key, const char *def, char **out, struct orr_error *err)
+int scenario_text_at(const cJSON *o, const char *key, const char *def, char **out, struct orr_error *err)
 {
 	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
 	*out = NULL;
@@ -50,22 +36,22 @@ static int text_at(const cJSON *o, const char *key, const char *def, char **out,
 		*out = def ? mem_strdup(def) : NULL;
 		return ORR_OK;
 	}
-	if (!(*out = scalar(v)))
+	if (!(*out = scenario_scalar(v)))
 		return orr_fail(err, ORR_EINPUT, "scenario: $.%s: expected a text or number", key);
 	return ORR_OK;
 }
 
-static int check_keys(const cJSON *o, struct orr_error *err)
+int scenario_check_keys(const cJSON *o, const char *const *known, struct orr_error *err)
 {
 	for (const cJSON *m = o->child; m; m = m->next) {
-		const char *const *k = known_keys;
+		const char *const *k = known;
 		while (*k && strcmp(*k, m->string))
 			k++;
 		if (*k)
 			continue;
-		const char *near = nearest_name(m->string, known_keys);
+		const char *near = nearest_name(m->string, known);
 		return orr_fail(err, ORR_EINPUT, "scenario: unknown key \"%.60s\"; %s%s", m->string,
-			near ? "did you mean " : "the first known is ", near ? near : known_keys[0]);
+			near ? "did you mean " : "the first known is ", near ? near : known[0]);
 	}
 	return ORR_OK;
 }
@@ -138,7 +124,7 @@ static bool is_called(const cJSON *entry, const char *name, size_t len)
 		n -= 3;
 	struct registry_entry plugin;
 	return same_name(file, n, name, len) ||
-		(is_file && !registry_find(s, &plugin, NULL) && same_name(plugin.name, strlen(plugin.name), name, len));
+		(is_file && !registry_find(s, 0, &plugin, NULL) && same_name(plugin.name, strlen(plugin.name), name, len));
 }
 
 /* "las@b" to {"policy": "las", "label": "b"}; objects stay. */
@@ -205,7 +191,20 @@ int scenario_set(cJSON *scenario, const char *pair, struct orr_error *err)
 
 /* ---- resolving ---- */
 
-static struct orr_args *args_at(const cJSON *scenario, const char *key, const struct orr_param *table,
+int scenario_kind(const cJSON *scenario, enum orr_policy_kind *out, struct orr_error *err)
+{
+	char *world;
+	int rc = scenario_text_at(scenario, "world", "jobs", &world, err);
+	if (rc)
+		return rc;
+	*out = !strcmp(world, "jobs") ? ORR_POLICY_KIND_JOBS : ORR_POLICY_KIND_STEP;
+	if (strcmp(world, "jobs") && strcmp(world, "step"))
+		rc = orr_fail(err, ORR_EINPUT, "scenario: $.world: expected \"jobs\" or \"step\", found \"%.60s\"", world);
+	mem_free(world);
+	return rc;
+}
+
+struct orr_args *scenario_args_at(const cJSON *scenario, const char *key, const struct orr_param *table,
 	const char *where, struct orr_error *err)
 {
 	struct orr_args *a = args_new(table, where, err);
@@ -214,7 +213,7 @@ static struct orr_args *args_at(const cJSON *scenario, const char *key, const st
 		return a;
 	int rc = cJSON_IsObject(o) ? ORR_OK : orr_fail(err, ORR_EINPUT, "scenario: $.%s: expected an object", key);
 	for (const cJSON *m = o->child; !rc && m; m = m->next) {
-		char *text = scalar(m);
+		char *text = scenario_scalar(m);
 		rc = text ? args_set(a, m->string, text, err)
 			  : orr_fail(err, ORR_EINPUT, "scenario: $.%s.%.60s: expected a text, number or truth value", key,
 				    m->string);
@@ -226,115 +225,7 @@ static struct orr_args *args_at(const cJSON *scenario, const char *key, const st
 	return NULL;
 }
 
-static int resolve_trace(const cJSON *o, struct jobs_scenario *s, struct orr_error *err)
-{
-	char *format = NULL;
-	int rc = text_at(o, "trace", NULL, &s->source, err);
-	if (!rc && !s->source)
-		rc = orr_fail(err, ORR_EINPUT, "scenario: no trace is named");
-	if (!rc)
-		rc = text_at(o, "format", "auto", &format, err);
-	const char *options[65] = { NULL };
-	int n = 0;
-	const cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "trace_options");
-	if (!rc && list && !cJSON_IsObject(list))
-		rc = orr_fail(err, ORR_EINPUT, "scenario: $.trace_options: expected an object");
-	for (const cJSON *m = list ? list->child : NULL; !rc && m && n < 64; m = m->next) {
-		char *value = scalar(m);
-		struct sbuf b = { 0 };
-		sbuf_printf(&b, "%s=%s", m->string, value ? value : "");
-		mem_free(value);
-		options[n++] = sbuf_steal(&b);
-	}
-	if (!rc && !(s->jobs = jobset_load(s->source, format, options, s->seed, err)))
-		rc = err && err->code ? err->code : ORR_EINPUT;
-	for (int i = 0; i < n; i++) {
-		char *x;
-		memcpy(&x, &options[i], sizeof x);
-		mem_free(x);
-	}
-	mem_free(format);
-	return rc;
-}
-
-static int resolve_cluster(const cJSON *o, struct jobs_scenario *s, struct orr_error *err)
-{
-	char *placement = NULL;
-	int rc = text_at(o, "cluster", NULL, &s->cluster_spec, err);
-	if (!rc && !s->cluster_spec)
-		rc = orr_fail(err, ORR_EINPUT, "scenario: no cluster is named (--cluster 64x8:v100, or a file)");
-	if (!rc && !(s->cluster = cluster_load(s->cluster_spec, err)))
-		rc = ORR_EINPUT;
-	if (!rc)
-		rc = text_at(o, "placement", "count", &placement, err);
-	if (!rc && !(s->placement = placement_find(placement))) {
-		const char *names[16] = { NULL };
-		for (int i = 0; placements[i] && i < 15; i++)
-			names[i] = placements[i]->name;
-		const char *near = nearest_name(placement, names);
-		rc = orr_fail(err, ORR_EINPUT,
-			"no placement \"%.60s\"; %s%s (there are count, consolidate, spread, best-fit, topology, fgd)", placement,
-			near ? "did you mean " : "try ", near ? near : "count");
-	}
-	mem_free(placement);
-	return rc;
-}
-
-static int resolve_failures(const cJSON *o, struct jobs_scenario *s, struct orr_error *err)
-{
-	s->failure_options = args_at(o, "failures", failure_params, "failures", err);
-	if (!s->failure_options)
-		return ORR_EINPUT;
-	const char *path = orr_arg_text(s->failure_options, "trace");
-	int64_t mtbf = orr_arg_time_ns(s->failure_options, "mtbf"), mttr = orr_arg_time_ns(s->failure_options, "mttr");
-	if (*path && mtbf)
-		return orr_fail(err, ORR_EINPUT, "failures: trace and mtbf exclude each other; give one of them");
-	if (mtbf && mttr <= 0)
-		return orr_fail(err, ORR_EINPUT, "failures: mttr: expected a time above 0");
-	if (*path && !(s->failures = failures_from_file(path, s->cluster, err)))
-		return ORR_EINPUT;
-	if (mtbf)
-		s->failures = failures_from_hazard(mtbf, mttr);
-	return ORR_OK;
-}
-
-static int resolve_scalars(const cJSON *o, struct jobs_scenario *s, struct orr_error *err)
-{
-	char *seed = NULL, *until = NULL, *drop = NULL, *record = NULL, *timeout = NULL, *world = NULL;
-	int64_t v = 0;
-	int rc = ORR_OK;
-	if ((rc = text_at(o, "world", "jobs", &world, err)) || (rc = text_at(o, "seed", "1", &seed, err)) ||
-		(rc = text_at(o, "until", "", &until, err)) || (rc = text_at(o, "drop_unfit", "false", &drop, err)) ||
-		(rc = text_at(o, "record", "all", &record, err)) ||
-		(rc = text_at(o, "policy_timeout", "60", &timeout, err)))
-		goto out;
-	s->until_ns = ORR_NEVER;
-	if (strcmp(world, "jobs"))
-		rc = orr_fail(err, ORR_EINPUT, "scenario: $.world: expected \"jobs\", found \"%.60s\"", world);
-	else if (!num_int(seed, strlen(seed), &v) || v < 0)
-		rc = orr_fail(err, ORR_EINPUT, "seed: expected a whole number from 0 on, found \"%.60s\"", seed);
-	else if (*until && (!num_duration_ns(until, strlen(until), &s->until_ns) || s->until_ns < 0))
-		rc = orr_fail(err, ORR_EINPUT, "until: expected a time such as 30d, found \"%.60s\"", until);
-	else if (strcmp(drop, "true") && strcmp(drop, "false"))
-		rc = orr_fail(err, ORR_EINPUT, "drop_unfit: expected true or false, found \"%.60s\"", drop);
-	else if (strcmp(record, "all") && strcmp(record, "sample") && strcmp(record, "summary"))
-		rc = orr_fail(err, ORR_EINPUT, "record: expected summary, sample or all, found \"%.60s\"", record);
-	else if (!num_real(timeout, strlen(timeout), &s->policy_timeout_s) || s->policy_timeout_s < 0.1)
-		rc = orr_fail(err, ORR_EINPUT, "policy_timeout: expected seconds from 0.1 on, found \"%.60s\"", timeout);
-	s->seed = (uint64_t)v;
-	s->drop_unfit = !strcmp(drop, "true");
-	s->record = !strcmp(record, "all") ? RECORD_ALL : !strcmp(record, "sample") ? RECORD_SAMPLE : RECORD_SUMMARY;
-out:
-	mem_free(world);
-	mem_free(seed);
-	mem_free(until);
-	mem_free(drop);
-	mem_free(record);
-	mem_free(timeout);
-	return rc;
-}
-
-static int resolve_policy(const cJSON *o, struct jobs_scenario *s, struct orr_error *err)
+static int resolve_policy(const cJSON *o, enum orr_policy_kind kind, struct scenario *s, struct orr_error *err)
 {
 	struct scenario_policy *p = &s->policy[s->n_policies++];
 	const cJSON *label = cJSON_GetObjectItemCaseSensitive(o, "label");
@@ -348,9 +239,9 @@ static int resolve_policy(const cJSON *o, struct jobs_scenario *s, struct orr_er
 			return orr_fail(err, ORR_EINPUT,
 				"scenario: $.policies[%zu]: unknown key \"%.60s\"; known are policy, label, set", s->n_policies - 1,
 				m->string);
-	int rc = text_at(o, "policy", "", &p->spec, err);
+	int rc = scenario_text_at(o, "policy", "", &p->spec, err);
 	if (!rc)
-		rc = registry_find(p->spec, &p->entry, err);
+		rc = registry_find(p->spec, kind, &p->entry, err);
 	if (rc)
 		return rc;
 	p->label = mem_strdup(cJSON_IsString(label) && *label->valuestring ? label->valuestring : p->entry.name);
@@ -359,27 +250,28 @@ static int resolve_policy(const cJSON *o, struct jobs_scenario *s, struct orr_er
 			return orr_fail(err, ORR_EINPUT, "two policies are labelled \"%.60s\"; write %.60s@LABEL to tell them apart",
 				p->label, p->spec);
 	snprintf(where, sizeof where, "policy %.100s", p->label);
-	p->args = args_at(o, "set", p->entry.policy->params, where, err);
+	p->args = scenario_args_at(o, "set", p->entry.policy->params, where, err);
 	return p->args ? ORR_OK : ORR_EINPUT;
 }
 
-static int resolve_policies(cJSON *o, struct jobs_scenario *s, struct orr_error *err)
+int scenario_resolve_policies(cJSON *o, enum orr_policy_kind kind, struct scenario *s, struct orr_error *err)
 {
 	spell_out_policies(o);
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "policies");
 	int n = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : 0;
 	if (!n)
-		return orr_fail(err, ORR_EINPUT, "no policy is named (--policy fifo,srtf; orrery policy list shows all)");
+		return orr_fail(err, ORR_EINPUT, "no policy is named (--policy %s; orrery policy list shows all)",
+			kind == ORR_POLICY_KIND_STEP ? "ps,allreduce" : "fifo,srtf");
 	s->policy = mem_zalloc((size_t)n, sizeof *s->policy);
 	for (int i = 0; i < n; i++) {
-		int rc = resolve_policy(cJSON_GetArrayItem(list, i), s, err);
+		int rc = resolve_policy(cJSON_GetArrayItem(list, i), kind, s, err);
 		if (rc)
 			return rc;
 	}
 	return ORR_OK;
 }
 
-static cJSON *args_json(const struct orr_args *a, const struct orr_param *table)
+cJSON *scenario_args_json(const struct orr_args *a, const struct orr_param *table)
 {
 	cJSON *o = cJSON_CreateObject();
 	for (size_t i = 0; table && table[i].name; i++)
@@ -387,67 +279,41 @@ static cJSON *args_json(const struct orr_args *a, const struct orr_param *table)
 	return o;
 }
 
-/* Every value that decides the result, defaults filled in, inputs with their hashes. */
-static void describe(const cJSON *given, struct jobs_scenario *s)
+int scenario_resolve_seed(const cJSON *o, struct scenario *s, struct orr_error *err)
 {
-	const cJSON *options = cJSON_GetObjectItemCaseSensitive(given, "trace_options");
-	static const char *const records[] = { "summary", "sample", "all" };
-	char number[32];
-	cJSON *o = s->resolved = cJSON_CreateObject();
-	cJSON_AddStringToObject(o, "world", "jobs");
-	cJSON_AddStringToObject(o, "trace", s->source);
-	cJSON_AddStringToObject(o, "format", jobset_format(s->jobs));
-	cJSON_AddStringToObject(o, "trace_sha256", jobset_hash(s->jobs));
-	if (options)
-		cJSON_AddItemToObject(o, "trace_options", cJSON_Duplicate(options, 1));
-	cJSON_AddStringToObject(o, "cluster", s->cluster_spec);
-	cJSON_AddStringToObject(o, "cluster_sha256", s->cluster->hash);
-	cJSON_AddStringToObject(o, "placement", s->placement->name);
-	if (s->throughput) {
-		cJSON_AddStringToObject(o, "throughputs", s->throughputs_path);
-		cJSON_AddStringToObject(o, "throughputs_sha256", throughput_hash(s->throughput));
-	}
-	cJSON_AddItemToObject(o, "jobs", args_json(s->options, jobs_options));
-	cJSON_AddItemToObject(o, "failures", args_json(s->failure_options, failure_params));
-	if (s->failures)
-		cJSON_AddStringToObject(o, "failures_sha256", failures_hash(s->failures));
-	snprintf(number, sizeof number, "%llu", (unsigned long long)s->seed);
-	cJSON_AddStringToObject(o, "seed", number);
-	char until[NUM_SECONDS_MAX];
-	num_put_seconds(until, s->until_ns);
-	cJSON_AddStringToObject(o, "until", s->until_ns == ORR_NEVER ? "" : until);
-	cJSON_AddBoolToObject(o, "drop_unfit", s->drop_unfit);
-	cJSON_AddStringToObject(o, "record", records[s->record]);
-}
-
-int jobs_scenario_resolve(const cJSON *scenario, struct jobs_scenario *s, struct orr_error *err)
-{
-	*s = (struct jobs_scenario){ 0 };
-	cJSON *o = cJSON_Duplicate(scenario, 1);
-	int rc = check_keys(o, err);
+	char *seed = NULL, *timeout = NULL;
+	int64_t v = 0;
+	int rc = scenario_text_at(o, "seed", "1", &seed, err);
 	if (!rc)
-		rc = resolve_scalars(o, s, err);
-	if (!rc && !(s->options = args_at(o, "jobs", jobs_options, "jobs", err)))
-		rc = ORR_EINPUT;
-	if (!rc)
-		rc = resolve_policies(o, s, err);
-	if (!rc)
-		rc = resolve_cluster(o, s, err);
-	if (!rc)
-		rc = resolve_failures(o, s, err);
-	if (!rc)
-		rc = text_at(o, "throughputs", NULL, &s->throughputs_path, err);
-	if (!rc && s->throughputs_path && !(s->throughput = throughput_load(s->throughputs_path, err)))
-		rc = ORR_EINPUT;
-	if (!rc)
-		rc = resolve_trace(o, s, err);
-	if (!rc)
-		describe(o, s);
-	cJSON_Delete(o);
+		rc = scenario_text_at(o, "policy_timeout", "60", &timeout, err);
+	if (!rc && (!num_int(seed, strlen(seed), &v) || v < 0))
+		rc = orr_fail(err, ORR_EINPUT, "seed: expected a whole number from 0 on, found \"%.60s\"", seed);
+	if (!rc && (!num_real(timeout, strlen(timeout), &s->policy_timeout_s) || s->policy_timeout_s < 0.1))
+		rc = orr_fail(err, ORR_EINPUT, "policy_timeout: expected seconds from 0.1 on, found \"%.60s\"", timeout);
+	s->seed = (uint64_t)v;
+	mem_free(seed);
+	mem_free(timeout);
 	return rc;
 }
 
-void jobs_scenario_free(struct jobs_scenario *s)
+int scenario_resolve_cluster(const cJSON *o, struct scenario *s, struct orr_error *err)
+{
+	int rc = scenario_text_at(o, "cluster", NULL, &s->cluster_spec, err);
+	if (!rc && !s->cluster_spec)
+		rc = orr_fail(err, ORR_EINPUT, "scenario: no cluster is named (--cluster 64x8:v100, or a file)");
+	if (!rc && !(s->cluster = cluster_load(s->cluster_spec, err)))
+		rc = ORR_EINPUT;
+	return rc;
+}
+
+void scenario_add_seed(cJSON *o, const struct scenario *s)
+{
+	char number[32];
+	snprintf(number, sizeof number, "%llu", (unsigned long long)s->seed);
+	cJSON_AddStringToObject(o, "seed", number);
+}
+
+void scenario_free(struct scenario *s)
 {
 	for (size_t i = 0; i < s->n_policies; i++) {
 		mem_free(s->policy[i].label);
@@ -455,17 +321,10 @@ void jobs_scenario_free(struct jobs_scenario *s)
 		args_free(s->policy[i].args);
 	}
 	mem_free(s->policy);
-	jobset_free(s->jobs);
 	cluster_free(s->cluster);
-	throughput_free(s->throughput);
-	failures_free(s->failures);
-	args_free(s->options);
-	args_free(s->failure_options);
-	mem_free(s->source);
 	mem_free(s->cluster_spec);
-	mem_free(s->throughputs_path);
 	cJSON_Delete(s->resolved);
-	*s = (struct jobs_scenario){ 0 };
+	*s = (struct scenario){ 0 };
 }
 
 static cJSON *policy_json(const struct scenario_policy *p)
@@ -475,7 +334,7 @@ static cJSON *policy_json(const struct scenario_policy *p)
 	cJSON_AddStringToObject(o, "label", p->label);
 	if (*p->entry.plugin_hash)
 		cJSON_AddStringToObject(o, "plugin_sha256", p->entry.plugin_hash);
-	cJSON_AddItemToObject(o, "set", args_json(p->args, p->entry.policy->params));
+	cJSON_AddItemToObject(o, "set", scenario_args_json(p->args, p->entry.policy->params));
 	return o;
 }
 
@@ -491,17 +350,18 @@ static char *printed(cJSON *o, bool pretty)
 /* The names of files are for the reader; the hash goes by their contents. */
 static void drop_names(cJSON *o)
 {
-	static const char *const names[] = { "trace", "cluster", "throughputs", NULL };
+	static const char *const names[] = { "trace", "cluster", "throughputs", "model", "network", "device", NULL };
 	for (int i = 0; names[i]; i++)
 		cJSON_DeleteItemFromObjectCaseSensitive(o, names[i]);
 	cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(o, "failures"), "trace");
+	cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(o, "step"), "link_changes");
 	cJSON *policy = cJSON_GetObjectItemCaseSensitive(o, "policy");
 	cJSON_DeleteItemFromObjectCaseSensitive(policy, "label");
 	if (cJSON_GetObjectItemCaseSensitive(policy, "plugin_sha256"))
 		cJSON_DeleteItemFromObjectCaseSensitive(policy, "policy");
 }
 
-char *jobs_scenario_text(const struct jobs_scenario *s, size_t i, char hash[65])
+char *scenario_text(const struct scenario *s, size_t i, char hash[65])
 {
 	cJSON *o = cJSON_Duplicate(s->resolved, 1);
 	cJSON_AddItemToObject(o, "policy", policy_json(&s->policy[i]));
@@ -514,7 +374,7 @@ char *jobs_scenario_text(const struct jobs_scenario *s, size_t i, char hash[65])
 	return printed(o, false);
 }
 
-char *jobs_scenario_show(const struct jobs_scenario *s)
+char *scenario_show(const struct scenario *s)
 {
 	cJSON *o = cJSON_Duplicate(s->resolved, 1);
 	cJSON *list = cJSON_AddArrayToObject(o, "policies");

@@ -2,26 +2,22 @@
 /*
  * scenario.h - what a run is: one JSON object, from a file or from flags
  *
- * Flags and files come to the same object, `--set path=value` edits it, and
- * jobs_scenario_resolve() turns it into checked values with every default filled in.
- * Unknown keys are errors that name the nearest known one. The keys are those of
- * docs/scenario.schema.json:
+ * Flags and files come to the same object, `--set path=value` edits it, and the world that
+ * it names (scenario_jobs.h, scenario_step.h) turns it into checked values with every default
+ * filled in. Unknown keys are errors that name the nearest known one. The keys are those of
+ * docs/scenario.schema.json. Common to all worlds are
  *
- *	{ "world": "jobs",
- *	  "trace": "FILE or generator", "format": "auto", "trace_options": {"NAME": VALUE},
- *	  "cluster": "SPEC or FILE", "placement": "count", "throughputs": "FILE",
+ *	{ "world": "jobs" (the default) or "step",
+ *	  "cluster": "SPEC or FILE",
  *	  "policies": ["fifo", "./mine.so@label", {"policy", "label", "set": {..}}],
- *	  "jobs": {..options..}, "failures": {"trace", "mtbf", "mttr"},
- *	  "seed": 1, "until": "30d", "drop_unfit": false, "record": "all",
- *	  "policy_timeout": 60 }
+ *	  "seed": 1, "policy_timeout": 60 }
  */
 #ifndef ORR_CLI_SCENARIO_H
 #define ORR_CLI_SCENARIO_H
 
 #include "base/param.h"
 #include "cli/registry.h"
-#include "cluster/failures.h"
-#include "jobs/jobs.h"
+#include "cluster/cluster.h"
 
 #include <cjson/cJSON.h>
 
@@ -31,22 +27,13 @@ struct scenario_policy {
 	struct orr_args *args;
 };
 
-enum scenario_record { RECORD_SUMMARY, RECORD_SAMPLE, RECORD_ALL };
-
-struct jobs_scenario {
-	char *source, *cluster_spec, *throughputs_path, *failures_path;
-	struct jobset *jobs;
+/* What every world has. */
+struct scenario {
+	char *cluster_spec;
 	struct cluster *cluster;
-	const struct placement *placement;
-	struct throughput *throughput;
-	struct failures *failures;
-	struct orr_args *options, *failure_options;
 	struct scenario_policy *policy;
 	size_t n_policies;
 	uint64_t seed;
-	int64_t until_ns;
-	bool drop_unfit;
-	enum scenario_record record;
 	double policy_timeout_s;
 	cJSON *resolved; /* without the policies: every default filled in, hashes of inputs */
 };
@@ -55,16 +42,31 @@ struct jobs_scenario {
 cJSON *scenario_read(const char *path, struct orr_error *err);
 /* "jobs.start_cost=30s", "policy.srtf.rules=helios", "seed=2". */
 int scenario_set(cJSON *scenario, const char *pair, struct orr_error *err);
-
-/* Loads everything that the scenario names. with_inputs false: only checks and fills in
- * (scenario show). */
-int jobs_scenario_resolve(const cJSON *scenario, struct jobs_scenario *out, struct orr_error *err);
-void jobs_scenario_free(struct jobs_scenario *s);
+/* The kind of policies that the scenario's world takes; jobs where it names no world. */
+int scenario_kind(const cJSON *scenario, enum orr_policy_kind *out, struct orr_error *err);
 
 /* The canonical text of one policy's run and its hash (over contents of inputs, parameters
  * and the program's version). Free the text with mem_free. */
-char *jobs_scenario_text(const struct jobs_scenario *s, size_t policy, char hash[65]);
+char *scenario_text(const struct scenario *s, size_t policy, char hash[65]);
 /* Everything, for scenario show; free with mem_free. */
-char *jobs_scenario_show(const struct jobs_scenario *s);
+char *scenario_show(const struct scenario *s);
+void scenario_free(struct scenario *s); /* what is in it */
+
+/* ---- for the worlds ---- */
+
+/* A JSON scalar as the text that the user could have given on the command line; NULL for anything else. */
+char *scenario_scalar(const cJSON *v);
+/* The scalar at key as such a text, or a copy of def (which may be NULL). */
+int scenario_text_at(const cJSON *o, const char *key, const char *def, char **out, struct orr_error *err);
+/* The first of known is the one that a message falls back to. */
+int scenario_check_keys(const cJSON *o, const char *const *known, struct orr_error *err);
+/* The object at key as values of the table; NULL on error. */
+struct orr_args *scenario_args_at(const cJSON *o, const char *key, const struct orr_param *table, const char *where,
+	struct orr_error *err);
+int scenario_resolve_seed(const cJSON *o, struct scenario *s, struct orr_error *err); /* and policy_timeout */
+int scenario_resolve_policies(cJSON *o, enum orr_policy_kind kind, struct scenario *s, struct orr_error *err);
+int scenario_resolve_cluster(const cJSON *o, struct scenario *s, struct orr_error *err);
+cJSON *scenario_args_json(const struct orr_args *a, const struct orr_param *table);
+void scenario_add_seed(cJSON *o, const struct scenario *s);
 
 #endif

@@ -64,9 +64,4 @@ int jobs_run(const struct jobs_config *c, const struct orr_policy *policy,
  * Generators are run through, up to two million jobs. */
 int jobs_find_unfit(const struct jobs_config *c, uint64_t *count, struct job_rec *first, struct orr_error *err);
 
-/* ---- the watchdog: ends the program when a policy's callback does not return ---- */
-/* on_timeout is called from the watchdog's thread with a text; it must not return. */
-void jobs_watchdog_start(void (*on_timeout)(const char *text));
-void jobs_watchdog_stop(void);
-
 #endif

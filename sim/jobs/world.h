@@ -12,10 +12,9 @@
 
 #include "cluster/failures.h"
 #include "engine/engine.h"
+#include "engine/watch.h"
 #include "jobs/jobs.h"
 #include "jobs/timeline.h"
-
-#include <stdatomic.h>
 
 enum { PRIO_END, PRIO_NODE, PRIO_ARRIVAL, PRIO_TIMER, PRIO_UNTIL };
 
@@ -207,12 +206,5 @@ void metrics_free(struct orr_jobs *w);
 void check_state(struct orr_jobs *w);
 void check_ended(struct orr_jobs *w); /* before the slots of ended jobs are freed */
 void check_end(struct orr_jobs *w);
-
-/* ---- watchdog.c ---- */
-struct watch *watch_new(const char *label, double timeout_s);
-void watch_free(struct watch *x);
-void watch_enter(struct watch *x, const char *what, int64_t now, uint64_t job_number);
-void watch_job(struct watch *x, uint64_t job_number); /* the callback has come to this job */
-void watch_leave(struct watch *x);
 
 #endif

@@ -17,9 +17,15 @@
 #include <orrery/api.h>
 #include <orrery/step.h>
 
+/*
+ * What a send carries is known by piece: in repetition r of its phase the pieces
+ * piece + r * advance + i * stride, i < n_pieces, all modulo the plan's `pieces`.
+ */
 struct coll_send {
 	uint32_t from, to; /* ranks */
 	double bytes;
+	uint32_t piece, n_pieces, stride, advance;
+	bool adds;         /* the receiver adds it to what it has (reductions), else keeps it */
 };
 
 struct coll_phase {
@@ -32,6 +38,7 @@ struct coll_plan {
 	uint32_t n_sends, cap_sends;
 	struct coll_phase *phase;
 	uint32_t n_phases, cap_phases;
+	uint32_t pieces; /* equal parts of the buffer; of all-to-all: i * n + j is what rank i has for j */
 };
 
 struct coll_shape {
@@ -42,11 +49,17 @@ struct coll_shape {
 	uint32_t root;        /* broadcast, reduce */
 	uint32_t inner;       /* hierarchical: ranks per island (consecutive); divides n */
 	uint32_t chunks;      /* trees and chains: pieces in the pipeline; 0: chosen, and written down in models.md */
+	bool leader;          /* hierarchical all-reduce: one rank per island talks for it, instead of all */
 };
 
 /* ORR_EINPUT if the shape is impossible (halving-doubling with n not a power of two says what it does instead). */
 int coll_plan(const struct coll_shape *s, struct coll_plan *out, struct orr_error *err);
 void coll_plan_free(struct coll_plan *p);
+
+/* The algorithm itself if it can do op on n ranks, else what stands in for it: ring (direct for all-to-all). */
+enum orr_collective_algorithm coll_usable(enum orr_collective_op op, enum orr_collective_algorithm a, uint32_t n);
+/* Pieces in the pipeline of a tree or chain, if the shape leaves it open. */
+uint32_t coll_chunks(const struct coll_shape *s);
 
 /* Seconds on an idle network; inner figures are used by hierarchical alone. */
 double coll_time_s(const struct coll_shape *s, double latency_s, double bandwidth_Bps, double inner_latency_s,
@@ -55,5 +68,18 @@ double coll_time_s(const struct coll_shape *s, double latency_s, double bandwidt
 double coll_bytes_per_rank(const struct coll_shape *s);
 /* "ring", .. to the enum; false if unknown. */
 bool coll_algorithm_named(const char *name, enum orr_collective_algorithm *out);
+const char *coll_algorithm_name(enum orr_collective_algorithm a);
+const char *coll_op_name(enum orr_collective_op op);
+
+/* A parameter server: each worker sends an equal share of its bytes to each server. */
+struct ps_shape {
+	uint32_t workers, servers;
+	bool is_colocated;    /* servers run on the first so many workers; what is for oneself stays there */
+	double bytes;         /* all parameters */
+};
+/* Seconds of everybody's push, and pull, on an idle network; NAN if there are no servers, or fewer workers than
+ * co-located servers. */
+double ps_push_s(const struct ps_shape *p, double latency_s, double bandwidth_Bps);
+double ps_pull_s(const struct ps_shape *p, double latency_s, double bandwidth_Bps);
 
 #endif

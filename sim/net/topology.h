@@ -53,6 +53,19 @@ struct topo {
  * Errors name the option or the JSON path.
  */
 struct topo *topo_load(const struct cluster *c, const char *spec, uint64_t seed, struct orr_error *err);
+
+/* What a GPU's own link can do, where the text does not say: a device's figures (bandwidth 0: none). */
+struct topo_gpu_link {
+	double bandwidth_Bps; /* each direction */
+	double latency_s;     /* of a message from GPU to GPU in a node */
+};
+struct topo *topo_load_with(const struct cluster *c, const char *spec, uint64_t seed, const struct topo_gpu_link *gpu,
+	struct orr_error *err);
+/* The contents of a JSON file; path is for messages. */
+struct topo *topo_parse(const struct cluster *c, const char *path, const char *text, size_t n, uint64_t seed,
+	const struct topo_gpu_link *gpu, struct orr_error *err);
+/* "10Gbps" (bits) or "12.5GBps" (bytes) to bytes/s; prefixes k M G T. */
+bool topo_rate(const char *text, size_t n, double *out_Bps);
 void topo_free(struct topo *t);
 
 static inline uint32_t topo_endpoints(const struct topo *t)
@@ -64,9 +77,19 @@ static inline uint32_t topo_host(const struct topo *t, uint32_t node)
 	return t->n_gpus + node;
 }
 
+/* The node of an endpoint; the node that a vertex belongs to, UINT32_MAX for a switch. */
+uint32_t topo_node(const struct topo *t, uint32_t endpoint);
+uint32_t topo_vertex_node(const struct topo *t, uint32_t vertex);
+/* The NIC, numbered over all nodes, that an endpoint uses towards a peer on another node. */
+uint32_t topo_port(const struct topo *t, uint32_t endpoint, uint32_t peer);
+
 /* The links from endpoint src to endpoint dst, in order; returns how many (0 if src == dst). key tells flows of a
  * pair apart for TOPO_ECMP; D-mod-k ignores it. out has room for TOPO_MAX_HOPS. */
 uint32_t topo_route(const struct topo *t, uint32_t src, uint32_t dst, uint64_t key, uint32_t *out);
+
+/* The link by which an endpoint sends into (out) or receives from the network outside its node; UINT32_MAX if its node
+ * has none. */
+uint32_t topo_nic(const struct topo *t, uint32_t endpoint, bool out);
 
 /* Nominal figures of the route: the least capacity and the sum of latencies. */
 double topo_bandwidth(const struct topo *t, uint32_t src, uint32_t dst);

@@ -1,1 +1,4 @@
-# sources of sim/step
+# the inside of a training step
+liborrery_a_SOURCES += sim/step/account.c sim/step/compress.c sim/step/compress.h sim/step/exec.c sim/step/expand.c
+liborrery_a_SOURCES += sim/step/facts.c sim/step/graph.c sim/step/metrics.c sim/step/options.c sim/step/run.c
+liborrery_a_SOURCES += sim/step/step.h sim/step/wire.c sim/step/world.h

@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * A thread that looks, five times a second, whether a policy's callback has been going on for
- * longer than its limit. Such a callback cannot be unwound, so the handler that main()
- * gave says which it is and ends the program; runs that were finished are in the
- * database, this one is not.
- *
- * Entering and leaving a callback costs two relaxed stores.
- */
-#include "jobs/world.h"
+#include "engine/watch.h"
 
 #include "base/mem.h"
 #include "base/num.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <time.h>
 
 struct watch {
-	const char *label;
+	const char *label, *noun;
 	double timeout_s;
 	_Atomic(const char *) what; /* the callback going on; NULL none */
 	_Atomic(uint64_t) count;    /* of callbacks entered */
@@ -39,12 +32,18 @@ struct watch *watch_new(const char *label, double timeout_s)
 {
 	struct watch *x = mem_zalloc(1, sizeof *x);
 	x->label = label;
+	x->noun = "job";
 	x->timeout_s = timeout_s;
 	pthread_mutex_lock(&lock);
 	x->next = watches;
 	watches = x;
 	pthread_mutex_unlock(&lock);
 	return x;
+}
+
+void watch_noun(struct watch *x, const char *noun)
+{
+	x->noun = noun;
 }
 
 void watch_free(struct watch *x)
@@ -92,11 +91,11 @@ static void look(struct watch *x, const struct timespec *t)
 	double s = (double)(t->tv_sec - x->since.tv_sec) + (double)(t->tv_nsec - x->since.tv_nsec) / 1e9;
 	if (s < x->timeout_s)
 		return;
-	char text[320], time[NUM_SECONDS_MAX], job[40] = "";
+	char text[320], time[NUM_SECONDS_MAX], job[64] = "";
 	uint64_t number = atomic_load_explicit(&x->job, memory_order_relaxed);
 	num_put_seconds(time, atomic_load_explicit(&x->now, memory_order_relaxed));
 	if (number != UINT64_MAX)
-		snprintf(job, sizeof job, "job %llu ", (unsigned long long)number);
+		snprintf(job, sizeof job, "%.20s %llu ", x->noun, (unsigned long long)number);
 	snprintf(text, sizeof text,
 		"policy %.100s: %sat %s s: %s() has not returned for %g s (--policy-timeout sets the limit)", x->label,
 		job, time, what, x->timeout_s);
@@ -124,14 +123,14 @@ static void *watch_all(void *unused)
 	return NULL;
 }
 
-void jobs_watchdog_start(void (*on_timeout)(const char *text))
+void watchdog_start(void (*on_timeout)(const char *text))
 {
 	timed_out = on_timeout;
 	must_end = false;
 	is_going = !pthread_create(&thread, NULL, watch_all, NULL);
 }
 
-void jobs_watchdog_stop(void)
+void watchdog_stop(void)
 {
 	if (!is_going)
 		return;

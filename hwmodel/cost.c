@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Formulas and their sources: docs/models.md, "Step: compute times". */
+#include "hwmodel/cost.h"
+
+#include "base/mem.h"
+#include "base/sbuf.h"
+#include "hwmodel/steptimes.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Part of a fused attention: the products around a softmax, and what lies between them. */
+enum role { ROLE_PLAIN, ROLE_SCORES, ROLE_BETWEEN, ROLE_CONTEXT };
+/* Bits: between a product split by columns and the next split by rows; a dropout; one whose kernel is that of the
+ * addition after it. */
+enum place { PLACE_INSIDE = 1, PLACE_DROPOUT = 2, PLACE_IN_ADDITION = 4 };
+
+struct cost {
+	const struct dnn *d;
+	const struct device *dev;
+	struct cost_options o;
+	double element_bytes;
+	double Bps;      /* of memory, as achieved */
+	double ramp_s;   /* per product */
+	unsigned char *role, *place;
+	/* Measured: at batch[i] all times are factor[i] of the roofline's. n 0: none. */
+	uint32_t n;
+	double *batch, *factor;
+	char *roofline_source, **exact_source, **between_source, *beyond_source;
+};
+
+/* ---- the roofline ---- */
+
+struct work {
+	double flops, rate; /* rate: achieved FLOP/s */
+	double bytes;
+	double kernels;
+	double ramp_s;      /* per kernel, beside flops / rate */
+};
+
+static double seconds(const struct cost *c, const struct work *w)
+{
+	double compute = w->flops / w->rate + w->kernels * w->ramp_s;
+	double memory = w->bytes / c->Bps;
+	return (compute > memory ? compute : memory) + w->kernels * c->dev->launch_s;
+}
+
+/* From the sizes of a product: with stride 1 and padding the input has as many pixels as the output. */
+static enum conv_shape conv_shape(const struct dnn_layer *l)
+{
+	double taps = l->k * l->count * l->m / l->in_elems;
+	bool is_pointwise = l->k * l->count <= l->in_elems / l->m; /* strided 1x1 read more than they use */
+	return is_pointwise ? CONV_1X1 : taps > 8.99 && taps < 9.01 ? CONV_3X3 : CONV_OTHER;
+}
+
+static double product_rate(const struct cost *c, const struct dnn_layer *l, enum dnn_pass pass)
+{
+	enum precision p = c->o.precision;
+	double share = l->kind == ORR_LAYER_CONV ? c->dev->conv_share[p][conv_shape(l)][pass] : c->dev->gemm_efficiency[p];
+	return c->dev->peak_flops[p] * (c->o.efficiency > 0 ? c->o.efficiency : share);
+}
+
+/* Convolutions, linear and recurrent layers: they have weights. Split by columns the output is cut, by rows the
+ * input: taken to be the larger of the two, as in a transformer's blocks (Shoeybi et al. 2019, section 3). */
+static void weighted_work(const struct cost *c, const struct dnn_layer *l, enum dnn_pass pass, double batch, double shards,
+	struct work *w)
+{
+	bool by_columns = l->out_elems > l->in_elems;
+	double in = batch * l->in_elems / (by_columns ? 1 : shards), out = batch * l->out_elems / (by_columns ? shards : 1);
+	double weights = l->kind == ORR_LAYER_LINEAR ? l->n * l->k : l->params; /* a tied table is read too */
+	w->bytes = c->element_bytes * (in + out + weights / shards);
+	w->rate = product_rate(c, l, pass);
+	w->ramp_s = l->kind == ORR_LAYER_CONV ? 0 : c->ramp_s; /* efficiencies of convolutions are of whole kernels */
+	/* A recurrent layer waits for itself, but its weight gradient is one product. */
+	w->kernels = l->kind == ORR_LAYER_RNN && pass != DNN_BACKWARD_WEIGHT && l->count > 1 ? l->count : 1;
+}
+
+/* Attention: two operands without weights, so two gradients of data. */
+static void matmul_work(const struct cost *c, const struct dnn_layer *l, enum role role, enum dnn_pass pass, double batch,
+	double shards, struct work *w)
+{
+	bool is_backward = pass == DNN_BACKWARD_DATA;
+	double scores = l->count * l->m * (role == ROLE_SCORES ? l->n : l->k); /* elements that a fused kernel keeps */
+	double in = l->in_elems, out = l->out_elems;
+	if (role == ROLE_SCORES)
+		out = fmax(0, out - scores);
+	else if (role == ROLE_CONTEXT)
+		in = fmax(0, in - scores);
+	w->flops = batch / shards * l->fwd_flops * (is_backward ? (role == ROLE_SCORES ? 3 : 2) : 1); /* fused: once more */
+	w->bytes = c->element_bytes * batch / shards * (is_backward ? 2 * in + out : in + out);
+	w->rate = product_rate(c, l, pass);
+	w->ramp_s = c->ramp_s;
+	w->kernels = is_backward ? 2 : 1;
+}
+
+/* Elements read and written per sample by the kinds that memory bounds; 0: no kernel. */
+static double moved_elems(const struct cost *c, const struct dnn_layer *l, enum dnn_pass pass)
+{
+	double in = l->in_elems, out = l->out_elems;
+	bool is_layer_norm = c->d->hidden > 0; /* one row fits on the chip; a batch's statistics need a pass of their own */
+	bool is_forward = pass == DNN_FORWARD, is_weight = pass == DNN_BACKWARD_WEIGHT;
+	switch (l->kind) {
+	case ORR_LAYER_NORM:
+		if (is_layer_norm)
+			return is_forward ? in + out : is_weight ? in + out : 2 * in + out;
+		return is_forward ? 2 * in + out : is_weight ? 0 : 3 * in + 2 * out;
+	case ORR_LAYER_EMBEDDING:
+		return is_forward ? in + out : is_weight && l->params > 0 ? 3 * out : 0;
+	case ORR_LAYER_ACTIVATION:
+		return is_weight || c->o.fused_elementwise ? 0 : is_forward ? in + out : 2 * out + in;
+	case ORR_LAYER_ELEMENTWISE:
+		return is_weight || c->o.fused_elementwise ? 0 : in + out;
+	case ORR_LAYER_SOFTMAX:
+		return is_weight ? 0 : is_forward ? in + out : 2 * out + in;
+	default:
+		return is_weight ? 0 : in + out;
+	}
+}
+
+static void memory_work(const struct cost *c, uint32_t i, enum dnn_pass pass, double batch, double shards,
+	bool sequence_parallel, struct work *w)
+{
+	const struct dnn_layer *l = &c->d->layer[i];
+	double elems = moved_elems(c, l, pass);
+	if (elems == 0)
+		return;
+	double share = batch / (c->place[i] & PLACE_INSIDE || sequence_parallel ? shards : 1);
+	double mask = c->place[i] & PLACE_DROPOUT ? l->in_elems : 0; /* a byte each */
+	bool has_kernel = !(c->place[i] & PLACE_IN_ADDITION);
+	w->bytes = share * (mask + (has_kernel ? elems * c->element_bytes : 0));
+	w->flops = share * l->fwd_flops;
+	w->rate = c->dev->vector_flops;
+	w->kernels = has_kernel;
+}
+
+static double roofline_s(const struct cost *c, uint32_t i, enum dnn_pass pass, double batch, double shards,
+	bool sequence_parallel)
+{
+	const struct dnn_layer *l = &c->d->layer[i];
+	struct work w = { .rate = 1 };
+	if (pass == DNN_BACKWARD_DATA && i == 0)
+		return 0; /* nobody wants it */
+	if (c->role[i] == ROLE_BETWEEN)
+		return 0;
+	if (l->kind == ORR_LAYER_MATMUL) {
+		if (pass != DNN_BACKWARD_WEIGHT)
+			matmul_work(c, l, c->role[i], pass, batch, shards, &w);
+	} else if (l->kind == ORR_LAYER_CONV || l->kind == ORR_LAYER_LINEAR || l->kind == ORR_LAYER_RNN) {
+		weighted_work(c, l, pass, batch, shards, &w);
+		w.flops = batch / shards * (pass == DNN_FORWARD ? l->fwd_flops : dnn_flops(c->d, i, pass));
+	} else {
+		memory_work(c, i, pass, batch, shards, sequence_parallel, &w);
+	}
+	return seconds(c, &w);
+}
+
+/* ---- measured step times ---- */
+
+static double roofline_step_s(const struct cost *c, double batch)
+{
+	double sum = 0;
+	for (uint32_t i = 0; i < c->d->n_layers; i++)
+		for (int pass = DNN_FORWARD; pass <= DNN_BACKWARD_WEIGHT; pass++)
+			sum += roofline_s(c, i, (enum dnn_pass)pass, batch, 1, false);
+	return sum;
+}
+
+static const char *update_said(const struct steptime *e)
+{
+	return e->update == STEPTIME_WITH_UPDATE ? "update included, taken off"
+		: e->update == STEPTIME_WITHOUT_UPDATE ? "without update" : "update not stated, not taken off";
+}
+
+static char *text(const char *what, double a, double b, const struct steptime *e)
+{
+	struct sbuf s = { 0 };
+	sbuf_printf(&s, "measured (%s), %s", e->setup, what);
+	if (a > 0)
+		sbuf_printf(&s, " %.10g", a);
+	if (b > 0)
+		sbuf_printf(&s, " and %.10g", b);
+	sbuf_printf(&s, "; %s; %s", update_said(e), e->source);
+	return sbuf_steal(&s);
+}
+
+static int take_measured(struct cost *c, const struct steptime *e, struct orr_error *err)
+{
+	double update = e->update == STEPTIME_WITH_UPDATE ? cost_update_s(c, c->d->params, e->state_bytes) : 0;
+	c->n = e->n;
+	c->batch = mem_zalloc(e->n, sizeof *c->batch);
+	c->factor = mem_zalloc(e->n, sizeof *c->factor);
+	c->exact_source = mem_zalloc(e->n, sizeof *c->exact_source);
+	c->between_source = mem_zalloc(e->n, sizeof *c->between_source);
+	for (uint32_t i = 0; i < e->n; i++) {
+		if (e->seconds[i] <= update)
+			return orr_fail(err, ORR_EINPUT, "%s on %s: the measured step of %g s is no longer than its update, %g s", c->d->name,
+				c->dev->name, e->seconds[i], update);
+		c->batch[i] = e->batch[i];
+		c->factor[i] = (e->seconds[i] - update) / roofline_step_s(c, e->batch[i]);
+		c->exact_source[i] = text("at batch", e->batch[i], 0, e);
+		if (i + 1 < e->n)
+			c->between_source[i] = text("interpolated between batches", e->batch[i], e->batch[i + 1], e);
+	}
+	c->beyond_source = text("beyond the measured batches: the roofline scaled as at the nearest, which are", e->batch[0],
+		e->n > 1 ? e->batch[e->n - 1] : 0, e);
+	return ORR_OK;
+}
+
+static int look_up(struct cost *c, struct orr_error *err)
+{
+	struct steptimes *t = steptimes_load(err);
+	if (!t)
+		return err ? err->code : ORR_EINPUT;
+	const struct steptime *e = steptimes_find(t, c->dev->name, c->d->name, c->o.precision, c->o.setup);
+	int rc = e ? take_measured(c, e, err) : ORR_OK;
+	steptimes_free(t);
+	return rc;
+}
+
+/* The measured batch at or before `batch`, n if it lies before the first. */
+static uint32_t point_before(const struct cost *c, double batch)
+{
+	uint32_t i = c->n;
+	while (i > 0 && c->batch[i - 1] > batch)
+		i--;
+	return i ? i - 1 : c->n;
+}
+
+static double factor_at(const struct cost *c, double batch)
+{
+	if (!c->n)
+		return 1;
+	uint32_t i = point_before(c, batch);
+	if (i == c->n)
+		return c->factor[0];
+	if (i + 1 == c->n || c->batch[i] == batch)
+		return c->factor[i];
+	double t = (batch - c->batch[i]) / (c->batch[i + 1] - c->batch[i]);
+	return c->factor[i] + t * (c->factor[i + 1] - c->factor[i]);
+}
+
+const char *cost_source(const struct cost *c, double batch)
+{
+	if (!c->n)
+		return c->roofline_source;
+	uint32_t i = point_before(c, batch);
+	if (i == c->n)
+		return c->beyond_source;
+	if (c->batch[i] == batch)
+		return c->exact_source[i];
+	return i + 1 < c->n ? c->between_source[i] : c->beyond_source;
+}
+
+/* ---- the object ---- */
+
+static bool is_dropout(const struct dnn_layer *l)
+{
+	return l->kind == ORR_LAYER_ELEMENTWISE && strstr(l->name, "dropout");
+}
+
+static void find_places(struct cost *c)
+{
+	const struct dnn *d = c->d;
+	bool is_inside = false;
+	for (uint32_t i = 0; i < d->n_layers; i++) {
+		const struct dnn_layer *l = &d->layer[i], *next = i + 1 < d->n_layers ? l + 1 : NULL;
+		if (l->kind == ORR_LAYER_LINEAR)
+			is_inside = l->out_elems > l->in_elems;
+		c->place[i] = is_inside ? PLACE_INSIDE : 0;
+		if (is_dropout(l))
+			c->place[i] |= PLACE_DROPOUT;
+		if (is_dropout(l) && next && next->kind == ORR_LAYER_ELEMENTWISE && next->in_elems >= 2 * next->out_elems)
+			c->place[i] |= PLACE_IN_ADDITION;
+	}
+}
+
+/* Scores, softmax (and what lies between) and context, where the two products enclose exactly one softmax. */
+static void find_attention(struct cost *c)
+{
+	const struct dnn *d = c->d;
+	uint32_t scores = UINT32_MAX;
+	bool has_softmax = false;
+	for (uint32_t i = 0; i < d->n_layers; i++) {
+		enum orr_layer_kind kind = d->layer[i].kind;
+		if (kind == ORR_LAYER_SOFTMAX && scores != UINT32_MAX) {
+			has_softmax = true;
+		} else if (kind == ORR_LAYER_MATMUL && has_softmax) {
+			c->role[scores] = ROLE_SCORES;
+			for (uint32_t k = scores + 1; k < i; k++)
+				c->role[k] = ROLE_BETWEEN;
+			c->role[i] = ROLE_CONTEXT;
+			scores = UINT32_MAX;
+			has_softmax = false;
+		} else if (kind == ORR_LAYER_MATMUL) {
+			scores = i;
+		} else if (kind != ORR_LAYER_ELEMENTWISE) {
+			scores = UINT32_MAX;
+			has_softmax = false;
+		}
+	}
+}
+
+static int check(const struct device *dev, const struct cost_options *o, struct orr_error *err)
+{
+	if (o->precision < PRECISION_COUNT && dev->peak_flops[o->precision] > 0)
+		return ORR_OK;
+	struct sbuf can = { 0 };
+	for (int p = 0; p < PRECISION_COUNT; p++)
+		if (dev->peak_flops[p] > 0)
+			sbuf_printf(&can, "%s%s", can.len ? ", " : "", precision_name((enum precision)p));
+	orr_fail(err, ORR_EINPUT, "device %s has no %s; expected %s", dev->name, precision_name(o->precision), sbuf_text(&can));
+	sbuf_free(&can);
+	return ORR_EINPUT;
+}
+
+struct cost *cost_new(const struct dnn *d, const struct device *dev, const struct cost_options *o, struct orr_error *err)
+{
+	if (check(dev, o, err))
+		return NULL;
+	struct cost *c = mem_zalloc(1, sizeof *c);
+	struct sbuf source = { 0 };
+	c->d = d;
+	c->dev = dev;
+	c->o = *o;
+	c->o.setup = NULL; /* the caller's memory */
+	c->element_bytes = o->precision == PRECISION_FP32 || o->precision == PRECISION_TF32 ? 4 : 2;
+	c->Bps = dev->memory_Bps * dev->memory_efficiency;
+	c->ramp_s = device_ramp_s(dev);
+	c->role = mem_zalloc(d->n_layers + 1, 1);
+	c->place = mem_zalloc(d->n_layers + 1, 1);
+	find_places(c);
+	if (o->fused_attention)
+		find_attention(c);
+	sbuf_printf(&source, "roofline of %s (%s)%s", dev->name, dev->is_measured ? "a profile" : "data sheet and published kernel times",
+		o->efficiency > 0 ? ", efficiency of products given" : "");
+	c->roofline_source = sbuf_steal(&source);
+	if (o->use_measured) {
+		c->o.setup = o->setup;
+		int rc = look_up(c, err);
+		c->o.setup = NULL;
+		if (rc) {
+			cost_free(c);
+			return NULL;
+		}
+	}
+	return c;
+}
+
+void cost_free(struct cost *c)
+{
+	if (!c)
+		return;
+	for (uint32_t i = 0; i < c->n; i++) {
+		mem_free(c->exact_source[i]);
+		mem_free(c->between_source[i]);
+	}
+	mem_free(c->exact_source);
+	mem_free(c->between_source);
+	mem_free(c->beyond_source);
+	mem_free(c->roofline_source);
+	mem_free(c->batch);
+	mem_free(c->factor);
+	mem_free(c->role);
+	mem_free(c->place);
+	mem_free(c);
+}
+
+double cost_layer_s(const struct cost *c, uint32_t l, enum dnn_pass pass, double batch, uint32_t shards,
+	bool sequence_parallel)
+{
+	return factor_at(c, batch) * roofline_s(c, l, pass, batch, shards, sequence_parallel);
+}
+
+double cost_range_s(const struct cost *c, uint32_t first, uint32_t count, enum dnn_pass pass, double batch, uint32_t shards,
+	bool sequence_parallel)
+{
+	double sum = 0;
+	for (uint32_t i = first; i < first + count; i++)
+		sum += roofline_s(c, i, pass, batch, shards, sequence_parallel);
+	return factor_at(c, batch) * sum;
+}
+
+double cost_update_s(const struct cost *c, double params, double state_bytes)
+{
+	double bytes = params * (2 * state_bytes + 3 * c->element_bytes);
+	return params > 0 ? bytes / c->Bps + c->dev->launch_s : 0;
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A model from JSON; the form is docs/model.schema.json. */
+#include "hwmodel/dnn_plan.h"
+
+#include "base/bytes.h"
+#include "base/mem.h"
+#include "base/param.h"
+#include "hwmodel/json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_NUMBER 1e18 /* of FLOPs, elements */
+#define MAX_COUNT 9e15  /* of parameters */
+
+enum { MAX_REPEAT = 100000, MAX_TEXT = 300 };
+
+static const char *const kind_names[ORR_LAYER_KINDS + 1] = { [ORR_LAYER_CONV] = "conv",
+	[ORR_LAYER_LINEAR] = "linear",
+	[ORR_LAYER_MATMUL] = "matmul",
+	[ORR_LAYER_RNN] = "rnn",
+	[ORR_LAYER_EMBEDDING] = "embedding",
+	[ORR_LAYER_NORM] = "norm",
+	[ORR_LAYER_ACTIVATION] = "activation",
+	[ORR_LAYER_POOL] = "pool",
+	[ORR_LAYER_SOFTMAX] = "softmax",
+	[ORR_LAYER_ELEMENTWISE] = "elementwise" };
+
+const char *dnn_kind_name(enum orr_layer_kind kind)
+{
+	return (unsigned)kind < ORR_LAYER_KINDS ? kind_names[kind] : "?";
+}
+
+/* Where in the file: errors begin with "path: $.layers[3].layers[0]". */
+struct place {
+	const char *path;
+	char at[64];
+};
+
+static int check_keys(const struct place *w, const cJSON *o, const char *const *known, struct orr_error *err)
+{
+	return json_keys(w->path, w->at, o, known, err);
+}
+
+/* ---- values; def NAN or NULL: the key must be there ---- */
+
+static int get_number(const struct place *w, const cJSON *o, const char *key, double def, double max, double *out,
+	struct orr_error *err)
+{
+	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
+	*out = def;
+	if (!v && !isnan(def))
+		return ORR_OK;
+	if (!cJSON_IsNumber(v) || !(v->valuedouble >= 0 && v->valuedouble <= max))
+		return orr_fail(err, ORR_EINPUT, "%.200s: %s.%s: expected a number from 0 to %.15g%s", w->path, w->at, key, max,
+			v ? "" : ", found nothing");
+	*out = v->valuedouble;
+	return ORR_OK;
+}
+
+/* A whole number, but as large as a double holds them. */
+static int get_count(const struct place *w, const cJSON *o, const char *key, double def, double *out, struct orr_error *err)
+{
+	int rc = get_number(w, o, key, def, MAX_COUNT, out, err);
+	if (!rc && *out != floor(*out))
+		rc = orr_fail(err, ORR_EINPUT, "%.200s: %s.%s: expected a whole number, found %.15g", w->path, w->at, key, *out);
+	return rc;
+}
+
+static int get_whole(const struct place *w, const cJSON *o, const char *key, double def, double min, double max, uint32_t *out,
+	struct orr_error *err)
+{
+	double v;
+	int rc = get_number(w, o, key, def, max, &v, err);
+	if (!rc && (v != floor(v) || v < min))
+		rc = orr_fail(err, ORR_EINPUT, "%.200s: %s.%s: expected a whole number from %.15g to %.15g, found %.15g", w->path,
+			w->at, key, min, max, v);
+	if (!rc)
+		*out = (uint32_t)v;
+	return rc;
+}
+
+static bool is_plain(const char *s)
+{
+	size_t n = strlen(s);
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)s[i] < ' ' || s[i] == 0x7f)
+			return false;
+	return n > 0 && n <= MAX_TEXT;
+}
+
+static int get_text(const struct place *w, const cJSON *o, const char *key, const char *def, const char **out,
+	struct orr_error *err)
+{
+	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
+	*out = def;
+	if (!v && def)
+		return ORR_OK;
+	if (!cJSON_IsString(v) || !is_plain(v->valuestring))
+		return orr_fail(err, ORR_EINPUT, "%.200s: %s.%s: expected a text of 1 to %d bytes on one line%s", w->path, w->at, key, MAX_TEXT,
+			v ? "" : ", found nothing");
+	*out = v->valuestring;
+	return ORR_OK;
+}
+
+static int get_bool(const struct place *w, const cJSON *o, const char *key, bool *out, struct orr_error *err)
+{
+	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
+	*out = cJSON_IsTrue(v);
+	if (v && !cJSON_IsBool(v))
+		return orr_fail(err, ORR_EINPUT, "%.200s: %s.%s: expected true or false", w->path, w->at, key);
+	return ORR_OK;
+}
+
+/* n numbers, zeros where there is no such key. */
+static int get_numbers(const struct place *w, const cJSON *o, const char *key, double *const *out, int n, struct orr_error *err)
+{
+	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
+	if (!v)
+		return ORR_OK;
+	const cJSON *item = v->child;
+	bool is_good = cJSON_IsArray(v) && cJSON_GetArraySize(v) == n;
+	for (int i = 0; is_good && i < n; i++, item = item->next) {
+		is_good = cJSON_IsNumber(item) && item->valuedouble > 0 && item->valuedouble <= MAX_NUMBER;
+		*out[i] = item->valuedouble;
+	}
+	return is_good ? ORR_OK
+		       : orr_fail(err, ORR_EINPUT, "%.200s: %s.%s: expected a list of %d numbers above 0, to %.15g", w->path, w->at,
+				 key, n, MAX_NUMBER);
+}
+
+/* ---- layers ---- */
+
+static int get_kind(const struct place *w, const cJSON *o, enum orr_layer_kind *out, struct orr_error *err)
+{
+	const char *text;
+	int rc = get_text(w, o, "kind", NULL, &text, err);
+	if (rc)
+		return rc;
+	for (int i = 0; i < ORR_LAYER_KINDS; i++)
+		if (!strcmp(kind_names[i], text)) {
+			*out = (enum orr_layer_kind)i;
+			return ORR_OK;
+		}
+	const char *near = nearest_name(text, kind_names);
+	return orr_fail(err, ORR_EINPUT,
+		"%.200s: %s.kind: unknown kind \"%.40s\"; %s%s", w->path, w->at, text, near ? "did you mean " : "there are ",
+		near ? near : "conv, linear, matmul, rnn, embedding, norm, activation, pool, softmax, elementwise");
+}
+
+/* What backward needs of a layer, where the file does not say: docs/models.md. */
+static double saved_by_kind(const struct dnn_layer *l)
+{
+	switch (l->kind) {
+	case ORR_LAYER_CONV:
+	case ORR_LAYER_LINEAR:
+	case ORR_LAYER_MATMUL:
+	case ORR_LAYER_RNN:
+	case ORR_LAYER_NORM:
+		return l->in_elems;
+	case ORR_LAYER_SOFTMAX:
+		return l->out_elems;
+	case ORR_LAYER_ACTIVATION:
+		return l->is_in_place ? 0 : l->out_elems;
+	default:
+		return 0;
+	}
+}
+
+static int check_layer(const struct place *w, const struct dnn_layer *l, struct orr_error *err)
+{
+	bool is_product = l->kind == ORR_LAYER_CONV || l->kind == ORR_LAYER_LINEAR || l->kind == ORR_LAYER_MATMUL ||
+		l->kind == ORR_LAYER_RNN;
+	double flops = 2 * l->m * l->n * l->k * l->count;
+	if (is_product && !(l->m > 0))
+		return orr_fail(err, ORR_EINPUT, "%.200s: %s.gemm: expected [m, n, k, count], as this is a product", w->path, w->at);
+	if (is_product && fabs(flops - l->fwd_flops) > 1e-6 * flops)
+		return orr_fail(err, ORR_EINPUT, "%.200s: %s.flops: expected 2 m n k count of gemm, %.15g, found %.15g", w->path, w->at,
+			flops, l->fwd_flops);
+	if (l->params > 0 && !(l->tensors > 0))
+		return orr_fail(err, ORR_EINPUT, "%.200s: %s.tensors: expected a number from 1, as there are parameters", w->path,
+			w->at);
+	return ORR_OK;
+}
+
+static int get_layer(struct plan *p, const struct place *w, const cJSON *o, struct orr_error *err)
+{
+	static const char *const known[] = { "name", "kind", "params", "tensors", "matrix", "flops", "in", "out", "saved", "gemm",
+		"in_place", NULL };
+	struct dnn_layer v = { 0 };
+	const char *name;
+	double before = p->n ? p->layer[p->n - 1].out_elems : p->d->input_elems;
+	if (check_keys(w, o, known, err) || get_text(w, o, "name", NULL, &name, err) || get_kind(w, o, &v.kind, err) ||
+		get_bool(w, o, "in_place", &v.is_in_place, err) ||
+		get_count(w, o, "params", 0, &v.params, err) ||
+		get_count(w, o, "tensors", v.params > 0, &v.tensors, err) ||
+		get_number(w, o, "flops", NAN, MAX_NUMBER, &v.fwd_flops, err) ||
+		get_number(w, o, "in", before, MAX_NUMBER, &v.in_elems, err) ||
+		get_number(w, o, "out", NAN, MAX_NUMBER, &v.out_elems, err) ||
+		get_number(w, o, "saved", saved_by_kind(&v), MAX_NUMBER, &v.saved_elems, err) ||
+		get_numbers(w, o, "matrix", (double *[]){ &v.rows, &v.columns }, 2, err) ||
+		get_numbers(w, o, "gemm", (double *[]){ &v.m, &v.n, &v.k, &v.count }, 4, err) || check_layer(w, &v, err))
+		return ORR_EINPUT;
+	if (strlen(name) > PLAN_MAX_NAME)
+		return orr_fail(err, ORR_EINPUT, "%.200s: %s.name: expected at most %d bytes", w->path, w->at, PLAN_MAX_NAME);
+	struct dnn_layer *l = plan_add(p, v.kind, name);
+	v.name = l->name;
+	v.block = DNN_NO_BLOCK;
+	*l = v;
+	return ORR_OK;
+}
+
+static int get_repeat(struct plan *p, const struct place *w, const cJSON *o, struct orr_error *err)
+{
+	static const char *const known[] = { "repeat", "from", "is_block", "layers", NULL };
+	uint32_t count, from;
+	bool is_block;
+	if (check_keys(w, o, known, err) || get_whole(w, o, "repeat", NAN, 1, MAX_REPEAT, &count, err) ||
+		get_whole(w, o, "from", 0, 0, MAX_REPEAT, &from, err) || get_bool(w, o, "is_block", &is_block, err))
+		return ORR_EINPUT;
+	const cJSON *layers = cJSON_GetObjectItemCaseSensitive(o, "layers");
+	if (!cJSON_IsArray(layers) || !layers->child)
+		return orr_fail(err, ORR_EINPUT, "%.200s: %s.layers: expected a list of layers", w->path, w->at);
+	plan_repeat_begin(p, count, from, is_block);
+	int i = 0;
+	for (const cJSON *m = layers->child; m; m = m->next) {
+		struct place inner = { .path = w->path };
+		snprintf(inner.at, sizeof inner.at, "%.40s.layers[%d]", w->at, i++);
+		if (cJSON_GetObjectItemCaseSensitive(m, "repeat"))
+			return orr_fail(err, ORR_EINPUT, "%.200s: %s.repeat: expected no repeat inside a repeat", w->path, inner.at);
+		int rc = get_layer(p, &inner, m, err);
+		if (rc)
+			return rc;
+	}
+	plan_repeat_end(p);
+	return ORR_OK;
+}
+
+static int get_layers(struct plan *p, const char *path, const cJSON *layers, struct orr_error *err)
+{
+	if (!cJSON_IsArray(layers) || !layers->child)
+		return orr_fail(err, ORR_EINPUT, "%.200s: $.layers: expected a list of layers", path);
+	int i = 0;
+	for (const cJSON *m = layers->child; m; m = m->next) {
+		struct place w = { .path = path };
+		snprintf(w.at, sizeof w.at, "$.layers[%d]", i++);
+		int rc = cJSON_GetObjectItemCaseSensitive(m, "repeat") ? get_repeat(p, &w, m, err) : get_layer(p, &w, m, err);
+		if (rc)
+			return rc;
+	}
+	if (plan_layers(p) > PLAN_MAX_LAYERS)
+		return orr_fail(err, ORR_EINPUT, "%.200s: $.layers: expected at most %d layers, found %.0f", path, PLAN_MAX_LAYERS,
+			plan_layers(p));
+	return ORR_OK;
+}
+
+/* ---- the head ---- */
+
+static int get_transformer(struct dnn *d, const char *path, const cJSON *o, struct orr_error *err)
+{
+	static const char *const known[] = { "hidden", "heads", "kv_heads", "ffn", "seq", "vocab", NULL };
+	struct place w = { path, "$.transformer" };
+	if (!o)
+		return ORR_OK;
+	if (check_keys(&w, o, known, err) || get_whole(&w, o, "hidden", NAN, 1, 1e8, &d->hidden, err) ||
+		get_whole(&w, o, "heads", NAN, 1, 1e6, &d->heads, err) ||
+		get_whole(&w, o, "kv_heads", d->heads, 1, 1e6, &d->kv_heads, err) ||
+		get_whole(&w, o, "ffn", NAN, 1, 1e9, &d->ffn, err) || get_whole(&w, o, "seq", NAN, 1, 1e9, &d->seq, err) ||
+		get_whole(&w, o, "vocab", 0, 0, 1e9, &d->vocab, err))
+		return ORR_EINPUT;
+	return ORR_OK;
+}
+
+static struct plan *get_head(const char *path, const cJSON *root, struct orr_error *err)
+{
+	static const char *const known[] = { "name", "title", "input", "input_elems", "source", "classifier", "transformer",
+		"layers", NULL };
+	struct place w = { path, "$" };
+	const char *name, *title, *input, *source, *classifier;
+	double elems;
+	if (check_keys(&w, root, known, err) || get_text(&w, root, "name", NULL, &name, err) ||
+		get_text(&w, root, "title", name, &title, err) || get_text(&w, root, "input", "one sample", &input, err) ||
+		get_text(&w, root, "source", "-", &source, err) || get_text(&w, root, "classifier", "", &classifier, err) ||
+		get_number(&w, root, "input_elems", NAN, MAX_NUMBER, &elems, err))
+		return NULL;
+	struct plan *p = plan_new(name, title, input);
+	p->d->input_elems = elems;
+	p->classifier = *classifier ? mem_strdup(classifier) : NULL;
+	if (!get_transformer(p->d, path, cJSON_GetObjectItemCaseSensitive(root, "transformer"), err))
+		return p;
+	plan_free(p);
+	return NULL;
+}
+
+static struct plan *get_model(const char *path, const cJSON *root, struct orr_error *err)
+{
+	struct plan *p = get_head(path, root, err);
+	if (!p || !get_layers(p, path, cJSON_GetObjectItemCaseSensitive(root, "layers"), err))
+		return p;
+	plan_free(p);
+	return NULL;
+}
+
+static int check_classifier(const char *path, struct plan *p, struct orr_error *err)
+{
+	for (size_t i = 0; p->classifier && i <= p->n; i++) {
+		if (i == p->n)
+			return orr_fail(err, ORR_EINPUT, "%.200s: $.classifier: expected the name of a layer, found \"%.80s\"", path,
+				p->classifier);
+		if (!strcmp(p->layer[i].name, p->classifier))
+			break;
+	}
+	return ORR_OK;
+}
+
+struct dnn *dnn_parse(const char *path, const char *text, size_t n, struct orr_error *err)
+{
+	cJSON *root = json_parse(path, text, n, err);
+	struct plan *p = root ? get_model(path, root, err) : NULL;
+	cJSON_Delete(root);
+	if (p && check_classifier(path, p, err)) {
+		plan_free(p);
+		p = NULL;
+	}
+	struct dnn *d = p ? plan_expand(p) : NULL;
+	if (d)
+		bytes_hash_text(text, n, d->hash);
+	return d;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * embedded.h - data files carried inside the program
+ *
+ * Made at build time by hwmodel/embed.sh from the files that sources.mk lists, in that
+ * order; each list ends with a NULL name. A name is the file's without folder and ".json".
+ */
+#ifndef ORR_HWMODEL_EMBEDDED_H
+#define ORR_HWMODEL_EMBEDDED_H
+
+#include <stddef.h>
+
+struct embedded_file {
+	const char *name;
+	const unsigned char *text; /* of n bytes */
+	size_t n;
+};
+
+extern const struct embedded_file embedded_devices[];
+extern const struct embedded_file embedded_models[];
+extern const struct embedded_file embedded_steptimes[];
+
+#endif

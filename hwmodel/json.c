@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "hwmodel/json.h"
+
+#include "base/param.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+cJSON *json_parse(const char *path, const char *text, size_t n, struct orr_error *err)
+{
+	const char *stop = text;
+	cJSON *root = cJSON_ParseWithLengthOpts(text, n, &stop, false);
+	const char *at = stop;
+	while (root && at < text + n && *at && strchr(" \t\r\n", *at))
+		at++;
+	if (root && at == text + n)
+		return root;
+	int line = 1, column = 1;
+	for (const char *c = text; c < text + n && c < at; c++) {
+		column = *c == '\n' ? 1 : column + 1;
+		line += *c == '\n';
+	}
+	cJSON_Delete(root);
+	orr_fail(err, ORR_EINPUT, "%.300s:%d:%d: this is no JSON", path, line, column);
+	return NULL;
+}
+
+int json_keys(const char *path, const char *where, const cJSON *object, const char *const *keys, struct orr_error *err)
+{
+	if (!cJSON_IsObject(object))
+		return orr_fail(err, ORR_EINPUT, "%.200s: %s: expected an object", path, where);
+	const cJSON *v;
+	cJSON_ArrayForEach(v, object)
+	{
+		size_t i = 0;
+		while (keys[i] && strcmp(keys[i], v->string))
+			i++;
+		const char *near = keys[i] ? NULL : nearest_name(v->string, keys);
+		if (!keys[i])
+			return orr_fail(err, ORR_EINPUT, "%.200s: %s: unknown key \"%.60s\"%s%s", path, where, v->string,
+				near ? "; did you mean " : "", near ? near : "");
+		for (const cJSON *w = v->next; w; w = w->next)
+			if (!strcmp(w->string, v->string))
+				return orr_fail(err, ORR_EINPUT, "%.200s: %s: key \"%.60s\" is there twice", path, where, v->string);
+	}
+	return ORR_OK;
+}
+
+int json_real(const char *path, const char *where, const cJSON *object, const char *key, double low, double high,
+	bool is_needed, double *out, struct orr_error *err)
+{
+	const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, key);
+	if (!v && !is_needed)
+		return ORR_OK;
+	if (!cJSON_IsNumber(v) || !isfinite(v->valuedouble) || v->valuedouble < low || v->valuedouble > high) {
+		char found[40] = "nothing";
+		if (cJSON_IsNumber(v))
+			snprintf(found, sizeof found, "%.10g", v->valuedouble);
+		else if (v)
+			snprintf(found, sizeof found, "%s", "something else");
+		return orr_fail(err, ORR_EINPUT, "%.200s: %s.%s: expected a number from %g to %g, found %s", path, where, key, low,
+			high, found);
+	}
+	*out = v->valuedouble;
+	return ORR_OK;
+}
+
+int json_text(const char *path, const char *where, const cJSON *object, const char *key, bool is_needed, const char **out,
+	struct orr_error *err)
+{
+	const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, key);
+	if (!v && !is_needed)
+		return ORR_OK;
+	if (!cJSON_IsString(v) || !*v->valuestring)
+		return orr_fail(err, ORR_EINPUT, "%.200s: %s.%s: expected a text", path, where, key);
+	*out = v->valuestring;
+	return ORR_OK;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* BERT, GPT-2 and GPT-3, Llama 2, ViT and DeiT by their published dimensions. */
+#include "hwmodel/modelgen/modelgen.h"
+
+static struct plan *make(const struct recipe *r, struct plan *(*family)(const struct transformer *t))
+{
+	struct transformer t = *(const struct transformer *)r->how;
+	t.name = r->name;
+	t.title = r->title;
+	t.kv_heads = t.kv_heads ? t.kv_heads : t.heads;
+	t.ffn = t.ffn ? t.ffn : 4 * t.hidden;
+	return family(&t);
+}
+
+static struct plan *bert(const struct recipe *r)
+{
+	return make(r, transformer_bert);
+}
+static struct plan *gpt(const struct recipe *r)
+{
+	return make(r, transformer_gpt);
+}
+static struct plan *llama(const struct recipe *r)
+{
+	return make(r, transformer_llama);
+}
+static struct plan *vit(const struct recipe *r)
+{
+	return make(r, transformer_vit);
+}
+
+#define BERT(h, l, a, s, what, n)                                                                                              \
+	&(const struct transformer)                                                                                            \
+	{                                                                                                                      \
+		.hidden = h, .layers = l, .heads = a, .seq = s, .vocab = 30522, .positions = 512, .types = 2, .head = what,     \
+		.predictions = n                                                                                               \
+	}
+#define GPT(h, l, a, s)                                                                                                        \
+	&(const struct transformer)                                                                                            \
+	{                                                                                                                      \
+		.hidden = h, .layers = l, .heads = a, .seq = s, .vocab = 50257, .positions = s, .is_tied = true                 \
+	}
+#define LLAMA(h, l, a, kv, f)                                                                                                  \
+	&(const struct transformer)                                                                                            \
+	{                                                                                                                      \
+		.hidden = h, .layers = l, .heads = a, .kv_heads = kv, .ffn = f, .seq = 4096, .vocab = 32000                     \
+	}
+#define VIT(h, l, a, s, two)                                                                                                   \
+	&(const struct transformer)                                                                                            \
+	{                                                                                                                      \
+		.hidden = h, .layers = l, .heads = a, .seq = s, .image = 224, .patch = 16, .classes = 1000, .is_distilled = two \
+	}
+
+static const char devlin[] = "Devlin et al., NAACL 2019; vocabulary of bert-*-uncased";
+static const char brown[] = "Brown et al., NeurIPS 2020, table 2.1; vocabulary of GPT-2";
+static const char touvron[] = "Touvron et al., arXiv:2307.09288; released configurations";
+
+const struct recipe transformers[] = {
+	{ "bert_base_s128", "BERT-base with pooler, 128 tokens", devlin, bert, BERT(768, 12, 12, 128, HEAD_POOLER, 0) },
+	{ "bert_base_s512", "BERT-base with pooler, 512 tokens", devlin, bert, BERT(768, 12, 12, 512, HEAD_POOLER, 0) },
+	{ "bert_large_s128", "BERT-large with pooler, 128 tokens", devlin, bert, BERT(1024, 24, 16, 128, HEAD_POOLER, 0) },
+	{ "bert_large_s512", "BERT-large with pooler, 512 tokens", devlin, bert, BERT(1024, 24, 16, 512, HEAD_POOLER, 0) },
+	{ "bert_large_pretrain_s128", "BERT-large, pre-training, 128 tokens, 20 predictions", devlin, bert,
+		BERT(1024, 24, 16, 128, HEAD_PRETRAIN, 20) },
+	{ "bert_large_pretrain_s512", "BERT-large, pre-training, 512 tokens, 80 predictions", devlin, bert,
+		BERT(1024, 24, 16, 512, HEAD_PRETRAIN, 80) },
+	{ "bert_large_qa_s384", "BERT-large, question answering (SQuAD), 384 tokens, no pooler", devlin, bert,
+		BERT(1024, 24, 16, 384, HEAD_QA, 0) },
+	{ "gpt2_117m", "GPT-2 small (called 117M, has 124.4M)", "Radford et al. 2019; released configuration", gpt,
+		GPT(768, 12, 12, 1024) },
+	{ "gpt2_345m", "GPT-2 medium (called 345M, has 354.8M)", "Radford et al. 2019; released configuration", gpt,
+		GPT(1024, 24, 16, 1024) },
+	{ "gpt2_1p5b", "GPT-2 XL 1.5B", "Radford et al. 2019; released configuration", gpt, GPT(1600, 48, 25, 1024) },
+	{ "gpt3_6p7b", "GPT-3 6.7B", brown, gpt, GPT(4096, 32, 32, 2048) },
+	{ "gpt3_13b", "GPT-3 13B (hidden 5120; the paper prints 5140, which 40 heads do not divide)", brown, gpt,
+		GPT(5120, 40, 40, 2048) },
+	{ "gpt3_175b", "GPT-3 175B", brown, gpt, GPT(12288, 96, 96, 2048) },
+	{ "llama2_7b", "Llama 2 7B", touvron, llama, LLAMA(4096, 32, 32, 32, 11008) },
+	{ "llama2_13b", "Llama 2 13B", touvron, llama, LLAMA(5120, 40, 40, 40, 13824) },
+	{ "llama2_70b", "Llama 2 70B (8 heads of keys and values)", touvron, llama, LLAMA(8192, 80, 64, 8, 28672) },
+	{ "vit_b16", "ViT-B/16", "torchvision; Dosovitskiy et al., ICLR 2021", vit, VIT(768, 12, 12, 197, false) },
+	{ "deit_s16", "DeiT-S/16", "Touvron et al., ICML 2021", vit, VIT(384, 12, 6, 197, false) },
+	{ "deit_b16_distilled", "DeiT-B/16 distilled", "Touvron et al., ICML 2021", vit, VIT(768, 12, 12, 198, true) },
+	{ NULL, NULL, NULL, NULL, NULL },
+};

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Data parallelism with all-reduce: every GPU computes the gradient of its own batch, the
+ * gradients are averaged, every GPU updates its own copy.
+ *
+ *	fusion=ddp      PyTorch DistributedDataParallel: buckets of 25 MiB, the first of 1 MiB (Li et al., "PyTorch
+ *	                Distributed", VLDB 2020, 3.2)
+ *	fusion=horovod  Horovod: what became ready within a cycle, at most 64 MiB (Sergeev, Del Balso,
+ *	                arXiv 1802.05799, section 4)
+ *	fusion=tensor   one all-reduce for each tensor
+ *	fusion=none     one for the whole gradient
+ *
+ * Collectives go one at a time. With overlap one starts as soon as its gradients are there,
+ * else all wait for the end of the backward pass: fusion=tensor,overlap=no is the loop of
+ * blocking calls of hand-written training scripts.
+ */
+#include "messages.h"
+#include "replicas.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct orr_param params[] = {
+	ORR_PARAM_CHOICE("algorithm", "default", "default|ring|halving-doubling|double-tree|hierarchical|direct",
+		"of the all-reduce; default: step.algorithm"),
+	ORR_PARAM_BOOL("overlap", true, "send gradients while the backward pass goes on"),
+	ORR_PARAM_CHOICE("fusion", "ddp", "ddp|horovod|tensor|none", "what is sent together"),
+	ORR_PARAM_REAL("bucket_bytes", "26214400", 1, 1e15, "ddp: a bucket is sent once it holds so much"),
+	ORR_PARAM_REAL("first_bucket_bytes", "1048576", 1, 1e15, "ddp: likewise, the first bucket"),
+	ORR_PARAM_REAL("fusion_bytes", "67108864", 1, 1e15, "horovod: the most that is sent together"),
+	ORR_PARAM_TIME("cycle", "1ms", "horovod: time between two looks at what is ready"),
+	ORR_PARAM_END
+};
+
+struct allreduce {
+	struct replicas r;
+	struct messages m;
+	enum orr_collective_algorithm algorithm;
+	bool does_overlap;
+	const char *fusion;
+	double cycle_s; /* horovod with overlap, else 0 */
+	orr_op *backward, *sum;
+};
+
+static enum orr_collective_algorithm algorithm_named(const char *name)
+{
+	static const char *const names[] = { "default", "ring", "halving-doubling", "double-tree", "hierarchical",
+		"direct" };
+	for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
+		if (!strcmp(name, names[i]))
+			return (enum orr_collective_algorithm)i;
+	return ORR_ALGORITHM_DEFAULT;
+}
+
+static void destroy(void *self)
+{
+	struct allreduce *a = self;
+	replicas_free(&a->r);
+	messages_free(&a->m);
+	free(a->backward);
+	free(a->sum);
+	free(a);
+}
+
+static bool plan(struct allreduce *a, struct orr_step *s, const struct orr_args *args)
+{
+	struct replicas *r = &a->r;
+	if (!replicas_init(r, s, 0, true))
+		return false;
+	double element = r->facts.gradient_bytes, first = INFINITY, limit = INFINITY;
+	bool is_tensor = !strcmp(a->fusion, "tensor"), is_made;
+	if (!strcmp(a->fusion, "ddp")) {
+		first = orr_arg_real(args, "first_bucket_bytes") / element;
+		limit = orr_arg_real(args, "bucket_bytes") / element;
+	} else if (is_tensor && a->does_overlap) {
+		first = limit = 1; /* a chunk for each layer that has parameters */
+	}
+	if (!strcmp(a->fusion, "horovod"))
+		is_made = chunks_by_cycle(&r->chunks, s, r->device[0], r->facts.batch,
+			a->does_overlap ? a->cycle_s : INFINITY, orr_arg_real(args, "fusion_bytes") / element);
+	else
+		is_made = chunks_by_params(&r->chunks, s, first, limit);
+	return is_made && replicas_costs(r, s) &&
+		(is_tensor ? messages_by_tensor(&a->m, &r->chunks, s) : messages_by_chunk(&a->m, &r->chunks));
+}
+
+static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
+{
+	struct allreduce *a = calloc(1, sizeof *a);
+	if (!a)
+		goto no_memory;
+	a->algorithm = algorithm_named(orr_arg_text(args, "algorithm"));
+	a->does_overlap = orr_arg_bool(args, "overlap");
+	a->fusion = orr_arg_text(args, "fusion");
+	if (!strcmp(a->fusion, "horovod") && a->does_overlap)
+		a->cycle_s = (double)orr_arg_time_ns(args, "cycle") / 1e9;
+	if (!plan(a, s, args))
+		goto no_memory;
+	a->backward = calloc((size_t)a->r.positions * a->r.chunks.n + 1, sizeof *a->backward);
+	a->sum = calloc(a->m.n + 1u, sizeof *a->sum);
+	if (!a->backward || !a->sum)
+		goto no_memory;
+	replicas_hold(&a->r, s, 1, 1, 1);
+	return a;
+no_memory:
+	if (a)
+		destroy(a);
+	orr_fail(err, ORR_EFAIL, "out of memory");
+	return NULL;
+}
+
+/* Horovod: from the end of a chunk's backward pass until the thread looks again. */
+static orr_op wait_for_cycle(const struct allreduce *a, struct orr_step *s, uint32_t chunk)
+{
+	double ready_s = 0;
+	for (uint32_t i = chunk; i < a->r.chunks.n; i++)
+		ready_s += a->r.backward_s[i];
+	return orr_delay(s, ceil(ready_s / a->cycle_s) * a->cycle_s - ready_s);
+}
+
+static orr_op send(const struct allreduce *a, struct orr_step *s, const struct message *m)
+{
+	const struct replicas *r = &a->r;
+	const orr_op *backward = a->backward + (a->does_overlap ? m->chunk : 0);
+	orr_op woken = a->cycle_s > 0 ? wait_for_cycle(a, s, m->chunk) : 0;
+	for (uint32_t p = 0; p < r->positions; p++)
+		orr_after(s, woken, backward[(size_t)p * r->chunks.n]);
+	orr_op sum = replicas_collective(r, s,
+		&(struct orr_collective){ .op = ORR_ALL_REDUCE,
+			.algorithm = a->algorithm,
+			.bytes = m->params * r->facts.gradient_bytes,
+			.first_layer = m->first,
+			.n_layers = m->count });
+	orr_after(s, sum, woken);
+	for (uint32_t p = 0; p < r->positions && !woken; p++)
+		orr_after(s, sum, backward[(size_t)p * r->chunks.n]);
+	orr_on_stream(s, sum, 1);
+	orr_label(s, sum, "all-reduce layers %u..%u", m->first, m->first + m->count - 1);
+	return sum;
+}
+
+static int build(void *self, struct orr_step *s, uint64_t iteration, struct orr_error *err)
+{
+	struct allreduce *a = self;
+	struct replicas *r = &a->r;
+	(void)iteration, (void)err;
+	for (uint32_t p = 0; p < r->positions; p++)
+		replicas_whole_backward(r, s, p, replicas_whole_forward(r, s, p), a->backward + (size_t)p * r->chunks.n);
+	uint32_t sums = r->n > 1 ? a->m.n : 0;
+	for (uint32_t i = 0; i < sums; i++)
+		a->sum[i] = send(a, s, &a->m.message[i]);
+	if (sums)
+		orr_updates(s, a->sum[sums - 1], &(struct orr_update){ .kind = ORR_AVERAGE_GRADIENTS });
+	for (uint32_t p = 0; p < r->positions; p++) {
+		orr_op update = orr_compute(s, p, ORR_OPTIMIZER, orr_update_cost(s, r->device[p], r->facts.params));
+		orr_after(s, update, a->backward[(size_t)p * r->chunks.n]);
+		for (uint32_t i = 0; i < sums; i++)
+			orr_after(s, update, a->sum[i]);
+		orr_updates(s, update, &(struct orr_update){ .kind = ORR_LOCAL_UPDATE });
+		r->tail[p] = update;
+	}
+	return 0;
+}
+
+static void describe(void *self, char *out, size_t size)
+{
+	const struct allreduce *a = self;
+	snprintf(out, size, "%u replicas, %u all-reduces (%s), %s", a->r.n, a->r.n > 1 ? a->m.n : 0, a->fusion,
+		a->does_overlap ? "overlapped" : "after the backward pass");
+}
+
+static const struct orr_step_ops ops = { .size = sizeof ops,
+	.create = create,
+	.destroy = destroy,
+	.build = build,
+	.describe = describe };
+
+ORR_POLICY_STEP(allreduce, "data parallel, gradients averaged by all-reduce (DDP, Horovod)", params, ops);

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * DAPPLE's runtime (Fan et al., "DAPPLE: A Pipelined Data Parallel Approach for Training Large
+ * Models", PPoPP 2021, 3): early backward, and stages replicated one by one.
+ *
+ * Stage i of S lets K_i micro-batches go forward, then does one backward and one forward in turn:
+ *
+ *	policy A: K_i = min(S - i, D)            policy B: K_i = min(2 (S - i) - 1, D)
+ *
+ * A where sending activations takes little time, B where it takes about as long as computing. D is
+ * how many micro-batches' activations fit into the memory of the stage's devices. Peak activations
+ * are those of K_i micro-batches (GPipe: of all). K_i is at most K_(i-1), for a stage cannot have
+ * begun more micro-batches than the one before: else each would wait for the other.
+ *
+ * A stage on g devices splits every micro-batch into g parts; between stages of g and h devices
+ * parts are split and put together again, each device sending to those whose part overlaps with
+ * its own. What is sent from stage to stage goes in order, one micro-batch after the other. After
+ * its last backward a stage sums its gradients over its devices and updates.
+ */
+#include "pipeline.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct orr_param params[] = {
+	ORR_PARAM_INT("stages", "0", 0, 1e6, "of the pipeline; 0: as stage_devices says, or a GPU each"),
+	ORR_PARAM_LIST("stage_devices", "", "GPUs of each stage; none: equally many"),
+	ORR_PARAM_CHOICE("warmup", "A", "A|B", "forwards before the first backward: S - i, or 2 (S - i) - 1"),
+	ORR_PARAM_INT("max_in_flight", "0", 0, 1e6, "D, micro-batches whose activations fit; 0: from the devices' memory"),
+	PIPELINE_BATCH_PARAMS,
+	ORR_PARAM_CHOICE("cut", "time", "time|blocks", "as short a longest stage as can be, or equally many blocks a stage"),
+	PIPELINE_STAGE_PARAMS,
+	ORR_PARAM_END
+};
+
+struct dapple_stage {
+	uint32_t first_gpu, gpus, k;
+	double params, out_bytes; /* out_bytes: of a whole micro-batch */
+	uint32_t first, layers;
+	struct pass *order;
+	uint32_t next;
+	orr_op sent_forward, sent_backward; /* the last micro-batch that has arrived at the next, at the one before */
+	orr_op reduced;
+};
+
+struct dapple {
+	uint32_t n, gpus, m;
+	double micro, dp_bytes, gradient_bytes;
+	bool overlap_p2p;
+	struct dapple_stage *stage;
+	struct stage *cost;   /* by GPU: its part of a micro-batch */
+	double *update_s;     /* by GPU */
+	orr_op *tail, *forward; /* by GPU: what its next pass waits for; its last pass */
+	orr_op *forward_in, *backward_in; /* [gpu * m + micro] */
+};
+
+static void destroy(void *self)
+{
+	struct dapple *d = self;
+	if (!d)
+		return;
+	for (uint32_t i = 0; d->stage && i < d->n; i++)
+		free(d->stage[i].order);
+	free(d->stage);
+	free(d->cost);
+	free(d->update_s);
+	free(d->tail);
+	free(d->forward);
+	free(d->forward_in);
+	free(d->backward_in);
+	free(d);
+}
+
+/* ---- create ---- */
+
+static int count_stages(struct dapple *d, const struct orr_args *args, struct orr_error *err)
+{
+	size_t n_devices, n_times;
+	orr_arg_list(args, "stage_devices", &n_devices);
+	orr_arg_list(args, "stage_times", &n_times);
+	d->n = (uint32_t)orr_arg_int(args, "stages");
+	if (!d->n)
+		d->n = n_devices ? (uint32_t)n_devices : n_times > 2 && n_times % 2 == 0 ? (uint32_t)(n_times / 2) : d->gpus;
+	if (n_devices && n_devices != d->n)
+		return orr_fail(err, ORR_EINPUT, "stage_devices: expected %u numbers, one for each stage, found %zu", d->n, n_devices);
+	if (n_times && n_times != 2 && n_times != 2 * (size_t)d->n)
+		return orr_fail(err, ORR_EINPUT, "stage_times: expected 2 or %u numbers (forward and backward of each stage), found %zu",
+			2 * d->n, n_times);
+	if (!n_devices && d->gpus % d->n)
+		return orr_fail(err, ORR_EINPUT, "%u GPUs: expected a multiple of the %u stages, or stage_devices", d->gpus, d->n);
+	return ORR_OK;
+}
+
+static int place_stages(struct dapple *d, const struct orr_args *args, struct orr_error *err)
+{
+	size_t n_devices;
+	const double *devices = orr_arg_list(args, "stage_devices", &n_devices);
+	double at = 0;
+	for (uint32_t i = 0; i < d->n; i++) {
+		double g = n_devices ? devices[i] : d->gpus / d->n;
+		if (!(g >= 1) || g != floor(g) || at + g > d->gpus)
+			return orr_fail(err, ORR_EINPUT, "stage_devices: stage %u: %g: expected whole numbers from 1 on with sum %u", i, g,
+				d->gpus);
+		d->stage[i].first_gpu = (uint32_t)at;
+		d->stage[i].gpus = (uint32_t)g;
+		at += g;
+	}
+	if (at != d->gpus)
+		return orr_fail(err, ORR_EINPUT, "stage_devices: expected numbers with sum %u, the GPUs of the cluster, found %g",
+			d->gpus, at);
+	return ORR_OK;
+}
+
+static int allocate(struct dapple *d, struct orr_error *err)
+{
+	size_t inputs = (size_t)d->gpus * d->m;
+	d->stage = calloc(d->n, sizeof *d->stage);
+	d->cost = calloc(d->gpus, sizeof *d->cost);
+	d->update_s = calloc(d->gpus, sizeof *d->update_s);
+	d->tail = calloc(d->gpus, sizeof *d->tail);
+	d->forward = calloc(d->gpus, sizeof *d->forward);
+	d->forward_in = calloc(inputs, sizeof *d->forward_in);
+	d->backward_in = calloc(inputs, sizeof *d->backward_in);
+	bool good = d->stage && d->cost && d->update_s && d->tail && d->forward && d->forward_in && d->backward_in;
+	for (uint32_t i = 0; good && i < d->n; i++)
+		good = (d->stage[i].order = calloc(2 * (size_t)d->m, sizeof *d->stage[i].order)) != NULL;
+	return good ? ORR_OK : orr_fail(err, ORR_EFAIL, "out of memory");
+}
+
+static int cut(struct dapple *d, struct orr_step *s, const struct orr_args *args, struct orr_error *err)
+{
+	size_t n_counts;
+	const double *counts = orr_arg_list(args, "stage_layers", &n_counts);
+	struct stage_terms t = { d->micro, recompute_named(orr_arg_text(args, "recompute")), 1, false };
+	uint32_t *device = malloc(d->n * sizeof *device), *first = malloc((d->n + 1) * sizeof *first);
+	double *samples = malloc(d->n * sizeof *samples);
+	int rc = device && first && samples ? ORR_OK : orr_fail(err, ORR_EFAIL, "out of memory");
+	for (uint32_t i = 0; !rc && i < d->n; i++) {
+		device[i] = d->stage[i].first_gpu;
+		samples[i] = d->micro / d->stage[i].gpus;
+	}
+	if (!rc)
+		rc = stage_cut(s, &t, d->n, device, samples, !strcmp(orr_arg_text(args, "cut"), "time"), counts, n_counts, first, err);
+	for (uint32_t i = 0; !rc && i < d->n; i++) {
+		struct dapple_stage *x = &d->stage[i];
+		t.samples = samples[i];
+		x->first = first[i];
+		x->layers = first[i + 1] - first[i];
+		for (uint32_t g = x->first_gpu; g < x->first_gpu + x->gpus; g++)
+			stage_measure(s, &t, g, x->first, x->layers, &d->cost[g]);
+		x->params = d->cost[x->first_gpu].params;
+		x->out_bytes = d->cost[x->first_gpu].out_bytes * x->gpus;
+	}
+	free(device);
+	free(first);
+	free(samples);
+	return rc;
+}
+
+/* What the user gives instead of the cost model: times are of a stage as it is placed. */
+static int override(struct dapple *d, const struct orr_args *args, struct orr_error *err)
+{
+	size_t n;
+	const double *times = orr_arg_list(args, "stage_times", &n);
+	double p2p = orr_arg_real(args, "p2p_bytes");
+	for (uint32_t i = 0; i < d->n; i++) {
+		struct dapple_stage *x = &d->stage[i];
+		double forward = n ? times[n == 2 ? 0 : 2 * i] : 0, backward = n ? times[n == 2 ? 1 : 2 * i + 1] : 0;
+		if (!(forward >= 0) || !(backward >= 0))
+			return orr_fail(err, ORR_EINPUT, "stage_times: stage %u: expected seconds from 0 on, found %g and %g", i, forward,
+				backward);
+		for (uint32_t g = x->first_gpu; n && g < x->first_gpu + x->gpus; g++) {
+			d->cost[g].forward_s = forward;
+			d->cost[g].backward_s = backward;
+			d->cost[g].recompute_s = 0;
+		}
+		if (p2p >= 0)
+			x->out_bytes = p2p;
+	}
+	return ORR_OK;
+}
+
+/* D: the devices of a stage are alike in what they hold. At least 1: what does not fit the world reports. */
+static uint32_t fitting(const struct dapple *d, const struct orr_step *s, const struct dapple_stage *x)
+{
+	struct orr_step_facts f;
+	double most = d->m;
+	orr_step_facts(s, &f);
+	for (uint32_t g = x->first_gpu; g < x->first_gpu + x->gpus; g++) {
+		double held = x->params * (f.weight_bytes + f.gradient_bytes + f.optimizer_bytes) + d->cost[g].working_bytes;
+		double room = orr_device_memory(s, g) - held;
+		if (d->cost[g].stored_bytes > 0)
+			most = fmin(most, floor(room / d->cost[g].stored_bytes));
+	}
+	return most >= 1 ? (uint32_t)most : 1;
+}
+
+static void choose_warmup(struct dapple *d, const struct orr_step *s, const struct orr_args *args)
+{
+	bool is_b = !strcmp(orr_arg_text(args, "warmup"), "B");
+	uint32_t given = (uint32_t)orr_arg_int(args, "max_in_flight"), before = d->m;
+	for (uint32_t i = 0; i < d->n; i++) {
+		uint32_t want = is_b ? 2 * (d->n - i) - 1 : d->n - i;
+		want = schedule_min(want, given ? given : fitting(d, s, &d->stage[i]));
+		d->stage[i].k = before = schedule_min(want, before);
+		schedule_early_backward(d->stage[i].order, d->m, d->stage[i].k);
+	}
+}
+
+static void hold(struct dapple *d, struct orr_step *s, double given_update_s)
+{
+	char what[32];
+	for (uint32_t i = 0; i < d->n; i++) {
+		const struct dapple_stage *x = &d->stage[i];
+		snprintf(what, sizeof what, "stage %u", i);
+		for (uint32_t g = x->first_gpu; g < x->first_gpu + x->gpus; g++) {
+			stage_hold(s, g, x->params, 1, what);
+			d->update_s[g] = given_update_s >= 0 ? given_update_s : orr_update_cost(s, g, x->params);
+		}
+	}
+}
+
+static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
+{
+	struct orr_step_facts f;
+	struct dapple *d = calloc(1, sizeof *d);
+	if (!d) {
+		orr_fail(err, ORR_EFAIL, "out of memory");
+		return NULL;
+	}
+	orr_step_facts(s, &f);
+	double global = orr_arg_real(args, "global_batch");
+	global = global > 0 ? global : f.batch * f.gpus;
+	d->gpus = f.gpus;
+	d->dp_bytes = orr_arg_real(args, "dp_bytes");
+	d->gradient_bytes = f.gradient_bytes;
+	d->overlap_p2p = orr_arg_bool(args, "overlap_p2p");
+	if (count_stages(d, args, err) || !(d->m = pipe_micro_batches(args, global, d->n, err)))
+		goto fail;
+	d->micro = global / d->m;
+	if (allocate(d, err) || place_stages(d, args, err) || cut(d, s, args, err) || override(d, args, err))
+		goto fail;
+	choose_warmup(d, s, args);
+	hold(d, s, orr_arg_real(args, "update_s"));
+	orr_step_samples(s, global);
+	return d;
+fail:
+	destroy(d);
+	return NULL;
+}
+
+/* ---- build ---- */
+
+/* The part of a micro-batch that device a of g and device b of h have in common. */
+static double overlap(uint32_t a, uint32_t g, uint32_t b, uint32_t h)
+{
+	double low = fmax((double)a / g, (double)b / h), high = fmin((a + 1.0) / g, (b + 1.0) / h);
+	return high - low > 1e-12 ? high - low : 0;
+}
+
+/* Sends a micro-batch on (or its gradient back): in[] of the receivers is when all their pieces are there. */
+static void send(struct dapple *d, struct orr_step *s, struct dapple_stage *from, struct dapple_stage *to, bool is_backward,
+	uint32_t micro)
+{
+	orr_op *in = is_backward ? d->backward_in : d->forward_in;
+	orr_op *order = is_backward ? &from->sent_backward : &from->sent_forward, all = 0, before = *order;
+	double bytes = is_backward ? to->out_bytes : from->out_bytes;
+	uint32_t pieces = 0, n = from->gpus + to->gpus;
+	orr_op *sent = malloc(n * sizeof *sent);
+	for (uint32_t b = 0; sent && b < to->gpus; b++) {
+		uint32_t first = pieces;
+		for (uint32_t a = 0; a < from->gpus; a++) {
+			double part = overlap(a, from->gpus, b, to->gpus);
+			if (!(part > 0))
+				continue;
+			orr_op op = sent[pieces++] = orr_transfer(s, from->first_gpu + a, to->first_gpu + b, bytes * part);
+			orr_after(s, op, d->forward[from->first_gpu + a]);
+			orr_after(s, op, before);
+			orr_label(s, op, "%s %u", is_backward ? "gradient" : "activation", micro);
+		}
+		orr_op arrived = pieces - first == 1 ? sent[first] : orr_mark(s);
+		for (uint32_t i = first; i < pieces && pieces - first > 1; i++)
+			orr_after(s, arrived, sent[i]);
+		in[(size_t)(to->first_gpu + b) * d->m + micro] = arrived;
+	}
+	all = pieces == 1 ? sent[0] : orr_mark(s);
+	for (uint32_t i = 0; i < pieces && pieces > 1; i++)
+		orr_after(s, all, sent[i]);
+	*order = all;
+	for (uint32_t a = 0; a < from->gpus && !d->overlap_p2p; a++)
+		d->tail[from->first_gpu + a] = all;
+	free(sent);
+}
+
+static void build_forward(struct dapple *d, struct orr_step *s, uint32_t stage, uint32_t micro)
+{
+	struct dapple_stage *x = &d->stage[stage];
+	for (uint32_t g = x->first_gpu; g < x->first_gpu + x->gpus; g++) {
+		orr_op op = orr_compute(s, g, ORR_FORWARD, d->cost[g].forward_s);
+		orr_after(s, op, d->tail[g]);
+		orr_after(s, op, d->forward_in[(size_t)g * d->m + micro]);
+		orr_takes(s, op, g, d->cost[g].stored_bytes);
+		orr_label(s, op, "F%u", micro);
+		d->tail[g] = d->forward[g] = op;
+		if (stage + 1 == d->n)
+			d->backward_in[(size_t)g * d->m + micro] = op;
+	}
+	if (stage + 1 < d->n)
+		send(d, s, x, x + 1, false, micro);
+}
+
+static void build_backward(struct dapple *d, struct orr_step *s, uint32_t stage, uint32_t micro, bool is_last)
+{
+	struct dapple_stage *x = &d->stage[stage];
+	struct orr_update gradient = { .kind = ORR_GRADIENT };
+	for (uint32_t g = x->first_gpu; g < x->first_gpu + x->gpus; g++) {
+		const struct stage *c = &d->cost[g];
+		orr_op input = d->backward_in[(size_t)g * d->m + micro];
+		bool is_again = c->working_bytes > 0 || c->recompute_s > 0;
+		if (is_again) {
+			orr_op again = orr_compute(s, g, ORR_RECOMPUTE, c->recompute_s);
+			orr_after(s, again, d->tail[g]);
+			orr_after(s, again, input);
+			orr_takes(s, again, g, c->working_bytes);
+			d->tail[g] = again;
+		}
+		orr_op op = orr_compute(s, g, ORR_BACKWARD, c->backward_s);
+		orr_after(s, op, d->tail[g]);
+		orr_after(s, op, input);
+		orr_gives(s, op, g, c->stored_bytes + (is_again ? c->working_bytes : 0));
+		orr_label(s, op, "B%u", micro);
+		if (is_last)
+			orr_updates(s, op, &gradient);
+		d->tail[g] = d->forward[g] = op;
+	}
+	if (stage)
+		send(d, s, x, x - 1, true, micro);
+}
+
+/* Gradients summed over the stage's devices, and the update. */
+static void build_update(struct dapple *d, struct orr_step *s, struct dapple_stage *x)
+{
+	struct orr_update average = { .kind = ORR_AVERAGE_GRADIENTS }, step = { .kind = ORR_LOCAL_UPDATE };
+	struct orr_collective c = { .op = ORR_ALL_REDUCE, .bytes = d->dp_bytes >= 0 ? d->dp_bytes : x->params * d->gradient_bytes };
+	uint32_t *device = malloc(x->gpus * sizeof *device);
+	orr_op sum = 0;
+	if (x->gpus > 1 && c.bytes > 0 && device) {
+		for (uint32_t i = 0; i < x->gpus; i++)
+			device[i] = x->first_gpu + i;
+		if (d->dp_bytes < 0) {
+			c.first_layer = x->first;
+			c.n_layers = x->layers;
+		}
+		sum = orr_collective(s, &(struct orr_group){ device, x->gpus }, &c);
+		for (uint32_t i = 0; i < x->gpus; i++)
+			orr_after(s, sum, d->tail[device[i]]);
+		orr_updates(s, sum, &average);
+		orr_label(s, sum, "gradients");
+	}
+	free(device);
+	for (uint32_t g = x->first_gpu; g < x->first_gpu + x->gpus; g++) {
+		orr_op op = orr_compute(s, g, ORR_OPTIMIZER, d->update_s[g]);
+		orr_after(s, op, d->tail[g]);
+		orr_after(s, op, sum);
+		orr_updates(s, op, &step);
+		orr_label(s, op, "update");
+		d->tail[g] = op;
+	}
+}
+
+/* The next pass of a stage; false if its input has not been built yet. */
+static bool build_pass(struct dapple *d, struct orr_step *s, uint32_t stage)
+{
+	struct dapple_stage *x = &d->stage[stage];
+	if (x->next == 2 * d->m)
+		return false;
+	const struct pass *at = &x->order[x->next];
+	size_t in = (size_t)x->first_gpu * d->m + at->micro;
+	if (at->is_backward ? !d->backward_in[in] : stage && !d->forward_in[in])
+		return false;
+	x->next++;
+	if (at->is_backward)
+		build_backward(d, s, stage, at->micro, x->next == 2 * d->m);
+	else
+		build_forward(d, s, stage, at->micro);
+	return true;
+}
+
+static int build(void *self, struct orr_step *s, uint64_t iteration, struct orr_error *err)
+{
+	struct dapple *d = self;
+	size_t inputs = (size_t)d->gpus * d->m, built = 0;
+	(void)iteration;
+	memset(d->forward_in, 0, inputs * sizeof *d->forward_in);
+	memset(d->backward_in, 0, inputs * sizeof *d->backward_in);
+	for (uint32_t i = 0; i < d->n; i++)
+		d->stage[i].next = 0;
+	for (size_t before = 1; before;) {
+		before = 0;
+		for (uint32_t i = 0; i < d->n; i++)
+			while (build_pass(d, s, i))
+				before++;
+		built += before;
+	}
+	if (built < 2 * (size_t)d->m * d->n)
+		return orr_fail(err, ORR_EFAIL, "the schedule stops after %zu of %zu passes", built, 2 * (size_t)d->m * d->n);
+	for (uint32_t i = 0; i < d->n; i++)
+		build_update(d, s, &d->stage[i]);
+	return ORR_OK;
+}
+
+static void describe(void *self, char *out, size_t size)
+{
+	const struct dapple *d = self;
+	size_t n = (size_t)snprintf(out, size, "%u micro-batches of %g, stages of layers x GPUs (K)", d->m, d->micro);
+	for (uint32_t i = 0; i < d->n && n + 40 < size; i++)
+		n += (size_t)snprintf(out + n, size - n, " %ux%u (%u)", d->stage[i].layers, d->stage[i].gpus, d->stage[i].k);
+}
+
+static const struct orr_step_ops ops = { .size = sizeof ops,
+	.create = create,
+	.destroy = destroy,
+	.build = build,
+	.describe = describe };
+
+ORR_POLICY_STEP(dapple, "pipeline: early backward, each stage replicated on its own (DAPPLE)", params, ops);

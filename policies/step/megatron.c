@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Tensor, pipeline and data parallelism together (Narayanan et al., "Efficient Large-Scale Language
+ * Model Training on GPU Clusters Using Megatron-LM", SC 2021; selective recomputation and sequence
+ * parallelism: Korthikanti et al., MLSys 2023; optimizer sharding: ZeRO stage 1, Rajbhandari et
+ * al., SC 2020, as Megatron-LM's distributed optimizer).
+ *
+ * tp shards x pp stages x replicas; 1F1B, interleaved if interleave > 1. Ranks are numbered with
+ * tensor-parallel neighbours first, so that they share a node, then replicas (order=tp-dp-pp, as
+ * Megatron-LM) or stages. Stages send 1/tp of the activations from each shard and gather them on
+ * arrival (scatter_gather; SC 2021, 4.1), which sequence parallelism has no need of. ZeRO-1:
+ * gradients are reduce-scattered, each replica updates its part, and parameters are gathered.
+ *
+ * Assumes that collectives of tensor parallelism are not overlapped with computing, and that the
+ * two ends of a tied embedding need no sum of their own (docs/models.md).
+ */
+#include "pipeline.h"
+
+#include <string.h>
+
+static const struct orr_param params[] = {
+	ORR_PARAM_INT("tp", "1", 1, 1e6, "GPUs that split each layer"),
+	ORR_PARAM_INT("pp", "1", 0, 1e6, "stages of the pipeline; 0: as many as stage_times or GPUs"),
+	ORR_PARAM_INT("interleave", "1", 1, 1e4, "parts of the model that a stage holds"),
+	ORR_PARAM_BOOL("sequence_parallel", false, "reduce-scatter and all-gather, and fewer activations kept"),
+	ORR_PARAM_BOOL("gather_redo", false, "sequence parallel: backward gathers the inputs of products again"),
+	ORR_PARAM_BOOL("scatter_gather", true, "shards send their part to the next stage; else each sends all"),
+	ORR_PARAM_BOOL("zero", false, "ZeRO-1: optimizer state split over replicas"),
+	ORR_PARAM_BOOL("dp_overlap", true, "reduce a part's gradients as soon as they are there; else after the last backward"),
+	ORR_PARAM_CHOICE("order", "tp-dp-pp", "tp-dp-pp|tp-pp-dp", "of ranks, neighbours first"),
+	ORR_PARAM_CHOICE("cut", "blocks", "blocks|time", "equally many blocks a stage, or as short a longest stage as can be"),
+	ORR_PARAM_REAL("tp_bytes", "-1", -1, 1e18, "of one tensor-parallel collective; -1: the activations"),
+	PIPELINE_BATCH_PARAMS,
+	PIPELINE_STAGE_PARAMS,
+	ORR_PARAM_END
+};
+
+static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
+{
+	struct pipe_terms t = { .pp = (uint32_t)orr_arg_int(args, "pp"),
+		.tp = (uint32_t)orr_arg_int(args, "tp"),
+		.chunks = (uint32_t)orr_arg_int(args, "interleave"),
+		.by_time = !strcmp(orr_arg_text(args, "cut"), "time"),
+		.is_pp_inner = !strcmp(orr_arg_text(args, "order"), "tp-pp-dp"),
+		.sequence_parallel = orr_arg_bool(args, "sequence_parallel"),
+		.gather_redo = orr_arg_bool(args, "gather_redo"),
+		.scatter_gather = orr_arg_bool(args, "scatter_gather"),
+		.zero = orr_arg_bool(args, "zero"),
+		.dp_overlap = orr_arg_bool(args, "dp_overlap"),
+		.tp_bytes = orr_arg_real(args, "tp_bytes") };
+	t.schedule = t.chunks > 1 ? SCHEDULE_INTERLEAVED : SCHEDULE_1F1B;
+	return pipe_new(s, args, &t, err);
+}
+
+static const struct orr_step_ops ops = { .size = sizeof ops,
+	.create = create,
+	.destroy = pipe_free,
+	.build = pipe_build,
+	.describe = pipe_describe };
+
+ORR_POLICY_STEP(megatron, "tensor, pipeline and data parallelism together, 1F1B, ZeRO-1 (Megatron-LM)", params, ops);

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* messages.h - the list of what a replica sends in an iteration, in the order in which it becomes ready */
+#ifndef ORR_POLICIES_MESSAGES_H
+#define ORR_POLICIES_MESSAGES_H
+
+#include "chunks.h"
+
+struct messages {
+	struct message *message;
+	uint32_t n;
+};
+
+static inline void messages_free(struct messages *m)
+{
+	free(m->message);
+	m->message = NULL;
+}
+
+/* One message for each chunk that has parameters. False: out of memory. */
+static inline bool messages_by_chunk(struct messages *m, const struct chunks *c)
+{
+	m->n = 0;
+	m->message = calloc(c->n + 1u, sizeof *m->message);
+	if (!m->message)
+		return false;
+	for (uint32_t i = c->n; i--;)
+		if (c->chunk[i].params > 0)
+			m->message[m->n++] =
+				(struct message){ i, c->chunk[i].first, c->chunk[i].count, c->chunk[i].params };
+	return true;
+}
+
+/* One for each tensor. */
+static inline bool messages_by_tensor(struct messages *m, const struct chunks *c, const struct orr_step *s)
+{
+	uint32_t layers = c->n ? c->chunk[c->n - 1].first + c->chunk[c->n - 1].count : 0;
+	m->n = 0;
+	m->message = calloc(2 * (size_t)layers + 1, sizeof *m->message);
+	if (!m->message)
+		return false;
+	for (uint32_t i = c->n; i--;)
+		for (uint32_t l = c->chunk[i].first + c->chunk[i].count; l-- > c->chunk[i].first;) {
+			struct orr_layer_info info;
+			double size[2];
+			orr_step_layer(s, l, &info);
+			for (uint32_t t = layer_tensors(&info, size); t--;)
+				m->message[m->n++] = (struct message){ i, l, 1, size[t] };
+		}
+	return true;
+}
+
+/* Each message cut into equal parts of at most `params` parameters. */
+static inline bool messages_partition(struct messages *m, double params)
+{
+	size_t n = 0;
+	for (uint32_t i = 0; i < m->n; i++)
+		n += (size_t)fmax(1, ceil(m->message[i].params / params));
+	struct message *part = calloc(n + 1, sizeof *part);
+	if (!part)
+		return false;
+	size_t at = 0;
+	for (uint32_t i = 0; i < m->n; i++) {
+		size_t parts = (size_t)fmax(1, ceil(m->message[i].params / params));
+		for (size_t k = 0; k < parts; k++) {
+			part[at] = m->message[i];
+			part[at++].params /= (double)parts;
+		}
+	}
+	free(m->message);
+	m->message = part;
+	m->n = (uint32_t)at;
+	return true;
+}
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * 1F1B (PipeDream-flush; Narayanan et al., "Memory-Efficient Pipeline-Parallel DNN Training",
+ * ICML 2021).
+ *
+ * Stage i of p lets p - i micro-batches go forward, then does one backward and one forward in
+ * turn, and at the end of the iteration flushes. As long as GPipe, (p-1)/(m+p-1) of it idle, but
+ * stage i keeps the activations of min(p - i, m) micro-batches, not of m. GPUs beyond one pipeline
+ * make replicas.
+ */
+#include "pipeline.h"
+
+static const struct orr_param params[] = {
+	ORR_PARAM_INT("stages", "0", 0, 1e6, "of the pipeline; 0: a GPU each"),
+	PIPELINE_BATCH_PARAMS,
+	PIPELINE_PLAIN_PARAMS,
+	PIPELINE_STAGE_PARAMS,
+	ORR_PARAM_END
+};
+
+static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
+{
+	struct pipe_terms t = pipe_plain(args, SCHEDULE_1F1B);
+	return pipe_new(s, args, &t, err);
+}
+
+static const struct orr_step_ops ops = { .size = sizeof ops,
+	.create = create,
+	.destroy = pipe_free,
+	.build = pipe_build,
+	.describe = pipe_describe };
+
+ORR_POLICY_STEP(one_f_one_b, "pipeline: one forward, one backward in turn, flushed every iteration (PipeDream-flush)", params, ops);

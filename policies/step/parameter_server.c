@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Parameter server: workers push gradients to the servers, which hold the parameters, and
+ * pull parameters back (Li et al., "Scaling Distributed Machine Learning with the Parameter
+ * Server", OSDI 2014).
+ *
+ *	mode=bsp  what is pulled holds the gradients of all workers of this iteration
+ *	mode=ssp  stale synchronous (Ho et al., NIPS 2013): those of all workers up to `staleness` iterations ago
+ *	mode=asp  whatever is there: nobody waits for others
+ *
+ * A worker's iteration: forward, backward, push, pull. push_overlap pushes chunks while the
+ * backward pass goes on; pull_overlap lets a layer's forward pass wait for that layer's
+ * parameters alone, as TensorFlow's dataflow does. With lag=n (asp, ssp) the forward pass
+ * takes the parameters pulled n iterations ago, so that network and compute work at once.
+ *
+ * node_sum adds up the gradients of a node's GPUs on its host first, which alone talks to
+ * the servers (TensorFlow's distributed_replicated, BytePS).
+ */
+#include "replicas.h"
+#include "servers.h"
+
+#include <stdio.h>
+
+static const struct orr_param params[] = {
+	ORR_PARAM_CHOICE("mode", "bsp", "bsp|ssp|asp", "whom a pull waits for"),
+	ORR_PARAM_INT("staleness", "3", 0, 1000, "ssp: iterations that a worker may be ahead"),
+	ORR_PARAM_INT("servers", "0", 0, 1000000, "0: one for each node (dedicated: one)"),
+	ORR_PARAM_CHOICE("placement", "colocated", "colocated|dedicated|cpu-nodes|gpu",
+		"hosts of the nodes that train; hosts of the last nodes, whose GPUs then do not; nodes without GPUs; GPUs"),
+	ORR_PARAM_CHOICE("shard", "bytes", "bytes|tensor", "each message in equal parts; whole tensors, to who has least"),
+	ORR_PARAM_BOOL("push_overlap", true, "push while the backward pass goes on"),
+	ORR_PARAM_BOOL("pull_overlap", false, "a layer's forward pass waits for its own parameters alone"),
+	ORR_PARAM_CHOICE("pull", "message", "message|iteration", "starts once the message, or the whole gradient, is summed"),
+	ORR_PARAM_REAL("message_bytes", "4194304", 1, 1e15, "layers are sent together until so much is there"),
+	ORR_PARAM_BOOL("node_sum", false, "sum up inside the node first; its host talks to the servers"),
+	ORR_PARAM_INT("lag", "0", 0, 100, "asp, ssp: iterations by which the parameters computed with are older"),
+	ORR_PARAM_REAL("server_Bps", "0", 0, 1e15, "bytes of gradients that a server adds up per second; 0: no time"),
+	ORR_PARAM_BOOL("compress_pull", false, "step.compression applies to what is pulled as well"),
+	ORR_PARAM_CHOICE("step", "mean", "mean|sum", "a pushed gradient counts 1/workers, or 1"),
+	ORR_PARAM_END
+};
+
+enum mode { BSP, SSP, ASP };
+
+struct parameter_server {
+	struct replicas r;
+	struct messages m;
+	struct servers v;
+	enum mode mode;
+	bool push_overlap, pull_overlap, pull_at_end, compress_pull, node_sum;
+	double server_Bps, scale;
+	uint32_t staleness, lag;
+	uint32_t clients;  /* who talks to the servers: workers, or nodes */
+	uint32_t *member;  /* [client], and one past the last: its first worker */
+	uint32_t *client;  /* [client]: endpoint */
+	orr_op *backward;  /* [worker * chunks + chunk] */
+	orr_op *push, *pull; /* [(message * clients + client) * servers + server]; a connection delivers in order */
+	orr_op *summed;    /* [((iteration % (staleness + 1)) * messages + message) * servers + server]: all have pushed */
+	orr_op *ready;     /* [((iteration % (lag + 1)) * workers + worker) * chunks + chunk]: pulled */
+};
+
+static void destroy(void *self)
+{
+	struct parameter_server *ps = self;
+	replicas_free(&ps->r);
+	messages_free(&ps->m);
+	servers_free(&ps->v);
+	free(ps->member);
+	free(ps->client);
+	free(ps->backward);
+	free(ps->push);
+	free(ps->pull);
+	free(ps->summed);
+	free(ps->ready);
+	free(ps);
+}
+
+static void options(struct parameter_server *ps, const struct orr_args *args)
+{
+	const char *mode = orr_arg_text(args, "mode");
+	ps->mode = !strcmp(mode, "bsp") ? BSP : !strcmp(mode, "ssp") ? SSP : ASP;
+	ps->staleness = ps->mode == SSP ? (uint32_t)orr_arg_int(args, "staleness") : 0;
+	ps->lag = ps->mode == BSP ? 0 : (uint32_t)orr_arg_int(args, "lag");
+	ps->push_overlap = orr_arg_bool(args, "push_overlap");
+	ps->pull_overlap = orr_arg_bool(args, "pull_overlap");
+	ps->pull_at_end = !strcmp(orr_arg_text(args, "pull"), "iteration");
+	ps->compress_pull = orr_arg_bool(args, "compress_pull");
+	ps->node_sum = orr_arg_bool(args, "node_sum");
+	ps->server_Bps = orr_arg_real(args, "server_Bps");
+}
+
+/* Who talks to the servers. */
+static bool group_clients(struct parameter_server *ps, const struct orr_step *s)
+{
+	uint32_t n = ps->r.n;
+	ps->member = calloc(n + 1u, sizeof *ps->member);
+	ps->client = calloc(n + 1u, sizeof *ps->client);
+	if (!ps->member || !ps->client)
+		return false;
+	for (uint32_t w = 0; w < n; w++) {
+		bool is_first = !ps->node_sum || !w || orr_node_of(s, w) != orr_node_of(s, w - 1);
+		if (!is_first)
+			continue;
+		ps->member[ps->clients] = w;
+		ps->client[ps->clients++] = ps->node_sum ? ps->r.facts.gpus + orr_node_of(s, w) : w;
+	}
+	ps->member[ps->clients] = n;
+	return true;
+}
+
+static bool plan(struct parameter_server *ps, struct orr_step *s, const struct orr_args *args)
+{
+	struct replicas *r = &ps->r;
+	if (!replicas_init(r, s, ps->v.workers, false))
+		return false;
+	bool is_cut = ps->push_overlap || ps->pull_overlap;
+	double limit = is_cut ? orr_arg_real(args, "message_bytes") / r->facts.gradient_bytes : INFINITY;
+	bool by_tensor = !strcmp(orr_arg_text(args, "shard"), "tensor");
+	if (!chunks_by_params(&r->chunks, s, limit, limit) || !replicas_costs(r, s) ||
+		!messages_by_chunk(&ps->m, &r->chunks) || !servers_deal(&ps->v, &ps->m, s, by_tensor) ||
+		!group_clients(ps, s))
+		return false;
+	ps->scale = !strcmp(orr_arg_text(args, "step"), "mean") ? 1.0 / r->n : 1;
+	size_t work = (size_t)r->n * r->chunks.n + 1;
+	ps->backward = calloc(work, sizeof *ps->backward);
+	ps->ready = calloc(work * (ps->lag + 1u), sizeof *ps->ready);
+	size_t messages = (size_t)ps->m.n * ps->clients * ps->v.n + 1;
+	ps->push = calloc(messages, sizeof *ps->push);
+	ps->pull = calloc(messages, sizeof *ps->pull);
+	ps->summed = calloc((size_t)(ps->staleness + 1u) * ps->m.n * ps->v.n + 1, sizeof *ps->summed);
+	return ps->backward && ps->ready && ps->push && ps->pull && ps->summed;
+}
+
+/* Optimizer state and the master copy of the parameters live on the servers. */
+static void hold(const struct parameter_server *ps, struct orr_step *s)
+{
+	const struct orr_step_facts *f = &ps->r.facts;
+	replicas_hold(&ps->r, s, 1, 1, 0);
+	for (uint32_t j = 0; j < ps->v.n; j++) {
+		double held = 0;
+		for (uint32_t i = 0; i < ps->m.n; i++)
+			held += ps->v.params[(size_t)i * ps->v.n + j];
+		orr_hold(s, ps->v.endpoint[j], ORR_MEMORY_WEIGHTS, held * f->weight_bytes, "server");
+		orr_hold(s, ps->v.endpoint[j], ORR_MEMORY_OPTIMIZER, held * f->optimizer_bytes, "server");
+	}
+}
+
+static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
+{
+	struct parameter_server *ps = calloc(1, sizeof *ps);
+	if (!ps) {
+		orr_fail(err, ORR_EFAIL, "out of memory");
+		return NULL;
+	}
+	options(ps, args);
+	if (servers_place(&ps->v, s, (uint32_t)orr_arg_int(args, "servers"), orr_arg_text(args, "placement"), err)) {
+		destroy(ps);
+		return NULL;
+	}
+	if (!plan(ps, s, args)) {
+		destroy(ps);
+		orr_fail(err, ORR_EFAIL, "out of memory");
+		return NULL;
+	}
+	hold(ps, s);
+	return ps;
+}
+
+/* `all` and one op more: a mark, so that it can be waited for like one op. */
+static orr_op and_also(struct orr_step *s, orr_op all, orr_op op)
+{
+	if (!all || !op)
+		return all ? all : op;
+	orr_op both = orr_mark(s);
+	orr_after(s, both, all);
+	orr_after(s, both, op);
+	return both;
+}
+
+static orr_op *ready_of(const struct parameter_server *ps, uint64_t iteration, uint32_t worker)
+{
+	return ps->ready + (iteration % (ps->lag + 1) * ps->r.n + worker) * ps->r.chunks.n;
+}
+
+static orr_op *summed_of(const struct parameter_server *ps, uint64_t iteration, uint32_t message)
+{
+	return ps->summed + (iteration % (ps->staleness + 1) * ps->m.n + message) * ps->v.n;
+}
+
+/* Forward and backward of one worker, with the parameters that the iteration before (or before that: lag) pulled. */
+static void compute(struct parameter_server *ps, struct orr_step *s, uint64_t iteration, uint32_t worker)
+{
+	struct replicas *r = &ps->r;
+	/* The slot that this iteration is about to fill is the oldest: what was pulled lag + 1 iterations ago. */
+	const orr_op *ready = ready_of(ps, iteration, worker);
+	orr_op forward = 0;
+	if (ps->pull_overlap) {
+		for (uint32_t c = 0; c < r->chunks.n; c++) {
+			orr_op next = replicas_forward(r, s, worker, c);
+			orr_after(s, next, c ? forward : r->tail[worker]);
+			orr_after(s, next, ready[c]);
+			forward = next;
+		}
+	} else {
+		forward = replicas_whole_forward(r, s, worker);
+		for (uint32_t c = 0; c < r->chunks.n; c++)
+			orr_after(s, forward, ready[c]);
+	}
+	replicas_whole_backward(r, s, worker, forward, ps->backward + (size_t)worker * r->chunks.n);
+	r->tail[worker] = ps->backward[(size_t)worker * r->chunks.n];
+}
+
+/* Message i on the client: the worker's own gradient, or the sum of the node's on its host. */
+static orr_op gradient_of(const struct parameter_server *ps, struct orr_step *s, uint32_t client, uint32_t i)
+{
+	const struct replicas *r = &ps->r;
+	const struct message *m = &ps->m.message[i];
+	uint32_t chunk = ps->push_overlap ? m->chunk : 0;
+	if (!ps->node_sum)
+		return ps->backward[(size_t)client * r->chunks.n + chunk];
+	orr_op sum = 0;
+	for (uint32_t w = ps->member[client]; w < ps->member[client + 1]; w++) {
+		orr_op up = orr_transfer(s, w, ps->client[client], m->params * r->facts.gradient_bytes);
+		orr_after(s, up, ps->backward[(size_t)w * r->chunks.n + chunk]);
+		sum = and_also(s, sum, up);
+	}
+	return sum;
+}
+
+static void update(const struct parameter_server *ps, struct orr_step *s, orr_op op, enum orr_update_kind kind,
+	uint32_t client, uint32_t server)
+{
+	for (uint32_t w = ps->member[client]; w < ps->member[client + 1]; w++)
+		orr_updates(s, op, &(struct orr_update){ .kind = kind, .worker = w, .slice = server, .slices = ps->v.n,
+			.scale = kind == ORR_PUSH ? ps->scale : 0 });
+}
+
+static void push(struct parameter_server *ps, struct orr_step *s, uint32_t client, uint32_t i)
+{
+	const struct message *m = &ps->m.message[i];
+	orr_op gradient = gradient_of(ps, s, client, i);
+	for (uint32_t j = 0; j < ps->v.n; j++) {
+		double part = ps->v.params[(size_t)i * ps->v.n + j];
+		orr_op *op = &ps->push[((size_t)i * ps->clients + client) * ps->v.n + j], before = *op;
+		if (part <= 0)
+			continue;
+		*op = orr_transfer(s, ps->client[client], ps->v.endpoint[j], part * ps->r.facts.gradient_bytes);
+		orr_carries(s, *op, m->first, m->count);
+		orr_after(s, *op, gradient);
+		orr_after(s, *op, before);
+		orr_label(s, *op, "push layers %u..%u", m->first, m->first + m->count - 1);
+		if (i == ps->v.last[j])
+			update(ps, s, *op, ORR_PUSH, client, j);
+	}
+}
+
+/* Each server adds up what all clients have pushed of message i. */
+static void add_up(struct parameter_server *ps, struct orr_step *s, uint64_t iteration, uint32_t i)
+{
+	for (uint32_t j = 0; j < ps->v.n; j++) {
+		orr_op *sum = summed_of(ps, iteration, i) + j;
+		double bytes = ps->v.params[(size_t)i * ps->v.n + j] * ps->r.facts.gradient_bytes * ps->clients;
+		*sum = bytes <= 0 ? 0
+			: ps->server_Bps > 0 ? orr_compute(s, ps->v.endpoint[j], ORR_OPTIMIZER, bytes / ps->server_Bps)
+			: orr_mark(s);
+		for (uint32_t c = 0; c < ps->clients; c++)
+			orr_after(s, *sum, ps->push[((size_t)i * ps->clients + c) * ps->v.n + j]);
+	}
+}
+
+/* What a pull of message i from server j waits for: the client's own push, and by mode those of others. */
+static void wait_for_server(const struct parameter_server *ps, struct orr_step *s, uint64_t iteration, uint32_t client,
+	uint32_t i, uint32_t j, orr_op pull)
+{
+	orr_after(s, pull, ps->push[((size_t)i * ps->clients + client) * ps->v.n + j]);
+	if (ps->mode != ASP && iteration >= ps->staleness)
+		orr_after(s, pull, summed_of(ps, iteration - ps->staleness, i)[j]);
+}
+
+/* pull=iteration: everything that any pull of this client waits for. */
+static orr_op whole_gradient(const struct parameter_server *ps, struct orr_step *s, uint64_t iteration, uint32_t client)
+{
+	orr_op all = orr_mark(s);
+	for (uint32_t i = 0; i < ps->m.n; i++)
+		for (uint32_t j = 0; j < ps->v.n; j++)
+			wait_for_server(ps, s, iteration, client, i, j, all);
+	return all;
+}
+
+static void pull(struct parameter_server *ps, struct orr_step *s, uint64_t iteration, uint32_t client, uint32_t i,
+	orr_op whole)
+{
+	const struct message *m = &ps->m.message[i];
+	double bytes = ps->r.facts.weight_bytes;
+	orr_op arrived = 0;
+	for (uint32_t j = 0; j < ps->v.n; j++) {
+		double part = ps->v.params[(size_t)i * ps->v.n + j];
+		if (part <= 0)
+			continue;
+		orr_op *last = &ps->pull[((size_t)i * ps->clients + client) * ps->v.n + j], before = *last;
+		orr_op op = *last = orr_transfer(s, ps->v.endpoint[j], ps->client[client], part * bytes);
+		if (ps->compress_pull)
+			orr_carries(s, op, m->first, m->count);
+		orr_after(s, op, whole);
+		orr_after(s, op, before);
+		if (!whole)
+			wait_for_server(ps, s, iteration, client, i, j, op);
+		orr_label(s, op, "pull layers %u..%u", m->first, m->first + m->count - 1);
+		if (i == ps->v.last[j])
+			update(ps, s, op, ORR_PULL, client, j);
+		arrived = and_also(s, arrived, op);
+	}
+	for (uint32_t w = ps->member[client]; w < ps->member[client + 1]; w++) {
+		orr_op *ready = &ready_of(ps, iteration, w)[m->chunk];
+		*ready = arrived;
+		if (!ps->node_sum)
+			continue;
+		*ready = orr_transfer(s, ps->client[client], w, m->params * bytes);
+		orr_after(s, *ready, arrived);
+	}
+}
+
+static int build(void *self, struct orr_step *s, uint64_t iteration, struct orr_error *err)
+{
+	struct parameter_server *ps = self;
+	(void)err;
+	for (uint32_t w = 0; w < ps->r.n; w++)
+		compute(ps, s, iteration, w);
+	for (uint32_t i = 0; i < ps->m.n; i++) {
+		for (uint32_t c = 0; c < ps->clients; c++)
+			push(ps, s, c, i);
+		add_up(ps, s, iteration, i);
+	}
+	for (uint32_t c = 0; c < ps->clients; c++) {
+		orr_op whole = ps->pull_at_end ? whole_gradient(ps, s, iteration, c) : 0;
+		/* Early layers first: they are needed first. */
+		for (uint32_t i = ps->m.n; i--;)
+			pull(ps, s, iteration, c, i, whole);
+	}
+	for (uint32_t w = 0; w < ps->r.n && ps->mode != BSP; w++) {
+		orr_op done = orr_mark(s);
+		for (uint32_t c = 0; c < ps->r.chunks.n; c++)
+			orr_after(s, done, ready_of(ps, iteration, w)[c]);
+		orr_counts(s, done, ps->r.facts.batch);
+	}
+	return 0;
+}
+
+static void describe(void *self, char *out, size_t size)
+{
+	const struct parameter_server *ps = self;
+	static const char *const modes[] = { "bsp", "ssp", "asp" };
+	snprintf(out, size, "%s, %u workers, %u servers, %u messages", modes[ps->mode], ps->r.n, ps->v.n, ps->m.n);
+}
+
+static const struct orr_step_ops ops = { .size = sizeof ops,
+	.create = create,
+	.destroy = destroy,
+	.build = build,
+	.describe = describe };
+
+ORR_POLICY_STEP(parameter_server, "gradients pushed to servers, parameters pulled: BSP, SSP or ASP", params, ops);

@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Pipeline, tensor and data parallelism together (pipeline.h). */
+#include "pipeline.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Streams: neighbours use different ones, so that a stage sends and receives at once, each in order. */
+enum { STREAM_FORWARD = 1, STREAM_BACKWARD = 3, STREAM_WRAP = 5, STREAM_REDUCE = 7 };
+
+struct pipeline {
+	struct pipe_terms t;
+	uint32_t dp, m, parts; /* parts = pp * chunks */
+	double micro;          /* samples */
+	double tp_bytes;       /* of one tensor-parallel collective */
+	double dp_bytes;       /* < 0: the model's */
+	double gradient_bytes, weight_bytes;
+	bool overlap_p2p;
+	struct stage *part;    /* in model order */
+	double *update_s;      /* by stage */
+	struct pass *order;    /* 2 m chunks of each stage */
+	uint32_t *next;        /* by stage: passes built */
+	orr_op *tail;          /* by stage: what its next pass waits for */
+	orr_op *forward_in, *backward_in; /* [part * m + micro]: when its input is there */
+	orr_op *reduced;       /* by stage: the collective that the update waits for, the last */
+	uint32_t *left;        /* [stage * chunks + chunk]: backwards not built */
+};
+
+void pipe_free(void *self)
+{
+	struct pipeline *p = self;
+	if (!p)
+		return;
+	free(p->part);
+	free(p->update_s);
+	free(p->order);
+	free(p->next);
+	free(p->tail);
+	free(p->forward_in);
+	free(p->backward_in);
+	free(p->reduced);
+	free(p->left);
+	free(p);
+}
+
+struct pipe_terms pipe_plain(const struct orr_args *args, enum schedule_kind schedule)
+{
+	return (struct pipe_terms){ .pp = (uint32_t)orr_arg_int(args, "stages"),
+		.tp = 1,
+		.chunks = 1,
+		.schedule = schedule,
+		.by_time = !strcmp(orr_arg_text(args, "cut"), "time"),
+		.is_pp_inner = !strcmp(orr_arg_text(args, "order"), "pp-dp"),
+		.dp_overlap = true };
+}
+
+/* ---- create: sizes ---- */
+
+uint32_t pipe_micro_batches(const struct orr_args *args, double samples, uint32_t stages, struct orr_error *err)
+{
+	double micro = orr_arg_real(args, "micro_batch"), m = (double)orr_arg_int(args, "micro_batches");
+	if (micro > 0 && m > 0 && micro * m != samples)
+		orr_fail(err, ORR_EINPUT, "micro_batches=%g x micro_batch=%g: a replica has %g samples; give one of the two", m,
+			micro, samples);
+	else if (micro > 0 && (samples / micro != floor(samples / micro) || samples / micro > 1e6))
+		orr_fail(err, ORR_EINPUT, "micro_batch=%g: expected a divisor of the %g samples of a replica", micro, samples);
+	else if (micro > 0)
+		return (uint32_t)(samples / micro);
+	else if (m > 0)
+		return (uint32_t)m; /* of a fraction of a sample, if need be */
+	else {
+		uint32_t most = 4 * stages;
+		while (most > 1 && samples / most != floor(samples / most))
+			most--;
+		return most;
+	}
+	return 0;
+}
+
+/* pp, if not given: one stage for each pair of stage_times, else for each GPU that is left. */
+static int size_grid(struct pipeline *p, const struct orr_step_facts *f, size_t n_times, struct orr_error *err)
+{
+	struct pipe_terms *t = &p->t;
+	if (!t->pp)
+		t->pp = n_times > 2 && n_times % 2 == 0 ? (uint32_t)(n_times / 2 / t->chunks) : f->gpus / t->tp;
+	if (!t->pp || f->gpus % (t->pp * t->tp))
+		return orr_fail(err, ORR_EINPUT, "%u GPUs: expected a multiple of %u (%u stages x %u shards)", f->gpus,
+			(t->pp ? t->pp : 1) * t->tp, t->pp ? t->pp : 1, t->tp);
+	p->dp = f->gpus / (t->pp * t->tp);
+	p->parts = t->pp * t->chunks;
+	if (n_times && n_times != 2 && n_times != 2 * (size_t)p->parts)
+		return orr_fail(err, ORR_EINPUT, "stage_times: expected 2 or %u numbers (forward and backward of each stage%s), found %zu",
+			2 * p->parts, t->chunks > 1 ? "'s chunks, in model order" : "", n_times);
+	if (t->tp > 1 && !f->blocks)
+		return orr_fail(err, ORR_EINPUT, "tensor parallelism needs a transformer: this model has no repeated blocks");
+	if (t->tp > 1 && fmod(f->heads, t->tp) != 0)
+		return orr_fail(err, ORR_EINPUT, "%u shards: expected a divisor of the model's %g attention heads", t->tp, f->heads);
+	return ORR_OK;
+}
+
+static int size_batch(struct pipeline *p, struct orr_step *s, const struct orr_args *args, const struct orr_step_facts *f,
+	struct orr_error *err)
+{
+	double global = orr_arg_real(args, "global_batch");
+	if (!(global > 0))
+		global = f->batch * f->gpus;
+	p->m = pipe_micro_batches(args, global / p->dp, p->t.pp, err);
+	if (!p->m)
+		return err->code ? err->code : ORR_EINPUT;
+	if (p->t.chunks > 1 && p->m % p->t.pp)
+		return orr_fail(err, ORR_EINPUT, "%u micro-batches: interleaving needs a multiple of the %u stages", p->m, p->t.pp);
+	if ((double)p->m * p->parts > 5e7)
+		return orr_fail(err, ORR_EINPUT, "%u micro-batches of %u stages: expected at most 5e7 passes", p->m, p->parts);
+	p->micro = global / p->dp / p->m;
+	orr_step_samples(s, global);
+	return ORR_OK;
+}
+
+static int allocate(struct pipeline *p, struct orr_error *err)
+{
+	size_t pp = p->t.pp, passes = (size_t)p->m * p->parts;
+	p->part = calloc(p->parts, sizeof *p->part);
+	p->update_s = calloc(pp, sizeof *p->update_s);
+	p->order = calloc(2 * passes, sizeof *p->order);
+	p->next = calloc(pp, sizeof *p->next);
+	p->tail = calloc(pp, sizeof *p->tail);
+	p->forward_in = calloc(passes, sizeof *p->forward_in);
+	p->backward_in = calloc(passes, sizeof *p->backward_in);
+	p->reduced = calloc(pp, sizeof *p->reduced);
+	p->left = calloc(p->parts, sizeof *p->left);
+	if (p->part && p->update_s && p->order && p->next && p->tail && p->forward_in && p->backward_in && p->reduced && p->left)
+		return ORR_OK;
+	return orr_fail(err, ORR_EFAIL, "out of memory");
+}
+
+/* ---- create: where things are, what they cost ---- */
+
+static uint32_t gpu_of(const struct pipeline *p, uint32_t lane, uint32_t stage)
+{
+	uint32_t tp = p->t.tp, shard = lane % tp, replica = lane / tp;
+	return p->t.is_pp_inner ? shard + tp * (stage + p->t.pp * replica) : shard + tp * (replica + p->dp * stage);
+}
+
+/* A stage is as fast as the slowest of its GPUs, for all of its replicas are summed at the end. */
+static uint32_t slowest_gpu(const struct pipeline *p, const struct orr_step *s, uint32_t stage, uint32_t first, uint32_t layers)
+{
+	uint32_t lanes = p->t.tp * p->dp, best = gpu_of(p, 0, stage);
+	double most = -1;
+	for (uint32_t l = 0; l < lanes; l++) {
+		double x = orr_cost(s, gpu_of(p, l, stage), ORR_PASS_FORWARD, first, layers, 1, 1);
+		if (x > most) {
+			most = x;
+			best = gpu_of(p, l, stage);
+		}
+	}
+	return best;
+}
+
+/* What the user gives instead of the cost model. */
+static void override(struct pipeline *p, const struct orr_args *args)
+{
+	size_t n;
+	const double *times = orr_arg_list(args, "stage_times", &n);
+	double p2p = orr_arg_real(args, "p2p_bytes");
+	for (uint32_t i = 0; i < p->parts; i++) {
+		struct stage *g = &p->part[i];
+		if (n) {
+			g->forward_s = times[n == 2 ? 0 : 2 * i];
+			g->backward_s = times[n == 2 ? 1 : 2 * i + 1];
+			g->recompute_s = 0;
+		}
+		if (p2p >= 0)
+			g->out_bytes = p2p;
+	}
+}
+
+static int check_times(const struct pipeline *p, struct orr_error *err)
+{
+	for (uint32_t i = 0; i < p->parts; i++)
+		if (!(p->part[i].forward_s >= 0) || !(p->part[i].backward_s >= 0))
+			return orr_fail(err, ORR_EINPUT, "stage_times: stage %u: expected seconds from 0 on, found %g and %g", i,
+				p->part[i].forward_s, p->part[i].backward_s);
+	return ORR_OK;
+}
+
+static int measure(struct pipeline *p, struct orr_step *s, const struct orr_args *args, const struct orr_step_facts *f,
+	struct orr_error *err)
+{
+	size_t n_counts;
+	const double *counts = orr_arg_list(args, "stage_layers", &n_counts);
+	struct stage_terms terms = { p->micro, recompute_named(orr_arg_text(args, "recompute")), p->t.tp, p->t.sequence_parallel };
+	uint32_t *device = malloc(p->parts * sizeof *device), *first = malloc((p->parts + 1) * sizeof *first);
+	int rc = device && first ? ORR_OK : orr_fail(err, ORR_EFAIL, "out of memory");
+	for (uint32_t i = 0; !rc && i < p->parts; i++)
+		device[i] = gpu_of(p, 0, i % p->t.pp);
+	if (!rc)
+		rc = stage_cut(s, &terms, p->parts, device, NULL, p->t.by_time, counts, n_counts, first, err);
+	for (uint32_t i = 0; !rc && i < p->parts; i++) {
+		uint32_t layers = first[i + 1] - first[i];
+		stage_measure(s, &terms, slowest_gpu(p, s, i % p->t.pp, first[i], layers), first[i], layers, &p->part[i]);
+	}
+	free(device);
+	free(first);
+	if (rc)
+		return rc;
+	p->tp_bytes = p->t.tp_bytes >= 0 ? p->t.tp_bytes : p->micro * f->seq * f->hidden * f->activation_bytes;
+	override(p, args);
+	return check_times(p, err);
+}
+
+static void place(struct pipeline *p, struct orr_step *s, double given_update_s, struct orr_error *err)
+{
+	uint32_t lanes = p->t.tp * p->dp, pp = p->t.pp;
+	uint32_t *map = malloc((size_t)lanes * pp * sizeof *map);
+	char what[32];
+	if (!map) {
+		orr_fail(err, ORR_EFAIL, "out of memory");
+		return;
+	}
+	for (uint32_t i = 0; i < pp; i++) {
+		double params = 0, state_shards = p->t.zero ? p->dp : 1;
+		for (uint32_t c = 0; c < p->t.chunks; c++)
+			params += p->part[c * pp + i].params / p->t.tp;
+		snprintf(what, sizeof what, "stage %u", i);
+		for (uint32_t l = 0; l < lanes; l++) {
+			uint32_t gpu = map[(size_t)l * pp + i] = gpu_of(p, l, i);
+			stage_hold(s, gpu, params, state_shards, what);
+			p->update_s[i] = fmax(p->update_s[i], orr_update_cost(s, gpu, params / state_shards));
+		}
+		if (given_update_s >= 0)
+			p->update_s[i] = given_update_s;
+	}
+	orr_step_lanes(s, lanes, pp, map);
+	free(map);
+}
+
+void *pipe_new(struct orr_step *s, const struct orr_args *args, const struct pipe_terms *t, struct orr_error *err)
+{
+	struct orr_step_facts f;
+	size_t n_times;
+	struct pipeline *p = calloc(1, sizeof *p);
+	if (!p) {
+		orr_fail(err, ORR_EFAIL, "out of memory");
+		return NULL;
+	}
+	p->t = *t;
+	orr_step_facts(s, &f);
+	orr_arg_list(args, "stage_times", &n_times);
+	p->dp_bytes = orr_arg_real(args, "dp_bytes");
+	p->overlap_p2p = orr_arg_bool(args, "overlap_p2p");
+	p->gradient_bytes = f.gradient_bytes;
+	p->weight_bytes = f.weight_bytes;
+	if (size_grid(p, &f, n_times, err) || size_batch(p, s, args, &f, err) || allocate(p, err) ||
+		measure(p, s, args, &f, err)) {
+		pipe_free(p);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < p->t.pp; i++)
+		schedule_make(t->schedule, p->order + 2 * (size_t)p->m * t->chunks * i, p->m, p->t.pp, t->chunks, i);
+	place(p, s, orr_arg_real(args, "update_s"), err);
+	if (err->code) {
+		pipe_free(p);
+		return NULL;
+	}
+	return p;
+}
+
+/* ---- build ---- */
+
+/* Collectives of the tensor-parallel group of a stage, one after the other, after `after`. */
+static orr_op among_shards(struct pipeline *p, struct orr_step *s, uint32_t stage, enum orr_collective_op what, double bytes,
+	uint32_t times, orr_op after)
+{
+	if (p->t.tp == 1 || !times || !(bytes > 0))
+		return after;
+	struct orr_collective c = { .op = what, .bytes = bytes, .repeat = times };
+	orr_op op = orr_collective_lanes(s, stage, p->t.tp, 1, &c);
+	orr_after(s, op, after);
+	orr_label(s, op, "tensor parallel %u", stage);
+	return op;
+}
+
+/* Forward: the sums that products split by rows end with; sequence parallel, gathers before those split by columns. */
+static orr_op shards_forward(struct pipeline *p, struct orr_step *s, uint32_t stage, uint32_t columns, uint32_t rows,
+	orr_op after)
+{
+	if (!p->t.sequence_parallel)
+		return among_shards(p, s, stage, ORR_ALL_REDUCE, p->tp_bytes, rows, after);
+	after = among_shards(p, s, stage, ORR_ALL_GATHER, p->tp_bytes, columns, after);
+	return among_shards(p, s, stage, ORR_REDUCE_SCATTER, p->tp_bytes, rows, after);
+}
+
+/* Backward: the same with the two kinds of product exchanged. */
+static orr_op shards_backward(struct pipeline *p, struct orr_step *s, uint32_t stage, const struct stage *g, orr_op after)
+{
+	if (!p->t.sequence_parallel)
+		return among_shards(p, s, stage, ORR_ALL_REDUCE, p->tp_bytes, g->columns, after);
+	after = among_shards(p, s, stage, ORR_ALL_GATHER, p->tp_bytes, g->rows + (p->t.gather_redo ? g->columns : 0), after);
+	return among_shards(p, s, stage, ORR_REDUCE_SCATTER, p->tp_bytes, g->columns, after);
+}
+
+/* Sends what a pass has made to the neighbour; returns when it is there. */
+static orr_op send(struct pipeline *p, struct orr_step *s, uint32_t from, uint32_t to, double bytes, bool is_backward,
+	uint32_t micro, orr_op after)
+{
+	if (from == to)
+		return after;
+	bool is_wrap = is_backward ? to > from : to < from;
+	bool is_split = p->t.sequence_parallel || p->t.scatter_gather;
+	orr_op op = orr_transfer(s, from, to, is_split ? bytes / p->t.tp : bytes);
+	orr_after(s, op, after);
+	uint32_t base = is_wrap ? STREAM_WRAP : is_backward ? STREAM_BACKWARD : STREAM_FORWARD;
+	orr_on_stream(s, op, base + (is_wrap ? is_backward : from % 2));
+	orr_label(s, op, "%s %u", is_backward ? "gradient" : "activation", micro);
+	return op;
+}
+
+/* Under scatter_gather the receiver puts the parts together. */
+static orr_op received(struct pipeline *p, struct orr_step *s, uint32_t stage, double bytes, orr_op sent)
+{
+	bool is_split = p->t.scatter_gather && !p->t.sequence_parallel;
+	return is_split ? among_shards(p, s, stage, ORR_ALL_GATHER, bytes, 1, sent) : sent;
+}
+
+static void build_forward(struct pipeline *p, struct orr_step *s, uint32_t stage, const struct pass *x)
+{
+	uint32_t i = x->chunk * p->t.pp + stage;
+	const struct stage *g = &p->part[i];
+	orr_op op = orr_compute(s, stage, ORR_FORWARD, g->forward_s);
+	orr_after(s, op, p->tail[stage]);
+	orr_after(s, op, p->forward_in[(size_t)i * p->m + x->micro]);
+	orr_takes(s, op, stage, g->stored_bytes);
+	orr_label(s, op, "F%u", x->micro);
+	p->tail[stage] = op = shards_forward(p, s, stage, g->columns, g->rows, op);
+	if (i + 1 == p->parts) {
+		p->backward_in[(size_t)i * p->m + x->micro] = op;
+		return;
+	}
+	uint32_t to = (stage + 1) % p->t.pp;
+	orr_op sent = send(p, s, stage, to, g->out_bytes, false, x->micro, op);
+	if (!p->overlap_p2p)
+		p->tail[stage] = sent;
+	p->forward_in[(size_t)(i + 1) * p->m + x->micro] = received(p, s, to, g->out_bytes, sent);
+}
+
+static orr_op build_recompute(struct pipeline *p, struct orr_step *s, uint32_t stage, const struct stage *g,
+	const struct pass *x, orr_op input)
+{
+	orr_op op = orr_compute(s, stage, ORR_RECOMPUTE, g->recompute_s);
+	orr_after(s, op, p->tail[stage]);
+	orr_after(s, op, input);
+	orr_takes(s, op, stage, g->working_bytes);
+	orr_label(s, op, "R%u", x->micro);
+	return op;
+}
+
+static orr_op build_backward(struct pipeline *p, struct orr_step *s, uint32_t stage, const struct pass *x)
+{
+	uint32_t i = x->chunk * p->t.pp + stage;
+	const struct stage *g = &p->part[i];
+	orr_op input = p->backward_in[(size_t)i * p->m + x->micro], again = 0;
+	if (g->working_bytes > 0 || g->recompute_s > 0) {
+		again = build_recompute(p, s, stage, g, x, input);
+		p->tail[stage] = shards_forward(p, s, stage, g->again_columns, g->again_rows, again);
+	}
+	orr_op op = orr_compute(s, stage, ORR_BACKWARD, g->backward_s);
+	orr_after(s, op, p->tail[stage]);
+	orr_after(s, op, input);
+	orr_gives(s, op, stage, g->stored_bytes + (again ? g->working_bytes : 0));
+	orr_label(s, op, "B%u", x->micro);
+	orr_op backward = op;
+	p->tail[stage] = op = shards_backward(p, s, stage, g, op);
+	if (!i)
+		return backward;
+	uint32_t to = (stage + p->t.pp - 1) % p->t.pp;
+	double bytes = p->part[i - 1].out_bytes;
+	orr_op sent = send(p, s, stage, to, bytes, true, x->micro, op);
+	if (!p->overlap_p2p)
+		p->tail[stage] = sent;
+	p->backward_in[(size_t)(i - 1) * p->m + x->micro] = received(p, s, to, bytes, sent);
+	return backward;
+}
+
+/* The gradients of a chunk (or of all chunks of the stage), summed over replicas. */
+static void build_reduce(struct pipeline *p, struct orr_step *s, uint32_t stage, uint32_t chunk, bool is_whole, orr_op after)
+{
+	const struct stage *g = &p->part[chunk * p->t.pp + stage];
+	double params = 0, portion = is_whole ? 1 : 1.0 / p->t.chunks;
+	for (uint32_t c = 0; c < p->t.chunks; c++)
+		if (is_whole || c == chunk)
+			params += p->part[c * p->t.pp + stage].params / p->t.tp;
+	struct orr_collective c = { .op = p->t.zero ? ORR_REDUCE_SCATTER : ORR_ALL_REDUCE,
+		.bytes = p->dp_bytes >= 0 ? p->dp_bytes * portion : params * p->gradient_bytes };
+	if (p->t.tp == 1 && p->dp_bytes < 0 && (!is_whole || p->t.chunks == 1)) {
+		c.first_layer = g->first;
+		c.n_layers = g->layers;
+	}
+	if (p->dp == 1 || !(c.bytes > 0))
+		return;
+	orr_op op = orr_collective_lanes(s, stage, p->dp, p->t.tp, &c);
+	orr_after(s, op, after);
+	orr_on_stream(s, op, STREAM_REDUCE);
+	orr_after(s, op, p->reduced[stage]);
+	orr_label(s, op, "gradients %u", stage);
+	p->reduced[stage] = op;
+}
+
+/* The update, and under ZeRO-1 the new parameters for all. */
+static void build_update(struct pipeline *p, struct orr_step *s, uint32_t stage)
+{
+	struct orr_update average = { .kind = ORR_AVERAGE_GRADIENTS }, step = { .kind = ORR_LOCAL_UPDATE };
+	orr_op op = orr_compute(s, stage, ORR_OPTIMIZER, p->update_s[stage]);
+	double params = 0;
+	orr_after(s, op, p->tail[stage]);
+	orr_after(s, op, p->reduced[stage]);
+	orr_label(s, op, "update");
+	if (p->reduced[stage])
+		orr_updates(s, p->reduced[stage], &average);
+	orr_updates(s, op, &step);
+	p->tail[stage] = op;
+	for (uint32_t c = 0; c < p->t.chunks; c++)
+		params += p->part[c * p->t.pp + stage].params / p->t.tp;
+	struct orr_collective c = { .op = ORR_ALL_GATHER, .bytes = p->dp_bytes >= 0 ? p->dp_bytes : params * p->weight_bytes };
+	if (!p->t.zero || p->dp == 1 || !(c.bytes > 0))
+		return;
+	p->tail[stage] = orr_collective_lanes(s, stage, p->dp, p->t.tp, &c);
+	orr_after(s, p->tail[stage], op);
+	orr_on_stream(s, p->tail[stage], STREAM_REDUCE);
+	orr_label(s, p->tail[stage], "parameters %u", stage);
+}
+
+static bool has_input(const struct pipeline *p, uint32_t stage, const struct pass *x)
+{
+	size_t i = (size_t)(x->chunk * p->t.pp + stage) * p->m + x->micro;
+	return x->is_backward ? p->backward_in[i] != 0 : !(x->chunk * p->t.pp + stage) || p->forward_in[i] != 0;
+}
+
+/* The next pass of a stage; false if its input has not been built yet. */
+static bool build_pass(struct pipeline *p, struct orr_step *s, uint32_t stage)
+{
+	uint32_t per_stage = 2 * p->m * p->t.chunks, at = p->next[stage];
+	const struct pass *x = &p->order[(size_t)per_stage * stage + at];
+	if (at == per_stage || !has_input(p, stage, x))
+		return false;
+	p->next[stage]++;
+	if (!x->is_backward) {
+		build_forward(p, s, stage, x);
+		return true;
+	}
+	struct orr_update gradient = { .kind = ORR_GRADIENT };
+	orr_op op = build_backward(p, s, stage, x);
+	bool is_last = at + 1 == per_stage;
+	if (is_last)
+		orr_updates(s, op, &gradient);
+	bool ends_chunk = !--p->left[(size_t)stage * p->t.chunks + x->chunk];
+	if (p->t.dp_overlap ? ends_chunk : is_last)
+		build_reduce(p, s, stage, x->chunk, !p->t.dp_overlap, p->tail[stage]);
+	return true;
+}
+
+int pipe_build(void *self, struct orr_step *s, uint64_t iteration, struct orr_error *err)
+{
+	struct pipeline *p = self;
+	size_t passes = (size_t)p->m * p->parts, built = 0;
+	(void)iteration;
+	memset(p->next, 0, p->t.pp * sizeof *p->next);
+	memset(p->reduced, 0, p->t.pp * sizeof *p->reduced);
+	memset(p->forward_in, 0, passes * sizeof *p->forward_in);
+	memset(p->backward_in, 0, passes * sizeof *p->backward_in);
+	for (uint32_t i = 0; i < p->parts; i++)
+		p->left[i] = p->m;
+	for (bool any = true; any;) {
+		any = false;
+		for (uint32_t stage = 0; stage < p->t.pp; stage++)
+			while (build_pass(p, s, stage)) {
+				built++;
+				any = true;
+			}
+	}
+	/* Without ops (an error of the world's own, which it reports) nothing has an input. */
+	if (built < 2 * passes)
+		return orr_fail(err, ORR_EFAIL, "the schedule stops after %zu of %zu passes", built, 2 * passes);
+	for (uint32_t stage = 0; stage < p->t.pp; stage++)
+		build_update(p, s, stage);
+	return ORR_OK;
+}
+
+void pipe_describe(void *self, char *out, size_t size)
+{
+	const struct pipeline *p = self;
+	size_t passes = 2 * (size_t)p->m * p->t.chunks, n;
+	n = (size_t)snprintf(out, size, "pp=%u", p->t.pp);
+	if (p->t.chunks > 1 && n < size)
+		n += (size_t)snprintf(out + n, size - n, "x%u", p->t.chunks);
+	if (n < size)
+		n += (size_t)snprintf(out + n, size - n, " tp=%u dp=%u, %u micro-batches of %g, at most %u in flight, layers", p->t.tp,
+			p->dp, p->m, p->micro, schedule_in_flight(p->order, passes));
+	for (uint32_t i = 0, run; i < p->parts && n + 24 < size; i += run) {
+		for (run = 1; i + run < p->parts && p->part[i + run].layers == p->part[i].layers; run++)
+			;
+		n += (size_t)snprintf(out + n, size - n, run > 1 ? "%c%ux%u" : "%c%u", i ? ',' : ' ', p->part[i].layers, run);
+	}
+}

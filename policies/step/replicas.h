@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * replicas.h - data-parallel replicas: every GPU computes the whole model on its own batch
+ *
+ * Where all replicas cost the same they are lanes (orr_step_lanes): one op stands for all
+ * of them. Else, or where the caller says so, each is a device of its own. Both look alike
+ * from here: ops are made for positions 0..positions-1, and a collective joins all replicas.
+ *
+ * The work of an iteration is cut into the chunks of chunks.h, with their costs on each
+ * position's device.
+ */
+#ifndef ORR_POLICIES_REPLICAS_H
+#define ORR_POLICIES_REPLICAS_H
+
+#include "chunks.h"
+
+struct replicas {
+	struct orr_step_facts facts;
+	uint32_t n, positions; /* replicas; positions is 1 (lanes) or n */
+	uint32_t *device;      /* the GPU of each replica */
+	struct chunks chunks;
+	double *forward_s, *backward_s; /* [position * chunks.n + chunk] */
+	orr_op *tail;          /* [position]: what the next iteration's forward pass waits for */
+};
+
+static inline void replicas_free(struct replicas *r)
+{
+	free(r->device);
+	free(r->forward_s);
+	free(r->backward_s);
+	free(r->tail);
+	chunks_free(&r->chunks);
+}
+
+/* Seconds of a forward and backward pass over everything; *any differs between devices of different speed. */
+static inline double replica_cost_s(const struct orr_step *s, uint32_t device, const struct orr_step_facts *f)
+{
+	double sum = 0;
+	for (int pass = ORR_PASS_FORWARD; pass <= ORR_PASS_BACKWARD_WEIGHT; pass++)
+		sum += orr_cost(s, device, (enum orr_pass)pass, 0, f->layers, f->batch, 1);
+	return sum;
+}
+
+/* GPUs 0..n-1 hold replicas (n 0: all GPUs); as lanes if allowed and if they cost the same. False: out of memory. */
+static inline bool replicas_init(struct replicas *r, struct orr_step *s, uint32_t n, bool may_be_lanes)
+{
+	orr_step_facts(s, &r->facts);
+	r->n = n ? n : r->facts.gpus;
+	r->device = calloc(r->n + 1u, sizeof *r->device);
+	r->tail = calloc(r->n + 1u, sizeof *r->tail);
+	if (!r->device || !r->tail)
+		return false;
+	bool are_alike = may_be_lanes;
+	for (uint32_t i = 0; i < r->n; i++) {
+		r->device[i] = i;
+		are_alike = are_alike && replica_cost_s(s, i, &r->facts) == replica_cost_s(s, 0, &r->facts);
+	}
+	r->positions = are_alike ? 1 : r->n;
+	if (are_alike)
+		orr_step_lanes(s, r->n, 1, r->device);
+	orr_step_samples(s, r->facts.batch * r->n);
+	return true;
+}
+
+/* Costs of the chunks, once r->chunks has been made. False: out of memory. */
+static inline bool replicas_costs(struct replicas *r, const struct orr_step *s)
+{
+	size_t n = (size_t)r->positions * r->chunks.n;
+	r->forward_s = calloc(n + 1, sizeof *r->forward_s);
+	r->backward_s = calloc(n + 1, sizeof *r->backward_s);
+	if (!r->forward_s || !r->backward_s)
+		return false;
+	for (uint32_t p = 0; p < r->positions; p++)
+		for (uint32_t i = 0; i < r->chunks.n; i++) {
+			const struct chunk *c = &r->chunks.chunk[i];
+			size_t at = (size_t)p * r->chunks.n + i;
+			r->forward_s[at] = orr_cost(s, r->device[p], ORR_PASS_FORWARD, c->first, c->count, r->facts.batch, 1);
+			r->backward_s[at] =
+				orr_cost(s, r->device[p], ORR_PASS_BACKWARD_DATA, c->first, c->count, r->facts.batch, 1) +
+				orr_cost(s, r->device[p], ORR_PASS_BACKWARD_WEIGHT, c->first, c->count, r->facts.batch, 1);
+		}
+	return true;
+}
+
+static inline orr_op replicas_backward(const struct replicas *r, struct orr_step *s, uint32_t position, uint32_t chunk)
+{
+	return orr_compute(s, position, ORR_BACKWARD, r->backward_s[(size_t)position * r->chunks.n + chunk]);
+}
+
+static inline orr_op replicas_forward(const struct replicas *r, struct orr_step *s, uint32_t position, uint32_t chunk)
+{
+	return orr_compute(s, position, ORR_FORWARD, r->forward_s[(size_t)position * r->chunks.n + chunk]);
+}
+
+/* The forward pass in one op, after the tail of the iteration before. */
+static inline orr_op replicas_whole_forward(const struct replicas *r, struct orr_step *s, uint32_t position)
+{
+	double seconds = 0;
+	for (uint32_t i = 0; i < r->chunks.n; i++)
+		seconds += r->forward_s[(size_t)position * r->chunks.n + i];
+	orr_op op = orr_compute(s, position, ORR_FORWARD, seconds);
+	orr_after(s, op, r->tail[position]);
+	return op;
+}
+
+/* The backward pass, chunk by chunk from the last, after `forward`; backward[chunk] gets the ops. The first one takes
+ * the gradient (sim/learn): nothing changes the parameters from the start of a forward pass to its backward pass. */
+static inline void replicas_whole_backward(const struct replicas *r, struct orr_step *s, uint32_t position,
+	orr_op forward, orr_op *backward)
+{
+	orr_op before = forward;
+	for (uint32_t i = r->chunks.n; i--;) {
+		backward[i] = replicas_backward(r, s, position, i);
+		orr_after(s, backward[i], before);
+		if (before == forward)
+			orr_updates(s, backward[i], &(struct orr_update){ .kind = ORR_GRADIENT });
+		before = backward[i];
+	}
+}
+
+/* Among all replicas. */
+static inline orr_op replicas_collective(const struct replicas *r, struct orr_step *s, const struct orr_collective *c)
+{
+	if (r->positions == 1 && r->n > 1)
+		return orr_collective_lanes(s, 0, r->n, 1, c);
+	return orr_collective(s, &(struct orr_group){ r->device, r->n }, c);
+}
+
+/* Activations kept from forward to backward, of one batch. */
+static inline double activation_bytes(const struct orr_step *s, const struct orr_step_facts *f)
+{
+	double elems = 0;
+	for (uint32_t l = 0; l < f->layers; l++) {
+		struct orr_layer_info info;
+		orr_step_layer(s, l, &info);
+		elems += info.saved_elems;
+	}
+	return elems * f->batch * f->activation_bytes;
+}
+
+/* What each replica holds; shares: the part of weights, gradients and optimizer state that stays on one device. */
+static inline void replicas_hold(const struct replicas *r, struct orr_step *s, double weight_share,
+	double gradient_share, double optimizer_share)
+{
+	const struct orr_step_facts *f = &r->facts;
+	double activations = activation_bytes(s, f);
+	for (uint32_t i = 0; i < r->n; i++) {
+		orr_hold(s, r->device[i], ORR_MEMORY_WEIGHTS, f->params * f->weight_bytes * weight_share, "replica");
+		orr_hold(s, r->device[i], ORR_MEMORY_GRADIENTS, f->params * f->gradient_bytes * gradient_share, "replica");
+		orr_hold(s, r->device[i], ORR_MEMORY_OPTIMIZER, f->params * f->optimizer_bytes * optimizer_share, "replica");
+		orr_hold(s, r->device[i], ORR_MEMORY_ACTIVATIONS, activations, "replica");
+	}
+}
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * servers.h - where the servers of a parameter-server system stand, and who holds what
+ *
+ * A server is an endpoint: the host of a node, or a GPU. Workers are GPUs 0..workers-1;
+ * a dedicated server takes a whole node, so the GPUs of the last nodes do not train then.
+ * A message's bytes are dealt to the servers either in equal parts or tensor by tensor.
+ */
+#ifndef ORR_POLICIES_SERVERS_H
+#define ORR_POLICIES_SERVERS_H
+
+#include "messages.h"
+
+#include <string.h>
+
+struct servers {
+	uint32_t n, workers;
+	uint32_t *endpoint;
+	double *params;        /* [message * n + server] */
+	uint32_t *last;        /* [server]: the last message of which it gets something */
+};
+
+static inline void servers_free(struct servers *v)
+{
+	free(v->endpoint);
+	free(v->params);
+	free(v->last);
+}
+
+/* Nodes with GPUs (or without), in order; the caller frees. */
+static inline uint32_t *nodes_with_gpus_(const struct orr_step *s, const struct orr_step_facts *f, bool with, uint32_t *n)
+{
+	bool *has = calloc(f->nodes + 1u, sizeof *has);
+	uint32_t *list = calloc(f->nodes + 1u, sizeof *list);
+	*n = 0;
+	for (uint32_t g = 0; has && g < f->gpus; g++)
+		has[orr_node_of(s, g)] = true;
+	for (uint32_t i = 0; has && list && i < f->nodes; i++)
+		if (has[i] == with)
+			list[(*n)++] = i;
+	free(has);
+	return list;
+}
+
+/* Nodes that serve: dedicated, the last ones with GPUs; cpu-nodes, those without; else spread over those with. */
+static inline int servers_on_nodes_(struct servers *v, const struct orr_step *s, const struct orr_step_facts *f,
+	const char *placement, struct orr_error *err)
+{
+	uint32_t nodes;
+	bool is_dedicated = !strcmp(placement, "dedicated");
+	uint32_t *node = nodes_with_gpus_(s, f, strcmp(placement, "cpu-nodes") != 0, &nodes);
+	if (!node)
+		return orr_fail(err, ORR_EFAIL, "out of memory");
+	int code = ORR_OK;
+	if (is_dedicated && v->n >= nodes)
+		code = orr_fail(err, ORR_EINPUT, "servers=%u: expected fewer than the %u nodes with GPUs, as "
+			"placement=dedicated leaves the others to train", v->n, nodes);
+	else if (!nodes)
+		code = orr_fail(err, ORR_EINPUT, "placement=cpu-nodes: the cluster has no node without GPUs");
+	uint32_t first = is_dedicated && !code ? nodes - v->n : 0;
+	for (uint32_t j = 0; j < v->n && !code; j++) {
+		uint64_t at = v->n <= nodes && !is_dedicated ? (uint64_t)j * nodes / v->n : j % nodes;
+		v->endpoint[j] = f->gpus + node[first + (uint32_t)at];
+	}
+	while (is_dedicated && !code && v->workers && orr_node_of(s, v->workers - 1) >= node[first])
+		v->workers--;
+	free(node);
+	return code;
+}
+
+/* n 0: one server for each node that can have one (dedicated: one; gpu: one for each GPU). */
+static inline int servers_place(struct servers *v, const struct orr_step *s, uint32_t n, const char *placement,
+	struct orr_error *err)
+{
+	struct orr_step_facts f;
+	orr_step_facts(s, &f);
+	uint32_t can;
+	free(nodes_with_gpus_(s, &f, strcmp(placement, "cpu-nodes") != 0, &can));
+	bool on_gpus = !strcmp(placement, "gpu");
+	v->workers = f.gpus;
+	v->n = n ? n : on_gpus ? f.gpus : !strcmp(placement, "dedicated") || !can ? 1 : can;
+	v->endpoint = calloc(v->n, sizeof *v->endpoint);
+	if (!v->endpoint)
+		return orr_fail(err, ORR_EFAIL, "out of memory");
+	if (!on_gpus)
+		return servers_on_nodes_(v, s, &f, placement, err);
+	for (uint32_t j = 0; j < v->n; j++)
+		v->endpoint[j] = v->n <= f.gpus ? (uint32_t)((uint64_t)j * f.gpus / v->n) : j % f.gpus;
+	return ORR_OK;
+}
+
+/* Every tensor to the server that holds least so far (TensorFlow's GreedyLoadBalancingStrategy), in forward order. */
+static inline void servers_deal_tensors_(struct servers *v, const struct messages *m, const struct orr_step *s,
+	double *held)
+{
+	for (uint32_t i = m->n; i--;)
+		for (uint32_t l = m->message[i].first; l < m->message[i].first + m->message[i].count; l++) {
+			struct orr_layer_info info;
+			double size[2];
+			orr_step_layer(s, l, &info);
+			uint32_t tensors = layer_tensors(&info, size);
+			for (uint32_t t = 0; t < tensors; t++) {
+				uint32_t least = 0;
+				for (uint32_t j = 1; j < v->n; j++)
+					if (held[j] < held[least])
+						least = j;
+				held[least] += size[t];
+				v->params[(size_t)i * v->n + least] += size[t];
+			}
+		}
+}
+
+/* Messages are whole chunks. Servers that would hold nothing are dropped. False: out of memory. */
+static inline bool servers_deal(struct servers *v, const struct messages *m, const struct orr_step *s, bool by_tensor)
+{
+	double *held = calloc(v->n, sizeof *held);
+	v->params = calloc((size_t)m->n * v->n + 1, sizeof *v->params);
+	v->last = calloc(v->n, sizeof *v->last);
+	if (!held || !v->params || !v->last) {
+		free(held);
+		return false;
+	}
+	if (by_tensor)
+		servers_deal_tensors_(v, m, s, held);
+	uint32_t all = v->n;
+	while (by_tensor && v->n > 1 && held[v->n - 1] <= 0)
+		v->n--;
+	for (uint32_t i = 0; i < m->n; i++)
+		for (uint32_t j = 0; j < v->n; j++) {
+			double part = by_tensor ? v->params[(size_t)i * all + j] : m->message[i].params / v->n;
+			v->params[(size_t)i * v->n + j] = part;
+			if (part > 0)
+				v->last[j] = i;
+		}
+	free(held);
+	return true;
+}
+
+#endif

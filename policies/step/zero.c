@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * ZeRO: data parallelism whose state is divided over the replicas (Rajbhandari, Rasley,
+ * Ruwase, He, "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", SC
+ * 2020, sections 5 and 7).
+ *
+ *	stage 1  optimizer state divided: gradients reduce-scattered, each updates its part, parameters gathered
+ *	stage 2  gradients too: only the part of a device outlives its bucket
+ *	stage 3  parameters too: gathered before a chunk's forward and again before its backward pass
+ *
+ * With psi parameters a step moves 2 psi in stages 1 and 2, as all-reduce does, and 3 psi in
+ * stage 3 (section 7). Collectives go one at a time, gathers first; `prefetch` chunks may be
+ * gathered ahead of the one that is computed.
+ */
+#include "messages.h"
+#include "replicas.h"
+
+#include <stdio.h>
+
+static const struct orr_param params[] = {
+	ORR_PARAM_INT("stage", "3", 1, 3, "1: optimizer state is divided; 2: gradients too; 3: parameters too"),
+	ORR_PARAM_BOOL("overlap", true,
+		"stages 1, 2: reduce-scatter during the backward pass, gather during the next forward pass"),
+	ORR_PARAM_INT("prefetch", "1", 0, 1000, "stage 3: chunks gathered ahead"),
+	ORR_PARAM_REAL("bucket_bytes", "0", 0, 1e15,
+		"gradients sent together; 0: a transformer block, or 26214400 without blocks"),
+	ORR_PARAM_END
+};
+
+struct zero {
+	struct replicas r;
+	int64_t stage;
+	uint32_t prefetch;
+	bool does_overlap;
+	orr_op *forward, *backward; /* [position * chunks + chunk] */
+	orr_op *gather, *scatter;   /* [chunk]; gather: the latest, for forward, then for backward */
+};
+
+static void destroy(void *self)
+{
+	struct zero *z = self;
+	replicas_free(&z->r);
+	free(z->forward);
+	free(z->backward);
+	free(z->gather);
+	free(z->scatter);
+	free(z);
+}
+
+static bool plan(struct zero *z, struct orr_step *s, double bucket_bytes)
+{
+	struct replicas *r = &z->r;
+	if (!replicas_init(r, s, 0, true))
+		return false;
+	double limit = (bucket_bytes > 0 ? bucket_bytes : 26214400) / r->facts.gradient_bytes;
+	bool by_block = bucket_bytes == 0 && r->facts.blocks > 0;
+	if (!(by_block ? chunks_by_block(&r->chunks, s) : chunks_by_params(&r->chunks, s, limit, limit)) ||
+		!replicas_costs(r, s))
+		return false;
+	size_t n = (size_t)r->positions * r->chunks.n + 1;
+	z->forward = calloc(n, sizeof *z->forward);
+	z->backward = calloc(n, sizeof *z->backward);
+	z->gather = calloc(r->chunks.n + 1u, sizeof *z->gather);
+	z->scatter = calloc(r->chunks.n + 1u, sizeof *z->scatter);
+	return z->forward && z->backward && z->gather && z->scatter;
+}
+
+static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
+{
+	struct zero *z = calloc(1, sizeof *z);
+	if (!z || !plan(z, s, orr_arg_real(args, "bucket_bytes"))) {
+		if (z)
+			destroy(z);
+		orr_fail(err, ORR_EFAIL, "out of memory");
+		return NULL;
+	}
+	z->stage = orr_arg_int(args, "stage");
+	z->prefetch = (uint32_t)orr_arg_int(args, "prefetch");
+	z->does_overlap = orr_arg_bool(args, "overlap");
+	double part = 1.0 / z->r.n;
+	replicas_hold(&z->r, s, z->stage >= 3 ? part : 1, z->stage >= 2 ? part : 1, part);
+	return z;
+}
+
+/* Memory that a replica takes as `from` starts and gives back as `to` ends. */
+static void borrow(const struct zero *z, struct orr_step *s, orr_op from, orr_op to, uint32_t position, double bytes)
+{
+	if (z->r.n == 1 || bytes <= 0)
+		return; /* all of it is held anyway */
+	orr_takes(s, from, position, bytes);
+	orr_gives(s, to, position, bytes);
+}
+
+static orr_op collective(const struct zero *z, struct orr_step *s, uint32_t chunk, enum orr_collective_op op)
+{
+	const struct replicas *r = &z->r;
+	const struct chunk *c = &r->chunks.chunk[chunk];
+	if (r->n == 1 || c->params <= 0)
+		return orr_mark(s);
+	bool is_gather = op == ORR_ALL_GATHER;
+	struct orr_collective what = { .op = op,
+		.bytes = c->params * (is_gather ? r->facts.weight_bytes : r->facts.gradient_bytes) };
+	if (!is_gather) {
+		what.first_layer = c->first;
+		what.n_layers = c->count;
+	}
+	orr_op sum = replicas_collective(r, s, &what);
+	orr_on_stream(s, sum, 1);
+	orr_priority(s, sum, is_gather ? 0 : 1);
+	orr_label(s, sum, is_gather ? "gather chunk %u" : "reduce-scatter chunk %u", chunk);
+	return sum;
+}
+
+/* op after the same chunk's op of every replica. */
+static void after_all(const struct zero *z, struct orr_step *s, orr_op op, const orr_op *of, uint32_t chunk)
+{
+	for (uint32_t p = 0; p < z->r.positions; p++)
+		orr_after(s, op, of[(size_t)p * z->r.chunks.n + chunk]);
+}
+
+/*
+ * Stage 3: gathers a chunk that is computed at place `place` of the iteration, of 0..2n-1: forward from chunk 0 to
+ * n-1, then backward from n-1 to 0. It may start once what stands prefetch + 1 places before has been computed.
+ */
+static void gather(struct zero *z, struct orr_step *s, uint32_t place)
+{
+	uint32_t n = z->r.chunks.n, chunk = place < n ? place : 2 * n - 1 - place;
+	z->gather[chunk] = collective(z, s, chunk, ORR_ALL_GATHER);
+	for (uint32_t p = 0; p < z->r.positions; p++) /* not before the parameters are those of this iteration */
+		orr_after(s, z->gather[chunk], z->r.tail[p]);
+	if (place <= z->prefetch)
+		return;
+	uint32_t earlier = place - 1 - z->prefetch;
+	after_all(z, s, z->gather[chunk], earlier < n ? z->forward : z->backward,
+		earlier < n ? earlier : 2 * n - 1 - earlier);
+}
+
+static void forward(struct zero *z, struct orr_step *s)
+{
+	struct replicas *r = &z->r;
+	for (uint32_t c = 0; c < r->chunks.n; c++) {
+		if (z->stage == 3)
+			gather(z, s, c);
+		for (uint32_t p = 0; p < r->positions; p++) {
+			orr_op *f = &z->forward[(size_t)p * r->chunks.n + c];
+			*f = replicas_forward(r, s, p, c);
+			orr_after(s, *f, c ? f[-1] : r->tail[p]);
+			orr_after(s, *f, z->gather[c]);
+			if (z->stage == 3)
+				borrow(z, s, z->gather[c], *f, p, r->chunks.chunk[c].params * r->facts.weight_bytes);
+		}
+	}
+}
+
+/* The chunk's gradient: summed over the replicas, a part for each. Its whole is gone after that in stages 2 and 3. */
+static void scatter(struct zero *z, struct orr_step *s, uint32_t c, uint32_t after_chunk)
+{
+	const struct replicas *r = &z->r;
+	z->scatter[c] = collective(z, s, c, ORR_REDUCE_SCATTER);
+	after_all(z, s, z->scatter[c], z->backward, after_chunk);
+	for (uint32_t p = 0; p < r->positions && z->stage >= 2; p++)
+		borrow(z, s, z->backward[(size_t)p * r->chunks.n + c], z->scatter[c], p,
+			r->chunks.chunk[c].params * r->facts.gradient_bytes);
+}
+
+static void backward(struct zero *z, struct orr_step *s)
+{
+	struct replicas *r = &z->r;
+	bool does_overlap = z->does_overlap || z->stage == 3;
+	for (uint32_t c = r->chunks.n; c--;) {
+		if (z->stage == 3)
+			gather(z, s, 2 * r->chunks.n - 1 - c);
+		for (uint32_t p = 0; p < r->positions; p++) {
+			size_t at = (size_t)p * r->chunks.n + c;
+			z->backward[at] = replicas_backward(r, s, p, c);
+			orr_after(s, z->backward[at], c + 1 < r->chunks.n ? z->backward[at + 1] : z->forward[at]);
+			if (c + 1 == r->chunks.n)
+				orr_updates(s, z->backward[at], &(struct orr_update){ .kind = ORR_GRADIENT });
+			if (z->stage < 3)
+				continue;
+			orr_after(s, z->backward[at], z->gather[c]);
+			borrow(z, s, z->gather[c], z->backward[at], p, r->chunks.chunk[c].params * r->facts.weight_bytes);
+		}
+		if (does_overlap)
+			scatter(z, s, c, c);
+	}
+	for (uint32_t c = r->chunks.n; !does_overlap && c--;)
+		scatter(z, s, c, 0);
+}
+
+/* Stages 1 and 2: everybody gets the parameters that others updated. A chunk's forward pass waits for its own. */
+static void gather_updated(struct zero *z, struct orr_step *s)
+{
+	struct replicas *r = &z->r;
+	for (uint32_t c = 0; c < r->chunks.n; c++) {
+		z->gather[c] = collective(z, s, c, ORR_ALL_GATHER);
+		for (uint32_t p = 0; p < r->positions; p++)
+			orr_after(s, z->gather[c], r->tail[p]);
+	}
+	if (z->does_overlap)
+		return;
+	orr_op all = orr_mark(s);
+	for (uint32_t c = 0; c < r->chunks.n; c++)
+		orr_after(s, all, z->gather[c]);
+	for (uint32_t p = 0; p < r->positions; p++)
+		r->tail[p] = all;
+}
+
+/* The chunk whose gradient is sent last. */
+static uint32_t last_sent(const struct zero *z)
+{
+	uint32_t c = 0;
+	while (c + 1 < z->r.chunks.n && z->r.chunks.chunk[c].params <= 0)
+		c++;
+	return c;
+}
+
+static int build(void *self, struct orr_step *s, uint64_t iteration, struct orr_error *err)
+{
+	struct zero *z = self;
+	struct replicas *r = &z->r;
+	(void)iteration, (void)err;
+	forward(z, s);
+	backward(z, s);
+	if (r->n > 1)
+		orr_updates(s, z->scatter[last_sent(z)], &(struct orr_update){ .kind = ORR_AVERAGE_GRADIENTS });
+	for (uint32_t p = 0; p < r->positions; p++) {
+		orr_op update =
+			orr_compute(s, p, ORR_OPTIMIZER, orr_update_cost(s, r->device[p], r->facts.params / r->n));
+		orr_after(s, update, z->backward[(size_t)p * r->chunks.n]);
+		for (uint32_t c = 0; c < r->chunks.n; c++)
+			orr_after(s, update, z->scatter[c]);
+		orr_updates(s, update, &(struct orr_update){ .kind = ORR_LOCAL_UPDATE });
+		r->tail[p] = update;
+	}
+	if (z->stage < 3)
+		gather_updated(z, s);
+	return 0;
+}
+
+static void describe(void *self, char *out, size_t size)
+{
+	const struct zero *z = self;
+	snprintf(out, size, "stage %d over %u replicas, %u chunks", (int)z->stage, z->r.n, z->r.chunks.n);
+}
+
+static const struct orr_step_ops ops = { .size = sizeof ops,
+	.create = create,
+	.destroy = destroy,
+	.build = build,
+	.describe = describe };
+
+ORR_POLICY_STEP(zero, "data parallel with divided state: ZeRO stages 1, 2 and 3", params, ops);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * scenario_jobs.h - scenarios of the jobs world
+ *
+ *	{ "world": "jobs",
+ *	  "trace": "FILE or generator", "format": "auto", "trace_options": {"NAME": VALUE},
+ *	  "cluster", "placement": "count", "throughputs": "FILE", "policies",
+ *	  "jobs": {..options..}, "failures": {"trace", "mtbf", "mttr"},
+ *	  "seed", "until": "30d", "drop_unfit": false, "record": "all", "policy_timeout" }
+ */
+#ifndef ORR_CLI_SCENARIO_JOBS_H
+#define ORR_CLI_SCENARIO_JOBS_H
+
+#include "cli/scenario.h"
+#include "cluster/failures.h"
+#include "jobs/jobs.h"
+
+enum scenario_record { RECORD_SUMMARY, RECORD_SAMPLE, RECORD_ALL };
+
+struct jobs_scenario {
+	struct scenario base;
+	char *source, *throughputs_path;
+	struct jobset *jobs;
+	const struct placement *placement;
+	struct throughput *throughput;
+	struct failures *failures;
+	struct orr_args *options, *failure_options;
+	int64_t until_ns;
+	bool drop_unfit;
+	enum scenario_record record;
+};
+
+/* Loads everything that the scenario names. To be freed on an error as well. */
+int jobs_scenario_resolve(const cJSON *scenario, struct jobs_scenario *out, struct orr_error *err);
+void jobs_scenario_free(struct jobs_scenario *s);
+
+#endif

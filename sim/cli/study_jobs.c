@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The jobs world as a study has it: policies on one trace, compared job by job. */
+#include "cli/scenario_jobs.h"
+#include "cli/study.h"
+
+#include "base/mem.h"
+#include "base/strtab.h"
+
+#include <stdio.h>
+
+enum { MAX_ROWS = 1000000, RESAMPLES = 1000 };
+
+struct jobs_study {
+	struct jobs_scenario s;
+	const struct study_output *o;
+	struct jobs_config config;
+	struct jobs_blocks *blocks; /* by policy */
+	bool *has_blocks;
+};
+
+static void configure(struct jobs_study *t)
+{
+	const struct study_output *o = t->o;
+	t->config = (struct jobs_config){ .jobs = t->s.jobs,
+		.cluster = t->s.base.cluster,
+		.placement = t->s.placement,
+		.throughput = t->s.throughput,
+		.failures = t->s.failures,
+		.options = t->s.options,
+		.seed = t->s.base.seed,
+		.until_ns = t->s.until_ns,
+		.drop_unfit = t->s.drop_unfit,
+		.check = o->check,
+		.record_jobs = t->s.record != RECORD_SUMMARY && (o->db || o->out_dir),
+		.max_rows = t->s.record == RECORD_SAMPLE ? 10000 : MAX_ROWS,
+		.policy_timeout_s = t->s.base.policy_timeout_s };
+}
+
+static int refuse_unfit(const struct jobs_study *t, struct orr_error *err)
+{
+	uint64_t count;
+	struct job_rec first;
+	int rc = jobs_find_unfit(&t->config, &count, &first, err);
+	if (rc || !count)
+		return rc;
+	if (t->s.drop_unfit) {
+		if (!t->o->quiet)
+			fprintf(stderr, "orrery: left out %llu jobs that can never be placed on this cluster\n",
+				(unsigned long long)count);
+		return ORR_OK;
+	}
+	char others[64] = "", line[24] = "", beside[64] = "", type[80] = "";
+	if (count > 1)
+		snprintf(others, sizeof others, ", and %llu others likewise", (unsigned long long)count - 1);
+	if (first.line)
+		snprintf(line, sizeof line, "%llu:", (unsigned long long)first.line);
+	if (first.cpu_milli || first.mem_mib)
+		snprintf(beside, sizeof beside, " (%.3g cores, %.4g GiB)", (double)first.cpu_milli / 1000,
+			(double)first.mem_mib / 1024);
+	if (first.gpu_types)
+		snprintf(type, sizeof type, " of type %.64s", strtab_text(jobset_strings(t->s.jobs), first.gpu_types));
+	return orr_fail(err, ORR_EINPUT,
+		"%s:%s job %llu asks for %u GPUs%s%s and can never be placed on this cluster%s; give a "
+		"larger --cluster, or --drop-unfit to leave such jobs out",
+		jobset_source(t->s.jobs), line, (unsigned long long)first.number, first.gpus, type, beside, others);
+}
+
+/* A stored run has its rows; the blocks for paired differences come back from them, if
+ * they are all there. */
+static bool blocks_from_rows(const struct run_result *r, struct jobs_blocks *b)
+{
+	blocks_init(&b->jct);
+	blocks_init(&b->wait);
+	blocks_init(&b->slowdown);
+	for (size_t i = 0; i < r->n_jobs; i++) {
+		const struct job_row *j = &r->jobs[i];
+		if (j->end_ns < 0)
+			continue;
+		blocks_add(&b->jct, j->number, (double)(j->end_ns - j->submit_ns) / 1e9);
+		blocks_add(&b->wait, j->number, (double)j->wait_ns / 1e9);
+	}
+	return r->n_jobs == r->rows_total;
+}
+
+static void add_difference(struct run_result *r, const char *name, const struct blocks *a, const struct blocks *b,
+	double level)
+{
+	struct interval i = blocks_paired(a, b, RESAMPLES, level, 1);
+	result_metric(r, name, i.mean, i.low, i.high);
+}
+
+/* Paired with the first policy of this command; so not part of what is stored. */
+static void add_differences(const struct jobs_study *t, struct run_result *const *runs, size_t n)
+{
+	double level = orr_arg_real(t->s.options, "ci_level");
+	for (size_t i = 1; i < n; i++) {
+		if (!t->has_blocks[i] || !t->has_blocks[0])
+			continue;
+		add_difference(runs[i], "jct_diff", &t->blocks[i].jct, &t->blocks[0].jct, level);
+		add_difference(runs[i], "wait_diff", &t->blocks[i].wait, &t->blocks[0].wait, level);
+	}
+}
+
+/* ---- what the study calls ---- */
+
+static void close_jobs(void *world)
+{
+	struct jobs_study *t = world;
+	jobs_scenario_free(&t->s);
+	mem_free(t->blocks);
+	mem_free(t->has_blocks);
+	mem_free(t);
+}
+
+static int prepare(struct jobs_study *t, const cJSON *scenario, struct orr_error *err)
+{
+	int rc = jobs_scenario_resolve(scenario, &t->s, err);
+	if (rc)
+		return rc;
+	if (jobset_count(t->s.jobs) == UINT64_MAX && t->s.until_ns == ORR_NEVER)
+		return orr_fail(err, ORR_EINPUT, "%s: this trace has no end; say how many jobs (n=..) or give --until",
+			jobset_source(t->s.jobs));
+	if (jobset_left_out(t->s.jobs) && !t->o->quiet)
+		fprintf(stderr, "orrery: %s: rows left out: %llu ('orrery trace info' says which, 'trace list' the options)\n",
+			jobset_source(t->s.jobs), (unsigned long long)jobset_left_out(t->s.jobs));
+	configure(t);
+	t->blocks = mem_zalloc(t->s.base.n_policies, sizeof *t->blocks);
+	t->has_blocks = mem_zalloc(t->s.base.n_policies, sizeof *t->has_blocks);
+	return refuse_unfit(t, err);
+}
+
+static void *open_jobs(const cJSON *scenario, const struct study_output *o, struct scenario **base, struct orr_error *err)
+{
+	struct jobs_study *t = mem_zalloc(1, sizeof *t);
+	t->o = o;
+	*base = &t->s.base;
+	int rc = o->timeline ? orr_fail(err, ORR_EINPUT, "--timeline: is for orrery step; --out draws the jobs of this world")
+			     : prepare(t, scenario, err);
+	if (!rc)
+		return t;
+	close_jobs(t);
+	return NULL;
+}
+
+static void run_jobs(void *world, size_t i, struct run_result *r, study_progress progress, void *ctx, struct orr_error *err)
+{
+	struct jobs_study *t = world;
+	const struct scenario_policy *p = &t->s.base.policy[i];
+	struct jobs_config config = t->config;
+	config.progress = progress;
+	config.progress_ctx = ctx;
+	jobs_run(&config, p->entry.policy, p->args, p->label, r, &t->blocks[i], err);
+	t->has_blocks[i] = true;
+}
+
+static void reused_jobs(void *world, size_t i, const struct run_result *r)
+{
+	struct jobs_study *t = world;
+	t->has_blocks[i] = blocks_from_rows(r, &t->blocks[i]);
+}
+
+static int finish_jobs(void *world, struct run_result *const *runs, size_t n, struct orr_error *err)
+{
+	struct jobs_study *t = world;
+	(void)err;
+	add_differences(t, runs, n);
+	for (size_t i = 0; i < n && !t->o->quiet; i++)
+		if (t->config.record_jobs && runs[i]->n_jobs < runs[i]->rows_total)
+			fprintf(stderr, "orrery: %s: rows of %zu of %llu jobs are kept (a sample); means and quantiles are of all\n",
+				runs[i]->label, runs[i]->n_jobs, (unsigned long long)runs[i]->rows_total);
+	return ORR_OK;
+}
+
+const struct study_world study_jobs_world = { "jobs", open_jobs, run_jobs, reused_jobs, finish_jobs, close_jobs };

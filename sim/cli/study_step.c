@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The step world as a study has it: policies on one model, cluster and network. */
+#include "cli/scenario_step.h"
+#include "cli/study.h"
+
+#include "base/mem.h"
+
+struct step_study {
+	struct step_scenario s;
+	const struct study_output *o;
+	const struct cost *cost[CLUSTER_MAX_TYPES];
+	const struct device *device[CLUSTER_MAX_TYPES];
+	struct step_config config;
+};
+
+static void configure(struct step_study *t)
+{
+	for (uint32_t i = 0; i < CLUSTER_MAX_TYPES; i++) {
+		t->cost[i] = t->s.cost[i];
+		t->device[i] = t->s.device[i];
+	}
+	t->config = (struct step_config){ .cluster = t->s.base.cluster,
+		.topo = t->s.topo,
+		.dnn = t->s.dnn,
+		.cost = t->cost,
+		.device = t->device,
+		.options = t->s.options,
+		.batch = t->s.batch,
+		.seed = t->s.base.seed,
+		.check = t->o->check };
+}
+
+static void close_step(void *world)
+{
+	struct step_study *t = world;
+	step_scenario_free(&t->s);
+	mem_free(t);
+}
+
+static void *open_step(const cJSON *scenario, const struct study_output *o, struct scenario **base, struct orr_error *err)
+{
+	struct step_study *t = mem_zalloc(1, sizeof *t);
+	t->o = o;
+	*base = &t->s.base;
+	if (step_scenario_resolve(scenario, &t->s, err)) {
+		close_step(t);
+		return NULL;
+	}
+	configure(t);
+	return t;
+}
+
+static void run_step(void *world, size_t i, struct run_result *r, study_progress progress, void *ctx, struct orr_error *err)
+{
+	struct step_study *t = world;
+	const struct scenario_policy *p = &t->s.base.policy[i];
+	struct step_result result = { 0 };
+	(void)progress, (void)ctx;
+	if (!step_run(&t->config, p->entry.policy, p->args, p->label, &result, err))
+		step_metrics(&result, r);
+	step_result_free(&result);
+}
+
+static int finish_step(void *world, struct run_result *const *runs, size_t n, struct orr_error *err)
+{
+	(void)world, (void)runs, (void)n, (void)err;
+	return ORR_OK;
+}
+
+const struct study_world study_step_world = { "step", open_step, run_step, NULL, finish_step, close_step };

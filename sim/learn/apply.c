@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Each kind of update: what it keeps as its op starts, and what it does when its op ends. */
+#include "learn/state.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <string.h>
+
+static double rate(const struct learn *l)
+{
+	const struct learn_config *c = &l->config;
+	double u = c->decay_samples > 0 ? l->samples / c->decay_samples : 0, factor = 1;
+	switch (c->schedule) {
+	case LEARN_RATE_CONSTANT:
+		break;
+	case LEARN_RATE_STEP:
+		factor = pow(c->decay, floor(u));
+		break;
+	case LEARN_RATE_INVERSE:
+		factor = 1 / (1 + u);
+		break;
+	case LEARN_RATE_INVERSE_SQRT:
+		factor = 1 / sqrt(1 + u);
+		break;
+	case LEARN_RATE_COSINE:
+		factor = (1 + cos(M_PI * (u < 1 ? u : 1))) / 2;
+		break;
+	}
+	if (l->samples < c->warmup_samples)
+		factor *= l->samples / c->warmup_samples;
+	return c->lr * factor;
+}
+
+/* v = momentum v + u over the span, u of the span alone; *v is made when first used. Returns v's span. */
+static const double *add_velocity(struct learn *l, struct vec **v, const double *u, struct span s)
+{
+	if (!*v)
+		*v = vec_ref(l->zero);
+	double *out = vec_writable(&l->pool, v, true) + s.first;
+	vec_axpy(out, u, l->config.momentum, out, s.n);
+	return out;
+}
+
+/* x -= step u over the span, u of the span alone; a shared x is read where it is, not copied first. */
+static void descend(struct learn *l, struct vec **x, double step, const double *u, struct span s)
+{
+	struct vec *old = *x;
+	bool is_shared = old->refs > 1;
+	if (is_shared) {
+		*x = vec_new(&l->pool, l->pool.dim);
+		if (s.n < l->pool.dim)
+			memcpy((*x)->v, old->v, l->pool.dim * sizeof old->v[0]);
+	}
+	vec_axpy((*x)->v + s.first, old->v + s.first, -step, u, s.n);
+	if (is_shared)
+		vec_unref(&l->pool, old);
+}
+
+/* ---- one device ---- */
+
+static void local_update(struct learn *l, struct replica *r, struct span s)
+{
+	const double *u = gradient_of(l, r)->v + s.first;
+	if (l->config.momentum)
+		u = add_velocity(l, &r->velocity, u, s);
+	descend(l, &r->x, rate(l), u, s);
+}
+
+static void apply_inbox(struct learn *l, struct replica *r, struct span s)
+{
+	if (r->inbox == l->zero) {
+		local_update(l, r, s);
+		return;
+	}
+	double *inbox = vec_writable(&l->pool, &r->inbox, true) + s.first;
+	const double *u = inbox;
+	vec_axpy(inbox, inbox, 1, gradient_of(l, r)->v + s.first, s.n);
+	if (l->config.momentum)
+		u = add_velocity(l, &r->velocity, inbox, s);
+	descend(l, &r->x, rate(l), u, s);
+	if (s.n < l->pool.dim) {
+		memset(inbox, 0, s.n * sizeof *inbox);
+		return;
+	}
+	vec_unref(&l->pool, r->inbox);
+	r->inbox = vec_ref(l->zero);
+}
+
+static void accumulate(struct learn *l, struct replica *r, uint32_t window)
+{
+	MEM_GROW(r->window, r->n_window, r->cap_window);
+	r->window[r->n_window++] = vec_ref(gradient_of(l, r));
+	window = window ? window : 1;
+	if (r->n_window > window) {
+		uint32_t gone = r->n_window - window;
+		for (uint32_t i = 0; i < gone; i++)
+			vec_unref(&l->pool, r->window[i]);
+		memmove(r->window, r->window + gone, window * sizeof *r->window);
+		r->n_window = window;
+	}
+	vec_unref(&l->pool, r->sum);
+	if (r->n_window == 1) {
+		r->sum = vec_ref(r->window[0]);
+		return;
+	}
+	r->sum = vec_new(&l->pool, l->pool.dim);
+	for (uint32_t i = 0; i < r->n_window; i++) {
+		const struct vec *last = i ? r->sum : r->window[0];
+		if (i)
+			vec_axpy(r->sum->v, last->v, 1, r->window[i]->v, l->pool.dim);
+		else
+			memcpy(r->sum->v, last->v, l->pool.dim * sizeof last->v[0]);
+	}
+}
+
+static void take_gradient(struct learn *l, struct replica *r, struct effect *e)
+{
+	vec_unref(&l->pool, r->g);
+	r->g = e->snapshot;
+	r->g_pushes = e->pushes;
+	e->snapshot = NULL;
+	r->gradients++;
+	l->samples += l->config.batch;
+}
+
+/* ---- groups ---- */
+
+static struct vec **member(struct learn *l, uint32_t device, enum orr_update_kind kind)
+{
+	struct replica *r = replica_of(l, device);
+	if (kind == ORR_AVERAGE_PARAMETERS)
+		return &r->x;
+	gradient_of(l, r);
+	return &r->g;
+}
+
+/* Everybody's vector becomes the mean: of whole vectors, one that they share. */
+static void average(struct learn *l, enum orr_update_kind kind, struct span s, const uint32_t *group, uint32_t n)
+{
+	if (n > l->cap_sources) {
+		l->cap_sources = n;
+		l->sources = mem_realloc(l->sources, n, sizeof *l->sources);
+	}
+	for (uint32_t i = 0; i < n; i++)
+		l->sources[i] = (*member(l, group[i], kind))->v + s.first;
+	struct vec *mean = vec_new(&l->pool, s.n);
+	vec_sum(mean->v, l->sources, n, 1. / n, s.n);
+	for (uint32_t i = 0; i < n; i++) {
+		struct vec **v = member(l, group[i], kind);
+		if (s.n == l->pool.dim) {
+			vec_unref(&l->pool, *v);
+			*v = vec_ref(mean);
+		} else {
+			memcpy(vec_writable(&l->pool, v, true) + s.first, mean->v, s.n * sizeof mean->v[0]);
+		}
+	}
+	vec_unref(&l->pool, mean);
+}
+
+/* ---- messages ---- */
+
+/* The server's copy changes with every push: of a slice, only the slice is kept. All else is replaced, not changed. */
+static void keep_server(struct learn *l, struct effect *e)
+{
+	e->is_slice = e->span.n < l->pool.dim;
+	if (!e->is_slice) {
+		e->snapshot = vec_ref(l->server);
+		return;
+	}
+	e->snapshot = vec_new(&l->pool, e->span.n);
+	memcpy(e->snapshot->v, l->server->v + e->span.first, e->span.n * sizeof l->server->v[0]);
+}
+
+static const double *kept(const struct effect *e)
+{
+	return e->snapshot->v + (e->is_slice ? 0 : e->span.first);
+}
+
+/* What a worker sends: its gradient, or with momentum its velocity, which each gradient enters once. (Velocities add
+ * up like gradients, so that pushes of all workers, scaled by 1 / n, are the velocity of their mean.) */
+static struct vec *to_push(struct learn *l, struct replica *r)
+{
+	struct vec *g = gradient_of(l, r);
+	if (!l->config.momentum)
+		return g;
+	if (!r->pushed || r->pushed_at != r->gradients) {
+		add_velocity(l, &r->pushed, g->v, (struct span){ 0, l->pool.dim });
+		r->pushed_at = r->gradients;
+	}
+	return r->pushed;
+}
+
+static void push(struct learn *l, const struct effect *e)
+{
+	descend(l, &l->server, rate(l) * e->u.scale, kept(e), e->span);
+	l->has_server = true;
+	if (e->u.slice)
+		return;
+	l->staleness += l->pushes - e->pushes;
+	l->pushes++;
+}
+
+static void pull(struct learn *l, struct effect *e)
+{
+	struct replica *r = replica_of(l, e->u.worker);
+	r->x_pushes = e->pushes;
+	if (e->is_slice) {
+		memcpy(vec_writable(&l->pool, &r->x, true) + e->span.first, kept(e), e->span.n * sizeof r->x->v[0]);
+		return;
+	}
+	vec_unref(&l->pool, r->x);
+	r->x = e->snapshot;
+	e->snapshot = NULL;
+}
+
+static void receive(struct learn *l, const struct effect *e, uint32_t device)
+{
+	struct replica *r = replica_of(l, device);
+	double *inbox = vec_writable(&l->pool, &r->inbox, true) + e->span.first;
+	vec_axpy(inbox, inbox, e->u.scale, kept(e), e->span.n);
+}
+
+/* ---- the two ends of an op ---- */
+
+void effect_begin(struct learn *l, struct effect *e, const uint32_t *group, uint32_t n_group)
+{
+	switch (e->u.kind) {
+	case ORR_GRADIENT:
+		e->pushes = replica_of(l, group[0])->x_pushes;
+		gradient_begin(l, replica_of(l, group[0]), e);
+		break;
+	case ORR_PUSH:
+		e->pushes = replica_of(l, e->u.worker)->g_pushes;
+		e->snapshot = vec_ref(to_push(l, replica_of(l, e->u.worker)));
+		break;
+	case ORR_PULL:
+		replica_of(l, e->u.worker);
+		e->pushes = l->pushes;
+		keep_server(l, e);
+		break;
+	case ORR_SEND_SLICE:
+		replica_of(l, group[1]);
+		e->snapshot = vec_ref(replica_of(l, group[0])->sum);
+		break;
+	default:
+		for (uint32_t i = 0; i < n_group; i++)
+			replica_of(l, group[i]);
+	}
+}
+
+static void each(struct learn *l, struct effect *e, struct replica *r)
+{
+	if (e->u.kind == ORR_LOCAL_UPDATE)
+		local_update(l, r, e->span);
+	else if (e->u.kind == ORR_APPLY_INBOX)
+		apply_inbox(l, r, e->span);
+	else
+		accumulate(l, r, e->u.window);
+}
+
+void effect_end(struct learn *l, struct effect *e, const uint32_t *group, uint32_t n_group)
+{
+	switch (e->u.kind) {
+	case ORR_GRADIENT:
+		take_gradient(l, replica_of(l, group[0]), e);
+		break;
+	case ORR_AVERAGE_GRADIENTS:
+	case ORR_AVERAGE_PARAMETERS:
+		average(l, e->u.kind, e->span, group, n_group);
+		break;
+	case ORR_PUSH:
+		push(l, e);
+		break;
+	case ORR_PULL:
+		pull(l, e);
+		break;
+	case ORR_SEND_SLICE:
+		receive(l, e, group[1]);
+		break;
+	default:
+		for (uint32_t i = 0; i < n_group; i++)
+			each(l, e, replica_of(l, group[i]));
+	}
+	bool is_update = e->u.kind == ORR_LOCAL_UPDATE || e->u.kind == ORR_PUSH || e->u.kind == ORR_APPLY_INBOX;
+	l->updates += is_update ? e->u.kind == ORR_PUSH ? 1 : n_group : 0;
+	if (is_update || e->u.kind == ORR_GRADIENT)
+		series_note(l);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What --set learn.NAME=VALUE sets. */
+#include "base/param.h"
+#include "learn/learn.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char problems[] = "least-squares|logistic|mlp|noise|none", samplings[] = "replace|shuffle|cycle",
+		  splits[] = "none|even|label", schedules[] = "constant|step|inverse|inverse-sqrt|cosine",
+		  activations[] = "tanh|relu", models[] = "auto|mean|server";
+
+const struct orr_param learn_options[] = {
+	ORR_PARAM_CHOICE("problem", "logistic", problems, "what is learned; noise: gradients are Gaussian; none: they are 0"),
+	ORR_PARAM_INT("rows", "4096", 1, 1e9, "samples in the generated data"),
+	ORR_PARAM_INT("inputs", "32", 1, 1e8, "numbers per sample; of noise and none: parameters"),
+	ORR_PARAM_INT("hidden", "16", 1, 1e8, "mlp: units of the hidden layer"),
+	ORR_PARAM_INT("classes", "4", 2, 1e6, "mlp: classes"),
+	ORR_PARAM_CHOICE("activation", "tanh", activations, "mlp: of the hidden layer"),
+	ORR_PARAM_REAL("condition", "10", 1, 1e12, "linear problems: variance of the first input over that of the last"),
+	ORR_PARAM_REAL("noise", "0.5", 0, 1e9, "standard deviation added to targets, margins (per their own), inputs (mlp) or gradients"),
+	ORR_PARAM_REAL("l2", "0", 0, 1e9, "adds l2/2 |x|^2 to the loss"),
+	ORR_PARAM_REAL("init_spread", "0", 0, 1e9, "replicas start so far apart (standard deviation per coordinate)"),
+	ORR_PARAM_INT("data_seed", "1", 0, 9e15, "of the data, which are the same for every seed of the run"),
+	ORR_PARAM_INT("batch", "32", 1, 1e8, "samples of one gradient"),
+	ORR_PARAM_CHOICE("sampling", "shuffle", samplings, "rows of a device: drawn anew each, in a new order each pass, in order"),
+	ORR_PARAM_CHOICE("split", "none", splits, "rows that a device sees: all, its share, its share of the labels"),
+	ORR_PARAM_INT("shards", "0", 0, 1e8, "shares; device d has d mod shards (0: as many as there are GPUs)"),
+	ORR_PARAM_REAL("lr", "0.1", 0, 1e9, "learning rate"),
+	ORR_PARAM_REAL("momentum", "0", 0, 0.999999, "heavy ball; of pushes: in the worker"),
+	ORR_PARAM_CHOICE("schedule", "constant", schedules, "factor of lr with u = samples / decay_samples"),
+	ORR_PARAM_REAL("decay", "0.1", 0, 1, "schedule=step: factor per decay_samples"),
+	ORR_PARAM_REAL("decay_samples", "100000", 1e-9, 1e18, "unit of the schedule"),
+	ORR_PARAM_REAL("warmup_samples", "0", 0, 1e18, "lr rises linearly over so many"),
+	ORR_PARAM_CHOICE("model", "auto", models, "whose loss: the server's once it was pushed to, else the mean of the replicas"),
+	ORR_PARAM_INT("eval_updates", "0", 0, 9e15, "take the loss every so many updates (0: do not count them)"),
+	ORR_PARAM_REAL("eval_samples", "4096", 0, 1e18, "take the loss every so many samples (0: do not count them)"),
+	ORR_PARAM_BOOL("eval_worst", false, "the worst replica's loss as well"),
+	ORR_PARAM_REAL("target", "0", 0, 1e18, "loss to reach (0: none)"),
+	ORR_PARAM_INT("seeds", "5", 1, 10000, "runs that differ in seed, for intervals"),
+	ORR_PARAM_REAL("max_samples", "200000", 1, 1e18, "a run ends after so many samples, or at the target"),
+	ORR_PARAM_REAL("ci_level", "0.95", 0.5, 0.999999, "level of the intervals over seeds"),
+	ORR_PARAM_END
+};
+
+/* The position of a choice's text among its choices. */
+static int choice(const struct orr_args *a, const char *name, const char *choices)
+{
+	const char *text = orr_arg_text(a, name);
+	size_t n = strlen(text);
+	for (int i = 0;; i++) {
+		size_t len = strcspn(choices, "|");
+		if (len == n && !memcmp(choices, text, n))
+			return i;
+		if (!choices[len])
+			return 0;
+		choices += len + 1;
+	}
+}
+
+static uint32_t whole(const struct orr_args *a, const char *name)
+{
+	return (uint32_t)orr_arg_int(a, name);
+}
+
+void learn_config_read(struct learn_config *c, const struct orr_args *a)
+{
+	double target = orr_arg_real(a, "target");
+	*c = (struct learn_config){
+		.problem = (enum learn_problem)choice(a, "problem", problems),
+		.rows = whole(a, "rows"),
+		.inputs = whole(a, "inputs"),
+		.hidden = whole(a, "hidden"),
+		.classes = whole(a, "classes"),
+		.activation = (enum learn_activation)choice(a, "activation", activations),
+		.condition = orr_arg_real(a, "condition"),
+		.noise = orr_arg_real(a, "noise"),
+		.l2 = orr_arg_real(a, "l2"),
+		.init_spread = orr_arg_real(a, "init_spread"),
+		.data_seed = (uint64_t)orr_arg_int(a, "data_seed"),
+		.seed = 1,
+		.batch = whole(a, "batch"),
+		.sampling = (enum learn_sampling)choice(a, "sampling", samplings),
+		.split = (enum learn_split)choice(a, "split", splits),
+		.shards = whole(a, "shards"),
+		.lr = orr_arg_real(a, "lr"),
+		.momentum = orr_arg_real(a, "momentum"),
+		.schedule = (enum learn_schedule)choice(a, "schedule", schedules),
+		.decay = orr_arg_real(a, "decay"),
+		.decay_samples = orr_arg_real(a, "decay_samples"),
+		.warmup_samples = orr_arg_real(a, "warmup_samples"),
+		.model = (enum learn_model)choice(a, "model", models),
+		.eval_updates = (uint64_t)orr_arg_int(a, "eval_updates"),
+		.eval_samples = orr_arg_real(a, "eval_samples"),
+		.eval_worst = orr_arg_bool(a, "eval_worst"),
+		.target = target > 0 ? target : NAN,
+	};
+}
+
+void learn_config_default(struct learn_config *c)
+{
+	struct orr_args *a = args_new(learn_options, "learn", NULL);
+	learn_config_read(c, a);
+	args_free(a);
+}

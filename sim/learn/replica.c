@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Replicas and their gradients: which rows, and the computing of all that wait at once. */
+#include "learn/state.h"
+
+#include "base/mem.h"
+
+#include <gsl/gsl_randist.h>
+#include <string.h>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+static void spread(struct learn *l, struct replica *r)
+{
+	struct rng own;
+	rng_init(&own, l->config.seed, "learn.spread", r->device);
+	double *x = vec_writable(&l->pool, &r->x, true);
+	for (size_t i = 0; i < l->pool.dim; i++)
+		x[i] += gsl_ran_gaussian_ziggurat(rng_gsl(&own), l->config.init_spread);
+}
+
+static struct replica *replica_new(struct learn *l, uint32_t device)
+{
+	struct replica *r = mem_zalloc(1, sizeof *r);
+	r->device = device;
+	r->x = vec_new(&l->pool, l->pool.dim);
+	problem_start(l->problem, r->x->v);
+	r->g = vec_ref(l->zero);
+	r->sum = vec_ref(l->zero);
+	r->inbox = vec_ref(l->zero);
+	rng_init(&r->rng, l->config.seed, "learn.batch", device);
+	if (l->config.init_spread > 0)
+		spread(l, r);
+	if (l->problem->order) {
+		uint32_t first;
+		problem_shard(l->problem, device, &first, &r->n_shard);
+		r->shard = mem_alloc(r->n_shard * sizeof *r->shard);
+		memcpy(r->shard, l->problem->order + first, r->n_shard * sizeof *r->shard);
+	}
+	return r;
+}
+
+void replica_free(struct learn *l, struct replica *r)
+{
+	struct vec *own[] = { r->x, r->g, r->sum, r->inbox, r->velocity, r->pushed };
+	for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+		vec_unref(&l->pool, own[i]);
+	for (uint32_t i = 0; i < r->n_window; i++)
+		vec_unref(&l->pool, r->window[i]);
+	mem_free(r->window);
+	mem_free(r->shard);
+	mem_free(r);
+}
+
+struct replica *replica_of(struct learn *l, uint32_t device)
+{
+	if (device >= l->n_devices) {
+		uint32_t n = device + 1 > 2 * l->n_devices ? device + 1 : 2 * l->n_devices;
+		l->at_device = mem_realloc(l->at_device, n, sizeof *l->at_device);
+		memset(l->at_device + l->n_devices, 0, (n - l->n_devices) * sizeof *l->at_device);
+		l->n_devices = n;
+	}
+	if (!l->at_device[device]) {
+		MEM_GROW(l->replica, l->n_replicas, l->cap_replicas);
+		l->replica[l->n_replicas++] = replica_new(l, device);
+		l->at_device[device] = l->n_replicas;
+	}
+	return l->replica[l->at_device[device] - 1];
+}
+
+/* ---- mini-batches ---- */
+
+static uint32_t next_row(struct learn *l, struct replica *r)
+{
+	if (l->config.sampling == LEARN_REPLACE)
+		return r->shard[rng_below(&r->rng, r->n_shard)];
+	if (l->config.sampling == LEARN_SHUFFLE) { /* Fisher and Yates, a step per row */
+		uint32_t i = r->next_row, j = i + (uint32_t)rng_below(&r->rng, r->n_shard - i);
+		uint32_t row = r->shard[j];
+		r->shard[j] = r->shard[i];
+		r->shard[i] = row;
+	}
+	uint32_t row = r->shard[r->next_row++];
+	if (r->next_row == r->n_shard)
+		r->next_row = 0;
+	return row;
+}
+
+static void draw_rows(struct learn *l, struct replica *r)
+{
+	uint32_t n = l->config.batch;
+	if (l->n_rows + n > l->cap_rows) {
+		l->cap_rows = 2 * (l->n_rows + n);
+		l->row = mem_realloc(l->row, l->cap_rows, sizeof *l->row);
+	}
+	for (uint32_t i = 0; i < n; i++)
+		l->row[l->n_rows++] = next_row(l, r);
+}
+
+/* ---- gradients ---- */
+
+void gradient_begin(struct learn *l, struct replica *r, struct effect *e)
+{
+	enum { MOST_TASKS = 1024 }; /* who never reads a gradient must not fill the memory */
+	if (l->n_tasks == MOST_TASKS)
+		gradients_compute(l);
+	struct vec *g = vec_new(&l->pool, l->pool.dim);
+	g->is_pending = true;
+	e->snapshot = g;
+	MEM_GROW(l->task, l->n_tasks, l->cap_tasks);
+	struct task *t = &l->task[l->n_tasks++];
+	*t = (struct task){ .x = vec_ref(r->x), .g = vec_ref(g), .first_row = l->n_rows };
+	if (l->config.problem == LEARN_NOISE)
+		t->noise_seed = rng_u64(&r->rng);
+	else if (r->shard)
+		draw_rows(l, r);
+}
+
+static void need_scratch(struct learn *l, int threads)
+{
+	if (threads <= l->n_scratch)
+		return;
+	l->scratch = mem_realloc(l->scratch, (size_t)threads, sizeof *l->scratch);
+	for (; l->n_scratch < threads; l->n_scratch++)
+		l->scratch[l->n_scratch] = mem_alloc(l->problem->scratch * sizeof **l->scratch);
+}
+
+static void compute(struct learn *l, struct task *t, double *scratch)
+{
+	if (t->g->refs > 1) /* somebody may still read it */
+		problem_gradient(l->problem, t->x->v, l->row + t->first_row, l->config.batch, t->noise_seed, t->g->v, scratch);
+}
+
+void gradients_compute(struct learn *l)
+{
+	int threads = 1;
+#ifdef _OPENMP
+	const double worth_it = 20000; /* operations that pay for waking threads */
+	if (l->n_tasks > 1 && (double)l->n_tasks * (double)l->problem->dim * l->config.batch > worth_it)
+		threads = l->config.threads > 0 ? l->config.threads : omp_get_max_threads();
+	need_scratch(l, threads);
+	if (threads > 1) {
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+		for (size_t i = 0; i < l->n_tasks; i++)
+			compute(l, &l->task[i], l->scratch[omp_get_thread_num()]);
+	}
+#endif
+	need_scratch(l, 1);
+	for (size_t i = 0; i < l->n_tasks; i++) {
+		struct task *t = &l->task[i];
+		if (threads == 1)
+			compute(l, t, l->scratch[0]);
+		t->g->is_pending = false;
+		vec_unref(&l->pool, t->x);
+		vec_unref(&l->pool, t->g);
+	}
+	l->n_tasks = l->n_rows = 0;
+}

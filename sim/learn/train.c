@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "learn/train.h"
+
+#include "base/mem.h"
+
+#include <gsl/gsl_cdf.h>
+#include <math.h>
+#include <string.h>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+/* ---- one seed ---- */
+
+struct session {
+	struct learn *learn;
+	double max_samples;
+	uint64_t iterations;
+	struct orr_error error; /* the first one */
+};
+
+static void hear(void *ctx, double time_s, bool is_end, uint64_t op, const struct orr_update *u, uint32_t n_updates,
+	const uint32_t *group, uint32_t n_group)
+{
+	struct session *s = ctx;
+	if (s->error.code)
+		return;
+	if (is_end)
+		learn_end(s->learn, time_s, op, n_group ? group[0] : 0, &s->error);
+	else
+		learn_begin(s->learn, time_s, op, u, n_updates, group, n_group, &s->error);
+}
+
+static bool is_enough(void *ctx, double time_s)
+{
+	enum { PATIENCE = 100 };
+	struct session *s = ctx;
+	(void)time_s;
+	if (++s->iterations == PATIENCE && !learn_samples(s->learn) && !s->error.code)
+		orr_fail(&s->error, ORR_EFAIL, "%d iterations without a gradient: the policy does not say what its ops do to the parameters "
+			"(orr_updates)", PATIENCE);
+	return s->error.code || learn_reached(s->learn) || learn_samples(s->learn) >= s->max_samples;
+}
+
+static void keep(const struct learn *l, double target, struct train_seed *out)
+{
+	const struct learn_point *p = learn_series(l, &out->n_points), *last = &p[out->n_points - 1];
+	out->point = mem_alloc(out->n_points * sizeof *p);
+	memcpy(out->point, p, out->n_points * sizeof *p);
+	out->time_to_target_s = learn_time_to(l, target);
+	out->samples_to_target = learn_samples_to(l, target);
+	out->time_s = last->time_s;
+	out->samples = last->samples;
+	out->updates = last->updates;
+	out->final_loss = last->loss;
+	out->worst = last->worst;
+	out->dispersion = last->dispersion;
+	out->staleness = learn_staleness(l);
+}
+
+/* The step world's options with as many iterations as there may be. */
+static struct orr_args *endless(const struct orr_args *from, struct orr_error *err)
+{
+	struct orr_args *a = args_new(step_options, "step", err);
+	for (size_t i = 0; a && step_options[i].name; i++) {
+		const char *value = strcmp(step_options[i].name, "iterations") ? args_value(from, i) : "10000000";
+		if (args_set(a, step_options[i].name, value, err)) {
+			args_free(a);
+			return NULL;
+		}
+	}
+	return a;
+}
+
+struct job {
+	const struct train_config *config;
+	const struct orr_args *step_options;
+	const struct orr_policy *policy;
+	const struct orr_args *policy_args;
+	const char *label;
+	struct learn_config learn;
+};
+
+static int run_seed(const struct job *j, uint32_t i, struct train_seed *out, double *floor, struct orr_error *err)
+{
+	struct step_config step = *j->config->step;
+	struct learn_config c = j->learn;
+	step.seed += i;
+	c.seed = step.seed;
+	struct session s = { .max_samples = orr_arg_real(j->config->options, "max_samples") };
+	s.learn = learn_new(&c, err);
+	if (!s.learn)
+		return err->code;
+	step.options = j->step_options;
+	step.hook = hear;
+	step.hook_ctx = &s;
+	step.stop = is_enough;
+	step.spans = 0;
+	struct step_result r;
+	int rc = step_run(&step, j->policy, j->policy_args, j->label, &r, err);
+	if (!rc)
+		step_result_free(&r);
+	if (!rc && s.error.code)
+		rc = orr_fail(err, s.error.code, "policy %s: %s", j->label, s.error.text);
+	if (!rc) {
+		learn_finish(s.learn);
+		keep(s.learn, c.target, out);
+		if (floor)
+			*floor = learn_floor(s.learn);
+	}
+	learn_free(s.learn);
+	return rc;
+}
+
+/* ---- all of them ---- */
+
+enum field { TIME_TO_TARGET, SAMPLES_TO_TARGET, FINAL_LOSS, SAMPLES_PER_S };
+
+static double field_of(const struct train_seed *s, enum field f)
+{
+	switch (f) {
+	case TIME_TO_TARGET:
+		return s->time_to_target_s;
+	case SAMPLES_TO_TARGET:
+		return s->samples_to_target;
+	case FINAL_LOSS:
+		return s->final_loss;
+	default:
+		return s->time_s > 0 ? s->samples / s->time_s : NAN;
+	}
+}
+
+static struct interval over_seeds(const struct train_result *t, enum field f, double level)
+{
+	double n = t->n_seeds, mean = 0, squares = 0;
+	for (uint32_t i = 0; i < t->n_seeds; i++)
+		mean += field_of(&t->seed[i], f) / n;
+	for (uint32_t i = 0; i < t->n_seeds; i++)
+		squares += pow(field_of(&t->seed[i], f) - mean, 2);
+	if (!isfinite(mean))
+		return (struct interval){ NAN, NAN, NAN };
+	if (t->n_seeds < 2)
+		return (struct interval){ mean, NAN, NAN };
+	double half = gsl_cdf_tdist_Pinv((1 + level) / 2, n - 1) * sqrt(squares / (n - 1) / n);
+	return (struct interval){ mean, mean - half, mean + half };
+}
+
+static void summarise(struct train_result *t, double level)
+{
+	for (uint32_t i = 0; i < t->n_seeds; i++)
+		t->reached += isfinite(t->seed[i].time_to_target_s);
+	t->time_to_target_s = over_seeds(t, TIME_TO_TARGET, level);
+	t->samples_to_target = over_seeds(t, SAMPLES_TO_TARGET, level);
+	t->final_loss = over_seeds(t, FINAL_LOSS, level);
+	t->samples_per_s = over_seeds(t, SAMPLES_PER_S, level);
+}
+
+static int run_all(struct job *j, struct train_result *out, struct orr_error *err)
+{
+	uint32_t n = out->n_seeds;
+	struct orr_error *errors = mem_zalloc(n, sizeof *errors);
+	int threads = 1;
+#ifdef _OPENMP
+	threads = j->config->threads > 0 ? j->config->threads : omp_get_max_threads();
+	threads = threads < (int)n ? threads : (int)n;
+#endif
+	if (threads > 1)
+		j->learn.threads = 1;
+	else
+		j->learn.threads = j->config->threads;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads) if (threads > 1)
+	for (uint32_t i = 0; i < n; i++)
+		run_seed(j, i, &out->seed[i], i ? NULL : &out->floor, &errors[i]);
+	int rc = 0;
+	for (uint32_t i = 0; i < n && !rc; i++) {
+		rc = errors[i].code;
+		if (rc && err)
+			*err = errors[i];
+	}
+	mem_free(errors);
+	return rc;
+}
+
+int train_run(const struct train_config *c, const struct orr_policy *policy, const struct orr_args *policy_args,
+	const char *label, struct train_result *out, struct orr_error *err)
+{
+	*out = (struct train_result){ .floor = NAN };
+	struct orr_args *options = endless(c->step->options, err);
+	if (!options)
+		return err ? err->code : ORR_EINPUT;
+	struct job j = { .config = c, .step_options = options, .policy = policy, .policy_args = policy_args, .label = label };
+	learn_config_read(&j.learn, c->options);
+	if (!j.learn.shards)
+		j.learn.shards = c->step->cluster->gpus;
+	out->target = j.learn.target;
+	out->n_seeds = (uint32_t)orr_arg_int(c->options, "seeds");
+	out->seed = mem_zalloc(out->n_seeds, sizeof *out->seed);
+	int rc = run_all(&j, out, err);
+	args_free(options);
+	if (rc)
+		train_result_free(out);
+	else
+		summarise(out, orr_arg_real(c->options, "ci_level"));
+	return rc;
+}
+
+void train_result_free(struct train_result *t)
+{
+	for (uint32_t i = 0; i < t->n_seeds; i++)
+		mem_free(t->seed[i].point);
+	mem_free(t->seed);
+	*t = (struct train_result){ 0 };
+}
+
+/* ---- for tables and figures ---- */
+
+static double loss_at(const struct train_seed *s, double time_s)
+{
+	size_t i = 0;
+	while (i + 1 < s->n_points && s->point[i + 1].time_s <= time_s)
+		i++;
+	const struct learn_point *p = &s->point[i];
+	if (i + 1 == s->n_points || p[1].time_s <= p->time_s)
+		return p->loss;
+	return p->loss + (time_s - p->time_s) / (p[1].time_s - p->time_s) * (p[1].loss - p->loss);
+}
+
+double train_loss_at(const struct train_result *t, double time_s)
+{
+	double sum = 0;
+	for (uint32_t i = 0; i < t->n_seeds; i++)
+		sum += loss_at(&t->seed[i], time_s);
+	return sum / t->n_seeds;
+}
+
+static void put_loss(const struct train_result *t, struct run_result *r)
+{
+	enum { POINTS = 201 };
+	double until = INFINITY;
+	for (uint32_t i = 0; i < t->n_seeds; i++)
+		until = fmin(until, t->seed[i].time_s);
+	r->series = mem_realloc(r->series, r->n_series + 1, sizeof *r->series);
+	struct series *s = &r->series[r->n_series++];
+	*s = (struct series){ .name = "loss", .n = POINTS };
+	s->time_ns = mem_alloc(POINTS * sizeof *s->time_ns);
+	s->value = mem_alloc(POINTS * sizeof *s->value);
+	for (int i = 0; i < POINTS; i++) {
+		double at = until * i / (POINTS - 1);
+		s->time_ns[i] = (int64_t)llround(at * 1e9);
+		s->value[i] = train_loss_at(t, at);
+	}
+}
+
+static void put(struct run_result *r, const char *name, struct interval i)
+{
+	result_metric(r, name, i.mean, i.low, i.high);
+}
+
+static void put_mean(const struct train_result *t, struct run_result *r, const char *name, size_t offset)
+{
+	double sum = 0;
+	for (uint32_t i = 0; i < t->n_seeds; i++)
+		sum += *(const double *)((const char *)&t->seed[i] + offset);
+	result_metric(r, name, sum / t->n_seeds, NAN, NAN);
+}
+
+void train_metrics(const struct train_result *t, struct run_result *r)
+{
+	put(r, "time_to_target_s", t->time_to_target_s);
+	put(r, "samples_to_target", t->samples_to_target);
+	put(r, "final_loss", t->final_loss);
+	put(r, "learn_samples_per_s", t->samples_per_s);
+	result_metric(r, "target_loss", t->target, NAN, NAN);
+	result_metric(r, "least_loss", t->floor, NAN, NAN);
+	result_metric(r, "seeds", t->n_seeds, NAN, NAN);
+	result_metric(r, "seeds_reached", t->reached, NAN, NAN);
+	put_mean(t, r, "worst_replica_loss", offsetof(struct train_seed, worst));
+	put_mean(t, r, "dispersion", offsetof(struct train_seed, dispersion));
+	put_mean(t, r, "staleness", offsetof(struct train_seed, staleness));
+	put_loss(t, r);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * train.h - the step world's schedule applied to real SGD: time to a loss, over seeds
+ *
+ * Each seed runs the step world anew (its stragglers too) with a learner that listens, until the target is met
+ * or learn.max_samples have been processed; step.iterations does not limit it. Seed i of a run is the run's
+ * seed + i; the data are the same for all. Seeds run in parallel and count in order: no number depends on threads.
+ */
+#ifndef ORR_LEARN_TRAIN_H
+#define ORR_LEARN_TRAIN_H
+
+#include "learn/learn.h"
+#include "results/result.h"
+#include "results/stats.h"
+#include "step/step.h"
+
+struct train_config {
+	const struct step_config *step;  /* its hook, stop and spans are not used */
+	const struct orr_args *options;  /* of learn_options */
+	int threads;                     /* 0: as many as OpenMP gives */
+};
+
+struct train_seed {
+	double time_to_target_s, samples_to_target; /* INFINITY if not met, or no target */
+	double time_s, samples, final_loss, worst, dispersion, staleness;
+	uint64_t updates;
+	struct learn_point *point;
+	size_t n_points;
+};
+
+struct train_result {
+	struct train_seed *seed;
+	uint32_t n_seeds, reached; /* reached: met the target */
+	double target, floor;      /* NAN: none; not known */
+	/* t-intervals over seeds; the first two NAN unless every seed met the target */
+	struct interval time_to_target_s, samples_to_target, final_loss, samples_per_s;
+};
+
+int train_run(const struct train_config *c, const struct orr_policy *policy, const struct orr_args *policy_args,
+	const char *label, struct train_result *out, struct orr_error *err);
+void train_result_free(struct train_result *t);
+
+/* Mean loss of the seeds at a time that all of them got to, linear between points. */
+double train_loss_at(const struct train_result *t, double time_s);
+/* Adds metrics (time_to_target_s, samples_to_target, seeds_reached, final_loss, ..) and the series "loss". */
+void train_metrics(const struct train_result *t, struct run_result *r);
+
+#endif

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Plans. Sources: ring: Patarasu and Yuan, JPDC 69(2), 2009; halving and doubling: Thakur,
+ * Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1),
+ * 2005, with MPICH's step before and after where n is not a power of two; trees: collective_tree.c.
+ */
+#include "net/collective_plan.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *const algorithm_names[] = { "default", "ring", "halving-doubling", "double-tree", "hierarchical",
+	"direct" };
+static const char *const op_names[] = { "all-reduce", "reduce-scatter", "all-gather", "broadcast", "reduce", "all-to-all" };
+
+enum { MAX_SENDS = 1 << 25 };
+
+bool coll_algorithm_named(const char *name, enum orr_collective_algorithm *out)
+{
+	for (size_t i = 0; i < sizeof algorithm_names / sizeof *algorithm_names; i++)
+		if (!strcmp(name, algorithm_names[i])) {
+			*out = (enum orr_collective_algorithm)i;
+			return true;
+		}
+	return false;
+}
+
+const char *coll_algorithm_name(enum orr_collective_algorithm a)
+{
+	return algorithm_names[a];
+}
+
+const char *coll_op_name(enum orr_collective_op op)
+{
+	return op_names[op];
+}
+
+void plan_send(struct coll_plan *p, struct coll_send s)
+{
+	MEM_GROW(p->send, p->n_sends, p->cap_sends);
+	p->send[p->n_sends++] = s;
+}
+
+void plan_phase(struct coll_plan *p, uint32_t repeat)
+{
+	uint32_t first = p->n_phases ? p->phase[p->n_phases - 1].first + p->phase[p->n_phases - 1].count : 0;
+	if (p->n_sends == first || !repeat)
+		return;
+	MEM_GROW(p->phase, p->n_phases, p->cap_phases);
+	p->phase[p->n_phases++] = (struct coll_phase){ first, p->n_sends - first, repeat };
+}
+
+void coll_plan_free(struct coll_plan *p)
+{
+	mem_free(p->send);
+	mem_free(p->phase);
+	*p = (struct coll_plan){ 0 };
+}
+
+/* ---- which can do what ---- */
+
+static bool can(enum orr_collective_op op, enum orr_collective_algorithm a, uint32_t n)
+{
+	switch (a) {
+	case ORR_RING:
+	case ORR_DIRECT:
+		return true;
+	case ORR_HALVING_DOUBLING:
+		return op == ORR_ALL_REDUCE || (op != ORR_ALL_TO_ALL && !(n & (n - 1)));
+	case ORR_DOUBLE_TREE:
+		return op == ORR_ALL_REDUCE || op == ORR_BROADCAST || op == ORR_REDUCE;
+	case ORR_HIERARCHICAL:
+		return op == ORR_ALL_REDUCE || op == ORR_REDUCE_SCATTER || op == ORR_ALL_GATHER;
+	default:
+		return false;
+	}
+}
+
+enum orr_collective_algorithm coll_usable(enum orr_collective_op op, enum orr_collective_algorithm a, uint32_t n)
+{
+	if (can(op, a, n))
+		return a;
+	return op == ORR_ALL_TO_ALL ? ORR_DIRECT : ORR_RING;
+}
+
+static int check(const struct coll_shape *s, enum orr_collective_algorithm a, struct orr_error *err)
+{
+	const char *op = op_names[s->op], *name = algorithm_names[a];
+	if (!s->n)
+		return orr_fail(err, ORR_EINPUT, "%s: a group of no ranks", op);
+	if (!(s->bytes >= 0) || !isfinite(s->bytes))
+		return orr_fail(err, ORR_EINPUT, "%s: bytes: expected 0 or more, found %g", op, s->bytes);
+	if ((s->op == ORR_BROADCAST || s->op == ORR_REDUCE) && s->root >= s->n)
+		return orr_fail(err, ORR_EINPUT, "%s: root: expected a rank below %u, found %u", op, s->n, s->root);
+	if (!can(s->op, a, s->n) && a == ORR_HALVING_DOUBLING && s->op != ORR_ALL_TO_ALL)
+		return orr_fail(err, ORR_EINPUT,
+			"%s: halving-doubling on %u ranks: expected a power of two (an all-reduce folds %u ranks away first; here take ring or direct)",
+			op, s->n, s->n - (1u << floor_log2(s->n)));
+	if (!can(s->op, a, s->n))
+		return orr_fail(err, ORR_EINPUT, "%s: %s can't do it; ring and direct can", op, name);
+	if (a == ORR_HIERARCHICAL && (!s->inner || s->n % s->inner))
+		return orr_fail(err, ORR_EINPUT, "%s: inner: expected a divisor of the %u ranks, found %u", op, s->n, s->inner);
+	bool is_all = a == ORR_DIRECT || s->op == ORR_ALL_TO_ALL;
+	if (is_all && (uint64_t)s->n * (s->n - 1) > MAX_SENDS)
+		return orr_fail(err, ORR_EINPUT, "%s: %s among %u ranks has more than %d messages", op, name, s->n, MAX_SENDS);
+	return ORR_OK;
+}
+
+uint32_t coll_chunks(const struct coll_shape *s)
+{
+	if (s->chunks)
+		return s->chunks;
+	double parts = s->algorithm == ORR_DOUBLE_TREE ? 2 : 1, chunks = ceil(s->bytes / parts / (256 << 10));
+	return chunks < 1 ? 1 : chunks > 256 ? 256 : (uint32_t)chunks;
+}
+
+/* ---- rings ---- */
+
+/* Rings of equal size side by side; position i of ring q is rank q * ring_step + i * step, and its block the
+ * pieces q * block_ring + i * block_step + j * stride, j < n_pieces. */
+struct rings {
+	uint32_t size, n, ring_step, step;
+	uint32_t block_ring, block_step, stride, n_pieces;
+	double bytes; /* of a block */
+};
+
+/* Each position ends with the sum of its own block (is_scatter), or with all blocks. */
+static void ring_stage(struct coll_plan *p, const struct rings *r, bool is_scatter)
+{
+	if (r->size < 2)
+		return;
+	for (uint32_t q = 0; q < r->n; q++)
+		for (uint32_t i = 0; i < r->size; i++) {
+			uint32_t block = is_scatter ? (i + r->size - 1) % r->size : i;
+			plan_send(p, (struct coll_send){ .from = q * r->ring_step + i * r->step,
+					     .to = q * r->ring_step + (i + 1) % r->size * r->step,
+					     .bytes = r->bytes,
+					     .piece = q * r->block_ring + block * r->block_step,
+					     .n_pieces = r->n_pieces,
+					     .stride = r->stride,
+					     .advance = p->pieces - r->block_step,
+					     .adds = is_scatter });
+		}
+	plan_phase(p, r->size - 1);
+}
+
+static void plan_ring(struct coll_plan *p, const struct coll_shape *s)
+{
+	struct rings r = { .size = s->n, .n = 1, .step = 1, .block_step = 1, .n_pieces = 1, .bytes = s->bytes / s->n };
+	p->pieces = s->n;
+	if (s->op != ORR_ALL_GATHER)
+		ring_stage(p, &r, true);
+	if (s->op != ORR_REDUCE_SCATTER)
+		ring_stage(p, &r, false);
+}
+
+/* Reduce-scatter inside the islands, across them for each shard, and back (NCCL and Horovod's hierarchical form). */
+static void plan_hierarchical(struct coll_plan *p, const struct coll_shape *s)
+{
+	uint32_t m = s->inner, islands = s->n / m;
+	struct rings inside = { .size = m, .n = islands, .ring_step = m, .step = 1, .block_step = 1, .stride = m,
+		.n_pieces = islands, .bytes = s->bytes / m };
+	struct rings across = { .size = islands, .n = m, .ring_step = 1, .step = m, .block_ring = 1, .block_step = m,
+		.n_pieces = 1, .bytes = s->bytes / s->n };
+	p->pieces = s->n;
+	if (s->op != ORR_ALL_GATHER) {
+		ring_stage(p, &inside, true);
+		ring_stage(p, &across, true);
+	}
+	if (s->op != ORR_REDUCE_SCATTER) {
+		ring_stage(p, &across, false);
+		ring_stage(p, &inside, false);
+	}
+}
+
+/* ---- halving and doubling ---- */
+
+/* The ranks that take part are a power of two: `extra` pairs 2i, 2i + 1 are spoken for by the odd one. */
+static uint32_t member(uint32_t v, uint32_t extra)
+{
+	return v < extra ? 2 * v + 1 : v + extra;
+}
+
+/* Exchanges with the partner at `distance`: of the blocks that v has (or wants), the half that is the partner's. */
+static void exchange(struct coll_plan *p, uint32_t size, uint32_t extra, uint32_t distance, bool is_near, bool is_scatter,
+	double piece_bytes)
+{
+	/* Near first: the half by the lowest bit first, so distance d leaves size / (2 d) pieces; far first: d pieces. */
+	uint32_t half = is_near ? size / 2 / distance : distance;
+	for (uint32_t v = 0; v < size; v++) {
+		uint32_t partner = v ^ distance, who = is_scatter ? partner : v, low = 0;
+		for (uint32_t bit = is_near ? 1 : size / 2, len = size / 2; len >= half && len; len /= 2) {
+			low += who & bit ? len : 0;
+			bit = is_near ? bit << 1 : bit >> 1;
+		}
+		plan_send(p, (struct coll_send){ .from = member(v, extra),
+				     .to = member(partner, extra),
+				     .bytes = half * piece_bytes,
+				     .piece = low,
+				     .n_pieces = half,
+				     .stride = 1,
+				     .adds = is_scatter });
+	}
+	plan_phase(p, 1);
+}
+
+static void fold(struct coll_plan *p, uint32_t extra, bool is_before, double bytes)
+{
+	for (uint32_t i = 0; i < extra; i++)
+		plan_send(p, (struct coll_send){ .from = 2 * i + !is_before,
+				     .to = 2 * i + is_before,
+				     .bytes = bytes,
+				     .n_pieces = p->pieces,
+				     .stride = 1,
+				     .adds = is_before });
+	plan_phase(p, 1);
+}
+
+static void plan_scatter(struct coll_plan *p, uint32_t size, uint32_t extra, bool is_near, double piece_bytes)
+{
+	for (uint32_t d = 1; d < size; d *= 2)
+		exchange(p, size, extra, is_near ? d : size / 2 / d, is_near, true, piece_bytes);
+}
+
+static void plan_gather(struct coll_plan *p, uint32_t size, uint32_t extra, bool is_near, double piece_bytes)
+{
+	for (uint32_t d = 1; d < size; d *= 2)
+		exchange(p, size, extra, is_near ? size / 2 / d : d, is_near, false, piece_bytes);
+}
+
+/* Down a binomial tree, half of what one has to the other half of the ranks; or up it again. Ranks count from root. */
+static void binomial(struct coll_plan *p, uint32_t n, uint32_t root, bool is_up, double piece_bytes)
+{
+	for (uint32_t d = 1; d < n; d *= 2) {
+		uint32_t half = is_up ? d : n / 2 / d;
+		for (uint32_t v = 0; v < n; v += 2 * half) {
+			uint32_t owner = (v + root) % n, other = (v + half + root) % n;
+			plan_send(p, (struct coll_send){ .from = is_up ? other : owner,
+					     .to = is_up ? owner : other,
+					     .bytes = half * piece_bytes,
+					     .piece = other,
+					     .n_pieces = half,
+					     .stride = 1 });
+		}
+		plan_phase(p, 1);
+	}
+}
+
+static void plan_halving_doubling(struct coll_plan *p, const struct coll_shape *s)
+{
+	uint32_t size = 1u << floor_log2(s->n), extra = s->n - size;
+	double piece = s->bytes / size;
+	p->pieces = size;
+	switch (s->op) {
+	case ORR_ALL_REDUCE:
+		fold(p, extra, true, s->bytes);
+		plan_scatter(p, size, extra, true, piece);
+		plan_gather(p, size, extra, true, piece);
+		fold(p, extra, false, s->bytes);
+		break;
+	case ORR_REDUCE_SCATTER:
+		plan_scatter(p, size, 0, false, piece);
+		break;
+	case ORR_ALL_GATHER:
+		plan_gather(p, size, 0, false, piece);
+		break;
+	case ORR_REDUCE:
+		plan_scatter(p, size, 0, false, piece);
+		binomial(p, size, s->root, true, piece);
+		break;
+	default: /* broadcast: van de Geijn's scatter, then all-gather (Thakur et al., section 4.2) */
+		binomial(p, size, s->root, false, piece);
+		plan_gather(p, size, 0, false, piece);
+	}
+}
+
+/* ---- trees and chains ---- */
+
+static void plan_tree(struct coll_plan *p, const struct coll_shape *s)
+{
+	struct pipeline pipe;
+	bool is_rooted = s->op != ORR_ALL_REDUCE;
+	uint32_t chunks = coll_chunks(s);
+	pipeline_double_tree(&pipe, s->n, is_rooted, s->root, chunks);
+	p->pieces = 2 * chunks;
+	if (s->op != ORR_BROADCAST)
+		pipeline_plan(p, &pipe, true, s->bytes / p->pieces, (struct pipe_ranks){ 1, 1, 0 });
+	if (s->op != ORR_REDUCE)
+		pipeline_plan(p, &pipe, false, s->bytes / p->pieces, (struct pipe_ranks){ 1, 1, 0 });
+	pipeline_free(&pipe);
+}
+
+static void plan_chain(struct coll_plan *p, const struct coll_shape *s)
+{
+	struct pipeline pipe;
+	p->pieces = coll_chunks(s);
+	pipeline_chain(&pipe, s->n, s->root, p->pieces);
+	pipeline_plan(p, &pipe, s->op == ORR_REDUCE, s->bytes / p->pieces, (struct pipe_ranks){ 1, 1, 0 });
+	pipeline_free(&pipe);
+}
+
+/* A chain in each island, to or from its first rank; a chunk of it is `islands` pieces of the plan. */
+static void island_chains(struct coll_plan *p, const struct coll_shape *s, bool is_up)
+{
+	uint32_t first = p->n_sends, islands = s->n / s->inner, chunks = coll_chunks(s);
+	struct pipeline pipe;
+	if (s->inner < 2)
+		return;
+	pipeline_chain(&pipe, s->inner, 0, chunks);
+	pipeline_plan(p, &pipe, is_up, s->bytes / chunks, (struct pipe_ranks){ 1, islands, s->inner });
+	pipeline_free(&pipe);
+	for (uint32_t i = first; i < p->n_sends; i++) {
+		p->send[i].piece *= islands;
+		p->send[i].n_pieces = p->send[i].advance = islands;
+		p->send[i].stride = 1;
+	}
+}
+
+/* To the island's leader, around the leaders, and back (Jia et al., arXiv:1807.11205). */
+static void plan_leader(struct coll_plan *p, const struct coll_shape *s)
+{
+	uint32_t islands = s->n / s->inner, chunks = coll_chunks(s);
+	struct rings ring = { .size = islands, .n = 1, .step = s->inner, .block_step = chunks, .stride = 1, .n_pieces = chunks,
+		.bytes = s->bytes / islands };
+	p->pieces = chunks * islands;
+	island_chains(p, s, true);
+	ring_stage(p, &ring, true);
+	ring_stage(p, &ring, false);
+	island_chains(p, s, false);
+}
+
+/* ---- everyone at once ---- */
+
+static void everyone(struct coll_plan *p, uint32_t n, double bytes, bool is_scatter)
+{
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t k = 1; k < n; k++) {
+			uint32_t to = (i + k) % n;
+			plan_send(p, (struct coll_send){ .from = i, .to = to, .bytes = bytes / n, .piece = is_scatter ? to : i,
+					     .n_pieces = 1, .adds = is_scatter });
+		}
+	plan_phase(p, 1);
+}
+
+/* All messages of an all-to-all at once, or one shift after the other. */
+static void all_to_all(struct coll_plan *p, const struct coll_shape *s, bool is_shifts)
+{
+	uint32_t n = s->n;
+	p->pieces = n * n;
+	for (uint32_t k = 1; k < n; k++) {
+		for (uint32_t i = 0; i < n; i++)
+			plan_send(p, (struct coll_send){ .from = i, .to = (i + k) % n, .bytes = s->bytes / n,
+					     .piece = i * n + (i + k) % n, .n_pieces = 1 });
+		if (is_shifts)
+			plan_phase(p, 1);
+	}
+	plan_phase(p, 1);
+}
+
+static void plan_direct(struct coll_plan *p, const struct coll_shape *s)
+{
+	if (s->op == ORR_ALL_TO_ALL) {
+		all_to_all(p, s, false);
+		return;
+	}
+	p->pieces = s->n;
+	if (s->op == ORR_ALL_REDUCE || s->op == ORR_REDUCE_SCATTER)
+		everyone(p, s->n, s->bytes, true);
+	if (s->op == ORR_ALL_REDUCE || s->op == ORR_ALL_GATHER)
+		everyone(p, s->n, s->bytes, false);
+	if (s->op != ORR_BROADCAST && s->op != ORR_REDUCE)
+		return;
+	for (uint32_t k = 1; k < s->n; k++) {
+		uint32_t other = (s->root + k) % s->n;
+		bool is_up = s->op == ORR_REDUCE;
+		plan_send(p, (struct coll_send){ .from = is_up ? other : s->root, .to = is_up ? s->root : other,
+				     .bytes = s->bytes, .n_pieces = s->n, .stride = 1, .adds = is_up });
+	}
+	plan_phase(p, 1);
+}
+
+int coll_plan(const struct coll_shape *shape, struct coll_plan *out, struct orr_error *err)
+{
+	struct coll_shape s = *shape;
+	*out = (struct coll_plan){ .pieces = 1 };
+	if (s.algorithm == ORR_ALGORITHM_DEFAULT)
+		s.algorithm = coll_usable(s.op, s.algorithm, s.n);
+	int rc = check(&s, s.algorithm, err);
+	if (rc || s.n == 1)
+		return rc;
+	if (s.algorithm == ORR_DIRECT)
+		plan_direct(out, &s);
+	else if (s.op == ORR_ALL_TO_ALL)
+		all_to_all(out, &s, true);
+	else if (s.algorithm == ORR_HALVING_DOUBLING)
+		plan_halving_doubling(out, &s);
+	else if (s.algorithm == ORR_DOUBLE_TREE)
+		plan_tree(out, &s);
+	else if (s.algorithm == ORR_HIERARCHICAL && s.leader && s.op == ORR_ALL_REDUCE)
+		plan_leader(out, &s);
+	else if (s.algorithm == ORR_HIERARCHICAL)
+		plan_hierarchical(out, &s);
+	else if (s.op == ORR_BROADCAST || s.op == ORR_REDUCE)
+		plan_chain(out, &s);
+	else
+		plan_ring(out, &s);
+	return ORR_OK;
+}

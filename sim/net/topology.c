@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Routes: inside nodes here, between NICs by kind (topology_kinds.c, topology_torus.c, topology_graph.c). */
+#include "net/topology_shape.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+uint32_t shape_link(struct topo *t, double capacity_Bps, double latency_s, uint32_t from, uint32_t to, const char *name,
+	...)
+{
+	struct topo_shape *s = t->shape;
+	if (t->n_links == s->cap_links) {
+		s->cap_links = s->cap_links ? 2 * s->cap_links : 64;
+		t->link = mem_realloc(t->link, s->cap_links, sizeof *t->link);
+		s->name_at = mem_realloc(s->name_at, s->cap_links, sizeof *s->name_at);
+	}
+	char text[256];
+	va_list ap;
+	va_start(ap, name);
+	vsnprintf(text, sizeof text, name, ap);
+	va_end(ap);
+	s->name_at[t->n_links] = s->text.len;
+	sbuf_puts(&s->text, text);
+	sbuf_putc(&s->text, '\0');
+	t->link[t->n_links] =
+		(struct topo_link){ .flow = { .capacity_Bps = capacity_Bps, .latency_s = latency_s }, .from = from, .to = to };
+	return t->n_links++;
+}
+
+void shape_nic(struct topo *t, uint32_t port, uint32_t sw)
+{
+	struct topo_shape *s = t->shape;
+	uint32_t node = port / s->nics, vertex = shape_port(t, port);
+	char nic[32] = "";
+	if (s->nics > 1)
+		snprintf(nic, sizeof nic, ".nic%u", port % s->nics);
+	s->up[port] = shape_link(t, s->bw, s->lat, vertex, sw, "host%u%s.up", node, nic);
+	s->down[port] = shape_link(t, s->bw, s->lat, sw, vertex, "host%u%s.down", node, nic);
+}
+
+void topo_free(struct topo *t)
+{
+	if (!t)
+		return;
+	struct topo_shape *s = t->shape;
+	mem_free(s->gpu_node);
+	mem_free(s->first_gpu);
+	mem_free(s->out);
+	mem_free(s->in);
+	mem_free(s->up);
+	mem_free(s->down);
+	mem_free(s->fabric.rack);
+	mem_free(s->fabric.step);
+	mem_free(s->names);
+	mem_free(s->name_at);
+	sbuf_free(&s->text);
+	graph_free(s->graph);
+	mem_free(s);
+	mem_free(t->link);
+	mem_free(t);
+}
+
+uint32_t topo_node(const struct topo *t, uint32_t endpoint)
+{
+	return endpoint < t->n_gpus ? t->shape->gpu_node[endpoint] : endpoint - t->n_gpus;
+}
+
+uint32_t topo_vertex_node(const struct topo *t, uint32_t vertex)
+{
+	if (vertex < topo_endpoints(t))
+		return topo_node(t, vertex);
+	if (vertex < shape_port(t, 0))
+		return vertex - topo_endpoints(t);
+	return vertex < shape_switch(t, 0) ? (vertex - shape_port(t, 0)) / t->shape->nics : UINT32_MAX;
+}
+
+/* The NIC of its node that an endpoint uses towards a peer. Hosts take the peer's: a host has no NIC of its own. */
+static uint32_t nic_of(const struct topo *t, uint32_t endpoint, uint32_t peer)
+{
+	const struct topo_shape *s = t->shape;
+	if (s->nics == 1)
+		return 0;
+	uint32_t gpu = endpoint < t->n_gpus ? endpoint : peer;
+	if (gpu >= t->n_gpus)
+		return topo_node(t, peer) % s->nics;
+	uint32_t node = s->gpu_node[gpu], first = s->first_gpu[node];
+	return (uint32_t)((uint64_t)(gpu - first) * s->nics / (s->first_gpu[node + 1] - first));
+}
+
+uint32_t topo_port(const struct topo *t, uint32_t endpoint, uint32_t peer)
+{
+	return topo_node(t, endpoint) * t->shape->nics + nic_of(t, endpoint, peer);
+}
+
+/* A finaliser of 64 bits (Steele, Lea, Flood, OOPSLA 2014: splitmix64). */
+static uint64_t mix(uint64_t x)
+{
+	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return x ^ (x >> 31);
+}
+
+static uint64_t flow_hash(const struct topo *t, uint32_t src, uint32_t dst, uint64_t key)
+{
+	uint64_t h = mix(t->seed + UINT64_C(0x9e3779b97f4a7c15));
+	h = mix(h ^ ((uint64_t)src << 32 | dst));
+	return mix(h ^ mix(key + UINT64_C(0x9e3779b97f4a7c15)));
+}
+
+uint32_t topo_route(const struct topo *t, uint32_t src, uint32_t dst, uint64_t key, uint32_t *out)
+{
+	const struct topo_shape *s = t->shape;
+	uint32_t n = 0;
+	if (src == dst)
+		return 0;
+	if (s->out[src] != NO_LINK)
+		out[n++] = s->out[src];
+	if (topo_node(t, src) != topo_node(t, dst)) {
+		uint64_t h = t->routing == TOPO_ECMP ? flow_hash(t, src, dst, key) : 0;
+		n += shape_route(t, topo_port(t, src, dst), topo_port(t, dst, src), h, out + n);
+	}
+	if (s->in[dst] != NO_LINK)
+		out[n++] = s->in[dst];
+	return n;
+}
+
+double topo_bandwidth(const struct topo *t, uint32_t src, uint32_t dst)
+{
+	uint32_t hop[TOPO_MAX_HOPS], n = topo_route(t, src, dst, 0, hop);
+	double least = INFINITY;
+	for (uint32_t i = 0; i < n; i++)
+		least = fmin(least, t->link[hop[i]].flow.capacity_Bps);
+	return least;
+}
+
+double topo_latency(const struct topo *t, uint32_t src, uint32_t dst)
+{
+	uint32_t hop[TOPO_MAX_HOPS], n = topo_route(t, src, dst, 0, hop);
+	double sum = 0;
+	for (uint32_t i = 0; i < n; i++)
+		sum += t->link[hop[i]].flow.latency_s;
+	return sum;
+}

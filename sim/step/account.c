@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Where the time and the memory of each device went.
+ *
+ * A device that computes nothing waits. The wait before an op is divided by what the op
+ * waited for last: if that was a message, the time since the message began is exposed
+ * communication; everything else (the message had not begun, or another device still
+ * computed) is bubble.
+ */
+#include "step/world.h"
+
+#include "base/mem.h"
+#include "base/num.h"
+
+#include <gsl/gsl_randist.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- how fast each device is ---- */
+
+static int parse_speeds(struct orr_step *s, const char *text)
+{
+	for (const char *p = text; *p;) {
+		size_t n = strcspn(p, ",");
+		const char *colon = memchr(p, ':', n);
+		int64_t device;
+		double speed;
+		if (!colon || !num_int(p, (size_t)(colon - p), &device) ||
+			!num_real(colon + 1, n - (size_t)(colon + 1 - p), &speed) || device < 0 || device >= s->endpoints ||
+			!(speed > 0) || speed > 1e6) {
+			orr_fail(&s->error, ORR_EINPUT, "step.speeds: expected DEVICE:SPEED,.. with devices 0..%u and speeds above 0, "
+				"found \"%.80s\"", s->endpoints - 1, p);
+			return ORR_EINPUT;
+		}
+		s->device[device].speed = speed;
+		p += n + (p[n] == ',');
+	}
+	return ORR_OK;
+}
+
+int account_options(struct orr_step *s)
+{
+	const struct orr_args *o = s->config->options;
+	s->is_random = strcmp(orr_arg_text(o, "stragglers"), "none") || orr_arg_real(o, "contention_p") > 0;
+	return parse_speeds(s, orr_arg_text(o, "speeds"));
+}
+
+/* The same for all work of a device in an iteration, and a function of (seed, device, iteration) alone. */
+double stretch(struct orr_step *s, uint32_t device, uint64_t iteration)
+{
+	const struct orr_args *o = s->config->options;
+	const char *kind = orr_arg_text(o, "stragglers");
+	double base = 1 / s->device[device].speed;
+	if (!strcmp(kind, "none"))
+		return base;
+	struct rng r;
+	double x = orr_arg_real(o, "straggler_spread");
+	rng_init(&r, s->config->seed, "straggler", iteration << 24 | device);
+	if (!strcmp(kind, "uniform"))
+		return base * (1 + 2 * x * rng_uniform(&r));
+	if (!strcmp(kind, "exponential"))
+		return base * (1 + rng_exponential(&r, x));
+	return base * gsl_ran_lognormal(rng_gsl(&r), 0, x);
+}
+
+/* ---- memory ---- */
+
+static void does_not_fit(struct orr_step *s, uint32_t device, double bytes, double capacity)
+{
+	static const char *const kind[] = { "weights", "gradients", "optimizer", "activations", "buffers" };
+	const struct device_state *d = &s->device[device];
+	uint32_t worst = 0;
+	double dynamic = bytes - d->static_bytes;
+	for (uint32_t i = 1; i < ORR_MEMORY_KINDS; i++)
+		if (d->by_kind[i] > d->by_kind[worst])
+			worst = i;
+	bool is_dynamic = dynamic > d->by_kind[worst];
+	step_fail(s, ORR_EINPUT, "%s%sGPU %u needs %.4g GiB and has %.4g; the most is %s (%.4g GiB). Use more devices, a smaller batch, "
+		"recomputation or sharding, or --set step.ignore_memory=true",
+		d->what ? d->what : "", d->what ? ": " : "", device, bytes / 0x1p30, capacity / 0x1p30,
+		is_dynamic ? "activations" : kind[worst], (is_dynamic ? dynamic : d->by_kind[worst]) / 0x1p30);
+}
+
+static void memory_grows(struct orr_step *s, uint32_t device)
+{
+	struct device_state *d = &s->device[device];
+	double now = d->static_bytes + d->dynamic_bytes;
+	if (now <= d->peak_bytes)
+		return;
+	d->peak_bytes = now;
+	double capacity = orr_device_memory(s, device);
+	if (now > capacity && !s->ignore_memory)
+		does_not_fit(s, device, now, capacity);
+}
+
+void orr_hold(struct orr_step *s, uint32_t device, enum orr_memory kind, double bytes, const char *what)
+{
+	if (device >= s->endpoints || (unsigned)kind >= ORR_MEMORY_KINDS || !(bytes >= 0) || isinf(bytes)) {
+		step_fail(s, ORR_EFAIL, "orr_hold: device %u, kind %d, %g bytes: expected devices below %u and bytes from 0 on", device,
+			(int)kind, bytes, s->endpoints);
+		return;
+	}
+	struct device_state *d = &s->device[device];
+	if (what && !d->what)
+		d->what = mem_strdup(what);
+	d->is_used = true;
+	d->by_kind[kind] += bytes;
+	d->static_bytes += bytes;
+	memory_grows(s, device);
+}
+
+static void use_memory(struct orr_step *s, struct iteration *k, uint32_t i, bool takes)
+{
+	const struct instance *x = &k->instance[i];
+	const struct op *o = &k->op[x->op];
+	const struct coll *c = o->type == OP_COLLECTIVE ? &k->coll[o->collective] : NULL;
+	uint32_t lanes = c && c->size && s->lanes_run > 1 ? c->n : 1; /* where lanes meet it is the memory of each */
+	for (uint32_t m = k->memory_of[x->op]; m < k->memory_of[x->op + 1]; m++) {
+		if ((k->memory[m].bytes > 0) != takes)
+			continue;
+		for (uint32_t r = 0; r < lanes; r++) {
+			uint32_t lane = c && c->size ? group_lane(c, x->lane, r) : x->lane;
+			uint32_t device = real_device(s, lane, k->memory[m].device);
+			s->device[device].dynamic_bytes += k->memory[m].bytes;
+			memory_grows(s, device);
+		}
+	}
+}
+
+/* ---- ops ---- */
+
+static void span_add(struct orr_step *s, const struct iteration *k, const struct instance *x, const struct op *o)
+{
+	if (!s->config->spans || o->type == OP_DELAY || (o->type == OP_COMPUTE && s->now_s <= x->start_s))
+		return;
+	MEM_GROW(s->span, s->n_spans, s->cap_spans);
+	const struct coll *c = o->type == OP_COLLECTIVE ? &k->coll[o->collective] : NULL;
+	s->span[s->n_spans++] = (struct step_span){ .start_s = x->start_s,
+		.end_s = s->now_s,
+		.iteration = k->number,
+		.device = c ? rank_device(s, k, c, x->lane, 0) : real_device(s, x->lane, o->device),
+		.stream = o->stream == NO_STREAM ? STEP_STREAMS : o->stream,
+		.peer = o->type == OP_TRANSFER ? real_device(s, x->lane, o->peer) : NONE,
+		.work = o->type == OP_COMPUTE ? o->work : ORR_WORK_KINDS,
+		.label = o->label == NONE ? NULL : mem_strdup(k->text + o->label) };
+}
+
+static void tell(struct orr_step *s, const struct iteration *k, uint32_t i, bool is_end)
+{
+	const struct instance *x = &k->instance[i];
+	const struct op *o = &k->op[x->op];
+	uint32_t n = o->type == OP_COLLECTIVE ? k->coll[o->collective].n : o->type == OP_TRANSFER ? 2 : 1;
+	uint32_t small[2], *group = n > 2 ? mem_alloc(n * sizeof *group) : small;
+	struct orr_update *u = mem_alloc(o->n_updates * sizeof *u);
+	if (o->type == OP_COLLECTIVE) {
+		for (uint32_t r = 0; r < n; r++)
+			group[r] = rank_device(s, k, &k->coll[o->collective], x->lane, r);
+	} else {
+		group[0] = o->device == NONE ? NONE : real_device(s, x->lane, o->device);
+		if (n == 2)
+			group[1] = real_device(s, x->lane, o->peer);
+	}
+	for (uint32_t j = 0; j < o->n_updates; j++)
+		u[j] = k->update[o->first_update + j].update;
+	s->config->hook(s->config->hook_ctx, s->now_s, is_end, (k->number + 1) << 32 | i, u, o->n_updates, group, n);
+	mem_free(u);
+	if (group != small)
+		mem_free(group);
+}
+
+int account_start(struct orr_step *s, struct iteration *k, uint32_t i)
+{
+	const struct instance *x = &k->instance[i];
+	const struct op *o = &k->op[x->op];
+	use_memory(s, k, i, true);
+	if (o->n_updates && s->config->hook)
+		tell(s, k, i, false);
+	if (o->type != OP_COMPUTE || s->error.code)
+		return s->error.code;
+	uint32_t device = real_device(s, x->lane, o->device);
+	struct device_state *d = &s->device[device];
+	struct usage *u = &k->usage[device];
+	double idle = s->now_s - d->busy_until;
+	if (isnan(d->first_s))
+		d->first_s = s->now_s;
+	d->is_used = true;
+	if (idle > 0) {
+		double exposed = x->has_comm ? fmin(idle, s->now_s - x->comm_start_s) : 0;
+		u->exposed += exposed;
+		u->bubble += idle - exposed;
+	}
+	return ORR_OK;
+}
+
+static void count_sent(struct orr_step *s, struct iteration *k, const struct instance *x, const struct op *o)
+{
+	if (o->type == OP_TRANSFER) {
+		k->usage[real_device(s, x->lane, o->device)].sent += o->amount;
+		return;
+	}
+	const struct coll *c = &k->coll[o->collective];
+	const struct coll_plan *p = &s->plan[c->plan].phases;
+	for (uint32_t f = 0; f < p->n_phases; f++)
+		for (uint32_t j = 0; j < p->phase[f].count; j++) {
+			const struct coll_send *m = &p->send[p->phase[f].first + j];
+			k->usage[rank_device(s, k, c, x->lane, m->from)].sent += m->bytes * p->phase[f].repeat * c->what.repeat;
+		}
+}
+
+void account_end(struct orr_step *s, struct iteration *k, uint32_t i)
+{
+	const struct instance *x = &k->instance[i];
+	const struct op *o = &k->op[x->op];
+	use_memory(s, k, i, false);
+	if (o->n_updates && s->config->hook)
+		tell(s, k, i, true);
+	span_add(s, k, x, o);
+	if (o->type == OP_COMPUTE) {
+		uint32_t device = real_device(s, x->lane, o->device);
+		s->device[device].busy_until = s->now_s;
+		k->usage[device].work[o->work] += s->now_s - x->start_s;
+	} else if (o->type != OP_DELAY) {
+		count_sent(s, k, x, o);
+	}
+}
+
+/* ---- iterations ---- */
+
+static void usage_add(struct usage *to, const struct usage *u)
+{
+	for (int w = 0; w < ORR_WORK_KINDS; w++)
+		to->work[w] += u->work[w];
+	to->exposed += u->exposed;
+	to->bubble += u->bubble;
+	to->sent += u->sent;
+}
+
+void account_retire(struct orr_step *s, struct iteration *k)
+{
+	if (s->period && k->number >= s->steady_rows)
+		return;
+	memcpy(s->recent + (k->number % STEP_MAX_PERIOD) * s->endpoints, k->usage, s->endpoints * sizeof *k->usage);
+	/* The first iteration fills pipelines and caches; it counts only if it is alone. */
+	if (s->total_count == 1 && k->number == 1)
+		memset(s->total, 0, s->endpoints * sizeof *s->total), s->total_count = 0;
+	for (uint32_t d = 0; d < s->endpoints; d++)
+		usage_add(&s->total[d], &k->usage[d]);
+	s->total_count++;
+}
+
+/* Means over the last period where there is a steady state, else over all but the first. */
+static void device_result(const struct orr_step *s, uint32_t d, double iteration_s, struct step_device *out)
+{
+	struct usage u = { 0 };
+	double n = (double)s->total_count;
+	if (s->period) {
+		n = s->period;
+		for (uint32_t j = 0; j < s->period; j++)
+			usage_add(&u, &s->recent[((s->steady_rows - 1 - j) % STEP_MAX_PERIOD) * s->endpoints + d]);
+	} else {
+		u = s->total[d];
+	}
+	*out = (struct step_device){ .device = d,
+		.node = s->node_of[d],
+		.optimizer_s = u.work[ORR_OPTIMIZER] / n,
+		.codec_s = u.work[ORR_CODEC] / n,
+		.compute_s = (u.work[ORR_FORWARD] + u.work[ORR_BACKWARD] + u.work[ORR_RECOMPUTE] + u.work[ORR_OTHER_WORK]) / n,
+		.exposed_s = u.exposed / n,
+		.bubble_s = u.bubble / n,
+		.sent_bytes = u.sent / n,
+		.peak_memory_bytes = s->device[d].peak_bytes };
+	double rest = iteration_s - out->compute_s - out->optimizer_s - out->codec_s - out->exposed_s - out->bubble_s;
+	out->idle_s = rest > 1e-12 * iteration_s ? rest : 0;
+}
+
+/* In a merged run the devices of lane 0 stand for those of every lane. */
+static void stand_in(const struct orr_step *s, uint32_t *of)
+{
+	for (uint32_t d = 0; d < s->endpoints; d++)
+		of[d] = d;
+	if (!s->map || s->lanes_run > 1)
+		return;
+	for (uint32_t l = 0; l < s->lanes; l++)
+		for (uint32_t p = 0; p < s->positions; p++)
+			of[s->map[(size_t)l * s->positions + p]] = s->map[p];
+}
+
+void account_result(struct orr_step *s, struct step_result *out)
+{
+	uint32_t *of = mem_alloc(s->endpoints * sizeof *of);
+	stand_in(s, of);
+	out->device = mem_zalloc(s->endpoints, sizeof *out->device);
+	for (uint32_t d = 0; d < s->endpoints; d++) {
+		if (!s->device[of[d]].is_used)
+			continue;
+		struct step_device *x = &out->device[out->n_devices++];
+		device_result(s, of[d], out->iteration_s, x);
+		x->device = d;
+		x->node = s->node_of[d];
+		if (s->device[d].peak_bytes > x->peak_memory_bytes)
+			x->peak_memory_bytes = s->device[d].peak_bytes;
+	}
+	mem_free(of);
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The executor: starts what has nothing left to wait for and whose streams are free, and lets
+ * time pass until something ends.
+ *
+ * Ready instances stand in a heap on each stream that they need, by (priority, order of
+ * making). One starts when it is first on all of its streams and all are free; as that order
+ * is total, the first of all ready ones is first everywhere, so nothing waits for ever.
+ */
+#include "step/world.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+
+/* ---- timers: a heap by (time, order) ---- */
+
+static bool timer_before(const struct timer *a, const struct timer *b)
+{
+	return a->time_s < b->time_s || (a->time_s == b->time_s && a->order < b->order);
+}
+
+void timer_add(struct orr_step *s, double time_s, struct iteration *k, uint32_t i)
+{
+	MEM_GROW(s->timer, s->n_timers, s->cap_timers);
+	uint32_t at = s->n_timers++;
+	struct timer t = { time_s, s->order++, k, i };
+	while (at && timer_before(&t, &s->timer[(at - 1) / 2])) {
+		s->timer[at] = s->timer[(at - 1) / 2];
+		at = (at - 1) / 2;
+	}
+	s->timer[at] = t;
+}
+
+static struct timer timer_pop(struct orr_step *s)
+{
+	struct timer top = s->timer[0], last = s->timer[--s->n_timers];
+	uint32_t at = 0;
+	for (;;) {
+		uint32_t child = 2 * at + 1;
+		if (child >= s->n_timers)
+			break;
+		if (child + 1 < s->n_timers && timer_before(&s->timer[child + 1], &s->timer[child]))
+			child++;
+		if (!timer_before(&s->timer[child], &last))
+			break;
+		s->timer[at] = s->timer[child];
+		at = child;
+	}
+	s->timer[at] = last;
+	return top;
+}
+
+/* ---- streams ---- */
+
+static bool ready_before(const struct ready *a, const struct ready *b)
+{
+	return a->priority < b->priority || (a->priority == b->priority && a->order < b->order);
+}
+
+static void stream_push(struct stream *q, struct ready r)
+{
+	MEM_GROW(q->heap, q->n, q->cap);
+	uint32_t at = q->n++;
+	while (at && ready_before(&r, &q->heap[(at - 1) / 2])) {
+		q->heap[at] = q->heap[(at - 1) / 2];
+		at = (at - 1) / 2;
+	}
+	q->heap[at] = r;
+}
+
+static void stream_pop(struct stream *q)
+{
+	struct ready last = q->heap[--q->n];
+	uint32_t at = 0;
+	for (;;) {
+		uint32_t child = 2 * at + 1;
+		if (child >= q->n)
+			break;
+		if (child + 1 < q->n && ready_before(&q->heap[child + 1], &q->heap[child]))
+			child++;
+		if (!ready_before(&q->heap[child], &last))
+			break;
+		q->heap[at] = q->heap[child];
+		at = child;
+	}
+	if (q->n)
+		q->heap[at] = last;
+}
+
+static void make_dirty(struct orr_step *s, uint32_t q)
+{
+	if (s->stream[q].is_dirty)
+		return;
+	s->stream[q].is_dirty = true;
+	MEM_GROW(s->dirty, s->n_dirty, s->cap_dirty);
+	s->dirty[s->n_dirty++] = q;
+}
+
+/* How many streams the instance needs; stream_at() says which. */
+static uint32_t streams_of(const struct orr_step *s, const struct iteration *k, const struct op *o)
+{
+	if (o->stream == NO_STREAM)
+		return 0;
+	if (o->type != OP_COLLECTIVE || (s->lanes_run == 1 && k->coll[o->collective].size))
+		return 1;
+	return k->coll[o->collective].n;
+}
+
+static uint32_t stream_at(const struct orr_step *s, const struct iteration *k, const struct instance *x, uint32_t j)
+{
+	const struct op *o = &k->op[x->op];
+	uint32_t device = o->type == OP_COLLECTIVE ? rank_device(s, k, &k->coll[o->collective], x->lane, j)
+						   : real_device(s, x->lane, o->device);
+	return device * STEP_STREAMS + o->stream;
+}
+
+/* ---- from waiting to ready to going to ended ---- */
+
+static void start(struct orr_step *s, struct iteration *k, uint32_t i)
+{
+	struct instance *x = &k->instance[i];
+	const struct op *o = &k->op[x->op];
+	x->state = GOING;
+	x->start_s = s->now_s;
+	if (o->type == OP_MARK) {
+		instance_end(s, k, i);
+		return;
+	}
+	if (!k->has_begun) {
+		k->has_begun = true;
+		k->start_s = s->now_s;
+		s->build_more |= k->number + 1 == s->built;
+	}
+	if (account_start(s, k, i))
+		return;
+	if (o->type == OP_COMPUTE)
+		timer_add(s, s->now_s + o->amount * stretch(s, real_device(s, x->lane, o->device), k->number), k, i);
+	else if (o->type == OP_DELAY)
+		timer_add(s, s->now_s + o->amount, k, i);
+	else
+		wire_start(s, k, i);
+}
+
+static void ready(struct orr_step *s, struct iteration *k, uint32_t i)
+{
+	struct instance *x = &k->instance[i];
+	const struct op *o = &k->op[x->op];
+	uint32_t n = streams_of(s, k, o);
+	x->state = READY;
+	if (!n) {
+		start(s, k, i);
+		return;
+	}
+	struct ready r = { o->priority, k->number << 32 | i, k, i };
+	for (uint32_t j = 0; j < n; j++) {
+		uint32_t q = stream_at(s, k, x, j);
+		stream_push(&s->stream[q], r);
+		make_dirty(s, q);
+	}
+}
+
+static bool can_start(const struct orr_step *s, const struct ready *r)
+{
+	const struct instance *x = &r->of->instance[r->instance];
+	uint32_t n = streams_of(s, r->of, &r->of->op[x->op]);
+	for (uint32_t j = 0; j < n; j++) {
+		const struct stream *q = &s->stream[stream_at(s, r->of, x, j)];
+		if (q->is_busy || !q->n || q->heap[0].of != r->of || q->heap[0].instance != r->instance)
+			return false;
+	}
+	return true;
+}
+
+static void dispatch(struct orr_step *s)
+{
+	while (s->n_dirty && !s->error.code) {
+		uint32_t at = s->dirty[--s->n_dirty];
+		s->stream[at].is_dirty = false;
+		if (s->stream[at].is_busy || !s->stream[at].n)
+			continue;
+		struct ready r = s->stream[at].heap[0];
+		if (!can_start(s, &r))
+			continue;
+		const struct instance *x = &r.of->instance[r.instance];
+		uint32_t n = streams_of(s, r.of, &r.of->op[x->op]);
+		for (uint32_t j = 0; j < n; j++) {
+			struct stream *q = &s->stream[stream_at(s, r.of, x, j)];
+			q->is_busy = true;
+			stream_pop(q);
+		}
+		start(s, r.of, r.instance);
+	}
+}
+
+/* Ends now; what follows from it is done by finish(), in turn. */
+void instance_end(struct orr_step *s, struct iteration *k, uint32_t i)
+{
+	MEM_GROW(s->done, s->n_done, s->cap_done);
+	s->done[s->n_done++] = (struct going){ .of = k, .instance = i };
+}
+
+static void row_add(struct orr_step *s, struct iteration *k)
+{
+	k->end_s = s->now_s;
+	while (s->n_rows <= k->number) {
+		MEM_GROW(s->row, s->n_rows, s->cap_rows);
+		s->row[s->n_rows++] = (struct step_iteration){ .number = s->n_rows, .end_s = NAN };
+	}
+	s->row[k->number] = (struct step_iteration){ k->number, k->start_s, k->end_s, k->samples };
+}
+
+static void finish(struct orr_step *s, struct iteration *k, uint32_t i)
+{
+	struct instance *x = &k->instance[i];
+	const struct op *o = &k->op[x->op];
+	bool is_comm = o->type == OP_TRANSFER || o->type == OP_COLLECTIVE;
+	x->state = ENDED;
+	uint32_t n = streams_of(s, k, o);
+	for (uint32_t j = 0; j < n; j++) {
+		uint32_t q = stream_at(s, k, x, j);
+		s->stream[q].is_busy = false;
+		make_dirty(s, q);
+	}
+	if (o->type != OP_MARK)
+		account_end(s, k, i);
+	if (o->counts > 0) {
+		MEM_GROW(s->count, s->n_counts, s->cap_counts);
+		s->count[s->n_counts++] = (struct sample_count){ s->now_s, o->counts * (s->lanes_run == 1 ? s->lanes : 1), k->number };
+	}
+	for (uint32_t e = x->first_edge; e != NONE; e = k->edge[e].next) {
+		struct iteration *to = k->edge[e].of;
+		struct instance *y = &to->instance[k->edge[e].to];
+		if (--y->waits)
+			continue;
+		y->has_comm = is_comm || (o->type == OP_MARK && x->has_comm);
+		y->comm_start_s = is_comm ? x->start_s : x->comm_start_s;
+		ready(s, to, k->edge[e].to);
+	}
+	k->left--;
+	if (!o->is_detached && !--k->left_attached) {
+		row_add(s, k);
+		s->is_stopped = s->is_stopped || (s->config->stop && s->config->stop(s->config->hook_ctx, s->now_s)) || steady(s);
+	}
+}
+
+static void follow_up(struct orr_step *s)
+{
+	/* In the order of ending; marks that end meanwhile join the queue's end. */
+	for (uint32_t i = 0; i < s->n_done; i++)
+		finish(s, s->done[i].of, s->done[i].instance);
+	s->n_done = 0;
+}
+
+void exec_begin(struct orr_step *s, struct iteration *k)
+{
+	for (uint32_t i = 0; i < k->n_instances && !s->error.code; i++)
+		if (!k->instance[i].waits && k->instance[i].state == WAITING)
+			ready(s, k, i);
+}
+
+/* Oldest first, so that a number below first_live means ended. */
+static void retire(struct orr_step *s)
+{
+	while (s->n_live && !s->live[0]->left) {
+		struct iteration *k = s->live[0];
+		account_retire(s, k);
+		k->next = s->free_iteration;
+		s->free_iteration = k;
+		s->n_live--;
+		s->first_live++;
+		for (uint64_t i = 0; i < s->n_live; i++)
+			s->live[i] = s->live[i + 1];
+	}
+}
+
+static void stuck(struct orr_step *s)
+{
+	for (uint64_t j = 0; j < s->n_live; j++) {
+		struct iteration *k = s->live[j];
+		for (uint32_t i = 0; i < k->n_instances; i++) {
+			const struct instance *x = &k->instance[i];
+			if (x->state == ENDED)
+				continue;
+			static const char *const state[] = { "waits for ops that never end", "waits for a stream that is never free",
+				"never ends: its messages stand still (a link without capacity?)", "" };
+			step_fail(s, ORR_EFAIL, "at %.9g s: op %u of iteration %llu %s", s->now_s, x->op, (unsigned long long)k->number,
+				state[x->state]);
+			return;
+		}
+	}
+	if (s->built < s->build_until && !s->error.code)
+		step_fail(s, ORR_EFAIL, "iteration %llu holds nothing but marks", (unsigned long long)s->built - 1);
+}
+
+int exec_run(struct orr_step *s)
+{
+	while (!s->error.code && !s->is_stopped) {
+		follow_up(s);
+		dispatch(s);
+		if (s->n_done)
+			continue;
+		retire(s);
+		if (s->build_more) {
+			s->build_more = false;
+			if (s->built < s->build_until)
+				iteration_build(s);
+			continue;
+		}
+		if (!s->n_live)
+			break;
+		double t = wire_next(s);
+		if (s->n_timers && s->timer[0].time_s < t)
+			t = s->timer[0].time_s;
+		if (isinf(t))
+			break;
+		s->now_s = t;
+		wire_advance(s, t);
+		while (s->n_timers && s->timer[0].time_s <= t) {
+			struct timer x = timer_pop(s);
+			instance_end(s, x.of, x.instance);
+		}
+		if (s->config->check)
+			wire_verify(s);
+	}
+	if (!s->error.code && !s->is_stopped && (s->n_live || s->built < s->build_until))
+		stuck(s);
+	return s->error.code;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * From ops to instances. Without lanes, or with lanes that are run as one, an op has one
+ * instance; else one per lane, or one per group for a collective among lanes. An edge
+ * joins the instances of two ops that share a lane.
+ */
+#include "step/world.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+static const struct coll *lane_coll(const struct iteration *k, const struct op *o)
+{
+	return o->collective != NONE && k->coll[o->collective].size ? &k->coll[o->collective] : NULL;
+}
+
+static uint32_t instances_of(const struct orr_step *s, const struct iteration *k, const struct op *o)
+{
+	const struct coll *c = lane_coll(k, o);
+	if (s->lanes_run == 1)
+		return 1;
+	return c ? s->lanes / c->size : s->lanes;
+}
+
+/* Which instance (from 0) of the op lane l belongs to. */
+static uint32_t instance_of(const struct orr_step *s, const struct iteration *k, const struct op *o, uint32_t lane)
+{
+	const struct coll *c = lane_coll(k, o);
+	if (s->lanes_run == 1)
+		return 0;
+	return c ? lane / (c->size * c->stride) * c->stride + lane % c->stride : lane;
+}
+
+/* The first lane of instance i. */
+static uint32_t lane_of(const struct orr_step *s, const struct iteration *k, const struct op *o, uint32_t i)
+{
+	const struct coll *c = lane_coll(k, o);
+	if (s->lanes_run == 1)
+		return 0;
+	return c ? i / c->stride * (c->size * c->stride) + i % c->stride : i;
+}
+
+uint32_t rank_device(const struct orr_step *s, const struct iteration *k, const struct coll *c, uint32_t lane, uint32_t r)
+{
+	if (c->size)
+		return real_device(s, group_lane(c, lane, r), k->group[c->group_first]);
+	return real_device(s, lane, k->group[c->group_first + r]);
+}
+
+static void join(struct iteration *from, uint32_t a, struct iteration *to, uint32_t b)
+{
+	if (from->instance[a].state == ENDED)
+		return;
+	MEM_GROW(from->edge, from->n_edges, from->cap_edges);
+	from->edge[from->n_edges] = (struct edge){ b, from->instance[a].first_edge, to };
+	from->instance[a].first_edge = from->n_edges++;
+	to->instance[b].waits++;
+}
+
+static struct iteration *live(const struct orr_step *s, uint64_t number)
+{
+	if (number < s->first_live || number >= s->first_live + s->n_live)
+		return NULL; /* retired: all of it has ended */
+	return s->live[number - s->first_live];
+}
+
+static void join_ops(struct orr_step *s, struct iteration *from, const struct op *a, struct iteration *to, const struct op *b)
+{
+	if (a->n_instances == 1 && b->n_instances == 1) {
+		join(from, a->first_instance, to, b->first_instance);
+		return;
+	}
+	/* Where one side is a group of lanes, each pair of instances is joined once for each lane they share. */
+	for (uint32_t l = 0; l < s->lanes; l++)
+		join(from, a->first_instance + instance_of(s, from, a, l), to, b->first_instance + instance_of(s, to, b, l));
+}
+
+static int by_op(const void *x, const void *y)
+{
+	const struct memory_use *a = x, *b = y;
+	if (a->op != b->op)
+		return a->op < b->op ? -1 : 1;
+	if (a->device != b->device)
+		return a->device < b->device ? -1 : 1;
+	return a->bytes < b->bytes ? -1 : a->bytes > b->bytes;
+}
+
+static void index_memory(struct iteration *k)
+{
+	if (k->n_memory)
+		qsort(k->memory, k->n_memory, sizeof *k->memory, by_op);
+	k->memory_of = mem_realloc(k->memory_of, k->n_ops + 1, sizeof *k->memory_of);
+	uint32_t m = 0;
+	for (uint32_t o = 0; o < k->n_ops; o++) {
+		k->memory_of[o] = m;
+		while (m < k->n_memory && k->memory[m].op == o)
+			m++;
+	}
+	k->memory_of[k->n_ops] = m;
+}
+
+static int make_instances(struct orr_step *s, struct iteration *k)
+{
+	uint64_t n = 0;
+	for (uint32_t i = 0; i < k->n_ops; i++) {
+		struct op *o = &k->op[i];
+		o->first_instance = (uint32_t)n;
+		o->n_instances = instances_of(s, k, o);
+		n += o->n_instances;
+		if (n > UINT32_C(0x7fffffff)) {
+			step_fail(s, ORR_EFAIL, "more than 2 billion ops in all lanes of one iteration");
+			return s->error.code;
+		}
+	}
+	k->instance = mem_realloc(k->instance, n ? n : 1, sizeof *k->instance);
+	k->n_instances = k->left = (uint32_t)n;
+	k->left_attached = 0;
+	for (uint32_t i = 0; i < k->n_ops; i++) {
+		const struct op *o = &k->op[i];
+		for (uint32_t j = 0; j < o->n_instances; j++)
+			k->instance[o->first_instance + j] =
+				(struct instance){ .op = i, .lane = lane_of(s, k, o, j), .first_edge = NONE };
+		k->left_attached += o->is_detached ? 0 : o->n_instances;
+	}
+	return ORR_OK;
+}
+
+int expand(struct orr_step *s, struct iteration *k)
+{
+	if (!k->n_ops) {
+		step_fail(s, ORR_EFAIL, "build() made no op");
+		return s->error.code;
+	}
+	index_memory(k);
+	if (make_instances(s, k))
+		return s->error.code;
+	if (!k->left_attached) {
+		step_fail(s, ORR_EFAIL, "all ops are detached: the iteration would have no end");
+		return s->error.code;
+	}
+	for (uint32_t i = 0; i < k->n_deps; i++) {
+		struct iteration *from = live(s, op_iteration(k->dep[i].before));
+		if (!from)
+			continue;
+		join_ops(s, from, &from->op[op_index(k->dep[i].before)], k, &k->op[op_index(k->dep[i].after)]);
+	}
+	return ORR_OK;
+}

@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The graph of one iteration, as a policy builds it through orrery/step.h. */
+#include "step/world.h"
+
+#include "base/mem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void step_fail(struct orr_step *s, int code, const char *format, ...)
+{
+	char what[512], when[64] = "";
+	va_list ap;
+	if (s->error.code)
+		return;
+	va_start(ap, format);
+	vsnprintf(what, sizeof what, format, ap);
+	va_end(ap);
+	if (s->building)
+		snprintf(when, sizeof when, " iteration %llu:", (unsigned long long)s->building->number);
+	orr_fail(&s->error, code, "policy %.100s:%s %s", s->label, when, what);
+}
+
+struct iteration *graph_begin(struct orr_step *s, uint64_t number)
+{
+	struct iteration *k = s->free_iteration;
+	if (k) {
+		s->free_iteration = k->next;
+		k->n_ops = k->n_colls = k->n_group = k->n_deps = k->n_memory = k->n_updates = k->n_entries = k->n_text = 0;
+		k->n_edges = k->n_instances = 0;
+	} else {
+		k = mem_zalloc(1, sizeof *k);
+		k->usage = mem_alloc(s->endpoints * sizeof *k->usage);
+	}
+	memset(k->usage, 0, s->endpoints * sizeof *k->usage);
+	k->next = NULL;
+	k->number = number;
+	k->start_s = k->end_s = 0;
+	k->has_begun = false;
+	k->samples = s->samples;
+	return k;
+}
+
+void iteration_free(struct iteration *k)
+{
+	if (!k)
+		return;
+	mem_free(k->op);
+	mem_free(k->coll);
+	mem_free(k->group);
+	mem_free(k->dep);
+	mem_free(k->memory);
+	mem_free(k->memory_of);
+	mem_free(k->update);
+	mem_free(k->entry);
+	mem_free(k->text);
+	mem_free(k->instance);
+	mem_free(k->edge);
+	mem_free(k->usage);
+	mem_free(k);
+}
+
+/* ---- ops ---- */
+
+static bool may_build(struct orr_step *s, const char *what)
+{
+	if (s->error.code)
+		return false;
+	if (!s->building)
+		step_fail(s, ORR_EFAIL, "%s is for build(), it was called elsewhere", what);
+	else if (s->building->n_ops >= UINT32_C(0xfffffff0))
+		step_fail(s, ORR_EFAIL, "more than 4 billion ops in one iteration");
+	return !s->error.code;
+}
+
+static orr_op op_new(struct orr_step *s, struct op o)
+{
+	struct iteration *k = s->building;
+	o.label = o.entry_first = NONE;
+	MEM_GROW(k->op, k->n_ops, k->cap_ops);
+	k->op[k->n_ops++] = o;
+	return (orr_op)(k->number + 1) << 32 | k->n_ops;
+}
+
+static struct op *op_of(struct orr_step *s, orr_op op, const char *what)
+{
+	if (!op || !may_build(s, what))
+		return NULL;
+	if (op_iteration(op) == s->building->number && op_index(op) < s->building->n_ops)
+		return &s->building->op[op_index(op)];
+	step_fail(s, ORR_EFAIL, "%s: op %llx is not of this iteration", what, (unsigned long long)op);
+	return NULL;
+}
+
+static bool is_place(struct orr_step *s, uint32_t device, const char *what)
+{
+	uint32_t n = s->map ? s->positions : s->endpoints;
+	if (device < n)
+		return true;
+	step_fail(s, ORR_EFAIL, "%s: device %u: expected 0..%u", what, device, n - 1);
+	return false;
+}
+
+static bool is_amount(struct orr_step *s, double x, const char *what, const char *unit)
+{
+	if (x >= 0 && isfinite(x))
+		return true;
+	step_fail(s, ORR_EFAIL, "%s: expected %s from 0 on, found %g", what, unit, x);
+	return false;
+}
+
+orr_op orr_compute(struct orr_step *s, uint32_t device, enum orr_work work, double seconds)
+{
+	if (!may_build(s, "orr_compute") || !is_place(s, device, "orr_compute") ||
+		!is_amount(s, seconds, "orr_compute", "seconds"))
+		return 0;
+	if ((unsigned)work >= ORR_WORK_KINDS) {
+		step_fail(s, ORR_EFAIL, "orr_compute: no kind of work %d", (int)work);
+		return 0;
+	}
+	return op_new(s, (struct op){ .type = OP_COMPUTE, .work = (uint8_t)work, .device = device, .peer = NONE,
+		.amount = seconds, .collective = NONE });
+}
+
+orr_op orr_transfer(struct orr_step *s, uint32_t from, uint32_t to, double bytes)
+{
+	if (!may_build(s, "orr_transfer") || !is_place(s, from, "orr_transfer: from") ||
+		!is_place(s, to, "orr_transfer: to") || !is_amount(s, bytes, "orr_transfer", "bytes"))
+		return 0;
+	return op_new(s, (struct op){ .type = OP_TRANSFER, .stream = NO_STREAM, .device = from, .peer = to, .amount = bytes,
+		.collective = NONE });
+}
+
+orr_op orr_delay(struct orr_step *s, double seconds)
+{
+	if (!may_build(s, "orr_delay") || !is_amount(s, seconds, "orr_delay", "seconds"))
+		return 0;
+	return op_new(s, (struct op){ .type = OP_DELAY, .stream = NO_STREAM, .device = NONE, .peer = NONE, .amount = seconds,
+		.collective = NONE });
+}
+
+orr_op orr_mark(struct orr_step *s)
+{
+	if (!may_build(s, "orr_mark"))
+		return 0;
+	return op_new(s, (struct op){ .type = OP_MARK, .stream = NO_STREAM, .device = NONE, .peer = NONE, .collective = NONE });
+}
+
+/* ---- collectives ---- */
+
+static uint64_t shape_hash(const struct coll_shape *a)
+{
+	uint64_t bits;
+	memcpy(&bits, &a->bytes, sizeof bits);
+	return bits ^ (uint64_t)a->n << 20 ^ (uint64_t)a->op << 56 ^ (uint64_t)a->algorithm << 50 ^ a->inner;
+}
+
+static bool same_shape(const struct coll_shape *a, const struct coll_shape *b)
+{
+	return a->op == b->op && a->algorithm == b->algorithm && a->n == b->n && a->bytes == b->bytes && a->root == b->root &&
+		a->inner == b->inner && a->chunks == b->chunks;
+}
+
+/* Plans are few (one per bucket): the last ones are looked at first. */
+uint32_t plan_find(struct orr_step *s, const struct coll_shape *shape)
+{
+	uint64_t h = shape_hash(shape);
+	for (uint32_t i = s->n_plans; i-- > 0;)
+		if (shape_hash(&s->plan[i].shape) == h && same_shape(&s->plan[i].shape, shape))
+			return i;
+	struct plan p = { .shape = *shape };
+	struct orr_error e = { 0 };
+	int rc = coll_plan(shape, &p.phases, &e);
+	if (rc) {
+		step_fail(s, rc, "%s", e.text);
+		return NONE;
+	}
+	MEM_GROW(s->plan, s->n_plans, s->cap_plans);
+	s->plan[s->n_plans] = p;
+	return s->n_plans++;
+}
+
+/* Ranks of one node that follow one another, if all nodes have as many; else 1. */
+static uint32_t island_of(const struct orr_step *s, const uint32_t *device, uint32_t n)
+{
+	uint32_t run = 1;
+	while (run < n && s->node_of[device[run]] == s->node_of[device[0]])
+		run++;
+	if (n % run)
+		return 1;
+	for (uint32_t i = 0; i < n; i++)
+		if (s->node_of[device[i]] != s->node_of[device[i - i % run]])
+			return 1;
+	return run;
+}
+
+static orr_op coll_new(struct orr_step *s, struct coll c, const uint32_t *real, uint32_t position)
+{
+	struct iteration *k = s->building;
+	if (c.what.algorithm == ORR_ALGORITHM_DEFAULT)
+		c.what.algorithm = s->algorithm;
+	if (c.what.op != ORR_ALL_REDUCE && c.what.algorithm != ORR_DIRECT && c.what.algorithm != ORR_RING)
+		c.what.algorithm = c.what.op == ORR_ALL_TO_ALL ? ORR_DIRECT : c.what.algorithm;
+	if (!c.what.repeat)
+		c.what.repeat = 1;
+	if (c.what.algorithm == ORR_HIERARCHICAL && !c.what.inner)
+		c.what.inner = island_of(s, real, c.n);
+	struct coll_shape shape = { c.what.op, c.what.algorithm, c.n, c.what.bytes, c.what.root, c.what.inner, 0 };
+	c.plan = plan_find(s, &shape);
+	if (c.plan == NONE)
+		return 0;
+	MEM_GROW(k->coll, k->n_colls, k->cap_colls);
+	k->coll[k->n_colls++] = c;
+	return op_new(s, (struct op){ .type = OP_COLLECTIVE, .stream = NO_STREAM, .device = position, .peer = NONE,
+		.amount = c.what.bytes, .collective = k->n_colls - 1 });
+}
+
+static bool is_collective(struct orr_step *s, const struct orr_collective *c, uint32_t n, const char *what)
+{
+	if (!is_amount(s, c->bytes, what, "bytes"))
+		return false;
+	if ((unsigned)c->op > ORR_ALL_TO_ALL || (unsigned)c->algorithm > ORR_DIRECT)
+		step_fail(s, ORR_EFAIL, "%s: no operation %d by algorithm %d", what, (int)c->op, (int)c->algorithm);
+	else if (c->root >= n)
+		step_fail(s, ORR_EFAIL, "%s: root %u of a group of %u", what, c->root, n);
+	else if (c->n_layers && ((uint64_t)c->first_layer + c->n_layers > s->facts.layers))
+		step_fail(s, ORR_EFAIL, "%s: layers %u..%llu: the model has %u", what, c->first_layer,
+			(unsigned long long)c->first_layer + c->n_layers - 1, s->facts.layers);
+	return !s->error.code;
+}
+
+static bool is_group(struct orr_step *s, const struct orr_group *g)
+{
+	if (!g->n) {
+		step_fail(s, ORR_EFAIL, "orr_collective: a group without members");
+		return false;
+	}
+	for (uint32_t i = 0; i < g->n; i++)
+		if (!is_place(s, g->device[i], "orr_collective: group"))
+			return false;
+	uint32_t *seen = mem_zalloc((s->map ? s->positions : s->endpoints) / 32 + 1, sizeof *seen);
+	for (uint32_t i = 0; i < g->n; i++) {
+		uint32_t d = g->device[i];
+		if (seen[d / 32] >> d % 32 & 1)
+			step_fail(s, ORR_EFAIL, "orr_collective: device %u is in the group twice", d);
+		seen[d / 32] |= UINT32_C(1) << d % 32;
+	}
+	mem_free(seen);
+	return !s->error.code;
+}
+
+/* A collective of gradients under step.compression: encode on each device, send less, decode. */
+static orr_op compressed(struct orr_step *s, const struct orr_group *g, uint32_t position, uint32_t size, uint32_t stride,
+	const struct orr_collective *c);
+
+static orr_op plain(struct orr_step *s, const struct orr_group *g, uint32_t position, uint32_t size, uint32_t stride,
+	const struct orr_collective *c)
+{
+	struct iteration *k = s->building;
+	struct coll x = { .what = *c, .size = size, .stride = stride, .n = size ? size : g->n, .group_first = k->n_group };
+	uint32_t *real = mem_alloc(x.n * sizeof *real);
+	for (uint32_t i = 0; i < x.n; i++) {
+		real[i] = size ? real_device(s, i * stride, position) : real_device(s, 0, g->device[i]);
+		if (!size) {
+			MEM_GROW(k->group, k->n_group, k->cap_group);
+			k->group[k->n_group++] = g->device[i];
+		}
+	}
+	if (size) {
+		MEM_GROW(k->group, k->n_group, k->cap_group);
+		k->group[k->n_group++] = position;
+	}
+	orr_op op = coll_new(s, x, real, size ? position : g->device[0]);
+	mem_free(real);
+	return op;
+}
+
+static orr_op any(struct orr_step *s, const struct orr_group *g, uint32_t position, uint32_t size, uint32_t stride,
+	const struct orr_collective *c)
+{
+	if (c->n_layers && s->compression.method != COMPRESSION_NONE && c->op == ORR_ALL_REDUCE)
+		return compressed(s, g, position, size, stride, c);
+	return plain(s, g, position, size, stride, c);
+}
+
+orr_op orr_collective(struct orr_step *s, const struct orr_group *g, const struct orr_collective *c)
+{
+	if (!may_build(s, "orr_collective") || !is_group(s, g) || !is_collective(s, c, g->n, "orr_collective"))
+		return 0;
+	return any(s, g, 0, 0, 0, c);
+}
+
+orr_op orr_collective_lanes(struct orr_step *s, uint32_t position, uint32_t size, uint32_t stride,
+	const struct orr_collective *c)
+{
+	if (!may_build(s, "orr_collective_lanes") || !is_place(s, position, "orr_collective_lanes"))
+		return 0;
+	if (!s->map || !size || !stride || (uint64_t)size * stride > s->lanes || s->lanes % (size * stride)) {
+		step_fail(s, ORR_EFAIL, "orr_collective_lanes: groups of %u lanes at stride %u: there are %u lanes", size, stride,
+			s->map ? s->lanes : 0);
+		return 0;
+	}
+	if (!is_collective(s, c, size, "orr_collective_lanes"))
+		return 0;
+	return any(s, NULL, position, size, stride, c);
+}
+
+/* ---- compression ---- */
+
+static void bind_entry(struct iteration *k, orr_op entry)
+{
+	MEM_GROW(k->entry, k->n_entries, k->cap_entries);
+	k->entry[k->n_entries++] = op_index(entry);
+}
+
+static orr_op compressed(struct orr_step *s, const struct orr_group *g, uint32_t position, uint32_t size, uint32_t stride,
+	const struct orr_collective *c)
+{
+	struct iteration *k = s->building;
+	uint32_t n = size ? size : g->n, members = size ? 1 : n;
+	struct compressed_shape z;
+	compression_shape(&s->compression, s->config->dnn, c->first_layer, c->n_layers, n, k->number,
+		s->facts.gradient_bytes, c->bytes, &z);
+	orr_op *encode = mem_zalloc(members, sizeof *encode), send = 0;
+	for (uint32_t i = 0; i < members; i++)
+		encode[i] = orr_compute(s, size ? position : g->device[i], ORR_CODEC, z.encode_s);
+	for (uint32_t r = 0; r < z.n_rounds; r++) {
+		struct orr_collective x = *c;
+		x.n_layers = 0;
+		x.op = z.round[r].op;
+		x.bytes = z.round[r].bytes;
+		if (x.op != ORR_ALL_REDUCE)
+			x.algorithm = ORR_RING;
+		orr_op next = plain(s, g, position, size, stride, &x);
+		for (uint32_t i = 0; !r && i < members; i++)
+			orr_after(s, next, encode[i]);
+		orr_after(s, next, send);
+		send = next;
+	}
+	orr_op *decode = mem_zalloc(members, sizeof *decode);
+	for (uint32_t i = 0; i < members; i++) {
+		decode[i] = orr_compute(s, size ? position : g->device[i], ORR_CODEC, z.decode_s);
+		orr_after(s, decode[i], send);
+	}
+	orr_op out = orr_mark(s);
+	for (uint32_t i = 0; i < members; i++)
+		orr_after(s, out, decode[i]);
+	mem_free(decode);
+	if (!s->error.code) {
+		struct op *o = &k->op[op_index(out)];
+		o->entry_first = k->n_entries;
+		o->entry_count = members;
+		for (uint32_t i = 0; i < members; i++)
+			bind_entry(k, encode[i]);
+	}
+	mem_free(encode);
+	return s->error.code ? 0 : out;
+}
+
+/* ---- what waits for what, and how ---- */
+
+static void add_dependency(struct iteration *k, orr_op before, orr_op after)
+{
+	MEM_GROW(k->dep, k->n_deps, k->cap_deps);
+	k->dep[k->n_deps++] = (struct dependency){ before, after };
+}
+
+void orr_after(struct orr_step *s, orr_op op, orr_op dep)
+{
+	if (!op || !dep || !may_build(s, "orr_after"))
+		return;
+	struct iteration *k = s->building;
+	if (op_iteration(op) != k->number || op_index(op) >= k->n_ops) {
+		step_fail(s, ORR_EFAIL, "orr_after: op %llx is not of this iteration", (unsigned long long)op);
+		return;
+	}
+	if (op_iteration(dep) > k->number || (op_iteration(dep) == k->number && dep >= op)) {
+		step_fail(s, ORR_EFAIL, "orr_after: op %u waits for op %u, which was made after it: that could be a cycle",
+			op_index(op), op_index(dep));
+		return;
+	}
+	const struct op *o = &k->op[op_index(op)];
+	if (o->entry_first == NONE || o->entry_first + o->entry_count > k->n_entries) {
+		add_dependency(k, dep, op);
+		return;
+	}
+	/* Under compression each device's encoding waits for that device's work alone. */
+	bool same = op_iteration(dep) == k->number && k->op[op_index(dep)].type == OP_COMPUTE;
+	bool is_bound = false;
+	for (uint32_t i = 0; i < o->entry_count; i++) {
+		uint32_t e = k->entry[o->entry_first + i];
+		if (same && k->op[e].device == k->op[op_index(dep)].device) {
+			add_dependency(k, dep, (orr_op)(k->number + 1) << 32 | (e + 1));
+			is_bound = true;
+		}
+	}
+	for (uint32_t i = 0; !is_bound && i < o->entry_count; i++)
+		add_dependency(k, dep, (orr_op)(k->number + 1) << 32 | (k->entry[o->entry_first + i] + 1));
+}
+
+/* The rounds of a compressed collective stand between its encodings and its decodings; n 0: it is none. */
+static struct op *rounds_of(struct orr_step *s, const struct op *o, uint32_t *n)
+{
+	struct iteration *k = s->building;
+	*n = 0;
+	if (o->type != OP_MARK || o->entry_first == NONE)
+		return NULL;
+	struct op *first = &k->op[k->entry[o->entry_first + o->entry_count - 1] + 1];
+	while (first[*n].type == OP_COLLECTIVE)
+		++*n;
+	return first;
+}
+
+void orr_on_stream(struct orr_step *s, orr_op op, uint32_t stream)
+{
+	struct op *o = op_of(s, op, "orr_on_stream");
+	if (!o)
+		return;
+	if (stream >= STEP_STREAMS || (o->type == OP_COMPUTE && stream))
+		step_fail(s, ORR_EFAIL, "orr_on_stream: stream %u: expected 1..%d, and 0 for work alone", stream, STEP_STREAMS - 1);
+	else if (o->type == OP_TRANSFER || o->type == OP_COLLECTIVE)
+		o->stream = (uint8_t)stream;
+	uint32_t n;
+	struct op *round = rounds_of(s, o, &n);
+	for (uint32_t i = 0; i < n && !s->error.code; i++)
+		round[i].stream = (uint8_t)stream;
+}
+
+void orr_priority(struct orr_step *s, orr_op op, int32_t priority)
+{
+	struct op *o = op_of(s, op, "orr_priority");
+	if (!o)
+		return;
+	o->priority = priority;
+	uint32_t n;
+	struct op *round = rounds_of(s, o, &n);
+	for (uint32_t i = 0; i < n; i++)
+		round[i].priority = priority;
+}
+
+void orr_detach(struct orr_step *s, orr_op op)
+{
+	struct op *o = op_of(s, op, "orr_detach");
+	if (o)
+		o->is_detached = 1;
+}
+
+void orr_counts(struct orr_step *s, orr_op op, double samples)
+{
+	struct op *o = op_of(s, op, "orr_counts");
+	if (o && is_amount(s, samples, "orr_counts", "samples"))
+		o->counts = samples;
+}
+
+static void memory_use(struct orr_step *s, orr_op op, uint32_t device, double bytes, double sign, const char *what)
+{
+	struct iteration *k = s->building;
+	if (!op_of(s, op, what) || !is_place(s, device, what) || !is_amount(s, bytes, what, "bytes") || bytes == 0)
+		return;
+	MEM_GROW(k->memory, k->n_memory, k->cap_memory);
+	k->memory[k->n_memory++] = (struct memory_use){ op_index(op), device, sign * bytes };
+}
+
+void orr_takes(struct orr_step *s, orr_op op, uint32_t device, double bytes)
+{
+	memory_use(s, op, device, bytes, 1, "orr_takes");
+}
+
+void orr_gives(struct orr_step *s, orr_op op, uint32_t device, double bytes)
+{
+	memory_use(s, op, device, bytes, -1, "orr_gives");
+}
+
+void orr_label(struct orr_step *s, orr_op op, const char *format, ...)
+{
+	struct op *o = s->config->spans ? op_of(s, op, "orr_label") : NULL;
+	char text[128];
+	va_list ap;
+	if (!o)
+		return;
+	va_start(ap, format);
+	int n = vsnprintf(text, sizeof text, format, ap);
+	va_end(ap);
+	if (n < 0)
+		return;
+	struct iteration *k = s->building;
+	o->label = k->n_text;
+	for (const char *c = text;; c++) {
+		MEM_GROW(k->text, k->n_text, k->cap_text);
+		k->text[k->n_text++] = *c;
+		if (!*c)
+			break;
+	}
+}
+
+void orr_carries(struct orr_step *s, orr_op op, uint32_t first_layer, uint32_t n_layers)
+{
+	struct op *o = op_of(s, op, "orr_carries");
+	if (!o)
+		return;
+	if (o->type != OP_TRANSFER || (uint64_t)first_layer + n_layers > s->facts.layers) {
+		step_fail(s, ORR_EFAIL, "orr_carries: expected a transfer and layers below %u", s->facts.layers);
+		return;
+	}
+	if (s->compression.method == COMPRESSION_NONE)
+		return;
+	/* Point to point there is nothing to gather: what one worker sends. */
+	struct compressed_shape z;
+	compression_shape(&s->compression, s->config->dnn, first_layer, n_layers, 1, s->building->number,
+		s->facts.gradient_bytes, o->amount, &z);
+	o->amount = z.sent_bytes;
+	/* Both codings are charged to the sender, before it sends. */
+	uint32_t from = o->device;
+	if (z.encode_s + z.decode_s > 0) {
+		orr_op encode = orr_compute(s, from, ORR_CODEC, z.encode_s + z.decode_s);
+		struct iteration *k = s->building;
+		add_dependency(k, encode, op);
+		struct op *again = &k->op[op_index(op)];
+		again->entry_first = k->n_entries;
+		again->entry_count = 1;
+		bind_entry(k, encode);
+	}
+}
+
+void orr_updates(struct orr_step *s, orr_op op, const struct orr_update *u)
+{
+	struct op *o = op_of(s, op, "orr_updates");
+	if (!o || !s->config->hook)
+		return;
+	struct iteration *k = s->building;
+	uint32_t n;
+	struct op *round = rounds_of(s, o, &n);
+	if (n)
+		o = &round[n - 1]; /* which knows its group */
+	if (o->n_updates && o->first_update + o->n_updates != k->n_updates) {
+		step_fail(s, ORR_EFAIL, "orr_updates: give all updates of an op before those of the next");
+		return;
+	}
+	if (!o->n_updates)
+		o->first_update = k->n_updates;
+	o->n_updates++;
+	MEM_GROW(k->update, k->n_updates, k->cap_updates);
+	k->update[k->n_updates++] = (struct update_use){ (uint32_t)(o - k->op), *u };
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* One run: from iteration to iteration until they repeat, or to the end. */
+#include "step/world.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Durations that differ by less than this part are the same. */
+static const double same_duration = 1e-9;
+
+/* ---- the steady state ---- */
+
+static double duration(const struct orr_step *s, size_t k)
+{
+	return s->row[k].end_s - s->row[k - 1].end_s;
+}
+
+static bool repeats(const struct orr_step *s, size_t n, uint32_t period)
+{
+	/* Three periods alike; the very first duration holds the filling and is left out, so does a warm-up. */
+	if (n < 3u * period + 2 + compression_settles(&s->compression))
+		return false;
+	double scale = fabs(duration(s, n - 1)) + 1e-12;
+	for (size_t j = 0; j < 2u * period; j++)
+		if (fabs(duration(s, n - 1 - j) - duration(s, n - 1 - j - period)) > same_duration * scale)
+			return false;
+	return true;
+}
+
+bool steady(struct orr_step *s)
+{
+	size_t n = s->n_rows;
+	if (s->period || s->is_random || s->config->hook || s->n_counts || orr_arg_bool(s->config->options, "exact") ||
+		n >= s->wanted)
+		return false;
+	for (size_t i = 0; i < n && i < 3u * STEP_MAX_PERIOD + 2; i++)
+		if (isnan(s->row[n - 1 - i].end_s))
+			return false; /* a later iteration ended before an earlier one */
+	for (uint32_t p = s->graph_period; p && p <= STEP_MAX_PERIOD; p += s->graph_period)
+		if (repeats(s, n, p)) {
+			s->period = p;
+			s->steady_rows = n;
+			s->build_until = s->built;
+			return !s->config->check; /* which wants every byte to arrive */
+		}
+	return false;
+}
+
+/* ---- iterations ---- */
+
+int iteration_build(struct orr_step *s)
+{
+	struct iteration *k = graph_begin(s, s->built);
+	MEM_GROW(s->live, s->n_live, s->cap_live);
+	s->live[s->n_live++] = k;
+	s->building = k;
+	s->built++;
+	int rc = s->ops->build(s->self, s, k->number, &s->error);
+	if (rc && !s->error.code)
+		step_fail(s, ORR_EFAIL, "build() returned %d without saying why", rc);
+	if (!s->error.code)
+		expand(s, k);
+	s->building = NULL;
+	if (!s->error.code && s->now_s >= 0)
+		exec_begin(s, k);
+	return s->error.code;
+}
+
+/* ---- setting up ---- */
+
+static enum orr_collective_algorithm default_algorithm(const struct orr_args *o)
+{
+	enum orr_collective_algorithm a = ORR_RING;
+	coll_algorithm_named(orr_arg_text(o, "algorithm"), &a);
+	return a;
+}
+
+static double optimizer_bytes(const struct orr_args *o, bool is_mixed)
+{
+	const char *name = orr_arg_text(o, "optimizer");
+	double states = !strcmp(name, "adam") ? 2 : !strcmp(name, "momentum") ? 1 : 0;
+	return 4 * states + (is_mixed ? 4 : 0);
+}
+
+static void set_facts(struct orr_step *s)
+{
+	const struct step_config *c = s->config;
+	const struct dnn *d = c->dnn;
+	bool is_mixed = c->precision != PRECISION_FP32 && c->precision != PRECISION_TF32;
+	s->facts = (struct orr_step_facts){ .gpus = c->cluster->gpus,
+		.nodes = c->cluster->n_nodes,
+		.layers = d->n_layers,
+		.fc_first = d->fc_first,
+		.blocks = d->blocks,
+		.params = d->params,
+		.batch = c->batch,
+		.gradient_bytes = is_mixed ? 2 : 4,
+		.weight_bytes = is_mixed ? 2 : 4,
+		.activation_bytes = is_mixed ? 2 : 4,
+		.optimizer_bytes = optimizer_bytes(c->options, is_mixed),
+		.hidden = d->hidden,
+		.seq = d->seq,
+		.heads = d->heads,
+		.vocab = d->vocab };
+	s->endpoints = topo_endpoints(c->topo);
+	s->type_of = mem_alloc((s->facts.gpus + 1) * sizeof *s->type_of);
+	s->node_of = mem_alloc((s->endpoints + 1) * sizeof *s->node_of);
+	uint32_t gpu = 0;
+	for (uint32_t n = 0; n < c->cluster->n_nodes; n++) {
+		for (uint32_t g = 0; g < c->cluster->node[n].gpus; g++, gpu++) {
+			s->type_of[gpu] = c->cluster->node[n].type;
+			s->node_of[gpu] = n;
+		}
+		s->node_of[topo_host(c->topo, n)] = n;
+	}
+}
+
+static void prepare(struct orr_step *s)
+{
+	s->samples = s->config->batch * s->facts.gpus;
+	s->graph_period = 1;
+	s->lanes = s->lanes_run = 1;
+	s->algorithm = default_algorithm(s->config->options);
+	s->is_analytic = !strcmp(orr_arg_text(s->config->options, "fidelity"), "analytic");
+	s->has_free_update = !strcmp(orr_arg_text(s->config->options, "update_cost"), "none");
+	s->ignore_memory = orr_arg_bool(s->config->options, "ignore_memory");
+	s->wanted = s->build_until = (uint64_t)orr_arg_int(s->config->options, "iterations");
+	s->stream = mem_zalloc((size_t)s->endpoints * STEP_STREAMS, sizeof *s->stream);
+	s->device = mem_zalloc(s->endpoints, sizeof *s->device);
+	s->recent = mem_zalloc((size_t)s->endpoints * STEP_MAX_PERIOD, sizeof *s->recent);
+	s->total = mem_zalloc(s->endpoints, sizeof *s->total);
+	for (uint32_t d = 0; d < s->endpoints; d++) {
+		s->device[d].first_s = NAN;
+		s->device[d].speed = 1;
+	}
+	rng_init(&s->policy_rng, s->config->seed, "step-policy", 0);
+}
+
+static void world_free(struct orr_step *s)
+{
+	if (s->self)
+		s->ops->destroy(s->self);
+	for (uint64_t i = 0; i < s->n_live; i++)
+		iteration_free(s->live[i]);
+	while (s->free_iteration) {
+		struct iteration *k = s->free_iteration;
+		s->free_iteration = k->next;
+		iteration_free(k);
+	}
+	for (uint32_t i = 0; i < s->n_plans; i++)
+		coll_plan_free(&s->plan[i].phases);
+	for (size_t i = 0; i < (size_t)s->endpoints * STEP_STREAMS && s->stream; i++)
+		mem_free(s->stream[i].heap);
+	for (uint32_t d = 0; d < s->endpoints && s->device; d++)
+		mem_free(s->device[d].what);
+	for (size_t i = 0; i < s->n_spans; i++)
+		mem_free((void *)(uintptr_t)s->span[i].label);
+	wire_free(s->wire);
+	mem_free(s->live);
+	mem_free(s->plan);
+	mem_free(s->type_of);
+	mem_free(s->node_of);
+	mem_free(s->map);
+	mem_free(s->timer);
+	mem_free(s->stream);
+	mem_free(s->dirty);
+	mem_free(s->done);
+	mem_free(s->device);
+	mem_free(s->row);
+	mem_free(s->recent);
+	mem_free(s->total);
+	mem_free(s->count);
+	mem_free(s->span);
+}
+
+/* ---- results ---- */
+
+static void extrapolate(struct orr_step *s)
+{
+	size_t n = s->n_rows;
+	if (!s->period)
+		return;
+	for (size_t k = n; k < s->wanted; k++) {
+		MEM_GROW(s->row, s->n_rows, s->cap_rows);
+		const struct step_iteration *like = &s->row[k - s->period];
+		double shift = s->row[n - 1].end_s - s->row[n - 1 - s->period].end_s;
+		s->row[s->n_rows++] = (struct step_iteration){ k, like->start_s + shift, like->end_s + shift, like->samples };
+	}
+}
+
+/* Samples/s while every worker was at work: from the end of the first iteration to the first end of the last. */
+static double counted_rate(const struct orr_step *s)
+{
+	double begin = 0, end = INFINITY, sum = 0;
+	uint64_t last = s->n_rows ? s->n_rows - 1 : 0;
+	for (size_t i = 0; i < s->n_counts; i++) {
+		if (s->count[i].iteration == 0 && last > 0)
+			begin = fmax(begin, s->count[i].time_s);
+		if (s->count[i].iteration == last)
+			end = fmin(end, s->count[i].time_s);
+	}
+	for (size_t i = 0; i < s->n_counts; i++)
+		if (s->count[i].time_s > begin && s->count[i].time_s <= end)
+			sum += s->count[i].samples;
+	return end > begin ? sum / (end - begin) : 0;
+}
+
+static void summarise(struct orr_step *s, size_t simulated, struct step_result *out)
+{
+	size_t n = simulated, first = n > 1;
+	double time, samples = 0;
+	if (s->period) { /* exactly what repeats */
+		first = n - s->period;
+		time = s->row[n - 1].end_s - s->row[first - 1].end_s;
+	} else {
+		time = s->row[n - 1].end_s - (first ? s->row[0].end_s : 0);
+	}
+	for (size_t k = first; k < n; k++)
+		samples += s->row[k].samples;
+	out->iteration_s = time / (double)(n - first);
+	out->samples_per_s = s->n_counts ? counted_rate(s) : time > 0 ? samples / time : 0;
+}
+
+static void give(struct orr_step *s, struct step_result *out)
+{
+	size_t simulated = s->period ? s->steady_rows : s->n_rows;
+	while (simulated > 1 && isnan(s->row[simulated - 1].end_s)) /* stopped early with later ones under way */
+		simulated--;
+	s->n_rows = simulated;
+	for (uint64_t i = 0; i < s->n_live && s->live[i]->number < simulated; i++)
+		account_retire(s, s->live[i]);
+	summarise(s, simulated, out);
+	extrapolate(s);
+	out->simulated = simulated;
+	out->period = s->period;
+	out->was_merged = s->is_merged;
+	out->flows = s->flows;
+	account_result(s, out);
+	if (s->ops->describe)
+		s->ops->describe(s->self, out->choice, sizeof out->choice);
+	if (s->config->cost[0])
+		snprintf(out->cost_source, sizeof out->cost_source, "%s", cost_source(s->config->cost[0], s->config->batch));
+	out->iteration = s->row;
+	out->n_iterations = s->n_rows;
+	s->row = NULL;
+	/* Spans of the last simulated iterations alone. */
+	uint64_t from = simulated > s->config->spans ? simulated - s->config->spans : 0;
+	size_t m = 0;
+	for (size_t i = 0; i < s->n_spans; i++) {
+		if (s->span[i].iteration < from)
+			mem_free((void *)(uintptr_t)s->span[i].label);
+		else
+			s->span[m++] = s->span[i];
+	}
+	out->span = s->span;
+	out->n_spans = m;
+	s->span = NULL;
+	s->n_spans = 0;
+}
+
+void step_result_free(struct step_result *r)
+{
+	for (size_t i = 0; i < r->n_spans; i++)
+		mem_free((void *)(uintptr_t)r->span[i].label);
+	mem_free(r->span);
+	mem_free(r->iteration);
+	mem_free(r->device);
+	*r = (struct step_result){ 0 };
+}
+
+/* ---- the run ---- */
+
+static int execute(struct orr_step *s, bool may_merge, const struct orr_args *args)
+{
+	struct orr_error e = { 0 };
+	set_facts(s);
+	prepare(s);
+	if (account_options(s) || facts_scale(s) || compression_parse(orr_arg_text(s->config->options, "compression"), &s->compression, &s->error))
+		return s->error.code;
+	wire_new(s);
+	if (s->error.code)
+		return s->error.code;
+	s->self = s->ops->create(s, args, &e);
+	if (!s->self && !s->error.code)
+		step_fail(s, e.code ? e.code : ORR_EFAIL, "%s", e.text[0] ? e.text : "create() failed without saying why");
+	if (s->error.code)
+		return s->error.code;
+	s->is_merged = s->map && s->lanes > 1 && may_merge;
+	s->lanes_run = s->is_merged ? 1 : s->lanes;
+	/* Nothing starts before both are there: merging looks at their messages. */
+	s->now_s = -1;
+	for (int i = 0; i < (s->is_merged ? 2 : 1) && s->built < s->wanted && !s->error.code; i++)
+		iteration_build(s);
+	if (!s->error.code && s->is_merged && !s->is_analytic && wire_classes(s))
+		s->must_unmerge = true;
+	if (s->error.code)
+		return s->error.code;
+	s->now_s = 0;
+	for (uint64_t i = 0; i < s->n_live && !s->error.code; i++)
+		exec_begin(s, s->live[i]);
+	if (exec_run(s))
+		return s->error.code;
+	if (s->config->check && !s->is_stopped)
+		wire_balance(s);
+	return s->error.code;
+}
+
+int step_run(const struct step_config *c, const struct orr_policy *policy, const struct orr_args *policy_args,
+	const char *label, struct step_result *out, struct orr_error *err)
+{
+	const char *merge = orr_arg_text(c->options, "merge");
+	bool may_merge = strcmp(merge, "off") && !c->hook;
+	*out = (struct step_result){ 0 };
+	if (!c->cluster->gpus)
+		return orr_fail(err, ORR_EINPUT, "the cluster has no GPU; orrery step needs at least one");
+	for (;;) {
+		struct orr_step s = { .config = c, .label = label, .policy = policy, .ops = policy->ops };
+		int rc = execute(&s, may_merge, policy_args);
+		bool again = rc && s.must_unmerge && strcmp(merge, "on");
+		if (!rc)
+			give(&s, out);
+		else if (err)
+			*err = s.error;
+		world_free(&s);
+		if (!again)
+			return rc;
+		may_merge = false;
+	}
+}

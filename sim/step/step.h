@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * step.h - the step world: runs the iterations that a step policy builds
+ *
+ * step_run() makes everything anew for one run, so any number of runs may go on in
+ * parallel threads over one cluster, topology, model and policy. Times are seconds
+ * (double) from the run's start.
+ *
+ * Steady state is detected: when the durations of iterations repeat with a period of at
+ * most STEP_MAX_PERIOD to 1e-9, the rest is extrapolated; nothing that is random, observed
+ * by a hook or asked for with step.exact is.
+ */
+#ifndef ORR_STEP_STEP_H
+#define ORR_STEP_STEP_H
+
+#include <orrery/policy.h>
+#include <orrery/step.h>
+
+#include "base/param.h"
+#include "hwmodel/cost.h"
+#include "net/topology.h"
+#include "results/result.h"
+
+enum { STEP_MAX_PERIOD = 32, STEP_STREAMS = 8 };
+
+/* A busy interval of a device, or a message, for the timeline. */
+struct step_span {
+	double start_s, end_s;
+	uint64_t iteration;
+	uint32_t device, stream; /* stream 0 compute; STEP_STREAMS: not on a stream */
+	uint32_t peer;           /* transfers: to whom; else UINT32_MAX */
+	uint8_t work;            /* enum orr_work; ORR_WORK_KINDS: communication */
+	const char *label;       /* owned by the result; may be NULL */
+};
+
+/* What one device did, per iteration (mean over the measured iterations). */
+struct step_device {
+	uint32_t device, node;
+	double compute_s;   /* forward, backward, recompute and other work */
+	double optimizer_s, codec_s;
+	double exposed_s;   /* idle while a message that it waited for was under way */
+	double bubble_s;    /* idle otherwise: waiting for other devices */
+	double idle_s;      /* after its last op: nothing left to wait for */
+	double peak_memory_bytes;
+	double sent_bytes;
+};
+
+struct step_iteration {
+	uint64_t number;
+	double start_s, end_s, samples;
+};
+
+struct step_result {
+	struct step_iteration *iteration;
+	size_t n_iterations;
+	uint64_t simulated; /* the first so many were simulated, the rest extrapolated */
+	uint32_t period;    /* 0: no steady state was found */
+	struct step_device *device;
+	size_t n_devices;   /* those that had anything to do */
+	struct step_span *span;
+	size_t n_spans;
+	double samples_per_s; /* after the first iteration where there are more */
+	double iteration_s;   /* mean, likewise */
+	bool was_merged;
+	uint64_t flows;       /* started in the network */
+	char choice[256];     /* the policy's own line on what it chose */
+	char cost_source[160];
+	void *strings;
+};
+void step_result_free(struct step_result *r);
+
+/* An op with updates starts or ends (sim/learn). group: the real devices that the op concerns. */
+typedef void (*step_update_hook)(void *ctx, double time_s, bool is_end, uint64_t op, const struct orr_update *u,
+	uint32_t n_updates, const uint32_t *group, uint32_t n_group);
+
+struct step_config {
+	const struct cluster *cluster;
+	const struct topo *topo;
+	const struct dnn *dnn;
+	const struct cost *const *cost;     /* by GPU type of the cluster */
+	const struct device *const *device; /* likewise */
+	const struct orr_args *options;     /* of step_options */
+	double batch;                       /* samples per GPU */
+	enum precision precision;           /* FP16 and BF16: mixed, with master copies in FP32 */
+	uint64_t seed;
+	bool check;                         /* prove conservation laws as it goes */
+	uint32_t spans;                     /* record the spans of so many last simulated iterations (0: none) */
+	step_update_hook hook;              /* may be NULL; its presence means that all is simulated */
+	void *hook_ctx;
+	bool (*stop)(void *ctx, double time_s); /* with a hook: asked at the end of an iteration; may be NULL */
+};
+
+/* `--set step.NAME=VALUE`, as data. */
+extern const struct orr_param step_options[];
+
+/* label: for messages. An error's code says whose fault it was (ORR_EINPUT: model, cluster, options; ORR_EFAIL:
+ * the policy's). */
+int step_run(const struct step_config *c, const struct orr_policy *policy, const struct orr_args *policy_args,
+	const char *label, struct step_result *out, struct orr_error *err);
+
+/* Fills in metrics of the general result (tables, store) from it. */
+void step_metrics(const struct step_result *s, struct run_result *r);
+
+#endif

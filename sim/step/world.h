@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * world.h - the inside of the step world
+ *
+ * graph.c records what a policy builds (struct op); expand.c turns the ops of one
+ * iteration into instances, one per lane that is run; exec.c starts an instance when
+ * all that it waits for has ended and its streams are free; wire.c carries messages;
+ * account.c says where time and memory went; run.c goes from iteration to iteration.
+ *
+ * Invariants. An instance is started once and ends once. On each (device, stream) at most
+ * one instance is under way. An iteration's arrays stay where they are from its build to its
+ * retirement, which comes when all of its instances have ended. An orr_op is
+ * (iteration + 1) << 32 | index + 1, so that it stays valid for ever.
+ */
+#ifndef ORR_STEP_WORLD_H
+#define ORR_STEP_WORLD_H
+
+#include "step/step.h"
+
+#include "engine/rng.h"
+#include "net/collective.h"
+#include "net/quotient.h"
+#include "results/stats.h"
+#include "step/compress.h"
+
+#include <math.h>
+
+#define NONE UINT32_MAX
+
+enum op_type { OP_COMPUTE, OP_TRANSFER, OP_COLLECTIVE, OP_DELAY, OP_MARK };
+
+struct op {
+	uint8_t type, work, stream, is_detached; /* stream NO_STREAM: takes none */
+	int32_t priority;
+	uint32_t device, peer;      /* positions where there are lanes */
+	double amount;              /* seconds or bytes */
+	double counts;              /* samples trained on when it ends */
+	uint32_t collective;        /* in coll[]; NONE */
+	uint32_t first_update, n_updates;
+	uint32_t first_instance, n_instances;
+	uint32_t label;             /* offset in text; NONE */
+	uint32_t carry_first, carry_count; /* transfers of gradients: layers */
+	uint32_t entry_first, entry_count; /* in entry[]: what orr_after() binds instead (compression) */
+};
+
+enum { NO_STREAM = 255 };
+
+struct coll {
+	struct orr_collective what;
+	uint32_t group_first, n;  /* in group[]: positions; n ranks */
+	uint32_t size, stride;    /* among lanes; size 0: among positions */
+	uint32_t plan;            /* in the world's plans */
+};
+
+struct memory_use {
+	uint32_t op, device;
+	double bytes; /* > 0 taken at the start, < 0 given at the end */
+};
+
+struct dependency {
+	orr_op before, after;
+};
+
+struct update_use {
+	uint32_t op;
+	struct orr_update update;
+};
+
+struct edge {
+	uint32_t to, next;    /* instance; next edge of the same source */
+	struct iteration *of; /* whose instance it is */
+};
+
+enum instance_state { WAITING, READY, GOING, ENDED };
+
+struct instance {
+	uint32_t op, lane;    /* lane: of its group's first where lanes meet */
+	uint32_t waits;       /* for so many edges */
+	uint32_t first_edge;
+	uint8_t state, has_comm; /* has_comm: the last that it waited for was a message */
+	uint32_t phase, repeat_left, rounds_left, flows_left; /* of a collective */
+	double start_s;
+	double comm_start_s;  /* of that message */
+};
+
+/* What a device did in one iteration. */
+struct usage {
+	double work[ORR_WORK_KINDS];
+	double exposed, bubble, sent;
+};
+
+struct iteration {
+	uint64_t number;
+	struct op *op;
+	uint32_t n_ops, cap_ops;
+	struct coll *coll;
+	uint32_t n_colls, cap_colls;
+	uint32_t *group;
+	uint32_t n_group, cap_group;
+	struct dependency *dep;
+	uint32_t n_deps, cap_deps;
+	struct memory_use *memory;
+	uint32_t n_memory, cap_memory;
+	uint32_t *memory_of; /* by op, n_ops + 1 offsets once memory[] is sorted by op */
+	struct update_use *update;
+	uint32_t n_updates, cap_updates;
+	uint32_t *entry;
+	uint32_t n_entries, cap_entries;
+	char *text;
+	uint32_t n_text, cap_text;
+	struct instance *instance;
+	uint32_t n_instances;
+	struct edge *edge;
+	uint32_t n_edges, cap_edges;
+	uint32_t left, left_attached; /* instances that have not ended */
+	double start_s, end_s, samples;
+	bool has_begun;
+	struct usage *usage; /* by device */
+	struct iteration *next; /* free list */
+};
+
+/* A running thing on the wire or the clock; slots are reused. */
+struct going {
+	struct iteration *of;
+	uint32_t instance, next_free;
+};
+
+struct timer {
+	double time_s;
+	uint64_t order;
+	struct iteration *of;
+	uint32_t instance;
+};
+
+/* Ready instances of one (device, stream), lowest (priority, order) first. */
+struct ready {
+	int32_t priority;
+	uint64_t order;
+	struct iteration *of;
+	uint32_t instance;
+};
+struct stream {
+	struct ready *heap;
+	uint32_t n, cap;
+	bool is_busy, is_dirty;
+};
+
+struct device_state {
+	double busy_until;   /* end of its last compute op */
+	double static_bytes, dynamic_bytes, peak_bytes;
+	double by_kind[ORR_MEMORY_KINDS];
+	double first_s;      /* when it first computed; NAN never */
+	char *what;          /* "stage 3" */
+	double speed;
+	bool is_used;
+};
+
+/* Samples that one worker has trained on, and when (orr_counts()). */
+struct sample_count {
+	double time_s, samples;
+	uint64_t iteration;
+};
+
+struct plan {
+	struct coll_shape shape;
+	struct coll_plan phases;
+};
+
+struct wire; /* wire.c */
+
+struct orr_step {
+	const struct step_config *config;
+	const char *label;
+	const struct orr_policy *policy;
+	const struct orr_step_ops *ops;
+	void *self;
+	struct orr_step_facts facts;
+	struct orr_error error;
+	bool is_building, is_analytic, ignore_memory, is_random;
+	enum orr_collective_algorithm algorithm;
+	struct compression compression;
+	double scale_conv, scale_fc; /* step.compute_s */
+	bool is_scaled, has_free_update;
+	uint32_t endpoints;
+	uint32_t *type_of;     /* GPU -> type of the cluster */
+	uint32_t *node_of;     /* endpoint -> node */
+	double samples;        /* per iteration */
+	uint32_t graph_period; /* orr_step_period() */
+	/* Lanes. */
+	uint32_t lanes, positions, lanes_run; /* lanes_run: 1 when merged */
+	uint32_t *map;
+	bool is_merged, must_unmerge;
+	/* Iterations: a ring of those not retired, oldest first. */
+	struct iteration **live;
+	uint64_t first_live, n_live, cap_live;
+	struct iteration *free_iteration;
+	struct iteration *building;
+	uint64_t built, wanted, build_until; /* iterations built; asked for; to be built (fewer once they repeat) */
+	bool build_more, is_stopped;
+	/* Execution. */
+	double now_s;
+	struct timer *timer;
+	uint32_t n_timers, cap_timers;
+	uint64_t order;
+	struct stream *stream; /* endpoint * STEP_STREAMS + stream */
+	uint32_t *dirty, n_dirty, cap_dirty;
+	struct going *done; /* instances that ended now and have not been followed up */
+	uint32_t n_done, cap_done;
+	struct device_state *device;
+	struct plan *plan;
+	uint32_t n_plans, cap_plans;
+	struct wire *wire;
+	struct rng policy_rng;
+	/* Results. */
+	struct step_iteration *row;
+	size_t n_rows, cap_rows;
+	struct usage *recent;      /* usage of the last STEP_MAX_PERIOD iterations, [k % STEP_MAX_PERIOD][device] */
+	struct usage *total;
+	uint64_t total_count;
+	uint32_t period;
+	size_t steady_rows; /* iterations that had ended when the period was found */
+	struct sample_count *count;
+	size_t n_counts, cap_counts;
+	struct step_span *span;
+	size_t n_spans, cap_spans;
+	uint64_t flows;
+};
+
+/* ---- facts.c ---- */
+int facts_scale(struct orr_step *s);
+
+/* ---- graph.c ---- */
+struct iteration *graph_begin(struct orr_step *s, uint64_t number);
+/* The world's own complaint about the policy; keeps the first. */
+void step_fail(struct orr_step *s, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static inline uint32_t op_index(orr_op op)
+{
+	return (uint32_t)op - 1;
+}
+static inline uint64_t op_iteration(orr_op op)
+{
+	return (op >> 32) - 1;
+}
+void iteration_free(struct iteration *k);
+uint32_t plan_find(struct orr_step *s, const struct coll_shape *shape);
+
+/* ---- expand.c ---- */
+int expand(struct orr_step *s, struct iteration *k);
+/* Real device of position p in the lane of an instance. */
+static inline uint32_t real_device(const struct orr_step *s, uint32_t lane, uint32_t p)
+{
+	return s->map ? s->map[(size_t)lane * s->positions + p] : p;
+}
+/* Lane of rank r of a group among lanes whose first lane is `lane`. */
+static inline uint32_t group_lane(const struct coll *c, uint32_t lane, uint32_t r)
+{
+	return lane + r * c->stride;
+}
+/* The real device of rank r of a collective's instance. */
+uint32_t rank_device(const struct orr_step *s, const struct iteration *k, const struct coll *c, uint32_t lane, uint32_t r);
+
+/* ---- run.c ---- */
+int iteration_build(struct orr_step *s); /* the next one, and starts it */
+
+bool steady(struct orr_step *s); /* iterations have been found to repeat */
+
+/* ---- exec.c ---- */
+void exec_begin(struct orr_step *s, struct iteration *k); /* starts what waits for nothing */
+int exec_run(struct orr_step *s);
+void instance_end(struct orr_step *s, struct iteration *k, uint32_t i);
+void timer_add(struct orr_step *s, double time_s, struct iteration *k, uint32_t i);
+
+/* ---- wire.c ---- */
+struct wire *wire_new(struct orr_step *s);
+void wire_free(struct wire *w);
+int wire_classes(struct orr_step *s); /* merged: the quotient over all built so far; ORR_EINPUT: lanes are not alike */
+int wire_start(struct orr_step *s, struct iteration *k, uint32_t i);
+double wire_next(struct orr_step *s);
+void wire_advance(struct orr_step *s, double t);
+int wire_verify(struct orr_step *s);
+int wire_balance(struct orr_step *s);
+double wire_bandwidth_now(const struct orr_step *s, uint32_t from, uint32_t to);
+
+/* ---- account.c ---- */
+double stretch(struct orr_step *s, uint32_t device, uint64_t iteration); /* factor on seconds of work */
+int account_options(struct orr_step *s);
+int account_start(struct orr_step *s, struct iteration *k, uint32_t i);
+void account_end(struct orr_step *s, struct iteration *k, uint32_t i);
+void account_retire(struct orr_step *s, struct iteration *k);
+void account_result(struct orr_step *s, struct step_result *out);
+
+#endif

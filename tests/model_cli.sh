@@ -1,0 +1,50 @@
+# orrery model, and the generator of the catalogue.
+# SPDX-License-Identifier: GPL-3.0-or-later
+# shellcheck shell=bash
+. "$srcdir/tests/tap.sh"
+modelgen=$top_builddir/hwmodel/modelgen/modelgen
+
+is "$("$modelgen" --check "$srcdir/hwmodel/models" 2>&1)" "" "the catalogue is what the generator writes"
+is "$("$modelgen" --list | sort | tr '\n' ' ')" "$(cd "$srcdir/hwmodel/models" && printf '%s\n' *.json | sed 's/\.json$//' | sort | tr '\n' ' ')" \
+  "no file of the catalogue is without its recipe"
+cp -r "$srcdir/hwmodel/models" "$work/models" && chmod -R u+w "$work/models"
+sed -i 's/"params": 23296/"params": 23297/' "$work/models/alexnet.json"
+like "$("$modelgen" --check "$work/models" 2>&1)" 'alexnet.json: differs' "a changed file is found"
+
+out=$("$ORRERY" model list)
+ok $? "model list works"
+is "$(printf '%s\n' "$out" | awk 'NR > 1 { print $1 }')" "$("$modelgen" --list)" "the list has the whole catalogue"
+is "$(printf '%s\n' "$out" | awk '$1 == "resnet50" { print $2, $3, $4 }')" "25557032 161 4.089" "a row has parameters, tensors, GMACs"
+
+out=$("$ORRERY" model show ResNet-50 --batch 32)
+ok $? "model show works, also for ResNet-50"
+like "$out" '^parameters  25557032 in 161 tensors' "parameters"
+like "$out" '^fc +linear +2049000 +4\.10M +4\.10M +4\.10M +1\.00k +2\.05k  1 x 1000 x 2048$' "a row per layer"
+# 25,557,032 x 4 bytes = 97.5 MiB; Adam: two moments of four bytes.
+like "$out" '^  weights +97\.5 +48\.7$' "weights in MiB"
+like "$out" '^  optimizer, Adam +195\.0 +292\.5$' "optimizer in MiB"
+one=$("$ORRERY" model show resnet50 --json | grep -A8 '"memory_bytes"' | grep activations | head -n 1 | tr -dc 0-9)
+many=$("$ORRERY" model show resnet50 --batch 32 --json | grep -A8 '"memory_bytes"' | grep activations | head -n 1 | tr -dc 0-9)
+is "$many" "$((32 * one))" "activations grow with the batch, in JSON too"
+
+out=$("$ORRERY" model show gpt3_175b)
+like "$out" '^transformer 96 blocks, hidden 12288, 96 heads' "dimensions of a transformer"
+like "$out" '\.\. 95 more blocks like this one, to h95\.residual2' "equal blocks are left out"
+is "$("$ORRERY" model show gpt3_175b --all | grep -c mlp_up)" 96 "--all has them"
+like "$("$ORRERY" model show gpt:hidden=64,layers=2,heads=4,seq=32,vocab=100)" '^parameters  10[0-9]{4} in' "a model by its dimensions"
+
+cp "$srcdir/hwmodel/models/lenet5.json" "$work/mine.json" && chmod u+w "$work/mine.json"
+is "$("$ORRERY" model show "$work/mine.json")" "$("$ORRERY" model show lenet5)" "a model from a file"
+sed -i 's/"kind": "pool"/"kind": "pol"/' "$work/mine.json"
+out=$("$ORRERY" model show "$work/mine.json" 2>&1)
+is $? 2 "a wrong file: exit code 2"
+like "$out" 'mine\.json: \$\.layers\[2\]\.kind: unknown kind "pol"; did you mean pool' "and the place in it"
+out=$("$ORRERY" model show resnet51 2>&1)
+is "$? $out" '2 orrery: no model "resnet51"; did you mean resnet50?' "a wrong name: the nearest one"
+for args in "" "show" "list x" "show vgg16 --batch 0" "show vgg16 --batch 1e3" "show vgg16 --bach 3" "snow vgg16"; do
+  # shellcheck disable=SC2086
+  "$ORRERY" model $args >/dev/null 2>"$work/err"
+  is "$? $(wc -l <"$work/err")" "2 1" "refused in one line: model $args"
+done
+is "$(cd / && env -i "$(realpath "$ORRERY")" model show vgg16 | head -n 1)" "vgg16: VGG-16" "the catalogue is inside the program"
+tap_done

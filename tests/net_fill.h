@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * net_fill.h - a naive flow-level network, to compare with: progressive filling from scratch at every change
+ *
+ * Written from the definition (Bertsekas and Gallager, 6.5.2), with nothing in common with sim/net.
+ */
+#ifndef ORR_TESTS_NET_FILL_H
+#define ORR_TESTS_NET_FILL_H
+
+#include "net/topology.h"
+
+struct fill_flow {
+	double left, rate, latency; /* bytes; bytes/s; seconds before it drains */
+	uint32_t n, hop[TOPO_MAX_HOPS];
+	double load[TOPO_MAX_HOPS]; /* counts as so many flows on that hop; 1 if plain */
+	bool is_over;
+};
+
+struct fill {
+	double *capacity;
+	uint32_t n_links;
+	struct fill_flow *flow;
+	uint32_t n_flows, cap_flows;
+};
+
+void fill_from_topo(struct fill *f, const struct topo *t);
+void fill_free(struct fill *f);
+/* Adds a flow along the topology's route; returns its number. */
+uint32_t fill_route(struct fill *f, const struct topo *t, uint32_t src, uint32_t dst, uint64_t key, double bytes);
+/* Max-min fair rates of all flows that are not over and drain. */
+void fill_rates(struct fill *f);
+/* Runs all flows from now to their end; returns the seconds, and forgets the flows. */
+double fill_run(struct fill *f);
+
+#endif
