@@ -203,3 +203,6 @@ check_PROGRAMS += tests/unit_step_closed
 TESTS += tests/unit_step_closed
 tests_unit_step_closed_SOURCES = tests/unit_step_closed.c tests/step_fixture.c
 tests_unit_step_closed_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/netflows_mutation
+TESTS += tests/netflows_mutation
+tests_netflows_mutation_SOURCES = tests/netflows_mutation.c
