@@ -206,3 +206,5 @@ tests_unit_step_closed_LDADD = libpolicies.a $(LDADD)
 check_PROGRAMS += tests/netflows_mutation
 TESTS += tests/netflows_mutation
 tests_netflows_mutation_SOURCES = tests/netflows_mutation.c
+TESTS += tests/cli_net.sh
+EXTRA_DIST += tests/cli_net.sh
