@@ -135,6 +135,10 @@ noinst_HEADERS += tests/flow_model.h
 check_PROGRAMS += tests/unit_flow
 TESTS += tests/unit_flow
 tests_unit_flow_SOURCES = tests/unit_flow.c tests/flow_model.c
+# The test counts what the solver allocates.
+tests_unit_flow_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=mem_alloc,--wrap=mem_zalloc,--wrap=mem_realloc
+TESTS += tests/oracle_simgrid.sh
+EXTRA_DIST += tests/oracle_simgrid.sh
 # scenario folders
 TESTS += tests/cli_figures.sh
 EXTRA_DIST += tests/cli_figures.sh tests/data/figures-tiny
@@ -202,3 +206,8 @@ check_PROGRAMS += tests/unit_step_closed
 TESTS += tests/unit_step_closed
 tests_unit_step_closed_SOURCES = tests/unit_step_closed.c tests/step_fixture.c
 tests_unit_step_closed_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/netflows_mutation
+TESTS += tests/netflows_mutation
+tests_netflows_mutation_SOURCES = tests/netflows_mutation.c
+TESTS += tests/cli_net.sh
+EXTRA_DIST += tests/cli_net.sh
