@@ -173,3 +173,5 @@ check_PROGRAMS += tests/oracle_calculon
 TESTS += tests/oracle_calculon
 tests_oracle_calculon_SOURCES = tests/oracle_calculon.c tests/step_fixture.c
 tests_oracle_calculon_LDADD = libpolicies.a $(LDADD)
+TESTS += tests/tf2017.sh
+EXTRA_DIST += tests/tf2017.sh
