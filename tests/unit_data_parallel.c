@@ -265,6 +265,31 @@ static void sweeps(void)
 	ok(falls, "parameter-server: time falls as servers are added beside the workers");
 }
 
+/* One lane run for all, and every lane on its own, take the same time and send the same. */
+static void lanes(void)
+{
+	static const struct {
+		const struct orr_policy *policy;
+		const char *settings;
+	} cases[] = { { &orr_policy_allreduce, "" }, { &orr_policy_allreduce, "algorithm=hierarchical" },
+		{ &orr_policy_bytescheduler, "" }, { &orr_policy_zero, "stage=3" }, { &orr_policy_zero, "stage=1" },
+		{ &orr_policy_local_sgd, "local_steps=2 node_averages=2" } };
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		for (int topk = 0; topk < 2; topk++) {
+			const char *on = topk ? "merge=on compression=topk:density=0.01,compress_Bps=1e9" : "merge=on";
+			const char *off = topk ? "compression=topk:density=0.01,compress_Bps=1e9" : "merge=off";
+			struct run one = run_on("4x4:v100", "star:bw=1GBps", "alexnet", on, cases[i].policy, cases[i].settings);
+			struct run all = run_on("4x4:v100", "star:bw=1GBps", "alexnet", off, cases[i].policy, cases[i].settings);
+			if (one.code || all.code)
+				printf("# %s %s\n", one.error, all.error);
+			bool same = fabs(one.iteration_s / all.iteration_s - 1) < 1e-9 && fabs(one.peak_bytes / all.peak_bytes - 1) < 1e-9;
+			if (!same)
+				printf("# %.12g, %.12g s; %.12g, %.12g bytes\n", one.iteration_s, all.iteration_s, one.peak_bytes, all.peak_bytes);
+			ok(same, "%s %s%s: merged lanes agree with lanes run apart (%.4f s)", cases[i].policy->name, cases[i].settings,
+				topk ? ", compressed" : "", one.iteration_s);
+		}
+}
+
 static void refused(void)
 {
 	struct run r = run_on("2x1:v100", "star", "alexnet", "", &orr_policy_parameter_server, "placement=cpu-nodes");
@@ -286,6 +311,7 @@ int main(void)
 	local();
 	zero();
 	sweeps();
+	lanes();
 	refused();
 	return done();
 }

@@ -396,7 +396,7 @@ static uint32_t merged_phase(struct orr_step *s, struct iteration *k, uint32_t i
 	const struct pattern *p = pattern_find(w, &key);
 	if (!p) { /* new in a later iteration: step_run() starts again without merging */
 		s->must_unmerge = true;
-		step_fail(s, ORR_EINPUT, "step.merge=on: iteration %llu sends messages that iterations 0 and 1 did not",
+		step_fail(s, ORR_EINPUT, "step.merge=on: iteration %llu sends messages that those at the start did not",
 			(unsigned long long)k->number);
 		return 0;
 	}
