@@ -201,3 +201,7 @@ check_PROGRAMS += tests/unit_step_closed
 TESTS += tests/unit_step_closed
 tests_unit_step_closed_SOURCES = tests/unit_step_closed.c tests/step_fixture.c
 tests_unit_step_closed_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_dp_updates
+TESTS += tests/unit_dp_updates
+tests_unit_dp_updates_SOURCES = tests/unit_dp_updates.c tests/step_fixture.c
+tests_unit_dp_updates_LDADD = libpolicies.a $(LDADD)
