@@ -105,6 +105,22 @@ static void synchronous(void)
 	}
 }
 
+/* The mean of all is made of the means of the nodes. */
+static void means_of_means(void)
+{
+	run("2x2:v100", "", &orr_policy_allreduce, "dense_inside=true");
+	bool right = count(ORR_AVERAGE_GRADIENTS) == (2 + 2) * ITERATIONS;
+	uint32_t seen = 0;
+	for (uint32_t i = 0; i < n_events && right; i++) {
+		if (event[i].kind != ORR_AVERAGE_GRADIENTS || !event[i].is_end)
+			continue;
+		/* Groups of two: GPUs 0 1 and 2 3 of the nodes, then 0 2 and 1 3. */
+		uint32_t place = seen++ % 4;
+		right = event[i].group == 2 && (place < 2 ? event[i].worker % 2 == 0 : event[i].worker < 2);
+	}
+	ok(right, "dense_inside: means inside both nodes, then between them");
+}
+
 static void local(void)
 {
 	run("4x1:v100", "", &orr_policy_local_sgd, "local_steps=3");
@@ -175,6 +191,7 @@ int main(void)
 {
 	event = mem_zalloc(MAX_EVENTS, sizeof *event);
 	synchronous();
+	means_of_means();
 	local();
 	servers();
 	mem_free(event);
