@@ -127,7 +127,7 @@ static orr_op wait_for_cycle(const struct allreduce *a, struct orr_step *s, uint
 	double ready_s = 0;
 	for (uint32_t i = chunk; i < a->r.chunks.n; i++)
 		ready_s += a->r.backward_s[i];
-	return orr_delay(s, ceil(ready_s / a->cycle_s) * a->cycle_s - ready_s);
+	return orr_delay(s, fmax(0, ceil(ready_s / a->cycle_s) * a->cycle_s - ready_s));
 }
 
 /* `op` waits for the backward pass of the message's chunk on every GPU, or all of that pass. */
