@@ -192,6 +192,8 @@ check_PROGRAMS += tests/oracle_calculon
 TESTS += tests/oracle_calculon
 tests_oracle_calculon_SOURCES = tests/oracle_calculon.c tests/step_fixture.c
 tests_oracle_calculon_LDADD = libpolicies.a $(LDADD)
+TESTS += tests/tf2017.sh
+EXTRA_DIST += tests/tf2017.sh
 # Stanza
 check_PROGRAMS += tests/unit_stanza
 TESTS += tests/unit_stanza
@@ -211,3 +213,7 @@ TESTS += tests/netflows_mutation
 tests_netflows_mutation_SOURCES = tests/netflows_mutation.c
 TESTS += tests/cli_net.sh
 EXTRA_DIST += tests/cli_net.sh
+check_PROGRAMS += tests/unit_dp_updates
+TESTS += tests/unit_dp_updates
+tests_unit_dp_updates_SOURCES = tests/unit_dp_updates.c tests/step_fixture.c
+tests_unit_dp_updates_LDADD = libpolicies.a $(LDADD)

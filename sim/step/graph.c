@@ -279,8 +279,14 @@ static orr_op plain(struct orr_step *s, const struct orr_group *g, uint32_t posi
 static orr_op any(struct orr_step *s, const struct orr_group *g, uint32_t position, uint32_t size, uint32_t stride,
 	const struct orr_collective *c)
 {
-	if (c->n_layers && s->compression.method != COMPRESSION_NONE && c->op == ORR_ALL_REDUCE)
+	bool is_coded = c->n_layers && s->compression.method != COMPRESSION_NONE;
+	if (is_coded && c->op == ORR_ALL_REDUCE)
 		return compressed(s, g, position, size, stride, c);
+	if (is_coded && c->op == ORR_REDUCE_SCATTER) {
+		step_fail(s, ORR_EINPUT, "step.compression: works for all-reduce and for messages to servers, not for the reduce-scatter "
+			"of divided state; expected none");
+		return 0;
+	}
 	return plain(s, g, position, size, stride, c);
 }
 
