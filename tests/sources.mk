@@ -217,3 +217,5 @@ check_PROGRAMS += tests/unit_dp_updates
 TESTS += tests/unit_dp_updates
 tests_unit_dp_updates_SOURCES = tests/unit_dp_updates.c tests/step_fixture.c
 tests_unit_dp_updates_LDADD = libpolicies.a $(LDADD)
+TESTS += tests/big_step.sh
+EXTRA_DIST += tests/big_step.sh

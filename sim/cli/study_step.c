@@ -26,6 +26,7 @@ static void configure(struct step_study *t)
 		.device = t->device,
 		.options = t->s.options,
 		.batch = t->s.batch,
+		.precision = t->s.precision,
 		.seed = t->s.base.seed,
 		.check = t->o->check };
 }
