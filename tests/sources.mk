@@ -169,3 +169,7 @@ check_PROGRAMS += tests/oracle_calculon
 TESTS += tests/oracle_calculon
 tests_oracle_calculon_SOURCES = tests/oracle_calculon.c tests/step_fixture.c
 tests_oracle_calculon_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_train_policies
+TESTS += tests/unit_train_policies
+tests_unit_train_policies_SOURCES = tests/unit_train_policies.c tests/step_fixture.c
+tests_unit_train_policies_LDADD = libpolicies.a $(LDADD)

@@ -283,7 +283,8 @@ void effect_end(struct learn *l, struct effect *e, const uint32_t *group, uint32
 			each(l, e, replica_of(l, group[i]));
 	}
 	bool is_update = e->u.kind == ORR_LOCAL_UPDATE || e->u.kind == ORR_PUSH || e->u.kind == ORR_APPLY_INBOX;
-	l->updates += is_update ? e->u.kind == ORR_PUSH ? 1 : n_group : 0;
+	if (is_update && !e->u.slice) /* one in slices is one */
+		l->updates += e->u.kind == ORR_PUSH ? 1 : n_group;
 	if (is_update || e->u.kind == ORR_GRADIENT)
 		series_note(l);
 }
