@@ -296,3 +296,13 @@ int64_t num_add_sat(int64_t a, int64_t b)
 		return b > 0 ? INT64_MAX : INT64_MIN;
 	return sum;
 }
+
+size_t num_put_real(char out[NUM_REAL_MAX], double v)
+{
+	for (int digits = 15; digits <= 17; digits++) {
+		snprintf(out, NUM_REAL_MAX, "%.*g", digits, v);
+		if (strtod(out, NULL) == v)
+			break;
+	}
+	return strlen(out);
+}

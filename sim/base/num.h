@@ -26,6 +26,10 @@ bool num_duration_ns(const char *s, size_t n, int64_t *out_ns);
 enum { NUM_SECONDS_MAX = 24 };
 size_t num_put_seconds(char out[NUM_SECONDS_MAX], int64_t t_ns);
 
+/* Writes v with the fewest of 15, 16 or 17 digits that read back as v; returns the length. */
+enum { NUM_REAL_MAX = 32 };
+size_t num_put_real(char out[NUM_REAL_MAX], double v);
+
 /* a + b, or INT64_MAX / INT64_MIN where that does not fit. */
 int64_t num_add_sat(int64_t a, int64_t b);
 

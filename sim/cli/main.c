@@ -14,6 +14,7 @@ extern const struct cli_command cmd_jobs;
 extern const struct cli_command cmd_step;
 extern const struct cli_command cmd_run;
 extern const struct cli_command cmd_scenario;
+extern const struct cli_command cmd_figures;
 extern const struct cli_command cmd_policy;
 extern const struct cli_command cmd_trace;
 extern const struct cli_command cmd_model;
@@ -26,6 +27,7 @@ const struct cli_command *const cli_commands[] = {
 	&cmd_step,
 	&cmd_run,
 	&cmd_scenario,
+	&cmd_figures,
 	&cmd_policy,
 	&cmd_trace,
 	&cmd_model,

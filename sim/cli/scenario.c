@@ -24,7 +24,7 @@ char *scenario_scalar(const cJSON *v)
 	if (v->valuedouble > -1e15 && v->valuedouble < 1e15 && v->valuedouble == (double)(int64_t)v->valuedouble)
 		snprintf(buf, sizeof buf, "%lld", (long long)v->valuedouble);
 	else
-		snprintf(buf, sizeof buf, "%.17g", v->valuedouble);
+		num_put_real(buf, v->valuedouble);
 	return mem_strdup(buf);
 }
 

@@ -1,0 +1,17 @@
+# Bars side by side in each category; $data index i: position 1.., y, low, high. marks[i]: a mark, no bar.
+set xlabel x_label
+set ylabel y_label
+if (log_y) { set logscale y }
+eval sprintf('set yrange [%s:%s]', y_min, y_max)
+wide = 0.8 / n
+at(x, i) = x + (i - (n + 1) / 2.0) * wide
+set xrange [0.4:categories+0.6]
+set xtics scale 0 ('' 1)
+do for [i=1:categories] { set xtics add (category[i] i) }
+set style fill solid 1.0 noborder
+set grid noxtics
+plot for [i=1:n] $data index i-1 using (at($1, i)):(marks[i] ? NaN : $2):(wide * 0.92) with boxes linetype i dashtype solid \
+		title (marks[i] ? '' : label[i]), \
+	for [i=1:n] $data index i-1 using (at($1, i)):3:(0):($4-$3) with vectors nohead linecolor rgb '#555555' linewidth 1 notitle, \
+	for [i=1:n] $data index i-1 using (at($1, i)):(marks[i] ? $2 : NaN) with points linetype i pointtype i+3 pointsize 0.8 \
+		title (marks[i] ? label[i] : '')

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "plots/chart.h"
+
+#include "plots/gnuplot.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { LABEL_BYTES = 40, TEXT_BYTES = 80 };
+
+static bool has_points(const struct chart *c)
+{
+	for (size_t i = 0; i < c->n_series; i++)
+		for (size_t k = 0; k < c->series[i].n; k++)
+			if (isfinite(c->series[i].point[k].y))
+				return true;
+	return false;
+}
+
+static void put_real(struct sbuf *b, double v)
+{
+	if (isfinite(v))
+		sbuf_printf(b, "%.9g ", v);
+	else
+		sbuf_puts(b, "NaN ");
+}
+
+static void put_data(struct sbuf *b, const struct chart *c)
+{
+	sbuf_puts(b, "$data << EOD\n");
+	for (size_t i = 0; i < c->n_series; i++) {
+		const struct chart_series *s = &c->series[i];
+		for (size_t k = 0; k < s->n; k++) {
+			const struct chart_point *p = &s->point[k];
+			put_real(b, c->category ? (double)k + 1 : p->x);
+			put_real(b, p->y);
+			put_real(b, p->low);
+			put_real(b, p->high);
+			sbuf_putc(b, '\n');
+		}
+		if (!s->n)
+			sbuf_puts(b, "NaN NaN NaN NaN\n");
+		sbuf_puts(b, "\n\n"); /* ends gnuplot's block */
+	}
+	sbuf_puts(b, "EOD\n");
+}
+
+static void put_text(struct sbuf *b, const char *name, const char *text)
+{
+	sbuf_printf(b, "%s = ", name);
+	gnuplot_quote(b, text ? text : "", TEXT_BYTES);
+	sbuf_putc(b, '\n');
+}
+
+/* gnuplot takes the text of a tic for a format: "%%" is a per cent sign. */
+static void put_tic(struct sbuf *b, size_t i, const char *text)
+{
+	struct sbuf quoted = { 0 };
+	gnuplot_quote(&quoted, text, LABEL_BYTES);
+	sbuf_printf(b, "category[%zu] = ", i + 1);
+	for (const char *s = sbuf_text(&quoted); *s; s++)
+		sbuf_puts(b, *s == '%' ? "%%" : (const char[]){ *s, '\0' });
+	sbuf_putc(b, '\n');
+	sbuf_free(&quoted);
+}
+
+static size_t put_variables(struct sbuf *b, const struct chart *c)
+{
+	size_t longest = 0;
+	sbuf_printf(b, "n = %zu\narray label[%zu]\narray marks[%zu]\n", c->n_series, c->n_series, c->n_series);
+	for (size_t i = 0; i < c->n_series; i++) {
+		const char *label = c->series[i].label;
+		size_t len = strlen(label);
+		longest = len > longest ? len : longest;
+		sbuf_printf(b, "label[%zu] = ", i + 1);
+		gnuplot_quote(b, label, LABEL_BYTES);
+		sbuf_printf(b, "\nmarks[%zu] = %d\n", i + 1, c->series[i].marks_alone);
+	}
+	put_text(b, "x_label", c->x_label);
+	put_text(b, "y_label", c->y_label);
+	sbuf_printf(b, "log_x = %d\nlog_y = %d\n", c->log_x, c->log_y);
+	sbuf_printf(b, "categories = %zu\n", c->category ? c->n_categories : 0);
+	if (c->category && c->n_categories) {
+		sbuf_printf(b, "array category[%zu]\n", c->n_categories);
+		for (size_t i = 0; i < c->n_categories; i++)
+			put_tic(b, i, c->category[i]);
+	}
+	sbuf_puts(b, "y_min = '*'\ny_max = '*'\n");
+	if (isfinite(c->y_min) || !c->log_y)
+		sbuf_printf(b, "y_min = '%.9g'\n", isfinite(c->y_min) ? c->y_min : 0);
+	if (isfinite(c->y_max))
+		sbuf_printf(b, "y_max = '%.9g'\n", c->y_max);
+	return longest < LABEL_BYTES ? longest : LABEL_BYTES;
+}
+
+int chart_add(struct album *a, const struct chart *c, struct orr_error *err)
+{
+	if (!has_points(c))
+		return ORR_OK;
+	put_data(&a->script, c);
+	size_t longest = put_variables(&a->script, c);
+	return album_add(a, c->file, c->kind == CHART_LINES ? "lines" : "bars", album_layout(c->n_series, longest, 2.1), err);
+}

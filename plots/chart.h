@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * chart.h - lines and bars of any numbers, drawn by gnuplot
+ *
+ * A point whose y is NaN is a gap; low and high, the ends of an interval, may be NaN.
+ * Texts are shown as they are, whatever they hold.
+ */
+#ifndef ORR_PLOTS_CHART_H
+#define ORR_PLOTS_CHART_H
+
+#include <orrery/api.h>
+
+#include "plots/album.h"
+
+enum chart_kind { CHART_LINES, CHART_BARS };
+
+struct chart_point {
+	double x, y, low, high;
+};
+struct chart_series {
+	const char *label;
+	const struct chart_point *point; /* bars: one for each category */
+	size_t n;
+	bool marks_alone; /* no line: what was published, beside what was simulated */
+};
+
+struct chart {
+	const char *file; /* without suffix; a plain file name */
+	enum chart_kind kind;
+	const char *x_label, *y_label;
+	bool log_x, log_y;
+	double y_min, y_max;         /* NaN: as the data ask for; bars and lines begin at 0 */
+	const char *const *category; /* names of the x positions; NULL: x is a number */
+	size_t n_categories;
+	const struct chart_series *series;
+	size_t n_series;
+};
+
+/* Nothing where no series has a point. */
+int chart_add(struct album *a, const struct chart *c, struct orr_error *err);
+
+#endif

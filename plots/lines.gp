@@ -1,0 +1,18 @@
+# Series over x; $data index i: x, y, low, high. marks[i]: no line. category[1..categories]
+# names the positions 1, 2, .. of x.
+set xlabel x_label
+set ylabel y_label
+if (log_x) { set logscale x }
+if (log_y) { set logscale y }
+eval sprintf('set yrange [%s:%s]', y_min, y_max)
+if (categories) {
+	set xrange [0.5:categories+0.5]
+	set xtics ('' 1)
+	do for [i=1:categories] { set xtics add (category[i] i) }
+}
+if (!categories && !log_x) { set offsets graph 0.03, graph 0.03, 0, 0 }
+plot for [i=1:n] $data index i-1 using 1:3:(0):($4-$3) with vectors nohead linetype i dashtype solid notitle, \
+	for [i=1:n] $data index i-1 using 1:(marks[i] ? NaN : $2) with linespoints linetype i pointtype i pointsize 1.1 \
+		title (marks[i] ? '' : label[i]), \
+	for [i=1:n] $data index i-1 using 1:(marks[i] ? $2 : NaN) with points linetype i pointtype i+3 pointsize 1.1 \
+		title (marks[i] ? label[i] : '')

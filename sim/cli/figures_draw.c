@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The figures of a book: each a chart and a CSV file of what the chart shows. */
+#include "cli/figures.h"
+
+#include "base/mem.h"
+#include "base/sbuf.h"
+#include "plots/chart.h"
+#include "results/outfile.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct drawing {
+	const cJSON *json; /* of one figure */
+	char where[60];
+	const char *out_dir;
+	struct album *album;
+	bool no_figures;
+	/* The chart in hand. */
+	struct chart chart;
+	size_t x_axis;
+	struct chart_series *series;
+	size_t cap_series;
+	const cJSON *one; /* series */
+};
+
+/* A number where one is given, else def. */
+static int number_or(struct book *b, const cJSON *o, const char *key, double def, const char *where, double *out,
+	struct orr_error *err)
+{
+	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
+	*out = def;
+	return v ? book_number(b, v, where, out, err) : ORR_OK;
+}
+
+/* One line or row of bars: y, low and high at each x. Called with the series' own axes bound. */
+static int add_series(struct book *b, void *ctx, struct orr_error *err)
+{
+	struct drawing *d = ctx;
+	const struct book_axis *x = &b->axis[d->x_axis];
+	const char *label = book_string(b, d->one, "label", d->where, err);
+	size_t before = b->bound[d->x_axis];
+	struct chart_point *point = mem_zalloc(x->n, sizeof *point);
+	int rc = ORR_OK;
+	for (size_t i = 0; i < x->n && !rc; i++) {
+		b->bound[d->x_axis] = i;
+		point[i].x = x->value[i].number;
+		rc = number_or(b, d->one, "y", NAN, d->where, &point[i].y, err);
+		if (!rc)
+			rc = number_or(b, d->one, "low", NAN, d->where, &point[i].low, err);
+		if (!rc)
+			rc = number_or(b, d->one, "high", NAN, d->where, &point[i].high, err);
+	}
+	b->bound[d->x_axis] = before;
+	MEM_GROW(d->series, d->chart.n_series, d->cap_series);
+	d->series[d->chart.n_series++] = (struct chart_series){ .label = book_text(b, label ? label : "", d->where, err),
+		.point = point,
+		.n = x->n,
+		.marks_alone = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(d->one, "marks")) };
+	return rc || d->series[d->chart.n_series - 1].label ? rc : ORR_EINPUT;
+}
+
+static int add_all_series(struct book *b, struct drawing *d, struct orr_error *err)
+{
+	static const char *const known[] = { "label", "y", "low", "high", "each", "marks", NULL };
+	const cJSON *list = cJSON_GetObjectItemCaseSensitive(d->json, "series");
+	int rc = cJSON_GetArraySize(list) ? ORR_OK : book_fail(b, d->where, err, "series: expected a list of {\"label\", \"y\"}");
+	cJSON_ArrayForEach(d->one, list)
+	{
+		if (!rc)
+			rc = book_check_keys(b, d->one, d->where, known, err);
+		if (!rc && !cJSON_GetObjectItemCaseSensitive(d->one, "y"))
+			rc = book_fail(b, d->where, err, "series: y: expected an expression");
+		if (!rc)
+			rc = book_each(b, cJSON_GetObjectItemCaseSensitive(d->one, "each"), d->where, add_series, d, err);
+	}
+	return rc;
+}
+
+static int set_axes(struct book *b, struct drawing *d, struct orr_error *err)
+{
+	static const char *const known_x[] = { "axis", "label", "log", NULL }, *const known_y[] = { "label", "log", "min", "max", NULL };
+	const cJSON *x = cJSON_GetObjectItemCaseSensitive(d->json, "x"), *y = cJSON_GetObjectItemCaseSensitive(d->json, "y");
+	int rc = book_check_keys(b, x, d->where, known_x, err);
+	if (!rc && y)
+		rc = book_check_keys(b, y, d->where, known_y, err);
+	if (rc)
+		return rc;
+	const char *axis = book_string(b, x, "axis", d->where, err);
+	d->x_axis = axis ? book_axis(b, axis, strlen(axis)) : SIZE_MAX;
+	if (d->x_axis == SIZE_MAX)
+		return book_fail(b, d->where, err, "x: axis: expected one of $.axes, found \"%.60s\"", axis ? axis : "");
+	const char *x_label = book_string(b, x, "label", d->where, err), *y_label = book_string(b, y, "label", d->where, err);
+	d->chart.x_label = x_label ? x_label : axis;
+	d->chart.y_label = y_label ? y_label : "";
+	d->chart.log_x = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(x, "log"));
+	d->chart.log_y = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(y, "log"));
+	rc = number_or(b, y, "min", NAN, d->where, &d->chart.y_min, err);
+	return rc ? rc : number_or(b, y, "max", NAN, d->where, &d->chart.y_max, err);
+}
+
+static void put_quoted(FILE *f, const char *s)
+{
+	putc('"', f);
+	for (; *s; s++) {
+		if (*s == '"')
+			putc('"', f);
+		putc(*s, f);
+	}
+	putc('"', f);
+}
+
+static void put_real(FILE *f, double v)
+{
+	if (isfinite(v))
+		fprintf(f, ",%.17g", v);
+	else
+		putc(',', f);
+}
+
+static int write_data(const struct book *b, const struct drawing *d, struct orr_error *err)
+{
+	struct outfile f;
+	int rc = outfile_open(&f, d->out_dir, d->chart.file, ".csv", err);
+	if (rc)
+		return rc;
+	fputs("series,x,y,low,high\n", f.file);
+	for (size_t i = 0; i < d->chart.n_series; i++)
+		for (size_t k = 0; k < d->series[i].n; k++) {
+			const struct chart_point *p = &d->series[i].point[k];
+			put_quoted(f.file, d->series[i].label);
+			putc(',', f.file);
+			put_quoted(f.file, b->axis[d->x_axis].value[k].text);
+			put_real(f.file, p->y);
+			put_real(f.file, p->low);
+			put_real(f.file, p->high);
+			putc('\n', f.file);
+		}
+	return outfile_close(&f, false, err);
+}
+
+/* Positions are named where x is not a number everywhere, and under bars. */
+static const char **categories(const struct book *b, struct drawing *d)
+{
+	const struct book_axis *x = &b->axis[d->x_axis];
+	bool are_named = d->chart.kind == CHART_BARS;
+	for (size_t i = 0; i < x->n; i++)
+		are_named |= isnan(x->value[i].number);
+	if (!are_named)
+		return NULL;
+	const char **names = mem_zalloc(x->n, sizeof *names);
+	for (size_t i = 0; i < x->n; i++)
+		names[i] = x->value[i].label;
+	d->chart.category = names;
+	d->chart.n_categories = x->n;
+	return names;
+}
+
+static bool is_file_name(const char *s)
+{
+	return *s && *s != '.' && *s != '-' &&
+		strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+=-") == strlen(s);
+}
+
+/* One chart, with the figure's own axes bound. */
+static int add_chart(struct book *b, void *ctx, struct orr_error *err)
+{
+	struct drawing *d = ctx;
+	const char *name = book_string(b, d->json, "name", d->where, err), *kind = book_string(b, d->json, "kind", d->where, err);
+	if (!name)
+		return book_fail(b, d->where, err, "name: expected a file name without suffix");
+	if (!kind || (strcmp(kind, "lines") && strcmp(kind, "bars")))
+		return book_fail(b, d->where, err, "kind: expected lines or bars");
+	d->chart = (struct chart){ .kind = strcmp(kind, "bars") ? CHART_LINES : CHART_BARS };
+	d->series = NULL;
+	d->cap_series = 0;
+	char *file = book_text(b, name, d->where, err);
+	int rc = !file ? ORR_EINPUT
+		: is_file_name(file)
+		? set_axes(b, d, err)
+		: book_fail(b, d->where, err, "name: \"%.60s\" is no file name of letters, digits and . _ + = -", file);
+	const char **names = NULL;
+	if (!rc) {
+		d->chart.file = file;
+		names = categories(b, d);
+		rc = add_all_series(b, d, err);
+		d->chart.series = d->series;
+	}
+	if (!rc)
+		rc = write_data(b, d, err);
+	if (!rc && !d->no_figures)
+		rc = chart_add(d->album, &d->chart, err);
+	for (size_t i = 0; i < d->chart.n_series; i++) {
+		char *label;
+		struct chart_point *point;
+		memcpy(&label, &d->series[i].label, sizeof label);
+		memcpy(&point, &d->series[i].point, sizeof point);
+		mem_free(label);
+		mem_free(point);
+	}
+	mem_free(d->series);
+	mem_free(names);
+	mem_free(file);
+	return rc;
+}
+
+int book_draw(struct book *b, const char *out_dir, bool no_figures, struct orr_error *err)
+{
+	static const char *const known[] = { "name", "kind", "each", "x", "y", "series", "title", NULL };
+	struct album album = { 0 };
+	struct drawing d = { .album = &album, .out_dir = out_dir, .no_figures = no_figures };
+	const cJSON *list = cJSON_GetObjectItemCaseSensitive(b->json, "figures");
+	int rc = list && !cJSON_IsArray(list) ? book_fail(b, "$.figures", err, "expected a list") : ORR_OK, i = 0;
+	cJSON_ArrayForEach(d.json, list)
+	{
+		snprintf(d.where, sizeof d.where, "$.figures[%d]", i++);
+		if (!rc)
+			rc = book_check_keys(b, d.json, d.where, known, err);
+		if (!rc)
+			rc = book_each(b, cJSON_GetObjectItemCaseSensitive(d.json, "each"), d.where, add_chart, &d, err);
+	}
+	if (!rc)
+		rc = album_write(&album, out_dir, err);
+	album_free(&album);
+	return rc;
+}

@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# orrery figures: a scenario folder carried out, and what is wrong with one said.
+. "${srcdir:-.}/tests/tap.sh"
+here=$(cd "$srcdir" && pwd)
+orrery=$ORRERY
+cd "$work" || exit 1
+tiny=$here/tests/data/figures-tiny
+
+"$orrery" figures "$tiny/" --out o --db runs.db >text 2>said
+is "$? $(cat said)" "0 " "a scenario folder is carried out"
+is "$(cd o && echo *.csv *.txt)" "speed-up.csv table.csv wait.csv table.txt" "data and tables are written"
+if command -v gnuplot >/dev/null; then
+  is "$(cd o && echo *.pdf *.png *.svg)" "speed-up.pdf wait.pdf speed-up.png wait.png speed-up.svg wait.svg" "and figures"
+else
+  skip "no gnuplot here"
+fi
+is "$(cat o/table.txt)" "$(cat text)" "table.txt is what was printed"
+# M/D/1: Pollaczek-Khinchine gives rho / (2 mu (1 - rho)); 20,000 jobs come within 2 % of it.
+is "$(awk -F, 'NR > 1 && $1 ~ /W-/ { d = $7 / $6 - 1; print $1, d * d < 0.0004 }' o/table.csv | tr -d '"')" \
+  "W-0.3 1
+W-0.5 1
+W-0.7 1" "simulated waits are near the closed form"
+is "$(awk -F, '$1 ~ /worst/ { printf "%.1f", $7 }' o/table.csv)" "0.7" "argmax over an axis gives its value"
+is "$(awk -F, '$1 ~ /W-0.3/ { print $10 }' o/table.csv)" yes "what lies within its bounds is said to"
+# The speed-up is a ratio of two points of wait.csv.
+ratio=$(awk -F, '$2 ~ /0.7/ && $3 { print $3 }' o/speed-up.csv)
+is "$(awk -F, -v r="$ratio" '/^"first in/ { w[$(NF - 3)] = $(NF - 2) }
+  END { d = w["\"0.7\""] / w["\"0.3\""] / r - 1; print d * d < 1e-24 }' o/wait.csv)" 1 "a ratio of two points of a run"
+"$orrery" figures "$tiny" --out again --no-figures --db runs.db -j1 -q >text2 2>&1
+is "$? $(cat text2)" "0 " "-q prints nothing"
+is "$(cat again/*.csv)" "$(cat o/speed-up.csv o/table.csv o/wait.csv)" "runs that are in the database give the same bytes, whatever -j"
+is "$("$orrery" db runs runs.db | wc -l)" 7 "each run is stored once"
+mkdir -p data/scenarios && cp -r "$tiny" data/scenarios/tiny
+is "$(ORRERY_DATADIR=$work/data "$orrery" figures tiny --no-figures; ls -d figures-tiny)" "$(cat text)
+figures-tiny" "an installed folder goes by its name, and by its name goes what it writes"
+
+# ---- refusals: a change of figures.json | exit code and message ----
+refused() {
+  while IFS='|' read -r change expected; do
+    rm -rf bad && cp -r "$tiny" bad && sed -i "$change" bad/figures.json
+    said=$("$orrery" figures ./bad --no-figures --out bad/out 2>&1 >/dev/null)
+    like "$? $said" "^$expected" "refused: $change"
+  done
+}
+refused <<'EOT'
+s/"axes"/"axis"/|2 orrery: ./bad/figures.json: \$: unknown key "axis"; did you mean axes
+s/"rho": \[.*\]/"rho": []/|2 orrery: ./bad/figures.json: \$.axes.rho: expected a list of values
+s/"axes": \["rho"\]/"axes": ["tho"]/|2 orrery: ./bad/figures.json: \$.runs.md1: axes: "tho" is none of
+s/queue.json/gone.json/|2 orrery: ./bad/gone.json: No such file
+s/rho \* mu}/rho * nu}/|2 orrery: ./bad/figures.json: \$.runs.md1\[rho=0.3\]: expression "rho \* nu": no such name at "nu"
+s/"trace": /"tracy": /|2 orrery: ./bad/figures.json: \$.runs.md1\[rho=0.3\]: unknown key "tracy"; did you mean trace
+s/"name": "wait"/"name": "..\/wait"/|2 orrery: ./bad/figures.json: \$.figures\[0\]: name: "../wait" is no file name
+s/"lines"/"pies"/|2 orrery: ./bad/figures.json: \$.figures\[0\]: kind: expected lines or bars
+s/"y": "{md1.\${order}.wait_mean}"/"y": "{md1.fifo.wait_meen}"/|2 orrery: ./bad/figures.json: \$.figures\[0\]: \{md1.fifo.wait_meen\}: this run has no metric "wait_meen"
+s/{md1\[rho=0.3\].fifo/{md1[tau=0.3].fifo/|2 orrery: ./bad/figures.json: \$.figures\[1\]: \[tau=0.3\]: expected AXIS=VALUE
+s/"W-\${rho}"/"X-${rho}"/|2 orrery: ./bad/figures.json: \$.table\[0\]: published.csv has no row "X-0.3"
+s/argmax(rho:/argmax(tau:/|2 orrery: ./bad/figures.json: \$.table\[1\]: expression .*: no such axis
+s/"simulated": "{md1.fifo/"simulated": "{md2.fifo/|2 orrery: ./bad/figures.json: \$.table\[0\]: \{md2.fifo.wait_mean\}: no run is called "md2"
+EOT
+said=$("$orrery" figures nosuch 2>&1)
+like "$? $said" '^2 orrery: figures: no scenario folder "nosuch"' "a folder that is not there"
+tap_done
