@@ -116,8 +116,8 @@ static void dispersion(const char *cluster, const char *settings, double n, doub
 /* ---- asynchronous servers ---- */
 
 /* While a worker's gradient is on its way from pull to push, each of the other n - 1 pushes once in the mean, whatever the
- * speeds: staleness n - 1 = 3. With a lag of one iteration it is on its way for two, of which one ends with a push of the
- * worker itself: 2 (n - 1) + 1 = 7. */
+ * speeds: staleness n - 1 = 3. With a lag of one iteration it is on its way for nearly two (less the time for which a
+ * pull waits for the one before it), of which one ends with a push of the worker itself: up to 2 (n - 1) + 1 = 7. */
 static void servers(void)
 {
 	static const char *const settings[] = { "mode=asp servers=1 placement=dedicated", "mode=asp servers=1 placement=dedicated lag=1",
@@ -128,68 +128,119 @@ static void servers(void)
 		if (!t.n_seeds)
 			continue;
 		printf("# %s: staleness %.3f, loss %.4f\n", settings[i], t.seed[0].staleness, t.seed[0].final_loss);
-		ok(fabs(t.seed[0].staleness - want[i]) < 0.25, "parameter_server %s: %g updates stale", settings[i], want[i]);
+		ok(t.seed[0].staleness > want[i] - (want[i] > 3 ? 1 : 0.1) && t.seed[0].staleness < want[i] + 0.1, "parameter_server %s: %g updates stale", settings[i], want[i]);
 		ok(t.seed[0].final_loss < 0.4, "... and it learns");
 		train_result_free(&t);
 	}
 }
 
-/* ---- Ako: between two sendings of a slice to a peer lie exactly p gradients ---- */
+/* ---- Ako delivers each gradient once, whatever waits for what ---- */
 
-enum { AKO_N = 4, AKO_MOST = 64 };
+enum { AKO_N = 4, AKO_DIM = 24, AKO_MOST = 64, AKO_STEPS = 400 };
 
 struct ako_watch {
-	uint64_t gradients[AKO_N], at[AKO_N][AKO_N][AKO_MOST], messages, wrong, iterations;
+	struct learn *l;
+	double sum[AKO_N][AKO_STEPS + 8][AKO_DIM]; /* of a worker's gradients of iterations up to this one, plus 1 */
+	uint64_t delivered[AKO_N][AKO_N][AKO_MOST], own[AKO_N], messages, iterations;
+	uint32_t slices;
+	struct orr_error error;
 };
+
+static void ako_note(struct ako_watch *w, uint64_t iteration, const struct orr_update *u, const uint32_t *group)
+{
+	uint32_t d = group[0];
+	if (u->kind == ORR_GRADIENT)
+		for (int i = 0; i < AKO_DIM; i++)
+			w->sum[d][iteration + 1][i] = w->sum[d][iteration][i] + learn_gradient(w->l, d)[i];
+	if (u->kind == ORR_APPLY_INBOX)
+		w->own[d] = iteration + 1;
+	if (u->kind != ORR_SEND_SLICE)
+		return;
+	w->delivered[d][group[1]][u->slice] = iteration + 1;
+	w->slices = u->slices;
+	w->messages++;
+}
 
 static void ako_hear(void *ctx, double time_s, bool is_end, uint64_t op, const struct orr_update *u, uint32_t n_updates,
 	const uint32_t *group, uint32_t n_group)
 {
 	struct ako_watch *w = ctx;
-	(void)time_s, (void)op, (void)n_group;
-	for (uint32_t i = 0; i < n_updates; i++) {
-		if (u[i].kind == ORR_ACCUMULATE)
-			w->gradients[group[0]] += is_end;
-		if (u[i].kind != ORR_SEND_SLICE || is_end)
-			continue;
-		uint64_t *last = &w->at[group[0]][group[1]][u[i].slice], now = w->gradients[group[0]];
-		w->wrong += *last ? now - *last != u[i].slices : now > u[i].slices;
-		w->messages++;
-		*last = now;
+	if (w->error.code || (op >> 32) - 1 >= AKO_STEPS)
+		return;
+	if (!is_end) {
+		learn_begin(w->l, time_s, op, u, n_updates, group, n_group, &w->error);
+		return;
 	}
+	if (!learn_end(w->l, time_s, op, group[0], &w->error))
+		for (uint32_t i = 0; i < n_updates; i++)
+			ako_note(w, (op >> 32) - 1, &u[i], group);
 }
 
 static bool ako_enough(void *ctx, double time_s)
 {
 	(void)time_s;
-	return ++((struct ako_watch *)ctx)->iterations == 200;
+	return ++((struct ako_watch *)ctx)->iterations == AKO_STEPS - 50;
 }
 
-static void each_gradient_once(const char *settings, const char *slow_network)
+/* The farthest that what worker j has, applied or waiting, is from its own gradients and those that reached it. */
+static double ako_error(struct ako_watch *w)
 {
-	struct fixture *f = fixture_new("4x1:v100", slow_network, "alexnet", 8);
-	struct ako_watch w = { 0 };
-	fixture_set(f, "iterations=1000");
+	double most = 0;
+	for (uint32_t j = 0; j < AKO_N; j++)
+		for (uint32_t i = 0; i < AKO_DIM; i++) {
+			uint32_t slice = 0;
+			while (AKO_DIM * (slice + 1) / w->slices <= i)
+				slice++;
+			double want = w->sum[j][w->own[j]][i];
+			for (uint32_t k = 0; k < AKO_N; k++)
+				want += k != j ? w->sum[k][w->delivered[k][j][slice]][i] : 0;
+			most = fmax(most, fabs(learn_inbox(w->l, j)[i] - learn_parameters(w->l, j)[i] - want));
+		}
+	return most;
+}
+
+static void each_gradient_once(const char *settings, const char *own_network)
+{
+	struct fixture *f = fixture_new("4x1:v100", own_network, "alexnet", 8);
+	struct ako_watch *w = mem_zalloc(1, sizeof *w);
+	struct learn_config c;
+	learn_config_default(&c);
+	c.problem = LEARN_NOISE;
+	c.inputs = AKO_DIM;
+	c.noise = c.lr = 1;
+	c.eval_samples = 0;
+	w->l = learn_new(&c, &error);
+	fixture_set(f, "iterations=10000");
 	fixture_set(f, "stragglers=lognormal");
 	f->config.hook = ako_hear;
-	f->config.hook_ctx = &w;
+	f->config.hook_ctx = w;
 	f->config.stop = ako_enough;
 	struct step_result r;
 	int rc = fixture_run(f, &orr_policy_ako, settings, &r, &error);
-	if (!ok(!rc && !w.wrong && w.messages > 1000, "ako %s, %s: each gradient is sent once", settings, slow_network))
-		printf("# %s; %llu messages, %llu wrong\n", rc ? error.text : "ran", (unsigned long long)w.messages, (unsigned long long)w.wrong);
+	double most = rc ? INFINITY : ako_error(w);
+	if (!ok(most < 1e-9 && !w->error.code && w->messages > 1000, "ako %s, %s: each gradient arrives once", settings, own_network))
+		printf("# %s%s; %llu messages, off by %.3g\n", rc ? error.text : "", w->error.text, (unsigned long long)w->messages, most);
 	if (!rc)
 		step_result_free(&r);
+	learn_free(w->l);
+	mem_free(w);
 	fixture_free(f);
 }
 
 static void ako(void)
 {
-	struct train_result t = trained("4x1:v100", &orr_policy_ako, "", "max_samples=4000");
-	printf("# ako: loss %.4f\n", t.seed[0].final_loss);
-	ok(t.seed[0].final_loss < 0.5, "ako learns");
-	train_result_free(&t);
-	t = trained("1x1:v100", &orr_policy_ako, "partitions=1", "max_samples=1600");
+	static const char *const cuts[] = { "partitions=4", "partitions=16", "partitions=48" };
+	double last = 0;
+	bool grows = true;
+	for (int i = 0; i < 3; i++) {
+		struct train_result r = trained("4x1:v100", &orr_policy_ako, cuts[i], "max_samples=2000");
+		printf("# ako %s: loss %.4f after %.0f samples\n", cuts[i], r.seed[0].final_loss, r.seed[0].samples);
+		grows &= r.seed[0].final_loss > last && r.seed[0].final_loss < 0.6;
+		last = r.seed[0].final_loss;
+		train_result_free(&r);
+	}
+	ok(grows, "ako learns, the slower the more partitions there are");
+	struct train_result t = trained("1x1:v100", &orr_policy_ako, "partitions=1", "max_samples=1600");
 	struct train_result plain = trained("1x1:v100", &orr_policy_allreduce, "", "max_samples=1600");
 	ok(t.seed[0].final_loss == plain.seed[0].final_loss, "ako with one worker is plain SGD");
 	train_result_free(&t);
@@ -200,18 +251,22 @@ static void ako(void)
 	each_gradient_once("partitions=4 outstanding=3", "star:bw=1Gbps,lat=10us");
 }
 
+/* Four CONV workers, two FC workers: synchronous training on the CONV workers' batches, whoever averages. */
 static void stanza(void)
 {
-	struct train_result ring = trained("4x1:v100", &orr_policy_stanza, "fc_workers=1", "max_samples=1600");
-	ok(ring.n_seeds && ring.seed[0].dispersion < 1e-20, "stanza: CONV workers stay together");
-	static const char *const other[] = { "fc_workers=1 conv_sync=server", "fc_workers=1 conv_sync=servers conv_servers=2",
-		"fc_workers=1 overlap_conv_sync=true" };
-	for (int i = 0; i < 3; i++) {
-		struct train_result t = trained("4x1:v100", &orr_policy_stanza, other[i], "max_samples=1600");
-		ok(t.n_seeds && fabs(t.seed[0].point[20].loss - ring.seed[0].point[20].loss) < 1e-12 && t.seed[0].dispersion < 1e-20,
-			"stanza %s: the same losses", other[i]);
-		if (t.n_seeds)
-			train_result_free(&t);
+	struct train_result ring = trained("6x1:v100", &orr_policy_stanza, "fc_workers=2", "max_samples=1600");
+	ok(ring.n_seeds && ring.seed[0].dispersion < 1e-20 && ring.seed[0].final_loss < 0.5, "stanza: CONV workers stay together and learn");
+	static const char *const other[] = { "fc_workers=2 conv_sync=server", "fc_workers=2 conv_sync=servers conv_servers=2",
+		"fc_workers=2 overlap_conv_sync=true", "fc_workers=2 overlap_conv_sync=true conv_sync=server" };
+	for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
+		struct train_result t = trained("6x1:v100", &orr_policy_stanza, other[i], "max_samples=1600");
+		if (!t.n_seeds)
+			continue;
+		double off = 0;
+		for (size_t k = 0; k < 40; k++)
+			off = fmax(off, fabs(t.seed[0].point[k].loss - ring.seed[0].point[k].loss));
+		ok(off < 1e-12 && t.seed[0].n_points > 40, "stanza %s: the losses of the ring", other[i]);
+		train_result_free(&t);
 	}
 	train_result_free(&ring);
 }
