@@ -203,3 +203,5 @@ check_PROGRAMS += tests/unit_step_closed
 TESTS += tests/unit_step_closed
 tests_unit_step_closed_SOURCES = tests/unit_step_closed.c tests/step_fixture.c
 tests_unit_step_closed_LDADD = libpolicies.a $(LDADD)
+TESTS += tests/learn_cli.sh
+EXTRA_DIST += tests/learn_cli.sh

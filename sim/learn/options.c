@@ -34,7 +34,7 @@ const struct orr_param learn_options[] = {
 	ORR_PARAM_REAL("warmup_samples", "0", 0, 1e18, "lr rises linearly over so many"),
 	ORR_PARAM_CHOICE("model", "auto", models, "whose loss: the server's once it was pushed to, else the mean of the replicas"),
 	ORR_PARAM_INT("eval_updates", "0", 0, 9e15, "take the loss every so many updates (0: do not count them)"),
-	ORR_PARAM_REAL("eval_samples", "4096", 0, 1e18, "take the loss every so many samples (0: do not count them)"),
+	ORR_PARAM_REAL("eval_samples", "1024", 0, 1e18, "take the loss every so many samples (0: do not count them)"),
 	ORR_PARAM_INT("history", "8", 1, 1e6, "older gradients kept per device for messages that start late"),
 	ORR_PARAM_BOOL("eval_worst", false, "the worst replica's loss as well"),
 	ORR_PARAM_REAL("target", "0", 0, 1e18, "loss to reach (0: none)"),
