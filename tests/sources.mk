@@ -194,6 +194,10 @@ tests_oracle_calculon_SOURCES = tests/oracle_calculon.c tests/step_fixture.c
 tests_oracle_calculon_LDADD = libpolicies.a $(LDADD)
 TESTS += tests/tf2017.sh
 EXTRA_DIST += tests/tf2017.sh
+check_PROGRAMS += tests/unit_train_policies
+TESTS += tests/unit_train_policies
+tests_unit_train_policies_SOURCES = tests/unit_train_policies.c tests/step_fixture.c
+tests_unit_train_policies_LDADD = libpolicies.a $(LDADD)
 # Stanza
 check_PROGRAMS += tests/unit_stanza
 TESTS += tests/unit_stanza
@@ -219,3 +223,5 @@ tests_unit_dp_updates_SOURCES = tests/unit_dp_updates.c tests/step_fixture.c
 tests_unit_dp_updates_LDADD = libpolicies.a $(LDADD)
 TESTS += tests/big_step.sh
 EXTRA_DIST += tests/big_step.sh
+TESTS += tests/learn_cli.sh
+EXTRA_DIST += tests/learn_cli.sh

@@ -4,6 +4,7 @@
 #include "cli/study.h"
 
 #include "base/mem.h"
+#include "learn/train.h"
 
 struct step_study {
 	struct step_scenario s;
@@ -51,14 +52,28 @@ static void *open_step(const cJSON *scenario, const struct study_output *o, stru
 	return t;
 }
 
+/* Time to a loss, where the scenario has "learn". */
+static void learn(const struct step_study *t, const struct scenario_policy *p, struct run_result *r, struct orr_error *err)
+{
+	struct train_config c = { .step = &t->config, .options = t->s.learn_args, .threads = t->o->threads };
+	struct train_result result;
+	if (train_run(&c, p->entry.policy, p->args, p->label, &result, err))
+		return;
+	train_metrics(&result, r);
+	train_result_free(&result);
+}
+
 static void run_step(void *world, size_t i, struct run_result *r, study_progress progress, void *ctx, struct orr_error *err)
 {
 	struct step_study *t = world;
 	const struct scenario_policy *p = &t->s.base.policy[i];
 	struct step_result result = { 0 };
 	(void)progress, (void)ctx;
-	if (!step_run(&t->config, p->entry.policy, p->args, p->label, &result, err))
+	if (!step_run(&t->config, p->entry.policy, p->args, p->label, &result, err)) {
 		step_metrics(&result, r);
+		if (t->s.learn_args)
+			learn(t, p, r, err);
+	}
 	step_result_free(&result);
 }
 

@@ -21,6 +21,8 @@ static const struct column {
 	{ "makespan", "makespan", TIME },
 	{ "utilisation", "utilisation", FRACTION },
 	{ "preemptions", "preemptions", NUMBER },
+	{ "time_to_target_s", "time to target", TIME },
+	{ "final_loss", "final loss", NUMBER },
 };
 
 enum { COLUMNS = sizeof columns / sizeof *columns };
