@@ -5,6 +5,9 @@
 
 #include "base/mem.h"
 
+/* The last so many simulated iterations are drawn. */
+enum { SPANS = 2 };
+
 struct step_study {
 	struct step_scenario s;
 	const struct study_output *o;
@@ -26,8 +29,10 @@ static void configure(struct step_study *t)
 		.device = t->device,
 		.options = t->s.options,
 		.batch = t->s.batch,
+		.precision = t->s.precision,
 		.seed = t->s.base.seed,
-		.check = t->o->check };
+		.check = t->o->check,
+		.spans = t->o->db || t->o->out_dir || t->o->timeline ? SPANS : 0 };
 }
 
 static void close_step(void *world)
