@@ -45,14 +45,19 @@ static double seconds(const struct cost *c, const struct work *w)
 	return (compute > memory ? compute : memory) + w->kernels * c->dev->launch_s;
 }
 
-static double product_rate(const struct cost *c, enum orr_layer_kind kind, enum dnn_pass pass)
+/* From the sizes of a product: with stride 1 and padding the input has as many pixels as the output. */
+static enum conv_shape conv_shape(const struct dnn_layer *l)
+{
+	double taps = l->k * l->count * l->m / l->in_elems;
+	bool is_pointwise = l->k * l->count <= l->in_elems / l->m; /* strided 1x1 read more than they use */
+	return is_pointwise ? CONV_1X1 : taps > 8.99 && taps < 9.01 ? CONV_3X3 : CONV_OTHER;
+}
+
+static double product_rate(const struct cost *c, const struct dnn_layer *l, enum dnn_pass pass)
 {
 	enum precision p = c->o.precision;
-	const double *of = kind != ORR_LAYER_CONV ? c->dev->gemm_efficiency
-		: pass == DNN_FORWARD		  ? c->dev->conv_efficiency
-		: pass == DNN_BACKWARD_DATA	  ? c->dev->conv_data_efficiency
-						  : c->dev->conv_weight_efficiency;
-	return c->dev->peak_flops[p] * (c->o.efficiency > 0 ? c->o.efficiency : of[p]);
+	double share = l->kind == ORR_LAYER_CONV ? c->dev->conv_share[p][conv_shape(l)][pass] : c->dev->gemm_efficiency[p];
+	return c->dev->peak_flops[p] * (c->o.efficiency > 0 ? c->o.efficiency : share);
 }
 
 /* Convolutions, linear and recurrent layers: they have weights. Split by columns the output is cut, by rows the
@@ -64,7 +69,7 @@ static void weighted_work(const struct cost *c, const struct dnn_layer *l, enum 
 	double in = batch * l->in_elems / (by_columns ? 1 : shards), out = batch * l->out_elems / (by_columns ? shards : 1);
 	double weights = l->kind == ORR_LAYER_LINEAR ? l->n * l->k : l->params; /* a tied table is read too */
 	w->bytes = c->element_bytes * (in + out + weights / shards);
-	w->rate = product_rate(c, l->kind, pass);
+	w->rate = product_rate(c, l, pass);
 	w->ramp_s = l->kind == ORR_LAYER_CONV ? 0 : c->ramp_s; /* efficiencies of convolutions are of whole kernels */
 	/* A recurrent layer waits for itself, but its weight gradient is one product. */
 	w->kernels = l->kind == ORR_LAYER_RNN && pass != DNN_BACKWARD_WEIGHT && l->count > 1 ? l->count : 1;
@@ -83,7 +88,7 @@ static void matmul_work(const struct cost *c, const struct dnn_layer *l, enum ro
 		in = fmax(0, in - scores);
 	w->flops = batch / shards * l->fwd_flops * (is_backward ? (role == ROLE_SCORES ? 3 : 2) : 1); /* fused: once more */
 	w->bytes = c->element_bytes * batch / shards * (is_backward ? 2 * in + out : in + out);
-	w->rate = product_rate(c, l->kind, pass);
+	w->rate = product_rate(c, l, pass);
 	w->ramp_s = c->ramp_s;
 	w->kernels = is_backward ? 2 : 1;
 }

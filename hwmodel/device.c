@@ -63,29 +63,38 @@ static int by_precision(const struct reader *r, const char *key, double unit, do
 	return rc;
 }
 
-/* {"fp32": [forward, data, weight], ..} or one number for all three. */
+/* [forward, data, weight], or one number for all three, into d->conv_share[p][shape]. */
+static int read_shape(const struct reader *r, const cJSON *v, int p, int shape, struct device *d)
+{
+	if (cJSON_IsArray(v) && cJSON_GetArraySize(v) != 3)
+		v = NULL;
+	for (int i = 0; i < 3; i++) {
+		const cJSON *x = cJSON_IsArray(v) ? cJSON_GetArrayItem(v, i) : v;
+		/* Above 1 is possible: Winograd and FFT need fewer FLOPs than the direct form. */
+		if (!cJSON_IsNumber(x) || !(x->valuedouble > 0 && x->valuedouble <= 4))
+			return orr_fail(r->err, ORR_EINPUT,
+				"%.200s: $.conv_efficiency.%s: expected a share of the peak above 0, three of them (forward, data gradient, "
+				"weight gradient), or an object of such for 1x1, 3x3 and other",
+				r->path, precision_names[p]);
+		d->conv_share[p][shape][i] = x->valuedouble;
+	}
+	return ORR_OK;
+}
+
 static int read_conv(const struct reader *r, struct device *d)
 {
+	static const char *const shapes[CONV_SHAPES + 1] = { "1x1", "3x3", "other", NULL };
 	const cJSON *object = cJSON_GetObjectItemCaseSensitive(r->root, "conv_efficiency");
 	if (!object)
 		return ORR_OK;
 	int rc = json_keys(r->path, "$.conv_efficiency", object, precision_names, r->err);
 	for (int p = 0; !rc && p < PRECISION_COUNT; p++) {
 		const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, precision_names[p]);
-		if (!v)
-			continue;
-		double *out[3] = { &d->conv_efficiency[p], &d->conv_data_efficiency[p], &d->conv_weight_efficiency[p] };
-		for (int i = 0; i < 3; i++) {
-			const cJSON *x = cJSON_IsArray(v) ? cJSON_GetArrayItem(v, i) : v;
-			/* Above 1 is possible: Winograd and FFT need fewer FLOPs than the direct form. */
-			if (!cJSON_IsNumber(x) || !(x->valuedouble > 0 && x->valuedouble <= 4) ||
-				(cJSON_IsArray(v) && cJSON_GetArraySize(v) != 3))
-				return orr_fail(r->err, ORR_EINPUT,
-					"%.200s: $.conv_efficiency.%s: expected a share of the peak above 0, or three: forward, data "
-					"gradient, weight gradient",
-					r->path, precision_names[p]);
-			*out[i] = x->valuedouble;
-		}
+		if (cJSON_IsObject(v))
+			rc = json_keys(r->path, "$.conv_efficiency", v, shapes, r->err);
+		for (int s = 0; !rc && v && s < CONV_SHAPES; s++)
+			rc = read_shape(r, cJSON_IsObject(v) ? cJSON_GetObjectItemCaseSensitive(v, shapes[s]) : v, p, s, d);
+		d->conv_efficiency[p] = d->conv_share[p][CONV_OTHER][0];
 	}
 	return rc;
 }
@@ -173,8 +182,11 @@ static int check_numbers(const struct reader *r, struct device *d)
 		if ((d->peak_flops[p] > 0) != (d->gemm_efficiency[p] > 0))
 			return orr_fail(r->err, ORR_EINPUT, "%.200s: $.gemm_efficiency.%s: expected one above 0 for every precision with a peak, and no other",
 				r->path, precision_names[p]);
-		if (d->conv_efficiency[p] == 0)
-			d->conv_efficiency[p] = d->conv_data_efficiency[p] = d->conv_weight_efficiency[p] = d->gemm_efficiency[p];
+		if (d->conv_efficiency[p] == 0) { /* not said: like any product */
+			for (int i = 0; i < CONV_SHAPES * 3; i++)
+				d->conv_share[p][i / 3][i % 3] = d->gemm_efficiency[p];
+			d->conv_efficiency[p] = d->gemm_efficiency[p];
+		}
 	}
 	if (best == 0)
 		return orr_fail(r->err, ORR_EINPUT, "%.200s: $.peak_tflops: expected at least one peak above 0", r->path);

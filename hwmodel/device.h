@@ -13,6 +13,9 @@
 
 enum precision { PRECISION_FP32, PRECISION_TF32, PRECISION_FP16, PRECISION_BF16, PRECISION_FP8, PRECISION_COUNT };
 
+/* 1x1; 3x3 with stride 1, which Winograd's algorithm does with fewer FLOPs; the rest. */
+enum conv_shape { CONV_1X1, CONV_3X3, CONV_OTHER, CONV_SHAPES };
+
 struct device {
 	char *name, *title, *architecture;
 	char *aliases;         /* "a100-40g, a100-sxm4" */
@@ -23,8 +26,8 @@ struct device {
 	double launch_s;       /* per kernel, when launches are queued */
 	/* Achievable shares of the peaks: documented in the file, with source. */
 	double gemm_efficiency[PRECISION_COUNT], conv_efficiency[PRECISION_COUNT], memory_efficiency;
-	/* Of the gradients of convolutions; conv_efficiency is that of the forward pass. */
-	double conv_data_efficiency[PRECISION_COUNT], conv_weight_efficiency[PRECISION_COUNT];
+	/* Of convolutions by shape and pass; conv_efficiency is [CONV_OTHER][0]. */
+	double conv_share[PRECISION_COUNT][CONV_SHAPES][3];
 	/*
 	 * A product of so many FLOPs reaches half of that efficiency (0: no such ramp). Said for the precision with
 	 * the highest rate (fp8 aside); the others have the same ramp in time (device_ramp_s()).

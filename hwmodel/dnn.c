@@ -94,7 +94,7 @@ struct dnn *dnn_load(const char *spec, struct orr_error *err)
 	if (strchr(spec, '/') || (n > 5 && !strcmp(spec + n - 5, ".json")))
 		return load_file(spec, err);
 	if (strchr(spec, ':')) {
-		struct plan *p = transformer_from_spec(spec, err);
+		struct plan *p = plan_from_spec(spec, err);
 		struct dnn *d = p ? plan_expand(p) : NULL;
 		if (d)
 			bytes_hash_text(spec, n, d->hash);

@@ -104,8 +104,6 @@ struct plan *transformer_gpt(const struct transformer *t);
 struct plan *transformer_llama(const struct transformer *t);
 struct plan *transformer_bert(const struct transformer *t);
 struct plan *transformer_vit(const struct transformer *t);
-/* "gpt:hidden=..,..": the plan, or NULL with an error that names the key. */
-struct plan *transformer_from_spec(const char *spec, struct orr_error *err);
 
 /* Parts of them. Names are of the rows, after the plan's prefix. */
 struct attention {
@@ -117,5 +115,22 @@ struct attention {
 struct act op_attention(struct plan *p, const struct attention *a);
 enum op_mlp { OP_MLP_GELU, OP_MLP_RELU, OP_MLP_SILU }; /* silu: gated, two products up (Llama) */
 struct act op_mlp(struct plan *p, struct act x, double ffn, enum op_mlp kind, bool bias);
+
+/* ---- recommenders (dnn_recommend.c) ---- */
+
+struct deepfm {
+	uint32_t ids; /* rows of the tables; 0: tables without parameters */
+	uint32_t fields, dim, hidden, layers;
+	bool has_norm; /* batch norm after each hidden layer */
+};
+struct plan *recommender_deepfm(const char *name, const char *title, const struct deepfm *z);
+/* Linear layers of so many outputs (ends with 0), each with an activation: rows name0, name0_act, .. */
+struct act op_perceptron(struct plan *p, const char *name, const char *act, struct act x, const int *out,
+	enum op_activation last);
+/* One row gathered for each field, or their sum; ids 0: without parameters. */
+struct act op_tables(struct plan *p, const char *name, double ids, double dim, double fields, bool is_summed);
+
+/* "gpt:hidden=..,..": the plan, or NULL with an error that names the key (dnn_spec.c). */
+struct plan *plan_from_spec(const char *spec, struct orr_error *err);
 
 #endif

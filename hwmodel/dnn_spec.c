@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* "gpt:hidden=12288,layers=96,..": transformers by dimension. */
+/* "gpt:hidden=12288,layers=96,..": models by dimension. */
 #include "hwmodel/dnn_plan.h"
 
 #include "base/num.h"
@@ -10,11 +10,11 @@
 
 enum { MAX_DIMENSION = 100000000, MAX_LAYERS = 4096, UNSET = UINT32_MAX };
 
-enum family { GPT = 1, BERT = 2, LLAMA = 4, VIT = 8 };
+enum family { GPT = 1, BERT = 2, LLAMA = 4, VIT = 8, DEEPFM = 16 };
 
 struct values {
 	uint32_t hidden, layers, heads, kv_heads, ffn, seq, vocab, positions, tied, dropout, types, predictions, head, image,
-		patch, classes, distilled;
+		patch, classes, distilled, ids, fields, dim, norm;
 };
 
 struct key {
@@ -29,6 +29,12 @@ struct key {
 static const struct key keys[] = {
 	KEY(hidden, GPT | BERT | LLAMA | VIT, -1, 1, 1000000),
 	KEY(layers, GPT | BERT | LLAMA | VIT, -1, 1, MAX_LAYERS),
+	KEY(ids, DEEPFM, -1, 1, UINT32_MAX - 1),
+	KEY(hidden, DEEPFM, 400, 1, 1000000),
+	KEY(layers, DEEPFM, 3, 1, 100),
+	KEY(fields, DEEPFM, 39, 1, 100000),
+	KEY(dim, DEEPFM, 10, 1, 100000),
+	KEY(norm, DEEPFM, 0, 0, 1),
 	KEY(heads, GPT | BERT | LLAMA | VIT, -1, 1, 100000),
 	KEY(kv_heads, GPT | LLAMA, -2, 1, 100000),
 	KEY(ffn, GPT | BERT | LLAMA | VIT, -2, 1, 10000000),
@@ -162,14 +168,33 @@ static int check(const char *spec, const struct values *v, enum family family, s
 	return ORR_OK;
 }
 
-struct plan *transformer_from_spec(const char *spec, struct orr_error *err)
+static struct plan *deepfm(const char *spec, const struct values *v)
+{
+	char title[120];
+	snprintf(title, sizeof title, "DeepFM, %u fields, %u ids, vectors of %u, %u x %u", v->fields, v->ids, v->dim, v->layers, v->hidden);
+	struct deepfm z = { v->ids, v->fields, v->dim, v->hidden, v->layers, v->norm == 1 };
+	return recommender_deepfm(spec, title, &z);
+}
+
+static struct plan *transformer(
+	const char *spec, const struct values *v, struct plan *(*make)(const struct transformer *t))
+{
+	struct transformer t = { .name = spec, .hidden = v->hidden, .layers = v->layers, .heads = v->heads, .kv_heads = v->kv_heads,
+		.ffn = v->ffn, .seq = v->seq, .vocab = v->vocab, .positions = v->positions, .is_tied = v->tied == 1,
+		.keeps_dropout = v->dropout == 1, .head = (enum transformer_head)v->head, .types = v->types,
+		.predictions = v->predictions, .image = v->image, .patch = v->patch, .classes = v->classes,
+		.is_distilled = v->distilled == 1 };
+	return make(&t);
+}
+
+struct plan *plan_from_spec(const char *spec, struct orr_error *err)
 {
 	static const struct {
 		const char *name;
 		enum family family;
-		struct plan *(*make)(const struct transformer *t);
+		struct plan *(*make)(const struct transformer *t); /* NULL: no transformer */
 	} families[] = { { "gpt", GPT, transformer_gpt }, { "bert", BERT, transformer_bert }, { "llama", LLAMA, transformer_llama },
-		{ "vit", VIT, transformer_vit } };
+		{ "vit", VIT, transformer_vit }, { "deepfm", DEEPFM, NULL } };
 	size_t n = strcspn(spec, ":");
 	for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
 		if (strlen(families[i].name) != n || memcmp(spec, families[i].name, n))
@@ -177,17 +202,12 @@ struct plan *transformer_from_spec(const char *spec, struct orr_error *err)
 		struct values v;
 		if (parse(spec, families[i].family, spec + n + (spec[n] == ':'), &v, err))
 			return NULL;
+		if (!families[i].make)
+			return deepfm(spec, &v);
 		fill_in(&v, families[i].family);
-		if (check(spec, &v, families[i].family, err))
-			return NULL;
-		struct transformer t = { .name = spec, .hidden = v.hidden, .layers = v.layers, .heads = v.heads,
-			.kv_heads = v.kv_heads, .ffn = v.ffn, .seq = v.seq, .vocab = v.vocab, .positions = v.positions,
-			.is_tied = v.tied == 1, .keeps_dropout = v.dropout == 1, .head = (enum transformer_head)v.head, .types = v.types,
-			.predictions = v.predictions, .image = v.image, .patch = v.patch, .classes = v.classes,
-			.is_distilled = v.distilled == 1 };
-		return families[i].make(&t);
+		return check(spec, &v, families[i].family, err) ? NULL : transformer(spec, &v, families[i].make);
 	}
-	orr_fail(err, ORR_EINPUT, "%.120s: no family of models \"%.*s\"; there are gpt, bert, llama, vit", spec, n < 40 ? (int)n : 40,
-		spec);
+	orr_fail(err, ORR_EINPUT, "%.120s: no family of models \"%.*s\"; there are gpt, bert, llama, vit, deepfm", spec,
+		n < 40 ? (int)n : 40, spec);
 	return NULL;
 }

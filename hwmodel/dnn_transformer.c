@@ -220,7 +220,8 @@ struct plan *transformer_vit(const struct transformer *t)
 	struct plan *p = begin(t, "ViT", input);
 	double extra = t->is_distilled ? 2 : 1; /* tokens beside the patches */
 	struct act x = op_input(p, 3, t->image, t->image);
-	x = op_conv(p, "patch_embed", x, (struct conv){ .out = t->hidden, .kh = t->patch, .kw = t->patch, .stride = t->patch, .bias = true });
+	x = op_conv(p, "patch_embed", x,
+		(struct conv){ .out = t->hidden, .kh = t->patch, .kw = t->patch, .stride = t->patch, .bias = true });
 	x = op_embedding(p, "cls_pos", t->seq + extra, t->hidden, t->seq, true);
 	p->layer[p->n - 1].tensors = 1 + extra;
 	x = blocks(p, t, &vit_style, "blk", x);

@@ -22,4 +22,4 @@ hwmodel/steptimes_data.c: hwmodel/steptimes.json
 	$(AM_V_GEN)$(MKDIR_P) hwmodel && (cd $(srcdir) && $(SHELL) hwmodel/embed.sh hwmodel/embedded.h embedded_file \
 	embedded_steptimes hwmodel/steptimes.json) >$@.tmp && mv $@.tmp $@
 liborrery_a_SOURCES += hwmodel/dnn.c hwmodel/dnn_json.c hwmodel/dnn_ops.c hwmodel/dnn_plan.c hwmodel/dnn_plan.h \
-	hwmodel/dnn_spec.c hwmodel/dnn_transformer.c
+	hwmodel/dnn_recommend.c hwmodel/dnn_spec.c hwmodel/dnn_transformer.c

@@ -31,7 +31,7 @@ struct report {
 
 struct setting {
 	const char *name, *file, *cluster, *dnn;
-	uint32_t t, p, d, m, blocks; /* blocks per stage */
+	uint32_t t, p, d, m, batch, blocks; /* batch: samples in all; blocks per stage */
 	double p2p_bytes; /* from one GPU to one GPU */
 	double dp_bytes;  /* of one GPU's stage */
 };
@@ -111,16 +111,15 @@ static void simulate(const struct setting *s, const struct report *r)
 	f->config.spans = 1;
 	f->config.check = false;
 	snprintf(text, sizeof text,
-		"tp=%u pp=%u micro_batches=%u sequence_parallel=true zero=true dp_overlap=false overlap_p2p=false tp_bytes=0 "
+		"tp=%u pp=%u micro_batches=%u global_batch=%u sequence_parallel=true zero=true dp_overlap=false overlap_p2p=false tp_bytes=0 "
 		"stage_times=%.17g,%.17g p2p_bytes=%.17g dp_bytes=%.17g update_s=%.17g",
-		s->t, s->p, s->m, forward, backward, s->p2p_bytes * s->t * part, s->dp_bytes, r->update);
+		s->t, s->p, s->m, s->batch, forward, backward, s->p2p_bytes * s->t * part, s->dp_bytes, r->update);
 	int rc = fixture_run(f, &orr_policy_megatron, text, &o, &e);
 	ok(!rc, "%s runs (%s)", s->name, rc ? e.text : o.choice);
 	if (!rc) {
 		/* GPU 0 is on the first stage, which sends forward and receives backward. */
 		double pp = 2 * spans(&o, "activation", 0), dp = spans(&o, "gradients", 0) + spans(&o, "parameters", 0);
 		double busy = s->m * (forward + backward) + r->update;
-		printf("# %s: %s, merged %d\n", s->name, o.choice, o.was_merged);
 		compare("pipeline communication", pp, r->pp);
 		compare("data-parallel communication", dp, r->dp);
 		compare("bubble", o.iteration_s - busy - pp - dp, r->bubble);
@@ -156,9 +155,9 @@ int main(void)
 {
 	/* Activations: micro-batch x sequence x hidden x 2 bytes / t. Weights of a GPT-3 stage: its dump; 1T: 7.325 GiB. */
 	static const struct setting gpt3 = { "GPT-3 175B", "gpt3_1024_t8p8d16_a100_80g.txt", "128x8:a100-80g",
-		"gpt:hidden=12288,layers=96,heads=96,seq=2048,vocab=51200", 8, 8, 16, 96, 12, 2048.0 * 12288 * 2 / 8, 12 * 453083136.0 };
+		"gpt:hidden=12288,layers=96,heads=96,seq=2048,vocab=51200", 8, 8, 16, 96, 1536, 12, 2048.0 * 12288 * 2 / 8, 12 * 453083136.0 };
 	static const struct setting megatron = { "Megatron-1T", "megatron1T_3072.txt", "384x8:a100-80g",
-		"gpt:hidden=25600,layers=128,heads=160,seq=2048,vocab=51200", 4, 64, 12, 64, 2, 4 * 2048.0 * 25600 * 2 / 4, 7.325 * 0x1p30 };
+		"gpt:hidden=25600,layers=128,heads=160,seq=2048,vocab=51200", 4, 64, 12, 64, 3072, 2, 4 * 2048.0 * 25600 * 2 / 4, 7.325 * 0x1p30 };
 	const struct setting *all[] = { &gpt3, &megatron };
 	for (int i = 0; i < 2; i++) {
 		struct report r;

@@ -152,8 +152,11 @@ TESTS += tests/unit_pipeline
 tests_unit_pipeline_SOURCES = tests/unit_pipeline.c tests/step_fixture.c
 tests_unit_pipeline_LDADD = libpolicies.a $(LDADD)
 # devices and costs
-check_PROGRAMS += tests/unit_llm_step
-TESTS += tests/unit_llm_step
+check_PROGRAMS += tests/unit_cost tests/unit_llm_step tests/unit_vtrain tests/unit_steptimes
+TESTS += tests/unit_cost tests/unit_llm_step tests/unit_vtrain tests/unit_steptimes
+tests_unit_cost_SOURCES = tests/unit_cost.c
+tests_unit_steptimes_SOURCES = tests/unit_steptimes.c
+tests_unit_vtrain_SOURCES = tests/unit_vtrain.c
 tests_unit_llm_step_SOURCES = tests/unit_llm_step.c
 # collectives, topologies and quotients, against progressive filling from scratch
 noinst_HEADERS += tests/net_fill.h
@@ -163,12 +166,36 @@ tests_unit_collective_SOURCES = tests/unit_collective.c tests/net_fill.c
 check_PROGRAMS += tests/unit_topology
 TESTS += tests/unit_topology
 tests_unit_topology_SOURCES = tests/unit_topology.c
+check_PROGRAMS += tests/unit_quotient
+TESTS += tests/unit_quotient
+tests_unit_quotient_SOURCES = tests/unit_quotient.c tests/net_fill.c
+check_PROGRAMS += tests/oracle_simai
+TESTS += tests/oracle_simai
+tests_oracle_simai_SOURCES = tests/oracle_simai.c
 # data parallelism, gradient compression
 check_PROGRAMS += tests/unit_data_parallel
 TESTS += tests/unit_data_parallel
 tests_unit_data_parallel_SOURCES = tests/unit_data_parallel.c tests/step_fixture.c
 tests_unit_data_parallel_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_compress
+TESTS += tests/unit_compress
+tests_unit_compress_SOURCES = tests/unit_compress.c tests/step_fixture.c
+tests_unit_compress_LDADD = libpolicies.a $(LDADD)
 check_PROGRAMS += tests/oracle_calculon
 TESTS += tests/oracle_calculon
 tests_oracle_calculon_SOURCES = tests/oracle_calculon.c tests/step_fixture.c
 tests_oracle_calculon_LDADD = libpolicies.a $(LDADD)
+# Stanza
+check_PROGRAMS += tests/unit_stanza
+TESTS += tests/unit_stanza
+tests_unit_stanza_SOURCES = tests/unit_stanza.c tests/step_fixture.c
+tests_unit_stanza_LDADD = libpolicies.a $(LDADD)
+# DS-Sync
+check_PROGRAMS += tests/unit_ds_sync
+TESTS += tests/unit_ds_sync
+tests_unit_ds_sync_SOURCES = tests/unit_ds_sync.c tests/step_fixture.c
+tests_unit_ds_sync_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_step_closed
+TESTS += tests/unit_step_closed
+tests_unit_step_closed_SOURCES = tests/unit_step_closed.c tests/step_fixture.c
+tests_unit_step_closed_LDADD = libpolicies.a $(LDADD)

@@ -245,6 +245,17 @@ static void by_dimension(void)
 	dnn_free(d);
 }
 
+/* By hand: a weight and a vector of 10 per id, a bias; 390-400-400-400-1 with norms; as PyTorch counts tensors. */
+static void recommenders(void)
+{
+	struct dnn *d = load("deepfm:ids=1000000,norm=1");
+	ok(d->params == 11e6 + 1 + (391 * 400 + 2 * 401 * 400 + 401) + 3 * 800 && d->tensors == 2 + 1 + 3 * 4 + 2,
+		"deepfm: has tables, three normed layers, 17 tensors");
+	dnn_free(d);
+	struct orr_error err = { 0 };
+	ok(!dnn_load("deepfm:dim=4", &err) && strstr(err.text, "ids: must be given"), "deepfm: wants to know how many ids");
+}
+
 static void names(void)
 {
 	ok(same_layers("resnet50", "ResNet-50") && same_layers("inception_v3", "Inception V3") && same_layers("vgg16", "VGG-16") &&
@@ -254,7 +265,7 @@ static void names(void)
 		const char *spec, *says;
 	} wrong[] = { { "resnet51", "did you mean resnet50?" }, { "alexnett", "did you mean alexnet?" }, { "", "orrery model list" },
 		{ "zzzzzzzz", "orrery model list" }, { "./nowhere.json", "nowhere.json" },
-		{ "gtp:hidden=1", "there are gpt, bert, llama, vit" },
+		{ "gtp:hidden=1", "there are gpt, bert, llama, vit, deepfm" },
 		{ "gpt:hidden=1024", "layers: must be given" },
 		{ "gpt:hiden=1024", "did you mean hidden" },
 		{ "gpt:hidden=0", "hidden: expected a whole number from 1 to 1000000, found \"0\"" },
@@ -373,6 +384,7 @@ int main(void)
 	activations_of_cnns();
 	products_of_layers();
 	by_dimension();
+	recommenders();
 	names();
 	files();
 	faults();

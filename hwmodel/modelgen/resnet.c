@@ -74,7 +74,8 @@ static struct plan *resnet(const struct recipe *recipe)
 	return p;
 }
 
-static const struct resnet r18 = { { 2, 2, 2, 2 }, false, false, 1, true, 1000 }, r34 = { { 3, 4, 6, 3 }, false, false, 1, true, 1000 },
+static const struct resnet r18 = { { 2, 2, 2, 2 }, false, false, 1, true, 1000 },
+			   r34 = { { 3, 4, 6, 3 }, false, false, 1, true, 1000 },
 			   r50 = { { 3, 4, 6, 3 }, true, false, 1, true, 1000 }, r50v1 = { { 3, 4, 6, 3 }, true, true, 1, true, 1000 },
 			   r101 = { { 3, 4, 23, 3 }, true, false, 1, true, 1000 },
 			   r152 = { { 3, 8, 36, 3 }, true, false, 1, true, 1000 },

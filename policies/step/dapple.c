@@ -82,7 +82,7 @@ static int count_stages(struct dapple *d, const struct orr_args *args, struct or
 	orr_arg_list(args, "stage_times", &n_times);
 	d->n = (uint32_t)orr_arg_int(args, "stages");
 	if (!d->n)
-		d->n = n_devices ? (uint32_t)n_devices : n_times > 2 ? (uint32_t)(n_times / 2) : d->gpus;
+		d->n = n_devices ? (uint32_t)n_devices : n_times > 2 && n_times % 2 == 0 ? (uint32_t)(n_times / 2) : d->gpus;
 	if (n_devices && n_devices != d->n)
 		return orr_fail(err, ORR_EINPUT, "stage_devices: expected %u numbers, one for each stage, found %zu", d->n, n_devices);
 	if (n_times && n_times != 2 && n_times != 2 * (size_t)d->n)

@@ -84,7 +84,7 @@ static int size_grid(struct pipeline *p, const struct orr_step_facts *f, size_t 
 {
 	struct pipe_terms *t = &p->t;
 	if (!t->pp)
-		t->pp = n_times > 2 ? (uint32_t)(n_times / 2 / t->chunks) : f->gpus / t->tp;
+		t->pp = n_times > 2 && n_times % 2 == 0 ? (uint32_t)(n_times / 2 / t->chunks) : f->gpus / t->tp;
 	if (!t->pp || f->gpus % (t->pp * t->tp))
 		return orr_fail(err, ORR_EINPUT, "%u GPUs: expected a multiple of %u (%u stages x %u shards)", f->gpus,
 			(t->pp ? t->pp : 1) * t->tp, t->pp ? t->pp : 1, t->tp);
@@ -497,6 +497,9 @@ void pipe_describe(void *self, char *out, size_t size)
 	if (n < size)
 		n += (size_t)snprintf(out + n, size - n, " tp=%u dp=%u, %u micro-batches of %g, at most %u in flight, layers", p->t.tp,
 			p->dp, p->m, p->micro, schedule_in_flight(p->order, passes));
-	for (uint32_t i = 0; i < p->parts && n + 12 < size; i++)
-		n += (size_t)snprintf(out + n, size - n, "%c%u", i ? ',' : ' ', p->part[i].layers);
+	for (uint32_t i = 0, run; i < p->parts && n + 24 < size; i += run) {
+		for (run = 1; i + run < p->parts && p->part[i + run].layers == p->part[i].layers; run++)
+			;
+		n += (size_t)snprintf(out + n, size - n, run > 1 ? "%c%ux%u" : "%c%u", i ? ',' : ' ', p->part[i].layers, run);
+	}
 }

@@ -42,11 +42,16 @@ static int list(struct orr_error *err)
 
 static void show_rates(const struct device *d)
 {
-	printf("\n%-9s %12s %12s   %s\n", "products", "peak TF/s", "GEMM share", "convolution shares: forward, data and weight gradient");
-	for (int p = 0; p < PRECISION_COUNT; p++)
-		if (d->peak_flops[p] > 0)
-			printf("  %-7s %12.4g %12.2f   %.2f %.2f %.2f\n", precision_name((enum precision)p), d->peak_flops[p] / 1e12,
-				d->gemm_efficiency[p], d->conv_efficiency[p], d->conv_data_efficiency[p], d->conv_weight_efficiency[p]);
+	printf("\n%-9s %12s %12s   %s\n", "products", "peak TF/s", "GEMM share", "convolution shares (forward, data and weight gradient): 1x1, 3x3, other");
+	for (int p = 0; p < PRECISION_COUNT; p++) {
+		if (d->peak_flops[p] <= 0)
+			continue;
+		printf("  %-7s %12.4g %12.2f  ", precision_name((enum precision)p), d->peak_flops[p] / 1e12, d->gemm_efficiency[p]);
+		for (int shape = 0; shape < CONV_SHAPES; shape++) {
+			const double *share = d->conv_share[p][shape];
+			printf(" %.2f %.2f %.2f%s", share[0], share[1], share[2], shape + 1 < CONV_SHAPES ? "," : "\n");
+		}
+	}
 	printf("\n  element-wise %.4g TFLOP/s\n", d->vector_flops / 1e12);
 	printf("  memory       %.4g GiB, %.5g GB/s, of which %.0f %% are reached\n", d->memory_bytes / 1073741824.0,
 		d->memory_Bps / 1e9, 100 * d->memory_efficiency);

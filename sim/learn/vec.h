@@ -43,32 +43,41 @@ static inline struct vec *vec_ref(struct vec *v)
 	return v;
 }
 
-typedef double vec_lanes __attribute__((vector_size(32), aligned(8), may_alias));
+/* Two numbers at a time: what every x86-64 has. (Wider ones, taken apart by the compiler, are three times slower.) */
+typedef double vec_pair __attribute__((vector_size(16), aligned(8), may_alias));
+#define VEC_PAIR(p) (*(vec_pair *)(p))
+#define VEC_CONST_PAIR(p) (*(const vec_pair *)(p))
 
 /* a . b */
 static inline double vec_dot(const double *a, const double *b, size_t n)
 {
-	vec_lanes s = { 0 }, t = { 0 };
-	size_t i = 0;
-	for (; i + 8 <= n; i += 8) {
-		s += *(const vec_lanes *)(a + i) * *(const vec_lanes *)(b + i);
-		t += *(const vec_lanes *)(a + i + 4) * *(const vec_lanes *)(b + i + 4);
+	vec_pair s = { 0 }, t = { 0 }, u = { 0 }, w = { 0 };
+	size_t whole = n & ~(size_t)7;
+	for (size_t i = 0; i < whole; i += 8) {
+		s += VEC_CONST_PAIR(a + i) * VEC_CONST_PAIR(b + i);
+		t += VEC_CONST_PAIR(a + i + 2) * VEC_CONST_PAIR(b + i + 2);
+		u += VEC_CONST_PAIR(a + i + 4) * VEC_CONST_PAIR(b + i + 4);
+		w += VEC_CONST_PAIR(a + i + 6) * VEC_CONST_PAIR(b + i + 6);
 	}
-	s += t;
+	s = (s + u) + (t + w);
 	double tail = 0;
-	for (; i < n; i++)
+	for (size_t i = whole; i < n; i++)
 		tail += a[i] * b[i];
-	return (s[0] + s[2]) + (s[1] + s[3]) + tail;
+	return s[0] + s[1] + tail;
 }
 
 /* out = y + c a; out may be y */
 static inline void vec_axpy(double *out, const double *y, double c, const double *a, size_t n)
 {
-	vec_lanes cs = { c, c, c, c };
-	size_t i = 0;
-	for (; i + 4 <= n; i += 4)
-		*(vec_lanes *)(out + i) = *(const vec_lanes *)(y + i) + cs * *(const vec_lanes *)(a + i);
-	for (; i < n; i++)
+	vec_pair cs = { c, c };
+	size_t whole = n & ~(size_t)3;
+	for (size_t i = 0; i < whole; i += 4) {
+		vec_pair s = VEC_CONST_PAIR(y + i) + cs * VEC_CONST_PAIR(a + i);
+		vec_pair t = VEC_CONST_PAIR(y + i + 2) + cs * VEC_CONST_PAIR(a + i + 2);
+		VEC_PAIR(out + i) = s;
+		VEC_PAIR(out + i + 2) = t;
+	}
+	for (size_t i = whole; i < n; i++)
 		out[i] = y[i] + c * a[i];
 }
 

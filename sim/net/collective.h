@@ -48,8 +48,8 @@ struct coll_shape {
 	double bytes;         /* the buffer: what each rank holds of an all-reduce; the whole result of a gather or scatter */
 	uint32_t root;        /* broadcast, reduce */
 	uint32_t inner;       /* hierarchical: ranks per island (consecutive); divides n */
-	bool leader;          /* hierarchical all-reduce: one rank per island talks for it, instead of all */
 	uint32_t chunks;      /* trees and chains: pieces in the pipeline; 0: chosen, and written down in models.md */
+	bool leader;          /* hierarchical all-reduce: one rank per island talks for it, instead of all */
 };
 
 /* ORR_EINPUT if the shape is impossible (halving-doubling with n not a power of two says what it does instead). */

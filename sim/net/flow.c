@@ -15,7 +15,7 @@ struct flownet *flownet_new(const struct flow_link *links, uint32_t n_links, enu
 	f->n_links = n_links;
 	f->link = mem_zalloc(n_links, sizeof *f->link);
 	f->fill = mem_zalloc(n_links, sizeof *f->fill);
-	f->queue = mem_zalloc(n_links, sizeof *f->queue);
+	f->queue = mem_zalloc((size_t)n_links + 1, sizeof *f->queue);
 	f->due = mem_zalloc(n_links, sizeof *f->due);
 	for (uint32_t i = 0; i < n_links; i++) {
 		struct net_link *l = &f->link[i];
@@ -43,6 +43,7 @@ void flownet_free(struct flownet *f)
 	mem_free(f->due);
 	mem_free(f->flow);
 	mem_free(f->path);
+	mem_free(f->next);
 	mem_free(f->hop);
 	mem_free(f->waiting);
 	mem_free(f->ended_s);
@@ -52,8 +53,6 @@ void flownet_free(struct flownet *f)
 	mem_free(f->fresh.v);
 	mem_free(f->freed.v);
 	mem_free(f->seen.v);
-	mem_free(f->free_links.v);
-	mem_free(f->last_links.v);
 	mem_free(f);
 }
 
@@ -92,6 +91,7 @@ static uint32_t slot_new(struct flownet *f)
 		f->cap_flows = f->cap_flows ? 2 * f->cap_flows : 16;
 		f->flow = mem_realloc(f->flow, f->cap_flows, sizeof *f->flow);
 		f->path = mem_realloc(f->path, f->cap_flows, sizeof *f->path);
+		f->next = mem_realloc(f->next, f->cap_flows, sizeof *f->next);
 	}
 	return f->n_flows++;
 }
@@ -129,8 +129,11 @@ static void drain(struct flownet *f, uint32_t flow)
 			l->cap_entries = l->cap_entries ? 2 * l->cap_entries : 4;
 			l->entry = mem_realloc(l->entry, l->cap_entries, sizeof *l->entry);
 		}
+		const struct net_hop *other = p->n_hops == 2 ? &f->hop[2 * p->hop + 1 - h] : NULL;
+		bool is_pair = other && other->load == f->hop[h].load;
 		f->hop[h].at = l->n_entries;
-		l->entry[l->n_entries++] = (struct link_entry){ f->hop[h].load * p->weight, flow, h };
+		l->entry[l->n_entries++] =
+			(struct link_entry){ f->hop[h].load * p->weight, flow, h, is_pair ? other->link : FLOW_NONE };
 		touch(f, f->hop[h].link);
 	}
 	flow_list_add(&f->fresh, flow);
@@ -173,7 +176,8 @@ uint32_t flownet_start(struct flownet *f, double bytes, double extra_latency_s, 
 	struct flow_path *p = &f->path[flow];
 	double latency_s = 0;
 	*x = (struct net_flow){ .bytes = bytes, .tag = tag, .order = f->orders++, .phase = FLOW_WAITING };
-	*p = (struct flow_path){ .n_hops = n_hops, .bottleneck = FLOW_NONE, .next = FLOW_FIXED };
+	*p = (struct flow_path){ .n_hops = n_hops, .bottleneck = FLOW_NONE };
+	f->next[flow] = FLOW_FIXED;
 	if (n_hops)
 		p->hop = hops_new(f, n_hops, &x->room);
 	for (uint32_t h = 0; h < n_hops; h++) {

@@ -10,20 +10,20 @@
  * set of free groups only grows, so this ends; at its end all flows have a bottleneck,
  * which is what max-min fair means.
  *
- * Where a change spreads far, most of the groups that one solve frees are those of the
- * solve before. Then a solve begins with them, but for every eighth, which begins small
- * and so finds out whether changes have become local. To free more than needed costs
- * time and changes no rate.
+ * Where a change spreads far, rounds of this cost more than freeing at once all groups
+ * that may be concerned: none that is slower than all that was touched. So a solve that
+ * came to free more than a quarter of the flows is followed by a few that begin so, until
+ * one begins small again. To free more than needed costs time and changes no rate.
  */
 #include "net/flow_state.h"
 
 /* Levels that agree to this are the same; rounding moves them by far less. */
 static const double SAME = 1e-12;
-enum { BEGIN_SMALL = 8 };
+enum { WIDE_SOLVES = 15, WORTH_IT = 64 };
 
 static void free_flow(struct flownet *f, uint32_t flow)
 {
-	f->path[flow].next = FLOW_RATELESS;
+	f->next[flow] = FLOW_RATELESS;
 	flow_list_add(&f->freed, flow);
 }
 
@@ -34,7 +34,6 @@ static bool free_group(struct flownet *f, uint32_t link)
 	if (!l->n_group || l->is_free)
 		return false;
 	l->is_free = true;
-	flow_list_add(&f->free_links, link);
 	for (uint32_t i = 0; i < l->n_group; i++)
 		free_flow(f, l->group[i]);
 	return true;
@@ -42,10 +41,10 @@ static bool free_group(struct flownet *f, uint32_t link)
 
 /* ---- the links of free flows ---- */
 
-/* So often that rounding in the sum stays what one summation has, and no oftener. */
+/* So often that rounding errors do not pile up, so seldom that it costs next to nothing. */
 static void sum_afresh(struct flownet *f, struct net_link *l)
 {
-	if (l->n_updates <= l->n_entries + 16)
+	if (l->n_updates <= 16 * (l->n_entries + 4))
 		return;
 	l->used = 0;
 	l->n_updates = 0;
@@ -84,7 +83,7 @@ static void survey(struct flownet *f)
 		}
 	}
 	for (uint32_t i = 0; i < f->freed.n; i++)
-		f->path[f->freed.v[i]].next = FLOW_RATELESS;
+		f->next[f->freed.v[i]] = FLOW_RATELESS;
 	for (uint32_t i = 0; i < f->seen.n; i++) {
 		const struct net_link *l = &f->link[f->seen.v[i]];
 		struct link_fill *c = &f->fill[f->seen.v[i]];
@@ -98,13 +97,13 @@ static void survey(struct flownet *f)
 
 /* ---- filling ---- */
 
-static void sift_down(struct timed *q, uint32_t n, uint32_t i)
+/* q[n] is higher than all. */
+static void sift_down(struct offered *q, uint32_t n, uint32_t i)
 {
-	struct timed x = q[i];
+	struct offered x = q[i];
 	for (uint32_t child; (child = 2 * i + 1) < n; i = child) {
-		if (child + 1 < n && q[child + 1].t < q[child].t)
-			child++;
-		if (q[child].t >= x.t)
+		child += q[child + 1].level < q[child].level;
+		if (q[child].level >= x.level)
 			break;
 		q[i] = q[child];
 	}
@@ -120,37 +119,46 @@ static double offer(struct flownet *f, uint32_t link)
 		const struct net_link *l = &f->link[link];
 		c->weight = 0;
 		for (uint32_t i = 0; i < l->n_entries; i++)
-			if (f->path[l->entry[i].flow].next == FLOW_RATELESS)
+			if (f->next[l->entry[i].flow] == FLOW_RATELESS)
 				c->weight += l->entry[i].share;
 		c->weight_full = c->weight;
 	}
 	return c->room > 0 ? c->room / c->weight : 0;
 }
 
+static inline void give_rate(struct link_fill *c, double share, double level)
+{
+	c->room -= share * level;
+	c->weight -= share;
+	c->free_top = level;
+	c->n_free--;
+}
+
 /* The link is the bottleneck of all its free flows that have no rate; returns how many. */
 static uint32_t fix_link(struct flownet *f, uint32_t link, double level)
 {
 	struct link_fill *own = &f->fill[link];
-	uint32_t n = 0;
-	own->room -= own->weight * level;
-	own->level = own->free_top = level;
-	for (const struct link_entry *e = f->link[link].entry; own->n_free; e++) {
-		struct flow_path *p = &f->path[e->flow];
-		if (p->next != FLOW_RATELESS)
+	double room = own->room - own->weight * level;
+	uint32_t n = 0, left = own->n_free;
+	for (const struct link_entry *e = f->link[link].entry; left; e++) {
+		if (f->next[e->flow] != FLOW_RATELESS)
 			continue;
-		p->next = link;
+		f->next[e->flow] = link;
 		n++;
+		if (e->peer != FLOW_NONE) {
+			give_rate(&f->fill[e->peer], e->share, level);
+			left--;
+			continue;
+		}
+		const struct flow_path *p = &f->path[e->flow];
 		for (const struct net_hop *h = f->hop + p->hop, *end = h + p->n_hops; h < end; h++) {
-			struct link_fill *c = &f->fill[h->link];
-			c->n_free--;
-			if (c == own)
-				continue;
-			double share = h->load * p->weight;
-			c->room -= share * level;
-			c->weight -= share;
-			c->free_top = level;
+			give_rate(&f->fill[h->link], h->load * p->weight, level);
+			left -= h->link == link;
 		}
 	}
+	own->room = room;
+	own->n_free = 0;
+	own->level = own->free_top = level;
 	return n;
 }
 
@@ -160,21 +168,23 @@ static void fill(struct flownet *f)
 	uint32_t n = f->seen.n, left = f->freed.n;
 	double level = 0;
 	for (uint32_t i = 0; i < n; i++)
-		f->queue[i] = (struct timed){ offer(f, f->seen.v[i]), 0, f->seen.v[i] };
+		f->queue[i] = (struct offered){ offer(f, f->seen.v[i]), f->seen.v[i] };
+	f->queue[n].level = INFINITY;
 	for (uint32_t i = n / 2; i-- > 0;)
 		sift_down(f->queue, n, i);
 	while (left) {
-		uint32_t link = f->queue[0].id;
+		uint32_t link = f->queue[0].link;
 		bool is_open = f->fill[link].n_free > 0;
 		double t = is_open ? offer(f, link) : 0;
-		if (is_open && t > f->queue[0].t) {
-			f->queue[0].t = t;
+		if (is_open && t > f->queue[0].level) {
+			f->queue[0].level = t;
 		} else {
 			if (is_open) {
 				level = t > level ? t : level;
 				left -= fix_link(f, link, level);
 			}
 			f->queue[0] = f->queue[--n];
+			f->queue[n].level = INFINITY;
 		}
 		sift_down(f->queue, n, 0);
 	}
@@ -182,15 +192,21 @@ static void fill(struct flownet *f)
 
 /* ---- who has lost the bottleneck ---- */
 
-static bool free_faster(struct flownet *f, uint32_t link, double level)
+/* Frees what is faster than this; else notes how fast the fastest flow of the link may be. */
+static bool free_faster(struct flownet *f, struct net_link *l, double level)
 {
-	const struct net_link *l = &f->link[link];
 	bool has_grown = false;
+	double top = 0;
 	for (uint32_t i = 0; i < l->n_entries; i++) {
-		const struct flow_path *p = &f->path[l->entry[i].flow];
-		if (p->next == FLOW_FIXED && f->link[p->bottleneck].level > level)
-			has_grown |= free_group(f, p->bottleneck);
+		if (f->next[l->entry[i].flow] != FLOW_FIXED)
+			continue;
+		uint32_t bottleneck = f->path[l->entry[i].flow].bottleneck;
+		double other = f->link[bottleneck].level;
+		if (other > level)
+			has_grown |= free_group(f, bottleneck);
+		top = other > top ? other : top;
 	}
+	l->fixed_top = top;
 	return has_grown;
 }
 
@@ -200,9 +216,10 @@ static bool widen(struct flownet *f)
 	for (uint32_t i = 0; i < f->seen.n; i++) {
 		uint32_t link = f->seen.v[i];
 		const struct link_fill *c = &f->fill[link];
-		const struct net_link *l = &f->link[link];
-		if (c->level >= 0 && c->all_free < l->n_entries)
-			has_grown |= free_faster(f, link, c->level * (1 + SAME));
+		struct net_link *l = &f->link[link];
+		double top = fmin(l->fixed_top, f->fixed_top);
+		if (c->level >= 0 && top > c->level * (1 + SAME) && c->all_free < l->n_entries)
+			has_grown |= free_faster(f, l, c->level * (1 + SAME));
 		if (!l->n_group || l->is_free)
 			continue;
 		if (fabs(c->room) > SAME * l->group_share * l->level || c->free_top > l->level * (1 + SAME))
@@ -224,8 +241,8 @@ static void move_flow(struct flownet *f, uint32_t flow)
 {
 	struct flow_path *p = &f->path[flow];
 	struct net_flow *x = &f->flow[flow];
-	uint32_t to = p->next;
-	p->next = FLOW_FIXED;
+	uint32_t to = f->next[flow];
+	f->next[flow] = FLOW_FIXED;
 	if (to == p->bottleneck)
 		return;
 	double left = x->bytes / p->weight;
@@ -248,6 +265,7 @@ static void settle(struct flownet *f)
 		struct net_link *l = &f->link[link];
 		const struct link_fill *c = &f->fill[link];
 		l->used = l->capacity - c->room;
+		l->fixed_top = fmax(c->free_top, c->all_free < l->n_entries ? l->fixed_top : 0);
 		l->n_updates += 2 * c->all_free;
 		l->is_seen = false;
 		/* Whoever joined a group that stayed fixed has its level, to within SAME. */
@@ -259,14 +277,26 @@ static void settle(struct flownet *f)
 	}
 }
 
+/* Every group that is no slower than the slowest of those that are free already. */
+static void free_all_concerned(struct flownet *f)
+{
+	double level = INFINITY;
+	for (uint32_t i = 0; i < f->freed.n; i++) {
+		uint32_t bottleneck = f->path[f->freed.v[i]].bottleneck;
+		if (bottleneck != FLOW_NONE)
+			level = fmin(level, f->link[bottleneck].level);
+	}
+	for (uint32_t i = 0; i < f->n_due; i++)
+		if (f->link[f->due[i].id].level >= level)
+			free_group(f, f->due[i].id);
+	f->fixed_top = level;
+}
+
 /* What the solve starts from; false if no flow is concerned. */
 static bool begin(struct flownet *f)
 {
-	bool was_wide = f->freed.n > f->n_draining / 4;
-	struct flow_list last = f->free_links;
-	f->free_links = f->last_links;
-	f->last_links = last;
-	f->freed.n = f->seen.n = f->n_added = f->free_links.n = 0;
+	f->freed.n = f->seen.n = f->n_added = 0;
+	f->fixed_top = INFINITY;
 	for (uint32_t i = 0; i < f->fresh.n; i++)
 		free_flow(f, f->fresh.v[i]);
 	for (uint32_t i = 0; i < f->touched.n; i++) {
@@ -274,12 +304,9 @@ static bool begin(struct flownet *f)
 		free_group(f, f->touched.v[i]);
 	}
 	f->fresh.n = f->touched.n = 0;
-	if (!f->freed.n)
-		return false;
-	if (was_wide && ++f->n_wide % BEGIN_SMALL)
-		for (uint32_t i = 0; i < last.n; i++)
-			free_group(f, last.v[i]);
-	return true;
+	if (f->freed.n && f->n_wide)
+		free_all_concerned(f);
+	return f->freed.n > 0;
 }
 
 void flow_solve(struct flownet *f)
@@ -290,5 +317,9 @@ void flow_solve(struct flownet *f)
 		survey(f);
 		fill(f);
 	} while (widen(f));
+	if (f->n_wide)
+		f->n_wide--;
+	else if (f->freed.n > f->n_draining / 4 && f->freed.n > WORTH_IT)
+		f->n_wide = WIDE_SOLVES;
 	settle(f);
 }

@@ -22,7 +22,7 @@
 #include <math.h>
 
 #define FLOW_NONE UINT32_MAX
-/* Of a path's next bottleneck: the flow is not part of the solve; it is, and has no rate yet. */
+/* In next[]: the flow is not part of the solve; it is, and has no rate yet. Else its bottleneck to be. */
 #define FLOW_FIXED (UINT32_MAX - 1)
 #define FLOW_RATELESS UINT32_MAX
 
@@ -33,7 +33,6 @@ struct flow_path {
 	double weight;
 	uint32_t hop, n_hops;
 	uint32_t bottleneck; /* the link whose group it belongs to; FLOW_NONE before the first solve */
-	uint32_t next;
 };
 
 struct net_flow {
@@ -53,6 +52,7 @@ struct net_hop {
 struct link_entry {
 	double share; /* load x weight: what it takes at level 1 */
 	uint32_t flow, hop;
+	uint32_t peer; /* of a flow that takes two links, each with this share: the other; else FLOW_NONE */
 };
 
 struct net_link {
@@ -60,6 +60,7 @@ struct net_link {
 	double level;             /* INFINITY: no group */
 	double clock, clock_time; /* the reading, and when */
 	double used;              /* sum of share x level of the entries that have a level */
+	double fixed_top;         /* no flow on it that has a level has a higher one */
 	double group_share;       /* sum of the group's shares; steers tolerances only */
 	double carried;           /* by flows that have ended */
 	struct link_entry *entry;
@@ -87,6 +88,11 @@ struct timed {
 	uint32_t id;
 };
 
+struct offered {
+	double level;
+	uint32_t link;
+};
+
 struct flow_list {
 	uint32_t *v;
 	uint32_t n, cap;
@@ -101,6 +107,7 @@ struct flownet {
 
 	struct net_flow *flow;
 	struct flow_path *path; /* beside flow[] */
+	uint32_t *next;         /* beside flow[]: during a solve */
 	uint32_t n_flows, cap_flows, n_active, n_draining;
 	struct flow_list spare; /* slots to use again */
 	struct net_hop *hop;
@@ -117,10 +124,11 @@ struct flownet {
 	uint32_t ended_first, cap_ended_s;
 
 	/* What the next solve starts from, and its scratch. */
-	struct flow_list touched, fresh, freed, seen, free_links, last_links;
-	struct timed *queue;
+	struct flow_list touched, fresh, freed, seen;
+	struct offered *queue;
 	uint32_t n_added; /* freed flows that the links know of */
-	uint32_t n_wide;  /* solves that followed one that freed many */
+	uint32_t n_wide;  /* so many solves begin with all groups that may be concerned */
+	double fixed_top; /* no fixed flow has a higher level; INFINITY: not known */
 };
 
 static inline void flow_list_add(struct flow_list *l, uint32_t x)

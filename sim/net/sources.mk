@@ -8,4 +8,5 @@ liborrery_a_SOURCES += sim/net/topology_shape.h sim/net/topology.c sim/net/topol
 	sim/net/topology_torus.c sim/net/topology_json.c sim/net/topology_graph.c sim/net/topology_flownet.c
 # collectives
 liborrery_a_SOURCES += sim/net/collective_plan.h sim/net/collective.c sim/net/collective_tree.c sim/net/collective_time.c
-liborrery_a_SOURCES += sim/net/quotient_pending.c
+# classes of flows that are alike
+liborrery_a_SOURCES += sim/net/quotient.c

@@ -110,6 +110,9 @@ int shape_fat_tree(struct topo *t, const struct cluster *c, const struct orr_arg
 		return orr_fail(err, ORR_EINPUT, "%s: k: a fat tree of k=%u has %llu ports, too few for %u NICs", where, k,
 			(unsigned long long)k * h * h, s->n_ports);
 	uint32_t pods = (s->n_ports + h * h - 1) / (h * h);
+	if ((uint64_t)pods * h * h * 4 > TOPO_MAX_LINKS)
+		return orr_fail(err, ORR_EINPUT, "%s: k: %u pods of k=%u have more than %d links between switches", where, pods, k,
+			TOPO_MAX_LINKS);
 	s->fabric.half = h;
 	s->n_switches = 2 * pods * h + h * h;
 	for (uint32_t p = 0; p < s->n_ports; p++)
@@ -123,7 +126,7 @@ int shape_full_mesh(struct topo *t, const struct cluster *c, const struct orr_ar
 {
 	(void)a;
 	uint32_t n = c->n_nodes;
-	if ((uint64_t)n * n > TOPO_MAX_LINKS / 4)
+	if ((uint64_t)n * (n - 1) > TOPO_MAX_LINKS)
 		return orr_fail(err, ORR_EINPUT, "%s: %u nodes are too many for a link between any two (at most 2048)", where,
 			n);
 	t->shape->fabric.first = t->n_links;

@@ -205,9 +205,9 @@ static int check_common(const struct kind *k, const struct cluster *c, const str
 	if (k->is_direct && nics != 1)
 		return orr_fail(err, ORR_EINPUT, "%s: nics: a %s joins nodes, expected 1, found %lld", where, k->name,
 			(long long)nics);
-	if ((uint64_t)nics * c->n_nodes > TOPO_MAX_LINKS / 8)
+	if ((uint64_t)nics * c->n_nodes > TOPO_MAX_LINKS / 4)
 		return orr_fail(err, ORR_EINPUT, "%s: nics: %lld NICs on each of %u nodes are more than %d", where,
-			(long long)nics, c->n_nodes, TOPO_MAX_LINKS / 8);
+			(long long)nics, c->n_nodes, TOPO_MAX_LINKS / 4);
 	return ORR_OK;
 }
 

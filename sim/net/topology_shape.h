@@ -15,7 +15,7 @@
 #include "base/param.h"
 #include "base/sbuf.h"
 
-enum { NO_LINK = UINT32_MAX, TOPO_MAX_LINKS = 1 << 24, TOPO_MAX_DIMS = 8 };
+enum { NO_LINK = UINT32_MAX, TOPO_MAX_LINKS = 1 << 22, TOPO_MAX_DIMS = 8 };
 
 enum topo_kind { KIND_STAR, KIND_RACKS, KIND_LEAF_SPINE, KIND_FAT_TREE, KIND_TORUS, KIND_FULL_MESH, KIND_RING, KIND_JSON };
 

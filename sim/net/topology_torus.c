@@ -33,6 +33,8 @@ static int check_size(const struct topo_fabric *f, uint32_t nodes, uint64_t *rou
 		if (*routers > CLUSTER_MAX_NODES)
 			return orr_fail(err, ORR_EINPUT, "%s: dims: more than %d places", where, CLUSTER_MAX_NODES);
 	}
+	if (*routers * f->n_dims * 2 > TOPO_MAX_LINKS)
+		return orr_fail(err, ORR_EINPUT, "%s: dims: more than %d links", where, TOPO_MAX_LINKS);
 	if (*routers < nodes)
 		return orr_fail(err, ORR_EINPUT, "%s: dims: %llu places are too few for %u nodes", where,
 			(unsigned long long)*routers, nodes);

@@ -112,12 +112,18 @@ void orr_hold(struct orr_step *s, uint32_t device, enum orr_memory kind, double 
 static void use_memory(struct orr_step *s, struct iteration *k, uint32_t i, bool takes)
 {
 	const struct instance *x = &k->instance[i];
+	const struct op *o = &k->op[x->op];
+	const struct coll *c = o->type == OP_COLLECTIVE ? &k->coll[o->collective] : NULL;
+	uint32_t lanes = c && c->size && s->lanes_run > 1 ? c->n : 1; /* where lanes meet it is the memory of each */
 	for (uint32_t m = k->memory_of[x->op]; m < k->memory_of[x->op + 1]; m++) {
 		if ((k->memory[m].bytes > 0) != takes)
 			continue;
-		uint32_t device = real_device(s, x->lane, k->memory[m].device);
-		s->device[device].dynamic_bytes += k->memory[m].bytes;
-		memory_grows(s, device);
+		for (uint32_t r = 0; r < lanes; r++) {
+			uint32_t lane = c && c->size ? group_lane(c, x->lane, r) : x->lane;
+			uint32_t device = real_device(s, lane, k->memory[m].device);
+			s->device[device].dynamic_bytes += k->memory[m].bytes;
+			memory_grows(s, device);
+		}
 	}
 }
 

@@ -26,7 +26,7 @@ struct pattern {
 /* A class of flows, each of so many bytes (a transfer's bytes are its op's). */
 struct sent_class {
 	uint32_t flow_class;
-	double bytes;
+	double bytes, more_latency_s;
 };
 
 struct change {
@@ -302,7 +302,8 @@ static void classes_push(struct wire *w, uint32_t class, const struct coll_plan 
 	while (quotient_class(w->quotient, first_flow + j) != class)
 		j++;
 	MEM_GROW(w->class_list, w->n_classes, w->cap_classes);
-	w->class_list[w->n_classes++] = (struct sent_class){ class, plan ? plan->send[plan->phase[phase].first + j].bytes : 0 };
+	w->class_list[w->n_classes++] = (struct sent_class){ class, plan ? plan->send[plan->phase[phase].first + j].bytes : 0,
+		quotient_more_latency(w->quotient, class) };
 }
 
 static void phase_mark(struct wire *w)
@@ -404,7 +405,7 @@ static uint32_t merged_phase(struct orr_step *s, struct iteration *k, uint32_t i
 	for (uint32_t j = first; j < end; j++) {
 		uint32_t n = quotient_route(w->quotient, w->class_list[j].flow_class, hop);
 		double size = p->plan == NONE ? bytes : w->class_list[j].bytes;
-		flownet_start(w->net, size, 0, hop, n, going_add(w, k, i));
+		flownet_start(w->net, size, w->class_list[j].more_latency_s, hop, n, going_add(w, k, i));
 		for (uint32_t h = 0; h < n; h++)
 			w->offered += size * hop[h].load;
 		s->flows++;

@@ -6,6 +6,7 @@
 #include "cluster/failures.h"
 #include "hwmodel/dnn_plan.h"
 #include "hwmodel/throughput.h"
+#include "net/topology.h"
 #include "traces/profile.h"
 #include "traces/trace.h"
 
@@ -17,7 +18,7 @@ enum { MAX_ROWS = 20000 }; /* a small packed input may hold a great many */
 
 const char *const fuzz_parsers[] = { "auto", "philly", "tiresias", "muri", "gavel", "openb",
 	"openb-nodes", "swf", "orrery", "throughput", "cluster", "spec", "failures",
-	"model", "model-spec", NULL };
+	"model", "model-spec", "topology", "topology-spec", NULL };
 
 static void require(int is_true)
 {
@@ -89,7 +90,7 @@ static void model(const char *parser, const uint8_t *data, size_t n)
 		d = dnn_parse("input", (const char *)data, n, &err);
 	} else {
 		char *text = mem_strndup((const char *)data, n);
-		struct plan *p = transformer_from_spec(text, &err);
+		struct plan *p = plan_from_spec(text, &err);
 		d = p ? plan_expand(p) : NULL;
 		mem_free(text);
 	}
@@ -103,8 +104,32 @@ static void model(const char *parser, const uint8_t *data, size_t n)
 	dnn_free(d);
 }
 
+/* A JSON file (topology) or the text of a topology on a small cluster; its routes lead somewhere. */
+static void topology(bool is_spec, const uint8_t *data, size_t n)
+{
+	struct orr_error err = { 0 };
+	char *text = mem_strndup((const char *)data, n);
+	struct cluster *c = cluster_load("3x2,1x0,1x1", &err);
+	struct topo *t = is_spec ? topo_load(c, text, 1, &err) : topo_parse(c, "input", text, n, 1, NULL, &err);
+	require(t ? t->n_gpus == 7 : err.code == ORR_EINPUT && err.text[0]);
+	for (uint32_t s = 0; t && s < topo_endpoints(t); s++)
+		for (uint32_t d = 0; d < topo_endpoints(t); d++) {
+			uint32_t hop[TOPO_MAX_HOPS], hops = topo_route(t, s, d, 1, hop);
+			require(hops <= TOPO_MAX_HOPS && (hops || topo_node(t, s) == topo_node(t, d)));
+			for (uint32_t i = 0; i < hops; i++)
+				require(hop[i] < t->n_links && t->link[hop[i]].flow.capacity_Bps >= 0 && t->link[hop[i]].flow.latency_s >= 0);
+		}
+	topo_free(t);
+	cluster_free(c);
+	mem_free(text);
+}
+
 void fuzz_one(const char *parser, const uint8_t *data, size_t n)
 {
+	if (!strncmp(parser, "topology", 8)) {
+		topology(parser[8] != '\0', data, n);
+		return;
+	}
 	struct orr_error err = { 0 };
 	if (!strcmp(parser, "throughput")) {
 		throughput(data, n);
