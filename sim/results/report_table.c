@@ -77,7 +77,7 @@ static void put_number(struct sbuf *b, double v)
 static void put_interval(struct sbuf *b, const struct metric *m, double scale)
 {
 	double below = (m->value - m->ci_low) / scale, above = (m->ci_high - m->value) / scale;
-	if (isnan(below) || isnan(above) || (below == 0 && above == 0))
+	if (isnan(below) || isnan(above) || below + above <= 1e-9 * fabs(m->value / scale))
 		return;
 	if (fabs(above - below) > 0.02 * (above + below)) {
 		sbuf_puts(b, " [");

@@ -108,7 +108,7 @@ static void put_steady_state(const struct step_result *s, struct run_result *r)
 	if (s->period)
 		snprintf(text, sizeof text, "steady state after %llu of %llu iterations (period %u)", simulated, all, s->period);
 	else
-		snprintf(text, sizeof text, "all %llu iterations simulated, no steady state", all);
+		snprintf(text, sizeof text, "all %llu iterations simulated", all);
 	result_note(r, "steady-state", text);
 }
 
