@@ -199,3 +199,6 @@ check_PROGRAMS += tests/unit_step_closed
 TESTS += tests/unit_step_closed
 tests_unit_step_closed_SOURCES = tests/unit_step_closed.c tests/step_fixture.c
 tests_unit_step_closed_LDADD = libpolicies.a $(LDADD)
+# the step world at the command line
+TESTS += tests/cli_step.sh
+EXTRA_DIST += tests/cli_step.sh
