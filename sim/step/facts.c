@@ -23,8 +23,8 @@ void orr_step_layer(const struct orr_step *s, uint32_t layer, struct orr_layer_i
 		.fwd_flops = l->fwd_flops,
 		.out_elems = l->out_elems,
 		.saved_elems = l->saved_elems,
-		.rows = l->params > 0 ? l->k : 0,
-		.columns = l->params > 0 ? l->n : 0,
+		.rows = l->rows,
+		.columns = l->columns,
 		.block = l->block };
 }
 

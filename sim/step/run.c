@@ -321,7 +321,7 @@ int step_run(const struct step_config *c, const struct orr_policy *policy, const
 		bool again = rc && s.must_unmerge && strcmp(merge, "on");
 		if (!rc)
 			give(&s, out);
-		else if (err)
+		else if (err && !again)
 			*err = s.error;
 		world_free(&s);
 		if (!again)
