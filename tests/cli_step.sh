@@ -62,7 +62,7 @@ is "$? $said" "0 " "--check finds nothing wrong"
 cp two.json copy.json
 "$orrery" step copy.json "${study[@]:1}" --db runs.db -q
 is "$("$orrery" db runs runs.db | wc -l)" 4 "a model of the same contents is the same, whatever its name"
-sed 's/1980000/1990000/' two.json >other.json
+sed 's/"saved": 990/"saved": 991/' two.json >other.json
 "$orrery" step other.json "${study[@]:1}" --db runs.db -q
 is "$("$orrery" db runs runs.db | wc -l)" 7 "and one of other contents is not"
 
