@@ -202,3 +202,7 @@ tests_unit_step_closed_LDADD = libpolicies.a $(LDADD)
 # the step world at the command line
 TESTS += tests/cli_step.sh
 EXTRA_DIST += tests/cli_step.sh
+check_PROGRAMS += tests/unit_step_results tests/unit_expr
+TESTS += tests/unit_step_results tests/unit_expr
+tests_unit_step_results_SOURCES = tests/unit_step_results.c tests/sample_run.c
+tests_unit_expr_SOURCES = tests/unit_expr.c
