@@ -8,6 +8,7 @@
  *   queue-length   jobs waiting over time
  *   gantt-LABEL    the first FIGURE_GANTT_JOBS jobs of each run: running and waiting
  *   throughput     samples/s of training, with intervals
+ *   loss           loss of training over time
  *   timeline-LABEL what the first FIGURE_DEVICES devices did in the last iterations of each run
  * A figure whose data no run has is left out. What a figure looks like is in
  * plots/NAME.gp, looked for in $ORRERY_DATADIR, where `make install` puts it, and

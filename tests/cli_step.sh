@@ -106,6 +106,22 @@ is "$? $("$orrery" run s.json --no-figures --out run -q; cmp run/allreduce.itera
 "$orrery" scenario show s.json >s2.json
 is "$(cat s2.json)" "$(cat s.json)" "and shows the same again"
 
+if command -v python3 >/dev/null; then
+  "$orrery" scenario show two.json --world step "${net[@]:0:4}" --policy allreduce --set learn.seeds=2 --device v100 >learn.json
+  cat >keys.py <<'E'
+import json, sys
+shown, schema = json.load(open("learn.json")), json.load(open(sys.argv[1]))["$defs"]["step"]["properties"]
+print(sorted(set(shown) - set(schema)), [(k, sorted(set(shown[k]) ^ set(schema[k]["properties"]))) for k in ("step", "cost", "learn")])
+E
+  is "$(python3 keys.py "$tree/docs/scenario.schema.json")" "[] [('step', []), ('cost', []), ('learn', [])]" \
+    "docs/scenario.schema.json knows every key and option"
+else
+  skip "no python3 to read JSON with"
+fi
+said=$("$orrery" step two.json "${net[@]}" --policy allreduce --set learn.seeds=2 --set learn.max_samples=2000 --out learn -q 2>&1)
+is "$? $said $(awk -F, '$2 == "seeds" { print $3 }' learn/summary.csv) $(sed -n '2s/.*,\(loss\),.*/\1/p' learn/allreduce.series.csv)" "0  2 loss" \
+  "learn options apply the schedule to SGD"
+
 # ---- refusals: arguments | exit code and message (an extended regular expression) ----
 printf '{"world": "step", "model": "two.json", "cluster": "1x2:v100", "policies": ["allreduce"], "modell": 1}' >typo.json
 refused() {
@@ -137,6 +153,7 @@ step two.json --cluster 1x2:v100 --seed x --policy allreduce|2 orrery: seed: exp
 step two.json --cluster 1x2:v100 --policy allreduce --set step.iteration=4|2 orrery: step: no parameter "iteration"; did you mean iterations
 step two.json --cluster 1x2:v100 --policy allreduce --set step.iterations=0|2 orrery: step: iterations: .*"0"
 step two.json --cluster 1x2:v100 --policy allreduce --set cost.efficiency=2|2 orrery: cost: efficiency: .*"2"
+step two.json --cluster 1x2:v100 --policy allreduce --set learn.rate=2|2 orrery: learn: no parameter "rate"
 step two.json --cluster 1x2:v100 --policy allreduce --set policy.allreduce.overlap=maybe|2 orrery: policy allreduce: overlap: .*"maybe"
 step two.json --cluster 1x2:v100 --policy allreduce --set step.link_changes=gone.csv|2 orrery: gone.csv: No such file
 step two.json --cluster 2x0:cpus=4 --policy allreduce|2 orrery: cluster 2x0:cpus=4: has no GPUs

@@ -4,12 +4,13 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "base/num.h"
+#include "learn/learn.h"
 
 #include <stdio.h>
 #include <string.h>
 
 static const char *const known_keys[] = { "model", "world", "cluster", "network", "device", "precision", "batch",
-	"policies", "step", "cost", "seed", "policy_timeout",
+	"policies", "step", "cost", "learn", "seed", "policy_timeout",
 	/* what scenario show adds, so that its output is a scenario again */
 	"model_sha256", "cluster_sha256", "network_sha256", "devices", "link_changes_sha256", NULL };
 
@@ -122,6 +123,8 @@ static void describe(struct step_scenario *s)
 	cJSON_AddStringToObject(o, "batch", number);
 	cJSON_AddItemToObject(o, "step", scenario_args_json(s->options, step_options));
 	cJSON_AddItemToObject(o, "cost", scenario_args_json(s->cost_args, step_cost_options));
+	if (s->learn)
+		cJSON_AddItemToObject(o, "learn", scenario_args_json(s->learn, learn_options));
 	if (*s->link_changes_hash)
 		cJSON_AddStringToObject(o, "link_changes_sha256", s->link_changes_hash);
 	scenario_add_seed(o, &s->base);
@@ -146,6 +149,9 @@ int step_scenario_resolve(const cJSON *scenario, struct step_scenario *s, struct
 	if (!rc && !(s->options = scenario_args_at(o, "step", step_options, "step", err)))
 		rc = ORR_EINPUT;
 	if (!rc && !(s->cost_args = scenario_args_at(o, "cost", step_cost_options, "cost", err)))
+		rc = ORR_EINPUT;
+	if (!rc && cJSON_GetObjectItemCaseSensitive(o, "learn") &&
+		!(s->learn = scenario_args_at(o, "learn", learn_options, "learn", err)))
 		rc = ORR_EINPUT;
 	if (!rc)
 		rc = scenario_resolve_policies(o, ORR_POLICY_KIND_STEP, &s->base, err);
@@ -179,6 +185,7 @@ void step_scenario_free(struct step_scenario *s)
 		dnn_free(s->dnn);
 	args_free(s->options);
 	args_free(s->cost_args);
+	args_free(s->learn);
 	mem_free(s->model_spec);
 	mem_free(s->network_spec);
 	mem_free(s->device_spec);

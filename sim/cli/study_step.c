@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/sbuf.h"
+#include "learn/train.h"
 #include "results/outfile.h"
 #include "step/trace_event.h"
 
@@ -66,6 +67,16 @@ static void *open_step(const cJSON *scenario, const struct study_output *o, stru
 	return t;
 }
 
+/* The same schedule applied to SGD. */
+static void learn(const struct step_study *t, const struct scenario_policy *p, struct run_result *r, struct orr_error *err)
+{
+	struct train_config config = { .step = &t->config, .options = t->s.learn, .threads = t->o->threads };
+	struct train_result result = { 0 };
+	if (!train_run(&config, p->entry.policy, p->args, p->label, &result, err))
+		train_metrics(&result, r);
+	train_result_free(&result);
+}
+
 static void run_step(void *world, size_t i, struct run_result *r, study_progress progress, void *ctx, struct orr_error *err)
 {
 	struct step_study *t = world;
@@ -74,6 +85,8 @@ static void run_step(void *world, size_t i, struct run_result *r, study_progress
 	(void)progress, (void)ctx;
 	if (!step_run(&t->config, p->entry.policy, p->args, p->label, result, err))
 		step_metrics(result, r);
+	if (!err->code && t->s.learn)
+		learn(t, p, r, err);
 	if (!t->o->timeline)
 		step_result_free(result);
 }
