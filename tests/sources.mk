@@ -111,7 +111,8 @@ TESTS += tests/jobs_life.sh
 EXTRA_DIST += tests/jobs_life.sh tests/plugins/elastic.c
 check_PROGRAMS += tests/unit_scenario
 TESTS += tests/unit_scenario
-tests_unit_scenario_SOURCES = tests/unit_scenario.c sim/cli/scenario.c sim/cli/scenario_jobs.c sim/cli/registry.c
+tests_unit_scenario_SOURCES = tests/unit_scenario.c sim/cli/scenario.c sim/cli/scenario_jobs.c sim/cli/scenario_step.c \
+	sim/cli/registry.c
 tests_unit_scenario_LDADD = libpolicies.a $(LDADD)
 check_PROGRAMS += tests/unit_failures
 TESTS += tests/unit_failures
@@ -225,3 +226,10 @@ TESTS += tests/big_step.sh
 EXTRA_DIST += tests/big_step.sh
 TESTS += tests/learn_cli.sh
 EXTRA_DIST += tests/learn_cli.sh
+# the step world at the command line
+TESTS += tests/cli_step.sh
+EXTRA_DIST += tests/cli_step.sh
+check_PROGRAMS += tests/unit_step_results tests/unit_expr
+TESTS += tests/unit_step_results tests/unit_expr
+tests_unit_step_results_SOURCES = tests/unit_step_results.c tests/sample_run.c
+tests_unit_expr_SOURCES = tests/unit_expr.c

@@ -129,6 +129,8 @@ static void describe(struct step_scenario *s)
 	cJSON_AddItemToObject(o, "cost", scenario_args_json(s->cost_args, step_cost_options));
 	if (s->learn_args)
 		cJSON_AddItemToObject(o, "learn", scenario_args_json(s->learn_args, learn_options));
+	if (s->learn)
+		cJSON_AddItemToObject(o, "learn", scenario_args_json(s->learn, learn_options));
 	if (*s->link_changes_hash)
 		cJSON_AddStringToObject(o, "link_changes_sha256", s->link_changes_hash);
 	scenario_add_seed(o, &s->base);
@@ -155,6 +157,9 @@ int step_scenario_resolve(const cJSON *scenario, struct step_scenario *s, struct
 	if (!rc && cJSON_HasObjectItem(o, "learn") && !(s->learn_args = scenario_args_at(o, "learn", learn_options, "learn", err)))
 		rc = ORR_EINPUT;
 	if (!rc && !(s->cost_args = scenario_args_at(o, "cost", step_cost_options, "cost", err)))
+		rc = ORR_EINPUT;
+	if (!rc && cJSON_GetObjectItemCaseSensitive(o, "learn") &&
+		!(s->learn = scenario_args_at(o, "learn", learn_options, "learn", err)))
 		rc = ORR_EINPUT;
 	if (!rc)
 		rc = scenario_resolve_policies(o, ORR_POLICY_KIND_STEP, &s->base, err);
@@ -189,6 +194,7 @@ void step_scenario_free(struct step_scenario *s)
 	args_free(s->options);
 	args_free(s->cost_args);
 	args_free(s->learn_args);
+	args_free(s->learn);
 	mem_free(s->model_spec);
 	mem_free(s->network_spec);
 	mem_free(s->device_spec);
