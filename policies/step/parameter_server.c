@@ -252,7 +252,7 @@ static void push(struct parameter_server *ps, struct orr_step *s, uint32_t clien
 		orr_after(s, *op, before);
 		schedule(ps, s, *op, m);
 		orr_label(s, *op, "push layers %u..%u", m->first, m->first + m->count - 1);
-		if (i == ps->v.last[j])
+		if (i == ps->v.largest[j])
 			update(ps, s, *op, ORR_PUSH, client, j);
 	}
 }
@@ -310,7 +310,7 @@ static void pull(struct parameter_server *ps, struct orr_step *s, uint64_t itera
 		if (!whole)
 			wait_for_server(ps, s, iteration, client, i, j, op);
 		orr_label(s, op, "pull layers %u..%u", m->first, m->first + m->count - 1);
-		if (i == ps->v.last[j])
+		if (i == ps->v.largest[j])
 			update(ps, s, op, ORR_PULL, client, j);
 		arrived = and_also(s, arrived, op);
 	}
