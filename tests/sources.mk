@@ -205,3 +205,6 @@ tests_unit_step_closed_SOURCES = tests/unit_step_closed.c tests/step_fixture.c
 tests_unit_step_closed_LDADD = libpolicies.a $(LDADD)
 TESTS += tests/learn_cli.sh
 EXTRA_DIST += tests/learn_cli.sh
+check_PROGRAMS += tests/unit_learn_walk
+TESTS += tests/unit_learn_walk
+tests_unit_learn_walk_SOURCES = tests/unit_learn_walk.c
