@@ -129,6 +129,22 @@ static void priorities(void)
 	}
 }
 
+/* Two nodes of four GPUs: 3/4 of M inside, then M/4 between the nodes by each GPU, then 3/4 of M inside again. */
+static void dense_inside(void)
+{
+	static const char net[] = "star:bw=1GBps,lat=0,nics=4,gpu_bw=10GBps,gpu_lat=0";
+	struct run r = run_on("2x4:v100", net, "resnet50", "", &orr_policy_allreduce, "fusion=none overlap=false dense_inside=true");
+	double M = r.params * 4, inside = 2 * 3.0 / 4 * M / 10e9;
+	near_to(r.iteration_s, compute_s + inside + M / 4 / B, 1e-9, "dense_inside: scatter inside, all-reduce of parts, gather inside");
+	r = run_on("2x4:v100", net, "resnet50", "compression=topk:density=0.01", &orr_policy_allreduce,
+		"fusion=none overlap=false dense_inside=true");
+	near_to(r.iteration_s, compute_s + inside + 0.01 * r.params / 4 * 8 / B, 1e-9, "and only what crosses is compressed");
+	r = run_on("1x4:v100,1x4:a100", net, "resnet50", "compute_s=0 update_cost=roofline", &orr_policy_allreduce, "dense_inside=true");
+	struct run flat = run_on("1x4:v100,1x4:a100", net, "resnet50", "compute_s=0 update_cost=roofline", &orr_policy_allreduce, "");
+	ok(!r.code && r.iteration_s > 0 && r.iteration_s <= flat.iteration_s, "GPUs of two types likewise (%.4f, flat ring %.4f s)", r.iteration_s,
+		flat.iteration_s);
+}
+
 static void servers(void)
 {
 	/* One dedicated server takes in w M, then sends out as much (stanza's T_push = (w/S) W / B). */
@@ -144,6 +160,10 @@ static void servers(void)
 	near_to(r.iteration_s, compute_s + 2 * M / B, 1e-9, "four servers without GPUs: the workers' own NICs decide");
 	struct run o = run("5x1:v100", "alexnet", &orr_policy_parameter_server, "placement=dedicated servers=1");
 	ok(o.iteration_s < compute_s + 2 * 4 * M / B && o.iteration_s > 4 * M / B, "pushing during the backward pass helps");
+	struct run fair = run("5x1:v100", "vgg16", &orr_policy_parameter_server, "placement=dedicated servers=1 pull_overlap=true");
+	struct run prio = run("5x1:v100", "vgg16", &orr_policy_parameter_server, "placement=dedicated servers=1 pull_overlap=true priority=true");
+	ok(prio.iteration_s <= fair.iteration_s * (1 + 1e-9), "early layers first is no slower than all at once (%.4f, %.4f s)",
+		prio.iteration_s, fair.iteration_s);
 	r = run("5x1:v100", "alexnet", &orr_policy_parameter_server, "placement=dedicated servers=2 push_overlap=false shard=tensor");
 	/* AlexNet's largest tensor, fc6's 37.7 M of 61.1 M weights, sits on one server. */
 	ok(r.iteration_s > compute_s + 2 * 3 * 0.6 * M / B, "by tensor: who holds the largest tensor decides (%s)", r.choice);
@@ -265,6 +285,32 @@ static void sweeps(void)
 	ok(falls, "parameter-server: time falls as servers are added beside the workers");
 }
 
+/* One lane run for all, and every lane on its own, take the same time and send the same. */
+static void lanes(void)
+{
+	static const struct {
+		const struct orr_policy *policy;
+		const char *settings;
+	} cases[] = { { &orr_policy_allreduce, "" }, { &orr_policy_allreduce, "algorithm=hierarchical" },
+		{ &orr_policy_allreduce, "dense_inside=true" },
+		{ &orr_policy_bytescheduler, "" }, { &orr_policy_zero, "stage=3" }, { &orr_policy_zero, "stage=1" },
+		{ &orr_policy_local_sgd, "local_steps=2 node_averages=2" } };
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		for (int topk = 0; topk < (cases[i].policy == &orr_policy_zero ? 1 : 2); topk++) {
+			const char *on = topk ? "merge=on compression=topk:density=0.01,compress_Bps=1e9" : "merge=on";
+			const char *off = topk ? "compression=topk:density=0.01,compress_Bps=1e9" : "merge=off";
+			struct run one = run_on("4x4:v100", "star:bw=1GBps", "alexnet", on, cases[i].policy, cases[i].settings);
+			struct run all = run_on("4x4:v100", "star:bw=1GBps", "alexnet", off, cases[i].policy, cases[i].settings);
+			if (one.code || all.code)
+				printf("# %s %s\n", one.error, all.error);
+			bool same = fabs(one.iteration_s / all.iteration_s - 1) < 1e-9 && fabs(one.peak_bytes / all.peak_bytes - 1) < 1e-9;
+			if (!same)
+				printf("# %.12g, %.12g s; %.12g, %.12g bytes\n", one.iteration_s, all.iteration_s, one.peak_bytes, all.peak_bytes);
+			ok(same, "%s %s%s: merged lanes agree with lanes run apart (%.4f s)", cases[i].policy->name, cases[i].settings,
+				topk ? ", compressed" : "", one.iteration_s);
+		}
+}
+
 static void refused(void)
 {
 	struct run r = run_on("2x1:v100", "star", "alexnet", "", &orr_policy_parameter_server, "placement=cpu-nodes");
@@ -273,6 +319,8 @@ static void refused(void)
 	ok(r.code == ORR_EINPUT && strstr(r.error, "servers=2"), "all nodes as servers (%s)", r.error);
 	r = run_on("1x1:v100,1x2:v100", "star", "alexnet", "", &orr_policy_local_sgd, "node_averages=2");
 	ok(r.code == ORR_EINPUT && strstr(r.error, "node_averages"), "averages inside unequal nodes (%s)", r.error);
+	r = run_on("2x1:v100", "star", "alexnet", "compression=onebit", &orr_policy_zero, "");
+	ok(r.code == ORR_EINPUT && strstr(r.error, "step.compression"), "compression where nothing is all-reduced (%s)", r.error);
 }
 
 int main(void)
@@ -281,11 +329,13 @@ int main(void)
 	horovod();
 	different_speeds();
 	priorities();
+	dense_inside();
 	servers();
 	asynchronous();
 	local();
 	zero();
 	sweeps();
+	lanes();
 	refused();
 	return done();
 }

@@ -368,8 +368,8 @@ static void test_tensor(void)
 static void test_megatron(void)
 {
 	static const char grid[] = "tp=2 pp=2 micro_batches=4";
-	struct outcome plain = run_with("4x4:v100", network, model, "optimizer=adam", &orr_policy_megatron, "%s update_s=0", grid);
-	struct outcome zero = run_with("4x4:v100", network, model, "optimizer=adam", &orr_policy_megatron, "%s update_s=0 zero=true", grid);
+	struct outcome plain = run_with("8x2:v100", network, model, "optimizer=adam", &orr_policy_megatron, "%s update_s=0", grid);
+	struct outcome zero = run_with("8x2:v100", network, model, "optimizer=adam", &orr_policy_megatron, "%s update_s=0 zero=true", grid);
 	near_to(zero.r.iteration_s, plain.r.iteration_s, 1e-9, "ZeRO-1: reduce-scatter and all-gather take as long as the all-reduce");
 	double params = 0;
 	struct orr_error e = { 0 };
@@ -382,7 +382,7 @@ static void test_megatron(void)
 		saved += plain.r.device[i].peak_memory_bytes - zero.r.device[i].peak_memory_bytes;
 	near_to(saved / (params * 8 * 3), 1, 1e-12, "ZeRO-1: of 4 copies of Adam's moments, 8 bytes a parameter, one is left");
 	step_result_free(&zero.r);
-	struct outcome off = run_with("4x4:v100", network, model, "optimizer=adam merge=off", &orr_policy_megatron, "%s update_s=0", grid);
+	struct outcome off = run_with("8x2:v100", network, model, "optimizer=adam merge=off", &orr_policy_megatron, "%s update_s=0", grid);
 	ok(plain.r.was_merged && !off.r.was_merged, "lanes are merged, or not");
 	near_to(off.r.iteration_s, plain.r.iteration_s, 1e-9, "with the same result");
 	step_result_free(&off.r);

@@ -9,6 +9,7 @@
 
 /* Durations that differ by less than this part are the same. */
 static const double same_duration = 1e-9;
+enum { MAX_AHEAD = 1024 }; /* iterations built before the first starts, so that merging sees all their messages */
 
 /* ---- the steady state ---- */
 
@@ -289,9 +290,10 @@ static int execute(struct orr_step *s, bool may_merge, const struct orr_args *ar
 		return s->error.code;
 	s->is_merged = s->map && s->lanes > 1 && may_merge;
 	s->lanes_run = s->is_merged ? 1 : s->lanes;
-	/* Nothing starts before both are there: merging looks at their messages. */
+	/* Nothing starts before a period of graphs (two at least) is there: merging looks at their messages. */
 	s->now_s = -1;
-	for (int i = 0; i < (s->is_merged ? 2 : 1) && s->built < s->wanted && !s->error.code; i++)
+	uint32_t ahead = !s->is_merged ? 1 : s->graph_period < 2 ? 2 : s->graph_period > MAX_AHEAD ? MAX_AHEAD : s->graph_period;
+	for (uint32_t i = 0; i < ahead && s->built < s->wanted && !s->error.code; i++)
 		iteration_build(s);
 	if (!s->error.code && s->is_merged && !s->is_analytic && wire_classes(s))
 		s->must_unmerge = true;
