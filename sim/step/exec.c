@@ -304,10 +304,42 @@ static void stuck(struct orr_step *s)
 		step_fail(s, ORR_EFAIL, "iteration %llu holds nothing but marks", (unsigned long long)s->built - 1);
 }
 
+/* Events closer together than this are taken as simultaneous, so that who gets a stream does not hang on rounding. */
+static double tie_s(double now_s)
+{
+	return 1e-11 * now_s;
+}
+
+static double next_event(struct orr_step *s)
+{
+	double t = wire_next(s);
+	return s->n_timers && s->timer[0].time_s < t ? s->timer[0].time_s : t;
+}
+
+static void pass_to(struct orr_step *s, double t)
+{
+	s->now_s = fmax(t, s->now_s);
+	wire_advance(s, s->now_s);
+	while (s->n_timers && s->timer[0].time_s <= s->now_s) {
+		struct timer x = timer_pop(s);
+		if (x.leap != NONE)
+			leap_end(s, x.leap, x.generation);
+		else
+			instance_end(s, x.of, x.instance);
+	}
+	if (s->config->check)
+		wire_verify(s);
+}
+
 int exec_run(struct orr_step *s)
 {
 	while (!s->error.code && !s->is_stopped) {
 		follow_up(s);
+		double t = next_event(s);
+		if (t <= s->now_s + tie_s(s->now_s)) {
+			pass_to(s, t);
+			continue;
+		}
 		dispatch(s);
 		if (s->n_done)
 			continue;
@@ -320,22 +352,10 @@ int exec_run(struct orr_step *s)
 		}
 		if (!s->n_live)
 			break;
-		double t = wire_next(s);
-		if (s->n_timers && s->timer[0].time_s < t)
-			t = s->timer[0].time_s;
+		t = next_event(s); /* dispatch() has started things */
 		if (isinf(t))
 			break;
-		s->now_s = t;
-		wire_advance(s, t);
-		while (s->n_timers && s->timer[0].time_s <= t) {
-			struct timer x = timer_pop(s);
-			if (x.leap != NONE)
-				leap_end(s, x.leap, x.generation);
-			else
-				instance_end(s, x.of, x.instance);
-		}
-		if (s->config->check)
-			wire_verify(s);
+		pass_to(s, t);
 	}
 	if (!s->error.code && !s->is_stopped && (s->n_live || s->built < s->build_until))
 		stuck(s);
