@@ -161,6 +161,21 @@ static double pick_time(struct rng *r)
 	return rng_below(r, 2) ? (double)rng_below(r, 5) : rng_uniform(r) * 5;
 }
 
+/* Most flows come to one link, each from one of the others, which are mostly faster. */
+static void make_incast(struct model *m, struct rng *r)
+{
+	m->n_links = MODEL_LINKS;
+	for (uint32_t i = 0; i < m->n_links; i++)
+		m->link[i] = (struct flow_link){ 1 + (double)rng_below(r, 9) * (i ? 10 : 1), m->is_weighted ? rng_uniform(r) : 0 };
+	for (uint32_t i = 0; i < m->n_flows; i++) {
+		uint32_t sender = 1 + (uint32_t)rng_below(r, MODEL_LINKS - 1);
+		m->flow[i].n_hops = rng_below(r, 12) ? 2 : 1;
+		m->flow[i].hop[0] = (struct flow_hop){ sender, 1 };
+		m->flow[i].hop[1] = (struct flow_hop){ 0, 1 + (uint32_t)rng_below(r, 2) };
+		m->flow[i].start /= 4;
+	}
+}
+
 static void make_case(struct model *m, struct rng *r)
 {
 	memset(m, 0, sizeof *m);
@@ -185,6 +200,8 @@ static void make_case(struct model *m, struct rng *r)
 			x->hop[h] = (struct flow_hop){ (first + h) % m->n_links,
 				rng_below(r, 4) ? 1 : 1 + (uint32_t)rng_below(r, 4) };
 	}
+	if (!rng_below(r, 3))
+		make_incast(m, r);
 	m->n_changes = (uint32_t)rng_below(r, MODEL_CHANGES + 1);
 	for (uint32_t i = 0; i < m->n_changes; i++)
 		m->change[i] = (struct model_change){ rng_uniform(r) * 6, (uint32_t)rng_below(r, m->n_links), pick_capacity(r) };

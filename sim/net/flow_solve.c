@@ -27,6 +27,7 @@ static bool free_group(struct flownet *f, uint32_t link)
 	struct net_link *l = &f->link[link];
 	if (!l->n_group || l->is_free)
 		return false;
+	flow_unlone(f, link);
 	l->is_free = true;
 	flow_list_add(&f->free_groups, link);
 	return true;
@@ -262,13 +263,16 @@ static void rewind_clock(struct flownet *f, struct net_link *l)
 {
 	if (++l->n_settings < l->n_group)
 		return;
-	for (uint32_t i = 0; i < l->n_group; i++)
+	l->group_share = 0; /* summed afresh as well */
+	for (uint32_t i = 0; i < l->n_group; i++) {
 		f->flow[l->group[i]].due -= l->clock;
+		l->group_share += f->flow[l->group[i]].share;
+	}
 	l->clock = 0;
 	l->n_settings = 0;
 }
 
-static void set_clock(struct flownet *f, struct net_link *l)
+void flow_set_clock(struct flownet *f, struct net_link *l)
 {
 	if (l->n_group) {
 		l->clock = flow_clock(f, l);
@@ -293,7 +297,7 @@ static void move_flow(struct flownet *f, uint32_t flow)
 static void settle(struct flownet *f)
 {
 	for (uint32_t i = 0; i < f->seen.n; i++)
-		set_clock(f, &f->link[f->seen.v[i]]);
+		flow_set_clock(f, &f->link[f->seen.v[i]]);
 	for (uint32_t i = 0; i < f->freed.n; i++) {
 		uint32_t flow = f->freed.v[i];
 		if (f->next[flow] != f->bottleneck[flow])
@@ -315,6 +319,8 @@ static void settle(struct flownet *f)
 		if (l->n_group)
 			flow_due_update(f, link);
 	}
+	for (uint32_t i = 0; i < f->seen.n; i++)
+		flow_make_lone(f, f->seen.v[i]);
 }
 
 /* Every group that is no slower than the slowest of those that are free already. */
@@ -336,6 +342,7 @@ static bool begin(struct flownet *f)
 	f->fixed_top = INFINITY;
 	for (uint32_t i = 0; i < f->touched.n; i++) {
 		f->link[f->touched.v[i]].is_touched = false;
+		flow_unlone_entries(f, f->touched.v[i]);
 		free_group(f, f->touched.v[i]);
 	}
 	if (f->n_wide)
@@ -348,7 +355,7 @@ static bool begin(struct flownet *f)
 
 void flow_solve(struct flownet *f)
 {
-	if (!begin(f))
+	if (flow_solve_lone(f) || !begin(f))
 		return;
 	do {
 		survey(f);
