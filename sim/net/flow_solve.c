@@ -132,6 +132,21 @@ static void sift_down(struct offered *q, uint32_t n, uint32_t i)
 	q[i] = x;
 }
 
+/* The last of n comes to the top's place; it belongs near the bottom, so the hole goes there first. */
+static void remove_top(struct offered *q, uint32_t n)
+{
+	struct offered x = q[--n];
+	uint32_t i = 0;
+	q[n].level = INFINITY;
+	for (uint32_t child; (child = 2 * i + 1) < n; i = child) {
+		child += q[child + 1].level < q[child].level;
+		q[i] = q[child];
+	}
+	for (; i && q[(i - 1) / 2].level > x.level; i = (i - 1) / 2)
+		q[i] = q[(i - 1) / 2];
+	q[i] = x;
+}
+
 /* The level that the link's free flows without a rate would have if it were their bottleneck. */
 static double offer(struct flownet *f, uint32_t link)
 {
@@ -186,7 +201,7 @@ static uint32_t fix_link(struct flownet *f, uint32_t link, double level)
 
 static double least_of_others(const struct offered *q, uint32_t n)
 {
-	return n > 2 && q[2].level < q[1].level ? q[2].level : q[1].level;
+	return n > 2 && q[2].level < q[1].level ? q[2].level : q[1].level; /* INFINITY for n = 1 */
 }
 
 /* A link's offer never falls as others are fixed, so a stale one in the queue is too low, never too high. */
@@ -203,17 +218,16 @@ static void fill(struct flownet *f)
 		uint32_t link = f->queue[0].link;
 		bool is_open = f->fill[link].n_free > 0;
 		double t = is_open ? offer(f, link) : 0;
-		if (is_open && t > f->queue[0].level && n > 1 && t > least_of_others(f->queue, n)) {
+		if (is_open && t > f->queue[0].level && t > least_of_others(f->queue, n)) {
 			f->queue[0].level = t;
-		} else {
-			if (is_open) {
-				level = t > level ? t : level;
-				left -= fix_link(f, link, level);
-			}
-			f->queue[0] = f->queue[--n];
-			f->queue[n].level = INFINITY;
+			sift_down(f->queue, n, 0);
+			continue;
 		}
-		sift_down(f->queue, n, 0);
+		if (is_open) {
+			level = t > level ? t : level;
+			left -= fix_link(f, link, level);
+		}
+		remove_top(f->queue, n--);
 	}
 }
 
