@@ -30,7 +30,8 @@ orrery \\- discrete\\-event simulator of GPU clusters
 .SH DESCRIPTION
 Replays traces of GPU clusters, real or generated, against scheduling policies, and
 compares what each policy would have made of them: job completion times, makespan,
-utilisation. The same inputs and seed give the same bytes of output.
+utilisation. Runs the inside of a training step under policies of synchronisation, pipelining and
+parallelism. The same inputs and seed give the same bytes of output.
 .SH COMMANDS
 END
 "$orrery" --help | awk '/^commands:/ { on = 1; next } on && NF == 0 { exit }
@@ -57,7 +58,7 @@ the device asked for is not there
 .SH ENVIRONMENT
 .TP
 .B ORRERY_DATADIR
-The folder in which plots/, the templates of the figures, is looked for first.
+The folder in which plots/, the templates of the figures, and scenarios/ are looked for first.
 .SH SEE ALSO
 The user guide, guide.md, and the other documents in share/doc/orrery.
 END

@@ -7,6 +7,7 @@ wide = 0.8 / n
 at(x, i) = x + (i - (n + 1) / 2.0) * wide
 set xrange [0.4:categories+0.6]
 set xtics scale 0 ('' 1)
+if (tics_turned) { set xtics rotate by 30 right }
 do for [i=1:categories] { set xtics add (category[i] i) }
 set style fill solid 1.0 noborder
 set grid noxtics

@@ -64,6 +64,18 @@ static void put_tic(struct sbuf *b, size_t i, const char *text)
 	sbuf_free(&quoted);
 }
 
+/* Do the names of the positions stand side by side? In points: the page, a character of 9 pt type. */
+static bool have_room(const struct chart *c)
+{
+	static const double page = 210, character = 5.4;
+	size_t longest = 0;
+	for (size_t i = 0; c->category && i < c->n_categories; i++) {
+		size_t len = strlen(c->category[i]);
+		longest = len > longest ? len : longest;
+	}
+	return character * (double)(longest + 1) * (double)c->n_categories <= page;
+}
+
 static size_t put_variables(struct sbuf *b, const struct chart *c)
 {
 	size_t longest = 0;
@@ -85,6 +97,7 @@ static size_t put_variables(struct sbuf *b, const struct chart *c)
 		for (size_t i = 0; i < c->n_categories; i++)
 			put_tic(b, i, c->category[i]);
 	}
+	sbuf_printf(b, "tics_turned = %d\n", !have_room(c));
 	sbuf_puts(b, "y_min = '*'\ny_max = '*'\n");
 	if (isfinite(c->y_min) || !c->log_y)
 		sbuf_printf(b, "y_min = '%.9g'\n", isfinite(c->y_min) ? c->y_min : 0);

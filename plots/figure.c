@@ -3,9 +3,11 @@
 
 #include "base/mem.h"
 #include "plots/album.h"
+#include "plots/chart.h"
 #include "plots/figure_data.h"
 #include "results/report.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Characters of a label as the legend has it. */
@@ -35,10 +37,44 @@ static int add_shared(struct album *a, const struct run_result *const *runs, siz
 		code = album_add(a, "utilisation", "utilisation", l, err);
 	if (!code && figure_data_series(&a->script, runs, n, "queue_length"))
 		code = album_add(a, "queue-length", "queue-length", l, err);
+	if (!code && figure_data_series(&a->script, runs, n, "loss"))
+		code = album_add(a, "loss", "loss", l, err);
 	return code;
 }
 
-/* The figure of run r alone, named PREFIX-name, if there is something to draw. */
+/* A bar for each run. */
+static int add_throughput(struct album *a, const struct run_result *const *runs, size_t n, struct orr_error *err)
+{
+	const char **name = mem_zalloc(n + 1, sizeof *name);
+	struct chart_point *point = mem_zalloc(n + 1, sizeof *point);
+	for (size_t i = 0; i < n; i++) {
+		const struct metric *m = result_find(runs[i], "samples_per_s");
+		name[i] = runs[i]->label ? runs[i]->label : "";
+		point[i] = m ? (struct chart_point){ 0, m->value, m->ci_low, m->ci_high }
+			     : (struct chart_point){ 0, NAN, NAN, NAN };
+	}
+	struct chart_series series = { .label = "throughput", .point = point, .n = n };
+	struct chart c = { .file = "throughput", .kind = CHART_BARS, .x_label = "", .y_label = "samples/s", .y_min = NAN, .y_max = NAN,
+		.category = name, .n_categories = n, .series = &series, .n_series = 1 };
+	int code = chart_add(a, &c, err);
+	mem_free(name);
+	mem_free(point);
+	return code;
+}
+
+/* Figures of run r alone, if there is something to draw. */
+static int add_timeline(struct album *a, const struct run_result *r, const char *name, struct orr_error *err)
+{
+	size_t rows = figure_data_timeline(&a->script, r, FIGURE_DEVICES);
+	if (!rows)
+		return ORR_OK;
+	struct sbuf file = { 0 };
+	sbuf_printf(&file, "timeline-%s", name);
+	int code = album_add(a, sbuf_text(&file), "timeline", (struct layout){ 0.6 + 0.22 * (double)rows, 3 }, err);
+	sbuf_free(&file);
+	return code;
+}
+
 static int add_gantt(struct album *a, const struct run_result *r, const char *name, struct orr_error *err)
 {
 	size_t rows = figure_data_gantt(&a->script, r, FIGURE_GANTT_JOBS);
@@ -56,8 +92,11 @@ static int add_single(struct album *a, const struct run_result *const *runs, siz
 	char **name = mem_zalloc(n + 1, sizeof *name);
 	report_file_names(runs, n, name);
 	int code = ORR_OK;
-	for (size_t i = 0; i < n && !code; i++)
+	for (size_t i = 0; i < n && !code; i++) {
 		code = add_gantt(a, runs[i], name[i], err);
+		if (!code)
+			code = add_timeline(a, runs[i], name[i], err);
+	}
 	for (size_t i = 0; i < n; i++)
 		mem_free(name[i]);
 	mem_free(name);
@@ -68,6 +107,8 @@ int figures_write(const char *dir, const struct run_result *const *runs, size_t 
 {
 	struct album a = { 0 };
 	int code = add_shared(&a, runs, n, err);
+	if (!code)
+		code = add_throughput(&a, runs, n, err);
 	if (!code)
 		code = add_single(&a, runs, n, err);
 	if (!code)

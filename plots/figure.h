@@ -2,11 +2,14 @@
 /*
  * figure.h - figures of results, drawn by gnuplot
  *
- * Four figures, each as PDF, SVG and PNG at the width of a printed column (3.5 in):
+ * Figures, each as PDF, SVG and PNG at the width of a printed column (3.5 in):
  *   jct-cdf        share of jobs completed within a time; jobs that never end keep it below 1
  *   utilisation    share of GPUs in use over time
  *   queue-length   jobs waiting over time
  *   gantt-LABEL    the first FIGURE_GANTT_JOBS jobs of each run: running and waiting
+ *   throughput     samples/s of training, with intervals
+ *   loss           loss of training over time
+ *   timeline-LABEL what the first FIGURE_DEVICES devices did in the last iterations of each run
  * A figure whose data no run has is left out. What a figure looks like is in
  * plots/NAME.gp, looked for in $ORRERY_DATADIR, where `make install` puts it, and
  * the source tree. No text of the user's is ever a gnuplot or shell command: labels
@@ -20,7 +23,7 @@
 
 #include "results/result.h"
 
-enum { FIGURE_GANTT_JOBS = 30 };
+enum { FIGURE_GANTT_JOBS = 30, FIGURE_DEVICES = 16 };
 
 /* Makes dir where needed. ORR_EDEVICE: there is no gnuplot (the text says what to
  * install); the caller may take that for a warning. */

@@ -120,6 +120,21 @@ struct run_result *sample_run(const char *label, size_t n, uint64_t seed)
 	return r;
 }
 
+void sample_add_step(struct run_result *r, size_t n)
+{
+	r->n_iterations = r->n_devices = r->n_spans = n;
+	r->iterations = mem_zalloc(n + 1, sizeof *r->iterations);
+	r->devices = mem_zalloc(n + 1, sizeof *r->devices);
+	r->spans = mem_zalloc(n + 1, sizeof *r->spans);
+	for (size_t i = 0; i < n; i++) {
+		double t = (double)i / 3;
+		r->iterations[i] = (struct iteration_row){ i, t, i % 4 ? t + 1e-17 : NAN, 128.5 };
+		r->devices[i] = (struct device_row){ (uint32_t)i * 3, (uint32_t)i, t, t / 7, 0, t / 11, t / 13, 1e-300, 0x1p33 + 1, 1e18 };
+		r->spans[i] = (struct span_row){ t, t + 0.1, UINT64_C(1) << 40, (uint32_t)i, 8, i % 2 ? "send" : "forward",
+			i % 3 ? "to 7 \"x\"" : NULL };
+	}
+}
+
 /* Everything as text: what is equal prints equally. */
 static void put_text(struct sbuf *b, const char *s)
 {
@@ -165,11 +180,32 @@ static void describe(struct sbuf *b, const struct run_result *r)
 	}
 }
 
+static void describe_step(struct sbuf *b, const struct run_result *r)
+{
+	for (size_t i = 0; i < r->n_iterations; i++)
+		sbuf_printf(b, "%" PRIu64 " %.17g %.17g %.17g\n", r->iterations[i].number, r->iterations[i].start_s,
+			r->iterations[i].end_s, r->iterations[i].samples);
+	for (size_t i = 0; i < r->n_devices; i++) {
+		const struct device_row *d = &r->devices[i];
+		sbuf_printf(b, "%u %u %.17g %.17g %.17g %.17g %.17g %.17g %.17g %.17g\n", d->device, d->node, d->compute_s,
+			d->optimizer_s, d->codec_s, d->exposed_s, d->bubble_s, d->idle_s, d->peak_memory_bytes, d->sent_bytes);
+	}
+	for (size_t i = 0; i < r->n_spans; i++) {
+		const struct span_row *x = &r->spans[i];
+		sbuf_printf(b, "%.17g %.17g %" PRIu64 " %u %u ", x->start_s, x->end_s, x->iteration, x->device, x->stream);
+		put_text(b, x->kind);
+		put_text(b, x->label);
+		sbuf_putc(b, '\n');
+	}
+}
+
 bool same_run(const struct run_result *a, const struct run_result *b)
 {
 	struct sbuf x = { 0 }, y = { 0 };
 	describe(&x, a);
 	describe(&y, b);
+	describe_step(&x, a);
+	describe_step(&y, b);
 	bool same = x.len == y.len && !memcmp(x.text, y.text, x.len);
 	sbuf_free(&x);
 	sbuf_free(&y);

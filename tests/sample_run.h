@@ -12,6 +12,8 @@
 #include "results/result.h"
 
 struct run_result *sample_run(const char *label, size_t n, uint64_t seed);
+/* Adds n rows of each table of the step world. */
+void sample_add_step(struct run_result *r, size_t n);
 /* Equal in everything that the store promises to keep. */
 bool same_run(const struct run_result *a, const struct run_result *b);
 

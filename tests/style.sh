@@ -58,7 +58,7 @@ else
 fi
 
 # The documents keep up with the program.
-names=$("$ORRERY" policy list 2>/dev/null | awk 'NF { print $1 }')
+names=$("$ORRERY" policy list 2>/dev/null | awk '/^  [a-z]/ { print $1 }')
 if [ -n "$names" ]; then
   is "$(for p in $names; do sed -n '/^## Policies/,/^## /p' "$srcdir/README.md" | grep -q -- "\`$p\`" || echo "$p"; done)" "" "every policy is in the README's table"
 else

@@ -7,6 +7,7 @@
  */
 #include "base/mem.h"
 #include "cli/scenario_jobs.h"
+#include "cli/scenario_step.h"
 #include "engine/rng.h"
 #include "tests/tap.h"
 
@@ -15,7 +16,7 @@
 
 static char path[] = "/tmp/orrery-scenario.XXXXXX";
 
-static const char full[] =
+static const char jobs_full[] =
 	"{\"world\": \"jobs\", \"trace\": \"poisson:rate=0.5,n=10\", \"format\": \"auto\",\n"
 	" \"trace_options\": {}, \"cluster\": \"2x4:v100\", \"placement\": \"spread\",\n"
 	" \"policies\": [\"fifo\", \"las@x\", {\"policy\": \"las\", \"label\": \"y\", \"set\": "
@@ -25,33 +26,63 @@ static const char full[] =
 	" \"seed\": 3, \"until\": \"30d\", \"drop_unfit\": true, \"record\": \"all\", "
 	"\"policy_timeout\": 5}";
 
+static const char step_full[] =
+	"{\"world\": \"step\", \"model\": \"lenet5\", \"cluster\": \"2x2:v100\", \"network\": \"star:bw=10Gbps\",\n"
+	" \"device\": \"p100\", \"precision\": \"fp16\", \"batch\": 8,\n"
+	" \"policies\": [\"allreduce\", \"ako@x\", {\"policy\": \"allreduce\", \"label\": \"y\", \"set\": "
+	"{\"fusion\": \"none\"}}],\n"
+	" \"step\": {\"iterations\": 3, \"exact\": true}, \"cost\": {\"measured\": false}, \"learn\": {\"lr\": 0.5},\n"
+	" \"seed\": 3, \"policy_timeout\": 5}";
+
+/* Each test is done on both. */
+static const char *full;
+
+union resolved {
+	struct scenario base;
+	struct jobs_scenario jobs;
+	struct step_scenario step;
+};
+
+static int resolve(const cJSON *scenario, union resolved *s, struct orr_error *err)
+{
+	return full == step_full ? step_scenario_resolve(scenario, &s->step, err) : jobs_scenario_resolve(scenario, &s->jobs, err);
+}
+
+static void resolved_free(union resolved *s)
+{
+	if (full == step_full)
+		step_scenario_free(&s->step);
+	else
+		jobs_scenario_free(&s->jobs);
+}
+
 /* What is wrong, or NULL. Counts what was resolved. */
 static const char *try(cJSON *scenario, int *resolved)
 {
 	struct orr_error err = { 0 };
-	struct jobs_scenario s;
+	union resolved s;
 	const char *wrong = NULL;
-	int rc = jobs_scenario_resolve(scenario, &s, &err);
+	int rc = resolve(scenario, &s, &err);
 	if (rc) {
 		wrong = rc != ORR_EINPUT || !*err.text ? "refused without a reason, or with another code"
 						       : NULL;
 	} else {
 		char *shown = scenario_show(&s.base);
-		struct jobs_scenario again;
+		union resolved again;
 		cJSON *parsed = cJSON_Parse(shown);
 		++*resolved;
-		if (!parsed || jobs_scenario_resolve(parsed, &again, &err)) {
+		if (!parsed || resolve(parsed, &again, &err)) {
 			wrong = "what it shows does not resolve";
 		} else {
 			char *twice = scenario_show(&again.base);
 			wrong = strcmp(shown, twice) ? "what it shows is another scenario" : NULL;
 			mem_free(twice);
-			jobs_scenario_free(&again);
+			resolved_free(&again);
 		}
 		cJSON_Delete(parsed);
 		mem_free(shown);
 	}
-	jobs_scenario_free(&s);
+	resolved_free(&s);
 	return wrong;
 }
 
@@ -110,7 +141,7 @@ static void other_kinds(void)
 		if (!i)
 			break;
 	}
-	ok(good && tried > 500 && resolved > 20 && resolved < tried / 2,
+	ok(good && tried > 400 && resolved > 20 && resolved < tried / 2,
 		"%d values of another kind: %d still resolve", tried, resolved);
 }
 
@@ -124,8 +155,8 @@ static void bytes(int rounds)
 	rng_init(&r, 1, "scenario", 0);
 	for (int k = 0; k < rounds && good; k++) {
 		struct orr_error err = { 0 };
-		char text[2 * sizeof full];
-		size_t n = sizeof full - 1;
+		char text[2 * sizeof jobs_full + 2 * sizeof step_full];
+		size_t n = strlen(full);
 		memcpy(text, full, n);
 		for (uint64_t changes = 1 + rng_below(&r, 3); changes; changes--) {
 			static const char marks[] = "{}[]\",:\\ 019.-ex=@x";
@@ -169,7 +200,7 @@ static void sets(void)
 		"jobs..gantt=1", "jobs.gantt=5", "policy=1", "policy.=1", "policy..=1", "policy.x=1",
 		"policy.x.=1", "policy.x.limits=4", "policy.y.limits=", "policies=1", "policies.x=1",
 		"cluster.x=1", "trace_options.x=1", "failures=1", "failures.mtbf=1s",
-		"seed==", "world=", "policy...=" };
+		"seed==", "world=", "policy...=", "step.exact=true", "cost.x=1", "learn.seeds=2" };
 	int resolved = 0;
 	bool good = true;
 	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
@@ -188,17 +219,22 @@ static void sets(void)
 
 int main(void)
 {
-	int fd = mkstemp(path), resolved = 0;
+	const char *const both[] = { jobs_full, step_full };
+	int fd = mkstemp(path);
 	if (fd < 0)
 		return 2;
 	close(fd);
-	cJSON *scenario = cJSON_Parse(full);
-	ok(scenario && report(try(scenario, &resolved), scenario) && resolved == 1,
-		"the scenario that is damaged here is sound");
-	cJSON_Delete(scenario);
-	other_kinds();
-	bytes(getenv("ORR_SANITIZED") ? 3000 : 20000);
-	sets();
+	for (int i = 0; i < 2; i++) {
+		int resolved = 0;
+		full = both[i];
+		cJSON *scenario = cJSON_Parse(full);
+		ok(scenario && report(try(scenario, &resolved), scenario) && resolved == 1,
+			"the scenario of the %s world that is damaged here is sound", i ? "step" : "jobs");
+		cJSON_Delete(scenario);
+		other_kinds();
+		bytes(getenv("ORR_SANITIZED") ? 2000 : 10000);
+		sets();
+	}
 	unlink(path);
 	return done();
 }

@@ -24,7 +24,7 @@ static const char scenario_help[] =
 	"usage: orrery scenario show SCENARIO.json|TRACE [the options of orrery jobs]\n"
 	"       orrery scenario show MODEL --world step [the options of orrery step]\n\n"
 	"Prints the scenario that the file or the flags amount to, every default filled in.\n\n"
-	"  --world W            jobs or step\n"
+	"  --world W            jobs or step: what follows is a TRACE or a MODEL, not a scenario\n"
 	"Example:\n"
 	"  orrery scenario show philly-like --cluster 8x8:v100 --policy srtf\n";
 
@@ -78,7 +78,9 @@ static int show_scenario(int argc, char **argv, struct orr_error *err)
 		return orr_fail(err, ORR_EINPUT, "scenario: expected \"show\"; see --help");
 	int rc = request_parse(argc - 1, argv + 1, REQUEST_ALL, &r, err);
 	size_t n = r.source ? strlen(r.source) : 0;
-	bool is_file = n > 5 && !strcmp(r.source + n - 5, ".json");
+	/* With --world it is what that world runs, and may be a file of JSON as well. */
+	bool is_file = n > 5 && !strcmp(r.source + n - 5, ".json") &&
+		!cJSON_GetObjectItemCaseSensitive(r.scenario, "world");
 	if (!rc && !r.source)
 		rc = orr_fail(err, ORR_EINPUT, "scenario show: no SCENARIO.json or TRACE given; see --help");
 	if (!rc && is_file)

@@ -16,12 +16,14 @@ static const char help[] =
 	"                       options (star:bw=10Gbps,lat=5us), or a JSON file (default star)\n"
 	"  --device NAME        what every GPU is, whatever its type says: a name or a file\n"
 	"  --precision P        fp32, tf32, fp16, bf16 or fp8\n"
-	"  --set PATH=VALUE     change one value: step.OPTION, cost.OPTION, policy.NAME.PARAM, or a\n"
-	"                       key of the scenario (repeatable)\n"
+	"  --set PATH=VALUE     change one value: step.OPTION, cost.OPTION, learn.OPTION (then real SGD\n"
+	"                       follows the schedule), policy.NAME.PARAM, or a key of the scenario\n"
+	"                       (repeatable)\n"
 	"  --timeline FILE      the last iterations in Trace Event format, for ui.perfetto.dev\n"
 	REQUEST_COMMON_HELP
 	"\nExample: how much a parameter server costs, on four machines with 10 Gb/s between them:\n"
-	"  orrery step vgg16 --cluster 4x1:v100 --network star:bw=10Gbps --policy ps,allreduce\n";
+	"  orrery step vgg16 --cluster 4x1:v100 --network star:bw=10Gbps \\\n"
+	"    --policy parameter-server,allreduce --timeline vgg16.json\n";
 
 static int run(int argc, char **argv, struct orr_error *err)
 {

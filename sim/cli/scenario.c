@@ -261,7 +261,7 @@ int scenario_resolve_policies(cJSON *o, enum orr_policy_kind kind, struct scenar
 	int n = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : 0;
 	if (!n)
 		return orr_fail(err, ORR_EINPUT, "no policy is named (--policy %s; orrery policy list shows all)",
-			kind == ORR_POLICY_KIND_STEP ? "ps,allreduce" : "fifo,srtf");
+			kind == ORR_POLICY_KIND_STEP ? "allreduce,stanza" : "fifo,srtf");
 	s->policy = mem_zalloc((size_t)n, sizeof *s->policy);
 	for (int i = 0; i < n; i++) {
 		int rc = resolve_policy(cJSON_GetArrayItem(list, i), kind, s, err);

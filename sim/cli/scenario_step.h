@@ -7,6 +7,7 @@
  *	  "device": "NAME or FILE",     (of all GPUs; if absent, each type of the cluster names its own)
  *	  "precision": "fp32", "batch": 32,
  *	  "policies", "step": {..options..}, "cost": {..options..},
+ *	  "learn": {..options..},       (if there: the schedule is applied to real SGD as well)
  *	  "seed", "policy_timeout" }
  */
 #ifndef ORR_CLI_SCENARIO_STEP_H
@@ -23,6 +24,7 @@ struct step_scenario {
 	struct device *device[CLUSTER_MAX_TYPES]; /* by GPU type of the cluster */
 	struct cost *cost[CLUSTER_MAX_TYPES];
 	struct orr_args *options, *cost_args;
+	struct orr_args *learn; /* NULL: nothing is learned */
 	enum precision precision;
 	double batch;
 	char link_changes_hash[65]; /* empty: none */

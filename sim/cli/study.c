@@ -140,7 +140,8 @@ static int reuse(struct study *t, size_t i, struct orr_error *err)
 static void run_all(struct study *t)
 {
 	long n = (long)t->n_runs;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(t->threads)
+	/* A run by itself may use the threads inside. */
+#pragma omp parallel for schedule(dynamic, 1) num_threads(t->threads) if (n > 1)
 	for (long i = 0; i < n; i++) {
 		if (!t->run[i].is_reused)
 			carry_out(t, (size_t)i);

@@ -4,6 +4,16 @@
 #include "cli/study.h"
 
 #include "base/mem.h"
+#include "base/sbuf.h"
+#include "learn/train.h"
+#include "results/outfile.h"
+#include "step/trace_event.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The last so many simulated iterations are drawn. */
+enum { SPANS = 2 };
 
 struct step_study {
 	struct step_scenario s;
@@ -11,6 +21,7 @@ struct step_study {
 	const struct cost *cost[CLUSTER_MAX_TYPES];
 	const struct device *device[CLUSTER_MAX_TYPES];
 	struct step_config config;
+	struct step_result *result; /* by policy: kept for the timeline alone */
 };
 
 static void configure(struct step_study *t)
@@ -26,13 +37,18 @@ static void configure(struct step_study *t)
 		.device = t->device,
 		.options = t->s.options,
 		.batch = t->s.batch,
+		.precision = t->s.precision,
 		.seed = t->s.base.seed,
-		.check = t->o->check };
+		.check = t->o->check,
+		.spans = t->o->db || t->o->out_dir || t->o->timeline ? SPANS : 0 };
 }
 
 static void close_step(void *world)
 {
 	struct step_study *t = world;
+	for (size_t i = 0; t->result && i < t->s.base.n_policies; i++)
+		step_result_free(&t->result[i]);
+	mem_free(t->result);
 	step_scenario_free(&t->s);
 	mem_free(t);
 }
@@ -46,25 +62,64 @@ static void *open_step(const cJSON *scenario, const struct study_output *o, stru
 		close_step(t);
 		return NULL;
 	}
+	t->result = mem_zalloc(t->s.base.n_policies, sizeof *t->result);
 	configure(t);
 	return t;
+}
+
+/* The same schedule applied to SGD. */
+static void learn(const struct step_study *t, const struct scenario_policy *p, struct run_result *r, struct orr_error *err)
+{
+	struct train_config config = { .step = &t->config, .options = t->s.learn, .threads = t->o->threads };
+	struct train_result result = { 0 };
+	if (!train_run(&config, p->entry.policy, p->args, p->label, &result, err))
+		train_metrics(&result, r);
+	train_result_free(&result);
 }
 
 static void run_step(void *world, size_t i, struct run_result *r, study_progress progress, void *ctx, struct orr_error *err)
 {
 	struct step_study *t = world;
 	const struct scenario_policy *p = &t->s.base.policy[i];
-	struct step_result result = { 0 };
+	struct step_result *result = &t->result[i];
 	(void)progress, (void)ctx;
-	if (!step_run(&t->config, p->entry.policy, p->args, p->label, &result, err))
-		step_metrics(&result, r);
-	step_result_free(&result);
+	if (!step_run(&t->config, p->entry.policy, p->args, p->label, result, err))
+		step_metrics(result, r);
+	if (!err->code && t->s.learn)
+		learn(t, p, r, err);
+	if (!t->o->timeline)
+		step_result_free(result);
+}
+
+/* FILE, whatever folder it names. */
+static int write_timeline(const struct step_study *t, struct orr_error *err)
+{
+	const char *path = t->o->timeline, *slash = strrchr(path, '/');
+	char *dir = slash ? mem_strndup(path, (size_t)(slash - path) + 1) : mem_strdup(".");
+	struct sbuf text = { 0 };
+	struct outfile f;
+	trace_event_open(&text);
+	for (size_t i = 0; i < t->s.base.n_policies; i++)
+		trace_event_add(&text, &t->result[i], t->s.base.policy[i].label, (uint32_t)i);
+	trace_event_close(&text);
+	int rc = outfile_open(&f, dir, slash ? slash + 1 : path, "", err);
+	if (!rc) {
+		fwrite(text.text, 1, text.len, f.file);
+		rc = outfile_close(&f, false, err);
+	}
+	sbuf_free(&text);
+	mem_free(dir);
+	return rc;
 }
 
 static int finish_step(void *world, struct run_result *const *runs, size_t n, struct orr_error *err)
 {
-	(void)world, (void)runs, (void)n, (void)err;
-	return ORR_OK;
+	const struct step_study *t = world;
+	for (size_t i = 0; i < n && !t->o->quiet && (t->o->db || t->o->out_dir); i++)
+		if (runs[i]->n_iterations < runs[i]->rows_total)
+			fprintf(stderr, "orrery: %s: rows of the first %zu of %llu iterations are kept; means are of all\n", runs[i]->label,
+				runs[i]->n_iterations, (unsigned long long)runs[i]->rows_total);
+	return t->o->timeline ? write_timeline(t, err) : ORR_OK;
 }
 
 const struct study_world study_step_world = { "step", open_step, run_step, NULL, finish_step, close_step };

@@ -13,7 +13,7 @@
 #include <sqlite3.h>
 
 /* "orry" in ASCII; tells our files from any other SQLite database. */
-enum { DB_APPLICATION_ID = 0x6f727279, DB_SCHEMA_VERSION = 1, DB_BUSY_MS = 30000 };
+enum { DB_APPLICATION_ID = 0x6f727279, DB_SCHEMA_VERSION = 2, DB_BUSY_MS = 30000 };
 
 /* jobs.key = run << 32 | number. */
 static inline int64_t db_job_key(int64_t run, uint64_t number)
@@ -26,10 +26,11 @@ struct store {
 	char *path;
 	int busy_ms;
 	bool is_readonly, replaces;
+	int version; /* of its schema; older than ours only if it is open for reading */
 };
 
-/* Tables and views of an empty database (docs/schema.md). */
-extern const char db_schema[];
+/* Tables and views of an empty database (docs/schema.md): db_schema[v] are those that version v + 1 added. */
+extern const char *const db_schema[DB_SCHEMA_VERSION];
 
 /* Turns the result code rc of something done to the store ("writing a run")
  * into an error; gives back err->code. */

@@ -53,6 +53,7 @@ static void put_row(struct digest *d, sqlite3_stmt *st, const char *table)
 /* Everything but run numbers, wall and CPU time, host and date. */
 static const struct {
 	const char *table, *sql;
+	int since; /* this version of the schema; an older one has no such rows */
 } tables[] = {
 	{ "run", "SELECT hash, label, policy, world, is_oracle, scenario, seed, version, rows_total"
 		 " FROM runs WHERE run = ?" },
@@ -65,6 +66,11 @@ static const struct {
 	{ "point", "SELECT series, time_ns, value FROM series_points WHERE run = ? ORDER BY series,"
 		   " point" },
 	{ "event", "SELECT time_ns, kind, subject, detail FROM events WHERE run = ? ORDER BY position" },
+	{ "iteration", "SELECT number, start_s, end_s, samples FROM iterations WHERE run = ? ORDER BY number", 2 },
+	{ "device", "SELECT device, node, compute_s, optimizer_s, codec_s, exposed_s, bubble_s, idle_s,"
+		    " peak_memory_bytes, sent_bytes FROM devices WHERE run = ? ORDER BY device", 2 },
+	{ "span", "SELECT device, stream, iteration, start_s, end_s, kind, label FROM spans WHERE run = ?"
+		  " ORDER BY position", 2 },
 };
 
 enum { TABLES = sizeof tables / sizeof *tables };
@@ -74,6 +80,8 @@ static int put_run(
 {
 	int rc = SQLITE_DONE;
 	for (int i = 0; i < TABLES && rc == SQLITE_DONE; i++) {
+		if (!st[i])
+			continue;
 		sqlite3_bind_int64(st[i], 1, run);
 		while ((rc = db_step(s, st[i], doing, err)) == SQLITE_ROW)
 			put_row(d, st[i], tables[i].table);
@@ -87,7 +95,8 @@ static int put_runs(struct store *s, struct digest *d, struct orr_error *err)
 	sqlite3_stmt *runs, *st[TABLES] = { NULL };
 	int code = db_prepare(s, "SELECT run FROM runs ORDER BY hash, label", doing, &runs, err);
 	for (int i = 0; !code && i < TABLES; i++)
-		code = db_prepare(s, tables[i].sql, doing, &st[i], err);
+		if (tables[i].since <= s->version)
+			code = db_prepare(s, tables[i].sql, doing, &st[i], err);
 	int rc = SQLITE_DONE;
 	while (!code && (rc = db_step(s, runs, doing, err)) == SQLITE_ROW)
 		code = put_run(s, d, st, sqlite3_column_int64(runs, 0), err);

@@ -16,7 +16,8 @@
 #include "base/sbuf.h"
 #include "results/result.h"
 
-/* One line per run, then the paired differences of mean JCT to the first run.
+/* One line per run, then the paired differences of mean JCT to the first run, and what a step policy
+ * chose. Columns of which no run knows anything are left out.
  * Lines are at most `width` columns long where the labels allow it (columns that
  * don't fit go into a further table); 0: no limit. */
 void report_table(struct sbuf *out, const struct run_result *const *runs, size_t n, int width);
@@ -26,7 +27,7 @@ void report_table(struct sbuf *out, const struct run_result *const *runs, size_t
 void report_json(struct sbuf *out, const struct run_result *const *runs, size_t n);
 
 /* Makes dir with its parents and writes summary.csv, and for each run LABEL.jobs.csv and
- * LABEL.series.csv. A file is there whole or as it was before. */
+ * LABEL.series.csv, or LABEL.iterations.csv and LABEL.devices.csv of a training step. A file is there whole or as it was before. */
 int report_out_dir(
 	const char *dir, const struct run_result *const *runs, size_t n, struct orr_error *err);
 

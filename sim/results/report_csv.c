@@ -78,6 +78,33 @@ static void put_series(FILE *f, const struct run_result *r)
 	}
 }
 
+static void put_iterations(FILE *f, const struct run_result *r)
+{
+	fputs("iteration,start_s,end_s,samples\n", f);
+	for (size_t i = 0; i < r->n_iterations && !ferror(f); i++) {
+		const struct iteration_row *x = &r->iterations[i];
+		fprintf(f, "%" PRIu64, x->number);
+		put_real(f, x->start_s);
+		put_real(f, x->end_s);
+		put_real(f, x->samples);
+		putc('\n', f);
+	}
+}
+
+static void put_devices(FILE *f, const struct run_result *r)
+{
+	fputs("device,node,compute_s,optimizer_s,codec_s,exposed_s,bubble_s,idle_s,peak_memory_bytes,sent_bytes\n", f);
+	for (size_t i = 0; i < r->n_devices && !ferror(f); i++) {
+		const struct device_row *d = &r->devices[i];
+		const double values[] = { d->compute_s, d->optimizer_s, d->codec_s, d->exposed_s, d->bubble_s, d->idle_s,
+			d->peak_memory_bytes, d->sent_bytes };
+		fprintf(f, "%" PRIu32 ",%" PRIu32, d->device, d->node);
+		for (size_t k = 0; k < sizeof values / sizeof *values; k++)
+			put_real(f, values[k]);
+		putc('\n', f);
+	}
+}
+
 static int write_summary(
 	const char *dir, const struct run_result *const *runs, size_t n, struct orr_error *err)
 {
@@ -144,6 +171,23 @@ void report_file_names(const struct run_result *const *runs, size_t n, char **na
 	}
 }
 
+static bool is_step(const struct run_result *r)
+{
+	return r->world && !strcmp(r->world, "step");
+}
+
+/* The files of one run: what its world has rows of. */
+static int write_rows(const char *dir, const char *name, const struct run_result *r, struct orr_error *err)
+{
+	int code = is_step(r) ? write_one(dir, name, ".iterations.csv", put_iterations, r, err)
+			      : write_one(dir, name, ".jobs.csv", put_jobs, r, err);
+	if (!code && is_step(r))
+		code = write_one(dir, name, ".devices.csv", put_devices, r, err);
+	if (!code && (!is_step(r) || r->n_series))
+		code = write_one(dir, name, ".series.csv", put_series, r, err);
+	return code;
+}
+
 int report_out_dir(
 	const char *dir, const struct run_result *const *runs, size_t n, struct orr_error *err)
 {
@@ -152,11 +196,8 @@ int report_out_dir(
 		return code;
 	char **name = mem_zalloc(n + 1, sizeof *name);
 	report_file_names(runs, n, name);
-	for (size_t i = 0; i < n && !code; i++) {
-		code = write_one(dir, name[i], ".jobs.csv", put_jobs, runs[i], err);
-		if (!code)
-			code = write_one(dir, name[i], ".series.csv", put_series, runs[i], err);
-	}
+	for (size_t i = 0; i < n && !code; i++)
+		code = write_rows(dir, name[i], runs[i], err);
 	if (!code)
 		code = write_summary(dir, runs, n, err);
 	for (size_t i = 0; i < n; i++)

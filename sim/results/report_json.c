@@ -43,6 +43,10 @@ static cJSON *run_object(const struct run_result *r)
 	snprintf(number, sizeof number, "%" PRIu64, r->rows_total);
 	cJSON_AddRawToObject(o, "rows_total", number);
 	add_scenario(o, r->scenario);
+	if (result_find_note(r, "choice"))
+		cJSON_AddStringToObject(o, "choice", result_find_note(r, "choice"));
+	if (result_find_note(r, "cost-source"))
+		cJSON_AddStringToObject(o, "cost_source", result_find_note(r, "cost-source"));
 	cJSON *metrics = cJSON_AddObjectToObject(o, "metrics");
 	for (size_t i = 0; i < r->n_metrics; i++) {
 		cJSON *m = cJSON_AddObjectToObject(metrics, r->metrics[i].name);

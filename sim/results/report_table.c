@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum kind { TIME, FRACTION, NUMBER };
+enum kind { TIME, FRACTION, NUMBER, SHORT_TIME, GIBIBYTES };
 
 static const struct column {
 	const char *metric, *title;
@@ -21,6 +21,16 @@ static const struct column {
 	{ "makespan", "makespan", TIME },
 	{ "utilisation", "utilisation", FRACTION },
 	{ "preemptions", "preemptions", NUMBER },
+	{ "samples_per_s", "samples/s", NUMBER },
+	{ "iteration_s", "iteration", SHORT_TIME },
+	{ "compute_s", "compute", SHORT_TIME },
+	{ "exposed_s", "exposed comm.", SHORT_TIME },
+	{ "bubble_s", "bubble", SHORT_TIME },
+	{ "optimizer_s", "optimizer", SHORT_TIME },
+	{ "codec_s", "codec", SHORT_TIME },
+	{ "peak_memory_bytes", "peak memory", GIBIBYTES },
+	{ "time_to_target_s", "time to target", TIME },
+	{ "final_loss", "final loss", NUMBER },
 };
 
 enum { COLUMNS = sizeof columns / sizeof *columns };
@@ -29,6 +39,17 @@ static const struct unit {
 	const char *name;
 	double seconds, up_to; /* used below this many seconds */
 } units[] = { { "s", 1, 120 }, { "min", 60, 7200 }, { "h", 3600, 172800 }, { "d", 86400, INFINITY } };
+
+/* Parts of an iteration. */
+static const struct unit short_units[] = { { "us", 1e-6, 1e-3 }, { "ms", 1e-3, 1 }, { "s", 1, INFINITY } };
+
+static const struct unit *short_unit_for(double seconds)
+{
+	const struct unit *u = short_units;
+	while (fabs(seconds) >= u->up_to && isfinite(seconds))
+		u++;
+	return seconds == 0 ? &short_units[1] : u;
+}
 
 static const struct unit *unit_for(double seconds)
 {
@@ -56,7 +77,7 @@ static void put_number(struct sbuf *b, double v)
 static void put_interval(struct sbuf *b, const struct metric *m, double scale)
 {
 	double below = (m->value - m->ci_low) / scale, above = (m->ci_high - m->value) / scale;
-	if (isnan(below) || isnan(above) || (below == 0 && above == 0))
+	if (isnan(below) || isnan(above) || below + above <= 1e-9 * fabs(m->value / scale))
 		return;
 	if (fabs(above - below) > 0.02 * (above + below)) {
 		sbuf_puts(b, " [");
@@ -79,14 +100,23 @@ static void put_metric(struct sbuf *b, const struct metric *m, enum kind kind)
 		sbuf_putc(b, '-');
 		return;
 	}
-	const struct unit *u = unit_for(m->value);
-	double scale = kind == TIME ? u->seconds : kind == FRACTION ? 0.01 : 1;
+	const struct unit *u = kind == SHORT_TIME ? short_unit_for(m->value) : unit_for(m->value);
+	double scale = kind == TIME || kind == SHORT_TIME ? u->seconds : kind == FRACTION ? 0.01 : kind == GIBIBYTES ? 0x1p30 : 1;
 	put_number(b, m->value / scale);
 	put_interval(b, m, scale);
-	if (kind == TIME)
+	if (kind == TIME || kind == SHORT_TIME)
 		sbuf_printf(b, " %s", u->name);
+	if (kind == GIBIBYTES)
+		sbuf_puts(b, " GiB");
 	if (kind == FRACTION)
 		sbuf_puts(b, " %");
+}
+
+/* A text of a policy's own: a terminal must not act on it. */
+static void put_plain(struct sbuf *b, const char *s)
+{
+	for (; *s; s++)
+		sbuf_putc(b, (unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s);
 }
 
 /* Columns on a terminal: code points, which is right for all but East Asian text. */
@@ -113,8 +143,7 @@ static void pad(struct sbuf *b, const char *text, size_t width, bool to_the_righ
 static char *name_of(const struct run_result *r)
 {
 	struct sbuf b = { 0 };
-	for (const char *c = r->label ? r->label : ""; *c; c++)
-		sbuf_putc(&b, (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c);
+	put_plain(&b, r->label ? r->label : "");
 	if (r->is_oracle)
 		sbuf_puts(&b, " (oracle)");
 	return sbuf_steal(&b);
@@ -270,14 +299,37 @@ static void put_remarks(struct sbuf *out, const struct run_result *r)
 		sbuf_putc(out, '\n');
 }
 
+/* What a step policy chose, how much of it was simulated, and where times come from. */
+static void put_notes(struct sbuf *out, const struct run_result *r)
+{
+	static const char *const kinds[] = { "choice", "steady-state", "cost-source" };
+	const char *between = ": ";
+	char *name = name_of(r);
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		const char *note = result_find_note(r, kinds[i]);
+		if (!note)
+			continue;
+		if (*between == ':')
+			sbuf_puts(out, name);
+		sbuf_puts(out, between);
+		put_plain(out, note);
+		between = "; ";
+	}
+	if (*between == ';')
+		sbuf_putc(out, '\n');
+	mem_free(name);
+}
+
 void report_table(struct sbuf *out, const struct run_result *const *runs, size_t n, int width)
 {
 	struct grid g = grid_new(runs, n);
 	put_grid(out, &g, width);
 	if (n)
 		put_differences(out, runs, n, g.width[0]);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		put_remarks(out, runs[i]);
+		put_notes(out, runs[i]);
+	}
 	for (size_t i = 0; i < n; i++)
 		if (runs[i]->is_oracle) {
 			sbuf_puts(out,

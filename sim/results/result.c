@@ -27,6 +27,9 @@ void result_free(struct run_result *r)
 	mem_free(r->jobs);
 	mem_free(r->metrics);
 	mem_free(r->events);
+	mem_free(r->iterations);
+	mem_free(r->devices);
+	mem_free(r->spans);
 	mem_free(r->label);
 	mem_free(r->policy);
 	mem_free(r->world);
@@ -59,5 +62,22 @@ const struct metric *result_find(const struct run_result *r, const char *name)
 	for (size_t i = 0; i < r->n_metrics; i++)
 		if (!strcmp(r->metrics[i].name, name))
 			return &r->metrics[i];
+	return NULL;
+}
+
+/* Notes are few: the array grows by one. */
+void result_note(struct run_result *r, const char *kind, const char *text)
+{
+	if (!text || !*text)
+		return;
+	r->events = mem_realloc(r->events, r->n_events + 1, sizeof *r->events);
+	r->events[r->n_events++] = (struct event_row){ .kind = result_text(r, kind), .detail = result_text(r, text) };
+}
+
+const char *result_find_note(const struct run_result *r, const char *kind)
+{
+	for (size_t i = 0; i < r->n_events; i++)
+		if (!strcmp(r->events[i].kind, kind))
+			return r->events[i].detail;
 	return NULL;
 }

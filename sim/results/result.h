@@ -5,7 +5,8 @@
  * A struct run_result is filled in by a world, stored by store.h, and turned into
  * tables, CSV files and figures. Reading a stored run gives the same struct back,
  * so everything downstream is the same for a run that was reused.
- * All times in ns from the trace's zero; -1 = never happened.
+ * Times of the jobs world are in ns from the trace's zero, -1 = never happened; those of the
+ * step world are seconds (double) from the run's start.
  */
 #ifndef ORR_RESULTS_RESULT_H
 #define ORR_RESULTS_RESULT_H
@@ -53,15 +54,38 @@ struct event_row {
 	const char *detail; /* "n3:4,n7:4"; may be NULL */
 };
 
+/* ---- rows of the step world ---- */
+
+struct iteration_row {
+	uint64_t number; /* 0.. */
+	double start_s, end_s, samples;
+};
+
+/* What one device did in an iteration, on average; peak_memory_bytes: the most of all. */
+struct device_row {
+	uint32_t device, node; /* endpoints: GPUs first, then hosts */
+	double compute_s, optimizer_s, codec_s, exposed_s, bubble_s, idle_s;
+	double peak_memory_bytes, sent_bytes;
+};
+
+/* A busy interval of a device, for the figure of the timeline; the first devices and the last iterations alone. */
+struct span_row {
+	double start_s, end_s;
+	uint64_t iteration;
+	uint32_t device, stream;
+	const char *kind;  /* "forward", "backward", "optimizer", ..; "send": a message */
+	const char *label; /* may be NULL */
+};
+
 struct run_result {
 	char *label, *policy; /* policy: registered name or path of the plugin */
-	char *world;          /* "jobs" */
+	char *world;          /* "jobs", "step" */
 	bool is_oracle;       /* the policy saw true durations */
 	char *scenario;       /* resolved scenario, canonical JSON text */
 	char *hash;           /* of scenario, contents of inputs and program version */
 	char *seed_text;      /* the seed in decimal */
 	double wall_s, cpu_s; /* not part of any digest */
-	uint64_t rows_total;  /* jobs simulated; n_jobs may be a sample of them */
+	uint64_t rows_total;  /* jobs or iterations; the rows may be a part of them */
 	struct job_row *jobs;
 	size_t n_jobs;
 	struct metric *metrics;
@@ -70,15 +94,26 @@ struct run_result {
 	size_t n_series;
 	struct event_row *events;
 	size_t n_events;
+	struct iteration_row *iterations;
+	size_t n_iterations;
+	struct device_row *devices;
+	size_t n_devices;
+	struct span_row *spans;
+	size_t n_spans;
 	void *strings; /* the arena that the texts above live in; see result.c */
 };
 
 struct run_result *result_new(void);
-/* Frees jobs, metrics, events and series with their arrays (all from mem_alloc). */
+/* Frees rows, metrics, events and series with their arrays (all from mem_alloc). */
 void result_free(struct run_result *r);
 /* A copy of s that lives as long as r; NULL gives NULL. */
 const char *result_text(struct run_result *r, const char *s);
 void result_metric(struct run_result *r, const char *name, double value, double lo, double hi);
+/* A line of text about the run, kept as an event at time 0: kind "choice", "cost-source", .. Texts that are empty
+ * are left out. */
+void result_note(struct run_result *r, const char *kind, const char *text);
+/* The note of that kind, or NULL. */
+const char *result_find_note(const struct run_result *r, const char *kind);
 /* The metric called name, or NULL. */
 const struct metric *result_find(const struct run_result *r, const char *name);
 

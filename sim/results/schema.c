@@ -7,7 +7,7 @@
  * the many rows, both are packed into one integer key: appending to a table with an
  * integer key costs SQLite a quarter less than to one with a compound key.
  */
-const char db_schema[] =
+static const char version_1[] =
 	"CREATE TABLE runs(\n"
 	"  run INTEGER PRIMARY KEY,\n"
 	"  hash TEXT NOT NULL,\n"
@@ -108,3 +108,32 @@ const char db_schema[] =
 	"CREATE VIEW events_s AS\n"
 	"  SELECT e.run, r.label, e.position, e.time_ns / 1e9 AS time_s, e.kind, e.subject, e.detail\n"
 	"  FROM events e JOIN runs r USING(run);\n";
+
+/* The step world's. */
+static const char version_2[] =
+	"CREATE TABLE iterations(\n"
+	"  run INTEGER NOT NULL REFERENCES runs(run),\n"
+	"  number INTEGER NOT NULL,\n"
+	"  start_s REAL, end_s REAL, samples REAL,\n"
+	"  PRIMARY KEY(run, number)) WITHOUT ROWID;\n"
+
+	"CREATE TABLE devices(\n"
+	"  run INTEGER NOT NULL REFERENCES runs(run),\n"
+	"  device INTEGER NOT NULL,\n"
+	"  node INTEGER NOT NULL,\n"
+	"  compute_s REAL, optimizer_s REAL, codec_s REAL, exposed_s REAL, bubble_s REAL, idle_s REAL,\n"
+	"  peak_memory_bytes REAL, sent_bytes REAL,\n"
+	"  PRIMARY KEY(run, device)) WITHOUT ROWID;\n"
+
+	"CREATE TABLE spans(\n"
+	"  run INTEGER NOT NULL REFERENCES runs(run),\n"
+	"  position INTEGER NOT NULL,\n"
+	"  device INTEGER NOT NULL,\n"
+	"  stream INTEGER NOT NULL,\n"
+	"  iteration INTEGER NOT NULL,\n"
+	"  start_s REAL, end_s REAL,\n"
+	"  kind TEXT NOT NULL,\n"
+	"  label TEXT,\n"
+	"  PRIMARY KEY(run, position)) WITHOUT ROWID;\n";
+
+const char *const db_schema[DB_SCHEMA_VERSION] = { version_1, version_2 };

@@ -32,9 +32,9 @@ static int exec_patiently(const struct store *s, const char *sql, int limit_ms)
 	return rc ? sqlite3_extended_errcode(s->db) : SQLITE_OK;
 }
 
-/* Is this ours? *is_new: it is an empty database. Inside a transaction, or the
+/* Is this ours, and of which version? 0: it is an empty database. Inside a transaction, or the
  * answer may be half of before and half of after another process made the tables. */
-static int check_identity(const struct store *s, bool *is_new, struct orr_error *err)
+static int check_identity(const struct store *s, int *schema, struct orr_error *err)
 {
 	static const char doing[] = "opening the database";
 	int64_t application, version, objects;
@@ -45,8 +45,8 @@ static int check_identity(const struct store *s, bool *is_new, struct orr_error 
 		code = db_number(s, "SELECT count(*) FROM sqlite_master", &objects, doing, err);
 	if (code)
 		return code;
-	*is_new = application == 0 && version == 0 && objects == 0;
-	if (*is_new)
+	*schema = 0;
+	if (application == 0 && version == 0 && objects == 0)
 		return ORR_OK;
 	if (application != DB_APPLICATION_ID)
 		return orr_fail(err, ORR_EINPUT,
@@ -56,34 +56,39 @@ static int check_identity(const struct store *s, bool *is_new, struct orr_error 
 			"%s: schema version %lld, made by a newer orrery; this one (%s) reads up to "
 			"version %d",
 			s->path, (long long)version, PACKAGE_VERSION, DB_SCHEMA_VERSION);
+	if (version < 1)
+		return orr_fail(err, ORR_EINPUT, "%s: schema version %lld is none of orrery's; the file was edited", s->path,
+			(long long)version);
+	*schema = (int)version;
 	return ORR_OK;
 }
 
-static int identify(const struct store *s, bool *is_new, struct orr_error *err)
+static int identify(struct store *s, struct orr_error *err)
 {
 	int code = db_exec(s, "BEGIN", "opening the database", err);
 	if (code)
 		return code;
-	code = check_identity(s, is_new, err);
+	code = check_identity(s, &s->version, err);
 	db_rollback(s); /* nothing was changed */
 	return code;
 }
 
-static int make_schema(const struct store *s, struct orr_error *err)
+/* Makes the tables of an empty database, or adds those that an older version lacks. */
+static int make_schema(struct store *s, struct orr_error *err)
 {
 	static const char doing[] = "making the tables";
 	int code = db_exec(s, "BEGIN IMMEDIATE", doing, err);
 	if (code)
 		return code;
-	bool is_new; /* another process may have been faster */
-	code = check_identity(s, &is_new, err);
-	if (!code && is_new) {
-		struct sbuf sql = { 0 };
-		sbuf_printf(&sql, "%s PRAGMA application_id = %d; PRAGMA user_version = %d", db_schema,
-			DB_APPLICATION_ID, DB_SCHEMA_VERSION);
+	struct sbuf sql = { 0 };
+	code = check_identity(s, &s->version, err); /* another process may have been faster */
+	for (; !code && s->version < DB_SCHEMA_VERSION; s->version++)
+		sbuf_puts(&sql, db_schema[s->version]);
+	if (!code && sql.len) {
+		sbuf_printf(&sql, " PRAGMA application_id = %d; PRAGMA user_version = %d", DB_APPLICATION_ID, DB_SCHEMA_VERSION);
 		code = db_exec(s, sbuf_text(&sql), doing, err);
-		sbuf_free(&sql);
 	}
+	sbuf_free(&sql);
 	if (!code)
 		code = db_exec(s, "COMMIT", doing, err);
 	if (code)
@@ -116,8 +121,7 @@ static int open_for_writing(struct store *s, const char *vfs, struct orr_error *
 		return db_fail(s, rc, doing, err);
 	sqlite3_extended_result_codes(s->db, 1);
 	sqlite3_busy_timeout(s->db, s->busy_ms);
-	bool is_new;
-	int code = identify(s, &is_new, err);
+	int code = identify(s, err);
 	if (code)
 		return code;
 	if (sqlite3_db_readonly(s->db, "main") == 1)
@@ -127,7 +131,7 @@ static int open_for_writing(struct store *s, const char *vfs, struct orr_error *
 	rc = exec_patiently(s, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL", s->busy_ms);
 	if (rc)
 		return db_fail(s, rc, doing, err);
-	return is_new ? make_schema(s, err) : ORR_OK;
+	return s->version < DB_SCHEMA_VERSION ? make_schema(s, err) : ORR_OK;
 }
 
 struct store *store_open(const char *path, const char *vfs, struct orr_error *err)
@@ -190,9 +194,8 @@ static int open_for_reading(struct store *s, struct orr_error *err)
 	if (rc)
 		return db_fail(s, rc, doing, err);
 	sqlite3_extended_result_codes(s->db, 1);
-	bool is_new;
-	int code = identify(s, &is_new, err);
-	if (!code && is_new)
+	int code = identify(s, err);
+	if (!code && !s->version)
 		code = orr_fail(err, ORR_EINPUT,
 			"%s: empty, not a database of orrery; give another file name", s->path);
 	return code;

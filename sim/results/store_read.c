@@ -110,9 +110,49 @@ static void take_event(struct reader *d, sqlite3_stmt *st)
 		.detail = result_text(r, text_at(st, 3)) };
 }
 
+static void take_iteration(struct reader *d, sqlite3_stmt *st)
+{
+	struct run_result *r = d->r;
+	MEM_GROW(r->iterations, r->n_iterations, d->cap);
+	r->iterations[r->n_iterations++] = (struct iteration_row){ .number = (uint64_t)sqlite3_column_int64(st, 0),
+		.start_s = db_column_real(st, 1),
+		.end_s = db_column_real(st, 2),
+		.samples = db_column_real(st, 3) };
+}
+
+static void take_device(struct reader *d, sqlite3_stmt *st)
+{
+	struct run_result *r = d->r;
+	MEM_GROW(r->devices, r->n_devices, d->cap);
+	r->devices[r->n_devices++] = (struct device_row){ .device = (uint32_t)sqlite3_column_int64(st, 0),
+		.node = (uint32_t)sqlite3_column_int64(st, 1),
+		.compute_s = db_column_real(st, 2),
+		.optimizer_s = db_column_real(st, 3),
+		.codec_s = db_column_real(st, 4),
+		.exposed_s = db_column_real(st, 5),
+		.bubble_s = db_column_real(st, 6),
+		.idle_s = db_column_real(st, 7),
+		.peak_memory_bytes = db_column_real(st, 8),
+		.sent_bytes = db_column_real(st, 9) };
+}
+
+static void take_span(struct reader *d, sqlite3_stmt *st)
+{
+	struct run_result *r = d->r;
+	MEM_GROW(r->spans, r->n_spans, d->cap);
+	r->spans[r->n_spans++] = (struct span_row){ .device = (uint32_t)sqlite3_column_int64(st, 0),
+		.stream = (uint32_t)sqlite3_column_int64(st, 1),
+		.iteration = (uint64_t)sqlite3_column_int64(st, 2),
+		.start_s = db_column_real(st, 3),
+		.end_s = db_column_real(st, 4),
+		.kind = result_text(r, text_at(st, 5)),
+		.label = result_text(r, text_at(st, 6)) };
+}
+
 static const struct part {
 	const char *sql; /* its one parameter is the run */
 	void (*take)(struct reader *, sqlite3_stmt *);
+	int since; /* this version of the schema */
 } parts[] = {
 	{ "SELECT hash, label, policy, world, is_oracle, scenario, seed, rows_total, wall_s, cpu_s"
 	  " FROM runs WHERE run = ?",
@@ -128,6 +168,12 @@ static const struct part {
 		take_point },
 	{ "SELECT time_ns, kind, subject, detail FROM events WHERE run = ? ORDER BY position",
 		take_event },
+	{ "SELECT number, start_s, end_s, samples FROM iterations WHERE run = ? ORDER BY number", take_iteration, 2 },
+	{ "SELECT device, node, compute_s, optimizer_s, codec_s, exposed_s, bubble_s, idle_s, peak_memory_bytes,"
+	  " sent_bytes FROM devices WHERE run = ? ORDER BY device",
+		take_device, 2 },
+	{ "SELECT device, stream, iteration, start_s, end_s, kind, label FROM spans WHERE run = ? ORDER BY position",
+		take_span, 2 },
 };
 
 static int read_part(struct reader *d, const struct part *p)
@@ -151,7 +197,7 @@ static int read_run(struct store *s, int64_t run, struct run_result **out, struc
 	struct reader d = { .s = s, .r = result_new(), .run = run, .err = err };
 	int code = ORR_OK;
 	for (size_t i = 0; !code && i < sizeof parts / sizeof *parts; i++)
-		code = read_part(&d, &parts[i]);
+		code = parts[i].since > s->version ? ORR_OK : read_part(&d, &parts[i]);
 	if (!code && d.r->hash) {
 		*out = d.r;
 		return ORR_OK;

@@ -38,7 +38,8 @@ static int find_run(struct writer *w, int64_t *run)
 
 static int delete_run(struct writer *w, int64_t run)
 {
-	static const char *const table[] = { "metrics", "series", "series_points", "events", "runs" };
+	static const char *const table[] = { "metrics", "series", "series_points", "events", "iterations", "devices",
+		"spans", "runs" };
 	char sql[96];
 	sqlite3_snprintf(sizeof sql, sql, "DELETE FROM jobs WHERE key BETWEEN %lld AND %lld",
 		(long long)db_job_key(run, 0), (long long)db_job_key(run, UINT32_MAX));
@@ -204,11 +205,75 @@ static int write_events(struct writer *w)
 	return code;
 }
 
+static int write_iterations(struct writer *w)
+{
+	sqlite3_stmt *st;
+	int code = db_prepare(w->s, "INSERT INTO iterations VALUES(?,?,?,?,?)", doing, &st, w->err);
+	if (code)
+		return code;
+	sqlite3_bind_int64(st, 1, w->run);
+	for (size_t i = 0; !code && i < w->r->n_iterations; i++) {
+		const struct iteration_row *x = &w->r->iterations[i];
+		sqlite3_bind_int64(st, 2, (int64_t)x->number);
+		sqlite3_bind_double(st, 3, x->start_s);
+		sqlite3_bind_double(st, 4, x->end_s);
+		sqlite3_bind_double(st, 5, x->samples);
+		code = db_run(w->s, st, doing, w->err);
+	}
+	sqlite3_finalize(st);
+	return code;
+}
+
+static int write_devices(struct writer *w)
+{
+	sqlite3_stmt *st;
+	int code = db_prepare(w->s, "INSERT INTO devices VALUES(?,?,?,?,?,?,?,?,?,?,?)", doing, &st, w->err);
+	if (code)
+		return code;
+	sqlite3_bind_int64(st, 1, w->run);
+	for (size_t i = 0; !code && i < w->r->n_devices; i++) {
+		const struct device_row *d = &w->r->devices[i];
+		const double values[] = { d->compute_s, d->optimizer_s, d->codec_s, d->exposed_s, d->bubble_s, d->idle_s,
+			d->peak_memory_bytes, d->sent_bytes };
+		sqlite3_bind_int64(st, 2, d->device);
+		sqlite3_bind_int64(st, 3, d->node);
+		for (int k = 0; k < 8; k++)
+			sqlite3_bind_double(st, 4 + k, values[k]);
+		code = db_run(w->s, st, doing, w->err);
+	}
+	sqlite3_finalize(st);
+	return code;
+}
+
+static int write_spans(struct writer *w)
+{
+	sqlite3_stmt *st;
+	int code = db_prepare(w->s, "INSERT INTO spans VALUES(?,?,?,?,?,?,?,?,?)", doing, &st, w->err);
+	if (code)
+		return code;
+	sqlite3_bind_int64(st, 1, w->run);
+	for (size_t i = 0; !code && i < w->r->n_spans; i++) {
+		const struct span_row *x = &w->r->spans[i];
+		sqlite3_bind_int64(st, 2, (int64_t)i);
+		sqlite3_bind_int64(st, 3, x->device);
+		sqlite3_bind_int64(st, 4, x->stream);
+		sqlite3_bind_int64(st, 5, (int64_t)x->iteration);
+		sqlite3_bind_double(st, 6, x->start_s);
+		sqlite3_bind_double(st, 7, x->end_s);
+		db_bind_text(st, 8, x->kind);
+		db_bind_text(st, 9, x->label);
+		code = db_run(w->s, st, doing, w->err);
+	}
+	sqlite3_finalize(st);
+	return code;
+}
+
 /* Inside the transaction. */
 static int write_all(struct writer *w)
 {
 	static int (*const part[])(
-		struct writer *) = { write_run, write_jobs, write_metrics, write_series, write_events };
+		struct writer *) = { write_run, write_jobs, write_metrics, write_series, write_events,
+		write_iterations, write_devices, write_spans };
 	int64_t old;
 	int code = find_run(w, &old);
 	if (code || (old && !w->s->replaces))

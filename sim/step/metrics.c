@@ -1,8 +1,187 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A run of the step world as metrics, rows and notes. */
 #include "step/step.h"
+
+#include "base/mem.h"
+#include "base/num.h"
+
+#include <ctype.h>
+#include <gsl/gsl_cdf.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { BATCHES = 20, LEAST_VALUES = 8 };
+
+/* Half of the 95 % interval of the mean time between ends of iterations, over that mean: batch means (Law and
+ * Kelton, Simulation Modeling and Analysis, 9.5.3). 0 where iterations repeat; NaN where there are too few. */
+static double relative_half_width(const struct step_result *s)
+{
+	if (s->period)
+		return 0;
+	size_t n = s->n_iterations ? s->n_iterations - 1 : 0;
+	if (n < LEAST_VALUES)
+		return NAN;
+	size_t m = n < BATCHES ? n : BATCHES;
+	double first = s->iteration[0].end_s, mean = (s->iteration[n].end_s - first) / (double)n, squares = 0;
+	for (size_t i = 0; i < m; i++) {
+		size_t from = n * i / m, to = n * (i + 1) / m;
+		double batch = (s->iteration[to].end_s - s->iteration[from].end_s) / (double)(to - from);
+		/* Batches differ by one value at most: each counts by its share. */
+		double off = (batch - mean) * (double)(to - from) * (double)m / (double)n;
+		squares += off * off;
+	}
+	double df = (double)(m - 1);
+	return gsl_cdf_tdist_Pinv(0.975, df) * sqrt(squares / df / (double)m) / mean;
+}
+
+static void put(struct run_result *r, const char *name, double value)
+{
+	result_metric(r, name, value, NAN, NAN);
+}
+
+static void put_rates(const struct step_result *s, struct run_result *r)
+{
+	double w = relative_half_width(s), x = s->samples_per_s, t = s->iteration_s;
+	/* The ends of an interval of times are those of one of rates, the other way round. */
+	result_metric(r, "samples_per_s", x, w == 0 ? x : x / (1 + w), w == 0 ? x : w < 1 ? x / (1 - w) : NAN);
+	result_metric(r, "iteration_s", t, t * (1 - w), t * (1 + w));
+}
+
+/* Means over the devices that train; sums and maxima over all. */
+static void put_devices(const struct step_result *s, struct run_result *r)
+{
+	struct step_device mean = { 0 };
+	double n = 0, peak = 0, sent = 0, most = 0;
+	for (size_t i = 0; i < s->n_devices; i++) {
+		const struct step_device *d = &s->device[i];
+		peak = fmax(peak, d->peak_memory_bytes);
+		most = fmax(most, d->sent_bytes);
+		sent += d->sent_bytes;
+		if (!(d->compute_s > 0))
+			continue;
+		n++;
+		mean.compute_s += d->compute_s;
+		mean.optimizer_s += d->optimizer_s;
+		mean.codec_s += d->codec_s;
+		mean.exposed_s += d->exposed_s;
+		mean.bubble_s += d->bubble_s;
+		mean.idle_s += d->idle_s;
+	}
+	n = n > 0 ? n : 1;
+	put(r, "compute_s", mean.compute_s / n);
+	put(r, "exposed_s", mean.exposed_s / n);
+	put(r, "bubble_s", mean.bubble_s / n);
+	put(r, "optimizer_s", mean.optimizer_s / n);
+	if (mean.codec_s > 0)
+		put(r, "codec_s", mean.codec_s / n);
+	put(r, "idle_s", mean.idle_s / n);
+	put(r, "peak_memory_bytes", peak);
+	put(r, "sent_bytes", sent);
+	put(r, "sent_bytes_max", most);
+}
+
+/* "F=1, C=9" in the policy's own line become choice_F and choice_C. */
+static void put_choice(const struct step_result *s, struct run_result *r)
+{
+	for (const char *at = s->choice; (at = strchr(at, '=')); at++) {
+		const char *name = at;
+		while (name > s->choice && (isalnum((unsigned char)name[-1]) || name[-1] == '_'))
+			name--;
+		size_t digits = strspn(at + 1, "0123456789.eE+-");
+		char metric[80];
+		double v;
+		while (digits && !num_real(at + 1, digits, &v))
+			digits--;
+		if (!digits || name == at || isalnum((unsigned char)at[1 + digits]))
+			continue;
+		snprintf(metric, sizeof metric, "choice_%.*s", (int)(at - name), name);
+		if (!result_find(r, metric))
+			put(r, metric, v);
+	}
+}
+
+static void put_steady_state(const struct step_result *s, struct run_result *r)
+{
+	char text[160];
+	unsigned long long simulated = s->simulated, all = s->n_iterations;
+	if (s->period)
+		snprintf(text, sizeof text, "steady state after %llu of %llu iterations (period %u)", simulated, all, s->period);
+	else
+		snprintf(text, sizeof text, "all %llu iterations simulated", all);
+	result_note(r, "steady-state", text);
+}
+
+static void put_rows(const struct step_result *s, struct run_result *r)
+{
+	r->rows_total = s->n_iterations;
+	r->n_iterations = s->n_iterations < STEP_MAX_ROWS ? s->n_iterations : STEP_MAX_ROWS;
+	r->iterations = mem_zalloc(r->n_iterations + 1, sizeof *r->iterations);
+	for (size_t i = 0; i < r->n_iterations; i++) {
+		const struct step_iteration *x = &s->iteration[i];
+		r->iterations[i] = (struct iteration_row){ x->number, x->start_s, x->end_s, x->samples };
+	}
+	r->n_devices = s->n_devices;
+	r->devices = mem_zalloc(r->n_devices + 1, sizeof *r->devices);
+	for (size_t i = 0; i < r->n_devices; i++) {
+		const struct step_device *d = &s->device[i];
+		r->devices[i] = (struct device_row){ d->device, d->node, d->compute_s, d->optimizer_s, d->codec_s, d->exposed_s,
+			d->bubble_s, d->idle_s, d->peak_memory_bytes, d->sent_bytes };
+	}
+}
+
+/* ---- spans, for the figure ---- */
+
+const char *step_work_name(unsigned work)
+{
+	static const char *const names[] = { "forward", "backward", "recompute", "optimizer", "codec", "work", "send" };
+	_Static_assert(sizeof names / sizeof *names == ORR_WORK_KINDS + 1, "a name for each kind of work");
+	return names[work <= ORR_WORK_KINDS ? work : ORR_OTHER_WORK];
+}
+
+static bool is_among(const uint32_t *device, size_t n, uint32_t which)
+{
+	for (size_t i = 0; i < n; i++)
+		if (device[i] == which)
+			return true;
+	return false;
+}
+
+static void put_spans(const struct step_result *s, struct run_result *r)
+{
+	uint32_t shown[STEP_FIGURE_DEVICES];
+	size_t n_shown = 0, cap = 0;
+	for (size_t i = 0; i < s->n_devices && n_shown < STEP_FIGURE_DEVICES; i++)
+		if (s->device[i].compute_s > 0)
+			shown[n_shown++] = s->device[i].device;
+	for (size_t i = 0; i < s->n_spans && r->n_spans < STEP_FIGURE_SPANS; i++) {
+		const struct step_span *x = &s->span[i];
+		if (!is_among(shown, n_shown, x->device))
+			continue;
+		MEM_GROW(r->spans, r->n_spans, cap);
+		r->spans[r->n_spans++] = (struct span_row){ .start_s = x->start_s,
+			.end_s = x->end_s,
+			.iteration = x->iteration,
+			.device = x->device,
+			.stream = x->stream,
+			.kind = step_work_name(x->work),
+			.label = result_text(r, x->label) };
+	}
+}
 
 void step_metrics(const struct step_result *s, struct run_result *r)
 {
-	result_metric(r, "samples_per_s", s->samples_per_s, s->samples_per_s, s->samples_per_s);
-	result_metric(r, "iteration_s", s->iteration_s, s->iteration_s, s->iteration_s);
+	put_rates(s, r);
+	put_devices(s, r);
+	put(r, "iterations", (double)s->n_iterations);
+	put(r, "iterations_simulated", (double)s->simulated);
+	put(r, "period", s->period);
+	put(r, "devices", (double)s->n_devices);
+	put(r, "flows", (double)s->flows);
+	put_choice(s, r);
+	result_note(r, "choice", s->choice);
+	put_steady_state(s, r);
+	result_note(r, "cost-source", s->cost_source);
+	put_rows(s, r);
+	put_spans(s, r);
 }

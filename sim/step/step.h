@@ -98,7 +98,11 @@ extern const struct orr_param step_options[];
 int step_run(const struct step_config *c, const struct orr_policy *policy, const struct orr_args *policy_args,
 	const char *label, struct step_result *out, struct orr_error *err);
 
-/* Fills in metrics of the general result (tables, store) from it. */
+/* Fills in metrics, rows and notes of the general result (tables, store) from it; of the spans those of the first
+ * STEP_FIGURE_DEVICES devices. docs/schema.md lists the metrics. */
+enum { STEP_FIGURE_DEVICES = 16, STEP_FIGURE_SPANS = 20000, STEP_MAX_ROWS = 1000000 };
 void step_metrics(const struct step_result *s, struct run_result *r);
+/* "forward", ..; "send" for ORR_WORK_KINDS. */
+const char *step_work_name(unsigned work);
 
 #endif

@@ -111,7 +111,7 @@ static void topology(bool is_spec, const uint8_t *data, size_t n)
 	struct orr_error err = { 0 };
 	char *text = mem_strndup((const char *)data, n);
 	struct cluster *c = cluster_load("3x2,1x0,1x1", &err);
-	struct topo *t = is_spec ? topo_load(c, text, 1, &err) : topo_parse(c, "input", text, n, 1, NULL, &err);
+	struct topo *t = is_spec ? topo_load(c, text, 1, &err) : topo_parse(c, "input", (const char *)data, n, 1, NULL, &err);
 	require(t ? t->n_gpus == 7 : err.code == ORR_EINPUT && err.text[0]);
 	for (uint32_t s = 0; t && s < topo_endpoints(t); s++)
 		for (uint32_t d = 0; d < topo_endpoints(t); d++) {

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * trace_event.h - spans as the Trace Event format, for Perfetto and chrome://tracing
+ *
+ * Google, "Trace Event Format" (2016), its JSON object form: a process is a device, a thread
+ * one of its streams; messages that are on no stream are laid out on as many further
+ * threads as overlap. A message to another device has a slice on both and an arrow between
+ * them. A collective is on the device of its first rank. Times are microseconds.
+ */
+#ifndef ORR_STEP_TRACE_EVENT_H
+#define ORR_STEP_TRACE_EVENT_H
+
+#include "base/sbuf.h"
+#include "step/step.h"
+
+/* One file of several runs: open, a call for each run (number: from 0, in order), close. */
+void trace_event_open(struct sbuf *out);
+void trace_event_add(struct sbuf *out, const struct step_result *r, const char *label, uint32_t number);
+void trace_event_close(struct sbuf *out);
+
+#endif

@@ -1,0 +1,184 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# orrery step at the command line: what it writes, what it refuses and in which words, and its
+# exit codes (0 done, 1 failed, 2 the input is wrong).
+. "${srcdir:-.}/tests/tap.sh"
+orrery=$ORRERY
+tree=$(cd "$srcdir" && pwd)
+cd "$work" || exit 1
+
+# A model and network whose times can be worked by hand: 1e6 parameters are 4 MB of gradients;
+# on 4 nodes with 8 Gb/s = 1e9 B/s and no latency a ring takes 2 * 3/4 * 4e6 / 1e9 = 6 ms.
+cat >two.json <<'E'
+{ "name": "two", "title": "two layers", "source": "made up", "input": "10x10x1", "input_elems": 100, "classifier": "fc",
+  "layers": [
+    { "name": "conv", "kind": "conv", "params": 10000, "flops": 2000000, "in": 100, "out": 990, "saved": 100, "gemm": [100, 100, 100, 1] },
+    { "name": "fc", "kind": "linear", "params": 990000, "flops": 1980000, "in": 990, "out": 1000, "saved": 990, "gemm": [1, 1000, 990, 1] } ] }
+E
+net=(--cluster 4x1:v100 --network star:bw=8Gbps,lat=0 --no-figures)
+
+"$orrery" step two.json "${net[@]}" --policy allreduce,allreduce@late --set policy.late.overlap=false --set policy.late.fusion=none --out o -q >stdout 2>said
+is "$? $(cat stdout said)" "0 " "-q prints nothing"
+is "$(cd o && echo *)" "allreduce.devices.csv allreduce.iterations.csv late.devices.csv late.iterations.csv summary.csv" \
+  "the files of --out"
+is "$(head -1 o/late.iterations.csv)" "iteration,start_s,end_s,samples" "iterations: the header"
+is "$(wc -l <o/late.iterations.csv)" 21 "and a row for each of the 20"
+is "$(awk -F, 'NR > 1 && $4 != 128' o/late.iterations.csv)" "" "of 4 GPUs times 32 samples each"
+is "$(head -1 o/summary.csv)" "policy,metric,value,ci_low,ci_high" "summary.csv: its header"
+metric() { awk -F, -v p="$1" -v m="$2" '$1 == p && $2 == m { print $3 }' o/summary.csv; }
+# near A B: within 1e-9
+near() { awk -v a="$1" -v b="$2" 'BEGIN { off = a / b - 1; print (off * off < 1e-18) ? "near" : a " for " b }'; }
+is "$(near "$(metric late sent_bytes_max)" 6e6)" near "each device sends 2 * 3/4 of the gradients"
+is "$(near "$(metric late iteration_s)" "$(awk -v c="$(metric late compute_s)" -v u="$(metric late optimizer_s)" \
+  'BEGIN { printf "%.17g", c + u + 0.006 }')")" near "an iteration takes compute, ring and update"
+is "$(near "$(metric late exposed_s)" 0.006)" near "and what is exposed is the ring"
+is "$(near "$(metric allreduce samples_per_s)" "$(awk -v t="$(metric allreduce iteration_s)" 'BEGIN { printf "%.17g", 128 / t }')")" \
+  near "throughput is samples by time"
+is "$(awk -F, 'NR > 1 { n++; sent += $10 } END { print n, sent }' o/late.devices.csv)" "4 24000000" "a row for each device"
+
+# ---- one answer, whatever -j, and from the database ----
+study=(two.json "${net[@]}" --policy allreduce,parameter-server,stanza --set step.stragglers=lognormal --set step.iterations=40)
+"$orrery" step "${study[@]}" -j1 --out j1 --db runs.db --json >j1.json 2>&1
+rc=$?
+"$orrery" step "${study[@]}" -j2 --out j2 --json >j2.json 2>&1
+is "$rc $? $(cat j1/* j1.json | sha256sum)" "0 0 $(cat j2/* j2.json | sha256sum)" "-j1 and -j2 give the same bytes"
+"$orrery" step "${study[@]}" --out again --db runs.db --json >again.json 2>said
+is "$? $(cat again/* again.json | sha256sum)" "0 $(cat j1/* j1.json | sha256sum)" "and so do runs that the database has"
+like "$(cat said)" 'stanza: taken from runs.db' "which is said"
+is "$("$orrery" db runs runs.db | awk '{ print $3 }' | sort | uniq -c | awk '{ print $1, $2 }' | paste -sd,)" "3 step,1 world" \
+  "each is there once"
+"$orrery" step "${study[@]}" --seed 2 --out seed -q
+is "$(cmp -s seed/allreduce.iterations.csv j1/allreduce.iterations.csv; echo $?)" 1 "another seed, other stragglers"
+is "$(awk -F, '$1 == "allreduce" && $2 == "samples_per_s" { print ($4 < $3 && $3 < $5) }' j1/summary.csv)" 1 \
+  "random iterations have an interval"
+is "$(awk -F, '$1 == "late" && $2 == "iteration_s" { print ($4 == $3 && $3 == $5) }' o/summary.csv)" 1 \
+  "those that repeat have one without width"
+"$orrery" db export runs.db --run 1 --out exported
+is "$(cat exported/allreduce.*.csv | sha256sum)" "$(cat j1/allreduce.*.csv | sha256sum)" "db export writes the same files"
+"$orrery" step "${study[@]}" --db other.db -q
+is "$("$orrery" db digest other.db)" "$("$orrery" db digest runs.db)" "the digest is the study's"
+said=$("$orrery" step two.json "${net[@]}" --policy allreduce --check -q 2>&1)
+is "$? $said" "0 " "--check finds nothing wrong"
+cp two.json copy.json
+"$orrery" step copy.json "${study[@]:1}" --db runs.db -q
+is "$("$orrery" db runs runs.db | wc -l)" 4 "a model of the same contents is the same, whatever its name"
+sed 's/"saved": 990/"saved": 991/' two.json >other.json
+"$orrery" step other.json "${study[@]:1}" --db runs.db -q
+is "$("$orrery" db runs runs.db | wc -l)" 7 "and one of other contents is not"
+
+# ---- table, timeline, scenario ----
+text=$("$orrery" step two.json "${net[@]}" --policy allreduce)
+like "$text" '^policy +samples/s +iteration +compute +exposed comm\. +bubble +optimizer +peak memory$' "the table's columns"
+like "$text" '^allreduce: .*steady state after [0-9]+ of 20 iterations \(period 1\)' "what was chosen and extrapolated"
+"$orrery" step two.json "${net[@]}" --policy allreduce,stanza --timeline t.json -q
+cat >look.py <<'E'
+import json
+d = json.load(open("t.json"))["traceEvents"]
+slices = [e for e in d if e["ph"] == "X"]
+tracks = {}
+for e in slices:
+    tracks.setdefault((e["pid"], e["tid"]), []).append((e["ts"], e["ts"] + e["dur"]))
+clear = all(b[0] >= a[1] - 1e-6 for t in tracks.values() for a, b in zip(sorted(t), sorted(t)[1:]))
+starts = {e["id"] for e in d if e["ph"] == "s"}
+ends = {e["id"] for e in d if e["ph"] == "f"}
+names = [e["args"]["name"] for e in d if e["name"] == "process_name"]
+print(clear, len(slices) > 10, starts == ends and len(starts) > 0, "stanza: device 3 (node 3)" in names)
+E
+if command -v python3 >/dev/null; then
+  is "$(python3 look.py)" "True True True True" "the timeline is JSON: no slices overlap on a thread, every arrow has both ends"
+  "$orrery" step two.json "${net[@]}" --policy allreduce --json >out.json
+  is "$(python3 -c '
+import json, sys
+d = json.load(sys.stdin, parse_constant=lambda c: sys.exit("not JSON: " + c))["runs"][0]
+print(d["world"], d["metrics"]["iterations"]["value"], "replicas" in d["choice"])' <out.json)" "step 20 True" "--json is JSON"
+else
+  skip "no python3 to read JSON with" 2
+fi
+if command -v gnuplot >/dev/null; then
+  "$orrery" step two.json "${net[@]:0:4}" --policy allreduce,stanza --out figures -q
+  is "$? $(cd figures && echo *.pdf)" "0 throughput.pdf timeline-allreduce.pdf timeline-stanza.pdf" "figures of throughput and time"
+else
+  skip "no gnuplot here"
+fi
+"$orrery" scenario show two.json --world step "${net[@]:0:4}" --policy allreduce >s.json
+is "$? $("$orrery" run s.json --no-figures --out run -q; cmp run/allreduce.iterations.csv o/allreduce.iterations.csv && echo same)" \
+  "0 same" "scenario show writes what run carries out"
+"$orrery" scenario show s.json >s2.json
+is "$(cat s2.json)" "$(cat s.json)" "and shows the same again"
+
+if command -v python3 >/dev/null; then
+  "$orrery" scenario show two.json --world step "${net[@]:0:4}" --policy allreduce --set learn.seeds=2 --device v100 >learn.json
+  cat >keys.py <<'E'
+import json, sys
+shown, schema = json.load(open("learn.json")), json.load(open(sys.argv[1]))["$defs"]["step"]["properties"]
+print(sorted(set(shown) - set(schema)), [(k, sorted(set(shown[k]) ^ set(schema[k]["properties"]))) for k in ("step", "cost", "learn")])
+E
+  is "$(python3 keys.py "$tree/docs/scenario.schema.json")" "[] [('step', []), ('cost', []), ('learn', [])]" \
+    "docs/scenario.schema.json knows every key and option"
+else
+  skip "no python3 to read JSON with"
+fi
+said=$("$orrery" step two.json "${net[@]}" --policy allreduce --set learn.seeds=2 --set learn.max_samples=2000 --out learn -q 2>&1)
+is "$? $said $(awk -F, '$2 == "seeds" { print $3 }' learn/summary.csv) $(sed -n '2s/.*,\(loss\),.*/\1/p' learn/allreduce.series.csv)" "0  2 loss" \
+  "learn options apply the schedule to SGD"
+
+# ---- refusals: arguments | exit code and message (an extended regular expression) ----
+printf '{"world": "step", "model": "two.json", "cluster": "1x2:v100", "policies": ["allreduce"], "modell": 1}' >typo.json
+refused() {
+  while IFS='|' read -r args expected; do
+    # shellcheck disable=SC2086
+    said=$("$orrery" $args 2>&1 >/dev/null)
+    like "$? $said" "^$expected" "orrery $args"
+  done
+}
+refused <<'E'
+step|2 orrery: step: no MODEL given
+step two.json --cluster 1x2:v100|2 orrery: no policy is named
+step two.json --policy allreduce|2 orrery: scenario: no cluster is named
+step two.json --cluster 1x2:v100 --policy fifo|2 orrery: policy fifo: is a jobs policy .orrery jobs runs those., expected a step policy
+jobs philly-like --cluster 1x2 --policy allreduce|2 orrery: policy allreduce: is a step policy .orrery step runs those., expected a jobs policy
+step two.json --cluster 1x2:v100 --policy allreduc|2 orrery: no policy "allreduc"; did you mean allreduce
+step two.json more --cluster 1x2:v100 --policy allreduce|2 orrery: one argument too many: "more"
+step two.json --cluster 1x2:v100 --plicy allreduce|2 orrery: unknown option "--plicy"; did you mean --policy
+step two.json --cluster 1x2:v100 --placement spread|2 orrery: unknown option "--placement"
+step resnet51 --cluster 1x2:v100 --policy allreduce|2 orrery: .*resnet51.*resnet
+step gone.json --cluster 1x2:v100 --policy allreduce|2 orrery: gone.json: No such file
+step two.json --cluster 1x2:v1000 --policy allreduce|2 orrery: .*v1000.*v100
+step two.json --cluster 1x2:v100 --device nosuch --policy allreduce|2 orrery: .*nosuch
+step two.json --cluster 1x2:v100 --network ster --policy allreduce|2 orrery: .*ster.*star
+step two.json --cluster 1x2:v100 --network star:bv=1Gbps --policy allreduce|2 orrery: .*bv.*bw
+step two.json --cluster 1x2:v100 --precision fp17 --policy allreduce|2 orrery: precision: expected fp32, tf32, fp16, bf16 or fp8, found "fp17"
+step two.json --cluster 1x2:v100 --batch 0 --policy allreduce|2 orrery: batch: expected samples per GPU, a number above 0, found "0"
+step two.json --cluster 1x2:v100 --seed x --policy allreduce|2 orrery: seed: expected a whole number
+step two.json --cluster 1x2:v100 --policy allreduce --set step.iteration=4|2 orrery: step: no parameter "iteration"; did you mean iterations
+step two.json --cluster 1x2:v100 --policy allreduce --set step.iterations=0|2 orrery: step: iterations: .*"0"
+step two.json --cluster 1x2:v100 --policy allreduce --set cost.efficiency=2|2 orrery: cost: efficiency: .*"2"
+step two.json --cluster 1x2:v100 --policy allreduce --set learn.rate=2|2 orrery: learn: no parameter "rate"
+step two.json --cluster 1x2:v100 --policy allreduce --set policy.allreduce.overlap=maybe|2 orrery: policy allreduce: overlap: .*"maybe"
+step two.json --cluster 1x2:v100 --policy allreduce --set step.link_changes=gone.csv|2 orrery: gone.csv: No such file
+step two.json --cluster 2x0:cpus=4 --policy allreduce|2 orrery: cluster 2x0:cpus=4: has no GPUs
+step two.json --cluster 1x2:v100 --policy allreduce --batch 1e8|[12] orrery: .*replica.*GiB
+run typo.json|2 orrery: typo.json: unknown key "modell"; did you mean model
+jobs philly-like --cluster 1x2 --policy fifo --timeline t.json|2 orrery: unknown option "--timeline"
+scenario show two.json --world stop --policy allreduce|2 orrery: scenario: \$.world: expected "jobs" or "step", found "stop"
+policy new x --kind steps|2 orrery: --kind: expected jobs or step, found "steps"
+E
+said=$("$orrery" step two.json "${net[@]}" --policy allreduce --out /proc/nowhere 2>&1)
+like "$? $said" '^1 orrery: /proc/nowhere: cannot make this directory' "an --out that cannot be made"
+
+# ---- plugins ----
+flags="-I$tree/include"
+# compile NAME: NAME.c into NAME.so
+compile() { "${CC:-cc}" -std=c11 -shared -fPIC "$flags" -o "$1.so" "$1.c"; }
+if command -v "${CC:-cc}" >/dev/null && "$orrery" policy new mine --kind step >/dev/null; then
+  like "$(ORRERY=$orrery ORRERY_CFLAGS=$flags sh ./mine_test.sh 2>&1)" '^ok: same end times as allreduce' "a new step policy's own test passes"
+  sed 's/\.build = build,/.build = NULL,/' mine.c >nobuild.c
+  compile nobuild 2>/dev/null
+  said=$("$orrery" step two.json "${net[@]}" --policy ./nobuild.so 2>&1)
+  like "$? $said" '^2 orrery: ./nobuild.so: policy mine: function build is NULL' "a plugin without build()"
+  said=$("$orrery" jobs poisson:n=3,rate=1 --cluster 1x1 --policy ./mine.so 2>&1)
+  like "$? $said" '^2 orrery: policy mine: is a step policy' "a step plugin given to orrery jobs"
+else
+  skip "no compiler for a plugin" 3
+fi
+tap_done

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Expressions against values worked by hand, and what is wrong with those that are none. */
+#include "base/expr.h"
+#include "tests/tap.h"
+
+#include <math.h>
+#include <string.h>
+
+/* An axis N of 2, 4, 8 that may be bound; x is 3; {k:V} is V characters long. */
+static size_t bound = SIZE_MAX;
+
+static bool name(void *ctx, const char *s, size_t n, double *out)
+{
+	static const double values[] = { 2, 4, 8 };
+	(void)ctx;
+	if (n == 1 && *s == 'x')
+		*out = 3;
+	else if (n == 1 && *s == 'N' && bound != SIZE_MAX)
+		*out = values[bound];
+	else
+		return false;
+	return true;
+}
+
+static int reference(void *ctx, const char *s, size_t n, double *out, struct orr_error *err)
+{
+	(void)ctx, (void)s;
+	*out = n == 3 && bound == 1 ? NAN : (double)n;
+	return n ? ORR_OK : orr_fail(err, ORR_EINPUT, "nothing in braces");
+}
+
+static size_t axis(void *ctx, const char *s, size_t n)
+{
+	(void)ctx;
+	return n == 1 && *s == 'N' ? 3 : SIZE_MAX;
+}
+
+static size_t bind(void *ctx, const char *s, size_t n, size_t i)
+{
+	size_t before = bound;
+	(void)ctx, (void)s, (void)n;
+	bound = i;
+	return before;
+}
+
+static const struct expr_env env = { NULL, name, reference, axis, bind };
+
+static void gives(const char *text, double expected)
+{
+	struct orr_error err = { 0 };
+	double v = -1;
+	int rc = expr_eval(text, strlen(text), &env, &v, &err);
+	ok(!rc && (v == expected || (isnan(v) && isnan(expected))) && bound == SIZE_MAX, "%s is %g", text, expected);
+	if (rc)
+		printf("# %s\n", err.text);
+}
+
+static void refuses(const char *text, const char *why)
+{
+	struct orr_error err = { 0 };
+	double v;
+	int rc = expr_eval(text, strlen(text), &env, &v, &err);
+	if (!ok(rc == ORR_EINPUT && strstr(err.text, why), "%s: %s", text, why))
+		printf("# %d %s\n", rc, err.text);
+}
+
+int main(void)
+{
+	gives("1 + 2 * 3 - 4 / 8", 6.5);
+	gives("2 ^ 3 ^ 2", 512);
+	gives("-2 ^ 2", -4);
+	gives("2 * -x", -6);
+	gives("(1 + 2) * 3", 9);
+	gives("1e-3 * 2.5E+3", 2.5);
+	gives("1-1", 0);
+	gives("x < 4 && 2 >= 2 || 0", 1);
+	gives("!(x == 3)", 0);
+	gives("x != 3 ? 1 : x > 2 ? 5 : 6", 5);
+	gives("1 / 0", INFINITY);
+	gives("log(-1)", NAN);
+	gives("sqrt(16) + ceil(1.2) + floor(1.8) + round(2.5) + abs(-1) + log2(8)", 14);
+	gives("max(1, x, 2) + min(4, 5)", 7);
+	gives("{abcd} + {a{b}c}", 9);
+	gives("max(N: N * (6 - N))", 8);
+	gives("argmax(N: N * (6 - N))", 2);
+	gives("argmin(N: N * (6 - N))", 8);
+	gives("sum(N: N) / mean(N: 1)", 14);
+	gives("sum(N: sum(N: N) + N)", 56);
+	/* {abc} is no number at the second N: left out. */
+	gives("mean(N: {abc} * N)", 15);
+	gives("max(N: {abc}) + sum(N: {abc})", 9);
+	refuses("", "something is missing");
+	refuses("1 +", "something is missing");
+	refuses("1 2", "something is too much");
+	refuses("(1", "expected )");
+	refuses("y + 1", "no such name at \"y + 1\"");
+	refuses("N + 1", "no such name");
+	refuses("cosine(1)", "no such function");
+	refuses("max(M: 1)", "no such axis");
+	refuses("{abc", "a { without its }");
+	refuses("{}", "nothing in braces");
+	refuses("1 ? 2", "expected :");
+	refuses("1..2", "expected a number");
+	refuses("$", "expected a number");
+	char deep[1000];
+	memset(deep, '(', sizeof deep - 1);
+	deep[sizeof deep - 1] = '\0';
+	refuses(deep, "too deep");
+	memset(deep, '-', sizeof deep - 1);
+	refuses(deep, "too deep");
+	return done();
+}
