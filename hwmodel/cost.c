@@ -11,9 +11,6 @@
 
 /* Part of a fused attention: the products around a softmax, and what lies between them. */
 enum role { ROLE_PLAIN, ROLE_SCORES, ROLE_BETWEEN, ROLE_CONTEXT };
-/* Bits: between a product split by columns and the next split by rows; a dropout; one whose kernel is that of the
- * addition after it. */
-enum place { PLACE_INSIDE = 1, PLACE_DROPOUT = 2, PLACE_IN_ADDITION = 4 };
 
 struct cost {
 	const struct dnn *d;
@@ -22,7 +19,8 @@ struct cost {
 	double element_bytes;
 	double Bps;      /* of memory, as achieved */
 	double ramp_s;   /* per product */
-	unsigned char *role, *place;
+	unsigned char *role;
+	bool *is_inside; /* between a product split by columns and the next split by rows */
 	/* Measured: at batch[i] all times are factor[i] of the roofline's. n 0: none. */
 	uint32_t n;
 	double *batch, *factor;
@@ -36,12 +34,13 @@ struct work {
 	double bytes;
 	double kernels;
 	double ramp_s;      /* per kernel, beside flops / rate */
+	double exposed;     /* share of the time for bytes that adds to that for flops */
 };
 
 static double seconds(const struct cost *c, const struct work *w)
 {
-	double compute = w->flops / w->rate + w->kernels * w->ramp_s;
 	double memory = w->bytes / c->Bps;
+	double compute = w->flops / w->rate + w->kernels * w->ramp_s + w->exposed * memory;
 	return (compute > memory ? compute : memory) + w->kernels * c->dev->launch_s;
 }
 
@@ -70,7 +69,10 @@ static void weighted_work(const struct cost *c, const struct dnn_layer *l, enum 
 	double weights = l->kind == ORR_LAYER_LINEAR ? l->n * l->k : l->params; /* a tied table is read too */
 	w->bytes = c->element_bytes * (in + out + weights / shards);
 	w->rate = product_rate(c, l, pass);
-	w->ramp_s = l->kind == ORR_LAYER_CONV ? 0 : c->ramp_s; /* efficiencies of convolutions are of whole kernels */
+	if (l->kind != ORR_LAYER_CONV) { /* whose efficiencies are of whole kernels */
+		w->ramp_s = c->ramp_s;
+		w->exposed = c->dev->gemm_exposed_memory;
+	}
 	/* A recurrent layer waits for itself, but its weight gradient is one product. */
 	w->kernels = l->kind == ORR_LAYER_RNN && pass != DNN_BACKWARD_WEIGHT && l->count > 1 ? l->count : 1;
 }
@@ -90,6 +92,7 @@ static void matmul_work(const struct cost *c, const struct dnn_layer *l, enum ro
 	w->bytes = c->element_bytes * batch / shards * (is_backward ? 2 * in + out : in + out);
 	w->rate = product_rate(c, l, pass);
 	w->ramp_s = c->ramp_s;
+	w->exposed = c->dev->gemm_exposed_memory;
 	w->kernels = is_backward ? 2 : 1;
 }
 
@@ -117,20 +120,29 @@ static double moved_elems(const struct cost *c, const struct dnn_layer *l, enum 
 	}
 }
 
+/* After a softmax a kernel that reads, writes and makes or reads a mask of one byte; in an addition the mask alone. */
+static double dropout_bytes(const struct cost *c, const struct dnn_layer *l, enum dnn_pass pass)
+{
+	if (!c->o.dropout || l->block == DNN_NO_BLOCK || pass == DNN_BACKWARD_WEIGHT)
+		return 0;
+	if (l->kind == ORR_LAYER_SOFTMAX)
+		return l->out_elems * (2 * c->element_bytes + 1);
+	bool is_addition = l->kind == ORR_LAYER_ELEMENTWISE && l->in_elems >= 2 * l->out_elems;
+	return is_addition && !c->o.fused_elementwise ? l->out_elems : 0;
+}
+
 static void memory_work(const struct cost *c, uint32_t i, enum dnn_pass pass, double batch, double shards,
 	bool sequence_parallel, struct work *w)
 {
 	const struct dnn_layer *l = &c->d->layer[i];
-	double elems = moved_elems(c, l, pass);
+	double elems = moved_elems(c, l, pass), extra = dropout_bytes(c, l, pass);
 	if (elems == 0)
 		return;
-	double share = batch / (c->place[i] & PLACE_INSIDE || sequence_parallel ? shards : 1);
-	double mask = c->place[i] & PLACE_DROPOUT ? l->in_elems : 0; /* a byte each */
-	bool has_kernel = !(c->place[i] & PLACE_IN_ADDITION);
-	w->bytes = share * (mask + (has_kernel ? elems * c->element_bytes : 0));
+	double share = batch / (c->is_inside[i] || sequence_parallel ? shards : 1);
+	w->bytes = share * (elems * c->element_bytes + extra);
 	w->flops = share * l->fwd_flops;
 	w->rate = c->dev->vector_flops;
-	w->kernels = has_kernel;
+	w->kernels = extra > 0 && l->kind == ORR_LAYER_SOFTMAX ? 2 : 1;
 }
 
 static double roofline_s(const struct cost *c, uint32_t i, enum dnn_pass pass, double batch, double shards,
@@ -253,24 +265,14 @@ const char *cost_source(const struct cost *c, double batch)
 
 /* ---- the object ---- */
 
-static bool is_dropout(const struct dnn_layer *l)
+static void find_inside(struct cost *c)
 {
-	return l->kind == ORR_LAYER_ELEMENTWISE && strstr(l->name, "dropout");
-}
-
-static void find_places(struct cost *c)
-{
-	const struct dnn *d = c->d;
 	bool is_inside = false;
-	for (uint32_t i = 0; i < d->n_layers; i++) {
-		const struct dnn_layer *l = &d->layer[i], *next = i + 1 < d->n_layers ? l + 1 : NULL;
+	for (uint32_t i = 0; i < c->d->n_layers; i++) {
+		const struct dnn_layer *l = &c->d->layer[i];
 		if (l->kind == ORR_LAYER_LINEAR)
 			is_inside = l->out_elems > l->in_elems;
-		c->place[i] = is_inside ? PLACE_INSIDE : 0;
-		if (is_dropout(l))
-			c->place[i] |= PLACE_DROPOUT;
-		if (is_dropout(l) && next && next->kind == ORR_LAYER_ELEMENTWISE && next->in_elems >= 2 * next->out_elems)
-			c->place[i] |= PLACE_IN_ADDITION;
+		c->is_inside[i] = is_inside;
 	}
 }
 
@@ -327,8 +329,8 @@ struct cost *cost_new(const struct dnn *d, const struct device *dev, const struc
 	c->Bps = dev->memory_Bps * dev->memory_efficiency;
 	c->ramp_s = device_ramp_s(dev);
 	c->role = mem_zalloc(d->n_layers + 1, 1);
-	c->place = mem_zalloc(d->n_layers + 1, 1);
-	find_places(c);
+	c->is_inside = mem_zalloc(d->n_layers + 1, sizeof *c->is_inside);
+	find_inside(c);
 	if (o->fused_attention)
 		find_attention(c);
 	sbuf_printf(&source, "roofline of %s (%s)%s", dev->name, dev->is_measured ? "a profile" : "data sheet and published kernel times",
@@ -361,7 +363,7 @@ void cost_free(struct cost *c)
 	mem_free(c->batch);
 	mem_free(c->factor);
 	mem_free(c->role);
-	mem_free(c->place);
+	mem_free(c->is_inside);
 	mem_free(c);
 }
 

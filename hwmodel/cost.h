@@ -20,6 +20,7 @@ struct cost_options {
 	bool fused_attention;     /* scores never leave the chip (FlashAttention) */
 	bool fused_elementwise;   /* activations, biases, residual adds are fused into the product before */
 	double efficiency;        /* > 0 replaces the device's efficiencies of products */
+	bool dropout;             /* in a transformer's blocks: after the softmax and in additions */
 	const char *setup;        /* use_measured: only entries whose setup contains this; NULL: the first */
 };
 

@@ -157,6 +157,7 @@ static int read_numbers(const struct reader *r, struct device *d)
 		{ "sms", 1, false, &d->sms },
 		{ "launch_us", 1e-6, false, &d->launch_s },
 		{ "gemm_half_gflop", 1e9, false, &d->gemm_half_flops },
+		{ "gemm_exposed_memory", 1, false, &d->gemm_exposed_memory },
 		{ "memory_efficiency", 1, true, &d->memory_efficiency },
 		{ "link_GBps", 1e9, false, &d->link_Bps },
 		{ "link_latency_us", 1e-6, false, &d->link_latency_s },
@@ -168,7 +169,7 @@ static int read_numbers(const struct reader *r, struct device *d)
 		{ "allreduce_law_us_per_sqrt_MB", 1e-9, false, &d->law_sqrt_s },
 	};
 	for (size_t i = 0; !rc && i < sizeof numbers / sizeof *numbers; i++)
-		rc = real(r, numbers[i].key, numbers[i].unit, numbers[i].out == &d->memory_efficiency ? 1 : big,
+		rc = real(r, numbers[i].key, numbers[i].unit, numbers[i].out == &d->memory_efficiency || numbers[i].out == &d->gemm_exposed_memory ? 1 : big,
 			numbers[i].is_needed, numbers[i].out);
 	return rc;
 }
@@ -202,7 +203,7 @@ static int read_device(const struct reader *r, struct device *d)
 {
 	static const char *const keys[] = { "name", "title", "aliases", "architecture", "peak_tflops", "vector_tflops",
 		"memory_GiB", "memory_GBps", "l2_MiB", "sms", "launch_us", "gemm_efficiency", "gemm_half_gflop",
-		"conv_efficiency", "memory_efficiency", "link_GBps", "link_latency_us", "pcie_GBps", "allreduce_GBps",
+		"gemm_exposed_memory", "conv_efficiency", "memory_efficiency", "link_GBps", "link_latency_us", "pcie_GBps", "allreduce_GBps",
 		"allreduce_latency_us", "allreduce_law_us", "allreduce_law_GBps", "allreduce_law_us_per_sqrt_MB", "sources", "measured", NULL };
 	const char *name = NULL, *title = NULL, *architecture = NULL;
 	int rc = json_keys(r->path, "$", r->root, keys, r->err);

@@ -33,6 +33,7 @@ struct device {
 	 * the highest rate (fp8 aside); the others have the same ramp in time (device_ramp_s()).
 	 */
 	double gemm_half_flops;
+	double gemm_exposed_memory; /* share of a product's memory time that its FLOPs do not hide */
 	double link_Bps, link_latency_s; /* GPU to GPU inside a node, one direction (NVLink, else PCIe) */
 	double pcie_Bps;
 	/* A measured all-reduce of 8 in a node: bus bandwidth, and the time of a small one (0: none known). */

@@ -74,7 +74,7 @@ static double recomputed(const struct view *v, double forward)
 /*
  * Two meetings per block and direction: after attention and after the MLP (Shoeybi et al. 2019). With sequence
  * parallelism each is a reduce-scatter and an all-gather; backward gathers the input of both column-parallel products
- * once more, while their data gradients are computed (Korthikanti et al. 2022, 4.2.2): what does not fit shows.
+ * once more, while their data gradients are computed (Korthikanti et al. 2022, section 4.2): what does not fit shows.
  */
 static double block_tp_s(const struct view *v)
 {

@@ -5,8 +5,8 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/strtab.h"
+#include "hwmodel/json.h"
 
-#include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -159,29 +159,14 @@ static int load_all(struct throughput *t, const cJSON *root, struct orr_error *e
 	return ORR_OK;
 }
 
-static int not_json(const char *path, const char *text, size_t n, const char *at, struct orr_error *err)
-{
-	int line = 1, column = 1;
-	for (size_t i = 0; i < n && text + i < at; i++) {
-		column = text[i] == '\n' ? 1 : column + 1;
-		line += text[i] == '\n';
-	}
-	return orr_fail(err, ORR_EINPUT, "%.300s:%d:%d: this is no JSON", path, line, column);
-}
-
 struct throughput *throughput_parse(const char *path, const char *text, size_t n, struct orr_error *err)
 {
 	struct throughput *t = mem_zalloc(1, sizeof *t);
 	t->path = path;
 	t->names = strtab_new();
 	bytes_hash_text(text, n, t->hash);
-	const char *stop = text;
-	cJSON *root = cJSON_ParseWithLengthOpts(text, n, &stop, false);
-	const char *rest = root ? stop : text;
-	while (rest < text + n && strchr(" \t\r\n", *rest) && *rest)
-		rest++;
-	bool is_whole = root && rest == text + n;
-	int rc = is_whole ? load_all(t, root, err) : not_json(path, text, n, root ? rest : stop, err);
+	cJSON *root = json_parse(path, text, n, err);
+	int rc = root ? load_all(t, root, err) : ORR_EINPUT;
 	cJSON_Delete(root);
 	t->path = NULL;
 	if (!rc)

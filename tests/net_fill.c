@@ -82,7 +82,8 @@ void fill_rates(struct fill *f)
 	memcpy(left, f->capacity, f->n_links * sizeof *left);
 	for (uint32_t i = 0; i < f->n_flows; i++)
 		f->flow[i].rate = -1;
-	for (bool any = true; any;) {
+	bool any = true;
+	for (uint32_t round = 0; any && round <= f->n_links; round++) { /* each makes a link full, or the input is odd */
 		count_users(f, users);
 		freeze(f, tightest(f, left, users), left, users);
 		any = false;
@@ -101,6 +102,8 @@ double fill_run(struct fill *f)
 		fill_rates(f);
 		for (uint32_t i = 0; i < f->n_flows; i++) {
 			const struct fill_flow *w = &f->flow[i];
+			if (!w->is_over && w->latency <= 0 && w->rate < 0)
+				return NAN;
 			if (!w->is_over)
 				next = fmin(next, w->latency > 0 ? w->latency : isinf(w->rate) ? 0 : w->left / w->rate);
 		}

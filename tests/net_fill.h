@@ -27,9 +27,9 @@ void fill_from_topo(struct fill *f, const struct topo *t);
 void fill_free(struct fill *f);
 /* Adds a flow along the topology's route; returns its number. */
 uint32_t fill_route(struct fill *f, const struct topo *t, uint32_t src, uint32_t dst, uint64_t key, double bytes);
-/* Max-min fair rates of all flows that are not over and drain. */
+/* Max-min fair rates of all flows that are not over and drain; -1 if there is none (a load of 0). */
 void fill_rates(struct fill *f);
-/* Runs all flows from now to their end; returns the seconds, and forgets the flows. */
+/* Runs all flows from now to their end; returns the seconds (NAN if one never ends), and forgets the flows. */
 double fill_run(struct fill *f);
 
 #endif

@@ -136,6 +136,10 @@ noinst_HEADERS += tests/flow_model.h
 check_PROGRAMS += tests/unit_flow
 TESTS += tests/unit_flow
 tests_unit_flow_SOURCES = tests/unit_flow.c tests/flow_model.c
+# The test counts what the solver allocates.
+tests_unit_flow_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=mem_alloc,--wrap=mem_zalloc,--wrap=mem_realloc
+TESTS += tests/oracle_simgrid.sh
+EXTRA_DIST += tests/oracle_simgrid.sh
 # scenario folders
 TESTS += tests/cli_figures.sh
 EXTRA_DIST += tests/cli_figures.sh tests/data/figures-tiny
@@ -153,8 +157,11 @@ TESTS += tests/unit_pipeline
 tests_unit_pipeline_SOURCES = tests/unit_pipeline.c tests/step_fixture.c
 tests_unit_pipeline_LDADD = libpolicies.a $(LDADD)
 # devices and costs
-check_PROGRAMS += tests/unit_cost tests/unit_llm_step tests/unit_vtrain tests/unit_steptimes
-TESTS += tests/unit_cost tests/unit_llm_step tests/unit_vtrain tests/unit_steptimes
+TESTS += tests/cli_device.sh
+EXTRA_DIST += tests/cli_device.sh
+check_PROGRAMS += tests/unit_cost tests/unit_device_fits tests/unit_llm_step tests/unit_vtrain tests/unit_steptimes
+TESTS += tests/unit_cost tests/unit_device_fits tests/unit_llm_step tests/unit_vtrain tests/unit_steptimes
+tests_unit_device_fits_SOURCES = tests/unit_device_fits.c
 tests_unit_cost_SOURCES = tests/unit_cost.c
 tests_unit_steptimes_SOURCES = tests/unit_steptimes.c
 tests_unit_vtrain_SOURCES = tests/unit_vtrain.c
@@ -186,6 +193,12 @@ check_PROGRAMS += tests/oracle_calculon
 TESTS += tests/oracle_calculon
 tests_oracle_calculon_SOURCES = tests/oracle_calculon.c tests/step_fixture.c
 tests_oracle_calculon_LDADD = libpolicies.a $(LDADD)
+TESTS += tests/tf2017.sh
+EXTRA_DIST += tests/tf2017.sh
+check_PROGRAMS += tests/unit_train_policies
+TESTS += tests/unit_train_policies
+tests_unit_train_policies_SOURCES = tests/unit_train_policies.c tests/step_fixture.c
+tests_unit_train_policies_LDADD = libpolicies.a $(LDADD)
 # Stanza
 check_PROGRAMS += tests/unit_stanza
 TESTS += tests/unit_stanza
@@ -200,6 +213,22 @@ check_PROGRAMS += tests/unit_step_closed
 TESTS += tests/unit_step_closed
 tests_unit_step_closed_SOURCES = tests/unit_step_closed.c tests/step_fixture.c
 tests_unit_step_closed_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/netflows_mutation
+TESTS += tests/netflows_mutation
+tests_netflows_mutation_SOURCES = tests/netflows_mutation.c
+TESTS += tests/cli_net.sh
+EXTRA_DIST += tests/cli_net.sh
+check_PROGRAMS += tests/unit_dp_updates
+TESTS += tests/unit_dp_updates
+tests_unit_dp_updates_SOURCES = tests/unit_dp_updates.c tests/step_fixture.c
+tests_unit_dp_updates_LDADD = libpolicies.a $(LDADD)
+TESTS += tests/big_step.sh
+EXTRA_DIST += tests/big_step.sh
+TESTS += tests/learn_cli.sh
+EXTRA_DIST += tests/learn_cli.sh
+check_PROGRAMS += tests/unit_learn_walk
+TESTS += tests/unit_learn_walk
+tests_unit_learn_walk_SOURCES = tests/unit_learn_walk.c
 # the step world at the command line
 TESTS += tests/cli_step.sh
 EXTRA_DIST += tests/cli_step.sh

@@ -161,19 +161,19 @@ static void check_fusion(const struct device *dev, const struct dnn *d)
 static void check_dropout(const struct device *dev)
 {
 	struct orr_error err = { 0 };
-	struct dnn *d = dnn_load("gpt:hidden=1024,layers=2,heads=16,seq=512,vocab=1000,dropout=1", &err);
-	struct cost_options o = { .precision = PRECISION_FP16 };
+	struct dnn *d = dnn_load("gpt:hidden=1024,layers=2,heads=16,seq=512,vocab=1000", &err);
+	struct cost_options o = { .precision = PRECISION_FP16, .dropout = true };
 	struct cost *c = d ? cost_new(d, dev, &o, &err) : NULL;
 	uint32_t i;
 	if (!ok(c != NULL, "a model with dropout %s", err.text))
 		return;
-	find(d, "h1.attn_dropout", &i);
+	find(d, "h1.attn_softmax", &i);
 	double elems = 16.0 * 512 * 512 * 4;
-	near_to(1e6 * cost_layer_s(c, i, DNN_FORWARD, 4, 2, false), 1e6 * (elems / 2 * (2 + 2 + 1) / Bps + launch), 1e-6,
-		"dropout of attention: reads, writes, and a mask of one byte, per head");
-	find(d, "h1.dropout1", &i);
-	near_to(1e6 * cost_layer_s(c, i, DNN_FORWARD, 4, 2, false), 1e6 * (1024.0 * 512 * 4 / Bps), 1e-6,
-		"dropout before an addition is part of its kernel: the mask alone");
+	near_to(1e6 * cost_layer_s(c, i, DNN_FORWARD, 4, 2, false), 1e6 * (elems / 2 * (2 + 2 + 2 + 2 + 1) / Bps + 2 * launch), 1e-6,
+		"dropout after the softmax: one more kernel, that reads, writes, and makes a mask of one byte");
+	find(d, "h1.residual1", &i);
+	near_to(1e6 * cost_layer_s(c, i, DNN_FORWARD, 4, 2, false), 1e6 * (1024.0 * 512 * 4 * (3 * 2 + 1) / Bps + launch), 1e-6,
+		"dropout in an addition is part of its kernel: the mask alone");
 	cost_free(c);
 	dnn_free(d);
 }

@@ -294,6 +294,144 @@ static void random_networks(void)
 
 }
 
+/* ---- larger networks, and many flows ---- */
+
+/* Hosts under leaves under spines, loads, weights: the certificate of max-min fairness (a bottleneck for every
+ * flow) at every instant, and at the end each link's bytes. Wide changes take other ways through the solver. */
+static bool churn(struct rng *r, uint32_t hosts, bool is_weighted, bool has_waves)
+{
+	enum { FLOWS = 600 };
+	struct flow_link link[256];
+	struct orr_error err = { 0 };
+	double sent[256] = { 0 }, t;
+	uint32_t n_links = 2 * hosts + 2 * hosts / 4, started = 0, ended = 0;
+	uint64_t tag;
+	bool is_good = true;
+	for (uint32_t i = 0; i < n_links; i++)
+		link[i] = (struct flow_link){ 1e9 * (double)(1 + rng_below(r, 4)), is_weighted ? 1e-6 * (double)(1 + rng_below(r, 3)) : 0 };
+	struct flownet *f = flownet_new(link, n_links, is_weighted ? FLOW_RTT_WEIGHTED : FLOW_MAX_MIN);
+	double next_start = 0;
+	while (ended < FLOWS && is_good) {
+		t = fmin(started < FLOWS ? next_start : INFINITY, flownet_next(f));
+		flownet_advance(f, t);
+		while (flownet_pop(f, &tag, &t))
+			ended++;
+		for (uint32_t k = 0; started < FLOWS && flownet_now(f) >= next_start && k < (has_waves ? 200u : 1u); k++) {
+			uint32_t src = (uint32_t)rng_below(r, hosts), dst = (uint32_t)rng_below(r, hosts), load = 1 + (uint32_t)rng_below(r, 2);
+			struct flow_hop hop[] = { { src, 1 }, { 2 * hosts + src / 4, load }, { 2 * hosts + hosts / 4 + dst / 4, load },
+				{ hosts + dst, 1 } };
+			bool is_far = src / 4 != dst / 4;
+			if (!is_far)
+				hop[1] = hop[3];
+			double bytes = floor(rng_exponential(r, 1e6));
+			flownet_start(f, bytes, 0, hop, is_far ? 4 : 2, started++);
+			for (uint32_t h = 0; h < (is_far ? 4u : 2u); h++)
+				sent[hop[h].link] += bytes * hop[h].load;
+		}
+		if (flownet_now(f) >= next_start)
+			next_start = flownet_now(f) + rng_exponential(r, has_waves ? 3e-3 : 1e-5);
+		is_good = flownet_verify(f, &err);
+	}
+	if (!is_good)
+		printf("# %s\n", err.text);
+	for (uint32_t i = 0; i < n_links; i++)
+		is_good &= fabs(flownet_link_bytes(f, i) - sent[i]) <= 1e-9 * sent[i];
+	flownet_free(f);
+	return is_good;
+}
+
+static void larger_networks(void)
+{
+	unsigned bad = 0, cases = getenv("ORR_SANITIZED") ? 8 : 40;
+	struct rng r;
+	rng_init(&r, 3, "churn", 0);
+	for (unsigned i = 0; i < cases; i++)
+		bad += !churn(&r, i & 4 ? 8 : 64, i & 1, i & 2);
+	ok(!bad, "larger networks: at every instant each flow has a bottleneck, each link carries its flows' bytes (%u of %u bad)",
+		bad, cases);
+}
+
+/* A group whose clock has run for long at a high level keeps its digits for slow times: with the fast link cut
+ * to 2 B/s, 1000/3 bytes at 1 B/s still take 1000/3 s to 1e-9. */
+static void clocks_keep_their_digits(void)
+{
+	struct flow_link link = { 1e9, 0 };
+	struct flow_hop hop = { 0, 1 };
+	struct flownet *f = flownet_new(&link, 1, FLOW_MAX_MIN);
+	double t, last = 0;
+	uint64_t tag;
+	flownet_start(f, 1e15 / 3, 0, &hop, 1, 0);
+	for (int i = 0; i < 1000; i++) {
+		flownet_start(f, 1e9 / 7, 0, &hop, 1, 1);
+		flownet_advance(f, flownet_now(f) + 300);
+		while (flownet_pop(f, &tag, &t))
+			last = t;
+	}
+	flownet_start(f, 1000. / 3, 0, &hop, 1, 2);
+	flownet_set_capacity(f, 0, 2);
+	double begun = flownet_now(f);
+	while (tag != 2 && (t = flownet_next(f)) < INFINITY) {
+		flownet_advance(f, t);
+		while (flownet_pop(f, &tag, &t))
+			last = t;
+	}
+	near_to((last - begun) / 1000, 1. / 3, 1e-9, "a clock that ran for long at a high level is exact at a low one");
+	flownet_free(f);
+}
+
+void *__real_mem_alloc(size_t size);
+void *__real_mem_zalloc(size_t count, size_t size);
+void *__real_mem_realloc(void *p, size_t count, size_t size);
+void *__wrap_mem_alloc(size_t size);
+void *__wrap_mem_zalloc(size_t count, size_t size);
+void *__wrap_mem_realloc(void *p, size_t count, size_t size);
+static unsigned long allocations;
+
+void *__wrap_mem_alloc(size_t size)
+{
+	allocations++;
+	return __real_mem_alloc(size);
+}
+void *__wrap_mem_zalloc(size_t count, size_t size)
+{
+	allocations++;
+	return __real_mem_zalloc(count, size);
+}
+void *__wrap_mem_realloc(void *p, size_t count, size_t size)
+{
+	allocations++;
+	return __real_mem_realloc(p, count, size);
+}
+
+/* Rounds of the same 240 flows on a star of 16: after some rounds all arrays have the size that they need. */
+static void steady_state_allocates_nothing(void)
+{
+	struct flow_link link[32];
+	for (int i = 0; i < 32; i++)
+		link[i] = (struct flow_link){ 1e9, 1e-6 };
+	struct flownet *f = flownet_new(link, 32, FLOW_MAX_MIN);
+	unsigned long before = 0;
+	uint64_t tag;
+	double t;
+	for (int round = 0; round < 50; round++) {
+		if (round == 10)
+			before = allocations;
+		for (uint32_t i = 0; i < 256; i++) {
+			struct flow_hop hop[] = { { i / 16, 1 }, { 16 + i % 16, 1 } };
+			if (i / 16 != i % 16)
+				flownet_start(f, 1000 + (double)(i * 7919 % 1000), 0, hop, 2, i);
+		}
+		while ((t = flownet_next(f)) < INFINITY) {
+			flownet_advance(f, t);
+			while (flownet_pop(f, &tag, &t))
+				;
+		}
+	}
+	ok(before > 0 && allocations == before, "flows that come and go allocate nothing once the arrays have grown (%lu)",
+		allocations - before);
+	flownet_free(f);
+}
+
 int main(void)
 {
 	two_flows_on_one_link();
@@ -302,5 +440,8 @@ int main(void)
 	the_odd_cases();
 	ends_are_in_order();
 	random_networks();
+	larger_networks();
+	clocks_keep_their_digits();
+	steady_state_allocates_nothing();
 	return done();
 }

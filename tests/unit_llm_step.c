@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The closed form of a transformer's step: identities, and measured steps of Megatron-LM on Selene, A100 80 GB
- * (Korthikanti et al., Reducing Activation Recomputation in Large Transformer Models, 2022, table 5), with the
+ * (Korthikanti et al., Reducing Activation Recomputation in Large Transformer Models, 2022), with the
  * device's efficiencies as hwmodel/devices/a100-80g.json has them from other measurements.
  */
 #include "hwmodel/llm_step.h"
@@ -29,10 +29,10 @@ static double predict(const struct row *r, const struct device *dev, bool is_ful
 {
 	struct orr_error err = { 0 };
 	char spec[160];
-	snprintf(spec, sizeof spec, "gpt:hidden=%d,layers=%d,heads=%d,seq=2048,vocab=51200,dropout=1", r->hidden, r->layers,
+	snprintf(spec, sizeof spec, "gpt:hidden=%d,layers=%d,heads=%d,seq=2048,vocab=51200", r->hidden, r->layers,
 		r->heads);
 	struct dnn *d = dnn_load(spec, &err);
-	struct cost_options o = { .precision = PRECISION_FP16 };
+	struct cost_options o = { .precision = PRECISION_FP16, .dropout = true };
 	struct cost *c = d ? cost_new(d, dev, &o, &err) : NULL;
 	struct llm_step s = { .tp = 8, .pp = r->pp, .dp = 1, .interleave = r->interleave, .micro_batch = r->micro_batch,
 		.global_batch = r->batch, .recompute = is_full ? LLM_RECOMPUTE_FULL : LLM_RECOMPUTE_ATTENTION,

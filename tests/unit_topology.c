@@ -87,6 +87,23 @@ static const char *route(const struct topo *t, uint32_t s, uint32_t d)
 	return text;
 }
 
+/* Each kind is a table of options, all with a line of documentation. */
+static void kinds_are_told(void)
+{
+	const struct orr_param *options = NULL;
+	const char *name, *last = "";
+	unsigned bad = 0, n = 0;
+	for (; (name = topo_kind(n, &options)); n++) {
+		last = name;
+		for (const struct orr_param *p = options; p->name; p++)
+			bad += !p->doc || !*p->doc;
+	}
+	ok(n == 8 && !bad && !strcmp(last, "json"), "%u kinds of topology tell their options", n);
+	struct topo *t = network("2x4", "star:nics=4");
+	ok(topo_nics(t) == 4, "and how many NICs a node has");
+	topo_free(t);
+}
+
 /* Expected: by hand, from the description in topology.h. */
 static void routes_by_hand(void)
 {
@@ -109,9 +126,9 @@ static void routes_by_hand(void)
 	t = network("2x1", "star:gpu_bw=1GBps");
 	near_to(topo_bandwidth(t, 0, 1), 1e9, 1e-12, "a GPU alone in its node has a link if asked for");
 	topo_free(t);
-	t = network("8x1:v100:racks=2", "racks:oversubscription=4,switch_lat=0");
+	t = network("8x1:v100:racks=2", "racks:oversubscription=8,switch_lat=0");
 	same_text(route(t, 0, 5), "host0.up rack0.up rack1.down host5.down", "between racks: the uplinks");
-	near_to(topo_bandwidth(t, 0, 5), 4 * 1.25e9 / 4, 1e-12, "an uplink has hosts x bw / oversubscription");
+	near_to(topo_bandwidth(t, 0, 5), 4 * 1.25e9 / 8, 1e-12, "an uplink has hosts x bw / oversubscription");
 	same_text(route(t, 0, 3), "host0.up host3.down", "within a rack: none");
 	topo_free(t);
 	t = network("4x1,2x0", "leaf-spine:leaves=3,spines=2,oversubscription=2");
@@ -233,11 +250,11 @@ static void explicit_forms(void)
 	near_to(topo_bandwidth(t, 3, 1), 1e8, 1e-12, "numbers are bytes/s");
 	near_to(topo_latency(t, 0, 2) * 1e6, 5, 1e-12, "and seconds");
 	topo_free(t);
-	const char *dual = "{\"switches\": [\"a\", \"b\", \"s\"], \"links\": [{\"from\": \"node0\", \"to\": \"a\"},"
+	const char *dual = "{\"switches\": [\"a\", \"b\", \"s\", \"r\"], \"links\": [{\"from\": \"node0\", \"to\": \"a\"},"
 			   "{\"from\": \"node1\", \"to\": \"b\"}, {\"from\": \"node2\", \"to\": \"a\"}, {\"from\": \"node2\", \"to\": \"b\"},"
-			   "{\"from\": \"a\", \"to\": \"s\"}, {\"from\": \"s\", \"to\": \"b\"}]}";
+			   "{\"from\": \"a\", \"to\": \"s\"}, {\"from\": \"s\", \"to\": \"r\"}, {\"from\": \"r\", \"to\": \"b\"}]}";
 	t = from_json("3x1", dual, &err);
-	same_text(t ? route(t, 0, 1) : NULL, "node0-a a-s s-b b-node1", "a node with two NICs passes nothing on");
+	same_text(t ? route(t, 0, 1) : NULL, "node0-a a-s s-r r-b b-node1", "a node with two cables passes nothing on, even if that were shorter");
 	topo_free(t);
 	t = from_json("3x1", "{\"forward\": true, \"links\": [{\"from\": \"node0\", \"to\": \"node1\"}, {\"from\": \"node1\", \"to\": \"node2\"}]}",
 		&err);
@@ -357,6 +374,7 @@ static void large(void)
 int main(void)
 {
 	rates();
+	kinds_are_told();
 	routes_by_hand();
 	routes_of_kinds();
 	shifts();

@@ -160,7 +160,7 @@ static uint32_t least(uint32_t a, uint32_t b)
 static double predict(const struct row *r, const struct dnn *d, const struct device *dev, double efficiency, struct llm_times *t)
 {
 	struct orr_error err = { 0 };
-	struct cost_options o = { .precision = PRECISION_FP16, .efficiency = efficiency };
+	struct cost_options o = { .precision = PRECISION_FP16, .efficiency = efficiency, .dropout = true };
 	struct cost *c = cost_new(d, dev, &o, &err);
 	uint32_t tp = (uint32_t)r->tp, dp = (uint32_t)r->dp, per_node = tp < 8 ? 8 / tp : 1;
 	struct llm_step s = { .tp = tp, .pp = (uint32_t)r->pp, .dp = dp, .interleave = 1, .micro_batch = r->micro,
@@ -244,7 +244,7 @@ static void check_size(enum rule rule, int first, int n, const struct device *de
 	const struct row *head = &rows[first];
 	struct orr_error err = { 0 };
 	char spec[160];
-	snprintf(spec, sizeof spec, "gpt:hidden=%.0f,layers=%.0f,heads=%.0f,seq=%.0f,vocab=51200,dropout=1", head->hidden,
+	snprintf(spec, sizeof spec, "gpt:hidden=%.0f,layers=%.0f,heads=%.0f,seq=%.0f,vocab=51200", head->hidden,
 		head->layers, head->heads, head->seq);
 	struct dnn *d = dnn_load(spec, &err);
 	if (!d) {

@@ -206,10 +206,10 @@ enum orr_update_kind {
 	ORR_LOCAL_UPDATE,       /* the op's device: x -= eta * g */
 	ORR_AVERAGE_GRADIENTS,  /* the op's group: every g = mean of g */
 	ORR_AVERAGE_PARAMETERS, /* the op's group: every x = mean of x */
-	ORR_PUSH,               /* transfer worker -> server: X[slice] -= eta * scale * g[slice], g as the op starts */
+	ORR_PUSH,               /* transfer worker -> server: X[slice] -= eta * scale * g[slice], g of its iteration */
 	ORR_PULL,               /* transfer server -> worker: x[slice] = X[slice] as the op starts */
 	ORR_ACCUMULATE,         /* the op's device: A = sum of its last `window` gradients */
-	ORR_SEND_SLICE,         /* transfer i -> j: R_j[slice] += scale * A_i[slice] as the op starts */
+	ORR_SEND_SLICE,         /* transfer i -> j: R_j[slice] += scale * A_i[slice], A_i of its iteration */
 	ORR_APPLY_INBOX         /* the op's device: x -= eta * (g + R), and R loses what was used */
 };
 struct orr_update {

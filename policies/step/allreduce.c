@@ -13,6 +13,10 @@
  * Collectives go one at a time. With overlap one starts as soon as its gradients are there,
  * else all wait for the end of the backward pass: fusion=tensor,overlap=no is the loop of
  * blocking calls of hand-written training scripts.
+ *
+ * With dense_inside a sum is made in three steps: reduce-scatter inside each node, all-reduce
+ * of each part between the nodes, all-gather inside. step.compression then works between
+ * nodes alone, as Deep Gradient Compression is used on nodes of several GPUs.
  */
 #include "messages.h"
 #include "replicas.h"
@@ -28,6 +32,7 @@ static const struct orr_param params[] = {
 	ORR_PARAM_REAL("bucket_bytes", "26214400", 1, 1e15, "ddp: a bucket is sent once it holds so much"),
 	ORR_PARAM_REAL("first_bucket_bytes", "1048576", 1, 1e15, "ddp: likewise, the first bucket"),
 	ORR_PARAM_REAL("fusion_bytes", "67108864", 1, 1e15, "horovod: the most that is sent together"),
+	ORR_PARAM_BOOL("dense_inside", false, "sum inside the nodes first; compression works between nodes alone"),
 	ORR_PARAM_TIME("cycle", "1ms", "horovod: time between two looks at what is ready"),
 	ORR_PARAM_END
 };
@@ -38,6 +43,7 @@ struct allreduce {
 	enum orr_collective_algorithm algorithm;
 	bool does_overlap;
 	const char *fusion;
+	uint32_t inside; /* dense_inside: GPUs of a node; else 0 */
 	double cycle_s; /* horovod with overlap, else 0 */
 	orr_op *backward, *sum;
 };
@@ -96,6 +102,12 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 		a->cycle_s = (double)orr_arg_time_ns(args, "cycle") / 1e9;
 	if (!plan(a, s, args))
 		goto no_memory;
+	a->inside = orr_arg_bool(args, "dense_inside") ? replicas_per_node(&a->r, s) : 0;
+	if (orr_arg_bool(args, "dense_inside") && !a->inside) {
+		orr_fail(err, ORR_EINPUT, "dense_inside: the nodes have different numbers of GPUs; expected false");
+		destroy(a);
+		return NULL;
+	}
 	a->backward = calloc((size_t)a->r.positions * a->r.chunks.n + 1, sizeof *a->backward);
 	a->sum = calloc(a->m.n + 1u, sizeof *a->sum);
 	if (!a->backward || !a->sum)
@@ -115,27 +127,76 @@ static orr_op wait_for_cycle(const struct allreduce *a, struct orr_step *s, uint
 	double ready_s = 0;
 	for (uint32_t i = chunk; i < a->r.chunks.n; i++)
 		ready_s += a->r.backward_s[i];
-	return orr_delay(s, ceil(ready_s / a->cycle_s) * a->cycle_s - ready_s);
+	return orr_delay(s, fmax(0, ceil(ready_s / a->cycle_s) * a->cycle_s - ready_s));
 }
 
-static orr_op send(const struct allreduce *a, struct orr_step *s, const struct message *m)
+/* `op` waits for the backward pass of the message's chunk on every GPU, or all of that pass. */
+static void wait_for_gradient(const struct allreduce *a, struct orr_step *s, orr_op op, const struct message *m)
 {
-	const struct replicas *r = &a->r;
-	const orr_op *backward = a->backward + (a->does_overlap ? m->chunk : 0);
-	orr_op woken = a->cycle_s > 0 ? wait_for_cycle(a, s, m->chunk) : 0;
-	for (uint32_t p = 0; p < r->positions; p++)
-		orr_after(s, woken, backward[(size_t)p * r->chunks.n]);
-	orr_op sum = replicas_collective(r, s,
+	for (uint32_t p = 0; p < a->r.positions; p++)
+		orr_after(s, op, a->backward[(size_t)p * a->r.chunks.n + (a->does_overlap ? m->chunk : 0)]);
+}
+
+/*
+ * The same collective in groups of `size` replicas, `stride` apart, that start at `groups` replicas from 0 on, `next`
+ * apart; each after `after`. One op that waits for all. Among lanes one group stands for all.
+ */
+static orr_op in_groups(const struct allreduce *a, struct orr_step *s, uint32_t groups, uint32_t next, uint32_t size,
+	uint32_t stride, orr_op after, const struct orr_collective *c, bool is_mean)
+{
+	bool is_lanes = a->r.positions == 1;
+	uint32_t *device = calloc(size, sizeof *device);
+	orr_op all = after;
+	for (uint32_t g = 0; device && size > 1 && g < (is_lanes ? 1 : groups); g++) {
+		for (uint32_t i = 0; i < size; i++)
+			device[i] = a->r.device[g * next + i * stride];
+		orr_op op = is_lanes ? orr_collective_lanes(s, 0, size, stride, c)
+				     : orr_collective(s, &(struct orr_group){ device, size }, c);
+		orr_after(s, op, after);
+		orr_on_stream(s, op, 1);
+		if (is_mean)
+			orr_updates(s, op, &(struct orr_update){ .kind = ORR_AVERAGE_GRADIENTS });
+		all = and_also(s, all, op);
+	}
+	free(device);
+	return all;
+}
+
+/* dense_inside: three collectives, the middle one compressed; the first two make means, inside and of those. */
+static orr_op send_inside_out(const struct allreduce *a, struct orr_step *s, const struct message *m, orr_op ready,
+	bool is_last)
+{
+	uint32_t size = a->inside, nodes = a->r.n / size;
+	double bytes = m->params * a->r.facts.gradient_bytes;
+	const struct orr_collective scatter = { .op = ORR_REDUCE_SCATTER, .bytes = bytes };
+	const struct orr_collective gather = { .op = ORR_ALL_GATHER, .bytes = bytes };
+	const struct orr_collective across = { .op = ORR_ALL_REDUCE, .algorithm = a->algorithm, .bytes = bytes / size,
+		.first_layer = m->first, .n_layers = m->count };
+	orr_op inside = in_groups(a, s, nodes, size, size, 1, ready, &scatter, is_last);
+	orr_op summed = in_groups(a, s, size, 1, nodes, size, inside, &across, is_last);
+	return in_groups(a, s, nodes, size, size, 1, summed, &gather, false);
+}
+
+static orr_op send(const struct allreduce *a, struct orr_step *s, const struct message *m, bool is_last)
+{
+	orr_op woken = a->cycle_s > 0 ? wait_for_cycle(a, s, m->chunk) : a->inside ? orr_mark(s) : 0;
+	wait_for_gradient(a, s, woken, m);
+	if (a->inside)
+		return send_inside_out(a, s, m, woken, is_last);
+	orr_op sum = replicas_collective(&a->r, s,
 		&(struct orr_collective){ .op = ORR_ALL_REDUCE,
 			.algorithm = a->algorithm,
-			.bytes = m->params * r->facts.gradient_bytes,
+			.bytes = m->params * a->r.facts.gradient_bytes,
 			.first_layer = m->first,
 			.n_layers = m->count });
-	orr_after(s, sum, woken);
-	for (uint32_t p = 0; p < r->positions && !woken; p++)
-		orr_after(s, sum, backward[(size_t)p * r->chunks.n]);
+	if (woken)
+		orr_after(s, sum, woken);
+	else
+		wait_for_gradient(a, s, sum, m);
 	orr_on_stream(s, sum, 1);
 	orr_label(s, sum, "all-reduce layers %u..%u", m->first, m->first + m->count - 1);
+	if (is_last)
+		orr_updates(s, sum, &(struct orr_update){ .kind = ORR_AVERAGE_GRADIENTS });
 	return sum;
 }
 
@@ -148,9 +209,7 @@ static int build(void *self, struct orr_step *s, uint64_t iteration, struct orr_
 		replicas_whole_backward(r, s, p, replicas_whole_forward(r, s, p), a->backward + (size_t)p * r->chunks.n);
 	uint32_t sums = r->n > 1 ? a->m.n : 0;
 	for (uint32_t i = 0; i < sums; i++)
-		a->sum[i] = send(a, s, &a->m.message[i]);
-	if (sums)
-		orr_updates(s, a->sum[sums - 1], &(struct orr_update){ .kind = ORR_AVERAGE_GRADIENTS });
+		a->sum[i] = send(a, s, &a->m.message[i], i == sums - 1);
 	for (uint32_t p = 0; p < r->positions; p++) {
 		orr_op update = orr_compute(s, p, ORR_OPTIMIZER, orr_update_cost(s, r->device[p], r->facts.params));
 		orr_after(s, update, a->backward[(size_t)p * r->chunks.n]);

@@ -32,21 +32,6 @@ static void destroy(void *self)
 	free(l);
 }
 
-/* GPUs on each node, if they stand node by node in equal numbers; else 0. */
-static uint32_t gpus_per_node(const struct orr_step *s, const struct orr_step_facts *f)
-{
-	uint32_t size = 1;
-	while (size < f->gpus && orr_node_of(s, size) == orr_node_of(s, 0))
-		size++;
-	if (f->gpus % size)
-		return 0;
-	for (uint32_t g = 0; g < f->gpus; g++)
-		if (orr_node_of(s, g) != orr_node_of(s, g - g % size) ||
-			(g % size == 0 && g && orr_node_of(s, g) == orr_node_of(s, g - 1)))
-			return 0;
-	return size;
-}
-
 static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
 {
 	struct local_sgd *l = calloc(1, sizeof *l);
@@ -60,7 +45,7 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	l->local_steps = orr_arg_int(args, "local_steps");
 	l->node_averages = orr_arg_int(args, "node_averages");
 	l->post_local = orr_arg_int(args, "post_local");
-	l->per_node = gpus_per_node(s, &l->r.facts);
+	l->per_node = replicas_per_node(&l->r, s);
 	if (l->node_averages > 1 && !l->per_node) {
 		orr_fail(err, ORR_EINPUT, "node_averages: the nodes have different numbers of GPUs; expected 1");
 		destroy(l);

@@ -7,7 +7,8 @@
  *
  * tp shards x pp stages x replicas; 1F1B, interleaved if interleave > 1. Ranks are numbered with
  * tensor-parallel neighbours first, so that they share a node, then replicas (order=tp-dp-pp, as
- * Megatron-LM) or stages. Stages send 1/tp of the activations from each shard and gather them on
+ * Megatron-LM) or stages. dp_stride=b makes the ring of replicas 0, b, 2b, .., 1, b + 1, ..: each hop then goes
+ * equally far where b replicas fill a part of the network. Stages send 1/tp of the activations from each shard and gather them on
  * arrival (scatter_gather; SC 2021, 4.1), which sequence parallelism has no need of. ZeRO-1:
  * gradients are reduce-scattered, each replica updates its part, and parameters are gathered.
  *
@@ -28,6 +29,7 @@ static const struct orr_param params[] = {
 	ORR_PARAM_BOOL("zero", false, "ZeRO-1: optimizer state split over replicas"),
 	ORR_PARAM_BOOL("dp_overlap", true, "reduce a part's gradients as soon as they are there; else after the last backward"),
 	ORR_PARAM_CHOICE("order", "tp-dp-pp", "tp-dp-pp|tp-pp-dp", "of ranks, neighbours first"),
+	ORR_PARAM_INT("dp_stride", "1", 1, 1e6, "neighbours in the ring of replicas are so many replicas apart (ranks in turn)"),
 	ORR_PARAM_CHOICE("cut", "blocks", "blocks|time", "equally many blocks a stage, or as short a longest stage as can be"),
 	ORR_PARAM_REAL("tp_bytes", "-1", -1, 1e18, "of one tensor-parallel collective; -1: the activations"),
 	PIPELINE_BATCH_PARAMS,
@@ -40,6 +42,7 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	struct pipe_terms t = { .pp = (uint32_t)orr_arg_int(args, "pp"),
 		.tp = (uint32_t)orr_arg_int(args, "tp"),
 		.chunks = (uint32_t)orr_arg_int(args, "interleave"),
+		.dp_stride = (uint32_t)orr_arg_int(args, "dp_stride"),
 		.by_time = !strcmp(orr_arg_text(args, "cut"), "time"),
 		.is_pp_inner = !strcmp(orr_arg_text(args, "order"), "tp-pp-dp"),
 		.sequence_parallel = orr_arg_bool(args, "sequence_parallel"),

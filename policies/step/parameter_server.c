@@ -13,6 +13,9 @@
  * parameters alone, as TensorFlow's dataflow does. With lag=n (asp, ssp) the forward pass
  * takes the parameters pulled n iterations ago, so that network and compute work at once.
  *
+ * priority sends one message at a time, that of the earliest layer first (Jayarajan et al., "Priority-based Parameter
+ * Propagation for Distributed DNN Training", MLSys 2019; ByteScheduler's parameter-server side).
+ *
  * node_sum adds up the gradients of a node's GPUs on its host first, which alone talks to
  * the servers (TensorFlow's distributed_replicated, BytePS).
  */
@@ -32,6 +35,7 @@ static const struct orr_param params[] = {
 	ORR_PARAM_BOOL("pull_overlap", false, "a layer's forward pass waits for its own parameters alone"),
 	ORR_PARAM_CHOICE("pull", "message", "message|iteration", "starts once the message, or the whole gradient, is summed"),
 	ORR_PARAM_REAL("message_bytes", "4194304", 1, 1e15, "layers are sent together until so much is there"),
+	ORR_PARAM_BOOL("priority", false, "a worker pushes, a server answers, one message at a time, early layers first"),
 	ORR_PARAM_BOOL("node_sum", false, "sum up inside the node first; its host talks to the servers"),
 	ORR_PARAM_INT("lag", "0", 0, 100, "asp, ssp: iterations by which the parameters computed with are older"),
 	ORR_PARAM_REAL("server_Bps", "0", 0, 1e15, "bytes of gradients that a server adds up per second; 0: no time"),
@@ -47,7 +51,7 @@ struct parameter_server {
 	struct messages m;
 	struct servers v;
 	enum mode mode;
-	bool push_overlap, pull_overlap, pull_at_end, compress_pull, node_sum;
+	bool push_overlap, pull_overlap, pull_at_end, compress_pull, node_sum, has_priority;
 	double server_Bps, scale;
 	uint32_t staleness, lag;
 	uint32_t clients;  /* who talks to the servers: workers, or nodes */
@@ -85,6 +89,7 @@ static void options(struct parameter_server *ps, const struct orr_args *args)
 	ps->pull_overlap = orr_arg_bool(args, "pull_overlap");
 	ps->pull_at_end = !strcmp(orr_arg_text(args, "pull"), "iteration");
 	ps->compress_pull = orr_arg_bool(args, "compress_pull");
+	ps->has_priority = orr_arg_bool(args, "priority");
 	ps->node_sum = orr_arg_bool(args, "node_sum");
 	ps->server_Bps = orr_arg_real(args, "server_Bps");
 }
@@ -166,17 +171,6 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	return ps;
 }
 
-/* `all` and one op more: a mark, so that it can be waited for like one op. */
-static orr_op and_also(struct orr_step *s, orr_op all, orr_op op)
-{
-	if (!all || !op)
-		return all ? all : op;
-	orr_op both = orr_mark(s);
-	orr_after(s, both, all);
-	orr_after(s, both, op);
-	return both;
-}
-
 static orr_op *ready_of(const struct parameter_server *ps, uint64_t iteration, uint32_t worker)
 {
 	return ps->ready + (iteration % (ps->lag + 1) * ps->r.n + worker) * ps->r.chunks.n;
@@ -235,6 +229,14 @@ static void update(const struct parameter_server *ps, struct orr_step *s, orr_op
 			.scale = kind == ORR_PUSH ? ps->scale : 0 });
 }
 
+static void schedule(const struct parameter_server *ps, struct orr_step *s, orr_op op, const struct message *m)
+{
+	if (!ps->has_priority)
+		return;
+	orr_on_stream(s, op, 1);
+	orr_priority(s, op, (int32_t)m->chunk);
+}
+
 static void push(struct parameter_server *ps, struct orr_step *s, uint32_t client, uint32_t i)
 {
 	const struct message *m = &ps->m.message[i];
@@ -248,8 +250,9 @@ static void push(struct parameter_server *ps, struct orr_step *s, uint32_t clien
 		orr_carries(s, *op, m->first, m->count);
 		orr_after(s, *op, gradient);
 		orr_after(s, *op, before);
+		schedule(ps, s, *op, m);
 		orr_label(s, *op, "push layers %u..%u", m->first, m->first + m->count - 1);
-		if (i == ps->v.last[j])
+		if (i == ps->v.largest[j])
 			update(ps, s, *op, ORR_PUSH, client, j);
 	}
 }
@@ -303,10 +306,11 @@ static void pull(struct parameter_server *ps, struct orr_step *s, uint64_t itera
 			orr_carries(s, op, m->first, m->count);
 		orr_after(s, op, whole);
 		orr_after(s, op, before);
+		schedule(ps, s, op, m);
 		if (!whole)
 			wait_for_server(ps, s, iteration, client, i, j, op);
 		orr_label(s, op, "pull layers %u..%u", m->first, m->first + m->count - 1);
-		if (i == ps->v.last[j])
+		if (i == ps->v.largest[j])
 			update(ps, s, op, ORR_PULL, client, j);
 		arrived = and_also(s, arrived, op);
 	}

@@ -50,6 +50,7 @@ struct pipe_terms pipe_plain(const struct orr_args *args, enum schedule_kind sch
 	return (struct pipe_terms){ .pp = (uint32_t)orr_arg_int(args, "stages"),
 		.tp = 1,
 		.chunks = 1,
+		.dp_stride = 1,
 		.schedule = schedule,
 		.by_time = !strcmp(orr_arg_text(args, "cut"), "time"),
 		.is_pp_inner = !strcmp(orr_arg_text(args, "order"), "pp-dp"),
@@ -90,6 +91,8 @@ static int size_grid(struct pipeline *p, const struct orr_step_facts *f, size_t 
 			(t->pp ? t->pp : 1) * t->tp, t->pp ? t->pp : 1, t->tp);
 	p->dp = f->gpus / (t->pp * t->tp);
 	p->parts = t->pp * t->chunks;
+	if (p->dp % t->dp_stride)
+		return orr_fail(err, ORR_EINPUT, "dp_stride=%u: expected a divisor of the %u replicas", t->dp_stride, p->dp);
 	if (n_times && n_times != 2 && n_times != 2 * (size_t)p->parts)
 		return orr_fail(err, ORR_EINPUT, "stage_times: expected 2 or %u numbers (forward and backward of each stage%s), found %zu",
 			2 * p->parts, t->chunks > 1 ? "'s chunks, in model order" : "", n_times);
@@ -139,7 +142,8 @@ static int allocate(struct pipeline *p, struct orr_error *err)
 
 static uint32_t gpu_of(const struct pipeline *p, uint32_t lane, uint32_t stage)
 {
-	uint32_t tp = p->t.tp, shard = lane % tp, replica = lane / tp;
+	uint32_t tp = p->t.tp, shard = lane % tp, turn = p->dp / p->t.dp_stride;
+	uint32_t replica = lane / tp % turn * p->t.dp_stride + lane / tp / turn;
 	return p->t.is_pp_inner ? shard + tp * (stage + p->t.pp * replica) : shard + tp * (replica + p->dp * stage);
 }
 

@@ -41,6 +41,7 @@
 
 struct pipe_terms {
 	uint32_t pp, tp, chunks; /* pp 0: as many as there are stage_times or GPUs */
+	uint32_t dp_stride;     /* neighbours in the ring of replicas are so many replicas apart */
 	enum schedule_kind schedule;
 	bool by_time;           /* cut so that the longest stage is short; else equally many blocks */
 	bool is_pp_inner;       /* stages of a replica are neighbours; else replicas of a stage */

@@ -126,6 +126,33 @@ static inline orr_op replicas_collective(const struct replicas *r, struct orr_st
 	return orr_collective(s, &(struct orr_group){ r->device, r->n }, c);
 }
 
+/* `all` and one op more: a mark, so that it can be waited for like one op. */
+static inline orr_op and_also(struct orr_step *s, orr_op all, orr_op op)
+{
+	if (!all || !op)
+		return all ? all : op;
+	orr_op both = orr_mark(s);
+	orr_after(s, both, all);
+	orr_after(s, both, op);
+	return both;
+}
+
+/* Replicas of each node, if they stand node by node in equal numbers; else 0. */
+static inline uint32_t replicas_per_node(const struct replicas *r, const struct orr_step *s)
+{
+	uint32_t size = 1;
+	while (size < r->n && orr_node_of(s, size) == orr_node_of(s, 0))
+		size++;
+	if (r->n % size)
+		return 0;
+	for (uint32_t g = 0; g < r->n; g++) {
+		bool is_new = g && orr_node_of(s, g) != orr_node_of(s, g - 1);
+		if (g && is_new != (g % size == 0))
+			return 0;
+	}
+	return size;
+}
+
 /* Activations kept from forward to backward, of one batch. */
 static inline double activation_bytes(const struct orr_step *s, const struct orr_step_facts *f)
 {

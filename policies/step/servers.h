@@ -17,14 +17,14 @@ struct servers {
 	uint32_t n, workers;
 	uint32_t *endpoint;
 	double *params;        /* [message * n + server] */
-	uint32_t *last;        /* [server]: the last message of which it gets something */
+	uint32_t *largest;     /* [server]: the message of which it gets most, as a rule the last to arrive */
 };
 
 static inline void servers_free(struct servers *v)
 {
 	free(v->endpoint);
 	free(v->params);
-	free(v->last);
+	free(v->largest);
 }
 
 /* Nodes with GPUs (or without), in order; the caller frees. */
@@ -115,8 +115,8 @@ static inline bool servers_deal(struct servers *v, const struct messages *m, con
 {
 	double *held = calloc(v->n, sizeof *held);
 	v->params = calloc((size_t)m->n * v->n + 1, sizeof *v->params);
-	v->last = calloc(v->n, sizeof *v->last);
-	if (!held || !v->params || !v->last) {
+	v->largest = calloc(v->n, sizeof *v->largest);
+	if (!held || !v->params || !v->largest) {
 		free(held);
 		return false;
 	}
@@ -129,8 +129,8 @@ static inline bool servers_deal(struct servers *v, const struct messages *m, con
 		for (uint32_t j = 0; j < v->n; j++) {
 			double part = by_tensor ? v->params[(size_t)i * all + j] : m->message[i].params / v->n;
 			v->params[(size_t)i * v->n + j] = part;
-			if (part > 0)
-				v->last[j] = i;
+			if (part > v->params[(size_t)v->largest[j] * v->n + j])
+				v->largest[j] = i;
 		}
 	free(held);
 	return true;

@@ -175,7 +175,7 @@ int stage_cut(const struct orr_step *s, const struct stage_terms *t, uint32_t n,
 /* Elements kept by the layers of one block, or by a layer outside blocks. */
 struct kept {
 	double all;   /* for backward, with no recomputation */
-	double core;  /* of attention's softmax */
+	double core;  /* between attention's two products */
 	double input; /* what the block begins with */
 };
 
@@ -189,6 +189,7 @@ struct walk {
 	const struct stage_terms *t;
 	uint32_t device;
 	bool is_split;
+	uint32_t core_first, core_last; /* attention's products without parameters: scores, context */
 	double out_before; /* of the layer before */
 	struct stage *out;
 };
@@ -198,12 +199,30 @@ static double share(const struct walk *w, bool is_split)
 	return is_split || w->t->sequence_parallel ? 1.0 / w->t->shards : 1;
 }
 
+/* From the first to the last MATMUL of the block that begins at layer l; an empty range if it has none. */
+static void find_core(struct walk *w, uint32_t l, uint32_t block)
+{
+	struct orr_layer_info i;
+	w->core_first = UINT32_MAX;
+	w->core_last = 0;
+	for (; block != UINT32_MAX && l < w->out->first + w->out->layers; l++) {
+		orr_step_layer(w->s, l, &i);
+		if (i.block != block)
+			break;
+		if (i.kind == ORR_LAYER_MATMUL) {
+			w->core_first = w->core_first == UINT32_MAX ? l : w->core_first;
+			w->core_last = l;
+		}
+	}
+}
+
+/* The first product of the core keeps queries and keys, which recomputation starts from. */
 static void walk_layer(struct walk *w, uint32_t l, const struct orr_layer_info *i, struct kept *k)
 {
-	bool is_core = i->block != UINT32_MAX && (i->kind == ORR_LAYER_SOFTMAX || i->kind == ORR_LAYER_MATMUL);
+	bool is_core = l >= w->core_first && l <= w->core_last;
 	double kept = i->saved_elems * share(w, w->is_split);
 	k->all += kept;
-	if (is_core && i->kind == ORR_LAYER_SOFTMAX)
+	if (is_core && l > w->core_first)
 		k->core += kept;
 	if (w->t->recompute == RECOMPUTE_SELECTIVE && is_core)
 		w->out->recompute_s += pass_s(w->s, w->t, w->device, ORR_PASS_FORWARD, l, 1);
@@ -245,6 +264,7 @@ static void walk_stage(struct walk *w, const struct orr_step_facts *f)
 		struct kept k = { .input = w->out_before * share(w, false) };
 		embeddings += block == UINT32_MAX && i.kind == ORR_LAYER_EMBEDDING;
 		w->is_split = w->is_split && block == UINT32_MAX;
+		find_core(w, l, block);
 		do {
 			walk_layer(w, l, &i, &k);
 			if (++l < o->first + o->layers)

@@ -18,7 +18,7 @@
 
 enum recompute {
 	RECOMPUTE_NONE,
-	RECOMPUTE_SELECTIVE, /* attention scores and softmax */
+	RECOMPUTE_SELECTIVE, /* attention, from scores to context */
 	RECOMPUTE_FULL,      /* block by block from the blocks' inputs; models without blocks: as STAGE */
 	RECOMPUTE_STAGE      /* the whole stage from its input (GPipe) */
 };

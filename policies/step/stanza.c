@@ -241,11 +241,13 @@ static void forth_and_back(struct orr_step *s, const struct stanza *z, orr_op *b
 	}
 }
 
-/* Averages layers first..first+count-1 among the CONV workers; ready[i]: worker i's gradient is there. */
+/* Averages layers first..first+count-1 among the CONV workers; ready[i]: worker i's gradient is there. The last of an
+ * iteration's averages stands for all of them to sim/learn. */
 static orr_op average(struct orr_step *s, const struct stanza *z, uint32_t first, uint32_t count, const orr_op *ready,
 	const uint32_t *device)
 {
 	double bytes = orr_step_params(s, first, count) * z->facts.gradient_bytes;
+	bool is_last = first == 0;
 	if (z->sync == SYNC_RING) {
 		orr_op sum = orr_collective(s, &(struct orr_group){ device, z->conv },
 			&(struct orr_collective){ .op = ORR_ALL_REDUCE, .algorithm = ORR_RING, .bytes = bytes, .first_layer = first,
@@ -254,6 +256,8 @@ static orr_op average(struct orr_step *s, const struct stanza *z, uint32_t first
 			orr_after(s, sum, ready[i]);
 		orr_on_stream(s, sum, 1);
 		orr_label(s, sum, "average layers %u..%u", first, first + count - 1);
+		if (is_last)
+			orr_updates(s, sum, &(struct orr_update){ .kind = ORR_AVERAGE_GRADIENTS });
 		return sum;
 	}
 	orr_op *pulls = malloc((size_t)z->conv * z->servers * sizeof *pulls);
@@ -264,13 +268,20 @@ static orr_op average(struct orr_step *s, const struct stanza *z, uint32_t first
 			pushes[i] = orr_transfer(s, i, z->server[j], bytes / z->servers);
 			orr_carries(s, pushes[i], first, count);
 			orr_after(s, pushes[i], ready[i]);
+			if (is_last)
+				orr_updates(s, pushes[i], &(struct orr_update){ .kind = ORR_PUSH, .worker = i, .slice = j,
+					.slices = z->servers, .scale = 1.0 / z->conv });
 		}
 		orr_op all = orr_mark(s);
 		for (uint32_t i = 0; i < z->conv && pushes; i++)
 			orr_after(s, all, pushes[i]);
 		for (uint32_t i = 0; i < z->conv; i++) {
 			pulls[n] = orr_transfer(s, z->server[j], i, bytes / z->servers);
-			orr_after(s, pulls[n++], all);
+			orr_after(s, pulls[n], all);
+			if (is_last)
+				orr_updates(s, pulls[n], &(struct orr_update){ .kind = ORR_PULL, .worker = i, .slice = j,
+					.slices = z->servers });
+			n++;
 		}
 		free(pushes);
 	}
@@ -294,6 +305,8 @@ static orr_op backward_overlapped(struct orr_step *s, const struct stanza *z, or
 				orr_cost(s, i, ORR_PASS_BACKWARD_DATA, l, end - l, z->facts.batch, 1) +
 					orr_cost(s, i, ORR_PASS_BACKWARD_WEIGHT, l, end - l, z->facts.batch, 1));
 			orr_after(s, part, at[i]);
+			if (end == z->cut)
+				orr_updates(s, part, &(struct orr_update){ .kind = ORR_GRADIENT });
 			at[i] = part;
 		}
 		if (orr_step_params(s, l, end - l) > 0) {
@@ -346,8 +359,6 @@ static int build(void *self, struct orr_step *s, uint64_t iteration, struct orr_
 		device[i] = i;
 	forth_and_back(s, z, at, fc_done);
 	orr_op conv_sum = z->does_overlap && z->conv > 1 ? backward_overlapped(s, z, at, device) : backward_whole(s, z, at, device);
-	if (z->sync == SYNC_RING && !z->does_overlap && z->conv > 1)
-		orr_updates(s, conv_sum, &(struct orr_update){ .kind = ORR_AVERAGE_GRADIENTS });
 	orr_op fc_sum = average_fc(s, z, fc_done, at, device);
 	free(device);
 	for (uint32_t i = 0; i < z->n; i++) {
@@ -356,7 +367,7 @@ static int build(void *self, struct orr_step *s, uint64_t iteration, struct orr_
 		orr_op update = orr_compute(s, i, ORR_OPTIMIZER, orr_update_cost(s, i, orr_step_params(s, first, count)));
 		orr_after(s, update, is_conv ? conv_sum : fc_sum);
 		orr_after(s, update, is_conv ? at[i] : fc_done[i - z->conv]);
-		if (is_conv)
+		if (is_conv && (z->sync == SYNC_RING || z->conv == 1)) /* servers have updated what was pulled */
 			orr_updates(s, update, &(struct orr_update){ .kind = ORR_LOCAL_UPDATE });
 		z->update[i] = update;
 	}

@@ -31,6 +31,7 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	struct pipe_terms t = { .pp = 1,
 		.tp = shards ? (uint32_t)shards : f.gpus,
 		.chunks = 1,
+		.dp_stride = 1,
 		.schedule = SCHEDULE_1F1B,
 		.by_time = true,
 		.sequence_parallel = orr_arg_bool(args, "sequence_parallel"),

@@ -222,7 +222,7 @@ static int build(void *self, struct orr_step *s, uint64_t iteration, struct orr_
 	(void)iteration, (void)err;
 	forward(z, s);
 	backward(z, s);
-	if (r->n > 1)
+	if (r->n > 1 && r->facts.params > 0)
 		orr_updates(s, z->scatter[last_sent(z)], &(struct orr_update){ .kind = ORR_AVERAGE_GRADIENTS });
 	for (uint32_t p = 0; p < r->positions; p++) {
 		orr_op update =

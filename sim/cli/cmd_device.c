@@ -3,16 +3,18 @@
 #include "cli/cli.h"
 
 #include "hwmodel/device.h"
+#include "hwmodel/steptimes.h"
 
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 static const char help[] =
 	"usage: orrery device list\n"
 	"       orrery device show NAME|FILE.json\n\n"
 	"  list   the devices that the program carries: peaks, memory, links\n"
-	"  show   one device with its achievable shares and where each figure is from\n\n"
+	"  show   one device with its achievable shares, where each figure is from, and what others measured on it\n\n"
 	"A device is data: copy one of hwmodel/devices/, change it, and name the file.\n\n"
 	"Example:\n"
 	"  orrery device show a100-80g\n";
@@ -66,6 +68,28 @@ static void show_rates(const struct device *d)
 			d->allreduce_latency_s * 1e6);
 }
 
+/* What others measured on it, which runs use where it fits (cost.measured). */
+static int show_steps(const struct device *d, struct orr_error *err)
+{
+	struct steptimes *t = steptimes_load(err);
+	if (!t)
+		return ORR_EFAIL;
+	bool is_first = true;
+	for (uint32_t i = 0; i < t->n; i++) {
+		const struct steptime *e = &t->entry[i];
+		if (strcasecmp(e->device, d->name))
+			continue;
+		if (is_first)
+			puts("\npublished training steps on one");
+		is_first = false;
+		for (uint32_t k = 0; k < e->n; k++)
+			printf("  %-25s %-5s batch %-5.5g %8.1f ms %9.1f samples/s  %s\n", e->model, precision_name(e->precision), e->batch[k],
+				1e3 * e->seconds[k], e->batch[k] / e->seconds[k], e->setup);
+	}
+	steptimes_free(t);
+	return ORR_OK;
+}
+
 static int show(const char *name, struct orr_error *err)
 {
 	struct device *d = device_load(name, err);
@@ -82,9 +106,10 @@ static int show(const char *name, struct orr_error *err)
 		printf("  %.*s\n", n, line);
 		line += n + (line[n] == '\n');
 	}
+	int rc = show_steps(d, err);
 	printf("\nSHA-256 %s\n", d->hash);
 	device_free(d);
-	return ORR_OK;
+	return rc;
 }
 
 static int run(int argc, char **argv, struct orr_error *err)

@@ -6,6 +6,7 @@
 #include "base/num.h"
 #include "learn/learn.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,6 +19,8 @@ const struct orr_param step_cost_options[] = {
 	ORR_PARAM_BOOL("measured", true, "use a measured step time of (device, model, batch, precision) where there is one"),
 	ORR_PARAM_BOOL("fused_attention", false, "attention scores never leave the chip (FlashAttention)"),
 	ORR_PARAM_BOOL("fused_elementwise", false, "activations, biases and residual sums are part of the product before them"),
+	ORR_PARAM_BOOL("dropout", false, "transformers: masks after softmax and in residual sums"),
+	ORR_PARAM_TEXT("setup", "", "of the measured step times only those whose setup contains this (TensorFlow); empty: the first"),
 	ORR_PARAM_REAL("efficiency", "0", 0, 1, "share of the peak that products reach; 0: as the device's file says"),
 	ORR_PARAM_END
 };
@@ -58,10 +61,16 @@ static int resolve_model(const cJSON *o, struct step_scenario *s, struct orr_err
 	return rc;
 }
 
+/* Where the network's text does not say what joins the GPUs of a node: the slowest of the devices' own links. */
 static int resolve_network(const cJSON *o, struct step_scenario *s, struct orr_error *err)
 {
+	struct topo_gpu_link gpu = { .bandwidth_Bps = s->device[0]->link_Bps, .latency_s = s->device[0]->link_latency_s };
+	for (uint32_t t = 1; t < s->base.cluster->n_types; t++) {
+		gpu.bandwidth_Bps = fmin(gpu.bandwidth_Bps, s->device[t]->link_Bps);
+		gpu.latency_s = fmax(gpu.latency_s, s->device[t]->link_latency_s);
+	}
 	int rc = scenario_text_at(o, "network", "star", &s->network_spec, err);
-	if (!rc && !(s->topo = topo_load(s->base.cluster, s->network_spec, s->base.seed, err)))
+	if (!rc && !(s->topo = topo_load_with(s->base.cluster, s->network_spec, s->base.seed, &gpu, err)))
 		rc = ORR_EINPUT;
 	return rc;
 }
@@ -85,7 +94,9 @@ static int resolve_devices(const cJSON *o, struct step_scenario *s, struct orr_e
 		.use_measured = orr_arg_bool(s->cost_args, "measured"),
 		.fused_attention = orr_arg_bool(s->cost_args, "fused_attention"),
 		.fused_elementwise = orr_arg_bool(s->cost_args, "fused_elementwise"),
-		.efficiency = orr_arg_real(s->cost_args, "efficiency") };
+		.efficiency = orr_arg_real(s->cost_args, "efficiency"),
+		.dropout = orr_arg_bool(s->cost_args, "dropout"),
+		.setup = *orr_arg_text(s->cost_args, "setup") ? orr_arg_text(s->cost_args, "setup") : NULL };
 	int rc = scenario_text_at(o, "device", NULL, &s->device_spec, err);
 	if (!rc && !c->gpus)
 		rc = orr_fail(err, ORR_EINPUT, "cluster %.80s: has no GPUs to train on", s->base.cluster_spec);

@@ -87,11 +87,11 @@ static void apply_inbox(struct learn *l, struct replica *r, struct span s)
 	r->inbox = vec_ref(l->zero);
 }
 
-static void accumulate(struct learn *l, struct replica *r, uint32_t window)
+static void accumulate(struct learn *l, struct replica *r, const struct effect *e)
 {
+	uint32_t window = e->u.window ? e->u.window : 1;
 	MEM_GROW(r->window, r->n_window, r->cap_window);
 	r->window[r->n_window++] = vec_ref(gradient_of(l, r));
-	window = window ? window : 1;
 	if (r->n_window > window) {
 		uint32_t gone = r->n_window - window;
 		for (uint32_t i = 0; i < gone; i++)
@@ -99,28 +99,21 @@ static void accumulate(struct learn *l, struct replica *r, uint32_t window)
 		memmove(r->window, r->window + gone, window * sizeof *r->window);
 		r->n_window = window;
 	}
-	vec_unref(&l->pool, r->sum);
-	if (r->n_window == 1) {
-		r->sum = vec_ref(r->window[0]);
-		return;
+	struct vec *sum = vec_ref(r->window[0]);
+	if (r->n_window > 1) {
+		vec_unref(&l->pool, sum);
+		sum = vec_new(&l->pool, l->pool.dim);
+		vec_axpy(sum->v, r->window[0]->v, 1, r->window[1]->v, l->pool.dim);
 	}
-	r->sum = vec_new(&l->pool, l->pool.dim);
-	for (uint32_t i = 0; i < r->n_window; i++) {
-		const struct vec *last = i ? r->sum : r->window[0];
-		if (i)
-			vec_axpy(r->sum->v, last->v, 1, r->window[i]->v, l->pool.dim);
-		else
-			memcpy(r->sum->v, last->v, l->pool.dim * sizeof last->v[0]);
-	}
+	for (uint32_t i = 2; i < r->n_window; i++)
+		vec_axpy(sum->v, sum->v, 1, r->window[i]->v, l->pool.dim);
+	history_put(l, &r->sum, (struct past){ .v = sum, .iteration = e->iteration });
 }
 
 static void take_gradient(struct learn *l, struct replica *r, struct effect *e)
 {
-	vec_unref(&l->pool, r->g);
-	r->g = e->snapshot;
-	r->g_pushes = e->pushes;
+	history_put(l, &r->g, (struct past){ .v = e->snapshot, .iteration = e->iteration, .pushes = e->pushes });
 	e->snapshot = NULL;
-	r->gradients++;
 	l->samples += l->config.batch;
 }
 
@@ -132,7 +125,7 @@ static struct vec **member(struct learn *l, uint32_t device, enum orr_update_kin
 	if (kind == ORR_AVERAGE_PARAMETERS)
 		return &r->x;
 	gradient_of(l, r);
-	return &r->g;
+	return &r->g.now.v;
 }
 
 /* Everybody's vector becomes the mean: of whole vectors, one that they share. */
@@ -177,18 +170,25 @@ static const double *kept(const struct effect *e)
 	return e->snapshot->v + (e->is_slice ? 0 : e->span.first);
 }
 
-/* What a worker sends: its gradient, or with momentum its velocity, which each gradient enters once. (Velocities add
- * up like gradients, so that pushes of all workers, scaled by 1 / n, are the velocity of their mean.) */
-static struct vec *to_push(struct learn *l, struct replica *r)
+/* What a worker sends: its gradient, or with momentum its velocity, which each gradient enters once, in order.
+ * (Velocities add up like gradients, so that pushes of all workers, scaled by 1 / n, are the velocity of their mean.) */
+static struct vec *to_push(struct learn *l, struct replica *r, struct past *p)
 {
-	struct vec *g = gradient_of(l, r);
+	if (p->v->is_pending)
+		gradients_compute(l);
 	if (!l->config.momentum)
-		return g;
-	if (!r->pushed || r->pushed_at != r->gradients) {
-		add_velocity(l, &r->pushed, g->v, (struct span){ 0, l->pool.dim });
-		r->pushed_at = r->gradients;
+		return p->v;
+	for (uint32_t i = 0; i <= r->g.n_old; i++) {
+		struct past *q = i < r->g.n_old ? &r->g.old[i] : &r->g.now;
+		if (q->number <= r->pushed_at || q->number > p->number)
+			continue;
+		if (q->v->is_pending)
+			gradients_compute(l);
+		add_velocity(l, &r->pushed, q->v->v, (struct span){ 0, l->pool.dim });
+		q->u = vec_ref(r->pushed);
+		r->pushed_at = q->number;
 	}
-	return r->pushed;
+	return p->u ? p->u : p->v;
 }
 
 static void push(struct learn *l, const struct effect *e)
@@ -223,29 +223,46 @@ static void receive(struct learn *l, const struct effect *e, uint32_t device)
 
 /* ---- the two ends of an op ---- */
 
-void effect_begin(struct learn *l, struct effect *e, const uint32_t *group, uint32_t n_group)
+static bool begin_push(struct learn *l, struct effect *e)
+{
+	struct replica *r = replica_of(l, e->u.worker);
+	struct past *p = history_at(&r->g, e->iteration);
+	if (!p)
+		return false;
+	e->pushes = p->pushes;
+	e->snapshot = vec_ref(to_push(l, r, p));
+	return true;
+}
+
+static bool begin_send(struct learn *l, struct effect *e, const uint32_t *group)
+{
+	replica_of(l, group[1]);
+	const struct past *p = history_at(&replica_of(l, group[0])->sum, e->iteration);
+	if (p)
+		e->snapshot = vec_ref(p->v);
+	return p;
+}
+
+bool effect_begin(struct learn *l, struct effect *e, const uint32_t *group, uint32_t n_group)
 {
 	switch (e->u.kind) {
 	case ORR_GRADIENT:
 		e->pushes = replica_of(l, group[0])->x_pushes;
 		gradient_begin(l, replica_of(l, group[0]), e);
-		break;
+		return true;
 	case ORR_PUSH:
-		e->pushes = replica_of(l, e->u.worker)->g_pushes;
-		e->snapshot = vec_ref(to_push(l, replica_of(l, e->u.worker)));
-		break;
+		return begin_push(l, e);
 	case ORR_PULL:
 		replica_of(l, e->u.worker);
 		e->pushes = l->pushes;
 		keep_server(l, e);
-		break;
+		return true;
 	case ORR_SEND_SLICE:
-		replica_of(l, group[1]);
-		e->snapshot = vec_ref(replica_of(l, group[0])->sum);
-		break;
+		return begin_send(l, e, group);
 	default:
 		for (uint32_t i = 0; i < n_group; i++)
 			replica_of(l, group[i]);
+		return true;
 	}
 }
 
@@ -256,7 +273,7 @@ static void each(struct learn *l, struct effect *e, struct replica *r)
 	else if (e->u.kind == ORR_APPLY_INBOX)
 		apply_inbox(l, r, e->span);
 	else
-		accumulate(l, r, e->u.window);
+		accumulate(l, r, e);
 }
 
 void effect_end(struct learn *l, struct effect *e, const uint32_t *group, uint32_t n_group)
@@ -283,7 +300,8 @@ void effect_end(struct learn *l, struct effect *e, const uint32_t *group, uint32
 			each(l, e, replica_of(l, group[i]));
 	}
 	bool is_update = e->u.kind == ORR_LOCAL_UPDATE || e->u.kind == ORR_PUSH || e->u.kind == ORR_APPLY_INBOX;
-	l->updates += is_update ? e->u.kind == ORR_PUSH ? 1 : n_group : 0;
+	if (is_update && !e->u.slice) /* one in slices is one */
+		l->updates += e->u.kind == ORR_PUSH ? 1 : n_group;
 	if (is_update || e->u.kind == ORR_GRADIENT)
 		series_note(l);
 }

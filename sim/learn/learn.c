@@ -238,11 +238,13 @@ int learn_begin(struct learn *l, double time_s, uint64_t op, const struct orr_up
 		*(last == NO_EFFECT ? &f->first_effect : &l->effect[last].next) = k;
 		last = k;
 		struct effect *e = &l->effect[k];
-		*e = (struct effect){ .u = u[i], .next = NO_EFFECT };
+		*e = (struct effect){ .u = u[i], .iteration = op >> 32, .next = NO_EFFECT };
 		e->u.scale = e->u.scale != 0 ? e->u.scale : 1;
 		e->u.slices = e->u.slices ? e->u.slices : 1;
 		set_span(l, e);
-		effect_begin(l, e, group, n_group);
+		if (!effect_begin(l, e, group, n_group))
+			return orr_fail(err, ORR_EFAIL, "learn: op %llu at %.9f s: %s: the gradient of its iteration was replaced more than %u times "
+				"before it starts; learn.history keeps more", (unsigned long long)op, time_s, kind_name[e->u.kind], l->config.history);
 	}
 	return 0;
 }

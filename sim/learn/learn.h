@@ -73,6 +73,7 @@ struct learn_config {
 	enum learn_model model;
 	uint64_t eval_updates;      /* loss every so many changes of parameters, 0: never for that reason */
 	double eval_samples;        /* and every so many samples, 0: likewise */
+	uint32_t history;           /* gradients kept that later ones replaced, of those who send them */
 	bool eval_worst;            /* the worst replica's loss too: as much work per replica as the loss */
 	double target;              /* loss to reach; NAN: none */
 	int threads;                /* 0: as many as OpenMP gives */
@@ -97,7 +98,9 @@ struct learn *learn_new(const struct learn_config *c, struct orr_error *err);
 void learn_free(struct learn *l);
 
 /*
- * An op with updates starts or ends. op: one number per op in flight (ops of different first devices may share one).
+ * An op with updates starts or ends. op: one number per op in flight (ops of different first devices may share one); its
+ * upper 32 bits are 1 + the iteration, as in an orr_op, or 0. ORR_PUSH and ORR_SEND_SLICE read what was last made up to
+ * their iteration, as messages may wait until their worker has made more; without iteration, what there is.
  * group: the devices that the op concerns; of a transfer, from and to. ORR_AVERAGE_ kinds and those of one device
  * apply to every device of the group, ORR_SEND_SLICE goes from the first to the second, ORR_PUSH and ORR_PULL
  * concern the update's `worker`. Slices apply to all kinds but ORR_GRADIENT and ORR_ACCUMULATE.

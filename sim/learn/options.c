@@ -34,7 +34,8 @@ const struct orr_param learn_options[] = {
 	ORR_PARAM_REAL("warmup_samples", "0", 0, 1e18, "lr rises linearly over so many"),
 	ORR_PARAM_CHOICE("model", "auto", models, "whose loss: the server's once it was pushed to, else the mean of the replicas"),
 	ORR_PARAM_INT("eval_updates", "0", 0, 9e15, "take the loss every so many updates (0: do not count them)"),
-	ORR_PARAM_REAL("eval_samples", "4096", 0, 1e18, "take the loss every so many samples (0: do not count them)"),
+	ORR_PARAM_REAL("eval_samples", "1024", 0, 1e18, "take the loss every so many samples (0: do not count them)"),
+	ORR_PARAM_INT("history", "8", 1, 1e6, "older gradients kept per device for messages that start late"),
 	ORR_PARAM_BOOL("eval_worst", false, "the worst replica's loss as well"),
 	ORR_PARAM_REAL("target", "0", 0, 1e18, "loss to reach (0: none)"),
 	ORR_PARAM_INT("seeds", "5", 1, 10000, "runs that differ in seed, for intervals"),
@@ -92,6 +93,7 @@ void learn_config_read(struct learn_config *c, const struct orr_args *a)
 		.model = (enum learn_model)choice(a, "model", models),
 		.eval_updates = (uint64_t)orr_arg_int(a, "eval_updates"),
 		.eval_samples = orr_arg_real(a, "eval_samples"),
+		.history = whole(a, "history"),
 		.eval_worst = orr_arg_bool(a, "eval_worst"),
 		.target = target > 0 ? target : NAN,
 	};

@@ -26,8 +26,8 @@ static struct replica *replica_new(struct learn *l, uint32_t device)
 	r->device = device;
 	r->x = vec_new(&l->pool, l->pool.dim);
 	problem_start(l->problem, r->x->v);
-	r->g = vec_ref(l->zero);
-	r->sum = vec_ref(l->zero);
+	r->g.now.v = vec_ref(l->zero);
+	r->sum.now.v = vec_ref(l->zero);
 	r->inbox = vec_ref(l->zero);
 	rng_init(&r->rng, l->config.seed, "learn.batch", device);
 	if (l->config.init_spread > 0)
@@ -41,9 +41,58 @@ static struct replica *replica_new(struct learn *l, uint32_t device)
 	return r;
 }
 
+/* ---- what messages may read later than it was made ---- */
+
+static void past_free(struct learn *l, struct past *p)
+{
+	vec_unref(&l->pool, p->v);
+	vec_unref(&l->pool, p->u);
+}
+
+static void history_free(struct learn *l, struct history *h)
+{
+	past_free(l, &h->now);
+	for (uint32_t i = 0; i < h->n_old; i++)
+		past_free(l, &h->old[i]);
+	mem_free(h->old);
+}
+
+void history_put(struct learn *l, struct history *h, struct past p)
+{
+	p.number = h->now.number + 1;
+	if (!h->is_read) {
+		past_free(l, &h->now);
+		h->now = p;
+		return;
+	}
+	uint32_t most = l->config.history ? l->config.history : 1;
+	if (!h->old)
+		h->old = mem_alloc(most * sizeof *h->old);
+	if (h->n_old == most) {
+		past_free(l, &h->old[0]);
+		memmove(h->old, h->old + 1, (most - 1) * sizeof *h->old);
+		h->n_old--;
+	}
+	h->old[h->n_old++] = h->now;
+	h->now = p;
+}
+
+struct past *history_at(struct history *h, uint64_t iteration)
+{
+	h->is_read = true;
+	if (!iteration || h->now.iteration <= iteration)
+		return &h->now;
+	for (uint32_t i = h->n_old; i--;)
+		if (h->old[i].iteration <= iteration)
+			return &h->old[i];
+	return NULL;
+}
+
 void replica_free(struct learn *l, struct replica *r)
 {
-	struct vec *own[] = { r->x, r->g, r->sum, r->inbox, r->velocity, r->pushed };
+	history_free(l, &r->g);
+	history_free(l, &r->sum);
+	struct vec *own[] = { r->x, r->inbox, r->velocity, r->pushed };
 	for (size_t i = 0; i < sizeof own / sizeof *own; i++)
 		vec_unref(&l->pool, own[i]);
 	for (uint32_t i = 0; i < r->n_window; i++)

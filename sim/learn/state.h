@@ -5,6 +5,9 @@
  * Replicas are made as their devices appear. A vector of a replica may be shared with snapshots, with
  * other replicas (a mean) and with the server: it is written through vec_writable() only. A gradient that is_pending
  * is computed by gradients_compute(), which every reader of a gradient calls first (gradient_of()).
+ *
+ * A message may start when its worker is an iteration further on, as messages wait for one another. So gradients and
+ * sums that later ones replaced are kept for a while (history), of those who send them.
  */
 #ifndef ORR_LEARN_STATE_H
 #define ORR_LEARN_STATE_H
@@ -13,13 +16,26 @@
 #include "learn/problem.h"
 #include "learn/vec.h"
 
+struct past {
+	struct vec *v;      /* gradient or sum */
+	struct vec *u;      /* of a gradient: the pushes' velocity with it; NULL until used */
+	uint64_t number;    /* 1, 2, ..; 0: there was none yet, v is zero */
+	uint64_t iteration; /* as in learn_begin(); 0: not known */
+	uint64_t pushes;    /* that the server had seen when it gave what the gradient was taken at */
+};
+struct history {
+	struct past now, *old; /* old: oldest first */
+	uint32_t n_old;
+	bool is_read; /* by messages: old ones are kept */
+};
+
 struct replica {
 	uint32_t device;
-	struct vec *x, *g, *sum, *inbox;
-	struct vec *velocity;        /* of local updates; NULL until used */
-	struct vec *pushed;          /* of pushes, made from gradient number pushed_at */
-	uint64_t gradients, pushed_at;
-	uint64_t x_pushes, g_pushes; /* pushes that the server had seen when x, and what g was taken at, was pulled */
+	struct vec *x, *inbox;
+	struct history g, sum;
+	struct vec *velocity; /* of local updates; NULL until used */
+	struct vec *pushed;   /* velocity of pushes, with gradient number pushed_at and those before */
+	uint64_t pushed_at, x_pushes; /* x_pushes: that the server had seen when x was pulled */
 	struct vec **window;         /* the last gradients, oldest first */
 	uint32_t n_window, cap_window;
 	struct rng rng;
@@ -43,6 +59,7 @@ struct effect {
 	struct span span;
 	struct vec *snapshot; /* what it reads, as it was when the op started */
 	bool is_slice;        /* the snapshot has the slice alone */
+	uint64_t iteration;   /* of its op, 0: not known */
 	uint64_t pushes;      /* that the server had seen, of what it reads */
 	uint32_t next;        /* in its op, or in the list of free ones; NO_EFFECT ends */
 };
@@ -98,13 +115,18 @@ void gradients_compute(struct learn *l);
 /* g, computed. */
 static inline struct vec *gradient_of(struct learn *l, struct replica *r)
 {
-	if (r->g->is_pending)
+	if (r->g.now.v->is_pending)
 		gradients_compute(l);
-	return r->g;
+	return r->g.now.v;
 }
+/* The new value; the old one is kept if messages read such. Takes over the reference p.v. */
+void history_put(struct learn *l, struct history *h, struct past p);
+/* The last one made in the iteration or before; NULL if it is no longer kept. */
+struct past *history_at(struct history *h, uint64_t iteration);
 
 /* apply.c */
-void effect_begin(struct learn *l, struct effect *e, const uint32_t *group, uint32_t n_group);
+/* False if what it reads is no longer kept. */
+bool effect_begin(struct learn *l, struct effect *e, const uint32_t *group, uint32_t n_group);
 void effect_end(struct learn *l, struct effect *e, const uint32_t *group, uint32_t n_group);
 
 /* series.c */

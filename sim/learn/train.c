@@ -252,9 +252,16 @@ static void put_loss(const struct train_result *t, struct run_result *r)
 	}
 }
 
+/* What is not known is not there. */
 static void put(struct run_result *r, const char *name, struct interval i)
 {
-	result_metric(r, name, i.mean, i.low, i.high);
+	if (isfinite(i.mean))
+		result_metric(r, name, i.mean, i.low, i.high);
+}
+
+static void put_value(struct run_result *r, const char *name, double value)
+{
+	put(r, name, (struct interval){ value, NAN, NAN });
 }
 
 static void put_mean(const struct train_result *t, struct run_result *r, const char *name, size_t offset)
@@ -262,7 +269,7 @@ static void put_mean(const struct train_result *t, struct run_result *r, const c
 	double sum = 0;
 	for (uint32_t i = 0; i < t->n_seeds; i++)
 		sum += *(const double *)((const char *)&t->seed[i] + offset);
-	result_metric(r, name, sum / t->n_seeds, NAN, NAN);
+	put_value(r, name, sum / t->n_seeds);
 }
 
 void train_metrics(const struct train_result *t, struct run_result *r)
@@ -271,12 +278,13 @@ void train_metrics(const struct train_result *t, struct run_result *r)
 	put(r, "samples_to_target", t->samples_to_target);
 	put(r, "final_loss", t->final_loss);
 	put(r, "learn_samples_per_s", t->samples_per_s);
-	result_metric(r, "target_loss", t->target, NAN, NAN);
-	result_metric(r, "least_loss", t->floor, NAN, NAN);
-	result_metric(r, "seeds", t->n_seeds, NAN, NAN);
-	result_metric(r, "seeds_reached", t->reached, NAN, NAN);
+	put_value(r, "target_loss", t->target);
+	put_value(r, "least_loss", t->floor);
+	put_value(r, "seeds", t->n_seeds);
+	put_value(r, "seeds_reached", t->reached);
 	put_mean(t, r, "worst_replica_loss", offsetof(struct train_seed, worst));
 	put_mean(t, r, "dispersion", offsetof(struct train_seed, dispersion));
 	put_mean(t, r, "staleness", offsetof(struct train_seed, staleness));
-	put_loss(t, r);
+	if (!isnan(t->seed[0].final_loss))
+		put_loss(t, r);
 }

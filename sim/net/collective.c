@@ -270,7 +270,7 @@ static void plan_halving_doubling(struct coll_plan *p, const struct coll_shape *
 		plan_scatter(p, size, 0, false, piece);
 		binomial(p, size, s->root, true, piece);
 		break;
-	default: /* broadcast: van de Geijn's scatter, then all-gather (Thakur et al., section 4.2) */
+	default: /* broadcast: van de Geijn's scatter, then all-gather (Thakur et al.) */
 		binomial(p, size, s->root, false, piece);
 		plan_gather(p, size, 0, false, piece);
 	}

@@ -44,15 +44,18 @@ void flownet_free(struct flownet *f)
 	mem_free(f->flow);
 	mem_free(f->path);
 	mem_free(f->next);
+	mem_free(f->bottleneck);
 	mem_free(f->hop);
 	mem_free(f->waiting);
 	mem_free(f->ended_s);
+	mem_free(f->sorted);
 	mem_free(f->spare.v);
 	mem_free(f->ended.v);
 	mem_free(f->touched.v);
 	mem_free(f->fresh.v);
 	mem_free(f->freed.v);
 	mem_free(f->seen.v);
+	mem_free(f->free_groups.v);
 	mem_free(f);
 }
 
@@ -92,6 +95,7 @@ static uint32_t slot_new(struct flownet *f)
 		f->flow = mem_realloc(f->flow, f->cap_flows, sizeof *f->flow);
 		f->path = mem_realloc(f->path, f->cap_flows, sizeof *f->path);
 		f->next = mem_realloc(f->next, f->cap_flows, sizeof *f->next);
+		f->bottleneck = mem_realloc(f->bottleneck, f->cap_flows, sizeof *f->bottleneck);
 	}
 	return f->n_flows++;
 }
@@ -130,10 +134,10 @@ static void drain(struct flownet *f, uint32_t flow)
 			l->entry = mem_realloc(l->entry, l->cap_entries, sizeof *l->entry);
 		}
 		const struct net_hop *other = p->n_hops == 2 ? &f->hop[2 * p->hop + 1 - h] : NULL;
-		bool is_pair = other && other->load == f->hop[h].load;
+		bool is_pair = other && other->share == f->hop[h].share;
 		f->hop[h].at = l->n_entries;
 		l->entry[l->n_entries++] =
-			(struct link_entry){ f->hop[h].load * p->weight, flow, h, is_pair ? other->link : FLOW_NONE };
+			(struct link_entry){ f->hop[h].share, flow, h, is_pair ? other->link : FLOW_NONE };
 		touch(f, f->hop[h].link);
 	}
 	flow_list_add(&f->fresh, flow);
@@ -143,8 +147,9 @@ static void drain(struct flownet *f, uint32_t flow)
 static void undrain(struct flownet *f, uint32_t flow, double bytes)
 {
 	const struct flow_path *p = &f->path[flow];
-	double level = p->bottleneck == FLOW_NONE ? 0 : f->link[p->bottleneck].level;
-	if (p->bottleneck != FLOW_NONE)
+	uint32_t bottleneck = f->bottleneck[flow];
+	double level = bottleneck == FLOW_NONE ? 0 : f->link[bottleneck].level;
+	if (bottleneck != FLOW_NONE)
 		flow_group_remove(f, flow);
 	f->n_draining--;
 	for (uint32_t h = p->hop; h < p->hop + p->n_hops; h++) {
@@ -156,7 +161,7 @@ static void undrain(struct flownet *f, uint32_t flow, double bytes)
 		f->hop[last.hop].at = f->hop[h].at;
 		if (!l->n_entries)
 			l->used = 0;
-		l->carried += bytes * f->hop[h].load;
+		l->carried += bytes / f->flow[flow].weight * f->hop[h].share;
 		touch(f, f->hop[h].link);
 	}
 }
@@ -176,15 +181,18 @@ uint32_t flownet_start(struct flownet *f, double bytes, double extra_latency_s, 
 	struct flow_path *p = &f->path[flow];
 	double latency_s = 0;
 	*x = (struct net_flow){ .bytes = bytes, .tag = tag, .order = f->orders++, .phase = FLOW_WAITING };
-	*p = (struct flow_path){ .n_hops = n_hops, .bottleneck = FLOW_NONE };
+	*p = (struct flow_path){ .n_hops = n_hops };
+	f->bottleneck[flow] = FLOW_NONE;
 	f->next[flow] = FLOW_FIXED;
 	if (n_hops)
 		p->hop = hops_new(f, n_hops, &x->room);
 	for (uint32_t h = 0; h < n_hops; h++) {
-		f->hop[p->hop + h] = (struct net_hop){ route[h].link, route[h].load, 0 };
+		f->hop[p->hop + h] = (struct net_hop){ route[h].load, route[h].link, 0 };
 		latency_s += f->link[route[h].link].latency;
 	}
-	p->weight = f->fairness == FLOW_RTT_WEIGHTED && latency_s > 0 ? 1 / latency_s : 1;
+	x->weight = f->fairness == FLOW_RTT_WEIGHTED && latency_s > 0 ? 1 / latency_s : 1;
+	for (uint32_t h = 0; h < n_hops; h++)
+		f->hop[p->hop + h].share *= x->weight;
 	latency_s += extra_latency_s;
 	f->n_active++;
 	if (n_hops && bytes > 0 && latency_s == 0)
@@ -197,10 +205,10 @@ uint32_t flownet_start(struct flownet *f, double bytes, double extra_latency_s, 
 static double bytes_left(struct flownet *f, uint32_t flow)
 {
 	const struct net_flow *x = &f->flow[flow];
-	const struct flow_path *p = &f->path[flow];
-	if (p->bottleneck == FLOW_NONE)
+	uint32_t bottleneck = f->bottleneck[flow];
+	if (bottleneck == FLOW_NONE)
 		return x->bytes;
-	double left = (x->due - flow_clock(f, &f->link[p->bottleneck])) * p->weight;
+	double left = (x->due - flow_clock(f, &f->link[bottleneck])) * f->flow[flow].weight;
 	return fmin(fmax(left, 0), x->bytes);
 }
 
@@ -208,7 +216,7 @@ void flownet_cancel(struct flownet *f, uint32_t flow)
 {
 	struct net_flow *x = &f->flow[flow];
 	if (x->phase == FLOW_DRAINING) {
-		for (uint32_t i = f->fresh.n; f->path[flow].bottleneck == FLOW_NONE && i-- > 0;)
+		for (uint32_t i = f->fresh.n; f->bottleneck[flow] == FLOW_NONE && i-- > 0;)
 			if (f->fresh.v[i] == flow) {
 				f->fresh.v[i] = f->fresh.v[--f->fresh.n];
 				break;
@@ -229,8 +237,8 @@ void flownet_set_capacity(struct flownet *f, uint32_t link, double capacity_Bps)
 	l->capacity = fmin(capacity_Bps, MOST_BPS);
 	touch(f, link);
 	for (uint32_t i = 0; i < l->n_entries; i++)
-		if (f->path[l->entry[i].flow].bottleneck != FLOW_NONE)
-			touch(f, f->path[l->entry[i].flow].bottleneck);
+		if (f->bottleneck[l->entry[i].flow] != FLOW_NONE)
+			touch(f, f->bottleneck[l->entry[i].flow]);
 }
 
 /* ---- time ---- */
@@ -265,13 +273,16 @@ static void sort_ended(struct flownet *f, uint32_t first)
 	for (uint32_t i = first + 1; i < f->ended.n; i++)
 		is_sorted &= f->flow[f->ended.v[i - 1]].order < f->flow[f->ended.v[i]].order;
 	if (!is_sorted) {
-		struct timed *v = mem_alloc(n * sizeof *v);
+		if (n > f->cap_sorted) {
+			f->cap_sorted = 2 * n;
+			f->sorted = mem_realloc(f->sorted, f->cap_sorted, sizeof *f->sorted);
+		}
+		struct timed *v = f->sorted;
 		for (uint32_t i = 0; i < n; i++)
 			v[i] = (struct timed){ 0, f->flow[f->ended.v[first + i]].order, f->ended.v[first + i] };
 		qsort(v, n, sizeof *v, compare_orders);
 		for (uint32_t i = 0; i < n; i++)
 			f->ended.v[first + i] = v[i].id;
-		mem_free(v);
 	}
 	if (f->ended.n > f->cap_ended_s) {
 		f->cap_ended_s = f->ended.cap;
@@ -349,14 +360,14 @@ uint32_t flownet_active(const struct flownet *f)
 
 static double level_of(const struct flownet *f, uint32_t flow)
 {
-	return f->link[f->path[flow].bottleneck].level;
+	return f->link[f->bottleneck[flow]].level;
 }
 
 double flownet_rate(struct flownet *f, uint32_t flow)
 {
 	if (!flow_is_settled(f))
 		flow_solve(f);
-	return f->flow[flow].phase == FLOW_DRAINING ? f->path[flow].weight * level_of(f, flow) : 0;
+	return f->flow[flow].phase == FLOW_DRAINING ? f->flow[flow].weight * level_of(f, flow) : 0;
 }
 
 double flownet_link_rate(struct flownet *f, uint32_t link)
@@ -376,7 +387,7 @@ double flownet_link_bytes(struct flownet *f, uint32_t link)
 	double sum = l->carried;
 	for (uint32_t i = 0; i < l->n_entries; i++) {
 		uint32_t flow = l->entry[i].flow;
-		sum += (f->flow[flow].bytes - bytes_left(f, flow)) * f->hop[l->entry[i].hop].load;
+		sum += (f->flow[flow].bytes - bytes_left(f, flow)) / f->flow[flow].weight * l->entry[i].share;
 	}
 	return sum;
 }
@@ -415,7 +426,7 @@ bool flownet_verify(struct flownet *f, struct orr_error *err)
 		is_good = has_bottleneck(f, i, used, top);
 		if (!is_good)
 			orr_fail(err, ORR_EFAIL, "at %.9g s: the flow tagged %llu has no bottleneck (%.17g bytes/s)", f->now,
-				(unsigned long long)f->flow[i].tag, f->path[i].weight * level_of(f, i));
+				(unsigned long long)f->flow[i].tag, f->flow[i].weight * level_of(f, i));
 	}
 	mem_free(used);
 	mem_free(top);

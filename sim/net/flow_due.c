@@ -101,16 +101,16 @@ static void group_sift(struct flownet *f, struct net_link *l, uint32_t i, uint32
 static double share_of(const struct flownet *f, uint32_t link, uint32_t flow)
 {
 	const struct flow_path *p = &f->path[flow];
-	double load = 0;
+	double share = 0;
 	for (uint32_t h = p->hop; h < p->hop + p->n_hops; h++)
-		load += f->hop[h].link == link ? f->hop[h].load : 0;
-	return load * p->weight;
+		share += f->hop[h].link == link ? f->hop[h].share : 0;
+	return share;
 }
 
 void flow_group_add(struct flownet *f, uint32_t link, uint32_t flow)
 {
 	struct net_link *l = &f->link[link];
-	f->path[flow].bottleneck = link;
+	f->bottleneck[flow] = link;
 	f->flow[flow].share = share_of(f, link, flow);
 	l->group_share += f->flow[flow].share;
 	if (l->n_group == l->cap_group) {
@@ -122,9 +122,9 @@ void flow_group_add(struct flownet *f, uint32_t link, uint32_t flow)
 
 void flow_group_remove(struct flownet *f, uint32_t flow)
 {
-	uint32_t link = f->path[flow].bottleneck, at = f->flow[flow].at;
+	uint32_t link = f->bottleneck[flow], at = f->flow[flow].at;
 	struct net_link *l = &f->link[link];
-	f->path[flow].bottleneck = FLOW_NONE;
+	f->bottleneck[flow] = FLOW_NONE;
 	l->group_share -= f->flow[flow].share;
 	if (at != --l->n_group)
 		group_sift(f, l, at, l->group[l->n_group]);

@@ -19,13 +19,7 @@
 
 /* Levels that agree to this are the same; rounding moves them by far less. */
 static const double SAME = 1e-12;
-enum { WIDE_SOLVES = 15, WORTH_IT = 64 };
-
-static void free_flow(struct flownet *f, uint32_t flow)
-{
-	f->next[flow] = FLOW_RATELESS;
-	flow_list_add(&f->freed, flow);
-}
+enum { WIDE_SOLVES = 31, WORTH_IT = 8 };
 
 /* True if the group was fixed. */
 static bool free_group(struct flownet *f, uint32_t link)
@@ -34,8 +28,7 @@ static bool free_group(struct flownet *f, uint32_t link)
 	if (!l->n_group || l->is_free)
 		return false;
 	l->is_free = true;
-	for (uint32_t i = 0; i < l->n_group; i++)
-		free_flow(f, l->group[i]);
+	flow_list_add(&f->free_groups, link);
 	return true;
 }
 
@@ -49,7 +42,7 @@ static void sum_afresh(struct flownet *f, struct net_link *l)
 	l->used = 0;
 	l->n_updates = 0;
 	for (uint32_t i = 0; i < l->n_entries; i++) {
-		uint32_t bottleneck = f->path[l->entry[i].flow].bottleneck;
+		uint32_t bottleneck = f->bottleneck[l->entry[i].flow];
 		if (bottleneck != FLOW_NONE)
 			l->used += l->entry[i].share * f->link[bottleneck].level;
 	}
@@ -58,32 +51,60 @@ static void sum_afresh(struct flownet *f, struct net_link *l)
 static void see(struct flownet *f, uint32_t link)
 {
 	struct net_link *l = &f->link[link];
+	struct link_fill *c = &f->fill[link];
 	sum_afresh(f, l);
-	l->is_seen = true;
 	flow_list_add(&f->seen, link);
-	f->fill[link].all_room = l->capacity - l->used;
-	f->fill[link].all_weight = 0;
-	f->fill[link].all_free = 0;
+	c->all_room = l->capacity - l->used;
+	c->all_weight = 0;
 }
 
-/* Tells their links of the flows that were freed since it was last called. */
-static void survey(struct flownet *f)
+/* Tells their links of flows that have become free, all of one group or of none. */
+static void survey_flows(struct flownet *f, const uint32_t *flow, uint32_t n, uint32_t group)
 {
-	for (; f->n_added < f->freed.n; f->n_added++) {
-		const struct flow_path *p = &f->path[f->freed.v[f->n_added]];
-		double level = p->bottleneck == FLOW_NONE ? 0 : f->link[p->bottleneck].level;
+	double level = group == FLOW_NONE ? 0 : f->link[group].level, group_share = 0;
+	uint32_t on_group = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct flow_path *p = &f->path[flow[i]];
+		f->next[flow[i]] = FLOW_RATELESS;
+		f->freed.v[f->freed.n++] = flow[i];
 		for (const struct net_hop *h = f->hop + p->hop, *end = h + p->n_hops; h < end; h++) {
 			struct link_fill *c = &f->fill[h->link];
-			if (!f->link[h->link].is_seen)
+			double share = h->share;
+			if (h->link == group) { /* summed here, as one after the other in memory is slow */
+				group_share += share;
+				on_group++;
+				continue;
+			}
+			if (!c->all_free)
 				see(f, h->link);
-			double share = h->load * p->weight;
 			c->all_room += share * level;
 			c->all_weight += share;
 			c->all_free++;
 		}
 	}
+	if (!on_group)
+		return;
+	struct link_fill *c = &f->fill[group];
+	if (!c->all_free)
+		see(f, group);
+	c->all_room += group_share * level;
+	c->all_weight += group_share;
+	c->all_free += on_group;
+}
+
+static void survey_group(struct flownet *f, uint32_t link)
+{
+	const struct net_link *l = &f->link[link];
+	flow_list_reserve(&f->freed, f->freed.n + l->n_group);
+	survey_flows(f, l->group, l->n_group, link);
+}
+
+static void survey(struct flownet *f)
+{
 	for (uint32_t i = 0; i < f->freed.n; i++)
-		f->next[f->freed.v[i]] = FLOW_RATELESS;
+		f->next[f->freed.v[i]] = FLOW_RATELESS; /* once more */
+	for (; f->n_added < f->free_groups.n; f->n_added++)
+		survey_group(f, f->free_groups.v[f->n_added]);
 	for (uint32_t i = 0; i < f->seen.n; i++) {
 		const struct net_link *l = &f->link[f->seen.v[i]];
 		struct link_fill *c = &f->fill[f->seen.v[i]];
@@ -152,7 +173,7 @@ static uint32_t fix_link(struct flownet *f, uint32_t link, double level)
 		}
 		const struct flow_path *p = &f->path[e->flow];
 		for (const struct net_hop *h = f->hop + p->hop, *end = h + p->n_hops; h < end; h++) {
-			give_rate(&f->fill[h->link], h->load * p->weight, level);
+			give_rate(&f->fill[h->link], h->share, level);
 			left -= h->link == link;
 		}
 	}
@@ -160,6 +181,11 @@ static uint32_t fix_link(struct flownet *f, uint32_t link, double level)
 	own->n_free = 0;
 	own->level = own->free_top = level;
 	return n;
+}
+
+static double least_of_others(const struct offered *q, uint32_t n)
+{
+	return n > 2 && q[2].level < q[1].level ? q[2].level : q[1].level;
 }
 
 /* A link's offer never falls as others are fixed, so a stale one in the queue is too low, never too high. */
@@ -176,7 +202,7 @@ static void fill(struct flownet *f)
 		uint32_t link = f->queue[0].link;
 		bool is_open = f->fill[link].n_free > 0;
 		double t = is_open ? offer(f, link) : 0;
-		if (is_open && t > f->queue[0].level) {
+		if (is_open && t > f->queue[0].level && n > 1 && t > least_of_others(f->queue, n)) {
 			f->queue[0].level = t;
 		} else {
 			if (is_open) {
@@ -200,7 +226,7 @@ static bool free_faster(struct flownet *f, struct net_link *l, double level)
 	for (uint32_t i = 0; i < l->n_entries; i++) {
 		if (f->next[l->entry[i].flow] != FLOW_FIXED)
 			continue;
-		uint32_t bottleneck = f->path[l->entry[i].flow].bottleneck;
+		uint32_t bottleneck = f->bottleneck[l->entry[i].flow];
 		double other = f->link[bottleneck].level;
 		if (other > level)
 			has_grown |= free_group(f, bottleneck);
@@ -230,24 +256,34 @@ static bool widen(struct flownet *f)
 
 /* ---- the outcome ---- */
 
+/* Starts the clock at 0 again, so that its reading never grows until it lacks digits for what flows have left;
+ * so seldom that it costs each setting of the clock one flow. */
+static void rewind_clock(struct flownet *f, struct net_link *l)
+{
+	if (++l->n_settings < l->n_group)
+		return;
+	for (uint32_t i = 0; i < l->n_group; i++)
+		f->flow[l->group[i]].due -= l->clock;
+	l->clock = 0;
+	l->n_settings = 0;
+}
+
 static void set_clock(struct flownet *f, struct net_link *l)
 {
-	if (l->n_group)
+	if (l->n_group) {
 		l->clock = flow_clock(f, l);
+		rewind_clock(f, l);
+	}
 	l->clock_time = f->now;
 }
 
 static void move_flow(struct flownet *f, uint32_t flow)
 {
-	struct flow_path *p = &f->path[flow];
+	uint32_t from = f->bottleneck[flow], to = f->next[flow];
 	struct net_flow *x = &f->flow[flow];
-	uint32_t to = f->next[flow];
-	f->next[flow] = FLOW_FIXED;
-	if (to == p->bottleneck)
-		return;
-	double left = x->bytes / p->weight;
-	if (p->bottleneck != FLOW_NONE) {
-		left = x->due - f->link[p->bottleneck].clock;
+	double left = x->bytes / x->weight;
+	if (from != FLOW_NONE) {
+		left = x->due - f->link[from].clock;
 		flow_group_remove(f, flow);
 	}
 	x->due = f->link[to].clock + left;
@@ -258,16 +294,20 @@ static void settle(struct flownet *f)
 {
 	for (uint32_t i = 0; i < f->seen.n; i++)
 		set_clock(f, &f->link[f->seen.v[i]]);
-	for (uint32_t i = 0; i < f->freed.n; i++)
-		move_flow(f, f->freed.v[i]);
+	for (uint32_t i = 0; i < f->freed.n; i++) {
+		uint32_t flow = f->freed.v[i];
+		if (f->next[flow] != f->bottleneck[flow])
+			move_flow(f, flow);
+		f->next[flow] = FLOW_FIXED;
+	}
 	for (uint32_t i = 0; i < f->seen.n; i++) {
 		uint32_t link = f->seen.v[i];
 		struct net_link *l = &f->link[link];
-		const struct link_fill *c = &f->fill[link];
+		struct link_fill *c = &f->fill[link];
 		l->used = l->capacity - c->room;
 		l->fixed_top = fmax(c->free_top, c->all_free < l->n_entries ? l->fixed_top : 0);
 		l->n_updates += 2 * c->all_free;
-		l->is_seen = false;
+		c->all_free = 0;
 		/* Whoever joined a group that stayed fixed has its level, to within SAME. */
 		if (l->n_group && (l->is_free || l->level == INFINITY))
 			l->level = c->level;
@@ -281,11 +321,8 @@ static void settle(struct flownet *f)
 static void free_all_concerned(struct flownet *f)
 {
 	double level = INFINITY;
-	for (uint32_t i = 0; i < f->freed.n; i++) {
-		uint32_t bottleneck = f->path[f->freed.v[i]].bottleneck;
-		if (bottleneck != FLOW_NONE)
-			level = fmin(level, f->link[bottleneck].level);
-	}
+	for (uint32_t i = 0; i < f->free_groups.n; i++)
+		level = fmin(level, f->link[f->free_groups.v[i]].level);
 	for (uint32_t i = 0; i < f->n_due; i++)
 		if (f->link[f->due[i].id].level >= level)
 			free_group(f, f->due[i].id);
@@ -295,18 +332,18 @@ static void free_all_concerned(struct flownet *f)
 /* What the solve starts from; false if no flow is concerned. */
 static bool begin(struct flownet *f)
 {
-	f->freed.n = f->seen.n = f->n_added = 0;
+	f->freed.n = f->free_groups.n = f->seen.n = f->n_added = 0;
 	f->fixed_top = INFINITY;
-	for (uint32_t i = 0; i < f->fresh.n; i++)
-		free_flow(f, f->fresh.v[i]);
 	for (uint32_t i = 0; i < f->touched.n; i++) {
 		f->link[f->touched.v[i]].is_touched = false;
 		free_group(f, f->touched.v[i]);
 	}
-	f->fresh.n = f->touched.n = 0;
-	if (f->freed.n && f->n_wide)
+	if (f->n_wide)
 		free_all_concerned(f);
-	return f->freed.n > 0;
+	flow_list_reserve(&f->freed, f->fresh.n);
+	survey_flows(f, f->fresh.v, f->fresh.n, FLOW_NONE);
+	f->fresh.n = f->touched.n = 0;
+	return f->freed.n || f->free_groups.n;
 }
 
 void flow_solve(struct flownet *f)

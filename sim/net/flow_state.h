@@ -28,15 +28,12 @@
 
 enum flow_phase { FLOW_FREE, FLOW_WAITING, FLOW_DRAINING, FLOW_ENDED, FLOW_CANCELLED };
 
-/* What a solve reads of a flow, apart from the rest so that it stays in the cache. */
 struct flow_path {
-	double weight;
 	uint32_t hop, n_hops;
-	uint32_t bottleneck; /* the link whose group it belongs to; FLOW_NONE before the first solve */
 };
 
 struct net_flow {
-	double bytes;
+	double bytes, weight;
 	double due;          /* reading of its group's clock */
 	double share;        /* of its bottleneck */
 	uint64_t tag, order; /* order: of start */
@@ -45,12 +42,13 @@ struct net_flow {
 };
 
 struct net_hop {
-	uint32_t link, load;
+	double share; /* load x weight: what it takes at level 1 */
+	uint32_t link;
 	uint32_t at; /* place in the link's entries, while it drains */
 };
 
 struct link_entry {
-	double share; /* load x weight: what it takes at level 1 */
+	double share; /* the hop's */
 	uint32_t flow, hop;
 	uint32_t peer; /* of a flow that takes two links, each with this share: the other; else FLOW_NONE */
 };
@@ -66,9 +64,10 @@ struct net_link {
 	struct link_entry *entry;
 	uint32_t *group;
 	uint32_t n_entries, cap_entries, n_group, cap_group;
-	uint32_t n_updates; /* of used, since it was summed afresh */
-	uint32_t due_at;    /* place in due[] */
-	bool is_touched, is_seen, is_free; /* is_free: its group is part of the solve */
+	uint32_t n_updates;  /* of used, since it was summed afresh */
+	uint32_t n_settings; /* of the clock, since it began at 0 */
+	uint32_t due_at;     /* place in due[] */
+	bool is_touched, is_free; /* is_free: its group is part of the solve */
 };
 
 /* A link's part in a solve. */
@@ -77,7 +76,7 @@ struct link_fill {
 	double level;        /* at which it is the bottleneck of free flows; -1: it is not */
 	double free_top;     /* the highest level given to one of its free flows */
 	uint32_t n_free;     /* without a rate */
-	uint32_t all_free;
+	uint32_t all_free; /* 0 before a free flow was met */
 	double all_room, all_weight; /* before any free flow has a rate */
 	double weight_full;          /* weight when it was last summed afresh */
 };
@@ -105,9 +104,11 @@ struct flownet {
 	struct link_fill *fill;
 	uint32_t n_links;
 
+	/* By flow: apart, so that what a solve reads stays in the cache. */
 	struct net_flow *flow;
-	struct flow_path *path; /* beside flow[] */
-	uint32_t *next;         /* beside flow[]: during a solve */
+	struct flow_path *path;
+	uint32_t *bottleneck; /* the link whose group it belongs to; FLOW_NONE before the first solve */
+	uint32_t *next;       /* during a solve; else FLOW_FIXED */
 	uint32_t n_flows, cap_flows, n_active, n_draining;
 	struct flow_list spare; /* slots to use again */
 	struct net_hop *hop;
@@ -122,11 +123,13 @@ struct flownet {
 	struct flow_list ended; /* from ended_first on: to be popped */
 	double *ended_s;
 	uint32_t ended_first, cap_ended_s;
+	struct timed *sorted; /* scratch */
+	uint32_t cap_sorted;
 
 	/* What the next solve starts from, and its scratch. */
-	struct flow_list touched, fresh, freed, seen;
+	struct flow_list touched, fresh, freed, free_groups, seen;
 	struct offered *queue;
-	uint32_t n_added; /* freed flows that the links know of */
+	uint32_t n_added; /* free groups that the links know of */
 	uint32_t n_wide;  /* so many solves begin with all groups that may be concerned */
 	double fixed_top; /* no fixed flow has a higher level; INFINITY: not known */
 };
@@ -135,6 +138,14 @@ static inline void flow_list_add(struct flow_list *l, uint32_t x)
 {
 	MEM_GROW(l->v, l->n, l->cap);
 	l->v[l->n++] = x;
+}
+
+static inline void flow_list_reserve(struct flow_list *l, uint32_t n)
+{
+	if (n <= l->cap)
+		return;
+	l->cap = n > 2 * l->cap ? n : 2 * l->cap;
+	l->v = mem_realloc(l->v, l->cap, sizeof *l->v);
 }
 
 /* flow_due.c: the heaps */

@@ -77,6 +77,11 @@ uint32_t topo_vertex_node(const struct topo *t, uint32_t vertex)
 	return vertex < shape_switch(t, 0) ? (vertex - shape_port(t, 0)) / t->shape->nics : UINT32_MAX;
 }
 
+uint32_t topo_nics(const struct topo *t)
+{
+	return t->shape->nics;
+}
+
 /* The NIC of its node that an endpoint uses towards a peer. Hosts take the peer's: a host has no NIC of its own. */
 static uint32_t nic_of(const struct topo *t, uint32_t endpoint, uint32_t peer)
 {

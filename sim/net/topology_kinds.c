@@ -160,7 +160,7 @@ static uint32_t route_leaf_spine(const struct topo *t, uint32_t s, uint32_t d, u
 	return 2;
 }
 
-/* D-mod-k (Zahavi 2010, eq. 1 with w = 1, k/2, k/2): upwards the port at level l is d / (product of the ports below)
+/* D-mod-k (Zahavi 2010, with w = 1, k/2, k/2): upwards the port at level l is d / (product of the ports below)
  * mod the ports of that level. */
 static uint32_t route_fat_tree(const struct topo *t, uint32_t s, uint32_t d, uint64_t h, uint32_t *out)
 {

@@ -58,6 +58,15 @@ static const struct kind kinds[] = {
 };
 static const struct kind json_kind = { "json", KIND_JSON, json_options, NULL, false };
 
+const char *topo_kind(size_t i, const struct orr_param **options)
+{
+	size_t n = sizeof kinds / sizeof *kinds;
+	const struct kind *k = i < n ? &kinds[i] : i == n ? &json_kind : NULL;
+	if (k)
+		*options = k->options;
+	return k ? k->name : NULL;
+}
+
 bool topo_rate(const char *text, size_t n, double *out_Bps)
 {
 	static const char prefix[] = " kMGTP";

@@ -9,6 +9,7 @@
 
 /* Durations that differ by less than this part are the same. */
 static const double same_duration = 1e-9;
+enum { MAX_AHEAD = 1024 }; /* iterations built before the first starts, so that merging sees all their messages */
 
 /* ---- the steady state ---- */
 
@@ -220,7 +221,9 @@ static void summarise(struct orr_step *s, size_t simulated, struct step_result *
 	for (size_t k = first; k < n; k++)
 		samples += s->row[k].samples;
 	out->iteration_s = time / (double)(n - first);
-	out->samples_per_s = s->n_counts ? counted_rate(s) : time > 0 ? samples / time : 0;
+	out->samples_per_s = s->n_counts ? counted_rate(s) : 0;
+	if (out->samples_per_s <= 0) /* or the fastest worker was done before the slowest had begun: whole iterations */
+		out->samples_per_s = time > 0 ? samples / time : 0;
 }
 
 static void give(struct orr_step *s, struct step_result *out)
@@ -289,9 +292,10 @@ static int execute(struct orr_step *s, bool may_merge, const struct orr_args *ar
 		return s->error.code;
 	s->is_merged = s->map && s->lanes > 1 && may_merge;
 	s->lanes_run = s->is_merged ? 1 : s->lanes;
-	/* Nothing starts before both are there: merging looks at their messages. */
+	/* Nothing starts before a period of graphs (two at least) is there: merging looks at their messages. */
 	s->now_s = -1;
-	for (int i = 0; i < (s->is_merged ? 2 : 1) && s->built < s->wanted && !s->error.code; i++)
+	uint32_t ahead = !s->is_merged ? 1 : s->graph_period < 2 ? 2 : s->graph_period > MAX_AHEAD ? MAX_AHEAD : s->graph_period;
+	for (uint32_t i = 0; i < ahead && s->built < s->wanted && !s->error.code; i++)
 		iteration_build(s);
 	if (!s->error.code && s->is_merged && !s->is_analytic && wire_classes(s))
 		s->must_unmerge = true;

@@ -6,6 +6,7 @@
 #include "cluster/failures.h"
 #include "hwmodel/dnn_plan.h"
 #include "hwmodel/throughput.h"
+#include "net/netflows.h"
 #include "net/topology.h"
 #include "traces/profile.h"
 #include "traces/trace.h"
@@ -18,7 +19,7 @@ enum { MAX_ROWS = 20000 }; /* a small packed input may hold a great many */
 
 const char *const fuzz_parsers[] = { "auto", "philly", "tiresias", "muri", "gavel", "openb",
 	"openb-nodes", "swf", "orrery", "throughput", "cluster", "spec", "failures",
-	"model", "model-spec", "topology", "topology-spec", NULL };
+	"model", "model-spec", "topology", "topology-spec", "netflows", NULL };
 
 static void require(int is_true)
 {
@@ -110,7 +111,7 @@ static void topology(bool is_spec, const uint8_t *data, size_t n)
 	struct orr_error err = { 0 };
 	char *text = mem_strndup((const char *)data, n);
 	struct cluster *c = cluster_load("3x2,1x0,1x1", &err);
-	struct topo *t = is_spec ? topo_load(c, text, 1, &err) : topo_parse(c, "input", text, n, 1, NULL, &err);
+	struct topo *t = is_spec ? topo_load(c, text, 1, &err) : topo_parse(c, "input", (const char *)data, n, 1, NULL, &err);
 	require(t ? t->n_gpus == 7 : err.code == ORR_EINPUT && err.text[0]);
 	for (uint32_t s = 0; t && s < topo_endpoints(t); s++)
 		for (uint32_t d = 0; d < topo_endpoints(t); d++) {
@@ -124,6 +125,31 @@ static void topology(bool is_spec, const uint8_t *data, size_t n)
 	mem_free(text);
 }
 
+/* Links, a line "--", flows; what is accepted runs, and its allocation is checked at every instant. */
+static void netflows(const uint8_t *data, size_t n)
+{
+	struct orr_error err = { 0 };
+	const uint8_t *cut = memmem(data, n, "\n--\n", 4);
+	size_t n_links = cut ? (size_t)(cut - data) + 1 : n, skip = cut ? n_links + 3 : n;
+	struct lines *links = lines_open_memory("links", data, n_links);
+	struct lines *flows = lines_open_memory("flows", data + skip, n - skip);
+	struct netflows *f = netflows_read(links, flows, &err);
+	require(f || (err.code == ORR_EINPUT && err.text[0]));
+	for (int weighted = 0; f && weighted < 2; weighted++) {
+		struct netflows_options o = { .fairness = weighted ? FLOW_RTT_WEIGHTED : FLOW_MAX_MIN, .is_checked = true };
+		struct netflows_row row;
+		int rc = netflows_run(f, &o, &err);
+		require(!rc || strstr(err.text, "never end"));
+		for (uint32_t i = 0; !rc && i < netflows_count(f); i++) {
+			netflows_get(f, i, &row);
+			require(row.start_s >= 0 && row.finish_s >= row.start_s && row.id[0]);
+		}
+	}
+	netflows_free(f);
+	lines_close(links);
+	lines_close(flows);
+}
+
 void fuzz_one(const char *parser, const uint8_t *data, size_t n)
 {
 	if (!strncmp(parser, "topology", 8)) {
@@ -133,6 +159,10 @@ void fuzz_one(const char *parser, const uint8_t *data, size_t n)
 	struct orr_error err = { 0 };
 	if (!strcmp(parser, "throughput")) {
 		throughput(data, n);
+		return;
+	}
+	if (!strcmp(parser, "netflows")) {
+		netflows(data, n);
 		return;
 	}
 	if (!strcmp(parser, "cluster") || !strcmp(parser, "spec") || !strcmp(parser, "failures")) {
