@@ -81,7 +81,8 @@ static int add_row(struct book *b, void *ctx, struct orr_error *err)
 
 static double error_of(double simulated, double reference)
 {
-	return simulated == reference ? 0 : simulated / reference - 1;
+	double e = simulated == reference ? 0 : simulated / reference - 1;
+	return fabs(e) < 1e-12 ? 0 : e; /* rounding */
 }
 
 /* "yes", "no", or nothing where no bounds were given. */
@@ -186,14 +187,14 @@ static void fill_cells(char *cell[COLUMNS], const struct row *r)
 	cell[4] = real_text(100 * error_of(r->simulated, r->published), "%+.2f %%");
 	cell[5] = bounds_text(r);
 	cell[6] = real_text(r->closed, "%.6g");
-	cell[7] = real_text(100 * error_of(r->simulated, r->closed), "%+.2g %%");
+	cell[7] = real_text(100 * error_of(r->simulated, r->closed), "%.2g %%");
 }
 
 /* Columns in which no row says anything are left out. */
 static void put_listing(struct sbuf *out, const struct listing *t)
 {
 	static const char *const titles[COLUMNS] = { "id", "what", "published", "simulated", "error", "bounds", "closed form",
-		"error" };
+		"off it by" };
 	char *(*cell)[COLUMNS] = mem_zalloc(t->n + 1, sizeof *cell);
 	size_t width[COLUMNS] = { 0 };
 	bool says[COLUMNS] = { false };

@@ -83,6 +83,7 @@ struct step_config {
 	double batch;                       /* samples per GPU */
 	enum precision precision;           /* FP16 and BF16: mixed, with master copies in FP32 */
 	uint64_t seed;
+	double policy_timeout_s;            /* longest time that one call of the policy may take (engine/watch.h) */
 	bool check;                         /* prove conservation laws as it goes */
 	uint32_t spans;                     /* record the spans of so many last simulated iterations (0: none) */
 	step_update_hook hook;              /* may be NULL; its presence means that all is simulated */
