@@ -36,6 +36,7 @@ struct change {
 
 struct wire {
 	struct flownet *net;
+	bool is_shared;         /* it is another's */
 	struct going *going;
 	uint32_t n_going, cap_going, free_going;
 	double *capacity;       /* by link of the topology, now */
@@ -132,7 +133,8 @@ struct wire *wire_new(struct orr_step *s)
 	struct wire *w = mem_zalloc(1, sizeof *w);
 	const struct topo *t = s->config->topo;
 	const struct orr_args *o = s->config->options;
-	w->net = topo_flownet(t, FLOW_MAX_MIN);
+	w->net = s->shared_net ? s->shared_net : topo_flownet(t, FLOW_MAX_MIN);
+	w->is_shared = s->shared_net != NULL;
 	w->free_going = NONE;
 	w->capacity = mem_alloc((t->n_links + 1) * sizeof *w->capacity);
 	w->nominal = mem_alloc((t->n_links + 1) * sizeof *w->nominal);
@@ -151,7 +153,8 @@ void wire_free(struct wire *w)
 {
 	if (!w)
 		return;
-	flownet_free(w->net);
+	if (!w->is_shared)
+		flownet_free(w->net);
 	mem_free(w->going);
 	mem_free(w->capacity);
 	mem_free(w->nominal);
@@ -166,8 +169,10 @@ void wire_free(struct wire *w)
 
 /* ---- flows ---- */
 
-static uint64_t going_add(struct wire *w, struct iteration *k, uint32_t i)
+/* The flow's tag: the member that it is of and a slot of going[]. */
+static uint64_t going_add(struct orr_step *s, struct iteration *k, uint32_t i)
 {
+	struct wire *w = s->wire;
 	uint32_t slot = w->free_going;
 	if (slot == NONE) {
 		MEM_GROW(w->going, w->n_going, w->cap_going);
@@ -176,7 +181,7 @@ static uint64_t going_add(struct wire *w, struct iteration *k, uint32_t i)
 		w->free_going = w->going[slot].next_free;
 	}
 	w->going[slot] = (struct going){ k, i, NONE };
-	return slot;
+	return (uint64_t)s->member << 32 | slot;
 }
 
 static void flow_add(struct orr_step *s, struct iteration *k, uint32_t i, uint32_t from, uint32_t to, double bytes,
@@ -187,7 +192,7 @@ static void flow_add(struct orr_step *s, struct iteration *k, uint32_t i, uint32
 	struct flow_hop hop[TOPO_MAX_HOPS];
 	for (uint32_t j = 0; j < n; j++)
 		hop[j] = (struct flow_hop){ route[j], 1 };
-	flownet_start(w->net, bytes, 0, hop, n, going_add(w, k, i));
+	flownet_start(w->net, bytes, 0, hop, n, going_add(s, k, i));
 	w->offered += bytes * n;
 	s->flows++;
 }
@@ -405,7 +410,7 @@ static uint32_t merged_phase(struct orr_step *s, struct iteration *k, uint32_t i
 	for (uint32_t j = first; j < end; j++) {
 		uint32_t n = quotient_route(w->quotient, w->class_list[j].flow_class, hop);
 		double size = p->plan == NONE ? bytes : w->class_list[j].bytes;
-		flownet_start(w->net, size, w->class_list[j].more_latency_s, hop, n, going_add(w, k, i));
+		flownet_start(w->net, size, w->class_list[j].more_latency_s, hop, n, going_add(s, k, i));
 		for (uint32_t h = 0; h < n; h++)
 			w->offered += size * hop[h].load;
 		s->flows++;
@@ -543,18 +548,34 @@ void wire_advance(struct orr_step *s, double t)
 		w->capacity[c->link] = w->nominal[c->link] = c->capacity_Bps;
 		flownet_set_capacity(w->net, c->link, c->capacity_Bps);
 	}
-	while (flownet_pop(w->net, &tag, &when)) {
-		struct going g = w->going[tag];
-		w->going[tag].next_free = w->free_going;
-		w->free_going = (uint32_t)tag;
-		struct instance *x = &g.of->instance[g.instance];
-		if (--x->flows_left)
-			continue;
-		if (g.of->op[x->op].type == OP_TRANSFER)
-			instance_end(s, g.of, g.instance);
-		else
-			phase_next(s, g.of, g.instance);
-	}
+	while (flownet_pop(w->net, &tag, &when))
+		wire_deliver(s, tag);
+}
+
+void wire_deliver(struct orr_step *s, uint64_t tag)
+{
+	struct wire *w = s->wire;
+	uint32_t slot = (uint32_t)tag;
+	struct going g = w->going[slot];
+	w->going[slot].next_free = w->free_going;
+	w->free_going = slot;
+	struct instance *x = &g.of->instance[g.instance];
+	if (--x->flows_left)
+		return;
+	if (g.of->op[x->op].type == OP_TRANSFER)
+		instance_end(s, g.of, g.instance);
+	else
+		phase_next(s, g.of, g.instance);
+}
+
+struct flownet *wire_net(const struct orr_step *s)
+{
+	return s->wire->net;
+}
+
+uint32_t wire_link(const struct orr_step *s, uint32_t link)
+{
+	return s->is_merged && !s->is_analytic ? quotient_link_class(s->wire->quotient, link) : link;
 }
 
 double wire_bandwidth_now(const struct orr_step *s, uint32_t from, uint32_t to)
