@@ -21,12 +21,13 @@ struct fixture *fixture_new(const char *cluster, const char *network, const char
 	struct fixture *f = mem_zalloc(1, sizeof *f);
 	struct cost_options o = { .precision = PRECISION_FP32 };
 	need((f->cluster = cluster_load(cluster, &e)) != NULL, &e);
-	need((f->topo = topo_load(f->cluster, network, 1, &e)) != NULL, &e);
 	need((f->dnn = dnn_load(model, &e)) != NULL, &e);
 	for (uint32_t t = 0; t < f->cluster->n_types; t++) {
 		need((f->device[t] = device_load(f->cluster->type_name[t], &e)) != NULL, &e);
 		need((f->cost[t] = cost_new(f->dnn, f->device[t], &o, &e)) != NULL, &e);
 	}
+	struct topo_gpu_link gpu = { f->device[0]->link_Bps, f->device[0]->link_latency_s };
+	need((f->topo = topo_load_with(f->cluster, network, 1, &gpu, &e)) != NULL, &e);
 	need((f->options = args_new(step_options, "step", &e)) != NULL, &e);
 	f->config = (struct step_config){ .cluster = f->cluster,
 		.topo = f->topo,

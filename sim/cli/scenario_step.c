@@ -6,6 +6,7 @@
 #include "base/num.h"
 #include "learn/learn.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -60,10 +61,16 @@ static int resolve_model(const cJSON *o, struct step_scenario *s, struct orr_err
 	return rc;
 }
 
+/* Where the network's text does not say what joins the GPUs of a node: the slowest of the devices' own links. */
 static int resolve_network(const cJSON *o, struct step_scenario *s, struct orr_error *err)
 {
+	struct topo_gpu_link gpu = { .bandwidth_Bps = s->device[0]->link_Bps, .latency_s = s->device[0]->link_latency_s };
+	for (uint32_t t = 1; t < s->base.cluster->n_types; t++) {
+		gpu.bandwidth_Bps = fmin(gpu.bandwidth_Bps, s->device[t]->link_Bps);
+		gpu.latency_s = fmax(gpu.latency_s, s->device[t]->link_latency_s);
+	}
 	int rc = scenario_text_at(o, "network", "star", &s->network_spec, err);
-	if (!rc && !(s->topo = topo_load(s->base.cluster, s->network_spec, s->base.seed, err)))
+	if (!rc && !(s->topo = topo_load_with(s->base.cluster, s->network_spec, s->base.seed, &gpu, err)))
 		rc = ORR_EINPUT;
 	return rc;
 }
@@ -127,8 +134,6 @@ static void describe(struct step_scenario *s)
 	cJSON_AddStringToObject(o, "batch", number);
 	cJSON_AddItemToObject(o, "step", scenario_args_json(s->options, step_options));
 	cJSON_AddItemToObject(o, "cost", scenario_args_json(s->cost_args, step_cost_options));
-	if (s->learn_args)
-		cJSON_AddItemToObject(o, "learn", scenario_args_json(s->learn_args, learn_options));
 	if (s->learn)
 		cJSON_AddItemToObject(o, "learn", scenario_args_json(s->learn, learn_options));
 	if (*s->link_changes_hash)
@@ -153,8 +158,6 @@ int step_scenario_resolve(const cJSON *scenario, struct step_scenario *s, struct
 	if (!rc)
 		rc = resolve_batch(o, s, err);
 	if (!rc && !(s->options = scenario_args_at(o, "step", step_options, "step", err)))
-		rc = ORR_EINPUT;
-	if (!rc && cJSON_HasObjectItem(o, "learn") && !(s->learn_args = scenario_args_at(o, "learn", learn_options, "learn", err)))
 		rc = ORR_EINPUT;
 	if (!rc && !(s->cost_args = scenario_args_at(o, "cost", step_cost_options, "cost", err)))
 		rc = ORR_EINPUT;
@@ -193,7 +196,6 @@ void step_scenario_free(struct step_scenario *s)
 		dnn_free(s->dnn);
 	args_free(s->options);
 	args_free(s->cost_args);
-	args_free(s->learn_args);
 	args_free(s->learn);
 	mem_free(s->model_spec);
 	mem_free(s->network_spec);

@@ -24,7 +24,6 @@ struct step_scenario {
 	struct device *device[CLUSTER_MAX_TYPES]; /* by GPU type of the cluster */
 	struct cost *cost[CLUSTER_MAX_TYPES];
 	struct orr_args *options, *cost_args;
-	struct orr_args *learn_args; /* NULL: nothing is learned */
 	struct orr_args *learn; /* NULL: nothing is learned */
 	enum precision precision;
 	double batch;

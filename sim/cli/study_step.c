@@ -4,8 +4,8 @@
 #include "cli/study.h"
 
 #include "base/mem.h"
-#include "learn/train.h"
 #include "base/sbuf.h"
+#include "learn/train.h"
 #include "results/outfile.h"
 #include "step/trace_event.h"
 
@@ -67,15 +67,8 @@ static void *open_step(const cJSON *scenario, const struct study_output *o, stru
 	return t;
 }
 
-/* Time to a loss, where the scenario has "learn". */
-static void learn(const struct step_study *t, const struct scenario_policy *p, struct run_result *r, struct orr_error *err)
-{
-	struct train_config c = { .step = &t->config, .options = t->s.learn_args, .threads = t->o->threads };
-	struct train_result result;
-	if (train_run(&c, p->entry.policy, p->args, p->label, &result, err))
-		return;
-	train_metrics(&result, r);
 /* The same schedule applied to SGD. */
+static void learn(const struct step_study *t, const struct scenario_policy *p, struct run_result *r, struct orr_error *err)
 {
 	struct train_config config = { .step = &t->config, .options = t->s.learn, .threads = t->o->threads };
 	struct train_result result = { 0 };
@@ -90,12 +83,6 @@ static void run_step(void *world, size_t i, struct run_result *r, study_progress
 	const struct scenario_policy *p = &t->s.base.policy[i];
 	struct step_result *result = &t->result[i];
 	(void)progress, (void)ctx;
-	if (!step_run(&t->config, p->entry.policy, p->args, p->label, &result, err)) {
-		step_metrics(&result, r);
-		if (t->s.learn_args)
-			learn(t, p, r, err);
-	}
-	step_result_free(&result);
 	if (!step_run(&t->config, p->entry.policy, p->args, p->label, result, err))
 		step_metrics(result, r);
 	if (!err->code && t->s.learn)

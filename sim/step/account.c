@@ -3,9 +3,9 @@
  * Where the time and the memory of each device went.
  *
  * A device that computes nothing waits. The wait before an op is divided by what the op
- * waited for last: if that was a message, the time since the message began is exposed
- * communication; everything else (the message had not begun, or another device still
- * computed) is bubble.
+ * waited for last: if that was a message, the time since the message could go (or the first of
+ * a chain of messages) is exposed communication, even while others of its stream went before
+ * it; everything else (another device still computed) is bubble.
  */
 #include "step/world.h"
 

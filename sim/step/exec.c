@@ -148,6 +148,7 @@ static void ready(struct orr_step *s, struct iteration *k, uint32_t i)
 	const struct op *o = &k->op[x->op];
 	uint32_t n = streams_of(s, k, o);
 	x->state = READY;
+	x->ready_s = s->now_s;
 	if (!n) {
 		start(s, k, i);
 		return;
@@ -234,7 +235,7 @@ static void finish(struct orr_step *s, struct iteration *k, uint32_t i)
 		if (--y->waits)
 			continue;
 		y->has_comm = is_comm || (o->type == OP_MARK && x->has_comm);
-		y->comm_start_s = is_comm ? x->start_s : x->comm_start_s;
+		y->comm_start_s = is_comm && !x->has_comm ? x->ready_s : x->comm_start_s;
 		ready(s, to, k->edge[e].to);
 	}
 	k->left--;

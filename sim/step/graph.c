@@ -198,10 +198,9 @@ static uint32_t island_of(const struct orr_step *s, const uint32_t *device, uint
 static orr_op coll_new(struct orr_step *s, struct coll c, const uint32_t *real, uint32_t position)
 {
 	struct iteration *k = s->building;
+	/* The scenario's algorithm where it can do that; what the policy names must. */
 	if (c.what.algorithm == ORR_ALGORITHM_DEFAULT)
-		c.what.algorithm = s->algorithm;
-	if (c.what.op != ORR_ALL_REDUCE && c.what.algorithm != ORR_DIRECT && c.what.algorithm != ORR_RING)
-		c.what.algorithm = c.what.op == ORR_ALL_TO_ALL ? ORR_DIRECT : c.what.algorithm;
+		c.what.algorithm = coll_usable(c.what.op, s->algorithm, c.n);
 	if (!c.what.repeat)
 		c.what.repeat = 1;
 	if (c.what.algorithm == ORR_HIERARCHICAL && !c.what.inner)

@@ -481,6 +481,9 @@ static double idle_time(const struct orr_step *s, const struct iteration *k, con
 			bandwidth = fmin(bandwidth, B);
 		}
 	}
+	/* A rank's share of its node's NICs, while all ranks of an island send. */
+	if (c->what.inner > 1)
+		bandwidth *= fmin(1, (double)topo_nics(t) / c->what.inner);
 	if (isinf(bandwidth)) { /* one island */
 		latency = inner_latency;
 		bandwidth = inner_bandwidth;

@@ -79,8 +79,8 @@ struct instance {
 	uint32_t first_edge;
 	uint8_t state, has_comm; /* has_comm: the last that it waited for was a message */
 	uint32_t phase, repeat_left, rounds_left, flows_left; /* of a collective */
-	double start_s;
-	double comm_start_s;  /* of that message */
+	double ready_s, start_s;
+	double comm_start_s;  /* when that message, or the first of a chain of them, could go */
 };
 
 /* What a device did in one iteration. */
