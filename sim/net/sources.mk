@@ -6,6 +6,7 @@ liborrery_a_SOURCES += sim/net/topology.h sim/net/collective.h sim/net/quotient.
 # which way: topologies
 liborrery_a_SOURCES += sim/net/topology_shape.h sim/net/topology.c sim/net/topology_load.c sim/net/topology_kinds.c \
 	sim/net/topology_torus.c sim/net/topology_json.c sim/net/topology_graph.c sim/net/topology_flownet.c
+liborrery_a_SOURCES += sim/net/topology_part.c sim/net/topology_part.h
 # collectives
 liborrery_a_SOURCES += sim/net/collective_plan.h sim/net/collective.c sim/net/collective_tree.c sim/net/collective_time.c
 # classes of flows that are alike

@@ -285,7 +285,7 @@ static void retire(struct orr_step *s)
 	}
 }
 
-static void stuck(struct orr_step *s)
+void exec_stuck(struct orr_step *s)
 {
 	for (uint64_t j = 0; j < s->n_live; j++) {
 		struct iteration *k = s->live[j];
@@ -332,6 +332,7 @@ static void pass_to(struct orr_step *s, double t)
 }
 
 int exec_run(struct orr_step *s)
+bool exec_settle(struct orr_step *s)
 {
 	while (!s->error.code && !s->is_stopped) {
 		follow_up(s);
@@ -356,8 +357,41 @@ int exec_run(struct orr_step *s)
 		if (isinf(t))
 			break;
 		pass_to(s, t);
+		if (!s->build_more)
+			return s->n_live > 0;
+		s->build_more = false;
+		if (s->built < s->build_until)
+			iteration_build(s);
 	}
-	if (!s->error.code && !s->is_stopped && (s->n_live || s->built < s->build_until))
-		stuck(s);
+	return false;
+}
+
+double exec_next(struct orr_step *s)
+{
+	double t = wire_next(s);
+	return s->n_timers && s->timer[0].time_s < t ? s->timer[0].time_s : t;
+}
+
+void exec_timers(struct orr_step *s)
+{
+	while (s->n_timers && s->timer[0].time_s <= s->now_s) {
+		struct timer x = timer_pop(s);
+		instance_end(s, x.of, x.instance);
+	}
+}
+
+int exec_run(struct orr_step *s)
+{
+	while (exec_settle(s)) {
+		double t = exec_next(s);
+		use_pass(s, t);
+		s->now_s = t;
+		wire_advance(s, t);
+		exec_timers(s);
+		if (s->config->check)
+			wire_verify(s);
+	}
+	if (!s->error.code && !s->is_stopped)
+		exec_stuck(s);
 	return s->error.code;
 }
