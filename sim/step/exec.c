@@ -310,62 +310,6 @@ static double tie_s(double now_s)
 	return 1e-11 * now_s;
 }
 
-static double next_event(struct orr_step *s)
-{
-	double t = wire_next(s);
-	return s->n_timers && s->timer[0].time_s < t ? s->timer[0].time_s : t;
-}
-
-static void pass_to(struct orr_step *s, double t)
-{
-	s->now_s = fmax(t, s->now_s);
-	wire_advance(s, s->now_s);
-	while (s->n_timers && s->timer[0].time_s <= s->now_s) {
-		struct timer x = timer_pop(s);
-		if (x.leap != NONE)
-			leap_end(s, x.leap, x.generation);
-		else
-			instance_end(s, x.of, x.instance);
-	}
-	if (s->config->check)
-		wire_verify(s);
-}
-
-int exec_run(struct orr_step *s)
-bool exec_settle(struct orr_step *s)
-{
-	while (!s->error.code && !s->is_stopped) {
-		follow_up(s);
-		double t = next_event(s);
-		if (t <= s->now_s + tie_s(s->now_s)) {
-			pass_to(s, t);
-			continue;
-		}
-		dispatch(s);
-		if (s->n_done)
-			continue;
-		retire(s);
-		if (s->build_more) {
-			s->build_more = false;
-			if (s->built < s->build_until)
-				iteration_build(s);
-			continue;
-		}
-		if (!s->n_live)
-			break;
-		t = next_event(s); /* dispatch() has started things */
-		if (isinf(t))
-			break;
-		pass_to(s, t);
-		if (!s->build_more)
-			return s->n_live > 0;
-		s->build_more = false;
-		if (s->built < s->build_until)
-			iteration_build(s);
-	}
-	return false;
-}
-
 double exec_next(struct orr_step *s)
 {
 	double t = wire_next(s);
@@ -376,20 +320,54 @@ void exec_timers(struct orr_step *s)
 {
 	while (s->n_timers && s->timer[0].time_s <= s->now_s) {
 		struct timer x = timer_pop(s);
-		instance_end(s, x.of, x.instance);
+		if (x.leap != NONE)
+			leap_end(s, x.leap, x.generation);
+		else
+			instance_end(s, x.of, x.instance);
 	}
+}
+
+static void pass_to(struct orr_step *s, double t)
+{
+	t = fmax(t, s->now_s);
+	use_pass(s, t);
+	s->now_s = t;
+	wire_advance(s, t);
+	exec_timers(s);
+	if (s->config->check)
+		wire_verify(s);
+}
+
+bool exec_settle(struct orr_step *s)
+{
+	while (!s->error.code && !s->is_stopped) {
+		follow_up(s);
+		/* Alone, a run may let time pass; one of several must wait for the others. */
+		double t = s->shared_net ? INFINITY : exec_next(s);
+		if (t <= s->now_s + tie_s(s->now_s)) {
+			pass_to(s, t);
+			continue;
+		}
+		dispatch(s);
+		if (s->n_done)
+			continue;
+		retire(s);
+		if (!s->build_more)
+			return s->n_live > 0;
+		s->build_more = false;
+		if (s->built < s->build_until)
+			iteration_build(s);
+	}
+	return false;
 }
 
 int exec_run(struct orr_step *s)
 {
 	while (exec_settle(s)) {
 		double t = exec_next(s);
-		use_pass(s, t);
-		s->now_s = t;
-		wire_advance(s, t);
-		exec_timers(s);
-		if (s->config->check)
-			wire_verify(s);
+		if (isinf(t))
+			break;
+		pass_to(s, t);
 	}
 	if (!s->error.code && !s->is_stopped)
 		exec_stuck(s);

@@ -99,7 +99,8 @@ bool leap_start(struct orr_step *s, struct iteration *k, uint32_t i)
 	const struct coll_plan *p = phases_of(s, k, &k->op[x->op]);
 	uint32_t steps = steps_left(p, x), at = w->free_leap;
 	double step_s;
-	if (steps < 2)
+	/* What others send over a shared network is not known here; where use is measured, rates must be seen. */
+	if (steps < 2 || s->shared_net || s->use)
 		return false;
 	if (at == NONE) {
 		MEM_GROW(w->leap, w->n_leaps, w->cap_leaps);

@@ -34,6 +34,7 @@ struct leap;
 
 struct wire {
 	struct flownet *net;
+	bool is_shared;         /* it is another's */
 	struct going *going;
 	uint32_t n_going, cap_going, free_going;
 	double *capacity;       /* by link of the network in use, now */
