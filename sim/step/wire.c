@@ -454,6 +454,15 @@ static void phase_next(struct orr_step *s, struct iteration *k, uint32_t i)
 	phase_start(s, k, i);
 }
 
+/* Ranks of the first island on its first rank's node. */
+static uint32_t beside_first(const struct orr_step *s, const struct iteration *k, const struct coll *c, uint32_t lane)
+{
+	uint32_t n = 1, node = s->node_of[rank_device(s, k, c, lane, 0)];
+	while (n < c->what.inner && s->node_of[rank_device(s, k, c, lane, n)] == node)
+		n++;
+	return n;
+}
+
 static double idle_time(const struct orr_step *s, const struct iteration *k, const struct instance *x, const struct op *o)
 {
 	const struct topo *t = s->config->topo;
@@ -477,8 +486,8 @@ static double idle_time(const struct orr_step *s, const struct iteration *k, con
 		}
 	}
 	/* A rank's share of its node's NICs, while all ranks of an island send. */
-	if (c->what.inner > 1)
-		bandwidth *= fmin(1, (double)topo_nics(t) / c->what.inner);
+	if (c->what.inner > 1 && !s->plan[c->plan].shape.leader)
+		bandwidth *= fmin(1, (double)topo_nics(t) / beside_first(s, k, c, x->lane));
 	if (isinf(bandwidth)) { /* one island */
 		latency = inner_latency;
 		bandwidth = inner_bandwidth;
