@@ -226,6 +226,9 @@ TESTS += tests/big_step.sh
 EXTRA_DIST += tests/big_step.sh
 TESTS += tests/learn_cli.sh
 EXTRA_DIST += tests/learn_cli.sh
+check_PROGRAMS += tests/unit_learn_walk
+TESTS += tests/unit_learn_walk
+tests_unit_learn_walk_SOURCES = tests/unit_learn_walk.c
 # the step world at the command line
 TESTS += tests/cli_step.sh
 EXTRA_DIST += tests/cli_step.sh

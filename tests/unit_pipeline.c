@@ -405,8 +405,55 @@ static void test_megatron(void)
 		0, "the same again gives the same");
 }
 
+/* ---- what sim/learn is told ---- */
+
+struct told {
+	uint32_t gradients[16], updates[16], averaged[16], group[16], n_wrong;
+};
+
+static void note(void *ctx, double time_s, bool is_end, uint64_t op, const struct orr_update *u, uint32_t n_updates,
+	const uint32_t *group, uint32_t n_group)
+{
+	struct told *t = ctx;
+	(void)time_s, (void)op;
+	for (uint32_t i = 0; i < n_updates && is_end; i++)
+		for (uint32_t j = 0; j < n_group; j++) {
+			uint32_t d = group[j];
+			/* In this order on each device: a gradient, its average, the update. */
+			t->n_wrong += u[i].kind == ORR_LOCAL_UPDATE && t->gradients[d] != t->updates[d] + 1;
+			t->n_wrong += u[i].kind == ORR_AVERAGE_GRADIENTS && t->gradients[d] != t->averaged[d] + 1;
+			t->gradients[d] += u[i].kind == ORR_GRADIENT;
+			t->updates[d] += u[i].kind == ORR_LOCAL_UPDATE;
+			t->averaged[d] += u[i].kind == ORR_AVERAGE_GRADIENTS;
+			t->group[d] = u[i].kind == ORR_AVERAGE_GRADIENTS ? n_group : t->group[d];
+		}
+}
+
+static void test_updates(const struct orr_policy *p, const char *set, uint32_t replicas)
+{
+	struct told t = { .n_wrong = 0 };
+	struct orr_error e = { 0 };
+	struct step_result r;
+	struct fixture *f = fixture_new("8x1:v100", network, model, 8);
+	fixture_set(f, "iterations=3");
+	f->config.hook = note;
+	f->config.hook_ctx = &t;
+	int rc = fixture_run(f, p, set, &r, &e);
+	bool good = !rc && !t.n_wrong;
+	for (int d = 0; d < 8; d++)
+		good &= t.gradients[d] == 3 && t.updates[d] == 3 && t.averaged[d] == 3 && t.group[d] == replicas;
+	if (!ok(good, "%s %s: every iteration a gradient, its average over %u replicas, an update", p->name, set, replicas))
+		printf("# %s; %u out of order\n", e.text, t.n_wrong);
+	step_result_free(&r);
+	fixture_free(f);
+}
+
 int main(void)
 {
+	test_updates(&orr_policy_one_f_one_b, "stages=4", 2);
+	test_updates(&orr_policy_interleaved, "stages=2 chunks=2 micro_batches=4", 4);
+	test_updates(&orr_policy_dapple, "stages=2", 4);
+	test_updates(&orr_policy_megatron, "tp=2 pp=2 zero=true", 2);
 	test_schedules();
 	test_bubbles();
 	test_dapple();

@@ -188,7 +188,8 @@ static orr_op send_inside_out(const struct allreduce *a, struct orr_step *s, con
 {
 	uint32_t size = a->inside, nodes = a->r.n / size;
 	double bytes = m->params * a->r.facts.gradient_bytes;
-	const struct orr_collective scatter = { .op = ORR_REDUCE_SCATTER, .bytes = bytes }, gather = { .op = ORR_ALL_GATHER, .bytes = bytes };
+	const struct orr_collective scatter = { .op = ORR_REDUCE_SCATTER, .bytes = bytes };
+	const struct orr_collective gather = { .op = ORR_ALL_GATHER, .bytes = bytes };
 	const struct orr_collective across = { .op = ORR_ALL_REDUCE, .algorithm = a->algorithm, .bytes = bytes / size,
 		.first_layer = m->first, .n_layers = m->count };
 	orr_op inside = in_groups(a, s, nodes, size, size, 1, ready, &scatter, is_last);

@@ -193,7 +193,7 @@ uint32_t flownet_start(struct flownet *f, double bytes, double extra_latency_s, 
 	x->weight = f->fairness == FLOW_RTT_WEIGHTED && latency_s > 0 ? 1 / latency_s : 1;
 	for (uint32_t h = 0; h < n_hops; h++)
 		f->hop[p->hop + h].share *= x->weight;
-	latency_s += extra_latency_s;
+	latency_s = fmax(0, latency_s + extra_latency_s);
 	f->n_active++;
 	if (n_hops && bytes > 0 && latency_s == 0)
 		drain(f, flow);

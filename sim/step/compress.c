@@ -64,8 +64,8 @@ static int parse_pair(struct compression *c, const char *s, size_t n, bool is_dg
 		if (strlen(k->name) != name || memcmp(k->name, s, name) || !(k->methods >> c->method & 1))
 			continue;
 		if (!num_real(eq + 1, value, out) || *out < k->min || *out > k->max)
-			return orr_fail(err, ORR_EINPUT, "step.compression: %s: expected a number from %g to %g, found \"%.*s\"", k->name,
-				k->min, k->max, (int)value, eq + 1);
+			return orr_fail(err, ORR_EINPUT, "step.compression: %s: expected a number from %g to %g, found \"%.*s\"",
+				k->name, k->min, k->max, (int)value, eq + 1);
 		return ORR_OK;
 	}
 	return orr_fail(err, ORR_EINPUT, "step.compression: no key \"%.*s\": expected compress_Bps=, min_elems=%s", (int)n, s,

@@ -20,16 +20,26 @@ static bool timer_before(const struct timer *a, const struct timer *b)
 	return a->time_s < b->time_s || (a->time_s == b->time_s && a->order < b->order);
 }
 
-void timer_add(struct orr_step *s, double time_s, struct iteration *k, uint32_t i)
+static void timer_push(struct orr_step *s, struct timer t)
 {
 	MEM_GROW(s->timer, s->n_timers, s->cap_timers);
 	uint32_t at = s->n_timers++;
-	struct timer t = { time_s, s->order++, k, i };
+	t.order = s->order++;
 	while (at && timer_before(&t, &s->timer[(at - 1) / 2])) {
 		s->timer[at] = s->timer[(at - 1) / 2];
 		at = (at - 1) / 2;
 	}
 	s->timer[at] = t;
+}
+
+void timer_add(struct orr_step *s, double time_s, struct iteration *k, uint32_t i)
+{
+	timer_push(s, (struct timer){ .time_s = time_s, .of = k, .instance = i, .leap = NONE });
+}
+
+void timer_add_leap(struct orr_step *s, double time_s, uint32_t leap, uint32_t generation)
+{
+	timer_push(s, (struct timer){ .time_s = time_s, .leap = leap, .generation = generation });
 }
 
 static struct timer timer_pop(struct orr_step *s)
@@ -319,7 +329,10 @@ int exec_run(struct orr_step *s)
 		wire_advance(s, t);
 		while (s->n_timers && s->timer[0].time_s <= t) {
 			struct timer x = timer_pop(s);
-			instance_end(s, x.of, x.instance);
+			if (x.leap != NONE)
+				leap_end(s, x.leap, x.generation);
+			else
+				instance_end(s, x.of, x.instance);
 		}
 		if (s->config->check)
 			wire_verify(s);

@@ -221,7 +221,9 @@ static void summarise(struct orr_step *s, size_t simulated, struct step_result *
 	for (size_t k = first; k < n; k++)
 		samples += s->row[k].samples;
 	out->iteration_s = time / (double)(n - first);
-	out->samples_per_s = s->n_counts ? counted_rate(s) : time > 0 ? samples / time : 0;
+	out->samples_per_s = s->n_counts ? counted_rate(s) : 0;
+	if (out->samples_per_s <= 0) /* or the fastest worker was done before the slowest had begun: whole iterations */
+		out->samples_per_s = time > 0 ? samples / time : 0;
 }
 
 static void give(struct orr_step *s, struct step_result *out)
