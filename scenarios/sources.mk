@@ -1,2 +1,4 @@
 # scenario folders: installed as they lie here (docs/scenarios.md)
 nobase_dist_pkgdata_DATA =
+nobase_dist_pkgdata_DATA += scenarios/stanza/figures.json scenarios/stanza/published.csv scenarios/stanza/README.md \
+	scenarios/stanza/parameter-server.json scenarios/stanza/colocated.json scenarios/stanza/stanza.json scenarios/stanza/overlaps.json
