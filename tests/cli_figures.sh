@@ -68,4 +68,6 @@ said=$("$orrery" figures ./bad --no-figures --out bad/out 2>&1)
 like "$? $said" '^[12] orrery: ./bad/figures.json: \$.runs.md1\[rho=0.3\]: policy allreduce: .*GiB' "so is one that fails as it runs"
 said=$("$orrery" figures nosuch 2>&1)
 like "$? $said" '^2 orrery: figures: no scenario folder "nosuch"' "a folder that is not there"
+said=$("$orrery" figures 2>&1)
+like "$? $said" '^2 orrery: figures: no NAME given; known: ' "no name at all"
 tap_done
