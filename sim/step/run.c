@@ -245,7 +245,10 @@ static void give(struct orr_step *s, struct step_result *out)
 	use_result(s, out);
 	if (s->ops->describe)
 		s->ops->describe(s->self, out->choice, sizeof out->choice);
-	if (s->config->cost[0])
+	if (s->is_scaled)
+		snprintf(out->cost_source, sizeof out->cost_source, "%.9g s for the batch (step.compute_s), shares of layers by the cost model",
+			orr_arg_real(s->config->options, "compute_s"));
+	else if (s->config->cost[0])
 		snprintf(out->cost_source, sizeof out->cost_source, "%s", cost_source(s->config->cost[0], s->config->batch));
 	out->iteration = s->row;
 	out->n_iterations = s->n_rows;
