@@ -242,3 +242,6 @@ tests_unit_figures_SOURCES = tests/unit_figures.c sim/cli/figures_book.c sim/cli
 	sim/cli/figures_run.c sim/cli/figures_table.c sim/cli/progress.c sim/cli/registry.c sim/cli/scenario.c \
 	sim/cli/scenario_jobs.c sim/cli/scenario_step.c sim/cli/setting.c sim/cli/study.c sim/cli/study_jobs.c sim/cli/study_step.c
 tests_unit_figures_LDADD = libpolicies.a $(LDADD)
+# hostile step plugins
+TESTS += tests/plugins_step.sh
+EXTRA_DIST += tests/plugins_step.sh tests/plugins/step_hostile.c

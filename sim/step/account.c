@@ -95,6 +95,10 @@ static void memory_grows(struct orr_step *s, uint32_t device)
 
 void orr_hold(struct orr_step *s, uint32_t device, enum orr_memory kind, double bytes, const char *what)
 {
+	if (s->built || s->building) {
+		step_fail(s, ORR_EFAIL, "orr_hold: is for create(); in build(), orr_takes() and orr_gives()");
+		return;
+	}
 	if (device >= s->endpoints || (unsigned)kind >= ORR_MEMORY_KINDS || !(bytes >= 0) || isinf(bytes)) {
 		step_fail(s, ORR_EFAIL, "orr_hold: device %u, kind %d, %g bytes: expected devices below %u and bytes from 0 on", device,
 			(int)kind, bytes, s->endpoints);

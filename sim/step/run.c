@@ -49,17 +49,58 @@ bool steady(struct orr_step *s)
 	return false;
 }
 
+/* ---- the policy's callbacks ---- */
+
+static void enter(struct orr_step *s, const char *what, uint64_t iteration)
+{
+	double now_ns = fmin(fmax(s->now_s, 0) * 1e9, 9e18);
+	if (s->watch)
+		watch_enter(s->watch, what, (int64_t)now_ns, iteration);
+}
+
+static void leave(struct orr_step *s)
+{
+	if (s->watch)
+		watch_leave(s->watch);
+}
+
+static void destroy_policy(struct orr_step *s)
+{
+	enter(s, "destroy", UINT64_MAX);
+	s->ops->destroy(s->self);
+	leave(s);
+}
+
+static void create_policy(struct orr_step *s, const struct orr_args *args)
+{
+	struct orr_error e = { 0 };
+	if (s->config->policy_timeout_s > 0) {
+		s->watch = watch_new(s->label, s->config->policy_timeout_s);
+		watch_noun(s->watch, "iteration");
+	}
+	enter(s, "create", UINT64_MAX);
+	s->self = s->ops->create(s, args, &e);
+	leave(s);
+	if (!s->self && !s->error.code)
+		step_fail(s, e.code ? e.code : ORR_EFAIL, "%s", e.text[0] ? e.text : "create() failed without saying why");
+}
+
 /* ---- iterations ---- */
 
 int iteration_build(struct orr_step *s)
 {
 	struct iteration *k = graph_begin(s, s->built);
+	struct orr_error e = { 0 };
 	MEM_GROW(s->live, s->n_live, s->cap_live);
 	s->live[s->n_live++] = k;
 	s->building = k;
 	s->built++;
-	int rc = s->ops->build(s->self, s, k->number, &s->error);
-	if (rc && !s->error.code)
+	enter(s, "build", k->number);
+	int rc = s->ops->build(s->self, s, k->number, &e);
+	leave(s);
+	if (e.code)
+		step_fail(s, e.code, "%s", e.text);
+	else if (rc)
 		step_fail(s, ORR_EFAIL, "build() returned %d without saying why", rc);
 	if (!s->error.code)
 		expand(s, k);
@@ -142,7 +183,8 @@ static void prepare(struct orr_step *s)
 void world_free(struct orr_step *s)
 {
 	if (s->self)
-		s->ops->destroy(s->self);
+		destroy_policy(s);
+	watch_free(s->watch);
 	for (uint64_t i = 0; i < s->n_live; i++)
 		iteration_free(s->live[i]);
 	while (s->free_iteration) {
@@ -243,8 +285,12 @@ static void give(struct orr_step *s, struct step_result *out)
 	out->flows = s->flows;
 	account_result(s, out);
 	use_result(s, out);
-	if (s->ops->describe)
+	if (s->ops->describe) {
+		enter(s, "describe", UINT64_MAX);
 		s->ops->describe(s->self, out->choice, sizeof out->choice);
+		leave(s);
+		out->choice[sizeof out->choice - 1] = '\0';
+	}
 	if (s->is_scaled)
 		snprintf(out->cost_source, sizeof out->cost_source, "%.9g s for the batch (step.compute_s), shares of layers by the cost model",
 			orr_arg_real(s->config->options, "compute_s"));
@@ -283,7 +329,6 @@ void step_result_free(struct step_result *r)
 
 int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args)
 {
-	struct orr_error e = { 0 };
 	set_facts(s);
 	prepare(s);
 	if (account_options(s) || facts_scale(s) || compression_parse(orr_arg_text(s->config->options, "compression"), &s->compression, &s->error))
@@ -291,9 +336,7 @@ int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args)
 	wire_new(s);
 	if (s->error.code)
 		return s->error.code;
-	s->self = s->ops->create(s, args, &e);
-	if (!s->self && !s->error.code)
-		step_fail(s, e.code ? e.code : ORR_EFAIL, "%s", e.text[0] ? e.text : "create() failed without saying why");
+	create_policy(s, args);
 	if (s->error.code)
 		return s->error.code;
 	s->is_merged = s->map && s->lanes > 1 && may_merge;

@@ -18,6 +18,7 @@
 #include "step/step.h"
 
 #include "engine/rng.h"
+#include "engine/watch.h"
 #include "net/collective.h"
 #include "net/quotient.h"
 #include "results/stats.h"
@@ -173,6 +174,7 @@ struct wire; /* wire.c */
 
 struct orr_step {
 	const struct step_config *config;
+	struct watch *watch; /* over the policy's callbacks; NULL: they may take as long as they like */
 	const char *label;
 	const struct orr_policy *policy;
 	const struct orr_step_ops *ops;
@@ -249,6 +251,11 @@ static inline uint32_t op_index(orr_op op)
 static inline uint64_t op_iteration(orr_op op)
 {
 	return (op >> 32) - 1;
+}
+/* NULL: it has been retired, so all of it has ended; or it is yet to come. */
+static inline struct iteration *iteration_live(const struct orr_step *s, uint64_t number)
+{
+	return number < s->first_live || number - s->first_live >= s->n_live ? NULL : s->live[number - s->first_live];
 }
 void iteration_free(struct iteration *k);
 uint32_t plan_find(struct orr_step *s, const struct coll_shape *shape);
