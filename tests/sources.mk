@@ -245,3 +245,8 @@ tests_unit_figures_LDADD = libpolicies.a $(LDADD)
 # hostile step plugins
 TESTS += tests/plugins_step.sh
 EXTRA_DIST += tests/plugins_step.sh tests/plugins/step_hostile.c
+# every step policy with every choice of its parameters
+check_PROGRAMS += tests/step_matrix
+TESTS += tests/step_matrix
+tests_step_matrix_SOURCES = tests/step_matrix.c tests/step_fixture.c
+tests_step_matrix_LDADD = libpolicies.a $(LDADD)

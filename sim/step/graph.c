@@ -37,6 +37,7 @@ struct iteration *graph_begin(struct orr_step *s, uint64_t number)
 	k->next = NULL;
 	k->number = number;
 	k->start_s = k->end_s = 0;
+	k->ends_s = 0;
 	k->has_begun = false;
 	k->samples = s->samples;
 	return k;
@@ -169,6 +170,19 @@ static bool same_shape(const struct coll_shape *a, const struct coll_shape *b)
 		a->inner == b->inner && a->chunks == b->chunks && a->leader == b->leader;
 }
 
+static bool plan_is_even(const struct coll_plan *p, uint32_t ranks)
+{
+	double *sent = mem_zalloc(ranks, sizeof *sent);
+	bool is_even = true;
+	for (uint32_t f = 0; f < p->n_phases; f++)
+		for (uint32_t j = p->phase[f].first; j < p->phase[f].first + p->phase[f].count; j++)
+			sent[p->send[j].from] += p->send[j].bytes * p->phase[f].repeat;
+	for (uint32_t r = 1; r < ranks; r++)
+		is_even = is_even && fabs(sent[r] - sent[0]) <= 1e-12 * sent[0];
+	mem_free(sent);
+	return is_even;
+}
+
 /* Plans are few (one per bucket): the last ones are looked at first. */
 uint32_t plan_find(struct orr_step *s, const struct coll_shape *shape)
 {
@@ -183,6 +197,7 @@ uint32_t plan_find(struct orr_step *s, const struct coll_shape *shape)
 		step_fail(s, rc, "%s", e.text);
 		return NONE;
 	}
+	p.is_even = plan_is_even(&p.phases, shape->n);
 	MEM_GROW(s->plan, s->n_plans, s->cap_plans);
 	s->plan[s->n_plans] = p;
 	return s->n_plans++;

@@ -18,6 +18,19 @@ static double duration(const struct orr_step *s, size_t k)
 	return s->row[k].end_s - s->row[k - 1].end_s;
 }
 
+/*
+ * Ends that repeat are not enough: where nothing ties workers together, what is late in each iteration by a little more
+ * than in the one before may not be the last to end for long. So all ops must have moved by as much, in the mean, and
+ * as many must be under way.
+ */
+static bool has_moved(const struct orr_step *s, size_t k, uint32_t period)
+{
+	const struct step_iteration *a = &s->row[k - period], *b = &s->row[k];
+	const struct row_mark *x = &s->mark[(k - period) % STEP_MARKS], *y = &s->mark[k % STEP_MARKS];
+	double shift = b->end_s - a->end_s, limit = same_duration * (fabs(shift) + 1e-12);
+	return x->left == y->left && fabs(b->start_s - a->start_s - shift) <= limit && fabs(y->mean_s - x->mean_s - shift) <= limit;
+}
+
 static bool repeats(const struct orr_step *s, size_t n, uint32_t period)
 {
 	/* Three periods alike; the very first duration holds the filling and is left out, so does a warm-up. */
@@ -25,9 +38,10 @@ static bool repeats(const struct orr_step *s, size_t n, uint32_t period)
 		return false;
 	double scale = fabs(duration(s, n - 1)) + 1e-12;
 	for (size_t j = 0; j < 2u * period; j++)
-		if (fabs(duration(s, n - 1 - j) - duration(s, n - 1 - j - period)) > same_duration * scale)
+		if (fabs(duration(s, n - 1 - j) - duration(s, n - 1 - j - period)) > same_duration * scale ||
+			!has_moved(s, n - 1 - j, period))
 			return false;
-	return true;
+	return s->row[n - 1 - 3 * period].end_s >= wire_calm_s(s);
 }
 
 bool steady(struct orr_step *s)
@@ -346,7 +360,7 @@ int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args)
 	uint32_t ahead = !s->is_merged ? 1 : s->graph_period < 2 ? 2 : s->graph_period > MAX_AHEAD ? MAX_AHEAD : s->graph_period;
 	for (uint32_t i = 0; i < ahead && s->built < s->wanted && !s->error.code; i++)
 		iteration_build(s);
-	if (!s->error.code && s->is_merged && !s->is_analytic && wire_classes(s))
+	if (!s->error.code && s->is_merged && wire_classes(s))
 		s->must_unmerge = true;
 	if (s->error.code)
 		return s->error.code;
