@@ -250,3 +250,7 @@ check_PROGRAMS += tests/step_matrix
 TESTS += tests/step_matrix
 tests_step_matrix_SOURCES = tests/step_matrix.c tests/step_fixture.c
 tests_step_matrix_LDADD = libpolicies.a $(LDADD)
+# random graphs in two ways
+check_PROGRAMS += tests/unit_step_random
+TESTS += tests/unit_step_random
+tests_unit_step_random_SOURCES = tests/unit_step_random.c tests/step_fixture.c

@@ -217,6 +217,7 @@ void world_free(struct orr_step *s)
 	wire_free(s->wire);
 	mem_free(s->live);
 	mem_free(s->plan);
+	mem_free(s->plan_slot);
 	mem_free(s->type_of);
 	mem_free(s->node_of);
 	mem_free(s->map);
