@@ -328,14 +328,21 @@ int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args)
 		return s->error.code;
 	s->now_s = 0;
 	use_begin(s);
+	return s->error.code;
+}
+
+void world_start(struct orr_step *s)
+{
 	for (uint64_t i = 0; i < s->n_live && !s->error.code; i++)
 		exec_begin(s, s->live[i]);
-	return s->error.code;
 }
 
 static int execute(struct orr_step *s, bool may_merge, const struct orr_args *args)
 {
-	if (world_begin(s, may_merge, args) || exec_run(s))
+	if (world_begin(s, may_merge, args))
+		return s->error.code;
+	world_start(s);
+	if (exec_run(s))
 		return s->error.code;
 	if (s->config->check && !s->is_stopped)
 		wire_balance(s);
