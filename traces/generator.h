@@ -39,6 +39,12 @@ const struct generator *generator_find(const char *source);
 /* Checked parameters from the source's text; NULL on error. Free with args_free(). */
 struct orr_args *generator_args(const struct generator *g, const char *source, struct orr_error *err);
 
+/* What jobs train: jobset.c gives every job with whole GPUs a model, the generator has nothing to do for it. */
+#define GENERATOR_PARAM_TRAINING                                                                             \
+	ORR_PARAM_TEXT("models", "", "networks that jobs train, | between them, drawn with equal chance"),   \
+		ORR_PARAM_TEXT("strategy", "", "step policy of those jobs, as allreduce:fusion=none;overlap=no"), \
+		ORR_PARAM_REAL("batch", "0", 0, 1e9, "their samples per GPU and iteration; 0: not said")
+
 #define GENERATOR_PARAM_N(def) ORR_PARAM_INT("n", def, 0, 1e12, "how many jobs; 0: no end")
 
 #endif

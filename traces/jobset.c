@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/param.h"
 #include "base/sbuf.h"
+#include "engine/rng.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,6 +22,10 @@ struct jobset {
 	const struct generator *generator;
 	struct orr_args *args;
 	uint64_t seed, limit; /* limit 0: the generator ends by itself or not at all */
+	/* GENERATOR_PARAM_TRAINING: numbers of strings. */
+	uint32_t *model, n_models, strategy;
+	double batch;
+	bool has_strategies;
 };
 
 struct jobcursor {
@@ -45,6 +50,7 @@ void jobset_free(struct jobset *s)
 	strtab_free(s->strings);
 	mem_free(s->source);
 	mem_free(s->row);
+	mem_free(s->model);
 	mem_free(s);
 }
 
@@ -71,6 +77,8 @@ static struct job_rec compact(struct jobset *s, const struct orr_trace_job *row)
 		.gpu_types = strtab_add_z(t, row->gpu_types),
 		.speedup = strtab_add_z(t, row->speedup),
 		.status = strtab_add_z(t, row->status),
+		.strategy = strtab_add_z(t, row->strategy),
+		.batch = row->batch,
 		.line = row->line,
 	};
 }
@@ -109,6 +117,7 @@ static int load_rows(struct jobset *s, struct trace *t, struct orr_error *err)
 	while ((rc = trace_next(t, &row, err)) == 1) {
 		MEM_GROW(s->row, n, cap);
 		s->row[n++] = compact(s, &row);
+		s->has_strategies |= row.strategy != NULL;
 	}
 	if (rc < 0)
 		return -1;
@@ -157,6 +166,42 @@ static void count_rows(struct jobset *s)
 	s->count = n;
 }
 
+static int read_training(struct jobset *s, struct orr_error *err)
+{
+	const struct orr_param *p = s->generator->params;
+	uint32_t cap = 0;
+	while (p->name && strcmp(p->name, "models"))
+		p++;
+	if (!p->name)
+		return ORR_OK;
+	const char *models = orr_arg_text(s->args, "models"), *strategy = orr_arg_text(s->args, "strategy");
+	s->batch = orr_arg_real(s->args, "batch");
+	if ((*strategy || s->batch > 0) && !*models)
+		return orr_fail(err, ORR_EINPUT, "generator %s: strategy and batch need models (models=resnet50|vgg16)", s->generator->name);
+	for (const char *m = models; *m;) {
+		size_t n = strcspn(m, "|");
+		MEM_GROW(s->model, s->n_models, cap);
+		if (n)
+			s->model[s->n_models++] = strtab_add(s->strings, m, n);
+		m += n + (m[n] == '|');
+	}
+	s->strategy = strtab_add_z(s->strings, strategy);
+	s->has_strategies = s->strategy != 0;
+	return ORR_OK;
+}
+
+/* A stream of its own for each job: whatever else is drawn, the model stays. */
+static void draw_training(const struct jobset *s, struct job_rec *row)
+{
+	struct rng r;
+	if (!s->n_models || !row->gpus || row->gpu_milli < 1000)
+		return;
+	rng_init(&r, s->seed, "models", row->number);
+	row->model = s->model[rng_below(&r, s->n_models)];
+	row->strategy = s->strategy;
+	row->batch = s->batch;
+}
+
 static void hash_generator(struct jobset *s)
 {
 	struct sbuf text = { 0 };
@@ -181,6 +226,10 @@ static struct jobset *load_generator(
 	for (size_t i = 0; g->names && g->names[i]; i++)
 		strtab_add_z(s->strings, g->names[i]);
 	hash_generator(s);
+	if (read_training(s, err)) {
+		jobset_free(s);
+		return NULL;
+	}
 	count_rows(s);
 	return s;
 }
@@ -220,6 +269,11 @@ const struct job_rec *jobset_at(const struct jobset *s, uint64_t number)
 const struct strtab *jobset_strings(const struct jobset *s)
 {
 	return s->strings;
+}
+
+bool jobset_has_strategies(const struct jobset *s)
+{
+	return s->has_strategies;
 }
 
 const char *jobset_hash(const struct jobset *s)
@@ -267,6 +321,7 @@ bool jobcursor_next(struct jobcursor *c, struct job_rec *out)
 		.number = c->next };
 	if (!s->generator->next(c->state, out))
 		return false;
+	draw_training(s, out);
 	c->next++;
 	return true;
 }
@@ -300,6 +355,8 @@ void jobset_row(const struct jobset *s, const struct job_rec *rec, struct orr_tr
 		.gpu_types = rec->gpu_types ? strtab_text(t, rec->gpu_types) : NULL,
 		.speedup = rec->speedup ? strtab_text(t, rec->speedup) : NULL,
 		.status = rec->status ? strtab_text(t, rec->status) : NULL,
+		.strategy = rec->strategy ? strtab_text(t, rec->strategy) : NULL,
+		.batch = rec->batch,
 		.line = rec->line,
 	};
 }

@@ -31,14 +31,17 @@ enum {
 	QUEUE,
 	PRIORITY,
 	SPEEDUP,
-	STATUS
+	STATUS,
+	STRATEGY,
+	BATCH
 };
 
 static const struct table_column columns[] = { { "job_id", false }, { "submit_s", true },
 	{ "duration_s", false }, { "gpus", false }, { "gpu_milli", false }, { "cpus", false },
 	{ "mem_mib", false }, { "gpu_types", false }, { "limit_s", false }, { "wait_s", false },
 	{ "iterations", false }, { "model", false }, { "user", false }, { "queue", false },
-	{ "priority", false }, { "speedup", false }, { "status", false }, { NULL, false } };
+	{ "priority", false }, { "speedup", false }, { "status", false },
+	{ "strategy", false }, { "batch", false }, { NULL, false } };
 
 static bool sniff(const struct trace_head *head)
 {
@@ -117,6 +120,13 @@ static int next_orrery(void *state, struct orr_trace_job *row, struct orr_error 
 	row->model = table_text_or_null(t, MODEL);
 	row->user = table_text_or_null(t, USER);
 	row->queue = table_text_or_null(t, QUEUE);
+	row->strategy = table_text_or_null(t, STRATEGY);
+	if (row->strategy && !row->model)
+		table_refuse(t, STRATEGY, "a model in the same row");
+	if (row->strategy && (!row->gpus || row->gpu_milli < 1000))
+		table_refuse(t, STRATEGY, "none where a job has no whole GPU");
+	if (table_has(t, BATCH))
+		row->batch = table_real(t, BATCH, 1e-6, 1e9);
 	row->status = table_text_or_null(t, STATUS);
 	if (table_has(t, PRIORITY))
 		row->priority = table_real(t, PRIORITY, -1e9, 1e9);

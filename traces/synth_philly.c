@@ -90,7 +90,7 @@ static const struct orr_param params[] = { ORR_PARAM_REAL("days", "30", 0, 36500
 						   "no submission after this many days; 0: n decides"),
 	GENERATOR_PARAM_N("0"),
 	ORR_PARAM_REAL("load", "1", 1e-3, 1e3, "divides all gaps: 2 means twice as many jobs a day"),
-	ORR_PARAM_END };
+	GENERATOR_PARAM_TRAINING, ORR_PARAM_END };
 
 static bool ends(const struct orr_args *args)
 {

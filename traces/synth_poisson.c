@@ -69,7 +69,7 @@ struct poisson {
 
 static const struct orr_param poisson_params[] = { ORR_PARAM_REAL("rate", "0.5", 1e-9, 1e9,
 							   "arrivals per second"),
-	GENERATOR_PARAM_N("10000"), SERVICE_PARAMS, ORR_PARAM_END };
+	GENERATOR_PARAM_N("10000"), SERVICE_PARAMS, GENERATOR_PARAM_TRAINING, ORR_PARAM_END };
 
 static void poisson_start(void *state, const struct orr_args *args, uint64_t seed)
 {
@@ -113,7 +113,7 @@ static const struct orr_param mmpp_params[] = { ORR_PARAM_REAL("rate1", "1", 0, 
 	ORR_PARAM_REAL("rate2", "0.05", 0, 1e9, "arrivals per second in state 2"),
 	ORR_PARAM_REAL("hold1", "600", 1e-9, 1e9, "mean time in state 1, seconds"),
 	ORR_PARAM_REAL("hold2", "3000", 1e-9, 1e9, "mean time in state 2, seconds"),
-	GENERATOR_PARAM_N("10000"), SERVICE_PARAMS, ORR_PARAM_END };
+	GENERATOR_PARAM_N("10000"), SERVICE_PARAMS, GENERATOR_PARAM_TRAINING, ORR_PARAM_END };
 
 static int mmpp_check(const struct orr_args *args, struct orr_error *err)
 {

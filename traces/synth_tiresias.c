@@ -27,7 +27,7 @@ static const struct orr_param params[] = { GENERATOR_PARAM_N("10000"),
 	ORR_PARAM_REAL("mu", "6.8", -20, 20, "mean of the logarithm of the duration"),
 	ORR_PARAM_REAL("sigma", "1.6", 0, 10, "standard deviation of that logarithm"),
 	ORR_PARAM_REAL("low", "30", 0, 1e9, "shortest duration, seconds"),
-	ORR_PARAM_REAL("high", "200000", 0, 1e9, "longest duration, seconds"), ORR_PARAM_END };
+	ORR_PARAM_REAL("high", "200000", 0, 1e9, "longest duration, seconds"), GENERATOR_PARAM_TRAINING, ORR_PARAM_END };
 
 static int check(const struct orr_args *args, struct orr_error *err)
 {

@@ -24,10 +24,10 @@ void trace_job_clear(struct orr_trace_job *row)
 {
 	/* One by one: a compound literal becomes a slow "rep stos", once a row. */
 	row->id = row->user = row->queue = row->model = NULL;
-	row->gpu_types = row->speedup = row->status = NULL;
+	row->gpu_types = row->speedup = row->strategy = row->status = NULL;
 	row->submit_ns = row->cpu_milli = row->mem_mib = 0;
 	row->duration_ns = row->limit_ns = row->wait_ns = -1;
-	row->iterations = row->priority = 0;
+	row->iterations = row->priority = row->batch = 0;
 	row->gpus = 0;
 	row->gpu_milli = 1000;
 	row->line = 0;

@@ -66,11 +66,11 @@ void trace_get_extras(const struct trace *t, double *values);
 /* ---- the jobs of a replay ---- */
 struct job_rec {
 	int64_t submit_ns, duration_ns, limit_ns, wait_ns;
-	double iterations, priority;
+	double iterations, priority, batch;
 	int64_t cpu_milli, mem_mib;
 	uint32_t gpus, gpu_milli;
 	uint32_t id; /* strings of jobset_strings(); id 0: print number instead */
-	uint32_t user, queue, model, gpu_types, speedup, status; /* 0: none */
+	uint32_t user, queue, model, gpu_types, speedup, strategy, status; /* 0: none */
 	uint64_t number;                                         /* 0, 1, ... in order of submission */
 	uint64_t line;                                           /* in the file; 0 from a generator */
 };
@@ -94,6 +94,8 @@ bool jobset_is_loaded(const struct jobset *s);
 const struct job_rec *jobset_at(const struct jobset *s, uint64_t number);
 /* Strings that rows of this set refer to (a generator's are fixed before the first row). */
 const struct strtab *jobset_strings(const struct jobset *s);
+/* Whether any job may name a strategy. */
+bool jobset_has_strategies(const struct jobset *s);
 /* 64 hex digits: SHA-256 of the file's bytes, or of generator text and seed. */
 const char *jobset_hash(const struct jobset *s);
 const char *jobset_format(const struct jobset *s);

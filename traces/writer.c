@@ -119,7 +119,7 @@ static void put_id(struct writer *w, const char *id)
 
 static const char orrery_header[] =
 	"job_id,submit_s,duration_s,gpus,gpu_milli,cpus,mem_mib,gpu_types,limit_s,wait_s,"
-	"iterations,model,user,queue,priority,speedup,status\n";
+	"iterations,model,user,queue,priority,speedup,status,strategy,batch\n";
 
 static int put_orrery(struct writer *w, const struct orr_trace_job *row, struct orr_error *err)
 {
@@ -160,6 +160,11 @@ static int put_orrery(struct writer *w, const struct orr_trace_job *row, struct 
 	put_text(b, row->speedup);
 	sbuf_putc(b, ',');
 	put_text(b, row->status);
+	sbuf_putc(b, ',');
+	put_text(b, row->strategy);
+	sbuf_putc(b, ',');
+	if (row->batch > 0)
+		put_real(b, row->batch);
 	sbuf_putc(b, '\n');
 	return ORR_OK;
 }

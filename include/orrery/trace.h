@@ -25,6 +25,8 @@ struct orr_trace_job {
 	const char *user, *queue, *model; /* NULL unknown; queue: virtual cluster or partition */
 	const char *gpu_types; /* admissible types, '|' between them; NULL any */
 	const char *speedup;   /* elastic: "1:1;2:1.9;4:3.5" = size:relative rate; NULL rigid */
+	const char *strategy;  /* a step policy, "allreduce:fusion=none": with model, how the job trains; NULL unknown */
+	double batch;          /* samples per GPU and iteration; 0 unknown */
 	const char *status;    /* as recorded; NULL unknown */
 	uint64_t line;         /* line in the file, for messages */
 };

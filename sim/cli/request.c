@@ -34,13 +34,14 @@ static const struct known_option {
 	{ "format", 1, OPT_KEY, REQUEST_JOBS, "format" },
 	{ "placement", 1, OPT_KEY, REQUEST_JOBS, "placement" },
 	{ "throughputs", 1, OPT_KEY, REQUEST_JOBS, "throughputs" },
+	{ "sharing", 1, OPT_KEY, REQUEST_JOBS, "sharing" },
 	{ "until", 1, OPT_KEY, REQUEST_JOBS, "until" },
 	{ "record", 1, OPT_KEY, REQUEST_JOBS, "record" },
 	{ "timeline", 1, OPT_TIMELINE, REQUEST_STEP, NULL },
-	{ "batch", 1, OPT_KEY, REQUEST_STEP, "batch" },
-	{ "network", 1, OPT_KEY, REQUEST_STEP, "network" },
-	{ "device", 1, OPT_KEY, REQUEST_STEP, "device" },
-	{ "precision", 1, OPT_KEY, REQUEST_STEP, "precision" },
+	{ "batch", 1, OPT_KEY, REQUEST_JOBS | REQUEST_STEP, "batch" },
+	{ "network", 1, OPT_KEY, REQUEST_JOBS | REQUEST_STEP, "network" },
+	{ "device", 1, OPT_KEY, REQUEST_JOBS | REQUEST_STEP, "device" },
+	{ "precision", 1, OPT_KEY, REQUEST_JOBS | REQUEST_STEP, "precision" },
 };
 
 enum { KNOWN = sizeof known_options / sizeof *known_options };

@@ -4,14 +4,16 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "hwmodel/throughput.h"
+#include "jobs/steprate.h"
 
 #include <stdio.h>
 #include <string.h>
 
 static const char *const known_keys[] = { "world", "trace", "format", "trace_options", "cluster", "placement",
 	"throughputs", "policies", "jobs", "failures", "seed", "until", "drop_unfit", "record", "policy_timeout",
+	"sharing", "network", "device", "precision", "batch", "step", "cost",
 	/* what scenario show adds, so that its output is a scenario again */
-	"trace_sha256", "cluster_sha256", "throughputs_sha256", "failures_sha256", NULL };
+	"trace_sha256", "cluster_sha256", "throughputs_sha256", "failures_sha256", "network_sha256", "devices", "step_inputs", NULL };
 
 static const struct orr_param failure_params[] = {
 	ORR_PARAM_TEXT("trace", "", "CSV of time_s,node,event with event fail or repair"),
@@ -111,6 +113,102 @@ out:
 	return rc;
 }
 
+/* ---- jobs that train ---- */
+
+static const char *const sharing_names[] = { "off", "analytic", "simulated", NULL };
+
+static int find_step_policy(const char *name, const struct orr_policy **out, char hash[65], struct orr_error *err)
+{
+	struct registry_entry entry;
+	int rc = registry_find(name, ORR_POLICY_KIND_STEP, &entry, err);
+	if (rc)
+		return rc;
+	*out = entry.policy;
+	snprintf(hash, 65, "%s", entry.plugin_hash);
+	return ORR_OK;
+}
+
+static int resolve_sharing(const cJSON *o, struct jobs_scenario *s, struct orr_error *err)
+{
+	char *text = NULL;
+	int rc = scenario_text_at(o, "sharing", "analytic", &text, err), i = 0;
+	while (!rc && sharing_names[i] && strcmp(sharing_names[i], text))
+		i++;
+	if (!rc && !sharing_names[i])
+		rc = orr_fail(err, ORR_EINPUT, "sharing: expected off, analytic or simulated, found \"%.60s\"", text);
+	s->sharing = (enum jobs_sharing)i;
+	mem_free(text);
+	return rc;
+}
+
+/* A key that would change nothing is a mistake. */
+static int refuse_unused(const cJSON *o, struct orr_error *err)
+{
+	static const char *const keys[] = { "sharing", "network", "device", "precision", "batch", "step", "cost" };
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+		if (cJSON_GetObjectItemCaseSensitive(o, keys[i]))
+			return orr_fail(err, ORR_EINPUT, "%s: no job of this trace names a strategy, so nothing would come of it (docs/traces.md)", keys[i]);
+	return ORR_OK;
+}
+
+/* Every model and strategy of the trace is looked up now, so that what is wrong is told with its line. */
+static int check_rows(struct jobs_scenario *s, struct orr_error *err)
+{
+	enum { MOST = 2000000 };
+	const struct strtab *text = jobset_strings(s->jobs);
+	struct jobcursor *c = jobset_open(s->jobs);
+	struct job_rec r;
+	struct orr_error e = { 0 };
+	for (uint64_t i = 0; i < MOST && !e.code && jobcursor_next(c, &r); i++) {
+		uint32_t class;
+		char line[24] = "";
+		if (r.line)
+			snprintf(line, sizeof line, "%llu:", (unsigned long long)r.line);
+		if (r.strategy && steprate_class(s->rates, strtab_text(text, r.model), strtab_text(text, r.strategy), r.batch, &class, &e))
+			orr_fail(err, e.code, "%s:%s %s", s->source, line, e.text);
+	}
+	jobcursor_close(c);
+	return e.code;
+}
+
+static int resolve_training(const cJSON *o, struct jobs_scenario *s, struct orr_error *err)
+{
+	s->has_training = jobset_has_strategies(s->jobs);
+	if (!s->has_training)
+		return refuse_unused(o, err);
+	int rc = resolve_sharing(o, s, err);
+	if (!rc)
+		rc = setting_resolve_values(o, &s->set, err);
+	if (!rc)
+		rc = setting_resolve_hardware(o, &s->base, &s->set, err);
+	if (rc)
+		return rc;
+	struct steprate_config c = { .cluster = s->base.cluster,
+		.topo = s->set.topo,
+		.device = s->set.device,
+		.options = s->set.options,
+		.costs = setting_costs(&s->set),
+		.precision = s->set.precision,
+		.batch = s->set.batch,
+		.seed = s->base.seed,
+		.link_use = s->sharing != JOBS_SHARING_OFF,
+		.tolerance = orr_arg_real(s->options, "sharing_tolerance"),
+		.most_iterations = (uint64_t)orr_arg_int(s->options, "sharing_iterations"),
+		.find = find_step_policy };
+	s->rates = steprate_new(&c, err);
+	return s->rates ? check_rows(s, err) : ORR_EINPUT;
+}
+
+static void describe_training(const struct jobs_scenario *s, cJSON *o)
+{
+	const char *name, *hash;
+	cJSON_AddStringToObject(o, "sharing", sharing_names[s->sharing]);
+	setting_describe(&s->set, &s->base, o);
+	cJSON *inputs = cJSON_AddObjectToObject(o, "step_inputs");
+	for (size_t i = 0; steprate_input(s->rates, i, &name, &hash); i++)
+		cJSON_AddStringToObject(inputs, name, hash);
+}
+
 /* Every value that decides the result, defaults filled in, inputs with their hashes. */
 static void describe(const cJSON *given, struct jobs_scenario *s)
 {
@@ -130,6 +228,8 @@ static void describe(const cJSON *given, struct jobs_scenario *s)
 		cJSON_AddStringToObject(o, "throughputs", s->throughputs_path);
 		cJSON_AddStringToObject(o, "throughputs_sha256", throughput_hash(s->throughput));
 	}
+	if (s->has_training)
+		describe_training(s, o);
 	cJSON_AddItemToObject(o, "jobs", scenario_args_json(s->options, jobs_options));
 	cJSON_AddItemToObject(o, "failures", scenario_args_json(s->failure_options, failure_params));
 	if (s->failures)
@@ -173,6 +273,8 @@ int jobs_scenario_resolve(const cJSON *scenario, struct jobs_scenario *s, struct
 	if (!rc)
 		rc = resolve_trace(o, s, err);
 	if (!rc)
+		rc = resolve_training(o, s, err);
+	if (!rc)
 		describe(o, s);
 	cJSON_Delete(o);
 	return rc;
@@ -180,6 +282,8 @@ int jobs_scenario_resolve(const cJSON *scenario, struct jobs_scenario *s, struct
 
 void jobs_scenario_free(struct jobs_scenario *s)
 {
+	steprate_free(s->rates);
+	setting_free(&s->set);
 	scenario_free(&s->base);
 	jobset_free(s->jobs);
 	throughput_free(s->throughput);

@@ -5,13 +5,14 @@
  *	{ "world": "jobs",
  *	  "trace": "FILE or generator", "format": "auto", "trace_options": {"NAME": VALUE},
  *	  "cluster", "placement": "count", "throughputs": "FILE", "policies",
+ *	  "sharing": "analytic",        (of jobs that name a strategy, as are the keys of setting.h)
  *	  "jobs": {..options..}, "failures": {"trace", "mtbf", "mttr"},
  *	  "seed", "until": "30d", "drop_unfit": false, "record": "all", "policy_timeout" }
  */
 #ifndef ORR_CLI_SCENARIO_JOBS_H
 #define ORR_CLI_SCENARIO_JOBS_H
 
-#include "cli/scenario.h"
+#include "cli/setting.h"
 #include "cluster/failures.h"
 #include "jobs/jobs.h"
 
@@ -28,6 +29,10 @@ struct jobs_scenario {
 	int64_t until_ns;
 	bool drop_unfit;
 	enum scenario_record record;
+	bool has_training;       /* some job names a strategy: then there are */
+	struct setting set;
+	struct steprate *rates;
+	enum jobs_sharing sharing;
 };
 
 /* Loads everything that the scenario names. To be freed on an error as well. */

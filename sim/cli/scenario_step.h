@@ -13,25 +13,16 @@
 #ifndef ORR_CLI_SCENARIO_STEP_H
 #define ORR_CLI_SCENARIO_STEP_H
 
-#include "cli/scenario.h"
-#include "step/step.h"
+#include "cli/setting.h"
 
 struct step_scenario {
 	struct scenario base;
-	char *model_spec, *network_spec, *device_spec; /* device_spec NULL: by type */
+	struct setting set;
+	char *model_spec;
 	struct dnn *dnn;
-	struct topo *topo;
-	struct device *device[CLUSTER_MAX_TYPES]; /* by GPU type of the cluster */
-	struct cost *cost[CLUSTER_MAX_TYPES];
-	struct orr_args *options, *cost_args;
+	struct cost *cost[CLUSTER_MAX_TYPES]; /* by GPU type of the cluster */
 	struct orr_args *learn; /* NULL: nothing is learned */
-	enum precision precision;
-	double batch;
-	char link_changes_hash[65]; /* empty: none */
 };
-
-/* What --set cost.NAME=VALUE sets. */
-extern const struct orr_param step_cost_options[];
 
 /* Loads everything that the scenario names. To be freed on an error as well. */
 int step_scenario_resolve(const cJSON *scenario, struct step_scenario *out, struct orr_error *err);

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/strtab.h"
+#include "jobs/steprate.h"
 
 #include <stdio.h>
 
@@ -26,6 +27,8 @@ static void configure(struct jobs_study *t)
 		.placement = t->s.placement,
 		.throughput = t->s.throughput,
 		.failures = t->s.failures,
+		.rates = t->s.rates,
+		.sharing = t->s.sharing,
 		.options = t->s.options,
 		.seed = t->s.base.seed,
 		.until_ns = t->s.until_ns,
@@ -34,6 +37,8 @@ static void configure(struct jobs_study *t)
 		.record_jobs = t->s.record != RECORD_SUMMARY && (o->db || o->out_dir),
 		.max_rows = t->s.record == RECORD_SAMPLE ? 10000 : MAX_ROWS,
 		.policy_timeout_s = t->s.base.policy_timeout_s };
+	if (t->s.rates)
+		steprate_check(t->s.rates, o->check);
 }
 
 static int refuse_unfit(const struct jobs_study *t, struct orr_error *err)
@@ -159,11 +164,25 @@ static void reused_jobs(void *world, size_t i, const struct run_result *r)
 	t->has_blocks[i] = blocks_from_rows(r, &t->blocks[i]);
 }
 
+/* The runs of all policies together: what one finds out the others use. */
+static void say_step_runs(const struct jobs_study *t)
+{
+	uint64_t alone, together, unsettled;
+	if (!t->s.rates || t->o->quiet)
+		return;
+	steprate_count(t->s.rates, &alone, &together, &unsettled);
+	fprintf(stderr, "orrery: steps simulated of %llu shapes", (unsigned long long)alone);
+	if (together)
+		fprintf(stderr, " and %llu sets of jobs (%llu not settled)", (unsigned long long)together, (unsigned long long)unsettled);
+	fputc('\n', stderr);
+}
+
 static int finish_jobs(void *world, struct run_result *const *runs, size_t n, struct orr_error *err)
 {
 	struct jobs_study *t = world;
 	(void)err;
 	add_differences(t, runs, n);
+	say_step_runs(t);
 	for (size_t i = 0; i < n && !t->o->quiet; i++)
 		if (t->config.record_jobs && runs[i]->n_jobs < runs[i]->rows_total)
 			fprintf(stderr, "orrery: %s: rows of %zu of %llu jobs are kept (a sample); means and quantiles are of all\n",

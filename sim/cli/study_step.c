@@ -28,17 +28,18 @@ static void configure(struct step_study *t)
 {
 	for (uint32_t i = 0; i < CLUSTER_MAX_TYPES; i++) {
 		t->cost[i] = t->s.cost[i];
-		t->device[i] = t->s.device[i];
+		t->device[i] = t->s.set.device[i];
 	}
 	t->config = (struct step_config){ .cluster = t->s.base.cluster,
-		.topo = t->s.topo,
+		.topo = t->s.set.topo,
 		.dnn = t->s.dnn,
 		.cost = t->cost,
 		.device = t->device,
-		.options = t->s.options,
-		.batch = t->s.batch,
-		.precision = t->s.precision,
+		.options = t->s.set.options,
+		.batch = t->s.set.batch,
+		.precision = t->s.set.precision,
 		.seed = t->s.base.seed,
+		.policy_timeout_s = t->s.base.policy_timeout_s,
 		.check = t->o->check,
 		.spans = t->o->db || t->o->out_dir || t->o->timeline ? SPANS : 0 };
 }

@@ -66,7 +66,8 @@ static struct pool_request request_of(const struct orr_jobs *w, const struct job
 
 static void set_rate(struct orr_jobs *w, struct job *job, uint32_t gpus)
 {
-	job->rate = rate_on_type(w, job, job->alloc.type) * rate_at_size(w, job, gpus);
+	/* One that trains gets its rate when it is known who else runs. */
+	job->rate = job->training != NONE ? 1 : rate_on_type(w, job, job->alloc.type) * rate_at_size(w, job, gpus);
 }
 
 static bool start_as(struct orr_jobs *w, struct job *job, const struct pool_request *r)

@@ -8,7 +8,9 @@
  * Progress is work done at a rate. Work is counted in ns at rate 1 (what the trace's
  * duration was measured on); a run of dt at rate r does r * dt of it, less the start
  * cost. Rates: 1, times throughput(model, GPU type) over that of the reference type
- * where there is a throughput table, times the speed-up of an elastic job's size.
+ * where there is a throughput table, times the speed-up of an elastic job's size. A job that names a
+ * model and a strategy goes at the rate of the step world (steprate.h): samples/s where it is, beside those that
+ * share its links, over samples/s on the reference place (shape.h). Such a rate changes while the job runs.
  */
 #ifndef ORR_JOBS_JOBS_H
 #define ORR_JOBS_JOBS_H
@@ -24,6 +26,10 @@
 
 struct throughput;
 struct failures;
+struct steprate;
+
+/* Jobs that train and use the same links: not looked at; slowed by arithmetic (share.h); simulated together. */
+enum jobs_sharing { JOBS_SHARING_OFF, JOBS_SHARING_ANALYTIC, JOBS_SHARING_SIMULATED };
 
 enum jobs_on_failure { JOBS_REQUEUE, JOBS_KILL };
 
@@ -34,6 +40,8 @@ struct jobs_config {
 	const struct placement *placement;
 	const struct throughput *throughput; /* NULL: every rate is 1 */
 	const struct failures *failures;     /* NULL: nodes never fail */
+	struct steprate *rates;              /* of jobs that name a strategy; NULL: strategies are ignored. Shared by runs */
+	enum jobs_sharing sharing;
 	const struct orr_args *options;      /* of jobs_options */
 	uint64_t seed;
 	int64_t until_ns;     /* stop there; ORR_NEVER */

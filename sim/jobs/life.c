@@ -16,11 +16,11 @@ int64_t gpu_milli_of(const struct job *job, uint32_t held)
 
 int64_t work_done(const struct orr_jobs *w, const struct job *job)
 {
-	int64_t ran = eng_now(w->engine) - job->last_start - job->start_cost;
+	int64_t ran = eng_now(w->engine) - job->progress_from;
 	if (ran <= 0)
-		return 0;
+		return job->piece_done;
 	/* Integer arithmetic at rate 1, where most jobs are: exact. */
-	int64_t done = job->rate == 1 ? ran : llrint((double)ran * job->rate);
+	int64_t done = num_add_sat(job->piece_done, job->rate == 1 ? ran : llrint((double)ran * job->rate));
 	return done < job->work_left ? done : job->work_left;
 }
 
@@ -37,6 +37,8 @@ static void fill_in(struct orr_jobs *w, struct job *job, const struct job_rec *r
 	job->queue = r->queue;
 	job->model = r->model;
 	job->speedup = r->speedup;
+	job->strategy = r->strategy;
+	job->batch = r->batch;
 	job->priority = r->priority;
 	job->iterations = r->iterations;
 	job->recorded_wait = r->wait_ns;
@@ -52,7 +54,9 @@ static void on_end(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 
 void life_arrive(struct orr_jobs *w, const struct job_rec *r)
 {
-	int64_t work = work_of(w, r);
+	bool is_good;
+	uint32_t training = training_of_row(w, r, &is_good);
+	int64_t work = is_good ? work_of(w, r) : -1;
 	if (work < 0 || !speedup_load(w, r))
 		return;
 	struct pool_request request = { .gpus = r->gpus,
@@ -75,6 +79,7 @@ void life_arrive(struct orr_jobs *w, const struct job_rec *r)
 	struct job *job = &w->job[slot];
 	fill_in(w, job, r);
 	job->shape = shape;
+	job->training = training;
 	job->duration = job->work_asked = job->work_left = work;
 	w->live++;
 	w->waiting++;
@@ -93,6 +98,19 @@ static uint32_t hash_places(const struct pool_alloc *a)
 	for (uint32_t i = 0; i < a->n; i++)
 		h = (h ^ x[i].node ^ x[i].gpus << 20) * 16777619u;
 	return h == NONE ? 0 : h;
+}
+
+static void set_end(struct orr_jobs *w, struct job *job)
+{
+	int64_t left = job->work_left - job->piece_done;
+	double need = job->rate == 1 ? 0 : ceil((double)left / job->rate);
+	int64_t span = job->rate == 1 ? left : need < 9e18 ? (int64_t)need : INT64_MAX;
+	int64_t end = num_add_sat(job->progress_from, span);
+	job->end = (struct eng_event){ 0, 0 };
+	if (end > INT64_MAX / 2)
+		world_fail(w, ORR_EINPUT, job, "would end after more than 146 years, where the clock ends");
+	else
+		job->end = eng_at(w->engine, end, PRIO_END, on_end, w, slot_of(w, job), 0);
 }
 
 void life_start(struct orr_jobs *w, struct job *job)
@@ -119,15 +137,41 @@ void life_start(struct orr_jobs *w, struct job *job)
 	job->running_at = w->n_running;
 	MEM_GROW(w->running, w->n_running, w->cap_running);
 	w->running[w->n_running++] = slot_of(w, job);
-	double need = job->rate == 1 ? 0 : ceil((double)job->work_left / job->rate);
-	int64_t span = job->rate == 1 ? job->work_left : need < 9e18 ? (int64_t)need : INT64_MAX;
-	int64_t end = num_add_sat(num_add_sat(now, job->start_cost), span);
-	if (end > INT64_MAX / 2) {
-		world_fail(w, ORR_EINPUT, job, "would end after more than 146 years, where the clock ends");
-		return;
-	}
-	job->end = eng_at(w->engine, end, PRIO_END, on_end, w, slot_of(w, job), 0);
+	job->progress_from = num_add_sat(now, job->start_cost);
+	job->piece_done = job->piece_saved = 0;
+	job->has_rate = job->training == NONE;
+	places_take(w, job);
+	if (job->has_rate)
+		set_end(w, job);
 	metrics_event(w, "start", job);
+}
+
+/* Work done at the last checkpoint of the present run: they are made in equal intervals of time, whatever the rate. */
+static int64_t work_saved(const struct orr_jobs *w, const struct job *job)
+{
+	int64_t begin = num_add_sat(job->last_start, job->start_cost), ran = eng_now(w->engine) - begin;
+	if (w->checkpoint <= 0 || ran < w->checkpoint)
+		return 0;
+	int64_t last = begin + ran / w->checkpoint * w->checkpoint;
+	if (last < job->progress_from)
+		return job->piece_saved;
+	int64_t saved = num_add_sat(job->piece_done, llrint((double)(last - job->progress_from) * job->rate)), done = work_done(w, job);
+	return saved < done ? saved : done;
+}
+
+void life_rerate(struct orr_jobs *w, struct job *job, double rate)
+{
+	int64_t now = eng_now(w->engine);
+	if (now > job->progress_from) {
+		job->piece_saved = work_saved(w, job);
+		job->piece_done = work_done(w, job);
+		job->progress_from = now;
+	}
+	job->rate = rate;
+	job->has_rate = true;
+	job->was_scaled |= rate != 1;
+	eng_cancel(w->engine, job->end);
+	set_end(w, job);
 }
 
 /* Takes a running job off its GPUs and books the time and the work done in it; the caller says
@@ -142,6 +186,7 @@ static void leave_gpus(struct orr_jobs *w, struct job *job, int64_t done)
 	w->totals.job_milli_ns += (timeline_sum)(uint64_t)ran * (uint64_t)gpu_milli_of(job, job->held);
 	eng_cancel(w->engine, job->end);
 	job->end = (struct eng_event){ 0, 0 };
+	places_give(w, job);
 	pool_give(w->pool, &job->alloc);
 	job->held = 0;
 	uint32_t last = w->running[--w->n_running];
@@ -165,12 +210,7 @@ void life_stop(struct orr_jobs *w, struct job *job, int64_t cost, const char *ki
 /* Work since the last checkpoint is lost: it is asked for again. */
 void life_evict(struct orr_jobs *w, struct job *job)
 {
-	int64_t done = work_done(w, job), saved = 0;
-	if (w->checkpoint > 0 && done > 0) {
-		double span = (double)w->checkpoint * job->rate;
-		saved = span >= 1 ? llrint(floor((double)done / span) * span) : 0;
-		saved = saved < done ? saved : done;
-	}
+	int64_t done = work_done(w, job), saved = work_saved(w, job);
 	job->work_asked = num_add_sat(job->work_asked, done - saved);
 	job->restarts++;
 	w->totals.restarts++;

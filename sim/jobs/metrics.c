@@ -237,6 +237,19 @@ static void put_counts(struct orr_jobs *w, uint64_t unfinished)
 	put(w, "events", (double)eng_happened(w->engine));
 }
 
+/* How often the step world was asked, and how often rates changed; nothing where no job trains. */
+static void put_training(struct orr_jobs *w)
+{
+	if (!w->places)
+		return;
+	double shapes, sets, rerated, largest;
+	places_metrics(w, &shapes, &sets, &rerated, &largest);
+	put(w, "step_shapes", shapes);
+	put(w, "sharing_sets", sets);
+	put(w, "sharing_changes", rerated);
+	put(w, "sharing_largest", largest);
+}
+
 /* What still waits or runs when time is up. */
 static uint64_t record_unfinished(struct orr_jobs *w)
 {
@@ -295,6 +308,7 @@ void metrics_end(struct orr_jobs *w)
 	put(w, "ftf_mean", t->ftf_n ? t->ftf_sum / (double)t->ftf_n : NAN);
 	put(w, "ftf_max", t->ftf_max);
 	put_counts(w, unfinished);
+	put_training(w);
 	put_series(w, "utilisation", &w->busy, 1 / (1000 * gpus));
 	put_series(w, "queue_length", &w->queue, 1);
 	put_series(w, "stranded_gpus", &w->stranded, 1);

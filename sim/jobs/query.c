@@ -173,7 +173,8 @@ double orr_job_throughput(const struct orr_jobs *w, orr_job j, uint32_t gpu_type
 double orr_job_rate_at(const struct orr_jobs *w, orr_job j, uint32_t gpus)
 {
 	const struct job *job = job_of(w, j);
-	return job ? rate_at_size(w, job, gpus) : 0;
+	/* May ask the step world for the first time, which changes no state that a policy sees. */
+	return job ? rate_at_size((struct orr_jobs *)(uintptr_t)w, job, gpus) : 0;
 }
 
 orr_job orr_job_next(const struct orr_jobs *w, orr_job j)

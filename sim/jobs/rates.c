@@ -25,10 +25,25 @@ static bool has_table(const struct orr_jobs *w, uint32_t model)
 	return w->config->throughput && model;
 }
 
+/* Iterations on the reference place; 0 if the job fits nowhere, for which it is refused. */
+static int64_t work_of_training(struct orr_jobs *w, const struct job_rec *r, uint32_t training)
+{
+	double ns = r->iterations * training_iteration_s(w, training) * 1e9;
+	if (ns < 9e18)
+		return llrint(ns);
+	orr_fail(&w->error, ORR_EINPUT, "job %llu (line %llu of the trace): %g iterations take more than 146 years", (unsigned long long)r->number,
+		(unsigned long long)r->line, r->iterations);
+	return -1;
+}
+
 int64_t work_of(struct orr_jobs *w, const struct job_rec *r)
 {
+	bool is_good;
 	if (r->duration_ns >= 0)
 		return r->duration_ns;
+	uint32_t training = training_of_row(w, r, &is_good);
+	if (training != NONE && r->iterations > 0)
+		return is_good ? work_of_training(w, r, training) : -1;
 	if (r->iterations > 0 && has_table(w, r->model)) {
 		double per_s = throughput(w, r->model, r->gpus, reference(w));
 		double ns = r->iterations / per_s * 1e9;
@@ -40,13 +55,15 @@ int64_t work_of(struct orr_jobs *w, const struct job_rec *r)
 		return -1;
 	}
 	orr_fail(&w->error, ORR_EINPUT,
-		"job %llu (line %llu of the trace): has no duration; a trace of iterations needs --throughputs FILE",
+		"job %llu (line %llu of the trace): has no duration; a trace of iterations needs a model and a strategy, or --throughputs FILE",
 		(unsigned long long)r->number, (unsigned long long)r->line);
 	return -1;
 }
 
 double rate_on_type(const struct orr_jobs *w, const struct job *job, uint32_t type)
 {
+	if (job->training != NONE)
+		return type < w->config->cluster->n_types ? training_rate_on(w, job->training, type) : 0;
 	if (!has_table(w, job->model) || type >= w->config->cluster->n_types)
 		return 1;
 	double ref = throughput(w, job->model, job->gpus, reference(w));
@@ -60,7 +77,7 @@ double throughput_on_type(const struct orr_jobs *w, const struct job *job, uint3
 	if (!(job->iterations > 0 && job->duration > 0))
 		return rate;
 	/* Where the duration came from the table, its figure itself, free of rounding to ns. */
-	if (has_table(w, job->model) && rate > 0 && type < w->config->cluster->n_types) {
+	if (job->training == NONE && has_table(w, job->model) && rate > 0 && type < w->config->cluster->n_types) {
 		double per_s = throughput(w, job->model, job->gpus, reference(w));
 		if (llrint(job->iterations / per_s * 1e9) == job->duration)
 			return throughput(w, job->model, job->gpus, w->config->cluster->type_name[type]);
@@ -71,6 +88,10 @@ double throughput_on_type(const struct orr_jobs *w, const struct job *job, uint3
 uint64_t runnable_types(struct orr_jobs *w, const struct job_rec *r)
 {
 	uint64_t mask = cluster_type_mask(w->config->cluster, r->gpu_types ? strtab_text(w->strings, r->gpu_types) : "");
+	bool is_good;
+	uint32_t training = training_of_row(w, r, &is_good);
+	if (training != NONE)
+		return mask & training_types(w, training);
 	if (!has_table(w, r->model))
 		return mask;
 	if (!(throughput(w, r->model, r->gpus, reference(w)) > 0))
@@ -131,7 +152,7 @@ bool speedup_load(struct orr_jobs *w, const struct job_rec *r)
 	return false;
 }
 
-double rate_at_size(const struct orr_jobs *w, const struct job *job, uint32_t gpus)
+double rate_at_size(struct orr_jobs *w, const struct job *job, uint32_t gpus)
 {
 	if (gpus == job->gpus)
 		return 1;
@@ -145,6 +166,8 @@ double rate_at_size(const struct orr_jobs *w, const struct job *job, uint32_t gp
 		if (s->size[i].gpus == job->gpus)
 			base = s->size[i].rate;
 	}
+	if (at > 0 && job->training != NONE)
+		return training_rate_at(w, job, gpus); /* the trace says which sizes, the step world how fast */
 	return base > 0 ? at / base : 0;
 }
 

@@ -17,6 +17,10 @@ const struct orr_param jobs_options[] = {
 	ORR_PARAM_TEXT("reference_type", "",
 		"GPU type that iterations are turned into time on (default: the cluster's first)"),
 	ORR_PARAM_INT("max_calls_per_instant", "1000", 1, 1e9, "schedule() calls at one instant before the run ends"),
+	ORR_PARAM_INT("sharing_most", "8", 2, 1000,
+		"with --sharing simulated: larger sets of jobs that share links are slowed by arithmetic"),
+	ORR_PARAM_REAL("sharing_tolerance", "0.01", 1e-9, 1, "rates of such a set have settled when they change by less than this part"),
+	ORR_PARAM_INT("sharing_iterations", "64", 4, 1e6, "iterations of its slowest job after which it is taken to have settled"),
 	ORR_PARAM_INT("gantt", "200", 0, 1e6, "record the starts and stops of the first N jobs"),
 	ORR_PARAM_REAL("warmup", "0", 0, 0.9, "first part of the jobs left out of means"),
 	ORR_PARAM_REAL("ci_level", "0.95", 0.5, 0.999999, "level of confidence intervals"),
@@ -175,7 +179,9 @@ static void instant(struct orr_jobs *w, int64_t now)
 		if (w->is_over || (w->is_changed && !schedule(w)))
 			break;
 		tell_ended(w); /* those that the policy killed: it is called again */
-	} while (w->is_changed || (eng_next_time(w->engine, &t) && t == now));
+		if (!w->is_changed && !(eng_next_time(w->engine, &t) && t == now))
+			places_settle(w);
+	} while (!w->is_over && (w->is_changed || (eng_next_time(w->engine, &t) && t == now)));
 	if (w->live || w->n_ended) /* an instant of refused jobs alone does not count */
 		metrics_state(w);
 	if (w->config->check)
@@ -287,6 +293,7 @@ static void read_options(struct orr_jobs *w)
 	w->migrate_cost = orr_arg_time_ns(o, "migrate_cost");
 	w->checkpoint = orr_arg_time_ns(o, "checkpoint");
 	w->max_calls = orr_arg_int(o, "max_calls_per_instant");
+	w->sharing_most = (uint32_t)orr_arg_int(o, "sharing_most");
 	w->gantt = (uint64_t)orr_arg_int(o, "gantt");
 	w->on_failure = strcmp(orr_arg_text(o, "on_failure"), "kill") ? JOBS_REQUEUE : JOBS_KILL;
 	snprintf(w->reference_type, sizeof w->reference_type, "%s", orr_arg_text(o, "reference_type"));
@@ -306,12 +313,14 @@ static struct orr_jobs *world_new(const struct jobs_config *c, const struct orr_
 	w->pool = pool_new(c->cluster, c->placement);
 	w->cursor = jobset_open(c->jobs);
 	read_options(w);
+	places_begin(w);
 	set_mix(w);
 	return w;
 }
 
 static void world_free(struct orr_jobs *w)
 {
+	places_free(w);
 	slots_free(w);
 	rates_free(w);
 	metrics_free(w);

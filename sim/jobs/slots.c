@@ -24,7 +24,8 @@ uint32_t slot_new(struct orr_jobs *w)
 		.prev = w->last_live,
 		.next = NONE,
 		.running_at = NONE,
-		.last_node = NONE };
+		.last_node = NONE,
+		.training = NONE };
 	if (w->last_live == NONE)
 		w->first_live = slot;
 	else

@@ -4,7 +4,8 @@
  *
  * Invariants: a job slot is live from arrival to the end of the instant in which the
  * job ended; its generation grows each time the slot is used again, so an old handle
- * is known as such. A running job has exactly one pending end event. Live jobs form
+ * is known as such. A running job has exactly one pending end event (one that trains gets it, with its rate,
+ * at the end of the instant in which it started). Live jobs form
  * a list in order of submission.
  */
 #ifndef ORR_JOBS_WORLD_H
@@ -14,6 +15,7 @@
 #include "engine/engine.h"
 #include "engine/watch.h"
 #include "jobs/jobs.h"
+#include "jobs/steprate.h"
 #include "jobs/timeline.h"
 
 enum { PRIO_END, PRIO_NODE, PRIO_ARRIVAL, PRIO_TIMER, PRIO_UNTIL };
@@ -34,7 +36,8 @@ struct job {
 	int64_t overhead;              /* start costs paid so far */
 	int64_t start_cost;            /* of the present run: no progress before it is over */
 	int64_t limit, duration;
-	double rate;
+	double rate;                   /* since progress_from; what was done before in this run is piece_done */
+	int64_t progress_from, piece_done, piece_saved; /* piece_saved: of piece_done, at the last checkpoint before */
 	timeline_sum gpu_milli_ns;     /* attained times GPUs (1/1000), pieces so far */
 	struct eng_event end;
 	struct pool_alloc alloc;
@@ -46,6 +49,15 @@ struct job {
 	double priority, iterations;
 	int64_t recorded_wait;
 	double live_integral;          /* integral of live jobs over time, at arrival */
+	/* Training (places.h). */
+	uint32_t training, strategy;   /* training NONE: at the rate of the trace */
+	double batch;
+	bool has_rate;                 /* else places_settle() gives it one, and its end event */
+	uint32_t *gpu, n_gpu;          /* while it runs: the GPUs it holds, by number */
+	struct place *place;
+	const struct steprate_value *alone;
+	double alone_rate;
+	uint64_t mark;
 };
 
 enum { NONE = UINT32_MAX };
@@ -78,6 +90,8 @@ struct totals {
 	double jain_sum, jain_sum2;
 	uint64_t jain_n;
 };
+
+struct places;
 
 struct orr_jobs {
 	const struct jobs_config *config;
@@ -129,6 +143,8 @@ struct orr_jobs {
 	enum jobs_on_failure on_failure;
 	char reference_type[64];
 	uint64_t gantt;
+	uint32_t sharing_most;
+	struct places *places; /* NULL: no job trains */
 
 	/* results */
 	struct totals totals;
@@ -172,15 +188,32 @@ int64_t work_of(struct orr_jobs *w, const struct job_rec *r);
 double rate_on_type(const struct orr_jobs *w, const struct job *job, uint32_t type);
 /* Iterations per second; the relative rate where they are not known. */
 double throughput_on_type(const struct orr_jobs *w, const struct job *job, uint32_t type);
-double rate_at_size(const struct orr_jobs *w, const struct job *job, uint32_t gpus);
+double rate_at_size(struct orr_jobs *w, const struct job *job, uint32_t gpus);
 /* The types where the job's rate is known and positive. */
 uint64_t runnable_types(struct orr_jobs *w, const struct job_rec *r);
 bool speedup_load(struct orr_jobs *w, const struct job_rec *r);
 void rates_free(struct orr_jobs *w);
 
+/* ---- jobs that train (training.c, places.c, sharing.c) ---- */
+uint32_t training_of_row(struct orr_jobs *w, const struct job_rec *r, bool *ok); /* NONE: it does not train */
+double training_iteration_s(const struct orr_jobs *w, uint32_t training);
+double training_rate_on(const struct orr_jobs *w, uint32_t training, uint32_t type);
+double training_rate_at(struct orr_jobs *w, const struct job *job, uint32_t gpus);
+uint64_t training_types(const struct orr_jobs *w, uint32_t training);
+void places_begin(struct orr_jobs *w);
+void places_free(struct orr_jobs *w);
+void places_take(struct orr_jobs *w, struct job *job); /* job->alloc and held are set */
+void places_give(struct orr_jobs *w, struct job *job);
+void places_settle(struct orr_jobs *w);
+void places_metrics(const struct orr_jobs *w, double *shapes, double *sets, double *rerated, double *largest);
+/* speed[i] of set[i] over that alone; may change the order of the set. */
+int sharing_speeds(struct orr_jobs *w, struct job **set, uint32_t n, double *speed);
+
 /* ---- the life of a job (life.c) ---- */
 void life_arrive(struct orr_jobs *w, const struct job_rec *r);
 void life_start(struct orr_jobs *w, struct job *job); /* job->alloc and rate are set */
+/* From now on; gives the job its end event. */
+void life_rerate(struct orr_jobs *w, struct job *job, double rate);
 void life_stop(struct orr_jobs *w, struct job *job, int64_t cost, const char *kind);
 void life_end(struct orr_jobs *w, struct job *job, enum orr_job_end how);
 void life_evict(struct orr_jobs *w, struct job *job);

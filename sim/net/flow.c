@@ -234,6 +234,9 @@ void flownet_cancel(struct flownet *f, uint32_t flow)
 void flownet_set_capacity(struct flownet *f, uint32_t link, double capacity_Bps)
 {
 	struct net_link *l = &f->link[link];
+	if (l->capacity == fmin(capacity_Bps, MOST_BPS))
+		return;
+	flow_unlone_entries(f, link);
 	l->capacity = fmin(capacity_Bps, MOST_BPS);
 	touch(f, link);
 	for (uint32_t i = 0; i < l->n_entries; i++)

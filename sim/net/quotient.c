@@ -357,6 +357,11 @@ uint32_t quotient_first(const struct quotient *q, uint32_t flow_class)
 	return q->flow_first[flow_class];
 }
 
+uint32_t quotient_link_class(const struct quotient *q, uint32_t link)
+{
+	return q->here[link] == NONE ? NONE : q->class_of[q->n_flows + q->here[link]];
+}
+
 uint32_t quotient_links(const struct quotient *q)
 {
 	return q->n_link_classes;

@@ -34,6 +34,8 @@ uint32_t quotient_class(const struct quotient *q, uint32_t flow);
 uint32_t quotient_classes(const struct quotient *q);                    /* of flows; numbered by their first flow */
 uint32_t quotient_members(const struct quotient *q, uint32_t flow_class);
 uint32_t quotient_first(const struct quotient *q, uint32_t flow_class); /* a flow of it */
+/* The class of a link of the topology; UINT32_MAX if no flow takes it. */
+uint32_t quotient_link_class(const struct quotient *q, uint32_t link);
 uint32_t quotient_links(const struct quotient *q); /* classes of links that carry flows */
 void quotient_link(const struct quotient *q, uint32_t link_class, struct flow_link *out, uint32_t *members);
 /* The route of a class: link classes and loads. Links of one class on a route are one hop, as long as all of them

@@ -56,6 +56,8 @@ void topo_free(struct topo *t)
 	mem_free(s->fabric.step);
 	mem_free(s->names);
 	mem_free(s->name_at);
+	mem_free(s->endpoint_of);
+	mem_free(s->link_here);
 	sbuf_free(&s->text);
 	graph_free(s->graph);
 	mem_free(s);
@@ -82,6 +84,13 @@ uint32_t topo_nics(const struct topo *t)
 	return t->shape->nics;
 }
 
+uint32_t nic_of_gpu(const struct topo *t, uint32_t gpu)
+{
+	const struct topo_shape *s = t->shape;
+	uint32_t node = s->gpu_node[gpu], first = s->first_gpu[node];
+	return (uint32_t)((uint64_t)(gpu - first) * s->nics / (s->first_gpu[node + 1] - first));
+}
+
 /* The NIC of its node that an endpoint uses towards a peer. Hosts take the peer's: a host has no NIC of its own. */
 static uint32_t nic_of(const struct topo *t, uint32_t endpoint, uint32_t peer)
 {
@@ -89,15 +98,15 @@ static uint32_t nic_of(const struct topo *t, uint32_t endpoint, uint32_t peer)
 	if (s->nics == 1)
 		return 0;
 	uint32_t gpu = endpoint < t->n_gpus ? endpoint : peer;
-	if (gpu >= t->n_gpus)
-		return topo_node(t, peer) % s->nics;
-	uint32_t node = s->gpu_node[gpu], first = s->first_gpu[node];
-	return (uint32_t)((uint64_t)(gpu - first) * s->nics / (s->first_gpu[node + 1] - first));
+	return gpu >= t->n_gpus ? topo_node(t, peer) % s->nics : nic_of_gpu(t, gpu);
 }
 
 uint32_t topo_port(const struct topo *t, uint32_t endpoint, uint32_t peer)
 {
-	return topo_node(t, endpoint) * t->shape->nics + nic_of(t, endpoint, peer);
+	const struct topo_shape *s = t->shape;
+	if (s->whole)
+		return topo_port(s->whole, s->endpoint_of[endpoint], s->endpoint_of[peer]);
+	return topo_node(t, endpoint) * s->nics + nic_of(t, endpoint, peer);
 }
 
 /* A finaliser of 64 bits (Steele, Lea, Flood, OOPSLA 2014: splitmix64). */
@@ -121,6 +130,12 @@ uint32_t topo_route(const struct topo *t, uint32_t src, uint32_t dst, uint64_t k
 	uint32_t n = 0;
 	if (src == dst)
 		return 0;
+	if (s->whole) {
+		n = topo_route(s->whole, s->endpoint_of[src], s->endpoint_of[dst], key, out);
+		for (uint32_t i = 0; i < n; i++)
+			out[i] = s->link_here[out[i]];
+		return n;
+	}
 	if (s->out[src] != NO_LINK)
 		out[n++] = s->out[src];
 	if (topo_node(t, src) != topo_node(t, dst)) {

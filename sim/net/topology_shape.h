@@ -47,6 +47,10 @@ struct topo_shape {
 	size_t *name_at;               /* while building */
 	struct sbuf text;              /* while building */
 	uint32_t cap_links;
+	/* A part (topology_part.h) asks the whole for its routes. */
+	const struct topo *whole;      /* NULL: is no part */
+	uint32_t *endpoint_of;         /* the whole's, of each endpoint here */
+	uint32_t *link_here;           /* of each link of the whole, or NO_LINK */
 };
 
 static inline uint32_t shape_hub(const struct topo *t, uint32_t node)
@@ -78,6 +82,9 @@ int shape_fat_tree(struct topo *t, const struct cluster *c, const struct orr_arg
 int shape_torus(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where, struct orr_error *err);
 int shape_full_mesh(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where,
 	struct orr_error *err);
+
+/* The NIC of its node that a GPU uses. */
+uint32_t nic_of_gpu(const struct topo *t, uint32_t gpu);
 
 /* The links between the ports s and d of different nodes, NIC links included; h is the flow's hash. */
 uint32_t shape_route(const struct topo *t, uint32_t s, uint32_t d, uint64_t h, uint32_t *out);

@@ -285,7 +285,7 @@ static void retire(struct orr_step *s)
 	}
 }
 
-static void stuck(struct orr_step *s)
+void exec_stuck(struct orr_step *s)
 {
 	for (uint64_t j = 0; j < s->n_live; j++) {
 		struct iteration *k = s->live[j];
@@ -304,40 +304,72 @@ static void stuck(struct orr_step *s)
 		step_fail(s, ORR_EFAIL, "iteration %llu holds nothing but marks", (unsigned long long)s->built - 1);
 }
 
-int exec_run(struct orr_step *s)
+/* Events closer together than this are taken as simultaneous, so that who gets a stream does not hang on rounding. */
+static double tie_s(double now_s)
+{
+	return 1e-11 * now_s;
+}
+
+double exec_next(struct orr_step *s)
+{
+	double t = wire_next(s);
+	return s->n_timers && s->timer[0].time_s < t ? s->timer[0].time_s : t;
+}
+
+void exec_timers(struct orr_step *s)
+{
+	while (s->n_timers && s->timer[0].time_s <= s->now_s) {
+		struct timer x = timer_pop(s);
+		if (x.leap != NONE)
+			leap_end(s, x.leap, x.generation);
+		else
+			instance_end(s, x.of, x.instance);
+	}
+}
+
+static void pass_to(struct orr_step *s, double t)
+{
+	t = fmax(t, s->now_s);
+	use_pass(s, t);
+	s->now_s = t;
+	wire_advance(s, t);
+	exec_timers(s);
+	if (s->config->check)
+		wire_verify(s);
+}
+
+bool exec_settle(struct orr_step *s)
 {
 	while (!s->error.code && !s->is_stopped) {
 		follow_up(s);
+		/* Alone, a run may let time pass; one of several must wait for the others. */
+		double t = s->shared_net ? INFINITY : exec_next(s);
+		if (t <= s->now_s + tie_s(s->now_s)) {
+			pass_to(s, t);
+			continue;
+		}
 		dispatch(s);
 		if (s->n_done)
 			continue;
 		retire(s);
-		if (s->build_more) {
-			s->build_more = false;
-			if (s->built < s->build_until)
-				iteration_build(s);
-			continue;
-		}
-		if (!s->n_live)
-			break;
-		double t = wire_next(s);
-		if (s->n_timers && s->timer[0].time_s < t)
-			t = s->timer[0].time_s;
+		if (!s->build_more)
+			return s->n_live > 0;
+		s->build_more = false;
+		if (s->built < s->build_until)
+			iteration_build(s);
+	}
+	return false;
+}
+
+int exec_run(struct orr_step *s)
+{
+	while (exec_settle(s)) {
+		double t = exec_next(s);
 		if (isinf(t))
 			break;
-		s->now_s = t;
-		wire_advance(s, t);
-		while (s->n_timers && s->timer[0].time_s <= t) {
-			struct timer x = timer_pop(s);
-			if (x.leap != NONE)
-				leap_end(s, x.leap, x.generation);
-			else
-				instance_end(s, x.of, x.instance);
-		}
-		if (s->config->check)
-			wire_verify(s);
+		pass_to(s, t);
 	}
-	if (!s->error.code && !s->is_stopped && (s->n_live || s->built < s->build_until))
-		stuck(s);
+	if (!s->error.code && !s->is_stopped)
+		exec_stuck(s);
 	return s->error.code;
 }

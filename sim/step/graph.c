@@ -543,6 +543,10 @@ void orr_updates(struct orr_step *s, orr_op op, const struct orr_update *u)
 	struct op *round = rounds_of(s, o, &n);
 	if (n)
 		o = &round[n - 1]; /* which knows its group */
+	if (o->type == OP_MARK || o->type == OP_DELAY) {
+		step_fail(s, ORR_EFAIL, "orr_updates: op %u is a mark or a delay, which no device does", op_index(op));
+		return;
+	}
 	if (o->n_updates && o->first_update + o->n_updates != k->n_updates) {
 		step_fail(s, ORR_EFAIL, "orr_updates: give all updates of an op before those of the next");
 		return;

@@ -23,53 +23,39 @@ void leaps_free(struct wire *w)
 	mem_free(w->leap);
 }
 
-struct hop_sum {
-	double latency_s, rate_Bps;
-};
-
-/* The j-th flow of the phase: its links into route, what it has to itself. */
-static struct hop_sum flow_of(const struct orr_step *s, const struct iteration *k, const struct instance *x, uint32_t j,
-	uint32_t *route, uint32_t *n)
+/* What the flow takes with its links to itself. */
+static double rate_alone(const struct orr_step *s, const struct phase_flow *f)
 {
-	const struct op *o = &k->op[x->op];
-	const struct coll *c = &k->coll[o->collective];
-	const struct coll_plan *p = phases_of(s, k, o);
-	const struct coll_send *m = &p->send[p->phase[x->phase].first + j];
-	struct hop_sum sum = { 0, INFINITY };
-	*n = topo_route(s->config->topo, rank_device(s, k, c, x->lane, m->from), rank_device(s, k, c, x->lane, m->to),
-		send_key(o, j), route);
-	for (uint32_t h = 0; h < *n; h++) {
-		sum.latency_s += s->config->topo->link[route[h]].flow.latency_s;
-		sum.rate_Bps = fmin(sum.rate_Bps, s->wire->capacity[route[h]]);
-	}
-	return sum;
+	double rate = INFINITY;
+	for (uint32_t h = 0; h < f->n; h++)
+		rate = fmin(rate, s->wire->capacity[f->link[h]]);
+	return rate;
 }
 
 /* Sets the lease of all links of the phase; false (and nothing is leased) if one of them is in use, or used twice. */
 static bool lease(struct orr_step *s, const struct iteration *k, const struct instance *x, uint32_t leap, double *step_s)
 {
-	const struct coll_plan *p = phases_of(s, k, &k->op[x->op]);
-	const struct coll_phase *f = &p->phase[x->phase];
-	uint32_t route[TOPO_MAX_HOPS], n, j = 0, h = 0;
 	struct wire *w = s->wire;
+	struct phase_flow f;
+	uint32_t n = phase_flows(s, k, x), j = 0;
 	bool is_free = true;
 	*step_s = 0;
-	for (; is_free && j < f->count; j++) {
-		struct hop_sum sum = flow_of(s, k, x, j, route, &n);
-		for (h = 0; is_free && h < n; h++) {
-			is_free = !w->users[route[h]] && w->lease[route[h]] == NONE;
+	for (; is_free && j < n; j++) {
+		phase_flow_at(s, k, x, j, &f);
+		for (uint32_t h = 0; is_free && h < f.n; h++) {
+			is_free = !w->users[f.link[h]] && w->lease[f.link[h]] == NONE && f.hop[h].load == 1;
 			if (is_free)
-				w->lease[route[h]] = leap;
+				w->lease[f.link[h]] = leap;
 		}
-		*step_s = fmax(*step_s, sum.latency_s + p->send[f->first + j].bytes / sum.rate_Bps);
+		*step_s = fmax(*step_s, f.latency_s + f.bytes / rate_alone(s, &f));
 	}
 	if (is_free && isfinite(*step_s))
 		return true;
 	for (uint32_t i = 0; i < j; i++) {
-		flow_of(s, k, x, i, route, &n);
-		for (h = 0; h < n; h++)
-			if (w->lease[route[h]] == leap)
-				w->lease[route[h]] = NONE;
+		phase_flow_at(s, k, x, i, &f);
+		for (uint32_t h = 0; h < f.n; h++)
+			if (w->lease[f.link[h]] == leap)
+				w->lease[f.link[h]] = NONE;
 	}
 	return false;
 }
@@ -79,12 +65,12 @@ static void release(struct orr_step *s, uint32_t leap)
 	struct wire *w = s->wire;
 	struct leap *l = &w->leap[leap];
 	const struct instance *x = &l->of->instance[l->instance];
-	const struct coll_plan *p = phases_of(s, l->of, &l->of->op[x->op]);
-	uint32_t route[TOPO_MAX_HOPS], n;
-	for (uint32_t j = 0; j < p->phase[x->phase].count; j++) {
-		flow_of(s, l->of, x, j, route, &n);
-		for (uint32_t h = 0; h < n; h++)
-			w->lease[route[h]] = NONE;
+	struct phase_flow f;
+	uint32_t n = phase_flows(s, l->of, x);
+	for (uint32_t j = 0; j < n; j++) {
+		phase_flow_at(s, l->of, x, j, &f);
+		for (uint32_t h = 0; h < f.n; h++)
+			w->lease[f.link[h]] = NONE;
 	}
 	l->is_going = false;
 	l->generation++;
@@ -113,8 +99,9 @@ bool leap_start(struct orr_step *s, struct iteration *k, uint32_t i)
 	const struct coll_plan *p = phases_of(s, k, &k->op[x->op]);
 	uint32_t steps = steps_left(p, x), at = w->free_leap;
 	double step_s;
-	if (steps < 2 && p->phase[x->phase].count > 4)
-		return false; /* nothing is repeated: not worth the look */
+	/* What others send over a shared network is not known here; where use is measured, rates must be seen. */
+	if (steps < 2 || s->shared_net || s->use)
+		return false;
 	if (at == NONE) {
 		MEM_GROW(w->leap, w->n_leaps, w->cap_leaps);
 		w->leap[w->n_leaps] = (struct leap){ .next_free = NONE };
@@ -142,7 +129,7 @@ void leap_end(struct orr_step *s, uint32_t leap, uint32_t generation)
 	struct instance *x = &l.of->instance[l.instance];
 	const struct coll_plan *p = phases_of(s, l.of, &l.of->op[x->op]);
 	release(s, leap);
-	s->flows += (uint64_t)l.steps * p->phase[x->phase].count;
+	s->flows += (uint64_t)l.steps * phase_flows(s, l.of, x);
 	set_steps_left(p, x, 1);
 	phase_next(s, l.of, l.instance);
 }
@@ -152,25 +139,19 @@ void leap_break(struct orr_step *s, uint32_t link)
 	uint32_t leap = s->wire->lease[link];
 	struct leap l = s->wire->leap[leap];
 	struct instance *x = &l.of->instance[l.instance];
-	const struct op *o = &l.of->op[x->op];
-	const struct coll *c = &l.of->coll[o->collective];
-	const struct coll_plan *p = phases_of(s, l.of, o);
-	const struct coll_phase *f = &p->phase[x->phase];
+	const struct coll_plan *p = phases_of(s, l.of, &l.of->op[x->op]);
+	struct phase_flow f;
 	double since = s->now_s - l.begin_s, over = l.step_s > 0 ? floor(since / l.step_s) : 0;
 	if (over > l.steps - 1)
 		over = l.steps - 1;
 	since -= over * l.step_s;
-	uint32_t route[TOPO_MAX_HOPS], n;
 	release(s, leap);
-	s->flows += (uint64_t)over * f->count;
+	uint32_t n = x->flows_left = phase_flows(s, l.of, x);
+	s->flows += (uint64_t)over * n;
 	set_steps_left(p, x, l.steps - (uint32_t)over);
-	x->flows_left = f->count;
-	for (uint32_t j = 0; j < f->count; j++) {
-		const struct coll_send *m = &p->send[f->first + j];
-		struct hop_sum sum = flow_of(s, l.of, x, j, route, &n);
-		double passed = fmin(since, sum.latency_s);
-		double left = fmax(0, m->bytes - (since - passed) * sum.rate_Bps);
-		flow_add_late(s, l.of, l.instance, rank_device(s, l.of, c, x->lane, m->from), rank_device(s, l.of, c, x->lane, m->to),
-			since - passed > 0 ? left : m->bytes, send_key(o, j), passed);
+	for (uint32_t j = 0; j < n; j++) {
+		phase_flow_at(s, l.of, x, j, &f);
+		double passed = fmin(since, f.latency_s), draining = since - passed;
+		flow_start(s, l.of, l.instance, &f, draining > 0 ? fmax(0, f.bytes - draining * rate_alone(s, &f)) : f.bytes, passed);
 	}
 }

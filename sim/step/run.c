@@ -33,7 +33,7 @@ static bool repeats(const struct orr_step *s, size_t n, uint32_t period)
 bool steady(struct orr_step *s)
 {
 	size_t n = s->n_rows;
-	if (s->period || s->is_random || s->config->hook || s->n_counts || orr_arg_bool(s->config->options, "exact") ||
+	if (s->period || s->is_random || s->shared_net || s->config->hook || s->n_counts || orr_arg_bool(s->config->options, "exact") ||
 		n >= s->wanted)
 		return false;
 	for (size_t i = 0; i < n && i < 3u * STEP_MAX_PERIOD + 2; i++)
@@ -127,7 +127,7 @@ static void prepare(struct orr_step *s)
 	s->is_analytic = !strcmp(orr_arg_text(s->config->options, "fidelity"), "analytic");
 	s->has_free_update = !strcmp(orr_arg_text(s->config->options, "update_cost"), "none");
 	s->ignore_memory = orr_arg_bool(s->config->options, "ignore_memory");
-	s->wanted = s->build_until = (uint64_t)orr_arg_int(s->config->options, "iterations");
+	s->wanted = s->build_until = s->shared_net ? UINT64_MAX / 2 : (uint64_t)orr_arg_int(s->config->options, "iterations");
 	s->stream = mem_zalloc((size_t)s->endpoints * STEP_STREAMS, sizeof *s->stream);
 	s->device = mem_zalloc(s->endpoints, sizeof *s->device);
 	s->recent = mem_zalloc((size_t)s->endpoints * STEP_MAX_PERIOD, sizeof *s->recent);
@@ -139,7 +139,7 @@ static void prepare(struct orr_step *s)
 	rng_init(&s->policy_rng, s->config->seed, "step-policy", 0);
 }
 
-static void world_free(struct orr_step *s)
+void world_free(struct orr_step *s)
 {
 	if (s->self)
 		s->ops->destroy(s->self);
@@ -174,6 +174,7 @@ static void world_free(struct orr_step *s)
 	mem_free(s->total);
 	mem_free(s->count);
 	mem_free(s->span);
+	mem_free(s->use);
 }
 
 /* ---- results ---- */
@@ -241,9 +242,13 @@ static void give(struct orr_step *s, struct step_result *out)
 	out->was_merged = s->is_merged;
 	out->flows = s->flows;
 	account_result(s, out);
+	use_result(s, out);
 	if (s->ops->describe)
 		s->ops->describe(s->self, out->choice, sizeof out->choice);
-	if (s->config->cost[0])
+	if (s->is_scaled)
+		snprintf(out->cost_source, sizeof out->cost_source, "%.9g s for the batch (step.compute_s), shares of layers by the cost model",
+			orr_arg_real(s->config->options, "compute_s"));
+	else if (s->config->cost[0])
 		snprintf(out->cost_source, sizeof out->cost_source, "%s", cost_source(s->config->cost[0], s->config->batch));
 	out->iteration = s->row;
 	out->n_iterations = s->n_rows;
@@ -270,12 +275,13 @@ void step_result_free(struct step_result *r)
 	mem_free(r->span);
 	mem_free(r->iteration);
 	mem_free(r->device);
+	mem_free(r->link);
 	*r = (struct step_result){ 0 };
 }
 
 /* ---- the run ---- */
 
-static int execute(struct orr_step *s, bool may_merge, const struct orr_args *args)
+int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args)
 {
 	struct orr_error e = { 0 };
 	set_facts(s);
@@ -302,9 +308,15 @@ static int execute(struct orr_step *s, bool may_merge, const struct orr_args *ar
 	if (s->error.code)
 		return s->error.code;
 	s->now_s = 0;
+	use_begin(s);
 	for (uint64_t i = 0; i < s->n_live && !s->error.code; i++)
 		exec_begin(s, s->live[i]);
-	if (exec_run(s))
+	return s->error.code;
+}
+
+static int execute(struct orr_step *s, bool may_merge, const struct orr_args *args)
+{
+	if (world_begin(s, may_merge, args) || exec_run(s))
 		return s->error.code;
 	if (s->config->check && !s->is_stopped)
 		wire_balance(s);

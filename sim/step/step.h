@@ -50,6 +50,13 @@ struct step_iteration {
 	double start_s, end_s, samples;
 };
 
+/* How much one link of the topology was used, over the measured iterations. */
+struct step_link {
+	double bytes_per_s; /* mean */
+	double busy;        /* part of the time in which it carried anything */
+	double peak_Bps;
+};
+
 struct step_result {
 	struct step_iteration *iteration;
 	size_t n_iterations;
@@ -64,7 +71,9 @@ struct step_result {
 	bool was_merged;
 	uint64_t flows;       /* started in the network */
 	char choice[256];     /* the policy's own line on what it chose */
-	char cost_source[160];
+	char cost_source[256];
+	struct step_link *link; /* with step_config.link_use */
+	size_t n_links;
 	void *strings;
 };
 void step_result_free(struct step_result *r);
@@ -83,7 +92,9 @@ struct step_config {
 	double batch;                       /* samples per GPU */
 	enum precision precision;           /* FP16 and BF16: mixed, with master copies in FP32 */
 	uint64_t seed;
+	double policy_timeout_s;            /* longest time that one call of the policy may take (engine/watch.h) */
 	bool check;                         /* prove conservation laws as it goes */
+	bool link_use;                      /* fill in step_result.link */
 	uint32_t spans;                     /* record the spans of so many last simulated iterations (0: none) */
 	step_update_hook hook;              /* may be NULL; its presence means that all is simulated */
 	void *hook_ctx;
@@ -97,6 +108,25 @@ extern const struct orr_param step_options[];
  * the policy's). */
 int step_run(const struct step_config *c, const struct orr_policy *policy, const struct orr_args *policy_args,
 	const char *label, struct step_result *out, struct orr_error *err);
+
+/* One of several runs that go on at the same time. Their topologies have the same links (net/topology_part.h). */
+struct step_member {
+	const struct step_config *config;
+	const struct orr_policy *policy;
+	const struct orr_args *args;
+	const char *label;
+};
+struct step_together {
+	double tolerance;   /* rates have settled when they change by less than this part */
+	uint64_t most;      /* iterations of the slowest member after which it ends anyway */
+	/* Results. */
+	double *samples_per_s; /* [n], the caller's */
+	bool has_settled;
+	uint64_t iterations;   /* simulated, of all members */
+};
+/* Runs the members over one network, all beginning at time 0 and none waiting for another, until the rate of each has
+ * settled: measured over the second half of a time that is doubled until it changes no more. */
+int step_run_together(const struct step_member *m, uint32_t n, struct step_together *out, struct orr_error *err);
 
 /* Fills in metrics, rows and notes of the general result (tables, store) from it; of the spans those of the first
  * STEP_FIGURE_DEVICES devices. docs/schema.md lists the metrics. */

@@ -8,7 +8,13 @@
 
 /* ---- flows ---- */
 
-uint64_t going_add(struct wire *w, struct iteration *k, uint32_t i)
+/* A flow's tag: the run that it is of (together.c) and its slot of going[]. */
+static uint64_t flow_tag(const struct orr_step *s, uint32_t slot)
+{
+	return (uint64_t)s->member << 32 | slot;
+}
+
+static uint32_t going_add(struct wire *w, struct iteration *k, uint32_t i)
 {
 	uint32_t slot = w->free_going;
 	if (slot == NONE) {
@@ -17,43 +23,53 @@ uint64_t going_add(struct wire *w, struct iteration *k, uint32_t i)
 	} else {
 		w->free_going = w->going[slot].next_free;
 	}
-	w->going[slot] = (struct going){ .of = k, .instance = i, .next_free = NONE, .from = NONE };
+	w->going[slot] = (struct going){ .of = k, .instance = i };
 	return slot;
 }
 
-void flow_add_late(struct orr_step *s, struct iteration *k, uint32_t i, uint32_t from, uint32_t to, double bytes, uint64_t key,
-	double latency_s)
+static void message(const struct orr_step *s, uint32_t from, uint32_t to, uint64_t key, double bytes, struct phase_flow *out)
 {
-	struct wire *w = s->wire;
-	uint32_t route[TOPO_MAX_HOPS], n = topo_route(s->config->topo, from, to, key, route);
-	struct flow_hop hop[TOPO_MAX_HOPS];
-	for (uint32_t j = 0; j < n; j++) {
-		if (w->lease[route[j]] != NONE)
-			leap_break(s, route[j]);
-		hop[j] = (struct flow_hop){ route[j], 1 };
-		w->users[route[j]]++;
+	out->from = from;
+	out->to = to;
+	out->key = key;
+	out->bytes = bytes;
+	out->latency_s = out->more_latency_s = 0;
+	out->n = topo_route(s->config->topo, from, to, key, out->link);
+	for (uint32_t h = 0; h < out->n; h++) {
+		out->hop[h] = (struct flow_hop){ out->link[h], 1 };
+		out->latency_s += s->config->topo->link[out->link[h]].flow.latency_s;
 	}
-	uint64_t slot = going_add(w, k, i);
-	w->going[slot].from = from;
-	w->going[slot].to = to;
-	w->going[slot].key = key;
-	flownet_start(w->net, bytes, -latency_s, hop, n, slot);
-	w->offered += bytes * n;
-	s->flows++;
 }
 
-void flow_add(struct orr_step *s, struct iteration *k, uint32_t i, uint32_t from, uint32_t to, double bytes, uint64_t key)
+void flow_start(struct orr_step *s, struct iteration *k, uint32_t i, const struct phase_flow *f, double bytes, double passed_s)
 {
-	flow_add_late(s, k, i, from, to, bytes, key, 0);
+	struct wire *w = s->wire;
+	for (uint32_t h = 0; h < f->n; h++) {
+		if (w->lease[f->link[h]] != NONE)
+			leap_break(s, f->link[h]);
+		w->users[f->link[h]]++;
+		w->offered += bytes * f->hop[h].load;
+	}
+	uint32_t slot = going_add(w, k, i);
+	w->going[slot].from = f->from;
+	w->going[slot].to = f->to;
+	w->going[slot].key = f->key;
+	flownet_start(w->net, bytes, f->more_latency_s - passed_s, f->hop, f->n, flow_tag(s, slot));
+	s->flows++;
 }
 
 static void flow_gone(struct orr_step *s, const struct going *g)
 {
-	uint32_t route[TOPO_MAX_HOPS];
-	if (g->from == NONE)
-		return; /* merged: it stands for many */
-	for (uint32_t n = topo_route(s->config->topo, g->from, g->to, g->key, route); n--;)
-		s->wire->users[route[n]]--;
+	struct wire *w = s->wire;
+	uint32_t route[TOPO_MAX_HOPS], n;
+	struct flow_hop hop[TOPO_MAX_HOPS];
+	if (g->from == NONE) {
+		for (n = quotient_route(w->quotient, (uint32_t)g->key, hop); n--;)
+			w->users[hop[n].link]--;
+		return;
+	}
+	for (n = topo_route(s->config->topo, g->from, g->to, g->key, route); n--;)
+		w->users[route[n]]--;
 }
 
 static void change_capacity(struct orr_step *s, uint32_t link, double capacity_Bps)
@@ -90,24 +106,43 @@ const struct coll_plan *phases_of(const struct orr_step *s, const struct iterati
 
 /* ---- collectives ---- */
 
-void phase_start(struct orr_step *s, struct iteration *k, uint32_t i)
+uint32_t phase_flows(const struct orr_step *s, const struct iteration *k, const struct instance *x)
 {
-	struct instance *x = &k->instance[i];
+	const struct op *o = &k->op[x->op];
+	uint32_t n = 0;
+	if (!s->is_merged)
+		return phases_of(s, k, o)->phase[x->phase].count;
+	merged_classes(s, k, o, x->phase, &n);
+	return n;
+}
+
+void phase_flow_at(const struct orr_step *s, const struct iteration *k, const struct instance *x, uint32_t j,
+	struct phase_flow *out)
+{
 	const struct op *o = &k->op[x->op];
 	const struct coll *c = &k->coll[o->collective];
 	const struct coll_plan *p = phases_of(s, k, o);
-	const struct coll_phase *f = &p->phase[x->phase];
-	if (s->is_merged) {
-		x->flows_left = merged_phase(s, k, i, x->phase, 0);
+	const struct coll_send *m = &p->send[p->phase[x->phase].first + j];
+	uint32_t n;
+	if (s->is_merged)
+		merged_flow(s, &merged_classes(s, k, o, x->phase, &n)[j], out);
+	else
+		message(s, rank_device(s, k, c, x->lane, m->from), rank_device(s, k, c, x->lane, m->to),
+			(uint64_t)o->collective << 32 | j, m->bytes, out);
+}
+
+void phase_start(struct orr_step *s, struct iteration *k, uint32_t i)
+{
+	struct instance *x = &k->instance[i];
+	struct phase_flow f;
+	if (s->is_merged && !merged_known(s, k, &k->op[x->op]))
 		return;
-	}
 	if (leap_start(s, k, i))
 		return;
-	x->flows_left = f->count;
-	for (uint32_t j = 0; j < f->count; j++) {
-		const struct coll_send *m = &p->send[f->first + j];
-		flow_add(s, k, i, rank_device(s, k, c, x->lane, m->from), rank_device(s, k, c, x->lane, m->to), m->bytes,
-			send_key(o, j));
+	uint32_t n = x->flows_left = phase_flows(s, k, x);
+	for (uint32_t j = 0; j < n; j++) {
+		phase_flow_at(s, k, x, j, &f);
+		flow_start(s, k, i, &f, f.bytes, 0);
 	}
 }
 
@@ -186,14 +221,20 @@ int wire_start(struct orr_step *s, struct iteration *k, uint32_t i)
 			timer_add(s, s->now_s, k, i);
 			return ORR_OK;
 		}
+		struct phase_flow f;
+		uint32_t n;
 		x->flows_left = 1;
-		contend(s, a, k->number);
-		contend(s, b, k->number);
-		if (s->is_merged)
-			merged_phase(s, k, i, 0, o->amount);
-		else
-			flow_add(s, k, i, a, b, o->amount, k->number << 32 | x->op);
-		return s->error.code;
+		if (s->is_merged) {
+			if (!merged_known(s, k, o))
+				return s->error.code;
+			merged_flow(s, merged_classes(s, k, o, 0, &n), &f);
+		} else {
+			contend(s, a, k->number);
+			contend(s, b, k->number);
+			message(s, a, b, k->number << 32 | x->op, o->amount, &f);
+		}
+		flow_start(s, k, i, &f, o->amount, 0);
+		return ORR_OK;
 	}
 	const struct coll *c = &k->coll[o->collective];
 	const struct coll_plan *p = phases_of(s, k, o);
@@ -232,19 +273,35 @@ void wire_advance(struct orr_step *s, double t)
 		w->nominal[c->link] = c->capacity_Bps;
 		change_capacity(s, c->link, c->capacity_Bps);
 	}
-	while (flownet_pop(w->net, &tag, &when)) {
-		struct going g = w->going[tag];
-		w->going[tag].next_free = w->free_going;
-		w->free_going = (uint32_t)tag;
-		flow_gone(s, &g);
-		struct instance *x = &g.of->instance[g.instance];
-		if (--x->flows_left)
-			continue;
-		if (g.of->op[x->op].type == OP_TRANSFER)
-			instance_end(s, g.of, g.instance);
-		else
-			phase_next(s, g.of, g.instance);
-	}
+	while (flownet_pop(w->net, &tag, &when))
+		wire_deliver(s, tag);
+}
+
+void wire_deliver(struct orr_step *s, uint64_t tag)
+{
+	struct wire *w = s->wire;
+	uint32_t slot = (uint32_t)tag;
+	struct going g = w->going[slot];
+	w->going[slot].next_free = w->free_going;
+	w->free_going = slot;
+	flow_gone(s, &g);
+	struct instance *x = &g.of->instance[g.instance];
+	if (--x->flows_left)
+		return;
+	if (g.of->op[x->op].type == OP_TRANSFER)
+		instance_end(s, g.of, g.instance);
+	else
+		phase_next(s, g.of, g.instance);
+}
+
+struct flownet *wire_net(const struct orr_step *s)
+{
+	return s->wire->net;
+}
+
+uint32_t wire_link(const struct orr_step *s, uint32_t link)
+{
+	return s->is_merged && !s->is_analytic ? quotient_link_class(s->wire->quotient, link) : link;
 }
 
 double wire_bandwidth_now(const struct orr_step *s, uint32_t from, uint32_t to)

@@ -34,16 +34,17 @@ struct leap;
 
 struct wire {
 	struct flownet *net;
+	bool is_shared;         /* it is another's */
 	struct going *going;
 	uint32_t n_going, cap_going, free_going;
-	double *capacity;       /* by link of the topology, now */
+	double *capacity;       /* by link of the network in use, now */
 	double *nominal;        /* less background flows */
 	struct change *change;
 	uint32_t n_changes, next_change;
 	uint64_t *slowed_for;   /* by endpoint: iteration + 1 whose contention was drawn last */
 	double contention_p, contention_f;
 	double offered;         /* bytes x links of all flows started */
-	uint32_t *users, *lease; /* by link of the topology */
+	uint32_t *users, *lease; /* by link of the network in use */
 	struct leap *leap;
 	uint32_t n_leaps, cap_leaps, free_leap;
 	/* Merged. */
@@ -57,21 +58,35 @@ struct wire {
 };
 
 /* ---- wire.c ---- */
-uint64_t going_add(struct wire *w, struct iteration *k, uint32_t i);
-void flow_add(struct orr_step *s, struct iteration *k, uint32_t i, uint32_t from, uint32_t to, double bytes, uint64_t key);
-/* The same with so much of it done: latency_s of its latency has passed. */
-void flow_add_late(struct orr_step *s, struct iteration *k, uint32_t i, uint32_t from, uint32_t to, double bytes, uint64_t key,
-	double latency_s);
 const struct coll_plan *phases_of(const struct orr_step *s, const struct iteration *k, const struct op *o);
+
+/*
+ * A flow of the phase that a collective is in: one message, or in a merged run a class of them. Links are those of the
+ * network in use: the topology's, or classes of its links.
+ */
+struct phase_flow {
+	uint32_t link[TOPO_MAX_HOPS], n;
+	struct flow_hop hop[TOPO_MAX_HOPS];
+	double latency_s, more_latency_s, bytes;
+	uint32_t from, to; /* merged: NONE, and the class in key */
+	uint64_t key;
+};
+uint32_t phase_flows(const struct orr_step *s, const struct iteration *k, const struct instance *x);
+void phase_flow_at(const struct orr_step *s, const struct iteration *k, const struct instance *x, uint32_t j,
+	struct phase_flow *out);
+/* Starts it with so many bytes left and passed_s of its latency over. */
+void flow_start(struct orr_step *s, struct iteration *k, uint32_t i, const struct phase_flow *f, double bytes, double passed_s);
+
 void phase_start(struct orr_step *s, struct iteration *k, uint32_t i);
 void phase_next(struct orr_step *s, struct iteration *k, uint32_t i); /* all flows of this one have ended */
-static inline uint64_t send_key(const struct op *o, uint32_t j)
-{
-	return (uint64_t)o->collective << 32 | j;
-}
 
 /* ---- wire_merge.c ---- */
-uint32_t merged_phase(struct orr_step *s, struct iteration *k, uint32_t i, uint32_t phase, double bytes);
+/* False, and the run fails, if the op's pattern of messages was not there when the classes were made. */
+bool merged_known(struct orr_step *s, const struct iteration *k, const struct op *o);
+/* The classes that an op sends in a phase. */
+const struct sent_class *merged_classes(const struct orr_step *s, const struct iteration *k, const struct op *o, uint32_t phase,
+	uint32_t *n);
+void merged_flow(const struct orr_step *s, const struct sent_class *c, struct phase_flow *out);
 
 /* ---- leap.c ---- */
 /* Takes all repeats of the phase that the instance is about to start at once; false: it has to go step by step. */

@@ -146,8 +146,15 @@ static void merged_net(struct orr_step *s)
 	struct wire *w = s->wire;
 	uint32_t n = quotient_links(w->quotient);
 	struct flow_link *link = mem_alloc((n + 1) * sizeof *link);
-	for (uint32_t i = 0; i < n; i++)
+	w->capacity = mem_realloc(w->capacity, n + 1, sizeof *w->capacity);
+	w->lease = mem_realloc(w->lease, n + 1, sizeof *w->lease);
+	w->users = mem_realloc(w->users, n + 1, sizeof *w->users);
+	for (uint32_t i = 0; i < n; i++) {
 		quotient_link(w->quotient, i, &link[i], NULL);
+		w->capacity[i] = link[i].capacity_Bps;
+		w->lease[i] = NONE;
+		w->users[i] = 0;
+	}
 	flownet_free(w->net);
 	w->net = flownet_new(link, n, FLOW_MAX_MIN);
 	mem_free(link);
@@ -180,28 +187,41 @@ int wire_classes(struct orr_step *s)
 	return ORR_OK;
 }
 
-uint32_t merged_phase(struct orr_step *s, struct iteration *k, uint32_t i, uint32_t phase, double bytes)
+bool merged_known(struct orr_step *s, const struct iteration *k, const struct op *o)
 {
-	struct wire *w = s->wire;
-	struct instance *x = &k->instance[i];
-	const struct op *o = &k->op[x->op];
+	struct pattern key = pattern_of(k, o);
+	if (pattern_find(s->wire, &key))
+		return true;
+	s->must_unmerge = true; /* step_run() starts again without merging */
+	step_fail(s, ORR_EINPUT, "step.merge=on: iteration %llu sends messages that the ones before it did not",
+		(unsigned long long)k->number);
+	return false;
+}
+
+const struct sent_class *merged_classes(const struct orr_step *s, const struct iteration *k, const struct op *o, uint32_t phase,
+	uint32_t *n)
+{
+	const struct wire *w = s->wire;
 	struct pattern key = pattern_of(k, o);
 	const struct pattern *p = pattern_find(w, &key);
-	if (!p) { /* new in a later iteration: step_run() starts again without merging */
-		s->must_unmerge = true;
-		step_fail(s, ORR_EINPUT, "step.merge=on: iteration %llu sends messages that those at the start did not",
-			(unsigned long long)k->number);
-		return 0;
+	uint32_t first = w->phase_at[p->first_phase + phase];
+	*n = w->phase_at[p->first_phase + phase + 1] - first;
+	return &w->class_list[first];
+}
+
+void merged_flow(const struct orr_step *s, const struct sent_class *c, struct phase_flow *out)
+{
+	struct flow_link link;
+	out->from = out->to = NONE;
+	out->key = c->flow_class;
+	out->bytes = c->bytes;
+	out->latency_s = 0;
+	out->n = quotient_route(s->wire->quotient, c->flow_class, out->hop);
+	for (uint32_t h = 0; h < out->n; h++) {
+		out->link[h] = out->hop[h].link;
+		quotient_link(s->wire->quotient, out->link[h], &link, NULL);
+		out->latency_s += link.latency_s;
 	}
-	uint32_t first = w->phase_at[p->first_phase + phase], end = w->phase_at[p->first_phase + phase + 1];
-	struct flow_hop hop[TOPO_MAX_HOPS];
-	for (uint32_t j = first; j < end; j++) {
-		uint32_t n = quotient_route(w->quotient, w->class_list[j].flow_class, hop);
-		double size = p->plan == NONE ? bytes : w->class_list[j].bytes;
-		flownet_start(w->net, size, w->class_list[j].more_latency_s, hop, n, going_add(w, k, i));
-		for (uint32_t h = 0; h < n; h++)
-			w->offered += size * hop[h].load;
-		s->flows++;
-	}
-	return end - first;
+	out->more_latency_s = c->more_latency_s;
+	out->latency_s += out->more_latency_s;
 }

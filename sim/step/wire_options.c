@@ -84,7 +84,8 @@ struct wire *wire_new(struct orr_step *s)
 	struct wire *w = mem_zalloc(1, sizeof *w);
 	const struct topo *t = s->config->topo;
 	const struct orr_args *o = s->config->options;
-	w->net = topo_flownet(t, FLOW_MAX_MIN);
+	w->net = s->shared_net ? s->shared_net : topo_flownet(t, FLOW_MAX_MIN);
+	w->is_shared = s->shared_net != NULL;
 	w->free_going = NONE;
 	w->capacity = mem_alloc((t->n_links + 1) * sizeof *w->capacity);
 	w->nominal = mem_alloc((t->n_links + 1) * sizeof *w->nominal);
@@ -107,7 +108,8 @@ void wire_free(struct wire *w)
 {
 	if (!w)
 		return;
-	flownet_free(w->net);
+	if (!w->is_shared)
+		flownet_free(w->net);
 	mem_free(w->going);
 	mem_free(w->capacity);
 	mem_free(w->nominal);

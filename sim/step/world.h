@@ -227,6 +227,12 @@ struct orr_step {
 	struct step_span *span;
 	size_t n_spans, cap_spans;
 	uint64_t flows;
+	struct step_link *use; /* by link of the network that is run, sums so far; NULL: not wanted */
+	double use_from_s, use_until_s;
+	bool is_use_open;
+	/* One of several over one network (together.c). */
+	struct flownet *shared_net; /* NULL: a network of its own */
+	uint32_t member;
 };
 
 /* ---- facts.c ---- */
@@ -247,6 +253,11 @@ static inline uint64_t op_iteration(orr_op op)
 void iteration_free(struct iteration *k);
 uint32_t plan_find(struct orr_step *s, const struct coll_shape *shape);
 
+/* ---- use.c ---- */
+void use_begin(struct orr_step *s);
+void use_pass(struct orr_step *s, double t); /* before the clock moves to t */
+void use_result(const struct orr_step *s, struct step_result *out);
+
 /* ---- expand.c ---- */
 int expand(struct orr_step *s, struct iteration *k);
 /* Real device of position p in the lane of an instance. */
@@ -263,12 +274,18 @@ static inline uint32_t group_lane(const struct coll *c, uint32_t lane, uint32_t 
 uint32_t rank_device(const struct orr_step *s, const struct iteration *k, const struct coll *c, uint32_t lane, uint32_t r);
 
 /* ---- run.c ---- */
+int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args); /* to be freed on an error as well */
+void world_free(struct orr_step *s);
 int iteration_build(struct orr_step *s); /* the next one, and starts it */
 
 bool steady(struct orr_step *s); /* iterations have been found to repeat */
 
 /* ---- exec.c ---- */
 void exec_begin(struct orr_step *s, struct iteration *k); /* starts what waits for nothing */
+bool exec_settle(struct orr_step *s);  /* all that happens now; false: it is over, or nothing is left */
+double exec_next(struct orr_step *s);  /* when something happens next */
+void exec_timers(struct orr_step *s);  /* those that end now */
+void exec_stuck(struct orr_step *s);   /* an error if work is left */
 int exec_run(struct orr_step *s);
 void instance_end(struct orr_step *s, struct iteration *k, uint32_t i);
 void timer_add(struct orr_step *s, double time_s, struct iteration *k, uint32_t i);
@@ -282,6 +299,9 @@ int wire_start(struct orr_step *s, struct iteration *k, uint32_t i);
 void leap_end(struct orr_step *s, uint32_t leap, uint32_t generation);
 double wire_next(struct orr_step *s);
 void wire_advance(struct orr_step *s, double t);
+void wire_deliver(struct orr_step *s, uint64_t tag); /* a flow of this run has ended */
+struct flownet *wire_net(const struct orr_step *s);
+uint32_t wire_link(const struct orr_step *s, uint32_t link); /* of the topology, in wire_net(); NONE: carries nothing */
 int wire_verify(struct orr_step *s);
 int wire_balance(struct orr_step *s);
 double wire_bandwidth_now(const struct orr_step *s, uint32_t from, uint32_t to);

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/setting.h"
+
+#include "base/bytes.h"
+#include "base/mem.h"
+#include "base/num.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+const struct orr_param step_cost_options[] = {
+	ORR_PARAM_BOOL("measured", true, "use a measured step time of (device, model, batch, precision) where there is one"),
+	ORR_PARAM_BOOL("fused_attention", false, "attention scores never leave the chip (FlashAttention)"),
+	ORR_PARAM_BOOL("fused_elementwise", false, "activations, biases and residual sums are part of the product before them"),
+	ORR_PARAM_BOOL("dropout", false, "transformers: masks after softmax and in residual sums"),
+	ORR_PARAM_TEXT("setup", "", "of the measured step times only those whose setup contains this (TensorFlow); empty: the first"),
+	ORR_PARAM_REAL("efficiency", "0", 0, 1, "share of the peak that products reach; 0: as the device's file says"),
+	ORR_PARAM_END
+};
+
+static int resolve_precision(const cJSON *o, struct setting *s, struct orr_error *err)
+{
+	char *text = NULL;
+	const char *names[PRECISION_COUNT + 1] = { NULL };
+	int rc = scenario_text_at(o, "precision", "fp32", &text, err);
+	if (!rc && !precision_named(text, &s->precision)) {
+		for (int p = 0; p < PRECISION_COUNT; p++)
+			names[p] = precision_name((enum precision)p);
+		const char *near = nearest_name(text, names);
+		rc = orr_fail(err, ORR_EINPUT, "precision: expected fp32, tf32, fp16, bf16 or fp8, found \"%.60s\"%s%s", text,
+			near ? "; did you mean " : "", near ? near : "");
+	}
+	mem_free(text);
+	return rc;
+}
+
+static int resolve_batch(const cJSON *o, struct setting *s, struct orr_error *err)
+{
+	char *text = NULL;
+	int rc = scenario_text_at(o, "batch", "32", &text, err);
+	if (!rc && (!num_real(text, strlen(text), &s->batch) || !(s->batch > 0) || s->batch > 1e9))
+		rc = orr_fail(err, ORR_EINPUT, "batch: expected samples per GPU, a number above 0, found \"%.60s\"", text);
+	mem_free(text);
+	return rc;
+}
+
+/* Where the network's text does not say what joins the GPUs of a node: the slowest of the devices' own links. */
+static int resolve_network(const cJSON *o, const struct scenario *base, struct setting *s, struct orr_error *err)
+{
+	struct topo_gpu_link gpu = { .bandwidth_Bps = s->device[0]->link_Bps, .latency_s = s->device[0]->link_latency_s };
+	for (uint32_t t = 1; t < base->cluster->n_types; t++) {
+		gpu.bandwidth_Bps = fmin(gpu.bandwidth_Bps, s->device[t]->link_Bps);
+		gpu.latency_s = fmax(gpu.latency_s, s->device[t]->link_latency_s);
+	}
+	int rc = scenario_text_at(o, "network", "star", &s->network_spec, err);
+	if (!rc && !(s->topo = topo_load_with(base->cluster, s->network_spec, base->seed, &gpu, err)))
+		rc = ORR_EINPUT;
+	return rc;
+}
+
+/* The file of capacities that vary counts by its contents. */
+static int hash_link_changes(struct setting *s, struct orr_error *err)
+{
+	const char *path = orr_arg_text(s->options, "link_changes");
+	size_t n;
+	if (!*path)
+		return ORR_OK;
+	char *text = bytes_read_file(path, 1u << 28, &n, s->link_changes_hash, err);
+	mem_free(text);
+	return text ? ORR_OK : ORR_EINPUT;
+}
+
+struct cost_options setting_costs(const struct setting *s)
+{
+	return (struct cost_options){ .precision = s->precision,
+		.use_measured = orr_arg_bool(s->cost_args, "measured"),
+		.fused_attention = orr_arg_bool(s->cost_args, "fused_attention"),
+		.fused_elementwise = orr_arg_bool(s->cost_args, "fused_elementwise"),
+		.efficiency = orr_arg_real(s->cost_args, "efficiency"),
+		.dropout = orr_arg_bool(s->cost_args, "dropout"),
+		.setup = *orr_arg_text(s->cost_args, "setup") ? orr_arg_text(s->cost_args, "setup") : NULL };
+}
+
+static int resolve_devices(const cJSON *o, const struct scenario *base, struct setting *s, struct orr_error *err)
+{
+	const struct cluster *c = base->cluster;
+	int rc = scenario_text_at(o, "device", NULL, &s->device_spec, err);
+	if (!rc && !c->gpus)
+		rc = orr_fail(err, ORR_EINPUT, "cluster %.80s: has no GPUs to train on", base->cluster_spec);
+	for (uint32_t t = 0; !rc && t < c->n_types; t++) {
+		const char *name = s->device_spec ? s->device_spec : c->type_name[t];
+		if (!*name)
+			rc = orr_fail(err, ORR_EINPUT, "cluster %.80s: names no type of GPU; write one, as in 4x8:v100, or give --device",
+				base->cluster_spec);
+		else if (!(s->device[t] = device_load(name, err)))
+			rc = ORR_EINPUT;
+	}
+	return rc;
+}
+
+int setting_resolve_values(const cJSON *o, struct setting *s, struct orr_error *err)
+{
+	int rc = resolve_precision(o, s, err);
+	if (!rc)
+		rc = resolve_batch(o, s, err);
+	if (!rc && !(s->options = scenario_args_at(o, "step", step_options, "step", err)))
+		rc = ORR_EINPUT;
+	if (!rc && !(s->cost_args = scenario_args_at(o, "cost", step_cost_options, "cost", err)))
+		rc = ORR_EINPUT;
+	return rc ? rc : hash_link_changes(s, err);
+}
+
+int setting_resolve_hardware(const cJSON *o, const struct scenario *base, struct setting *s, struct orr_error *err)
+{
+	int rc = resolve_devices(o, base, s, err);
+	return rc ? rc : resolve_network(o, base, s, err);
+}
+
+void setting_describe(const struct setting *s, const struct scenario *base, cJSON *o)
+{
+	char number[40];
+	cJSON_AddStringToObject(o, "network", s->network_spec);
+	cJSON_AddStringToObject(o, "network_sha256", s->topo->hash);
+	if (s->device_spec)
+		cJSON_AddStringToObject(o, "device", s->device_spec);
+	cJSON *list = cJSON_AddArrayToObject(o, "devices");
+	for (uint32_t t = 0; t < base->cluster->n_types; t++)
+		cJSON_AddItemToArray(list, cJSON_CreateString(s->device[t]->hash));
+	cJSON_AddStringToObject(o, "precision", precision_name(s->precision));
+	snprintf(number, sizeof number, "%.17g", s->batch);
+	cJSON_AddStringToObject(o, "batch", number);
+	cJSON_AddItemToObject(o, "step", scenario_args_json(s->options, step_options));
+	cJSON_AddItemToObject(o, "cost", scenario_args_json(s->cost_args, step_cost_options));
+	if (*s->link_changes_hash)
+		cJSON_AddStringToObject(o, "link_changes_sha256", s->link_changes_hash);
+}
+
+void setting_free(struct setting *s)
+{
+	for (uint32_t t = 0; t < CLUSTER_MAX_TYPES; t++)
+		device_free(s->device[t]);
+	topo_free(s->topo);
+	args_free(s->options);
+	args_free(s->cost_args);
+	mem_free(s->network_spec);
+	mem_free(s->device_spec);
+	*s = (struct setting){ 0 };
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * setting.h - what training runs on: network, devices, precision, batch, options of the step world
+ *
+ * The part of a scenario that orrery step and the jobs of orrery jobs that name a strategy
+ * have in common:
+ *
+ *	{ "network": "star", "device": "NAME or FILE", "precision": "fp32", "batch": 32,
+ *	  "step": {..options..}, "cost": {..options..} }
+ */
+#ifndef ORR_CLI_SETTING_H
+#define ORR_CLI_SETTING_H
+
+#include "cli/scenario.h"
+#include "step/step.h"
+
+struct setting {
+	char *network_spec, *device_spec; /* device_spec NULL: each GPU type of the cluster is a device */
+	struct topo *topo;
+	struct device *device[CLUSTER_MAX_TYPES]; /* by GPU type of the cluster */
+	struct orr_args *options, *cost_args;
+	enum precision precision;
+	double batch;
+	char link_changes_hash[65]; /* empty: none */
+};
+
+/* What --set cost.NAME=VALUE sets. */
+extern const struct orr_param step_cost_options[];
+
+/* Values that need nothing else; then, once there is a cluster, devices and network. */
+int setting_resolve_values(const cJSON *o, struct setting *s, struct orr_error *err);
+int setting_resolve_hardware(const cJSON *o, const struct scenario *base, struct setting *s, struct orr_error *err);
+struct cost_options setting_costs(const struct setting *s);
+/* Adds what there is to a resolved scenario. */
+void setting_describe(const struct setting *s, const struct scenario *base, cJSON *o);
+void setting_free(struct setting *s);
+
+#endif

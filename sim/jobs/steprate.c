@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "jobs/steprate.h"
+
+#include "base/mem.h"
+#include "base/num.h"
+#include "base/param.h"
+#include "base/strtab.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+struct network { /* a DNN and what it costs on each GPU type */
+	struct dnn *dnn;
+	struct cost *cost[CLUSTER_MAX_TYPES];
+};
+
+struct strategy {
+	const struct orr_policy *policy;
+	struct orr_args *args;
+	char label[128];
+};
+
+struct class {
+	const struct network *network;
+	const struct strategy *strategy;
+	double batch;
+};
+
+struct answer {
+	bool is_there;
+	struct steprate_value value;
+};
+
+struct input {
+	char *name;
+	char hash[65];
+};
+
+/* Everything but the config is under the lock; what an answer or class holds never moves or changes once it is there. */
+struct steprate {
+	struct steprate_config c;
+	bool check;
+	struct ground ground;
+	pthread_mutex_t lock;
+	pthread_cond_t answered;
+	struct strtab *network_names, *strategy_names, *class_names, *questions; /* number n + 1 is element n */
+	struct network **network;
+	struct strategy **strategy;
+	struct class **class;
+	struct answer **answer;
+	size_t cap_networks, cap_strategies, cap_classes, cap_answers;
+	struct input *input;
+	size_t n_inputs, cap_inputs;
+	uint64_t alone, together, unsettled;
+};
+
+/* ---- making and freeing ---- */
+
+static int check_options(const struct steprate_config *c, struct orr_error *err)
+{
+	static const char *const of_one_cluster[] = { "speeds", "background", "link_changes" };
+	for (size_t i = 0; i < sizeof of_one_cluster / sizeof *of_one_cluster; i++)
+		if (*orr_arg_text(c->options, of_one_cluster[i]))
+			return orr_fail(err, ORR_EINPUT, "step.%s: names single devices or links, and is for orrery step; jobs move about",
+				of_one_cluster[i]);
+	if (c->link_use && (!strcmp(orr_arg_text(c->options, "fidelity"), "analytic") || orr_arg_real(c->options, "contention_p") > 0))
+		return orr_fail(err, ORR_EINPUT, "step.fidelity=analytic and step.contention_p leave nothing to share; they need --sharing off");
+	return ORR_OK;
+}
+
+struct steprate *steprate_new(const struct steprate_config *c, struct orr_error *err)
+{
+	if (check_options(c, err))
+		return NULL;
+	struct steprate *s = mem_zalloc(1, sizeof *s);
+	s->c = *c;
+	ground_init(&s->ground, c->cluster, c->topo);
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->answered, NULL);
+	s->network_names = strtab_new();
+	s->strategy_names = strtab_new();
+	s->class_names = strtab_new();
+	s->questions = strtab_new();
+	return s;
+}
+
+static void network_free(struct network *x)
+{
+	for (uint32_t t = 0; t < CLUSTER_MAX_TYPES; t++)
+		cost_free(x->cost[t]);
+	dnn_free(x->dnn);
+	mem_free(x);
+}
+
+void steprate_free(struct steprate *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i + 1 < strtab_count(s->network_names); i++)
+		if (s->network[i])
+			network_free(s->network[i]);
+	for (size_t i = 0; i + 1 < strtab_count(s->strategy_names); i++)
+		if (s->strategy[i]) {
+			args_free(s->strategy[i]->args);
+			mem_free(s->strategy[i]);
+		}
+	for (size_t i = 0; i + 1 < strtab_count(s->class_names); i++)
+		mem_free(s->class[i]);
+	for (size_t i = 0; i + 1 < strtab_count(s->questions); i++) {
+		mem_free(s->answer[i]->value.link);
+		mem_free(s->answer[i]->value.of);
+		mem_free(s->answer[i]);
+	}
+	for (size_t i = 0; i < s->n_inputs; i++)
+		mem_free(s->input[i].name);
+	strtab_free(s->network_names);
+	strtab_free(s->strategy_names);
+	strtab_free(s->class_names);
+	strtab_free(s->questions);
+	mem_free(s->network);
+	mem_free(s->strategy);
+	mem_free(s->class);
+	mem_free(s->answer);
+	mem_free(s->input);
+	ground_free(&s->ground);
+	pthread_mutex_destroy(&s->lock);
+	pthread_cond_destroy(&s->answered);
+	mem_free(s);
+}
+
+void steprate_check(struct steprate *s, bool check)
+{
+	s->check = check;
+}
+
+const struct ground *steprate_ground(const struct steprate *s)
+{
+	return &s->ground;
+}
+
+void steprate_count(struct steprate *s, uint64_t *alone, uint64_t *together, uint64_t *unsettled)
+{
+	pthread_mutex_lock(&s->lock);
+	*alone = s->alone;
+	*together = s->together;
+	*unsettled = s->unsettled;
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- models, strategies, classes ---- */
+
+/* The element of a name: made room for, NULL if new. */
+#define ELEMENT(v, cap, number)                                                           \
+	do {                                                                              \
+		size_t was_ = (cap);                                                      \
+		MEM_GROW(v, (size_t)(number), cap);                                       \
+		for (size_t i_ = was_; i_ < (cap); i_++)                                  \
+			(v)[i_] = NULL;                                                   \
+	} while (0)
+
+static void add_input(struct steprate *s, const char *name, const char *hash)
+{
+	MEM_GROW(s->input, s->n_inputs, s->cap_inputs);
+	struct input *x = &s->input[s->n_inputs++];
+	x->name = mem_strdup(name);
+	snprintf(x->hash, sizeof x->hash, "%s", hash);
+}
+
+bool steprate_input(const struct steprate *s, size_t i, const char **name, const char **hash)
+{
+	if (i >= s->n_inputs)
+		return false;
+	*name = s->input[i].name;
+	*hash = s->input[i].hash;
+	return true;
+}
+
+static const struct network *network_named(struct steprate *s, const char *name, struct orr_error *err)
+{
+	uint32_t i = strtab_add_z(s->network_names, name) - 1;
+	ELEMENT(s->network, s->cap_networks, i);
+	if (s->network[i])
+		return s->network[i];
+	struct network *x = mem_zalloc(1, sizeof *x);
+	bool is_good = (x->dnn = dnn_load(name, err)) != NULL;
+	for (uint32_t t = 0; is_good && t < s->c.cluster->n_types; t++)
+		is_good = (x->cost[t] = cost_new(x->dnn, s->c.device[t], &s->c.costs, err)) != NULL;
+	if (!is_good) {
+		network_free(x);
+		return NULL;
+	}
+	add_input(s, name, x->dnn->hash);
+	return s->network[i] = x;
+}
+
+/* "allreduce:fusion=none,overlap=no"; where a ';' occurs, that separates instead. */
+static int read_settings(struct orr_args *a, const char *text, struct orr_error *err)
+{
+	const char *ends = strchr(text, ';') ? ";" : ",";
+	int rc = ORR_OK;
+	for (const char *p = text; !rc && *p;) {
+		size_t n = strcspn(p, ends);
+		char *pair = mem_strndup(p, n);
+		rc = args_set_pair(a, pair, err);
+		mem_free(pair);
+		p += n + (p[n] != '\0');
+	}
+	return rc;
+}
+
+static const struct strategy *strategy_named(struct steprate *s, const char *text, struct orr_error *err)
+{
+	uint32_t i = strtab_add_z(s->strategy_names, text) - 1;
+	ELEMENT(s->strategy, s->cap_strategies, i);
+	if (s->strategy[i])
+		return s->strategy[i];
+	struct strategy *x = mem_zalloc(1, sizeof *x);
+	size_t n = strcspn(text, ":");
+	char *name = mem_strndup(text, n), hash[65] = "";
+	snprintf(x->label, sizeof x->label, "%.120s", text);
+	int rc = s->c.find(name, &x->policy, hash, err);
+	if (!rc && !(x->args = args_new(x->policy->params, name, err)))
+		rc = ORR_EINPUT;
+	if (!rc)
+		rc = read_settings(x->args, text[n] ? text + n + 1 : "", err);
+	if (!rc && *hash)
+		add_input(s, name, hash);
+	mem_free(name);
+	if (!rc)
+		return s->strategy[i] = x;
+	args_free(x->args);
+	mem_free(x);
+	return NULL;
+}
+
+static int class_make(struct steprate *s, const char *model, const char *strategy, double batch, uint32_t i, struct orr_error *err)
+{
+	struct orr_error e = { 0 };
+	const struct network *network = network_named(s, model, &e);
+	if (!network)
+		return orr_fail(err, ORR_EINPUT, "model: %s", e.text);
+	const struct strategy *x = strategy_named(s, strategy, &e);
+	if (!x)
+		return orr_fail(err, ORR_EINPUT, "strategy: %s", e.text);
+	s->class[i] = mem_zalloc(1, sizeof **s->class);
+	*s->class[i] = (struct class){ network, x, batch };
+	return ORR_OK;
+}
+
+int steprate_class(struct steprate *s, const char *model, const char *strategy, double batch, uint32_t *out, struct orr_error *err)
+{
+	char number[NUM_REAL_MAX];
+	batch = batch > 0 ? batch : s->c.batch;
+	num_put_real(number, batch);
+	struct sbuf b = { 0 };
+	sbuf_printf(&b, "%s\n%s\n%s", model, strategy, number);
+	pthread_mutex_lock(&s->lock);
+	*out = strtab_add_z(s->class_names, sbuf_text(&b)) - 1;
+	ELEMENT(s->class, s->cap_classes, *out);
+	int rc = s->class[*out] ? ORR_OK : class_make(s, model, strategy, batch, *out, err);
+	pthread_mutex_unlock(&s->lock);
+	sbuf_free(&b);
+	return rc;
+}
+
+/* ---- asking the step world ---- */
+
+/* The nodes of a place as a cluster of its own, with the types of the whole. */
+static void sub_cluster(const struct steprate *s, const struct place *p, struct cluster *out)
+{
+	const struct cluster *c = s->c.cluster;
+	*out = (struct cluster){ .n_nodes = p->n_nodes, .n_types = c->n_types, .gpus = p->part.n_gpus };
+	memcpy(out->type_name, c->type_name, sizeof out->type_name);
+	out->node = mem_alloc((p->n_nodes + 1) * sizeof *out->node);
+	for (uint32_t i = 0; i < p->n_nodes; i++) {
+		out->n_racks += !i || p->node[i].rack != p->node[i - 1].rack;
+		out->node[i] = c->node[p->node[i].node];
+		out->node[i].gpus = p->node[i].gpus;
+		out->node[i].rack = out->n_racks - 1;
+		out->max_node_gpus = out->max_node_gpus > p->node[i].gpus ? out->max_node_gpus : p->node[i].gpus;
+	}
+}
+
+/* What one run of the step world needs. */
+struct setup {
+	struct cluster cluster;
+	struct topo *topo;
+	struct step_config config;
+};
+
+static void setup_begin(const struct steprate *s, const struct class *class, const struct place *p, const uint32_t *link,
+	uint32_t n_links, double stretch, struct setup *x)
+{
+	sub_cluster(s, p, &x->cluster);
+	x->topo = topo_part_view(s->c.topo, &p->part, link, n_links, stretch);
+	x->config = (struct step_config){ .cluster = &x->cluster,
+		.topo = x->topo,
+		.dnn = class->network->dnn,
+		.cost = (const struct cost *const *)class->network->cost,
+		.device = (const struct device *const *)s->c.device,
+		.options = s->c.options,
+		.batch = class->batch,
+		.precision = s->c.precision,
+		.seed = s->c.seed,
+		.check = s->check };
+}
+
+static void setup_end(struct setup *x)
+{
+	topo_free(x->topo);
+	mem_free(x->cluster.node);
+}
+
+static void run_alone(const struct steprate *s, const struct class *class, const struct place *p, double stretch,
+	struct steprate_value *v)
+{
+	struct setup x;
+	struct step_result r = { 0 };
+	setup_begin(s, class, p, p->part.link, p->part.n_links, stretch, &x);
+	x.config.link_use = s->c.link_use && stretch == 1;
+	if (!step_run(&x.config, class->strategy->policy, class->strategy->args, class->strategy->label, &r, &v->error)) {
+		for (size_t i = 0; i < r.n_iterations; i++)
+			v->samples += r.iteration[i].samples;
+		v->samples /= (double)r.n_iterations;
+		v->samples_per_s = r.samples_per_s;
+		v->link = r.link;
+		v->n_links = (uint32_t)r.n_links;
+		r.link = NULL;
+		if (!(v->samples_per_s > 0) || isinf(v->samples_per_s))
+			orr_fail(&v->error, ORR_EINPUT, "%s: an iteration of %s takes no time", class->strategy->label, class->network->dnn->name);
+	}
+	step_result_free(&r);
+	setup_end(&x);
+}
+
+static void run_together(const struct steprate *s, const struct class *const *of, const struct steprate_member *m, uint32_t n,
+	const uint32_t *all, uint32_t n_links, struct steprate_value *v)
+{
+	struct setup *x = mem_zalloc(n, sizeof *x);
+	struct step_member *member = mem_zalloc(n, sizeof *member);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct class *class = of[i];
+		setup_begin(s, class, m[i].place, all, n_links, 1, &x[i]);
+		member[i] = (struct step_member){ &x[i].config, class->strategy->policy, class->strategy->args, class->strategy->label };
+	}
+	v->of = mem_zalloc(n, sizeof *v->of);
+	struct step_together t = { .tolerance = s->c.tolerance, .most = s->c.most_iterations, .samples_per_s = v->of };
+	step_run_together(member, n, &t, &v->error);
+	v->has_settled = t.has_settled;
+	for (uint32_t i = 0; i < n; i++)
+		setup_end(&x[i]);
+	mem_free(x);
+	mem_free(member);
+}
+
+/* ---- each question once ---- */
+
+/* Under the lock. *is_mine: nobody has asked before, and the caller must answer. */
+static struct answer *ask(struct steprate *s, const char *question, bool *is_mine)
+{
+	size_t before = strtab_count(s->questions);
+	uint32_t i = strtab_add_z(s->questions, question) - 1;
+	*is_mine = strtab_count(s->questions) > before;
+	ELEMENT(s->answer, s->cap_answers, i);
+	if (*is_mine)
+		s->answer[i] = mem_zalloc(1, sizeof *s->answer[i]);
+	struct answer *a = s->answer[i];
+	while (!*is_mine && !a->is_there)
+		pthread_cond_wait(&s->answered, &s->lock);
+	return a;
+}
+
+static void answered(struct steprate *s, struct answer *a)
+{
+	a->is_there = true;
+	pthread_cond_broadcast(&s->answered);
+	pthread_mutex_unlock(&s->lock);
+}
+
+const struct steprate_value *steprate_alone(struct steprate *s, uint32_t class, const struct place *p, double stretch)
+{
+	char question[160];
+	bool is_mine;
+	snprintf(question, sizeof question, "alone %u %.17g %s", class, stretch, p->key);
+	pthread_mutex_lock(&s->lock);
+	struct answer *a = ask(s, question, &is_mine);
+	const struct class *k = s->class[class];
+	pthread_mutex_unlock(&s->lock);
+	if (is_mine) {
+		run_alone(s, k, p, stretch, &a->value);
+		pthread_mutex_lock(&s->lock);
+		s->alone++;
+		answered(s, a);
+	}
+	return &a->value;
+}
+
+const struct steprate_value *steprate_reference(struct steprate *s, uint32_t class, uint32_t gpus, uint32_t type)
+{
+	struct place *p = place_reference(&s->ground, gpus, type);
+	const struct steprate_value *v = p ? steprate_alone(s, class, p, 1) : NULL;
+	place_free(p);
+	return v;
+}
+
+const struct steprate_value *steprate_together(struct steprate *s, const struct steprate_member *m, uint32_t n, const uint32_t *all,
+	uint32_t n_links)
+{
+	struct sbuf b = { 0 };
+	bool is_mine;
+	sbuf_puts(&b, "together");
+	for (uint32_t i = 0; i < n; i++) {
+		sbuf_printf(&b, " %u %s", m[i].class, m[i].place->key);
+		for (uint32_t l = 0; l < m[i].place->part.n_links; l++)
+			sbuf_printf(&b, ",%u", m[i].link[l]);
+	}
+	const struct class **of = mem_alloc((n + 1) * sizeof *of);
+	pthread_mutex_lock(&s->lock);
+	struct answer *a = ask(s, sbuf_text(&b), &is_mine);
+	for (uint32_t i = 0; i < n; i++)
+		of[i] = s->class[m[i].class];
+	pthread_mutex_unlock(&s->lock);
+	sbuf_free(&b);
+	if (is_mine) {
+		run_together(s, of, m, n, all, n_links, &a->value);
+		pthread_mutex_lock(&s->lock);
+		s->together++;
+		s->unsettled += !a->value.has_settled;
+		answered(s, a);
+	}
+	mem_free(of);
+	return &a->value;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * steprate.h - how fast jobs that name a model and a strategy train: the step world, asked once per question
+ *
+ * A question is (model, strategy, batch) on a place (shape.h), alone or together with others,
+ * and its answer a function of nothing else. Answers are kept. Threads may ask at once: one of them
+ * finds out, the others wait, so that the number of runs does not depend on threads either.
+ *
+ * Rates are samples/s, so that they compare between sizes of a job.
+ */
+#ifndef ORR_JOBS_STEPRATE_H
+#define ORR_JOBS_STEPRATE_H
+
+#include <orrery/policy.h>
+
+#include "hwmodel/cost.h"
+#include "jobs/shape.h"
+#include "step/step.h"
+
+struct steprate;
+
+struct steprate_config {
+	const struct cluster *cluster;
+	const struct topo *topo;
+	struct device *const *device;   /* by GPU type of the cluster */
+	const struct orr_args *options; /* of step_options */
+	struct cost_options costs;
+	enum precision precision;
+	double batch;                   /* of jobs that say none */
+	uint64_t seed;
+	bool link_use;                  /* measure how much links are used: for sharing */
+	double tolerance;               /* of rates together: step.h */
+	uint64_t most_iterations;
+	/* The step policy of that name or file. */
+	int (*find)(const char *name, const struct orr_policy **out, char hash[65], struct orr_error *err);
+};
+
+struct steprate_value {
+	double samples_per_s;
+	double samples;          /* per iteration */
+	struct step_link *link;  /* by local number of the place; with link_use */
+	uint32_t n_links;
+	/* Together: samples/s of each member. */
+	double *of;
+	bool has_settled;
+	struct orr_error error;  /* code 0: there is a value */
+};
+
+/* Copies the config. NULL if options make no sense between jobs. */
+struct steprate *steprate_new(const struct steprate_config *c, struct orr_error *err);
+void steprate_free(struct steprate *s);
+/* Whether runs of the step world prove their conservation laws; before the first question. */
+void steprate_check(struct steprate *s, bool check);
+const struct ground *steprate_ground(const struct steprate *s);
+
+/* What trains: a small number for each (model, strategy, batch); batch 0: the config's. */
+int steprate_class(struct steprate *s, const char *model, const char *strategy, double batch, uint32_t *out,
+	struct orr_error *err);
+/* Files that models and strategies come from: names and SHA-256, in order of first use; false past the last. */
+bool steprate_input(const struct steprate *s, size_t i, const char **name, const char **hash);
+
+/* Alone on the place, with every link that jobs may share (those of one GPU alone are none) at 1/stretch of its capacity. */
+const struct steprate_value *steprate_alone(struct steprate *s, uint32_t class, const struct place *p, double stretch);
+/* On the reference place; NULL if that type has too few GPUs. */
+const struct steprate_value *steprate_reference(struct steprate *s, uint32_t class, uint32_t gpus, uint32_t type);
+/* All at once. Member i's link l is number link[i][l] of n_links that all have, whose numbers in the topology are all[]. */
+struct steprate_member {
+	uint32_t class;
+	const struct place *place;
+	const uint32_t *link;
+};
+const struct steprate_value *steprate_together(struct steprate *s, const struct steprate_member *m, uint32_t n,
+	const uint32_t *all, uint32_t n_links);
+
+/* Runs of the step world so far: alone and together. */
+void steprate_count(struct steprate *s, uint64_t *alone, uint64_t *together, uint64_t *unsettled);
+
+#endif
