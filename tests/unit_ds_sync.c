@@ -89,6 +89,17 @@ static void test_workloads(void)
 		ok(fabs(a / rows[i].bsp_s - 1) < 0.03 && fabs(b / rows[i].ds_s - 1) < 0.03 && fabs(a / b / rows[i].gain - 1) < 0.03,
 			"%s: %.3f s and %.3f s, %.2fx", rows[i].model, a, b, a / b);
 	}
+	double last = 1;
+	bool rises = true;
+	for (int gbps = 100; gbps >= 1; gbps /= 3) { /* the less the network carries, the more there is to gain */
+		char network[40];
+		snprintf(network, sizeof network, "star:bw=%dGbps,lat=0", gbps);
+		double gain = iteration("4x1:v100", network, "wrn_50_2", "compute_s=0.22", &orr_policy_allreduce, bsp, NULL) /
+			iteration("4x1:v100", network, "wrn_50_2", "compute_s=0.22", &orr_policy_ds_sync, "", NULL);
+		rises &= gain > last && gain < rho(4) / rho(2);
+		last = gain;
+	}
+	ok(rises, "the gain rises as bandwidth falls, towards rho(4)/rho(2)");
 	/* Tensor by tensor, as in the authors' code: the latency term is multiplied by the number of tensors. */
 	double M, tensors[2];
 	for (int k = 0; k < 2; k++)
