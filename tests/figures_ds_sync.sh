@@ -13,6 +13,7 @@ is "$(off '^(bandwidth|latency)-' 1e-3)" "" "communication alone: rho(N)/rho(s),
 is "$(off '^(bsp|ds|gain|gain16)-(bert|wrn)' 1e-9)" "" "iterations of BERT-Large and wide ResNets"
 is "$(between bsp-bert_large_qa_s384 2.16 2.18)$(between ds-bert_large_qa_s384 1.63 1.65)$(between bsp-wrn_50_2 0.55 0.56)" 111 \
   "worked out by hand: 2.17, 1.64 and 0.55 s"
+is "$(off '^tensors-' 1e-9)" "" "tensor by tensor, with latency"
 is "$(off '^(ring|interleaved|two-level|ds)-[24]x' 1e-9)" "" "racks: rings, hierarchical, groups"
 is "$(off '^leader-[24]x' 0.01)" "" "racks: one leader each, against an endless pipeline"
 is "$(between ring-4x4-8 3.74 3.76)$(between interleaved-4x4-4 7.49 7.51)$(between two-level-2x8-4 2.24 2.26)$(between ds-4x4-8 6.74 6.76)" 1111 \
@@ -24,5 +25,5 @@ is "$(between ours-ring-overlap 1 1.84)" 1 "... which an overlapped baseline doe
 is "$(between equal-loss -1 1)" 1 "pairs end at BSP's loss, within a standard deviation over seeds"
 is "$(off '^sooner-' 0.1)" "" "and meet a loss as much sooner as their iterations are shorter"
 is "$(between sooner16-pairs 1.5 2.5)" 1 "as do pairs of 16 in our scenario"
-drawn workloads racks contention search-two-level time-to-loss time-to-loss-16
+drawn workloads tensors racks contention search-two-level time-to-loss time-to-loss-16
 tap_done
