@@ -242,3 +242,6 @@ tests_unit_figures_SOURCES = tests/unit_figures.c sim/cli/figures_book.c sim/cli
 	sim/cli/figures_run.c sim/cli/figures_table.c sim/cli/progress.c sim/cli/registry.c sim/cli/scenario.c \
 	sim/cli/scenario_jobs.c sim/cli/scenario_step.c sim/cli/setting.c sim/cli/study.c sim/cli/study_jobs.c sim/cli/study_step.c
 tests_unit_figures_LDADD = libpolicies.a $(LDADD)
+# scenario folders, at small sizes
+TESTS += tests/figures_stanza.sh tests/figures_ds_sync.sh
+EXTRA_DIST += tests/figures.sh tests/figures_stanza.sh tests/figures_ds_sync.sh
