@@ -236,3 +236,8 @@ check_PROGRAMS += tests/unit_step_results tests/unit_expr
 TESTS += tests/unit_step_results tests/unit_expr
 tests_unit_step_results_SOURCES = tests/unit_step_results.c tests/sample_run.c
 tests_unit_expr_SOURCES = tests/unit_expr.c
+# Ako
+check_PROGRAMS += tests/unit_ako
+TESTS += tests/unit_ako
+tests_unit_ako_SOURCES = tests/unit_ako.c tests/step_fixture.c
+tests_unit_ako_LDADD = libpolicies.a $(LDADD)
