@@ -7,7 +7,7 @@ const struct orr_param step_options[] = {
 	ORR_PARAM_BOOL("exact", false, "simulate every iteration; do not look for a steady state"),
 	ORR_PARAM_CHOICE("fidelity", "flow", "flow|analytic",
 		"flow: messages share links, max-min fair; analytic: closed forms, no contention"),
-	ORR_PARAM_CHOICE("algorithm", "ring", "ring|halving-doubling|double-tree|hierarchical|direct",
+	ORR_PARAM_CHOICE("algorithm", "ring", "ring|halving-doubling|double-tree|hierarchical|direct|hierarchical-leader",
 		"of collectives for which the policy names none"),
 	ORR_PARAM_CHOICE("merge", "auto", "auto|on|off",
 		"run one lane for all where routes and loads are equal; on: an error where they are not"),

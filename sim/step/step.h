@@ -71,7 +71,7 @@ struct step_result {
 	bool was_merged;
 	uint64_t flows;       /* started in the network */
 	char choice[256];     /* the policy's own line on what it chose */
-	char cost_source[160];
+	char cost_source[256];
 	struct step_link *link; /* with step_config.link_use */
 	size_t n_links;
 	void *strings;
