@@ -236,6 +236,17 @@ check_PROGRAMS += tests/unit_step_results tests/unit_expr
 TESTS += tests/unit_step_results tests/unit_expr
 tests_unit_step_results_SOURCES = tests/unit_step_results.c tests/sample_run.c
 tests_unit_expr_SOURCES = tests/unit_expr.c
+# Ako
+check_PROGRAMS += tests/unit_ako
+TESTS += tests/unit_ako
+tests_unit_ako_SOURCES = tests/unit_ako.c tests/step_fixture.c
+tests_unit_ako_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/learn_policies
+TESTS += tests/learn_policies
+tests_learn_policies_SOURCES = tests/learn_policies.c tests/step_fixture.c
+tests_learn_policies_LDADD = libpolicies.a $(LDADD)
+TESTS += tests/figures_ako.sh
+EXTRA_DIST += tests/figures_ako.sh
 check_PROGRAMS += tests/unit_figures
 TESTS += tests/unit_figures
 tests_unit_figures_SOURCES = tests/unit_figures.c sim/cli/figures_book.c sim/cli/figures_draw.c sim/cli/figures_expr.c \
