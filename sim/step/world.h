@@ -174,6 +174,7 @@ struct wire; /* wire.c */
 struct orr_step {
 	const struct step_config *config;
 	const char *label;
+	struct watch *watch; /* engine/watch.h */
 	const struct orr_policy *policy;
 	const struct orr_step_ops *ops;
 	void *self;
