@@ -86,8 +86,10 @@ cat <<'END'
 	-*) COMPREPLY=($(compgen -W "$options --help" -- "$cur")) ;;
 	*)
 		[ "$COMP_CWORD" -ne 2 ] || COMPREPLY=($(compgen -W "$verbs" -- "$cur"))
-		# Where a trace is wanted, a generator will do.
+		# Where a trace is wanted, a generator will do; where a model is, its name.
 		case $command,${COMP_WORDS[2]},$COMP_CWORD in
+		step,*,2 | model,show,3) COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" model list 2>/dev/null |
+			awk 'NR > 1 { print $1 }')" -- "$cur") $(compgen -f -- "$cur")) ;;
 		jobs,*,2 | trace,synth,3) COMPREPLY=($(compgen -W "$models" -- "$cur") $(compgen -f -- "$cur")) ;;
 		esac
 		[ -n "${COMPREPLY[*]}" ] || COMPREPLY=($(compgen -f -- "$cur"))

@@ -27,7 +27,7 @@ static const struct format {
 		1, 0.16, "%%EOF\n" },
 	{ "svg", "svg noenhanced font 'Sans,12' linewidth 1.2 size %.0f,%.0f background '#ffffff'", 96,
 		0.21, "</svg>\n\n" },
-	{ "png", "pngcairo noenhanced font 'Sans,9' fontscale 3.125 linewidth 3 size %.0f,%.0f", 300,
+	{ "png", "pngcairo noenhanced font 'Sans,9' fontscale 3.125 linewidth 3 pointscale 3 size %.0f,%.0f", 300,
 		0.16, "IEND\xae\x42\x60\x82" },
 };
 

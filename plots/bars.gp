@@ -1,18 +1,19 @@
-# Bars side by side in each category; $data index i: position 1.., y, low, high. marks[i]: a mark, no bar.
+# Bars side by side in each category; $data index i: position 1.., y, low, high. marks[i]: a mark, no bar; shade[i] is the line type
+# and the place among `slots` in a category.
 set xlabel x_label
-set ylabel y_label
+set ylabel y_label offset (strstrt(y_label, "\n") ? -0.8 : 0), 0
 if (log_y) { set logscale y }
 eval sprintf('set yrange [%s:%s]', y_min, y_max)
-wide = 0.8 / n
-at(x, i) = x + (i - (n + 1) / 2.0) * wide
+wide = 0.8 / slots
+at(x, i) = x + (shade[i] - (slots + 1) / 2.0) * wide
 set xrange [0.4:categories+0.6]
 set xtics scale 0 ('' 1)
 if (tics_turned) { set xtics rotate by 30 right }
 do for [i=1:categories] { set xtics add (category[i] i) }
 set style fill solid 1.0 noborder
 set grid noxtics
-plot for [i=1:n] $data index i-1 using (at($1, i)):(marks[i] ? NaN : $2):(wide * 0.92) with boxes linetype i dashtype solid \
+plot for [i=1:n] $data index i-1 using (at($1, i)):(marks[i] ? NaN : $2):(wide * 0.92) with boxes linetype shade[i] dashtype solid \
 		title (marks[i] ? '' : label[i]), \
 	for [i=1:n] $data index i-1 using (at($1, i)):3:(0):($4-$3) with vectors nohead linecolor rgb '#555555' linewidth 1 notitle, \
-	for [i=1:n] $data index i-1 using (at($1, i)):(marks[i] ? $2 : NaN) with points linetype i pointtype i+3 pointsize 0.8 \
+	for [i=1:n] $data index i-1 using (at($1, i)):(marks[i] ? $2 : NaN) with points linecolor rgb "#000000" pointtype 6 pointsize 0.7 \
 		title (marks[i] ? label[i] : '')

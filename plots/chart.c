@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LABEL_BYTES = 40, TEXT_BYTES = 80 };
+enum { LABEL_BYTES = 40, TEXT_BYTES = 80, ROW_BYTES = 28 };
 
 static bool has_points(const struct chart *c)
 {
@@ -45,11 +45,38 @@ static void put_data(struct sbuf *b, const struct chart *c)
 	sbuf_puts(b, "EOD\n");
 }
 
+/* An axis' label: in two lines, at the blank nearest to the middle, where it is longer than the plot. */
 static void put_text(struct sbuf *b, const char *name, const char *text)
 {
+	size_t n = strlen(text), at = 0;
+	for (size_t i = 1; n > ROW_BYTES && i < n; i++)
+		if (text[i] == ' ' && (!at || (i > n / 2 ? i - n / 2 : n / 2 - i) < (at > n / 2 ? at - n / 2 : n / 2 - at)))
+			at = i;
 	sbuf_printf(b, "%s = ", name);
-	gnuplot_quote(b, text ? text : "", TEXT_BYTES);
+	if (at) {
+		struct sbuf first = { 0 };
+		sbuf_add(&first, text, at);
+		gnuplot_quote(b, sbuf_text(&first), TEXT_BYTES);
+		sbuf_puts(b, ".\"\\n\".");
+		sbuf_free(&first);
+		at++;
+	}
+	gnuplot_quote(b, text + at, TEXT_BYTES);
 	sbuf_putc(b, '\n');
+}
+
+/* Lines and bars have colours in order; the k-th series of marks has that of the k-th of those. */
+static void put_colours(struct sbuf *b, const struct chart *c)
+{
+	size_t n[2] = { 0, 0 }, drawn = 0;
+	for (size_t i = 0; i < c->n_series; i++)
+		drawn += !c->series[i].marks_alone;
+	size_t slots = drawn > c->n_series - drawn ? drawn : c->n_series; /* more marks than bars: marks have places of their own */
+	sbuf_printf(b, "slots = %zu\narray shade[%zu]\n", slots, c->n_series);
+	for (size_t i = 0; i < c->n_series; i++) {
+		size_t k = ++n[c->series[i].marks_alone];
+		sbuf_printf(b, "shade[%zu] = %zu\n", i + 1, c->series[i].marks_alone && k > drawn ? drawn + k : k);
+	}
 }
 
 /* gnuplot takes the text of a tic for a format: "%%" is a per cent sign. */
@@ -88,6 +115,7 @@ static size_t put_variables(struct sbuf *b, const struct chart *c)
 		gnuplot_quote(b, label, LABEL_BYTES);
 		sbuf_printf(b, "\nmarks[%zu] = %d\n", i + 1, c->series[i].marks_alone);
 	}
+	put_colours(b, c);
 	put_text(b, "x_label", c->x_label);
 	put_text(b, "y_label", c->y_label);
 	sbuf_printf(b, "log_x = %d\nlog_y = %d\n", c->log_x, c->log_y);

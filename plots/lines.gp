@@ -1,7 +1,8 @@
 # Series over x; $data index i: x, y, low, high. marks[i]: no line. category[1..categories]
-# names the positions 1, 2, .. of x.
+# names the positions 1, 2, .. of x; shade[i] is the line type.
 set xlabel x_label
-set ylabel y_label
+set ylabel y_label offset (strstrt(y_label, "\n") ? -0.8 : 0), 0
+set rmargin 2.5
 if (log_x) { set logscale x }
 if (log_y) { set logscale y }
 eval sprintf('set yrange [%s:%s]', y_min, y_max)
@@ -12,8 +13,8 @@ if (categories) {
 	do for [i=1:categories] { set xtics add (category[i] i) }
 }
 if (!categories && !log_x) { set offsets graph 0.03, graph 0.03, 0, 0 }
-plot for [i=1:n] $data index i-1 using 1:3:(0):($4-$3) with vectors nohead linetype i dashtype solid notitle, \
-	for [i=1:n] $data index i-1 using 1:(marks[i] ? NaN : $2) with linespoints linetype i pointtype i pointsize 1.1 \
+plot for [i=1:n] $data index i-1 using 1:3:(0):($4-$3) with vectors nohead linetype shade[i] dashtype solid notitle, \
+	for [i=1:n] $data index i-1 using 1:(marks[i] ? NaN : $2) with linespoints linetype shade[i] pointtype 7 pointsize 0.35 \
 		title (marks[i] ? '' : label[i]), \
-	for [i=1:n] $data index i-1 using 1:(marks[i] ? $2 : NaN) with points linetype i pointtype i+3 pointsize 1.1 \
+	for [i=1:n] $data index i-1 using 1:(marks[i] ? $2 : NaN) with points linetype shade[i] pointtype 6 pointsize 0.8 \
 		title (marks[i] ? label[i] : '')

@@ -47,8 +47,12 @@ if "$program" policy list >/dev/null 2>&1; then
   is "$(complete_words orrery jobs t.csv --policy fif)" "fifo" "the completion knows the policies"
   is "$(complete_words orrery jobs t.csv --placement consol)" "consolidate" "and the choices that a help text lists"
   is "$(complete_words orrery jobs t.csv --policy srtf,fif)" "srtf,fifo" "and those after a comma"
+  is "$(complete_words orrery step resnet50 --policy fif)$(complete_words orrery step resnet50 --policy stan)" "stanza" \
+    "of the command's kind"
+  is "$(complete_words orrery step vgg1)" "vgg16
+vgg19" "and the models"
 else
-  skip "this orrery lists no policies" 3
+  skip "this orrery lists no policies" 5
 fi
 
 # pkg-config and the headers: enough to build a plugin outside the tree.

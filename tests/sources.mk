@@ -242,3 +242,23 @@ TESTS += tests/unit_steprate tests/jobs_step.sh
 tests_unit_steprate_SOURCES = tests/unit_steprate.c tests/step_fixture.c
 tests_unit_steprate_LDADD = libpolicies.a $(LDADD)
 EXTRA_DIST += tests/jobs_step.sh
+# Ako
+check_PROGRAMS += tests/unit_ako
+TESTS += tests/unit_ako
+tests_unit_ako_SOURCES = tests/unit_ako.c tests/step_fixture.c
+tests_unit_ako_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/learn_policies
+TESTS += tests/learn_policies
+tests_learn_policies_SOURCES = tests/learn_policies.c tests/step_fixture.c
+tests_learn_policies_LDADD = libpolicies.a $(LDADD)
+TESTS += tests/figures_ako.sh
+EXTRA_DIST += tests/figures_ako.sh
+check_PROGRAMS += tests/unit_figures
+TESTS += tests/unit_figures
+tests_unit_figures_SOURCES = tests/unit_figures.c sim/cli/figures_book.c sim/cli/figures_draw.c sim/cli/figures_expr.c \
+	sim/cli/figures_run.c sim/cli/figures_table.c sim/cli/progress.c sim/cli/registry.c sim/cli/scenario.c \
+	sim/cli/scenario_jobs.c sim/cli/scenario_step.c sim/cli/setting.c sim/cli/study.c sim/cli/study_jobs.c sim/cli/study_step.c
+tests_unit_figures_LDADD = libpolicies.a $(LDADD)
+# scenario folders, at small sizes
+TESTS += tests/figures_stanza.sh tests/figures_ds_sync.sh
+EXTRA_DIST += tests/figures.sh tests/figures_stanza.sh tests/figures_ds_sync.sh

@@ -142,7 +142,7 @@ static void test_bubbles(void)
 			"stages=4 stage_times=1,2 micro_batches=8 p2p_bytes=0 update_s=0.5 dp_bytes=1e9")),
 		33 + 1 + 0.5, 1e-12, "then the first stage's gradients, 2(n-1)/n of 1e9 bytes, and the update are added");
 	/* Steps with sending: stage 0 sends 1 s, and the first stage's backward comes back in 1 s. */
-	near_to(seconds(RUN("2x1:v100", &orr_policy_one_f_one_b, "stage_times=1,2 micro_batches=1 p2p_bytes=1e9 update_s=0")), 8,
+	near_to(seconds(RUN("2x1:v100", &orr_policy_one_f_one_b, "stage_times=1,2 micro_batches=1 p2p_bytes=1e9 dp_bytes=0 update_s=0")), 8,
 		1e-12, "one micro-batch: F + x + F + B + x + B");
 }
 
@@ -266,6 +266,17 @@ static void test_dapple(void)
 	step_result_free(&b.r);
 }
 
+/* D from the devices: at micro-batches of 16 samples stage 0 has no room for four of them. */
+static void test_room(void)
+{
+	static const char big[] = "gpt:hidden=1024,layers=8,heads=16,seq=1024,vocab=1000";
+	struct outcome a = run_with("4x1:v100", network, big, "", &orr_policy_dapple, "micro_batch=16 global_batch=128 %s", quiet);
+	struct outcome b = run_with("4x1:v100", network, big, "", &orr_policy_one_f_one_b, "micro_batch=16 global_batch=128 %s", quiet);
+	ok(!a.rc && a.r.device[0].peak_memory_bytes < 16 * 0x1p30, "DAPPLE lets as many micro-batches in as fit: %s", a.r.choice);
+	ok(b.rc == ORR_EINPUT && strstr(b.e.text, "stage 0"), "where 1F1B's first stage runs out of memory");
+	step_result_free(&a.r);
+}
+
 /* Stages replicated one by one: parts are split and concatenated. */
 static void test_replication(void)
 {
@@ -283,7 +294,7 @@ static void test_replication(void)
 	ok(o.rc == ORR_EINPUT && strstr(o.e.text, "stage_devices"), "more devices than there are: refused");
 	/* A slow link is a stage of its own: m + 1 .. of the time that it needs. */
 	near_to(seconds(RUN("2x1:v100", &orr_policy_dapple,
-			"stage_times=1,1 micro_batches=16 p2p_bytes=1e9 warmup=B update_s=0")),
+			"stage_times=1,1 micro_batches=16 p2p_bytes=1e9 dp_bytes=0 warmup=B update_s=0")),
 		2 * 16 + 4, 1e-12, "policy B hides sending that takes as long as computing");
 }
 
@@ -371,7 +382,7 @@ static void test_megatron(void)
 	struct outcome plain = run_with("8x2:v100", network, model, "optimizer=adam", &orr_policy_megatron, "%s update_s=0", grid);
 	struct outcome zero = run_with("8x2:v100", network, model, "optimizer=adam", &orr_policy_megatron, "%s update_s=0 zero=true", grid);
 	near_to(zero.r.iteration_s, plain.r.iteration_s, 1e-9, "ZeRO-1: reduce-scatter and all-gather take as long as the all-reduce");
-	double params = 0;
+	double params = 100 * 64; /* the last stage's copy of the table */
 	struct orr_error e = { 0 };
 	struct dnn *d = dnn_load(model, &e);
 	for (uint32_t l = 0; l < d->n_layers; l++)
@@ -400,9 +411,15 @@ static void test_megatron(void)
 	near_to(seconds(RUN("8x1:v100", &orr_policy_megatron,
 			"tp=2 pp=2 stage_times=1,2 micro_batches=1 tp_bytes=0 p2p_bytes=2e9 dp_bytes=0 update_s=0 scatter_gather=false")),
 		6 + 4, 1e-12, "or sends everything");
-	near_to(seconds(RUN("4x1:v100", &orr_policy_megatron, "pp=4 stage_times=1,2 micro_batches=8 p2p_bytes=1e9 update_s=0 overlap_p2p=false")),
-		seconds(RUN("4x1:v100", &orr_policy_megatron, "pp=4 stage_times=1,2 micro_batches=8 p2p_bytes=1e9 update_s=0 overlap_p2p=false")),
-		0, "the same again gives the same");
+	/* By hand: stage 1 does F0 2-3, B0 3-5, then F1 at once or after sending 1 s; stage 0 gets the last gradient 1 s after B1. */
+	near_to(seconds(RUN("2x1:v100", &orr_policy_megatron, "pp=2 stage_times=1,2 micro_batches=2 p2p_bytes=1e9 dp_bytes=0 update_s=0")),
+		11, 1e-12, "a stage computes while it sends");
+	near_to(seconds(RUN("2x1:v100", &orr_policy_megatron,
+			"pp=2 stage_times=1,2 micro_batches=2 p2p_bytes=1e9 dp_bytes=0 update_s=0 overlap_p2p=false")),
+		12, 1e-12, "or waits until its message is there");
+	/* The table of 100 x 64 elements, 4 bytes each, at 2(n-1)/n = 1; what each of the stages sums alone is in dp_bytes. */
+	near_to(seconds(RUN("2x1:v100", &orr_policy_megatron, "pp=2 stage_times=1,2 micro_batches=2 p2p_bytes=0 update_s=0")) - 9,
+		100 * 64 * 4 / 1e9, 1e-12, "the two ends sum the gradients of their common table");
 }
 
 /* ---- what sim/learn is told ---- */
@@ -457,6 +474,7 @@ int main(void)
 	test_schedules();
 	test_bubbles();
 	test_dapple();
+	test_room();
 	test_replication();
 	test_cut();
 	test_tensor();

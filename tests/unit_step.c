@@ -154,6 +154,37 @@ static void lanes_build(struct orr_step *s, uint64_t k)
 	last_op[1] = y;
 }
 
+/* A ring of many rounds with messages coming in its way at odd times: as one collective, or step by step as its
+ * definition says. */
+static bool by_hand;
+static void disturbed_ring(struct orr_step *s, uint64_t k)
+{
+	enum { N = 4, ROUNDS = 5, STEPS = ROUNDS * 2 * (N - 1) };
+	uint32_t all[N] = { 0, 1, 2, 3 };
+	const double bytes = 4e6;
+	(void)k;
+	if (!by_hand) {
+		struct orr_collective c = { .op = ORR_ALL_REDUCE, .algorithm = ORR_RING, .bytes = bytes, .repeat = ROUNDS };
+		orr_collective(s, &(struct orr_group){ all, N }, &c);
+	}
+	orr_op barrier = 0;
+	for (int i = 0; i < STEPS && by_hand; i++) {
+		orr_op step[N], next = 0;
+		for (uint32_t w = 0; w < N; w++) {
+			step[w] = orr_transfer(s, w, (w + 1) % N, bytes / N);
+			orr_after(s, step[w], barrier);
+		}
+		next = orr_mark(s);
+		for (uint32_t w = 0; w < N; w++)
+			orr_after(s, next, step[w]);
+		barrier = next;
+	}
+	for (uint32_t i = 0; i < 9; i++) {
+		orr_op when = orr_delay(s, 0.0007 + 0.00291 * i * (1 + 0.13 * i)), m = orr_transfer(s, i % N, 4 + i % 4, 7e5 * (1 + i % 3));
+		orr_after(s, m, when);
+	}
+}
+
 /* Staleness: a fast and a slow worker; the fast may be two iterations ahead. */
 static orr_op slow_end[64];
 static void run_apart(struct orr_step *s, uint64_t k)
@@ -307,6 +338,23 @@ static void test_lanes(void)
 	step_result_free(&b);
 }
 
+static void test_leaps(void)
+{
+	static const char *const sets[] = { "iterations=1", "iterations=1 background=1>2:3e8" };
+	for (int j = 0; j < 2; j++) {
+		struct step_result a, b;
+		struct orr_error e;
+		by_hand = false;
+		ok(!run("8x1:v100", sets[j], disturbed_ring, NULL, &a, &e), "a disturbed ring runs (%s)", e.text);
+		by_hand = true;
+		ok(!run("8x1:v100", sets[j], disturbed_ring, NULL, &b, &e), "and by hand (%s)", e.text);
+		near_to(a.iteration_s, b.iteration_s, 1e-12, "repeats taken at once and broken end when single steps do");
+		ok(a.flows == b.flows, "and count as many flows");
+		step_result_free(&a);
+		step_result_free(&b);
+	}
+}
+
 static void test_errors(void)
 {
 	struct step_result r;
@@ -349,6 +397,7 @@ int main(void)
 	test_timing();
 	test_streams();
 	test_lanes();
+	test_leaps();
 	test_errors();
 	test_repeatable();
 	return done();

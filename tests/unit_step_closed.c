@@ -45,11 +45,8 @@ static struct pair both(const struct llm_step *given, const char *recompute, con
 	struct pair p = { NAN, NAN };
 	if (!fixture_run(f, &orr_policy_megatron, text, &r, &e))
 		p.graph = r.iteration_s;
-	if (!llm_step_times(f->dnn, f->cost[0], &s, &t, &e)) {
+	if (!llm_step_times(f->dnn, f->cost[0], &s, &t, &e))
 		p.closed = t.total_s;
-		if (s.pp > 1) /* the tied table's two ends, which the graph leaves out */
-			p.closed -= llm_all_reduce_s(&s.pp_link, 2, (double)f->dnn->vocab * f->dnn->hidden / s.tp * s.gradient_bytes);
-	}
 	if (e.code)
 		printf("# %s\n", e.text);
 	step_result_free(&r);

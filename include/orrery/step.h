@@ -62,6 +62,7 @@ struct orr_layer_info {
 	double out_elems, saved_elems; /* per sample: passed on; kept for backward */
 	double rows, columns;        /* of the parameters seen as a matrix (PowerSGD); 0 if none */
 	uint32_t block;              /* repeated block (a transformer layer), UINT32_MAX if none */
+	double tensors;              /* so many tensors make up the parameters (query, key and value: 6) */
 };
 
 struct orr_step_facts {
@@ -154,7 +155,8 @@ enum orr_collective_algorithm {
 	ORR_HALVING_DOUBLING,
 	ORR_DOUBLE_TREE,
 	ORR_HIERARCHICAL,
-	ORR_DIRECT /* everyone sends to everyone at once */
+	ORR_DIRECT, /* everyone sends to everyone at once */
+	ORR_HIERARCHICAL_LEADER /* all-reduce: one rank of each island talks for it; else as ORR_HIERARCHICAL */
 };
 
 struct orr_collective {
@@ -166,6 +168,7 @@ struct orr_collective {
 	uint32_t repeat;    /* so many of the same, one after the other (0: 1) */
 	/* Gradients of layers first..first+count-1 (count 0: not gradients): what step.compression applies to. */
 	uint32_t first_layer, n_layers;
+	uint32_t chunks;    /* trees and chains: pieces in the pipeline; 0: chosen */
 };
 struct orr_group {
 	const uint32_t *device; /* in ring order; copied */

@@ -2,8 +2,7 @@
 /*
  * Ako: decentralised training by partial gradient exchange (Watcharapichat, Lopez Morales,
  * Fernandez, Pietzuch, "Ako: Decentralised Deep Learning with Partial Gradient Exchange",
- * SoCC 2016; details where the paper was not at hand as in its re-implementations TF.AKO and
- * early KungFu).
+ * SoCC 2016; details as in its re-implementations TF.AKO and early KungFu).
  *
  * Every node is a worker with a replica of the model. In iteration t worker i computes its
  * gradient g, keeps A = the sum of its last p gradients, and sends one of p slices of A to
@@ -13,16 +12,26 @@
  * exactly once per slice, at most p iterations late.
  *
  * p keeps the traffic within the NIC: (n - 1) G / p <= B t_c, hence
- * p = max(1, ceil((n - 1) G / (B t_c))).
+ * p = max(1, ceil((n - 1) G / (B t_c))), for the worker for which that is most. B is that
+ * of the route to a worker on another node, for this worker alone: where several share a
+ * NIC, say p.
  *
- * A worker has at most `outstanding` rounds of messages under way beside the one that it
- * makes; where the network is too slow for p, that is what slows it down.
+ * Messages to one peer arrive in order. A worker has at most `outstanding` rounds of
+ * messages under way beside the one that it makes; where the network is too slow for p,
+ * that is what slows it down.
+ *
+ * staleness_bound = s, as in TF.AKO: a worker's clock is the number of rounds of which it
+ * has all slices, and nobody gets more than s rounds ahead of the slowest: the update of
+ * round t waits until all workers have round t - s. With s = 0 training is synchronous, and
+ * with p = 1 besides it is SGD on the sum of all gradients. (The clock's own messages cost
+ * nothing here.)
+ *
+ * A worker holds the last p gradients (A's recursion, A + g_t - g_(t-p), needs them; the
+ * newest is the gradient buffer), A itself and R.
  */
-#include <orrery/policy.h>
+#include "replicas.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct orr_param params[] = {
@@ -33,7 +42,7 @@ static const struct orr_param params[] = {
 	ORR_PARAM_CHOICE("window_reduce", "sum", "sum|average", "what is sent of the last p gradients"),
 	ORR_PARAM_CHOICE("partition_method", "equal", "equal|layers",
 		"slices of equal size, or whole layers in order with the largest slice as small as can be"),
-	ORR_PARAM_INT("staleness_bound", "-1", -1, 1000000, "iterations that a worker may be ahead of the slowest; -1: any"),
+	ORR_PARAM_INT("staleness_bound", "-1", -1, 1000000, "rounds that a worker may be ahead of the slowest; 0: synchronous, -1: any"),
 	ORR_PARAM_INT("outstanding", "1", 1, 1000, "rounds of messages under way beside the one being made"),
 	ORR_PARAM_END
 };
@@ -41,15 +50,16 @@ static const struct orr_param params[] = {
 struct ako {
 	struct orr_step_facts facts;
 	uint32_t n, p;
-	bool is_per_peer, is_average;
+	bool is_average, is_per_peer;
 	int64_t bound;
-	uint32_t depth;       /* rounds whose messages may be under way: outstanding and the one being made */
-	double *slice_bytes;  /* [p] */
-	double compute_s;     /* of worker 0 */
-	double load;          /* share of the NIC that the exchange takes at full compute speed */
-	orr_op *update;       /* [worker]: the last one */
-	orr_op *sent;         /* [worker * depth + k % depth]: all messages of round k have arrived */
-	orr_op *round;        /* [k % (bound + 1)]: all updates of iteration k */
+	uint32_t depth;      /* rounds whose messages may be under way: outstanding and the one being made */
+	double *slice_bytes; /* [p] */
+	double load;         /* part of the NIC that the exchange takes at full compute speed */
+	orr_op *update;      /* [worker]: the last one */
+	orr_op *gradient;    /* [worker]: of this iteration */
+	orr_op *message;     /* [from * n + to]: the last one */
+	orr_op *sent;        /* [worker * depth + k % depth]: all messages of round k have arrived */
+	orr_op *received;    /* [k % (bound + 1)]: all workers have all of round k */
 };
 
 static void destroy(void *self)
@@ -57,8 +67,10 @@ static void destroy(void *self)
 	struct ako *a = self;
 	free(a->slice_bytes);
 	free(a->update);
+	free(a->gradient);
+	free(a->message);
 	free(a->sent);
-	free(a->round);
+	free(a->received);
 	free(a);
 }
 
@@ -70,22 +82,26 @@ static double work_s(const struct orr_step *s, uint32_t device, const struct orr
 		orr_cost(s, device, ORR_PASS_BACKWARD_WEIGHT, 0, f->layers, f->batch, 1);
 }
 
-/* Slices needed if none may hold more than limit parameters (layers stay whole and in order). */
-static uint32_t slices_needed(const struct orr_step *s, uint32_t layers, double limit, double *size, uint32_t room)
+/* Slices needed if none may hold more than `limit` parameters (layers stay whole and in order); with `size`, exactly p of
+ * them: those left over begin where each still gets a layer. */
+static uint32_t cut(const struct orr_step *s, uint32_t layers, double limit, double *size, uint32_t p, uint32_t filled)
 {
 	uint32_t n = 1;
 	double held = 0;
 	for (uint32_t l = 0; l < layers; l++) {
 		double x = orr_step_params(s, l, 1);
-		if (held > 0 && held + x > limit) {
-			if (size && n <= room)
+		if (x <= 0)
+			continue;
+		if (held > 0 && (held + x > limit || (size && filled <= p - n))) {
+			if (size)
 				size[n - 1] = held;
 			n++;
 			held = 0;
 		}
 		held += x;
+		filled--;
 	}
-	if (size && n <= room)
+	if (size)
 		size[n - 1] = held;
 	return n;
 }
@@ -94,28 +110,69 @@ static uint32_t slices_needed(const struct orr_step *s, uint32_t layers, double 
 static void cut_by_layers(struct ako *a, const struct orr_step *s)
 {
 	double low = 0, high = a->facts.params;
-	for (uint32_t l = 0; l < a->facts.layers; l++)
-		low = fmax(low, orr_step_params(s, l, 1));
+	uint32_t filled = 0; /* layers with parameters */
+	for (uint32_t l = 0; l < a->facts.layers; l++) {
+		double x = orr_step_params(s, l, 1);
+		low = fmax(low, x);
+		filled += x > 0;
+	}
+	a->p = a->p < filled ? a->p : filled ? filled : 1;
 	while (high - low > 0.5) {
 		double middle = floor((low + high) / 2);
-		if (slices_needed(s, a->facts.layers, middle, NULL, 0) <= a->p)
+		if (cut(s, a->facts.layers, middle, NULL, a->p, filled) <= a->p)
 			high = middle;
 		else
 			low = middle + 1;
 	}
-	slices_needed(s, a->facts.layers, high, a->slice_bytes, a->p);
+	cut(s, a->facts.layers, high, a->slice_bytes, a->p, filled);
 	for (uint32_t i = 0; i < a->p; i++)
 		a->slice_bytes[i] *= a->facts.gradient_bytes;
 }
 
+/* (n - 1) G / (B t_c) of the worker for which that is most. */
+static double full_load(const struct ako *a, const struct orr_step *s)
+{
+	double most = 0, bytes = a->facts.params * a->facts.gradient_bytes * (a->n - 1);
+	for (uint32_t i = 0; i < a->n && a->n > 1; i++) {
+		uint32_t peer = (i + 1) % a->n;
+		for (uint32_t j = 2; j < a->n && orr_node_of(s, peer) == orr_node_of(s, i); j++)
+			peer = (i + j) % a->n;
+		most = fmax(most, bytes / (orr_bandwidth(s, i, peer) * replica_cost_s(s, i, &a->facts)));
+	}
+	return most;
+}
+
 static void choose_partitions(struct ako *a, const struct orr_step *s, int64_t asked)
 {
-	double bytes = a->facts.params * a->facts.gradient_bytes * (a->n - 1);
-	double bandwidth = a->n > 1 ? orr_bandwidth(s, 0, 1) : INFINITY;
-	a->compute_s = work_s(s, 0, &a->facts, true) + work_s(s, 0, &a->facts, false);
-	double p = asked ? (double)asked : ceil(bytes / (bandwidth * a->compute_s));
-	a->p = p < 1 || !(p < 1e9) ? 1 : (uint32_t)p;
-	a->load = bytes / a->p / (bandwidth * a->compute_s);
+	double load = full_load(a, s);
+	double p = asked ? (double)asked : ceil(load - 1e-9); /* a load of 3 is not 4 for a rounding */
+	a->p = p < 1 ? 1 : p < 1e6 ? (uint32_t)p : 1000000;
+	a->load = load;
+}
+
+/* False: out of memory. */
+static bool make_room(struct ako *a)
+{
+	a->slice_bytes = calloc(a->p, sizeof *a->slice_bytes);
+	a->update = calloc(a->n, sizeof *a->update);
+	a->gradient = calloc(a->n, sizeof *a->gradient);
+	a->message = calloc((size_t)a->n * a->n, sizeof *a->message);
+	a->sent = calloc((size_t)a->n * a->depth, sizeof *a->sent);
+	a->received = calloc((size_t)(a->bound < 0 ? 1 : a->bound + 1), sizeof *a->received);
+	return a->slice_bytes && a->update && a->gradient && a->message && a->sent && a->received;
+}
+
+static void hold(const struct ako *a, struct orr_step *s)
+{
+	const struct orr_step_facts *f = &a->facts;
+	double bytes = f->params * f->gradient_bytes, activations = activation_bytes(s, f);
+	for (uint32_t i = 0; i < a->n; i++) {
+		orr_hold(s, i, ORR_MEMORY_WEIGHTS, f->params * f->weight_bytes, "worker");
+		orr_hold(s, i, ORR_MEMORY_GRADIENTS, bytes, "worker");
+		orr_hold(s, i, ORR_MEMORY_BUFFERS, bytes * (a->p - 1 + 2), "worker"); /* older gradients, A, R */
+		orr_hold(s, i, ORR_MEMORY_OPTIMIZER, f->params * f->optimizer_bytes, "worker");
+		orr_hold(s, i, ORR_MEMORY_ACTIVATIONS, activations, "worker");
+	}
 }
 
 static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
@@ -139,11 +196,7 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	a->bound = orr_arg_int(args, "staleness_bound");
 	a->depth = (uint32_t)orr_arg_int(args, "outstanding") + 1;
 	choose_partitions(a, s, orr_arg_int(args, "partitions"));
-	a->slice_bytes = calloc(a->p, sizeof *a->slice_bytes);
-	a->update = calloc(a->n, sizeof *a->update);
-	a->sent = calloc((size_t)a->n * a->depth, sizeof *a->sent);
-	a->round = calloc((size_t)(a->bound < 0 ? 1 : a->bound + 1), sizeof *a->round);
-	if (!a->slice_bytes || !a->update || !a->sent || !a->round) {
+	if (!make_room(a)) {
 		orr_fail(err, ORR_EFAIL, "out of memory");
 		destroy(a);
 		return NULL;
@@ -152,90 +205,89 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 		a->slice_bytes[i] = a->facts.params * a->facts.gradient_bytes / a->p;
 	if (!strcmp(orr_arg_text(args, "partition_method"), "layers"))
 		cut_by_layers(a, s);
+	a->load /= a->p;
 	orr_step_samples(s, a->facts.batch * a->n);
-	for (uint32_t i = 0; i < a->n; i++) {
-		double bytes = a->facts.params * a->facts.gradient_bytes;
-		orr_hold(s, i, ORR_MEMORY_WEIGHTS, a->facts.params * a->facts.weight_bytes, "worker");
-		orr_hold(s, i, ORR_MEMORY_GRADIENTS, bytes, "worker");
-		orr_hold(s, i, ORR_MEMORY_BUFFERS, bytes * (a->p + 1), "worker"); /* the window and the inbox */
-		orr_hold(s, i, ORR_MEMORY_OPTIMIZER, a->facts.params * a->facts.optimizer_bytes, "worker");
-	}
+	hold(a, s);
 	return a;
 }
 
-static orr_op compute(struct ako *a, struct orr_step *s, uint32_t i)
+/* Forward and backward, once the messages of depth rounds ago have arrived. */
+static void compute(struct ako *a, struct orr_step *s, uint32_t i, uint64_t k)
 {
 	orr_op forward = orr_compute(s, i, ORR_FORWARD, work_s(s, i, &a->facts, true));
 	orr_op backward = orr_compute(s, i, ORR_BACKWARD, work_s(s, i, &a->facts, false));
-	orr_after(s, backward, forward);
 	orr_after(s, forward, a->update[i]);
+	orr_after(s, forward, a->sent[(size_t)i * a->depth + k % a->depth]);
+	orr_after(s, backward, forward);
 	orr_updates(s, backward, &(struct orr_update){ .kind = ORR_GRADIENT });
 	orr_updates(s, backward, &(struct orr_update){ .kind = ORR_ACCUMULATE, .window = a->p });
-	return backward;
+	a->gradient[i] = backward;
 }
 
-static void exchange(struct ako *a, struct orr_step *s, uint32_t i, uint64_t k, orr_op gradient)
+static void exchange(struct ako *a, struct orr_step *s, uint32_t i, uint64_t k)
 {
-	orr_op last = a->sent[(size_t)i * a->depth + (k + a->depth - 1) % a->depth];
-	uint32_t first = (uint32_t)(k % a->p), n = 0;
-	orr_op *out = malloc(a->n * sizeof *out);
-	for (uint32_t step = 1; out && step < a->n; step++) {
+	uint32_t first = (uint32_t)(k % a->p);
+	for (uint32_t step = 1; step < a->n; step++) {
 		uint32_t j = (i + step) % a->n, slice = a->is_per_peer ? (first + j) % a->p : first;
-		orr_op m = orr_transfer(s, i, j, a->slice_bytes[slice]);
-		orr_after(s, m, gradient);
-		orr_after(s, m, last);
+		orr_op *last = &a->message[(size_t)i * a->n + j], m = orr_transfer(s, i, j, a->slice_bytes[slice]);
+		orr_after(s, m, a->gradient[i]);
+		orr_after(s, m, *last);
 		orr_detach(s, m);
+		orr_label(s, m, "slice %u", slice);
 		orr_updates(s, m, &(struct orr_update){ .kind = ORR_SEND_SLICE, .slice = slice, .slices = a->p,
 			.scale = a->is_average ? 1.0 / a->p : 1 });
-		out[n++] = m;
+		*last = m;
 	}
 	orr_op all = orr_mark(s);
 	orr_detach(s, all);
-	for (uint32_t x = 0; x < n; x++)
-		orr_after(s, all, out[x]);
-	free(out);
+	for (uint32_t j = 0; j < a->n; j++)
+		orr_after(s, all, j != i ? a->message[(size_t)i * a->n + j] : a->gradient[i]);
 	a->sent[(size_t)i * a->depth + k % a->depth] = all;
+}
+
+/* What the updates of round k wait for beside the worker's own gradient; 0 for nothing. */
+static orr_op slowest(struct ako *a, struct orr_step *s, uint64_t k)
+{
+	if (a->bound < 0)
+		return 0;
+	uint64_t ring = (uint64_t)a->bound + 1;
+	orr_op all = orr_mark(s);
+	orr_detach(s, all);
+	for (uint32_t i = 0; i < a->n; i++)
+		orr_after(s, all, a->sent[(size_t)i * a->depth + k % a->depth]);
+	a->received[k % ring] = all;
+	return a->received[(k + 1) % ring]; /* of round k - bound */
 }
 
 static int build(void *self, struct orr_step *s, uint64_t k, struct orr_error *err)
 {
 	struct ako *a = self;
 	(void)err;
-	uint64_t ring = a->bound < 0 ? 1 : (uint64_t)a->bound + 1;
-	orr_op everyone = a->bound < 0 ? 0 : a->round[k % ring]; /* of iteration k - bound - 1 */
-	orr_op *update = malloc(a->n * sizeof *update);
-	if (!update)
-		return orr_fail(err, ORR_EFAIL, "out of memory");
 	for (uint32_t i = 0; i < a->n; i++) {
-		/* Messages of depth rounds ago have arrived before this round's work begins. */
-		orr_op gate = orr_mark(s);
-		orr_after(s, gate, a->update[i]);
-		orr_after(s, gate, a->n > 1 ? a->sent[(size_t)i * a->depth + k % a->depth] : 0);
-		orr_after(s, gate, everyone);
-		a->update[i] = gate;
-		orr_op gradient = compute(a, s, i);
-		if (a->n > 1)
-			exchange(a, s, i, k, gradient);
-		update[i] = orr_compute(s, i, ORR_OPTIMIZER, orr_update_cost(s, i, a->facts.params));
-		orr_after(s, update[i], gradient);
-		orr_updates(s, update[i], &(struct orr_update){ .kind = ORR_APPLY_INBOX });
-		orr_counts(s, update[i], a->facts.batch);
+		compute(a, s, i, k);
+		exchange(a, s, i, k);
 	}
-	memcpy(a->update, update, a->n * sizeof *update);
-	free(update);
-	if (a->bound >= 0) {
-		orr_op all = orr_mark(s);
-		for (uint32_t i = 0; i < a->n; i++)
-			orr_after(s, all, a->update[i]);
-		a->round[k % ring] = all;
+	orr_op round = slowest(a, s, k);
+	for (uint32_t i = 0; i < a->n; i++) {
+		orr_op update = orr_compute(s, i, ORR_OPTIMIZER, orr_update_cost(s, i, a->facts.params));
+		orr_after(s, update, a->gradient[i]);
+		orr_after(s, update, round);
+		orr_updates(s, update, &(struct orr_update){ .kind = ORR_APPLY_INBOX });
+		orr_counts(s, update, a->facts.batch);
+		a->update[i] = update;
 	}
 	return ORR_OK;
 }
 
 static void describe(void *self, char *out, size_t size)
 {
-	struct ako *a = self;
-	snprintf(out, size, "p=%u of %u workers, NIC load %.3f", a->p, a->n, a->load);
+	const struct ako *a = self;
+	double largest = 0, all = 0;
+	for (uint32_t i = 0; i < a->p; i++) {
+		largest = fmax(largest, a->slice_bytes[i]);
+		all += a->slice_bytes[i];
+	}
+	snprintf(out, size, "p=%u, workers=%u, load=%.4f, largest_slice=%.4f", a->p, a->n, a->load, all > 0 ? largest / all : 1);
 }
 
 static const struct orr_step_ops ops = { .size = sizeof ops,

@@ -14,6 +14,9 @@
  * else all wait for the end of the backward pass: fusion=tensor,overlap=no is the loop of
  * blocking calls of hand-written training scripts.
  *
+ * ring_order=interleaved makes every hop of a ring cross racks, as one that knows nothing of
+ * them may happen to. islands=rack lets the hierarchical algorithms reduce inside racks.
+ *
  * With dense_inside a sum is made in three steps: reduce-scatter inside each node, all-reduce
  * of each part between the nodes, all-gather inside. step.compression then works between
  * nodes alone, as Deep Gradient Compression is used on nodes of several GPUs.
@@ -25,7 +28,7 @@
 #include <string.h>
 
 static const struct orr_param params[] = {
-	ORR_PARAM_CHOICE("algorithm", "default", "default|ring|halving-doubling|double-tree|hierarchical|direct",
+	ORR_PARAM_CHOICE("algorithm", "default", "default|ring|halving-doubling|double-tree|hierarchical|direct|hierarchical-leader",
 		"of the all-reduce; default: step.algorithm"),
 	ORR_PARAM_BOOL("overlap", true, "send gradients while the backward pass goes on"),
 	ORR_PARAM_CHOICE("fusion", "ddp", "ddp|horovod|tensor|none", "what is sent together"),
@@ -33,6 +36,9 @@ static const struct orr_param params[] = {
 	ORR_PARAM_REAL("first_bucket_bytes", "1048576", 1, 1e15, "ddp: likewise, the first bucket"),
 	ORR_PARAM_REAL("fusion_bytes", "67108864", 1, 1e15, "horovod: the most that is sent together"),
 	ORR_PARAM_BOOL("dense_inside", false, "sum inside the nodes first; compression works between nodes alone"),
+	ORR_PARAM_CHOICE("ring_order", "rack", "rack|interleaved", "as the cluster lists its GPUs; or the first of each rack, the second of each, .."),
+	ORR_PARAM_CHOICE("islands", "node", "node|rack", "hierarchical algorithms: what is reduced inside first"),
+	ORR_PARAM_INT("pipeline_chunks", "0", 0, 65536, "trees and chains: pieces in the pipeline; 0: chosen by size"),
 	ORR_PARAM_TIME("cycle", "1ms", "horovod: time between two looks at what is ready"),
 	ORR_PARAM_END
 };
@@ -44,6 +50,8 @@ struct allreduce {
 	bool does_overlap;
 	const char *fusion;
 	uint32_t inside; /* dense_inside: GPUs of a node; else 0 */
+	uint32_t island; /* islands=rack: GPUs of a rack; else 0: the node's */
+	uint32_t pipeline_chunks;
 	double cycle_s; /* horovod with overlap, else 0 */
 	orr_op *backward, *sum;
 };
@@ -51,7 +59,7 @@ struct allreduce {
 static enum orr_collective_algorithm algorithm_named(const char *name)
 {
 	static const char *const names[] = { "default", "ring", "halving-doubling", "double-tree", "hierarchical",
-		"direct" };
+		"direct", "hierarchical-leader" };
 	for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
 		if (!strcmp(name, names[i]))
 			return (enum orr_collective_algorithm)i;
@@ -71,7 +79,7 @@ static void destroy(void *self)
 static bool plan(struct allreduce *a, struct orr_step *s, const struct orr_args *args)
 {
 	struct replicas *r = &a->r;
-	if (!replicas_init(r, s, 0, true))
+	if (!replicas_init_ordered(r, s, 0, true, !strcmp(orr_arg_text(args, "ring_order"), "interleaved")))
 		return false;
 	double element = r->facts.gradient_bytes, first = INFINITY, limit = INFINITY;
 	bool is_tensor = !strcmp(a->fusion, "tensor"), is_made;
@@ -90,6 +98,20 @@ static bool plan(struct allreduce *a, struct orr_step *s, const struct orr_args 
 		(is_tensor ? messages_by_tensor(&a->m, &r->chunks, s) : messages_by_chunk(&a->m, &r->chunks));
 }
 
+static int set_islands(struct allreduce *a, const struct orr_step *s, const struct orr_args *args, struct orr_error *err)
+{
+	bool is_dense = orr_arg_bool(args, "dense_inside"), is_rack = !strcmp(orr_arg_text(args, "islands"), "rack");
+	a->pipeline_chunks = (uint32_t)orr_arg_int(args, "pipeline_chunks");
+	a->inside = is_dense ? replicas_per_node(&a->r, s) : 0;
+	a->island = is_rack ? replicas_per_rack(&a->r, s) : 0;
+	if (is_dense && !a->inside)
+		return orr_fail(err, ORR_EINPUT, "dense_inside: the nodes have different numbers of GPUs%s; expected false",
+			strcmp(orr_arg_text(args, "ring_order"), "rack") ? ", or ring_order parts them" : "");
+	if (is_rack && !a->island)
+		return orr_fail(err, ORR_EINPUT, "islands: the racks have different numbers of GPUs, or do not follow one another; expected node");
+	return ORR_OK;
+}
+
 static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
 {
 	struct allreduce *a = calloc(1, sizeof *a);
@@ -102,9 +124,7 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 		a->cycle_s = (double)orr_arg_time_ns(args, "cycle") / 1e9;
 	if (!plan(a, s, args))
 		goto no_memory;
-	a->inside = orr_arg_bool(args, "dense_inside") ? replicas_per_node(&a->r, s) : 0;
-	if (orr_arg_bool(args, "dense_inside") && !a->inside) {
-		orr_fail(err, ORR_EINPUT, "dense_inside: the nodes have different numbers of GPUs; expected false");
+	if (set_islands(a, s, args, err)) {
 		destroy(a);
 		return NULL;
 	}
@@ -187,8 +207,10 @@ static orr_op send(const struct allreduce *a, struct orr_step *s, const struct m
 		&(struct orr_collective){ .op = ORR_ALL_REDUCE,
 			.algorithm = a->algorithm,
 			.bytes = m->params * a->r.facts.gradient_bytes,
+			.inner = a->island,
 			.first_layer = m->first,
-			.n_layers = m->count });
+			.n_layers = m->count,
+			.chunks = a->pipeline_chunks });
 	if (woken)
 		orr_after(s, sum, woken);
 	else

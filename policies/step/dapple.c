@@ -42,12 +42,12 @@ struct dapple_stage {
 	struct pass *order;
 	uint32_t next;
 	orr_op sent_forward, sent_backward; /* the last micro-batch that has arrived at the next, at the one before */
-	orr_op reduced;
 };
 
 struct dapple {
 	uint32_t n, gpus, m;
 	double micro, dp_bytes, gradient_bytes;
+	double tied_params;   /* of a table that the first stage and the last both have; 0: none */
 	bool overlap_p2p;
 	struct dapple_stage *stage;
 	struct stage *cost;   /* by GPU: its part of a micro-batch */
@@ -150,7 +150,7 @@ static int cut(struct dapple *d, struct orr_step *s, const struct orr_args *args
 		x->layers = first[i + 1] - first[i];
 		for (uint32_t g = x->first_gpu; g < x->first_gpu + x->gpus; g++)
 			stage_measure(s, &t, g, x->first, x->layers, &d->cost[g]);
-		x->params = d->cost[x->first_gpu].params;
+		x->params = d->cost[x->first_gpu].params + (i && i + 1 == d->n ? d->tied_params : 0);
 		x->out_bytes = d->cost[x->first_gpu].out_bytes * x->gpus;
 	}
 	free(device);
@@ -236,6 +236,7 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	d->gpus = f.gpus;
 	d->dp_bytes = orr_arg_real(args, "dp_bytes");
 	d->gradient_bytes = f.gradient_bytes;
+	d->tied_params = stage_tied_params(s);
 	d->overlap_p2p = orr_arg_bool(args, "overlap_p2p");
 	if (count_stages(d, args, err) || !(d->m = pipe_micro_batches(args, global, d->n, err)))
 		goto fail;
@@ -339,35 +340,59 @@ static void build_backward(struct dapple *d, struct orr_step *s, uint32_t stage,
 		send(d, s, x, x - 1, true, micro);
 }
 
-/* Gradients summed over the stage's devices, and the update. */
-static void build_update(struct dapple *d, struct orr_step *s, struct dapple_stage *x)
+/* Gradients summed over n devices, when all have theirs; 0 if there is nothing to sum. */
+static orr_op sum(struct dapple *d, struct orr_step *s, const uint32_t *device, uint32_t n, struct orr_collective c)
 {
-	struct orr_update average = { .kind = ORR_AVERAGE_GRADIENTS }, step = { .kind = ORR_LOCAL_UPDATE };
-	struct orr_collective c = { .op = ORR_ALL_REDUCE, .bytes = d->dp_bytes >= 0 ? d->dp_bytes : x->params * d->gradient_bytes };
-	uint32_t *device = malloc(x->gpus * sizeof *device);
-	orr_op sum = 0;
-	if (x->gpus > 1 && c.bytes > 0 && device) {
-		for (uint32_t i = 0; i < x->gpus; i++)
-			device[i] = x->first_gpu + i;
+	c.op = ORR_ALL_REDUCE;
+	if (n < 2 || !(c.bytes > 0))
+		return 0;
+	orr_op op = orr_collective(s, &(struct orr_group){ device, n }, &c);
+	for (uint32_t i = 0; i < n; i++)
+		orr_after(s, op, d->tail[device[i]]);
+	for (uint32_t i = 0; i < n; i++)
+		d->tail[device[i]] = op;
+	return op;
+}
+
+/* Each stage over its devices; then the two ends a table that both have. */
+static int build_sums(struct dapple *d, struct orr_step *s, struct orr_error *err)
+{
+	struct orr_update average = { .kind = ORR_AVERAGE_GRADIENTS };
+	const struct dapple_stage *first = &d->stage[0], *last = &d->stage[d->n - 1];
+	uint32_t *device = malloc(d->gpus * sizeof *device), n = 0;
+	if (!device)
+		return orr_fail(err, ORR_EFAIL, "out of memory");
+	for (uint32_t g = 0; g < d->gpus; g++)
+		device[g] = g;
+	for (uint32_t i = 0; i < d->n; i++) {
+		const struct dapple_stage *x = &d->stage[i];
+		struct orr_collective c = { .bytes = d->dp_bytes >= 0 ? d->dp_bytes : x->params * d->gradient_bytes };
 		if (d->dp_bytes < 0) {
 			c.first_layer = x->first;
 			c.n_layers = x->layers;
 		}
-		sum = orr_collective(s, &(struct orr_group){ device, x->gpus }, &c);
-		for (uint32_t i = 0; i < x->gpus; i++)
-			orr_after(s, sum, d->tail[device[i]]);
-		orr_updates(s, sum, &average);
-		orr_label(s, sum, "gradients");
+		orr_op op = sum(d, s, device + x->first_gpu, x->gpus, c);
+		orr_updates(s, op, &average);
+		orr_label(s, op, "gradients %u", i);
 	}
+	for (uint32_t g = 0; g < first->gpus; g++)
+		device[n++] = first->first_gpu + g;
+	for (uint32_t g = 0; g < last->gpus && d->n > 1; g++)
+		device[n++] = last->first_gpu + g;
+	if (d->n > 1 && d->dp_bytes < 0)
+		orr_label(s, sum(d, s, device, n, (struct orr_collective){ .bytes = d->tied_params * d->gradient_bytes }), "tied table");
 	free(device);
-	for (uint32_t g = x->first_gpu; g < x->first_gpu + x->gpus; g++) {
-		orr_op op = orr_compute(s, g, ORR_OPTIMIZER, d->update_s[g]);
-		orr_after(s, op, d->tail[g]);
-		orr_after(s, op, sum);
-		orr_updates(s, op, &step);
-		orr_label(s, op, "update");
-		d->tail[g] = op;
-	}
+	return ORR_OK;
+}
+
+static void build_update(struct dapple *d, struct orr_step *s, uint32_t gpu)
+{
+	struct orr_update step = { .kind = ORR_LOCAL_UPDATE };
+	orr_op op = orr_compute(s, gpu, ORR_OPTIMIZER, d->update_s[gpu]);
+	orr_after(s, op, d->tail[gpu]);
+	orr_updates(s, op, &step);
+	orr_label(s, op, "update");
+	d->tail[gpu] = op;
 }
 
 /* The next pass of a stage; false if its input has not been built yet. */
@@ -406,9 +431,10 @@ static int build(void *self, struct orr_step *s, uint64_t iteration, struct orr_
 	}
 	if (built < 2 * (size_t)d->m * d->n)
 		return orr_fail(err, ORR_EFAIL, "the schedule stops after %zu of %zu passes", built, 2 * (size_t)d->m * d->n);
-	for (uint32_t i = 0; i < d->n; i++)
-		build_update(d, s, &d->stage[i]);
-	return ORR_OK;
+	int rc = build_sums(d, s, err);
+	for (uint32_t g = 0; g < d->gpus && !rc; g++)
+		build_update(d, s, g);
+	return rc;
 }
 
 static void describe(void *self, char *out, size_t size)

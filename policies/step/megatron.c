@@ -8,12 +8,13 @@
  * tp shards x pp stages x replicas; 1F1B, interleaved if interleave > 1. Ranks are numbered with
  * tensor-parallel neighbours first, so that they share a node, then replicas (order=tp-dp-pp, as
  * Megatron-LM) or stages. dp_stride=b makes the ring of replicas 0, b, 2b, .., 1, b + 1, ..: each hop then goes
- * equally far where b replicas fill a part of the network. Stages send 1/tp of the activations from each shard and gather them on
- * arrival (scatter_gather; SC 2021, 4.1), which sequence parallelism has no need of. ZeRO-1:
- * gradients are reduce-scattered, each replica updates its part, and parameters are gathered.
+ * equally far where b replicas fill a part of the network. Stages send 1/tp of the activations from
+ * each shard and gather them on arrival (scatter_gather; SC 2021, 4.1), which sequence parallelism
+ * has no need of. ZeRO-1: gradients are reduce-scattered, each replica updates its part, and
+ * parameters are gathered.
  *
- * Assumes that collectives of tensor parallelism are not overlapped with computing, and that the
- * two ends of a tied embedding need no sum of their own (docs/models.md).
+ * Assumes that collectives of tensor parallelism are not overlapped with computing
+ * (docs/models.md).
  */
 #include "pipeline.h"
 

@@ -15,6 +15,7 @@ struct pipeline {
 	uint32_t dp, m, parts; /* parts = pp * chunks */
 	double micro;          /* samples */
 	double tp_bytes;       /* of one tensor-parallel collective */
+	double tied_params;    /* of a table that the first stage and the last both have; 0: none */
 	double dp_bytes;       /* < 0: the model's */
 	double gradient_bytes, weight_bytes;
 	bool overlap_p2p;
@@ -227,6 +228,8 @@ static void place(struct pipeline *p, struct orr_step *s, double given_update_s,
 		double params = 0, state_shards = p->t.zero ? p->dp : 1;
 		for (uint32_t c = 0; c < p->t.chunks; c++)
 			params += p->part[c * pp + i].params / p->t.tp;
+		if (i && i + 1 == pp)
+			params += p->tied_params / p->t.tp;
 		snprintf(what, sizeof what, "stage %u", i);
 		for (uint32_t l = 0; l < lanes; l++) {
 			uint32_t gpu = map[(size_t)l * pp + i] = gpu_of(p, l, i);
@@ -256,6 +259,7 @@ void *pipe_new(struct orr_step *s, const struct orr_args *args, const struct pip
 	p->overlap_p2p = orr_arg_bool(args, "overlap_p2p");
 	p->gradient_bytes = f.gradient_bytes;
 	p->weight_bytes = f.weight_bytes;
+	p->tied_params = stage_tied_params(s);
 	if (size_grid(p, &f, n_times, err) || size_batch(p, s, args, &f, err) || allocate(p, err) ||
 		measure(p, s, args, &f, err)) {
 		pipe_free(p);
@@ -411,6 +415,22 @@ static void build_reduce(struct pipeline *p, struct orr_step *s, uint32_t stage,
 	p->reduced[stage] = op;
 }
 
+/* The two ends' gradients of a table that both have, after those of the replicas. */
+static void build_tied(struct pipeline *p, struct orr_step *s)
+{
+	uint32_t ends[2] = { 0, p->t.pp - 1 };
+	struct orr_collective c = { .op = ORR_ALL_REDUCE, .bytes = p->tied_params / p->t.tp * p->gradient_bytes };
+	if (p->t.pp == 1 || p->dp_bytes >= 0 || !(c.bytes > 0))
+		return;
+	orr_op op = orr_collective(s, &(struct orr_group){ ends, 2 }, &c);
+	for (int i = 0; i < 2; i++) {
+		orr_after(s, op, p->tail[ends[i]]);
+		orr_after(s, op, p->reduced[ends[i]]);
+	}
+	orr_label(s, op, "tied table");
+	p->tail[ends[0]] = p->tail[ends[1]] = op;
+}
+
 /* The update, and under ZeRO-1 the new parameters for all. */
 static void build_update(struct pipeline *p, struct orr_step *s, uint32_t stage)
 {
@@ -486,6 +506,7 @@ int pipe_build(void *self, struct orr_step *s, uint64_t iteration, struct orr_er
 	/* Without ops (an error of the world's own, which it reports) nothing has an input. */
 	if (built < 2 * passes)
 		return orr_fail(err, ORR_EFAIL, "the schedule stops after %zu of %zu passes", built, 2 * passes);
+	build_tied(p, s);
 	for (uint32_t stage = 0; stage < p->t.pp; stage++)
 		build_update(p, s, stage);
 	return ORR_OK;

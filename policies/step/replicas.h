@@ -41,8 +41,30 @@ static inline double replica_cost_s(const struct orr_step *s, uint32_t device, c
 	return sum;
 }
 
-/* GPUs 0..n-1 hold replicas (n 0: all GPUs); as lanes if allowed and if they cost the same. False: out of memory. */
-static inline bool replicas_init(struct replicas *r, struct orr_step *s, uint32_t n, bool may_be_lanes)
+/* device[] in an order in which neighbours stand in different racks: the first of each rack, the second of each, .. False:
+ * out of memory. Quadratic in n. */
+static inline bool replicas_interleave_(struct replicas *r, const struct orr_step *s)
+{
+	uint32_t *place = calloc(r->n + 1u, sizeof *place), most = 0, at = 0;
+	if (!place)
+		return false;
+	for (uint32_t i = 0; i < r->n; i++) {
+		for (uint32_t j = 0; j < i; j++)
+			place[i] += orr_rack_of(s, j) == orr_rack_of(s, i);
+		most = place[i] > most ? place[i] : most;
+	}
+	for (uint32_t p = 0; p <= most; p++)
+		for (uint32_t i = 0; i < r->n; i++)
+			if (place[i] == p)
+				r->device[at++] = i;
+	free(place);
+	return true;
+}
+
+/* GPUs 0..n-1 hold replicas (n 0: all GPUs), in their order or so that neighbours stand in different racks; as lanes if
+ * allowed and if they cost the same. False: out of memory. */
+static inline bool replicas_init_ordered(struct replicas *r, struct orr_step *s, uint32_t n, bool may_be_lanes,
+	bool is_interleaved)
 {
 	orr_step_facts(s, &r->facts);
 	r->n = n ? n : r->facts.gpus;
@@ -55,11 +77,18 @@ static inline bool replicas_init(struct replicas *r, struct orr_step *s, uint32_
 		r->device[i] = i;
 		are_alike = are_alike && replica_cost_s(s, i, &r->facts) == replica_cost_s(s, 0, &r->facts);
 	}
+	if (is_interleaved && !replicas_interleave_(r, s))
+		return false;
 	r->positions = are_alike ? 1 : r->n;
 	if (are_alike)
 		orr_step_lanes(s, r->n, 1, r->device);
 	orr_step_samples(s, r->facts.batch * r->n);
 	return true;
+}
+
+static inline bool replicas_init(struct replicas *r, struct orr_step *s, uint32_t n, bool may_be_lanes)
+{
+	return replicas_init_ordered(r, s, n, may_be_lanes, false);
 }
 
 /* Costs of the chunks, once r->chunks has been made. False: out of memory. */
@@ -137,20 +166,34 @@ static inline orr_op and_also(struct orr_step *s, orr_op all, orr_op op)
 	return both;
 }
 
-/* Replicas of each node, if they stand node by node in equal numbers; else 0. */
-static inline uint32_t replicas_per_node(const struct replicas *r, const struct orr_step *s)
+/* Replicas of each place (orr_node_of, orr_rack_of), if they stand place by place in equal numbers; else 0. */
+static inline uint32_t replicas_per_place_(const struct replicas *r, const struct orr_step *s,
+	uint32_t (*place)(const struct orr_step *, uint32_t))
 {
 	uint32_t size = 1;
-	while (size < r->n && orr_node_of(s, size) == orr_node_of(s, 0))
+	while (size < r->n && place(s, r->device[size]) == place(s, r->device[0]))
 		size++;
 	if (r->n % size)
 		return 0;
-	for (uint32_t g = 0; g < r->n; g++) {
-		bool is_new = g && orr_node_of(s, g) != orr_node_of(s, g - 1);
-		if (g && is_new != (g % size == 0))
+	for (uint32_t g = 1; g < r->n; g++) {
+		bool is_new = place(s, r->device[g]) != place(s, r->device[g - 1]);
+		if (is_new != (g % size == 0))
 			return 0;
+		for (uint32_t before = 0; is_new && before < g; before += size)
+			if (place(s, r->device[g]) == place(s, r->device[before]))
+				return 0;
 	}
 	return size;
+}
+
+static inline uint32_t replicas_per_node(const struct replicas *r, const struct orr_step *s)
+{
+	return replicas_per_place_(r, s, orr_node_of);
+}
+
+static inline uint32_t replicas_per_rack(const struct replicas *r, const struct orr_step *s)
+{
+	return replicas_per_place_(r, s, orr_rack_of);
 }
 
 /* Activations kept from forward to backward, of one batch. */

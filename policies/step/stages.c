@@ -332,6 +332,22 @@ void stage_measure(const struct orr_step *s, const struct stage_terms *t, uint32
 		out->columns = out->rows = out->again_columns = out->again_rows = 0;
 }
 
+double stage_tied_params(const struct orr_step *s)
+{
+	struct orr_step_facts f;
+	double table = 0;
+	bool is_tied = false;
+	orr_step_facts(s, &f);
+	for (uint32_t l = 0; l < f.layers; l++) {
+		struct orr_layer_info i;
+		orr_step_layer(s, l, &i);
+		if (i.kind == ORR_LAYER_EMBEDDING && !(table > 0))
+			table = i.params;
+		is_tied |= i.kind == ORR_LAYER_LINEAR && i.block == UINT32_MAX && i.params == 0;
+	}
+	return is_tied ? table : 0;
+}
+
 void stage_hold(struct orr_step *s, uint32_t device, double params, double state_shards, const char *what)
 {
 	struct orr_step_facts f;

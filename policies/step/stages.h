@@ -57,6 +57,10 @@ int stage_cut(const struct orr_step *s, const struct stage_terms *t, uint32_t n,
 void stage_measure(const struct orr_step *s, const struct stage_terms *t, uint32_t device, uint32_t first, uint32_t layers,
 	struct stage *out);
 
+/* Parameters of the embedding's table if the output layer computes with it: a product without parameters of its own after
+ * the blocks. The first and the last stage then both hold it, and sum its gradients. 0: none. */
+double stage_tied_params(const struct orr_step *s);
+
 /* Weights, gradients and optimizer state of params parameters; the state is split over state_shards devices. */
 void stage_hold(struct orr_step *s, uint32_t device, double params, double state_shards, const char *what);
 

@@ -36,7 +36,7 @@ static int print_runs(struct store *s, struct orr_error *err)
 	int code = store_list(s, &list, &n, err);
 	if (code)
 		return code;
-	printf("%5s  %-20s %-6s %-20s %10s  %-12s  %s\n", "run", "label", "world", "made", "jobs",
+	printf("%5s  %-20s %-6s %-20s %10s  %-12s  %s\n", "run", "label", "world", "made", "rows",
 		"hash", "seed");
 	for (size_t i = 0; i < n; i++)
 		printf("%5" PRId64 "  %-20s %-6s %-20s %10" PRIu64 "  %-12.12s  %s%s\n", list[i].run,

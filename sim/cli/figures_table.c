@@ -81,7 +81,8 @@ static int add_row(struct book *b, void *ctx, struct orr_error *err)
 
 static double error_of(double simulated, double reference)
 {
-	return simulated == reference ? 0 : simulated / reference - 1;
+	double e = simulated == reference ? 0 : simulated / reference - 1;
+	return fabs(e) < 1e-12 ? 0 : e; /* rounding */
 }
 
 /* "yes", "no", or nothing where no bounds were given. */
@@ -177,23 +178,36 @@ static char *bounds_text(const struct row *r)
 	return sbuf_steal(&b);
 }
 
+/* So much of a text as a line has room for; table.csv has all of it. */
+static char *shortened(const char *s)
+{
+	enum { MOST = 64 };
+	size_t n = 0;
+	for (size_t w = 0; s[n] && w < MOST; n++)
+		w += ((unsigned char)s[n + 1] & 0xc0) != 0x80; /* whole characters */
+	struct sbuf b = { 0 };
+	sbuf_add(&b, s, n);
+	sbuf_puts(&b, s[n] ? "…" : "");
+	return sbuf_steal(&b);
+}
+
 static void fill_cells(char *cell[COLUMNS], const struct row *r)
 {
 	cell[0] = mem_strdup(r->id);
-	cell[1] = mem_strdup(r->what);
+	cell[1] = shortened(r->what);
 	cell[2] = real_text(r->published, "%.6g");
 	cell[3] = real_text(r->simulated, "%.6g");
 	cell[4] = real_text(100 * error_of(r->simulated, r->published), "%+.2f %%");
 	cell[5] = bounds_text(r);
 	cell[6] = real_text(r->closed, "%.6g");
-	cell[7] = real_text(100 * error_of(r->simulated, r->closed), "%+.2g %%");
+	cell[7] = real_text(100 * error_of(r->simulated, r->closed), "%.2g %%");
 }
 
 /* Columns in which no row says anything are left out. */
 static void put_listing(struct sbuf *out, const struct listing *t)
 {
 	static const char *const titles[COLUMNS] = { "id", "what", "published", "simulated", "error", "bounds", "closed form",
-		"error" };
+		"off it by" };
 	char *(*cell)[COLUMNS] = mem_zalloc(t->n + 1, sizeof *cell);
 	size_t width[COLUMNS] = { 0 };
 	bool says[COLUMNS] = { false };

@@ -39,6 +39,7 @@ static void configure(struct step_study *t)
 		.batch = t->s.set.batch,
 		.precision = t->s.set.precision,
 		.seed = t->s.base.seed,
+		.policy_timeout_s = t->s.base.policy_timeout_s,
 		.check = t->o->check,
 		.spans = t->o->db || t->o->out_dir || t->o->timeline ? SPANS : 0 };
 }

@@ -67,6 +67,15 @@ static void local_update(struct learn *l, struct replica *r, struct span s)
 	descend(l, &r->x, rate(l), u, s);
 }
 
+/* What came by the inbox is as old as the worker updates since it was read; the own gradient is fresh. */
+static void note_inbox(struct learn *l, struct replica *r)
+{
+	l->staleness += r->inbox_count * (double)l->pushes - r->inbox_pushes;
+	l->n_stale += r->inbox_count + 1;
+	r->inbox_count = r->inbox_pushes = 0;
+	r->x_pushes = ++l->pushes;
+}
+
 static void apply_inbox(struct learn *l, struct replica *r, struct span s)
 {
 	if (r->inbox == l->zero) {
@@ -87,18 +96,29 @@ static void apply_inbox(struct learn *l, struct replica *r, struct span s)
 	r->inbox = vec_ref(l->zero);
 }
 
+static void window_add(struct learn *l, struct replica *r, uint32_t window)
+{
+	if (r->n_window == r->cap_window) {
+		r->cap_window = r->cap_window ? 2 * r->cap_window : 8;
+		r->window = mem_realloc(r->window, r->cap_window, sizeof *r->window);
+		r->window_pushes = mem_realloc(r->window_pushes, r->cap_window, sizeof *r->window_pushes);
+	}
+	r->window[r->n_window] = vec_ref(gradient_of(l, r));
+	r->window_pushes[r->n_window++] = r->g.now.pushes;
+	if (r->n_window <= window)
+		return;
+	uint32_t gone = r->n_window - window;
+	for (uint32_t i = 0; i < gone; i++)
+		vec_unref(&l->pool, r->window[i]);
+	memmove(r->window, r->window + gone, window * sizeof *r->window);
+	memmove(r->window_pushes, r->window_pushes + gone, window * sizeof *r->window_pushes);
+	r->n_window = window;
+}
+
 static void accumulate(struct learn *l, struct replica *r, const struct effect *e)
 {
-	uint32_t window = e->u.window ? e->u.window : 1;
-	MEM_GROW(r->window, r->n_window, r->cap_window);
-	r->window[r->n_window++] = vec_ref(gradient_of(l, r));
-	if (r->n_window > window) {
-		uint32_t gone = r->n_window - window;
-		for (uint32_t i = 0; i < gone; i++)
-			vec_unref(&l->pool, r->window[i]);
-		memmove(r->window, r->window + gone, window * sizeof *r->window);
-		r->n_window = window;
-	}
+	window_add(l, r, e->u.window ? e->u.window : 1);
+	uint64_t pushes = 0;
 	struct vec *sum = vec_ref(r->window[0]);
 	if (r->n_window > 1) {
 		vec_unref(&l->pool, sum);
@@ -107,12 +127,14 @@ static void accumulate(struct learn *l, struct replica *r, const struct effect *
 	}
 	for (uint32_t i = 2; i < r->n_window; i++)
 		vec_axpy(sum->v, sum->v, 1, r->window[i]->v, l->pool.dim);
-	history_put(l, &r->sum, (struct past){ .v = sum, .iteration = e->iteration });
+	for (uint32_t i = 0; i < r->n_window; i++)
+		pushes += r->window_pushes[i];
+	history_put(l, &r->sum, (struct past){ .v = sum, .iteration = e->iteration, .pushes = pushes, .count = r->n_window });
 }
 
 static void take_gradient(struct learn *l, struct replica *r, struct effect *e)
 {
-	history_put(l, &r->g, (struct past){ .v = e->snapshot, .iteration = e->iteration, .pushes = e->pushes });
+	history_put(l, &r->g, (struct past){ .v = e->snapshot, .iteration = e->iteration, .pushes = e->pushes, .count = 1 });
 	e->snapshot = NULL;
 	l->samples += l->config.batch;
 }
@@ -197,7 +219,8 @@ static void push(struct learn *l, const struct effect *e)
 	l->has_server = true;
 	if (e->u.slice)
 		return;
-	l->staleness += l->pushes - e->pushes;
+	l->staleness += (double)(l->pushes - e->pushes);
+	l->n_stale++;
 	l->pushes++;
 }
 
@@ -219,6 +242,9 @@ static void receive(struct learn *l, const struct effect *e, uint32_t device)
 	struct replica *r = replica_of(l, device);
 	double *inbox = vec_writable(&l->pool, &r->inbox, true) + e->span.first;
 	vec_axpy(inbox, inbox, e->u.scale, kept(e), e->span.n);
+	double part = (double)e->span.n / (double)l->pool.dim;
+	r->inbox_count += part * e->count;
+	r->inbox_pushes += part * (double)e->pushes;
 }
 
 /* ---- the two ends of an op ---- */
@@ -238,9 +264,12 @@ static bool begin_send(struct learn *l, struct effect *e, const uint32_t *group)
 {
 	replica_of(l, group[1]);
 	const struct past *p = history_at(&replica_of(l, group[0])->sum, e->iteration);
-	if (p)
-		e->snapshot = vec_ref(p->v);
-	return p;
+	if (!p)
+		return false;
+	e->pushes = p->pushes;
+	e->count = p->count;
+	e->snapshot = vec_ref(p->v);
+	return true;
 }
 
 bool effect_begin(struct learn *l, struct effect *e, const uint32_t *group, uint32_t n_group)
@@ -268,12 +297,15 @@ bool effect_begin(struct learn *l, struct effect *e, const uint32_t *group, uint
 
 static void each(struct learn *l, struct effect *e, struct replica *r)
 {
-	if (e->u.kind == ORR_LOCAL_UPDATE)
+	if (e->u.kind == ORR_LOCAL_UPDATE) {
 		local_update(l, r, e->span);
-	else if (e->u.kind == ORR_APPLY_INBOX)
+	} else if (e->u.kind == ORR_APPLY_INBOX) {
 		apply_inbox(l, r, e->span);
-	else
+		if (!e->u.slice)
+			note_inbox(l, r);
+	} else {
 		accumulate(l, r, e);
+	}
 }
 
 void effect_end(struct learn *l, struct effect *e, const uint32_t *group, uint32_t n_group)

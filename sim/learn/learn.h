@@ -120,7 +120,8 @@ double learn_samples_to(const struct learn *l, double target);
 bool learn_reached(const struct learn *l); /* the target of the configuration */
 double learn_samples(const struct learn *l);
 uint64_t learn_updates(const struct learn *l);
-/* Mean over pushes of the pushes that the server took since the worker pulled what its gradient was taken at. */
+/* Mean over pushes of the pushes that the server took since the worker pulled what its gradient was taken at; over
+ * gradients that reach a replica by its inbox, of the updates from an inbox, by any worker, since then (the own: 0). */
 double learn_staleness(const struct learn *l);
 double learn_floor(struct learn *l); /* the least loss there is; NAN where it is not known */
 

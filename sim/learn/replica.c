@@ -98,6 +98,7 @@ void replica_free(struct learn *l, struct replica *r)
 	for (uint32_t i = 0; i < r->n_window; i++)
 		vec_unref(&l->pool, r->window[i]);
 	mem_free(r->window);
+	mem_free(r->window_pushes);
 	mem_free(r->shard);
 	mem_free(r);
 }

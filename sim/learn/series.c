@@ -128,7 +128,7 @@ double learn_samples_to(const struct learn *l, double target)
 
 double learn_staleness(const struct learn *l)
 {
-	return l->pushes ? (double)l->staleness / (double)l->pushes : 0;
+	return l->n_stale > 0 ? l->staleness / l->n_stale : 0;
 }
 
 bool learn_reached(const struct learn *l)

@@ -21,7 +21,8 @@ struct past {
 	struct vec *u;      /* of a gradient: the pushes' velocity with it; NULL until used */
 	uint64_t number;    /* 1, 2, ..; 0: there was none yet, v is zero */
 	uint64_t iteration; /* as in learn_begin(); 0: not known */
-	uint64_t pushes;    /* that the server had seen when it gave what the gradient was taken at */
+	uint64_t pushes;    /* that the model had seen which the gradient was taken at; of a sum: of all its gradients */
+	uint32_t count;     /* gradients in it */
 };
 struct history {
 	struct past now, *old; /* old: oldest first */
@@ -35,8 +36,10 @@ struct replica {
 	struct history g, sum;
 	struct vec *velocity; /* of local updates; NULL until used */
 	struct vec *pushed;   /* velocity of pushes, with gradient number pushed_at and those before */
-	uint64_t pushed_at, x_pushes; /* x_pushes: that the server had seen when x was pulled */
+	uint64_t pushed_at, x_pushes; /* x_pushes: when x was pulled, or changed from the inbox */
 	struct vec **window;         /* the last gradients, oldest first */
+	uint64_t *window_pushes;
+	double inbox_count, inbox_pushes; /* gradients that the inbox holds, one that came in slices being one; their pushes */
 	uint32_t n_window, cap_window;
 	struct rng rng;
 	uint32_t *shard, n_shard, next_row; /* its rows in the order of this pass */
@@ -60,7 +63,8 @@ struct effect {
 	struct vec *snapshot; /* what it reads, as it was when the op started */
 	bool is_slice;        /* the snapshot has the slice alone */
 	uint64_t iteration;   /* of its op, 0: not known */
-	uint64_t pushes;      /* that the server had seen, of what it reads */
+	uint64_t pushes;      /* of what it reads, as in struct past */
+	uint32_t count;
 	uint32_t next;        /* in its op, or in the list of free ones; NO_EFFECT ends */
 };
 enum { NO_EFFECT = UINT32_MAX };
@@ -95,8 +99,8 @@ struct learn {
 	uint32_t cap_sources;
 
 	double now, samples;
-	uint64_t updates, pushes; /* pushes of slice 0, so that one in slices is one */
-	uint64_t staleness;       /* their sum */
+	uint64_t updates, pushes;  /* pushes of slice 0, so that one in slices is one, and updates from an inbox */
+	double staleness, n_stale; /* their sum, of so many gradients */
 	bool has_server;          /* there were pushes */
 	bool is_due;               /* a loss is to be taken when time moves on */
 	uint64_t next_eval_update;

@@ -12,7 +12,7 @@
 #include <string.h>
 
 static const char *const algorithm_names[] = { "default", "ring", "halving-doubling", "double-tree", "hierarchical",
-	"direct" };
+	"direct", "hierarchical-leader" };
 static const char *const op_names[] = { "all-reduce", "reduce-scatter", "all-gather", "broadcast", "reduce", "all-to-all" };
 
 enum { MAX_SENDS = 1 << 25 };
@@ -72,6 +72,7 @@ static bool can(enum orr_collective_op op, enum orr_collective_algorithm a, uint
 	case ORR_DOUBLE_TREE:
 		return op == ORR_ALL_REDUCE || op == ORR_BROADCAST || op == ORR_REDUCE;
 	case ORR_HIERARCHICAL:
+	case ORR_HIERARCHICAL_LEADER:
 		return op == ORR_ALL_REDUCE || op == ORR_REDUCE_SCATTER || op == ORR_ALL_GATHER;
 	default:
 		return false;
@@ -83,6 +84,14 @@ enum orr_collective_algorithm coll_usable(enum orr_collective_op op, enum orr_co
 	if (can(op, a, n))
 		return a;
 	return op == ORR_ALL_TO_ALL ? ORR_DIRECT : ORR_RING;
+}
+
+void coll_name_leader(struct coll_shape *s)
+{
+	if (s->algorithm != ORR_HIERARCHICAL_LEADER)
+		return;
+	s->algorithm = ORR_HIERARCHICAL;
+	s->leader = true;
 }
 
 static int check(const struct coll_shape *s, enum orr_collective_algorithm a, struct orr_error *err)
@@ -387,6 +396,7 @@ int coll_plan(const struct coll_shape *shape, struct coll_plan *out, struct orr_
 	*out = (struct coll_plan){ .pieces = 1 };
 	if (s.algorithm == ORR_ALGORITHM_DEFAULT)
 		s.algorithm = coll_usable(s.op, s.algorithm, s.n);
+	coll_name_leader(&s);
 	int rc = check(&s, s.algorithm, err);
 	if (rc || s.n == 1)
 		return rc;

@@ -58,6 +58,9 @@ void coll_plan_free(struct coll_plan *p);
 
 /* The algorithm itself if it can do op on n ranks, else what stands in for it: ring (direct for all-to-all). */
 enum orr_collective_algorithm coll_usable(enum orr_collective_op op, enum orr_collective_algorithm a, uint32_t n);
+/* ORR_HIERARCHICAL_LEADER is ORR_HIERARCHICAL with `leader`: makes the first into the second. The functions that take a
+ * shape do so themselves. */
+void coll_name_leader(struct coll_shape *s);
 /* Pieces in the pipeline of a tree or chain, if the shape leaves it open. */
 uint32_t coll_chunks(const struct coll_shape *s);
 

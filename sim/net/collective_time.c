@@ -68,6 +68,7 @@ double coll_time_s(const struct coll_shape *shape, double latency_s, double band
 	if (s.n < 2)
 		return 0;
 	s.algorithm = coll_usable(s.op, s.algorithm, s.n);
+	coll_name_leader(&s);
 	switch (s.algorithm) {
 	case ORR_HALVING_DOUBLING:
 		return halving_doubling_s(&s, w);
@@ -122,6 +123,7 @@ double coll_bytes_per_rank(const struct coll_shape *shape)
 	if (s.n < 2)
 		return 0;
 	s.algorithm = coll_usable(s.op, s.algorithm, s.n);
+	coll_name_leader(&s);
 	if (s.algorithm == ORR_HALVING_DOUBLING)
 		return halving_share(&s) * s.bytes;
 	if (s.algorithm == ORR_DOUBLE_TREE)

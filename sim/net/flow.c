@@ -193,7 +193,7 @@ uint32_t flownet_start(struct flownet *f, double bytes, double extra_latency_s, 
 	x->weight = f->fairness == FLOW_RTT_WEIGHTED && latency_s > 0 ? 1 / latency_s : 1;
 	for (uint32_t h = 0; h < n_hops; h++)
 		f->hop[p->hop + h].share *= x->weight;
-	latency_s += extra_latency_s;
+	latency_s = fmax(0, latency_s + extra_latency_s);
 	f->n_active++;
 	if (n_hops && bytes > 0 && latency_s == 0)
 		drain(f, flow);
@@ -234,6 +234,9 @@ void flownet_cancel(struct flownet *f, uint32_t flow)
 void flownet_set_capacity(struct flownet *f, uint32_t link, double capacity_Bps)
 {
 	struct net_link *l = &f->link[link];
+	if (l->capacity == fmin(capacity_Bps, MOST_BPS))
+		return;
+	flow_unlone_entries(f, link);
 	l->capacity = fmin(capacity_Bps, MOST_BPS);
 	touch(f, link);
 	for (uint32_t i = 0; i < l->n_entries; i++)

@@ -49,7 +49,7 @@ double flownet_now(const struct flownet *f);
 
 /*
  * Starts a flow now (move the clock with flownet_advance() first). bytes >= 0;
- * extra_latency_s is added to the links' own; route is copied; tag is the
+ * extra_latency_s is added to the links' own (a negative one has passed already); route is copied; tag is the
  * caller's. Returns a handle that is valid until the flow has been reported.
  */
 uint32_t flownet_start(struct flownet *f, double bytes, double extra_latency_s, const struct flow_hop *route,

@@ -132,5 +132,5 @@ void flow_group_remove(struct flownet *f, uint32_t flow)
 		return;
 	due_remove(f, link);
 	l->level = INFINITY;
-	l->clock = l->group_share = 0;
+	l->clock = l->group_share = l->lone_until = 0;
 }

@@ -27,6 +27,7 @@ static bool free_group(struct flownet *f, uint32_t link)
 	struct net_link *l = &f->link[link];
 	if (!l->n_group || l->is_free)
 		return false;
+	flow_unlone(f, link);
 	l->is_free = true;
 	flow_list_add(&f->free_groups, link);
 	return true;
@@ -131,6 +132,21 @@ static void sift_down(struct offered *q, uint32_t n, uint32_t i)
 	q[i] = x;
 }
 
+/* The last of n comes to the top's place; it belongs near the bottom, so the hole goes there first. */
+static void remove_top(struct offered *q, uint32_t n)
+{
+	struct offered x = q[--n];
+	uint32_t i = 0;
+	q[n].level = INFINITY;
+	for (uint32_t child; (child = 2 * i + 1) < n; i = child) {
+		child += q[child + 1].level < q[child].level;
+		q[i] = q[child];
+	}
+	for (; i && q[(i - 1) / 2].level > x.level; i = (i - 1) / 2)
+		q[i] = q[(i - 1) / 2];
+	q[i] = x;
+}
+
 /* The level that the link's free flows without a rate would have if it were their bottleneck. */
 static double offer(struct flownet *f, uint32_t link)
 {
@@ -185,7 +201,7 @@ static uint32_t fix_link(struct flownet *f, uint32_t link, double level)
 
 static double least_of_others(const struct offered *q, uint32_t n)
 {
-	return n > 2 && q[2].level < q[1].level ? q[2].level : q[1].level;
+	return n > 2 && q[2].level < q[1].level ? q[2].level : q[1].level; /* INFINITY for n = 1 */
 }
 
 /* A link's offer never falls as others are fixed, so a stale one in the queue is too low, never too high. */
@@ -202,17 +218,16 @@ static void fill(struct flownet *f)
 		uint32_t link = f->queue[0].link;
 		bool is_open = f->fill[link].n_free > 0;
 		double t = is_open ? offer(f, link) : 0;
-		if (is_open && t > f->queue[0].level && n > 1 && t > least_of_others(f->queue, n)) {
+		if (is_open && t > f->queue[0].level && t > least_of_others(f->queue, n)) {
 			f->queue[0].level = t;
-		} else {
-			if (is_open) {
-				level = t > level ? t : level;
-				left -= fix_link(f, link, level);
-			}
-			f->queue[0] = f->queue[--n];
-			f->queue[n].level = INFINITY;
+			sift_down(f->queue, n, 0);
+			continue;
 		}
-		sift_down(f->queue, n, 0);
+		if (is_open) {
+			level = t > level ? t : level;
+			left -= fix_link(f, link, level);
+		}
+		remove_top(f->queue, n--);
 	}
 }
 
@@ -262,13 +277,16 @@ static void rewind_clock(struct flownet *f, struct net_link *l)
 {
 	if (++l->n_settings < l->n_group)
 		return;
-	for (uint32_t i = 0; i < l->n_group; i++)
+	l->group_share = 0; /* summed afresh as well */
+	for (uint32_t i = 0; i < l->n_group; i++) {
 		f->flow[l->group[i]].due -= l->clock;
+		l->group_share += f->flow[l->group[i]].share;
+	}
 	l->clock = 0;
 	l->n_settings = 0;
 }
 
-static void set_clock(struct flownet *f, struct net_link *l)
+void flow_set_clock(struct flownet *f, struct net_link *l)
 {
 	if (l->n_group) {
 		l->clock = flow_clock(f, l);
@@ -293,7 +311,7 @@ static void move_flow(struct flownet *f, uint32_t flow)
 static void settle(struct flownet *f)
 {
 	for (uint32_t i = 0; i < f->seen.n; i++)
-		set_clock(f, &f->link[f->seen.v[i]]);
+		flow_set_clock(f, &f->link[f->seen.v[i]]);
 	for (uint32_t i = 0; i < f->freed.n; i++) {
 		uint32_t flow = f->freed.v[i];
 		if (f->next[flow] != f->bottleneck[flow])
@@ -315,6 +333,8 @@ static void settle(struct flownet *f)
 		if (l->n_group)
 			flow_due_update(f, link);
 	}
+	for (uint32_t i = 0; i < f->seen.n; i++)
+		flow_make_lone(f, f->seen.v[i]);
 }
 
 /* Every group that is no slower than the slowest of those that are free already. */
@@ -336,6 +356,7 @@ static bool begin(struct flownet *f)
 	f->fixed_top = INFINITY;
 	for (uint32_t i = 0; i < f->touched.n; i++) {
 		f->link[f->touched.v[i]].is_touched = false;
+		flow_unlone_entries(f, f->touched.v[i]);
 		free_group(f, f->touched.v[i]);
 	}
 	if (f->n_wide)
@@ -348,7 +369,7 @@ static bool begin(struct flownet *f)
 
 void flow_solve(struct flownet *f)
 {
-	if (!begin(f))
+	if (flow_solve_lone(f) || !begin(f))
 		return;
 	do {
 		survey(f);

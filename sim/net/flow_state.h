@@ -59,7 +59,8 @@ struct net_link {
 	double clock, clock_time; /* the reading, and when */
 	double used;              /* sum of share x level of the entries that have a level */
 	double fixed_top;         /* no flow on it that has a level has a higher one */
-	double group_share;       /* sum of the group's shares; steers tolerances only */
+	double group_share;       /* sum of the group's shares */
+	double lone_until;        /* above 0: the group is lone, up to this level (flow_lone.c) */
 	double carried;           /* by flows that have ended */
 	struct link_entry *entry;
 	uint32_t *group;
@@ -157,8 +158,17 @@ void flow_group_remove(struct flownet *f, uint32_t flow);
 /* Puts the link where it belongs in due[]. */
 void flow_due_update(struct flownet *f, uint32_t link);
 
+/* flow_lone.c */
+enum { FLOW_USED_UNKNOWN = 1 << 30 }; /* as n_updates */
+void flow_make_lone(struct flownet *f, uint32_t link); /* if it is */
+void flow_unlone(struct flownet *f, uint32_t link);
+void flow_unlone_entries(struct flownet *f, uint32_t link); /* the lone group that has flows there, if any */
+/* False, and nothing has happened, if others are concerned. */
+bool flow_solve_lone(struct flownet *f);
+
 /* flow_solve.c: gives fresh flows and those of touched links their rates. */
 void flow_solve(struct flownet *f);
+void flow_set_clock(struct flownet *f, struct net_link *l); /* to now */
 static inline bool flow_is_settled(const struct flownet *f)
 {
 	return f->touched.n == 0 && f->fresh.n == 0;

@@ -20,16 +20,26 @@ static bool timer_before(const struct timer *a, const struct timer *b)
 	return a->time_s < b->time_s || (a->time_s == b->time_s && a->order < b->order);
 }
 
-void timer_add(struct orr_step *s, double time_s, struct iteration *k, uint32_t i)
+static void timer_push(struct orr_step *s, struct timer t)
 {
 	MEM_GROW(s->timer, s->n_timers, s->cap_timers);
 	uint32_t at = s->n_timers++;
-	struct timer t = { time_s, s->order++, k, i };
+	t.order = s->order++;
 	while (at && timer_before(&t, &s->timer[(at - 1) / 2])) {
 		s->timer[at] = s->timer[(at - 1) / 2];
 		at = (at - 1) / 2;
 	}
 	s->timer[at] = t;
+}
+
+void timer_add(struct orr_step *s, double time_s, struct iteration *k, uint32_t i)
+{
+	timer_push(s, (struct timer){ .time_s = time_s, .of = k, .instance = i, .leap = NONE });
+}
+
+void timer_add_leap(struct orr_step *s, double time_s, uint32_t leap, uint32_t generation)
+{
+	timer_push(s, (struct timer){ .time_s = time_s, .leap = leap, .generation = generation });
 }
 
 static struct timer timer_pop(struct orr_step *s)
@@ -294,10 +304,50 @@ void exec_stuck(struct orr_step *s)
 		step_fail(s, ORR_EFAIL, "iteration %llu holds nothing but marks", (unsigned long long)s->built - 1);
 }
 
+/* Events closer together than this are taken as simultaneous, so that who gets a stream does not hang on rounding. */
+static double tie_s(double now_s)
+{
+	return 1e-11 * now_s;
+}
+
+double exec_next(struct orr_step *s)
+{
+	double t = wire_next(s);
+	return s->n_timers && s->timer[0].time_s < t ? s->timer[0].time_s : t;
+}
+
+void exec_timers(struct orr_step *s)
+{
+	while (s->n_timers && s->timer[0].time_s <= s->now_s) {
+		struct timer x = timer_pop(s);
+		if (x.leap != NONE)
+			leap_end(s, x.leap, x.generation);
+		else
+			instance_end(s, x.of, x.instance);
+	}
+}
+
+static void pass_to(struct orr_step *s, double t)
+{
+	t = fmax(t, s->now_s);
+	use_pass(s, t);
+	s->now_s = t;
+	wire_advance(s, t);
+	exec_timers(s);
+	if (s->config->check)
+		wire_verify(s);
+}
+
 bool exec_settle(struct orr_step *s)
 {
 	while (!s->error.code && !s->is_stopped) {
 		follow_up(s);
+		/* Alone, a run may let time pass; one of several must wait for the others. */
+		double t = s->shared_net ? INFINITY : exec_next(s);
+		if (t <= s->now_s + tie_s(s->now_s)) {
+			pass_to(s, t);
+			continue;
+		}
 		dispatch(s);
 		if (s->n_done)
 			continue;
@@ -311,32 +361,13 @@ bool exec_settle(struct orr_step *s)
 	return false;
 }
 
-double exec_next(struct orr_step *s)
-{
-	double t = wire_next(s);
-	return s->n_timers && s->timer[0].time_s < t ? s->timer[0].time_s : t;
-}
-
-void exec_timers(struct orr_step *s)
-{
-	while (s->n_timers && s->timer[0].time_s <= s->now_s) {
-		struct timer x = timer_pop(s);
-		instance_end(s, x.of, x.instance);
-	}
-}
-
 int exec_run(struct orr_step *s)
 {
 	while (exec_settle(s)) {
 		double t = exec_next(s);
 		if (isinf(t))
 			break;
-		use_pass(s, t);
-		s->now_s = t;
-		wire_advance(s, t);
-		exec_timers(s);
-		if (s->config->check)
-			wire_verify(s);
+		pass_to(s, t);
 	}
 	if (!s->error.code && !s->is_stopped)
 		exec_stuck(s);

@@ -153,13 +153,13 @@ static uint64_t shape_hash(const struct coll_shape *a)
 {
 	uint64_t bits;
 	memcpy(&bits, &a->bytes, sizeof bits);
-	return bits ^ (uint64_t)a->n << 20 ^ (uint64_t)a->op << 56 ^ (uint64_t)a->algorithm << 50 ^ a->inner;
+	return bits ^ (uint64_t)a->n << 20 ^ (uint64_t)a->op << 56 ^ (uint64_t)a->algorithm << 50 ^ (uint64_t)a->leader << 49 ^ a->inner;
 }
 
 static bool same_shape(const struct coll_shape *a, const struct coll_shape *b)
 {
 	return a->op == b->op && a->algorithm == b->algorithm && a->n == b->n && a->bytes == b->bytes && a->root == b->root &&
-		a->inner == b->inner && a->chunks == b->chunks;
+		a->inner == b->inner && a->chunks == b->chunks && a->leader == b->leader;
 }
 
 /* Plans are few (one per bucket): the last ones are looked at first. */
@@ -203,9 +203,14 @@ static orr_op coll_new(struct orr_step *s, struct coll c, const uint32_t *real, 
 		c.what.algorithm = coll_usable(c.what.op, s->algorithm, c.n);
 	if (!c.what.repeat)
 		c.what.repeat = 1;
-	if (c.what.algorithm == ORR_HIERARCHICAL && !c.what.inner)
+	struct coll_shape shape = { .op = c.what.op, .algorithm = c.what.algorithm, .n = c.n, .bytes = c.what.bytes, .root = c.what.root,
+		.chunks = c.what.chunks };
+	coll_name_leader(&shape);
+	if (shape.algorithm != ORR_HIERARCHICAL)
+		c.what.inner = 0;
+	else if (!c.what.inner)
 		c.what.inner = island_of(s, real, c.n);
-	struct coll_shape shape = { c.what.op, c.what.algorithm, c.n, c.what.bytes, c.what.root, c.what.inner, 0 };
+	shape.inner = c.what.inner;
 	c.plan = plan_find(s, &shape);
 	if (c.plan == NONE)
 		return 0;
@@ -219,7 +224,7 @@ static bool is_collective(struct orr_step *s, const struct orr_collective *c, ui
 {
 	if (!is_amount(s, c->bytes, what, "bytes"))
 		return false;
-	if ((unsigned)c->op > ORR_ALL_TO_ALL || (unsigned)c->algorithm > ORR_DIRECT)
+	if ((unsigned)c->op > ORR_ALL_TO_ALL || (unsigned)c->algorithm > ORR_HIERARCHICAL_LEADER)
 		step_fail(s, ORR_EFAIL, "%s: no operation %d by algorithm %d", what, (int)c->op, (int)c->algorithm);
 	else if (c->root >= n)
 		step_fail(s, ORR_EFAIL, "%s: root %u of a group of %u", what, c->root, n);
@@ -538,6 +543,10 @@ void orr_updates(struct orr_step *s, orr_op op, const struct orr_update *u)
 	struct op *round = rounds_of(s, o, &n);
 	if (n)
 		o = &round[n - 1]; /* which knows its group */
+	if (o->type == OP_MARK || o->type == OP_DELAY) {
+		step_fail(s, ORR_EFAIL, "orr_updates: op %u is a mark or a delay, which no device does", op_index(op));
+		return;
+	}
 	if (o->n_updates && o->first_update + o->n_updates != k->n_updates) {
 		step_fail(s, ORR_EFAIL, "orr_updates: give all updates of an op before those of the next");
 		return;

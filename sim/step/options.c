@@ -7,7 +7,7 @@ const struct orr_param step_options[] = {
 	ORR_PARAM_BOOL("exact", false, "simulate every iteration; do not look for a steady state"),
 	ORR_PARAM_CHOICE("fidelity", "flow", "flow|analytic",
 		"flow: messages share links, max-min fair; analytic: closed forms, no contention"),
-	ORR_PARAM_CHOICE("algorithm", "ring", "ring|halving-doubling|double-tree|hierarchical|direct",
+	ORR_PARAM_CHOICE("algorithm", "ring", "ring|halving-doubling|double-tree|hierarchical|direct|hierarchical-leader",
 		"of collectives for which the policy names none"),
 	ORR_PARAM_CHOICE("merge", "auto", "auto|on|off",
 		"run one lane for all where routes and loads are equal; on: an error where they are not"),
@@ -26,6 +26,6 @@ const struct orr_param step_options[] = {
 	ORR_PARAM_REAL("contention_p", "0", 0, 1, "probability that a device's NIC is slowed for an iteration"),
 	ORR_PARAM_REAL("contention_f", "0.25", 1e-6, 1, "fraction of its capacity that a slowed NIC keeps"),
 	ORR_PARAM_TEXT("background", "", "flows that are always there, from>to:bytes per second.. as 0>5:1e9,3>2:5e8"),
-	ORR_PARAM_TEXT("link_changes", "", "file of time_s,link,bandwidth_Bps: capacities that vary in time"),
+	ORR_PARAM_FILE("link_changes", "file of time_s,link,bandwidth_Bps: capacities that vary in time"),
 	ORR_PARAM_END
 };

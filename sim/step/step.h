@@ -71,7 +71,7 @@ struct step_result {
 	bool was_merged;
 	uint64_t flows;       /* started in the network */
 	char choice[256];     /* the policy's own line on what it chose */
-	char cost_source[160];
+	char cost_source[256];
 	struct step_link *link; /* with step_config.link_use */
 	size_t n_links;
 	void *strings;
@@ -92,6 +92,7 @@ struct step_config {
 	double batch;                       /* samples per GPU */
 	enum precision precision;           /* FP16 and BF16: mixed, with master copies in FP32 */
 	uint64_t seed;
+	double policy_timeout_s;            /* longest time that one call of the policy may take (engine/watch.h) */
 	bool check;                         /* prove conservation laws as it goes */
 	bool link_use;                      /* fill in step_result.link */
 	uint32_t spans;                     /* record the spans of so many last simulated iterations (0: none) */

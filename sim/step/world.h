@@ -123,6 +123,8 @@ struct iteration {
 struct going {
 	struct iteration *of;
 	uint32_t instance, next_free;
+	uint32_t from, to; /* a flow's endpoints; from NONE: it stands for a class of flows */
+	uint64_t key;
 };
 
 struct timer {
@@ -130,6 +132,7 @@ struct timer {
 	uint64_t order;
 	struct iteration *of;
 	uint32_t instance;
+	uint32_t leap, generation; /* leap NONE: the instance ends */
 };
 
 /* Ready instances of one (device, stream), lowest (priority, order) first. */
@@ -171,6 +174,7 @@ struct wire; /* wire.c */
 struct orr_step {
 	const struct step_config *config;
 	const char *label;
+	struct watch *watch; /* engine/watch.h */
 	const struct orr_policy *policy;
 	const struct orr_step_ops *ops;
 	void *self;
@@ -287,12 +291,14 @@ void exec_stuck(struct orr_step *s);   /* an error if work is left */
 int exec_run(struct orr_step *s);
 void instance_end(struct orr_step *s, struct iteration *k, uint32_t i);
 void timer_add(struct orr_step *s, double time_s, struct iteration *k, uint32_t i);
+void timer_add_leap(struct orr_step *s, double time_s, uint32_t leap, uint32_t generation);
 
 /* ---- wire.c ---- */
 struct wire *wire_new(struct orr_step *s);
 void wire_free(struct wire *w);
 int wire_classes(struct orr_step *s); /* merged: the quotient over all built so far; ORR_EINPUT: lanes are not alike */
 int wire_start(struct orr_step *s, struct iteration *k, uint32_t i);
+void leap_end(struct orr_step *s, uint32_t leap, uint32_t generation);
 double wire_next(struct orr_step *s);
 void wire_advance(struct orr_step *s, double t);
 void wire_deliver(struct orr_step *s, uint64_t tag); /* a flow of this run has ended */

@@ -13,4 +13,4 @@ bench-peers-net: libbench.a liborrery.a bench_net$(EXEEXT)
 	else $$cxx -std=c++17 -O2 $(DEFS) $(AM_CPPFLAGS) $(SAN_CFLAGS) `pkg-config --cflags simgrid` -o bench_peer_simgrid \
 		$(srcdir)/tests/bench/peer_simgrid.cc libbench.a liborrery.a \
 		`pkg-config --libs simgrid` $(DEPS_LIBS) $(OPENMP_CFLAGS) -lm && \
-		$(SHELL) $(srcdir)/tests/bench/peers_net.sh ./bench_peer_simgrid ./bench_net$(EXEEXT); fi
+		$(BASH_OR_SH) $(srcdir)/tests/bench/peers_net.sh ./bench_peer_simgrid ./bench_net$(EXEEXT); fi

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Identical steps are solved once. A phase that is repeated (a ring's) and whose flows have
+ * every link that they use to themselves takes as long each time; so all of its repeats are
+ * one event, a leap, during which the links are leased. If anything else comes to need one of
+ * them, the leap is broken: the repeats that are over are over, and the flows of the one under
+ * way start with what they have left.
+ */
+#include "step/wire.h"
+
+#include "base/mem.h"
+
+struct leap {
+	struct iteration *of;
+	uint32_t instance, generation, next_free;
+	uint32_t steps;
+	bool is_going;
+	double begin_s, step_s;
+};
+
+void leaps_free(struct wire *w)
+{
+	mem_free(w->leap);
+}
+
+/* What the flow takes with its links to itself. */
+static double rate_alone(const struct orr_step *s, const struct phase_flow *f)
+{
+	double rate = INFINITY;
+	for (uint32_t h = 0; h < f->n; h++)
+		rate = fmin(rate, s->wire->capacity[f->link[h]]);
+	return rate;
+}
+
+/* Sets the lease of all links of the phase; false (and nothing is leased) if one of them is in use, or used twice. */
+static bool lease(struct orr_step *s, const struct iteration *k, const struct instance *x, uint32_t leap, double *step_s)
+{
+	struct wire *w = s->wire;
+	struct phase_flow f;
+	uint32_t n = phase_flows(s, k, x), j = 0;
+	bool is_free = true;
+	*step_s = 0;
+	for (; is_free && j < n; j++) {
+		phase_flow_at(s, k, x, j, &f);
+		for (uint32_t h = 0; is_free && h < f.n; h++) {
+			is_free = !w->users[f.link[h]] && w->lease[f.link[h]] == NONE && f.hop[h].load == 1;
+			if (is_free)
+				w->lease[f.link[h]] = leap;
+		}
+		*step_s = fmax(*step_s, f.latency_s + f.bytes / rate_alone(s, &f));
+	}
+	if (is_free && isfinite(*step_s))
+		return true;
+	for (uint32_t i = 0; i < j; i++) {
+		phase_flow_at(s, k, x, i, &f);
+		for (uint32_t h = 0; h < f.n; h++)
+			if (w->lease[f.link[h]] == leap)
+				w->lease[f.link[h]] = NONE;
+	}
+	return false;
+}
+
+static void release(struct orr_step *s, uint32_t leap)
+{
+	struct wire *w = s->wire;
+	struct leap *l = &w->leap[leap];
+	const struct instance *x = &l->of->instance[l->instance];
+	struct phase_flow f;
+	uint32_t n = phase_flows(s, l->of, x);
+	for (uint32_t j = 0; j < n; j++) {
+		phase_flow_at(s, l->of, x, j, &f);
+		for (uint32_t h = 0; h < f.n; h++)
+			w->lease[f.link[h]] = NONE;
+	}
+	l->is_going = false;
+	l->generation++;
+	l->next_free = w->free_leap;
+	w->free_leap = leap;
+}
+
+/* Repeats from here to the end of the phase, or of the collective if it has this phase alone. */
+static uint32_t steps_left(const struct coll_plan *p, const struct instance *x)
+{
+	return x->repeat_left + (p->n_phases == 1 ? (x->rounds_left - 1) * p->phase[0].repeat : 0);
+}
+
+static void set_steps_left(const struct coll_plan *p, struct instance *x, uint32_t steps)
+{
+	uint32_t repeat = p->phase[x->phase].repeat;
+	if (p->n_phases == 1)
+		x->rounds_left = (steps + repeat - 1) / repeat;
+	x->repeat_left = p->n_phases == 1 ? steps - (x->rounds_left - 1) * repeat : steps;
+}
+
+bool leap_start(struct orr_step *s, struct iteration *k, uint32_t i)
+{
+	struct wire *w = s->wire;
+	struct instance *x = &k->instance[i];
+	const struct coll_plan *p = phases_of(s, k, &k->op[x->op]);
+	uint32_t steps = steps_left(p, x), at = w->free_leap;
+	double step_s;
+	/* What others send over a shared network is not known here; where use is measured, rates must be seen. */
+	if (steps < 2 || s->shared_net || s->use)
+		return false;
+	if (at == NONE) {
+		MEM_GROW(w->leap, w->n_leaps, w->cap_leaps);
+		w->leap[w->n_leaps] = (struct leap){ .next_free = NONE };
+		at = w->free_leap = w->n_leaps++;
+	}
+	if (!lease(s, k, x, at, &step_s))
+		return false;
+	struct leap *l = &w->leap[at];
+	w->free_leap = l->next_free;
+	l->of = k;
+	l->instance = i;
+	l->steps = steps;
+	l->is_going = true;
+	l->begin_s = s->now_s;
+	l->step_s = step_s;
+	timer_add_leap(s, s->now_s + steps * step_s, at, l->generation);
+	return true;
+}
+
+void leap_end(struct orr_step *s, uint32_t leap, uint32_t generation)
+{
+	struct leap l = s->wire->leap[leap];
+	if (!l.is_going || l.generation != generation)
+		return; /* was broken */
+	struct instance *x = &l.of->instance[l.instance];
+	const struct coll_plan *p = phases_of(s, l.of, &l.of->op[x->op]);
+	release(s, leap);
+	s->flows += (uint64_t)l.steps * phase_flows(s, l.of, x);
+	set_steps_left(p, x, 1);
+	phase_next(s, l.of, l.instance);
+}
+
+void leap_break(struct orr_step *s, uint32_t link)
+{
+	uint32_t leap = s->wire->lease[link];
+	struct leap l = s->wire->leap[leap];
+	struct instance *x = &l.of->instance[l.instance];
+	const struct coll_plan *p = phases_of(s, l.of, &l.of->op[x->op]);
+	struct phase_flow f;
+	double since = s->now_s - l.begin_s, over = l.step_s > 0 ? floor(since / l.step_s) : 0;
+	if (over > l.steps - 1)
+		over = l.steps - 1;
+	since -= over * l.step_s;
+	release(s, leap);
+	uint32_t n = x->flows_left = phase_flows(s, l.of, x);
+	s->flows += (uint64_t)over * n;
+	set_steps_left(p, x, l.steps - (uint32_t)over);
+	for (uint32_t j = 0; j < n; j++) {
+		phase_flow_at(s, l.of, x, j, &f);
+		double passed = fmin(since, f.latency_s), draining = since - passed;
+		flow_start(s, l.of, l.instance, &f, draining > 0 ? fmax(0, f.bytes - draining * rate_alone(s, &f)) : f.bytes, passed);
+	}
+}
