@@ -8,3 +8,5 @@ nobase_dist_pkgdata_DATA += scenarios/ds-sync/figures.json scenarios/ds-sync/pub
 	scenarios/ds-sync/pair.json scenarios/ds-sync/racks.json scenarios/ds-sync/contention-16.json scenarios/ds-sync/contention-32.json \
 	scenarios/ds-sync/search.json scenarios/ds-sync/learn-4.json scenarios/ds-sync/learn-16.json \
 	scenarios/ds-sync/tensors.json
+nobase_dist_pkgdata_DATA += scenarios/training-jobs/figures.json scenarios/training-jobs/published.csv \
+	scenarios/training-jobs/README.md scenarios/training-jobs/jobs.json

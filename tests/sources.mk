@@ -236,6 +236,12 @@ check_PROGRAMS += tests/unit_step_results tests/unit_expr
 TESTS += tests/unit_step_results tests/unit_expr
 tests_unit_step_results_SOURCES = tests/unit_step_results.c tests/sample_run.c
 tests_unit_expr_SOURCES = tests/unit_expr.c
+# jobs that train
+check_PROGRAMS += tests/unit_steprate
+TESTS += tests/unit_steprate tests/jobs_step.sh
+tests_unit_steprate_SOURCES = tests/unit_steprate.c tests/step_fixture.c
+tests_unit_steprate_LDADD = libpolicies.a $(LDADD)
+EXTRA_DIST += tests/jobs_step.sh
 # Ako
 check_PROGRAMS += tests/unit_ako
 TESTS += tests/unit_ako
