@@ -247,3 +247,7 @@ check_PROGRAMS += tests/unit_graph
 TESTS += tests/unit_graph
 tests_unit_graph_SOURCES = tests/unit_graph.c tests/step_fixture.c
 tests_unit_graph_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/graph_mutation
+TESTS += tests/graph_mutation
+tests_graph_mutation_SOURCES = tests/graph_mutation.c tests/step_fixture.c
+tests_graph_mutation_LDADD = libpolicies.a $(LDADD)
