@@ -251,3 +251,5 @@ check_PROGRAMS += tests/graph_mutation
 TESTS += tests/graph_mutation
 tests_graph_mutation_SOURCES = tests/graph_mutation.c tests/step_fixture.c
 tests_graph_mutation_LDADD = libpolicies.a $(LDADD)
+TESTS += tests/graph_cli.sh
+EXTRA_DIST += tests/graph_cli.sh tests/data/graph-ring.json tests/data/graph-relay.json tests/data/graph-partitions.json
