@@ -2,6 +2,7 @@
 # names the positions 1, 2, .. of x; shade[i] is the line type.
 set xlabel x_label
 set ylabel y_label offset (strstrt(y_label, "\n") ? -0.8 : 0), 0
+set rmargin 2.5
 if (log_x) { set logscale x }
 if (log_y) { set logscale y }
 eval sprintf('set yrange [%s:%s]', y_min, y_max)

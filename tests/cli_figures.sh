@@ -58,6 +58,16 @@ s/"W-\${rho}"/"X-${rho}"/|2 orrery: ./bad/figures.json: \$.table\[0\]: published
 s/argmax(rho:/argmax(tau:/|2 orrery: ./bad/figures.json: \$.table\[1\]: expression .*: no such axis
 s/"simulated": "{md1.fifo/"simulated": "{md2.fifo/|2 orrery: ./bad/figures.json: \$.table\[0\]: \{md2.fifo.wait_mean\}: no run is called "md2"
 EOT
+sed 's/"trace": "[^"]*"/"trace": "poisson:n=3,gpus=2,rate=${rho}"/' "$tiny/figures.json" >bad/figures.json
+said=$("$orrery" figures ./bad --no-figures --out bad/out 2>&1)
+like "$? $said" '^2 orrery: ./bad/figures.json: \$.runs.md1\[rho=0.3\]: .*can never be placed' "a run that cannot go on is named"
+sed -e 's/{ "cluster"/{ "world": "step", "model": "gpt2_1p5b", "batch": 99, "cluster"/; s/"fifo", "sjf"/"allreduce"/; s/, "record": "summary"//' \
+  "$tiny/queue.json" >bad/queue.json
+sed '/"set": /d; s/"axes": \["rho"\],/"axes": ["rho"]/' "$tiny/figures.json" >bad/figures.json
+said=$("$orrery" figures ./bad --no-figures --out bad/out 2>&1)
+like "$? $said" '^[12] orrery: ./bad/figures.json: \$.runs.md1\[rho=0.3\]: policy allreduce: .*GiB' "so is one that fails as it runs"
 said=$("$orrery" figures nosuch 2>&1)
 like "$? $said" '^2 orrery: figures: no scenario folder "nosuch"' "a folder that is not there"
+said=$("$orrery" figures 2>&1)
+like "$? $said" '^2 orrery: figures: no NAME given; known: ' "no name at all"
 tap_done

@@ -236,11 +236,22 @@ check_PROGRAMS += tests/unit_step_results tests/unit_expr
 TESTS += tests/unit_step_results tests/unit_expr
 tests_unit_step_results_SOURCES = tests/unit_step_results.c tests/sample_run.c
 tests_unit_expr_SOURCES = tests/unit_expr.c
+# Ako
+check_PROGRAMS += tests/unit_ako
+TESTS += tests/unit_ako
+tests_unit_ako_SOURCES = tests/unit_ako.c tests/step_fixture.c
+tests_unit_ako_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/learn_policies
+TESTS += tests/learn_policies
+tests_learn_policies_SOURCES = tests/learn_policies.c tests/step_fixture.c
+tests_learn_policies_LDADD = libpolicies.a $(LDADD)
+TESTS += tests/figures_ako.sh
+EXTRA_DIST += tests/figures_ako.sh
 check_PROGRAMS += tests/unit_figures
 TESTS += tests/unit_figures
 tests_unit_figures_SOURCES = tests/unit_figures.c sim/cli/figures_book.c sim/cli/figures_draw.c sim/cli/figures_expr.c \
 	sim/cli/figures_run.c sim/cli/figures_table.c sim/cli/progress.c sim/cli/registry.c sim/cli/scenario.c \
-	sim/cli/scenario_jobs.c sim/cli/scenario_step.c sim/cli/study.c sim/cli/study_jobs.c sim/cli/study_step.c
+	sim/cli/scenario_jobs.c sim/cli/scenario_step.c sim/cli/setting.c sim/cli/study.c sim/cli/study_jobs.c sim/cli/study_step.c
 tests_unit_figures_LDADD = libpolicies.a $(LDADD)
 # graphs and schedules as data
 check_PROGRAMS += tests/unit_graph
@@ -253,3 +264,6 @@ tests_graph_mutation_SOURCES = tests/graph_mutation.c tests/step_fixture.c
 tests_graph_mutation_LDADD = libpolicies.a $(LDADD)
 TESTS += tests/graph_cli.sh
 EXTRA_DIST += tests/graph_cli.sh tests/data/graph-ring.json tests/data/graph-relay.json tests/data/graph-partitions.json
+# scenario folders, at small sizes
+TESTS += tests/figures_stanza.sh tests/figures_ds_sync.sh
+EXTRA_DIST += tests/figures.sh tests/figures_stanza.sh tests/figures_ds_sync.sh

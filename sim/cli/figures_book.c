@@ -127,8 +127,12 @@ static int not_found(const char *name, struct orr_error *err)
 		mem_free(names[i]);
 	}
 	mem_free(names);
-	orr_fail(err, ORR_EINPUT, "figures: no scenario folder \"%.100s\" with a figures.json%s%.400s; a folder elsewhere is named by its path (./mine)",
-		name, n ? "; there are " : "", sbuf_text(&list));
+	if (*name)
+		orr_fail(err, ORR_EINPUT, "figures: no scenario folder \"%.100s\" with a figures.json%s%.400s; a folder elsewhere is named by its path (./mine)",
+			name, n ? "; known: " : "", sbuf_text(&list));
+	else
+		orr_fail(err, ORR_EINPUT, "figures: no NAME given; known: %.400s; a folder elsewhere is named by its path (./mine)",
+			n ? sbuf_text(&list) : "none");
 	sbuf_free(&list);
 	return ORR_EINPUT;
 }

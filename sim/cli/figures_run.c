@@ -72,7 +72,9 @@ static int add_point(struct book *b, struct book_run *r, size_t point, size_t *n
 	rc = expand_all(b, scenario, where, err);
 	for (const cJSON *m = r->set ? r->set->child : NULL; m && !rc; m = m->next)
 		rc = apply_set(b, scenario, m, where, err);
-	if (!rc && study_add(b->study, scenario, &inner)) {
+	char full[400];
+	snprintf(full, sizeof full, "%.200s: %s", b->path, where);
+	if (!rc && study_add(b->study, scenario, full, &inner)) {
 		const char *text = strncmp(inner.text, "scenario: ", 10) ? inner.text : inner.text + 10;
 		book_fail(b, where, err, "%s", text);
 		rc = err->code = inner.code;

@@ -178,10 +178,23 @@ static char *bounds_text(const struct row *r)
 	return sbuf_steal(&b);
 }
 
+/* So much of a text as a line has room for; table.csv has all of it. */
+static char *shortened(const char *s)
+{
+	enum { MOST = 64 };
+	size_t n = 0;
+	for (size_t w = 0; s[n] && w < MOST; n++)
+		w += ((unsigned char)s[n + 1] & 0xc0) != 0x80; /* whole characters */
+	struct sbuf b = { 0 };
+	sbuf_add(&b, s, n);
+	sbuf_puts(&b, s[n] ? "…" : "");
+	return sbuf_steal(&b);
+}
+
 static void fill_cells(char *cell[COLUMNS], const struct row *r)
 {
 	cell[0] = mem_strdup(r->id);
-	cell[1] = mem_strdup(r->what);
+	cell[1] = shortened(r->what);
 	cell[2] = real_text(r->published, "%.6g");
 	cell[3] = real_text(r->simulated, "%.6g");
 	cell[4] = real_text(100 * error_of(r->simulated, r->published), "%+.2f %%");

@@ -33,6 +33,7 @@ struct part {
 	const struct study_world *world;
 	void *state;
 	struct scenario *base;
+	char *where;
 	struct run_result **result; /* in order of policies; owned by the runs */
 };
 
@@ -169,7 +170,7 @@ struct study *study_new(const struct study_output *o)
 	return t;
 }
 
-int study_add(struct study *t, const cJSON *scenario, struct orr_error *err)
+int study_add(struct study *t, const cJSON *scenario, const char *where, struct orr_error *err)
 {
 	enum orr_policy_kind kind;
 	int rc = scenario_kind(scenario, &kind, err);
@@ -179,6 +180,7 @@ int study_add(struct study *t, const cJSON *scenario, struct orr_error *err)
 	part.state = part.world->open(scenario, t->o, &part.base, err);
 	if (!part.state)
 		return err->code;
+	part.where = where ? mem_strdup(where) : NULL;
 	MEM_GROW(t->part, t->n_parts, t->cap_parts);
 	for (size_t i = 0; i < part.base->n_policies; i++) {
 		MEM_GROW(t->run, t->n_runs, t->cap_runs);
@@ -205,8 +207,9 @@ static int first_error(const struct study *t, struct orr_error *err)
 {
 	for (size_t i = 0; i < t->n_runs; i++)
 		if (t->run[i].err.code) {
-			*err = t->run[i].err;
-			return err->code;
+			const struct orr_error *e = &t->run[i].err;
+			const char *where = t->part[t->run[i].part].where;
+			return orr_fail(err, e->code, "%.300s%s%s", where ? where : "", where ? ": " : "", e->text);
 		}
 	return ORR_OK;
 }
@@ -287,6 +290,7 @@ void study_free(struct study *t)
 	for (size_t k = 0; k < t->n_parts; k++) {
 		t->part[k].world->close(t->part[k].state);
 		mem_free(t->part[k].result);
+		mem_free(t->part[k].where);
 	}
 	mem_free(t->run);
 	mem_free(t->part);
@@ -328,7 +332,7 @@ static int show_results(const struct study_output *o, const struct run_result *c
 int study_run(const cJSON *scenario, const struct study_output *o, struct orr_error *err)
 {
 	struct study *t = study_new(o);
-	int rc = study_add(t, scenario, err);
+	int rc = study_add(t, scenario, NULL, err);
 	if (!rc) {
 		char what[40];
 		snprintf(what, sizeof what, t->n_runs == 1 ? "%.30s" : "%.30s and others", policy_of(t, 0)->label);

@@ -46,8 +46,8 @@ int study_run(const cJSON *scenario, const struct study_output *o, struct orr_er
 
 struct study;
 struct study *study_new(const struct study_output *o);
-/* Refuses what is wrong before anything runs. */
-int study_add(struct study *s, const cJSON *scenario, struct orr_error *err);
+/* Refuses what is wrong before anything runs. where (NULL: nowhere) is put before the message of a run that fails. */
+int study_add(struct study *s, const cJSON *scenario, const char *where, struct orr_error *err);
 /* Once; what names the work for the progress bar. */
 int study_carry_out(struct study *s, const char *what, struct orr_error *err);
 /* The runs of scenario k, in the order of its policies; until study_free(). */

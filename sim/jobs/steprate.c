@@ -355,7 +355,8 @@ static void run_together(const struct steprate *s, const struct class *const *of
 	for (uint32_t i = 0; i < n; i++) {
 		const struct class *class = of[i];
 		setup_begin(s, class, m[i].place, all, n_links, 1, &x[i]);
-		member[i] = (struct step_member){ &x[i].config, class->strategy->policy, class->strategy->args, class->strategy->label };
+		member[i] = (struct step_member){ &x[i].config, class->strategy->policy, class->strategy->args, class->strategy->label,
+			m[i].start_s };
 	}
 	v->of = mem_zalloc(n, sizeof *v->of);
 	struct step_together t = { .tolerance = s->c.tolerance, .most = s->c.most_iterations, .samples_per_s = v->of };

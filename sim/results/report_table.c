@@ -299,13 +299,25 @@ static void put_remarks(struct sbuf *out, const struct run_result *r)
 		sbuf_putc(out, '\n');
 }
 
-/* What a step policy chose, how much of it was simulated, and where times come from. */
-static void put_notes(struct sbuf *out, const struct run_result *r)
+/* What all runs say of where times come from; NULL if they differ. */
+static const char *common_source(const struct run_result *const *runs, size_t n)
+{
+	const char *source = n ? result_find_note(runs[0], "cost-source") : NULL;
+	for (size_t i = 1; i < n && source; i++) {
+		const char *other = result_find_note(runs[i], "cost-source");
+		if (!other || strcmp(other, source))
+			source = NULL;
+	}
+	return source;
+}
+
+/* What a step policy chose, how much of it was simulated, and where times come from unless that is said once for all. */
+static void put_notes(struct sbuf *out, const struct run_result *r, bool has_common_source)
 {
 	static const char *const kinds[] = { "choice", "steady-state", "cost-source" };
 	const char *between = ": ";
 	char *name = name_of(r);
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+	for (size_t i = 0; i < 2u + !has_common_source; i++) {
 		const char *note = result_find_note(r, kinds[i]);
 		if (!note)
 			continue;
@@ -323,12 +335,18 @@ static void put_notes(struct sbuf *out, const struct run_result *r)
 void report_table(struct sbuf *out, const struct run_result *const *runs, size_t n, int width)
 {
 	struct grid g = grid_new(runs, n);
+	const char *source = common_source(runs, n);
 	put_grid(out, &g, width);
 	if (n)
 		put_differences(out, runs, n, g.width[0]);
 	for (size_t i = 0; i < n; i++) {
 		put_remarks(out, runs[i]);
-		put_notes(out, runs[i]);
+		put_notes(out, runs[i], source != NULL);
+	}
+	if (source) {
+		sbuf_puts(out, "times of layers: ");
+		put_plain(out, source);
+		sbuf_putc(out, '\n');
 	}
 	for (size_t i = 0; i < n; i++)
 		if (runs[i]->is_oracle) {

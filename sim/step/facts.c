@@ -25,7 +25,8 @@ void orr_step_layer(const struct orr_step *s, uint32_t layer, struct orr_layer_i
 		.saved_elems = l->saved_elems,
 		.rows = l->rows,
 		.columns = l->columns,
-		.block = l->block };
+		.block = l->block,
+		.tensors = l->tensors };
 }
 
 double orr_step_params(const struct orr_step *s, uint32_t first, uint32_t count)

@@ -3,6 +3,7 @@
 #include "step/world.h"
 
 #include "base/mem.h"
+#include "engine/watch.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -51,6 +52,11 @@ bool steady(struct orr_step *s)
 
 /* ---- iterations ---- */
 
+static int64_t now_ns(const struct orr_step *s)
+{
+	return s->now_s > 0 && s->now_s < 9e9 ? (int64_t)(s->now_s * 1e9) : 0;
+}
+
 int iteration_build(struct orr_step *s)
 {
 	struct iteration *k = graph_begin(s, s->built);
@@ -58,7 +64,9 @@ int iteration_build(struct orr_step *s)
 	s->live[s->n_live++] = k;
 	s->building = k;
 	s->built++;
+	watch_enter(s->watch, "build", now_ns(s), k->number);
 	int rc = s->ops->build(s->self, s, k->number, &s->error);
+	watch_leave(s->watch);
 	if (rc && !s->error.code)
 		step_fail(s, ORR_EFAIL, "build() returned %d without saying why", rc);
 	if (!s->error.code)
@@ -136,13 +144,19 @@ static void prepare(struct orr_step *s)
 		s->device[d].first_s = NAN;
 		s->device[d].speed = 1;
 	}
+	s->watch = watch_new(s->label, s->config->policy_timeout_s > 0 ? s->config->policy_timeout_s : INFINITY);
+	watch_noun(s->watch, "iteration");
 	rng_init(&s->policy_rng, s->config->seed, "step-policy", 0);
 }
 
 void world_free(struct orr_step *s)
 {
-	if (s->self)
+	if (s->self) {
+		watch_enter(s->watch, "destroy", now_ns(s), UINT64_MAX);
 		s->ops->destroy(s->self);
+		watch_leave(s->watch);
+	}
+	watch_free(s->watch);
 	for (uint64_t i = 0; i < s->n_live; i++)
 		iteration_free(s->live[i]);
 	while (s->free_iteration) {
@@ -243,9 +257,15 @@ static void give(struct orr_step *s, struct step_result *out)
 	out->flows = s->flows;
 	account_result(s, out);
 	use_result(s, out);
-	if (s->ops->describe)
+	if (s->ops->describe) {
+		watch_enter(s->watch, "describe", now_ns(s), UINT64_MAX);
 		s->ops->describe(s->self, out->choice, sizeof out->choice);
-	if (s->config->cost[0])
+		watch_leave(s->watch);
+	}
+	if (s->is_scaled)
+		snprintf(out->cost_source, sizeof out->cost_source, "%.9g s for the batch (step.compute_s), shares of layers by the cost model",
+			orr_arg_real(s->config->options, "compute_s"));
+	else if (s->config->cost[0])
 		snprintf(out->cost_source, sizeof out->cost_source, "%s", cost_source(s->config->cost[0], s->config->batch));
 	out->iteration = s->row;
 	out->n_iterations = s->n_rows;
@@ -288,7 +308,9 @@ int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args)
 	wire_new(s);
 	if (s->error.code)
 		return s->error.code;
+	watch_enter(s->watch, "create", 0, UINT64_MAX);
 	s->self = s->ops->create(s, args, &e);
+	watch_leave(s->watch);
 	if (!s->self && !s->error.code)
 		step_fail(s, e.code ? e.code : ORR_EFAIL, "%s", e.text[0] ? e.text : "create() failed without saying why");
 	if (s->error.code)
@@ -306,14 +328,21 @@ int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args)
 		return s->error.code;
 	s->now_s = 0;
 	use_begin(s);
+	return s->error.code;
+}
+
+void world_start(struct orr_step *s)
+{
 	for (uint64_t i = 0; i < s->n_live && !s->error.code; i++)
 		exec_begin(s, s->live[i]);
-	return s->error.code;
 }
 
 static int execute(struct orr_step *s, bool may_merge, const struct orr_args *args)
 {
-	if (world_begin(s, may_merge, args) || exec_run(s))
+	if (world_begin(s, may_merge, args))
+		return s->error.code;
+	world_start(s);
+	if (exec_run(s))
 		return s->error.code;
 	if (s->config->check && !s->is_stopped)
 		wire_balance(s);

@@ -174,6 +174,7 @@ struct wire; /* wire.c */
 struct orr_step {
 	const struct step_config *config;
 	const char *label;
+	struct watch *watch; /* engine/watch.h */
 	const struct orr_policy *policy;
 	const struct orr_step_ops *ops;
 	void *self;
@@ -275,6 +276,7 @@ uint32_t rank_device(const struct orr_step *s, const struct iteration *k, const 
 
 /* ---- run.c ---- */
 int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args); /* to be freed on an error as well */
+void world_start(struct orr_step *s); /* at now_s */
 void world_free(struct orr_step *s);
 int iteration_build(struct orr_step *s); /* the next one, and starts it */
 

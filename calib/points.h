@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * points.h - measurements of kernels: what calib run writes and calib fit reads
+ *
+ * One row, one point: a kernel of one shape, timed. The CSV has a header; columns may
+ * stand in any order, those that a family does not use stay empty, unknown ones are
+ * errors that name the nearest known one. Units are in the names (us, bytes, flops).
+ *
+ *	family     launch, gemm, conv, memory, gather, update, attention, copy, collective,
+ *	           interference, preemption, learners
+ *	op         which of the family: "forward", "softmax", "h2d-pinned", "all-reduce", ..
+ *	precision  fp32, tf32, fp16, bf16, fp8; empty where it has no meaning
+ *	variant    what else makes it a law of its own: "tn", "3x3 s1", "nvlink", "zipf", ..
+ *	flops, bytes, size   of one call; size: the message or buffer of copies and collectives
+ *	d0..d5     the shape (gemm: m n k batch; conv: n c h w k r; attention: batch heads seq dim ..)
+ *	ranks, nodes   of collectives
+ *	time_us    median; low_us, high_us: its 95 % interval; n: batches; cv: their spread
+ *	mode       burst or sustained; cache: warm or cold
+ *	held_out   1: kept from the fit, to test it
+ */
+#ifndef ORR_CALIB_POINTS_H
+#define ORR_CALIB_POINTS_H
+
+#include <orrery/api.h>
+
+#include <stdio.h>
+
+enum { POINT_DIMS = 6 };
+
+struct point {
+	char family[16], op[32], precision[8], variant[40];
+	double flops, bytes, size;
+	double d[POINT_DIMS];
+	double ranks, nodes;
+	double time_s, low_s, high_s, cv; /* low, high, cv: NAN unknown */
+	uint32_t n;
+	bool is_sustained, is_cold, is_held_out;
+};
+
+struct points {
+	struct point *v;
+	size_t n, cap;
+};
+
+/* From a CSV (.gz, .zst too); errors name file:line. */
+int points_read(const char *path, struct points *out, struct orr_error *err);
+int points_parse(const char *path, const char *text, size_t size, struct points *out, struct orr_error *err);
+void points_add(struct points *p, const struct point *x);
+int points_write(const struct points *p, FILE *out, struct orr_error *err);
+void points_free(struct points *p);
+
+#endif
