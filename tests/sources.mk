@@ -273,3 +273,11 @@ EXTRA_DIST += tests/graph_cli.sh tests/data/graph-ring.json tests/data/graph-rel
 # scenario folders, at small sizes
 TESTS += tests/figures_stanza.sh tests/figures_ds_sync.sh
 EXTRA_DIST += tests/figures.sh tests/figures_stanza.sh tests/figures_ds_sync.sh
+# hostile step plugins
+TESTS += tests/plugins_step.sh
+EXTRA_DIST += tests/plugins_step.sh tests/plugins/step_hostile.c
+# every step policy with every choice of its parameters
+check_PROGRAMS += tests/step_matrix
+TESTS += tests/step_matrix
+tests_step_matrix_SOURCES = tests/step_matrix.c tests/step_fixture.c
+tests_step_matrix_LDADD = libpolicies.a $(LDADD)
