@@ -281,3 +281,12 @@ check_PROGRAMS += tests/step_matrix
 TESTS += tests/step_matrix
 tests_step_matrix_SOURCES = tests/step_matrix.c tests/step_fixture.c
 tests_step_matrix_LDADD = libpolicies.a $(LDADD)
+# random graphs in two ways
+check_PROGRAMS += tests/unit_step_random
+TESTS += tests/unit_step_random
+tests_unit_step_random_SOURCES = tests/unit_step_random.c tests/step_fixture.c
+# the step world where it is easily wrong
+check_PROGRAMS += tests/unit_step_edges
+TESTS += tests/unit_step_edges
+tests_unit_step_edges_SOURCES = tests/unit_step_edges.c tests/step_fixture.c
+tests_unit_step_edges_LDADD = libpolicies.a $(LDADD)

@@ -133,10 +133,26 @@ static void use_memory(struct orr_step *s, struct iteration *k, uint32_t i, bool
 
 /* ---- ops ---- */
 
+/* Of iterations that will not be among the last (give() in run.c). */
+static void forget_spans(struct orr_step *s)
+{
+	size_t ended = s->period ? s->steady_rows : s->n_rows, n = 0;
+	for (size_t i = 0; i < s->n_spans; i++) {
+		if (s->span[i].iteration + s->config->spans < ended)
+			mem_free((void *)(uintptr_t)s->span[i].label);
+		else
+			s->span[n++] = s->span[i];
+	}
+	s->n_spans = n;
+	s->spans_wanted = 2 * n + 1024;
+}
+
 static void span_add(struct orr_step *s, const struct iteration *k, const struct instance *x, const struct op *o)
 {
 	if (!s->config->spans || o->type == OP_DELAY || (o->type == OP_COMPUTE && s->now_s <= x->start_s))
 		return;
+	if (s->n_spans >= s->spans_wanted)
+		forget_spans(s);
 	MEM_GROW(s->span, s->n_spans, s->cap_spans);
 	const struct coll *c = o->type == OP_COLLECTIVE ? &k->coll[o->collective] : NULL;
 	s->span[s->n_spans++] = (struct step_span){ .start_s = x->start_s,

@@ -227,6 +227,13 @@ static void row_add(struct orr_step *s, struct iteration *k)
 		account_measure(s);
 }
 
+/* Instances that the one of a merged run stands for. */
+static uint32_t stands_for(const struct orr_step *s, const struct iteration *k, const struct op *o)
+{
+	uint32_t size = o->type == OP_COLLECTIVE ? k->coll[o->collective].size : 0;
+	return s->lanes_run > 1 ? 1 : s->lanes / (size ? size : 1);
+}
+
 static void finish(struct orr_step *s, struct iteration *k, uint32_t i)
 {
 	struct instance *x = &k->instance[i];
@@ -243,7 +250,7 @@ static void finish(struct orr_step *s, struct iteration *k, uint32_t i)
 		account_end(s, k, i);
 	if (o->counts > 0) {
 		MEM_GROW(s->count, s->n_counts, s->cap_counts);
-		s->count[s->n_counts++] = (struct sample_count){ s->now_s, o->counts * (s->lanes_run == 1 ? s->lanes : 1), k->number };
+		s->count[s->n_counts++] = (struct sample_count){ s->now_s, o->counts * stands_for(s, k, o), k->number };
 	}
 	for (uint32_t e = x->first_edge; e != NONE; e = k->edge[e].next) {
 		struct iteration *to = k->edge[e].of;

@@ -183,13 +183,31 @@ static bool plan_is_even(const struct coll_plan *p, uint32_t ranks)
 	return is_even;
 }
 
-/* Plans are few (one per bucket): the last ones are looked at first. */
+/* Where the shape is in plan_slot[], or belongs. */
+static uint32_t *plan_slot(const struct orr_step *s, const struct coll_shape *shape)
+{
+	uint32_t mask = s->n_plan_slots - 1, i = (uint32_t)(shape_hash(shape) * UINT64_C(0x9e3779b97f4a7c15) >> 32) & mask;
+	while (s->plan_slot[i] != NONE && !same_shape(&s->plan[s->plan_slot[i]].shape, shape))
+		i = (i + 1) & mask;
+	return &s->plan_slot[i];
+}
+
+static void grow_plan_slots(struct orr_step *s)
+{
+	s->n_plan_slots = s->n_plan_slots ? 2 * s->n_plan_slots : 64;
+	s->plan_slot = mem_realloc(s->plan_slot, s->n_plan_slots, sizeof *s->plan_slot);
+	memset(s->plan_slot, 0xff, s->n_plan_slots * sizeof *s->plan_slot);
+	for (uint32_t i = 0; i < s->n_plans; i++)
+		*plan_slot(s, &s->plan[i].shape) = i;
+}
+
 uint32_t plan_find(struct orr_step *s, const struct coll_shape *shape)
 {
-	uint64_t h = shape_hash(shape);
-	for (uint32_t i = s->n_plans; i-- > 0;)
-		if (shape_hash(&s->plan[i].shape) == h && same_shape(&s->plan[i].shape, shape))
-			return i;
+	if (2 * s->n_plans >= s->n_plan_slots)
+		grow_plan_slots(s);
+	uint32_t *slot = plan_slot(s, shape);
+	if (*slot != NONE)
+		return *slot;
 	struct plan p = { .shape = *shape };
 	struct orr_error e = { 0 };
 	int rc = coll_plan(shape, &p.phases, &e);
@@ -200,7 +218,7 @@ uint32_t plan_find(struct orr_step *s, const struct coll_shape *shape)
 	p.is_even = plan_is_even(&p.phases, shape->n);
 	MEM_GROW(s->plan, s->n_plans, s->cap_plans);
 	s->plan[s->n_plans] = p;
-	return s->n_plans++;
+	return *slot = s->n_plans++;
 }
 
 /* Ranks of one node that follow one another, if all nodes have as many; else 1. */

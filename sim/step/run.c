@@ -217,6 +217,7 @@ void world_free(struct orr_step *s)
 	wire_free(s->wire);
 	mem_free(s->live);
 	mem_free(s->plan);
+	mem_free(s->plan_slot);
 	mem_free(s->type_of);
 	mem_free(s->node_of);
 	mem_free(s->map);
@@ -273,7 +274,12 @@ static void summarise(struct orr_step *s, size_t simulated, struct step_result *
 		first = n - s->period;
 		time = s->row[n - 1].end_s - s->row[first - 1].end_s;
 	} else {
-		time = s->row[n - 1].end_s - (first ? s->row[0].end_s : 0);
+		/* The last to end need not be the last; if all were over when the first was, it counts as well. */
+		time = 0;
+		for (size_t k = 0; k < n; k++)
+			time = fmax(time, s->row[k].end_s);
+		first = first && time > s->row[0].end_s;
+		time -= first ? s->row[0].end_s : 0;
 	}
 	for (size_t k = first; k < n; k++)
 		samples += s->row[k].samples;

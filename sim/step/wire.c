@@ -81,21 +81,26 @@ static void change_capacity(struct orr_step *s, uint32_t link, double capacity_B
 	flownet_set_capacity(w->net, link, capacity_Bps);
 }
 
-/* A NIC that other traffic slows for the iteration (step.contention_p, _f). */
+/* A NIC that other traffic slows for the iteration (step.contention_p, _f): drawn once for all endpoints that use it. */
 static void contend(struct orr_step *s, uint32_t endpoint, uint64_t iteration)
 {
 	struct wire *w = s->wire;
 	struct rng r;
-	if (w->contention_p <= 0 || w->slowed_for[endpoint] == iteration + 1)
+	if (w->contention_p <= 0)
 		return;
-	w->slowed_for[endpoint] = iteration + 1;
-	rng_init(&r, s->config->seed, "contention", iteration << 24 | endpoint);
+	uint32_t first = w->nic_user[endpoint];
+	if (w->slowed_for[first] == iteration + 1)
+		return;
+	w->slowed_for[first] = iteration + 1;
+	rng_init(&r, s->config->seed, "contention", iteration << 24 | first);
 	double part = rng_uniform(&r) < w->contention_p ? w->contention_f : 1;
 	for (int out = 0; out < 2; out++) {
-		uint32_t l = topo_nic(s->config->topo, endpoint, out);
-		if (l == NONE || w->capacity[l] == w->nominal[l] * part)
+		uint32_t l = topo_nic(s->config->topo, first, out);
+		if (l == NONE)
 			continue;
-		change_capacity(s, l, w->nominal[l] * part);
+		w->part[l] = part;
+		if (w->capacity[l] != w->nominal[l] * part)
+			change_capacity(s, l, w->nominal[l] * part);
 	}
 }
 
@@ -289,8 +294,8 @@ void wire_advance(struct orr_step *s, double t)
 	flownet_advance(w->net, t);
 	for (; w->next_change < w->n_changes && w->change[w->next_change].time_s <= t; w->next_change++) {
 		const struct change *c = &w->change[w->next_change];
-		w->nominal[c->link] = c->capacity_Bps;
-		change_capacity(s, c->link, c->capacity_Bps);
+		w->nominal[c->link] = fmax(0, c->capacity_Bps - w->background[c->link]);
+		change_capacity(s, c->link, w->nominal[c->link] * w->part[c->link]);
 	}
 	while (flownet_pop(w->net, &tag, &when))
 		wire_deliver(s, tag);
@@ -327,6 +332,8 @@ double wire_bandwidth_now(const struct orr_step *s, uint32_t from, uint32_t to)
 {
 	uint32_t route[TOPO_MAX_HOPS], n = topo_route(s->config->topo, from, to, 0, route);
 	double least = INFINITY;
+	if (s->wire->quotient) /* merged: then nothing changes capacities, and capacity[] is that of classes */
+		return topo_bandwidth(s->config->topo, from, to);
 	for (uint32_t i = 0; i < n; i++)
 		least = fmin(least, s->wire->capacity[route[i]]);
 	return least;

@@ -39,6 +39,9 @@ struct wire {
 	uint32_t n_going, cap_going, free_going;
 	double *capacity;       /* by link of the network in use, now */
 	double *nominal;        /* less background flows */
+	double *background;     /* what those take, by link of the topology */
+	double *part;           /* of nominal that contention leaves, likewise */
+	uint32_t *nic_user;     /* by endpoint: the first endpoint that uses the same NIC */
 	struct change *change;
 	uint32_t n_changes, next_change;
 	uint64_t *slowed_for;   /* by endpoint: iteration + 1 whose contention was drawn last */

@@ -181,9 +181,23 @@ bool merged_same_figures(struct orr_step *s, const struct iteration *k, const st
 	return true;
 }
 
+/* One lane's memory speaks for all where all hold as much in as much. */
+static bool has_same_memory(const struct orr_step *s)
+{
+	for (uint32_t l = 1; l < s->lanes; l++)
+		for (uint32_t p = 0; p < s->positions; p++) {
+			uint32_t a = real_device(s, 0, p), b = real_device(s, l, p);
+			if (s->device[a].static_bytes != s->device[b].static_bytes || orr_device_memory(s, a) != orr_device_memory(s, b))
+				return false;
+		}
+	return true;
+}
+
 int wire_classes(struct orr_step *s)
 {
 	struct wire *w = s->wire;
+	if (!has_same_memory(s))
+		return orr_fail(&s->error, ORR_EINPUT, "step.merge=on: lanes cannot be run as one on devices of unlike memory");
 	bool has_speeds = *orr_arg_text(s->config->options, "speeds");
 	if (s->is_analytic)
 		return has_speeds || s->is_random ? orr_fail(&s->error, ORR_EINPUT,

@@ -224,6 +224,7 @@ struct orr_step {
 	struct device_state *device;
 	struct plan *plan;
 	uint32_t n_plans, cap_plans;
+	uint32_t *plan_slot, n_plan_slots; /* hash table of plan[]; NONE: free */
 	struct wire *wire;
 	struct rng policy_rng;
 	/* Results. */
@@ -238,7 +239,7 @@ struct orr_step {
 	struct sample_count *count;
 	size_t n_counts, cap_counts;
 	struct step_span *span;
-	size_t n_spans, cap_spans;
+	size_t n_spans, cap_spans, spans_wanted; /* spans_wanted: so many and older ones are forgotten */
 	uint64_t flows;
 	struct step_link *use; /* by link of the network that is run, sums so far; NULL: not wanted */
 	double use_from_s, use_until_s;
