@@ -7,7 +7,7 @@
 static const char *const known_keys[] = { "model", "world", "cluster", "network", "device", "precision", "batch",
 	"policies", "step", "cost", "learn", "seed", "policy_timeout",
 	/* what scenario show adds, so that its output is a scenario again */
-	"model_sha256", "cluster_sha256", "network_sha256", "devices", "link_changes_sha256", NULL };
+	"model_sha256", "cluster_sha256", "network_sha256", "devices", "step_files_sha256", NULL };
 
 static int resolve_model(const cJSON *o, struct step_scenario *s, struct orr_error *err)
 {

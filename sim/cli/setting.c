@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/setting.h"
 
-#include "base/bytes.h"
 #include "base/mem.h"
 #include "base/num.h"
 
@@ -59,18 +58,6 @@ static int resolve_network(const cJSON *o, const struct scenario *base, struct s
 	return rc;
 }
 
-/* The file of capacities that vary counts by its contents. */
-static int hash_link_changes(struct setting *s, struct orr_error *err)
-{
-	const char *path = orr_arg_text(s->options, "link_changes");
-	size_t n;
-	if (!*path)
-		return ORR_OK;
-	char *text = bytes_read_file(path, 1u << 28, &n, s->link_changes_hash, err);
-	mem_free(text);
-	return text ? ORR_OK : ORR_EINPUT;
-}
-
 struct cost_options setting_costs(const struct setting *s)
 {
 	return (struct cost_options){ .precision = s->precision,
@@ -108,7 +95,7 @@ int setting_resolve_values(const cJSON *o, struct setting *s, struct orr_error *
 		rc = ORR_EINPUT;
 	if (!rc && !(s->cost_args = scenario_args_at(o, "cost", step_cost_options, "cost", err)))
 		rc = ORR_EINPUT;
-	return rc ? rc : hash_link_changes(s, err);
+	return rc;
 }
 
 int setting_resolve_hardware(const cJSON *o, const struct scenario *base, struct setting *s, struct orr_error *err)
@@ -132,8 +119,9 @@ void setting_describe(const struct setting *s, const struct scenario *base, cJSO
 	cJSON_AddStringToObject(o, "batch", number);
 	cJSON_AddItemToObject(o, "step", scenario_args_json(s->options, step_options));
 	cJSON_AddItemToObject(o, "cost", scenario_args_json(s->cost_args, step_cost_options));
-	if (*s->link_changes_hash)
-		cJSON_AddStringToObject(o, "link_changes_sha256", s->link_changes_hash);
+	cJSON *files = scenario_files_json(s->options, step_options);
+	if (files)
+		cJSON_AddItemToObject(o, "step_files_sha256", files);
 }
 
 void setting_free(struct setting *s)

@@ -21,7 +21,6 @@ struct setting {
 	struct orr_args *options, *cost_args;
 	enum precision precision;
 	double batch;
-	char link_changes_hash[65]; /* empty: none */
 };
 
 /* What --set cost.NAME=VALUE sets. */

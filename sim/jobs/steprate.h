@@ -68,6 +68,7 @@ struct steprate_member {
 	uint32_t class;
 	const struct place *place;
 	const uint32_t *link;
+	double start_s; /* a function of the members before it and their rates alone, as everything is */
 };
 const struct steprate_value *steprate_together(struct steprate *s, const struct steprate_member *m, uint32_t n,
 	const uint32_t *all, uint32_t n_links);

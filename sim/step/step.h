@@ -115,6 +115,7 @@ struct step_member {
 	const struct orr_policy *policy;
 	const struct orr_args *args;
 	const char *label;
+	double start_s; /* of its first iteration */
 };
 struct step_together {
 	double tolerance;   /* rates have settled when they change by less than this part */
@@ -124,8 +125,8 @@ struct step_together {
 	bool has_settled;
 	uint64_t iterations;   /* simulated, of all members */
 };
-/* Runs the members over one network, all beginning at time 0 and none waiting for another, until the rate of each has
- * settled: measured over the second half of a time that is doubled until it changes no more. */
+/* Runs the members over one network, none waiting for another, until the rate of each has settled: measured over the
+ * second half of a time that is doubled until it changes no more. */
 int step_run_together(const struct step_member *m, uint32_t n, struct step_together *out, struct orr_error *err);
 
 /* Fills in metrics, rows and notes of the general result (tables, store) from it; of the spans those of the first
