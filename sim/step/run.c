@@ -3,7 +3,6 @@
 #include "step/world.h"
 
 #include "base/mem.h"
-#include "engine/watch.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -102,11 +101,6 @@ static void create_policy(struct orr_step *s, const struct orr_args *args)
 
 /* ---- iterations ---- */
 
-static int64_t now_ns(const struct orr_step *s)
-{
-	return s->now_s > 0 && s->now_s < 9e9 ? (int64_t)(s->now_s * 1e9) : 0;
-}
-
 int iteration_build(struct orr_step *s)
 {
 	struct iteration *k = graph_begin(s, s->built);
@@ -115,10 +109,6 @@ int iteration_build(struct orr_step *s)
 	s->live[s->n_live++] = k;
 	s->building = k;
 	s->built++;
-	watch_enter(s->watch, "build", now_ns(s), k->number);
-	int rc = s->ops->build(s->self, s, k->number, &s->error);
-	watch_leave(s->watch);
-	if (rc && !s->error.code)
 	enter(s, "build", k->number);
 	int rc = s->ops->build(s->self, s, k->number, &e);
 	leave(s);
@@ -201,18 +191,11 @@ static void prepare(struct orr_step *s)
 		s->device[d].first_s = NAN;
 		s->device[d].speed = 1;
 	}
-	s->watch = watch_new(s->label, s->config->policy_timeout_s > 0 ? s->config->policy_timeout_s : INFINITY);
-	watch_noun(s->watch, "iteration");
 	rng_init(&s->policy_rng, s->config->seed, "step-policy", 0);
 }
 
 void world_free(struct orr_step *s)
 {
-	if (s->self) {
-		watch_enter(s->watch, "destroy", now_ns(s), UINT64_MAX);
-		s->ops->destroy(s->self);
-		watch_leave(s->watch);
-	}
 	if (s->self)
 		destroy_policy(s);
 	watch_free(s->watch);
@@ -317,10 +300,8 @@ static void give(struct orr_step *s, struct step_result *out)
 	account_result(s, out);
 	use_result(s, out);
 	if (s->ops->describe) {
-		watch_enter(s->watch, "describe", now_ns(s), UINT64_MAX);
-		s->ops->describe(s->self, out->choice, sizeof out->choice);
-		watch_leave(s->watch);
 		enter(s, "describe", UINT64_MAX);
+		s->ops->describe(s->self, out->choice, sizeof out->choice);
 		leave(s);
 		out->choice[sizeof out->choice - 1] = '\0';
 	}
@@ -369,11 +350,6 @@ int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args)
 	wire_new(s);
 	if (s->error.code)
 		return s->error.code;
-	watch_enter(s->watch, "create", 0, UINT64_MAX);
-	s->self = s->ops->create(s, args, &e);
-	watch_leave(s->watch);
-	if (!s->self && !s->error.code)
-		step_fail(s, e.code ? e.code : ORR_EFAIL, "%s", e.text[0] ? e.text : "create() failed without saying why");
 	create_policy(s, args);
 	if (s->error.code)
 		return s->error.code;

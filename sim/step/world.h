@@ -186,7 +186,6 @@ struct orr_step {
 	const struct step_config *config;
 	struct watch *watch; /* over the policy's callbacks; NULL: they may take as long as they like */
 	const char *label;
-	struct watch *watch; /* engine/watch.h */
 	const struct orr_policy *policy;
 	const struct orr_step_ops *ops;
 	void *self;
