@@ -233,6 +233,7 @@ struct orr_step {
 	struct usage *recent;      /* usage of the last STEP_MAX_PERIOD iterations, [k % STEP_MAX_PERIOD][device] */
 	struct usage *total;       /* from measured_s on: the end of the first iteration, once it has ended */
 	double measured_s;
+	bool is_measured;          /* the last iteration has ended: messages still under way are of none of those measured */
 	struct row_mark mark[STEP_MARKS]; /* [k % STEP_MARKS] */
 	uint32_t period;
 	size_t steady_rows; /* iterations that had ended when the period was found */
