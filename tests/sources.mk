@@ -259,6 +259,25 @@ tests_unit_figures_SOURCES = tests/unit_figures.c sim/cli/figures_book.c sim/cli
 	sim/cli/figures_run.c sim/cli/figures_table.c sim/cli/progress.c sim/cli/registry.c sim/cli/scenario.c \
 	sim/cli/scenario_jobs.c sim/cli/scenario_step.c sim/cli/setting.c sim/cli/study.c sim/cli/study_jobs.c sim/cli/study_step.c
 tests_unit_figures_LDADD = libpolicies.a $(LDADD)
+# graphs and schedules as data
+check_PROGRAMS += tests/unit_graph
+TESTS += tests/unit_graph
+tests_unit_graph_SOURCES = tests/unit_graph.c tests/step_fixture.c
+tests_unit_graph_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/graph_mutation
+TESTS += tests/graph_mutation
+tests_graph_mutation_SOURCES = tests/graph_mutation.c tests/step_fixture.c
+tests_graph_mutation_LDADD = libpolicies.a $(LDADD)
+TESTS += tests/graph_cli.sh
+EXTRA_DIST += tests/graph_cli.sh tests/data/graph-ring.json tests/data/graph-relay.json tests/data/graph-partitions.json
 # scenario folders, at small sizes
 TESTS += tests/figures_stanza.sh tests/figures_ds_sync.sh
 EXTRA_DIST += tests/figures.sh tests/figures_stanza.sh tests/figures_ds_sync.sh
+# hostile step plugins
+TESTS += tests/plugins_step.sh
+EXTRA_DIST += tests/plugins_step.sh tests/plugins/step_hostile.c
+# every step policy with every choice of its parameters
+check_PROGRAMS += tests/step_matrix
+TESTS += tests/step_matrix
+tests_step_matrix_SOURCES = tests/step_matrix.c tests/step_fixture.c
+tests_step_matrix_LDADD = libpolicies.a $(LDADD)

@@ -119,7 +119,7 @@ static void splits(void)
 {
 	double best = 0, off = 0;
 	uint32_t argmax = 0;
-	for (uint32_t s = 1; s < 64; s += is_slow && (s < 9 || s > 12) ? 6 : 1) {
+	for (uint32_t s = 1; s < 64; s += is_slow && (s < 9 || s > 12) ? 4 : 1) {
 		char settings[128];
 		snprintf(settings, sizeof settings, "%s%u", servers, s);
 		struct outcome o = run("64x1:v100", "alexnet", "iterations=10", &orr_policy_parameter_server, settings);

@@ -175,18 +175,19 @@ static uint32_t beside_first(const struct orr_step *s, const struct iteration *k
 	return n;
 }
 
-static double idle_time(const struct orr_step *s, const struct iteration *k, const struct instance *x, const struct op *o)
+struct figures routes_idle(const struct orr_step *s, const struct iteration *k, const struct op *o, uint32_t lane)
 {
 	const struct topo *t = s->config->topo;
 	if (o->type == OP_TRANSFER) {
-		uint32_t a = real_device(s, x->lane, o->device), b = real_device(s, x->lane, o->peer);
-		return a == b ? 0 : topo_latency(t, a, b) + o->amount / topo_bandwidth(t, a, b);
+		uint32_t a = real_device(s, lane, o->device), b = real_device(s, lane, o->peer);
+		return a == b ? (struct figures){ 0, INFINITY, 0, INFINITY }
+			      : (struct figures){ topo_latency(t, a, b), topo_bandwidth(t, a, b), 0, INFINITY };
 	}
 	/* The slowest hop of the ring of members; islands: the slowest hop inside one. */
 	const struct coll *c = &k->coll[o->collective];
 	double latency = 0, bandwidth = INFINITY, inner_latency = 0, inner_bandwidth = INFINITY;
 	for (uint32_t r = 0; r < c->n && c->n > 1; r++) {
-		uint32_t a = rank_device(s, k, c, x->lane, r), b = rank_device(s, k, c, x->lane, (r + 1) % c->n);
+		uint32_t a = rank_device(s, k, c, lane, r), b = rank_device(s, k, c, lane, (r + 1) % c->n);
 		bool is_inner = c->what.inner > 1 && (r + 1) % c->n && (r + 1) % c->what.inner;
 		double l = topo_latency(t, a, b), B = topo_bandwidth(t, a, b);
 		if (is_inner) {
@@ -199,12 +200,21 @@ static double idle_time(const struct orr_step *s, const struct iteration *k, con
 	}
 	/* A rank's share of its node's NICs, while all ranks of an island send. */
 	if (c->what.inner > 1 && !s->plan[c->plan].shape.leader)
-		bandwidth *= fmin(1, (double)topo_nics(t) / beside_first(s, k, c, x->lane));
+		bandwidth *= fmin(1, (double)topo_nics(t) / beside_first(s, k, c, lane));
 	if (isinf(bandwidth)) { /* one island */
 		latency = inner_latency;
 		bandwidth = inner_bandwidth;
 	}
-	return c->n > 1 ? c->what.repeat * coll_time_s(&s->plan[c->plan].shape, latency, bandwidth, inner_latency, inner_bandwidth) : 0;
+	return (struct figures){ latency, bandwidth, inner_latency, inner_bandwidth };
+}
+
+static double idle_time(const struct orr_step *s, const struct iteration *k, const struct instance *x, const struct op *o)
+{
+	struct figures f = routes_idle(s, k, o, x->lane);
+	if (o->type == OP_TRANSFER)
+		return f.latency_s + o->amount / f.Bps;
+	const struct coll *c = &k->coll[o->collective];
+	return c->n < 2 ? 0 : c->what.repeat * coll_time_s(&s->plan[c->plan].shape, f.latency_s, f.Bps, f.inner_latency_s, f.inner_Bps);
 }
 
 int wire_start(struct orr_step *s, struct iteration *k, uint32_t i)
@@ -212,6 +222,8 @@ int wire_start(struct orr_step *s, struct iteration *k, uint32_t i)
 	struct instance *x = &k->instance[i];
 	const struct op *o = &k->op[x->op];
 	if (s->is_analytic) {
+		if (s->is_merged && !merged_same_figures(s, k, o))
+			return s->error.code;
 		timer_add(s, s->now_s + idle_time(s, k, x, o), k, i);
 		return ORR_OK;
 	}
@@ -224,6 +236,7 @@ int wire_start(struct orr_step *s, struct iteration *k, uint32_t i)
 		struct phase_flow f;
 		uint32_t n;
 		x->flows_left = 1;
+		s->is_random |= s->config->topo->routing != TOPO_D_MOD_K; /* another route in each iteration */
 		if (s->is_merged) {
 			if (!merged_known(s, k, o))
 				return s->error.code;
@@ -252,6 +265,12 @@ int wire_start(struct orr_step *s, struct iteration *k, uint32_t i)
 }
 
 /* ---- time ---- */
+
+double wire_calm_s(const struct orr_step *s)
+{
+	const struct wire *w = s->wire;
+	return w->next_change < w->n_changes ? INFINITY : w->n_changes ? w->change[w->n_changes - 1].time_s : 0;
+}
 
 double wire_next(struct orr_step *s)
 {

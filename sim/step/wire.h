@@ -80,7 +80,15 @@ void flow_start(struct orr_step *s, struct iteration *k, uint32_t i, const struc
 void phase_start(struct orr_step *s, struct iteration *k, uint32_t i);
 void phase_next(struct orr_step *s, struct iteration *k, uint32_t i); /* all flows of this one have ended */
 
+/* What the closed forms know of an op's routes; of a transfer that stays where it is, no latency and no limit. */
+struct figures {
+	double latency_s, Bps, inner_latency_s, inner_Bps;
+};
+struct figures routes_idle(const struct orr_step *s, const struct iteration *k, const struct op *o, uint32_t lane);
+
 /* ---- wire_merge.c ---- */
+/* In closed form. False, and the run fails: the routes of some lanes are not like those of the first. */
+bool merged_same_figures(struct orr_step *s, const struct iteration *k, const struct op *o);
 /* False, and the run fails, if the op's pattern of messages was not there when the classes were made. */
 bool merged_known(struct orr_step *s, const struct iteration *k, const struct op *o);
 /* The classes that an op sends in a phase. */
