@@ -138,6 +138,7 @@ static struct rig rig_new(const char *cluster, const char *network, const char *
 		.link_use = true,
 		.tolerance = 1e-6,
 		.most_iterations = 64,
+		.most_flows = 10000000,
 		.find = find };
 	r.rates = steprate_new(&c, &e);
 	steprate_check(r.rates, true);

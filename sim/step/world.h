@@ -243,6 +243,7 @@ struct orr_step {
 	size_t n_spans, cap_spans, spans_wanted; /* spans_wanted: so many and older ones are forgotten */
 	uint64_t flows;
 	struct step_link *use; /* by link of the network that is run, sums so far; NULL: not wanted */
+	uint32_t n_use;
 	double use_from_s, use_until_s;
 	bool is_use_open;
 	/* One of several over one network (together.c). */
