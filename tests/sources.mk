@@ -242,3 +242,10 @@ tests_unit_figures_SOURCES = tests/unit_figures.c sim/cli/figures_book.c sim/cli
 	sim/cli/figures_run.c sim/cli/figures_table.c sim/cli/progress.c sim/cli/registry.c sim/cli/scenario.c \
 	sim/cli/scenario_jobs.c sim/cli/scenario_step.c sim/cli/setting.c sim/cli/study.c sim/cli/study_jobs.c sim/cli/study_step.c
 tests_unit_figures_LDADD = libpolicies.a $(LDADD)
+# measuring devices
+check_PROGRAMS += tests/unit_sample tests/unit_cpu_kernels
+TESTS += tests/unit_sample tests/unit_cpu_kernels
+tests_unit_sample_SOURCES = tests/unit_sample.c
+tests_unit_cpu_kernels_SOURCES = tests/unit_cpu_kernels.c
+TESTS += tests/calib_run.sh
+EXTRA_DIST += tests/calib_run.sh
