@@ -290,3 +290,10 @@ check_PROGRAMS += tests/unit_step_edges
 TESTS += tests/unit_step_edges
 tests_unit_step_edges_SOURCES = tests/unit_step_edges.c tests/step_fixture.c
 tests_unit_step_edges_LDADD = libpolicies.a $(LDADD)
+# measuring devices
+check_PROGRAMS += tests/unit_sample tests/unit_cpu_kernels
+TESTS += tests/unit_sample tests/unit_cpu_kernels
+tests_unit_sample_SOURCES = tests/unit_sample.c
+tests_unit_cpu_kernels_SOURCES = tests/unit_cpu_kernels.c
+TESTS += tests/calib_run.sh
+EXTRA_DIST += tests/calib_run.sh
