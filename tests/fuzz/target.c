@@ -47,9 +47,9 @@ static void read_rows(struct trace *t, struct orr_error *err)
 
 static void describe(struct trace *t, struct orr_error *err)
 {
-	struct profile *p = profile_new();
+	struct trace_profile *p = trace_profile_new();
 	require(!trace_describe(t, p, err) || err->text[0]);
-	profile_free(p);
+	trace_profile_free(p);
 }
 
 static void throughput(const uint8_t *data, size_t n)
