@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 /* What kernel of the profile stands for a pass, in order of preference. */
 struct wish {
@@ -16,7 +17,7 @@ struct wish {
 	double flops, tensors; /* per element, as measured; tensors 0: those of the call */
 };
 
-enum { WISHES = 4, PASSES = 3, UPDATES = 2 };
+enum { WISHES = 6, PASSES = 3, UPDATES = 2 };
 
 struct slot {
 	uint32_t law; /* number + 1 in the profile */
@@ -49,16 +50,18 @@ static const char *filter_class(const struct dnn_layer *l)
 		return "1x1";
 	if (taps > 8.4 && taps < 9.01)
 		return "3x3 s1";
-	return taps > 1 && off < 0.005 ? "large" : "strided";
+	return taps < 1 ? "1x1 strided" : off < 0.005 ? "large" : "strided";
 }
 
-static const struct wish triad = { "memory", "triad", "", 2, 3 }, copy = { "memory", "copy", "", 0, 2 };
+/* What streams, where a kernel has no law of its own. */
+static const struct wish triad = { "memory", "triad", "", 2, 3 }, copy = { "memory", "copy", "", 0, 2 },
+			 add = { "memory", "residual-add", "", 1, 3 };
 
 static void memory_wishes(const struct dnn *d, enum orr_layer_kind kind, struct wish *out)
 {
 	static const struct wish layer_norm = { "memory", "layer-norm", "", 7, 2 }, batch_norm = { "memory", "batch-norm", "", 7, 2 },
 				 gelu = { "memory", "bias-gelu", "", 9, 2 }, softmax = { "memory", "softmax", "", 4, 2 },
-				 add = { "memory", "residual-add", "", 1, 3 }, gather = { "gather", "embedding", "uniform", 0, 2 };
+				 activation = { "memory", "activation", "", 0, 2 }, gather = { "gather", "embedding", "uniform", 0, 2 };
 	const struct wish *first = NULL;
 	if (kind == ORR_LAYER_EMBEDDING) {
 		out[0] = gather;
@@ -74,21 +77,27 @@ static void memory_wishes(const struct dnn *d, enum orr_layer_kind kind, struct 
 		first = &softmax;
 	if (first)
 		*out++ = *first;
-	out[0] = triad;
-	out[1] = copy;
+	if (first == &gelu)
+		*out++ = activation;
+	*out++ = triad;
+	*out++ = copy;
+	*out = add;
 }
 
 static void wishes_of(const struct dnn *d, const struct dnn_layer *l, enum dnn_pass pass, struct wish out[WISHES])
 {
-	static const char *const conv_op[PASSES] = { "forward", "data-gradient", "weight-gradient" };
+	static const char *const conv_op[PASSES] = { "forward", "data-gradient", "weight-gradient" },
+				*const batched[] = { "batched", "nn batched", "nt batched" };
 	memset(out, 0, WISHES * sizeof *out);
 	switch (laws_family(l->kind)) {
 	case COST_CONV:
 		out[0] = (struct wish){ .family = "conv", .op = conv_op[pass], .variant = filter_class(l) };
+		if (!strcmp(out[0].variant, "1x1 strided"))
+			out[1] = (struct wish){ .family = "conv", .op = conv_op[pass], .variant = "strided" };
 		break;
 	case COST_GEMM:
-		if (l->kind == ORR_LAYER_MATMUL)
-			*out++ = (struct wish){ .family = "gemm", .op = "", .variant = "batched" };
+		for (int i = 0; i < 3 && l->kind == ORR_LAYER_MATMUL; i++)
+			*out++ = (struct wish){ .family = "gemm", .op = "", .variant = batched[i] };
 		out[0] = (struct wish){ .family = "gemm", .op = "", .variant = "" };
 		break;
 	default:
@@ -125,14 +134,33 @@ static const struct law *law_for(const struct laws *x, const struct wish *w)
 	return l && l->form != FORM_FACTOR ? l : NULL;
 }
 
+/*
+ * A law over all filters is for profiles without classes of filters: where some have laws of their own, one that has none was
+ * not measured, and the mean of other algorithms says nothing of it.
+ */
+static bool is_unmeasured_class(const struct laws *x, const struct law *l)
+{
+	for (size_t i = 0; !*l->variant && !strcmp(l->family, "conv") && i < x->p->n_laws; i++) {
+		const struct law *other = &x->p->law[i];
+		if (*other->variant && !strcasecmp(other->family, l->family) && !strcasecmp(other->op, l->op) &&
+			!strcasecmp(other->precision, l->precision))
+			return true;
+	}
+	return false;
+}
+
 static uint32_t slot_for(struct laws *x, const struct wish *w)
 {
 	const struct law *l = NULL;
-	for (; !l && w->family; w++)
-		l = law_for(x, w);
-	if (!l)
+	const struct wish *found = NULL;
+	/* The first that is of this very variant, else the first that is of all. */
+	for (int is_any_good = 0; !found && is_any_good < 2; is_any_good++)
+		for (const struct wish *i = w; !found && i->family; i++)
+			if ((l = law_for(x, i)) && (is_any_good ? !is_unmeasured_class(x, l) : !strcasecmp(l->variant, i->variant)))
+				found = i;
+	if (!found)
 		return 0;
-	w--;
+	w = found;
 	double size = strcmp(w->family, "update") ? x->element_bytes : 4; /* optimizers work in fp32 */
 	x->slot[++x->n_slots] = (struct slot){ .law = (uint32_t)(l - x->p->law) + 1,
 		.flops_per_byte = w->tensors > 0 ? w->flops / w->tensors / size : -1 };

@@ -256,3 +256,7 @@ tests_unit_figures_LDADD = libpolicies.a $(LDADD)
 # scenario folders, at small sizes
 TESTS += tests/figures_stanza.sh tests/figures_ds_sync.sh
 EXTRA_DIST += tests/figures.sh tests/figures_stanza.sh tests/figures_ds_sync.sh
+# whole networks by the laws of profiles
+check_PROGRAMS += tests/whole_networks
+TESTS += tests/whole_networks
+tests_whole_networks_SOURCES = tests/whole_networks.c
