@@ -179,17 +179,24 @@ static bool accept(const struct nls *q, struct nls_fit *f, struct nls_fit *witho
 	return true;
 }
 
-/* Of an envelope: lines of no more than one point go, and what the points of a line do not show of it. */
-static void drop_lines(const struct nls *q, struct nls_fit *f, double scale)
+/* Lines of no more than one point go; true if there was one. */
+static bool drop_idle_lines(const struct nls *q, struct nls_fit *f, double scale)
 {
 	for (uint32_t k = 0; k < LAW_PARAMS; k += 2) {
-		struct nls_fit without = *f;
 		if ((!f->is_free[k] && !f->is_free[k + 1]) || points_of(q, f, k) > 1)
 			continue;
-		without.theta[k] = without.theta[k + 1] = INFINITY; /* never the least */
-		without.is_free[k] = without.is_free[k + 1] = false;
-		accept(q, f, &without, scale);
+		f->theta[k] = f->theta[k + 1] = INFINITY; /* never the least */
+		f->is_free[k] = f->is_free[k + 1] = false;
+		nls_descend(q, f, scale, NLS_FULL);
+		set_covariance(q, f, scale);
+		return true;
 	}
+	return false;
+}
+
+/* The start or the rate of a line that its points do not show; true if one went. */
+static bool drop_unclear(const struct nls *q, struct nls_fit *f, double scale)
+{
 	for (uint32_t k = 0; k < LAW_PARAMS; k++) {
 		struct nls_fit without = *f;
 		bool is_last = !f->is_free[k ^ 1u]; /* half of a line must stay */
@@ -197,8 +204,10 @@ static void drop_lines(const struct nls *q, struct nls_fit *f, double scale)
 			continue;
 		without.theta[k] = k % 2 ? INFINITY : -INFINITY;
 		without.is_free[k] = false;
-		accept(q, f, &without, scale);
+		if (accept(q, f, &without, scale))
+			return true;
 	}
+	return false;
 }
 
 static void first_mask(const struct nls *q, struct nls_fit *f)
@@ -237,7 +246,8 @@ static void descend(const struct nls *q, struct nls_fit *f)
 		leave_out(q, f, &scale);
 		return;
 	}
-	drop_lines(q, f, scale);
+	while (drop_idle_lines(q, f, scale) || drop_unclear(q, f, scale))
+		continue; /* each takes at least one parameter */
 }
 
 /* ---- the law ---- */

@@ -260,3 +260,10 @@ EXTRA_DIST += tests/figures.sh tests/figures_stanza.sh tests/figures_ds_sync.sh
 check_PROGRAMS += tests/whole_networks
 TESTS += tests/whole_networks
 tests_whole_networks_SOURCES = tests/whole_networks.c
+# measuring devices
+check_PROGRAMS += tests/unit_sample tests/unit_cpu_kernels
+TESTS += tests/unit_sample tests/unit_cpu_kernels
+tests_unit_sample_SOURCES = tests/unit_sample.c
+tests_unit_cpu_kernels_SOURCES = tests/unit_cpu_kernels.c
+TESTS += tests/calib_run.sh
+EXTRA_DIST += tests/calib_run.sh
