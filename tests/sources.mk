@@ -290,6 +290,10 @@ check_PROGRAMS += tests/unit_step_edges
 TESTS += tests/unit_step_edges
 tests_unit_step_edges_SOURCES = tests/unit_step_edges.c tests/step_fixture.c
 tests_unit_step_edges_LDADD = libpolicies.a $(LDADD)
+# whole networks by the laws of profiles
+check_PROGRAMS += tests/whole_networks
+TESTS += tests/whole_networks
+tests_whole_networks_SOURCES = tests/whole_networks.c
 # measuring devices
 check_PROGRAMS += tests/unit_sample tests/unit_cpu_kernels
 TESTS += tests/unit_sample tests/unit_cpu_kernels

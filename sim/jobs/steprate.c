@@ -185,8 +185,11 @@ static const struct network *network_named(struct steprate *s, const char *name,
 		return s->network[i];
 	struct network *x = mem_zalloc(1, sizeof *x);
 	bool is_good = (x->dnn = dnn_load(name, err)) != NULL;
-	for (uint32_t t = 0; is_good && t < s->c.cluster->n_types; t++)
-		is_good = (x->cost[t] = cost_new(x->dnn, s->c.device[t], &s->c.costs, err)) != NULL;
+	for (uint32_t t = 0; is_good && t < s->c.cluster->n_types; t++) {
+		struct cost_options costs = s->c.costs;
+		costs.profile = s->c.profile ? s->c.profile[t] : NULL;
+		is_good = (x->cost[t] = cost_new(x->dnn, s->c.device[t], &costs, err)) != NULL;
+	}
 	if (!is_good) {
 		network_free(x);
 		return NULL;

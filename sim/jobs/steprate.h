@@ -25,6 +25,7 @@ struct steprate_config {
 	struct device *const *device;   /* by GPU type of the cluster */
 	const struct orr_args *options; /* of step_options */
 	struct cost_options costs;
+	struct profile *const *profile; /* by GPU type, for costs; NULL: data sheets only */
 	enum precision precision;
 	double batch;                   /* of jobs that say none */
 	uint64_t seed;

@@ -195,6 +195,7 @@ struct orr_step {
 	enum orr_collective_algorithm algorithm;
 	struct compression compression;
 	double scale_conv, scale_fc; /* step.compute_s */
+	struct asked *asked;         /* source.c */
 	bool is_scaled, has_free_update;
 	uint32_t endpoints;
 	uint32_t *type_of;     /* GPU -> type of the cluster */
@@ -275,6 +276,11 @@ void iteration_free(struct iteration *k);
 uint32_t plan_find(struct orr_step *s, const struct coll_shape *shape);
 
 /* ---- use.c ---- */
+/* Where compute times come from: questions of the policy, then what is said of them. */
+void source_begin(struct orr_step *s);
+void source_free(struct orr_step *s);
+void source_asked(const struct orr_step *s, uint32_t device, double batch, uint32_t shards, bool is_sequence_parallel);
+void source_result(const struct orr_step *s, struct step_result *out);
 void use_begin(struct orr_step *s);
 void use_pass(struct orr_step *s, double t); /* before the clock moves to t */
 void use_result(const struct orr_step *s, struct step_result *out);
