@@ -255,7 +255,7 @@ TESTS += tests/figures_ako.sh
 EXTRA_DIST += tests/figures_ako.sh
 check_PROGRAMS += tests/unit_figures
 TESTS += tests/unit_figures
-tests_unit_figures_SOURCES = tests/unit_figures.c sim/cli/figures_book.c sim/cli/figures_draw.c sim/cli/figures_expr.c \
+tests_unit_figures_SOURCES = tests/unit_figures.c sim/cli/cost_samples.c sim/cli/figures_book.c sim/cli/figures_draw.c sim/cli/figures_expr.c \
 	sim/cli/figures_run.c sim/cli/figures_table.c sim/cli/progress.c sim/cli/registry.c sim/cli/scenario.c \
 	sim/cli/scenario_jobs.c sim/cli/scenario_step.c sim/cli/setting.c sim/cli/study.c sim/cli/study_jobs.c sim/cli/study_step.c
 tests_unit_figures_LDADD = libpolicies.a $(LDADD)
