@@ -17,6 +17,7 @@
  *	time_us    median; low_us, high_us: its 95 % interval; n: batches; cv: their spread
  *	mode       burst or sustained; cache: warm or cold
  *	held_out   1: kept from the fit, to test it
+ *	group      points that a cross-validation leaves out together; empty: those of one shape (d0..d5, size)
  */
 #ifndef ORR_CALIB_POINTS_H
 #define ORR_CALIB_POINTS_H
@@ -28,7 +29,7 @@
 enum { POINT_DIMS = 6 };
 
 struct point {
-	char family[16], op[32], precision[8], variant[40];
+	char family[16], op[32], precision[8], variant[64], group[64];
 	double flops, bytes, size;
 	double d[POINT_DIMS];
 	double ranks, nodes;
@@ -41,6 +42,9 @@ struct points {
 	struct point *v;
 	size_t n, cap;
 };
+
+/* NULL-terminated. */
+extern const char *const point_families[];
 
 /* From a CSV (.gz, .zst too); errors name file:line. */
 int points_read(const char *path, struct points *out, struct orr_error *err);

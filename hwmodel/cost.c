@@ -4,6 +4,8 @@
 
 #include "base/mem.h"
 #include "base/sbuf.h"
+#include "hwmodel/cost_laws.h"
+#include "hwmodel/profile.h"
 #include "hwmodel/steptimes.h"
 
 #include <math.h>
@@ -19,12 +21,13 @@ struct cost {
 	double element_bytes;
 	double Bps;      /* of memory, as achieved */
 	double ramp_s;   /* per product */
+	struct laws *laws; /* NULL: no profile */
 	unsigned char *role;
 	bool *is_inside; /* between a product split by columns and the next split by rows */
-	/* Measured: at batch[i] all times are factor[i] of the roofline's. n 0: none. */
+	/* Measured: at batch[i] all times are factor[i] of what they would be. n 0: none. */
 	uint32_t n;
 	double *batch, *factor;
-	char *roofline_source, **exact_source, **between_source, *beyond_source;
+	char *model_source, **exact_source, **between_source, *beyond_source;
 };
 
 /* ---- the roofline ---- */
@@ -35,10 +38,13 @@ struct work {
 	double kernels;
 	double ramp_s;      /* per kernel, beside flops / rate */
 	double exposed;     /* share of the time for bytes that adds to that for flops */
+	uint32_t law;       /* 0: none, the roofline answers */
 };
 
 static double seconds(const struct cost *c, const struct work *w)
 {
+	if (w->law && w->kernels > 0)
+		return w->kernels * laws_seconds(c->laws, w->law, w->flops / w->kernels, w->bytes / w->kernels);
 	double memory = w->bytes / c->Bps;
 	double compute = w->flops / w->rate + w->kernels * w->ramp_s + w->exposed * memory;
 	return (compute > memory ? compute : memory) + w->kernels * c->dev->launch_s;
@@ -145,15 +151,14 @@ static void memory_work(const struct cost *c, uint32_t i, enum dnn_pass pass, do
 	w->kernels = extra > 0 && l->kind == ORR_LAYER_SOFTMAX ? 2 : 1;
 }
 
-static double roofline_s(const struct cost *c, uint32_t i, enum dnn_pass pass, double batch, double shards,
+/* kernels 0: there is nothing to do. */
+static struct work work_of(const struct cost *c, uint32_t i, enum dnn_pass pass, double batch, double shards,
 	bool sequence_parallel)
 {
 	const struct dnn_layer *l = &c->d->layer[i];
-	struct work w = { .rate = 1 };
-	if (pass == DNN_BACKWARD_DATA && i == 0)
-		return 0; /* nobody wants it */
-	if (c->role[i] == ROLE_BETWEEN)
-		return 0;
+	struct work w = { .rate = 1, .law = laws_number(c->laws, i, pass) };
+	if ((pass == DNN_BACKWARD_DATA && i == 0) || c->role[i] == ROLE_BETWEEN)
+		return w; /* nobody wants the gradient of the input */
 	if (l->kind == ORR_LAYER_MATMUL) {
 		if (pass != DNN_BACKWARD_WEIGHT)
 			matmul_work(c, l, c->role[i], pass, batch, shards, &w);
@@ -163,17 +168,24 @@ static double roofline_s(const struct cost *c, uint32_t i, enum dnn_pass pass, d
 	} else {
 		memory_work(c, i, pass, batch, shards, sequence_parallel, &w);
 	}
+	return w;
+}
+
+static double layer_s(const struct cost *c, uint32_t i, enum dnn_pass pass, double batch, double shards,
+	bool sequence_parallel)
+{
+	struct work w = work_of(c, i, pass, batch, shards, sequence_parallel);
 	return seconds(c, &w);
 }
 
 /* ---- measured step times ---- */
 
-static double roofline_step_s(const struct cost *c, double batch)
+static double step_s(const struct cost *c, double batch)
 {
 	double sum = 0;
 	for (uint32_t i = 0; i < c->d->n_layers; i++)
 		for (int pass = DNN_FORWARD; pass <= DNN_BACKWARD_WEIGHT; pass++)
-			sum += roofline_s(c, i, (enum dnn_pass)pass, batch, 1, false);
+			sum += layer_s(c, i, (enum dnn_pass)pass, batch, 1, false);
 	return sum;
 }
 
@@ -183,7 +195,7 @@ static const char *update_said(const struct steptime *e)
 		: e->update == STEPTIME_WITHOUT_UPDATE ? "without update" : "update not stated, not taken off";
 }
 
-static char *text(const char *what, double a, double b, const struct steptime *e)
+static char *text(const struct cost *c, const char *what, double a, double b, const struct steptime *e)
 {
 	struct sbuf s = { 0 };
 	sbuf_printf(&s, "measured (%s), %s", e->setup, what);
@@ -191,7 +203,7 @@ static char *text(const char *what, double a, double b, const struct steptime *e
 		sbuf_printf(&s, " %.10g", a);
 	if (b > 0)
 		sbuf_printf(&s, " and %.10g", b);
-	sbuf_printf(&s, "; %s; %s", update_said(e), e->source);
+	sbuf_printf(&s, "; %s; %s; shares of layers: %s", update_said(e), e->source, c->model_source);
 	return sbuf_steal(&s);
 }
 
@@ -208,12 +220,12 @@ static int take_measured(struct cost *c, const struct steptime *e, struct orr_er
 			return orr_fail(err, ORR_EINPUT, "%s on %s: the measured step of %g s is no longer than its update, %g s", c->d->name,
 				c->dev->name, e->seconds[i], update);
 		c->batch[i] = e->batch[i];
-		c->factor[i] = (e->seconds[i] - update) / roofline_step_s(c, e->batch[i]);
-		c->exact_source[i] = text("at batch", e->batch[i], 0, e);
+		c->factor[i] = (e->seconds[i] - update) / step_s(c, e->batch[i]);
+		c->exact_source[i] = text(c, "at batch", e->batch[i], 0, e);
 		if (i + 1 < e->n)
-			c->between_source[i] = text("interpolated between batches", e->batch[i], e->batch[i + 1], e);
+			c->between_source[i] = text(c, "interpolated between batches", e->batch[i], e->batch[i + 1], e);
 	}
-	c->beyond_source = text("beyond the measured batches: the roofline scaled as at the nearest, which are", e->batch[0],
+	c->beyond_source = text(c, "beyond the measured batches: scaled as at the nearest, which are", e->batch[0],
 		e->n > 1 ? e->batch[e->n - 1] : 0, e);
 	return ORR_OK;
 }
@@ -254,13 +266,80 @@ static double factor_at(const struct cost *c, double batch)
 const char *cost_source(const struct cost *c, double batch)
 {
 	if (!c->n)
-		return c->roofline_source;
+		return c->model_source;
 	uint32_t i = point_before(c, batch);
 	if (i == c->n)
 		return c->beyond_source;
 	if (c->batch[i] == batch)
 		return c->exact_source[i];
 	return i + 1 < c->n ? c->between_source[i] : c->beyond_source;
+}
+
+/* ---- what is said of the profile ---- */
+
+const char *cost_family_name(enum cost_family f)
+{
+	static const char *const names[COST_FAMILIES] = { "gemm", "conv", "memory", "gather", "update" };
+	return names[f];
+}
+
+void cost_cover(const struct cost *c, double batch, uint32_t shards, bool sequence_parallel, struct cost_coverage *io)
+{
+	for (uint32_t i = 0; i < c->d->n_layers; i++)
+		for (int pass = DNN_FORWARD; pass <= DNN_BACKWARD_WEIGHT; pass++) {
+			struct work w = work_of(c, i, (enum dnn_pass)pass, batch, shards, sequence_parallel);
+			uint64_t n = (uint64_t)w.kernels;
+			io->kernels += n;
+			if (!n || !w.law)
+				continue;
+			bool is_inside = laws_is_inside(c->laws, w.law, w.flops / w.kernels, w.bytes / w.kernels);
+			io->by_law += n;
+			io->outside += is_inside ? 0 : n;
+			io->outside_of[laws_family(c->d->layer[i].kind)] += is_inside ? 0 : n;
+		}
+}
+
+double cost_profile_error(const struct cost *c)
+{
+	return c->o.profile ? profile_error(c->o.profile) : NAN;
+}
+
+/* The families of this model, of all its kernels at batch 1: those with laws alone, or those without. */
+static void put_families(const struct cost *c, bool with_law, struct sbuf *out)
+{
+	uint64_t n[COST_FAMILIES] = { 0 };
+	for (uint32_t i = 0; i < c->d->n_layers; i++)
+		for (int pass = DNN_FORWARD; pass <= DNN_BACKWARD_WEIGHT; pass++) {
+			struct work w = work_of(c, i, (enum dnn_pass)pass, 1, 1, false);
+			n[laws_family(c->d->layer[i].kind)] += w.kernels > 0 && (w.law != 0) == with_law;
+		}
+	n[COST_UPDATE] = (laws_update(c->laws, 0) != 0) == with_law;
+	for (int f = 0; f < COST_FAMILIES; f++)
+		if (n[f])
+			sbuf_printf(out, "%s%s", out->len ? ", " : "", cost_family_name((enum cost_family)f));
+}
+
+static char *describe(const struct cost *c)
+{
+	struct sbuf source = { 0 }, by_law = { 0 }, others = { 0 };
+	char *summary = c->o.profile ? profile_summary(c->o.profile) : NULL;
+	if (summary) {
+		put_families(c, true, &by_law);
+		put_families(c, false, &others);
+	}
+	if (by_law.len)
+		sbuf_printf(&source, "profile %s for %s%s%s", summary, by_law.text, others.len ? "; the data sheet's roofline for " : "",
+			sbuf_text(&others));
+	else
+		sbuf_printf(&source, "datasheet only: roofline of %s (%s)%s%s", c->dev->name,
+			c->dev->is_measured ? "its shares measured" : "data sheet and published kernel times",
+			summary ? "; no law for these kernels in profile " : "", summary ? summary : "");
+	if (c->o.efficiency > 0)
+		sbuf_puts(&source, ", efficiency of products given");
+	mem_free(summary);
+	sbuf_free(&by_law);
+	sbuf_free(&others);
+	return sbuf_steal(&source);
 }
 
 /* ---- the object ---- */
@@ -320,7 +399,6 @@ struct cost *cost_new(const struct dnn *d, const struct device *dev, const struc
 	if (check(dev, o, err))
 		return NULL;
 	struct cost *c = mem_zalloc(1, sizeof *c);
-	struct sbuf source = { 0 };
 	c->d = d;
 	c->dev = dev;
 	c->o = *o;
@@ -333,9 +411,9 @@ struct cost *cost_new(const struct dnn *d, const struct device *dev, const struc
 	find_inside(c);
 	if (o->fused_attention)
 		find_attention(c);
-	sbuf_printf(&source, "roofline of %s (%s)%s", dev->name, dev->is_measured ? "a profile" : "data sheet and published kernel times",
-		o->efficiency > 0 ? ", efficiency of products given" : "");
-	c->roofline_source = sbuf_steal(&source);
+	if (o->profile)
+		c->laws = laws_new(d, o, c->element_bytes);
+	c->model_source = describe(c);
 	if (o->use_measured) {
 		c->o.setup = o->setup;
 		int rc = look_up(c, err);
@@ -359,9 +437,10 @@ void cost_free(struct cost *c)
 	mem_free(c->exact_source);
 	mem_free(c->between_source);
 	mem_free(c->beyond_source);
-	mem_free(c->roofline_source);
+	mem_free(c->model_source);
 	mem_free(c->batch);
 	mem_free(c->factor);
+	laws_free(c->laws);
 	mem_free(c->role);
 	mem_free(c->is_inside);
 	mem_free(c);
@@ -370,7 +449,7 @@ void cost_free(struct cost *c)
 double cost_layer_s(const struct cost *c, uint32_t l, enum dnn_pass pass, double batch, uint32_t shards,
 	bool sequence_parallel)
 {
-	return factor_at(c, batch) * roofline_s(c, l, pass, batch, shards, sequence_parallel);
+	return factor_at(c, batch) * layer_s(c, l, pass, batch, shards, sequence_parallel);
 }
 
 double cost_range_s(const struct cost *c, uint32_t first, uint32_t count, enum dnn_pass pass, double batch, uint32_t shards,
@@ -378,12 +457,15 @@ double cost_range_s(const struct cost *c, uint32_t first, uint32_t count, enum d
 {
 	double sum = 0;
 	for (uint32_t i = first; i < first + count; i++)
-		sum += roofline_s(c, i, pass, batch, shards, sequence_parallel);
+		sum += layer_s(c, i, pass, batch, shards, sequence_parallel);
 	return factor_at(c, batch) * sum;
 }
 
 double cost_update_s(const struct cost *c, double params, double state_bytes)
 {
 	double bytes = params * (2 * state_bytes + 3 * c->element_bytes);
+	uint32_t law = laws_update(c->laws, state_bytes);
+	if (params > 0 && law)
+		return laws_seconds(c->laws, law, -1, bytes);
 	return params > 0 ? bytes / c->Bps + c->dev->launch_s : 0;
 }

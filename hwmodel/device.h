@@ -19,6 +19,7 @@ enum conv_shape { CONV_1X1, CONV_3X3, CONV_OTHER, CONV_SHAPES };
 struct device {
 	char *name, *title, *architecture;
 	char *aliases;         /* "a100-40g, a100-sxm4" */
+	char *profile_of;      /* the device of the catalogue whose profile holds for it: same chip, clocks and memory; its own name */
 	double peak_flops[PRECISION_COUNT]; /* matrix products; 0: cannot */
 	double vector_flops;   /* element-wise */
 	double memory_bytes, memory_Bps, l2_bytes;

@@ -19,5 +19,6 @@ struct embedded_file {
 extern const struct embedded_file embedded_devices[];
 extern const struct embedded_file embedded_models[];
 extern const struct embedded_file embedded_steptimes[];
+extern const struct embedded_file embedded_profiles[];
 
 #endif

@@ -2,7 +2,7 @@
 liborrery_a_SOURCES += hwmodel/throughput.c hwmodel/throughput.h
 liborrery_a_SOURCES += hwmodel/dnn.h hwmodel/device.h hwmodel/cost.h
 # devices and what kernels cost on them
-liborrery_a_SOURCES += hwmodel/json.c hwmodel/json.h hwmodel/embedded.h hwmodel/device.c hwmodel/cost.c \
+liborrery_a_SOURCES += hwmodel/json.c hwmodel/json.h hwmodel/embedded.h hwmodel/device.c hwmodel/cost.c hwmodel/cost_laws.c hwmodel/cost_laws.h \
 	hwmodel/steptimes.c hwmodel/steptimes.h hwmodel/llm_step.c hwmodel/llm_step.h
 ORR_DEVICES = hwmodel/devices/k80.json hwmodel/devices/m40.json hwmodel/devices/titanx-maxwell.json \
 	hwmodel/devices/p100.json hwmodel/devices/p100-pcie.json hwmodel/devices/1080ti.json \
@@ -23,3 +23,12 @@ hwmodel/steptimes_data.c: hwmodel/steptimes.json
 	embedded_steptimes hwmodel/steptimes.json) >$@.tmp && mv $@.tmp $@
 liborrery_a_SOURCES += hwmodel/dnn.c hwmodel/dnn_json.c hwmodel/dnn_ops.c hwmodel/dnn_plan.c hwmodel/dnn_plan.h \
 	hwmodel/dnn_recommend.c hwmodel/dnn_spec.c hwmodel/dnn_transformer.c
+# profiles of devices: laws fitted to measured points
+liborrery_a_SOURCES += hwmodel/profile.h hwmodel/profile.c hwmodel/profile_check.c hwmodel/profile_json.c hwmodel/profile_write.c
+ORR_PROFILES =
+EXTRA_DIST += $(ORR_PROFILES)
+nodist_liborrery_a_SOURCES += hwmodel/profiles_data.c
+CLEANFILES += hwmodel/profiles_data.c hwmodel/profiles_data.c.tmp
+hwmodel/profiles_data.c: $(ORR_PROFILES) hwmodel/embed.sh hwmodel/sources.mk
+	$(AM_V_GEN)$(MKDIR_P) hwmodel && (cd $(srcdir) && $(SHELL) hwmodel/embed.sh hwmodel/embedded.h embedded_file \
+	embedded_profiles $(ORR_PROFILES)) >$@.tmp && mv $@.tmp $@

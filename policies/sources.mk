@@ -22,4 +22,7 @@ libpolicies_a_SOURCES += policies/step/schedule.h policies/step/stages.h policie
 libpolicies_a_SOURCES += policies/step/gpipe.c policies/step/one_f_one_b.c policies/step/interleaved.c policies/step/dapple.c
 libpolicies_a_SOURCES += policies/step/tensor_parallel.c policies/step/megatron.c
 libpolicies_a_SOURCES += policies/step/stanza.c
-libpolicies_a_SOURCES += policies/step/ds_sync.c
+libpolicies_a_SOURCES += policies/step/ds_sync.c policies/step/partitions.h policies/step/partitions.c
+# step: graphs and schedules as data
+libpolicies_a_SOURCES += policies/step/document.h policies/step/document.c policies/step/graph_read.h policies/step/graph_read.c
+libpolicies_a_SOURCES += policies/step/graph_work.c policies/step/graph_order.c policies/step/graph.c

@@ -72,9 +72,9 @@ static void parse(const char *format, const char *data, size_t n)
 	struct trace *t = trace_open_memory("mutant", data, n, format, NULL, &err);
 	cases++;
 	if (t && !strcmp(format, "openb-nodes")) {
-		struct profile *p = profile_new();
+		struct trace_profile *p = trace_profile_new();
 		rc = trace_describe(t, p, &err);
-		profile_free(p);
+		trace_profile_free(p);
 	} else if (t) {
 		while ((rc = trace_next(t, &row, &err)) == 1)
 			check_row(&row);

@@ -383,6 +383,18 @@ static void refusals(void)
 		coll_plan_free(&plan);
 	}
 	enum orr_collective_algorithm a;
+	struct coll_shape one = { .op = ORR_ALL_REDUCE, .algorithm = ORR_HIERARCHICAL, .n = 12, .inner = 3, .bytes = 1e6, .leader = true };
+	struct coll_shape other = one;
+	other.algorithm = ORR_HIERARCHICAL_LEADER;
+	other.leader = false;
+	struct coll_plan plans[2];
+	bool same = coll_algorithm_named("hierarchical-leader", &a) && a == ORR_HIERARCHICAL_LEADER;
+	same &= !coll_plan(&one, &plans[0], NULL) && !coll_plan(&other, &plans[1], NULL);
+	same = same && plans[0].n_sends == plans[1].n_sends && plans[0].n_phases == plans[1].n_phases;
+	same &= coll_time_s(&one, 1e-5, 1e9, 1e-6, 1e10) == coll_time_s(&other, 1e-5, 1e9, 1e-6, 1e10);
+	ok(same && coll_bytes_per_rank(&one) == coll_bytes_per_rank(&other), "hierarchical-leader is hierarchical with a leader");
+	coll_plan_free(&plans[0]);
+	coll_plan_free(&plans[1]);
 	ok(coll_algorithm_named("double-tree", &a) && a == ORR_DOUBLE_TREE && !coll_algorithm_named("tree", &a),
 		"algorithms have names");
 	ok(coll_usable(ORR_ALL_GATHER, ORR_DOUBLE_TREE, 8) == ORR_RING && coll_usable(ORR_ALL_TO_ALL, ORR_RING, 8) == ORR_RING &&

@@ -89,12 +89,27 @@ static void test_workloads(void)
 		ok(fabs(a / rows[i].bsp_s - 1) < 0.03 && fabs(b / rows[i].ds_s - 1) < 0.03 && fabs(a / b / rows[i].gain - 1) < 0.03,
 			"%s: %.3f s and %.3f s, %.2fx", rows[i].model, a, b, a / b);
 	}
+	double last = 1;
+	bool rises = true;
+	for (int gbps = 100; gbps >= 1; gbps /= 3) { /* the less the network carries, the more there is to gain */
+		char network[40];
+		snprintf(network, sizeof network, "star:bw=%dGbps,lat=0", gbps);
+		double gain = iteration("4x1:v100", network, "wrn_50_2", "compute_s=0.22", &orr_policy_allreduce, bsp, NULL) /
+			iteration("4x1:v100", network, "wrn_50_2", "compute_s=0.22", &orr_policy_ds_sync, "", NULL);
+		rises &= gain > last && gain < rho(4) / rho(2);
+		last = gain;
+	}
+	ok(rises, "the gain rises as bandwidth falls, towards rho(4)/rho(2)");
 	/* Tensor by tensor, as in the authors' code: the latency term is multiplied by the number of tensors. */
-	double M, tensors[2];
-	for (int k = 0; k < 2; k++)
-		tensors[k] = iteration("4x1:v100", k ? "star:bw=10Gbps,lat=5us" : "star:bw=10Gbps,lat=0", "wrn_50_2", no_work,
-			&orr_policy_ds_sync, "fusion=tensor", &M);
-	near_to((tensors[1] - tensors[0]) / (2 * 2 * 5e-6), 161, 1e-6, "WRN-50-2 has 161 tensors, each with 2(s-1) messages");
+	static const char *const models[] = { "wrn_50_2", "bert_large_qa_s384" };
+	static const double tensors[] = { 161, 391 };
+	for (int i = 0; i < 2; i++) {
+		double with[2];
+		for (int k = 0; k < 2; k++)
+			with[k] = iteration("4x1:v100", k ? "star:bw=10Gbps,lat=5us" : "star:bw=10Gbps,lat=0", models[i], no_work,
+				&orr_policy_ds_sync, "fusion=tensor", NULL);
+		near_to((with[1] - with[0]) / (2 * 2 * 5e-6), tensors[i], 1e-6, i ? "BERT-Large has 391 tensors, each with 2(s-1) messages" : "WRN-50-2 has 161");
+	}
 }
 
 /* D9: racks with oversubscription, one GPU per host; times in units of M/B. */
@@ -171,6 +186,15 @@ static void test_racks(void)
 		{ 1.5, 3, 2, 3, 1, 2, 1.5 } };
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
 		test_row(&rows[i], want[i]);
+	/* In closed form every rank of a rack has its own NIC, and a leader has it to itself. */
+	double M;
+	for (int i = 0; i < 2; i++) {
+		const char *set = i ? "overlap=false fusion=none algorithm=hierarchical-leader islands=rack pipeline_chunks=64"
+				    : "overlap=false fusion=none algorithm=hierarchical islands=rack";
+		double t = iteration("16x1:v100:racks=4", "racks:bw=10Gbps,lat=0,switch_lat=0,oversubscription=1", "lenet5",
+			"compute_s=1e-15 fidelity=analytic", &orr_policy_allreduce, set, &M);
+		near_to(t / (M / 1.25e9), i ? 2 * (64 + 2) / 64.0 + 1.5 : 1.875, 1e-9, i ? "one leader a rack, in closed form" : "islands are racks, in closed form");
+	}
 	double last[4] = { 0 };
 	bool rises = true;
 	for (double r = 1; r <= 16; r *= 2) {

@@ -248,6 +248,34 @@ static void test_choice(void)
 	ok(grows && last[0] > 1, "and more are needed as nodes become many");
 }
 
+/* S4, and what overlap may do at all: hide what can be hidden, and no more. */
+static void test_overlap(void)
+{
+	static const struct setting x = { 10, 1, SERVER, 1.25e9 };
+	bool faster = true, no_miracle = true;
+	double up[MODELS];
+	for (size_t i = 0; i < MODELS; i++) {
+		const struct input *m = &inputs[i];
+		double plain = simulate_stanza(m, &x, 1, NULL, NULL), c = x.nodes - 1;
+		double overlapped = simulate(m, &x, &orr_policy_stanza, "conv_sync=server fc_workers=1 overlap_conv_sync=true", NULL, NULL);
+		double by_worker = simulate(m, &x, &orr_policy_stanza, "conv_sync=server fc_workers=1 fc_batching=worker", NULL, NULL);
+		double late = simulate(m, &x, &orr_policy_stanza, "conv_sync=server fc_workers=2", NULL, NULL);
+		double early = simulate(m, &x, &orr_policy_stanza, "conv_sync=server fc_workers=2 fc_sync=early", NULL, NULL);
+		double ps = simulate(m, &x, &orr_policy_parameter_server, "placement=dedicated servers=1 pull=message", NULL, NULL);
+		faster &= overlapped > plain && by_worker > plain;
+		if (i >= 2) /* VGG-16's FC gradients are so large that they hold up the activations' */
+			faster &= early > late;
+		/* The server's NIC takes everybody's gradients, however early they leave. */
+		no_miracle &= c * m->batch / overlapped >= c * m->conv_bytes / x.Bps + m->batch * m->image_s * (1 - m->fc_share) / 3;
+		up[i] = overlapped / ps;
+	}
+	ok(faster, "overlapped gradients, a batch a worker, an early FC average: all are faster");
+	ok(no_miracle, "and no step is shorter than a forward pass and what the server's NIC has to take");
+	double low = fmin(up[2], up[3]);
+	ok(up[0] > 12 && up[0] < 15 && low > 1.2 && low < 1.5, "with all overlapped on both sides AlexNet gains %.2fx, the lower of ResNet-152 and Inception-v3 %.2fx",
+		up[0], low);
+}
+
 static void test_errors(void)
 {
 	struct setting x = { 4, 1, RING, 1.25e9 };
@@ -266,6 +294,7 @@ int main(void)
 	test_top_end();
 	test_orders();
 	test_choice();
+	test_overlap();
 	test_errors();
 	return done();
 }

@@ -270,6 +270,8 @@ static void ako(void)
 	each_gradient_once("partitions=1", "star:bw=1Gbps,lat=10us");
 	each_gradient_once("partitions=3 slice_choice=peer", "star:bw=1Gbps,lat=10us");
 	each_gradient_once("partitions=4 outstanding=3", "star:bw=1Gbps,lat=10us");
+	each_gradient_once("partitions=4 outstanding=3 staleness_bound=2", "star:bw=1Gbps,lat=10us");
+	each_gradient_once("partitions=5 partition_method=layers", "star:bw=1Gbps,lat=10us");
 }
 
 /* Four CONV workers, two FC workers: synchronous training on the CONV workers' batches, whoever averages. */

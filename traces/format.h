@@ -45,7 +45,7 @@ struct trace_format {
 	uint64_t (*left_out)(const void *state);
 	/* For files of something other than jobs: reads it all into p and closes p's
 	 * lists; 0 or -1. NULL: the file holds jobs. */
-	int (*describe)(void *state, struct profile *p, struct orr_error *err);
+	int (*describe)(void *state, struct trace_profile *p, struct orr_error *err);
 	void (*close)(void *state);
 };
 

@@ -36,7 +36,7 @@ static int next_node(void *state, struct orr_trace_job *row, struct orr_error *e
 	return -1;
 }
 
-static int describe(void *state, struct profile *p, struct orr_error *err)
+static int describe(void *state, struct trace_profile *p, struct orr_error *err)
 {
 	struct table *t = state;
 	double nodes = 0, gpus = 0, cores = 0, cores_with_gpu = 0, mib = 0;
@@ -55,15 +55,15 @@ static int describe(void *state, struct profile *p, struct orr_error *err)
 		cores_with_gpu += n ? (double)cpu_milli / 1000 : 0;
 		model = model ? model : "(none)";
 		snprintf(kind, sizeof kind, "%lld x %.60s", (long long)n, model);
-		profile_count(p, "GPU type", "GPUs", model, 1, (double)n);
-		profile_count(p, "GPUs of a node", NULL, kind, 1, 0);
+		trace_profile_count(p, "GPU type", "GPUs", model, 1, (double)n);
+		trace_profile_count(p, "GPUs of a node", NULL, kind, 1, 0);
 	}
-	profile_fact_number(p, "nodes", nodes);
-	profile_fact_number(p, "GPUs", gpus);
-	profile_fact_number(p, "cores", cores);
-	profile_fact_number(p, "cores of nodes with GPUs", cores_with_gpu);
-	profile_fact_number(p, "memory TiB", mib / 1048576);
-	profile_close_lists(p);
+	trace_profile_fact_number(p, "nodes", nodes);
+	trace_profile_fact_number(p, "GPUs", gpus);
+	trace_profile_fact_number(p, "cores", cores);
+	trace_profile_fact_number(p, "cores of nodes with GPUs", cores_with_gpu);
+	trace_profile_fact_number(p, "memory TiB", mib / 1048576);
+	trace_profile_close_lists(p);
 	return rc;
 }
 

@@ -14,20 +14,20 @@
 enum { MAX_LISTS = 32, MAX_FACTS = 64 };
 
 struct series {
-	struct profile_series out;
+	struct trace_profile_series out;
 	double *v;
 	size_t n, cap;
 };
 
 struct tally {
-	struct profile_tally out;
+	struct trace_profile_tally out;
 	struct strtab *keys;
-	struct profile_entry *entry; /* by number of the key until the lists are closed */
+	struct trace_profile_entry *entry; /* by number of the key until the lists are closed */
 	size_t cap;
 };
 
-struct profile {
-	struct profile_fact fact[MAX_FACTS];
+struct trace_profile {
+	struct trace_profile_fact fact[MAX_FACTS];
 	size_t n_facts;
 	struct series series[MAX_LISTS];
 	size_t n_series;
@@ -76,12 +76,12 @@ struct summary summary_of(double *v, size_t n)
 	};
 }
 
-struct profile *profile_new(void)
+struct trace_profile *trace_profile_new(void)
 {
-	return mem_zalloc(1, sizeof(struct profile));
+	return mem_zalloc(1, sizeof(struct trace_profile));
 }
 
-void profile_free(struct profile *p)
+void trace_profile_free(struct trace_profile *p)
 {
 	if (!p)
 		return;
@@ -99,25 +99,25 @@ void profile_free(struct profile *p)
 
 /* ---- what goes in ---- */
 
-static void add_fact(struct profile *p, const char *name, const char *text, double number)
+static void add_fact(struct trace_profile *p, const char *name, const char *text, double number)
 {
 	if (p->n_facts < MAX_FACTS)
-		p->fact[p->n_facts++] = (struct profile_fact){ name, mem_strdup(text), number };
+		p->fact[p->n_facts++] = (struct trace_profile_fact){ name, mem_strdup(text), number };
 }
 
-void profile_fact_text(struct profile *p, const char *name, const char *text)
+void trace_profile_fact_text(struct trace_profile *p, const char *name, const char *text)
 {
 	add_fact(p, name, text, NAN);
 }
 
-void profile_fact_number(struct profile *p, const char *name, double value)
+void trace_profile_fact_number(struct trace_profile *p, const char *name, double value)
 {
 	char text[48];
 	snprintf(text, sizeof text, "%.15g", value);
 	add_fact(p, name, text, value);
 }
 
-static struct series *find_series(struct profile *p, const char *name)
+static struct series *find_series(struct trace_profile *p, const char *name)
 {
 	for (size_t i = 0; i < p->n_series; i++)
 		if (p->series[i].out.name == name || !strcmp(p->series[i].out.name, name))
@@ -129,7 +129,7 @@ static struct series *find_series(struct profile *p, const char *name)
 	return s;
 }
 
-void profile_value(struct profile *p, const char *series, double value)
+void trace_profile_value(struct trace_profile *p, const char *series, double value)
 {
 	struct series *s = find_series(p, series);
 	if (!s || isnan(value))
@@ -138,7 +138,7 @@ void profile_value(struct profile *p, const char *series, double value)
 	s->v[s->n++] = value;
 }
 
-static struct tally *find_tally(struct profile *p, const char *name, const char *weight_name)
+static struct tally *find_tally(struct trace_profile *p, const char *name, const char *weight_name)
 {
 	for (size_t i = 0; i < p->n_tallies; i++)
 		if (p->tally[i].out.name == name || !strcmp(p->tally[i].out.name, name))
@@ -152,7 +152,7 @@ static struct tally *find_tally(struct profile *p, const char *name, const char 
 	return t;
 }
 
-void profile_count(struct profile *p, const char *tally, const char *weight_name, const char *key,
+void trace_profile_count(struct trace_profile *p, const char *tally, const char *weight_name, const char *key,
 	uint64_t count, double weight)
 {
 	struct tally *t = find_tally(p, tally, weight_name);
@@ -170,14 +170,14 @@ void profile_count(struct profile *p, const char *tally, const char *weight_name
 	t->entry[i].gpu_hours += weight;
 }
 
-void profile_add(struct profile *p, const struct orr_trace_job *row, const char *const *extras,
+void trace_profile_add(struct trace_profile *p, const struct orr_trace_job *row, const char *const *extras,
 	const double *values)
 {
 	if (!p->rows)
 		p->rows = profile_rows_new();
 	profile_rows_add(p->rows, p, row);
 	for (size_t i = 0; extras && extras[i]; i++)
-		profile_value(p, extras[i], values[i]);
+		trace_profile_value(p, extras[i], values[i]);
 }
 
 /* ---- what comes out ---- */
@@ -185,14 +185,14 @@ void profile_add(struct profile *p, const struct orr_trace_job *row, const char 
 /* Sizes rise; other keys go by how often they occur. */
 static int by_number(const void *a, const void *b)
 {
-	const struct profile_entry *x = a, *y = b;
+	const struct trace_profile_entry *x = a, *y = b;
 	double i = strtod(x->key, NULL), j = strtod(y->key, NULL);
 	return i < j ? -1 : i > j;
 }
 
 static int by_count(const void *a, const void *b)
 {
-	const struct profile_entry *x = a, *y = b;
+	const struct trace_profile_entry *x = a, *y = b;
 	if (x->count != y->count)
 		return x->count > y->count ? -1 : 1;
 	return strcmp(x->key, y->key);
@@ -211,7 +211,7 @@ static void close_tally(struct tally *t)
 	t->out.n = n;
 }
 
-void profile_close_lists(struct profile *p)
+void trace_profile_close_lists(struct trace_profile *p)
 {
 	for (size_t i = 0; i < p->n_series; i++)
 		p->series[i].out.summary = summary_of(p->series[i].v, p->series[i].n);
@@ -219,25 +219,25 @@ void profile_close_lists(struct profile *p)
 		close_tally(&p->tally[i]);
 }
 
-void profile_finish(struct profile *p, bool is_absolute)
+void trace_profile_finish(struct trace_profile *p, bool is_absolute)
 {
 	if (!p->rows)
 		p->rows = profile_rows_new();
 	profile_rows_finish(p->rows, p, is_absolute);
-	profile_close_lists(p);
+	trace_profile_close_lists(p);
 }
 
-const struct profile_fact *profile_get_fact(const struct profile *p, size_t i)
+const struct trace_profile_fact *trace_profile_get_fact(const struct trace_profile *p, size_t i)
 {
 	return i < p->n_facts ? &p->fact[i] : NULL;
 }
 
-const struct profile_series *profile_get_series(const struct profile *p, size_t i)
+const struct trace_profile_series *trace_profile_get_series(const struct trace_profile *p, size_t i)
 {
 	return i < p->n_series ? &p->series[i].out : NULL;
 }
 
-const struct profile_tally *profile_get_tally(const struct profile *p, size_t i)
+const struct trace_profile_tally *trace_profile_get_tally(const struct trace_profile *p, size_t i)
 {
 	return i < p->n_tallies ? &p->tally[i].out : NULL;
 }

@@ -2,7 +2,7 @@
 /*
  * profile.h - what a trace looks like: counts, distributions, spans
  *
- * Rows go in, in file order; profile_finish() turns them into three kinds of lists
+ * Rows go in, in file order; trace_profile_finish() turns them into three kinds of lists
  * that a front end prints as it likes: facts (a name and a value), series (a
  * distribution of numbers) and tallies (how often each text occurs).
  *
@@ -16,7 +16,7 @@
 
 #include <orrery/trace.h>
 
-struct profile;
+struct trace_profile;
 
 struct summary {
 	uint64_t n;
@@ -26,52 +26,52 @@ struct summary {
 /* values is sorted in place. All fields but n are NAN if n is 0. */
 struct summary summary_of(double *values, size_t n);
 
-struct profile_fact {
+struct trace_profile_fact {
 	const char *name;
 	char *text;    /* as printed */
 	double number; /* NAN: the value is a text */
 };
 
-struct profile_series {
+struct trace_profile_series {
 	const char *name;
 	struct summary summary;
 };
 
-struct profile_entry {
+struct trace_profile_entry {
 	const char *key;
 	uint64_t count;
 	double gpu_hours; /* or another weight that the tally's name tells */
 };
 
-struct profile_tally {
+struct trace_profile_tally {
 	const char *name;
 	const char *weight; /* what gpu_hours means; NULL: nothing */
-	const struct profile_entry *entry;
+	const struct trace_profile_entry *entry;
 	size_t n;
 };
 
-struct profile *profile_new(void);
-void profile_free(struct profile *p);
+struct trace_profile *trace_profile_new(void);
+void trace_profile_free(struct trace_profile *p);
 
 /* extras: names (NULL-terminated, the same for each row) and values of further
  * series; may be NULL. */
-void profile_add(struct profile *p, const struct orr_trace_job *row, const char *const *extras,
+void trace_profile_add(struct trace_profile *p, const struct orr_trace_job *row, const char *const *extras,
 	const double *values);
 /* To be called once, after the last row; is_absolute: submit times are wall-clock. */
-void profile_finish(struct profile *p, bool is_absolute);
+void trace_profile_finish(struct trace_profile *p, bool is_absolute);
 
 /* For descriptions that are not about jobs. weight may be 0. */
-void profile_fact_text(struct profile *p, const char *name, const char *text);
-void profile_fact_number(struct profile *p, const char *name, double value);
-void profile_count(struct profile *p, const char *tally, const char *weight_name, const char *key,
+void trace_profile_fact_text(struct trace_profile *p, const char *name, const char *text);
+void trace_profile_fact_number(struct trace_profile *p, const char *name, double value);
+void trace_profile_count(struct trace_profile *p, const char *tally, const char *weight_name, const char *key,
 	uint64_t count, double weight);
-void profile_value(struct profile *p, const char *series, double value);
-/* Makes series and tallies ready to be read (profile_finish() does it too). */
-void profile_close_lists(struct profile *p);
+void trace_profile_value(struct trace_profile *p, const char *series, double value);
+/* Makes series and tallies ready to be read (trace_profile_finish() does it too). */
+void trace_profile_close_lists(struct trace_profile *p);
 
 /* The i-th; NULL past the last. */
-const struct profile_fact *profile_get_fact(const struct profile *p, size_t i);
-const struct profile_series *profile_get_series(const struct profile *p, size_t i);
-const struct profile_tally *profile_get_tally(const struct profile *p, size_t i);
+const struct trace_profile_fact *trace_profile_get_fact(const struct trace_profile *p, size_t i);
+const struct trace_profile_series *trace_profile_get_series(const struct trace_profile *p, size_t i);
+const struct trace_profile_tally *trace_profile_get_tally(const struct trace_profile *p, size_t i);
 
 #endif

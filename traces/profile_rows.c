@@ -137,36 +137,36 @@ static double known(int64_t ns)
 	return ns < 0 ? NAN : (double)ns / 1e9;
 }
 
-static void add_series(struct profile *p, const struct orr_trace_job *row)
+static void add_series(struct trace_profile *p, const struct orr_trace_job *row)
 {
-	profile_value(p, "duration s", known(row->duration_ns));
-	profile_value(p, "gpus", row->gpus);
-	profile_value(p, "gpu_time s", gpu_seconds(row));
-	profile_value(p, "wait s", known(row->wait_ns));
-	profile_value(p, "limit s", known(row->limit_ns));
-	profile_value(p, "iterations", row->iterations > 0 ? row->iterations : NAN);
-	profile_value(p, "cpu_milli", (double)row->cpu_milli);
-	profile_value(p, "mem_mib", (double)row->mem_mib);
+	trace_profile_value(p, "duration s", known(row->duration_ns));
+	trace_profile_value(p, "gpus", row->gpus);
+	trace_profile_value(p, "gpu_time s", gpu_seconds(row));
+	trace_profile_value(p, "wait s", known(row->wait_ns));
+	trace_profile_value(p, "limit s", known(row->limit_ns));
+	trace_profile_value(p, "iterations", row->iterations > 0 ? row->iterations : NAN);
+	trace_profile_value(p, "cpu_milli", (double)row->cpu_milli);
+	trace_profile_value(p, "mem_mib", (double)row->mem_mib);
 }
 
-static void add_tallies(struct profile *p, const struct orr_trace_job *row)
+static void add_tallies(struct trace_profile *p, const struct orr_trace_job *row)
 {
 	char text[24];
 	double s = gpu_seconds(row), hours = isnan(s) ? 0 : s / 3600;
 	snprintf(text, sizeof text, "%u", row->gpus);
-	profile_count(p, PROFILE_GPUS_TALLY, "GPU hours", text, 1, hours);
+	trace_profile_count(p, PROFILE_GPUS_TALLY, "GPU hours", text, 1, hours);
 	snprintf(text, sizeof text, "%u", row->gpu_milli);
-	profile_count(p, "gpu_milli", "GPU hours", text, 1, hours);
+	trace_profile_count(p, "gpu_milli", "GPU hours", text, 1, hours);
 	const struct {
 		const char *tally, *key;
 	} named[] = { { "queue", row->queue }, { "user", row->user }, { "model", row->model },
 		{ "GPU types", row->gpu_types }, { "status", row->status } };
 	for (size_t i = 0; i < sizeof named / sizeof *named; i++)
-		profile_count(p, named[i].tally, "GPU hours", named[i].key ? named[i].key : "(none)", 1,
+		trace_profile_count(p, named[i].tally, "GPU hours", named[i].key ? named[i].key : "(none)", 1,
 			hours);
 }
 
-void profile_rows_add(struct profile_rows *r, struct profile *p, const struct orr_trace_job *row)
+void profile_rows_add(struct profile_rows *r, struct trace_profile *p, const struct orr_trace_job *row)
 {
 	MEM_GROW(r->submit, r->n, r->cap);
 	MEM_GROW(r->print, r->n, r->print_cap);
@@ -216,64 +216,64 @@ static double peak_gpus(struct profile_rows *r)
 	return (double)peak / 1000;
 }
 
-static void put_moment(struct profile *p, const char *name, int64_t ns, bool is_absolute)
+static void put_moment(struct trace_profile *p, const char *name, int64_t ns, bool is_absolute)
 {
 	char text[40];
 	struct tm tm;
 	time_t seconds = (time_t)(ns / ORR_SECOND);
 	if (!is_absolute) {
-		profile_fact_number(p, name, (double)ns / 1e9);
+		trace_profile_fact_number(p, name, (double)ns / 1e9);
 		return;
 	}
 	gmtime_r(&seconds, &tm);
 	strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &tm);
-	profile_fact_text(p, name, text);
+	trace_profile_fact_text(p, name, text);
 }
 
-static void put_span(struct profile_rows *r, struct profile *p, bool is_absolute)
+static void put_span(struct profile_rows *r, struct trace_profile *p, bool is_absolute)
 {
 	qsort(r->submit, r->n, sizeof *r->submit, by_time);
 	int64_t first = r->submit[0], last = r->submit[r->n - 1];
 	put_moment(p, "first submission", first, is_absolute);
 	put_moment(p, "last submission", last, is_absolute);
-	profile_fact_number(p, "span days", (double)(last - first) / 86400e9);
-	profile_fact_text(p, "sorted by submission", r->is_sorted ? "yes" : "no");
+	trace_profile_fact_number(p, "span days", (double)(last - first) / 86400e9);
+	trace_profile_fact_text(p, "sorted by submission", r->is_sorted ? "yes" : "no");
 	uint64_t same = 0;
 	for (size_t i = 1; i < r->n; i++) {
-		profile_value(p, "interarrival s", (double)(r->submit[i] - r->submit[i - 1]) / 1e9);
+		trace_profile_value(p, "interarrival s", (double)(r->submit[i] - r->submit[i - 1]) / 1e9);
 		same += r->submit[i] == r->submit[i - 1];
 	}
-	profile_fact_number(p, "submitted with the one before", (double)same);
+	trace_profile_fact_number(p, "submitted with the one before", (double)same);
 	for (size_t i = 0; is_absolute && i < r->n; i++) {
 		char month[16];
 		struct tm tm;
 		time_t seconds = (time_t)(r->submit[i] / ORR_SECOND);
 		gmtime_r(&seconds, &tm);
 		strftime(month, sizeof month, "%Y-%m", &tm);
-		profile_count(p, PROFILE_MONTHS_TALLY, NULL, month, 1, 0);
+		trace_profile_count(p, PROFILE_MONTHS_TALLY, NULL, month, 1, 0);
 	}
 }
 
-static void put_duplicates(struct profile_rows *r, struct profile *p)
+static void put_duplicates(struct profile_rows *r, struct trace_profile *p)
 {
 	uint64_t n = 0;
 	qsort(r->print, r->n, sizeof *r->print, by_print);
 	for (size_t i = 1; i < r->n; i++)
 		n += r->print[i] == r->print[i - 1];
-	profile_fact_number(p, "duplicate rows", (double)n);
+	trace_profile_fact_number(p, "duplicate rows", (double)n);
 }
 
-static void put_load(struct profile_rows *r, struct profile *p, double gpu_s)
+static void put_load(struct profile_rows *r, struct trace_profile *p, double gpu_s)
 {
 	if (!r->n_changes)
 		return;
 	double makespan = (double)(r->last_end - r->submit[0]) / 1e9;
-	profile_fact_number(p, "GPU hours", gpu_s / 3600);
-	profile_fact_number(p, "makespan s", makespan);
+	trace_profile_fact_number(p, "GPU hours", gpu_s / 3600);
+	trace_profile_fact_number(p, "makespan s", makespan);
 	double span = (double)(r->submit[r->n - 1] - r->submit[0]) / 1e9;
-	profile_fact_number(p, "GPU time / span", span > 0 ? gpu_s / span : 0);
-	profile_fact_number(p, "GPU time / makespan", makespan > 0 ? gpu_s / makespan : 0);
-	profile_fact_number(p, "peak GPUs, nobody waiting", peak_gpus(r));
+	trace_profile_fact_number(p, "GPU time / span", span > 0 ? gpu_s / span : 0);
+	trace_profile_fact_number(p, "GPU time / makespan", makespan > 0 ? gpu_s / makespan : 0);
+	trace_profile_fact_number(p, "peak GPUs, nobody waiting", peak_gpus(r));
 }
 
 static double total_gpu_seconds(const struct profile_rows *r)
@@ -284,7 +284,7 @@ static double total_gpu_seconds(const struct profile_rows *r)
 	return (double)(sum / 1e12L);
 }
 
-static void put_counts(const struct profile_rows *r, struct profile *p)
+static void put_counts(const struct profile_rows *r, struct trace_profile *p)
 {
 	const struct {
 		const char *name;
@@ -305,12 +305,12 @@ static void put_counts(const struct profile_rows *r, struct profile *p)
 		{ "ran beyond the limit", (double)r->over_limit },
 	};
 	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-		profile_fact_number(p, counts[i].name, counts[i].value);
+		trace_profile_fact_number(p, counts[i].name, counts[i].value);
 }
 
-void profile_rows_finish(struct profile_rows *r, struct profile *p, bool is_absolute)
+void profile_rows_finish(struct profile_rows *r, struct trace_profile *p, bool is_absolute)
 {
-	profile_fact_number(p, "rows", (double)r->rows);
+	trace_profile_fact_number(p, "rows", (double)r->rows);
 	if (!r->rows)
 		return;
 	double gpu_s = total_gpu_seconds(r); /* before the changes are sorted */
@@ -319,8 +319,8 @@ void profile_rows_finish(struct profile_rows *r, struct profile *p, bool is_abso
 	put_counts(r, p);
 	put_load(r, p, gpu_s);
 	if (r->ids_are_numbers) {
-		profile_fact_number(p, "lowest job number", (double)r->low_id);
-		profile_fact_number(p, "highest job number", (double)r->high_id);
-		profile_fact_text(p, "job numbers rise", r->ids_rise ? "yes" : "no");
+		trace_profile_fact_number(p, "lowest job number", (double)r->low_id);
+		trace_profile_fact_number(p, "highest job number", (double)r->high_id);
+		trace_profile_fact_text(p, "job numbers rise", r->ids_rise ? "yes" : "no");
 	}
 }

@@ -17,7 +17,7 @@ struct profile_rows;
 
 struct profile_rows *profile_rows_new(void);
 void profile_rows_free(struct profile_rows *r);
-void profile_rows_add(struct profile_rows *r, struct profile *p, const struct orr_trace_job *row);
-void profile_rows_finish(struct profile_rows *r, struct profile *p, bool is_absolute);
+void profile_rows_add(struct profile_rows *r, struct trace_profile *p, const struct orr_trace_job *row);
+void profile_rows_finish(struct profile_rows *r, struct trace_profile *p, bool is_absolute);
 
 #endif

@@ -187,7 +187,7 @@ void trace_close(struct trace *t)
 	mem_free(t);
 }
 
-int trace_describe(struct trace *t, struct profile *p, struct orr_error *err)
+int trace_describe(struct trace *t, struct trace_profile *p, struct orr_error *err)
 {
 	if (t->format->describe)
 		return t->format->describe(t->state, p, err);
@@ -196,10 +196,10 @@ int trace_describe(struct trace *t, struct profile *p, struct orr_error *err)
 	int rc;
 	while ((rc = trace_next(t, &row, err)) == 1) {
 		trace_get_extras(t, values);
-		profile_add(p, &row, t->format->extras, values);
+		trace_profile_add(p, &row, t->format->extras, values);
 	}
 	if (!rc)
-		profile_finish(p, t->format->is_absolute);
+		trace_profile_finish(p, t->format->is_absolute);
 	return rc;
 }
 

@@ -43,8 +43,8 @@ struct trace *trace_open_all(
 const char *trace_hash(const struct trace *t);
 
 /* Reads all that is left into p and finishes it; 0 or -1. */
-struct profile;
-int trace_describe(struct trace *t, struct profile *p, struct orr_error *err);
+struct trace_profile;
+int trace_describe(struct trace *t, struct trace_profile *p, struct orr_error *err);
 
 /* What a format knows beside the rows: its header, how many rows it left out. Texts
  * are good until trace_close(). */

@@ -62,6 +62,7 @@ struct orr_layer_info {
 	double out_elems, saved_elems; /* per sample: passed on; kept for backward */
 	double rows, columns;        /* of the parameters seen as a matrix (PowerSGD); 0 if none */
 	uint32_t block;              /* repeated block (a transformer layer), UINT32_MAX if none */
+	double tensors;              /* so many tensors make up the parameters (query, key and value: 6) */
 };
 
 struct orr_step_facts {

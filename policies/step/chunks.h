@@ -143,23 +143,26 @@ static inline bool chunks_by_block(struct chunks *c, const struct orr_step *s)
 }
 
 /*
- * The parameter tensors of a layer: the matrix (or filter) and what is beside it, a bias; scale and shift of a
- * normalisation. Writes at most two sizes, returns how many.
+ * The parameter tensors of a layer: matrices (or filters), and the rest, their biases; scale and shift of a
+ * normalisation. Of several matrices in one layer (query, key, value) each counts alike.
  */
-static inline uint32_t layer_tensors(const struct orr_layer_info *l, double size[2])
+struct layer_tensors {
+	double matrix, rest; /* parameters of one */
+	uint32_t matrices, rests;
+};
+
+static inline struct layer_tensors layer_tensors(const struct orr_layer_info *l)
 {
-	double matrix = l->rows * l->columns;
-	if (l->params <= 0)
-		return 0;
-	if (l->kind == ORR_LAYER_NORM)
-		matrix = l->params / 2;
-	if (matrix <= 0 || matrix >= l->params) {
-		size[0] = l->params;
-		return 1;
-	}
-	size[0] = matrix;
-	size[1] = l->params - matrix;
-	return 2;
+	uint32_t n = l->params > 0 ? (uint32_t)fmax(1, l->tensors) : 0;
+	double matrix = l->kind == ORR_LAYER_NORM ? l->params / 2 : l->rows * l->columns;
+	if (!n)
+		return (struct layer_tensors){ 0 };
+	if (n == 1 || matrix <= 0 || matrix >= l->params)
+		return (struct layer_tensors){ .matrix = l->params / n, .matrices = n };
+	struct layer_tensors t = { .matrices = n - n / 2, .rests = n / 2 };
+	t.matrix = matrix / t.matrices;
+	t.rest = (l->params - matrix) / t.rests;
+	return t;
 }
 
 #endif

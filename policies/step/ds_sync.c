@@ -17,31 +17,27 @@
  *	           an uplink carries one worker's traffic
  *	aware      workers sorted by the bandwidth that they have now, groups of neighbours: slowed ones
  *	           share groups; ties are shuffled. Regrouped every regroup_interval rounds
- *	explicit   as given: 0-1,2-3;0-3,1-2 (partitions by ';', groups by ',', members by '-')
+ *	explicit   as given: 0-1,2-3;0-3,1-2 (partitions by ';', groups by ',', members by '-'), or by a file,
+ *	           {"partitions": [[[0,1],[2,3]],[[0,3],[1,2]]]}
  *
  * How the paper's second version forms groups is not known; the last four are what a
  * reader may try in its place.
  */
 #include "messages.h"
+#include "partitions.h"
 
 #include <stdio.h>
 #include <string.h>
 
 static const struct orr_param params[] = {
 	ORR_PARAM_CHOICE("schedule", "pairs", "pairs|grid|hypercube|random|rack|rack-one|aware|explicit", "list of partitions"),
-	ORR_PARAM_TEXT("partitions", "", "schedule=explicit: 0-1,2-3;0-3,1-2"),
+	ORR_PARAM_TEXT_OR_FILE("partitions", "", ".json", "schedule=explicit: 0-1,2-3;0-3,1-2, or FILE.json"),
 	ORR_PARAM_INT("group_size", "0", 0, 1048576, "workers in a group; 0: the square root of the number of workers (grid), 2"),
 	ORR_PARAM_INT("regroup_interval", "1", 1, 1000000, "aware: rounds between two looks at the network"),
 	ORR_PARAM_CHOICE("average", "parameters", "parameters|gradients", "what a group averages"),
 	ORR_PARAM_CHOICE("fusion", "none", "none|tensor", "one all-reduce for the whole model, or one for each tensor in turn"),
 	ORR_PARAM_CHOICE("algorithm", "ring", "default|ring|halving-doubling|double-tree|hierarchical|direct|hierarchical-leader", "of the all-reduce"),
 	ORR_PARAM_END
-};
-
-struct partition {
-	uint32_t *member;  /* [n], group after group */
-	uint32_t *end;     /* [groups] */
-	uint32_t groups;
 };
 
 struct dssync {
@@ -51,8 +47,7 @@ struct dssync {
 	bool averages_gradients;
 	enum orr_collective_algorithm algorithm;
 	uint64_t interval;
-	struct partition *list;
-	uint32_t period;
+	struct partition_list list;
 	struct partition fresh; /* of random and aware */
 	struct chunks chunks;
 	struct messages m;
@@ -60,26 +55,10 @@ struct dssync {
 	orr_op *tail;      /* [n] */
 };
 
-static void partition_free(struct partition *p)
-{
-	free(p->member);
-	free(p->end);
-}
-
-static bool partition_new(struct partition *p, uint32_t n)
-{
-	p->member = calloc(n + 1u, sizeof *p->member);
-	p->end = calloc(n + 1u, sizeof *p->end);
-	p->groups = 0;
-	return p->member && p->end;
-}
-
 static void destroy(void *self)
 {
 	struct dssync *d = self;
-	for (uint32_t i = 0; i < d->period && d->list; i++)
-		partition_free(&d->list[i]);
-	free(d->list);
+	partitions_free(&d->list);
 	partition_free(&d->fresh);
 	chunks_free(&d->chunks);
 	messages_free(&d->m);
@@ -90,15 +69,6 @@ static void destroy(void *self)
 
 /* ---- schedules ---- */
 
-static bool list_new(struct dssync *d, uint32_t period)
-{
-	d->list = calloc(period, sizeof *d->list);
-	for (uint32_t i = 0; d->list && i < period; i++, d->period++)
-		if (!partition_new(&d->list[i], d->n))
-			return false;
-	return d->list != NULL;
-}
-
 static int no_memory(struct orr_error *err)
 {
 	return orr_fail(err, ORR_EFAIL, "out of memory");
@@ -108,13 +78,13 @@ static int make_pairs(struct dssync *d, struct orr_error *err)
 {
 	if (d->n % 2)
 		return orr_fail(err, ORR_EINPUT, "schedule=pairs: expected an even number of workers, found %u", d->n);
-	if (!list_new(d, d->n > 2 ? 2 : 1))
+	if (!partitions_new(&d->list, d->n > 2 ? 2 : 1, d->n))
 		return no_memory(err);
-	for (uint32_t k = 0; k < d->period; k++)
+	for (uint32_t k = 0; k < d->list.n; k++)
 		for (uint32_t i = 0; i < d->n; i++) {
-			d->list[k].member[i] = (i + k) % d->n;
+			d->list.item[k].member[i] = (i + k) % d->n;
 			if (i % 2)
-				d->list[k].end[d->list[k].groups++] = i + 1;
+				d->list.item[k].end[d->list.item[k].groups++] = i + 1;
 		}
 	return ORR_OK;
 }
@@ -131,15 +101,15 @@ static int make_grid(struct dssync *d, uint32_t size, struct orr_error *err)
 	if (all != d->n || !dims)
 		return orr_fail(err, ORR_EINPUT, "schedule=%s: expected a power of the group size %u as number of workers, found %u",
 			d->schedule, size, d->n);
-	if (!list_new(d, dims))
+	if (!partitions_new(&d->list, dims, d->n))
 		return no_memory(err);
 	uint32_t stride = 1;
 	for (uint32_t k = 0; k < dims; k++, stride *= size)
 		for (uint32_t g = 0, at = 0; g < d->n / size; g++) {
 			uint32_t first = g / stride * stride * size + g % stride;
 			for (uint32_t i = 0; i < size; i++)
-				d->list[k].member[at++] = first + i * stride;
-			d->list[k].end[d->list[k].groups++] = at;
+				d->list.item[k].member[at++] = first + i * stride;
+			d->list.item[k].end[d->list.item[k].groups++] = at;
 		}
 	return ORR_OK;
 }
@@ -165,22 +135,22 @@ static int make_racks(struct dssync *d, const struct orr_step *s, bool is_one, s
 			"--cluster 16x1:v100:racks=4", d->schedule);
 	if (!is_one) {
 		d->size = k;
-		if (!list_new(d, 2))
+		if (!partitions_new(&d->list, 2, d->n))
 			return no_memory(err);
 		for (uint32_t i = 0; i < d->n; i++) {
-			d->list[0].member[i] = i;
+			d->list.item[0].member[i] = i;
 			if ((i + 1) % k == 0)
-				d->list[0].end[d->list[0].groups++] = i + 1;
-			d->list[1].member[i] = i % racks * k + i / racks;
+				d->list.item[0].end[d->list.item[0].groups++] = i + 1;
+			d->list.item[1].member[i] = i % racks * k + i / racks;
 			if ((i + 1) % racks == 0)
-				d->list[1].end[d->list[1].groups++] = i + 1;
+				d->list.item[1].end[d->list.item[1].groups++] = i + 1;
 		}
 		return ORR_OK;
 	}
-	if (!list_new(d, k))
+	if (!partitions_new(&d->list, k, d->n))
 		return no_memory(err);
 	for (uint32_t round = 0; round < k; round++) {
-		struct partition *p = &d->list[round];
+		struct partition *p = &d->list.item[round];
 		uint32_t at = 0;
 		for (uint32_t r = 0; r < racks; r++)
 			p->member[at++] = r * k + round;
@@ -195,53 +165,13 @@ static int make_racks(struct dssync *d, const struct orr_step *s, bool is_one, s
 	return ORR_OK;
 }
 
-static int parse_one(struct dssync *d, struct partition *p, uint32_t number, const char *text, size_t len, struct orr_error *err)
+static int make_explicit(struct dssync *d, const struct orr_args *args, struct orr_error *err)
 {
-	char *seen = calloc(d->n, 1);
-	uint32_t at = 0;
-	int rc = seen ? ORR_OK : no_memory(err);
-	for (size_t i = 0; i < len && !rc;) {
-		char *end;
-		unsigned long v = text[i] >= '0' && text[i] <= '9' ? strtoul(text + i, &end, 10) : d->n;
-		if (v >= d->n)
-			rc = orr_fail(err, ORR_EINPUT, "partitions[%u]: expected members 0..%u as in 0-1,2-3;0-3,1-2, found \"%.20s\"", number,
-				d->n - 1, text + i);
-		else if (seen[v])
-			rc = orr_fail(err, ORR_EINPUT, "partitions[%u]: worker %lu is in it twice", number, v);
-		if (rc)
-			break;
-		seen[v] = 1;
-		p->member[at++] = (uint32_t)v;
-		i = (size_t)(end - text);
-		if (i >= len || text[i] == ',')
-			p->end[p->groups++] = at;
-		else if (text[i] != '-')
-			rc = orr_fail(err, ORR_EINPUT, "partitions[%u]: expected '-', ',' or ';' after a member, found \"%.20s\"", number,
-				text + i);
-		i++;
-	}
-	if (!rc && at != d->n)
-		rc = orr_fail(err, ORR_EINPUT, "partitions[%u]: has %u of the %u workers", number, at, d->n);
-	free(seen);
-	return rc;
-}
-
-static int make_explicit(struct dssync *d, const char *text, struct orr_error *err)
-{
-	uint32_t n = 1;
-	for (const char *c = text; *c; c++)
-		n += *c == ';';
+	size_t size;
+	const char *text = orr_arg_text(args, "partitions"), *file = orr_arg_file(args, "partitions", &size);
 	if (!*text)
-		return orr_fail(err, ORR_EINPUT, "schedule=explicit: needs partitions=0-1,2-3;0-3,1-2");
-	if (!list_new(d, n))
-		return no_memory(err);
-	for (uint32_t k = 0; k < n; k++) {
-		size_t len = strcspn(text, ";");
-		if (parse_one(d, &d->list[k], k, text, len, err))
-			return ORR_EINPUT;
-		text += len + (text[len] == ';');
-	}
-	return ORR_OK;
+		return orr_fail(err, ORR_EINPUT, "schedule=explicit: needs partitions=0-1,2-3;0-3,1-2, or the name of a file that ends in .json");
+	return file ? partitions_from_json(&d->list, text, file, size, d->n, err) : partitions_from_text(&d->list, text, d->n, err);
 }
 
 static void shuffle(struct dssync *d, struct orr_step *s, uint32_t *v)
@@ -279,8 +209,8 @@ static void sort_by_bandwidth(const struct dssync *d, uint32_t *v)
 static const struct partition *partition_of(struct dssync *d, struct orr_step *s, uint64_t k)
 {
 	bool is_aware = !strcmp(d->schedule, "aware");
-	if (d->list)
-		return &d->list[k % d->period];
+	if (d->list.n)
+		return &d->list.item[k % d->list.n];
 	struct partition *p = &d->fresh;
 	if (is_aware && k % d->interval)
 		return p;
@@ -296,12 +226,12 @@ static const struct partition *partition_of(struct dssync *d, struct orr_step *s
 	return p;
 }
 
-static int make_schedule(struct dssync *d, const struct orr_step *s, const char *explicit, struct orr_error *err)
+static int make_schedule(struct dssync *d, const struct orr_step *s, const struct orr_args *args, struct orr_error *err)
 {
 	if (!strcmp(d->schedule, "pairs"))
 		return make_pairs(d, err);
 	if (!strcmp(d->schedule, "explicit"))
-		return make_explicit(d, explicit, err);
+		return make_explicit(d, args, err);
 	if (!strncmp(d->schedule, "rack", 4))
 		return make_racks(d, s, !strcmp(d->schedule, "rack-one"), err);
 	if (!strcmp(d->schedule, "hypercube"))
@@ -352,12 +282,12 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	d->algorithm = algorithm_named(orr_arg_text(args, "algorithm"));
 	d->interval = (uint64_t)orr_arg_int(args, "regroup_interval");
 	if (plan(d, s, !strcmp(orr_arg_text(args, "fusion"), "tensor"), err) ||
-		make_schedule(d, s, orr_arg_text(args, "partitions"), err)) {
+		make_schedule(d, s, args, err)) {
 		destroy(d);
 		return NULL;
 	}
-	if (d->list)
-		orr_step_period(s, d->period);
+	if (d->list.n)
+		orr_step_period(s, d->list.n);
 	for (uint32_t i = 0; i < d->n; i++) {
 		double saved = 0;
 		for (uint32_t l = 0; l < d->facts.layers; l++) {
@@ -442,8 +372,8 @@ static int build(void *self, struct orr_step *s, uint64_t k, struct orr_error *e
 static void describe(void *self, char *out, size_t size)
 {
 	const struct dssync *d = self;
-	const struct partition *p = d->list ? &d->list[0] : &d->fresh;
-	snprintf(out, size, "%s: period %u, %u groups of %u", d->schedule, d->list ? d->period : 0, p->groups,
+	const struct partition *p = d->list.n ? &d->list.item[0] : &d->fresh;
+	snprintf(out, size, "%s: period %u, %u groups of %u", d->schedule, d->list.n, p->groups,
 		p->groups ? p->end[0] : 0);
 }
 

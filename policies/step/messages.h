@@ -30,21 +30,35 @@ static inline bool messages_by_chunk(struct messages *m, const struct chunks *c)
 	return true;
 }
 
+static inline uint32_t count_tensors_(const struct orr_step *s, uint32_t layers)
+{
+	uint32_t n = 0;
+	for (uint32_t l = 0; l < layers; l++) {
+		struct orr_layer_info info;
+		orr_step_layer(s, l, &info);
+		struct layer_tensors t = layer_tensors(&info);
+		n += t.matrices + t.rests;
+	}
+	return n;
+}
+
 /* One for each tensor. */
 static inline bool messages_by_tensor(struct messages *m, const struct chunks *c, const struct orr_step *s)
 {
 	uint32_t layers = c->n ? c->chunk[c->n - 1].first + c->chunk[c->n - 1].count : 0;
 	m->n = 0;
-	m->message = calloc(2 * (size_t)layers + 1, sizeof *m->message);
+	m->message = calloc(count_tensors_(s, layers) + 1u, sizeof *m->message);
 	if (!m->message)
 		return false;
 	for (uint32_t i = c->n; i--;)
 		for (uint32_t l = c->chunk[i].first + c->chunk[i].count; l-- > c->chunk[i].first;) {
 			struct orr_layer_info info;
-			double size[2];
 			orr_step_layer(s, l, &info);
-			for (uint32_t t = layer_tensors(&info, size); t--;)
-				m->message[m->n++] = (struct message){ i, l, 1, size[t] };
+			struct layer_tensors t = layer_tensors(&info);
+			for (uint32_t k = 0; k < t.rests; k++)
+				m->message[m->n++] = (struct message){ i, l, 1, t.rest };
+			for (uint32_t k = 0; k < t.matrices; k++)
+				m->message[m->n++] = (struct message){ i, l, 1, t.matrix };
 		}
 	return true;
 }

@@ -96,16 +96,16 @@ static inline void servers_deal_tensors_(struct servers *v, const struct message
 	for (uint32_t i = m->n; i--;)
 		for (uint32_t l = m->message[i].first; l < m->message[i].first + m->message[i].count; l++) {
 			struct orr_layer_info info;
-			double size[2];
 			orr_step_layer(s, l, &info);
-			uint32_t tensors = layer_tensors(&info, size);
-			for (uint32_t t = 0; t < tensors; t++) {
+			struct layer_tensors t = layer_tensors(&info);
+			for (uint32_t k = 0; k < t.matrices + t.rests; k++) {
+				double size = k < t.matrices ? t.matrix : t.rest;
 				uint32_t least = 0;
 				for (uint32_t j = 1; j < v->n; j++)
 					if (held[j] < held[least])
 						least = j;
-				held[least] += size[t];
-				v->params[(size_t)i * v->n + least] += size[t];
+				held[least] += size;
+				v->params[(size_t)i * v->n + least] += size;
 			}
 		}
 }

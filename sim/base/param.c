@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/param.h"
 
+#include "base/bytes.h"
 #include "base/mem.h"
 #include "base/num.h"
 
@@ -14,8 +15,12 @@ struct value {
 	int64_t i;  /* bool, int, time in ns, index of a choice */
 	double real;
 	double *list;
-	size_t n;
+	char *file; /* contents */
+	size_t n;   /* of list or file */
+	char hash[BYTES_HASH_SIZE];
 };
+
+enum { MAX_FILE = 1 << 28 };
 
 struct orr_args {
 	const struct orr_param *table;
@@ -95,6 +100,12 @@ static int out_of_bounds(const struct orr_args *a, const struct orr_param *p, co
 	return refuse(a, p, text, expected, err);
 }
 
+static bool names_a_file(const struct orr_param *p, const char *text, size_t len)
+{
+	size_t n = p->choices ? strlen(p->choices) : 0;
+	return len > n && !memcmp(text + len - n, p->choices ? p->choices : "", n);
+}
+
 static int parse(const struct orr_args *a, const struct orr_param *p, const char *text, struct value *v,
 	struct orr_error *err)
 {
@@ -144,6 +155,11 @@ static int parse(const struct orr_args *a, const struct orr_param *p, const char
 	case ORR_KIND_TEXT:
 		v->text = mem_strdup(text);
 		return ORR_OK;
+	case ORR_KIND_FILE:
+		v->text = mem_strdup(text);
+		if (names_a_file(p, text, len) && !(v->file = bytes_read_file(text, MAX_FILE, &v->n, v->hash, err)))
+			return ORR_EINPUT;
+		return ORR_OK;
 	case ORR_KIND_LIST:
 		if (parse_list(text, v))
 			return refuse(a, p, text, "numbers or times with commas between them", err);
@@ -160,6 +176,7 @@ static void clear(struct value *v)
 {
 	mem_free(v->text);
 	mem_free(v->list);
+	mem_free(v->file);
 	*v = (struct value){ 0 };
 }
 
@@ -249,6 +266,16 @@ const char *args_value(const struct orr_args *a, size_t i)
 	return a->value[i].text;
 }
 
+const struct orr_param *args_table(const struct orr_args *a)
+{
+	return a->table;
+}
+
+const char *args_file_hash(const struct orr_args *a, size_t i)
+{
+	return a->value[i].hash;
+}
+
 static const struct value *get(const struct orr_args *a, const char *name)
 {
 	static const struct value none;
@@ -280,6 +307,13 @@ const char *orr_arg_text(const struct orr_args *a, const char *name)
 {
 	const char *s = get(a, name)->text;
 	return s ? s : "";
+}
+
+const char *orr_arg_file(const struct orr_args *a, const char *name, size_t *n)
+{
+	const struct value *v = get(a, name);
+	*n = v->file ? v->n : 0;
+	return v->file;
 }
 
 const double *orr_arg_list(const struct orr_args *a, const char *name, size_t *n)
@@ -318,7 +352,7 @@ static size_t edit_distance(const char *a, const char *b)
 	return row[n];
 }
 
-const char *nearest_name(const char *name, const char *const *candidates)
+const char *orr_nearest_name(const char *name, const char *const *candidates)
 {
 	const char *best = NULL;
 	size_t best_distance = strlen(name) / 3 + 2;

@@ -24,9 +24,14 @@ int args_set_pair(struct orr_args *a, const char *pair, struct orr_error *err);
 void args_canonical(const struct orr_args *a, struct sbuf *out);
 /* The value of parameter i of the table as canonical text. */
 const char *args_value(const struct orr_args *a, size_t i);
+/* As given to args_new(). */
+const struct orr_param *args_table(const struct orr_args *a);
+/* SHA-256 of the file that parameter i names, as 64 hex digits; "" if it names none. */
+const char *args_file_hash(const struct orr_args *a, size_t i);
 
-/* The candidate nearest to name by edit distance, NULL if none is near (a third of
- * the letters). The list ends with NULL. */
-const char *nearest_name(const char *name, const char *const *candidates);
+static inline const char *nearest_name(const char *name, const char *const *candidates)
+{
+	return orr_nearest_name(name, candidates);
+}
 
 #endif

@@ -62,6 +62,8 @@ static const char *kind_of(const struct orr_param *p)
 		return p->choices;
 	case ORR_KIND_LIST:
 		return "list";
+	case ORR_KIND_FILE:
+		return p->choices ? "text, or a file" : "file";
 	default:
 		return "text";
 	}

@@ -18,7 +18,7 @@ enum { SHORT_LIST = 15 }; /* keys of a tally that the text form shows */
 struct subject {
 	const char *source, *format, *doc, *hash;
 	struct trace *trace; /* NULL: a generator */
-	const struct profile *profile;
+	const struct trace_profile *profile;
 };
 
 /* ---- text ---- */
@@ -37,12 +37,12 @@ static const char *show(double v, char out[40])
 	return out;
 }
 
-static void print_series(const struct profile *p)
+static void print_series(const struct trace_profile *p)
 {
-	const struct profile_series *s;
+	const struct trace_profile_series *s;
 	printf("\n%-38s %9s %12s %12s %10s %10s %10s %10s %10s %10s %10s %12s %14s\n", "distribution",
 		"n", "mean", "sd", "min", "p25", "p50", "p75", "p90", "p95", "p99", "max", "sum");
-	for (size_t i = 0; (s = profile_get_series(p, i)); i++) {
+	for (size_t i = 0; (s = trace_profile_get_series(p, i)); i++) {
 		const struct summary *m = &s->summary;
 		char t[11][40];
 		if (!m->n || (m->max <= 0 && m->min >= 0)) /* nobody asks for it */
@@ -54,7 +54,7 @@ static void print_series(const struct profile *p)
 	}
 }
 
-static void print_tally(const struct profile_tally *t)
+static void print_tally(const struct trace_profile_tally *t)
 {
 	char number[40];
 	size_t width = 8;
@@ -70,7 +70,7 @@ static void print_tally(const struct profile_tally *t)
 }
 
 /* A tally of which all rows have the usual value says nothing. */
-static bool is_telling(const struct profile_tally *t)
+static bool is_telling(const struct trace_profile_tally *t)
 {
 	const char *only = t->n == 1 ? t->entry[0].key : "";
 	return t->n && strcmp(only, "(none)") &&
@@ -79,18 +79,18 @@ static bool is_telling(const struct profile_tally *t)
 
 static void print_text(const struct subject *s)
 {
-	const struct profile_fact *f;
-	const struct profile_tally *t;
+	const struct trace_profile_fact *f;
+	const struct trace_profile_tally *t;
 	struct trace_fact extra;
 	printf("%-42s %s\n%-42s %s (%s)\n%-42s %s\n", "trace", s->source, "format", s->format, s->doc,
 		"sha256", s->hash);
-	for (size_t i = 0; (f = profile_get_fact(s->profile, i)); i++)
+	for (size_t i = 0; (f = trace_profile_get_fact(s->profile, i)); i++)
 		printf("%-42s %s\n", f->name, f->text);
 	for (size_t i = 0; s->trace && trace_fact(s->trace, i, &extra); i++)
 		printf("%-42s %s\n", extra.name, extra.value);
-	if (profile_get_series(s->profile, 0))
+	if (trace_profile_get_series(s->profile, 0))
 		print_series(s->profile);
-	for (size_t i = 0; (t = profile_get_tally(s->profile, i)); i++)
+	for (size_t i = 0; (t = trace_profile_get_tally(s->profile, i)); i++)
 		if (is_telling(t))
 			print_tally(t);
 }
@@ -105,11 +105,11 @@ static void add_number(cJSON *to, const char *name, double v)
 		cJSON_AddNumberToObject(to, name, v);
 }
 
-static void add_series(cJSON *root, const struct profile *p)
+static void add_series(cJSON *root, const struct trace_profile *p)
 {
-	const struct profile_series *s;
+	const struct trace_profile_series *s;
 	cJSON *all = cJSON_AddObjectToObject(root, "distributions");
-	for (size_t i = 0; (s = profile_get_series(p, i)); i++) {
+	for (size_t i = 0; (s = trace_profile_get_series(p, i)); i++) {
 		const struct summary *m = &s->summary;
 		const struct {
 			const char *name;
@@ -123,11 +123,11 @@ static void add_series(cJSON *root, const struct profile *p)
 	}
 }
 
-static void add_tallies(cJSON *root, const struct profile *p)
+static void add_tallies(cJSON *root, const struct trace_profile *p)
 {
-	const struct profile_tally *t;
+	const struct trace_profile_tally *t;
 	cJSON *all = cJSON_AddObjectToObject(root, "tallies");
-	for (size_t i = 0; (t = profile_get_tally(p, i)); i++) {
+	for (size_t i = 0; (t = trace_profile_get_tally(p, i)); i++) {
 		cJSON *list = cJSON_AddArrayToObject(all, t->name);
 		for (size_t k = 0; k < t->n; k++) {
 			cJSON *one = cJSON_CreateObject();
@@ -142,14 +142,14 @@ static void add_tallies(cJSON *root, const struct profile *p)
 
 static void print_json(const struct subject *s)
 {
-	const struct profile_fact *f;
+	const struct trace_profile_fact *f;
 	struct trace_fact extra;
 	cJSON *root = cJSON_CreateObject();
 	cJSON_AddStringToObject(root, "trace", s->source);
 	cJSON_AddStringToObject(root, "format", s->format);
 	cJSON_AddStringToObject(root, "sha256", s->hash);
 	cJSON *facts = cJSON_AddObjectToObject(root, "facts");
-	for (size_t i = 0; (f = profile_get_fact(s->profile, i)); i++) {
+	for (size_t i = 0; (f = trace_profile_get_fact(s->profile, i)); i++) {
 		if (isnan(f->number))
 			cJSON_AddStringToObject(facts, f->name, f->text);
 		else
@@ -180,12 +180,12 @@ static int info_of_file(const struct request *q, struct orr_error *err)
 	struct trace *t = trace_open_all(q->source, q->format, q->options.text, err);
 	if (!t)
 		return ORR_EINPUT;
-	struct profile *p = profile_new();
+	struct trace_profile *p = trace_profile_new();
 	int rc = trace_describe(t, p, err) ? ORR_EINPUT : ORR_OK;
 	struct subject s = { q->source, trace_format(t), trace_format_doc(t), trace_hash(t), t, p };
 	if (!rc)
 		(q->is_json ? print_json : print_text)(&s);
-	profile_free(p);
+	trace_profile_free(p);
 	trace_close(t);
 	return rc;
 }
@@ -199,19 +199,19 @@ static int info_of_generator(const struct generator *g, const struct request *q,
 		jobset_free(set);
 		return orr_fail(err, ORR_EINPUT, "%s: has no end; set n", q->source);
 	}
-	struct profile *p = profile_new();
+	struct trace_profile *p = trace_profile_new();
 	struct jobcursor *c = jobset_open(set);
 	struct job_rec rec;
 	while (jobcursor_next(c, &rec)) {
 		struct orr_trace_job row;
 		jobset_row(set, &rec, &row);
-		profile_add(p, &row, NULL, NULL);
+		trace_profile_add(p, &row, NULL, NULL);
 	}
 	jobcursor_close(c);
-	profile_finish(p, false);
+	trace_profile_finish(p, false);
 	struct subject s = { q->source, g->name, g->doc, jobset_hash(set), NULL, p };
 	(q->is_json ? print_json : print_text)(&s);
-	profile_free(p);
+	trace_profile_free(p);
 	jobset_free(set);
 	return ORR_OK;
 }

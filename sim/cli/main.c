@@ -19,6 +19,7 @@ extern const struct cli_command cmd_policy;
 extern const struct cli_command cmd_trace;
 extern const struct cli_command cmd_model;
 extern const struct cli_command cmd_device;
+extern const struct cli_command cmd_calib;
 extern const struct cli_command cmd_net;
 extern const struct cli_command cmd_db;
 
@@ -32,6 +33,7 @@ const struct cli_command *const cli_commands[] = {
 	&cmd_trace,
 	&cmd_model,
 	&cmd_device,
+	&cmd_calib,
 	&cmd_net,
 	&cmd_db,
 	NULL,

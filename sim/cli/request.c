@@ -42,6 +42,8 @@ static const struct known_option {
 	{ "network", 1, OPT_KEY, REQUEST_JOBS | REQUEST_STEP, "network" },
 	{ "device", 1, OPT_KEY, REQUEST_JOBS | REQUEST_STEP, "device" },
 	{ "precision", 1, OPT_KEY, REQUEST_JOBS | REQUEST_STEP, "precision" },
+	{ "profile", 1, OPT_KEY, REQUEST_JOBS | REQUEST_STEP, "profile" },
+	{ "cost-samples", 1, OPT_KEY, REQUEST_JOBS | REQUEST_STEP, "cost_samples" },
 };
 
 enum { KNOWN = sizeof known_options / sizeof *known_options };

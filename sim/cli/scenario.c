@@ -235,7 +235,7 @@ static int resolve_policy(const cJSON *o, enum orr_policy_kind kind, struct scen
 			s->n_policies - 1);
 	for (const cJSON *m = o->child; m; m = m->next)
 		if (strcmp(m->string, "policy") && strcmp(m->string, "label") && strcmp(m->string, "set") &&
-			strcmp(m->string, "plugin_sha256"))
+			strcmp(m->string, "plugin_sha256") && strcmp(m->string, "files_sha256"))
 			return orr_fail(err, ORR_EINPUT,
 				"scenario: $.policies[%zu]: unknown key \"%.60s\"; known are policy, label, set", s->n_policies - 1,
 				m->string);
@@ -276,6 +276,15 @@ cJSON *scenario_args_json(const struct orr_args *a, const struct orr_param *tabl
 	cJSON *o = cJSON_CreateObject();
 	for (size_t i = 0; table && table[i].name; i++)
 		cJSON_AddStringToObject(o, table[i].name, args_value(a, i));
+	return o;
+}
+
+cJSON *scenario_files_json(const struct orr_args *a, const struct orr_param *table)
+{
+	cJSON *o = NULL;
+	for (size_t i = 0; table && table[i].name; i++)
+		if (*args_file_hash(a, i))
+			cJSON_AddStringToObject(o ? o : (o = cJSON_CreateObject()), table[i].name, args_file_hash(a, i));
 	return o;
 }
 
@@ -335,6 +344,9 @@ static cJSON *policy_json(const struct scenario_policy *p)
 	if (*p->entry.plugin_hash)
 		cJSON_AddStringToObject(o, "plugin_sha256", p->entry.plugin_hash);
 	cJSON_AddItemToObject(o, "set", scenario_args_json(p->args, p->entry.policy->params));
+	cJSON *files = scenario_files_json(p->args, p->entry.policy->params);
+	if (files)
+		cJSON_AddItemToObject(o, "files_sha256", files);
 	return o;
 }
 
@@ -347,6 +359,13 @@ static char *printed(cJSON *o, bool pretty)
 	return copy;
 }
 
+static void drop_files(cJSON *set, const cJSON *files)
+{
+	const cJSON *file;
+	cJSON_ArrayForEach(file, files)
+		cJSON_DeleteItemFromObjectCaseSensitive(set, file->string);
+}
+
 /* The names of files are for the reader; the hash goes by their contents. */
 static void drop_names(cJSON *o)
 {
@@ -354,11 +373,12 @@ static void drop_names(cJSON *o)
 	for (int i = 0; names[i]; i++)
 		cJSON_DeleteItemFromObjectCaseSensitive(o, names[i]);
 	cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(o, "failures"), "trace");
-	cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(o, "step"), "link_changes");
+	drop_files(cJSON_GetObjectItemCaseSensitive(o, "step"), cJSON_GetObjectItemCaseSensitive(o, "step_files_sha256"));
 	cJSON *policy = cJSON_GetObjectItemCaseSensitive(o, "policy");
 	cJSON_DeleteItemFromObjectCaseSensitive(policy, "label");
 	if (cJSON_GetObjectItemCaseSensitive(policy, "plugin_sha256"))
 		cJSON_DeleteItemFromObjectCaseSensitive(policy, "policy");
+	drop_files(cJSON_GetObjectItemCaseSensitive(policy, "set"), cJSON_GetObjectItemCaseSensitive(policy, "files_sha256"));
 }
 
 char *scenario_text(const struct scenario *s, size_t i, char hash[65])

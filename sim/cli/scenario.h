@@ -67,6 +67,8 @@ int scenario_resolve_seed(const cJSON *o, struct scenario *s, struct orr_error *
 int scenario_resolve_policies(cJSON *o, enum orr_policy_kind kind, struct scenario *s, struct orr_error *err);
 int scenario_resolve_cluster(const cJSON *o, struct scenario *s, struct orr_error *err);
 cJSON *scenario_args_json(const struct orr_args *a, const struct orr_param *table);
+/* The SHA-256 of each file that the values name, by the parameter's name; NULL if they name none. */
+cJSON *scenario_files_json(const struct orr_args *a, const struct orr_param *table);
 void scenario_add_seed(cJSON *o, const struct scenario *s);
 
 #endif

@@ -11,9 +11,9 @@
 
 static const char *const known_keys[] = { "world", "trace", "format", "trace_options", "cluster", "placement",
 	"throughputs", "policies", "jobs", "failures", "seed", "until", "drop_unfit", "record", "policy_timeout",
-	"sharing", "network", "device", "precision", "batch", "step", "cost",
+	"sharing", "network", "device", "precision", "batch", "profile", "cost_samples", "step", "cost",
 	/* what scenario show adds, so that its output is a scenario again */
-	"trace_sha256", "cluster_sha256", "throughputs_sha256", "failures_sha256", "network_sha256", "devices", "step_inputs", NULL };
+	"trace_sha256", "cluster_sha256", "throughputs_sha256", "failures_sha256", "network_sha256", "devices", "profiles", "step_inputs", NULL };
 
 static const struct orr_param failure_params[] = {
 	ORR_PARAM_TEXT("trace", "", "CSV of time_s,node,event with event fail or repair"),
@@ -144,7 +144,7 @@ static int resolve_sharing(const cJSON *o, struct jobs_scenario *s, struct orr_e
 /* A key that would change nothing is a mistake. */
 static int refuse_unused(const cJSON *o, struct orr_error *err)
 {
-	static const char *const keys[] = { "sharing", "network", "device", "precision", "batch", "step", "cost" };
+	static const char *const keys[] = { "sharing", "network", "device", "precision", "batch", "profile", "cost_samples", "step", "cost" };
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
 		if (cJSON_GetObjectItemCaseSensitive(o, keys[i]))
 			return orr_fail(err, ORR_EINPUT, "%s: no job of this trace names a strategy, so nothing would come of it (docs/traces.md)", keys[i]);
@@ -187,13 +187,15 @@ static int resolve_training(const cJSON *o, struct jobs_scenario *s, struct orr_
 		.topo = s->set.topo,
 		.device = s->set.device,
 		.options = s->set.options,
-		.costs = setting_costs(&s->set),
+		.costs = setting_costs(&s->set, 0, 0),
+		.profile = s->set.profile,
 		.precision = s->set.precision,
 		.batch = s->set.batch,
 		.seed = s->base.seed,
 		.link_use = s->sharing != JOBS_SHARING_OFF,
 		.tolerance = orr_arg_real(s->options, "sharing_tolerance"),
 		.most_iterations = (uint64_t)orr_arg_int(s->options, "sharing_iterations"),
+		.most_flows = (uint64_t)orr_arg_int(s->options, "sharing_flows"),
 		.find = find_step_policy };
 	s->rates = steprate_new(&c, err);
 	return s->rates ? check_rows(s, err) : ORR_EINPUT;

@@ -5,9 +5,9 @@
 #include "learn/learn.h"
 
 static const char *const known_keys[] = { "model", "world", "cluster", "network", "device", "precision", "batch",
-	"policies", "step", "cost", "learn", "seed", "policy_timeout",
+	"profile", "cost_samples", "policies", "step", "cost", "learn", "seed", "policy_timeout",
 	/* what scenario show adds, so that its output is a scenario again */
-	"model_sha256", "cluster_sha256", "network_sha256", "devices", "link_changes_sha256", NULL };
+	"model_sha256", "cluster_sha256", "network_sha256", "devices", "profiles", "step_files_sha256", NULL };
 
 static int resolve_model(const cJSON *o, struct step_scenario *s, struct orr_error *err)
 {
@@ -21,10 +21,11 @@ static int resolve_model(const cJSON *o, struct step_scenario *s, struct orr_err
 
 static int resolve_costs(struct step_scenario *s, struct orr_error *err)
 {
-	struct cost_options options = setting_costs(&s->set);
-	for (uint32_t t = 0; t < s->base.cluster->n_types; t++)
+	for (uint32_t t = 0; t < s->base.cluster->n_types; t++) {
+		struct cost_options options = setting_costs(&s->set, t, 0);
 		if (!(s->cost[t] = cost_new(s->dnn, s->set.device[t], &options, err)))
 			return ORR_EINPUT;
+	}
 	return ORR_OK;
 }
 

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/setting.h"
 
-#include "base/bytes.h"
 #include "base/mem.h"
 #include "base/num.h"
+#include "hwmodel/profile.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
+
+enum { MAX_SAMPLES = 10000 };
 
 const struct orr_param step_cost_options[] = {
-	ORR_PARAM_BOOL("measured", true, "use a measured step time of (device, model, batch, precision) where there is one"),
+	ORR_PARAM_BOOL("measured", false, "scale to a measured step time of (device, model, batch, precision) where there is one"),
 	ORR_PARAM_BOOL("fused_attention", false, "attention scores never leave the chip (FlashAttention)"),
 	ORR_PARAM_BOOL("fused_elementwise", false, "activations, biases and residual sums are part of the product before them"),
 	ORR_PARAM_BOOL("dropout", false, "transformers: masks after softmax and in residual sums"),
@@ -45,6 +48,69 @@ static int resolve_batch(const cJSON *o, struct setting *s, struct orr_error *er
 	return rc;
 }
 
+static int resolve_samples(const cJSON *o, struct setting *s, struct orr_error *err)
+{
+	char *text = NULL;
+	int64_t n = 0;
+	int rc = scenario_text_at(o, "cost_samples", "0", &text, err);
+	if (!rc && (!num_int(text, strlen(text), &n) || n < 0 || n == 1 || n > MAX_SAMPLES))
+		rc = orr_fail(err, ORR_EINPUT, "cost_samples: expected 0, or 2 to %d draws, found \"%.60s\"", MAX_SAMPLES, text);
+	s->cost_samples = (uint32_t)n;
+	mem_free(text);
+	return rc;
+}
+
+/* ---- profiles ---- */
+
+/* One that is named must be of some device of the cluster, and may not contradict its data sheet. */
+static int take_profile(const struct scenario *base, struct setting *s, struct orr_error *err)
+{
+	bool is_used = false;
+	struct profile *p = NULL;
+	int rc = ORR_OK;
+	for (uint32_t t = 0; !rc && t < base->cluster->n_types; t++) {
+		const struct device *d = s->device[t];
+		if (!p && !(p = profile_load(s->profile_spec, err)))
+			return ORR_EINPUT;
+		if (strcasecmp(p->device, d->name) && strcasecmp(p->device, d->profile_of))
+			continue;
+		rc = profile_check(p, d, err);
+		s->profile[t] = p;
+		p = NULL;
+		is_used = true;
+	}
+	if (!rc && !is_used)
+		rc = orr_fail(err, ORR_EINPUT, "profile %.100s: is of device %.60s; expected one of %.60s (--device says what the GPUs are, --profile none does without)",
+			s->profile_spec, p ? p->device : "", s->device[0]->name);
+	profile_free(p);
+	return rc;
+}
+
+static int resolve_profiles(const cJSON *o, const struct scenario *base, struct setting *s, struct orr_error *err)
+{
+	int rc = scenario_text_at(o, "profile", "auto", &s->profile_spec, err);
+	if (rc || !strcmp(s->profile_spec, "none"))
+		return rc;
+	if (strcmp(s->profile_spec, "auto"))
+		return take_profile(base, s, err);
+	for (uint32_t t = 0; !rc && t < base->cluster->n_types; t++) {
+		const char *name = profile_for_device(s->device[t]->profile_of);
+		if (name && !(s->profile[t] = profile_load(name, err)))
+			rc = ORR_EINPUT;
+	}
+	return rc;
+}
+
+/* Draws of nothing would look like certainty. */
+static int check_samples(const struct scenario *base, const struct setting *s, struct orr_error *err)
+{
+	for (uint32_t t = 0; t < base->cluster->n_types; t++)
+		if (s->profile[t])
+			return ORR_OK;
+	return s->cost_samples ? orr_fail(err, ORR_EINPUT, "cost_samples: device %.60s has no profile whose laws could be drawn (--profile FILE)",
+					 s->device[0]->name) : ORR_OK;
+}
+
 /* Where the network's text does not say what joins the GPUs of a node: the slowest of the devices' own links. */
 static int resolve_network(const cJSON *o, const struct scenario *base, struct setting *s, struct orr_error *err)
 {
@@ -59,19 +125,7 @@ static int resolve_network(const cJSON *o, const struct scenario *base, struct s
 	return rc;
 }
 
-/* The file of capacities that vary counts by its contents. */
-static int hash_link_changes(struct setting *s, struct orr_error *err)
-{
-	const char *path = orr_arg_text(s->options, "link_changes");
-	size_t n;
-	if (!*path)
-		return ORR_OK;
-	char *text = bytes_read_file(path, 1u << 28, &n, s->link_changes_hash, err);
-	mem_free(text);
-	return text ? ORR_OK : ORR_EINPUT;
-}
-
-struct cost_options setting_costs(const struct setting *s)
+struct cost_options setting_costs(const struct setting *s, uint32_t type, uint32_t sample)
 {
 	return (struct cost_options){ .precision = s->precision,
 		.use_measured = orr_arg_bool(s->cost_args, "measured"),
@@ -79,7 +133,10 @@ struct cost_options setting_costs(const struct setting *s)
 		.fused_elementwise = orr_arg_bool(s->cost_args, "fused_elementwise"),
 		.efficiency = orr_arg_real(s->cost_args, "efficiency"),
 		.dropout = orr_arg_bool(s->cost_args, "dropout"),
-		.setup = *orr_arg_text(s->cost_args, "setup") ? orr_arg_text(s->cost_args, "setup") : NULL };
+		.setup = *orr_arg_text(s->cost_args, "setup") ? orr_arg_text(s->cost_args, "setup") : NULL,
+		.profile = s->profile[type],
+		.sample = sample,
+		.seed = s->seed };
 }
 
 static int resolve_devices(const cJSON *o, const struct scenario *base, struct setting *s, struct orr_error *err)
@@ -104,16 +161,23 @@ int setting_resolve_values(const cJSON *o, struct setting *s, struct orr_error *
 	int rc = resolve_precision(o, s, err);
 	if (!rc)
 		rc = resolve_batch(o, s, err);
+	if (!rc)
+		rc = resolve_samples(o, s, err);
 	if (!rc && !(s->options = scenario_args_at(o, "step", step_options, "step", err)))
 		rc = ORR_EINPUT;
 	if (!rc && !(s->cost_args = scenario_args_at(o, "cost", step_cost_options, "cost", err)))
 		rc = ORR_EINPUT;
-	return rc ? rc : hash_link_changes(s, err);
+	return rc;
 }
 
 int setting_resolve_hardware(const cJSON *o, const struct scenario *base, struct setting *s, struct orr_error *err)
 {
 	int rc = resolve_devices(o, base, s, err);
+	s->seed = base->seed;
+	if (!rc)
+		rc = resolve_profiles(o, base, s, err);
+	if (!rc)
+		rc = check_samples(base, s, err);
 	return rc ? rc : resolve_network(o, base, s, err);
 }
 
@@ -127,23 +191,33 @@ void setting_describe(const struct setting *s, const struct scenario *base, cJSO
 	cJSON *list = cJSON_AddArrayToObject(o, "devices");
 	for (uint32_t t = 0; t < base->cluster->n_types; t++)
 		cJSON_AddItemToArray(list, cJSON_CreateString(s->device[t]->hash));
+	cJSON_AddStringToObject(o, "profile", s->profile_spec);
+	list = cJSON_AddArrayToObject(o, "profiles");
+	for (uint32_t t = 0; t < base->cluster->n_types; t++)
+		cJSON_AddItemToArray(list, cJSON_CreateString(s->profile[t] ? s->profile[t]->hash : ""));
+	snprintf(number, sizeof number, "%u", s->cost_samples);
+	cJSON_AddStringToObject(o, "cost_samples", number);
 	cJSON_AddStringToObject(o, "precision", precision_name(s->precision));
 	snprintf(number, sizeof number, "%.17g", s->batch);
 	cJSON_AddStringToObject(o, "batch", number);
 	cJSON_AddItemToObject(o, "step", scenario_args_json(s->options, step_options));
 	cJSON_AddItemToObject(o, "cost", scenario_args_json(s->cost_args, step_cost_options));
-	if (*s->link_changes_hash)
-		cJSON_AddStringToObject(o, "link_changes_sha256", s->link_changes_hash);
+	cJSON *files = scenario_files_json(s->options, step_options);
+	if (files)
+		cJSON_AddItemToObject(o, "step_files_sha256", files);
 }
 
 void setting_free(struct setting *s)
 {
 	for (uint32_t t = 0; t < CLUSTER_MAX_TYPES; t++)
 		device_free(s->device[t]);
+	for (uint32_t t = 0; t < CLUSTER_MAX_TYPES; t++)
+		profile_free(s->profile[t]);
 	topo_free(s->topo);
 	args_free(s->options);
 	args_free(s->cost_args);
 	mem_free(s->network_spec);
 	mem_free(s->device_spec);
+	mem_free(s->profile_spec);
 	*s = (struct setting){ 0 };
 }

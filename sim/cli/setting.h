@@ -6,7 +6,7 @@
  * have in common:
  *
  *	{ "network": "star", "device": "NAME or FILE", "precision": "fp32", "batch": 32,
- *	  "step": {..options..}, "cost": {..options..} }
+ *	  "profile": "auto", "cost_samples": 0, "step": {..options..}, "cost": {..options..} }
  */
 #ifndef ORR_CLI_SETTING_H
 #define ORR_CLI_SETTING_H
@@ -16,12 +16,15 @@
 
 struct setting {
 	char *network_spec, *device_spec; /* device_spec NULL: each GPU type of the cluster is a device */
+	char *profile_spec;               /* "auto": the one that ships for each device, if any; "none"; or a name or file */
 	struct topo *topo;
 	struct device *device[CLUSTER_MAX_TYPES]; /* by GPU type of the cluster */
+	struct profile *profile[CLUSTER_MAX_TYPES]; /* likewise; NULL: data sheet only */
 	struct orr_args *options, *cost_args;
 	enum precision precision;
 	double batch;
-	char link_changes_hash[65]; /* empty: none */
+	uint32_t cost_samples; /* draws of the profiles' laws; 0: none */
+	uint64_t seed;
 };
 
 /* What --set cost.NAME=VALUE sets. */
@@ -30,7 +33,8 @@ extern const struct orr_param step_cost_options[];
 /* Values that need nothing else; then, once there is a cluster, devices and network. */
 int setting_resolve_values(const cJSON *o, struct setting *s, struct orr_error *err);
 int setting_resolve_hardware(const cJSON *o, const struct scenario *base, struct setting *s, struct orr_error *err);
-struct cost_options setting_costs(const struct setting *s);
+/* For GPU type `type`; sample 0: the laws as fitted, k: draw number k. */
+struct cost_options setting_costs(const struct setting *s, uint32_t type, uint32_t sample);
 /* Adds what there is to a resolved scenario. */
 void setting_describe(const struct setting *s, const struct scenario *base, cJSON *o);
 void setting_free(struct setting *s);

@@ -3,6 +3,7 @@ orrery_SOURCES += sim/cli/cli.c sim/cli/cli.h sim/cli/main.c sim/cli/progress.c 
 orrery_SOURCES += sim/cli/registry.c sim/cli/registry.h sim/cli/request.c sim/cli/request.h
 orrery_SOURCES += sim/cli/scenario.c sim/cli/scenario.h sim/cli/scenario_jobs.c sim/cli/scenario_jobs.h
 orrery_SOURCES += sim/cli/scenario_step.c sim/cli/scenario_step.h sim/cli/setting.c sim/cli/setting.h
+orrery_SOURCES += sim/cli/cost_samples.c sim/cli/cost_samples.h
 orrery_SOURCES += sim/cli/study.c sim/cli/study.h sim/cli/study_jobs.c sim/cli/study_step.c
 orrery_SOURCES += sim/cli/cmd_jobs.c
 orrery_SOURCES += sim/cli/cmd_step.c
@@ -17,3 +18,4 @@ orrery_SOURCES += sim/cli/cmd_db.c
 # scenario folders: runs, figures, tables
 orrery_SOURCES += sim/cli/cmd_figures.c sim/cli/figures.h sim/cli/figures_book.c sim/cli/figures_draw.c \
 	sim/cli/figures_expr.c sim/cli/figures_run.c sim/cli/figures_table.c
+orrery_SOURCES += sim/cli/cmd_calib.c sim/cli/cmd_calib.h sim/cli/cmd_calib_run.c

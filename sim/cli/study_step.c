@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The step world as a study has it: policies on one model, cluster and network. */
-#include "cli/scenario_step.h"
+#include "cli/cost_samples.h"
 #include "cli/study.h"
 
 #include "base/mem.h"
@@ -84,8 +84,13 @@ static void run_step(void *world, size_t i, struct run_result *r, study_progress
 	const struct scenario_policy *p = &t->s.base.policy[i];
 	struct step_result *result = &t->result[i];
 	(void)progress, (void)ctx;
-	if (!step_run(&t->config, p->entry.policy, p->args, p->label, result, err))
+	if (!step_run(&t->config, p->entry.policy, p->args, p->label, result, err)) {
+		if (t->s.set.cost_samples)
+			cost_samples_say(t->s.set.cost_samples, result->cost_source, sizeof result->cost_source);
 		step_metrics(result, r);
+		if (t->s.set.cost_samples)
+			cost_samples_step(&t->s, &t->config, p, t->o->threads, r, err);
+	}
 	if (!err->code && t->s.learn)
 		learn(t, p, r, err);
 	if (!t->o->timeline)

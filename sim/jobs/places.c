@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,13 +166,14 @@ static bool find_alone(struct orr_jobs *w, struct job *job)
 	snprintf(key, sizeof key, "%u %s", t->class, job->place->key);
 	strtab_add_z(w->places->shapes, key);
 	job->alone = v;
+	memset(job->growth, 0, sizeof job->growth);
 	job->alone_rate = v->samples_per_s / t->reference->samples_per_s;
 	join_links(w, job);
 	return true;
 }
 
 /* Jobs can only be in each other's way where together they could send more than the link carries. */
-static bool is_contended(const struct orr_jobs *w, uint32_t link)
+bool link_is_contended(const struct orr_jobs *w, uint32_t link)
 {
 	const struct places *p = w->places;
 	const struct link_users *x = &p->link[link];
@@ -200,7 +202,7 @@ static struct job **set_of(struct orr_jobs *w, struct job *root, uint32_t *n)
 	for (uint32_t i = 0; i < *n; i++)
 		for (uint32_t l = 0; l < set[i]->place->part.n_links; l++) {
 			uint32_t link = set[i]->place->part.link[l];
-			if (p->link[link].n < 2 || !loads(p, set[i], l) || !is_contended(w, link))
+			if (p->link[link].n < 2 || !loads(p, set[i], l) || !link_is_contended(w, link))
 				continue;
 			for (uint32_t k = 0; k < p->link[link].n; k++) {
 				struct job *job = &w->job[p->link[link].user[k].job];
@@ -215,10 +217,13 @@ static struct job **set_of(struct orr_jobs *w, struct job *root, uint32_t *n)
 	return set;
 }
 
+/* What the fixed point of share.h leaves undecided is no change. */
+static const double same_rate = 1e-9;
+
 static void rerate(struct orr_jobs *w, struct job *job, double speed)
 {
 	double rate = job->alone_rate * speed;
-	if (job->has_rate && job->rate == rate)
+	if (job->has_rate && fabs(job->rate - rate) <= same_rate * rate)
 		return;
 	w->places->rerated += job->has_rate;
 	life_rerate(w, job, rate);

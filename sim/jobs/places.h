@@ -46,6 +46,9 @@ struct places {
 	uint64_t mark;
 };
 
+/* ---- places.c ---- */
+bool link_is_contended(const struct orr_jobs *w, uint32_t link);
+
 /* ---- training.c ---- */
 uint32_t training_of(struct orr_jobs *w, uint32_t model, uint32_t strategy, double batch, uint32_t gpus);
 const struct training *training_at(const struct orr_jobs *w, uint32_t training);

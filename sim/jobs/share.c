@@ -5,20 +5,23 @@
 
 #include <math.h>
 
-enum { MOST_ROUNDS = 1000, DAMPED_AFTER = 100 };
-static const double tolerance = 1e-12;
+/* Up to so many users of a link the distribution of senders is worked out in full. */
+enum { MOST_ROUNDS = 200, EXACT_USERS = 16 };
+static const double tolerance = 1e-10, least_step = 0.02, same_part = 1e-12;
 
 struct state {
 	const struct share_problem *p;
 	uint32_t *first;            /* of each job's uses, in part[] */
-	double *part;               /* of its peak that a use gets on average */
-	double *stretch, *sending;  /* by job; sending: growth of busy, stretch / growth of the iteration */
-	uint32_t *user_at, *user;   /* by link: uses, numbered as in part[] */
 	uint32_t *job_of;           /* by use */
-	double *chance;             /* of k others sending */
+	double *part;               /* of its peak that a use would get on average, if its link alone held it back */
+	double *rate;               /* by job: the part of its peaks at which it sends; < 0: not known yet */
+	double *sending, *stretch;  /* by job; sending: growth of busy, stretch / growth of the iteration */
+	uint32_t *user_at, *user;   /* by link: uses, numbered as in part[] */
+	bool *is_stale;             /* by link: parts are to be worked out again */
+	double *all, *others;       /* probability that k users of a link are sending; without one of them */
 };
 
-double share_beside(double capacity, double demand, uint32_t k, double other)
+double share_beside(double capacity, double demand, double k, double other)
 {
 	double fair = capacity / (k + 1.0);
 	if (demand + k * other <= capacity || demand <= fair)
@@ -32,61 +35,183 @@ static const struct share_use *use_of(const struct state *s, uint32_t u)
 	return &s->p->job[j].use[u - s->first[j]];
 }
 
-/* What a use asks of its link: its peak, or less if another link of the job holds it back. */
-static double demand(const struct state *s, uint32_t u)
+/* The probability that a use is sending, and what it then asks of its link: less than its peak once it is known that
+ * another link holds the job back. */
+static double chance_of(const struct state *s, uint32_t u)
 {
-	uint32_t j = s->job_of[u];
-	double least = 1;
-	for (uint32_t v = s->first[j]; v < s->first[j + 1]; v++)
-		if (v != u)
-			least = fmin(least, s->part[v]);
-	return use_of(s, u)->peak_Bps * least;
+	return fmin(1, use_of(s, u)->busy * s->sending[s->job_of[u]]);
 }
 
-/* The mean over who else is sending: chance[k] that k of the others are (Poisson binomial, by convolution), each with the
- * mean demand of those that send. */
-static double expected_part(struct state *s, uint32_t u)
+static double demand_of(const struct state *s, uint32_t u)
 {
-	const struct share_use *x = use_of(s, u);
-	uint32_t others = 0;
-	double sum = 0, mass = 0, mean = 0;
-	s->chance[0] = 1;
-	for (uint32_t i = s->user_at[x->link]; i < s->user_at[x->link + 1]; i++) {
-		uint32_t v = s->user[i], j = s->job_of[v];
-		if (v == u)
+	double rate = s->rate[s->job_of[u]];
+	return use_of(s, u)->peak_Bps * (rate < 0 ? 1 : rate);
+}
+
+/* all[k]: that k of the n users of a link are sending (Poisson binomial, by convolution). */
+static void count_senders(struct state *s, const uint32_t *user, uint32_t n)
+{
+	s->all[0] = 1;
+	for (uint32_t i = 0; i < n; i++) {
+		double q = chance_of(s, user[i]);
+		s->all[i + 1] = 0;
+		for (uint32_t k = i + 1; k > 0; k--)
+			s->all[k] = s->all[k] * (1 - q) + s->all[k - 1] * q;
+		s->all[0] *= 1 - q;
+	}
+}
+
+/* others[]: the same without a user that sends with probability q; from the end at which errors shrink. */
+static void leave_out(struct state *s, uint32_t n, double q)
+{
+	if (q <= 0.5) {
+		double last = 0;
+		for (uint32_t k = 0; k < n; k++)
+			last = s->others[k] = fmax(0, (s->all[k] - q * last) / (1 - q));
+	} else {
+		double last = 0;
+		for (uint32_t k = n; k-- > 0;)
+			last = s->others[k] = fmax(0, (s->all[k + 1] - (1 - q) * last) / q);
+	}
+}
+
+static double mean_share(struct state *s, uint32_t n, double q, double capacity, double peak, double other)
+{
+	double mean = 0;
+	leave_out(s, n, q);
+	for (uint32_t k = 0; k < n; k++)
+		mean += s->others[k] * share_beside(capacity, peak, k, other);
+	return mean;
+}
+
+/* The same where they are many, so that their number is nearly normal: Gauss and Hermite's rule with three points. */
+static double mean_share_of_many(double senders, double variance, double capacity, double peak, double other)
+{
+	double off = fmin(sqrt(3 * fmax(0, variance)), senders);
+	return share_beside(capacity, peak, senders, other) * 2 / 3 +
+		(share_beside(capacity, peak, senders - off, other) + share_beside(capacity, peak, senders + off, other)) / 6;
+}
+
+/* What each user of a link gets: the mean over how many others send, each with the mean demand of those that do. */
+static void divide_link(struct state *s, uint32_t link)
+{
+	const uint32_t *user = s->user + s->user_at[link];
+	uint32_t n = s->user_at[link + 1] - s->user_at[link];
+	double asked = 0, senders = 0, variance = 0, capacity = s->p->capacity_Bps[link];
+	for (uint32_t i = 0; i < n; i++) {
+		double q = chance_of(s, user[i]);
+		asked += q * demand_of(s, user[i]);
+		senders += q;
+		variance += q * (1 - q);
+	}
+	if (n <= EXACT_USERS)
+		count_senders(s, user, n);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t u = user[i];
+		if (s->rate[s->job_of[u]] >= 0)
 			continue;
-		double q = fmin(1, use_of(s, v)->busy * s->sending[j]);
-		s->chance[++others] = 0;
-		for (uint32_t k = others; k > 0; k--)
-			s->chance[k] = s->chance[k] * (1 - q) + s->chance[k - 1] * q;
-		s->chance[0] *= 1 - q;
-		sum += q * demand(s, v);
-		mass += q;
+		double q = chance_of(s, u), peak = use_of(s, u)->peak_Bps, rest = fmax(0, senders - q);
+		double other = n > 1 && rest > 1e-12 ? fmax(0, (asked - q * demand_of(s, u)) / rest) : 0;
+		double mean = n <= EXACT_USERS ? mean_share(s, n, q, capacity, peak, other)
+					       : mean_share_of_many(rest, variance - q * (1 - q), capacity, peak, other);
+		s->part[u] = fmin(1, mean / peak);
 	}
-	double other = mass > 0 ? sum / mass : 0;
-	for (uint32_t k = 0; k <= others; k++)
-		mean += s->chance[k] * share_beside(s->p->capacity_Bps[x->link], x->peak_Bps, k, other);
-	return fmin(1, mean / x->peak_Bps);
 }
 
-/* One round; returns the largest change of a stretch. */
-static double improve(struct state *s, double *fresh, bool is_damped)
+/* ---- max-min over all links, the chances given ---- */
+
+static double least_part(const struct state *s, uint32_t j)
 {
-	double change = 0;
-	uint32_t n = s->first[s->p->n_jobs];
-	for (uint32_t u = 0; u < n; u++)
-		fresh[u] = expected_part(s, u);
-	for (uint32_t u = 0; u < n; u++)
-		s->part[u] = is_damped ? (s->part[u] + fresh[u]) / 2 : fresh[u];
-	for (uint32_t j = 0; j < s->p->n_jobs; j++) {
-		double stretch = 1;
-		for (uint32_t u = s->first[j]; u < s->first[j + 1]; u++)
-			stretch = fmax(stretch, 1 / s->part[u]);
-		change = fmax(change, fabs(stretch - s->stretch[j]) / stretch);
-		s->stretch[j] = stretch;
-		s->sending[j] = stretch / s->p->growth(s->p->ctx, j, stretch);
+	double least = 1;
+	for (uint32_t u = s->first[j]; u < s->first[j + 1]; u++)
+		least = fmin(least, s->part[u]);
+	return least;
+}
+
+/* The job is known; what others may have on its links is to be worked out again. */
+static void fix(struct state *s, uint32_t j, double rate)
+{
+	s->rate[j] = rate;
+	for (uint32_t u = s->first[j]; u < s->first[j + 1]; u++)
+		s->is_stale[use_of(s, u)->link] |= rate < 1;
+}
+
+/* Whether nothing but the link holds back anyone on it: nobody will ask less of it. */
+static bool is_bottleneck(const struct state *s, uint32_t link, const double *least)
+{
+	bool is_one = false;
+	for (uint32_t i = s->user_at[link]; i < s->user_at[link + 1]; i++) {
+		uint32_t u = s->user[i], j = s->job_of[u];
+		if (s->rate[j] >= 0)
+			continue;
+		if (s->part[u] > least[j] * (1 + same_part))
+			return false;
+		is_one |= s->part[u] < 1;
 	}
-	return change;
+	return is_one;
+}
+
+/* Fixes the jobs of every bottleneck, or the one that is held back most; false: none is left. As demands only shrink, no
+ * part of the others does. */
+static bool fix_some(struct state *s, double *least, uint8_t *is_next)
+{
+	uint32_t n = s->p->n_jobs, worst = n;
+	bool is_one = false;
+	for (uint32_t j = 0; j < n; j++) {
+		is_next[j] = 0;
+		if (s->rate[j] >= 0)
+			continue;
+		least[j] = least_part(s, j);
+		is_next[j] = least[j] >= 1;
+		is_one |= is_next[j];
+		if (worst == n || least[j] < least[worst])
+			worst = j;
+	}
+	if (worst == n)
+		return false;
+	for (uint32_t l = 0; l < s->p->n_links; l++) {
+		if (!is_bottleneck(s, l, least))
+			continue;
+		is_one = true;
+		for (uint32_t i = s->user_at[l]; i < s->user_at[l + 1]; i++)
+			is_next[s->job_of[s->user[i]]] |= s->rate[s->job_of[s->user[i]]] < 0 && s->part[s->user[i]] < 1;
+	}
+	is_next[worst] |= !is_one;
+	for (uint32_t j = 0; j < n; j++)
+		if (is_next[j])
+			fix(s, j, least[j]);
+	return true;
+}
+
+static void fill(struct state *s, double *least, uint8_t *is_next)
+{
+	for (uint32_t j = 0; j < s->p->n_jobs; j++)
+		s->rate[j] = -1;
+	for (uint32_t l = 0; l < s->p->n_links; l++)
+		s->is_stale[l] = true;
+	do {
+		for (uint32_t l = 0; l < s->p->n_links; l++) {
+			if (s->is_stale[l])
+				divide_link(s, l);
+			s->is_stale[l] = false;
+		}
+	} while (fix_some(s, least, is_next));
+}
+
+/* ---- chances and rates that agree ---- */
+
+/* One round, going so much of the way; returns how far it was, as a part. */
+static double improve(struct state *s, double step, double *least, uint8_t *is_next)
+{
+	double distance = 0;
+	fill(s, least, is_next);
+	for (uint32_t j = 0; j < s->p->n_jobs; j++) {
+		double stretch = 1 / s->rate[j];
+		distance = fmax(distance, fabs(stretch - s->stretch[j]) / stretch);
+		s->stretch[j] = step < 1 ? s->stretch[j] + step * (stretch - s->stretch[j]) : stretch;
+		s->sending[j] = s->stretch[j] / s->p->growth(s->p->ctx, j, s->stretch[j]);
+	}
+	return distance;
 }
 
 static void index_uses(struct state *s)
@@ -113,29 +238,43 @@ static void index_uses(struct state *s)
 		s->user[s->user_at[use_of(s, u)->link + 1]++] = u;
 }
 
+static double *numbers(uint32_t n, double value)
+{
+	double *v = mem_alloc((n + 2) * sizeof *v);
+	for (uint32_t i = 0; i < n; i++)
+		v[i] = value;
+	return v;
+}
+
 void share_solve(const struct share_problem *p, double *speed)
 {
 	struct state s = { .p = p };
 	index_uses(&s);
 	uint32_t n = s.first[p->n_jobs];
-	double *fresh = mem_alloc((n + 1) * sizeof *fresh);
-	s.part = mem_alloc((n + 1) * sizeof *s.part);
-	s.stretch = mem_alloc((p->n_jobs + 1) * sizeof *s.stretch);
-	s.sending = mem_alloc((p->n_jobs + 1) * sizeof *s.sending);
-	s.chance = mem_alloc((p->n_jobs + 2) * sizeof *s.chance);
-	for (uint32_t u = 0; u < n; u++)
-		s.part[u] = 1;
-	for (uint32_t j = 0; j < p->n_jobs; j++)
-		s.stretch[j] = s.sending[j] = 1;
-	for (int round = 0; round < MOST_ROUNDS && improve(&s, fresh, round >= DAMPED_AFTER) > tolerance; round++)
-		;
+	double *least = numbers(p->n_jobs, 1);
+	uint8_t *is_next = mem_zalloc(p->n_jobs + 1, sizeof *is_next);
+	s.part = numbers(n, 1);
+	s.rate = numbers(p->n_jobs, 1);
+	s.stretch = numbers(p->n_jobs, 1);
+	s.sending = numbers(p->n_jobs, 1);
+	s.all = numbers(n, 0);
+	s.others = numbers(n, 0);
+	s.is_stale = mem_zalloc(p->n_links + 1, sizeof *s.is_stale);
+	/* Where going all the way does not come nearer, it goes back and forth: shorter steps. */
+	double step = 1, distance = INFINITY;
+	for (int round = 0; round < MOST_ROUNDS && distance > tolerance; round++) {
+		double now = improve(&s, step, least, is_next);
+		if (now > 0.9 * distance)
+			step = fmax(least_step, 0.7 * step);
+		distance = now;
+	}
 	for (uint32_t j = 0; j < p->n_jobs; j++)
 		speed[j] = 1 / p->growth(p->ctx, j, s.stretch[j]);
-	mem_free(fresh);
-	mem_free(s.part);
-	mem_free(s.stretch);
-	mem_free(s.sending);
-	mem_free(s.chance);
+	double *const vectors[] = { s.part, s.rate, s.stretch, s.sending, s.all, s.others, least };
+	for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
+		mem_free(vectors[i]);
+	mem_free(is_next);
+	mem_free(s.is_stale);
 	mem_free(s.first);
 	mem_free(s.job_of);
 	mem_free(s.user);

@@ -6,7 +6,7 @@
  * sends over it (busy) and its rate while it does (peak); and by how its iteration grows when
  * its messages take `stretch` times as long. While a job sends over a link, each other job is
  * sending too with probability busy x stretch / (growth of its iteration): phases are taken
- * as independent. Those that send at once share max-min, one flow each. A job's stretch is that of
+ * as independent (on links of many jobs the number of senders by its mean and variance). Those that send at once share max-min, one flow each. A job's stretch is that of
  * the link that leaves it least; all stretches together are a fixed point.
  *
  * Exact where it can be: for jobs that do nothing but send over one link (1/n of the rate each). Not modelled: jobs
@@ -43,6 +43,6 @@ struct share_problem {
 void share_solve(const struct share_problem *p, double *speed);
 
 /* Of capacity, what a flow of the given demand gets beside k others of other_Bps each, max-min. */
-double share_beside(double capacity_Bps, double demand_Bps, uint32_t k, double other_Bps);
+double share_beside(double capacity_Bps, double demand_Bps, double k, double other_Bps);
 
 #endif

@@ -23,14 +23,16 @@ struct by_share {
 
 static double growth_at(struct by_share *s, struct job *job, uint32_t i)
 {
+	if (!i || job->growth[i] > 0)
+		return i ? job->growth[i] : 1;
 	const struct training *t = training_at(s->w, job->training);
-	const struct steprate_value *v = i ? steprate_alone(s->w->config->rates, t->class, job->place, stretches[i]) : job->alone;
+	const struct steprate_value *v = steprate_alone(s->w->config->rates, t->class, job->place, stretches[i]);
 	if (v->error.code) {
 		world_fail(s->w, v->error.code, job, "%s", v->error.text);
 		s->has_failed = true;
 		return 1;
 	}
-	return fmax(1, job->alone->samples_per_s / v->samples_per_s);
+	return job->growth[i] = fmax(1, job->alone->samples_per_s / v->samples_per_s);
 }
 
 static double growth(void *ctx, uint32_t j, double stretch)
@@ -46,7 +48,8 @@ static double growth(void *ctx, uint32_t j, double stretch)
 	return low + slope * (stretch - stretches[i - 1]);
 }
 
-static uint32_t number_links(struct orr_jobs *w, struct job **set, uint32_t n, uint32_t **all)
+/* The links of the set, or those of them that are contended, get numbers; to be forgotten. */
+static uint32_t number_links(struct orr_jobs *w, struct job **set, uint32_t n, bool contended_only, uint32_t **all)
 {
 	struct places *p = w->places;
 	uint32_t n_all = 0, cap = 0;
@@ -54,7 +57,7 @@ static uint32_t number_links(struct orr_jobs *w, struct job **set, uint32_t n, u
 	for (uint32_t j = 0; j < n; j++)
 		for (uint32_t l = 0; l < set[j]->place->part.n_links; l++) {
 			uint32_t link = set[j]->place->part.link[l];
-			if (p->local[link] != NONE)
+			if (p->local[link] != NONE || (contended_only && !link_is_contended(w, link)))
 				continue;
 			MEM_GROW(*all, n_all, cap);
 			p->local[link] = n_all;
@@ -72,7 +75,7 @@ static void forget_links(struct orr_jobs *w, const uint32_t *all, uint32_t n)
 static int by_share(struct orr_jobs *w, struct job **set, uint32_t n, double *speed)
 {
 	struct by_share s = { .w = w, .set = set };
-	uint32_t *all, n_all = number_links(w, set, n, &all);
+	uint32_t *all, n_all = number_links(w, set, n, true, &all);
 	struct share_job *job = mem_zalloc(n, sizeof *job);
 	double *capacity = mem_alloc((n_all + 1) * sizeof *capacity);
 	for (uint32_t i = 0; i < n_all; i++)
@@ -82,7 +85,7 @@ static int by_share(struct orr_jobs *w, struct job **set, uint32_t n, double *sp
 		struct share_use *use = mem_alloc((part->n_links + 1) * sizeof *use);
 		for (uint32_t l = 0; l < part->n_links; l++) {
 			const struct step_link *x = &set[j]->alone->link[l];
-			if (x->busy > 0)
+			if (x->busy > 0 && w->places->local[part->link[l]] != NONE)
 				use[job[j].n++] = (struct share_use){ w->places->local[part->link[l]], x->busy, x->peak_Bps };
 		}
 		job[j].use = use;
@@ -109,32 +112,45 @@ static int by_shape(const void *a, const void *b)
 	return keys ? keys : x->number < y->number ? -1 : x->number > y->number;
 }
 
+/*
+ * Jobs that began at random times are not in step. So that the answer depends on the set alone, member i begins at the
+ * fraction i x 0.618.. (the golden section, which spreads any number evenly) of its own iteration.
+ */
+static double begins(const struct job *job, uint32_t i)
+{
+	const double golden = 0.6180339887498949;
+	return fmod(i * golden, 1) * job->alone->samples / job->alone->samples_per_s;
+}
+
 static int by_simulation(struct orr_jobs *w, struct job **set, uint32_t n, double *speed)
 {
 	qsort(set, n, sizeof *set, by_shape);
-	uint32_t *all, n_all = number_links(w, set, n, &all);
+	uint32_t *all, n_all = number_links(w, set, n, false, &all);
 	struct steprate_member *m = mem_zalloc(n, sizeof *m);
 	for (uint32_t j = 0; j < n; j++) {
 		const struct topo_part *part = &set[j]->place->part;
 		uint32_t *link = mem_alloc((part->n_links + 1) * sizeof *link);
 		for (uint32_t l = 0; l < part->n_links; l++)
 			link[l] = w->places->local[part->link[l]];
-		m[j] = (struct steprate_member){ training_at(w, set[j]->training)->class, set[j]->place, link };
+		m[j] = (struct steprate_member){ training_at(w, set[j]->training)->class, set[j]->place, link, begins(set[j], j) };
 	}
 	forget_links(w, all, n_all);
 	const struct steprate_value *v = steprate_together(w->config->rates, m, n, all, n_all);
 	char text[40];
 	snprintf(text, sizeof text, "%p", (const void *)v);
 	strtab_add_z(w->places->sets, text); /* only counted: answers have one place each */
-	for (uint32_t j = 0; j < n; j++)
-		speed[j] = v->error.code ? 1 : fmin(1, v->of[j] / set[j]->alone->samples_per_s);
+	bool is_known = true;
+	for (uint32_t j = 0; j < n && !v->error.code; j++) {
+		speed[j] = fmin(1, v->of[j] / set[j]->alone->samples_per_s);
+		is_known = is_known && speed[j] > 0;
+	}
 	if (v->error.code)
 		world_fail(w, v->error.code, set[0], "%s", v->error.text);
 	for (uint32_t j = 0; j < n; j++)
 		mem_free((void *)(uintptr_t)m[j].link);
 	mem_free(m);
 	mem_free(all);
-	return w->error.code;
+	return w->error.code || is_known ? w->error.code : by_share(w, set, n, speed);
 }
 
 int sharing_speeds(struct orr_jobs *w, struct job **set, uint32_t n, double *speed)

@@ -185,8 +185,11 @@ static const struct network *network_named(struct steprate *s, const char *name,
 		return s->network[i];
 	struct network *x = mem_zalloc(1, sizeof *x);
 	bool is_good = (x->dnn = dnn_load(name, err)) != NULL;
-	for (uint32_t t = 0; is_good && t < s->c.cluster->n_types; t++)
-		is_good = (x->cost[t] = cost_new(x->dnn, s->c.device[t], &s->c.costs, err)) != NULL;
+	for (uint32_t t = 0; is_good && t < s->c.cluster->n_types; t++) {
+		struct cost_options costs = s->c.costs;
+		costs.profile = s->c.profile ? s->c.profile[t] : NULL;
+		is_good = (x->cost[t] = cost_new(x->dnn, s->c.device[t], &costs, err)) != NULL;
+	}
 	if (!is_good) {
 		network_free(x);
 		return NULL;
@@ -210,6 +213,16 @@ static int read_settings(struct orr_args *a, const char *text, struct orr_error 
 	return rc;
 }
 
+static void add_files(struct steprate *s, const char *name, const struct strategy *x)
+{
+	for (size_t i = 0; x->policy->params && x->policy->params[i].name; i++)
+		if (*args_file_hash(x->args, i)) {
+			char what[160];
+			snprintf(what, sizeof what, "%.80s.%.60s", name, x->policy->params[i].name);
+			add_input(s, what, args_file_hash(x->args, i));
+		}
+}
+
 static const struct strategy *strategy_named(struct steprate *s, const char *text, struct orr_error *err)
 {
 	uint32_t i = strtab_add_z(s->strategy_names, text) - 1;
@@ -227,6 +240,8 @@ static const struct strategy *strategy_named(struct steprate *s, const char *tex
 		rc = read_settings(x->args, text[n] ? text + n + 1 : "", err);
 	if (!rc && *hash)
 		add_input(s, name, hash);
+	if (!rc)
+		add_files(s, name, x);
 	mem_free(name);
 	if (!rc)
 		return s->strategy[i] = x;
@@ -343,10 +358,12 @@ static void run_together(const struct steprate *s, const struct class *const *of
 	for (uint32_t i = 0; i < n; i++) {
 		const struct class *class = of[i];
 		setup_begin(s, class, m[i].place, all, n_links, 1, &x[i]);
-		member[i] = (struct step_member){ &x[i].config, class->strategy->policy, class->strategy->args, class->strategy->label };
+		member[i] = (struct step_member){ &x[i].config, class->strategy->policy, class->strategy->args, class->strategy->label,
+			m[i].start_s };
 	}
 	v->of = mem_zalloc(n, sizeof *v->of);
-	struct step_together t = { .tolerance = s->c.tolerance, .most = s->c.most_iterations, .samples_per_s = v->of };
+	struct step_together t = { .tolerance = s->c.tolerance, .most = s->c.most_iterations, .most_flows = s->c.most_flows,
+		.samples_per_s = v->of };
 	step_run_together(member, n, &t, &v->error);
 	v->has_settled = t.has_settled;
 	for (uint32_t i = 0; i < n; i++)

@@ -25,12 +25,13 @@ struct steprate_config {
 	struct device *const *device;   /* by GPU type of the cluster */
 	const struct orr_args *options; /* of step_options */
 	struct cost_options costs;
+	struct profile *const *profile; /* by GPU type, for costs; NULL: data sheets only */
 	enum precision precision;
 	double batch;                   /* of jobs that say none */
 	uint64_t seed;
 	bool link_use;                  /* measure how much links are used: for sharing */
 	double tolerance;               /* of rates together: step.h */
-	uint64_t most_iterations;
+	uint64_t most_iterations, most_flows; /* together, likewise */
 	/* The step policy of that name or file. */
 	int (*find)(const char *name, const struct orr_policy **out, char hash[65], struct orr_error *err);
 };
@@ -40,7 +41,7 @@ struct steprate_value {
 	double samples;          /* per iteration */
 	struct step_link *link;  /* by local number of the place; with link_use */
 	uint32_t n_links;
-	/* Together: samples/s of each member. */
+	/* Together: samples/s of each member; 0: too much to find out. */
 	double *of;
 	bool has_settled;
 	struct orr_error error;  /* code 0: there is a value */
@@ -68,6 +69,7 @@ struct steprate_member {
 	uint32_t class;
 	const struct place *place;
 	const uint32_t *link;
+	double start_s; /* a function of the members before it and their rates alone, as everything is */
 };
 const struct steprate_value *steprate_together(struct steprate *s, const struct steprate_member *m, uint32_t n,
 	const uint32_t *all, uint32_t n_links);

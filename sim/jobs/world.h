@@ -57,6 +57,7 @@ struct job {
 	struct place *place;
 	const struct steprate_value *alone;
 	double alone_rate;
+	double growth[4];              /* of its iteration when messages are stretched (sharing.c); 0 not known yet */
 	uint64_t mark;
 };
 

@@ -218,7 +218,8 @@ int account_start(struct orr_step *s, struct iteration *k, uint32_t i)
 static void add_sent(struct orr_step *s, struct iteration *k, uint32_t device, double bytes, bool is_alone)
 {
 	*(is_alone ? &k->usage[device].sent_alone : &k->usage[device].sent) += bytes;
-	*(is_alone ? &s->total[device].sent_alone : &s->total[device].sent) += bytes;
+	if (!s->is_measured)
+		*(is_alone ? &s->total[device].sent_alone : &s->total[device].sent) += bytes;
 }
 
 static void count_sent(struct orr_step *s, struct iteration *k, const struct instance *x, const struct op *o)

@@ -225,6 +225,7 @@ static void row_add(struct orr_step *s, struct iteration *k)
 	s->mark[k->number % STEP_MARKS] = m;
 	if (!k->number && s->wanted > 1)
 		account_measure(s);
+	s->is_measured |= k->number + 1 == s->wanted;
 }
 
 /* Instances that the one of a merged run stands for. */

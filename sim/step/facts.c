@@ -25,7 +25,8 @@ void orr_step_layer(const struct orr_step *s, uint32_t layer, struct orr_layer_i
 		.saved_elems = l->saved_elems,
 		.rows = l->rows,
 		.columns = l->columns,
-		.block = l->block };
+		.block = l->block,
+		.tensors = l->tensors };
 }
 
 double orr_step_params(const struct orr_step *s, uint32_t first, uint32_t count)
@@ -116,6 +117,7 @@ static double cost_of_range(const struct orr_step *s, uint32_t device, enum orr_
 		count = n - first;
 	if (!shards)
 		shards = 1;
+	source_asked(s, device, s->is_scaled ? s->config->batch : batch, s->is_scaled ? 1 : shards, is_sequence_parallel);
 	if (s->is_scaled)
 		return scaled(s, c, pass, first, first + count, batch, shards);
 	return cost_range_s(c, first, count, passes[pass], batch, shards, is_sequence_parallel);

@@ -178,6 +178,12 @@ void step_metrics(const struct step_result *s, struct run_result *r)
 	put(r, "period", s->period);
 	put(r, "devices", (double)s->n_devices);
 	put(r, "flows", (double)s->flows);
+	if (s->kernels_by_law) {
+		put(r, "profile_error", s->profile_error);
+		put(r, "kernels", (double)s->kernels);
+		put(r, "kernels_by_law", (double)s->kernels_by_law);
+		put(r, "kernels_outside", (double)s->kernels_outside);
+	}
 	put_choice(s, r);
 	result_note(r, "choice", s->choice);
 	put_steady_state(s, r);

@@ -26,6 +26,6 @@ const struct orr_param step_options[] = {
 	ORR_PARAM_REAL("contention_p", "0", 0, 1, "probability that a device's NIC is slowed for an iteration"),
 	ORR_PARAM_REAL("contention_f", "0.25", 1e-6, 1, "fraction of its capacity that a slowed NIC keeps"),
 	ORR_PARAM_TEXT("background", "", "flows that are always there, from>to:bytes per second.. as 0>5:1e9,3>2:5e8"),
-	ORR_PARAM_TEXT("link_changes", "", "file of time_s,link,bandwidth_Bps: capacities that vary in time"),
+	ORR_PARAM_FILE("link_changes", "file of time_s,link,bandwidth_Bps: capacities that vary in time"),
 	ORR_PARAM_END
 };

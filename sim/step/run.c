@@ -232,6 +232,7 @@ void world_free(struct orr_step *s)
 	mem_free(s->count);
 	mem_free(s->span);
 	mem_free(s->use);
+	source_free(s);
 }
 
 /* ---- results ---- */
@@ -311,11 +312,7 @@ static void give(struct orr_step *s, struct step_result *out)
 		leave(s);
 		out->choice[sizeof out->choice - 1] = '\0';
 	}
-	if (s->is_scaled)
-		snprintf(out->cost_source, sizeof out->cost_source, "%.9g s for the batch (step.compute_s), shares of layers by the cost model",
-			orr_arg_real(s->config->options, "compute_s"));
-	else if (s->config->cost[0])
-		snprintf(out->cost_source, sizeof out->cost_source, "%s", cost_source(s->config->cost[0], s->config->batch));
+	source_result(s, out);
 	out->iteration = s->row;
 	out->n_iterations = s->n_rows;
 	s->row = NULL;
@@ -351,6 +348,7 @@ int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args)
 {
 	set_facts(s);
 	prepare(s);
+	source_begin(s);
 	if (account_options(s) || facts_scale(s) || compression_parse(orr_arg_text(s->config->options, "compression"), &s->compression, &s->error))
 		return s->error.code;
 	wire_new(s);
@@ -372,14 +370,21 @@ int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args)
 		return s->error.code;
 	s->now_s = 0;
 	use_begin(s);
+	return s->error.code;
+}
+
+void world_start(struct orr_step *s)
+{
 	for (uint64_t i = 0; i < s->n_live && !s->error.code; i++)
 		exec_begin(s, s->live[i]);
-	return s->error.code;
 }
 
 static int execute(struct orr_step *s, bool may_merge, const struct orr_args *args)
 {
-	if (world_begin(s, may_merge, args) || exec_run(s))
+	if (world_begin(s, may_merge, args))
+		return s->error.code;
+	world_start(s);
+	if (exec_run(s))
 		return s->error.code;
 	if (s->config->check && !s->is_stopped)
 		wire_balance(s);

@@ -71,7 +71,11 @@ struct step_result {
 	bool was_merged;
 	uint64_t flows;       /* started in the network */
 	char choice[256];     /* the policy's own line on what it chose */
-	char cost_source[256];
+	char cost_source[1536];
+	/* Of the questions that the policy asked: distinct kernels, those timed by laws of a profile, those of them outside the
+	 * range of their law; the error that the profile states (NAN: there is none). */
+	uint64_t kernels, kernels_by_law, kernels_outside;
+	double profile_error;
 	struct step_link *link; /* with step_config.link_use */
 	size_t n_links;
 	void *strings;
@@ -115,17 +119,19 @@ struct step_member {
 	const struct orr_policy *policy;
 	const struct orr_args *args;
 	const char *label;
+	double start_s; /* of its first iteration */
 };
 struct step_together {
 	double tolerance;   /* rates have settled when they change by less than this part */
 	uint64_t most;      /* iterations of the slowest member after which it ends anyway */
+	uint64_t most_flows; /* and messages of all; a rate may then be 0: not one whole iteration was measured */
 	/* Results. */
 	double *samples_per_s; /* [n], the caller's */
 	bool has_settled;
 	uint64_t iterations;   /* simulated, of all members */
 };
-/* Runs the members over one network, all beginning at time 0 and none waiting for another, until the rate of each has
- * settled: measured over the second half of a time that is doubled until it changes no more. */
+/* Runs the members over one network, none waiting for another, until the rate of each has settled: measured over the
+ * second half of a time that is doubled until it changes no more. */
 int step_run_together(const struct step_member *m, uint32_t n, struct step_together *out, struct orr_error *err);
 
 /* Fills in metrics, rows and notes of the general result (tables, store) from it; of the spans those of the first

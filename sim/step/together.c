@@ -17,6 +17,7 @@ struct together {
 	struct orr_step *world;
 	uint32_t n;
 	struct flownet *net;
+	bool *is_started;
 	double *rate, *before; /* at this checkpoint and at the last */
 };
 
@@ -38,6 +39,16 @@ static int begin(struct together *t, struct orr_error *err)
 		}
 	}
 	return ORR_OK;
+}
+
+static void start_those_due(struct together *t, double now)
+{
+	for (uint32_t i = 0; i < t->n; i++) {
+		if (t->is_started[i] || t->m[i].start_s > now)
+			continue;
+		t->is_started[i] = true;
+		world_start(&t->world[i]);
+	}
 }
 
 static uint64_t ended(const struct orr_step *s)
@@ -111,6 +122,7 @@ static bool advance(struct together *t, struct orr_error *err)
 	for (uint32_t i = 0; i < t->n; i++) {
 		struct orr_step *s = &t->world[i];
 		next = s->n_timers ? fmin(next, s->timer[0].time_s) : next;
+		next = t->is_started[i] ? next : fmin(next, t->m[i].start_s);
 	}
 	if (isinf(next))
 		return false;
@@ -122,6 +134,7 @@ static bool advance(struct together *t, struct orr_error *err)
 		wire_deliver(&t->world[tag >> 32], tag);
 	for (uint32_t i = 0; i < t->n; i++)
 		exec_timers(&t->world[i]);
+	start_those_due(t, next);
 	return !t->m[0].config->check || flownet_verify(t->net, err);
 }
 
@@ -129,7 +142,7 @@ static bool settle_all(struct together *t, struct orr_error *err)
 {
 	for (uint32_t i = 0; i < t->n; i++) {
 		struct orr_step *s = &t->world[i];
-		if (exec_settle(s))
+		if (!t->is_started[i] || exec_settle(s))
 			continue;
 		exec_stuck(s);
 		if (!s->error.code)
@@ -140,9 +153,18 @@ static bool settle_all(struct together *t, struct orr_error *err)
 	return true;
 }
 
+static uint64_t flows(const struct together *t)
+{
+	uint64_t n = 0;
+	for (uint32_t i = 0; i < t->n; i++)
+		n += t->world[i].flows;
+	return n;
+}
+
 static int run(struct together *t, struct step_together *out, struct orr_error *err)
 {
 	uint64_t wanted = FIRST_CHECKPOINT;
+	start_those_due(t, 0);
 	while (settle_all(t, err)) {
 		if (is_checkpoint(t, wanted)) {
 			double now = t->world[0].now_s;
@@ -153,6 +175,10 @@ static int run(struct together *t, struct step_together *out, struct orr_error *
 				is_enough = is_enough && t->rate[i] > 0;
 			if (out->has_settled || is_enough)
 				break;
+		}
+		if (flows(t) > out->most_flows) {
+			has_settled(t, t->world[0].now_s, out->tolerance);
+			break;
 		}
 		if (!advance(t, err)) {
 			if (!err->code)
@@ -168,6 +194,7 @@ int step_run_together(const struct step_member *m, uint32_t n, struct step_toget
 	struct orr_error e = { 0 };
 	struct together t = { .m = m, .n = n };
 	t.world = mem_zalloc(n, sizeof *t.world);
+	t.is_started = mem_zalloc(n, sizeof *t.is_started);
 	t.rate = mem_zalloc(n, sizeof *t.rate);
 	t.before = mem_zalloc(n, sizeof *t.before);
 	if (!begin(&t, &e))
@@ -180,6 +207,7 @@ int step_run_together(const struct step_member *m, uint32_t n, struct step_toget
 	}
 	flownet_free(t.net);
 	mem_free(t.world);
+	mem_free(t.is_started);
 	mem_free(t.rate);
 	mem_free(t.before);
 	if (e.code && err)

@@ -2,7 +2,6 @@
 /* What the network of a run starts with: capacities, flows that are always there, changes in time. */
 #include "step/wire.h"
 
-#include "base/bytes.h"
 #include "base/mem.h"
 #include "base/num.h"
 
@@ -55,14 +54,13 @@ static int read_change(struct orr_step *s, const char *path, unsigned line, cons
 		a + 1);
 }
 
-static int read_changes(struct orr_step *s, struct wire *w, const char *path)
+static int read_changes(struct orr_step *s, struct wire *w)
 {
 	size_t n, cap = 0;
-	char *text = bytes_read_file(path, 1u << 28, &n, NULL, &s->error);
-	if (!text)
-		return s->error.code;
+	const char *path = orr_arg_text(s->config->options, "link_changes");
+	const char *text = orr_arg_file(s->config->options, "link_changes", &n);
 	unsigned line = 0;
-	for (const char *p = text; p < text + n && !s->error.code;) {
+	for (const char *p = text; text && p < text + n && !s->error.code;) {
 		const char *end = memchr(p, '\n', (size_t)(text + n - p));
 		size_t len = end ? (size_t)(end - p) : (size_t)(text + n - p);
 		size_t used = len && p[len - 1] == '\r' ? len - 1 : len;
@@ -74,7 +72,6 @@ static int read_changes(struct orr_step *s, struct wire *w, const char *path)
 		}
 		p += len + 1;
 	}
-	mem_free(text);
 	if (w->n_changes)
 		qsort(w->change, w->n_changes, sizeof *w->change, by_time);
 	return s->error.code;
@@ -120,8 +117,8 @@ struct wire *wire_new(struct orr_step *s)
 	w->contention_f = orr_arg_real(o, "contention_f");
 	w->slowed_for = mem_zalloc(s->endpoints, sizeof *w->slowed_for);
 	s->wire = w;
-	if (!add_background(s, w, orr_arg_text(o, "background")) && *orr_arg_text(o, "link_changes"))
-		read_changes(s, w, orr_arg_text(o, "link_changes"));
+	if (!add_background(s, w, orr_arg_text(o, "background")))
+		read_changes(s, w);
 	return w;
 }
 

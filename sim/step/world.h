@@ -195,6 +195,7 @@ struct orr_step {
 	enum orr_collective_algorithm algorithm;
 	struct compression compression;
 	double scale_conv, scale_fc; /* step.compute_s */
+	struct asked *asked;         /* source.c */
 	bool is_scaled, has_free_update;
 	uint32_t endpoints;
 	uint32_t *type_of;     /* GPU -> type of the cluster */
@@ -233,6 +234,7 @@ struct orr_step {
 	struct usage *recent;      /* usage of the last STEP_MAX_PERIOD iterations, [k % STEP_MAX_PERIOD][device] */
 	struct usage *total;       /* from measured_s on: the end of the first iteration, once it has ended */
 	double measured_s;
+	bool is_measured;          /* the last iteration has ended: messages still under way are of none of those measured */
 	struct row_mark mark[STEP_MARKS]; /* [k % STEP_MARKS] */
 	uint32_t period;
 	size_t steady_rows; /* iterations that had ended when the period was found */
@@ -242,6 +244,7 @@ struct orr_step {
 	size_t n_spans, cap_spans, spans_wanted; /* spans_wanted: so many and older ones are forgotten */
 	uint64_t flows;
 	struct step_link *use; /* by link of the network that is run, sums so far; NULL: not wanted */
+	uint32_t n_use;
 	double use_from_s, use_until_s;
 	bool is_use_open;
 	/* One of several over one network (together.c). */
@@ -273,6 +276,11 @@ void iteration_free(struct iteration *k);
 uint32_t plan_find(struct orr_step *s, const struct coll_shape *shape);
 
 /* ---- use.c ---- */
+/* Where compute times come from: questions of the policy, then what is said of them. */
+void source_begin(struct orr_step *s);
+void source_free(struct orr_step *s);
+void source_asked(const struct orr_step *s, uint32_t device, double batch, uint32_t shards, bool is_sequence_parallel);
+void source_result(const struct orr_step *s, struct step_result *out);
 void use_begin(struct orr_step *s);
 void use_pass(struct orr_step *s, double t); /* before the clock moves to t */
 void use_result(const struct orr_step *s, struct step_result *out);
@@ -294,6 +302,7 @@ uint32_t rank_device(const struct orr_step *s, const struct iteration *k, const 
 
 /* ---- run.c ---- */
 int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args); /* to be freed on an error as well */
+void world_start(struct orr_step *s); /* at now_s */
 void world_free(struct orr_step *s);
 int iteration_build(struct orr_step *s); /* the next one, and starts it */
 

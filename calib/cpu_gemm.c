@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Blocked product after Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", ACM TOMS
+ * 34(3), 2008: panels of b in the last cache, blocks of a in the second, both packed so that the inner loop
+ * reads straight on; and OpenBLAS, opened at run time.
+ */
+#include "calib/cpu.h"
+
+#include "base/mem.h"
+
+#include <config.h>
+
+#include <dlfcn.h>
+#include <string.h>
+
+enum { MR = 6, NR = 16, MC = 96, KC = 256, NC = 2048 };
+
+/* The compiler makes of this whatever registers the processor has. */
+typedef float vec __attribute__((vector_size(NR * sizeof(float)), aligned(4), may_alias));
+
+#if defined __x86_64__ && defined __GNUC__ && !defined __clang__ && !defined ORR_SANITIZED
+#define FOR_EACH_PROCESSOR __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
+#else
+#define FOR_EACH_PROCESSOR
+#endif
+
+/* out (MR x NR) = the product of k columns of a, packed by MR, and k rows of b, packed by NR. */
+FOR_EACH_PROCESSOR static void inner(int k, const float *a, const float *b, float *out)
+{
+	vec c0 = { 0 }, c1 = { 0 }, c2 = { 0 }, c3 = { 0 }, c4 = { 0 }, c5 = { 0 };
+	for (int p = 0; p < k; p++, a += MR, b += NR) {
+		vec row;
+		memcpy(&row, b, sizeof row);
+		c0 += a[0] * row;
+		c1 += a[1] * row;
+		c2 += a[2] * row;
+		c3 += a[3] * row;
+		c4 += a[4] * row;
+		c5 += a[5] * row;
+	}
+	memcpy(out, &c0, sizeof c0);
+	memcpy(out + NR, &c1, sizeof c1);
+	memcpy(out + 2 * NR, &c2, sizeof c2);
+	memcpy(out + 3 * NR, &c3, sizeof c3);
+	memcpy(out + 4 * NR, &c4, sizeof c4);
+	memcpy(out + 5 * NR, &c5, sizeof c5);
+}
+
+struct matrix {
+	const float *v;
+	int stride;
+	bool is_transposed;
+};
+
+static float at(const struct matrix *x, int row, int column)
+{
+	return x->is_transposed ? x->v[(size_t)column * (size_t)x->stride + (size_t)row] :
+		x->v[(size_t)row * (size_t)x->stride + (size_t)column];
+}
+
+/* Rows first..first+count of a, columns p0..p0+k, in slices of MR rows; what is missing of the last slice is 0. */
+static void pack_rows(const struct matrix *a, int first, int count, int p0, int k, float *out)
+{
+	for (int i = 0; i < count; i += MR)
+		for (int p = 0; p < k; p++)
+			for (int r = 0; r < MR; r++)
+				*out++ = i + r < count ? at(a, first + i + r, p0 + p) : 0;
+}
+
+static void pack_columns(const struct matrix *b, int first, int count, int p0, int k, float *out)
+{
+	int slices = (count + NR - 1) / NR;
+#pragma omp parallel for schedule(static)
+	for (int s = 0; s < slices; s++) {
+		float *to = out + (size_t)s * (size_t)k * NR;
+		for (int p = 0; p < k; p++)
+			for (int c = 0; c < NR; c++)
+				*to++ = s * NR + c < count ? at(b, p0 + p, first + s * NR + c) : 0;
+	}
+}
+
+/* One block of rows against the packed panel. */
+static void block(int rows, int columns, int k, const float *a, const float *b, float *c, int n, bool accumulate)
+{
+	float out[MR * NR];
+	for (int j = 0; j < columns; j += NR)
+		for (int i = 0; i < rows; i += MR) {
+			inner(k, a + (size_t)i * (size_t)k, b + (size_t)j * (size_t)k, out);
+			int most_i = rows - i < MR ? rows - i : MR, most_j = columns - j < NR ? columns - j : NR;
+			for (int r = 0; r < most_i; r++) {
+				float *to = c + (size_t)(i + r) * (size_t)n + j;
+				for (int q = 0; q < most_j; q++)
+					to[q] = out[r * NR + q] + (accumulate ? to[q] : 0);
+			}
+		}
+}
+
+void gemm_blocked(bool ta, bool tb, int m, int n, int k, const float *a, const float *b, float *c, bool accumulate)
+{
+	struct matrix left = { a, ta ? m : k, ta }, right = { b, tb ? k : n, tb };
+	int panel = n < NC ? n : NC, depth = k < KC ? k : KC;
+	float *packed = mem_alloc(sizeof *packed * (size_t)depth * (size_t)(panel + NR));
+	for (int j = 0; j < n; j += NC) {
+		int columns = n - j < NC ? n - j : NC;
+		for (int p = 0; p < k; p += KC) {
+			int deep = k - p < KC ? k - p : KC;
+			pack_columns(&right, j, columns, p, deep, packed);
+#pragma omp parallel
+			{
+				float *mine = mem_alloc(sizeof *mine * (size_t)(MC + MR) * (size_t)deep);
+#pragma omp for schedule(dynamic)
+				for (int i = 0; i < m; i += MC) {
+					int rows = m - i < MC ? m - i : MC;
+					pack_rows(&left, i, rows, p, deep, mine);
+					block(rows, columns, deep, mine, packed, c + (size_t)i * (size_t)n + j, n, accumulate || p > 0);
+				}
+				mem_free(mine);
+			}
+		}
+	}
+	mem_free(packed);
+}
+
+void cpu_find_blas(struct cpu *cpu)
+{
+#ifdef ORR_BLAS
+	static const char *const names[] = { "libopenblas.so.0", "libopenblas.so", "libopenblasp.so.0" };
+	void *lib = NULL;
+	for (size_t i = 0; !lib && i < sizeof names / sizeof *names; i++)
+		lib = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+	if (!lib)
+		return;
+	/* POSIX lets an object pointer hold a function's; ISO C needs it said this way. */
+	*(void **)&cpu->sgemm = dlsym(lib, "cblas_sgemm");
+	*(void **)&cpu->blas_core = dlsym(lib, "openblas_get_corename");
+	*(void **)&cpu->blas_config = dlsym(lib, "openblas_get_config");
+	*(void **)&cpu->blas_threads = dlsym(lib, "openblas_set_num_threads");
+#else
+	(void)cpu;
+	(void)dlopen;
+#endif
+}
+
+void cpu_gemm(const struct cpu *cpu, bool ta, bool tb, int m, int n, int k, const float *a, const float *b, float *c,
+	bool accumulate)
+{
+	enum { ROW_MAJOR = 101, AS_IS = 111, TRANSPOSED = 112 }; /* of cblas.h */
+	if (cpu->sgemm)
+		cpu->sgemm(ROW_MAJOR, ta ? TRANSPOSED : AS_IS, tb ? TRANSPOSED : AS_IS, m, n, k, 1, a, ta ? m : k, b, tb ? k : n,
+			accumulate, c, n);
+	else
+		gemm_blocked(ta, tb, m, n, k, a, b, c, accumulate);
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "calib/sample.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+const struct sampling sampling_default = {
+	.batch_s = 1e-3,
+	.warmup_s = 0.2,
+	.warmup_batches = 5,
+	.precision = 0.01,
+	.point_s = 0.7,
+	.max_batches = SAMPLE_BATCHES,
+};
+
+double monotonic_s(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double source_now(const struct sample_source *s)
+{
+	return s->now ? s->now(s->clock) : monotonic_s();
+}
+
+static void source_idle(const struct sample_source *s, double seconds)
+{
+	if (s->idle) {
+		s->idle(s->clock, seconds);
+		return;
+	}
+	struct timespec t = { (time_t)seconds, (long)((seconds - floor(seconds)) * 1e9) };
+	nanosleep(&t, NULL);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+void sort_values(double *v, uint32_t n)
+{
+	qsort(v, n, sizeof *v, by_value);
+}
+
+double sorted_quantile(const double *v, uint32_t n, double q)
+{
+	double at = q * (n - 1);
+	uint32_t i = (uint32_t)at;
+	return i + 1 < n ? v[i] + (at - i) * (v[i + 1] - v[i]) : v[n - 1];
+}
+
+/*
+ * The median lies below x[lo] with the probability that at most lo of n fall below it: the sum of C(n, i) / 2^n
+ * up to lo, which must not pass 0.025 on either side.
+ */
+bool median_ranks(uint32_t n, uint32_t *lo)
+{
+	double term = exp2(-(double)n), sum = term;
+	if (sum > 0.025)
+		return false;
+	uint32_t i = 0;
+	for (;; i++) {
+		term *= (double)(n - i) / (i + 1);
+		if (sum + term > 0.025)
+			break;
+		sum += term;
+	}
+	*lo = i;
+	return true;
+}
+
+/* So many calls that a batch lasts batch_s; the calls that find it out are part of the warming up. */
+static int choose_calls(const struct sample_source *s, const struct sampling *how, double until, uint32_t *calls,
+	struct orr_error *err)
+{
+	*calls = 1;
+	for (int tries = 0; tries < 12; tries++) {
+		struct timing t;
+		int rc = s->run(s->task, *calls, &t, err);
+		if (rc)
+			return rc;
+		if (t.device_s >= how->batch_s || source_now(s) >= until || *calls >= 1000000)
+			return ORR_OK;
+		/* The first call holds loading and planning: do not trust it for more than a factor of 8. */
+		double factor = t.device_s > 0 ? 1.2 * how->batch_s / t.device_s : 8;
+		factor = factor < 1.5 ? 1.5 : factor > 8 ? 8 : factor;
+		*calls = (uint32_t)ceil(*calls * factor);
+	}
+	return ORR_OK;
+}
+
+static int warm_up(const struct sample_source *s, const struct sampling *how, uint32_t calls, double start,
+	struct orr_error *err)
+{
+	double seconds = how->warmup_s < WARM_SHARE * how->point_s ? how->warmup_s : WARM_SHARE * how->point_s;
+	for (uint32_t i = 0;; i++) {
+		struct timing t;
+		double spent = source_now(s) - start;
+		/* Enough of both; of calls that are a large part of the time, one has shown all there is to see. */
+		if (spent >= seconds && (i >= how->warmup_batches || spent >= 2 * seconds))
+			return ORR_OK;
+		int rc = s->run(s->task, calls, &t, err);
+		if (rc)
+			return rc;
+	}
+}
+
+static void sum_up(double *v, double *issue, struct sample *out)
+{
+	double sum = 0, squares = 0;
+	for (uint32_t i = 0; i < out->n; i++)
+		sum += v[i];
+	double mean = sum / out->n;
+	for (uint32_t i = 0; i < out->n; i++)
+		squares += (v[i] - mean) * (v[i] - mean);
+	out->cv = out->n > 1 && mean > 0 ? sqrt(squares / (out->n - 1)) / mean : NAN;
+	sort_values(v, out->n);
+	sort_values(issue, out->n);
+	out->median_s = sorted_quantile(v, out->n, 0.5);
+	out->min_s = v[0];
+	out->p10_s = sorted_quantile(v, out->n, 0.1);
+	out->p90_s = sorted_quantile(v, out->n, 0.9);
+	out->issue_s = sorted_quantile(issue, out->n, 0.5);
+	uint32_t lo;
+	bool has_interval = median_ranks(out->n, &lo);
+	out->low_s = has_interval ? v[lo] : NAN;
+	out->high_s = has_interval ? v[out->n - 1 - lo] : NAN;
+}
+
+static bool is_narrow(const double *v, uint32_t n, double precision)
+{
+	double sorted[SAMPLE_BATCHES];
+	uint32_t lo;
+	if (n < 2 * SAMPLE_LEAST || !median_ranks(n, &lo))
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		sorted[i] = v[i];
+	sort_values(sorted, n);
+	return sorted[n - 1 - lo] - sorted[lo] <= 2 * precision * sorted_quantile(sorted, n, 0.5);
+}
+
+int sample_take(const struct sample_source *source, const struct sampling *how, struct sample *out, struct orr_error *err)
+{
+	double v[SAMPLE_BATCHES], issue[SAMPLE_BATCHES], start = source_now(source);
+	uint32_t most = how->max_batches < SAMPLE_BATCHES ? how->max_batches : SAMPLE_BATCHES;
+	*out = (struct sample){ 0 };
+	int rc = choose_calls(source, how, start + 0.3 * how->point_s, &out->calls, err);
+	if (!rc)
+		rc = warm_up(source, how, out->calls, start, err);
+	while (!rc && out->n < most) {
+		struct timing t;
+		rc = source->run(source->task, out->calls, &t, err);
+		if (rc)
+			break;
+		v[out->n] = t.device_s / out->calls;
+		issue[out->n++] = t.issue_s / out->calls;
+		/* Looking after each batch would stop at lucky moments; every sixth has little of that. */
+		if (out->n % SAMPLE_LEAST == 0 && is_narrow(v, out->n, how->precision)) {
+			out->is_precise = true;
+			break;
+		}
+		if (source_now(source) - start >= how->point_s)
+			break;
+		if (how->idle > 0)
+			source_idle(source, how->idle * t.device_s);
+	}
+	if (!rc)
+		sum_up(v, issue, out);
+	return rc;
+}

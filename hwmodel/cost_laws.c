@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "hwmodel/cost_laws.h"
+
+#include "base/mem.h"
+#include "engine/rng.h"
+#include "hwmodel/profile.h"
+
+#include <gsl/gsl_cdf.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* What kernel of the profile stands for a pass, in order of preference. */
+struct wish {
+	const char *family, *op, *variant;
+	double flops, tensors; /* per element, as measured; tensors 0: those of the call */
+};
+
+enum { WISHES = 6, PASSES = 3, UPDATES = 2 };
+
+struct slot {
+	uint32_t law; /* number + 1 in the profile */
+	double flops_per_byte; /* < 0: the call's own */
+};
+
+struct laws {
+	const struct profile *p;
+	double element_bytes;
+	char precision[2][8]; /* asked for, and another that runs at the same rate ("" none) */
+	uint32_t n_layers, n_slots;
+	struct slot *slot;          /* [1 ..]; 0 is none */
+	uint32_t *of;               /* [layer * PASSES + pass]: a slot */
+	uint32_t update[UPDATES];   /* plain SGD and momentum, Adam */
+	uint32_t sample;
+	double (*z)[LAW_PARAMS];    /* by law, with a sample */
+	uint64_t *residual;         /* seeds, likewise */
+};
+
+/* ---- which kernel ---- */
+
+/*
+ * Filter taps over stride squared, from the sizes of the product: with padding the input has stride^2 pixels for each of
+ * the output. Odd squares and the like are strides of 1; without padding a 3x3 loses its rim.
+ */
+static const char *filter_class(const struct dnn_layer *l)
+{
+	double taps = l->k * l->count * l->m / l->in_elems, off = fabs(taps - round(taps));
+	if (taps > 0.99 && taps < 1.01)
+		return "1x1";
+	if (taps > 8.4 && taps < 9.01)
+		return "3x3 s1";
+	return taps < 1 ? "1x1 strided" : off < 0.005 ? "large" : "strided";
+}
+
+/* What streams, where a kernel has no law of its own. */
+static const struct wish triad = { "memory", "triad", "", 2, 3 }, copy = { "memory", "copy", "", 0, 2 },
+			 add = { "memory", "residual-add", "", 1, 3 };
+
+static void memory_wishes(const struct dnn *d, enum orr_layer_kind kind, struct wish *out)
+{
+	static const struct wish layer_norm = { "memory", "layer-norm", "", 7, 2 }, batch_norm = { "memory", "batch-norm", "", 7, 2 },
+				 gelu = { "memory", "bias-gelu", "", 9, 2 }, softmax = { "memory", "softmax", "", 4, 2 },
+				 activation = { "memory", "activation", "", 0, 2 }, gather = { "gather", "embedding", "uniform", 0, 2 };
+	const struct wish *first = NULL;
+	if (kind == ORR_LAYER_EMBEDDING) {
+		out[0] = gather;
+		return;
+	}
+	if (kind == ORR_LAYER_NORM)
+		first = d->hidden > 0 ? &layer_norm : &batch_norm;
+	else if (kind == ORR_LAYER_ACTIVATION && d->hidden > 0)
+		first = &gelu;
+	else if (kind == ORR_LAYER_ELEMENTWISE)
+		first = &add;
+	else if (kind == ORR_LAYER_SOFTMAX)
+		first = &softmax;
+	if (first)
+		*out++ = *first;
+	if (first == &gelu)
+		*out++ = activation;
+	*out++ = triad;
+	*out++ = copy;
+	*out = add;
+}
+
+static void wishes_of(const struct dnn *d, const struct dnn_layer *l, enum dnn_pass pass, struct wish out[WISHES])
+{
+	static const char *const conv_op[PASSES] = { "forward", "data-gradient", "weight-gradient" },
+				*const batched[] = { "batched", "nn batched", "nt batched" };
+	memset(out, 0, WISHES * sizeof *out);
+	switch (laws_family(l->kind)) {
+	case COST_CONV:
+		out[0] = (struct wish){ .family = "conv", .op = conv_op[pass], .variant = filter_class(l) };
+		if (!strcmp(out[0].variant, "1x1 strided"))
+			out[1] = (struct wish){ .family = "conv", .op = conv_op[pass], .variant = "strided" };
+		break;
+	case COST_GEMM:
+		for (int i = 0; i < 3 && l->kind == ORR_LAYER_MATMUL; i++)
+			*out++ = (struct wish){ .family = "gemm", .op = "", .variant = batched[i] };
+		out[0] = (struct wish){ .family = "gemm", .op = "", .variant = "" };
+		break;
+	default:
+		memory_wishes(d, l->kind, out);
+	}
+}
+
+enum cost_family laws_family(enum orr_layer_kind kind)
+{
+	switch (kind) {
+	case ORR_LAYER_CONV:
+		return COST_CONV;
+	case ORR_LAYER_LINEAR:
+	case ORR_LAYER_RNN:
+	case ORR_LAYER_MATMUL:
+		return COST_GEMM;
+	case ORR_LAYER_EMBEDDING:
+		return COST_GATHER;
+	default:
+		return COST_MEMORY;
+	}
+}
+
+/* ---- which law ---- */
+
+/* A law for that precision, or one of the same rate; where bytes decide, of any. */
+static const struct law *law_for(const struct laws *x, const struct wish *w)
+{
+	const struct law *l = NULL;
+	for (int i = 0; !l && i < 2 && *x->precision[i]; i++)
+		l = profile_law(x->p, w->family, w->op, x->precision[i], w->variant, 0, 0);
+	if (!l && w->tensors > 0)
+		l = profile_law(x->p, w->family, w->op, "", w->variant, 0, 0);
+	return l && l->form != FORM_FACTOR ? l : NULL;
+}
+
+/*
+ * A law over all filters is for profiles without classes of filters: where some have laws of their own, one that has none was
+ * not measured, and the mean of other algorithms says nothing of it.
+ */
+static bool is_unmeasured_class(const struct laws *x, const struct law *l)
+{
+	for (size_t i = 0; !*l->variant && !strcmp(l->family, "conv") && i < x->p->n_laws; i++) {
+		const struct law *other = &x->p->law[i];
+		if (*other->variant && !strcasecmp(other->family, l->family) && !strcasecmp(other->op, l->op) &&
+			!strcasecmp(other->precision, l->precision))
+			return true;
+	}
+	return false;
+}
+
+static uint32_t slot_for(struct laws *x, const struct wish *w)
+{
+	const struct law *l = NULL;
+	const struct wish *found = NULL;
+	/* The first that is of this very variant, else the first that is of all. */
+	for (int is_any_good = 0; !found && is_any_good < 2; is_any_good++)
+		for (const struct wish *i = w; !found && i->family; i++)
+			if ((l = law_for(x, i)) && (is_any_good ? !is_unmeasured_class(x, l) : !strcasecmp(l->variant, i->variant)))
+				found = i;
+	if (!found)
+		return 0;
+	w = found;
+	double size = strcmp(w->family, "update") ? x->element_bytes : 4; /* optimizers work in fp32 */
+	x->slot[++x->n_slots] = (struct slot){ .law = (uint32_t)(l - x->p->law) + 1,
+		.flops_per_byte = w->tensors > 0 ? w->flops / w->tensors / size : -1 };
+	return x->n_slots;
+}
+
+static void find_all(struct laws *x, const struct dnn *d, bool has_products)
+{
+	struct wish w[WISHES];
+	static const struct wish sgd[] = { { "update", "sgd", "", 2, 3 }, { "memory", "triad", "", 2, 3 }, { NULL, NULL, NULL, 0, 0 } },
+				 adam[] = { { "update", "adam", "", 12, 7 }, { "memory", "triad", "", 2, 3 }, { NULL, NULL, NULL, 0, 0 } };
+	for (uint32_t l = 0; l < d->n_layers; l++)
+		for (int pass = 0; pass < PASSES; pass++) {
+			enum cost_family f = laws_family(d->layer[l].kind);
+			wishes_of(d, &d->layer[l], (enum dnn_pass)pass, w);
+			if (has_products || (f != COST_GEMM && f != COST_CONV))
+				x->of[l * PASSES + (uint32_t)pass] = slot_for(x, w);
+		}
+	x->update[0] = slot_for(x, sgd);
+	x->update[1] = slot_for(x, adam);
+}
+
+/* ---- draws ---- */
+
+static double normal(struct rng *r)
+{
+	return gsl_cdf_ugaussian_Pinv(rng_uniform_pos(r));
+}
+
+static void draw(struct laws *x, uint64_t seed)
+{
+	x->z = mem_zalloc(x->p->n_laws, sizeof *x->z);
+	x->residual = mem_zalloc(x->p->n_laws, sizeof *x->residual);
+	for (size_t i = 0; i < x->p->n_laws; i++) {
+		const struct law *l = &x->p->law[i];
+		char name[256];
+		struct rng r;
+		snprintf(name, sizeof name, "cost-law %.20s/%.40s/%.10s/%.50s", l->family, l->op, l->precision, l->variant);
+		rng_init(&r, seed, name, x->sample);
+		for (int k = 0; k < LAW_PARAMS; k++)
+			x->z[i][k] = normal(&r);
+		x->residual[i] = rng_u64(&r);
+	}
+}
+
+/* One number for each shape of call. */
+static double residual_of(const struct laws *x, size_t law, double flops, double bytes)
+{
+	uint64_t a, b;
+	struct rng r;
+	memcpy(&a, &flops, sizeof a);
+	memcpy(&b, &bytes, sizeof b);
+	rng_init(&r, x->residual[law] ^ (b << 1 | b >> 63), "cost-residual", a);
+	return normal(&r);
+}
+
+/* ---- what cost.c asks ---- */
+
+struct laws *laws_new(const struct dnn *d, const struct cost_options *o, double element_bytes)
+{
+	struct laws *x = mem_zalloc(1, sizeof *x);
+	x->p = o->profile;
+	x->element_bytes = element_bytes;
+	x->n_layers = d->n_layers;
+	x->of = mem_zalloc((size_t)d->n_layers * PASSES + 1, sizeof *x->of);
+	x->slot = mem_zalloc((size_t)d->n_layers * PASSES + 1 + UPDATES, sizeof *x->slot);
+	snprintf(x->precision[0], sizeof x->precision[0], "%s", precision_name(o->precision));
+	if (o->precision == PRECISION_FP16 || o->precision == PRECISION_BF16) /* tensor cores do both at one rate */
+		snprintf(x->precision[1], sizeof x->precision[1], "%s", precision_name(o->precision == PRECISION_FP16 ? PRECISION_BF16 : PRECISION_FP16));
+	find_all(x, d, o->efficiency <= 0);
+	x->sample = o->sample;
+	if (o->sample)
+		draw(x, o->seed);
+	return x;
+}
+
+void laws_free(struct laws *x)
+{
+	if (!x)
+		return;
+	mem_free(x->of);
+	mem_free(x->slot);
+	mem_free(x->z);
+	mem_free(x->residual);
+	mem_free(x);
+}
+
+uint32_t laws_number(const struct laws *x, uint32_t l, enum dnn_pass pass)
+{
+	return x ? x->of[l * PASSES + (uint32_t)pass] : 0;
+}
+
+uint32_t laws_update(const struct laws *x, double state_bytes)
+{
+	return x ? x->update[state_bytes >= 8] : 0;
+}
+
+static double flops_of(const struct slot *s, double flops, double bytes)
+{
+	return s->flops_per_byte >= 0 ? s->flops_per_byte * bytes : flops;
+}
+
+double laws_seconds(const struct laws *x, uint32_t number, double flops, double bytes)
+{
+	const struct slot *s = &x->slot[number];
+	size_t i = s->law - 1;
+	flops = flops_of(s, flops, bytes);
+	if (x->sample)
+		return law_time_drawn(&x->p->law[i], x->z[i], residual_of(x, i, flops, bytes), flops, bytes, bytes);
+	return law_time(&x->p->law[i], flops, bytes, bytes, NULL);
+}
+
+bool laws_is_inside(const struct laws *x, uint32_t number, double flops, double bytes)
+{
+	const struct slot *s = &x->slot[number];
+	bool is_inside = true;
+	law_time(&x->p->law[s->law - 1], flops_of(s, flops, bytes), bytes, bytes, &is_inside);
+	return is_inside;
+}

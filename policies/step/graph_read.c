@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "graph_read.h"
+
+#include "document.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NOBODY = UINT32_MAX, MAX_NAME = 100, MAX_STREAM = 7 };
+
+#define MAX_BYTES 1e18
+#define MAX_SAMPLES 1e15
+
+static int no_memory(const struct place *p)
+{
+	return orr_fail(p->doc->err, ORR_EFAIL, "out of memory");
+}
+
+/* ---- names ---- */
+
+static int by_name(const void *a, const void *b)
+{
+	const struct graph_name *x = a, *y = b;
+	int c = strcmp(x->text, y->text);
+	return c ? c : (x->number > y->number) - (x->number < y->number);
+}
+
+void graph_sort_names(struct graph_name *names, uint32_t n)
+{
+	qsort(names, n, sizeof *names, by_name);
+}
+
+uint32_t graph_find_name(const struct graph_name *names, uint32_t n, const char *text)
+{
+	uint32_t low = 0, high = n;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (strcmp(names[middle].text, text) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < n && !strcmp(names[low].text, text) ? names[low].number : NOBODY;
+}
+
+int graph_unknown(const struct place *p, const char *what, const char *text, const struct graph_name *names, uint32_t n)
+{
+	const char **list = calloc(n + 1u, sizeof *list);
+	for (uint32_t i = 0; list && i < n; i++)
+		list[i] = names[i].text;
+	const char *near = list ? orr_nearest_name(text, list) : NULL;
+	free(list);
+	return place_fail(p, "%s \"%.80s\"%s%.80s", what, text, near ? "; did you mean " : "", near ? near : "");
+}
+
+static char *copy_of(const char *text)
+{
+	size_t n = strlen(text) + 1;
+	char *copy = malloc(n);
+	return copy ? memcpy(copy, text, n) : NULL;
+}
+
+/* A name that a timeline can show. */
+static int read_name(const struct place *p, const char *key, bool is_needed, char **out)
+{
+	const char *text = NULL;
+	struct place v = place_key(p, key);
+	int rc = place_text(p, key, is_needed, &text);
+	if (rc || !text)
+		return rc;
+	if (strlen(text) > MAX_NAME)
+		return place_fail(&v, "expected at most %d bytes", MAX_NAME);
+	*out = copy_of(text);
+	return *out ? ORR_OK : no_memory(p);
+}
+
+/* ---- groups ---- */
+
+int graph_read_members(struct graph_reader *r, const struct place *list, struct graph_group *out)
+{
+	int rc = place_list(list, "devices"), i = 0;
+	if (!rc && !list->value->child)
+		rc = place_fail(list, "expected devices, found an empty list");
+	if (rc)
+		return rc;
+	out->member = calloc((size_t)cJSON_GetArraySize(list->value), sizeof *out->member);
+	if (!out->member)
+		return no_memory(list);
+	r->stamp++;
+	for (const cJSON *v = list->value->child; v; v = v->next) {
+		struct place p = place_item(list, v, (size_t)i++);
+		uint32_t device;
+		if (place_own_whole(&p, 0, r->facts->endpoints - 1.0, &device))
+			return ORR_EINPUT;
+		if (r->mark[device] == r->stamp)
+			return place_fail(&p, "device %u is in the group twice", device);
+		r->mark[device] = r->stamp;
+		out->member[out->n++] = device;
+	}
+	return ORR_OK;
+}
+
+/* "all", unless the file says otherwise. */
+static int all_gpus(const struct place *p, struct graph_group *out, uint32_t gpus)
+{
+	out->name = copy_of("all");
+	out->member = calloc(gpus, sizeof *out->member);
+	if (!out->name || !out->member)
+		return no_memory(p);
+	for (out->n = 0; out->n < gpus; out->n++)
+		out->member[out->n] = out->n;
+	return ORR_OK;
+}
+
+static int read_groups(struct graph_reader *r, const struct place *root)
+{
+	struct place p = place_key(root, "groups");
+	struct graph *g = r->graph;
+	if (p.value && !cJSON_IsObject(p.value))
+		return place_fail(&p, "expected an object of lists of devices");
+	g->group = calloc((size_t)cJSON_GetArraySize(p.value) + 1, sizeof *g->group);
+	if (!g->group)
+		return no_memory(root);
+	for (const cJSON *v = p.value ? p.value->child : NULL; v; v = v->next) {
+		struct place list = place_key(&p, v->string);
+		for (const cJSON *w = v->next; w; w = w->next)
+			if (!strcmp(w->string, v->string))
+				return place_fail(&p, "group \"%.60s\" is there twice", v->string);
+		struct graph_group *x = &g->group[g->n_groups++];
+		if (!(x->name = copy_of(v->string)))
+			return no_memory(root);
+		if (graph_read_members(r, &list, x))
+			return ORR_EINPUT;
+	}
+	return place_has(&p, "all") ? ORR_OK : all_gpus(root, &g->group[g->n_groups++], r->facts->gpus);
+}
+
+/* ---- ops ---- */
+
+/* All ids, so that an op may wait for one that stands below it. */
+static int read_ids(struct graph_reader *r, const struct place *ops)
+{
+	struct graph *g = r->graph;
+	int n = place_list(ops, "ops") ? -1 : cJSON_GetArraySize(ops->value);
+	if (n <= 0)
+		return n ? ORR_EINPUT : place_fail(ops, "expected ops, found an empty list");
+	g->op = calloc((size_t)n, sizeof *g->op);
+	r->id = calloc((size_t)n, sizeof *r->id);
+	if (!g->op || !r->id)
+		return no_memory(ops);
+	for (const cJSON *v = ops->value->child; v; v = v->next) {
+		struct place p = place_item(ops, v, g->n);
+		struct graph_op *o = &g->op[g->n];
+		o->at = g->n++;
+		if (!cJSON_IsObject(v))
+			return place_fail(&p, "expected an object");
+		if (read_name(&p, "id", true, &o->id))
+			return p.doc->err->code;
+		r->id[o->at] = (struct graph_name){ o->id, o->at };
+	}
+	graph_sort_names(r->id, g->n);
+	for (uint32_t i = 1; i < g->n; i++)
+		if (!strcmp(r->id[i].text, r->id[i - 1].text)) {
+			struct place p = place_item(ops, NULL, r->id[i].number);
+			return place_fail(&p, "id \"%.60s\" is that of $.ops[%u] already", r->id[i].text, r->id[i - 1].number);
+		}
+	return ORR_OK;
+}
+
+static int read_waits(struct graph_reader *r, const struct place *op, const char *key, uint32_t **out, uint32_t *n)
+{
+	struct place p = place_key(op, key);
+	size_t i = 0;
+	if (!p.value)
+		return ORR_OK;
+	if (place_list(&p, "ids of ops"))
+		return ORR_EINPUT;
+	*out = calloc((size_t)cJSON_GetArraySize(p.value) + 1, sizeof **out);
+	if (!*out)
+		return no_memory(op);
+	for (const cJSON *v = p.value->child; v; v = v->next) {
+		struct place item = place_item(&p, v, i++);
+		const char *text;
+		if (place_own_text(&item, &text))
+			return ORR_EINPUT;
+		uint32_t number = graph_find_name(r->id, r->graph->n, text);
+		if (number == NOBODY)
+			return graph_unknown(&item, "no op has the id", text, r->id, r->graph->n);
+		(*out)[(*n)++] = number;
+	}
+	return ORR_OK;
+}
+
+/* {"device", "bytes"}, or a list of such; for holds with a kind. */
+static int read_memory(const struct graph_reader *r, const struct place *op, const char *key, bool is_hold, struct graph_memory **out,
+	uint32_t *n)
+{
+	static const char *const plain[] = { "device", "bytes", NULL }, *const held[] = { "device", "bytes", "kind", NULL };
+	static const char *const kinds[ORR_MEMORY_KINDS + 1] = { "weights", "gradients", "optimizer", "activations", "buffers", NULL };
+	struct place p = place_key(op, key);
+	size_t i = 0;
+	if (!p.value)
+		return ORR_OK;
+	bool is_list = cJSON_IsArray(p.value);
+	*out = calloc((is_list ? (size_t)cJSON_GetArraySize(p.value) : 1) + 1, sizeof **out);
+	if (!*out)
+		return no_memory(op);
+	for (const cJSON *v = is_list ? p.value->child : p.value; v; v = is_list ? v->next : NULL) {
+		struct place item = is_list ? place_item(&p, v, i++) : p;
+		struct place device = place_key(&item, "device");
+		struct graph_memory *m = &(*out)[(*n)++];
+		int kind = ORR_MEMORY_BUFFERS;
+		if (place_keys(&item, is_hold ? held : plain) || place_choice(&item, "kind", kinds, is_hold, &kind) || place_own_whole(&device, 0, r->facts->endpoints - 1.0, &m->device) ||
+			place_real(&item, "bytes", 0, MAX_BYTES, true, &m->bytes))
+			return ORR_EINPUT;
+		m->kind = (enum orr_memory)kind;
+	}
+	return ORR_OK;
+}
+
+static int read_order(const struct place *p, struct graph_op *o)
+{
+	double stream = 0, priority = 0;
+	struct place v = place_key(p, "stream");
+	if (place_whole(p, "stream", 0, MAX_STREAM, false, &stream) || place_whole(p, "priority", -2147483647.0, 2147483647.0, false, &priority))
+		return ORR_EINPUT;
+	if (stream > 0 && o->kind != GRAPH_TRANSFER && o->kind != GRAPH_COLLECTIVE)
+		return place_fail(&v, "is for transfers and collectives: compute is on stream 0, delays and marks on none");
+	o->stream = (uint32_t)stream;
+	o->priority = (int32_t)priority;
+	return ORR_OK;
+}
+
+static int read_op(struct graph_reader *r, const struct place *p, struct graph_op *o)
+{
+	static const char *const known[] = { "id", "compute", "transfer", "collective", "delay", "mark", "after", "after_previous",
+		"stream", "priority", "detach", "label", "takes", "gives", "samples", NULL };
+	if (place_keys(p, known) || graph_read_work(r, p, o) || read_waits(r, p, "after", &o->after, &o->n_after) ||
+		read_waits(r, p, "after_previous", &o->previous, &o->n_previous) || read_order(p, o) ||
+		place_bool(p, "detach", &o->is_detached) || read_name(p, "label", false, &o->label) ||
+		read_memory(r, p, "takes", false, &o->takes, &o->n_takes) || read_memory(r, p, "gives", false, &o->gives, &o->n_gives) ||
+		place_real(p, "samples", 0, MAX_SAMPLES, false, &o->samples))
+		return p->doc->err->code;
+	return ORR_OK;
+}
+
+static int read_ops(struct graph_reader *r, const struct place *root)
+{
+	struct place ops = place_key(root, "ops");
+	uint32_t attached = 0, busy = 0, i = 0;
+	int rc = read_ids(r, &ops);
+	for (const cJSON *v = rc ? NULL : ops.value->child; !rc && v; v = v->next, i++) {
+		struct place p = place_item(&ops, v, i);
+		rc = read_op(r, &p, &r->graph->op[i]);
+		attached += !r->graph->op[i].is_detached;
+		busy += r->graph->op[i].kind != GRAPH_MARK;
+	}
+	if (!rc && !busy)
+		rc = place_fail(&ops, "all are marks: an iteration would take no time");
+	if (!rc && !attached)
+		rc = place_fail(&ops, "all are detached: an iteration would have no end");
+	return rc ? rc : graph_order(r->graph, &ops);
+}
+
+/* ---- the whole ---- */
+
+static int read_all(struct graph_reader *r, const struct place *root)
+{
+	static const char *const known[] = { "ops", "groups", "samples", "barrier", "holds", "title", NULL };
+	const struct graph_facts *f = r->facts;
+	const char *title;
+	uint32_t most = f->layers > f->endpoints ? f->layers : f->endpoints;
+	r->layer = calloc(f->layers + 1u, sizeof *r->layer);
+	r->mark = calloc(most + 1u, sizeof *r->mark);
+	if (!r->layer || !r->mark)
+		return no_memory(root);
+	for (uint32_t i = 0; i < f->layers; i++)
+		r->layer[i] = (struct graph_name){ f->layer[i], i };
+	graph_sort_names(r->layer, f->layers);
+	if (place_keys(root, known) || place_text(root, "title", false, &title) ||
+		place_real(root, "samples", 1e-9, MAX_SAMPLES, false, &r->graph->samples) || place_bool(root, "barrier", &r->graph->is_barrier) ||
+		read_memory(r, root, "holds", true, &r->graph->holds, &r->graph->n_holds) || read_groups(r, root) || read_ops(r, root))
+		return root->doc->err->code;
+	return ORR_OK;
+}
+
+struct graph *graph_file_read(const char *file, const char *text, size_t n, const struct graph_facts *facts, struct orr_error *err)
+{
+	struct document d;
+	struct orr_error e = { 0 };
+	struct graph_reader r = { .facts = facts };
+	int rc = document_open(&d, file, text, n, &e);
+	if (!rc) {
+		struct place root = place_root(&d);
+		r.graph = calloc(1, sizeof *r.graph);
+		rc = r.graph ? read_all(&r, &root) : no_memory(&root);
+		document_close(&d);
+	}
+	free(r.layer);
+	free(r.id);
+	free(r.mark);
+	if (!rc)
+		return r.graph;
+	graph_file_free(r.graph);
+	if (err)
+		*err = e;
+	return NULL;
+}
+
+void graph_file_free(struct graph *g)
+{
+	if (!g)
+		return;
+	for (uint32_t i = 0; i < g->n && g->op; i++) {
+		struct graph_op *o = &g->op[i];
+		free(o->id);
+		free(o->label);
+		free(o->range);
+		free(o->after);
+		free(o->previous);
+		free(o->takes);
+		free(o->gives);
+	}
+	for (uint32_t i = 0; i < g->n_groups && g->group; i++) {
+		free(g->group[i].name);
+		free(g->group[i].member);
+	}
+	free(g->op);
+	free(g->group);
+	free(g->holds);
+	free(g);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Where the compute times of a run come from, and whether they were asked for where laws hold.
+ *
+ * A policy asks by batch and shards; every distinct question is kept, and at the end the model's kernels are
+ * looked at for each. Past MOST_ASKED the rest is not looked at.
+ */
+#include "step/world.h"
+
+#include "base/mem.h"
+#include "base/sbuf.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_ASKED = 64 };
+
+struct asked {
+	uint32_t n;
+	struct question {
+		uint32_t type, shards;
+		double batch;
+		bool is_sequence_parallel;
+	} of[MOST_ASKED];
+};
+
+void source_begin(struct orr_step *s)
+{
+	s->asked = mem_zalloc(1, sizeof *s->asked);
+}
+
+void source_free(struct orr_step *s)
+{
+	mem_free(s->asked);
+}
+
+void source_asked(const struct orr_step *s, uint32_t device, double batch, uint32_t shards, bool is_sequence_parallel)
+{
+	struct asked *a = s->asked;
+	uint32_t type = s->type_of[device];
+	for (uint32_t i = a->n; i-- > 0;) {
+		const struct question *q = &a->of[i];
+		if (q->type == type && q->shards == shards && q->batch == batch && q->is_sequence_parallel == is_sequence_parallel)
+			return;
+	}
+	if (a->n < MOST_ASKED)
+		a->of[a->n++] = (struct question){ type, shards, batch, is_sequence_parallel };
+}
+
+/* ---- what is said ---- */
+
+static void put_outside(struct sbuf *b, const struct cost_coverage *c)
+{
+	const char *before = " (";
+	if (!c->outside)
+		return;
+	sbuf_printf(b, "; outside the range that its laws were fitted on: %llu of %llu kernels", (unsigned long long)c->outside,
+		(unsigned long long)c->by_law);
+	for (int f = 0; f < COST_FAMILIES; f++)
+		if (c->outside_of[f]) {
+			sbuf_printf(b, "%s%s %llu", before, cost_family_name((enum cost_family)f), (unsigned long long)c->outside_of[f]);
+			before = ", ";
+		}
+	sbuf_puts(b, ")");
+}
+
+static bool has_gpus(const struct orr_step *s, uint32_t type)
+{
+	for (uint32_t g = 0; g < s->facts.gpus; g++)
+		if (s->type_of[g] == type)
+			return true;
+	return false;
+}
+
+static void put_type(const struct orr_step *s, uint32_t type, struct sbuf *b, struct step_result *out)
+{
+	const struct cost *c = s->config->cost[type];
+	struct cost_coverage cover = { 0 };
+	double error = cost_profile_error(c);
+	for (uint32_t i = 0; i < s->asked->n; i++) {
+		const struct question *q = &s->asked->of[i];
+		if (q->type == type)
+			cost_cover(c, q->batch, q->shards, q->is_sequence_parallel, &cover);
+	}
+	if (b->len)
+		sbuf_puts(b, "; ");
+	if (s->config->cluster->n_types > 1)
+		sbuf_printf(b, "%s: ", s->config->cluster->type_name[type]);
+	sbuf_puts(b, cost_source(c, s->config->batch));
+	put_outside(b, &cover);
+	out->kernels += cover.kernels;
+	out->kernels_by_law += cover.by_law;
+	out->kernels_outside += cover.outside;
+	out->profile_error = isnan(out->profile_error) ? error : fmax(out->profile_error, error);
+}
+
+void source_result(const struct orr_step *s, struct step_result *out)
+{
+	struct sbuf b = { 0 };
+	out->profile_error = NAN;
+	if (s->is_scaled)
+		sbuf_printf(&b, "%.9g s for the batch (step.compute_s), shares of layers by the cost model",
+			orr_arg_real(s->config->options, "compute_s"));
+	for (uint32_t t = 0; t < s->config->cluster->n_types; t++)
+		if (s->config->cost[t] && has_gpus(s, t))
+			put_type(s, t, &b, out);
+	snprintf(out->cost_source, sizeof out->cost_source, "%s", sbuf_text(&b));
+	sbuf_free(&b);
+}

@@ -1,0 +1,59 @@
+# orrery calib run: what it writes, what it says where there is nothing to measure.
+# SPDX-License-Identifier: GPL-3.0-or-later
+# shellcheck shell=bash
+. "$srcdir/tests/tap.sh"
+
+field() { # FILE COLUMN: its values
+  awk -F, -v want="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == want) at = i; next } { print $at }' "$1"
+}
+
+"$ORRERY" calib run --backend synthetic --budget 20 -q -o "$work/a.csv" && "$ORRERY" calib run --backend synthetic \
+  --budget 20 -q >"$work/b.csv"
+ok $? "the synthetic backend needs no time of ours"
+cmp -s "$work/a.csv" "$work/b.csv"
+ok $? "it gives the same bytes for the same seed, to a file or to standard output"
+"$ORRERY" calib run --backend synthetic --budget 20 --seed 2 -q >"$work/c.csv"
+cmp -s "$work/a.csv" "$work/c.csv"
+is $? 1 "and others for another"
+is "$(grep -c '^  "drift": 0\|^  "is_stable": true\|^  "seed": 1,' "$work/a.device.json")" 3 "the file beside the points says how they were measured"
+
+# A real sweep of this processor, as small as can be: one thread, as others may be running here.
+"$ORRERY" calib run --backend cpu --threads 1 --budget 3 --only launch,gemm,memory,update -q -o "$work/cpu.csv"
+ok $? "this processor is measured in three seconds"
+is "$(field "$work/cpu.csv" family | sort -u | tr '\n' ' ')" "gemm launch memory update " "the families asked for, and no others"
+is "$(field "$work/cpu.csv" time_us | awk '!($1 > 0)' | wc -l | tr -d ' ')" 0 "every time is above 0"
+grep -q '"backend": "cpu"' "$work/cpu.device.json"
+ok $? "the file beside the points says that it was a CPU"
+
+# No GPU here: one line, exit code 3. With one this must measure.
+"$ORRERY" calib run --backend cuda --budget 2 --only launch -q -o "$work/gpu.csv" >"$work/out" 2>"$work/err"
+rc=$?
+if [ $rc -eq 0 ]; then
+  ok 0 "there is a GPU, and it is measured"
+  skip "there is a GPU"
+else
+  is "$rc $(wc -l <"$work/err" | tr -d ' ') $(grep -c 'no usable GPU: ' "$work/err")" "3 1 1" "no GPU: one clear line, exit code 3"
+  [ -e "$work/gpu.csv" ]
+  is $? 1 "and no file is left"
+fi
+mkdir "$work/modules"
+echo nonsense >"$work/modules/orr_calib_cuda.so"
+ORRERY_MODULE_PATH=$work/modules "$ORRERY" calib run --backend cuda 2>"$work/err"
+is "$? $(wc -l <"$work/err" | tr -d ' ') $(grep -c "modules/orr_calib_cuda.so: cannot be opened" "$work/err")" "3 1 1" \
+  "a damaged module is named"
+
+fails() { # WHAT PATTERN ARGUMENTS...
+  what=$1 pattern=$2
+  shift 2
+  "$ORRERY" calib run "$@" >"$work/out" 2>"$work/err"
+  is "$? $(grep -c -- "$pattern" "$work/err")" "2 1" "$what"
+}
+fails "an unknown backend" 'backend "tpu": there are cuda, cpu and synthetic' --backend tpu
+fails "an unknown family" 'no family "gem"' --only gem
+fails "an unknown setting" 'unknown setting "t1"' --backend synthetic --settings t1=2
+fails "a setting that is no number" 'expected name=number, found "t0=x"' --backend synthetic --settings t0=x
+fails "no time at all" '--budget: expected a number from 0.5' --budget 0
+fails "an unknown option" 'did you mean --budget' --bujet 3
+"$ORRERY" calib run --backend synthetic --budget 1 -q -o "$work/no/such/folder.csv" 2>"$work/err"
+is "$? $(grep -c 'no/such/folder.csv: No such file' "$work/err")" "1 1" "points that cannot be written"
+tap_done
