@@ -102,6 +102,8 @@ static int first_look(struct sweep *s, struct orr_error *err)
 	for (double side = 64; side <= 4096; side *= 2) {
 		probe_kernel("gemm", "", side, side, side, &k);
 		rc = measure(s, &k, &quick, &took, err);
+		if (rc == ORR_EINPUT) /* no library for products: what memory can do has to tell */
+			break;
 		if (rc)
 			return rc;
 		s->limits.flops_per_s = fmax(s->limits.flops_per_s, k.flops / took.median_s);
@@ -117,6 +119,8 @@ static int first_look(struct sweep *s, struct orr_error *err)
 		if (took.median_s > 2e-3)
 			break;
 	}
+	if (s->limits.flops_per_s <= 1e9)
+		s->limits.flops_per_s = 4 * s->limits.bytes_per_s;
 	return ORR_OK;
 }
 
@@ -127,11 +131,14 @@ static int settle(struct sweep *s, struct orr_error *err)
 	double side = floor(fmin(4096, cbrt(2.5e-3 * s->limits.flops_per_s)) / 16 + 1) * 16;
 	struct backend_clocks was, is;
 	struct kernel k;
-	probe_kernel("gemm", "", side, side, side, &k);
-	void *task = s->b->prepare(s->device, &k, err);
-	if (!task)
-		return err ? err->code : ORR_EFAIL;
+	struct orr_error why = { 0 };
 	int rc = ORR_OK;
+	probe_kernel("gemm", "", side, side, side, &k);
+	void *task = s->b->prepare(s->device, &k, &why);
+	if (!task && probe_kernel("memory", "triad", floor(2.5e-3 * s->limits.bytes_per_s / 12 / 1024 + 1) * 1024, 1, 0, &k))
+		task = s->b->prepare(s->device, &k, &why);
+	if (!task)
+		return orr_fail(err, why.code ? why.code : ORR_EFAIL, "%s", why.text);
 	s->b->clocks(s->device, &was);
 	while (!rc && now(s) - start < most) {
 		struct timing t;
@@ -308,11 +315,16 @@ static void keep(const struct plan_point *p, const struct sample *x, struct poin
 	memcpy(row.precision, k->precision, sizeof row.precision);
 	memcpy(row.variant, k->variant, sizeof row.variant);
 	memcpy(row.d, k->d, sizeof row.d);
+	if (!strcmp(k->family, "launch") && k->d[0] > 1) { /* a call was d0 launches */
+		row.time_s /= k->d[0];
+		row.low_s /= k->d[0];
+		row.high_s /= k->d[0];
+	}
 	points_add(out, &row);
 	/* What the host pays to hand a kernel over is a law of its own. */
 	if (!strcmp(k->family, "launch") && !strcmp(k->op, "queued") && !isnan(x->issue_s)) {
 		snprintf(row.op, sizeof row.op, "issue");
-		row.time_s = x->issue_s;
+		row.time_s = x->issue_s / k->d[0];
 		row.low_s = row.high_s = row.cv = NAN;
 		points_add(out, &row);
 	}
