@@ -21,7 +21,7 @@ step() { "$orrery" step resnet50 --cluster 2x1:v100 --policy allreduce "$@" 2>&1
 
 # ---- what is said ----
 said=$(step --profile made.json)
-like "$said" 'times of layers: profile made \(made up, 2026-02-03; median error 6 %\) for gemm, conv; the data sheet.s roofline for memory, update$' \
+like "$said" 'times of layers: profile made \(made up, 2026-02-03; median error 6 %\) for gemm, conv \(its laws here: 6 %\); the data sheet.s roofline for memory, update$' \
   "a report names profile, date, error, and what the profile has no law for"
 said=$(step --profile none)
 like "$said" 'times of layers: datasheet only: roofline of v100' "without a profile: datasheet only"

@@ -109,16 +109,16 @@ static void check_sums(const struct device *dev)
 	near_to(1e3 * step_s(d, c, 16), 1e3 * expected_resnet(d, 16), 1e-10, "a step is the sum of its kernels' laws");
 	near_to(1e6 * cost_update_s(c, 25e6, 8), 1e6 * linear(3, INFINITY, 600, 0, 25e6 * 28), 1e-9, "Adam's update by its law: 28 bytes a parameter");
 	near_to(1e6 * cost_update_s(c, 25e6, 0), 1e6 * linear(4, INFINITY, 740, 0, 25e6 * 12), 1e-9, "plain SGD has none here: as what streams");
-	ok(strstr(cost_source(c, 16), "profile known (made up, 2026-02-03; median error 7 %) for gemm, conv, memory, update") != NULL,
+	ok(strstr(cost_source(c, 16), "profile known (made up, 2026-02-03; median error 7 %) for gemm, conv, memory, update (its laws here: 7 %)") != NULL,
 		"the source names profile, date, error, families");
-	near_to(cost_profile_error(c), 0.07, 1e-12, "the profile's error");
+	near_to(cost_profile_error(c), 0.07, 1e-12, "the error of the laws that are used");
 	struct cost_coverage cover = { 0 };
 	cost_cover(c, 16, 1, false, &cover);
 	ok(cover.kernels > 300 && cover.by_law == cover.kernels && cover.outside == 0, "%llu kernels, all by laws, all in range",
 		(unsigned long long)cover.kernels);
 	cost_free(c);
 	c = costs(d, dev, (struct cost_options){ .profile = p, .efficiency = 0.5 });
-	ok(strstr(cost_source(c, 16), "for memory, update; the data sheet's roofline for gemm, conv, efficiency of products given"),
+	ok(strstr(cost_source(c, 16), "for memory, update (its laws here: 7 %); the data sheet's roofline for gemm, conv, efficiency of products given"),
 		"an efficiency that is given puts products on the roofline");
 	cost_free(c);
 	profile_free(p);
@@ -144,7 +144,7 @@ static void check_fallbacks(const struct device *dev)
 		"a 3x3 has none: the roofline, not the law over other filters");
 	ok(cost_layer_s(c, i, DNN_BACKWARD_WEIGHT, 8, 1, false) == cost_layer_s(sheet, i, DNN_BACKWARD_WEIGHT, 8, 1, false),
 		"nor has its weight gradient");
-	ok(strstr(cost_source(c, 8), "for conv; the data sheet's roofline for gemm, conv, memory, update"), "and it is said");
+	ok(strstr(cost_source(c, 8), "for conv (its laws here: 7 %); the data sheet's roofline for gemm, conv, memory, update"), "and it is said");
 	/* As if no larger kernel than this had been measured. */
 	struct cost_coverage cover = { 0 };
 	p->law[1].to[0] = 8 * one->fwd_flops;
