@@ -304,14 +304,18 @@ static struct plan *get_model(const char *path, const cJSON *root, struct orr_er
 
 static int check_classifier(const char *path, struct plan *p, struct orr_error *err)
 {
-	for (size_t i = 0; p->classifier && i <= p->n; i++) {
-		if (i == p->n)
-			return orr_fail(err, ORR_EINPUT, "%.200s: $.classifier: expected the name of a layer, found \"%.80s\"", path,
-				p->classifier);
-		if (!strcmp(p->layer[i].name, p->classifier))
-			break;
+	const char **names = mem_zalloc(p->n + 1, sizeof *names), *near = NULL;
+	bool is_there = !p->classifier;
+	for (size_t i = 0; i < p->n; i++) {
+		names[i] = p->layer[i].name;
+		is_there |= p->classifier && !strcmp(names[i], p->classifier);
 	}
-	return ORR_OK;
+	if (!is_there)
+		near = nearest_name(p->classifier, names);
+	mem_free(names);
+	return is_there ? ORR_OK
+			: orr_fail(err, ORR_EINPUT, "%.200s: $.classifier: expected the name of a layer, found \"%.80s\"%s%.80s", path,
+				  p->classifier, near ? "; did you mean " : "", near ? near : "");
 }
 
 struct dnn *dnn_parse(const char *path, const char *text, size_t n, struct orr_error *err)

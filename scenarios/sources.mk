@@ -1,10 +1,13 @@
 # scenario folders: installed as they lie here (docs/scenarios.md)
 nobase_dist_pkgdata_DATA =
 nobase_dist_pkgdata_DATA += scenarios/ako/figures.json scenarios/ako/published.csv scenarios/ako/README.md \
-	scenarios/ako/ako.json scenarios/ako/servers.json scenarios/ako/both.json
+	scenarios/ako/ako.json scenarios/ako/servers.json scenarios/ako/both.json \
+	scenarios/ako/waits.json scenarios/ako/means.json
 nobase_dist_pkgdata_DATA += scenarios/stanza/figures.json scenarios/stanza/published.csv scenarios/stanza/README.md \
 	scenarios/stanza/parameter-server.json scenarios/stanza/colocated.json scenarios/stanza/stanza.json scenarios/stanza/overlaps.json
 nobase_dist_pkgdata_DATA += scenarios/ds-sync/figures.json scenarios/ds-sync/published.csv scenarios/ds-sync/README.md \
 	scenarios/ds-sync/pair.json scenarios/ds-sync/racks.json scenarios/ds-sync/contention-16.json scenarios/ds-sync/contention-32.json \
 	scenarios/ds-sync/search.json scenarios/ds-sync/learn-4.json scenarios/ds-sync/learn-16.json \
 	scenarios/ds-sync/tensors.json
+nobase_dist_pkgdata_DATA += scenarios/training-jobs/figures.json scenarios/training-jobs/published.csv \
+	scenarios/training-jobs/README.md scenarios/training-jobs/jobs.json

@@ -4,8 +4,8 @@
 . "${srcdir:-.}/tests/tap.sh"
 folder=$work/ako
 cp -r "$srcdir/scenarios/ako" "$folder" && chmod -R u+w "$folder"
-sed -i -e 's/"learn.seeds": 5/"learn.seeds": 1/' -e 's/"lr": \[.*\]/"lr": [0.001, 0.016, 0.064]/' -e 's/"rate": \[.*\]/"rate": [0.016, 0.064]/' \
-  -e 's/"learn.target": 0.05/"learn.target": 0.1/' -e 's/32 \* 300/32 * 60/' -e 's/"step.iterations": 100/"step.iterations": 60/' "$folder/figures.json"
+sed -i -e 's/"learn.seeds": 5/"learn.seeds": 1/' -e 's/"lr": \[.*\]/"lr": [0.001, 0.008, 0.064]/' -e 's/"rate": \[.*\]/"rate": [0.016, 0.064]/' \
+  -e 's/"learn.max_samples": [36]0000/"learn.max_samples": 6000/' -e 's/32 \* 300/32 * 60/' -e 's/"step.iterations": 100/"step.iterations": 60/' "$folder/figures.json"
 "$ORRERY" figures "$folder" --no-figures --out "$work/o" -q >"$work/said" 2>&1
 is "$? $(cat "$work/said")" "0 " "the folder is carried out"
 

@@ -78,7 +78,7 @@ static struct train_result to_target(int way, int s, int threads)
 {
 	char learn[200];
 	snprintf(learn, sizeof learn, "problem=mlp rows=512 inputs=8 batch=8 lr=%.17g eval_samples=256 target=0.3 seeds=%d max_samples=%d", ways[way].lr,
-		is_slow ? 2 : 3, 20000);
+		is_slow ? 1 : 3, 20000);
 	return trained(ways[way].policy, ways[way].settings, learn, straggling[s], threads);
 }
 

@@ -236,6 +236,12 @@ check_PROGRAMS += tests/unit_step_results tests/unit_expr
 TESTS += tests/unit_step_results tests/unit_expr
 tests_unit_step_results_SOURCES = tests/unit_step_results.c tests/sample_run.c
 tests_unit_expr_SOURCES = tests/unit_expr.c
+# jobs that train
+check_PROGRAMS += tests/unit_steprate
+TESTS += tests/unit_steprate tests/jobs_step.sh
+tests_unit_steprate_SOURCES = tests/unit_steprate.c tests/step_fixture.c
+tests_unit_steprate_LDADD = libpolicies.a $(LDADD)
+EXTRA_DIST += tests/jobs_step.sh
 # Ako
 check_PROGRAMS += tests/unit_ako
 TESTS += tests/unit_ako
@@ -249,13 +255,41 @@ TESTS += tests/figures_ako.sh
 EXTRA_DIST += tests/figures_ako.sh
 check_PROGRAMS += tests/unit_figures
 TESTS += tests/unit_figures
-tests_unit_figures_SOURCES = tests/unit_figures.c sim/cli/figures_book.c sim/cli/figures_draw.c sim/cli/figures_expr.c \
+tests_unit_figures_SOURCES = tests/unit_figures.c sim/cli/cost_samples.c sim/cli/figures_book.c sim/cli/figures_draw.c sim/cli/figures_expr.c \
 	sim/cli/figures_run.c sim/cli/figures_table.c sim/cli/progress.c sim/cli/registry.c sim/cli/scenario.c \
 	sim/cli/scenario_jobs.c sim/cli/scenario_step.c sim/cli/setting.c sim/cli/study.c sim/cli/study_jobs.c sim/cli/study_step.c
 tests_unit_figures_LDADD = libpolicies.a $(LDADD)
+# graphs and schedules as data
+check_PROGRAMS += tests/unit_graph
+TESTS += tests/unit_graph
+tests_unit_graph_SOURCES = tests/unit_graph.c tests/step_fixture.c
+tests_unit_graph_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/graph_mutation
+TESTS += tests/graph_mutation
+tests_graph_mutation_SOURCES = tests/graph_mutation.c tests/step_fixture.c
+tests_graph_mutation_LDADD = libpolicies.a $(LDADD)
+TESTS += tests/graph_cli.sh
+EXTRA_DIST += tests/graph_cli.sh tests/data/graph-ring.json tests/data/graph-relay.json tests/data/graph-partitions.json
 # scenario folders, at small sizes
 TESTS += tests/figures_stanza.sh tests/figures_ds_sync.sh
 EXTRA_DIST += tests/figures.sh tests/figures_stanza.sh tests/figures_ds_sync.sh
+# hostile step plugins
+TESTS += tests/plugins_step.sh
+EXTRA_DIST += tests/plugins_step.sh tests/plugins/step_hostile.c
+# every step policy with every choice of its parameters
+check_PROGRAMS += tests/step_matrix
+TESTS += tests/step_matrix
+tests_step_matrix_SOURCES = tests/step_matrix.c tests/step_fixture.c
+tests_step_matrix_LDADD = libpolicies.a $(LDADD)
+# random graphs in two ways
+check_PROGRAMS += tests/unit_step_random
+TESTS += tests/unit_step_random
+tests_unit_step_random_SOURCES = tests/unit_step_random.c tests/step_fixture.c
+# the step world where it is easily wrong
+check_PROGRAMS += tests/unit_step_edges
+TESTS += tests/unit_step_edges
+tests_unit_step_edges_SOURCES = tests/unit_step_edges.c tests/step_fixture.c
+tests_unit_step_edges_LDADD = libpolicies.a $(LDADD)
 # whole networks by the laws of profiles
 check_PROGRAMS += tests/whole_networks
 TESTS += tests/whole_networks

@@ -100,7 +100,8 @@ static void one_partition(void)
 	struct outcome full = ako(64, options, "partitions=1"), part = ako(64, "iterations=6", "");
 	double want = 63 * G / (B * compute_s), got = full.iteration_s / part.iteration_s;
 	ok(fabs(got / want - 1) < (is_slow ? 0.05 : 0.02), "p forced to 1 at n=64: iterations %.2f times as long, want %.2f", got, want);
-	ok(fabs(full.sent - 63 * G) < 1, "... as everybody sends everything to everybody");
+	/* One round is under way as the last iteration ends. */
+	ok(fabs(full.sent / (63 * G) - 1) < (is_slow ? 0.05 : 0.02), "... as everybody sends everything to everybody");
 }
 
 /* A load of exactly 3 needs 3 partitions: 1 GB x 3 peers in 24 s at 125 MB/s. */
@@ -119,7 +120,7 @@ static void splits(void)
 {
 	double best = 0, off = 0;
 	uint32_t argmax = 0;
-	for (uint32_t s = 1; s < 64; s += is_slow && (s < 9 || s > 12) ? 6 : 1) {
+	for (uint32_t s = 1; s < 64; s += is_slow && (s < 9 || s > 12) ? 4 : 1) {
 		char settings[128];
 		snprintf(settings, sizeof settings, "%s%u", servers, s);
 		struct outcome o = run("64x1:v100", "alexnet", "iterations=10", &orr_policy_parameter_server, settings);

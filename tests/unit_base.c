@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static void numbers(void)
 {
@@ -76,10 +77,40 @@ static void parameters(void)
 	args_free(a);
 }
 
+/* The SHA-256 of "abc" is FIPS 180-4's example. */
+static void files(void)
+{
+	static const char abc[] = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+	static const struct orr_param table[] = { ORR_PARAM_FILE("file", "x"), ORR_PARAM_TEXT_OR_FILE("either", "0-1", ".json", "x"),
+		ORR_PARAM_END };
+	struct orr_error err = { 0 };
+	char path[] = "/tmp/orrery-XXXXXX.json";
+	size_t n = 7;
+	int fd = mkstemps(path, 5);
+	if (fd < 0 || write(fd, "abc", 3) != 3 || close(fd)) {
+		ok(false, "a file in /tmp");
+		return;
+	}
+	struct orr_args *a = args_new(table, "test", &err);
+	ok(a && !orr_arg_file(a, "file", &n) && !n && !*args_file_hash(a, 0), "no file unless one is named");
+	ok(!args_set(a, "file", path, &err) && !args_set(a, "either", path, &err), "files are read when they are named");
+	unlink(path);
+	const char *text = orr_arg_file(a, "either", &n);
+	ok(text && n == 3 && !strcmp(text, "abc"), "and kept");
+	same_text(orr_arg_text(a, "file"), path, "the text is the name");
+	same_text(args_file_hash(a, 0), abc, "the hash is that of the contents");
+	ok(args_set(a, "file", path, &err) == ORR_EINPUT && strstr(err.text, path), "a file that is not there is an error of input");
+	ok(orr_arg_file(a, "file", &n) && n == 3, "which leaves the value as it was");
+	ok(!args_set(a, "either", "2-3", &err) && !orr_arg_file(a, "either", &n) && !*args_file_hash(a, 1), "what does not end as told is a text");
+	ok(!args_set(a, "file", "", &err) && !orr_arg_file(a, "file", &n), "the empty name takes the file away");
+	args_free(a);
+}
+
 int main(void)
 {
 	numbers();
 	strings();
 	parameters();
+	files();
 	return done();
 }

@@ -286,6 +286,8 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 		destroy(d);
 		return NULL;
 	}
+	if (d->list.n)
+		orr_step_period(s, d->list.n);
 	for (uint32_t i = 0; i < d->n; i++) {
 		double saved = 0;
 		for (uint32_t l = 0; l < d->facts.layers; l++) {

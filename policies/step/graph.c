@@ -134,6 +134,8 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	for (uint32_t i = 0; i < g->n; i++)
 		for (uint32_t k = 0; k < g->op[i].n_after && !g->op[i].is_detached; k++)
 			x->is_waited_for[g->op[i].after[k]] = true;
+	for (uint32_t i = 0; i < g->n_holds; i++)
+		orr_hold(s, g->holds[i].device, g->holds[i].kind, g->holds[i].bytes, "graph");
 	if (g->samples > 0)
 		orr_step_samples(s, g->samples);
 	return x;

@@ -192,10 +192,12 @@ static int read_waits(struct graph_reader *r, const struct place *op, const char
 	return ORR_OK;
 }
 
-/* {"device", "bytes"}, or a list of such. */
-static int read_memory(struct graph_reader *r, const struct place *op, const char *key, struct graph_memory **out, uint32_t *n)
+/* {"device", "bytes"}, or a list of such; for holds with a kind. */
+static int read_memory(const struct graph_reader *r, const struct place *op, const char *key, bool is_hold, struct graph_memory **out,
+	uint32_t *n)
 {
-	static const char *const known[] = { "device", "bytes", NULL };
+	static const char *const plain[] = { "device", "bytes", NULL }, *const held[] = { "device", "bytes", "kind", NULL };
+	static const char *const kinds[ORR_MEMORY_KINDS + 1] = { "weights", "gradients", "optimizer", "activations", "buffers", NULL };
 	struct place p = place_key(op, key);
 	size_t i = 0;
 	if (!p.value)
@@ -208,9 +210,11 @@ static int read_memory(struct graph_reader *r, const struct place *op, const cha
 		struct place item = is_list ? place_item(&p, v, i++) : p;
 		struct place device = place_key(&item, "device");
 		struct graph_memory *m = &(*out)[(*n)++];
-		if (place_keys(&item, known) || place_own_whole(&device, 0, r->facts->endpoints - 1.0, &m->device) ||
+		int kind = ORR_MEMORY_BUFFERS;
+		if (place_keys(&item, is_hold ? held : plain) || place_choice(&item, "kind", kinds, is_hold, &kind) || place_own_whole(&device, 0, r->facts->endpoints - 1.0, &m->device) ||
 			place_real(&item, "bytes", 0, MAX_BYTES, true, &m->bytes))
 			return ORR_EINPUT;
+		m->kind = (enum orr_memory)kind;
 	}
 	return ORR_OK;
 }
@@ -235,7 +239,7 @@ static int read_op(struct graph_reader *r, const struct place *p, struct graph_o
 	if (place_keys(p, known) || graph_read_work(r, p, o) || read_waits(r, p, "after", &o->after, &o->n_after) ||
 		read_waits(r, p, "after_previous", &o->previous, &o->n_previous) || read_order(p, o) ||
 		place_bool(p, "detach", &o->is_detached) || read_name(p, "label", false, &o->label) ||
-		read_memory(r, p, "takes", &o->takes, &o->n_takes) || read_memory(r, p, "gives", &o->gives, &o->n_gives) ||
+		read_memory(r, p, "takes", false, &o->takes, &o->n_takes) || read_memory(r, p, "gives", false, &o->gives, &o->n_gives) ||
 		place_real(p, "samples", 0, MAX_SAMPLES, false, &o->samples))
 		return p->doc->err->code;
 	return ORR_OK;
@@ -244,13 +248,16 @@ static int read_op(struct graph_reader *r, const struct place *p, struct graph_o
 static int read_ops(struct graph_reader *r, const struct place *root)
 {
 	struct place ops = place_key(root, "ops");
-	uint32_t attached = 0, i = 0;
+	uint32_t attached = 0, busy = 0, i = 0;
 	int rc = read_ids(r, &ops);
 	for (const cJSON *v = rc ? NULL : ops.value->child; !rc && v; v = v->next, i++) {
 		struct place p = place_item(&ops, v, i);
 		rc = read_op(r, &p, &r->graph->op[i]);
 		attached += !r->graph->op[i].is_detached;
+		busy += r->graph->op[i].kind != GRAPH_MARK;
 	}
+	if (!rc && !busy)
+		rc = place_fail(&ops, "all are marks: an iteration would take no time");
 	if (!rc && !attached)
 		rc = place_fail(&ops, "all are detached: an iteration would have no end");
 	return rc ? rc : graph_order(r->graph, &ops);
@@ -260,7 +267,7 @@ static int read_ops(struct graph_reader *r, const struct place *root)
 
 static int read_all(struct graph_reader *r, const struct place *root)
 {
-	static const char *const known[] = { "ops", "groups", "samples", "barrier", "title", NULL };
+	static const char *const known[] = { "ops", "groups", "samples", "barrier", "holds", "title", NULL };
 	const struct graph_facts *f = r->facts;
 	const char *title;
 	uint32_t most = f->layers > f->endpoints ? f->layers : f->endpoints;
@@ -273,7 +280,7 @@ static int read_all(struct graph_reader *r, const struct place *root)
 	graph_sort_names(r->layer, f->layers);
 	if (place_keys(root, known) || place_text(root, "title", false, &title) ||
 		place_real(root, "samples", 1e-9, MAX_SAMPLES, false, &r->graph->samples) || place_bool(root, "barrier", &r->graph->is_barrier) ||
-		read_groups(r, root) || read_ops(r, root))
+		read_memory(r, root, "holds", true, &r->graph->holds, &r->graph->n_holds) || read_groups(r, root) || read_ops(r, root))
 		return root->doc->err->code;
 	return ORR_OK;
 }
@@ -321,5 +328,6 @@ void graph_file_free(struct graph *g)
 	}
 	free(g->op);
 	free(g->group);
+	free(g->holds);
 	free(g);
 }

@@ -29,6 +29,7 @@ struct graph_range {
 struct graph_memory {
 	uint32_t device;
 	double bytes;
+	enum orr_memory kind; /* of what is held during the whole run */
 };
 
 struct graph_op {
@@ -66,6 +67,8 @@ struct graph {
 	uint32_t n;
 	struct graph_group *group;
 	uint32_t n_groups;
+	struct graph_memory *holds;
+	uint32_t n_holds;
 	double samples;          /* per iteration; 0: the default */
 	bool is_barrier;         /* an iteration begins when all of the one before has ended */
 };

@@ -219,9 +219,10 @@ static int check_algorithm(const struct place *p, const struct orr_collective *c
 	if (!can)
 		return place_fail(&v, "%s cannot do %s; ring and direct can", algorithms[c->algorithm], op_names[c->op]);
 	v = place_key(p, "inner");
-	if (c->inner && (!is_hierarchical || n % c->inner))
-		return place_fail(&v, is_hierarchical ? "expected a divisor of the group's %u members, found %u"
-						      : "is for hierarchical algorithms (%u members, %u)", n, c->inner);
+	if (c->inner && !is_hierarchical)
+		return place_fail(&v, "is for hierarchical algorithms");
+	if (c->inner && n % c->inner)
+		return place_fail(&v, "expected a divisor of the group's %u members, found %u", n, c->inner);
 	v = place_key(p, "root");
 	if (v.value && c->op != ORR_BROADCAST && c->op != ORR_REDUCE)
 		return place_fail(&v, "is for broadcast and reduce");

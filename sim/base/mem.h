@@ -12,6 +12,7 @@
 #define ORR_BASE_MEM_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 void *mem_alloc(size_t size);                       /* not cleared */
 void *mem_zalloc(size_t count, size_t size);        /* cleared, overflow checked */
@@ -28,7 +29,8 @@ void mem_on_exhaustion(void (*handler)(size_t wanted));
 	do {                                                                  \
 		if ((n) >= (cap)) {                                           \
 			(cap) = (cap) ? (cap) * 2 : 16;                       \
-			(v) = mem_realloc((v), (cap), sizeof *(v));           \
+			/* A counter that cannot count them: as if memory had run out. */ \
+			(v) = mem_realloc((v), (cap) > (n) ? (size_t)(cap) : SIZE_MAX, sizeof *(v)); \
 		}                                                             \
 	} while (0)
 

@@ -266,6 +266,11 @@ const char *args_value(const struct orr_args *a, size_t i)
 	return a->value[i].text;
 }
 
+const struct orr_param *args_table(const struct orr_args *a)
+{
+	return a->table;
+}
+
 const char *args_file_hash(const struct orr_args *a, size_t i)
 {
 	return a->value[i].hash;

@@ -24,6 +24,8 @@ int args_set_pair(struct orr_args *a, const char *pair, struct orr_error *err);
 void args_canonical(const struct orr_args *a, struct sbuf *out);
 /* The value of parameter i of the table as canonical text. */
 const char *args_value(const struct orr_args *a, size_t i);
+/* As given to args_new(). */
+const struct orr_param *args_table(const struct orr_args *a);
 /* SHA-256 of the file that parameter i names, as 64 hex digits; "" if it names none. */
 const char *args_file_hash(const struct orr_args *a, size_t i);
 

@@ -41,6 +41,7 @@ static int parse(int argc, char **argv, struct figures_request *r, struct orr_er
 	static const struct option longs[] = { { "out", 1, NULL, OPT_OUT }, { "no-figures", 0, NULL, OPT_NO_FIGURES },
 		{ "db", 1, NULL, OPT_DB }, { "fresh", 0, NULL, OPT_FRESH }, { "check", 0, NULL, OPT_CHECK }, { NULL, 0, NULL, 0 } };
 	int opt, rc = ORR_OK;
+	r->output.is_series = true;
 	optind = 1;
 	opterr = 0;
 	while (!rc && (opt = getopt_long(argc, argv, ":j:q", longs, NULL)) != -1) {

@@ -163,6 +163,19 @@ static int find_point(const struct book *b, const struct book_run *r, size_t *ou
 	return ORR_OK;
 }
 
+/* Whether the run has such a metric at some point, for some policy: a time to a target is there only if it was met. */
+static bool is_metric(const struct book *b, const struct book_run *r, const char *name)
+{
+	for (size_t point = 0; point < r->n_points; point++) {
+		size_t n = 0;
+		struct run_result *const *runs = r->part[point] == SIZE_MAX ? NULL : study_results(b->study, r->part[point], &n);
+		for (size_t i = 0; i < n; i++)
+			if (result_find(runs[i], name))
+				return true;
+	}
+	return false;
+}
+
 /* ".LABEL.METRIC" with !low or !high after it, of the run's results at that point. */
 static int read_metric(const struct book *b, const struct book_run *r, size_t part, const char *text, size_t n, double *out,
 	struct orr_error *err)
@@ -181,6 +194,8 @@ static int read_metric(const struct book *b, const struct book_run *r, size_t pa
 		if (strlen(runs[i]->label) != label_n || memcmp(runs[i]->label, label, label_n))
 			continue;
 		const struct metric *m = result_find(runs[i], metric);
+		if (!m && is_metric(b, r, metric))
+			return ORR_OK; /* no value here */
 		if (!m)
 			return orr_fail(err, ORR_EINPUT, "{%s%.*s}: this run has no metric \"%.60s\"", r->name, (int)n, text, metric);
 		*out = !mark ? m->value : mark[1] == 'l' ? m->ci_low : m->ci_high;

@@ -195,6 +195,7 @@ static int resolve_training(const cJSON *o, struct jobs_scenario *s, struct orr_
 		.link_use = s->sharing != JOBS_SHARING_OFF,
 		.tolerance = orr_arg_real(s->options, "sharing_tolerance"),
 		.most_iterations = (uint64_t)orr_arg_int(s->options, "sharing_iterations"),
+		.most_flows = (uint64_t)orr_arg_int(s->options, "sharing_flows"),
 		.find = find_step_policy };
 	s->rates = steprate_new(&c, err);
 	if (!s->rates)

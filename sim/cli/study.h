@@ -17,6 +17,7 @@ struct study_output {
 	const char *timeline;     /* step world: Trace Event JSON goes there */
 	bool json, check, quiet, fresh;
 	bool no_figures;
+	bool is_series;           /* of many scenarios: no remarks on what one of them cost */
 	int threads; /* 0: as many as there are */
 };
 

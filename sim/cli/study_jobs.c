@@ -214,7 +214,7 @@ static void reused_jobs(void *world, size_t i, const struct run_result *r)
 static void say_step_runs(const struct jobs_study *t)
 {
 	uint64_t alone, together, unsettled;
-	if (!t->s.rates || t->o->quiet)
+	if (!t->s.rates || t->o->quiet || t->o->is_series)
 		return;
 	steprate_count(t->s.rates, &alone, &together, &unsettled);
 	fprintf(stderr, "orrery: steps simulated of %llu shapes", (unsigned long long)alone);

@@ -21,6 +21,8 @@ const struct orr_param jobs_options[] = {
 		"with --sharing simulated: larger sets of jobs that share links are slowed by arithmetic"),
 	ORR_PARAM_REAL("sharing_tolerance", "0.01", 1e-9, 1, "rates of such a set have settled when they change by less than this part"),
 	ORR_PARAM_INT("sharing_iterations", "64", 4, 1e6, "iterations of its slowest job after which it is taken to have settled"),
+	ORR_PARAM_INT("sharing_flows", "1000000", 1, 1e12,
+		"messages after which likewise; a set that has not got through two iterations by then is slowed by arithmetic"),
 	ORR_PARAM_INT("gantt", "200", 0, 1e6, "record the starts and stops of the first N jobs"),
 	ORR_PARAM_REAL("warmup", "0", 0, 0.9, "first part of the jobs left out of means"),
 	ORR_PARAM_REAL("ci_level", "0.95", 0.5, 0.999999, "level of confidence intervals"),

@@ -136,17 +136,17 @@ static void fix(struct state *s, uint32_t j, double rate)
 		s->is_stale[use_of(s, u)->link] |= rate < 1;
 }
 
-/* Whether the link is what holds back all those that it could hold back. */
+/* Whether nothing but the link holds back anyone on it: nobody will ask less of it. */
 static bool is_bottleneck(const struct state *s, uint32_t link, const double *least)
 {
 	bool is_one = false;
 	for (uint32_t i = s->user_at[link]; i < s->user_at[link + 1]; i++) {
 		uint32_t u = s->user[i], j = s->job_of[u];
-		if (s->rate[j] >= 0 || s->part[u] >= 1)
+		if (s->rate[j] >= 0)
 			continue;
 		if (s->part[u] > least[j] * (1 + same_part))
 			return false;
-		is_one = true;
+		is_one |= s->part[u] < 1;
 	}
 	return is_one;
 }

@@ -139,15 +139,18 @@ static int by_simulation(struct orr_jobs *w, struct job **set, uint32_t n, doubl
 	char text[40];
 	snprintf(text, sizeof text, "%p", (const void *)v);
 	strtab_add_z(w->places->sets, text); /* only counted: answers have one place each */
-	for (uint32_t j = 0; j < n; j++)
-		speed[j] = v->error.code ? 1 : fmin(1, v->of[j] / set[j]->alone->samples_per_s);
+	bool is_known = true;
+	for (uint32_t j = 0; j < n && !v->error.code; j++) {
+		speed[j] = fmin(1, v->of[j] / set[j]->alone->samples_per_s);
+		is_known = is_known && speed[j] > 0;
+	}
 	if (v->error.code)
 		world_fail(w, v->error.code, set[0], "%s", v->error.text);
 	for (uint32_t j = 0; j < n; j++)
 		mem_free((void *)(uintptr_t)m[j].link);
 	mem_free(m);
 	mem_free(all);
-	return w->error.code;
+	return w->error.code || is_known ? w->error.code : by_share(w, set, n, speed);
 }
 
 int sharing_speeds(struct orr_jobs *w, struct job **set, uint32_t n, double *speed)

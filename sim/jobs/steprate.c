@@ -362,7 +362,8 @@ static void run_together(const struct steprate *s, const struct class *const *of
 			m[i].start_s };
 	}
 	v->of = mem_zalloc(n, sizeof *v->of);
-	struct step_together t = { .tolerance = s->c.tolerance, .most = s->c.most_iterations, .samples_per_s = v->of };
+	struct step_together t = { .tolerance = s->c.tolerance, .most = s->c.most_iterations, .most_flows = s->c.most_flows,
+		.samples_per_s = v->of };
 	step_run_together(member, n, &t, &v->error);
 	v->has_settled = t.has_settled;
 	for (uint32_t i = 0; i < n; i++)

@@ -31,7 +31,7 @@ struct steprate_config {
 	uint64_t seed;
 	bool link_use;                  /* measure how much links are used: for sharing */
 	double tolerance;               /* of rates together: step.h */
-	uint64_t most_iterations;
+	uint64_t most_iterations, most_flows; /* together, likewise */
 	/* The step policy of that name or file. */
 	int (*find)(const char *name, const struct orr_policy **out, char hash[65], struct orr_error *err);
 };
@@ -41,7 +41,7 @@ struct steprate_value {
 	double samples;          /* per iteration */
 	struct step_link *link;  /* by local number of the place; with link_use */
 	uint32_t n_links;
-	/* Together: samples/s of each member. */
+	/* Together: samples/s of each member; 0: too much to find out. */
 	double *of;
 	bool has_settled;
 	struct orr_error error;  /* code 0: there is a value */

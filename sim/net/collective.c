@@ -15,7 +15,7 @@ static const char *const algorithm_names[] = { "default", "ring", "halving-doubl
 	"direct", "hierarchical-leader" };
 static const char *const op_names[] = { "all-reduce", "reduce-scatter", "all-gather", "broadcast", "reduce", "all-to-all" };
 
-enum { MAX_SENDS = 1 << 25 };
+enum { MAX_SENDS = 1 << 25, MAX_CHUNKS = 1 << 20 };
 
 bool coll_algorithm_named(const char *name, enum orr_collective_algorithm *out)
 {
@@ -111,6 +111,8 @@ static int check(const struct coll_shape *s, enum orr_collective_algorithm a, st
 		return orr_fail(err, ORR_EINPUT, "%s: %s can't do it; ring and direct can", op, name);
 	if (a == ORR_HIERARCHICAL && (!s->inner || s->n % s->inner))
 		return orr_fail(err, ORR_EINPUT, "%s: inner: expected a divisor of the %u ranks, found %u", op, s->n, s->inner);
+	if (s->chunks > MAX_CHUNKS)
+		return orr_fail(err, ORR_EINPUT, "%s: chunks: expected at most %d, found %u", op, MAX_CHUNKS, s->chunks);
 	bool is_all = a == ORR_DIRECT || s->op == ORR_ALL_TO_ALL;
 	if (is_all && (uint64_t)s->n * (s->n - 1) > MAX_SENDS)
 		return orr_fail(err, ORR_EINPUT, "%s: %s among %u ranks has more than %d messages", op, name, s->n, MAX_SENDS);

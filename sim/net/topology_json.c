@@ -11,7 +11,9 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/param.h"
 #include "base/strtab.h"
+#include "hwmodel/json.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -41,41 +43,41 @@ static int option_text(const char *path, const cJSON *v, char out[64], struct or
 
 static cJSON *parse_json(const char *path, const char *text, size_t n, struct orr_error *err)
 {
-	const char *end = NULL;
 	if (memchr(text, '\0', n)) {
 		orr_fail(err, ORR_EINPUT, "%s: has a NUL byte, expected text", path);
 		return NULL;
 	}
-	char *copy = mem_strndup(text, n);
-	cJSON *root = cJSON_ParseWithOpts(copy, &end, 1);
-	if (!root) {
-		size_t line = 1;
-		for (const char *s = copy; end && s < end; s++)
-			line += *s == '\n';
-		orr_fail(err, ORR_EINPUT, "%s:%zu: is not valid JSON from here on", path, line);
-	} else if (!cJSON_IsObject(root)) {
+	cJSON *root = json_parse(path, text, n, err);
+	if (root && !cJSON_IsObject(root)) {
 		orr_fail(err, ORR_EINPUT, "%s: $: expected an object with switches and links", path);
 		cJSON_Delete(root);
 		root = NULL;
 	}
-	mem_free(copy);
 	return root;
+}
+
+/* The options of the form, switches and links. */
+static int check_root_keys(const char *path, const cJSON *root, const struct orr_args *a, struct orr_error *err)
+{
+	enum { MOST = 64 };
+	const char *known[MOST + 3] = { "links", "switches", NULL };
+	const struct orr_param *option = args_table(a);
+	for (size_t i = 0; option[i].name && i < MOST; i++)
+		known[i + 2] = option[i].name;
+	return json_keys(path, "$", root, known, err);
 }
 
 int shape_json_options(const char *path, const char *text, size_t n, struct orr_args *a, void **root, struct orr_error *err)
 {
 	cJSON *json = *root = parse_json(path, text, n, err);
-	if (!json)
+	if (!json || check_root_keys(path, json, a, err))
 		return ORR_EINPUT;
 	for (const cJSON *v = json->child; v; v = v->next) {
 		char value[64];
-		struct orr_error inner = { 0 };
 		if (!strcmp(v->string, "switches") || !strcmp(v->string, "links"))
 			continue;
-		if (option_text(path, v, value, err))
+		if (option_text(path, v, value, err) || args_set(a, v->string, value, err))
 			return ORR_EINPUT;
-		if (args_set(a, v->string, value, &inner))
-			return orr_fail(err, ORR_EINPUT, "%.600s (switches and links are known too)", inner.text);
 	}
 	return ORR_OK;
 }
@@ -150,16 +152,31 @@ static const cJSON *member(const cJSON *o, const char *key)
 	return cJSON_GetObjectItemCaseSensitive(o, key);
 }
 
+/* The vertex whose name is like text; NULL if none is. */
+static const char *nearest_vertex(const struct names *names, const char *text)
+{
+	const char **known = mem_zalloc(names->n + 1, sizeof *known);
+	size_t n = 0;
+	for (uint32_t i = 0; i < names->n; i++)
+		if (names->vertex[i] != NOBODY)
+			known[n++] = strtab_text(names->tab, i);
+	const char *near = nearest_name(text, known);
+	mem_free(known);
+	return near;
+}
+
 static int read_end(struct link_reader *r, const cJSON *o, const char *key, uint32_t *out)
 {
 	const cJSON *v = member(o, key);
 	const char *text = cJSON_IsString(v) ? v->valuestring : NULL;
 	*out = text && strlen(text) < 192 ? *name_slot(&r->vertices, text) : NOBODY;
-	if (*out == NOBODY)
-		return orr_fail(r->err, ORR_EINPUT, "%s: $.links[%d].%s: %s%.60s%s: expected a switch of $.switches or a node%s", r->path,
-			r->i, key, text ? "unknown vertex \"" : "none is given", text ? text : "", text ? "\"" : "",
-			r->t->shape->nics > 1 ? " and its NIC, such as \"node0.nic1\"" : " such as \"node0\"");
-	return ORR_OK;
+	if (*out != NOBODY)
+		return ORR_OK;
+	const char *near = text ? nearest_vertex(&r->vertices, text) : NULL;
+	return orr_fail(r->err, ORR_EINPUT, "%s: $.links[%d].%s: %s%.60s%s: expected a switch of $.switches or a node%s%s%.100s", r->path,
+		r->i, key, text ? "unknown vertex \"" : "none is given", text ? text : "", text ? "\"" : "",
+		r->t->shape->nics > 1 ? " and its NIC, such as \"node0.nic1\"" : " such as \"node0\"", near ? "; did you mean " : "",
+		near ? near : "");
 }
 
 static int read_rate(struct link_reader *r, const cJSON *o, double *out)
@@ -215,18 +232,9 @@ static int add_link(struct link_reader *r, double bw, double lat, uint32_t from,
 static int check_keys(struct link_reader *r, const cJSON *o)
 {
 	static const char *const known[] = { "from", "to", "bw", "lat", "both", "name", NULL };
-	if (!cJSON_IsObject(o))
-		return orr_fail(r->err, ORR_EINPUT, "%s: $.links[%d]: expected an object", r->path, r->i);
-	for (const cJSON *v = o->child; v; v = v->next) {
-		const char *const *k = known;
-		while (*k && strcmp(*k, v->string))
-			k++;
-		if (!*k)
-			return orr_fail(r->err, ORR_EINPUT,
-				"%s: $.links[%d]: unknown key \"%.60s\"; known are from, to, bw, lat, both, name", r->path, r->i,
-				v->string);
-	}
-	return ORR_OK;
+	char where[48];
+	snprintf(where, sizeof where, "$.links[%d]", r->i);
+	return json_keys(r->path, where, o, known, r->err);
 }
 
 static int read_link(struct link_reader *r, const cJSON *o)

@@ -95,6 +95,10 @@ static void memory_grows(struct orr_step *s, uint32_t device)
 
 void orr_hold(struct orr_step *s, uint32_t device, enum orr_memory kind, double bytes, const char *what)
 {
+	if (s->built || s->building) {
+		step_fail(s, ORR_EFAIL, "orr_hold: is for create(); in build(), orr_takes() and orr_gives()");
+		return;
+	}
 	if (device >= s->endpoints || (unsigned)kind >= ORR_MEMORY_KINDS || !(bytes >= 0) || isinf(bytes)) {
 		step_fail(s, ORR_EFAIL, "orr_hold: device %u, kind %d, %g bytes: expected devices below %u and bytes from 0 on", device,
 			(int)kind, bytes, s->endpoints);
@@ -129,10 +133,26 @@ static void use_memory(struct orr_step *s, struct iteration *k, uint32_t i, bool
 
 /* ---- ops ---- */
 
+/* Of iterations that will not be among the last (give() in run.c). */
+static void forget_spans(struct orr_step *s)
+{
+	size_t ended = s->period ? s->steady_rows : s->n_rows, n = 0;
+	for (size_t i = 0; i < s->n_spans; i++) {
+		if (s->span[i].iteration + s->config->spans < ended)
+			mem_free((void *)(uintptr_t)s->span[i].label);
+		else
+			s->span[n++] = s->span[i];
+	}
+	s->n_spans = n;
+	s->spans_wanted = 2 * n + 1024;
+}
+
 static void span_add(struct orr_step *s, const struct iteration *k, const struct instance *x, const struct op *o)
 {
 	if (!s->config->spans || o->type == OP_DELAY || (o->type == OP_COMPUTE && s->now_s <= x->start_s))
 		return;
+	if (s->n_spans >= s->spans_wanted)
+		forget_spans(s);
 	MEM_GROW(s->span, s->n_spans, s->cap_spans);
 	const struct coll *c = o->type == OP_COLLECTIVE ? &k->coll[o->collective] : NULL;
 	s->span[s->n_spans++] = (struct step_span){ .start_s = x->start_s,
@@ -180,30 +200,46 @@ int account_start(struct orr_step *s, struct iteration *k, uint32_t i)
 	uint32_t device = real_device(s, x->lane, o->device);
 	struct device_state *d = &s->device[device];
 	struct usage *u = &k->usage[device];
-	double idle = s->now_s - d->busy_until;
+	double idle = s->now_s - d->busy_until, measured = fmin(idle, s->now_s - s->measured_s);
 	if (isnan(d->first_s))
 		d->first_s = s->now_s;
 	d->is_used = true;
 	if (idle > 0) {
-		double exposed = x->has_comm ? fmin(idle, s->now_s - x->comm_start_s) : 0;
+		double message = x->has_comm ? s->now_s - x->comm_start_s : 0, exposed = fmin(idle, message);
 		u->exposed += exposed;
 		u->bubble += idle - exposed;
+		exposed = fmin(measured, message);
+		s->total[device].exposed += exposed;
+		s->total[device].bubble += measured - exposed;
 	}
 	return ORR_OK;
+}
+
+static void add_sent(struct orr_step *s, struct iteration *k, uint32_t device, double bytes, bool is_alone)
+{
+	*(is_alone ? &k->usage[device].sent_alone : &k->usage[device].sent) += bytes;
+	if (!s->is_measured)
+		*(is_alone ? &s->total[device].sent_alone : &s->total[device].sent) += bytes;
 }
 
 static void count_sent(struct orr_step *s, struct iteration *k, const struct instance *x, const struct op *o)
 {
 	if (o->type == OP_TRANSFER) {
-		k->usage[real_device(s, x->lane, o->device)].sent += o->amount;
+		add_sent(s, k, real_device(s, x->lane, o->device), o->amount, false);
 		return;
 	}
 	const struct coll *c = &k->coll[o->collective];
 	const struct coll_plan *p = &s->plan[c->plan].phases;
+	/* Where one group of lanes stands for all, each rank's bytes are those of its lane, unless all send as much. */
+	bool is_alone = c->size && s->lanes_run == 1 && !s->plan[c->plan].is_even;
 	for (uint32_t f = 0; f < p->n_phases; f++)
 		for (uint32_t j = 0; j < p->phase[f].count; j++) {
 			const struct coll_send *m = &p->send[p->phase[f].first + j];
-			k->usage[rank_device(s, k, c, x->lane, m->from)].sent += m->bytes * p->phase[f].repeat * c->what.repeat;
+			double bytes = m->bytes * p->phase[f].repeat * c->what.repeat;
+			for (uint32_t g = 0; g < (is_alone ? s->lanes / c->size : 1); g++) {
+				uint32_t lane = is_alone ? g / c->stride * c->size * c->stride + g % c->stride : x->lane;
+				add_sent(s, k, rank_device(s, k, c, lane, m->from), bytes, is_alone);
+			}
 		}
 }
 
@@ -219,6 +255,7 @@ void account_end(struct orr_step *s, struct iteration *k, uint32_t i)
 		uint32_t device = real_device(s, x->lane, o->device);
 		s->device[device].busy_until = s->now_s;
 		k->usage[device].work[o->work] += s->now_s - x->start_s;
+		s->total[device].work[o->work] += s->now_s - fmax(x->start_s, s->measured_s);
 	} else if (o->type != OP_DELAY) {
 		count_sent(s, k, x, o);
 	}
@@ -233,6 +270,7 @@ static void usage_add(struct usage *to, const struct usage *u)
 	to->exposed += u->exposed;
 	to->bubble += u->bubble;
 	to->sent += u->sent;
+	to->sent_alone += u->sent_alone;
 }
 
 void account_retire(struct orr_step *s, struct iteration *k)
@@ -240,26 +278,32 @@ void account_retire(struct orr_step *s, struct iteration *k)
 	if (s->period && k->number >= s->steady_rows)
 		return;
 	memcpy(s->recent + (k->number % STEP_MAX_PERIOD) * s->endpoints, k->usage, s->endpoints * sizeof *k->usage);
-	/* The first iteration fills pipelines and caches; it counts only if it is alone. */
-	if (s->total_count == 1 && k->number == 1)
-		memset(s->total, 0, s->endpoints * sizeof *s->total), s->total_count = 0;
-	for (uint32_t d = 0; d < s->endpoints; d++)
-		usage_add(&s->total[d], &k->usage[d]);
-	s->total_count++;
+}
+
+/* The first iteration fills pipelines and caches; it counts only if it is alone. */
+void account_measure(struct orr_step *s)
+{
+	s->measured_s = s->now_s;
+	memset(s->total, 0, s->endpoints * sizeof *s->total);
 }
 
 /* Means over the last period where there is a steady state, else over all but the first. */
-static void device_result(const struct orr_step *s, uint32_t d, double iteration_s, struct step_device *out)
+static struct usage usage_of(const struct orr_step *s, uint32_t d, uint64_t iterations)
 {
 	struct usage u = { 0 };
-	double n = (double)s->total_count;
-	if (s->period) {
-		n = s->period;
-		for (uint32_t j = 0; j < s->period; j++)
-			usage_add(&u, &s->recent[((s->steady_rows - 1 - j) % STEP_MAX_PERIOD) * s->endpoints + d]);
-	} else {
-		u = s->total[d];
-	}
+	if (!s->period)
+		return iterations > 1 ? s->total[d] : s->recent[d];
+	for (uint32_t j = 0; j < s->period; j++)
+		usage_add(&u, &s->recent[((s->steady_rows - 1 - j) % STEP_MAX_PERIOD) * s->endpoints + d]);
+	return u;
+}
+
+/* Device d, in a merged run as its stand-in has it. */
+static void device_result(const struct orr_step *s, uint32_t d, uint32_t stand_in, uint64_t iterations, double iteration_s,
+	struct step_device *out)
+{
+	struct usage u = usage_of(s, stand_in, iterations);
+	double n = s->period ? s->period : (double)(iterations > 1 ? iterations - 1 : 1);
 	*out = (struct step_device){ .device = d,
 		.node = s->node_of[d],
 		.optimizer_s = u.work[ORR_OPTIMIZER] / n,
@@ -267,8 +311,8 @@ static void device_result(const struct orr_step *s, uint32_t d, double iteration
 		.compute_s = (u.work[ORR_FORWARD] + u.work[ORR_BACKWARD] + u.work[ORR_RECOMPUTE] + u.work[ORR_OTHER_WORK]) / n,
 		.exposed_s = u.exposed / n,
 		.bubble_s = u.bubble / n,
-		.sent_bytes = u.sent / n,
-		.peak_memory_bytes = s->device[d].peak_bytes };
+		.sent_bytes = (u.sent + usage_of(s, d, iterations).sent_alone) / n,
+		.peak_memory_bytes = fmax(s->device[d].peak_bytes, s->device[stand_in].peak_bytes) };
 	double rest = iteration_s - out->compute_s - out->optimizer_s - out->codec_s - out->exposed_s - out->bubble_s;
 	out->idle_s = rest > 1e-12 * iteration_s ? rest : 0;
 }
@@ -293,12 +337,7 @@ void account_result(struct orr_step *s, struct step_result *out)
 	for (uint32_t d = 0; d < s->endpoints; d++) {
 		if (!s->device[of[d]].is_used)
 			continue;
-		struct step_device *x = &out->device[out->n_devices++];
-		device_result(s, of[d], out->iteration_s, x);
-		x->device = d;
-		x->node = s->node_of[d];
-		if (s->device[d].peak_bytes > x->peak_memory_bytes)
-			x->peak_memory_bytes = s->device[d].peak_bytes;
+		device_result(s, d, of[d], out->simulated, out->iteration_s, &out->device[out->n_devices++]);
 	}
 	mem_free(of);
 }

@@ -219,6 +219,20 @@ static void row_add(struct orr_step *s, struct iteration *k)
 		s->row[s->n_rows++] = (struct step_iteration){ .number = s->n_rows, .end_s = NAN };
 	}
 	s->row[k->number] = (struct step_iteration){ k->number, k->start_s, k->end_s, k->samples };
+	struct row_mark m = { .mean_s = k->start_s + k->ends_s / k->n_instances };
+	for (uint64_t i = 0; i < s->n_live; i++)
+		m.left += s->live[i]->left;
+	s->mark[k->number % STEP_MARKS] = m;
+	if (!k->number && s->wanted > 1)
+		account_measure(s);
+	s->is_measured |= k->number + 1 == s->wanted;
+}
+
+/* Instances that the one of a merged run stands for. */
+static uint32_t stands_for(const struct orr_step *s, const struct iteration *k, const struct op *o)
+{
+	uint32_t size = o->type == OP_COLLECTIVE ? k->coll[o->collective].size : 0;
+	return s->lanes_run > 1 ? 1 : s->lanes / (size ? size : 1);
 }
 
 static void finish(struct orr_step *s, struct iteration *k, uint32_t i)
@@ -237,7 +251,7 @@ static void finish(struct orr_step *s, struct iteration *k, uint32_t i)
 		account_end(s, k, i);
 	if (o->counts > 0) {
 		MEM_GROW(s->count, s->n_counts, s->cap_counts);
-		s->count[s->n_counts++] = (struct sample_count){ s->now_s, o->counts * (s->lanes_run == 1 ? s->lanes : 1), k->number };
+		s->count[s->n_counts++] = (struct sample_count){ s->now_s, o->counts * stands_for(s, k, o), k->number };
 	}
 	for (uint32_t e = x->first_edge; e != NONE; e = k->edge[e].next) {
 		struct iteration *to = k->edge[e].of;
@@ -249,6 +263,7 @@ static void finish(struct orr_step *s, struct iteration *k, uint32_t i)
 		ready(s, to, k->edge[e].to);
 	}
 	k->left--;
+	k->ends_s += o->is_detached ? 0 : s->now_s - k->start_s;
 	if (!o->is_detached && !--k->left_attached) {
 		row_add(s, k);
 		s->is_stopped = s->is_stopped || (s->config->stop && s->config->stop(s->config->hook_ctx, s->now_s)) || steady(s);

@@ -58,13 +58,6 @@ static void join(struct iteration *from, uint32_t a, struct iteration *to, uint3
 	to->instance[b].waits++;
 }
 
-static struct iteration *live(const struct orr_step *s, uint64_t number)
-{
-	if (number < s->first_live || number >= s->first_live + s->n_live)
-		return NULL; /* retired: all of it has ended */
-	return s->live[number - s->first_live];
-}
-
 static void join_ops(struct orr_step *s, struct iteration *from, const struct op *a, struct iteration *to, const struct op *b)
 {
 	if (a->n_instances == 1 && b->n_instances == 1) {
@@ -140,7 +133,7 @@ int expand(struct orr_step *s, struct iteration *k)
 		return s->error.code;
 	}
 	for (uint32_t i = 0; i < k->n_deps; i++) {
-		struct iteration *from = live(s, op_iteration(k->dep[i].before));
+		struct iteration *from = iteration_live(s, op_iteration(k->dep[i].before));
 		if (!from)
 			continue;
 		join_ops(s, from, &from->op[op_index(k->dep[i].before)], k, &k->op[op_index(k->dep[i].after)]);

@@ -167,8 +167,18 @@ double orr_step_uniform(struct orr_step *s)
 	return rng_uniform(&s->policy_rng);
 }
 
+/* What is said in create() holds for all iterations. */
+static bool is_creating(struct orr_step *s, const char *what)
+{
+	if (s->built || s->building)
+		step_fail(s, ORR_EFAIL, "%s: is for create()", what);
+	return !s->built && !s->building;
+}
+
 void orr_step_samples(struct orr_step *s, double samples)
 {
+	if (!is_creating(s, "orr_step_samples"))
+		return;
 	if (!(samples > 0) || isinf(samples))
 		step_fail(s, ORR_EFAIL, "orr_step_samples: expected more than 0, found %g", samples);
 	else
@@ -177,13 +187,16 @@ void orr_step_samples(struct orr_step *s, double samples)
 
 void orr_step_period(struct orr_step *s, uint32_t period)
 {
-	s->graph_period = period;
+	if (is_creating(s, "orr_step_period"))
+		s->graph_period = period;
 }
 
 void orr_step_lanes(struct orr_step *s, uint32_t lanes, uint32_t positions, const uint32_t *map)
 {
-	if (s->map || s->built || s->building) {
-		step_fail(s, ORR_EFAIL, "orr_step_lanes: is for create(), once");
+	if (!is_creating(s, "orr_step_lanes"))
+		return;
+	if (s->map || !map) {
+		step_fail(s, ORR_EFAIL, s->map ? "orr_step_lanes: is called once" : "orr_step_lanes: a pointer is NULL");
 		return;
 	}
 	if (!lanes || !positions || (uint64_t)lanes * positions > s->facts.gpus) {

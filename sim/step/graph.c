@@ -37,6 +37,7 @@ struct iteration *graph_begin(struct orr_step *s, uint64_t number)
 	k->next = NULL;
 	k->number = number;
 	k->start_s = k->end_s = 0;
+	k->ends_s = 0;
 	k->has_begun = false;
 	k->samples = s->samples;
 	return k;
@@ -72,6 +73,13 @@ static bool may_build(struct orr_step *s, const char *what)
 	else if (s->building->n_ops >= UINT32_C(0xfffffff0))
 		step_fail(s, ORR_EFAIL, "more than 4 billion ops in one iteration");
 	return !s->error.code;
+}
+
+static bool is_given(struct orr_step *s, const void *p, const char *what)
+{
+	if (!p)
+		step_fail(s, ORR_EFAIL, "%s: a pointer is NULL", what);
+	return p != NULL;
 }
 
 static orr_op op_new(struct orr_step *s, struct op o)
@@ -162,13 +170,44 @@ static bool same_shape(const struct coll_shape *a, const struct coll_shape *b)
 		a->inner == b->inner && a->chunks == b->chunks && a->leader == b->leader;
 }
 
-/* Plans are few (one per bucket): the last ones are looked at first. */
+static bool plan_is_even(const struct coll_plan *p, uint32_t ranks)
+{
+	double *sent = mem_zalloc(ranks, sizeof *sent);
+	bool is_even = true;
+	for (uint32_t f = 0; f < p->n_phases; f++)
+		for (uint32_t j = p->phase[f].first; j < p->phase[f].first + p->phase[f].count; j++)
+			sent[p->send[j].from] += p->send[j].bytes * p->phase[f].repeat;
+	for (uint32_t r = 1; r < ranks; r++)
+		is_even = is_even && fabs(sent[r] - sent[0]) <= 1e-12 * sent[0];
+	mem_free(sent);
+	return is_even;
+}
+
+/* Where the shape is in plan_slot[], or belongs. */
+static uint32_t *plan_slot(const struct orr_step *s, const struct coll_shape *shape)
+{
+	uint32_t mask = s->n_plan_slots - 1, i = (uint32_t)(shape_hash(shape) * UINT64_C(0x9e3779b97f4a7c15) >> 32) & mask;
+	while (s->plan_slot[i] != NONE && !same_shape(&s->plan[s->plan_slot[i]].shape, shape))
+		i = (i + 1) & mask;
+	return &s->plan_slot[i];
+}
+
+static void grow_plan_slots(struct orr_step *s)
+{
+	s->n_plan_slots = s->n_plan_slots ? 2 * s->n_plan_slots : 64;
+	s->plan_slot = mem_realloc(s->plan_slot, s->n_plan_slots, sizeof *s->plan_slot);
+	memset(s->plan_slot, 0xff, s->n_plan_slots * sizeof *s->plan_slot);
+	for (uint32_t i = 0; i < s->n_plans; i++)
+		*plan_slot(s, &s->plan[i].shape) = i;
+}
+
 uint32_t plan_find(struct orr_step *s, const struct coll_shape *shape)
 {
-	uint64_t h = shape_hash(shape);
-	for (uint32_t i = s->n_plans; i-- > 0;)
-		if (shape_hash(&s->plan[i].shape) == h && same_shape(&s->plan[i].shape, shape))
-			return i;
+	if (2 * s->n_plans >= s->n_plan_slots)
+		grow_plan_slots(s);
+	uint32_t *slot = plan_slot(s, shape);
+	if (*slot != NONE)
+		return *slot;
 	struct plan p = { .shape = *shape };
 	struct orr_error e = { 0 };
 	int rc = coll_plan(shape, &p.phases, &e);
@@ -176,9 +215,10 @@ uint32_t plan_find(struct orr_step *s, const struct coll_shape *shape)
 		step_fail(s, rc, "%s", e.text);
 		return NONE;
 	}
+	p.is_even = plan_is_even(&p.phases, shape->n);
 	MEM_GROW(s->plan, s->n_plans, s->cap_plans);
 	s->plan[s->n_plans] = p;
-	return s->n_plans++;
+	return *slot = s->n_plans++;
 }
 
 /* Ranks of one node that follow one another, if all nodes have as many; else 1. */
@@ -222,7 +262,7 @@ static orr_op coll_new(struct orr_step *s, struct coll c, const uint32_t *real, 
 
 static bool is_collective(struct orr_step *s, const struct orr_collective *c, uint32_t n, const char *what)
 {
-	if (!is_amount(s, c->bytes, what, "bytes"))
+	if (!is_given(s, c, what) || !is_amount(s, c->bytes, what, "bytes"))
 		return false;
 	if ((unsigned)c->op > ORR_ALL_TO_ALL || (unsigned)c->algorithm > ORR_HIERARCHICAL_LEADER)
 		step_fail(s, ORR_EFAIL, "%s: no operation %d by algorithm %d", what, (int)c->op, (int)c->algorithm);
@@ -236,14 +276,18 @@ static bool is_collective(struct orr_step *s, const struct orr_collective *c, ui
 
 static bool is_group(struct orr_step *s, const struct orr_group *g)
 {
-	if (!g->n) {
-		step_fail(s, ORR_EFAIL, "orr_collective: a group without members");
+	uint32_t places = s->map ? s->positions : s->endpoints;
+	if (!is_given(s, g, "orr_collective") || !is_given(s, g->device, "orr_collective: group"))
+		return false;
+	if (!g->n || g->n > places) {
+		step_fail(s, ORR_EFAIL, g->n ? "orr_collective: a group of %u, and there are %u devices" : "orr_collective: a group without members",
+			g->n, places);
 		return false;
 	}
 	for (uint32_t i = 0; i < g->n; i++)
 		if (!is_place(s, g->device[i], "orr_collective: group"))
 			return false;
-	uint32_t *seen = mem_zalloc((s->map ? s->positions : s->endpoints) / 32 + 1, sizeof *seen);
+	uint32_t *seen = mem_zalloc(places / 32 + 1, sizeof *seen);
 	for (uint32_t i = 0; i < g->n; i++) {
 		uint32_t d = g->device[i];
 		if (seen[d / 32] >> d % 32 & 1)
@@ -376,6 +420,13 @@ static void add_dependency(struct iteration *k, orr_op before, orr_op after)
 	k->dep[k->n_deps++] = (struct dependency){ before, after };
 }
 
+/* A handle that was given out. (Of iterations that are over it is not known how many ops they had.) */
+static bool is_op(const struct orr_step *s, orr_op op)
+{
+	const struct iteration *k = iteration_live(s, op_iteration(op));
+	return k ? op_index(op) < k->n_ops : op_iteration(op) < s->first_live && (uint32_t)op;
+}
+
 void orr_after(struct orr_step *s, orr_op op, orr_op dep)
 {
 	if (!op || !dep || !may_build(s, "orr_after"))
@@ -385,7 +436,12 @@ void orr_after(struct orr_step *s, orr_op op, orr_op dep)
 		step_fail(s, ORR_EFAIL, "orr_after: op %llx is not of this iteration", (unsigned long long)op);
 		return;
 	}
-	if (op_iteration(dep) > k->number || (op_iteration(dep) == k->number && dep >= op)) {
+	if (!is_op(s, dep)) {
+		step_fail(s, ORR_EFAIL, "orr_after: op %u waits for %llx, which is no op of this iteration or one before", op_index(op),
+			(unsigned long long)dep);
+		return;
+	}
+	if (op_iteration(dep) == k->number && dep >= op) {
 		step_fail(s, ORR_EFAIL, "orr_after: op %u waits for op %u, which was made after it: that could be a cycle",
 			op_index(op), op_index(dep));
 		return;
@@ -427,7 +483,7 @@ void orr_on_stream(struct orr_step *s, orr_op op, uint32_t stream)
 	struct op *o = op_of(s, op, "orr_on_stream");
 	if (!o)
 		return;
-	if (stream >= STEP_STREAMS || (o->type == OP_COMPUTE && stream))
+	if (stream >= STEP_STREAMS || !stream != (o->type == OP_COMPUTE))
 		step_fail(s, ORR_EFAIL, "orr_on_stream: stream %u: expected 1..%d, and 0 for work alone", stream, STEP_STREAMS - 1);
 	else if (o->type == OP_TRANSFER || o->type == OP_COLLECTIVE)
 		o->stream = (uint8_t)stream;
@@ -487,7 +543,7 @@ void orr_label(struct orr_step *s, orr_op op, const char *format, ...)
 	struct op *o = s->config->spans ? op_of(s, op, "orr_label") : NULL;
 	char text[128];
 	va_list ap;
-	if (!o)
+	if (!o || !is_given(s, format, "orr_label"))
 		return;
 	va_start(ap, format);
 	int n = vsnprintf(text, sizeof text, format, ap);
@@ -536,7 +592,7 @@ void orr_carries(struct orr_step *s, orr_op op, uint32_t first_layer, uint32_t n
 void orr_updates(struct orr_step *s, orr_op op, const struct orr_update *u)
 {
 	struct op *o = op_of(s, op, "orr_updates");
-	if (!o || !s->config->hook)
+	if (!o || !is_given(s, u, "orr_updates") || !s->config->hook)
 		return;
 	struct iteration *k = s->building;
 	uint32_t n;

@@ -13,7 +13,7 @@
 struct leap {
 	struct iteration *of;
 	uint32_t instance, generation, next_free;
-	uint32_t steps;
+	uint64_t steps;
 	bool is_going;
 	double begin_s, step_s;
 };
@@ -79,17 +79,17 @@ static void release(struct orr_step *s, uint32_t leap)
 }
 
 /* Repeats from here to the end of the phase, or of the collective if it has this phase alone. */
-static uint32_t steps_left(const struct coll_plan *p, const struct instance *x)
+static uint64_t steps_left(const struct coll_plan *p, const struct instance *x)
 {
-	return x->repeat_left + (p->n_phases == 1 ? (x->rounds_left - 1) * p->phase[0].repeat : 0);
+	return x->repeat_left + (p->n_phases == 1 ? (x->rounds_left - UINT64_C(1)) * p->phase[0].repeat : 0);
 }
 
-static void set_steps_left(const struct coll_plan *p, struct instance *x, uint32_t steps)
+static void set_steps_left(const struct coll_plan *p, struct instance *x, uint64_t steps)
 {
-	uint32_t repeat = p->phase[x->phase].repeat;
+	uint64_t repeat = p->phase[x->phase].repeat;
 	if (p->n_phases == 1)
-		x->rounds_left = (steps + repeat - 1) / repeat;
-	x->repeat_left = p->n_phases == 1 ? steps - (x->rounds_left - 1) * repeat : steps;
+		x->rounds_left = (uint32_t)((steps + repeat - 1) / repeat);
+	x->repeat_left = (uint32_t)(p->n_phases == 1 ? steps - (x->rounds_left - 1) * repeat : steps);
 }
 
 bool leap_start(struct orr_step *s, struct iteration *k, uint32_t i)
@@ -97,7 +97,8 @@ bool leap_start(struct orr_step *s, struct iteration *k, uint32_t i)
 	struct wire *w = s->wire;
 	struct instance *x = &k->instance[i];
 	const struct coll_plan *p = phases_of(s, k, &k->op[x->op]);
-	uint32_t steps = steps_left(p, x), at = w->free_leap;
+	uint64_t steps = steps_left(p, x);
+	uint32_t at = w->free_leap;
 	double step_s;
 	/* What others send over a shared network is not known here; where use is measured, rates must be seen. */
 	if (steps < 2 || s->shared_net || s->use)
@@ -117,7 +118,7 @@ bool leap_start(struct orr_step *s, struct iteration *k, uint32_t i)
 	l->is_going = true;
 	l->begin_s = s->now_s;
 	l->step_s = step_s;
-	timer_add_leap(s, s->now_s + steps * step_s, at, l->generation);
+	timer_add_leap(s, s->now_s + (double)steps * step_s, at, l->generation);
 	return true;
 }
 
@@ -129,7 +130,7 @@ void leap_end(struct orr_step *s, uint32_t leap, uint32_t generation)
 	struct instance *x = &l.of->instance[l.instance];
 	const struct coll_plan *p = phases_of(s, l.of, &l.of->op[x->op]);
 	release(s, leap);
-	s->flows += (uint64_t)l.steps * phase_flows(s, l.of, x);
+	s->flows += l.steps * phase_flows(s, l.of, x);
 	set_steps_left(p, x, 1);
 	phase_next(s, l.of, l.instance);
 }
@@ -142,13 +143,13 @@ void leap_break(struct orr_step *s, uint32_t link)
 	const struct coll_plan *p = phases_of(s, l.of, &l.of->op[x->op]);
 	struct phase_flow f;
 	double since = s->now_s - l.begin_s, over = l.step_s > 0 ? floor(since / l.step_s) : 0;
-	if (over > l.steps - 1)
-		over = l.steps - 1;
+	if (over > (double)(l.steps - 1))
+		over = (double)(l.steps - 1);
 	since -= over * l.step_s;
 	release(s, leap);
 	uint32_t n = x->flows_left = phase_flows(s, l.of, x);
 	s->flows += (uint64_t)over * n;
-	set_steps_left(p, x, l.steps - (uint32_t)over);
+	set_steps_left(p, x, l.steps - (uint64_t)over);
 	for (uint32_t j = 0; j < n; j++) {
 		phase_flow_at(s, l.of, x, j, &f);
 		double passed = fmin(since, f.latency_s), draining = since - passed;

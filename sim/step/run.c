@@ -3,7 +3,6 @@
 #include "step/world.h"
 
 #include "base/mem.h"
-#include "engine/watch.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +18,19 @@ static double duration(const struct orr_step *s, size_t k)
 	return s->row[k].end_s - s->row[k - 1].end_s;
 }
 
+/*
+ * Ends that repeat are not enough: where nothing ties workers together, what is late in each iteration by a little more
+ * than in the one before may not be the last to end for long. So all ops must have moved by as much, in the mean, and
+ * as many must be under way.
+ */
+static bool has_moved(const struct orr_step *s, size_t k, uint32_t period)
+{
+	const struct step_iteration *a = &s->row[k - period], *b = &s->row[k];
+	const struct row_mark *x = &s->mark[(k - period) % STEP_MARKS], *y = &s->mark[k % STEP_MARKS];
+	double shift = b->end_s - a->end_s, limit = same_duration * (fabs(shift) + 1e-12);
+	return x->left == y->left && fabs(b->start_s - a->start_s - shift) <= limit && fabs(y->mean_s - x->mean_s - shift) <= limit;
+}
+
 static bool repeats(const struct orr_step *s, size_t n, uint32_t period)
 {
 	/* Three periods alike; the very first duration holds the filling and is left out, so does a warm-up. */
@@ -26,9 +38,10 @@ static bool repeats(const struct orr_step *s, size_t n, uint32_t period)
 		return false;
 	double scale = fabs(duration(s, n - 1)) + 1e-12;
 	for (size_t j = 0; j < 2u * period; j++)
-		if (fabs(duration(s, n - 1 - j) - duration(s, n - 1 - j - period)) > same_duration * scale)
+		if (fabs(duration(s, n - 1 - j) - duration(s, n - 1 - j - period)) > same_duration * scale ||
+			!has_moved(s, n - 1 - j, period))
 			return false;
-	return true;
+	return s->row[n - 1 - 3 * period].end_s >= wire_calm_s(s);
 }
 
 bool steady(struct orr_step *s)
@@ -50,24 +63,58 @@ bool steady(struct orr_step *s)
 	return false;
 }
 
-/* ---- iterations ---- */
+/* ---- the policy's callbacks ---- */
 
-static int64_t now_ns(const struct orr_step *s)
+static void enter(struct orr_step *s, const char *what, uint64_t iteration)
 {
-	return s->now_s > 0 && s->now_s < 9e9 ? (int64_t)(s->now_s * 1e9) : 0;
+	double now_ns = fmin(fmax(s->now_s, 0) * 1e9, 9e18);
+	if (s->watch)
+		watch_enter(s->watch, what, (int64_t)now_ns, iteration);
 }
+
+static void leave(struct orr_step *s)
+{
+	if (s->watch)
+		watch_leave(s->watch);
+}
+
+static void destroy_policy(struct orr_step *s)
+{
+	enter(s, "destroy", UINT64_MAX);
+	s->ops->destroy(s->self);
+	leave(s);
+}
+
+static void create_policy(struct orr_step *s, const struct orr_args *args)
+{
+	struct orr_error e = { 0 };
+	if (s->config->policy_timeout_s > 0) {
+		s->watch = watch_new(s->label, s->config->policy_timeout_s);
+		watch_noun(s->watch, "iteration");
+	}
+	enter(s, "create", UINT64_MAX);
+	s->self = s->ops->create(s, args, &e);
+	leave(s);
+	if (!s->self && !s->error.code)
+		step_fail(s, e.code ? e.code : ORR_EFAIL, "%s", e.text[0] ? e.text : "create() failed without saying why");
+}
+
+/* ---- iterations ---- */
 
 int iteration_build(struct orr_step *s)
 {
 	struct iteration *k = graph_begin(s, s->built);
+	struct orr_error e = { 0 };
 	MEM_GROW(s->live, s->n_live, s->cap_live);
 	s->live[s->n_live++] = k;
 	s->building = k;
 	s->built++;
-	watch_enter(s->watch, "build", now_ns(s), k->number);
-	int rc = s->ops->build(s->self, s, k->number, &s->error);
-	watch_leave(s->watch);
-	if (rc && !s->error.code)
+	enter(s, "build", k->number);
+	int rc = s->ops->build(s->self, s, k->number, &e);
+	leave(s);
+	if (e.code)
+		step_fail(s, e.code, "%s", e.text);
+	else if (rc)
 		step_fail(s, ORR_EFAIL, "build() returned %d without saying why", rc);
 	if (!s->error.code)
 		expand(s, k);
@@ -144,18 +191,13 @@ static void prepare(struct orr_step *s)
 		s->device[d].first_s = NAN;
 		s->device[d].speed = 1;
 	}
-	s->watch = watch_new(s->label, s->config->policy_timeout_s > 0 ? s->config->policy_timeout_s : INFINITY);
-	watch_noun(s->watch, "iteration");
 	rng_init(&s->policy_rng, s->config->seed, "step-policy", 0);
 }
 
 void world_free(struct orr_step *s)
 {
-	if (s->self) {
-		watch_enter(s->watch, "destroy", now_ns(s), UINT64_MAX);
-		s->ops->destroy(s->self);
-		watch_leave(s->watch);
-	}
+	if (s->self)
+		destroy_policy(s);
 	watch_free(s->watch);
 	for (uint64_t i = 0; i < s->n_live; i++)
 		iteration_free(s->live[i]);
@@ -175,6 +217,7 @@ void world_free(struct orr_step *s)
 	wire_free(s->wire);
 	mem_free(s->live);
 	mem_free(s->plan);
+	mem_free(s->plan_slot);
 	mem_free(s->type_of);
 	mem_free(s->node_of);
 	mem_free(s->map);
@@ -232,7 +275,12 @@ static void summarise(struct orr_step *s, size_t simulated, struct step_result *
 		first = n - s->period;
 		time = s->row[n - 1].end_s - s->row[first - 1].end_s;
 	} else {
-		time = s->row[n - 1].end_s - (first ? s->row[0].end_s : 0);
+		/* The last to end need not be the last; if all were over when the first was, it counts as well. */
+		time = 0;
+		for (size_t k = 0; k < n; k++)
+			time = fmax(time, s->row[k].end_s);
+		first = first && time > s->row[0].end_s;
+		time -= first ? s->row[0].end_s : 0;
 	}
 	for (size_t k = first; k < n; k++)
 		samples += s->row[k].samples;
@@ -259,9 +307,10 @@ static void give(struct orr_step *s, struct step_result *out)
 	account_result(s, out);
 	use_result(s, out);
 	if (s->ops->describe) {
-		watch_enter(s->watch, "describe", now_ns(s), UINT64_MAX);
+		enter(s, "describe", UINT64_MAX);
 		s->ops->describe(s->self, out->choice, sizeof out->choice);
-		watch_leave(s->watch);
+		leave(s);
+		out->choice[sizeof out->choice - 1] = '\0';
 	}
 	source_result(s, out);
 	out->iteration = s->row;
@@ -297,7 +346,6 @@ void step_result_free(struct step_result *r)
 
 int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args)
 {
-	struct orr_error e = { 0 };
 	set_facts(s);
 	prepare(s);
 	source_begin(s);
@@ -306,11 +354,7 @@ int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args)
 	wire_new(s);
 	if (s->error.code)
 		return s->error.code;
-	watch_enter(s->watch, "create", 0, UINT64_MAX);
-	s->self = s->ops->create(s, args, &e);
-	watch_leave(s->watch);
-	if (!s->self && !s->error.code)
-		step_fail(s, e.code ? e.code : ORR_EFAIL, "%s", e.text[0] ? e.text : "create() failed without saying why");
+	create_policy(s, args);
 	if (s->error.code)
 		return s->error.code;
 	s->is_merged = s->map && s->lanes > 1 && may_merge;
@@ -320,7 +364,7 @@ int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args)
 	uint32_t ahead = !s->is_merged ? 1 : s->graph_period < 2 ? 2 : s->graph_period > MAX_AHEAD ? MAX_AHEAD : s->graph_period;
 	for (uint32_t i = 0; i < ahead && s->built < s->wanted && !s->error.code; i++)
 		iteration_build(s);
-	if (!s->error.code && s->is_merged && !s->is_analytic && wire_classes(s))
+	if (!s->error.code && s->is_merged && wire_classes(s))
 		s->must_unmerge = true;
 	if (s->error.code)
 		return s->error.code;

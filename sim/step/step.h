@@ -124,6 +124,7 @@ struct step_member {
 struct step_together {
 	double tolerance;   /* rates have settled when they change by less than this part */
 	uint64_t most;      /* iterations of the slowest member after which it ends anyway */
+	uint64_t most_flows; /* and messages of all; a rate may then be 0: not one whole iteration was measured */
 	/* Results. */
 	double *samples_per_s; /* [n], the caller's */
 	bool has_settled;

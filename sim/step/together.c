@@ -153,6 +153,14 @@ static bool settle_all(struct together *t, struct orr_error *err)
 	return true;
 }
 
+static uint64_t flows(const struct together *t)
+{
+	uint64_t n = 0;
+	for (uint32_t i = 0; i < t->n; i++)
+		n += t->world[i].flows;
+	return n;
+}
+
 static int run(struct together *t, struct step_together *out, struct orr_error *err)
 {
 	uint64_t wanted = FIRST_CHECKPOINT;
@@ -167,6 +175,10 @@ static int run(struct together *t, struct step_together *out, struct orr_error *
 				is_enough = is_enough && t->rate[i] > 0;
 			if (out->has_settled || is_enough)
 				break;
+		}
+		if (flows(t) > out->most_flows) {
+			has_settled(t, t->world[0].now_s, out->tolerance);
+			break;
 		}
 		if (!advance(t, err)) {
 			if (!err->code)

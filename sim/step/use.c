@@ -19,15 +19,17 @@ static uint32_t links_run(const struct orr_step *s)
 
 void use_begin(struct orr_step *s)
 {
-	if (s->config->link_use && !s->is_analytic)
-		s->use = mem_zalloc(links_run(s) + 1, sizeof *s->use);
+	if (!s->config->link_use || s->is_analytic)
+		return;
+	s->n_use = links_run(s);
+	s->use = mem_zalloc(s->n_use + 1, sizeof *s->use);
 }
 
 void use_pass(struct orr_step *s, double t)
 {
 	if (!s->use || s->period)
 		return;
-	uint32_t n = links_run(s);
+	uint32_t n = s->n_use;
 	if (!s->is_use_open && s->n_rows && !isnan(s->row[0].end_s)) {
 		s->is_use_open = true;
 		s->use_from_s = s->now_s;

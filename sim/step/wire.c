@@ -81,21 +81,26 @@ static void change_capacity(struct orr_step *s, uint32_t link, double capacity_B
 	flownet_set_capacity(w->net, link, capacity_Bps);
 }
 
-/* A NIC that other traffic slows for the iteration (step.contention_p, _f). */
+/* A NIC that other traffic slows for the iteration (step.contention_p, _f): drawn once for all endpoints that use it. */
 static void contend(struct orr_step *s, uint32_t endpoint, uint64_t iteration)
 {
 	struct wire *w = s->wire;
 	struct rng r;
-	if (w->contention_p <= 0 || w->slowed_for[endpoint] == iteration + 1)
+	if (w->contention_p <= 0)
 		return;
-	w->slowed_for[endpoint] = iteration + 1;
-	rng_init(&r, s->config->seed, "contention", iteration << 24 | endpoint);
+	uint32_t first = w->nic_user[endpoint];
+	if (w->slowed_for[first] == iteration + 1)
+		return;
+	w->slowed_for[first] = iteration + 1;
+	rng_init(&r, s->config->seed, "contention", iteration << 24 | first);
 	double part = rng_uniform(&r) < w->contention_p ? w->contention_f : 1;
 	for (int out = 0; out < 2; out++) {
-		uint32_t l = topo_nic(s->config->topo, endpoint, out);
-		if (l == NONE || w->capacity[l] == w->nominal[l] * part)
+		uint32_t l = topo_nic(s->config->topo, first, out);
+		if (l == NONE)
 			continue;
-		change_capacity(s, l, w->nominal[l] * part);
+		w->part[l] = part;
+		if (w->capacity[l] != w->nominal[l] * part)
+			change_capacity(s, l, w->nominal[l] * part);
 	}
 }
 
@@ -175,18 +180,19 @@ static uint32_t beside_first(const struct orr_step *s, const struct iteration *k
 	return n;
 }
 
-static double idle_time(const struct orr_step *s, const struct iteration *k, const struct instance *x, const struct op *o)
+struct figures routes_idle(const struct orr_step *s, const struct iteration *k, const struct op *o, uint32_t lane)
 {
 	const struct topo *t = s->config->topo;
 	if (o->type == OP_TRANSFER) {
-		uint32_t a = real_device(s, x->lane, o->device), b = real_device(s, x->lane, o->peer);
-		return a == b ? 0 : topo_latency(t, a, b) + o->amount / topo_bandwidth(t, a, b);
+		uint32_t a = real_device(s, lane, o->device), b = real_device(s, lane, o->peer);
+		return a == b ? (struct figures){ 0, INFINITY, 0, INFINITY }
+			      : (struct figures){ topo_latency(t, a, b), topo_bandwidth(t, a, b), 0, INFINITY };
 	}
 	/* The slowest hop of the ring of members; islands: the slowest hop inside one. */
 	const struct coll *c = &k->coll[o->collective];
 	double latency = 0, bandwidth = INFINITY, inner_latency = 0, inner_bandwidth = INFINITY;
 	for (uint32_t r = 0; r < c->n && c->n > 1; r++) {
-		uint32_t a = rank_device(s, k, c, x->lane, r), b = rank_device(s, k, c, x->lane, (r + 1) % c->n);
+		uint32_t a = rank_device(s, k, c, lane, r), b = rank_device(s, k, c, lane, (r + 1) % c->n);
 		bool is_inner = c->what.inner > 1 && (r + 1) % c->n && (r + 1) % c->what.inner;
 		double l = topo_latency(t, a, b), B = topo_bandwidth(t, a, b);
 		if (is_inner) {
@@ -199,12 +205,21 @@ static double idle_time(const struct orr_step *s, const struct iteration *k, con
 	}
 	/* A rank's share of its node's NICs, while all ranks of an island send. */
 	if (c->what.inner > 1 && !s->plan[c->plan].shape.leader)
-		bandwidth *= fmin(1, (double)topo_nics(t) / beside_first(s, k, c, x->lane));
+		bandwidth *= fmin(1, (double)topo_nics(t) / beside_first(s, k, c, lane));
 	if (isinf(bandwidth)) { /* one island */
 		latency = inner_latency;
 		bandwidth = inner_bandwidth;
 	}
-	return c->n > 1 ? c->what.repeat * coll_time_s(&s->plan[c->plan].shape, latency, bandwidth, inner_latency, inner_bandwidth) : 0;
+	return (struct figures){ latency, bandwidth, inner_latency, inner_bandwidth };
+}
+
+static double idle_time(const struct orr_step *s, const struct iteration *k, const struct instance *x, const struct op *o)
+{
+	struct figures f = routes_idle(s, k, o, x->lane);
+	if (o->type == OP_TRANSFER)
+		return f.latency_s + o->amount / f.Bps;
+	const struct coll *c = &k->coll[o->collective];
+	return c->n < 2 ? 0 : c->what.repeat * coll_time_s(&s->plan[c->plan].shape, f.latency_s, f.Bps, f.inner_latency_s, f.inner_Bps);
 }
 
 int wire_start(struct orr_step *s, struct iteration *k, uint32_t i)
@@ -212,6 +227,8 @@ int wire_start(struct orr_step *s, struct iteration *k, uint32_t i)
 	struct instance *x = &k->instance[i];
 	const struct op *o = &k->op[x->op];
 	if (s->is_analytic) {
+		if (s->is_merged && !merged_same_figures(s, k, o))
+			return s->error.code;
 		timer_add(s, s->now_s + idle_time(s, k, x, o), k, i);
 		return ORR_OK;
 	}
@@ -224,6 +241,7 @@ int wire_start(struct orr_step *s, struct iteration *k, uint32_t i)
 		struct phase_flow f;
 		uint32_t n;
 		x->flows_left = 1;
+		s->is_random |= s->config->topo->routing != TOPO_D_MOD_K; /* another route in each iteration */
 		if (s->is_merged) {
 			if (!merged_known(s, k, o))
 				return s->error.code;
@@ -253,6 +271,12 @@ int wire_start(struct orr_step *s, struct iteration *k, uint32_t i)
 
 /* ---- time ---- */
 
+double wire_calm_s(const struct orr_step *s)
+{
+	const struct wire *w = s->wire;
+	return w->next_change < w->n_changes ? INFINITY : w->n_changes ? w->change[w->n_changes - 1].time_s : 0;
+}
+
 double wire_next(struct orr_step *s)
 {
 	const struct wire *w = s->wire;
@@ -270,8 +294,8 @@ void wire_advance(struct orr_step *s, double t)
 	flownet_advance(w->net, t);
 	for (; w->next_change < w->n_changes && w->change[w->next_change].time_s <= t; w->next_change++) {
 		const struct change *c = &w->change[w->next_change];
-		w->nominal[c->link] = c->capacity_Bps;
-		change_capacity(s, c->link, c->capacity_Bps);
+		w->nominal[c->link] = fmax(0, c->capacity_Bps - w->background[c->link]);
+		change_capacity(s, c->link, w->nominal[c->link] * w->part[c->link]);
 	}
 	while (flownet_pop(w->net, &tag, &when))
 		wire_deliver(s, tag);
@@ -308,6 +332,8 @@ double wire_bandwidth_now(const struct orr_step *s, uint32_t from, uint32_t to)
 {
 	uint32_t route[TOPO_MAX_HOPS], n = topo_route(s->config->topo, from, to, 0, route);
 	double least = INFINITY;
+	if (s->wire->quotient) /* merged: then nothing changes capacities, and capacity[] is that of classes */
+		return topo_bandwidth(s->config->topo, from, to);
 	for (uint32_t i = 0; i < n; i++)
 		least = fmin(least, s->wire->capacity[route[i]]);
 	return least;

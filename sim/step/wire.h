@@ -39,6 +39,9 @@ struct wire {
 	uint32_t n_going, cap_going, free_going;
 	double *capacity;       /* by link of the network in use, now */
 	double *nominal;        /* less background flows */
+	double *background;     /* what those take, by link of the topology */
+	double *part;           /* of nominal that contention leaves, likewise */
+	uint32_t *nic_user;     /* by endpoint: the first endpoint that uses the same NIC */
 	struct change *change;
 	uint32_t n_changes, next_change;
 	uint64_t *slowed_for;   /* by endpoint: iteration + 1 whose contention was drawn last */
@@ -80,7 +83,15 @@ void flow_start(struct orr_step *s, struct iteration *k, uint32_t i, const struc
 void phase_start(struct orr_step *s, struct iteration *k, uint32_t i);
 void phase_next(struct orr_step *s, struct iteration *k, uint32_t i); /* all flows of this one have ended */
 
+/* What the closed forms know of an op's routes; of a transfer that stays where it is, no latency and no limit. */
+struct figures {
+	double latency_s, Bps, inner_latency_s, inner_Bps;
+};
+struct figures routes_idle(const struct orr_step *s, const struct iteration *k, const struct op *o, uint32_t lane);
+
 /* ---- wire_merge.c ---- */
+/* In closed form. False, and the run fails: the routes of some lanes are not like those of the first. */
+bool merged_same_figures(struct orr_step *s, const struct iteration *k, const struct op *o);
 /* False, and the run fails, if the op's pattern of messages was not there when the classes were made. */
 bool merged_known(struct orr_step *s, const struct iteration *k, const struct op *o);
 /* The classes that an op sends in a phase. */

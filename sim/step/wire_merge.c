@@ -160,13 +160,52 @@ static void merged_net(struct orr_step *s)
 	mem_free(link);
 }
 
+bool merged_same_figures(struct orr_step *s, const struct iteration *k, const struct op *o)
+{
+	struct wire *w = s->wire;
+	struct pattern p = pattern_of(k, o);
+	if (pattern_find(w, &p))
+		return true;
+	struct figures first = routes_idle(s, k, o, 0);
+	for (uint32_t i = 1; i < copies(s, &p); i++) {
+		struct figures f = routes_idle(s, k, o, copy_lane(&p, i));
+		if (f.latency_s == first.latency_s && f.Bps == first.Bps && f.inner_latency_s == first.inner_latency_s &&
+			f.inner_Bps == first.inner_Bps)
+			continue;
+		s->must_unmerge = true;
+		step_fail(s, ORR_EINPUT, "step.merge=on: routes of the lanes differ, so they cannot be run as one");
+		return false;
+	}
+	MEM_GROW(w->pattern, w->n_patterns, w->cap_patterns);
+	w->pattern[w->n_patterns++] = p;
+	return true;
+}
+
+/* One lane's memory speaks for all where all hold as much in as much. */
+static bool has_same_memory(const struct orr_step *s)
+{
+	for (uint32_t l = 1; l < s->lanes; l++)
+		for (uint32_t p = 0; p < s->positions; p++) {
+			uint32_t a = real_device(s, 0, p), b = real_device(s, l, p);
+			if (s->device[a].static_bytes != s->device[b].static_bytes || orr_device_memory(s, a) != orr_device_memory(s, b))
+				return false;
+		}
+	return true;
+}
+
 int wire_classes(struct orr_step *s)
 {
 	struct wire *w = s->wire;
+	if (!has_same_memory(s))
+		return orr_fail(&s->error, ORR_EINPUT, "step.merge=on: lanes cannot be run as one on devices of unlike memory");
+	bool has_speeds = *orr_arg_text(s->config->options, "speeds");
+	if (s->is_analytic)
+		return has_speeds || s->is_random ? orr_fail(&s->error, ORR_EINPUT,
+			"step.merge=on: lanes cannot be run as one with stragglers or speeds") : ORR_OK;
 	if (s->config->topo->routing != TOPO_D_MOD_K)
 		return orr_fail(&s->error, ORR_EINPUT, "step.merge=on: lanes cannot be run as one where routes are hashed (routing=ecmp)");
 	if (s->is_random || w->n_changes || *orr_arg_text(s->config->options, "background") ||
-		*orr_arg_text(s->config->options, "speeds"))
+		has_speeds)
 		return orr_fail(&s->error, ORR_EINPUT,
 			"step.merge=on: lanes cannot be run as one with stragglers, speeds, contention, background flows or link changes");
 	uint32_t colour = 0;

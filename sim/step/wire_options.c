@@ -22,6 +22,7 @@ static int add_background(struct orr_step *s, struct wire *w, const char *text)
 				"found \"%.80s\"", s->endpoints - 1, p);
 		uint32_t route[TOPO_MAX_HOPS], hops = topo_route(s->config->topo, (uint32_t)from, (uint32_t)to, 0, route);
 		for (uint32_t i = 0; i < hops; i++) {
+			w->background[route[i]] += rate;
 			w->nominal[route[i]] = fmax(0, w->nominal[route[i]] - rate);
 			w->capacity[route[i]] = w->nominal[route[i]];
 			flownet_set_capacity(w->net, route[i], w->capacity[route[i]]);
@@ -76,6 +77,21 @@ static int read_changes(struct orr_step *s, struct wire *w)
 	return s->error.code;
 }
 
+static void find_nic_users(const struct orr_step *s, struct wire *w)
+{
+	const struct topo *t = s->config->topo;
+	uint32_t *first = mem_alloc((t->n_links + 1) * sizeof *first);
+	memset(first, 0xff, (t->n_links + 1) * sizeof *first);
+	w->nic_user = mem_alloc((s->endpoints + 1) * sizeof *w->nic_user);
+	for (uint32_t e = 0; e < s->endpoints; e++) {
+		uint32_t l = topo_nic(t, e, true);
+		w->nic_user[e] = e;
+		if (l != NONE)
+			w->nic_user[e] = first[l] = first[l] == NONE ? e : first[l];
+	}
+	mem_free(first);
+}
+
 struct wire *wire_new(struct orr_step *s)
 {
 	struct wire *w = mem_zalloc(1, sizeof *w);
@@ -86,6 +102,11 @@ struct wire *wire_new(struct orr_step *s)
 	w->free_going = NONE;
 	w->capacity = mem_alloc((t->n_links + 1) * sizeof *w->capacity);
 	w->nominal = mem_alloc((t->n_links + 1) * sizeof *w->nominal);
+	w->background = mem_zalloc(t->n_links + 1, sizeof *w->background);
+	w->part = mem_alloc((t->n_links + 1) * sizeof *w->part);
+	for (uint32_t i = 0; i <= t->n_links; i++)
+		w->part[i] = 1;
+	find_nic_users(s, w);
 	for (uint32_t i = 0; i < t->n_links; i++)
 		w->capacity[i] = w->nominal[i] = t->link[i].flow.capacity_Bps;
 	w->users = mem_zalloc(t->n_links + 1, sizeof *w->users);
@@ -110,6 +131,9 @@ void wire_free(struct wire *w)
 	mem_free(w->going);
 	mem_free(w->capacity);
 	mem_free(w->nominal);
+	mem_free(w->background);
+	mem_free(w->part);
+	mem_free(w->nic_user);
 	mem_free(w->change);
 	mem_free(w->slowed_for);
 	mem_free(w->users);

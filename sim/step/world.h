@@ -18,6 +18,7 @@
 #include "step/step.h"
 
 #include "engine/rng.h"
+#include "engine/watch.h"
 #include "net/collective.h"
 #include "net/quotient.h"
 #include "results/stats.h"
@@ -87,6 +88,7 @@ struct instance {
 struct usage {
 	double work[ORR_WORK_KINDS];
 	double exposed, bubble, sent;
+	double sent_alone; /* merged: by this very device; `sent` of lane 0's devices is that of each lane */
 };
 
 struct iteration {
@@ -114,6 +116,7 @@ struct iteration {
 	uint32_t n_edges, cap_edges;
 	uint32_t left, left_attached; /* instances that have not ended */
 	double start_s, end_s, samples;
+	double ends_s; /* sum over attached instances, from start_s on */
 	bool has_begun;
 	struct usage *usage; /* by device */
 	struct iteration *next; /* free list */
@@ -167,14 +170,22 @@ struct sample_count {
 struct plan {
 	struct coll_shape shape;
 	struct coll_plan phases;
+	bool is_even; /* every rank sends as much */
 };
+
+/* Of an iteration that has ended, beside its row: what tells a steady state from one that looks like it. */
+struct row_mark {
+	double mean_s; /* mean end of its ops */
+	uint64_t left; /* ops under way or to come when it ended, of all iterations */
+};
+enum { STEP_MARKS = 4 * STEP_MAX_PERIOD };
 
 struct wire; /* wire.c */
 
 struct orr_step {
 	const struct step_config *config;
+	struct watch *watch; /* over the policy's callbacks; NULL: they may take as long as they like */
 	const char *label;
-	struct watch *watch; /* engine/watch.h */
 	const struct orr_policy *policy;
 	const struct orr_step_ops *ops;
 	void *self;
@@ -214,22 +225,26 @@ struct orr_step {
 	struct device_state *device;
 	struct plan *plan;
 	uint32_t n_plans, cap_plans;
+	uint32_t *plan_slot, n_plan_slots; /* hash table of plan[]; NONE: free */
 	struct wire *wire;
 	struct rng policy_rng;
 	/* Results. */
 	struct step_iteration *row;
 	size_t n_rows, cap_rows;
 	struct usage *recent;      /* usage of the last STEP_MAX_PERIOD iterations, [k % STEP_MAX_PERIOD][device] */
-	struct usage *total;
-	uint64_t total_count;
+	struct usage *total;       /* from measured_s on: the end of the first iteration, once it has ended */
+	double measured_s;
+	bool is_measured;          /* the last iteration has ended: messages still under way are of none of those measured */
+	struct row_mark mark[STEP_MARKS]; /* [k % STEP_MARKS] */
 	uint32_t period;
 	size_t steady_rows; /* iterations that had ended when the period was found */
 	struct sample_count *count;
 	size_t n_counts, cap_counts;
 	struct step_span *span;
-	size_t n_spans, cap_spans;
+	size_t n_spans, cap_spans, spans_wanted; /* spans_wanted: so many and older ones are forgotten */
 	uint64_t flows;
 	struct step_link *use; /* by link of the network that is run, sums so far; NULL: not wanted */
+	uint32_t n_use;
 	double use_from_s, use_until_s;
 	bool is_use_open;
 	/* One of several over one network (together.c). */
@@ -251,6 +266,11 @@ static inline uint32_t op_index(orr_op op)
 static inline uint64_t op_iteration(orr_op op)
 {
 	return (op >> 32) - 1;
+}
+/* NULL: it has been retired, so all of it has ended; or it is yet to come. */
+static inline struct iteration *iteration_live(const struct orr_step *s, uint64_t number)
+{
+	return number < s->first_live || number - s->first_live >= s->n_live ? NULL : s->live[number - s->first_live];
 }
 void iteration_free(struct iteration *k);
 uint32_t plan_find(struct orr_step *s, const struct coll_shape *shape);
@@ -306,6 +326,7 @@ int wire_classes(struct orr_step *s); /* merged: the quotient over all built so 
 int wire_start(struct orr_step *s, struct iteration *k, uint32_t i);
 void leap_end(struct orr_step *s, uint32_t leap, uint32_t generation);
 double wire_next(struct orr_step *s);
+double wire_calm_s(const struct orr_step *s); /* no capacity changes from here on; INFINITY: some will */
 void wire_advance(struct orr_step *s, double t);
 void wire_deliver(struct orr_step *s, uint64_t tag); /* a flow of this run has ended */
 struct flownet *wire_net(const struct orr_step *s);
@@ -320,6 +341,7 @@ int account_options(struct orr_step *s);
 int account_start(struct orr_step *s, struct iteration *k, uint32_t i);
 void account_end(struct orr_step *s, struct iteration *k, uint32_t i);
 void account_retire(struct orr_step *s, struct iteration *k);
+void account_measure(struct orr_step *s); /* leaves out what came before now */
 void account_result(struct orr_step *s, struct step_result *out);
 
 #endif

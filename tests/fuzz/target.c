@@ -8,6 +8,8 @@
 #include "hwmodel/throughput.h"
 #include "net/netflows.h"
 #include "net/topology.h"
+#include "policies/step/graph_read.h"
+#include "policies/step/partitions.h"
 #include "traces/profile.h"
 #include "traces/trace.h"
 
@@ -19,7 +21,7 @@ enum { MAX_ROWS = 20000 }; /* a small packed input may hold a great many */
 
 const char *const fuzz_parsers[] = { "auto", "philly", "tiresias", "muri", "gavel", "openb",
 	"openb-nodes", "swf", "orrery", "throughput", "cluster", "spec", "failures",
-	"model", "model-spec", "topology", "topology-spec", "netflows", NULL };
+	"model", "model-spec", "topology", "topology-spec", "netflows", "graph", "partitions", "partitions-text", NULL };
 
 static void require(int is_true)
 {
@@ -150,10 +152,63 @@ static void netflows(const uint8_t *data, size_t n)
 	lines_close(flows);
 }
 
+/* What is accepted can be built: ops wait for earlier ones, and everything they name is there. */
+static void graph(const uint8_t *data, size_t n)
+{
+	static const char *const layer[] = { "conv1", "relu", "conv2", "fc", NULL };
+	static const double params[] = { 10, 0, 20, 30 };
+	const struct graph_facts f = { .gpus = 4, .endpoints = 6, .layers = 4, .layer = layer, .params = params };
+	struct orr_error err = { 0 };
+	struct graph *g = graph_file_read("input", (const char *)data, n, &f, &err);
+	require(g || (err.code == ORR_EINPUT && !strncmp(err.text, "input:", 6)));
+	require(!g || g->n);
+	for (uint32_t i = 0; g && i < g->n; i++) {
+		const struct graph_op *o = &g->op[i];
+		require(o->id && o->at < g->n && o->amount >= 0 && o->device < f.endpoints && o->peer < f.endpoints);
+		for (uint32_t k = 0; k < o->n_after; k++)
+			require(o->after[k] < i);
+		for (uint32_t k = 0; k < o->n_previous; k++)
+			require(o->previous[k] < g->n);
+		for (uint32_t k = 0; k < o->n_ranges; k++)
+			require(o->range[k].count && o->range[k].first + o->range[k].count <= f.layers);
+		require(o->kind != GRAPH_COLLECTIVE || (o->group < g->n_groups && o->collective.root < g->group[o->group].n));
+	}
+	for (uint32_t i = 0; g && i < g->n_groups; i++)
+		for (uint32_t k = 0; k < g->group[i].n; k++)
+			require(g->group[i].member[k] < f.endpoints);
+	graph_file_free(g);
+}
+
+/* Partitions of four workers, from JSON or from a text. */
+static void partitions(bool is_text, const uint8_t *data, size_t n)
+{
+	struct orr_error err = { 0 };
+	struct partition_list l = { 0 };
+	char *text = mem_strndup((const char *)data, n);
+	int rc = is_text ? partitions_from_text(&l, text, 4, &err) : partitions_from_json(&l, "input", (const char *)data, n, 4, &err);
+	require(rc ? rc == ORR_EINPUT && err.text[0] : l.n > 0);
+	for (uint32_t i = 0; !rc && i < l.n; i++) {
+		unsigned seen = 0;
+		for (int k = 0; k < 4; k++)
+			seen |= 1u << l.item[i].member[k];
+		require(seen == 15 && l.item[i].groups && l.item[i].end[l.item[i].groups - 1] == 4);
+	}
+	partitions_free(&l);
+	mem_free(text);
+}
+
 void fuzz_one(const char *parser, const uint8_t *data, size_t n)
 {
 	if (!strncmp(parser, "topology", 8)) {
 		topology(parser[8] != '\0', data, n);
+		return;
+	}
+	if (!strcmp(parser, "graph")) {
+		graph(data, n);
+		return;
+	}
+	if (!strncmp(parser, "partitions", 10)) {
+		partitions(parser[10] != '\0', data, n);
 		return;
 	}
 	struct orr_error err = { 0 };

@@ -2,6 +2,7 @@
 check_PROGRAMS += tests/fuzz/replay
 TESTS += tests/fuzz/replay
 tests_fuzz_replay_SOURCES = tests/fuzz/replay.c tests/fuzz/target.c tests/fuzz/target.h
+tests_fuzz_replay_LDADD = libpolicies.a $(LDADD)
 EXTRA_DIST += tests/fuzz/corpus tests/fuzz/fuzz_trace.c tests/fuzz/run.sh
 FUZZ_SECONDS = 600
 .PHONY: fuzz

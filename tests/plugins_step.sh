@@ -1,0 +1,124 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Step plugins that do one thing wrong each: an error that names the policy (and the iteration, where
+# there is one) and what is wrong, exit code 1 (2 where the plugin blames the input), and the database as
+# it was. Those in the second list are odd but allowed.
+. "${srcdir:-.}/tests/tap.sh"
+: "${CC:=cc}"
+if ! command -v "${CC%% *}" >/dev/null; then
+  skip "no C compiler ($CC)"
+  tap_done
+  exit
+fi
+include=$(cd "$srcdir" && pwd)/include
+$CC -std=c11 -Wall -Wextra -Werror -O1 -shared -fPIC -I"$include" -o "$work/hostile.so" "$srcdir/tests/plugins/step_hostile.c"
+ok $? "the plugin compiles with the public headers alone"
+step() { # HOW [OPTIONS]
+  local how=$1
+  shift
+  (ulimit -c 0 && "$ORRERY" step lenet5 --cluster 4x1:v100 --policy "$work/hostile.so" --set "policy.step-hostile.how=$how" \
+    --policy-timeout 1 --no-figures -q "$@") 2>&1
+}
+"$ORRERY" step lenet5 --cluster 2x1:v100 --policy allreduce --no-figures -q --db "$work/runs.db" >/dev/null 2>&1
+before=$("$ORRERY" db digest "$work/runs.db")
+while IFS='|' read -r how expected options; do
+  # shellcheck disable=SC2086
+  said=$(step "$how" --db "$work/runs.db" --fresh $options)
+  like "$? $said" "^$expected" "$how"
+done <<'EOT'
+null_map|1 orrery: policy step-hostile: orr_step_lanes: a pointer is NULL
+lanes_overlap|1 orrery: policy step-hostile: orr_step_lanes: lane 1, position 0: GPU 1 is in the map twice
+lanes_nowhere|1 orrery: policy step-hostile: orr_step_lanes: lane 1, position 0: GPU 4000000000 is not there
+lanes_too_many|1 orrery: policy step-hostile: orr_step_lanes: 4294967295 lanes of 4294967295 positions: there are 4 GPUs
+lanes_none|1 orrery: policy step-hostile: orr_step_lanes: 0 lanes
+lanes_again|1 orrery: policy step-hostile: orr_step_lanes: is called once
+compute_in_create|1 orrery: policy step-hostile: orr_compute is for build\(\)
+after_in_create|1 orrery: policy step-hostile: orr_after is for build\(\)
+group_in_create|1 orrery: policy step-hostile: orr_collective is for build\(\)
+hold_nan|1 orrery: policy step-hostile: orr_hold: device 0, kind 0, -?nan bytes
+hold_less|1 orrery: policy step-hostile: orr_hold: device 0, kind 0, -1 bytes
+hold_nowhere|1 orrery: policy step-hostile: orr_hold: device 4294967295
+hold_kind|1 orrery: policy step-hostile: orr_hold: device 0, kind 77
+hold_too_much|2 orrery: policy step-hostile: everything: GPU 0 needs
+samples_nan|1 orrery: policy step-hostile: orr_step_samples: expected more than 0
+samples_none|1 orrery: policy step-hostile: orr_step_samples: expected more than 0
+refuse|2 orrery: policy step-hostile: how: refuses to work on 4 GPUs
+silent|1 orrery: policy step-hostile: create\(\) failed without saying why
+hang_in_create|1 orrery: policy step-hostile: at 0\.000000000 s: create\(\) has not returned for 1 s
+seconds_nan|1 orrery: policy step-hostile: iteration 0: orr_compute: expected seconds from 0 on, found -?nan
+seconds_less|1 orrery: policy step-hostile: iteration 0: orr_compute: expected seconds
+seconds_infinite|1 orrery: policy step-hostile: iteration 0: orr_compute: expected seconds
+work_unknown|1 orrery: policy step-hostile: iteration 0: orr_compute: no kind of work 99
+device_nowhere|1 orrery: policy step-hostile: iteration 0: orr_compute: device 4294967295: expected 0\.\.7
+bytes_nan|1 orrery: policy step-hostile: iteration 0: orr_transfer: expected bytes
+transfer_nowhere|1 orrery: policy step-hostile: iteration 0: orr_transfer: to: device 99
+delay_nan|1 orrery: policy step-hostile: iteration 0: orr_delay: expected seconds
+null_group|1 orrery: policy step-hostile: iteration 0: orr_collective: a pointer is NULL
+null_devices|1 orrery: policy step-hostile: iteration 0: orr_collective: group: a pointer is NULL
+null_collective|1 orrery: policy step-hostile: iteration 0: orr_collective: a pointer is NULL
+null_lanes_collective|1 orrery: policy step-hostile: iteration 0: orr_collective_lanes: a pointer is NULL|--set policy.step-hostile.lanes=true
+empty_group|1 orrery: policy step-hostile: iteration 0: orr_collective: a group without members
+huge_group|1 orrery: policy step-hostile: iteration 0: orr_collective: a group of 4294967295, and there are 8 devices
+member_twice|1 orrery: policy step-hostile: iteration 0: orr_collective: device 1 is in the group twice
+bytes_of_group|1 orrery: policy step-hostile: iteration 0: orr_collective: expected bytes
+operation|1 orrery: policy step-hostile: iteration 0: orr_collective: no operation 9
+algorithm|1 orrery: policy step-hostile: iteration 0: orr_collective: no operation 0 by algorithm 9
+cannot|2 orrery: policy step-hostile: iteration 0: all-to-all: double-tree can't do it
+root|1 orrery: policy step-hostile: iteration 0: orr_collective: root 2 of a group of 2
+layers|1 orrery: policy step-hostile: iteration 0: orr_collective: layers 4294967295
+islands|2 orrery: policy step-hostile: iteration 0: all-reduce: inner: expected a divisor of the 2 ranks, found 7
+chunks|2 orrery: policy step-hostile: iteration 0: all-reduce: chunks: expected at most 1048576, found 4294967295
+not_lanes|1 orrery: policy step-hostile: iteration 0: orr_collective_lanes: groups of 2 lanes at stride 1: there are 0 lanes
+lane_size|1 orrery: policy step-hostile: iteration 0: orr_collective_lanes: groups of 65536 lanes|--set policy.step-hostile.lanes=true
+lane_stride|1 orrery: policy step-hostile: iteration 0: orr_collective_lanes: groups of 2 lanes at stride 0|--set policy.step-hostile.lanes=true
+lane_position|1 orrery: policy step-hostile: iteration 0: orr_compute: device 1: expected 0\.\.0|--set policy.step-hostile.lanes=true
+cycle|1 orrery: policy step-hostile: iteration 0: orr_after: op 0 waits for op 0, which was made after it
+forged|1 orrery: policy step-hostile: iteration 0: orr_after: op 0 waits for 7, which is no op
+forged_zero|1 orrery: policy step-hostile: iteration 0: orr_after: op 0 waits for 100000000, which is no op
+of_the_future|1 orrery: policy step-hostile: iteration 0: orr_after: op 0 waits for 200000001, which is no op
+stale_index|1 orrery: policy step-hostile: iteration 1: orr_after: op 0 waits for 1000186a1, which is no op
+stream|1 orrery: policy step-hostile: iteration 0: orr_on_stream: stream 8
+stream_of_work|1 orrery: policy step-hostile: iteration 0: orr_on_stream: stream 0
+work_elsewhere|1 orrery: policy step-hostile: iteration 0: orr_on_stream: stream 1
+counts_nan|1 orrery: policy step-hostile: iteration 0: orr_counts: expected samples
+takes_nan|1 orrery: policy step-hostile: iteration 0: orr_takes: expected bytes
+takes_nowhere|1 orrery: policy step-hostile: iteration 0: orr_takes: device 77
+takes_too_much|2 orrery: policy step-hostile: GPU 0 needs
+null_label|1 orrery: policy step-hostile: iteration 0: orr_label: a pointer is NULL
+null_update|1 orrery: policy step-hostile: iteration 0: orr_updates: a pointer is NULL
+carries|1 orrery: policy step-hostile: iteration 0: orr_carries: expected a transfer and layers below
+carries_work|1 orrery: policy step-hostile: iteration 0: orr_carries: expected a transfer
+hold_late|1 orrery: policy step-hostile: iteration 0: orr_hold: is for create\(\)
+samples_late|1 orrery: policy step-hostile: iteration 0: orr_step_samples: is for create\(\)
+period_late|1 orrery: policy step-hostile: iteration 0: orr_step_period: is for create\(\)
+lanes_late|1 orrery: policy step-hostile: iteration 0: orr_step_lanes: is for create\(\)
+nothing|1 orrery: policy step-hostile: iteration 0: build\(\) made no op
+marks|1 orrery: policy step-hostile: iteration 0 holds nothing but marks
+detached|1 orrery: policy step-hostile: iteration 0: all ops are detached
+quits|1 orrery: policy step-hostile: iteration 0: had enough of it in iteration 0
+quits_silently|1 orrery: policy step-hostile: iteration 0: build\(\) returned 1 without saying why
+endless|1 orrery: policy step-hostile: at .* s: op 1 of iteration 0
+hang|1 orrery: policy step-hostile: iteration 0 at 0\.000000000 s: build\(\) has not returned for 1 s
+hang_in_describe|1 orrery: policy step-hostile: at .* s: describe\(\) has not returned for 1 s
+hang_in_destroy|1 orrery: policy step-hostile: at .* s: destroy\(\) has not returned for 1 s
+EOT
+is "$("$ORRERY" db digest "$work/runs.db")" "$before" "after all that, the database is as it was"
+
+# ---- odd, and allowed ----
+while IFS='|' read -r how options; do
+  # shellcheck disable=SC2086
+  said=$(step "$how" --check --out "$work/out" --set step.iterations=6 $options)
+  is "$? ${said:0:7}" "0 " "allowed: $how"
+done <<'EOT'
+priorities
+long_label
+no_ops
+wrong_questions
+late
+bandwidth|--set policy.step-hostile.lanes=true
+EOT
+# 2^31 gathers of 3 steps among 4: 1 byte in each step over 1.25e9 bytes/s and no latency.
+said=$(step many_repeats --network star:bw=10Gbps,lat=0 --set step.iterations=1 --out "$work/many")
+is "$? $said $(sed -n 's/^.*,iteration_s,\([0-9.]*\),.*$/\1/p' "$work/many/summary.csv" | cut -c1-8)" "0  5.153960" \
+  "2^31 repeats take 2^31 times as long"
+tap_done
