@@ -99,7 +99,7 @@ static int read_texts(const struct csv *c, struct point *x, struct orr_error *er
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		const char *s = csv_text(c, texts[i].name);
 		if (strlen(s) >= texts[i].size || !is_plain(s))
-			return csv_refuse(c, texts[i].name, i ? "a text of at most 39 plain characters" : "a text of at most 31 plain characters", err);
+			return csv_refuse(c, texts[i].name, i ? "a text of at most 63 plain characters" : "a text of at most 31 plain characters", err);
 		strcpy((char *)x + texts[i].at, s);
 	}
 	return ORR_OK;

@@ -29,7 +29,7 @@
 enum { POINT_DIMS = 6 };
 
 struct point {
-	char family[16], op[32], precision[8], variant[40], group[40];
+	char family[16], op[32], precision[8], variant[64], group[64];
 	double flops, bytes, size;
 	double d[POINT_DIMS];
 	double ranks, nodes;

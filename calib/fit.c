@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Points become groups, groups become laws, laws become a profile. */
+#include "calib/fit.h"
+
+#include "base/mem.h"
+#include "base/sbuf.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Which points a law is fitted to. */
+struct group {
+	const struct point *first; /* names: family, op, precision; ranks and nodes */
+	char variant[80];
+	const struct point **x;
+	size_t n, cap;
+};
+
+struct groups {
+	struct group *v;
+	size_t n, cap;
+};
+
+static bool is_one_of(const char *s, const char *const *list)
+{
+	for (; *list; list++)
+		if (!strcmp(s, *list))
+			return true;
+	return false;
+}
+
+static bool is_kernel(const struct point *p)
+{
+	static const char *const kernels[] = { "gemm", "conv", "memory", "gather", "update", "attention", NULL };
+	return is_one_of(p->family, kernels);
+}
+
+static bool is_same_kind(const struct point *a, const struct point *b)
+{
+	return !strcmp(a->family, b->family) && !strcmp(a->op, b->op) && !strcmp(a->precision, b->precision) && a->ranks == b->ranks &&
+		a->nodes == b->nodes;
+}
+
+static void add(struct groups *g, const struct point *p, const char *variant)
+{
+	size_t i = 0;
+	while (i < g->n && !(is_same_kind(g->v[i].first, p) && !strcmp(g->v[i].variant, variant)))
+		i++;
+	if (i == g->n) {
+		MEM_GROW(g->v, g->n, g->cap);
+		struct group *x = &g->v[g->n++];
+		*x = (struct group){ .first = p };
+		snprintf(x->variant, sizeof x->variant, "%s", variant);
+	}
+	struct group *x = &g->v[i];
+	MEM_GROW(x->x, x->n, x->cap);
+	x->x[x->n++] = p;
+}
+
+static void groups_free(struct groups *g)
+{
+	for (size_t i = 0; i < g->n; i++)
+		mem_free(g->v[i].x);
+	mem_free(g->v);
+}
+
+/* Is there a point like p in all but being cold, or burst? Long jobs run sustained, and mostly from warm caches. */
+static bool has_better(const struct points *all, const struct point *p, bool for_cold)
+{
+	for (size_t i = 0; i < all->n; i++) {
+		const struct point *q = &all->v[i];
+		if (is_same_kind(p, q) && !strcmp(p->variant, q->variant) && (for_cold ? !q->is_cold : q->is_sustained))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Points by what they measured. Cold caches, and bursts where there are sustained runs, are variants of their own.
+ * Kernels with several variants also get a law over all ("").
+ */
+static void make_groups(const struct points *p, struct groups *g)
+{
+	struct groups pooled = { 0 };
+	for (size_t i = 0; i < p->n; i++) {
+		const struct point *x = &p->v[i];
+		bool is_cold = x->is_cold && has_better(p, x, true), is_burst = !x->is_sustained && has_better(p, x, false);
+		char variant[80];
+		snprintf(variant, sizeof variant, "%s%s%s", x->variant, is_cold ? (*x->variant ? " cold" : "cold") : "",
+			is_burst ? (*x->variant || is_cold ? " burst" : "burst") : "");
+		add(g, x, variant);
+		if (is_kernel(x) && !is_cold && !is_burst)
+			add(&pooled, x, "");
+	}
+	for (size_t i = 0; i < pooled.n; i++) {
+		size_t variants = 0;
+		bool has_all = false;
+		for (size_t k = 0; k < g->n; k++)
+			if (is_same_kind(g->v[k].first, pooled.v[i].first)) {
+				variants++;
+				has_all |= !*g->v[k].variant;
+			}
+		for (size_t k = 0; variants > 1 && !has_all && k < pooled.v[i].n; k++)
+			add(g, pooled.v[i].x[k], "");
+	}
+	groups_free(&pooled);
+}
+
+/* ---- one law ---- */
+
+/* Points marked as held out, at the end; how many are not. */
+static size_t set_apart(const struct group *g, const struct point **x)
+{
+	size_t n = 0, end = g->n;
+	for (size_t i = 0; i < g->n; i++)
+		if (!g->x[i]->is_held_out)
+			x[n++] = g->x[i];
+	for (size_t i = g->n; i-- > 0;)
+		if (g->x[i]->is_held_out)
+			x[--end] = g->x[i];
+	return n;
+}
+
+/* Fits, and tests on what was held out, else by cross-validation. */
+static int try_form(enum profile_form form, const struct point *const *x, size_t n, size_t total, struct law *out,
+	struct orr_error *err)
+{
+	int rc = fit_law(form, x, n, out, err);
+	if (rc)
+		return rc;
+	double *predicted = mem_zalloc(total + 1, sizeof *predicted), *measured = mem_zalloc(total + 1, sizeof *measured);
+	size_t k = 0;
+	for (size_t i = n; i < total; i++) {
+		predicted[k] = law_time(out, x[i]->flops, x[i]->bytes, x[i]->size, NULL);
+		measured[k++] = x[i]->time_s;
+	}
+	if (k == 0 && !fit_cross_validate(form, x, n, predicted, NULL))
+		for (; k < n; k++)
+			measured[k] = x[k]->time_s;
+	fit_errors(predicted, measured, k, &out->held_out_mean, &out->held_out_median, &out->held_out_p90);
+	out->held_out = (uint32_t)k;
+	mem_free(predicted);
+	mem_free(measured);
+	return ORR_OK;
+}
+
+/* By size: the simplest form that is within a tenth of the best held-out error. A table keeps points, and is for those
+ * who keep them. */
+static int fit_by_size(const struct point *const *x, size_t n, size_t total, bool may_keep, struct law *out,
+	struct orr_error *err)
+{
+	static const enum profile_form order[] = { FORM_LINE, FORM_ENVELOPE, FORM_TABLE };
+	struct law law[3];
+	bool is_there[3] = { false };
+	double best = INFINITY;
+	for (int i = 0; i < 3; i++) {
+		if (order[i] == FORM_TABLE && !may_keep)
+			continue;
+		is_there[i] = !try_form(order[i], x, n, total, &law[i], err);
+		double e = is_there[i] && !isnan(law[i].held_out_mean) ? law[i].held_out_mean : INFINITY;
+		best = fmin(best, e);
+	}
+	int chosen = -1;
+	for (int i = 0; i < 3; i++) {
+		if (!is_there[i])
+			continue;
+		if (chosen < 0 && (!(law[i].held_out_mean > 1.1 * best) || isinf(best)))
+			chosen = i;
+		else
+			fit_law_free(&law[i]);
+	}
+	if (chosen < 0)
+		return ORR_EINPUT;
+	*out = law[chosen];
+	return ORR_OK;
+}
+
+/* Running beside others: by how much longer than alone. */
+static int fit_slowdown(const struct groups *g, const struct group *self, struct law *out, struct orr_error *err)
+{
+	const struct group *alone = NULL;
+	for (size_t i = 0; i < g->n; i++)
+		if (is_same_kind(g->v[i].first, self->first) && !strcmp(g->v[i].variant, "alone"))
+			alone = &g->v[i];
+	if (!alone || alone == self)
+		return orr_fail(err, ORR_EINPUT, "no time alone to compare with");
+	struct law base;
+	int rc = fit_law(FORM_FACTOR, alone->x, alone->n, &base, err);
+	if (!rc)
+		rc = fit_law(FORM_FACTOR, self->x, self->n, out, err);
+	if (!rc) {
+		out->param[0] /= base.param[0];
+		out->covariance[0][0] += base.covariance[0][0];
+		out->mean_error = out->median_error = out->p90_error = NAN;
+		fit_law_free(out);
+		out->anchor = NULL;
+		out->n_anchors = 0;
+	}
+	fit_law_free(&base);
+	return rc;
+}
+
+static bool has_sizes(const struct group *g)
+{
+	for (size_t i = 0; i < g->n; i++)
+		if (g->x[i]->size > 0)
+			return true;
+	return false;
+}
+
+static int fit_group(const struct groups *all, const struct group *g, const struct fit_options *o, struct law *out,
+	struct orr_error *err)
+{
+	const char *family = g->first->family;
+	if (!strcmp(family, "interference"))
+		return fit_slowdown(all, g, out, err);
+	const struct point **x = mem_zalloc(g->n, sizeof *x);
+	size_t n = set_apart(g, x);
+	int rc;
+	if (is_kernel(g->first))
+		rc = try_form(FORM_ROOFLINE, x, n, g->n, out, err);
+	else if (has_sizes(g))
+		rc = fit_by_size(x, n, g->n, o->keep_points, out, err);
+	else
+		rc = try_form(FORM_LINE, x, n, g->n, out, err);
+	mem_free(x);
+	return rc;
+}
+
+static void keep_points(const struct group *g, struct law *l)
+{
+	l->point = mem_zalloc(g->n + 1, sizeof *l->point);
+	for (size_t i = 0; i < g->n; i++) {
+		const struct point *p = g->x[i];
+		l->point[l->n_points++] = (struct law_point){ { p->flops, p->bytes, p->size }, p->time_s, p->is_held_out };
+	}
+}
+
+static void name_law(const struct group *g, struct law *l)
+{
+	l->family = mem_strdup(g->first->family);
+	l->op = mem_strdup(g->first->op);
+	l->precision = mem_strdup(g->first->precision);
+	l->variant = mem_strdup(g->variant);
+	l->ranks = g->first->ranks;
+	l->nodes = g->first->nodes;
+}
+
+/* ---- the profile ---- */
+
+static char *text_or(const char *given, const char *other)
+{
+	return mem_strdup(given && *given ? given : other);
+}
+
+static struct profile *begin(const struct fit_options *o)
+{
+	struct profile *p = mem_zalloc(1, sizeof *p);
+	p->device = text_or(o->device, "unknown");
+	p->name = text_or(o->name, p->device);
+	p->title = text_or(o->title, p->device);
+	p->source = text_or(o->source, "not stated");
+	p->date = text_or(o->date, "not stated");
+	p->backend = text_or(o->backend, "published");
+	p->note = text_or(o->note, "");
+	p->environment = text_or(o->environment, "");
+	p->is_stable = !o->is_unstable;
+	p->is_measured_here = o->is_measured_here;
+	return p;
+}
+
+/* A group that gives no law is said in the note. */
+static void add_note(struct profile *p, const struct sbuf *left_out)
+{
+	struct sbuf s = { 0 };
+	if (!left_out->len)
+		return;
+	sbuf_printf(&s, "%s%stoo few points for a law of their own: %s", p->note, *p->note ? "; " : "", sbuf_text(left_out));
+	mem_free(p->note);
+	p->note = sbuf_steal(&s);
+}
+
+struct profile *fit_profile(const struct points *points, const struct fit_options *o, struct orr_error *err)
+{
+	struct groups g = { 0 };
+	struct sbuf left_out = { 0 };
+	if (points->n == 0) {
+		orr_fail(err, ORR_EINPUT, "no points to fit laws to");
+		return NULL;
+	}
+	make_groups(points, &g);
+	struct profile *p = begin(o);
+	p->law = mem_zalloc(g.n, sizeof *p->law);
+	for (size_t i = 0; i < g.n; i++) {
+		struct law *l = &p->law[p->n_laws];
+		struct orr_error why = { 0 };
+		if (fit_group(&g, &g.v[i], o, l, &why)) {
+			const struct point *x = g.v[i].first;
+			if (strcmp(g.v[i].variant, "alone"))
+				sbuf_printf(&left_out, "%s%s%s%s%s%s%s%s", left_out.len ? ", " : "", x->family, *x->op ? " " : "", x->op,
+					*x->precision ? " " : "", x->precision, *g.v[i].variant ? " " : "", g.v[i].variant);
+			continue;
+		}
+		name_law(&g.v[i], l);
+		if (o->keep_points)
+			keep_points(&g.v[i], l);
+		p->n_laws++;
+	}
+	add_note(p, &left_out);
+	groups_free(&g);
+	sbuf_free(&left_out);
+	if (p->n_laws)
+		return p;
+	orr_fail(err, ORR_EINPUT, "no group of points is large enough for a law");
+	profile_free(p);
+	return NULL;
+}

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* One law: the best of several descents, what the points do not determine left out, covariance, range, anchors. */
+#include "calib/fit.h"
+
+#include "base/mem.h"
+#include "calib/fit_nls.h"
+#include "calib/fit_starts.h"
+
+#include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics.h>
+#include <math.h>
+#include <string.h>
+
+/*
+ * Cauchy's scale that has 95 % efficiency on normal residuals of spread 1; the wide scale of first looks, which has few
+ * local minima; the widest that counts in the end: more than a tenth off is another algorithm rather than noise.
+ */
+static const double tuning = 2.385, first_scale = 0.3, widest_scale = 0.1, least_spread = 1e-4;
+/* A measured spread beyond this share counts: a law is not better than that anyway. */
+static const double model_spread = 0.03;
+/* A term that adds less than this share of any point's time is not seen by the points. */
+static const double least_share = 0.02;
+
+/* Below 1 the two bounds hinder each other; 12 is as good as their maximum. */
+static const double least_exponent = 0.5, most_exponent = 12;
+
+enum { MAX_ANCHORS = 3, FINALISTS = 4 };
+
+struct data {
+	struct nls q;
+	double (*x)[LAW_FEATURES], *y, *weight;
+};
+
+static void data_fill(struct data *d, enum profile_form form, const struct point *const *x, size_t n)
+{
+	d->x = mem_zalloc(n + 1, sizeof *d->x);
+	d->y = mem_zalloc(n + 1, sizeof *d->y);
+	d->weight = mem_zalloc(n + 1, sizeof *d->weight);
+	for (size_t i = 0; i < n; i++) {
+		d->x[i][0] = x[i]->flops;
+		d->x[i][1] = x[i]->bytes;
+		d->x[i][2] = x[i]->size;
+		d->y[i] = log(x[i]->time_s);
+		double s = x[i]->low_s > 0 && x[i]->high_s > 0 ? log(x[i]->high_s / x[i]->low_s) / 3.92 : 0; /* a 95 % interval */
+		d->weight[i] = 1 / (1 + s * s / (model_spread * model_spread));
+	}
+	d->q = (struct nls){ form, n, (const double(*)[LAW_FEATURES])d->x, d->y, d->weight };
+}
+
+static void data_free(struct data *d)
+{
+	mem_free(d->x);
+	mem_free(d->y);
+	mem_free(d->weight);
+}
+
+/* ---- descents ---- */
+
+/* From every start with those parameters free that `mask` frees (others as in mask); at the robust scale in the end. */
+static void best_descent(const struct nls *q, const struct nls_fit *mask, struct nls_fit *out, double *scale)
+{
+	double start[MAX_STARTS][LAW_PARAMS];
+	uint32_t n = fit_starts(q, start), all = law_form_params(q->form);
+	struct nls_fit best[FINALISTS];
+	for (int i = 0; i < FINALISTS; i++)
+		best[i] = *mask;
+	for (uint32_t i = 0; i < n; i++) {
+		struct nls_fit f = *mask;
+		for (uint32_t k = 0; k < all; k++)
+			f.theta[k] = mask->is_free[k] ? start[i][k] : mask->theta[k];
+		nls_descend(q, &f, first_scale, NLS_LOOK);
+		int at = FINALISTS;
+		while (at > 0 && isfinite(f.loss) && f.loss < best[at - 1].loss * (1 - 1e-9))
+			at--;
+		for (int k = FINALISTS - 1; k > at; k--)
+			best[k] = best[k - 1];
+		if (at < FINALISTS)
+			best[at] = f;
+	}
+	*out = best[0];
+	for (int i = 0; i < FINALISTS; i++) {
+		if (isinf(best[i].loss))
+			continue;
+		nls_descend(q, &best[i], widest_scale, NLS_FULL);
+		if (best[i].loss < out->loss)
+			*out = best[i];
+	}
+	for (int i = 0; i < 3; i++) {
+		*scale = fmin(widest_scale, tuning * fmax(out->sigma, least_spread));
+		nls_descend(q, out, *scale, NLS_FULL);
+	}
+}
+
+/* The largest share of any point's time that a term has. */
+static double largest_share(const struct nls *q, const struct nls_fit *f, uint32_t k)
+{
+	double g[LAW_PARAMS], best = 0;
+	for (size_t i = 0; i < q->n; i++) {
+		nls_model(q, f->theta, i, g);
+		best = fmax(best, fabs(g[k]));
+	}
+	return best;
+}
+
+static void set_covariance(const struct nls *q, struct nls_fit *f, double scale)
+{
+	if (!nls_covariance(q, f, scale)) /* singular: whatever has no influence is what nothing is known of */
+		for (uint32_t k = 0; k < law_form_params(q->form); k++)
+			f->covariance[k][k] = f->is_free[k] && largest_share(q, f, k) < least_share ? 100 : 0;
+}
+
+/* Does the parameter look as if the points did not show it? */
+static bool is_unclear(const struct nls *q, const struct nls_fit *f, uint32_t k)
+{
+	double sd = sqrt(f->covariance[k][k]), p = exp(f->theta[k]);
+	if (q->form == FORM_ROOFLINE && k == 3)
+		return isinf(f->theta[1]) || isinf(f->theta[2]) || !(p >= least_exponent) || p > most_exponent || sd > 0.7;
+	return largest_share(q, f, k) < least_share || sd > 1;
+}
+
+/* A time or rate of a roofline or line goes; an exponent is fixed, within its bounds. */
+static void fix(const struct nls *q, struct nls_fit *f, uint32_t k)
+{
+	bool is_exponent = q->form == FORM_ROOFLINE && k == 3;
+	f->is_free[k] = false;
+	if (is_exponent && (isinf(f->theta[1]) || isinf(f->theta[2])))
+		f->theta[k] = 0; /* nothing to add up */
+	else if (is_exponent)
+		f->theta[k] = fmax(log(least_exponent), fmin(log(most_exponent), f->theta[k]));
+	else
+		f->theta[k] = k == 0 ? -INFINITY : INFINITY;
+}
+
+/* Without what the points do not show, unless the rest then fits worse than chance allows (4: two standard errors). */
+static void leave_out(const struct nls *q, struct nls_fit *f, double *scale)
+{
+	for (uint32_t k = 0; k < law_form_params(q->form); k++) {
+		if (!f->is_free[k] || !is_unclear(q, f, k))
+			continue;
+		struct nls_fit mask = *f, without;
+		double new_scale;
+		fix(q, &mask, k);
+		mask.loss = INFINITY;
+		best_descent(q, &mask, &without, &new_scale);
+		double spread = fmax(f->sigma, least_spread);
+		struct nls_fit compared = without;
+		nls_descend(q, &compared, *scale, NLS_FULL);
+		bool must_go = q->form == FORM_ROOFLINE && k == 3;
+		if (!must_go && !(compared.loss < f->loss + 4 * spread * spread))
+			continue;
+		*f = without;
+		*scale = new_scale;
+		set_covariance(q, f, *scale);
+		k = (uint32_t)-1; /* the rest may look different now */
+	}
+}
+
+/* How many points a line of an envelope is the least at. */
+static uint32_t points_of(const struct nls *q, const struct nls_fit *f, uint32_t k)
+{
+	double g[LAW_PARAMS];
+	uint32_t points = 0;
+	for (size_t i = 0; i < q->n; i++) {
+		nls_model(q, f->theta, i, g);
+		points += g[k] > 0 || g[k + 1] < 0;
+	}
+	return points;
+}
+
+/* Takes `without` for f if it fits no worse than chance allows. */
+static bool accept(const struct nls *q, struct nls_fit *f, struct nls_fit *without, double scale)
+{
+	double spread = fmax(f->sigma, least_spread);
+	nls_descend(q, without, scale, NLS_FULL);
+	if (!(without->loss < f->loss + 4 * spread * spread))
+		return false;
+	*f = *without;
+	set_covariance(q, f, scale);
+	return true;
+}
+
+/* Lines of no more than one point go; true if there was one. */
+static bool drop_idle_lines(const struct nls *q, struct nls_fit *f, double scale)
+{
+	for (uint32_t k = 0; k < LAW_PARAMS; k += 2) {
+		if ((!f->is_free[k] && !f->is_free[k + 1]) || points_of(q, f, k) > 1)
+			continue;
+		f->theta[k] = f->theta[k + 1] = INFINITY; /* never the least */
+		f->is_free[k] = f->is_free[k + 1] = false;
+		nls_descend(q, f, scale, NLS_FULL);
+		set_covariance(q, f, scale);
+		return true;
+	}
+	return false;
+}
+
+/* The start or the rate of a line that its points do not show; true if one went. */
+static bool drop_unclear(const struct nls *q, struct nls_fit *f, double scale)
+{
+	for (uint32_t k = 0; k < LAW_PARAMS; k++) {
+		struct nls_fit without = *f;
+		bool is_last = !f->is_free[k ^ 1u]; /* half of a line must stay */
+		if (!f->is_free[k] || is_last || !is_unclear(q, f, k))
+			continue;
+		without.theta[k] = k % 2 ? INFINITY : -INFINITY;
+		without.is_free[k] = false;
+		if (accept(q, f, &without, scale))
+			return true;
+	}
+	return false;
+}
+
+static void first_mask(const struct nls *q, struct nls_fit *f)
+{
+	bool varies[LAW_FEATURES + 1] = { false };
+	*f = (struct nls_fit){ .loss = INFINITY };
+	for (size_t i = 0; i < q->n; i++) {
+		for (int k = 0; k < LAW_FEATURES; k++)
+			varies[k] |= q->x[i][k] != q->x[0][k];
+		varies[LAW_FEATURES] |= !(fabs(q->x[i][0] * q->x[0][1] / (q->x[i][1] * q->x[0][0]) - 1) < 0.01);
+	}
+	for (uint32_t k = 0; k < law_form_params(q->form); k++)
+		f->is_free[k] = true;
+	if (q->form == FORM_ROOFLINE)
+		for (int k = 0; k < 2; k++)
+			if (!varies[k] || (k == 0 && !varies[LAW_FEATURES])) { /* FLOPs that go with the bytes say nothing */
+				f->theta[k + 1] = INFINITY;
+				f->is_free[k + 1] = f->is_free[3] = false;
+				f->theta[3] = 0;
+			}
+	if (q->form == FORM_LINE && !varies[2]) { /* one size: a rate alone, or a time alone */
+		uint32_t out = q->x[0][2] > 0 ? 0 : 1;
+		f->theta[out] = out ? INFINITY : -INFINITY;
+		f->is_free[out] = false;
+	}
+}
+
+static void descend(const struct nls *q, struct nls_fit *f)
+{
+	struct nls_fit mask;
+	double scale;
+	first_mask(q, &mask);
+	best_descent(q, &mask, f, &scale);
+	set_covariance(q, f, scale);
+	if (q->form != FORM_ENVELOPE) {
+		leave_out(q, f, &scale);
+		return;
+	}
+	while (drop_idle_lines(q, f, scale) || drop_unclear(q, f, scale))
+		continue; /* each takes at least one parameter */
+}
+
+/* ---- the law ---- */
+
+static void take_parameters(const struct nls_fit *f, struct law *out)
+{
+	uint32_t order[] = { 0, 2, 4 };
+	uint32_t lines = out->form == FORM_ENVELOPE ? 3 : 0;
+	for (uint32_t i = 0; i < lines; i++) /* by rising time, those not there last */
+		for (uint32_t k = i + 1; k < lines; k++)
+			if (f->theta[order[k]] < f->theta[order[i]]) {
+				uint32_t t = order[i];
+				order[i] = order[k];
+				order[k] = t;
+			}
+	for (uint32_t i = 0; i < out->n_params; i++) {
+		uint32_t from = lines ? order[i / 2] + i % 2 : i;
+		out->param[i] = exp(f->theta[from]);
+		for (uint32_t k = 0; k < out->n_params; k++)
+			out->covariance[i][k] = f->covariance[from][lines ? order[k / 2] + k % 2 : k];
+	}
+	out->sigma = isfinite(f->sigma) ? f->sigma : 0;
+}
+
+/* The number as the file will have it, so that a law in memory and one that was read agree. */
+static double rounded(double v)
+{
+	char text[32];
+	snprintf(text, sizeof text, "%.6g", v);
+	return isfinite(v) ? strtod(text, NULL) : v;
+}
+
+static void round_parameters(struct law *l)
+{
+	double unit;
+	for (uint32_t i = 0; law_param_name(l->form, i, &unit); i++)
+		l->param[i] = rounded(l->param[i] / unit) * unit;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const struct point *x = *(const struct point *const *)a, *y = *(const struct point *const *)b;
+	return x->size != y->size ? (x->size > y->size) - (x->size < y->size) : (x->time_s > y->time_s) - (x->time_s < y->time_s);
+}
+
+/* The median time of each size. */
+static int make_table(const struct point *const *x, size_t n, struct law *out, struct orr_error *err)
+{
+	const struct point **sorted = mem_zalloc(n, sizeof *sorted);
+	double *same = mem_zalloc(n, sizeof *same);
+	memcpy(sorted, x, n * sizeof *sorted);
+	qsort(sorted, n, sizeof *sorted, by_size);
+	out->table_x = mem_zalloc(n, sizeof *out->table_x);
+	out->table_y = mem_zalloc(n, sizeof *out->table_y);
+	for (size_t i = 0, k; i < n; i = k) {
+		for (k = i; k < n && sorted[k]->size == sorted[i]->size; k++)
+			same[k - i] = sorted[k]->time_s;
+		if (sorted[i]->size > 0) {
+			out->table_x[out->n_table] = sorted[i]->size;
+			out->table_y[out->n_table++] = gsl_stats_median_from_sorted_data(same, 1, k - i);
+		}
+	}
+	mem_free(sorted);
+	mem_free(same);
+	return out->n_table ? ORR_OK : orr_fail(err, ORR_EINPUT, "a table needs points with a size");
+}
+
+/* What an empty file of features says: nothing; else the span of each that is not 0 everywhere. */
+static void set_range(const struct point *const *x, size_t n, struct law *out)
+{
+	for (int k = 0; k < LAW_FEATURES; k++) {
+		double low = INFINITY, high = 0;
+		for (size_t i = 0; i < n; i++) {
+			double v = k == 0 ? x[i]->flops : k == 1 ? x[i]->bytes : x[i]->size;
+			low = fmin(low, v);
+			high = fmax(high, v);
+		}
+		bool is_used = out->form == FORM_ROOFLINE ? k < 2 && !isinf(out->param[k + 1])
+			: out->form == FORM_FACTOR	  ? false
+							  : k == 2;
+		out->from[k] = high > 0 && is_used ? low : NAN;
+		out->to[k] = high > 0 && is_used ? high : NAN;
+	}
+}
+
+static void set_errors(const struct point *const *x, size_t n, struct law *out)
+{
+	double *predicted = mem_zalloc(n, sizeof *predicted), *measured = mem_zalloc(n, sizeof *measured);
+	for (size_t i = 0; i < n; i++) {
+		predicted[i] = law_time(out, x[i]->flops, x[i]->bytes, x[i]->size, NULL);
+		measured[i] = x[i]->time_s;
+	}
+	fit_errors(predicted, measured, n, &out->mean_error, &out->median_error, &out->p90_error);
+	mem_free(predicted);
+	mem_free(measured);
+}
+
+/* The fastest, the median and the slowest point's features, and what the law says there. */
+static void set_anchors(const struct point *const *x, size_t n, struct law *out)
+{
+	double *time = mem_zalloc(n, sizeof *time);
+	size_t *order = mem_zalloc(n, sizeof *order);
+	const size_t at[MAX_ANCHORS] = { 0, n / 2, n - 1 };
+	for (size_t i = 0; i < n; i++)
+		time[i] = x[i]->time_s;
+	gsl_sort_index(order, time, 1, n);
+	out->anchor = mem_zalloc(MAX_ANCHORS, sizeof *out->anchor);
+	for (int i = 0; i < MAX_ANCHORS; i++) {
+		const struct point *p = x[order[at[i]]];
+		if (i > 0 && at[i] == at[i - 1])
+			continue;
+		struct law_point *a = &out->anchor[out->n_anchors++];
+		*a = (struct law_point){ { p->flops, p->bytes, p->size }, 0, false };
+		a->time_s = law_time(out, p->flops, p->bytes, p->size, NULL);
+	}
+	mem_free(time);
+	mem_free(order);
+}
+
+static int fit_parameters(const struct point *const *x, size_t n, struct law *out, struct orr_error *err)
+{
+	static const size_t least[FORM_COUNT] = { [FORM_ROOFLINE] = 5, [FORM_LINE] = 1, [FORM_ENVELOPE] = 7 };
+	if (n < least[out->form])
+		return orr_fail(err, ORR_EINPUT, "a law of the form %s needs at least %zu points, there are %zu", law_form_name(out->form),
+			least[out->form], n);
+	struct data d;
+	struct nls_fit f;
+	data_fill(&d, out->form, x, n);
+	descend(&d.q, &f);
+	take_parameters(&f, out);
+	round_parameters(out);
+	data_free(&d);
+	return ORR_OK;
+}
+
+/* The median of what was measured, and its spread. */
+static void take_factor(const struct point *const *x, size_t n, struct law *out)
+{
+	double *v = mem_zalloc(n, sizeof *v);
+	for (size_t i = 0; i < n; i++)
+		v[i] = log(x[i]->time_s);
+	double sd = n > 1 ? gsl_stats_sd(v, 1, n) : 0;
+	gsl_sort(v, 1, n);
+	out->param[0] = rounded(exp(gsl_stats_median_from_sorted_data(v, 1, n)));
+	out->covariance[0][0] = sd * sd / (double)n;
+	out->sigma = sd;
+	mem_free(v);
+}
+
+int fit_law(enum profile_form form, const struct point *const *x, size_t n, struct law *out, struct orr_error *err)
+{
+	*out = (struct law){ .form = form, .n_params = law_form_params(form), .points = (uint32_t)n,
+		.held_out_mean = NAN, .held_out_median = NAN, .held_out_p90 = NAN };
+	if (n == 0)
+		return orr_fail(err, ORR_EINPUT, "a law needs points");
+	int rc = ORR_OK;
+	if (form == FORM_TABLE)
+		rc = make_table(x, n, out, err);
+	else if (form == FORM_FACTOR)
+		take_factor(x, n, out);
+	else
+		rc = fit_parameters(x, n, out, err);
+	if (rc)
+		return rc;
+	set_range(x, n, out);
+	set_errors(x, n, out);
+	set_anchors(x, n, out);
+	return ORR_OK;
+}
+
+void fit_law_free(struct law *l)
+{
+	mem_free(l->table_x);
+	mem_free(l->table_y);
+	mem_free(l->anchor);
+	mem_free(l->point);
+}
