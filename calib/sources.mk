@@ -28,3 +28,4 @@ if CUDA
 modulesdir = $(pkglibdir)
 modules_DATA = orr_calib_cuda.so
 endif
+EXTRA_DIST += calib/measure.c calib/measure.sh
