@@ -66,6 +66,26 @@ width=$(printf '%s\n' "$one" | tr -d '\n\t ' | sed 's/.*"samples_per_s":{"value"
 awk "BEGIN { exit !($width > 0.05 && $width < 0.4) }"
 ok $? "the interval is as wide as the covariance makes it ($width)"
 
+# ---- jobs whose speeds come from the step world ----
+cat >jobs.csv <<'E'
+job_id,submit_s,duration_s,gpus,model,strategy
+a,0,600,2,resnet50,allreduce
+b,10,900,4,resnet50,allreduce
+c,20,300,4,resnet50,allreduce
+E
+jobs() { "$orrery" jobs jobs.csv --cluster 1x4:v100,1x4:k80 --policy fifo,sjf --profile made.json --json -q "$@" | grep -v '"hash"'; }
+plain=$(jobs) one=$(jobs --cost-samples 10 -j1)
+is "$(jobs --cost-samples 10 -j2)" "$one" "jobs: draws do not depend on threads"
+value() { printf '%s\n' "$1" | tr -d '\n\t ' | sed 's/.*"makespan":{"value":\([^,]*\),"ci_low":\([^,]*\),"ci_high":\([^}]*\)}.*/\1 \2 \3/'; }
+read -r before _ <<<"$(value "$plain")"
+read -r after low high <<<"$(value "$one")"
+is "$after" "$before" "jobs: draws leave the value as it is"
+awk "BEGIN { exit !($low > 0 && $low < $after && $after < $high) }"
+ok $? "jobs: the makespan has an interval ($after: $low to $high)"
+like "$one" '"cost_source":.*profile made \(made up, 2026-02-03; median error 6 %\).*10 draws' "jobs: the report names the profile"
+said=$("$orrery" jobs philly-like --cluster 4x8:v100 --policy fifo --cost-samples 10 2>&1)
+like "$? $said" '^2 .*cost_samples: no job of this trace names a strategy' "jobs: draws without a job that trains are refused"
+
 # ---- what is refused ----
 refused() { # what, pattern, arguments..
   local what=$1 pattern=$2
