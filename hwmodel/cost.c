@@ -22,6 +22,7 @@ struct cost {
 	double Bps;      /* of memory, as achieved */
 	double ramp_s;   /* per product */
 	struct laws *laws; /* NULL: no profile */
+	double error;      /* of those that this model uses */
 	unsigned char *role;
 	bool *is_inside; /* between a product split by columns and the next split by rows */
 	/* Measured: at batch[i] all times are factor[i] of what they would be. n 0: none. */
@@ -301,7 +302,21 @@ void cost_cover(const struct cost *c, double batch, uint32_t shards, bool sequen
 
 double cost_profile_error(const struct cost *c)
 {
-	return c->o.profile ? profile_error(c->o.profile) : NAN;
+	return c->laws ? c->error : NAN;
+}
+
+/* Of the laws that the kernels of this model go by, by number of kernels: median error, held out where known. */
+static double error_of_laws(const struct cost *c)
+{
+	double sum = 0, n = 0;
+	for (uint32_t i = 0; i < c->d->n_layers; i++)
+		for (int pass = DNN_FORWARD; pass <= DNN_BACKWARD_WEIGHT; pass++) {
+			struct work w = work_of(c, i, (enum dnn_pass)pass, 1, 1, false);
+			double e = w.law && w.kernels > 0 ? laws_error(c->laws, w.law) : NAN;
+			sum += isnan(e) ? 0 : w.kernels * e;
+			n += isnan(e) ? 0 : w.kernels;
+		}
+	return n > 0 ? sum / n : NAN;
 }
 
 /* The families of this model, of all its kernels at batch 1: those with laws alone, or those without. */
@@ -328,8 +343,8 @@ static char *describe(const struct cost *c)
 		put_families(c, false, &others);
 	}
 	if (by_law.len)
-		sbuf_printf(&source, "profile %s for %s%s%s", summary, by_law.text, others.len ? "; the data sheet's roofline for " : "",
-			sbuf_text(&others));
+		sbuf_printf(&source, "profile %s for %s (its laws here: %.2g %%)%s%s", summary, by_law.text, 100 * c->error,
+			others.len ? "; the data sheet's roofline for " : "", sbuf_text(&others));
 	else
 		sbuf_printf(&source, "datasheet only: roofline of %s (%s)%s%s", c->dev->name,
 			c->dev->is_measured ? "its shares measured" : "data sheet and published kernel times",
@@ -413,6 +428,7 @@ struct cost *cost_new(const struct dnn *d, const struct device *dev, const struc
 		find_attention(c);
 	if (o->profile)
 		c->laws = laws_new(d, o, c->element_bytes);
+	c->error = c->laws ? error_of_laws(c) : NAN;
 	c->model_source = describe(c);
 	if (o->use_measured) {
 		c->o.setup = o->setup;

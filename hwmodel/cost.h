@@ -68,7 +68,8 @@ struct cost_coverage {
 	uint64_t outside_of[COST_FAMILIES];
 };
 void cost_cover(const struct cost *c, double batch, uint32_t shards, bool sequence_parallel, struct cost_coverage *io);
-/* That of its profile (profile_error()); NAN: there is none. */
+/* Median relative error of the laws that this model's kernels go by, on points that they were not fitted to where that is known;
+ * the mean over kernels. NAN: none goes by a law, or none says. */
 double cost_profile_error(const struct cost *c);
 /* "gemm", "conv", ..: as profiles call them. */
 const char *cost_family_name(enum cost_family f);

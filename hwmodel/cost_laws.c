@@ -273,6 +273,12 @@ double laws_seconds(const struct laws *x, uint32_t number, double flops, double 
 	return law_time(&x->p->law[i], flops, bytes, bytes, NULL);
 }
 
+double laws_error(const struct laws *x, uint32_t number)
+{
+	const struct law *l = &x->p->law[x->slot[number].law - 1];
+	return isnan(l->held_out_median) ? l->median_error : l->held_out_median;
+}
+
 bool laws_is_inside(const struct laws *x, uint32_t number, double flops, double bytes)
 {
 	const struct slot *s = &x->slot[number];

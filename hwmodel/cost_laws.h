@@ -26,6 +26,8 @@ uint32_t laws_number(const struct laws *x, uint32_t l, enum dnn_pass pass);
 uint32_t laws_update(const struct laws *x, double state_bytes);
 /* Seconds of one kernel by law `number` > 0. flops < 0: as many as the kernel that was measured does for these bytes. */
 double laws_seconds(const struct laws *x, uint32_t number, double flops, double bytes);
+/* Its median error, held out where known; NAN: it does not say. */
+double laws_error(const struct laws *x, uint32_t number);
 bool laws_is_inside(const struct laws *x, uint32_t number, double flops, double bytes);
 
 #endif

@@ -2,7 +2,9 @@
 /* orrery device list|show */
 #include "cli/cli.h"
 
+#include "base/mem.h"
 #include "hwmodel/device.h"
+#include "hwmodel/profile.h"
 #include "hwmodel/steptimes.h"
 
 #include <getopt.h>
@@ -68,7 +70,7 @@ static void show_rates(const struct device *d)
 			d->allreduce_latency_s * 1e6);
 }
 
-/* What others measured on it, which runs use where it fits (cost.measured). */
+/* What others measured on it, which runs use if asked to (cost.measured). */
 static int show_steps(const struct device *d, struct orr_error *err)
 {
 	struct steptimes *t = steptimes_load(err);
@@ -90,6 +92,23 @@ static int show_steps(const struct device *d, struct orr_error *err)
 	return ORR_OK;
 }
 
+/* Which profile runs on it go by unless told otherwise. */
+static int show_profile(const struct device *d, struct orr_error *err)
+{
+	const char *name = profile_for_device(d->profile_of);
+	struct profile *p = name ? profile_load(name, err) : NULL;
+	if (name && !p)
+		return ORR_EFAIL;
+	char *summary = p ? profile_summary(p) : NULL;
+	if (p)
+		printf("profile %s\n", summary);
+	else
+		puts("no profile ships for it: times of kernels are by the data sheet alone, unless --profile names one");
+	mem_free(summary);
+	profile_free(p);
+	return ORR_OK;
+}
+
 static int show(const char *name, struct orr_error *err)
 {
 	struct device *d = device_load(name, err);
@@ -98,7 +117,8 @@ static int show(const char *name, struct orr_error *err)
 	printf("%s: %s%s%s\n", d->name, d->title, *d->architecture ? ", " : "", d->architecture);
 	if (*d->aliases)
 		printf("also called %s\n", d->aliases);
-	puts(d->is_measured ? "a measured profile" : "from data sheets and published measurements, no profile of a device at hand");
+	puts(d->is_measured ? "measured" : "from data sheets and published measurements");
+	int rc = show_profile(d, err);
 	show_rates(d);
 	puts("\nsources");
 	for (const char *line = d->source; *line;) {
@@ -106,7 +126,8 @@ static int show(const char *name, struct orr_error *err)
 		printf("  %.*s\n", n, line);
 		line += n + (line[n] == '\n');
 	}
-	int rc = show_steps(d, err);
+	if (!rc)
+		rc = show_steps(d, err);
 	printf("\nSHA-256 %s\n", d->hash);
 	device_free(d);
 	return rc;

@@ -20,6 +20,8 @@ static const char help[] =
 	"  --batch N            their samples per GPU and iteration, where the trace says none\n"
 	"  --precision P        fp32, tf32, fp16, bf16 or fp8\n"
 	"  --device NAME        what every GPU is, whatever its type says: a name or a file\n"
+	"  --profile P          laws that times of kernels go by: auto (default), none, a name or a file\n"
+	"  --cost-samples N     draw the profile's laws N times: makespan, JCT and waits get intervals\n"
 	"  --failures FILE      nodes that fail and come back: time_s,node,event\n"
 	"  --drop-unfit         leave out jobs that can never be placed, instead of an error\n"
 	"  --set PATH=VALUE     change one value: jobs.OPTION, policy.NAME.PARAM, failures.NAME,\n"

@@ -48,7 +48,7 @@ static void run_one(const struct step_scenario *s, const struct step_config *bas
 		cost_free(drawn[t]);
 }
 
-static void put_interval(struct run_result *r, const char *name, double *v, uint32_t n)
+void cost_samples_put(struct run_result *r, const char *name, double *v, uint32_t n)
 {
 	double low, high;
 	cost_samples_interval(v, n, &low, &high);
@@ -79,8 +79,8 @@ int cost_samples_step(const struct step_scenario *s, const struct step_config *c
 		if (e[k].code)
 			rc = orr_fail(err, e[k].code, "draw %ld of the costs: %s", k + 1, e[k].text);
 	if (!rc) {
-		put_interval(r, "samples_per_s", rate, (uint32_t)n);
-		put_interval(r, "iteration_s", iteration_s, (uint32_t)n);
+		cost_samples_put(r, "samples_per_s", rate, (uint32_t)n);
+		cost_samples_put(r, "iteration_s", iteration_s, (uint32_t)n);
 		result_metric(r, "cost_samples", (double)n, NAN, NAN);
 	}
 	mem_free(rate);

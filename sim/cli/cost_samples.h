@@ -15,6 +15,9 @@
 /* v is sorted in place. */
 void cost_samples_interval(double *v, uint32_t n, double *low, double *high);
 
+/* Puts the interval of v, sorted in place, beside the value of a metric that r has. */
+void cost_samples_put(struct run_result *r, const char *name, double *v, uint32_t n);
+
 /* The intervals of samples_per_s and iteration_s, which r has already, over s->set.cost_samples draws. */
 int cost_samples_step(const struct step_scenario *s, const struct step_config *config, const struct scenario_policy *p, int threads,
 	struct run_result *r, struct orr_error *err);

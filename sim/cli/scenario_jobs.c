@@ -198,7 +198,15 @@ static int resolve_training(const cJSON *o, struct jobs_scenario *s, struct orr_
 		.most_flows = (uint64_t)orr_arg_int(s->options, "sharing_flows"),
 		.find = find_step_policy };
 	s->rates = steprate_new(&c, err);
-	return s->rates ? check_rows(s, err) : ORR_EINPUT;
+	if (!s->rates)
+		return ORR_EINPUT;
+	s->drawn = mem_zalloc(s->set.cost_samples + 1u, sizeof *s->drawn);
+	for (uint32_t k = 0; k < s->set.cost_samples; k++) {
+		c.costs = setting_costs(&s->set, 0, k + 1);
+		if (!(s->drawn[k] = steprate_new(&c, err)))
+			return ORR_EINPUT;
+	}
+	return check_rows(s, err);
 }
 
 static void describe_training(const struct jobs_scenario *s, cJSON *o)
@@ -285,6 +293,9 @@ int jobs_scenario_resolve(const cJSON *scenario, struct jobs_scenario *s, struct
 void jobs_scenario_free(struct jobs_scenario *s)
 {
 	steprate_free(s->rates);
+	for (uint32_t k = 0; s->drawn && k < s->set.cost_samples; k++)
+		steprate_free(s->drawn[k]);
+	mem_free(s->drawn);
 	setting_free(&s->set);
 	scenario_free(&s->base);
 	jobset_free(s->jobs);

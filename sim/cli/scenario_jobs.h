@@ -32,6 +32,7 @@ struct jobs_scenario {
 	bool has_training;       /* some job names a strategy: then there are */
 	struct setting set;
 	struct steprate *rates;
+	struct steprate **drawn; /* set.cost_samples of them, with laws drawn (cli/cost_samples.h) */
 	enum jobs_sharing sharing;
 };
 

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/sbuf.h"
 #include "hwmodel/profile.h"
 
 #include <math.h>
@@ -179,6 +180,21 @@ int setting_resolve_hardware(const cJSON *o, const struct scenario *base, struct
 	if (!rc)
 		rc = check_samples(base, s, err);
 	return rc ? rc : resolve_network(o, base, s, err);
+}
+
+char *setting_source(const struct setting *s, const struct cluster *c)
+{
+	struct sbuf b = { 0 };
+	for (uint32_t t = 0; t < c->n_types; t++) {
+		char *summary = s->profile[t] ? profile_summary(s->profile[t]) : NULL;
+		sbuf_printf(&b, "%s%s%s", b.len ? "; " : "", c->n_types > 1 ? c->type_name[t] : "", c->n_types > 1 ? ": " : "");
+		if (summary)
+			sbuf_printf(&b, "profile %s, the data sheet where it has no law", summary);
+		else
+			sbuf_printf(&b, "datasheet only: roofline of %s", s->device[t]->name);
+		mem_free(summary);
+	}
+	return sbuf_steal(&b);
 }
 
 void setting_describe(const struct setting *s, const struct scenario *base, cJSON *o)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The jobs world as a study has it: policies on one trace, compared job by job. */
+#include "cli/cost_samples.h"
 #include "cli/scenario_jobs.h"
 #include "cli/study.h"
 
@@ -7,6 +8,7 @@
 #include "base/strtab.h"
 #include "jobs/steprate.h"
 
+#include <math.h>
 #include <stdio.h>
 
 enum { MAX_ROWS = 1000000, RESAMPLES = 1000 };
@@ -147,6 +149,46 @@ static void *open_jobs(const cJSON *scenario, const struct study_output *o, stru
 	return NULL;
 }
 
+/* Everything again with the laws drawn: what the step world's times are worth in makespan and JCT. */
+static int draw_costs(const struct jobs_study *t, const struct scenario_policy *p, struct run_result *r, struct orr_error *err)
+{
+	static const char *const names[] = { "jct_mean", "jct_p50", "jct_p99", "wait_mean", "makespan" };
+	enum { NAMES = sizeof names / sizeof *names };
+	uint32_t n = t->s.set.cost_samples;
+	double *v = mem_zalloc((size_t)n * NAMES, sizeof *v);
+	struct jobs_blocks *blocks = mem_zalloc(1, sizeof *blocks);
+	int rc = ORR_OK;
+	for (uint32_t k = 0; !rc && k < n; k++) {
+		struct run_result *drawn = result_new();
+		struct jobs_config config = t->config;
+		config.rates = t->s.drawn[k];
+		config.record_jobs = config.check = false;
+		rc = jobs_run(&config, p->entry.policy, p->args, p->label, drawn, blocks, err);
+		for (size_t i = 0; !rc && i < NAMES; i++) {
+			const struct metric *m = result_find(drawn, names[i]);
+			v[i * n + k] = m ? m->value : NAN;
+		}
+		result_free(drawn);
+	}
+	for (size_t i = 0; !rc && i < NAMES; i++)
+		cost_samples_put(r, names[i], v + i * n, n);
+	if (!rc)
+		result_metric(r, "cost_samples", n, NAN, NAN);
+	mem_free(blocks);
+	mem_free(v);
+	return rc;
+}
+
+static void note_source(const struct jobs_study *t, struct run_result *r)
+{
+	char *source = setting_source(&t->s.set, t->s.base.cluster), text[1024];
+	snprintf(text, sizeof text, "%s", source);
+	if (t->s.set.cost_samples)
+		cost_samples_say(t->s.set.cost_samples, text, sizeof text);
+	result_note(r, "cost-source", text);
+	mem_free(source);
+}
+
 static void run_jobs(void *world, size_t i, struct run_result *r, study_progress progress, void *ctx, struct orr_error *err)
 {
 	struct jobs_study *t = world;
@@ -154,8 +196,12 @@ static void run_jobs(void *world, size_t i, struct run_result *r, study_progress
 	struct jobs_config config = t->config;
 	config.progress = progress;
 	config.progress_ctx = ctx;
-	jobs_run(&config, p->entry.policy, p->args, p->label, r, &t->blocks[i], err);
+	int rc = jobs_run(&config, p->entry.policy, p->args, p->label, r, &t->blocks[i], err);
 	t->has_blocks[i] = true;
+	if (!rc && t->s.rates)
+		note_source(t, r);
+	if (!rc && t->s.set.cost_samples)
+		draw_costs(t, p, r, err);
 }
 
 static void reused_jobs(void *world, size_t i, const struct run_result *r)

@@ -73,7 +73,7 @@ struct step_result {
 	char choice[256];     /* the policy's own line on what it chose */
 	char cost_source[1536];
 	/* Of the questions that the policy asked: distinct kernels, those timed by laws of a profile, those of them outside the
-	 * range of their law; the error that the profile states (NAN: there is none). */
+	 * range of their law; the error that those laws state (NAN: there is none). */
 	uint64_t kernels, kernels_by_law, kernels_outside;
 	double profile_error;
 	struct step_link *link; /* with step_config.link_use */
