@@ -23,7 +23,7 @@ double conv_stride(const struct kernel *k);
 double conv_out(const struct kernel *k, double side);
 
 /* "gemm 512x512x64x1 fp32 nn cold", for messages and as a key. */
-enum { KERNEL_NAME_MAX = 192 };
+enum { KERNEL_NAME_MAX = 256 };
 void kernel_name(const struct kernel *k, char out[KERNEL_NAME_MAX]);
 
 #ifdef __cplusplus
