@@ -65,12 +65,13 @@ static int add_throughput(struct album *a, const struct run_result *const *runs,
 /* Figures of run r alone, if there is something to draw. */
 static int add_timeline(struct album *a, const struct run_result *r, const char *name, struct orr_error *err)
 {
-	size_t rows = figure_data_timeline(&a->script, r, FIGURE_DEVICES);
+	size_t titles, rows = figure_data_timeline(&a->script, r, FIGURE_DEVICES, &titles);
 	if (!rows)
 		return ORR_OK;
 	struct sbuf file = { 0 };
 	sbuf_printf(&file, "timeline-%s", name);
-	int code = album_add(a, sbuf_text(&file), "timeline", (struct layout){ 0.6 + 0.22 * (double)rows, 3 }, err);
+	size_t key_rows = 1 + (titles > 3 ? (titles + 1) / 2 : 1); /* the label's own, then as plots/timeline.gp has it */
+	int code = album_add(a, sbuf_text(&file), "timeline", (struct layout){ 0.6 + 0.22 * (double)rows, key_rows }, err);
 	sbuf_free(&file);
 	return code;
 }

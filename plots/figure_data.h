@@ -21,7 +21,8 @@ bool figure_data_series(
 	struct sbuf *script, const struct run_result *const *runs, size_t n, const char *name);
 /* The number of rows (jobs) drawn, at most max_jobs. */
 size_t figure_data_gantt(struct sbuf *script, const struct run_result *r, size_t max_jobs);
-/* The devices drawn, at most max_devices. Data: one block for each of kind[1..kinds]. */
-size_t figure_data_timeline(struct sbuf *script, const struct run_result *r, size_t max_devices);
+/* The devices drawn, at most max_devices, and in *titles the entries of the legend. Data: one block for each of
+ * kind[1..kinds]. */
+size_t figure_data_timeline(struct sbuf *script, const struct run_result *r, size_t max_devices, size_t *titles);
 
 #endif

@@ -8,7 +8,8 @@ unset grid
 set ytics scale 0 ('' 1)
 do for [i=1:devices] { set ytics add (device[i] i) }
 set style fill solid 1.0 noborder
-set key title label[1] left
+# By width, as the page may be one row high: in columns the legend would be cut, or cover the rows.
+set key horizontal maxcols (titles > 3 ? 2 : 3) samplen 1.5 width 1 title label[1] left
 array shade[7] = ['#0072B2', '#D55E00', '#F0A070', '#009E73', '#CC79A7', '#777777', '#E69F00']
 plot for [k=1:kinds] $data index k-1 using 1:3:1:2:3:4 with boxxyerror linecolor rgb shade[k] \
 	title (is_there[k] ? kind[k] : '')

@@ -75,18 +75,21 @@ static bool put_kind(struct sbuf *b, const struct run_result *r, const struct vi
 	return has_any;
 }
 
-size_t figure_data_timeline(struct sbuf *script, const struct run_result *r, size_t max_devices)
+size_t figure_data_timeline(struct sbuf *script, const struct run_result *r, size_t max_devices, size_t *titles)
 {
 	struct view v = find_view(r, max_devices);
+	*titles = 0;
 	bool has[KINDS];
 	if (!(v.to_s > v.from_s))
 		return 0;
 	double unit_s = v.to_s - v.from_s >= 5 ? 1 : v.to_s - v.from_s >= 5e-3 ? 1e-3 : 1e-6;
 	sbuf_puts(script, "$data << EOD\n");
-	for (size_t k = 0; k < KINDS; k++)
+	for (size_t k = 0; k < KINDS; k++) {
 		has[k] = put_kind(script, r, &v, kinds[k], unit_s);
-	sbuf_printf(script, "EOD\ntime_unit = '%s'\ntime_end = %.9g\nkinds = %d\narray kind[%d]\narray is_there[%d]\n",
-		unit_s == 1 ? "s" : unit_s < 1e-4 ? "us" : "ms", (v.to_s - v.from_s) / unit_s, KINDS, KINDS, KINDS);
+		*titles += has[k];
+	}
+	sbuf_printf(script, "EOD\ntitles = %zu\ntime_unit = '%s'\ntime_end = %.9g\nkinds = %d\narray kind[%d]\narray is_there[%d]\n",
+		*titles, unit_s == 1 ? "s" : unit_s < 1e-4 ? "us" : "ms", (v.to_s - v.from_s) / unit_s, KINDS, KINDS, KINDS);
 	for (size_t k = 0; k < KINDS; k++)
 		sbuf_printf(script, "kind[%zu] = '%s'\nis_there[%zu] = %d\n", k + 1, strcmp(kinds[k], "send") ? kinds[k] : "messages",
 			k + 1, has[k]);

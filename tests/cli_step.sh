@@ -97,8 +97,10 @@ fi
 if command -v gnuplot >/dev/null; then
   "$orrery" step two.json "${net[@]:0:4}" --policy allreduce,stanza --out figures -q
   is "$? $(cd figures && echo *.pdf)" "0 throughput.pdf timeline-allreduce.pdf timeline-stanza.pdf" "figures of throughput and time"
+  # One row of devices: there is least room for the legend.
+  is "$(grep -oE 'forward|backward|optimizer|messages' figures/timeline-allreduce.svg | sort -u | wc -l)" 4 "the legend is whole"
 else
-  skip "no gnuplot here"
+  skip "no gnuplot here" 2
 fi
 "$orrery" scenario show two.json --world step "${net[@]:0:4}" --policy allreduce >s.json
 is "$? $("$orrery" run s.json --no-figures --out run -q; cmp run/allreduce.iterations.csv o/allreduce.iterations.csv && echo same)" \

@@ -45,23 +45,24 @@ static double metric(const struct run_result *r, const char *name)
 	return m ? m->value : NAN;
 }
 
-/* Two GPUs and a host; iterations that end at the times given. */
+/* Two GPUs, a host that serves and one that does nothing; iterations that end at the times given. */
 static struct run_result *measured(const double *end_s, size_t n, uint32_t period)
 {
 	struct step_device device[] = { { .device = 0, .node = 0, .compute_s = 3, .optimizer_s = 1, .exposed_s = 2, .bubble_s = 0.5,
 						.peak_memory_bytes = 5, .sent_bytes = 100 },
 		{ .device = 1, .node = 1, .compute_s = 5, .optimizer_s = 3, .exposed_s = 0, .bubble_s = 1.5, .peak_memory_bytes = 9,
 			.sent_bytes = 100 },
-		{ .device = 2, .node = 0, .optimizer_s = 7, .sent_bytes = 400, .peak_memory_bytes = 1 } };
+		{ .device = 2, .node = 0, .optimizer_s = 7, .sent_bytes = 400, .peak_memory_bytes = 1 }, { .device = 3, .node = 1 } };
 	struct step_iteration *it = mem_zalloc(n, sizeof *it);
 	struct step_span span[] = { { .start_s = 0, .end_s = 1, .device = 0, .peer = 2, .stream = STEP_STREAMS, .work = ORR_WORK_KINDS },
 		{ .start_s = 1, .end_s = 2, .device = 1, .peer = UINT32_MAX, .work = ORR_BACKWARD, .label = "b" },
-		{ .start_s = 1, .end_s = 2, .device = 2, .peer = UINT32_MAX, .work = ORR_OPTIMIZER } };
+		{ .start_s = 1, .end_s = 2, .device = 2, .peer = UINT32_MAX, .work = ORR_OPTIMIZER },
+		{ .start_s = 1, .end_s = 2, .device = 3, .peer = UINT32_MAX, .work = ORR_OPTIMIZER } };
 	for (size_t i = 0; i < n; i++)
 		it[i] = (struct step_iteration){ i, i ? end_s[i - 1] : 0, end_s[i], 64 };
 	double mean = (end_s[n - 1] - end_s[0]) / (double)(n - 1);
-	struct step_result s = { .iteration = it, .n_iterations = n, .simulated = 3, .period = period, .device = device, .n_devices = 3,
-		.span = span, .n_spans = 3, .samples_per_s = 64 / mean, .iteration_s = mean, .flows = 12,
+	struct step_result s = { .iteration = it, .n_iterations = n, .simulated = 3, .period = period, .device = device, .n_devices = 4,
+		.span = span, .n_spans = 4, .samples_per_s = 64 / mean, .iteration_s = mean, .flows = 12,
 		.choice = "F=1, C=9; took 0.25 s, b=x, z=7q, e=1e-3", .cost_source = "datasheet" };
 	struct run_result *r = result_new();
 	step_metrics(&s, r);
@@ -88,10 +89,10 @@ static void metrics(void)
 	ok(!result_find(r, "choice_b") && !result_find(r, "choice_z"), "and words are not");
 	same_text(result_find_note(r, "cost-source"), "datasheet", "the source of costs is kept");
 	same_text(result_find_note(r, "steady-state"), "steady state after 3 of 10 iterations (period 1)", "and what was extrapolated");
-	ok(r->rows_total == 10 && r->n_iterations == 10 && r->n_devices == 3 && r->iterations[9].end_s == 20, "rows are those of the result");
-	ok(r->n_spans == 2 && !strcmp(r->spans[0].kind, "send") && !strcmp(r->spans[1].kind, "backward") &&
-			!strcmp(r->spans[1].label, "b"),
-		"spans are those of devices that train");
+	ok(r->rows_total == 10 && r->n_iterations == 10 && r->n_devices == 4 && r->iterations[9].end_s == 20, "rows are those of the result");
+	ok(r->n_spans == 3 && !strcmp(r->spans[0].kind, "send") && !strcmp(r->spans[1].kind, "backward") &&
+			!strcmp(r->spans[1].label, "b") && r->spans[2].device == 2,
+		"spans are those of devices that train or send: a server's too");
 	result_free(r);
 
 	/* Eight times 1, 3, 1, 3, ..: mean 2, standard deviation sqrt(8/7), t(0.975, 7) = 2.364624252. */

@@ -152,7 +152,7 @@ static void put_spans(const struct step_result *s, struct run_result *r)
 	uint32_t shown[STEP_FIGURE_DEVICES];
 	size_t n_shown = 0, cap = 0;
 	for (size_t i = 0; i < s->n_devices && n_shown < STEP_FIGURE_DEVICES; i++)
-		if (s->device[i].compute_s > 0)
+		if (s->device[i].compute_s > 0 || s->device[i].sent_bytes > 0)
 			shown[n_shown++] = s->device[i].device;
 	for (size_t i = 0; i < s->n_spans && r->n_spans < STEP_FIGURE_SPANS; i++) {
 		const struct step_span *x = &s->span[i];
