@@ -266,6 +266,7 @@ void fuzz_one(const char *parser, const uint8_t *data, size_t n)
 		model(parser, data, n);
 		return;
 	}
+	struct orr_error err = { 0 };
 	struct trace *t = trace_open_memory("input", data, n, parser, NULL, &err);
 	require(t || err.text[0]);
 	if (t && !strcmp(trace_format(t), "openb-nodes"))
