@@ -257,3 +257,13 @@ tests_unit_sample_SOURCES = tests/unit_sample.c
 tests_unit_cpu_kernels_SOURCES = tests/unit_cpu_kernels.c
 TESTS += tests/calib_run.sh
 EXTRA_DIST += tests/calib_run.sh
+# This machine, calibrated and then put to the test; not part of check, as others may be running here.
+EXTRA_PROGRAMS += tests/machine
+tests_machine_SOURCES = tests/machine.c
+MACHINE_THREADS = 1
+.PHONY: check-machine
+check-machine: orrery$(EXEEXT) tests/machine$(EXEEXT)
+	./orrery$(EXEEXT) calib run --backend cpu --threads $(MACHINE_THREADS) --budget 45 --only launch,gemm,memory,update -q -o machine.csv
+	./orrery$(EXEEXT) calib fit machine.csv -o machine.json
+	tests/machine$(EXEEXT) ./machine.json $(MACHINE_THREADS)
+CLEANFILES += machine.csv machine.device.json machine.json tests/machine$(EXEEXT)
