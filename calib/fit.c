@@ -253,12 +253,14 @@ static char *text_or(const char *given, const char *other)
 	return mem_strdup(given && *given ? given : other);
 }
 
-static struct profile *begin(const struct fit_options *o)
+struct profile *fit_begin(const struct fit_options *o)
 {
 	struct profile *p = mem_zalloc(1, sizeof *p);
 	p->device = text_or(o->device, "unknown");
 	p->name = text_or(o->name, p->device);
-	p->title = text_or(o->title, p->device);
+	struct device *d = strpbrk(p->device, "/.") ? NULL : device_load(p->device, NULL);
+	p->title = text_or(o->title, d ? d->title : p->device);
+	device_free(d);
 	p->source = text_or(o->source, "not stated");
 	p->date = text_or(o->date, "not stated");
 	p->backend = text_or(o->backend, "published");
@@ -289,7 +291,7 @@ struct profile *fit_profile(const struct points *points, const struct fit_option
 		return NULL;
 	}
 	make_groups(points, &g);
-	struct profile *p = begin(o);
+	struct profile *p = fit_begin(o);
 	p->law = mem_zalloc(g.n, sizeof *p->law);
 	for (size_t i = 0; i < g.n; i++) {
 		struct law *l = &p->law[p->n_laws];

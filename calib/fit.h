@@ -28,6 +28,9 @@ struct fit_options {
 /* All laws that the points support. NULL on error. */
 struct profile *fit_profile(const struct points *p, const struct fit_options *o, struct orr_error *err);
 
+/* A profile with its texts and no laws; p->law may be set to memory of mem_alloc(). Never NULL. */
+struct profile *fit_begin(const struct fit_options *o);
+
 /*
  * One law of this form from n points, the fields of the fit alone (parameters, covariance, range, errors, anchors);
  * texts are left empty. ORR_EINPUT if there are too few points.

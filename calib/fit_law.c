@@ -24,7 +24,7 @@ static const double least_share = 0.02;
 /* Below 1 the two bounds hinder each other; 12 is as good as their maximum. */
 static const double least_exponent = 0.5, most_exponent = 12;
 
-enum { MAX_ANCHORS = 3, FINALISTS = 4 };
+enum { MAX_ANCHORS = 6, FINALISTS = 3 };
 
 struct data {
 	struct nls q;
@@ -345,23 +345,47 @@ static void set_errors(const struct point *const *x, size_t n, struct law *out)
 	mem_free(measured);
 }
 
-/* The fastest, the median and the slowest point's features, and what the law says there. */
+static void add_anchor(struct law *out, const struct point *p)
+{
+	struct law_point *a = &out->anchor[out->n_anchors];
+	*a = (struct law_point){ { p->flops, p->bytes, p->size }, 0, false };
+	for (uint32_t i = 0; i < out->n_anchors; i++)
+		if (!memcmp(out->anchor[i].feature, a->feature, sizeof a->feature))
+			return;
+	a->time_s = law_time(out, p->flops, p->bytes, p->size, NULL);
+	out->n_anchors++;
+}
+
+/* A point in the middle of those where line k of an envelope is the least; NULL if there is none. */
+static const struct point *middle_of_line(const struct point *const *x, const size_t *order, size_t n, const struct law *l, uint32_t k)
+{
+	size_t first = n, last = 0;
+	for (size_t i = 0; i < n; i++) {
+		double size = x[order[i]]->size, t = l->param[k] + size / l->param[k + 1];
+		if (t > law_time(l, 0, 0, size, NULL))
+			continue;
+		first = first == n ? i : first;
+		last = i;
+	}
+	return first == n ? NULL : x[order[first + (last - first) / 2]];
+}
+
+/* The features of the fastest, the median and the slowest point, and of one for each line; and what the law says there. */
 static void set_anchors(const struct point *const *x, size_t n, struct law *out)
 {
 	double *time = mem_zalloc(n, sizeof *time);
 	size_t *order = mem_zalloc(n, sizeof *order);
-	const size_t at[MAX_ANCHORS] = { 0, n / 2, n - 1 };
 	for (size_t i = 0; i < n; i++)
 		time[i] = x[i]->time_s;
 	gsl_sort_index(order, time, 1, n);
-	out->anchor = mem_zalloc(MAX_ANCHORS, sizeof *out->anchor);
-	for (int i = 0; i < MAX_ANCHORS; i++) {
-		const struct point *p = x[order[at[i]]];
-		if (i > 0 && at[i] == at[i - 1])
-			continue;
-		struct law_point *a = &out->anchor[out->n_anchors++];
-		*a = (struct law_point){ { p->flops, p->bytes, p->size }, 0, false };
-		a->time_s = law_time(out, p->flops, p->bytes, p->size, NULL);
+	out->anchor = mem_zalloc(MAX_ANCHORS + 1, sizeof *out->anchor);
+	add_anchor(out, x[order[0]]);
+	add_anchor(out, x[order[n / 2]]);
+	add_anchor(out, x[order[n - 1]]);
+	for (uint32_t k = 0; out->form == FORM_ENVELOPE && k < LAW_PARAMS; k += 2) {
+		const struct point *p = isinf(out->param[k]) ? NULL : middle_of_line(x, order, n, out, k);
+		if (p)
+			add_anchor(out, p);
 	}
 	mem_free(time);
 	mem_free(order);

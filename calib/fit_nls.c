@@ -15,7 +15,7 @@
 static const struct {
 	int reweightings;
 	size_t steps;
-} efforts[] = { [NLS_LOOK] = { 5, 6 }, [NLS_FULL] = { 60, 20 } };
+} efforts[] = { [NLS_LOOK] = { 4, 4 }, [NLS_FULL] = { 80, 5 } };
 
 /* ---- the laws and their derivatives ---- */
 
@@ -128,7 +128,7 @@ static double solve_weighted(const struct nls *q, struct nls_fit *f, const gsl_v
 			gsl_vector_set(start, k++, f->theta[i]);
 	double moved = 0, after[LAW_PARAMS];
 	if (!gsl_multifit_nlinear_winit(start, w, &fdf, space)) {
-		gsl_multifit_nlinear_driver(steps, 1e-10, 1e-10, 0, NULL, NULL, &info, space);
+		gsl_multifit_nlinear_driver(steps, 1e-8, 1e-8, 0, NULL, NULL, &info, space);
 		spread(&c, gsl_multifit_nlinear_position(space), after);
 		for (uint32_t i = 0; i < law_form_params(q->form); i++) {
 			if (!f->is_free[i] || !isfinite(after[i]))

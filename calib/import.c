@@ -255,7 +255,7 @@ int import_points(const char *kind, const char *file, const char *select, struct
 	while (i < KINDS && strcmp(kinds[i].kind, kind))
 		i++;
 	if (i == KINDS)
-		return orr_fail(err, ORR_EINPUT, "--from %.60s: expected deepbench, vidur-mlp, vidur-net, nccl, copy or mamf", kind);
+		return orr_fail(err, ORR_EINPUT, "--from %.60s: expected deepbench, vidur-mlp, vidur-net, nccl, copy or mamf, or images alone", kind);
 	struct csv c;
 	int rc = csv_open_file(&c, file, err);
 	if (!rc)

@@ -161,11 +161,22 @@ static double law_median(const struct law *l)
 	return isnan(l->held_out_median) ? l->median_error : l->held_out_median;
 }
 
+/* A law over all variants of an op beside the laws of each says nothing of its own. */
+static bool is_pooled(const struct profile *p, const struct law *l)
+{
+	for (size_t i = 0; !*l->variant && i < p->n_laws; i++) {
+		const struct law *k = &p->law[i];
+		if (*k->variant && !strcmp(k->family, l->family) && !strcmp(k->op, l->op) && !strcmp(k->precision, l->precision))
+			return true;
+	}
+	return false;
+}
+
 double profile_error(const struct profile *p)
 {
 	double sum = 0, points = 0;
 	for (size_t i = 0; i < p->n_laws; i++) {
-		double e = law_median(&p->law[i]);
+		double e = is_pooled(p, &p->law[i]) ? NAN : law_median(&p->law[i]);
 		sum += isnan(e) ? 0 : e * p->law[i].points;
 		points += isnan(e) ? 0 : p->law[i].points;
 	}
@@ -176,12 +187,14 @@ char *profile_summary(const struct profile *p)
 {
 	struct sbuf s = { 0 };
 	double error = profile_error(p);
-	sbuf_printf(&s, "%s (%s, %s", p->name, p->is_measured_here ? "measured by orrery" : p->source, p->date);
+	int source = (int)strcspn(p->source, ";("); /* the rest is for `calib show` */
+	while (source > 0 && p->source[source - 1] == ' ')
+		source--;
+	sbuf_printf(&s, "%s (%s%.*s, %s", p->name, !strcmp(p->backend, "scaled") ? "not measured, scaled from " : "", source, p->source,
+		p->date);
 	if (!isnan(error))
 		sbuf_printf(&s, "; median error %.2g %%", 100 * error);
-	if (*p->note)
-		sbuf_printf(&s, "; %s", p->note);
-	sbuf_puts(&s, ")");
+	sbuf_puts(&s, p->is_stable ? ")" : "; unstable)");
 	return sbuf_steal(&s);
 }
 

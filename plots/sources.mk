@@ -1,6 +1,7 @@
 # sources of plots
 liborrery_a_SOURCES += plots/figure.h plots/figure.c plots/figure_data.h plots/figure_data.c \
-	plots/gnuplot.h plots/gnuplot.c plots/album.h plots/album.c plots/chart.h plots/chart.c plots/timeline_data.c
+	plots/gnuplot.h plots/gnuplot.c plots/album.h plots/album.c plots/chart.h plots/chart.c plots/timeline_data.c \
+	plots/profile_figures.c plots/profile_figures.h
 plotsdir = $(pkgdatadir)/plots
 dist_plots_DATA = plots/style.gp plots/jct-cdf.gp plots/utilisation.gp plots/queue-length.gp plots/gantt.gp \
-	plots/lines.gp plots/bars.gp plots/timeline.gp plots/loss.gp
+	plots/lines.gp plots/bars.gp plots/timeline.gp plots/loss.gp plots/map.gp

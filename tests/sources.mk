@@ -229,6 +229,14 @@ EXTRA_DIST += tests/learn_cli.sh
 check_PROGRAMS += tests/unit_learn_walk
 TESTS += tests/unit_learn_walk
 tests_unit_learn_walk_SOURCES = tests/unit_learn_walk.c
+# profiles of devices: points, fits, files
+check_PROGRAMS += tests/unit_profile tests/unit_points tests/unit_fit tests/unit_fit_published
+TESTS += tests/unit_profile tests/unit_points tests/unit_fit tests/unit_fit_published tests/cli_calib.sh
+EXTRA_DIST += tests/cli_calib.sh
+tests_unit_profile_SOURCES = tests/unit_profile.c
+tests_unit_points_SOURCES = tests/unit_points.c
+tests_unit_fit_SOURCES = tests/unit_fit.c
+tests_unit_fit_published_SOURCES = tests/unit_fit_published.c
 # the step world at the command line
 TESTS += tests/cli_step.sh
 EXTRA_DIST += tests/cli_step.sh

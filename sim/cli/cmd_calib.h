@@ -1,10 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* cmd_calib.h - the verbs of "orrery calib", one file each; argv[0] is the verb. */
+/* cmd_calib.h - the verbs of "orrery calib", one function each; argv[0] is the verb. */
 #ifndef ORR_CLI_CMD_CALIB_H
 #define ORR_CLI_CMD_CALIB_H
 
-#include <orrery/api.h>
+#include "hwmodel/profile.h"
 
 int calib_run(int argc, char **argv, struct orr_error *err);
+int calib_fit(int argc, char **argv, struct orr_error *err);
+int calib_scale(int argc, char **argv, struct orr_error *err);
+int calib_list(int argc, char **argv, struct orr_error *err);
+int calib_show(int argc, char **argv, struct orr_error *err);
+int calib_diff(int argc, char **argv, struct orr_error *err);
+int calib_check(int argc, char **argv, struct orr_error *err);
+
+/* Checks the profile against its data sheet and writes it: to standard output if path is NULL or "-", else a file that
+ * is there whole or as it was. */
+int calib_save(const struct profile *p, const char *path, struct orr_error *err);
+/* The data sheet of a profile's device; NULL if the catalogue lacks it. */
+struct device *calib_device(const struct profile *p);
 
 #endif

@@ -2,9 +2,11 @@
 #include "tests/fuzz/target.h"
 
 #include "base/mem.h"
+#include "calib/points.h"
 #include "cluster/cluster.h"
 #include "cluster/failures.h"
 #include "hwmodel/dnn_plan.h"
+#include "hwmodel/profile.h"
 #include "hwmodel/throughput.h"
 #include "net/netflows.h"
 #include "net/topology.h"
@@ -21,7 +23,7 @@ enum { MAX_ROWS = 20000 }; /* a small packed input may hold a great many */
 
 const char *const fuzz_parsers[] = { "auto", "philly", "tiresias", "muri", "gavel", "openb",
 	"openb-nodes", "swf", "orrery", "throughput", "cluster", "spec", "failures",
-	"model", "model-spec", "topology", "topology-spec", "netflows", "graph", "partitions", "partitions-text", NULL };
+	"model", "model-spec", "topology", "topology-spec", "netflows", "graph", "partitions", "partitions-text", "points", "device-profile", NULL };
 
 static void require(int is_true)
 {
@@ -197,6 +199,34 @@ static void partitions(bool is_text, const uint8_t *data, size_t n)
 	mem_free(text);
 }
 
+static void points(const uint8_t *data, size_t n)
+{
+	struct orr_error err = { 0 };
+	struct points p;
+	int rc = points_parse("input", (const char *)data, n, &p, &err);
+	require(rc ? rc == ORR_EINPUT && err.text[0] && !p.n : true);
+	for (size_t i = 0; i < p.n; i++)
+		require(p.v[i].time_s > 0 && p.v[i].family[0] && p.v[i].flops >= 0 && !(p.v[i].low_s > p.v[i].time_s));
+	points_free(&p);
+}
+
+/* What loads has passed its self-check: every law gives a time. */
+static void device_profile(const uint8_t *data, size_t n)
+{
+	struct orr_error err = { 0 };
+	struct profile *p = profile_parse("input", (const char *)data, n, &err);
+	require(p || (err.code == ORR_EINPUT && err.text[0]));
+	for (size_t i = 0; p && i < p->n_laws; i++) {
+		static const double z[LAW_PARAMS] = { 1, -1, 1, -1, 1, -1 };
+		bool is_inside;
+		double t = law_time(&p->law[i], 1e9, 1e6, 1e6, &is_inside);
+		require(t >= 0 && law_time_drawn(&p->law[i], z, 1, 1e9, 1e6, 1e6) >= 0);
+	}
+	if (p)
+		mem_free(profile_summary(p));
+	profile_free(p);
+}
+
 void fuzz_one(const char *parser, const uint8_t *data, size_t n)
 {
 	if (!strncmp(parser, "topology", 8)) {
@@ -214,6 +244,14 @@ void fuzz_one(const char *parser, const uint8_t *data, size_t n)
 	struct orr_error err = { 0 };
 	if (!strcmp(parser, "throughput")) {
 		throughput(data, n);
+		return;
+	}
+	if (!strcmp(parser, "points")) {
+		points(data, n);
+		return;
+	}
+	if (!strcmp(parser, "device-profile")) {
+		device_profile(data, n);
 		return;
 	}
 	if (!strcmp(parser, "netflows")) {

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "calib/scale.h"
+
+#include "base/mem.h"
+#include "base/sbuf.h"
+#include "calib/fit.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { SIDE = 9 };
+
+static double peak_of(const struct device *d, const char *precision)
+{
+	enum precision p;
+	if (precision_named(precision, &p) && d->peak_flops[p] > 0)
+		return d->peak_flops[p];
+	return d->vector_flops;
+}
+
+double scale_factor(const struct device *from, const struct device *to, const char *precision, double flops, double bytes)
+{
+	double compute = peak_of(from, precision) / peak_of(to, precision), memory = from->memory_Bps / to->memory_Bps;
+	double ridge = peak_of(to, precision) / to->memory_Bps, x = bytes > 0 ? flops / bytes : INFINITY;
+	double g = x < ridge ? 1 - 0.5 * x / ridge : 0.5 * ridge / x;
+	return pow(memory, g) * pow(compute, 1 - g);
+}
+
+/* ---- points over the range of a law ---- */
+
+static double between(double from, double to, int i, int n)
+{
+	if (isnan(from) || !(to > 0))
+		return 0;
+	double low = from > 0 ? from : to * 1e-6;
+	return low * pow(to / low, (double)i / (n - 1));
+}
+
+/* FLOPs per byte that the law has seen: its anchors', with room. */
+static bool is_plausible(const struct law *l, double flops, double bytes)
+{
+	double low = INFINITY, high = 0;
+	for (uint32_t i = 0; i < l->n_anchors; i++) {
+		double x = l->anchor[i].feature[0] / l->anchor[i].feature[1];
+		low = fmin(low, x);
+		high = fmax(high, x);
+	}
+	double x = flops / bytes;
+	return !(high > 0) || !isfinite(high) || (x >= low / 4 && x <= high * 4);
+}
+
+static uint32_t spread_points(const struct law *l, double out[SCALE_POINTS][LAW_FEATURES])
+{
+	bool has_flops = !isnan(l->from[0]), has_bytes = !isnan(l->from[1]), has_size = !isnan(l->from[2]);
+	uint32_t n = 0;
+	int side = has_flops && has_bytes ? SIDE : 1, steps = has_flops || has_bytes || has_size ? side == 1 ? SCALE_POINTS : SIDE : 1;
+	for (int i = 0; i < steps; i++)
+		for (int k = 0; k < side; k++) {
+			double *x = out[n];
+			x[0] = has_flops ? between(l->from[0], l->to[0], i, steps) : 0;
+			x[1] = has_bytes ? between(l->from[1], l->to[1], side > 1 ? k : i, side > 1 ? side : steps) : 0;
+			x[2] = has_size ? between(l->from[2], l->to[2], i, steps) : 0;
+			n += side == 1 || is_plausible(l, x[0], x[1]);
+		}
+	return n;
+}
+
+uint32_t law_compare(const struct law *a, const struct law *b, double ratio[SCALE_POINTS])
+{
+	double x[SCALE_POINTS][LAW_FEATURES];
+	uint32_t n = spread_points(b, x);
+	for (uint32_t i = 0; i < n; i++)
+		ratio[i] = law_time(b, x[i][0], x[i][1], x[i][2], NULL) / law_time(a, x[i][0], x[i][1], x[i][2], NULL);
+	return n;
+}
+
+/* ---- laws ---- */
+
+static bool is_scaled(const struct law *l)
+{
+	return !strcmp(l->family, "gemm") || !strcmp(l->family, "conv") || !strcmp(l->family, "memory") || !strcmp(l->family, "gather") ||
+		!strcmp(l->family, "update") || !strcmp(l->family, "attention") || !strcmp(l->family, "launch");
+}
+
+static void copy_names(const struct law *from, struct law *to)
+{
+	to->family = mem_strdup(from->family);
+	to->op = mem_strdup(from->op);
+	to->precision = mem_strdup(from->precision);
+	to->variant = mem_strdup(from->variant);
+	to->ranks = from->ranks;
+	to->nodes = from->nodes;
+}
+
+/* A launch takes as long on the host; another law of kernels is evaluated, scaled and fitted again. */
+static int scale_law(const struct law *l, const struct device *from, const struct device *to, struct law *out,
+	struct orr_error *err)
+{
+	double x[SCALE_POINTS][LAW_FEATURES];
+	uint32_t n = spread_points(l, x);
+	struct point *made = mem_zalloc(n, sizeof *made);
+	const struct point **list = mem_zalloc(n, sizeof *list);
+	bool is_launch = !strcmp(l->family, "launch");
+	for (uint32_t i = 0; i < n; i++) {
+		double factor = is_launch ? 1 : scale_factor(from, to, l->precision, x[i][0], x[i][1]);
+		made[i] = (struct point){ .flops = x[i][0], .bytes = x[i][1], .size = x[i][2], .low_s = NAN, .high_s = NAN };
+		made[i].time_s = law_time(l, x[i][0], x[i][1], x[i][2], NULL) * factor;
+		list[i] = &made[i];
+	}
+	int rc = fit_law(l->form, list, n, out, err);
+	mem_free(made);
+	mem_free(list);
+	return rc;
+}
+
+static const struct law *same_law(const struct profile *p, const struct law *l)
+{
+	for (size_t i = 0; i < p->n_laws; i++) {
+		const struct law *k = &p->law[i];
+		if (!strcmp(k->family, l->family) && !strcmp(k->op, l->op) && !strcmp(k->precision, l->precision) &&
+			!strcmp(k->variant, l->variant))
+			return k;
+	}
+	return NULL;
+}
+
+/* How far a's law, scaled to b's device, is from b's own. */
+static uint32_t check_error(const struct scale_check *c, const struct law *l, struct law *out)
+{
+	const struct law *a = same_law(c->a, l), *b = same_law(c->b, l);
+	double ratio[SCALE_POINTS], ones[SCALE_POINTS];
+	struct law scaled = { 0 };
+	uint32_t n = 0;
+	if (a && b && !scale_law(a, c->device_a, c->device_b, &scaled, NULL)) {
+		n = law_compare(b, &scaled, ratio);
+		for (uint32_t i = 0; i < n; i++)
+			ones[i] = 1;
+		fit_errors(ratio, ones, n, &out->held_out_mean, &out->held_out_median, &out->held_out_p90);
+	}
+	fit_law_free(&scaled);
+	return n;
+}
+
+static char *scaled_note(const struct profile *p, const struct device *to, const struct scale_check *check)
+{
+	struct sbuf s = { 0 };
+	sbuf_printf(&s, "not measured: scaled from the profile %s to the data sheet of the %s", p->name, to->name);
+	if (check)
+		sbuf_printf(&s, "; held-out errors are those of scaling %s to %s, which is known; laws that these two do not both have "
+				"carry none", check->a->name, check->b->name);
+	else
+		sbuf_puts(&s, "; no pair of known devices tells the error");
+	sbuf_puts(&s, "; collectives, copies and interference are left out");
+	return sbuf_steal(&s);
+}
+
+struct profile *scale_profile(const struct profile *p, const struct device *from, const struct device *to,
+	const struct scale_check *check, struct orr_error *err)
+{
+	struct profile *out = mem_zalloc(1, sizeof *out);
+	int rc = ORR_OK;
+	out->name = mem_strdup(to->name);
+	out->device = mem_strdup(to->name);
+	out->title = mem_strdup(to->title);
+	out->source = mem_strdup(p->source);
+	out->date = mem_strdup(p->date);
+	out->backend = mem_strdup("scaled");
+	out->note = scaled_note(p, to, check);
+	out->environment = mem_strdup("");
+	out->is_stable = p->is_stable;
+	out->law = mem_zalloc(p->n_laws, sizeof *out->law);
+	for (size_t i = 0; !rc && i < p->n_laws; i++) {
+		const struct law *l = &p->law[i];
+		if (!is_scaled(l))
+			continue;
+		struct law *s = &out->law[out->n_laws];
+		rc = scale_law(l, from, to, s, err);
+		copy_names(l, s);
+		out->n_laws++;
+		s->points = l->points;
+		s->mean_error = s->median_error = s->p90_error = NAN; /* nothing was measured */
+		s->held_out = check ? check_error(check, l, s) : 0;
+		double known = isnan(s->held_out_median) ? 0 : s->held_out_median;
+		s->sigma = hypot(l->sigma, known);
+		memcpy(s->covariance, l->covariance, sizeof s->covariance);
+	}
+	if (!rc && !out->n_laws)
+		rc = orr_fail(err, ORR_EINPUT, "%.100s: no law of a kernel to scale", p->name);
+	if (!rc)
+		return out;
+	profile_free(out);
+	return NULL;
+}
