@@ -177,7 +177,7 @@ static void one_size(struct kernel *k, uint32_t i, uint32_t n, const struct grid
 	} else if (!strcmp(k->family, "update")) {
 		k->d[0] = line_at(i, n, 1e4, fmax(2e4, fmin(1e9, most / 28)), 1);
 	} else if (!strcmp(k->family, "copy") || !strcmp(k->family, "collective")) {
-		k->d[0] = line_at(i, n, 1024, fmax(4096, fmin(1e9, most)), 256);
+		k->d[0] = line_at(i, n, 1024, fmax(4096, fmin(2.5e8, most)), 256);
 	} else if (!strcmp(k->family, "preemption")) {
 		k->d[0] = pick((i + 0.5) / n, (const double[]){ 50, 100, 200, 500, 1000 }, 5);
 	} else if (!strcmp(k->family, "learners")) {

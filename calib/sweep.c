@@ -12,6 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What anchors, cold copies and bursts add to the shapes. */
+#define SURPLUS 1.45
+#define LEAST_POINT_S 0.03
+
 enum { MAX_KIND_POINTS = 160, REVISITS = 4, LEAST_SPREAD = 6 };
 
 const struct sweep_options sweep_default = { .budget_s = 60, .seed = 1, .held_out = 0.15, .anchors = 0.05 };
@@ -102,6 +106,8 @@ static int first_look(struct sweep *s, struct orr_error *err)
 	for (double side = 64; side <= 4096; side *= 2) {
 		probe_kernel("gemm", "", side, side, side, &k);
 		rc = measure(s, &k, &quick, &took, err);
+		if (rc == ORR_EINPUT) /* no library for products: what memory can do has to tell */
+			break;
 		if (rc)
 			return rc;
 		s->limits.flops_per_s = fmax(s->limits.flops_per_s, k.flops / took.median_s);
@@ -117,6 +123,8 @@ static int first_look(struct sweep *s, struct orr_error *err)
 		if (took.median_s > 2e-3)
 			break;
 	}
+	if (s->limits.flops_per_s <= 1e9)
+		s->limits.flops_per_s = 4 * s->limits.bytes_per_s;
 	return ORR_OK;
 }
 
@@ -127,11 +135,14 @@ static int settle(struct sweep *s, struct orr_error *err)
 	double side = floor(fmin(4096, cbrt(2.5e-3 * s->limits.flops_per_s)) / 16 + 1) * 16;
 	struct backend_clocks was, is;
 	struct kernel k;
-	probe_kernel("gemm", "", side, side, side, &k);
-	void *task = s->b->prepare(s->device, &k, err);
-	if (!task)
-		return err ? err->code : ORR_EFAIL;
+	struct orr_error why = { 0 };
 	int rc = ORR_OK;
+	probe_kernel("gemm", "", side, side, side, &k);
+	void *task = s->b->prepare(s->device, &k, &why);
+	if (!task && probe_kernel("memory", "triad", floor(2.5e-3 * s->limits.bytes_per_s / 12 / 1024 + 1) * 1024, 1, 0, &k))
+		task = s->b->prepare(s->device, &k, &why);
+	if (!task)
+		return orr_fail(err, why.code ? why.code : ORR_EFAIL, "%s", why.text);
 	s->b->clocks(s->device, &was);
 	while (!rc && now(s) - start < most) {
 		struct timing t;
@@ -256,18 +267,40 @@ static void choose_anchors(struct sweep *s)
 	}
 }
 
+static double total_weight(const struct sweep *s)
+{
+	size_t n;
+	const struct kernel_kind *kinds = s->b->kinds(s->device, &n);
+	double total = 0;
+	for (size_t i = 0; i < n; i++)
+		if (is_wanted(kinds[i].family, s->o->only))
+			total += fmin(weight(kinds[i].family), most_of(&kinds[i]));
+	return total;
+}
+
+/* Warming up, and a third of the time after it: most points are precise sooner than they must be. */
+static double usual_s(const struct sampling *how)
+{
+	double warm = fmin(how->warmup_s, WARM_SHARE * how->point_s);
+	return warm + (how->point_s - warm) / 3;
+}
+
+/*
+ * Time for a point such that there are four a unit of weight: two dozen shapes of a product, a dozen of a
+ * convolution. Fewer shapes would leave a fit without a grip, less time would leave each in the noise.
+ */
+static double choose_point_s(const struct sweep *s)
+{
+	double each = 0.85 * s->o->budget_s / (4 * fmax(total_weight(s), 1)) / SURPLUS;
+	return fmin(sampling_default.point_s, fmax(LEAST_POINT_S, each / (WARM_SHARE + (1 - WARM_SHARE) / 3)));
+}
+
 static void plan(struct sweep *s)
 {
 	size_t n;
 	const struct kernel_kind *kinds = s->b->kinds(s->device, &n);
 	uint64_t random = rand_stream(s->o->seed, "plan");
-	double total = 0;
-	for (size_t i = 0; i < n; i++)
-		if (is_wanted(kinds[i].family, s->o->only))
-			total += fmin(weight(kinds[i].family), most_of(&kinds[i]));
-	/* Warming up, and a third of the time after it: most points are precise sooner than they must be. */
-	double warm = fmin(s->o->sampling.warmup_s, WARM_SHARE * s->o->sampling.point_s);
-	double usual = warm + (s->o->sampling.point_s - warm) / 3, points = left(s) / usual / (1 + REVISITS * s->o->anchors) / 1.2;
+	double total = total_weight(s), points = left(s) / usual_s(&s->o->sampling) / SURPLUS;
 	if (s->o->most > 0)
 		points = fmin(points, s->o->most);
 	s->plan = mem_alloc(sizeof *s->plan * (n * 2 * MAX_KIND_POINTS + 1));
@@ -308,11 +341,16 @@ static void keep(const struct plan_point *p, const struct sample *x, struct poin
 	memcpy(row.precision, k->precision, sizeof row.precision);
 	memcpy(row.variant, k->variant, sizeof row.variant);
 	memcpy(row.d, k->d, sizeof row.d);
+	if (!strcmp(k->family, "launch") && k->d[0] > 1) { /* a call was d0 launches */
+		row.time_s /= k->d[0];
+		row.low_s /= k->d[0];
+		row.high_s /= k->d[0];
+	}
 	points_add(out, &row);
 	/* What the host pays to hand a kernel over is a law of its own. */
 	if (!strcmp(k->family, "launch") && !strcmp(k->op, "queued") && !isnan(x->issue_s)) {
 		snprintf(row.op, sizeof row.op, "issue");
-		row.time_s = x->issue_s;
+		row.time_s = x->issue_s / k->d[0];
 		row.low_s = row.high_s = row.cv = NAN;
 		points_add(out, &row);
 	}
@@ -400,14 +438,17 @@ static int run_plan(struct sweep *s, struct points *out, struct orr_error *err)
 int sweep_run(const struct backend *b, void *device, const struct sweep_options *o, struct points *out,
 	struct sweep_report *report, struct orr_error *err)
 {
-	struct sweep s = { .b = b, .device = device, .o = o, .report = report };
+	struct sweep_options own = *o;
+	struct sweep s = { .b = b, .device = device, .o = &own, .report = report };
 	struct backend_device about;
 	size_t had = out->n;
 	*report = (struct sweep_report){ .is_stable = true, .is_settled = true };
 	b->describe(device, &about);
 	s.start = now(&s);
+	if (own.sampling.point_s <= 0)
+		own.sampling.point_s = choose_point_s(&s);
 	s.limits = (struct grid_limits){ .memory_bytes = 0.25 * about.memory_bytes, .cache_bytes = about.cache_bytes,
-		.longest_s = o->sampling.point_s / 12, .seed = o->seed };
+		.longest_s = own.sampling.point_s / 12, .seed = o->seed };
 	int rc = first_look(&s, err);
 	if (!rc) {
 		b->clocks(device, &report->before);

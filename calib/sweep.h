@@ -25,7 +25,7 @@ struct sweep_options {
 	double anchors;        /* share; 0.05 */
 	const char *only;      /* "gemm,conv": these families; NULL for all */
 	uint32_t most;         /* points; 0: as many as the budget allows */
-	struct sampling sampling;
+	struct sampling sampling; /* point_s 0: what the budget and the number of kinds suggest */
 	void (*say)(void *who, const char *line); /* progress; may be NULL */
 	void *who;
 	/* Tests: another clock than the machine's. */

@@ -10,6 +10,10 @@
 
 #include "calib/backend.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Fills in flops, bytes and size from family, op, precision, variant and d; false if it does not know the kernel. */
 bool kernel_work(struct kernel *k);
 double precision_bytes(const char *precision); /* of an element; 4 where the name is empty */
@@ -19,7 +23,10 @@ double conv_stride(const struct kernel *k);
 double conv_out(const struct kernel *k, double side);
 
 /* "gemm 512x512x64x1 fp32 nn cold", for messages and as a key. */
-enum { KERNEL_NAME_MAX = 192 };
+enum { KERNEL_NAME_MAX = 256 };
 void kernel_name(const struct kernel *k, char out[KERNEL_NAME_MAX]);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

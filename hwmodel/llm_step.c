@@ -166,15 +166,24 @@ static double range_params(const struct dnn *d, uint32_t first, uint32_t end)
 	return sum;
 }
 
+/* The output layer computes with the embedding's table, so it has no parameters of its own. */
+static bool is_tied(const struct view *v)
+{
+	for (uint32_t i = v->end; i < v->d->n_layers; i++)
+		if (v->d->layer[i].kind == ORR_LAYER_LINEAR && v->d->layer[i].params == 0)
+			return true;
+	return false;
+}
+
 /* After the last backward: gradients over replicas, those of a tied table between the ends, the update. */
 static void finish(const struct view *v, struct llm_times *t)
 {
 	const struct llm_step *s = v->s;
 	const struct dnn *d = v->d;
-	double head = range_params(d, 0, v->first);
-	double params = range_params(d, v->first, v->end) / s->pp + (s->pp > 1 ? head : head + range_params(d, v->end, d->n_layers));
+	double head = range_params(d, 0, v->first), tail = range_params(d, v->end, d->n_layers);
+	double params = range_params(d, v->first, v->end) / s->pp + (s->pp > 1 ? fmax(head, tail) : head + tail);
 	t->dp_s = llm_all_reduce_s(&s->dp_link, s->dp, params / s->tp * s->gradient_bytes);
-	if (s->pp > 1)
+	if (s->pp > 1 && is_tied(v))
 		t->dp_s += llm_all_reduce_s(&s->pp_link, 2, (double)d->vocab * d->hidden / s->tp * s->gradient_bytes);
 	t->update_s = cost_update_s(v->c, params / s->tp, s->state_bytes);
 }

@@ -36,6 +36,15 @@ else
   [ -e "$work/gpu.csv" ]
   is $? 1 "and no file is left"
 fi
+# The module has one symbol that others see, and starts where there is no driver.
+module=$top_builddir/orr_calib_cuda.so
+if [ -e "$module" ] && command -v nm >/dev/null; then
+  is "$(nm -D --defined-only "$module" | awk '{ print $3 }' | tr '\n' ' ')" "orr_calib_backend " "the module exports one symbol"
+  is "$(ldd "$module" 2>/dev/null | grep -cE 'libcuda|cublas|cudnn|nccl|nvidia')" 0 "and links with nothing of CUDA"
+else
+  skip "this build has no module for GPUs"
+  skip "this build has no module for GPUs"
+fi
 mkdir "$work/modules"
 echo nonsense >"$work/modules/orr_calib_cuda.so"
 ORRERY_MODULE_PATH=$work/modules "$ORRERY" calib run --backend cuda 2>"$work/err"

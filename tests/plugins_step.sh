@@ -88,6 +88,15 @@ null_label|1 orrery: policy step-hostile: iteration 0: orr_label: a pointer is N
 null_update|1 orrery: policy step-hostile: iteration 0: orr_updates: a pointer is NULL
 carries|1 orrery: policy step-hostile: iteration 0: orr_carries: expected a transfer and layers below
 carries_work|1 orrery: policy step-hostile: iteration 0: orr_carries: expected a transfer
+update_kind|1 orrery: policy step-hostile: learn: op .*: update of unknown kind 99|--set learn.problem=least-squares
+update_worker|1 orrery: policy step-hostile: learn: op .*: expected the worker's device|--set learn.problem=least-squares
+update_slice|1 orrery: policy step-hostile: learn: op .*: expected a slice below the number of slices|--set learn.problem=least-squares
+update_scale|1 orrery: policy step-hostile: learn: op .*scale|--set learn.problem=least-squares
+update_place|1 orrery: policy step-hostile: learn: op .*sending of a slice|--set learn.problem=least-squares
+runs_ahead|1 orrery: policy step-hostile: 65536 iterations are under way at 0 s: nothing makes an iteration wait|--set step.iterations=10000000
+update_mark|1 orrery: policy step-hostile: iteration 0: orr_updates: op 1 is a mark or a delay|--set learn.problem=least-squares
+update_mixed|1 orrery: policy step-hostile: iteration 0: orr_updates: give all updates of an op before|--set learn.problem=least-squares
+update_never|1 orrery: policy step-hostile: 100 iterations without a gradient|--set learn.problem=least-squares
 hold_late|1 orrery: policy step-hostile: iteration 0: orr_hold: is for create\(\)
 samples_late|1 orrery: policy step-hostile: iteration 0: orr_step_samples: is for create\(\)
 period_late|1 orrery: policy step-hostile: iteration 0: orr_step_period: is for create\(\)

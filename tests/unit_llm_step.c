@@ -144,6 +144,26 @@ static void refuse(const struct dnn *d, const struct cost *c, struct llm_step s,
 	ok(llm_step_times(d, c, &s, &t, &err) == ORR_EINPUT && strstr(err.text, message), "refused: %s", message);
 }
 
+/* Without data parallelism all that is summed after the last backward is a table that both ends have: GPT's, not Llama's. */
+static void check_table(const struct device *dev)
+{
+	static const char *const models[] = { "gpt2-345m", "llama2-7b" };
+	for (int i = 0; i < 2; i++) {
+		struct orr_error err = { 0 };
+		struct dnn *d = dnn_load(models[i], &err);
+		struct cost *c = d ? cost_new(d, dev, &(struct cost_options){ .precision = PRECISION_FP16 }, &err) : NULL;
+		struct llm_step s = { .tp = 1, .pp = 2, .dp = 1, .interleave = 1, .micro_batch = 1, .global_batch = 2,
+			.activation_bytes = 2, .gradient_bytes = 2, .tp_link = no_link, .pp_link = { 0, 1e9, 0 }, .dp_link = no_link };
+		struct llm_times t = { 0 };
+		bool is_good = c && !llm_step_times(d, c, &s, &t, &err);
+		double table = is_good && !i ? (double)d->vocab * d->hidden * 2 / 1e9 : 0; /* 2 (n - 1) / n of it, n = 2 */
+		ok(is_good && fabs(t.dp_s - table) <= 1e-12, "%s: %s (%s)", models[i], i ? "no table is shared" : "the table is summed",
+			err.text);
+		cost_free(c);
+		dnn_free(d);
+	}
+}
+
 static void check_identities(void)
 {
 	struct orr_error err = { 0 };
@@ -153,6 +173,7 @@ static void check_identities(void)
 	struct cost *c = dev && d ? cost_new(d, dev, &o, &err) : NULL;
 	if (!ok(c != NULL, "a transformer of blocks and little else %s", err.text))
 		return;
+	check_table(dev);
 	check_bubble(d, c);
 	check_communication(d, c);
 	struct llm_step s = { .tp = 1, .pp = 3, .dp = 1, .interleave = 1, .micro_batch = 1, .global_batch = 8 };

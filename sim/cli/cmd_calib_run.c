@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -161,7 +160,7 @@ int calib_run(int argc, char **argv, struct orr_error *err)
 		r.sweep.idle = synthetic_idle;
 	}
 	r.sweep.sampling = sampling_default;
-	r.sweep.sampling.point_s = fmin(sampling_default.point_s, fmax(0.03, r.sweep.budget_s / 100));
+	r.sweep.sampling.point_s = 0;
 	rc = sweep_run(b, device, &r.sweep, &points, &m.report, err);
 	if (!rc && !points.n)
 		rc = orr_fail(err, ORR_EFAIL, "calib run: nothing could be measured within %g s", r.sweep.budget_s);

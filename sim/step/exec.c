@@ -219,10 +219,7 @@ static void row_add(struct orr_step *s, struct iteration *k)
 		s->row[s->n_rows++] = (struct step_iteration){ .number = s->n_rows, .end_s = NAN };
 	}
 	s->row[k->number] = (struct step_iteration){ k->number, k->start_s, k->end_s, k->samples };
-	struct row_mark m = { .mean_s = k->start_s + k->ends_s / k->n_instances };
-	for (uint64_t i = 0; i < s->n_live; i++)
-		m.left += s->live[i]->left;
-	s->mark[k->number % STEP_MARKS] = m;
+	s->mark[k->number % STEP_MARKS] = (struct row_mark){ k->start_s + k->ends_s / k->n_instances, s->left };
 	if (!k->number && s->wanted > 1)
 		account_measure(s);
 	s->is_measured |= k->number + 1 == s->wanted;
@@ -263,6 +260,7 @@ static void finish(struct orr_step *s, struct iteration *k, uint32_t i)
 		ready(s, to, k->edge[e].to);
 	}
 	k->left--;
+	s->left--;
 	k->ends_s += o->is_detached ? 0 : s->now_s - k->start_s;
 	if (!o->is_detached && !--k->left_attached) {
 		row_add(s, k);

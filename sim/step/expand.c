@@ -108,6 +108,7 @@ static int make_instances(struct orr_step *s, struct iteration *k)
 	}
 	k->instance = mem_realloc(k->instance, n ? n : 1, sizeof *k->instance);
 	k->n_instances = k->left = (uint32_t)n;
+	s->left += n;
 	k->left_attached = 0;
 	for (uint32_t i = 0; i < k->n_ops; i++) {
 		const struct op *o = &k->op[i];

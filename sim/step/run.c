@@ -9,6 +9,7 @@
 
 /* Durations that differ by less than this part are the same. */
 static const double same_duration = 1e-9;
+enum { MOST_LIVE = 1 << 16 }; /* iterations under way: more would only fill the memory */
 enum { MAX_AHEAD = 1024 }; /* iterations built before the first starts, so that merging sees all their messages */
 
 /* ---- the steady state ---- */
@@ -103,6 +104,11 @@ static void create_policy(struct orr_step *s, const struct orr_args *args)
 
 int iteration_build(struct orr_step *s)
 {
+	if (s->n_live == MOST_LIVE) {
+		step_fail(s, ORR_EFAIL, "%d iterations are under way at %.9g s: nothing makes an iteration wait for those before it (orr_after)",
+			MOST_LIVE, fmax(s->now_s, 0));
+		return s->error.code;
+	}
 	struct iteration *k = graph_begin(s, s->built);
 	struct orr_error e = { 0 };
 	MEM_GROW(s->live, s->n_live, s->cap_live);

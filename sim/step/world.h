@@ -212,6 +212,7 @@ struct orr_step {
 	struct iteration *free_iteration;
 	struct iteration *building;
 	uint64_t built, wanted, build_until; /* iterations built; asked for; to be built (fewer once they repeat) */
+	uint64_t left; /* instances of all of them that have not ended */
 	bool build_more, is_stopped;
 	/* Execution. */
 	double now_s;

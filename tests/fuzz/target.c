@@ -23,7 +23,8 @@ enum { MAX_ROWS = 20000 }; /* a small packed input may hold a great many */
 
 const char *const fuzz_parsers[] = { "auto", "philly", "tiresias", "muri", "gavel", "openb",
 	"openb-nodes", "swf", "orrery", "throughput", "cluster", "spec", "failures",
-	"model", "model-spec", "topology", "topology-spec", "netflows", "graph", "partitions", "partitions-text", "points", "device-profile", NULL };
+	"model", "model-spec", "topology", "topology-spec", "netflows", "graph", "partitions", "partitions-text", NULL };
+	"model", "model-spec", "topology", "topology-spec", "netflows", "points", "device-profile", NULL };
 
 static void require(int is_true)
 {
@@ -197,11 +198,8 @@ static void partitions(bool is_text, const uint8_t *data, size_t n)
 	}
 	partitions_free(&l);
 	mem_free(text);
-}
-
 static void points(const uint8_t *data, size_t n)
 {
-	struct orr_error err = { 0 };
 	struct points p;
 	int rc = points_parse("input", (const char *)data, n, &p, &err);
 	require(rc ? rc == ORR_EINPUT && err.text[0] && !p.n : true);
@@ -213,7 +211,6 @@ static void points(const uint8_t *data, size_t n)
 /* What loads has passed its self-check: every law gives a time. */
 static void device_profile(const uint8_t *data, size_t n)
 {
-	struct orr_error err = { 0 };
 	struct profile *p = profile_parse("input", (const char *)data, n, &err);
 	require(p || (err.code == ORR_EINPUT && err.text[0]));
 	for (size_t i = 0; p && i < p->n_laws; i++) {

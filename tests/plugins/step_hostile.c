@@ -131,6 +131,41 @@ static void null_label(struct orr_step *s)
 static void null_update(struct orr_step *s) { orr_updates(s, orr_compute(s, 0, ORR_FORWARD, 1), NULL); }
 static void carries(struct orr_step *s) { orr_carries(s, orr_transfer(s, 0, 1, 1), UINT32_MAX, UINT32_MAX); }
 static void carries_work(struct orr_step *s) { orr_carries(s, orr_compute(s, 0, ORR_FORWARD, 1), 0, 1); }
+static void update(struct orr_step *s, orr_op op, struct orr_update u) { orr_updates(s, op, &u); }
+static orr_op message(struct orr_step *s)
+{
+	orr_op op = orr_transfer(s, 0, 1, 1);
+	orr_on_stream(s, op, 1); /* one iteration after the other */
+	return op;
+}
+static void update_kind(struct orr_step *s) { update(s, orr_compute(s, 0, ORR_FORWARD, 1), (struct orr_update){ .kind = (enum orr_update_kind)99 }); }
+static void update_worker(struct orr_step *s)
+{
+	update(s, message(s), (struct orr_update){ .kind = ORR_PUSH, .worker = UINT32_MAX });
+}
+static void update_slice(struct orr_step *s)
+{
+	update(s, message(s), (struct orr_update){ .kind = ORR_SEND_SLICE, .slice = 7, .slices = 3 });
+}
+static void update_scale(struct orr_step *s)
+{
+	update(s, message(s), (struct orr_update){ .kind = ORR_SEND_SLICE, .scale = NAN });
+}
+static void update_place(struct orr_step *s) { update(s, orr_compute(s, 0, ORR_FORWARD, 1), (struct orr_update){ .kind = ORR_SEND_SLICE }); }
+static void update_mark(struct orr_step *s)
+{
+	orr_compute(s, 0, ORR_FORWARD, 1);
+	update(s, orr_mark(s), (struct orr_update){ .kind = ORR_GRADIENT });
+}
+static void update_mixed(struct orr_step *s)
+{
+	orr_op a = orr_compute(s, 0, ORR_FORWARD, 1), b = orr_compute(s, 1, ORR_FORWARD, 1);
+	update(s, a, (struct orr_update){ .kind = ORR_GRADIENT });
+	update(s, b, (struct orr_update){ .kind = ORR_GRADIENT });
+	update(s, a, (struct orr_update){ .kind = ORR_LOCAL_UPDATE });
+}
+static void runs_ahead(struct orr_step *s) { orr_transfer(s, 0, 1, 1); }
+static void update_never(struct orr_step *s) { orr_compute(s, 0, ORR_FORWARD, 1); }
 static void hold_late(struct orr_step *s) { orr_hold(s, 0, ORR_MEMORY_WEIGHTS, 1, "x"); }
 static void samples_late(struct orr_step *s) { orr_step_samples(s, 1); }
 static void period_late(struct orr_step *s) { orr_step_period(s, 1); }
@@ -217,7 +252,8 @@ static const struct wrong in_build[] = { WRONG(seconds_nan), WRONG(seconds_less)
 	WRONG(chunks), WRONG(not_lanes), WRONG(lane_size), WRONG(lane_stride), WRONG(lane_position), WRONG(cycle), WRONG(forged),
 	WRONG(forged_zero), WRONG(of_the_future), WRONG(stream), WRONG(stream_of_work), WRONG(work_elsewhere), WRONG(counts_nan),
 	WRONG(takes_nan), WRONG(takes_nowhere), WRONG(takes_too_much), WRONG(null_label), WRONG(null_update), WRONG(carries),
-	WRONG(carries_work), WRONG(hold_late), WRONG(samples_late), WRONG(period_late), WRONG(lanes_late), WRONG(nothing),
+	WRONG(carries_work), WRONG(update_kind), WRONG(update_worker), WRONG(update_slice), WRONG(update_scale), WRONG(update_place),
+	WRONG(update_mark), WRONG(update_mixed), WRONG(update_never), WRONG(runs_ahead), WRONG(hold_late), WRONG(samples_late), WRONG(period_late), WRONG(lanes_late), WRONG(nothing),
 	WRONG(marks), WRONG(detached), WRONG(quits), WRONG(quits_silently), WRONG(endless), WRONG(hang), WRONG(priorities),
 	WRONG(long_label), WRONG(no_ops), WRONG(wrong_questions), WRONG(many_repeats), WRONG(bandwidth), { NULL, NULL } };
 

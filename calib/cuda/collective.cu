@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* NCCL's operations between the GPUs of this machine, all driven by this one process. */
+#include "calib/cuda/libraries.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+#ifdef ORR_NCCL
+
+struct ring {
+	int n;
+	ncclComm_t comm[MAX_GPUS];
+	cudaStream_t stream[MAX_GPUS];
+	float *from[MAX_GPUS], *to[MAX_GPUS];
+	size_t floats; /* of the whole array, as nccl-tests counts it */
+};
+
+#define NCCL_DO(x)                                                                                                   \
+	do {                                                                                                         \
+		ncclResult_t status_ = (x);                                                                          \
+		if (status_ != ncclSuccess)                                                                          \
+			return cuda_fail(err, ORR_EINPUT, "NCCL: %s", t->gpu->lib->nccl.GetErrorString(status_));    \
+	} while (0)
+
+static void drop(struct task *t)
+{
+	struct ring *r = (struct ring *)t->own;
+	for (int i = 0; i < r->n; i++) {
+		cudaSetDevice(i);
+		if (r->comm[i])
+			t->gpu->lib->nccl.CommDestroy(r->comm[i]);
+		if (r->stream[i])
+			cudaStreamDestroy(r->stream[i]);
+		cudaFree(r->from[i]);
+		cudaFree(r->to[i]);
+	}
+	cudaSetDevice(t->gpu->index);
+	free(r);
+}
+
+/* The part of rank i in one operation; each inside a group. */
+static ncclResult_t join(struct task *t, struct ring *r, int i)
+{
+	struct libraries *l = t->gpu->lib;
+	const char *op = t->k.op;
+	size_t share = r->floats / (size_t)r->n;
+	if (!strcmp(op, "all-reduce"))
+		return l->nccl.AllReduce(r->from[i], r->to[i], r->floats, ncclFloat, ncclSum, r->comm[i], r->stream[i]);
+	if (!strcmp(op, "all-gather"))
+		return l->nccl.AllGather(r->from[i], r->to[i], share, ncclFloat, r->comm[i], r->stream[i]);
+	if (!strcmp(op, "reduce-scatter"))
+		return l->nccl.ReduceScatter(r->from[i], r->to[i], share, ncclFloat, ncclSum, r->comm[i], r->stream[i]);
+	if (!strcmp(op, "send-recv"))
+		return i ? l->nccl.Recv(r->to[i], r->floats, ncclFloat, 0, r->comm[i], r->stream[i]) :
+			l->nccl.Send(r->from[i], r->floats, ncclFloat, 1, r->comm[i], r->stream[i]);
+	ncclResult_t rc = ncclSuccess;
+	for (int k = 0; rc == ncclSuccess && k < r->n; k++) {
+		rc = l->nccl.Send(r->from[i] + (size_t)k * share, share, ncclFloat, k, r->comm[i], r->stream[i]);
+		if (rc == ncclSuccess)
+			rc = l->nccl.Recv(r->to[i] + (size_t)k * share, share, ncclFloat, k, r->comm[i], r->stream[i]);
+	}
+	return rc;
+}
+
+/* By the host's clock over all calls of a batch, as nccl-tests does: several devices have no event in common. */
+static int run(struct task *t, uint32_t times, struct timing *out, struct orr_error *err)
+{
+	struct ring *r = (struct ring *)t->own;
+	struct libraries *l = t->gpu->lib;
+	struct timespec a, b;
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	for (uint32_t k = 0; k < times; k++) {
+		ncclResult_t rc = ncclSuccess;
+		NCCL_DO(l->nccl.GroupStart());
+		for (int i = 0; rc == ncclSuccess && i < r->n; i++)
+			rc = join(t, r, i);
+		NCCL_DO(l->nccl.GroupEnd());
+		NCCL_DO(rc);
+	}
+	for (int i = 0; i < r->n; i++)
+		CUDA_DO(cudaStreamSynchronize(r->stream[i]));
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	out->device_s = (double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec);
+	out->issue_s = NAN;
+	return ORR_OK;
+}
+
+static int make_rank(struct task *t, struct ring *r, int i, struct orr_error *err)
+{
+	CUDA_DO(cudaSetDevice(i));
+	CUDA_DO(cudaStreamCreateWithFlags(&r->stream[i], cudaStreamNonBlocking));
+	CUDA_DO(cudaMalloc((void **)&r->from[i], r->floats * sizeof(float)));
+	CUDA_DO(cudaMalloc((void **)&r->to[i], r->floats * sizeof(float)));
+	fill_normal(r->from[i], r->floats * sizeof(float), "fp32", t->gpu->seed + (uint64_t)i, r->stream[i]);
+	return ORR_OK;
+}
+
+int collective_prepare(struct task *t, struct orr_error *err)
+{
+	struct ring *r = (struct ring *)calloc(1, sizeof *r);
+	int devices[MAX_GPUS], rc = ORR_OK;
+	if (!r)
+		return cuda_fail(err, ORR_EFAIL, "out of memory");
+	t->own = r;
+	t->drop = drop;
+	t->run = run;
+	if (t->k.ranks < 2 || t->k.ranks > t->gpu->count)
+		return cuda_fail(err, ORR_EINPUT, "%.0f ranks on %d GPUs", t->k.ranks, t->gpu->count);
+	r->n = (int)t->k.ranks;
+	r->floats = (size_t)(t->k.size / sizeof(float)) / (size_t)r->n * (size_t)r->n;
+	for (int i = 0; !rc && i < r->n; i++) {
+		devices[i] = i;
+		rc = make_rank(t, r, i, err);
+	}
+	cudaSetDevice(t->gpu->index);
+	if (rc)
+		return rc;
+	NCCL_DO(t->gpu->lib->nccl.CommInitAll(r->comm, r->n, devices));
+	struct timing unused;
+	rc = run(t, 1, &unused, err);
+	cudaSetDevice(t->gpu->index);
+	return rc;
+}
+
+#else
+
+int collective_prepare(struct task *t, struct orr_error *err)
+{
+	(void)t;
+	return cuda_fail(err, ORR_EINPUT, "this module was built without NCCL");
+}
+
+#endif

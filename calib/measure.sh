@@ -1,0 +1,117 @@
+#!/bin/sh
+# measure.sh OUTDIR - everything that can be measured on one GPU, in under eight minutes, built here if need be
+# SPDX-License-Identifier: GPL-3.0-or-later
+#
+# Leaves in OUTDIR: points.csv, points.device.json (what was measured and how), measure.log; and profile.json where
+# there is an orrery that can fit. Needs a C compiler and nvcc, nothing of what orrery itself needs; no network.
+# Environment: BUDGET (seconds of measuring, 330), BACKEND (cuda), NVCC, CC, ORRERY (a program to use instead of building).
+# Exit code 3: there is no usable GPU.
+set -u
+[ $# -eq 1 ] || { echo "usage: calib/measure.sh OUTDIR" >&2; exit 2; }
+src=$(cd "$(dirname "$0")/.." && pwd) || exit 1
+mkdir -p "$1" || exit 1
+out=$(cd "$1" && pwd) || exit 1
+log=$out/measure.log
+budget=${BUDGET:-330}
+backend=${BACKEND:-cuda}
+cc=${CC:-cc}
+: >"$log" || exit 1
+start=$(date +%s)
+
+say() { echo "measure: $(($(date +%s) - start)) s: $*" | tee -a "$log" >&2; }
+fail() { code=$1; shift; say "$*"; exit "$code"; }
+
+find_nvcc() {
+  for nvcc in "${NVCC:-}" nvcc "${CUDA_HOME:-/none}/bin/nvcc" /usr/local/cuda/bin/nvcc /opt/cuda/bin/nvcc; do
+    [ -z "$nvcc" ] || ! command -v "$nvcc" >/dev/null 2>&1 || { command -v "$nvcc"; return; }
+  done
+}
+
+# Python packages bring cuDNN and NCCL with headers, where the system may not have them.
+python_package() { # NAME: its folder
+  python3 -c "import importlib.util as u; s = u.find_spec('nvidia.$1'); print(list(s.submodule_search_locations)[0] if s else '')" \
+    2>/dev/null
+}
+
+# The whole toolkit's headers or a package's; sets flags if nvcc compiles with them.
+with_header() { # HEADER MACRO PACKAGE
+  for dir in "" "$(python_package "$3")"; do
+    [ -z "$dir" ] || [ -d "$dir/include" ] || continue
+    echo "#include <$1>" >"$work/try.cu"
+    # shellcheck disable=SC2086 # empty or two words
+    if "$nvcc" -x c++ ${dir:+-I "$dir/include"} -c -o "$work/try.o" "$work/try.cu" >>"$log" 2>&1; then
+      flags="$flags -D$2 ${dir:+-I $dir/include}"
+      [ -z "$dir" ] || libs="$libs$dir/lib:"
+      return
+    fi
+  done
+  say "no $1: what needs it is left out"
+}
+
+build_module() {
+  nvcc=$(find_nvcc)
+  [ -n "$nvcc" ] || { say "no nvcc: no module for GPUs"; return; }
+  flags="-std=c++17 -O2 -Xcompiler -fPIC,-fvisibility=hidden -I$src/include -I$src"
+  with_header cublasLt.h ORR_CUBLASLT cublas
+  with_header cudnn.h ORR_CUDNN cudnn
+  with_header nccl.h ORR_NCCL nccl
+  root=$(cd "$(dirname "$nvcc")/.." && pwd)
+  libs="$libs$root/lib64:"
+  # For the GPU that is here; its intermediate code goes in too.
+  cap=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d '. ')
+  gencode=
+  [ -z "$cap" ] || gencode="-gencode arch=compute_$cap,code=sm_$cap -gencode arch=compute_$cap,code=compute_$cap"
+  for f in backend collective conv gemm libraries simple together kernels; do
+    what="-x c++"
+    [ "$f" != kernels ] || what=$gencode
+    # shellcheck disable=SC2086 # flags are meant to be split
+    "$nvcc" $flags $what -c -o "$work/$f.o" "$src/calib/cuda/$f.cu" >>"$log" 2>&1 &
+    pids="$pids $!"
+  done
+  for pid in $pids; do
+    wait "$pid" || { say "the module for GPUs does not compile, see $log"; return; }
+  done
+  "$cc" -std=c11 -O2 -fPIC -fvisibility=hidden -I"$src/include" -I"$src" -c -o "$work/work.o" "$src/calib/work.c" >>"$log" 2>&1 &&
+    "$nvcc" -shared -Xcompiler -fPIC -cudart static -Xlinker --exclude-libs=ALL -o "$work/orr_calib_cuda.so" "$work"/*.o -ldl \
+      >>"$log" 2>&1 || say "the module for GPUs does not link, see $log"
+}
+
+build_program() {
+  printf '#define PACKAGE_STRING "orrery, calib/measure.sh"\n#define ORR_BLAS 1\n#define ORR_CUDA 1\n' >"$work/config.h"
+  # Reading files and fitting are not needed here; what is not called is not linked.
+  (cd "$src" && "$cc" -std=gnu11 -O2 -fopenmp -ffunction-sections -fdata-sections -Wl,--gc-sections -D_GNU_SOURCE \
+    -DORR_PKGLIBDIR='""' -I"$work" -Iinclude -Isim -I. -o "$work/measure" calib/measure.c sim/cli/cmd_calib_run.c sim/cli/cli.c \
+    sim/base/error.c sim/base/mem.c sim/base/num.c sim/base/sbuf.c sim/base/param.c calib/backend_cpu.c \
+    calib/backend_find.c calib/backend_synthetic.c calib/cpu_gemm.c calib/cpu_kernels.c calib/cpu_pair.c calib/grid.c \
+    calib/measurement.c calib/points.c calib/sample.c calib/sweep.c calib/work.c -ldl -lpthread -lm) >>"$log" 2>&1 ||
+    fail 1 "the program does not compile, see $log"
+}
+
+libs=
+pids=
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+if [ -n "${ORRERY:-}" ]; then
+  set -- "$ORRERY" calib run
+else
+  say "building"
+  [ "$backend" != cuda ] || build_module
+  build_program
+  set -- "$work/measure"
+fi
+export ORRERY_MODULE_PATH="${ORRERY_MODULE_PATH:-$work}"
+[ -z "$libs" ] || export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}${libs%:}"
+! command -v nvidia-smi >/dev/null || nvidia-smi >>"$log" 2>&1
+say "measuring for $budget s with: $backend"
+"$@" --backend "$backend" --budget "$budget" -o "$out/points.csv" >>"$log" 2>&1
+rc=$?
+[ $rc -eq 0 ] || fail $rc "$(tail -n 1 "$log")"
+! command -v nvidia-smi >/dev/null || nvidia-smi >>"$log" 2>&1
+tail -n 4 "$log" >&2
+# Fitting is work for the processor alone: here if an orrery is here, else wherever the points are taken.
+fitter=${ORRERY:-$(command -v orrery)}
+if [ -n "$fitter" ] && "$fitter" calib fit "$out/points.csv" -o "$out/profile.json" >>"$log" 2>&1; then
+  say "done: $out/profile.json, points.csv, points.device.json"
+else
+  say "done: $out/points.csv, points.device.json; the profile is made with: orrery calib fit points.csv -o profile.json"
+fi
