@@ -69,6 +69,8 @@ static void parameters(void)
 	ok(orr_arg_int(a, "queues") == 3, "a refused value changes nothing");
 	ok(args_set(a, "promot", "1", &err) == ORR_EINPUT, "unknown names are refused");
 	same_text(err.text, "policy las: no parameter \"promot\"; did you mean promote", "with the nearest name");
+	ok(args_set(a, "zzz", "1", &err) == ORR_EINPUT, "also those that are like no name");
+	same_text(err.text, "policy las: no parameter \"zzz\"; expected one of limits, promote, queues, quantum, rules", "with all names");
 	static const char *const near[] = { "sjf", "srtf", NULL };
 	same_text(nearest_name("srft", near), "srtf", "two letters that changed places are one slip");
 	ok(!args_set_pair(a, "quantum=1.5m", &err) && orr_arg_time_ns(a, "quantum") == 90 * ORR_SECOND, "1.5m");

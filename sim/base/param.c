@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/sbuf.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -217,15 +218,20 @@ static int find(const struct orr_args *a, const char *name, size_t len)
 
 static int unknown(const struct orr_args *a, const char *name, struct orr_error *err)
 {
-	const char **names = mem_zalloc(a->n + 1, sizeof *names);
-	for (size_t i = 0; i < a->n; i++)
-		names[i] = a->table[i].name;
-	const char *near = nearest_name(name, names);
-	mem_free(names);
 	if (!a->n)
 		return orr_fail(err, ORR_EINPUT, "%s: has no parameters, so no \"%.60s\"", a->where, name);
-	return orr_fail(err, ORR_EINPUT, "%s: no parameter \"%.60s\"; %s %s", a->where, name,
-		near ? "did you mean" : "the first is", near ? near : a->table[0].name);
+	const char **names = mem_zalloc(a->n + 1, sizeof *names);
+	struct sbuf all = { 0 };
+	for (size_t i = 0; i < a->n; i++) {
+		names[i] = a->table[i].name;
+		sbuf_printf(&all, "%s%s", i ? ", " : "", names[i]);
+	}
+	const char *near = nearest_name(name, names);
+	mem_free(names);
+	int code = orr_fail(err, ORR_EINPUT, "%s: no parameter \"%.60s\"; %s %s", a->where, name,
+		near ? "did you mean" : a->n > 1 ? "expected one of" : "expected", near ? near : sbuf_text(&all));
+	sbuf_free(&all);
+	return code;
 }
 
 int args_set(struct orr_args *a, const char *name, const char *text, struct orr_error *err)

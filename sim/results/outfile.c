@@ -39,7 +39,8 @@ int outfile_open(
 	struct outfile *f, const char *dir, const char *name, const char *suffix, struct orr_error *err)
 {
 	struct sbuf path = { 0 }, draft = { 0 };
-	sbuf_printf(&path, "%s/%s%s", dir, name, suffix);
+	size_t n = strlen(dir);
+	sbuf_printf(&path, "%s%s%s%s", dir, n && dir[n - 1] == '/' ? "" : "/", name, suffix);
 	sbuf_printf(&draft, "%s.%ld.tmp", sbuf_text(&path), (long)getpid());
 	*f = (struct outfile){ .path = sbuf_steal(&path), .draft = sbuf_steal(&draft) };
 	f->file = fopen(f->draft, "w");

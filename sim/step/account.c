@@ -28,7 +28,8 @@ static int parse_speeds(struct orr_step *s, const char *text)
 		if (!colon || !num_int(p, (size_t)(colon - p), &device) ||
 			!num_real(colon + 1, n - (size_t)(colon + 1 - p), &speed) || device < 0 || device >= s->endpoints ||
 			!(speed > 0) || speed > 1e6) {
-			orr_fail(&s->error, ORR_EINPUT, "step.speeds: expected DEVICE:SPEED,.. with devices 0..%u and speeds above 0, "
+			orr_fail(&s->error, ORR_EINPUT, "step.speeds: expected DEVICE:SPEED,.. with devices 0..%u (GPUs, then a "
+				"host for each node) and speeds above 0, "
 				"found \"%.80s\"", s->endpoints - 1, p);
 			return ORR_EINPUT;
 		}
