@@ -216,8 +216,11 @@ static int fit_group(const struct groups *all, const struct group *g, const stru
 		return fit_slowdown(all, g, out, err);
 	const struct point **x = mem_zalloc(g->n, sizeof *x);
 	size_t n = set_apart(g, x);
+	bool is_product = !strcmp(family, "gemm") || !strcmp(family, "conv"); /* two bounds and a start: not from 4 points */
 	int rc;
-	if (is_kernel(g->first))
+	if (is_product && n < 5)
+		rc = orr_fail(err, ORR_EINPUT, "a law of products needs at least 5 points, there are %zu", n);
+	else if (is_kernel(g->first))
 		rc = try_form(FORM_ROOFLINE, x, n, g->n, out, err);
 	else if (has_sizes(g))
 		rc = fit_by_size(x, n, g->n, o->keep_points, out, err);

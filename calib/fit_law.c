@@ -221,6 +221,10 @@ static void first_mask(const struct nls *q, struct nls_fit *f)
 	}
 	for (uint32_t k = 0; k < law_form_params(q->form); k++)
 		f->is_free[k] = true;
+	if (q->form == FORM_ROOFLINE && q->n < 5) { /* too few to tell how the two bounds join: in between */
+		f->theta[3] = log(2);
+		f->is_free[3] = false;
+	}
 	if (q->form == FORM_ROOFLINE)
 		for (int k = 0; k < 2; k++)
 			if (!varies[k] || (k == 0 && !varies[LAW_FEATURES])) { /* FLOPs that go with the bytes say nothing */
@@ -393,7 +397,7 @@ static void set_anchors(const struct point *const *x, size_t n, struct law *out)
 
 static int fit_parameters(const struct point *const *x, size_t n, struct law *out, struct orr_error *err)
 {
-	static const size_t least[FORM_COUNT] = { [FORM_ROOFLINE] = 5, [FORM_LINE] = 1, [FORM_ENVELOPE] = 7 };
+	static const size_t least[FORM_COUNT] = { [FORM_ROOFLINE] = 3, [FORM_LINE] = 1, [FORM_ENVELOPE] = 7 };
 	if (n < least[out->form])
 		return orr_fail(err, ORR_EINPUT, "a law of the form %s needs at least %zu points, there are %zu", law_form_name(out->form),
 			least[out->form], n);

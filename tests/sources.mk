@@ -314,3 +314,13 @@ TESTS += tests/unit_cost_profile
 tests_unit_cost_profile_SOURCES = tests/unit_cost_profile.c
 TESTS += tests/cli_profile.sh
 EXTRA_DIST += tests/cli_profile.sh
+# This machine, calibrated and then put to the test; not part of check, as others may be running here.
+EXTRA_PROGRAMS += tests/machine
+tests_machine_SOURCES = tests/machine.c
+MACHINE_THREADS = 1
+.PHONY: check-machine
+check-machine: orrery$(EXEEXT) tests/machine$(EXEEXT)
+	./orrery$(EXEEXT) calib run --backend cpu --threads $(MACHINE_THREADS) --budget 45 --only launch,gemm,memory,update -q -o machine.csv
+	./orrery$(EXEEXT) calib fit machine.csv -o machine.json
+	tests/machine$(EXEEXT) ./machine.json $(MACHINE_THREADS)
+CLEANFILES += machine.csv machine.device.json machine.json tests/machine$(EXEEXT)

@@ -72,12 +72,12 @@ static void check_coverage(const struct law *truth, const char *name, double noi
 		}
 		fit_law_free(&l);
 	}
-	double share = asked ? (double)inside / asked : 0;
+	double share = asked ? (double)inside / asked : 0, slack = seeds() < 200 ? 0.05 : 0; /* fewer seeds, wider bounds */
 	printf("# %s:", name);
 	for (uint32_t k = 0; k < truth->n_params; k++)
 		printf(" %.1f", 100.0 * by_param[k] / seeds());
 	printf(" %% by parameter, %u of %u not identified\n", left_out, left_out + asked);
-	ok(share >= 0.90 && share <= 0.98, "%s: true parameters lie in their 95 %% intervals in %.1f %% of %u cases", name, 100 * share, asked);
+	ok(share >= 0.90 - slack && share <= 0.98 + slack, "%s: true parameters lie in their 95 %% intervals in %.1f %% of %u cases", name, 100 * share, asked);
 	ok(left_out * 20 <= left_out + asked, "%s: and nearly all are identified", name);
 }
 
@@ -190,6 +190,10 @@ static void check_profile(void)
 	add(&p, "interference", "gemm", "alone", 100e-6);
 	add(&p, "interference", "gemm", "with-copy", 130e-6);
 	add(&p, "launch", "single", "", 5e-6);
+	for (int i = 0; i < 3; i++) { /* 4 us + bytes / 400 GB/s */
+		add(&p, "memory", "copy", "", 4e-6 + 1e5 * pow(100, i) / 400e9);
+		p.v[p.n - 1].bytes = 1e5 * pow(100, i);
+	}
 	const struct fit_options o = { .keep_points = true, .device = "nowhere", .source = "made up", .backend = "synthetic" };
 	struct profile *a = fit_profile(&p, &o, &err), *b = fit_profile(&p, &o, &err);
 	ok(a && b, "a profile is fitted%s%s", *err.text ? ": " : "", err.text);
@@ -206,6 +210,8 @@ static void check_profile(void)
 	ok(slow && fabs(slow->param[0] - 1.3) < 1e-6, "interference is a slowdown: 130 us beside a copy, 100 us alone");
 	const struct law *launch = a ? profile_law(a, "launch", "single", "", "", 0, 0) : NULL;
 	ok(launch && fabs(law_time(launch, 0, 0, 0, NULL) - 5e-6) < 1e-12, "a launch is a time");
+	const struct law *copy = a ? profile_law(a, "memory", "copy", "", "", 0, 0) : NULL;
+	ok(copy && fabs(copy->param[0] / 4e-6 - 1) < 0.01 && fabs(copy->param[2] / 400e9 - 1) < 0.01, "three sizes are enough for a memory-bound kernel");
 	free(one);
 	free(two);
 	profile_free(read);

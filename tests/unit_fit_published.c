@@ -17,7 +17,7 @@
 #include <gsl/gsl_statistics.h>
 #include <stdlib.h>
 
-enum { MOST = 6000, LEAST_CLASS = 7 };
+enum { MOST = 6000, LEAST_CLASS = 5 };
 
 static char path[4096];
 

@@ -2,9 +2,10 @@
 /*
  * Whole networks on one GPU: the step from the laws of a profile and tables of layers, beside what others measured.
  *
- * Expected: the measured steps of hwmodel/steptimes.json, each with its source. No law was fitted to any of them.
- * AlexNet stands apart: the one of these benchmarks is a third variant. Arguments: a folder of DEVICE.json to take
- * profiles from instead of those that ship.
+ * Expected: the measured steps of hwmodel/steptimes.json, each with its source. No law was fitted to any of them, but for the
+ * K80's one efficiency, which is from its own rows: those show how well one number does. AlexNet stands apart: the one
+ * of these benchmarks is a third variant. Arguments: a folder of DEVICE.json to take profiles from instead of
+ * those that ship.
  */
 #include "hwmodel/cost.h"
 #include "hwmodel/profile.h"

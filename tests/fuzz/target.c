@@ -23,8 +23,8 @@ enum { MAX_ROWS = 20000 }; /* a small packed input may hold a great many */
 
 const char *const fuzz_parsers[] = { "auto", "philly", "tiresias", "muri", "gavel", "openb",
 	"openb-nodes", "swf", "orrery", "throughput", "cluster", "spec", "failures",
-	"model", "model-spec", "topology", "topology-spec", "netflows", "graph", "partitions", "partitions-text", NULL };
-	"model", "model-spec", "topology", "topology-spec", "netflows", "points", "device-profile", NULL };
+	"model", "model-spec", "topology", "topology-spec", "netflows", "graph", "partitions", "partitions-text",
+	"points", "device-profile", NULL };
 
 static void require(int is_true)
 {
@@ -198,8 +198,11 @@ static void partitions(bool is_text, const uint8_t *data, size_t n)
 	}
 	partitions_free(&l);
 	mem_free(text);
+}
+
 static void points(const uint8_t *data, size_t n)
 {
+	struct orr_error err = { 0 };
 	struct points p;
 	int rc = points_parse("input", (const char *)data, n, &p, &err);
 	require(rc ? rc == ORR_EINPUT && err.text[0] && !p.n : true);
@@ -211,6 +214,7 @@ static void points(const uint8_t *data, size_t n)
 /* What loads has passed its self-check: every law gives a time. */
 static void device_profile(const uint8_t *data, size_t n)
 {
+	struct orr_error err = { 0 };
 	struct profile *p = profile_parse("input", (const char *)data, n, &err);
 	require(p || (err.code == ORR_EINPUT && err.text[0]));
 	for (size_t i = 0; p && i < p->n_laws; i++) {
@@ -238,7 +242,6 @@ void fuzz_one(const char *parser, const uint8_t *data, size_t n)
 		partitions(parser[10] != '\0', data, n);
 		return;
 	}
-	struct orr_error err = { 0 };
 	if (!strcmp(parser, "throughput")) {
 		throughput(data, n);
 		return;
@@ -263,6 +266,7 @@ void fuzz_one(const char *parser, const uint8_t *data, size_t n)
 		model(parser, data, n);
 		return;
 	}
+	struct orr_error err = { 0 };
 	struct trace *t = trace_open_memory("input", data, n, parser, NULL, &err);
 	require(t || err.text[0]);
 	if (t && !strcmp(trace_format(t), "openb-nodes"))
