@@ -2,6 +2,7 @@
 #include "hwmodel/json.h"
 
 #include "base/param.h"
+#include "base/sbuf.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -26,6 +27,18 @@ cJSON *json_parse(const char *path, const char *text, size_t n, struct orr_error
 	return NULL;
 }
 
+static int unknown_key(const char *path, const char *where, const char *key, const char *near, const char *const *keys,
+	struct orr_error *err)
+{
+	struct sbuf known = { 0 };
+	for (size_t i = 0; keys[i]; i++)
+		sbuf_printf(&known, "%s%s", i ? ", " : "known are ", keys[i]);
+	int code = orr_fail(err, ORR_EINPUT, "%.200s: %s: unknown key \"%.60s\"; %s%s", path, where, key, near ? "did you mean " : "",
+		near ? near : sbuf_text(&known));
+	sbuf_free(&known);
+	return code;
+}
+
 int json_keys(const char *path, const char *where, const cJSON *object, const char *const *keys, struct orr_error *err)
 {
 	if (!cJSON_IsObject(object))
@@ -38,8 +51,7 @@ int json_keys(const char *path, const char *where, const cJSON *object, const ch
 			i++;
 		const char *near = keys[i] ? NULL : nearest_name(v->string, keys);
 		if (!keys[i])
-			return orr_fail(err, ORR_EINPUT, "%.200s: %s: unknown key \"%.60s\"%s%s", path, where, v->string,
-				near ? "; did you mean " : "", near ? near : "");
+			return unknown_key(path, where, v->string, near, keys, err);
 		for (const cJSON *w = v->next; w; w = w->next)
 			if (!strcmp(w->string, v->string))
 				return orr_fail(err, ORR_EINPUT, "%.200s: %s: key \"%.60s\" is there twice", path, where, v->string);
