@@ -32,7 +32,7 @@ static const char help[] =
 	"  --seed N          of shapes, order and input data (default 1)\n"
 	"  --threads N       cpu: threads (default: all)\n"
 	"  --gpu N           cuda: which GPU (default 0)\n"
-	"  --settings X=V,.. synthetic: the law and its noise (t0, a, b, p, noise, spread, drift, outliers)\n"
+	"  --settings LAW    synthetic: t0=1e-5,noise=0.02 and the like (t0, a, b, p, noise, spread, drift, outliers)\n"
 	"  -o FILE           the points (default: standard output); FILE without .csv and with .device.json says what was\n"
 	"                    measured and how\n"
 	"  -q, --quiet       no progress\n\n"
