@@ -75,6 +75,13 @@ is "$(cd "$srcdir" && grep -ohE '\]\([^)#:]+' README.md CONTRIBUTING.md | sed 's
   while read -r f; do [ -e "$f" ] || echo "$f"; done)" "" "the links of README and CONTRIBUTING lead to files"
 is "$(cd "$srcdir/docs" && grep -ohE '\]\([^)#:]+' ./*.md | sed 's/^](//' |
   while read -r f; do [ -e "$f" ] || echo "$f"; done)" "" "the links in docs/ lead to files"
+# A fence that is not closed turns the rest into code: merges lose the lines that both sides have.
+is "$(cd "$srcdir" && for f in ./*.md docs/*.md scenarios/*/README.md; do awk -v f="$f" '
+    /^```/ { n++ }
+    n % 2 == 0 && /^#+ / && before != "" { print f ":" FNR ": no empty line before the heading" }
+    n % 2 == 0 && /^\$ |^orrery: / { print f ":" FNR ": a command or message that is not in a fence" }
+    { before = $0 }
+    END { if (n % 2) print f ": a fence is not closed" }' "$f"; done)" "" "code in the documents is fenced, and headings stand alone"
 # A text that sends the reader to a document names one that is there.
 is "$(cd "$srcdir" && grep -rhoE 'docs/[a-z-]+\.md' sim traces policies hwmodel plots include tests/*.c ./*.md | sort -u |
   while read -r f; do [ -e "$f" ] || echo "$f"; done)" "" "documents that the code names are there"

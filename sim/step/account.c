@@ -76,7 +76,7 @@ static void does_not_fit(struct orr_step *s, uint32_t device, double bytes, doub
 		if (d->by_kind[i] > d->by_kind[worst])
 			worst = i;
 	bool is_dynamic = dynamic > d->by_kind[worst];
-	step_fail(s, ORR_EINPUT, "%s%sGPU %u needs %.4g GiB and has %.4g; the most is %s (%.4g GiB). Use more devices, a smaller batch, "
+	step_fail(s, ORR_EINPUT, "%s%sGPU %u needs at least %.4g GiB and has %.4g; the most is %s (%.4g GiB). Use more devices, a smaller batch, "
 		"recomputation or sharding, or --set step.ignore_memory=true",
 		d->what ? d->what : "", d->what ? ": " : "", device, bytes / 0x1p30, capacity / 0x1p30,
 		is_dynamic ? "activations" : kind[worst], (is_dynamic ? dynamic : d->by_kind[worst]) / 0x1p30);
