@@ -61,10 +61,12 @@ tolower($1) ~ /^example/ { in_example = 1 }
 	to("tp")
 	print ".TP"
 	# Two blanks end the option; failing that, its last dash word and an ARGUMENT do.
-	if (match(text, /  +/) ||
-	    match(text, /^--?[a-zA-Z-]+(, --?[a-zA-Z-]+)*( [A-Z][A-Z0-9_=|-]*)? /)) {
+	if (match(text, /  +/)) {
 		print ".B " escaped(substr(text, 1, RSTART - 1))
 		print escaped(substr(text, RSTART + RLENGTH))
+	} else if (match(text, /^--?[a-zA-Z-]+(, --?[a-zA-Z-]+)*( [A-Z][A-Z0-9_=|,.-]*)? /)) {
+		print ".B " escaped(substr(text, 1, RLENGTH - 1))
+		print escaped(substr(text, RLENGTH + 1))
 	} else
 		print ".B " escaped(text)
 	option_at = at

@@ -6,7 +6,7 @@
  * Backward costs as much again for the data gradient and for the weight gradient
  * (dnn_flops()), except that a first layer has no data gradient and that kinds without
  * parameters have no weight gradient. Layers are in the order of execution.
- * Arithmetic and rules: docs/models.md, "Models of networks".
+ * Arithmetic and rules: docs/models.md, "Step: models of neural networks".
  *
  * Data: hwmodel/models/NAME.json, written by the generator in hwmodel/modelgen/ from
  * architecture arithmetic and carried inside the program; any file of the same form

@@ -11,7 +11,7 @@
  *
  * Exact where it can be: for jobs that do nothing but send over one link (1/n of the rate each). Not modelled: jobs
  * whose phases fall in step, or that are shifted so that they interleave (Rajasekaran et al., CASSINI, NSDI 2024).
- * docs/models.md, "Jobs that train".
+ * docs/models.md, "Jobs: rates from the step world".
  */
 #ifndef ORR_JOBS_SHARE_H
 #define ORR_JOBS_SHARE_H
