@@ -72,7 +72,7 @@ static struct plan *vgg(const struct recipe *r)
 	struct plan *p = plan_new(r->name, r->title, "224x224x3");
 	struct act x = op_input(p, 3, 224, 224);
 	for (int s = 0; s < 5; s++) {
-		char name[16];
+		char name[32];
 		for (int i = 0; i < convs[s]; i++) {
 			snprintf(name, sizeof name, "%d_%d", s + 1, i + 1);
 			x = conv_relu(p, x, name, square(s < 4 ? 64 << s : 512, 3, 1, 1, true));
