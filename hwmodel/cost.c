@@ -9,6 +9,7 @@
 #include "hwmodel/steptimes.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Part of a fused attention: the products around a softmax, and what lies between them. */
@@ -342,10 +343,13 @@ static char *describe(const struct cost *c)
 		put_families(c, true, &by_law);
 		put_families(c, false, &others);
 	}
-	if (by_law.len)
-		sbuf_printf(&source, "profile %s for %s (its laws here: %.2g %%)%s%s", summary, by_law.text, 100 * c->error,
+	if (by_law.len) {
+		char error[32] = "error not known";
+		if (isfinite(c->error))
+			snprintf(error, sizeof error, "%.2g %%", 100 * c->error);
+		sbuf_printf(&source, "profile %s for %s (its laws here: %s)%s%s", summary, by_law.text, error,
 			others.len ? "; the data sheet's roofline for " : "", sbuf_text(&others));
-	else
+	} else
 		sbuf_printf(&source, "datasheet only: roofline of %s (%s)%s%s", c->dev->name,
 			c->dev->is_measured ? "its shares measured" : "data sheet and published kernel times",
 			summary ? "; no law for these kernels in profile " : "", summary ? summary : "");

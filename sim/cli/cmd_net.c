@@ -219,7 +219,9 @@ const struct cli_command cmd_net = {
 		"  --json          a summary as JSON on standard output; rows then go to -o alone\n"
 		"  -q              no progress, no summary\n"
 		"\n"
-		"example:\n"
-		"  orrery net flows --links star_links.csv --flows ring_flows.csv.gz -o finish.csv\n",
+		"Example: two flows that share a link for a while:\n"
+		"  printf 'link,bandwidth_Bps,latency_s\\nup,1e9,1e-6\\n' > links.csv\n"
+		"  printf 'id,step,src,dst,bytes,start_s,links\\n0,-1,a,b,3e6,0,up\\n1,-1,a,c,1e6,0.001,up\\n' > flows.csv\n"
+		"  orrery net flows --links links.csv --flows flows.csv -o finish.csv\n",
 	.run = run_net,
 };
