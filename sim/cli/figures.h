@@ -15,6 +15,8 @@
 #include "base/expr.h"
 #include "cli/study.h"
 
+#include <stdio.h>
+
 enum { BOOK_MAX_AXES = 16 };
 
 /* "let": names that an axis value gives a meaning to. */
@@ -100,5 +102,9 @@ const char *book_string(const struct book *b, const cJSON *o, const char *key, c
  * the first error ends it. */
 int book_each(struct book *b, const cJSON *each, const char *where, int (*fn)(struct book *b, void *ctx, struct orr_error *err),
 	void *ctx, struct orr_error *err);
+
+/* Cells of a CSV: a quoted text; a comma and a number with 17 digits, nothing after the comma if it is none. */
+void book_put_text(FILE *f, const char *s);
+void book_put_real(FILE *f, double v);
 
 #endif

@@ -100,10 +100,10 @@ static int set_axes(struct book *b, struct drawing *d, struct orr_error *err)
 	return rc ? rc : number_or(b, y, "max", NAN, d->where, &d->chart.y_max, err);
 }
 
-static void put_quoted(FILE *f, const char *s)
+void book_put_text(FILE *f, const char *s)
 {
 	putc('"', f);
-	for (; *s; s++) {
+	for (; s && *s; s++) {
 		if (*s == '"')
 			putc('"', f);
 		putc(*s, f);
@@ -111,7 +111,7 @@ static void put_quoted(FILE *f, const char *s)
 	putc('"', f);
 }
 
-static void put_real(FILE *f, double v)
+void book_put_real(FILE *f, double v)
 {
 	if (isfinite(v))
 		fprintf(f, ",%.17g", v);
@@ -129,12 +129,12 @@ static int write_data(const struct book *b, const struct drawing *d, struct orr_
 	for (size_t i = 0; i < d->chart.n_series; i++)
 		for (size_t k = 0; k < d->series[i].n; k++) {
 			const struct chart_point *p = &d->series[i].point[k];
-			put_quoted(f.file, d->series[i].label);
+			book_put_text(f.file, d->series[i].label);
 			putc(',', f.file);
-			put_quoted(f.file, b->axis[d->x_axis].value[k].text);
-			put_real(f.file, p->y);
-			put_real(f.file, p->low);
-			put_real(f.file, p->high);
+			book_put_text(f.file, b->axis[d->x_axis].value[k].text);
+			book_put_real(f.file, p->y);
+			book_put_real(f.file, p->low);
+			book_put_real(f.file, p->high);
 			putc('\n', f.file);
 		}
 	return outfile_close(&f, false, err);

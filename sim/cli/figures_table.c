@@ -95,25 +95,6 @@ static const char *is_within(const struct row *r)
 
 /* ---- CSV ---- */
 
-static void put_text(FILE *f, const char *s)
-{
-	putc('"', f);
-	for (; s && *s; s++) {
-		if (*s == '"')
-			putc('"', f);
-		putc(*s, f);
-	}
-	putc('"', f);
-}
-
-static void put_real(FILE *f, double v)
-{
-	if (isfinite(v))
-		fprintf(f, ",%.17g", v);
-	else
-		putc(',', f);
-}
-
 static int write_csv(const struct listing *t, const char *dir, struct orr_error *err)
 {
 	struct outfile f;
@@ -123,18 +104,18 @@ static int write_csv(const struct listing *t, const char *dir, struct orr_error 
 	fputs("id,what,published,low,high,closed,simulated,error,error_closed,within,source\n", f.file);
 	for (size_t i = 0; i < t->n; i++) {
 		const struct row *r = &t->row[i];
-		put_text(f.file, r->id);
+		book_put_text(f.file, r->id);
 		putc(',', f.file);
-		put_text(f.file, r->what);
-		put_real(f.file, r->published);
-		put_real(f.file, r->low);
-		put_real(f.file, r->high);
-		put_real(f.file, r->closed);
-		put_real(f.file, r->simulated);
-		put_real(f.file, error_of(r->simulated, r->published));
-		put_real(f.file, error_of(r->simulated, r->closed));
+		book_put_text(f.file, r->what);
+		book_put_real(f.file, r->published);
+		book_put_real(f.file, r->low);
+		book_put_real(f.file, r->high);
+		book_put_real(f.file, r->closed);
+		book_put_real(f.file, r->simulated);
+		book_put_real(f.file, error_of(r->simulated, r->published));
+		book_put_real(f.file, error_of(r->simulated, r->closed));
 		fprintf(f.file, ",%s,", is_within(r));
-		put_text(f.file, r->source);
+		book_put_text(f.file, r->source);
 		putc('\n', f.file);
 	}
 	return outfile_close(&f, false, err);
