@@ -33,3 +33,5 @@ CLEANFILES += hwmodel/profiles_data.c hwmodel/profiles_data.c.tmp
 hwmodel/profiles_data.c: $(ORR_PROFILES) hwmodel/embed.sh hwmodel/sources.mk
 	$(AM_V_GEN)$(MKDIR_P) hwmodel && (cd $(srcdir) && $(SHELL) hwmodel/embed.sh hwmodel/embedded.h embedded_file \
 	embedded_profiles $(ORR_PROFILES)) >$@.tmp && mv $@.tmp $@
+# models as they are served
+liborrery_a_SOURCES += hwmodel/served.h

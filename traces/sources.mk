@@ -9,3 +9,5 @@ liborrery_a_SOURCES += traces/philly.c traces/tiresias.c traces/muri.c traces/ga
 # one file per family of generators
 liborrery_a_SOURCES += traces/draw.c traces/draw.h traces/synth_poisson.c traces/synth_philly.c \
 	traces/synth_openb.c traces/synth_lublin.c traces/synth_tiresias.c
+# requests for inference
+liborrery_a_SOURCES += traces/requests.h

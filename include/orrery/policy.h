@@ -7,20 +7,21 @@
  *	ORR_POLICY_JOBS(my_policy, "what it does, in one line", params, my_ops);
  *
  * which makes it known as "my-policy". In the tree, its name is added to
- * policies/policies.def. Outside, `cc -shared -fPIC $(pkg-config --cflags orrery)`
+ * policies/policies.def (policies of the serving world as serve_my_policy: worlds may share names). Outside, `cc -shared -fPIC $(pkg-config --cflags orrery)`
  * makes a plugin of it, run as --policy ./my_policy.so.
  */
 #ifndef ORRERY_POLICY_H
 #define ORRERY_POLICY_H
 
 #include <orrery/jobs.h>
+#include <orrery/serve.h>
 #include <orrery/step.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-enum orr_policy_kind { ORR_POLICY_KIND_JOBS = 1, ORR_POLICY_KIND_STEP = 2 };
+enum orr_policy_kind { ORR_POLICY_KIND_JOBS = 1, ORR_POLICY_KIND_STEP = 2, ORR_POLICY_KIND_SERVE = 3 };
 
 /* Sees true durations; is marked "oracle" in every table. */
 #define ORR_NEEDS_ORACLE 1u
@@ -33,7 +34,7 @@ struct orr_policy {
 	enum orr_policy_kind kind;
 	unsigned flags;       /* ORR_NEEDS_ORACLE */
 	const struct orr_param *params;
-	const void *ops;      /* by kind: struct orr_jobs_ops, struct orr_step_ops */
+	const void *ops;      /* by kind: struct orr_jobs_ops, orr_step_ops, orr_serve_ops */
 };
 
 /* The one symbol that a plugin exports. */
@@ -43,30 +44,37 @@ struct orr_plugin {
 	const struct orr_policy *policy;
 };
 
-#define ORR_POLICY_DECLARE_(ident, doc, kind, flags, params, ops)                          \
-	extern const struct orr_policy orr_policy_##ident;                                 \
-	const struct orr_policy orr_policy_##ident = { ORR_ABI_VERSION,                    \
+/* symbol: what follows orr_policy_ in the C name, and what stands in policies.def. */
+#define ORR_POLICY_DECLARE_(symbol, ident, doc, kind, flags, params, ops)                  \
+	extern const struct orr_policy orr_policy_##symbol;                                \
+	const struct orr_policy orr_policy_##symbol = { ORR_ABI_VERSION,                   \
 		sizeof(struct orr_policy), #ident, doc, kind, flags, params, &(ops) }
 
 #ifdef ORR_BUILTIN
-#define ORR_PLUGIN_DECLARE_(ident)
+#define ORR_PLUGIN_DECLARE_(symbol)
 #else
-#define ORR_PLUGIN_DECLARE_(ident)                                                         \
+#define ORR_PLUGIN_DECLARE_(symbol)                                                        \
 	;                                                                                  \
 	extern ORR_API const struct orr_plugin orr_plugin;                                 \
 	const struct orr_plugin orr_plugin = { ORR_ABI_VERSION, sizeof(struct orr_plugin), \
-		&orr_policy_##ident }
+		&orr_policy_##symbol }
 #endif
 
 #define ORR_POLICY_JOBS(ident, doc, params, ops)                                           \
-	ORR_POLICY_DECLARE_(ident, doc, ORR_POLICY_KIND_JOBS, 0u, params, ops)             \
+	ORR_POLICY_DECLARE_(ident, ident, doc, ORR_POLICY_KIND_JOBS, 0u, params, ops)             \
 	ORR_PLUGIN_DECLARE_(ident)
 #define ORR_POLICY_JOBS_ORACLE(ident, doc, params, ops)                                    \
-	ORR_POLICY_DECLARE_(ident, doc, ORR_POLICY_KIND_JOBS, ORR_NEEDS_ORACLE, params, ops) \
+	ORR_POLICY_DECLARE_(ident, ident, doc, ORR_POLICY_KIND_JOBS, ORR_NEEDS_ORACLE, params, ops) \
 	ORR_PLUGIN_DECLARE_(ident)
 #define ORR_POLICY_STEP(ident, doc, params, ops)                                           \
-	ORR_POLICY_DECLARE_(ident, doc, ORR_POLICY_KIND_STEP, 0u, params, ops)             \
+	ORR_POLICY_DECLARE_(ident, ident, doc, ORR_POLICY_KIND_STEP, 0u, params, ops)             \
 	ORR_PLUGIN_DECLARE_(ident)
+#define ORR_POLICY_SERVE(ident, doc, params, ops)                                          \
+	ORR_POLICY_DECLARE_(serve_##ident, ident, doc, ORR_POLICY_KIND_SERVE, 0u, params, ops)            \
+	ORR_PLUGIN_DECLARE_(serve_##ident)
+#define ORR_POLICY_SERVE_ORACLE(ident, doc, params, ops)                                   \
+	ORR_POLICY_DECLARE_(serve_##ident, ident, doc, ORR_POLICY_KIND_SERVE, ORR_NEEDS_ORACLE, params, ops) \
+	ORR_PLUGIN_DECLARE_(serve_##ident)
 
 #ifdef __cplusplus
 }

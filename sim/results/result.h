@@ -77,15 +77,31 @@ struct span_row {
 	const char *label; /* may be NULL */
 };
 
+/* ---- rows of the serving world ---- */
+
+enum request_status { REQUEST_COMPLETED, REQUEST_REFUSED, REQUEST_SHED, REQUEST_UNFINISHED };
+
+struct request_row {
+	uint64_t number;         /* order of arrival, 0.. */
+	const char *request_id;  /* owned by the result; NULL: print number */
+	const char *model;
+	double arrival_s, first_token_s, completed_s; /* NAN: never happened */
+	double queue_s;          /* from arrival to its first start; NAN: never started */
+	uint32_t prompt_tokens, output_tokens; /* as asked for; samples in prompt_tokens where the model has no tokens */
+	uint32_t preemptions;
+	uint32_t replica;        /* that completed it; UINT32_MAX none */
+	uint8_t status;          /* enum request_status */
+};
+
 struct run_result {
 	char *label, *policy; /* policy: registered name or path of the plugin */
-	char *world;          /* "jobs", "step" */
+	char *world;          /* "jobs", "step", "serve" */
 	bool is_oracle;       /* the policy saw true durations */
 	char *scenario;       /* resolved scenario, canonical JSON text */
 	char *hash;           /* of scenario, contents of inputs and program version */
 	char *seed_text;      /* the seed in decimal */
 	double wall_s, cpu_s; /* not part of any digest */
-	uint64_t rows_total;  /* jobs or iterations; the rows may be a part of them */
+	uint64_t rows_total;  /* jobs, iterations or requests; the rows may be a part of them */
 	struct job_row *jobs;
 	size_t n_jobs;
 	struct metric *metrics;
@@ -100,6 +116,8 @@ struct run_result {
 	size_t n_devices;
 	struct span_row *spans;
 	size_t n_spans;
+	struct request_row *requests;
+	size_t n_requests;
 	void *strings; /* the arena that the texts above live in; see result.c */
 };
 

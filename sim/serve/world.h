@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * world.h - the inside of the serving world, for the files of this folder alone
+ *
+ * Files: run.c (begin, instants, end), dispatch.c (telling and asking the policy), requests.c (slots, handles, lists, life
+ * of a request), replicas.c (replicas, routing, scaling, failures), batches.c (runs of table models: memory, interference,
+ * aborts, loading), llm.c (residents, iterations, repetitions), kv.c (blocks), prefix.c (prefix cache), move.c (KV transfer),
+ * metrics.c, check.c, query.c (the public functions that only ask).
+ *
+ * Invariants: a request slot is live from arrival to the end of the instant in which the request ended; its generation
+ * grows each time the slot is used again. A request is in one state (enum orr_req_state) and a live one is waiting in the
+ * policy's hands, in `runs` runs, resident on one replica, or moving. Each replica's time is a double of its own: the engine
+ * gets it rounded to ns, and now_s is exact within an instant (the latest of what happened at that ns).
+ */
+#ifndef ORR_SERVE_WORLD_H
+#define ORR_SERVE_WORLD_H
+
+#include "engine/engine.h"
+#include "engine/rng.h"
+#include "engine/watch.h"
+#include "serve/serve.h"
+
+enum { NONE = UINT32_MAX };
+enum { PRIO_RUN_END, PRIO_REPLICA, PRIO_MOVE, PRIO_ARRIVAL, PRIO_TIMER, PRIO_UNTIL };
+
+struct req {
+	uint32_t generation;
+	uint8_t state, how;        /* enum orr_req_state, orr_req_end */
+	bool is_paused, is_swapped, is_held; /* held: its runs keep it (ORR_RUN_KEEP) */
+	bool has_missed;           /* its SLO, found out already */
+	uint64_t number, session, mark, line;
+	double arrival_s, deadline_s, first_start_s, first_token_s, last_token_s;
+	uint32_t id, model, replica, samples, priority;
+	uint32_t prompt_asked, output_asked, max_output;
+	uint32_t preemptions, restarts;
+	uint32_t q_prev, q_next;   /* the policy's list */
+	bool is_listed;
+	/* batches */
+	uint32_t runs;             /* that it is in */
+	/* language models */
+	uint32_t prompt, done;     /* done: exact unless it is decoding; then done + (lane clock - joined) */
+	uint32_t outputs;          /* given out; likewise */
+	uint64_t joined;           /* lane clock when it joined the decodes */
+	uint32_t heap_at;          /* in the lane's heap of ends; NONE: not decoding */
+	uint32_t next_tokens;      /* prompt tokens in the iteration listed or running; 0 none */
+	uint32_t res_prev, res_next;
+	uint32_t kv_held;          /* blocks of its own */
+	uint32_t n_blocks, shared; /* hashes of its prompt; how many of them it shares with the prefix cache */
+	const uint64_t *block;
+	double max_gap_s;          /* longest time between two tokens */
+	uint32_t next_ended;       /* list of those that ended in this instant */
+};
+
+/* A batch. Slots as for requests. */
+struct run {
+	uint32_t generation;
+	uint8_t state;             /* enum run_state */
+	bool is_final;
+	uint32_t replica, model, samples, length;
+	uint32_t *member, n, cap;  /* request slots, and their generations at the start in `handle` */
+	orr_req *handle;
+	double started_s;
+	double alone_s;            /* its whole time if nothing else ran */
+	double left_s;             /* of alone_s, at rate_from_s */
+	double rate, rate_from_s;  /* progress per second; changes with what runs beside it */
+	struct served_memory memory;
+	struct eng_event end;
+	double end_s;
+	int leaving;               /* -1 no, else enum orr_abort_how: at the next exit point */
+	uint32_t prev, next;       /* on the replica */
+};
+enum run_state { RUN_FREE, RUN_RUNNING, RUN_SUSPENDED, RUN_OVER };
+
+struct lane; /* llm.c: residents and iterations of a replica */
+
+enum replica_state { REPLICA_OFF, REPLICA_STARTING, REPLICA_UP, REPLICA_DRAINING };
+struct replica {
+	uint8_t state;
+	enum orr_replica_role role;
+	bool is_dirty;             /* schedule() is due */
+	uint32_t deployment, model;
+	uint32_t gpus, node, gpu_type;
+	bool has_alloc;
+	struct pool_alloc alloc;
+	struct eng_event ready;    /* starting */
+	double up_since_s, busy_since_s;
+	/* sums over the run */
+	double busy_s, up_s, gpu_s, usd;
+	uint64_t completed;
+	/* requests routed to it */
+	uint32_t routed;
+	/* batches */
+	uint32_t first_run, last_run, n_runs;
+	double memory, weights;    /* bytes: capacity; of the models that are loaded */
+	double *loaded_s;          /* [model] when it was or will be there; NAN: not loaded */
+	struct lane *lane;         /* language models; NULL */
+};
+
+struct orr_serve {
+	const struct serve_config *config;
+	const struct orr_policy *policy;
+	const struct orr_serve_ops *ops;
+	const char *label;
+	void *self;
+	struct serve_host host;
+	bool owns_host;
+	struct reqcursor *cursor;
+	struct request_rec next_rec;
+	bool has_next;
+	double now_s;
+
+	struct req *req;
+	uint32_t n_req, cap_req, *free_req, n_free_req, cap_free_req;
+	uint64_t live, waiting;
+	uint32_t first_ended;      /* of this instant */
+	uint32_t *arrived, n_arrived, cap_arrived; /* to be told to the policy, in order */
+
+	struct run *run;
+	uint32_t n_run, cap_run, *free_run, n_free_run, cap_free_run;
+	uint32_t *over, n_over, cap_over; /* run slots whose run_end() is to be told; freed at the end of the instant */
+
+	struct replica *replica;
+	uint32_t n_replicas, cap_replicas;
+	uint32_t *dirty, n_dirty, cap_dirty; /* replicas on which schedule() is due, in order of becoming so */
+	struct bitset *idle;       /* replicas that are up and on which nothing runs */
+	uint32_t next_turn;        /* round robin */
+
+	/* the instant */
+	bool is_acting, is_over, saw_truth;
+	int64_t last_instant, calls_now, max_calls;
+	orr_req last_acted;
+	struct orr_error error;
+	struct watch *watch;
+	struct rng route_rng, policy_rng, service_rng;
+
+	/* options, resolved (serve_options in options.c) */
+	struct serve_settings *set;
+
+	struct serve_metrics *metrics;
+	struct run_result *result;
+};
+
+/* ---- handles ---- */
+static inline orr_req req_handle(const struct orr_serve *w, uint32_t slot)
+{
+	return (uint64_t)w->req[slot].generation << 32 | (slot + 1u);
+}
+static inline struct req *req_of(const struct orr_serve *w, orr_req r)
+{
+	uint32_t slot = (uint32_t)r - 1u;
+	if (slot >= w->n_req || w->req[slot].generation != r >> 32)
+		return NULL;
+	return &w->req[slot];
+}
+static inline uint32_t req_slot(const struct orr_serve *w, const struct req *q)
+{
+	return (uint32_t)(q - w->req);
+}
+static inline orr_run run_handle(const struct orr_serve *w, uint32_t slot)
+{
+	return (uint64_t)w->run[slot].generation << 32 | (slot + 1u);
+}
+static inline struct run *run_of(const struct orr_serve *w, orr_run r)
+{
+	uint32_t slot = (uint32_t)r - 1u;
+	if (slot >= w->n_run || w->run[slot].generation != r >> 32)
+		return NULL;
+	return &w->run[slot];
+}
+int64_t serve_ns(double s); /* rounded; never before the engine's now */
+
+/* The first error ends the run: "policy P: request N at T s: ..". */
+void serve_fail(struct orr_serve *w, int code, const struct req *q, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+/* True if actions are allowed now; else the run fails naming the function. */
+bool serve_may_act(struct orr_serve *w, const char *what);
+
+/* ---- requests.c ---- */
+struct req *req_new(struct orr_serve *w, const struct request_rec *rec); /* waiting; not told yet */
+/* Ends it now: out of lists and replicas; metrics; finish() is called before the next schedule(). Its slot is freed at the
+ * end of the instant. */
+void req_end(struct orr_serve *w, struct req *q, enum orr_req_end how, double at_s);
+void req_release_ended(struct orr_serve *w);
+/* arrive() is due (a new one, one thrown off its replica, one that moved). */
+void req_tell_arrival(struct orr_serve *w, struct req *q);
+void req_set_replica(struct orr_serve *w, struct req *q, uint32_t replica); /* NONE: none */
+/* Takes it out of runs or residents, back to waiting, from scratch (its replica is lost). */
+void req_throw_off(struct orr_serve *w, struct req *q);
+
+/* ---- dispatch.c ---- */
+void replica_dirty(struct orr_serve *w, uint32_t replica);
+void dispatch_instant(struct orr_serve *w); /* tells and asks until nothing is due now */
+
+/* ---- replicas.c ---- */
+void replicas_begin(struct orr_serve *w);
+void replicas_free(struct orr_serve *w);
+uint32_t replica_route(struct orr_serve *w, const struct req *q); /* serve.router */
+void replica_set_busy(struct orr_serve *w, uint32_t replica, bool is_busy); /* the idle set, and busy time */
+/* Would a request of this size ever fit on some replica that serves its model? */
+bool replica_could_ever_serve(const struct orr_serve *w, const struct req *q);
+
+/* ---- batches.c ---- */
+void batches_free(struct orr_serve *w);
+void batches_lost(struct orr_serve *w, uint32_t replica); /* the replica is gone: its runs vanish */
+
+/* ---- llm.c, kv.c, prefix.c, move.c ---- */
+struct lane *lane_new(struct orr_serve *w, uint32_t replica, struct orr_error *err);
+void lane_free(struct lane *l);
+void lane_lost(struct orr_serve *w, uint32_t replica);
+bool lane_is_busy(const struct lane *l);
+uint32_t lane_blocks(const struct lane *l);            /* in all */
+uint32_t lane_blocks_for(const struct lane *l, uint32_t tokens);
+void lane_forget(struct orr_serve *w, struct req *q); /* its blocks and its place among residents are given up */
+/* done and outputs of a request that decodes are brought up to the lane's clock. */
+void lane_settle(const struct orr_serve *w, struct req *q);
+/* Something came for the replica: a repetition of iterations ends with the one that runs now. */
+void lane_arrival(struct orr_serve *w, uint32_t replica);
+const char *lane_check(const struct orr_serve *w, uint32_t replica); /* NULL, or which law is broken */
+double lane_kv_in_use(const struct lane *l); /* part of the blocks */
+
+/* ---- metrics.c ---- */
+void serve_metrics_begin(struct orr_serve *w);
+void serve_metrics_request(struct orr_serve *w, const struct req *q, double at_s); /* it has ended: q->how */
+void serve_metrics_tokens(struct orr_serve *w, uint32_t replica, double iterations, double prompt_tokens, double decode_tokens);
+/* Gap between two tokens of one request, `count` times. */
+void serve_metrics_gap(struct orr_serve *w, double gap_s, uint64_t count);
+void serve_metrics_padding(struct orr_serve *w, double real, double padded); /* samples x length of a run */
+void serve_metrics_lost(struct orr_serve *w, double s); /* device time whose result was thrown away */
+void serve_metrics_end(struct orr_serve *w);
+void serve_metrics_free(struct orr_serve *w);
+
+/* ---- check.c ---- */
+void check_serve_state(struct orr_serve *w);
+void check_serve_end(struct orr_serve *w);
+
+#endif
