@@ -102,6 +102,8 @@ struct orr_jobs {
 	void *self; /* the policy's object */
 	struct engine *engine;
 	struct pool *pool;
+	bool owns_host; /* engine and pool are its own */
+	int64_t last_instant;
 	struct jobcursor *cursor;
 	const struct strtab *strings;
 	struct job_rec next_rec;
