@@ -324,3 +324,7 @@ check-machine: orrery$(EXEEXT) tests/machine$(EXEEXT)
 	./orrery$(EXEEXT) calib fit machine.csv -o machine.json
 	tests/machine$(EXEEXT) ./machine.json $(MACHINE_THREADS)
 CLEANFILES += machine.csv machine.device.json machine.json tests/machine$(EXEEXT)
+# the serving world at the command line
+check_PROGRAMS += tests/unit_serve_results
+TESTS += tests/unit_serve_results
+tests_unit_serve_results_SOURCES = tests/unit_serve_results.c tests/sample_run.c
