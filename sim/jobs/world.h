@@ -16,7 +16,7 @@
 #include "engine/watch.h"
 #include "jobs/jobs.h"
 #include "jobs/steprate.h"
-#include "jobs/timeline.h"
+#include "results/timeline.h"
 
 enum { PRIO_END, PRIO_NODE, PRIO_ARRIVAL, PRIO_TIMER, PRIO_UNTIL };
 
