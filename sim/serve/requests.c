@@ -119,18 +119,6 @@ struct req *req_new(struct orr_serve *w, const struct request_rec *rec)
 	return q;
 }
 
-/* Its deadline has come, and it still waits: given up (serve.shed = late). */
-static void on_late(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
-{
-	(void)e, (void)arg;
-	struct orr_serve *w = ctx;
-	struct req *q = req_of(w, subject);
-	if (!q || q->state != ORR_REQ_WAITING || w->error.code)
-		return;
-	serve_happen(w, q->deadline_s);
-	req_end(w, q, ORR_REQ_SHED, q->deadline_s);
-}
-
 void serve_arrive(struct orr_serve *w, const struct request_rec *rec)
 {
 	struct req *q = req_new(w, rec);
@@ -142,8 +130,6 @@ void serve_arrive(struct orr_serve *w, const struct request_rec *rec)
 		req_end(w, q, ORR_REQ_REFUSED, q->arrival_s);
 		return;
 	}
-	if (w->set->shed == SHED_LATE && q->deadline_s < INFINITY)
-		eng_at(w->host.engine, serve_ns(q->deadline_s), PRIO_TIMER, on_late, w, req_handle(w, req_slot(w, q)), 0);
 	replica_place(w, q);
 }
 
@@ -379,7 +365,7 @@ void orr_assign(struct orr_serve *w, orr_req r, uint32_t replica)
 	struct req *q = waiting_one(w, r, "orr_assign()");
 	if (!q)
 		return;
-	if (replica == ORR_NO_REPLICA)
+	if (replica == ORR_ANY_REPLICA)
 		replica = replica_route(w, q);
 	if (replica >= w->n_replicas || w->replica[replica].state != REPLICA_UP) {
 		serve_fail(w, ORR_EFAIL, q, "orr_assign() to replica %u, which %s", replica,
