@@ -16,7 +16,7 @@
 #include "engine/watch.h"
 #include "jobs/jobs.h"
 #include "jobs/steprate.h"
-#include "jobs/timeline.h"
+#include "results/timeline.h"
 
 enum { PRIO_END, PRIO_NODE, PRIO_ARRIVAL, PRIO_TIMER, PRIO_UNTIL };
 
@@ -102,6 +102,8 @@ struct orr_jobs {
 	void *self; /* the policy's object */
 	struct engine *engine;
 	struct pool *pool;
+	bool owns_host; /* engine and pool are its own */
+	int64_t last_instant;
 	struct jobcursor *cursor;
 	const struct strtab *strings;
 	struct job_rec next_rec;
