@@ -3,9 +3,9 @@
  * world.h - the inside of the serving world, for the files of this folder alone
  *
  * Files: run.c (begin, instants, end), dispatch.c (telling and asking the policy), requests.c (slots, handles, lists, life
- * of a request), replicas.c (replicas, routing, scaling, failures), batches.c (runs of table models: memory, interference,
- * aborts, loading; memory.c, loading.c), options.c, llm.c (residents, iterations, repetitions), kv.c (blocks), prefix.c (prefix cache), move.c (KV transfer),
- * scale.c (autoscaling, failures of nodes), clients.c (closed loop), metrics.c, check.c, query.c (the public functions that
+ * of a request), replicas.c (their life), route.c (routing, admission), batches.c (runs of table models: interference,
+ * aborts; memory.c, loading.c), options.c, llm.c (language models: lane.h), move.c (KV transfer), scale.c (autoscaling,
+ * failures of nodes), clients.c (closed loop), metrics.c, check.c, query.c (the public functions that
  * only ask).
  *
  * Invariants: a request slot is live from arrival to the end of the instant in which the request ended; its generation
@@ -225,8 +225,10 @@ void dispatch_instant(struct orr_serve *w); /* tells and asks until nothing is d
 /* ---- replicas.c ---- */
 void replicas_begin(struct orr_serve *w);
 void replicas_free(struct orr_serve *w);
-/* A request has come (back) and waits, on no replica: gives it to one, or sheds it (serve.queue_limit), and has arrive()
- * told. With no replica up that serves its model it stays here until there is one. */
+/* A new request: shed where it finds serve.queue_limit reached, else replica_place(). */
+void replica_admit(struct orr_serve *w, struct req *q);
+/* A request waits, on no replica: gives it to one and has arrive() told. With no replica up that serves its model it
+ * stays here until there is one. */
 void replica_place(struct orr_serve *w, struct req *q);
 /* q->replica has changed from `from`; NONE: no replica. Called by req_set_replica(), and by req_end() when it takes the
  * request off its replica. Counts `routed`. */
@@ -293,7 +295,7 @@ void clients_ended(struct orr_serve *w, const struct req *q, double at_s); /* ca
 void clients_free(struct orr_serve *w);
 
 /* ---- run.c ---- */
-/* A request comes now: req_new(), refused if it can never be served, else replica_place(). */
+/* A request comes now: req_new(), refused if it can never be served, else replica_admit(). */
 void serve_arrive(struct orr_serve *w, const struct request_rec *rec);
 
 /* ---- metrics.c ---- */
