@@ -5,7 +5,8 @@
  * Files: run.c (begin, instants, end), dispatch.c (telling and asking the policy), requests.c (slots, handles, lists, life
  * of a request), replicas.c (replicas, routing, scaling, failures), batches.c (runs of table models: memory, interference,
  * aborts, loading), llm.c (residents, iterations, repetitions), kv.c (blocks), prefix.c (prefix cache), move.c (KV transfer),
- * metrics.c, check.c, query.c (the public functions that only ask).
+ * scale.c (autoscaling, failures of nodes), clients.c (closed loop), metrics.c, check.c, query.c (the public functions that
+ * only ask).
  *
  * Invariants: a request slot is live from arrival to the end of the instant in which the request ended; its generation
  * grows each time the slot is used again. A request is in one state (enum orr_req_state) and a live one is waiting in the
@@ -136,6 +137,8 @@ struct orr_serve {
 	/* options, resolved (serve_options in options.c) */
 	struct serve_settings *set;
 
+	struct fleet *fleet;       /* fleet.h: classes of replicas, scaling, failures */
+	struct clients *clients;   /* NULL: requests come at the times of the trace */
 	struct serve_metrics *metrics;
 	struct run_result *result;
 };
@@ -194,6 +197,16 @@ void dispatch_instant(struct orr_serve *w); /* tells and asks until nothing is d
 /* ---- replicas.c ---- */
 void replicas_begin(struct orr_serve *w);
 void replicas_free(struct orr_serve *w);
+/* A request has come (back) and waits, on no replica: gives it to one, or sheds it (serve.queue_limit), and has arrive()
+ * told. With no replica up that serves its model it stays here until there is one. */
+void replica_place(struct orr_serve *w, struct req *q);
+/* q->replica has changed from `from`; NONE: no replica. Called by req_set_replica(), and by req_end() when it takes the
+ * request off its replica. Counts `routed`. */
+void replica_count(struct orr_serve *w, struct req *q, uint32_t from);
+/* replica() is told what happened since the last time: before run_end(), finish() and arrive() of the instant. */
+void replicas_tell(struct orr_serve *w);
+/* Pending events that will not by themselves let a waiting request go on: ticks of scaling, failures of nodes. */
+uint64_t replicas_background(const struct orr_serve *w);
 uint32_t replica_route(struct orr_serve *w, const struct req *q); /* serve.router */
 void replica_set_busy(struct orr_serve *w, uint32_t replica, bool is_busy); /* the idle set, and busy time */
 /* Would a request of this size ever fit on some replica that serves its model? */
@@ -218,8 +231,19 @@ void lane_arrival(struct orr_serve *w, uint32_t replica);
 const char *lane_check(const struct orr_serve *w, uint32_t replica); /* NULL, or which law is broken */
 double lane_kv_in_use(const struct lane *l); /* part of the blocks */
 
+/* ---- clients.c: closed loop ---- */
+/* After serve_metrics_begin(). True: rows come from here, by serve_arrive(), and w->has_next is kept up here. */
+bool clients_begin(struct orr_serve *w);
+void clients_ended(struct orr_serve *w, const struct req *q, double at_s); /* called by req_end() */
+void clients_free(struct orr_serve *w);
+
+/* ---- run.c ---- */
+/* A request comes now: req_new(), refused if it can never be served, else replica_place(). */
+void serve_arrive(struct orr_serve *w, const struct request_rec *rec);
+
 /* ---- metrics.c ---- */
 void serve_metrics_begin(struct orr_serve *w);
+void serve_metrics_arrival(struct orr_serve *w, const struct req *q); /* called by req_new() */
 void serve_metrics_request(struct orr_serve *w, const struct req *q, double at_s); /* it has ended: q->how */
 void serve_metrics_tokens(struct orr_serve *w, uint32_t replica, double iterations, double prompt_tokens, double decode_tokens);
 /* Gap between two tokens of one request, `count` times. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "jobs/timeline.h"
+#include "results/timeline.h"
 
 #include <string.h>
 

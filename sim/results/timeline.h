@@ -7,8 +7,8 @@
  * neighbours are added. So the integral is exact whatever the length of the run.
  * Values are whole numbers, integrals 128-bit: no rounding, no order of summation.
  */
-#ifndef ORR_JOBS_TIMELINE_H
-#define ORR_JOBS_TIMELINE_H
+#ifndef ORR_RESULTS_TIMELINE_H
+#define ORR_RESULTS_TIMELINE_H
 
 #include <stddef.h>
 #include <stdint.h>
