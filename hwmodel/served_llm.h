@@ -51,10 +51,6 @@ double served_layers_kv_tokens(const struct served_layers *x, double part);
 /* Of one layer of the DNN, attention's own aside, for so many tokens on one GPU of the group. */
 double served_layers_layer_s(const struct served_layers *x, uint32_t layer, double tokens);
 
-/* Parts of an iteration, s, over all stages; they add up to what served_layers_iteration() returns. */
-struct served_parts {
-	double linear, elementwise, collective, attention_prompt, attention_decode, head, hops, overhead;
-};
 void served_layers_parts(struct served_layers *x, const struct llm_load *load, struct served_parts *out);
 
 #endif

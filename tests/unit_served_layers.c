@@ -94,7 +94,7 @@ static void check_by_hand(void)
 	near_to(1e6 * whole, 1e6 * (served_iteration(x, &w) + hop), 1e-12, "two stages: a hop more");
 	ok(stage > whole / 2 && stage < whole, "the busiest stage is busy for more than half");
 	struct served_parts p;
-	served_layers_parts(served_layers_of(two), &w, &p);
+	ok(served_iteration_parts(two, &w, &p), "the form by layers has parts");
 	near_to(p.linear + p.elementwise + p.collective + p.attention_prompt + p.attention_decode + p.head + p.hops + p.overhead, whole, 1e-15,
 		"the parts are the whole");
 	near_to(m->kv_bytes, 2 * 2 * 2 * 16 * 2, 0, "a token of KV cache");
