@@ -35,3 +35,11 @@ hwmodel/profiles_data.c: $(ORR_PROFILES) hwmodel/embed.sh hwmodel/sources.mk
 	embedded_profiles $(ORR_PROFILES)) >$@.tmp && mv $@.tmp $@
 # models as they are served
 liborrery_a_SOURCES += hwmodel/served.h
+# what GPUs cost
+liborrery_a_SOURCES += hwmodel/prices.c hwmodel/prices.h
+EXTRA_DIST += hwmodel/prices.json
+nodist_liborrery_a_SOURCES += hwmodel/prices_data.c
+CLEANFILES += hwmodel/prices_data.c hwmodel/prices_data.c.tmp
+hwmodel/prices_data.c: hwmodel/prices.json
+	$(AM_V_GEN)$(MKDIR_P) hwmodel && (cd $(srcdir) && $(SHELL) hwmodel/embed.sh hwmodel/embedded.h embedded_file \
+	embedded_prices hwmodel/prices.json) >$@.tmp && mv $@.tmp $@
