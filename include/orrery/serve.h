@@ -192,6 +192,8 @@ struct orr_batch {
 ORR_API orr_run orr_run_start(struct orr_serve *w, uint32_t replica, const struct orr_batch *b);
 /* Does the batch fit into memory beside what runs there, with the times of the peaks, if it starts after delay_s? */
 ORR_API bool orr_run_fits(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b, double delay_s);
+/* The same now, if that run were aborted at once. */
+ORR_API bool orr_run_fits_instead(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b, orr_run instead);
 /* The least delay after which it does, as things are now; INFINITY: never. */
 ORR_API double orr_run_fits_after(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b);
 
