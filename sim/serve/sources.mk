@@ -1,4 +1,6 @@
 # requests, replicas, batches
-liborrery_a_SOURCES += sim/serve/serve.h sim/serve/world.h
+liborrery_a_SOURCES += sim/serve/serve.h sim/serve/world.h sim/serve/options.h sim/serve/options.c sim/serve/run.c
+liborrery_a_SOURCES += sim/serve/dispatch.c sim/serve/requests.c sim/serve/query.c sim/serve/batches.c sim/serve/memory.c
+liborrery_a_SOURCES += sim/serve/loading.c sim/serve/batches.h sim/serve/preempt.c
 # language models
 liborrery_a_SOURCES += sim/serve/llm.c sim/serve/kv.c sim/serve/prefix.c sim/serve/move.c
