@@ -315,8 +315,6 @@ static void *cpu_open(const struct backend_options *o, struct orr_error *err)
 		cpu->pattern[i] = (float)rand_normal(&random);
 	cpu_find_blas(cpu);
 	cpu_use_threads(cpu->threads);
-	if (cpu->blas_threads)
-		cpu->blas_threads((int)cpu->threads);
 	return cpu;
 }
 

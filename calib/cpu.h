@@ -4,6 +4,10 @@
  *
  * Row-major fp32. All use OpenMP's threads where there is OpenMP; products go to OpenBLAS where it can
  * be opened at run time (so that the program starts without it), else to a blocked one of our own.
+ *
+ * Invariant: there is one pool of threads. OpenBLAS is told to use one thread, and its products are cut into strips that
+ * OpenMP's threads work on: two pools that both spin while they wait for work take the processors from each other, and
+ * whatever alternates between them takes multiples of the scheduler's 4 ms.
  */
 #ifndef ORR_CALIB_CPU_H
 #define ORR_CALIB_CPU_H
@@ -11,6 +15,13 @@
 #include "calib/backend.h"
 
 enum { CPU_PATTERN = 1 << 16 };
+
+/* A function in several forms, of which the program takes the one for the processor that it runs on. */
+#if defined __x86_64__ && defined __GNUC__ && !defined __clang__ && !defined ORR_SANITIZED
+#define FOR_EACH_PROCESSOR __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
+#else
+#define FOR_EACH_PROCESSOR
+#endif
 
 struct cpu {
 	uint32_t threads, tasks; /* tasks: that hold a piece of the arena */
@@ -24,7 +35,6 @@ struct cpu {
 		int ldb, float beta, float *c, int ldc);
 	char *(*blas_core)(void);
 	char *(*blas_config)(void);
-	void (*blas_threads)(int n);
 };
 
 /* Opens OpenBLAS if this build looks for it and it is there. */

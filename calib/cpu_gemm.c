@@ -18,12 +18,6 @@ enum { MR = 6, NR = 16, MC = 96, KC = 256, NC = 2048 };
 /* The compiler makes of this whatever registers the processor has. */
 typedef float vec __attribute__((vector_size(NR * sizeof(float)), aligned(4), may_alias));
 
-#if defined __x86_64__ && defined __GNUC__ && !defined __clang__ && !defined ORR_SANITIZED
-#define FOR_EACH_PROCESSOR __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
-#else
-#define FOR_EACH_PROCESSOR
-#endif
-
 /* out (MR x NR) = the product of k columns of a, packed by MR, and k rows of b, packed by NR. */
 FOR_EACH_PROCESSOR static void inner(int k, const float *a, const float *b, float *out)
 {
@@ -134,20 +128,48 @@ void cpu_find_blas(struct cpu *cpu)
 	*(void **)&cpu->sgemm = dlsym(lib, "cblas_sgemm");
 	*(void **)&cpu->blas_core = dlsym(lib, "openblas_get_corename");
 	*(void **)&cpu->blas_config = dlsym(lib, "openblas_get_config");
-	*(void **)&cpu->blas_threads = dlsym(lib, "openblas_set_num_threads");
+	void (*use_threads)(int n);
+	*(void **)&use_threads = dlsym(lib, "openblas_set_num_threads");
+	if (use_threads)
+		use_threads(1);
 #else
 	(void)cpu;
 	(void)dlopen;
 #endif
 }
 
+/* Worth a second thread: from about 20 us on one. */
+static const double alone_flops = 2e6;
+
+/* One of the strips into which c is cut: of its rows or of its columns, whichever are more; whole vectors wide. */
+static void strip(int n, int part, int parts, int *from, int *to)
+{
+	int slices = (n + NR - 1) / NR;
+	*from = (int)((int64_t)slices * part / parts) * NR;
+	*to = (int)((int64_t)slices * (part + 1) / parts) * NR;
+	*to = *to < n ? *to : n;
+}
+
 void cpu_gemm(const struct cpu *cpu, bool ta, bool tb, int m, int n, int k, const float *a, const float *b, float *c,
 	bool accumulate)
 {
 	enum { ROW_MAJOR = 101, AS_IS = 111, TRANSPOSED = 112 }; /* of cblas.h */
-	if (cpu->sgemm)
-		cpu->sgemm(ROW_MAJOR, ta ? TRANSPOSED : AS_IS, tb ? TRANSPOSED : AS_IS, m, n, k, 1, a, ta ? m : k, b, tb ? k : n,
-			accumulate, c, n);
-	else
+	if (!cpu->sgemm) {
 		gemm_blocked(ta, tb, m, n, k, a, b, c, accumulate);
+		return;
+	}
+	bool by_rows = m > n;
+	int most = (by_rows ? m : n) / NR, parts = 2.0 * m * n * k < alone_flops || most < 2 ? 1 : (int)cpu_threads();
+	parts = parts < most ? parts : most;
+	parts = parts > 1 ? parts : 1;
+#pragma omp parallel for schedule(static) if (parts > 1) num_threads(parts)
+	for (int i = 0; i < parts; i++) {
+		int from = 0, to = by_rows ? m : n;
+		strip(to, i, parts, &from, &to);
+		int rows = by_rows ? to - from : m, columns = by_rows ? n : to - from;
+		size_t at_a = by_rows ? (size_t)from * (ta ? 1 : (size_t)k) : 0, at_b = by_rows ? 0 : (size_t)from * (tb ? (size_t)k : 1);
+		size_t at_c = (size_t)from * (by_rows ? (size_t)n : 1);
+		cpu->sgemm(ROW_MAJOR, ta ? TRANSPOSED : AS_IS, tb ? TRANSPOSED : AS_IS, rows, columns, k, 1, a + at_a, ta ? m : k, b + at_b,
+			tb ? k : n, accumulate, c + at_c, n);
+	}
 }

@@ -41,11 +41,14 @@ void cpu_add(const float *x, const float *y, float *z, size_t n)
 
 /*
  * exp() that the compiler can put into vectors: 2^i times a polynomial of the rest (Taylor's to the sixth power, 1e-6
- * over +-ln 2 / 2). It is for timing what a network does, not for results.
+ * over +-ln 2 / 2). It is for timing what a network does, not for results. 1.5 x 2^23 added and taken off rounds to a whole
+ * number: rintf() and fminf() are calls, one element at a time, on a processor as old as the compiler must assume.
  */
 static inline float exp_fast(float x)
 {
-	float y = fminf(fmaxf(x, -87), 88) * 1.44269504f, whole = rintf(y), r = (y - whole) * 0.69314718f;
+	const float rounder = 12582912;
+	float low = x < -87 ? -87 : x, y = (low > 88 ? 88 : low) * 1.44269504f, whole = (y + rounder) - rounder;
+	float r = (y - whole) * 0.69314718f;
 	float poly = 1 + r * (1 + r * (0.5f + r * (0.16666667f + r * (0.041666667f + r * (0.0083333333f + r * 0.0013888889f)))));
 	int32_t bits = ((int32_t)whole + 127) << 23;
 	float scale;
@@ -53,25 +56,28 @@ static inline float exp_fast(float x)
 	return poly * scale;
 }
 
+FOR_EACH_PROCESSOR static void norm_row(const float *in, float *out, size_t columns)
+{
+	float sum = 0, squares = 0;
+#pragma omp simd reduction(+ : sum, squares)
+	for (size_t c = 0; c < columns; c++) {
+		sum += in[c];
+		squares += in[c] * in[c];
+	}
+	float mean = sum / (float)columns, scale = 1 / sqrtf(fmaxf(squares / (float)columns - mean * mean, 0) + 1e-5f);
+#pragma omp simd
+	for (size_t c = 0; c < columns; c++)
+		out[c] = (in[c] - mean) * scale;
+}
+
 void cpu_layer_norm(const float *x, float *y, size_t rows, size_t columns)
 {
 	FOR_ROWS
-	for (size_t r = 0; r < rows; r++) {
-		const float *in = x + r * columns;
-		float *out = y + r * columns, sum = 0, squares = 0;
-#pragma omp simd reduction(+ : sum, squares)
-		for (size_t c = 0; c < columns; c++) {
-			sum += in[c];
-			squares += in[c] * in[c];
-		}
-		float mean = sum / (float)columns, scale = 1 / sqrtf(fmaxf(squares / (float)columns - mean * mean, 0) + 1e-5f);
-#pragma omp simd
-		for (size_t c = 0; c < columns; c++)
-			out[c] = (in[c] - mean) * scale;
-	}
+	for (size_t r = 0; r < rows; r++)
+		norm_row(x + r * columns, y + r * columns, columns);
 }
 
-static void softmax_row(const float *in, float *out, size_t columns)
+FOR_EACH_PROCESSOR static void softmax_row(const float *in, float *out, size_t columns)
 {
 	float most = in[0], sum = 0;
 #pragma omp simd reduction(max : most)
@@ -96,18 +102,20 @@ void cpu_softmax(const float *x, float *y, size_t rows, size_t columns)
 }
 
 /* The tanh form (Hendrycks and Gimpel 2016): x / (1 + exp(-2 u)). */
+FOR_EACH_PROCESSOR static void gelu_row(const float *in, const float *bias, float *out, size_t columns)
+{
+#pragma omp simd
+	for (size_t c = 0; c < columns; c++) {
+		float v = in[c] + bias[c], u = 0.79788456f * (v + 0.044715f * v * v * v);
+		out[c] = v / (1 + exp_fast(-2 * u));
+	}
+}
+
 void cpu_bias_gelu(const float *x, const float *bias, float *y, size_t rows, size_t columns)
 {
 	FOR_ROWS
-	for (size_t r = 0; r < rows; r++) {
-		const float *in = x + r * columns;
-		float *out = y + r * columns;
-#pragma omp simd
-		for (size_t c = 0; c < columns; c++) {
-			float v = in[c] + bias[c], u = 0.79788456f * (v + 0.044715f * v * v * v);
-			out[c] = v / (1 + exp_fast(-2 * u));
-		}
-	}
+	for (size_t r = 0; r < rows; r++)
+		gelu_row(x + r * columns, bias, y + r * columns, columns);
 }
 
 void cpu_gather(const float *table, const uint32_t *index, float *out, size_t rows, size_t columns)
@@ -136,7 +144,7 @@ void cpu_adam(float *weight, const float *gradient, float *state, size_t n)
 	}
 }
 
-static void decode_head(const float *q, const float *k, const float *v, float *scores, float *o, size_t seq, size_t dim)
+FOR_EACH_PROCESSOR static void decode_head(const float *q, const float *k, const float *v, float *scores, float *o, size_t seq, size_t dim)
 {
 	for (size_t s = 0; s < seq; s++) {
 		float sum = 0;
@@ -178,20 +186,32 @@ struct conv_shape {
 	int c, h, w, k, r, out_h, out_w, stride, padding;
 };
 
+/* Places first .. end of an output row whose tap dx lies inside the input row. */
+static void inside(const struct conv_shape *s, int dx, int *first, int *end)
+{
+	int from = s->padding - dx, to = s->w - 1 + s->padding - dx;
+	*first = from > 0 ? (from + s->stride - 1) / s->stride : 0;
+	*end = to < 0 ? 0 : to / s->stride + 1;
+	*end = *end < s->out_w ? *end : s->out_w;
+	*first = *first < *end ? *first : *end;
+}
+
 /* Unfolds a sample: row (channel, filter row, filter column), column (output place). */
 static void unfold(const struct conv_shape *s, const float *in, float *out)
 {
 	int rows = s->c * s->r * s->r;
 	FOR_ROWS
 	for (int row = 0; row < rows; row++) {
-		int channel = row / (s->r * s->r), dy = row / s->r % s->r, dx = row % s->r;
+		int channel = row / (s->r * s->r), dy = row / s->r % s->r, dx = row % s->r, first, end;
 		float *to = out + (size_t)row * (size_t)(s->out_h * s->out_w);
-		for (int y = 0; y < s->out_h; y++)
-			for (int x = 0; x < s->out_w; x++) {
-				int iy = y * s->stride + dy - s->padding, ix = x * s->stride + dx - s->padding;
-				bool is_inside = iy >= 0 && iy < s->h && ix >= 0 && ix < s->w;
-				*to++ = is_inside ? in[((size_t)channel * (size_t)s->h + (size_t)iy) * (size_t)s->w + (size_t)ix] : 0;
-			}
+		inside(s, dx, &first, &end);
+		for (int y = 0; y < s->out_h; y++, to += s->out_w) {
+			int iy = y * s->stride + dy - s->padding;
+			ptrdiff_t at = ((ptrdiff_t)channel * s->h + iy) * s->w + dx - s->padding;
+			memset(to, 0, sizeof *to * (size_t)s->out_w);
+			for (int x = first; iy >= 0 && iy < s->h && x < end; x++)
+				to[x] = in[at + x * s->stride];
+		}
 	}
 }
 
@@ -204,12 +224,14 @@ static void fold(const struct conv_shape *s, const float *in, float *out)
 		memset(to, 0, sizeof *to * (size_t)s->h * (size_t)s->w);
 		for (int tap = 0; tap < s->r * s->r; tap++) {
 			const float *from = in + (size_t)(channel * s->r * s->r + tap) * (size_t)(s->out_h * s->out_w);
-			for (int y = 0; y < s->out_h; y++)
-				for (int x = 0; x < s->out_w; x++, from++) {
-					int iy = y * s->stride + tap / s->r - s->padding, ix = x * s->stride + tap % s->r - s->padding;
-					if (iy >= 0 && iy < s->h && ix >= 0 && ix < s->w)
-						to[(size_t)iy * (size_t)s->w + (size_t)ix] += *from;
-				}
+			int dy = tap / s->r, dx = tap % s->r, first, end;
+			inside(s, dx, &first, &end);
+			for (int y = 0; y < s->out_h; y++, from += s->out_w) {
+				int iy = y * s->stride + dy - s->padding;
+				ptrdiff_t at = (ptrdiff_t)iy * s->w + dx - s->padding;
+				for (int x = first; iy >= 0 && iy < s->h && x < end; x++)
+					to[at + x * s->stride] += from[x];
+			}
 		}
 	}
 }
@@ -222,18 +244,22 @@ void cpu_conv(const struct cpu *cpu, const struct kernel *k, enum conv_pass pass
 		.out_h = (int)conv_out(k, d[2]), .out_w = (int)conv_out(k, d[3]), .stride = (int)conv_stride(k),
 		.padding = ((int)d[5] - 1) / 2 };
 	int taps = s.c * s.r * s.r, places = s.out_h * s.out_w;
+	bool is_flat = s.r == 1 && s.stride == 1; /* unfolded as it is */
 	for (int n = 0; n < (int)d[0]; n++) {
 		float *in = input + (size_t)n * (size_t)s.c * (size_t)s.h * (size_t)s.w;
 		float *out = output + (size_t)n * (size_t)s.k * (size_t)places;
 		if (pass == CONV_DATA) {
-			cpu_gemm(cpu, true, false, taps, places, s.k, filter, out, unfolded, false);
-			fold(&s, unfolded, in);
+			cpu_gemm(cpu, true, false, taps, places, s.k, filter, out, is_flat ? in : unfolded, false);
+			if (!is_flat)
+				fold(&s, unfolded, in);
 			continue;
 		}
-		unfold(&s, in, unfolded);
+		if (!is_flat)
+			unfold(&s, in, unfolded);
+		const float *columns = is_flat ? in : unfolded;
 		if (pass == CONV_FORWARD)
-			cpu_gemm(cpu, false, false, s.k, places, taps, filter, unfolded, out, false);
+			cpu_gemm(cpu, false, false, s.k, places, taps, filter, columns, out, false);
 		else
-			cpu_gemm(cpu, false, true, s.k, taps, places, out, unfolded, filter, n > 0);
+			cpu_gemm(cpu, false, true, s.k, taps, places, out, columns, filter, n > 0);
 	}
 }

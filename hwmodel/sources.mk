@@ -34,4 +34,12 @@ hwmodel/profiles_data.c: $(ORR_PROFILES) hwmodel/embed.sh hwmodel/sources.mk
 	$(AM_V_GEN)$(MKDIR_P) hwmodel && (cd $(srcdir) && $(SHELL) hwmodel/embed.sh hwmodel/embedded.h embedded_file \
 	embedded_profiles $(ORR_PROFILES)) >$@.tmp && mv $@.tmp $@
 # models as they are served
-liborrery_a_SOURCES += hwmodel/served.h
+liborrery_a_SOURCES += hwmodel/served.h hwmodel/served.c hwmodel/served_json.c hwmodel/served_llm.c hwmodel/served_llm.h \
+	hwmodel/served_layers.c
+ORR_SERVED = hwmodel/served/llama2-7b.json hwmodel/served/llama2-13b.json hwmodel/served/llama2-70b.json
+EXTRA_DIST += $(ORR_SERVED)
+nodist_liborrery_a_SOURCES += hwmodel/served_data.c
+CLEANFILES += hwmodel/served_data.c hwmodel/served_data.c.tmp
+hwmodel/served_data.c: $(ORR_SERVED) hwmodel/embed.sh hwmodel/sources.mk
+	$(AM_V_GEN)$(MKDIR_P) hwmodel && (cd $(srcdir) && $(SHELL) hwmodel/embed.sh hwmodel/embedded.h embedded_file \
+	embedded_served $(ORR_SERVED)) >$@.tmp && mv $@.tmp $@

@@ -163,7 +163,7 @@ step two.json --cluster 1x2:v100 --policy allreduce --batch 1e8|[12] orrery: .*r
 run typo.json|2 orrery: typo.json: unknown key "modell"; did you mean model
 jobs philly-like --cluster 1x2 --policy fifo --timeline t.json|2 orrery: unknown option "--timeline"
 scenario show two.json --world stop --policy allreduce|2 orrery: scenario: \$.world: expected "jobs" or "step", found "stop"
-policy new x --kind steps|2 orrery: --kind: expected jobs or step, found "steps"
+policy new x --kind steps|2 orrery: --kind: expected jobs, step or serve, found "steps"
 E
 said=$("$orrery" step two.json "${net[@]}" --policy allreduce --out /proc/nowhere 2>&1)
 like "$? $said" '^1 orrery: /proc/nowhere: cannot make this directory' "an --out that cannot be made"

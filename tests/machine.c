@@ -101,8 +101,6 @@ int main(int argc, char **argv)
 	}
 	cpu_use_threads(n.cpu.threads);
 	cpu_find_blas(&n.cpu);
-	if (n.cpu.blas_threads)
-		n.cpu.blas_threads((int)n.cpu.threads);
 	n.weight = numbers(LAYERS * w, 0.02f);
 	n.gradient = numbers(LAYERS * w, 1);
 	n.moments = numbers(2 * LAYERS * w, 1e-3f);

@@ -50,6 +50,48 @@ static void check_gemm(bool ta, bool tb, int m, int n, int k, bool accumulate)
 	mem_free(want);
 }
 
+static int sgemm_calls;
+
+/* cblas_sgemm() for row-major operands, as a library would have it. */
+static void plain_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda, const float *b, int ldb,
+	float beta, float *c, int ldc)
+{
+	(void)order;
+#pragma omp atomic
+	sgemm_calls++;
+	for (int i = 0; i < m; i++)
+		for (int j = 0; j < n; j++) {
+			double sum = 0;
+			for (int p = 0; p < k; p++)
+				sum += (double)a[ta == 112 ? p * lda + i : i * lda + p] * b[tb == 112 ? j * ldb + p : p * ldb + j];
+			c[(ptrdiff_t)i * ldc + j] = alpha * (float)sum + (beta != 0 ? beta * c[(ptrdiff_t)i * ldc + j] : 0);
+		}
+}
+
+/* Cut into strips for a library's product, it is the same product. */
+static void check_strips(bool ta, bool tb, int m, int n, int k, uint32_t threads)
+{
+	struct cpu whole = { .threads = 1 }, cut = { .threads = threads, .sgemm = plain_sgemm };
+	size_t size = (size_t)m * (size_t)n;
+	float *a = numbers((size_t)m * (size_t)k), *b = numbers((size_t)k * (size_t)n), *c = numbers(size), *d = numbers(size);
+	double *want = mem_alloc(size * sizeof *want);
+	cpu_gemm(&whole, ta, tb, m, n, k, a, b, c, false);
+	for (size_t i = 0; i < size; i++)
+		want[i] = c[i];
+	sgemm_calls = 0;
+	cpu_use_threads(threads);
+	cpu_gemm(&cut, ta, tb, m, n, k, a, b, d, false);
+	int strips = cpu_threads() > 1 ? (int)threads : 1; /* without OpenMP there is one */
+	cpu_use_threads(1);
+	ok(worst(d, want, size) < 1e-6 * k + 1e-5 && sgemm_calls == strips, "a library's product %s%s %d x %d x %d by %d threads: %d strips",
+		ta ? "t" : "n", tb ? "t" : "n", m, n, k, (int)threads, sgemm_calls);
+	mem_free(a);
+	mem_free(b);
+	mem_free(c);
+	mem_free(d);
+	mem_free(want);
+}
+
 /* The three passes from the definition of the forward one: out[n][f][y][x] = sum in[n][c][..] w[f][c][..]. */
 static void check_conv(const char *variant, int r)
 {
@@ -216,6 +258,10 @@ int main(void)
 	check_gemm(false, true, 97, 33, 300, false);
 	check_gemm(true, false, 100, 50, 257, true);
 	check_gemm(true, true, 13, 2100, 20, false);
+	check_strips(false, false, 150, 97, 80, 2);
+	check_strips(true, false, 97, 151, 80, 3);
+	check_strips(false, true, 161, 90, 80, 3);
+	check_strips(true, true, 33, 500, 80, 2);
 	check_conv("1x1", 1);
 	check_conv("3x3 s1", 3);
 	check_conv("strided", 3);

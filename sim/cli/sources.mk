@@ -1,7 +1,7 @@
 # one file per subcommand; scenarios and studies, common part and by world
 orrery_SOURCES += sim/cli/cli.c sim/cli/cli.h sim/cli/main.c sim/cli/progress.c sim/cli/progress.h
 orrery_SOURCES += sim/cli/registry.c sim/cli/registry.h sim/cli/request.c sim/cli/request.h
-orrery_SOURCES += sim/cli/scenario.c sim/cli/scenario.h sim/cli/scenario_jobs.c sim/cli/scenario_jobs.h
+orrery_SOURCES += sim/cli/scenario.c sim/cli/scenario.h sim/cli/scenario_jobs.c sim/cli/scenario_jobs.h sim/cli/inputs.c sim/cli/inputs.h
 orrery_SOURCES += sim/cli/scenario_step.c sim/cli/scenario_step.h sim/cli/setting.c sim/cli/setting.h
 orrery_SOURCES += sim/cli/cost_samples.c sim/cli/cost_samples.h
 orrery_SOURCES += sim/cli/study.c sim/cli/study.h sim/cli/study_jobs.c sim/cli/study_step.c

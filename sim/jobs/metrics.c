@@ -48,7 +48,7 @@ void metrics_state(struct orr_jobs *w)
 	int64_t now = eng_now(w->engine);
 	if (now < w->busy.start)
 		return;
-	timeline_set(&w->busy, now, (uint64_t)w->pool->used_milli);
+	timeline_set(&w->busy, now, (uint64_t)(w->pool->used_milli - (w->others_milli ? *w->others_milli : 0)));
 	timeline_set(&w->queue, now, w->waiting);
 	timeline_set(&w->stranded, now, w->waiting ? w->pool->free_gpus : 0);
 	/* Free GPUs, and free parts of them, on nodes that are partly in use. */
