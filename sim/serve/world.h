@@ -7,6 +7,10 @@
  * (closed loop), batches.c (runs of table models: interference, aborts; memory.c, loading.c, preempt.c), options.c, llm.c
  * (language models: lane.h; decodes.c, iterate.c, kv.c, prefix.c), move.c (KV transfer), metrics.c, check.c, query.c (the
  * public functions that only ask).
+ * of a request), replicas.c (their life), route.c (routing, admission), scale.c (autoscaling, failures of nodes), batches.c
+ * (runs of table models; memory.c, loading.c), options.c, llm.c (residents, iterations, repetitions), kv.c (blocks), prefix.c
+ * (prefix cache), move.c (KV transfer), clients.c (closed loop), metrics.c, check.c, query.c (the public functions that
+ * only ask).
  *
  * Invariants: a request slot is live from arrival to the end of the instant in which the request ended; its generation
  * grows each time the slot is used again. A request is in one state (enum orr_req_state) and a live one is waiting in the
