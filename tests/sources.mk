@@ -334,3 +334,8 @@ tests_served_mutation_SOURCES = tests/served_mutation.c
 check_PROGRAMS += tests/unit_serve_results
 TESTS += tests/unit_serve_results
 tests_unit_serve_results_SOURCES = tests/unit_serve_results.c tests/sample_run.c
+# serving: against splitwise-sim
+check_PROGRAMS += tests/oracle_splitwise
+TESTS += tests/oracle_splitwise
+tests_oracle_splitwise_SOURCES = tests/oracle_splitwise.c
+tests_oracle_splitwise_LDADD = libpolicies.a $(LDADD)
