@@ -14,6 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Deadlines and timers differ by rounding: what is nearer than this is the same time. */
+#define EPSILON_S 1e-9
+
 struct queue {
 	struct orr_fifo q;
 	uint64_t samples;

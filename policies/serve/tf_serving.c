@@ -108,7 +108,7 @@ static struct queue *ripe(struct tf_serving *s, struct orr_serve *w, uint32_t re
 		if (!q || q->q.n == 0 || queue_oldest(w, q) >= oldest)
 			continue;
 		double due = q->samples >= full_at(s, w, m) ? now : due_s(s, w, replica, m, q);
-		if (due > now + 0.5e-9) {
+		if (due > now + EPSILON_S) {
 			*next_s = fmin(*next_s, due);
 		} else {
 			oldest = queue_oldest(w, q);

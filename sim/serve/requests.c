@@ -365,7 +365,7 @@ void orr_assign(struct orr_serve *w, orr_req r, uint32_t replica)
 	struct req *q = waiting_one(w, r, "orr_assign()");
 	if (!q)
 		return;
-	if (replica == ORR_NO_REPLICA)
+	if (replica == ORR_ANY_REPLICA)
 		replica = replica_route(w, q);
 	if (replica >= w->n_replicas || w->replica[replica].state != REPLICA_UP) {
 		serve_fail(w, ORR_EFAIL, q, "orr_assign() to replica %u, which %s", replica,
