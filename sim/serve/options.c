@@ -44,6 +44,8 @@ const struct orr_param serve_options[] = {
 	ORR_PARAM_BOOL("prefix_cache", false, "blocks of prompts that came before are kept while there is room"),
 	ORR_PARAM_REAL("swap_Bps", "16e9", 1, 1e18, "bytes per second between a replica's GPUs and the host's memory"),
 	ORR_PARAM_REAL("kv_Bps", "25e9", 1, 1e18, "bytes per second of moving a KV cache where no network is given"),
+	ORR_PARAM_TIME("kv_latency", "0", "added to each such transfer; to the latencies of the links where a network is given"),
+	ORR_PARAM_BOOL("kv_overlap", false, "each layer of a KV cache is sent as soon as the prompt's last iteration has computed it"),
 	ORR_PARAM_CHOICE("tbt", "tpot", "tpot|splitwise",
 		"time between tokens of a request: (end - first) / (n - 1), or with Splitwise (end - first) / n"),
 	ORR_PARAM_INT("max_calls_per_instant", "1000", 1, 1e9, "schedule() calls per replica at one instant before the run ends"),
@@ -148,6 +150,8 @@ struct serve_settings *settings_new(const struct serve_config *c, struct orr_err
 	s->prefix_cache = orr_arg_bool(a, "prefix_cache");
 	s->swap_Bps = orr_arg_real(a, "swap_Bps");
 	s->kv_Bps = orr_arg_real(a, "kv_Bps");
+	s->kv_latency_s = seconds_or(a, "kv_latency", 0);
+	s->kv_overlap = orr_arg_bool(a, "kv_overlap");
 	s->tbt = (enum serve_tbt)choice(a, "tbt");
 	s->max_calls = orr_arg_int(a, "max_calls_per_instant");
 	s->warmup = orr_arg_real(a, "warmup");

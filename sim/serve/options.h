@@ -41,7 +41,8 @@ struct serve_settings {
 	uint32_t kv_block;          /* tokens */
 	double kv_part;             /* of a replica's memory */
 	bool prefix_cache;
-	double swap_Bps, kv_Bps;
+	double swap_Bps, kv_Bps, kv_latency_s;
+	bool kv_overlap;
 
 	enum serve_tbt tbt;
 	int64_t max_calls;
