@@ -100,6 +100,9 @@ uint32_t group_count(const struct orr_serve *w, uint32_t model); /* replicas tha
 void routes_begin(struct orr_serve *w);
 void routes_free(struct orr_serve *w);
 
+/* ---- clients.c ---- */
+void clients_arrived(struct orr_serve *w, const struct req *q);
+
 /* ---- metrics.c ---- */
 void serve_metrics_fleet(struct orr_serve *w, int64_t busy_gpus, int64_t up_gpus); /* changes now */
 void serve_metrics_node(struct orr_serve *w, const char *kind, uint32_t node);

@@ -180,7 +180,7 @@ static uint64_t *those_on(const struct orr_serve *w, uint32_t replica, uint32_t 
 				continue;
 			MEM_GROW(found, 2 * *n + 1, cap);
 			found[2 * *n] = q->number;
-			found[2 * (*n)++ + 1] = w->run[x].member[i];
+			found[2 * (*n)++ + 1] = req_slot(w, q);
 		}
 	}
 	if (*n)
@@ -349,7 +349,7 @@ uint32_t orr_replica_routed(const struct orr_serve *w, uint32_t replica)
 static bool table_could(const struct orr_serve *w, const struct req *q, const struct served *m)
 {
 	(void)w;
-	return served_batch_for(m, q->samples) && (!m->n_lengths || q->length <= m->length[m->n_lengths - 1]);
+	return served_batch_for(m, q->samples) && (!m->n_lengths || q->prompt_asked <= m->length[m->n_lengths - 1]);
 }
 
 /* A request needs room for all its tokens but the last, which nobody reads. */
@@ -391,7 +391,7 @@ static int settle_part(struct orr_serve *w, uint32_t d)
 	p->least = p->is_scaled ? x->least : x->replicas;
 	p->most = p->is_scaled ? x->most : x->replicas;
 	p->wanted = x->replicas < p->least ? p->least : x->replicas > p->most ? p->most : x->replicas;
-	p->first = w->n_replicas;
+	p->first = d ? p[-1].first + p[-1].most : 0;
 	p->kv_tokens = NAN;
 	if (!x->tp || !x->pp || p->least > p->most)
 		return orr_fail(&w->error, ORR_EINPUT, "deployment %u: %s", d, p->least > p->most ?
@@ -403,13 +403,13 @@ static int settle_part(struct orr_serve *w, uint32_t d)
 			return orr_fail(&w->error, ORR_EINPUT,
 				"deployment %u serves any model, but %s is a language model and needs replicas of its own (\"model\")", d,
 				w->config->model[m]->name);
-	w->n_replicas += p->most;
 	return 0;
 }
 
 static void settle_slots(struct orr_serve *w)
 {
-	w->cap_replicas = w->n_replicas;
+	const struct fleet_part *last = &w->fleet->part[w->config->n_deployments - 1];
+	w->n_replicas = w->cap_replicas = last->first + last->most;
 	w->replica = mem_zalloc((size_t)w->n_replicas + 1, sizeof *w->replica);
 	w->fleet->more = mem_zalloc((size_t)w->n_replicas + 1, sizeof *w->fleet->more);
 	w->idle = mem_zalloc(1, sizeof *w->idle);
@@ -432,11 +432,14 @@ void replicas_begin(struct orr_serve *w)
 	f->part = mem_zalloc((size_t)w->config->n_deployments + 1, sizeof *f->part);
 	for (uint32_t d = 0; d < w->config->n_deployments && !w->error.code; d++)
 		settle_part(w, d);
-	if (!w->error.code && !w->n_replicas)
-		orr_fail(&w->error, ORR_EINPUT, "nothing serves: no deployment has a replica");
 	if (w->error.code)
 		return;
-	settle_slots(w);
+	if (w->config->n_deployments)
+		settle_slots(w);
+	if (!w->n_replicas) {
+		orr_fail(&w->error, ORR_EINPUT, "nothing serves: no deployment has a replica");
+		return;
+	}
 	routes_begin(w);
 	scale_begin(w);
 	f->n_news = 0; /* create() sees those that are there */
@@ -450,7 +453,6 @@ void replicas_free(struct orr_serve *w)
 	for (uint32_t i = 0; w->replica && i < w->n_replicas; i++) {
 		struct replica *r = &w->replica[i];
 		lane_free(r->lane);
-		mem_free(r->loaded_s);
 		if (r->has_alloc)
 			give_gpus(w, i);
 	}

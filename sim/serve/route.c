@@ -214,31 +214,46 @@ static double shortest_service(const struct orr_serve *w, const struct req *q)
 {
 	const struct served *m = w->config->model[q->model];
 	if (m->kind == SERVED_TABLE) {
-		double s = served_latency(m, served_batch_for(m, q->samples), q->length);
+		double s = served_latency(m, served_batch_for(m, q->samples), q->prompt_asked);
 		return isfinite(s) ? s : 0;
 	}
 	uint32_t n = group_count(w, q->model);
 	return n ? orr_iter_estimate(w, nth(w, q->model, 0), 0, 0, q->prompt_asked, 0) : 0;
 }
 
-static void on_shed_due(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+/* serve.shed = late: it still waits at its deadline. */
+static void on_late(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+{
+	(void)e, (void)arg;
+	struct orr_serve *w = ctx;
+	struct req *q = req_of(w, subject);
+	if (!q || q->state != ORR_REQ_WAITING || w->error.code)
+		return;
+	serve_happen(w, q->deadline_s);
+	req_end(w, q, ORR_REQ_SHED, q->deadline_s);
+}
+
+/* hopeless: it has not started, and a ns ago was the last moment. */
+static void on_hopeless(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 {
 	(void)arg;
 	struct orr_serve *w = ctx;
 	struct req *q = req_of(w, subject);
-	if (!q || q->state != ORR_REQ_WAITING || !isnan(q->first_start_s))
+	if (!q || q->state != ORR_REQ_WAITING || !isnan(q->first_start_s) || w->error.code)
 		return;
-	req_end(w, q, ORR_REQ_SHED, (double)eng_now(e) / 1e9);
+	serve_happen(w, (double)eng_now(e) / 1e9);
+	req_end(w, q, ORR_REQ_SHED, w->now_s);
 }
 
-/* Sheds it a ns after the last moment at which a start would have met the deadline. */
 static void watch_deadline(struct orr_serve *w, const struct req *q)
 {
-	if (w->set->shed == SHED_NO || !isfinite(q->deadline_s))
+	if (w->set->shed == SHED_NO || !(q->deadline_s < 4e9))
 		return;
-	double latest = q->deadline_s - (w->set->shed == SHED_HOPELESS ? shortest_service(w, q) : 0);
-	eng_at(w->host.engine, latest < 4e9 ? serve_ns(latest) + 1 : INT64_MAX / 2, PRIO_TIMER, on_shed_due, w,
-		req_handle(w, req_slot(w, q)), 0);
+	orr_req r = req_handle(w, req_slot(w, q));
+	if (w->set->shed == SHED_LATE)
+		eng_at(w->host.engine, serve_ns(q->deadline_s), PRIO_TIMER, on_late, w, r, 0);
+	else
+		eng_at(w->host.engine, serve_ns(q->deadline_s - shortest_service(w, q)) + 1, PRIO_TIMER, on_hopeless, w, r, 0);
 }
 
 static bool is_full(const struct orr_serve *w, const struct req *q, uint32_t replica)
