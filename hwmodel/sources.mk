@@ -34,6 +34,15 @@ hwmodel/profiles_data.c: $(ORR_PROFILES) hwmodel/embed.sh hwmodel/sources.mk
 	$(AM_V_GEN)$(MKDIR_P) hwmodel && (cd $(srcdir) && $(SHELL) hwmodel/embed.sh hwmodel/embedded.h embedded_file \
 	embedded_profiles $(ORR_PROFILES)) >$@.tmp && mv $@.tmp $@
 # models as they are served
+liborrery_a_SOURCES += hwmodel/served.h
+# what GPUs cost
+liborrery_a_SOURCES += hwmodel/prices.c hwmodel/prices.h
+EXTRA_DIST += hwmodel/prices.json
+nodist_liborrery_a_SOURCES += hwmodel/prices_data.c
+CLEANFILES += hwmodel/prices_data.c hwmodel/prices_data.c.tmp
+hwmodel/prices_data.c: hwmodel/prices.json
+	$(AM_V_GEN)$(MKDIR_P) hwmodel && (cd $(srcdir) && $(SHELL) hwmodel/embed.sh hwmodel/embedded.h embedded_file \
+	embedded_prices hwmodel/prices.json) >$@.tmp && mv $@.tmp $@
 liborrery_a_SOURCES += hwmodel/served.h hwmodel/served.c hwmodel/served_json.c hwmodel/served_llm.c hwmodel/served_llm.h \
 	hwmodel/served_layers.c
 ORR_SERVED = hwmodel/served/llama2-7b.json hwmodel/served/llama2-13b.json hwmodel/served/llama2-70b.json \

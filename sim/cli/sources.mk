@@ -5,6 +5,9 @@ orrery_SOURCES += sim/cli/scenario.c sim/cli/scenario.h sim/cli/scenario_jobs.c 
 orrery_SOURCES += sim/cli/scenario_step.c sim/cli/scenario_step.h sim/cli/setting.c sim/cli/setting.h
 orrery_SOURCES += sim/cli/cost_samples.c sim/cli/cost_samples.h
 orrery_SOURCES += sim/cli/study.c sim/cli/study.h sim/cli/study_jobs.c sim/cli/study_step.c
+EXTRA_DIST += sim/cli/cmd_serve.c sim/cli/find_rate.c sim/cli/find_rate.h sim/cli/study_serve.c sim/cli/study_serve.h \
+	sim/cli/scenario_serve.c sim/cli/scenario_deploy.c sim/cli/scenario_serve.h
+orrery_SOURCES += sim/cli/replications.c sim/cli/replications.h
 orrery_SOURCES += sim/cli/cmd_jobs.c
 orrery_SOURCES += sim/cli/cmd_step.c
 orrery_SOURCES += sim/cli/cmd_run.c
