@@ -43,6 +43,12 @@ int scenario_text_at(const cJSON *o, const char *key, const char *def, char **ou
 
 int scenario_check_keys(const cJSON *o, const char *const *known, struct orr_error *err)
 {
+	return scenario_check_keys_at(o, "", known, err);
+}
+
+int scenario_check_keys_at(const cJSON *o, const char *where, const char *const *known, struct orr_error *err)
+{
+	int n = (int)strlen(where);
 	for (const cJSON *m = o->child; m; m = m->next) {
 		const char *const *k = known;
 		while (*k && strcmp(*k, m->string))
@@ -50,7 +56,8 @@ int scenario_check_keys(const cJSON *o, const char *const *known, struct orr_err
 		if (*k)
 			continue;
 		const char *near = nearest_name(m->string, known);
-		return orr_fail(err, ORR_EINPUT, "scenario: unknown key \"%.60s\"; %s%s", m->string,
+		return orr_fail(err, ORR_EINPUT, "scenario: %s%.*s%sunknown key \"%.60s\"; %s%s", n ? "$." : "", n ? n - 1 : 0, where,
+			n ? ": " : "", m->string,
 			near ? "did you mean " : "the first known is ", near ? near : known[0]);
 	}
 	return ORR_OK;
@@ -197,9 +204,9 @@ int scenario_kind(const cJSON *scenario, enum orr_policy_kind *out, struct orr_e
 	int rc = scenario_text_at(scenario, "world", "jobs", &world, err);
 	if (rc)
 		return rc;
-	*out = !strcmp(world, "jobs") ? ORR_POLICY_KIND_JOBS : ORR_POLICY_KIND_STEP;
-	if (strcmp(world, "jobs") && strcmp(world, "step"))
-		rc = orr_fail(err, ORR_EINPUT, "scenario: $.world: expected \"jobs\" or \"step\", found \"%.60s\"", world);
+	*out = registry_kind_named(world);
+	if (!*out)
+		rc = orr_fail(err, ORR_EINPUT, "scenario: $.world: expected \"jobs\", \"step\" or \"serve\", found \"%.60s\"", world);
 	mem_free(world);
 	return rc;
 }
@@ -254,14 +261,17 @@ static int resolve_policy(const cJSON *o, enum orr_policy_kind kind, struct scen
 	return p->args ? ORR_OK : ORR_EINPUT;
 }
 
+static const char *const some_policies[] = {
+	[ORR_POLICY_KIND_JOBS] = "fifo,srtf", [ORR_POLICY_KIND_STEP] = "allreduce,stanza", [ORR_POLICY_KIND_SERVE] = "fifo,vllm"
+};
+
 int scenario_resolve_policies(cJSON *o, enum orr_policy_kind kind, struct scenario *s, struct orr_error *err)
 {
 	spell_out_policies(o);
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "policies");
 	int n = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : 0;
 	if (!n)
-		return orr_fail(err, ORR_EINPUT, "no policy is named (--policy %s; orrery policy list shows all)",
-			kind == ORR_POLICY_KIND_STEP ? "allreduce,stanza" : "fifo,srtf");
+		return orr_fail(err, ORR_EINPUT, "no policy is named (--policy %s; orrery policy list shows all)", some_policies[kind]);
 	s->policy = mem_zalloc((size_t)n, sizeof *s->policy);
 	for (int i = 0; i < n; i++) {
 		int rc = resolve_policy(cJSON_GetArrayItem(list, i), kind, s, err);
@@ -369,11 +379,12 @@ static void drop_files(cJSON *set, const cJSON *files)
 /* The names of files are for the reader; the hash goes by their contents. */
 static void drop_names(cJSON *o)
 {
-	static const char *const names[] = { "trace", "cluster", "throughputs", "model", "network", "device", NULL };
+	static const char *const names[] = { "trace", "cluster", "throughputs", "model", "models", "network", "device", NULL };
 	for (int i = 0; names[i]; i++)
 		cJSON_DeleteItemFromObjectCaseSensitive(o, names[i]);
 	cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(o, "failures"), "trace");
 	drop_files(cJSON_GetObjectItemCaseSensitive(o, "step"), cJSON_GetObjectItemCaseSensitive(o, "step_files_sha256"));
+	drop_files(cJSON_GetObjectItemCaseSensitive(o, "serve"), cJSON_GetObjectItemCaseSensitive(o, "serve_files_sha256"));
 	cJSON *policy = cJSON_GetObjectItemCaseSensitive(o, "policy");
 	cJSON_DeleteItemFromObjectCaseSensitive(policy, "label");
 	if (cJSON_GetObjectItemCaseSensitive(policy, "plugin_sha256"))

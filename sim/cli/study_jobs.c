@@ -236,4 +236,20 @@ static int finish_jobs(void *world, struct run_result *const *runs, size_t n, st
 	return ORR_OK;
 }
 
-const struct study_world study_jobs_world = { "jobs", open_jobs, run_jobs, reused_jobs, finish_jobs, close_jobs };
+static char *show_jobs(const cJSON *scenario, struct orr_error *err)
+{
+	struct jobs_scenario s;
+	char *text = jobs_scenario_resolve(scenario, &s, err) ? NULL : scenario_show(&s.base);
+	jobs_scenario_free(&s);
+	return text;
+}
+
+const struct study_world study_jobs_world = { .name = "jobs",
+	.kind = ORR_POLICY_KIND_JOBS,
+	.source = "trace",
+	.show = show_jobs,
+	.open = open_jobs,
+	.run = run_jobs,
+	.reused = reused_jobs,
+	.finish = finish_jobs,
+	.close = close_jobs };

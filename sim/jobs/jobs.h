@@ -78,6 +78,7 @@ int jobs_run(const struct jobs_config *c, const struct orr_policy *policy,
 struct jobs_host {
 	struct engine *engine;
 	struct pool *pool; /* of the config's cluster and placement */
+	const int64_t *others_milli; /* what others hold of it, in 1/1000 GPU */
 };
 /* An error that it meets is told by jobs_end(), which is to be called in any case; jobs_is_over() is true then. */
 struct orr_jobs *jobs_begin(const struct jobs_config *c, const struct jobs_host *host, const struct orr_policy *policy,
@@ -92,6 +93,11 @@ void jobs_starving(struct orr_jobs *w); /* nothing will ever happen and jobs wai
 void jobs_capacity(struct orr_jobs *w); /* GPUs became free, or were taken, by somebody else */
 /* A node goes (its jobs are evicted; pool_node_down() is the caller's, afterwards) or is there again. */
 void jobs_node(struct orr_jobs *w, uint32_t node, bool is_up);
+/* Running jobs, those that started last first, lose their GPUs as if a node had failed, as few of them as the request needs;
+ * false (and nothing changed) if they are not enough. */
+bool jobs_reclaim(struct orr_jobs *w, const struct pool_request *r);
+/* What the running jobs hold, n of them; the caller frees the array, not what it points to. */
+const struct pool_alloc **jobs_allocs(const struct orr_jobs *w, size_t *n);
 int jobs_end(struct orr_jobs *w, struct orr_error *err); /* frees the world */
 
 /* Jobs that can never be placed on the empty cluster: how many, and which is the first.

@@ -40,7 +40,7 @@ enum { NO_JOB = -1 };
 		watch_leave((w)->watch);                                     \
 	} while (0)
 
-static void tell_evicted(struct orr_jobs *w, struct job *job)
+void tell_evicted(struct orr_jobs *w, struct job *job)
 {
 	orr_job j = job_handle(w, slot_of(w, job));
 	if (w->ops->evict) {
@@ -365,6 +365,7 @@ static struct orr_jobs *world_new(const struct jobs_config *c, const struct jobs
 	w->owns_host = !host;
 	w->engine = host ? host->engine : eng_new();
 	w->pool = host ? host->pool : pool_new(c->cluster, c->placement);
+	w->others_milli = host ? host->others_milli : NULL;
 	w->cursor = jobset_open(c->jobs);
 	read_options(w);
 	places_begin(w);
