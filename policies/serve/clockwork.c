@@ -254,7 +254,7 @@ static void give_to(struct orr_serve *w, uint32_t gpu, const struct orr_batch *b
 static bool infer(struct clockwork *s, struct orr_serve *w, uint32_t gpu)
 {
 	double first_s = INFINITY;
-	uint64_t limit = 0, its;
+	uint64_t limit = 0, its = 0;
 	uint32_t model = UINT32_MAX;
 	for (uint32_t i = 0; i < s->n_waiting;) {
 		uint32_t number = s->waiting[i];
