@@ -41,18 +41,22 @@ void cpu_add(const float *x, const float *y, float *z, size_t n)
 
 /*
  * exp() that the compiler can put into vectors: 2^i times a polynomial of the rest (Taylor's to the sixth power, 1e-6
- * over +-ln 2 / 2). It is for timing what a network does, not for results. 1.5 x 2^23 added and taken off rounds to a whole
- * number: rintf() and fminf() are calls, one element at a time, on a processor as old as the compiler must assume.
+ * over +-ln 2 / 2). It is for timing what a network does, not for results. 1.5 x 2^23 added and taken off rounds, and leaves
+ * the whole number in the low bits: rintf() and branches would make it one element at a time.
  */
-static inline float exp_fast(float x)
+__attribute__((always_inline)) static inline float exp_fast(float x)
 {
 	const float rounder = 12582912;
-	float low = x < -87 ? -87 : x, y = (low > 88 ? 88 : low) * 1.44269504f, whole = (y + rounder) - rounder;
-	float r = (y - whole) * 0.69314718f;
+	const int32_t rounder_bits = 0x4b400000;
+	float y = x * 1.44269504f, shifted = y + rounder, r = (y - (shifted - rounder)) * 0.69314718f, scale;
 	float poly = 1 + r * (1 + r * (0.5f + r * (0.16666667f + r * (0.041666667f + r * (0.0083333333f + r * 0.0013888889f)))));
-	int32_t bits = ((int32_t)whole + 127) << 23;
-	float scale;
-	memcpy(&scale, &bits, sizeof scale);
+	int32_t i;
+	memcpy(&i, &shifted, sizeof i);
+	i -= rounder_bits;
+	i = i < -126 ? -126 : i;
+	i = (i > 127 ? 127 : i) + 127;
+	i *= 1 << 23;
+	memcpy(&scale, &i, sizeof scale);
 	return poly * scale;
 }
 

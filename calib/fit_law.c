@@ -31,6 +31,32 @@ struct data {
 	double (*x)[LAW_FEATURES], *y, *weight;
 };
 
+/* Standard error of the logarithm of a point's time, from its 95 % interval; NAN if it has none. */
+static double spread_of(const struct point *x)
+{
+	return x->low_s > 0 && x->high_s > 0 ? log(x->high_s / x->low_s) / 3.92 : NAN;
+}
+
+/*
+ * Less for what is known less. A point without an interval, among others that have one, was measured too few times for it: it
+ * counts as the least known of them. The best known counts 1, or a run whose intervals were all widened would look as if
+ * nothing could be told from it.
+ */
+static void weigh(const struct point *const *x, size_t n, double *weight)
+{
+	double widest = 0, most = 0;
+	for (size_t i = 0; i < n; i++)
+		widest = fmax(widest, spread_of(x[i])); /* NAN is left out */
+	for (size_t i = 0; i < n; i++) {
+		double s = spread_of(x[i]);
+		s = isnan(s) ? widest : s;
+		weight[i] = 1 / (1 + s * s / (model_spread * model_spread));
+		most = fmax(most, weight[i]);
+	}
+	for (size_t i = 0; i < n; i++)
+		weight[i] /= most;
+}
+
 static void data_fill(struct data *d, enum profile_form form, const struct point *const *x, size_t n)
 {
 	d->x = mem_zalloc(n + 1, sizeof *d->x);
@@ -41,9 +67,8 @@ static void data_fill(struct data *d, enum profile_form form, const struct point
 		d->x[i][1] = x[i]->bytes;
 		d->x[i][2] = x[i]->size;
 		d->y[i] = log(x[i]->time_s);
-		double s = x[i]->low_s > 0 && x[i]->high_s > 0 ? log(x[i]->high_s / x[i]->low_s) / 3.92 : 0; /* a 95 % interval */
-		d->weight[i] = 1 / (1 + s * s / (model_spread * model_spread));
 	}
+	weigh(x, n, d->weight);
 	d->q = (struct nls){ form, n, (const double(*)[LAW_FEATURES])d->x, d->y, d->weight };
 }
 

@@ -208,16 +208,24 @@ const char *profile_catalogue(size_t i)
 	return NULL;
 }
 
+/* Is a profile that ships of this device? By its line of the file, as profile_write() makes it: the laws need not be read. */
+static bool is_of(const struct embedded_file *f, const char *device)
+{
+	static const char key[] = "\n\t\"device\": \"";
+	const char *text = (const char *)f->text;
+	size_t n = strlen(device), k = sizeof key - 1;
+	for (size_t i = 0; i + k + n < f->n; i++)
+		if (text[i] == '\n' && !memcmp(text + i, key, k))
+			return !strncasecmp(text + i + k, device, n) && text[i + k + n] == '"';
+	return false;
+}
+
 const char *profile_for_device(const char *device)
 {
-	const char *found = NULL;
-	for (size_t k = 0; !found && embedded_profiles[k].name; k++) {
-		struct profile *p = profile_load(embedded_profiles[k].name, NULL);
-		if (p && !strcasecmp(p->device, device))
-			found = embedded_profiles[k].name;
-		profile_free(p);
-	}
-	return found;
+	for (size_t i = 0; embedded_profiles[i].name; i++)
+		if (is_of(&embedded_profiles[i], device))
+			return embedded_profiles[i].name;
+	return NULL;
 }
 
 static void free_law(struct law *l)

@@ -123,10 +123,10 @@ struct bounds {
 static int wrong_item(const struct reader *r, const char *at, const struct bounds *b, double before, const cJSON *v)
 {
 	char expected[160];
-	bool is_more = b->is_above || (b->is_ascending && before > b->low);
-	double low = b->is_ascending && before > b->low ? before : b->low;
+	bool is_more = b->is_above || (b->is_ascending && before >= b->low);
+	double low = b->is_ascending && before >= b->low ? before : b->low;
 	snprintf(expected, sizeof expected, "a %snumber %s %.15g%s, at most %.15g", b->is_whole ? "whole " : "", is_more ? "above" : "from", low,
-		b->is_ascending && before > b->low ? " (the one before)" : "", b->high);
+		b->is_ascending && before >= b->low ? " (the one before)" : "", b->high);
 	return wrong(r, at, expected, v);
 }
 
@@ -323,6 +323,20 @@ static int get_curves(const struct reader *r, const cJSON *o)
 	return get_real(r, o, "$.curves", "mixed_factor", 1, 1, 1000, false, &f->mixed_factor);
 }
 
+/* Equal blocks one after the other: all times are those of the first. */
+static bool has_equal_blocks(const struct dnn *d)
+{
+	uint32_t first = 0, n = 0;
+	while (first < d->n_layers && d->layer[first].block != 0)
+		first++;
+	while (first + n < d->n_layers && d->layer[first + n].block == 0)
+		n++;
+	for (uint64_t i = 0; i < (uint64_t)n * d->blocks; i++)
+		if (first + i >= d->n_layers || d->layer[first + i].block != i / n || d->layer[first + i].fwd_flops != d->layer[first + i % n].fwd_flops)
+			return false;
+	return n > 0;
+}
+
 /* Weights and cache in elements of one size; heads of keys and values as the DNN has them. */
 static int get_layers(const struct reader *r, const cJSON *o)
 {
@@ -340,8 +354,9 @@ static int get_layers(const struct reader *r, const cJSON *o)
 	if (!f->dnn)
 		return orr_fail(r->err, ORR_EINPUT, "%.200s: $.layers.dnn: %.400s", r->path, inner.text);
 	const struct dnn *d = f->dnn;
-	if (!d->blocks || !d->hidden || !d->vocab || !d->seq || d->heads % d->kv_heads || d->hidden % d->heads)
-		return orr_fail(r->err, ORR_EINPUT, "%.200s: $.layers.dnn: expected a transformer that gives out words, found %.80s", r->path, name);
+	if (!d->blocks || !d->hidden || !d->vocab || !d->seq || d->heads % d->kv_heads || d->hidden % d->heads || !has_equal_blocks(d))
+		return orr_fail(r->err, ORR_EINPUT, "%.200s: $.layers.dnn: expected a transformer of equal blocks with a vocabulary, found %.80s",
+			r->path, name);
 	r->m->layers = d->blocks;
 	r->m->kv_bytes = 2.0 * d->blocks * d->kv_heads * (d->hidden / d->heads) * f->element_bytes;
 	r->m->weight_bytes = d->params * f->element_bytes;
@@ -382,8 +397,6 @@ static int get_llm(const struct reader *r)
 	if (rc)
 		return rc;
 	bool is_layers = m->llm->form == SERVED_LAYERS;
-	m->llm->own_kv = cJSON_GetObjectItemCaseSensitive(r->root, "kv_bytes_per_token") != NULL;
-	m->llm->own_weights = cJSON_GetObjectItemCaseSensitive(r->root, "weight_bytes") != NULL;
 	if (get_real(r, r->root, "$", "weight_bytes", 1, 0, MAX_BYTES, !is_layers, &m->weight_bytes) ||
 		get_real(r, r->root, "$", "kv_bytes_per_token", 1, 1, MAX_BYTES, !is_layers, &m->kv_bytes) ||
 		get_whole(r, "longest", 1, 1e9, &m->longest))

@@ -71,7 +71,7 @@ static void find_parts(struct served_layers *x)
 	x->words = i;
 }
 
-static double layer_s(const struct served_layers *x, uint32_t l, double tokens)
+double served_layers_layer_s(const struct served_layers *x, uint32_t l, double tokens)
 {
 	const struct dnn_layer *v = &x->d->layer[l];
 	const char *dot = strrchr(v->name, '.');
@@ -90,6 +90,12 @@ static double reduce_s(const struct served_layers *x, double bytes)
 	return x->reduce ? law_time(x->reduce, 0, 0, bytes, NULL) : llm_all_reduce_s(&x->tp_link, x->p.tp, bytes);
 }
 
+/* Half of an all-reduce: as many messages and bytes as its second part. */
+static double gather_s(const struct served_layers *x, double bytes)
+{
+	return x->p.tp < 2 ? 0 : llm_all_reduce_s(&x->tp_link, x->p.tp, bytes) / 2;
+}
+
 static double sent_bytes(const struct served_layers *x, double tokens)
 {
 	return tokens * x->d->hidden * x->element_bytes;
@@ -101,7 +107,7 @@ static void block_parts(const struct served_layers *x, double tokens, struct ser
 	for (uint32_t k = 0; k < x->per_block; k++) {
 		if (k >= x->scores && k <= x->context)
 			continue;
-		double s = layer_s(x, x->block + k, tokens);
+		double s = served_layers_layer_s(x, x->block + k, tokens);
 		if (x->d->layer[x->block + k].kind == ORR_LAYER_LINEAR)
 			out->linear += s;
 		else
@@ -117,7 +123,7 @@ static double range_s(const struct served_layers *x, uint32_t first, uint32_t en
 {
 	double sum = 0;
 	for (uint32_t l = first; l < end; l++)
-		sum += layer_s(x, l, tokens);
+		sum += served_layers_layer_s(x, l, tokens);
 	return sum;
 }
 
@@ -125,7 +131,7 @@ static double range_s(const struct served_layers *x, uint32_t first, uint32_t en
 static double hop_s(const struct served_layers *x, double tokens)
 {
 	double bytes = sent_bytes(x, tokens);
-	return x->pp_link.latency_s + bytes / x->p.tp / x->pp_link.Bps + llm_all_gather_s(&x->tp_link, x->p.tp, bytes);
+	return x->pp_link.latency_s + bytes / x->p.tp / x->pp_link.Bps + gather_s(x, bytes);
 }
 
 /* The table of words is split over the GPUs (Shoeybi et al. 2019): its rows are summed, the scores of words gathered. */
@@ -136,8 +142,7 @@ static double embed_s(const struct served_layers *x, double tokens)
 
 static double words_s(const struct served_layers *x, double words)
 {
-	return range_s(x, x->words, x->d->n_layers, words) +
-		llm_all_gather_s(&x->tp_link, x->p.tp, words * x->d->vocab * x->element_bytes);
+	return range_s(x, x->words, x->d->n_layers, words) + gather_s(x, words * x->d->vocab * x->element_bytes);
 }
 
 static double block_s(const struct served_parts *b)
@@ -280,7 +285,12 @@ static void find_attention(struct served_layers *x)
 static char *describe(const struct served_layers *x)
 {
 	struct sbuf s = { 0 };
-	sbuf_printf(&s, "layers of %s by %s; attention by roofline on %s", x->d->name, cost_source(x->cost, 1), x->p.device->name);
+	static const char update[] = "; the data sheet's roofline for update"; /* no business of serving */
+	const char *source = cost_source(x->cost, 1);
+	size_t n = strlen(source), cut = sizeof update - 1;
+	if (n > cut && !strcmp(source + n - cut, update))
+		n -= cut;
+	sbuf_printf(&s, "layers of %s by %.*s; attention by roofline on %s", x->d->name, (int)n, source, x->p.device->name);
 	if (x->p.tp > 1 && x->reduce)
 		sbuf_printf(&s, "; all-reduce of %u by the profile (%s)", x->p.tp, x->reduce->variant);
 	else if (x->p.tp > 1)

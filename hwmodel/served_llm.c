@@ -94,6 +94,18 @@ double served_iteration(struct served_on *x, const struct llm_load *load)
 	return x->llm->form == SERVED_CLOSED ? closed(x->llm, load) : served_iteration_stage(x, load, &stage_s);
 }
 
+bool served_iteration_parts(struct served_on *x, const struct llm_load *load, struct served_parts *out)
+{
+	if (x->layers)
+		served_layers_parts(x->layers, load, out);
+	return x->layers != NULL;
+}
+
+struct served_layers *served_layers_of(struct served_on *x)
+{
+	return x->layers;
+}
+
 const char *served_source(const struct served_on *x)
 {
 	return x->layers ? served_layers_source(x->layers) : x->llm->form == SERVED_CLOSED ? "closed form" : "curves";

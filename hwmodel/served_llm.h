@@ -31,7 +31,6 @@ struct served_llm {
 	double element_bytes;        /* of weights and of the KV cache */
 	double overhead_s;           /* per iteration, beside the GPU */
 	double attention_efficiency; /* of prompts' attention, as a share of the peak; 0: the device's of products */
-	bool own_kv, own_weights;    /* kv_bytes, weight_bytes are the file's, not the table's */
 };
 
 double served_curve_at(const struct served_curve *c, double v);
@@ -39,6 +38,8 @@ double served_curve_at(const struct served_curve *c, double v);
 /* ---- served_layers.c ---- */
 
 struct served_layers;
+/* The table by layers behind x; NULL: another form. */
+struct served_layers *served_layers_of(struct served_on *x);
 struct served_layers *served_layers_new(const struct served *m, const struct served_place *p, struct orr_error *err);
 void served_layers_free(struct served_layers *x);
 /* Seconds through all stages; *stage_s: of the busiest. */
@@ -47,10 +48,9 @@ const char *served_layers_source(const struct served_layers *x);
 /* Tokens for which every stage has memory. */
 double served_layers_kv_tokens(const struct served_layers *x, double part);
 
-/* Parts of an iteration, s, over all stages; they add up to what served_layers_iteration() returns. */
-struct served_parts {
-	double linear, elementwise, collective, attention_prompt, attention_decode, head, hops, overhead;
-};
+/* Of one layer of the DNN, attention's own aside, for so many tokens on one GPU of the group. */
+double served_layers_layer_s(const struct served_layers *x, uint32_t layer, double tokens);
+
 void served_layers_parts(struct served_layers *x, const struct llm_load *load, struct served_parts *out);
 
 #endif

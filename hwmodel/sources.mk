@@ -45,7 +45,13 @@ hwmodel/prices_data.c: hwmodel/prices.json
 	embedded_prices hwmodel/prices.json) >$@.tmp && mv $@.tmp $@
 liborrery_a_SOURCES += hwmodel/served.h hwmodel/served.c hwmodel/served_json.c hwmodel/served_llm.c hwmodel/served_llm.h \
 	hwmodel/served_layers.c
-ORR_SERVED = hwmodel/served/llama2-7b.json hwmodel/served/llama2-13b.json hwmodel/served/llama2-70b.json
+ORR_SERVED = hwmodel/served/llama2-7b.json hwmodel/served/llama2-13b.json hwmodel/served/llama2-70b.json \
+	hwmodel/served/irina-a.json hwmodel/served/irina-b.json hwmodel/served/irina-c.json hwmodel/served/irina-d.json \
+	hwmodel/served/irina-yolov3.json hwmodel/served/irina-vgg16.json hwmodel/served/irina-googlenet.json \
+	hwmodel/served/irina-alexnet.json hwmodel/served/irina-yolov3-curve.json hwmodel/served/irina-vgg16-curve.json \
+	hwmodel/served/irina-googlenet-curve.json hwmodel/served/irina-alexnet-curve.json hwmodel/served/bert-base-t4.json \
+	hwmodel/served/bert-large-t4.json hwmodel/served/bert-base-v100.json hwmodel/served/bert-large-v100.json \
+	hwmodel/served/bert-student-2x768-t4.json
 EXTRA_DIST += $(ORR_SERVED)
 nodist_liborrery_a_SOURCES += hwmodel/served_data.c
 CLEANFILES += hwmodel/served_data.c hwmodel/served_data.c.tmp

@@ -325,6 +325,12 @@ check-machine: orrery$(EXEEXT) tests/machine$(EXEEXT)
 	./orrery$(EXEEXT) calib fit machine.csv -o machine.json
 	tests/machine$(EXEEXT) ./machine.json $(MACHINE_THREADS)
 CLEANFILES += machine.csv machine.device.json machine.json tests/machine$(EXEEXT)
+# models as served
+check_PROGRAMS += tests/unit_served tests/unit_served_layers tests/served_mutation
+TESTS += tests/unit_served tests/unit_served_layers tests/served_mutation
+tests_unit_served_SOURCES = tests/unit_served.c
+tests_unit_served_layers_SOURCES = tests/unit_served_layers.c
+tests_served_mutation_SOURCES = tests/served_mutation.c
 # the serving world at the command line
 check_PROGRAMS += tests/unit_serve_results
 TESTS += tests/unit_serve_results

@@ -113,6 +113,29 @@ static void check_outliers(void)
 	fit_law_free(&l);
 }
 
+/*
+ * A loud run: every interval is wide, and what was measured too few times to have one (and took twice as long) is not
+ * taken for exact. The weights are relative: wide intervals all round leave the law as it is.
+ */
+static void check_intervals(void)
+{
+	static struct point x[POINTS];
+	const struct point *list[POINTS];
+	struct law l;
+	make(&truth_roofline, 17, 0.02, 0, x, list);
+	for (int i = 0; i < POINTS; i++) {
+		bool is_known = i % 8 != 0;
+		x[i].low_s = is_known ? x[i].time_s / 2.5 : NAN;
+		x[i].high_s = is_known ? x[i].time_s * 2.5 : NAN;
+		x[i].time_s *= is_known ? 1 : 2;
+	}
+	int rc = fit_law(FORM_ROOFLINE, list, POINTS, &l, NULL);
+	ok(!rc && fabs(l.param[0] / 8e-6 - 1) < 0.05 && fabs(l.param[1] / 12e12 - 1) < 0.03 && fabs(l.param[2] / 6e11 - 1) < 0.03,
+		"points without an interval do not outweigh those with a wide one: %.2f us, %.2f TFLOP/s, %.0f GB/s", 1e6 * l.param[0],
+		l.param[1] / 1e12, l.param[2] / 1e9);
+	fit_law_free(&l);
+}
+
 /* The order of the points decides neither where descents begin nor where they end. */
 static void check_order(void)
 {
@@ -226,6 +249,7 @@ int main(void)
 	check_exact(&truth_line, "line");
 	check_exact(&truth_envelope, "envelope");
 	check_outliers();
+	check_intervals();
 	check_order();
 	check_left_out();
 	check_profile();

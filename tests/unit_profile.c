@@ -225,7 +225,9 @@ static void check_shipped(void)
 		struct profile *p = profile_load(name, &err);
 		ok(p != NULL, "%s ships and passes the self-check%s%s", name, p ? "" : ": ", err.text);
 		struct device *d = p ? device_load(p->device, &err) : NULL;
-		ok(d && !strcmp(p->name, name) && *p->source && *p->date, "%s is of a device of the catalogue, with source and date", name);
+		const char *found = p ? profile_for_device(p->device) : NULL;
+		ok(d && !strcmp(p->name, name) && *p->source && *p->date && found && !strcmp(found, name),
+			"%s is of a device of the catalogue, which finds it, with source and date", name);
 		if (d)
 			slip(p, d, &tried, &missed);
 		profile_free(p);
@@ -234,7 +236,7 @@ static void check_shipped(void)
 	ok(n >= 8, "%zu profiles ship", n);
 	ok(tried > 400 && missed == 0, "of %zu parameters a thousand times off, %zu pass", tried, missed);
 	same_text(profile_for_device("v100"), "v100", "a device finds its profile");
-	ok(!profile_for_device("m40"), "one without has none");
+	ok(!profile_for_device("m40") && !profile_for_device("v10") && !profile_for_device("v1000"), "one without has none");
 	struct orr_error err = { 0 };
 	ok(!profile_load("v10", &err) && strstr(err.text, "did you mean v100"), "a misspelt name: %s", err.text);
 }

@@ -21,27 +21,11 @@ static const struct orr_param params[] = {
 
 struct clipper {
 	struct queues queues;
-	double *most;  /* [replica * models + model] samples of the largest batch; 0: not yet tried */
-	uint32_t replicas;
+	double *most; /* [replica * models + model] samples of the largest batch */
 	const double *objective;
 	size_t n_objective;
-	double increase, decrease, first, wait_s;
+	double increase, decrease, wait_s;
 };
-
-static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
-{
-	struct clipper *s = calloc(1, sizeof *s);
-	if (!s || !queues_begin(&s->queues, w, err)) {
-		free(s);
-		return NULL;
-	}
-	s->objective = orr_arg_list(args, "objective", &s->n_objective);
-	s->increase = orr_arg_real(args, "increase");
-	s->decrease = orr_arg_real(args, "decrease");
-	s->first = orr_arg_real(args, "first_batch");
-	s->wait_s = (double)orr_arg_time_ns(args, "batch_wait") / 1e9;
-	return s;
-}
 
 static void destroy(void *self)
 {
@@ -51,20 +35,31 @@ static void destroy(void *self)
 	free(s);
 }
 
-static double *most_of(struct clipper *s, struct orr_serve *w, uint32_t replica, uint32_t model)
+static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
 {
-	if (replica >= s->replicas) {
-		uint32_t n = orr_replicas(w) > replica ? orr_replicas(w) : replica + 1;
-		double *most = realloc(s->most, (size_t)n * s->queues.models * sizeof *most);
-		if (!most) {
-			orr_serve_give_up(w, 0, "out of memory");
-			return NULL;
-		}
-		for (size_t i = (size_t)s->replicas * s->queues.models; i < (size_t)n * s->queues.models; i++)
-			most[i] = s->first;
-		s->most = most;
-		s->replicas = n;
+	struct clipper *s = calloc(1, sizeof *s);
+	if (!s || !queues_begin(&s->queues, w, err)) {
+		free(s);
+		return NULL;
 	}
+	size_t n = (size_t)s->queues.replicas * s->queues.models;
+	s->most = calloc(n + 1, sizeof *s->most);
+	if (!s->most) {
+		orr_fail(err, ORR_EFAIL, "out of memory");
+		destroy(s);
+		return NULL;
+	}
+	for (size_t i = 0; i < n; i++)
+		s->most[i] = orr_arg_real(args, "first_batch");
+	s->objective = orr_arg_list(args, "objective", &s->n_objective);
+	s->increase = orr_arg_real(args, "increase");
+	s->decrease = orr_arg_real(args, "decrease");
+	s->wait_s = (double)orr_arg_time_ns(args, "batch_wait") / 1e9;
+	return s;
+}
+
+static double *most_of(const struct clipper *s, uint32_t replica, uint32_t model)
+{
 	return &s->most[(size_t)replica * s->queues.models + model];
 }
 
@@ -72,10 +67,9 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 {
 	struct clipper *s = self;
 	uint32_t model = orr_req_model(w, r), replica = orr_req_replica(w, r);
-	struct queue *q = queue_at(&s->queues, w, replica, model);
-	if (q && batch_runs_at(w, replica, model, orr_req_samples(w, r), orr_req_length(w, r)))
-		queue_push(w, q, r);
-	else if (q)
+	if (batch_runs_at(w, replica, model, orr_req_samples(w, r), orr_req_length(w, r)))
+		queue_push(w, queue_at(&s->queues, replica, model), r);
+	else
 		orr_refuse(w, r, ORR_REQ_REFUSED);
 }
 
@@ -87,8 +81,9 @@ static void finish(void *self, struct orr_serve *w, orr_req r, enum orr_req_end 
 
 static void replica(void *self, struct orr_serve *w, uint32_t number, enum orr_replica_event event)
 {
+	(void)w;
 	if (event == ORR_REPLICA_DOWN)
-		queues_lost(&((struct clipper *)self)->queues, w, number);
+		queues_lost(&((struct clipper *)self)->queues, number);
 }
 
 /* AIMD on what the batch took, from its start to now. */
@@ -99,10 +94,7 @@ static void run_end(void *self, struct orr_serve *w, orr_run run)
 	struct orr_model_info m;
 	if (!orr_run_get(w, run, &i) || !orr_model_get(w, i.model, &m))
 		return;
-	double *most = most_of(s, w, i.replica, i.model);
-	if (!most)
-		return;
-	double took = orr_serve_now(w) - i.started_s;
+	double *most = most_of(s, i.replica, i.model), took = orr_serve_now(w) - i.started_s;
 	if (took > per_model(s->objective, s->n_objective, i.model, m.slo_s) + 1e-9)
 		*most = fmax(1, fmin(*most, i.samples) * s->decrease);
 	else if (i.samples >= floor(*most))
@@ -111,10 +103,9 @@ static void run_end(void *self, struct orr_serve *w, orr_run run)
 }
 
 /* The first request goes even if it alone is larger than what is tried. */
-static uint64_t limit_of(struct clipper *s, struct orr_serve *w, uint32_t replica, uint32_t model, const struct queue *q)
+static uint64_t limit_of(const struct clipper *s, const struct orr_serve *w, uint32_t replica, uint32_t model, const struct queue *q)
 {
-	const double *most = most_of(s, w, replica, model);
-	uint64_t first = orr_req_samples(w, q->q.first), limit = most ? (uint64_t)*most : 1;
+	uint64_t first = orr_req_samples(w, q->q.first), limit = (uint64_t)*most_of(s, replica, model);
 	return limit > first ? limit : first;
 }
 
@@ -126,9 +117,9 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 		uint32_t model = 0;
 		struct queue *q = NULL;
 		for (uint32_t m = 0; m < s->queues.models; m++) {
-			struct queue *c = queue_at(&s->queues, w, replica, m);
-			double arrival = c ? queue_oldest(w, c) : INFINITY;
-			if (!c || arrival >= oldest)
+			struct queue *c = queue_at(&s->queues, replica, m);
+			double arrival = queue_oldest(w, c);
+			if (arrival >= oldest)
 				continue;
 			if (s->wait_s > 0 && arrival + s->wait_s > now + EPSILON_S && c->samples < limit_of(s, w, replica, m, c)) {
 				next_s = fmin(next_s, arrival + s->wait_s);
@@ -146,7 +137,7 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 		if (batch_that_fits(&s->queues, w, q, replica, model, limit_of(s, w, replica, model, q), &b))
 			batch_start(w, q, replica, &b);
 		else
-			orr_refuse(w, q->q.first, ORR_REQ_REFUSED);
+			queue_refuse(w, q, q->q.first, ORR_REQ_REFUSED);
 	}
 }
 

@@ -60,18 +60,13 @@ static void destroy(void *self)
 	free(s);
 }
 
-static bool grow_gpus(struct clockwork *s, const struct orr_serve *w)
+static bool gpus_begin(struct clockwork *s)
 {
-	uint32_t n = orr_replicas(w);
-	if (n <= s->gpus)
-		return true;
-	struct gpu *gpu = realloc(s->gpu, n * sizeof *gpu);
-	if (!gpu)
-		return false;
-	s->gpu = gpu;
-	for (; s->gpus < n; s->gpus++) {
-		struct gpu *g = &gpu[s->gpus];
-		*g = (struct gpu){ .used_s = calloc(s->models, sizeof *g->used_s), .is_loading = calloc(s->models, sizeof *g->is_loading) };
+	s->gpu = calloc((size_t)s->queues.replicas + 1, sizeof *s->gpu);
+	for (; s->gpu && s->gpus < s->queues.replicas; s->gpus++) {
+		struct gpu *g = &s->gpu[s->gpus];
+		g->used_s = calloc(s->models, sizeof *g->used_s);
+		g->is_loading = calloc(s->models, sizeof *g->is_loading);
 		if (!g->used_s || !g->is_loading) {
 			free(g->used_s);
 			free(g->is_loading);
@@ -80,7 +75,7 @@ static bool grow_gpus(struct clockwork *s, const struct orr_serve *w)
 		for (uint32_t m = 0; m < s->models; m++)
 			g->used_s[m] = -INFINITY;
 	}
-	return true;
+	return s->gpu != NULL;
 }
 
 static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
@@ -96,7 +91,7 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	s->models = orr_models(w);
 	s->model = calloc(s->models, sizeof *s->model);
 	s->waiting = calloc(s->models, sizeof *s->waiting);
-	if (!s->model || !s->waiting || !grow_gpus(s, w)) {
+	if (!s->model || !s->waiting || !gpus_begin(s)) {
 		orr_fail(err, ORR_EFAIL, "out of memory");
 		destroy(s);
 		return NULL;
@@ -120,12 +115,6 @@ static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 	return ORR_NO_REPLICA;
 }
 
-static bool serves(const struct orr_serve *w, uint32_t gpu, uint32_t model)
-{
-	struct orr_replica_info i;
-	return orr_replica_get(w, gpu, &i) && i.is_up && !i.is_draining && (i.model == UINT32_MAX || i.model == model);
-}
-
 /* ---- requests ---- */
 
 /* The earliest that a GPU could start it: when its run ends; where the model is not in memory, after loading it. */
@@ -137,7 +126,7 @@ static double first_start_s(const struct clockwork *s, const struct orr_serve *w
 	for (uint32_t g = 0; g < s->gpus; g++) {
 		struct orr_run_info i;
 		orr_run run = orr_run_first(w, g);
-		if (!serves(w, g, model))
+		if (!takes_requests(w, g, model))
 			continue;
 		double free_s = run && orr_run_get(w, run, &i) ? i.ends_s : now;
 		if (!orr_model_is_loaded(w, g, model) && !s->gpu[g].is_loading[model])
@@ -162,18 +151,11 @@ static void set_listed(struct clockwork *s, uint32_t model)
 	}
 }
 
-static void remove_request(struct clockwork *s, struct orr_serve *w, orr_req r)
-{
-	queue_remove(w, &s->model[orr_req_model(w, r)].q, r);
-}
-
 static void arrive(void *self, struct orr_serve *w, orr_req r)
 {
 	struct clockwork *s = self;
 	uint32_t model = orr_req_model(w, r);
 	double least = least_latency(w, 0, r);
-	if (orr_req_mark(w, r)) /* its replica went while it waited */
-		remove_request(s, w, r);
 	if (isnan(least)) {
 		orr_refuse(w, r, ORR_REQ_REFUSED);
 		return;
@@ -192,17 +174,13 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 static void finish(void *self, struct orr_serve *w, orr_req r, enum orr_req_end how)
 {
 	(void)how;
-	if (orr_req_mark(w, r))
-		remove_request(self, w, r);
+	queue_forget(w, &((struct clockwork *)self)->model[orr_req_model(w, r)].q, r);
 }
 
 static void replica(void *self, struct orr_serve *w, uint32_t gpu, enum orr_replica_event event)
 {
 	struct clockwork *s = self;
-	if (!grow_gpus(s, w)) {
-		orr_serve_give_up(w, 0, "out of memory");
-		return;
-	}
+	(void)w;
 	if (event == ORR_REPLICA_DOWN) {
 		memset(s->gpu[gpu].is_loading, 0, s->models * sizeof *s->gpu[gpu].is_loading);
 		s->gpu[gpu].loading = 0;
@@ -237,18 +215,8 @@ static double best_strategy(const struct clockwork *s, const struct orr_serve *w
 static void reject(struct clockwork *s, struct orr_serve *w, uint32_t gpu, struct model *m)
 {
 	double now = orr_serve_now(w);
-	while (s->admits && m->q.q.n && now + least_latency(w, gpu, m->q.q.first) > request_deadline(w, m->q.q.first) + EPSILON_S) {
-		orr_req r = m->q.q.first;
-		queue_remove(w, &m->q, r);
-		orr_refuse(w, r, ORR_REQ_SHED);
-	}
-}
-
-static void give_to(struct orr_serve *w, uint32_t gpu, const struct orr_batch *b)
-{
-	for (size_t i = 0; i < b->n; i++)
-		if (orr_req_replica(w, b->req[i]) != gpu)
-			orr_assign(w, b->req[i], gpu);
+	while (s->admits && m->q.q.n && now + least_latency(w, gpu, m->q.q.first) > request_deadline(w, m->q.q.first) + EPSILON_S)
+		queue_refuse(w, &m->q, m->q.q.first, ORR_REQ_SHED);
 }
 
 static bool infer(struct clockwork *s, struct orr_serve *w, uint32_t gpu)
@@ -266,7 +234,7 @@ static bool infer(struct clockwork *s, struct orr_serve *w, uint32_t gpu)
 			continue;
 		}
 		i++;
-		if (!serves(w, gpu, number) || !orr_model_is_loaded(w, gpu, number))
+		if (!takes_requests(w, gpu, number) || !orr_model_is_loaded(w, gpu, number))
 			continue;
 		double latest = best_strategy(s, w, gpu, m, number, &its);
 		/* Without deadlines latest is the same for all: the model whose first came first. */
@@ -282,10 +250,9 @@ static bool infer(struct clockwork *s, struct orr_serve *w, uint32_t gpu)
 	if (model == UINT32_MAX)
 		return false;
 	if (!batch_that_fits(&s->queues, w, &s->model[model].q, gpu, model, limit, &b)) {
-		orr_refuse(w, s->model[model].q.q.first, ORR_REQ_REFUSED);
+		queue_refuse(w, &s->model[model].q, s->model[model].q.q.first, ORR_REQ_REFUSED);
 		return true;
 	}
-	give_to(w, gpu, &b);
 	batch_start(w, &s->model[model].q, gpu, &b);
 	s->gpu[gpu].used_s[model] = orr_serve_now(w);
 	return true;
@@ -355,7 +322,7 @@ static void load(struct clockwork *s, struct orr_serve *w, uint32_t gpu)
 	find_demands(s, w);
 	for (uint32_t i = 0; i < s->n_waiting; i++) {
 		const struct model *m = &s->model[s->waiting[i]];
-		if (!serves(w, gpu, s->waiting[i]) || orr_model_is_loaded(w, gpu, s->waiting[i]) || m->demand_s - m->served_s <= most)
+		if (!takes_requests(w, gpu, s->waiting[i]) || orr_model_is_loaded(w, gpu, s->waiting[i]) || m->demand_s - m->served_s <= most)
 			continue;
 		most = m->demand_s - m->served_s;
 		best = s->waiting[i];
@@ -369,8 +336,6 @@ static void load(struct clockwork *s, struct orr_serve *w, uint32_t gpu)
 static void schedule(void *self, struct orr_serve *w, uint32_t gpu)
 {
 	struct clockwork *s = self;
-	if (gpu >= s->gpus && !grow_gpus(s, w))
-		return;
 	load(s, w, gpu);
 	while (orr_replica_is_idle(w, gpu) && infer(s, w, gpu))
 		;

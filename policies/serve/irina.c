@@ -45,12 +45,19 @@ struct plan {
 	uint32_t samples;   /* merged batch runs at */
 };
 
+static void destroy(void *self)
+{
+	if (self)
+		irina_end(&((struct irina *)self)->gpus);
+	free(self);
+}
+
 static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
 {
 	struct irina *s = calloc(1, sizeof *s);
 	if (!s || !irina_begin(&s->gpus, w)) {
-		free(s);
 		orr_fail(err, ORR_EFAIL, "out of memory");
+		destroy(s);
 		return NULL;
 	}
 	s->may[FIFO] = true;
@@ -65,12 +72,6 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	s->preempt_limit = (uint32_t)orr_arg_int(args, "preempt_limit");
 	s->stack_most = (uint32_t)orr_arg_int(args, "stack_most");
 	return s;
-}
-
-static void destroy(void *self)
-{
-	irina_end(&((struct irina *)self)->gpus);
-	free(self);
 }
 
 /* Any replica may take any task: it is given to one when it starts. */
@@ -276,10 +277,10 @@ static void schedule(void *self, struct orr_serve *w, uint32_t gpu)
 static void replica(void *self, struct orr_serve *w, uint32_t gpu, enum orr_replica_event event)
 {
 	struct irina *s = self;
-	if (!irina_grow(&s->gpus, w))
-		return;
 	if (event == ORR_REPLICA_DOWN)
 		irina_lost(&s->gpus, w, gpu);
+	else if (event == ORR_REPLICA_DRAINING)
+		irina_offer(&s->gpus, w, gpu);
 }
 
 static const struct orr_serve_ops ops = { .size = sizeof ops,

@@ -191,9 +191,6 @@ static void start(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu, struc
 	struct irina_gpu *g = &s->gpu[gpu];
 	t->gpu = gpu;
 	t->latency_s = orr_model_latency(w, gpu, t->model, t->samples, t->length);
-	for (uint32_t i = 0; i < t->n; i++)
-		if (orr_req_replica(w, t->req[i]) != gpu)
-			orr_assign(w, t->req[i], gpu);
 	struct orr_batch b = task_batch(t);
 	t->run = orr_run_start(w, gpu, &b);
 	g->running[g->n_running++] = t;
@@ -243,21 +240,23 @@ void irina_start_when_possible(struct irina_gpus *s, struct orr_serve *w, uint32
 }
 
 /* May the first that waits on one GPU run on another (or the same)? Not while it is on its way to an exit point. */
-static bool head_may_run(const struct orr_serve *w, const struct irina_gpu *g, uint32_t gpu)
+static bool head_may_run(const struct orr_serve *w, const struct irina_gpu *g, const struct irina_gpu *own, uint32_t gpu)
 {
 	struct orr_req_info i;
 	const struct task *t = g->first;
-	return t && !isnan(irina_latency(w, gpu, t)) && (!t->n || (orr_req_get(w, t->req[0], &i) && i.state == ORR_REQ_WAITING));
+	/* One that drains serves its own queue, but takes nothing over. */
+	bool may = t && (g == own || !isnan(irina_latency(w, gpu, t)));
+	return may && (!t->n || (orr_req_get(w, t->req[0], &i) && i.state == ORR_REQ_WAITING));
 }
 
 /* The queue whose first came earliest; the GPU's own before all others. */
 static struct irina_gpu *queue_to_serve(struct irina_gpus *s, const struct orr_serve *w, uint32_t gpu)
 {
-	struct irina_gpu *best = NULL;
-	if (s->gpu[gpu].first)
-		return head_may_run(w, &s->gpu[gpu], gpu) ? &s->gpu[gpu] : NULL;
+	struct irina_gpu *best = NULL, *own = &s->gpu[gpu];
+	if (own->first)
+		return head_may_run(w, own, own, gpu) ? own : NULL;
 	for (uint32_t i = 0; i < s->n; i++)
-		if (head_may_run(w, &s->gpu[i], gpu) && (!best || s->gpu[i].first->arrival_s < best->first->arrival_s))
+		if (head_may_run(w, &s->gpu[i], own, gpu) && (!best || s->gpu[i].first->arrival_s < best->first->arrival_s))
 			best = &s->gpu[i];
 	return best;
 }
@@ -274,8 +273,6 @@ static bool is_loaded(struct orr_serve *w, uint32_t gpu, uint32_t model)
 
 void irina_go_on(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu)
 {
-	if (gpu >= s->n && !irina_grow(s, w))
-		return;
 	struct irina_gpu *g = &s->gpu[gpu];
 	if (g->next)
 		try_next(s, w, gpu);
@@ -303,13 +300,17 @@ void irina_ended(struct irina_gpus *s, struct orr_serve *w, orr_run run)
 	if (!orr_run_get(w, run, &info) || info.replica >= s->n)
 		return;
 	struct irina_gpu *g = &s->gpu[info.replica];
-	for (uint32_t i = 0; i < g->n_running; i++)
-		if (g->running[i]->run == run) {
-			task_free(w, g->running[i]);
-			memmove(&g->running[i], &g->running[i + 1], (g->n_running - i - 1) * sizeof g->running[0]);
-			g->n_running--;
-			break;
-		}
+	uint32_t i = 0;
+	while (i < g->n_running && g->running[i]->run != run)
+		i++;
+	if (i < g->n_running) {
+		task_free(w, g->running[i]);
+		memmove(&g->running[i], &g->running[i + 1], (g->n_running - i - 1) * sizeof g->running[0]);
+		g->n_running--;
+	} else { /* it was aborted, but ended before its next exit point */
+		for (size_t k = 0; k < info.n; k++)
+			irina_forget(s, w, orr_run_request(w, run, k));
+	}
 	irina_go_on(s, w, info.replica);
 }
 
@@ -345,8 +346,12 @@ void irina_lost(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu)
 	task_free(w, g->next);
 	g->next = NULL;
 	g->n_running = 0;
-	/* What waits here, and was not thrown off, is served by others. */
-	for (uint32_t i = 0; g->first && i < s->n; i++)
+	irina_offer(s, w, gpu);
+}
+
+void irina_offer(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu)
+{
+	for (uint32_t i = 0; s->gpu[gpu].first && i < s->n; i++)
 		if (orr_replica_is_idle(w, i))
 			orr_wake(w, i);
 }
@@ -356,24 +361,13 @@ void irina_lost(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu)
 bool irina_begin(struct irina_gpus *s, struct orr_serve *w)
 {
 	s->models = orr_models(w);
-	return irina_grow(s, w);
-}
-
-bool irina_grow(struct irina_gpus *s, struct orr_serve *w)
-{
-	uint32_t n = orr_replicas(w);
-	if (n <= s->n)
-		return true;
-	struct irina_gpu *gpu = realloc(s->gpu, n * sizeof *gpu);
-	if (!gpu)
-		return false;
-	s->gpu = gpu;
-	for (; s->n < n; s->n++) {
-		gpu[s->n] = (struct irina_gpu){ .open = calloc(s->models + 1, sizeof *gpu->open) };
-		if (!gpu[s->n].open)
+	s->gpu = calloc((size_t)orr_replicas(w) + 1, sizeof *s->gpu);
+	for (; s->gpu && s->n < orr_replicas(w); s->n++) {
+		s->gpu[s->n].open = calloc((size_t)s->models + 1, sizeof *s->gpu->open);
+		if (!s->gpu[s->n].open)
 			return false;
 	}
-	return true;
+	return s->gpu != NULL;
 }
 
 void irina_end(struct irina_gpus *s)

@@ -51,7 +51,6 @@ struct irina_gpus {
 };
 
 bool irina_begin(struct irina_gpus *s, struct orr_serve *w);
-bool irina_grow(struct irina_gpus *s, struct orr_serve *w); /* replicas joined; false: out of memory, and the run has ended */
 void irina_end(struct irina_gpus *s);
 
 /* A task of one request; NULL: it was refused, or there is no memory. */
@@ -79,6 +78,8 @@ void irina_ended(struct irina_gpus *s, struct orr_serve *w, orr_run run);
 /* The request is no more. */
 void irina_forget(struct irina_gpus *s, struct orr_serve *w, orr_req r);
 void irina_lost(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu);
+/* Others may take what waits there. */
+void irina_offer(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu);
 
 static inline struct orr_batch task_batch(const struct task *t)
 {

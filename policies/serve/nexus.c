@@ -67,29 +67,6 @@ static bool session_begin(struct nexus *s, const struct orr_serve *w, uint32_t m
 	return true;
 }
 
-static bool grow_gpus(struct nexus *s, const struct orr_serve *w)
-{
-	uint32_t n = orr_replicas(w), models = s->queues.models;
-	if (n <= s->gpus)
-		return true;
-	struct share *share = realloc(s->share, (size_t)n * models * sizeof *share);
-	uint32_t *turn = share ? realloc(s->turn, n * sizeof *turn) : NULL;
-	s->share = share ? share : s->share;
-	s->turn = turn ? turn : s->turn;
-	if (!turn)
-		return false;
-	memset(share + (size_t)s->gpus * models, 0, (size_t)(n - s->gpus) * models * sizeof *share);
-	memset(turn + s->gpus, 0, (n - s->gpus) * sizeof *turn);
-	s->gpus = n;
-	return true;
-}
-
-static bool is_usable(const struct orr_serve *w, uint32_t gpu)
-{
-	struct orr_replica_info i;
-	return orr_replica_get(w, gpu, &i) && i.is_up && !i.is_draining;
-}
-
 /* The n-th node goes to the n-th usable GPU, and on from the first when there are no more. */
 static void assign(struct nexus *s, struct orr_serve *w, const struct nexus_plan *plan)
 {
@@ -97,9 +74,9 @@ static void assign(struct nexus *s, struct orr_serve *w, const struct nexus_plan
 	for (size_t i = 0; i < (size_t)s->gpus * models; i++)
 		s->share[i] = (struct share){ 0 };
 	for (uint32_t g = 0; g < s->gpus; g++)
-		usable += is_usable(w, g);
+		usable += takes_requests(w, g, UINT32_MAX);
 	for (uint32_t i = 0; i < plan->n && usable; i++, gpu = (gpu + 1) % s->gpus) {
-		while (!is_usable(w, gpu))
+		while (!takes_requests(w, gpu, UINT32_MAX))
 			gpu = (gpu + 1) % s->gpus;
 		const struct nexus_node *node = &plan->node[i];
 		for (uint32_t k = 0; k < node->n_parts; k++) {
@@ -118,7 +95,7 @@ static void assign(struct nexus *s, struct orr_serve *w, const struct nexus_plan
 static void make_plan(struct nexus *s, struct orr_serve *w)
 {
 	struct nexus_plan plan;
-	if (!grow_gpus(s, w) || !nexus_plan(s->session, s->queues.models, &plan)) {
+	if (!nexus_plan(s->session, s->queues.models, &plan)) {
 		orr_serve_give_up(w, 0, "out of memory");
 		return;
 	}
@@ -141,7 +118,10 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	s->drops_late = s->drops_early || !strcmp(orr_arg_text(args, "drop"), "lazy");
 	s->session = calloc(s->queues.models, sizeof *s->session);
 	s->seen = calloc(s->queues.models, sizeof *s->seen);
-	bool good = s->session && s->seen && grow_gpus(s, w);
+	s->gpus = s->queues.replicas;
+	s->share = calloc((size_t)s->gpus * s->queues.models + 1, sizeof *s->share);
+	s->turn = calloc((size_t)s->gpus + 1, sizeof *s->turn);
+	bool good = s->session && s->seen && s->share && s->turn;
 	for (uint32_t m = 0; good && m < s->queues.models; m++)
 		good = session_begin(s, w, m);
 	if (!good) {
@@ -156,7 +136,7 @@ static void replica(void *self, struct orr_serve *w, uint32_t gpu, enum orr_repl
 {
 	struct nexus *s = self;
 	if (event == ORR_REPLICA_DOWN)
-		queues_lost(&s->queues, w, gpu);
+		queues_lost(&s->queues, gpu);
 	make_plan(s, w);
 }
 
@@ -200,7 +180,7 @@ static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 	}
 	for (uint32_t i = 0; i < s->gpus; i++) {
 		uint32_t g = s->next_gpu++ % s->gpus;
-		if (is_usable(w, g))
+		if (takes_requests(w, g, UINT32_MAX))
 			return g;
 	}
 	return ORR_NO_REPLICA;
@@ -214,10 +194,9 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 		orr_refuse(w, r, ORR_REQ_SHED);
 		return;
 	}
-	struct queue *q = queue_at(&s->queues, w, gpu, model);
-	if (q && batch_runs_at(w, gpu, model, orr_req_samples(w, r), orr_req_length(w, r)))
-		queue_push(w, q, r);
-	else if (q)
+	if (batch_runs_at(w, gpu, model, orr_req_samples(w, r), orr_req_length(w, r)))
+		queue_push(w, queue_at(&s->queues, gpu, model), r);
+	else
 		orr_refuse(w, r, ORR_REQ_REFUSED);
 }
 
@@ -246,11 +225,9 @@ static void drop(const struct nexus *s, struct orr_serve *w, uint32_t gpu, uint3
 {
 	double now = orr_serve_now(w);
 	while (s->drops_late && q->q.n &&
-		request_deadline(w, q->q.first) < now + (s->drops_early ? batch_latency(s, gpu, model, q) : 0) - EPSILON_S) {
-		orr_req r = q->q.first;
-		queue_remove(w, q, r);
-		orr_refuse(w, r, ORR_REQ_SHED);
-	}
+		request_deadline(w, q->q.first) < now + (s->drops_early ? batch_latency(s, gpu, model, q) : 0) - EPSILON_S)
+		queue_refuse(w, q, q->q.first, ORR_REQ_SHED);
+
 }
 
 /* When the model's next batch is due. */
@@ -267,17 +244,13 @@ static void schedule(void *self, struct orr_serve *w, uint32_t gpu)
 {
 	struct nexus *s = self;
 	uint32_t models = s->queues.models;
-	if (gpu >= s->gpus && !grow_gpus(s, w))
-		return;
 	while (orr_replica_is_idle(w, gpu)) {
 		double next_s = INFINITY;
 		uint32_t tried = 0, model = 0;
 		struct queue *q = NULL;
 		for (; tried < models; tried++) {
 			model = (s->turn[gpu] + tried) % models;
-			q = queue_at(&s->queues, w, gpu, model);
-			if (!q)
-				return;
+			q = queue_at(&s->queues, gpu, model);
 			drop(s, w, gpu, model, q);
 			double due = q->q.n ? due_s(s, w, gpu, model, q) : INFINITY;
 			if (due <= orr_serve_now(w) + EPSILON_S)
@@ -296,7 +269,7 @@ static void schedule(void *self, struct orr_serve *w, uint32_t gpu)
 		if (batch_that_fits(&s->queues, w, q, gpu, model, limit > first ? limit : first, &b))
 			batch_start(w, q, gpu, &b);
 		else
-			orr_refuse(w, q->q.first, ORR_REQ_REFUSED);
+			queue_refuse(w, q, q->q.first, ORR_REQ_REFUSED);
 		s->turn[gpu] = (model + 1) % models;
 	}
 }

@@ -30,16 +30,18 @@ struct queues {
 	size_t cap_take;
 };
 
+/* All replicas that there can ever be have numbers from the start. */
 static inline bool queues_begin(struct queues *s, struct orr_serve *w, struct orr_error *err)
 {
 	s->models = orr_models(w);
+	s->replicas = orr_replicas(w);
+	s->of = calloc((size_t)s->replicas * s->models + 1, sizeof *s->of);
 	s->cap_take = 64;
 	s->take = malloc(s->cap_take * sizeof *s->take);
-	if (!s->take || s->models == 0) {
-		orr_fail(err, ORR_EFAIL, "%s", s->take ? "there is no model to serve" : "out of memory");
-		return false;
-	}
-	return true;
+	if (s->of && s->take)
+		return true;
+	orr_fail(err, ORR_EFAIL, "out of memory");
+	return false;
 }
 
 static inline void queues_end(struct queues *s)
@@ -48,20 +50,8 @@ static inline void queues_end(struct queues *s)
 	free(s->take);
 }
 
-/* The queue, made if the replica is new; NULL: out of memory, and the run has ended. */
-static inline struct queue *queue_at(struct queues *s, struct orr_serve *w, uint32_t replica, uint32_t model)
+static inline struct queue *queue_at(const struct queues *s, uint32_t replica, uint32_t model)
 {
-	if (replica >= s->replicas) {
-		uint32_t n = orr_replicas(w) > replica ? orr_replicas(w) : replica + 1;
-		struct queue *of = realloc(s->of, (size_t)n * s->models * sizeof *of);
-		if (!of) {
-			orr_serve_give_up(w, 0, "out of memory");
-			return NULL;
-		}
-		memset(of + (size_t)s->replicas * s->models, 0, (size_t)(n - s->replicas) * s->models * sizeof *of);
-		s->of = of;
-		s->replicas = n;
-	}
 	return &s->of[(size_t)replica * s->models + model];
 }
 
@@ -79,21 +69,30 @@ static inline void queue_remove(struct orr_serve *w, struct queue *q, orr_req r)
 	q->samples -= orr_req_samples(w, r);
 }
 
-/* Its replica is gone: what waited there arrives again. */
-static inline void queues_lost(struct queues *s, struct orr_serve *w, uint32_t replica)
+static inline void queue_refuse(struct orr_serve *w, struct queue *q, orr_req r, enum orr_req_end how)
 {
-	for (uint32_t m = 0; replica < s->replicas && m < s->models; m++) {
-		struct queue *q = &s->of[(size_t)replica * s->models + m];
-		while (q->q.first)
-			queue_remove(w, q, q->q.first);
-	}
+	queue_remove(w, q, r);
+	orr_refuse(w, r, how);
 }
 
-/* For finish(): a request that still waited was given up. */
-static inline void queues_finish(struct queues *s, struct orr_serve *w, orr_req r)
+/* For finish(): if the request still waited it was given up, and is in no list any more. */
+static inline void queue_forget(struct orr_serve *w, struct queue *q, orr_req r)
 {
-	if (orr_req_mark(w, r) && orr_req_replica(w, r) < s->replicas)
-		queue_remove(w, queue_at(s, w, orr_req_replica(w, r), orr_req_model(w, r)), r);
+	if (orr_req_mark(w, r))
+		q->samples -= orr_req_samples(w, r);
+}
+
+static inline void queues_finish(const struct queues *s, struct orr_serve *w, orr_req r)
+{
+	if (orr_req_replica(w, r) < s->replicas)
+		queue_forget(w, queue_at(s, orr_req_replica(w, r), orr_req_model(w, r)), r);
+}
+
+/* The replica is gone: what waited there is in no list any more, and arrives again. */
+static inline void queues_lost(const struct queues *s, uint32_t replica)
+{
+	for (uint32_t m = 0; m < s->models; m++)
+		queue_at(s, replica, m)->samples = 0;
 }
 
 static inline double queue_oldest(const struct orr_serve *w, const struct queue *q)
@@ -180,10 +179,18 @@ static inline bool model_is_ready(struct orr_serve *w, uint32_t replica, uint32_
 	return false;
 }
 
+/* UINT32_MAX: it is not up. */
 static inline uint32_t runs_on(const struct orr_serve *w, uint32_t replica)
 {
 	struct orr_replica_info i;
-	return orr_replica_get(w, replica, &i) && (i.is_up || i.is_draining) ? i.runs : UINT32_MAX;
+	return orr_replica_get(w, replica, &i) && i.is_up ? i.runs : UINT32_MAX;
+}
+
+/* May new requests be given to it? */
+static inline bool takes_requests(const struct orr_serve *w, uint32_t replica, uint32_t model)
+{
+	struct orr_replica_info i;
+	return orr_replica_get(w, replica, &i) && i.is_up && !i.is_draining && (i.model == UINT32_MAX || i.model == model);
 }
 
 /* A list with a number for all models, or one for each; otherwise when it is empty. */

@@ -77,10 +77,10 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 		orr_refuse(w, r, ORR_REQ_REFUSED);
 		return;
 	}
-	struct queue *q = queue_at(&s->queues, w, replica, model);
-	if (q && s->queue_limit && q->samples + samples > s->queue_limit * full)
+	struct queue *q = queue_at(&s->queues, replica, model);
+	if (s->queue_limit && q->samples + samples > s->queue_limit * full)
 		orr_refuse(w, r, ORR_REQ_SHED);
-	else if (q)
+	else
 		queue_push(w, q, r);
 }
 
@@ -92,8 +92,9 @@ static void finish(void *self, struct orr_serve *w, orr_req r, enum orr_req_end 
 
 static void replica(void *self, struct orr_serve *w, uint32_t number, enum orr_replica_event event)
 {
+	(void)w;
 	if (event == ORR_REPLICA_DOWN)
-		queues_lost(&((struct tf_serving *)self)->queues, w, number);
+		queues_lost(&((struct tf_serving *)self)->queues, number);
 }
 
 /* The batch to run now: of the models with a full batch or an overdue request the one whose oldest came first; else NULL,
@@ -104,8 +105,8 @@ static struct queue *ripe(struct tf_serving *s, struct orr_serve *w, uint32_t re
 	struct queue *best = NULL;
 	*next_s = INFINITY;
 	for (uint32_t m = 0; m < s->queues.models; m++) {
-		struct queue *q = queue_at(&s->queues, w, replica, m);
-		if (!q || q->q.n == 0 || queue_oldest(w, q) >= oldest)
+		struct queue *q = queue_at(&s->queues, replica, m);
+		if (q->q.n == 0 || queue_oldest(w, q) >= oldest)
 			continue;
 		double due = q->samples >= full_at(s, w, m) ? now : due_s(s, w, replica, m, q);
 		if (due > now + EPSILON_S) {
@@ -137,7 +138,7 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 		if (batch_that_fits(&s->queues, w, q, replica, model, full_at(s, w, model), &b))
 			batch_start(w, q, replica, &b);
 		else if (orr_replica_is_idle(w, replica))
-			orr_refuse(w, q->q.first, ORR_REQ_REFUSED);
+			queue_refuse(w, q, q->q.first, ORR_REQ_REFUSED);
 		else
 			return;
 	}

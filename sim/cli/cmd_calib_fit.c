@@ -102,6 +102,25 @@ static void put_clocks(struct sbuf *b, const cJSON *root, const char *key)
 	sbuf_putc(b, '\n');
 }
 
+/* How the run went, for those who must judge what it is worth. */
+static void put_run(struct sbuf *b, const cJSON *root)
+{
+	static const struct {
+		const char *key, *what;
+		double scale;
+	} kept[] = { { "drift", "drift_percent", 100 }, { "worst_drift", "worst_drift_percent", 100 }, { "seconds", "seconds", 1 },
+		{ "points_measured", "points_measured", 1 }, { "points_imprecise", "points_imprecise", 1 } };
+	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+		const cJSON *v = cJSON_GetObjectItemCaseSensitive(root, kept[i].key);
+		if (cJSON_IsNumber(v))
+			sbuf_printf(b, "%s: %.3g\n", kept[i].what, kept[i].scale * v->valuedouble);
+	}
+	const cJSON *details = cJSON_GetObjectItemCaseSensitive(root, "details"), *v;
+	cJSON_ArrayForEach(v, details)
+		if (cJSON_IsString(v) && *v->valuestring)
+			sbuf_printf(b, "%s: %s\n", v->string, v->valuestring);
+}
+
 static void take_beside(const cJSON *root, struct request *r)
 {
 	struct sbuf b = { 0 };
@@ -117,6 +136,7 @@ static void take_beside(const cJSON *root, struct request *r)
 	sbuf_putc(&b, '\n');
 	put_clocks(&b, root, "clocks_before");
 	put_clocks(&b, root, "clocks_after");
+	put_run(&b, root);
 	r->beside[4] = sbuf_steal(&b);
 	const char **const wanted[] = { &r->fit.device, &r->fit.backend, &r->fit.date, &r->fit.source, &r->fit.environment };
 	for (size_t i = 0; i < 5; i++)

@@ -26,10 +26,19 @@ struct exact_sum {
 	size_t n, cap;
 };
 
+/*
+ * Adding to such parts takes a few data-dependent branches. Most values go into whole numbers first: bin k
+ * holds a sum in units of 2^(16k - 1075), so that a double's 53 bits, moved by the rest of its exponent, are added
+ * without rounding, and 2^59 of the largest fit. The bins become parts when the sum is asked for.
+ */
+enum { BIN_BITS = 4, BINS = 1 << (11 - BIN_BITS), NOT_FINITE = 2047 };
+__extension__ typedef unsigned __int128 bin_sum;
+
 struct hist {
 	uint64_t n;
 	double min, max;
-	struct exact_sum sum;
+	struct exact_sum sum; /* of what no bin takes: infinities, sums merged in */
+	bin_sum bin[BINS];
 	double *value; /* NULL once there are more than EXACT_MAX values */
 	size_t cap;
 	bool is_sorted;
@@ -79,6 +88,40 @@ static double exact_total(const struct exact_sum *s)
 	return hi;
 }
 
+/* value >= 0, n times. */
+static void bin_add(struct hist *h, double value, uint64_t n)
+{
+	uint64_t bits;
+	memcpy(&bits, &value, sizeof bits);
+	unsigned exponent = (unsigned)(bits >> 52) & NOT_FINITE;
+	uint64_t fraction = bits & ((UINT64_C(1) << 52) - 1);
+	if (exponent == NOT_FINITE) {
+		exact_add(&h->sum, value);
+		return;
+	}
+	if (exponent)
+		fraction |= UINT64_C(1) << 52;
+	else
+		exponent = 1;
+	h->bin[exponent >> BIN_BITS] += (bin_sum)fraction * n << (exponent & ((1u << BIN_BITS) - 1));
+}
+
+static double hist_total(const struct hist *h)
+{
+	struct exact_sum s = { 0 };
+	for (size_t i = 0; i < h->sum.n; i++)
+		exact_add(&s, h->sum.part[i]);
+	for (int k = 0; k < BINS; k++) {
+		int unit = (k << BIN_BITS) - 1075;
+		bin_sum left = h->bin[k];
+		for (; left; left >>= 48, unit += 48)
+			exact_add(&s, ldexp((double)(uint64_t)(left & ((UINT64_C(1) << 48) - 1)), unit));
+	}
+	double total = exact_total(&s);
+	mem_free(s.part);
+	return total;
+}
+
 static size_t key_of(double value)
 {
 	uint64_t bits;
@@ -121,37 +164,48 @@ static void to_buckets(struct hist *h)
 	h->cap = 0;
 }
 
-/* Counts one value without adding it to the sum. */
-static void count(struct hist *h, double value)
+/* Counts a value n times without adding it to the sum. */
+static void count(struct hist *h, double value, uint64_t n)
 {
-	if (!h->bucket && h->n == EXACT_MAX)
+	if (!h->bucket && (h->n >= EXACT_MAX || n > EXACT_MAX - h->n))
 		to_buckets(h);
 	if (h->bucket) {
-		h->bucket[key_of(value)]++;
+		h->bucket[key_of(value)] += n;
+		h->n += n;
 	} else {
-		MEM_GROW(h->value, h->n, h->cap);
-		h->value[h->n] = value;
 		h->is_sorted = false;
+		for (; n; n--) {
+			MEM_GROW(h->value, h->n, h->cap);
+			h->value[h->n++] = value;
+		}
 	}
-	h->n++;
 	h->min = value < h->min ? value : h->min;
 	h->max = value > h->max ? value : h->max;
 }
 
 void hist_add(struct hist *h, double value)
 {
+	hist_add_n(h, value, 1);
+}
+
+void hist_add_n(struct hist *h, double value, uint64_t n)
+{
+	if (!n)
+		return;
 	value = value > 0 ? value : 0;
-	count(h, value);
-	exact_add(&h->sum, value);
+	count(h, value, n);
+	bin_add(h, value, n);
 }
 
 void hist_merge(struct hist *into, const struct hist *from)
 {
 	for (size_t i = 0; i < from->sum.n; i++)
 		exact_add(&into->sum, from->sum.part[i]);
+	for (size_t i = 0; i < BINS; i++)
+		into->bin[i] += from->bin[i];
 	if (!from->bucket) {
 		for (uint64_t i = 0; i < from->n; i++)
-			count(into, from->value[i]);
+			count(into, from->value[i], 1);
 		return;
 	}
 	if (!into->bucket)
@@ -170,7 +224,7 @@ uint64_t hist_count(const struct hist *h)
 
 double hist_mean(const struct hist *h)
 {
-	return h->n ? exact_total(&h->sum) / (double)h->n : NAN;
+	return h->n ? hist_total(h) / (double)h->n : NAN;
 }
 
 double hist_max(const struct hist *h)

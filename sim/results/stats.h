@@ -29,6 +29,7 @@ struct hist;
 struct hist *hist_new(void);
 void hist_free(struct hist *h);
 void hist_add(struct hist *h, double value); /* value >= 0 */
+void hist_add_n(struct hist *h, double value, uint64_t n); /* the same n times; n < 2^40 */
 void hist_merge(struct hist *into, const struct hist *from);
 uint64_t hist_count(const struct hist *h);
 double hist_mean(const struct hist *h); /* exact sum, compensated */

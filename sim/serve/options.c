@@ -9,10 +9,24 @@
 
 const struct orr_param serve_options[] = {
 	ORR_PARAM_CHOICE("router", "auto", "auto|round-robin|random|jsq|power-of-two|least-outstanding|prefix-aware",
-		"which replica a request goes to; auto: the policy's own rule, else least-outstanding"),
+		"which replica a request goes to; auto: the policy's own rule, else jsq"),
 	ORR_PARAM_INT("queue_limit", "0", 0, 9e15,
 		"most requests that a replica has, or that wait in the policy's own queue; one more is shed; 0: no limit"),
-	ORR_PARAM_CHOICE("shed", "no", "no|late", "late: a request that still waits at its deadline is given up"),
+	ORR_PARAM_CHOICE("shed", "no", "no|late|hopeless",
+		"late: a request that still waits at its deadline is given up; hopeless: when its deadline can no longer be met"),
+	ORR_PARAM_CHOICE("autoscale", "none", "none|outstanding|rate",
+		"number of replicas of deployments with `most`: by live requests, or by requests per second"),
+	ORR_PARAM_REAL("scale_target", "8", 1e-9, 1e12, "live requests, or requests per second, that a replica is to have"),
+	ORR_PARAM_TIME("scale_interval", "15s", "time between two looks at the load"),
+	ORR_PARAM_TIME("scale_quiet", "5m", "replicas go when none of the looks in this time asked for as many"),
+	ORR_PARAM_TIME("start_up", "0", "from getting its GPUs to serving, for replicas that are not there from the start"),
+	ORR_PARAM_TIME("notice", "0", "before a node goes its replicas drain for this long (spot instances)"),
+	ORR_PARAM_INT("clients", "0", 0, 1e6,
+		"users that each send the next row of the trace when they have their answer and have thought; 0: rows come at their times"),
+	ORR_PARAM_TIME("think", "0", "mean time from an answer to the next request of a user or a session"),
+	ORR_PARAM_CHOICE("think_law", "exponential", "exponential|fixed", "its distribution"),
+	ORR_PARAM_CHOICE("sessions", "none", "none|replay|grow",
+		"a session's rows come one after the other's answer; grow: prompts repeat what was said before"),
 	ORR_PARAM_TIME("slo", "0", "deadline of requests that bring none, from arrival to completion; 0: the model's"),
 	ORR_PARAM_TIME("slo_ttft", "0", "limit of the time to the first token, for goodput; 0: none"),
 	ORR_PARAM_TIME("slo_tpot", "0", "limit of the time per output token, for goodput; 0: none"),
@@ -30,6 +44,8 @@ const struct orr_param serve_options[] = {
 	ORR_PARAM_BOOL("prefix_cache", false, "blocks of prompts that came before are kept while there is room"),
 	ORR_PARAM_REAL("swap_Bps", "16e9", 1, 1e18, "bytes per second between a replica's GPUs and the host's memory"),
 	ORR_PARAM_REAL("kv_Bps", "25e9", 1, 1e18, "bytes per second of moving a KV cache where no network is given"),
+	ORR_PARAM_TIME("kv_latency", "0", "added to each such transfer; to the latencies of the links where a network is given"),
+	ORR_PARAM_BOOL("kv_overlap", false, "each layer of a KV cache is sent as soon as the prompt's last iteration has computed it"),
 	ORR_PARAM_CHOICE("tbt", "tpot", "tpot|splitwise",
 		"time between tokens of a request: (end - first) / (n - 1), or with Splitwise (end - first) / n"),
 	ORR_PARAM_INT("max_calls_per_instant", "1000", 1, 1e9, "schedule() calls per replica at one instant before the run ends"),
@@ -134,6 +150,8 @@ struct serve_settings *settings_new(const struct serve_config *c, struct orr_err
 	s->prefix_cache = orr_arg_bool(a, "prefix_cache");
 	s->swap_Bps = orr_arg_real(a, "swap_Bps");
 	s->kv_Bps = orr_arg_real(a, "kv_Bps");
+	s->kv_latency_s = seconds_or(a, "kv_latency", 0);
+	s->kv_overlap = orr_arg_bool(a, "kv_overlap");
 	s->tbt = (enum serve_tbt)choice(a, "tbt");
 	s->max_calls = orr_arg_int(a, "max_calls_per_instant");
 	s->warmup = orr_arg_real(a, "warmup");

@@ -11,7 +11,7 @@
 #include "serve/serve.h"
 
 enum serve_router {
-	ROUTER_AUTO, /* the policy's route(), or least-outstanding */
+	ROUTER_AUTO, /* the policy's route(), else jsq */
 	ROUTER_ROUND_ROBIN,
 	ROUTER_RANDOM,
 	ROUTER_JSQ,
@@ -19,7 +19,7 @@ enum serve_router {
 	ROUTER_LEAST_OUTSTANDING,
 	ROUTER_PREFIX_AWARE
 };
-enum serve_shed { SHED_NO, SHED_LATE };
+enum serve_shed { SHED_NO, SHED_LATE, SHED_HOPELESS };
 enum serve_interference { INTERFERENCE_NONE, INTERFERENCE_PAIRWISE, INTERFERENCE_OCCUPANCY };
 enum serve_exit { EXIT_NOW, EXIT_INTERVAL, EXIT_LAYER };
 enum serve_tbt { TBT_TPOT, TBT_SPLITWISE };
@@ -41,7 +41,8 @@ struct serve_settings {
 	uint32_t kv_block;          /* tokens */
 	double kv_part;             /* of a replica's memory */
 	bool prefix_cache;
-	double swap_Bps, kv_Bps;
+	double swap_Bps, kv_Bps, kv_latency_s;
+	bool kv_overlap;
 
 	enum serve_tbt tbt;
 	int64_t max_calls;

@@ -246,7 +246,7 @@ static bool is_replica(struct orr_serve *w, uint32_t replica, const char *what)
 
 static void wake(struct orr_serve *w, uint32_t replica)
 {
-	lane_arrival(w, replica);
+	lane_wake(w, replica);
 	replica_dirty(w, replica);
 }
 

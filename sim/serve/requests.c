@@ -131,6 +131,7 @@ void serve_arrive(struct orr_serve *w, const struct request_rec *rec)
 		return;
 	}
 	replica_place(w, q);
+	replica_admit(w, q);
 }
 
 void req_tell_arrival(struct orr_serve *w, struct req *q)

@@ -117,6 +117,7 @@ static void loop(struct orr_serve *w)
 static void world_free(struct orr_serve *w)
 {
 	batches_free(w);
+	moves_free(w);
 	replicas_free(w);
 	clients_free(w);
 	serve_metrics_free(w);

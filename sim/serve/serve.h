@@ -83,9 +83,11 @@ struct orr_serve *serve_begin(const struct serve_config *c, const struct serve_h
 /* After the events of an instant have happened: lets the policy act. True: it made something due now. */
 bool serve_instant(struct orr_serve *w);
 bool serve_is_over(const struct orr_serve *w); /* nothing left to do, or an error */
-/* GPUs may have become free; a node went (its replicas are lost) or came back. */
+/* GPUs may have become free; a node goes (its replicas are lost and give their GPUs back; serve_capacity() follows when
+ * the pool knows) or came back; a node will go, and its replicas drain. */
 void serve_capacity(struct orr_serve *w);
 void serve_node(struct orr_serve *w, uint32_t node, bool is_up);
+void serve_notice(struct orr_serve *w, uint32_t node);
 /* Metrics go to the result; frees the world. */
 int serve_end(struct orr_serve *w, struct orr_error *err);
 

@@ -3,9 +3,13 @@
  * world.h - the inside of the serving world, for the files of this folder alone
  *
  * Files: run.c (begin, instants, end), dispatch.c (telling and asking the policy), requests.c (slots, handles, lists, life
- * of a request), replicas.c (replicas, routing, scaling, failures), batches.c (runs of table models: memory, interference,
- * aborts, loading; memory.c, loading.c), options.c, llm.c (residents, iterations, repetitions), kv.c (blocks), prefix.c (prefix cache), move.c (KV transfer),
- * scale.c (autoscaling, failures of nodes), clients.c (closed loop), metrics.c, check.c, query.c (the public functions that
+ * of a request), replicas.c (their life), route.c (routing, admission), scale.c (autoscaling, failures of nodes), clients.c
+ * (closed loop), batches.c (runs of table models: interference, aborts; memory.c, loading.c, preempt.c), options.c, llm.c
+ * (language models: lane.h; decodes.c, iterate.c, kv.c, prefix.c), move.c (KV transfer), metrics.c, check.c, query.c (the
+ * public functions that only ask).
+ * of a request), replicas.c (their life), route.c (routing, admission), scale.c (autoscaling, failures of nodes), batches.c
+ * (runs of table models; memory.c, loading.c), options.c, llm.c (residents, iterations, repetitions), kv.c (blocks), prefix.c
+ * (prefix cache), move.c (KV transfer), clients.c (closed loop), metrics.c, check.c, query.c (the public functions that
  * only ask).
  *
  * Invariants: a request slot is live from arrival to the end of the instant in which the request ended; its generation
@@ -51,6 +55,10 @@ struct req {
 	uint32_t n_blocks, shared; /* hashes of its prompt; how many of them it shares with the prefix cache */
 	const uint64_t *block;
 	double max_gap_s;          /* longest time between two tokens */
+	uint32_t later_at, fresh_at; /* lane.h; while it decodes */
+	uint64_t gap_from;         /* lane clock from which the lane's gaps count for it */
+	uint32_t kv_at;            /* replica that has the tokens done of one that waits */
+	uint32_t move;             /* its transfer; while it is moving */
 	uint32_t next_ended;       /* list of those that ended in this instant */
 };
 
@@ -147,6 +155,7 @@ struct orr_serve {
 
 	struct fleet *fleet;       /* fleet.h: classes of replicas, scaling, failures */
 	struct clients *clients;   /* NULL: requests come at the times of the trace */
+	struct moves *moves;       /* move.c; NULL: none yet */
 	struct serve_metrics *metrics;
 	struct observed *observed; /* the policy's own series */
 	uint32_t n_observed, cap_observed;
@@ -220,8 +229,10 @@ void dispatch_instant(struct orr_serve *w); /* tells and asks until nothing is d
 /* ---- replicas.c ---- */
 void replicas_begin(struct orr_serve *w);
 void replicas_free(struct orr_serve *w);
-/* A request has come (back) and waits, on no replica: gives it to one, or sheds it (serve.queue_limit), and has arrive()
- * told. With no replica up that serves its model it stays here until there is one. */
+/* A new request: shed where it finds serve.queue_limit reached, else replica_place(). */
+void replica_admit(struct orr_serve *w, struct req *q);
+/* A request waits, on no replica: gives it to one and has arrive() told. With no replica up that serves its model it
+ * stays here until there is one. */
 void replica_place(struct orr_serve *w, struct req *q);
 /* q->replica has changed from `from`; NONE: no replica. Called by req_set_replica(), and by req_end() when it takes the
  * request off its replica. Counts `routed`. */
@@ -273,8 +284,11 @@ uint32_t lane_blocks_for(const struct lane *l, uint32_t tokens);
 void lane_forget(struct orr_serve *w, struct req *q); /* its blocks and its place among residents are given up */
 /* done and outputs of a request that decodes are brought up to the lane's clock. */
 void lane_settle(const struct orr_serve *w, struct req *q);
-/* Something came for the replica: a repetition of iterations ends with the one that runs now. */
+/* A request came for the replica: a repetition of iterations ends with the one that runs now, unless ORR_ITER_THROUGH. */
 void lane_arrival(struct orr_serve *w, uint32_t replica);
+/* Likewise a timer or orr_wake(), whatever the flags. */
+void lane_wake(struct orr_serve *w, uint32_t replica);
+void moves_free(struct orr_serve *w);
 const char *lane_check(const struct orr_serve *w, uint32_t replica); /* NULL, or which law is broken */
 double lane_kv_in_use(const struct lane *l); /* part of the blocks */
 
@@ -285,7 +299,7 @@ void clients_ended(struct orr_serve *w, const struct req *q, double at_s); /* ca
 void clients_free(struct orr_serve *w);
 
 /* ---- run.c ---- */
-/* A request comes now: req_new(), refused if it can never be served, else replica_place(). */
+/* A request comes now: req_new(), refused if it can never be served, else replica_admit(). */
 void serve_arrive(struct orr_serve *w, const struct request_rec *rec);
 
 /* ---- metrics.c ---- */
