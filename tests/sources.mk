@@ -334,3 +334,9 @@ tests_served_mutation_SOURCES = tests/served_mutation.c
 check_PROGRAMS += tests/unit_serve_results
 TESTS += tests/unit_serve_results
 tests_unit_serve_results_SOURCES = tests/unit_serve_results.c tests/sample_run.c
+# the core of the serving world
+noinst_HEADERS += tests/serve_script.h
+check_PROGRAMS += tests/unit_serve
+TESTS += tests/unit_serve
+tests_unit_serve_SOURCES = tests/unit_serve.c tests/serve_script.c tests/serve_replay.c
+tests_unit_serve_LDADD = libpolicies.a $(LDADD)
