@@ -344,3 +344,9 @@ check_PROGRAMS += tests/oracle_splitwise
 TESTS += tests/oracle_splitwise
 tests_oracle_splitwise_SOURCES = tests/oracle_splitwise.c
 tests_oracle_splitwise_LDADD = libpolicies.a $(LDADD)
+# the core of the serving world
+noinst_HEADERS += tests/serve_script.h
+check_PROGRAMS += tests/unit_serve
+TESTS += tests/unit_serve
+tests_unit_serve_SOURCES = tests/unit_serve.c tests/serve_script.c tests/serve_replay.c
+tests_unit_serve_LDADD = libpolicies.a $(LDADD)

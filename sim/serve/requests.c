@@ -368,7 +368,7 @@ void orr_assign(struct orr_serve *w, orr_req r, uint32_t replica)
 	if (!q)
 		return;
 	if (replica == ORR_ANY_REPLICA)
-		replica = replica_route(w, q);
+		replica = replica_by_rule(w, q);
 	if (replica >= w->n_replicas || w->replica[replica].state != REPLICA_UP) {
 		serve_fail(w, ORR_EFAIL, q, "orr_assign() to replica %u, which %s", replica,
 			replica >= w->n_replicas ? "there is not" : "does not take requests now");

@@ -173,7 +173,28 @@ static uint32_t prefix_aware(struct orr_serve *w, const struct req *q)
 	return best;
 }
 
+static uint32_t ask_policy(struct orr_serve *w, const struct req *q)
+{
+	watch_enter(w->watch, "route", eng_now(w->host.engine), q->number);
+	uint32_t replica = w->ops->route(w->self, w, req_handle(w, req_slot(w, q)));
+	watch_leave(w->watch);
+	if (replica == ORR_NO_REPLICA)
+		return NONE;
+	if (replica == ORR_ANY_REPLICA)
+		return replica_by_rule(w, q);
+	if (replica >= w->n_replicas || (w->replica[replica].state != REPLICA_UP)) {
+		serve_fail(w, ORR_EFAIL, q, "route() returned replica %u, which is not up", replica);
+		return NONE;
+	}
+	return replica;
+}
+
 uint32_t replica_route(struct orr_serve *w, const struct req *q)
+{
+	return w->set->router == ROUTER_AUTO && w->ops->route ? ask_policy(w, q) : replica_by_rule(w, q);
+}
+
+uint32_t replica_by_rule(struct orr_serve *w, const struct req *q)
 {
 	switch (w->set->router) {
 	case ROUTER_ROUND_ROBIN:
