@@ -334,3 +334,8 @@ tests_served_mutation_SOURCES = tests/served_mutation.c
 check_PROGRAMS += tests/unit_serve_results
 TESTS += tests/unit_serve_results
 tests_unit_serve_results_SOURCES = tests/unit_serve_results.c tests/sample_run.c
+# replicas as a fleet, what the serving world measures and proves
+noinst_HEADERS += tests/fleet_run.h
+check_PROGRAMS += tests/unit_fleet
+TESTS += tests/unit_fleet
+tests_unit_fleet_SOURCES = tests/unit_fleet.c tests/fleet_run.c
