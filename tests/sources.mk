@@ -350,3 +350,8 @@ check_PROGRAMS += tests/unit_serve
 TESTS += tests/unit_serve
 tests_unit_serve_SOURCES = tests/unit_serve.c tests/serve_script.c tests/serve_replay.c
 tests_unit_serve_LDADD = libpolicies.a $(LDADD)
+# replicas as a fleet, what the serving world measures and proves
+noinst_HEADERS += tests/fleet_run.h
+check_PROGRAMS += tests/unit_fleet
+TESTS += tests/unit_fleet
+tests_unit_fleet_SOURCES = tests/unit_fleet.c tests/fleet_run.c
