@@ -250,6 +250,7 @@ bool replica_could_ever_serve(const struct orr_serve *w, const struct req *q);
 double memory_in_use(const struct orr_serve *w, uint32_t replica); /* bytes now: weights and runs */
 /* What would come beside what runs on a replica. */
 struct memory_extra {
+	uint32_t without;          /* the slot of a run that is to go first, + 1; 0: none */
 	bool is_run;                /* else weights alone */
 	uint32_t model;
 	struct served_memory memory;
