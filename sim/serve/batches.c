@@ -369,11 +369,11 @@ bool orr_run_fits(const struct orr_serve *w, uint32_t replica, const struct orr_
 
 bool orr_run_fits_instead(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b, orr_run instead)
 {
-	const struct run *x = run_of(w, instead);
-	if (!can_ask(w, replica, b) || !x || x->replica != replica)
+	const struct run *gone = run_of(w, instead);
+	if (!can_ask(w, replica, b))
 		return false;
 	struct plan p = plan_of(w, b, 0);
-	p.extra.without = (uint32_t)(x - w->run) + 1;
+	p.extra.without = gone ? (uint32_t)(gone - w->run) + 1 : 0;
 	return !isnan(p.latency_s) && memory_fits(w, replica, &p.extra);
 }
 
