@@ -339,6 +339,12 @@ tests_served_mutation_SOURCES = tests/served_mutation.c
 check_PROGRAMS += tests/unit_serve_results
 TESTS += tests/unit_serve_results
 tests_unit_serve_results_SOURCES = tests/unit_serve_results.c tests/sample_run.c
+# models with a latency table: Irina, and what it is compared with
+noinst_HEADERS += tests/serve_replay.h
+check_PROGRAMS += tests/unit_irina
+TESTS += tests/unit_irina
+tests_unit_irina_SOURCES = tests/unit_irina.c tests/serve_replay.c
+tests_unit_irina_LDADD = libpolicies.a $(LDADD)
 # serving: against splitwise-sim
 check_PROGRAMS += tests/oracle_splitwise
 TESTS += tests/oracle_splitwise
