@@ -4,12 +4,11 @@ orrery_SOURCES += sim/cli/registry.c sim/cli/registry.h sim/cli/request.c sim/cl
 orrery_SOURCES += sim/cli/scenario.c sim/cli/scenario.h sim/cli/scenario_jobs.c sim/cli/scenario_jobs.h sim/cli/inputs.c sim/cli/inputs.h
 orrery_SOURCES += sim/cli/scenario_step.c sim/cli/scenario_step.h sim/cli/setting.c sim/cli/setting.h
 orrery_SOURCES += sim/cli/cost_samples.c sim/cli/cost_samples.h
-orrery_SOURCES += sim/cli/study.c sim/cli/study.h sim/cli/study_jobs.c sim/cli/study_step.c
-EXTRA_DIST += sim/cli/cmd_serve.c sim/cli/find_rate.c sim/cli/find_rate.h sim/cli/study_serve.c sim/cli/study_serve.h \
-	sim/cli/scenario_serve.c sim/cli/scenario_deploy.c sim/cli/scenario_serve.h
-orrery_SOURCES += sim/cli/replications.c sim/cli/replications.h
+orrery_SOURCES += sim/cli/study.c sim/cli/study.h sim/cli/study_jobs.c sim/cli/study_step.c sim/cli/study_serve.c sim/cli/study_serve.h
+orrery_SOURCES += sim/cli/scenario_serve.c sim/cli/scenario_deploy.c sim/cli/scenario_serve.h sim/cli/replications.c sim/cli/replications.h
 orrery_SOURCES += sim/cli/cmd_jobs.c
 orrery_SOURCES += sim/cli/cmd_step.c
+orrery_SOURCES += sim/cli/cmd_serve.c sim/cli/find_rate.c sim/cli/find_rate.h
 orrery_SOURCES += sim/cli/cmd_run.c
 orrery_SOURCES += sim/cli/cmd_policy.c sim/cli/policy_new.c sim/cli/policy_new.h
 orrery_SOURCES += sim/cli/cmd_trace.c sim/cli/cmd_trace.h sim/cli/cmd_trace_convert.c sim/cli/cmd_trace_info.c

@@ -5,5 +5,6 @@ liborrery_a_SOURCES += sim/serve/loading.c sim/serve/batches.h sim/serve/preempt
 liborrery_a_SOURCES += sim/serve/loading.c
 liborrery_a_SOURCES += sim/serve/fleet.h sim/serve/replicas.c sim/serve/route.c sim/serve/scale.c sim/serve/clients.c
 liborrery_a_SOURCES += sim/serve/metrics.h sim/serve/metrics.c sim/serve/measures.c sim/serve/check.c
+liborrery_a_SOURCES += sim/serve/loading.c sim/serve/batches.h sim/serve/preempt.c
 # language models
 liborrery_a_SOURCES += sim/serve/lane.h sim/serve/llm.c sim/serve/decodes.c sim/serve/iterate.c sim/serve/kv.c sim/serve/prefix.c sim/serve/move.c

@@ -7,6 +7,7 @@
 #include "cluster/failures.h"
 #include "hwmodel/dnn_plan.h"
 #include "hwmodel/profile.h"
+#include "hwmodel/served.h"
 #include "hwmodel/throughput.h"
 #include "net/netflows.h"
 #include "net/topology.h"
@@ -27,7 +28,7 @@ const char *const fuzz_parsers[] = { "auto", "philly", "tiresias", "muri", "gave
 	"openb-nodes", "swf", "orrery", "azure-llm", "mooncake", "burstgpt", "splitwise", "vidur", "requests",
 	"request-model", "throughput", "cluster", "spec", "failures",
 	"model", "model-spec", "topology", "topology-spec", "netflows", "graph", "partitions", "partitions-text",
-	"points", "device-profile", NULL };
+	"points", "device-profile", "served", NULL };
 
 static void require(int is_true)
 {
@@ -231,6 +232,20 @@ static void device_profile(const uint8_t *data, size_t n)
 	profile_free(p);
 }
 
+/* What is accepted has times above 0 for each of its sizes. */
+static void served(const uint8_t *data, size_t n)
+{
+	struct orr_error err = { 0 };
+	struct served *m = served_parse("input", (const char *)data, n, &err);
+	require(m || (err.code == ORR_EINPUT && !strncmp(err.text, "input:", 6)));
+	for (uint32_t b = 0; m && b < m->n_batches; b++)
+		require(served_latency(m, m->batch[b], m->n_lengths ? m->length[0] : 0) > 0 && served_memory_of(m, m->batch[b]).peak >= 0);
+	struct served_place p = { .tp = 1, .pp = 1 };
+	struct served_on *x = m && m->kind == SERVED_LLM ? served_on_new(m, &p, &err) : NULL; /* by layers: no device */
+	struct llm_load w = { 3, 1, 9, 70, 90 };
+	require(!x || served_iteration(x, &w) > 0);
+	served_on_free(x);
+	served_free(m);
 static void require_requests(const struct reqset *s)
 {
 	struct request_rec r;
@@ -286,6 +301,10 @@ void fuzz_one(const char *parser, const uint8_t *data, size_t n)
 	}
 	if (!strcmp(parser, "device-profile")) {
 		device_profile(data, n);
+		return;
+	}
+	if (!strcmp(parser, "served")) {
+		served(data, n);
 		return;
 	}
 	if (!strcmp(parser, "netflows")) {
