@@ -39,6 +39,10 @@ check_PROGRAMS += tests/unit_trace tests/trace_mutation
 TESTS += tests/unit_trace tests/trace_mutation tests/trace_oracle.sh tests/trace_cli.sh tests/trace_synth.sh
 tests_unit_trace_SOURCES = tests/unit_trace.c
 tests_trace_mutation_SOURCES = tests/trace_mutation.c
+check_PROGRAMS += tests/unit_requests tests/unit_request_models
+TESTS += tests/unit_requests tests/unit_request_models
+tests_unit_requests_SOURCES = tests/unit_requests.c
+tests_unit_request_models_SOURCES = tests/unit_request_models.c
 EXTRA_DIST += tests/data/traces tests/trace_oracle.sh tests/trace_cli.sh tests/trace_synth.sh
 check_PROGRAMS += tests/unit_queues
 TESTS += tests/unit_queues
@@ -342,3 +346,8 @@ tests_unit_find_rate_SOURCES = tests/unit_find_rate.c sim/cli/cost_samples.c sim
 	sim/cli/scenario_serve.c sim/cli/scenario_step.c sim/cli/setting.c sim/cli/study.c sim/cli/study_jobs.c sim/cli/study_serve.c \
 	sim/cli/study_step.c
 tests_unit_find_rate_LDADD = libpolicies.a $(LDADD)
+# serving: against splitwise-sim
+check_PROGRAMS += tests/oracle_splitwise
+TESTS += tests/oracle_splitwise
+tests_oracle_splitwise_SOURCES = tests/oracle_splitwise.c
+tests_oracle_splitwise_LDADD = libpolicies.a $(LDADD)

@@ -130,7 +130,6 @@ void serve_arrive(struct orr_serve *w, const struct request_rec *rec)
 		req_end(w, q, ORR_REQ_REFUSED, q->arrival_s);
 		return;
 	}
-	replica_place(w, q);
 	replica_admit(w, q);
 }
 
