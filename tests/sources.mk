@@ -345,6 +345,13 @@ check_PROGRAMS += tests/unit_irina
 TESTS += tests/unit_irina
 tests_unit_irina_SOURCES = tests/unit_irina.c tests/serve_replay.c
 tests_unit_irina_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_find_rate
+TESTS += tests/unit_find_rate
+tests_unit_find_rate_SOURCES = tests/unit_find_rate.c sim/cli/cost_samples.c sim/cli/find_rate.c sim/cli/inputs.c sim/cli/progress.c \
+	sim/cli/registry.c sim/cli/replications.c sim/cli/scenario.c sim/cli/scenario_deploy.c sim/cli/scenario_jobs.c \
+	sim/cli/scenario_serve.c sim/cli/scenario_step.c sim/cli/setting.c sim/cli/study.c sim/cli/study_jobs.c sim/cli/study_serve.c \
+	sim/cli/study_step.c
+tests_unit_find_rate_LDADD = libpolicies.a $(LDADD)
 # serving: against splitwise-sim
 check_PROGRAMS += tests/oracle_splitwise
 TESTS += tests/oracle_splitwise
