@@ -368,3 +368,7 @@ noinst_HEADERS += tests/fleet_run.h
 check_PROGRAMS += tests/unit_fleet
 TESTS += tests/unit_fleet
 tests_unit_fleet_SOURCES = tests/unit_fleet.c tests/fleet_run.c
+check_PROGRAMS += tests/unit_serve_metrics
+TESTS += tests/unit_serve_metrics
+tests_unit_serve_metrics_SOURCES = tests/unit_serve_metrics.c tests/fleet_run.c
+tests_unit_serve_metrics_LDADD = libpolicies.a $(LDADD)
