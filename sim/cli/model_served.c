@@ -98,9 +98,17 @@ int model_served_list(const struct model_served *o, struct orr_error *err)
 
 /* ---- tables ---- */
 
+static void put_head(const struct served *m)
+{
+	printf("%s: %s\nsource      %s\nweights     %.3f GiB, loaded in %g s\n", m->name, m->title, m->source, m->weight_bytes / 1073741824, m->load_s);
+	if (m->longest)
+		printf("longest     %u tokens of prompt and output\n", m->longest);
+}
+
 static void show_table(const struct served *m)
 {
 	static const char *const between[] = { "refused", "padded up to the next", "read off the line between its neighbours" };
+	put_head(m);
 	printf("other sizes %s\n", between[m->between]);
 	printf("\n%8s", "samples");
 	for (uint32_t l = 0; l < (m->n_lengths ? m->n_lengths : 1); l++)
@@ -215,6 +223,7 @@ static int show_llm(const struct served *m, const struct model_served *o, cJSON 
 		cJSON_AddNumberToObject(json, "kv_tokens_of_90_percent", served_kv_tokens(x, 0.9));
 		put_iterations(x, m, (double)o->context, cJSON_AddArrayToObject(json, "iterations"));
 	} else if (x) {
+		put_head(m);
 		printf("a token of KV cache %.6g KiB over all GPUs; %.0f fit into 90 %% of the memory of %u x %s (tp %u, pp %u)\n", m->kv_bytes / 1024,
 			served_kv_tokens(x, 0.9), place.tp * place.pp, d->name, place.tp, place.pp);
 		printf("times       %s\n", served_source(x));
@@ -234,11 +243,6 @@ int model_served_show(const char *name, const struct model_served *o, struct orr
 		return err->code;
 	cJSON *json = o->as_json ? head_json(m) : NULL;
 	int rc = ORR_OK;
-	if (!json) {
-		printf("%s: %s\nsource      %s\nweights     %.3f GiB, loaded in %g s\n", m->name, m->title, m->source, m->weight_bytes / 1073741824, m->load_s);
-		if (m->longest)
-			printf("longest     %u tokens of prompt and output\n", m->longest);
-	}
 	if (m->kind == SERVED_LLM)
 		rc = show_llm(m, o, json, err);
 	else if (json)

@@ -110,9 +110,11 @@ struct req *req_new(struct orr_serve *w, const struct request_rec *rec)
 		.n_blocks = rec->n_blocks,
 		.block = rec->block,
 		.next_ended = NONE };
-	/* A language model gives out at least one token; formats without outputs have 0. */
-	if (!q->output_asked && w->config->model[model]->kind == SERVED_LLM)
-		q->output_asked = 1;
+	/* A language model reads and gives out at least one token; formats without them have 0. */
+	if (w->config->model[model]->kind == SERVED_LLM) {
+		q->output_asked = q->output_asked ? q->output_asked : 1;
+		q->prompt = q->prompt_asked = q->prompt ? q->prompt : 1;
+	}
 	w->live++;
 	w->waiting++;
 	serve_metrics_arrival(w, q);

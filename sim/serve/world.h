@@ -5,12 +5,8 @@
  * Files: run.c (begin, instants, end), dispatch.c (telling and asking the policy), requests.c (slots, handles, lists, life
  * of a request), replicas.c (their life), route.c (routing, admission), scale.c (autoscaling, failures of nodes), clients.c
  * (closed loop), batches.c (runs of table models: interference, aborts; memory.c, loading.c, preempt.c), options.c, llm.c
- * (language models: lane.h; decodes.c, iterate.c, kv.c, prefix.c), move.c (KV transfer), metrics.c, check.c, query.c (the
- * public functions that only ask).
- * of a request), replicas.c (their life), route.c (routing, admission), scale.c (autoscaling, failures of nodes), batches.c
- * (runs of table models; memory.c, loading.c), options.c, llm.c (residents, iterations, repetitions), kv.c (blocks), prefix.c
- * (prefix cache), move.c (KV transfer), clients.c (closed loop), metrics.c, check.c, query.c (the public functions that
- * only ask).
+ * (language models: lane.h; decodes.c, iterate.c, kv.c, prefix.c), move.c (KV transfer), metrics.c, measures.c, check.c,
+ * query.c (the public functions that only ask).
  *
  * Invariants: a request slot is live from arrival to the end of the instant in which the request ended; its generation
  * grows each time the slot is used again. A request is in one state (enum orr_req_state) and a live one is waiting in the
@@ -256,6 +252,7 @@ struct memory_extra {
 	struct served_memory memory;
 	double alone_s, delay_s;
 	double weights;             /* from now on */
+	uint32_t without;           /* slot of a run that is taken as gone, plus 1; 0: none */
 };
 /* Is there room at every instant from now on, as things are now? x NULL: for what runs there already. */
 bool memory_fits(const struct orr_serve *w, uint32_t replica, const struct memory_extra *x);
