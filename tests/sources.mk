@@ -368,3 +368,7 @@ noinst_HEADERS += tests/fleet_run.h
 check_PROGRAMS += tests/unit_fleet
 TESTS += tests/unit_fleet
 tests_unit_fleet_SOURCES = tests/unit_fleet.c tests/fleet_run.c
+check_PROGRAMS += tests/unit_serve_wrong
+TESTS += tests/unit_serve_wrong
+tests_unit_serve_wrong_SOURCES = tests/unit_serve_wrong.c tests/serve_script.c tests/serve_replay.c
+tests_unit_serve_wrong_LDADD = libpolicies.a $(LDADD)
