@@ -27,6 +27,41 @@ struct reqset *llm_requests(const char *text, struct orr_error *err)
 	return set;
 }
 
+FILE *llm_oracle_file(const char *name)
+{
+	const char *data = getenv("ORRERY_DATA_PATH");
+	char path[1024];
+	snprintf(path, sizeof path, "%s/oracles/vidur/%s", data ? data : ".", name);
+	return fopen(path, "r");
+}
+
+/* Tokens clipped as the oracle's README says: at least one of each, at most 4,096 in all, the prompt giving way. */
+struct reqset *llm_vidur_requests(void)
+{
+	enum { ROWS = 2000, LIMIT = 4096 };
+	FILE *f = llm_oracle_file("conv2000.csv");
+	if (!f)
+		return NULL;
+	static char text[(ROWS + 1) * 64];
+	char arrived[40], head[200];
+	int prompt, output;
+	size_t at = (size_t)snprintf(text, sizeof text, "arrived_at,num_prefill_tokens,num_decode_tokens\n");
+	if (!fgets(head, sizeof head, f))
+		head[0] = 0;
+	while (at + 64 < sizeof text && fscanf(f, "%39[^,],%d,%d\n", arrived, &prompt, &output) == 3) {
+		prompt = prompt < 1 ? 1 : prompt;
+		output = output < 1 ? 1 : output;
+		prompt -= prompt + output > LIMIT ? prompt + output - LIMIT : 0;
+		at += (size_t)snprintf(text + at, sizeof text - at, "%s,%d,%d\n", arrived, prompt, output);
+	}
+	fclose(f);
+	struct orr_error err = { 0 };
+	struct reqset *set = llm_requests(text, &err);
+	if (!set)
+		printf("# %s\n", err.text);
+	return set;
+}
+
 static bool set_all(struct orr_args *args, const char *settings, struct orr_error *err)
 {
 	char text[512], *save = NULL;

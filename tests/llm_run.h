@@ -7,6 +7,8 @@
 
 #include "serve/serve.h"
 
+#include <stdio.h>
+
 /* 5 + 0.05 T + 1e-4 C + 1e-6 P milliseconds: what Vidur was run with for its oracle. */
 extern const char llm_vidur_model[];
 
@@ -27,6 +29,10 @@ struct llm_run {
 struct run_result *llm_serve(const struct llm_run *x, struct orr_error *err);
 /* Requests written as text (a CSV of ours or Vidur's). */
 struct reqset *llm_requests(const char *text, struct orr_error *err);
+/* oracles/vidur/NAME under ORRERY_DATA_PATH; NULL: there is none. */
+FILE *llm_oracle_file(const char *name);
+/* The oracle's 2,000 requests; NULL: there are none. */
+struct reqset *llm_vidur_requests(void);
 double llm_metric(const struct run_result *r, const char *name); /* NAN: none */
 
 #endif

@@ -7,45 +7,9 @@
 #include "tests/llm_run.h"
 #include "tests/tap.h"
 
-#include <stdlib.h>
-
 extern const struct orr_policy orr_policy_serve_vllm, orr_policy_serve_sarathi;
 
-enum { REQUESTS = 2000, LIMIT = 4096 };
-
-static FILE *open_oracle(const char *name)
-{
-	const char *data = getenv("ORRERY_DATA_PATH");
-	char path[1024];
-	snprintf(path, sizeof path, "%s/oracles/vidur/%s", data ? data : ".", name);
-	return fopen(path, "r");
-}
-
-/* Tokens clipped as the oracle's README says: at least one of each, at most 4,096 in all, the prompt giving way. */
-static struct reqset *load(void)
-{
-	FILE *f = open_oracle("conv2000.csv");
-	if (!f)
-		return NULL;
-	static char text[REQUESTS * 64];
-	char arrived[40], head[200];
-	int prompt, output;
-	size_t at = (size_t)snprintf(text, sizeof text, "arrived_at,num_prefill_tokens,num_decode_tokens\n");
-	if (!fgets(head, sizeof head, f))
-		head[0] = 0;
-	while (fscanf(f, "%39[^,],%d,%d\n", arrived, &prompt, &output) == 3) {
-		prompt = prompt < 1 ? 1 : prompt;
-		output = output < 1 ? 1 : output;
-		prompt -= prompt + output > LIMIT ? prompt + output - LIMIT : 0;
-		at += (size_t)snprintf(text + at, sizeof text - at, "%s,%d,%d\n", arrived, prompt, output);
-	}
-	fclose(f);
-	struct orr_error err = { 0 };
-	struct reqset *set = llm_requests(text, &err);
-	if (!set)
-		printf("# %s\n", err.text);
-	return set;
-}
+enum { REQUESTS = 2000 };
 
 /* The larger of both; a time that is none is worse than any. */
 static double worse(double worst, double got, double want)
@@ -60,7 +24,7 @@ static void compare(const char *what, const struct reqset *requests, const struc
 	struct orr_error err = { 0 };
 	struct run_result *r = llm_serve(
 		&(struct llm_run){ .requests = requests, .kv_blocks = blocks, .policy = policy }, &err);
-	FILE *f = open_oracle(file);
+	FILE *f = llm_oracle_file(file);
 	if (!ok(r && f && r->n_requests == REQUESTS, "%s: the run ends, with all requests", what)) {
 		printf("# %s\n", err.text);
 		result_free(r);
@@ -91,7 +55,7 @@ static void compare(const char *what, const struct reqset *requests, const struc
 
 int main(void)
 {
-	struct reqset *requests = load();
+	struct reqset *requests = llm_vidur_requests();
 	if (!requests) {
 		skip("no oracles/vidur under ORRERY_DATA_PATH: the comparison with Vidur was NOT made");
 		return done();
