@@ -339,6 +339,12 @@ tests_served_mutation_SOURCES = tests/served_mutation.c
 check_PROGRAMS += tests/unit_serve_results
 TESTS += tests/unit_serve_results
 tests_unit_serve_results_SOURCES = tests/unit_serve_results.c tests/sample_run.c
+# language models, against Vidur
+noinst_HEADERS += tests/llm_run.h
+check_PROGRAMS += tests/oracle_vidur
+TESTS += tests/oracle_vidur
+tests_oracle_vidur_SOURCES = tests/oracle_vidur.c tests/llm_run.c
+tests_oracle_vidur_LDADD = libpolicies.a $(LDADD)
 # models with a latency table: Irina, and what it is compared with
 noinst_HEADERS += tests/serve_replay.h
 check_PROGRAMS += tests/unit_irina
