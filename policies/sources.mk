@@ -33,6 +33,8 @@ libpolicies_a_SOURCES += policies/serve/irina.c policies/serve/irina_task.h poli
 libpolicies_a_SOURCES += policies/serve/fifo.c
 libpolicies_a_SOURCES += policies/serve/clipper.c policies/serve/clockwork.c
 libpolicies_a_SOURCES += policies/serve/nexus.c policies/serve/nexus_plan.h policies/serve/nexus_plan.c
+# serve: language models
+libpolicies_a_SOURCES += policies/serve/evict.h policies/serve/vllm.c policies/serve/sarathi.c
 # serve: language models; students; several models
 libpolicies_a_SOURCES += policies/serve/splitwise.c policies/serve/orca.c policies/serve/fastertransformer.c policies/serve/mlfq.c
 libpolicies_a_SOURCES += policies/serve/academus.c policies/serve/cascade.c

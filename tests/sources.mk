@@ -39,7 +39,11 @@ check_PROGRAMS += tests/unit_trace tests/trace_mutation
 TESTS += tests/unit_trace tests/trace_mutation tests/trace_oracle.sh tests/trace_cli.sh tests/trace_synth.sh
 tests_unit_trace_SOURCES = tests/unit_trace.c
 tests_trace_mutation_SOURCES = tests/trace_mutation.c
-EXTRA_DIST += tests/data/traces tests/trace_oracle.sh tests/trace_cli.sh tests/trace_synth.sh
+check_PROGRAMS += tests/unit_requests tests/unit_request_models
+TESTS += tests/unit_requests tests/unit_request_models tests/trace_requests.sh
+tests_unit_requests_SOURCES = tests/unit_requests.c
+tests_unit_request_models_SOURCES = tests/unit_request_models.c
+EXTRA_DIST += tests/data/traces tests/trace_oracle.sh tests/trace_requests.sh tests/trace_cli.sh tests/trace_synth.sh
 check_PROGRAMS += tests/unit_queues
 TESTS += tests/unit_queues
 tests_unit_queues_SOURCES = tests/unit_queues.c tests/bench/load.c
@@ -112,7 +116,7 @@ EXTRA_DIST += tests/jobs_life.sh tests/plugins/elastic.c
 check_PROGRAMS += tests/unit_scenario
 TESTS += tests/unit_scenario
 tests_unit_scenario_SOURCES = tests/unit_scenario.c sim/cli/scenario.c sim/cli/scenario_jobs.c sim/cli/scenario_step.c sim/cli/setting.c \
-	sim/cli/registry.c sim/cli/inputs.c
+	sim/cli/registry.c sim/cli/inputs.c sim/cli/scenario_serve.c sim/cli/scenario_deploy.c
 tests_unit_scenario_LDADD = libpolicies.a $(LDADD)
 check_PROGRAMS += tests/unit_failures
 TESTS += tests/unit_failures
@@ -265,7 +269,8 @@ check_PROGRAMS += tests/unit_figures
 TESTS += tests/unit_figures
 tests_unit_figures_SOURCES = tests/unit_figures.c sim/cli/cost_samples.c sim/cli/figures_book.c sim/cli/figures_draw.c sim/cli/figures_expr.c \
 	sim/cli/figures_run.c sim/cli/figures_table.c sim/cli/progress.c sim/cli/registry.c sim/cli/scenario.c \
-	sim/cli/inputs.c sim/cli/scenario_jobs.c sim/cli/scenario_step.c sim/cli/setting.c sim/cli/study.c sim/cli/study_jobs.c sim/cli/study_step.c
+	sim/cli/inputs.c sim/cli/replications.c sim/cli/scenario_deploy.c sim/cli/scenario_jobs.c sim/cli/scenario_serve.c \
+	sim/cli/scenario_step.c sim/cli/setting.c sim/cli/study.c sim/cli/study_jobs.c sim/cli/study_serve.c sim/cli/study_step.c
 tests_unit_figures_LDADD = libpolicies.a $(LDADD)
 # graphs and schedules as data
 check_PROGRAMS += tests/unit_graph
@@ -334,3 +339,32 @@ tests_served_mutation_SOURCES = tests/served_mutation.c
 check_PROGRAMS += tests/unit_serve_results
 TESTS += tests/unit_serve_results
 tests_unit_serve_results_SOURCES = tests/unit_serve_results.c tests/sample_run.c
+# models with a latency table: Irina, and what it is compared with
+noinst_HEADERS += tests/serve_replay.h
+check_PROGRAMS += tests/unit_irina
+TESTS += tests/unit_irina
+tests_unit_irina_SOURCES = tests/unit_irina.c tests/serve_replay.c
+tests_unit_irina_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_find_rate
+TESTS += tests/unit_find_rate
+tests_unit_find_rate_SOURCES = tests/unit_find_rate.c sim/cli/cost_samples.c sim/cli/find_rate.c sim/cli/inputs.c sim/cli/progress.c \
+	sim/cli/registry.c sim/cli/replications.c sim/cli/scenario.c sim/cli/scenario_deploy.c sim/cli/scenario_jobs.c \
+	sim/cli/scenario_serve.c sim/cli/scenario_step.c sim/cli/setting.c sim/cli/study.c sim/cli/study_jobs.c sim/cli/study_serve.c \
+	sim/cli/study_step.c
+tests_unit_find_rate_LDADD = libpolicies.a $(LDADD)
+# serving: against splitwise-sim
+check_PROGRAMS += tests/oracle_splitwise
+TESTS += tests/oracle_splitwise
+tests_oracle_splitwise_SOURCES = tests/oracle_splitwise.c
+tests_oracle_splitwise_LDADD = libpolicies.a $(LDADD)
+# the core of the serving world
+noinst_HEADERS += tests/serve_script.h
+check_PROGRAMS += tests/unit_serve
+TESTS += tests/unit_serve
+tests_unit_serve_SOURCES = tests/unit_serve.c tests/serve_script.c tests/serve_replay.c
+tests_unit_serve_LDADD = libpolicies.a $(LDADD)
+# replicas as a fleet, what the serving world measures and proves
+noinst_HEADERS += tests/fleet_run.h
+check_PROGRAMS += tests/unit_fleet
+TESTS += tests/unit_fleet
+tests_unit_fleet_SOURCES = tests/unit_fleet.c tests/fleet_run.c

@@ -11,8 +11,8 @@
 #define PREFIX "replications:"
 
 /* Metrics whose replications are kept. */
-static const char *const kept[] = { "e2e_mean", "e2e_p50", "e2e_p99", "sample_mean", "ttft_mean", "ttft_p99", "tpot_mean", "tpot_p99",
-	"makespan", "throughput", "goodput", "slo_attainment", "utilisation" };
+static const char *const kept[] = { "completion_mean", "completion_p50", "completion_p99", "sample_completion_mean", "ttft_mean", "ttft_p99",
+	"tpot_mean", "tpot_p99", "duration", "throughput", "goodput", "attainment", "utilisation" };
 enum { KEPT = sizeof kept / sizeof *kept };
 
 struct replications {

@@ -2,7 +2,7 @@
 /*
  * replications.h - one run N times over with other random numbers: means with intervals, and ratios of two policies
  *
- * The values of each replication stay with the result as series ("replications:e2e_mean", point k is replication k, at
+ * The values of each replication stay with the result as series ("replications:completion_mean", point k is replication k, at
  * k seconds), so that a run from the database can be paired with another as well as one that was just made. All policies
  * see the same replications, so the difference between two is that of the policies (common random numbers; Law and
  * Kelton, Simulation Modeling and Analysis, 11.2).

@@ -197,7 +197,7 @@ static void add_differences(const struct serve_study *t, struct run_result *cons
 		if (!blocks_of(runs[i], other))
 			continue;
 		struct interval d = blocks_paired(other, first, RESAMPLES, orr_arg_real(t->s.options, "ci_level"), 1);
-		result_metric(runs[i], "e2e_diff", d.mean, d.low, d.high);
+		result_metric(runs[i], "completion_diff", d.mean, d.low, d.high);
 	}
 	mem_free(first);
 	mem_free(other);

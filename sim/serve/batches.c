@@ -367,6 +367,16 @@ bool orr_run_fits(const struct orr_serve *w, uint32_t replica, const struct orr_
 	return !isnan(p.latency_s) && memory_fits(w, replica, &p.extra);
 }
 
+bool orr_run_fits_instead(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b, orr_run instead)
+{
+	const struct run *gone = run_of(w, instead);
+	if (!can_ask(w, replica, b))
+		return false;
+	struct plan p = plan_of(w, b, 0);
+	p.extra.without = gone ? (uint32_t)(gone - w->run) + 1 : 0;
+	return !isnan(p.latency_s) && memory_fits(w, replica, &p.extra);
+}
+
 double orr_run_fits_after(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b)
 {
 	if (!can_ask(w, replica, b))

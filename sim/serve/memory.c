@@ -80,6 +80,11 @@ static struct part part_of(const struct orr_serve *w, const struct run *x)
 		.left = left };
 }
 
+static bool is_gone(const struct memory_extra *x, uint32_t run)
+{
+	return x && x->without == run + 1;
+}
+
 /* The newcomer, if any, is the last part. */
 static void open_projection(struct projection *p, const struct orr_serve *w, uint32_t replica, const struct memory_extra *x)
 {
@@ -93,7 +98,8 @@ static void open_projection(struct projection *p, const struct orr_serve *w, uin
 	p->weights = r->weights + (x ? x->weights : 0);
 	p->part = most <= ON_STACK ? p->stack : mem_alloc(most * sizeof *p->part);
 	for (uint32_t i = r->first_run; i != NONE; i = w->run[i].next)
-		p->part[p->n++] = part_of(w, &w->run[i]);
+		if (!is_gone(x, i))
+			p->part[p->n++] = part_of(w, &w->run[i]);
 	if (x && x->is_run) {
 		bool is_past = x->memory.peak_from_s <= 0;
 		p->part[p->n++] = (struct part){ .model = x->model,
@@ -215,6 +221,8 @@ static bool fits_anyway(const struct orr_serve *w, uint32_t replica, const struc
 		busy += x->is_run ? scale_of(w, x->model) : 0;
 	}
 	for (uint32_t i = r->first_run; i != NONE; i = w->run[i].next) {
+		if (is_gone(x, i))
+			continue;
 		bytes += fmax(w->run[i].memory.before, w->run[i].memory.peak);
 		busy += scale_of(w, w->run[i].model);
 	}

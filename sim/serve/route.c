@@ -180,6 +180,8 @@ static uint32_t ask_policy(struct orr_serve *w, const struct req *q)
 	watch_leave(w->watch);
 	if (replica == ORR_NO_REPLICA)
 		return NONE;
+	if (replica == ORR_ANY_REPLICA)
+		return replica_by_rule(w, q);
 	if (replica >= w->n_replicas || (w->replica[replica].state != REPLICA_UP)) {
 		serve_fail(w, ORR_EFAIL, q, "route() returned replica %u, which is not up", replica);
 		return NONE;
@@ -189,9 +191,12 @@ static uint32_t ask_policy(struct orr_serve *w, const struct req *q)
 
 uint32_t replica_route(struct orr_serve *w, const struct req *q)
 {
+	return w->set->router == ROUTER_AUTO && w->ops->route ? ask_policy(w, q) : replica_by_rule(w, q);
+}
+
+uint32_t replica_by_rule(struct orr_serve *w, const struct req *q)
+{
 	switch (w->set->router) {
-	case ROUTER_AUTO:
-		return w->ops->route ? ask_policy(w, q) : shortest(w, q->model);
 	case ROUTER_ROUND_ROBIN:
 		return round_robin(w, q->model);
 	case ROUTER_RANDOM:
@@ -200,6 +205,7 @@ uint32_t replica_route(struct orr_serve *w, const struct req *q)
 		return power_of_two(w, q->model);
 	case ROUTER_PREFIX_AWARE:
 		return prefix_aware(w, q);
+	case ROUTER_AUTO:
 	case ROUTER_JSQ:
 	case ROUTER_LEAST_OUTSTANDING:
 		break;

@@ -5,12 +5,8 @@
  * Files: run.c (begin, instants, end), dispatch.c (telling and asking the policy), requests.c (slots, handles, lists, life
  * of a request), replicas.c (their life), route.c (routing, admission), scale.c (autoscaling, failures of nodes), clients.c
  * (closed loop), batches.c (runs of table models: interference, aborts; memory.c, loading.c, preempt.c), options.c, llm.c
- * (language models: lane.h; decodes.c, iterate.c, kv.c, prefix.c), move.c (KV transfer), metrics.c, check.c, query.c (the
- * public functions that only ask).
- * of a request), replicas.c (their life), route.c (routing, admission), scale.c (autoscaling, failures of nodes), batches.c
- * (runs of table models; memory.c, loading.c), options.c, llm.c (residents, iterations, repetitions), kv.c (blocks), prefix.c
- * (prefix cache), move.c (KV transfer), clients.c (closed loop), metrics.c, check.c, query.c (the public functions that
- * only ask).
+ * (language models: lane.h; decodes.c, iterate.c, kv.c, prefix.c), move.c (KV transfer), metrics.c, measures.c, check.c,
+ * query.c (the public functions that only ask).
  *
  * Invariants: a request slot is live from arrival to the end of the instant in which the request ended; its generation
  * grows each time the slot is used again. A request is in one state (enum orr_req_state) and a live one is waiting in the
@@ -68,8 +64,8 @@ struct run {
 	uint8_t state;             /* enum run_state */
 	bool keeps;                /* ORR_RUN_KEEP */
 	uint32_t replica, model, samples, length;
-	uint32_t *member, n, cap;  /* request slots, and their generations at the start in `handle` */
-	orr_req *handle;
+	uint32_t n, cap;
+	orr_req *handle;           /* its requests */
 	double started_s;
 	double alone_s;            /* its whole time if nothing else ran */
 	double whole_s;            /* as alone_s, with all of its layers (orr_batch.part) */
@@ -241,7 +237,8 @@ void replica_count(struct orr_serve *w, struct req *q, uint32_t from);
 void replicas_tell(struct orr_serve *w);
 /* Pending events that will not by themselves let a waiting request go on: ticks of scaling, failures of nodes. */
 uint64_t replicas_background(const struct orr_serve *w);
-uint32_t replica_route(struct orr_serve *w, const struct req *q); /* serve.router */
+uint32_t replica_route(struct orr_serve *w, const struct req *q); /* serve.router, or the policy's route() */
+uint32_t replica_by_rule(struct orr_serve *w, const struct req *q); /* serve.router alone; NONE: nobody serves it now */
 void replica_set_busy(struct orr_serve *w, uint32_t replica, bool is_busy); /* the idle set, and busy time */
 /* Would a request of this size ever fit on some replica that serves its model? */
 bool replica_could_ever_serve(const struct orr_serve *w, const struct req *q);
@@ -255,6 +252,7 @@ struct memory_extra {
 	struct served_memory memory;
 	double alone_s, delay_s;
 	double weights;             /* from now on */
+	uint32_t without;           /* slot of a run that is taken as gone, plus 1; 0: none */
 };
 /* Is there room at every instant from now on, as things are now? x NULL: for what runs there already. */
 bool memory_fits(const struct orr_serve *w, uint32_t replica, const struct memory_extra *x);

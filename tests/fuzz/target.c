@@ -14,6 +14,8 @@
 #include "policies/step/graph_read.h"
 #include "policies/step/partitions.h"
 #include "traces/profile.h"
+#include "traces/req_generator.h"
+#include "traces/requests.h"
 #include "traces/trace.h"
 
 #include <stdbool.h>
@@ -23,7 +25,8 @@
 enum { MAX_ROWS = 20000 }; /* a small packed input may hold a great many */
 
 const char *const fuzz_parsers[] = { "auto", "philly", "tiresias", "muri", "gavel", "openb",
-	"openb-nodes", "swf", "orrery", "throughput", "cluster", "spec", "failures",
+	"openb-nodes", "swf", "orrery", "azure-llm", "mooncake", "burstgpt", "splitwise", "vidur", "requests",
+	"request-model", "throughput", "cluster", "spec", "failures",
 	"model", "model-spec", "topology", "topology-spec", "netflows", "graph", "partitions", "partitions-text",
 	"points", "device-profile", "served", NULL };
 
@@ -245,6 +248,37 @@ static void served(const uint8_t *data, size_t n)
 	served_free(m);
 }
 
+static void require_requests(const struct reqset *s)
+{
+	struct request_rec r;
+	struct reqcursor *c = reqset_open(s, 1);
+	int64_t last = 0;
+	uint64_t hashes = 0;
+	for (uint64_t i = 0; i < MAX_ROWS && reqcursor_next(c, &r); i++) {
+		require(r.number == i && r.arrival_ns >= last && r.slo_ns >= -1 && r.samples >= 1 && r.samples <= REQUEST_MAX_SAMPLES);
+		require(r.prompt_tokens <= REQUEST_MAX_TOKENS && r.output_tokens <= REQUEST_MAX_TOKENS && (r.block || !r.n_blocks));
+		require(!r.max_output || r.output_tokens <= r.max_output);
+		for (uint32_t k = 0; k < r.n_blocks; k++)
+			hashes ^= r.block[k]; /* a checker sees a step past the end */
+		last = r.arrival_ns;
+	}
+	require(hashes != 1 || last >= 0);
+	reqcursor_close(c);
+}
+
+/* The rows of a file, or of the text of a generator. */
+static void requests(struct trace *t, const uint8_t *data, size_t n, struct orr_error *err)
+{
+	char *text = mem_strndup((const char *)data, n);
+	bool is_text = !t, names_a_file = strstr(text, "lengths") != NULL;
+	struct reqset *s = t ? reqset_from(t, "input", err) : names_a_file || !strchr(text, ':') ? NULL : reqset_load(text, NULL, NULL, 1, err);
+	require(s || err->text[0] || is_text);
+	if (s)
+		require_requests(s);
+	reqset_free(s);
+	mem_free(text);
+}
+
 void fuzz_one(const char *parser, const uint8_t *data, size_t n)
 {
 	if (!strncmp(parser, "topology", 8)) {
@@ -288,8 +322,16 @@ void fuzz_one(const char *parser, const uint8_t *data, size_t n)
 		return;
 	}
 	struct orr_error err = { 0 };
+	if (!strcmp(parser, "request-model")) {
+		requests(NULL, data, n, &err);
+		return;
+	}
 	struct trace *t = trace_open_memory("input", data, n, parser, NULL, &err);
 	require(t || err.text[0]);
+	if (t && trace_holds_requests(t)) {
+		requests(t, data, n, &err);
+		return;
+	}
 	if (t && !strcmp(trace_format(t), "openb-nodes"))
 		describe(t, &err);
 	else if (t)
