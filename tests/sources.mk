@@ -351,3 +351,5 @@ check_PROGRAMS += tests/oracle_splitwise
 TESTS += tests/oracle_splitwise
 tests_oracle_splitwise_SOURCES = tests/oracle_splitwise.c
 tests_oracle_splitwise_LDADD = libpolicies.a $(LDADD)
+TESTS += tests/serve_cli.sh
+EXTRA_DIST += tests/serve_cli.sh
