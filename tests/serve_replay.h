@@ -25,7 +25,7 @@ struct serve_case {
 /* NULL if the run ended with an error; err says which. */
 struct run_result *serve_replay(const struct serve_case *c, struct orr_error *err);
 
-/* Do the requests complete at these seconds (NAN: not at all), within 1e-9? Prints those that do not. */
+/* Do the requests complete at these seconds (NAN: not at all), within 1e-9? Prints the first that does not. */
 bool serve_ends_at(const struct run_result *r, const double *end_s, size_t n);
 
 /* sum of samples x (end - arrival) / sum of samples, over those that completed. */

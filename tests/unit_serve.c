@@ -8,7 +8,7 @@
 #include "tests/serve_script.h"
 #include "tests/tap.h"
 
-static const char *const UNIT = "{\"name\":\"unit\",\"kind\":\"table\",\"batch\":[1,2,4],\"latency_ms\":[100,120,150],\"exit_points\":4}";
+static const char *const UNIT = "{\"name\":\"unit\",\"source\":\"made up\",\"kind\":\"table\",\"batch\":[1,2,4],\"latency_ms\":[100,120,150],\"exit_points\":4}";
 
 /* ---- the order of callbacks ---- */
 
@@ -170,9 +170,9 @@ static void test_exit_points(void)
 /* In hundredths of a GiB, which the replica has. c: 30 until 100, then 65 until 200. d: 10 until 5, then 40 until 10. */
 #define CENT "\"memory_unit_bytes\":10737418.24"
 static const char *const C_D[] = {
-	"{\"name\":\"c\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[200]," CENT ",\"memory\":[{\"before\":30,\"peak\":65,\"peak_from_ms\":100}],"
+	"{\"name\":\"c\",\"source\":\"made up\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[200]," CENT ",\"memory\":[{\"before\":30,\"peak\":65,\"peak_from_ms\":100}],"
 	"\"utilisation\":0.7,\"occupancy\":0.8}",
-	"{\"name\":\"d\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[10]," CENT ",\"memory\":[{\"before\":10,\"peak\":40,\"peak_from_ms\":5}],"
+	"{\"name\":\"d\",\"source\":\"made up\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[10]," CENT ",\"memory\":[{\"before\":10,\"peak\":40,\"peak_from_ms\":5}],"
 	"\"utilisation\":0.28,\"occupancy\":0.8}",
 	NULL };
 
@@ -240,8 +240,8 @@ static void together_schedule(struct orr_serve *w, uint32_t replica)
 }
 
 static const char *const A_B[] = {
-	"{\"name\":\"a\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[100],\"occupancy\":0.8}",
-	"{\"name\":\"b\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[60],\"occupancy\":0.4}",
+	"{\"name\":\"a\",\"source\":\"made up\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[100],\"occupancy\":0.8}",
+	"{\"name\":\"b\",\"source\":\"made up\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[60],\"occupancy\":0.4}",
 	NULL };
 
 static void slow_case(const char *what, const char *requests, const char *options, const double *end, size_t n)
@@ -272,9 +272,9 @@ static void test_interference(void)
 /* ---- loading ---- */
 
 static const char *const L_M[] = {
-	"{\"name\":\"l\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[100],\"load_ms\":50," CENT ",\"weight_bytes\":536870912,\"memory\":[10]}",
-	"{\"name\":\"m\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[100],\"load_ms\":30,\"weight_bytes\":536870912}",
-	"{\"name\":\"n\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[100],\"load_ms\":20,\"weight_bytes\":268435456}",
+	"{\"name\":\"l\",\"source\":\"made up\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[100],\"load_ms\":50," CENT ",\"weight_bytes\":536870912,\"memory\":[10]}",
+	"{\"name\":\"m\",\"source\":\"made up\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[100],\"load_ms\":30,\"weight_bytes\":536870912}",
+	"{\"name\":\"n\",\"source\":\"made up\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[100],\"load_ms\":20,\"weight_bytes\":268435456}",
 	NULL };
 
 static void load_schedule(struct orr_serve *w, uint32_t replica)

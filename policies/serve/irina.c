@@ -130,7 +130,7 @@ static void consider_batch(struct irina *s, struct orr_serve *w, uint32_t gpu, c
 		uint32_t samples = v->model == t->model ? irina_merged(w, gpu, v, t, s->pads) : 0;
 		if (!samples)
 			continue;
-		struct orr_batch b = { .model = t->model, .n = v->n + t->n, .samples = samples, .length = length };
+		struct orr_batch b = { .model = t->model, .samples = samples, .length = length };
 		double latency = orr_model_latency(w, gpu, t->model, samples, length);
 		if (!in_time(s, w, fmin(v->deadline_s, t->deadline_s), latency) || !orr_run_fits_instead(w, gpu, &b, v->run))
 			continue;

@@ -110,9 +110,11 @@ struct req *req_new(struct orr_serve *w, const struct request_rec *rec)
 		.n_blocks = rec->n_blocks,
 		.block = rec->block,
 		.next_ended = NONE };
-	/* A language model gives out at least one token; formats without outputs have 0. */
-	if (!q->output_asked && w->config->model[model]->kind == SERVED_LLM)
-		q->output_asked = 1;
+	/* A language model reads and gives out at least one token; formats without them have 0. */
+	if (w->config->model[model]->kind == SERVED_LLM) {
+		q->output_asked = q->output_asked ? q->output_asked : 1;
+		q->prompt = q->prompt_asked = q->prompt ? q->prompt : 1;
+	}
 	w->live++;
 	w->waiting++;
 	serve_metrics_arrival(w, q);
@@ -366,7 +368,7 @@ void orr_assign(struct orr_serve *w, orr_req r, uint32_t replica)
 	if (!q)
 		return;
 	if (replica == ORR_ANY_REPLICA)
-		replica = replica_route(w, q);
+		replica = replica_by_rule(w, q);
 	if (replica >= w->n_replicas || w->replica[replica].state != REPLICA_UP) {
 		serve_fail(w, ORR_EFAIL, q, "orr_assign() to replica %u, which %s", replica,
 			replica >= w->n_replicas ? "there is not" : "does not take requests now");

@@ -173,7 +173,28 @@ static uint32_t prefix_aware(struct orr_serve *w, const struct req *q)
 	return best;
 }
 
+static uint32_t ask_policy(struct orr_serve *w, const struct req *q)
+{
+	watch_enter(w->watch, "route", eng_now(w->host.engine), q->number);
+	uint32_t replica = w->ops->route(w->self, w, req_handle(w, req_slot(w, q)));
+	watch_leave(w->watch);
+	if (replica == ORR_NO_REPLICA)
+		return NONE;
+	if (replica == ORR_ANY_REPLICA)
+		return replica_by_rule(w, q);
+	if (replica >= w->n_replicas || (w->replica[replica].state != REPLICA_UP)) {
+		serve_fail(w, ORR_EFAIL, q, "route() returned replica %u, which is not up", replica);
+		return NONE;
+	}
+	return replica;
+}
+
 uint32_t replica_route(struct orr_serve *w, const struct req *q)
+{
+	return w->set->router == ROUTER_AUTO && w->ops->route ? ask_policy(w, q) : replica_by_rule(w, q);
+}
+
+uint32_t replica_by_rule(struct orr_serve *w, const struct req *q)
 {
 	switch (w->set->router) {
 	case ROUTER_ROUND_ROBIN:
@@ -190,28 +211,6 @@ uint32_t replica_route(struct orr_serve *w, const struct req *q)
 		break;
 	}
 	return shortest(w, q->model);
-}
-
-/* serve.router goes before the policy's own rule. */
-static uint32_t ask_policy(struct orr_serve *w, const struct req *q)
-{
-	watch_enter(w->watch, "route", eng_now(w->host.engine), q->number);
-	uint32_t replica = w->ops->route(w->self, w, req_handle(w, req_slot(w, q)));
-	watch_leave(w->watch);
-	if (replica == ORR_NO_REPLICA)
-		return NONE;
-	if (replica == ORR_ANY_REPLICA)
-		return replica_route(w, q);
-	if (replica >= w->n_replicas || (w->replica[replica].state != REPLICA_UP)) {
-		serve_fail(w, ORR_EFAIL, q, "route() returned replica %u, which is not up", replica);
-		return NONE;
-	}
-	return replica;
-}
-
-static bool asks_policy(const struct orr_serve *w)
-{
-	return w->set->router == ROUTER_AUTO && w->ops->route;
 }
 
 /* ---- admission ---- */
@@ -276,14 +275,14 @@ static bool is_full(const struct orr_serve *w, const struct req *q, uint32_t rep
 /* No replica, and nobody but us will find one. */
 static bool must_hold(const struct orr_serve *w, const struct req *q, uint32_t replica)
 {
-	return replica == NONE && (!asks_policy(w) || !group_count(w, q->model));
+	return replica == NONE && (w->set->router != ROUTER_AUTO || !w->ops->route || !group_count(w, q->model));
 }
 
 static void place(struct orr_serve *w, struct req *q, bool is_new)
 {
 	struct fleet *f = w->fleet;
 	bool nobody = !group_count(w, q->model); /* a policy is not asked to choose from nothing */
-	uint32_t replica = nobody ? NONE : asks_policy(w) ? ask_policy(w, q) : replica_route(w, q);
+	uint32_t replica = nobody ? NONE : replica_route(w, q);
 	if (w->error.code)
 		return;
 	if (is_new && is_full(w, q, replica)) {

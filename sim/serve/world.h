@@ -64,8 +64,8 @@ struct run {
 	uint8_t state;             /* enum run_state */
 	bool keeps;                /* ORR_RUN_KEEP */
 	uint32_t replica, model, samples, length;
-	uint32_t *member, n, cap;  /* request slots, and their generations at the start in `handle` */
-	orr_req *handle;
+	uint32_t n, cap;
+	orr_req *handle;           /* its requests */
 	double started_s;
 	double alone_s;            /* its whole time if nothing else ran */
 	double whole_s;            /* as alone_s, with all of its layers (orr_batch.part) */
@@ -237,7 +237,8 @@ void replica_count(struct orr_serve *w, struct req *q, uint32_t from);
 void replicas_tell(struct orr_serve *w);
 /* Pending events that will not by themselves let a waiting request go on: ticks of scaling, failures of nodes. */
 uint64_t replicas_background(const struct orr_serve *w);
-uint32_t replica_route(struct orr_serve *w, const struct req *q); /* serve.router */
+uint32_t replica_route(struct orr_serve *w, const struct req *q); /* serve.router, or the policy's route() */
+uint32_t replica_by_rule(struct orr_serve *w, const struct req *q); /* serve.router alone; NONE: nobody serves it now */
 void replica_set_busy(struct orr_serve *w, uint32_t replica, bool is_busy); /* the idle set, and busy time */
 /* Would a request of this size ever fit on some replica that serves its model? */
 bool replica_could_ever_serve(const struct orr_serve *w, const struct req *q);

@@ -246,6 +246,8 @@ static void served(const uint8_t *data, size_t n)
 	require(!x || served_iteration(x, &w) > 0);
 	served_on_free(x);
 	served_free(m);
+}
+
 static void require_requests(const struct reqset *s)
 {
 	struct request_rec r;

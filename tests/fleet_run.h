@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * fleet_run.h - runs of the serving world under a policy that keeps a log: each replica works off its own requests in
+ * order, one at a time
+ */
+#ifndef ORR_TESTS_FLEET_RUN_H
+#define ORR_TESTS_FLEET_RUN_H
+
+#include <orrery/policy.h>
+
+#include "results/result.h"
+#include "serve/serve.h"
+
+/* What the policy saw. */
+struct probe_event {
+	char what;        /* 'a' arrive, 'f' finish, 'u' up, 'd' draining, 'x' down */
+	double at_s;
+	uint64_t number;  /* of the request */
+	uint32_t replica;
+	int how;
+};
+struct probe {
+	struct probe_event *event;
+	size_t n, cap;
+	/* Called in each arrive() and schedule(), if given. */
+	void (*seen)(struct orr_serve *w, char what, uint64_t subject);
+	uint64_t seed;
+};
+extern struct probe probe; /* of the run that is going on */
+extern const struct orr_policy fleet_probe_policy, fleet_probe_busy_policy; /* the second says that it is work conserving */
+
+struct fleet_case {
+	const char *requests;  /* rows of our own CSV with a header, or a generator */
+	const char *models[4]; /* JSON texts */
+	struct serve_deployment deployment[4];
+	const char *cluster;   /* "4x1" */
+	const char *options;   /* "name=value name=value" */
+	const char *failures;  /* CSV */
+	double mtbf_s, mttr_s; /* or a hazard */
+	const double *usd_per_gpu_hour;
+	const struct orr_policy *policy; /* NULL: the probe */
+	const char *settings;
+	double until_s;        /* 0: no end */
+	uint64_t seed, replication, max_rows;
+	bool no_check;
+};
+
+/* NULL if the run ended with an error; err says which. Names in rows are NULL. */
+struct run_result *fleet_run(const struct fleet_case *c, struct orr_error *err);
+/* The same, with a failing test where it ended with an error. */
+struct run_result *fleet_must_run(const struct fleet_case *c, const char *what);
+double fleet_metric(const struct run_result *r, const char *name); /* NAN: there is none */
+
+#endif
