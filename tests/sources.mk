@@ -363,6 +363,8 @@ check_PROGRAMS += tests/oracle_splitwise
 TESTS += tests/oracle_splitwise
 tests_oracle_splitwise_SOURCES = tests/oracle_splitwise.c
 tests_oracle_splitwise_LDADD = libpolicies.a $(LDADD)
+TESTS += tests/serve_cli.sh
+EXTRA_DIST += tests/serve_cli.sh
 # the core of the serving world
 noinst_HEADERS += tests/serve_script.h
 check_PROGRAMS += tests/unit_serve
