@@ -81,7 +81,8 @@ static bool land(struct orr_serve *w, struct lane *l)
 		}
 	}
 	l->n_list = 0;
-	serve_metrics_tokens(w, l->replica, 1, prompt_tokens, decodes);
+	serve_metrics_tokens(w, l->replica, 1 + (double)l->ahead, prompt_tokens, decodes * (1 + (double)l->ahead));
+	l->ahead = 0;
 	return has_ended;
 }
 
@@ -130,7 +131,7 @@ static double quiet_until(struct orr_serve *w)
 static void go_on(struct orr_serve *w, struct lane *l, uint32_t need)
 {
 	double until = quiet_until(w);
-	uint64_t done = 0, first_end = l->ends.v[0].clock;
+	uint64_t first_end = l->ends.v[0].clock;
 	uint32_t flying = l->ends.n;
 	for (;;) {
 		l->flying = flying;
@@ -144,11 +145,9 @@ static void go_on(struct orr_serve *w, struct lane *l, uint32_t need)
 		decodes_advance(w, l, l->end_s);
 		l->is_flying = false;
 		need = next;
-		done++;
+		l->ahead++;
 	}
-	l->again_ns = done ? -1 : eng_now(w->host.engine);
-	if (done)
-		serve_metrics_tokens(w, l->replica, (double)done, 0, (double)done * flying);
+	l->again_ns = l->ahead ? -1 : eng_now(w->host.engine);
 	await_end(w, l);
 }
 
@@ -258,7 +257,7 @@ void orr_iter_prefill(struct orr_serve *w, orr_req r, uint32_t tokens)
 /* The lane's own time is exact where the engine's is rounded. */
 static double start_time(const struct orr_serve *w, const struct lane *l)
 {
-	return serve_ns(l->end_s) == eng_now(w->host.engine) ? l->end_s : w->now_s;
+	return l->end_s >= 0 && serve_ns(l->end_s) == eng_now(w->host.engine) ? l->end_s : w->now_s;
 }
 
 void orr_iter_run(struct orr_serve *w, uint32_t replica, uint64_t most, uint32_t keep_free, unsigned flags)
