@@ -270,7 +270,7 @@ TESTS += tests/unit_figures
 tests_unit_figures_SOURCES = tests/unit_figures.c sim/cli/cost_samples.c sim/cli/figures_book.c sim/cli/figures_draw.c sim/cli/figures_expr.c \
 	sim/cli/figures_run.c sim/cli/figures_table.c sim/cli/progress.c sim/cli/registry.c sim/cli/scenario.c \
 	sim/cli/inputs.c sim/cli/replications.c sim/cli/scenario_deploy.c sim/cli/scenario_jobs.c sim/cli/scenario_serve.c \
-	sim/cli/scenario_step.c sim/cli/setting.c sim/cli/study.c sim/cli/study_jobs.c sim/cli/study_serve.c sim/cli/study_step.c
+	sim/cli/scenario_step.c sim/cli/setting.c sim/cli/study.c sim/cli/study_jobs.c sim/cli/study_serve.c sim/cli/study_mixed.c sim/cli/scenario_mixed.c sim/cli/study_step.c
 tests_unit_figures_LDADD = libpolicies.a $(LDADD)
 # graphs and schedules as data
 check_PROGRAMS += tests/unit_graph
@@ -355,7 +355,7 @@ check_PROGRAMS += tests/unit_find_rate
 TESTS += tests/unit_find_rate
 tests_unit_find_rate_SOURCES = tests/unit_find_rate.c sim/cli/cost_samples.c sim/cli/find_rate.c sim/cli/inputs.c sim/cli/progress.c \
 	sim/cli/registry.c sim/cli/replications.c sim/cli/scenario.c sim/cli/scenario_deploy.c sim/cli/scenario_jobs.c \
-	sim/cli/scenario_serve.c sim/cli/scenario_step.c sim/cli/setting.c sim/cli/study.c sim/cli/study_jobs.c sim/cli/study_serve.c \
+	sim/cli/scenario_serve.c sim/cli/scenario_step.c sim/cli/setting.c sim/cli/study.c sim/cli/study_jobs.c sim/cli/study_serve.c sim/cli/study_mixed.c sim/cli/scenario_mixed.c \
 	sim/cli/study_step.c
 tests_unit_find_rate_LDADD = libpolicies.a $(LDADD)
 # serving: against splitwise-sim
@@ -363,6 +363,8 @@ check_PROGRAMS += tests/oracle_splitwise
 TESTS += tests/oracle_splitwise
 tests_oracle_splitwise_SOURCES = tests/oracle_splitwise.c
 tests_oracle_splitwise_LDADD = libpolicies.a $(LDADD)
+TESTS += tests/serve_cli.sh
+EXTRA_DIST += tests/serve_cli.sh
 # the core of the serving world
 noinst_HEADERS += tests/serve_script.h
 check_PROGRAMS += tests/unit_serve
@@ -374,3 +376,7 @@ noinst_HEADERS += tests/fleet_run.h
 check_PROGRAMS += tests/unit_fleet
 TESTS += tests/unit_fleet
 tests_unit_fleet_SOURCES = tests/unit_fleet.c tests/fleet_run.c
+check_PROGRAMS += tests/unit_serve_wrong
+TESTS += tests/unit_serve_wrong
+tests_unit_serve_wrong_SOURCES = tests/unit_serve_wrong.c tests/serve_script.c tests/serve_replay.c
+tests_unit_serve_wrong_LDADD = libpolicies.a $(LDADD)

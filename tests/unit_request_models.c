@@ -212,10 +212,10 @@ static void irina(void)
 	int64_t last = 0;
 	for (; reqcursor_next(c, &r); n++) {
 		const char *name = strtab_text(reqset_strings(s), r.model);
-		uint32_t samples = !strcmp(name, "yolov3") || !strcmp(name, "vgg16") ? 8 : !strcmp(name, "googlenet") ? 32 : 128;
-		wrong += r.samples != samples || r.slo_ns != 200000000 || (samples == 128 && strcmp(name, "alexnet"));
-		regular += !strcmp(name, "yolov3");
-		vgg += !strcmp(name, "vgg16");
+		uint32_t samples = !strcmp(name, "irina-yolov3") || !strcmp(name, "irina-vgg16") ? 8 : !strcmp(name, "irina-googlenet") ? 32 : 128;
+		wrong += r.samples != samples || r.slo_ns != 200000000 || (samples == 128 && strcmp(name, "irina-alexnet"));
+		regular += !strcmp(name, "irina-yolov3");
+		vgg += !strcmp(name, "irina-vgg16");
 		last = r.arrival_ns;
 	}
 	reqcursor_close(c);

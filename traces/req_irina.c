@@ -28,8 +28,8 @@ struct state {
 static const struct orr_param params[] = { ORR_PARAM_REAL("p", "0.5", 0, 1, "probability of an ad-hoc query"),
 	REQUEST_PARAM_N("200"), ORR_PARAM_TIME("mean", "13ms", "mean gap between arrivals"),
 	ORR_PARAM_CHOICE("arrivals", "poisson", "poisson|periodic", "gaps exponential, or all the same"),
-	ORR_PARAM_TEXT("regular", "yolov3:8", "model of regular queries : samples of each"),
-	ORR_PARAM_TEXT("adhoc", "alexnet:128|googlenet:32|vgg16:8", "models of ad-hoc queries : samples, perhaps *WEIGHT"),
+	ORR_PARAM_TEXT("regular", "irina-yolov3:8", "model of regular queries : samples of each"),
+	ORR_PARAM_TEXT("adhoc", "irina-alexnet:128|irina-googlenet:32|irina-vgg16:8", "models of ad-hoc queries : samples, perhaps *WEIGHT"),
 	ORR_PARAM_TIME("slo", "0", "from arrival to completion; 0: the model's"), ORR_PARAM_END };
 
 static int make_plan(void *plan, const struct orr_args *args, struct reqset *set, struct orr_error *err)

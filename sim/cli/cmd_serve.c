@@ -73,8 +73,11 @@ static int run(int argc, char **argv, struct orr_error *err)
 	int rc = request_parse(argc, argv, REQUEST_SERVE | REQUEST_VERB, &r, err);
 	if (!rc)
 		rc = check(&r, err);
+	bool has_format = cJSON_GetObjectItemCaseSensitive(r.scenario, "format");
 	if (!rc && r.file)
 		rc = request_load_below(&r, r.file, err);
+	if (!rc && r.source && !has_format) /* what the file says of its own trace is of no use */
+		cJSON_DeleteItemFromObjectCaseSensitive(r.scenario, "format");
 	if (!rc) {
 		if (!r.file)
 			request_put(&r, "world", "serve");
