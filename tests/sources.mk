@@ -384,3 +384,7 @@ check_PROGRAMS += tests/unit_serve_wrong
 TESTS += tests/unit_serve_wrong
 tests_unit_serve_wrong_SOURCES = tests/unit_serve_wrong.c tests/serve_script.c tests/serve_replay.c
 tests_unit_serve_wrong_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_academus
+TESTS += tests/unit_academus
+tests_unit_academus_SOURCES = tests/unit_academus.c tests/serve_replay.c
+tests_unit_academus_LDADD = libpolicies.a $(LDADD)
