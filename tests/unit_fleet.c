@@ -4,8 +4,6 @@
 
 #include "serve/fleet.h"
 
-#include "tests/tap.h"
-
 #include <stdlib.h>
 
 #define TABLE(name, latency) \
