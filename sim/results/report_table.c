@@ -46,6 +46,17 @@ static const struct column {
 	{ "peak_memory_bytes", "peak memory", GIBIBYTES },
 	{ "time_to_target_s", "time to target", TIME },
 	{ "final_loss", "final loss", NUMBER },
+	/* several worlds on one clock */
+	{ "jobs.jct_mean", "JCT mean", TIME },
+	{ "jobs.jct_p99", "JCT p99", TIME },
+	{ "jobs.restarts", "restarts", NUMBER },
+	{ "serve.requests_completed", "requests", NUMBER },
+	{ "serve.ttft_p99", "TTFT p99", SHORT_TIME },
+	{ "serve.attainment", "SLO kept", FRACTION },
+	{ "jobs_gpu_hours", "GPU h of jobs", NUMBER },
+	{ "serve_gpu_hours", "of replicas", NUMBER },
+	{ "idle_gpu_hours", "idle", NUMBER },
+	{ "usd", "USD", NUMBER },
 };
 
 enum { COLUMNS = sizeof columns / sizeof *columns };
