@@ -388,3 +388,5 @@ check_PROGRAMS += tests/unit_academus
 TESTS += tests/unit_academus
 tests_unit_academus_SOURCES = tests/unit_academus.c tests/serve_replay.c
 tests_unit_academus_LDADD = libpolicies.a $(LDADD)
+TESTS += tests/serve_matrix.sh
+EXTRA_DIST += tests/serve_matrix.sh
