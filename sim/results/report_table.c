@@ -421,7 +421,7 @@ void report_table(struct sbuf *out, const struct run_result *const *runs, size_t
 		put_notes(out, runs[i], source != NULL);
 	}
 	if (source) {
-		sbuf_puts(out, "times of layers: ");
+		sbuf_puts(out, runs[0]->world && !strcmp(runs[0]->world, "serve") ? "times of models: " : "times of layers: ");
 		put_plain(out, source);
 		sbuf_putc(out, '\n');
 	}
