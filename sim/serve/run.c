@@ -48,10 +48,10 @@ bool serve_is_over(const struct orr_serve *w)
 
 /* ---- the loop of a run that owns its clock ---- */
 
-/* Requests wait, and nothing that lies ahead can change that by itself. */
+/* Requests wait, and nothing that lies ahead can change that by itself. (In a closed loop more come only after answers.) */
 static bool is_starving(const struct orr_serve *w)
 {
-	return !w->has_next && eng_pending(w->host.engine) == replicas_background(w);
+	return (!w->has_next || w->clients) && eng_pending(w->host.engine) == replicas_background(w);
 }
 
 static void starving(struct orr_serve *w)
