@@ -189,8 +189,9 @@ struct orr_serve *serve_begin(const struct serve_config *c, const struct serve_h
 		serve_metrics_begin(w);
 		if (!clients_begin(w))
 			next_arrival(w);
-		create_policy(w, policy_args);
 	}
+	if (!w->error.code)
+		create_policy(w, policy_args);
 	if (w->error.code) {
 		if (err)
 			*err = w->error;
