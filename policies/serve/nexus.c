@@ -180,7 +180,7 @@ static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 	}
 	for (uint32_t i = 0; i < s->gpus; i++) {
 		uint32_t g = s->next_gpu++ % s->gpus;
-		if (takes_requests(w, g, UINT32_MAX))
+		if (takes_requests(w, g, model))
 			return g;
 	}
 	return ORR_NO_REPLICA;
