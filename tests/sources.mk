@@ -372,3 +372,7 @@ check_PROGRAMS += tests/unit_serve_wrong
 TESTS += tests/unit_serve_wrong
 tests_unit_serve_wrong_SOURCES = tests/unit_serve_wrong.c tests/serve_script.c tests/serve_replay.c
 tests_unit_serve_wrong_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_serve_random
+TESTS += tests/unit_serve_random
+tests_unit_serve_random_SOURCES = tests/unit_serve_random.c tests/serve_script.c tests/serve_replay.c
+tests_unit_serve_random_LDADD = libpolicies.a $(LDADD)
