@@ -7,7 +7,7 @@ liborrery_a_SOURCES += hwmodel/json.c hwmodel/json.h hwmodel/embedded.h hwmodel/
 ORR_DEVICES = hwmodel/devices/k80.json hwmodel/devices/m40.json hwmodel/devices/titanx-maxwell.json \
 	hwmodel/devices/p100.json hwmodel/devices/p100-pcie.json hwmodel/devices/1080ti.json \
 	hwmodel/devices/v100.json hwmodel/devices/v100-32g.json hwmodel/devices/v100-pcie.json \
-	hwmodel/devices/t4.json hwmodel/devices/2080ti.json hwmodel/devices/a10.json hwmodel/devices/a40.json hwmodel/devices/a100.json \
+	hwmodel/devices/t4.json hwmodel/devices/2080.json hwmodel/devices/2080ti.json hwmodel/devices/a10.json hwmodel/devices/a40.json hwmodel/devices/a100.json \
 	hwmodel/devices/a100-80g.json hwmodel/devices/l4.json hwmodel/devices/h100.json hwmodel/devices/h200.json \
 	hwmodel/devices/jetson-nano.json hwmodel/devices/jetson-tx2.json hwmodel/devices/jetson-xavier.json \
 	hwmodel/devices/jetson-orin.json

@@ -136,16 +136,17 @@ static void merging_those_that_wait(void)
 	static const char rows[] = "arrival_s,model,samples\n0,a,32\n0.001,a,8\n0.002,a,8\n0.003,b,128\n";
 	BY_HAND("waiting ones are not merged", rows, full, "preempt=false", NULL, 1, 0.15, 0.225, 0.3, 0.308);
 	BY_HAND("unless it is asked for", rows, full, "preempt=false merge_queued=true", NULL, 1, 0.15, 0.235, 0.235, 0.243);
-	/* 128 and 128 of B behind A and 8 of A: B's 256 take 10 ms. */
+	/* 8 of A at 3 ms: merged 232 x 8 + 10 x 8 + 10 x 128 for the B behind, last 305 x 8. B's 256 take 10 ms. */
 	static const char behind[] = "arrival_s,model,samples\n0,a,32\n0.001,a,8\n0.002,b,128\n0.003,a,8\n0.004,b,128\n";
-	BY_HAND("those behind a merged one are projected later", behind, full, "preempt=false merge_queued=true", NULL, 1, 0.15, 0.233, 0.235,
-		0.308, 0.235);
+	BY_HAND("those behind a merged one are projected later", behind, full, "preempt=false merge_queued=true", NULL, 1, 0.15, 0.225, 0.235,
+		0.31, 0.235);
 	/* 8 + 4 = 12 samples run as 16. */
 	static const char odd[] = "arrival_s,model,samples\n0,a,8\n0.001,a,4\n";
 	BY_HAND("a sum that is not in the table is not merged", odd, full, "preempt=false", NULL, 1, 0.075, 0.135);
-	BY_HAND("unless it may be padded", odd, full, "preempt=false pad=true", NULL, 1, 0.075, 0.135);
-	static const char much[] = "arrival_s,model,samples\n0,a,4\n0.001,a,8\n";
-	BY_HAND("padded when it is better", much, full, "preempt=false pad=true", NULL, 1, 0.086, 0.086);
+	BY_HAND("unless it may be padded", odd, full, "preempt=false pad=true", NULL, 1, 0.086, 0.086);
+	/* 85 x 12 - 15 x 8 = 900 against (15 + 60) x 4 = 300 */
+	static const char late[] = "arrival_s,model,samples\n0,a,8\n0.06,a,4\n";
+	BY_HAND("and that is better", late, full, "preempt=false pad=true", NULL, 1, 0.075, 0.135);
 }
 
 /* A (8 samples, SLO 80 ms) runs, 128 of B wait for it, for A could not end in time behind them. Z (1 ms) at 2 ms: first it costs
@@ -174,9 +175,10 @@ static void places(void)
 	/* 0: A32 until 150, 1: A8 until 76. Z goes behind 1 (77). An A8 at 3 goes behind that (152), as the other ends at 225. */
 	static const char queues[] = "arrival_s,model,samples\n0,a,32\n0.001,a,8\n0.002,z,1\n0.003,a,8\n";
 	BY_HAND("the GPU where it ends first", queues, full, NOTHING, NULL, 2, 0.15, 0.076, 0.077, 0.152);
-	/* 0: A32 until 150; its queue A8 (until 225). 1: A8 until 76, A8 until 151: it is idle when the first still has one. */
-	static const char steal[] = "arrival_s,model,samples\n0,b,256\n0,a,32\n0.001,a,32\n0.002,b,256\n0.002,b,256\n";
-	BY_HAND("an idle GPU takes what waits elsewhere", steal, full, NOTHING, NULL, 2, 0.01, 0.15, 0.16, 0.17, 0.16);
+	/* 0: A4 until 60, which has no time to lose. B at 55 displaces A32 on 1: 10 x 256 + 12 x 32, against (5 + 10) x 256 on 0. At 60 A32
+	 * starts again on 0. */
+	static const char steal[] = "arrival_s,model,samples,slo_s\n0,a,4,0.061\n0.053,a,32,1\n0.055,b,256,1\n";
+	BY_HAND("an idle GPU takes what waits elsewhere", steal, full, NULL, NULL, 2, 0.06, 0.21, 0.065);
 	struct run_result *r = irina("arrival_s,model,samples\n0,a,64\n", full, NULL, NULL, 1);
 	ok(r && r->requests[0].status == REQUEST_REFUSED, "a task larger than the table is refused");
 	result_free(r);

@@ -133,7 +133,8 @@ static void start(struct academus *a, struct orr_serve *w, struct group *g)
 	uint32_t model = orr_req_model(w, g->queue[oldest(a, w, g)].first), n = fill(a, w, g, model);
 	uint32_t copies = a->variant == STUDENTS ? g->active : 1;
 	struct orr_batch b = { .model = model, .req = a->chosen, .n = n };
-	b.samples = orr_model_batch_for(w, model, n);
+	if (isnan(orr_model_latency(w, first_replica(a, g), model, n, a->longest)))
+		b.samples = orr_model_batch_for(w, model, n); /* padded to a size that the table has */
 	b.length = a->pads_all ? a->longest : 0;
 	b.part = a->variant == EARLY_EXIT ? deepest(a, w, n) : 0;
 	for (uint32_t i = 0; i < copies; i++)
