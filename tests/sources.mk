@@ -392,3 +392,7 @@ check_PROGRAMS += tests/unit_academus
 TESTS += tests/unit_academus
 tests_unit_academus_SOURCES = tests/unit_academus.c tests/serve_replay.c
 tests_unit_academus_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/serve_theory
+TESTS += tests/serve_theory
+tests_serve_theory_SOURCES = tests/serve_theory.c
+tests_serve_theory_LDADD = libpolicies.a $(LDADD)
