@@ -368,3 +368,7 @@ noinst_HEADERS += tests/fleet_run.h
 check_PROGRAMS += tests/unit_fleet
 TESTS += tests/unit_fleet
 tests_unit_fleet_SOURCES = tests/unit_fleet.c tests/fleet_run.c
+check_PROGRAMS += tests/unit_serve_batching
+TESTS += tests/unit_serve_batching
+tests_unit_serve_batching_SOURCES = tests/unit_serve_batching.c tests/serve_replay.c
+tests_unit_serve_batching_LDADD = libpolicies.a $(LDADD)
