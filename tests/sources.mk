@@ -402,3 +402,7 @@ check_PROGRAMS += tests/serve_theory
 TESTS += tests/serve_theory
 tests_serve_theory_SOURCES = tests/serve_theory.c
 tests_serve_theory_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_serve_batching
+TESTS += tests/unit_serve_batching
+tests_unit_serve_batching_SOURCES = tests/unit_serve_batching.c tests/serve_replay.c
+tests_unit_serve_batching_LDADD = libpolicies.a $(LDADD)
