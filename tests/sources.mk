@@ -406,3 +406,7 @@ check_PROGRAMS += tests/unit_serve_batching
 TESTS += tests/unit_serve_batching
 tests_unit_serve_batching_SOURCES = tests/unit_serve_batching.c tests/serve_replay.c
 tests_unit_serve_batching_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_llm_policies
+TESTS += tests/unit_llm_policies
+tests_unit_llm_policies_SOURCES = tests/unit_llm_policies.c tests/serve_replay.c
+tests_unit_llm_policies_LDADD = libpolicies.a $(LDADD)
