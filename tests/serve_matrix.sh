@@ -62,7 +62,7 @@ matrix "batches" "$(join "${tables[@]}")" "poisson:rate=60,n=$n" --model irina-g
 matrix "batches on three GPUs" "$(join "${tables[@]}")" "poisson:rate=200,n=$n" --model irina-alexnet-curve --cluster 3x1:2080 --slo 300ms
 matrix "batches, nodes fail" "$(join "${tables[@]}")" "poisson:rate=60,n=$n" --model irina-vgg16-curve --cluster 3x1:2080 --slo 500ms \
   --set failures.mtbf=5s --set failures.mttr=1s
-matrix "exits at layers" "$(join irina fifo)" "poisson:rate=60,n=$n" --model bert-base-t4 --cluster 1x1:t4 --slo 500ms --set serve.exit=layer
+matrix "exits at layers" "$(join irina fifo)" "poisson:rate=60,n=$n,prompt=100" --model bert-base-t4 --cluster 1x1:t4 --slo 500ms --set serve.exit=layer
 matrix "students" academus "poisson:rate=60,n=$n,prompt=lognormal:35:110:128" --model bert-student-2x768-t4 --cluster 2x1:t4 \
   --set serve.interference=occupancy
 tap_done
