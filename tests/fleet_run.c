@@ -159,9 +159,14 @@ static void run(const struct fleet_case *c, struct serve_config *config, struct 
 struct run_result *fleet_run(const struct fleet_case *c, struct orr_error *err)
 {
 	struct served *model[4] = { 0 };
+	struct device device = { .memory_bytes = c->memory_bytes };
+	const struct device *devices[CLUSTER_MAX_TYPES];
+	for (size_t i = 0; i < CLUSTER_MAX_TYPES; i++)
+		devices[i] = &device;
 	struct run_result *r = result_new();
 	struct serve_config config = { .replication = c->replication,
 		.model = model,
+		.device = c->memory_bytes > 0 ? devices : NULL,
 		.deployment = c->deployment,
 		.usd_per_gpu_hour = c->usd_per_gpu_hour,
 		.seed = c->seed,

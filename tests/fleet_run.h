@@ -43,6 +43,7 @@ struct fleet_case {
 	const double *usd_per_gpu_hour;
 	const struct orr_policy *policy; /* NULL: the probe */
 	const char *settings;
+	double memory_bytes;   /* of each GPU; 0: not known */
 	double until_s;        /* 0: no end */
 	uint64_t seed, replication, max_rows;
 	bool no_check;

@@ -198,6 +198,7 @@ void replica_leave(struct orr_serve *w, uint32_t replica)
 	uint8_t was = r->state;
 	if (was == REPLICA_OFF)
 		return;
+	serve_metrics_memory(w, replica);
 	group_remove(w, replica);
 	replica_set_busy(w, replica, false);
 	bitset_remove(w->idle, replica);
