@@ -109,7 +109,7 @@ static struct reqset *load_requests(const struct fleet_case *c, struct orr_error
 		return NULL;
 	fputs(c->requests, f);
 	fclose(f);
-	struct reqset *set = reqset_load(path, "requests", NULL, 1, err);
+	struct reqset *set = reqset_load(path, c->requests[0] == '{' ? "mooncake" : "requests", NULL, 1, err);
 	unlink(path);
 	return set;
 }

@@ -32,7 +32,7 @@ extern struct probe probe; /* of the run that is going on */
 extern const struct orr_policy fleet_probe_policy, fleet_probe_busy_policy; /* the second says that it is work conserving */
 
 struct fleet_case {
-	const char *requests;  /* rows of our own CSV with a header, or a generator */
+	const char *requests;  /* rows of our own CSV with a header, or of Mooncake's; or a generator */
 	const char *models[4]; /* JSON texts */
 	struct serve_deployment deployment[4];
 	const char *cluster;   /* "4x1" */
