@@ -372,3 +372,5 @@ check_PROGRAMS += tests/unit_serve_batching
 TESTS += tests/unit_serve_batching
 tests_unit_serve_batching_SOURCES = tests/unit_serve_batching.c tests/serve_replay.c
 tests_unit_serve_batching_LDADD = libpolicies.a $(LDADD)
+TESTS += tests/figures_irina.sh
+EXTRA_DIST += tests/figures_irina.sh
