@@ -61,9 +61,9 @@ build_module() {
   cap=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d '. ')
   gencode=
   [ -z "$cap" ] || gencode="-gencode arch=compute_$cap,code=sm_$cap -gencode arch=compute_$cap,code=compute_$cap"
-  for f in backend collective conv gemm libraries simple together kernels; do
+  for f in backend collective conv gemm libraries simple together attention kernels; do
     what="-x c++"
-    [ "$f" != kernels ] || what=$gencode
+    case $f in attention|kernels) what=$gencode ;; esac
     # shellcheck disable=SC2086 # flags are meant to be split
     "$nvcc" $flags $what -c -o "$work/$f.o" "$src/calib/cuda/$f.cu" >>"$log" 2>&1 &
     pids="$pids $!"

@@ -6,10 +6,10 @@ liborrery_a_SOURCES += calib/fit.c calib/fit.h calib/fit_check.c calib/fit_law.c
 liborrery_a_SOURCES += calib/backend.h calib/backend_cpu.c calib/backend_find.c calib/backend_synthetic.c calib/cpu.h \
 	calib/cpu_gemm.c calib/cpu_kernels.c calib/cpu_pair.c calib/grid.c calib/grid.h calib/rand.h calib/sample.c \
 	calib/measurement.c calib/measurement.h calib/sample.h calib/sweep.c calib/sweep.h calib/synthetic.h calib/work.c calib/work.h
-# The module for GPUs, by nvcc. Only kernels.cu has code for the device, and is compiled once for each architecture.
-CUDA_OBJECTS = calib/cuda/backend.o calib/cuda/collective.o calib/cuda/conv.o calib/cuda/gemm.o calib/cuda/kernels.o \
+# The module for GPUs, by nvcc. Only attention.cu and kernels.cu have code for the device, compiled once for each architecture.
+CUDA_OBJECTS = calib/cuda/attention.o calib/cuda/backend.o calib/cuda/collective.o calib/cuda/conv.o calib/cuda/gemm.o calib/cuda/kernels.o \
 	calib/cuda/libraries.o calib/cuda/simple.o calib/cuda/together.o calib/cuda/work.o
-EXTRA_DIST += calib/cuda/backend.cu calib/cuda/collective.cu calib/cuda/conv.cu calib/cuda/gemm.cu calib/cuda/kernels.cu \
+EXTRA_DIST += calib/cuda/attention.cu calib/cuda/backend.cu calib/cuda/collective.cu calib/cuda/conv.cu calib/cuda/gemm.cu calib/cuda/kernels.cu \
 	calib/cuda/libraries.cu calib/cuda/libraries.h calib/cuda/module.h calib/cuda/simple.cu calib/cuda/together.cu
 SUFFIXES = .cu .o
 NVCC_HOST = $(NVCC) -std=c++17 -O2 -Xcompiler -fPIC,-fvisibility=hidden,-Wall -I$(srcdir)/include -I$(srcdir) $(NVCC_CPPFLAGS)
@@ -17,6 +17,8 @@ NVCC_HOST = $(NVCC) -std=c++17 -O2 -Xcompiler -fPIC,-fvisibility=hidden,-Wall -I
 	$(AM_V_GEN)$(MKDIR_P) calib/cuda && $(NVCC_HOST) -x c++ -c -o $@ $<
 calib/cuda/kernels.o: calib/cuda/kernels.cu
 	$(AM_V_GEN)$(MKDIR_P) calib/cuda && $(NVCC_HOST) $(NVCC_GENCODE) -c -o $@ $(srcdir)/calib/cuda/kernels.cu
+calib/cuda/attention.o: calib/cuda/attention.cu
+	$(AM_V_GEN)$(MKDIR_P) calib/cuda && $(NVCC_HOST) $(NVCC_GENCODE) -c -o $@ $(srcdir)/calib/cuda/attention.cu
 calib/cuda/work.o: calib/work.c
 	$(AM_V_GEN)$(MKDIR_P) calib/cuda && $(CC) -std=c11 -O2 -fPIC -fvisibility=hidden -I$(srcdir)/include -I$(srcdir) -c -o $@ \
 	$(srcdir)/calib/work.c

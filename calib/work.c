@@ -27,7 +27,9 @@ static void gemm_work(struct kernel *k)
 {
 	double m = k->d[0], n = k->d[1], depth = k->d[2], batch = k->d[3] > 0 ? k->d[3] : 1;
 	k->flops = 2 * m * n * depth * batch;
-	k->bytes = precision_bytes(k->precision) * batch * (m * depth + depth * n + m * n);
+	/* Products of fp8 come out as bf16. */
+	double size = precision_bytes(k->precision), result = size == 1 ? 2 : size;
+	k->bytes = batch * (size * (m * depth + depth * n) + result * m * n);
 }
 
 /* The same count for the three passes: each reads two of the three tensors and writes the third. */

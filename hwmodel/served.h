@@ -112,7 +112,7 @@ struct served_parts {
 bool served_iteration_parts(struct served_on *x, const struct llm_load *load, struct served_parts *out);
 /* Where the times come from: the closed form, the curves, which profile, "data sheet only". */
 const char *served_source(const struct served_on *x);
-/* Tokens of KV cache that fit into a replica's memory beside the weights; part: of its memory that may be used. */
+/* Tokens of KV cache that fit into a replica's memory beside the weights; part: of its memory that may be used. NAN: its memory is not known. */
 double served_kv_tokens(const struct served_on *x, double part);
 
 #endif

@@ -115,7 +115,8 @@ double served_kv_tokens(const struct served_on *x, double part)
 {
 	if (x->layers)
 		return served_layers_kv_tokens(x->layers, part);
-	double memory = x->p.device ? x->p.device->memory_bytes * x->p.tp * x->p.pp * part : 0;
-	double room = memory - x->m->weight_bytes;
+	if (!x->p.device)
+		return NAN;
+	double room = x->p.device->memory_bytes * x->p.tp * x->p.pp * part - x->m->weight_bytes;
 	return room <= 0 ? 0 : x->m->kv_bytes > 0 ? floor(room / x->m->kv_bytes) : INFINITY;
 }

@@ -63,4 +63,18 @@ for args in "show llama2-70b --served --tp 3" "show nix --served" "show llama2_7
   out=$("$ORRERY" model $args 2>"$work/err")
   is "$? $out$(wc -l <"$work/err")" "2 1" "refused in one line: model $args"
 done
+# The schema of served models knows the keys that the program says it knows.
+if command -v python3 >/dev/null; then
+  for kind in table llm; do
+    printf '{"kind": "%s", "closed": 1, "qqqqqqqqqqqq": 1}' "$kind" | sed "$([ $kind = llm ] || echo 's/"closed": 1, //')" >"$work/keys.json"
+    said=$("$ORRERY" model show "$work/keys.json" --served 2>&1 | sed -n 's/.*known are //p')
+    is "$(printf '%s\n' "$said" | tr -d ' ' | tr , '\n' | sort)" "$(python3 -c '
+import json, sys
+s = json.load(open(sys.argv[1]))
+print("\n".join(sorted(set(s["properties"]) | set(s["$defs"][sys.argv[2]]["properties"]) | set(["closed", "curves", "layers"] if sys.argv[2] == "llm" else []))))
+' "$srcdir/docs/served-model.schema.json" $kind | sort)" "the schema has the keys of a $kind"
+  done
+else
+  skip "no python3 here"
+fi
 tap_done

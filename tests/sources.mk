@@ -270,7 +270,7 @@ TESTS += tests/unit_figures
 tests_unit_figures_SOURCES = tests/unit_figures.c sim/cli/cost_samples.c sim/cli/figures_book.c sim/cli/figures_draw.c sim/cli/figures_expr.c \
 	sim/cli/figures_run.c sim/cli/figures_table.c sim/cli/progress.c sim/cli/registry.c sim/cli/scenario.c \
 	sim/cli/inputs.c sim/cli/replications.c sim/cli/scenario_deploy.c sim/cli/scenario_jobs.c sim/cli/scenario_serve.c \
-	sim/cli/scenario_step.c sim/cli/setting.c sim/cli/study.c sim/cli/study_jobs.c sim/cli/study_serve.c sim/cli/study_step.c
+	sim/cli/scenario_step.c sim/cli/setting.c sim/cli/study.c sim/cli/study_jobs.c sim/cli/study_serve.c sim/cli/study_mixed.c sim/cli/scenario_mixed.c sim/cli/study_step.c
 tests_unit_figures_LDADD = libpolicies.a $(LDADD)
 # graphs and schedules as data
 check_PROGRAMS += tests/unit_graph
@@ -312,8 +312,8 @@ check_PROGRAMS += tests/unit_sample tests/unit_cpu_kernels
 TESTS += tests/unit_sample tests/unit_cpu_kernels
 tests_unit_sample_SOURCES = tests/unit_sample.c
 tests_unit_cpu_kernels_SOURCES = tests/unit_cpu_kernels.c
-TESTS += tests/calib_run.sh
-EXTRA_DIST += tests/calib_run.sh
+TESTS += tests/calib_run.sh tests/cuda_host.sh
+EXTRA_DIST += tests/calib_run.sh tests/cuda_host.sh tests/cuda_host.h tests/cuda_host.cpp
 check_PROGRAMS += tests/unit_cost_profile
 TESTS += tests/unit_cost_profile
 tests_unit_cost_profile_SOURCES = tests/unit_cost_profile.c
@@ -339,6 +339,12 @@ tests_served_mutation_SOURCES = tests/served_mutation.c
 check_PROGRAMS += tests/unit_serve_results
 TESTS += tests/unit_serve_results
 tests_unit_serve_results_SOURCES = tests/unit_serve_results.c tests/sample_run.c
+# language models, against Vidur
+noinst_HEADERS += tests/llm_run.h
+check_PROGRAMS += tests/oracle_vidur
+TESTS += tests/oracle_vidur
+tests_oracle_vidur_SOURCES = tests/oracle_vidur.c tests/llm_run.c
+tests_oracle_vidur_LDADD = libpolicies.a $(LDADD)
 # models with a latency table: Irina, and what it is compared with
 noinst_HEADERS += tests/serve_replay.h
 check_PROGRAMS += tests/unit_irina
@@ -349,7 +355,7 @@ check_PROGRAMS += tests/unit_find_rate
 TESTS += tests/unit_find_rate
 tests_unit_find_rate_SOURCES = tests/unit_find_rate.c sim/cli/cost_samples.c sim/cli/find_rate.c sim/cli/inputs.c sim/cli/progress.c \
 	sim/cli/registry.c sim/cli/replications.c sim/cli/scenario.c sim/cli/scenario_deploy.c sim/cli/scenario_jobs.c \
-	sim/cli/scenario_serve.c sim/cli/scenario_step.c sim/cli/setting.c sim/cli/study.c sim/cli/study_jobs.c sim/cli/study_serve.c \
+	sim/cli/scenario_serve.c sim/cli/scenario_step.c sim/cli/setting.c sim/cli/study.c sim/cli/study_jobs.c sim/cli/study_serve.c sim/cli/study_mixed.c sim/cli/scenario_mixed.c \
 	sim/cli/study_step.c
 tests_unit_find_rate_LDADD = libpolicies.a $(LDADD)
 # serving: against splitwise-sim
@@ -357,6 +363,8 @@ check_PROGRAMS += tests/oracle_splitwise
 TESTS += tests/oracle_splitwise
 tests_oracle_splitwise_SOURCES = tests/oracle_splitwise.c
 tests_oracle_splitwise_LDADD = libpolicies.a $(LDADD)
+TESTS += tests/serve_cli.sh
+EXTRA_DIST += tests/serve_cli.sh
 # the core of the serving world
 noinst_HEADERS += tests/serve_script.h
 check_PROGRAMS += tests/unit_serve
@@ -368,6 +376,32 @@ noinst_HEADERS += tests/fleet_run.h
 check_PROGRAMS += tests/unit_fleet
 TESTS += tests/unit_fleet
 tests_unit_fleet_SOURCES = tests/unit_fleet.c tests/fleet_run.c
+check_PROGRAMS += tests/unit_serve_metrics
+TESTS += tests/unit_serve_metrics
+tests_unit_serve_metrics_SOURCES = tests/unit_serve_metrics.c tests/fleet_run.c
+tests_unit_serve_metrics_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_fleet_llm
+TESTS += tests/unit_fleet_llm
+tests_unit_fleet_llm_SOURCES = tests/unit_fleet_llm.c tests/fleet_run.c
+tests_unit_fleet_llm_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_serve_wrong
+TESTS += tests/unit_serve_wrong
+tests_unit_serve_wrong_SOURCES = tests/unit_serve_wrong.c tests/serve_script.c tests/serve_replay.c
+tests_unit_serve_wrong_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_serve_random
+TESTS += tests/unit_serve_random
+tests_unit_serve_random_SOURCES = tests/unit_serve_random.c tests/serve_script.c tests/serve_replay.c
+tests_unit_serve_random_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_academus
+TESTS += tests/unit_academus
+tests_unit_academus_SOURCES = tests/unit_academus.c tests/serve_replay.c
+tests_unit_academus_LDADD = libpolicies.a $(LDADD)
+TESTS += tests/serve_matrix.sh
+EXTRA_DIST += tests/serve_matrix.sh
+check_PROGRAMS += tests/serve_theory
+TESTS += tests/serve_theory
+tests_serve_theory_SOURCES = tests/serve_theory.c
+tests_serve_theory_LDADD = libpolicies.a $(LDADD)
 check_PROGRAMS += tests/unit_serve_batching
 TESTS += tests/unit_serve_batching
 tests_unit_serve_batching_SOURCES = tests/unit_serve_batching.c tests/serve_replay.c

@@ -187,6 +187,7 @@ static void check_curves(void)
 	near_to(served_iteration(x, &w), 1.5 * 1.1, 1e-15, "prompts and decodes: the prompt curve at all tokens, times 1.1");
 	w = (struct llm_load){ .decodes = 16, .decode_context = 1e6 };
 	near_to(served_iteration(x, &w), 0.65, 1e-15, "decodes alone: by their number, whatever their context");
+	ok(isnan(served_kv_tokens(x, 1)), "no device, so nobody knows how much memory");
 	served_on_free(x);
 	served_free(m);
 }

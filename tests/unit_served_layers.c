@@ -170,19 +170,21 @@ static struct llm_load any_load(struct rng *r)
 
 static void check_increasing(void)
 {
+	static const char gpt3[] = "{\"name\":\"gpt3\",\"source\":\"made up\",\"kind\":\"llm\",\"layers\":{\"dnn\":\"gpt3_175b\"}}";
 	static const struct {
 		const char *model, *device;
 		bool has_profile;
 		uint32_t tp, pp;
 	} cases[] = { { "llama2-70b", "a100-80g", true, 8, 1 }, { "llama2-70b", "h100", true, 4, 4 }, { "llama2-70b", "h100", false, 8, 1 },
-		{ "llama2-7b", "a100-80g", true, 1, 1 }, { "llama2-13b", "l4", false, 2, 2 }, { "llama2-7b", "v100", true, 2, 1 } };
+		{ "llama2-7b", "a100-80g", true, 1, 1 }, { "llama2-13b", "l4", false, 2, 2 }, { "llama2-7b", "v100", true, 2, 1 },
+		{ gpt3, "h100", true, 8, 2 } };
 	int n = getenv("ORR_SANITIZED") ? 500 : 20000;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct orr_error err = { 0 };
 		struct rng r;
 		struct device *d = device_load(cases[i].device, &err);
 		struct profile *p = cases[i].has_profile ? profile_load(cases[i].device, &err) : NULL;
-		struct served *m = served_load(cases[i].model, &err);
+		struct served *m = *cases[i].model == '{' ? parse(cases[i].model) : served_load(cases[i].model, &err);
 		struct served_on *x = d && m ? on(m, d, p, cases[i].tp, cases[i].pp) : NULL;
 		int bad = 0;
 		rng_init(&r, 1, "served", i);
@@ -190,7 +192,7 @@ static void check_increasing(void)
 			struct llm_load w = any_load(&r);
 			bad += !is_increasing(x, &w, &r);
 		}
-		ok(x && !bad, "%s on %u x %s%s: increasing in each argument (%d of %d are not) %s", cases[i].model, cases[i].tp * cases[i].pp, cases[i].device,
+		ok(x && !bad, "%s on %u x %s%s: increasing in each argument (%d of %d are not) %s", m ? m->name : "?", cases[i].tp * cases[i].pp, cases[i].device,
 			cases[i].has_profile ? " with a profile" : "", bad, n, err.text);
 		served_on_free(x);
 		served_free(m);

@@ -56,6 +56,7 @@ static int open_device(struct gpu *g, struct orr_error *err)
 	CUDA_DO(cudaHostAlloc((void **)&g->gate, 64, cudaHostAllocMapped));
 	CUDA_DO(cudaHostGetDevicePointer((void **)&g->gate_on_device, (void *)g->gate, 0));
 	CUDA_DO(cudaMalloc(&g->workspace, WORKSPACE_BYTES));
+	CUDA_DO(cudaMalloc(&g->other_workspace, WORKSPACE_BYTES));
 	/* One launch says whether there is code for this architecture; and the gate's kernel is then loaded. */
 	*g->gate = 1;
 	spin_until(g->gate_on_device, g->stream);
@@ -71,6 +72,7 @@ static void gpu_close(void *device)
 	struct gpu *g = (struct gpu *)device;
 	libraries_close(g->lib);
 	cudaFree(g->workspace);
+	cudaFree(g->other_workspace);
 	if (g->gate)
 		cudaFreeHost((void *)g->gate);
 	if (g->pinned)
@@ -130,25 +132,20 @@ static void gpu_describe(void *device, struct backend_device *out)
 	const struct gpu *g = (const struct gpu *)device;
 	const cudaDeviceProp *p = &g->prop;
 	int kHz = 0, memory_kHz = 0, driver = 0;
-	unsigned mW = 0, mig = 0, pending = 0;
+	char more[160];
 	memset(out, 0, sizeof *out);
 	cudaDeviceGetAttribute(&kHz, cudaDevAttrClockRate, g->index);
 	cudaDeviceGetAttribute(&memory_kHz, cudaDevAttrMemoryClockRate, g->index);
 	cudaDriverGetVersion(&driver);
-	if (g->lib->nvml.device) {
-		if (g->lib->nvml.DeviceGetEnforcedPowerLimit)
-			g->lib->nvml.DeviceGetEnforcedPowerLimit(g->lib->nvml.device, &mW);
-		if (g->lib->nvml.DeviceGetMigMode)
-			g->lib->nvml.DeviceGetMigMode(g->lib->nvml.device, &mig, &pending);
-	}
+	libraries_describe(g->lib, more, sizeof more);
 	snprintf(out->name, sizeof out->name, "%.90s", p->name);
 	snprintf(out->architecture, sizeof out->architecture, "compute capability %d.%d", p->major, p->minor);
 	snprintf(out->software, sizeof out->software, "%s", g->lib->found);
 	snprintf(out->details, sizeof out->details,
-		"identity=%016llx\nmultiprocessors=%d\nclock_kHz=%d\nmemory_clock_kHz=%d\nmemory_bus_bits=%d\necc=%d\npower_limit_W=%.0f\n"
-		"mig=%u\ncuda_driver=%d.%d\ngpus=%d\n",
-		hash_of(&p->uuid, sizeof p->uuid), p->multiProcessorCount, kHz, memory_kHz, p->memoryBusWidth, p->ECCEnabled, 1e-3 * mW, mig,
-		driver / 1000, driver % 1000 / 10, g->count);
+		"identity=%016llx\nmultiprocessors=%d\nclock_kHz=%d\nmemory_clock_kHz=%d\nmemory_bus_bits=%d\necc=%d\n"
+		"cuda_driver=%d.%d\ngpus=%d\n%s",
+		hash_of(&p->uuid, sizeof p->uuid), p->multiProcessorCount, kHz, memory_kHz, p->memoryBusWidth, p->ECCEnabled, driver / 1000,
+		driver % 1000 / 10, g->count, more);
 	if (*g->lib->missing)
 		snprintf(out->warnings, sizeof out->warnings, "left out: %s\n", g->lib->missing);
 	out->memory_bytes = (double)p->totalGlobalMem;
@@ -195,21 +192,26 @@ static void list_convolutions(struct gpu *g)
 {
 	static const char *const ops[] = { "forward", "data-gradient", "weight-gradient" };
 	static const char *const classes[] = { "1x1", "3x3 s1", "strided", "large" };
-	static const char *const precisions[] = { "fp32", "tf32", "fp16" };
-	for (int p = 0; p < 3; p++)
+	static const char *const precisions[] = { "fp32", "fp16", "tf32", "bf16" };
+	int n = g->prop.major >= 8 ? 4 : 2; /* tf32 and bf16 came with Ampere */
+	for (int p = 0; p < n; p++)
 		for (int i = 0; i < 3; i++)
 			for (int c = 0; c < 4; c++)
-				if (p != 1 || g->prop.major >= 8)
-					add_kind(g, "conv", ops[i], precisions[p], classes[c], 0);
+				add_kind(g, "conv", ops[i], precisions[p], classes[c], 0);
 }
 
 static void list_interference(struct gpu *g, bool has_products)
 {
-	static const char *const what[] = { "gemm", "memory", "copy" };
-	static const char *const beside[] = { "alone", "with-gemm", "with-memory", "with-copy" };
-	for (int i = has_products ? 0 : 1; i < 3; i++)
-		for (int b = 0; b < 4; b++)
-			if (b != 1 || has_products)
+	static const char *const what[] = { "gemm", "memory", "copy", "collective" };
+	static const char *const beside[] = { "alone", "with-gemm", "with-memory", "with-copy", "with-collective" };
+	int n = 3;
+#ifdef ORR_NCCL
+	n += g->count > 1 && g->lib->nccl.is_there;
+#endif
+	/* A collective beside another is what NCCL forbids on one communicator. */
+	for (int i = has_products ? 0 : 1; i < n; i++)
+		for (int b = 0; b <= n; b++)
+			if ((b != 1 || has_products) && !(i == 3 && b == 4))
 				add_kind(g, "interference", what[i], i ? "fp32" : "fp16", beside[b], 0);
 }
 
@@ -252,6 +254,8 @@ static void list_kinds(struct gpu *g)
 	add_kind(g, "update", "sgd", "fp32", "", 0);
 	add_kind(g, "update", "adam", "fp32", "", 0);
 	add_kind(g, "attention", "decode", "fp16", "fused", 0);
+	if (g->prop.major >= 7)
+		add_kind(g, "attention", "prefill", "fp16", "fused", 0);
 	for (size_t i = 0; i < sizeof copies / sizeof *copies; i++)
 		add_kind(g, "copy", copies[i], "", "", 0);
 	int can = 0;

@@ -48,11 +48,17 @@ static int describe(struct task *t, struct convolution *c, struct orr_error *err
 {
 	struct libraries *l = t->gpu->lib;
 	const double *d = t->k.d;
-	bool is_half = !strcmp(t->k.precision, "fp16");
+	bool is_bf16 = !strcmp(t->k.precision, "bf16"), is_short = is_bf16 || !strcmp(t->k.precision, "fp16");
 	/* Tensor cores want channels last. */
-	cudnnTensorFormat_t format = is_half ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW;
-	cudnnDataType_t type = is_half ? CUDNN_DATA_HALF : CUDNN_DATA_FLOAT;
-	cudnnMathType_t math = is_half ? CUDNN_TENSOR_OP_MATH : !strcmp(t->k.precision, "tf32") ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
+	cudnnTensorFormat_t format = is_short ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW;
+	cudnnDataType_t type = !is_short ? CUDNN_DATA_FLOAT : CUDNN_DATA_HALF;
+#if CUDNN_MAJOR > 8 || (CUDNN_MAJOR == 8 && CUDNN_MINOR >= 1)
+	type = is_bf16 ? CUDNN_DATA_BFLOAT16 : type;
+#else
+	if (is_bf16)
+		return cuda_fail(err, ORR_EINPUT, "cuDNN: bf16 came with 8.1");
+#endif
+	cudnnMathType_t math = is_short ? CUDNN_TENSOR_OP_MATH : !strcmp(t->k.precision, "tf32") ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
 	int r = (int)d[5], padding = (r - 1) / 2, stride = (int)conv_stride(&t->k);
 	int out_h = (int)conv_out(&t->k, d[2]), out_w = (int)conv_out(&t->k, d[3]);
 	DNN_DO(l->dnn.CreateTensorDescriptor(&c->in));
@@ -75,6 +81,8 @@ template <typename PERF> static int take_first(struct task *t, struct convolutio
 		if (found[i].status == CUDNN_STATUS_SUCCESS && found[i].memory <= t->gpu->prop.totalGlobalMem / 16) {
 			c->algorithm = (int)found[i].algo;
 			c->workspace_bytes = found[i].memory;
+			/* What it was found for: with another its workspace may not do. */
+			DNN_DO(t->gpu->lib->dnn.SetConvolutionMathType(c->op, found[i].mathType));
 			return ORR_OK;
 		}
 	return cuda_fail(err, ORR_EINPUT, "cuDNN: has no algorithm for it");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Products by cuBLASLt, and attention made of them. */
+/* Products by cuBLASLt. */
 #include "calib/cuda/libraries.h"
 
 #include "calib/work.h"
@@ -13,6 +13,7 @@ struct product {
 	cublasLtMatrixLayout_t x, y, z;
 	cublasLtMatmulAlgo_t algorithm;
 #endif
+	size_t workspace_bytes;
 	float *scale; /* fp8: one, on the device */
 };
 
@@ -55,7 +56,7 @@ static bool choose(struct product *p, struct orr_error *err)
 	struct libraries *l = p->gpu->lib;
 	cublasLtMatmulPreference_t preference;
 	cublasLtMatmulHeuristicResult_t found;
-	size_t workspace = WORKSPACE_BYTES;
+	size_t workspace = p->workspace_bytes;
 	int n = 0;
 	LT_DO("a preference", l->lt.MatmulPreferenceCreate(&preference));
 	cublasStatus_t rc = l->lt.MatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace,
@@ -112,7 +113,7 @@ static bool set_up(struct product *p, const char *precision, bool ta, bool tb, d
 }
 
 struct product *product_new(struct gpu *g, const char *precision, bool ta, bool tb, double m, double n, double k, double batch,
-	struct orr_error *err)
+	size_t workspace_bytes, struct orr_error *err)
 {
 	struct product *p = (struct product *)calloc(1, sizeof *p);
 	if (!p || !g->lib->lt.handle) {
@@ -121,17 +122,18 @@ struct product *product_new(struct gpu *g, const char *precision, bool ta, bool 
 		return NULL;
 	}
 	p->gpu = g;
+	p->workspace_bytes = workspace_bytes;
 	if (set_up(p, precision, ta, tb, m, n, k, (int)batch, err))
 		return p;
 	product_free(p);
 	return NULL;
 }
 
-int product_run(struct product *p, const void *a, const void *b, void *c, cudaStream_t stream, struct orr_error *err)
+int product_run(struct product *p, const void *a, const void *b, void *c, void *workspace, cudaStream_t stream, struct orr_error *err)
 {
 	const float one = 1, zero = 0;
 	cublasStatus_t rc = p->gpu->lib->lt.Matmul(p->gpu->lib->lt.handle, p->op, &one, b, p->x, a, p->y, &zero, c, p->z, c, p->z,
-		&p->algorithm, p->gpu->workspace, WORKSPACE_BYTES, stream);
+		&p->algorithm, workspace, p->workspace_bytes, stream);
 	return rc == CUBLAS_STATUS_SUCCESS ? ORR_OK : cuda_fail(err, ORR_EINPUT, "cublasLtMatmul gave %d", (int)rc);
 }
 
@@ -155,16 +157,16 @@ void product_free(struct product *p)
 #else
 
 struct product *product_new(struct gpu *g, const char *precision, bool ta, bool tb, double m, double n, double k, double batch,
-	struct orr_error *err)
+	size_t workspace_bytes, struct orr_error *err)
 {
-	(void)g, (void)precision, (void)ta, (void)tb, (void)m, (void)n, (void)k, (void)batch;
+	(void)g, (void)precision, (void)ta, (void)tb, (void)m, (void)n, (void)k, (void)batch, (void)workspace_bytes;
 	cuda_fail(err, ORR_EINPUT, "this module was built without cuBLASLt");
 	return NULL;
 }
 
-int product_run(struct product *p, const void *a, const void *b, void *c, cudaStream_t stream, struct orr_error *err)
+int product_run(struct product *p, const void *a, const void *b, void *c, void *workspace, cudaStream_t stream, struct orr_error *err)
 {
-	(void)p, (void)a, (void)b, (void)c, (void)stream;
+	(void)p, (void)a, (void)b, (void)c, (void)workspace, (void)stream;
 	return cuda_fail(err, ORR_EINPUT, "this module was built without cuBLASLt");
 }
 
@@ -177,7 +179,8 @@ void product_free(struct product *p)
 
 static int gemm_enqueue(struct task *t, cudaStream_t s, struct orr_error *err)
 {
-	return product_run((struct product *)t->own, task_buffer(t, 0), task_buffer(t, 1), task_buffer(t, 2), s, err);
+	return product_run((struct product *)t->own, task_buffer(t, 0), task_buffer(t, 1), task_buffer(t, 2),
+		workspace_of(t->gpu, s), s, err);
 }
 
 static void drop_product(struct task *t)
@@ -193,71 +196,10 @@ int gemm_prepare(struct task *t, struct orr_error *err)
 	t->bytes[0] = (size_t)(size * d[0] * d[2] * batch);
 	t->bytes[1] = (size_t)(size * d[1] * d[2] * batch);
 	t->bytes[2] = (size_t)(result * d[0] * d[1] * batch);
-	t->own = product_new(t->gpu, t->k.precision, ta, tb, d[0], d[1], d[2], batch, err);
+	t->own = product_new(t->gpu, t->k.precision, ta, tb, d[0], d[1], d[2], batch, WORKSPACE_BYTES, err);
 	if (!t->own)
 		return err->code;
 	t->drop = drop_product;
 	t->enqueue = gemm_enqueue;
 	return task_buffers(t, t->k.precision, err);
-}
-
-/* ---- attention */
-
-struct attention {
-	struct product *scores, *output;
-};
-
-static void drop_attention(struct task *t)
-{
-	struct attention *a = (struct attention *)t->own;
-	product_free(a->scores);
-	product_free(a->output);
-	free(a);
-}
-
-/* Scores go through memory: what frameworks did before fused attention. */
-static int prefill_enqueue(struct task *t, cudaStream_t s, struct orr_error *err)
-{
-	struct attention *a = (struct attention *)t->own;
-	size_t rows = (size_t)(t->k.d[0] * t->k.d[1] * t->k.d[2]), seq = (size_t)t->k.d[2];
-	int rc = product_run(a->scores, task_buffer(t, 0), task_buffer(t, 1), t->buffer[4], s, err);
-	if (!rc)
-		softmax_rows(t->k.precision, t->buffer[4], t->buffer[4], rows, seq, s);
-	return rc ? rc : product_run(a->output, t->buffer[4], task_buffer(t, 2), task_buffer(t, 3), s, err);
-}
-
-static int decode_enqueue(struct task *t, cudaStream_t s, struct orr_error *err)
-{
-	const double *d = t->k.d;
-	if (d[3] != 64 && d[3] != 128)
-		return cuda_fail(err, ORR_EINPUT, "heads of %.0f: there are 64 and 128", d[3]);
-	decode_heads(task_buffer(t, 0), task_buffer(t, 1), task_buffer(t, 2), task_buffer(t, 3), (size_t)(d[0] * d[1]), (int)d[2],
-		(int)d[3], s);
-	return ORR_OK;
-}
-
-int attention_prepare(struct task *t, struct orr_error *err)
-{
-	const double *d = t->k.d;
-	bool is_prefill = !strcmp(t->k.op, "prefill");
-	double heads = d[0] * d[1], queries = is_prefill ? d[2] : 1;
-	t->bytes[0] = t->bytes[3] = (size_t)(2 * heads * queries * d[3]);
-	t->bytes[1] = t->bytes[2] = (size_t)(2 * heads * d[2] * d[3]);
-	t->enqueue = is_prefill ? prefill_enqueue : decode_enqueue;
-	if (is_prefill) {
-		/* A row is held by one block: 8 packs of 16 bytes for each of 256 threads. */
-		if (d[2] > 8192)
-			return cuda_fail(err, ORR_EINPUT, "sequences above 8192 do not fit a block");
-		struct attention *a = (struct attention *)calloc(1, sizeof *a);
-		if (!a)
-			return cuda_fail(err, ORR_EFAIL, "out of memory");
-		t->own = a;
-		t->drop = drop_attention;
-		t->bytes[4] = (size_t)(2 * heads * d[2] * d[2]);
-		a->scores = product_new(t->gpu, t->k.precision, false, true, d[2], d[2], d[3], heads, err);
-		a->output = a->scores ? product_new(t->gpu, t->k.precision, false, false, d[2], d[3], d[2], heads, err) : NULL;
-		if (!a->output)
-			return err->code;
-	}
-	return task_buffers(t, "fp16", err);
 }

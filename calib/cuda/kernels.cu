@@ -98,20 +98,28 @@ void spin_until(unsigned *gate, cudaStream_t s)
 	spin_kernel<<<1, 1, 0, s>>>(gate);
 }
 
-__global__ static void busy_kernel(long long cycles, volatile unsigned *started)
+/* By a clock that does not change its pace with the multiprocessors'. */
+__device__ static inline unsigned long long nanoseconds(void)
 {
-	long long start = clock64();
+	unsigned long long t;
+	asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+	return t;
+}
+
+__global__ static void busy_kernel(unsigned long long length_ns, volatile unsigned *started)
+{
+	unsigned long long start = nanoseconds();
 	if (started && !blockIdx.x && !threadIdx.x)
 		*started = 1;
-	while (clock64() - start < cycles)
+	while (nanoseconds() - start < length_ns)
 		;
 }
 
 void busy_for(const struct gpu *g, double seconds, unsigned *started, cudaStream_t s)
 {
-	int kHz = 1000000;
-	cudaDeviceGetAttribute(&kHz, cudaDevAttrClockRate, g->index);
-	busy_kernel<<<(unsigned)g->prop.multiProcessorCount * 2, 1024, 0, s>>>((long long)(seconds * 1e3 * kHz), started);
+	/* 512 threads divide what every generation holds: 1024, 1536 or 2048 a multiprocessor. All blocks run at once. */
+	unsigned each = (unsigned)g->prop.maxThreadsPerMultiProcessor / 512, blocks = (unsigned)g->prop.multiProcessorCount * each;
+	busy_kernel<<<blocks, 512, 0, s>>>((unsigned long long)(1e9 * seconds), started);
 }
 
 /* ---- element-wise: 16 bytes a thread */
@@ -293,10 +301,12 @@ void bias_gelu_rows(const char *precision, const void *x, const void *bias, void
 		rows<float>(OP_GELU, x, bias, y, n, columns, s);
 }
 
-__global__ static void gather_kernel(const uint4 *table, const unsigned *index, uint4 *out, size_t n, unsigned packs)
+/* Rows of 2^shift packs: dividing 64-bit numbers would take longer than fetching what they point to. */
+__global__ static void gather_kernel(const uint4 *table, const unsigned *index, uint4 *out, size_t n, unsigned shift)
 {
-	for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n * packs; i += (size_t)gridDim.x * blockDim.x)
-		out[i] = table[(size_t)index[i / packs] * packs + i % packs];
+	size_t rest = ((size_t)1 << shift) - 1;
+	for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n << shift; i += (size_t)gridDim.x * blockDim.x)
+		out[i] = table[((size_t)index[i >> shift] << shift) + (i & rest)];
 }
 
 __global__ static void sgd_kernel(float4 *weight, const float4 *gradient, size_t n)
@@ -330,70 +340,6 @@ __global__ static void adam_kernel(float4 *weight, const float4 *gradient, float
 		adam_one(w.w, g.w, m.w, v.w);
 		weight[i] = w, first[i] = m, second[i] = v;
 	}
-}
-
-/* ---- attention of one query */
-
-/*
- * One query a head: a block takes the head, its warps share out the sequence, and the parts are put together by
- * the running maximum and sum (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018).
- * dim is 64 or 128: a lane holds two or four numbers of it.
- */
-template <int PER_LANE> struct alignas(2 * PER_LANE) lanes {
-	__half v[PER_LANE];
-};
-
-template <int PER_LANE>
-__global__ static void decode_kernel(const __half *q, const lanes<PER_LANE> *k, const lanes<PER_LANE> *v, __half *o, int seq)
-{
-	enum { WARPS = 8, DIM = 32 * PER_LANE };
-	__shared__ float most_of[WARPS], sum_of[WARPS], part[WARPS][DIM];
-	int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
-	size_t head = blockIdx.x;
-	float query[PER_LANE], acc[PER_LANE] = { 0 }, most = -INFINITY, sum = 0;
-	for (int i = 0; i < PER_LANE; i++)
-		query[i] = __half2float(q[head * DIM + lane * PER_LANE + i]);
-#pragma unroll 4
-	for (int s = warp; s < seq; s += WARPS) {
-		size_t at = (head * seq + s) * 32 + lane;
-		lanes<PER_LANE> key = k[at], value = v[at];
-		float dot = 0;
-#pragma unroll
-		for (int i = 0; i < PER_LANE; i++)
-			dot += query[i] * __half2float(key.v[i]);
-		for (int d = 16; d; d /= 2)
-			dot += __shfl_xor_sync(0xffffffffu, dot, d);
-		float higher = fmaxf(most, dot), keep = __expf(most - higher), add = __expf(dot - higher);
-#pragma unroll
-		for (int i = 0; i < PER_LANE; i++)
-			acc[i] = acc[i] * keep + add * __half2float(value.v[i]);
-		sum = sum * keep + add;
-		most = higher;
-	}
-	if (!lane)
-		most_of[warp] = most, sum_of[warp] = sum;
-	for (int i = 0; i < PER_LANE; i++)
-		part[warp][lane * PER_LANE + i] = acc[i];
-	__syncthreads();
-	if ((int)threadIdx.x >= DIM)
-		return;
-	float top = -INFINITY, total = 0, out = 0;
-	for (int w = 0; w < WARPS; w++)
-		top = fmaxf(top, most_of[w]);
-	for (int w = 0; w < WARPS; w++) {
-		float share = __expf(most_of[w] - top);
-		total += sum_of[w] * share;
-		out += part[w][threadIdx.x] * share;
-	}
-	o[head * DIM + threadIdx.x] = __float2half(out / total);
-}
-
-void decode_heads(const void *q, const void *k, const void *v, void *o, size_t heads, int seq, int dim, cudaStream_t s)
-{
-	if (dim == 64)
-		decode_kernel<2><<<(unsigned)heads, 256, 0, s>>>((const __half *)q, (const lanes<2> *)k, (const lanes<2> *)v, (__half *)o, seq);
-	else
-		decode_kernel<4><<<(unsigned)heads, 256, 0, s>>>((const __half *)q, (const lanes<4> *)k, (const lanes<4> *)v, (__half *)o, seq);
 }
 
 /* ---- tasks */
@@ -442,10 +388,13 @@ static int memory_enqueue(struct task *t, cudaStream_t s, struct orr_error *err)
 static int gather_enqueue(struct task *t, cudaStream_t s, struct orr_error *err)
 {
 	size_t n = (size_t)t->k.d[0];
-	unsigned packs = (unsigned)(t->k.d[1] / 4);
-	(void)err;
-	gather_kernel<<<grid_of(n * packs), THREADS, 0, s>>>((const uint4 *)t->buffer[0],
-		(const unsigned *)t->own + n * (t->turn % t->copies), (uint4 *)task_buffer(t, 1), n, packs);
+	unsigned shift = 0;
+	while (shift < 24 && 4.0 * (1u << shift) < t->k.d[1])
+		shift++;
+	if (4.0 * (1u << shift) != t->k.d[1])
+		return cuda_fail(err, ORR_EINPUT, "rows of %.0f: expected a power of two of at least 4", t->k.d[1]);
+	gather_kernel<<<grid_of(n << shift), THREADS, 0, s>>>((const uint4 *)t->buffer[0],
+		(const unsigned *)t->own + n * (t->turn % t->copies), (uint4 *)task_buffer(t, 1), n, shift);
 	return ORR_OK;
 }
 

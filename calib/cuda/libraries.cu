@@ -147,6 +147,9 @@ static void open_nvml(struct libraries *l, const struct gpu *g)
 	F(DeviceGetEnforcedPowerLimit);
 	F(DeviceGetTemperature);
 	F(DeviceGetCurrentClocksThrottleReasons);
+	F(DeviceGetMaxClockInfo);
+	F(DeviceGetCurrPcieLinkGeneration);
+	F(DeviceGetCurrPcieLinkWidth);
 	F(DeviceGetMigMode);
 	F(SystemGetDriverVersion);
 #undef F
@@ -200,9 +203,39 @@ void libraries_close(struct libraries *l)
 	if (l->dnn.handle)
 		l->dnn.Destroy(l->dnn.handle);
 #endif
+#ifdef ORR_NCCL
+	for (int n = 0; n <= MAX_GPUS; n++)
+		for (int i = 0; i < n; i++)
+			if (l->nccl.comm[n][i])
+				l->nccl.CommDestroy(l->nccl.comm[n][i]);
+#endif
 	if (l->nvml.device)
 		l->nvml.Shutdown();
 	free(l);
+}
+
+enum { CLOCK_SM = 1, CLOCK_MEMORY = 2 }; /* nvmlClockType_t */
+
+void libraries_describe(const struct libraries *l, char *out, size_t size)
+{
+	unsigned mW, now, pending, MHz, generation, lanes;
+	char *end = out + size;
+	*out = '\0';
+	if (!l->nvml.device)
+		return;
+#define PUT(...) out += snprintf(out, (size_t)(end - out), __VA_ARGS__), out = out < end ? out : end - 1
+	if (l->nvml.DeviceGetEnforcedPowerLimit && !l->nvml.DeviceGetEnforcedPowerLimit(l->nvml.device, &mW))
+		PUT("power_limit_W=%.0f\n", 1e-3 * mW);
+	if (l->nvml.DeviceGetMigMode && !l->nvml.DeviceGetMigMode(l->nvml.device, &now, &pending))
+		PUT("mig=%u\n", now);
+	if (l->nvml.DeviceGetMaxClockInfo && !l->nvml.DeviceGetMaxClockInfo(l->nvml.device, CLOCK_SM, &MHz))
+		PUT("most_clock_MHz=%u\n", MHz);
+	if (l->nvml.DeviceGetMaxClockInfo && !l->nvml.DeviceGetMaxClockInfo(l->nvml.device, CLOCK_MEMORY, &MHz))
+		PUT("most_memory_clock_MHz=%u\n", MHz);
+	if (l->nvml.DeviceGetCurrPcieLinkGeneration && !l->nvml.DeviceGetCurrPcieLinkGeneration(l->nvml.device, &generation) &&
+		l->nvml.DeviceGetCurrPcieLinkWidth && !l->nvml.DeviceGetCurrPcieLinkWidth(l->nvml.device, &lanes))
+		PUT("pcie=%u.0 x%u\n", generation, lanes);
+#undef PUT
 }
 
 void libraries_clocks(const struct libraries *l, struct backend_clocks *out)
@@ -213,7 +246,6 @@ void libraries_clocks(const struct libraries *l, struct backend_clocks *out)
 		const char *name;
 	} reasons[] = { { 0x4, "power cap" }, { 0x8, "hardware slowdown" }, { 0x20, "thermal (software)" },
 		{ 0x40, "thermal (hardware)" }, { 0x80, "power brake" } };
-	enum { CLOCK_SM = 1, CLOCK_MEMORY = 2 };
 	unsigned v;
 	unsigned long long bits;
 	out->clock_MHz = out->memory_MHz = out->power_W = out->temperature_C = NAN;

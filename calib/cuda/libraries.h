@@ -76,6 +76,7 @@ struct libraries {
 #ifdef ORR_NCCL
 	struct {
 		bool is_there;
+		ncclComm_t comm[MAX_GPUS + 1][MAX_GPUS]; /* of so many ranks; NULL: not made yet */
 #define NCCL(name) decltype(&nccl##name) name
 		NCCL(GetVersion);
 		NCCL(GetErrorString);
@@ -101,6 +102,9 @@ struct libraries {
 		int (*DeviceGetEnforcedPowerLimit)(void *device, unsigned *mW);
 		int (*DeviceGetTemperature)(void *device, int sensor, unsigned *celsius);
 		int (*DeviceGetCurrentClocksThrottleReasons)(void *device, unsigned long long *bits);
+		int (*DeviceGetMaxClockInfo)(void *device, int kind, unsigned *MHz);
+		int (*DeviceGetCurrPcieLinkGeneration)(void *device, unsigned *generation);
+		int (*DeviceGetCurrPcieLinkWidth)(void *device, unsigned *lanes);
 		int (*DeviceGetMigMode)(void *device, unsigned *now, unsigned *pending);
 		int (*SystemGetDriverVersion)(char *text, unsigned size);
 	} nvml;
@@ -108,6 +112,8 @@ struct libraries {
 
 struct libraries *libraries_open(const struct gpu *g);
 void libraries_close(struct libraries *l);
+/* "key=value" lines of what NVML says of the device itself; "" if it says nothing. */
+void libraries_describe(const struct libraries *l, char *out, size_t size);
 void libraries_clocks(const struct libraries *l, struct backend_clocks *out);
 
 #endif

@@ -8,8 +8,9 @@
  *
  * A task is a kernel of one shape that is ready to run: enqueue() puts one call on a stream. Calls are timed by events
  * behind a kernel that spins until the host has handed all of them over, so that the cost of handing over is
- * not in their time. Invariant: nothing that waits for the device (allocation, first use of a kernel or plan)
- * happens while that kernel spins; prepare() therefore makes each call once.
+ * not in their time. Invariant: nothing that waits for the device (allocation, first use of a kernel or plan, a full
+ * queue of launches: 1024, so at most BATCH_CALLS calls of up to 16 kernels) happens while that kernel spins; prepare()
+ * therefore makes each call once.
  */
 #ifndef ORR_CALIB_CUDA_MODULE_H
 #define ORR_CALIB_CUDA_MODULE_H
@@ -20,7 +21,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TASK_BUFFERS = 6, BATCH_CALLS = 128, WORKSPACE_BYTES = 64 << 20, HOST_BYTES = 256 << 20, MAX_KINDS = 192, MAX_GPUS = 16 };
+enum { TASK_BUFFERS = 6, BATCH_CALLS = 64, WORKSPACE_BYTES = 64 << 20, HOST_BYTES = 256 << 20, MAX_KINDS = 192, MAX_GPUS = 16 };
 
 struct libraries;
 
@@ -32,7 +33,7 @@ struct gpu {
 	cudaEvent_t begin, end;
 	volatile unsigned *gate;      /* host memory that the device reads: 1 lets the calls go */
 	unsigned *gate_on_device;
-	void *workspace;
+	void *workspace, *other_workspace; /* of products on either stream: two that run at once must not share one */
 	void *pinned, *pageable;      /* HOST_BYTES each, once they are needed */
 	struct libraries *lib;
 	struct kernel_kind kind[MAX_KINDS];
@@ -102,14 +103,21 @@ void busy_for(const struct gpu *g, double seconds, unsigned *started, cudaStream
 void softmax_rows(const char *precision, const void *x, void *y, size_t rows, size_t columns, cudaStream_t stream);
 void sgd_step(float *weight, const float *gradient, size_t n, cudaStream_t stream);
 void bias_gelu_rows(const char *precision, const void *x, const void *bias, void *y, size_t rows, size_t columns, cudaStream_t s);
-/* fp16; o, q: heads x dim; k, v: heads x seq x dim; dim 64 or 128. */
+/* attention.cu; fp16; o, q: heads x dim; k, v: heads x seq x dim; dim 64 or 128. */
 void decode_heads(const void *q, const void *k, const void *v, void *o, size_t heads, int seq, int dim, cudaStream_t s);
 
 /* A product without a task of its own: row-major c (m x n) = a b, `batch` of them one after the other. */
 struct product;
+/* workspace_bytes: what product_run() will be given, which the choice of an algorithm depends on. */
 struct product *product_new(struct gpu *g, const char *precision, bool ta, bool tb, double m, double n, double k, double batch,
-	struct orr_error *err);
-int product_run(struct product *p, const void *a, const void *b, void *c, cudaStream_t stream, struct orr_error *err);
+	size_t workspace_bytes, struct orr_error *err);
+/* No other product may be using the workspace: its partial sums, and the flags by which blocks wait for each other, are there. */
+int product_run(struct product *p, const void *a, const void *b, void *c, void *workspace, cudaStream_t stream, struct orr_error *err);
+/* The one of g->stream or g->other. */
+static inline void *workspace_of(const struct gpu *g, cudaStream_t stream)
+{
+	return stream == g->other ? g->other_workspace : g->workspace;
+}
 void product_free(struct product *p);
 
 #endif

@@ -27,7 +27,7 @@ static struct task *part(struct gpu *g, const char *what, const struct kernel *k
 {
 	struct kernel own;
 	memset(&own, 0, sizeof own);
-	double n = k->d[0], bytes = !strcmp(k->op, "memory") ? 12 * n : !strcmp(k->op, "copy") ? n : 3 * n * n * 2;
+	double n = k->d[0], bytes = !strcmp(k->op, "memory") ? 12 * n : !strcmp(k->op, "gemm") ? 3 * n * n * 2 : n;
 	if (!strcmp(what, "gemm")) {
 		double side = strcmp(k->op, "gemm") ? 2048 : n;
 		snprintf(own.family, sizeof own.family, "gemm");
@@ -45,6 +45,13 @@ static struct task *part(struct gpu *g, const char *what, const struct kernel *k
 		snprintf(own.family, sizeof own.family, "copy");
 		snprintf(own.op, sizeof own.op, "h2d-pinned");
 		own.d[0] = fmin(bytes, 64e6);
+	} else if (!strcmp(what, "collective")) {
+		snprintf(own.family, sizeof own.family, "collective");
+		snprintf(own.op, sizeof own.op, "all-reduce");
+		snprintf(own.precision, sizeof own.precision, "fp32");
+		own.d[0] = floor(fmin(bytes, 64e6) / 4096) * 4096;
+		own.ranks = g->count;
+		own.nodes = 1;
 	} else {
 		cuda_fail(err, ORR_EINPUT, "nothing of the name %s runs beside others", what);
 		return NULL;
@@ -129,7 +136,7 @@ int interference_prepare(struct task *t, struct orr_error *err)
  * gradients of data and weights, SGD; as a graph, so that the host is not what limits them
  */
 
-enum { MAX_LEARNERS = 16, WIDTH = 512, SAMPLES = 64, LAYERS = 4 };
+enum { MAX_LEARNERS = 16, WIDTH = 512, SAMPLES = 64, LAYERS = 4, OWN_WORKSPACE = 4 << 20 };
 
 struct learners {
 	int n;
@@ -138,6 +145,7 @@ struct learners {
 	cudaGraphExec_t step[MAX_LEARNERS];
 	cudaEvent_t begin, end[MAX_LEARNERS];
 	float *memory[MAX_LEARNERS]; /* weights, their gradients, activations, their gradients, biases */
+	void *workspace[MAX_LEARNERS];
 };
 
 static void drop_learners(struct task *t)
@@ -151,6 +159,7 @@ static void drop_learners(struct task *t)
 		if (l->end[i])
 			cudaEventDestroy(l->end[i]);
 		cudaFree(l->memory[i]);
+		cudaFree(l->workspace[i]);
 	}
 	if (l->begin)
 		cudaEventDestroy(l->begin);
@@ -168,13 +177,13 @@ static int one_step(struct learners *l, int i, struct orr_error *err)
 	cudaStream_t s = l->stream[i];
 	int rc = ORR_OK;
 	for (int k = 0; !rc && k < LAYERS; k++) {
-		rc = product_run(l->forward, activation + k * a, weight + k * w, activation + (k + 1) * a, s, err);
+		rc = product_run(l->forward, activation + k * a, weight + k * w, activation + (k + 1) * a, l->workspace[i], s, err);
 		bias_gelu_rows("fp32", activation + (k + 1) * a, bias, activation + (k + 1) * a, SAMPLES, WIDTH, s);
 	}
 	for (int k = LAYERS - 1; !rc && k >= 0; k--) {
-		rc = product_run(l->weight, activation + k * a, delta + (k + 1) * a, gradient + k * w, s, err);
+		rc = product_run(l->weight, activation + k * a, delta + (k + 1) * a, gradient + k * w, l->workspace[i], s, err);
 		if (!rc)
-			rc = product_run(l->data, delta + (k + 1) * a, weight + k * w, delta + k * a, s, err);
+			rc = product_run(l->data, delta + (k + 1) * a, weight + k * w, delta + k * a, l->workspace[i], s, err);
 	}
 	sgd_step(weight, gradient, LAYERS * w, s);
 	return rc;
@@ -183,10 +192,11 @@ static int one_step(struct learners *l, int i, struct orr_error *err)
 static int make_learner(struct task *t, struct learners *l, int i, struct orr_error *err)
 {
 	const size_t floats = 2 * (size_t)LAYERS * WIDTH * WIDTH + 2 * (size_t)(LAYERS + 1) * SAMPLES * WIDTH + WIDTH;
-	cudaGraph_t graph;
+	cudaGraph_t graph = NULL;
 	CUDA_DO(cudaStreamCreateWithFlags(&l->stream[i], cudaStreamNonBlocking));
 	CUDA_DO(cudaEventCreateWithFlags(&l->end[i], cudaEventDisableTiming));
 	CUDA_DO(cudaMalloc((void **)&l->memory[i], floats * sizeof(float)));
+	CUDA_DO(cudaMalloc(&l->workspace[i], OWN_WORKSPACE));
 	fill_normal(l->memory[i], floats * sizeof(float), "fp32", t->gpu->seed + (uint64_t)i, l->stream[i]);
 	int rc = one_step(l, i, err); /* loads and plans, outside of the capture */
 	if (rc)
@@ -195,11 +205,12 @@ static int make_learner(struct task *t, struct learners *l, int i, struct orr_er
 	CUDA_DO(cudaStreamBeginCapture(l->stream[i], cudaStreamCaptureModeThreadLocal));
 	rc = one_step(l, i, err);
 	cudaError_t e = cudaStreamEndCapture(l->stream[i], &graph);
+	if (!rc && e == cudaSuccess)
+		e = cudaGraphInstantiateWithFlags(&l->step[i], graph, 0);
+	if (graph)
+		cudaGraphDestroy(graph);
 	if (rc)
 		return rc;
-	CUDA_DO(e);
-	e = cudaGraphInstantiateWithFlags(&l->step[i], graph, 0);
-	cudaGraphDestroy(graph);
 	CUDA_DO(e);
 	return ORR_OK;
 }
@@ -232,9 +243,9 @@ int learners_prepare(struct task *t, struct orr_error *err)
 		return cuda_fail(err, ORR_EINPUT, "from 1 to 16 learners");
 	}
 	CUDA_DO(cudaEventCreateWithFlags(&l->begin, cudaEventDisableTiming));
-	l->forward = product_new(t->gpu, "fp32", false, false, SAMPLES, WIDTH, WIDTH, 1, err);
-	l->data = l->forward ? product_new(t->gpu, "fp32", false, true, SAMPLES, WIDTH, WIDTH, 1, err) : NULL;
-	l->weight = l->data ? product_new(t->gpu, "fp32", true, false, WIDTH, WIDTH, SAMPLES, 1, err) : NULL;
+	l->forward = product_new(t->gpu, "fp32", false, false, SAMPLES, WIDTH, WIDTH, 1, OWN_WORKSPACE, err);
+	l->data = l->forward ? product_new(t->gpu, "fp32", false, true, SAMPLES, WIDTH, WIDTH, 1, OWN_WORKSPACE, err) : NULL;
+	l->weight = l->data ? product_new(t->gpu, "fp32", true, false, WIDTH, WIDTH, SAMPLES, 1, OWN_WORKSPACE, err) : NULL;
 	if (!l->weight)
 		return err->code;
 	for (int i = 0; i < l->n; i++) {

@@ -357,8 +357,11 @@ void irina_go_on(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu)
 		} else if (orr_run_fits(w, gpu, &b, 0)) {
 			start(s, w, gpu, t);
 		} else {
-			while (t->n)
-				orr_refuse(w, t->req[--t->n], ORR_REQ_REFUSED);
+			while (t->n) {
+				orr_req r = t->req[--t->n];
+				set_mark(w, r, NULL);
+				orr_refuse(w, r, ORR_REQ_REFUSED);
+			}
 			task_free(w, t);
 		}
 	}

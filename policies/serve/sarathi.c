@@ -10,8 +10,13 @@
 
 #include <stdlib.h>
 
+struct lane {
+	struct orr_fifo queue;
+	orr_req begun; /* the only prompt that can be half done: the last that was listed; 0: none */
+};
+
 struct sarathi {
-	struct orr_fifo *queue; /* by replica */
+	struct lane *lane;      /* by replica */
 	double watermark;
 	uint32_t max_batch, chunk;
 	orr_req *room;          /* max_batch */
@@ -20,33 +25,32 @@ struct sarathi {
 static void arrive(void *self, struct orr_serve *w, orr_req r)
 {
 	struct sarathi *s = self;
-	orr_fifo_push(w, &s->queue[orr_req_replica(w, r)], r);
+	orr_fifo_push(w, &s->lane[orr_req_replica(w, r)].queue, r);
 }
 
-/* Lists up to `room` tokens of its prompt; returns how many. */
-static uint32_t list_prompt(struct orr_serve *w, orr_req r, uint32_t room)
+/* Lists as much of its prompt as there is room for; returns the tokens of the iteration then. */
+static uint32_t list_prompt(struct sarathi *s, struct orr_serve *w, struct lane *l, orr_req r, uint32_t used)
 {
 	uint32_t prompt = orr_req_prompt(w, r), done = orr_req_done(w, r), left = prompt > done ? prompt - done : 0;
-	uint32_t n = left < room ? left : room;
+	uint32_t n = left < s->chunk - used ? left : s->chunk - used;
 	if (n)
 		orr_iter_prefill(w, r, n);
-	return n;
+	if (n < left)
+		l->begun = r;
+	return used + n;
 }
 
-/* Prompts that were begun, first come first. */
-static uint32_t go_on_with_prompts(struct orr_serve *w, uint32_t replica, uint32_t used, uint32_t chunk)
+/* Of the prompt that was begun, then of new ones. */
+static uint32_t list_prompts(struct sarathi *s, struct orr_serve *w, uint32_t replica, uint32_t used)
 {
-	if (orr_residents(w, replica) == orr_decodes(w, replica))
+	struct lane *l = &s->lane[replica];
+	struct orr_fifo *q = &l->queue;
+	orr_req begun = l->begun;
+	if (used >= s->chunk)
 		return used;
-	for (orr_req r = orr_resident_first(w, replica); r && used < chunk; r = orr_resident_next(w, r))
-		if (!orr_is_decoding(w, r))
-			used += list_prompt(w, r, chunk - used);
-	return used;
-}
-
-static uint32_t admit(struct sarathi *s, struct orr_serve *w, uint32_t replica, uint32_t used)
-{
-	struct orr_fifo *q = &s->queue[replica];
+	l->begun = 0;
+	if (begun && orr_req_is_resident(w, begun))
+		used = list_prompt(s, w, l, begun, used);
 	while (q->first && used < s->chunk && orr_residents(w, replica) < s->max_batch) {
 		orr_req r = q->first;
 		uint32_t keep = orr_residents(w, replica) ? (uint32_t)(s->watermark * orr_kv_total(w, replica)) : 0;
@@ -54,7 +58,7 @@ static uint32_t admit(struct sarathi *s, struct orr_serve *w, uint32_t replica, 
 		if (!orr_admit(w, r, prompt > done ? prompt : done, keep + orr_decodes_need(w, replica)))
 			break;
 		orr_fifo_pop(w, q);
-		used += list_prompt(w, r, s->chunk - used);
+		used = list_prompt(s, w, l, r, used);
 	}
 	return used;
 }
@@ -62,23 +66,21 @@ static uint32_t admit(struct sarathi *s, struct orr_serve *w, uint32_t replica, 
 static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 {
 	struct sarathi *s = self;
-	struct orr_fifo *q = &s->queue[replica];
+	struct orr_fifo *q = &s->lane[replica].queue;
 	if (!orr_replica_is_idle(w, replica))
 		return;
 	bool has_evicted = !evict_is_needless(w, replica) && evict_for_decodes(w, replica, ORR_EVICT_RESTART, q, s->room) > 0;
-	uint32_t used = go_on_with_prompts(w, replica, orr_decodes(w, replica), s->chunk);
-	used = admit(s, w, replica, used);
+	uint32_t used = list_prompts(s, w, replica, orr_decodes(w, replica));
 	if (!used && !orr_decodes(w, replica))
 		return;
-	/* Who waits now goes on waiting until a resident ends; or until the next iteration, if this one makes room. */
-	bool is_last = has_evicted;
-	orr_iter_run(w, replica, is_last ? 1 : 0, 1, ORR_ITER_DECODE | (q->first ? ORR_ITER_THROUGH : 0u));
+	/* Blocks given up now may be somebody's next time. Else who waits goes on waiting until a resident ends. */
+	orr_iter_run(w, replica, has_evicted ? 1 : 0, 1, ORR_ITER_DECODE | (q->first ? ORR_ITER_THROUGH : 0u));
 }
 
 static void destroy(void *self)
 {
 	struct sarathi *s = self;
-	free(s->queue);
+	free(s->lane);
 	free(s->room);
 	free(s);
 }
@@ -88,10 +90,10 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	struct sarathi *s = calloc(1, sizeof *s);
 	uint32_t most = (uint32_t)orr_arg_int(args, "max_batch");
 	if (s) {
-		s->queue = calloc(orr_replicas(w) + 1, sizeof *s->queue);
+		s->lane = calloc(orr_replicas(w) + 1, sizeof *s->lane);
 		s->room = calloc(most + 1, sizeof *s->room);
 	}
-	if (!s || !s->queue || !s->room) {
+	if (!s || !s->lane || !s->room) {
 		if (s)
 			destroy(s);
 		orr_fail(err, ORR_EFAIL, "no memory is left");

@@ -371,7 +371,7 @@ static const char serve_test[] =
 	"  -o @NAME@.so @NAME@.c\n"
 	"out=$(mktemp -d)\n"
 	"trap 'rm -rf \"$out\"' EXIT\n"
-	"printf '{\"name\":\"constant\",\"kind\":\"table\",\"batches\":[1],\"latency_s\":[0.02]}\\n' >\"$out/constant.json\"\n"
+	"printf '{\"name\":\"constant\",\"source\":\"made up\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[20]}\\n' >\"$out/constant.json\"\n"
 	"\"$orrery\" serve poisson:rate=40,n=500 --model \"$out/constant.json\" --cluster 1x1 --policy fifo,./@NAME@.so \\\n"
 	"  --check --no-figures --out \"$out\"\n"
 	"cmp \"$out/fifo.requests.csv\" \"$out/@NAME@.requests.csv\" && echo \"ok: same times as fifo\"\n";

@@ -204,9 +204,9 @@ int scenario_kind(const cJSON *scenario, enum orr_policy_kind *out, struct orr_e
 	int rc = scenario_text_at(scenario, "world", "jobs", &world, err);
 	if (rc)
 		return rc;
-	*out = registry_kind_named(world);
+	*out = strcmp(world, "mixed") ? registry_kind_named(world) : SCENARIO_MIXED;
 	if (!*out)
-		rc = orr_fail(err, ORR_EINPUT, "scenario: $.world: expected \"jobs\", \"step\" or \"serve\", found \"%.60s\"", world);
+		rc = orr_fail(err, ORR_EINPUT, "scenario: $.world: expected \"jobs\", \"step\", \"serve\" or \"mixed\", found \"%.60s\"", world);
 	mem_free(world);
 	return rc;
 }
@@ -357,6 +357,8 @@ static cJSON *policy_json(const struct scenario_policy *p)
 	cJSON *files = scenario_files_json(p->args, p->entry.policy->params);
 	if (files)
 		cJSON_AddItemToObject(o, "files_sha256", files);
+	if (p->beside)
+		cJSON_AddItemToObject(o, "serve", policy_json(p->beside));
 	return o;
 }
 
@@ -376,20 +378,33 @@ static void drop_files(cJSON *set, const cJSON *files)
 		cJSON_DeleteItemFromObjectCaseSensitive(set, file->string);
 }
 
+/* The label is not part of what runs; of a plugin only its contents are. */
+static void drop_policy_names(cJSON *policy)
+{
+	cJSON_DeleteItemFromObjectCaseSensitive(policy, "label");
+	if (cJSON_GetObjectItemCaseSensitive(policy, "plugin_sha256"))
+		cJSON_DeleteItemFromObjectCaseSensitive(policy, "policy");
+	drop_files(cJSON_GetObjectItemCaseSensitive(policy, "set"), cJSON_GetObjectItemCaseSensitive(policy, "files_sha256"));
+}
+
 /* The names of files are for the reader; the hash goes by their contents. */
 static void drop_names(cJSON *o)
 {
 	static const char *const names[] = { "trace", "cluster", "throughputs", "model", "models", "network", "device", NULL };
+	static const char *const halves[] = { "jobs", "serve", NULL };
 	for (int i = 0; names[i]; i++)
 		cJSON_DeleteItemFromObjectCaseSensitive(o, names[i]);
 	cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(o, "failures"), "trace");
 	drop_files(cJSON_GetObjectItemCaseSensitive(o, "step"), cJSON_GetObjectItemCaseSensitive(o, "step_files_sha256"));
 	drop_files(cJSON_GetObjectItemCaseSensitive(o, "serve"), cJSON_GetObjectItemCaseSensitive(o, "serve_files_sha256"));
 	cJSON *policy = cJSON_GetObjectItemCaseSensitive(o, "policy");
-	cJSON_DeleteItemFromObjectCaseSensitive(policy, "label");
-	if (cJSON_GetObjectItemCaseSensitive(policy, "plugin_sha256"))
-		cJSON_DeleteItemFromObjectCaseSensitive(policy, "policy");
-	drop_files(cJSON_GetObjectItemCaseSensitive(policy, "set"), cJSON_GetObjectItemCaseSensitive(policy, "files_sha256"));
+	drop_policy_names(policy);
+	drop_policy_names(cJSON_GetObjectItemCaseSensitive(policy, "serve"));
+	for (int i = 0; halves[i]; i++) { /* of a mixed world: scenarios themselves */
+		cJSON *half = cJSON_GetObjectItemCaseSensitive(o, halves[i]);
+		if (cJSON_GetObjectItemCaseSensitive(half, "world"))
+			drop_names(half);
+	}
 }
 
 char *scenario_text(const struct scenario *s, size_t i, char hash[65])

@@ -25,7 +25,11 @@ struct scenario_policy {
 	struct registry_entry entry;
 	char *label, *spec;
 	struct orr_args *args;
+	const struct scenario_policy *beside; /* in a mixed world: the one for requests; else NULL */
 };
+
+/* Where a kind of policy stands for a world: the world of pairs of policies. */
+#define SCENARIO_MIXED ((enum orr_policy_kind)15)
 
 /* What every world has. */
 struct scenario {

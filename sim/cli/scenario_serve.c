@@ -255,6 +255,8 @@ int serve_scenario_resolve(const cJSON *scenario, struct serve_scenario *s, stru
 	if (!rc)
 		rc = serve_scenario_deploy(o, s, err);
 	if (!rc)
+		rc = serve_scenario_try_models(s, err);
+	if (!rc)
 		rc = resolve_trace(o, s, err);
 	if (!rc)
 		rc = check_rows(s, err);
@@ -272,6 +274,7 @@ void serve_scenario_free(struct serve_scenario *s)
 	cJSON_Delete(s->models);
 	mem_free(s->deployment);
 	mem_free(s->price_note);
+	mem_free(s->times_note);
 	setting_free(&s->set);
 	reqset_free(s->requests);
 	failures_free(s->failures);

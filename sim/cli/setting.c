@@ -145,6 +145,16 @@ struct cost_options setting_costs(const struct setting *s, uint32_t type, uint32
 		.seed = s->seed };
 }
 
+/* A type may say beside the device on what terms it is had: "a100-spot" is an a100. */
+static const char *device_name(const struct setting *s, const struct cluster *c, uint32_t t, char out[64])
+{
+	snprintf(out, 64, "%s", s->device_spec ? s->device_spec : c->type_name[t]);
+	size_t n = strlen(out), tail = strlen("-spot");
+	if (!s->device_spec && n > tail && !strcmp(out + n - tail, "-spot"))
+		out[n - tail] = 0;
+	return s->device_spec ? s->device_spec : out;
+}
+
 static int resolve_devices(const cJSON *o, const struct scenario *base, struct setting *s, struct orr_error *err)
 {
 	const struct cluster *c = base->cluster;
@@ -152,7 +162,8 @@ static int resolve_devices(const cJSON *o, const struct scenario *base, struct s
 	if (!rc && !c->gpus)
 		rc = orr_fail(err, ORR_EINPUT, "cluster %.80s: has no GPUs to train on", base->cluster_spec);
 	for (uint32_t t = 0; !rc && t < c->n_types; t++) {
-		const char *name = s->device_spec ? s->device_spec : c->type_name[t];
+		char text[64];
+		const char *name = device_name(s, c, t, text);
 		if (!*name)
 			rc = orr_fail(err, ORR_EINPUT, "cluster %.80s: names no type of GPU; write one, as in 4x8:v100, or give --device",
 				base->cluster_spec);
@@ -195,7 +206,8 @@ int setting_resolve_serving(const cJSON *o, const struct scenario *base, struct 
 		rc = scenario_text_at(o, "device", NULL, &s->device_spec, err);
 	for (uint32_t t = 0; !rc && t < c->n_types; t++) {
 		struct orr_error unknown = { 0 };
-		const char *name = s->device_spec ? s->device_spec : c->type_name[t];
+		char text[64];
+		const char *name = device_name(s, c, t, text);
 		s->device[t] = *name ? device_load(name, &unknown) : NULL;
 		if (!s->device[t] && s->device_spec)
 			rc = orr_fail(err, unknown.code, "device: %s", unknown.text);

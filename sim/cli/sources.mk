@@ -22,3 +22,5 @@ orrery_SOURCES += sim/cli/cmd_figures.c sim/cli/figures.h sim/cli/figures_book.c
 	sim/cli/figures_expr.c sim/cli/figures_run.c sim/cli/figures_table.c
 orrery_SOURCES += sim/cli/cmd_calib.c sim/cli/cmd_calib.h sim/cli/cmd_calib_run.c sim/cli/cmd_calib_fit.c \
 	sim/cli/cmd_calib_show.c
+# jobs and serving together
+orrery_SOURCES += sim/cli/scenario_mixed.c sim/cli/scenario_mixed.h sim/cli/study_mixed.c sim/cli/study_jobs.h

@@ -170,6 +170,7 @@ static const struct study_world *const worlds[] = {
 	[ORR_POLICY_KIND_JOBS] = &study_jobs_world,
 	[ORR_POLICY_KIND_STEP] = &study_step_world,
 	[ORR_POLICY_KIND_SERVE] = &study_serve_world,
+	[SCENARIO_MIXED] = &study_mixed_world,
 };
 
 const struct study_world *study_world(enum orr_policy_kind kind)

@@ -45,7 +45,7 @@ struct study_world {
 	void (*close)(void *world);
 };
 
-extern const struct study_world study_jobs_world, study_step_world, study_serve_world;
+extern const struct study_world study_jobs_world, study_step_world, study_serve_world, study_mixed_world;
 /* Of policies of that kind. */
 const struct study_world *study_world(enum orr_policy_kind kind);
 

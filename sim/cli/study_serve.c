@@ -173,6 +173,8 @@ static void run_serve(void *world, size_t i, struct run_result *r, study_progres
 	int rc = serve_run(&config, p->entry.policy, p->args, p->label, r, err);
 	if (!rc && t->s.replications > 1)
 		rc = replicate(t, p, r, progress, ctx, err);
+	if (!rc)
+		result_note(r, "cost-source", t->s.times_note);
 	if (!rc && t->s.price_note)
 		result_note(r, "prices", t->s.price_note);
 }

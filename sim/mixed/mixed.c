@@ -27,6 +27,7 @@ struct mixed {
 	struct pool_alloc *held;
 	size_t n_held, cap_held;
 	uint64_t reclaimed;
+	bool has_served;     /* no request is left, and replicas have gone */
 	bool is_serve_short; /* a replica found no room */
 	uint32_t seen_free;  /* GPUs that were free when it was last told */
 	/* accounts, up to account_ns */
@@ -173,6 +174,10 @@ static void instant(struct mixed *m, int64_t now)
 	jobs_end_instant(m->jobs);
 	if (m->config->check)
 		check_pool(m);
+	if (!m->error.code && !m->has_served && serve_is_over(m->serve)) {
+		m->has_served = true;
+		serve_leave(m->serve); /* the service ends with its last request */
+	}
 }
 
 static void on_until(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)

@@ -39,8 +39,9 @@ struct hist {
 	double min, max;
 	struct exact_sum sum; /* of what no bin takes: infinities, sums merged in */
 	bin_sum bin[BINS];
-	double *value; /* NULL once there are more than EXACT_MAX values */
+	double *value; /* NULL once there are more than exact_max values */
 	size_t cap;
+	uint64_t exact_max;
 	bool is_sorted;
 	uint64_t *bucket; /* KEYS of them; NULL while exact */
 };
@@ -139,8 +140,14 @@ static double middle_of(size_t key)
 
 struct hist *hist_new(void)
 {
+	return hist_new_exact_to(EXACT_MAX);
+}
+
+struct hist *hist_new_exact_to(uint64_t n)
+{
 	struct hist *h = mem_zalloc(1, sizeof *h);
 	h->min = INFINITY;
+	h->exact_max = n;
 	return h;
 }
 
@@ -167,7 +174,7 @@ static void to_buckets(struct hist *h)
 /* Counts a value n times without adding it to the sum. */
 static void count(struct hist *h, double value, uint64_t n)
 {
-	if (!h->bucket && (h->n >= EXACT_MAX || n > EXACT_MAX - h->n))
+	if (!h->bucket && (h->n >= h->exact_max || n > h->exact_max - h->n))
 		to_buckets(h);
 	if (h->bucket) {
 		h->bucket[key_of(value)] += n;
@@ -248,7 +255,7 @@ static double ranked(struct hist *h, uint64_t rank)
 	if (!h->bucket)
 		return h->value[rank];
 	uint64_t below = 0;
-	size_t k = 0;
+	size_t k = key_of(h->min);
 	while ((below += h->bucket[k]) <= rank)
 		k++;
 	return fmin(fmax(middle_of(k), h->min), h->max);

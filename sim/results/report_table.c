@@ -46,6 +46,17 @@ static const struct column {
 	{ "peak_memory_bytes", "peak memory", GIBIBYTES },
 	{ "time_to_target_s", "time to target", TIME },
 	{ "final_loss", "final loss", NUMBER },
+	/* several worlds on one clock */
+	{ "jobs.jct_mean", "JCT mean", TIME },
+	{ "jobs.jct_p99", "JCT p99", TIME },
+	{ "jobs.restarts", "restarts", NUMBER },
+	{ "serve.requests_completed", "requests", NUMBER },
+	{ "serve.ttft_p99", "TTFT p99", SHORT_TIME },
+	{ "serve.attainment", "SLO kept", FRACTION },
+	{ "jobs_gpu_hours", "GPU h of jobs", NUMBER },
+	{ "serve_gpu_hours", "of replicas", NUMBER },
+	{ "idle_gpu_hours", "idle", NUMBER },
+	{ "usd", "USD", NUMBER },
 };
 
 enum { COLUMNS = sizeof columns / sizeof *columns };
@@ -410,7 +421,7 @@ void report_table(struct sbuf *out, const struct run_result *const *runs, size_t
 		put_notes(out, runs[i], source != NULL);
 	}
 	if (source) {
-		sbuf_puts(out, "times of layers: ");
+		sbuf_puts(out, runs[0]->world && !strcmp(runs[0]->world, "serve") ? "times of models: " : "times of layers: ");
 		put_plain(out, source);
 		sbuf_putc(out, '\n');
 	}

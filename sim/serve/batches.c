@@ -148,6 +148,7 @@ void run_go(struct orr_serve *w, struct run *x)
 struct plan {
 	uint32_t samples, length, asked; /* asked: of the requests, before padding */
 	double latency_s, part;
+	double real;                    /* samples x length over the requests */
 	struct memory_extra extra;
 };
 
@@ -161,16 +162,18 @@ static struct plan plan_of(const struct orr_serve *w, const struct orr_batch *b,
 {
 	uint64_t sum = 0;
 	uint32_t longest = 0;
+	double real = 0;
 	for (size_t i = 0; i < b->n; i++) {
 		const struct req *q = req_of(w, b->req[i]);
 		if (!q)
 			continue;
 		sum += q->samples;
+		real += (double)q->samples * (q->prompt_asked ? q->prompt_asked : 1);
 		if (q->prompt_asked > longest)
 			longest = q->prompt_asked;
 	}
 	const struct served *m = w->config->model[b->model];
-	struct plan p = { .part = b->part == 0 ? 1 : b->part };
+	struct plan p = { .part = b->part == 0 ? 1 : b->part, .real = real };
 	p.asked = sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX;
 	p.samples = b->samples ? b->samples : p.asked;
 	p.length = b->length ? b->length : longest;
@@ -183,6 +186,13 @@ static struct plan plan_of(const struct orr_serve *w, const struct orr_batch *b,
 		.alone_s = p.latency_s,
 		.delay_s = delay_s };
 	return p;
+}
+
+/* What the device really computes: samples x length. */
+static double padded_size(const struct served *m, const struct plan *p)
+{
+	uint32_t samples = m->between == SERVED_UP ? served_batch_for(m, p->samples) : p->samples;
+	return (double)samples * (p->length ? p->length : 1);
 }
 
 /* "it has 1, 2, 4, .." */
@@ -346,7 +356,7 @@ orr_run orr_run_start(struct orr_serve *w, uint32_t replica, const struct orr_ba
 	take_members(w, x, b);
 	link_run(w, x);
 	run_go(w, x);
-	serve_metrics_padding(w, p.asked, p.samples);
+	serve_metrics_padding(w, p.real, padded_size(w->config->model[b->model], &p));
 	return run_handle(w, run_slot(w, x));
 }
 

@@ -2,9 +2,9 @@
 /*
  * fleet.h - replicas as a fleet: who may get requests, how many there should be (replicas.c, route.c, scale.c)
  *
- * A deployment has a fixed range of slots of w->replica, as many as it may ever have replicas; a slot that is off has no
- * GPUs. Invariants: a replica is a member of its group exactly when new requests may go to it (up, not draining, not for
- * decoding alone); members of a group are in order of their numbers; in a group's tree, tree[1] is the place of the member
+ * A deployment has a fixed range of slots of w->replica, as many as it may ever have replicas (twice as many where nodes
+ * give notice); a slot that is off has no GPUs. Invariants: a replica is a member of its group exactly when new requests
+ * may go to it (up, not draining, not for decoding alone); members of a group are in order of their numbers; in a group's tree, tree[1] is the place of the member
  * with the least load (on ties the first), and tree[i] the better of tree[2i] and tree[2i+1].
  */
 #ifndef ORR_SERVE_FLEET_H
@@ -32,7 +32,8 @@ struct fleet_replica {
 
 /* A deployment. */
 struct fleet_part {
-	uint32_t first, least, most; /* slots from first on; most of them */
+	uint32_t first, slots; /* of w->replica */
+	uint32_t least, most;
 	uint32_t model;       /* NONE: any */
 	bool is_scaled;
 	uint32_t wanted;

@@ -77,9 +77,12 @@ struct lane {
 	uint32_t flying;                     /* decodes in it */
 	uint32_t taken;                      /* blocks that they took for it */
 	uint32_t late;                       /* decodes that joined since it began */
+	uint64_t ahead;                      /* iterations before it that were done with no event */
 	uint64_t left;                       /* iterations of the repetition after this one */
 	uint32_t keep_free;
-	double start_s, end_s;
+	double start_s, end_s;               /* end_s -1: there was none yet */
+	double base_s, each_s;               /* the last `alike` iterations took each_s, the first of them from base_s on */
+	uint64_t alike;                      /* 0: the next one begins anew */
 	int64_t again_ns;                    /* a repetition went on at this instant; -1 */
 	struct eng_event event;
 };

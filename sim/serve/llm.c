@@ -66,8 +66,6 @@ void lane_lost(struct orr_serve *w, uint32_t replica)
 		return;
 	iterate_abandon(w, l);
 	moves_lost(w, replica);
-	while (l->first != NONE)
-		req_throw_off(w, &w->req[l->first]);
 }
 
 /* ---- what actions begin with ---- */

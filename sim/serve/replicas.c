@@ -391,7 +391,9 @@ static int settle_part(struct orr_serve *w, uint32_t d)
 	p->least = p->is_scaled ? x->least : x->replicas;
 	p->most = p->is_scaled ? x->most : x->replicas;
 	p->wanted = x->replicas < p->least ? p->least : x->replicas > p->most ? p->most : x->replicas;
-	p->first = d ? p[-1].first + p[-1].most : 0;
+	/* One that goes and the one that takes its place are there together while the notice lasts. */
+	p->slots = orr_arg_time_ns(w->config->options, "notice") ? 2 * p->most : p->most;
+	p->first = d ? p[-1].first + p[-1].slots : 0;
 	p->kv_tokens = NAN;
 	if (!x->tp || !x->pp || p->least > p->most)
 		return orr_fail(&w->error, ORR_EINPUT, "deployment %u: %s", d, p->least > p->most ?
@@ -409,14 +411,14 @@ static int settle_part(struct orr_serve *w, uint32_t d)
 static void settle_slots(struct orr_serve *w)
 {
 	const struct fleet_part *last = &w->fleet->part[w->config->n_deployments - 1];
-	w->n_replicas = w->cap_replicas = last->first + last->most;
+	w->n_replicas = w->cap_replicas = last->first + last->slots;
 	w->replica = mem_zalloc((size_t)w->n_replicas + 1, sizeof *w->replica);
 	w->fleet->more = mem_zalloc((size_t)w->n_replicas + 1, sizeof *w->fleet->more);
 	w->idle = mem_zalloc(1, sizeof *w->idle);
 	bitset_init(w->idle, w->n_replicas ? w->n_replicas : 1);
 	for (uint32_t d = 0; d < w->config->n_deployments; d++) {
 		const struct fleet_part *p = &w->fleet->part[d];
-		for (uint32_t i = p->first; i < p->first + p->most; i++) {
+		for (uint32_t i = p->first; i < p->first + p->slots; i++) {
 			struct replica *r = &w->replica[i];
 			r->deployment = d;
 			r->model = p->model;
@@ -469,4 +471,11 @@ void replicas_free(struct orr_serve *w)
 	w->idle = NULL;
 	w->replica = NULL;
 	w->fleet = NULL;
+}
+
+void serve_leave(struct orr_serve *w)
+{
+	for (uint32_t i = 0; i < w->n_replicas; i++)
+		if (w->replica[i].state != REPLICA_OFF)
+			replica_leave(w, i);
 }

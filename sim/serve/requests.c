@@ -6,6 +6,7 @@
 #include "base/mem.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- arrival ---- */
@@ -25,10 +26,11 @@ static uint32_t look_up_model(struct orr_serve *w, const struct request_rec *rec
 		names[n] = c->model[n]->name;
 	names[n] = NULL;
 	const char *near = orr_nearest_name(name, names);
-	orr_fail(&w->error, ORR_EINPUT,
-		"%.200s: request %llu%s asks for model %.100s, which is not served%s%.100s%s (serve.any_model=true gives it to %.100s)",
-		reqset_source(c->requests), (unsigned long long)rec->number, rec->line ? "" : " of the generator", name,
-		near ? "; did you mean " : "", near ? near : "", near ? "?" : "", c->model[0]->name);
+	char line[32] = "";
+	if (rec->line)
+		snprintf(line, sizeof line, ":%llu", (unsigned long long)rec->line);
+	orr_fail(&w->error, ORR_EINPUT, "%.200s%s: model %.100s is not served%s%.100s%s (serve.any_model=true gives its requests to %.100s)",
+		reqset_source(c->requests), line, name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "", c->model[0]->name);
 	return NONE;
 }
 

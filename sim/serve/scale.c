@@ -28,14 +28,14 @@ static bool counts(const struct orr_serve *w, uint32_t replica)
 static uint32_t present(const struct orr_serve *w, const struct fleet_part *p)
 {
 	uint32_t n = 0;
-	for (uint32_t i = p->first; i < p->first + p->most; i++)
+	for (uint32_t i = p->first; i < p->first + p->slots; i++)
 		n += counts(w, i);
 	return n;
 }
 
 static uint32_t next_in_state(const struct orr_serve *w, const struct fleet_part *p, uint8_t state)
 {
-	for (uint32_t i = p->first; i < p->first + p->most; i++)
+	for (uint32_t i = p->first; i < p->first + p->slots; i++)
 		if (w->replica[i].state == state && !(state == REPLICA_DRAINING && w->fleet->more[i].is_doomed))
 			return i;
 	return NONE;
@@ -74,7 +74,7 @@ static uint32_t least_needed(const struct orr_serve *w, const struct fleet_part 
 {
 	uint32_t best = NONE;
 	uint64_t least = UINT64_MAX;
-	for (uint32_t i = p->first; i < p->first + p->most; i++) {
+	for (uint32_t i = p->first; i < p->first + p->slots; i++) {
 		if (!counts(w, i))
 			continue;
 		uint64_t load = w->replica[i].state == REPLICA_STARTING ? 0 : 1 + (uint64_t)w->replica[i].routed;
@@ -114,7 +114,7 @@ static double load_of(const struct orr_serve *w, const struct fleet_part *p)
 	if (w->fleet->autoscale == AUTOSCALE_RATE)
 		return (double)p->came * 1e9 / (double)w->fleet->scale_interval;
 	double n = unrouted(w, p->model);
-	for (uint32_t i = p->first; i < p->first + p->most; i++)
+	for (uint32_t i = p->first; i < p->first + p->slots; i++)
 		n += w->replica[i].routed;
 	return n;
 }
@@ -304,7 +304,7 @@ static void next_row(struct orr_serve *w)
 	int64_t t;
 	uint32_t node;
 	bool fails;
-	f->failure_pending = !is_over(w) && failure_run_next(f->failures, &t, &node, &fails);
+	f->failure_pending = failure_run_next(f->failures, &t, &node, &fails);
 	if (!f->failure_pending)
 		return;
 	int64_t known = t - f->notice;

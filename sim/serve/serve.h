@@ -88,6 +88,8 @@ bool serve_is_over(const struct orr_serve *w); /* nothing left to do, or an erro
 void serve_capacity(struct orr_serve *w);
 void serve_node(struct orr_serve *w, uint32_t node, bool is_up);
 void serve_notice(struct orr_serve *w, uint32_t node);
+/* No request is left: every replica gives its GPUs back. */
+void serve_leave(struct orr_serve *w);
 /* Metrics go to the result; frees the world. */
 int serve_end(struct orr_serve *w, struct orr_error *err);
 

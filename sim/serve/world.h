@@ -275,7 +275,7 @@ double run_left(const struct orr_serve *w, const struct run *x);
 /* ---- llm.c, kv.c, prefix.c, move.c ---- */
 struct lane *lane_new(struct orr_serve *w, uint32_t replica, struct orr_error *err);
 void lane_free(struct lane *l);
-void lane_lost(struct orr_serve *w, uint32_t replica);
+void lane_lost(struct orr_serve *w, uint32_t replica); /* its requests have been thrown off */
 bool lane_is_busy(const struct lane *l);
 uint32_t lane_blocks(const struct lane *l);            /* in all */
 uint32_t lane_blocks_for(const struct lane *l, uint32_t tokens);
