@@ -384,3 +384,5 @@ check_PROGRAMS += tests/unit_serve_wrong
 TESTS += tests/unit_serve_wrong
 tests_unit_serve_wrong_SOURCES = tests/unit_serve_wrong.c tests/serve_script.c tests/serve_replay.c
 tests_unit_serve_wrong_LDADD = libpolicies.a $(LDADD)
+TESTS += tests/plugins_serve.sh
+EXTRA_DIST += tests/plugins_serve.sh tests/plugins/serve_hostile.c
