@@ -198,6 +198,12 @@ like "$(awk -v a="$factor" -v b="$best" 'BEGIN { print a / b }')" '^(0\.99|1|1\.
 like "$("$orrery" serve "${load[@]}" --find-rate e2e=100ms)" '^fifo: [0-9.]+ requests/s, [0-9.]+ times the trace.s rate: 9[0-9.]+ % of the requests keep to the SLO; at [0-9.]+ requests/s 8[0-9.]+ % \([0-9]+ runs\)$' \
   "it says the rate, the share there, and where the share is less"
 
+# M/D/1: the share that waits for at most four services of 20 ms is 0.9 at 37.885 requests/s (Erlang 1909:
+# P(W <= t) = (1 - rho) sum over k <= t/D of (l (kD - t))^k / k! exp(-l (kD - t)), solved for l).
+rate=$("$orrery" serve poisson:rate=40,n=40000 "${one[@]}" --policy fifo --replications 3 --find-rate e2e=100ms --json |
+  sed -n 's/.*"rate_per_s": \([0-9.]*\),.*/\1/p')
+is "$(awk -v r="$rate" 'BEGIN { off = r / 37.8848219 - 1; print (off * off < 1e-4) ? "near" : r }')" near "and the rate is that of the closed form, to 1 %"
+
 # ---- replications ----
 "$orrery" serve poisson:rate=40,n=300 "${one[@]}" --policy fifo,fifo@twin --replications 5 --out reps -q 2>said
 is "$? $(metric fifo replications reps)" "0 5" "--replications: how many there were"
