@@ -412,3 +412,5 @@ tests_unit_llm_policies_SOURCES = tests/unit_llm_policies.c tests/serve_replay.c
 tests_unit_llm_policies_LDADD = libpolicies.a $(LDADD)
 TESTS += tests/figures_irina.sh
 EXTRA_DIST += tests/figures_irina.sh
+TESTS += tests/plugins_serve.sh
+EXTRA_DIST += tests/plugins_serve.sh tests/plugins/serve_hostile.c
