@@ -146,7 +146,7 @@ static void run(const struct fleet_case *c, struct serve_config *config, struct 
 	config->failures = failures;
 	config->options = options;
 	if (!err->code && requests && cluster && set_all(options, c->options, err) && set_all(args, c->settings, err))
-		serve_run(config, policy, args, policy->name, r, err);
+		c->drive ? c->drive(config, policy, args, r, err) : serve_run(config, policy, args, policy->name, r, err);
 	for (size_t i = 0; i < r->n_requests; i++)
 		r->requests[i].request_id = r->requests[i].model = NULL;
 	failures_free(failures);
