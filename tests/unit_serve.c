@@ -359,6 +359,35 @@ static void test_keep(void)
 	result_free(r);
 }
 
+/* ---- the end, and what the policy measures ---- */
+
+static void observing_schedule(struct orr_serve *w, uint32_t replica)
+{
+	if (!orr_run_first(w, replica))
+		script_start_first(w, replica);
+	script.seen++;
+	orr_serve_observe(w, "calls_squared", script.seen * script.seen);
+	orr_serve_observe(w, "uniform", orr_serve_uniform(w));
+}
+
+/* Called at 0, 50 and 100; it would be at 200. */
+static void test_until(void)
+{
+	script_set((struct script){ .arrive = script_push, .schedule = observing_schedule });
+	script.until_s = 0.15;
+	struct run_result *r = script_run(UNIT, "arrival_s\n0\n0\n0.05\n0.2\n", NULL);
+	ok(serve_ends_at(r, (double[]){ 0.1, NAN, NAN }, 3), "what runs or waits at --until is unfinished, what is to come does not count");
+	near_to(serve_metric(r, "requests_unfinished"), 2, 0, "and is counted");
+	near_to(serve_metric(r, "calls_squared"), (1 + 4 + 9) / 3.0, 1e-12, "the policy's own series has its mean in the results");
+	double uniform = serve_metric(r, "uniform");
+	result_free(r);
+	script_set((struct script){ .arrive = script_push, .schedule = observing_schedule });
+	script.until_s = 0.15;
+	r = script_run(UNIT, "arrival_s\n0\n0\n0.05\n0.2\n", NULL);
+	ok(uniform > 0 && uniform < 1 && serve_metric(r, "uniform") == uniform, "its random numbers are the same again");
+	result_free(r);
+}
+
 /* ---- fifo ---- */
 
 extern const struct orr_policy orr_policy_serve_fifo;
@@ -405,7 +434,6 @@ static void test_fifo(void)
 
 int main(void)
 {
-	test_fifo();
 	test_order();
 	test_order_of_replicas();
 	test_restart();
@@ -414,5 +442,7 @@ int main(void)
 	test_interference();
 	test_loading();
 	test_keep();
+	test_until();
+	test_fifo();
 	return done();
 }
