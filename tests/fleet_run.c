@@ -63,6 +63,8 @@ static void probe_schedule(void *self, struct orr_serve *w, uint32_t replica)
 {
 	struct queues *x = self;
 	orr_req r;
+	if (probe.sleeps)
+		return;
 	if (probe.naps && fmod(orr_serve_now(w), 10) < 1) {
 		orr_serve_timer(w, replica, orr_serve_now(w) + 1);
 		return;

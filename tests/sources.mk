@@ -410,3 +410,7 @@ check_PROGRAMS += tests/unit_llm_policies
 TESTS += tests/unit_llm_policies
 tests_unit_llm_policies_SOURCES = tests/unit_llm_policies.c tests/serve_replay.c
 tests_unit_llm_policies_LDADD = libpolicies.a $(LDADD)
+TESTS += tests/figures_irina.sh
+EXTRA_DIST += tests/figures_irina.sh
+TESTS += tests/plugins_serve.sh
+EXTRA_DIST += tests/plugins_serve.sh tests/plugins/serve_hostile.c
