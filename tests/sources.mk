@@ -380,3 +380,6 @@ check_PROGRAMS += tests/unit_serve_wrong
 TESTS += tests/unit_serve_wrong
 tests_unit_serve_wrong_SOURCES = tests/unit_serve_wrong.c tests/serve_script.c tests/serve_replay.c
 tests_unit_serve_wrong_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_llm
+TESTS += tests/unit_llm
+tests_unit_llm_SOURCES = tests/unit_llm.c tests/llm_run.c
