@@ -63,6 +63,8 @@ static void probe_schedule(void *self, struct orr_serve *w, uint32_t replica)
 {
 	struct queues *x = self;
 	orr_req r;
+	if (probe.sleeps)
+		return;
 	if (probe.naps && fmod(orr_serve_now(w), 10) < 1) {
 		orr_serve_timer(w, replica, orr_serve_now(w) + 1);
 		return;
@@ -109,7 +111,7 @@ static struct reqset *load_requests(const struct fleet_case *c, struct orr_error
 		return NULL;
 	fputs(c->requests, f);
 	fclose(f);
-	struct reqset *set = reqset_load(path, "requests", NULL, 1, err);
+	struct reqset *set = reqset_load(path, c->requests[0] == '{' ? "mooncake" : "requests", NULL, 1, err);
 	unlink(path);
 	return set;
 }

@@ -27,12 +27,13 @@ struct probe {
 	/* Called in each arrive() and schedule(), if given. */
 	void (*seen)(struct orr_serve *w, char what, uint64_t subject);
 	bool naps;        /* starts nothing in the first second of ten */
+	bool sleeps;      /* starts nothing at all */
 };
 extern struct probe probe; /* of the run that is going on */
 extern const struct orr_policy fleet_probe_policy, fleet_probe_busy_policy; /* the second says that it is work conserving */
 
 struct fleet_case {
-	const char *requests;  /* rows of our own CSV with a header, or a generator */
+	const char *requests;  /* rows of our own CSV with a header, or of Mooncake's; or a generator */
 	const char *models[4]; /* JSON texts */
 	struct serve_deployment deployment[4];
 	const char *cluster;   /* "4x1" */

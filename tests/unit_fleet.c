@@ -383,6 +383,15 @@ static void check_sessions(void)
 	c.requests = "poisson:rate=1,n=10";
 	struct orr_error err;
 	ok(!fleet_run(&c, &err) && strstr(err.text, "read from a file"), "sessions of a generator are refused: %s", err.text);
+	probe.sleeps = true;
+	c.options = "clients=3 think=1s";
+	ok(!fleet_run(&c, &err) && strstr(err.text, "3 requests have not ended"), "users that wait for ever are an error: %s", err.text);
+	c.options = "autoscale=outstanding scale_interval=1s scale_quiet=3s";
+	c.deployment[0].most = 2;
+	ok(!fleet_run(&c, &err) && strstr(err.text, "10 requests have not ended"), "so are requests that more replicas do not help: %s", err.text);
+	probe.sleeps = false;
+	c.deployment[0].most = 0;
+	ok(!fleet_run(&c, &err) && strstr(err.text, "\"most\""), "scaling of what has no bounds is refused: %s", err.text);
 	probe.seen = NULL;
 }
 

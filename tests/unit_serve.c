@@ -359,8 +359,53 @@ static void test_keep(void)
 	result_free(r);
 }
 
+/* ---- fifo ---- */
+
+extern const struct orr_policy orr_policy_serve_fifo;
+
+static void fifo_case(const char *what, const char *const *models, uint32_t replicas, const char *requests, const char *settings,
+	const char *options, const double *end, size_t n)
+{
+	struct orr_error err = { 0 };
+	struct serve_case c = { .requests = requests, .models = models, .replicas = replicas, .memory_GiB = 1,
+		.policy = &orr_policy_serve_fifo, .settings = settings, .options = options, .seed = 1 };
+	struct run_result *r = serve_replay(&c, &err);
+	if (!r)
+		printf("# %s\n", err.text);
+	ok(serve_ends_at(r, end, n), "fifo: %s", what);
+	result_free(r);
+}
+
+static void test_fifo(void)
+{
+	const char *unit[] = { UNIT, NULL };
+	/* An iteration takes 10 and 1 per token: a prompt of 5 takes 15, a further token 11. */
+	const char *llm[] = { "{\"name\":\"m\",\"source\":\"made up\",\"kind\":\"llm\",\"kv_bytes_per_token\":1000,\"weight_bytes\":1000,"
+			      "\"closed\":{\"constant_ms\":10,\"token_ms\":1,\"context_ms\":0,\"pair_ms\":0}}",
+		NULL };
+	/* The third goes to whoever is free first, replica 0 at 100; 150 of samples is padded to 4. */
+	fifo_case("one queue for two replicas", unit, 2, "arrival_s,samples\n0,1\n0.01,4\n0.02,1\n", NULL, NULL,
+		(double[]){ 0.1, 0.16, 0.2 }, 3);
+	/* In turn: the third waits behind the first, the fourth behind the second. */
+	fifo_case("a queue at each replica", unit, 2, "arrival_s,samples\n0,1\n0.01,4\n0.02,1\n0.03,2\n", "queue=per-replica",
+		"router=round-robin", (double[]){ 0.1, 0.16, 0.2, 0.28 }, 4);
+	fifo_case("the router picks the shorter queue", unit, 2, "arrival_s\n0\n0.01\n0.105\n0.112\n", "queue=per-replica", NULL,
+		(double[]){ 0.1, 0.11, 0.205, 0.212 }, 4);
+	/* l is loaded in 50 and runs, m is in 30 after that; then l, which is there, but needs 10 of what m takes. */
+	fifo_case("models are loaded when wanted", L_M, 1, "arrival_s,model\n0,l\n0.01,m\n0.02,l\n", NULL, "preloaded=false",
+		(double[]){ 0.15, 0.28, 0.38 }, 3);
+	/* n has no room beside l and m: l goes. */
+	fifo_case("and in the place of others", L_M, 1, "arrival_s,model\n0,l\n0.01,m\n0.02,n\n", NULL, "preloaded=false",
+		(double[]){ 0.15, 0.28, 0.4 }, 3);
+	fifo_case("a language model, one request after the other", llm, 1, "arrival_s,prompt_tokens,output_tokens\n0,5,3\n0.001,2,1\n", NULL,
+		NULL, (double[]){ 0.037, 0.049 }, 2);
+	fifo_case("the same on two replicas", llm, 2, "arrival_s,prompt_tokens,output_tokens\n0,5,3\n0.001,2,1\n", NULL,
+		NULL, (double[]){ 0.037, 0.013 }, 2);
+}
+
 int main(void)
 {
+	test_fifo();
 	test_order();
 	test_order_of_replicas();
 	test_restart();

@@ -158,7 +158,7 @@ static void busy_too_long(struct orr_serve *w) { w->replica[0].busy_s += 1e4; }
 static void too_much_memory(struct orr_serve *w) { w->replica[0].memory = -1; }
 static void other_gpus(struct orr_serve *w) { w->replica[0].gpus++; }
 static void no_gpus(struct orr_serve *w) { w->replica[0].has_alloc = false; }
-static void stray_gpus(struct orr_serve *w) { w->host.pool->node[0].free_gpus++; }
+static void stray_gpus(struct orr_serve *w) { w->host.pool->used_milli++; }
 static void off_the_list(struct orr_serve *w) { w->fleet->more[0].place = NONE; }
 static void miscount_completed(struct orr_serve *w) { w->metrics->completed++; }
 static void miscount_time(struct orr_serve *w) { w->metrics->sojourn_s += 5; }

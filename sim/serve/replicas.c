@@ -349,7 +349,8 @@ uint32_t orr_replica_routed(const struct orr_serve *w, uint32_t replica)
 static bool table_could(const struct orr_serve *w, const struct req *q, const struct served *m)
 {
 	(void)w;
-	return served_batch_for(m, q->samples) && (!m->n_lengths || q->prompt_asked <= m->length[m->n_lengths - 1]);
+	uint32_t size = served_batch_for(m, q->samples);
+	return size && !isnan(served_latency(m, size, q->prompt_asked));
 }
 
 /* A request needs room for all its tokens but the last, which nobody reads. */

@@ -48,10 +48,10 @@ bool serve_is_over(const struct orr_serve *w)
 
 /* ---- the loop of a run that owns its clock ---- */
 
-/* Requests wait, and nothing that lies ahead can change that by itself. */
+/* Requests wait, and nothing that lies ahead can change that by itself. (In a closed loop more come only after answers.) */
 static bool is_starving(const struct orr_serve *w)
 {
-	return !w->has_next && eng_pending(w->host.engine) == replicas_background(w);
+	return (!w->has_next || w->clients) && eng_pending(w->host.engine) == replicas_background(w);
 }
 
 static void starving(struct orr_serve *w)
@@ -189,8 +189,9 @@ struct orr_serve *serve_begin(const struct serve_config *c, const struct serve_h
 		serve_metrics_begin(w);
 		if (!clients_begin(w))
 			next_arrival(w);
-		create_policy(w, policy_args);
 	}
+	if (!w->error.code)
+		create_policy(w, policy_args);
 	if (w->error.code) {
 		if (err)
 			*err = w->error;

@@ -186,6 +186,9 @@ static void begin_ticks(struct orr_serve *w)
 		p->asked = mem_zalloc(p->cap_asked, sizeof *p->asked);
 		f->longest_window = p->cap_asked > f->longest_window ? p->cap_asked : f->longest_window;
 	}
+	if (!any && f->autoscale != AUTOSCALE_NONE)
+		orr_fail(&w->error, ORR_EINPUT, "serve.autoscale=%s: no deployment says how many replicas it may have (\"most\")",
+			orr_arg_text(w->config->options, "autoscale"));
 	if (!any)
 		return;
 	f->tick_pending = true;

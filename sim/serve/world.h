@@ -136,7 +136,6 @@ struct orr_serve {
 	uint32_t n_replicas, cap_replicas;
 	uint32_t *dirty, n_dirty, cap_dirty, dirty_told; /* replicas on which schedule() is due, in order of becoming so */
 	struct bitset *idle;       /* replicas that are up and on which nothing runs */
-	uint32_t next_turn;        /* round robin */
 
 	/* the instant */
 	bool is_acting, is_over, saw_truth;
