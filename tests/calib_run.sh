@@ -45,6 +45,48 @@ else
   skip "this build has no module for GPUs"
   skip "this build has no module for GPUs"
 fi
+
+# Drivers that do not work, in the place of libcuda: cuInit() fails in several ways, is too old, lacks every symbol, is no library.
+cat >"$work/driver.c" <<'E'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+int cuInit(unsigned flags) { (void)flags; return INIT; }
+int cuDriverGetVersion(int *v) { *v = VERSION; return 0; }
+int cuDeviceGetCount(int *n) { *n = 0; return 0; }
+static int other(void) { return 999; }
+int cuGetProcAddress_v2(const char *name, void **out, int version, unsigned long long flags, int *status)
+{
+  void *self = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY), *f = self ? dlsym(self, name) : 0;
+  (void)version, (void)flags;
+  *out = f ? f : (void *)other;
+  if (status)
+    *status = 0;
+  return 0;
+}
+int cuGetProcAddress(const char *name, void **out, int version, unsigned long long flags)
+{
+  return cuGetProcAddress_v2(name, out, version, flags, 0);
+}
+E
+broken() { # WHAT FOLDER
+  LD_LIBRARY_PATH=$work/$2${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$ORRERY" calib run --backend cuda --budget 2 -q >"$work/out" 2>"$work/err"
+  is "$? $(wc -l <"$work/err" | tr -d ' ') $(grep -c '^orrery: no usable GPU: ' "$work/err")" "3 1 1" "$1: $(head -n 1 "$work/err")"
+}
+if [ -e "$module" ] && "${CC:-cc}" --version >/dev/null 2>&1; then
+  for driver in "no device:100:13000" "its start fails:999:13000" "a stub:34:13000" "another than the kernel's:803:13000" "too old:0:9000"; do
+    IFS=: read -r what init version <<<"$driver"
+    mkdir "$work/$init"
+    "${CC:-cc}" -shared -fPIC -DINIT="$init" -DVERSION="$version" -o "$work/$init/libcuda.so.1" "$work/driver.c" -ldl
+    broken "a driver, $what" "$init"
+  done
+  mkdir "$work/empty" "$work/garbage"
+  echo 'int x;' | "${CC:-cc}" -shared -fPIC -x c -o "$work/empty/libcuda.so.1" -
+  broken "a driver without symbols" empty
+  echo nonsense >"$work/garbage/libcuda.so.1"
+  broken "a driver that is no library" garbage
+else
+  skip "this build has no module for GPUs, or there is no compiler" 7
+fi
 mkdir "$work/modules"
 echo nonsense >"$work/modules/orr_calib_cuda.so"
 ORRERY_MODULE_PATH=$work/modules "$ORRERY" calib run --backend cuda 2>"$work/err"

@@ -119,13 +119,10 @@ static struct served *model(void)
 
 /* ---- one run ---- */
 
-/* Times are differences of clock readings of up to 700 s: four units in the last place of those count as nothing. */
 static double worst_relative(double got, double want)
 {
 	if (want == 0)
 		return fabs(got) <= 1e-12 ? 0 : INFINITY;
-	if (fabs(got - want) <= 4 * 0x1p-43)
-		return 0;
 	return fabs(got - want) / fabs(want);
 }
 

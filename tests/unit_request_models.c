@@ -233,6 +233,32 @@ static void irina(void)
 	reqset_free(s);
 }
 
+/* Regular ones every 13/0.75 ms exactly, ad-hoc ones in threes; together one in 13 ms. */
+static void cameras(void)
+{
+	struct reqset *s = make("irina:arrivals=cameras,p=0.25,burst=3,n=100000");
+	struct reqcursor *c = reqset_open(s, 0);
+	struct request_rec r;
+	uint64_t regulars = 0, adhocs = 0, off = 0, alone = 0, unsorted = 0;
+	int64_t last = 0, burst_at = 0;
+	while (reqcursor_next(c, &r)) {
+		unsorted += r.arrival_ns < last;
+		last = r.arrival_ns;
+		if (!strcmp(strtab_text(reqset_strings(s), r.model), "irina-yolov3")) {
+			off += fabs((double)r.arrival_ns - (double)++regulars * 13e6 / 0.75) > 1;
+		} else {
+			alone += adhocs++ % 3 && r.arrival_ns != burst_at;
+			burst_at = r.arrival_ns;
+		}
+	}
+	reqcursor_close(c);
+	reqset_free(s);
+	ok(!off && !unsorted, "irina, cameras: regular queries at fixed intervals (%llu are not)", (unsigned long long)off);
+	ok(!alone, "irina, cameras: ad-hoc queries in bursts of three");
+	/* The span is 75,000 intervals but for the Poisson number of bursts, 8333 in it. */
+	within((double)adhocs / 1e5, 0.25, 3 * sqrt(8333.) * 0.75 / 1e5, "irina, cameras: share of ad-hoc queries");
+}
+
 /* ---- rows repeat ---- */
 
 static bool same_rows(struct reqcursor *a, struct reqcursor *b, uint64_t n, bool whole)
@@ -250,7 +276,8 @@ static bool same_rows(struct reqcursor *a, struct reqcursor *b, uint64_t n, bool
 
 static const char *const rich[] = { "poisson:n=2000,prompt=azure-code,output=exp:9,model=a|b,samples=1-8",
 	"gamma:n=2000,cv=3,prompt=mooncake,output=azure-conv,model=a|b", "mmpp:n=2000,prompt=1-9,output=lognormal:9:40",
-	"alternating:n=2000,phase=1s,prompt=1-9", "irina:n=2000", NULL };
+	"alternating:n=2000,phase=1s,prompt=1-9", "irina:n=2000",
+	"irina:n=2000,arrivals=cameras,burst=4", NULL };
 
 static void repeats(void)
 {
@@ -338,6 +365,7 @@ static void errors(void)
 		{ "alternating:low=0,high=0", "generator alternating: low and high are both 0; one must be above 0" },
 		{ "alternating:phase=0", "generator alternating: phase: expected a time above 0" },
 		{ "irina:mean=0", "generator irina: mean: expected a time above 0" }, { "irina:regular=", "generator irina: regular: expected a model" },
+		{ "irina:burst=2", "generator irina: burst is for arrivals=cameras" },
 		{ "irina:adhoc=a:0", "generator irina: adhoc: expected models" },
 	};
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -379,6 +407,7 @@ int main(void)
 	lengths();
 	mixes();
 	irina();
+	cameras();
 	repeats();
 	from_a_trace();
 	errors();

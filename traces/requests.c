@@ -245,11 +245,11 @@ static void hash_generator(struct reqset *s)
 {
 	struct sbuf text = { 0 };
 	sbuf_printf(&text, "requests %s\n", s->generator->name);
-	args_canonical(s->args, &text);
+	for (size_t i = 0; s->generator->params[i].name; i++) {
+		bool is_file = s->generator->params[i].kind == ORR_KIND_FILE; /* goes by its contents, not by its name */
+		sbuf_printf(&text, "%s=%s\n", s->generator->params[i].name, is_file ? args_file_hash(s->args, i) : args_value(s->args, i));
+	}
 	sbuf_printf(&text, "seed=%" PRIu64 "\n", s->seed);
-	for (size_t i = 0; s->generator->params[i].name; i++)
-		if (s->generator->params[i].kind == ORR_KIND_FILE)
-			sbuf_printf(&text, "%s\n", args_file_hash(s->args, i));
 	bytes_hash_text(text.text, text.len, s->hash);
 	sbuf_free(&text);
 }

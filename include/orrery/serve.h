@@ -206,7 +206,8 @@ enum orr_abort_how {
 /* Acts at the next exit point (serve.exit_interval; 0: at once, within this call). run_end() is not called. */
 ORR_API void orr_run_abort(struct orr_serve *w, orr_run run, enum orr_abort_how how);
 ORR_API void orr_run_resume(struct orr_serve *w, orr_run run);
-/* Is there room for a suspended run to go on now? */
+/* Is there room to keep its memory, if it is aborted with ORR_ABORT_SAVE now? To let a suspended one go on now? */
+ORR_API bool orr_run_can_save(const struct orr_serve *w, orr_run run);
 ORR_API bool orr_run_can_resume(const struct orr_serve *w, orr_run run);
 
 struct orr_run_info {

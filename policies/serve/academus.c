@@ -19,13 +19,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_LENGTH = 4096, MAX_STUDENTS = 64, MAX_BATCH = 512 };
+enum { MAX_LENGTH = 4096, MAX_BUCKETS = 512, MAX_STUDENTS = 64, MAX_BATCH = 512 };
 enum variant { STUDENTS, TEACHER, EARLY_EXIT };
 
 struct group {
 	struct orr_fifo *queue; /* by bucket */
-	size_t waiting;
 	uint32_t active;        /* students now */
+	uint32_t missing;       /* of its replicas */
 	double crossed_s;       /* when the queue last crossed the trigger; INFINITY: it has not */
 };
 
@@ -66,6 +66,14 @@ static uint32_t bucket_of(const struct academus *a, uint32_t length)
 	return b < a->buckets ? b : a->buckets - 1;
 }
 
+static size_t waiting(const struct academus *a, const struct group *g)
+{
+	size_t n = 0;
+	for (uint32_t b = 0; b < a->buckets; b++)
+		n += g->queue[b].n;
+	return n;
+}
+
 /* Where the request that has waited longest is; the number of buckets is small and does not grow with the queue. */
 static uint32_t oldest(const struct academus *a, const struct orr_serve *w, const struct group *g)
 {
@@ -77,14 +85,12 @@ static uint32_t oldest(const struct academus *a, const struct orr_serve *w, cons
 	return best;
 }
 
-/* From the oldest request's bucket, then from shorter ones next to it while they would pad little. */
+/* From the oldest request's bucket: those of about its length, the first ones. */
 static uint32_t fill(struct academus *a, struct orr_serve *w, struct group *g, uint32_t model)
 {
 	uint32_t n = 0, b = oldest(a, w, g);
-	while (b < a->buckets && n < a->batch && g->queue[b].first && orr_req_model(w, g->queue[b].first) == model) {
+	while (b < a->buckets && n < a->batch && g->queue[b].first && orr_req_model(w, g->queue[b].first) == model)
 		a->chosen[n++] = orr_fifo_pop(w, &g->queue[b]);
-		g->waiting--;
-	}
 	return n;
 }
 
@@ -101,14 +107,15 @@ static void adapt(const struct academus *a, const struct orr_serve *w, struct gr
 	if (!a->prunes)
 		return;
 	double now = orr_serve_now(w);
-	if (g->waiting <= a->prune_at)
+	size_t n = waiting(a, g);
+	if (n <= a->prune_at)
 		g->crossed_s = INFINITY;
 	else if (isinf(g->crossed_s))
 		g->crossed_s = now;
-	if (g->waiting > a->prune_at && now - g->crossed_s >= a->prune_delay && g->active > a->least) {
+	if (n > a->prune_at && now - g->crossed_s >= a->prune_delay && g->active > a->least) {
 		g->active = g->active / 2 > a->least ? g->active / 2 : a->least;
 		g->crossed_s = INFINITY;
-	} else if (g->waiting <= a->restore_at && g->active < a->students) {
+	} else if (n <= a->restore_at && g->active < a->students) {
 		g->active++;
 	}
 }
@@ -133,7 +140,8 @@ static void start(struct academus *a, struct orr_serve *w, struct group *g)
 	uint32_t model = orr_req_model(w, g->queue[oldest(a, w, g)].first), n = fill(a, w, g, model);
 	uint32_t copies = a->variant == STUDENTS ? g->active : 1;
 	struct orr_batch b = { .model = model, .req = a->chosen, .n = n };
-	b.samples = orr_model_batch_for(w, model, n);
+	if (isnan(orr_model_latency(w, first_replica(a, g), model, n, a->longest)))
+		b.samples = orr_model_batch_for(w, model, n); /* padded to a size that the table has */
 	b.length = a->pads_all ? a->longest : 0;
 	b.part = a->variant == EARLY_EXIT ? deepest(a, w, n) : 0;
 	for (uint32_t i = 0; i < copies; i++)
@@ -148,22 +156,34 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 {
 	struct academus *a = self;
 	struct group *g = group_of(a, replica);
-	if (!g->waiting || !is_idle(a, w, g))
+	if (!is_idle(a, w, g) || !waiting(a, g))
 		return;
 	adapt(a, w, g);
 	start(a, w, g);
 }
 
-/* The group with the shortest queue: its first replica stands for it. */
+/* The group with the fewest requests of those whose replicas are all there; its first replica stands for it. */
 static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 {
 	const struct academus *a = self;
-	uint32_t best = 0;
-	(void)w, (void)r;
-	for (uint32_t i = 1; i < a->groups; i++)
-		if (a->group[i].waiting < a->group[best].waiting)
+	uint32_t best = a->groups;
+	(void)r;
+	for (uint32_t i = 0; i < a->groups; i++)
+		if (!a->group[i].missing &&
+			(best == a->groups || orr_replica_routed(w, i * a->gpus) < orr_replica_routed(w, best * a->gpus)))
 			best = i;
-	return best * a->gpus;
+	return best < a->groups ? best * a->gpus : ORR_ANY_REPLICA;
+}
+
+static void replica(void *self, struct orr_serve *w, uint32_t number, enum orr_replica_event event)
+{
+	struct academus *a = self;
+	struct orr_replica_info info;
+	struct group *g = group_of(a, number);
+	(void)event;
+	g->missing = 0;
+	for (uint32_t i = 0; i < a->gpus; i++)
+		g->missing += !orr_replica_get(w, first_replica(a, g) + i, &info) || !info.is_up || info.is_draining;
 }
 
 static void arrive(void *self, struct orr_serve *w, orr_req r)
@@ -178,7 +198,6 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 		orr_req_set_mark(w, r, mark);
 	}
 	orr_fifo_push(w, &g->queue[bucket_of(a, orr_req_length(w, r))], r);
-	g->waiting++;
 }
 
 /* ---- the policy ---- */
@@ -211,7 +230,8 @@ static void read_params(struct academus *a, const struct orr_args *args)
 	a->floor = orr_arg_real(args, "residual_floor");
 	a->decay = orr_arg_real(args, "residual_decay");
 	a->exit_mean = orr_arg_real(args, "exit_mean");
-	a->buckets = a->by_length ? (MAX_LENGTH + a->bucket - 1) / a->bucket : 1;
+	a->buckets = a->by_length ? (a->longest + a->bucket - 1) / a->bucket : 1;
+	a->buckets = a->buckets < MAX_BUCKETS ? a->buckets : MAX_BUCKETS; /* the last one takes all that is longer */
 }
 
 static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
@@ -235,6 +255,7 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 		a->group[i].queue = calloc(a->buckets, sizeof *a->group[i].queue);
 		a->group[i].active = a->students;
 		a->group[i].crossed_s = INFINITY;
+		replica(a, w, i * a->gpus, ORR_REPLICA_UP);
 		is_whole = a->group[i].queue != NULL;
 	}
 	if (is_whole)
@@ -253,7 +274,7 @@ static const struct orr_param params[] = {
 	ORR_PARAM_CHOICE("buffer", "length", "length|fifo", "batches of requests of about one length, or in order of arrival"),
 	ORR_PARAM_INT("bucket", "1", 1, MAX_LENGTH, "tokens that lengths of one batch may differ by"),
 	ORR_PARAM_CHOICE("padding", "batch", "batch|longest", "up to the longest of the batch, or always to `longest`"),
-	ORR_PARAM_INT("longest", "128", 1, MAX_LENGTH, "tokens that padding=longest pads to"),
+	ORR_PARAM_INT("longest", "128", 1, MAX_LENGTH, "of inputs, in tokens: padding=longest pads to it"),
 	ORR_PARAM_BOOL("prune", true, "drop students while many requests wait"),
 	ORR_PARAM_INT("prune_trigger", "8", 0, 1e9, "waiting requests above which half of the students go"),
 	ORR_PARAM_INT("restore_trigger", "0", 0, 1e9, "waiting requests up to which one comes back, at each batch"),
@@ -271,6 +292,7 @@ static const struct orr_serve_ops ops = {
 	.route = route,
 	.arrive = arrive,
 	.schedule = schedule,
+	.replica = replica,
 };
 
 ORR_POLICY_SERVE(academus, "groups of shallow students in parallel, fewer of them under load (student parallelism)", params, ops);

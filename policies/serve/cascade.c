@@ -9,6 +9,7 @@
  */
 #include <orrery/policy.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,7 +43,9 @@ static void start(struct cascade *c, struct orr_serve *w, uint32_t replica)
 	uint32_t n = 0, model = c->model[s - 1], most = orr_model_largest(w, model);
 	while (q->first && n < c->batch && n < most)
 		c->chosen[n++] = orr_fifo_pop(w, q);
-	struct orr_batch b = { .model = model, .req = c->chosen, .n = n, .samples = orr_model_batch_for(w, model, n), .flags = ORR_RUN_KEEP };
+	struct orr_batch b = { .model = model, .req = c->chosen, .n = n, .flags = ORR_RUN_KEEP };
+	if (isnan(orr_model_latency(w, replica, model, n, 0)))
+		b.samples = orr_model_batch_for(w, model, n); /* padded to a size that the table has */
 	orr_run_start(w, replica, &b);
 }
 

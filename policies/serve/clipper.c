@@ -5,8 +5,8 @@
  * by a tenth when one is not (additive increase, multiplicative decrease). A batch takes what waits, up to that
  * size; under light load it may wait a little for more (delayed batching).
  *
- * Only a batch of the size that is being tried says whether that size is too large, so only those make it grow; any that
- * takes too long makes it shrink.
+ * Only a batch that left requests behind, or reached the size that is being tried, says whether that size is too large, so only
+ * those make it grow; any that takes too long makes it shrink.
  */
 #include "queues.h"
 
@@ -21,7 +21,8 @@ static const struct orr_param params[] = {
 
 struct clipper {
 	struct queues queues;
-	double *most; /* [replica * models + model] samples of the largest batch */
+	double *most;    /* [replica * models + model] samples of the largest batch */
+	bool *was_full;  /* likewise: its last batch was as large as it may be */
 	const double *objective;
 	size_t n_objective;
 	double increase, decrease, wait_s;
@@ -32,6 +33,7 @@ static void destroy(void *self)
 	struct clipper *s = self;
 	queues_end(&s->queues);
 	free(s->most);
+	free(s->was_full);
 	free(s);
 }
 
@@ -44,7 +46,8 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	}
 	size_t n = (size_t)s->queues.replicas * s->queues.models;
 	s->most = calloc(n + 1, sizeof *s->most);
-	if (!s->most) {
+	s->was_full = calloc(n + 1, sizeof *s->was_full);
+	if (!s->most || !s->was_full) {
 		orr_fail(err, ORR_EFAIL, "out of memory");
 		destroy(s);
 		return NULL;
@@ -58,9 +61,9 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	return s;
 }
 
-static double *most_of(const struct clipper *s, uint32_t replica, uint32_t model)
+static size_t cell(const struct clipper *s, uint32_t replica, uint32_t model)
 {
-	return &s->most[(size_t)replica * s->queues.models + model];
+	return (size_t)replica * s->queues.models + model;
 }
 
 static void arrive(void *self, struct orr_serve *w, orr_req r)
@@ -94,10 +97,10 @@ static void run_end(void *self, struct orr_serve *w, orr_run run)
 	struct orr_model_info m;
 	if (!orr_run_get(w, run, &i) || !orr_model_get(w, i.model, &m))
 		return;
-	double *most = most_of(s, i.replica, i.model), took = orr_serve_now(w) - i.started_s;
+	double *most = &s->most[cell(s, i.replica, i.model)], took = orr_serve_now(w) - i.started_s;
 	if (took > per_model(s->objective, s->n_objective, i.model, m.slo_s) + 1e-9)
 		*most = fmax(1, fmin(*most, i.samples) * s->decrease);
-	else if (i.samples >= floor(*most))
+	else if (s->was_full[cell(s, i.replica, i.model)])
 		*most = fmin(orr_model_largest(w, i.model), *most + s->increase);
 	orr_serve_observe(w, "largest_batch", *most);
 }
@@ -105,7 +108,7 @@ static void run_end(void *self, struct orr_serve *w, orr_run run)
 /* The first request goes even if it alone is larger than what is tried. */
 static uint64_t limit_of(const struct clipper *s, const struct orr_serve *w, uint32_t replica, uint32_t model, const struct queue *q)
 {
-	uint64_t first = orr_req_samples(w, q->q.first), limit = (uint64_t)*most_of(s, replica, model);
+	uint64_t first = orr_req_samples(w, q->q.first), limit = (uint64_t)s->most[cell(s, replica, model)];
 	return limit > first ? limit : first;
 }
 
@@ -134,10 +137,13 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 			orr_serve_timer(w, replica, next_s);
 		if (!q || !model_is_ready(w, replica, model))
 			return;
-		if (batch_that_fits(&s->queues, w, q, replica, model, limit_of(s, w, replica, model, q), &b))
+		uint64_t limit = limit_of(s, w, replica, model, q), waiting = q->samples;
+		if (batch_that_fits(&s->queues, w, q, replica, model, limit, &b)) {
+			s->was_full[cell(s, replica, model)] = waiting >= limit;
 			batch_start(w, q, replica, &b);
-		else
+		} else {
 			queue_refuse(w, q, q->q.first, ORR_REQ_REFUSED);
+		}
 	}
 }
 

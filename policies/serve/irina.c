@@ -18,7 +18,8 @@ static const struct orr_param params[] = {
 	ORR_PARAM_BOOL("preempt", true, "a task may displace a running one"),
 	ORR_PARAM_BOOL("batch", true, "a task may be merged with a running one of its model"),
 	ORR_PARAM_BOOL("stack", true, "a task may run beside a running one"),
-	ORR_PARAM_BOOL("slo_guard", true, "no preemption or merge that lets one of its two tasks miss its SLO"),
+	ORR_PARAM_CHOICE("slo_guard", "involved", "off|involved|all",
+		"no preemption or merge that lets a task miss its SLO, by projection: one of its two, or any that is there"),
 	ORR_PARAM_CHOICE("jct_scope", "all", "all|involved", "tasks whose completion times are compared: all that are there, or those on the GPU's runs and the new one"),
 	ORR_PARAM_BOOL("merge_queued", false, "a task may be merged with the last waiting one of its model, too"),
 	ORR_PARAM_INT("preempt_limit", "0", 0, 1e9, "a task is displaced at most so often; 0: as the SLO guard allows"),
@@ -32,7 +33,7 @@ enum strategy { FIFO, PREEMPT, BATCH, STACK, MERGE_QUEUED, N_STRATEGIES };
 
 struct irina {
 	struct irina_gpus gpus;
-	bool may[N_STRATEGIES], has_guard, is_all, waits_to_stack, pads;
+	bool may[N_STRATEGIES], has_guard, is_all, waits_to_stack, pads; /* is_all: jct_scope */
 	uint32_t preempt_limit, stack_most;
 };
 
@@ -65,12 +66,19 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	s->may[BATCH] = orr_arg_bool(args, "batch");
 	s->may[STACK] = orr_arg_bool(args, "stack");
 	s->may[MERGE_QUEUED] = orr_arg_bool(args, "merge_queued");
-	s->has_guard = orr_arg_bool(args, "slo_guard");
+	s->has_guard = strcmp(orr_arg_text(args, "slo_guard"), "off") != 0;
+	s->gpus.keeps_heaps = !strcmp(orr_arg_text(args, "slo_guard"), "all");
 	s->is_all = !strcmp(orr_arg_text(args, "jct_scope"), "all");
 	s->waits_to_stack = orr_arg_bool(args, "stack_wait");
 	s->pads = orr_arg_bool(args, "pad");
 	s->preempt_limit = (uint32_t)orr_arg_int(args, "preempt_limit");
 	s->stack_most = (uint32_t)orr_arg_int(args, "stack_most");
+	if (s->gpus.keeps_heaps && s->may[MERGE_QUEUED]) {
+		/* A merge in the midst of a queue would move what each of those behind it has to spare. */
+		orr_fail(err, ORR_EINPUT, "slo_guard=all does not go with merge_queued=true");
+		destroy(s);
+		return NULL;
+	}
 	return s;
 }
 
@@ -97,6 +105,12 @@ static bool in_time(const struct irina *s, const struct orr_serve *w, double dea
 	return !s->has_guard || orr_serve_now(w) + end_s <= deadline_s + 1e-9;
 }
 
+/* May the last run end later by that, for those that wait? */
+static bool queue_in_time(const struct irina *s, const struct orr_serve *w, struct irina_gpu *g, double later)
+{
+	return !s->gpus.keeps_heaps || later <= irina_spare(w, g);
+}
+
 /* The queue's part of the sum when the last run ends later by `later`. */
 static double queue_later(const struct irina *s, const struct irina_gpu *g, double later)
 {
@@ -106,14 +120,14 @@ static double queue_later(const struct irina *s, const struct irina_gpu *g, doub
 static void consider_preempt(struct irina *s, struct orr_serve *w, uint32_t gpu, const struct task *t, double latency,
 	double end, struct plan *best)
 {
-	const struct irina_gpu *g = &s->gpus.gpu[gpu];
+	struct irina_gpu *g = &s->gpus.gpu[gpu];
 	const struct task *v = g->n_running == 1 ? g->running[0] : NULL;
 	if (!v || (s->preempt_limit && v->preemptions >= s->preempt_limit))
 		return;
 	struct orr_batch b = task_batch(t);
 	double again = latency + v->latency_s, ends = run_ends(w, v);
 	if (!in_time(s, w, t->deadline_s, latency) || !in_time(s, w, v->deadline_s, again) ||
-		!orr_run_fits_instead(w, gpu, &b, v->run))
+		!queue_in_time(s, w, g, again - end) || !orr_run_fits_instead(w, gpu, &b, v->run))
 		return;
 	struct plan p = { .what = PREEMPT, .gpu = gpu };
 	p.sum = latency * t->weight + (again - ends) * v->weight + queue_later(s, g, again - end);
@@ -123,7 +137,7 @@ static void consider_preempt(struct irina *s, struct orr_serve *w, uint32_t gpu,
 static void consider_batch(struct irina *s, struct orr_serve *w, uint32_t gpu, const struct task *t, double end,
 	struct plan *best)
 {
-	const struct irina_gpu *g = &s->gpus.gpu[gpu];
+	struct irina_gpu *g = &s->gpus.gpu[gpu];
 	for (uint32_t i = 0; i < g->n_running; i++) {
 		const struct task *v = g->running[i];
 		uint32_t length = v->length > t->length ? v->length : t->length;
@@ -132,14 +146,14 @@ static void consider_batch(struct irina *s, struct orr_serve *w, uint32_t gpu, c
 			continue;
 		struct orr_batch b = { .model = t->model, .samples = samples, .length = length };
 		double latency = orr_model_latency(w, gpu, t->model, samples, length);
-		if (!in_time(s, w, fmin(v->deadline_s, t->deadline_s), latency) || !orr_run_fits_instead(w, gpu, &b, v->run))
+		double last = latency;
+		for (uint32_t k = 0; k < g->n_running; k++)
+			last = k != i ? fmax(last, run_ends(w, g->running[k])) : last;
+		if (!in_time(s, w, fmin(v->deadline_s, t->deadline_s), latency) || !queue_in_time(s, w, g, last - end) ||
+			!orr_run_fits_instead(w, gpu, &b, v->run))
 			continue;
 		struct plan p = { .what = BATCH, .gpu = gpu, .with = i, .samples = samples };
-		double others = 0;
-		for (uint32_t k = 0; k < g->n_running; k++)
-			others = k != i ? fmax(others, run_ends(w, g->running[k])) : others;
-		p.sum = latency * (v->weight + t->weight) - run_ends(w, v) * v->weight +
-			queue_later(s, g, fmax(others, latency) - end);
+		p.sum = latency * (v->weight + t->weight) - run_ends(w, v) * v->weight + queue_later(s, g, last - end);
 		consider(s, best, &p);
 	}
 }
@@ -214,12 +228,11 @@ static struct plan decide(struct irina *s, struct orr_serve *w, const struct tas
 
 static void carry_out(struct irina *s, struct orr_serve *w, struct task *t, const struct plan *p)
 {
-	struct irina_gpu *g = &s->gpus.gpu[p->gpu];
 	switch (p->what) {
 	case PREEMPT: {
 		struct task *v = irina_stop(&s->gpus, w, p->gpu, 0);
 		v->preemptions++;
-		irina_push_front(g, v);
+		irina_push_front(&s->gpus, w, p->gpu, v);
 		irina_start_when_possible(&s->gpus, w, p->gpu, t, 0);
 		break;
 	}

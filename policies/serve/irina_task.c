@@ -93,6 +93,70 @@ double irina_last_end(const struct orr_serve *w, const struct irina_gpu *g)
 	return end;
 }
 
+/* ---- those that wait, by what they have to spare ---- */
+
+/* Deadline less the place in the queue: what is to spare, but for the end of the last run, the same for all. */
+static double key(const struct task *t)
+{
+	return t->deadline_s - t->span_to;
+}
+
+static void heap_set(struct irina_gpu *g, uint32_t i, struct task *t)
+{
+	g->heap[i] = t;
+	t->heap_at = i + 1;
+}
+
+static void heap_move(struct irina_gpu *g, uint32_t i, struct task *t)
+{
+	for (uint32_t up; i && key(t) < key(g->heap[up = (i - 1) / 2]); i = up)
+		heap_set(g, i, g->heap[up]);
+	for (uint32_t down; (down = 2 * i + 1) < g->n_heap; i = down) {
+		if (down + 1 < g->n_heap && key(g->heap[down + 1]) < key(g->heap[down]))
+			down++;
+		if (key(t) <= key(g->heap[down]))
+			break;
+		heap_set(g, i, g->heap[down]);
+	}
+	heap_set(g, i, t);
+}
+
+static void heap_add(struct orr_serve *w, struct irina_gpu *g, struct task *t)
+{
+	if (g->n_heap == g->cap_heap) {
+		uint32_t cap = g->cap_heap ? 2 * g->cap_heap : 64;
+		struct task **heap = realloc(g->heap, cap * sizeof *heap);
+		if (!heap) {
+			orr_serve_give_up(w, 0, "out of memory");
+			return;
+		}
+		g->heap = heap;
+		g->cap_heap = cap;
+	}
+	g->heap[g->n_heap++] = t;
+	heap_move(g, g->n_heap - 1, t);
+}
+
+static void heap_remove(struct irina_gpu *g, struct task *t)
+{
+	if (!t->heap_at)
+		return;
+	uint32_t i = t->heap_at - 1;
+	struct task *last = g->heap[--g->n_heap];
+	t->heap_at = 0;
+	if (last != t)
+		heap_move(g, i, last);
+}
+
+/* One that is late stays late, as nothing that waits gets earlier: it goes. */
+double irina_spare(const struct orr_serve *w, struct irina_gpu *g)
+{
+	double from = orr_serve_now(w) + irina_last_end(w, g) - g->span_popped;
+	while (g->n_heap && key(g->heap[0]) - from < -1e-9)
+		heap_remove(g, g->heap[0]);
+	return g->n_heap ? key(g->heap[0]) - from + 1e-9 : INFINITY;
+}
+
 /* ---- the queue ---- */
 
 void irina_push_back(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu, struct task *t)
@@ -111,10 +175,13 @@ void irina_push_back(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu, st
 	t->weight_to = g->weight_pushed += t->weight;
 	t->span_to = g->span_pushed += t->latency_s;
 	g->open[t->model] = t;
+	if (s->keeps_heaps)
+		heap_add(w, g, t);
 }
 
-void irina_push_front(struct irina_gpu *g, struct task *t)
+void irina_push_front(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu, struct task *t)
 {
+	struct irina_gpu *g = &s->gpu[gpu];
 	t->is_queued = true;
 	t->before = NULL;
 	t->behind = g->first;
@@ -128,6 +195,8 @@ void irina_push_front(struct irina_gpu *g, struct task *t)
 	g->span_popped -= t->latency_s;
 	if (!g->open[t->model])
 		g->open[t->model] = t;
+	if (s->keeps_heaps)
+		heap_add(w, g, t);
 }
 
 static struct task *pop_front(struct irina_gpu *g)
@@ -143,6 +212,7 @@ static struct task *pop_front(struct irina_gpu *g)
 	g->span_popped += t->latency_s;
 	if (g->open[t->model] == t)
 		g->open[t->model] = NULL;
+	heap_remove(g, t);
 	if (!g->first) /* nothing is left of rounding */
 		g->weight = g->span = g->weight_pushed = g->span_pushed = g->weight_popped = g->span_popped = 0;
 	return t;
@@ -287,8 +357,11 @@ void irina_go_on(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu)
 		} else if (orr_run_fits(w, gpu, &b, 0)) {
 			start(s, w, gpu, t);
 		} else {
-			while (t->n)
-				orr_refuse(w, t->req[--t->n], ORR_REQ_REFUSED);
+			while (t->n) {
+				orr_req r = t->req[--t->n];
+				set_mark(w, r, NULL);
+				orr_refuse(w, r, ORR_REQ_REFUSED);
+			}
 			task_free(w, t);
 		}
 	}
@@ -380,6 +453,7 @@ void irina_end(struct irina_gpus *s)
 		while (g->first)
 			task_free(NULL, pop_front(g));
 		free(g->open);
+		free(g->heap);
 	}
 	free(s->gpu);
 }

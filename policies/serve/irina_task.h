@@ -25,7 +25,8 @@ struct task {
 	double weight;                   /* samples of its requests */
 	double arrival_s, deadline_s;    /* the earliest */
 	double latency_s;                /* on its GPU */
-	double weight_to, span_to;       /* of the queue up to and with it, see weight_pushed; of open ones alone */
+	double weight_to, span_to;       /* of the queue up to and with it, see weight_pushed; with merge_queued of open ones alone */
+	uint32_t heap_at;                /* in its GPU's heap, plus 1; 0: not there */
 	uint32_t preemptions;
 	uint32_t gpu;                    /* ORR_NO_REPLICA: nowhere yet */
 	bool is_queued;
@@ -42,12 +43,15 @@ struct irina_gpu {
 	double weight, span;
 	double weight_pushed, span_pushed; /* of all that was ever queued at the end; of a queued task's weight_to and span_to */
 	double weight_popped, span_popped; /* of all that left at the front */
+	struct task **heap;              /* those that wait and may still be in time, the one with the least to spare first */
+	uint32_t n_heap, cap_heap;
 	struct task **open;              /* [model] the last one queued, with which others may be merged */
 };
 
 struct irina_gpus {
 	struct irina_gpu *gpu;
 	uint32_t n, models;
+	bool keeps_heaps;
 };
 
 bool irina_begin(struct irina_gpus *s, struct orr_serve *w);
@@ -65,7 +69,9 @@ uint32_t irina_merged(const struct orr_serve *w, uint32_t gpu, const struct task
 double irina_last_end(const struct orr_serve *w, const struct irina_gpu *g);
 
 void irina_push_back(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu, struct task *t);
-void irina_push_front(struct irina_gpu *g, struct task *t);
+void irina_push_front(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu, struct task *t);
+/* By how much the last run may end later without making one late that waits and is in time, as projected; needs keeps_heaps. */
+double irina_spare(const struct orr_serve *w, struct irina_gpu *g);
 /* Aborts a running task, which is then nowhere. */
 struct task *irina_stop(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu, uint32_t i);
 /* The requests of t join v, which runs at that size from now on; t is no more. */

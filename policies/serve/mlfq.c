@@ -107,8 +107,6 @@ static void finish(void *self, struct orr_serve *w, orr_req r, enum orr_req_end 
 			v->batch[i] = v->batch[--v->n_batch];
 			break;
 		}
-	if (v && !e->is_chosen)
-		orr_fifo_remove(w, &v->level[e->level], r);
 	m->free_entry[m->n_free++] = (uint32_t)(mark - 1);
 }
 
@@ -290,6 +288,15 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	return NULL;
 }
 
+/* What ran there comes back as new arrivals; who waited has been taken out of the lists. */
+static void replica(void *self, struct orr_serve *w, uint32_t number, enum orr_replica_event event)
+{
+	struct mlfq *m = self;
+	(void)w;
+	if (event == ORR_REPLICA_DOWN && number < m->servers)
+		m->server[number].n_batch = m->server[number].n_before = 0;
+}
+
 static const struct orr_param params[] = {
 	ORR_PARAM_INT("levels", "6", 1, MAX_LEVELS, "queues; the quantum doubles from one to the next"),
 	ORR_PARAM_TIME("quantum", "0.05", "quantum of the first level"),
@@ -305,6 +312,7 @@ static const struct orr_serve_ops ops = {
 	.arrive = arrive,
 	.finish = finish,
 	.schedule = schedule,
+	.replica = replica,
 };
 
 ORR_POLICY_SERVE(mlfq, "skip-join multi-level feedback queue over iterations (FastServe)", params, ops);

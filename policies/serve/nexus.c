@@ -67,24 +67,35 @@ static bool session_begin(struct nexus *s, const struct orr_serve *w, uint32_t m
 	return true;
 }
 
-/* The n-th node goes to the n-th usable GPU, and on from the first when there are no more. */
+static bool takes_node(const struct orr_serve *w, uint32_t gpu, const struct nexus_node *node)
+{
+	bool takes = true;
+	for (uint32_t k = 0; k < node->n_parts; k++)
+		takes = takes && takes_requests(w, gpu, node->part[k].session);
+	return takes;
+}
+
+/* Each node goes to the next GPU that takes requests for its models, and on from the first when there are no more. */
 static void assign(struct nexus *s, struct orr_serve *w, const struct nexus_plan *plan)
 {
-	uint32_t models = s->queues.models, gpu = 0, usable = 0;
+	uint32_t models = s->queues.models, gpu = 0;
 	for (size_t i = 0; i < (size_t)s->gpus * models; i++)
 		s->share[i] = (struct share){ 0 };
-	for (uint32_t g = 0; g < s->gpus; g++)
-		usable += takes_requests(w, g, UINT32_MAX);
-	for (uint32_t i = 0; i < plan->n && usable; i++, gpu = (gpu + 1) % s->gpus) {
-		while (!takes_requests(w, gpu, UINT32_MAX))
-			gpu = (gpu + 1) % s->gpus;
+	for (uint32_t i = 0; i < plan->n; i++) {
 		const struct nexus_node *node = &plan->node[i];
+		uint32_t tried = 0;
+		while (tried < s->gpus && !takes_node(w, (gpu + tried) % s->gpus, node))
+			tried++;
+		if (tried == s->gpus)
+			continue;
+		gpu = (gpu + tried) % s->gpus;
 		for (uint32_t k = 0; k < node->n_parts; k++) {
 			struct share *x = &s->share[(size_t)gpu * models + node->part[k].session];
 			x->batch = x->batch > node->part[k].batch ? x->batch : node->part[k].batch;
 			x->duty_s = x->rate > 0 ? fmin(x->duty_s, node->duty_s) : node->duty_s;
 			x->rate += node->part[k].rate;
 		}
+		gpu = (gpu + 1) % s->gpus;
 	}
 	orr_serve_observe(w, "gpus_planned", plan->n);
 	for (uint32_t g = 0; g < s->gpus; g++)
@@ -167,7 +178,7 @@ static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 	count(s, w, r);
 	for (uint32_t g = 0; g < s->gpus; g++) {
 		struct share *x = &s->share[(size_t)g * models + model];
-		if (x->rate <= 0)
+		if (x->rate <= 0 || !takes_requests(w, g, model)) /* one that has just gone: replica() is still to come */
 			continue;
 		x->credit += x->rate;
 		sum += x->rate;
@@ -180,7 +191,7 @@ static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 	}
 	for (uint32_t i = 0; i < s->gpus; i++) {
 		uint32_t g = s->next_gpu++ % s->gpus;
-		if (takes_requests(w, g, UINT32_MAX))
+		if (takes_requests(w, g, model))
 			return g;
 	}
 	return ORR_NO_REPLICA;

@@ -36,6 +36,7 @@ struct entry {
 	orr_req r;
 	double arrival;
 	uint32_t prompt, output, server;
+	uint32_t blocks[2]; /* that each task reserves */
 	struct task task[2];
 	struct link link[LISTS];
 };
@@ -123,11 +124,10 @@ static uint32_t weight_of(const struct splitwise *s, uint32_t id)
 	return id % 2 == PROMPT ? s->entry[id / 2].prompt : 1;
 }
 
-/* KV tokens that the task reserves: those of the prompt and its first output; of the other outputs. */
+/* KV blocks that the task reserves: those of the prompt and its first output; of the other outputs. */
 static uint32_t memory_of(const struct splitwise *s, uint32_t id)
 {
-	const struct entry *e = &s->entry[id / 2];
-	return id % 2 == PROMPT ? e->prompt + 1 : e->output - 1;
+	return s->entry[id / 2].blocks[id % 2];
 }
 
 static uint32_t head_of(const struct splitwise *s, uint32_t e)
@@ -191,7 +191,7 @@ static void leave_batch(struct server *v, uint32_t id)
 
 struct choice {
 	uint32_t weight;
-	uint64_t room; /* tokens of KV cache that are left */
+	uint64_t room; /* blocks of KV cache that are left */
 };
 
 static bool is_chosen(const struct splitwise *s, uint32_t id)
@@ -411,6 +411,9 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 	bool is_moved = done >= orr_req_prompt(w, r);
 	s->entry[e] = (struct entry){ .r = r, .arrival = orr_req_arrival(w, r), .prompt = orr_req_prompt(w, r), .output = output, .server = server };
 	struct entry *x = &s->entry[e];
+	uint32_t all = orr_kv_blocks(w, server, x->prompt + output);
+	x->blocks[PROMPT] = is_moved ? 0 : orr_kv_blocks(w, server, x->prompt + 1);
+	x->blocks[DECODE] = all - x->blocks[PROMPT];
 	x->task[PROMPT] = (struct task){ .state = is_moved ? OVER : WAITING, .from = is_moved ? UINT64_MAX : v->begun };
 	x->task[DECODE] = (struct task){ .state = WAITING, .from = is_moved ? v->begun : UINT64_MAX };
 	orr_req_set_mark(w, r, e + 1);
@@ -579,12 +582,29 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	return s;
 }
 
+/* What was there comes back as new arrivals. */
+static void clear(struct splitwise *s, struct orr_serve *w, struct server *v)
+{
+	for (uint32_t e = v->list[ALL].first; e != NONE; e = s->entry[e].link[ALL].next) {
+		orr_req_set_mark(w, s->entry[e].r, 0);
+		PUSH(w, s->free_entry, s->n_free, s->cap_free, e);
+	}
+	for (int l = 0; l < LISTS; l++)
+		v->list[l] = (struct list){ NONE, NONE };
+	v->n_queue = v->n_batch = 0;
+	v->requests = 0;
+	v->outstanding = 0;
+	v->is_running = false;
+}
+
 static void replica(void *self, struct orr_serve *w, uint32_t server, enum orr_replica_event event)
 {
 	struct splitwise *s = self;
-	(void)w;
-	if (server < s->n_servers)
-		s->server[server].is_open = event == ORR_REPLICA_UP;
+	if (server >= s->n_servers)
+		return;
+	s->server[server].is_open = event == ORR_REPLICA_UP;
+	if (event == ORR_REPLICA_DOWN)
+		clear(s, w, &s->server[server]);
 }
 
 static const struct orr_param params[] = {

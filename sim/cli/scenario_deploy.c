@@ -135,7 +135,7 @@ static int read_deployment(const cJSON *scenario, const cJSON *o, const char *wh
 	if (!rc)
 		rc = inputs_int(o, where, "most", 0, 0, MAX_REPLICAS, &most, err);
 	/* The only deployment has the whole cluster, unless it grows and shrinks. */
-	int64_t room = (int64_t)(gpus_of(s->base.cluster, d->gpu_types) / (uint64_t)(tp * pp));
+	int64_t room = rc ? 0 : (int64_t)(gpus_of(s->base.cluster, d->gpu_types) / (uint64_t)(tp * pp));
 	if (!rc)
 		rc = number(scenario, o, where, "replicas", most ? (least ? least : 1) : is_only && room ? room : 1, 0, MAX_REPLICAS, &replicas, err);
 	d->tp = (uint32_t)tp;
@@ -226,6 +226,59 @@ cJSON *serve_scenario_deployments(const struct serve_scenario *s)
 		sbuf_free(&types);
 	}
 	return list;
+}
+
+/* ---- where times come from ---- */
+
+/* "llama2-7b on a100: ..", once. */
+static void add_note(struct sbuf *b, const char *model, const char *type, const char *source)
+{
+	char text[512];
+	snprintf(text, sizeof text, "%.80s%s%.60s: %.300s", model, *type ? " on " : "", type, source);
+	if (!strstr(sbuf_text(b), text))
+		sbuf_printf(b, "%s%s", b->len ? "; " : "", text);
+}
+
+static int try_model(const struct serve_scenario *s, const struct serve_deployment *d, const struct served *m, uint32_t type,
+	struct sbuf *note, struct orr_error *err)
+{
+	const struct device *device = s->set.device[type];
+	struct served_place p = { .device = device,
+		.profile = s->set.profile[type],
+		.tp = d->tp,
+		.pp = d->pp,
+		.precision = s->set.precision,
+		.tp_Bps = device ? device->link_Bps : 0,
+		.tp_latency_s = device ? device->link_latency_s : 0,
+		.pp_Bps = device ? device->link_Bps : 0,
+		.pp_latency_s = device ? device->link_latency_s : 0 };
+	struct orr_error why = { 0 };
+	if (m->kind == SERVED_TABLE) {
+		add_note(note, m->name, "", m->source ? m->source : "table");
+		return ORR_OK;
+	}
+	struct served_on *on = served_on_new(m, &p, &why);
+	if (!on)
+		return orr_fail(err, why.code, "scenario: $.deployments[%u]: %s", (unsigned)(d - s->deployment), why.text);
+	add_note(note, m->name, s->base.cluster->type_name[type], served_source(on));
+	served_on_free(on);
+	return ORR_OK;
+}
+
+int serve_scenario_try_models(struct serve_scenario *s, struct orr_error *err)
+{
+	const struct cluster *c = s->base.cluster;
+	struct sbuf note = { 0 };
+	int rc = ORR_OK;
+	for (uint32_t i = 0; i < s->n_deployments; i++) {
+		const struct serve_deployment *d = &s->deployment[i];
+		for (uint32_t m = 0; m < s->n_models; m++)
+			for (uint32_t t = 0; t < c->n_types && !rc; t++)
+				if ((d->model == UINT32_MAX || d->model == m) && (!d->gpu_types || d->gpu_types >> t & 1))
+					rc = try_model(s, d, s->model[m], t, &note, err);
+	}
+	s->times_note = sbuf_steal(&note);
+	return rc;
 }
 
 /* ---- prices ---- */

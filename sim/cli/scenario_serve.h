@@ -6,7 +6,7 @@
  *	  "trace": "FILE or generator", "format": "auto", "trace_options": {"NAME": VALUE}, "compress": 1,
  *	  "cluster", "placement": "consolidate", "network": "none",
  *	  "device", "profile": "auto", "precision": "fp16",
- *	  "models": ["NAME or FILE.json", {..a served model..}],
+ *	  "models": ["NAME or FILE.json", {..a served model..}],    (or "NAME,..")
  *	  "deployments": [{"model", "replicas", "tp": 1, "pp": 1, "role": "both", "gpu_types": "a100,h100",
  *	                   "kv_blocks": 0, "least", "most"}],
  *	  "replicas", "tp", "pp", "kv_blocks",    (of every deployment, whatever it says itself: what the flags set)
@@ -37,6 +37,7 @@ struct serve_scenario {
 	double usd_per_gpu_hour[CLUSTER_MAX_TYPES]; /* NAN: not known */
 	bool has_prices;
 	char *price_note;          /* where prices are from */
+	char *times_note;          /* where times of models are from */
 	uint32_t replications;
 	int64_t until_ns;
 	enum scenario_record record;
@@ -51,6 +52,8 @@ struct reqset *serve_scenario_trace(const struct serve_scenario *s, double facto
 
 /* ---- deployments and prices (scenario_deploy.c) ---- */
 
+/* Each deployment's model can be on each type of GPU that it may get; s->times_note says what its times go by. */
+int serve_scenario_try_models(struct serve_scenario *s, struct orr_error *err);
 /* Fills in s->deployment; models and cluster are there. */
 int serve_scenario_deploy(const cJSON *o, struct serve_scenario *s, struct orr_error *err);
 cJSON *serve_scenario_deployments(const struct serve_scenario *s);

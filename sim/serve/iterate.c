@@ -21,6 +21,21 @@ static double iteration_s(struct orr_serve *w, struct lane *l)
 	return served_iteration(l->on, &x);
 }
 
+/*
+ * The end of an iteration of d seconds. Of a repetition whose iterations take equally long it is the start of the first
+ * plus a multiple, so that rounding does not add up.
+ */
+static double end_after(struct lane *l, double start_s, double d)
+{
+	if (!l->alike || d != l->each_s) {
+		l->base_s = start_s;
+		l->each_s = d;
+		l->alike = 0;
+	}
+	l->alike++;
+	return l->base_s + d * (double)l->alike;
+}
+
 /* Starts an iteration at start_s; the decodes take `need` blocks for it. */
 static void take_off(struct orr_serve *w, struct lane *l, double start_s, uint32_t need)
 {
@@ -32,7 +47,7 @@ static void take_off(struct orr_serve *w, struct lane *l, double start_s, uint32
 	l->copying_s = l->copy_s;
 	l->copy_s = 0;
 	l->start_s = start_s;
-	l->end_s = start_s + (iteration_s(w, l) + l->copying_s);
+	l->end_s = end_after(l, start_s, iteration_s(w, l) + l->copying_s);
 }
 
 /* A prompt was processed further. True: it is done, with all of its output. */
@@ -185,10 +200,23 @@ static bool take_back(struct orr_serve *w, struct lane *l)
 	return true;
 }
 
+/* The end of the iteration that runs, seen from now: now plus what is left of it. */
+static void end_from_now(struct orr_serve *w, struct lane *l)
+{
+	double gone = w->now_s - l->base_s, end_s = w->now_s + (l->each_s * (double)l->alike - gone);
+	if (!(gone >= 0) || floor(gone / l->each_s) + 1 != (double)l->alike || serve_ns(end_s) < eng_now(w->host.engine))
+		return;
+	eng_cancel(w->host.engine, l->event);
+	l->end_s = end_s;
+	await_end(w, l);
+}
+
 static void cut(struct orr_serve *w, struct lane *l)
 {
-	if (l->is_flying && !l->is_cut && !take_back(w, l))
-		l->is_cut = true;
+	if (!l->is_flying || l->is_cut || take_back(w, l))
+		return;
+	l->is_cut = true;
+	end_from_now(w, l);
 }
 
 void lane_arrival(struct orr_serve *w, uint32_t replica)
@@ -286,6 +314,7 @@ void orr_iter_run(struct orr_serve *w, uint32_t replica, uint64_t most, uint32_t
 	l->keep_free = keep_free;
 	l->is_cut = false;
 	l->flying = decodes;
+	l->alike = 0;
 	take_off(w, l, start_s, need);
 	l->again_ns = -1;
 	replica_set_busy(w, replica, true);

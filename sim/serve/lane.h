@@ -81,6 +81,8 @@ struct lane {
 	uint64_t left;                       /* iterations of the repetition after this one */
 	uint32_t keep_free;
 	double start_s, end_s;               /* end_s -1: there was none yet */
+	double base_s, each_s;               /* the last `alike` iterations took each_s, the first of them from base_s on */
+	uint64_t alike;                      /* 0: the next one begins anew */
 	int64_t again_ns;                    /* a repetition went on at this instant; -1 */
 	struct eng_event event;
 };

@@ -16,6 +16,7 @@
 
 enum { ON_STACK = 16 };
 static const double OVERLAP_S = 2e-9;
+static const double REACHED_S = 0.5e-9; /* what is this near is there */
 static const double ROUNDING = 1e-12; /* of sums of bytes */
 
 /* A run in the projection; seconds are of its own progress. */
@@ -24,6 +25,8 @@ struct part {
 	bool is_going;          /* not suspended, begun, not ended */
 	double bytes, peak;     /* now; from the peak on */
 	double to_peak, left;   /* INFINITY: no peak to come */
+	double stop;            /* what will be left where it leaves; 0: its end */
+	bool is_kept;           /* and holds its memory from then on */
 	double starts_s;        /* 0: it is there */
 };
 
@@ -71,9 +74,12 @@ struct projection {
 static struct part part_of(const struct orr_serve *w, const struct run *x)
 {
 	double left = run_left(w, x), done = x->alone_s - left;
-	bool is_past = done >= x->memory.peak_from_s;
+	bool is_past = done >= x->memory.peak_from_s - REACHED_S, is_leaving = x->leaving >= 0 && x->exit_left_s > 0;
+	double stop = is_leaving ? x->exit_left_s : 0;
 	return (struct part){ .model = x->model,
-		.is_going = x->state == RUN_RUNNING,
+		.is_going = x->state == RUN_RUNNING && !(is_leaving && left <= stop + REACHED_S),
+		.stop = stop,
+		.is_kept = x->leaving == ORR_ABORT_SAVE,
 		.bytes = is_past ? x->memory.peak : x->memory.before,
 		.peak = x->memory.peak,
 		.to_peak = is_past ? INFINITY : x->memory.peak_from_s - done,
@@ -157,7 +163,7 @@ static double until_change(const struct projection *p, const double *rate)
 	for (uint32_t i = 0; i < p->n; i++) {
 		const struct part *x = &p->part[i];
 		if (x->is_going)
-			dt = fmin(dt, fmin(x->to_peak, x->left) / rate[i]);
+			dt = fmin(dt, fmin(x->to_peak, x->left - x->stop) / rate[i]);
 		else if (!has_begun(p, x))
 			dt = fmin(dt, x->starts_s - p->t);
 	}
@@ -170,7 +176,7 @@ static void advance(struct projection *p, const double *rate, double dt)
 	for (uint32_t i = 0; i < p->n; i++) {
 		struct part *x = &p->part[i];
 		if (!x->is_going) {
-			if (x->starts_s > 0 && x->left > 0 && x->starts_s - p->t <= OVERLAP_S / 4) {
+			if (x->starts_s > 0 && x->left > 0 && x->starts_s - p->t <= REACHED_S) {
 				x->is_going = true;
 				x->starts_s = 0;
 			}
@@ -178,12 +184,13 @@ static void advance(struct projection *p, const double *rate, double dt)
 		}
 		x->left -= dt * rate[i];
 		x->to_peak -= dt * rate[i];
-		if (x->left <= OVERLAP_S / 4) {
-			x->left = 0;
-			x->is_going = false;
-		} else if (x->to_peak <= OVERLAP_S / 4) {
+		if (x->to_peak <= REACHED_S) {
 			x->bytes = x->peak;
 			x->to_peak = INFINITY;
+		}
+		if (x->left <= x->stop + REACHED_S) {
+			x->left = x->stop > 0 && x->is_kept ? x->left : 0;
+			x->is_going = false;
 		}
 	}
 }

@@ -34,6 +34,7 @@ static void count_preemption(struct orr_serve *w, struct run *x)
 void run_leave(struct orr_serve *w, struct run *x)
 {
 	uint32_t replica = x->replica;
+	serve_metrics_memory(w, replica);
 	count_preemption(w, x);
 	run_settle(w, x);
 	if (x->leaving == ORR_ABORT_SAVE) {
@@ -85,6 +86,39 @@ static double exit_interval(const struct orr_serve *w, const struct run *x)
 	}
 }
 
+/* The progress at which it would leave; INFINITY: not known. */
+static double exit_point(const struct orr_serve *w, const struct run *x)
+{
+	double interval = exit_interval(w, x), done = x->alone_s - run_left(w, x);
+	return interval > 0 && interval < INFINITY ? fmax(ceil((done - AT_ONCE_S) / interval) * interval, done) : interval > 0 ? interval : done;
+}
+
+/* What is left there; 0: no exit point before the end, it ends by itself. */
+static double left_at(const struct run *x, double done)
+{
+	return done < x->alone_s - AT_ONCE_S ? x->alone_s - done : 0;
+}
+
+/* With its memory held from that progress on, does all that runs there still fit? */
+static bool can_hold(const struct orr_serve *w, struct run *x, double at)
+{
+	struct run saved = *x;
+	x->leaving = ORR_ABORT_SAVE;
+	x->exit_left_s = left_at(x, at);
+	bool fits = memory_fits(w, x->replica, NULL);
+	*x = saved;
+	return fits;
+}
+
+bool orr_run_can_save(const struct orr_serve *w, orr_run run)
+{
+	struct run *x = run_of(w, run);
+	if (!x || x->state != RUN_RUNNING || x->leaving >= 0)
+		return false;
+	double at = exit_point(w, x);
+	return at < INFINITY && can_hold(w, x, at);
+}
+
 void orr_run_abort(struct orr_serve *w, orr_run run, enum orr_abort_how how)
 {
 	struct run *x = acting_on(w, run, "orr_run_abort()");
@@ -99,20 +133,23 @@ void orr_run_abort(struct orr_serve *w, orr_run run, enum orr_abort_how how)
 		serve_fail(w, ORR_EFAIL, q, "orr_run_abort() of a run that is %s already", x->leaving >= 0 ? "leaving" : "suspended");
 		return;
 	}
-	double interval = exit_interval(w, x), done = x->alone_s - run_left(w, x);
-	if (interval == INFINITY) {
-		serve_fail(w, ORR_EINPUT, q, "orr_run_abort(): model %s does not say how many layers it has, which serve.exit=layer needs",
+	double at = exit_point(w, x), done = x->alone_s - run_left(w, x);
+	if (at == INFINITY) {
+		serve_fail(w, ORR_EINPUT, q, "orr_run_abort(): model %s does not say how many exit points it has, which serve.exit=layer needs",
 			w->config->model[x->model]->name);
 		return;
 	}
+	if (how == ORR_ABORT_SAVE && !can_hold(w, x, at)) {
+		serve_fail(w, ORR_EFAIL, q, "orr_run_abort(): no room on replica %u to keep the run's memory beside what runs there "
+			"(orr_run_can_save() tells)", x->replica);
+		return;
+	}
 	x->leaving = (int)how;
-	double at = interval > 0 ? ceil((done - AT_ONCE_S) / interval) * interval : done;
 	if (x->state == RUN_SUSPENDED || at <= done + AT_ONCE_S) {
 		run_leave(w, x);
 		return;
 	}
-	/* No exit point before the end: it ends by itself. */
-	x->exit_left_s = at < x->alone_s - AT_ONCE_S ? x->alone_s - at : 0;
+	x->exit_left_s = left_at(x, at);
 	run_settle(w, x);
 	eng_cancel(w->host.engine, x->end);
 	run_set_end(w, x);
@@ -156,6 +193,7 @@ void orr_run_resume(struct orr_serve *w, orr_run run)
 			"(orr_run_can_resume() tells)", x->replica);
 		return;
 	}
+	serve_metrics_memory(w, x->replica);
 	revive(w, x);
 	run_go(w, x);
 }

@@ -326,7 +326,8 @@ void fuzz_one(const char *parser, const uint8_t *data, size_t n)
 		requests(NULL, data, n, &err);
 		return;
 	}
-	struct trace *t = trace_open_memory("input", data, n, parser, NULL, &err);
+	static const char *const spread[] = { "spread=true", "tick=1s", "repeat=3", "compress=7", NULL };
+	struct trace *t = trace_open_memory("input", data, n, parser, strcmp(parser, "mooncake") ? NULL : spread, &err);
 	require(t || err.text[0]);
 	if (t && trace_holds_requests(t)) {
 		requests(t, data, n, &err);
