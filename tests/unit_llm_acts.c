@@ -272,6 +272,16 @@ static void test_moves(void)
 	near_to(r ? r->requests[0].completed_s : NAN, 0.19 + 0.182 + 3 * 0.012, 1e-6, "over a network, caches share its links");
 	near_to(r ? r->requests[1].completed_s : NAN, 0.19 + 0.182 + 3 * 0.012, 1e-6, "all of them");
 	result_free(r);
+	/* Whatever their number and sizes, all caches get there. (Six at a time at most: the script's list.) */
+	r = serve_split("0,9,4\n0.001,20,9\n0.002,3,2\n0.02,40,7\n0.021,1,3\n0.022,50,2\n", NULL,
+		"star:bw=1Mbps,lat=1ms,gpu_bw=1000GBps,gpu_lat=0", NULL);
+	ok(r && llm_metric(r, "requests_completed") == 6, "caches of several sizes that start at several times");
+	result_free(r);
+	/* Likewise with one of the ends gone while they are on their way. */
+	r = serve_split("0,9,4\n0.001,20,9\n0.002,3,2\n0.02,40,7\n0.021,1,3\n0.022,50,2\n", NULL,
+		"star:bw=1Mbps,lat=1ms,gpu_bw=1000GBps,gpu_lat=0", "time_s,node,event\n0.15,1,fail\n0.3,1,repair\n0.45,0,fail\n0.6,0,repair\n");
+	ok(r && llm_metric(r, "requests_completed") == 6 && llm_metric(r, "restarts") > 0, "flows are given up with their ends");
+	result_free(r);
 	/* The sender fails at 150 ms, while the cache is on its way: all again, on the other replica. */
 	r = serve_split("0,90,4\n", "kv_Bps=1e6", NULL, "time_s,node,event\n0.15,0,fail\n10,0,repair\n");
 	near_to(r ? r->requests[0].completed_s : NAN, 0.15 + 0.1 + 3 * 0.011, 1e-9, "a cache on its way is lost with the replica that sends it");
