@@ -6,4 +6,5 @@ set xlabel 'from arrival to the first token'
 set ylabel 'share of requests'
 set yrange [0:1]
 set ytics 0.2 format '%.1f'
+set rmargin 4
 plot for [i=1:n] $data index i-1 using 1:2 with steps linetype i title label[i]

@@ -82,6 +82,14 @@ read -r after low high <<<"$(value "$one")"
 is "$after" "$before" "jobs: draws leave the value as it is"
 awk "BEGIN { exit !($low > 0 && $low < $after && $after < $high) }"
 ok $? "jobs: the makespan has an interval ($after: $low to $high)"
+sed 's/"flops": \[1e6, 1e15\]/"flops": [1e6, 1e9]/g' made.json >small.json
+like "$("$orrery" jobs jobs.csv --cluster 1x4:v100 --policy fifo --profile small.json 2>&1 >/dev/null)" \
+  "outside the range of their profile's laws: [0-9]+ of [0-9]+ kernels" "jobs: kernels outside the laws' range are counted"
+is "$("$orrery" jobs jobs.csv --cluster 1x4:v100 --policy fifo --profile made.json 2>&1 >/dev/null | grep -c 'outside the range')" 0 \
+  "jobs: none are, and nothing is said"
+alone=$(head -n 2 jobs.csv | "$orrery" jobs /dev/stdin --cluster 1x4:v100 --policy fifo --profile made.json --json -q --cost-samples 4)
+like "$(printf '%s\n' "$alone" | tr -d '\n\t ')" '"makespan":\{"value":600,?"?[^"]*' "jobs: on its reference place a job takes what the trace says,"
+is "$(printf '%s\n' "$alone" | tr -d '\n\t ' | grep -c '"makespan":{"value":[0-9.]*,"ci_low":[0-9]')" 0 "jobs: and draws, which do not move it, give it no interval"
 like "$one" '"cost_source":.*profile made \(made up, 2026-02-03; median error 6 %\).*10 draws' "jobs: the report names the profile"
 said=$("$orrery" jobs philly-like --cluster 4x8:v100 --policy fifo --cost-samples 10 2>&1)
 like "$? $said" '^2 .*cost_samples: no job of this trace names a strategy' "jobs: draws without a job that trains are refused"

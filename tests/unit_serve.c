@@ -204,7 +204,7 @@ static void stack_schedule(struct orr_serve *w, uint32_t replica)
 	orr_run_start(w, replica, &b);
 }
 
-static void stack_case(double at, bool now, double after, double end, const char *options)
+static void stack_case(double at, bool now, double after, double end_c, double end, const char *options)
 {
 	script_set((struct script){ .arrive = script_push, .schedule = stack_schedule });
 	script.memory_GiB = 1;
@@ -214,21 +214,25 @@ static void stack_case(double at, bool now, double after, double end, const char
 	ok(fits_now == now, "at %g ms it %s", 1000 * at, now ? "fits" : "does not fit");
 	near_to(fits_after, after, 1e-12, "it fits as soon as it should");
 	ok(fits_delayed, "with that delay it fits, with less it does not");
-	ok(serve_ends_at(r, (double[]){ 0.2, end }, 2), "and ends at %g ms", 1000 * end);
+	ok(serve_ends_at(r, (double[]){ end_c, end }, 2), "and ends at %g ms", 1000 * end);
 	result_free(r);
 }
 
 static void test_memory(void)
 {
-	stack_case(0.05, true, 0, 0.06, NULL);
+	stack_case(0.05, true, 0, 0.2, 0.06, NULL);
 	/* Ends as the other comes to its peak. */
-	stack_case(0.09, true, 0, 0.1, NULL);
+	stack_case(0.09, true, 0, 0.2, 0.1, NULL);
 	/* Would still be there at the other's peak: 65 + 40. Its own peak may come as the other ends: 195 + 5 = 200. */
-	stack_case(0.091, false, 0.195 - 0.091, 0.205, NULL);
-	stack_case(0.15, false, 0.045, 0.205, NULL);
+	stack_case(0.091, false, 0.195 - 0.091, 0.2, 0.205, NULL);
+	stack_case(0.15, false, 0.045, 0.2, 0.205, NULL);
 	/* 0.7 + 0.28 is within a limit of 1, not of 0.9: it starts when the other has ended. */
-	stack_case(0.05, true, 0, 0.06, "utilisation_limit=1");
-	stack_case(0.05, false, 0.15, 0.21, "utilisation_limit=0.9");
+	stack_case(0.05, true, 0, 0.2, 0.06, "utilisation_limit=1");
+	stack_case(0.05, false, 0.15, 0.2, 0.21, "utilisation_limit=0.9");
+	/* Both at 1/1.6 while both run: d takes 16, and c comes to its peak as it ends, at 90 + 10 x 1.6. A ms later it would
+	 * come to it 1.6 before d ends. d's peak may come as c ends: c has 5 left at 195, as d to its peak, which takes 8. */
+	stack_case(0.09, true, 0, 0.206, 0.106, "interference=occupancy");
+	stack_case(0.091, false, 0.195 - 0.091, 0.203, 0.208, "interference=occupancy");
 }
 
 /* ---- interference ---- */
@@ -359,6 +363,79 @@ static void test_keep(void)
 	result_free(r);
 }
 
+/* ---- the end, and what the policy measures ---- */
+
+static void observing_schedule(struct orr_serve *w, uint32_t replica)
+{
+	if (!orr_run_first(w, replica))
+		script_start_first(w, replica);
+	script.seen++;
+	orr_serve_observe(w, "calls_squared", script.seen * script.seen);
+	orr_serve_observe(w, "uniform", orr_serve_uniform(w));
+}
+
+/* Called at 0, 50 and 100; it would be at 200. */
+static void test_until(void)
+{
+	script_set((struct script){ .arrive = script_push, .schedule = observing_schedule });
+	script.until_s = 0.15;
+	struct run_result *r = script_run(UNIT, "arrival_s\n0\n0\n0.05\n0.2\n", NULL);
+	ok(serve_ends_at(r, (double[]){ 0.1, NAN, NAN }, 3), "what runs or waits at --until is unfinished, what is to come does not count");
+	near_to(serve_metric(r, "requests_unfinished"), 2, 0, "and is counted");
+	near_to(serve_metric(r, "calls_squared"), (1 + 4 + 9) / 3.0, 1e-12, "the policy's own series has its mean in the results");
+	double uniform = serve_metric(r, "uniform");
+	result_free(r);
+	script_set((struct script){ .arrive = script_push, .schedule = observing_schedule });
+	script.until_s = 0.15;
+	r = script_run(UNIT, "arrival_s\n0\n0\n0.05\n0.2\n", NULL);
+	ok(uniform > 0 && uniform < 1 && serve_metric(r, "uniform") == uniform, "its random numbers are the same again");
+	result_free(r);
+}
+
+/* ---- fifo ---- */
+
+extern const struct orr_policy orr_policy_serve_fifo;
+
+static void fifo_case(const char *what, const char *const *models, uint32_t replicas, const char *requests, const char *settings,
+	const char *options, const double *end, size_t n)
+{
+	struct orr_error err = { 0 };
+	struct serve_case c = { .requests = requests, .models = models, .replicas = replicas, .memory_GiB = 1,
+		.policy = &orr_policy_serve_fifo, .settings = settings, .options = options, .seed = 1 };
+	struct run_result *r = serve_replay(&c, &err);
+	if (!r)
+		printf("# %s\n", err.text);
+	ok(serve_ends_at(r, end, n), "fifo: %s", what);
+	result_free(r);
+}
+
+static void test_fifo(void)
+{
+	const char *unit[] = { UNIT, NULL };
+	/* An iteration takes 10 and 1 per token: a prompt of 5 takes 15, a further token 11. */
+	const char *llm[] = { "{\"name\":\"m\",\"source\":\"made up\",\"kind\":\"llm\",\"kv_bytes_per_token\":1000,\"weight_bytes\":1000,"
+			      "\"closed\":{\"constant_ms\":10,\"token_ms\":1,\"context_ms\":0,\"pair_ms\":0}}",
+		NULL };
+	/* The third goes to whoever is free first, replica 0 at 100; 150 of samples is padded to 4. */
+	fifo_case("one queue for two replicas", unit, 2, "arrival_s,samples\n0,1\n0.01,4\n0.02,1\n", NULL, NULL,
+		(double[]){ 0.1, 0.16, 0.2 }, 3);
+	/* In turn: the third waits behind the first, the fourth behind the second. */
+	fifo_case("a queue at each replica", unit, 2, "arrival_s,samples\n0,1\n0.01,4\n0.02,1\n0.03,2\n", "queue=per-replica",
+		"router=round-robin", (double[]){ 0.1, 0.16, 0.2, 0.28 }, 4);
+	fifo_case("the router picks the shorter queue", unit, 2, "arrival_s\n0\n0.01\n0.105\n0.112\n", "queue=per-replica", NULL,
+		(double[]){ 0.1, 0.11, 0.205, 0.212 }, 4);
+	/* l is loaded in 50 and runs, m is in 30 after that; then l, which is there, but needs 10 of what m takes. */
+	fifo_case("models are loaded when wanted", L_M, 1, "arrival_s,model\n0,l\n0.01,m\n0.02,l\n", NULL, "preloaded=false",
+		(double[]){ 0.15, 0.28, 0.38 }, 3);
+	/* n has no room beside l and m: l goes. */
+	fifo_case("and in the place of others", L_M, 1, "arrival_s,model\n0,l\n0.01,m\n0.02,n\n", NULL, "preloaded=false",
+		(double[]){ 0.15, 0.28, 0.4 }, 3);
+	fifo_case("a language model, one request after the other", llm, 1, "arrival_s,prompt_tokens,output_tokens\n0,5,3\n0.001,2,1\n", NULL,
+		NULL, (double[]){ 0.037, 0.049 }, 2);
+	fifo_case("the same on two replicas", llm, 2, "arrival_s,prompt_tokens,output_tokens\n0,5,3\n0.001,2,1\n", NULL,
+		NULL, (double[]){ 0.037, 0.013 }, 2);
+}
+
 int main(void)
 {
 	test_order();
@@ -369,5 +446,7 @@ int main(void)
 	test_interference();
 	test_loading();
 	test_keep();
+	test_until();
+	test_fifo();
 	return done();
 }

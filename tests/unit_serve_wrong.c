@@ -9,11 +9,13 @@
 
 #include <stdlib.h>
 
-/* Two table models and a language model; a replica runs the tables. */
+/* Models whose batches leave little room. */
 static const char *const TABLES[] = {
 	"{\"name\":\"a\",\"source\":\"made up\",\"kind\":\"table\",\"batch\":[1,2,4],\"latency_ms\":[100,120,150],"
 	"\"memory\":[40,50,60],\"memory_unit_bytes\":10737418.24}",
 	"{\"name\":\"b\",\"source\":\"made up\",\"kind\":\"table\",\"batch\":[1],\"length\":[10,20],\"latency_ms\":[[60],[90]]}",
+	"{\"name\":\"c\",\"source\":\"made up\",\"kind\":\"table\",\"batch\":[1,2],\"latency_ms\":[100,200],"
+	"\"memory\":[{\"before\":20,\"peak\":50,\"peak_from_ms\":10},{\"before\":20,\"peak\":90,\"peak_from_ms\":150}],\"memory_unit_bytes\":10737418.24}",
 	NULL };
 
 static orr_req ended;      /* request 0, once it has */
@@ -136,6 +138,24 @@ static void abort_twice(struct orr_serve *w)
 	orr_run_abort(w, orr_run_first(w, 0), ORR_ABORT_SAVE);
 	orr_run_abort(w, orr_run_first(w, 0), ORR_ABORT_SAVE);
 }
+/* It would come to its peak of 50 beside the other's 60. */
+static void hold_too_much(struct orr_serve *w)
+{
+	orr_req other = orr_fifo_next(w, now_waiting);
+	start_with(w, 0, &(struct orr_batch){ .model = 2 }, 1);
+	orr_run_abort(w, orr_run_first(w, 0), ORR_ABORT_SAVE);
+	start_with(w, 0, &(struct orr_batch){ .model = 0, .req = &other, .samples = 4 }, 1);
+	orr_run_resume(w, orr_run_first(w, 0));
+}
+/* It would hold 20 as the other comes to 90. */
+static void save_too_much(struct orr_serve *w)
+{
+	orr_req other = orr_fifo_next(w, now_waiting);
+	start_with(w, 0, &(struct orr_batch){ .model = 2, .samples = 1 }, 1);
+	start_with(w, 0, &(struct orr_batch){ .model = 2, .req = &other, .samples = 2 }, 1);
+	if (!orr_run_can_save(w, orr_run_first(w, 0)))
+		orr_run_abort(w, orr_run_first(w, 0), ORR_ABORT_SAVE);
+}
 static void resume_running(struct orr_serve *w)
 {
 	start_with(w, 0, &(struct orr_batch){ .model = 0 }, 1);
@@ -198,7 +218,7 @@ static const struct mistake {
 } mistakes[] = {
 	{ start_nowhere, "start on replica 7; there are 1" },
 	{ start_nothing, "!start of a batch of 0 requests" },
-	{ start_no_model, "start of model 9; there are 2" },
+	{ start_no_model, "start of model 9; there are 3" },
 	{ start_no_size, "start: model a has no batch of 3 samples (it has 1, 2, 4)" },
 	{ start_no_length, "start: model b has no batch of 1 samples of length 30 (batches: 1; lengths: 10 to 20)" },
 	{ start_too_small, "start of a batch of 1 samples with requests of 2" },
@@ -214,15 +234,17 @@ static const struct mistake {
 	{ refuse_twice, "orr_refuse() of a request that has ended" },
 	{ complete_nothing, "orr_complete() of a request without an answer: no run with ORR_RUN_KEEP has ended with it" },
 	{ complete_unknown, "!orr_complete() of a request that has ended or never was (handle 100000001)" },
-	{ forward_nowhere, "orr_forward() to model 9; there are 2" },
+	{ forward_nowhere, "orr_forward() to model 9; there are 3" },
 	{ assign_nowhere, "orr_assign() to replica 3, which there is not" },
 	{ push_twice, "orr_fifo_push() of a request that is in a list already" },
 	{ push_ended, "!orr_fifo_push_front() of a request that has ended or never was (handle 100000001)" },
 	{ remove_other, "orr_fifo_remove() of a request that is not in that list (handle 100000002)" },
 	{ abort_ended, "!orr_run_abort() of a run that has ended or never was (handle 100000001)" },
 	{ abort_twice, "orr_run_abort() of a run that is suspended already" },
+	{ hold_too_much, "orr_run_resume(): no room on replica 0 for the rest of the run (orr_run_can_resume() tells)" },
+	{ save_too_much, "orr_run_abort(): no room on replica 0 to keep the run's memory beside what runs there (orr_run_can_save() tells)" },
 	{ resume_running, "orr_run_resume() of a run that is not suspended" },
-	{ load_nothing, "!orr_model_load() of model 9; there are 2" },
+	{ load_nothing, "!orr_model_load() of model 9; there are 3" },
 	{ unload_used, "!orr_model_unload() of model a on replica 0, where a run of it is" },
 	{ unload_twice, "!orr_model_unload() of model b on replica 0, where it is not" },
 	{ start_unloaded, "start of model a on replica 0, which has not loaded it" },
@@ -233,7 +255,7 @@ static const struct mistake {
 	{ give_up, "I am lost" },
 	{ spin, "!schedule() was called 1000 times at this instant without an end to it (serve.max_calls_per_instant)" },
 	{ nothing, "2 requests have not ended, nothing runs, no timer is set and no request is to come: the policy does nothing for them "
-		   "(this is one)" },
+		   "(this is the first)" },
 };
 
 static const struct mistake *mistake;

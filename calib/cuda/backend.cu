@@ -188,6 +188,7 @@ static void list_products(struct gpu *g)
 	add_kind(g, "learners", "small-step", "fp32", "graph", 0);
 }
 
+#ifdef ORR_CUDNN
 static void list_convolutions(struct gpu *g)
 {
 	static const char *const ops[] = { "forward", "data-gradient", "weight-gradient" };
@@ -199,6 +200,7 @@ static void list_convolutions(struct gpu *g)
 			for (int c = 0; c < 4; c++)
 				add_kind(g, "conv", ops[i], precisions[p], classes[c], 0);
 }
+#endif
 
 static void list_interference(struct gpu *g, bool has_products)
 {

@@ -36,6 +36,7 @@ static void *open_library(const char *soname)
 	return lib;
 }
 
+#if defined ORR_CUBLASLT || defined ORR_CUDNN || defined ORR_NCCL
 /* All of them, or false with the name of the first that is not there. */
 struct wanted {
 	const char *name;
@@ -67,6 +68,7 @@ static bool open_all(struct libraries *l, const char *title, const char *soname,
 	append(l->missing, sizeof l->missing, "%s (has no %s)", title, lacking);
 	return false;
 }
+#endif
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 

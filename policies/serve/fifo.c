@@ -11,6 +11,7 @@
  */
 #include <orrery/policy.h>
 
+#include <math.h>
 #include <stdlib.h>
 
 static const struct orr_param params[] = {
@@ -20,6 +21,7 @@ static const struct orr_param params[] = {
 
 struct fifo {
 	bool is_central;
+	bool is_tight;          /* memory may be short, or models not there */
 	uint32_t models, replicas;
 	bool *is_llm;           /* [model] */
 	uint32_t *serves;       /* [replica] model; UINT32_MAX: any */
@@ -65,8 +67,12 @@ static void *fifo_create(struct orr_serve *w, const struct orr_args *args, struc
 	}
 	for (uint32_t m = 0; m < f->models; m++)
 		f->is_llm[m] = orr_model_get(w, m, &model) && model.kind == ORR_MODEL_LLM;
-	for (uint32_t i = 0; i < f->replicas; i++)
-		f->serves[i] = orr_replica_get(w, i, &replica) ? replica.model : UINT32_MAX;
+	for (uint32_t i = 0; i < f->replicas; i++) {
+		bool is_known = orr_replica_get(w, i, &replica);
+		f->serves[i] = is_known ? replica.model : UINT32_MAX;
+		f->is_tight = f->is_tight || !is_known || !replica.is_up || replica.memory_bytes < INFINITY ||
+			!orr_model_is_loaded(w, i, replica.model < f->models ? replica.model : 0);
+	}
 	return f;
 }
 
@@ -79,29 +85,30 @@ static uint32_t fifo_route(void *self, struct orr_serve *w, orr_req r)
 
 /* ---- table models ---- */
 
-/* False: it is not there yet, or there never is room (the run has failed then). */
-static bool has_model(struct fifo *f, struct orr_serve *w, uint32_t replica, orr_req r, uint32_t model)
+/* Is the model in memory, with room for the batch? If not it is seen to, at the cost of other models. */
+static bool has_model(struct fifo *f, struct orr_serve *w, uint32_t replica, const struct orr_batch *b)
 {
-	if (orr_model_is_loaded(w, replica, model))
+	if (!f->is_tight)
 		return true;
-	bool has_room = orr_model_load(w, replica, model);
+	bool is_coming = orr_model_load(w, replica, b->model), has_room = is_coming && orr_run_fits(w, replica, b, 0);
 	for (uint32_t m = 0; m < f->models && !has_room; m++) {
-		if (!orr_model_is_loaded(w, replica, m))
+		if (m == b->model || !orr_model_is_loaded(w, replica, m))
 			continue;
 		orr_model_unload(w, replica, m);
-		has_room = orr_model_load(w, replica, model);
+		is_coming = is_coming || orr_model_load(w, replica, b->model);
+		has_room = is_coming && orr_run_fits(w, replica, b, 0);
 	}
-	if (!has_room)
-		orr_serve_give_up(w, r, "its model does not fit into the memory of a replica");
-	return has_room && orr_model_is_loaded(w, replica, model);
+	if (!is_coming)
+		orr_serve_give_up(w, b->req[0], "its model does not fit into the memory of a replica");
+	return is_coming && orr_model_is_loaded(w, replica, b->model);
 }
 
 static bool start_batch(struct fifo *f, struct orr_serve *w, uint32_t replica, orr_req r, uint32_t model)
 {
-	if (!has_model(f, w, replica, r, model))
-		return false;
 	struct orr_batch b = { .model = model, .req = &r, .n = 1 };
 	b.samples = orr_model_batch_for(w, model, orr_req_samples(w, r));
+	if (!has_model(f, w, replica, &b))
+		return false;
 	orr_run_start(w, replica, &b);
 	return true;
 }
@@ -110,8 +117,6 @@ static bool start_batch(struct fifo *f, struct orr_serve *w, uint32_t replica, o
 
 static bool start_resident(struct orr_serve *w, uint32_t replica, orr_req r)
 {
-	if (orr_residents(w, replica))
-		return false;
 	if (orr_req_replica(w, r) != replica)
 		orr_assign(w, r, replica);
 	uint32_t prompt = orr_req_prompt(w, r);
@@ -168,6 +173,20 @@ static uint32_t idle_replica(const struct fifo *f, struct orr_serve *w, uint32_t
 	return i;
 }
 
+/* What the replica does next, if it does nothing now. */
+static void serve(struct fifo *f, struct orr_serve *w, uint32_t replica)
+{
+	uint32_t model = f->serves[replica];
+	if (model < f->models && f->is_llm[model] && orr_residents(w, replica)) {
+		iterate(w, replica);
+		return;
+	}
+	struct orr_fifo *line = line_for(f, w, replica);
+	orr_req r = orr_fifo_pop(w, line);
+	if (r && !start(f, w, replica, r))
+		orr_fifo_push_front(w, line, r);
+}
+
 static void fifo_arrive(void *self, struct orr_serve *w, orr_req r)
 {
 	struct fifo *f = self;
@@ -176,28 +195,16 @@ static void fifo_arrive(void *self, struct orr_serve *w, orr_req r)
 		orr_fifo_push(w, &f->at[replica], r); /* schedule() for the replica comes */
 		return;
 	}
-	uint32_t idle = f->line[model].n ? ORR_NO_REPLICA : idle_replica(f, w, model);
-	if (idle == ORR_NO_REPLICA || f->at[idle].n || !start(f, w, idle, r))
-		orr_fifo_push(w, &f->line[model], r);
+	orr_fifo_push(w, &f->line[model], r);
+	replica = idle_replica(f, w, model);
+	if (replica != ORR_NO_REPLICA)
+		serve(f, w, replica);
 }
 
 static void fifo_schedule(void *self, struct orr_serve *w, uint32_t replica)
 {
-	struct fifo *f = self;
-	if (!orr_replica_is_idle(w, replica))
-		return;
-	uint32_t model = f->serves[replica];
-	if (model < f->models && f->is_llm[model] && orr_residents(w, replica)) {
-		iterate(w, replica);
-		return;
-	}
-	struct orr_fifo *line = line_for(f, w, replica);
-	orr_req r = line->first;
-	if (!r)
-		return;
-	orr_fifo_remove(w, line, r);
-	if (!start(f, w, replica, r))
-		orr_fifo_push_front(w, line, r);
+	if (orr_replica_is_idle(w, replica))
+		serve(self, w, replica);
 }
 
 static const struct orr_serve_ops ops = { .size = sizeof ops,

@@ -43,9 +43,9 @@ static const char help[] =
 	REQUEST_JOBS_HELP REQUEST_COMMON_HELP
 	"\nExample: two policies of serving Llama 2 7B on an A100, then how much load the first can take:\n"
 	"  orrery serve poisson:rate=2,n=500,prompt=500,output=100 --model llama2-7b --cluster 1x1:a100 \\\n"
-	"    --policy orca,fifo\n"
+	"    --policy vllm,sarathi\n"
 	"  orrery serve poisson:rate=2,n=500,prompt=500,output=100 --model llama2-7b --cluster 1x1:a100 \\\n"
-	"    --policy orca --find-rate ttft=1s,tpot=100ms\n";
+	"    --policy vllm --find-rate ttft=1s,tpot=100ms\n";
 
 static int check(const struct request *r, struct orr_error *err)
 {

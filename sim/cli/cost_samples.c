@@ -52,6 +52,8 @@ void cost_samples_put(struct run_result *r, const char *name, double *v, uint32_
 {
 	double low, high;
 	cost_samples_interval(v, n, &low, &high);
+	if (!(high > low)) /* the laws do not enter into it: an interval of no width would claim that it is known exactly */
+		low = high = NAN;
 	for (size_t i = 0; i < r->n_metrics; i++)
 		if (!strcmp(r->metrics[i].name, name)) {
 			r->metrics[i].ci_low = low;

@@ -117,11 +117,10 @@ static double rate_of(const struct run_result *r)
 	return span > 0 ? (double)(n - 1) / span : NAN;
 }
 
-static int try_factor(void *ctx, double factor, double *attainment, double *rate, struct orr_error *err)
+static int try_replication(const struct attempt *a, uint32_t k, double factor, double *attainment, double *rate, struct orr_error *err)
 {
-	struct attempt *a = ctx;
 	struct run_result *r = result_new();
-	int rc = serve_study_at(a->study, a->policy, factor, MAX_ROWS, r, err);
+	int rc = serve_study_at(a->study, a->policy, k, factor, MAX_ROWS, r, err);
 	if (!rc && r->n_requests < r->rows_total)
 		rc = orr_fail(err, ORR_EINPUT, "--find-rate: more than %d requests; take a shorter trace", MAX_ROWS);
 	if (!rc && r->n_requests < 2)
@@ -132,6 +131,25 @@ static int try_factor(void *ctx, double factor, double *attainment, double *rate
 	}
 	result_free(r);
 	return rc;
+}
+
+/* The mean over the replications. */
+static int try_factor(void *ctx, double factor, double *attainment, double *rate, struct orr_error *err)
+{
+	const struct attempt *a = ctx;
+	uint32_t n = a->study->s.replications;
+	double shares = 0, rates = 0;
+	for (uint32_t k = 0; k < n; k++) {
+		double share, one;
+		int rc = try_replication(a, k, factor, &share, &one, err);
+		if (rc)
+			return rc;
+		shares += share;
+		rates += one;
+	}
+	*attainment = shares / n;
+	*rate = rates / n;
+	return ORR_OK;
 }
 
 static void put_number(struct sbuf *b, const char *key, double v, const char *end)

@@ -135,7 +135,7 @@ static int read_deployment(const cJSON *scenario, const cJSON *o, const char *wh
 	if (!rc)
 		rc = inputs_int(o, where, "most", 0, 0, MAX_REPLICAS, &most, err);
 	/* The only deployment has the whole cluster, unless it grows and shrinks. */
-	int64_t room = (int64_t)(gpus_of(s->base.cluster, d->gpu_types) / (uint64_t)(tp * pp));
+	int64_t room = rc ? 0 : (int64_t)(gpus_of(s->base.cluster, d->gpu_types) / (uint64_t)(tp * pp));
 	if (!rc)
 		rc = number(scenario, o, where, "replicas", most ? (least ? least : 1) : is_only && room ? room : 1, 0, MAX_REPLICAS, &replicas, err);
 	d->tp = (uint32_t)tp;

@@ -46,8 +46,26 @@ static int add_model(struct serve_scenario *s, const cJSON *v, struct orr_error 
 	return ORR_OK;
 }
 
-static int resolve_models(const cJSON *o, struct serve_scenario *s, struct orr_error *err)
+/* "A,B", as flags have it, into a list of names. */
+static void split_models(cJSON *o)
 {
+	cJSON *v = cJSON_GetObjectItemCaseSensitive(o, "models");
+	if (!cJSON_IsString(v))
+		return;
+	cJSON *list = cJSON_CreateArray();
+	for (const char *p = v->valuestring; *p;) {
+		size_t n = strcspn(p, ",");
+		char *name = mem_strndup(p, n);
+		cJSON_AddItemToArray(list, cJSON_CreateString(name));
+		mem_free(name);
+		p += n + (p[n] == ',');
+	}
+	cJSON_ReplaceItemInObjectCaseSensitive(o, "models", list);
+}
+
+static int resolve_models(cJSON *o, struct serve_scenario *s, struct orr_error *err)
+{
+	split_models(o);
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "models"), *v;
 	int n = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : -1, rc = ORR_OK;
 	if (!list)

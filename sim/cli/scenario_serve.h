@@ -6,7 +6,7 @@
  *	  "trace": "FILE or generator", "format": "auto", "trace_options": {"NAME": VALUE}, "compress": 1,
  *	  "cluster", "placement": "consolidate", "network": "none",
  *	  "device", "profile": "auto", "precision": "fp16",
- *	  "models": ["NAME or FILE.json", {..a served model..}],
+ *	  "models": ["NAME or FILE.json", {..a served model..}],    (or "NAME,..")
  *	  "deployments": [{"model", "replicas", "tp": 1, "pp": 1, "role": "both", "gpu_types": "a100,h100",
  *	                   "kv_blocks": 0, "least", "most"}],
  *	  "replicas", "tp", "pp", "kv_blocks",    (of every deployment, whatever it says itself: what the flags set)

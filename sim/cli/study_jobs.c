@@ -215,13 +215,17 @@ static void reused_jobs(void *world, size_t i, const struct run_result *r)
 /* The runs of all policies together: what one finds out the others use. */
 static void say_step_runs(const struct jobs_study *t)
 {
-	uint64_t alone, together, unsettled;
+	uint64_t alone, together, unsettled, by_law, outside;
 	if (!t->s.rates || t->o->quiet || t->o->is_series)
 		return;
 	steprate_count(t->s.rates, &alone, &together, &unsettled);
 	fprintf(stderr, "orrery: steps simulated of %llu shapes", (unsigned long long)alone);
 	if (together)
 		fprintf(stderr, " and %llu sets of jobs (%llu not settled)", (unsigned long long)together, (unsigned long long)unsettled);
+	steprate_outside(t->s.rates, &by_law, &outside);
+	if (outside)
+		fprintf(stderr, "; outside the range of their profile's laws: %llu of %llu kernels", (unsigned long long)outside,
+			(unsigned long long)by_law);
 	fputc('\n', stderr);
 }
 

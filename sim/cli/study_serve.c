@@ -74,7 +74,8 @@ void serve_study_close(struct serve_study *t)
 	mem_free(t);
 }
 
-int serve_study_at(const struct serve_study *t, size_t i, double factor, uint64_t rows, struct run_result *r, struct orr_error *err)
+int serve_study_at(const struct serve_study *t, size_t i, uint32_t k, double factor, uint64_t rows, struct run_result *r,
+	struct orr_error *err)
 {
 	const struct scenario_policy *p = &t->s.base.policy[i];
 	struct serve_config config = t->config;
@@ -82,6 +83,7 @@ int serve_study_at(const struct serve_study *t, size_t i, double factor, uint64_
 	if (!trace)
 		return err->code;
 	config.requests = trace;
+	config.replication = k;
 	config.record_requests = true;
 	config.max_rows = rows;
 	int rc = serve_run(&config, p->entry.policy, p->args, p->label, r, err);

@@ -53,7 +53,7 @@ struct steprate {
 	size_t cap_networks, cap_strategies, cap_classes, cap_answers;
 	struct input *input;
 	size_t n_inputs, cap_inputs;
-	uint64_t alone, together, unsettled;
+	uint64_t alone, together, unsettled, by_law, outside;
 };
 
 /* ---- making and freeing ---- */
@@ -146,6 +146,14 @@ void steprate_count(struct steprate *s, uint64_t *alone, uint64_t *together, uin
 	*alone = s->alone;
 	*together = s->together;
 	*unsettled = s->unsettled;
+	pthread_mutex_unlock(&s->lock);
+}
+
+void steprate_outside(struct steprate *s, uint64_t *by_law, uint64_t *outside)
+{
+	pthread_mutex_lock(&s->lock);
+	*by_law = s->by_law;
+	*outside = s->outside;
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -340,6 +348,8 @@ static void run_alone(const struct steprate *s, const struct class *class, const
 			v->samples += r.iteration[i].samples;
 		v->samples /= (double)r.n_iterations;
 		v->samples_per_s = r.samples_per_s;
+		v->kernels_by_law = r.kernels_by_law;
+		v->kernels_outside = r.kernels_outside;
 		v->link = r.link;
 		v->n_links = (uint32_t)r.n_links;
 		r.link = NULL;
@@ -409,6 +419,8 @@ const struct steprate_value *steprate_alone(struct steprate *s, uint32_t class, 
 		run_alone(s, k, p, stretch, &a->value);
 		pthread_mutex_lock(&s->lock);
 		s->alone++;
+		s->by_law += a->value.kernels_by_law;
+		s->outside += a->value.kernels_outside;
 		answered(s, a);
 	}
 	return &a->value;

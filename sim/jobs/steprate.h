@@ -44,6 +44,7 @@ struct steprate_value {
 	/* Together: samples/s of each member; 0: too much to find out. */
 	double *of;
 	bool has_settled;
+	uint64_t kernels_by_law, kernels_outside; /* alone: as in step_result */
 	struct orr_error error;  /* code 0: there is a value */
 };
 
@@ -76,5 +77,7 @@ const struct steprate_value *steprate_together(struct steprate *s, const struct 
 
 /* Runs of the step world so far: alone and together. */
 void steprate_count(struct steprate *s, uint64_t *alone, uint64_t *together, uint64_t *unsettled);
+/* Of those alone: kernels timed by laws of a profile, and how many of them lie outside what their law was fitted on. */
+void steprate_outside(struct steprate *s, uint64_t *by_law, uint64_t *outside);
 
 #endif

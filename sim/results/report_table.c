@@ -99,6 +99,20 @@ static void put_number(struct sbuf *b, double v)
 	sbuf_printf(b, "%.*f", decimals_of(v), v);
 }
 
+/* " [low, high]", unless it reads as [value, value]. */
+static void put_ends(struct sbuf *b, const struct metric *m, double scale)
+{
+	struct sbuf value = { 0 }, low = { 0 }, high = { 0 };
+	put_number(&value, m->value / scale);
+	put_number(&low, m->ci_low / scale);
+	put_number(&high, m->ci_high / scale);
+	if (strcmp(sbuf_text(&low), sbuf_text(&value)) != 0 || strcmp(sbuf_text(&high), sbuf_text(&value)) != 0)
+		sbuf_printf(b, " [%s, %s]", sbuf_text(&low), sbuf_text(&high));
+	sbuf_free(&value);
+	sbuf_free(&low);
+	sbuf_free(&high);
+}
+
 /* " ± half" where the interval lies about the value, else " [low, high]"; nothing where it has no width. */
 static void put_interval(struct sbuf *b, const struct metric *m, double scale)
 {
@@ -106,11 +120,7 @@ static void put_interval(struct sbuf *b, const struct metric *m, double scale)
 	if (isnan(below) || isnan(above) || below + above <= 1e-9 * fabs(m->value / scale))
 		return;
 	if (fabs(above - below) > 0.02 * (above + below)) {
-		sbuf_puts(b, " [");
-		put_number(b, m->ci_low / scale);
-		sbuf_puts(b, ", ");
-		put_number(b, m->ci_high / scale);
-		sbuf_putc(b, ']');
+		put_ends(b, m, scale);
 		return;
 	}
 	/* As many decimals as the value has, unless that would make it zero. */

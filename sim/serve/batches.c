@@ -332,6 +332,10 @@ orr_run orr_run_start(struct orr_serve *w, uint32_t replica, const struct orr_ba
 {
 	if (!serve_may_act(w, "orr_run_start()"))
 		return 0;
+	if (!b || (b->n && !b->req)) {
+		serve_fail(w, ORR_EFAIL, NULL, "start of a batch: a pointer is NULL");
+		return 0;
+	}
 	const struct req *first = b->n ? req_of(w, b->req[0]) : NULL;
 	if (!is_batch(w, b, first) || !replica_can(w, replica, b, first) || !requests_can(w, b))
 		return 0;
@@ -354,6 +358,7 @@ orr_run orr_run_start(struct orr_serve *w, uint32_t replica, const struct orr_ba
 	x->started_s = w->now_s;
 	x->leaving = -1;
 	take_members(w, x, b);
+	serve_metrics_memory(w, replica);
 	link_run(w, x);
 	run_go(w, x);
 	serve_metrics_padding(w, p.real, padded_size(w->config->model[b->model], &p));
@@ -362,7 +367,7 @@ orr_run orr_run_start(struct orr_serve *w, uint32_t replica, const struct orr_ba
 
 static bool can_ask(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b)
 {
-	if (replica >= w->n_replicas || b->model >= w->config->n_models || !(b->part >= 0 && b->part <= 1))
+	if (!b || (b->n && !b->req) || replica >= w->n_replicas || b->model >= w->config->n_models || !(b->part >= 0 && b->part <= 1))
 		return false;
 	const struct replica *r = &w->replica[replica];
 	return w->config->model[b->model]->kind == SERVED_TABLE && (r->state == REPLICA_UP || r->state == REPLICA_DRAINING) &&
@@ -399,6 +404,7 @@ double orr_run_fits_after(const struct orr_serve *w, uint32_t replica, const str
 
 void run_stop(struct orr_serve *w, struct run *x)
 {
+	serve_metrics_memory(w, x->replica);
 	eng_cancel(w->host.engine, x->end);
 	x->end = (struct eng_event){ 0, 0 };
 	unlink_run(w, x);

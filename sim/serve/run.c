@@ -48,20 +48,23 @@ bool serve_is_over(const struct orr_serve *w)
 
 /* ---- the loop of a run that owns its clock ---- */
 
-/* Requests wait, and nothing that lies ahead can change that by itself. */
+/* Requests wait, and nothing that lies ahead can change that by itself. (In a closed loop more come only after answers.) */
 static bool is_starving(const struct orr_serve *w)
 {
-	return !w->has_next && eng_pending(w->host.engine) == replicas_background(w);
+	return (!w->has_next || w->clients) && eng_pending(w->host.engine) == replicas_background(w);
 }
 
 static void starving(struct orr_serve *w)
 {
-	uint32_t slot = 0;
-	while (slot < w->n_req && (w->req[slot].state == ORR_REQ_ENDED || !w->req[slot].generation))
-		slot++;
-	serve_fail(w, ORR_EFAIL, slot < w->n_req ? &w->req[slot] : NULL,
+	const struct req *oldest = NULL;
+	for (uint32_t slot = 0; slot < w->n_req; slot++) {
+		const struct req *q = &w->req[slot];
+		if (q->state != ORR_REQ_ENDED && (!oldest || q->number < oldest->number))
+			oldest = q;
+	}
+	serve_fail(w, ORR_EFAIL, oldest,
 		"%llu requests have not ended, nothing runs, no timer is set and no request is to come: the policy does nothing for them "
-		"(this is one)",
+		"(this is the first)",
 		(unsigned long long)w->live);
 }
 
@@ -189,8 +192,9 @@ struct orr_serve *serve_begin(const struct serve_config *c, const struct serve_h
 		serve_metrics_begin(w);
 		if (!clients_begin(w))
 			next_arrival(w);
-		create_policy(w, policy_args);
 	}
+	if (!w->error.code)
+		create_policy(w, policy_args);
 	if (w->error.code) {
 		if (err)
 			*err = w->error;
@@ -205,8 +209,7 @@ static void end_requests(struct orr_serve *w)
 {
 	for (uint32_t slot = 0; slot < w->n_req && w->live; slot++) {
 		struct req *q = &w->req[slot];
-		bool is_free = q->state == ORR_REQ_ENDED;
-		if (is_free)
+		if (q->state == ORR_REQ_ENDED) /* of a free slot, too */
 			continue;
 		if (w->config->model[q->model]->kind == SERVED_LLM)
 			lane_settle(w, q);

@@ -186,6 +186,9 @@ static void begin_ticks(struct orr_serve *w)
 		p->asked = mem_zalloc(p->cap_asked, sizeof *p->asked);
 		f->longest_window = p->cap_asked > f->longest_window ? p->cap_asked : f->longest_window;
 	}
+	if (!any && f->autoscale != AUTOSCALE_NONE)
+		orr_fail(&w->error, ORR_EINPUT, "serve.autoscale=%s: no deployment says how many replicas it may have (\"most\")",
+			orr_arg_text(w->config->options, "autoscale"));
 	if (!any)
 		return;
 	f->tick_pending = true;
@@ -337,6 +340,12 @@ void serve_capacity(struct orr_serve *w)
 		scale_fill(w);
 }
 
+static void on_refill(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+{
+	(void)e, (void)subject, (void)arg;
+	serve_capacity(ctx);
+}
+
 void serve_node(struct orr_serve *w, uint32_t node, bool is_up)
 {
 	serve_happen(w, (double)eng_now(w->host.engine) / 1e9);
@@ -344,7 +353,9 @@ void serve_node(struct orr_serve *w, uint32_t node, bool is_up)
 		return;
 	serve_metrics_node(w, is_up ? "node-repair" : "node-fail", node);
 	if (!is_up)
-		lose(w, node); /* others start elsewhere once serve_capacity() says that the pool knows */
+		lose(w, node);
+	/* Others start elsewhere when the pool knows of it, later in this instant. */
+	eng_at(w->host.engine, eng_now(w->host.engine), PRIO_REPLICA, on_refill, w, 0, 0);
 }
 
 void serve_notice(struct orr_serve *w, uint32_t node)
