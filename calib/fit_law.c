@@ -159,7 +159,9 @@ static void fix(const struct nls *q, struct nls_fit *f, uint32_t k)
 /* Without what the points do not show, unless the rest then fits worse than chance allows (4: two standard errors). */
 static void leave_out(const struct nls *q, struct nls_fit *f, double *scale)
 {
-	for (uint32_t k = 0; k < law_form_params(q->form); k++) {
+	/* Without one of its rates a cache is none: its start alone may go. */
+	uint32_t most = q->form == FORM_CACHED ? 1 : law_form_params(q->form);
+	for (uint32_t k = 0; k < most; k++) {
 		if (!f->is_free[k] || !is_unclear(q, f, k))
 			continue;
 		struct nls_fit mask = *f, without;
@@ -356,6 +358,7 @@ static void set_range(const struct point *const *x, size_t n, struct law *out)
 		}
 		bool is_used = out->form == FORM_ROOFLINE ? k < 2 && !isinf(out->param[k + 1])
 			: out->form == FORM_FACTOR	  ? false
+			: out->form == FORM_CACHED	  ? k == (x[0]->bytes > 0 ? 1 : 2)
 							  : k == 2;
 		out->from[k] = high > 0 && is_used ? low : NAN;
 		out->to[k] = high > 0 && is_used ? high : NAN;
@@ -420,9 +423,24 @@ static void set_anchors(const struct point *const *x, size_t n, struct law *out)
 	mem_free(order);
 }
 
+/* Two rates that differ, both known, with two points or more on either side. */
+static bool shows_cache(const struct nls *q, const struct nls_fit *f)
+{
+	uint32_t inside = 0, beyond = 0;
+	for (size_t i = 0; i < q->n; i++) {
+		double bytes = log(q->x[i][1] > 0 ? q->x[i][1] : q->x[i][2]);
+		inside += bytes < f->theta[3];
+		beyond += bytes > f->theta[3];
+	}
+	for (uint32_t k = 1; k < 4; k++)
+		if (is_unclear(q, f, k))
+			return false;
+	return inside > 1 && beyond > 1 && f->theta[2] < f->theta[1] - 0.1;
+}
+
 static int fit_parameters(const struct point *const *x, size_t n, struct law *out, struct orr_error *err)
 {
-	static const size_t least[FORM_COUNT] = { [FORM_ROOFLINE] = 3, [FORM_LINE] = 1, [FORM_ENVELOPE] = 7 };
+	static const size_t least[FORM_COUNT] = { [FORM_ROOFLINE] = 3, [FORM_LINE] = 1, [FORM_ENVELOPE] = 7, [FORM_CACHED] = 6 };
 	if (n < least[out->form])
 		return orr_fail(err, ORR_EINPUT, "a law of the form %s needs at least %zu points, there are %zu", law_form_name(out->form),
 			least[out->form], n);
@@ -430,10 +448,11 @@ static int fit_parameters(const struct point *const *x, size_t n, struct law *ou
 	struct nls_fit f;
 	data_fill(&d, out->form, x, n);
 	descend(&d.q, &f);
+	bool is_shown = out->form != FORM_CACHED || shows_cache(&d.q, &f);
 	take_parameters(&f, out);
 	round_parameters(out);
 	data_free(&d);
-	return ORR_OK;
+	return is_shown ? ORR_OK : orr_fail(err, ORR_EINPUT, "the points do not show a cache");
 }
 
 /* The median of what was measured, and its spread. */

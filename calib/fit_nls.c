@@ -54,12 +54,27 @@ static double least_line(const double *v, uint32_t n, double size, double *g)
 	return log(t);
 }
 
+static double cached(const double *v, double bytes, double *g)
+{
+	double hits = 1 / (1 + pow(bytes / v[3], 4)), near = bytes * hits / v[1], far = bytes * (1 - hits) / v[2];
+	double t = v[0] + near + far;
+	if (g) {
+		g[0] = v[0] / t;
+		g[1] = -near / t;
+		g[2] = -far / t;
+		g[3] = 4 * hits * (1 - hits) * bytes * (1 / v[1] - 1 / v[2]) / t;
+	}
+	return log(t);
+}
+
 double nls_model(const struct nls *q, const double *theta, size_t i, double *g)
 {
 	double v[LAW_PARAMS];
 	uint32_t n = law_form_params(q->form);
 	for (uint32_t k = 0; k < n; k++)
 		v[k] = exp(theta[k]);
+	if (q->form == FORM_CACHED)
+		return cached(v, q->x[i][1] > 0 ? q->x[i][1] : q->x[i][2], g);
 	return q->form == FORM_ROOFLINE ? roofline(v, theta, q->x[i][0], q->x[i][1], g) : least_line(v, n, q->x[i][2], g);
 }
 

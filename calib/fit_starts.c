@@ -48,6 +48,28 @@ static uint32_t grid(const struct nls *q, double start[MAX_STARTS][LAW_PARAMS])
 	return n;
 }
 
+/* ---- cached ---- */
+
+/* The rate beyond is that of the largest point; where it begins, in steps from the second smallest to the second largest. */
+static uint32_t caches(const struct nls *q, double start[MAX_STARTS][LAW_PARAMS])
+{
+	double t = least_time(q), small = INFINITY, large = 0, beyond = 0, near = 0;
+	for (size_t i = 0; i < q->n; i++) {
+		double bytes = q->x[i][1] > 0 ? q->x[i][1] : q->x[i][2], rate = bytes / exp(q->y[i]);
+		small = fmin(small, bytes);
+		near = fmax(near, rate);
+		beyond = bytes > large ? rate : beyond;
+		large = fmax(large, bytes);
+	}
+	for (uint32_t n = 0; n < MAX_STARTS; n++) {
+		start[n][0] = log(n % 2 ? 0.2 * t : 0.8 * t);
+		start[n][1] = log(near);
+		start[n][2] = log(beyond);
+		start[n][3] = log(small) + (n / 2 + 1) / (MAX_STARTS / 2 + 1.0) * log(large / small);
+	}
+	return MAX_STARTS;
+}
+
 /* ---- envelopes ---- */
 
 struct sorted {
@@ -135,5 +157,5 @@ static uint32_t cuts(const struct nls *q, double start[MAX_STARTS][LAW_PARAMS])
 
 uint32_t fit_starts(const struct nls *q, double start[MAX_STARTS][LAW_PARAMS])
 {
-	return q->form == FORM_ENVELOPE ? cuts(q, start) : grid(q, start);
+	return q->form == FORM_ENVELOPE ? cuts(q, start) : q->form == FORM_CACHED ? caches(q, start) : grid(q, start);
 }

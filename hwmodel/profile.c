@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-static const double us = 1e-6, giga = 1e9;
+static const double us = 1e-6, giga = 1e9, mega = 1e6;
 
 static const struct {
 	const char *name;
@@ -22,6 +22,7 @@ static const struct {
 	[FORM_ENVELOPE] = { "envelope", 6, { "time1_us", "rate1_GBps", "time2_us", "rate2_GBps", "time3_us", "rate3_GBps" } },
 	[FORM_TABLE] = { "table", 0, { NULL } },
 	[FORM_FACTOR] = { "factor", 1, { "factor" } },
+	[FORM_CACHED] = { "cached", 4, { "time0_us", "near_GBps", "far_GBps", "cache_MB" } },
 };
 
 const char *law_form_name(enum profile_form form)
@@ -39,7 +40,7 @@ const char *law_param_name(enum profile_form form, uint32_t i, double *unit)
 	if (i >= forms[form].n)
 		return NULL;
 	const char *name = forms[form].param[i];
-	*unit = strstr(name, "_us") ? us : strstr(name, "_G") ? giga : 1;
+	*unit = strstr(name, "_us") ? us : strstr(name, "_G") ? giga : strstr(name, "_MB") ? mega : 1;
 	return name;
 }
 
@@ -71,6 +72,13 @@ static double interpolated(const struct law *l, double x)
 	return l->table_y[i - 1] * pow(l->table_y[i] / l->table_y[i - 1], share);
 }
 
+/* What a cache holds goes at one rate, what it does not at another; the share of hits falls from 0.94 to 0.06 over a factor of 4. */
+static double cached(const double *v, double bytes)
+{
+	double hits = 1 / (1 + pow(bytes / v[3], 4));
+	return v[0] + bytes * (hits / v[1] + (1 - hits) / v[2]);
+}
+
 static double evaluated(const struct law *l, const double *v, double flops, double bytes, double size)
 {
 	double best = INFINITY;
@@ -83,6 +91,8 @@ static double evaluated(const struct law *l, const double *v, double flops, doub
 		for (uint32_t i = 0; i + 1 < l->n_params; i += 2)
 			best = fmin(best, v[i] + size / v[i + 1]);
 		return best;
+	case FORM_CACHED:
+		return cached(v, bytes > 0 ? bytes : size);
 	case FORM_TABLE:
 		return interpolated(l, isnan(l->from[2]) ? (isnan(l->from[0]) ? bytes : flops) : size);
 	default:

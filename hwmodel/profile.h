@@ -11,6 +11,7 @@
  * Forms (times in s, sizes in bytes, rates per s):
  *	roofline    t0 + ((flops / a)^p + (bytes / b)^p)^(1/p)         parameters t0 a b p
  *	line        t0 + size / b                                       t0 b
+ *	cached      t0 + x (h / near + (1 - h) / far), h = 1 / (1 + (x / c)^4): bytes, or size   t0 near far c
  *	envelope    min over i of (t_i + size / b_i), three lines       t1 b1 t2 b2 t3 b3
  *	table       log-log interpolation of the points kept            none
  *	factor      a number (slowdown, efficiency)                     f
@@ -28,7 +29,7 @@
 
 #include <stdio.h>
 
-enum profile_form { FORM_ROOFLINE, FORM_LINE, FORM_ENVELOPE, FORM_TABLE, FORM_FACTOR, FORM_COUNT };
+enum profile_form { FORM_ROOFLINE, FORM_LINE, FORM_ENVELOPE, FORM_TABLE, FORM_FACTOR, FORM_CACHED, FORM_COUNT };
 enum { LAW_PARAMS = 6, LAW_FEATURES = 3 }; /* features: flops, bytes, size */
 enum { PROFILE_SCHEMA = 1 };
 

@@ -69,6 +69,19 @@ static int check_roofline(const struct profile *p, size_t i, const struct device
 	return rc;
 }
 
+/* Between a tenth of what memory does (a processor's one thread) and what caches do; it holds more than a page, and less than memory. */
+static int check_cached(const struct profile *p, size_t i, const struct device *d, struct orr_error *err)
+{
+	const struct law *l = &p->law[i];
+	double memory = d ? d->memory_Bps : 1e12, slack = d ? 1 : 1e3;
+	int rc = within(p, i, "byte rate in the cache", l->param[1], 0.05 * memory / slack, 20 * memory * slack, "GB/s", 1e9, err);
+	if (!rc)
+		rc = within(p, i, "byte rate beyond the cache", l->param[2], 0.05 * memory / slack, 2 * memory * slack, "GB/s", 1e9, err);
+	if (!rc)
+		rc = within(p, i, "size of the cache", l->param[3], 4096, d ? 0.5 * d->memory_bytes : 1e12, "MB", 1e6, err);
+	return rc;
+}
+
 /* The fastest line of copies and collectives; the slower ones are for small messages. */
 static int check_lines(const struct profile *p, size_t i, const struct device *d, struct orr_error *err)
 {
@@ -78,7 +91,8 @@ static int check_lines(const struct profile *p, size_t i, const struct device *d
 		best = isinf(l->param[k]) ? best : fmax(best, l->param[k]);
 	if (d && !strcmp(l->family, "copy")) {
 		low = 0.02 * (d->pcie_Bps > 0 ? d->pcie_Bps : 1e9);
-		high = 2 * fmax(d->memory_Bps, d->link_Bps);
+		/* A processor's copies may stay in its caches. */
+		high = (strcmp(p->backend, "cpu") ? 2 : 20) * fmax(d->memory_Bps, d->link_Bps);
 	} else if (d && !strcmp(l->family, "collective") && d->link_Bps > 0) {
 		low = (l->nodes > 1 ? 0.001 : 0.005) * d->link_Bps;
 		high = 4 * d->link_Bps;
@@ -95,7 +109,8 @@ static int check_start(const struct profile *p, size_t i, struct orr_error *err)
 	double low = strcmp(p->backend, "cpu") ? 50e-9 : 0.1e-9, high = is_kernel ? 1e-3 : 50e-3;
 	int rc = ORR_OK;
 	for (uint32_t k = 0; !rc && k < l->n_params; k += 2)
-		if (l->form != FORM_FACTOR && !(l->form == FORM_ROOFLINE && k > 0) && !(l->form == FORM_ENVELOPE && k > 0))
+		if (l->form != FORM_FACTOR && !(l->form == FORM_ROOFLINE && k > 0) && !(l->form == FORM_ENVELOPE && k > 0) &&
+			!(l->form == FORM_CACHED && k > 0))
 			rc = within(p, i, "time of an empty call", l->param[k], low, high, "us", 1e-6, err);
 	return rc;
 }
@@ -123,6 +138,8 @@ int profile_check(const struct profile *p, const struct device *d, struct orr_er
 			rc = check_roofline(p, i, d, err);
 		else if (form == FORM_LINE || form == FORM_ENVELOPE)
 			rc = check_lines(p, i, d, err);
+		else if (form == FORM_CACHED)
+			rc = check_cached(p, i, d, err);
 		if (!rc)
 			rc = check_start(p, i, err);
 		if (!rc)

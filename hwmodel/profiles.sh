@@ -5,6 +5,11 @@
 #   hwmodel/profiles.sh ORRERY FOLDER OUTDIR
 #
 # FOLDER holds the tables (their sources are named below); OUTDIR gets NAME.json.
+#
+# cpu-epyc-zen5-2 is not made here, as it was measured; on a machine of its kind that nobody else uses:
+#
+#   orrery calib run --backend cpu --threads 2 --budget 200 -o points.csv
+#   orrery calib fit points.csv --device cpu-epyc-zen5-2 --no-points -o cpu-epyc-zen5-2.json
 set -eu
 orrery=$1 tables=$2 out=$3
 mkdir -p "$out"

@@ -10,7 +10,7 @@ ORR_DEVICES = hwmodel/devices/k80.json hwmodel/devices/m40.json hwmodel/devices/
 	hwmodel/devices/t4.json hwmodel/devices/2080.json hwmodel/devices/2080ti.json hwmodel/devices/a10.json hwmodel/devices/a40.json hwmodel/devices/a100.json \
 	hwmodel/devices/a100-80g.json hwmodel/devices/l4.json hwmodel/devices/h100.json hwmodel/devices/h200.json \
 	hwmodel/devices/jetson-nano.json hwmodel/devices/jetson-tx2.json hwmodel/devices/jetson-xavier.json \
-	hwmodel/devices/jetson-orin.json
+	hwmodel/devices/jetson-orin.json hwmodel/devices/cpu-epyc-zen5-2.json
 EXTRA_DIST += $(ORR_DEVICES) hwmodel/steptimes.json
 nodist_liborrery_a_SOURCES += hwmodel/devices_data.c hwmodel/steptimes_data.c
 CLEANFILES += hwmodel/devices_data.c hwmodel/devices_data.c.tmp hwmodel/steptimes_data.c hwmodel/steptimes_data.c.tmp
@@ -26,7 +26,8 @@ liborrery_a_SOURCES += hwmodel/dnn.c hwmodel/dnn_json.c hwmodel/dnn_ops.c hwmode
 # profiles of devices: laws fitted to measured points
 liborrery_a_SOURCES += hwmodel/profile.h hwmodel/profile.c hwmodel/profile_check.c hwmodel/profile_json.c hwmodel/profile_write.c
 ORR_PROFILES = hwmodel/profiles/k80.json hwmodel/profiles/p100.json hwmodel/profiles/v100.json hwmodel/profiles/t4.json \
-	hwmodel/profiles/a40.json hwmodel/profiles/a100.json hwmodel/profiles/a100-80g.json hwmodel/profiles/h100.json
+	hwmodel/profiles/a40.json hwmodel/profiles/a100.json hwmodel/profiles/a100-80g.json hwmodel/profiles/h100.json \
+	hwmodel/profiles/cpu-epyc-zen5-2.json
 EXTRA_DIST += $(ORR_PROFILES) hwmodel/profiles.sh
 nodist_liborrery_a_SOURCES += hwmodel/profiles_data.c
 CLEANFILES += hwmodel/profiles_data.c hwmodel/profiles_data.c.tmp

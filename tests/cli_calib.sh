@@ -48,7 +48,7 @@ is "$("$ORRERY" calib diff "$work/a.json" "$work/half.json" | awk '$1 == "gemm" 
 
 # What ships.
 names=$("$ORRERY" calib list | awk 'NR > 1 { print $1 }' | tr '\n' ' ')
-is "$names" "k80 p100 v100 t4 a40 a100 a100-80g h100 " "the profiles that ship"
+is "$names" "k80 p100 v100 t4 a40 a100 a100-80g h100 cpu-epyc-zen5-2 " "the profiles that ship"
 like "$("$ORRERY" calib list | grep '^t4')" 'not measured, scaled' "the T4 is marked: not measured"
 like "$("$ORRERY" calib show t4 | grep '^note')" 'not measured: scaled from the profile v100' "and says from what"
 "$ORRERY" calib scale v100 --to t4 -o "$work/t4.json" >/dev/null

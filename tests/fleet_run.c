@@ -146,7 +146,7 @@ static void run(const struct fleet_case *c, struct serve_config *config, struct 
 	config->failures = failures;
 	config->options = options;
 	if (!err->code && requests && cluster && set_all(options, c->options, err) && set_all(args, c->settings, err))
-		serve_run(config, policy, args, policy->name, r, err);
+		c->drive ? c->drive(config, policy, args, r, err) : serve_run(config, policy, args, policy->name, r, err);
 	for (size_t i = 0; i < r->n_requests; i++)
 		r->requests[i].request_id = r->requests[i].model = NULL;
 	failures_free(failures);
@@ -159,9 +159,14 @@ static void run(const struct fleet_case *c, struct serve_config *config, struct 
 struct run_result *fleet_run(const struct fleet_case *c, struct orr_error *err)
 {
 	struct served *model[4] = { 0 };
+	struct device device = { .memory_bytes = c->memory_bytes };
+	const struct device *devices[CLUSTER_MAX_TYPES];
+	for (size_t i = 0; i < CLUSTER_MAX_TYPES; i++)
+		devices[i] = &device;
 	struct run_result *r = result_new();
 	struct serve_config config = { .replication = c->replication,
 		.model = model,
+		.device = c->memory_bytes > 0 ? devices : NULL,
 		.deployment = c->deployment,
 		.usd_per_gpu_hour = c->usd_per_gpu_hour,
 		.seed = c->seed,

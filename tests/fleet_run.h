@@ -43,9 +43,13 @@ struct fleet_case {
 	const double *usd_per_gpu_hour;
 	const struct orr_policy *policy; /* NULL: the probe */
 	const char *settings;
+	double memory_bytes;   /* of each GPU; 0: not known */
 	double until_s;        /* 0: no end */
 	uint64_t seed, replication, max_rows;
 	bool no_check;
+	/* In the place of serve_run(): a clock that is somebody else's. */
+	int (*drive)(const struct serve_config *c, const struct orr_policy *policy, const struct orr_args *args, struct run_result *r,
+		struct orr_error *err);
 };
 
 /* NULL if the run ended with an error; err says which. Names in rows are NULL. */

@@ -69,7 +69,7 @@ static bool run(const struct serve_case *c, struct served **model, uint32_t n_mo
 		.n_deployments = 1,
 		.options = options,
 		.seed = c->seed,
-		.until_ns = ORR_NEVER,
+		.until_ns = c->until_s > 0 ? llrint(c->until_s * 1e9) : ORR_NEVER,
 		.check = true,
 		.record_requests = true,
 		.max_rows = 1000000,

@@ -20,6 +20,7 @@ struct serve_case {
 	const char *settings;       /* "name=value name=value" of the policy; NULL: none */
 	const char *options;        /* likewise, of the world */
 	uint64_t seed, replication;
+	double until_s;             /* 0: when all have ended */
 };
 
 /* NULL if the run ended with an error; err says which. */

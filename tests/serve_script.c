@@ -67,6 +67,7 @@ static struct run_result *serve(const char *model, const char *requests, const c
 		.memory_GiB = script.memory_GiB,
 		.policy = &policy,
 		.options = options,
+		.until_s = script.until_s,
 		.seed = 1 };
 	script.error = (struct orr_error){ 0 };
 	return serve_replay(&c, &script.error);

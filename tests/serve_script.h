@@ -16,7 +16,7 @@ struct script {
 	void (*schedule)(struct orr_serve *w, uint32_t replica);
 	/* the case; zero: one replica, memory without end */
 	uint32_t replicas;
-	double memory_GiB;
+	double memory_GiB, until_s;
 	const char *const *models;
 	unsigned policy_flags;
 	/* what its functions keep */

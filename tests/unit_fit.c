@@ -19,6 +19,7 @@ enum { POINTS = 80 };
 
 static const struct law truth_roofline = { .form = FORM_ROOFLINE, .n_params = 4, .param = { 8e-6, 12e12, 6e11, 2.5 } };
 static const struct law truth_line = { .form = FORM_LINE, .n_params = 2, .param = { 3e-6, 12e9 } };
+static const struct law truth_cached = { .form = FORM_CACHED, .n_params = 4, .param = { 1e-6, 150e9, 35e9, 32e6 } };
 static const struct law truth_envelope = { .form = FORM_ENVELOPE, .n_params = 6,
 	.param = { 35e-6, 2e9, 70e-6, 20e9, 200e-6, 120e9 } };
 
@@ -36,7 +37,9 @@ static void make(const struct law *truth, uint64_t seed, double noise, double ou
 	for (int i = 0; i < POINTS; i++) {
 		x[i] = (struct point){ .low_s = NAN, .high_s = NAN, .cv = NAN };
 		snprintf(x[i].family, sizeof x[i].family, "%s", truth->form == FORM_ROOFLINE ? "gemm" : "collective");
-		if (truth->form == FORM_ROOFLINE) {
+		if (truth->form == FORM_CACHED) {
+			x[i].bytes = 16384 * pow(2, 15 * (i + gsl_rng_uniform(r)) / POINTS);
+		} else if (truth->form == FORM_ROOFLINE) {
 			x[i].flops = 1e6 * pow(1e6, gsl_rng_uniform(r));
 			x[i].bytes = x[i].flops / pow(1000, gsl_rng_uniform(r));
 			x[i].d[0] = i;
@@ -247,6 +250,7 @@ int main(void)
 {
 	check_exact(&truth_roofline, "roofline");
 	check_exact(&truth_line, "line");
+	check_exact(&truth_cached, "cached");
 	check_exact(&truth_envelope, "envelope");
 	check_outliers();
 	check_intervals();
@@ -256,6 +260,7 @@ int main(void)
 	check_coverage(&truth_roofline, "roofline, 5 % noise", 0.05, 0);
 	check_coverage(&truth_roofline, "roofline, 5 % noise and outliers", 0.05, 0.03);
 	check_coverage(&truth_line, "line, 3 % noise", 0.03, 0);
+	check_coverage(&truth_cached, "cached, 3 % noise", 0.03, 0);
 	check_coverage(&truth_envelope, "envelope, 2 % noise", 0.02, 0);
 	return done();
 }

@@ -395,6 +395,82 @@ static void check_sessions(void)
 	probe.seen = NULL;
 }
 
+/* ---- on a clock and a pool that are somebody else's ---- */
+
+static struct {
+	uint32_t takes, gives, refused;
+	struct pool *pool;
+	struct pool_alloc own; /* the host's */
+} host;
+
+static bool host_take(void *ctx, const struct pool_request *r, struct pool_alloc *out)
+{
+	(void)ctx;
+	bool fits = pool_take(host.pool, r, out);
+	host.takes += fits;
+	host.refused += !fits;
+	return fits;
+}
+
+static void host_give(void *ctx, struct pool_alloc *a)
+{
+	(void)ctx;
+	host.gives++;
+	pool_give(host.pool, a);
+}
+
+/* At 5 s a GPU that the host used itself comes free; at 12 s the node of replica 0 goes. */
+static void on_host(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+{
+	(void)e, (void)arg;
+	struct orr_serve **w = ctx;
+	if (subject == 5) {
+		pool_give(host.pool, &host.own);
+		serve_capacity(*w);
+	} else {
+		serve_node(*w, 1, false);
+		pool_node_down(host.pool, 1);
+	}
+}
+
+static int drive(const struct serve_config *c, const struct orr_policy *policy, const struct orr_args *args, struct run_result *r,
+	struct orr_error *err)
+{
+	struct engine *e = eng_new();
+	struct pool_request one = { 1, 1000, 0, 0, 1 };
+	struct orr_serve *w;
+	memset(&host, 0, sizeof host);
+	host.pool = pool_new(c->cluster, c->placement);
+	pool_take(host.pool, &one, &host.own); /* node 0 */
+	struct serve_host h = { .engine = e, .pool = host.pool, .take = host_take, .give = host_give };
+	w = serve_begin(c, &h, policy, args, "probe", r, err);
+	for (uint64_t t = 5; w && t <= 12; t += 7)
+		eng_at(e, (int64_t)t * ORR_SECOND, 0, on_host, &w, t, 0);
+	while (w && !serve_is_over(w) && eng_step(e))
+		serve_instant(w);
+	if (w) {
+		serve_leave(w);
+		ok(host.takes == 2 && host.gives == 2 && host.refused > 0 && host.pool->free_gpus == 1,
+			"what the host gave it has back: %u, %u, and %u times no", host.takes, host.gives, host.refused);
+		serve_end(w, err);
+	}
+	pool_free(host.pool);
+	eng_free(e);
+	return err->code;
+}
+
+static void check_host(void)
+{
+	struct fleet_case c = { .requests = "arrival_s\n0\n0\n20\n", .models = { TABLE("m", "10000") },
+		.deployment = { { .replicas = 2, .model = UINT32_MAX, .tp = 1, .pp = 1 } }, .cluster = "2x1", .options = "start_up=1s", .drive = drive };
+	struct run_result *r = fleet_must_run(&c, "a host");
+	log_is("udx", "u1@6 x0@12", "a replica comes when the host has room, and goes with its node");
+	log_is("f", "f0@10 f1@22 f2@32", "its requests go on elsewhere");
+	if (r) /* node 1 from 0 to 12 s, node 0 from 5 to 32 */
+		near_to(fleet_metric(r, "gpu_hours") * 3600, 12 + 27, 1e-9, "GPUs are counted from take to give");
+	result_free(r);
+}
+
 /* ---- admission ---- */
 
 static void check_admission(void)
@@ -439,6 +515,7 @@ int main(void)
 	check_closed_loop();
 	check_sessions();
 	check_admission();
+	check_host();
 	free(probe.event);
 	return done();
 }

@@ -211,6 +211,21 @@ static bool is(double s, double ms)
 	return fabs(s * 1e3 - ms) < 1e-12;
 }
 
+/* Figure 4, ms by batch size, read from its own coordinates. */
+static const struct {
+	const char *name;
+	double ms[33];
+} curves[] = {
+	{ "irina-yolov3-curve", { 13.13, 20.67, 28.31, 36.16, 45.65, 52.44, 63.35, 67.75, 71.72, 77.08, 80.84, 84.68, 88.79, 94.03, 113.15,
+		117.27 } },
+	{ "irina-vgg16-curve", { 4.40, 6.33, 8.86, 11.19, 14.03, 16.18, 19.74, 21.19, 23.05, 24.35, 25.77, 27.53, 28.78, 30.03, 31.06, 32.27,
+		45.45, 46.58, 48.50, 48.49, 49.65, 50.90, 52.09, 53.11, 54.39, 55.53, 56.69, 57.88, 59.44, 60.28, 61.41, 62.62 } },
+	{ "irina-googlenet-curve", { 9.40, 9.50, 9.53, 9.46, 9.52, 9.47, 9.44, 9.45, 9.57, 9.40, 9.42, 9.44, 9.43, 9.39, 9.41, 9.44, 9.43, 9.47,
+		9.93, 9.94, 10.40, 10.45, 11.49, 11.69, 12.14, 12.40, 12.70, 12.92, 13.28, 13.55, 13.88, 14.02 } },
+	{ "irina-alexnet-curve", { 0.91, 1.01, 1.01, 1.03, 1.19, 1.25, 1.39, 1.43, 1.69, 1.63, 1.70, 1.80, 1.77, 1.85, 1.78, 1.80, 2.40, 2.30,
+		2.50, 2.46, 2.50, 2.43, 2.47, 2.67, 2.68, 2.71, 2.75, 2.74, 2.81, 2.70, 2.86, 2.90 } }
+};
+
 /* Read from the figure: the steps of VGG-16 between 16 and 17, of YOLOv3 between 14 and 15. */
 static void tables_have_steps(void)
 {
@@ -219,6 +234,14 @@ static void tables_have_steps(void)
 		is(served_latency(y, 15, 0), 113.15) && isnan(served_latency(y, 17, 0)), "latencies are read from the table, with its steps");
 	served_free(v);
 	served_free(y);
+	for (size_t i = 0; i < sizeof curves / sizeof *curves; i++) {
+		v = served_load(curves[i].name, &err);
+		bool good = v != NULL;
+		for (uint32_t b = 1; good && curves[i].ms[b - 1] > 0; b++)
+			good = is(served_latency(v, b, 0), curves[i].ms[b - 1]);
+		ok(good, "%s is the curve of figure 4", curves[i].name);
+		served_free(v);
+	}
 	v = served_load("irina-vgg16", &err);
 	ok(v && is(served_latency(v, 8, 0), 22) && isnan(served_latency(v, 12, 0)), "and nothing lies between two sizes of the profile");
 	served_free(v);

@@ -233,7 +233,7 @@ static void check_shipped(void)
 		profile_free(p);
 		device_free(d);
 	}
-	ok(n >= 8, "%zu profiles ship", n);
+	ok(n >= 9, "%zu profiles ship", n);
 	ok(tried > 400 && missed == 0, "of %zu parameters a thousand times off, %zu pass", tried, missed);
 	same_text(profile_for_device("v100"), "v100", "a device finds its profile");
 	ok(!profile_for_device("m40") && !profile_for_device("v10") && !profile_for_device("v1000"), "one without has none");

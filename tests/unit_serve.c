@@ -204,7 +204,7 @@ static void stack_schedule(struct orr_serve *w, uint32_t replica)
 	orr_run_start(w, replica, &b);
 }
 
-static void stack_case(double at, bool now, double after, double end, const char *options)
+static void stack_case(double at, bool now, double after, double end_c, double end, const char *options)
 {
 	script_set((struct script){ .arrive = script_push, .schedule = stack_schedule });
 	script.memory_GiB = 1;
@@ -214,21 +214,25 @@ static void stack_case(double at, bool now, double after, double end, const char
 	ok(fits_now == now, "at %g ms it %s", 1000 * at, now ? "fits" : "does not fit");
 	near_to(fits_after, after, 1e-12, "it fits as soon as it should");
 	ok(fits_delayed, "with that delay it fits, with less it does not");
-	ok(serve_ends_at(r, (double[]){ 0.2, end }, 2), "and ends at %g ms", 1000 * end);
+	ok(serve_ends_at(r, (double[]){ end_c, end }, 2), "and ends at %g ms", 1000 * end);
 	result_free(r);
 }
 
 static void test_memory(void)
 {
-	stack_case(0.05, true, 0, 0.06, NULL);
+	stack_case(0.05, true, 0, 0.2, 0.06, NULL);
 	/* Ends as the other comes to its peak. */
-	stack_case(0.09, true, 0, 0.1, NULL);
+	stack_case(0.09, true, 0, 0.2, 0.1, NULL);
 	/* Would still be there at the other's peak: 65 + 40. Its own peak may come as the other ends: 195 + 5 = 200. */
-	stack_case(0.091, false, 0.195 - 0.091, 0.205, NULL);
-	stack_case(0.15, false, 0.045, 0.205, NULL);
+	stack_case(0.091, false, 0.195 - 0.091, 0.2, 0.205, NULL);
+	stack_case(0.15, false, 0.045, 0.2, 0.205, NULL);
 	/* 0.7 + 0.28 is within a limit of 1, not of 0.9: it starts when the other has ended. */
-	stack_case(0.05, true, 0, 0.06, "utilisation_limit=1");
-	stack_case(0.05, false, 0.15, 0.21, "utilisation_limit=0.9");
+	stack_case(0.05, true, 0, 0.2, 0.06, "utilisation_limit=1");
+	stack_case(0.05, false, 0.15, 0.2, 0.21, "utilisation_limit=0.9");
+	/* Both at 1/1.6 while both run: d takes 16, and c comes to its peak as it ends, at 90 + 10 x 1.6. A ms later it would
+	 * come to it 1.6 before d ends. d's peak may come as c ends: c has 5 left at 195, as d to its peak, which takes 8. */
+	stack_case(0.09, true, 0, 0.206, 0.106, "interference=occupancy");
+	stack_case(0.091, false, 0.195 - 0.091, 0.203, 0.208, "interference=occupancy");
 }
 
 /* ---- interference ---- */
@@ -359,6 +363,35 @@ static void test_keep(void)
 	result_free(r);
 }
 
+/* ---- the end, and what the policy measures ---- */
+
+static void observing_schedule(struct orr_serve *w, uint32_t replica)
+{
+	if (!orr_run_first(w, replica))
+		script_start_first(w, replica);
+	script.seen++;
+	orr_serve_observe(w, "calls_squared", script.seen * script.seen);
+	orr_serve_observe(w, "uniform", orr_serve_uniform(w));
+}
+
+/* Called at 0, 50 and 100; it would be at 200. */
+static void test_until(void)
+{
+	script_set((struct script){ .arrive = script_push, .schedule = observing_schedule });
+	script.until_s = 0.15;
+	struct run_result *r = script_run(UNIT, "arrival_s\n0\n0\n0.05\n0.2\n", NULL);
+	ok(serve_ends_at(r, (double[]){ 0.1, NAN, NAN }, 3), "what runs or waits at --until is unfinished, what is to come does not count");
+	near_to(serve_metric(r, "requests_unfinished"), 2, 0, "and is counted");
+	near_to(serve_metric(r, "calls_squared"), (1 + 4 + 9) / 3.0, 1e-12, "the policy's own series has its mean in the results");
+	double uniform = serve_metric(r, "uniform");
+	result_free(r);
+	script_set((struct script){ .arrive = script_push, .schedule = observing_schedule });
+	script.until_s = 0.15;
+	r = script_run(UNIT, "arrival_s\n0\n0\n0.05\n0.2\n", NULL);
+	ok(uniform > 0 && uniform < 1 && serve_metric(r, "uniform") == uniform, "its random numbers are the same again");
+	result_free(r);
+}
+
 /* ---- fifo ---- */
 
 extern const struct orr_policy orr_policy_serve_fifo;
@@ -405,7 +438,6 @@ static void test_fifo(void)
 
 int main(void)
 {
-	test_fifo();
 	test_order();
 	test_order_of_replicas();
 	test_restart();
@@ -414,5 +446,7 @@ int main(void)
 	test_interference();
 	test_loading();
 	test_keep();
+	test_until();
+	test_fifo();
 	return done();
 }

@@ -68,6 +68,20 @@ static void check_table(void)
 	result_free(r);
 }
 
+/* Weights of 100 bytes; a run has 200 for 0.6 s and 400 for 0.4 s; two of them in 4 s, of 1000 bytes. */
+static void check_memory(void)
+{
+	struct fleet_case c = { .requests = "arrival_s\n0\n3\n",
+		.models = { "{\"name\": \"m\", \"title\": \"t\", \"source\": \"made up for the test\", \"kind\": \"table\", \"weight_bytes\": 100, "
+			    "\"batch\": [1], \"latency_ms\": [1000], \"memory_unit_bytes\": 1, "
+			    "\"memory\": [{\"before\": 200, \"peak\": 400, \"peak_from_ms\": 600}]}" },
+		.deployment = { one }, .cluster = "1x1", .memory_bytes = 1000 };
+	struct run_result *r = fleet_must_run(&c, "memory");
+	metric_is(r, "memory_use_mean", (100 * 4 + 2 * (200 * 0.6 + 400 * 0.4)) / 4000);
+	metric_is(r, "memory_use_max", 0.5);
+	result_free(r);
+}
+
 /* Rows beyond the most that are kept: every second, fourth, .. by number. */
 static void check_rows(void)
 {
@@ -217,6 +231,7 @@ static void check_idling(void)
 int main(void)
 {
 	check_table();
+	check_memory();
 	check_rows();
 	check_llm();
 	check_faults();

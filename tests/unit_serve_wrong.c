@@ -255,7 +255,7 @@ static const struct mistake {
 	{ give_up, "I am lost" },
 	{ spin, "!schedule() was called 1000 times at this instant without an end to it (serve.max_calls_per_instant)" },
 	{ nothing, "2 requests have not ended, nothing runs, no timer is set and no request is to come: the policy does nothing for them "
-		   "(this is one)" },
+		   "(this is the first)" },
 };
 
 static const struct mistake *mistake;

@@ -358,6 +358,7 @@ orr_run orr_run_start(struct orr_serve *w, uint32_t replica, const struct orr_ba
 	x->started_s = w->now_s;
 	x->leaving = -1;
 	take_members(w, x, b);
+	serve_metrics_memory(w, replica);
 	link_run(w, x);
 	run_go(w, x);
 	serve_metrics_padding(w, p.real, padded_size(w->config->model[b->model], &p));
@@ -403,6 +404,7 @@ double orr_run_fits_after(const struct orr_serve *w, uint32_t replica, const str
 
 void run_stop(struct orr_serve *w, struct run *x)
 {
+	serve_metrics_memory(w, x->replica);
 	eng_cancel(w->host.engine, x->end);
 	x->end = (struct eng_event){ 0, 0 };
 	unlink_run(w, x);

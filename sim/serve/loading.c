@@ -87,6 +87,7 @@ bool orr_model_load(struct orr_serve *w, uint32_t replica, uint32_t model)
 	for (uint32_t i = 0; i < w->config->n_models; i++)
 		from = fmax(from, r->loaded_s[i]); /* a NaN counts as nothing */
 	r->loaded_s[model] = from + m->load_s;
+	serve_metrics_memory(w, replica);
 	r->weights += m->weight_bytes;
 	eng_at(w->host.engine, serve_ns(r->loaded_s[model]), PRIO_REPLICA, on_loaded, w, replica, model);
 	return true;
@@ -108,5 +109,6 @@ void orr_model_unload(struct orr_serve *w, uint32_t replica, uint32_t model)
 		return;
 	}
 	r->loaded_s[model] = NAN;
+	serve_metrics_memory(w, replica);
 	r->weights -= w->config->model[model]->weight_bytes;
 }

@@ -162,6 +162,10 @@ static void put_fleet(struct orr_serve *w)
 	put(w, "in_system_max", (double)m->live.largest);
 	put(w, "replica_hours", s.up_s / 3600);
 	put(w, "gpu_hours", s.gpu_s / 3600);
+	if (m->memory_there > 0) {
+		put(w, "memory_use_mean", m->memory_used / m->memory_there);
+		put(w, "memory_use_max", m->memory_most);
+	}
 	if (s.kv_s > 0)
 		put(w, "kv_use_mean", s.kv / s.kv_s);
 	if (m->padded > 0)
@@ -192,6 +196,8 @@ void serve_metrics_end(struct orr_serve *w)
 {
 	struct serve_metrics *m = w->metrics;
 	int64_t now = eng_now(w->host.engine);
+	for (uint32_t i = 0; i < w->n_replicas; i++)
+		serve_metrics_memory(w, i);
 	if (m->has_begun) {
 		timeline_set(&m->live, now, 0);
 		timeline_set(&m->busy, now, 0);

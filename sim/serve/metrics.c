@@ -47,6 +47,8 @@ void serve_metrics_begin(struct orr_serve *w)
 		m->kv_integral = m->kv_was + w->n_replicas;
 		m->kv_span_s = m->kv_integral + w->n_replicas;
 	}
+	if (c->device)
+		m->memory_since_s = mem_zalloc((size_t)w->n_replicas + 1, sizeof *m->memory_since_s);
 	for (uint32_t i = 0; i < w->n_replicas; i++)
 		if (w->replica[i].state == REPLICA_UP)
 			m->up_gpus += w->replica[i].gpus;
@@ -257,6 +259,38 @@ void serve_metrics_gap(struct orr_serve *w, double gap_s, uint64_t count)
 	hist_add_n(m->gap, gap_s, count);
 }
 
+/* Seconds of the last dt for which the run was at its peak. */
+static double at_peak_s(const struct orr_serve *w, const struct run *x, double dt)
+{
+	double past = x->alone_s - run_left(w, x) - x->memory.peak_from_s; /* of its own progress */
+	if (past < 0 || (past == 0 && x->memory.peak_from_s > 0))
+		return 0;
+	return x->state == RUN_RUNNING ? fmin(dt, past / x->rate) : dt;
+}
+
+/* Between two calls who runs, and how fast, does not change; so the most is in use at the end. */
+void serve_metrics_memory(struct orr_serve *w, uint32_t replica)
+{
+	struct serve_metrics *m = w->metrics;
+	const struct replica *r = &w->replica[replica];
+	bool is_up = r->state == REPLICA_UP || r->state == REPLICA_DRAINING;
+	if (!m || !m->memory_since_s || !is_up || r->lane || !(r->memory < INFINITY))
+		return;
+	double dt = w->now_s - fmax(m->memory_since_s[replica], r->up_since_s), in_use = r->weights;
+	m->memory_since_s[replica] = w->now_s;
+	if (!(dt > 0))
+		return;
+	m->memory_used += r->weights * dt;
+	m->memory_there += r->memory * dt;
+	for (uint32_t i = r->first_run; i != NONE; i = w->run[i].next) {
+		const struct run *x = &w->run[i];
+		double peak_s = at_peak_s(w, x, dt);
+		m->memory_used += x->memory.before * (dt - peak_s) + x->memory.peak * peak_s;
+		in_use += peak_s > 0 ? x->memory.peak : x->memory.before;
+	}
+	m->memory_most = fmax(m->memory_most, in_use / r->memory);
+}
+
 void serve_metrics_padding(struct orr_serve *w, double real, double padded)
 {
 	w->metrics->real += real;
@@ -280,6 +314,7 @@ void serve_metrics_free(struct orr_serve *w)
 	hist_free(m->gap);
 	mem_free(m->model);
 	mem_free(m->kv_since_s);
+	mem_free(m->memory_since_s);
 	mem_free(m);
 	w->metrics = NULL;
 }

@@ -39,6 +39,9 @@ struct serve_metrics {
 	double iterations, prompt_processed, decoded, real, padded, lost_s;
 	/* of the cache: integral of the part in use over time, by replica */
 	double *kv_since_s, *kv_was, *kv_integral, *kv_span_s;
+	/* of the memory of replicas that run tables: integrals over time of bytes in use and of bytes there are */
+	double *memory_since_s; /* [replica]; NULL: devices are not known */
+	double memory_used, memory_there, memory_most; /* most: part of a replica's */
 	/* over time */
 	uint64_t busy_gpus, up_gpus;
 	struct timeline live, busy, up;

@@ -34,6 +34,7 @@ static void count_preemption(struct orr_serve *w, struct run *x)
 void run_leave(struct orr_serve *w, struct run *x)
 {
 	uint32_t replica = x->replica;
+	serve_metrics_memory(w, replica);
 	count_preemption(w, x);
 	run_settle(w, x);
 	if (x->leaving == ORR_ABORT_SAVE) {
@@ -192,6 +193,7 @@ void orr_run_resume(struct orr_serve *w, orr_run run)
 			"(orr_run_can_resume() tells)", x->replica);
 		return;
 	}
+	serve_metrics_memory(w, x->replica);
 	revive(w, x);
 	run_go(w, x);
 }

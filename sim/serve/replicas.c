@@ -198,6 +198,7 @@ void replica_leave(struct orr_serve *w, uint32_t replica)
 	uint8_t was = r->state;
 	if (was == REPLICA_OFF)
 		return;
+	serve_metrics_memory(w, replica);
 	group_remove(w, replica);
 	replica_set_busy(w, replica, false);
 	bitset_remove(w->idle, replica);
@@ -456,8 +457,8 @@ void replicas_free(struct orr_serve *w)
 	for (uint32_t i = 0; w->replica && i < w->n_replicas; i++) {
 		struct replica *r = &w->replica[i];
 		lane_free(r->lane);
-		if (r->has_alloc)
-			give_gpus(w, i);
+		if (r->has_alloc) /* not by the host's give(): it may be half gone */
+			pool_give(w->host.pool, &r->alloc);
 	}
 	routes_free(w);
 	scale_free(w);

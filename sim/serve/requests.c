@@ -76,6 +76,13 @@ static double deadline(const struct orr_serve *w, const struct request_rec *rec,
 	return arrival_s + (w->set->slo_s < INFINITY ? w->set->slo_s : w->config->model[model]->slo_s);
 }
 
+/* A language model gives out at least one token; formats without outputs have 0. */
+static void set_outputs(const struct orr_serve *w, struct req *q)
+{
+	if (!q->output_asked && w->config->model[q->model]->kind == SERVED_LLM)
+		q->output_asked = 1;
+}
+
 struct req *req_new(struct orr_serve *w, const struct request_rec *rec)
 {
 	uint32_t model = model_of(w, rec);
@@ -362,6 +369,7 @@ void orr_forward(struct orr_serve *w, orr_req r, uint32_t model)
 	req_set_replica(w, q, NONE);
 	q->model = model;
 	q->is_held = false;
+	set_outputs(w, q);
 }
 
 void orr_assign(struct orr_serve *w, orr_req r, uint32_t replica)

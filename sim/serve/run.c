@@ -56,12 +56,15 @@ static bool is_starving(const struct orr_serve *w)
 
 static void starving(struct orr_serve *w)
 {
-	uint32_t slot = 0;
-	while (slot < w->n_req && (w->req[slot].state == ORR_REQ_ENDED || !w->req[slot].generation))
-		slot++;
-	serve_fail(w, ORR_EFAIL, slot < w->n_req ? &w->req[slot] : NULL,
+	const struct req *oldest = NULL;
+	for (uint32_t slot = 0; slot < w->n_req; slot++) {
+		const struct req *q = &w->req[slot];
+		if (q->state != ORR_REQ_ENDED && (!oldest || q->number < oldest->number))
+			oldest = q;
+	}
+	serve_fail(w, ORR_EFAIL, oldest,
 		"%llu requests have not ended, nothing runs, no timer is set and no request is to come: the policy does nothing for them "
-		"(this is one)",
+		"(this is the first)",
 		(unsigned long long)w->live);
 }
 
@@ -206,8 +209,7 @@ static void end_requests(struct orr_serve *w)
 {
 	for (uint32_t slot = 0; slot < w->n_req && w->live; slot++) {
 		struct req *q = &w->req[slot];
-		bool is_free = q->state == ORR_REQ_ENDED;
-		if (is_free)
+		if (q->state == ORR_REQ_ENDED) /* of a free slot, too */
 			continue;
 		if (w->config->model[q->model]->kind == SERVED_LLM)
 			lane_settle(w, q);

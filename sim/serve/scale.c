@@ -340,6 +340,12 @@ void serve_capacity(struct orr_serve *w)
 		scale_fill(w);
 }
 
+static void on_refill(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+{
+	(void)e, (void)subject, (void)arg;
+	serve_capacity(ctx);
+}
+
 void serve_node(struct orr_serve *w, uint32_t node, bool is_up)
 {
 	serve_happen(w, (double)eng_now(w->host.engine) / 1e9);
@@ -347,7 +353,9 @@ void serve_node(struct orr_serve *w, uint32_t node, bool is_up)
 		return;
 	serve_metrics_node(w, is_up ? "node-repair" : "node-fail", node);
 	if (!is_up)
-		lose(w, node); /* others start elsewhere once serve_capacity() says that the pool knows */
+		lose(w, node);
+	/* Others start elsewhere when the pool knows of it, later in this instant. */
+	eng_at(w->host.engine, eng_now(w->host.engine), PRIO_REPLICA, on_refill, w, 0, 0);
 }
 
 void serve_notice(struct orr_serve *w, uint32_t node)
