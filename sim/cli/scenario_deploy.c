@@ -86,7 +86,7 @@ static uint64_t gpus_of(const struct cluster *c, uint64_t types)
 {
 	uint64_t n = 0;
 	for (uint32_t i = 0; i < c->n_nodes; i++)
-		if (!types || types >> c->node[i].type & 1)
+		if (!types || (c->node[i].type < CLUSTER_MAX_TYPES && types >> c->node[i].type & 1))
 			n += c->node[i].gpus;
 	return n;
 }
