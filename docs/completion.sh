@@ -69,7 +69,7 @@ cat <<'END'
 	--policy | show)
 		[ "$prev" = --policy ] || [ "$command" = policy ] || return
 		local kind=''
-		case $command in jobs | step) kind="--kind $command" ;; esac
+		case $command in jobs | step | serve) kind="--kind $command" ;; esac
 		# A list with commas: complete what stands after the last one.
 		case $cur in *,*) done_part=${cur%,*}, cur=${cur##*,} ;; esac
 		COMPREPLY=($(compgen -P "$done_part" \
@@ -90,7 +90,7 @@ cat <<'END'
 		case $command,${COMP_WORDS[2]},$COMP_CWORD in
 		step,*,2 | model,show,3) COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" model list 2>/dev/null |
 			awk 'NR > 1 { print $1 }')" -- "$cur") $(compgen -f -- "$cur")) ;;
-		jobs,*,2 | trace,synth,3) COMPREPLY=($(compgen -W "$models" -- "$cur") $(compgen -f -- "$cur")) ;;
+		jobs,*,2 | serve,*,2 | trace,synth,3) COMPREPLY=($(compgen -W "$models" -- "$cur") $(compgen -f -- "$cur")) ;;
 		esac
 		[ -n "${COMPREPLY[*]}" ] || COMPREPLY=($(compgen -f -- "$cur"))
 		;;

@@ -20,5 +20,7 @@ extern const struct embedded_file embedded_devices[];
 extern const struct embedded_file embedded_models[];
 extern const struct embedded_file embedded_steptimes[];
 extern const struct embedded_file embedded_profiles[];
+extern const struct embedded_file embedded_prices[];
+extern const struct embedded_file embedded_served[];
 
 #endif

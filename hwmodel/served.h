@@ -102,9 +102,17 @@ void served_on_free(struct served_on *x);
 double served_iteration(struct served_on *x, const struct llm_load *load);
 /* The same, split: stage_s is what the busiest pipeline stage is busy for (with pp = 1 all of it). */
 double served_iteration_stage(struct served_on *x, const struct llm_load *load, double *stage_s);
+/* Parts of an iteration, s, over all stages, that add up to the whole. False: the model's form does not tell them apart. */
+struct served_parts {
+	double linear, elementwise, collective, attention_prompt, attention_decode;
+	double head; /* the output layer, for the tokens that need it */
+	double hops; /* between stages */
+	double overhead;
+};
+bool served_iteration_parts(struct served_on *x, const struct llm_load *load, struct served_parts *out);
 /* Where the times come from: the closed form, the curves, which profile, "data sheet only". */
 const char *served_source(const struct served_on *x);
-/* Tokens of KV cache that fit into a replica's memory beside the weights; part: of its memory that may be used. */
+/* Tokens of KV cache that fit into a replica's memory beside the weights; part: of its memory that may be used. NAN: its memory is not known. */
 double served_kv_tokens(const struct served_on *x, double part);
 
 #endif

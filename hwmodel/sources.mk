@@ -7,7 +7,7 @@ liborrery_a_SOURCES += hwmodel/json.c hwmodel/json.h hwmodel/embedded.h hwmodel/
 ORR_DEVICES = hwmodel/devices/k80.json hwmodel/devices/m40.json hwmodel/devices/titanx-maxwell.json \
 	hwmodel/devices/p100.json hwmodel/devices/p100-pcie.json hwmodel/devices/1080ti.json \
 	hwmodel/devices/v100.json hwmodel/devices/v100-32g.json hwmodel/devices/v100-pcie.json \
-	hwmodel/devices/t4.json hwmodel/devices/2080ti.json hwmodel/devices/a10.json hwmodel/devices/a40.json hwmodel/devices/a100.json \
+	hwmodel/devices/t4.json hwmodel/devices/2080.json hwmodel/devices/2080ti.json hwmodel/devices/a10.json hwmodel/devices/a40.json hwmodel/devices/a100.json \
 	hwmodel/devices/a100-80g.json hwmodel/devices/l4.json hwmodel/devices/h100.json hwmodel/devices/h200.json \
 	hwmodel/devices/jetson-nano.json hwmodel/devices/jetson-tx2.json hwmodel/devices/jetson-xavier.json \
 	hwmodel/devices/jetson-orin.json hwmodel/devices/cpu-epyc-zen5-2.json
@@ -36,3 +36,26 @@ hwmodel/profiles_data.c: $(ORR_PROFILES) hwmodel/embed.sh hwmodel/sources.mk
 	embedded_profiles $(ORR_PROFILES)) >$@.tmp && mv $@.tmp $@
 # models as they are served
 liborrery_a_SOURCES += hwmodel/served.h
+# what GPUs cost
+liborrery_a_SOURCES += hwmodel/prices.c hwmodel/prices.h
+EXTRA_DIST += hwmodel/prices.json
+nodist_liborrery_a_SOURCES += hwmodel/prices_data.c
+CLEANFILES += hwmodel/prices_data.c hwmodel/prices_data.c.tmp
+hwmodel/prices_data.c: hwmodel/prices.json
+	$(AM_V_GEN)$(MKDIR_P) hwmodel && (cd $(srcdir) && $(SHELL) hwmodel/embed.sh hwmodel/embedded.h embedded_file \
+	embedded_prices hwmodel/prices.json) >$@.tmp && mv $@.tmp $@
+liborrery_a_SOURCES += hwmodel/served.h hwmodel/served.c hwmodel/served_json.c hwmodel/served_llm.c hwmodel/served_llm.h \
+	hwmodel/served_layers.c
+ORR_SERVED = hwmodel/served/llama2-7b.json hwmodel/served/llama2-13b.json hwmodel/served/llama2-70b.json \
+	hwmodel/served/irina-a.json hwmodel/served/irina-b.json hwmodel/served/irina-c.json hwmodel/served/irina-d.json \
+	hwmodel/served/irina-yolov3.json hwmodel/served/irina-vgg16.json hwmodel/served/irina-googlenet.json \
+	hwmodel/served/irina-alexnet.json hwmodel/served/irina-yolov3-curve.json hwmodel/served/irina-vgg16-curve.json \
+	hwmodel/served/irina-googlenet-curve.json hwmodel/served/irina-alexnet-curve.json hwmodel/served/bert-base-t4.json \
+	hwmodel/served/bert-large-t4.json hwmodel/served/bert-base-v100.json hwmodel/served/bert-large-v100.json \
+	hwmodel/served/bert-student-2x768-t4.json
+EXTRA_DIST += $(ORR_SERVED)
+nodist_liborrery_a_SOURCES += hwmodel/served_data.c
+CLEANFILES += hwmodel/served_data.c hwmodel/served_data.c.tmp
+hwmodel/served_data.c: $(ORR_SERVED) hwmodel/embed.sh hwmodel/sources.mk
+	$(AM_V_GEN)$(MKDIR_P) hwmodel && (cd $(srcdir) && $(SHELL) hwmodel/embed.sh hwmodel/embedded.h embedded_file \
+	embedded_served $(ORR_SERVED)) >$@.tmp && mv $@.tmp $@

@@ -37,6 +37,12 @@ static int add_shared(struct album *a, const struct run_result *const *runs, siz
 		code = album_add(a, "utilisation", "utilisation", l, err);
 	if (!code && figure_data_series(&a->script, runs, n, "queue_length"))
 		code = album_add(a, "queue-length", "queue-length", l, err);
+	if (!code && figure_data_latency(&a->script, runs, n))
+		code = album_add(a, "latency-cdf", "latency-cdf", l, err);
+	if (!code && figure_data_ttft(&a->script, runs, n))
+		code = album_add(a, "ttft-cdf", "ttft-cdf", l, err);
+	if (!code && figure_data_series(&a->script, runs, n, "in_system"))
+		code = album_add(a, "in-system", "in-system", l, err);
 	if (!code && figure_data_series(&a->script, runs, n, "loss"))
 		code = album_add(a, "loss", "loss", l, err);
 	return code;

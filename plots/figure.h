@@ -7,6 +7,8 @@
  *   utilisation    share of GPUs in use over time
  *   queue-length   jobs waiting over time
  *   gantt-LABEL    the first FIGURE_GANTT_JOBS jobs of each run: running and waiting
+ *   latency-cdf    share of requests completed within a time of their arrival; ttft-cdf: first token there
+ *   in-system      requests that have arrived and not ended, over time
  *   throughput     samples/s of training, with intervals
  *   loss           loss of training over time
  *   timeline-LABEL what the first FIGURE_DEVICES devices did in the last iterations of each run

@@ -5,6 +5,7 @@
 #include "plots/gnuplot.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,56 +42,88 @@ static void end_block(struct sbuf *b, bool is_empty)
 	sbuf_puts(b, is_empty ? "NaN NaN NaN\n\n\n" : "\n\n");
 }
 
-static int by_time(const void *a, const void *b)
+static int by_value(const void *a, const void *b)
 {
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	double x = *(const double *)a, y = *(const double *)b;
 	return (x > y) - (x < y);
 }
 
-/* Ascending completion times of the jobs that completed; *n_out of them. */
-static int64_t *sorted_jcts(const struct run_result *r, size_t *n_out)
+/* ---- distribution functions ---- */
+
+/* Seconds of those of a run that count, unsorted: up to *n_out of a run's rows, and of how many in *of. */
+typedef double *(*times_of)(const struct run_result *r, size_t *n_out, size_t *of);
+
+/* Completion times of the jobs that completed. */
+static double *jct_times(const struct run_result *r, size_t *n_out, size_t *of)
 {
-	int64_t *jct = mem_zalloc(r->n_jobs + 1, sizeof *jct);
+	double *jct = mem_zalloc(r->n_jobs + 1, sizeof *jct);
 	size_t n = 0;
 	for (size_t i = 0; i < r->n_jobs; i++)
 		if (r->jobs[i].end_ns >= 0 && r->jobs[i].status != JOB_UNFINISHED)
-			jct[n++] = r->jobs[i].end_ns - r->jobs[i].submit_ns;
-	qsort(jct, n, sizeof *jct, by_time);
+			jct[n++] = (double)(r->jobs[i].end_ns - r->jobs[i].submit_ns) / 1e9;
 	*n_out = n;
+	*of = r->n_jobs;
 	return jct;
 }
 
-static bool put_cdf(struct sbuf *b, const struct run_result *r)
+static double *latency_times(const struct run_result *r, size_t *n_out, size_t *of)
 {
-	size_t n, last = 0;
-	int64_t *jct = sorted_jcts(r, &n);
+	double *t = mem_zalloc(r->n_requests + 1, sizeof *t);
+	size_t n = 0;
+	for (size_t i = 0; i < r->n_requests; i++)
+		if (r->requests[i].status == REQUEST_COMPLETED)
+			t[n++] = r->requests[i].completed_s - r->requests[i].arrival_s;
+	*n_out = n;
+	*of = r->n_requests;
+	return t;
+}
+
+/* Of requests that have several tokens to wait for. */
+static double *ttft_times(const struct run_result *r, size_t *n_out, size_t *of)
+{
+	double *t = mem_zalloc(r->n_requests + 1, sizeof *t);
+	size_t n = 0;
+	*of = 0;
+	for (size_t i = 0; i < r->n_requests; i++) {
+		const struct request_row *q = &r->requests[i];
+		*of += q->output_tokens > 0;
+		if (q->output_tokens && !isnan(q->first_token_s))
+			t[n++] = q->first_token_s - q->arrival_s;
+	}
+	*n_out = n;
+	return t;
+}
+
+static bool put_cdf(struct sbuf *b, const struct run_result *r, times_of times)
+{
+	size_t n, of, last = 0;
+	double *t = times(r, &n, &of);
 	bool has_points = false;
+	qsort(t, n, sizeof *t, by_value);
 	for (size_t k = 0; k < POINTS_MAX && n; k++) {
 		size_t rank = n <= POINTS_MAX ? k : k * (n - 1) / (POINTS_MAX - 1);
 		if (rank >= n || (k && rank == last))
 			break;
 		last = rank;
-		if (jct[rank] <= 0)
+		if (t[rank] <= 0)
 			continue; /* no place on a log axis; counted in the shares that follow */
 		if (!has_points)
-			sbuf_printf(b, "%.9g %.9g\n", (double)jct[rank] / 1e9,
-				(double)rank / (double)r->n_jobs);
-		sbuf_printf(b, "%.9g %.9g\n", (double)jct[rank] / 1e9,
-			(double)(rank + 1) / (double)r->n_jobs);
+			sbuf_printf(b, "%.9g %.9g\n", t[rank], (double)rank / (double)of);
+		sbuf_printf(b, "%.9g %.9g\n", t[rank], (double)(rank + 1) / (double)of);
 		has_points = true;
 	}
-	mem_free(jct);
+	mem_free(t);
 	end_block(b, !has_points);
 	return has_points;
 }
 
-bool figure_data_jct(struct sbuf *script, const struct run_result *const *runs, size_t n)
+static bool put_cdfs(struct sbuf *script, const struct run_result *const *runs, size_t n, times_of times)
 {
 	size_t start = script->len;
 	bool has_any = false;
 	sbuf_puts(script, "$data << EOD\n");
 	for (size_t i = 0; i < n; i++)
-		has_any |= put_cdf(script, runs[i]);
+		has_any |= put_cdf(script, runs[i], times);
 	sbuf_puts(script, "EOD\n");
 	if (has_any)
 		put_labels(script, runs, n);
@@ -98,6 +131,23 @@ bool figure_data_jct(struct sbuf *script, const struct run_result *const *runs, 
 		script->len = start;
 	return has_any;
 }
+
+bool figure_data_jct(struct sbuf *script, const struct run_result *const *runs, size_t n)
+{
+	return put_cdfs(script, runs, n, jct_times);
+}
+
+bool figure_data_latency(struct sbuf *script, const struct run_result *const *runs, size_t n)
+{
+	return put_cdfs(script, runs, n, latency_times);
+}
+
+bool figure_data_ttft(struct sbuf *script, const struct run_result *const *runs, size_t n)
+{
+	return put_cdfs(script, runs, n, ttft_times);
+}
+
+/* ---- time series ---- */
 
 static const struct series *find_series(const struct run_result *r, const char *name)
 {

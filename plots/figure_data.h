@@ -17,6 +17,9 @@
 enum { FIGURE_LABEL_BYTES = 32 };
 
 bool figure_data_jct(struct sbuf *script, const struct run_result *const *runs, size_t n);
+/* Of requests: from arrival to completion, and to the first token. */
+bool figure_data_latency(struct sbuf *script, const struct run_result *const *runs, size_t n);
+bool figure_data_ttft(struct sbuf *script, const struct run_result *const *runs, size_t n);
 bool figure_data_series(
 	struct sbuf *script, const struct run_result *const *runs, size_t n, const char *name);
 /* The number of rows (jobs) drawn, at most max_jobs. */

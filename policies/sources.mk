@@ -26,3 +26,15 @@ libpolicies_a_SOURCES += policies/step/ds_sync.c policies/step/partitions.h poli
 # step: graphs and schedules as data
 libpolicies_a_SOURCES += policies/step/document.h policies/step/document.c policies/step/graph_read.h policies/step/graph_read.c
 libpolicies_a_SOURCES += policies/step/graph_work.c policies/step/graph_order.c policies/step/graph.c
+# serve: models with a latency table
+libpolicies_a_SOURCES += policies/serve/queues.h policies/serve/tf_serving.c
+libpolicies_a_SOURCES += policies/serve/irina.c policies/serve/irina_task.h policies/serve/irina_task.c
+# serve
+libpolicies_a_SOURCES += policies/serve/fifo.c
+libpolicies_a_SOURCES += policies/serve/clipper.c policies/serve/clockwork.c
+libpolicies_a_SOURCES += policies/serve/nexus.c policies/serve/nexus_plan.h policies/serve/nexus_plan.c
+# serve: language models
+libpolicies_a_SOURCES += policies/serve/evict.h policies/serve/vllm.c policies/serve/sarathi.c
+# serve: language models; students; several models
+libpolicies_a_SOURCES += policies/serve/splitwise.c policies/serve/orca.c policies/serve/fastertransformer.c policies/serve/mlfq.c
+libpolicies_a_SOURCES += policies/serve/academus.c policies/serve/cascade.c

@@ -8,7 +8,7 @@ uphill() {
   (cd "$1" && find sim traces hwmodel plots policies calib include -name '*.[ch]' -exec grep -nE \
     '^[[:space:]]*#[[:space:]]*include[[:space:]]' {} + 2>/dev/null) | awk '
     BEGIN {
-      n = split("base;engine;hwmodel results traces;plots;cluster;net;step;learn;jobs spot serve;plan;cli", rows, ";")
+      n = split("base;engine;hwmodel results traces;plots;cluster;net;step;learn;jobs spot serve;mixed;plan;cli", rows, ";")
       for (i = 1; i <= n; i++) {
         m = split(rows[i], rooms, " ")
         for (k = 1; k <= m; k++)
@@ -45,7 +45,7 @@ uphill() {
 
 # A folder that is not in the plan would go unchecked.
 unknown=$(cd "$srcdir/sim" && for d in */; do echo "${d%/}"; done |
-  grep -vxE 'base|engine|results|cluster|net|step|learn|jobs|spot|serve|plan|cli')
+  grep -vxE 'base|engine|results|cluster|net|step|learn|jobs|spot|serve|mixed|plan|cli')
 is "$unknown" "" "every folder of sim/ has its floor"
 
 is "$(uphill "$srcdir")" "" "includes run downhill, policies see the public headers alone"

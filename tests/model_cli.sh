@@ -47,4 +47,34 @@ for args in "" "show" "list x" "show vgg16 --batch 0" "show vgg16 --batch 1e3" "
   is "$? $(wc -l <"$work/err")" "2 1" "refused in one line: model $args"
 done
 is "$(cd / && env -i "$(realpath "$ORRERY")" model show vgg16 | head -n 1)" "vgg16: VGG-16" "the catalogue is inside the program"
+
+# As they are served: a row per file of hwmodel/served, NVIDIA's latency of BERT-Base, 2 x 80 x 8 x 128 x 2 bytes of KV cache a token.
+is "$("$ORRERY" model list --served | awk 'NR > 1 { print $1 }' | sort)" "$(cd "$srcdir/hwmodel/served" && printf '%s\n' *.json | sed 's/\.json$//' | sort)" \
+  "list --served has a row per file"
+like "$("$ORRERY" model show bert-base-t4 --served)" '^ +8 +15\.02 +41\.53 +532\.62' "a table: latencies of a batch by length"
+out=$("$ORRERY" model show llama2-70b --served --device a100-80g --tp 8)
+like "$out" '^a token of KV cache 320 KiB over all GPUs; [0-9]+ fit into 90 % of the memory of 8 x a100-80g' "a language model: its KV cache"
+like "$out" '^times +layers of llama2_70b by profile a100-80g' "and where its times come from"
+like "$("$ORRERY" model show llama2-70b --served --tp 8 --profile none)" 'by datasheet only' "--profile none: the data sheet"
+is "$("$ORRERY" model show llama2-70b --served --tp 8 --json | grep -c '"iteration_s"')" 15 "nine batches and six prompts up to its longest, in JSON"
+for args in "show llama2-70b --served --tp 3" "show nix --served" "show llama2_70b --tp 2" "show llama2-70b --served --precision fp7" \
+  "show llama2-70b --served --pp 0" "show llama2-70b --served --device none"; do
+  # shellcheck disable=SC2086
+  out=$("$ORRERY" model $args 2>"$work/err")
+  is "$? $out$(wc -l <"$work/err")" "2 1" "refused in one line: model $args"
+done
+# The schema of served models knows the keys that the program says it knows.
+if command -v python3 >/dev/null; then
+  for kind in table llm; do
+    printf '{"kind": "%s", "closed": 1, "qqqqqqqqqqqq": 1}' "$kind" | sed "$([ $kind = llm ] || echo 's/"closed": 1, //')" >"$work/keys.json"
+    said=$("$ORRERY" model show "$work/keys.json" --served 2>&1 | sed -n 's/.*known are //p')
+    is "$(printf '%s\n' "$said" | tr -d ' ' | tr , '\n' | sort)" "$(python3 -c '
+import json, sys
+s = json.load(open(sys.argv[1]))
+print("\n".join(sorted(set(s["properties"]) | set(s["$defs"][sys.argv[2]]["properties"]) | set(["closed", "curves", "layers"] if sys.argv[2] == "llm" else []))))
+' "$srcdir/docs/served-model.schema.json" $kind | sort)" "the schema has the keys of a $kind"
+  done
+else
+  skip "no python3 here"
+fi
 tap_done

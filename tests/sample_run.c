@@ -135,6 +135,30 @@ void sample_add_step(struct run_result *r, size_t n)
 	}
 }
 
+void sample_add_requests(struct run_result *r, size_t n)
+{
+	r->n_requests = n;
+	r->requests = mem_zalloc(n + 1, sizeof *r->requests);
+	for (size_t i = 0; i < n; i++) {
+		double t = (double)i / 7;
+		char id[32];
+		snprintf(id, sizeof id, "req \"%zu\", 1", i);
+		bool is_served = i % 4 == REQUEST_COMPLETED;
+		r->requests[i] = (struct request_row){ .number = i,
+			.request_id = i % 3 ? result_text(r, id) : NULL,
+			.model = result_text(r, i % 5 ? "llama-2-70b" : NULL),
+			.arrival_s = t,
+			.first_token_s = i % 2 ? NAN : t + 1e-9,
+			.completed_s = is_served ? t + 1.0 / 3 : NAN,
+			.queue_s = is_served ? 0 : NAN,
+			.prompt_tokens = (uint32_t)i * 100000001u,
+			.output_tokens = (uint32_t)i,
+			.preemptions = (uint32_t)(i % 6),
+			.replica = is_served ? (uint32_t)i : UINT32_MAX,
+			.status = (uint8_t)(i % 4) };
+	}
+}
+
 /* Everything as text: what is equal prints equally. */
 static void put_text(struct sbuf *b, const char *s)
 {
@@ -199,6 +223,17 @@ static void describe_step(struct sbuf *b, const struct run_result *r)
 	}
 }
 
+static void describe_requests(struct sbuf *b, const struct run_result *r)
+{
+	for (size_t i = 0; i < r->n_requests; i++) {
+		const struct request_row *q = &r->requests[i];
+		put_text(b, q->request_id);
+		put_text(b, q->model);
+		sbuf_printf(b, "%" PRIu64 " %.17g %.17g %.17g %.17g %u %u %u %u %u\n", q->number, q->arrival_s, q->first_token_s,
+			q->completed_s, q->queue_s, q->prompt_tokens, q->output_tokens, q->preemptions, q->replica, q->status);
+	}
+}
+
 bool same_run(const struct run_result *a, const struct run_result *b)
 {
 	struct sbuf x = { 0 }, y = { 0 };
@@ -206,6 +241,8 @@ bool same_run(const struct run_result *a, const struct run_result *b)
 	describe(&y, b);
 	describe_step(&x, a);
 	describe_step(&y, b);
+	describe_requests(&x, a);
+	describe_requests(&y, b);
 	bool same = x.len == y.len && !memcmp(x.text, y.text, x.len);
 	sbuf_free(&x);
 	sbuf_free(&y);

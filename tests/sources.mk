@@ -39,7 +39,11 @@ check_PROGRAMS += tests/unit_trace tests/trace_mutation
 TESTS += tests/unit_trace tests/trace_mutation tests/trace_oracle.sh tests/trace_cli.sh tests/trace_synth.sh
 tests_unit_trace_SOURCES = tests/unit_trace.c
 tests_trace_mutation_SOURCES = tests/trace_mutation.c
-EXTRA_DIST += tests/data/traces tests/trace_oracle.sh tests/trace_cli.sh tests/trace_synth.sh
+check_PROGRAMS += tests/unit_requests tests/unit_request_models
+TESTS += tests/unit_requests tests/unit_request_models tests/trace_requests.sh
+tests_unit_requests_SOURCES = tests/unit_requests.c
+tests_unit_request_models_SOURCES = tests/unit_request_models.c
+EXTRA_DIST += tests/data/traces tests/trace_oracle.sh tests/trace_requests.sh tests/trace_cli.sh tests/trace_synth.sh
 check_PROGRAMS += tests/unit_queues
 TESTS += tests/unit_queues
 tests_unit_queues_SOURCES = tests/unit_queues.c tests/bench/load.c
@@ -112,7 +116,7 @@ EXTRA_DIST += tests/jobs_life.sh tests/plugins/elastic.c
 check_PROGRAMS += tests/unit_scenario
 TESTS += tests/unit_scenario
 tests_unit_scenario_SOURCES = tests/unit_scenario.c sim/cli/scenario.c sim/cli/scenario_jobs.c sim/cli/scenario_step.c sim/cli/setting.c \
-	sim/cli/registry.c
+	sim/cli/registry.c sim/cli/inputs.c sim/cli/scenario_serve.c sim/cli/scenario_deploy.c
 tests_unit_scenario_LDADD = libpolicies.a $(LDADD)
 check_PROGRAMS += tests/unit_failures
 TESTS += tests/unit_failures
@@ -265,7 +269,8 @@ check_PROGRAMS += tests/unit_figures
 TESTS += tests/unit_figures
 tests_unit_figures_SOURCES = tests/unit_figures.c sim/cli/cost_samples.c sim/cli/figures_book.c sim/cli/figures_draw.c sim/cli/figures_expr.c \
 	sim/cli/figures_run.c sim/cli/figures_table.c sim/cli/progress.c sim/cli/registry.c sim/cli/scenario.c \
-	sim/cli/scenario_jobs.c sim/cli/scenario_step.c sim/cli/setting.c sim/cli/study.c sim/cli/study_jobs.c sim/cli/study_step.c
+	sim/cli/inputs.c sim/cli/replications.c sim/cli/scenario_deploy.c sim/cli/scenario_jobs.c sim/cli/scenario_serve.c \
+	sim/cli/scenario_step.c sim/cli/setting.c sim/cli/study.c sim/cli/study_jobs.c sim/cli/study_serve.c sim/cli/study_mixed.c sim/cli/scenario_mixed.c sim/cli/study_step.c
 tests_unit_figures_LDADD = libpolicies.a $(LDADD)
 # graphs and schedules as data
 check_PROGRAMS += tests/unit_graph
@@ -324,3 +329,88 @@ check-machine: orrery$(EXEEXT) tests/machine$(EXEEXT)
 	./orrery$(EXEEXT) calib fit machine.csv -o machine.json
 	tests/machine$(EXEEXT) ./machine.json $(MACHINE_THREADS)
 CLEANFILES += machine.csv machine.device.json machine.json tests/machine$(EXEEXT)
+# models as served
+check_PROGRAMS += tests/unit_served tests/unit_served_layers tests/served_mutation
+TESTS += tests/unit_served tests/unit_served_layers tests/served_mutation
+tests_unit_served_SOURCES = tests/unit_served.c
+tests_unit_served_layers_SOURCES = tests/unit_served_layers.c
+tests_served_mutation_SOURCES = tests/served_mutation.c
+# the serving world at the command line
+check_PROGRAMS += tests/unit_serve_results
+TESTS += tests/unit_serve_results
+tests_unit_serve_results_SOURCES = tests/unit_serve_results.c tests/sample_run.c
+# language models, against Vidur
+noinst_HEADERS += tests/llm_run.h
+check_PROGRAMS += tests/oracle_vidur
+TESTS += tests/oracle_vidur
+tests_oracle_vidur_SOURCES = tests/oracle_vidur.c tests/llm_run.c
+tests_oracle_vidur_LDADD = libpolicies.a $(LDADD)
+# models with a latency table: Irina, and what it is compared with
+noinst_HEADERS += tests/serve_replay.h
+check_PROGRAMS += tests/unit_irina
+TESTS += tests/unit_irina
+tests_unit_irina_SOURCES = tests/unit_irina.c tests/serve_replay.c
+tests_unit_irina_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_find_rate
+TESTS += tests/unit_find_rate
+tests_unit_find_rate_SOURCES = tests/unit_find_rate.c sim/cli/cost_samples.c sim/cli/find_rate.c sim/cli/inputs.c sim/cli/progress.c \
+	sim/cli/registry.c sim/cli/replications.c sim/cli/scenario.c sim/cli/scenario_deploy.c sim/cli/scenario_jobs.c \
+	sim/cli/scenario_serve.c sim/cli/scenario_step.c sim/cli/setting.c sim/cli/study.c sim/cli/study_jobs.c sim/cli/study_serve.c sim/cli/study_mixed.c sim/cli/scenario_mixed.c \
+	sim/cli/study_step.c
+tests_unit_find_rate_LDADD = libpolicies.a $(LDADD)
+# serving: against splitwise-sim
+check_PROGRAMS += tests/oracle_splitwise
+TESTS += tests/oracle_splitwise
+tests_oracle_splitwise_SOURCES = tests/oracle_splitwise.c
+tests_oracle_splitwise_LDADD = libpolicies.a $(LDADD)
+TESTS += tests/serve_cli.sh
+EXTRA_DIST += tests/serve_cli.sh
+# the core of the serving world
+noinst_HEADERS += tests/serve_script.h
+check_PROGRAMS += tests/unit_serve
+TESTS += tests/unit_serve
+tests_unit_serve_SOURCES = tests/unit_serve.c tests/serve_script.c tests/serve_replay.c
+tests_unit_serve_LDADD = libpolicies.a $(LDADD)
+# replicas as a fleet, what the serving world measures and proves
+noinst_HEADERS += tests/fleet_run.h
+check_PROGRAMS += tests/unit_fleet
+TESTS += tests/unit_fleet
+tests_unit_fleet_SOURCES = tests/unit_fleet.c tests/fleet_run.c
+check_PROGRAMS += tests/unit_serve_metrics
+TESTS += tests/unit_serve_metrics
+tests_unit_serve_metrics_SOURCES = tests/unit_serve_metrics.c tests/fleet_run.c
+tests_unit_serve_metrics_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_fleet_llm
+TESTS += tests/unit_fleet_llm
+tests_unit_fleet_llm_SOURCES = tests/unit_fleet_llm.c tests/fleet_run.c
+tests_unit_fleet_llm_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_serve_wrong
+TESTS += tests/unit_serve_wrong
+tests_unit_serve_wrong_SOURCES = tests/unit_serve_wrong.c tests/serve_script.c tests/serve_replay.c
+tests_unit_serve_wrong_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_serve_random
+TESTS += tests/unit_serve_random
+tests_unit_serve_random_SOURCES = tests/unit_serve_random.c tests/serve_script.c tests/serve_replay.c
+tests_unit_serve_random_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_academus
+TESTS += tests/unit_academus
+tests_unit_academus_SOURCES = tests/unit_academus.c tests/serve_replay.c
+tests_unit_academus_LDADD = libpolicies.a $(LDADD)
+TESTS += tests/serve_matrix.sh
+EXTRA_DIST += tests/serve_matrix.sh
+check_PROGRAMS += tests/serve_theory
+TESTS += tests/serve_theory
+tests_serve_theory_SOURCES = tests/serve_theory.c
+tests_serve_theory_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_serve_batching
+TESTS += tests/unit_serve_batching
+tests_unit_serve_batching_SOURCES = tests/unit_serve_batching.c tests/serve_replay.c
+tests_unit_serve_batching_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_llm_policies
+TESTS += tests/unit_llm_policies
+tests_unit_llm_policies_SOURCES = tests/unit_llm_policies.c tests/serve_replay.c
+tests_unit_llm_policies_LDADD = libpolicies.a $(LDADD)
+TESTS += tests/figures_irina.sh
+EXTRA_DIST += tests/figures_irina.sh
+TESTS += tests/plugins_serve.sh
+EXTRA_DIST += tests/plugins_serve.sh tests/plugins/serve_hostile.c

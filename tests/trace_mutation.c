@@ -9,6 +9,7 @@
 #include "tests/tap.h"
 
 #include "traces/profile.h"
+#include "traces/requests.h"
 #include "traces/trace.h"
 
 #include "base/bytes.h"
@@ -26,7 +27,9 @@ static const struct {
 } fixtures[] = { { "philly", "philly.csv", ',' }, { "tiresias", "tiresias.csv", ',' },
 	{ "muri", "muri.csv", ',' }, { "gavel", "gavel.trace", '\t' }, { "openb", "openb.csv", ',' },
 	{ "openb-nodes", "openb-nodes.csv", ',' }, { "swf", "swf.swf", ' ' },
-	{ "orrery", "orrery.csv", ',' } };
+	{ "orrery", "orrery.csv", ',' }, { "azure-llm", "azure_llm.csv", ',' }, { "mooncake", "mooncake.jsonl", ',' },
+	{ "mooncake", "mooncake.jsonl", ' ' }, { "burstgpt", "burstgpt.csv", ',' }, { "splitwise", "splitwise.csv", ',' },
+	{ "vidur", "vidur.csv", ',' }, { "requests", "requests.csv", ',' } };
 
 static char long_text[1000], very_long[(1 << 20) + 2];
 
@@ -40,7 +43,7 @@ static const struct {
 	{ ".", 0 }, { "-", 0 }, { "\"", 0 }, { "\"a", 0 }, { "a\"b", 0 }, { "\"a\"b", 0 }, { "\"\"", 0 },
 	{ "a\0b", 3 }, { "\xff\xfe", 0 }, { "\xe2\x82\xac", 0 }, { "a\tb", 0 }, { "a\nb", 0 },
 	{ "a\r\nb", 0 }, { "%s%n", 0 }, { "2017-02-29 00:00:00", 0 }, { "9999-99-99 99:99:99", 0 },
-	{ "1:1;1:2", 0 }, { "0.00000000000000000000000000000000001", 0 },
+	{ "1:1;1:2", 0 }, { "[", 0 }, { "{\"a\":", 0 }, { "]}", 0 }, { "\\\"", 0 }, { "1000000000000000000", 0 }, { "0.00000000000000000000000000000000001", 0 },
 	{ long_text, sizeof long_text } };
 
 static unsigned long cases, rows, errors, silent, insane, unnamed;
@@ -53,6 +56,22 @@ static void check_row(const struct orr_trace_job *row)
 		    row->line > 0 && isfinite(row->priority) && isfinite(row->iterations);
 	rows++;
 	insane += !good;
+}
+
+/* Rows of requests, in order of arrival. */
+static void check_requests(const struct reqset *s)
+{
+	int64_t last = 0;
+	for (uint64_t i = 0; s && i < reqset_count(s); i++) {
+		const struct request_rec *r = reqset_at(s, i);
+		bool good = r->arrival_ns >= last && r->slo_ns >= -1 && r->samples >= 1 && r->samples <= REQUEST_MAX_SAMPLES &&
+			    r->prompt_tokens <= REQUEST_MAX_TOKENS && r->output_tokens <= REQUEST_MAX_TOKENS &&
+			    r->max_output <= REQUEST_MAX_TOKENS && r->line > 0 && r->number == i && (r->block || !r->n_blocks) &&
+			    (!r->n_blocks || (uint64_t)(r->n_blocks - 1) * reqset_block_tokens(s) < r->prompt_tokens);
+		last = r->arrival_ns;
+		rows++;
+		insane += !good;
+	}
 }
 
 /* "mutant:LINE: text" */
@@ -75,6 +94,12 @@ static void parse(const char *format, const char *data, size_t n)
 		struct trace_profile *p = trace_profile_new();
 		rc = trace_describe(t, p, &err);
 		trace_profile_free(p);
+	} else if (t && trace_holds_requests(t)) {
+		struct reqset *s = reqset_from(t, "mutant", &err);
+		check_requests(s);
+		rc = s ? 0 : -1;
+		reqset_free(s);
+		t = NULL;
 	} else if (t) {
 		while ((rc = trace_next(t, &row, &err)) == 1)
 			check_row(&row);

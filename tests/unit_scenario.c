@@ -7,6 +7,7 @@
  */
 #include "base/mem.h"
 #include "cli/scenario_jobs.h"
+#include "cli/scenario_serve.h"
 #include "cli/scenario_step.h"
 #include "engine/rng.h"
 #include "tests/tap.h"
@@ -34,24 +35,40 @@ static const char step_full[] =
 	" \"step\": {\"iterations\": 3, \"exact\": true}, \"cost\": {\"measured\": false}, \"learn\": {\"lr\": 0.5},\n"
 	" \"seed\": 3, \"policy_timeout\": 5}";
 
-/* Each test is done on both. */
+static const char serve_full[] =
+	"{\"world\": \"serve\", \"trace\": \"poisson:rate=5,n=10\", \"format\": \"auto\", \"trace_options\": {}, \"compress\": 2,\n"
+	" \"cluster\": \"2x4:a100,1x2:v100\", \"placement\": \"spread\", \"network\": \"star\", \"profile\": \"none\", \"precision\": "
+	"\"bf16\",\n"
+	" \"models\": [\"llama2-7b\", {\"name\": \"m\", \"source\": \"made up\", \"kind\": \"table\", \"batch\": [1, 2],\n"
+	" \"latency_ms\": [20, 25]}], \"deployments\": [{\"model\": \"llama2-7b\", \"replicas\": 2, \"tp\": 2, \"role\": \"prefill\",\n"
+	" \"gpu_types\": \"a100\"}, {\"model\": \"m\", \"kv_blocks\": 5, \"least\": 1, \"most\": 2}],\n"
+	" \"policies\": [\"fifo\", \"fifo@x\", {\"policy\": \"fifo\", \"label\": \"y\", \"set\": {\"queue\": \"central\"}}],\n"
+	" \"serve\": {\"router\": \"random\", \"slo\": \"1s\"}, \"failures\": {\"mtbf\": \"9h\"}, \"prices\": {\"a100\": 3.5},\n"
+	" \"seed\": 3, \"replications\": 2, \"until\": \"30d\", \"record\": \"all\", \"policy_timeout\": 5}";
+
+/* Each test is done on all of them. */
 static const char *full;
 
 union resolved {
 	struct scenario base;
 	struct jobs_scenario jobs;
 	struct step_scenario step;
+	struct serve_scenario serve;
 };
 
 static int resolve(const cJSON *scenario, union resolved *s, struct orr_error *err)
 {
-	return full == step_full ? step_scenario_resolve(scenario, &s->step, err) : jobs_scenario_resolve(scenario, &s->jobs, err);
+	return full == step_full	? step_scenario_resolve(scenario, &s->step, err)
+		: full == serve_full ? serve_scenario_resolve(scenario, &s->serve, err)
+				     : jobs_scenario_resolve(scenario, &s->jobs, err);
 }
 
 static void resolved_free(union resolved *s)
 {
 	if (full == step_full)
 		step_scenario_free(&s->step);
+	else if (full == serve_full)
+		serve_scenario_free(&s->serve);
 	else
 		jobs_scenario_free(&s->jobs);
 }
@@ -155,7 +172,7 @@ static void bytes(int rounds)
 	rng_init(&r, 1, "scenario", 0);
 	for (int k = 0; k < rounds && good; k++) {
 		struct orr_error err = { 0 };
-		char text[2 * sizeof jobs_full + 2 * sizeof step_full];
+		char text[2 * sizeof jobs_full + 2 * sizeof step_full + 2 * sizeof serve_full];
 		size_t n = strlen(full);
 		memcpy(text, full, n);
 		for (uint64_t changes = 1 + rng_below(&r, 3); changes; changes--) {
@@ -200,7 +217,8 @@ static void sets(void)
 		"jobs..gantt=1", "jobs.gantt=5", "policy=1", "policy.=1", "policy..=1", "policy.x=1",
 		"policy.x.=1", "policy.x.limits=4", "policy.y.limits=", "policies=1", "policies.x=1",
 		"cluster.x=1", "trace_options.x=1", "failures=1", "failures.mtbf=1s",
-		"seed==", "world=", "policy...=", "step.exact=true", "cost.x=1", "learn.seeds=2" };
+		"seed==", "world=", "policy...=", "step.exact=true", "cost.x=1", "learn.seeds=2",
+		"tp=2", "replicas=1", "serve.router=jsq", "serve.x=1", "prices=v100=3", "deployments=1" };
 	int resolved = 0;
 	bool good = true;
 	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
@@ -219,17 +237,17 @@ static void sets(void)
 
 int main(void)
 {
-	const char *const both[] = { jobs_full, step_full };
+	static const char *const worlds[] = { jobs_full, step_full, serve_full }, *const names[] = { "jobs", "step", "serve" };
 	int fd = mkstemp(path);
 	if (fd < 0)
 		return 2;
 	close(fd);
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		int resolved = 0;
-		full = both[i];
+		full = worlds[i];
 		cJSON *scenario = cJSON_Parse(full);
 		ok(scenario && report(try(scenario, &resolved), scenario) && resolved == 1,
-			"the scenario of the %s world that is damaged here is sound", i ? "step" : "jobs");
+			"the scenario of the %s world that is damaged here is sound", names[i]);
 		cJSON_Delete(scenario);
 		other_kinds();
 		bytes(getenv("ORR_SANITIZED") ? 2000 : 10000);

@@ -57,6 +57,39 @@ static void exact_mean(void)
 	hist_free(h);
 }
 
+/* Sums are exact over all of a double's range, and n times a value is n additions of it. */
+static void exact_everywhere(void)
+{
+	struct hist *h = hist_new();
+	for (int i = 0; i < 3; i++)
+		hist_add(h, 0x1p-1074);
+	ok(hist_mean(h) * 3 == 3 * 0x1p-1074, "the smallest numbers there are");
+	hist_add(h, 0x1p900);
+	ok(hist_mean(h) == 0x1p898, "beside a very large one");
+	hist_free(h);
+	struct hist *one = hist_new(), *many = hist_new(), *backwards = hist_new();
+	static const double v[] = { 0.1, 1e-300, 3e17, 7, 0x1.fffffffffffffp+1, 1e200, 0 };
+	for (int i = 0; i < 7; i++) {
+		hist_add_n(many, v[i], 1000);
+		for (int k = 0; k < 1000; k++) {
+			hist_add(one, v[i]);
+			hist_add(backwards, v[6 - i]);
+		}
+	}
+	ok(hist_mean(one) == hist_mean(many) && hist_mean(one) == hist_mean(backwards), "a thousand at once, one by one, and backwards");
+	ok(hist_count(many) == 7000 && hist_quantile(many, 0.5) == hist_quantile(one, 0.5), "they are counted as often");
+	hist_free(one);
+	hist_free(many);
+	hist_free(backwards);
+	/* 0.1 + .. + 0.1, ten times, is 0.9999999999999999 in doubles; the exact sum rounds to 1. */
+	h = hist_new();
+	hist_add_n(h, 0.1, 10);
+	ok(hist_mean(h) == 1.0 / 10, "ten times 0.1 is 1");
+	hist_add_n(h, 3, 2000000);
+	ok(hist_count(h) == 2000010 && hist_quantile(h, 0.5) == 3, "more at once than are kept singly"); /* 3 is the maximum: exact */
+	hist_free(h);
+}
+
 enum { MANY = 1500000, PARTS = 4 };
 
 /* The same values dealt to PARTS histograms, merged in order or backwards. */
@@ -262,6 +295,7 @@ int main(void)
 	gsl_rng_set(rng, 20240501);
 	small_hist();
 	exact_mean();
+	exact_everywhere();
 	large_hist();
 	t_interval();
 	folding();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A quantity over time in a bounded number of buckets: the integral is exact. */
 #include "engine/rng.h"
-#include "jobs/timeline.h"
+#include "results/timeline.h"
 #include "tests/tap.h"
 
 static const int64_t second = 1000000000;

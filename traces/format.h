@@ -19,6 +19,9 @@
 #define TRACE_MAX_CORES 100000000
 #define TRACE_MAX_MIB (INT64_C(1) << 40)
 
+struct req_row;
+struct request_rec;
+
 /* The start of a file, for sniffing: the first line that is no comment. */
 struct trace_head {
 	const char *text; /* everything within reach */
@@ -46,6 +49,13 @@ struct trace_format {
 	/* For files of something other than jobs: reads it all into p and closes p's
 	 * lists; 0 or -1. NULL: the file holds jobs. */
 	int (*describe)(void *state, struct trace_profile *p, struct orr_error *err);
+	/* For files of requests (traces/req_format.h): fills in what the format knows of a cleared row, in place of
+	 * next(). NULL: the file holds something else. */
+	int (*request)(void *state, struct req_row *row, struct orr_error *err);
+	/* Tokens that one hash of a request's blocks stands for; NULL: there are no hashes. */
+	uint32_t (*block_tokens)(const void *state);
+	/* Changes the rows once they are in order of arrival; may be NULL. */
+	void (*arrange)(const void *state, struct request_rec *row, uint64_t n);
 	void (*close)(void *state);
 };
 

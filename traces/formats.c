@@ -5,6 +5,9 @@
 
 extern const struct trace_format format_philly, format_muri, format_tiresias, format_openb,
 	format_openb_nodes, format_orrery, format_gavel, format_swf;
+/* Of requests. */
+extern const struct trace_format format_azure_llm, format_mooncake, format_burstgpt, format_splitwise, format_vidur,
+	format_requests;
 
 const struct trace_format *const trace_formats[] = {
 	&format_philly,
@@ -13,6 +16,12 @@ const struct trace_format *const trace_formats[] = {
 	&format_openb,
 	&format_openb_nodes,
 	&format_orrery,
+	&format_azure_llm,
+	&format_mooncake,
+	&format_burstgpt,
+	&format_splitwise,
+	&format_vidur,
+	&format_requests,
 	&format_gavel,
 	&format_swf,
 	NULL,

@@ -8,7 +8,7 @@
  * "poisson:rate=10,n=1000" and the like (traces/generator.h).
  *
  * Our own CSV, columns in any order, all but the first optional:
- *	arrival_s,request_id,model,samples,prompt_tokens,output_tokens,max_output,priority,session,slo_s
+ *	arrival_s,request_id,model,samples,prompt_tokens,output_tokens,max_output,priority,session,slo_s,blocks
  */
 #ifndef ORR_TRACES_REQUESTS_H
 #define ORR_TRACES_REQUESTS_H
@@ -23,7 +23,7 @@ struct request_rec {
 	uint64_t number;      /* 0.. in order of arrival */
 	int64_t arrival_ns;
 	int64_t slo_ns;       /* from arrival to completion; -1: the model's */
-	uint64_t session;     /* 0: none */
+	uint64_t session;     /* 0: none; at most 10^18 */
 	uint64_t line;        /* in the file, for messages; 0: none */
 	uint32_t id, model;   /* texts of reqset_strings(), 0 none (id: the number; model: the only one) */
 	uint32_t samples;     /* >= 1 */
@@ -37,11 +37,17 @@ struct request_rec {
 struct reqset;
 struct reqcursor;
 
+struct trace;
+
 /* source: a file, "-", or a generator. format NULL or "auto": found by sniffing. options: "name=value" texts of the format's
  * parameters, NULL-terminated, may be NULL. seed: of generators. */
 struct reqset *reqset_load(const char *source, const char *format, const char *const *options, uint64_t seed,
 	struct orr_error *err);
+/* The rows of a trace that has been opened and holds requests; closes it, whatever comes of it. */
+struct reqset *reqset_from(struct trace *t, const char *source, struct orr_error *err);
 void reqset_free(struct reqset *s);
+/* Rows of the file that its format's options left out. */
+uint64_t reqset_left_out(const struct reqset *s);
 /* Arrival times divided by factor (> 1: denser); before any cursor is open. */
 void reqset_compress(struct reqset *s, double factor);
 uint64_t reqset_count(const struct reqset *s); /* UINT64_MAX: has no end, or not known before */
@@ -53,7 +59,9 @@ const char *reqset_format(const struct reqset *s);
 /* SHA-256 as hex, of a file's bytes or of the generator's text. */
 const char *reqset_hash(const struct reqset *s);
 uint32_t reqset_block_tokens(const struct reqset *s); /* tokens that a hash stands for (Mooncake: 512); 0: no hashes */
-/* Is the text the name of a request format, or of a generator of requests (and so no trace of jobs)? */
+/* Texts of the models that rows name, in order of first use: *n of them, 0 where rows name none (the only model). */
+const uint32_t *reqset_models(const struct reqset *s, uint32_t *n);
+/* Is the text the name of a request format, or of a generator of requests? (poisson and mmpp are of jobs, too.) */
 bool reqset_knows_format(const char *format);
 
 /* A copy for one run; seed_shift: the index of the stream of random numbers, for replications. */

@@ -2,6 +2,8 @@
 #include "traces/trace.h"
 
 #include "traces/format.h"
+#include "traces/req_format.h"
+#include "traces/req_profile.h"
 
 #include "base/mem.h"
 #include "base/param.h"
@@ -165,8 +167,17 @@ static const char *put_number(char out[24], uint64_t v)
 	return s;
 }
 
+__attribute__((cold, noinline)) static int holds_other(
+	const struct trace *t, const char *what, const char *wanted, const char *hint, struct orr_error *err)
+{
+	lines_fail(t->in, err, "format %s holds %s, not %s%s", t->format->name, what, wanted, hint);
+	return -1;
+}
+
 int trace_next(struct trace *t, struct orr_trace_job *row, struct orr_error *err)
 {
+	if (t->format->request)
+		return holds_other(t, "requests", "jobs", ": 'orrery serve' replays it", err);
 	trace_job_clear(row);
 	int rc = t->format->next(t->state, row, err);
 	row->line = lines_number(t->in);
@@ -189,6 +200,8 @@ void trace_close(struct trace *t)
 
 int trace_describe(struct trace *t, struct trace_profile *p, struct orr_error *err)
 {
+	if (t->format->request)
+		return req_profile_trace(t, p, err);
 	if (t->format->describe)
 		return t->format->describe(t->state, p, err);
 	struct orr_trace_job row;
@@ -243,4 +256,41 @@ void trace_get_extras(const struct trace *t, double *values)
 {
 	if (t->format->get_extras)
 		t->format->get_extras(t->state, values);
+}
+
+/* ---- requests ---- */
+
+bool trace_holds_requests(const struct trace *t)
+{
+	return t->format->request != NULL;
+}
+
+int trace_next_request(struct trace *t, struct req_row *row, struct orr_error *err)
+{
+	*row = (struct req_row){ .slo_ns = -1, .samples = 1 };
+	if (!t->format->request)
+		return holds_other(t, t->format->describe ? "neither requests nor jobs" : "jobs", "requests",
+			": 'orrery trace list' shows the formats of requests", err);
+	return t->format->request(t->state, row, err);
+}
+
+uint32_t trace_block_tokens(const struct trace *t)
+{
+	return t->format->block_tokens ? t->format->block_tokens(t->state) : 0;
+}
+
+void trace_arrange(const struct trace *t, struct request_rec *row, uint64_t n)
+{
+	if (t->format->arrange)
+		t->format->arrange(t->state, row, n);
+}
+
+const struct orr_args *trace_args(const struct trace *t)
+{
+	return t->args;
+}
+
+uint64_t trace_line(const struct trace *t)
+{
+	return lines_number(t->in);
 }

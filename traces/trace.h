@@ -63,6 +63,17 @@ const char *const *trace_extras(const struct trace *t);
 enum { TRACE_MAX_EXTRAS = 8 };
 void trace_get_extras(const struct trace *t, double *values);
 
+/* ---- files of requests (traces/requests.h) ---- */
+struct req_row;
+struct request_rec;
+/* Whether the file holds requests; then trace_next() is an error, and without that, trace_next_request() is. */
+bool trace_holds_requests(const struct trace *t);
+int trace_next_request(struct trace *t, struct req_row *row, struct orr_error *err);
+uint32_t trace_block_tokens(const struct trace *t);
+void trace_arrange(const struct trace *t, struct request_rec *row, uint64_t n);
+const struct orr_args *trace_args(const struct trace *t);
+uint64_t trace_line(const struct trace *t); /* of the row just read */
+
 /* ---- the jobs of a replay ---- */
 struct job_rec {
 	int64_t submit_ns, duration_ns, limit_ns, wait_ns;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "traces/writer.h"
 
+#include "traces/requests.h"
+
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/sbuf.h"
@@ -192,6 +194,47 @@ static int put_tiresias(struct writer *w, const struct orr_trace_job *row, struc
 	return ORR_OK;
 }
 
+static const char requests_header[] =
+	"request_id,arrival_s,model,samples,prompt_tokens,output_tokens,max_output,priority,session,slo_s,blocks\n";
+
+static void put_known(struct sbuf *b, uint64_t v)
+{
+	if (v)
+		sbuf_printf(b, "%" PRIu64, v);
+	sbuf_putc(b, ',');
+}
+
+static void put_request(struct writer *w, const struct strtab *t, const struct request_rec *r)
+{
+	struct sbuf *b = &w->text;
+	if (r->id)
+		put_text(b, strtab_text(t, r->id));
+	else
+		sbuf_printf(b, "%" PRIu64, r->number);
+	sbuf_putc(b, ',');
+	put_seconds(b, r->arrival_ns);
+	sbuf_putc(b, ',');
+	put_text(b, r->model ? strtab_text(t, r->model) : NULL);
+	sbuf_printf(b, ",%" PRIu32 ",", r->samples);
+	put_known(b, r->prompt_tokens);
+	put_known(b, r->output_tokens);
+	put_known(b, r->max_output);
+	put_known(b, r->priority);
+	put_known(b, r->session);
+	if (r->slo_ns >= 0)
+		put_seconds(b, r->slo_ns);
+	for (uint32_t i = 0; i < r->n_blocks; i++)
+		sbuf_printf(b, "%c%" PRIu64, i ? ' ' : ',', r->block[i]);
+	sbuf_puts(b, r->n_blocks ? "\n" : ",\n");
+}
+
+static int refuse_job(struct writer *w, const struct orr_trace_job *row, struct orr_error *err)
+{
+	(void)w;
+	(void)row;
+	return orr_fail(err, ORR_EINPUT, "format requests is for requests, not for jobs; for jobs there are orrery, tiresias, swf");
+}
+
 /* A name as the number that SWF wants: itself if it is one, else by first use. */
 static int64_t swf_number(struct strtab *names, const char *name)
 {
@@ -256,9 +299,12 @@ static int choose_format(struct writer *w, const char *format, struct orr_error 
 		w->put = put_swf;
 		sbuf_puts(&w->text,
 			"; Version: 2.2\n; Note: written by orrery; a GPU counts as a processor\n");
+	} else if (!strcmp(format, "requests")) {
+		w->put = refuse_job;
+		sbuf_puts(&w->text, requests_header);
 	} else {
 		return orr_fail(err, ORR_EINPUT,
-			"cannot write format \"%.60s\"; can write orrery, tiresias, swf", format);
+			"cannot write format \"%.60s\"; can write orrery, tiresias, swf, requests", format);
 	}
 	return ORR_OK;
 }
@@ -320,6 +366,14 @@ struct writer *writer_open(const char *path, const char *format, struct orr_erro
 		return w;
 	writer_free(w);
 	return NULL;
+}
+
+int writer_request(struct writer *w, const struct reqset *s, const struct request_rec *r, struct orr_error *err)
+{
+	if (w->put != refuse_job)
+		return orr_fail(err, ORR_EINPUT, "requests can be written in format requests alone");
+	put_request(w, reqset_strings(s), r);
+	return w->text.len >= FLUSH_AT ? flush(w, false, err) : ORR_OK;
 }
 
 int writer_row(struct writer *w, const struct orr_trace_job *row, struct orr_error *err)

@@ -25,6 +25,8 @@ enum orr_policy_kind { ORR_POLICY_KIND_JOBS = 1, ORR_POLICY_KIND_STEP = 2, ORR_P
 
 /* Sees true durations; is marked "oracle" in every table. */
 #define ORR_NEEDS_ORACLE 1u
+/* Serving: leaves no replica idle for which a request waits; --check holds it to that. */
+#define ORR_WORK_CONSERVING 2u
 
 struct orr_policy {
 	uint32_t abi_version; /* ORR_ABI_VERSION */
@@ -71,6 +73,9 @@ struct orr_plugin {
 	ORR_PLUGIN_DECLARE_(ident)
 #define ORR_POLICY_SERVE(ident, doc, params, ops)                                          \
 	ORR_POLICY_DECLARE_(serve_##ident, ident, doc, ORR_POLICY_KIND_SERVE, 0u, params, ops)            \
+	ORR_PLUGIN_DECLARE_(serve_##ident)
+#define ORR_POLICY_SERVE_FLAGS(ident, doc, flags, params, ops)                             \
+	ORR_POLICY_DECLARE_(serve_##ident, ident, doc, ORR_POLICY_KIND_SERVE, flags, params, ops) \
 	ORR_PLUGIN_DECLARE_(serve_##ident)
 #define ORR_POLICY_SERVE_ORACLE(ident, doc, params, ops)                                   \
 	ORR_POLICY_DECLARE_(serve_##ident, ident, doc, ORR_POLICY_KIND_SERVE, ORR_NEEDS_ORACLE, params, ops) \

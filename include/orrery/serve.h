@@ -42,6 +42,7 @@ struct orr_serve;         /* the world */
 typedef uint64_t orr_req; /* a request; 0 is none */
 typedef uint64_t orr_run; /* a batch that runs, or is suspended; 0 is none */
 #define ORR_NO_REPLICA UINT32_MAX
+#define ORR_ANY_REPLICA (UINT32_MAX - 1) /* serve.router picks one (auto: the one with the fewest requests) */
 
 /* ---- requests ---- */
 
@@ -103,10 +104,11 @@ ORR_API void orr_refuse(struct orr_serve *w, orr_req r, enum orr_req_end how);
 ORR_API void orr_complete(struct orr_serve *w, orr_req r);
 /* From now on it asks for another model (a cascade, a pipeline of models); it waits, on no replica. */
 ORR_API void orr_forward(struct orr_serve *w, orr_req r, uint32_t model);
-/* Gives a waiting request to a replica (what the router does at arrival). */
+/* Gives a waiting request to a replica (what the router does at arrival), or to the one that serve.router picks (ORR_ANY_REPLICA). */
 ORR_API void orr_assign(struct orr_serve *w, orr_req r, uint32_t replica);
 
-/* ---- a first-in first-out list for policies: O(1), holds each request at most once in all lists of a run ---- */
+/* ---- a first-in first-out list for policies: O(1), holds each request at most once in all lists of a run ----
+ * A list begins as all zeros and stays where it is while it holds a request. One that ends leaves its list by itself. */
 struct orr_fifo {
 	orr_req first, last;
 	size_t n;
@@ -192,6 +194,8 @@ struct orr_batch {
 ORR_API orr_run orr_run_start(struct orr_serve *w, uint32_t replica, const struct orr_batch *b);
 /* Does the batch fit into memory beside what runs there, with the times of the peaks, if it starts after delay_s? */
 ORR_API bool orr_run_fits(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b, double delay_s);
+/* The same now, if that run were aborted at once. */
+ORR_API bool orr_run_fits_instead(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b, orr_run instead);
 /* The least delay after which it does, as things are now; INFINITY: never. */
 ORR_API double orr_run_fits_after(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b);
 
@@ -202,6 +206,9 @@ enum orr_abort_how {
 /* Acts at the next exit point (serve.exit_interval; 0: at once, within this call). run_end() is not called. */
 ORR_API void orr_run_abort(struct orr_serve *w, orr_run run, enum orr_abort_how how);
 ORR_API void orr_run_resume(struct orr_serve *w, orr_run run);
+/* Is there room to keep its memory, if it is aborted with ORR_ABORT_SAVE now? To let a suspended one go on now? */
+ORR_API bool orr_run_can_save(const struct orr_serve *w, orr_run run);
+ORR_API bool orr_run_can_resume(const struct orr_serve *w, orr_run run);
 
 struct orr_run_info {
 	uint32_t replica, model, samples, length;
@@ -298,7 +305,8 @@ struct orr_serve_ops {
 	/* The object; NULL with *err filled in if the parameters make no sense. Replicas and models are there. */
 	void *(*create)(struct orr_serve *w, const struct orr_args *args, struct orr_error *err);
 	void (*destroy)(void *self);
-	/* Which replica a new request goes to; ORR_NO_REPLICA: to none yet (a queue of the policy's own; orr_assign()).
+	/* Which replica a new request goes to; ORR_NO_REPLICA: to none yet (a queue of the policy's own; orr_assign());
+	 * ORR_ANY_REPLICA: the router picks.
 	 * NULL: serve.router decides. An explicit serve.router goes before this. */
 	uint32_t (*route)(void *self, struct orr_serve *w, orr_req r);
 	/* A request came, was thrown off a replica that went, or has moved to another one (done_tokens > 0). */

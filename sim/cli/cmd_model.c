@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* orrery model list|show */
 #include "cli/cli.h"
+#include "cli/model_served.h"
 
 #include "base/mem.h"
 #include "base/num.h"
@@ -13,8 +14,9 @@
 #include <string.h>
 
 static const char help[] =
-	"usage: orrery model list [--json]\n"
-	"       orrery model show MODEL [--batch N] [--all] [--json]\n\n"
+	"usage: orrery model list [--served] [--json]\n"
+	"       orrery model show MODEL [--batch N] [--all] [--json]\n"
+	"       orrery model show MODEL --served [--device D] [--tp N] [--pp N] [--json]\n\n"
 	"Models of deep neural networks, layer by layer: parameters, FLOPs (2 x MACs) and\n"
 	"activations of one sample (an image, a sequence, a record), and the memory of a batch.\n"
 	"MODEL is a name from the list (resnet50, ResNet-50 and resnet_50 are one), a file\n"
@@ -26,9 +28,17 @@ static const char help[] =
 	"  vit:    hidden, layers, heads [, ffn, image, patch, classes, distilled]\n"
 	"  deepfm: ids [, fields, dim, hidden, layers, norm]\n\n"
 	"Options:\n"
-	"  --batch N   samples per device that memory is counted for (default 1)\n"
-	"  --all       every layer; else blocks that are equal to the one before are left out\n"
-	"  --json      everything as JSON\n\n"
+	"  --batch N         samples per device that memory is counted for (default 1)\n"
+	"  --all             every layer; else blocks that are equal to the one before are left out\n"
+	"  --json            everything as JSON\n\n"
+	"Models as they are served (latencies of batches, or iterations of a language model):\n"
+	"  --served          those; MODEL is a name from list --served, or a file\n"
+	"  --device D        a language model's iterations on this device (default h100)\n"
+	"  --profile P       laws of its kernels: a name or a file (default: what ships for it), or none\n"
+	"  --tp N            GPUs of a tensor-parallel group (default 1)\n"
+	"  --pp N            pipeline stages (default 1)\n"
+	"  --precision P     fp16, bf16, fp8, tf32 or fp32 (default fp16)\n"
+	"  --context N       tokens before, of each decode (default 2048)\n\n"
 	"Example: does a GPT of 1.3 billion parameters fit a GPU of 40 GB?\n"
 	"  orrery model show gpt:hidden=2048,layers=24,heads=16,seq=2048,vocab=50257 --batch 4\n";
 
@@ -317,10 +327,13 @@ static int show(const char *spec, double batch, bool all, bool as_json, struct o
 static int run(int argc, char **argv, struct orr_error *err)
 {
 	static const struct option longs[] = { { "batch", required_argument, NULL, 'b' }, { "all", no_argument, NULL, 'a' },
-		{ "json", no_argument, NULL, 'j' }, { NULL, 0, NULL, 0 } };
+		{ "json", no_argument, NULL, 'j' }, { "served", no_argument, NULL, 's' }, { "device", required_argument, NULL, 'd' },
+		{ "profile", required_argument, NULL, 'p' }, { "tp", required_argument, NULL, 'T' }, { "pp", required_argument, NULL, 'P' },
+		{ "precision", required_argument, NULL, 'r' }, { "context", required_argument, NULL, 'c' }, { NULL, 0, NULL, 0 } };
 	int opt;
 	int64_t batch = 1;
 	bool all = false, as_json = false;
+	struct model_served served = { .device = "h100", .tp = 1, .pp = 1, .context = 2048 };
 	optind = 1;
 	opterr = 0;
 	while ((opt = getopt_long(argc, argv, ":", longs, NULL)) != -1) {
@@ -328,13 +341,23 @@ static int run(int argc, char **argv, struct orr_error *err)
 			all = true;
 		else if (opt == 'j')
 			as_json = true;
-		else if (opt != 'b')
+		else if (opt && strchr("sdpTPrc", opt)) {
+			if (model_served_option(&served, opt, optarg, err))
+				return ORR_EINPUT;
+		} else if (opt != 'b')
 			return cli_bad_option(argc, argv, opt, longs, err);
 		else if (!num_int(optarg, strlen(optarg), &batch) || batch < 1 || batch > 1000000000)
 			return orr_fail(err, ORR_EINPUT, "--batch: expected a whole number from 1 to 1000000000, found \"%.40s\"", optarg);
 	}
 	int n = argc - optind;
 	const char *verb = n > 0 ? argv[optind] : "";
+	served.as_json = as_json;
+	if (!served.is_wanted && served.needs_wanted)
+		return orr_fail(err, ORR_EINPUT, "--%s: expected --served beside it", served.needs_wanted);
+	if (served.is_wanted && !strcmp(verb, "list") && n == 1)
+		return model_served_list(&served, err);
+	if (served.is_wanted && !strcmp(verb, "show") && n == 2)
+		return model_served_show(argv[optind + 1], &served, err);
 	if (!strcmp(verb, "list") && n == 1)
 		return list(as_json, err);
 	if (!strcmp(verb, "show") && n == 2)

@@ -11,13 +11,13 @@
 
 static const char help[] =
 	"usage: orrery policy list [--kind K]\n"
-	"       orrery policy show NAME|FILE.so\n"
+	"       orrery policy show NAME|FILE.so [--kind K]\n"
 	"       orrery policy new NAME [--kind K]\n\n"
 	"  list   the built-in policies by kind\n"
 	"  show   one policy with its parameters, their defaults and units\n"
 	"  new    writes NAME.c, a policy that compiles and works (FIFO, or an all-reduce, to begin\n"
 	"         with), and NAME_test.sh, which builds it as a plugin, runs it and compares it\n\n"
-	"  --kind K   jobs or step\n\n"
+	"  --kind K   jobs, step or serve; two worlds may have a policy of one name\n\n"
 	"Example: a policy of your own beside two baselines\n"
 	"  orrery policy new mine\n"
 	"  cc -shared -fPIC $(pkg-config --cflags orrery) -o mine.so mine.c\n"
@@ -38,12 +38,13 @@ static void list_kind(enum orr_policy_kind kind)
 
 static int list(enum orr_policy_kind kind)
 {
-	if (!kind || kind == ORR_POLICY_KIND_JOBS)
-		list_kind(ORR_POLICY_KIND_JOBS);
-	if (!kind)
-		putchar('\n');
-	if (!kind || kind == ORR_POLICY_KIND_STEP)
-		list_kind(ORR_POLICY_KIND_STEP);
+	for (enum orr_policy_kind k = ORR_POLICY_KIND_JOBS; registry_kind(k); k++) {
+		if (kind && k != kind)
+			continue;
+		if (!kind && k != ORR_POLICY_KIND_JOBS)
+			putchar('\n');
+		list_kind(k);
+	}
 	return ORR_OK;
 }
 
@@ -69,10 +70,10 @@ static const char *kind_of(const struct orr_param *p)
 	}
 }
 
-static int show(const char *spec, struct orr_error *err)
+static int show(const char *spec, enum orr_policy_kind kind, struct orr_error *err)
 {
 	struct registry_entry e;
-	int rc = registry_find(spec, 0, &e, err);
+	int rc = registry_find(spec, kind, &e, err);
 	if (rc)
 		return rc;
 	printf("%s: %s\n", e.name, e.policy->doc ? e.policy->doc : "");
@@ -95,16 +96,15 @@ static int run(int argc, char **argv, struct orr_error *err)
 	while ((opt = getopt_long(argc, argv, ":", longs, NULL)) != -1) {
 		if (opt != 'k')
 			return cli_bad_option(argc, argv, opt, longs, err);
-		if (strcmp(optarg, "jobs") && strcmp(optarg, "step"))
-			return orr_fail(err, ORR_EINPUT, "--kind: expected jobs or step, found \"%.40s\"", optarg);
-		kind = strcmp(optarg, "step") ? ORR_POLICY_KIND_JOBS : ORR_POLICY_KIND_STEP;
+		if (!(kind = registry_kind_named(optarg)))
+			return orr_fail(err, ORR_EINPUT, "--kind: expected jobs, step or serve, found \"%.40s\"", optarg);
 	}
 	int n = argc - optind;
 	const char *verb = n > 0 ? argv[optind] : "";
 	if (!strcmp(verb, "list") && n == 1)
 		return list(kind);
 	if (!strcmp(verb, "show") && n == 2)
-		return show(argv[optind + 1], err);
+		return show(argv[optind + 1], kind, err);
 	if (!strcmp(verb, "new") && n == 2)
 		return policy_new(argv[optind + 1], kind ? kind : ORR_POLICY_KIND_JOBS, err);
 	return orr_fail(err, ORR_EINPUT, "policy: expected list, show NAME or new NAME; see --help");

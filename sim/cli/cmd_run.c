@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* orrery run, orrery scenario: scenarios of any world */
 #include "cli/request.h"
-#include "cli/scenario_jobs.h"
-#include "cli/scenario_step.h"
 
 #include "base/mem.h"
 
@@ -12,19 +10,21 @@
 static const char run_help[] =
 	"usage: orrery run SCENARIO.json [OPTIONS]\n\n"
 	"Carries out a scenario of any world (orrery scenario show prints one).\n\n"
-	"  --set PATH=VALUE     change one value: jobs.OPTION, step.OPTION, policy.NAME.PARAM,\n"
-	"                       failures.NAME, trace_options.NAME, or a key of the scenario (repeatable)\n"
+	"  --set PATH=VALUE     change one value: jobs.OPTION, step.OPTION, serve.OPTION,\n"
+	"                       policy.NAME.PARAM, failures.NAME, trace_options.NAME, or a key of the\n"
+	"                       scenario (repeatable)\n"
 	REQUEST_JOBS_HELP REQUEST_COMMON_HELP
-	"\nThe options of orrery jobs and orrery step are taken too, and go before what the file says.\n"
+	"\nThe options of orrery jobs, orrery step and orrery serve are taken too, and go before what the\nfile says.\n"
 	"\nExample:\n"
 	"  orrery scenario show philly-like --cluster 64x8 --policy fifo,las > s.json\n"
 	"  orrery run s.json --set policy.las.limits=1h,4h\n";
 
 static const char scenario_help[] =
 	"usage: orrery scenario show SCENARIO.json|TRACE [the options of orrery jobs]\n"
-	"       orrery scenario show MODEL --world step [the options of orrery step]\n\n"
+	"       orrery scenario show MODEL --world step [the options of orrery step]\n"
+	"       orrery scenario show TRACE --world serve [the options of orrery serve]\n\n"
 	"Prints the scenario that the file or the flags amount to, every default filled in.\n\n"
-	"  --world W            jobs or step: what follows is a TRACE or a MODEL, not a scenario\n"
+	"  --world W            jobs, step or serve: what follows is a TRACE or a MODEL, not a scenario\n"
 	"Example:\n"
 	"  orrery scenario show philly-like --cluster 8x8:v100 --policy srtf\n";
 
@@ -46,28 +46,14 @@ static int run_scenario(int argc, char **argv, struct orr_error *err)
 	return rc;
 }
 
-/* The scenario of either world; freed by the caller, on an error as well. */
-union resolved {
-	struct scenario base;
-	struct jobs_scenario jobs;
-	struct step_scenario step;
-};
-
-static int show(const cJSON *scenario, enum orr_policy_kind kind, struct orr_error *err)
+static int show(const cJSON *scenario, const struct study_world *world, struct orr_error *err)
 {
-	union resolved s = { { 0 } };
-	int rc = kind == ORR_POLICY_KIND_STEP ? step_scenario_resolve(scenario, &s.step, err)
-					      : jobs_scenario_resolve(scenario, &s.jobs, err);
-	if (!rc) {
-		char *text = scenario_show(&s.base);
-		puts(text);
-		mem_free(text);
-	}
-	if (kind == ORR_POLICY_KIND_STEP)
-		step_scenario_free(&s.step);
-	else
-		jobs_scenario_free(&s.jobs);
-	return rc;
+	char *text = world->show(scenario, err);
+	if (!text)
+		return err->code;
+	puts(text);
+	mem_free(text);
+	return ORR_OK;
 }
 
 static int show_scenario(int argc, char **argv, struct orr_error *err)
@@ -90,9 +76,9 @@ static int show_scenario(int argc, char **argv, struct orr_error *err)
 	if (!rc)
 		rc = scenario_kind(r.scenario, &kind, err);
 	if (!rc && !is_file)
-		request_put(&r, kind == ORR_POLICY_KIND_STEP ? "model" : "trace", r.source);
+		request_put(&r, study_world(kind)->source, r.source);
 	if (!rc)
-		rc = show(r.scenario, kind, err);
+		rc = show(r.scenario, study_world(kind), err);
 	request_free(&r);
 	return rc;
 }

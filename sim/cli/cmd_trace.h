@@ -17,6 +17,22 @@ int trace_bad_option(char **argv, const struct option *longs, struct orr_error *
 
 int trace_seed(const char *text, uint64_t *out, struct orr_error *err);
 
+struct reqset;
+struct trace_profile;
+
+/* Whether a source without a file, or a format, is one of requests and not of jobs. */
+bool trace_wants_requests(const char *source, const char *format);
+
+/* Which rows of requests to write, and where. */
+struct trace_cut {
+	const char *out, *to;
+	int64_t from_ns, until_ns, count;
+	double sample;
+	uint64_t seed;
+	bool is_rebased;
+};
+int trace_write_requests(const struct reqset *s, const struct trace_cut *cut, struct orr_error *err);
+
 /* "name=value" texts given with -O, NULL-terminated. */
 enum { TRACE_MAX_OPTIONS = 16 };
 struct trace_options {

@@ -3,6 +3,7 @@
 #include "cli/cmd_trace.h"
 
 #include "engine/rng.h"
+#include "traces/requests.h"
 #include "traces/trace.h"
 #include "traces/writer.h"
 
@@ -78,6 +79,26 @@ static int copy_sorted(struct jobset *s, struct cut *c, struct orr_error *err)
 	return rc;
 }
 
+static int run_requests(struct trace *t, const struct wish *w, struct orr_error *err)
+{
+	if (w->queue || w->user || w->low_gpus || w->high_gpus < INT64_MAX) {
+		trace_close(t);
+		return orr_fail(err, ORR_EINPUT, "%s: holds requests, which have no queue, user or GPUs to choose by", w->source);
+	}
+	struct trace_cut cut = { .out = w->out,
+		.to = w->to,
+		.from_ns = w->from_ns,
+		.until_ns = w->until_ns,
+		.count = w->count,
+		.sample = w->sample,
+		.seed = w->seed,
+		.is_rebased = w->is_rebased };
+	struct reqset *s = reqset_from(t, w->source, err);
+	int rc = s ? trace_write_requests(s, &cut, err) : ORR_EINPUT;
+	reqset_free(s);
+	return rc;
+}
+
 static int run(const struct wish *w, struct orr_error *err)
 {
 	struct cut c = { .wish = w };
@@ -85,8 +106,10 @@ static int run(const struct wish *w, struct orr_error *err)
 	struct trace *t = trace_open(w->source, w->format, w->options.text, err);
 	if (!t)
 		return ORR_EINPUT;
+	if (trace_holds_requests(t))
+		return run_requests(t, w, err);
 	rng_init(&c.rng, w->seed, "sample", 0);
-	c.out = writer_open(w->out, w->to, err);
+	c.out = writer_open(w->out, w->to ? w->to : "orrery", err);
 	if (!c.out) {
 		trace_close(t);
 		return err->code;
@@ -218,8 +241,7 @@ static int parse(int argc, char **argv, struct wish *w, struct orr_error *err)
 
 int trace_convert(int argc, char **argv, struct orr_error *err)
 {
-	struct wish w = { .to = "orrery",
-		.out = "-",
+	struct wish w = { .out = "-",
 		.from_ns = INT64_MIN,
 		.until_ns = INT64_MAX,
 		.high_gpus = INT64_MAX,

@@ -3,6 +3,8 @@
 
 #include "traces/generator.h"
 #include "traces/profile.h"
+#include "traces/req_generator.h"
+#include "traces/req_profile.h"
 #include "traces/trace.h"
 
 #include "base/mem.h"
@@ -216,6 +218,24 @@ static int info_of_generator(const struct generator *g, const struct request *q,
 	return ORR_OK;
 }
 
+static int info_of_requests(const struct request *q, struct orr_error *err)
+{
+	struct reqset *set = reqset_load(q->source, q->format, q->options.text, q->seed, err);
+	if (!set)
+		return ORR_EINPUT;
+	if (reqset_count(set) == UINT64_MAX) {
+		reqset_free(set);
+		return orr_fail(err, ORR_EINPUT, "%s: has no end; set n", q->source);
+	}
+	struct trace_profile *p = trace_profile_new();
+	req_profile(set, p);
+	struct subject s = { q->source, reqset_format(set), req_generator_find(q->source)->doc, reqset_hash(set), NULL, p };
+	(q->is_json ? print_json : print_text)(&s);
+	trace_profile_free(p);
+	reqset_free(set);
+	return ORR_OK;
+}
+
 int trace_info(int argc, char **argv, struct orr_error *err)
 {
 	static const struct option longs[] = { { "json", no_argument, NULL, 'j' },
@@ -243,6 +263,8 @@ int trace_info(int argc, char **argv, struct orr_error *err)
 		return orr_fail(err, ORR_EINPUT,
 			"trace info: expected one file; 'orrery trace --help' shows the forms");
 	q.source = argv[optind];
+	if (trace_wants_requests(q.source, q.format))
+		return info_of_requests(&q, err);
 	const struct generator *g = q.format ? NULL : generator_find(q.source);
 	return g ? info_of_generator(g, &q, err) : info_of_file(&q, err);
 }

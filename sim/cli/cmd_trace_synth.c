@@ -2,8 +2,9 @@
 /* trace synth and trace list. */
 #include "cli/cmd_trace.h"
 
-#include "traces/format.h"
 #include "traces/generator.h"
+#include "traces/req_format.h"
+#include "traces/req_generator.h"
 #include "traces/trace.h"
 #include "traces/writer.h"
 
@@ -38,18 +39,30 @@ static int no_such_model(const char *source, struct orr_error *err)
 	const char *names[32] = { NULL };
 	char name[64];
 	snprintf(name, sizeof name, "%.*s", (int)strcspn(source, ":"), source);
-	for (size_t i = 0; generators[i] && i < 31; i++)
-		names[i] = generators[i]->name;
+	size_t n = 0;
+	for (size_t i = 0; generators[i] && n < 31; i++)
+		names[n++] = generators[i]->name;
+	for (size_t i = 0; req_generators[i] && n < 31; i++)
+		names[n++] = req_generators[i]->name;
 	const char *near = nearest_name(name, names);
 	return orr_fail(err, ORR_EINPUT, "trace synth: no model \"%s\"; %s%s", name,
 		near ? "did you mean " : "'orrery trace list' shows them", near ? near : "");
+}
+
+static int synth_requests(const char *source, const char *to, const char *out, uint64_t seed, struct orr_error *err)
+{
+	struct trace_cut cut = { .out = out, .to = to, .from_ns = INT64_MIN, .until_ns = INT64_MAX, .count = INT64_MAX, .sample = 1 };
+	struct reqset *set = reqset_load(source, NULL, NULL, seed, err);
+	int rc = set ? trace_write_requests(set, &cut, err) : ORR_EINPUT;
+	reqset_free(set);
+	return rc;
 }
 
 int trace_synth(int argc, char **argv, struct orr_error *err)
 {
 	static const struct option longs[] = { { "to", required_argument, NULL, 't' },
 		{ "seed", required_argument, NULL, 's' }, { NULL, 0, NULL, 0 } };
-	const char *to = "orrery", *out = "-";
+	const char *to = NULL, *out = "-";
 	uint64_t seed = 1;
 	int c, rc = ORR_OK;
 	opterr = 0;
@@ -72,6 +85,8 @@ int trace_synth(int argc, char **argv, struct orr_error *err)
 	const char *source = argv[optind];
 	char with_colon[1024];
 	snprintf(with_colon, sizeof with_colon, "%s%s", source, strchr(source, ':') ? "" : ":");
+	if (trace_wants_requests(with_colon, to))
+		return synth_requests(with_colon, to, out, seed, err);
 	if (!generator_find(with_colon))
 		return no_such_model(source, err);
 	struct jobset *set = jobset_load(with_colon, NULL, NULL, seed, err);
@@ -79,7 +94,7 @@ int trace_synth(int argc, char **argv, struct orr_error *err)
 		return ORR_EINPUT;
 	uint64_t n = jobset_count(set);
 	rc = n == UINT64_MAX ? orr_fail(err, ORR_EINPUT, "%s: has no end; set n", source)
-			     : write_rows(set, to, out, err);
+			     : write_rows(set, to ? to : "orrery", out, err);
 	jobset_free(set);
 	if (!rc && strcmp(out, "-"))
 		fprintf(stderr, "%s: %" PRIu64 " rows\n", out, n);
@@ -93,19 +108,33 @@ static void print_params(const struct orr_param *p)
 			p->choices ? " (" : "", p->choices ? p->choices : "", p->choices ? ")" : "");
 }
 
+static void print_formats(bool of_requests)
+{
+	for (size_t i = 0; trace_formats[i]; i++) {
+		if ((trace_formats[i]->request != NULL) != of_requests)
+			continue;
+		printf("  %-14s %s\n", trace_formats[i]->name, trace_formats[i]->doc);
+		print_params(trace_formats[i]->params);
+	}
+}
+
 int trace_list(int argc, char **argv, struct orr_error *err)
 {
 	if (argc > 1)
 		return orr_fail(err, ORR_EINPUT, "trace list: takes no \"%.60s\"", argv[1]);
-	puts("formats (--format, options with -O):");
-	for (size_t i = 0; trace_formats[i]; i++) {
-		printf("  %-14s %s\n", trace_formats[i]->name, trace_formats[i]->doc);
-		print_params(trace_formats[i]->params);
-	}
-	puts("\nmodels (trace synth, or in place of a file: NAME:name=value,..):");
+	puts("formats of jobs (--format, options with -O):");
+	print_formats(false);
+	puts("\nformats of requests (orrery serve):");
+	print_formats(true);
+	puts("\nmodels of jobs (trace synth, or in place of a file: NAME:name=value,..):");
 	for (size_t i = 0; generators[i]; i++) {
 		printf("  %-14s %s\n", generators[i]->name, generators[i]->doc);
 		print_params(generators[i]->params);
+	}
+	puts("\nmodels of requests (orrery serve; trace synth and info with --to or --format requests):");
+	for (size_t i = 0; req_generators[i]; i++) {
+		printf("  %-14s %s\n", req_generators[i]->name, req_generators[i]->doc);
+		print_params(req_generators[i]->params);
 	}
 	return ORR_OK;
 }

@@ -19,9 +19,22 @@ const struct orr_policy *const registry_builtin[] = {
 	NULL
 };
 
+static const char *const kind_names[] = {
+	[ORR_POLICY_KIND_JOBS] = "jobs", [ORR_POLICY_KIND_STEP] = "step", [ORR_POLICY_KIND_SERVE] = "serve"
+};
+enum { KINDS = sizeof kind_names / sizeof *kind_names };
+
 const char *registry_kind(enum orr_policy_kind kind)
 {
-	return kind == ORR_POLICY_KIND_JOBS ? "jobs" : kind == ORR_POLICY_KIND_STEP ? "step" : NULL;
+	return (size_t)kind < KINDS ? kind_names[kind] : NULL;
+}
+
+enum orr_policy_kind registry_kind_named(const char *name)
+{
+	for (size_t k = 1; k < KINDS; k++)
+		if (!strcmp(kind_names[k], name))
+			return (enum orr_policy_kind)k;
+	return 0;
 }
 
 void registry_display_name(const char *ident, char *out, size_t size)
@@ -84,14 +97,24 @@ static struct checked check_step(const struct orr_step_ops *o)
 	return c;
 }
 
+static struct checked check_serve(const struct orr_serve_ops *o)
+{
+	struct checked c = { o->size, sizeof *o, NULL };
+	if (o->size == sizeof *o)
+		c.missing = !o->create ? "create" : !o->destroy ? "destroy" : !o->arrive ? "arrive" : !o->schedule ? "schedule" : NULL;
+	return c;
+}
+
 static int check_ops(const char *path, const struct orr_policy *p, struct orr_error *err)
 {
 	if (!registry_kind(p->kind))
-		return orr_fail(err, ORR_EINPUT, "%s: policy %s: is of kind %d, expected a jobs or a step policy", path, p->name,
+		return orr_fail(err, ORR_EINPUT, "%s: policy %s: is of kind %d, expected a jobs, a step or a serve policy", path, p->name,
 			(int)p->kind);
 	if (!p->ops)
 		return orr_fail(err, ORR_EINPUT, "%s: policy %s: has no functions (ops is NULL)", path, p->name);
-	struct checked c = p->kind == ORR_POLICY_KIND_JOBS ? check_jobs(p->ops) : check_step(p->ops);
+	struct checked c = p->kind == ORR_POLICY_KIND_JOBS ? check_jobs(p->ops)
+		: p->kind == ORR_POLICY_KIND_STEP	     ? check_step(p->ops)
+							     : check_serve(p->ops);
 	if (c.size != c.expected)
 		return orr_fail(err, ORR_EINPUT,
 			"%s: policy %s: its table of functions has size %zu, expected %zu: set .size = sizeof ops, and compile "
@@ -109,7 +132,7 @@ static int check_plugin(const char *path, const struct orr_plugin *x, struct orr
 			"%s: was compiled for ABI version %u, this program has %u; compile it again with its headers", path,
 			x->abi_version, ORR_ABI_VERSION);
 	if (x->size != sizeof *x || !x->policy)
-		return orr_fail(err, ORR_EINPUT, "%s: its " ORR_PLUGIN_SYMBOL " is damaged: end the file with ORR_POLICY_JOBS(..) or ORR_POLICY_STEP(..)",
+		return orr_fail(err, ORR_EINPUT, "%s: its " ORR_PLUGIN_SYMBOL " is damaged: end the file with ORR_POLICY_JOBS(..), ORR_POLICY_STEP(..) or ORR_POLICY_SERVE(..)",
 			path);
 	const struct orr_policy *p = x->policy;
 	if (p->abi_version != ORR_ABI_VERSION || p->size != sizeof *p)
@@ -139,7 +162,7 @@ static int load(const char *path, struct registry_entry *out, struct orr_error *
 	const struct orr_plugin *x = dlsym(handle, ORR_PLUGIN_SYMBOL);
 	if (!x)
 		return orr_fail(err, ORR_EINPUT,
-			"%s: does not export the symbol " ORR_PLUGIN_SYMBOL "; end the file with ORR_POLICY_JOBS(..) or ORR_POLICY_STEP(..)", path);
+			"%s: does not export the symbol " ORR_PLUGIN_SYMBOL "; end the file with ORR_POLICY_JOBS(..), ORR_POLICY_STEP(..) or ORR_POLICY_SERVE(..)", path);
 	int rc = check_plugin(path, x, err);
 	if (rc)
 		return rc;

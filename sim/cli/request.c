@@ -8,9 +8,9 @@
 #include <string.h>
 
 enum { OPT_FIRST = 256, OPT_POLICY, OPT_FAILURES, OPT_DROP, OPT_SET, OPT_DB, OPT_FRESH, OPT_OUT, OPT_NO_FIGURES, OPT_JSON,
-	OPT_CHECK, OPT_TIMELINE, OPT_KEY /* this and what follows: a key of the scenario */ };
+	OPT_CHECK, OPT_TIMELINE, OPT_MODEL, OPT_SCENARIO, OPT_FIND_RATE, OPT_ATTAINMENT, OPT_KEY /* this and what follows: a key of the scenario */ };
 
-/* key: set to the value as it stands. */
+/* key: set to the value as it stands; one with a dot is an option of the world, set like --set. */
 static const struct known_option {
 	const char *name;
 	int has_value, opt;
@@ -29,21 +29,36 @@ static const struct known_option {
 	{ "seed", 1, OPT_KEY, REQUEST_ALL, "seed" },
 	{ "policy-timeout", 1, OPT_KEY, REQUEST_ALL, "policy_timeout" },
 	{ "world", 1, OPT_KEY, REQUEST_ANY, "world" },
-	{ "failures", 1, OPT_FAILURES, REQUEST_JOBS, NULL },
+	{ "failures", 1, OPT_FAILURES, REQUEST_JOBS | REQUEST_SERVE, NULL },
 	{ "drop-unfit", 0, OPT_DROP, REQUEST_JOBS, NULL },
-	{ "format", 1, OPT_KEY, REQUEST_JOBS, "format" },
-	{ "placement", 1, OPT_KEY, REQUEST_JOBS, "placement" },
+	{ "format", 1, OPT_KEY, REQUEST_JOBS | REQUEST_SERVE, "format" },
+	{ "placement", 1, OPT_KEY, REQUEST_JOBS | REQUEST_SERVE, "placement" },
 	{ "throughputs", 1, OPT_KEY, REQUEST_JOBS, "throughputs" },
 	{ "sharing", 1, OPT_KEY, REQUEST_JOBS, "sharing" },
-	{ "until", 1, OPT_KEY, REQUEST_JOBS, "until" },
-	{ "record", 1, OPT_KEY, REQUEST_JOBS, "record" },
+	{ "until", 1, OPT_KEY, REQUEST_JOBS | REQUEST_SERVE, "until" },
+	{ "record", 1, OPT_KEY, REQUEST_JOBS | REQUEST_SERVE, "record" },
 	{ "timeline", 1, OPT_TIMELINE, REQUEST_STEP, NULL },
 	{ "batch", 1, OPT_KEY, REQUEST_JOBS | REQUEST_STEP, "batch" },
-	{ "network", 1, OPT_KEY, REQUEST_JOBS | REQUEST_STEP, "network" },
-	{ "device", 1, OPT_KEY, REQUEST_JOBS | REQUEST_STEP, "device" },
-	{ "precision", 1, OPT_KEY, REQUEST_JOBS | REQUEST_STEP, "precision" },
-	{ "profile", 1, OPT_KEY, REQUEST_JOBS | REQUEST_STEP, "profile" },
+	{ "network", 1, OPT_KEY, REQUEST_JOBS | REQUEST_STEP | REQUEST_SERVE, "network" },
+	{ "device", 1, OPT_KEY, REQUEST_JOBS | REQUEST_STEP | REQUEST_SERVE, "device" },
+	{ "precision", 1, OPT_KEY, REQUEST_JOBS | REQUEST_STEP | REQUEST_SERVE, "precision" },
+	{ "profile", 1, OPT_KEY, REQUEST_JOBS | REQUEST_STEP | REQUEST_SERVE, "profile" },
 	{ "cost-samples", 1, OPT_KEY, REQUEST_JOBS | REQUEST_STEP, "cost_samples" },
+	{ "model", 1, OPT_MODEL, REQUEST_SERVE, NULL },
+	{ "tp", 1, OPT_KEY, REQUEST_SERVE, "tp" },
+	{ "pp", 1, OPT_KEY, REQUEST_SERVE, "pp" },
+	{ "replicas", 1, OPT_KEY, REQUEST_SERVE, "replicas" },
+	{ "kv-blocks", 1, OPT_KEY, REQUEST_SERVE, "kv_blocks" },
+	{ "compress", 1, OPT_KEY, REQUEST_SERVE, "compress" },
+	{ "prices", 1, OPT_KEY, REQUEST_SERVE, "prices" },
+	{ "replications", 1, OPT_KEY, REQUEST_SERVE, "replications" },
+	{ "router", 1, OPT_KEY, REQUEST_SERVE, "serve.router" },
+	{ "slo", 1, OPT_KEY, REQUEST_SERVE, "serve.slo" },
+	{ "slo-ttft", 1, OPT_KEY, REQUEST_SERVE, "serve.slo_ttft" },
+	{ "slo-tpot", 1, OPT_KEY, REQUEST_SERVE, "serve.slo_tpot" },
+	{ "scenario", 1, OPT_SCENARIO, REQUEST_VERB, NULL },
+	{ "find-rate", 1, OPT_FIND_RATE, REQUEST_VERB, NULL },
+	{ "attainment", 1, OPT_ATTAINMENT, REQUEST_VERB, NULL },
 };
 
 enum { KNOWN = sizeof known_options / sizeof *known_options };
@@ -54,11 +69,11 @@ void request_put(struct request *r, const char *key, const char *value)
 	cJSON_AddStringToObject(r->scenario, key, value);
 }
 
-static void add_policies(cJSON *o, const char *list)
+static void add_names(cJSON *o, const char *key, const char *list)
 {
-	cJSON *a = cJSON_GetObjectItemCaseSensitive(o, "policies");
+	cJSON *a = cJSON_GetObjectItemCaseSensitive(o, key);
 	if (!a)
-		a = cJSON_AddArrayToObject(o, "policies");
+		a = cJSON_AddArrayToObject(o, key);
 	for (const char *s = list; *s;) {
 		size_t n = strcspn(s, ",");
 		char *name = mem_strndup(s, n);
@@ -67,6 +82,23 @@ static void add_policies(cJSON *o, const char *list)
 		mem_free(name);
 		s += n + (s[n] == ',');
 	}
+}
+
+static void add_set(struct request *r, char *pair)
+{
+	MEM_GROW(r->sets, r->n_sets, r->cap_sets);
+	r->sets[r->n_sets++] = pair;
+}
+
+static void take_key(struct request *r, const char *key, const char *value)
+{
+	struct sbuf b = { 0 };
+	if (!strchr(key, '.')) {
+		request_put(r, key, value);
+		return;
+	}
+	sbuf_printf(&b, "%s=%s", key, value);
+	add_set(r, sbuf_steal(&b));
 }
 
 int request_threads(const char *text, int *out, struct orr_error *err)
@@ -82,7 +114,7 @@ static int take_option(struct request *r, int opt, struct orr_error *err)
 {
 	switch (opt) {
 	case OPT_POLICY:
-		add_policies(r->scenario, optarg);
+		add_names(r->scenario, "policies", optarg);
 		return ORR_OK;
 	case OPT_FAILURES: {
 		struct sbuf b = { 0 };
@@ -95,8 +127,7 @@ static int take_option(struct request *r, int opt, struct orr_error *err)
 		request_put(r, "drop_unfit", "true");
 		return ORR_OK;
 	case OPT_SET:
-		MEM_GROW(r->sets, r->n_sets, r->cap_sets);
-		r->sets[r->n_sets++] = optarg;
+		add_set(r, mem_strdup(optarg));
 		return ORR_OK;
 	case OPT_DB:
 		r->output.db = optarg;
@@ -118,6 +149,18 @@ static int take_option(struct request *r, int opt, struct orr_error *err)
 		return ORR_OK;
 	case OPT_TIMELINE:
 		r->output.timeline = optarg;
+		return ORR_OK;
+	case OPT_MODEL:
+		add_names(r->scenario, "models", optarg);
+		return ORR_OK;
+	case OPT_SCENARIO:
+		r->file = optarg;
+		return ORR_OK;
+	case OPT_FIND_RATE:
+		r->find_rate = optarg;
+		return ORR_OK;
+	case OPT_ATTAINMENT:
+		r->attainment = optarg;
 		return ORR_OK;
 	case 'j':
 		return request_threads(optarg, &r->output.threads, err);
@@ -147,7 +190,7 @@ int request_parse(int argc, char **argv, unsigned worlds, struct request *r, str
 		if (opt == '?' || opt == ':')
 			rc = cli_bad_option(argc, argv, opt, longs, err);
 		else if (opt >= OPT_KEY)
-			request_put(r, key[opt - OPT_KEY], optarg);
+			take_key(r, key[opt - OPT_KEY], optarg);
 		else
 			rc = take_option(r, opt, err);
 	}
@@ -163,6 +206,8 @@ int request_parse(int argc, char **argv, unsigned worlds, struct request *r, str
 void request_free(struct request *r)
 {
 	cJSON_Delete(r->scenario);
+	for (size_t i = 0; i < r->n_sets; i++)
+		mem_free(r->sets[i]);
 	mem_free(r->sets);
 }
 
@@ -190,8 +235,9 @@ int request_apply_sets(struct request *r, struct orr_error *err)
 
 void request_name_file(const struct request *r, struct orr_error *err)
 {
-	if (!r->source || strncmp(err->text, "scenario: ", 10))
+	const char *file = r->file ? r->file : r->source;
+	if (!file || strncmp(err->text, "scenario: ", 10))
 		return;
 	struct orr_error inner = *err;
-	orr_fail(err, inner.code, "%.200s: %s", r->source, inner.text + 10);
+	orr_fail(err, inner.code, "%.200s: %s", file, inner.text + 10);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * request.h - what the flags of jobs, step, run and scenario come to: a scenario, and what
+ * request.h - what the flags of jobs, step, serve, run and scenario come to: a scenario, and what
  * to do with its results
  */
 #ifndef ORR_CLI_REQUEST_H
@@ -9,14 +9,16 @@
 #include "cli/cli.h"
 #include "cli/study.h"
 
-/* Whose flags are known. */
-enum { REQUEST_JOBS = 1, REQUEST_STEP = 2, REQUEST_ANY = 4, REQUEST_ALL = 7 };
+/* Whose flags are known; VERB: those that are no part of a scenario, of the world's own verb. */
+enum { REQUEST_JOBS = 1, REQUEST_STEP = 2, REQUEST_ANY = 4, REQUEST_SERVE = 8, REQUEST_VERB = 16, REQUEST_ALL = 15 };
 
 struct request {
 	cJSON *scenario; /* what the flags set */
 	struct study_output output;
-	const char **sets; /* --set, applied last, in order */
+	char **sets; /* --set, and flags that set an option of the world; applied last, in order */
 	size_t n_sets, cap_sets;
+	const char *file;      /* --scenario */
+	const char *find_rate, *attainment;
 	const char *source; /* the one positional argument, or NULL */
 };
 

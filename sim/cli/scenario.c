@@ -43,6 +43,12 @@ int scenario_text_at(const cJSON *o, const char *key, const char *def, char **ou
 
 int scenario_check_keys(const cJSON *o, const char *const *known, struct orr_error *err)
 {
+	return scenario_check_keys_at(o, "", known, err);
+}
+
+int scenario_check_keys_at(const cJSON *o, const char *where, const char *const *known, struct orr_error *err)
+{
+	int n = (int)strlen(where);
 	for (const cJSON *m = o->child; m; m = m->next) {
 		const char *const *k = known;
 		while (*k && strcmp(*k, m->string))
@@ -50,7 +56,8 @@ int scenario_check_keys(const cJSON *o, const char *const *known, struct orr_err
 		if (*k)
 			continue;
 		const char *near = nearest_name(m->string, known);
-		return orr_fail(err, ORR_EINPUT, "scenario: unknown key \"%.60s\"; %s%s", m->string,
+		return orr_fail(err, ORR_EINPUT, "scenario: %s%.*s%sunknown key \"%.60s\"; %s%s", n ? "$." : "", n ? n - 1 : 0, where,
+			n ? ": " : "", m->string,
 			near ? "did you mean " : "the first known is ", near ? near : known[0]);
 	}
 	return ORR_OK;
@@ -197,9 +204,9 @@ int scenario_kind(const cJSON *scenario, enum orr_policy_kind *out, struct orr_e
 	int rc = scenario_text_at(scenario, "world", "jobs", &world, err);
 	if (rc)
 		return rc;
-	*out = !strcmp(world, "jobs") ? ORR_POLICY_KIND_JOBS : ORR_POLICY_KIND_STEP;
-	if (strcmp(world, "jobs") && strcmp(world, "step"))
-		rc = orr_fail(err, ORR_EINPUT, "scenario: $.world: expected \"jobs\" or \"step\", found \"%.60s\"", world);
+	*out = strcmp(world, "mixed") ? registry_kind_named(world) : SCENARIO_MIXED;
+	if (!*out)
+		rc = orr_fail(err, ORR_EINPUT, "scenario: $.world: expected \"jobs\", \"step\", \"serve\" or \"mixed\", found \"%.60s\"", world);
 	mem_free(world);
 	return rc;
 }
@@ -254,14 +261,17 @@ static int resolve_policy(const cJSON *o, enum orr_policy_kind kind, struct scen
 	return p->args ? ORR_OK : ORR_EINPUT;
 }
 
+static const char *const some_policies[] = {
+	[ORR_POLICY_KIND_JOBS] = "fifo,srtf", [ORR_POLICY_KIND_STEP] = "allreduce,stanza", [ORR_POLICY_KIND_SERVE] = "fifo,vllm"
+};
+
 int scenario_resolve_policies(cJSON *o, enum orr_policy_kind kind, struct scenario *s, struct orr_error *err)
 {
 	spell_out_policies(o);
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "policies");
 	int n = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : 0;
 	if (!n)
-		return orr_fail(err, ORR_EINPUT, "no policy is named (--policy %s; orrery policy list shows all)",
-			kind == ORR_POLICY_KIND_STEP ? "allreduce,stanza" : "fifo,srtf");
+		return orr_fail(err, ORR_EINPUT, "no policy is named (--policy %s; orrery policy list shows all)", some_policies[kind]);
 	s->policy = mem_zalloc((size_t)n, sizeof *s->policy);
 	for (int i = 0; i < n; i++) {
 		int rc = resolve_policy(cJSON_GetArrayItem(list, i), kind, s, err);
@@ -347,6 +357,8 @@ static cJSON *policy_json(const struct scenario_policy *p)
 	cJSON *files = scenario_files_json(p->args, p->entry.policy->params);
 	if (files)
 		cJSON_AddItemToObject(o, "files_sha256", files);
+	if (p->beside)
+		cJSON_AddItemToObject(o, "serve", policy_json(p->beside));
 	return o;
 }
 
@@ -366,19 +378,33 @@ static void drop_files(cJSON *set, const cJSON *files)
 		cJSON_DeleteItemFromObjectCaseSensitive(set, file->string);
 }
 
-/* The names of files are for the reader; the hash goes by their contents. */
-static void drop_names(cJSON *o)
+/* The label is not part of what runs; of a plugin only its contents are. */
+static void drop_policy_names(cJSON *policy)
 {
-	static const char *const names[] = { "trace", "cluster", "throughputs", "model", "network", "device", NULL };
-	for (int i = 0; names[i]; i++)
-		cJSON_DeleteItemFromObjectCaseSensitive(o, names[i]);
-	cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(o, "failures"), "trace");
-	drop_files(cJSON_GetObjectItemCaseSensitive(o, "step"), cJSON_GetObjectItemCaseSensitive(o, "step_files_sha256"));
-	cJSON *policy = cJSON_GetObjectItemCaseSensitive(o, "policy");
 	cJSON_DeleteItemFromObjectCaseSensitive(policy, "label");
 	if (cJSON_GetObjectItemCaseSensitive(policy, "plugin_sha256"))
 		cJSON_DeleteItemFromObjectCaseSensitive(policy, "policy");
 	drop_files(cJSON_GetObjectItemCaseSensitive(policy, "set"), cJSON_GetObjectItemCaseSensitive(policy, "files_sha256"));
+}
+
+/* The names of files are for the reader; the hash goes by their contents. */
+static void drop_names(cJSON *o)
+{
+	static const char *const names[] = { "trace", "cluster", "throughputs", "model", "models", "network", "device", NULL };
+	static const char *const halves[] = { "jobs", "serve", NULL };
+	for (int i = 0; names[i]; i++)
+		cJSON_DeleteItemFromObjectCaseSensitive(o, names[i]);
+	cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(o, "failures"), "trace");
+	drop_files(cJSON_GetObjectItemCaseSensitive(o, "step"), cJSON_GetObjectItemCaseSensitive(o, "step_files_sha256"));
+	drop_files(cJSON_GetObjectItemCaseSensitive(o, "serve"), cJSON_GetObjectItemCaseSensitive(o, "serve_files_sha256"));
+	cJSON *policy = cJSON_GetObjectItemCaseSensitive(o, "policy");
+	drop_policy_names(policy);
+	drop_policy_names(cJSON_GetObjectItemCaseSensitive(policy, "serve"));
+	for (int i = 0; halves[i]; i++) { /* of a mixed world: scenarios themselves */
+		cJSON *half = cJSON_GetObjectItemCaseSensitive(o, halves[i]);
+		if (cJSON_GetObjectItemCaseSensitive(half, "world"))
+			drop_names(half);
+	}
 }
 
 char *scenario_text(const struct scenario *s, size_t i, char hash[65])

@@ -3,11 +3,11 @@
  * scenario.h - what a run is: one JSON object, from a file or from flags
  *
  * Flags and files come to the same object, `--set path=value` edits it, and the world that
- * it names (scenario_jobs.h, scenario_step.h) turns it into checked values with every default
+ * it names (scenario_jobs.h, scenario_step.h, scenario_serve.h) turns it into checked values with every default
  * filled in. Unknown keys are errors that name the nearest known one. The keys are those of
  * docs/scenario.schema.json. Common to all worlds are
  *
- *	{ "world": "jobs" (the default) or "step",
+ *	{ "world": "jobs" (the default), "step" or "serve",
  *	  "cluster": "SPEC or FILE",
  *	  "policies": ["fifo", "./mine.so@label", {"policy", "label", "set": {..}}],
  *	  "seed": 1, "policy_timeout": 60 }
@@ -25,7 +25,11 @@ struct scenario_policy {
 	struct registry_entry entry;
 	char *label, *spec;
 	struct orr_args *args;
+	const struct scenario_policy *beside; /* in a mixed world: the one for requests; else NULL */
 };
+
+/* Where a kind of policy stands for a world: the world of pairs of policies. */
+#define SCENARIO_MIXED ((enum orr_policy_kind)15)
 
 /* What every world has. */
 struct scenario {
@@ -60,6 +64,8 @@ char *scenario_scalar(const cJSON *v);
 int scenario_text_at(const cJSON *o, const char *key, const char *def, char **out, struct orr_error *err);
 /* The first of known is the one that a message falls back to. */
 int scenario_check_keys(const cJSON *o, const char *const *known, struct orr_error *err);
+/* The same of an object inside; where: its path with a dot at the end, "deployments[0]." */
+int scenario_check_keys_at(const cJSON *o, const char *where, const char *const *known, struct orr_error *err);
 /* The object at key as values of the table; NULL on error. */
 struct orr_args *scenario_args_at(const cJSON *o, const char *key, const struct orr_param *table, const char *where,
 	struct orr_error *err);

@@ -2,7 +2,6 @@
 #include "cli/scenario_jobs.h"
 
 #include "base/mem.h"
-#include "base/num.h"
 #include "hwmodel/throughput.h"
 #include "jobs/steprate.h"
 
@@ -15,39 +14,19 @@ static const char *const known_keys[] = { "world", "trace", "format", "trace_opt
 	/* what scenario show adds, so that its output is a scenario again */
 	"trace_sha256", "cluster_sha256", "throughputs_sha256", "failures_sha256", "network_sha256", "devices", "profiles", "step_inputs", NULL };
 
-static const struct orr_param failure_params[] = {
-	ORR_PARAM_TEXT("trace", "", "CSV of time_s,node,event with event fail or repair"),
-	ORR_PARAM_TIME("mtbf", "0", "mean time between failures of one node; 0: nodes do not fail"),
-	ORR_PARAM_TIME("mttr", "1h", "mean time to repair a node"), ORR_PARAM_END
-};
-
 static int resolve_trace(const cJSON *o, struct jobs_scenario *s, struct orr_error *err)
 {
-	char *format = NULL;
+	char *format = NULL, *options[INPUTS_MOST_OPTIONS + 1] = { NULL };
 	int rc = scenario_text_at(o, "trace", NULL, &s->source, err);
 	if (!rc && !s->source)
 		rc = orr_fail(err, ORR_EINPUT, "scenario: no trace is named");
 	if (!rc)
 		rc = scenario_text_at(o, "format", "auto", &format, err);
-	const char *options[65] = { NULL };
-	int n = 0;
-	const cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "trace_options");
-	if (!rc && list && !cJSON_IsObject(list))
-		rc = orr_fail(err, ORR_EINPUT, "scenario: $.trace_options: expected an object");
-	for (const cJSON *m = list ? list->child : NULL; !rc && m && n < 64; m = m->next) {
-		char *value = scenario_scalar(m);
-		struct sbuf b = { 0 };
-		sbuf_printf(&b, "%s=%s", m->string, value ? value : "");
-		mem_free(value);
-		options[n++] = sbuf_steal(&b);
-	}
-	if (!rc && !(s->jobs = jobset_load(s->source, format, options, s->base.seed, err)))
+	if (!rc)
+		rc = inputs_trace_options(o, options, err);
+	if (!rc && !(s->jobs = jobset_load(s->source, format, (const char *const *)options, s->base.seed, err)))
 		rc = err && err->code ? err->code : ORR_EINPUT;
-	for (int i = 0; i < n; i++) {
-		char *x;
-		memcpy(&x, &options[i], sizeof x);
-		mem_free(x);
-	}
+	inputs_options_free(options);
 	mem_free(format);
 	return rc;
 }
@@ -69,48 +48,17 @@ static int resolve_placement(const cJSON *o, struct jobs_scenario *s, struct orr
 	return rc;
 }
 
-static int resolve_failures(const cJSON *o, struct jobs_scenario *s, struct orr_error *err)
-{
-	s->failure_options = scenario_args_at(o, "failures", failure_params, "failures", err);
-	if (!s->failure_options)
-		return ORR_EINPUT;
-	const char *path = orr_arg_text(s->failure_options, "trace");
-	int64_t mtbf = orr_arg_time_ns(s->failure_options, "mtbf"), mttr = orr_arg_time_ns(s->failure_options, "mttr");
-	if (*path && mtbf)
-		return orr_fail(err, ORR_EINPUT, "failures: trace and mtbf exclude each other; give one of them");
-	if (mtbf && mttr <= 0)
-		return orr_fail(err, ORR_EINPUT, "failures: mttr: expected a time above 0");
-	if (*path && !(s->failures = failures_from_file(path, s->base.cluster, err)))
-		return ORR_EINPUT;
-	if (mtbf)
-		s->failures = failures_from_hazard(mtbf, mttr);
-	return ORR_OK;
-}
-
 static int resolve_scalars(const cJSON *o, struct jobs_scenario *s, struct orr_error *err)
 {
-	char *until = NULL, *drop = NULL, *record = NULL;
-	int rc = scenario_text_at(o, "until", "", &until, err);
+	char *drop = NULL;
+	int rc = inputs_until(o, &s->until_ns, err);
 	if (!rc)
 		rc = scenario_text_at(o, "drop_unfit", "false", &drop, err);
-	if (!rc)
-		rc = scenario_text_at(o, "record", "all", &record, err);
-	s->until_ns = ORR_NEVER;
-	if (rc)
-		goto out;
-	if (*until && (!num_duration_ns(until, strlen(until), &s->until_ns) || s->until_ns < 0))
-		rc = orr_fail(err, ORR_EINPUT, "until: expected a time such as 30d, found \"%.60s\"", until);
-	else if (strcmp(drop, "true") && strcmp(drop, "false"))
+	if (!rc && strcmp(drop, "true") && strcmp(drop, "false"))
 		rc = orr_fail(err, ORR_EINPUT, "drop_unfit: expected true or false, found \"%.60s\"", drop);
-	else if (strcmp(record, "all") && strcmp(record, "sample") && strcmp(record, "summary"))
-		rc = orr_fail(err, ORR_EINPUT, "record: expected summary, sample or all, found \"%.60s\"", record);
-	s->drop_unfit = !strcmp(drop, "true");
-	s->record = !strcmp(record, "all") ? RECORD_ALL : !strcmp(record, "sample") ? RECORD_SAMPLE : RECORD_SUMMARY;
-out:
-	mem_free(until);
+	s->drop_unfit = !rc && !strcmp(drop, "true");
 	mem_free(drop);
-	mem_free(record);
-	return rc;
+	return rc ? rc : inputs_record(o, &s->record, err);
 }
 
 /* ---- jobs that train ---- */
@@ -223,7 +171,6 @@ static void describe_training(const struct jobs_scenario *s, cJSON *o)
 static void describe(const cJSON *given, struct jobs_scenario *s)
 {
 	const cJSON *options = cJSON_GetObjectItemCaseSensitive(given, "trace_options");
-	static const char *const records[] = { "summary", "sample", "all" };
 	cJSON *o = s->base.resolved = cJSON_CreateObject();
 	cJSON_AddStringToObject(o, "world", "jobs");
 	cJSON_AddStringToObject(o, "trace", s->source);
@@ -241,15 +188,13 @@ static void describe(const cJSON *given, struct jobs_scenario *s)
 	if (s->has_training)
 		describe_training(s, o);
 	cJSON_AddItemToObject(o, "jobs", scenario_args_json(s->options, jobs_options));
-	cJSON_AddItemToObject(o, "failures", scenario_args_json(s->failure_options, failure_params));
+	cJSON_AddItemToObject(o, "failures", scenario_args_json(s->failure_options, inputs_failure_params));
 	if (s->failures)
 		cJSON_AddStringToObject(o, "failures_sha256", failures_hash(s->failures));
 	scenario_add_seed(o, &s->base);
-	char until[NUM_SECONDS_MAX];
-	num_put_seconds(until, s->until_ns);
-	cJSON_AddStringToObject(o, "until", s->until_ns == ORR_NEVER ? "" : until);
+	inputs_add_until(o, s->until_ns);
 	cJSON_AddBoolToObject(o, "drop_unfit", s->drop_unfit);
-	cJSON_AddStringToObject(o, "record", records[s->record]);
+	cJSON_AddStringToObject(o, "record", inputs_record_name(s->record));
 }
 
 int jobs_scenario_resolve(const cJSON *scenario, struct jobs_scenario *s, struct orr_error *err)
@@ -275,7 +220,7 @@ int jobs_scenario_resolve(const cJSON *scenario, struct jobs_scenario *s, struct
 	if (!rc)
 		rc = resolve_placement(o, s, err);
 	if (!rc)
-		rc = resolve_failures(o, s, err);
+		rc = inputs_failures(o, s->base.cluster, &s->failure_options, &s->failures, err);
 	if (!rc)
 		rc = scenario_text_at(o, "throughputs", NULL, &s->throughputs_path, err);
 	if (!rc && s->throughputs_path && !(s->throughput = throughput_load(s->throughputs_path, err)))

@@ -12,11 +12,9 @@
 #ifndef ORR_CLI_SCENARIO_JOBS_H
 #define ORR_CLI_SCENARIO_JOBS_H
 
+#include "cli/inputs.h"
 #include "cli/setting.h"
-#include "cluster/failures.h"
 #include "jobs/jobs.h"
-
-enum scenario_record { RECORD_SUMMARY, RECORD_SAMPLE, RECORD_ALL };
 
 struct jobs_scenario {
 	struct scenario base;

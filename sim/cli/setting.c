@@ -23,11 +23,11 @@ const struct orr_param step_cost_options[] = {
 	ORR_PARAM_END
 };
 
-static int resolve_precision(const cJSON *o, struct setting *s, struct orr_error *err)
+static int resolve_precision(const cJSON *o, const char *def, struct setting *s, struct orr_error *err)
 {
 	char *text = NULL;
 	const char *names[PRECISION_COUNT + 1] = { NULL };
-	int rc = scenario_text_at(o, "precision", "fp32", &text, err);
+	int rc = scenario_text_at(o, "precision", def, &text, err);
 	if (!rc && !precision_named(text, &s->precision)) {
 		for (int p = 0; p < PRECISION_COUNT; p++)
 			names[p] = precision_name((enum precision)p);
@@ -73,7 +73,7 @@ static int take_profile(const struct scenario *base, struct setting *s, struct o
 		const struct device *d = s->device[t];
 		if (!p && !(p = profile_load(s->profile_spec, err)))
 			return ORR_EINPUT;
-		if (strcasecmp(p->device, d->name) && strcasecmp(p->device, d->profile_of))
+		if (!d || (strcasecmp(p->device, d->name) && strcasecmp(p->device, d->profile_of)))
 			continue;
 		rc = profile_check(p, d, err);
 		s->profile[t] = p;
@@ -82,7 +82,7 @@ static int take_profile(const struct scenario *base, struct setting *s, struct o
 	}
 	if (!rc && !is_used)
 		rc = orr_fail(err, ORR_EINPUT, "profile %.100s: is of device %.60s; expected one of %.60s (--device says what the GPUs are, --profile none does without)",
-			s->profile_spec, p ? p->device : "", s->device[0]->name);
+			s->profile_spec, p ? p->device : "", s->device[0] ? s->device[0]->name : "the catalogue");
 	profile_free(p);
 	return rc;
 }
@@ -95,7 +95,7 @@ static int resolve_profiles(const cJSON *o, const struct scenario *base, struct 
 	if (strcmp(s->profile_spec, "auto"))
 		return take_profile(base, s, err);
 	for (uint32_t t = 0; !rc && t < base->cluster->n_types; t++) {
-		const char *name = profile_for_device(s->device[t]->profile_of);
+		const char *name = s->device[t] ? profile_for_device(s->device[t]->profile_of) : NULL;
 		if (name && !(s->profile[t] = profile_load(name, err)))
 			rc = ORR_EINPUT;
 	}
@@ -115,10 +115,15 @@ static int check_samples(const struct scenario *base, const struct setting *s, s
 /* Where the network's text does not say what joins the GPUs of a node: the slowest of the devices' own links. */
 static int resolve_network(const cJSON *o, const struct scenario *base, struct setting *s, struct orr_error *err)
 {
-	struct topo_gpu_link gpu = { .bandwidth_Bps = s->device[0]->link_Bps, .latency_s = s->device[0]->link_latency_s };
-	for (uint32_t t = 1; t < base->cluster->n_types; t++) {
-		gpu.bandwidth_Bps = fmin(gpu.bandwidth_Bps, s->device[t]->link_Bps);
-		gpu.latency_s = fmax(gpu.latency_s, s->device[t]->link_latency_s);
+	struct topo_gpu_link gpu = { .bandwidth_Bps = 0, .latency_s = 0 };
+	bool has_device = false;
+	for (uint32_t t = 0; t < base->cluster->n_types; t++) {
+		const struct device *d = s->device[t];
+		if (!d)
+			continue;
+		gpu.bandwidth_Bps = has_device ? fmin(gpu.bandwidth_Bps, d->link_Bps) : d->link_Bps;
+		gpu.latency_s = fmax(gpu.latency_s, d->link_latency_s);
+		has_device = true;
 	}
 	int rc = scenario_text_at(o, "network", "star", &s->network_spec, err);
 	if (!rc && !(s->topo = topo_load_with(base->cluster, s->network_spec, base->seed, &gpu, err)))
@@ -140,6 +145,16 @@ struct cost_options setting_costs(const struct setting *s, uint32_t type, uint32
 		.seed = s->seed };
 }
 
+/* A type may say beside the device on what terms it is had: "a100-spot" is an a100. */
+static const char *device_name(const struct setting *s, const struct cluster *c, uint32_t t, char out[64])
+{
+	snprintf(out, 64, "%s", s->device_spec ? s->device_spec : c->type_name[t]);
+	size_t n = strlen(out), tail = strlen("-spot");
+	if (!s->device_spec && n > tail && !strcmp(out + n - tail, "-spot"))
+		out[n - tail] = 0;
+	return s->device_spec ? s->device_spec : out;
+}
+
 static int resolve_devices(const cJSON *o, const struct scenario *base, struct setting *s, struct orr_error *err)
 {
 	const struct cluster *c = base->cluster;
@@ -147,7 +162,8 @@ static int resolve_devices(const cJSON *o, const struct scenario *base, struct s
 	if (!rc && !c->gpus)
 		rc = orr_fail(err, ORR_EINPUT, "cluster %.80s: has no GPUs to train on", base->cluster_spec);
 	for (uint32_t t = 0; !rc && t < c->n_types; t++) {
-		const char *name = s->device_spec ? s->device_spec : c->type_name[t];
+		char text[64];
+		const char *name = device_name(s, c, t, text);
 		if (!*name)
 			rc = orr_fail(err, ORR_EINPUT, "cluster %.80s: names no type of GPU; write one, as in 4x8:v100, or give --device",
 				base->cluster_spec);
@@ -159,7 +175,7 @@ static int resolve_devices(const cJSON *o, const struct scenario *base, struct s
 
 int setting_resolve_values(const cJSON *o, struct setting *s, struct orr_error *err)
 {
-	int rc = resolve_precision(o, s, err);
+	int rc = resolve_precision(o, "fp32", s, err);
 	if (!rc)
 		rc = resolve_batch(o, s, err);
 	if (!rc)
@@ -182,6 +198,27 @@ int setting_resolve_hardware(const cJSON *o, const struct scenario *base, struct
 	return rc ? rc : resolve_network(o, base, s, err);
 }
 
+int setting_resolve_serving(const cJSON *o, const struct scenario *base, struct setting *s, struct orr_error *err)
+{
+	const struct cluster *c = base->cluster;
+	int rc = resolve_precision(o, "fp16", s, err);
+	if (!rc)
+		rc = scenario_text_at(o, "device", NULL, &s->device_spec, err);
+	for (uint32_t t = 0; !rc && t < c->n_types; t++) {
+		struct orr_error unknown = { 0 };
+		char text[64];
+		const char *name = device_name(s, c, t, text);
+		s->device[t] = *name ? device_load(name, &unknown) : NULL;
+		if (!s->device[t] && s->device_spec)
+			rc = orr_fail(err, unknown.code, "device: %s", unknown.text);
+	}
+	if (!rc)
+		rc = resolve_profiles(o, base, s, err);
+	if (!rc && cJSON_GetObjectItemCaseSensitive(o, "network"))
+		rc = resolve_network(o, base, s, err);
+	return rc;
+}
+
 char *setting_source(const struct setting *s, const struct cluster *c)
 {
 	struct sbuf b = { 0 };
@@ -197,20 +234,26 @@ char *setting_source(const struct setting *s, const struct cluster *c)
 	return sbuf_steal(&b);
 }
 
+/* With their profiles. */
+static void add_devices(const struct setting *s, const struct scenario *base, cJSON *o)
+{
+	if (s->device_spec)
+		cJSON_AddStringToObject(o, "device", s->device_spec);
+	cJSON *list = cJSON_AddArrayToObject(o, "devices");
+	for (uint32_t t = 0; t < base->cluster->n_types; t++)
+		cJSON_AddItemToArray(list, cJSON_CreateString(s->device[t] ? s->device[t]->hash : ""));
+	cJSON_AddStringToObject(o, "profile", s->profile_spec);
+	list = cJSON_AddArrayToObject(o, "profiles");
+	for (uint32_t t = 0; t < base->cluster->n_types; t++)
+		cJSON_AddItemToArray(list, cJSON_CreateString(s->profile[t] ? s->profile[t]->hash : ""));
+}
+
 void setting_describe(const struct setting *s, const struct scenario *base, cJSON *o)
 {
 	char number[40];
 	cJSON_AddStringToObject(o, "network", s->network_spec);
 	cJSON_AddStringToObject(o, "network_sha256", s->topo->hash);
-	if (s->device_spec)
-		cJSON_AddStringToObject(o, "device", s->device_spec);
-	cJSON *list = cJSON_AddArrayToObject(o, "devices");
-	for (uint32_t t = 0; t < base->cluster->n_types; t++)
-		cJSON_AddItemToArray(list, cJSON_CreateString(s->device[t]->hash));
-	cJSON_AddStringToObject(o, "profile", s->profile_spec);
-	list = cJSON_AddArrayToObject(o, "profiles");
-	for (uint32_t t = 0; t < base->cluster->n_types; t++)
-		cJSON_AddItemToArray(list, cJSON_CreateString(s->profile[t] ? s->profile[t]->hash : ""));
+	add_devices(s, base, o);
 	snprintf(number, sizeof number, "%u", s->cost_samples);
 	cJSON_AddStringToObject(o, "cost_samples", number);
 	cJSON_AddStringToObject(o, "precision", precision_name(s->precision));
@@ -221,6 +264,16 @@ void setting_describe(const struct setting *s, const struct scenario *base, cJSO
 	cJSON *files = scenario_files_json(s->options, step_options);
 	if (files)
 		cJSON_AddItemToObject(o, "step_files_sha256", files);
+}
+
+void setting_describe_serving(const struct setting *s, const struct scenario *base, cJSON *o)
+{
+	if (s->topo) {
+		cJSON_AddStringToObject(o, "network", s->network_spec);
+		cJSON_AddStringToObject(o, "network_sha256", s->topo->hash);
+	}
+	add_devices(s, base, o);
+	cJSON_AddStringToObject(o, "precision", precision_name(s->precision));
 }
 
 void setting_free(struct setting *s)

@@ -33,12 +33,16 @@ extern const struct orr_param step_cost_options[];
 /* Values that need nothing else; then, once there is a cluster, devices and network. */
 int setting_resolve_values(const cJSON *o, struct setting *s, struct orr_error *err);
 int setting_resolve_hardware(const cJSON *o, const struct scenario *base, struct setting *s, struct orr_error *err);
+/* Of serving: precision, devices, profiles and, where one is named, the network. A GPU type that names no device of the
+ * catalogue has none: models that are tables need none. */
+int setting_resolve_serving(const cJSON *o, const struct scenario *base, struct setting *s, struct orr_error *err);
 /* For GPU type `type`; sample 0: the laws as fitted, k: draw number k. */
 struct cost_options setting_costs(const struct setting *s, uint32_t type, uint32_t sample);
 /* Which profile, or data sheet, the times of each GPU type go by; the caller frees it. */
 char *setting_source(const struct setting *s, const struct cluster *c);
 /* Adds what there is to a resolved scenario. */
 void setting_describe(const struct setting *s, const struct scenario *base, cJSON *o);
+void setting_describe_serving(const struct setting *s, const struct scenario *base, cJSON *o);
 void setting_free(struct setting *s);
 
 #endif

@@ -156,17 +156,33 @@ static void run_all(struct study *t)
 
 /* ---- the study ---- */
 
+int study_threads(const struct study_output *o)
+{
+	int n = o->threads;
+#ifdef _OPENMP
+	if (!n)
+		n = omp_get_max_threads();
+#endif
+	return n < 1 ? 1 : n;
+}
+
+static const struct study_world *const worlds[] = {
+	[ORR_POLICY_KIND_JOBS] = &study_jobs_world,
+	[ORR_POLICY_KIND_STEP] = &study_step_world,
+	[ORR_POLICY_KIND_SERVE] = &study_serve_world,
+	[SCENARIO_MIXED] = &study_mixed_world,
+};
+
+const struct study_world *study_world(enum orr_policy_kind kind)
+{
+	return worlds[kind];
+}
+
 struct study *study_new(const struct study_output *o)
 {
 	struct study *t = mem_zalloc(1, sizeof *t);
 	t->o = o;
-	t->threads = o->threads;
-#ifdef _OPENMP
-	if (!t->threads)
-		t->threads = omp_get_max_threads();
-#endif
-	if (t->threads < 1)
-		t->threads = 1;
+	t->threads = study_threads(o);
 	return t;
 }
 
@@ -176,7 +192,7 @@ int study_add(struct study *t, const cJSON *scenario, const char *where, struct 
 	int rc = scenario_kind(scenario, &kind, err);
 	if (rc)
 		return rc;
-	struct part part = { .world = kind == ORR_POLICY_KIND_STEP ? &study_step_world : &study_jobs_world };
+	struct part part = { .world = study_world(kind) };
 	part.state = part.world->open(scenario, t->o, &part.base, err);
 	if (!part.state)
 		return err->code;

@@ -21,11 +21,18 @@ struct study_output {
 	int threads; /* 0: as many as there are */
 };
 
+/* How many threads that asks for. */
+int study_threads(const struct study_output *o);
+
 /* Called now and then with the part done, 0..1. */
 typedef void (*study_progress)(void *ctx, double done);
 
 struct study_world {
 	const char *name;
+	enum orr_policy_kind kind;
+	const char *source; /* the key of what it runs: "trace", "model" */
+	/* What the scenario amounts to, every default filled in; from mem_alloc. NULL on error. */
+	char *(*show)(const cJSON *scenario, struct orr_error *err);
 	/* A scenario with all that its runs need, *base its common part, both until close(). NULL on error: the
 	 * scenario is wrong, or cannot be run. Remarks go to standard error unless o->quiet. */
 	void *(*open)(const cJSON *scenario, const struct study_output *o, struct scenario **base, struct orr_error *err);
@@ -38,7 +45,9 @@ struct study_world {
 	void (*close)(void *world);
 };
 
-extern const struct study_world study_jobs_world, study_step_world;
+extern const struct study_world study_jobs_world, study_step_world, study_serve_world, study_mixed_world;
+/* Of policies of that kind. */
+const struct study_world *study_world(enum orr_policy_kind kind);
 
 /* One scenario from beginning to end, results on standard output. */
 int study_run(const cJSON *scenario, const struct study_output *o, struct orr_error *err);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The jobs world as a study has it: policies on one trace, compared job by job. */
 #include "cli/cost_samples.h"
-#include "cli/scenario_jobs.h"
-#include "cli/study.h"
+#include "cli/study_jobs.h"
 
 #include "base/mem.h"
 #include "base/strtab.h"
@@ -12,14 +11,6 @@
 #include <stdio.h>
 
 enum { MAX_ROWS = 1000000, RESAMPLES = 1000 };
-
-struct jobs_study {
-	struct jobs_scenario s;
-	const struct study_output *o;
-	struct jobs_config config;
-	struct jobs_blocks *blocks; /* by policy */
-	bool *has_blocks;
-};
 
 static void configure(struct jobs_study *t)
 {
@@ -110,9 +101,8 @@ static void add_differences(const struct jobs_study *t, struct run_result *const
 
 /* ---- what the study calls ---- */
 
-static void close_jobs(void *world)
+void jobs_study_close(struct jobs_study *t)
 {
-	struct jobs_study *t = world;
 	jobs_scenario_free(&t->s);
 	mem_free(t->blocks);
 	mem_free(t->has_blocks);
@@ -136,17 +126,29 @@ static int prepare(struct jobs_study *t, const cJSON *scenario, struct orr_error
 	return refuse_unfit(t, err);
 }
 
-static void *open_jobs(const cJSON *scenario, const struct study_output *o, struct scenario **base, struct orr_error *err)
+struct jobs_study *jobs_study_open(const cJSON *scenario, const struct study_output *o, struct orr_error *err)
 {
 	struct jobs_study *t = mem_zalloc(1, sizeof *t);
 	t->o = o;
-	*base = &t->s.base;
 	int rc = o->timeline ? orr_fail(err, ORR_EINPUT, "--timeline: is for orrery step; --out draws the jobs of this world")
 			     : prepare(t, scenario, err);
 	if (!rc)
 		return t;
-	close_jobs(t);
+	jobs_study_close(t);
 	return NULL;
+}
+
+static void *open_jobs(const cJSON *scenario, const struct study_output *o, struct scenario **base, struct orr_error *err)
+{
+	struct jobs_study *t = jobs_study_open(scenario, o, err);
+	if (t)
+		*base = &t->s.base;
+	return t;
+}
+
+static void close_jobs(void *world)
+{
+	jobs_study_close(world);
 }
 
 /* Everything again with the laws drawn: what the step world's times are worth in makespan and JCT. */
@@ -240,4 +242,20 @@ static int finish_jobs(void *world, struct run_result *const *runs, size_t n, st
 	return ORR_OK;
 }
 
-const struct study_world study_jobs_world = { "jobs", open_jobs, run_jobs, reused_jobs, finish_jobs, close_jobs };
+static char *show_jobs(const cJSON *scenario, struct orr_error *err)
+{
+	struct jobs_scenario s;
+	char *text = jobs_scenario_resolve(scenario, &s, err) ? NULL : scenario_show(&s.base);
+	jobs_scenario_free(&s);
+	return text;
+}
+
+const struct study_world study_jobs_world = { .name = "jobs",
+	.kind = ORR_POLICY_KIND_JOBS,
+	.source = "trace",
+	.show = show_jobs,
+	.open = open_jobs,
+	.run = run_jobs,
+	.reused = reused_jobs,
+	.finish = finish_jobs,
+	.close = close_jobs };

@@ -128,4 +128,20 @@ static int finish_step(void *world, struct run_result *const *runs, size_t n, st
 	return t->o->timeline ? write_timeline(t, err) : ORR_OK;
 }
 
-const struct study_world study_step_world = { "step", open_step, run_step, NULL, finish_step, close_step };
+static char *show_step(const cJSON *scenario, struct orr_error *err)
+{
+	struct step_scenario s;
+	char *text = step_scenario_resolve(scenario, &s, err) ? NULL : scenario_show(&s.base);
+	step_scenario_free(&s);
+	return text;
+}
+
+const struct study_world study_step_world = { .name = "step",
+	.kind = ORR_POLICY_KIND_STEP,
+	.source = "model",
+	.show = show_step,
+	.open = open_step,
+	.run = run_step,
+	.reused = NULL,
+	.finish = finish_step,
+	.close = close_step };

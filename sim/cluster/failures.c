@@ -20,6 +20,7 @@ struct failures {
 	struct change *change;
 	size_t n, cap;
 	int64_t mtbf, mttr;
+	uint64_t types; /* 0: all */
 	char hash[65];
 };
 
@@ -123,6 +124,20 @@ struct failures *failures_from_hazard(int64_t mtbf_ns, int64_t mttr_ns)
 	return f;
 }
 
+void failures_only_types(struct failures *f, uint64_t types)
+{
+	char text[120];
+	f->types = types;
+	snprintf(text, sizeof text, "%s,%llx", f->hash, (unsigned long long)types);
+	if (types)
+		bytes_hash_text(text, strlen(text), f->hash);
+}
+
+static bool may_fail(const struct failures *f, const struct cluster_node *node)
+{
+	return !f->types || (node->type < CLUSTER_MAX_TYPES && f->types >> node->type & 1);
+}
+
 void failures_free(struct failures *f)
 {
 	if (!f)
@@ -168,12 +183,12 @@ struct failure_run *failure_run_new(const struct failures *f, const struct clust
 	r->f = f;
 	if (!f->mtbf)
 		return r;
-	r->n = c->n_nodes;
-	r->heap = mem_alloc(r->n * sizeof *r->heap);
-	r->rng = mem_alloc(r->n * sizeof *r->rng);
-	for (uint32_t i = 0; i < r->n; i++) {
+	r->heap = mem_alloc(c->n_nodes * sizeof *r->heap);
+	r->rng = mem_alloc(c->n_nodes * sizeof *r->rng);
+	for (uint32_t i = 0; i < c->n_nodes; i++) {
 		rng_init(&r->rng[i], seed, "failures", i);
-		r->heap[i] = (struct change){ draw(r, i, f->mtbf), i, true };
+		if (may_fail(f, &c->node[i]))
+			r->heap[r->n++] = (struct change){ draw(r, i, f->mtbf), i, true };
 	}
 	for (uint32_t i = r->n / 2; i-- > 0;)
 		sift_down(r, i);
@@ -192,6 +207,8 @@ void failure_run_free(struct failure_run *r)
 bool failure_run_next(struct failure_run *r, int64_t *t_ns, uint32_t *node, bool *fails)
 {
 	struct change x;
+	if (r->f->mtbf && !r->n)
+		return false;
 	if (r->f->mtbf) {
 		x = r->heap[0];
 		r->heap[0].fails = !x.fails;

@@ -23,6 +23,8 @@ struct failures *failures_from_text(const char *path, const char *text, const st
 	struct orr_error *err);
 /* Mean times between failures of one node and to repair it; both > 0. */
 struct failures *failures_from_hazard(int64_t mtbf_ns, int64_t mttr_ns);
+/* Only nodes of these GPU types (bits) fail; of a hazard. 0: all. */
+void failures_only_types(struct failures *f, uint64_t types);
 void failures_free(struct failures *f);
 /* SHA-256 of the file, or of the two means. */
 const char *failures_hash(const struct failures *f);

@@ -24,6 +24,7 @@
 #include "results/stats.h"
 #include "traces/trace.h"
 
+struct engine;
 struct throughput;
 struct failures;
 struct steprate;
@@ -67,6 +68,37 @@ struct jobs_blocks {
 int jobs_run(const struct jobs_config *c, const struct orr_policy *policy,
 	const struct orr_args *policy_args, const char *label, struct run_result *result,
 	struct jobs_blocks *blocks, struct orr_error *err);
+
+/*
+ * ---- on a clock that is not its own ----
+ * Several worlds share an engine and a pool. At each instant whoever owns the clock calls jobs_begin_instant(), lets the
+ * events happen with jobs_after_event() after each, then jobs_decide() until no world has anything due now, and
+ * jobs_end_instant(). Failures of the config are ignored: the owner tells of nodes.
+ */
+struct jobs_host {
+	struct engine *engine;
+	struct pool *pool; /* of the config's cluster and placement */
+	const int64_t *others_milli; /* what others hold of it, in 1/1000 GPU */
+};
+/* An error that it meets is told by jobs_end(), which is to be called in any case; jobs_is_over() is true then. */
+struct orr_jobs *jobs_begin(const struct jobs_config *c, const struct jobs_host *host, const struct orr_policy *policy,
+	const struct orr_args *policy_args, const char *label, struct run_result *result, struct jobs_blocks *blocks);
+void jobs_begin_instant(struct orr_jobs *w, int64_t t);
+void jobs_after_event(struct orr_jobs *w);
+bool jobs_decide(struct orr_jobs *w); /* true: something is due at this instant still */
+void jobs_end_instant(struct orr_jobs *w);
+bool jobs_is_over(const struct orr_jobs *w);
+bool jobs_runs_nothing(const struct orr_jobs *w); /* and none will arrive */
+void jobs_starving(struct orr_jobs *w); /* nothing will ever happen and jobs wait: the run fails, naming the policy */
+void jobs_capacity(struct orr_jobs *w); /* GPUs became free, or were taken, by somebody else */
+/* A node goes (its jobs are evicted; pool_node_down() is the caller's, afterwards) or is there again. */
+void jobs_node(struct orr_jobs *w, uint32_t node, bool is_up);
+/* Running jobs, those that started last first, lose their GPUs as if a node had failed, as few of them as the request needs;
+ * false (and nothing changed) if they are not enough. */
+bool jobs_reclaim(struct orr_jobs *w, const struct pool_request *r);
+/* What the running jobs hold, n of them; the caller frees the array, not what it points to. */
+const struct pool_alloc **jobs_allocs(const struct orr_jobs *w, size_t *n);
+int jobs_end(struct orr_jobs *w, struct orr_error *err); /* frees the world */
 
 /* Jobs that can never be placed on the empty cluster: how many, and which is the first.
  * Generators are run through, up to two million jobs. */

@@ -4,8 +4,8 @@
 
 #include "base/mem.h"
 #include "base/sbuf.h"
+#include "results/summary.h"
 
-#include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <stdlib.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ void metrics_state(struct orr_jobs *w)
 	int64_t now = eng_now(w->engine);
 	if (now < w->busy.start)
 		return;
-	timeline_set(&w->busy, now, (uint64_t)w->pool->used_milli);
+	timeline_set(&w->busy, now, (uint64_t)(w->pool->used_milli - (w->others_milli ? *w->others_milli : 0)));
 	timeline_set(&w->queue, now, w->waiting);
 	timeline_set(&w->stranded, now, w->waiting ? w->pool->free_gpus : 0);
 	/* Free GPUs, and free parts of them, on nodes that are partly in use. */
@@ -175,51 +175,28 @@ static double level(const struct orr_jobs *w)
 
 static void put(struct orr_jobs *w, const char *name, double value)
 {
-	result_metric(w->result, name, value, NAN, NAN);
+	summary_put(w->result, name, value);
 }
 
 static void put_mean(struct orr_jobs *w, const char *name, const struct blocks *b)
 {
-	struct interval i = blocks_mean(b, orr_arg_real(w->config->options, "warmup"), 30, level(w));
-	result_metric(w->result, name, i.mean, i.low, i.high);
+	summary_mean(w->result, name, b, orr_arg_real(w->config->options, "warmup"), level(w));
 }
 
-/* The interval of a quantile from order statistics (David and Nagaraja, Order Statistics,
- * 7.1): p +- z sqrt(p (1 - p) / n). Takes jobs for independent, which flatters it. */
+/* Takes jobs for independent, which flatters the interval. */
 static void put_quantile(struct orr_jobs *w, const char *name, struct hist *h, double p)
 {
-	double n = (double)hist_count(h);
-	double half = gsl_cdf_ugaussian_Pinv(0.5 + level(w) / 2) * sqrt(p * (1 - p) / n);
-	double low = p - half >= 0 ? hist_quantile(h, p - half) : NAN;
-	double high = p + half <= 1 ? hist_quantile(h, p + half) : NAN;
-	result_metric(w->result, name, hist_quantile(h, p), low, high);
+	summary_quantile(w->result, name, h, p, level(w));
 }
 
 static void put_timeline(struct orr_jobs *w, const char *name, const struct timeline *t, double scale)
 {
-	struct blocks b;
-	double span = (double)(t->last - t->start);
-	blocks_init(&b);
-	for (size_t i = 0; i < t->n; i++)
-		blocks_add(&b, i, timeline_mean(t, i) * scale);
-	struct interval i = blocks_mean(&b, 0, 30, level(w));
-	double mean = span > 0 ? (double)t->total / span * scale : 0;
-	/* The last bucket may be short: centre the interval on the exact mean. */
-	result_metric(w->result, name, mean, mean - (i.mean - i.low), mean + (i.high - i.mean));
+	summary_timeline(w->result, name, t, scale, level(w));
 }
 
 static void put_series(struct orr_jobs *w, const char *name, const struct timeline *t, double scale)
 {
-	struct run_result *r = w->result;
-	r->series = mem_realloc(r->series, r->n_series + 1, sizeof *r->series);
-	struct series *s = &r->series[r->n_series++];
-	*s = (struct series){ .name = name, .n = t->n };
-	s->time_ns = mem_alloc((t->n + 1) * sizeof *s->time_ns);
-	s->value = mem_alloc((t->n + 1) * sizeof *s->value);
-	for (size_t i = 0; i < t->n; i++) {
-		s->time_ns[i] = t->start + (int64_t)i * t->width;
-		s->value[i] = timeline_mean(t, i) * scale;
-	}
+	summary_series(w->result, name, t, scale);
 }
 
 static void put_counts(struct orr_jobs *w, uint64_t unfinished)

@@ -40,7 +40,7 @@ enum { NO_JOB = -1 };
 		watch_leave((w)->watch);                                     \
 	} while (0)
 
-static void tell_evicted(struct orr_jobs *w, struct job *job)
+void tell_evicted(struct orr_jobs *w, struct job *job)
 {
 	orr_job j = job_handle(w, slot_of(w, job));
 	if (w->ops->evict) {
@@ -149,46 +149,83 @@ static void clear_node(struct orr_jobs *w, uint32_t node)
 	}
 }
 
+void jobs_node(struct orr_jobs *w, uint32_t node, bool is_up)
+{
+	metrics_node_event(w, is_up ? "node-repair" : "node-fail", node);
+	if (!is_up)
+		clear_node(w, node);
+	w->nodes_down += is_up ? UINT32_MAX : 1;
+	jobs_capacity(w);
+}
+
+void jobs_capacity(struct orr_jobs *w)
+{
+	w->capacity_changed = w->is_changed = true;
+}
+
 static void on_node(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 {
 	(void)e;
 	struct orr_jobs *w = ctx;
 	uint32_t node = (uint32_t)subject;
-	metrics_node_event(w, arg ? "node-fail" : "node-repair", node);
-	if (arg) {
-		clear_node(w, node);
+	jobs_node(w, node, !arg);
+	if (arg)
 		pool_node_down(w->pool, node);
-		w->nodes_down++;
-	} else {
+	else
 		pool_node_up(w->pool, node);
-		w->nodes_down--;
-	}
-	w->capacity_changed = w->is_changed = true;
 	next_failure(w);
 }
 
 /* ---- the loop ---- */
 
-/* Everything of one instant: events, then the policy, and again while that makes events now. */
-static void instant(struct orr_jobs *w, int64_t now)
+static bool is_due_now(struct orr_jobs *w)
 {
 	int64_t t;
-	do {
-		while (!w->is_over && eng_next_time(w->engine, &t) && t == now) {
-			eng_step(w->engine);
-			tell_ended(w);
-		}
-		if (w->is_over || (w->is_changed && !schedule(w)))
-			break;
-		tell_ended(w); /* those that the policy killed: it is called again */
-		if (!w->is_changed && !(eng_next_time(w->engine, &t) && t == now))
-			places_settle(w);
-	} while (!w->is_over && (w->is_changed || (eng_next_time(w->engine, &t) && t == now)));
+	return eng_next_time(w->engine, &t) && t == eng_now(w->engine);
+}
+
+void jobs_after_event(struct orr_jobs *w)
+{
+	tell_ended(w);
+}
+
+bool jobs_decide(struct orr_jobs *w)
+{
+	if (w->is_over || (w->is_changed && !schedule(w)))
+		return false;
+	tell_ended(w); /* those that the policy killed: it is called again */
+	if (!w->is_changed && !is_due_now(w))
+		places_settle(w);
+	return !w->is_over && (w->is_changed || is_due_now(w));
+}
+
+void jobs_begin_instant(struct orr_jobs *w, int64_t t)
+{
+	w->totals.live_integral += (double)w->live * (double)(t - w->last_instant) / 1e9;
+	w->last_instant = t;
+}
+
+void jobs_end_instant(struct orr_jobs *w)
+{
 	if (w->live || w->n_ended) /* an instant of refused jobs alone does not count */
 		metrics_state(w);
 	if (w->config->check)
 		check_ended(w);
 	slot_release_ended(w);
+}
+
+/* Everything of one instant: events, then the policy, and again while that makes events now. */
+static void instant(struct orr_jobs *w, int64_t now)
+{
+	int64_t t;
+	jobs_begin_instant(w, now);
+	do {
+		while (!w->is_over && eng_next_time(w->engine, &t) && t == now) {
+			eng_step(w->engine);
+			jobs_after_event(w);
+		}
+	} while (jobs_decide(w));
+	jobs_end_instant(w);
 }
 
 /* Jobs wait, and nothing but failures and repairs of nodes lies ahead. */
@@ -222,11 +259,26 @@ static void on_until(struct engine *e, void *ctx, uint64_t subject, uint64_t arg
 	(void)e, (void)ctx, (void)subject, (void)arg;
 }
 
+bool jobs_is_over(const struct orr_jobs *w)
+{
+	return w->is_over || (!w->live && !w->has_next);
+}
+
+bool jobs_runs_nothing(const struct orr_jobs *w)
+{
+	return !w->has_next && !w->n_running;
+}
+
+void jobs_starving(struct orr_jobs *w)
+{
+	starving(w);
+}
+
 static void loop(struct orr_jobs *w)
 {
-	int64_t t, last = 0;
+	int64_t t;
 	uint64_t steps = 0;
-	while (!w->is_over && (w->live || w->has_next)) {
+	while (!jobs_is_over(w)) {
 		if (is_starving(w)) {
 			starving(w);
 			break;
@@ -243,11 +295,9 @@ static void loop(struct orr_jobs *w)
 			 * pending lies later. */
 			eng_at(w->engine, w->config->until_ns, PRIO_UNTIL, on_until, NULL, 0, 0);
 			eng_step(w->engine);
-			w->totals.live_integral += (double)w->live * (double)(w->config->until_ns - last) / 1e9;
+			jobs_begin_instant(w, w->config->until_ns);
 			break;
 		}
-		w->totals.live_integral += (double)w->live * (double)(t - last) / 1e9;
-		last = t;
 		instant(w, t);
 		report_progress(w, &steps);
 	}
@@ -301,7 +351,8 @@ static void read_options(struct orr_jobs *w)
 	snprintf(w->reference_type, sizeof w->reference_type, "%s", orr_arg_text(o, "reference_type"));
 }
 
-static struct orr_jobs *world_new(const struct jobs_config *c, const struct orr_policy *policy, const char *label)
+static struct orr_jobs *world_new(const struct jobs_config *c, const struct jobs_host *host, const struct orr_policy *policy,
+	const char *label)
 {
 	struct orr_jobs *w = mem_zalloc(1, sizeof *w);
 	w->config = c;
@@ -311,8 +362,10 @@ static struct orr_jobs *world_new(const struct jobs_config *c, const struct orr_
 	w->first_live = w->last_live = NONE;
 	w->last_call = -1;
 	w->strings = jobset_strings(c->jobs);
-	w->engine = eng_new();
-	w->pool = pool_new(c->cluster, c->placement);
+	w->owns_host = !host;
+	w->engine = host ? host->engine : eng_new();
+	w->pool = host ? host->pool : pool_new(c->cluster, c->placement);
+	w->others_milli = host ? host->others_milli : NULL;
 	w->cursor = jobset_open(c->jobs);
 	read_options(w);
 	places_begin(w);
@@ -328,17 +381,22 @@ static void world_free(struct orr_jobs *w)
 	metrics_free(w);
 	failure_run_free(w->failures);
 	jobcursor_close(w->cursor);
-	pool_free(w->pool);
-	eng_free(w->engine);
+	if (w->owns_host) {
+		pool_free(w->pool);
+		eng_free(w->engine);
+	}
 	watch_free(w->watch);
 	mem_free(w);
 }
 
-static void run(struct orr_jobs *w, const struct orr_args *policy_args)
+struct orr_jobs *jobs_begin(const struct jobs_config *c, const struct jobs_host *host, const struct orr_policy *policy,
+	const struct orr_args *policy_args, const char *label, struct run_result *result, struct jobs_blocks *blocks)
 {
-	const struct jobs_config *c = w->config;
+	struct orr_jobs *w = world_new(c, host, policy, label);
+	w->result = result;
+	w->blocks = blocks;
 	w->watch = watch_new(w->label, c->policy_timeout_s);
-	if (c->failures)
+	if (c->failures && w->owns_host)
 		w->failures = failure_run_new(c->failures, c->cluster, c->seed);
 	next_arrival(w);
 	metrics_begin(w);
@@ -347,29 +405,24 @@ static void run(struct orr_jobs *w, const struct orr_args *policy_args)
 	watch_enter(w->watch, "create", 0, (uint64_t)NO_JOB);
 	w->self = w->ops->create(w, policy_args, &err);
 	watch_leave(w->watch);
-	if (!w->self) {
+	if (!w->self)
 		world_fail(w, err.code ? err.code : ORR_EINPUT, NULL, "%s",
 			err.text[0] ? err.text : "create() returned nothing and gave no reason");
-		return;
-	}
-	loop(w);
-	if (!w->error.code)
-		metrics_end(w);
-	if (!w->error.code && c->check)
-		check_end(w);
-	watch_enter(w->watch, "destroy", eng_now(w->engine), (uint64_t)NO_JOB);
-	w->ops->destroy(w->self);
-	watch_leave(w->watch);
+	return w;
 }
 
-int jobs_run(const struct jobs_config *c, const struct orr_policy *policy, const struct orr_args *policy_args,
-	const char *label, struct run_result *result, struct jobs_blocks *blocks, struct orr_error *err)
+int jobs_end(struct orr_jobs *w, struct orr_error *err)
 {
-	struct orr_jobs *w = world_new(c, policy, label);
-	w->result = result;
-	w->blocks = blocks;
-	run(w, policy_args);
-	result->is_oracle = (policy->flags & ORR_NEEDS_ORACLE) || w->saw_truth;
+	if (!w->error.code)
+		metrics_end(w);
+	if (!w->error.code && w->config->check)
+		check_end(w);
+	if (w->self) {
+		watch_enter(w->watch, "destroy", eng_now(w->engine), (uint64_t)NO_JOB);
+		w->ops->destroy(w->self);
+		watch_leave(w->watch);
+	}
+	w->result->is_oracle |= (w->policy->flags & ORR_NEEDS_ORACLE) || w->saw_truth;
 	int rc = w->error.code;
 	if (rc && err)
 		*err = w->error;
@@ -377,11 +430,20 @@ int jobs_run(const struct jobs_config *c, const struct orr_policy *policy, const
 	return rc;
 }
 
+int jobs_run(const struct jobs_config *c, const struct orr_policy *policy, const struct orr_args *policy_args,
+	const char *label, struct run_result *result, struct jobs_blocks *blocks, struct orr_error *err)
+{
+	struct orr_jobs *w = jobs_begin(c, NULL, policy, policy_args, label, result, blocks);
+	if (!w->error.code)
+		loop(w);
+	return jobs_end(w, err);
+}
+
 int jobs_find_unfit(const struct jobs_config *c, uint64_t *count, struct job_rec *first, struct orr_error *err)
 {
 	enum { MOST = 2000000 };
 	*count = 0;
-	struct orr_jobs *w = world_new(c, NULL, "");
+	struct orr_jobs *w = world_new(c, NULL, NULL, "");
 	struct job_rec r;
 	for (uint64_t i = 0; i < MOST && !w->error.code && jobcursor_next(w->cursor, &r); i++) {
 		struct pool_request q = { r.gpus, r.gpus == 1 && r.gpu_milli < 1000 ? r.gpu_milli : 1000, r.cpu_milli,

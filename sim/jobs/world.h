@@ -16,7 +16,7 @@
 #include "engine/watch.h"
 #include "jobs/jobs.h"
 #include "jobs/steprate.h"
-#include "jobs/timeline.h"
+#include "results/timeline.h"
 
 enum { PRIO_END, PRIO_NODE, PRIO_ARRIVAL, PRIO_TIMER, PRIO_UNTIL };
 
@@ -102,6 +102,9 @@ struct orr_jobs {
 	void *self; /* the policy's object */
 	struct engine *engine;
 	struct pool *pool;
+	bool owns_host; /* engine and pool are its own */
+	int64_t last_instant;
+	const int64_t *others_milli; /* NULL: nobody else uses the pool */
 	struct jobcursor *cursor;
 	const struct strtab *strings;
 	struct job_rec next_rec;
@@ -221,6 +224,8 @@ void life_evict(struct orr_jobs *w, struct job *job);
 /* Work done by now of the present run (the job runs). */
 int64_t work_done(const struct orr_jobs *w, const struct job *job);
 int64_t gpu_milli_of(const struct job *job, uint32_t held);
+
+void tell_evicted(struct orr_jobs *w, struct job *job); /* run.c: the policy hears of it */
 
 /* ---- errors: the first one ends the run ---- */
 void world_fail(struct orr_jobs *w, int code, const struct job *job, const char *fmt, ...)

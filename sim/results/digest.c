@@ -71,6 +71,9 @@ static const struct {
 		    " peak_memory_bytes, sent_bytes FROM devices WHERE run = ? ORDER BY device", 2 },
 	{ "span", "SELECT device, stream, iteration, start_s, end_s, kind, label FROM spans WHERE run = ?"
 		  " ORDER BY position", 2 },
+	{ "request", "SELECT number, request_id, model, arrival_s, first_token_s, completed_s, queue_s, prompt_tokens,"
+		     " output_tokens, preemptions, replica, status FROM requests"
+		     " WHERE key BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295 ORDER BY key", 3 },
 };
 
 enum { TABLES = sizeof tables / sizeof *tables };

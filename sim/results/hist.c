@@ -26,12 +26,22 @@ struct exact_sum {
 	size_t n, cap;
 };
 
+/*
+ * Adding to such parts takes a few data-dependent branches. Most values go into whole numbers first: bin k
+ * holds a sum in units of 2^(16k - 1075), so that a double's 53 bits, moved by the rest of its exponent, are added
+ * without rounding, and 2^59 of the largest fit. The bins become parts when the sum is asked for.
+ */
+enum { BIN_BITS = 4, BINS = 1 << (11 - BIN_BITS), NOT_FINITE = 2047 };
+__extension__ typedef unsigned __int128 bin_sum;
+
 struct hist {
 	uint64_t n;
 	double min, max;
-	struct exact_sum sum;
-	double *value; /* NULL once there are more than EXACT_MAX values */
+	struct exact_sum sum; /* of what no bin takes: infinities, sums merged in */
+	bin_sum bin[BINS];
+	double *value; /* NULL once there are more than exact_max values */
 	size_t cap;
+	uint64_t exact_max;
 	bool is_sorted;
 	uint64_t *bucket; /* KEYS of them; NULL while exact */
 };
@@ -79,6 +89,40 @@ static double exact_total(const struct exact_sum *s)
 	return hi;
 }
 
+/* value >= 0, n times. */
+static void bin_add(struct hist *h, double value, uint64_t n)
+{
+	uint64_t bits;
+	memcpy(&bits, &value, sizeof bits);
+	unsigned exponent = (unsigned)(bits >> 52) & NOT_FINITE;
+	uint64_t fraction = bits & ((UINT64_C(1) << 52) - 1);
+	if (exponent == NOT_FINITE) {
+		exact_add(&h->sum, value);
+		return;
+	}
+	if (exponent)
+		fraction |= UINT64_C(1) << 52;
+	else
+		exponent = 1;
+	h->bin[exponent >> BIN_BITS] += (bin_sum)fraction * n << (exponent & ((1u << BIN_BITS) - 1));
+}
+
+static double hist_total(const struct hist *h)
+{
+	struct exact_sum s = { 0 };
+	for (size_t i = 0; i < h->sum.n; i++)
+		exact_add(&s, h->sum.part[i]);
+	for (int k = 0; k < BINS; k++) {
+		int unit = (k << BIN_BITS) - 1075;
+		bin_sum left = h->bin[k];
+		for (; left; left >>= 48, unit += 48)
+			exact_add(&s, ldexp((double)(uint64_t)(left & ((UINT64_C(1) << 48) - 1)), unit));
+	}
+	double total = exact_total(&s);
+	mem_free(s.part);
+	return total;
+}
+
 static size_t key_of(double value)
 {
 	uint64_t bits;
@@ -96,8 +140,14 @@ static double middle_of(size_t key)
 
 struct hist *hist_new(void)
 {
+	return hist_new_exact_to(EXACT_MAX);
+}
+
+struct hist *hist_new_exact_to(uint64_t n)
+{
 	struct hist *h = mem_zalloc(1, sizeof *h);
 	h->min = INFINITY;
+	h->exact_max = n;
 	return h;
 }
 
@@ -121,37 +171,48 @@ static void to_buckets(struct hist *h)
 	h->cap = 0;
 }
 
-/* Counts one value without adding it to the sum. */
-static void count(struct hist *h, double value)
+/* Counts a value n times without adding it to the sum. */
+static void count(struct hist *h, double value, uint64_t n)
 {
-	if (!h->bucket && h->n == EXACT_MAX)
+	if (!h->bucket && (h->n >= h->exact_max || n > h->exact_max - h->n))
 		to_buckets(h);
 	if (h->bucket) {
-		h->bucket[key_of(value)]++;
+		h->bucket[key_of(value)] += n;
+		h->n += n;
 	} else {
-		MEM_GROW(h->value, h->n, h->cap);
-		h->value[h->n] = value;
 		h->is_sorted = false;
+		for (; n; n--) {
+			MEM_GROW(h->value, h->n, h->cap);
+			h->value[h->n++] = value;
+		}
 	}
-	h->n++;
 	h->min = value < h->min ? value : h->min;
 	h->max = value > h->max ? value : h->max;
 }
 
 void hist_add(struct hist *h, double value)
 {
+	hist_add_n(h, value, 1);
+}
+
+void hist_add_n(struct hist *h, double value, uint64_t n)
+{
+	if (!n)
+		return;
 	value = value > 0 ? value : 0;
-	count(h, value);
-	exact_add(&h->sum, value);
+	count(h, value, n);
+	bin_add(h, value, n);
 }
 
 void hist_merge(struct hist *into, const struct hist *from)
 {
 	for (size_t i = 0; i < from->sum.n; i++)
 		exact_add(&into->sum, from->sum.part[i]);
+	for (size_t i = 0; i < BINS; i++)
+		into->bin[i] += from->bin[i];
 	if (!from->bucket) {
 		for (uint64_t i = 0; i < from->n; i++)
-			count(into, from->value[i]);
+			count(into, from->value[i], 1);
 		return;
 	}
 	if (!into->bucket)
@@ -170,7 +231,7 @@ uint64_t hist_count(const struct hist *h)
 
 double hist_mean(const struct hist *h)
 {
-	return h->n ? exact_total(&h->sum) / (double)h->n : NAN;
+	return h->n ? hist_total(h) / (double)h->n : NAN;
 }
 
 double hist_max(const struct hist *h)
@@ -194,7 +255,7 @@ static double ranked(struct hist *h, uint64_t rank)
 	if (!h->bucket)
 		return h->value[rank];
 	uint64_t below = 0;
-	size_t k = 0;
+	size_t k = key_of(h->min);
 	while ((below += h->bucket[k]) <= rank)
 		k++;
 	return fmin(fmax(middle_of(k), h->min), h->max);

@@ -27,7 +27,8 @@ void report_table(struct sbuf *out, const struct run_result *const *runs, size_t
 void report_json(struct sbuf *out, const struct run_result *const *runs, size_t n);
 
 /* Makes dir with its parents and writes summary.csv, and for each run LABEL.jobs.csv and
- * LABEL.series.csv, or LABEL.iterations.csv and LABEL.devices.csv of a training step. A file is there whole or as it was before. */
+ * LABEL.series.csv, or LABEL.iterations.csv and LABEL.devices.csv of a training step, or LABEL.requests.csv and
+ * LABEL.series.csv of serving. A file is there whole or as it was before. */
 int report_out_dir(
 	const char *dir, const struct run_result *const *runs, size_t n, struct orr_error *err);
 

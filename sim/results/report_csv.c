@@ -105,6 +105,37 @@ static void put_devices(FILE *f, const struct run_result *r)
 	}
 }
 
+/* ",12.000000000"; nothing for what never happened. Exact to the ns, as the clock is. */
+static void put_seconds(FILE *f, double s)
+{
+	putc(',', f);
+	if (!isnan(s))
+		fprintf(f, "%.9f", s);
+}
+
+static void put_requests(FILE *f, const struct run_result *r)
+{
+	static const char *const status[] = { "completed", "refused", "shed", "unfinished" };
+	fputs("request_id,arrival_s,first_token_s,completed_s,queue_s,preemptions,model,prompt_tokens,output_tokens,status,replica\n", f);
+	for (size_t i = 0; i < r->n_requests && !ferror(f); i++) {
+		const struct request_row *q = &r->requests[i];
+		if (q->request_id)
+			put_text(f, q->request_id);
+		else
+			fprintf(f, "%" PRIu64, q->number);
+		put_seconds(f, q->arrival_s);
+		put_seconds(f, q->first_token_s);
+		put_seconds(f, q->completed_s);
+		put_seconds(f, q->queue_s);
+		fprintf(f, ",%" PRIu32 ",", q->preemptions);
+		put_text(f, q->model ? q->model : "");
+		fprintf(f, ",%" PRIu32 ",%" PRIu32 ",%s,", q->prompt_tokens, q->output_tokens, status[q->status & 3]);
+		if (q->replica != UINT32_MAX)
+			fprintf(f, "%" PRIu32, q->replica);
+		putc('\n', f);
+	}
+}
+
 static int write_summary(
 	const char *dir, const struct run_result *const *runs, size_t n, struct orr_error *err)
 {
@@ -171,19 +202,25 @@ void report_file_names(const struct run_result *const *runs, size_t n, char **na
 	}
 }
 
-static bool is_step(const struct run_result *r)
-{
-	return r->world && !strcmp(r->world, "step");
-}
-
 /* The files of one run: what its world has rows of. */
+static const struct rows_file {
+	const char *world, *suffix;
+	void (*put)(FILE *, const struct run_result *);
+} rows_files[] = {
+	{ "jobs", ".jobs.csv", put_jobs },
+	{ "step", ".iterations.csv", put_iterations },
+	{ "step", ".devices.csv", put_devices },
+	{ "serve", ".requests.csv", put_requests },
+};
+
 static int write_rows(const char *dir, const char *name, const struct run_result *r, struct orr_error *err)
 {
-	int code = is_step(r) ? write_one(dir, name, ".iterations.csv", put_iterations, r, err)
-			      : write_one(dir, name, ".jobs.csv", put_jobs, r, err);
-	if (!code && is_step(r))
-		code = write_one(dir, name, ".devices.csv", put_devices, r, err);
-	if (!code && (!is_step(r) || r->n_series))
+	const char *world = r->world ? r->world : "jobs";
+	int code = ORR_OK;
+	for (size_t i = 0; !code && i < sizeof rows_files / sizeof *rows_files; i++)
+		if (!strcmp(rows_files[i].world, world))
+			code = write_one(dir, name, rows_files[i].suffix, rows_files[i].put, r, err);
+	if (!code && (strcmp(world, "step") != 0 || r->n_series))
 		code = write_one(dir, name, ".series.csv", put_series, r, err);
 	return code;
 }

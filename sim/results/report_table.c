@@ -11,6 +11,7 @@ enum kind { TIME, FRACTION, NUMBER, SHORT_TIME, GIBIBYTES };
 static const struct column {
 	const char *metric, *title;
 	enum kind kind;
+	const char *beside; /* left out where it is the same as this one in all runs */
 } columns[] = {
 	{ "jct_mean", "JCT mean", TIME },
 	{ "jct_p50", "JCT median", TIME },
@@ -19,6 +20,20 @@ static const struct column {
 	{ "wait_p99", "wait p99", TIME },
 	{ "slowdown_mean", "slowdown", NUMBER },
 	{ "makespan", "makespan", TIME },
+	{ "requests_completed", "completed", NUMBER },
+	{ "throughput", "requests/s", NUMBER },
+	{ "completion_mean", "end-to-end mean", SHORT_TIME },
+	{ "completion_p50", "median", SHORT_TIME },
+	{ "completion_p99", "p99", SHORT_TIME },
+	{ "sample_completion_mean", "per sample", SHORT_TIME, "completion_mean" },
+	{ "ttft_mean", "TTFT mean", SHORT_TIME },
+	{ "ttft_p99", "TTFT p99", SHORT_TIME },
+	{ "tpot_mean", "TPOT mean", SHORT_TIME },
+	{ "tpot_p99", "TPOT p99", SHORT_TIME },
+	{ "attainment", "SLO kept", FRACTION },
+	{ "goodput", "goodput/s", NUMBER, "throughput" },
+	{ "tokens_per_second", "tokens/s", NUMBER },
+	{ "usd_per_million_tokens", "USD/M tokens", NUMBER },
 	{ "utilisation", "utilisation", FRACTION },
 	{ "preemptions", "preemptions", NUMBER },
 	{ "samples_per_s", "samples/s", NUMBER },
@@ -31,6 +46,17 @@ static const struct column {
 	{ "peak_memory_bytes", "peak memory", GIBIBYTES },
 	{ "time_to_target_s", "time to target", TIME },
 	{ "final_loss", "final loss", NUMBER },
+	/* several worlds on one clock */
+	{ "jobs.jct_mean", "JCT mean", TIME },
+	{ "jobs.jct_p99", "JCT p99", TIME },
+	{ "jobs.restarts", "restarts", NUMBER },
+	{ "serve.requests_completed", "requests", NUMBER },
+	{ "serve.ttft_p99", "TTFT p99", SHORT_TIME },
+	{ "serve.attainment", "SLO kept", FRACTION },
+	{ "jobs_gpu_hours", "GPU h of jobs", NUMBER },
+	{ "serve_gpu_hours", "of replicas", NUMBER },
+	{ "idle_gpu_hours", "idle", NUMBER },
+	{ "usd", "USD", NUMBER },
 };
 
 enum { COLUMNS = sizeof columns / sizeof *columns };
@@ -73,6 +99,20 @@ static void put_number(struct sbuf *b, double v)
 	sbuf_printf(b, "%.*f", decimals_of(v), v);
 }
 
+/* " [low, high]", unless it reads as [value, value]. */
+static void put_ends(struct sbuf *b, const struct metric *m, double scale)
+{
+	struct sbuf value = { 0 }, low = { 0 }, high = { 0 };
+	put_number(&value, m->value / scale);
+	put_number(&low, m->ci_low / scale);
+	put_number(&high, m->ci_high / scale);
+	if (strcmp(sbuf_text(&low), sbuf_text(&value)) != 0 || strcmp(sbuf_text(&high), sbuf_text(&value)) != 0)
+		sbuf_printf(b, " [%s, %s]", sbuf_text(&low), sbuf_text(&high));
+	sbuf_free(&value);
+	sbuf_free(&low);
+	sbuf_free(&high);
+}
+
 /* " ± half" where the interval lies about the value, else " [low, high]"; nothing where it has no width. */
 static void put_interval(struct sbuf *b, const struct metric *m, double scale)
 {
@@ -80,11 +120,7 @@ static void put_interval(struct sbuf *b, const struct metric *m, double scale)
 	if (isnan(below) || isnan(above) || below + above <= 1e-9 * fabs(m->value / scale))
 		return;
 	if (fabs(above - below) > 0.02 * (above + below)) {
-		sbuf_puts(b, " [");
-		put_number(b, m->ci_low / scale);
-		sbuf_puts(b, ", ");
-		put_number(b, m->ci_high / scale);
-		sbuf_putc(b, ']');
+		put_ends(b, m, scale);
 		return;
 	}
 	/* As many decimals as the value has, unless that would make it zero. */
@@ -172,6 +208,17 @@ static bool is_known(const struct run_result *const *runs, size_t n, const char 
 	return false;
 }
 
+/* As far as the table would tell. */
+static bool is_repeated(const struct run_result *const *runs, size_t n, const struct column *c)
+{
+	for (size_t i = 0; i < n && c->beside; i++) {
+		const struct metric *a = result_find(runs[i], c->metric), *b = result_find(runs[i], c->beside);
+		if (!a || !b || fabs(a->value - b->value) > 1e-6 * fabs(b->value))
+			return false;
+	}
+	return c->beside != NULL;
+}
+
 static void set_cell(struct grid *g, size_t row, size_t column, char *text)
 {
 	size_t w = text_width(text);
@@ -186,7 +233,7 @@ static struct grid grid_new(const struct run_result *const *runs, size_t n)
 	for (size_t i = 0; i < n; i++)
 		set_cell(&g, i + 1, 0, name_of(runs[i]));
 	for (size_t c = 0; c < COLUMNS; c++) {
-		if (!is_known(runs, n, columns[c].metric))
+		if (!is_known(runs, n, columns[c].metric) || is_repeated(runs, n, &columns[c]))
 			continue;
 		set_cell(&g, 0, ++g.columns, mem_strdup(columns[c].title));
 		for (size_t i = 0; i < n; i++) {
@@ -231,20 +278,30 @@ static void put_grid(struct sbuf *out, const struct grid *g, int width)
 	}
 }
 
-static void put_difference(
-	struct sbuf *out, const struct run_result *r, const struct metric *base, size_t width)
+/* What policies are compared by, pair by pair. */
+static const struct comparison {
+	const char *diff, *base, *title;
+	bool is_short; /* ms rather than h */
+} comparisons[] = {
+	{ "jct_diff", "jct_mean", "mean JCT against %s, job by job, with bootstrap intervals:\n", false },
+	{ "completion_diff", "completion_mean", "mean end-to-end time against %s, request by request, with bootstrap intervals:\n", true },
+};
+
+static void put_difference(struct sbuf *out, const struct run_result *r, const struct comparison *c, const struct metric *base,
+	size_t width)
 {
-	const struct metric *d = result_find(r, "jct_diff");
+	const struct metric *d = result_find(r, c->diff);
 	if (!d || !isfinite(d->value))
 		return;
 	char *name = name_of(r);
-	double scale = unit_for(d->value)->seconds;
+	const struct unit *unit = c->is_short ? short_unit_for(d->value) : unit_for(d->value);
+	double scale = unit->seconds;
 	bool has_interval = isfinite(d->ci_low) && isfinite(d->ci_high);
 	sbuf_puts(out, "  ");
 	pad(out, name, width, false);
 	sbuf_puts(out, d->value > 0 ? "  +" : "  ");
 	put_number(out, d->value / scale);
-	sbuf_printf(out, " %s", unit_for(d->value)->name);
+	sbuf_printf(out, " %s", unit->name);
 	if (has_interval) {
 		sbuf_puts(out, " [");
 		put_number(out, d->ci_low / scale);
@@ -260,19 +317,46 @@ static void put_difference(
 	mem_free(name);
 }
 
-static void put_differences(
-	struct sbuf *out, const struct run_result *const *runs, size_t n, size_t width)
+static void put_title(struct sbuf *out, const char *title, const struct run_result *first)
 {
-	bool has_any = false;
-	for (size_t i = 1; i < n; i++)
-		has_any |= result_find(runs[i], "jct_diff") && isfinite(result_find(runs[i], "jct_diff")->value);
-	if (!has_any)
+	char *name = name_of(first);
+	const char *at = strstr(title, "%s");
+	sbuf_putc(out, '\n');
+	sbuf_add(out, title, (size_t)(at - title));
+	sbuf_puts(out, name);
+	sbuf_puts(out, at + 2);
+	mem_free(name);
+}
+
+static void put_differences(struct sbuf *out, const struct run_result *const *runs, size_t n, size_t width)
+{
+	for (size_t k = 0; k < sizeof comparisons / sizeof *comparisons; k++) {
+		const struct comparison *c = &comparisons[k];
+		if (!is_known(runs + 1, n - 1, c->diff))
+			continue;
+		put_title(out, c->title, runs[0]);
+		for (size_t i = 1; i < n; i++)
+			put_difference(out, runs[i], c, result_find(runs[0], c->base), width);
+	}
+}
+
+/* Of replications: the first policy's time over each, which is how many times faster that one is. */
+static void put_ratios(struct sbuf *out, const struct run_result *const *runs, size_t n, size_t width)
+{
+	static const char metric[] = "ratio_completion_mean";
+	if (!is_known(runs + 1, n - 1, metric))
 		return;
-	char *first = name_of(runs[0]);
-	sbuf_printf(out, "\nmean JCT against %s, job by job, with bootstrap intervals:\n", first);
-	mem_free(first);
-	for (size_t i = 1; i < n; i++)
-		put_difference(out, runs[i], result_find(runs[0], "jct_mean"), width);
+	put_title(out, "mean end-to-end time of %s over that of each, over all replications:\n", runs[0]);
+	for (size_t i = 1; i < n; i++) {
+		const struct metric *m = result_find(runs[i], metric);
+		char *name = name_of(runs[i]);
+		sbuf_puts(out, "  ");
+		pad(out, name, width, false);
+		mem_free(name);
+		if (m && isfinite(m->value))
+			sbuf_printf(out, "  %.3f [%.3f, %.3f]", m->value, m->ci_low, m->ci_high);
+		sbuf_putc(out, '\n');
+	}
 }
 
 /* Jobs that the averages leave out, or that ended badly, must not hide in them. */
@@ -281,7 +365,8 @@ static void put_remarks(struct sbuf *out, const struct run_result *r)
 	static const struct {
 		const char *metric, *word;
 	} what[] = { { "jobs_killed", "killed" }, { "jobs_failed", "failed" },
-		{ "jobs_unfinished", "unfinished" }, { "jobs_refused", "refused" } };
+		{ "jobs_unfinished", "unfinished" }, { "jobs_refused", "refused" }, { "requests_refused", "refused" },
+		{ "requests_shed", "shed" }, { "requests_unfinished", "unfinished" } };
 	const char *before = NULL;
 	for (size_t i = 0; i < sizeof what / sizeof *what; i++) {
 		const struct metric *m = result_find(r, what[i].metric);
@@ -289,7 +374,7 @@ static void put_remarks(struct sbuf *out, const struct run_result *r)
 			continue;
 		if (!before) {
 			char *name = name_of(r);
-			sbuf_printf(out, "%s: jobs not completed: ", name);
+			sbuf_printf(out, "%s: %s not completed: ", name, what[i].metric[0] == 'j' ? "jobs" : "requests");
 			mem_free(name);
 		}
 		sbuf_printf(out, "%s%s %.0f", before ? before : "", what[i].word, m->value);
@@ -337,14 +422,16 @@ void report_table(struct sbuf *out, const struct run_result *const *runs, size_t
 	struct grid g = grid_new(runs, n);
 	const char *source = common_source(runs, n);
 	put_grid(out, &g, width);
-	if (n)
+	if (n) {
 		put_differences(out, runs, n, g.width[0]);
+		put_ratios(out, runs, n, g.width[0]);
+	}
 	for (size_t i = 0; i < n; i++) {
 		put_remarks(out, runs[i]);
 		put_notes(out, runs[i], source != NULL);
 	}
 	if (source) {
-		sbuf_puts(out, "times of layers: ");
+		sbuf_puts(out, runs[0]->world && !strcmp(runs[0]->world, "serve") ? "times of models: " : "times of layers: ");
 		put_plain(out, source);
 		sbuf_putc(out, '\n');
 	}

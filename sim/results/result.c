@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/strtab.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* The arena is a table of strings: users, queues and models repeat a lot. */
@@ -81,4 +82,77 @@ const char *result_find_note(const struct run_result *r, const char *kind)
 		if (!strcmp(r->events[i].kind, kind))
 			return r->events[i].detail;
 	return NULL;
+}
+
+/* ---- two results in one ---- */
+
+static const char *prefixed(struct run_result *r, const char *prefix, const char *name)
+{
+	char text[256];
+	snprintf(text, sizeof text, "%s%s", prefix, name);
+	return result_text(r, text);
+}
+
+static void take_series(struct run_result *r, struct run_result *from, const char *prefix)
+{
+	r->series = mem_realloc(r->series, r->n_series + from->n_series + 1, sizeof *r->series);
+	for (size_t i = 0; i < from->n_series; i++) {
+		struct series s = from->series[i];
+		s.name = prefixed(r, prefix, s.name);
+		r->series[r->n_series++] = s;
+	}
+	from->n_series = 0; /* their arrays are r's now */
+}
+
+static void take_events(struct run_result *r, const struct run_result *from)
+{
+	r->events = mem_realloc(r->events, r->n_events + from->n_events + 1, sizeof *r->events);
+	for (size_t i = 0; i < from->n_events; i++) {
+		struct event_row e = from->events[i];
+		e.kind = result_text(r, e.kind);
+		e.detail = result_text(r, e.detail);
+		r->events[r->n_events++] = e;
+	}
+}
+
+static void take_jobs(struct run_result *r, struct run_result *from)
+{
+	r->jobs = from->jobs;
+	r->n_jobs = from->n_jobs;
+	from->jobs = NULL;
+	from->n_jobs = 0;
+	for (size_t i = 0; i < r->n_jobs; i++) {
+		struct job_row *j = &r->jobs[i];
+		j->job_id = result_text(r, j->job_id);
+		j->user = result_text(r, j->user);
+		j->queue = result_text(r, j->queue);
+		j->model = result_text(r, j->model);
+	}
+}
+
+static void take_requests(struct run_result *r, struct run_result *from)
+{
+	r->requests = from->requests;
+	r->n_requests = from->n_requests;
+	from->requests = NULL;
+	from->n_requests = 0;
+	for (size_t i = 0; i < r->n_requests; i++) {
+		r->requests[i].request_id = result_text(r, r->requests[i].request_id);
+		r->requests[i].model = result_text(r, r->requests[i].model);
+	}
+}
+
+void result_take(struct run_result *r, struct run_result *from, const char *prefix)
+{
+	for (size_t i = 0; i < from->n_metrics; i++)
+		result_metric(r, prefixed(r, prefix, from->metrics[i].name), from->metrics[i].value, from->metrics[i].ci_low,
+			from->metrics[i].ci_high);
+	take_series(r, from, prefix);
+	take_events(r, from);
+	if (!r->jobs)
+		take_jobs(r, from);
+	if (!r->requests)
+		take_requests(r, from);
+	r->is_oracle |= from->is_oracle;
+	r->rows_total += from->rows_total;
 }

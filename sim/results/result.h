@@ -132,6 +132,9 @@ void result_metric(struct run_result *r, const char *name, double value, double 
 void result_note(struct run_result *r, const char *kind, const char *text);
 /* The note of that kind, or NULL. */
 const char *result_find_note(const struct run_result *r, const char *kind);
+/* Rows, metrics, series and events of another result go over; metrics and series get the prefix. Rows of a kind
+ * that r has already are left where they are. */
+void result_take(struct run_result *r, struct run_result *from, const char *prefix);
 /* The metric called name, or NULL. */
 const struct metric *result_find(const struct run_result *r, const char *name);
 

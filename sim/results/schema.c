@@ -136,4 +136,42 @@ static const char version_2[] =
 	"  label TEXT,\n"
 	"  PRIMARY KEY(run, position)) WITHOUT ROWID;\n";
 
-const char *const db_schema[DB_SCHEMA_VERSION] = { version_1, version_2 };
+/* The serving world's; keys as of jobs. */
+static const char version_3[] =
+	"CREATE TABLE requests(\n"
+	"  key INTEGER PRIMARY KEY,\n"
+	"  run INTEGER AS (key >> 32),\n"
+	"  number INTEGER AS (key & 4294967295),\n"
+	"  request_id TEXT, model TEXT,\n"
+	"  arrival_s REAL, first_token_s REAL, completed_s REAL, queue_s REAL,\n"
+	"  prompt_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,\n"
+	"  preemptions INTEGER NOT NULL, replica INTEGER,\n"
+	"  status INTEGER NOT NULL);\n"
+
+	"CREATE VIEW requests_s AS\n"
+	"  SELECT q.run, r.label, r.policy, q.number,\n"
+	"    coalesce(q.request_id, CAST(q.number AS TEXT)) AS request_id, q.model,\n"
+	"    q.prompt_tokens, q.output_tokens,\n"
+	"    q.arrival_s, q.first_token_s, q.completed_s, q.queue_s,\n"
+	"    q.completed_s - q.arrival_s AS e2e_s,\n"
+	"    q.first_token_s - q.arrival_s AS ttft_s,\n"
+	"    CASE WHEN q.output_tokens > 1 THEN (q.completed_s - q.first_token_s) / (q.output_tokens - 1) END AS tpot_s,\n"
+	"    q.preemptions, q.replica,\n"
+	"    CASE q.status WHEN 0 THEN 'completed' WHEN 1 THEN 'refused' WHEN 2 THEN 'shed'\n"
+	"      WHEN 3 THEN 'unfinished' END AS status\n"
+	"  FROM runs r\n"
+	"  JOIN requests q ON q.key BETWEEN r.run << 32 AND (r.run << 32) + 4294967295;\n"
+
+	"CREATE VIEW request_pairs AS\n"
+	"  SELECT ra.run AS run_a, rb.run AS run_b, ra.label AS label_a, rb.label AS label_b,\n"
+	"    a.number, coalesce(a.request_id, CAST(a.number AS TEXT)) AS request_id, a.model,\n"
+	"    a.prompt_tokens, a.output_tokens,\n"
+	"    a.completed_s - a.arrival_s AS e2e_a_s, b.completed_s - b.arrival_s AS e2e_b_s,\n"
+	"    b.completed_s - a.completed_s AS e2e_diff_s\n"
+	"  FROM runs ra\n"
+	"  JOIN runs rb ON rb.run <> ra.run\n"
+	"  JOIN requests a ON a.key BETWEEN ra.run << 32 AND (ra.run << 32) + 4294967295\n"
+	"  JOIN requests b ON b.key = (rb.run << 32) + a.number\n"
+	"    AND b.arrival_s IS a.arrival_s AND b.request_id IS a.request_id;\n";
+
+const char *const db_schema[DB_SCHEMA_VERSION] = { version_1, version_2, version_3 };

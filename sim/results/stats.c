@@ -33,14 +33,26 @@ static void fold(struct blocks *b)
 	b->width *= 2;
 }
 
+/* rint(), to the even one of two that are as near; by way of a number whose last bit is worth 1 where it is one. */
+static inline blocks_total whole(double x)
+{
+	const double magic = 0x1.8p52;
+	if (fabs(x) < 0x1p51)
+		return (int64_t)((x + magic) - magic);
+	return (blocks_total)rint(x);
+}
+
 void blocks_add(struct blocks *b, uint64_t index, double value)
 {
-	while (index / b->width >= BLOCKS_MAX)
+	int shift = __builtin_ctzll(b->width); /* a power of two */
+	while (index >> shift >= BLOCKS_MAX) {
 		fold(b);
-	size_t k = (size_t)(index / b->width);
+		shift++;
+	}
+	size_t k = (size_t)(index >> shift);
 	if (k >= b->n)
 		b->n = k + 1;
-	b->sum[k] += (blocks_total)rint(value * 0x1p40);
+	b->sum[k] += whole(value * 0x1p40);
 	b->count[k]++;
 }
 

@@ -27,8 +27,10 @@ struct interval {
 
 struct hist;
 struct hist *hist_new(void);
+struct hist *hist_new_exact_to(uint64_t n); /* exact up to n values instead of a million, for values by the million */
 void hist_free(struct hist *h);
 void hist_add(struct hist *h, double value); /* value >= 0 */
+void hist_add_n(struct hist *h, double value, uint64_t n); /* the same n times; n < 2^40 */
 void hist_merge(struct hist *into, const struct hist *from);
 uint64_t hist_count(const struct hist *h);
 double hist_mean(const struct hist *h); /* exact sum, compensated */

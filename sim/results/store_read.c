@@ -149,6 +149,24 @@ static void take_span(struct reader *d, sqlite3_stmt *st)
 		.label = result_text(r, text_at(st, 6)) };
 }
 
+static void take_request(struct reader *d, sqlite3_stmt *st)
+{
+	struct run_result *r = d->r;
+	MEM_GROW(r->requests, r->n_requests, d->cap);
+	r->requests[r->n_requests++] = (struct request_row){ .number = (uint64_t)sqlite3_column_int64(st, 0),
+		.request_id = result_text(r, text_at(st, 1)),
+		.model = result_text(r, text_at(st, 2)),
+		.arrival_s = db_column_real(st, 3),
+		.first_token_s = db_column_real(st, 4),
+		.completed_s = db_column_real(st, 5),
+		.queue_s = db_column_real(st, 6),
+		.prompt_tokens = (uint32_t)sqlite3_column_int64(st, 7),
+		.output_tokens = (uint32_t)sqlite3_column_int64(st, 8),
+		.preemptions = (uint32_t)sqlite3_column_int64(st, 9),
+		.replica = sqlite3_column_type(st, 10) == SQLITE_NULL ? UINT32_MAX : (uint32_t)sqlite3_column_int64(st, 10),
+		.status = (uint8_t)sqlite3_column_int(st, 11) };
+}
+
 static const struct part {
 	const char *sql; /* its one parameter is the run */
 	void (*take)(struct reader *, sqlite3_stmt *);
@@ -174,6 +192,9 @@ static const struct part {
 		take_device, 2 },
 	{ "SELECT device, stream, iteration, start_s, end_s, kind, label FROM spans WHERE run = ? ORDER BY position",
 		take_span, 2 },
+	{ "SELECT number, request_id, model, arrival_s, first_token_s, completed_s, queue_s, prompt_tokens, output_tokens,"
+	  " preemptions, replica, status FROM requests WHERE key BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295 ORDER BY key",
+		take_request, 3 },
 };
 
 static int read_part(struct reader *d, const struct part *p)

@@ -40,10 +40,14 @@ static int delete_run(struct writer *w, int64_t run)
 {
 	static const char *const table[] = { "metrics", "series", "series_points", "events", "iterations", "devices",
 		"spans", "runs" };
+	static const char *const keyed[] = { "jobs", "requests" };
 	char sql[96];
-	sqlite3_snprintf(sizeof sql, sql, "DELETE FROM jobs WHERE key BETWEEN %lld AND %lld",
-		(long long)db_job_key(run, 0), (long long)db_job_key(run, UINT32_MAX));
-	int code = db_exec(w->s, sql, "replacing a run", w->err);
+	int code = ORR_OK;
+	for (size_t i = 0; !code && i < sizeof keyed / sizeof *keyed; i++) {
+		sqlite3_snprintf(sizeof sql, sql, "DELETE FROM %s WHERE key BETWEEN %lld AND %lld", keyed[i],
+			(long long)db_row_key(run, 0), (long long)db_row_key(run, UINT32_MAX));
+		code = db_exec(w->s, sql, "replacing a run", w->err);
+	}
 	for (size_t i = 0; !code && i < sizeof table / sizeof *table; i++) {
 		sqlite3_snprintf(
 			sizeof sql, sql, "DELETE FROM %s WHERE run = %lld", table[i], (long long)run);
@@ -86,7 +90,7 @@ static int write_run(struct writer *w)
 
 static void bind_job(sqlite3_stmt *st, int64_t run, const struct job_row *j)
 {
-	sqlite3_bind_int64(st, 1, db_job_key(run, j->number));
+	sqlite3_bind_int64(st, 1, db_row_key(run, j->number));
 	db_bind_text(st, 2, j->job_id);
 	db_bind_text(st, 3, j->user);
 	db_bind_text(st, 4, j->queue);
@@ -268,12 +272,42 @@ static int write_spans(struct writer *w)
 	return code;
 }
 
+static void bind_request(sqlite3_stmt *st, int64_t run, const struct request_row *q)
+{
+	const double times[] = { q->arrival_s, q->first_token_s, q->completed_s, q->queue_s };
+	sqlite3_bind_int64(st, 1, db_row_key(run, q->number));
+	db_bind_text(st, 2, q->request_id);
+	db_bind_text(st, 3, q->model);
+	for (int k = 0; k < 4; k++)
+		sqlite3_bind_double(st, 4 + k, times[k]);
+	sqlite3_bind_int64(st, 8, q->prompt_tokens);
+	sqlite3_bind_int64(st, 9, q->output_tokens);
+	sqlite3_bind_int64(st, 10, q->preemptions);
+	if (q->replica == UINT32_MAX)
+		sqlite3_bind_null(st, 11);
+	else
+		sqlite3_bind_int64(st, 11, q->replica);
+	sqlite3_bind_int64(st, 12, q->status);
+}
+
+static int write_requests(struct writer *w)
+{
+	sqlite3_stmt *st;
+	int code = db_prepare(w->s, "INSERT INTO requests VALUES(?,?,?,?,?,?,?,?,?,?,?,?)", doing, &st, w->err);
+	for (size_t i = 0; !code && i < w->r->n_requests; i++) {
+		bind_request(st, w->run, &w->r->requests[i]);
+		code = db_run(w->s, st, doing, w->err);
+	}
+	sqlite3_finalize(st);
+	return code;
+}
+
 /* Inside the transaction. */
 static int write_all(struct writer *w)
 {
 	static int (*const part[])(
 		struct writer *) = { write_run, write_jobs, write_metrics, write_series, write_events,
-		write_iterations, write_devices, write_spans };
+		write_iterations, write_devices, write_spans, write_requests };
 	int64_t old;
 	int code = find_run(w, &old);
 	if (code || (old && !w->s->replaces))

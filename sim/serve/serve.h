@@ -83,10 +83,14 @@ struct orr_serve *serve_begin(const struct serve_config *c, const struct serve_h
 /* After the events of an instant have happened: lets the policy act. True: it made something due now. */
 bool serve_instant(struct orr_serve *w);
 bool serve_is_over(const struct orr_serve *w); /* nothing left to do, or an error */
-/* GPUs may have become free; a node went (its replicas are lost) or came back. */
+/* GPUs may have become free; a node goes (its replicas are lost and give their GPUs back, before the pool is told) or came
+ * back; a node will go, and its replicas drain (with serve.notice set others are started elsewhere meanwhile). */
 void serve_capacity(struct orr_serve *w);
 void serve_node(struct orr_serve *w, uint32_t node, bool is_up);
-/* Metrics go to the result; frees the world. */
+void serve_notice(struct orr_serve *w, uint32_t node);
+/* No request is left: every replica gives its GPUs back. */
+void serve_leave(struct orr_serve *w);
+/* Metrics go to the result; frees the world. GPUs that replicas still hold go to the pool, without the host's give(). */
 int serve_end(struct orr_serve *w, struct orr_error *err);
 
 #endif

@@ -11,15 +11,15 @@ if ! command -v "$clang" >/dev/null 2>&1; then
   echo "make fuzz needs clang with libFuzzer; there is no $clang here" >&2
   exit 77
 fi
-[ $# -gt 0 ] || set -- auto philly tiresias muri gavel openb openb-nodes swf orrery throughput cluster spec failures model model-spec topology topology-spec netflows graph partitions partitions-text points device-profile
+[ $# -gt 0 ] || set -- auto philly tiresias muri gavel openb openb-nodes swf orrery azure-llm mooncake burstgpt splitwise vidur requests request-model throughput cluster spec failures model model-spec topology topology-spec netflows graph partitions partitions-text points device-profile served
 mkdir -p "$build/fuzz"
 echo "building $build/fuzz/fuzz_trace with $clang"
 "$clang" -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
   -I"$src/include" -I"$src/sim" -I"$src" -o "$build/fuzz/fuzz_trace" \
   "$src"/tests/fuzz/fuzz_trace.c "$src"/tests/fuzz/target.c "$src"/traces/*.c "$src"/hwmodel/throughput.c \
   "$src"/policies/step/document.c "$src"/policies/step/graph_*.c "$src"/policies/step/partitions.c \
-  "$src"/hwmodel/dnn_*.c "$src"/hwmodel/json.c "$src"/hwmodel/device.c "$src"/hwmodel/profile*.c "$src"/calib/points.c "$src"/calib/csv.c \
-  "$build"/hwmodel/devices_data.c "$build"/hwmodel/profiles_data.c \
+  "$src"/hwmodel/dnn*.c "$src"/hwmodel/served*.c "$src"/hwmodel/cost*.c "$src"/hwmodel/llm_step.c "$src"/hwmodel/steptimes.c "$src"/hwmodel/json.c "$src"/hwmodel/device.c "$src"/hwmodel/profile*.c "$src"/calib/points.c "$src"/calib/csv.c \
+  "$build"/hwmodel/*_data.c \
   "$src"/sim/base/*.c "$src"/sim/cluster/*.c "$src"/sim/engine/rng.c "$src"/sim/net/topology*.c "$src"/sim/net/flow*.c "$src"/sim/net/netflows*.c \
   -lz -lzstd -lnettle -lcjson -lgsl -lgslcblas -lm
 for parser in "$@"; do

@@ -7,12 +7,15 @@
 #include "cluster/failures.h"
 #include "hwmodel/dnn_plan.h"
 #include "hwmodel/profile.h"
+#include "hwmodel/served.h"
 #include "hwmodel/throughput.h"
 #include "net/netflows.h"
 #include "net/topology.h"
 #include "policies/step/graph_read.h"
 #include "policies/step/partitions.h"
 #include "traces/profile.h"
+#include "traces/req_generator.h"
+#include "traces/requests.h"
 #include "traces/trace.h"
 
 #include <stdbool.h>
@@ -22,9 +25,10 @@
 enum { MAX_ROWS = 20000 }; /* a small packed input may hold a great many */
 
 const char *const fuzz_parsers[] = { "auto", "philly", "tiresias", "muri", "gavel", "openb",
-	"openb-nodes", "swf", "orrery", "throughput", "cluster", "spec", "failures",
+	"openb-nodes", "swf", "orrery", "azure-llm", "mooncake", "burstgpt", "splitwise", "vidur", "requests",
+	"request-model", "throughput", "cluster", "spec", "failures",
 	"model", "model-spec", "topology", "topology-spec", "netflows", "graph", "partitions", "partitions-text",
-	"points", "device-profile", NULL };
+	"points", "device-profile", "served", NULL };
 
 static void require(int is_true)
 {
@@ -228,6 +232,53 @@ static void device_profile(const uint8_t *data, size_t n)
 	profile_free(p);
 }
 
+/* What is accepted has times above 0 for each of its sizes. */
+static void served(const uint8_t *data, size_t n)
+{
+	struct orr_error err = { 0 };
+	struct served *m = served_parse("input", (const char *)data, n, &err);
+	require(m || (err.code == ORR_EINPUT && !strncmp(err.text, "input:", 6)));
+	for (uint32_t b = 0; m && b < m->n_batches; b++)
+		require(served_latency(m, m->batch[b], m->n_lengths ? m->length[0] : 0) > 0 && served_memory_of(m, m->batch[b]).peak >= 0);
+	struct served_place p = { .tp = 1, .pp = 1 };
+	struct served_on *x = m && m->kind == SERVED_LLM ? served_on_new(m, &p, &err) : NULL; /* by layers: no device */
+	struct llm_load w = { 3, 1, 9, 70, 90 };
+	require(!x || served_iteration(x, &w) > 0);
+	served_on_free(x);
+	served_free(m);
+}
+
+static void require_requests(const struct reqset *s)
+{
+	struct request_rec r;
+	struct reqcursor *c = reqset_open(s, 1);
+	int64_t last = 0;
+	uint64_t hashes = 0;
+	for (uint64_t i = 0; i < MAX_ROWS && reqcursor_next(c, &r); i++) {
+		require(r.number == i && r.arrival_ns >= last && r.slo_ns >= -1 && r.samples >= 1 && r.samples <= REQUEST_MAX_SAMPLES);
+		require(r.prompt_tokens <= REQUEST_MAX_TOKENS && r.output_tokens <= REQUEST_MAX_TOKENS && (r.block || !r.n_blocks));
+		require(!r.max_output || r.output_tokens <= r.max_output);
+		for (uint32_t k = 0; k < r.n_blocks; k++)
+			hashes ^= r.block[k]; /* a checker sees a step past the end */
+		last = r.arrival_ns;
+	}
+	require(hashes != 1 || last >= 0);
+	reqcursor_close(c);
+}
+
+/* The rows of a file, or of the text of a generator. */
+static void requests(struct trace *t, const uint8_t *data, size_t n, struct orr_error *err)
+{
+	char *text = mem_strndup((const char *)data, n);
+	bool is_text = !t, names_a_file = strstr(text, "lengths") != NULL;
+	struct reqset *s = t ? reqset_from(t, "input", err) : names_a_file || !strchr(text, ':') ? NULL : reqset_load(text, NULL, NULL, 1, err);
+	require(s || err->text[0] || is_text);
+	if (s)
+		require_requests(s);
+	reqset_free(s);
+	mem_free(text);
+}
+
 void fuzz_one(const char *parser, const uint8_t *data, size_t n)
 {
 	if (!strncmp(parser, "topology", 8)) {
@@ -254,6 +305,10 @@ void fuzz_one(const char *parser, const uint8_t *data, size_t n)
 		device_profile(data, n);
 		return;
 	}
+	if (!strcmp(parser, "served")) {
+		served(data, n);
+		return;
+	}
 	if (!strcmp(parser, "netflows")) {
 		netflows(data, n);
 		return;
@@ -267,8 +322,17 @@ void fuzz_one(const char *parser, const uint8_t *data, size_t n)
 		return;
 	}
 	struct orr_error err = { 0 };
-	struct trace *t = trace_open_memory("input", data, n, parser, NULL, &err);
+	if (!strcmp(parser, "request-model")) {
+		requests(NULL, data, n, &err);
+		return;
+	}
+	static const char *const spread[] = { "spread=true", "tick=1s", "repeat=3", "compress=7", NULL };
+	struct trace *t = trace_open_memory("input", data, n, parser, strcmp(parser, "mooncake") ? NULL : spread, &err);
 	require(t || err.text[0]);
+	if (t && trace_holds_requests(t)) {
+		requests(t, data, n, &err);
+		return;
+	}
 	if (t && !strcmp(trace_format(t), "openb-nodes"))
 		describe(t, &err);
 	else if (t)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "jobs/timeline.h"
+#include "results/timeline.h"
 
 #include <string.h>
 
@@ -8,6 +8,7 @@ void timeline_begin(struct timeline *t, int64_t start)
 	memset(t, 0, sizeof *t);
 	t->start = t->last = start;
 	t->width = 1000000000;
+	t->edge = start + t->width;
 }
 
 static void double_width(struct timeline *t)
@@ -19,7 +20,7 @@ static void double_width(struct timeline *t)
 	t->n = (t->n + 1) / 2;
 }
 
-static void integrate(struct timeline *t, int64_t now)
+void timeline_cross(struct timeline *t, int64_t now)
 {
 	while ((now - t->start) / t->width >= TIMELINE_MAX)
 		double_width(t);
@@ -33,15 +34,8 @@ static void integrate(struct timeline *t, int64_t now)
 	t->total += (timeline_sum)t->value * (uint64_t)(now - t->last);
 	t->n = (size_t)((now - t->start + t->width - 1) / t->width); /* none that begins now */
 	t->last = now;
-}
-
-void timeline_set(struct timeline *t, int64_t now, uint64_t value)
-{
-	if (now > t->last)
-		integrate(t, now);
-	t->value = value;
-	if (value > t->largest)
-		t->largest = value;
+	t->at = to;
+	t->edge = t->start + ((int64_t)to + 1) * t->width;
 }
 
 double timeline_mean(const struct timeline *t, size_t i)

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Iterations of language models, layer by layer: docs/models.md, "Serving: how long an iteration takes".
+ *
+ * What depends on the number of tokens alone (products, norms, collectives) is kept in a table that fills as it is asked, what
+ * depends on the number of words that are chosen (the output layer) in another; attention is two products and a sum.
+ */
+#include "hwmodel/served_llm.h"
+
+#include "base/mem.h"
+#include "base/sbuf.h"
+#include "hwmodel/cost.h"
+#include "hwmodel/llm_step.h"
+#include "hwmodel/profile.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { TABLE_TOKENS = 16384, TABLE_WORDS = 4096 };
+
+/* Of one number of tokens; 0: not known yet (times are above 0). */
+struct by_tokens {
+	double all_s;             /* through all stages, hops among them */
+	double first_s, last_s;   /* what the first and the last stage are busy for, its output layer aside */
+};
+
+struct served_layers {
+	const struct served *m;
+	const struct served_llm *f;
+	const struct dnn *d;
+	struct served_place p;
+	struct cost *cost;
+	uint32_t block, per_block;      /* layers of the first block: from, and how many */
+	uint32_t after, words;          /* the first layer after the blocks; the first that works on chosen tokens alone */
+	uint32_t scores, context;       /* attention: the first and the last layer of it in a block, counted within it */
+	double kv_heads;                /* per GPU */
+	double element_bytes;           /* of activations */
+	double Bps;                     /* memory, as achieved */
+	const struct law *reduce;       /* all-reduce of tp GPUs, NULL: by the link */
+	const struct law *rope;         /* rotation of queries and keys, NULL: as other element-wise work */
+	struct llm_link tp_link, pp_link;
+	/* Attention over all blocks. */
+	double pair_s, context_s;       /* per pair of tokens, per token of context */
+	double prompt_kernel_s, decode_kernel_s;
+	struct by_tokens *table;        /* [0 .. TABLE_TOKENS] */
+	double *word_s;                 /* [0 .. TABLE_WORDS] */
+	struct by_tokens beyond;        /* at beyond_tokens: the last that was asked and is not in the table */
+	double beyond_tokens;
+	char *source;
+};
+
+/* ---- parts of the network ---- */
+
+static void find_parts(struct served_layers *x)
+{
+	const struct dnn *d = x->d;
+	uint32_t i = 0;
+	while (i < d->n_layers && d->layer[i].block != 0)
+		i++;
+	x->block = i;
+	x->scores = UINT32_MAX;
+	for (; i < d->n_layers && d->layer[i].block == 0; i++)
+		if (d->layer[i].kind == ORR_LAYER_MATMUL) {
+			x->context = i - x->block;
+			x->scores = x->scores == UINT32_MAX ? x->context : x->scores;
+		}
+	x->per_block = i - x->block;
+	x->after = x->block + x->per_block * d->blocks;
+	for (i = x->after; i < d->n_layers && d->layer[i].kind != ORR_LAYER_LINEAR;)
+		i++;
+	x->words = i;
+}
+
+double served_layers_layer_s(const struct served_layers *x, uint32_t l, double tokens)
+{
+	const struct dnn_layer *v = &x->d->layer[l];
+	const char *dot = strrchr(v->name, '.');
+	double batch = tokens / x->d->seq;
+	if (x->rope && v->kind == ORR_LAYER_ELEMENTWISE && dot && !strcmp(dot, ".rope")) {
+		double bytes = batch / x->p.tp * (v->in_elems + v->out_elems) * x->element_bytes;
+		return law_time(x->rope, 0, bytes, bytes, NULL);
+	}
+	return cost_layer_s(x->cost, l, DNN_FORWARD, batch, x->p.tp, false);
+}
+
+static double reduce_s(const struct served_layers *x, double bytes)
+{
+	if (x->p.tp < 2)
+		return 0;
+	return x->reduce ? law_time(x->reduce, 0, 0, bytes, NULL) : llm_all_reduce_s(&x->tp_link, x->p.tp, bytes);
+}
+
+/* Half of an all-reduce: as many messages and bytes as its second part. */
+static double gather_s(const struct served_layers *x, double bytes)
+{
+	return x->p.tp < 2 ? 0 : llm_all_reduce_s(&x->tp_link, x->p.tp, bytes) / 2;
+}
+
+static double sent_bytes(const struct served_layers *x, double tokens)
+{
+	return tokens * x->d->hidden * x->element_bytes;
+}
+
+/* Of one block, attention aside. */
+static void block_parts(const struct served_layers *x, double tokens, struct served_parts *out)
+{
+	for (uint32_t k = 0; k < x->per_block; k++) {
+		if (k >= x->scores && k <= x->context)
+			continue;
+		double s = served_layers_layer_s(x, x->block + k, tokens);
+		if (x->d->layer[x->block + k].kind == ORR_LAYER_LINEAR)
+			out->linear += s;
+		else
+			out->elementwise += s;
+	}
+	/* Keys and values are read from the product's output and written to the cache: one kernel. */
+	double kv = 2 * x->kv_heads * (x->d->hidden / x->d->heads) * tokens;
+	out->elementwise += kv * (x->element_bytes + x->f->element_bytes) / x->Bps + x->p.device->launch_s;
+	out->collective += 2 * reduce_s(x, sent_bytes(x, tokens));
+}
+
+static double range_s(const struct served_layers *x, uint32_t first, uint32_t end, double tokens)
+{
+	double sum = 0;
+	for (uint32_t l = first; l < end; l++)
+		sum += served_layers_layer_s(x, l, tokens);
+	return sum;
+}
+
+/* Every GPU of a stage sends its share of the hidden state; the next stage gathers it. */
+static double hop_s(const struct served_layers *x, double tokens)
+{
+	double bytes = sent_bytes(x, tokens);
+	return x->pp_link.latency_s + bytes / x->p.tp / x->pp_link.Bps + gather_s(x, bytes);
+}
+
+/* The table of words is split over the GPUs (Shoeybi et al. 2019): its rows are summed, the scores of words gathered. */
+static double embed_s(const struct served_layers *x, double tokens)
+{
+	return range_s(x, 0, x->block, tokens) + reduce_s(x, sent_bytes(x, tokens));
+}
+
+static double words_s(const struct served_layers *x, double words)
+{
+	return range_s(x, x->words, x->d->n_layers, words) + gather_s(x, words * x->d->vocab * x->element_bytes);
+}
+
+static double block_s(const struct served_parts *b)
+{
+	return b->linear + b->elementwise + b->collective;
+}
+
+static struct by_tokens of_tokens(const struct served_layers *x, double tokens)
+{
+	struct served_parts block = { 0 };
+	block_parts(x, tokens, &block);
+	double blocks = x->d->blocks * block_s(&block), embed = embed_s(x, tokens), norm = range_s(x, x->after, x->words, tokens);
+	double hop = x->p.pp > 1 ? hop_s(x, tokens) : 0;
+	return (struct by_tokens){ blocks + embed + norm + (x->p.pp - 1) * hop, blocks / x->p.pp + embed + hop, blocks / x->p.pp + norm };
+}
+
+/* ---- what an iteration takes ---- */
+
+static const struct by_tokens *at_tokens(struct served_layers *x, double tokens)
+{
+	if (tokens <= TABLE_TOKENS) {
+		uint32_t i = (uint32_t)tokens;
+		struct by_tokens *v = &x->table[i];
+		if (i == tokens) {
+			if (v->all_s == 0)
+				*v = of_tokens(x, tokens);
+			return v;
+		}
+	}
+	if (x->beyond_tokens != tokens) {
+		x->beyond = of_tokens(x, tokens);
+		x->beyond_tokens = tokens;
+	}
+	return &x->beyond;
+}
+
+static double at_words(struct served_layers *x, uint32_t words)
+{
+	if (words > TABLE_WORDS)
+		return words_s(x, words);
+	if (x->word_s[words] == 0)
+		x->word_s[words] = words_s(x, words);
+	return x->word_s[words];
+}
+
+/*
+ * A causal kernel does a token's pairs with all before it. prompt_pairs counts n (done + n) for a prompt of which n
+ * tokens are done now, so n^2 / 2 too many: exact for one prompt or equal ones, for others too little is taken off.
+ */
+static double causal_pairs(const struct llm_load *w)
+{
+	double square = w->prompts ? w->prompt_tokens * w->prompt_tokens / w->prompts : 0;
+	return w->prompt_pairs - 0.5 * (square < w->prompt_pairs ? square : w->prompt_pairs);
+}
+
+double served_layers_iteration(struct served_layers *x, const struct llm_load *w, double *stage_s)
+{
+	double tokens = w->decodes + w->prompt_tokens;
+	const struct by_tokens *t = at_tokens(x, tokens > 0 ? tokens : 0);
+	double words = at_words(x, w->decodes + w->prompts), attention = 0;
+	if (w->decodes)
+		attention += x->decode_kernel_s + x->context_s * (w->decode_context + w->decodes);
+	if (w->prompts)
+		attention += x->prompt_kernel_s + x->pair_s * causal_pairs(w);
+	double s = x->f->overhead_s + t->all_s + words + attention;
+	*stage_s = s;
+	if (x->p.pp > 1) {
+		double first = t->first_s, last = t->last_s + words;
+		*stage_s = x->f->overhead_s + attention / x->p.pp + (first > last ? first : last);
+	}
+	return s;
+}
+
+void served_layers_parts(struct served_layers *x, const struct llm_load *w, struct served_parts *out)
+{
+	double tokens = w->decodes + w->prompt_tokens, sent = sent_bytes(x, tokens);
+	struct served_parts block = { 0 };
+	block_parts(x, tokens, &block);
+	*out = (struct served_parts){ .linear = x->d->blocks * block.linear,
+		.elementwise = x->d->blocks * block.elementwise + range_s(x, 0, x->block, tokens) + range_s(x, x->after, x->words, tokens),
+		.collective = x->d->blocks * block.collective + reduce_s(x, sent),
+		.head = words_s(x, (double)w->decodes + w->prompts),
+		.hops = (x->p.pp - 1) * (x->p.pp > 1 ? hop_s(x, tokens) : 0),
+		.overhead = x->f->overhead_s };
+	if (w->decodes)
+		out->attention_decode = x->decode_kernel_s + x->context_s * (w->decode_context + w->decodes);
+	if (w->prompts)
+		out->attention_prompt = x->prompt_kernel_s + x->pair_s * causal_pairs(w);
+}
+
+/* ---- the object ---- */
+
+/* Links of zero bandwidth were not said: the device's own. */
+static int find_links(struct served_layers *x, struct orr_error *err)
+{
+	const struct device *dev = x->p.device;
+	double Bps = dev->link_Bps > 0 ? dev->link_Bps : dev->pcie_Bps;
+	bool is_own = x->p.tp_Bps <= 0;
+	/* Recursive halving and doubling: log2(n) messages there and back (Thakur, Rabenseifner, Gropp 2005). */
+	double alpha = is_own ? dev->link_latency_s : x->p.tp_latency_s;
+	x->tp_link = (struct llm_link){ 2 * ceil(log2(x->p.tp)) * alpha, is_own ? Bps : x->p.tp_Bps, 0 };
+	x->pp_link = x->p.pp_Bps > 0 ? (struct llm_link){ x->p.pp_latency_s, x->p.pp_Bps, 0 }
+				     : (struct llm_link){ dev->link_latency_s, Bps, 0 };
+	if ((x->p.tp > 1 && !(x->tp_link.Bps > 0)) || (x->p.pp > 1 && !(x->pp_link.Bps > 0)))
+		return orr_fail(err, ORR_EINPUT, "model %.80s: device %.80s has no link to another, so tensor and pipeline parallelism must be 1",
+			x->m->name, dev->name);
+	/* A law of GPUs inside a node does not hold where they are joined by less than half of what it has. */
+	bool is_inside = is_own || x->p.tp_Bps >= dev->link_Bps / 2;
+	if (x->p.profile && is_inside)
+		x->reduce = profile_law(x->p.profile, "collective", "all-reduce", "", "", x->p.tp, 1);
+	return ORR_OK;
+}
+
+static int check(const struct served *m, const struct served_place *p, struct orr_error *err)
+{
+	const struct dnn *d = m->llm->dnn;
+	if (!p->device)
+		return orr_fail(err, ORR_EINPUT, "model %.80s: times by layers need a device", m->name);
+	if (d->heads % p->tp || (p->tp > d->kv_heads ? p->tp % d->kv_heads : d->kv_heads % p->tp))
+		return orr_fail(err, ORR_EINPUT, "model %.80s: %u heads (%u of keys and values) cannot be split over %u GPUs", m->name, d->heads,
+			d->kv_heads, p->tp);
+	if (d->blocks % p->pp)
+		return orr_fail(err, ORR_EINPUT, "model %.80s: %u layers cannot be dealt to %u stages", m->name, d->blocks, p->pp);
+	return ORR_OK;
+}
+
+static void find_attention(struct served_layers *x)
+{
+	const struct device *dev = x->p.device;
+	const struct dnn *d = x->d;
+	double share = x->f->attention_efficiency > 0 ? x->f->attention_efficiency : dev->gemm_efficiency[x->p.precision];
+	double rate = dev->peak_flops[x->p.precision] * share, size = d->hidden / d->heads;
+	double flops = 4 * size * d->heads / x->p.tp, bytes = 2 * x->kv_heads * size * x->f->element_bytes;
+	x->pair_s = d->blocks * flops / rate;
+	x->context_s = d->blocks * fmax(bytes / x->Bps, flops / rate);
+	x->prompt_kernel_s = d->blocks * (dev->launch_s + device_ramp_s(dev));
+	x->decode_kernel_s = d->blocks * dev->launch_s;
+}
+
+static char *describe(const struct served_layers *x)
+{
+	struct sbuf s = { 0 };
+	static const char update[] = "; the data sheet's roofline for update"; /* no business of serving */
+	const char *source = cost_source(x->cost, 1);
+	size_t n = strlen(source), cut = sizeof update - 1;
+	if (n > cut && !strcmp(source + n - cut, update))
+		n -= cut;
+	sbuf_printf(&s, "layers of %s by %.*s; attention by roofline on %s", x->d->name, (int)n, source, x->p.device->name);
+	if (x->p.tp > 1 && x->reduce)
+		sbuf_printf(&s, "; all-reduce of %u by the profile (%s)", x->p.tp, x->reduce->variant);
+	else if (x->p.tp > 1)
+		sbuf_printf(&s, "; all-reduce of %u by its link, %.4g GB/s", x->p.tp, x->tp_link.Bps / 1e9);
+	return sbuf_steal(&s);
+}
+
+struct served_layers *served_layers_new(const struct served *m, const struct served_place *p, struct orr_error *err)
+{
+	if (check(m, p, err))
+		return NULL;
+	struct served_layers *x = mem_zalloc(1, sizeof *x);
+	struct cost_options o = { .precision = p->precision, .fused_attention = true, .profile = p->profile };
+	x->m = m;
+	x->f = m->llm;
+	x->d = m->llm->dnn;
+	x->p = *p;
+	x->cost = cost_new(x->d, p->device, &o, err);
+	if (!x->cost || find_links(x, err)) {
+		served_layers_free(x);
+		return NULL;
+	}
+	x->kv_heads = p->tp > x->d->kv_heads ? 1 : x->d->kv_heads / p->tp; /* fewer than GPUs: each has a copy of one */
+	x->element_bytes = p->precision == PRECISION_FP32 || p->precision == PRECISION_TF32 ? 4 : 2;
+	x->Bps = p->device->memory_Bps * p->device->memory_efficiency;
+	if (p->profile)
+		x->rope = profile_law(p->profile, "memory", "rope", "", "", 0, 0);
+	find_parts(x);
+	find_attention(x);
+	x->table = mem_zalloc(TABLE_TOKENS + 1, sizeof *x->table);
+	x->word_s = mem_zalloc(TABLE_WORDS + 1, sizeof *x->word_s);
+	x->beyond_tokens = -1;
+	x->source = describe(x);
+	return x;
+}
+
+void served_layers_free(struct served_layers *x)
+{
+	if (!x)
+		return;
+	cost_free(x->cost);
+	mem_free(x->table);
+	mem_free(x->word_s);
+	mem_free(x->source);
+	mem_free(x);
+}
+
+const char *served_layers_source(const struct served_layers *x)
+{
+	return x->source;
+}
+
+/* ---- memory ---- */
+
+static double params_of(const struct dnn *d, uint32_t first, uint32_t end)
+{
+	double sum = 0;
+	for (uint32_t l = first; l < end; l++)
+		sum += d->layer[l].params;
+	return sum;
+}
+
+double served_layers_kv_tokens(const struct served_layers *x, double part)
+{
+	const struct dnn *d = x->d;
+	double pp = x->p.pp, memory = x->p.device->memory_bytes * x->p.tp * part, least = INFINITY;
+	double bytes = x->m->weight_bytes / d->params; /* per parameter */
+	double copies = x->kv_heads * x->p.tp / d->kv_heads;
+	for (uint32_t stage = 0; stage < x->p.pp; stage++) {
+		double params = params_of(d, x->block, x->after) / pp;
+		if (stage == 0)
+			params += params_of(d, 0, x->block);
+		if (stage == x->p.pp - 1)
+			params += params_of(d, x->after, d->n_layers);
+		double room = floor((memory - params * bytes) / (copies * x->m->kv_bytes / pp));
+		least = room < least ? room : least;
+	}
+	return least > 0 ? least : 0;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Iterations of language models. Formulas: docs/models.md, "Serving: how long an iteration takes". */
+#include "hwmodel/served_llm.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+
+struct served_on {
+	const struct served_llm *llm;
+	const struct served *m;
+	struct served_place p;
+	struct served_layers *layers; /* NULL: another form */
+};
+
+static int check_place(const struct served *m, const struct served_place *p, struct orr_error *err)
+{
+	if (m->kind != SERVED_LLM)
+		return orr_fail(err, ORR_EINPUT, "model %.80s: expected a language model, found a table of batches", m->name);
+	if (p->tp < 1 || p->pp < 1)
+		return orr_fail(err, ORR_EINPUT, "model %.80s: expected tensor and pipeline parallelism of 1 or more, found %u and %u",
+			m->name, p->tp, p->pp);
+	return ORR_OK;
+}
+
+struct served_on *served_on_new(const struct served *m, const struct served_place *p, struct orr_error *err)
+{
+	if (check_place(m, p, err))
+		return NULL;
+	struct served_on *x = mem_zalloc(1, sizeof *x);
+	x->m = m;
+	x->llm = m->llm;
+	x->p = *p;
+	if (m->llm->form == SERVED_LAYERS) {
+		x->layers = served_layers_new(m, p, err);
+		if (!x->layers) {
+			served_on_free(x);
+			return NULL;
+		}
+	}
+	return x;
+}
+
+void served_on_free(struct served_on *x)
+{
+	if (!x)
+		return;
+	served_layers_free(x->layers);
+	mem_free(x);
+}
+
+/* The segment is that of the first knot which is not below v, the first and the last one beyond (scipy's interp1d). */
+double served_curve_at(const struct served_curve *c, double v)
+{
+	uint32_t lo = 1, hi = c->n - 1;
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+		if (c->x[mid] < v)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	double slope = (c->y[lo] - c->y[lo - 1]) / (c->x[lo] - c->x[lo - 1]);
+	return slope * (v - c->x[lo - 1]) + c->y[lo - 1];
+}
+
+static double by_curves(const struct served_llm *f, const struct llm_load *w)
+{
+	if (w->prompts == 0)
+		return served_curve_at(&f->decode, w->decodes);
+	double s = served_curve_at(&f->prompt, w->prompt_tokens + w->decodes);
+	return w->decodes ? s * f->mixed_factor : s;
+}
+
+static double closed(const struct served_llm *f, const struct llm_load *w)
+{
+	double ms = f->constant_ms + f->token_ms * (w->decodes + w->prompt_tokens) + f->context_ms * w->decode_context +
+		f->pair_ms * w->prompt_pairs;
+	return ms * 1e-3;
+}
+
+double served_iteration_stage(struct served_on *x, const struct llm_load *load, double *stage_s)
+{
+	if (x->layers)
+		return served_layers_iteration(x->layers, load, stage_s);
+	double s = x->llm->form == SERVED_CLOSED ? closed(x->llm, load) : by_curves(x->llm, load);
+	*stage_s = s / x->p.pp; /* these forms know no stages: equal ones */
+	return s;
+}
+
+double served_iteration(struct served_on *x, const struct llm_load *load)
+{
+	double stage_s;
+	return x->llm->form == SERVED_CLOSED ? closed(x->llm, load) : served_iteration_stage(x, load, &stage_s);
+}
+
+bool served_iteration_parts(struct served_on *x, const struct llm_load *load, struct served_parts *out)
+{
+	if (x->layers)
+		served_layers_parts(x->layers, load, out);
+	return x->layers != NULL;
+}
+
+struct served_layers *served_layers_of(struct served_on *x)
+{
+	return x->layers;
+}
+
+const char *served_source(const struct served_on *x)
+{
+	return x->layers ? served_layers_source(x->layers) : x->llm->form == SERVED_CLOSED ? "closed form" : "curves";
+}
+
+double served_kv_tokens(const struct served_on *x, double part)
+{
+	if (x->layers)
+		return served_layers_kv_tokens(x->layers, part);
+	if (!x->p.device)
+		return NAN;
+	double room = x->p.device->memory_bytes * x->p.tp * x->p.pp * part - x->m->weight_bytes;
+	return room <= 0 ? 0 : x->m->kv_bytes > 0 ? floor(room / x->m->kv_bytes) : INFINITY;
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Academus, or student parallelism: a deep teacher is replaced by a group of shallow students that run in parallel, each
+ * fitted to what the ones before it leave; under load the last ones of the group are dropped (Wang et al.,
+ * arXiv 2408.12526; KDD 2025). And what such systems are compared with: the teacher with static or dynamic
+ * padding, and early exit, where a batch waits for its deepest member.
+ *
+ * The paper's equations were not available; what it leaves open is a parameter. A group is `gpus` replicas in a row;
+ * student j runs on replica j mod gpus of its group; a request is there when its last student is. Co-running
+ * students slow each other by serve.interference=occupancy. Lengths: buckets of `bucket` tokens, so that a batch holds
+ * requests of about one length.
+ *
+ * Residual error of the first m of n students, as a share of that of none: floor + (1 - floor) decay^m (boosting: each
+ * student takes off the same part of what is left to take); its mean over requests is reported as `residual`.
+ */
+#include <orrery/policy.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_LENGTH = 4096, MAX_BUCKETS = 512, MAX_STUDENTS = 64, MAX_BATCH = 512 };
+enum variant { STUDENTS, TEACHER, EARLY_EXIT };
+
+struct group {
+	struct orr_fifo *queue; /* by bucket */
+	uint32_t active;        /* students now */
+	uint32_t missing;       /* of its replicas */
+	double crossed_s;       /* when the queue last crossed the trigger; INFINITY: it has not */
+};
+
+struct academus {
+	enum variant variant;
+	struct group *group;
+	uint32_t groups, gpus, buckets, bucket;
+	uint32_t students, least, batch, longest;
+	size_t prune_at, restore_at;
+	double prune_delay, floor, decay, exit_mean;
+	bool prunes, by_length, pads_all;
+	orr_req chosen[MAX_BATCH];
+};
+
+static struct group *group_of(struct academus *a, uint32_t replica)
+{
+	return &a->group[replica / a->gpus < a->groups ? replica / a->gpus : a->groups - 1];
+}
+
+static uint32_t first_replica(const struct academus *a, const struct group *g)
+{
+	return (uint32_t)(g - a->group) * a->gpus;
+}
+
+static bool is_idle(const struct academus *a, const struct orr_serve *w, const struct group *g)
+{
+	for (uint32_t i = 0; i < a->gpus; i++)
+		if (!orr_replica_is_idle(w, first_replica(a, g) + i))
+			return false;
+	return true;
+}
+
+/* ---- the buffer ---- */
+
+static uint32_t bucket_of(const struct academus *a, uint32_t length)
+{
+	uint32_t b = a->by_length && length ? (length - 1) / a->bucket : 0;
+	return b < a->buckets ? b : a->buckets - 1;
+}
+
+static size_t waiting(const struct academus *a, const struct group *g)
+{
+	size_t n = 0;
+	for (uint32_t b = 0; b < a->buckets; b++)
+		n += g->queue[b].n;
+	return n;
+}
+
+/* Where the request that has waited longest is; the number of buckets is small and does not grow with the queue. */
+static uint32_t oldest(const struct academus *a, const struct orr_serve *w, const struct group *g)
+{
+	uint32_t best = a->buckets;
+	for (uint32_t b = 0; b < a->buckets; b++)
+		if (g->queue[b].first && (best == a->buckets ||
+			orr_req_number(w, g->queue[b].first) < orr_req_number(w, g->queue[best].first)))
+			best = b;
+	return best;
+}
+
+/* From the oldest request's bucket: those of about its length, the first ones. */
+static uint32_t fill(struct academus *a, struct orr_serve *w, struct group *g, uint32_t model)
+{
+	uint32_t n = 0, b = oldest(a, w, g);
+	while (b < a->buckets && n < a->batch && g->queue[b].first && orr_req_model(w, g->queue[b].first) == model)
+		a->chosen[n++] = orr_fifo_pop(w, &g->queue[b]);
+	return n;
+}
+
+/* ---- how many students ---- */
+
+static double residual(const struct academus *a, uint32_t m)
+{
+	return a->floor + (1 - a->floor) * pow(a->decay, m);
+}
+
+/* Half of the students go when the queue has been above the trigger for the delay, one comes back when it is empty enough. */
+static void adapt(const struct academus *a, const struct orr_serve *w, struct group *g)
+{
+	if (!a->prunes)
+		return;
+	double now = orr_serve_now(w);
+	size_t n = waiting(a, g);
+	if (n <= a->prune_at)
+		g->crossed_s = INFINITY;
+	else if (isinf(g->crossed_s))
+		g->crossed_s = now;
+	if (n > a->prune_at && now - g->crossed_s >= a->prune_delay && g->active > a->least) {
+		g->active = g->active / 2 > a->least ? g->active / 2 : a->least;
+		g->crossed_s = INFINITY;
+	} else if (n <= a->restore_at && g->active < a->students) {
+		g->active++;
+	}
+}
+
+/* ---- running ---- */
+
+/* Deepest of the batch: each request's exit is at a layer drawn once, exponential, at most the whole model. */
+static double deepest(const struct academus *a, const struct orr_serve *w, uint32_t n)
+{
+	double part = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		double own;
+		uint64_t mark = orr_req_mark(w, a->chosen[i]);
+		memcpy(&own, &mark, sizeof own);
+		part = own > part ? own : part;
+	}
+	return part;
+}
+
+static void start(struct academus *a, struct orr_serve *w, struct group *g)
+{
+	uint32_t model = orr_req_model(w, g->queue[oldest(a, w, g)].first), n = fill(a, w, g, model);
+	uint32_t copies = a->variant == STUDENTS ? g->active : 1;
+	struct orr_batch b = { .model = model, .req = a->chosen, .n = n };
+	if (isnan(orr_model_latency(w, first_replica(a, g), model, n, a->longest)))
+		b.samples = orr_model_batch_for(w, model, n); /* padded to a size that the table has */
+	b.length = a->pads_all ? a->longest : 0;
+	b.part = a->variant == EARLY_EXIT ? deepest(a, w, n) : 0;
+	for (uint32_t i = 0; i < copies; i++)
+		orr_run_start(w, first_replica(a, g) + i % a->gpus, &b);
+	for (uint32_t i = 0; i < n && a->variant == STUDENTS; i++)
+		orr_serve_observe(w, "residual", residual(a, copies));
+	if (a->variant == STUDENTS)
+		orr_serve_observe(w, "students", copies);
+}
+
+static void schedule(void *self, struct orr_serve *w, uint32_t replica)
+{
+	struct academus *a = self;
+	struct group *g = group_of(a, replica);
+	if (!is_idle(a, w, g) || !waiting(a, g))
+		return;
+	adapt(a, w, g);
+	start(a, w, g);
+}
+
+/* The group with the fewest requests of those whose replicas are all there; its first replica stands for it. */
+static uint32_t route(void *self, struct orr_serve *w, orr_req r)
+{
+	const struct academus *a = self;
+	uint32_t best = a->groups;
+	(void)r;
+	for (uint32_t i = 0; i < a->groups; i++)
+		if (!a->group[i].missing &&
+			(best == a->groups || orr_replica_routed(w, i * a->gpus) < orr_replica_routed(w, best * a->gpus)))
+			best = i;
+	return best < a->groups ? best * a->gpus : ORR_ANY_REPLICA;
+}
+
+static void replica(void *self, struct orr_serve *w, uint32_t number, enum orr_replica_event event)
+{
+	struct academus *a = self;
+	struct orr_replica_info info;
+	struct group *g = group_of(a, number);
+	(void)event;
+	g->missing = 0;
+	for (uint32_t i = 0; i < a->gpus; i++)
+		g->missing += !orr_replica_get(w, first_replica(a, g) + i, &info) || !info.is_up || info.is_draining;
+}
+
+static void arrive(void *self, struct orr_serve *w, orr_req r)
+{
+	struct academus *a = self;
+	struct group *g = group_of(a, orr_req_replica(w, r));
+	if (a->variant == EARLY_EXIT) {
+		double part = -log1p(-orr_serve_uniform(w)) * a->exit_mean;
+		uint64_t mark;
+		part = part > 1 ? 1 : part < 0.01 ? 0.01 : part;
+		memcpy(&mark, &part, sizeof mark);
+		orr_req_set_mark(w, r, mark);
+	}
+	orr_fifo_push(w, &g->queue[bucket_of(a, orr_req_length(w, r))], r);
+}
+
+/* ---- the policy ---- */
+
+static void destroy(void *self)
+{
+	struct academus *a = self;
+	for (uint32_t i = 0; i < a->groups && a->group; i++)
+		free(a->group[i].queue);
+	free(a->group);
+	free(a);
+}
+
+static void read_params(struct academus *a, const struct orr_args *args)
+{
+	const char *variant = orr_arg_text(args, "variant");
+	a->variant = !strcmp(variant, "teacher") ? TEACHER : !strcmp(variant, "early-exit") ? EARLY_EXIT : STUDENTS;
+	a->gpus = (uint32_t)orr_arg_int(args, "gpus");
+	a->students = (uint32_t)orr_arg_int(args, "students");
+	a->least = (uint32_t)orr_arg_int(args, "least_students");
+	a->batch = (uint32_t)orr_arg_int(args, "max_batch");
+	a->longest = (uint32_t)orr_arg_int(args, "longest");
+	a->bucket = (uint32_t)orr_arg_int(args, "bucket");
+	a->prunes = orr_arg_bool(args, "prune");
+	a->prune_at = (size_t)orr_arg_int(args, "prune_trigger");
+	a->restore_at = (size_t)orr_arg_int(args, "restore_trigger");
+	a->prune_delay = (double)orr_arg_time_ns(args, "prune_delay") / 1e9;
+	a->by_length = !strcmp(orr_arg_text(args, "buffer"), "length");
+	a->pads_all = !strcmp(orr_arg_text(args, "padding"), "longest");
+	a->floor = orr_arg_real(args, "residual_floor");
+	a->decay = orr_arg_real(args, "residual_decay");
+	a->exit_mean = orr_arg_real(args, "exit_mean");
+	a->buckets = a->by_length ? (a->longest + a->bucket - 1) / a->bucket : 1;
+	a->buckets = a->buckets < MAX_BUCKETS ? a->buckets : MAX_BUCKETS; /* the last one takes all that is longer */
+}
+
+static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
+{
+	struct academus *a = calloc(1, sizeof *a);
+	if (!a) {
+		orr_fail(err, ORR_EFAIL, "no memory is left");
+		return NULL;
+	}
+	read_params(a, args);
+	a->groups = orr_replicas(w) / a->gpus;
+	if (!a->groups || a->least > a->students) {
+		orr_fail(err, ORR_EINPUT, a->groups ? "least_students: expected at most students (%u)" : "gpus: a group of %u needs as many replicas",
+			a->groups ? a->students : a->gpus);
+		destroy(a);
+		return NULL;
+	}
+	a->group = calloc(a->groups, sizeof *a->group);
+	bool is_whole = a->group != NULL;
+	for (uint32_t i = 0; i < a->groups && is_whole; i++) {
+		a->group[i].queue = calloc(a->buckets, sizeof *a->group[i].queue);
+		a->group[i].active = a->students;
+		a->group[i].crossed_s = INFINITY;
+		replica(a, w, i * a->gpus, ORR_REPLICA_UP);
+		is_whole = a->group[i].queue != NULL;
+	}
+	if (is_whole)
+		return a;
+	destroy(a);
+	orr_fail(err, ORR_EFAIL, "no memory is left");
+	return NULL;
+}
+
+static const struct orr_param params[] = {
+	ORR_PARAM_CHOICE("variant", "students", "students|teacher|early-exit", "what runs: a group of students, the whole model, or as much of it as the deepest needs"),
+	ORR_PARAM_INT("students", "8", 1, MAX_STUDENTS, "in a group"),
+	ORR_PARAM_INT("least_students", "1", 1, MAX_STUDENTS, "that are left under load"),
+	ORR_PARAM_INT("gpus", "1", 1, 1024, "replicas that a group's students are spread over"),
+	ORR_PARAM_INT("max_batch", "8", 1, MAX_BATCH, "requests in a batch"),
+	ORR_PARAM_CHOICE("buffer", "length", "length|fifo", "batches of requests of about one length, or in order of arrival"),
+	ORR_PARAM_INT("bucket", "1", 1, MAX_LENGTH, "tokens that lengths of one batch may differ by"),
+	ORR_PARAM_CHOICE("padding", "batch", "batch|longest", "up to the longest of the batch, or always to `longest`"),
+	ORR_PARAM_INT("longest", "128", 1, MAX_LENGTH, "of inputs, in tokens: padding=longest pads to it"),
+	ORR_PARAM_BOOL("prune", true, "drop students while many requests wait"),
+	ORR_PARAM_INT("prune_trigger", "8", 0, 1e9, "waiting requests above which half of the students go"),
+	ORR_PARAM_INT("restore_trigger", "0", 0, 1e9, "waiting requests up to which one comes back, at each batch"),
+	ORR_PARAM_TIME("prune_delay", "0", "how long the queue must have been above the trigger"),
+	ORR_PARAM_REAL("residual_floor", "0.1", 0, 1, "residual error of endlessly many students, as a share of that of none"),
+	ORR_PARAM_REAL("residual_decay", "0.5", 0, 1, "part of the error above the floor that each student leaves"),
+	ORR_PARAM_REAL("exit_mean", "0.5", 0.01, 100, "early exit: mean depth, as a part of the model, before it is cut off at the whole"),
+	ORR_PARAM_END
+};
+
+static const struct orr_serve_ops ops = {
+	.size = sizeof ops,
+	.create = create,
+	.destroy = destroy,
+	.route = route,
+	.arrive = arrive,
+	.schedule = schedule,
+	.replica = replica,
+};
+
+ORR_POLICY_SERVE(academus, "groups of shallow students in parallel, fewer of them under load (student parallelism)", params, ops);

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A cascade of models: each request runs the first model; if its answer is not sure enough it goes on to the next, up to
+ * the last (Viola and Jones, CVPR 2001; for DNN serving NoScope, Kang et al., VLDB 2017). The confidence of an answer is not
+ * simulated: each stage keeps a stated share of its requests, drawn per request.
+ *
+ * It shows how a policy carries a request through several models: runs are started with ORR_RUN_KEEP, and run_end()
+ * forwards or completes each request. A pipeline of models (detect, then recognise) is the cascade whose stages keep none.
+ */
+#include <orrery/policy.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_STAGES = 16, MAX_BATCH = 512 };
+
+struct cascade {
+	uint32_t model[MAX_STAGES];
+	double keeps[MAX_STAGES];
+	uint32_t stages, batch;
+	struct orr_fifo queue[MAX_STAGES];
+	orr_req chosen[MAX_BATCH];
+};
+
+static uint32_t stage_of(const struct cascade *c, uint32_t model)
+{
+	uint32_t s = 0;
+	while (s < c->stages && c->model[s] != model)
+		s++;
+	return s;
+}
+
+/* Later stages first: what is nearly done is finished. */
+static void start(struct cascade *c, struct orr_serve *w, uint32_t replica)
+{
+	uint32_t s = c->stages;
+	while (s && !c->queue[s - 1].first)
+		s--;
+	if (!s)
+		return;
+	struct orr_fifo *q = &c->queue[s - 1];
+	uint32_t n = 0, model = c->model[s - 1], most = orr_model_largest(w, model);
+	while (q->first && n < c->batch && n < most)
+		c->chosen[n++] = orr_fifo_pop(w, q);
+	struct orr_batch b = { .model = model, .req = c->chosen, .n = n, .flags = ORR_RUN_KEEP };
+	if (isnan(orr_model_latency(w, replica, model, n, 0)))
+		b.samples = orr_model_batch_for(w, model, n); /* padded to a size that the table has */
+	orr_run_start(w, replica, &b);
+}
+
+static void wait_for(struct cascade *c, struct orr_serve *w, orr_req r, uint32_t stage)
+{
+	orr_fifo_push(w, &c->queue[stage], r);
+	uint32_t idle = orr_replica_idle_from(w, 0);
+	if (idle != ORR_NO_REPLICA)
+		orr_wake(w, idle);
+}
+
+static void arrive(void *self, struct orr_serve *w, orr_req r)
+{
+	struct cascade *c = self;
+	uint32_t stage = stage_of(c, orr_req_model(w, r));
+	if (stage == c->stages)
+		orr_refuse(w, r, ORR_REQ_REFUSED);
+	else
+		wait_for(c, w, r, stage);
+}
+
+static void run_end(void *self, struct orr_serve *w, orr_run run)
+{
+	struct cascade *c = self;
+	struct orr_run_info info;
+	if (!orr_run_get(w, run, &info))
+		return;
+	uint32_t stage = stage_of(c, info.model);
+	for (size_t i = 0; i < info.n; i++) {
+		orr_req r = orr_run_request(w, run, i);
+		if (stage + 1 >= c->stages || orr_serve_uniform(w) < c->keeps[stage]) {
+			orr_serve_observe(w, "stages", stage + 1);
+			orr_complete(w, r);
+			continue;
+		}
+		orr_forward(w, r, c->model[stage + 1]);
+		wait_for(c, w, r, stage + 1);
+	}
+}
+
+static void schedule(void *self, struct orr_serve *w, uint32_t replica)
+{
+	if (orr_replica_is_idle(w, replica))
+		start(self, w, replica);
+}
+
+static uint32_t route(void *self, struct orr_serve *w, orr_req r)
+{
+	(void)self, (void)w, (void)r;
+	return ORR_NO_REPLICA; /* one queue for all replicas */
+}
+
+/* "small,medium,large": models in order; all of the scenario's if it is empty. */
+static int read_models(struct cascade *c, const struct orr_serve *w, const char *text, struct orr_error *err)
+{
+	if (!*text)
+		for (; c->stages < orr_models(w) && c->stages < MAX_STAGES; c->stages++)
+			c->model[c->stages] = c->stages;
+	while (*text) {
+		char name[128];
+		size_t n = strcspn(text, ",");
+		if (!n || n >= sizeof name || c->stages == MAX_STAGES)
+			return orr_fail(err, ORR_EINPUT, "models: expected 1 to %d names with commas between them", MAX_STAGES);
+		memcpy(name, text, n);
+		name[n] = 0;
+		c->model[c->stages] = orr_model_find(w, name);
+		if (c->model[c->stages++] == UINT32_MAX)
+			return orr_fail(err, ORR_EINPUT, "models: there is no model %s in this scenario", name);
+		text += n + (text[n] == ',');
+	}
+	return ORR_OK;
+}
+
+static int read_params(struct cascade *c, const struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
+{
+	size_t n;
+	const double *keeps = orr_arg_list(args, "keeps", &n);
+	int rc = read_models(c, w, orr_arg_text(args, "models"), err);
+	if (rc)
+		return rc;
+	for (uint32_t s = 0; s < c->stages; s++) {
+		c->keeps[s] = n ? keeps[s < n ? s : n - 1] : 0;
+		if (c->keeps[s] < 0 || c->keeps[s] > 1)
+			return orr_fail(err, ORR_EINPUT, "keeps: expected shares from 0 to 1");
+	}
+	c->batch = (uint32_t)orr_arg_int(args, "max_batch");
+	return ORR_OK;
+}
+
+static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
+{
+	struct cascade *c = calloc(1, sizeof *c);
+	if (!c) {
+		orr_fail(err, ORR_EFAIL, "no memory is left");
+		return NULL;
+	}
+	if (!read_params(c, w, args, err))
+		return c;
+	free(c);
+	return NULL;
+}
+
+static const struct orr_param params[] = {
+	ORR_PARAM_TEXT("models", "", "the stages in order, with commas between them (default: all models of the scenario)"),
+	ORR_PARAM_LIST("keeps", "0.7", "share of requests that each stage but the last is sure of (the last number counts for those after it)"),
+	ORR_PARAM_INT("max_batch", "8", 1, MAX_BATCH, "requests in a batch"),
+	ORR_PARAM_END
+};
+
+static const struct orr_serve_ops ops = {
+	.size = sizeof ops,
+	.create = create,
+	.destroy = free,
+	.route = route,
+	.arrive = arrive,
+	.run_end = run_end,
+	.schedule = schedule,
+};
+
+ORR_POLICY_SERVE(cascade, "small models first, larger ones for what they are not sure of", params, ops);

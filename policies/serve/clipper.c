@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Clipper (Crankshaw et al., NSDI 2017, section 4.3): each model on each replica has its own largest batch, which adapts
+ * itself: it grows by a fixed amount as long as batches of that size are processed within the latency objective, and shrinks
+ * by a tenth when one is not (additive increase, multiplicative decrease). A batch takes what waits, up to that
+ * size; under light load it may wait a little for more (delayed batching).
+ *
+ * Only a batch that left requests behind, or reached the size that is being tried, says whether that size is too large, so only
+ * those make it grow; any that takes too long makes it shrink.
+ */
+#include "queues.h"
+
+static const struct orr_param params[] = {
+	ORR_PARAM_LIST("objective", "", "latency that processing a batch may have, for all models or for each; empty: the SLO"),
+	ORR_PARAM_REAL("increase", "1", 1e-3, 1e6, "samples by which the largest batch grows"),
+	ORR_PARAM_REAL("decrease", "0.9", 0.01, 0.999, "factor by which it shrinks"),
+	ORR_PARAM_REAL("first_batch", "1", 1, 1e6, "the largest batch at the start"),
+	ORR_PARAM_TIME("batch_wait", "0", "a batch that is not full waits so long for its oldest request (delayed batching)"),
+	ORR_PARAM_END
+};
+
+struct clipper {
+	struct queues queues;
+	double *most;    /* [replica * models + model] samples of the largest batch */
+	bool *was_full;  /* likewise: its last batch was as large as it may be */
+	const double *objective;
+	size_t n_objective;
+	double increase, decrease, wait_s;
+};
+
+static void destroy(void *self)
+{
+	struct clipper *s = self;
+	queues_end(&s->queues);
+	free(s->most);
+	free(s->was_full);
+	free(s);
+}
+
+static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
+{
+	struct clipper *s = calloc(1, sizeof *s);
+	if (!s || !queues_begin(&s->queues, w, err)) {
+		free(s);
+		return NULL;
+	}
+	size_t n = (size_t)s->queues.replicas * s->queues.models;
+	s->most = calloc(n + 1, sizeof *s->most);
+	s->was_full = calloc(n + 1, sizeof *s->was_full);
+	if (!s->most || !s->was_full) {
+		orr_fail(err, ORR_EFAIL, "out of memory");
+		destroy(s);
+		return NULL;
+	}
+	for (size_t i = 0; i < n; i++)
+		s->most[i] = orr_arg_real(args, "first_batch");
+	s->objective = orr_arg_list(args, "objective", &s->n_objective);
+	s->increase = orr_arg_real(args, "increase");
+	s->decrease = orr_arg_real(args, "decrease");
+	s->wait_s = (double)orr_arg_time_ns(args, "batch_wait") / 1e9;
+	return s;
+}
+
+static size_t cell(const struct clipper *s, uint32_t replica, uint32_t model)
+{
+	return (size_t)replica * s->queues.models + model;
+}
+
+static void arrive(void *self, struct orr_serve *w, orr_req r)
+{
+	struct clipper *s = self;
+	uint32_t model = orr_req_model(w, r), replica = orr_req_replica(w, r);
+	if (batch_runs_at(w, replica, model, orr_req_samples(w, r), orr_req_length(w, r)))
+		queue_push(w, queue_at(&s->queues, replica, model), r);
+	else
+		orr_refuse(w, r, ORR_REQ_REFUSED);
+}
+
+static void finish(void *self, struct orr_serve *w, orr_req r, enum orr_req_end how)
+{
+	(void)how;
+	queues_finish(&((struct clipper *)self)->queues, w, r);
+}
+
+static void replica(void *self, struct orr_serve *w, uint32_t number, enum orr_replica_event event)
+{
+	(void)w;
+	if (event == ORR_REPLICA_DOWN)
+		queues_lost(&((struct clipper *)self)->queues, number);
+}
+
+/* AIMD on what the batch took, from its start to now. */
+static void run_end(void *self, struct orr_serve *w, orr_run run)
+{
+	struct clipper *s = self;
+	struct orr_run_info i;
+	struct orr_model_info m;
+	if (!orr_run_get(w, run, &i) || !orr_model_get(w, i.model, &m))
+		return;
+	double *most = &s->most[cell(s, i.replica, i.model)], took = orr_serve_now(w) - i.started_s;
+	if (took > per_model(s->objective, s->n_objective, i.model, m.slo_s) + 1e-9)
+		*most = fmax(1, fmin(*most, i.samples) * s->decrease);
+	else if (s->was_full[cell(s, i.replica, i.model)])
+		*most = fmin(orr_model_largest(w, i.model), *most + s->increase);
+	orr_serve_observe(w, "largest_batch", *most);
+}
+
+/* The first request goes even if it alone is larger than what is tried. */
+static uint64_t limit_of(const struct clipper *s, const struct orr_serve *w, uint32_t replica, uint32_t model, const struct queue *q)
+{
+	uint64_t first = orr_req_samples(w, q->q.first), limit = (uint64_t)s->most[cell(s, replica, model)];
+	return limit > first ? limit : first;
+}
+
+static void schedule(void *self, struct orr_serve *w, uint32_t replica)
+{
+	struct clipper *s = self;
+	while (orr_replica_is_idle(w, replica)) {
+		double now = orr_serve_now(w), oldest = INFINITY, next_s = INFINITY;
+		uint32_t model = 0;
+		struct queue *q = NULL;
+		for (uint32_t m = 0; m < s->queues.models; m++) {
+			struct queue *c = queue_at(&s->queues, replica, m);
+			double arrival = queue_oldest(w, c);
+			if (arrival >= oldest)
+				continue;
+			if (s->wait_s > 0 && arrival + s->wait_s > now + EPSILON_S && c->samples < limit_of(s, w, replica, m, c)) {
+				next_s = fmin(next_s, arrival + s->wait_s);
+				continue;
+			}
+			oldest = arrival;
+			model = m;
+			q = c;
+		}
+		struct orr_batch b;
+		if (!q && next_s < INFINITY)
+			orr_serve_timer(w, replica, next_s);
+		if (!q || !model_is_ready(w, replica, model))
+			return;
+		uint64_t limit = limit_of(s, w, replica, model, q), waiting = q->samples;
+		if (batch_that_fits(&s->queues, w, q, replica, model, limit, &b)) {
+			s->was_full[cell(s, replica, model)] = waiting >= limit;
+			batch_start(w, q, replica, &b);
+		} else {
+			queue_refuse(w, q, q->q.first, ORR_REQ_REFUSED);
+		}
+	}
+}
+
+static const struct orr_serve_ops ops = { .size = sizeof ops,
+	.create = create,
+	.destroy = destroy,
+	.arrive = arrive,
+	.finish = finish,
+	.run_end = run_end,
+	.schedule = schedule,
+	.replica = replica };
+
+ORR_POLICY_SERVE(clipper, "batches whose size adapts itself to the latency objective (Clipper)", params, ops);

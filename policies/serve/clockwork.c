@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Clockwork (Gujarati et al., "Serving DNNs like Clockwork: Performance Predictability from the Bottom Up", OSDI 2020,
+ * section 5.3): one controller decides what each GPU executes and when, one batch at a time, from known latencies.
+ *
+ * INFER: a strategy is a model and a batch size for which enough requests wait; the latest it may start is the deadline of
+ * the model's oldest request less the batch's latency. A GPU that is free runs, of the models in its memory, the strategy whose
+ * latest start comes first and has not passed (so the largest batch that is still in time). A request that not even
+ * the smallest batch could answer in time, on the GPU that is free first, is rejected at once.
+ *
+ * LOAD: model m has demand d_m, the execution time of what waits. A GPU that has m takes of it a_mg = d_m / (GPUs that have
+ * m); it can execute for as long as its SLO, so with l_g = sum of a_mg its part of m is served up to a_mg x min(1, slo_m / l_g).
+ * The model with the most demand not served is loaded next onto a GPU that loads nothing; what is in the way goes, least
+ * recently used first.
+ */
+#include "queues.h"
+
+static const struct orr_param params[] = {
+	ORR_PARAM_BOOL("admission", true, "requests that cannot be answered in time are rejected; else they run late"),
+	ORR_PARAM_LIST("slo", "", "of a model whose requests have no deadline, for loading; empty: the models' SLOs, or 100 ms"),
+	ORR_PARAM_END
+};
+
+struct model {
+	struct queue q;
+	uint32_t n_batches;
+	const uint32_t *batch;
+	double slo_s;
+	double demand_s, served_s;
+	bool is_listed;            /* among those with waiting requests */
+};
+
+struct gpu {
+	double *used_s;            /* [model] when it last ran there */
+	bool *is_loading;          /* [model] */
+	double load_s;             /* sum of the parts of its models' demands */
+	uint32_t loading;          /* models on their way */
+};
+
+struct clockwork {
+	struct queues queues;      /* its scratch alone */
+	struct model *model;
+	uint32_t *waiting, n_waiting; /* models for which requests wait */
+	struct gpu *gpu;
+	uint32_t gpus, models;
+	bool admits;
+};
+
+static void destroy(void *self)
+{
+	struct clockwork *s = self;
+	for (uint32_t g = 0; g < s->gpus; g++) {
+		free(s->gpu[g].used_s);
+		free(s->gpu[g].is_loading);
+	}
+	free(s->gpu);
+	free(s->model);
+	free(s->waiting);
+	queues_end(&s->queues);
+	free(s);
+}
+
+static bool gpus_begin(struct clockwork *s)
+{
+	s->gpu = calloc((size_t)s->queues.replicas + 1, sizeof *s->gpu);
+	for (; s->gpu && s->gpus < s->queues.replicas; s->gpus++) {
+		struct gpu *g = &s->gpu[s->gpus];
+		g->used_s = calloc(s->models, sizeof *g->used_s);
+		g->is_loading = calloc(s->models, sizeof *g->is_loading);
+		if (!g->used_s || !g->is_loading) {
+			free(g->used_s);
+			free(g->is_loading);
+			return false;
+		}
+		for (uint32_t m = 0; m < s->models; m++)
+			g->used_s[m] = -INFINITY;
+	}
+	return s->gpu != NULL;
+}
+
+static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
+{
+	struct clockwork *s = calloc(1, sizeof *s);
+	if (!s || !queues_begin(&s->queues, w, err)) {
+		free(s);
+		return NULL;
+	}
+	size_t n_slo;
+	const double *slo = orr_arg_list(args, "slo", &n_slo);
+	s->admits = orr_arg_bool(args, "admission");
+	s->models = orr_models(w);
+	s->model = calloc(s->models, sizeof *s->model);
+	s->waiting = calloc(s->models, sizeof *s->waiting);
+	if (!s->model || !s->waiting || !gpus_begin(s)) {
+		orr_fail(err, ORR_EFAIL, "out of memory");
+		destroy(s);
+		return NULL;
+	}
+	for (uint32_t m = 0; m < s->models; m++) {
+		struct orr_model_info i;
+		orr_model_get(w, m, &i);
+		s->model[m].n_batches = i.n_batches;
+		s->model[m].batch = i.batch;
+		s->model[m].slo_s = per_model(slo, n_slo, m, isinf(i.slo_s) ? 0.1 : i.slo_s);
+	}
+	return s;
+}
+
+/* Any GPU may take any request: it is given to one when it starts. */
+static uint32_t route(void *self, struct orr_serve *w, orr_req r)
+{
+	(void)self;
+	(void)w;
+	(void)r;
+	return ORR_NO_REPLICA;
+}
+
+/* ---- requests ---- */
+
+/* The earliest that a GPU could start it: when its run ends; where the model is not in memory, after loading it. */
+static double first_start_s(const struct clockwork *s, const struct orr_serve *w, uint32_t model)
+{
+	struct orr_model_info m;
+	double best = INFINITY, now = orr_serve_now(w);
+	orr_model_get(w, model, &m);
+	for (uint32_t g = 0; g < s->gpus; g++) {
+		struct orr_run_info i;
+		orr_run run = orr_run_first(w, g);
+		if (!takes_requests(w, g, model))
+			continue;
+		double free_s = run && orr_run_get(w, run, &i) ? i.ends_s : now;
+		if (!orr_model_is_loaded(w, g, model) && !s->gpu[g].is_loading[model])
+			free_s = fmax(free_s, now + m.load_s);
+		best = fmin(best, free_s);
+	}
+	return best;
+}
+
+static double least_latency(const struct orr_serve *w, uint32_t gpu, orr_req r)
+{
+	uint32_t m = orr_req_model(w, r), length = orr_req_length(w, r);
+	return orr_model_latency(w, gpu, m, batch_runs_at(w, gpu, m, orr_req_samples(w, r), length), length);
+}
+
+static void set_listed(struct clockwork *s, uint32_t model)
+{
+	struct model *m = &s->model[model];
+	if (m->q.q.n && !m->is_listed) {
+		m->is_listed = true;
+		s->waiting[s->n_waiting++] = model;
+	}
+}
+
+static void arrive(void *self, struct orr_serve *w, orr_req r)
+{
+	struct clockwork *s = self;
+	uint32_t model = orr_req_model(w, r);
+	double least = least_latency(w, 0, r);
+	if (isnan(least)) {
+		orr_refuse(w, r, ORR_REQ_REFUSED);
+		return;
+	}
+	if (s->admits && first_start_s(s, w, model) + least > request_deadline(w, r) + EPSILON_S) {
+		orr_refuse(w, r, ORR_REQ_SHED);
+		return;
+	}
+	queue_push(w, &s->model[model].q, r);
+	set_listed(s, model);
+	for (uint32_t g = 0; g < s->gpus; g++)
+		if (orr_replica_is_idle(w, g))
+			orr_wake(w, g);
+}
+
+static void finish(void *self, struct orr_serve *w, orr_req r, enum orr_req_end how)
+{
+	(void)how;
+	queue_forget(w, &((struct clockwork *)self)->model[orr_req_model(w, r)].q, r);
+}
+
+static void replica(void *self, struct orr_serve *w, uint32_t gpu, enum orr_replica_event event)
+{
+	struct clockwork *s = self;
+	(void)w;
+	if (event == ORR_REPLICA_DOWN) {
+		memset(s->gpu[gpu].is_loading, 0, s->models * sizeof *s->gpu[gpu].is_loading);
+		s->gpu[gpu].loading = 0;
+	}
+}
+
+/* ---- INFER ---- */
+
+/* The latest start of the model's best strategy on the GPU, and its size in samples; INFINITY: it has none. */
+static double best_strategy(const struct clockwork *s, const struct orr_serve *w, uint32_t gpu, const struct model *m, uint32_t model,
+	uint64_t *limit)
+{
+	double deadline = request_deadline(w, m->q.q.first), now = orr_serve_now(w);
+	uint32_t length = orr_req_length(w, m->q.q.first), first = orr_req_samples(w, m->q.q.first);
+	for (uint32_t i = m->n_batches; i-- > 0;) {
+		double latency = orr_model_latency(w, gpu, model, m->batch[i], length);
+		bool is_least = i == 0 || m->batch[i - 1] < first;
+		if (m->batch[i] < first)
+			break;
+		/* The smallest size may be padded. */
+		if (isnan(latency) || (m->q.samples < m->batch[i] && !is_least))
+			continue;
+		if (deadline - latency >= now - EPSILON_S || (!s->admits && is_least)) {
+			*limit = m->batch[i];
+			return deadline - latency;
+		}
+	}
+	return INFINITY;
+}
+
+/* Those at the front for whom no GPU can start any more in time. */
+static void reject(struct clockwork *s, struct orr_serve *w, uint32_t gpu, struct model *m)
+{
+	double now = orr_serve_now(w);
+	while (s->admits && m->q.q.n && now + least_latency(w, gpu, m->q.q.first) > request_deadline(w, m->q.q.first) + EPSILON_S)
+		queue_refuse(w, &m->q, m->q.q.first, ORR_REQ_SHED);
+}
+
+static bool infer(struct clockwork *s, struct orr_serve *w, uint32_t gpu)
+{
+	double first_s = INFINITY;
+	uint64_t limit = 0, its = 0;
+	uint32_t model = UINT32_MAX;
+	for (uint32_t i = 0; i < s->n_waiting;) {
+		uint32_t number = s->waiting[i];
+		struct model *m = &s->model[number];
+		reject(s, w, gpu, m);
+		if (m->q.q.n == 0) {
+			m->is_listed = false;
+			s->waiting[i] = s->waiting[--s->n_waiting];
+			continue;
+		}
+		i++;
+		if (!takes_requests(w, gpu, number) || !orr_model_is_loaded(w, gpu, number))
+			continue;
+		double latest = best_strategy(s, w, gpu, m, number, &its);
+		/* Without deadlines latest is the same for all: the model whose first came first. */
+		bool is_first = model == UINT32_MAX || latest < first_s ||
+			(latest == first_s && queue_oldest(w, &m->q) < queue_oldest(w, &s->model[model].q));
+		if (is_first && (latest < INFINITY || isinf(request_deadline(w, m->q.q.first)))) {
+			first_s = latest;
+			limit = its;
+			model = number;
+		}
+	}
+	struct orr_batch b;
+	if (model == UINT32_MAX)
+		return false;
+	if (!batch_that_fits(&s->queues, w, &s->model[model].q, gpu, model, limit, &b)) {
+		queue_refuse(w, &s->model[model].q, s->model[model].q.q.first, ORR_REQ_REFUSED);
+		return true;
+	}
+	batch_start(w, &s->model[model].q, gpu, &b);
+	s->gpu[gpu].used_s[model] = orr_serve_now(w);
+	return true;
+}
+
+/* ---- LOAD ---- */
+
+/* The demands that the GPUs which have each model do not serve. */
+static void find_demands(struct clockwork *s, const struct orr_serve *w)
+{
+	for (uint32_t g = 0; g < s->gpus; g++)
+		s->gpu[g].load_s = 0;
+	for (int pass = 0; pass < 2; pass++)
+		for (uint32_t i = 0; i < s->n_waiting; i++) {
+			uint32_t number = s->waiting[i], n = 0;
+			struct model *m = &s->model[number];
+			uint32_t largest = m->n_batches ? m->batch[m->n_batches - 1] : 1;
+			double latency = orr_model_latency(w, 0, number, largest, m->q.q.n ? orr_req_length(w, m->q.q.first) : 0);
+			m->demand_s = (double)m->q.samples / largest * (isnan(latency) ? 0 : latency);
+			m->served_s = 0;
+			for (uint32_t g = 0; g < s->gpus; g++)
+				n += s->gpu[g].is_loading[number] || orr_model_is_loaded(w, g, number);
+			for (uint32_t g = 0; g < s->gpus; g++) {
+				if (!s->gpu[g].is_loading[number] && !orr_model_is_loaded(w, g, number))
+					continue;
+				double part = m->demand_s / n;
+				if (pass == 0)
+					s->gpu[g].load_s += part;
+				else
+					m->served_s += part * fmin(1, m->slo_s / fmax(s->gpu[g].load_s, 1e-300));
+			}
+		}
+}
+
+/* Room by unloading what was used least recently and neither runs nor is wanted more. */
+static bool make_room(struct clockwork *s, struct orr_serve *w, uint32_t gpu, uint32_t model)
+{
+	struct gpu *g = &s->gpu[gpu];
+	while (!orr_model_load(w, gpu, model)) {
+		uint32_t victim = UINT32_MAX;
+		struct orr_run_info i;
+		orr_run run = orr_run_first(w, gpu);
+		uint32_t busy = run && orr_run_get(w, run, &i) ? i.model : UINT32_MAX;
+		for (uint32_t m = 0; m < s->models; m++)
+			if (m != busy && m != model && orr_model_is_loaded(w, gpu, m) && (victim == UINT32_MAX || g->used_s[m] < g->used_s[victim]))
+				victim = m;
+		if (victim == UINT32_MAX)
+			return false;
+		orr_model_unload(w, gpu, victim);
+	}
+	return true;
+}
+
+static void load(struct clockwork *s, struct orr_serve *w, uint32_t gpu)
+{
+	struct gpu *g = &s->gpu[gpu];
+	for (uint32_t m = 0; g->loading && m < s->models; m++)
+		if (g->is_loading[m] && orr_model_is_loaded(w, gpu, m)) {
+			g->is_loading[m] = false;
+			g->loading--;
+			g->used_s[m] = orr_serve_now(w);
+		}
+	if (g->loading || s->n_waiting == 0)
+		return;
+	uint32_t best = UINT32_MAX;
+	double most = 1e-12;
+	find_demands(s, w);
+	for (uint32_t i = 0; i < s->n_waiting; i++) {
+		const struct model *m = &s->model[s->waiting[i]];
+		if (!takes_requests(w, gpu, s->waiting[i]) || orr_model_is_loaded(w, gpu, s->waiting[i]) || m->demand_s - m->served_s <= most)
+			continue;
+		most = m->demand_s - m->served_s;
+		best = s->waiting[i];
+	}
+	if (best != UINT32_MAX && make_room(s, w, gpu, best) && !orr_model_is_loaded(w, gpu, best)) {
+		g->is_loading[best] = true;
+		g->loading++;
+	}
+}
+
+static void schedule(void *self, struct orr_serve *w, uint32_t gpu)
+{
+	struct clockwork *s = self;
+	load(s, w, gpu);
+	while (orr_replica_is_idle(w, gpu) && infer(s, w, gpu))
+		;
+}
+
+static const struct orr_serve_ops ops = { .size = sizeof ops,
+	.create = create,
+	.destroy = destroy,
+	.route = route,
+	.arrive = arrive,
+	.finish = finish,
+	.schedule = schedule,
+	.replica = replica };
+
+ORR_POLICY_SERVE(clockwork, "one controller that knows latencies: batches in time or requests rejected, models swapped (Clockwork)", params, ops);

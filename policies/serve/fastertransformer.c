@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Static batches of a language model, as NVIDIA FasterTransformer behind Triton serves them (Yu et al., Orca, OSDI
+ * 2022, section 2; Agrawal et al., Sarathi-Serve, OSDI 2024, "request-level batching"): a batch of waiting requests
+ * runs its prompts, then decodes until the last of them has ended; nobody joins in between. Memory for prompt and
+ * longest output is reserved at the start.
+ *
+ * A request whose output is complete leaves at once here (its tokens stop costing time); the real system carries it along
+ * as padding, so this is on its good side.
+ */
+#include <orrery/policy.h>
+
+#include <stdlib.h>
+
+struct ft {
+	struct orr_fifo *queue; /* by replica */
+	double *wait_from;      /* arrival of the first in the queue, when a timer was set for it; -1: none */
+	uint32_t most, output;
+	double timeout_s;
+};
+
+static uint32_t reservation(const struct ft *f, const struct orr_serve *w, orr_req r)
+{
+	struct orr_req_info info;
+	if (!orr_req_get(w, r, &info))
+		return 0;
+	uint64_t tokens = (uint64_t)info.prompt_tokens + (info.max_output ? info.max_output : f->output);
+	return tokens < UINT32_MAX ? (uint32_t)tokens : UINT32_MAX;
+}
+
+static void arrive(void *self, struct orr_serve *w, orr_req r)
+{
+	struct ft *f = self;
+	uint32_t replica = orr_req_replica(w, r);
+	if (orr_kv_blocks(w, replica, reservation(f, w, r)) > orr_kv_total(w, replica))
+		orr_refuse(w, r, ORR_REQ_REFUSED);
+	else
+		orr_fifo_push(w, &f->queue[replica], r);
+}
+
+/* A new batch, if it is full or its first request has waited for long enough. */
+static bool start_batch(struct ft *f, struct orr_serve *w, uint32_t replica)
+{
+	struct orr_fifo *q = &f->queue[replica];
+	if (!q->first)
+		return false;
+	double due = orr_req_arrival(w, q->first) + f->timeout_s;
+	if (q->n < f->most && orr_serve_now(w) < due) {
+		if (f->wait_from[replica] != orr_req_arrival(w, q->first))
+			orr_serve_timer(w, replica, due);
+		f->wait_from[replica] = orr_req_arrival(w, q->first);
+		return false;
+	}
+	uint32_t n = 0;
+	while (q->first && n < f->most && orr_admit(w, q->first, reservation(f, w, q->first), 0)) {
+		orr_req r = orr_fifo_pop(w, q);
+		if (orr_req_prompt(w, r) > orr_req_done(w, r))
+			orr_iter_prefill(w, r, orr_req_prompt(w, r) - orr_req_done(w, r));
+		n++;
+	}
+	return n > 0;
+}
+
+static void schedule(void *self, struct orr_serve *w, uint32_t replica)
+{
+	struct ft *f = self;
+	if (!orr_replica_is_idle(w, replica))
+		return;
+	if (orr_residents(w, replica))
+		orr_iter_run(w, replica, 0, 0, ORR_ITER_DECODE | ORR_ITER_THROUGH);
+	else if (start_batch(f, w, replica))
+		orr_iter_run(w, replica, 1, 0, ORR_ITER_DECODE | ORR_ITER_THROUGH);
+}
+
+static void destroy(void *self)
+{
+	struct ft *f = self;
+	free(f->queue);
+	free(f->wait_from);
+	free(f);
+}
+
+static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
+{
+	struct ft *f = calloc(1, sizeof *f);
+	uint32_t n = orr_replicas(w);
+	if (f) {
+		f->queue = calloc(n + 1, sizeof *f->queue);
+		f->wait_from = calloc(n + 1, sizeof *f->wait_from);
+	}
+	if (!f || !f->queue || !f->wait_from) {
+		if (f)
+			destroy(f);
+		orr_fail(err, ORR_EFAIL, "no memory is left");
+		return NULL;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		f->wait_from[i] = -1;
+	f->most = (uint32_t)orr_arg_int(args, "max_batch");
+	f->output = (uint32_t)orr_arg_int(args, "output");
+	f->timeout_s = (double)orr_arg_time_ns(args, "timeout") / 1e9;
+	return f;
+}
+
+static const struct orr_param params[] = {
+	ORR_PARAM_INT("max_batch", "8", 1, 1e6, "requests in a batch"),
+	ORR_PARAM_TIME("timeout", "0", "how long the first of a batch waits for others; 0: not at all"),
+	ORR_PARAM_INT("output", "1024", 1, 1e8, "tokens reserved for the output of a request that does not say how many it allows"),
+	ORR_PARAM_END
+};
+
+static const struct orr_serve_ops ops = {
+	.size = sizeof ops,
+	.create = create,
+	.destroy = destroy,
+	.arrive = arrive,
+	.schedule = schedule,
+};
+
+ORR_POLICY_SERVE(fastertransformer, "static batches: who is in stays until the last one ends (FasterTransformer)", params, ops);

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * First in, first out, one request at a time, no batching: the reference that others are held against.
+ *
+ * queue=central: one queue; an idle replica takes the oldest request that it can serve. queue=per-replica: the router
+ * gives each request to a replica when it comes, and it waits there (an explicit serve.router has this effect too).
+ *
+ * A request of a table model is a batch of its own, at the next size of the table; one of a language model is resident
+ * alone until its output is complete. A model that is not in the replica's memory is loaded, in the place of others if
+ * it must be.
+ */
+#include <orrery/policy.h>
+
+#include <math.h>
+#include <stdlib.h>
+
+static const struct orr_param params[] = {
+	ORR_PARAM_CHOICE("queue", "central", "central|per-replica", "where requests wait: in one queue, or each at the replica that it was given to"),
+	ORR_PARAM_END
+};
+
+struct fifo {
+	bool is_central;
+	bool is_tight;          /* memory may be short, or models not there */
+	uint32_t models, replicas;
+	bool *is_llm;           /* [model] */
+	uint32_t *serves;       /* [replica] model; UINT32_MAX: any */
+	struct orr_fifo *at;    /* [replica] requests that were given to it */
+	struct orr_fifo *line;  /* [model] requests that were given to none */
+};
+
+static void fifo_free(void *self)
+{
+	struct fifo *f = self;
+	if (!f)
+		return;
+	free(f->is_llm);
+	free(f->serves);
+	free(f->at);
+	free(f->line);
+	free(f);
+}
+
+static bool make(struct fifo *f)
+{
+	f->is_llm = calloc(f->models + 1, sizeof *f->is_llm);
+	f->line = calloc(f->models + 1, sizeof *f->line);
+	f->serves = calloc(f->replicas + 1, sizeof *f->serves);
+	f->at = calloc(f->replicas + 1, sizeof *f->at);
+	return f->is_llm && f->line && f->serves && f->at;
+}
+
+static void *fifo_create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
+{
+	struct orr_model_info model;
+	struct orr_replica_info replica;
+	struct fifo *f = calloc(1, sizeof *f);
+	if (f) {
+		f->is_central = orr_arg_text(args, "queue")[0] == 'c';
+		f->models = orr_models(w);
+		f->replicas = orr_replicas(w);
+	}
+	if (!f || !make(f)) {
+		fifo_free(f);
+		orr_fail(err, ORR_EFAIL, "out of memory");
+		return NULL;
+	}
+	for (uint32_t m = 0; m < f->models; m++)
+		f->is_llm[m] = orr_model_get(w, m, &model) && model.kind == ORR_MODEL_LLM;
+	for (uint32_t i = 0; i < f->replicas; i++) {
+		bool is_known = orr_replica_get(w, i, &replica);
+		f->serves[i] = is_known ? replica.model : UINT32_MAX;
+		f->is_tight = f->is_tight || !is_known || !replica.is_up || replica.memory_bytes < INFINITY ||
+			!orr_model_is_loaded(w, i, replica.model < f->models ? replica.model : 0);
+	}
+	return f;
+}
+
+static uint32_t fifo_route(void *self, struct orr_serve *w, orr_req r)
+{
+	(void)w, (void)r;
+	const struct fifo *f = self;
+	return f->is_central ? ORR_NO_REPLICA : ORR_ANY_REPLICA;
+}
+
+/* ---- table models ---- */
+
+/* Is the model in memory, with room for the batch? If not it is seen to, at the cost of other models. */
+static bool has_model(struct fifo *f, struct orr_serve *w, uint32_t replica, const struct orr_batch *b)
+{
+	if (!f->is_tight)
+		return true;
+	bool is_coming = orr_model_load(w, replica, b->model), has_room = is_coming && orr_run_fits(w, replica, b, 0);
+	for (uint32_t m = 0; m < f->models && !has_room; m++) {
+		if (m == b->model || !orr_model_is_loaded(w, replica, m))
+			continue;
+		orr_model_unload(w, replica, m);
+		is_coming = is_coming || orr_model_load(w, replica, b->model);
+		has_room = is_coming && orr_run_fits(w, replica, b, 0);
+	}
+	if (!is_coming)
+		orr_serve_give_up(w, b->req[0], "its model does not fit into the memory of a replica");
+	return is_coming && orr_model_is_loaded(w, replica, b->model);
+}
+
+static bool start_batch(struct fifo *f, struct orr_serve *w, uint32_t replica, orr_req r, uint32_t model)
+{
+	struct orr_batch b = { .model = model, .req = &r, .n = 1 };
+	b.samples = orr_model_batch_for(w, model, orr_req_samples(w, r));
+	if (!has_model(f, w, replica, &b))
+		return false;
+	orr_run_start(w, replica, &b);
+	return true;
+}
+
+/* ---- language models ---- */
+
+static bool start_resident(struct orr_serve *w, uint32_t replica, orr_req r)
+{
+	if (orr_req_replica(w, r) != replica)
+		orr_assign(w, r, replica);
+	uint32_t prompt = orr_req_prompt(w, r);
+	if (!orr_admit(w, r, prompt, 0)) {
+		orr_serve_give_up(w, r, "its prompt does not fit into the KV cache of an empty replica");
+		return false;
+	}
+	return true;
+}
+
+/* The next iterations of the request that is alone on the replica. */
+static void iterate(struct orr_serve *w, uint32_t replica)
+{
+	orr_req r = orr_resident_first(w, replica);
+	uint32_t prompt = orr_req_prompt(w, r), done = orr_req_done(w, r);
+	if (done < prompt)
+		orr_iter_prefill(w, r, prompt - done);
+	orr_iter_run(w, replica, done < prompt ? 1 : 0, 0, ORR_ITER_DECODE | ORR_ITER_THROUGH);
+}
+
+/* ---- both ---- */
+
+/* False: the replica cannot take it now. */
+static bool start(struct fifo *f, struct orr_serve *w, uint32_t replica, orr_req r)
+{
+	uint32_t model = orr_req_model(w, r);
+	if (!f->is_llm[model])
+		return start_batch(f, w, replica, r, model);
+	if (!start_resident(w, replica, r))
+		return false;
+	iterate(w, replica);
+	return true;
+}
+
+/* The oldest request that waits for one of the replica's models. */
+static struct orr_fifo *line_for(struct fifo *f, struct orr_serve *w, uint32_t replica)
+{
+	if (f->at[replica].n)
+		return &f->at[replica];
+	if (f->serves[replica] < f->models)
+		return &f->line[f->serves[replica]];
+	struct orr_fifo *best = &f->line[0];
+	for (uint32_t m = 1; m < f->models; m++)
+		if (f->line[m].n && (!best->n || orr_req_number(w, f->line[m].first) < orr_req_number(w, best->first)))
+			best = &f->line[m];
+	return best;
+}
+
+static uint32_t idle_replica(const struct fifo *f, struct orr_serve *w, uint32_t model)
+{
+	uint32_t i = orr_replica_idle_from(w, 0);
+	while (i != ORR_NO_REPLICA && f->serves[i] != UINT32_MAX && f->serves[i] != model)
+		i = orr_replica_idle_from(w, i + 1);
+	return i;
+}
+
+/* What the replica does next, if it does nothing now. */
+static void serve(struct fifo *f, struct orr_serve *w, uint32_t replica)
+{
+	uint32_t model = f->serves[replica];
+	if (model < f->models && f->is_llm[model] && orr_residents(w, replica)) {
+		iterate(w, replica);
+		return;
+	}
+	struct orr_fifo *line = line_for(f, w, replica);
+	orr_req r = orr_fifo_pop(w, line);
+	if (r && !start(f, w, replica, r))
+		orr_fifo_push_front(w, line, r);
+}
+
+static void fifo_arrive(void *self, struct orr_serve *w, orr_req r)
+{
+	struct fifo *f = self;
+	uint32_t model = orr_req_model(w, r), replica = orr_req_replica(w, r);
+	if (replica != ORR_NO_REPLICA) {
+		orr_fifo_push(w, &f->at[replica], r); /* schedule() for the replica comes */
+		return;
+	}
+	orr_fifo_push(w, &f->line[model], r);
+	replica = idle_replica(f, w, model);
+	if (replica != ORR_NO_REPLICA)
+		serve(f, w, replica);
+}
+
+static void fifo_schedule(void *self, struct orr_serve *w, uint32_t replica)
+{
+	if (orr_replica_is_idle(w, replica))
+		serve(self, w, replica);
+}
+
+static const struct orr_serve_ops ops = { .size = sizeof ops,
+	.create = fifo_create,
+	.destroy = fifo_free,
+	.route = fifo_route,
+	.arrive = fifo_arrive,
+	.schedule = fifo_schedule };
+
+ORR_POLICY_SERVE(fifo, "in order of arrival, one request at a time", params, ops);

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Irina (Wu, Xu, Wang, "Irina: Accelerating DNN Inference with Efficient Online Scheduling", APNet 2020): each task that
+ * arrives may run beside a running one (stack), be merged into a running batch of its model, which starts again (batch),
+ * displace a running one, which starts again later (preempt), or wait its turn. Whatever gives the smallest projected mean
+ * completion time per sample is done.
+ *
+ * Projection: runs end when they end; tasks that wait run one after the other behind the last of them. The mean
+ * weighs a task by its samples; as that weight is the same for all choices, sums are compared. How one more task at the front,
+ * or a later last end, moves the sum over those that wait follows from three numbers kept per GPU, so a decision
+ * costs nothing per waiting task: weight = sum B_j, span = sum L_j, cost = sum B_j (L_1 + .. + L_j).
+ *
+ * What the paper leaves open is a parameter; docs/models.md, "Serving: Irina", says which values reproduce its figure.
+ */
+#include "irina_task.h"
+
+static const struct orr_param params[] = {
+	ORR_PARAM_BOOL("preempt", true, "a task may displace a running one"),
+	ORR_PARAM_BOOL("batch", true, "a task may be merged with a running one of its model"),
+	ORR_PARAM_BOOL("stack", true, "a task may run beside a running one"),
+	ORR_PARAM_CHOICE("slo_guard", "involved", "off|involved|all",
+		"no preemption or merge that lets a task miss its SLO, by projection: one of its two, or any that is there"),
+	ORR_PARAM_CHOICE("jct_scope", "all", "all|involved", "tasks whose completion times are compared: all that are there, or those on the GPU's runs and the new one"),
+	ORR_PARAM_BOOL("merge_queued", false, "a task may be merged with the last waiting one of its model, too"),
+	ORR_PARAM_INT("preempt_limit", "0", 0, 1e9, "a task is displaced at most so often; 0: as the SLO guard allows"),
+	ORR_PARAM_INT("stack_most", "2", 1, IRINA_MOST, "runs side by side on a GPU"),
+	ORR_PARAM_BOOL("stack_wait", false, "a task may be stacked later, when memory allows, before those that wait"),
+	ORR_PARAM_BOOL("pad", false, "merges may be padded to the next batch size of the table"),
+	ORR_PARAM_END
+};
+
+enum strategy { FIFO, PREEMPT, BATCH, STACK, MERGE_QUEUED, N_STRATEGIES };
+
+struct irina {
+	struct irina_gpus gpus;
+	bool may[N_STRATEGIES], has_guard, is_all, waits_to_stack, pads; /* is_all: jct_scope */
+	uint32_t preempt_limit, stack_most;
+};
+
+/* What could be done with a new task. */
+struct plan {
+	enum strategy what;
+	uint32_t gpu, with; /* with: index of the running task */
+	double sum;         /* by how much the sum of B x (end - now) over the tasks in scope grows */
+	double delay_s;
+	uint32_t samples;   /* merged batch runs at */
+};
+
+static void destroy(void *self)
+{
+	if (self)
+		irina_end(&((struct irina *)self)->gpus);
+	free(self);
+}
+
+static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
+{
+	struct irina *s = calloc(1, sizeof *s);
+	if (!s || !irina_begin(&s->gpus, w)) {
+		orr_fail(err, ORR_EFAIL, "out of memory");
+		destroy(s);
+		return NULL;
+	}
+	s->may[FIFO] = true;
+	s->may[PREEMPT] = orr_arg_bool(args, "preempt");
+	s->may[BATCH] = orr_arg_bool(args, "batch");
+	s->may[STACK] = orr_arg_bool(args, "stack");
+	s->may[MERGE_QUEUED] = orr_arg_bool(args, "merge_queued");
+	s->has_guard = strcmp(orr_arg_text(args, "slo_guard"), "off") != 0;
+	s->gpus.keeps_heaps = !strcmp(orr_arg_text(args, "slo_guard"), "all");
+	s->is_all = !strcmp(orr_arg_text(args, "jct_scope"), "all");
+	s->waits_to_stack = orr_arg_bool(args, "stack_wait");
+	s->pads = orr_arg_bool(args, "pad");
+	s->preempt_limit = (uint32_t)orr_arg_int(args, "preempt_limit");
+	s->stack_most = (uint32_t)orr_arg_int(args, "stack_most");
+	if (s->gpus.keeps_heaps && s->may[MERGE_QUEUED]) {
+		/* A merge in the midst of a queue would move what each of those behind it has to spare. */
+		orr_fail(err, ORR_EINPUT, "slo_guard=all does not go with merge_queued=true");
+		destroy(s);
+		return NULL;
+	}
+	return s;
+}
+
+/* Any replica may take any task: it is given to one when it starts. */
+static uint32_t route(void *self, struct orr_serve *w, orr_req r)
+{
+	(void)self;
+	(void)w;
+	(void)r;
+	return ORR_NO_REPLICA;
+}
+
+/* ---- what each strategy would cost; times from now ---- */
+
+static void consider(struct irina *s, struct plan *best, const struct plan *p)
+{
+	/* Sums that differ by rounding alone are equal, and what was considered first, or waiting, is preferred. */
+	if (s->may[p->what] && p->sum < best->sum - 1e-12 * (1 + fabs(best->sum)))
+		*best = *p;
+}
+
+static bool in_time(const struct irina *s, const struct orr_serve *w, double deadline_s, double end_s)
+{
+	return !s->has_guard || orr_serve_now(w) + end_s <= deadline_s + 1e-9;
+}
+
+/* May the last run end later by that, for those that wait? */
+static bool queue_in_time(const struct irina *s, const struct orr_serve *w, struct irina_gpu *g, double later)
+{
+	return !s->gpus.keeps_heaps || later <= irina_spare(w, g);
+}
+
+/* The queue's part of the sum when the last run ends later by `later`. */
+static double queue_later(const struct irina *s, const struct irina_gpu *g, double later)
+{
+	return s->is_all ? g->weight * later : 0;
+}
+
+static void consider_preempt(struct irina *s, struct orr_serve *w, uint32_t gpu, const struct task *t, double latency,
+	double end, struct plan *best)
+{
+	struct irina_gpu *g = &s->gpus.gpu[gpu];
+	const struct task *v = g->n_running == 1 ? g->running[0] : NULL;
+	if (!v || (s->preempt_limit && v->preemptions >= s->preempt_limit))
+		return;
+	struct orr_batch b = task_batch(t);
+	double again = latency + v->latency_s, ends = run_ends(w, v);
+	if (!in_time(s, w, t->deadline_s, latency) || !in_time(s, w, v->deadline_s, again) ||
+		!queue_in_time(s, w, g, again - end) || !orr_run_fits_instead(w, gpu, &b, v->run))
+		return;
+	struct plan p = { .what = PREEMPT, .gpu = gpu };
+	p.sum = latency * t->weight + (again - ends) * v->weight + queue_later(s, g, again - end);
+	consider(s, best, &p);
+}
+
+static void consider_batch(struct irina *s, struct orr_serve *w, uint32_t gpu, const struct task *t, double end,
+	struct plan *best)
+{
+	struct irina_gpu *g = &s->gpus.gpu[gpu];
+	for (uint32_t i = 0; i < g->n_running; i++) {
+		const struct task *v = g->running[i];
+		uint32_t length = v->length > t->length ? v->length : t->length;
+		uint32_t samples = v->model == t->model ? irina_merged(w, gpu, v, t, s->pads) : 0;
+		if (!samples)
+			continue;
+		struct orr_batch b = { .model = t->model, .samples = samples, .length = length };
+		double latency = orr_model_latency(w, gpu, t->model, samples, length);
+		double last = latency;
+		for (uint32_t k = 0; k < g->n_running; k++)
+			last = k != i ? fmax(last, run_ends(w, g->running[k])) : last;
+		if (!in_time(s, w, fmin(v->deadline_s, t->deadline_s), latency) || !queue_in_time(s, w, g, last - end) ||
+			!orr_run_fits_instead(w, gpu, &b, v->run))
+			continue;
+		struct plan p = { .what = BATCH, .gpu = gpu, .with = i, .samples = samples };
+		p.sum = latency * (v->weight + t->weight) - run_ends(w, v) * v->weight + queue_later(s, g, last - end);
+		consider(s, best, &p);
+	}
+}
+
+static void consider_stack(struct irina *s, struct orr_serve *w, uint32_t gpu, const struct task *t, double latency,
+	double end, struct plan *best)
+{
+	const struct irina_gpu *g = &s->gpus.gpu[gpu];
+	if (g->n_running == 0 || g->n_running >= s->stack_most)
+		return;
+	struct orr_batch b = task_batch(t);
+	struct plan p = { .what = STACK, .gpu = gpu };
+	if (!orr_run_fits(w, gpu, &b, 0)) {
+		p.delay_s = s->waits_to_stack ? orr_run_fits_after(w, gpu, &b) : INFINITY;
+		if (isinf(p.delay_s))
+			return;
+	}
+	p.sum = (p.delay_s + latency) * t->weight + queue_later(s, g, fmax(0, p.delay_s + latency - end));
+	consider(s, best, &p);
+}
+
+/* With the last waiting task of its model: all behind that one start later by what the larger batch takes more. */
+static void consider_queued(struct irina *s, struct orr_serve *w, uint32_t gpu, const struct task *t, double end,
+	struct plan *best)
+{
+	const struct irina_gpu *g = &s->gpus.gpu[gpu];
+	const struct task *v = g->open[t->model];
+	uint32_t samples = v ? irina_merged(w, gpu, v, t, s->pads) : 0;
+	if (!samples)
+		return;
+	double more = orr_model_latency(w, gpu, t->model, samples, v->length > t->length ? v->length : t->length) - v->latency_s;
+	double its = end + (v->span_to - g->span_popped) + more; /* its end */
+	if (!in_time(s, w, fmin(v->deadline_s, t->deadline_s), its))
+		return;
+	struct plan p = { .what = MERGE_QUEUED, .gpu = gpu, .samples = samples };
+	p.sum = its * t->weight + more * v->weight + (s->is_all ? more * (g->weight_pushed - v->weight_to) : 0);
+	consider(s, best, &p);
+}
+
+static struct plan decide(struct irina *s, struct orr_serve *w, const struct task *t)
+{
+	struct plan best = { .gpu = ORR_NO_REPLICA, .sum = INFINITY };
+	for (uint32_t i = 0; i < s->gpus.n; i++) {
+		double latency = irina_latency(w, i, t);
+		if (isnan(latency))
+			continue;
+		const struct irina_gpu *g = &s->gpus.gpu[i];
+		double sum = (irina_last_end(w, g) + g->span + latency) * t->weight;
+		if (best.gpu == ORR_NO_REPLICA || sum < best.sum)
+			best = (struct plan){ .what = FIFO, .gpu = i, .sum = sum };
+	}
+	for (uint32_t i = 0; i < s->gpus.n; i++) {
+		const struct irina_gpu *g = &s->gpus.gpu[i];
+		double latency = irina_latency(w, i, t), end = irina_last_end(w, g);
+		if (isnan(latency) || !orr_model_is_loaded(w, i, t->model))
+			continue;
+		if (s->may[MERGE_QUEUED])
+			consider_queued(s, w, i, t, end, &best);
+		if (g->next) /* something is to start there as soon as it can */
+			continue;
+		if (s->may[PREEMPT])
+			consider_preempt(s, w, i, t, latency, end, &best);
+		if (s->may[BATCH])
+			consider_batch(s, w, i, t, end, &best);
+		if (s->may[STACK])
+			consider_stack(s, w, i, t, latency, end, &best);
+	}
+	return best;
+}
+
+/* ---- doing it ---- */
+
+static void carry_out(struct irina *s, struct orr_serve *w, struct task *t, const struct plan *p)
+{
+	switch (p->what) {
+	case PREEMPT: {
+		struct task *v = irina_stop(&s->gpus, w, p->gpu, 0);
+		v->preemptions++;
+		irina_push_front(&s->gpus, w, p->gpu, v);
+		irina_start_when_possible(&s->gpus, w, p->gpu, t, 0);
+		break;
+	}
+	case BATCH: {
+		struct task *v = irina_stop(&s->gpus, w, p->gpu, p->with);
+		irina_merge(&s->gpus, w, v, t, p->gpu, p->samples);
+		irina_start_when_possible(&s->gpus, w, p->gpu, v, 0);
+		break;
+	}
+	case STACK:
+		irina_start_when_possible(&s->gpus, w, p->gpu, t, p->delay_s);
+		break;
+	case MERGE_QUEUED:
+		irina_merge_queued(&s->gpus, w, p->gpu, t, p->samples);
+		break;
+	default:
+		irina_push_back(&s->gpus, w, p->gpu, t);
+		irina_go_on(&s->gpus, w, p->gpu);
+	}
+}
+
+static void arrive(void *self, struct orr_serve *w, orr_req r)
+{
+	struct irina *s = self;
+	struct task *t = irina_task(&s->gpus, w, r);
+	if (!t)
+		return;
+	struct plan p = decide(s, w, t);
+	if (p.gpu == ORR_NO_REPLICA) { /* none is up, or none could ever run it */
+		irina_no_place(&s->gpus, w, t);
+		return;
+	}
+	orr_serve_observe(w, "part_preempting", p.what == PREEMPT);
+	orr_serve_observe(w, "part_merged", p.what == BATCH || p.what == MERGE_QUEUED);
+	orr_serve_observe(w, "part_stacked", p.what == STACK);
+	carry_out(s, w, t, &p);
+}
+
+static void finish(void *self, struct orr_serve *w, orr_req r, enum orr_req_end how)
+{
+	(void)how;
+	irina_forget(&((struct irina *)self)->gpus, w, r);
+}
+
+static void run_end(void *self, struct orr_serve *w, orr_run run)
+{
+	irina_ended(&((struct irina *)self)->gpus, w, run);
+}
+
+static void schedule(void *self, struct orr_serve *w, uint32_t gpu)
+{
+	irina_go_on(&((struct irina *)self)->gpus, w, gpu);
+}
+
+static void replica(void *self, struct orr_serve *w, uint32_t gpu, enum orr_replica_event event)
+{
+	struct irina *s = self;
+	if (event == ORR_REPLICA_DOWN)
+		irina_lost(&s->gpus, w, gpu);
+	else if (event == ORR_REPLICA_DRAINING)
+		irina_offer(&s->gpus, w, gpu);
+}
+
+static const struct orr_serve_ops ops = { .size = sizeof ops,
+	.create = create,
+	.destroy = destroy,
+	.route = route,
+	.arrive = arrive,
+	.finish = finish,
+	.run_end = run_end,
+	.schedule = schedule,
+	.replica = replica };
+
+ORR_POLICY_SERVE(irina, "batches, stacks or preempts, whatever gives the least mean completion time (Irina)", params, ops);

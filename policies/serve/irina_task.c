@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "irina_task.h"
+
+/* ---- tasks ---- */
+
+static void set_mark(struct orr_serve *w, orr_req r, struct task *t)
+{
+	orr_req_set_mark(w, r, (uint64_t)(uintptr_t)t);
+}
+
+static void task_free(struct orr_serve *w, struct task *t)
+{
+	for (uint32_t i = 0; w && t && i < t->n; i++)
+		set_mark(w, t->req[i], NULL);
+	if (t)
+		free(t->req);
+	free(t);
+}
+
+static bool task_add(struct orr_serve *w, struct task *t, orr_req r)
+{
+	if (t->n == t->cap) {
+		uint32_t cap = t->cap ? 2 * t->cap : 2;
+		orr_req *req = realloc(t->req, cap * sizeof *req);
+		if (!req) {
+			orr_serve_give_up(w, r, "out of memory");
+			return false;
+		}
+		t->req = req;
+		t->cap = cap;
+	}
+	t->req[t->n++] = r;
+	set_mark(w, r, t);
+	return true;
+}
+
+struct task *irina_task(struct irina_gpus *s, struct orr_serve *w, orr_req r)
+{
+	struct orr_req_info i;
+	orr_req_get(w, r, &i);
+	irina_forget(s, w, r); /* thrown off a replica */
+	uint32_t size = i.samples;
+	if (isnan(orr_model_latency(w, 0, i.model, size, i.length)))
+		size = orr_model_batch_for(w, i.model, size);
+	if (!size) {
+		orr_refuse(w, r, ORR_REQ_REFUSED);
+		return NULL;
+	}
+	struct task *t = calloc(1, sizeof *t);
+	if (!t) {
+		orr_serve_give_up(w, r, "out of memory");
+		return NULL;
+	}
+	t->model = i.model;
+	t->samples = size;
+	t->length = i.length;
+	t->weight = i.samples;
+	t->arrival_s = i.arrival_s;
+	t->deadline_s = i.deadline_s;
+	t->preemptions = i.preemptions;
+	t->gpu = ORR_NO_REPLICA;
+	if (!task_add(w, t, r)) {
+		task_free(w, t);
+		return NULL;
+	}
+	return t;
+}
+
+double irina_latency(const struct orr_serve *w, uint32_t gpu, const struct task *t)
+{
+	struct orr_replica_info i;
+	if (!orr_replica_get(w, gpu, &i) || !i.is_up || i.is_draining || (i.model != UINT32_MAX && i.model != t->model))
+		return NAN;
+	return orr_model_latency(w, gpu, t->model, t->samples, t->length);
+}
+
+uint32_t irina_merged(const struct orr_serve *w, uint32_t gpu, const struct task *a, const struct task *b, bool pads)
+{
+	double sum = a->weight + b->weight;
+	uint32_t samples = sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX, length = a->length > b->length ? a->length : b->length;
+	if (!isnan(orr_model_latency(w, gpu, a->model, samples, length)))
+		return samples;
+	return pads ? orr_model_batch_for(w, a->model, samples) : 0;
+}
+
+double irina_last_end(const struct orr_serve *w, const struct irina_gpu *g)
+{
+	double end = 0;
+	for (uint32_t i = 0; i < g->n_running; i++)
+		end = fmax(end, run_ends(w, g->running[i]));
+	if (g->next)
+		end = fmax(end, fmax(g->next_s - orr_serve_now(w), 0) + g->next->latency_s);
+	return end;
+}
+
+/* ---- those that wait, by what they have to spare ---- */
+
+/* Deadline less the place in the queue: what is to spare, but for the end of the last run, the same for all. */
+static double key(const struct task *t)
+{
+	return t->deadline_s - t->span_to;
+}
+
+static void heap_set(struct irina_gpu *g, uint32_t i, struct task *t)
+{
+	g->heap[i] = t;
+	t->heap_at = i + 1;
+}
+
+static void heap_move(struct irina_gpu *g, uint32_t i, struct task *t)
+{
+	for (uint32_t up; i && key(t) < key(g->heap[up = (i - 1) / 2]); i = up)
+		heap_set(g, i, g->heap[up]);
+	for (uint32_t down; (down = 2 * i + 1) < g->n_heap; i = down) {
+		if (down + 1 < g->n_heap && key(g->heap[down + 1]) < key(g->heap[down]))
+			down++;
+		if (key(t) <= key(g->heap[down]))
+			break;
+		heap_set(g, i, g->heap[down]);
+	}
+	heap_set(g, i, t);
+}
+
+static void heap_add(struct orr_serve *w, struct irina_gpu *g, struct task *t)
+{
+	if (g->n_heap == g->cap_heap) {
+		uint32_t cap = g->cap_heap ? 2 * g->cap_heap : 64;
+		struct task **heap = realloc(g->heap, cap * sizeof *heap);
+		if (!heap) {
+			orr_serve_give_up(w, 0, "out of memory");
+			return;
+		}
+		g->heap = heap;
+		g->cap_heap = cap;
+	}
+	g->heap[g->n_heap++] = t;
+	heap_move(g, g->n_heap - 1, t);
+}
+
+static void heap_remove(struct irina_gpu *g, struct task *t)
+{
+	if (!t->heap_at)
+		return;
+	uint32_t i = t->heap_at - 1;
+	struct task *last = g->heap[--g->n_heap];
+	t->heap_at = 0;
+	if (last != t)
+		heap_move(g, i, last);
+}
+
+/* One that is late stays late, as nothing that waits gets earlier: it goes. */
+double irina_spare(const struct orr_serve *w, struct irina_gpu *g)
+{
+	double from = orr_serve_now(w) + irina_last_end(w, g) - g->span_popped;
+	while (g->n_heap && key(g->heap[0]) - from < -1e-9)
+		heap_remove(g, g->heap[0]);
+	return g->n_heap ? key(g->heap[0]) - from + 1e-9 : INFINITY;
+}
+
+/* ---- the queue ---- */
+
+void irina_push_back(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu, struct task *t)
+{
+	struct irina_gpu *g = &s->gpu[gpu];
+	double latency = orr_model_latency(w, gpu, t->model, t->samples, t->length);
+	t->gpu = gpu;
+	t->latency_s = isnan(latency) ? 0 : latency;
+	t->is_queued = true;
+	t->before = g->last;
+	t->behind = NULL;
+	*(g->last ? &g->last->behind : &g->first) = t;
+	g->last = t;
+	g->weight += t->weight;
+	g->span += t->latency_s;
+	t->weight_to = g->weight_pushed += t->weight;
+	t->span_to = g->span_pushed += t->latency_s;
+	g->open[t->model] = t;
+	if (s->keeps_heaps)
+		heap_add(w, g, t);
+}
+
+void irina_push_front(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu, struct task *t)
+{
+	struct irina_gpu *g = &s->gpu[gpu];
+	t->is_queued = true;
+	t->before = NULL;
+	t->behind = g->first;
+	*(g->first ? &g->first->before : &g->last) = t;
+	g->first = t;
+	g->weight += t->weight;
+	g->span += t->latency_s;
+	t->weight_to = g->weight_popped;
+	t->span_to = g->span_popped;
+	g->weight_popped -= t->weight;
+	g->span_popped -= t->latency_s;
+	if (!g->open[t->model])
+		g->open[t->model] = t;
+	if (s->keeps_heaps)
+		heap_add(w, g, t);
+}
+
+static struct task *pop_front(struct irina_gpu *g)
+{
+	struct task *t = g->first;
+	g->first = t->behind;
+	*(t->behind ? &t->behind->before : &g->last) = NULL;
+	t->behind = NULL;
+	t->is_queued = false;
+	g->weight -= t->weight;
+	g->span -= t->latency_s;
+	g->weight_popped += t->weight;
+	g->span_popped += t->latency_s;
+	if (g->open[t->model] == t)
+		g->open[t->model] = NULL;
+	heap_remove(g, t);
+	if (!g->first) /* nothing is left of rounding */
+		g->weight = g->span = g->weight_pushed = g->span_pushed = g->weight_popped = g->span_popped = 0;
+	return t;
+}
+
+void irina_merge(struct irina_gpus *s, struct orr_serve *w, struct task *v, struct task *t, uint32_t gpu, uint32_t samples)
+{
+	(void)s;
+	for (uint32_t i = 0; i < t->n; i++)
+		if (!task_add(w, v, t->req[i]))
+			break;
+	v->length = v->length > t->length ? v->length : t->length;
+	v->weight += t->weight;
+	v->samples = samples;
+	v->deadline_s = fmin(v->deadline_s, t->deadline_s);
+	v->preemptions = v->preemptions > t->preemptions ? v->preemptions : t->preemptions;
+	v->latency_s = orr_model_latency(w, gpu, v->model, samples, v->length);
+	t->n = 0;
+	task_free(w, t);
+}
+
+void irina_merge_queued(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu, struct task *t, uint32_t samples)
+{
+	struct irina_gpu *g = &s->gpu[gpu];
+	struct task *v = g->open[t->model];
+	double weight = t->weight, latency = v->latency_s;
+	irina_merge(s, w, v, t, gpu, samples);
+	double more = v->latency_s - latency, from = v->weight_to;
+	for (uint32_t m = 0; m < s->models; m++) {
+		struct task *o = g->open[m];
+		if (o && (o == v || o->weight_to > from)) {
+			o->weight_to += weight;
+			o->span_to += more;
+		}
+	}
+	g->weight += weight;
+	g->span += more;
+	g->weight_pushed += weight;
+	g->span_pushed += more;
+}
+
+/* ---- running ---- */
+
+static void start(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu, struct task *t)
+{
+	struct irina_gpu *g = &s->gpu[gpu];
+	t->gpu = gpu;
+	t->latency_s = orr_model_latency(w, gpu, t->model, t->samples, t->length);
+	struct orr_batch b = task_batch(t);
+	t->run = orr_run_start(w, gpu, &b);
+	g->running[g->n_running++] = t;
+}
+
+struct task *irina_stop(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu, uint32_t i)
+{
+	struct irina_gpu *g = &s->gpu[gpu];
+	struct task *t = g->running[i];
+	memmove(&g->running[i], &g->running[i + 1], (g->n_running - i - 1) * sizeof g->running[0]);
+	g->n_running--;
+	orr_run_abort(w, t->run, ORR_ABORT_RESTART);
+	t->run = 0;
+	return t;
+}
+
+static bool is_leaving(const struct orr_serve *w, uint32_t gpu)
+{
+	struct orr_run_info i;
+	for (orr_run r = orr_run_first(w, gpu); r; r = orr_run_next(w, r))
+		if (orr_run_get(w, r, &i) && i.is_leaving)
+			return true;
+	return false;
+}
+
+static bool try_next(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu)
+{
+	struct irina_gpu *g = &s->gpu[gpu];
+	struct task *t = g->next;
+	struct orr_batch b = task_batch(t);
+	if (g->n_running >= IRINA_MOST || is_leaving(w, gpu) || !orr_run_fits(w, gpu, &b, 0))
+		return false;
+	g->next = NULL;
+	start(s, w, gpu, t);
+	return true;
+}
+
+void irina_start_when_possible(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu, struct task *t, double delay_s)
+{
+	struct irina_gpu *g = &s->gpu[gpu];
+	t->gpu = gpu;
+	t->latency_s = orr_model_latency(w, gpu, t->model, t->samples, t->length);
+	g->next = t;
+	g->next_s = orr_serve_now(w) + delay_s;
+	if (!try_next(s, w, gpu) && delay_s > 0)
+		orr_serve_timer(w, gpu, g->next_s);
+}
+
+/* May the first that waits on one GPU run on another (or the same)? Not while it is on its way to an exit point. */
+static bool head_may_run(const struct orr_serve *w, const struct irina_gpu *g, const struct irina_gpu *own, uint32_t gpu)
+{
+	struct orr_req_info i;
+	const struct task *t = g->first;
+	/* One that drains serves its own queue, but takes nothing over. */
+	bool may = t && (g == own || !isnan(irina_latency(w, gpu, t)));
+	return may && (!t->n || (orr_req_get(w, t->req[0], &i) && i.state == ORR_REQ_WAITING));
+}
+
+/* The queue whose first came earliest; the GPU's own before all others. */
+static struct irina_gpu *queue_to_serve(struct irina_gpus *s, const struct orr_serve *w, uint32_t gpu)
+{
+	struct irina_gpu *best = NULL, *own = &s->gpu[gpu];
+	if (own->first)
+		return head_may_run(w, own, own, gpu) ? own : NULL;
+	for (uint32_t i = 0; i < s->n; i++)
+		if (head_may_run(w, &s->gpu[i], own, gpu) && (!best || s->gpu[i].first->arrival_s < best->first->arrival_s))
+			best = &s->gpu[i];
+	return best;
+}
+
+/* The model of what is to start must be in memory: if not, it is brought there. */
+static bool is_loaded(struct orr_serve *w, uint32_t gpu, uint32_t model)
+{
+	if (orr_model_is_loaded(w, gpu, model))
+		return true;
+	if (!orr_model_load(w, gpu, model))
+		orr_serve_give_up(w, 0, "the models do not fit into a replica's memory together (clockwork swaps them)");
+	return false;
+}
+
+void irina_go_on(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu)
+{
+	struct irina_gpu *g = &s->gpu[gpu];
+	if (g->next)
+		try_next(s, w, gpu);
+	while (!g->next && orr_replica_is_idle(w, gpu)) {
+		struct irina_gpu *from = queue_to_serve(s, w, gpu);
+		if (!from || !is_loaded(w, gpu, from->first->model))
+			return;
+		struct task *t = pop_front(from);
+		struct orr_batch b = task_batch(t);
+		if (t->n == 0) {
+			task_free(w, t);
+		} else if (orr_run_fits(w, gpu, &b, 0)) {
+			start(s, w, gpu, t);
+		} else {
+			while (t->n) {
+				orr_req r = t->req[--t->n];
+				set_mark(w, r, NULL);
+				orr_refuse(w, r, ORR_REQ_REFUSED);
+			}
+			task_free(w, t);
+		}
+	}
+}
+
+void irina_ended(struct irina_gpus *s, struct orr_serve *w, orr_run run)
+{
+	struct orr_run_info info;
+	if (!orr_run_get(w, run, &info) || info.replica >= s->n)
+		return;
+	struct irina_gpu *g = &s->gpu[info.replica];
+	uint32_t i = 0;
+	while (i < g->n_running && g->running[i]->run != run)
+		i++;
+	if (i < g->n_running) {
+		task_free(w, g->running[i]);
+		memmove(&g->running[i], &g->running[i + 1], (g->n_running - i - 1) * sizeof g->running[0]);
+		g->n_running--;
+	} else { /* it was aborted, but ended before its next exit point */
+		for (size_t k = 0; k < info.n; k++)
+			irina_forget(s, w, orr_run_request(w, run, k));
+	}
+	irina_go_on(s, w, info.replica);
+}
+
+void irina_forget(struct irina_gpus *s, struct orr_serve *w, orr_req r)
+{
+	struct task *t = (struct task *)(uintptr_t)orr_req_mark(w, r);
+	if (!t)
+		return;
+	set_mark(w, r, NULL);
+	for (uint32_t i = 0; i < t->n; i++)
+		if (t->req[i] == r) {
+			memmove(&t->req[i], &t->req[i + 1], (t->n - i - 1) * sizeof *t->req);
+			t->n--;
+			break;
+		}
+	/* One that waits keeps its place in the projection until it is at the front. */
+	if (t->n == 0 && t->gpu < s->n && s->gpu[t->gpu].next == t) {
+		s->gpu[t->gpu].next = NULL;
+		task_free(w, t);
+	}
+}
+
+void irina_no_place(struct irina_gpus *s, struct orr_serve *w, struct task *t)
+{
+	irina_push_back(s, w, 0, t);
+}
+
+void irina_lost(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu)
+{
+	struct irina_gpu *g = &s->gpu[gpu];
+	for (uint32_t i = 0; i < g->n_running; i++)
+		task_free(w, g->running[i]);
+	task_free(w, g->next);
+	g->next = NULL;
+	g->n_running = 0;
+	irina_offer(s, w, gpu);
+}
+
+void irina_offer(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu)
+{
+	for (uint32_t i = 0; s->gpu[gpu].first && i < s->n; i++)
+		if (orr_replica_is_idle(w, i))
+			orr_wake(w, i);
+}
+
+/* ---- all of them ---- */
+
+bool irina_begin(struct irina_gpus *s, struct orr_serve *w)
+{
+	s->models = orr_models(w);
+	s->gpu = calloc((size_t)orr_replicas(w) + 1, sizeof *s->gpu);
+	for (; s->gpu && s->n < orr_replicas(w); s->n++) {
+		s->gpu[s->n].open = calloc((size_t)s->models + 1, sizeof *s->gpu->open);
+		if (!s->gpu[s->n].open)
+			return false;
+	}
+	return s->gpu != NULL;
+}
+
+void irina_end(struct irina_gpus *s)
+{
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct irina_gpu *g = &s->gpu[i];
+		for (uint32_t k = 0; k < g->n_running; k++)
+			task_free(NULL, g->running[k]);
+		task_free(NULL, g->next);
+		while (g->first)
+			task_free(NULL, pop_front(g));
+		free(g->open);
+		free(g->heap);
+	}
+	free(s->gpu);
+}

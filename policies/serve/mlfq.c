@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Skip-join multi-level feedback queue over iterations (FastServe: Wu et al., "Fast Distributed Inference Serving for Large
+ * Language Models", arXiv 2305.05920, section 4): quanta double from level to level; a request joins at the level
+ * whose quantum holds its first iteration; who has used up its quantum moves one down; the highest levels run, and what
+ * they push aside keeps its KV cache while there is room and is swapped out, lowest level first, when there is none. A
+ * request that has waited long goes back to the first level.
+ */
+#include <orrery/policy.h>
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { MAX_LEVELS = 24 };
+
+struct entry {
+	double used_s;    /* of the quantum */
+	double queued_s;  /* when it came to where it waits */
+	uint32_t level;
+	bool is_chosen;
+};
+
+struct server {
+	struct orr_fifo level[MAX_LEVELS];
+	orr_req *batch, *before; /* before: the batch until now */
+	uint32_t n_batch, n_before;
+	double from_s;    /* the batch runs since */
+};
+
+struct mlfq {
+	struct server *server;
+	uint32_t servers, levels, most;
+	double first_s, starve_s;
+	struct entry *entry;
+	uint32_t *free_entry, n_free, cap;
+};
+
+static struct entry *entry_of(const struct mlfq *m, const struct orr_serve *w, orr_req r)
+{
+	return &m->entry[orr_req_mark(w, r) - 1];
+}
+
+static double quantum(const struct mlfq *m, uint32_t level)
+{
+	return ldexp(m->first_s, (int)level);
+}
+
+static bool grow(struct mlfq *m)
+{
+	uint32_t cap = m->cap ? m->cap * 2 : 256;
+	struct entry *entry = realloc(m->entry, cap * sizeof *entry);
+	m->entry = entry ? entry : m->entry;
+	uint32_t *list = realloc(m->free_entry, cap * sizeof *list);
+	m->free_entry = list ? list : m->free_entry;
+	if (!entry || !list)
+		return false;
+	for (uint32_t i = cap; i-- > m->cap;)
+		m->free_entry[m->n_free++] = i;
+	m->cap = cap;
+	return true;
+}
+
+/* ---- coming and going ---- */
+
+static void enqueue(struct mlfq *m, struct orr_serve *w, orr_req r, uint32_t level)
+{
+	struct entry *e = entry_of(m, w, r);
+	e->level = level;
+	e->used_s = 0;
+	e->queued_s = orr_serve_now(w);
+	orr_fifo_push(w, &m->server[orr_req_replica(w, r)].level[level], r);
+}
+
+static void arrive(void *self, struct orr_serve *w, orr_req r)
+{
+	struct mlfq *m = self;
+	uint32_t replica = orr_req_replica(w, r), level = 0, prompt = orr_req_prompt(w, r);
+	if (orr_kv_blocks(w, replica, prompt + 1) > orr_kv_total(w, replica)) {
+		orr_refuse(w, r, ORR_REQ_REFUSED);
+		return;
+	}
+	if (!orr_req_mark(w, r)) {
+		if (!m->n_free && !grow(m)) {
+			orr_serve_give_up(w, r, "no memory is left");
+			return;
+		}
+		orr_req_set_mark(w, r, m->free_entry[--m->n_free] + 1);
+	}
+	double first = orr_iter_estimate(w, replica, 0, 0, prompt, 0);
+	while (level + 1 < m->levels && quantum(m, level) < first)
+		level++;
+	entry_of(m, w, r)->is_chosen = false;
+	enqueue(m, w, r, level);
+}
+
+static void finish(void *self, struct orr_serve *w, orr_req r, enum orr_req_end how)
+{
+	struct mlfq *m = self;
+	uint64_t mark = orr_req_mark(w, r);
+	(void)how;
+	if (!mark)
+		return;
+	struct entry *e = &m->entry[mark - 1];
+	struct server *v = orr_req_replica(w, r) < m->servers ? &m->server[orr_req_replica(w, r)] : NULL;
+	for (uint32_t i = 0; v && e->is_chosen && i < v->n_batch; i++)
+		if (v->batch[i] == r) {
+			v->batch[i] = v->batch[--v->n_batch];
+			break;
+		}
+	m->free_entry[m->n_free++] = (uint32_t)(mark - 1);
+}
+
+/* ---- after a piece of work: quanta ---- */
+
+static void put_back(struct mlfq *m, struct orr_serve *w, struct server *v)
+{
+	double ran = orr_serve_now(w) - v->from_s;
+	/* Backwards, so that those that stay keep their order at the front. */
+	for (uint32_t i = v->n_batch; i-- > 0;) {
+		orr_req r = v->batch[i];
+		struct entry *e = entry_of(m, w, r);
+		v->before[i] = r;
+		e->is_chosen = false;
+		e->used_s += ran;
+		e->queued_s = orr_serve_now(w);
+		if (e->used_s >= quantum(m, e->level) && e->level + 1 < m->levels) {
+			enqueue(m, w, r, e->level + 1);
+			continue;
+		}
+		orr_fifo_push_front(w, &v->level[e->level], r);
+	}
+	v->n_before = v->n_batch;
+	v->n_batch = 0;
+}
+
+/* Who has waited for long at the head of a level goes to the first one. */
+static void promote(struct mlfq *m, struct orr_serve *w, struct server *v)
+{
+	double now = orr_serve_now(w);
+	for (uint32_t l = 1; l < m->levels && m->starve_s > 0; l++)
+		while (v->level[l].first && now - entry_of(m, w, v->level[l].first)->queued_s >= m->starve_s)
+			enqueue(m, w, orr_fifo_pop(w, &v->level[l]), 0);
+}
+
+/* ---- what runs ---- */
+
+/* The resident of the lowest level that does not run, the latest of them; swapped out. False: there is none. */
+static bool swap_out(const struct mlfq *m, struct orr_serve *w, uint32_t replica)
+{
+	orr_req victim = 0;
+	for (orr_req r = orr_resident_first(w, replica); r; r = orr_resident_next(w, r))
+		if (!entry_of(m, w, r)->is_chosen && (!victim || entry_of(m, w, r)->level >= entry_of(m, w, victim)->level))
+			victim = r;
+	if (victim)
+		orr_evict(w, victim, ORR_EVICT_SWAP);
+	return victim != 0;
+}
+
+/* It runs next, if memory can be had for it. */
+static bool choose(struct mlfq *m, struct orr_serve *w, uint32_t replica, orr_req r)
+{
+	struct server *v = &m->server[replica];
+	struct entry *e = entry_of(m, w, r);
+	uint32_t done = orr_req_done(w, r), prompt = orr_req_prompt(w, r), tokens = done > prompt ? done : prompt;
+	e->is_chosen = true;
+	while (!orr_req_is_resident(w, r) && !orr_admit(w, r, tokens + 1, 0))
+		if (!swap_out(m, w, replica)) {
+			e->is_chosen = false;
+			return false;
+		}
+	v->batch[v->n_batch++] = r;
+	return true;
+}
+
+static void choose_all(struct mlfq *m, struct orr_serve *w, uint32_t replica)
+{
+	struct server *v = &m->server[replica];
+	for (uint32_t l = 0; l < m->levels && v->n_batch < m->most; l++)
+		while (v->level[l].first && v->n_batch < m->most) {
+			orr_req r = orr_fifo_pop(w, &v->level[l]);
+			if (choose(m, w, replica, r))
+				continue;
+			orr_fifo_push_front(w, &v->level[l], r);
+			return;
+		}
+}
+
+/* Decodes are those chosen; each has room for its next token. */
+static void settle(struct mlfq *m, struct orr_serve *w, uint32_t replica)
+{
+	struct server *v = &m->server[replica];
+	for (uint32_t i = 0; i < v->n_before; i++) {
+		orr_req r = v->before[i];
+		if (orr_req_is_resident(w, r) && !entry_of(m, w, r)->is_chosen && orr_is_decoding(w, r))
+			orr_pause(w, r);
+	}
+	for (uint32_t i = 0; i < v->n_batch; i++) {
+		orr_req r = v->batch[i];
+		if (orr_req_done(w, r) > orr_req_prompt(w, r) && !orr_is_decoding(w, r))
+			orr_resume(w, r);
+	}
+	while (orr_decodes_need(w, replica) > orr_kv_free(w, replica))
+		if (!swap_out(m, w, replica)) {
+			orr_req last = v->batch[--v->n_batch];
+			entry_of(m, w, last)->is_chosen = false;
+			orr_fifo_push_front(w, &v->level[entry_of(m, w, last)->level], last);
+			orr_evict(w, last, ORR_EVICT_SWAP);
+		}
+}
+
+/* Iterations until the first of the batch has used up its quantum. */
+static uint64_t length_of_run(const struct mlfq *m, struct orr_serve *w, uint32_t replica)
+{
+	const struct server *v = &m->server[replica];
+	double left = INFINITY, context = 0;
+	for (uint32_t i = 0; i < v->n_batch; i++) {
+		const struct entry *e = entry_of(m, w, v->batch[i]);
+		double own = quantum(m, e->level) - e->used_s;
+		left = e->level + 1 < m->levels && own < left ? own : left;
+		context += orr_req_done(w, v->batch[i]);
+	}
+	double each = orr_iter_estimate(w, replica, v->n_batch, context, 0, 0), n = ceil(left / each);
+	return isinf(left) ? 0 : n > 1 ? (uint64_t)n : 1;
+}
+
+static void schedule(void *self, struct orr_serve *w, uint32_t replica)
+{
+	struct mlfq *m = self;
+	struct server *v = &m->server[replica];
+	bool has_prompt = false;
+	if (!orr_replica_is_idle(w, replica))
+		return;
+	put_back(m, w, v);
+	promote(m, w, v);
+	choose_all(m, w, replica);
+	settle(m, w, replica);
+	if (!v->n_batch)
+		return;
+	for (uint32_t i = 0; i < v->n_batch; i++) {
+		orr_req r = v->batch[i];
+		uint32_t done = orr_req_done(w, r), prompt = orr_req_prompt(w, r);
+		if (done < prompt)
+			orr_iter_prefill(w, r, prompt - done);
+		has_prompt |= done < prompt;
+	}
+	v->from_s = orr_serve_now(w);
+	orr_iter_run(w, replica, has_prompt ? 1 : length_of_run(m, w, replica), 1, ORR_ITER_DECODE);
+}
+
+/* ---- the policy ---- */
+
+static void destroy(void *self)
+{
+	struct mlfq *m = self;
+	for (uint32_t i = 0; i < m->servers && m->server; i++) {
+		free(m->server[i].batch);
+		free(m->server[i].before);
+	}
+	free(m->server);
+	free(m->entry);
+	free(m->free_entry);
+	free(m);
+}
+
+static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
+{
+	struct mlfq *m = calloc(1, sizeof *m);
+	if (!m) {
+		orr_fail(err, ORR_EFAIL, "no memory is left");
+		return NULL;
+	}
+	m->levels = (uint32_t)orr_arg_int(args, "levels");
+	m->most = (uint32_t)orr_arg_int(args, "max_batch");
+	m->first_s = (double)orr_arg_time_ns(args, "quantum") / 1e9;
+	m->starve_s = (double)orr_arg_time_ns(args, "starve") / 1e9;
+	m->servers = orr_replicas(w);
+	m->server = calloc(m->servers + 1, sizeof *m->server);
+	bool is_whole = m->server != NULL;
+	for (uint32_t i = 0; i < m->servers && is_whole; i++) {
+		m->server[i].batch = calloc(m->most, sizeof *m->server[i].batch);
+		m->server[i].before = calloc(m->most, sizeof *m->server[i].before);
+		is_whole = m->server[i].batch && m->server[i].before;
+	}
+	if (is_whole)
+		return m;
+	destroy(m);
+	orr_fail(err, ORR_EFAIL, "no memory is left");
+	return NULL;
+}
+
+/* What ran there comes back as new arrivals; who waited has been taken out of the lists. */
+static void replica(void *self, struct orr_serve *w, uint32_t number, enum orr_replica_event event)
+{
+	struct mlfq *m = self;
+	(void)w;
+	if (event == ORR_REPLICA_DOWN && number < m->servers)
+		m->server[number].n_batch = m->server[number].n_before = 0;
+}
+
+static const struct orr_param params[] = {
+	ORR_PARAM_INT("levels", "6", 1, MAX_LEVELS, "queues; the quantum doubles from one to the next"),
+	ORR_PARAM_TIME("quantum", "0.05", "quantum of the first level"),
+	ORR_PARAM_INT("max_batch", "64", 1, 1e5, "requests that run together"),
+	ORR_PARAM_TIME("starve", "10s", "who has waited so long goes back to the first level; 0: nobody does"),
+	ORR_PARAM_END
+};
+
+static const struct orr_serve_ops ops = {
+	.size = sizeof ops,
+	.create = create,
+	.destroy = destroy,
+	.arrive = arrive,
+	.finish = finish,
+	.schedule = schedule,
+	.replica = replica,
+};
+
+ORR_POLICY_SERVE(mlfq, "skip-join multi-level feedback queue over iterations (FastServe)", params, ops);

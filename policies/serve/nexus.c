@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Nexus (Shen et al., SOSP 2019): models are packed onto GPUs by their rates and SLOs (squishy bin packing,
+ * nexus_plan.h), each with a batch size that it runs once per duty cycle; requests go to GPUs in proportion to the
+ * rates planned there. Early drop (section 6.3): requests at the front of a queue that would make the whole batch late are
+ * given up. Rates are given, or measured per epoch and planned for anew.
+ *
+ * A batch is due when it is complete, when a duty cycle has passed since the last one, or when waiting on would make its
+ * oldest request late. Where the plan needs more GPUs than there are, several nodes of it share a GPU.
+ */
+#include "nexus_plan.h"
+#include "queues.h"
+
+static const struct orr_param params[] = {
+	ORR_PARAM_LIST("rates", "", "samples/s to plan for, for all models or for each; empty: as measured in the last epoch"),
+	ORR_PARAM_TIME("epoch", "30s", "measured rates are planned for so often"),
+	ORR_PARAM_LIST("slo", "", "to plan for, for all models or for each; empty: the models' SLOs"),
+	ORR_PARAM_CHOICE("drop", "early", "early|lazy|none", "requests given up: those that would make a batch late, those that are late, none"),
+	ORR_PARAM_END
+};
+
+/* What a GPU is to do for a model. */
+struct share {
+	uint32_t batch;
+	double duty_s, rate, credit;
+};
+
+struct nexus {
+	struct queues queues;
+	struct nexus_session *session; /* [model] */
+	struct share *share;           /* [gpu * models + model] */
+	uint32_t *turn;                /* [gpu] model whose turn is next */
+	uint32_t gpus;
+	const double *rates, *slo;
+	size_t n_rates, n_slo;
+	double epoch_s, epoch_from_s;
+	double *seen;                  /* [model] samples in this epoch */
+	bool drops_early, drops_late, is_planned;
+	uint32_t next_gpu;
+};
+
+static void destroy(void *self)
+{
+	struct nexus *s = self;
+	for (uint32_t m = 0; s->session && m < s->queues.models; m++)
+		free((void *)(uintptr_t)s->session[m].latency_s);
+	free(s->session);
+	free(s->share);
+	free(s->turn);
+	free(s->seen);
+	queues_end(&s->queues);
+	free(s);
+}
+
+static bool session_begin(struct nexus *s, const struct orr_serve *w, uint32_t model)
+{
+	struct orr_model_info m;
+	struct nexus_session *x = &s->session[model];
+	orr_model_get(w, model, &m);
+	double *latency = calloc((size_t)m.n_batches + 1, sizeof *latency);
+	if (!latency)
+		return false;
+	for (uint32_t i = 0; i < m.n_batches; i++)
+		latency[i] = orr_model_latency(w, 0, model, m.batch[i], m.longest);
+	*x = (struct nexus_session){ .slo_s = per_model(s->slo, s->n_slo, model, m.slo_s),
+		.rate = per_model(s->rates, s->n_rates, model, 0), .batch = m.batch, .latency_s = latency, .n_batches = m.n_batches };
+	return true;
+}
+
+static bool takes_node(const struct orr_serve *w, uint32_t gpu, const struct nexus_node *node)
+{
+	bool takes = true;
+	for (uint32_t k = 0; k < node->n_parts; k++)
+		takes = takes && takes_requests(w, gpu, node->part[k].session);
+	return takes;
+}
+
+/* Each node goes to the next GPU that takes requests for its models, and on from the first when there are no more. */
+static void assign(struct nexus *s, struct orr_serve *w, const struct nexus_plan *plan)
+{
+	uint32_t models = s->queues.models, gpu = 0;
+	for (size_t i = 0; i < (size_t)s->gpus * models; i++)
+		s->share[i] = (struct share){ 0 };
+	for (uint32_t i = 0; i < plan->n; i++) {
+		const struct nexus_node *node = &plan->node[i];
+		uint32_t tried = 0;
+		while (tried < s->gpus && !takes_node(w, (gpu + tried) % s->gpus, node))
+			tried++;
+		if (tried == s->gpus)
+			continue;
+		gpu = (gpu + tried) % s->gpus;
+		for (uint32_t k = 0; k < node->n_parts; k++) {
+			struct share *x = &s->share[(size_t)gpu * models + node->part[k].session];
+			x->batch = x->batch > node->part[k].batch ? x->batch : node->part[k].batch;
+			x->duty_s = x->rate > 0 ? fmin(x->duty_s, node->duty_s) : node->duty_s;
+			x->rate += node->part[k].rate;
+		}
+		gpu = (gpu + 1) % s->gpus;
+	}
+	orr_serve_observe(w, "gpus_planned", plan->n);
+	for (uint32_t g = 0; g < s->gpus; g++)
+		if (orr_replica_is_idle(w, g))
+			orr_wake(w, g);
+}
+
+static void make_plan(struct nexus *s, struct orr_serve *w)
+{
+	struct nexus_plan plan;
+	if (!nexus_plan(s->session, s->queues.models, &plan)) {
+		orr_serve_give_up(w, 0, "out of memory");
+		return;
+	}
+	s->is_planned = plan.n > 0;
+	assign(s, w, &plan);
+	nexus_plan_free(&plan);
+}
+
+static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
+{
+	struct nexus *s = calloc(1, sizeof *s);
+	if (!s || !queues_begin(&s->queues, w, err)) {
+		free(s);
+		return NULL;
+	}
+	s->rates = orr_arg_list(args, "rates", &s->n_rates);
+	s->slo = orr_arg_list(args, "slo", &s->n_slo);
+	s->epoch_s = (double)orr_arg_time_ns(args, "epoch") / 1e9;
+	s->drops_early = !strcmp(orr_arg_text(args, "drop"), "early");
+	s->drops_late = s->drops_early || !strcmp(orr_arg_text(args, "drop"), "lazy");
+	s->session = calloc(s->queues.models, sizeof *s->session);
+	s->seen = calloc(s->queues.models, sizeof *s->seen);
+	s->gpus = s->queues.replicas;
+	s->share = calloc((size_t)s->gpus * s->queues.models + 1, sizeof *s->share);
+	s->turn = calloc((size_t)s->gpus + 1, sizeof *s->turn);
+	bool good = s->session && s->seen && s->share && s->turn;
+	for (uint32_t m = 0; good && m < s->queues.models; m++)
+		good = session_begin(s, w, m);
+	if (!good) {
+		orr_fail(err, ORR_EFAIL, "out of memory");
+		destroy(s);
+		return NULL;
+	}
+	return s;
+}
+
+static void replica(void *self, struct orr_serve *w, uint32_t gpu, enum orr_replica_event event)
+{
+	struct nexus *s = self;
+	if (event == ORR_REPLICA_DOWN)
+		queues_lost(&s->queues, gpu);
+	make_plan(s, w);
+}
+
+/* ---- requests ---- */
+
+static void count(struct nexus *s, struct orr_serve *w, orr_req r)
+{
+	double now = orr_serve_now(w);
+	if (s->n_rates == 0 && now >= s->epoch_from_s + s->epoch_s && s->epoch_s > 0) {
+		for (uint32_t m = 0; m < s->queues.models; m++) {
+			s->session[m].rate = s->seen[m] / (now - s->epoch_from_s);
+			s->seen[m] = 0;
+		}
+		s->epoch_from_s = now;
+		make_plan(s, w);
+	} else if (s->n_rates && !s->is_planned) {
+		make_plan(s, w);
+	}
+	s->seen[orr_req_model(w, r)] += orr_req_samples(w, r);
+}
+
+/* In proportion to the rates planned: whoever is most behind its share. Without a plan for the model, in turn. */
+static uint32_t route(void *self, struct orr_serve *w, orr_req r)
+{
+	struct nexus *s = self;
+	uint32_t model = orr_req_model(w, r), models = s->queues.models, best = ORR_NO_REPLICA;
+	double sum = 0;
+	count(s, w, r);
+	for (uint32_t g = 0; g < s->gpus; g++) {
+		struct share *x = &s->share[(size_t)g * models + model];
+		if (x->rate <= 0)
+			continue;
+		x->credit += x->rate;
+		sum += x->rate;
+		if (best == ORR_NO_REPLICA || x->credit > s->share[(size_t)best * models + model].credit)
+			best = g;
+	}
+	if (best != ORR_NO_REPLICA) {
+		s->share[(size_t)best * models + model].credit -= sum;
+		return best;
+	}
+	for (uint32_t i = 0; i < s->gpus; i++) {
+		uint32_t g = s->next_gpu++ % s->gpus;
+		if (takes_requests(w, g, model))
+			return g;
+	}
+	return ORR_NO_REPLICA;
+}
+
+static void arrive(void *self, struct orr_serve *w, orr_req r)
+{
+	struct nexus *s = self;
+	uint32_t model = orr_req_model(w, r), gpu = orr_req_replica(w, r);
+	if (gpu == ORR_NO_REPLICA) {
+		orr_refuse(w, r, ORR_REQ_SHED);
+		return;
+	}
+	if (batch_runs_at(w, gpu, model, orr_req_samples(w, r), orr_req_length(w, r)))
+		queue_push(w, queue_at(&s->queues, gpu, model), r);
+	else
+		orr_refuse(w, r, ORR_REQ_REFUSED);
+}
+
+static void finish(void *self, struct orr_serve *w, orr_req r, enum orr_req_end how)
+{
+	(void)how;
+	queues_finish(&((struct nexus *)self)->queues, w, r);
+}
+
+/* ---- a GPU's cycle ---- */
+
+static uint32_t planned_batch(const struct nexus *s, uint32_t gpu, uint32_t model)
+{
+	const struct share *x = &s->share[(size_t)gpu * s->queues.models + model];
+	uint32_t b = x->batch ? x->batch : nexus_saturating_batch(&s->session[model]);
+	return b ? b : s->session[model].batch[0];
+}
+
+static double batch_latency(const struct nexus *s, uint32_t gpu, uint32_t model, const struct queue *q)
+{
+	uint32_t b = planned_batch(s, gpu, model);
+	return nexus_latency(&s->session[model], q->samples < b ? (uint32_t)q->samples : b);
+}
+
+static void drop(const struct nexus *s, struct orr_serve *w, uint32_t gpu, uint32_t model, struct queue *q)
+{
+	double now = orr_serve_now(w);
+	while (s->drops_late && q->q.n &&
+		request_deadline(w, q->q.first) < now + (s->drops_early ? batch_latency(s, gpu, model, q) : 0) - EPSILON_S)
+		queue_refuse(w, q, q->q.first, ORR_REQ_SHED);
+
+}
+
+/* When the model's next batch is due. */
+static double due_s(const struct nexus *s, const struct orr_serve *w, uint32_t gpu, uint32_t model, const struct queue *q)
+{
+	const struct share *x = &s->share[(size_t)gpu * s->queues.models + model];
+	if (x->batch == 0 || q->samples >= x->batch)
+		return 0;
+	double by_cycle = fmax(q->start_s + x->duty_s, queue_oldest(w, q));
+	return fmin(by_cycle, request_deadline(w, q->q.first) - batch_latency(s, gpu, model, q));
+}
+
+static void schedule(void *self, struct orr_serve *w, uint32_t gpu)
+{
+	struct nexus *s = self;
+	uint32_t models = s->queues.models;
+	while (orr_replica_is_idle(w, gpu)) {
+		double next_s = INFINITY;
+		uint32_t tried = 0, model = 0;
+		struct queue *q = NULL;
+		for (; tried < models; tried++) {
+			model = (s->turn[gpu] + tried) % models;
+			q = queue_at(&s->queues, gpu, model);
+			drop(s, w, gpu, model, q);
+			double due = q->q.n ? due_s(s, w, gpu, model, q) : INFINITY;
+			if (due <= orr_serve_now(w) + EPSILON_S)
+				break;
+			next_s = fmin(next_s, due);
+		}
+		struct orr_batch b;
+		if (tried == models) {
+			if (next_s < INFINITY)
+				orr_serve_timer(w, gpu, next_s);
+			return;
+		}
+		if (!model_is_ready(w, gpu, model))
+			return;
+		uint64_t limit = planned_batch(s, gpu, model), first = orr_req_samples(w, q->q.first);
+		if (batch_that_fits(&s->queues, w, q, gpu, model, limit > first ? limit : first, &b))
+			batch_start(w, q, gpu, &b);
+		else
+			queue_refuse(w, q, q->q.first, ORR_REQ_REFUSED);
+		s->turn[gpu] = (model + 1) % models;
+	}
+}
+
+static const struct orr_serve_ops ops = { .size = sizeof ops,
+	.create = create,
+	.destroy = destroy,
+	.route = route,
+	.arrive = arrive,
+	.finish = finish,
+	.schedule = schedule,
+	.replica = replica };
+
+ORR_POLICY_SERVE(nexus, "models packed onto GPUs by rate and SLO, a batch of each per duty cycle (Nexus)", params, ops);

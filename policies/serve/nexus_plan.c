@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "nexus_plan.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EPSILON 1e-9
+
+/* What is left of a session after its full nodes. */
+struct residue {
+	uint32_t session, batch;
+	double rate, duty_s, occupancy;
+};
+
+double nexus_latency(const struct nexus_session *s, uint32_t samples)
+{
+	for (uint32_t i = 0; i < s->n_batches; i++)
+		if (s->batch[i] >= samples)
+			return s->latency_s[i];
+	return s->n_batches ? s->latency_s[s->n_batches - 1] : 0;
+}
+
+uint32_t nexus_saturating_batch(const struct nexus_session *s)
+{
+	for (uint32_t i = s->n_batches; i-- > 0;)
+		if (2 * s->latency_s[i] <= s->slo_s + EPSILON)
+			return s->batch[i];
+	return 0;
+}
+
+static struct nexus_node *new_node(struct nexus_plan *p, const struct residue *r, double busy_s, uint32_t parts)
+{
+	if (p->n == p->cap) {
+		uint32_t cap = p->cap ? 2 * p->cap : 16;
+		struct nexus_node *node = realloc(p->node, cap * sizeof *node);
+		if (!node)
+			return NULL;
+		p->node = node;
+		p->cap = cap;
+	}
+	struct nexus_node *node = &p->node[p->n];
+	*node = (struct nexus_node){ .part = calloc(parts, sizeof *node->part), .n_parts = 1, .duty_s = r->duty_s, .busy_s = busy_s };
+	if (!node->part)
+		return NULL;
+	node->part[0] = (struct nexus_part){ r->session, r->batch, r->rate };
+	p->n++;
+	return node;
+}
+
+/* ScheduleSaturate: nodes that one session fills; *left: the rest of its rate. */
+static bool saturate(struct nexus_session *s, uint32_t number, struct nexus_plan *p, double *left)
+{
+	uint32_t batch = nexus_saturating_batch(s);
+	s->is_hopeless = batch == 0;
+	if (s->is_hopeless)
+		batch = s->batch[0];
+	double latency = nexus_latency(s, batch), each = batch / latency;
+	double full = floor(s->rate / each + EPSILON);
+	struct residue r = { .session = number, .batch = batch, .rate = each, .duty_s = latency };
+	for (double i = 0; i < full; i++)
+		if (!new_node(p, &r, latency, 1))
+			return false;
+	*left = s->rate - full * each;
+	return true;
+}
+
+/* The largest batch that is in time although it has to gather first: L(b) + b/r <= SLO. With a rate too low for any, the
+ * smallest batch as often as its SLO demands. */
+static struct residue residue_of(const struct nexus_session *s, uint32_t number, double rate)
+{
+	struct residue r = { .session = number, .rate = rate };
+	for (uint32_t i = s->n_batches; i-- > 0 && !r.batch;)
+		if (s->latency_s[i] + s->batch[i] / rate <= s->slo_s + EPSILON)
+			r.batch = s->batch[i];
+	if (r.batch) {
+		r.duty_s = r.batch / rate;
+	} else {
+		r.batch = s->batch[0];
+		r.duty_s = fmax(s->latency_s[0], s->slo_s - s->latency_s[0]);
+	}
+	r.occupancy = nexus_latency(s, r.batch) / r.duty_s;
+	return r;
+}
+
+static int by_occupancy(const void *a, const void *b)
+{
+	const struct residue *x = a, *y = b;
+	if (x->occupancy != y->occupancy)
+		return x->occupancy > y->occupancy ? -1 : 1;
+	return x->session < y->session ? -1 : x->session > y->session;
+}
+
+/* Batches of the rate within that duty cycle: never larger than before, as the cycle is not. */
+static uint32_t squeezed(double rate, double duty_s)
+{
+	double b = ceil(rate * duty_s - EPSILON);
+	return b < 1 ? 1 : (uint32_t)b;
+}
+
+/* MergeNodes: how long the node would be busy in the shorter of the two cycles; INFINITY: it does not fit. */
+static double merged_busy(const struct nexus_session *s, const struct nexus_node *n, const struct residue *r)
+{
+	double duty = fmin(n->duty_s, r->duty_s);
+	double busy = nexus_latency(&s[r->session], squeezed(r->rate, duty));
+	for (uint32_t i = 0; i < n->n_parts; i++)
+		busy += nexus_latency(&s[n->part[i].session], squeezed(n->part[i].rate, duty));
+	return busy <= duty + EPSILON ? busy : INFINITY;
+}
+
+/* ScheduleResidue: each to the node that it fills most, the largest first. */
+static bool place(const struct nexus_session *s, const struct residue *r, uint32_t first, uint32_t parts, struct nexus_plan *p)
+{
+	struct nexus_node *best = NULL;
+	double best_occupancy = 0;
+	for (uint32_t i = first; i < p->n; i++) {
+		struct nexus_node *n = &p->node[i];
+		double busy = merged_busy(s, n, r);
+		if (!isinf(busy) && busy / fmin(n->duty_s, r->duty_s) > best_occupancy) {
+			best_occupancy = busy / fmin(n->duty_s, r->duty_s);
+			best = n;
+		}
+	}
+	if (!best)
+		return new_node(p, r, nexus_latency(&s[r->session], r->batch), parts) != NULL;
+	best->busy_s = merged_busy(s, best, r);
+	best->duty_s = fmin(best->duty_s, r->duty_s);
+	best->part[best->n_parts++] = (struct nexus_part){ r->session, r->batch, r->rate };
+	for (uint32_t i = 0; i < best->n_parts; i++)
+		best->part[i].batch = squeezed(best->part[i].rate, best->duty_s);
+	return true;
+}
+
+bool nexus_plan(struct nexus_session *s, uint32_t n, struct nexus_plan *out)
+{
+	struct residue *r = calloc((size_t)n + 1, sizeof *r);
+	uint32_t n_left = 0;
+	bool good = r != NULL;
+	*out = (struct nexus_plan){ 0 };
+	for (uint32_t i = 0; good && i < n; i++) {
+		double left = 0;
+		if (!(s[i].rate > 0) || s[i].n_batches == 0)
+			continue;
+		good = saturate(&s[i], i, out, &left);
+		if (left > EPSILON * s[i].rate)
+			r[n_left++] = residue_of(&s[i], i, left);
+	}
+	uint32_t first = out->n;
+	if (good)
+		qsort(r, n_left, sizeof *r, by_occupancy);
+	for (uint32_t i = 0; good && i < n_left; i++)
+		good = place(s, &r[i], first, n_left, out);
+	free(r);
+	if (!good)
+		nexus_plan_free(out);
+	return good;
+}
+
+void nexus_plan_free(struct nexus_plan *p)
+{
+	for (uint32_t i = 0; i < p->n; i++)
+		free(p->node[i].part);
+	free(p->node);
+	*p = (struct nexus_plan){ 0 };
+}

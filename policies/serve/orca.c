@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Orca: a batch is composed anew at every iteration, first come first served; prompts and decodes run in the same
+ * iteration; memory for the longest possible output is reserved when a request joins, so none is ever preempted
+ * (Yu et al., "Orca: A Distributed Serving System for Transformer-Based Generative Models", OSDI 2022, algorithm 1).
+ */
+#include <orrery/policy.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+struct orca {
+	struct orr_fifo *queue; /* by replica */
+	uint32_t replicas, most, output;
+	bool reserves_truth;
+};
+
+/* Tokens that the request may hold at its end. */
+static uint32_t reservation(const struct orca *o, struct orr_serve *w, orr_req r)
+{
+	struct orr_req_info info;
+	if (!orr_req_get(w, r, &info))
+		return 0;
+	uint32_t output = o->reserves_truth ? orr_req_true_output(w, r) : info.max_output ? info.max_output : o->output;
+	/* What it has given out is in the prompt if it was thrown off its replica. */
+	uint64_t tokens = (uint64_t)info.prompt_tokens + output - (info.outputs < output ? info.outputs : output);
+	return tokens < UINT32_MAX ? (uint32_t)tokens : UINT32_MAX;
+}
+
+static void arrive(void *self, struct orr_serve *w, orr_req r)
+{
+	struct orca *o = self;
+	uint32_t replica = orr_req_replica(w, r);
+	if (orr_kv_blocks(w, replica, reservation(o, w, r)) > orr_kv_total(w, replica))
+		orr_refuse(w, r, ORR_REQ_REFUSED);
+	else
+		orr_fifo_push(w, &o->queue[replica], r);
+}
+
+static void schedule(void *self, struct orr_serve *w, uint32_t replica)
+{
+	struct orca *o = self;
+	struct orr_fifo *q = &o->queue[replica];
+	if (!orr_replica_is_idle(w, replica))
+		return;
+	bool has_prompt = false;
+	while (q->first && orr_residents(w, replica) < o->most && orr_admit(w, q->first, reservation(o, w, q->first), 0)) {
+		orr_req r = orr_fifo_pop(w, q);
+		uint32_t left = orr_req_prompt(w, r) > orr_req_done(w, r) ? orr_req_prompt(w, r) - orr_req_done(w, r) : 0;
+		if (left)
+			orr_iter_prefill(w, r, left);
+		has_prompt |= left > 0;
+	}
+	if (!has_prompt && !orr_decodes(w, replica))
+		return;
+	/* Who waits goes on waiting until a resident ends: more arrivals change nothing. */
+	orr_iter_run(w, replica, has_prompt ? 1 : 0, 0, ORR_ITER_DECODE | (q->first ? ORR_ITER_THROUGH : 0u));
+}
+
+static void destroy(void *self)
+{
+	struct orca *o = self;
+	free(o->queue);
+	free(o);
+}
+
+static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
+{
+	struct orca *o = calloc(1, sizeof *o);
+	if (o)
+		o->queue = calloc(orr_replicas(w) + 1, sizeof *o->queue);
+	if (!o || !o->queue) {
+		free(o);
+		orr_fail(err, ORR_EFAIL, "no memory is left");
+		return NULL;
+	}
+	o->replicas = orr_replicas(w);
+	o->most = (uint32_t)orr_arg_int(args, "max_batch");
+	o->output = (uint32_t)orr_arg_int(args, "output");
+	o->reserves_truth = !strcmp(orr_arg_text(args, "reserve"), "true");
+	return o;
+}
+
+static const struct orr_param params[] = {
+	ORR_PARAM_INT("max_batch", "128", 1, 1e6, "requests in an iteration"),
+	ORR_PARAM_CHOICE("reserve", "max", "max|true",
+		"memory for the output: what the user allows (else `output`), or its true length (the bound \"Orca (Oracle)\" of the vLLM paper)"),
+	ORR_PARAM_INT("output", "2048", 1, 1e8, "tokens reserved for the output of a request that does not say how many it allows"),
+	ORR_PARAM_END
+};
+
+static const struct orr_serve_ops ops = {
+	.size = sizeof ops,
+	.create = create,
+	.destroy = destroy,
+	.arrive = arrive,
+	.schedule = schedule,
+};
+
+ORR_POLICY_SERVE(orca, "iteration-level batching, memory reserved for the longest output (Orca)", params, ops);

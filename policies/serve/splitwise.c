@@ -1,0 +1,629 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Splitwise's servers: prompts first, up to a limit of tokens, decodes preempted for an iteration to make
+ * room, and a run of decodes cut short when something arrives (Patel et al., "Splitwise: Efficient generative LLM inference using
+ * phase splitting", ISCA 2024; the rules are those of Mutinifni/splitwise-sim 8f99e7d, instance `Splitwise`).
+ *
+ * A request is two tasks, its prompt (one iteration) and its decode (the rest of its output). Memory is reserved when a
+ * task starts, for the whole of it: that takes knowledge of the output's length, so runs are marked oracle.
+ * Replicas with the role prefill run prompts alone and hand the request over to a decode replica.
+ */
+#include <orrery/policy.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { NONE = UINT32_MAX, STARVED = 4 };
+enum kind { PROMPT, DECODE };
+enum state { WAITING, RUNNING, PREEMPTED, OVER };
+
+/* Doubly linked lists by index. */
+enum list_of { ALL, PROMPTS, PREEMPTIONS, LISTS };
+struct link {
+	uint32_t prev, next;
+};
+struct list {
+	uint32_t first, last;
+};
+
+struct task {
+	uint8_t state;
+	uint32_t skips;   /* before skips_from */
+	uint64_t from;    /* the server's count of runs begun; UINT64_MAX: not counted now */
+	uint64_t chosen;  /* number of the selection that it is part of */
+};
+struct entry {
+	orr_req r;
+	double arrival;
+	uint32_t prompt, output, server;
+	uint32_t blocks[2]; /* that each task reserves */
+	struct task task[2];
+	struct link link[LISTS];
+};
+
+struct server {
+	uint32_t *queue; /* Q: tasks not in the batch, as entry * 2 + kind */
+	uint32_t n_queue, cap_queue;
+	uint32_t *batch; /* B, likewise */
+	uint32_t n_batch, cap_batch;
+	struct list list[LISTS];
+	uint32_t weight; /* of the last selection */
+	uint64_t begun;
+	double outstanding; /* tokens that the router counts */
+	uint64_t requests;
+	bool is_running, is_open; /* open: up, and not about to leave */
+	enum orr_replica_role role;
+};
+
+struct splitwise {
+	struct entry *entry;
+	uint32_t n_entries, cap_entries, *free_entry, n_free, cap_free;
+	struct server *server;
+	uint32_t n_servers;
+	uint32_t *pick; /* N */
+	uint32_t n_pick, cap_pick;
+	uint64_t selection;
+	uint32_t most, tokens;
+	const char *router;
+	uint32_t turn;
+};
+
+static void *grown(void *p, uint32_t n, uint32_t *cap, size_t size)
+{
+	if (n < *cap)
+		return p;
+	uint32_t wanted = *cap ? *cap * 2 : 64;
+	void *q = realloc(p, wanted * size);
+	if (q)
+		*cap = wanted;
+	return q ? q : p;
+}
+
+/* False if memory ran out: the run ends with a message. */
+#define PUSH(w, v, n, cap, x)                                              \
+	do {                                                               \
+		(v) = grown((v), (n), &(cap), sizeof *(v));                \
+		if ((n) < (cap))                                           \
+			(v)[(n)++] = (x);                                  \
+		else                                                       \
+			orr_serve_give_up((w), 0, "no memory is left");    \
+	} while (0)
+
+/* ---- lists ---- */
+
+static void list_add(struct splitwise *s, struct server *v, enum list_of l, uint32_t e)
+{
+	struct list *x = &v->list[l];
+	uint32_t after = x->last;
+	/* By arrival: only what was moved here may be out of order. */
+	while (l == ALL && after != NONE && s->entry[after].arrival > s->entry[e].arrival)
+		after = s->entry[after].link[l].prev;
+	uint32_t before = after == NONE ? x->first : s->entry[after].link[l].next;
+	s->entry[e].link[l] = (struct link){ after, before };
+	*(after == NONE ? &x->first : &s->entry[after].link[l].next) = e;
+	*(before == NONE ? &x->last : &s->entry[before].link[l].prev) = e;
+}
+
+static void list_remove(struct splitwise *s, struct server *v, enum list_of l, uint32_t e)
+{
+	struct list *x = &v->list[l];
+	struct link k = s->entry[e].link[l];
+	*(k.prev == NONE ? &x->first : &s->entry[k.prev].link[l].next) = k.next;
+	*(k.next == NONE ? &x->last : &s->entry[k.next].link[l].prev) = k.prev;
+}
+
+/* ---- tasks ---- */
+
+static struct task *task_of(const struct splitwise *s, uint32_t id)
+{
+	return &s->entry[id / 2].task[id % 2];
+}
+
+static uint32_t weight_of(const struct splitwise *s, uint32_t id)
+{
+	return id % 2 == PROMPT ? s->entry[id / 2].prompt : 1;
+}
+
+/* KV blocks that the task reserves: those of the prompt and its first output; of the other outputs. */
+static uint32_t memory_of(const struct splitwise *s, uint32_t id)
+{
+	return s->entry[id / 2].blocks[id % 2];
+}
+
+static uint32_t head_of(const struct splitwise *s, uint32_t e)
+{
+	return e * 2 + (s->entry[e].task[PROMPT].state == OVER ? DECODE : PROMPT);
+}
+
+/* Runs begun without it while it was the head of its request. */
+static uint64_t skips_of(const struct splitwise *s, const struct server *v, uint32_t id)
+{
+	const struct task *t = task_of(s, id);
+	return t->skips + (t->from == UINT64_MAX ? 0 : v->begun - t->from);
+}
+
+static bool is_before(const struct splitwise *s, const struct server *v, uint32_t a, uint32_t b)
+{
+	uint64_t x = skips_of(s, v, a), y = skips_of(s, v, b);
+	return x != y ? x < y : s->entry[a / 2].arrival < s->entry[b / 2].arrival;
+}
+
+/* By bisection in a list that is not sorted again as counts grow: where it lands is part of the rule. */
+static void enqueue(struct splitwise *s, struct orr_serve *w, struct server *v, uint32_t id)
+{
+	uint32_t lo = 0, hi = v->n_queue;
+	while (lo < hi) {
+		uint32_t mid = (lo + hi) / 2;
+		if (is_before(s, v, id, v->queue[mid]))
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	uint32_t n = v->n_queue;
+	PUSH(w, v->queue, v->n_queue, v->cap_queue, id);
+	if (v->n_queue == n)
+		return;
+	memmove(v->queue + lo + 1, v->queue + lo, (n - lo) * sizeof *v->queue);
+	v->queue[lo] = id;
+}
+
+static void dequeue(struct server *v, uint32_t id)
+{
+	for (uint32_t i = 0; i < v->n_queue; i++)
+		if (v->queue[i] == id) {
+			memmove(v->queue + i, v->queue + i + 1, (v->n_queue - i - 1) * sizeof *v->queue);
+			v->n_queue--;
+			return;
+		}
+}
+
+static void leave_batch(struct server *v, uint32_t id)
+{
+	for (uint32_t i = 0; i < v->n_batch; i++)
+		if (v->batch[i] == id) {
+			memmove(v->batch + i, v->batch + i + 1, (v->n_batch - i - 1) * sizeof *v->batch);
+			v->n_batch--;
+			return;
+		}
+}
+
+/* ---- what runs next ---- */
+
+struct choice {
+	uint32_t weight;
+	uint64_t room; /* blocks of KV cache that are left */
+};
+
+static bool is_chosen(const struct splitwise *s, uint32_t id)
+{
+	return task_of(s, id)->chosen == s->selection;
+}
+
+static bool is_over(const struct splitwise *s, const struct choice *c, uint32_t id)
+{
+	return s->n_pick && (uint64_t)c->weight + weight_of(s, id) > s->tokens;
+}
+
+static bool fits(const struct splitwise *s, const struct choice *c, uint32_t id)
+{
+	uint8_t state = task_of(s, id)->state;
+	return state == PREEMPTED || state == RUNNING || memory_of(s, id) <= c->room;
+}
+
+static void choose(struct splitwise *s, struct orr_serve *w, struct choice *c, uint32_t id)
+{
+	struct task *t = task_of(s, id);
+	c->weight += weight_of(s, id);
+	if (t->state == WAITING)
+		c->room -= memory_of(s, id);
+	t->chosen = s->selection;
+	PUSH(w, s->pick, s->n_pick, s->cap_pick, id);
+}
+
+/* Heads that were left out of four runs, while such stand at the front of the queue. */
+static void choose_starved(struct splitwise *s, struct orr_serve *w, struct server *v, struct choice *c)
+{
+	for (uint32_t i = 0; i < v->n_queue; i++) {
+		uint32_t id = v->queue[i];
+		if (skips_of(s, v, id) < STARVED || s->n_pick == s->most || is_over(s, c, id))
+			return;
+		if (fits(s, c, id))
+			choose(s, w, c, id);
+	}
+}
+
+static void choose_from(struct splitwise *s, struct orr_serve *w, struct server *v, enum list_of l, enum kind kind, struct choice *c)
+{
+	for (uint32_t e = v->list[l].first; e != NONE; e = s->entry[e].link[l].next) {
+		uint32_t id = e * 2 + kind;
+		if (s->n_pick == s->most || is_over(s, c, id))
+			return;
+		if (is_chosen(s, id))
+			continue;
+		if (!fits(s, c, id))
+			return;
+		choose(s, w, c, id);
+	}
+}
+
+static void choose_running(struct splitwise *s, struct orr_serve *w, struct server *v, struct choice *c)
+{
+	for (uint32_t i = 0; i < v->n_batch; i++) {
+		if (s->n_pick == s->most || is_over(s, c, v->batch[i]))
+			return;
+		if (!is_chosen(s, v->batch[i]))
+			choose(s, w, c, v->batch[i]);
+	}
+}
+
+static void choose_heads(struct splitwise *s, struct orr_serve *w, struct server *v, struct choice *c)
+{
+	for (uint32_t e = v->list[ALL].first; e != NONE && s->n_pick != s->most; e = s->entry[e].link[ALL].next) {
+		uint32_t id = head_of(s, e);
+		if (is_chosen(s, id))
+			continue;
+		if (is_over(s, c, id) || !fits(s, c, id))
+			return;
+		choose(s, w, c, id);
+	}
+}
+
+static void choose_all(struct splitwise *s, struct orr_serve *w, uint32_t server)
+{
+	struct server *v = &s->server[server];
+	struct choice c = { 0, orr_kv_free(w, server) };
+	s->selection++;
+	s->n_pick = 0;
+	choose_starved(s, w, v, &c);
+	choose_from(s, w, v, PROMPTS, PROMPT, &c);
+	choose_from(s, w, v, PREEMPTIONS, DECODE, &c);
+	choose_running(s, w, v, &c);
+	choose_heads(s, w, v, &c);
+	v->weight = c.weight;
+}
+
+/* ---- a run ---- */
+
+static void preempt_others(struct splitwise *s, struct orr_serve *w, struct server *v)
+{
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < v->n_batch; i++) {
+		uint32_t id = v->batch[i];
+		if (is_chosen(s, id)) {
+			v->batch[kept++] = id;
+			continue;
+		}
+		struct task *t = task_of(s, id);
+		t->state = PREEMPTED;
+		t->from = v->begun;
+		orr_pause(w, s->entry[id / 2].r);
+		list_add(s, v, PREEMPTIONS, id / 2);
+		enqueue(s, w, v, id);
+	}
+	v->n_batch = kept;
+}
+
+static void start_prompt(struct splitwise *s, struct orr_serve *w, struct server *v, uint32_t e)
+{
+	struct entry *x = &s->entry[e];
+	list_remove(s, v, PROMPTS, e);
+	orr_admit(w, x->r, x->prompt + 1, 0);
+}
+
+static void start_decode(struct splitwise *s, struct orr_serve *w, struct server *v, uint32_t e)
+{
+	struct entry *x = &s->entry[e];
+	if (x->task[DECODE].state == PREEMPTED)
+		list_remove(s, v, PREEMPTIONS, e);
+	else if (orr_req_is_resident(w, x->r))
+		orr_kv_grow(w, x->r, x->prompt + x->output, 0);
+	else
+		orr_admit(w, x->r, x->prompt + x->output, 0); /* it came from a prefill replica */
+	if (!orr_is_decoding(w, x->r))
+		orr_resume(w, x->r);
+}
+
+static void join(struct splitwise *s, struct orr_serve *w, struct server *v)
+{
+	for (uint32_t i = 0; i < s->n_pick; i++) {
+		uint32_t id = s->pick[i];
+		struct task *t = task_of(s, id);
+		if (t->state == RUNNING)
+			continue;
+		dequeue(v, id);
+		if (id % 2 == PROMPT)
+			start_prompt(s, w, v, id / 2);
+		else
+			start_decode(s, w, v, id / 2);
+		t->skips = (uint32_t)skips_of(s, v, id);
+		t->from = UINT64_MAX;
+		t->state = RUNNING;
+		PUSH(w, v->batch, v->n_batch, v->cap_batch, id);
+	}
+}
+
+static void begin(struct splitwise *s, struct orr_serve *w, uint32_t server)
+{
+	struct server *v = &s->server[server];
+	bool has_prompt = false, has_decode = false;
+	choose_all(s, w, server);
+	preempt_others(s, w, v);
+	join(s, w, v);
+	v->begun++;
+	v->is_running = v->n_batch > 0;
+	if (!v->is_running)
+		return;
+	for (uint32_t i = 0; i < v->n_batch; i++) {
+		const struct entry *e = &s->entry[v->batch[i] / 2];
+		if (v->batch[i] % 2 == PROMPT)
+			orr_iter_prefill(w, e->r, e->prompt - orr_req_done(w, e->r));
+		*(v->batch[i] % 2 == PROMPT ? &has_prompt : &has_decode) = true;
+	}
+	orr_iter_run(w, server, has_prompt ? 1 : 0, 0, ORR_ITER_THROUGH | ORR_ITER_HOLD | (has_decode ? ORR_ITER_DECODE : 0u));
+}
+
+/* What has come lets the iteration in progress be the last, if the next selection could take it. */
+static void consider_cut(struct splitwise *s, struct orr_serve *w, uint32_t server, uint32_t id)
+{
+	struct server *v = &s->server[server];
+	uint32_t decodes = 0;
+	for (uint32_t i = 0; i < v->n_batch; i++)
+		decodes += v->batch[i] % 2 == DECODE;
+	uint64_t with = (uint64_t)v->weight + weight_of(s, id);
+	bool is_prompt = id % 2 == PROMPT;
+	if ((v->n_batch < s->most && with <= s->tokens) || (is_prompt && decodes && with - decodes <= s->tokens))
+		orr_iter_cut(w, server);
+}
+
+static void task_arrives(struct splitwise *s, struct orr_serve *w, uint32_t server, uint32_t id)
+{
+	struct server *v = &s->server[server];
+	enqueue(s, w, v, id);
+	if (id % 2 == PROMPT)
+		list_add(s, v, PROMPTS, id / 2);
+	if (v->is_running)
+		consider_cut(s, w, server, id);
+	else if (memory_of(s, id) <= orr_kv_free(w, server))
+		begin(s, w, server);
+}
+
+/* ---- requests ---- */
+
+static uint32_t entry_new(struct splitwise *s, struct orr_serve *w)
+{
+	if (s->n_free)
+		return s->free_entry[--s->n_free];
+	struct entry fresh;
+	memset(&fresh, 0, sizeof fresh);
+	uint32_t n = s->n_entries;
+	PUSH(w, s->entry, s->n_entries, s->cap_entries, fresh);
+	return s->n_entries > n ? n : NONE;
+}
+
+static void arrive(void *self, struct orr_serve *w, orr_req r)
+{
+	struct splitwise *s = self;
+	uint32_t server = orr_req_replica(w, r), done = orr_req_done(w, r), output = orr_req_true_output(w, r);
+	uint32_t e = server < s->n_servers && output ? entry_new(s, w) : NONE;
+	if (e == NONE)
+		return;
+	struct server *v = &s->server[server];
+	bool is_moved = done >= orr_req_prompt(w, r);
+	s->entry[e] = (struct entry){ .r = r, .arrival = orr_req_arrival(w, r), .prompt = orr_req_prompt(w, r), .output = output, .server = server };
+	struct entry *x = &s->entry[e];
+	uint32_t all = orr_kv_blocks(w, server, x->prompt + output);
+	x->blocks[PROMPT] = is_moved ? 0 : orr_kv_blocks(w, server, x->prompt + 1);
+	x->blocks[DECODE] = all - x->blocks[PROMPT];
+	x->task[PROMPT] = (struct task){ .state = is_moved ? OVER : WAITING, .from = is_moved ? UINT64_MAX : v->begun };
+	x->task[DECODE] = (struct task){ .state = WAITING, .from = is_moved ? v->begun : UINT64_MAX };
+	orr_req_set_mark(w, r, e + 1);
+	list_add(s, v, ALL, e);
+	v->requests++;
+	if (!is_moved)
+		task_arrives(s, w, server, e * 2 + PROMPT);
+	if (v->role != ORR_ROLE_PREFILL)
+		task_arrives(s, w, server, e * 2 + DECODE);
+}
+
+/* Leaves its server: every list that it is in. */
+static void forget(struct splitwise *s, struct orr_serve *w, uint32_t e)
+{
+	struct server *v = &s->server[s->entry[e].server];
+	struct task *t = s->entry[e].task;
+	if (t[PROMPT].state == WAITING)
+		list_remove(s, v, PROMPTS, e);
+	if (t[DECODE].state == PREEMPTED)
+		list_remove(s, v, PREEMPTIONS, e);
+	for (uint32_t kind = PROMPT; kind <= DECODE; kind++) {
+		if (t[kind].state == RUNNING)
+			leave_batch(v, e * 2 + kind);
+		else if (t[kind].state != OVER)
+			dequeue(v, e * 2 + kind);
+	}
+	list_remove(s, v, ALL, e);
+	v->requests--;
+	PUSH(w, s->free_entry, s->n_free, s->cap_free, e);
+}
+
+static void finish(void *self, struct orr_serve *w, orr_req r, enum orr_req_end how)
+{
+	struct splitwise *s = self;
+	uint64_t mark = orr_req_mark(w, r);
+	(void)how;
+	if (!mark)
+		return;
+	struct entry *x = &s->entry[mark - 1];
+	s->server[x->server].outstanding -= x->task[PROMPT].state == OVER ? 1 : x->prompt + 1.0;
+	forget(s, w, (uint32_t)(mark - 1));
+}
+
+/* The prompts of a run are done: their requests wait for their decode, here or on another replica. */
+static uint32_t least_loaded(const struct splitwise *s, bool is_decode);
+static void end_prompts(struct splitwise *s, struct orr_serve *w, uint32_t server)
+{
+	struct server *v = &s->server[server];
+	uint32_t kept = 0, n = v->n_batch;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t id = v->batch[i];
+		if (id % 2 == DECODE) {
+			v->batch[kept++] = id;
+			continue;
+		}
+		struct entry *x = &s->entry[id / 2];
+		x->task[PROMPT].state = OVER;
+		x->task[DECODE].from = v->begun;
+		v->outstanding -= x->prompt;
+	}
+	/* Those to be handed over leave every list here; it is done after the batch is in order again. */
+	uint32_t first = kept;
+	v->n_batch = kept;
+	if (v->role != ORR_ROLE_PREFILL)
+		return;
+	for (uint32_t i = first; i < n; i++) {
+		uint32_t e = v->batch[i] / 2, to = least_loaded(s, true);
+		orr_req r = s->entry[e].r;
+		v->outstanding -= 1;
+		orr_req_set_mark(w, r, 0);
+		forget(s, w, e);
+		if (to == ORR_NO_REPLICA)
+			orr_serve_give_up(w, r, "no replica takes decodes: give one the role decode, or none the role prefill");
+		else {
+			s->server[to].outstanding += 1;
+			orr_move(w, r, to);
+		}
+	}
+}
+
+static void schedule(void *self, struct orr_serve *w, uint32_t server)
+{
+	struct splitwise *s = self;
+	if (!s->server[server].is_running || !orr_replica_is_idle(w, server))
+		return; /* arrivals have been dealt with in arrive() */
+	end_prompts(s, w, server);
+	begin(s, w, server);
+}
+
+/* ---- routing ---- */
+
+static uint32_t least_loaded(const struct splitwise *s, bool is_decode)
+{
+	uint32_t best = ORR_NO_REPLICA;
+	bool by_requests = !strcmp(s->router, "jsq");
+	for (uint32_t i = 0; i < s->n_servers; i++) {
+		const struct server *v = &s->server[i];
+		if (!v->is_open || v->role == (is_decode ? ORR_ROLE_PREFILL : ORR_ROLE_DECODE))
+			continue;
+		const struct server *b = best == ORR_NO_REPLICA ? NULL : &s->server[best];
+		if (!b || (by_requests ? v->requests < b->requests : v->outstanding < b->outstanding))
+			best = i;
+	}
+	return best;
+}
+
+static uint32_t route(void *self, struct orr_serve *w, orr_req r)
+{
+	struct splitwise *s = self;
+	uint32_t to = ORR_NO_REPLICA;
+	if (!strcmp(s->router, "round-robin")) {
+		for (uint32_t i = 0; i < s->n_servers && to == ORR_NO_REPLICA; i++) {
+			uint32_t at = (s->turn + i) % s->n_servers;
+			if (s->server[at].is_open && s->server[at].role != ORR_ROLE_DECODE)
+				to = at;
+		}
+		s->turn = to + 1;
+	} else {
+		to = least_loaded(s, false);
+	}
+	if (to != ORR_NO_REPLICA)
+		s->server[to].outstanding += orr_req_prompt(w, r) + 1.0;
+	return to;
+}
+
+/* ---- the policy ---- */
+
+static void destroy(void *self)
+{
+	struct splitwise *s = self;
+	for (uint32_t i = 0; i < s->n_servers; i++) {
+		free(s->server[i].queue);
+		free(s->server[i].batch);
+	}
+	free(s->server);
+	free(s->entry);
+	free(s->free_entry);
+	free(s->pick);
+	free(s);
+}
+
+static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
+{
+	struct splitwise *s = calloc(1, sizeof *s);
+	if (s) {
+		s->n_servers = orr_replicas(w);
+		s->server = calloc(s->n_servers, sizeof *s->server);
+	}
+	if (!s || !s->server) {
+		free(s);
+		orr_fail(err, ORR_EFAIL, "no memory is left");
+		return NULL;
+	}
+	for (uint32_t i = 0; i < s->n_servers; i++) {
+		struct orr_replica_info info;
+		if (orr_replica_get(w, i, &info)) {
+			s->server[i].role = info.role;
+			s->server[i].is_open = info.is_up && !info.is_draining;
+		}
+		for (int l = 0; l < LISTS; l++)
+			s->server[i].list[l] = (struct list){ NONE, NONE };
+	}
+	s->most = (uint32_t)orr_arg_int(args, "max_batch");
+	s->tokens = (uint32_t)orr_arg_int(args, "max_tokens");
+	s->router = orr_arg_text(args, "router");
+	return s;
+}
+
+/* What was there comes back as new arrivals. */
+static void clear(struct splitwise *s, struct orr_serve *w, struct server *v)
+{
+	for (uint32_t e = v->list[ALL].first; e != NONE; e = s->entry[e].link[ALL].next) {
+		orr_req_set_mark(w, s->entry[e].r, 0);
+		PUSH(w, s->free_entry, s->n_free, s->cap_free, e);
+	}
+	for (int l = 0; l < LISTS; l++)
+		v->list[l] = (struct list){ NONE, NONE };
+	v->n_queue = v->n_batch = 0;
+	v->requests = 0;
+	v->outstanding = 0;
+	v->is_running = false;
+}
+
+static void replica(void *self, struct orr_serve *w, uint32_t server, enum orr_replica_event event)
+{
+	struct splitwise *s = self;
+	if (server >= s->n_servers)
+		return;
+	s->server[server].is_open = event == ORR_REPLICA_UP;
+	if (event == ORR_REPLICA_DOWN)
+		clear(s, w, &s->server[server]);
+}
+
+static const struct orr_param params[] = {
+	ORR_PARAM_INT("max_batch", "512", 1, 1e6, "tasks in an iteration"),
+	ORR_PARAM_INT("max_tokens", "2048", 1, 1e9, "tokens in an iteration; a longer prompt goes alone"),
+	ORR_PARAM_CHOICE("router", "token-jsq", "token-jsq|jsq|round-robin",
+		"which replica: fewest tokens outstanding (prompt + 1 when routed, less as tasks end), fewest requests, or in turn"),
+	ORR_PARAM_END
+};
+
+static const struct orr_serve_ops ops = {
+	.size = sizeof ops,
+	.create = create,
+	.destroy = destroy,
+	.route = route,
+	.arrive = arrive,
+	.finish = finish,
+	.schedule = schedule,
+	.replica = replica,
+};
+
+ORR_POLICY_SERVE_ORACLE(splitwise, "prompts first up to a token limit, decodes preempted for an iteration (Splitwise)", params, ops);

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* model_served.h - orrery model list|show --served */
+#ifndef ORR_CLI_MODEL_SERVED_H
+#define ORR_CLI_MODEL_SERVED_H
+
+#include <orrery/api.h>
+
+struct model_served {
+	bool is_wanted, as_json;
+	const char *needs_wanted; /* an option that only these have */
+	const char *device, *profile, *precision;
+	int64_t tp, pp, context;
+};
+
+/* One option of getopt_long(): s, d, p, T, P, r or c. */
+int model_served_option(struct model_served *o, int opt, const char *value, struct orr_error *err);
+int model_served_list(const struct model_served *o, struct orr_error *err);
+int model_served_show(const char *name, const struct model_served *o, struct orr_error *err);
+
+#endif

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Runs of table models: start, progress at a rate that changes with what runs beside, end, abort, suspension.
+ * (docs/models.md, "Runs that share a replica".)
+ */
+#include "serve/batches.h"
+#include "serve/options.h"
+
+#include "base/mem.h"
+#include "base/sbuf.h"
+
+#include <math.h>
+
+enum { ON_STACK = 16 };
+static void on_end(struct engine *e, void *ctx, uint64_t subject, uint64_t arg);
+
+static inline uint32_t run_slot(const struct orr_serve *w, const struct run *x)
+{
+	return (uint32_t)(x - w->run);
+}
+
+double run_left(const struct orr_serve *w, const struct run *x)
+{
+	if (x->state != RUN_RUNNING)
+		return x->left_s;
+	double left = x->left_s - (w->now_s - x->rate_from_s) * x->rate;
+	return left > 0 ? left : 0;
+}
+
+/* ---- slots, and the list of a replica's runs ---- */
+
+static struct run *slot_new(struct orr_serve *w)
+{
+	if (w->n_free_run)
+		return &w->run[w->free_run[--w->n_free_run]];
+	MEM_GROW(w->run, w->n_run, w->cap_run);
+	w->run[w->n_run] = (struct run){ .generation = 1 };
+	return &w->run[w->n_run++];
+}
+
+void run_free(struct orr_serve *w, struct run *x)
+{
+	x->state = RUN_FREE;
+	x->n = 0;
+	if (!++x->generation)
+		x->generation = 1;
+	MEM_GROW(w->free_run, w->n_free_run, w->cap_free_run);
+	w->free_run[w->n_free_run++] = run_slot(w, x);
+}
+
+static void link_run(struct orr_serve *w, struct run *x)
+{
+	struct replica *r = &w->replica[x->replica];
+	x->prev = r->last_run;
+	x->next = NONE;
+	if (r->last_run == NONE)
+		r->first_run = run_slot(w, x);
+	else
+		w->run[r->last_run].next = run_slot(w, x);
+	r->last_run = run_slot(w, x);
+}
+
+static void unlink_run(struct orr_serve *w, struct run *x)
+{
+	struct replica *r = &w->replica[x->replica];
+	if (x->prev == NONE)
+		r->first_run = x->next;
+	else
+		w->run[x->prev].next = x->next;
+	if (x->next == NONE)
+		r->last_run = x->prev;
+	else
+		w->run[x->next].prev = x->prev;
+	x->prev = x->next = NONE;
+}
+
+void run_count(struct orr_serve *w, uint32_t replica, int by)
+{
+	struct replica *r = &w->replica[replica];
+	uint32_t before = r->n_runs;
+	r->n_runs = before + (uint32_t)by;
+	if (!before || !r->n_runs)
+		replica_set_busy(w, replica, r->n_runs != 0);
+}
+
+/* ---- progress ---- */
+
+void run_set_end(struct orr_serve *w, struct run *x)
+{
+	double target = x->leaving >= 0 ? x->exit_left_s : 0;
+	x->end_s = x->rate == 1 ? x->rate_from_s + x->left_s : x->rate_from_s + x->left_s / x->rate;
+	double at = target > 0 ? x->rate_from_s + (x->left_s - target) / x->rate : x->end_s;
+	x->end = eng_at(w->host.engine, serve_ns(at), PRIO_RUN_END, on_end, w, run_slot(w, x), 0);
+}
+
+void run_settle(const struct orr_serve *w, struct run *x)
+{
+	x->left_s = run_left(w, x);
+	x->rate_from_s = w->now_s;
+}
+
+static void set_rate(struct orr_serve *w, struct run *x, double rate)
+{
+	if (rate == x->rate)
+		return;
+	run_settle(w, x);
+	x->rate = rate;
+	eng_cancel(w->host.engine, x->end);
+	run_set_end(w, x);
+}
+
+/* Who runs on the replica has changed. */
+void run_rerate(struct orr_serve *w, uint32_t replica)
+{
+	if (w->set->interference == INTERFERENCE_NONE)
+		return;
+	uint32_t n = w->replica[replica].n_runs, k = 0;
+	uint32_t model_stack[ON_STACK], *model = n <= ON_STACK ? model_stack : mem_alloc(n * sizeof *model);
+	double rate_stack[ON_STACK], *rate = n <= ON_STACK ? rate_stack : mem_alloc(n * sizeof *rate);
+	for (uint32_t i = w->replica[replica].first_run; i != NONE; i = w->run[i].next)
+		if (w->run[i].state == RUN_RUNNING)
+			model[k++] = w->run[i].model;
+	interference_rates(w, model, n, rate);
+	k = 0;
+	for (uint32_t i = w->replica[replica].first_run; i != NONE; i = w->run[i].next)
+		if (w->run[i].state == RUN_RUNNING)
+			set_rate(w, &w->run[i], rate[k++]);
+	if (model != model_stack)
+		mem_free(model);
+	if (rate != rate_stack)
+		mem_free(rate);
+}
+
+/* Goes on from now, beside what runs there. */
+void run_go(struct orr_serve *w, struct run *x)
+{
+	x->state = RUN_RUNNING;
+	x->rate = 1;
+	x->rate_from_s = w->now_s;
+	run_set_end(w, x);
+	run_count(w, x->replica, 1);
+	run_rerate(w, x->replica);
+}
+
+/* ---- start ---- */
+
+/* What a batch comes to: sizes, time, memory. */
+struct plan {
+	uint32_t samples, length, asked; /* asked: of the requests, before padding */
+	double latency_s, part;
+	double real;                    /* samples x length over the requests */
+	struct memory_extra extra;
+};
+
+static double known_latency(const struct served *m, uint32_t samples, uint32_t length)
+{
+	return samples ? served_latency(m, samples, length) : NAN;
+}
+
+/* The model is one of the world's and has a table; latency_s is NaN where that does not have the batch. */
+static struct plan plan_of(const struct orr_serve *w, const struct orr_batch *b, double delay_s)
+{
+	uint64_t sum = 0;
+	uint32_t longest = 0;
+	double real = 0;
+	for (size_t i = 0; i < b->n; i++) {
+		const struct req *q = req_of(w, b->req[i]);
+		if (!q)
+			continue;
+		sum += q->samples;
+		real += (double)q->samples * (q->prompt_asked ? q->prompt_asked : 1);
+		if (q->prompt_asked > longest)
+			longest = q->prompt_asked;
+	}
+	const struct served *m = w->config->model[b->model];
+	struct plan p = { .part = b->part == 0 ? 1 : b->part, .real = real };
+	p.asked = sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX;
+	p.samples = b->samples ? b->samples : p.asked;
+	p.length = b->length ? b->length : longest;
+	p.latency_s = p.samples < p.asked || p.length < longest ? NAN : known_latency(m, p.samples, p.length) * p.part;
+	if (isnan(p.latency_s))
+		return p;
+	p.extra = (struct memory_extra){ .is_run = true,
+		.model = b->model,
+		.memory = served_memory_of(m, p.samples),
+		.alone_s = p.latency_s,
+		.delay_s = delay_s };
+	return p;
+}
+
+/* What the device really computes: samples x length. */
+static double padded_size(const struct served *m, const struct plan *p)
+{
+	uint32_t samples = m->between == SERVED_UP ? served_batch_for(m, p->samples) : p->samples;
+	return (double)samples * (p->length ? p->length : 1);
+}
+
+/* "it has 1, 2, 4, .." */
+static void list_batches(const struct served *m, struct sbuf *out)
+{
+	for (uint32_t i = 0; i < m->n_batches && i < 12; i++)
+		sbuf_printf(out, "%s%u", i ? ", " : "", m->batch[i]);
+	if (m->n_batches > 12)
+		sbuf_printf(out, ", .., %u", m->batch[m->n_batches - 1]);
+}
+
+static void fail_latency(struct orr_serve *w, const struct orr_batch *b, const struct plan *p, const struct req *q)
+{
+	const struct served *m = w->config->model[b->model];
+	if (p->samples < p->asked) {
+		serve_fail(w, ORR_EFAIL, q, "start of a batch of %u samples with requests of %u", p->samples, p->asked);
+		return;
+	}
+	struct sbuf have = { 0 };
+	list_batches(m, &have);
+	if (m->n_lengths)
+		serve_fail(w, ORR_EFAIL, q, "start: model %s has no batch of %u samples of length %u (batches: %s; lengths: %u to %u)",
+			m->name, p->samples, p->length, sbuf_text(&have), m->length[0], m->length[m->n_lengths - 1]);
+	else
+		serve_fail(w, ORR_EFAIL, q, "start: model %s has no batch of %u samples (it has %s)", m->name, p->samples,
+			sbuf_text(&have));
+	sbuf_free(&have);
+}
+
+static bool is_batch(struct orr_serve *w, const struct orr_batch *b, const struct req *q)
+{
+	if (!b->n || b->n >= UINT32_MAX / 2)
+		serve_fail(w, ORR_EFAIL, q, "start of a batch of %zu requests", b->n);
+	else if (!(b->part >= 0 && b->part <= 1))
+		serve_fail(w, ORR_EFAIL, q, "start of a batch with part = %g; it is from 0 to 1", b->part);
+	else if (b->flags & ~(unsigned)ORR_RUN_KEEP)
+		serve_fail(w, ORR_EFAIL, q, "start of a batch with flags 0x%x, of which some mean nothing", b->flags);
+	else
+		return true;
+	return false;
+}
+
+static bool replica_can(struct orr_serve *w, uint32_t replica, const struct orr_batch *b, const struct req *q)
+{
+	const struct serve_config *c = w->config;
+	if (replica >= w->n_replicas) {
+		serve_fail(w, ORR_EFAIL, q, "start on replica %u; there are %u", replica, w->n_replicas);
+		return false;
+	}
+	const struct replica *r = &w->replica[replica];
+	if (r->state != REPLICA_UP && r->state != REPLICA_DRAINING)
+		serve_fail(w, ORR_EFAIL, q, "start on replica %u, which is not up", replica);
+	else if (b->model >= c->n_models)
+		serve_fail(w, ORR_EFAIL, q, "start of model %u; there are %u", b->model, c->n_models);
+	else if (c->model[b->model]->kind != SERVED_TABLE)
+		serve_fail(w, ORR_EFAIL, q, "start of a batch of %s, a language model: it runs iterations (orr_iter_run())",
+			c->model[b->model]->name);
+	else if (r->model != UINT32_MAX && r->model != b->model)
+		serve_fail(w, ORR_EFAIL, q, "start of model %s on replica %u, which serves model %s alone", c->model[b->model]->name,
+			replica, c->model[r->model]->name);
+	else if (!loading_is_done(w, replica, b->model))
+		serve_fail(w, ORR_EFAIL, q, "start of model %s on replica %u, which has not loaded it", c->model[b->model]->name, replica);
+	else
+		return true;
+	return false;
+}
+
+/* Each request is one that can be in a run, and is in the batch once. */
+static bool requests_can(struct orr_serve *w, const struct orr_batch *b)
+{
+	uint64_t stamp = ++w->n_started;
+	for (size_t i = 0; i < b->n; i++) {
+		struct req *q = req_of(w, b->req[i]);
+		if (!q || q->state == ORR_REQ_ENDED)
+			serve_fail(w, ORR_EFAIL, q, "start with a request that has ended or never was (handle %llx)", (unsigned long long)b->req[i]);
+		else if (q->state != ORR_REQ_WAITING && q->state != ORR_REQ_RUNNING)
+			serve_fail(w, ORR_EFAIL, q, "start with a request that is resident or moving");
+		else if (q->stamp == stamp)
+			serve_fail(w, ORR_EFAIL, q, "start with a request that is in the batch twice");
+		else {
+			q->stamp = stamp;
+			continue;
+		}
+		return false;
+	}
+	return true;
+}
+
+static bool has_room(struct orr_serve *w, uint32_t replica, const struct orr_batch *b, const struct plan *p, const struct req *q)
+{
+	if (memory_fits(w, replica, &p->extra))
+		return true;
+	serve_fail(w, ORR_EFAIL, q,
+		"start: no room on replica %u for %u samples of %s beside %u runs: it takes %.9g bytes at its peak, %.9g of %.9g are in use "
+		"(orr_run_fits() tells)",
+		replica, p->samples, w->config->model[b->model]->name, w->replica[replica].n_runs,
+		fmax(p->extra.memory.before, p->extra.memory.peak), memory_in_use(w, replica), w->replica[replica].memory);
+	return false;
+}
+
+static void take_members(struct orr_serve *w, struct run *x, const struct orr_batch *b)
+{
+	if (x->cap < b->n) {
+		uint32_t cap = x->cap ? x->cap : 1;
+		while (cap < b->n)
+			cap *= 2;
+		x->handle = mem_realloc(x->handle, cap, sizeof *x->handle);
+		x->cap = cap;
+	}
+	x->n = (uint32_t)b->n;
+	for (size_t i = 0; i < b->n; i++) {
+		struct req *q = req_of(w, b->req[i]);
+		x->handle[i] = b->req[i];
+		if (!q->runs++ && q->replica != x->replica)
+			req_set_replica(w, q, x->replica);
+		if (q->state == ORR_REQ_WAITING) {
+			q->state = ORR_REQ_RUNNING;
+			w->waiting--;
+		}
+		q->is_held = false;
+		if (isnan(q->first_start_s))
+			q->first_start_s = w->now_s;
+	}
+}
+
+/* A run's time is the table's, or random with that mean; its peak comes at the same part of it. */
+static double time_of(struct orr_serve *w, const struct served *m, double latency_s, struct served_memory *memory)
+{
+	if (m->noise != SERVED_EXPONENTIAL)
+		return latency_s;
+	double s = rng_exponential(&w->service_rng, latency_s);
+	memory->peak_from_s *= s / latency_s;
+	return s;
+}
+
+orr_run orr_run_start(struct orr_serve *w, uint32_t replica, const struct orr_batch *b)
+{
+	if (!serve_may_act(w, "orr_run_start()"))
+		return 0;
+	if (!b || (b->n && !b->req)) {
+		serve_fail(w, ORR_EFAIL, NULL, "start of a batch: a pointer is NULL");
+		return 0;
+	}
+	const struct req *first = b->n ? req_of(w, b->req[0]) : NULL;
+	if (!is_batch(w, b, first) || !replica_can(w, replica, b, first) || !requests_can(w, b))
+		return 0;
+	w->last_acted = b->req[0];
+	watch_job(w->watch, first->number);
+	struct plan p = plan_of(w, b, 0);
+	if (isnan(p.latency_s))
+		fail_latency(w, b, &p, first);
+	if (isnan(p.latency_s) || !has_room(w, replica, b, &p, first))
+		return 0;
+	struct run *x = slot_new(w);
+	x->keeps = b->flags & ORR_RUN_KEEP;
+	x->replica = replica;
+	x->model = b->model;
+	x->samples = p.samples;
+	x->length = p.length;
+	x->memory = p.extra.memory;
+	x->alone_s = x->left_s = time_of(w, w->config->model[b->model], p.latency_s, &x->memory);
+	x->whole_s = x->alone_s / p.part;
+	x->started_s = w->now_s;
+	x->leaving = -1;
+	take_members(w, x, b);
+	serve_metrics_memory(w, replica);
+	link_run(w, x);
+	run_go(w, x);
+	serve_metrics_padding(w, p.real, padded_size(w->config->model[b->model], &p));
+	return run_handle(w, run_slot(w, x));
+}
+
+static bool can_ask(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b)
+{
+	if (!b || (b->n && !b->req) || replica >= w->n_replicas || b->model >= w->config->n_models || !(b->part >= 0 && b->part <= 1))
+		return false;
+	const struct replica *r = &w->replica[replica];
+	return w->config->model[b->model]->kind == SERVED_TABLE && (r->state == REPLICA_UP || r->state == REPLICA_DRAINING) &&
+		(r->model == UINT32_MAX || r->model == b->model);
+}
+
+bool orr_run_fits(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b, double delay_s)
+{
+	if (!can_ask(w, replica, b))
+		return false;
+	struct plan p = plan_of(w, b, delay_s > 0 ? delay_s : 0);
+	return !isnan(p.latency_s) && memory_fits(w, replica, &p.extra);
+}
+
+bool orr_run_fits_instead(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b, orr_run instead)
+{
+	const struct run *gone = run_of(w, instead);
+	if (!can_ask(w, replica, b))
+		return false;
+	struct plan p = plan_of(w, b, 0);
+	p.extra.without = gone ? (uint32_t)(gone - w->run) + 1 : 0;
+	return !isnan(p.latency_s) && memory_fits(w, replica, &p.extra);
+}
+
+double orr_run_fits_after(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b)
+{
+	if (!can_ask(w, replica, b))
+		return INFINITY;
+	struct plan p = plan_of(w, b, 0);
+	return isnan(p.latency_s) ? INFINITY : memory_fits_after(w, replica, p.extra);
+}
+
+/* ---- leaving the replica ---- */
+
+void run_stop(struct orr_serve *w, struct run *x)
+{
+	serve_metrics_memory(w, x->replica);
+	eng_cancel(w->host.engine, x->end);
+	x->end = (struct eng_event){ 0, 0 };
+	unlink_run(w, x);
+	if (x->state == RUN_RUNNING)
+		run_count(w, x->replica, -1);
+}
+
+static void complete_members(struct orr_serve *w, struct run *x)
+{
+	for (uint32_t i = 0; i < x->n; i++) {
+		struct req *q = req_of(w, x->handle[i]);
+		if (!q || q->state != ORR_REQ_RUNNING || --q->runs)
+			continue;
+		q->state = ORR_REQ_WAITING;
+		w->waiting++;
+		q->is_held = x->keeps;
+		if (x->keeps)
+			continue;
+		if (isnan(q->first_token_s))
+			q->first_token_s = x->end_s;
+		q->last_token_s = x->end_s;
+		req_end(w, q, ORR_REQ_COMPLETED, x->end_s);
+	}
+}
+
+static void on_end(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+{
+	(void)e, (void)arg;
+	struct orr_serve *w = ctx;
+	uint32_t slot = (uint32_t)subject;
+	struct run *x = &w->run[slot];
+	uint32_t replica = x->replica;
+	if (w->error.code)
+		return;
+	if (x->leaving >= 0 && x->exit_left_s > 0) {
+		serve_happen(w, x->rate_from_s + (x->left_s - x->exit_left_s) / x->rate);
+		run_leave(w, x);
+		replica_dirty(w, replica);
+		return;
+	}
+	serve_happen(w, x->end_s);
+	run_stop(w, x);
+	x->state = RUN_OVER;
+	x->left_s = 0;
+	complete_members(w, x);
+	run_rerate(w, replica);
+	replica_dirty(w, replica);
+	MEM_GROW(w->over, w->n_over, w->cap_over);
+	w->over[w->n_over++] = slot;
+}
+
+void batches_release_over(struct orr_serve *w)
+{
+	while (w->n_over)
+		run_free(w, &w->run[w->over[--w->n_over]]);
+	w->over_told = 0;
+}
+
+/* ---- the end of the world ---- */
+
+void batches_free(struct orr_serve *w)
+{
+	for (uint32_t i = 0; i < w->n_run; i++)
+		mem_free(w->run[i].handle);
+	mem_free(w->run);
+	mem_free(w->free_run);
+	mem_free(w->over);
+	for (uint32_t i = 0; i < w->n_replicas; i++)
+		mem_free(w->replica[i].loaded_s);
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* --check: the conservation laws of the serving world, proved while it runs. */
+#include "serve/fleet.h"
+#include "serve/metrics.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+
+static const double ROUNDING = 1e-9;
+
+static void broken(struct orr_serve *w, const struct req *q, const char *law)
+{
+	if (law)
+		serve_fail(w, ORR_EFAIL, q, "conservation: %s", law);
+}
+
+/* ---- requests ---- */
+
+struct census {
+	uint64_t live, waiting, routed;
+	uint32_t *on; /* [replica] live requests */
+};
+
+static const char *wrong_state(const struct orr_serve *w, const struct req *q)
+{
+	bool is_llm = w->config->model[q->model]->kind == SERVED_LLM;
+	switch ((enum orr_req_state)q->state) {
+	case ORR_REQ_WAITING:
+		return q->runs ? "a request that waits is in a run" :
+			q->kv_held && !q->is_swapped ? "a request that waits holds blocks of the KV cache" : NULL;
+	case ORR_REQ_RUNNING:
+		return q->runs ? NULL : "a request runs and is in no run";
+	case ORR_REQ_RESIDENT:
+		return !is_llm || q->replica == NONE ? "a request is resident on no replica of a language model" : NULL;
+	case ORR_REQ_MOVING:
+	case ORR_REQ_ENDED:
+		return NULL;
+	}
+	return "a request is in no known state";
+}
+
+static void take_census(struct orr_serve *w, struct census *c)
+{
+	for (uint32_t i = 0; i < w->n_req && !w->error.code; i++) {
+		const struct req *q = &w->req[i];
+		if (q->state == ORR_REQ_ENDED)
+			continue;
+		c->live++;
+		c->waiting += q->state == ORR_REQ_WAITING;
+		if (q->replica != NONE) {
+			c->routed++;
+			c->on[q->replica]++;
+		}
+		broken(w, q, wrong_state(w, q));
+	}
+}
+
+static const char *wrong_counts(const struct orr_serve *w, const struct census *c)
+{
+	const struct serve_metrics *m = w->metrics;
+	if (c->live != w->live)
+		return "requests are lost or doubled";
+	if (c->waiting != w->waiting)
+		return "requests that wait are not those that are counted as waiting";
+	if (m->arrived != m->completed + m->refused + m->shed + m->unfinished + c->live)
+		return "requests that came are not those that ended and those that have not";
+	if (c->routed != w->fleet->routed)
+		return "requests on replicas are not those that were routed";
+	for (uint32_t i = 0; i < w->n_replicas; i++)
+		if (c->on[i] != w->replica[i].routed)
+			return "a replica has other requests than were routed to it";
+	return NULL;
+}
+
+static void check_requests(struct orr_serve *w)
+{
+	struct census c = { .on = mem_zalloc((size_t)w->n_replicas + 1, sizeof *c.on) };
+	take_census(w, &c);
+	broken(w, NULL, wrong_counts(w, &c));
+	mem_free(c.on);
+}
+
+/* Every request counts the runs that it is in. */
+static void check_runs(struct orr_serve *w)
+{
+	uint32_t *runs = mem_zalloc((size_t)w->n_req + 1, sizeof *runs);
+	for (uint32_t i = 0; i < w->n_run; i++) {
+		const struct run *x = &w->run[i];
+		if (x->state != RUN_RUNNING && x->state != RUN_SUSPENDED)
+			continue;
+		for (uint32_t k = 0; k < x->n; k++) {
+			const struct req *q = req_of(w, x->handle[k]);
+			if (!q || q->state == ORR_REQ_ENDED)
+				broken(w, q, "a run goes on for a request that has ended");
+			else
+				runs[req_slot(w, q)]++;
+		}
+	}
+	for (uint32_t i = 0; i < w->n_req && !w->error.code; i++)
+		if (w->req[i].state != ORR_REQ_ENDED && w->req[i].runs != runs[i])
+			broken(w, &w->req[i], "a request counts other runs than it is in");
+	mem_free(runs);
+}
+
+/* ---- replicas ---- */
+
+static const char *wrong_replica(const struct orr_serve *w, uint32_t replica)
+{
+	const struct replica *r = &w->replica[replica];
+	const struct fleet_replica *f = &w->fleet->more[replica];
+	bool is_up = r->state == REPLICA_UP || r->state == REPLICA_DRAINING;
+	uint32_t running = 0;
+	if (r->has_alloc != (r->state != REPLICA_OFF))
+		return "a replica is there without GPUs, or GPUs without it";
+	if (r->has_alloc && r->alloc.gpus != r->gpus)
+		return "a replica holds other GPUs than it says";
+	if (!is_up)
+		return r->routed || r->n_runs || r->lane ? "a replica that is not up has work" : NULL;
+	for (uint32_t i = r->first_run; i != NONE; i = w->run[i].next)
+		running += w->run[i].state == RUN_RUNNING;
+	if (running != r->n_runs)
+		return "a replica counts other runs than it has";
+	if (f->is_busy != (r->n_runs || (r->lane && lane_is_busy(r->lane))))
+		return "a replica on which something runs counts as idle, or the other way round";
+	if (bitset_has(w->idle, replica) != (r->state == REPLICA_UP && !f->is_busy))
+		return "the set of idle replicas is wrong";
+	if ((f->place != NONE) != (r->state == REPLICA_UP && r->role != ORR_ROLE_DECODE))
+		return "requests may be routed to a replica that takes none, or not to one that does";
+	double up = r->up_s + w->now_s - r->up_since_s;
+	double busy = r->busy_s + (f->is_busy ? w->now_s - r->busy_since_s : 0);
+	if (busy > up * (1 + ROUNDING) + 1e-8)
+		return "a replica was busy for longer than it was there";
+	if (memory_in_use(w, replica) > r->memory * (1 + ROUNDING))
+		return "more memory is in use than a replica has";
+	if (r->lane && !(lane_kv_in_use(r->lane) <= 1 + ROUNDING))
+		return "more blocks of the KV cache are in use than there are";
+	return r->lane ? lane_check(w, replica) : NULL;
+}
+
+/* The pool has given what replicas hold, and nothing else if it is all ours. */
+static const char *wrong_pool(const struct orr_serve *w)
+{
+	const struct fleet *f = w->fleet;
+	const struct pool_alloc **a = mem_alloc(((size_t)w->n_replicas + f->n_limbo + 1) * sizeof *a);
+	size_t n = 0;
+	for (uint32_t i = 0; i < w->n_replicas; i++)
+		if (w->replica[i].has_alloc)
+			a[n++] = &w->replica[i].alloc;
+	for (uint32_t i = 0; i < f->n_limbo; i++)
+		a[n++] = &f->limbo[i].alloc;
+	const char *wrong = pool_check(w->host.pool, a, n);
+	mem_free(a);
+	return wrong;
+}
+
+/* A policy that says so leaves no replica idle that has, or could have, a request to start. */
+static const char *wrong_idling(const struct orr_serve *w)
+{
+	if (!(w->policy->flags & ORR_WORK_CONSERVING))
+		return NULL;
+	for (uint32_t i = 0; i < w->n_req; i++) {
+		const struct req *q = &w->req[i];
+		if (q->state != ORR_REQ_WAITING || !q->is_known)
+			continue;
+		uint32_t x = q->replica != NONE ? q->replica : bitset_next(w->idle, 0);
+		for (; x != BITSET_END; x = q->replica != NONE ? BITSET_END : bitset_next(w->idle, x + 1))
+			if (orr_replica_is_idle(w, x) && (w->replica[x].model == NONE || w->replica[x].model == q->model))
+				return "the policy is work conserving, and leaves a replica idle for which a request waits";
+	}
+	return NULL;
+}
+
+/* ---- when ---- */
+
+/* At the end of each instant. What costs as much as there are requests is done the less often the more there are. */
+void check_serve_state(struct orr_serve *w)
+{
+	for (uint32_t i = 0; i < w->n_replicas && !w->error.code; i++)
+		broken(w, NULL, wrong_replica(w, i));
+	if (w->metrics->checks++ % (w->n_req / 1024 + 1) || w->error.code)
+		return;
+	check_requests(w);
+	if (!w->error.code)
+		check_runs(w);
+	if (!w->error.code)
+		broken(w, NULL, wrong_idling(w));
+	if (!w->error.code && w->owns_host)
+		broken(w, NULL, wrong_pool(w));
+}
+
+/* A request that completes has got what it asked for. Called when it has. */
+void check_serve_completed(struct orr_serve *w, const struct req *q, double at_s)
+{
+	bool is_llm = w->config->model[q->model]->kind == SERVED_LLM;
+	if (is_llm && q->outputs != q->output_asked)
+		serve_fail(w, ORR_EFAIL, q, "conservation: it got %u tokens and asked for %u", q->outputs, q->output_asked);
+	else if (is_llm && !(q->first_token_s >= q->arrival_s && q->first_token_s <= at_s))
+		broken(w, q, "its first token did not come between its arrival and its end");
+	else if (!(q->first_start_s >= q->arrival_s - 1e-9 && q->first_start_s <= at_s))
+		broken(w, q, "it did not start between its arrival and its end");
+}
+
+/* Little's law, exact over a run that ends empty: requests in the system over time are the times of the requests. */
+static const char *wrong_integral(const struct orr_serve *w)
+{
+	const struct serve_metrics *m = w->metrics;
+	double over_time = (double)m->live.total / 1e9;
+	if (fabs(over_time - m->sojourn_s) > 1e-6 * m->sojourn_s + 1e-9 * ((double)m->arrived + 1))
+		return "requests in the system over time are not the times that requests were in the system";
+	return NULL;
+}
+
+void check_serve_end(struct orr_serve *w)
+{
+	struct serve_metrics *m = w->metrics;
+	double completed = 0;
+	if (m->has_begun)
+		broken(w, NULL, wrong_integral(w));
+	for (uint32_t i = 0; i < w->n_replicas; i++)
+		completed += (double)w->replica[i].completed;
+	if (completed > (double)m->completed)
+		broken(w, NULL, "replicas have completed more requests than there were");
+	if (m->arrived != m->completed + m->refused + m->shed + m->unfinished)
+		broken(w, NULL, "requests that came are not those that ended");
+}

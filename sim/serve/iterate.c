@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Iterations of a lane, one after the other; and the repetition of those that no policy needs to see. */
+#include "serve/lane.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+
+/* ---- one iteration ---- */
+
+static double iteration_s(struct orr_serve *w, struct lane *l)
+{
+	struct llm_load x = { .decodes = l->flying, .decode_context = l->flying ? (double)l->context : 0 };
+	for (uint32_t i = 0; i < l->n_list; i++) {
+		const struct req *q = &w->req[l->list[i]];
+		x.prompts++;
+		x.prompt_tokens += q->next_tokens;
+		x.prompt_pairs += (double)q->next_tokens * ((double)q->done + q->next_tokens);
+	}
+	return served_iteration(l->on, &x);
+}
+
+/*
+ * The end of an iteration of d seconds. Of a repetition whose iterations take equally long it is the start of the first
+ * plus a multiple, so that rounding does not add up.
+ */
+static double end_after(struct lane *l, double start_s, double d)
+{
+	if (!l->alike || d != l->each_s) {
+		l->base_s = start_s;
+		l->each_s = d;
+		l->alike = 0;
+	}
+	l->alike++;
+	return l->base_s + d * (double)l->alike;
+}
+
+/* Starts an iteration at start_s; the decodes take `need` blocks for it. */
+static void take_off(struct orr_serve *w, struct lane *l, double start_s, uint32_t need)
+{
+	if (need)
+		kv_spend(l, need);
+	l->taken = need;
+	l->late = 0;
+	l->is_flying = true;
+	l->copying_s = l->copy_s;
+	l->copy_s = 0;
+	l->start_s = start_s;
+	l->end_s = end_after(l, start_s, iteration_s(w, l) + l->copying_s);
+}
+
+/* A prompt was processed further. True: it is done, with all of its output. */
+static bool land_prompt(struct orr_serve *w, struct lane *l, struct req *q)
+{
+	q->done += q->next_tokens;
+	q->next_tokens = 0;
+	kv_publish(l, q);
+	if (q->done < q->prompt)
+		return false;
+	q->done++;
+	q->outputs++;
+	if (isnan(q->first_token_s)) {
+		q->first_token_s = l->end_s;
+	} else {
+		double gap = l->end_s - q->last_token_s;
+		q->max_gap_s = gap > q->max_gap_s ? gap : q->max_gap_s;
+		serve_metrics_gap(w, gap, 1);
+	}
+	q->last_token_s = l->end_s;
+	if (q->outputs >= q->output_asked)
+		return true;
+	q->is_paused = l->flags & ORR_ITER_HOLD;
+	if (!q->is_paused)
+		decodes_join(w, l, q);
+	return false;
+}
+
+/* The iteration that flew has ended. True: some request has, too. */
+static bool land(struct orr_serve *w, struct lane *l)
+{
+	double prompt_tokens = 0;
+	uint32_t decodes = l->flying;
+	bool has_ended = false;
+	if (decodes)
+		decodes_advance(w, l, l->end_s);
+	l->is_flying = false;
+	l->flying = 0;
+	for (uint32_t slot; (slot = decodes_ended(l)) != NONE; has_ended = true)
+		req_end(w, &w->req[slot], ORR_REQ_COMPLETED, l->end_s);
+	for (uint32_t i = 0; i < l->n_list; i++) {
+		struct req *q = &w->req[l->list[i]];
+		prompt_tokens += q->next_tokens;
+		if (land_prompt(w, l, q)) {
+			req_end(w, q, ORR_REQ_COMPLETED, l->end_s);
+			has_ended = true;
+		}
+	}
+	l->n_list = 0;
+	serve_metrics_tokens(w, l->replica, 1 + (double)l->ahead, prompt_tokens, decodes * (1 + (double)l->ahead));
+	l->ahead = 0;
+	return has_ended;
+}
+
+/* ---- repetition ---- */
+
+static void on_end(struct engine *e, void *ctx, uint64_t subject, uint64_t arg);
+
+static void await_end(struct orr_serve *w, struct lane *l)
+{
+	l->event = eng_at(w->host.engine, serve_ns(l->end_s), PRIO_RUN_END, on_end, w, l->replica, 0);
+}
+
+static void stop(struct orr_serve *w, struct lane *l)
+{
+	l->again_ns = -1;
+	replica_set_busy(w, l->replica, false);
+	replica_dirty(w, l->replica);
+}
+
+static inline bool has_room(const struct lane *l, uint32_t need)
+{
+	return (uint64_t)need + l->keep_free <= l->avail;
+}
+
+/* Nobody will do anything before the next event: not the policy, nor another world on the clock. */
+static bool is_quiet(const struct orr_serve *w)
+{
+	return w->owns_host && !w->n_dirty && !w->n_arrived && !w->n_over && w->first_ended == NONE;
+}
+
+/* The time before which iterations that end change nothing for anybody: that of the next event, less the rounding. */
+static double quiet_until(struct orr_serve *w)
+{
+	int64_t next;
+	if (!is_quiet(w))
+		return -INFINITY;
+	if (!eng_next_time(w->host.engine, &next))
+		return INFINITY;
+	return next <= eng_now(w->host.engine) + 2 ? -INFINITY : (double)(next - 2) / 1e9;
+}
+
+/*
+ * The next iteration of a repetition, of which at least one is left and for which there is room. Those that end before
+ * anything else happens, and after which it would go on, are done here in one go.
+ */
+static void go_on(struct orr_serve *w, struct lane *l, uint32_t need)
+{
+	double until = quiet_until(w);
+	uint64_t first_end = l->ends.v[0].clock;
+	uint32_t flying = l->ends.n;
+	for (;;) {
+		l->flying = flying;
+		take_off(w, l, l->end_s, need);
+		l->left--;
+		if (!(l->end_s < until) || !l->left || l->clock + 1 >= first_end)
+			break;
+		uint32_t next = decodes_need(w, l);
+		if (!has_room(l, next))
+			break;
+		decodes_advance(w, l, l->end_s);
+		l->is_flying = false;
+		need = next;
+		l->ahead++;
+	}
+	l->again_ns = l->ahead ? -1 : eng_now(w->host.engine);
+	await_end(w, l);
+}
+
+static void on_end(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+{
+	(void)e, (void)arg;
+	struct orr_serve *w = ctx;
+	struct lane *l = w->replica[subject].lane;
+	serve_happen(w, l->end_s);
+	bool has_ended = land(w, l);
+	if (has_ended || l->is_cut || !l->left || !l->ends.n || w->error.code) {
+		stop(w, l);
+		return;
+	}
+	uint32_t need = decodes_need(w, l);
+	if (has_room(l, need))
+		go_on(w, l, need);
+	else
+		stop(w, l);
+}
+
+/* An iteration that began in this very instant, because nothing spoke against it yet. */
+static bool take_back(struct orr_serve *w, struct lane *l)
+{
+	if (l->again_ns != eng_now(w->host.engine) || l->late)
+		return false;
+	eng_cancel(w->host.engine, l->event);
+	l->end_s = l->start_s;
+	l->avail += l->taken;
+	l->copy_s += l->copying_s;
+	l->is_flying = false;
+	l->flying = 0;
+	stop(w, l);
+	return true;
+}
+
+/* The end of the iteration that runs, seen from now: now plus what is left of it. */
+static void end_from_now(struct orr_serve *w, struct lane *l)
+{
+	double gone = w->now_s - l->base_s, end_s = w->now_s + (l->each_s * (double)l->alike - gone);
+	if (!(gone >= 0) || floor(gone / l->each_s) + 1 != (double)l->alike || serve_ns(end_s) < eng_now(w->host.engine))
+		return;
+	eng_cancel(w->host.engine, l->event);
+	l->end_s = end_s;
+	await_end(w, l);
+}
+
+static void cut(struct orr_serve *w, struct lane *l)
+{
+	if (!l->is_flying || l->is_cut || take_back(w, l))
+		return;
+	l->is_cut = true;
+	end_from_now(w, l);
+}
+
+void lane_arrival(struct orr_serve *w, uint32_t replica)
+{
+	struct lane *l = replica < w->n_replicas ? w->replica[replica].lane : NULL;
+	if (l && !(l->flags & ORR_ITER_THROUGH))
+		cut(w, l);
+}
+
+void lane_wake(struct orr_serve *w, uint32_t replica)
+{
+	struct lane *l = replica < w->n_replicas ? w->replica[replica].lane : NULL;
+	if (l)
+		cut(w, l);
+}
+
+void iterate_abandon(struct orr_serve *w, struct lane *l)
+{
+	if (!l->is_flying)
+		return;
+	eng_cancel(w->host.engine, l->event);
+	serve_metrics_lost(w, w->now_s - l->start_s);
+	l->avail += l->taken;
+	l->is_flying = false;
+	l->flying = 0;
+	while (l->n_list)
+		w->req[l->list[--l->n_list]].next_tokens = 0;
+	replica_set_busy(w, l->replica, false);
+}
+
+/* ---- actions ---- */
+
+void iterate_unlist(struct lane *l, struct req *q, uint32_t slot)
+{
+	q->next_tokens = 0;
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < l->n_list; i++)
+		if (l->list[i] != slot)
+			l->list[kept++] = l->list[i];
+	l->n_list = kept;
+}
+
+void orr_iter_prefill(struct orr_serve *w, orr_req r, uint32_t tokens)
+{
+	struct req *q = lane_actor(w, r, ORR_REQ_RESIDENT, "orr_iter_prefill()");
+	if (!q)
+		return;
+	struct lane *l = lane_of(w, q);
+	if (l->is_flying)
+		serve_fail(w, ORR_EFAIL, q, "orr_iter_prefill() while an iteration runs on replica %u", q->replica);
+	else if (q->next_tokens)
+		serve_fail(w, ORR_EFAIL, q, "orr_iter_prefill() twice for one iteration");
+	else if (q->done >= q->prompt)
+		serve_fail(w, ORR_EFAIL, q, "orr_iter_prefill() of a request that is past its prompt");
+	else if (!tokens || tokens > q->prompt - q->done)
+		serve_fail(w, ORR_EFAIL, q, "orr_iter_prefill() of %u tokens; its prompt has %u left", tokens, q->prompt - q->done);
+	else if ((uint64_t)q->done + tokens > kv_holds(l, q) * l->block_tokens)
+		serve_fail(w, ORR_EFAIL, q, "orr_iter_prefill() of %u tokens after %u; its %u blocks hold %u", tokens, q->done,
+			(unsigned)kv_holds(l, q), (unsigned)(kv_holds(l, q) * l->block_tokens));
+	else {
+		q->next_tokens = tokens;
+		MEM_GROW(l->list, l->n_list, l->cap_list);
+		l->list[l->n_list++] = req_slot(w, q);
+	}
+}
+
+/* The lane's own time is exact where the engine's is rounded. */
+static double start_time(const struct orr_serve *w, const struct lane *l)
+{
+	return l->end_s >= 0 && serve_ns(l->end_s) == eng_now(w->host.engine) ? l->end_s : w->now_s;
+}
+
+void orr_iter_run(struct orr_serve *w, uint32_t replica, uint64_t most, uint32_t keep_free, unsigned flags)
+{
+	struct lane *l = serve_may_act(w, "orr_iter_run()") ? lane_at(w, replica, "orr_iter_run()") : NULL;
+	if (!l)
+		return;
+	uint32_t decodes = flags & ORR_ITER_DECODE ? l->ends.n : 0, need = decodes ? decodes_need(w, l) : 0;
+	if (l->is_flying || (!decodes && !l->n_list)) {
+		serve_fail(w, ORR_EFAIL, NULL, "orr_iter_run() on replica %u, %s", replica,
+			l->is_flying ? "on which an iteration runs" : "with nothing to do: no prompt was listed, and there are no decodes");
+		return;
+	}
+	if (need > l->avail) {
+		serve_fail(w, ORR_EFAIL, NULL, "orr_iter_run() on replica %u: its decodes need %u blocks for their next token, %u are free",
+			replica, need, l->avail);
+		return;
+	}
+	double start_s = start_time(w, l);
+	for (uint32_t i = 0; i < l->n_list; i++)
+		if (isnan(w->req[l->list[i]].first_start_s))
+			w->req[l->list[i]].first_start_s = start_s;
+	l->flags = flags;
+	l->left = l->n_list ? 0 : most ? most - 1 : UINT64_MAX;
+	l->keep_free = keep_free;
+	l->is_cut = false;
+	l->flying = decodes;
+	l->alike = 0;
+	take_off(w, l, start_s, need);
+	l->again_ns = -1;
+	replica_set_busy(w, replica, true);
+	await_end(w, l);
+}
+
+void orr_iter_cut(struct orr_serve *w, uint32_t replica)
+{
+	struct lane *l = serve_may_act(w, "orr_iter_cut()") ? lane_at(w, replica, "orr_iter_cut()") : NULL;
+	if (!l)
+		return;
+	if (l->is_flying)
+		cut(w, l);
+	else
+		serve_fail(w, ORR_EFAIL, NULL, "orr_iter_cut() on replica %u, on which no iteration runs", replica);
+}
+
+uint32_t orr_decodes_need(const struct orr_serve *w, uint32_t replica)
+{
+	struct lane *l = replica < w->n_replicas ? w->replica[replica].lane : NULL;
+	return l ? decodes_need((struct orr_serve *)(uintptr_t)w, l) : 0;
+}
+
+double orr_iter_estimate(const struct orr_serve *w, uint32_t replica, uint32_t decodes, double context, uint32_t tokens,
+	uint32_t before)
+{
+	struct lane *l = replica < w->n_replicas ? w->replica[replica].lane : NULL;
+	struct llm_load x = { .decodes = decodes,
+		.prompts = tokens ? 1 : 0,
+		.prompt_tokens = tokens,
+		.decode_context = context,
+		.prompt_pairs = (double)tokens * ((double)before + tokens) };
+	return l ? served_iteration(l->on, &x) : NAN;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which models are in a replica's memory. One is loaded at a time; its weights are taken from the start of that. */
+#include "serve/options.h"
+#include "serve/world.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+
+/* A table model that the replica may run. */
+static bool may_run(const struct orr_serve *w, const struct replica *r, uint32_t model)
+{
+	return w->config->model[model]->kind == SERVED_TABLE && (r->model == UINT32_MAX || r->model == model);
+}
+
+void loading_begin(struct orr_serve *w, uint32_t replica)
+{
+	struct replica *r = &w->replica[replica];
+	uint32_t n = w->config->n_models;
+	if (!r->loaded_s)
+		r->loaded_s = mem_alloc((n + 1) * sizeof *r->loaded_s);
+	r->weights = 0;
+	for (uint32_t m = 0; m < n; m++) {
+		bool is_there = w->set->preloaded && may_run(w, r, m);
+		r->loaded_s[m] = is_there ? w->now_s : NAN;
+		r->weights += is_there ? w->config->model[m]->weight_bytes : 0;
+	}
+	if (r->weights > r->memory)
+		serve_fail(w, ORR_EINPUT, NULL,
+			"the weights of the models of replica %u need %.9g bytes and it has %.9g (serve.preloaded=false loads them when the policy asks)",
+			replica, r->weights, r->memory);
+}
+
+bool loading_is_done(const struct orr_serve *w, uint32_t replica, uint32_t model)
+{
+	const struct replica *r = &w->replica[replica];
+	return !r->loaded_s || r->loaded_s[model] <= w->now_s;
+}
+
+bool orr_model_is_loaded(const struct orr_serve *w, uint32_t replica, uint32_t model)
+{
+	return replica < w->n_replicas && model < w->config->n_models && loading_is_done(w, replica, model);
+}
+
+/* False, with the run failed, where the replica has nothing to do with the model. */
+static bool may_load(struct orr_serve *w, uint32_t replica, uint32_t model, const char *what)
+{
+	if (!serve_may_act(w, what))
+		return false;
+	if (replica >= w->n_replicas)
+		serve_fail(w, ORR_EFAIL, NULL, "%s on replica %u; there are %u", what, replica, w->n_replicas);
+	else if (model >= w->config->n_models)
+		serve_fail(w, ORR_EFAIL, NULL, "%s of model %u; there are %u", what, model, w->config->n_models);
+	else if (!w->replica[replica].loaded_s ||
+		(w->replica[replica].state != REPLICA_UP && w->replica[replica].state != REPLICA_DRAINING))
+		serve_fail(w, ORR_EFAIL, NULL, "%s on replica %u, which is not up", what, replica);
+	else if (!may_run(w, &w->replica[replica], model))
+		serve_fail(w, ORR_EFAIL, NULL, "%s of model %s on replica %u, which does not run it in batches", what,
+			w->config->model[model]->name, replica);
+	else
+		return true;
+	return false;
+}
+
+static void on_loaded(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+{
+	struct orr_serve *w = ctx;
+	const struct replica *r = &w->replica[subject];
+	if (w->error.code || !r->loaded_s || isnan(r->loaded_s[arg]) || serve_ns(r->loaded_s[arg]) != eng_now(e))
+		return; /* taken out again, or begun anew, in the meantime */
+	serve_happen(w, r->loaded_s[arg]);
+	replica_dirty(w, (uint32_t)subject);
+}
+
+bool orr_model_load(struct orr_serve *w, uint32_t replica, uint32_t model)
+{
+	if (!may_load(w, replica, model, "orr_model_load()"))
+		return false;
+	struct replica *r = &w->replica[replica];
+	const struct served *m = w->config->model[model];
+	if (!isnan(r->loaded_s[model]))
+		return true;
+	struct memory_extra x = { .weights = m->weight_bytes };
+	if (!memory_fits(w, replica, &x))
+		return false;
+	double from = w->now_s;
+	for (uint32_t i = 0; i < w->config->n_models; i++)
+		from = fmax(from, r->loaded_s[i]); /* a NaN counts as nothing */
+	r->loaded_s[model] = from + m->load_s;
+	serve_metrics_memory(w, replica);
+	r->weights += m->weight_bytes;
+	eng_at(w->host.engine, serve_ns(r->loaded_s[model]), PRIO_REPLICA, on_loaded, w, replica, model);
+	return true;
+}
+
+void orr_model_unload(struct orr_serve *w, uint32_t replica, uint32_t model)
+{
+	if (!may_load(w, replica, model, "orr_model_unload()"))
+		return;
+	struct replica *r = &w->replica[replica];
+	const char *name = w->config->model[model]->name;
+	for (uint32_t i = r->first_run; i != NONE; i = w->run[i].next)
+		if (w->run[i].model == model) {
+			serve_fail(w, ORR_EFAIL, NULL, "orr_model_unload() of model %s on replica %u, where a run of it is", name, replica);
+			return;
+		}
+	if (isnan(r->loaded_s[model])) {
+		serve_fail(w, ORR_EFAIL, NULL, "orr_model_unload() of model %s on replica %u, where it is not", name, replica);
+		return;
+	}
+	r->loaded_s[model] = NAN;
+	serve_metrics_memory(w, replica);
+	r->weights -= w->config->model[model]->weight_bytes;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the counts come to when the run is over. */
+#include "serve/metrics.h"
+
+#include "serve/fleet.h"
+#include "serve/options.h"
+
+#include "base/sbuf.h"
+#include "results/summary.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Of more models than this the figures by model are left out. */
+enum { MODELS_MAX = 64 };
+
+static void put(struct orr_serve *w, const char *name, double value)
+{
+	summary_put(w->result, name, value);
+}
+
+/* "NAME_mean" and the quantiles asked for: names are literals. */
+static void put_mean(struct orr_serve *w, const char *name, const struct tally *t)
+{
+	summary_mean(w->result, name, &t->blocks, w->set->warmup, w->set->ci_level);
+}
+
+static void put_quantile(struct orr_serve *w, const char *name, struct hist *h, double p)
+{
+	summary_quantile(w->result, name, h, p, w->set->ci_level);
+}
+
+static void put_times(struct orr_serve *w)
+{
+	struct serve_metrics *m = w->metrics;
+	put_mean(w, "completion_mean", &m->completion);
+	put_quantile(w, "completion_p50", m->completion.hist, 0.50);
+	put_quantile(w, "completion_p90", m->completion.hist, 0.90);
+	put_quantile(w, "completion_p99", m->completion.hist, 0.99);
+	put(w, "completion_max", hist_max(m->completion.hist));
+	put(w, "sample_completion_mean", m->samples > 0 ? m->sample_s / m->samples : NAN);
+	put_mean(w, "queue_mean", &m->queue);
+	put_quantile(w, "queue_p50", m->queue.hist, 0.50);
+	put_quantile(w, "queue_p99", m->queue.hist, 0.99);
+}
+
+static void put_token_times(struct orr_serve *w)
+{
+	struct serve_metrics *m = w->metrics;
+	if (!m->has_llm)
+		return;
+	put_mean(w, "ttft_mean", &m->ttft);
+	put_quantile(w, "ttft_p50", m->ttft.hist, 0.50);
+	put_quantile(w, "ttft_p90", m->ttft.hist, 0.90);
+	put_quantile(w, "ttft_p99", m->ttft.hist, 0.99);
+	put_mean(w, "tpot_mean", &m->tpot);
+	put_quantile(w, "tpot_p50", m->tpot.hist, 0.50);
+	put_quantile(w, "tpot_p90", m->tpot.hist, 0.90);
+	put_quantile(w, "tpot_p99", m->tpot.hist, 0.99);
+	if (!m->gap)
+		return;
+	put(w, "token_gap_mean", hist_mean(m->gap));
+	put_quantile(w, "token_gap_p50", m->gap, 0.50);
+	put_quantile(w, "token_gap_p99", m->gap, 0.99);
+	put(w, "token_gap_max", hist_max(m->gap));
+}
+
+static void put_counts(struct orr_serve *w)
+{
+	const struct serve_metrics *m = w->metrics;
+	put(w, "requests", (double)m->arrived);
+	put(w, "requests_completed", (double)m->completed);
+	put(w, "requests_refused", (double)m->refused);
+	put(w, "requests_shed", (double)m->shed);
+	put(w, "requests_unfinished", (double)m->unfinished);
+	put(w, "preemptions", (double)m->preemptions);
+	put(w, "restarts", (double)m->restarts);
+	put(w, "events", (double)eng_happened(w->host.engine));
+}
+
+/* From the first arrival to the last completion, or to where time was up. */
+static double span_s(const struct orr_serve *w)
+{
+	const struct serve_metrics *m = w->metrics;
+	double end = m->unfinished ? w->now_s : m->last_end_s;
+	return m->has_begun ? end - m->begun_s : 0;
+}
+
+static void put_rates(struct orr_serve *w)
+{
+	const struct serve_metrics *m = w->metrics;
+	double span = span_s(w);
+	put(w, "duration", span);
+	put(w, "throughput", span > 0 ? (double)m->completed / span : NAN);
+	put(w, "goodput", span > 0 ? (double)m->good / span : NAN);
+	if (m->asked_slo)
+		put(w, "attainment", (double)m->met_slo / (double)m->asked_slo);
+	if (!m->has_llm)
+		return;
+	put(w, "output_tokens", m->output_tokens);
+	put(w, "tokens_per_second", span > 0 ? m->output_tokens / span : NAN);
+	put(w, "iterations", m->iterations);
+	put(w, "prompt_tokens_processed", m->prompt_processed);
+}
+
+static void put_models(struct orr_serve *w)
+{
+	const struct serve_metrics *m = w->metrics;
+	uint32_t n = w->config->n_models;
+	for (uint32_t i = 0; n > 1 && n <= MODELS_MAX && i < n; i++) {
+		const struct model_sums *s = &m->model[i];
+		struct sbuf name = { 0 };
+		sbuf_printf(&name, "completion_mean.%s", w->config->model[i]->name);
+		put(w, result_text(w->result, name.text), s->completed ? s->completion_s / (double)s->completed : NAN);
+		sbuf_free(&name);
+		if (!s->asked_slo)
+			continue;
+		sbuf_printf(&name, "attainment.%s", w->config->model[i]->name);
+		put(w, result_text(w->result, name.text), (double)s->met_slo / (double)s->asked_slo);
+		sbuf_free(&name);
+	}
+}
+
+/* ---- devices and money ---- */
+
+struct fleet_sums {
+	double gpu_s, up_gpu_s, busy_gpu_s, up_s, usd, kv, kv_s;
+};
+
+/* Replicas that are still there have been there until now. */
+static struct fleet_sums sum_up(const struct orr_serve *w)
+{
+	const struct serve_metrics *m = w->metrics;
+	struct fleet_sums s = { 0 };
+	for (uint32_t i = 0; i < w->n_replicas; i++) {
+		const struct replica *r = &w->replica[i];
+		const struct fleet_replica *f = &w->fleet->more[i];
+		bool is_up = r->state == REPLICA_UP || r->state == REPLICA_DRAINING;
+		double up = r->up_s + (is_up ? w->now_s - r->up_since_s : 0);
+		double busy = r->busy_s + (f->is_busy ? w->now_s - r->busy_since_s : 0);
+		double held = r->has_alloc ? (w->now_s - f->taken_s) * r->gpus : 0;
+		s.up_s += up;
+		s.up_gpu_s += up * r->gpus;
+		s.busy_gpu_s += busy * r->gpus;
+		s.gpu_s += r->gpu_s + held;
+		s.usd += r->usd;
+		if (w->config->usd_per_gpu_hour && r->has_alloc && r->gpu_type < w->config->cluster->n_types)
+			s.usd += held / 3600 * w->config->usd_per_gpu_hour[r->gpu_type];
+		s.kv += m->kv_integral ? m->kv_integral[i] : 0;
+		s.kv_s += m->kv_span_s ? m->kv_span_s[i] : 0;
+	}
+	return s;
+}
+
+static void put_fleet(struct orr_serve *w)
+{
+	const struct serve_metrics *m = w->metrics;
+	const struct fleet *f = w->fleet;
+	struct fleet_sums s = sum_up(w);
+	put(w, "utilisation", s.up_gpu_s > 0 ? s.busy_gpu_s / s.up_gpu_s : NAN);
+	summary_timeline(w->result, "in_system_mean", &m->live, 1, w->set->ci_level);
+	put(w, "in_system_max", (double)m->live.largest);
+	put(w, "replica_hours", s.up_s / 3600);
+	put(w, "gpu_hours", s.gpu_s / 3600);
+	if (m->memory_there > 0) {
+		put(w, "memory_use_mean", m->memory_used / m->memory_there);
+		put(w, "memory_use_max", m->memory_most);
+	}
+	if (s.kv_s > 0)
+		put(w, "kv_use_mean", s.kv / s.kv_s);
+	if (m->padded > 0)
+		put(w, "padding_share", 1 - m->real / m->padded);
+	put(w, "lost_work", m->lost_s);
+	if (f->autoscale != AUTOSCALE_NONE) {
+		put(w, "scale_ups", (double)f->scale_ups);
+		put(w, "scale_downs", (double)f->scale_downs);
+	}
+	if (w->config->failures || f->losses)
+		put(w, "replicas_lost", (double)f->losses);
+	if (!w->config->usd_per_gpu_hour)
+		return;
+	put(w, "usd", s.usd);
+	if (m->has_llm)
+		put(w, "usd_per_million_tokens", m->output_tokens > 0 ? s.usd / m->output_tokens * 1e6 : NAN);
+	else
+		put(w, "usd_per_million_samples", m->samples > 0 ? s.usd / m->samples * 1e6 : NAN);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct request_row *x = a, *y = b;
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+void serve_metrics_end(struct orr_serve *w)
+{
+	struct serve_metrics *m = w->metrics;
+	int64_t now = eng_now(w->host.engine);
+	for (uint32_t i = 0; i < w->n_replicas; i++)
+		serve_metrics_memory(w, i);
+	if (m->has_begun) {
+		timeline_set(&m->live, now, 0);
+		timeline_set(&m->busy, now, 0);
+		timeline_set(&m->up, now, 0);
+	}
+	if (w->result->n_requests)
+		qsort(w->result->requests, w->result->n_requests, sizeof *w->result->requests, by_number);
+	w->result->rows_total = m->arrived;
+	put_times(w);
+	put_token_times(w);
+	put_rates(w);
+	put_counts(w);
+	put_fleet(w);
+	put_models(w);
+	if (!m->has_begun)
+		return;
+	summary_series(w->result, "in_system", &m->live, 1);
+	summary_series(w->result, "busy_gpus", &m->busy, 1);
+	summary_series(w->result, "up_gpus", &m->up, 1);
+}

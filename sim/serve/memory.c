@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Memory of a replica over time, and how runs on it slow each other down.
+ *
+ * What runs is projected to its end at the rates that follow from who is there (docs/models.md, "Runs that share a
+ * replica"): between two instants at which a run starts, comes to its peak or ends, memory and rates are constant.
+ * Overlaps shorter than the clock's resolution do not count.
+ */
+#include "serve/options.h"
+#include "serve/world.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { ON_STACK = 16 };
+static const double OVERLAP_S = 2e-9;
+static const double REACHED_S = 0.5e-9; /* what is this near is there */
+static const double ROUNDING = 1e-12; /* of sums of bytes */
+
+/* A run in the projection; seconds are of its own progress. */
+struct part {
+	uint32_t model;
+	bool is_going;          /* not suspended, begun, not ended */
+	double bytes, peak;     /* now; from the peak on */
+	double to_peak, left;   /* INFINITY: no peak to come */
+	double stop;            /* what will be left where it leaves; 0: its end */
+	bool is_kept;           /* and holds its memory from then on */
+	double starts_s;        /* 0: it is there */
+};
+
+static double scale_of(const struct orr_serve *w, uint32_t model)
+{
+	return w->config->model[model]->utilisation;
+}
+
+void interference_rates(const struct orr_serve *w, const uint32_t *model, uint32_t n, double *rate)
+{
+	const struct serve_config *c = w->config;
+	double occupied = 0;
+	switch (w->set->interference) {
+	case INTERFERENCE_OCCUPANCY:
+		for (uint32_t i = 0; i < n; i++)
+			occupied += c->model[model[i]]->occupancy;
+		for (uint32_t i = 0; i < n; i++)
+			rate[i] = 1 / fmax(1, occupied);
+		return;
+	case INTERFERENCE_PAIRWISE:
+		for (uint32_t i = 0; i < n; i++) {
+			double slower = 1;
+			for (uint32_t k = 0; k < n; k++)
+				if (k != i)
+					slower *= w->set->slowdown[(size_t)model[i] * c->n_models + model[k]];
+			rate[i] = 1 / slower;
+		}
+		return;
+	default:
+		for (uint32_t i = 0; i < n; i++)
+			rate[i] = 1;
+	}
+}
+
+/* ---- the projection ---- */
+
+struct projection {
+	const struct orr_serve *w;
+	struct part *part;
+	uint32_t n;
+	double weights, t;
+	struct part stack[ON_STACK];
+};
+
+static struct part part_of(const struct orr_serve *w, const struct run *x)
+{
+	double left = run_left(w, x), done = x->alone_s - left;
+	bool is_past = done >= x->memory.peak_from_s - REACHED_S, is_leaving = x->leaving >= 0 && x->exit_left_s > 0;
+	double stop = is_leaving ? x->exit_left_s : 0;
+	return (struct part){ .model = x->model,
+		.is_going = x->state == RUN_RUNNING && !(is_leaving && left <= stop + REACHED_S),
+		.stop = stop,
+		.is_kept = x->leaving == ORR_ABORT_SAVE,
+		.bytes = is_past ? x->memory.peak : x->memory.before,
+		.peak = x->memory.peak,
+		.to_peak = is_past ? INFINITY : x->memory.peak_from_s - done,
+		.left = left };
+}
+
+static bool is_gone(const struct memory_extra *x, uint32_t run)
+{
+	return x && x->without == run + 1;
+}
+
+/* The newcomer, if any, is the last part. */
+static void open_projection(struct projection *p, const struct orr_serve *w, uint32_t replica, const struct memory_extra *x)
+{
+	const struct replica *r = &w->replica[replica];
+	uint32_t most = 1;
+	for (uint32_t i = r->first_run; i != NONE; i = w->run[i].next)
+		most++;
+	p->w = w;
+	p->n = 0;
+	p->t = 0;
+	p->weights = r->weights + (x ? x->weights : 0);
+	p->part = most <= ON_STACK ? p->stack : mem_alloc(most * sizeof *p->part);
+	for (uint32_t i = r->first_run; i != NONE; i = w->run[i].next)
+		if (!is_gone(x, i))
+			p->part[p->n++] = part_of(w, &w->run[i]);
+	if (x && x->is_run) {
+		bool is_past = x->memory.peak_from_s <= 0;
+		p->part[p->n++] = (struct part){ .model = x->model,
+			.bytes = is_past ? x->memory.peak : x->memory.before,
+			.peak = x->memory.peak,
+			.to_peak = is_past ? INFINITY : x->memory.peak_from_s,
+			.left = x->alone_s,
+			.starts_s = x->delay_s };
+		p->part[p->n - 1].is_going = x->delay_s <= 0;
+	}
+}
+
+static void close_projection(struct projection *p)
+{
+	if (p->part != p->stack)
+		mem_free(p->part);
+}
+
+static bool has_begun(const struct projection *p, const struct part *x)
+{
+	return x->starts_s <= p->t;
+}
+
+static bool has_room(const struct projection *p, double capacity)
+{
+	double bytes = p->weights, busy = 0;
+	for (uint32_t i = 0; i < p->n; i++) {
+		const struct part *x = &p->part[i];
+		if (!has_begun(p, x) || x->left <= 0)
+			continue;
+		bytes += x->bytes;
+		busy += x->is_going ? scale_of(p->w, x->model) : 0;
+	}
+	return bytes <= capacity * (1 + ROUNDING) && busy <= p->w->set->utilisation_limit * (1 + ROUNDING);
+}
+
+static void rates_of(const struct projection *p, double *rate)
+{
+	uint32_t model_stack[ON_STACK], *model = p->n <= ON_STACK ? model_stack : mem_alloc(p->n * sizeof *model);
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < p->n; i++)
+		if (p->part[i].is_going)
+			model[n++] = p->part[i].model;
+	interference_rates(p->w, model, n, rate);
+	for (uint32_t i = p->n; i-- > 0;)
+		rate[i] = p->part[i].is_going ? rate[--n] : 0;
+	if (model != model_stack)
+		mem_free(model);
+}
+
+/* How long until something changes; INFINITY: nothing will. */
+static double until_change(const struct projection *p, const double *rate)
+{
+	double dt = INFINITY;
+	for (uint32_t i = 0; i < p->n; i++) {
+		const struct part *x = &p->part[i];
+		if (x->is_going)
+			dt = fmin(dt, fmin(x->to_peak, x->left - x->stop) / rate[i]);
+		else if (!has_begun(p, x))
+			dt = fmin(dt, x->starts_s - p->t);
+	}
+	return dt;
+}
+
+static void advance(struct projection *p, const double *rate, double dt)
+{
+	p->t += dt;
+	for (uint32_t i = 0; i < p->n; i++) {
+		struct part *x = &p->part[i];
+		if (!x->is_going) {
+			if (x->starts_s > 0 && x->left > 0 && x->starts_s - p->t <= REACHED_S) {
+				x->is_going = true;
+				x->starts_s = 0;
+			}
+			continue;
+		}
+		x->left -= dt * rate[i];
+		x->to_peak -= dt * rate[i];
+		if (x->to_peak <= REACHED_S) {
+			x->bytes = x->peak;
+			x->to_peak = INFINITY;
+		}
+		if (x->left <= x->stop + REACHED_S) {
+			x->left = x->stop > 0 && x->is_kept ? x->left : 0;
+			x->is_going = false;
+		}
+	}
+}
+
+/* Each change is told to seen(), if it is given, with its time. False: at some instant there is no room. */
+static bool project(struct projection *p, double capacity, bool is_checked, void (*seen)(void *ctx, double t), void *ctx)
+{
+	double rate_stack[ON_STACK], *rate = p->n <= ON_STACK ? rate_stack : mem_alloc((p->n + 1) * sizeof *rate);
+	bool fits = true;
+	while (fits) {
+		rates_of(p, rate);
+		double dt = until_change(p, rate);
+		if (is_checked && dt > OVERLAP_S)
+			fits = has_room(p, capacity);
+		if (!(dt < INFINITY))
+			break;
+		advance(p, rate, dt);
+		if (seen)
+			seen(ctx, p->t);
+	}
+	if (rate != rate_stack)
+		mem_free(rate);
+	return fits;
+}
+
+/* The most that can ever be in use has room: no need to look at times. */
+static bool fits_anyway(const struct orr_serve *w, uint32_t replica, const struct memory_extra *x)
+{
+	const struct replica *r = &w->replica[replica];
+	if (r->memory == INFINITY && w->set->utilisation_limit == INFINITY)
+		return true;
+	double bytes = r->weights, busy = 0;
+	if (x) {
+		bytes += x->weights + (x->is_run ? fmax(x->memory.before, x->memory.peak) : 0);
+		busy += x->is_run ? scale_of(w, x->model) : 0;
+	}
+	for (uint32_t i = r->first_run; i != NONE; i = w->run[i].next) {
+		if (is_gone(x, i))
+			continue;
+		bytes += fmax(w->run[i].memory.before, w->run[i].memory.peak);
+		busy += scale_of(w, w->run[i].model);
+	}
+	return bytes <= r->memory * (1 + ROUNDING) && busy <= w->set->utilisation_limit * (1 + ROUNDING);
+}
+
+bool memory_fits(const struct orr_serve *w, uint32_t replica, const struct memory_extra *x)
+{
+	if (fits_anyway(w, replica, x))
+		return true;
+	struct projection p;
+	open_projection(&p, w, replica, x);
+	bool fits = project(&p, w->replica[replica].memory, true, NULL, NULL);
+	close_projection(&p);
+	return fits;
+}
+
+/* ---- the least delay ---- */
+
+struct times {
+	double *t;
+	size_t n, cap;
+};
+
+static void keep_time(void *ctx, double t)
+{
+	struct times *x = ctx;
+	MEM_GROW(x->t, x->n, x->cap);
+	x->t[x->n++] = t;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+/*
+ * Room grows only when another run ends or leaves its peak; so the least delay is none, the time of such a change, or
+ * puts the newcomer's own peak there. (With interference the newcomer moves the changes that come after its start: what
+ * is returned fits, but a shorter delay might.)
+ */
+double memory_fits_after(const struct orr_serve *w, uint32_t replica, struct memory_extra x)
+{
+	struct times c = { 0 };
+	struct projection p;
+	open_projection(&p, w, replica, NULL);
+	keep_time(&c, 0);
+	project(&p, 0, false, keep_time, &c);
+	close_projection(&p);
+	size_t changes = c.n;
+	for (size_t i = 1; i < changes; i++)
+		if (c.t[i] > x.memory.peak_from_s)
+			keep_time(&c, c.t[i] - x.memory.peak_from_s);
+	qsort(c.t, c.n, sizeof *c.t, by_time);
+	double found = INFINITY;
+	for (size_t i = 0; i < c.n && found == INFINITY; i++) {
+		x.delay_s = c.t[i];
+		if (memory_fits(w, replica, &x))
+			found = c.t[i];
+	}
+	mem_free(c.t);
+	return found;
+}
+
+double memory_in_use(const struct orr_serve *w, uint32_t replica)
+{
+	double bytes = w->replica[replica].weights;
+	for (uint32_t i = w->replica[replica].first_run; i != NONE; i = w->run[i].next)
+		bytes += part_of(w, &w->run[i]).bytes;
+	return bytes;
+}

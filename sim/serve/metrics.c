@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Counting while the run goes on. */
+#include "serve/metrics.h"
+
+#include "serve/fleet.h"
+#include "serve/options.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Gaps come with every token of every request: sorting more of them would take longer than the run. */
+enum { EVENTS_MAX = 1000000, GAPS_EXACT = 10000 };
+
+static void tally_begin(struct tally *t)
+{
+	t->hist = hist_new();
+	blocks_init(&t->blocks);
+}
+
+static inline void tally(struct tally *t, uint64_t number, double value)
+{
+	hist_add(t->hist, value);
+	blocks_add(&t->blocks, number, value);
+}
+
+void serve_metrics_begin(struct orr_serve *w)
+{
+	struct serve_metrics *m = w->metrics = mem_zalloc(1, sizeof *m);
+	const struct serve_config *c = w->config;
+	for (uint32_t i = 0; i < c->n_models; i++)
+		m->has_llm |= c->model[i]->kind == SERVED_LLM;
+	m->has_slo = w->set->slo_ttft_s < INFINITY || w->set->slo_tpot_s < INFINITY;
+	tally_begin(&m->completion);
+	tally_begin(&m->queue);
+	if (m->has_llm) {
+		tally_begin(&m->ttft);
+		tally_begin(&m->tpot);
+	}
+	m->model = mem_zalloc((size_t)c->n_models + 1, sizeof *m->model);
+	m->row_stride = 1;
+	if (m->has_llm)
+		m->kv_since_s = mem_zalloc(4 * ((size_t)w->n_replicas + 1), sizeof *m->kv_since_s);
+	if (m->has_llm) {
+		m->kv_was = m->kv_since_s + w->n_replicas;
+		m->kv_integral = m->kv_was + w->n_replicas;
+		m->kv_span_s = m->kv_integral + w->n_replicas;
+	}
+	if (c->device)
+		m->memory_since_s = mem_zalloc((size_t)w->n_replicas + 1, sizeof *m->memory_since_s);
+	for (uint32_t i = 0; i < w->n_replicas; i++)
+		if (w->replica[i].state == REPLICA_UP)
+			m->up_gpus += w->replica[i].gpus;
+}
+
+/* The clock of what is measured over time starts with the first request. */
+static void begin_time(struct orr_serve *w)
+{
+	struct serve_metrics *m = w->metrics;
+	int64_t now = eng_now(w->host.engine);
+	m->has_begun = true;
+	m->begun_s = m->last_end_s = w->now_s;
+	timeline_begin(&m->live, now);
+	timeline_begin(&m->busy, now);
+	timeline_begin(&m->up, now);
+	timeline_set(&m->busy, now, m->busy_gpus);
+	timeline_set(&m->up, now, m->up_gpus);
+}
+
+void serve_metrics_arrival(struct orr_serve *w, const struct req *q)
+{
+	struct serve_metrics *m = w->metrics;
+	if (!m->has_begun)
+		begin_time(w);
+	m->arrived++;
+	timeline_set(&m->live, eng_now(w->host.engine), w->live);
+	if (w->clients)
+		clients_arrived(w, q);
+}
+
+void serve_metrics_fleet(struct orr_serve *w, int64_t busy_gpus, int64_t up_gpus)
+{
+	struct serve_metrics *m = w->metrics;
+	if (!m)
+		return; /* the first replicas: counted by serve_metrics_begin() */
+	int64_t now = eng_now(w->host.engine);
+	m->busy_gpus += (uint64_t)busy_gpus;
+	m->up_gpus += (uint64_t)up_gpus;
+	if (m->has_begun && busy_gpus)
+		timeline_set(&m->busy, now, m->busy_gpus);
+	if (m->has_begun && up_gpus)
+		timeline_set(&m->up, now, m->up_gpus);
+}
+
+void serve_metrics_node(struct orr_serve *w, const char *kind, uint32_t node)
+{
+	struct run_result *r = w->result;
+	if (r->n_events >= EVENTS_MAX)
+		return;
+	MEM_GROW(r->events, r->n_events, w->metrics->cap_events);
+	r->events[r->n_events++] = (struct event_row){ .time_ns = eng_now(w->host.engine),
+		.kind = kind,
+		.subject = node,
+		.detail = result_text(r, w->config->cluster->node[node].name) };
+}
+
+/* ---- rows ---- */
+
+/* Every row until there are max_rows; then every second, fourth, ... by number (sim/jobs/metrics.c). */
+static bool has_row(struct orr_serve *w, uint64_t number)
+{
+	struct run_result *r = w->result;
+	struct serve_metrics *m = w->metrics;
+	if (!w->config->record_requests || number % m->row_stride)
+		return false;
+	if (r->n_requests < w->config->max_rows)
+		return true;
+	size_t kept = 0;
+	m->row_stride *= 2;
+	for (size_t i = 0; i < r->n_requests; i++)
+		if (!(r->requests[i].number % m->row_stride))
+			r->requests[kept++] = r->requests[i];
+	r->n_requests = kept;
+	return !(number % m->row_stride);
+}
+
+static void record(struct orr_serve *w, const struct req *q, double at_s)
+{
+	struct run_result *r = w->result;
+	if (!has_row(w, q->number))
+		return;
+	const struct served *model = w->config->model[q->model];
+	bool is_table = model->kind == SERVED_TABLE, has_ended = q->how == ORR_REQ_COMPLETED;
+	MEM_GROW(r->requests, r->n_requests, w->metrics->cap_rows);
+	/* Names live in the set of requests and the models, which outlive the result. */
+	r->requests[r->n_requests++] = (struct request_row){ .number = q->number,
+		.request_id = q->id ? strtab_text(reqset_strings(w->config->requests), q->id) : NULL,
+		.model = model->name,
+		.arrival_s = q->arrival_s,
+		.first_token_s = q->first_token_s,
+		.completed_s = has_ended ? at_s : NAN,
+		.queue_s = q->first_start_s - q->arrival_s,
+		.prompt_tokens = is_table ? q->samples : q->prompt_asked,
+		.output_tokens = q->output_asked,
+		.preemptions = q->preemptions,
+		.replica = has_ended ? q->replica : UINT32_MAX,
+		.status = (uint8_t)(q->how == ORR_REQ_COMPLETED ? REQUEST_COMPLETED :
+			q->how == ORR_REQ_REFUSED ? REQUEST_REFUSED : q->how == ORR_REQ_SHED ? REQUEST_SHED :
+			REQUEST_UNFINISHED) };
+}
+
+/* ---- requests ---- */
+
+/* Time per output token after the first; NAN where there is none after it. */
+static double tpot_of(const struct orr_serve *w, const struct req *q, double at_s)
+{
+	bool is_splitwise = w->set->tbt == TBT_SPLITWISE;
+	uint32_t n = q->output_asked - !is_splitwise;
+	return n ? (at_s - q->first_token_s) / n : NAN;
+}
+
+/* Within all limits that are set for it; none is as good as met. */
+static bool meets(const struct orr_serve *w, const struct req *q, double at_s, double ttft, double tpot)
+{
+	return q->how == ORR_REQ_COMPLETED && at_s <= q->deadline_s && !(ttft > w->set->slo_ttft_s) &&
+		!(tpot > w->set->slo_tpot_s);
+}
+
+static void count_slo(struct orr_serve *w, const struct req *q, bool is_good)
+{
+	struct serve_metrics *m = w->metrics;
+	m->good += is_good;
+	if (!m->has_slo && !(q->deadline_s < INFINITY))
+		return;
+	m->asked_slo++;
+	m->met_slo += is_good;
+	m->model[q->model].asked_slo++;
+	m->model[q->model].met_slo += is_good;
+}
+
+static void count_completed(struct orr_serve *w, const struct req *q, double at_s)
+{
+	struct serve_metrics *m = w->metrics;
+	double completion = at_s - q->arrival_s;
+	m->completed++;
+	m->samples += q->samples;
+	m->sample_s += completion * q->samples;
+	m->output_tokens += q->output_asked;
+	m->model[q->model].completed++;
+	m->model[q->model].completion_s += completion;
+	m->last_end_s = at_s > m->last_end_s ? at_s : m->last_end_s;
+	tally(&m->completion, q->number, completion);
+	tally(&m->queue, q->number, q->first_start_s - q->arrival_s);
+}
+
+void serve_metrics_request(struct orr_serve *w, const struct req *q, double at_s)
+{
+	struct serve_metrics *m = w->metrics;
+	double ttft = NAN, tpot = NAN;
+	bool is_llm = m->has_llm && w->config->model[q->model]->kind == SERVED_LLM;
+	timeline_set(&m->live, eng_now(w->host.engine), w->live);
+	m->refused += q->how == ORR_REQ_REFUSED;
+	m->shed += q->how == ORR_REQ_SHED;
+	m->unfinished += q->how == ORR_REQ_UNFINISHED;
+	m->preemptions += q->preemptions;
+	m->restarts += q->restarts;
+	if (is_llm && q->how == ORR_REQ_COMPLETED) {
+		ttft = q->first_token_s - q->arrival_s;
+		tpot = tpot_of(w, q, at_s);
+		tally(&m->ttft, q->number, ttft);
+		if (!isnan(tpot))
+			tally(&m->tpot, q->number, tpot);
+	}
+	if (q->how == ORR_REQ_COMPLETED)
+		count_completed(w, q, at_s);
+	if (q->how != ORR_REQ_UNFINISHED)
+		count_slo(w, q, meets(w, q, at_s, ttft, tpot));
+	m->sojourn_s += at_s - q->arrival_s;
+	if (w->config->record_requests)
+		record(w, q, at_s);
+	if (w->config->check && q->how == ORR_REQ_COMPLETED)
+		check_serve_completed(w, q, at_s);
+}
+
+/* ---- work ---- */
+
+/* The cache fills in a straight line between two looks. */
+static void look_at_cache(struct orr_serve *w, uint32_t replica)
+{
+	struct serve_metrics *m = w->metrics;
+	const struct replica *r = &w->replica[replica];
+	if (!r->lane || !m->kv_since_s)
+		return;
+	double now = w->now_s, part = lane_kv_in_use(r->lane);
+	double from = fmax(m->kv_since_s[replica], r->up_since_s);
+	if (now > from) {
+		m->kv_integral[replica] += (now - from) * (m->kv_was[replica] + part) / 2;
+		m->kv_span_s[replica] += now - from;
+	}
+	m->kv_since_s[replica] = now;
+	m->kv_was[replica] = part;
+}
+
+void serve_metrics_tokens(struct orr_serve *w, uint32_t replica, double iterations, double prompt_tokens, double decode_tokens)
+{
+	struct serve_metrics *m = w->metrics;
+	m->iterations += iterations;
+	m->prompt_processed += prompt_tokens;
+	m->decoded += decode_tokens;
+	look_at_cache(w, replica);
+}
+
+void serve_metrics_gap(struct orr_serve *w, double gap_s, uint64_t count)
+{
+	struct serve_metrics *m = w->metrics;
+	if (!m->gap)
+		m->gap = hist_new_exact_to(GAPS_EXACT);
+	hist_add_n(m->gap, gap_s, count);
+}
+
+/* Seconds of the last dt for which the run was at its peak. */
+static double at_peak_s(const struct orr_serve *w, const struct run *x, double dt)
+{
+	double past = x->alone_s - run_left(w, x) - x->memory.peak_from_s; /* of its own progress */
+	if (past < 0 || (past == 0 && x->memory.peak_from_s > 0))
+		return 0;
+	return x->state == RUN_RUNNING ? fmin(dt, past / x->rate) : dt;
+}
+
+/* Between two calls who runs, and how fast, does not change; so the most is in use at the end. */
+void serve_metrics_memory(struct orr_serve *w, uint32_t replica)
+{
+	struct serve_metrics *m = w->metrics;
+	const struct replica *r = &w->replica[replica];
+	bool is_up = r->state == REPLICA_UP || r->state == REPLICA_DRAINING;
+	if (!m || !m->memory_since_s || !is_up || r->lane || !(r->memory < INFINITY))
+		return;
+	double dt = w->now_s - fmax(m->memory_since_s[replica], r->up_since_s), in_use = r->weights;
+	m->memory_since_s[replica] = w->now_s;
+	if (!(dt > 0))
+		return;
+	m->memory_used += r->weights * dt;
+	m->memory_there += r->memory * dt;
+	for (uint32_t i = r->first_run; i != NONE; i = w->run[i].next) {
+		const struct run *x = &w->run[i];
+		double peak_s = at_peak_s(w, x, dt);
+		m->memory_used += x->memory.before * (dt - peak_s) + x->memory.peak * peak_s;
+		in_use += peak_s > 0 ? x->memory.peak : x->memory.before;
+	}
+	m->memory_most = fmax(m->memory_most, in_use / r->memory);
+}
+
+void serve_metrics_padding(struct orr_serve *w, double real, double padded)
+{
+	w->metrics->real += real;
+	w->metrics->padded += padded;
+}
+
+void serve_metrics_lost(struct orr_serve *w, double s)
+{
+	if (w->metrics)
+		w->metrics->lost_s += s;
+}
+
+void serve_metrics_free(struct orr_serve *w)
+{
+	struct serve_metrics *m = w->metrics;
+	if (!m)
+		return;
+	struct tally *all[] = { &m->completion, &m->queue, &m->ttft, &m->tpot };
+	for (int i = 0; i < 4; i++)
+		hist_free(all[i]->hist);
+	hist_free(m->gap);
+	mem_free(m->model);
+	mem_free(m->kv_since_s);
+	mem_free(m->memory_since_s);
+	mem_free(m);
+	w->metrics = NULL;
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * KV caches on their way from replica to replica. Without a topology each takes latency + bytes / serve.kv_Bps, however
+ * many go at once; with one they are flows that share its links. Invariant: a request is ORR_REQ_MOVING exactly while
+ * req.move is the number of a move that is_live; until it is there, its blocks stay held on the replica that it left.
+ */
+#include "serve/lane.h"
+#include "serve/options.h"
+
+#include "base/mem.h"
+#include "net/flow.h"
+#include "net/topology.h"
+
+#include <math.h>
+
+struct move {
+	bool is_live;
+	uint32_t slot, from, to;
+	struct eng_event event;  /* without a topology */
+	double end_s;
+	uint32_t *flow, n_flows; /* with one; those that have not ended */
+};
+
+struct moves {
+	struct move *v;
+	uint32_t n, cap, *free, n_free, cap_free;
+	struct flownet *net;     /* NULL: no topology */
+	uint32_t *first_gpu;     /* of each node */
+	struct eng_event event;  /* when the net has something to say */
+	bool is_awaited;
+};
+
+static struct moves *moves_of(struct orr_serve *w)
+{
+	if (w->moves)
+		return w->moves;
+	struct moves *m = w->moves = mem_zalloc(1, sizeof *m);
+	const struct serve_config *c = w->config;
+	if (!c->topo)
+		return m;
+	m->net = topo_flownet(c->topo, FLOW_MAX_MIN);
+	m->first_gpu = mem_alloc((c->cluster->n_nodes + 1) * sizeof *m->first_gpu);
+	uint32_t at = 0;
+	for (uint32_t i = 0; i < c->cluster->n_nodes; i++) {
+		m->first_gpu[i] = at;
+		at += c->cluster->node[i].gpus;
+	}
+	return m;
+}
+
+void moves_free(struct orr_serve *w)
+{
+	struct moves *m = w->moves;
+	if (!m)
+		return;
+	for (uint32_t i = 0; i < m->n; i++)
+		mem_free(m->v[i].flow);
+	flownet_free(m->net);
+	mem_free(m->v);
+	mem_free(m->free);
+	mem_free(m->first_gpu);
+	mem_free(m);
+	w->moves = NULL;
+}
+
+uint64_t moves_held(const struct orr_serve *w, uint32_t replica)
+{
+	uint64_t blocks = 0;
+	for (uint32_t i = 0; w->moves && i < w->moves->n; i++)
+		if (w->moves->v[i].is_live && w->moves->v[i].from == replica)
+			blocks += w->req[w->moves->v[i].slot].kv_held;
+	return blocks;
+}
+
+/* ---- ends ---- */
+
+static void release(struct moves *m, struct move *x)
+{
+	mem_free(x->flow);
+	x->flow = NULL;
+	x->n_flows = 0;
+	x->is_live = false;
+	MEM_GROW(m->free, m->n_free, m->cap_free);
+	m->free[m->n_free++] = (uint32_t)(x - m->v);
+}
+
+/* It is there: its blocks on the replica that it left are free, and it waits where it went. */
+static void arrived(struct orr_serve *w, uint32_t number, double at_s)
+{
+	struct move x = w->moves->v[number];
+	struct req *q = &w->req[x.slot];
+	serve_happen(w, at_s);
+	kv_give(w->replica[x.from].lane, q);
+	replica_dirty(w, x.from);
+	release(w->moves, &w->moves->v[number]);
+	q->state = ORR_REQ_WAITING;
+	w->waiting++;
+	q->kv_at = x.to;
+	req_set_replica(w, q, x.to);
+	lane_arrival(w, x.to);
+	req_tell_arrival(w, q);
+	replica_dirty(w, x.to);
+}
+
+static void on_arrived(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+{
+	(void)e, (void)arg;
+	struct orr_serve *w = ctx;
+	arrived(w, (uint32_t)subject, w->moves->v[subject].end_s);
+}
+
+static void await_net(struct orr_serve *w);
+
+static void on_net(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+{
+	(void)subject, (void)arg;
+	struct orr_serve *w = ctx;
+	struct moves *m = w->moves;
+	double now = (double)eng_now(e) / 1e9, next;
+	m->is_awaited = false;
+	while ((next = flownet_next(m->net)) <= now + 0.5e-9)
+		flownet_advance(m->net, next);
+	uint64_t number;
+	double finish_s;
+	while (flownet_pop(m->net, &number, &finish_s))
+		if (--m->v[number].n_flows == 0)
+			arrived(w, (uint32_t)number, finish_s);
+	await_net(w);
+}
+
+static void await_net(struct orr_serve *w)
+{
+	struct moves *m = w->moves;
+	if (m->is_awaited)
+		eng_cancel(w->host.engine, m->event);
+	double next = flownet_next(m->net);
+	m->is_awaited = next < INFINITY;
+	if (m->is_awaited)
+		m->event = eng_at(w->host.engine, serve_ns(next), PRIO_MOVE, on_net, w, 0, 0);
+}
+
+/* The transfer ends without an effect; what it held is free again. */
+static void give_up(struct orr_serve *w, uint32_t number)
+{
+	struct moves *m = w->moves;
+	struct move *x = &m->v[number];
+	struct lane *l = w->replica[x->from].lane;
+	if (m->net)
+		for (uint32_t i = 0; i < x->n_flows; i++)
+			flownet_cancel(m->net, x->flow[i]);
+	else
+		eng_cancel(w->host.engine, x->event);
+	if (l)
+		kv_give(l, &w->req[x->slot]);
+	release(m, x);
+	if (m->net)
+		await_net(w);
+}
+
+void moves_drop(struct orr_serve *w, struct req *q)
+{
+	give_up(w, q->move);
+	q->state = ORR_REQ_WAITING;
+	w->waiting++;
+}
+
+void moves_lost(struct orr_serve *w, uint32_t replica)
+{
+	for (uint32_t i = 0; w->moves && i < w->moves->n; i++) {
+		struct move *x = &w->moves->v[i];
+		if (!x->is_live || (x->from != replica && x->to != replica))
+			continue;
+		struct req *q = &w->req[x->slot];
+		bool is_here = q->replica == replica; /* else nobody else will see to it */
+		req_throw_off(w, q);
+		if (!is_here) {
+			req_set_replica(w, q, NONE);
+			replica_place(w, q);
+		}
+	}
+}
+
+/* ---- starts ---- */
+
+/*
+ * Part of the cache that is still to be sent when the prompt's last iteration, of prompt_s, has ended: with serve.kv_overlap
+ * each layer's is sent as soon as it is computed. L equal layers, whole_s for all: the last is through at
+ * prompt_s / L + (L - 1) max(prompt_s, whole_s) / L + whole_s / L.
+ */
+static double part_left(double whole_s, double prompt_s, uint32_t layers)
+{
+	if (layers < 2 || !(whole_s > 0))
+		return 1;
+	double n = layers;
+	return whole_s <= prompt_s ? 1 / n : (whole_s - prompt_s * (n - 1) / n) / whole_s;
+}
+
+/* GPU i of a replica, as an endpoint. Replicas on one node take its GPUs in the order of their numbers. */
+static uint32_t endpoint(const struct orr_serve *w, uint32_t replica, uint32_t i)
+{
+	const struct pool_piece *piece = pool_pieces(&w->replica[replica].alloc);
+	while (i >= piece->gpus) {
+		i -= piece->gpus;
+		piece++;
+	}
+	for (uint32_t r = 0; r < replica; r++) {
+		const struct replica *other = &w->replica[r];
+		const struct pool_piece *p = other->has_alloc ? pool_pieces(&other->alloc) : NULL;
+		for (uint32_t k = 0; p && k < other->alloc.n; k++)
+			i += p[k].node == piece->node ? p[k].gpus : 0;
+	}
+	return w->moves->first_gpu[piece->node] + i % w->config->cluster->node[piece->node].gpus;
+}
+
+static void start_flows(struct orr_serve *w, struct move *x, uint32_t number, double bytes, double prompt_s)
+{
+	struct moves *m = w->moves;
+	const struct topo *topo = w->config->topo;
+	uint32_t a = w->replica[x->from].gpus, b = w->replica[x->to].gpus, n = a > b ? a : b;
+	const struct served *model = w->replica[x->from].lane->model;
+	while (flownet_next(m->net) < w->now_s)
+		flownet_advance(m->net, flownet_next(m->net));
+	if (flownet_now(m->net) < w->now_s)
+		flownet_advance(m->net, w->now_s);
+	x->flow = mem_alloc(n * sizeof *x->flow);
+	x->n_flows = n;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t src = endpoint(w, x->from, i % a), dst = endpoint(w, x->to, i % b), link[TOPO_MAX_HOPS];
+		uint32_t hops = topo_route(topo, src, dst, w->req[x->slot].number, link);
+		struct flow_hop route[TOPO_MAX_HOPS];
+		for (uint32_t h = 0; h < hops; h++)
+			route[h] = (struct flow_hop){ link[h], 1 };
+		double left = prompt_s > 0 && hops ? part_left(bytes / n / topo_bandwidth(topo, src, dst), prompt_s, model->layers) : 1;
+		x->flow[i] = flownet_start(m->net, bytes / n * left, w->set->kv_latency_s, route, hops, number);
+	}
+	await_net(w);
+}
+
+static void start_move(struct orr_serve *w, struct req *q, uint32_t to, double prompt_s)
+{
+	struct moves *m = moves_of(w);
+	struct lane *l = lane_of(w, q);
+	double bytes = (double)q->done * l->model->kv_bytes;
+	uint32_t number;
+	if (m->n_free) {
+		number = m->free[--m->n_free];
+	} else {
+		MEM_GROW(m->v, m->n, m->cap);
+		number = m->n++;
+	}
+	struct move *x = &m->v[number];
+	*x = (struct move){ .is_live = true, .slot = req_slot(w, q), .from = q->replica, .to = to };
+	q->move = number;
+	if (m->net) {
+		start_flows(w, x, number, bytes, prompt_s);
+		return;
+	}
+	double whole_s = bytes / w->set->kv_Bps;
+	x->end_s = w->now_s + w->set->kv_latency_s + whole_s * (prompt_s > 0 ? part_left(whole_s, prompt_s, l->model->layers) : 1);
+	x->event = eng_at(w->host.engine, serve_ns(x->end_s), PRIO_MOVE, on_arrived, w, number, 0);
+}
+
+void orr_move(struct orr_serve *w, orr_req r, uint32_t replica)
+{
+	struct req *q = lane_actor(w, r, ORR_REQ_RESIDENT, "orr_move()");
+	struct lane *to = q ? lane_at(w, replica, "orr_move()") : NULL;
+	if (!to)
+		return;
+	struct lane *l = lane_of(w, q);
+	if (replica == q->replica) {
+		serve_fail(w, ORR_EFAIL, q, "orr_move() to replica %u, where it is", replica);
+		return;
+	}
+	if (to->model != l->model) {
+		serve_fail(w, ORR_EFAIL, q, "orr_move() to replica %u, which serves model %s, not %s", replica, to->model->name,
+			l->model->name);
+		return;
+	}
+	if (lane_is_in_flight(l, q)) {
+		serve_fail(w, ORR_EFAIL, q, "orr_move() of a request that is part of the iteration that runs");
+		return;
+	}
+	lane_depart(w, l, q);
+	q->state = ORR_REQ_MOVING;
+	/* Its prompt, or the last part of it, was in the iteration that ended now. */
+	bool is_fresh = w->set->kv_overlap && q->last_token_s == l->end_s && q->first_token_s == q->last_token_s;
+	start_move(w, q, replica, is_fresh ? l->end_s - l->start_s : 0);
+}

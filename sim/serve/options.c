@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "serve/options.h"
+
+#include "base/mem.h"
+#include "base/num.h"
+
+#include <math.h>
+#include <string.h>
+
+const struct orr_param serve_options[] = {
+	ORR_PARAM_CHOICE("router", "auto", "auto|round-robin|random|jsq|power-of-two|least-outstanding|prefix-aware",
+		"which replica a request goes to; auto: the policy's own rule, else jsq"),
+	ORR_PARAM_INT("queue_limit", "0", 0, 9e15,
+		"most requests that a replica has, or that wait in the policy's own queue; one more is shed; 0: no limit"),
+	ORR_PARAM_CHOICE("shed", "no", "no|late|hopeless",
+		"late: a request that still waits at its deadline is given up; hopeless: when its deadline can no longer be met"),
+	ORR_PARAM_CHOICE("autoscale", "none", "none|outstanding|rate",
+		"number of replicas of deployments with `most`: by live requests, or by requests per second"),
+	ORR_PARAM_REAL("scale_target", "8", 1e-9, 1e12, "live requests, or requests per second, that a replica is to have"),
+	ORR_PARAM_TIME("scale_interval", "15s", "time between two looks at the load"),
+	ORR_PARAM_TIME("scale_quiet", "5m", "replicas go when none of the looks in this time asked for as many"),
+	ORR_PARAM_TIME("start_up", "0", "from getting its GPUs to serving, for replicas that are not there from the start"),
+	ORR_PARAM_TIME("notice", "0", "before a node goes its replicas drain for this long (spot instances)"),
+	ORR_PARAM_INT("clients", "0", 0, 1e6,
+		"users that each send the next row of the trace when they have their answer and have thought; 0: rows come at their times"),
+	ORR_PARAM_TIME("think", "0", "mean time from an answer to the next request of a user or a session"),
+	ORR_PARAM_CHOICE("think_law", "exponential", "exponential|fixed", "its distribution"),
+	ORR_PARAM_CHOICE("sessions", "none", "none|replay|grow",
+		"a session's rows come one after the other's answer; grow: prompts repeat what was said before"),
+	ORR_PARAM_TIME("slo", "0", "deadline of requests that bring none, from arrival to completion; 0: the model's"),
+	ORR_PARAM_TIME("slo_ttft", "0", "limit of the time to the first token, for goodput; 0: none"),
+	ORR_PARAM_TIME("slo_tpot", "0", "limit of the time per output token, for goodput; 0: none"),
+	ORR_PARAM_BOOL("any_model", false, "requests for models that are not served go to the first model"),
+	ORR_PARAM_CHOICE("interference", "none", "none|pairwise|occupancy", "how runs on one replica slow each other down"),
+	ORR_PARAM_TEXT_OR_FILE("slowdowns", "", ".csv",
+		"with interference=pairwise: a:b=1.3,.. where a beside b takes 1.3 times as long; or a file of such"),
+	ORR_PARAM_REAL("utilisation_limit", "0", 0, 1e6, "most that the utilisations of runs on a replica add up to; 0: no limit"),
+	ORR_PARAM_CHOICE("exit", "interval", "now|interval|layer", "where a run can be stopped"),
+	ORR_PARAM_TIME("exit_interval", "0", "with exit=interval: progress between two exit points; 0: anywhere"),
+	ORR_PARAM_TIME("resume_cost", "0", "work that is added to a suspended run when it goes on"),
+	ORR_PARAM_BOOL("preloaded", true, "all models are in memory from the start"),
+	ORR_PARAM_INT("kv_block", "16", 1, 1e6, "tokens in a block of the KV cache"),
+	ORR_PARAM_REAL("kv_part", "0.9", 0.01, 1, "part of a replica's memory that weights and KV cache may take"),
+	ORR_PARAM_BOOL("prefix_cache", false, "blocks of prompts that came before are kept while there is room"),
+	ORR_PARAM_REAL("swap_Bps", "16e9", 1, 1e18, "bytes per second between a replica's GPUs and the host's memory"),
+	ORR_PARAM_REAL("kv_Bps", "25e9", 1, 1e18, "bytes per second of moving a KV cache where no network is given"),
+	ORR_PARAM_TIME("kv_latency", "0", "added to each such transfer; to the latencies of the links where a network is given"),
+	ORR_PARAM_BOOL("kv_overlap", false, "each layer of a KV cache is sent as soon as the prompt's last iteration has computed it"),
+	ORR_PARAM_CHOICE("tbt", "tpot", "tpot|splitwise",
+		"time between tokens of a request: (end - first) / (n - 1), or with Splitwise (end - first) / n"),
+	ORR_PARAM_INT("max_calls_per_instant", "1000", 1, 1e9, "schedule() calls per replica at one instant before the run ends"),
+	ORR_PARAM_REAL("warmup", "0", 0, 0.9, "first part of the requests left out of means"),
+	ORR_PARAM_REAL("ci_level", "0.95", 0.5, 0.999999, "level of confidence intervals"),
+	ORR_PARAM_END
+};
+
+/* The number of a choice in the table's list of words. */
+static int choice(const struct orr_args *a, const char *name)
+{
+	const char *word = orr_arg_text(a, name), *words = "";
+	for (const struct orr_param *p = serve_options; p->name; p++)
+		if (!strcmp(p->name, name))
+			words = p->choices;
+	size_t n = strlen(word);
+	for (int i = 0; *words; i++) {
+		size_t m = strcspn(words, "|");
+		if (m == n && !memcmp(words, word, n))
+			return i;
+		words += m + (words[m] == '|');
+	}
+	return 0;
+}
+
+static double seconds_or(const struct orr_args *a, const char *name, double otherwise)
+{
+	int64_t ns = orr_arg_time_ns(a, name);
+	return ns ? (double)ns / 1e9 : otherwise;
+}
+
+static uint32_t model_named(const struct serve_config *c, const char *name, size_t n)
+{
+	for (uint32_t m = 0; m < c->n_models; m++)
+		if (strlen(c->model[m]->name) == n && !memcmp(c->model[m]->name, name, n))
+			return m;
+	return UINT32_MAX;
+}
+
+/* "a:b=1.3" into the matrix. */
+static int read_slowdown(const struct serve_config *c, double *slowdown, const char *s, size_t n, struct orr_error *err)
+{
+	const char *colon = memchr(s, ':', n), *equals = colon ? memchr(colon, '=', n - (size_t)(colon - s)) : NULL;
+	double x;
+	if (!equals || !num_real(equals + 1, n - (size_t)(equals + 1 - s), &x) || !(x >= 1 && x <= 1e6))
+		return orr_fail(err, ORR_EINPUT,
+			"serve.slowdowns: expected model:beside=FACTOR with a factor from 1 to 1e6, found \"%.*s\"", (int)(n < 80 ? n : 80), s);
+	uint32_t a = model_named(c, s, (size_t)(colon - s));
+	uint32_t b = model_named(c, colon + 1, (size_t)(equals - colon - 1));
+	if (a == UINT32_MAX || b == UINT32_MAX)
+		return orr_fail(err, ORR_EINPUT, "serve.slowdowns: \"%.*s\": no model of the name \"%.*s\" is served",
+			(int)(n < 80 ? n : 80), s, (int)(a == UINT32_MAX ? colon - s : equals - colon - 1),
+			a == UINT32_MAX ? s : colon + 1);
+	slowdown[(size_t)a * c->n_models + b] = x;
+	return 0;
+}
+
+static int read_slowdowns(struct serve_settings *x, const struct serve_config *c, struct orr_error *err)
+{
+	size_t n = 0, cells = (size_t)c->n_models * c->n_models;
+	const char *s = orr_arg_file(c->options, "slowdowns", &n);
+	if (!s) {
+		s = orr_arg_text(c->options, "slowdowns");
+		n = strlen(s);
+	}
+	x->slowdown = mem_alloc((cells + 1) * sizeof *x->slowdown);
+	for (size_t i = 0; i < cells; i++)
+		x->slowdown[i] = 1;
+	for (const char *end = s + n; s < end;) {
+		size_t m = 0;
+		while (s + m < end && s[m] != ',' && s[m] != '\n')
+			m++;
+		size_t used = m && s[m - 1] == '\r' ? m - 1 : m;
+		if (used && read_slowdown(c, x->slowdown, s, used, err))
+			return ORR_EINPUT;
+		s += m + 1;
+	}
+	return 0;
+}
+
+struct serve_settings *settings_new(const struct serve_config *c, struct orr_error *err)
+{
+	const struct orr_args *a = c->options;
+	struct serve_settings *s = mem_zalloc(1, sizeof *s);
+	int64_t limit = orr_arg_int(a, "queue_limit");
+	double utilisation = orr_arg_real(a, "utilisation_limit");
+	s->router = (enum serve_router)choice(a, "router");
+	s->queue_limit = limit ? (uint64_t)limit : UINT64_MAX;
+	s->shed = (enum serve_shed)choice(a, "shed");
+	s->slo_s = seconds_or(a, "slo", INFINITY);
+	s->slo_ttft_s = seconds_or(a, "slo_ttft", INFINITY);
+	s->slo_tpot_s = seconds_or(a, "slo_tpot", INFINITY);
+	s->any_model = orr_arg_bool(a, "any_model");
+	s->interference = (enum serve_interference)choice(a, "interference");
+	s->utilisation_limit = utilisation > 0 ? utilisation : INFINITY;
+	s->exit = (enum serve_exit)choice(a, "exit");
+	s->exit_interval_s = seconds_or(a, "exit_interval", 0);
+	s->resume_cost_s = seconds_or(a, "resume_cost", 0);
+	s->preloaded = orr_arg_bool(a, "preloaded");
+	s->kv_block = (uint32_t)orr_arg_int(a, "kv_block");
+	s->kv_part = orr_arg_real(a, "kv_part");
+	s->prefix_cache = orr_arg_bool(a, "prefix_cache");
+	s->swap_Bps = orr_arg_real(a, "swap_Bps");
+	s->kv_Bps = orr_arg_real(a, "kv_Bps");
+	s->kv_latency_s = seconds_or(a, "kv_latency", 0);
+	s->kv_overlap = orr_arg_bool(a, "kv_overlap");
+	s->tbt = (enum serve_tbt)choice(a, "tbt");
+	s->max_calls = orr_arg_int(a, "max_calls_per_instant");
+	s->warmup = orr_arg_real(a, "warmup");
+	s->ci_level = orr_arg_real(a, "ci_level");
+	if (s->interference == INTERFERENCE_PAIRWISE && read_slowdowns(s, c, err)) {
+		settings_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+void settings_free(struct serve_settings *s)
+{
+	if (!s)
+		return;
+	mem_free(s->slowdown);
+	mem_free(s);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * options.h - what `--set serve.NAME=VALUE` sets, resolved once per run
+ *
+ * Invariant after settings_new(): every choice is a number of its enum, a limit that was not set is the value that
+ * never binds (INFINITY, UINT64_MAX), and what names models names models that are served.
+ */
+#ifndef ORR_SERVE_OPTIONS_H
+#define ORR_SERVE_OPTIONS_H
+
+#include "serve/serve.h"
+
+enum serve_router {
+	ROUTER_AUTO, /* the policy's route(), else jsq */
+	ROUTER_ROUND_ROBIN,
+	ROUTER_RANDOM,
+	ROUTER_JSQ,
+	ROUTER_POWER_OF_TWO,
+	ROUTER_LEAST_OUTSTANDING,
+	ROUTER_PREFIX_AWARE
+};
+enum serve_shed { SHED_NO, SHED_LATE, SHED_HOPELESS };
+enum serve_interference { INTERFERENCE_NONE, INTERFERENCE_PAIRWISE, INTERFERENCE_OCCUPANCY };
+enum serve_exit { EXIT_NOW, EXIT_INTERVAL, EXIT_LAYER };
+enum serve_tbt { TBT_TPOT, TBT_SPLITWISE };
+
+struct serve_settings {
+	enum serve_router router;
+	uint64_t queue_limit;       /* UINT64_MAX: none */
+	enum serve_shed shed;
+	double slo_s, slo_ttft_s, slo_tpot_s; /* INFINITY: not set */
+	bool any_model;             /* a model that is not served: the first */
+
+	enum serve_interference interference;
+	double *slowdown;           /* [model * n_models + beside]; NULL unless pairwise */
+	double utilisation_limit;   /* INFINITY: none */
+	enum serve_exit exit;
+	double exit_interval_s, resume_cost_s;
+	bool preloaded;
+
+	uint32_t kv_block;          /* tokens */
+	double kv_part;             /* of a replica's memory */
+	bool prefix_cache;
+	double swap_Bps, kv_Bps, kv_latency_s;
+	bool kv_overlap;
+
+	enum serve_tbt tbt;
+	int64_t max_calls;
+	double ci_level, warmup;
+};
+
+/* NULL, with *err filled in, if the texts make no sense. */
+struct serve_settings *settings_new(const struct serve_config *c, struct orr_error *err);
+void settings_free(struct serve_settings *s);
+
+#endif

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a policy may ask (orrery/serve.h), timers, and what it measures itself. */
+#include "serve/options.h"
+#include "serve/world.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <string.h>
+
+double orr_serve_now(const struct orr_serve *w)
+{
+	return w->now_s;
+}
+
+/* ---- requests ---- */
+
+/* The request, with the counts of one that decodes brought up to date. */
+static struct req *settled(const struct orr_serve *w, orr_req r)
+{
+	struct req *q = req_of(w, r);
+	if (q && q->heap_at != NONE)
+		lane_settle(w, q);
+	return q;
+}
+
+bool orr_req_get(const struct orr_serve *w, orr_req r, struct orr_req_info *out)
+{
+	const struct req *q = settled(w, r);
+	if (!q)
+		return false;
+	*out = (struct orr_req_info){ .number = q->number,
+		.state = (enum orr_req_state)q->state,
+		.arrival_s = q->arrival_s,
+		.deadline_s = q->deadline_s,
+		.model = q->model,
+		.replica = q->replica,
+		.samples = q->samples,
+		.length = q->prompt_asked,
+		.max_output = q->max_output,
+		.priority = q->priority,
+		.session = q->session,
+		.preemptions = q->preemptions,
+		.prompt_tokens = q->prompt,
+		.done_tokens = q->done,
+		.outputs = q->outputs,
+		.first_token_s = q->first_token_s };
+	return true;
+}
+
+uint64_t orr_req_number(const struct orr_serve *w, orr_req r)
+{
+	const struct req *q = req_of(w, r);
+	return q ? q->number : 0;
+}
+
+double orr_req_arrival(const struct orr_serve *w, orr_req r)
+{
+	const struct req *q = req_of(w, r);
+	return q ? q->arrival_s : 0;
+}
+
+uint32_t orr_req_model(const struct orr_serve *w, orr_req r)
+{
+	const struct req *q = req_of(w, r);
+	return q ? q->model : 0;
+}
+
+uint32_t orr_req_samples(const struct orr_serve *w, orr_req r)
+{
+	const struct req *q = req_of(w, r);
+	return q ? q->samples : 0;
+}
+
+uint32_t orr_req_length(const struct orr_serve *w, orr_req r)
+{
+	const struct req *q = req_of(w, r);
+	return q ? q->prompt_asked : 0;
+}
+
+uint32_t orr_req_replica(const struct orr_serve *w, orr_req r)
+{
+	const struct req *q = req_of(w, r);
+	return q ? q->replica : ORR_NO_REPLICA;
+}
+
+uint32_t orr_req_prompt(const struct orr_serve *w, orr_req r)
+{
+	const struct req *q = req_of(w, r);
+	return q ? q->prompt : 0;
+}
+
+uint32_t orr_req_done(const struct orr_serve *w, orr_req r)
+{
+	const struct req *q = settled(w, r);
+	return q ? q->done : 0;
+}
+
+bool orr_req_is_resident(const struct orr_serve *w, orr_req r)
+{
+	const struct req *q = req_of(w, r);
+	return q && q->state == ORR_REQ_RESIDENT;
+}
+
+uint32_t orr_req_true_output(struct orr_serve *w, orr_req r)
+{
+	const struct req *q = req_of(w, r);
+	if (!(w->policy->flags & ORR_NEEDS_ORACLE)) {
+		serve_fail(w, ORR_EFAIL, q, "asks for the length of an output but does not declare ORR_NEEDS_ORACLE");
+		return 0;
+	}
+	w->saw_truth = true;
+	return q ? q->output_asked : 0;
+}
+
+uint64_t orr_req_mark(const struct orr_serve *w, orr_req r)
+{
+	const struct req *q = req_of(w, r);
+	return q ? q->mark : 0;
+}
+
+void orr_req_set_mark(struct orr_serve *w, orr_req r, uint64_t mark)
+{
+	struct req *q = req_of(w, r);
+	if (q)
+		q->mark = mark;
+	else
+		serve_fail(w, ORR_EFAIL, NULL, "orr_req_set_mark() of a request that has ended or never was (handle %llx)",
+			(unsigned long long)r);
+}
+
+/* ---- models ---- */
+
+uint32_t orr_models(const struct orr_serve *w)
+{
+	return w->config->n_models;
+}
+
+static const struct served *model_of(const struct orr_serve *w, uint32_t model)
+{
+	return model < w->config->n_models ? w->config->model[model] : NULL;
+}
+
+bool orr_model_get(const struct orr_serve *w, uint32_t model, struct orr_model_info *out)
+{
+	const struct served *m = model_of(w, model);
+	if (!m)
+		return false;
+	*out = (struct orr_model_info){ .name = m->name,
+		.kind = m->kind == SERVED_LLM ? ORR_MODEL_LLM : ORR_MODEL_TABLE,
+		.layers = m->layers,
+		.n_batches = m->n_batches,
+		.batch = m->batch,
+		.load_s = m->load_s,
+		.weight_bytes = m->weight_bytes,
+		.kv_bytes_per_token = m->kv_bytes,
+		.slo_s = w->set->slo_s < INFINITY ? w->set->slo_s : m->slo_s,
+		.longest = m->longest };
+	return true;
+}
+
+uint32_t orr_model_find(const struct orr_serve *w, const char *name)
+{
+	for (uint32_t m = 0; m < w->config->n_models; m++)
+		if (!strcmp(w->config->model[m]->name, name))
+			return m;
+	return UINT32_MAX;
+}
+
+double orr_model_latency(const struct orr_serve *w, uint32_t replica, uint32_t model, uint32_t samples, uint32_t length)
+{
+	const struct served *m = model_of(w, model);
+	(void)replica; /* a table is of one kind of device */
+	return m && m->kind == SERVED_TABLE && samples ? served_latency(m, samples, length) : NAN;
+}
+
+uint32_t orr_model_largest(const struct orr_serve *w, uint32_t model)
+{
+	const struct served *m = model_of(w, model);
+	return m && m->n_batches ? m->batch[m->n_batches - 1] : 0;
+}
+
+uint32_t orr_model_batch_for(const struct orr_serve *w, uint32_t model, uint32_t samples)
+{
+	const struct served *m = model_of(w, model);
+	return m && m->kind == SERVED_TABLE ? served_batch_for(m, samples) : 0;
+}
+
+/* ---- runs ---- */
+
+static const struct run *known_run(const struct orr_serve *w, orr_run run)
+{
+	const struct run *x = run_of(w, run);
+	return x && x->state != RUN_FREE ? x : NULL;
+}
+
+bool orr_run_get(const struct orr_serve *w, orr_run run, struct orr_run_info *out)
+{
+	const struct run *x = known_run(w, run);
+	if (!x)
+		return false;
+	*out = (struct orr_run_info){ .replica = x->replica,
+		.model = x->model,
+		.samples = x->samples,
+		.length = x->length,
+		.is_suspended = x->state == RUN_SUSPENDED,
+		.is_leaving = x->leaving >= 0,
+		.started_s = x->started_s,
+		.ends_s = x->end_s,
+		.part_done = x->alone_s > 0 ? 1 - run_left(w, x) / x->alone_s : 1,
+		.n = x->n };
+	for (uint32_t i = 0; i < x->n; i++) {
+		const struct req *q = req_of(w, x->handle[i]);
+		if (q && q->preemptions > out->preemptions)
+			out->preemptions = q->preemptions;
+	}
+	return true;
+}
+
+orr_req orr_run_request(const struct orr_serve *w, orr_run run, size_t i)
+{
+	const struct run *x = known_run(w, run);
+	return x && i < x->n ? x->handle[i] : 0;
+}
+
+orr_run orr_run_first(const struct orr_serve *w, uint32_t replica)
+{
+	uint32_t slot = replica < w->n_replicas ? w->replica[replica].first_run : NONE;
+	return slot == NONE ? 0 : run_handle(w, slot);
+}
+
+orr_run orr_run_next(const struct orr_serve *w, orr_run run)
+{
+	const struct run *x = known_run(w, run);
+	return x && x->next != NONE ? run_handle(w, x->next) : 0;
+}
+
+/* ---- being called ---- */
+
+static bool is_replica(struct orr_serve *w, uint32_t replica, const char *what)
+{
+	if (replica >= w->n_replicas)
+		serve_fail(w, ORR_EFAIL, NULL, "%s for replica %u; there are %u", what, replica, w->n_replicas);
+	return replica < w->n_replicas;
+}
+
+static void wake(struct orr_serve *w, uint32_t replica)
+{
+	lane_wake(w, replica);
+	replica_dirty(w, replica);
+}
+
+void orr_wake(struct orr_serve *w, uint32_t replica)
+{
+	if (!w->error.code && is_replica(w, replica, "orr_wake()"))
+		wake(w, replica);
+}
+
+static void on_timer(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+{
+	(void)e;
+	struct orr_serve *w = ctx;
+	double at_s;
+	memcpy(&at_s, &arg, sizeof at_s);
+	serve_happen(w, at_s);
+	wake(w, (uint32_t)subject);
+}
+
+void orr_serve_timer(struct orr_serve *w, uint32_t replica, double at_s)
+{
+	if (w->error.code || !is_replica(w, replica, "orr_serve_timer()") || at_s == INFINITY)
+		return;
+	if (isnan(at_s)) {
+		serve_fail(w, ORR_EFAIL, NULL, "orr_serve_timer() at a time that is no number");
+		return;
+	}
+	uint64_t arg;
+	memcpy(&arg, &at_s, sizeof arg);
+	eng_at(w->host.engine, serve_ns(at_s), PRIO_TIMER, on_timer, w, replica, arg);
+}
+
+double orr_serve_uniform(struct orr_serve *w)
+{
+	return rng_uniform(&w->policy_rng);
+}
+
+/* ---- what the policy measures ---- */
+
+void orr_serve_observe(struct orr_serve *w, const char *name, double value)
+{
+	uint32_t i = 0;
+	while (i < w->n_observed && strcmp(w->observed[i].name, name))
+		i++;
+	if (i == w->n_observed) {
+		MEM_GROW(w->observed, w->n_observed, w->cap_observed);
+		w->observed[w->n_observed++] = (struct observed){ .name = mem_strdup(name) };
+	}
+	w->observed[i].sum += value;
+	w->observed[i].n++;
+}
+
+void orr_serve_give_up(struct orr_serve *w, orr_req r, const char *message)
+{
+	serve_fail(w, ORR_EFAIL, req_of(w, r), "%s", message);
+}

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Requests: slots and handles, the lists that policies keep them in, and how each comes and ends. */
+#include "serve/options.h"
+#include "serve/world.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- arrival ---- */
+
+static uint32_t look_up_model(struct orr_serve *w, const struct request_rec *rec)
+{
+	const struct serve_config *c = w->config;
+	const char *name = strtab_text(reqset_strings(c->requests), rec->model);
+	for (uint32_t m = 0; m < c->n_models; m++)
+		if (!strcmp(c->model[m]->name, name))
+			return m;
+	if (w->set->any_model)
+		return 0;
+	const char *names[64];
+	size_t n = 0;
+	for (; n < c->n_models && n < 63; n++)
+		names[n] = c->model[n]->name;
+	names[n] = NULL;
+	const char *near = orr_nearest_name(name, names);
+	char line[32] = "";
+	if (rec->line)
+		snprintf(line, sizeof line, ":%llu", (unsigned long long)rec->line);
+	orr_fail(&w->error, ORR_EINPUT, "%.200s%s: model %.100s is not served%s%.100s%s (serve.any_model=true gives its requests to %.100s)",
+		reqset_source(c->requests), line, name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "", c->model[0]->name);
+	return NONE;
+}
+
+static uint32_t model_of(struct orr_serve *w, const struct request_rec *rec)
+{
+	if (!rec->model) {
+		if (w->config->n_models == 1 || w->set->any_model)
+			return 0;
+		orr_fail(&w->error, ORR_EINPUT, "%.200s: request %llu names no model, and %u are served (serve.any_model=true gives it to %.100s)",
+			reqset_source(w->config->requests), (unsigned long long)rec->number, w->config->n_models,
+			w->config->model[0]->name);
+		return NONE;
+	}
+	if (rec->model >= w->cap_model_of) {
+		uint32_t cap = rec->model < 32 ? 64 : rec->model * 2;
+		w->model_of = mem_realloc(w->model_of, cap, sizeof *w->model_of);
+		memset(w->model_of + w->cap_model_of, 0, (cap - w->cap_model_of) * sizeof *w->model_of);
+		w->cap_model_of = cap;
+	}
+	uint32_t *known = &w->model_of[rec->model];
+	if (!*known) {
+		uint32_t m = look_up_model(w, rec);
+		if (m == NONE)
+			return NONE;
+		*known = m + 1;
+	}
+	return *known - 1;
+}
+
+static uint32_t slot_new(struct orr_serve *w)
+{
+	if (w->n_free_req)
+		return w->free_req[--w->n_free_req];
+	MEM_GROW(w->req, w->n_req, w->cap_req);
+	w->req[w->n_req].generation = 0;
+	return w->n_req++;
+}
+
+static double deadline(const struct orr_serve *w, const struct request_rec *rec, double arrival_s, uint32_t model)
+{
+	if (rec->slo_ns >= 0)
+		return arrival_s + (double)rec->slo_ns / 1e9;
+	return arrival_s + (w->set->slo_s < INFINITY ? w->set->slo_s : w->config->model[model]->slo_s);
+}
+
+/* A language model gives out at least one token; formats without outputs have 0. */
+static void set_outputs(const struct orr_serve *w, struct req *q)
+{
+	if (!q->output_asked && w->config->model[q->model]->kind == SERVED_LLM)
+		q->output_asked = 1;
+}
+
+struct req *req_new(struct orr_serve *w, const struct request_rec *rec)
+{
+	uint32_t model = model_of(w, rec);
+	if (model == NONE)
+		return NULL;
+	uint32_t slot = slot_new(w);
+	struct req *q = &w->req[slot];
+	uint32_t generation = q->generation + 1;
+	double arrival_s = (double)rec->arrival_ns / 1e9;
+	*q = (struct req){ .generation = generation ? generation : 1,
+		.state = ORR_REQ_WAITING,
+		.number = rec->number,
+		.session = rec->session,
+		.line = rec->line,
+		.arrival_s = arrival_s,
+		.deadline_s = deadline(w, rec, arrival_s, model),
+		.first_start_s = NAN,
+		.first_token_s = NAN,
+		.last_token_s = NAN,
+		.id = rec->id,
+		.model = model,
+		.replica = NONE,
+		.samples = rec->samples,
+		.priority = rec->priority,
+		.prompt_asked = rec->prompt_tokens,
+		.output_asked = rec->output_tokens,
+		.max_output = rec->max_output,
+		.q_prev = NONE,
+		.q_next = NONE,
+		.prompt = rec->prompt_tokens,
+		.heap_at = NONE,
+		.res_prev = NONE,
+		.res_next = NONE,
+		.n_blocks = rec->n_blocks,
+		.block = rec->block,
+		.next_ended = NONE };
+	/* A language model reads and gives out at least one token; formats without them have 0. */
+	if (w->config->model[model]->kind == SERVED_LLM) {
+		q->output_asked = q->output_asked ? q->output_asked : 1;
+		q->prompt = q->prompt_asked = q->prompt ? q->prompt : 1;
+	}
+	w->live++;
+	w->waiting++;
+	serve_metrics_arrival(w, q);
+	return q;
+}
+
+void serve_arrive(struct orr_serve *w, const struct request_rec *rec)
+{
+	struct req *q = req_new(w, rec);
+	if (!q) {
+		w->is_over = true;
+		return;
+	}
+	if (!replica_could_ever_serve(w, q)) {
+		req_end(w, q, ORR_REQ_REFUSED, q->arrival_s);
+		return;
+	}
+	replica_admit(w, q);
+}
+
+void req_tell_arrival(struct orr_serve *w, struct req *q)
+{
+	MEM_GROW(w->arrived, w->n_arrived, w->cap_arrived);
+	w->arrived[w->n_arrived++] = req_slot(w, q);
+}
+
+void req_set_replica(struct orr_serve *w, struct req *q, uint32_t replica)
+{
+	uint32_t from = q->replica;
+	if (from == replica)
+		return;
+	q->replica = replica;
+	replica_count(w, q, from);
+}
+
+/* ---- the policy's lists ---- */
+
+static void unlist(struct orr_serve *w, struct req *q)
+{
+	struct orr_fifo *l = q->list;
+	if (!l)
+		return;
+	if (q->q_prev == NONE)
+		l->first = q->q_next == NONE ? 0 : req_handle(w, q->q_next);
+	else
+		w->req[q->q_prev].q_next = q->q_next;
+	if (q->q_next == NONE)
+		l->last = q->q_prev == NONE ? 0 : req_handle(w, q->q_prev);
+	else
+		w->req[q->q_next].q_prev = q->q_prev;
+	l->n--;
+	q->list = NULL;
+	q->q_prev = q->q_next = NONE;
+}
+
+/* The request, if it can go into a list. */
+static struct req *listable(struct orr_serve *w, orr_req r, const char *what)
+{
+	struct req *q = req_of(w, r);
+	if (!q || q->state == ORR_REQ_ENDED)
+		serve_fail(w, ORR_EFAIL, q, "%s of a request that has ended or never was (handle %llx)", what, (unsigned long long)r);
+	else if (q->list)
+		serve_fail(w, ORR_EFAIL, q, "%s of a request that is in a list already", what);
+	else
+		return q;
+	return NULL;
+}
+
+void orr_fifo_push(struct orr_serve *w, struct orr_fifo *l, orr_req r)
+{
+	struct req *q = listable(w, r, "orr_fifo_push()");
+	if (!q)
+		return;
+	q->list = l;
+	if (l->n++) {
+		q->q_prev = (uint32_t)l->last - 1u;
+		w->req[q->q_prev].q_next = (uint32_t)r - 1u;
+	} else {
+		l->first = r;
+	}
+	l->last = r;
+}
+
+void orr_fifo_push_front(struct orr_serve *w, struct orr_fifo *l, orr_req r)
+{
+	struct req *q = listable(w, r, "orr_fifo_push_front()");
+	if (!q)
+		return;
+	q->list = l;
+	if (l->n++) {
+		q->q_next = (uint32_t)l->first - 1u;
+		w->req[q->q_next].q_prev = (uint32_t)r - 1u;
+	} else {
+		l->last = r;
+	}
+	l->first = r;
+}
+
+orr_req orr_fifo_pop(struct orr_serve *w, struct orr_fifo *l)
+{
+	orr_req r = l->first;
+	if (r)
+		orr_fifo_remove(w, l, r);
+	return r;
+}
+
+void orr_fifo_remove(struct orr_serve *w, struct orr_fifo *l, orr_req r)
+{
+	struct req *q = req_of(w, r);
+	if (!q || q->list != l)
+		serve_fail(w, ORR_EFAIL, q, "orr_fifo_remove() of a request that is not in that list (handle %llx)", (unsigned long long)r);
+	else
+		unlist(w, q);
+}
+
+orr_req orr_fifo_next(const struct orr_serve *w, orr_req r)
+{
+	const struct req *q = req_of(w, r);
+	return q && q->q_next != NONE ? req_handle(w, q->q_next) : 0;
+}
+
+/* ---- the end ---- */
+
+void req_end(struct orr_serve *w, struct req *q, enum orr_req_end how, double at_s)
+{
+	if (q->state == ORR_REQ_ENDED)
+		return;
+	uint32_t slot = req_slot(w, q), replica = q->replica;
+	unlist(w, q);
+	if (q->state == ORR_REQ_WAITING)
+		w->waiting--;
+	if (w->config->model[q->model]->kind == SERVED_LLM && replica != NONE)
+		lane_forget(w, q);
+	q->state = ORR_REQ_ENDED;
+	q->how = (uint8_t)how;
+	w->live--;
+	serve_metrics_request(w, q, at_s);
+	if (replica != NONE) {
+		if (how == ORR_REQ_COMPLETED)
+			w->replica[replica].completed++;
+		q->replica = NONE;
+		replica_count(w, q, replica);
+		q->replica = replica; /* finish() may ask */
+	}
+	if (w->last_ended == NONE)
+		w->first_ended = slot;
+	else
+		w->req[w->last_ended].next_ended = slot;
+	w->last_ended = slot;
+	if (w->clients)
+		clients_ended(w, q, at_s);
+}
+
+void req_release_ended(struct orr_serve *w)
+{
+	for (uint32_t slot = w->first_ended, next; slot != NONE; slot = next) {
+		struct req *q = &w->req[slot];
+		next = q->next_ended;
+		q->generation++; /* the handle is of no live request from now on */
+		MEM_GROW(w->free_req, w->n_free_req, w->cap_free_req);
+		w->free_req[w->n_free_req++] = slot;
+	}
+	w->first_ended = w->last_ended = w->ended_told = NONE;
+}
+
+void req_throw_off(struct orr_serve *w, struct req *q)
+{
+	if (q->state == ORR_REQ_ENDED)
+		return;
+	if (w->config->model[q->model]->kind == SERVED_LLM) {
+		lane_forget(w, q);
+		q->prompt = q->prompt_asked;
+		q->done = q->outputs = q->next_tokens = 0;
+		q->first_token_s = q->last_token_s = NAN;
+		q->is_paused = q->is_swapped = false;
+	}
+	unlist(w, q);
+	batches_detach(w, q);
+	if (q->state != ORR_REQ_WAITING)
+		w->waiting++;
+	q->state = ORR_REQ_WAITING;
+	q->is_held = false;
+	q->restarts++;
+}
+
+/* ---- actions ---- */
+
+static const char *const state_text[] = { "waits", "is in a run", "is resident", "is moving", "has ended" };
+
+/* The request, if this is a time to act and it waits. */
+static struct req *waiting_one(struct orr_serve *w, orr_req r, const char *what)
+{
+	if (!serve_may_act(w, what))
+		return NULL;
+	struct req *q = req_of(w, r);
+	if (!q)
+		serve_fail(w, ORR_EFAIL, NULL, "%s of a request that has ended or never was (handle %llx)", what, (unsigned long long)r);
+	else if (q->state != ORR_REQ_WAITING)
+		serve_fail(w, ORR_EFAIL, q, "%s of a request that %s", what, state_text[q->state]);
+	else {
+		w->last_acted = r;
+		watch_job(w->watch, q->number);
+		return q;
+	}
+	return NULL;
+}
+
+void orr_refuse(struct orr_serve *w, orr_req r, enum orr_req_end how)
+{
+	struct req *q = waiting_one(w, r, "orr_refuse()");
+	if (!q)
+		return;
+	if (how != ORR_REQ_REFUSED && how != ORR_REQ_SHED)
+		serve_fail(w, ORR_EFAIL, q, "orr_refuse() as %d; it is ORR_REQ_REFUSED or ORR_REQ_SHED", (int)how);
+	else
+		req_end(w, q, how, w->now_s);
+}
+
+void orr_complete(struct orr_serve *w, orr_req r)
+{
+	struct req *q = waiting_one(w, r, "orr_complete()");
+	if (!q)
+		return;
+	if (!q->is_held) {
+		serve_fail(w, ORR_EFAIL, q, "orr_complete() of a request without an answer: no run with ORR_RUN_KEEP has ended with it");
+		return;
+	}
+	if (isnan(q->first_token_s))
+		q->first_token_s = w->now_s;
+	q->last_token_s = w->now_s;
+	req_end(w, q, ORR_REQ_COMPLETED, w->now_s);
+}
+
+void orr_forward(struct orr_serve *w, orr_req r, uint32_t model)
+{
+	struct req *q = waiting_one(w, r, "orr_forward()");
+	if (!q)
+		return;
+	if (model >= w->config->n_models) {
+		serve_fail(w, ORR_EFAIL, q, "orr_forward() to model %u; there are %u", model, w->config->n_models);
+		return;
+	}
+	req_set_replica(w, q, NONE);
+	q->model = model;
+	q->is_held = false;
+	set_outputs(w, q);
+}
+
+void orr_assign(struct orr_serve *w, orr_req r, uint32_t replica)
+{
+	struct req *q = waiting_one(w, r, "orr_assign()");
+	if (!q)
+		return;
+	if (replica == ORR_ANY_REPLICA)
+		replica = replica_by_rule(w, q);
+	if (replica >= w->n_replicas || w->replica[replica].state != REPLICA_UP) {
+		serve_fail(w, ORR_EFAIL, q, "orr_assign() to replica %u, which %s", replica,
+			replica >= w->n_replicas ? "there is not" : "does not take requests now");
+		return;
+	}
+	uint32_t serves = w->replica[replica].model;
+	if (serves != UINT32_MAX && serves != q->model) {
+		serve_fail(w, ORR_EFAIL, q, "orr_assign() to replica %u, which serves model %s alone", replica,
+			w->config->model[serves]->name);
+		return;
+	}
+	req_set_replica(w, q, replica);
+	lane_arrival(w, replica);
+	replica_dirty(w, replica);
+}

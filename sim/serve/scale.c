@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How many replicas there should be, and what becomes of them when nodes go; docs/models.md, "Serving: metrics, routing,
+ * scaling". */
+#include "serve/fleet.h"
+
+#include "base/mem.h"
+#include "cluster/failures.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Scaling down looks at this many past ticks at most. */
+enum { ASKED_MAX = 100000 };
+
+static bool is_over(const struct orr_serve *w)
+{
+	return !w->live && !w->has_next;
+}
+
+/* ---- as many as wanted ---- */
+
+static bool counts(const struct orr_serve *w, uint32_t replica)
+{
+	uint8_t state = w->replica[replica].state;
+	return state == REPLICA_UP || state == REPLICA_STARTING;
+}
+
+static uint32_t present(const struct orr_serve *w, const struct fleet_part *p)
+{
+	uint32_t n = 0;
+	for (uint32_t i = p->first; i < p->first + p->slots; i++)
+		n += counts(w, i);
+	return n;
+}
+
+static uint32_t next_in_state(const struct orr_serve *w, const struct fleet_part *p, uint8_t state)
+{
+	for (uint32_t i = p->first; i < p->first + p->slots; i++)
+		if (w->replica[i].state == state && !(state == REPLICA_DRAINING && w->fleet->more[i].is_doomed))
+			return i;
+	return NONE;
+}
+
+/* One more: a draining one is taken back, else a new one started. */
+static bool grow(struct orr_serve *w, struct fleet_part *p, int64_t delay_ns)
+{
+	uint32_t i = next_in_state(w, p, REPLICA_DRAINING);
+	if (i != NONE) {
+		replica_undrain(w, i);
+		return true;
+	}
+	i = next_in_state(w, p, REPLICA_OFF);
+	return i != NONE && replica_start(w, i, delay_ns);
+}
+
+static void fill(struct orr_serve *w, struct fleet_part *p, int64_t delay_ns)
+{
+	uint32_t n = present(w, p);
+	while (n < p->wanted && !w->error.code && grow(w, p, delay_ns))
+		n++;
+	if (n < p->wanted)
+		w->fleet->wants_more = true; /* again when there are GPUs */
+}
+
+void scale_fill(struct orr_serve *w)
+{
+	w->fleet->wants_more = false;
+	for (uint32_t d = 0; d < w->config->n_deployments && !w->error.code; d++)
+		fill(w, &w->fleet->part[d], w->fleet->start_up);
+}
+
+/* The one that goes: still starting, else with the fewest requests; the last of these. */
+static uint32_t least_needed(const struct orr_serve *w, const struct fleet_part *p)
+{
+	uint32_t best = NONE;
+	uint64_t least = UINT64_MAX;
+	for (uint32_t i = p->first; i < p->first + p->slots; i++) {
+		if (!counts(w, i))
+			continue;
+		uint64_t load = w->replica[i].state == REPLICA_STARTING ? 0 : 1 + (uint64_t)w->replica[i].routed;
+		if (load <= least) {
+			least = load;
+			best = i;
+		}
+	}
+	return best;
+}
+
+static void shrink(struct orr_serve *w, struct fleet_part *p)
+{
+	for (uint32_t n = present(w, p); n > p->wanted; n--) {
+		replica_drain(w, least_needed(w, p), false);
+		w->fleet->scale_downs++;
+	}
+}
+
+/* ---- autoscaling ---- */
+
+/* Live requests that are on no replica, by model; all of them are seen by each deployment that could serve them. */
+static double unrouted(const struct orr_serve *w, uint32_t model)
+{
+	double n = 0;
+	if (w->live == w->fleet->routed)
+		return 0;
+	for (uint32_t i = 0; i < w->n_req; i++) {
+		const struct req *q = &w->req[i];
+		n += q->state != ORR_REQ_ENDED && q->replica == NONE && (model == NONE || q->model == model);
+	}
+	return n;
+}
+
+static double load_of(const struct orr_serve *w, const struct fleet_part *p)
+{
+	if (w->fleet->autoscale == AUTOSCALE_RATE)
+		return (double)p->came * 1e9 / (double)w->fleet->scale_interval;
+	double n = unrouted(w, p->model);
+	for (uint32_t i = p->first; i < p->first + p->slots; i++)
+		n += w->replica[i].routed;
+	return n;
+}
+
+/* What is asked for now is remembered; the answer is the most that was asked for in the quiet time (Kubernetes'
+ * HorizontalPodAutoscaler, stabilizationWindowSeconds). */
+static uint32_t most_asked(struct fleet_part *p, uint32_t now)
+{
+	p->asked[p->next_asked] = now;
+	p->next_asked = (p->next_asked + 1) % p->cap_asked;
+	p->n_asked += p->n_asked < p->cap_asked;
+	uint32_t most = 0;
+	for (uint32_t i = 0; i < p->n_asked; i++)
+		most = p->asked[i] > most ? p->asked[i] : most;
+	return most;
+}
+
+/* True: it wants another number of replicas than before. */
+static bool decide(struct orr_serve *w, struct fleet_part *p)
+{
+	struct fleet *f = w->fleet;
+	double want = ceil(load_of(w, p) / f->scale_target - 1e-9);
+	uint32_t now = want > p->most ? p->most : want < p->least ? p->least : (uint32_t)want;
+	uint32_t quiet = most_asked(p, now);
+	p->came = 0;
+	if (now > p->wanted) {
+		f->scale_ups += now - p->wanted;
+		p->wanted = now;
+		return true;
+	}
+	if (quiet < p->wanted) {
+		p->wanted = quiet;
+		shrink(w, p);
+		return true;
+	}
+	return false;
+}
+
+static void on_tick(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+{
+	(void)subject, (void)arg;
+	struct orr_serve *w = ctx;
+	w->fleet->tick_pending = false;
+	if (is_over(w) || w->error.code)
+		return;
+	serve_happen(w, (double)eng_now(e) / 1e9);
+	bool changed = false;
+	for (uint32_t d = 0; d < w->config->n_deployments; d++)
+		if (w->fleet->part[d].is_scaled)
+			changed |= decide(w, &w->fleet->part[d]);
+	w->fleet->same_ticks = changed ? 0 : w->fleet->same_ticks + 1;
+	scale_fill(w);
+	w->fleet->tick_pending = true;
+	eng_at(e, eng_now(e) + w->fleet->scale_interval, PRIO_REPLICA, on_tick, w, 0, 0);
+}
+
+static void begin_ticks(struct orr_serve *w)
+{
+	struct fleet *f = w->fleet;
+	bool any = false;
+	for (uint32_t d = 0; d < w->config->n_deployments; d++) {
+		struct fleet_part *p = &f->part[d];
+		double window = ceil((double)f->scale_quiet / (double)f->scale_interval) + 1;
+		p->is_scaled &= f->autoscale != AUTOSCALE_NONE;
+		any |= p->is_scaled;
+		if (!p->is_scaled)
+			continue;
+		p->cap_asked = window > ASKED_MAX ? ASKED_MAX : (uint32_t)window;
+		p->asked = mem_zalloc(p->cap_asked, sizeof *p->asked);
+		f->longest_window = p->cap_asked > f->longest_window ? p->cap_asked : f->longest_window;
+	}
+	if (!any && f->autoscale != AUTOSCALE_NONE)
+		orr_fail(&w->error, ORR_EINPUT, "serve.autoscale=%s: no deployment says how many replicas it may have (\"most\")",
+			orr_arg_text(w->config->options, "autoscale"));
+	if (!any)
+		return;
+	f->tick_pending = true;
+	eng_at(w->host.engine, eng_now(w->host.engine) + f->scale_interval, PRIO_REPLICA, on_tick, w, 0, 0);
+}
+
+/* ---- nodes ---- */
+
+static bool touches(const struct pool_alloc *a, const struct bitset *nodes)
+{
+	const struct pool_piece *x = pool_pieces(a);
+	for (uint32_t i = 0; i < a->n; i++)
+		if (bitset_has(nodes, x[i].node))
+			return true;
+	return false;
+}
+
+void scale_give(struct orr_serve *w, struct pool_alloc *a)
+{
+	struct fleet *f = w->fleet;
+	if (w->owns_host && f->doomed.size && touches(a, &f->doomed)) {
+		MEM_GROW(f->limbo, f->n_limbo, f->cap_limbo);
+		f->limbo[f->n_limbo++] = (struct fleet_limbo){ NONE, *a };
+	} else if (w->host.give) {
+		w->host.give(w->host.ctx, a);
+	} else {
+		pool_give(w->host.pool, a);
+	}
+}
+
+/* A node will go: its replicas drain, and what is free of it is given to nobody. */
+static void doom(struct orr_serve *w, uint32_t node)
+{
+	struct fleet *f = w->fleet;
+	struct pool *pool = w->host.pool;
+	uint32_t n = pool->node[node].free_gpus;
+	bitset_add(&f->doomed, node);
+	f->nodes_down++;
+	for (uint32_t i = 0; i < w->n_replicas; i++)
+		if (replica_is_on(w, i, node))
+			replica_drain(w, i, true);
+	struct pool_request r = { n, 1000, 0, 0, n ? UINT64_C(1) << w->config->cluster->node[node].type : 0 };
+	struct pool_alloc a;
+	if (!n || pool_take_at(pool, &r, &node, &n, 1, &a))
+		return;
+	MEM_GROW(f->limbo, f->n_limbo, f->cap_limbo);
+	f->limbo[f->n_limbo++] = (struct fleet_limbo){ node, a };
+}
+
+/* GPUs that were kept for no node but those still about to go stay kept. */
+static void release_limbo(struct orr_serve *w)
+{
+	struct fleet *f = w->fleet;
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < f->n_limbo; i++) {
+		if (touches(&f->limbo[i].alloc, &f->doomed))
+			f->limbo[kept++] = f->limbo[i];
+		else
+			pool_give(w->host.pool, &f->limbo[i].alloc);
+	}
+	f->n_limbo = kept;
+}
+
+static void lose(struct orr_serve *w, uint32_t node)
+{
+	for (uint32_t i = 0; i < w->n_replicas && !w->error.code; i++) {
+		if (!replica_is_on(w, i, node))
+			continue;
+		w->fleet->losses += w->replica[i].state != REPLICA_OFF;
+		replica_leave(w, i);
+	}
+}
+
+enum node_event { NODE_REPAIR, NODE_FAIL, NODE_NOTICE };
+
+static void on_node(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+{
+	struct orr_serve *w = ctx;
+	uint32_t node = (uint32_t)subject;
+	if (is_over(w) || w->error.code)
+		return;
+	serve_happen(w, (double)eng_now(e) / 1e9);
+	if (arg == NODE_NOTICE) {
+		serve_metrics_node(w, "node-notice", node);
+		doom(w, node);
+	} else if (arg == NODE_FAIL) {
+		serve_metrics_node(w, "node-fail", node);
+		if (bitset_has(&w->fleet->doomed, node))
+			w->fleet->nodes_down--;
+		lose(w, node);
+		bitset_remove(&w->fleet->doomed, node);
+		release_limbo(w);
+		pool_node_down(w->host.pool, node);
+		w->fleet->nodes_down++;
+	} else {
+		serve_metrics_node(w, "node-repair", node);
+		pool_node_up(w->host.pool, node);
+		w->fleet->nodes_down--;
+	}
+	scale_fill(w);
+}
+
+static void on_row(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+{
+	struct orr_serve *w = ctx;
+	w->fleet->rows_ahead--;
+	on_node(e, ctx, subject, arg);
+}
+
+static void on_row_known(struct engine *e, void *ctx, uint64_t subject, uint64_t arg);
+
+/* The next row of the failures becomes known `notice` before it happens. */
+static void next_row(struct orr_serve *w)
+{
+	struct fleet *f = w->fleet;
+	int64_t t;
+	uint32_t node;
+	bool fails;
+	f->failure_pending = failure_run_next(f->failures, &t, &node, &fails);
+	if (!f->failure_pending)
+		return;
+	int64_t known = t - f->notice;
+	f->row_ns = t;
+	eng_at(w->host.engine, known > 0 ? known : 0, PRIO_REPLICA, on_row_known, w, node, fails ? NODE_FAIL : NODE_REPAIR);
+}
+
+static void on_row_known(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+{
+	struct orr_serve *w = ctx;
+	if (is_over(w) || w->error.code)
+		return;
+	if (w->fleet->notice && arg == NODE_FAIL)
+		on_node(e, w, subject, NODE_NOTICE);
+	if (w->fleet->row_ns > eng_now(e)) {
+		w->fleet->rows_ahead++;
+		eng_at(e, w->fleet->row_ns, PRIO_REPLICA, on_row, w, subject, arg);
+	} else {
+		on_node(e, w, subject, arg);
+	}
+	next_row(w);
+}
+
+/* ---- on a clock that is not its own ---- */
+
+void serve_capacity(struct orr_serve *w)
+{
+	serve_happen(w, (double)eng_now(w->host.engine) / 1e9);
+	if (!w->error.code && !is_over(w))
+		scale_fill(w);
+}
+
+static void on_refill(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+{
+	(void)e, (void)subject, (void)arg;
+	serve_capacity(ctx);
+}
+
+void serve_node(struct orr_serve *w, uint32_t node, bool is_up)
+{
+	serve_happen(w, (double)eng_now(w->host.engine) / 1e9);
+	if (w->error.code)
+		return;
+	serve_metrics_node(w, is_up ? "node-repair" : "node-fail", node);
+	if (!is_up)
+		lose(w, node);
+	/* Others start elsewhere when the pool knows of it, later in this instant. */
+	eng_at(w->host.engine, eng_now(w->host.engine), PRIO_REPLICA, on_refill, w, 0, 0);
+}
+
+void serve_notice(struct orr_serve *w, uint32_t node)
+{
+	serve_happen(w, (double)eng_now(w->host.engine) / 1e9);
+	for (uint32_t i = 0; i < w->n_replicas && !w->error.code; i++)
+		if (replica_is_on(w, i, node))
+			replica_drain(w, i, true);
+}
+
+/* ---- beginning and end ---- */
+
+uint64_t replicas_background(const struct orr_serve *w)
+{
+	const struct fleet *f = w->fleet;
+	uint64_t n = f->nodes_down ? 0 : f->failure_pending + f->rows_ahead;
+	return n + (f->tick_pending && f->same_ticks > f->longest_window);
+}
+
+static void read_options(struct orr_serve *w)
+{
+	const struct orr_args *o = w->config->options;
+	struct fleet *f = w->fleet;
+	const char *how = orr_arg_text(o, "autoscale");
+	f->autoscale = !strcmp(how, "outstanding") ? AUTOSCALE_OUTSTANDING : !strcmp(how, "rate") ? AUTOSCALE_RATE :
+		AUTOSCALE_NONE;
+	f->scale_target = orr_arg_real(o, "scale_target");
+	f->scale_interval = orr_arg_time_ns(o, "scale_interval");
+	f->scale_interval = f->scale_interval > 0 ? f->scale_interval : 1;
+	f->scale_quiet = orr_arg_time_ns(o, "scale_quiet");
+	f->start_up = orr_arg_time_ns(o, "start_up");
+	f->notice = orr_arg_time_ns(o, "notice");
+}
+
+void scale_begin(struct orr_serve *w)
+{
+	struct fleet *f = w->fleet;
+	read_options(w);
+	bitset_init(&f->doomed, w->config->cluster->n_nodes ? w->config->cluster->n_nodes : 1);
+	for (uint32_t d = 0; d < w->config->n_deployments && !w->error.code; d++) {
+		struct fleet_part *p = &f->part[d];
+		fill(w, p, 0);
+		if (!w->error.code && w->owns_host && present(w, p) < p->wanted)
+			orr_fail(&w->error, ORR_EINPUT, "deployment %u: the cluster has room for %u of its %u replicas of %u GPUs (tp x pp)",
+				d, present(w, p), p->wanted, w->config->deployment[d].tp * w->config->deployment[d].pp);
+	}
+	if (w->error.code)
+		return;
+	begin_ticks(w);
+	if (!w->owns_host || !w->config->failures)
+		return;
+	f->failures = failure_run_new(w->config->failures, w->config->cluster, w->config->seed);
+	next_row(w);
+}
+
+void scale_free(struct orr_serve *w)
+{
+	struct fleet *f = w->fleet;
+	for (uint32_t i = 0; i < f->n_limbo; i++)
+		pool_give(w->host.pool, &f->limbo[i].alloc);
+	for (uint32_t d = 0; d < w->config->n_deployments; d++)
+		mem_free(f->part[d].asked);
+	mem_free(f->limbo);
+	if (f->doomed.size)
+		bitset_free(&f->doomed);
+	failure_run_free(f->failures);
+}

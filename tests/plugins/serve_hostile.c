@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A serving policy that does one thing wrong, named by its parameter `how` (tests/plugins_serve.sh). Otherwise it is FIFO. */
+#include <orrery/policy.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct orr_param params[] = { ORR_PARAM_TEXT("how", "", "the mistake to make"), ORR_PARAM_END };
+
+struct state {
+	const char *how;
+	struct orr_serve *world;
+	struct orr_fifo waiting;
+	orr_req ended; /* one that is no more */
+	bool is_llm;
+};
+
+static const orr_req unknown = UINT64_C(0xdeadbeef00000001);
+static const uint32_t nowhere = 4000000000u;
+
+static void start(struct orr_serve *w, uint32_t replica, orr_req *req, size_t n, uint32_t samples)
+{
+	struct orr_batch b = { .req = req, .n = n, .samples = samples };
+	orr_run_start(w, replica, &b);
+}
+
+/* ---- mistakes with models that are tables: r waits, its replica is idle ---- */
+
+static void null_batch(struct orr_serve *w, orr_req r) { (void)r; orr_run_start(w, 0, NULL); }
+static void null_requests(struct orr_serve *w, orr_req r) { (void)r; start(w, 0, NULL, 1, 0); }
+static void empty_batch(struct orr_serve *w, orr_req r) { start(w, 0, &r, 0, 0); }
+static void replica_nowhere(struct orr_serve *w, orr_req r) { start(w, nowhere, &r, 1, 0); }
+static void batch_too_large(struct orr_serve *w, orr_req r) { start(w, 0, &r, 1, 3); }
+static void twice_in_batch(struct orr_serve *w, orr_req r) { start(w, 0, (orr_req[]){ r, r }, 2, 0); }
+static void unknown_request(struct orr_serve *w, orr_req r) { (void)r; start(w, 0, (orr_req[]){ unknown }, 1, 0); }
+static void no_request(struct orr_serve *w, orr_req r) { (void)r; start(w, 0, (orr_req[]){ 0 }, 1, 0); }
+static void memory_too_small(struct orr_serve *w, orr_req r)
+{
+	start(w, 0, &r, 1, 0);
+	start(w, 0, &r, 1, 0);
+}
+static void model_nowhere(struct orr_serve *w, orr_req r)
+{
+	struct orr_batch b = { .model = 77, .req = &r, .n = 1 };
+	orr_run_start(w, 0, &b);
+}
+static void part_nan(struct orr_serve *w, orr_req r)
+{
+	struct orr_batch b = { .req = &r, .n = 1, .part = (double)NAN };
+	orr_run_start(w, 0, &b);
+}
+static void part_too_large(struct orr_serve *w, orr_req r)
+{
+	struct orr_batch b = { .req = &r, .n = 1, .part = 2 };
+	orr_run_start(w, 0, &b);
+}
+static void complete_unknown(struct orr_serve *w, orr_req r) { (void)r; orr_complete(w, unknown); }
+static void complete_waiting(struct orr_serve *w, orr_req r) { orr_complete(w, r); }
+static void refuse_unknown(struct orr_serve *w, orr_req r) { (void)r; orr_refuse(w, unknown, ORR_REQ_SHED); }
+static void refuse_twice(struct orr_serve *w, orr_req r)
+{
+	orr_refuse(w, r, ORR_REQ_SHED);
+	orr_refuse(w, r, ORR_REQ_SHED);
+}
+static void refuse_completed(struct orr_serve *w, orr_req r) { orr_refuse(w, r, ORR_REQ_COMPLETED); }
+static void refuse_running(struct orr_serve *w, orr_req r)
+{
+	start(w, 0, &r, 1, 0);
+	orr_refuse(w, r, ORR_REQ_SHED);
+}
+static void forward_nowhere(struct orr_serve *w, orr_req r) { orr_forward(w, r, 99); }
+static void forward_waiting(struct orr_serve *w, orr_req r) { orr_forward(w, r, 0); }
+static void assign_nowhere(struct orr_serve *w, orr_req r) { orr_assign(w, r, nowhere); }
+static void assign_unknown(struct orr_serve *w, orr_req r) { (void)r; orr_assign(w, unknown, 0); }
+static void abort_unknown(struct orr_serve *w, orr_req r) { (void)r; orr_run_abort(w, unknown, ORR_ABORT_RESTART); }
+static void resume_unknown(struct orr_serve *w, orr_req r) { (void)r; orr_run_resume(w, unknown); }
+static void load_nowhere(struct orr_serve *w, orr_req r) { (void)r; orr_model_load(w, 0, 99); }
+static void unload_nowhere(struct orr_serve *w, orr_req r) { (void)r; orr_model_unload(w, nowhere, 0); }
+static void wake_nowhere(struct orr_serve *w, orr_req r) { (void)r; orr_wake(w, nowhere); }
+static void timer_nan(struct orr_serve *w, orr_req r) { (void)r; orr_serve_timer(w, 0, (double)NAN); }
+static void timer_past(struct orr_serve *w, orr_req r) { (void)r; orr_serve_timer(w, 0, orr_serve_now(w) - 1); }
+static void timer_nowhere(struct orr_serve *w, orr_req r) { (void)r; orr_serve_timer(w, nowhere, 1e9); }
+static void in_list_twice(struct orr_serve *w, orr_req r)
+{
+	struct orr_fifo q = { 0 };
+	orr_fifo_push(w, &q, r);
+	orr_fifo_push(w, &q, r);
+}
+static void push_unknown(struct orr_serve *w, orr_req r)
+{
+	struct orr_fifo q = { 0 };
+	(void)r;
+	orr_fifo_push(w, &q, unknown);
+}
+static void remove_unknown(struct orr_serve *w, orr_req r)
+{
+	struct orr_fifo q = { 0 };
+	orr_fifo_remove(w, &q, r);
+}
+static void give_up(struct orr_serve *w, orr_req r) { orr_serve_give_up(w, r, "had enough"); }
+static void llm_of_table(struct orr_serve *w, orr_req r) { orr_admit(w, r, 1, 0); }
+static void iterate_table(struct orr_serve *w, orr_req r) { (void)r; orr_iter_run(w, 0, 0, 0, ORR_ITER_DECODE); }
+
+/* ---- with language models ---- */
+
+static void table_of_llm(struct orr_serve *w, orr_req r) { start(w, 0, &r, 1, 0); }
+static void admit_unknown(struct orr_serve *w, orr_req r) { (void)r; orr_admit(w, unknown, 1, 0); }
+static void admit_twice(struct orr_serve *w, orr_req r)
+{
+	orr_admit(w, r, 16, 0);
+	orr_admit(w, r, 16, 0);
+}
+static void iterate_nothing(struct orr_serve *w, orr_req r) { (void)r; orr_iter_run(w, 0, 0, 0, 0); }
+static void iterate_nowhere(struct orr_serve *w, orr_req r) { (void)r; orr_iter_run(w, nowhere, 0, 0, 0); }
+static void prefill_waiting(struct orr_serve *w, orr_req r) { orr_iter_prefill(w, r, 1); }
+static void prefill_too_much(struct orr_serve *w, orr_req r)
+{
+	orr_admit(w, r, orr_req_prompt(w, r) + 1, 0);
+	orr_iter_prefill(w, r, 1000000);
+}
+static void prefill_none(struct orr_serve *w, orr_req r)
+{
+	orr_admit(w, r, orr_req_prompt(w, r) + 1, 0);
+	orr_iter_prefill(w, r, 0);
+}
+static void prefill_without_blocks(struct orr_serve *w, orr_req r)
+{
+	orr_admit(w, r, 1, 0);
+	orr_iter_prefill(w, r, orr_req_prompt(w, r));
+	orr_iter_run(w, 0, 1, 0, 0);
+}
+static void iterate_twice(struct orr_serve *w, orr_req r)
+{
+	orr_admit(w, r, orr_req_prompt(w, r) + 1, 0);
+	orr_iter_prefill(w, r, 1);
+	orr_iter_run(w, 0, 1, 0, 0);
+	orr_iter_prefill(w, r, 1);
+	orr_iter_run(w, 0, 1, 0, 0);
+}
+static void evict_waiting(struct orr_serve *w, orr_req r) { orr_evict(w, r, ORR_EVICT_SWAP); }
+static void evict_running(struct orr_serve *w, orr_req r)
+{
+	orr_admit(w, r, orr_req_prompt(w, r) + 1, 0);
+	orr_iter_prefill(w, r, 1);
+	orr_iter_run(w, 0, 1, 0, 0);
+	orr_evict(w, r, ORR_EVICT_RESTART);
+}
+static void grow_waiting(struct orr_serve *w, orr_req r) { orr_kv_grow(w, r, 5, 0); }
+static void pause_prompt(struct orr_serve *w, orr_req r)
+{
+	orr_admit(w, r, orr_req_prompt(w, r) + 1, 0);
+	orr_pause(w, r);
+}
+static void resume_waiting(struct orr_serve *w, orr_req r) { orr_resume(w, r); }
+static void move_waiting(struct orr_serve *w, orr_req r) { orr_move(w, r, 1); }
+static void move_nowhere(struct orr_serve *w, orr_req r)
+{
+	orr_admit(w, r, orr_req_prompt(w, r) + 1, 0);
+	orr_move(w, r, nowhere);
+}
+static void refuse_resident(struct orr_serve *w, orr_req r)
+{
+	orr_admit(w, r, orr_req_prompt(w, r) + 1, 0);
+	orr_refuse(w, r, ORR_REQ_SHED);
+}
+static void admit_too_much(struct orr_serve *w, orr_req r)
+{
+	if (!orr_admit(w, r, UINT32_MAX, 0)) /* that is no mistake; to wait for it is */
+		orr_wake(w, 0);
+}
+
+#define MISTAKE(name) { #name, name }
+static const struct {
+	const char *name;
+	void (*make)(struct orr_serve *w, orr_req r);
+} mistakes[] = { MISTAKE(null_batch), MISTAKE(null_requests), MISTAKE(empty_batch), MISTAKE(replica_nowhere), MISTAKE(batch_too_large),
+	MISTAKE(twice_in_batch), MISTAKE(unknown_request), MISTAKE(no_request), MISTAKE(memory_too_small), MISTAKE(model_nowhere),
+	MISTAKE(part_nan), MISTAKE(part_too_large), MISTAKE(complete_unknown), MISTAKE(complete_waiting), MISTAKE(refuse_unknown),
+	MISTAKE(refuse_twice), MISTAKE(refuse_completed), MISTAKE(refuse_running), MISTAKE(forward_nowhere), MISTAKE(forward_waiting),
+	MISTAKE(assign_nowhere), MISTAKE(assign_unknown), MISTAKE(abort_unknown), MISTAKE(resume_unknown), MISTAKE(load_nowhere),
+	MISTAKE(unload_nowhere), MISTAKE(wake_nowhere), MISTAKE(timer_nan), MISTAKE(timer_past), MISTAKE(timer_nowhere),
+	MISTAKE(in_list_twice), MISTAKE(push_unknown), MISTAKE(remove_unknown), MISTAKE(give_up), MISTAKE(llm_of_table),
+	MISTAKE(iterate_table), MISTAKE(table_of_llm), MISTAKE(admit_unknown), MISTAKE(admit_twice), MISTAKE(iterate_nothing),
+	MISTAKE(iterate_nowhere), MISTAKE(prefill_waiting), MISTAKE(prefill_too_much), MISTAKE(prefill_none),
+	MISTAKE(prefill_without_blocks), MISTAKE(iterate_twice), MISTAKE(evict_waiting), MISTAKE(evict_running), MISTAKE(grow_waiting),
+	MISTAKE(pause_prompt), MISTAKE(resume_waiting), MISTAKE(move_waiting), MISTAKE(move_nowhere), MISTAKE(refuse_resident),
+	MISTAKE(admit_too_much) };
+
+/* ---- the policy ---- */
+
+static bool is(const struct state *s, const char *how)
+{
+	return !strcmp(s->how, how);
+}
+
+static void hang(void)
+{
+	for (volatile int forever = 1; forever;)
+		;
+}
+
+static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
+{
+	struct state *s = calloc(1, sizeof *s);
+	struct orr_model_info m;
+	(void)err;
+	if (!s)
+		return NULL;
+	s->how = orr_arg_text(args, "how");
+	s->world = w;
+	s->is_llm = orr_model_get(w, 0, &m) && m.kind == ORR_MODEL_LLM;
+	if (is(s, "act_in_create"))
+		orr_model_unload(w, 0, 0);
+	if (is(s, "silent")) {
+		free(s);
+		return NULL;
+	}
+	if (is(s, "hang_in_create"))
+		hang();
+	return s;
+}
+
+static void destroy(void *self)
+{
+	free(self);
+}
+
+static uint32_t route(void *self, struct orr_serve *w, orr_req r)
+{
+	const struct state *s = self;
+	(void)w, (void)r;
+	if (is(s, "act_in_route"))
+		orr_refuse(w, r, ORR_REQ_SHED);
+	return is(s, "route_nowhere") ? nowhere : 0;
+}
+
+/* What a policy can see of a request's output before it is there. */
+static double seen(struct orr_serve *w, orr_req r)
+{
+	struct orr_req_info i;
+	if (!orr_req_get(w, r, &i))
+		return -1;
+	double sum = i.max_output + 3. * i.outputs + 7. * i.done_tokens + 11. * i.prompt_tokens + 13. * i.length + 17. * i.samples;
+	return sum + (isnan(i.first_token_s) ? 0 : 1) + (isinf(i.deadline_s) ? 0 : i.deadline_s);
+}
+
+static void arrive(void *self, struct orr_serve *w, orr_req r)
+{
+	struct state *s = self;
+	if (is(s, "peek"))
+		orr_serve_observe(w, "seen", seen(w, r));
+	if (is(s, "ask_truth"))
+		orr_serve_observe(w, "seen", orr_req_true_output(w, r));
+	if (is(s, "hang"))
+		hang();
+	orr_fifo_push(w, &s->waiting, r);
+}
+
+static void finish(void *self, struct orr_serve *w, orr_req r, enum orr_req_end how)
+{
+	struct state *s = self;
+	(void)w, (void)how;
+	s->ended = r;
+}
+
+static void serve_llm(struct state *s, struct orr_serve *w, uint32_t replica)
+{
+	orr_req r = s->waiting.first;
+	if (r && orr_residents(w, replica) == 0 && orr_admit(w, r, orr_req_prompt(w, r) + 4096, 0)) {
+		orr_fifo_pop(w, &s->waiting);
+		orr_iter_prefill(w, r, orr_req_prompt(w, r) - orr_req_done(w, r));
+		orr_iter_run(w, replica, 1, 0, 0);
+	} else if (orr_decodes(w, replica)) {
+		orr_iter_run(w, replica, 0, 0, ORR_ITER_DECODE | ORR_ITER_THROUGH);
+	}
+}
+
+static void schedule(void *self, struct orr_serve *w, uint32_t replica)
+{
+	struct state *s = self;
+	orr_req r = s->waiting.first;
+	if (is(s, "never"))
+		return;
+	if (is(s, "spin"))
+		orr_wake(w, replica);
+	if (!orr_replica_is_idle(w, replica))
+		return;
+	if (is(s, "ended_request") && s->ended)
+		start(w, replica, &s->ended, 1, 0);
+	for (size_t i = 0; r && i < sizeof mistakes / sizeof *mistakes; i++)
+		if (is(s, mistakes[i].name)) {
+			orr_fifo_remove(w, &s->waiting, r);
+			mistakes[i].make(w, r);
+			return;
+		}
+	if (!s->is_llm && r) {
+		orr_fifo_pop(w, &s->waiting);
+		start(w, replica, &r, 1, 0);
+	} else if (s->is_llm) {
+		serve_llm(s, w, replica);
+	}
+}
+
+static const struct orr_serve_ops ops = { .size = sizeof ops,
+	.create = create,
+	.destroy = destroy,
+	.route = route,
+	.arrive = arrive,
+	.finish = finish,
+	.schedule = schedule };
+
+ORR_POLICY_SERVE(serve_hostile, "does one thing wrong", params, ops);

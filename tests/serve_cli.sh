@@ -1,0 +1,247 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# orrery serve at the command line: what it writes, what it refuses and in which words, and its exit codes
+# (0 done, 1 failed, 2 the input is wrong).
+. "${srcdir:-.}/tests/tap.sh"
+orrery=$ORRERY
+tree=$(cd "$srcdir" && pwd)
+cd "$work" || exit 1
+
+# A model whose times can be worked by hand, and three requests: the second waits for the first.
+echo '{"name": "slow", "source": "made up", "kind": "table", "batch": [1, 2], "latency_ms": [20, 25]}' >slow.json
+printf 'arrival_s,request_id\n0,first\n0.01,"a ""b"", c"\n0.1,\n' >three.csv
+one=(--model slow.json --cluster 1x1 --no-figures)
+
+# ---- what is written ----
+"$orrery" serve three.csv "${one[@]}" --policy fifo --out o --check -q >stdout 2>said
+is "$? $(cat stdout said)" "0 " "-q prints nothing"
+is "$(cd o && echo *)" "fifo.requests.csv fifo.series.csv summary.csv" "the files of --out"
+is "$(cat o/fifo.requests.csv)" 'request_id,arrival_s,first_token_s,completed_s,queue_s,preemptions,model,prompt_tokens,output_tokens,status,replica
+first,0.000000000,0.020000000,0.020000000,0.000000000,0,slow,1,0,completed,0
+"a ""b"", c",0.010000000,0.040000000,0.040000000,0.010000000,0,slow,1,0,completed,0
+2,0.100000000,0.120000000,0.120000000,0.000000000,0,slow,1,0,completed,0' "requests in order, 20 ms each, one at a time"
+metric() { awk -F, -v p="$1" -v m="$2" '$1 == p && $2 == m { print $3 }' "${3:-o}/summary.csv"; }
+near() { awk -v a="$1" -v b="$2" 'BEGIN { off = a / b - 1; print (off * off < 1e-18) ? "near" : a " for " b }'; }
+is "$(near "$(metric fifo completion_mean)" "$(awk 'BEGIN { printf "%.17g", 0.07 / 3 }')")" near "their mean from arrival to completion"
+is "$(near "$(metric fifo utilisation)" 0.5)" near "the GPU is busy for 60 of 120 ms"
+text=$("$orrery" serve three.csv "${one[@]}" --policy fifo)
+like "$text" '^policy +completed +requests/s +end-to-end mean +median +p99 +utilisation +preemptions$' "the table's columns"
+like "$text" '^fifo +3 +25\.0 +23\.3 ms ' "and its line"
+is "$("$orrery" serve three.csv "${one[@]}" --policy fifo --json | tr -d '\t' | grep -c '^"world":"serve",$')" 1 "--json has the world"
+
+# ---- one answer, whatever -j, and from the database ----
+study=(poisson:rate=40,n=2000 "${one[@]}" --policy fifo,tf-serving,fifo@again)
+"$orrery" serve "${study[@]}" -j1 --out j1 --db runs.db --json >j1.json 2>&1
+rc=$?
+"$orrery" serve "${study[@]}" -j2 --out j2 --json >j2.json 2>&1
+is "$rc $? $(cat j1/* j1.json | sha256sum)" "0 0 $(cat j2/* j2.json | sha256sum)" "-j1 and -j2 give the same bytes"
+"$orrery" serve "${study[@]}" --out again --db runs.db --json >again.json 2>said
+is "$? $(cat again/* again.json | sha256sum)" "0 $(cat j1/* j1.json | sha256sum)" "and so do runs that the database has"
+like "$(cat said)" 'tf-serving: taken from runs.db' "which is said"
+is "$(cmp j1/fifo.requests.csv j1/again.requests.csv; echo $?)" 0 "a policy under another label is the same"
+like "$("$orrery" serve "${study[@]}")" '^  again +0 ms .*\(no clear difference\)$' "request by request, too"
+"$orrery" db export runs.db --run 2 --out exported
+is "$(cat exported/tf-serving.*.csv | sha256sum)" "$(cat j1/tf-serving.*.csv | sha256sum)" "db export writes the same files"
+cp slow.json copy.json
+runs() { "$orrery" db runs runs.db | tail -n +2 | wc -l; }
+"$orrery" serve "${study[@]/slow.json/copy.json}" --db runs.db -q
+is "$(runs)" 3 "a model of the same contents is the same, whatever its name"
+sed 's/25/26/' slow.json >other.json
+"$orrery" serve "${study[@]/slow.json/other.json}" --db runs.db -q
+is "$(runs)" 6 "and one of other contents is not"
+"$orrery" serve "${study[@]}" --seed 2 --db runs.db -q
+is "$(runs)" 9 "nor is another seed"
+cp three.csv elsewhere.csv
+"$orrery" serve three.csv "${one[@]}" --policy fifo --db traces.db -q
+"$orrery" serve elsewhere.csv "${one[@]}" --policy fifo --db traces.db -q
+is "$("$orrery" db runs traces.db | wc -l)" 2 "a trace goes by its contents"
+"$orrery" serve "${study[@]}" --record sample --db sample.db -q
+is "$? $("$orrery" db runs sample.db | awk 'NR == 2 { print $5 }')" "0 2000" "--record sample: rows, and how many there were"
+
+# ---- scenarios ----
+cat >base.json <<'E'
+{"world": "serve", "trace": "three.csv", "models": ["slow.json"], "cluster": "1x2:a100", "policies": ["fifo"]}
+E
+show=(scenario show poisson:rate=40,n=50 --world serve "${one[@]}" --policy fifo --slo 1s --router random --replicas 1)
+"$orrery" "${show[@]}" >s.json
+is "$?" 0 "scenario show --world serve"
+"$orrery" scenario show s.json >s2.json
+is "$(cmp s.json s2.json; echo $?)" 0 "what it prints is the same scenario again"
+"$orrery" run s.json --out r1 -q --no-figures && "$orrery" serve poisson:rate=40,n=50 "${one[@]}" --policy fifo --slo 1s --router random --replicas 1 --out r2 -q
+is "$(cat r1/* | sha256sum)" "$(cat r2/* | sha256sum)" "orrery run carries it out as orrery serve does"
+"$orrery" serve --scenario s.json --compress 2 --out r3 -q --no-figures
+is "$? $(awk -F, 'NR == 3 { printf "%.6f", $2 * 2 }' r3/fifo.requests.csv)" "0 $(awk -F, 'NR == 3 { printf "%.6f", $2 }' r1/fifo.requests.csv)" \
+  "flags go before the file: arrivals in half the time"
+"$orrery" run base.json --set models=slow.json,other.json --set deployments=x 2>said
+is "$? $(cat said)" '2 orrery: base.json: $.models[1]: its name is "slow", as is that of model 0; each needs one of its own' "--set models=A,B is a list"
+"$orrery" serve three.csv --scenario s.json --set serve.router=jsq --out r4 -q --no-figures
+is "$? $(wc -l <r4/fifo.requests.csv)" "0 4" "and so do TRACE and --set"
+if command -v python3 >/dev/null && python3 -c 'import jsonschema' 2>/dev/null; then
+  python3 -c 'import json, jsonschema, sys
+schema = json.load(open(sys.argv[1]))
+for f in sys.argv[2:]: jsonschema.validate(json.load(open(f)), schema)' "$tree/docs/scenario.schema.json" s.json base.json 2>&1 | tail -n 3 | cut -c 1-200
+  ok "${PIPESTATUS[0]}" "and it keeps to docs/scenario.schema.json"
+else
+  skip "no python3 with jsonschema here"
+fi
+
+# ---- what is refused ----
+"$orrery" serve three.csv "${one[@]}" --policy fifo --db before.db -q
+before=$("$orrery" db digest before.db)
+# try JSON: the base with these keys (null: without it)
+cat >edit.awk <<'E'
+{ base = $0 }
+END {
+  n = split(keys, pair, /;/)
+  for (i = 1; i <= n; i++) {
+    key = pair[i]; sub(/=.*/, "", key)
+    value = pair[i]; sub(/^[^=]*=/, "", value)
+    gsub("\"" key "\": (\"[^\"]*\"|\\[[^]]*\\])(, )?", "", base)
+    if (value != "null") sub(/\}$/, ", \"" key "\": " value "}", base)
+  }
+  gsub(/, *,/, ",", base); sub(/\{, /, "{", base); sub(/, *\}$/, "}", base)
+  print base
+}
+E
+try() {
+  awk -v keys="$1" -f edit.awk base.json >x.json
+  "$orrery" run x.json --db before.db --no-figures -q 2>&1
+}
+printf 'arrival_s,model\n0,slow\n1,fast\n' >two-models.csv
+while IFS='|' read -r keys expected; do
+  said=$(try "$keys")
+  is "$? $said" "2 orrery: $expected" "$keys"
+done <<'EOT'
+worlds="x"|x.json: unknown key "worlds"; did you mean world
+world="cloud"|x.json: $.world: expected "jobs", "step", "serve" or "mixed", found "cloud"
+trace=null|x.json: no trace is named
+compress=0|compress: expected what arrivals are divided by, a number from 1e-6 to 1e6, found "0"
+compress="x"|compress: expected what arrivals are divided by, a number from 1e-6 to 1e6, found "x"
+trace_options=[]|x.json: $.trace_options: expected an object
+trace="two-models.csv"|two-models.csv:3: request 1 asks for model "fast", which is not served (--model; serve.any_model=true takes it for the first)
+models=null|x.json: no model is named (--model NAME or FILE.json)
+models=3|x.json: $.models: expected a list of 1 to 4096 models
+models=[]|x.json: $.models: expected a list of 1 to 4096 models
+models=["slow.json",3]|x.json: $.models[1]: expected the name of a model, a file, or a model as an object
+models=["slow.json","copy.json"]|x.json: $.models[1]: its name is "slow", as is that of model 0; each needs one of its own
+models=["nowhere.json"]|x.json: $.models[0]: nowhere.json: No such file or directory
+models=[{"kind": "x"}]|x.json: $.models[0]: $.kind: expected one of table, llm, found "x"
+cluster=null|x.json: no cluster is named (--cluster 64x8:v100, or a file)
+cluster="2x0"|cluster 2x0: has no GPUs to serve on
+placement="x"|x.json: $.placement: expected count, consolidate, spread, best-fit, topology or fgd, found "x"
+precision="fp17"|precision: expected fp32, tf32, fp16, bf16 or fp8, found "fp17"; did you mean fp16
+device="warp9"|device: no device "warp9"; orrery device list shows all; a file ends in .json
+deployments={}|x.json: $.deployments: expected a list of 1 to 4096 objects
+deployments=[3]|x.json: $.deployments[0]: expected an object
+deployments=[{"replica": 1}]|x.json: $.deployments[0]: unknown key "replica"; did you mean replicas
+deployments=[{"model": "x"}]|x.json: $.deployments[0].model: expected "any" or one of the models: slow, found "x"
+deployments=[{"role": "x"}]|x.json: $.deployments[0].role: expected both, prefill or decode, found "x"
+deployments=[{"tp": 0}]|x.json: $.deployments[0].tp: expected a whole number from 1 to 4096, found "0"
+deployments=[{}, {"pp": "x"}]|x.json: $.deployments[1].pp: expected a whole number from 1 to 4096, found "x"
+deployments=[{"kv_blocks": -1}]|x.json: $.deployments[0].kv_blocks: expected a whole number from 0 to 1000000000, found "-1"
+deployments=[{"gpu_types": "a100,h100"}]|x.json: $.deployments[0].gpu_types: expected types that the cluster has, found "a100,h100"
+deployments=[{"replicas": 3}]|x.json: $.deployments[0]: 3 replicas of 1 x 1 GPUs are 3 GPUs; the cluster has 2
+deployments=[{"replicas": 2}, {}]|x.json: $.deployments: ask for 3 GPUs together; the cluster has 2
+deployments=[{"replicas": 0}]|x.json: $.deployments[0].replicas: expected at least 1, as "most" allows no more later
+deployments=[{"least": 2, "most": 1}]|x.json: $.deployments[0].most: expected at least 2 (least), found 1
+deployments=[{"replicas": 2, "most": 1}]|x.json: $.deployments[0].replicas: expected from 0 (least) to 1 (most), found 2
+tp=[]|x.json: $.tp: expected a whole number from 1 to 4096, found "a list or an object"
+serve=3|x.json: $.serve: expected an object
+serve={"route": "jsq"}|serve: no parameter "route"; did you mean router
+serve={"slo": "soon"}|serve: slo: expected a time such as 90, 90s, 1.5m, 2h, found "soon"
+failures={"mtbf": "1h", "trace": "f.csv"}|failures: trace and mtbf exclude each other; give one of them
+prices=3|x.json: $.prices: expected auto, none, TYPE=USD,.. or an object of such, found "3"
+prices="a100"|x.json: $.prices: expected auto, none or TYPE=USD,.. found "a100"
+prices={"h100": 3}|x.json: $.prices: the cluster has no GPUs of type "h100"
+prices={"a100": "x"}|x.json: $.prices.a100: expected USD per GPU and hour, from 0 to 1e6, found "x"
+replications=0|x.json: $.replications: expected a whole number from 1 to 1000000, found "0"
+until="later"|until: expected a time such as 30d, found "later"
+record="none"|record: expected summary, sample or all, found "none"
+policies=[]|no policy is named (--policy fifo,vllm; orrery policy list shows all)
+policies=["fif"]|no policy "fif"; did you mean fifo (orrery policy list shows all; a plugin is named by its file)
+policies=["srtf"]|policy srtf: is a jobs policy (orrery jobs runs those), expected a serve policy
+policies=["fifo","fifo"]|two policies are labelled "fifo"; write fifo@LABEL to tell them apart
+EOT
+while IFS='|' read -r args expected; do
+  # shellcheck disable=SC2086
+  said=$("$orrery" serve $args 2>&1)
+  is "$? $said" "2 orrery: $expected" "serve $args"
+done <<'EOT'
+|serve: no TRACE given (a file, or a generator such as poisson:rate=2,n=500); see --help
+three.csv --models x|unknown option "--models"; did you mean --model
+three.csv --attainment 0.5|serve: --attainment is for --find-rate
+three.csv --find-rate e2e=1s --db x.db|serve: --find-rate stores and writes nothing: leave out --db and --out
+three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e|--find-rate: expected ttft=TIME, tpot=TIME and e2e=TIME or some of these, found "e2e"
+three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --attainment 2|--attainment: expected a share of the requests above 0 and at most 1, found "2"
+poisson:rate=3,n=0 --model slow.json --cluster 1x1 --policy fifo|poisson:rate=3,n=0: this trace has no end; say how many requests (n=..) or give --until
+--scenario nowhere.json|nowhere.json: No such file or directory
+EOT
+echo '{"world": "jobs"}' >jobs.json
+said=$("$orrery" serve --scenario jobs.json 2>&1)
+is "$? $said" '2 orrery: jobs.json: $.world: expected "serve" (orrery run carries out scenarios of any world)' "a scenario of another world"
+is "$("$orrery" db digest before.db)" "$before" "the database is as it was"
+
+# ---- --find-rate, against a fine grid ----
+load=(poisson:rate=40,n=4000 "${one[@]}" --policy fifo)
+found=$("$orrery" serve "${load[@]}" --find-rate e2e=100ms --attainment 0.9 --json)
+factor=$(printf '%s\n' "$found" | sed -n 's/.*"factor": \([0-9.]*\),.*/\1/p' | head -1)
+share() { # FACTOR: share of the requests that are completed within 100 ms
+  "$orrery" serve "${load[@]}" --compress "$1" --out grid -q
+  awk -F, 'NR > 1 { n++; good += $4 - $2 <= 0.1 } END { print good / n }' grid/fifo.requests.csv
+}
+best=0
+for k in $(seq 0 40); do
+  x=$(awk -v f="$factor" -v k="$k" 'BEGIN { printf "%.9g", f * (0.9 + 0.005 * k) }')
+  awk -v s="$(share "$x")" 'BEGIN { exit !(s >= 0.9) }' && best=$x
+done
+like "$(awk -v a="$factor" -v b="$best" 'BEGIN { print a / b }')" '^(0\.99|1|1\.00)' "--find-rate finds what a grid in steps of 0.5 % finds, within 1 % ($factor, $best)"
+like "$("$orrery" serve "${load[@]}" --find-rate e2e=100ms)" '^fifo: [0-9.]+ requests/s, [0-9.]+ times the trace.s rate: 9[0-9.]+ % of the requests keep to the SLO; at [0-9.]+ requests/s 8[0-9.]+ % \([0-9]+ runs\)$' \
+  "it says the rate, the share there, and where the share is less"
+
+# M/D/1: the share that waits for at most four services of 20 ms is 0.9 at 37.885 requests/s (Erlang 1909:
+# P(W <= t) = (1 - rho) sum over k <= t/D of (l (kD - t))^k / k! exp(-l (kD - t)), solved for l).
+rate=$("$orrery" serve poisson:rate=40,n=40000 "${one[@]}" --policy fifo --replications 3 --find-rate e2e=100ms --json |
+  sed -n 's/.*"rate_per_s": \([0-9.]*\),.*/\1/p')
+is "$(awk -v r="$rate" 'BEGIN { off = r / 37.8848219 - 1; print (off * off < 1e-4) ? "near" : r }')" near "and the rate is that of the closed form, to 1 %"
+
+# ---- replications ----
+"$orrery" serve poisson:rate=40,n=300 "${one[@]}" --policy fifo,fifo@twin --replications 5 --out reps -q 2>said
+is "$? $(metric fifo replications reps)" "0 5" "--replications: how many there were"
+is "$(near "$(metric fifo completion_mean reps)" "$(awk -F, '$2 == "replications:completion_mean" { s += $3; n++ } END { printf "%.17g", s / n }' reps/fifo.series.csv)")" \
+  near "a metric is the mean of theirs"
+is "$(awk -F, '$2 == "replications:completion_mean" { print $3 }' reps/fifo.series.csv | sort -u | wc -l)" 5 "which all differ"
+is "$(awk -F, '$1 == "twin" && $2 == "ratio_completion_mean" { print $3, $4, $5 }' reps/summary.csv)" "1 1 1" \
+  "policies see the same random numbers: a twin's ratio is 1 for sure"
+"$orrery" serve poisson:rate=40,n=300 "${one[@]}" --policy fifo --out rep0 -q
+is "$(cmp rep0/fifo.requests.csv reps/fifo.requests.csv; echo $?)" 0 "the rows are those of the first"
+"$orrery" serve poisson:rate=40,n=300 "${one[@]}" --policy fifo,fifo@twin --replications 5 -j2 --db reps.db --out reps2 -q 2>said
+"$orrery" serve poisson:rate=40,n=300 "${one[@]}" --policy fifo,fifo@twin --replications 5 --db reps.db --out reps3 -q 2>said
+is "$(cat reps2/* | sha256sum) $(cat reps3/* | sha256sum)" "$(cat reps/* | sha256sum) $(cat reps/* | sha256sum)" \
+  "the same bytes in parallel, and from the database"
+
+# ---- a policy of one's own ----
+: "${CC:=cc}"
+if command -v "${CC%% *}" >/dev/null; then
+  "$orrery" policy new mine --kind serve >/dev/null && said=$(ORRERY_CFLAGS="-I$tree/include" ./mine_test.sh 2>&1)
+  is "$? $(printf '%s\n' "$said" | tail -1)" "0 ok: same times as fifo" "policy new --kind serve: it compiles, runs and does what its test says"
+  like "$("$orrery" policy show ./mine.so)" '^kind: serve$' "policy show"
+  is "$("$orrery" serve three.csv "${one[@]}" --policy ./mine.so --set policy.mine.batch=2 --json | grep -c '"batch":.*"2"')" 1 "--set reaches it"
+  build() { # SED-PROGRAM: mine.c changed by it
+    sed "$1" mine.c >bad.c && $CC -std=c11 -O1 -shared -fPIC -w "-I$tree/include" -o bad.so bad.c &&
+      "$orrery" serve three.csv "${one[@]}" --policy ./bad.so --db before.db -q 2>&1
+  }
+  while IFS='|' read -r change expected; do
+    said=$(build "$change")
+    is "$? $said" "$expected" "$change"
+  done <<'EOT'
+/\.arrive = arrive/d|2 orrery: ./bad.so: policy mine: function arrive is NULL
+/\.create = create/d|2 orrery: ./bad.so: policy mine: function create is NULL
+s/\.size = sizeof ops,/.size = 8,/|2 orrery: ./bad.so: policy mine: its table of functions has size 8, expected 72: set .size = sizeof ops, and compile against this version's headers
+EOT
+  said=$("$orrery" jobs poisson:rate=1,n=5 --cluster 1x1 --policy ./mine.so 2>&1)
+  is "$? $said" "2 orrery: policy mine: is a serve policy (orrery serve runs those), expected a jobs policy" "not among jobs"
+  is "$("$orrery" db digest before.db)" "$before" "the database is as it was"
+else
+  skip "no C compiler ($CC)" 8
+fi
+tap_done

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* civil.h - wall-clock times of trace files */
+#ifndef ORR_TRACES_CIVIL_H
+#define ORR_TRACES_CIVIL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* "YYYY-MM-DD HH:MM:SS" (or a T between) to ns since 1970, read as UTC; -1 if it is no time from 1970 to 2199. */
+int64_t civil_ns(const char *s, size_t n);
+
+#endif
