@@ -73,8 +73,8 @@ static void run_mixed(void *world, size_t i, struct run_result *r, study_progres
 		.seed = t->m.base.seed,
 		.until_ns = t->m.until_ns,
 		.check = t->o->check };
-	c.jobs.progress = progress;
-	c.jobs.progress_ctx = ctx;
+	c.progress = progress;
+	c.progress_ctx = ctx;
 	if (!mixed_run(&c, jobs->label, r, err) && t->serve->s.price_note)
 		result_note(r, "prices", t->serve->s.price_note);
 }

@@ -350,7 +350,10 @@ void serve_node(struct orr_serve *w, uint32_t node, bool is_up)
 void serve_notice(struct orr_serve *w, uint32_t node)
 {
 	serve_happen(w, (double)eng_now(w->host.engine) / 1e9);
-	for (uint32_t i = 0; i < w->n_replicas && !w->error.code; i++)
+	if (w->error.code)
+		return;
+	serve_metrics_node(w, "node-notice", node);
+	for (uint32_t i = 0; i < w->n_replicas; i++)
 		if (replica_is_on(w, i, node))
 			replica_drain(w, i, true);
 }
@@ -362,6 +365,11 @@ uint64_t replicas_background(const struct orr_serve *w)
 	const struct fleet *f = w->fleet;
 	uint64_t n = f->nodes_down ? 0 : f->failure_pending + f->rows_ahead;
 	return n + (f->tick_pending && f->same_ticks > f->longest_window);
+}
+
+bool replicas_wait(const struct orr_serve *w)
+{
+	return w->fleet->wants_more;
 }
 
 static void read_options(struct orr_serve *w)
