@@ -88,6 +88,7 @@ static void configure_halves(const struct mixed_study *t, size_t i, struct mixed
 	if (t->serve) {
 		const struct scenario_policy *p = &t->serve->s.base.policy[i];
 		c->serve = t->serve->config;
+		c->serve.failures = t->m.failures; /* they happen to the whole cluster; here they say that there are some */
 		c->serve_policy = p->entry.policy;
 		c->serve_args = p->args;
 		c->placement = t->serve->s.placement;

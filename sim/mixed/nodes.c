@@ -79,6 +79,8 @@ static void fail(struct mixed *m, uint32_t node)
 static void repair(struct mixed *m, uint32_t node)
 {
 	pool_node_up(m->pool, node);
+	if (bitset_has(&m->doomed, node)) /* it is back for less than the notice */
+		fence_node(m, node);
 	if (m->jobs)
 		jobs_node(m->jobs, node, true);
 	if (are_served(m))
