@@ -309,6 +309,7 @@ void serve_metrics_tokens(struct orr_serve *w, uint32_t replica, double iteratio
 /* Gap between two tokens of one request, `count` times. */
 void serve_metrics_gap(struct orr_serve *w, double gap_s, uint64_t count);
 void serve_metrics_memory(struct orr_serve *w, uint32_t replica); /* before who or what is in its memory changes */
+void serve_metrics_looked_up(struct orr_serve *w, uint32_t tokens, uint32_t cached); /* of a prompt, in the prefix cache */
 void serve_metrics_padding(struct orr_serve *w, double real, double padded); /* samples x length of a run */
 void serve_metrics_lost(struct orr_serve *w, double s); /* device time whose result was thrown away */
 void serve_metrics_end(struct orr_serve *w);
