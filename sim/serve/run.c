@@ -73,14 +73,9 @@ void serve_starving(struct orr_serve *w)
 		if (q->state != ORR_REQ_ENDED && (!oldest || q->number < oldest->number))
 			oldest = q;
 	}
-	serve_fail(w, ORR_EFAIL, oldest,
-	uint32_t slot = 0;
-	while (slot < w->n_req && (w->req[slot].state == ORR_REQ_ENDED || !w->req[slot].generation))
-		slot++;
-	const struct req *q = slot < w->n_req ? &w->req[slot] : NULL;
 	if (replicas_wait(w))
-		serve_fail(w, ORR_EFAIL, q, "%llu requests have not ended, and replicas find no GPUs, now or later", (unsigned long long)w->live);
-	serve_fail(w, ORR_EFAIL, q,
+		serve_fail(w, ORR_EFAIL, oldest, "%llu requests have not ended, and replicas find no GPUs, now or later", (unsigned long long)w->live);
+	serve_fail(w, ORR_EFAIL, oldest,
 		"%llu requests have not ended, nothing runs, no timer is set and no request is to come: the policy does nothing for them "
 		"(this is the first)",
 		(unsigned long long)w->live);
