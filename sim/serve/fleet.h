@@ -72,6 +72,7 @@ struct fleet {
 	struct fleet_limbo *limbo;
 	uint32_t n_limbo, cap_limbo;
 	struct bitset doomed; /* nodes */
+	uint32_t *notices;    /* [node] announced and not come yet */
 	struct failure_run *failures;
 	uint64_t nodes_down;  /* or about to go */
 	int64_t row_ns;       /* of the failure or repair that becomes known next */

@@ -236,8 +236,8 @@ static void keep_free(struct orr_serve *w, uint32_t node)
 /* A node will go: its replicas drain. */
 static void doom(struct orr_serve *w, uint32_t node)
 {
+	w->fleet->nodes_down += !w->fleet->notices[node]++;
 	bitset_add(&w->fleet->doomed, node);
-	w->fleet->nodes_down++;
 	for (uint32_t i = 0; i < w->n_replicas; i++)
 		if (replica_is_on(w, i, node))
 			replica_drain(w, i, true);
@@ -268,6 +268,20 @@ static void lose(struct orr_serve *w, uint32_t node)
 	}
 }
 
+static void fail(struct orr_serve *w, uint32_t node)
+{
+	struct fleet *f = w->fleet;
+	bool was_doomed = f->notices[node], goes_again = was_doomed && --f->notices[node];
+	f->nodes_down -= was_doomed && !goes_again;
+	lose(w, node);
+	bitset_remove(&f->doomed, node);
+	release_limbo(w);
+	pool_node_down(w->host.pool, node);
+	f->nodes_down++;
+	if (goes_again) /* it will be back for less than the notice */
+		bitset_add(&f->doomed, node);
+}
+
 enum node_event { NODE_REPAIR, NODE_FAIL, NODE_NOTICE };
 
 static void on_node(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
@@ -282,13 +296,7 @@ static void on_node(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 		doom(w, node);
 	} else if (arg == NODE_FAIL) {
 		serve_metrics_node(w, "node-fail", node);
-		if (bitset_has(&w->fleet->doomed, node))
-			w->fleet->nodes_down--;
-		lose(w, node);
-		bitset_remove(&w->fleet->doomed, node);
-		release_limbo(w);
-		pool_node_down(w->host.pool, node);
-		w->fleet->nodes_down++;
+		fail(w, node);
 	} else {
 		serve_metrics_node(w, "node-repair", node);
 		pool_node_up(w->host.pool, node);
@@ -412,6 +420,7 @@ void scale_begin(struct orr_serve *w)
 	struct fleet *f = w->fleet;
 	read_options(w);
 	bitset_init(&f->doomed, w->config->cluster->n_nodes ? w->config->cluster->n_nodes : 1);
+	f->notices = mem_zalloc((size_t)w->config->cluster->n_nodes + 1, sizeof *f->notices);
 	for (uint32_t d = 0; d < w->config->n_deployments && !w->error.code; d++) {
 		struct fleet_part *p = &f->part[d];
 		fill(w, p, 0);
@@ -436,6 +445,7 @@ void scale_free(struct orr_serve *w)
 	for (uint32_t d = 0; d < w->config->n_deployments; d++)
 		mem_free(f->part[d].asked);
 	mem_free(f->limbo);
+	mem_free(f->notices);
 	if (f->doomed.size)
 		bitset_free(&f->doomed);
 	failure_run_free(f->failures);
