@@ -49,7 +49,7 @@ _orrery()
 {
 	local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD - 1]}
 	local command=\${COMP_WORDS[1]} verbs='' options='' done_part=''
-	local formats='$(traces formats)' models='$(traces models)'
+	local formats='$(traces formats)' models='$(traces 'models of jobs')' requests='$(traces 'models of requests')'
 	COMPREPLY=()
 	if [ "\$COMP_CWORD" -eq 1 ]; then
 		COMPREPLY=(\$(compgen -W "$(echo "$commands" | tr '\n' ' ')--help --version" -- "\$cur"))
@@ -77,6 +77,13 @@ cat <<'END'
 		[ -n "${COMPREPLY[*]}" ] || COMPREPLY=($(compgen -f -- "$cur"))
 		return
 		;;
+	--model)
+		case $cur in *,*) done_part=${cur%,*}, cur=${cur##*,} ;; esac
+		COMPREPLY=($(compgen -P "$done_part" \
+			-W "$("${COMP_WORDS[0]}" model list --served 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$cur"))
+		[ -n "${COMPREPLY[*]}" ] || COMPREPLY=($(compgen -f -- "$cur"))
+		return
+		;;
 	--format | --to)
 		COMPREPLY=($(compgen -W "$formats" -- "$cur"))
 		return
@@ -90,7 +97,9 @@ cat <<'END'
 		case $command,${COMP_WORDS[2]},$COMP_CWORD in
 		step,*,2 | model,show,3) COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" model list 2>/dev/null |
 			awk 'NR > 1 { print $1 }')" -- "$cur") $(compgen -f -- "$cur")) ;;
-		jobs,*,2 | serve,*,2 | trace,synth,3) COMPREPLY=($(compgen -W "$models" -- "$cur") $(compgen -f -- "$cur")) ;;
+		jobs,*,2) COMPREPLY=($(compgen -W "$models" -- "$cur") $(compgen -f -- "$cur")) ;;
+		serve,*,2) COMPREPLY=($(compgen -W "$requests" -- "$cur") $(compgen -f -- "$cur")) ;;
+		trace,synth,3) COMPREPLY=($(compgen -W "$(printf '%s\n' $models $requests | sort -u)" -- "$cur") $(compgen -f -- "$cur")) ;;
 		esac
 		[ -n "${COMPREPLY[*]}" ] || COMPREPLY=($(compgen -f -- "$cur"))
 		;;

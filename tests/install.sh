@@ -51,8 +51,10 @@ if "$program" policy list >/dev/null 2>&1; then
     "of the command's kind"
   is "$(complete_words orrery step vgg1)" "vgg16
 vgg19" "and the models"
+  is "$(complete_words orrery serve poi)$(complete_words orrery serve x --policy irin)$(complete_words orrery serve x --model llama2-13)" \
+    "poissonirinallama2-13b" "and of serving its generators, policies and models"
 else
-  skip "this orrery lists no policies" 5
+  skip "this orrery lists no policies" 6
 fi
 
 # pkg-config and the headers: enough to build a plugin outside the tree.

@@ -2,6 +2,7 @@
 #include "tests/llm_run.h"
 
 #include "base/param.h"
+#include "cluster/failures.h"
 #include "net/topology.h"
 
 #include <math.h>
@@ -13,7 +14,7 @@
 const char llm_vidur_model[] = "{\"name\":\"vidur-oracle\",\"source\":\"microsoft/vidur\",\"kind\":\"llm\",\"weight_bytes\":16e9,"
 			       "\"kv_bytes_per_token\":131072,\"closed\":{\"constant_ms\":5,\"token_ms\":0.05,\"context_ms\":1e-4,\"pair_ms\":1e-6}}";
 
-struct reqset *llm_requests(const char *text, struct orr_error *err)
+static struct reqset *load_text(const char *text, const char *format, const char *const *options, struct orr_error *err)
 {
 	char path[] = "/tmp/orrery-llm.XXXXXX";
 	int fd = mkstemp(path);
@@ -22,9 +23,21 @@ struct reqset *llm_requests(const char *text, struct orr_error *err)
 		return NULL;
 	fputs(text, f);
 	fclose(f);
-	struct reqset *set = reqset_load(path, NULL, NULL, 1, err);
+	struct reqset *set = reqset_load(path, format, options, 1, err);
 	unlink(path);
 	return set;
+}
+
+struct reqset *llm_requests(const char *text, struct orr_error *err)
+{
+	return load_text(text, NULL, NULL, err);
+}
+
+struct reqset *llm_hashed_requests(const char *text, uint32_t tokens, struct orr_error *err)
+{
+	char option[40];
+	snprintf(option, sizeof option, "block_tokens=%u", tokens);
+	return load_text(text, "mooncake", (const char *const[]){ option, NULL }, err);
 }
 
 FILE *llm_oracle_file(const char *name)
@@ -72,22 +85,48 @@ static bool set_all(struct orr_args *args, const char *settings, struct orr_erro
 	return true;
 }
 
+/* As a host does it that has other worlds beside this one. */
+static int serve_as_guest(const struct serve_config *c, const struct llm_run *x, const struct orr_args *args,
+	struct run_result *r, struct orr_error *err)
+{
+	struct serve_host host = { .engine = eng_new(), .pool = pool_new(c->cluster, c->placement) };
+	struct orr_serve *w = serve_begin(c, &host, x->policy, args, x->policy->name, r, err);
+	while (w && !serve_is_over(w)) {
+		int64_t now, next;
+		if (!eng_next_time(host.engine, &now))
+			break;
+		while (eng_next_time(host.engine, &next) && next == now)
+			eng_step(host.engine);
+		while (serve_instant(w))
+			eng_step(host.engine);
+	}
+	int rc = w ? serve_end(w, err) : ORR_EFAIL;
+	pool_free(host.pool);
+	eng_free(host.engine);
+	return rc;
+}
+
 struct run_result *llm_serve(const struct llm_run *x, struct orr_error *err)
 {
 	uint32_t replicas = x->replicas ? x->replicas : 1;
 	char nodes[32];
 	snprintf(nodes, sizeof nodes, "%ux1", replicas);
 	const char *json = x->model ? x->model : llm_vidur_model;
-	struct served *model = served_parse("model", json, strlen(json), err);
+	struct served *model = *json == '{' ? served_parse("model", json, strlen(json), err) : served_load(json, err);
+	struct device *device = x->device ? device_load(x->device, err) : NULL;
 	struct cluster *cluster = cluster_load(x->cluster ? x->cluster : nodes, err);
 	struct topo *topo = x->topology && cluster ? topo_load(cluster, x->topology, 1, err) : NULL;
 	struct serve_deployment deployment = { .replicas = replicas, .tp = 1, .pp = 1, .kv_blocks = x->kv_blocks };
 	struct orr_args *options = args_new(serve_options, "serve", err), *args = args_new(x->policy->params, "policy", err);
+	struct failures *failures = x->failures && cluster ? failures_from_text("failures", x->failures, cluster, err) : NULL;
 	struct serve_config config = { .requests = x->requests,
 		.cluster = cluster,
 		.placement = placement_find("count"),
 		.topo = topo,
+		.failures = failures,
 		.model = &model,
+		.precision = PRECISION_FP16,
+		.device = device ? (const struct device *const[]){ device } : NULL,
 		.n_models = 1,
 		.deployment = &deployment,
 		.n_deployments = 1,
@@ -100,14 +139,17 @@ struct run_result *llm_serve(const struct llm_run *x, struct orr_error *err)
 		.policy_timeout_s = 60 };
 	struct run_result *r = result_new();
 	bool is_good = model && cluster && (topo || !x->topology) && set_all(args, x->settings, err) &&
-		set_all(options, x->options, err) && !serve_run(&config, x->policy, args, x->policy->name, r, err);
+		set_all(options, x->options, err) && (failures || !x->failures) &&
+		!(x->is_guest ? serve_as_guest(&config, x, args, r, err) : serve_run(&config, x->policy, args, x->policy->name, r, err));
 	for (size_t i = 0; i < r->n_requests; i++)
 		r->requests[i].request_id = r->requests[i].model = NULL;
 	args_free(args);
 	args_free(options);
+	failures_free(failures);
 	topo_free(topo);
 	cluster_free(cluster);
 	served_free(model);
+	device_free(device);
 	if (is_good)
 		return r;
 	result_free(r);

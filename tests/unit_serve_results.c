@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/sbuf.h"
+#include "plots/figure_data.h"
 #include "tests/sample_run.h"
 #include "tests/tap.h"
 
@@ -185,6 +186,61 @@ static void csv(void)
 	result_free(r);
 }
 
+/* Four requests of eight: two of them (0 and 4) are completed, both 1/3 s after they came; first tokens 1 ns after arrival. */
+static void curves(void)
+{
+	struct run_result *r = sample("a", 8), *none = sample_run("b", 3, 1);
+	const struct run_result *const runs[] = { r }, *const jobs[] = { none };
+	struct sbuf b = { 0 };
+	ok(figure_data_latency(&b, runs, 1) && strstr(sbuf_text(&b), "$data << EOD\n0.333333333 0\n0.333333333 0.125\n"
+								     "0.333333333 0.25\n\n\nEOD\n"),
+		"latency-cdf: shares are of all requests");
+	sbuf_clear(&b);
+	/* Tokens are asked for by requests 1 to 7; 2, 4 and 6 have a first one. */
+	ok(figure_data_ttft(&b, runs, 1) && strstr(sbuf_text(&b), " 0.428571429\n\n\nEOD\n"), "ttft-cdf: of those that ask for tokens");
+	sbuf_clear(&b);
+	ok(!figure_data_latency(&b, jobs, 1) && !figure_data_ttft(&b, jobs, 1) && !b.len, "jobs have neither");
+	sbuf_free(&b);
+	result_free(r);
+	result_free(none);
+}
+
+static void table(void)
+{
+	struct run_result *r = sample("one", 4), *s = sample("two", 4);
+	const struct run_result *const runs[] = { r, s };
+	struct sbuf b = { 0 };
+	r->n_metrics = s->n_metrics = 0;
+	for (int i = 0; i < 2; i++) {
+		struct run_result *x = i ? s : r;
+		x->is_oracle = false;
+		result_metric(x, "requests_completed", 4, NAN, NAN);
+		result_metric(x, "completion_mean", i ? 0.02 : 0.04, NAN, NAN);
+		result_metric(x, "sample_completion_mean", i ? 0.02 : 0.03, NAN, NAN);
+		result_metric(x, "throughput", 25, NAN, NAN);
+		result_metric(x, "goodput", 25, NAN, NAN);
+		result_metric(x, "requests_refused", i, NAN, NAN);
+		result_note(x, "cost-source", "made up");
+	}
+	result_metric(s, "completion_diff", -0.02, -0.03, -0.01);
+	result_metric(s, "ratio_completion_mean", 2, 1.9, 2.1);
+	report_table(&b, runs, 2, 0);
+	same_text(sbuf_text(&b),
+		"policy  completed  requests/s  end-to-end mean  per sample\n"
+		"one             4          25            40 ms       30 ms\n"
+		"two             4          25            20 ms       20 ms\n"
+		"\nmean end-to-end time against one, request by request, with bootstrap intervals:\n"
+		"  two     -20 ms [-30, -10]  -50.0 %\n"
+		"\nmean end-to-end time of one over that of each, over all replications:\n"
+		"  two     2.000 [1.900, 2.100]\n"
+		"two: requests not completed: refused 1\n"
+		"times of models: made up\n",
+		"the table: columns that repeat another are left out");
+	sbuf_free(&b);
+	result_free(r);
+	result_free(s);
+}
+
 int main(void)
 {
 	if (!mkdtemp(dir))
@@ -193,6 +249,8 @@ int main(void)
 	views();
 	older_file();
 	csv();
+	curves();
+	table();
 	unlink(in_dir("rows.db"));
 	unlink(in_dir("views.db"));
 	unlink(in_dir("older.db"));

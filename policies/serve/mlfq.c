@@ -24,6 +24,9 @@ struct server {
 	struct orr_fifo level[MAX_LEVELS];
 	orr_req *batch, *before; /* before: the batch until now */
 	uint32_t n_batch, n_before;
+	orr_req *victim;  /* residents that did not run when one had to go: the next to go is last */
+	uint32_t n_victims, cap_victims;
+	bool has_victims; /* listed at this instant */
 	double from_s;    /* the batch runs since */
 };
 
@@ -144,16 +147,46 @@ static void promote(struct mlfq *m, struct orr_serve *w, struct server *v)
 
 /* ---- what runs ---- */
 
+/* Residents that do not run by level, then by admission: once per instant, as many may have to go. */
+static bool list_victims(const struct mlfq *m, struct orr_serve *w, uint32_t replica)
+{
+	struct server *v = &m->server[replica];
+	uint32_t at[MAX_LEVELS + 1] = { 0 }, n = orr_residents(w, replica);
+	if (n > v->cap_victims) {
+		orr_req *list = realloc(v->victim, (size_t)n * 2 * sizeof *list);
+		if (!list) {
+			orr_serve_give_up(w, 0, "no memory is left");
+			return false;
+		}
+		v->victim = list;
+		v->cap_victims = n * 2;
+	}
+	for (orr_req r = orr_resident_first(w, replica); r; r = orr_resident_next(w, r))
+		at[entry_of(m, w, r)->level + 1] += !entry_of(m, w, r)->is_chosen;
+	for (uint32_t l = 0; l < MAX_LEVELS; l++)
+		at[l + 1] += at[l];
+	v->n_victims = at[MAX_LEVELS];
+	for (orr_req r = orr_resident_first(w, replica); r; r = orr_resident_next(w, r))
+		if (!entry_of(m, w, r)->is_chosen)
+			v->victim[at[entry_of(m, w, r)->level]++] = r;
+	v->has_victims = true;
+	return true;
+}
+
 /* The resident of the lowest level that does not run, the latest of them; swapped out. False: there is none. */
 static bool swap_out(const struct mlfq *m, struct orr_serve *w, uint32_t replica)
 {
-	orr_req victim = 0;
-	for (orr_req r = orr_resident_first(w, replica); r; r = orr_resident_next(w, r))
-		if (!entry_of(m, w, r)->is_chosen && (!victim || entry_of(m, w, r)->level >= entry_of(m, w, victim)->level))
-			victim = r;
-	if (victim)
-		orr_evict(w, victim, ORR_EVICT_SWAP);
-	return victim != 0;
+	struct server *v = &m->server[replica];
+	if (!v->has_victims && !list_victims(m, w, replica))
+		return false;
+	while (v->n_victims) {
+		orr_req r = v->victim[--v->n_victims];
+		if (entry_of(m, w, r)->is_chosen || !orr_req_is_resident(w, r))
+			continue;
+		orr_evict(w, r, ORR_EVICT_SWAP);
+		return true;
+	}
+	return false;
 }
 
 /* It runs next, if memory can be had for it. */
@@ -230,6 +263,7 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 	bool has_prompt = false;
 	if (!orr_replica_is_idle(w, replica))
 		return;
+	v->has_victims = false;
 	put_back(m, w, v);
 	promote(m, w, v);
 	choose_all(m, w, replica);
@@ -255,6 +289,7 @@ static void destroy(void *self)
 	for (uint32_t i = 0; i < m->servers && m->server; i++) {
 		free(m->server[i].batch);
 		free(m->server[i].before);
+		free(m->server[i].victim);
 	}
 	free(m->server);
 	free(m->entry);

@@ -178,7 +178,7 @@ static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 	count(s, w, r);
 	for (uint32_t g = 0; g < s->gpus; g++) {
 		struct share *x = &s->share[(size_t)g * models + model];
-		if (x->rate <= 0)
+		if (x->rate <= 0 || !takes_requests(w, g, model)) /* one that has just gone: replica() is still to come */
 			continue;
 		x->credit += x->rate;
 		sum += x->rate;

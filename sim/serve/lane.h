@@ -98,7 +98,7 @@ static inline struct lane *lane_of(const struct orr_serve *w, const struct req *
 /* It is part of the iteration that runs. */
 static inline bool lane_is_in_flight(const struct lane *l, const struct req *q)
 {
-	return l->is_flying && (q->next_tokens || (q->heap_at != NONE && q->joined <= l->clock));
+	return l->is_flying && (q->next_tokens || (l->flying && q->heap_at != NONE && q->joined <= l->clock));
 }
 
 /* The request of an action on it, if actions are allowed and it is in that state on a replica with a lane; else the run

@@ -183,8 +183,11 @@ bool orr_admit(struct orr_serve *w, orr_req r, uint32_t tokens, uint32_t keep_fr
 	}
 	if (q->done && q->kv_at != q->replica)
 		lane_restart(q); /* its tokens are somewhere else */
+	bool is_new = !q->done;
 	if (!kv_take(l, q, tokens, keep_free))
 		return false;
+	if (is_new)
+		serve_metrics_looked_up(w, q->prompt, q->done);
 	if (q->is_swapped)
 		l->copy_s += (double)q->done * l->model->kv_bytes / w->set->swap_Bps;
 	q->is_swapped = false;

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 /* Of more models than this the figures by model are left out. */
-enum { MODELS_MAX = 64 };
+enum { MODELS_MAX = 64, ATTAINMENT_BATCHES = 30 };
 
 static void put(struct orr_serve *w, const char *name, double value)
 {
@@ -86,17 +86,36 @@ static double span_s(const struct orr_serve *w)
 	return m->has_begun ? end - m->begun_s : 0;
 }
 
+/* Good ones come and go in spells: their interval is that of batches of requests, and goodput's the same around its own value. */
+static void put_goodput(struct orr_serve *w, double span)
+{
+	struct serve_metrics *m = w->metrics;
+	double goodput = span > 0 ? (double)m->good / span : NAN;
+	if (!m->asked_slo) {
+		put(w, "goodput", goodput);
+		return;
+	}
+	double share = (double)m->met_slo / (double)m->asked_slo, each = (double)m->asked_slo / span;
+	struct interval i = blocks_mean(&m->met, 0, ATTAINMENT_BATCHES, w->set->ci_level);
+	double low = fmax(share - (i.mean - i.low), 0), high = fmin(share + (i.high - i.mean), 1);
+	if (span > 0)
+		result_metric(w->result, "goodput", goodput, goodput - (share - low) * each, goodput + (high - share) * each);
+	else
+		put(w, "goodput", NAN);
+	result_metric(w->result, "attainment", share, low, high);
+}
+
 static void put_rates(struct orr_serve *w)
 {
 	const struct serve_metrics *m = w->metrics;
 	double span = span_s(w);
 	put(w, "duration", span);
 	put(w, "throughput", span > 0 ? (double)m->completed / span : NAN);
-	put(w, "goodput", span > 0 ? (double)m->good / span : NAN);
-	if (m->asked_slo)
-		put(w, "attainment", (double)m->met_slo / (double)m->asked_slo);
+	put_goodput(w, span);
 	if (!m->has_llm)
 		return;
+	if (w->set->prefix_cache && m->looked_up > 0)
+		put(w, "prefix_hit_share", m->cached / m->looked_up);
 	put(w, "output_tokens", m->output_tokens);
 	put(w, "tokens_per_second", span > 0 ? m->output_tokens / span : NAN);
 	put(w, "iterations", m->iterations);

@@ -34,6 +34,7 @@ void serve_metrics_begin(struct orr_serve *w)
 	m->has_slo = w->set->slo_ttft_s < INFINITY || w->set->slo_tpot_s < INFINITY;
 	tally_begin(&m->completion);
 	tally_begin(&m->queue);
+	blocks_init(&m->met);
 	if (m->has_llm) {
 		tally_begin(&m->ttft);
 		tally_begin(&m->tpot);
@@ -175,6 +176,7 @@ static void count_slo(struct orr_serve *w, const struct req *q, bool is_good)
 		return;
 	m->asked_slo++;
 	m->met_slo += is_good;
+	blocks_add(&m->met, q->number, is_good);
 	m->model[q->model].asked_slo++;
 	m->model[q->model].met_slo += is_good;
 }
@@ -295,6 +297,12 @@ void serve_metrics_padding(struct orr_serve *w, double real, double padded)
 {
 	w->metrics->real += real;
 	w->metrics->padded += padded;
+}
+
+void serve_metrics_looked_up(struct orr_serve *w, uint32_t tokens, uint32_t cached)
+{
+	w->metrics->looked_up += tokens;
+	w->metrics->cached += cached;
 }
 
 void serve_metrics_lost(struct orr_serve *w, double s)

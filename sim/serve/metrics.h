@@ -33,6 +33,8 @@ struct serve_metrics {
 	double completion_s, samples, sample_s; /* of completed ones */
 	double output_tokens;
 	struct tally completion, queue, ttft, tpot;
+	struct blocks met;      /* 1 for each good one, 0 for each other, of those with a limit */
+	double looked_up, cached; /* prompt tokens of requests that were admitted; found in a prefix cache */
 	struct hist *gap;       /* NULL: none yet */
 	struct model_sums *model;
 	/* work */
