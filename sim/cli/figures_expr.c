@@ -176,33 +176,74 @@ static bool is_metric(const struct book *b, const struct book_run *r, const char
 	return false;
 }
 
-/* ".LABEL.METRIC" with !low or !high after it, of the run's results at that point. */
-static int read_metric(const struct book *b, const struct book_run *r, size_t part, const char *text, size_t n, double *out,
+/* The value of the series at that time: what its piece there holds. */
+static double series_at(const struct series *s, double at_s)
+{
+	double v = NAN;
+	for (size_t i = 0; i < s->n && (double)s->time_ns[i] / 1e9 <= at_s; i++)
+		v = s->value[i];
+	return s->n && at_s <= (double)s->time_ns[s->n - 1] / 1e9 ? v : NAN;
+}
+
+/* "SERIES@SECONDS" of a result. */
+static int read_series(struct evaluation *e, const struct run_result *r, const char *text, size_t n, double *out, struct orr_error *err)
+{
+	const char *at = memchr(text, '@', n);
+	size_t name = (size_t)(at - text);
+	double at_s = NAN;
+	for (size_t i = 0; i < r->n_series; i++)
+		if (strlen(r->series[i].name) == name && !memcmp(r->series[i].name, text, name)) {
+			int rc = evaluate(e, at + 1, n - name - 1, &at_s, err);
+			*out = series_at(&r->series[i], at_s);
+			return rc;
+		}
+	return orr_fail(err, ORR_EINPUT, "{..%.*s}: this run has no series \"%.*s\"", (int)n, text, (int)name, text);
+}
+
+/* The run whose label text begins with, a point after it: the longest of these. SIZE_MAX: none. */
+static size_t find_label(struct run_result *const *runs, size_t count, const char *text, size_t n)
+{
+	size_t best = SIZE_MAX, longest = 0;
+	for (size_t i = 0; i < count; i++) {
+		size_t len = strlen(runs[i]->label);
+		if (len < n && len >= longest && !memcmp(runs[i]->label, text, len) && text[len] == '.') {
+			best = i;
+			longest = len;
+		}
+	}
+	return best;
+}
+
+/* ".LABEL.METRIC" with !low or !high after it, or ".LABEL.SERIES@SECONDS", of the run's results at that point. */
+static int read_metric(struct evaluation *e, const struct book_run *r, size_t part, const char *text, size_t n, double *out,
 	struct orr_error *err)
 {
-	const char *end = text + n, *dot = end;
-	while (dot > text && dot[-1] != '.')
-		dot--;
-	if (*text != '.' || dot - text < 2)
+	size_t count, points = 0;
+	for (size_t i = 0; i < n; i++)
+		points += text[i] == '.';
+	if (*text != '.' || points < 2)
 		return orr_fail(err, ORR_EINPUT, "{%s%.*s}: expected {RUN.LABEL.METRIC}", r->name, (int)n, text);
-	const char *label = text + 1, *mark = memchr(dot, '!', (size_t)(end - dot));
-	size_t label_n = (size_t)(dot - text) - 2, count;
-	char metric[100];
-	snprintf(metric, sizeof metric, "%.*s", (int)((mark ? mark : end) - dot), dot);
-	struct run_result *const *runs = study_results(b->study, part, &count);
-	for (size_t i = 0; i < count; i++) {
-		if (strlen(runs[i]->label) != label_n || memcmp(runs[i]->label, label, label_n))
-			continue;
-		const struct metric *m = result_find(runs[i], metric);
-		if (!m && is_metric(b, r, metric))
-			return ORR_OK; /* no value here */
-		if (!m)
-			return orr_fail(err, ORR_EINPUT, "{%s%.*s}: this run has no metric \"%.60s\"", r->name, (int)n, text, metric);
-		*out = !mark ? m->value : mark[1] == 'l' ? m->ci_low : m->ci_high;
-		return ORR_OK;
+	struct run_result *const *runs = study_results(e->b->study, part, &count);
+	size_t i = find_label(runs, count, text + 1, n - 1);
+	if (i == SIZE_MAX) {
+		const char *dot = text + n;
+		while (dot[-1] != '.')
+			dot--;
+		return orr_fail(err, ORR_EINPUT, "{%s%.*s}: no policy of this run is labelled \"%.*s\"", r->name, (int)n, text,
+			(int)(dot - text) - 2, text + 1);
 	}
-	return orr_fail(err, ORR_EINPUT, "{%s%.*s}: no policy of this run is labelled \"%.*s\"", r->name, (int)n, text,
-		(int)label_n, label);
+	const char *end = text + n, *name = text + 2 + strlen(runs[i]->label), *mark = memchr(name, '!', (size_t)(end - name));
+	if (memchr(name, '@', (size_t)(end - name)))
+		return read_series(e, runs[i], name, (size_t)(end - name), out, err);
+	char metric[100];
+	snprintf(metric, sizeof metric, "%.*s", (int)((mark ? mark : end) - name), name);
+	const struct metric *m = result_find(runs[i], metric);
+	if (!m && is_metric(e->b, r, metric))
+		return ORR_OK; /* no value here */
+	if (!m)
+		return orr_fail(err, ORR_EINPUT, "{%s%.*s}: this run has no metric \"%.60s\"", r->name, (int)n, text, metric);
+	*out = !mark ? m->value : mark[1] == 'l' ? m->ci_low : m->ci_high;
+	return ORR_OK;
 }
 
 /* "RUN[AXIS=VALUE,..].LABEL.METRIC" without ${..}; leaves axes bound. */
@@ -222,7 +263,7 @@ static int look_up(struct evaluation *e, const char *text, double *out, struct o
 		rc = find_point(b, r, &point, err);
 	if (rc || !is_there || r->part[point] == SIZE_MAX)
 		return rc;
-	return read_metric(b, r, r->part[point], at, (size_t)(end - at), out, err);
+	return read_metric(e, r, r->part[point], at, (size_t)(end - at), out, err);
 }
 
 /* A metric of a run, or "published:ID". */

@@ -77,6 +77,7 @@ struct fleet {
 	int64_t row_ns;       /* of the failure or repair that becomes known next */
 	uint64_t rows_ahead;  /* those that are known and have not happened */
 	bool failure_pending, tick_pending, wants_more;
+	struct eng_event refill; /* on a clock that is not its own: replicas that were lost start elsewhere */
 	uint64_t same_ticks, longest_window; /* ticks that changed nothing, in a row */
 	uint64_t scale_ups, scale_downs, losses;
 };

@@ -344,6 +344,7 @@ static void on_row_known(struct engine *e, void *ctx, uint64_t subject, uint64_t
 void serve_capacity(struct orr_serve *w)
 {
 	serve_happen(w, (double)eng_now(w->host.engine) / 1e9);
+	eng_cancel(w->host.engine, w->fleet->refill);
 	if (!w->error.code && !is_over(w))
 		scale_fill(w);
 }
@@ -362,8 +363,8 @@ void serve_node(struct orr_serve *w, uint32_t node, bool is_up)
 	serve_metrics_node(w, is_up ? "node-repair" : "node-fail", node);
 	if (!is_up)
 		lose(w, node);
-	/* Others start elsewhere when the pool knows of it, later in this instant. */
-	eng_at(w->host.engine, eng_now(w->host.engine), PRIO_REPLICA, on_refill, w, 0, 0);
+	/* Others start elsewhere when the pool knows of it, later in this instant, unless the host says so earlier. */
+	w->fleet->refill = eng_at(w->host.engine, eng_now(w->host.engine), PRIO_REPLICA, on_refill, w, 0, 0);
 }
 
 void serve_notice(struct orr_serve *w, uint32_t node)
