@@ -155,9 +155,10 @@ static int fit_by_size(const struct point *const *x, size_t n, size_t total, con
 	struct law law[FORMS];
 	bool is_there[FORMS] = { false };
 	double best = INFINITY;
+	/* What crosses a bus or a network meets no cache on its way. */
+	bool may_be_cached = o->is_measured_here && !strcmp(x[0]->family, "copy") && (!strcmp(x[0]->op, "d2d") || !strcmp(x[0]->op, "host"));
 	for (int i = 0; i < FORMS; i++) {
-		bool is_collective = !strcmp(x[0]->family, "collective");
-		if ((order[i] == FORM_TABLE && !o->keep_points) || (order[i] == FORM_CACHED && (is_collective || !o->is_measured_here)))
+		if ((order[i] == FORM_TABLE && !o->keep_points) || (order[i] == FORM_CACHED && !may_be_cached))
 			continue;
 		is_there[i] = !try_form(order[i], x, n, total, &law[i], err);
 		double e = is_there[i] && !isnan(law[i].held_out_mean) ? law[i].held_out_mean : INFINITY;

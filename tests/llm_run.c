@@ -112,7 +112,8 @@ struct run_result *llm_serve(const struct llm_run *x, struct orr_error *err)
 	char nodes[32];
 	snprintf(nodes, sizeof nodes, "%ux1", replicas);
 	const char *json = x->model ? x->model : llm_vidur_model;
-	struct served *model = served_parse("model", json, strlen(json), err);
+	struct served *model = *json == '{' ? served_parse("model", json, strlen(json), err) : served_load(json, err);
+	struct device *device = x->device ? device_load(x->device, err) : NULL;
 	struct cluster *cluster = cluster_load(x->cluster ? x->cluster : nodes, err);
 	struct topo *topo = x->topology && cluster ? topo_load(cluster, x->topology, 1, err) : NULL;
 	struct serve_deployment deployment = { .replicas = replicas, .tp = 1, .pp = 1, .kv_blocks = x->kv_blocks };
@@ -124,6 +125,8 @@ struct run_result *llm_serve(const struct llm_run *x, struct orr_error *err)
 		.topo = topo,
 		.failures = failures,
 		.model = &model,
+		.precision = PRECISION_FP16,
+		.device = device ? (const struct device *const[]){ device } : NULL,
 		.n_models = 1,
 		.deployment = &deployment,
 		.n_deployments = 1,
@@ -146,6 +149,7 @@ struct run_result *llm_serve(const struct llm_run *x, struct orr_error *err)
 	topo_free(topo);
 	cluster_free(cluster);
 	served_free(model);
+	device_free(device);
 	if (is_good)
 		return r;
 	result_free(r);

@@ -14,7 +14,8 @@ extern const char llm_vidur_model[];
 
 struct llm_run {
 	const struct reqset *requests;
-	const char *model;        /* JSON; NULL: llm_vidur_model */
+	const char *model;        /* JSON, or a name of the catalogue; NULL: llm_vidur_model */
+	const char *device;       /* NULL: none */
 	uint32_t replicas;        /* 0: one */
 	uint32_t kv_blocks;
 	const char *cluster;      /* NULL: as many nodes of one GPU as replicas */

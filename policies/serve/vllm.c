@@ -95,8 +95,11 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 		evicted = evict_for_decodes(w, replica, v->how, v->how == ORR_EVICT_SWAP ? &q->swapped : &q->waiting, v->room);
 	if (!evicted && q->swapped.first)
 		swap_in(v, w, replica);
-	if (!orr_decodes(w, replica))
+	if (!orr_decodes(w, replica)) {
+		if (evicted)
+			orr_wake(w, replica); /* the last one gave way to itself: its prompt, grown by what it had, is next */
 		return;
+	}
 	/* Blocks given up now may be somebody's next time. Else the head goes on waiting until a resident ends. */
 	bool is_blocked = q->waiting.first || q->swapped.first;
 	orr_iter_run(w, replica, evicted ? 1 : 0, 1, ORR_ITER_DECODE | (is_blocked ? ORR_ITER_THROUGH : 0u));

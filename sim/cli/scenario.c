@@ -115,14 +115,10 @@ static bool same_name(const char *s, size_t n, const char *name, size_t len)
 	return true;
 }
 
-/* Does the entry of "policies" go by this name: its label, else the policy's name? A plugin
- * goes by its file's name and by its policy's. */
-static bool is_called(const cJSON *entry, const char *name, size_t len)
+/* Does the policy that the entry has at key go by this name? A plugin goes by its file's name and by its policy's. */
+static bool is_policy(const cJSON *entry, const char *key, const char *name, size_t len)
 {
-	const cJSON *label = cJSON_GetObjectItemCaseSensitive(entry, "label");
-	if (cJSON_IsString(label))
-		return same_name(label->valuestring, strlen(label->valuestring), name, len);
-	const cJSON *policy = cJSON_GetObjectItemCaseSensitive(entry, "policy");
+	const cJSON *policy = cJSON_GetObjectItemCaseSensitive(entry, key);
 	const char *s = cJSON_IsString(policy) ? policy->valuestring : "", *slash = strrchr(s, '/');
 	const char *file = slash ? slash + 1 : s;
 	size_t n = strlen(file);
@@ -134,8 +130,16 @@ static bool is_called(const cJSON *entry, const char *name, size_t len)
 		(is_file && !registry_find(s, 0, &plugin, NULL) && same_name(plugin.name, strlen(plugin.name), name, len));
 }
 
-/* "las@b" to {"policy": "las", "label": "b"}; objects stay. */
-static void spell_out_policies(cJSON *scenario)
+/* Does the entry of "policies" go by this name: its label, else the policy's name? */
+static bool is_called(const cJSON *entry, const char *name, size_t len)
+{
+	const cJSON *label = cJSON_GetObjectItemCaseSensitive(entry, "label");
+	if (cJSON_IsString(label))
+		return same_name(label->valuestring, strlen(label->valuestring), name, len);
+	return is_policy(entry, "policy", name, len);
+}
+
+void scenario_spell_out_policies(cJSON *scenario)
 {
 	cJSON *list = cJSON_GetObjectItemCaseSensitive(scenario, "policies");
 	int n = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : 0;
@@ -155,6 +159,36 @@ static void spell_out_policies(cJSON *scenario)
 	}
 }
 
+void scenario_spell_out_pair(cJSON *entry)
+{
+	const cJSON *policy = cJSON_GetObjectItemCaseSensitive(entry, "policy");
+	const char *pair = cJSON_IsString(policy) ? policy->valuestring : "", *plus = strchr(pair, '+');
+	if (!plus || cJSON_GetObjectItemCaseSensitive(entry, "serve"))
+		return;
+	char *jobs = mem_strndup(pair, (size_t)(plus - pair));
+	cJSON_AddStringToObject(entry, "serve", plus + 1);
+	cJSON_ReplaceItemInObjectCaseSensitive(entry, "policy", cJSON_CreateString(jobs));
+	mem_free(jobs);
+}
+
+static bool is_mixed(const cJSON *scenario)
+{
+	const cJSON *world = cJSON_GetObjectItemCaseSensitive(scenario, "world");
+	return cJSON_IsString(world) && !strcmp(world->valuestring, "mixed");
+}
+
+/* In a mixed world an entry is a pair, and what is set is set for the one of it that is called so. */
+static bool set_entry(cJSON *entry, bool is_pair, const char *name, size_t len, const char *param, const char *value)
+{
+	if (is_pair)
+		scenario_spell_out_pair(entry);
+	bool is_for_requests = is_pair && is_policy(entry, "serve", name, len);
+	if (!is_for_requests && !is_called(entry, name, len) && !(is_pair && is_policy(entry, "policy", name, len)))
+		return false;
+	put_text(object_at(entry, is_for_requests ? "serve_set" : "set"), param, value);
+	return true;
+}
+
 static int set_policy(cJSON *scenario, const char *path, const char *value, struct orr_error *err)
 {
 	const char *dot = strrchr(path, '.');
@@ -162,14 +196,9 @@ static int set_policy(cJSON *scenario, const char *path, const char *value, stru
 	bool found = false;
 	if (!dot || dot == path || !dot[1])
 		return orr_fail(err, ORR_EINPUT, "--set policy.%.80s: expected policy.NAME.PARAM=VALUE", path);
-	spell_out_policies(scenario);
+	scenario_spell_out_policies(scenario);
 	cJSON_ArrayForEach(entry, list)
-	{
-		if (!is_called(entry, path, (size_t)(dot - path)))
-			continue;
-		put_text(object_at(entry, "set"), dot + 1, value);
-		found = true;
-	}
+		found |= set_entry(entry, is_mixed(scenario), path, (size_t)(dot - path), dot + 1, value);
 	if (!found)
 		return orr_fail(err, ORR_EINPUT, "--set policy.%.80s: none of the policies of this run is called \"%.*s\"", path,
 			(int)(dot - path), path);
@@ -189,8 +218,15 @@ int scenario_set(cJSON *scenario, const char *pair, struct orr_error *err)
 	} else if (!dot) {
 		put_text(scenario, path, eq + 1);
 	} else {
+		char *further = is_mixed(scenario) ? strchr(dot + 1, '.') : NULL; /* serve.serve.NAME: in a half */
 		*dot = '\0';
-		put_text(object_at(scenario, path), dot + 1, eq + 1);
+		cJSON *o = object_at(scenario, path);
+		if (further) {
+			*further = '\0';
+			put_text(object_at(o, dot + 1), further + 1, eq + 1);
+		} else {
+			put_text(o, dot + 1, eq + 1);
+		}
 	}
 	mem_free(path);
 	return rc;
@@ -267,7 +303,7 @@ static const char *const some_policies[] = {
 
 int scenario_resolve_policies(cJSON *o, enum orr_policy_kind kind, struct scenario *s, struct orr_error *err)
 {
-	spell_out_policies(o);
+	scenario_spell_out_policies(o);
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "policies");
 	int n = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : 0;
 	if (!n)
@@ -346,19 +382,31 @@ void scenario_free(struct scenario *s)
 	*s = (struct scenario){ 0 };
 }
 
+/* The keys of a policy, and of the second of a pair. */
+static const struct policy_keys {
+	const char *policy, *label, *plugin, *set, *files;
+} keys_of[] = { { "policy", "label", "plugin_sha256", "set", "files_sha256" },
+	{ "serve", NULL, "serve_plugin_sha256", "serve_set", "serve_files_sha256" } };
+
+static void put_policy(cJSON *o, const struct scenario_policy *p, const struct policy_keys *k)
+{
+	cJSON_AddStringToObject(o, k->policy, *p->entry.plugin_hash ? p->spec : p->entry.name);
+	if (k->label)
+		cJSON_AddStringToObject(o, k->label, p->label);
+	if (*p->entry.plugin_hash)
+		cJSON_AddStringToObject(o, k->plugin, p->entry.plugin_hash);
+	cJSON_AddItemToObject(o, k->set, scenario_args_json(p->args, p->entry.policy->params));
+	cJSON *files = scenario_files_json(p->args, p->entry.policy->params);
+	if (files)
+		cJSON_AddItemToObject(o, k->files, files);
+}
+
 static cJSON *policy_json(const struct scenario_policy *p)
 {
 	cJSON *o = cJSON_CreateObject();
-	cJSON_AddStringToObject(o, "policy", *p->entry.plugin_hash ? p->spec : p->entry.name);
-	cJSON_AddStringToObject(o, "label", p->label);
-	if (*p->entry.plugin_hash)
-		cJSON_AddStringToObject(o, "plugin_sha256", p->entry.plugin_hash);
-	cJSON_AddItemToObject(o, "set", scenario_args_json(p->args, p->entry.policy->params));
-	cJSON *files = scenario_files_json(p->args, p->entry.policy->params);
-	if (files)
-		cJSON_AddItemToObject(o, "files_sha256", files);
+	put_policy(o, p, &keys_of[0]);
 	if (p->beside)
-		cJSON_AddItemToObject(o, "serve", policy_json(p->beside));
+		put_policy(o, p->beside, &keys_of[1]);
 	return o;
 }
 
@@ -382,9 +430,12 @@ static void drop_files(cJSON *set, const cJSON *files)
 static void drop_policy_names(cJSON *policy)
 {
 	cJSON_DeleteItemFromObjectCaseSensitive(policy, "label");
-	if (cJSON_GetObjectItemCaseSensitive(policy, "plugin_sha256"))
-		cJSON_DeleteItemFromObjectCaseSensitive(policy, "policy");
-	drop_files(cJSON_GetObjectItemCaseSensitive(policy, "set"), cJSON_GetObjectItemCaseSensitive(policy, "files_sha256"));
+	for (size_t i = 0; i < sizeof keys_of / sizeof *keys_of; i++) {
+		const struct policy_keys *k = &keys_of[i];
+		if (cJSON_GetObjectItemCaseSensitive(policy, k->plugin))
+			cJSON_DeleteItemFromObjectCaseSensitive(policy, k->policy);
+		drop_files(cJSON_GetObjectItemCaseSensitive(policy, k->set), cJSON_GetObjectItemCaseSensitive(policy, k->files));
+	}
 }
 
 /* The names of files are for the reader; the hash goes by their contents. */
@@ -397,14 +448,10 @@ static void drop_names(cJSON *o)
 	cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(o, "failures"), "trace");
 	drop_files(cJSON_GetObjectItemCaseSensitive(o, "step"), cJSON_GetObjectItemCaseSensitive(o, "step_files_sha256"));
 	drop_files(cJSON_GetObjectItemCaseSensitive(o, "serve"), cJSON_GetObjectItemCaseSensitive(o, "serve_files_sha256"));
-	cJSON *policy = cJSON_GetObjectItemCaseSensitive(o, "policy");
-	drop_policy_names(policy);
-	drop_policy_names(cJSON_GetObjectItemCaseSensitive(policy, "serve"));
-	for (int i = 0; halves[i]; i++) { /* of a mixed world: scenarios themselves */
-		cJSON *half = cJSON_GetObjectItemCaseSensitive(o, halves[i]);
-		if (cJSON_GetObjectItemCaseSensitive(half, "world"))
-			drop_names(half);
-	}
+	drop_policy_names(cJSON_GetObjectItemCaseSensitive(o, "policy"));
+	for (int i = 0; is_mixed(o) && halves[i]; i++) /* scenarios themselves */
+		if (cJSON_GetObjectItemCaseSensitive(o, halves[i]))
+			drop_names(cJSON_GetObjectItemCaseSensitive(o, halves[i]));
 }
 
 char *scenario_text(const struct scenario *s, size_t i, char hash[65])

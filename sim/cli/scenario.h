@@ -70,6 +70,10 @@ int scenario_check_keys_at(const cJSON *o, const char *where, const char *const 
 struct orr_args *scenario_args_at(const cJSON *o, const char *key, const struct orr_param *table, const char *where,
 	struct orr_error *err);
 int scenario_resolve_seed(const cJSON *o, struct scenario *s, struct orr_error *err); /* and policy_timeout */
+/* Entries of "policies" that are texts, "las@b", become {"policy": "las", "label": "b"}; in a mixed world, where each is a pair,
+ * {"policy": "fifo+vllm"} becomes {"policy": "fifo", "serve": "vllm"}. */
+void scenario_spell_out_policies(cJSON *scenario);
+void scenario_spell_out_pair(cJSON *entry);
 int scenario_resolve_policies(cJSON *o, enum orr_policy_kind kind, struct scenario *s, struct orr_error *err);
 int scenario_resolve_cluster(const cJSON *o, struct scenario *s, struct orr_error *err);
 cJSON *scenario_args_json(const struct orr_args *a, const struct orr_param *table);

@@ -86,7 +86,7 @@ static uint64_t gpus_of(const struct cluster *c, uint64_t types)
 {
 	uint64_t n = 0;
 	for (uint32_t i = 0; i < c->n_nodes; i++)
-		if (!types || types >> c->node[i].type & 1)
+		if (!types || (c->node[i].type < CLUSTER_MAX_TYPES && types >> c->node[i].type & 1))
 			n += c->node[i].gpus;
 	return n;
 }
@@ -312,6 +312,13 @@ static int prices_from_text(struct serve_scenario *s, const char *text, struct o
 	return rc;
 }
 
+/* What a spot node costs nobody can look up. */
+static bool is_spot(const char *type)
+{
+	size_t n = strlen(type), tail = strlen("-spot");
+	return n > tail && !strcmp(type + n - tail, "-spot");
+}
+
 /* Of the types that the program's own list has. */
 static int prices_from_catalogue(struct serve_scenario *s, struct orr_error *err)
 {
@@ -320,7 +327,8 @@ static int prices_from_catalogue(struct serve_scenario *s, struct orr_error *err
 	struct orr_error damaged = { 0 };
 	for (uint32_t t = 0; t < c->n_types; t++) {
 		struct price p;
-		if (!s->set.device[t] || !price_find(s->set.device[t]->name, &p, &damaged))
+		const char *device = s->set.device[t] ? s->set.device[t]->name : c->type_name[t];
+		if (is_spot(c->type_name[t]) || !price_find(device, &p, &damaged))
 			continue;
 		s->usd_per_gpu_hour[t] = p.usd_per_gpu_hour;
 		s->has_prices = true;

@@ -88,14 +88,18 @@ void jobs_after_event(struct orr_jobs *w);
 bool jobs_decide(struct orr_jobs *w); /* true: something is due at this instant still */
 void jobs_end_instant(struct orr_jobs *w);
 bool jobs_is_over(const struct orr_jobs *w);
-bool jobs_runs_nothing(const struct orr_jobs *w); /* and none will arrive */
+bool jobs_has_failed(const struct orr_jobs *w);
+bool jobs_is_due(const struct orr_jobs *w); /* something has happened that the policy has not been asked about */
+uint64_t jobs_given(const struct orr_jobs *w); /* how often a job has given GPUs back: grows when some may have become free */
+double jobs_part_done(const struct orr_jobs *w); /* 0..1, as far as is known */
 void jobs_starving(struct orr_jobs *w); /* nothing will ever happen and jobs wait: the run fails, naming the policy */
 void jobs_capacity(struct orr_jobs *w); /* GPUs became free, or were taken, by somebody else */
 /* A node goes (its jobs are evicted; pool_node_down() is the caller's, afterwards) or is there again. */
 void jobs_node(struct orr_jobs *w, uint32_t node, bool is_up);
-/* Running jobs, those that started last first, lose their GPUs as if a node had failed, as few of them as the request needs;
- * false (and nothing changed) if they are not enough. */
-bool jobs_reclaim(struct orr_jobs *w, const struct pool_request *r);
+/* Running jobs lose their GPUs as if a node had failed: of the fewest that started last and would do, those without which it would
+ * not (the one that has run longest is spared first). Jobs on the nodes `but` are left alone (NULL: none). How many lost them; 0, and
+ * nothing has changed: all of them are not enough. */
+uint32_t jobs_reclaim(struct orr_jobs *w, const struct pool_request *r, const struct bitset *but);
 /* What the running jobs hold, n of them; the caller frees the array, not what it points to. */
 const struct pool_alloc **jobs_allocs(const struct orr_jobs *w, size_t *n);
 int jobs_end(struct orr_jobs *w, struct orr_error *err); /* frees the world */

@@ -42,7 +42,7 @@ static void fill_in(struct orr_jobs *w, struct job *job, const struct job_rec *r
 	job->priority = r->priority;
 	job->iterations = r->iterations;
 	job->recorded_wait = r->wait_ns;
-	job->live_integral = w->totals.live_integral;
+	job->live_ns = w->totals.live_ns;
 }
 
 static void on_end(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
@@ -188,6 +188,7 @@ static void leave_gpus(struct orr_jobs *w, struct job *job, int64_t done)
 	job->end = (struct eng_event){ 0, 0 };
 	places_give(w, job);
 	pool_give(w->pool, &job->alloc);
+	w->given++;
 	job->held = 0;
 	uint32_t last = w->running[--w->n_running];
 	w->running[job->running_at] = last;

@@ -101,7 +101,7 @@ static void record(struct orr_jobs *w, const struct job *job, enum job_status ho
  * the time it would take alone on 1/N of the cluster, N the mean number of jobs present. */
 static void measure_fairness(struct orr_jobs *w, const struct job *job, double jct_s, double duration_s)
 {
-	double present = jct_s > 0 ? (w->totals.live_integral - job->live_integral) / jct_s : 1;
+	double present = jct_s > 0 ? (double)(w->totals.live_ns - job->live_ns) / 1e9 / jct_s : 1;
 	double share = (double)w->config->cluster->gpus / (present > 1 ? present : 1);
 	double alone = duration_s * (job->gpus > share ? job->gpus / share : 1);
 	double rho = alone > 0 ? jct_s / alone : 1;

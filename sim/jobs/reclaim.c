@@ -22,14 +22,26 @@ static int by_start(const void *a, const void *b)
 	return x->number < y->number ? 1 : -1;
 }
 
-static struct candidate *candidates(const struct orr_jobs *w)
+static bool is_on_any(const struct pool_alloc *a, const struct bitset *nodes)
+{
+	const struct pool_piece *x = pool_pieces(a);
+	for (uint32_t i = 0; nodes && i < a->n; i++)
+		if (bitset_has(nodes, x[i].node))
+			return true;
+	return false;
+}
+
+/* Running jobs on GPUs of a type that would do, and not on the nodes `but`. */
+static struct candidate *candidates(const struct orr_jobs *w, uint64_t types, const struct bitset *but, uint32_t *n)
 {
 	struct candidate *c = mem_alloc((w->n_running + 1) * sizeof *c);
+	*n = 0;
 	for (uint32_t i = 0; i < w->n_running; i++) {
 		const struct job *job = &w->job[w->running[i]];
-		c[i] = (struct candidate){ job->last_start, job->number, w->running[i], false };
+		if (job->alloc.type < CLUSTER_MAX_TYPES && types >> job->alloc.type & 1 && !is_on_any(&job->alloc, but))
+			c[(*n)++] = (struct candidate){ job->last_start, job->number, w->running[i], false };
 	}
-	qsort(c, w->n_running, sizeof *c, by_start);
+	qsort(c, *n, sizeof *c, by_start);
 	return c;
 }
 
@@ -43,33 +55,43 @@ static bool suffices(const struct orr_jobs *w, const struct pool_request *r, con
 	return pool_fits_without(w->pool, r, given, k);
 }
 
-/* The shortest run of candidates that suffices, less those of them that are not needed; its length, 0: all are not enough. */
-static uint32_t choose(const struct orr_jobs *w, const struct pool_request *r, struct candidate *c, struct pool_alloc **given)
+/* The least number of candidates from the first on that suffices; 0: all n do not. What fits with some of them gone fits with
+ * more of them gone. */
+static uint32_t shortest(const struct orr_jobs *w, const struct pool_request *r, const struct candidate *c, uint32_t n,
+	struct pool_alloc **given)
 {
-	uint32_t n = 0;
-	bool fits = false;
-	while (n < w->n_running && !fits)
-		fits = suffices(w, r, c, ++n, given);
-	for (uint32_t i = 0; fits && i < n; i++) {
+	if (!n || !suffices(w, r, c, n, given))
+		return 0;
+	uint32_t short_of = 0, enough = n;
+	while (enough - short_of > 1) {
+		uint32_t middle = short_of + (enough - short_of) / 2;
+		if (suffices(w, r, c, middle, given))
+			enough = middle;
+		else
+			short_of = middle;
+	}
+	return enough;
+}
+
+uint32_t jobs_reclaim(struct orr_jobs *w, const struct pool_request *r, const struct bitset *but)
+{
+	uint32_t n, taken = 0;
+	struct candidate *c = candidates(w, r->types, but, &n);
+	struct pool_alloc **given = mem_alloc((n + 1) * sizeof *given);
+	n = shortest(w, r, c, n, given);
+	for (uint32_t i = n; i-- > 0;) {
 		c[i].is_spared = true;
 		c[i].is_spared = suffices(w, r, c, n, given);
 	}
-	return fits ? n : 0;
-}
-
-bool jobs_reclaim(struct orr_jobs *w, const struct pool_request *r)
-{
-	struct candidate *c = candidates(w);
-	struct pool_alloc **given = mem_alloc((w->n_running + 1) * sizeof *given);
-	uint32_t n = choose(w, r, c, given);
 	for (uint32_t i = 0; i < n; i++) {
 		if (c[i].is_spared)
 			continue;
 		struct job *job = &w->job[c[i].slot];
 		life_evict(w, job);
 		tell_evicted(w, job);
+		taken++;
 	}
 	mem_free(given);
 	mem_free(c);
-	return n > 0;
+	return taken;
 }

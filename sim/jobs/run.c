@@ -201,7 +201,7 @@ bool jobs_decide(struct orr_jobs *w)
 
 void jobs_begin_instant(struct orr_jobs *w, int64_t t)
 {
-	w->totals.live_integral += (double)w->live * (double)(t - w->last_instant) / 1e9;
+	w->totals.live_ns += (timeline_sum)w->live * (uint64_t)(t - w->last_instant);
 	w->last_instant = t;
 }
 
@@ -245,13 +245,16 @@ static void starving(struct orr_jobs *w)
 		(unsigned long long)w->waiting);
 }
 
+double jobs_part_done(const struct orr_jobs *w)
+{
+	uint64_t n = jobset_count(w->config->jobs);
+	return jobs_is_over(w) ? 1 : n && n != UINT64_MAX ? (double)(w->totals.arrived - w->live) / (double)n : 0;
+}
+
 static void report_progress(struct orr_jobs *w, uint64_t *steps)
 {
-	if (!w->config->progress || ++*steps & 4095)
-		return;
-	uint64_t n = jobset_count(w->config->jobs);
-	double part = n && n != UINT64_MAX ? (double)(w->totals.arrived - w->live) / (double)n : 0;
-	w->config->progress(w->config->progress_ctx, part);
+	if (w->config->progress && !(++*steps & 4095))
+		w->config->progress(w->config->progress_ctx, jobs_part_done(w));
 }
 
 static void on_until(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
@@ -264,9 +267,19 @@ bool jobs_is_over(const struct orr_jobs *w)
 	return w->is_over || (!w->live && !w->has_next);
 }
 
-bool jobs_runs_nothing(const struct orr_jobs *w)
+bool jobs_has_failed(const struct orr_jobs *w)
 {
-	return !w->has_next && !w->n_running;
+	return w->error.code != 0;
+}
+
+bool jobs_is_due(const struct orr_jobs *w)
+{
+	return w->is_changed || w->n_told < w->n_ended;
+}
+
+uint64_t jobs_given(const struct orr_jobs *w)
+{
+	return w->given;
 }
 
 void jobs_starving(struct orr_jobs *w)

@@ -48,7 +48,7 @@ struct job {
 	uint32_t id, user, queue, model, speedup;
 	double priority, iterations;
 	int64_t recorded_wait;
-	double live_integral;          /* integral of live jobs over time, at arrival */
+	timeline_sum live_ns;          /* integral of live jobs over time, at arrival */
 	/* Training (places.h). */
 	uint32_t training, strategy;   /* training NONE: at the rate of the trace */
 	double batch;
@@ -84,7 +84,7 @@ struct totals {
 	uint64_t preemptions, migrations, restarts;
 	int64_t first_submit, last_end;
 	timeline_sum job_milli_ns; /* jobs' GPUs times time held */
-	double live_integral; /* seconds x jobs */
+	timeline_sum live_ns; /* ns x jobs */
 	int64_t live_since;
 	double ftf_sum, ftf_max;
 	uint64_t ftf_n;
@@ -136,6 +136,7 @@ struct orr_jobs {
 	int64_t calls_now;  /* schedule() calls at this instant */
 	int64_t last_call;
 	orr_job last_acted; /* what the policy last acted on, for messages */
+	uint64_t given;     /* how often a job has given GPUs back */
 	uint64_t checks;    /* of the state, under --check */
 	bool is_over;       /* until reached, or an error */
 	bool saw_truth;     /* the policy used true durations: marked oracle */

@@ -1,59 +1,34 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "mixed/mixed.h"
+#include "mixed/world.h"
 
 #include "base/mem.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-enum { PRIO_NODE = 1, PRIO_UNTIL = 255 };
-enum account { BY_JOBS, BY_SERVE, IDLE, ACCOUNTS };
-
-__extension__ typedef __int128 gpu_ns;
-
-struct mixed {
-	const struct mixed_config *config;
-	struct engine *engine;
-	struct pool *pool;
-	struct orr_jobs *jobs;
-	struct orr_serve *serve;
-	struct failure_run *failures;
-	bool failure_pending;
-	uint32_t nodes_down;
-	/* what replicas hold */
-	int64_t serve_milli;
-	uint32_t serve_gpus[CLUSTER_MAX_TYPES];
-	struct pool_alloc *held;
-	size_t n_held, cap_held;
-	uint64_t reclaimed;
-	bool has_served;     /* no request is left, and replicas have gone */
-	bool is_serve_short; /* a replica found no room */
-	uint32_t seen_free;  /* GPUs that were free when it was last told */
-	/* accounts, up to account_ns */
-	gpu_ns account[CLUSTER_MAX_TYPES][ACCOUNTS];
-	int64_t account_ns;
-	struct orr_error error;
-};
-
 /* ---- GPUs for replicas ---- */
+
+static bool reclaim(struct mixed *m, const struct pool_request *r)
+{
+	uint32_t jobs = m->config->serve_first && m->jobs ? jobs_reclaim(m->jobs, r, m->failures ? &m->doomed : NULL) : 0;
+	m->jobs_reclaimed += jobs;
+	m->reclaims += jobs > 0;
+	return jobs > 0;
+}
 
 static bool take(void *ctx, const struct pool_request *r, struct pool_alloc *out)
 {
 	struct mixed *m = ctx;
-	bool fits = pool_take(m->pool, r, out);
-	if (!fits && m->config->serve_first && jobs_reclaim(m->jobs, r)) {
-		m->reclaimed++;
-		fits = pool_take(m->pool, r, out);
-	}
-	m->is_serve_short |= !fits;
-	if (!fits)
+	if (!pool_take(m->pool, r, out) && !(reclaim(m, r) && pool_take(m->pool, r, out))) {
+		m->is_serve_short = true;
 		return false;
-	m->serve_milli += INT64_C(1000) * out->gpus;
-	m->serve_gpus[out->type] += out->gpus;
+	}
+	m->holding.others_milli += INT64_C(1000) * out->gpus;
+	m->holding.serve[out->type] += out->gpus;
 	MEM_GROW(m->held, m->n_held, m->cap_held);
 	m->held[m->n_held++] = *out;
-	jobs_capacity(m->jobs);
+	if (m->jobs)
+		jobs_capacity(m->jobs);
 	return true;
 }
 
@@ -67,117 +42,159 @@ static bool is_same(const struct pool_alloc *a, const struct pool_alloc *b)
 static void give(void *ctx, struct pool_alloc *a)
 {
 	struct mixed *m = ctx;
-	m->serve_milli -= INT64_C(1000) * a->gpus;
-	m->serve_gpus[a->type] -= a->gpus;
+	m->holding.others_milli -= INT64_C(1000) * a->gpus;
+	m->holding.serve[a->type] -= a->gpus;
 	for (size_t i = 0; i < m->n_held; i++)
 		if (is_same(&m->held[i], a)) {
 			m->held[i] = m->held[--m->n_held];
 			break;
 		}
 	pool_give(m->pool, a);
-	jobs_capacity(m->jobs);
+	m->given++;
+	nodes_fence(m);
+	if (m->jobs)
+		jobs_capacity(m->jobs);
 }
 
-/* ---- nodes ---- */
+/* ---- instants ---- */
 
-static void on_node(struct engine *e, void *ctx, uint64_t subject, uint64_t arg);
+static uint64_t given(const struct mixed *m)
+{
+	return m->given + (m->jobs ? jobs_given(m->jobs) : 0);
+}
 
-static void next_failure(struct mixed *m)
+/* A replica waits for GPUs, and some were given back since it last looked. */
+static bool has_offer(const struct mixed *m)
+{
+	return m->is_serve_short && given(m) != m->seen_given;
+}
+
+static void offer(struct mixed *m)
+{
+	m->seen_given = given(m);
+	m->is_serve_short = false;
+	serve_capacity(m->serve);
+}
+
+/* The jobs will do nothing before the next event, nor will replicas come. */
+static bool is_quiet(void *ctx)
+{
+	const struct mixed *m = ctx;
+	return !(m->jobs && !m->jobs_are_over && jobs_is_due(m->jobs)) && !has_offer(m);
+}
+
+static bool has_failed(const struct mixed *m)
+{
+	return m->error.code || (m->jobs && jobs_has_failed(m->jobs)) || (m->serve && serve_has_failed(m->serve));
+}
+
+static bool is_due_at(const struct mixed *m, int64_t now)
 {
 	int64_t t;
-	uint32_t node;
-	bool fails;
-	m->failure_pending = m->failures && failure_run_next(m->failures, &t, &node, &fails);
-	if (m->failure_pending)
-		eng_at(m->engine, t, PRIO_NODE, on_node, m, node, fails);
+	return eng_next_time(m->engine, &t) && t == now;
 }
 
-static void on_node(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+static void events_of(struct mixed *m, int64_t now)
 {
-	(void)e;
-	struct mixed *m = ctx;
-	uint32_t node = (uint32_t)subject;
-	if (arg) {
-		serve_node(m->serve, node, false);
-		jobs_node(m->jobs, node, false);
-		pool_node_down(m->pool, node);
-		m->nodes_down++;
-	} else {
-		pool_node_up(m->pool, node);
-		jobs_node(m->jobs, node, true);
-		serve_node(m->serve, node, true);
-		m->nodes_down--;
+	while (is_due_at(m, now) && !has_failed(m)) {
+		eng_step(m->engine);
+		if (m->jobs)
+			jobs_after_event(m->jobs);
 	}
-	next_failure(m);
+	if (m->n_fences || m->nodes_away)
+		nodes_fence(m);
 }
 
-/* ---- accounts ---- */
-
-static void account_until(struct mixed *m, int64_t t)
+/* Who waits for GPUs is asked in this order: replicas, then jobs. */
+static bool decide(struct mixed *m)
 {
-	gpu_ns dt = t - m->account_ns;
-	m->account_ns = t;
-	for (uint32_t i = 0; i < m->config->cluster->n_types && dt; i++) {
-		uint32_t up = m->pool->total[i], idle = m->pool->free[i], serve = m->serve_gpus[i];
-		m->account[i][IDLE] += dt * idle;
-		m->account[i][BY_SERVE] += dt * serve;
-		m->account[i][BY_JOBS] += dt * (up - idle - serve);
+	bool is_due = false;
+	if (m->serve && !m->serve_has_left) {
+		if (has_offer(m))
+			offer(m);
+		is_due |= serve_instant(m->serve);
 	}
+	if (m->jobs && !m->jobs_are_over) {
+		m->jobs_touched |= jobs_is_due(m->jobs);
+		is_due |= m->jobs_touched && jobs_decide(m->jobs);
+	}
+	return is_due || has_offer(m) || is_due_at(m, eng_now(m->engine));
 }
 
 static void check_pool(struct mixed *m)
 {
-	size_t n;
-	const struct pool_alloc **all = jobs_allocs(m->jobs, &n);
-	all = mem_realloc(all, n + m->n_held + 1, sizeof *all);
+	size_t n = 0;
+	const struct pool_alloc **all = m->jobs ? jobs_allocs(m->jobs, &n) : NULL;
+	all = mem_realloc(all, n + m->n_held + m->n_fences + 1, sizeof *all);
 	for (size_t i = 0; i < m->n_held; i++)
 		all[n++] = &m->held[i];
+	for (size_t i = 0; i < m->n_fences; i++)
+		all[n++] = &m->fence[i].alloc;
 	const char *wrong = pool_check(m->pool, all, n);
 	mem_free(all);
 	if (wrong)
 		orr_fail(&m->error, ORR_EFAIL, "conservation at %.9f s: %s", (double)eng_now(m->engine) / 1e9, wrong);
 }
 
-/* ---- the clock ---- */
-
-static bool is_over(const struct mixed *m)
+/* A world that has come to its end: the service leaves its GPUs to the jobs, and jobs are not asked about any more. */
+static void end_worlds(struct mixed *m)
 {
-	return m->error.code || (jobs_is_over(m->jobs) && serve_is_over(m->serve));
-}
-
-/* Jobs that ended have left GPUs that a replica waits for. */
-static void offer_to_serve(struct mixed *m)
-{
-	if (m->is_serve_short && m->pool->free_gpus > m->seen_free) {
+	if (has_failed(m))
+		return;
+	if (m->serve && !m->serve_has_left && serve_is_over(m->serve)) {
+		m->serve_has_left = true;
 		m->is_serve_short = false;
-		serve_capacity(m->serve);
+		serve_leave(m->serve);
 	}
-	m->seen_free = m->pool->free_gpus;
+	m->jobs_are_over = m->jobs && jobs_is_over(m->jobs);
 }
 
 static void instant(struct mixed *m, int64_t now)
 {
-	int64_t t;
-	bool is_due = true;
-	account_until(m, now);
-	jobs_begin_instant(m->jobs, now);
-	while (is_due && !is_over(m)) {
-		while (eng_next_time(m->engine, &t) && t == now) {
-			eng_step(m->engine);
-			jobs_after_event(m->jobs);
-		}
-		offer_to_serve(m);
-		is_due = serve_instant(m->serve);
-		is_due |= jobs_decide(m->jobs);
-		is_due |= eng_next_time(m->engine, &t) && t == now;
-	}
-	jobs_end_instant(m->jobs);
-	if (m->config->check)
+	accounts_until(&m->accounts, now, &m->holding);
+	if (m->jobs)
+		jobs_begin_instant(m->jobs, now);
+	m->jobs_touched = false;
+	do
+		events_of(m, now);
+	while (!has_failed(m) && decide(m));
+	if (m->jobs_touched)
+		jobs_end_instant(m->jobs);
+	if (m->config->check && !has_failed(m))
 		check_pool(m);
-	if (!m->error.code && !m->has_served && serve_is_over(m->serve)) {
-		m->has_served = true;
-		serve_leave(m->serve); /* the service ends with its last request */
-	}
+	end_worlds(m);
+}
+
+/* ---- the loop ---- */
+
+static bool is_over(const struct mixed *m)
+{
+	bool jobs_are_over = !m->jobs || jobs_is_over(m->jobs), serve_is_over_too = !m->serve || serve_is_over(m->serve);
+	return has_failed(m) || (jobs_are_over && serve_is_over_too);
+}
+
+/* Somebody waits, and nothing that lies ahead can change that by itself. */
+static bool is_starving(const struct mixed *m)
+{
+	uint64_t idle = nodes_background(m) + (m->serve ? serve_background(m->serve) : 0);
+	return !m->nodes_away && eng_pending(m->engine) == idle;
+}
+
+static void starving(struct mixed *m)
+{
+	if (m->serve && !serve_is_over(m->serve))
+		serve_starving(m->serve);
+	else
+		jobs_starving(m->jobs);
+}
+
+static void report_progress(const struct mixed *m, uint64_t *steps)
+{
+	const struct mixed_config *c = m->config;
+	if (!c->progress || ++*steps & 4095)
+		return;
+	double jobs = m->jobs ? jobs_part_done(m->jobs) : 1, serve = m->serve ? serve_part_done(m->serve) : 1;
+	c->progress(c->progress_ctx, jobs < serve ? jobs : serve);
 }
 
 static void on_until(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
@@ -185,117 +202,151 @@ static void on_until(struct engine *e, void *ctx, uint64_t subject, uint64_t arg
 	(void)e, (void)ctx, (void)subject, (void)arg;
 }
 
-/* Jobs wait and nothing but nodes that fail or timers of a fleet at rest lies ahead. */
-static bool is_stuck(const struct mixed *m)
+/* The clock reaches the end of the run and nothing else happens: what is pending lies later. */
+static void stop_at(struct mixed *m, int64_t t)
 {
-	return serve_is_over(m->serve) && jobs_runs_nothing(m->jobs) && !m->nodes_down;
+	eng_at(m->engine, t, PRIO_UNTIL, on_until, NULL, 0, 0);
+	eng_step(m->engine);
+	accounts_until(&m->accounts, t, &m->holding);
+	if (m->jobs)
+		jobs_begin_instant(m->jobs, t);
 }
 
 static void loop(struct mixed *m)
 {
 	int64_t t;
-	serve_instant(m->serve); /* replicas that are there from the start */
+	uint64_t steps = 0;
+	end_worlds(m); /* one that has nothing to do at all */
 	while (!is_over(m)) {
-		if (is_stuck(m) && !jobs_is_over(m->jobs) && eng_pending(m->engine) == m->failure_pending) {
-			jobs_starving(m->jobs);
+		if (is_starving(m)) {
+			starving(m);
 			break;
 		}
 		if (!eng_next_time(m->engine, &t))
+			break; /* what waits needs nodes that never come back */
+		if (t > INT64_MAX / 2) {
+			orr_fail(&m->error, ORR_EFAIL, "the clock ends after 146 years and not everything has (--until sets an earlier end)");
 			break;
+		}
 		if (t > m->config->until_ns) {
-			eng_at(m->engine, m->config->until_ns, PRIO_UNTIL, on_until, NULL, 0, 0);
-			eng_step(m->engine);
-			account_until(m, m->config->until_ns);
-			jobs_begin_instant(m->jobs, m->config->until_ns);
+			stop_at(m, m->config->until_ns);
 			break;
 		}
 		instant(m, t);
+		report_progress(m, &steps);
 	}
 }
 
 /* ---- results ---- */
 
-static void put_accounts(const struct mixed *m, struct run_result *r)
+/* Nodes are those of both worlds; of the rows that both have, one. Rows stay in order of time. */
+static void merge_events(struct run_result *r, struct run_result *of_jobs, struct run_result *of_serve)
 {
-	static const char *const names[ACCOUNTS] = { "jobs_gpu_hours", "serve_gpu_hours", "idle_gpu_hours" };
-	static const char *const usd_names[ACCOUNTS] = { "jobs_usd", "serve_usd", "idle_usd" };
-	const struct cluster *c = m->config->cluster;
-	double usd = 0, hours = 0;
-	for (int a = 0; a < ACCOUNTS; a++) {
-		double sum = 0, cost = 0;
-		for (uint32_t i = 0; i < c->n_types; i++) {
-			double h = (double)m->account[i][a] / 3.6e12;
-			sum += h;
-			cost += m->config->usd_per_gpu_hour ? h * m->config->usd_per_gpu_hour[i] : NAN;
-		}
-		result_metric(r, names[a], sum, NAN, NAN);
-		if (!isnan(cost))
-			result_metric(r, usd_names[a], cost, NAN, NAN);
-		hours += sum;
-		usd += cost;
+	size_t n = 0, i = 0, k = 0;
+	struct event_row *all = mem_zalloc(of_jobs->n_events + of_serve->n_events + 1, sizeof *all);
+	while (i < of_jobs->n_events || k < of_serve->n_events) {
+		bool is_serve = i == of_jobs->n_events || (k < of_serve->n_events && of_serve->events[k].time_ns < of_jobs->events[i].time_ns);
+		struct event_row e = is_serve ? of_serve->events[k++] : of_jobs->events[i++];
+		if (is_serve && (!strcmp(e.kind, "node-fail") || !strcmp(e.kind, "node-repair")))
+			continue;
+		e.kind = result_text(r, e.kind);
+		e.detail = result_text(r, e.detail);
+		all[n++] = e;
 	}
-	result_metric(r, "gpu_hours", hours, NAN, NAN);
-	if (!isnan(usd))
-		result_metric(r, "usd", usd, NAN, NAN);
-	result_metric(r, "reclaims", (double)m->reclaimed, NAN, NAN);
+	mem_free(r->events);
+	r->events = all;
+	r->n_events = n;
+	of_jobs->n_events = of_serve->n_events = 0;
 }
 
-static void finish(struct mixed *m, struct run_result *result, struct run_result *of_jobs, struct run_result *of_serve,
-	struct orr_error *err)
+static void put_results(struct mixed *m, struct run_result *r)
+{
+	accounts_put(&m->accounts, m->config->cluster->n_types, m->config->usd_per_gpu_hour, r);
+	if (m->config->serve_first) {
+		result_metric(r, "reclaims", (double)m->reclaims, NAN, NAN);
+		result_metric(r, "jobs_reclaimed", (double)m->jobs_reclaimed, NAN, NAN);
+	}
+	if (m->jobs && m->serve)
+		merge_events(r, m->of_jobs, m->of_serve);
+	if (m->serve)
+		result_take(r, m->of_serve, "serve.");
+	if (m->jobs)
+		result_take(r, m->of_jobs, "jobs.");
+}
+
+static void finish(struct mixed *m, struct run_result *result, struct orr_error *err)
 {
 	struct orr_error e[2] = { { 0 }, { 0 } };
-	jobs_end(m->jobs, &e[0]);
-	serve_end(m->serve, &e[1]);
+	bool has_jobs = m->jobs, has_serve = m->serve;
+	if (has_serve)
+		serve_end(m->serve, &e[0]);
+	if (has_jobs)
+		jobs_end(m->jobs, &e[1]);
 	for (int i = 0; i < 2 && !m->error.code; i++)
 		if (e[i].code)
 			m->error = e[i];
-	if (m->error.code) {
-		*err = m->error;
-		return;
+	if (!m->error.code && m->config->check) {
+		const char *wrong = accounts_check(&m->accounts, m->config->cluster->n_types, has_jobs ? m->of_jobs : NULL,
+			has_serve ? m->of_serve : NULL);
+		if (wrong)
+			orr_fail(&m->error, ORR_EFAIL, "conservation: %s", wrong);
 	}
-	put_accounts(m, result);
-	result_take(result, of_serve, "serve.");
-	result_take(result, of_jobs, "jobs.");
+	if (m->error.code)
+		*err = m->error;
+	else
+		put_results(m, result);
 }
 
-static void begin(struct mixed *m, const char *label, struct run_result *of_jobs, struct run_result *of_serve, struct jobs_blocks *blocks)
+/* ---- making and freeing a run ---- */
+
+static void begin(struct mixed *m, const char *label)
 {
 	const struct mixed_config *c = m->config;
-	struct jobs_host jobs_host = { m->engine, m->pool, &m->serve_milli };
-	struct serve_host serve_host = { .engine = m->engine, .pool = m->pool, .take = take, .give = give, .ctx = m };
-	/* Replicas first: they are there when the first job comes; they ask jobs for room, so the jobs world must be. */
-	m->jobs = jobs_begin(&c->jobs, &jobs_host, c->jobs_policy, c->jobs_args, label, of_jobs, blocks);
-	m->serve = serve_begin(&c->serve, &serve_host, c->serve_policy, c->serve_args, label, of_serve, &m->error);
-	if (c->failures)
-		m->failures = failure_run_new(c->failures, c->cluster, c->seed);
-	next_failure(m);
+	struct jobs_host jobs_host = { m->engine, m->pool, &m->holding.others_milli };
+	struct serve_host serve_host = { .engine = m->engine, .pool = m->pool, .take = take, .give = give, .is_quiet = is_quiet, .ctx = m };
+	/* Replicas are there when the first job comes; they ask jobs for room, so the jobs world must be. */
+	if (c->jobs_policy)
+		m->jobs = jobs_begin(&c->jobs, &jobs_host, c->jobs_policy, c->jobs_args, label, m->of_jobs, m->blocks);
+	if (c->serve_policy)
+		m->serve = serve_begin(&c->serve, &serve_host, c->serve_policy, c->serve_args, label, m->of_serve, &m->error);
+	nodes_begin(m);
+}
+
+static struct mixed *mixed_new(const struct mixed_config *c)
+{
+	struct mixed *m = mem_zalloc(1, sizeof *m);
+	m->config = c;
+	m->engine = eng_new();
+	m->pool = pool_new(c->cluster, c->placement);
+	m->holding.pool = m->pool;
+	m->of_jobs = result_new();
+	m->of_serve = result_new();
+	m->blocks = mem_zalloc(1, sizeof *m->blocks);
+	bitset_init(&m->doomed, c->cluster->n_nodes ? c->cluster->n_nodes : 1);
+	accounts_begin(&m->accounts);
+	return m;
+}
+
+static void mixed_free(struct mixed *m)
+{
+	nodes_free(m);
+	pool_free(m->pool);
+	eng_free(m->engine);
+	result_free(m->of_jobs);
+	result_free(m->of_serve);
+	mem_free(m->blocks);
+	mem_free(m->held);
+	mem_free(m);
 }
 
 int mixed_run(const struct mixed_config *c, const char *label, struct run_result *result, struct orr_error *err)
 {
-	struct mixed *m = mem_zalloc(1, sizeof *m);
-	struct run_result *of_jobs = result_new(), *of_serve = result_new();
-	struct jobs_blocks *blocks = mem_zalloc(1, sizeof *blocks);
-	m->config = c;
-	m->engine = eng_new();
-	m->pool = pool_new(c->cluster, c->placement);
-	begin(m, label, of_jobs, of_serve, blocks);
-	if (m->serve) {
+	struct mixed *m = mixed_new(c);
+	begin(m, label);
+	if (!m->error.code)
 		loop(m);
-		finish(m, result, of_jobs, of_serve, err);
-	} else {
-		struct orr_error ignored = { 0 };
-		jobs_end(m->jobs, &ignored);
-		*err = m->error;
-	}
+	finish(m, result, err);
 	int rc = m->error.code;
-	failure_run_free(m->failures);
-	pool_free(m->pool);
-	eng_free(m->engine);
-	mem_free(m->held);
-	mem_free(m);
-	mem_free(blocks);
-	result_free(of_jobs);
-	result_free(of_serve);
+	mixed_free(m);
 	return rc;
 }

@@ -213,14 +213,22 @@ static const struct rows_file {
 	{ "serve", ".requests.csv", put_requests },
 };
 
+/* A mixed run has those of the worlds that it had. */
+static bool has_rows_of(const struct run_result *r, const char *world)
+{
+	const char *of = r->world ? r->world : "jobs";
+	if (strcmp(of, "mixed") != 0)
+		return !strcmp(of, world);
+	return result_find(r, !strcmp(world, "jobs") ? "jobs.jobs" : !strcmp(world, "serve") ? "serve.requests" : "") != NULL;
+}
+
 static int write_rows(const char *dir, const char *name, const struct run_result *r, struct orr_error *err)
 {
-	const char *world = r->world ? r->world : "jobs";
 	int code = ORR_OK;
 	for (size_t i = 0; !code && i < sizeof rows_files / sizeof *rows_files; i++)
-		if (!strcmp(rows_files[i].world, world))
+		if (has_rows_of(r, rows_files[i].world))
 			code = write_one(dir, name, rows_files[i].suffix, rows_files[i].put, r, err);
-	if (!code && (strcmp(world, "step") != 0 || r->n_series))
+	if (!code && (!has_rows_of(r, "step") || r->n_series))
 		code = write_one(dir, name, ".series.csv", put_series, r, err);
 	return code;
 }

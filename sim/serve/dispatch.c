@@ -153,7 +153,7 @@ static void schedule(struct orr_serve *w, uint32_t replica)
 }
 
 /* What happened in this instant has happened within half a nanosecond of the clock, or is somebody else's. */
-static void catch_up(struct orr_serve *w)
+void dispatch_catch_up(struct orr_serve *w)
 {
 	int64_t now = eng_now(w->host.engine);
 	if (serve_ns(w->now_s) < now)
@@ -162,7 +162,7 @@ static void catch_up(struct orr_serve *w)
 
 void dispatch_instant(struct orr_serve *w)
 {
-	catch_up(w);
+	dispatch_catch_up(w);
 	for (;;) {
 		tell(w);
 		if (w->dirty_told == w->n_dirty || w->is_over)

@@ -126,7 +126,8 @@ static inline bool has_room(const struct lane *l, uint32_t need)
 /* Nobody will do anything before the next event: not the policy, nor another world on the clock. */
 static bool is_quiet(const struct orr_serve *w)
 {
-	return w->owns_host && !w->n_dirty && !w->n_arrived && !w->n_over && w->first_ended == NONE && !w->fleet->n_news;
+	bool others_rest = w->owns_host || (w->host.is_quiet && w->host.is_quiet(w->host.ctx));
+	return others_rest && !w->n_dirty && !w->n_arrived && !w->n_over && w->first_ended == NONE && !w->fleet->n_news;
 }
 
 /* The time before which iterations that end change nothing for anybody: that of the next event, less the rounding. */

@@ -18,7 +18,8 @@ struct move {
 	uint32_t slot, from, to;
 	struct eng_event event;  /* without a topology */
 	double end_s;
-	uint32_t *flow, n_flows; /* with one; those that have not ended */
+	uint32_t *flow, n_flows; /* with one; UINT32_MAX: has ended */
+	uint32_t left;           /* flows that have not */
 };
 
 struct moves {
@@ -28,6 +29,7 @@ struct moves {
 	uint32_t *first_gpu;     /* of each node */
 	struct eng_event event;  /* when the net has something to say */
 	bool is_awaited;
+	bool has_ended;          /* flows have ended that were not told of */
 };
 
 static struct moves *moves_of(struct orr_serve *w)
@@ -117,14 +119,17 @@ static void on_net(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 	struct orr_serve *w = ctx;
 	struct moves *m = w->moves;
 	double now = (double)eng_now(e) / 1e9, next;
-	m->is_awaited = false;
+	m->is_awaited = m->has_ended = false;
 	while ((next = flownet_next(m->net)) <= now + 0.5e-9)
 		flownet_advance(m->net, next);
-	uint64_t number;
+	uint64_t tag;
 	double finish_s;
-	while (flownet_pop(m->net, &number, &finish_s))
-		if (--m->v[number].n_flows == 0)
-			arrived(w, (uint32_t)number, finish_s);
+	while (flownet_pop(m->net, &tag, &finish_s)) {
+		struct move *x = &m->v[tag >> 32];
+		x->flow[tag & UINT32_MAX] = UINT32_MAX;
+		if (!--x->left)
+			arrived(w, (uint32_t)(tag >> 32), finish_s);
+	}
 	await_net(w);
 }
 
@@ -133,7 +138,7 @@ static void await_net(struct orr_serve *w)
 	struct moves *m = w->moves;
 	if (m->is_awaited)
 		eng_cancel(w->host.engine, m->event);
-	double next = flownet_next(m->net);
+	double next = m->has_ended ? w->now_s : flownet_next(m->net);
 	m->is_awaited = next < INFINITY;
 	if (m->is_awaited)
 		m->event = eng_at(w->host.engine, serve_ns(next), PRIO_MOVE, on_net, w, 0, 0);
@@ -145,10 +150,10 @@ static void give_up(struct orr_serve *w, uint32_t number)
 	struct moves *m = w->moves;
 	struct move *x = &m->v[number];
 	struct lane *l = w->replica[x->from].lane;
-	if (m->net)
-		for (uint32_t i = 0; i < x->n_flows; i++)
+	for (uint32_t i = 0; i < x->n_flows; i++)
+		if (x->flow[i] != UINT32_MAX)
 			flownet_cancel(m->net, x->flow[i]);
-	else
+	if (!m->net)
 		eng_cancel(w->host.engine, x->event);
 	if (l)
 		kv_give(l, &w->req[x->slot]);
@@ -212,18 +217,25 @@ static uint32_t endpoint(const struct orr_serve *w, uint32_t replica, uint32_t i
 	return w->moves->first_gpu[piece->node] + i % w->config->cluster->node[piece->node].gpus;
 }
 
+/* The net's clock comes up to now: flows that end on the way are told of in an event of this instant. */
+static void catch_up(struct orr_serve *w)
+{
+	struct flownet *net = w->moves->net;
+	for (double next; (next = flownet_next(net)) <= w->now_s; w->moves->has_ended = true)
+		flownet_advance(net, next);
+	if (flownet_now(net) < w->now_s)
+		flownet_advance(net, w->now_s);
+}
+
 static void start_flows(struct orr_serve *w, struct move *x, uint32_t number, double bytes, double prompt_s)
 {
 	struct moves *m = w->moves;
 	const struct topo *topo = w->config->topo;
 	uint32_t a = w->replica[x->from].gpus, b = w->replica[x->to].gpus, n = a > b ? a : b;
 	const struct served *model = w->replica[x->from].lane->model;
-	while (flownet_next(m->net) < w->now_s)
-		flownet_advance(m->net, flownet_next(m->net));
-	if (flownet_now(m->net) < w->now_s)
-		flownet_advance(m->net, w->now_s);
+	catch_up(w);
 	x->flow = mem_alloc(n * sizeof *x->flow);
-	x->n_flows = n;
+	x->n_flows = x->left = n;
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t src = endpoint(w, x->from, i % a), dst = endpoint(w, x->to, i % b), link[TOPO_MAX_HOPS];
 		uint32_t hops = topo_route(topo, src, dst, w->req[x->slot].number, link);
@@ -231,7 +243,7 @@ static void start_flows(struct orr_serve *w, struct move *x, uint32_t number, do
 		for (uint32_t h = 0; h < hops; h++)
 			route[h] = (struct flow_hop){ link[h], 1 };
 		double left = prompt_s > 0 && hops ? part_left(bytes / n / topo_bandwidth(topo, src, dst), prompt_s, model->layers) : 1;
-		x->flow[i] = flownet_start(m->net, bytes / n * left, w->set->kv_latency_s, route, hops, number);
+		x->flow[i] = flownet_start(m->net, bytes / n * left, w->set->kv_latency_s, route, hops, (uint64_t)number << 32 | i);
 	}
 	await_net(w);
 }

@@ -474,10 +474,3 @@ void replicas_free(struct orr_serve *w)
 	w->replica = NULL;
 	w->fleet = NULL;
 }
-
-void serve_leave(struct orr_serve *w)
-{
-	for (uint32_t i = 0; i < w->n_replicas; i++)
-		if (w->replica[i].state != REPLICA_OFF)
-			replica_leave(w, i);
-}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One run: begin, instants, end. */
+#include "serve/fleet.h"
 #include "serve/options.h"
 #include "serve/world.h"
 
@@ -46,6 +47,11 @@ bool serve_is_over(const struct orr_serve *w)
 	return w->is_over || (!w->live && !w->has_next);
 }
 
+bool serve_has_failed(const struct orr_serve *w)
+{
+	return w->error.code != 0;
+}
+
 /* ---- the loop of a run that owns its clock ---- */
 
 /* Requests wait, and nothing that lies ahead can change that by itself. (In a closed loop more come only after answers.) */
@@ -54,7 +60,12 @@ static bool is_starving(const struct orr_serve *w)
 	return (!w->has_next || w->clients) && eng_pending(w->host.engine) == replicas_background(w);
 }
 
-static void starving(struct orr_serve *w)
+uint64_t serve_background(const struct orr_serve *w)
+{
+	return replicas_background(w);
+}
+
+void serve_starving(struct orr_serve *w)
 {
 	const struct req *oldest = NULL;
 	for (uint32_t slot = 0; slot < w->n_req; slot++) {
@@ -62,19 +73,24 @@ static void starving(struct orr_serve *w)
 		if (q->state != ORR_REQ_ENDED && (!oldest || q->number < oldest->number))
 			oldest = q;
 	}
+	if (replicas_wait(w))
+		serve_fail(w, ORR_EFAIL, oldest, "%llu requests have not ended, and replicas find no GPUs, now or later", (unsigned long long)w->live);
 	serve_fail(w, ORR_EFAIL, oldest,
 		"%llu requests have not ended, nothing runs, no timer is set and no request is to come: the policy does nothing for them "
 		"(this is the first)",
 		(unsigned long long)w->live);
 }
 
+double serve_part_done(const struct orr_serve *w)
+{
+	uint64_t n = reqset_count(w->config->requests);
+	return serve_is_over(w) ? 1 : n && n != UINT64_MAX ? (double)w->next_rec.number / (double)n : 0;
+}
+
 static void report_progress(struct orr_serve *w, uint64_t *steps)
 {
-	if (!w->config->progress || ++*steps & 4095)
-		return;
-	uint64_t n = reqset_count(w->config->requests);
-	double part = n && n != UINT64_MAX ? (double)w->next_rec.number / (double)n : 0;
-	w->config->progress(w->config->progress_ctx, part);
+	if (w->config->progress && !(++*steps & 4095))
+		w->config->progress(w->config->progress_ctx, serve_part_done(w));
 }
 
 static void on_until(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
@@ -88,7 +104,7 @@ static void loop(struct orr_serve *w)
 	uint64_t steps = 0;
 	while (!serve_is_over(w)) {
 		if (is_starving(w)) {
-			starving(w);
+			serve_starving(w);
 			break;
 		}
 		if (!eng_next_time(w->host.engine, &t))
@@ -226,8 +242,9 @@ static void report_observed(struct orr_serve *w)
 		result_metric(w->result, result_text(w->result, w->observed[i].name), w->observed[i].sum / (double)w->observed[i].n, NAN, NAN);
 }
 
-int serve_end(struct orr_serve *w, struct orr_error *err)
+static void measure(struct orr_serve *w)
 {
+	dispatch_catch_up(w);
 	if (!w->error.code) {
 		end_requests(w);
 		serve_metrics_end(w);
@@ -235,6 +252,22 @@ int serve_end(struct orr_serve *w, struct orr_error *err)
 	}
 	if (!w->error.code && w->config->check)
 		check_serve_end(w);
+}
+
+void serve_leave(struct orr_serve *w)
+{
+	if (w->has_left)
+		return;
+	measure(w);
+	w->has_left = w->is_over = true;
+	for (uint32_t i = 0; i < w->n_replicas; i++)
+		replica_leave(w, i);
+}
+
+int serve_end(struct orr_serve *w, struct orr_error *err)
+{
+	if (!w->has_left)
+		measure(w);
 	w->result->is_oracle = (w->policy->flags & ORR_NEEDS_ORACLE) || w->saw_truth;
 	watch_enter(w->watch, "destroy", eng_now(w->host.engine), (uint64_t)NO_REQUEST);
 	w->ops->destroy(w->self);

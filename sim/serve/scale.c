@@ -219,23 +219,29 @@ void scale_give(struct orr_serve *w, struct pool_alloc *a)
 	}
 }
 
-/* A node will go: its replicas drain, and what is free of it is given to nobody. */
-static void doom(struct orr_serve *w, uint32_t node)
+/* What is free of a node that will go is given to nobody. */
+static void keep_free(struct orr_serve *w, uint32_t node)
 {
 	struct fleet *f = w->fleet;
 	struct pool *pool = w->host.pool;
 	uint32_t n = pool->node[node].free_gpus;
-	bitset_add(&f->doomed, node);
-	f->nodes_down++;
-	for (uint32_t i = 0; i < w->n_replicas; i++)
-		if (replica_is_on(w, i, node))
-			replica_drain(w, i, true);
 	struct pool_request r = { n, 1000, 0, 0, n ? UINT64_C(1) << w->config->cluster->node[node].type : 0 };
 	struct pool_alloc a;
 	if (!n || pool_take_at(pool, &r, &node, &n, 1, &a))
 		return;
 	MEM_GROW(f->limbo, f->n_limbo, f->cap_limbo);
 	f->limbo[f->n_limbo++] = (struct fleet_limbo){ node, a };
+}
+
+/* A node will go: its replicas drain. */
+static void doom(struct orr_serve *w, uint32_t node)
+{
+	bitset_add(&w->fleet->doomed, node);
+	w->fleet->nodes_down++;
+	for (uint32_t i = 0; i < w->n_replicas; i++)
+		if (replica_is_on(w, i, node))
+			replica_drain(w, i, true);
+	keep_free(w, node);
 }
 
 /* GPUs that were kept for no node but those still about to go stay kept. */
@@ -286,6 +292,8 @@ static void on_node(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 	} else {
 		serve_metrics_node(w, "node-repair", node);
 		pool_node_up(w->host.pool, node);
+		if (bitset_has(&w->fleet->doomed, node)) /* it was back for less than the notice */
+			keep_free(w, node);
 		w->fleet->nodes_down--;
 	}
 	scale_fill(w);
@@ -361,7 +369,10 @@ void serve_node(struct orr_serve *w, uint32_t node, bool is_up)
 void serve_notice(struct orr_serve *w, uint32_t node)
 {
 	serve_happen(w, (double)eng_now(w->host.engine) / 1e9);
-	for (uint32_t i = 0; i < w->n_replicas && !w->error.code; i++)
+	if (w->error.code)
+		return;
+	serve_metrics_node(w, "node-notice", node);
+	for (uint32_t i = 0; i < w->n_replicas; i++)
 		if (replica_is_on(w, i, node))
 			replica_drain(w, i, true);
 }
@@ -373,6 +384,11 @@ uint64_t replicas_background(const struct orr_serve *w)
 	const struct fleet *f = w->fleet;
 	uint64_t n = f->nodes_down ? 0 : f->failure_pending + f->rows_ahead;
 	return n + (f->tick_pending && f->same_ticks > f->longest_window);
+}
+
+bool replicas_wait(const struct orr_serve *w)
+{
+	return w->fleet->wants_more;
 }
 
 static void read_options(struct orr_serve *w)

@@ -75,6 +75,8 @@ struct serve_host {
 	 * when to ask again. */
 	bool (*take)(void *ctx, const struct pool_request *r, struct pool_alloc *out);
 	void (*give)(void *ctx, struct pool_alloc *a);
+	/* True: others will do nothing before the engine's next event. NULL: they may. */
+	bool (*is_quiet)(void *ctx);
 	void *ctx;
 };
 
@@ -83,12 +85,18 @@ struct orr_serve *serve_begin(const struct serve_config *c, const struct serve_h
 /* After the events of an instant have happened: lets the policy act. True: it made something due now. */
 bool serve_instant(struct orr_serve *w);
 bool serve_is_over(const struct orr_serve *w); /* nothing left to do, or an error */
-/* GPUs may have become free; a node goes (its replicas are lost and give their GPUs back, before the pool is told) or came
- * back; a node will go, and its replicas drain (with serve.notice set others are started elsewhere meanwhile). */
+bool serve_has_failed(const struct orr_serve *w);
+/* Events of this world among those pending that will not by themselves let a request go on. */
+uint64_t serve_background(const struct orr_serve *w);
+void serve_starving(struct orr_serve *w); /* nothing will ever happen and requests wait: the run fails, naming the policy */
+double serve_part_done(const struct orr_serve *w); /* 0..1, as far as is known */
+/* GPUs may have become free; a node goes (its replicas are lost and give their GPUs back; serve_capacity() follows when
+ * the pool knows) or came back; a node will go, and its replicas drain (with serve.notice set others are started elsewhere
+ * meanwhile). */
 void serve_capacity(struct orr_serve *w);
 void serve_node(struct orr_serve *w, uint32_t node, bool is_up);
 void serve_notice(struct orr_serve *w, uint32_t node);
-/* No request is left: every replica gives its GPUs back. */
+/* Its end, now: metrics go to the result, and every replica gives its GPUs back. Nothing but serve_end() comes after it. */
 void serve_leave(struct orr_serve *w);
 /* Metrics go to the result; frees the world. GPUs that replicas still hold go to the pool, without the host's give(). */
 int serve_end(struct orr_serve *w, struct orr_error *err);

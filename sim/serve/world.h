@@ -138,7 +138,7 @@ struct orr_serve {
 	struct bitset *idle;       /* replicas that are up and on which nothing runs */
 
 	/* the instant */
-	bool is_acting, is_over, saw_truth;
+	bool is_acting, is_over, saw_truth, has_left;
 	int64_t last_instant, calls_now, max_calls;
 	orr_req last_acted;
 	struct orr_error error;
@@ -220,6 +220,7 @@ void req_throw_off(struct orr_serve *w, struct req *q);
 /* ---- dispatch.c ---- */
 void replica_dirty(struct orr_serve *w, uint32_t replica);
 void dispatch_instant(struct orr_serve *w); /* tells and asks until nothing is due now */
+void dispatch_catch_up(struct orr_serve *w); /* now_s is not behind the clock */
 
 /* ---- replicas.c ---- */
 void replicas_begin(struct orr_serve *w);
@@ -236,6 +237,7 @@ void replica_count(struct orr_serve *w, struct req *q, uint32_t from);
 void replicas_tell(struct orr_serve *w);
 /* Pending events that will not by themselves let a waiting request go on: ticks of scaling, failures of nodes. */
 uint64_t replicas_background(const struct orr_serve *w);
+bool replicas_wait(const struct orr_serve *w); /* more of them are wanted than there are GPUs for */
 uint32_t replica_route(struct orr_serve *w, const struct req *q); /* serve.router, or the policy's route() */
 uint32_t replica_by_rule(struct orr_serve *w, const struct req *q); /* serve.router alone; NONE: nobody serves it now */
 void replica_set_busy(struct orr_serve *w, uint32_t replica, bool is_busy); /* the idle set, and busy time */

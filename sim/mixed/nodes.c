@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Nodes that go and come back, for both worlds. Where nodes give notice (serve.notice) replicas on them drain, and what is or becomes
+ * free there is given to nobody; jobs run on until the node has gone (one that shares a GPU with another may still start there).
+ */
+#include "mixed/world.h"
+
+#include "base/mem.h"
+
+enum node_event { NODE_REPAIR, NODE_FAIL, NODE_NOTICE };
+
+/* ---- fences ---- */
+
+static void fence_node(struct mixed *m, uint32_t node)
+{
+	uint32_t n = m->pool->node[node].free_gpus, type = m->config->cluster->node[node].type;
+	struct pool_alloc a;
+	struct pool_request r = { n, 1000, 0, 0, n ? UINT64_C(1) << type : 0 };
+	if (!n || pool_take_at(m->pool, &r, &node, &n, 1, &a))
+		return;
+	MEM_GROW(m->fence, m->n_fences, m->cap_fences);
+	m->fence[m->n_fences++] = (struct fence){ node, a };
+	m->holding.fenced[type] += n;
+	m->holding.others_milli += INT64_C(1000) * n;
+}
+
+void nodes_fence(struct mixed *m)
+{
+	for (uint32_t i = bitset_next(&m->doomed, 0); i != BITSET_END; i = bitset_next(&m->doomed, i + 1))
+		fence_node(m, i);
+}
+
+static void open_fences(struct mixed *m, uint32_t node)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < m->n_fences; i++) {
+		struct fence *f = &m->fence[i];
+		if (f->node != node) {
+			m->fence[kept++] = *f;
+			continue;
+		}
+		m->holding.fenced[f->alloc.type] -= f->alloc.gpus;
+		m->holding.others_milli -= INT64_C(1000) * f->alloc.gpus;
+		pool_give(m->pool, &f->alloc);
+	}
+	m->n_fences = kept;
+}
+
+/* ---- what happens to a node ---- */
+
+static bool are_served(const struct mixed *m)
+{
+	return m->serve && !m->serve_has_left;
+}
+
+static void announce(struct mixed *m, uint32_t node)
+{
+	bitset_add(&m->doomed, node);
+	m->nodes_away++;
+	if (are_served(m))
+		serve_notice(m->serve, node);
+	fence_node(m, node);
+}
+
+static void fail(struct mixed *m, uint32_t node)
+{
+	if (bitset_has(&m->doomed, node))
+		m->nodes_away--;
+	bitset_remove(&m->doomed, node);
+	if (are_served(m))
+		serve_node(m->serve, node, false);
+	if (m->jobs)
+		jobs_node(m->jobs, node, false);
+	open_fences(m, node);
+	pool_node_down(m->pool, node);
+	m->nodes_away++;
+}
+
+static void repair(struct mixed *m, uint32_t node)
+{
+	pool_node_up(m->pool, node);
+	if (bitset_has(&m->doomed, node)) /* it is back for less than the notice */
+		fence_node(m, node);
+	if (m->jobs)
+		jobs_node(m->jobs, node, true);
+	if (are_served(m))
+		serve_node(m->serve, node, true);
+	m->nodes_away--;
+}
+
+static void on_node(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+{
+	(void)e;
+	struct mixed *m = ctx;
+	if (arg == NODE_NOTICE)
+		announce(m, (uint32_t)subject);
+	else if (arg == NODE_FAIL)
+		fail(m, (uint32_t)subject);
+	else
+		repair(m, (uint32_t)subject);
+	if (are_served(m))
+		serve_capacity(m->serve); /* replicas that were lost, or drain, start elsewhere */
+}
+
+/* ---- rows of failures: each becomes known `notice` before it happens ---- */
+
+static void on_row(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+{
+	struct mixed *m = ctx;
+	m->rows_ahead--;
+	on_node(e, ctx, subject, arg);
+}
+
+static void on_row_known(struct engine *e, void *ctx, uint64_t subject, uint64_t arg);
+
+static void next_row(struct mixed *m)
+{
+	int64_t t;
+	uint32_t node;
+	bool fails;
+	m->failure_pending = m->failures && failure_run_next(m->failures, &t, &node, &fails);
+	if (!m->failure_pending)
+		return;
+	int64_t known = t - m->notice_ns;
+	m->row_ns = t;
+	eng_at(m->engine, known > 0 ? known : 0, PRIO_NODE, on_row_known, m, node, fails ? NODE_FAIL : NODE_REPAIR);
+}
+
+static void on_row_known(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+{
+	struct mixed *m = ctx;
+	if (m->notice_ns && arg == NODE_FAIL)
+		on_node(e, m, subject, NODE_NOTICE);
+	if (m->row_ns > eng_now(e)) {
+		m->rows_ahead++;
+		eng_at(e, m->row_ns, PRIO_NODE, on_row, m, subject, arg);
+	} else {
+		on_node(e, m, subject, arg);
+	}
+	next_row(m);
+}
+
+uint64_t nodes_background(const struct mixed *m)
+{
+	return m->nodes_away ? 0 : m->failure_pending + m->rows_ahead;
+}
+
+void nodes_begin(struct mixed *m)
+{
+	const struct mixed_config *c = m->config;
+	if (!c->failures)
+		return;
+	m->notice_ns = m->serve ? orr_arg_time_ns(c->serve.options, "notice") : 0;
+	m->failures = failure_run_new(c->failures, c->cluster, c->seed);
+	next_row(m);
+}
+
+void nodes_free(struct mixed *m)
+{
+	for (size_t i = 0; i < m->n_fences; i++)
+		pool_give(m->pool, &m->fence[i].alloc);
+	mem_free(m->fence);
+	bitset_free(&m->doomed);
+	failure_run_free(m->failures);
+}
