@@ -219,70 +219,43 @@ static size_t find_label(struct run_result *const *runs, size_t count, const cha
 	return best;
 }
 
-/* ".LABEL.METRIC" with !low or !high after it, or ".LABEL.SERIES@SECONDS", of the run's results at that point. */
-static int read_metric(struct evaluation *e, const struct book_run *r, size_t part, const char *text, size_t n, double *out,
-	struct orr_error *err)
+/* The policy's result of ".LABEL.NAME", and where NAME begins. */
+static int find_result(const struct book *b, const struct book_run *r, size_t part, const char *text, const struct run_result **out,
+	const char **name, struct orr_error *err)
 {
-	size_t count, points = 0;
+	size_t count, points = 0, n = strlen(text);
 	for (size_t i = 0; i < n; i++)
 		points += text[i] == '.';
 	if (*text != '.' || points < 2)
-		return orr_fail(err, ORR_EINPUT, "{%s%.*s}: expected {RUN.LABEL.METRIC}", r->name, (int)n, text);
-	struct run_result *const *runs = study_results(e->b->study, part, &count);
+		return orr_fail(err, ORR_EINPUT, "{%s%s}: expected {RUN.LABEL.METRIC}", r->name, text);
+	struct run_result *const *runs = study_results(b->study, part, &count);
 	size_t i = find_label(runs, count, text + 1, n - 1);
 	if (i == SIZE_MAX) {
 		const char *dot = text + n;
 		while (dot[-1] != '.')
 			dot--;
-		return orr_fail(err, ORR_EINPUT, "{%s%.*s}: no policy of this run is labelled \"%.*s\"", r->name, (int)n, text,
-			(int)(dot - text) - 2, text + 1);
+		return orr_fail(err, ORR_EINPUT, "{%s%s}: no policy of this run is labelled \"%.*s\"", r->name, text, (int)(dot - text) - 2, text + 1);
 	}
-	const char *end = text + n, *name = text + 2 + strlen(runs[i]->label), *mark = memchr(name, '!', (size_t)(end - name));
-	if (memchr(name, '@', (size_t)(end - name)))
-		return read_series(e, runs[i], name, (size_t)(end - name), out, err);
-	char metric[100];
-	snprintf(metric, sizeof metric, "%.*s", (int)((mark ? mark : end) - name), name);
-	const struct metric *m = result_find(runs[i], metric);
-	if (!m && is_metric(e->b, r, metric))
-		return ORR_OK; /* no value here */
-	if (!m)
-		return orr_fail(err, ORR_EINPUT, "{%s%.*s}: this run has no metric \"%.60s\"", r->name, (int)n, text, metric);
-	*out = !mark ? m->value : mark[1] == 'l' ? m->ci_low : m->ci_high;
+	*out = runs[i];
+	*name = text + 2 + strlen(runs[i]->label);
 	return ORR_OK;
-/* The policy's result of ".LABEL.NAME", and where NAME begins. */
-static int find_result(const struct book *b, const struct book_run *r, size_t part, const char *text, const struct run_result **out,
-	const char **name, struct orr_error *err)
-{
-	const char *dot = text + strlen(text);
-	while (dot > text && dot[-1] != '.')
-		dot--;
-	if (*text != '.' || dot - text < 2)
-		return orr_fail(err, ORR_EINPUT, "{%s%s}: expected {RUN.LABEL.METRIC}", r->name, text);
-	const char *label = text + 1;
-	size_t label_n = (size_t)(dot - text) - 2, count;
-	struct run_result *const *runs = study_results(b->study, part, &count);
-	*name = dot;
-	for (size_t i = 0; i < count; i++)
-		if (strlen(runs[i]->label) == label_n && !memcmp(runs[i]->label, label, label_n)) {
-			*out = runs[i];
-			return ORR_OK;
-		}
-	return orr_fail(err, ORR_EINPUT, "{%s%s}: no policy of this run is labelled \"%.*s\"", r->name, text, (int)label_n, label);
 }
 
-/* ".LABEL.METRIC" with !low or !high after it, of the run's results at that point. */
-static int read_metric(const struct book *b, const struct book_run *r, size_t part, const char *text, double *out, struct orr_error *err)
+/* ".LABEL.METRIC" with !low or !high after it, or ".LABEL.SERIES@SECONDS", of the run's results at that point. */
+static int read_metric(struct evaluation *e, const struct book_run *r, size_t part, const char *text, double *out, struct orr_error *err)
 {
 	const struct run_result *of = NULL;
 	const char *name = NULL;
 	char metric[100];
-	int rc = find_result(b, r, part, text, &of, &name, err);
+	int rc = find_result(e->b, r, part, text, &of, &name, err);
 	if (rc)
 		return rc;
+	if (strchr(name, '@'))
+		return read_series(e, of, name, strlen(name), out, err);
 	const char *mark = strchr(name, '!');
 	snprintf(metric, sizeof metric, "%.*s", (int)(mark ? mark - name : (ptrdiff_t)strlen(name)), name);
 	const struct metric *m = result_find(of, metric);
-	if (!m && is_metric(b, r, metric))
+	if (!m && is_metric(e->b, r, metric))
 		return ORR_OK; /* no value here */
 	if (!m)
 		return orr_fail(err, ORR_EINPUT, "{%s%s}: this run has no metric \"%.60s\"", r->name, text, metric);
@@ -306,10 +279,6 @@ static int locate(struct evaluation *e, const char *text, const struct book_run 
 		return orr_fail(err, ORR_EINPUT, "{%s}: results are not known before the runs", text);
 	int rc = **rest == '[' ? bind_fixed(e, rest, text + strlen(text), &is_there, err) : ORR_OK;
 	if (!rc && is_there)
-		rc = find_point(b, r, &point, err);
-	if (rc || !is_there || r->part[point] == SIZE_MAX)
-		return rc;
-	return read_metric(e, r, r->part[point], at, (size_t)(end - at), out, err);
 		rc = find_point(b, *r, &point, err);
 	if (!rc && is_there)
 		*part = (*r)->part[point];
@@ -322,7 +291,7 @@ static int look_up(struct evaluation *e, const char *text, double *out, struct o
 	const char *rest = NULL;
 	size_t part;
 	int rc = locate(e, text, &r, &part, &rest, err);
-	return rc || part == SIZE_MAX ? rc : read_metric(e->b, r, part, rest, out, err);
+	return rc || part == SIZE_MAX ? rc : read_metric(e, r, part, rest, out, err);
 }
 
 int book_result(struct book *b, const char *text, const char *where, const struct run_result **out, const char **name, struct orr_error *err)
