@@ -56,8 +56,9 @@ matrix "four replicas, tensor parallel" "$(join "${llm[@]}")" "$chat" --model ll
 matrix "bursts" "$(join "${llm[@]}")" "mmpp:rates=1|40,durations=20|4,n=$n,prompt=300,output=100" --model llama2-7b --cluster 1x2:h100
 matrix "a closed loop" "$(join "${llm[@]}")" "$chat" --model llama2-7b --cluster 1x1:a100 --set serve.clients=8 --set serve.think=1s
 matrix "nodes fail" "$(join "${llm[@]}")" "$chat" --model llama2-7b --cluster 4x1:a100 --set failures.mtbf=60s --set failures.mttr=10s
-matrix "scaled" "$(join vllm orca)" "$chat" --model llama2-7b --cluster 4x1:a100 --set deployments.0.most=4 --set serve.autoscale=outstanding \
-  --set serve.start_up=5s
+echo '{"world": "serve", "deployments": [{"model": "llama2-7b", "replicas": 1, "least": 1, "most": 4}]}' >"$work/scaled.json"
+matrix "scaled" "$(join "${llm[@]}")" "$chat" --scenario "$work/scaled.json" --model llama2-7b --cluster 4x1:a100 \
+  --set serve.autoscale=outstanding --set serve.start_up=5s
 matrix "batches" "$(join "${tables[@]}")" "poisson:rate=60,n=$n" --model irina-googlenet --cluster 1x1:2080 --slo 500ms
 matrix "batches on three GPUs" "$(join "${tables[@]}")" "poisson:rate=200,n=$n" --model irina-alexnet-curve --cluster 3x1:2080 --slo 300ms
 matrix "batches, nodes fail" "$(join "${tables[@]}")" "poisson:rate=60,n=$n" --model irina-vgg16-curve --cluster 3x1:2080 --slo 500ms \
