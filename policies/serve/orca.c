@@ -45,7 +45,8 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 	if (!orr_replica_is_idle(w, replica))
 		return;
 	bool has_prompt = false, is_short = evict_if_short(w, replica, q, o->room);
-	while (q->first && (!is_short || !orr_residents(w, replica)) && orr_residents(w, replica) < o->most && orr_admit(w, q->first, reservation(o, w, q->first), 0)) {
+	while (q->first && (!is_short || !orr_residents(w, replica)) && orr_residents(w, replica) < o->most &&
+		orr_admit(w, q->first, reservation(o, w, q->first), orr_decodes_need(w, replica))) {
 		orr_req r = orr_fifo_pop(w, q);
 		uint32_t left = orr_req_prompt(w, r) > orr_req_done(w, r) ? orr_req_prompt(w, r) - orr_req_done(w, r) : 0;
 		if (left)

@@ -311,11 +311,12 @@ static void restart(struct splitwise *s, struct orr_serve *w, struct server *v, 
 	x->prompt += given;
 	x->output -= given;
 	set_blocks(s, w, e, false);
-	x->task[DECODE].skips = (uint32_t)skips_of(s, v, e * 2 + DECODE);
-	x->task[DECODE].from = UINT64_MAX;
+	dequeue(v, e * 2 + DECODE);
+	x->task[DECODE] = (struct task){ .state = WAITING, .from = UINT64_MAX };
 	x->task[PROMPT] = (struct task){ .state = WAITING, .from = v->begun };
 	v->outstanding += x->prompt;
 	enqueue(s, w, v, e * 2 + PROMPT);
+	enqueue(s, w, v, e * 2 + DECODE);
 	list_add(s, v, PROMPTS, e);
 }
 
