@@ -361,6 +361,7 @@ orr_run orr_run_start(struct orr_serve *w, uint32_t replica, const struct orr_ba
 	x->started_s = w->now_s;
 	x->leaving = -1;
 	take_members(w, x, b);
+	guard_before_beside(w, replica, "orr_run_start()");
 	serve_metrics_memory(w, replica);
 	link_run(w, x);
 	run_go(w, x);
