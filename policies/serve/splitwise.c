@@ -428,6 +428,8 @@ static void consider_cut(struct splitwise *s, struct orr_serve *w, uint32_t serv
 {
 	struct server *v = &s->server[server];
 	uint32_t decodes = 0;
+	if (orr_replica_is_idle(w, server))
+		return; /* the iteration ended in this instant */
 	for (uint32_t i = 0; i < v->n_batch; i++)
 		decodes += v->batch[i] % 2 == DECODE;
 	uint64_t with = (uint64_t)v->weight + weight_of(s, id);
@@ -461,10 +463,22 @@ static uint32_t entry_new(struct splitwise *s, struct orr_serve *w)
 	return s->n_entries > n ? n : NONE;
 }
 
+/* Blocks are reserved for the whole output from the start, on a replica of prompts for the first token. */
+static bool could_hold(const struct splitwise *s, const struct orr_serve *w, uint32_t server, uint32_t prompt, uint32_t output)
+{
+	uint64_t tokens = (uint64_t)prompt + (s->server[server].role == ORR_ROLE_PREFILL ? 1 : output);
+	return tokens <= (uint64_t)orr_kv_total(w, server) * orr_kv_block_tokens(w, server);
+}
+
 static void arrive(void *self, struct orr_serve *w, orr_req r)
 {
 	struct splitwise *s = self;
 	uint32_t server = orr_req_replica(w, r), done = orr_req_done(w, r), output = orr_req_true_output(w, r);
+	if (server < s->n_servers && !could_hold(s, w, server, orr_req_prompt(w, r), output)) {
+		s->server[server].outstanding -= done >= orr_req_prompt(w, r) ? 1 : orr_req_prompt(w, r) + 1.0;
+		orr_refuse(w, r, ORR_REQ_REFUSED);
+		return;
+	}
 	uint32_t e = server < s->n_servers && output ? entry_new(s, w) : NONE;
 	if (e == NONE)
 		return;
@@ -563,6 +577,13 @@ static void schedule(void *self, struct orr_serve *w, uint32_t server)
 		return;
 	end_prompts(s, w, server);
 	begin(s, w, server);
+	if (!orr_replica_is_idle(w, server))
+	if (v->is_running) {
+		end_prompts(s, w, server);
+		begin(s, w, server);
+	} else if (v->role == ORR_ROLE_PREFILL && v->n_queue && memory_of(s, v->queue[0]) <= orr_kv_free(w, server)) {
+		begin(s, w, server); /* a cache has gone to another replica; arrivals have been dealt with in arrive() */
+	}
 }
 
 /* ---- routing ---- */

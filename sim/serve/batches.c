@@ -254,7 +254,8 @@ static bool replica_can(struct orr_serve *w, uint32_t replica, const struct orr_
 		serve_fail(w, ORR_EFAIL, q, "start of model %s on replica %u, which serves model %s alone", c->model[b->model]->name,
 			replica, c->model[r->model]->name);
 	else if (!loading_is_done(w, replica, b->model))
-		serve_fail(w, ORR_EFAIL, q, "start of model %s on replica %u, which has not loaded it", c->model[b->model]->name, replica);
+		serve_fail(w, ORR_EFAIL, q, "start of model %s on replica %u, which has not loaded it%s", c->model[b->model]->name, replica,
+			w->set->preloaded ? "" : " (serve.preloaded=false is for policies that load models: orr_model_load())");
 	else
 		return true;
 	return false;

@@ -148,7 +148,7 @@ static const char *wrong_pool(const struct orr_serve *w)
 		if (w->replica[i].has_alloc)
 			a[n++] = &w->replica[i].alloc;
 	for (uint32_t i = 0; i < f->n_limbo; i++)
-		a[n++] = &f->limbo[i].alloc;
+		a[n++] = &f->limbo[i];
 	const char *wrong = pool_check(w->host.pool, a, n);
 	mem_free(a);
 	return wrong;

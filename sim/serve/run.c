@@ -77,8 +77,8 @@ void serve_starving(struct orr_serve *w)
 		serve_fail(w, ORR_EFAIL, oldest, "%llu requests have not ended, and replicas find no GPUs, now or later", (unsigned long long)w->live);
 	serve_fail(w, ORR_EFAIL, oldest,
 		"%llu requests have not ended, nothing runs, no timer is set and no request is to come: the policy does nothing for them "
-		"(this is the first)",
-		(unsigned long long)w->live);
+		"(this is the first%s)",
+		(unsigned long long)w->live, w->set->preloaded ? "" : "; with serve.preloaded=false a policy must load models: orr_model_load()");
 }
 
 double serve_part_done(const struct orr_serve *w)

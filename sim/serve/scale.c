@@ -211,7 +211,7 @@ void scale_give(struct orr_serve *w, struct pool_alloc *a)
 	struct fleet *f = w->fleet;
 	if (w->owns_host && f->doomed.size && touches(a, &f->doomed)) {
 		MEM_GROW(f->limbo, f->n_limbo, f->cap_limbo);
-		f->limbo[f->n_limbo++] = (struct fleet_limbo){ NONE, *a };
+		f->limbo[f->n_limbo++] = *a;
 	} else if (w->host.give) {
 		w->host.give(w->host.ctx, a);
 	} else {
@@ -230,7 +230,7 @@ static void keep_free(struct orr_serve *w, uint32_t node)
 	if (!n || pool_take_at(pool, &r, &node, &n, 1, &a))
 		return;
 	MEM_GROW(f->limbo, f->n_limbo, f->cap_limbo);
-	f->limbo[f->n_limbo++] = (struct fleet_limbo){ node, a };
+	f->limbo[f->n_limbo++] = a;
 }
 
 /* A node will go: its replicas drain. */
@@ -244,18 +244,16 @@ static void doom(struct orr_serve *w, uint32_t node)
 	keep_free(w, node);
 }
 
-/* GPUs that were kept for no node but those still about to go stay kept. */
+/* A node goes: all that was kept is given back, and what is free of the nodes that are still about to go kept again. (One
+ * allocation may be of several nodes.) */
 static void release_limbo(struct orr_serve *w)
 {
 	struct fleet *f = w->fleet;
-	uint32_t kept = 0;
-	for (uint32_t i = 0; i < f->n_limbo; i++) {
-		if (touches(&f->limbo[i].alloc, &f->doomed))
-			f->limbo[kept++] = f->limbo[i];
-		else
-			pool_give(w->host.pool, &f->limbo[i].alloc);
-	}
-	f->n_limbo = kept;
+	for (uint32_t i = 0; i < f->n_limbo; i++)
+		pool_give(w->host.pool, &f->limbo[i]);
+	f->n_limbo = 0;
+	for (uint32_t n = bitset_next(&f->doomed, 0); n != BITSET_END; n = bitset_next(&f->doomed, n + 1))
+		keep_free(w, n);
 }
 
 static void lose(struct orr_serve *w, uint32_t node)
@@ -266,6 +264,7 @@ static void lose(struct orr_serve *w, uint32_t node)
 		w->fleet->losses += w->replica[i].state != REPLICA_OFF;
 		replica_leave(w, i);
 	}
+	fleet_place_thrown(w);
 }
 
 static void fail(struct orr_serve *w, uint32_t node)
@@ -441,7 +440,7 @@ void scale_free(struct orr_serve *w)
 {
 	struct fleet *f = w->fleet;
 	for (uint32_t i = 0; i < f->n_limbo; i++)
-		pool_give(w->host.pool, &f->limbo[i].alloc);
+		pool_give(w->host.pool, &f->limbo[i]);
 	for (uint32_t d = 0; d < w->config->n_deployments; d++)
 		mem_free(f->part[d].asked);
 	mem_free(f->limbo);
