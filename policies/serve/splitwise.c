@@ -19,12 +19,8 @@ enum state { WAITING, RUNNING, PREEMPTED, OVER };
 
 /* Doubly linked lists by index. */
 enum list_of { ALL, PROMPTS, PREEMPTIONS, LISTS };
-struct link {
-	uint32_t prev, next;
-};
-struct list {
-	uint32_t first, last;
-};
+struct link { uint32_t prev, next; };
+struct list { uint32_t first, last; };
 
 struct task {
 	uint8_t state;
@@ -79,7 +75,7 @@ static void *grown(void *p, uint32_t n, uint32_t *cap, size_t size)
 	return q ? q : p;
 }
 
-/* False if memory ran out: the run ends with a message. */
+/* The run ends if memory runs out. */
 #define PUSH(w, v, n, cap, x)                                              \
 	do {                                                               \
 		(v) = grown((v), (n), &(cap), sizeof *(v));                \
@@ -463,10 +459,10 @@ static uint32_t entry_new(struct splitwise *s, struct orr_serve *w)
 	return s->n_entries > n ? n : NONE;
 }
 
-/* Blocks are reserved for the whole output from the start, on a replica of prompts for the first token. */
+/* All but the last token, which nobody reads; on a replica of prompts the prompt alone. */
 static bool could_hold(const struct splitwise *s, const struct orr_serve *w, uint32_t server, uint32_t prompt, uint32_t output)
 {
-	uint64_t tokens = (uint64_t)prompt + (s->server[server].role == ORR_ROLE_PREFILL ? 1 : output);
+	uint64_t tokens = (uint64_t)prompt + (s->server[server].role == ORR_ROLE_PREFILL ? 0 : output - 1);
 	return tokens <= (uint64_t)orr_kv_total(w, server) * orr_kv_block_tokens(w, server);
 }
 
@@ -577,13 +573,6 @@ static void schedule(void *self, struct orr_serve *w, uint32_t server)
 		return;
 	end_prompts(s, w, server);
 	begin(s, w, server);
-	if (!orr_replica_is_idle(w, server))
-	if (v->is_running) {
-		end_prompts(s, w, server);
-		begin(s, w, server);
-	} else if (v->role == ORR_ROLE_PREFILL && v->n_queue && memory_of(s, v->queue[0]) <= orr_kv_free(w, server)) {
-		begin(s, w, server); /* a cache has gone to another replica; arrivals have been dealt with in arrive() */
-	}
 }
 
 /* ---- routing ---- */
@@ -675,8 +664,7 @@ static void clear(struct splitwise *s, struct orr_serve *w, struct server *v)
 	for (int l = 0; l < LISTS; l++)
 		v->list[l] = (struct list){ NONE, NONE };
 	v->n_queue = v->n_batch = 0;
-	v->requests = 0;
-	v->outstanding = 0;
+	v->outstanding = v->requests = 0;
 	v->is_running = false;
 }
 
