@@ -426,3 +426,7 @@ TESTS += tests/unit_llm_prefix
 tests_unit_llm_prefix_SOURCES = tests/unit_llm_prefix.c tests/llm_run.c
 TESTS += tests/mixed.sh
 EXTRA_DIST += tests/mixed.sh
+check_PROGRAMS += tests/unit_mixed
+TESTS += tests/unit_mixed
+tests_unit_mixed_SOURCES = tests/unit_mixed.c
+tests_unit_mixed_LDADD = libpolicies.a $(LDADD)

@@ -82,7 +82,9 @@ struct fleet {
 /* ---- replicas.c ---- */
 /* Off -> starting, or up at once if delay_ns is 0. False: no GPUs now. */
 bool replica_start(struct orr_serve *w, uint32_t replica, int64_t delay_ns);
-/* Takes no new requests; leaves when it is empty. */
+/* From now on draining: no new requests. */
+void replica_close(struct orr_serve *w, uint32_t replica);
+/* The same, told to the policy; leaves when it is empty. */
 void replica_drain(struct orr_serve *w, uint32_t replica, bool is_doomed);
 /* A draining one is taken back. */
 void replica_undrain(struct orr_serve *w, uint32_t replica);

@@ -267,6 +267,13 @@ static void leave_if_empty(struct orr_serve *w, uint32_t replica)
 	eng_at(w->host.engine, eng_now(w->host.engine), PRIO_REPLICA, on_leave, w, replica, 0);
 }
 
+void replica_close(struct orr_serve *w, uint32_t replica)
+{
+	group_remove(w, replica);
+	bitset_remove(w->idle, replica);
+	w->replica[replica].state = REPLICA_DRAINING;
+}
+
 void replica_drain(struct orr_serve *w, uint32_t replica, bool is_doomed)
 {
 	struct replica *r = &w->replica[replica];
@@ -274,9 +281,7 @@ void replica_drain(struct orr_serve *w, uint32_t replica, bool is_doomed)
 	if (r->state == REPLICA_STARTING) {
 		replica_leave(w, replica);
 	} else if (r->state == REPLICA_UP) {
-		group_remove(w, replica);
-		bitset_remove(w->idle, replica);
-		r->state = REPLICA_DRAINING;
+		replica_close(w, replica);
 		news(w, replica, ORR_REPLICA_DRAINING);
 		replica_dirty(w, replica);
 	}

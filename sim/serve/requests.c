@@ -146,6 +146,9 @@ void serve_arrive(struct orr_serve *w, const struct request_rec *rec)
 
 void req_tell_arrival(struct orr_serve *w, struct req *q)
 {
+	if (q->is_arriving) /* thrown off a replica before the policy heard of it */
+		return;
+	q->is_arriving = true;
 	MEM_GROW(w->arrived, w->n_arrived, w->cap_arrived);
 	w->arrived[w->n_arrived++] = req_slot(w, q);
 }

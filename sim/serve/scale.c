@@ -258,6 +258,10 @@ static void release_limbo(struct orr_serve *w)
 
 static void lose(struct orr_serve *w, uint32_t node)
 {
+	/* None of them gets the requests of another. */
+	for (uint32_t i = 0; i < w->n_replicas; i++)
+		if (w->replica[i].state == REPLICA_UP && replica_is_on(w, i, node))
+			replica_close(w, i);
 	for (uint32_t i = 0; i < w->n_replicas && !w->error.code; i++) {
 		if (!replica_is_on(w, i, node))
 			continue;
