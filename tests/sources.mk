@@ -424,3 +424,5 @@ tests_unit_llm_acts_LDADD = libpolicies.a $(LDADD)
 check_PROGRAMS += tests/unit_llm_prefix
 TESTS += tests/unit_llm_prefix
 tests_unit_llm_prefix_SOURCES = tests/unit_llm_prefix.c tests/llm_run.c
+TESTS += tests/mixed.sh
+EXTRA_DIST += tests/mixed.sh

@@ -292,7 +292,11 @@ ORR_API double orr_iter_estimate(const struct orr_serve *w, uint32_t replica, ui
  * when it is there: orr_admit() makes it resident without processing anything again. Its blocks here are freed then. */
 ORR_API void orr_move(struct orr_serve *w, orr_req r, uint32_t replica);
 
-/* ---- what the policy itself measures ---- */
+/* ---- what the policy says of itself ---- */
+
+/* In create() alone: what is true of the policy with these parameters (ORR_WORK_CONSERVING, ORR_SLO_GUARDED; policy.h). --check
+ * holds it to that: the run fails, naming request, time and action, where it is not so. */
+ORR_API void orr_serve_claim(struct orr_serve *w, unsigned claims);
 
 /* Adds a value to a series of the policy's own; its mean is reported under this name. */
 ORR_API void orr_serve_observe(struct orr_serve *w, const char *name, double value);

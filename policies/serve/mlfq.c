@@ -253,7 +253,7 @@ static uint64_t length_of_run(const struct mlfq *m, struct orr_serve *w, uint32_
 		context += orr_req_done(w, v->batch[i]);
 	}
 	double each = orr_iter_estimate(w, replica, v->n_batch, context, 0, 0), n = ceil(left / each);
-	return isinf(left) ? 0 : n > 1 ? (uint64_t)n : 1;
+	return isinf(left) || n > 1e15 ? 0 : n > 1 ? (uint64_t)n : 1;
 }
 
 static void schedule(void *self, struct orr_serve *w, uint32_t replica)

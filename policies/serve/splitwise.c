@@ -19,12 +19,8 @@ enum state { WAITING, RUNNING, PREEMPTED, OVER };
 
 /* Doubly linked lists by index. */
 enum list_of { ALL, PROMPTS, PREEMPTIONS, LISTS };
-struct link {
-	uint32_t prev, next;
-};
-struct list {
-	uint32_t first, last;
-};
+struct link { uint32_t prev, next; };
+struct list { uint32_t first, last; };
 
 struct task {
 	uint8_t state;
@@ -79,7 +75,7 @@ static void *grown(void *p, uint32_t n, uint32_t *cap, size_t size)
 	return q ? q : p;
 }
 
-/* False if memory ran out: the run ends with a message. */
+/* The run ends if memory runs out. */
 #define PUSH(w, v, n, cap, x)                                              \
 	do {                                                               \
 		(v) = grown((v), (n), &(cap), sizeof *(v));                \
@@ -428,6 +424,8 @@ static void consider_cut(struct splitwise *s, struct orr_serve *w, uint32_t serv
 {
 	struct server *v = &s->server[server];
 	uint32_t decodes = 0;
+	if (orr_replica_is_idle(w, server))
+		return; /* the iteration ended in this instant */
 	for (uint32_t i = 0; i < v->n_batch; i++)
 		decodes += v->batch[i] % 2 == DECODE;
 	uint64_t with = (uint64_t)v->weight + weight_of(s, id);
@@ -461,10 +459,22 @@ static uint32_t entry_new(struct splitwise *s, struct orr_serve *w)
 	return s->n_entries > n ? n : NONE;
 }
 
+/* All but the last token, which nobody reads; on a replica of prompts the prompt alone. */
+static bool could_hold(const struct splitwise *s, const struct orr_serve *w, uint32_t server, uint32_t prompt, uint32_t output)
+{
+	uint64_t tokens = (uint64_t)prompt + (s->server[server].role == ORR_ROLE_PREFILL ? 0 : output - 1);
+	return tokens <= (uint64_t)orr_kv_total(w, server) * orr_kv_block_tokens(w, server);
+}
+
 static void arrive(void *self, struct orr_serve *w, orr_req r)
 {
 	struct splitwise *s = self;
 	uint32_t server = orr_req_replica(w, r), done = orr_req_done(w, r), output = orr_req_true_output(w, r);
+	if (server < s->n_servers && !could_hold(s, w, server, orr_req_prompt(w, r), output)) {
+		s->server[server].outstanding -= done >= orr_req_prompt(w, r) ? 1 : orr_req_prompt(w, r) + 1.0;
+		orr_refuse(w, r, ORR_REQ_REFUSED);
+		return;
+	}
 	uint32_t e = server < s->n_servers && output ? entry_new(s, w) : NONE;
 	if (e == NONE)
 		return;
@@ -654,8 +664,7 @@ static void clear(struct splitwise *s, struct orr_serve *w, struct server *v)
 	for (int l = 0; l < LISTS; l++)
 		v->list[l] = (struct list){ NONE, NONE };
 	v->n_queue = v->n_batch = 0;
-	v->requests = 0;
-	v->outstanding = 0;
+	v->outstanding = v->requests = 0;
 	v->is_running = false;
 }
 

@@ -181,40 +181,81 @@ static bool is_metric(const struct book *b, const struct book_run *r, const char
 	return false;
 }
 
+/* The value of the series at that time: what its piece there holds. */
+static double series_at(const struct series *s, double at_s)
+{
+	double v = NAN;
+	for (size_t i = 0; i < s->n && (double)s->time_ns[i] / 1e9 <= at_s; i++)
+		v = s->value[i];
+	return s->n && at_s <= (double)s->time_ns[s->n - 1] / 1e9 ? v : NAN;
+}
+
+/* "SERIES@SECONDS" of a result. */
+static int read_series(struct evaluation *e, const struct run_result *r, const char *text, size_t n, double *out, struct orr_error *err)
+{
+	const char *at = memchr(text, '@', n);
+	size_t name = (size_t)(at - text);
+	double at_s = NAN;
+	for (size_t i = 0; i < r->n_series; i++)
+		if (strlen(r->series[i].name) == name && !memcmp(r->series[i].name, text, name)) {
+			int rc = evaluate(e, at + 1, n - name - 1, &at_s, err);
+			*out = series_at(&r->series[i], at_s);
+			return rc;
+		}
+	return orr_fail(err, ORR_EINPUT, "{..%.*s}: this run has no series \"%.*s\"", (int)n, text, (int)name, text);
+}
+
+/* The run whose label text begins with, a point after it: the longest of these. SIZE_MAX: none. */
+static size_t find_label(struct run_result *const *runs, size_t count, const char *text, size_t n)
+{
+	size_t best = SIZE_MAX, longest = 0;
+	for (size_t i = 0; i < count; i++) {
+		size_t len = strlen(runs[i]->label);
+		if (len < n && len >= longest && !memcmp(runs[i]->label, text, len) && text[len] == '.') {
+			best = i;
+			longest = len;
+		}
+	}
+	return best;
+}
+
 /* The policy's result of ".LABEL.NAME", and where NAME begins. */
 static int find_result(const struct book *b, const struct book_run *r, size_t part, const char *text, const struct run_result **out,
 	const char **name, struct orr_error *err)
 {
-	const char *dot = text + strlen(text);
-	while (dot > text && dot[-1] != '.')
-		dot--;
-	if (*text != '.' || dot - text < 2)
+	size_t count, points = 0, n = strlen(text);
+	for (size_t i = 0; i < n; i++)
+		points += text[i] == '.';
+	if (*text != '.' || points < 2)
 		return orr_fail(err, ORR_EINPUT, "{%s%s}: expected {RUN.LABEL.METRIC}", r->name, text);
-	const char *label = text + 1;
-	size_t label_n = (size_t)(dot - text) - 2, count;
 	struct run_result *const *runs = study_results(b->study, part, &count);
-	*name = dot;
-	for (size_t i = 0; i < count; i++)
-		if (strlen(runs[i]->label) == label_n && !memcmp(runs[i]->label, label, label_n)) {
-			*out = runs[i];
-			return ORR_OK;
-		}
-	return orr_fail(err, ORR_EINPUT, "{%s%s}: no policy of this run is labelled \"%.*s\"", r->name, text, (int)label_n, label);
+	size_t i = find_label(runs, count, text + 1, n - 1);
+	if (i == SIZE_MAX) {
+		const char *dot = text + n;
+		while (dot[-1] != '.')
+			dot--;
+		return orr_fail(err, ORR_EINPUT, "{%s%s}: no policy of this run is labelled \"%.*s\"", r->name, text, (int)(dot - text) - 2, text + 1);
+	}
+	*out = runs[i];
+	*name = text + 2 + strlen(runs[i]->label);
+	return ORR_OK;
 }
 
-/* ".LABEL.METRIC" with !low or !high after it, of the run's results at that point. */
-static int read_metric(const struct book *b, const struct book_run *r, size_t part, const char *text, double *out, struct orr_error *err)
+/* ".LABEL.METRIC" with !low or !high after it, or ".LABEL.SERIES@SECONDS", of the run's results at that point. */
+static int read_metric(struct evaluation *e, const struct book_run *r, size_t part, const char *text, double *out, struct orr_error *err)
 {
 	const struct run_result *of = NULL;
 	const char *name = NULL;
 	char metric[100];
-	int rc = find_result(b, r, part, text, &of, &name, err);
+	int rc = find_result(e->b, r, part, text, &of, &name, err);
 	if (rc)
 		return rc;
+	if (strchr(name, '@'))
+		return read_series(e, of, name, strlen(name), out, err);
 	const char *mark = strchr(name, '!');
 	snprintf(metric, sizeof metric, "%.*s", (int)(mark ? mark - name : (ptrdiff_t)strlen(name)), name);
 	const struct metric *m = result_find(of, metric);
-	if (!m && is_metric(b, r, metric))
+	if (!m && is_metric(e->b, r, metric))
 		return ORR_OK; /* no value here */
 	if (!m)
 		return orr_fail(err, ORR_EINPUT, "{%s%s}: this run has no metric \"%.60s\"", r->name, text, metric);
@@ -250,7 +291,7 @@ static int look_up(struct evaluation *e, const char *text, double *out, struct o
 	const char *rest = NULL;
 	size_t part;
 	int rc = locate(e, text, &r, &part, &rest, err);
-	return rc || part == SIZE_MAX ? rc : read_metric(e->b, r, part, rest, out, err);
+	return rc || part == SIZE_MAX ? rc : read_metric(e, r, part, rest, out, err);
 }
 
 int book_result(struct book *b, const char *text, const char *where, const struct run_result **out, const char **name, struct orr_error *err)

@@ -267,6 +267,10 @@ int find_rate(const cJSON *scenario, const char *slo, const char *attainment, co
 	struct serve_study *t = serve_study_open(scenario, o, err);
 	if (!t)
 		return err->code;
+	if (t->s.until_ns != ORR_NEVER) {
+		serve_study_close(t);
+		return orr_fail(err, ORR_EINPUT, "--find-rate: --until would leave requests out, and more of them at lower rates");
+	}
 	struct rate_found *found = mem_zalloc(t->s.base.n_policies, sizeof *found);
 	rc = search_all(t, &limits, enough, found, err);
 	if (!rc)

@@ -302,6 +302,7 @@ void req_throw_off(struct orr_serve *w, struct req *q)
 	}
 	unlist(w, q);
 	batches_detach(w, q);
+	guard_forget(w, q);
 	if (q->state != ORR_REQ_WAITING)
 		w->waiting++;
 	q->state = ORR_REQ_WAITING;
