@@ -102,8 +102,9 @@ ORR_API void orr_req_set_mark(struct orr_serve *w, orr_req r, uint64_t mark);
 ORR_API void orr_refuse(struct orr_serve *w, orr_req r, enum orr_req_end how);
 /* Ends one whose runs were started with ORR_RUN_KEEP: its answer is complete. */
 ORR_API void orr_complete(struct orr_serve *w, orr_req r);
-/* From now on it asks for another model (a cascade, a pipeline of models); it waits, on no replica. */
-ORR_API void orr_forward(struct orr_serve *w, orr_req r, uint32_t model);
+/* From now on it asks for another model (a cascade, a pipeline of models); it waits, on no replica. False: that model could
+ * never serve it (too many samples or tokens), and it has ended, refused. A model that no replica serves is an error. */
+ORR_API bool orr_forward(struct orr_serve *w, orr_req r, uint32_t model);
 /* Gives a waiting request to a replica (what the router does at arrival), or to the one that serve.router picks (ORR_ANY_REPLICA). */
 ORR_API void orr_assign(struct orr_serve *w, orr_req r, uint32_t replica);
 

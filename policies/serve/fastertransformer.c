@@ -102,6 +102,8 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	f->most = most;
 	f->output = (uint32_t)orr_arg_int(args, "output");
 	f->timeout_s = (double)orr_arg_time_ns(args, "timeout") / 1e9;
+	if (!(f->timeout_s > 0))
+		orr_serve_claim(w, ORR_WORK_CONSERVING);
 	return f;
 }
 

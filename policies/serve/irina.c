@@ -68,6 +68,8 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	s->may[MERGE_QUEUED] = orr_arg_bool(args, "merge_queued");
 	s->has_guard = strcmp(orr_arg_text(args, "slo_guard"), "off") != 0;
 	s->gpus.keeps_heaps = !strcmp(orr_arg_text(args, "slo_guard"), "all");
+	if (irina_all_loaded(&s->gpus, w)) /* else a GPU may wait for the model of the first in line, beside others */
+		orr_serve_claim(w, ORR_WORK_CONSERVING);
 	if (s->gpus.keeps_heaps)
 		orr_serve_claim(w, ORR_SLO_GUARDED);
 	s->is_all = !strcmp(orr_arg_text(args, "jct_scope"), "all");

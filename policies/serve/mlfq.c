@@ -350,4 +350,4 @@ static const struct orr_serve_ops ops = {
 	.replica = replica,
 };
 
-ORR_POLICY_SERVE(mlfq, "skip-join multi-level feedback queue over iterations (FastServe)", params, ops);
+ORR_POLICY_SERVE_FLAGS(mlfq, "skip-join multi-level feedback queue over iterations (FastServe)", ORR_WORK_CONSERVING, params, ops);

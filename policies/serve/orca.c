@@ -105,3 +105,4 @@ static const struct orr_serve_ops ops = {
 };
 
 ORR_POLICY_SERVE_FLAGS(orca, "iteration-level batching, memory reserved for the longest output (Orca)", ORR_MAY_ORACLE, params, ops);
+ORR_POLICY_SERVE_FLAGS(orca, "iteration-level batching, memory reserved for the longest output (Orca)", ORR_WORK_CONSERVING, params, ops);

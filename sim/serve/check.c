@@ -154,14 +154,23 @@ static const char *wrong_pool(const struct orr_serve *w)
 	return wrong;
 }
 
+/* It brings a model into memory, beside which nothing needs to run. */
+static bool is_loading(const struct orr_serve *w, uint32_t replica)
+{
+	const double *loaded_s = w->replica[replica].loaded_s;
+	for (uint32_t m = 0; loaded_s && m < w->config->n_models; m++)
+		if (loaded_s[m] > w->now_s)
+			return true;
+	return false;
+}
+
 /* Nothing but the policy keeps the request from being started there. */
 static bool could_start(const struct orr_serve *w, const struct req *q, uint32_t replica)
 {
 	const struct replica *r = &w->replica[replica];
 	bool is_served = r->model == NONE || r->model == q->model;
-	bool is_llm = w->config->model[q->model]->kind == SERVED_LLM;
 	return is_served && orr_replica_is_idle(w, replica) && (q->replica == replica || r->role != ORR_ROLE_DECODE) &&
-		(is_llm || loading_is_done(w, replica, q->model));
+		!is_loading(w, replica);
 }
 
 /* A policy that says so leaves no replica idle that has, or could have, a request to start. */

@@ -244,6 +244,7 @@ uint32_t replica_route(struct orr_serve *w, const struct req *q); /* serve.route
 uint32_t replica_by_rule(struct orr_serve *w, const struct req *q); /* serve.router alone; NONE: nobody serves it now */
 void replica_set_busy(struct orr_serve *w, uint32_t replica, bool is_busy); /* the idle set, and busy time */
 /* Would a request of this size ever fit on some replica that serves its model? */
+bool model_has_replicas(const struct orr_serve *w, uint32_t model); /* now or later */
 bool replica_could_ever_serve(const struct orr_serve *w, const struct req *q);
 
 /* ---- memory.c, loading.c: what batches.c and metrics ask ---- */
