@@ -430,3 +430,5 @@ check_PROGRAMS += tests/unit_mixed
 TESTS += tests/unit_mixed
 tests_unit_mixed_SOURCES = tests/unit_mixed.c
 tests_unit_mixed_LDADD = libpolicies.a $(LDADD)
+TESTS += tests/figures_one_clock.sh
+EXTRA_DIST += tests/figures_one_clock.sh
