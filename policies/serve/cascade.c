@@ -30,35 +30,6 @@ static uint32_t stage_of(const struct cascade *c, uint32_t model)
 	return s;
 }
 
-static struct orr_batch batch_of(const struct cascade *c, const struct orr_serve *w, uint32_t model, uint32_t n, uint32_t samples)
-{
-	struct orr_batch b = { .model = model, .req = c->chosen, .n = n, .flags = ORR_RUN_KEEP };
-	if (isnan(orr_model_latency(w, 0, model, samples, 0)))
-		b.samples = orr_model_batch_for(w, model, samples); /* padded to a size that the table has */
-	return b;
-}
-
-/* Later stages first, of those that the replica serves: what is nearly done is finished. */
-static void start(struct cascade *c, struct orr_serve *w, uint32_t replica)
-{
-	struct orr_replica_info info;
-	uint32_t s = orr_replica_get(w, replica, &info) ? c->stages : 0;
-	while (s && (!c->queue[s - 1].first || (info.model != UINT32_MAX && info.model != c->model[s - 1])))
-		s--;
-	if (!s)
-		return;
-	struct orr_fifo *q = &c->queue[s - 1];
-	uint32_t n = 0, samples = 0, model = c->model[s - 1], most = orr_model_largest(w, model);
-	while (q->first && n < c->batch && orr_req_samples(w, q->first) <= most - samples) {
-		samples += orr_req_samples(w, q->first);
-		c->chosen[n++] = orr_fifo_pop(w, q);
-	}
-	struct orr_batch b = batch_of(c, w, model, n, samples);
-	while (n > 1 && !orr_run_fits(w, replica, &b, 0)) { /* memory for fewer only */
-		samples -= orr_req_samples(w, c->chosen[--n]);
-		orr_fifo_push_front(w, q, c->chosen[n]);
-		b = batch_of(c, w, model, n, samples);
-	}
 static bool serves(const struct orr_serve *w, uint32_t replica, uint32_t model)
 {
 	struct orr_replica_info i;
@@ -94,11 +65,14 @@ static struct orr_batch first_of(struct cascade *c, struct orr_serve *w, uint32_
 			break;
 		b = larger;
 	}
+	return b;
 }
 
+static void start(struct cascade *c, struct orr_serve *w, uint32_t replica)
 {
 	uint32_t stage = stage_to_run(c, w, replica);
 	if (stage == c->stages)
+		return;
 	struct orr_batch b = first_of(c, w, replica, stage);
 	for (size_t i = 0; i < b.n; i++)
 		orr_fifo_remove(w, &c->queue[stage], c->chosen[i]);
@@ -108,9 +82,7 @@ static struct orr_batch first_of(struct cascade *c, struct orr_serve *w, uint32_
 static void wait_for(struct cascade *c, struct orr_serve *w, orr_req r, uint32_t stage)
 {
 	orr_fifo_push(w, &c->queue[stage], r);
-	struct orr_replica_info info;
 	uint32_t idle = orr_replica_idle_from(w, 0);
-	while (idle != ORR_NO_REPLICA && orr_replica_get(w, idle, &info) && info.model != UINT32_MAX && info.model != c->model[stage])
 	while (idle != ORR_NO_REPLICA && !serves(w, idle, c->model[stage]))
 		idle = orr_replica_idle_from(w, idle + 1);
 	if (idle != ORR_NO_REPLICA)
@@ -127,13 +99,6 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 		wait_for(c, w, r, stage);
 }
 
-/* Does the model's table have a batch for the request alone? */
-static bool can_take(const struct orr_serve *w, orr_req r, uint32_t model)
-{
-	uint32_t samples = orr_model_batch_for(w, model, orr_req_samples(w, r));
-	return samples && !isnan(orr_model_latency(w, orr_req_replica(w, r), model, samples, orr_req_length(w, r)));
-}
-
 static void run_end(void *self, struct orr_serve *w, orr_run run)
 {
 	struct cascade *c = self;
@@ -143,8 +108,7 @@ static void run_end(void *self, struct orr_serve *w, orr_run run)
 	uint32_t stage = stage_of(c, info.model);
 	for (size_t i = 0; i < info.n; i++) {
 		orr_req r = orr_run_request(w, run, i);
-		/* One that the next model cannot take keeps the answer that it has. */
-		if (stage + 1 >= c->stages || orr_serve_uniform(w) < c->keeps[stage] || !can_take(w, r, c->model[stage + 1])) {
+		if (stage + 1 >= c->stages || orr_serve_uniform(w) < c->keeps[stage]) {
 			orr_serve_observe(w, "stages", stage + 1);
 			orr_complete(w, r);
 			continue;
