@@ -66,9 +66,12 @@ struct fleet {
 	struct fleet_part *part;    /* [n_deployments] */
 	orr_req *held;        /* no replica serves their model now; in order of coming */
 	uint32_t n_held, cap_held;
+	orr_req *thrown;      /* off a replica that went at this instant, and not placed yet */
+	uint32_t n_thrown, cap_thrown;
 	uint64_t routed;      /* live requests that are on a replica */
 	struct fleet_news *news;
 	uint32_t n_news, cap_news;
+	bool news_is_due;     /* an event of this instant tells, then places what was thrown off */
 	struct fleet_limbo *limbo;
 	uint32_t n_limbo, cap_limbo;
 	struct bitset doomed; /* nodes */
@@ -91,6 +94,8 @@ void replica_undrain(struct orr_serve *w, uint32_t replica);
 /* Gone now; what it has comes back. Its GPUs go to the pool, or are kept if their node is about to go. */
 void replica_leave(struct orr_serve *w, uint32_t replica);
 bool replica_is_on(const struct orr_serve *w, uint32_t replica, uint32_t node);
+/* It has been thrown off (req_throw_off()): placed again when the policy has heard of it, at this instant. */
+void fleet_throw(struct orr_serve *w, struct req *q);
 void fleet_release_held(struct orr_serve *w);
 
 /* ---- route.c ---- */

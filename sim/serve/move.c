@@ -4,6 +4,7 @@
  * many go at once; with one they are flows that share its links. Invariant: a request is ORR_REQ_MOVING exactly while
  * req.move is the number of a move that is_live; until it is there, its blocks stay held on the replica that it left.
  */
+#include "serve/fleet.h"
 #include "serve/lane.h"
 #include "serve/options.h"
 
@@ -178,10 +179,8 @@ void moves_lost(struct orr_serve *w, uint32_t replica)
 		struct req *q = &w->req[x->slot];
 		bool is_here = q->replica == replica; /* else nobody else will see to it */
 		req_throw_off(w, q);
-		if (!is_here) {
-			req_set_replica(w, q, NONE);
-			replica_place(w, q);
-		}
+		if (!is_here)
+			fleet_throw(w, q);
 	}
 }
 

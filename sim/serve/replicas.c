@@ -8,11 +8,60 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What was thrown off goes elsewhere, after those that nobody could serve until now. */
+static void place_thrown(struct orr_serve *w)
+{
+	struct fleet *f = w->fleet;
+	fleet_release_held(w);
+	for (uint32_t i = 0; i < f->n_thrown && !w->error.code; i++) {
+		struct req *q = req_of(w, f->thrown[i]);
+		if (!q || q->state != ORR_REQ_WAITING)
+			continue;
+		if (q->replica == NONE)
+			replica_place(w, q);
+		else /* by the policy, in replica() */
+			req_tell_arrival(w, q);
+	}
+	f->n_thrown = 0;
+}
+
+/* The policy hears of all replicas that came or went at this instant before it is asked where requests shall go. */
+static void on_news(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+{
+	(void)subject, (void)arg;
+	struct orr_serve *w = ctx;
+	w->fleet->news_is_due = false;
+	if (w->is_over || w->error.code)
+		return;
+	serve_happen(w, (double)eng_now(e) / 1e9);
+	replicas_tell(w);
+	place_thrown(w);
+}
+
+static void news_soon(struct orr_serve *w)
+{
+	struct fleet *f = w->fleet;
+	if (f->news_is_due || w->is_over || !w->metrics) /* create() sees those that are there */
+		return;
+	f->news_is_due = true;
+	eng_at(w->host.engine, eng_now(w->host.engine), PRIO_REPLICA, on_news, w, 0, 0);
+}
+
+void fleet_throw(struct orr_serve *w, struct req *q)
+{
+	struct fleet *f = w->fleet;
+	MEM_GROW(f->thrown, f->n_thrown, f->cap_thrown);
+	f->thrown[f->n_thrown++] = req_handle(w, req_slot(w, q));
+	req_set_replica(w, q, NONE);
+	news_soon(w);
+}
+
 static void news(struct orr_serve *w, uint32_t replica, enum orr_replica_event event)
 {
 	struct fleet *f = w->fleet;
 	MEM_GROW(f->news, f->n_news, f->cap_news);
 	f->news[f->n_news++] = (struct fleet_news){ replica, event };
+	news_soon(w);
 }
 
 void replicas_tell(struct orr_serve *w)
@@ -113,7 +162,6 @@ static void open_to_requests(struct orr_serve *w, uint32_t replica)
 	group_add(w, replica);
 	news(w, replica, ORR_REPLICA_UP);
 	replica_dirty(w, replica);
-	fleet_release_held(w);
 }
 
 static void join(struct orr_serve *w, uint32_t replica)
@@ -219,11 +267,8 @@ void replica_leave(struct orr_serve *w, uint32_t replica)
 		news(w, replica, ORR_REPLICA_DOWN);
 	}
 	give_gpus(w, replica);
-	for (uint32_t i = 0; i < n && !w->error.code; i++) {
-		struct req *q = &w->req[thrown[2 * i + 1]];
-		req_set_replica(w, q, NONE);
-		replica_place(w, q);
-	}
+	for (uint32_t i = 0; i < n; i++)
+		fleet_throw(w, &w->req[thrown[2 * i + 1]]);
 	mem_free(thrown);
 }
 
@@ -474,6 +519,7 @@ void replicas_free(struct orr_serve *w)
 	mem_free(f->more);
 	mem_free(f->part);
 	mem_free(f->news);
+	mem_free(f->thrown);
 	mem_free(f);
 	w->idle = NULL;
 	w->replica = NULL;
