@@ -6,6 +6,8 @@
  */
 #include <orrery/policy.h>
 
+#include "kinds.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,6 +68,8 @@ static void destroy(void *self)
 
 static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
 {
+	if (!serves_only(w, ORR_MODEL_LLM, err))
+		return NULL;
 	struct orca *o = calloc(1, sizeof *o);
 	if (o)
 		o->queue = calloc(orr_replicas(w) + 1, sizeof *o->queue);
