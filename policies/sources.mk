@@ -27,7 +27,7 @@ libpolicies_a_SOURCES += policies/step/ds_sync.c policies/step/partitions.h poli
 libpolicies_a_SOURCES += policies/step/document.h policies/step/document.c policies/step/graph_read.h policies/step/graph_read.c
 libpolicies_a_SOURCES += policies/step/graph_work.c policies/step/graph_order.c policies/step/graph.c
 # serve: models with a latency table
-libpolicies_a_SOURCES += policies/serve/queues.h policies/serve/tf_serving.c
+libpolicies_a_SOURCES += policies/serve/kinds.h policies/serve/queues.h policies/serve/tf_serving.c
 libpolicies_a_SOURCES += policies/serve/irina.c policies/serve/irina_task.h policies/serve/irina_task.c
 # serve
 libpolicies_a_SOURCES += policies/serve/fifo.c

@@ -314,6 +314,43 @@ static void check_many_failures(void)
 	free(rows);
 }
 
+/* route() of a policy that remembers who it was told is there: whom it is asked about, it has heard of. */
+static uint32_t asked, asked_unheard;
+static uint32_t route_and_compare(void *self, struct orr_serve *w, orr_req r)
+{
+	(void)self, (void)r;
+	bool is_up[64];
+	struct orr_replica_info i;
+	for (uint32_t k = 0; k < orr_replicas(w); k++)
+		is_up[k] = k < 4; /* at the start */
+	for (size_t k = 0; k < probe.n; k++)
+		if (strchr("ux", probe.event[k].what))
+			is_up[probe.event[k].replica] = probe.event[k].what == 'u';
+	asked++;
+	for (uint32_t k = 0; k < orr_replicas(w); k++)
+		if (orr_replica_get(w, k, &i) && i.is_up != is_up[k]) {
+			asked_unheard++;
+			break;
+		}
+	return ORR_ANY_REPLICA;
+}
+
+static void check_route_after_news(void)
+{
+	struct orr_serve_ops ops = *(const struct orr_serve_ops *)fleet_probe_policy.ops;
+	struct orr_policy policy = fleet_probe_policy;
+	ops.route = route_and_compare;
+	policy.ops = &ops;
+	struct fleet_case c = { .requests = "poisson:rate=30,n=600", .models = { TABLE("m", "100") }, .policy = &policy,
+		.deployment = { { .replicas = 4, .model = UINT32_MAX, .tp = 1, .pp = 1 } }, .cluster = "4x1", .mtbf_s = 2, .mttr_s = 1,
+		.options = "start_up=100ms notice=50ms", .seed = 3 };
+	asked = asked_unheard = 0;
+	struct run_result *r = fleet_must_run(&c, "a policy that routes while nodes fail");
+	ok(r && asked > 600 && fleet_metric(r, "restarts") > 10 && !asked_unheard,
+		"route() is asked %u times, %u of them before replica() told who came or went", asked, asked_unheard);
+	result_free(r);
+}
+
 /* ---- closed loops ---- */
 
 /* M/M/1//N (Kleinrock, Queueing Systems I, 3.8): p0 = 1 / sum over n of N!/(N-n)! (S/Z)^n; throughput (1 - p0)/S. It
@@ -512,6 +549,7 @@ int main(void)
 	check_scaling();
 	check_failures();
 	check_many_failures();
+	check_route_after_news();
 	check_closed_loop();
 	check_sessions();
 	check_admission();

@@ -15,10 +15,10 @@
  * A policy is a table of functions (struct orr_serve_ops) over an object that it makes and frees
  * per run; several runs go on in parallel threads, so keep nothing in static variables.
  *
- * At each instant the world first tells what happened: run_end() for each batch that ended,
- * finish() for each request that ended, arrive() for each that came (or came back). Then
- * schedule() is called once for each replica at which something changed. Actions are allowed
- * in arrive(), run_end(), replica() and schedule(); what they do takes effect at once.
+ * At each instant the world first tells what happened: replica() for each that came or went (before route() is asked
+ * where its requests, or new ones, shall go), run_end() for each batch that ended, finish() for each request that ended,
+ * arrive() for each that came (or came back). Then schedule() is called once for each replica at which something
+ * changed. Actions are allowed in arrive(), run_end(), replica() and schedule(); what they do takes effect at once.
  *
  * A policy sees what a real server would: not the length of an output before it is there, nor the
  * future. orr_req_true_output() tells it all the same and marks the run "oracle" in every table.

@@ -15,6 +15,8 @@
  */
 #include <orrery/policy.h>
 
+#include "kinds.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -255,6 +257,8 @@ static void read_params(struct academus *a, const struct orr_args *args)
 
 static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
 {
+	if (!serves_only(w, ORR_MODEL_TABLE, err))
+		return NULL;
 	struct academus *a = calloc(1, sizeof *a);
 	if (!a) {
 		orr_fail(err, ORR_EFAIL, "no memory is left");

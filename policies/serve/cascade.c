@@ -9,6 +9,8 @@
  */
 #include <orrery/policy.h>
 
+#include "kinds.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -169,6 +171,8 @@ static int read_params(struct cascade *c, const struct orr_serve *w, const struc
 
 static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
 {
+	if (!serves_only(w, ORR_MODEL_TABLE, err))
+		return NULL;
 	struct cascade *c = calloc(1, sizeof *c);
 	if (!c) {
 		orr_fail(err, ORR_EFAIL, "no memory is left");

@@ -8,6 +8,7 @@
  * Only a batch that left requests behind, or reached the size that is being tried, says whether that size is too large, so only
  * those make it grow; any that takes too long makes it shrink.
  */
+#include "kinds.h"
 #include "queues.h"
 
 static const struct orr_param params[] = {
@@ -39,6 +40,8 @@ static void destroy(void *self)
 
 static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
 {
+	if (!serves_only(w, ORR_MODEL_TABLE, err))
+		return NULL;
 	struct clipper *s = calloc(1, sizeof *s);
 	if (!s || !queues_begin(&s->queues, w, err)) {
 		free(s);

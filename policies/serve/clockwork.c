@@ -13,6 +13,7 @@
  * The model with the most demand not served is loaded next onto a GPU that loads nothing; what is in the way goes, least
  * recently used first.
  */
+#include "kinds.h"
 #include "queues.h"
 
 static const struct orr_param params[] = {
@@ -80,6 +81,8 @@ static bool gpus_begin(struct clockwork *s)
 
 static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
 {
+	if (!serves_only(w, ORR_MODEL_TABLE, err))
+		return NULL;
 	struct clockwork *s = calloc(1, sizeof *s);
 	if (!s || !queues_begin(&s->queues, w, err)) {
 		free(s);

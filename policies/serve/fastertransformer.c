@@ -10,6 +10,8 @@
  */
 #include "evict.h"
 
+#include "kinds.h"
+
 #include <stdlib.h>
 
 struct ft {
@@ -84,6 +86,8 @@ static void destroy(void *self)
 
 static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
 {
+	if (!serves_only(w, ORR_MODEL_LLM, err))
+		return NULL;
 	struct ft *f = calloc(1, sizeof *f);
 	uint32_t n = orr_replicas(w), most = (uint32_t)orr_arg_int(args, "max_batch");
 	if (f) {

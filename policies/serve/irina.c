@@ -13,6 +13,7 @@
  * What the paper leaves open is a parameter; docs/models.md, "Serving: Irina", says which values reproduce its figure.
  */
 #include "irina_task.h"
+#include "kinds.h"
 
 static const struct orr_param params[] = {
 	ORR_PARAM_BOOL("preempt", true, "a task may displace a running one"),
@@ -55,6 +56,8 @@ static void destroy(void *self)
 
 static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
 {
+	if (!serves_only(w, ORR_MODEL_TABLE, err))
+		return NULL;
 	struct irina *s = calloc(1, sizeof *s);
 	if (!s || !irina_begin(&s->gpus, w)) {
 		orr_fail(err, ORR_EFAIL, "out of memory");

@@ -8,6 +8,8 @@
  */
 #include <orrery/policy.h>
 
+#include "kinds.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -299,6 +301,8 @@ static void destroy(void *self)
 
 static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
 {
+	if (!serves_only(w, ORR_MODEL_LLM, err))
+		return NULL;
 	struct mlfq *m = calloc(1, sizeof *m);
 	if (!m) {
 		orr_fail(err, ORR_EFAIL, "no memory is left");

@@ -8,6 +8,7 @@
  * A batch is due when it is complete, when a duty cycle has passed since the last one, or when waiting on would make its
  * oldest request late. Where the plan needs more GPUs than there are, several nodes of it share a GPU.
  */
+#include "kinds.h"
 #include "nexus_plan.h"
 #include "queues.h"
 
@@ -117,6 +118,8 @@ static void make_plan(struct nexus *s, struct orr_serve *w)
 
 static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
 {
+	if (!serves_only(w, ORR_MODEL_TABLE, err))
+		return NULL;
 	struct nexus *s = calloc(1, sizeof *s);
 	if (!s || !queues_begin(&s->queues, w, err)) {
 		free(s);

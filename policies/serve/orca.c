@@ -6,6 +6,8 @@
  */
 #include "evict.h"
 
+#include "kinds.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,6 +71,8 @@ static void destroy(void *self)
 
 static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
 {
+	if (!serves_only(w, ORR_MODEL_LLM, err))
+		return NULL;
 	struct orca *o = calloc(1, sizeof *o);
 	uint32_t most = (uint32_t)orr_arg_int(args, "max_batch");
 	if (o) {

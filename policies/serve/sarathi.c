@@ -7,6 +7,7 @@
  * residents start again (evict.h).
  */
 #include "evict.h"
+#include "kinds.h"
 
 #include <stdlib.h>
 
@@ -88,6 +89,8 @@ static void destroy(void *self)
 
 static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
 {
+	if (!serves_only(w, ORR_MODEL_LLM, err))
+		return NULL;
 	struct sarathi *s = calloc(1, sizeof *s);
 	uint32_t most = (uint32_t)orr_arg_int(args, "max_batch");
 	if (s) {

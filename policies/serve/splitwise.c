@@ -10,6 +10,8 @@
  */
 #include <orrery/policy.h>
 
+#include "kinds.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -629,6 +631,8 @@ static void destroy(void *self)
 
 static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
 {
+	if (!serves_only(w, ORR_MODEL_LLM, err))
+		return NULL;
 	struct splitwise *s = calloc(1, sizeof *s);
 	if (s) {
 		s->n_servers = orr_replicas(w);

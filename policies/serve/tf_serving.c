@@ -7,6 +7,7 @@
  *
  * By default it waits as long as the SLO allows: until SLO - L(largest batch) (Irina's baseline: Wu, Xu, Wang, APNet 2020, section 4).
  */
+#include "kinds.h"
 #include "queues.h"
 
 static const struct orr_param params[] = {
@@ -49,6 +50,8 @@ static double due_s(const struct tf_serving *s, const struct orr_serve *w, uint3
 
 static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
 {
+	if (!serves_only(w, ORR_MODEL_TABLE, err))
+		return NULL;
 	struct tf_serving *s = calloc(1, sizeof *s);
 	if (!s || !queues_begin(&s->queues, w, err)) {
 		free(s);

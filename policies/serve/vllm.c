@@ -12,6 +12,7 @@
  * Between two events at which that could change, decodes are repeated without a call.
  */
 #include "evict.h"
+#include "kinds.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -115,6 +116,8 @@ static void destroy(void *self)
 
 static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
 {
+	if (!serves_only(w, ORR_MODEL_LLM, err))
+		return NULL;
 	struct vllm *v = calloc(1, sizeof *v);
 	uint32_t most = (uint32_t)orr_arg_int(args, "max_batch");
 	if (v) {

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which kind of model a policy is for: said before the run, not by requests that are all refused. */
+#ifndef ORR_POLICIES_SERVE_KINDS_H
+#define ORR_POLICIES_SERVE_KINDS_H
+
+#include <orrery/policy.h>
+
+/* For create(): false, with *err filled in, if a model is of the other kind. */
+static inline bool serves_only(const struct orr_serve *w, enum orr_model_kind kind, struct orr_error *err)
+{
+	struct orr_model_info m;
+	for (uint32_t i = 0; i < orr_models(w); i++) {
+		if (!orr_model_get(w, i, &m) || m.kind == kind)
+			continue;
+		orr_fail(err, ORR_EINPUT, kind == ORR_MODEL_LLM ?
+			"model %s has a latency table, and this policy runs iterations of language models (irina, tf-serving and others run batches)" :
+			"model %s is a language model, and this policy runs batches of models with a latency table (vllm, sarathi and others run iterations)",
+			m.name);
+		return false;
+	}
+	return true;
+}
+
+#endif
