@@ -97,4 +97,4 @@ static const struct orr_serve_ops ops = {
 	.schedule = schedule,
 };
 
-ORR_POLICY_SERVE(orca, "iteration-level batching, memory reserved for the longest output (Orca)", params, ops);
+ORR_POLICY_SERVE_FLAGS(orca, "iteration-level batching, memory reserved for the longest output (Orca)", ORR_MAY_USE_ORACLE, params, ops);

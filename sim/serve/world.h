@@ -31,6 +31,7 @@ struct req {
 	uint64_t stamp;            /* of the last batch that it was put into */
 	bool has_missed;           /* its SLO, found out already */
 	bool is_known;             /* the policy was told of it */
+	bool has_come;             /* scaling by rate has counted it, before it was on a replica */
 	uint64_t number, session, mark, line;
 	double arrival_s, deadline_s, first_start_s, first_token_s, last_token_s;
 	uint32_t id, model, replica, samples, priority;
