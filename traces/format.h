@@ -21,6 +21,7 @@
 
 struct req_row;
 struct request_rec;
+struct avail_row;
 
 /* The start of a file, for sniffing: the first line that is no comment. */
 struct trace_head {
@@ -52,6 +53,8 @@ struct trace_format {
 	/* For files of requests (traces/req_format.h): fills in what the format knows of a cleared row, in place of
 	 * next(). NULL: the file holds something else. */
 	int (*request)(void *state, struct req_row *row, struct orr_error *err);
+	/* For files of instances that come and go (traces/avail_format.h): fills in a cleared row, in place of next(). */
+	int (*avail)(void *state, struct avail_row *row, struct orr_error *err);
 	/* Tokens that one hash of a request's blocks stands for; NULL: there are no hashes. */
 	uint32_t (*block_tokens)(const void *state);
 	/* Changes the rows once they are in order of arrival; may be NULL. */

@@ -8,6 +8,9 @@ extern const struct trace_format format_philly, format_muri, format_tiresias, fo
 /* Of requests. */
 extern const struct trace_format format_azure_llm, format_mooncake, format_burstgpt, format_splitwise, format_vidur,
 	format_requests;
+/* Of instances that come and go. parcae-counts comes before step-curve, which any two columns of numbers are. */
+extern const struct trace_format format_bamboo, format_gcp_polls, format_parcae_counts, format_step_curve, format_parcae_segment,
+	format_skypilot, format_availability, format_prices;
 
 const struct trace_format *const trace_formats[] = {
 	&format_philly,
@@ -22,6 +25,14 @@ const struct trace_format *const trace_formats[] = {
 	&format_splitwise,
 	&format_vidur,
 	&format_requests,
+	&format_bamboo,
+	&format_gcp_polls,
+	&format_parcae_counts,
+	&format_step_curve,
+	&format_parcae_segment,
+	&format_skypilot,
+	&format_availability,
+	&format_prices,
 	&format_gavel,
 	&format_swf,
 	NULL,

@@ -14,3 +14,7 @@ liborrery_a_SOURCES += traces/requests.h traces/requests.c traces/req_format.h t
 	traces/req_azure.c traces/req_mooncake.c traces/req_burstgpt.c traces/req_splitwise.c traces/req_vidur.c traces/req_csv.c \
 	traces/req_generator.h traces/req_generators.c traces/req_arrivals.c traces/req_irina.c \
 	traces/req_content.c traces/req_content.h traces/req_law.c traces/req_law.h
+# instances that come and go
+liborrery_a_SOURCES += traces/avail.h traces/avail.c traces/avail_format.h traces/avail_rows.c traces/avail_shift.c \
+	traces/avail_profile.h traces/avail_profile.c traces/av_events.c traces/av_counts.c traces/av_json.c \
+	traces/avail_generator.h traces/avail_generators.c traces/av_hazard.c traces/av_renewal.c traces/av_churn.c traces/av_price.c

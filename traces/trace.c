@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "traces/trace.h"
 
+#include "traces/avail_format.h"
+#include "traces/avail_profile.h"
 #include "traces/format.h"
 #include "traces/req_format.h"
 #include "traces/req_profile.h"
@@ -178,6 +180,8 @@ int trace_next(struct trace *t, struct orr_trace_job *row, struct orr_error *err
 {
 	if (t->format->request)
 		return holds_other(t, "requests", "jobs", ": 'orrery serve' replays it", err);
+	if (t->format->avail)
+		return holds_other(t, "instances that come and go", "jobs", "", err);
 	trace_job_clear(row);
 	int rc = t->format->next(t->state, row, err);
 	row->line = lines_number(t->in);
@@ -202,6 +206,8 @@ int trace_describe(struct trace *t, struct trace_profile *p, struct orr_error *e
 {
 	if (t->format->request)
 		return req_profile_trace(t, p, err);
+	if (t->format->avail)
+		return avail_profile_trace(t, p, err);
 	if (t->format->describe)
 		return t->format->describe(t->state, p, err);
 	struct orr_trace_job row;
@@ -269,7 +275,7 @@ int trace_next_request(struct trace *t, struct req_row *row, struct orr_error *e
 {
 	*row = (struct req_row){ .slo_ns = -1, .samples = 1 };
 	if (!t->format->request)
-		return holds_other(t, t->format->describe ? "neither requests nor jobs" : "jobs", "requests",
+		return holds_other(t, t->format->describe || t->format->avail ? "neither requests nor jobs" : "jobs", "requests",
 			": 'orrery trace list' shows the formats of requests", err);
 	return t->format->request(t->state, row, err);
 }
@@ -293,4 +299,27 @@ const struct orr_args *trace_args(const struct trace *t)
 uint64_t trace_line(const struct trace *t)
 {
 	return lines_number(t->in);
+}
+
+/* ---- availability ---- */
+
+bool trace_holds_avail(const struct trace *t)
+{
+	return t->format->avail != NULL;
+}
+
+int trace_next_avail(struct trace *t, struct avail_row *row, struct orr_error *err)
+{
+	*row = (struct avail_row){ .usd_per_hour = -1 };
+	if (!t->format->avail)
+		return holds_other(t, t->format->request ? "requests" : t->format->describe ? "nodes" : "jobs", "instances that come and go",
+			": 'orrery trace list' shows the formats of availability", err);
+	int rc = t->format->avail(t->state, row, err);
+	row->line = row->line ? row->line : lines_number(t->in);
+	return rc;
+}
+
+const char *trace_name(const struct trace *t)
+{
+	return lines_name(t->in);
 }

@@ -74,6 +74,13 @@ void trace_arrange(const struct trace *t, struct request_rec *row, uint64_t n);
 const struct orr_args *trace_args(const struct trace *t);
 uint64_t trace_line(const struct trace *t); /* of the row just read */
 
+/* ---- files of availability (traces/avail.h) ---- */
+struct avail_row;
+/* Whether the file holds instances that come and go, or prices; then trace_next() is an error, and without that, trace_next_avail() is. */
+bool trace_holds_avail(const struct trace *t);
+int trace_next_avail(struct trace *t, struct avail_row *row, struct orr_error *err);
+const char *trace_name(const struct trace *t); /* of the file, for messages */
+
 /* ---- the jobs of a replay ---- */
 struct job_rec {
 	int64_t submit_ns, duration_ns, limit_ns, wait_ns;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "traces/writer.h"
 
+#include "traces/avail.h"
 #include "traces/requests.h"
 
 #include "base/mem.h"
@@ -228,6 +229,35 @@ static void put_request(struct writer *w, const struct strtab *t, const struct r
 	sbuf_puts(b, r->n_blocks ? "\n" : ",\n");
 }
 
+static const char avail_header[] = "time_s,event,node,zone,type,price\n";
+
+static void put_avail(struct writer *w, const struct availset *s, const struct avail_rec *r)
+{
+	static const char *const event[] = { [AVAIL_ADD] = "add", [AVAIL_REMOVE] = "remove", [AVAIL_PRICE] = "price" };
+	const struct strtab *t = availset_strings(s);
+	struct sbuf *b = &w->text;
+	char text[NUM_REAL_MAX + AVAIL_NAME_MAX];
+	put_seconds(b, r->t_ns);
+	sbuf_printf(b, ",%s,", event[r->kind]);
+	if (r->kind != AVAIL_PRICE)
+		put_text(b, availset_name(s, r, text));
+	sbuf_putc(b, ',');
+	put_text(b, strtab_text(t, r->zone));
+	sbuf_putc(b, ',');
+	put_text(b, strtab_text(t, r->type));
+	sbuf_putc(b, ',');
+	if (r->usd_per_hour >= 0)
+		sbuf_add(b, text, num_put_real(text, r->usd_per_hour));
+	sbuf_putc(b, '\n');
+}
+
+static int refuse_job_in_avail(struct writer *w, const struct orr_trace_job *row, struct orr_error *err)
+{
+	(void)w;
+	(void)row;
+	return orr_fail(err, ORR_EINPUT, "format availability is for instances that come and go, not for jobs; for jobs there are orrery, tiresias, swf");
+}
+
 static int refuse_job(struct writer *w, const struct orr_trace_job *row, struct orr_error *err)
 {
 	(void)w;
@@ -302,9 +332,12 @@ static int choose_format(struct writer *w, const char *format, struct orr_error 
 	} else if (!strcmp(format, "requests")) {
 		w->put = refuse_job;
 		sbuf_puts(&w->text, requests_header);
+	} else if (!strcmp(format, "availability")) {
+		w->put = refuse_job_in_avail;
+		sbuf_puts(&w->text, avail_header);
 	} else {
 		return orr_fail(err, ORR_EINPUT,
-			"cannot write format \"%.60s\"; can write orrery, tiresias, swf, requests", format);
+			"cannot write format \"%.60s\"; can write orrery, tiresias, swf, requests, availability", format);
 	}
 	return ORR_OK;
 }
@@ -373,6 +406,19 @@ int writer_request(struct writer *w, const struct reqset *s, const struct reques
 	if (w->put != refuse_job)
 		return orr_fail(err, ORR_EINPUT, "requests can be written in format requests alone");
 	put_request(w, reqset_strings(s), r);
+	return w->text.len >= FLUSH_AT ? flush(w, false, err) : ORR_OK;
+}
+
+int writer_avail(struct writer *w, const struct availset *s, const struct avail_rec *r, int64_t end_ns, struct orr_error *err)
+{
+	if (w->put != refuse_job_in_avail)
+		return orr_fail(err, ORR_EINPUT, "instances that come and go can be written in format availability alone");
+	if (r) {
+		put_avail(w, s, r);
+	} else {
+		put_seconds(&w->text, end_ns);
+		sbuf_puts(&w->text, ",end,,,,\n");
+	}
 	return w->text.len >= FLUSH_AT ? flush(w, false, err) : ORR_OK;
 }
 

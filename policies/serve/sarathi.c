@@ -119,4 +119,4 @@ static const struct orr_serve_ops ops = { .size = sizeof ops,
 	.arrive = arrive,
 	.schedule = schedule };
 
-ORR_POLICY_SERVE(sarathi, "language models: prompts in chunks beside the decodes, at most so many tokens per iteration", params, ops);
+ORR_POLICY_SERVE_FLAGS(sarathi, "language models: prompts in chunks beside the decodes, at most so many tokens per iteration", ORR_WORK_CONSERVING, params, ops);

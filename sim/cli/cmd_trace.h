@@ -33,6 +33,11 @@ struct trace_cut {
 };
 int trace_write_requests(const struct reqset *s, const struct trace_cut *cut, struct orr_error *err);
 
+/* Instances that come and go: the same. A slice begins at 0, with what is there then. */
+struct availset;
+bool trace_wants_avail(const char *source, const char *format);
+int trace_write_avail(struct availset *s, const struct trace_cut *cut, struct orr_error *err);
+
 /* "name=value" texts given with -O, NULL-terminated. */
 enum { TRACE_MAX_OPTIONS = 16 };
 struct trace_options {

@@ -3,6 +3,7 @@
 #include "cli/cmd_trace.h"
 
 #include "engine/rng.h"
+#include "traces/avail.h"
 #include "traces/requests.h"
 #include "traces/trace.h"
 #include "traces/writer.h"
@@ -79,13 +80,9 @@ static int copy_sorted(struct jobset *s, struct cut *c, struct orr_error *err)
 	return rc;
 }
 
-static int run_requests(struct trace *t, const struct wish *w, struct orr_error *err)
+static struct trace_cut cut_of(const struct wish *w)
 {
-	if (w->queue || w->user || w->low_gpus || w->high_gpus < INT64_MAX) {
-		trace_close(t);
-		return orr_fail(err, ORR_EINPUT, "%s: holds requests, which have no queue, user or GPUs to choose by", w->source);
-	}
-	struct trace_cut cut = { .out = w->out,
+	return (struct trace_cut){ .out = w->out,
 		.to = w->to,
 		.from_ns = w->from_ns,
 		.until_ns = w->until_ns,
@@ -93,6 +90,34 @@ static int run_requests(struct trace *t, const struct wish *w, struct orr_error 
 		.sample = w->sample,
 		.seed = w->seed,
 		.is_rebased = w->is_rebased };
+}
+
+static bool chooses_jobs(const struct wish *w)
+{
+	return w->queue || w->user || w->low_gpus || w->high_gpus < INT64_MAX;
+}
+
+/* t NULL: a source that is no single file. */
+static int run_avail(struct trace *t, const struct wish *w, struct orr_error *err)
+{
+	if (chooses_jobs(w)) {
+		trace_close(t);
+		return orr_fail(err, ORR_EINPUT, "%s: holds instances that come and go, which have no queue, user or GPUs to choose by", w->source);
+	}
+	struct trace_cut cut = cut_of(w);
+	struct availset *s = t ? availset_from(t, w->source, err) : availset_load(w->source, w->format, w->options.text, w->seed, err);
+	int rc = s ? trace_write_avail(s, &cut, err) : ORR_EINPUT;
+	availset_free(s);
+	return rc;
+}
+
+static int run_requests(struct trace *t, const struct wish *w, struct orr_error *err)
+{
+	if (chooses_jobs(w)) {
+		trace_close(t);
+		return orr_fail(err, ORR_EINPUT, "%s: holds requests, which have no queue, user or GPUs to choose by", w->source);
+	}
+	struct trace_cut cut = cut_of(w);
 	struct reqset *s = reqset_from(t, w->source, err);
 	int rc = s ? trace_write_requests(s, &cut, err) : ORR_EINPUT;
 	reqset_free(s);
@@ -103,9 +128,13 @@ static int run(const struct wish *w, struct orr_error *err)
 {
 	struct cut c = { .wish = w };
 	int rc = ORR_EINPUT;
+	if (!strncmp(w->source, "zones:", 6))
+		return run_avail(NULL, w, err);
 	struct trace *t = trace_open(w->source, w->format, w->options.text, err);
 	if (!t)
 		return ORR_EINPUT;
+	if (trace_holds_avail(t))
+		return run_avail(t, w, err);
 	if (trace_holds_requests(t))
 		return run_requests(t, w, err);
 	rng_init(&c.rng, w->seed, "sample", 0);

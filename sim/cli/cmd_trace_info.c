@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/cmd_trace.h"
 
+#include "traces/avail_generator.h"
+#include "traces/avail_profile.h"
 #include "traces/generator.h"
 #include "traces/profile.h"
 #include "traces/req_generator.h"
@@ -236,6 +238,25 @@ static int info_of_requests(const struct request *q, struct orr_error *err)
 	return ORR_OK;
 }
 
+static int info_of_avail(const struct request *q, struct orr_error *err)
+{
+	const struct avail_generator *g = avail_generator_find(q->source);
+	struct availset *set = availset_load(q->source, q->format, q->options.text, q->seed, err);
+	if (!set)
+		return ORR_EINPUT;
+	if (!availset_has_end(set)) {
+		availset_free(set);
+		return orr_fail(err, ORR_EINPUT, "%s: has no end; set length", q->source);
+	}
+	struct trace_profile *p = trace_profile_new();
+	avail_profile(set, p);
+	struct subject s = { q->source, availset_format(set), g ? g->doc : "several files as one", availset_hash(set), NULL, p };
+	(q->is_json ? print_json : print_text)(&s);
+	trace_profile_free(p);
+	availset_free(set);
+	return ORR_OK;
+}
+
 int trace_info(int argc, char **argv, struct orr_error *err)
 {
 	static const struct option longs[] = { { "json", no_argument, NULL, 'j' },
@@ -265,6 +286,8 @@ int trace_info(int argc, char **argv, struct orr_error *err)
 	q.source = argv[optind];
 	if (trace_wants_requests(q.source, q.format))
 		return info_of_requests(&q, err);
+	if (trace_wants_avail(q.source, q.format))
+		return info_of_avail(&q, err);
 	const struct generator *g = q.format ? NULL : generator_find(q.source);
 	return g ? info_of_generator(g, &q, err) : info_of_file(&q, err);
 }

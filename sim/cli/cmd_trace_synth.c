@@ -2,6 +2,7 @@
 /* trace synth and trace list. */
 #include "cli/cmd_trace.h"
 
+#include "traces/avail_generator.h"
 #include "traces/generator.h"
 #include "traces/req_format.h"
 #include "traces/req_generator.h"
@@ -44,6 +45,8 @@ static int no_such_model(const char *source, struct orr_error *err)
 		names[n++] = generators[i]->name;
 	for (size_t i = 0; req_generators[i] && n < 31; i++)
 		names[n++] = req_generators[i]->name;
+	for (size_t i = 0; avail_generators[i] && n < 31; i++)
+		names[n++] = avail_generators[i]->name;
 	const char *near = nearest_name(name, names);
 	return orr_fail(err, ORR_EINPUT, "trace synth: no model \"%s\"; %s%s", name,
 		near ? "did you mean " : "'orrery trace list' shows them", near ? near : "");
@@ -55,6 +58,15 @@ static int synth_requests(const char *source, const char *to, const char *out, u
 	struct reqset *set = reqset_load(source, NULL, NULL, seed, err);
 	int rc = set ? trace_write_requests(set, &cut, err) : ORR_EINPUT;
 	reqset_free(set);
+	return rc;
+}
+
+static int synth_avail(const char *source, const char *to, const char *out, uint64_t seed, struct orr_error *err)
+{
+	struct trace_cut cut = { .out = out, .to = to, .from_ns = INT64_MIN, .until_ns = INT64_MAX, .count = INT64_MAX, .sample = 1 };
+	struct availset *set = availset_load(source, NULL, NULL, seed, err);
+	int rc = set ? trace_write_avail(set, &cut, err) : ORR_EINPUT;
+	availset_free(set);
 	return rc;
 }
 
@@ -87,6 +99,8 @@ int trace_synth(int argc, char **argv, struct orr_error *err)
 	snprintf(with_colon, sizeof with_colon, "%s%s", source, strchr(source, ':') ? "" : ":");
 	if (trace_wants_requests(with_colon, to))
 		return synth_requests(with_colon, to, out, seed, err);
+	if (avail_generator_find(with_colon))
+		return synth_avail(with_colon, to, out, seed, err);
 	if (!generator_find(with_colon))
 		return no_such_model(source, err);
 	struct jobset *set = jobset_load(with_colon, NULL, NULL, seed, err);
@@ -108,10 +122,12 @@ static void print_params(const struct orr_param *p)
 			p->choices ? " (" : "", p->choices ? p->choices : "", p->choices ? ")" : "");
 }
 
-static void print_formats(bool of_requests)
+enum { OF_JOBS, OF_REQUESTS, OF_AVAIL };
+
+static void print_formats(int of)
 {
 	for (size_t i = 0; trace_formats[i]; i++) {
-		if ((trace_formats[i]->request != NULL) != of_requests)
+		if ((trace_formats[i]->request ? OF_REQUESTS : trace_formats[i]->avail ? OF_AVAIL : OF_JOBS) != of)
 			continue;
 		printf("  %-14s %s\n", trace_formats[i]->name, trace_formats[i]->doc);
 		print_params(trace_formats[i]->params);
@@ -123,9 +139,11 @@ int trace_list(int argc, char **argv, struct orr_error *err)
 	if (argc > 1)
 		return orr_fail(err, ORR_EINPUT, "trace list: takes no \"%.60s\"", argv[1]);
 	puts("formats of jobs (--format, options with -O):");
-	print_formats(false);
+	print_formats(OF_JOBS);
 	puts("\nformats of requests (orrery serve):");
-	print_formats(true);
+	print_formats(OF_REQUESTS);
+	puts("\nformats of instances that come and go (several files: zones:ZONE=FILE,ZONE=FILE):");
+	print_formats(OF_AVAIL);
 	puts("\nmodels of jobs (trace synth, or in place of a file: NAME:name=value,..):");
 	for (size_t i = 0; generators[i]; i++) {
 		printf("  %-14s %s\n", generators[i]->name, generators[i]->doc);
@@ -135,6 +153,11 @@ int trace_list(int argc, char **argv, struct orr_error *err)
 	for (size_t i = 0; req_generators[i]; i++) {
 		printf("  %-14s %s\n", req_generators[i]->name, req_generators[i]->doc);
 		print_params(req_generators[i]->params);
+	}
+	puts("\nmodels of instances that come and go:");
+	for (size_t i = 0; avail_generators[i]; i++) {
+		printf("  %-14s %s\n", avail_generators[i]->name, avail_generators[i]->doc);
+		print_params(avail_generators[i]->params);
 	}
 	return ORR_OK;
 }

@@ -68,11 +68,13 @@ struct fleet {
 	struct pool_alloc *limbo; /* GPUs of nodes that are about to go, kept out of the pool until then */
 	uint32_t n_limbo, cap_limbo;
 	struct bitset doomed; /* nodes */
+	uint32_t *notices;    /* [node] announced and not come yet */
 	struct failure_run *failures;
 	uint64_t nodes_down;  /* or about to go */
 	int64_t row_ns;       /* of the failure or repair that becomes known next */
 	uint64_t rows_ahead;  /* those that are known and have not happened */
 	bool failure_pending, tick_pending, wants_more;
+	struct eng_event refill; /* on a clock that is not its own: replicas that were lost start elsewhere */
 	uint64_t same_ticks, longest_window; /* ticks that changed nothing, in a row */
 	uint64_t scale_ups, scale_downs, losses;
 };
@@ -80,7 +82,9 @@ struct fleet {
 /* ---- replicas.c ---- */
 /* Off -> starting, or up at once if delay_ns is 0. False: no GPUs now. */
 bool replica_start(struct orr_serve *w, uint32_t replica, int64_t delay_ns);
-/* Takes no new requests; leaves when it is empty. */
+/* From now on draining: no new requests. */
+void replica_close(struct orr_serve *w, uint32_t replica);
+/* The same, told to the policy; leaves when it is empty. */
 void replica_drain(struct orr_serve *w, uint32_t replica, bool is_doomed);
 /* A draining one is taken back. */
 void replica_undrain(struct orr_serve *w, uint32_t replica);

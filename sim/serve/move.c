@@ -119,9 +119,10 @@ static void on_net(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 	(void)subject, (void)arg;
 	struct orr_serve *w = ctx;
 	struct moves *m = w->moves;
-	double now = (double)eng_now(e) / 1e9, next;
+	double next;
 	m->is_awaited = m->has_ended = false;
-	while ((next = flownet_next(m->net)) <= now + 0.5e-9)
+	/* What rounds to this instant is due in it: eng_at() would come back to it for ever. */
+	while (serve_ns(next = flownet_next(m->net)) <= eng_now(e))
 		flownet_advance(m->net, next);
 	uint64_t tag;
 	double finish_s;

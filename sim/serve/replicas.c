@@ -267,6 +267,13 @@ static void leave_if_empty(struct orr_serve *w, uint32_t replica)
 	eng_at(w->host.engine, eng_now(w->host.engine), PRIO_REPLICA, on_leave, w, replica, 0);
 }
 
+void replica_close(struct orr_serve *w, uint32_t replica)
+{
+	group_remove(w, replica);
+	bitset_remove(w->idle, replica);
+	w->replica[replica].state = REPLICA_DRAINING;
+}
+
 void replica_drain(struct orr_serve *w, uint32_t replica, bool is_doomed)
 {
 	struct replica *r = &w->replica[replica];
@@ -274,9 +281,7 @@ void replica_drain(struct orr_serve *w, uint32_t replica, bool is_doomed)
 	if (r->state == REPLICA_STARTING) {
 		replica_leave(w, replica);
 	} else if (r->state == REPLICA_UP) {
-		group_remove(w, replica);
-		bitset_remove(w->idle, replica);
-		r->state = REPLICA_DRAINING;
+		replica_close(w, replica);
 		news(w, replica, ORR_REPLICA_DRAINING);
 		replica_dirty(w, replica);
 	}
@@ -390,13 +395,18 @@ static bool llm_could(const struct orr_serve *w, const struct req *q, const stru
 	return prompt_fits && whole_fits;
 }
 
+bool model_has_replicas(const struct orr_serve *w, uint32_t model)
+{
+	for (uint32_t d = 0; d < w->config->n_deployments; d++)
+		if (w->fleet->part[d].model == model || w->fleet->part[d].model == NONE)
+			return true;
+	return false;
+}
+
 bool replica_could_ever_serve(const struct orr_serve *w, const struct req *q)
 {
 	const struct served *m = w->config->model[q->model];
-	bool is_served = false;
-	for (uint32_t d = 0; d < w->config->n_deployments; d++)
-		is_served |= w->fleet->part[d].model == q->model || w->fleet->part[d].model == NONE;
-	return is_served && (m->kind == SERVED_TABLE ? table_could(w, q, m) : llm_could(w, q, m));
+	return model_has_replicas(w, q->model) && (m->kind == SERVED_TABLE ? table_could(w, q, m) : llm_could(w, q, m));
 }
 
 /* ---- beginning and end ---- */

@@ -314,6 +314,7 @@ static void place(struct orr_serve *w, struct req *q, bool is_new)
 		count_unrouted(w, q);
 		MEM_GROW(f->held, f->n_held, f->cap_held);
 		f->held[f->n_held++] = req_handle(w, req_slot(w, q));
+		q->is_arriving = false;
 		return;
 	}
 	if (replica != NONE)

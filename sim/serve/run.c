@@ -140,6 +140,7 @@ static void world_free(struct orr_serve *w)
 	replicas_free(w);
 	clients_free(w);
 	serve_metrics_free(w);
+	guard_free(w);
 	reqcursor_close(w->cursor);
 	for (uint32_t i = 0; i < w->n_observed; i++)
 		mem_free(w->observed[i].name);
@@ -166,6 +167,7 @@ static struct orr_serve *world_new(const struct serve_config *c, const struct se
 	w->policy = policy;
 	w->ops = policy->ops;
 	w->label = label;
+	w->claims = policy->flags & (ORR_WORK_CONSERVING | ORR_SLO_GUARDED);
 	w->result = result;
 	w->first_ended = w->last_ended = w->ended_told = NONE;
 	w->last_instant = -1;
@@ -191,6 +193,7 @@ static void create_policy(struct orr_serve *w, const struct orr_args *policy_arg
 	if (!w->self)
 		serve_fail(w, err.code ? err.code : ORR_EINPUT, NULL, "%s",
 			err.text[0] ? err.text : "create() returned nothing and gave no reason");
+	guard_begin(w);
 }
 
 struct orr_serve *serve_begin(const struct serve_config *c, const struct serve_host *host, const struct orr_policy *policy,

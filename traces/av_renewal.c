@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * av_renewal.c - zones that are available and not by turns
+ *
+ * All instances of a zone come when its time up begins and go when it ends (in SkyPilot's traces all or none are available
+ * more than 94 % of the time; Wu et al., NSDI 2024). Times up and down are independent, exponential or lognormal. A zone is up
+ * at 0 with probability up / (up + down), and a time begins there; for exponential times that is the stationary process,
+ * for lognormal ones nearly. Stream "avail renewal ZONE'S NUMBER".
+ */
+#include "traces/avail_format.h"
+#include "traces/avail_generator.h"
+
+#include "base/num.h"
+
+#include <gsl/gsl_randist.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct plan {
+	uint32_t n_zones, nodes, zone[AVAIL_MAX_ZONES];
+	double up_s[AVAIL_MAX_ZONES], down_s[AVAIL_MAX_ZONES];
+	bool is_lognormal;
+	double cv;
+};
+
+struct zone {
+	struct rng rng;
+	bool is_up;       /* what begins at t_ns */
+	int64_t t_ns;
+	uint32_t first;   /* instance of the time up */
+	uint32_t n_given; /* rows of this change that have been given */
+};
+
+struct state {
+	const struct plan *plan;
+	uint32_t n_instances;
+	struct zone zone[AVAIL_MAX_ZONES];
+};
+
+#define LATEST_NS INT64_C(4000000000000000000)
+
+static int64_t draw_time(const struct plan *p, struct rng *rng, double mean_s)
+{
+	double s;
+	if (p->is_lognormal) {
+		double variance = log1p(p->cv * p->cv);
+		s = mean_s * exp(gsl_ran_gaussian(rng_gsl(rng), sqrt(variance)) - variance / 2);
+	} else {
+		s = rng_exponential(rng, mean_s);
+	}
+	return s < 4e9 ? (int64_t)llround(s * 1e9) : LATEST_NS;
+}
+
+static void start(void *state, const void *plan, uint64_t seed, uint64_t index)
+{
+	struct state *s = state;
+	const struct plan *p = s->plan = plan;
+	for (uint32_t i = 0; i < p->n_zones; i++) {
+		struct zone *z = &s->zone[i];
+		char name[32];
+		snprintf(name, sizeof name, "avail renewal %u", i);
+		rng_init(&z->rng, seed, name, index);
+		z->is_up = rng_uniform(&z->rng) < p->up_s[i] / (p->up_s[i] + p->down_s[i]);
+		if (!z->is_up) {
+			z->t_ns = draw_time(p, &z->rng, p->down_s[i]);
+			z->is_up = true;
+		}
+	}
+}
+
+static bool next(void *state, struct avail_rec *row)
+{
+	struct state *s = state;
+	const struct plan *p = s->plan;
+	uint32_t i = 0;
+	for (uint32_t k = 1; k < p->n_zones; k++)
+		if (s->zone[k].t_ns < s->zone[i].t_ns || (s->zone[k].t_ns == s->zone[i].t_ns && s->zone[k].n_given > s->zone[i].n_given))
+			i = k;
+	struct zone *z = &s->zone[i];
+	if (z->t_ns >= LATEST_NS)
+		return false;
+	if (z->is_up && !z->n_given) {
+		z->first = s->n_instances;
+		s->n_instances += p->nodes;
+	}
+	row->t_ns = z->t_ns;
+	row->kind = z->is_up ? AVAIL_ADD : AVAIL_REMOVE;
+	row->zone = p->zone[i];
+	row->instance = z->first + z->n_given++;
+	if (z->n_given < p->nodes)
+		return true;
+	int64_t time = draw_time(p, &z->rng, z->is_up ? p->up_s[i] : p->down_s[i]);
+	z->t_ns = num_add_sat(z->t_ns, time);
+	z->is_up = !z->is_up;
+	z->n_given = 0;
+	return true;
+}
+
+/* "3h|1h": one for each zone, or one for all. */
+static int read_times(const char *name, const char *text, uint32_t n, double out[], struct orr_error *err)
+{
+	uint32_t got = 0;
+	const char *s = text;
+	for (bool more = true; more && got < n;) {
+		size_t length = strcspn(s, "|");
+		int64_t ns;
+		if (!num_duration_ns(s, length, &ns) || ns <= 0)
+			break;
+		out[got++] = (double)ns / 1e9;
+		s += length;
+		more = *s == '|';
+		s += more;
+	}
+	for (uint32_t i = 1; got == 1 && i < n && !*s; i++)
+		out[i] = out[0];
+	if (*s || (got != n && got != 1))
+		return orr_fail(err, ORR_EINPUT, "generator renewal: %s: expected a time above 0 like 3h, or one for each zone with | between them, found \"%.60s\"", name, text);
+	return ORR_OK;
+}
+
+static int make_plan(void *plan, const struct orr_args *args, struct availset *set, struct orr_error *err)
+{
+	struct plan *p = plan;
+	p->n_zones = availset_add_zones(set, orr_arg_text(args, "zones"), p->zone, AVAIL_MAX_ZONES, "generator renewal", err);
+	if (!p->n_zones || read_times("up", orr_arg_text(args, "up"), p->n_zones, p->up_s, err) ||
+		read_times("down", orr_arg_text(args, "down"), p->n_zones, p->down_s, err))
+		return ORR_EINPUT;
+	p->nodes = (uint32_t)orr_arg_int(args, "nodes");
+	p->is_lognormal = !strcmp(orr_arg_text(args, "law"), "lognormal");
+	p->cv = orr_arg_real(args, "cv");
+	return ORR_OK;
+}
+
+static const struct orr_param params[] = { ORR_PARAM_TEXT("zones", "", "names, | between them; none: one zone without a name"),
+	ORR_PARAM_INT("nodes", "1", 1, AVAIL_MAX_SLOTS, "instances of each zone"), ORR_PARAM_TEXT("up", "3h", "mean time that a zone is available; one, or one for each"),
+	ORR_PARAM_TEXT("down", "1h", "mean time that it is not"), ORR_PARAM_CHOICE("law", "exp", "exp|lognormal", "of the times"),
+	ORR_PARAM_REAL("cv", "1", 0, 100, "coefficient of variation of lognormal times"), AVAIL_PARAM_LENGTH("168h"), AVAIL_SHIFT_PARAMS, ORR_PARAM_END };
+
+const struct avail_generator avail_generator_renewal = {
+	.name = "renewal",
+	.doc = "zones that are available and not by turns, all their instances together",
+	.params = params,
+	.plan_size = sizeof(struct plan),
+	.state_size = sizeof(struct state),
+	.make_plan = make_plan,
+	.start = start,
+	.next = next,
+};

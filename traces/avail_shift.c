@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * avail_shift.c - availability on another clock and another scale, row by row
+ *
+ * Rows pass four stages in a fixed order: start (and wrap), stretch, scale, cap. Each stage hands rows to the next one, so
+ * that a generator without end is shifted as it goes. A stage gives instances numbers of its own; the last one those
+ * that come out, in order of addition.
+ */
+#include "traces/avail_format.h"
+
+#include "base/mem.h"
+#include "base/param.h"
+#include "base/sbuf.h"
+
+#include <math.h>
+#include <string.h>
+
+#define LATEST_NS INT64_C(4000000000000000000)
+enum { NONE = UINT32_MAX };
+enum place { UNSEEN, RUNNING, WAITING, GONE };
+
+struct list {
+	struct avail_rec *v;
+	size_t first, n, cap;
+};
+
+struct numbers {
+	uint32_t *v;
+	size_t n;
+};
+
+struct avail_shifter {
+	struct avail_shift spec;
+	struct strtab *strings;
+	/* start: what is there, with the numbers that this stage gave */
+	bool has_begun;
+	struct list held;
+	struct numbers begun; /* by number that came in */
+	uint32_t n_begun;
+	/* cap */
+	struct numbers place;
+	uint32_t running;
+	struct list waiting;
+	/* out */
+	struct numbers final;
+	uint32_t n_final, live;
+	uint64_t n_out;
+	struct list out;
+};
+
+static void list_add(struct list *l, const struct avail_rec *r)
+{
+	if (l->first && l->first == l->n)
+		l->first = l->n = 0;
+	MEM_GROW(l->v, l->n, l->cap);
+	l->v[l->n++] = *r;
+}
+
+static uint32_t *number_at(struct numbers *m, uint32_t i, uint32_t otherwise)
+{
+	if (i >= m->n) {
+		size_t n = i < 64 ? 128 : (size_t)i * 2;
+		m->v = mem_realloc(m->v, n, sizeof *m->v);
+		while (m->n < n)
+			m->v[m->n++] = otherwise;
+	}
+	return &m->v[i];
+}
+
+/* ---- out ---- */
+
+static void put_out(struct avail_shifter *s, const struct avail_rec *r)
+{
+	struct avail_rec out = *r;
+	out.number = s->n_out++;
+	if (r->kind != AVAIL_PRICE) {
+		uint32_t *number = number_at(&s->final, r->instance, NONE);
+		if (r->kind == AVAIL_ADD)
+			*number = s->n_final++;
+		s->live += r->kind == AVAIL_ADD ? 1 : -1u;
+		out.instance = *number;
+	}
+	out.live = s->live;
+	list_add(&s->out, &out);
+}
+
+/* ---- cap ---- */
+
+static void begin_waiting(struct avail_shifter *s, int64_t t_ns)
+{
+	while (s->running < s->spec.cap && s->waiting.first < s->waiting.n) {
+		struct avail_rec next = s->waiting.v[s->waiting.first++];
+		uint32_t *place = number_at(&s->place, next.instance, UNSEEN);
+		if (*place != WAITING)
+			continue;
+		*place = RUNNING;
+		s->running++;
+		next.t_ns = t_ns;
+		put_out(s, &next);
+	}
+}
+
+static void put_capped(struct avail_shifter *s, const struct avail_rec *r)
+{
+	if (!s->spec.cap || r->kind == AVAIL_PRICE) {
+		put_out(s, r);
+		return;
+	}
+	uint32_t *place = number_at(&s->place, r->instance, UNSEEN);
+	if (r->kind == AVAIL_ADD) {
+		bool has_room = s->running < s->spec.cap;
+		*place = has_room ? RUNNING : WAITING;
+		s->running += has_room;
+		if (has_room)
+			put_out(s, r);
+		else
+			list_add(&s->waiting, r);
+		return;
+	}
+	bool was_running = *place == RUNNING;
+	*place = GONE;
+	if (!was_running)
+		return;
+	s->running--;
+	put_out(s, r);
+	begin_waiting(s, r->t_ns);
+}
+
+/* ---- stretch and scale ---- */
+
+static uint32_t renamed(const struct avail_shifter *s, uint32_t node, const char *mark, uint32_t number)
+{
+	if (!node || !s->strings)
+		return 0;
+	struct sbuf b = { 0 };
+	sbuf_printf(&b, "%s%s%u", strtab_text(s->strings, node), mark, number);
+	uint32_t out = strtab_add(s->strings, b.text, b.len);
+	sbuf_free(&b);
+	return out;
+}
+
+static bool is_one(double factor)
+{
+	return !(factor < 1) && !(factor > 1);
+}
+
+static void put_scaled(struct avail_shifter *s, struct avail_rec r)
+{
+	if (!is_one(s->spec.stretch))
+		r.t_ns = (int64_t)fminl(rintl((long double)r.t_ns * s->spec.stretch), (long double)LATEST_NS);
+	if (r.kind == AVAIL_PRICE || is_one(s->spec.scale)) {
+		put_capped(s, &r);
+		return;
+	}
+	double first = floor((double)r.instance * s->spec.scale), end = floor(((double)r.instance + 1) * s->spec.scale);
+	uint32_t node = r.node;
+	for (double i = first; i < end && i < (double)AVAIL_NO_INSTANCE - 1; i++) {
+		r.instance = (uint32_t)i;
+		r.node = i > first ? renamed(s, node, "~", (uint32_t)(i - first) + 1) : node;
+		put_capped(s, &r);
+	}
+}
+
+/* ---- start and wrap ---- */
+
+static bool is_same_price(const struct avail_rec *a, const struct avail_rec *b)
+{
+	return a->kind == AVAIL_PRICE && b->kind == AVAIL_PRICE && a->zone == b->zone && a->type == b->type;
+}
+
+/* What is there after r. */
+static void hold(struct avail_shifter *s, const struct avail_rec *r)
+{
+	struct list *l = &s->held;
+	for (size_t i = 0; r->kind != AVAIL_ADD && i < l->n; i++) {
+		bool is_it = r->kind == AVAIL_REMOVE ? l->v[i].kind == AVAIL_ADD && l->v[i].instance == r->instance : is_same_price(r, &l->v[i]);
+		if (!is_it)
+			continue;
+		memmove(l->v + i, l->v + i + 1, (l->n - i - 1) * sizeof *l->v);
+		l->n--;
+		break;
+	}
+	if (r->kind != AVAIL_REMOVE)
+		list_add(l, r);
+}
+
+static void begin(struct avail_shifter *s)
+{
+	s->has_begun = true;
+	for (size_t i = 0; i < s->held.n; i++) {
+		struct avail_rec *r = &s->held.v[i];
+		if (r->kind == AVAIL_ADD) {
+			*number_at(&s->begun, r->instance, NONE) = s->n_begun;
+			r->instance = s->n_begun++;
+		}
+		r->t_ns = 0;
+		put_scaled(s, *r);
+	}
+}
+
+void avail_shifter_put(struct avail_shifter *s, const struct avail_rec *r)
+{
+	const struct avail_shift *spec = &s->spec;
+	if (!spec->start_ns) {
+		put_scaled(s, *r);
+		return;
+	}
+	if (r->t_ns < spec->start_ns) {
+		hold(s, r);
+		return;
+	}
+	if (!s->has_begun)
+		begin(s);
+	struct avail_rec now = *r;
+	now.t_ns -= spec->start_ns;
+	if (r->kind != AVAIL_PRICE) {
+		uint32_t *number = number_at(&s->begun, r->instance, NONE);
+		if (r->kind == AVAIL_ADD)
+			*number = s->n_begun++;
+		now.instance = *number;
+	}
+	if (spec->wraps)
+		hold(s, &now);
+	put_scaled(s, now);
+}
+
+struct lap {
+	struct avail_shifter *s;
+	struct numbers role; /* by number in the file: who plays it */
+	int64_t shift_ns, first_ns;
+	size_t next; /* of held, for the file's first instant */
+	bool is_past_first;
+};
+
+/* What is there at the end and not at the beginning. */
+static void leave(struct lap *lap)
+{
+	struct list *held = &lap->s->held;
+	lap->is_past_first = true;
+	for (; lap->next < held->n; lap->next++) {
+		struct avail_rec r = held->v[lap->next];
+		if (r.kind != AVAIL_ADD)
+			continue;
+		r.kind = AVAIL_REMOVE;
+		r.t_ns = lap->first_ns + lap->shift_ns;
+		put_scaled(lap->s, r);
+	}
+}
+
+static void lap_add(struct lap *lap, struct avail_rec r)
+{
+	struct avail_shifter *s = lap->s;
+	uint32_t *role = number_at(&lap->role, r.instance, NONE);
+	while (!lap->is_past_first && lap->next < s->held.n && s->held.v[lap->next].kind != AVAIL_ADD)
+		lap->next++;
+	if (!lap->is_past_first && lap->next < s->held.n) {
+		*role = s->held.v[lap->next++].instance;
+		return;
+	}
+	*role = r.instance = s->n_begun++;
+	r.node = renamed(s, r.node, "~lap", 2);
+	put_scaled(s, r);
+}
+
+static void wrap(struct avail_shifter *s, const struct avail_rec *row, size_t n, int64_t end_ns)
+{
+	struct lap lap = { .s = s, .shift_ns = end_ns - s->spec.start_ns, .first_ns = n ? row[0].t_ns : 0 };
+	for (size_t i = 0; i < n && row[i].t_ns < s->spec.start_ns; i++) {
+		struct avail_rec r = row[i];
+		if (r.t_ns > lap.first_ns && !lap.is_past_first)
+			leave(&lap);
+		r.t_ns += lap.shift_ns;
+		if (r.kind == AVAIL_ADD) {
+			lap_add(&lap, r);
+			continue;
+		}
+		if (r.kind == AVAIL_REMOVE)
+			r.instance = *number_at(&lap.role, r.instance, NONE);
+		put_scaled(s, r);
+	}
+	if (!lap.is_past_first)
+		leave(&lap);
+	mem_free(lap.role.v);
+}
+
+void avail_shifter_end(struct avail_shifter *s, const struct avail_rec *row, size_t n, int64_t end_ns)
+{
+	if (!s->spec.start_ns)
+		return;
+	if (!s->has_begun)
+		begin(s);
+	if (s->spec.wraps && s->spec.start_ns < end_ns)
+		wrap(s, row, n, end_ns);
+}
+
+/* ---- the rest ---- */
+
+bool avail_shifter_get(struct avail_shifter *s, struct avail_rec *out)
+{
+	if (s->out.first == s->out.n)
+		return false;
+	*out = s->out.v[s->out.first++];
+	return true;
+}
+
+struct avail_shifter *avail_shifter_new(const struct avail_shift *spec, struct strtab *strings)
+{
+	struct avail_shifter *s = mem_zalloc(1, sizeof *s);
+	s->spec = *spec;
+	s->strings = strings;
+	return s;
+}
+
+void avail_shifter_free(struct avail_shifter *s)
+{
+	if (!s)
+		return;
+	mem_free(s->held.v);
+	mem_free(s->begun.v);
+	mem_free(s->place.v);
+	mem_free(s->waiting.v);
+	mem_free(s->final.v);
+	mem_free(s->out.v);
+	mem_free(s);
+}
+
+struct avail_shift avail_shift_of(const struct orr_args *args)
+{
+	return (struct avail_shift){ .start_ns = orr_arg_time_ns(args, "start"),
+		.wraps = orr_arg_bool(args, "wrap"),
+		.stretch = orr_arg_real(args, "stretch"),
+		.scale = orr_arg_real(args, "scale"),
+		.cap = (uint32_t)orr_arg_int(args, "cap") };
+}
+
+bool avail_shift_is_none(const struct avail_shift *s)
+{
+	return !s->start_ns && is_one(s->stretch) && is_one(s->scale) && !s->cap;
+}
+
+int64_t avail_shift_end(const struct avail_shift *s, int64_t end_ns)
+{
+	if (end_ns == ORR_NEVER)
+		return end_ns;
+	if (!s->wraps)
+		end_ns = end_ns > s->start_ns ? end_ns - s->start_ns : 0;
+	return (int64_t)fminl(rintl((long double)end_ns * s->stretch), (long double)LATEST_NS);
+}
