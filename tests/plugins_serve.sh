@@ -95,6 +95,22 @@ llm|resume_waiting|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: 
 llm|move_waiting|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_move\(\) of a request that waits$
 llm|move_nowhere|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_move\(\) on replica 4000000000, which there is not$
 llm|refuse_resident|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_refuse\(\) of a request that is resident$
+table|samples_most|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start: model table has no batch of 4294967295 samples
+table|flags_most|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start of a batch with flags 0xffffffff, of which some mean nothing$
+table|part_negative|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start of a batch with part = -1e-300
+table|million|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start with a request that is in the batch twice$
+table|timer_negative|1 orrery: policy serve-hostile: request 0 at
+table|timer_huge|1 orrery: policy serve-hostile: at 0\.600000000 s: the clock ends after 146 years
+table|observe_nothing|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_serve_observe\(\) of a series without a name$
+table|give_up_mutely|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_serve_give_up\(\) without a reason$
+table|ask_nowhere|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: nothing is there$
+table|endless|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: schedule\(\) was called 1000 times at this instant
+table|act_in_finish|1 orrery: policy serve-hostile: at 0\.520000000 s: orr_refuse\(\) outside arrive\(\), run_end\(\), replica\(\) and schedule\(\)$
+table|hang_in_finish|1 orrery: policy serve-hostile: .*has not returned for 1 s
+llm|ask_nowhere|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: nothing is there$
+llm|admit_most|1 orrery: policy serve-hostile: request 0 at 0\.600000000 s: 2 requests have not ended, nothing runs
+llm|grow_most|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_move\(\) to replica 0, where it is$
+llm|iterate_oddly|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_iter_run\(\) on replica 0 with flags 0xff, of which some mean nothing$
 llm|admit_too_much|1 orrery: policy serve-hostile: request 0 at 0\.600000000 s: 2 requests have not ended, nothing runs
 EOT
 is "$("$ORRERY" db digest runs.db)" "$before" "the database is as it was"

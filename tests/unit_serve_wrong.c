@@ -328,8 +328,8 @@ static void test_when(void)
 {
 	script_set((struct script){ .arrive = script_push, .schedule = start_all, .finish = act_in_finish });
 	same_text(script_error(TABLES[0], "arrival_s\n0\n", NULL),
-		"policy tested: request 0 at 0.100000000 s: start with a request that has ended or never was (handle 100000001)",
-		"a request has ended when finish() tells it");
+		"policy tested: at 0.100000000 s: orr_run_start() outside arrive(), run_end(), replica() and schedule()",
+		"finish() tells, and is no time to act");
 }
 
 /* ---- a policy that makes late what it claims to keep in time ---- */

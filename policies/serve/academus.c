@@ -28,6 +28,7 @@ struct group {
 	struct orr_fifo *queue; /* by bucket */
 	uint32_t active;        /* students now */
 	uint32_t missing;       /* of its replicas */
+	uint32_t model;         /* that they serve alone; UINT32_MAX: any */
 	double crossed_s;       /* when the queue last crossed the trigger; INFINITY: it has not */
 };
 
@@ -183,14 +184,18 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 	start(a, w, g);
 }
 
-/* The group with the fewest requests of those whose replicas are all there; its first replica stands for it. */
+static bool serves(const struct orr_serve *w, const struct group *g, orr_req r)
+{
+	return g->model == UINT32_MAX || g->model == orr_req_model(w, r);
+}
+
+/* The group with the fewest requests of those that serve its model and whose replicas are all there; its first replica stands for it. */
 static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 {
 	const struct academus *a = self;
 	uint32_t best = a->groups;
-	(void)r;
 	for (uint32_t i = 0; i < a->groups; i++)
-		if (!a->group[i].missing &&
+		if (!a->group[i].missing && serves(w, &a->group[i], r) &&
 			(best == a->groups || orr_replica_routed(w, i * a->gpus) < orr_replica_routed(w, best * a->gpus)))
 			best = i;
 	return best < a->groups ? best * a->gpus : ORR_ANY_REPLICA;
@@ -211,6 +216,10 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 {
 	struct academus *a = self;
 	struct group *g = group_of(a, orr_req_replica(w, r));
+	if (!serves(w, g, r)) { /* a replica that is in no group */
+		orr_refuse(w, r, ORR_REQ_REFUSED);
+		return;
+	}
 	if (a->variant == EARLY_EXIT) {
 		double part = -log1p(-orr_serve_uniform(w)) * a->exit_mean;
 		uint64_t mark;
@@ -255,6 +264,21 @@ static void read_params(struct academus *a, const struct orr_args *args)
 	a->buckets = a->buckets < MAX_BUCKETS ? a->buckets : MAX_BUCKETS; /* the last one takes all that is longer */
 }
 
+/* The model of a group's replicas is one. */
+static bool settle_model(struct academus *a, const struct orr_serve *w, struct group *g, struct orr_error *err)
+{
+	struct orr_replica_info info;
+	uint32_t first = first_replica(a, g);
+	for (uint32_t i = 0; i < a->gpus && orr_replica_get(w, first + i, &info); i++) {
+		if (i && info.model != g->model) {
+			orr_fail(err, ORR_EINPUT, "gpus: replicas %u and %u are of one group and serve different models", first, first + i);
+			return false;
+		}
+		g->model = info.model;
+	}
+	return true;
+}
+
 static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
 {
 	if (!serves_only(w, ORR_MODEL_TABLE, err))
@@ -273,18 +297,20 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 		return NULL;
 	}
 	a->group = calloc(a->groups, sizeof *a->group);
-	bool is_whole = a->group != NULL;
-	for (uint32_t i = 0; i < a->groups && is_whole; i++) {
+	bool is_whole = a->group != NULL, is_one = true;
+	for (uint32_t i = 0; i < a->groups && is_whole && is_one; i++) {
 		a->group[i].queue = calloc(a->buckets, sizeof *a->group[i].queue);
 		a->group[i].active = a->students;
 		a->group[i].crossed_s = INFINITY;
 		replica(a, w, i * a->gpus, ORR_REPLICA_UP);
 		is_whole = a->group[i].queue != NULL;
+		is_one = settle_model(a, w, &a->group[i], err);
 	}
-	if (is_whole)
+	if (is_whole && is_one)
 		return a;
 	destroy(a);
-	orr_fail(err, ORR_EFAIL, "no memory is left");
+	if (is_one)
+		orr_fail(err, ORR_EFAIL, "no memory is left");
 	return NULL;
 }
 

@@ -2,7 +2,7 @@
 /*
  * queues.h - what policies for table models share: a queue per replica and model, and batches made from its front
  *
- * Invariant: a request is in at most one queue; its mark is 1 as long as it is in one, and samples is the sum over a
+ * Invariant: a request is in at most one queue; its mark is 1 + the replica it was given to as long as it is in one, and samples is the sum over a
  * queue's requests. Batches go in order of arrival and are never split over a request.
  */
 #ifndef ORR_POLICIES_QUEUES_H
@@ -58,7 +58,7 @@ static inline struct queue *queue_at(const struct queues *s, uint32_t replica, u
 static inline void queue_push(struct orr_serve *w, struct queue *q, orr_req r)
 {
 	orr_fifo_push(w, &q->q, r);
-	orr_req_set_mark(w, r, 1);
+	orr_req_set_mark(w, r, 1 + (uint64_t)orr_req_replica(w, r));
 	q->samples += orr_req_samples(w, r);
 }
 
@@ -75,10 +75,11 @@ static inline void queue_refuse(struct orr_serve *w, struct queue *q, orr_req r,
 	orr_refuse(w, r, how);
 }
 
-/* For finish(): if the request still waited it was given up, and is in no list any more. */
+/* For finish(): if the request still waited it was given up, and is in no list any more. (One whose replica was lost is not
+ * counted there or elsewhere until it arrives again.) */
 static inline void queue_forget(struct orr_serve *w, struct queue *q, orr_req r)
 {
-	if (orr_req_mark(w, r))
+	if (orr_req_mark(w, r) == 1 + (uint64_t)orr_req_replica(w, r))
 		q->samples -= orr_req_samples(w, r);
 }
 

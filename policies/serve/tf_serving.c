@@ -5,14 +5,15 @@
  * or when its oldest request has waited batch_timeout; `threads` batches run at once on a replica. Models take turns by
  * their oldest request.
  *
- * By default it waits as long as the SLO allows: until SLO - L(largest batch) (Irina's baseline: Wu, Xu, Wang, APNet 2020, section 4).
+ * By default it waits as long as the SLO allows: until SLO - L(largest batch) (Irina's baseline: Wu, Xu, Wang, APNet 2020, section 4);
+ * without an SLO it does not wait, as TensorFlow Serving's batch_timeout_micros is 0 by default.
  */
 #include "kinds.h"
 #include "queues.h"
 
 static const struct orr_param params[] = {
 	ORR_PARAM_LIST("max_batch", "", "samples of a full batch, for all models or for each; empty: the table's largest"),
-	ORR_PARAM_LIST("batch_timeout", "", "a batch that is not full waits so long; empty: SLO - L(max_batch)"),
+	ORR_PARAM_LIST("batch_timeout", "", "a batch that is not full waits so long; empty: SLO - L(max_batch), without an SLO 0"),
 	ORR_PARAM_BOOL("full_only", false, "only full batches run"),
 	ORR_PARAM_INT("threads", "1", 1, 1e6, "batches that run at once on a replica, as memory allows"),
 	ORR_PARAM_INT("queue_limit", "0", 0, 1e9, "full batches that may wait per model and replica; more are refused; 0: no limit"),
@@ -45,7 +46,8 @@ static double due_s(const struct tf_serving *s, const struct orr_serve *w, uint3
 		return arrival + wait;
 	uint32_t length = orr_req_length(w, q->q.first);
 	double longest = orr_model_latency(w, replica, model, batch_runs_at(w, replica, model, full_at(s, w, model), length), length);
-	return fmax(arrival, request_deadline(w, q->q.first) - longest);
+	double deadline = request_deadline(w, q->q.first);
+	return isinf(deadline) ? arrival : fmax(arrival, deadline - longest);
 }
 
 static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)

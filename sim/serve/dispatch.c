@@ -79,6 +79,14 @@ static void tell_runs(struct orr_serve *w)
 	}
 }
 
+/* No time to act: others may have ended too and not been told of. */
+static void tell_finish(struct orr_serve *w, const struct req *q)
+{
+	watch_enter(w->watch, "finish", eng_now(w->host.engine), q->number);
+	w->ops->finish(w->self, w, req_handle(w, req_slot(w, q)), (enum orr_req_end)q->how);
+	watch_leave(w->watch);
+}
+
 static void tell_ended(struct orr_serve *w)
 {
 	for (;;) {
@@ -88,7 +96,7 @@ static void tell_ended(struct orr_serve *w)
 		w->ended_told = slot;
 		const struct req *q = &w->req[slot];
 		if (q->is_known && w->ops->finish)
-			CALL(w, q->number, finish, w->self, w, req_handle(w, slot), (enum orr_req_end)q->how);
+			tell_finish(w, q);
 	}
 }
 

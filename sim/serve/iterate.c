@@ -295,6 +295,10 @@ void orr_iter_run(struct orr_serve *w, uint32_t replica, uint64_t most, uint32_t
 	struct lane *l = serve_may_act(w, "orr_iter_run()") ? lane_at(w, replica, "orr_iter_run()") : NULL;
 	if (!l)
 		return;
+	if (flags & ~(unsigned)(ORR_ITER_DECODE | ORR_ITER_THROUGH | ORR_ITER_HOLD)) {
+		serve_fail(w, ORR_EFAIL, NULL, "orr_iter_run() on replica %u with flags 0x%x, of which some mean nothing", replica, flags);
+		return;
+	}
 	uint32_t decodes = flags & ORR_ITER_DECODE ? l->ends.n : 0, need = decodes ? decodes_need(w, l) : 0;
 	if (l->is_flying || (!decodes && !l->n_list)) {
 		serve_fail(w, ORR_EFAIL, NULL, "orr_iter_run() on replica %u, %s", replica,

@@ -289,6 +289,10 @@ double orr_serve_uniform(struct orr_serve *w)
 void orr_serve_observe(struct orr_serve *w, const char *name, double value)
 {
 	uint32_t i = 0;
+	if (!name || !*name) {
+		serve_fail(w, ORR_EFAIL, NULL, "orr_serve_observe() of a series without a name");
+		return;
+	}
 	while (i < w->n_observed && strcmp(w->observed[i].name, name))
 		i++;
 	if (i == w->n_observed) {
@@ -301,5 +305,5 @@ void orr_serve_observe(struct orr_serve *w, const char *name, double value)
 
 void orr_serve_give_up(struct orr_serve *w, orr_req r, const char *message)
 {
-	serve_fail(w, ORR_EFAIL, req_of(w, r), "%s", message);
+	serve_fail(w, ORR_EFAIL, req_of(w, r), "%s", message ? message : "orr_serve_give_up() without a reason");
 }

@@ -287,6 +287,16 @@ static bool is_still_to_place(struct orr_serve *w, const struct req *q)
 	return !w->error.code && q->state == ORR_REQ_WAITING && q->replica == NONE;
 }
 
+/* For scaling by rate it has come to all that could serve it, and does not come again when one of them takes it. */
+static void count_unrouted(struct orr_serve *w, struct req *q)
+{
+	for (uint32_t d = 0; d < w->config->n_deployments && !q->has_come; d++) {
+		struct fleet_part *p = &w->fleet->part[d];
+		p->came += (p->model == NONE || p->model == q->model) && w->config->deployment[d].role != ORR_ROLE_DECODE;
+	}
+	q->has_come = true;
+}
+
 static void place(struct orr_serve *w, struct req *q, bool is_new)
 {
 	struct fleet *f = w->fleet;
@@ -301,6 +311,7 @@ static void place(struct orr_serve *w, struct req *q, bool is_new)
 		return;
 	}
 	if (must_hold(w, q, replica)) {
+		count_unrouted(w, q);
 		MEM_GROW(f->held, f->n_held, f->cap_held);
 		f->held[f->n_held++] = req_handle(w, req_slot(w, q));
 		q->is_arriving = false;
@@ -308,6 +319,8 @@ static void place(struct orr_serve *w, struct req *q, bool is_new)
 	}
 	if (replica != NONE)
 		req_set_replica(w, q, replica);
+	else
+		count_unrouted(w, q);
 	req_tell_arrival(w, q);
 }
 
@@ -366,7 +379,7 @@ void replica_count(struct orr_serve *w, struct req *q, uint32_t from)
 		w->replica[to].routed++;
 		f->routed++;
 		f->more[to].outstanding += tokens_of(q);
-		f->part[w->replica[to].deployment].came++;
+		f->part[w->replica[to].deployment].came += !q->has_come || w->replica[to].role == ORR_ROLE_DECODE;
 		group_update(w, to);
 	}
 }

@@ -137,6 +137,8 @@ static bool decide(struct orr_serve *w, struct fleet_part *p)
 {
 	struct fleet *f = w->fleet;
 	double want = ceil(load_of(w, p) / f->scale_target - 1e-9);
+	if (want < 1 && f->autoscale == AUTOSCALE_RATE && unrouted(w, p->model) > 0)
+		want = 1; /* few come, but those that wait need somebody */
 	uint32_t now = want > p->most ? p->most : want < p->least ? p->least : (uint32_t)want;
 	uint32_t quiet = most_asked(p, now);
 	p->came = 0;

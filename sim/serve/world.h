@@ -30,6 +30,7 @@ struct req {
 	bool is_paused, is_swapped, is_held; /* held: its runs keep it (ORR_RUN_KEEP) */
 	uint64_t stamp;            /* of the last batch that it was put into */
 	bool is_known;             /* the policy was told of it */
+	bool has_come;             /* scaling by rate has counted it, before it was on a replica */
 	bool is_arriving;          /* arrive() is due */
 	uint64_t number, session, mark, line;
 	double arrival_s, deadline_s, first_start_s, first_token_s, last_token_s;

@@ -171,6 +171,68 @@ static void admit_too_much(struct orr_serve *w, orr_req r)
 }
 
 #define MISTAKE(name) { #name, name }
+/* ---- extreme numbers ---- */
+
+static void samples_most(struct orr_serve *w, orr_req r) { start(w, 0, &r, 1, UINT32_MAX); }
+static void flags_most(struct orr_serve *w, orr_req r)
+{
+	struct orr_batch b = { .req = &r, .n = 1, .flags = UINT32_MAX };
+	orr_run_start(w, 0, &b);
+}
+static void part_negative(struct orr_serve *w, orr_req r)
+{
+	struct orr_batch b = { .req = &r, .n = 1, .part = -1e-300 };
+	orr_run_start(w, 0, &b);
+}
+static void million(struct orr_serve *w, orr_req r)
+{
+	enum { N = 1000000 };
+	orr_req *many = malloc(N * sizeof *many);
+	for (size_t i = 0; many && i < N; i++)
+		many[i] = r;
+	start(w, 0, many, many ? N : 1, 0);
+	free(many);
+}
+static void timer_negative(struct orr_serve *w, orr_req r) { (void)r; orr_serve_timer(w, 0, -1e300); }
+static void timer_huge(struct orr_serve *w, orr_req r) { (void)r; orr_serve_timer(w, 0, 1e300); }
+static void observe_nothing(struct orr_serve *w, orr_req r) { (void)r; orr_serve_observe(w, NULL, 1); }
+static void give_up_mutely(struct orr_serve *w, orr_req r) { orr_serve_give_up(w, r, NULL); }
+static void admit_most(struct orr_serve *w, orr_req r) { orr_admit(w, r, UINT32_MAX, UINT32_MAX); }
+static void grow_most(struct orr_serve *w, orr_req r)
+{
+	orr_admit(w, r, orr_req_prompt(w, r), 0);
+	if (!orr_kv_grow(w, r, UINT32_MAX, UINT32_MAX))
+		orr_move(w, r, 0);
+}
+static void iterate_oddly(struct orr_serve *w, orr_req r)
+{
+	orr_admit(w, r, orr_req_prompt(w, r), 0);
+	orr_iter_prefill(w, r, orr_req_prompt(w, r));
+	orr_iter_run(w, 0, UINT64_MAX, UINT32_MAX, 0xffu);
+}
+/* All questions, of what there is not. */
+static void ask_nowhere(struct orr_serve *w, orr_req r)
+{
+	struct orr_replica_info replica;
+	struct orr_model_info model;
+	struct orr_run_info run;
+	struct orr_batch b = { .model = nowhere, .req = &r, .n = 1 };
+	double known = orr_req_arrival(w, unknown) + (double)orr_req_number(w, unknown) + orr_req_samples(w, unknown) + orr_req_done(w, unknown);
+	bool any = orr_replica_get(w, nowhere, &replica) || orr_model_get(w, nowhere, &model) || orr_run_get(w, unknown, &run) ||
+		orr_replica_is_idle(w, nowhere) || orr_replica_idle_from(w, nowhere) != ORR_NO_REPLICA || orr_run_fits(w, nowhere, &b, -1) ||
+		orr_run_fits(w, 0, &b, (double)NAN) || orr_run_fits(w, 0, NULL, 0) || orr_run_can_save(w, unknown) ||
+		orr_run_can_resume(w, unknown) || orr_model_is_loaded(w, nowhere, 0) || orr_req_is_resident(w, unknown) ||
+		orr_is_decoding(w, unknown) || orr_run_first(w, nowhere) || orr_run_next(w, unknown) || orr_run_request(w, unknown, 0) ||
+		orr_resident_first(w, nowhere) || orr_resident_next(w, unknown) || orr_fifo_next(w, unknown) || orr_kv_total(w, nowhere) ||
+		orr_kv_free(w, nowhere) || orr_kv_held(w, unknown) || orr_prefix_cached(w, nowhere, r) || orr_prefix_cached(w, 0, unknown) ||
+		orr_decodes(w, nowhere) || orr_residents(w, nowhere) || orr_decodes_need(w, nowhere) || orr_replica_routed(w, nowhere) ||
+		orr_model_largest(w, nowhere) || orr_model_batch_for(w, nowhere, 1) || orr_model_batch_for(w, 0, UINT32_MAX) ||
+		orr_run_fits_instead(w, nowhere, &b, unknown) || !isinf(orr_run_fits_after(w, nowhere, &b)) ||
+		!isnan(orr_model_latency(w, nowhere, nowhere, 1, 1)) || !isnan(orr_iter_estimate(w, nowhere, 1, 1, 1, 1)) ||
+		orr_model_find(w, "") != UINT32_MAX;
+	orr_serve_give_up(w, r, any || known != 0 ? "something is there" : "nothing is there");
+}
+
 static const struct {
 	const char *name;
 	void (*make)(struct orr_serve *w, orr_req r);
@@ -185,7 +247,9 @@ static const struct {
 	MISTAKE(iterate_nowhere), MISTAKE(prefill_waiting), MISTAKE(prefill_too_much), MISTAKE(prefill_none),
 	MISTAKE(prefill_without_blocks), MISTAKE(iterate_twice), MISTAKE(evict_waiting), MISTAKE(evict_running), MISTAKE(grow_waiting),
 	MISTAKE(pause_prompt), MISTAKE(resume_waiting), MISTAKE(move_waiting), MISTAKE(move_nowhere), MISTAKE(refuse_resident),
-	MISTAKE(admit_too_much) };
+	MISTAKE(admit_too_much), MISTAKE(samples_most), MISTAKE(flags_most), MISTAKE(part_negative),
+	MISTAKE(million), MISTAKE(timer_negative), MISTAKE(timer_huge), MISTAKE(observe_nothing), MISTAKE(give_up_mutely),
+	MISTAKE(admit_most), MISTAKE(grow_most), MISTAKE(iterate_oddly), MISTAKE(ask_nowhere) };
 
 /* ---- the policy ---- */
 
@@ -260,8 +324,29 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 static void finish(void *self, struct orr_serve *w, orr_req r, enum orr_req_end how)
 {
 	struct state *s = self;
-	(void)w, (void)how;
+	(void)how;
 	s->ended = r;
+	if (is(s, "act_in_finish"))
+		orr_refuse(w, r, ORR_REQ_SHED);
+	if (is(s, "hang_in_finish"))
+		hang();
+}
+
+/* Its requests run again and again, for no time. */
+static void run_end(void *self, struct orr_serve *w, orr_run run)
+{
+	struct state *s = self;
+	orr_req r = orr_run_request(w, run, 0);
+	struct orr_batch b = { .req = &r, .n = 1, .part = 1e-300, .flags = ORR_RUN_KEEP };
+	if (is(s, "endless"))
+		orr_run_start(w, 0, &b);
+}
+
+static void replica(void *self, struct orr_serve *w, uint32_t number, enum orr_replica_event event)
+{
+	(void)number, (void)event;
+	if (is(self, "act_on_replica"))
+		start(w, nowhere, NULL, 0, 0);
 }
 
 static void serve_llm(struct state *s, struct orr_serve *w, uint32_t replica)
@@ -294,7 +379,11 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 			mistakes[i].make(w, r);
 			return;
 		}
-	if (!s->is_llm && r) {
+	if (is(s, "endless") && r) {
+		struct orr_batch b = { .req = &r, .n = 1, .part = 1e-300, .flags = ORR_RUN_KEEP };
+		orr_fifo_pop(w, &s->waiting);
+		orr_run_start(w, 0, &b);
+	} else if (!s->is_llm && r) {
 		orr_fifo_pop(w, &s->waiting);
 		start(w, replica, &r, 1, 0);
 	} else if (s->is_llm) {
@@ -308,6 +397,8 @@ static const struct orr_serve_ops ops = { .size = sizeof ops,
 	.route = route,
 	.arrive = arrive,
 	.finish = finish,
+	.run_end = run_end,
+	.replica = replica,
 	.schedule = schedule };
 
 ORR_POLICY_SERVE(serve_hostile, "does one thing wrong", params, ops);
