@@ -5,6 +5,8 @@
 #include "traces/avail.h"
 #include "traces/trace.h"
 
+#include "engine/rng.h"
+
 #include "base/mem.h"
 #include "base/sbuf.h"
 
@@ -243,6 +245,90 @@ static void shifts(void)
 	availset_free(s);
 }
 
+enum { TICKS = 400 };
+
+/* Live at the end of each ms of a random trace. */
+static struct availset *random_set(uint64_t seed, const char *options, uint32_t live[TICKS])
+{
+	struct sbuf b = { 0 };
+	struct rng rng;
+	int there[TICKS], n = 0, next = 0;
+	rng_init(&rng, seed, "test", 0);
+	for (int t = 0; t < TICKS; t++) {
+		for (uint64_t k = rng_below(&rng, t ? 3 : 9); k; k--) {
+			if (n && rng_below(&rng, 20) < (uint64_t)n) {
+				int i = (int)rng_below(&rng, (uint64_t)n);
+				sbuf_printf(&b, "%d,remove,n%d\n", t, there[i]);
+				there[i] = there[--n];
+			} else {
+				there[n++] = next;
+				sbuf_printf(&b, "%d,add,n%d\n", t, next++);
+			}
+		}
+		live[t] = (uint32_t)n;
+	}
+	sbuf_printf(&b, "%d,add,last\n", TICKS);
+	struct availset *s = parse(b.text, options);
+	sbuf_free(&b);
+	return s;
+}
+
+/* Rows keep the promises, and live at the end of each ms. */
+static bool live_per_tick(const struct availset *s, uint32_t live[TICKS])
+{
+	uint32_t now = 0, added = 0;
+	uint64_t i = 0;
+	bool good = s != NULL;
+	bool *is_there = mem_zalloc(s ? availset_count(s) + 1 : 1, sizeof *is_there);
+	for (int t = 0; good && t < TICKS; t++) {
+		for (; i < availset_count(s) && availset_at(s, i)->t_ns <= (int64_t)t * 1000000; i++) {
+			const struct avail_rec *r = availset_at(s, i);
+			now += r->kind == AVAIL_ADD ? 1 : -1u;
+			good = good && r->live == now && r->t_ns == (int64_t)t * 1000000 &&
+			       (r->kind == AVAIL_ADD ? r->instance == added : r->instance < added && is_there[r->instance]);
+			if (good)
+				is_there[r->instance] = r->kind == AVAIL_ADD;
+			added += r->kind == AVAIL_ADD;
+		}
+		live[t] = now;
+	}
+	mem_free(is_there);
+	return good;
+}
+
+/* Random traces: the count of live instances is what the words of the options say, at the end of every instant. */
+static void random_shifts(void)
+{
+	uint32_t want[TICKS], got[TICKS];
+	bool is_capped = true, is_begun = true, is_wrapped = true, is_doubled = true;
+	for (uint64_t seed = 0; seed < 50; seed++) {
+		struct availset *s = random_set(seed, "cap=7", want);
+		is_capped = is_capped && live_per_tick(s, got);
+		for (int t = 0; t < TICKS; t++)
+			is_capped = is_capped && got[t] == (want[t] < 7 ? want[t] : 7);
+		availset_free(s);
+		s = random_set(seed, "start=100ms", want);
+		is_begun = is_begun && live_per_tick(s, got);
+		for (int t = 0; t < TICKS - 100; t++)
+			is_begun = is_begun && got[t] == want[t + 100];
+		availset_free(s);
+		s = random_set(seed, "start=150ms wrap=true", want);
+		is_wrapped = is_wrapped && live_per_tick(s, got);
+		for (int t = 0; t < TICKS; t++)
+			is_wrapped = is_wrapped && got[t] == want[(t + 150) % TICKS];
+		availset_free(s);
+		s = random_set(seed, "scale=2", want);
+		is_doubled = is_doubled && live_per_tick(s, got);
+		for (int t = 0; t < TICKS; t++)
+			is_doubled = is_doubled && got[t] == 2 * want[t];
+		availset_free(s);
+	}
+	ok(is_capped, "50 random traces: with a cap, live is the smaller of cap and available, always");
+	ok(is_begun, "50 random traces: with a start, live is that of later");
+	ok(is_wrapped, "50 random traces: wrapped, live is that of the trace, round and round");
+	ok(is_doubled, "50 random traces: doubled, live is doubled");
+}
+
 static void several(void)
 {
 	char source[1200], a[512], b[512];
@@ -267,6 +353,7 @@ int main(void)
 	wrong();
 	repaired();
 	shifts();
+	random_shifts();
 	several();
 	return done();
 }
