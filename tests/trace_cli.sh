@@ -87,7 +87,7 @@ bad 'trace info: unknown or incomplete option "--jsn"; did you mean --json' info
 bad 'trace: no verb "inf"; did you mean info' inf jobs.csv
 bad '--gpus: expected a count or a range like 1-8, found "8-1"' slice jobs.csv --gpus 8-1
 bad 'trace convert: keeps all rows; '"'orrery trace slice'"' selects' convert jobs.csv --count 1
-bad 'cannot write format "philly"; can write orrery, tiresias, swf, requests' convert jobs.csv --to philly
+bad 'cannot write format "philly"; can write orrery, tiresias, swf, requests, availability' convert jobs.csv --to philly
 bad 'trace synth: no model "poison"; did you mean poisson' synth poison
 bad 'poisson:n=0: has no end; set n' synth poisson:n=0
 bad 'generator poisson: rate: expected a number from 1e-09 to 1000000000, found "0"' synth poisson:rate=0

@@ -242,22 +242,22 @@ void avail_shifter_put(struct avail_shifter *s, const struct avail_rec *r)
 struct lap {
 	struct avail_shifter *s;
 	struct numbers role; /* by number in the file: who plays it */
-	int64_t shift_ns, first_ns;
-	size_t next; /* of held, for the file's first instant */
-	bool is_past_first;
+	int64_t shift_ns;
+	size_t next; /* of held, for who is added at the file's time 0 */
+	bool is_past_zero;
 };
 
 /* What is there at the end and not at the beginning. */
 static void leave(struct lap *lap)
 {
 	struct list *held = &lap->s->held;
-	lap->is_past_first = true;
+	lap->is_past_zero = true;
 	for (; lap->next < held->n; lap->next++) {
 		struct avail_rec r = held->v[lap->next];
 		if (r.kind != AVAIL_ADD)
 			continue;
 		r.kind = AVAIL_REMOVE;
-		r.t_ns = lap->first_ns + lap->shift_ns;
+		r.t_ns = lap->shift_ns;
 		put_scaled(lap->s, r);
 	}
 }
@@ -266,9 +266,9 @@ static void lap_add(struct lap *lap, struct avail_rec r)
 {
 	struct avail_shifter *s = lap->s;
 	uint32_t *role = number_at(&lap->role, r.instance, NONE);
-	while (!lap->is_past_first && lap->next < s->held.n && s->held.v[lap->next].kind != AVAIL_ADD)
+	while (!lap->is_past_zero && lap->next < s->held.n && s->held.v[lap->next].kind != AVAIL_ADD)
 		lap->next++;
-	if (!lap->is_past_first && lap->next < s->held.n) {
+	if (!lap->is_past_zero && lap->next < s->held.n) {
 		*role = s->held.v[lap->next++].instance;
 		return;
 	}
@@ -279,10 +279,10 @@ static void lap_add(struct lap *lap, struct avail_rec r)
 
 static void wrap(struct avail_shifter *s, const struct avail_rec *row, size_t n, int64_t end_ns)
 {
-	struct lap lap = { .s = s, .shift_ns = end_ns - s->spec.start_ns, .first_ns = n ? row[0].t_ns : 0 };
+	struct lap lap = { .s = s, .shift_ns = end_ns - s->spec.start_ns };
 	for (size_t i = 0; i < n && row[i].t_ns < s->spec.start_ns; i++) {
 		struct avail_rec r = row[i];
-		if (r.t_ns > lap.first_ns && !lap.is_past_first)
+		if (r.t_ns > 0 && !lap.is_past_zero)
 			leave(&lap);
 		r.t_ns += lap.shift_ns;
 		if (r.kind == AVAIL_ADD) {
@@ -293,7 +293,7 @@ static void wrap(struct avail_shifter *s, const struct avail_rec *row, size_t n,
 			r.instance = *number_at(&lap.role, r.instance, NONE);
 		put_scaled(s, r);
 	}
-	if (!lap.is_past_first)
+	if (!lap.is_past_zero)
 		leave(&lap);
 	mem_free(lap.role.v);
 }
