@@ -140,5 +140,6 @@ int chart_add(struct album *a, const struct chart *c, struct orr_error *err)
 		return ORR_OK;
 	put_data(&a->script, c);
 	size_t longest = put_variables(&a->script, c);
-	return album_add(a, c->file, c->kind == CHART_LINES ? "lines" : "bars", album_layout(c->n_series, longest, 2.1), err);
+	static const char *const template[] = { [CHART_LINES] = "lines", [CHART_BARS] = "bars", [CHART_CDF] = "cdf" };
+	return album_add(a, c->file, template[c->kind], album_layout(c->n_series, longest, 2.1), err);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * chart.h - lines and bars of any numbers, drawn by gnuplot
+ * chart.h - lines, bars and distribution functions of any numbers, drawn by gnuplot
  *
  * A point whose y is NaN is a gap; low and high, the ends of an interval, may be NaN.
  * Texts are shown as they are, whatever they hold.
@@ -12,14 +12,14 @@
 
 #include "plots/album.h"
 
-enum chart_kind { CHART_LINES, CHART_BARS };
+enum chart_kind { CHART_LINES, CHART_BARS, CHART_CDF };
 
 struct chart_point {
 	double x, y, low, high;
 };
 struct chart_series {
 	const char *label;
-	const struct chart_point *point; /* bars: one for each category */
+	const struct chart_point *point; /* bars: one for each category; cdf: a value and the share of all up to it */
 	size_t n;
 	bool marks_alone; /* no line: what was published, beside what was simulated */
 };

@@ -5,4 +5,4 @@ liborrery_a_SOURCES += plots/figure.h plots/figure.c plots/figure_data.h plots/f
 plotsdir = $(pkgdatadir)/plots
 dist_plots_DATA = plots/style.gp plots/jct-cdf.gp plots/utilisation.gp plots/queue-length.gp plots/gantt.gp \
 	plots/lines.gp plots/bars.gp plots/timeline.gp plots/loss.gp plots/map.gp plots/latency-cdf.gp plots/ttft-cdf.gp \
-	plots/in-system.gp
+	plots/in-system.gp plots/cdf.gp

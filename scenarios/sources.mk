@@ -14,3 +14,7 @@ nobase_dist_pkgdata_DATA += scenarios/training-jobs/figures.json scenarios/train
 nobase_dist_pkgdata_DATA += scenarios/irina/figures.json scenarios/irina/published.csv scenarios/irina/README.md \
 	scenarios/irina/sweep.json scenarios/irina/choices.json scenarios/irina/examples.json scenarios/irina/examples-small.json \
 	scenarios/irina/two-of-a.csv scenarios/irina/a-and-b.csv
+nobase_dist_pkgdata_DATA += scenarios/one-clock/figures.json scenarios/one-clock/published.csv scenarios/one-clock/README.md \
+	scenarios/one-clock/shared.json scenarios/one-clock/requests-alone.json scenarios/one-clock/jobs-alone.json
+nobase_dist_pkgdata_DATA += scenarios/llm-serving/figures.json scenarios/llm-serving/published.csv scenarios/llm-serving/README.md \
+	scenarios/llm-serving/serving.json scenarios/llm-serving/long.json

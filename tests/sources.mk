@@ -268,7 +268,7 @@ EXTRA_DIST += tests/figures_ako.sh
 check_PROGRAMS += tests/unit_figures
 TESTS += tests/unit_figures
 tests_unit_figures_SOURCES = tests/unit_figures.c sim/cli/cost_samples.c sim/cli/figures_book.c sim/cli/figures_draw.c sim/cli/figures_expr.c \
-	sim/cli/figures_run.c sim/cli/figures_table.c sim/cli/progress.c sim/cli/registry.c sim/cli/scenario.c \
+	sim/cli/figures_run.c sim/cli/figures_table.c sim/cli/figures_cdf.c sim/cli/figures_traces.c sim/cli/progress.c sim/cli/registry.c sim/cli/scenario.c \
 	sim/cli/inputs.c sim/cli/replications.c sim/cli/scenario_deploy.c sim/cli/scenario_jobs.c sim/cli/scenario_serve.c \
 	sim/cli/scenario_step.c sim/cli/setting.c sim/cli/study.c sim/cli/study_jobs.c sim/cli/study_serve.c sim/cli/study_mixed.c sim/cli/scenario_mixed.c sim/cli/study_step.c
 tests_unit_figures_LDADD = libpolicies.a $(LDADD)
@@ -430,3 +430,9 @@ TESTS += tests/unit_avail tests/unit_avail_models tests/trace_avail.sh
 tests_unit_avail_SOURCES = tests/unit_avail.c
 tests_unit_avail_models_SOURCES = tests/unit_avail_models.c
 EXTRA_DIST += tests/trace_avail.sh
+TESTS += tests/mixed.sh
+EXTRA_DIST += tests/mixed.sh
+check_PROGRAMS += tests/unit_mixed
+TESTS += tests/unit_mixed
+tests_unit_mixed_SOURCES = tests/unit_mixed.c
+tests_unit_mixed_LDADD = libpolicies.a $(LDADD)

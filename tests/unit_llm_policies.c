@@ -108,6 +108,22 @@ static void cascade(void)
 	ok(fabs(stages - 1.4) < 0.031, "cascade: as many go on as stated");
 	ok(r && serve_metric(r, "requests_completed") == 4000, "cascade: all complete, once");
 	result_free(r);
+	static const double one_by_one[] = { 0.004, 0.008 }, nowhere[] = { NAN, 0.011 };
+	c.requests = "arrival_s,model,samples\n0,small,8\n0,small,8\n";
+	c.settings = "keeps=1";
+	r = serve_replay(&c, &err);
+	ok(r && serve_ends_at(r, one_by_one, 2), "cascade: batches are of samples, not of requests (%s)", r ? "" : err.text);
+	result_free(r);
+	/* The second model takes one sample: of eight it could never give an answer. 4 ms for both in one batch. */
+	static const char *const narrow[] = { "{\"name\": \"small\", \"source\": \"by hand\", \"kind\": \"table\", \"batch\": [1, 8], \"latency_ms\": [1, 4]}",
+		"{\"name\": \"large\", \"source\": \"by hand\", \"kind\": \"table\", \"batch\": [1], \"latency_ms\": [6]}", NULL };
+	c.models = narrow;
+	c.requests = "arrival_s,model,samples\n0,small,8\n0,small,1\n";
+	c.settings = "keeps=0";
+	r = serve_replay(&c, &err);
+	ok(r && serve_ends_at(r, nowhere, 2) && serve_metric(r, "requests_refused") == 1,
+		"cascade: what the next model could never serve is refused there (%s)", r ? "" : err.text);
+	result_free(r);
 }
 
 int main(void)

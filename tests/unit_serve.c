@@ -229,6 +229,8 @@ static void test_memory(void)
 	/* 0.7 + 0.28 is within a limit of 1, not of 0.9: it starts when the other has ended. */
 	stack_case(0.05, true, 0, 0.2, 0.06, "utilisation_limit=1");
 	stack_case(0.05, false, 0.15, 0.2, 0.21, "utilisation_limit=0.9");
+	/* Nor where nobody has measured two at once. */
+	stack_case(0.05, false, 0.15, 0.2, 0.21, "interference=curve slowdown_curve=1");
 	/* Both at 1/1.6 while both run: d takes 16, and c comes to its peak as it ends, at 90 + 10 x 1.6. A ms later it would
 	 * come to it 1.6 before d ends. d's peak may come as c ends: c has 5 left at 195, as d to its peak, which takes 8. */
 	stack_case(0.09, true, 0, 0.206, 0.106, "interference=occupancy");
@@ -266,6 +268,19 @@ static void test_interference(void)
 	/* Factors multiply: a beside two b runs at 1/4, each b beside a and b at 1/1.5. */
 	slow_case("pairwise: three runs", "arrival_s,model\n0,a\n0,b\n0,b\n", "interference=pairwise slowdowns=a:b=2,b:a=1.5",
 		(double[]){ 0.09 + (0.1 - 0.09 / 4), 0.09, 0.09 }, 3);
+	/* Both at 1/1.25 until b ends at 75; a has done 60 then, and needs 40 more alone. */
+	slow_case("curve: two runs", "arrival_s,model\n0,a\n0,b\n", "interference=curve slowdown_curve=1,1.25,2",
+		(double[]){ 0.115, 0.075 }, 2);
+	/* 1/2 while there are three: both b end at 120, when a has done 60. */
+	slow_case("curve: three runs", "arrival_s,model\n0,a\n0,b\n0,b\n", "interference=curve slowdown_curve=1,1.25,2",
+		(double[]){ 0.16, 0.12, 0.12 }, 3);
+	slow_case("curve: the first of it is a run that is alone", "arrival_s,model\n0,a\n0.1,b\n", "interference=curve slowdown_curve=1",
+		(double[]){ 0.1, 0.16 }, 2);
+	script_set((struct script){ .arrive = script_push, .schedule = together_schedule });
+	script.models = A_B;
+	same_text(script_error(NULL, "arrival_s,model\n0,a\n0,b\n0,b\n", "interference=curve slowdown_curve=1,1.25"),
+		"policy tested: request 2 at 0.000000000 s: start on replica 0 beside 2 runs: serve.slowdown_curve says how slow up to 2 are "
+		"(orr_run_fits() tells)", "curve: no more runs than it has numbers for");
 	/* u = 1.6 from 50 on: the first needs 50 x 1.6 = 80 more; the second has done 50 at 130 and goes on alone. */
 	slow_case("occupancy: all slow down as far as units are short", "arrival_s,model\n0,a\n0.05,a\n", "interference=occupancy",
 		(double[]){ 0.13, 0.18 }, 2);

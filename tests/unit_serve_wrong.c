@@ -196,6 +196,10 @@ static void mark_ended(struct orr_serve *w)
 {
 	orr_req_set_mark(w, ended, 1);
 }
+static void claim_late(struct orr_serve *w)
+{
+	orr_serve_claim(w, ORR_SLO_GUARDED);
+}
 static void give_up(struct orr_serve *w)
 {
 	orr_serve_give_up(w, now_waiting, "I am lost");
@@ -252,6 +256,7 @@ static const struct mistake {
 	{ timer_never, "!orr_serve_timer() at a time that is no number" },
 	{ peek, "asks for the length of an output but does not declare ORR_NEEDS_ORACLE" },
 	{ mark_ended, "!orr_req_set_mark() of a request that has ended or never was (handle 100000001)" },
+	{ claim_late, "!orr_serve_claim() outside create()" },
 	{ give_up, "I am lost" },
 	{ spin, "!schedule() was called 1000 times at this instant without an end to it (serve.max_calls_per_instant)" },
 	{ nothing, "2 requests have not ended, nothing runs, no timer is set and no request is to come: the policy does nothing for them "
@@ -327,6 +332,70 @@ static void test_when(void)
 		"a request has ended when finish() tells it");
 }
 
+/* ---- a policy that makes late what it claims to keep in time ---- */
+
+static enum orr_abort_how displace_how;
+static bool is_to_stack;
+
+/* Request 0 runs; 1 displaces it, or starts beside it, and what was displaced goes on when 1 has ended. */
+static void displacing_schedule(struct orr_serve *w, uint32_t replica)
+{
+	orr_run runs = orr_run_first(w, replica);
+	if (script.queue.n && runs && !is_to_stack) {
+		struct orr_run_info i;
+		if (!orr_run_get(w, runs, &i) || i.is_suspended || orr_req_number(w, orr_run_request(w, runs, 0)))
+			return;
+		orr_req first = orr_run_request(w, runs, 0), second = orr_fifo_pop(w, &script.queue);
+		orr_run_abort(w, runs, displace_how);
+		script.run = displace_how == ORR_ABORT_SAVE ? runs : 0;
+		struct orr_batch b = { .model = 0, .req = &second, .n = 1 };
+		orr_run_start(w, replica, &b);
+		if (displace_how == ORR_ABORT_RESTART)
+			orr_fifo_push(w, &script.queue, first);
+	} else if (script.queue.n) {
+		script_start_first(w, replica);
+	} else if (script.run && runs == script.run && !orr_run_next(w, runs)) {
+		orr_run_resume(w, runs);
+	}
+}
+
+static const char *guarded(const char *requests, const char *options, unsigned claims)
+{
+	script_set((struct script){ .arrive = script_push, .schedule = displacing_schedule, .policy_flags = claims });
+	return script_error(TABLES[0], requests, options);
+}
+
+#define LATE(request, end, due, would, action, at)                                                                              \
+	"policy tested: request " #request " at " end " s: conservation: the policy claims that nothing it does makes a request late; " \
+	"this one, due at " due " s, would have ended at " would " s but for " action " at " at " s, and "
+
+static void test_slo_guard(void)
+{
+	const char *two = "arrival_s\n0\n0.06\n", *early = "arrival_s\n0\n0.04\n";
+	is_to_stack = false;
+	displace_how = ORR_ABORT_RESTART;
+	/* 0-60 for nothing, 1 from 60 to 160, 0 again until 260. */
+	same_text(guarded(two, "slo=0.25", ORR_SLO_GUARDED),
+		LATE(0, "0.260000000", "0.250000000", "0.100000000", "orr_run_abort()", "0.060000000") "ends now",
+		"--check: an abort makes a request late, and the policy claims that it never does");
+	same_text(guarded(two, "slo=0.261", ORR_SLO_GUARDED), "no error", "but not one that is in time all the same");
+	same_text(guarded(two, "slo=0.09", ORR_SLO_GUARDED), "no error", "nor one that would have been late anyway");
+	same_text(guarded(two, "slo=0.25", 0), "no error", "nor a policy that claims nothing");
+	same_text(guarded(two, "slo=0.15 shed=late", ORR_SLO_GUARDED),
+		LATE(0, "0.150000000", "0.150000000", "0.100000000", "orr_run_abort()", "0.060000000") "is given up",
+		"one that is given up for it was made late, too");
+	displace_how = ORR_ABORT_SAVE;
+	/* 0-40, then 140-200. */
+	same_text(guarded(early, "slo=0.19", ORR_SLO_GUARDED),
+		LATE(0, "0.200000000", "0.190000000", "0.100000000", "orr_run_abort()", "0.040000000") "ends now", "as a suspended one may be");
+	is_to_stack = true;
+	/* Both at 1/2 from 40 on: 0 ends at 40 + 60 x 2. */
+	same_text(guarded(early, "slo=0.15 interference=curve slowdown_curve=1,2", ORR_SLO_GUARDED),
+		LATE(0, "0.160000000", "0.150000000", "0.100000000", "orr_run_start()", "0.040000000") "ends now",
+		"and one that is slowed down by a run beside it");
+	same_text(guarded(early, "slo=0.15", ORR_SLO_GUARDED), "no error", "not where runs do not slow each other down");
+}
+
 /* ---- handles ---- */
 
 static orr_req first_handle;
@@ -383,6 +452,7 @@ int main(void)
 {
 	test_mistakes();
 	test_when();
+	test_slo_guard();
 	test_handles();
 	test_refused();
 	return done();

@@ -198,24 +198,26 @@ static _Noreturn void store_for_ever(uint64_t seed, int tell)
 }
 
 /* Starts a child that stores runs, kills it up to `limit_s` after it began. */
-static bool kill_one(int signal, uint64_t seed, double limit_s)
+static bool kill_one(int signal_number, uint64_t seed, double limit_s)
 {
 	int ends[2], status;
 	char told;
 	if (pipe(ends))
 		return false;
 	pid_t child = fork();
-	if (child == 0)
+	if (child == 0) {
+		signal(signal_number, SIG_DFL); /* a shell's background job is born with Ctrl-C ignored, and would store for ever */
 		store_for_ever(seed, ends[1]);
+	}
 	bool has_begun = read(ends[0], &told, 1) == 1;
 	double wait_s = limit_s * random_to(100000) / 100000.0;
 	struct timespec t = { (time_t)wait_s, (long)((wait_s - floor(wait_s)) * 1e9) };
 	nanosleep(&t, NULL);
-	kill(child, signal);
+	kill(child, signal_number);
 	waitpid(child, &status, 0);
 	close(ends[0]);
 	close(ends[1]);
-	return has_begun && WIFSIGNALED(status) && WTERMSIG(status) == signal;
+	return has_begun && WIFSIGNALED(status) && WTERMSIG(status) == signal_number;
 }
 
 static void kill_at_random(int signal, const char *name)

@@ -27,6 +27,10 @@ enum orr_policy_kind { ORR_POLICY_KIND_JOBS = 1, ORR_POLICY_KIND_STEP = 2, ORR_P
 #define ORR_NEEDS_ORACLE 1u
 /* Serving: leaves no replica idle for which a request waits; --check holds it to that. */
 #define ORR_WORK_CONSERVING 2u
+/* Serving: asks for true lengths with some of its parameters; marked "oracle" where it did. */
+#define ORR_MAY_ORACLE 4u
+/* Serving: no action of the policy makes a request late that would have ended in time; --check likewise. */
+#define ORR_SLO_GUARDED 8u
 
 struct orr_policy {
 	uint32_t abi_version; /* ORR_ABI_VERSION */

@@ -102,8 +102,9 @@ ORR_API void orr_req_set_mark(struct orr_serve *w, orr_req r, uint64_t mark);
 ORR_API void orr_refuse(struct orr_serve *w, orr_req r, enum orr_req_end how);
 /* Ends one whose runs were started with ORR_RUN_KEEP: its answer is complete. */
 ORR_API void orr_complete(struct orr_serve *w, orr_req r);
-/* From now on it asks for another model (a cascade, a pipeline of models); it waits, on no replica. */
-ORR_API void orr_forward(struct orr_serve *w, orr_req r, uint32_t model);
+/* From now on it asks for another model (a cascade, a pipeline of models); it waits, on no replica. False: that model could
+ * never serve it (too many samples or tokens), and it has ended, refused. A model that no replica serves is an error. */
+ORR_API bool orr_forward(struct orr_serve *w, orr_req r, uint32_t model);
 /* Gives a waiting request to a replica (what the router does at arrival), or to the one that serve.router picks (ORR_ANY_REPLICA). */
 ORR_API void orr_assign(struct orr_serve *w, orr_req r, uint32_t replica);
 
@@ -292,7 +293,11 @@ ORR_API double orr_iter_estimate(const struct orr_serve *w, uint32_t replica, ui
  * when it is there: orr_admit() makes it resident without processing anything again. Its blocks here are freed then. */
 ORR_API void orr_move(struct orr_serve *w, orr_req r, uint32_t replica);
 
-/* ---- what the policy itself measures ---- */
+/* ---- what the policy says of itself ---- */
+
+/* In create() alone: what is true of the policy with these parameters (ORR_WORK_CONSERVING, ORR_SLO_GUARDED; policy.h). --check
+ * holds it to that: the run fails, naming request, time and action, where it is not so. */
+ORR_API void orr_serve_claim(struct orr_serve *w, unsigned claims);
 
 /* Adds a value to a series of the policy's own; its mean is reported under this name. */
 ORR_API void orr_serve_observe(struct orr_serve *w, const char *name, double value);

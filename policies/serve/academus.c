@@ -86,11 +86,15 @@ static uint32_t oldest(const struct academus *a, const struct orr_serve *w, cons
 }
 
 /* From the oldest request's bucket: those of about its length, the first ones. */
-static uint32_t fill(struct academus *a, struct orr_serve *w, struct group *g, uint32_t model)
+static uint32_t fill(struct academus *a, struct orr_serve *w, struct group *g, uint32_t model, uint32_t *samples)
 {
-	uint32_t n = 0, b = oldest(a, w, g);
-	while (b < a->buckets && n < a->batch && g->queue[b].first && orr_req_model(w, g->queue[b].first) == model)
-		a->chosen[n++] = orr_fifo_pop(w, &g->queue[b]);
+	uint32_t n = 0, most = orr_model_largest(w, model);
+	struct orr_fifo *q = &g->queue[oldest(a, w, g)];
+	*samples = 0;
+	while (n < a->batch && q->first && orr_req_model(w, q->first) == model && orr_req_samples(w, q->first) <= most - *samples) {
+		*samples += orr_req_samples(w, q->first);
+		a->chosen[n++] = orr_fifo_pop(w, q);
+	}
 	return n;
 }
 
@@ -135,17 +139,32 @@ static double deepest(const struct academus *a, const struct orr_serve *w, uint3
 	return part;
 }
 
-static void start(struct academus *a, struct orr_serve *w, struct group *g)
+static struct orr_batch batch_of(struct academus *a, struct orr_serve *w, struct group *g, uint32_t n, uint32_t samples)
 {
-	uint32_t model = orr_req_model(w, g->queue[oldest(a, w, g)].first), n = fill(a, w, g, model);
-	uint32_t copies = a->variant == STUDENTS ? g->active : 1;
+	uint32_t model = orr_req_model(w, a->chosen[0]);
 	struct orr_batch b = { .model = model, .req = a->chosen, .n = n };
-	if (isnan(orr_model_latency(w, first_replica(a, g), model, n, a->longest)))
-		b.samples = orr_model_batch_for(w, model, n); /* padded to a size that the table has */
+	if (isnan(orr_model_latency(w, first_replica(a, g), model, samples, a->longest)))
+		b.samples = orr_model_batch_for(w, model, samples); /* padded to a size that the table has */
 	b.length = a->pads_all ? a->longest : 0;
 	b.part = a->variant == EARLY_EXIT ? deepest(a, w, n) : 0;
-	for (uint32_t i = 0; i < copies; i++)
-		orr_run_start(w, first_replica(a, g) + i % a->gpus, &b);
+	return b;
+}
+
+/* Starts a batch on replicas on which nothing runs: the students for which there is memory, which are 1 or more. */
+static void start(struct academus *a, struct orr_serve *w, struct group *g)
+{
+	struct orr_fifo *q = &g->queue[oldest(a, w, g)];
+	uint32_t samples, copies = 1, most = a->variant == STUDENTS ? g->active : 1;
+	uint32_t n = fill(a, w, g, orr_req_model(w, q->first), &samples);
+	struct orr_batch b = batch_of(a, w, g, n, samples);
+	while (n > 1 && !orr_run_fits(w, first_replica(a, g), &b, 0)) {
+		samples -= orr_req_samples(w, a->chosen[--n]);
+		orr_fifo_push_front(w, q, a->chosen[n]);
+		b = batch_of(a, w, g, n, samples);
+	}
+	orr_run_start(w, first_replica(a, g), &b);
+	for (; copies < most && orr_run_fits(w, first_replica(a, g) + copies % a->gpus, &b, 0); copies++)
+		orr_run_start(w, first_replica(a, g) + copies % a->gpus, &b);
 	for (uint32_t i = 0; i < n && a->variant == STUDENTS; i++)
 		orr_serve_observe(w, "residual", residual(a, copies));
 	if (a->variant == STUDENTS)

@@ -9,7 +9,6 @@
  */
 #include <orrery/policy.h>
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,21 +30,52 @@ static uint32_t stage_of(const struct cascade *c, uint32_t model)
 	return s;
 }
 
-/* Later stages first: what is nearly done is finished. */
+static bool serves(const struct orr_serve *w, uint32_t replica, uint32_t model)
+{
+	struct orr_replica_info i;
+	return orr_replica_get(w, replica, &i) && (i.model == UINT32_MAX || i.model == model);
+}
+
+/* Later stages first: what is nearly done is finished. Those whose model is not in memory wait for it. */
+static uint32_t stage_to_run(struct cascade *c, struct orr_serve *w, uint32_t replica)
+{
+	for (uint32_t s = c->stages; s--;) {
+		if (!c->queue[s].first || !serves(w, replica, c->model[s]))
+			continue;
+		if (orr_model_is_loaded(w, replica, c->model[s]))
+			return s;
+		if (!orr_model_load(w, replica, c->model[s]))
+			orr_serve_give_up(w, c->queue[s].first, "the models do not fit into a replica's memory together");
+	}
+	return c->stages;
+}
+
+/* The first of the queue, as many as there are batches and memory for; the size is padded to one that the table has. */
+static struct orr_batch first_of(struct cascade *c, struct orr_serve *w, uint32_t replica, uint32_t stage)
+{
+	uint32_t model = c->model[stage];
+	uint64_t samples = 0, most = orr_model_largest(w, model);
+	struct orr_batch b = { .model = model, .req = c->chosen, .flags = ORR_RUN_KEEP };
+	for (orr_req r = c->queue[stage].first; r && b.n < c->batch; r = orr_fifo_next(w, r)) {
+		struct orr_batch larger = b;
+		samples += orr_req_samples(w, r);
+		c->chosen[larger.n++] = r;
+		larger.samples = samples <= most ? orr_model_batch_for(w, model, (uint32_t)samples) : 0;
+		if (b.n && (!larger.samples || !orr_run_fits(w, replica, &larger, 0)))
+			break;
+		b = larger;
+	}
+	return b;
+}
+
 static void start(struct cascade *c, struct orr_serve *w, uint32_t replica)
 {
-	uint32_t s = c->stages;
-	while (s && !c->queue[s - 1].first)
-		s--;
-	if (!s)
+	uint32_t stage = stage_to_run(c, w, replica);
+	if (stage == c->stages)
 		return;
-	struct orr_fifo *q = &c->queue[s - 1];
-	uint32_t n = 0, model = c->model[s - 1], most = orr_model_largest(w, model);
-	while (q->first && n < c->batch && n < most)
-		c->chosen[n++] = orr_fifo_pop(w, q);
-	struct orr_batch b = { .model = model, .req = c->chosen, .n = n, .flags = ORR_RUN_KEEP };
-	if (isnan(orr_model_latency(w, replica, model, n, 0)))
-		b.samples = orr_model_batch_for(w, model, n); /* padded to a size that the table has */
+	struct orr_batch b = first_of(c, w, replica, stage);
+	for (size_t i = 0; i < b.n; i++)
+		orr_fifo_remove(w, &c->queue[stage], c->chosen[i]);
 	orr_run_start(w, replica, &b);
 }
 
@@ -53,6 +83,8 @@ static void wait_for(struct cascade *c, struct orr_serve *w, orr_req r, uint32_t
 {
 	orr_fifo_push(w, &c->queue[stage], r);
 	uint32_t idle = orr_replica_idle_from(w, 0);
+	while (idle != ORR_NO_REPLICA && !serves(w, idle, c->model[stage]))
+		idle = orr_replica_idle_from(w, idle + 1);
 	if (idle != ORR_NO_REPLICA)
 		orr_wake(w, idle);
 }
@@ -81,8 +113,8 @@ static void run_end(void *self, struct orr_serve *w, orr_run run)
 			orr_complete(w, r);
 			continue;
 		}
-		orr_forward(w, r, c->model[stage + 1]);
-		wait_for(c, w, r, stage + 1);
+		if (orr_forward(w, r, c->model[stage + 1]))
+			wait_for(c, w, r, stage + 1);
 	}
 }
 

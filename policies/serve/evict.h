@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * evict.h - decodes that find no free block: who gives way (vllm, sarathi)
+ * evict.h - decodes that find no free block: who gives way (vllm, sarathi; orca and static batches past their reservations)
  *
  * In order of admission each decode asks for one free block, whether or not it needs one: while none is free, the last
  * resident that was not asked yet is evicted, or the decode itself if there is no other. (microsoft/vidur,
@@ -17,6 +17,11 @@ static inline bool evict_is_needless(const struct orr_serve *w, uint32_t replica
 	return orr_kv_free(w, replica) > orr_decodes_need(w, replica);
 }
 
+static inline bool evict_needs_block(const struct orr_serve *w, orr_req r, uint32_t block_tokens)
+{
+	return orr_req_done(w, r) > (uint64_t)orr_kv_held(w, r) * block_tokens;
+}
+
 /* Those evicted go to the front of the list. `room` is for all residents. Returns how many. */
 static inline uint32_t evict_for_decodes(struct orr_serve *w, uint32_t replica, enum orr_evict_how how, struct orr_fifo *list,
 	orr_req *room)
@@ -29,15 +34,35 @@ static inline uint32_t evict_for_decodes(struct orr_serve *w, uint32_t replica, 
 		if (!orr_is_decoding(w, r))
 			continue; /* in its prompt: has its blocks */
 		while (orr_kv_free(w, replica) <= spent && n > i) {
+			if (n == 1 && !evict_needs_block(w, r, tokens))
+				return evicted; /* alone with all blocks, which are enough: evicted it would come back to the same */
 			orr_req victim = room[--n];
 			orr_evict(w, victim, how);
 			orr_fifo_push_front(w, list, victim);
 			evicted++;
 		}
-		if (n > i && orr_req_done(w, r) > (uint64_t)orr_kv_held(w, r) * tokens)
+		if (n > i && evict_needs_block(w, r, tokens))
 			spent++;
 	}
 	return evicted;
+}
+
+/* For policies that reserve: outputs longer than was reserved take blocks as they come, and when there is none the last
+ * residents start again, at the front of the list. */
+static inline bool evict_if_short(struct orr_serve *w, uint32_t replica, struct orr_fifo *list, orr_req *room)
+{
+	return orr_decodes_need(w, replica) > orr_kv_free(w, replica) &&
+		evict_for_decodes(w, replica, ORR_EVICT_RESTART, list, room) > 0;
+}
+
+/* Tokens that a policy reserves for a request: no more than the model gives out, nor, once it has begun, than there is room for. */
+static inline uint32_t evict_cap(const struct orr_serve *w, uint32_t replica, const struct orr_req_info *r, uint64_t tokens)
+{
+	struct orr_model_info model;
+	uint64_t room = (uint64_t)orr_kv_total(w, replica) * orr_kv_block_tokens(w, replica);
+	uint64_t most = orr_model_get(w, r->model, &model) && model.longest ? model.longest : UINT32_MAX;
+	most = r->outputs && room < most ? room : most;
+	return (uint32_t)(tokens < most ? tokens : most);
 }
 
 #endif

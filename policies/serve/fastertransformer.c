@@ -8,13 +8,14 @@
  * A request whose output is complete leaves at once here (its tokens stop costing time); the real system carries it along
  * as padding, so this is on its good side.
  */
-#include <orrery/policy.h>
+#include "evict.h"
 
 #include <stdlib.h>
 
 struct ft {
 	struct orr_fifo *queue; /* by replica */
 	double *wait_from;      /* arrival of the first in the queue, when a timer was set for it; -1: none */
+	orr_req *room;          /* most */
 	uint32_t most, output;
 	double timeout_s;
 };
@@ -24,8 +25,7 @@ static uint32_t reservation(const struct ft *f, const struct orr_serve *w, orr_r
 	struct orr_req_info info;
 	if (!orr_req_get(w, r, &info))
 		return 0;
-	uint64_t tokens = (uint64_t)info.prompt_tokens + (info.max_output ? info.max_output : f->output);
-	return tokens < UINT32_MAX ? (uint32_t)tokens : UINT32_MAX;
+	return evict_cap(w, orr_req_replica(w, r), &info, (uint64_t)info.prompt_tokens + (info.max_output ? info.max_output : f->output));
 }
 
 static void arrive(void *self, struct orr_serve *w, orr_req r)
@@ -66,6 +66,7 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 	struct ft *f = self;
 	if (!orr_replica_is_idle(w, replica))
 		return;
+	evict_if_short(w, replica, &f->queue[replica], f->room);
 	if (orr_residents(w, replica))
 		orr_iter_run(w, replica, 0, 0, ORR_ITER_DECODE | ORR_ITER_THROUGH);
 	else if (start_batch(f, w, replica))
@@ -77,18 +78,20 @@ static void destroy(void *self)
 	struct ft *f = self;
 	free(f->queue);
 	free(f->wait_from);
+	free(f->room);
 	free(f);
 }
 
 static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
 {
 	struct ft *f = calloc(1, sizeof *f);
-	uint32_t n = orr_replicas(w);
+	uint32_t n = orr_replicas(w), most = (uint32_t)orr_arg_int(args, "max_batch");
 	if (f) {
+		f->room = calloc(most, sizeof *f->room);
 		f->queue = calloc(n + 1, sizeof *f->queue);
 		f->wait_from = calloc(n + 1, sizeof *f->wait_from);
 	}
-	if (!f || !f->queue || !f->wait_from) {
+	if (!f || !f->queue || !f->wait_from || !f->room) {
 		if (f)
 			destroy(f);
 		orr_fail(err, ORR_EFAIL, "no memory is left");
@@ -96,9 +99,11 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	}
 	for (uint32_t i = 0; i < n; i++)
 		f->wait_from[i] = -1;
-	f->most = (uint32_t)orr_arg_int(args, "max_batch");
+	f->most = most;
 	f->output = (uint32_t)orr_arg_int(args, "output");
 	f->timeout_s = (double)orr_arg_time_ns(args, "timeout") / 1e9;
+	if (!(f->timeout_s > 0))
+		orr_serve_claim(w, ORR_WORK_CONSERVING);
 	return f;
 }
 

@@ -50,6 +50,15 @@ static bool make(struct fifo *f)
 	return f->is_llm && f->line && f->serves && f->at;
 }
 
+/* Has the replica all that it may be asked for? Else it may wait for a model while another one could serve. */
+static bool is_ready(const struct fifo *f, const struct orr_serve *w, uint32_t replica)
+{
+	for (uint32_t m = 0; m < f->models; m++)
+		if ((f->serves[replica] == UINT32_MAX || f->serves[replica] == m) && !orr_model_is_loaded(w, replica, m))
+			return false;
+	return true;
+}
+
 static void *fifo_create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
 {
 	struct orr_model_info model;
@@ -67,12 +76,16 @@ static void *fifo_create(struct orr_serve *w, const struct orr_args *args, struc
 	}
 	for (uint32_t m = 0; m < f->models; m++)
 		f->is_llm[m] = orr_model_get(w, m, &model) && model.kind == ORR_MODEL_LLM;
+	bool are_ready = true;
 	for (uint32_t i = 0; i < f->replicas; i++) {
 		bool is_known = orr_replica_get(w, i, &replica);
 		f->serves[i] = is_known ? replica.model : UINT32_MAX;
 		f->is_tight = f->is_tight || !is_known || !replica.is_up || replica.memory_bytes < INFINITY ||
 			!orr_model_is_loaded(w, i, replica.model < f->models ? replica.model : 0);
+		are_ready = are_ready && (!is_known || !replica.is_up || is_ready(f, w, i));
 	}
+	if (are_ready)
+		orr_serve_claim(w, ORR_WORK_CONSERVING);
 	return f;
 }
 

@@ -19,7 +19,7 @@ static const struct orr_param params[] = {
 	ORR_PARAM_BOOL("batch", true, "a task may be merged with a running one of its model"),
 	ORR_PARAM_BOOL("stack", true, "a task may run beside a running one"),
 	ORR_PARAM_CHOICE("slo_guard", "involved", "off|involved|all",
-		"no preemption or merge that lets a task miss its SLO, by projection: one of its two, or any that is there"),
+		"no preemption or merge that lets one of its two tasks miss its SLO, by projection; all: none, and no stacking, that lets any task miss it"),
 	ORR_PARAM_CHOICE("jct_scope", "all", "all|involved", "tasks whose completion times are compared: all that are there, or those on the GPU's runs and the new one"),
 	ORR_PARAM_BOOL("merge_queued", false, "a task may be merged with the last waiting one of its model, too"),
 	ORR_PARAM_INT("preempt_limit", "0", 0, 1e9, "a task is displaced at most so often; 0: as the SLO guard allows"),
@@ -68,6 +68,10 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	s->may[MERGE_QUEUED] = orr_arg_bool(args, "merge_queued");
 	s->has_guard = strcmp(orr_arg_text(args, "slo_guard"), "off") != 0;
 	s->gpus.keeps_heaps = !strcmp(orr_arg_text(args, "slo_guard"), "all");
+	if (irina_all_loaded(&s->gpus, w)) /* else a GPU may wait for the model of the first in line, beside others */
+		orr_serve_claim(w, ORR_WORK_CONSERVING);
+	if (s->gpus.keeps_heaps)
+		orr_serve_claim(w, ORR_SLO_GUARDED);
 	s->is_all = !strcmp(orr_arg_text(args, "jct_scope"), "all");
 	s->waits_to_stack = orr_arg_bool(args, "stack_wait");
 	s->pads = orr_arg_bool(args, "pad");
@@ -161,7 +165,7 @@ static void consider_batch(struct irina *s, struct orr_serve *w, uint32_t gpu, c
 static void consider_stack(struct irina *s, struct orr_serve *w, uint32_t gpu, const struct task *t, double latency,
 	double end, struct plan *best)
 {
-	const struct irina_gpu *g = &s->gpus.gpu[gpu];
+	struct irina_gpu *g = &s->gpus.gpu[gpu];
 	if (g->n_running == 0 || g->n_running >= s->stack_most)
 		return;
 	struct orr_batch b = task_batch(t);
@@ -171,7 +175,10 @@ static void consider_stack(struct irina *s, struct orr_serve *w, uint32_t gpu, c
 		if (isinf(p.delay_s))
 			return;
 	}
-	p.sum = (p.delay_s + latency) * t->weight + queue_later(s, g, fmax(0, p.delay_s + latency - end));
+	double later = fmax(0, p.delay_s + latency - end);
+	if (!queue_in_time(s, w, g, later))
+		return;
+	p.sum = (p.delay_s + latency) * t->weight + queue_later(s, g, later);
 	consider(s, best, &p);
 }
 

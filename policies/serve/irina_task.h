@@ -56,6 +56,7 @@ struct irina_gpus {
 
 bool irina_begin(struct irina_gpus *s, struct orr_serve *w);
 void irina_end(struct irina_gpus *s);
+bool irina_all_loaded(const struct irina_gpus *s, const struct orr_serve *w); /* every model wherever it may run */
 
 /* A task of one request; NULL: it was refused, or there is no memory. */
 struct task *irina_task(struct irina_gpus *s, struct orr_serve *w, orr_req r);

@@ -78,7 +78,7 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 {
 	struct mlfq *m = self;
 	uint32_t replica = orr_req_replica(w, r), level = 0, prompt = orr_req_prompt(w, r);
-	if (orr_kv_blocks(w, replica, prompt + 1) > orr_kv_total(w, replica)) {
+	if (orr_kv_blocks(w, replica, prompt) > orr_kv_total(w, replica)) {
 		orr_refuse(w, r, ORR_REQ_REFUSED);
 		return;
 	}
@@ -194,9 +194,9 @@ static bool choose(struct mlfq *m, struct orr_serve *w, uint32_t replica, orr_re
 {
 	struct server *v = &m->server[replica];
 	struct entry *e = entry_of(m, w, r);
-	uint32_t done = orr_req_done(w, r), prompt = orr_req_prompt(w, r), tokens = done > prompt ? done : prompt;
+	uint32_t done = orr_req_done(w, r), prompt = orr_req_prompt(w, r), tokens = done > prompt ? done : prompt; /* settle() sees to the next one */
 	e->is_chosen = true;
-	while (!orr_req_is_resident(w, r) && !orr_admit(w, r, tokens + 1, 0))
+	while (!orr_req_is_resident(w, r) && !orr_admit(w, r, tokens, 0))
 		if (!swap_out(m, w, replica)) {
 			e->is_chosen = false;
 			return false;
@@ -253,7 +253,7 @@ static uint64_t length_of_run(const struct mlfq *m, struct orr_serve *w, uint32_
 		context += orr_req_done(w, v->batch[i]);
 	}
 	double each = orr_iter_estimate(w, replica, v->n_batch, context, 0, 0), n = ceil(left / each);
-	return isinf(left) ? 0 : n > 1 ? (uint64_t)n : 1;
+	return isinf(left) || n > 1e15 ? 0 : n > 1 ? (uint64_t)n : 1;
 }
 
 static void schedule(void *self, struct orr_serve *w, uint32_t replica)
@@ -350,4 +350,4 @@ static const struct orr_serve_ops ops = {
 	.replica = replica,
 };
 
-ORR_POLICY_SERVE(mlfq, "skip-join multi-level feedback queue over iterations (FastServe)", params, ops);
+ORR_POLICY_SERVE_FLAGS(mlfq, "skip-join multi-level feedback queue over iterations (FastServe)", ORR_WORK_CONSERVING, params, ops);

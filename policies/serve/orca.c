@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Orca: a batch is composed anew at every iteration, first come first served; prompts and decodes run in the same
- * iteration; memory for the longest possible output is reserved when a request joins, so none is ever preempted
- * (Yu et al., "Orca: A Distributed Serving System for Transformer-Based Generative Models", OSDI 2022, algorithm 1).
+ * iteration; memory for the longest possible output is reserved when a request joins, so none is preempted unless it
+ * gives out more than was reserved (Yu et al., "Orca: A Distributed Serving System for Transformer-Based Generative Models", OSDI 2022, algorithm 1).
  */
-#include <orrery/policy.h>
+#include "evict.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct orca {
 	struct orr_fifo *queue; /* by replica */
+	orr_req *room;          /* most */
 	uint32_t replicas, most, output;
 	bool reserves_truth;
 };
@@ -21,10 +22,10 @@ static uint32_t reservation(const struct orca *o, struct orr_serve *w, orr_req r
 	struct orr_req_info info;
 	if (!orr_req_get(w, r, &info))
 		return 0;
-	uint32_t output = o->reserves_truth ? orr_req_true_output(w, r) : info.max_output ? info.max_output : o->output;
-	/* What it has given out is in the prompt if it was thrown off its replica. */
-	uint64_t tokens = (uint64_t)info.prompt_tokens + output - (info.outputs < output ? info.outputs : output);
-	return tokens < UINT32_MAX ? (uint32_t)tokens : UINT32_MAX;
+	uint32_t output = o->reserves_truth ? orr_req_true_output(w, r) - 1 : info.max_output ? info.max_output : o->output;
+	/* What it has given out is in the prompt if it had to start again. */
+	uint64_t tokens = (uint64_t)info.prompt_tokens + output - (info.outputs < output ? info.outputs : 0);
+	return evict_cap(w, orr_req_replica(w, r), &info, tokens);
 }
 
 static void arrive(void *self, struct orr_serve *w, orr_req r)
@@ -43,8 +44,9 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 	struct orr_fifo *q = &o->queue[replica];
 	if (!orr_replica_is_idle(w, replica))
 		return;
-	bool has_prompt = false;
-	while (q->first && orr_residents(w, replica) < o->most && orr_admit(w, q->first, reservation(o, w, q->first), 0)) {
+	bool has_prompt = false, is_short = evict_if_short(w, replica, q, o->room);
+	while (q->first && (!is_short || !orr_residents(w, replica)) && orr_residents(w, replica) < o->most &&
+		orr_admit(w, q->first, reservation(o, w, q->first), orr_decodes_need(w, replica))) {
 		orr_req r = orr_fifo_pop(w, q);
 		uint32_t left = orr_req_prompt(w, r) > orr_req_done(w, r) ? orr_req_prompt(w, r) - orr_req_done(w, r) : 0;
 		if (left)
@@ -54,28 +56,33 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 	if (!has_prompt && !orr_decodes(w, replica))
 		return;
 	/* Who waits goes on waiting until a resident ends: more arrivals change nothing. */
-	orr_iter_run(w, replica, has_prompt ? 1 : 0, 0, ORR_ITER_DECODE | (q->first ? ORR_ITER_THROUGH : 0u));
+	orr_iter_run(w, replica, has_prompt || is_short ? 1 : 0, 0, ORR_ITER_DECODE | (q->first ? ORR_ITER_THROUGH : 0u));
 }
 
 static void destroy(void *self)
 {
 	struct orca *o = self;
 	free(o->queue);
+	free(o->room);
 	free(o);
 }
 
 static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
 {
 	struct orca *o = calloc(1, sizeof *o);
-	if (o)
+	uint32_t most = (uint32_t)orr_arg_int(args, "max_batch");
+	if (o) {
 		o->queue = calloc(orr_replicas(w) + 1, sizeof *o->queue);
-	if (!o || !o->queue) {
-		free(o);
+		o->room = calloc(most, sizeof *o->room);
+	}
+	if (!o || !o->queue || !o->room) {
+		if (o)
+			destroy(o);
 		orr_fail(err, ORR_EFAIL, "no memory is left");
 		return NULL;
 	}
 	o->replicas = orr_replicas(w);
-	o->most = (uint32_t)orr_arg_int(args, "max_batch");
+	o->most = most;
 	o->output = (uint32_t)orr_arg_int(args, "output");
 	o->reserves_truth = !strcmp(orr_arg_text(args, "reserve"), "true");
 	return o;
@@ -97,4 +104,5 @@ static const struct orr_serve_ops ops = {
 	.schedule = schedule,
 };
 
-ORR_POLICY_SERVE(orca, "iteration-level batching, memory reserved for the longest output (Orca)", params, ops);
+ORR_POLICY_SERVE_FLAGS(orca, "iteration-level batching, memory reserved for the longest output (Orca)",
+	ORR_MAY_ORACLE | ORR_WORK_CONSERVING, params, ops);

@@ -49,7 +49,8 @@ static uint32_t list_prompts(struct sarathi *s, struct orr_serve *w, uint32_t re
 	if (used >= s->chunk)
 		return used;
 	l->begun = 0;
-	if (begun && orr_req_is_resident(w, begun))
+	/* After a failure it may be resident somewhere else. */
+	if (begun && orr_req_is_resident(w, begun) && orr_req_replica(w, begun) == replica)
 		used = list_prompt(s, w, l, begun, used);
 	while (q->first && used < s->chunk && orr_residents(w, replica) < s->max_batch) {
 		orr_req r = q->first;
@@ -118,4 +119,4 @@ static const struct orr_serve_ops ops = { .size = sizeof ops,
 	.arrive = arrive,
 	.schedule = schedule };
 
-ORR_POLICY_SERVE(sarathi, "language models: prompts in chunks beside the decodes, at most so many tokens per iteration", params, ops);
+ORR_POLICY_SERVE_FLAGS(sarathi, "language models: prompts in chunks beside the decodes, at most so many tokens per iteration", ORR_WORK_CONSERVING, params, ops);

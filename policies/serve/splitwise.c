@@ -19,12 +19,8 @@ enum state { WAITING, RUNNING, PREEMPTED, OVER };
 
 /* Doubly linked lists by index. */
 enum list_of { ALL, PROMPTS, PREEMPTIONS, LISTS };
-struct link {
-	uint32_t prev, next;
-};
-struct list {
-	uint32_t first, last;
-};
+struct link { uint32_t prev, next; };
+struct list { uint32_t first, last; };
 
 struct task {
 	uint8_t state;
@@ -79,7 +75,7 @@ static void *grown(void *p, uint32_t n, uint32_t *cap, size_t size)
 	return q ? q : p;
 }
 
-/* False if memory ran out: the run ends with a message. */
+/* The run ends if memory runs out. */
 #define PUSH(w, v, n, cap, x)                                              \
 	do {                                                               \
 		(v) = grown((v), (n), &(cap), sizeof *(v));                \
@@ -194,6 +190,13 @@ struct choice {
 	uint64_t room; /* blocks of KV cache that are left */
 };
 
+/* What is reserved for so many tokens: never more than there is, as a request that is here fits (the last token needs no room). */
+static uint32_t reservation(const struct orr_serve *w, uint32_t server, uint32_t tokens)
+{
+	uint64_t all = (uint64_t)orr_kv_total(w, server) * orr_kv_block_tokens(w, server);
+	return tokens < all ? tokens : (uint32_t)all;
+}
+
 static bool is_chosen(const struct splitwise *s, uint32_t id)
 {
 	return task_of(s, id)->chosen == s->selection;
@@ -268,18 +271,67 @@ static void choose_heads(struct splitwise *s, struct orr_serve *w, struct server
 	}
 }
 
-static void choose_all(struct splitwise *s, struct orr_serve *w, uint32_t server)
+/* first: NONE, or a task that goes before all. */
+static void choose_all(struct splitwise *s, struct orr_serve *w, uint32_t server, uint32_t first)
 {
 	struct server *v = &s->server[server];
 	struct choice c = { 0, orr_kv_free(w, server) };
 	s->selection++;
 	s->n_pick = 0;
+	if (first != NONE)
+		choose(s, w, &c, first);
 	choose_starved(s, w, v, &c);
 	choose_from(s, w, v, PROMPTS, PROMPT, &c);
 	choose_from(s, w, v, PREEMPTIONS, DECODE, &c);
 	choose_running(s, w, v, &c);
 	choose_heads(s, w, v, &c);
 	v->weight = c.weight;
+}
+
+/* ---- prompts that hold all memory ---- */
+
+static void set_blocks(const struct splitwise *s, const struct orr_serve *w, uint32_t e, bool is_moved)
+{
+	struct entry *x = &s->entry[e];
+	uint32_t all = orr_kv_blocks(w, x->server, reservation(w, x->server, x->prompt + x->output));
+	x->blocks[PROMPT] = is_moved ? 0 : orr_kv_blocks(w, x->server, reservation(w, x->server, x->prompt + 1));
+	x->blocks[DECODE] = all - x->blocks[PROMPT];
+}
+
+/* Its decode waits for memory: it gives up what its prompt holds, and waits with its prompt and what it has given out. */
+static void restart(struct splitwise *s, struct orr_serve *w, struct server *v, uint32_t e)
+{
+	struct entry *x = &s->entry[e];
+	orr_evict(w, x->r, ORR_EVICT_RESTART);
+	uint32_t given = orr_req_prompt(w, x->r) - x->prompt;
+	x->prompt += given;
+	x->output -= given;
+	set_blocks(s, w, e, false);
+	dequeue(v, e * 2 + DECODE);
+	x->task[DECODE] = (struct task){ .state = WAITING, .from = UINT64_MAX };
+	x->task[PROMPT] = (struct task){ .state = WAITING, .from = v->begun };
+	v->outstanding += x->prompt;
+	enqueue(s, w, v, e * 2 + PROMPT);
+	enqueue(s, w, v, e * 2 + DECODE);
+	list_add(s, v, PROMPTS, e);
+}
+
+/*
+ * Nothing fits and nothing runs, as prompts that are done hold the memory that their decodes wait for. (The simulator has
+ * no rule for it and stops there.) The last ones start again until the first one's decode fits. Returns that task.
+ */
+static uint32_t unlock(struct splitwise *s, struct orr_serve *w, uint32_t server)
+{
+	struct server *v = &s->server[server];
+	uint32_t first = v->list[ALL].first, e = v->list[ALL].last;
+	while (first != NONE && !orr_req_is_resident(w, s->entry[first].r))
+		first = s->entry[first].link[ALL].next;
+	if (first == NONE || v->role == ORR_ROLE_PREFILL)
+		return NONE;
+	for (; e != first && memory_of(s, first * 2 + DECODE) > orr_kv_free(w, server); e = s->entry[e].link[ALL].prev)
+		if (orr_req_is_resident(w, s->entry[e].r))
+			restart(s, w, v, e);
+	return first * 2 + DECODE;
 }
 
 /* ---- a run ---- */
@@ -307,7 +359,7 @@ static void start_prompt(struct splitwise *s, struct orr_serve *w, struct server
 {
 	struct entry *x = &s->entry[e];
 	list_remove(s, v, PROMPTS, e);
-	orr_admit(w, x->r, x->prompt + 1, 0);
+	orr_admit(w, x->r, reservation(w, x->server, x->prompt + 1), 0);
 }
 
 static void start_decode(struct splitwise *s, struct orr_serve *w, struct server *v, uint32_t e)
@@ -316,9 +368,9 @@ static void start_decode(struct splitwise *s, struct orr_serve *w, struct server
 	if (x->task[DECODE].state == PREEMPTED)
 		list_remove(s, v, PREEMPTIONS, e);
 	else if (orr_req_is_resident(w, x->r))
-		orr_kv_grow(w, x->r, x->prompt + x->output, 0);
+		orr_kv_grow(w, x->r, reservation(w, x->server, x->prompt + x->output), 0);
 	else
-		orr_admit(w, x->r, x->prompt + x->output, 0); /* it came from a prefill replica */
+		orr_admit(w, x->r, reservation(w, x->server, x->prompt + x->output), 0); /* it came from a prefill replica */
 	if (!orr_is_decoding(w, x->r))
 		orr_resume(w, x->r);
 }
@@ -346,7 +398,12 @@ static void begin(struct splitwise *s, struct orr_serve *w, uint32_t server)
 {
 	struct server *v = &s->server[server];
 	bool has_prompt = false, has_decode = false;
-	choose_all(s, w, server);
+	choose_all(s, w, server, NONE);
+	if (!v->n_batch && !s->n_pick && v->list[ALL].first != NONE) {
+		uint32_t first = unlock(s, w, server);
+		if (first != NONE)
+			choose_all(s, w, server, first);
+	}
 	preempt_others(s, w, v);
 	join(s, w, v);
 	v->begun++;
@@ -367,6 +424,8 @@ static void consider_cut(struct splitwise *s, struct orr_serve *w, uint32_t serv
 {
 	struct server *v = &s->server[server];
 	uint32_t decodes = 0;
+	if (orr_replica_is_idle(w, server))
+		return; /* the iteration ended in this instant */
 	for (uint32_t i = 0; i < v->n_batch; i++)
 		decodes += v->batch[i] % 2 == DECODE;
 	uint64_t with = (uint64_t)v->weight + weight_of(s, id);
@@ -400,10 +459,22 @@ static uint32_t entry_new(struct splitwise *s, struct orr_serve *w)
 	return s->n_entries > n ? n : NONE;
 }
 
+/* All but the last token, which nobody reads; on a replica of prompts the prompt alone. */
+static bool could_hold(const struct splitwise *s, const struct orr_serve *w, uint32_t server, uint32_t prompt, uint32_t output)
+{
+	uint64_t tokens = (uint64_t)prompt + (s->server[server].role == ORR_ROLE_PREFILL ? 0 : output - 1);
+	return tokens <= (uint64_t)orr_kv_total(w, server) * orr_kv_block_tokens(w, server);
+}
+
 static void arrive(void *self, struct orr_serve *w, orr_req r)
 {
 	struct splitwise *s = self;
 	uint32_t server = orr_req_replica(w, r), done = orr_req_done(w, r), output = orr_req_true_output(w, r);
+	if (server < s->n_servers && !could_hold(s, w, server, orr_req_prompt(w, r), output)) {
+		s->server[server].outstanding -= done >= orr_req_prompt(w, r) ? 1 : orr_req_prompt(w, r) + 1.0;
+		orr_refuse(w, r, ORR_REQ_REFUSED);
+		return;
+	}
 	uint32_t e = server < s->n_servers && output ? entry_new(s, w) : NONE;
 	if (e == NONE)
 		return;
@@ -411,9 +482,7 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 	bool is_moved = done >= orr_req_prompt(w, r);
 	s->entry[e] = (struct entry){ .r = r, .arrival = orr_req_arrival(w, r), .prompt = orr_req_prompt(w, r), .output = output, .server = server };
 	struct entry *x = &s->entry[e];
-	uint32_t all = orr_kv_blocks(w, server, x->prompt + output);
-	x->blocks[PROMPT] = is_moved ? 0 : orr_kv_blocks(w, server, x->prompt + 1);
-	x->blocks[DECODE] = all - x->blocks[PROMPT];
+	set_blocks(s, w, e, is_moved);
 	x->task[PROMPT] = (struct task){ .state = is_moved ? OVER : WAITING, .from = is_moved ? UINT64_MAX : v->begun };
 	x->task[DECODE] = (struct task){ .state = WAITING, .from = is_moved ? v->begun : UINT64_MAX };
 	orr_req_set_mark(w, r, e + 1);
@@ -497,8 +566,11 @@ static void end_prompts(struct splitwise *s, struct orr_serve *w, uint32_t serve
 static void schedule(void *self, struct orr_serve *w, uint32_t server)
 {
 	struct splitwise *s = self;
-	if (!s->server[server].is_running || !orr_replica_is_idle(w, server))
-		return; /* arrivals have been dealt with in arrive() */
+	const struct server *v = &s->server[server];
+	/* Arrivals have been dealt with in arrive(); where prompts alone run, memory comes back as they leave. */
+	bool may_go_on = v->role == ORR_ROLE_PREFILL && v->n_queue;
+	if (!orr_replica_is_idle(w, server) || (!v->is_running && !may_go_on))
+		return;
 	end_prompts(s, w, server);
 	begin(s, w, server);
 }
@@ -592,8 +664,7 @@ static void clear(struct splitwise *s, struct orr_serve *w, struct server *v)
 	for (int l = 0; l < LISTS; l++)
 		v->list[l] = (struct list){ NONE, NONE };
 	v->n_queue = v->n_batch = 0;
-	v->requests = 0;
-	v->outstanding = 0;
+	v->outstanding = v->requests = 0;
 	v->is_running = false;
 }
 

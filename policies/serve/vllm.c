@@ -148,4 +148,4 @@ static const struct orr_serve_ops ops = { .size = sizeof ops,
 	.arrive = arrive,
 	.schedule = schedule };
 
-ORR_POLICY_SERVE(vllm, "language models: KV cache in blocks, prompts first, the last ones evicted when blocks run out", params, ops);
+ORR_POLICY_SERVE_FLAGS(vllm, "language models: KV cache in blocks, prompts first, the last ones evicted when blocks run out", ORR_WORK_CONSERVING, params, ops);

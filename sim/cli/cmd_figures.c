@@ -123,6 +123,8 @@ static int run(int argc, char **argv, struct orr_error *err)
 	struct book *b = book_open(r.name, err);
 	if (!b)
 		return err->code;
+	if (!r.output.quiet)
+		book_say_stand_ins(b);
 	char *dir = r.out ? mem_strdup(r.out) : default_dir(r.name);
 	rc = make(b, &r, dir, err);
 	mem_free(dir);

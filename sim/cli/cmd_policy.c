@@ -78,6 +78,10 @@ static int show(const char *spec, enum orr_policy_kind kind, struct orr_error *e
 		return rc;
 	printf("%s: %s\n", e.name, e.policy->doc ? e.policy->doc : "");
 	printf("kind: %s%s\n", registry_kind(e.policy->kind), e.policy->flags & ORR_NEEDS_ORACLE ? "; sees true durations (oracle)" : "");
+	if (e.policy->flags & ORR_WORK_CONSERVING)
+		puts("claims (--check proves it): no replica is idle for which a request waits");
+	if (e.policy->flags & ORR_SLO_GUARDED)
+		puts("claims (--check proves it): nothing that it does makes a request late that would have been in time");
 	const struct orr_param *p = e.policy->params;
 	if (!p || !p->name)
 		puts("no parameters");

@@ -9,10 +9,12 @@
 
 static const char run_help[] =
 	"usage: orrery run SCENARIO.json [OPTIONS]\n\n"
-	"Carries out a scenario of any world (orrery scenario show prints one).\n\n"
+	"Carries out a scenario of any world (orrery scenario show prints one): jobs, step, serve, or\nmixed, "
+	"which is jobs and serving on one cluster and one clock.\n\n"
 	"  --set PATH=VALUE     change one value: jobs.OPTION, step.OPTION, serve.OPTION,\n"
 	"                       policy.NAME.PARAM, failures.NAME, trace_options.NAME, or a key of the\n"
-	"                       scenario (repeatable)\n"
+	"                       scenario; in a mixed one jobs.PATH and serve.PATH reach the halves:\n"
+	"                       serve.serve.OPTION, jobs.trace (repeatable)\n"
 	REQUEST_JOBS_HELP REQUEST_COMMON_HELP
 	"\nThe options of orrery jobs, orrery step and orrery serve are taken too, and go before what the\nfile says.\n"
 	"\nExample:\n"

@@ -14,6 +14,7 @@
 
 #include "base/expr.h"
 #include "cli/study.h"
+#include "plots/chart.h"
 
 #include <stdio.h>
 
@@ -50,11 +51,19 @@ struct book_published {
 	double value, low, high; /* NaN: not given */
 };
 
+/* A trace that does not come with the program: of a file, or else a generator that stands in for it. */
+struct book_trace {
+	char *name, *source;
+	bool is_there;
+};
+
 struct book {
 	char *dir, *path; /* the folder, its figures.json */
 	cJSON *json;
 	struct book_let *constant;
 	size_t n_constants;
+	struct book_trace *trace;
+	size_t n_traces;
 	struct book_axis axis[BOOK_MAX_AXES];
 	size_t n_axes;
 	struct book_run *run;
@@ -74,15 +83,28 @@ void book_free(struct book *b);
 /* v: a number or an expression. where: its JSON path, for messages. */
 int book_number(struct book *b, const cJSON *v, const char *where, double *out, struct orr_error *err);
 int book_expression(struct book *b, const char *text, const char *where, double *out, struct orr_error *err);
-/* ${AXIS}, ${AXIS.label}, ${dir} and ${EXPRESSION} are replaced. NULL on error; free with mem_free. */
+/* ${AXIS}, ${AXIS.label}, ${dir}, ${trace:NAME} and ${EXPRESSION} are replaced. NULL on error; free with mem_free. */
 char *book_text(struct book *b, const char *template, const char *where, struct orr_error *err);
 size_t book_axis(const struct book *b, const char *name, size_t n); /* SIZE_MAX: none */
+/* "RUN[AXIS=VALUE,..].LABEL.NAME" without ${..}: the result, NULL where that point is not there, and where NAME begins. */
+int book_result(struct book *b, const char *text, const char *where, const struct run_result **out, const char **name, struct orr_error *err);
 const struct book_published *book_find_published(const struct book *b, const char *id);
+
+/* ---- traces that are found or stood in for (figures_traces.c) ---- */
+
+int book_read_traces(struct book *b, struct orr_error *err);
+void book_free_traces(struct book *b);
+const struct book_trace *book_trace(const struct book *b, const char *name, size_t n); /* NULL: none */
+/* What was not found: lines for standard error. */
+void book_say_stand_ins(const struct book *b);
 
 /* ---- carrying out ---- */
 
 /* All runs at all points; o->db, fresh, check, threads, quiet as for a study. */
 int book_run_all(struct book *b, const struct study_output *o, struct orr_error *err);
+/* Points of the distribution function of a column of a run's rows, "RUN[AXIS=VALUE,..].LABEL.COLUMN"; none where that point is
+ * not there. Free with mem_free. */
+int book_distribution(struct book *b, const char *text, const char *where, struct chart_point **out, size_t *n, struct orr_error *err);
 /* FILE.pdf, .svg, .png and .csv of each figure. */
 int book_draw(struct book *b, const char *out_dir, bool no_figures, struct orr_error *err);
 /* table.csv and table.txt; the text is appended to out, too. */

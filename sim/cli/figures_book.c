@@ -324,13 +324,15 @@ static int read_published(struct book *b, struct orr_error *err)
 
 static int read_book(struct book *b, struct orr_error *err)
 {
-	static const char *const known[] = { "title", "about", "constants", "axes", "runs", "figures", "table", NULL };
+	static const char *const known[] = { "title", "about", "constants", "traces", "axes", "runs", "figures", "table", NULL };
 	b->json = scenario_read(b->path, err);
 	if (!b->json)
 		return ORR_EINPUT;
 	int rc = book_check_keys(b, b->json, "$", known, err);
 	if (!rc)
 		rc = read_lets(b, cJSON_GetObjectItemCaseSensitive(b->json, "constants"), "$.constants", &b->constant, &b->n_constants, err);
+	if (!rc)
+		rc = book_read_traces(b, err);
 	if (!rc)
 		rc = read_axes(b, err);
 	if (!rc)
@@ -395,6 +397,7 @@ void book_free(struct book *b)
 	}
 	mem_free(b->published);
 	free_lets(b->constant, b->n_constants);
+	book_free_traces(b);
 	cJSON_Delete(b->json);
 	mem_free(b->dir);
 	mem_free(b->path);

@@ -19,7 +19,8 @@ struct drawing {
 	bool no_figures;
 	/* The chart in hand. */
 	struct chart chart;
-	size_t x_axis;
+	char *x_label, *y_label;
+	size_t x_axis; /* SIZE_MAX: x is what rows hold */
 	struct chart_series *series;
 	size_t cap_series;
 	const cJSON *one; /* series */
@@ -34,12 +35,37 @@ static int number_or(struct book *b, const cJSON *o, const char *key, double def
 	return v ? book_number(b, v, where, out, err) : ORR_OK;
 }
 
+static void keep_series(struct book *b, struct drawing *d, const struct chart_point *point, size_t n, struct orr_error *err)
+{
+	const char *label = book_string(b, d->one, "label", d->where, err);
+	MEM_GROW(d->series, d->chart.n_series, d->cap_series);
+	d->series[d->chart.n_series++] = (struct chart_series){ .label = book_text(b, label ? label : "", d->where, err),
+		.point = point,
+		.n = n,
+		.marks_alone = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(d->one, "marks")) };
+}
+
+/* The distribution function of a run's rows. */
+static int add_distribution(struct book *b, void *ctx, struct orr_error *err)
+{
+	struct drawing *d = ctx;
+	const char *template = book_string(b, d->one, "rows", d->where, err);
+	if (!template)
+		return book_fail(b, d->where, err, "series: rows: expected RUN.LABEL.COLUMN, as \"conv.vllm.ttft\"");
+	char *text = book_text(b, template, d->where, err);
+	struct chart_point *point = NULL;
+	size_t n = 0;
+	int rc = text ? book_distribution(b, text, d->where, &point, &n, err) : ORR_EINPUT;
+	mem_free(text);
+	keep_series(b, d, point, n, err);
+	return rc || d->series[d->chart.n_series - 1].label ? rc : ORR_EINPUT;
+}
+
 /* One line or row of bars: y, low and high at each x. Called with the series' own axes bound. */
 static int add_series(struct book *b, void *ctx, struct orr_error *err)
 {
 	struct drawing *d = ctx;
 	const struct book_axis *x = &b->axis[d->x_axis];
-	const char *label = book_string(b, d->one, "label", d->where, err);
 	size_t before = b->bound[d->x_axis];
 	struct chart_point *point = mem_zalloc(x->n, sizeof *point);
 	int rc = ORR_OK;
@@ -53,27 +79,25 @@ static int add_series(struct book *b, void *ctx, struct orr_error *err)
 			rc = number_or(b, d->one, "high", NAN, d->where, &point[i].high, err);
 	}
 	b->bound[d->x_axis] = before;
-	MEM_GROW(d->series, d->chart.n_series, d->cap_series);
-	d->series[d->chart.n_series++] = (struct chart_series){ .label = book_text(b, label ? label : "", d->where, err),
-		.point = point,
-		.n = x->n,
-		.marks_alone = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(d->one, "marks")) };
+	keep_series(b, d, point, x->n, err);
 	return rc || d->series[d->chart.n_series - 1].label ? rc : ORR_EINPUT;
 }
 
 static int add_all_series(struct book *b, struct drawing *d, struct orr_error *err)
 {
-	static const char *const known[] = { "label", "y", "low", "high", "each", "marks", NULL };
+	static const char *const known_lines[] = { "label", "y", "low", "high", "each", "marks", NULL };
+	static const char *const known_rows[] = { "label", "rows", "each", NULL };
+	bool is_cdf = d->chart.kind == CHART_CDF;
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(d->json, "series");
 	int rc = cJSON_GetArraySize(list) ? ORR_OK : book_fail(b, d->where, err, "series: expected a list of {\"label\", \"y\"}");
 	cJSON_ArrayForEach(d->one, list)
 	{
 		if (!rc)
-			rc = book_check_keys(b, d->one, d->where, known, err);
-		if (!rc && !cJSON_GetObjectItemCaseSensitive(d->one, "y"))
+			rc = book_check_keys(b, d->one, d->where, is_cdf ? known_rows : known_lines, err);
+		if (!rc && !is_cdf && !cJSON_GetObjectItemCaseSensitive(d->one, "y"))
 			rc = book_fail(b, d->where, err, "series: y: expected an expression");
 		if (!rc)
-			rc = book_each(b, cJSON_GetObjectItemCaseSensitive(d->one, "each"), d->where, add_series, d, err);
+			rc = book_each(b, cJSON_GetObjectItemCaseSensitive(d->one, "each"), d->where, is_cdf ? add_distribution : add_series, d, err);
 	}
 	return rc;
 }
@@ -87,13 +111,16 @@ static int set_axes(struct book *b, struct drawing *d, struct orr_error *err)
 		rc = book_check_keys(b, y, d->where, known_y, err);
 	if (rc)
 		return rc;
-	const char *axis = book_string(b, x, "axis", d->where, err);
+	bool is_cdf = d->chart.kind == CHART_CDF;
+	const char *axis = is_cdf ? NULL : book_string(b, x, "axis", d->where, err);
 	d->x_axis = axis ? book_axis(b, axis, strlen(axis)) : SIZE_MAX;
-	if (d->x_axis == SIZE_MAX)
+	if (!is_cdf && d->x_axis == SIZE_MAX)
 		return book_fail(b, d->where, err, "x: axis: expected one of $.axes, found \"%.60s\"", axis ? axis : "");
 	const char *x_label = book_string(b, x, "label", d->where, err), *y_label = book_string(b, y, "label", d->where, err);
-	d->chart.x_label = x_label ? x_label : axis;
-	d->chart.y_label = y_label ? y_label : "";
+	d->chart.x_label = d->x_label = book_text(b, x_label ? x_label : axis ? axis : "seconds", d->where, err);
+	d->chart.y_label = d->y_label = book_text(b, y_label ? y_label : is_cdf ? "share of requests" : "", d->where, err);
+	if (!d->x_label || !d->y_label)
+		return ORR_EINPUT;
 	d->chart.log_x = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(x, "log"));
 	d->chart.log_y = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(y, "log"));
 	rc = number_or(b, y, "min", NAN, d->where, &d->chart.y_min, err);
@@ -131,7 +158,10 @@ static int write_data(const struct book *b, const struct drawing *d, struct orr_
 			const struct chart_point *p = &d->series[i].point[k];
 			book_put_text(f.file, d->series[i].label);
 			putc(',', f.file);
-			book_put_text(f.file, b->axis[d->x_axis].value[k].text);
+			if (d->x_axis == SIZE_MAX)
+				fprintf(f.file, "%.17g", p->x);
+			else
+				book_put_text(f.file, b->axis[d->x_axis].value[k].text);
 			book_put_real(f.file, p->y);
 			book_put_real(f.file, p->low);
 			book_put_real(f.file, p->high);
@@ -143,6 +173,8 @@ static int write_data(const struct book *b, const struct drawing *d, struct orr_
 /* Positions are named where x is not a number everywhere, and under bars. */
 static const char **categories(const struct book *b, struct drawing *d)
 {
+	if (d->chart.kind == CHART_CDF)
+		return NULL;
 	const struct book_axis *x = &b->axis[d->x_axis];
 	bool are_named = d->chart.kind == CHART_BARS;
 	for (size_t i = 0; i < x->n; i++)
@@ -170,11 +202,12 @@ static int add_chart(struct book *b, void *ctx, struct orr_error *err)
 	const char *name = book_string(b, d->json, "name", d->where, err), *kind = book_string(b, d->json, "kind", d->where, err);
 	if (!name)
 		return book_fail(b, d->where, err, "name: expected a file name without suffix");
-	if (!kind || (strcmp(kind, "lines") && strcmp(kind, "bars")))
-		return book_fail(b, d->where, err, "kind: expected lines or bars");
-	d->chart = (struct chart){ .kind = strcmp(kind, "bars") ? CHART_LINES : CHART_BARS };
+	if (!kind || (strcmp(kind, "lines") && strcmp(kind, "bars") && strcmp(kind, "cdf")))
+		return book_fail(b, d->where, err, "kind: expected lines, bars or cdf");
+	d->chart = (struct chart){ .kind = !strcmp(kind, "cdf") ? CHART_CDF : strcmp(kind, "bars") ? CHART_LINES : CHART_BARS };
 	d->series = NULL;
 	d->cap_series = 0;
+	d->x_label = d->y_label = NULL;
 	char *file = book_text(b, name, d->where, err);
 	int rc = !file ? ORR_EINPUT
 		: is_file_name(file)
@@ -200,6 +233,8 @@ static int add_chart(struct book *b, void *ctx, struct orr_error *err)
 		mem_free(point);
 	}
 	mem_free(d->series);
+	mem_free(d->x_label);
+	mem_free(d->y_label);
 	mem_free(names);
 	mem_free(file);
 	return rc;

@@ -66,6 +66,11 @@ static bool name_value(void *ctx, const char *name, size_t n, double *out)
 		*out = v->number;
 		return true;
 	}
+	const struct book_trace *trace = n > 4 && !memcmp(name, "has_", 4) ? book_trace(b, name + 4, n - 4) : NULL;
+	if (trace) {
+		*out = trace->is_there;
+		return true;
+	}
 	for (size_t i = 0; i < b->n_axes && !text; i++) {
 		const struct book_value *v = bound_value(b, i);
 		text = v ? let_text(v->let, v->n_lets, name, n) : NULL;
@@ -176,53 +181,133 @@ static bool is_metric(const struct book *b, const struct book_run *r, const char
 	return false;
 }
 
-/* ".LABEL.METRIC" with !low or !high after it, of the run's results at that point. */
-static int read_metric(const struct book *b, const struct book_run *r, size_t part, const char *text, size_t n, double *out,
-	struct orr_error *err)
+/* The value of the series at that time: what its piece there holds. */
+static double series_at(const struct series *s, double at_s)
 {
-	const char *end = text + n, *dot = end;
-	while (dot > text && dot[-1] != '.')
-		dot--;
-	if (*text != '.' || dot - text < 2)
-		return orr_fail(err, ORR_EINPUT, "{%s%.*s}: expected {RUN.LABEL.METRIC}", r->name, (int)n, text);
-	const char *label = text + 1, *mark = memchr(dot, '!', (size_t)(end - dot));
-	size_t label_n = (size_t)(dot - text) - 2, count;
-	char metric[100];
-	snprintf(metric, sizeof metric, "%.*s", (int)((mark ? mark : end) - dot), dot);
-	struct run_result *const *runs = study_results(b->study, part, &count);
-	for (size_t i = 0; i < count; i++) {
-		if (strlen(runs[i]->label) != label_n || memcmp(runs[i]->label, label, label_n))
-			continue;
-		const struct metric *m = result_find(runs[i], metric);
-		if (!m && is_metric(b, r, metric))
-			return ORR_OK; /* no value here */
-		if (!m)
-			return orr_fail(err, ORR_EINPUT, "{%s%.*s}: this run has no metric \"%.60s\"", r->name, (int)n, text, metric);
-		*out = !mark ? m->value : mark[1] == 'l' ? m->ci_low : m->ci_high;
-		return ORR_OK;
-	}
-	return orr_fail(err, ORR_EINPUT, "{%s%.*s}: no policy of this run is labelled \"%.*s\"", r->name, (int)n, text,
-		(int)label_n, label);
+	double v = NAN;
+	for (size_t i = 0; i < s->n && (double)s->time_ns[i] / 1e9 <= at_s; i++)
+		v = s->value[i];
+	return s->n && at_s <= (double)s->time_ns[s->n - 1] / 1e9 ? v : NAN;
 }
 
-/* "RUN[AXIS=VALUE,..].LABEL.METRIC" without ${..}; leaves axes bound. */
-static int look_up(struct evaluation *e, const char *text, double *out, struct orr_error *err)
+/* "SERIES@SECONDS" of a result. */
+static int read_series(struct evaluation *e, const struct run_result *r, const char *text, size_t n, double *out, struct orr_error *err)
+{
+	const char *at = memchr(text, '@', n);
+	size_t name = (size_t)(at - text);
+	double at_s = NAN;
+	for (size_t i = 0; i < r->n_series; i++)
+		if (strlen(r->series[i].name) == name && !memcmp(r->series[i].name, text, name)) {
+			int rc = evaluate(e, at + 1, n - name - 1, &at_s, err);
+			*out = series_at(&r->series[i], at_s);
+			return rc;
+		}
+	return orr_fail(err, ORR_EINPUT, "{..%.*s}: this run has no series \"%.*s\"", (int)n, text, (int)name, text);
+}
+
+/* The run whose label text begins with, a point after it: the longest of these. SIZE_MAX: none. */
+static size_t find_label(struct run_result *const *runs, size_t count, const char *text, size_t n)
+{
+	size_t best = SIZE_MAX, longest = 0;
+	for (size_t i = 0; i < count; i++) {
+		size_t len = strlen(runs[i]->label);
+		if (len < n && len >= longest && !memcmp(runs[i]->label, text, len) && text[len] == '.') {
+			best = i;
+			longest = len;
+		}
+	}
+	return best;
+}
+
+/* The policy's result of ".LABEL.NAME", and where NAME begins. */
+static int find_result(const struct book *b, const struct book_run *r, size_t part, const char *text, const struct run_result **out,
+	const char **name, struct orr_error *err)
+{
+	size_t count, points = 0, n = strlen(text);
+	for (size_t i = 0; i < n; i++)
+		points += text[i] == '.';
+	if (*text != '.' || points < 2)
+		return orr_fail(err, ORR_EINPUT, "{%s%s}: expected {RUN.LABEL.METRIC}", r->name, text);
+	struct run_result *const *runs = study_results(b->study, part, &count);
+	size_t i = find_label(runs, count, text + 1, n - 1);
+	if (i == SIZE_MAX) {
+		const char *dot = text + n;
+		while (dot[-1] != '.')
+			dot--;
+		return orr_fail(err, ORR_EINPUT, "{%s%s}: no policy of this run is labelled \"%.*s\"", r->name, text, (int)(dot - text) - 2, text + 1);
+	}
+	*out = runs[i];
+	*name = text + 2 + strlen(runs[i]->label);
+	return ORR_OK;
+}
+
+/* ".LABEL.METRIC" with !low or !high after it, or ".LABEL.SERIES@SECONDS", of the run's results at that point. */
+static int read_metric(struct evaluation *e, const struct book_run *r, size_t part, const char *text, double *out, struct orr_error *err)
+{
+	const struct run_result *of = NULL;
+	const char *name = NULL;
+	char metric[100];
+	int rc = find_result(e->b, r, part, text, &of, &name, err);
+	if (rc)
+		return rc;
+	if (strchr(name, '@'))
+		return read_series(e, of, name, strlen(name), out, err);
+	const char *mark = strchr(name, '!');
+	snprintf(metric, sizeof metric, "%.*s", (int)(mark ? mark - name : (ptrdiff_t)strlen(name)), name);
+	const struct metric *m = result_find(of, metric);
+	if (!m && is_metric(e->b, r, metric))
+		return ORR_OK; /* no value here */
+	if (!m)
+		return orr_fail(err, ORR_EINPUT, "{%s%s}: this run has no metric \"%.60s\"", r->name, text, metric);
+	*out = !mark ? m->value : mark[1] == 'l' ? m->ci_low : m->ci_high;
+	return ORR_OK;
+}
+
+/* "RUN[AXIS=VALUE,..]" at the start of a text without ${..}, and what follows; leaves axes bound. *part: SIZE_MAX if that point
+ * is not there. */
+static int locate(struct evaluation *e, const char *text, const struct book_run **r, size_t *part, const char **rest, struct orr_error *err)
 {
 	struct book *b = e->b;
 	size_t name = strcspn(text, ".["), point = 0;
 	bool is_there = true;
-	const char *end = text + strlen(text), *at = text + name;
-	const struct book_run *r = find_run(b, text, name);
-	if (!r)
+	*rest = text + name;
+	*part = SIZE_MAX;
+	*r = find_run(b, text, name);
+	if (!*r)
 		return orr_fail(err, ORR_EINPUT, "{%s}: no run is called \"%.*s\"", text, (int)name, text);
 	if (!b->study)
 		return orr_fail(err, ORR_EINPUT, "{%s}: results are not known before the runs", text);
-	int rc = *at == '[' ? bind_fixed(e, &at, end, &is_there, err) : ORR_OK;
+	int rc = **rest == '[' ? bind_fixed(e, rest, text + strlen(text), &is_there, err) : ORR_OK;
 	if (!rc && is_there)
-		rc = find_point(b, r, &point, err);
-	if (rc || !is_there || r->part[point] == SIZE_MAX)
-		return rc;
-	return read_metric(b, r, r->part[point], at, (size_t)(end - at), out, err);
+		rc = find_point(b, *r, &point, err);
+	if (!rc && is_there)
+		*part = (*r)->part[point];
+	return rc;
+}
+
+static int look_up(struct evaluation *e, const char *text, double *out, struct orr_error *err)
+{
+	const struct book_run *r = NULL;
+	const char *rest = NULL;
+	size_t part;
+	int rc = locate(e, text, &r, &part, &rest, err);
+	return rc || part == SIZE_MAX ? rc : read_metric(e, r, part, rest, out, err);
+}
+
+int book_result(struct book *b, const char *text, const char *where, const struct run_result **out, const char **name, struct orr_error *err)
+{
+	struct orr_error inner = { 0 };
+	struct evaluation e = { .b = b, .err = &inner };
+	size_t bound[BOOK_MAX_AXES], part;
+	const struct book_run *r = NULL;
+	const char *rest = NULL;
+	*out = NULL;
+	memcpy(bound, b->bound, sizeof bound);
+	int rc = locate(&e, text, &r, &part, &rest, &inner);
+	if (!rc && part != SIZE_MAX)
+		rc = find_result(b, r, part, rest, out, name, &inner);
+	memcpy(b->bound, bound, sizeof bound);
+	return rc ? book_fail(b, where, err, "%s", inner.text) : ORR_OK;
 }
 
 /* A metric of a run, or "published:ID". */
@@ -275,8 +360,28 @@ int book_number(struct book *b, const cJSON *v, const char *where, double *out, 
 
 /* ---- texts ---- */
 
+/* "NAME" or "NAME.note" of $.traces; NAME may be ${AXIS}. */
+static int put_trace(struct book *b, const char *s, size_t n, const char *where, struct sbuf *out, struct orr_error *err)
+{
+	char *template = mem_strndup(s, n), *name = book_text(b, template, where, err);
+	mem_free(template);
+	if (!name)
+		return ORR_EINPUT;
+	size_t len = strcspn(name, ".");
+	const struct book_trace *t = book_trace(b, name, len);
+	int rc = ORR_OK;
+	if (!t || (name[len] && strcmp(name + len, ".note")))
+		rc = book_fail(b, where, err, "${trace:%.60s}: expected the name of one of $.traces, or NAME.note", name);
+	else
+		sbuf_puts(out, !name[len] ? t->source : t->is_there ? "" : " (synthetic stand-in)");
+	mem_free(name);
+	return rc;
+}
+
 static int put_field(struct book *b, const char *s, size_t n, const char *where, struct sbuf *out, struct orr_error *err)
 {
+	if (n > 6 && !memcmp(s, "trace:", 6))
+		return put_trace(b, s + 6, n - 6, where, out, err);
 	const char *dot = memchr(s, '.', n);
 	bool wants_label = dot && n - (size_t)(dot - s) == 6 && !memcmp(dot, ".label", 6);
 	size_t axis = book_axis(b, s, wants_label ? (size_t)(dot - s) : n);

@@ -86,16 +86,44 @@ static int probe(struct search *s, double factor, struct orr_error *err)
 	return ORR_OK;
 }
 
+static const double most = 0x1p20, least = 0x1p-20, climb_to = 0x1p10;
+
+static int go_up(struct search *s, struct orr_error *err)
+{
+	int rc = ORR_OK;
+	while (!rc && isinf(s->out->above) && s->out->factor < most)
+		rc = probe(s, s->out->factor * 2, err);
+	return rc;
+}
+
+/* Too few keep to it at the trace's rate and at all below: where more load fills batches sooner, a higher rate may do. */
+static int climb(struct search *s, struct orr_error *err)
+{
+	struct rate_found before = *s->out;
+	int rc = ORR_OK;
+	for (double factor = 2; !rc && factor <= climb_to && !(s->out->factor > 0); factor *= 2)
+		rc = probe(s, factor, err);
+	if (rc || !(s->out->factor > 0)) {
+		before.runs = s->out->runs;
+		*s->out = before;
+		return rc;
+	}
+	s->out->above = INFINITY;
+	s->out->above_rate = s->out->above_attainment = NAN;
+	return go_up(s, err);
+}
+
 int rate_search(rate_try try, void *ctx, double enough, struct rate_found *out, struct orr_error *err)
 {
 	struct search s = { try, ctx, enough, out };
-	static const double most = 0x1p20, least = 0x1p-20;
 	*out = (struct rate_found){ .above = INFINITY, .rate = NAN, .attainment = NAN, .above_rate = NAN, .above_attainment = NAN };
 	int rc = probe(&s, 1, err);
-	while (!rc && isinf(out->above) && out->factor < most)
-		rc = probe(&s, out->factor * 2, err);
+	if (!rc && out->factor > 0)
+		rc = go_up(&s, err);
 	while (!rc && !(out->factor > 0) && out->above > least)
 		rc = probe(&s, out->above / 2, err);
+	if (!rc && !(out->factor > 0))
+		rc = climb(&s, err);
 	while (!rc && out->factor > 0 && isfinite(out->above) && out->above > out->factor * (1 + FIND_RATE_STEP))
 		rc = probe(&s, sqrt(out->factor * out->above), err);
 	return rc;
@@ -180,7 +208,7 @@ static void put_line(struct sbuf *b, const char *label, const struct rate_found 
 {
 	sbuf_printf(b, "%s: ", label);
 	if (!(f->factor > 0)) {
-		sbuf_printf(b, "at no rate %.4g %% of the requests keep to the SLO (%.4g %% at %.4g requests/s)", 100 * enough,
+		sbuf_printf(b, "at no rate %.4g %% of the requests keep to the SLO (%.4g %% at %.4g requests/s, the lowest tried)", 100 * enough,
 			100 * f->above_attainment, f->above_rate);
 	} else {
 		sbuf_printf(b, "%.4g requests/s, %.4g times the trace's rate: %.4g %% of the requests keep to the SLO", f->rate, f->factor,
@@ -239,6 +267,10 @@ int find_rate(const cJSON *scenario, const char *slo, const char *attainment, co
 	struct serve_study *t = serve_study_open(scenario, o, err);
 	if (!t)
 		return err->code;
+	if (t->s.until_ns != ORR_NEVER) {
+		serve_study_close(t);
+		return orr_fail(err, ORR_EINPUT, "--find-rate: --until would leave requests out, and more of them at lower rates");
+	}
 	struct rate_found *found = mem_zalloc(t->s.base.n_policies, sizeof *found);
 	rc = search_all(t, &limits, enough, found, err);
 	if (!rc)

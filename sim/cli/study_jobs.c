@@ -222,11 +222,11 @@ static void say_step_runs(const struct jobs_study *t)
 	fprintf(stderr, "orrery: steps simulated of %llu shapes", (unsigned long long)alone);
 	if (together)
 		fprintf(stderr, " and %llu sets of jobs (%llu not settled)", (unsigned long long)together, (unsigned long long)unsettled);
+	fputc('\n', stderr);
 	steprate_outside(t->s.rates, &by_law, &outside);
 	if (outside)
-		fprintf(stderr, "; outside the range of their profile's laws: %llu of %llu kernels", (unsigned long long)outside,
+		fprintf(stderr, "orrery: outside the range of their profile's laws: %llu of %llu kernels\n", (unsigned long long)outside,
 			(unsigned long long)by_law);
-	fputc('\n', stderr);
 }
 
 static int finish_jobs(void *world, struct run_result *const *runs, size_t n, struct orr_error *err)

@@ -20,8 +20,8 @@ static void configure(struct serve_study *t)
 		t->device[i] = s->set.device[i];
 		t->profile[i] = s->set.profile[i];
 	}
-	/* Rows are also what two policies are compared by. */
-	bool wants_rows = o->db || o->out_dir || s->base.n_policies > 1;
+	/* Rows are also what two policies are compared by, and what figures may be of. */
+	bool wants_rows = o->db || o->out_dir || o->is_series || s->base.n_policies > 1;
 	t->config = (struct serve_config){ .requests = s->requests,
 		.cluster = s->base.cluster,
 		.placement = s->placement,

@@ -105,6 +105,16 @@ static void events_of(struct mixed *m, int64_t now)
 		nodes_fence(m);
 }
 
+/* The service ends with its last request, and leaves its GPUs to the jobs. */
+static void leave_if_over(struct mixed *m)
+{
+	if (!serve_is_over(m->serve) || has_failed(m))
+		return;
+	m->serve_has_left = true;
+	m->is_serve_short = false;
+	serve_leave(m->serve);
+}
+
 /* Who waits for GPUs is asked in this order: replicas, then jobs. */
 static bool decide(struct mixed *m)
 {
@@ -113,6 +123,8 @@ static bool decide(struct mixed *m)
 		if (has_offer(m))
 			offer(m);
 		is_due |= serve_instant(m->serve);
+		if (!is_due)
+			leave_if_over(m);
 	}
 	if (m->jobs && !m->jobs_are_over) {
 		m->jobs_touched |= jobs_is_due(m->jobs);
@@ -136,19 +148,6 @@ static void check_pool(struct mixed *m)
 		orr_fail(&m->error, ORR_EFAIL, "conservation at %.9f s: %s", (double)eng_now(m->engine) / 1e9, wrong);
 }
 
-/* A world that has come to its end: the service leaves its GPUs to the jobs, and jobs are not asked about any more. */
-static void end_worlds(struct mixed *m)
-{
-	if (has_failed(m))
-		return;
-	if (m->serve && !m->serve_has_left && serve_is_over(m->serve)) {
-		m->serve_has_left = true;
-		m->is_serve_short = false;
-		serve_leave(m->serve);
-	}
-	m->jobs_are_over = m->jobs && jobs_is_over(m->jobs);
-}
-
 static void instant(struct mixed *m, int64_t now)
 {
 	accounts_until(&m->accounts, now, &m->holding);
@@ -162,7 +161,7 @@ static void instant(struct mixed *m, int64_t now)
 		jobs_end_instant(m->jobs);
 	if (m->config->check && !has_failed(m))
 		check_pool(m);
-	end_worlds(m);
+	m->jobs_are_over = m->jobs && jobs_is_over(m->jobs);
 }
 
 /* ---- the loop ---- */
@@ -216,7 +215,9 @@ static void loop(struct mixed *m)
 {
 	int64_t t;
 	uint64_t steps = 0;
-	end_worlds(m); /* one that has nothing to do at all */
+	if (m->serve)
+		leave_if_over(m); /* it has nothing to do at all */
+	m->jobs_are_over = m->jobs && jobs_is_over(m->jobs);
 	while (!is_over(m)) {
 		if (is_starving(m)) {
 			starving(m);

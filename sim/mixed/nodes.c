@@ -55,8 +55,8 @@ static bool are_served(const struct mixed *m)
 
 static void announce(struct mixed *m, uint32_t node)
 {
+	m->nodes_away += !m->notices[node]++;
 	bitset_add(&m->doomed, node);
-	m->nodes_away++;
 	if (are_served(m))
 		serve_notice(m->serve, node);
 	fence_node(m, node);
@@ -64,8 +64,8 @@ static void announce(struct mixed *m, uint32_t node)
 
 static void fail(struct mixed *m, uint32_t node)
 {
-	if (bitset_has(&m->doomed, node))
-		m->nodes_away--;
+	bool was_doomed = m->notices[node], goes_again = was_doomed && --m->notices[node];
+	m->nodes_away -= was_doomed && !goes_again;
 	bitset_remove(&m->doomed, node);
 	if (are_served(m))
 		serve_node(m->serve, node, false);
@@ -74,12 +74,14 @@ static void fail(struct mixed *m, uint32_t node)
 	open_fences(m, node);
 	pool_node_down(m->pool, node);
 	m->nodes_away++;
+	if (goes_again) /* it will be back for less than the notice */
+		bitset_add(&m->doomed, node);
 }
 
 static void repair(struct mixed *m, uint32_t node)
 {
 	pool_node_up(m->pool, node);
-	if (bitset_has(&m->doomed, node)) /* it is back for less than the notice */
+	if (bitset_has(&m->doomed, node))
 		fence_node(m, node);
 	if (m->jobs)
 		jobs_node(m->jobs, node, true);
@@ -152,6 +154,7 @@ void nodes_begin(struct mixed *m)
 		return;
 	m->notice_ns = m->serve ? orr_arg_time_ns(c->serve.options, "notice") : 0;
 	m->failures = failure_run_new(c->failures, c->cluster, c->seed);
+	m->notices = mem_zalloc(c->cluster->n_nodes, sizeof *m->notices);
 	next_row(m);
 }
 
@@ -160,6 +163,7 @@ void nodes_free(struct mixed *m)
 	for (size_t i = 0; i < m->n_fences; i++)
 		pool_give(m->pool, &m->fence[i].alloc);
 	mem_free(m->fence);
+	mem_free(m->notices);
 	bitset_free(&m->doomed);
 	failure_run_free(m->failures);
 }

@@ -40,6 +40,7 @@ struct mixed {
 	/* nodes */
 	struct failure_run *failures;
 	struct bitset doomed;    /* about to go */
+	uint32_t *notices;       /* [node] announced and not come yet */
 	struct fence *fence;
 	size_t n_fences, cap_fences;
 	uint32_t nodes_away;     /* down, or about to go */

@@ -366,15 +366,25 @@ static void put_remarks(struct sbuf *out, const struct run_result *r)
 		const char *metric, *word;
 	} what[] = { { "jobs_killed", "killed" }, { "jobs_failed", "failed" },
 		{ "jobs_unfinished", "unfinished" }, { "jobs_refused", "refused" }, { "requests_refused", "refused" },
-		{ "requests_shed", "shed" }, { "requests_unfinished", "unfinished" } };
+		{ "requests_shed", "shed" }, { "requests_unfinished", "unfinished" },
+		/* several worlds on one clock: a line for each */
+		{ "jobs.jobs_killed", "killed" }, { "jobs.jobs_failed", "failed" }, { "jobs.jobs_unfinished", "unfinished" },
+		{ "jobs.jobs_refused", "refused" }, { "serve.requests_refused", "refused" }, { "serve.requests_shed", "shed" },
+		{ "serve.requests_unfinished", "unfinished" } };
 	const char *before = NULL;
+	char of = 0;
 	for (size_t i = 0; i < sizeof what / sizeof *what; i++) {
 		const struct metric *m = result_find(r, what[i].metric);
 		if (!m || !(m->value > 0))
 			continue;
+		if (before && what[i].metric[0] != of) {
+			sbuf_putc(out, '\n');
+			before = NULL;
+		}
+		of = what[i].metric[0];
 		if (!before) {
 			char *name = name_of(r);
-			sbuf_printf(out, "%s: %s not completed: ", name, what[i].metric[0] == 'j' ? "jobs" : "requests");
+			sbuf_printf(out, "%s: %s not completed: ", name, of == 'j' ? "jobs" : "requests");
 			mem_free(name);
 		}
 		sbuf_printf(out, "%s%s %.0f", before ? before : "", what[i].word, m->value);

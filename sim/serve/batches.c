@@ -254,7 +254,8 @@ static bool replica_can(struct orr_serve *w, uint32_t replica, const struct orr_
 		serve_fail(w, ORR_EFAIL, q, "start of model %s on replica %u, which serves model %s alone", c->model[b->model]->name,
 			replica, c->model[r->model]->name);
 	else if (!loading_is_done(w, replica, b->model))
-		serve_fail(w, ORR_EFAIL, q, "start of model %s on replica %u, which has not loaded it", c->model[b->model]->name, replica);
+		serve_fail(w, ORR_EFAIL, q, "start of model %s on replica %u, which has not loaded it%s", c->model[b->model]->name, replica,
+			w->set->preloaded ? "" : " (serve.preloaded=false is for policies that load models: orr_model_load())");
 	else
 		return true;
 	return false;
@@ -285,6 +286,9 @@ static bool has_room(struct orr_serve *w, uint32_t replica, const struct orr_bat
 {
 	if (memory_fits(w, replica, &p->extra))
 		return true;
+	if (w->replica[replica].n_runs >= w->set->n_curve)
+		serve_fail(w, ORR_EFAIL, q, "start on replica %u beside %u runs: serve.slowdown_curve says how slow up to %zu are "
+			"(orr_run_fits() tells)", replica, w->replica[replica].n_runs, w->set->n_curve);
 	serve_fail(w, ORR_EFAIL, q,
 		"start: no room on replica %u for %u samples of %s beside %u runs: it takes %.9g bytes at its peak, %.9g of %.9g are in use "
 		"(orr_run_fits() tells)",
@@ -358,6 +362,7 @@ orr_run orr_run_start(struct orr_serve *w, uint32_t replica, const struct orr_ba
 	x->started_s = w->now_s;
 	x->leaving = -1;
 	take_members(w, x, b);
+	guard_before_beside(w, replica, "orr_run_start()");
 	serve_metrics_memory(w, replica);
 	link_run(w, x);
 	run_go(w, x);

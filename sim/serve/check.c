@@ -148,16 +148,35 @@ static const char *wrong_pool(const struct orr_serve *w)
 		if (w->replica[i].has_alloc)
 			a[n++] = &w->replica[i].alloc;
 	for (uint32_t i = 0; i < f->n_limbo; i++)
-		a[n++] = &f->limbo[i].alloc;
+		a[n++] = &f->limbo[i];
 	const char *wrong = pool_check(w->host.pool, a, n);
 	mem_free(a);
 	return wrong;
 }
 
+/* It brings a model into memory, beside which nothing needs to run. */
+static bool is_loading(const struct orr_serve *w, uint32_t replica)
+{
+	const double *loaded_s = w->replica[replica].loaded_s;
+	for (uint32_t m = 0; loaded_s && m < w->config->n_models; m++)
+		if (loaded_s[m] > w->now_s)
+			return true;
+	return false;
+}
+
+/* Nothing but the policy keeps the request from being started there. */
+static bool could_start(const struct orr_serve *w, const struct req *q, uint32_t replica)
+{
+	const struct replica *r = &w->replica[replica];
+	bool is_served = r->model == NONE || r->model == q->model;
+	return is_served && orr_replica_is_idle(w, replica) && (q->replica == replica || r->role != ORR_ROLE_DECODE) &&
+		!is_loading(w, replica);
+}
+
 /* A policy that says so leaves no replica idle that has, or could have, a request to start. */
 static const char *wrong_idling(const struct orr_serve *w)
 {
-	if (!(w->policy->flags & ORR_WORK_CONSERVING))
+	if (!(w->claims & ORR_WORK_CONSERVING))
 		return NULL;
 	for (uint32_t i = 0; i < w->n_req; i++) {
 		const struct req *q = &w->req[i];
@@ -165,7 +184,7 @@ static const char *wrong_idling(const struct orr_serve *w)
 			continue;
 		uint32_t x = q->replica != NONE ? q->replica : bitset_next(w->idle, 0);
 		for (; x != BITSET_END; x = q->replica != NONE ? BITSET_END : bitset_next(w->idle, x + 1))
-			if (orr_replica_is_idle(w, x) && (w->replica[x].model == NONE || w->replica[x].model == q->model))
+			if (could_start(w, q, x))
 				return "the policy is work conserving, and leaves a replica idle for which a request waits";
 	}
 	return NULL;

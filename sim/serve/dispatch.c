@@ -97,8 +97,9 @@ static void tell_arrivals(struct orr_serve *w)
 	while (w->arrived_told < w->n_arrived && !w->is_over) {
 		uint32_t slot = w->arrived[w->arrived_told++];
 		struct req *q = &w->req[slot];
-		if (q->state == ORR_REQ_ENDED)
+		if (q->state == ORR_REQ_ENDED || !q->is_arriving)
 			continue;
+		q->is_arriving = false;
 		q->is_known = true;
 		if (q->replica != NONE) {
 			lane_arrival(w, q->replica);

@@ -48,12 +48,6 @@ struct fleet_news {
 	enum orr_replica_event event;
 };
 
-/* GPUs of a node that is about to go, kept out of the pool until it has gone. */
-struct fleet_limbo {
-	uint32_t node;
-	struct pool_alloc alloc;
-};
-
 struct fleet {
 	/* options */
 	enum autoscale autoscale;
@@ -67,16 +61,20 @@ struct fleet {
 	orr_req *held;        /* no replica serves their model now; in order of coming */
 	uint32_t n_held, cap_held;
 	uint64_t routed;      /* live requests that are on a replica */
+	orr_req *thrown;      /* were on replicas that have gone; not placed yet */
+	uint32_t n_thrown, cap_thrown;
 	struct fleet_news *news;
-	uint32_t n_news, cap_news;
-	struct fleet_limbo *limbo;
+	uint32_t n_news, news_told, cap_news;
+	struct pool_alloc *limbo; /* GPUs of nodes that are about to go, kept out of the pool until then */
 	uint32_t n_limbo, cap_limbo;
 	struct bitset doomed; /* nodes */
+	uint32_t *notices;    /* [node] announced and not come yet */
 	struct failure_run *failures;
 	uint64_t nodes_down;  /* or about to go */
 	int64_t row_ns;       /* of the failure or repair that becomes known next */
 	uint64_t rows_ahead;  /* those that are known and have not happened */
 	bool failure_pending, tick_pending, wants_more;
+	struct eng_event refill; /* on a clock that is not its own: replicas that were lost start elsewhere */
 	uint64_t same_ticks, longest_window; /* ticks that changed nothing, in a row */
 	uint64_t scale_ups, scale_downs, losses;
 };
@@ -84,12 +82,18 @@ struct fleet {
 /* ---- replicas.c ---- */
 /* Off -> starting, or up at once if delay_ns is 0. False: no GPUs now. */
 bool replica_start(struct orr_serve *w, uint32_t replica, int64_t delay_ns);
-/* Takes no new requests; leaves when it is empty. */
+/* From now on draining: no new requests. */
+void replica_close(struct orr_serve *w, uint32_t replica);
+/* The same, told to the policy; leaves when it is empty. */
 void replica_drain(struct orr_serve *w, uint32_t replica, bool is_doomed);
 /* A draining one is taken back. */
 void replica_undrain(struct orr_serve *w, uint32_t replica);
-/* Gone now; what it has comes back. Its GPUs go to the pool, or are kept if their node is about to go. */
+/* Gone now; what it has waits until fleet_place_thrown(). Its GPUs go to the pool, or are kept if their node is about to go. */
 void replica_leave(struct orr_serve *w, uint32_t replica);
+/* The request has been thrown off; it is on no replica now. */
+void fleet_thrown(struct orr_serve *w, struct req *q);
+/* What was on replicas that have gone is given to others, once all that go together have gone. */
+void fleet_place_thrown(struct orr_serve *w);
 bool replica_is_on(const struct orr_serve *w, uint32_t replica, uint32_t node);
 void fleet_release_held(struct orr_serve *w);
 

@@ -99,7 +99,7 @@ static void put_goodput(struct orr_serve *w, double span)
 	struct interval i = blocks_mean(&m->met, 0, ATTAINMENT_BATCHES, w->set->ci_level);
 	double low = fmax(share - (i.mean - i.low), 0), high = fmin(share + (i.high - i.mean), 1);
 	if (span > 0)
-		result_metric(w->result, "goodput", goodput, goodput - (share - low) * each, goodput + (high - share) * each);
+		result_metric(w->result, "goodput", goodput, fmax(goodput - (share - low) * each, 0), goodput + (high - share) * each);
 	else
 		put(w, "goodput", NAN);
 	result_metric(w->result, "attainment", share, low, high);

@@ -55,6 +55,11 @@ void interference_rates(const struct orr_serve *w, const uint32_t *model, uint32
 			rate[i] = 1 / slower;
 		}
 		return;
+	case INTERFERENCE_CURVE:
+		/* More than were measured are not started (has_room()); a projection may see them for an instant. */
+		for (uint32_t i = 0; i < n; i++)
+			rate[i] = 1 / w->set->curve[(n < w->set->n_curve ? n : w->set->n_curve) - 1];
+		return;
 	default:
 		for (uint32_t i = 0; i < n; i++)
 			rate[i] = 1;
@@ -132,14 +137,16 @@ static bool has_begun(const struct projection *p, const struct part *x)
 static bool has_room(const struct projection *p, double capacity)
 {
 	double bytes = p->weights, busy = 0;
+	size_t going = 0;
 	for (uint32_t i = 0; i < p->n; i++) {
 		const struct part *x = &p->part[i];
 		if (!has_begun(p, x) || x->left <= 0)
 			continue;
 		bytes += x->bytes;
 		busy += x->is_going ? scale_of(p->w, x->model) : 0;
+		going += x->is_going;
 	}
-	return bytes <= capacity * (1 + ROUNDING) && busy <= p->w->set->utilisation_limit * (1 + ROUNDING);
+	return going <= p->w->set->n_curve && bytes <= capacity * (1 + ROUNDING) && busy <= p->w->set->utilisation_limit * (1 + ROUNDING);
 }
 
 static void rates_of(const struct projection *p, double *rate)
@@ -220,9 +227,10 @@ static bool project(struct projection *p, double capacity, bool is_checked, void
 static bool fits_anyway(const struct orr_serve *w, uint32_t replica, const struct memory_extra *x)
 {
 	const struct replica *r = &w->replica[replica];
-	if (r->memory == INFINITY && w->set->utilisation_limit == INFINITY)
+	if (r->memory == INFINITY && w->set->utilisation_limit == INFINITY && w->set->n_curve == SIZE_MAX)
 		return true;
 	double bytes = r->weights, busy = 0;
+	size_t runs = x && x->is_run;
 	if (x) {
 		bytes += x->weights + (x->is_run ? fmax(x->memory.before, x->memory.peak) : 0);
 		busy += x->is_run ? scale_of(w, x->model) : 0;
@@ -232,8 +240,9 @@ static bool fits_anyway(const struct orr_serve *w, uint32_t replica, const struc
 			continue;
 		bytes += fmax(w->run[i].memory.before, w->run[i].memory.peak);
 		busy += scale_of(w, w->run[i].model);
+		runs++;
 	}
-	return bytes <= r->memory * (1 + ROUNDING) && busy <= w->set->utilisation_limit * (1 + ROUNDING);
+	return runs <= w->set->n_curve && bytes <= r->memory * (1 + ROUNDING) && busy <= w->set->utilisation_limit * (1 + ROUNDING);
 }
 
 bool memory_fits(const struct orr_serve *w, uint32_t replica, const struct memory_extra *x)

@@ -223,6 +223,7 @@ void serve_metrics_request(struct orr_serve *w, const struct req *q, double at_s
 		record(w, q, at_s);
 	if (w->config->check && q->how == ORR_REQ_COMPLETED)
 		check_serve_completed(w, q, at_s);
+	guard_ended(w, q, at_s);
 }
 
 /* ---- work ---- */

@@ -4,6 +4,7 @@
  * many go at once; with one they are flows that share its links. Invariant: a request is ORR_REQ_MOVING exactly while
  * req.move is the number of a move that is_live; until it is there, its blocks stay held on the replica that it left.
  */
+#include "serve/fleet.h"
 #include "serve/lane.h"
 #include "serve/options.h"
 
@@ -118,9 +119,10 @@ static void on_net(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 	(void)subject, (void)arg;
 	struct orr_serve *w = ctx;
 	struct moves *m = w->moves;
-	double now = (double)eng_now(e) / 1e9, next;
+	double next;
 	m->is_awaited = m->has_ended = false;
-	while ((next = flownet_next(m->net)) <= now + 0.5e-9)
+	/* What rounds to this instant is due in it: eng_at() would come back to it for ever. */
+	while (serve_ns(next = flownet_next(m->net)) <= eng_now(e))
 		flownet_advance(m->net, next);
 	uint64_t tag;
 	double finish_s;
@@ -178,10 +180,8 @@ void moves_lost(struct orr_serve *w, uint32_t replica)
 		struct req *q = &w->req[x->slot];
 		bool is_here = q->replica == replica; /* else nobody else will see to it */
 		req_throw_off(w, q);
-		if (!is_here) {
-			req_set_replica(w, q, NONE);
-			replica_place(w, q);
-		}
+		if (!is_here)
+			fleet_thrown(w, q);
 	}
 }
 

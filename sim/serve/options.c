@@ -31,9 +31,11 @@ const struct orr_param serve_options[] = {
 	ORR_PARAM_TIME("slo_ttft", "0", "limit of the time to the first token, for goodput; 0: none"),
 	ORR_PARAM_TIME("slo_tpot", "0", "limit of the time per output token, for goodput; 0: none"),
 	ORR_PARAM_BOOL("any_model", false, "requests for models that are not served go to the first model"),
-	ORR_PARAM_CHOICE("interference", "none", "none|pairwise|occupancy", "how runs on one replica slow each other down"),
+	ORR_PARAM_CHOICE("interference", "none", "none|pairwise|occupancy|curve", "how runs on one replica slow each other down"),
 	ORR_PARAM_TEXT_OR_FILE("slowdowns", "", ".csv",
 		"with interference=pairwise: a:b=1.3,.. where a beside b takes 1.3 times as long; or a file of such"),
+	ORR_PARAM_LIST("slowdown_curve", "",
+		"with interference=curve: how many times as long each of 1, 2, .. runs on one replica takes, as measured: 1,1.1,1.4"),
 	ORR_PARAM_REAL("utilisation_limit", "0", 0, 1e6, "most that the utilisations of runs on a replica add up to; 0: no limit"),
 	ORR_PARAM_CHOICE("exit", "interval", "now|interval|layer", "where a run can be stopped"),
 	ORR_PARAM_TIME("exit_interval", "0", "with exit=interval: progress between two exit points; 0: anywhere"),
@@ -126,6 +128,24 @@ static int read_slowdowns(struct serve_settings *x, const struct serve_config *c
 	return 0;
 }
 
+/* No more runs side by side than were measured. */
+static int read_curve(struct serve_settings *x, const struct orr_args *a, struct orr_error *err)
+{
+	size_t n = 0;
+	const double *curve = orr_arg_list(a, "slowdown_curve", &n);
+	if (!n)
+		return orr_fail(err, ORR_EINPUT, "serve.interference=curve: expected serve.slowdown_curve=1,.. (slowdown with 1, 2, .. runs)");
+	for (size_t i = 0; i < n; i++) {
+		if (i ? curve[i] >= 1 && curve[i] <= 1e6 : curve[i] == 1)
+			continue;
+		return orr_fail(err, ORR_EINPUT, "serve.slowdown_curve: with %zu run%s: expected %s, found %g", i + 1, i ? "s" : "",
+			i ? "a factor from 1 to 1e6" : "1, as nothing slows down a run that is alone", curve[i]);
+	}
+	x->curve = curve;
+	x->n_curve = n;
+	return 0;
+}
+
 struct serve_settings *settings_new(const struct serve_config *c, struct orr_error *err)
 {
 	const struct orr_args *a = c->options;
@@ -156,7 +176,9 @@ struct serve_settings *settings_new(const struct serve_config *c, struct orr_err
 	s->max_calls = orr_arg_int(a, "max_calls_per_instant");
 	s->warmup = orr_arg_real(a, "warmup");
 	s->ci_level = orr_arg_real(a, "ci_level");
-	if (s->interference == INTERFERENCE_PAIRWISE && read_slowdowns(s, c, err)) {
+	s->n_curve = SIZE_MAX;
+	if ((s->interference == INTERFERENCE_PAIRWISE && read_slowdowns(s, c, err)) ||
+		(s->interference == INTERFERENCE_CURVE && read_curve(s, a, err))) {
 		settings_free(s);
 		return NULL;
 	}

@@ -20,7 +20,7 @@ enum serve_router {
 	ROUTER_PREFIX_AWARE
 };
 enum serve_shed { SHED_NO, SHED_LATE, SHED_HOPELESS };
-enum serve_interference { INTERFERENCE_NONE, INTERFERENCE_PAIRWISE, INTERFERENCE_OCCUPANCY };
+enum serve_interference { INTERFERENCE_NONE, INTERFERENCE_PAIRWISE, INTERFERENCE_OCCUPANCY, INTERFERENCE_CURVE };
 enum serve_exit { EXIT_NOW, EXIT_INTERVAL, EXIT_LAYER };
 enum serve_tbt { TBT_TPOT, TBT_SPLITWISE };
 
@@ -33,6 +33,8 @@ struct serve_settings {
 
 	enum serve_interference interference;
 	double *slowdown;           /* [model * n_models + beside]; NULL unless pairwise */
+	const double *curve;        /* [runs - 1]; the options' own */
+	size_t n_curve;             /* SIZE_MAX unless curve */
 	double utilisation_limit;   /* INFINITY: none */
 	enum serve_exit exit;
 	double exit_interval_s, resume_cost_s;

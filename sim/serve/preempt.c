@@ -144,6 +144,7 @@ void orr_run_abort(struct orr_serve *w, orr_run run, enum orr_abort_how how)
 			"(orr_run_can_save() tells)", x->replica);
 		return;
 	}
+	guard_before(w, x, "orr_run_abort()");
 	x->leaving = (int)how;
 	if (x->state == RUN_SUSPENDED || at <= done + AT_ONCE_S) {
 		run_leave(w, x);
@@ -193,6 +194,7 @@ void orr_run_resume(struct orr_serve *w, orr_run run)
 			"(orr_run_can_resume() tells)", x->replica);
 		return;
 	}
+	guard_before_beside(w, x->replica, "orr_run_resume()");
 	serve_metrics_memory(w, x->replica);
 	revive(w, x);
 	run_go(w, x);

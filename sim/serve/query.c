@@ -105,7 +105,7 @@ bool orr_req_is_resident(const struct orr_serve *w, orr_req r)
 uint32_t orr_req_true_output(struct orr_serve *w, orr_req r)
 {
 	const struct req *q = req_of(w, r);
-	if (!(w->policy->flags & ORR_NEEDS_ORACLE)) {
+	if (!(w->policy->flags & (ORR_NEEDS_ORACLE | ORR_MAY_ORACLE))) {
 		serve_fail(w, ORR_EFAIL, q, "asks for the length of an output but does not declare ORR_NEEDS_ORACLE");
 		return 0;
 	}

@@ -18,8 +18,8 @@ static void news(struct orr_serve *w, uint32_t replica, enum orr_replica_event e
 void replicas_tell(struct orr_serve *w)
 {
 	struct fleet *f = w->fleet;
-	for (uint32_t i = 0; i < f->n_news && !w->error.code; i++) {
-		struct fleet_news x = f->news[i];
+	while (f->news_told < f->n_news && !w->error.code) {
+		struct fleet_news x = f->news[f->news_told++];
 		if (!w->ops->replica)
 			continue;
 		w->is_acting = true;
@@ -28,7 +28,7 @@ void replicas_tell(struct orr_serve *w)
 		watch_leave(w->watch);
 		w->is_acting = false;
 	}
-	f->n_news = 0;
+	f->n_news = f->news_told = 0;
 }
 
 /* The engine's clock as seconds; what is exact in this instant may be a little later. */
@@ -219,12 +219,28 @@ void replica_leave(struct orr_serve *w, uint32_t replica)
 		news(w, replica, ORR_REPLICA_DOWN);
 	}
 	give_gpus(w, replica);
-	for (uint32_t i = 0; i < n && !w->error.code; i++) {
-		struct req *q = &w->req[thrown[2 * i + 1]];
-		req_set_replica(w, q, NONE);
-		replica_place(w, q);
-	}
+	for (uint32_t i = 0; i < n; i++)
+		fleet_thrown(w, &w->req[thrown[2 * i + 1]]);
 	mem_free(thrown);
+}
+
+void fleet_thrown(struct orr_serve *w, struct req *q)
+{
+	struct fleet *f = w->fleet;
+	req_set_replica(w, q, NONE);
+	MEM_GROW(f->thrown, f->n_thrown, f->cap_thrown);
+	f->thrown[f->n_thrown++] = req_handle(w, req_slot(w, q));
+}
+
+void fleet_place_thrown(struct orr_serve *w)
+{
+	struct fleet *f = w->fleet;
+	for (uint32_t i = 0; i < f->n_thrown && !w->error.code; i++) {
+		struct req *q = req_of(w, f->thrown[i]);
+		if (q && q->state == ORR_REQ_WAITING && q->replica == NONE)
+			replica_place(w, q);
+	}
+	f->n_thrown = 0;
 }
 
 /* Leaves in an event of its own: whoever found it empty is not done yet. */
@@ -238,6 +254,7 @@ static void on_leave(struct engine *e, void *ctx, uint64_t subject, uint64_t arg
 	if (r->state != REPLICA_DRAINING || r->routed || w->fleet->more[subject].is_busy || r->n_runs)
 		return;
 	replica_leave(w, (uint32_t)subject);
+	fleet_place_thrown(w);
 	scale_fill(w);
 }
 
@@ -250,6 +267,13 @@ static void leave_if_empty(struct orr_serve *w, uint32_t replica)
 	eng_at(w->host.engine, eng_now(w->host.engine), PRIO_REPLICA, on_leave, w, replica, 0);
 }
 
+void replica_close(struct orr_serve *w, uint32_t replica)
+{
+	group_remove(w, replica);
+	bitset_remove(w->idle, replica);
+	w->replica[replica].state = REPLICA_DRAINING;
+}
+
 void replica_drain(struct orr_serve *w, uint32_t replica, bool is_doomed)
 {
 	struct replica *r = &w->replica[replica];
@@ -257,9 +281,7 @@ void replica_drain(struct orr_serve *w, uint32_t replica, bool is_doomed)
 	if (r->state == REPLICA_STARTING) {
 		replica_leave(w, replica);
 	} else if (r->state == REPLICA_UP) {
-		group_remove(w, replica);
-		bitset_remove(w->idle, replica);
-		r->state = REPLICA_DRAINING;
+		replica_close(w, replica);
 		news(w, replica, ORR_REPLICA_DRAINING);
 		replica_dirty(w, replica);
 	}
@@ -373,13 +395,18 @@ static bool llm_could(const struct orr_serve *w, const struct req *q, const stru
 	return prompt_fits && whole_fits;
 }
 
+bool model_has_replicas(const struct orr_serve *w, uint32_t model)
+{
+	for (uint32_t d = 0; d < w->config->n_deployments; d++)
+		if (w->fleet->part[d].model == model || w->fleet->part[d].model == NONE)
+			return true;
+	return false;
+}
+
 bool replica_could_ever_serve(const struct orr_serve *w, const struct req *q)
 {
 	const struct served *m = w->config->model[q->model];
-	bool is_served = false;
-	for (uint32_t d = 0; d < w->config->n_deployments; d++)
-		is_served |= w->fleet->part[d].model == q->model || w->fleet->part[d].model == NONE;
-	return is_served && (m->kind == SERVED_TABLE ? table_could(w, q, m) : llm_could(w, q, m));
+	return model_has_replicas(w, q->model) && (m->kind == SERVED_TABLE ? table_could(w, q, m) : llm_could(w, q, m));
 }
 
 /* ---- beginning and end ---- */
@@ -469,6 +496,7 @@ void replicas_free(struct orr_serve *w)
 	mem_free(f->more);
 	mem_free(f->part);
 	mem_free(f->news);
+	mem_free(f->thrown);
 	mem_free(f);
 	w->idle = NULL;
 	w->replica = NULL;

@@ -76,11 +76,13 @@ static double deadline(const struct orr_serve *w, const struct request_rec *rec,
 	return arrival_s + (w->set->slo_s < INFINITY ? w->set->slo_s : w->config->model[model]->slo_s);
 }
 
-/* A language model gives out at least one token; formats without outputs have 0. */
-static void set_outputs(const struct orr_serve *w, struct req *q)
+/* A language model reads and gives out at least one token; formats without them have 0. */
+static void set_tokens(const struct orr_serve *w, struct req *q)
 {
-	if (!q->output_asked && w->config->model[q->model]->kind == SERVED_LLM)
-		q->output_asked = 1;
+	if (w->config->model[q->model]->kind != SERVED_LLM)
+		return;
+	q->output_asked = q->output_asked ? q->output_asked : 1;
+	q->prompt = q->prompt_asked = q->prompt_asked ? q->prompt_asked : 1;
 }
 
 struct req *req_new(struct orr_serve *w, const struct request_rec *rec)
@@ -119,11 +121,7 @@ struct req *req_new(struct orr_serve *w, const struct request_rec *rec)
 		.n_blocks = rec->n_blocks,
 		.block = rec->block,
 		.next_ended = NONE };
-	/* A language model reads and gives out at least one token; formats without them have 0. */
-	if (w->config->model[model]->kind == SERVED_LLM) {
-		q->output_asked = q->output_asked ? q->output_asked : 1;
-		q->prompt = q->prompt_asked = q->prompt ? q->prompt : 1;
-	}
+	set_tokens(w, q);
 	w->live++;
 	w->waiting++;
 	serve_metrics_arrival(w, q);
@@ -146,6 +144,9 @@ void serve_arrive(struct orr_serve *w, const struct request_rec *rec)
 
 void req_tell_arrival(struct orr_serve *w, struct req *q)
 {
+	if (q->is_arriving) /* thrown off a replica before the policy heard of it */
+		return;
+	q->is_arriving = true;
 	MEM_GROW(w->arrived, w->n_arrived, w->cap_arrived);
 	w->arrived[w->n_arrived++] = req_slot(w, q);
 }
@@ -302,6 +303,7 @@ void req_throw_off(struct orr_serve *w, struct req *q)
 	}
 	unlist(w, q);
 	batches_detach(w, q);
+	guard_forget(w, q);
 	if (q->state != ORR_REQ_WAITING)
 		w->waiting++;
 	q->state = ORR_REQ_WAITING;
@@ -357,19 +359,27 @@ void orr_complete(struct orr_serve *w, orr_req r)
 	req_end(w, q, ORR_REQ_COMPLETED, w->now_s);
 }
 
-void orr_forward(struct orr_serve *w, orr_req r, uint32_t model)
+bool orr_forward(struct orr_serve *w, orr_req r, uint32_t model)
 {
 	struct req *q = waiting_one(w, r, "orr_forward()");
 	if (!q)
-		return;
+		return false;
 	if (model >= w->config->n_models) {
 		serve_fail(w, ORR_EFAIL, q, "orr_forward() to model %u; there are %u", model, w->config->n_models);
-		return;
+		return false;
+	}
+	if (!model_has_replicas(w, model)) {
+		serve_fail(w, ORR_EFAIL, q, "orr_forward() to model %s, which no deployment serves", w->config->model[model]->name);
+		return false;
 	}
 	req_set_replica(w, q, NONE);
 	q->model = model;
 	q->is_held = false;
-	set_outputs(w, q);
+	set_tokens(w, q);
+	if (replica_could_ever_serve(w, q))
+		return true;
+	req_end(w, q, ORR_REQ_REFUSED, w->now_s);
+	return false;
 }
 
 void orr_assign(struct orr_serve *w, orr_req r, uint32_t replica)

@@ -278,9 +278,20 @@ static bool must_hold(const struct orr_serve *w, const struct req *q, uint32_t r
 	return replica == NONE && (w->set->router != ROUTER_AUTO || !w->ops->route || !group_count(w, q->model));
 }
 
+/* The policy chooses among the replicas that it knows of: it is told first what became of them. In replica() it may deal
+ * with the request itself. */
+static bool is_still_to_place(struct orr_serve *w, const struct req *q)
+{
+	if (w->fleet->n_news && w->ops->route && w->set->router == ROUTER_AUTO)
+		replicas_tell(w);
+	return !w->error.code && q->state == ORR_REQ_WAITING && q->replica == NONE;
+}
+
 static void place(struct orr_serve *w, struct req *q, bool is_new)
 {
 	struct fleet *f = w->fleet;
+	if (!is_still_to_place(w, q))
+		return;
 	bool nobody = !group_count(w, q->model); /* a policy is not asked to choose from nothing */
 	uint32_t replica = nobody ? NONE : replica_route(w, q);
 	if (w->error.code)
@@ -292,6 +303,7 @@ static void place(struct orr_serve *w, struct req *q, bool is_new)
 	if (must_hold(w, q, replica)) {
 		MEM_GROW(f->held, f->n_held, f->cap_held);
 		f->held[f->n_held++] = req_handle(w, req_slot(w, q));
+		q->is_arriving = false;
 		return;
 	}
 	if (replica != NONE)

@@ -77,8 +77,8 @@ void serve_starving(struct orr_serve *w)
 		serve_fail(w, ORR_EFAIL, oldest, "%llu requests have not ended, and replicas find no GPUs, now or later", (unsigned long long)w->live);
 	serve_fail(w, ORR_EFAIL, oldest,
 		"%llu requests have not ended, nothing runs, no timer is set and no request is to come: the policy does nothing for them "
-		"(this is the first)",
-		(unsigned long long)w->live);
+		"(this is the first%s)",
+		(unsigned long long)w->live, w->set->preloaded ? "" : "; with serve.preloaded=false a policy must load models: orr_model_load()");
 }
 
 double serve_part_done(const struct orr_serve *w)
@@ -140,6 +140,7 @@ static void world_free(struct orr_serve *w)
 	replicas_free(w);
 	clients_free(w);
 	serve_metrics_free(w);
+	guard_free(w);
 	reqcursor_close(w->cursor);
 	for (uint32_t i = 0; i < w->n_observed; i++)
 		mem_free(w->observed[i].name);
@@ -166,6 +167,7 @@ static struct orr_serve *world_new(const struct serve_config *c, const struct se
 	w->policy = policy;
 	w->ops = policy->ops;
 	w->label = label;
+	w->claims = policy->flags & (ORR_WORK_CONSERVING | ORR_SLO_GUARDED);
 	w->result = result;
 	w->first_ended = w->last_ended = w->ended_told = NONE;
 	w->last_instant = -1;
@@ -191,6 +193,7 @@ static void create_policy(struct orr_serve *w, const struct orr_args *policy_arg
 	if (!w->self)
 		serve_fail(w, err.code ? err.code : ORR_EINPUT, NULL, "%s",
 			err.text[0] ? err.text : "create() returned nothing and gave no reason");
+	guard_begin(w);
 }
 
 struct orr_serve *serve_begin(const struct serve_config *c, const struct serve_host *host, const struct orr_policy *policy,

@@ -211,7 +211,7 @@ void scale_give(struct orr_serve *w, struct pool_alloc *a)
 	struct fleet *f = w->fleet;
 	if (w->owns_host && f->doomed.size && touches(a, &f->doomed)) {
 		MEM_GROW(f->limbo, f->n_limbo, f->cap_limbo);
-		f->limbo[f->n_limbo++] = (struct fleet_limbo){ NONE, *a };
+		f->limbo[f->n_limbo++] = *a;
 	} else if (w->host.give) {
 		w->host.give(w->host.ctx, a);
 	} else {
@@ -230,42 +230,59 @@ static void keep_free(struct orr_serve *w, uint32_t node)
 	if (!n || pool_take_at(pool, &r, &node, &n, 1, &a))
 		return;
 	MEM_GROW(f->limbo, f->n_limbo, f->cap_limbo);
-	f->limbo[f->n_limbo++] = (struct fleet_limbo){ node, a };
+	f->limbo[f->n_limbo++] = a;
 }
 
 /* A node will go: its replicas drain. */
 static void doom(struct orr_serve *w, uint32_t node)
 {
+	w->fleet->nodes_down += !w->fleet->notices[node]++;
 	bitset_add(&w->fleet->doomed, node);
-	w->fleet->nodes_down++;
 	for (uint32_t i = 0; i < w->n_replicas; i++)
 		if (replica_is_on(w, i, node))
 			replica_drain(w, i, true);
 	keep_free(w, node);
 }
 
-/* GPUs that were kept for no node but those still about to go stay kept. */
+/* A node goes: all that was kept is given back, and what is free of the nodes that are still about to go kept again. (One
+ * allocation may be of several nodes.) */
 static void release_limbo(struct orr_serve *w)
 {
 	struct fleet *f = w->fleet;
-	uint32_t kept = 0;
-	for (uint32_t i = 0; i < f->n_limbo; i++) {
-		if (touches(&f->limbo[i].alloc, &f->doomed))
-			f->limbo[kept++] = f->limbo[i];
-		else
-			pool_give(w->host.pool, &f->limbo[i].alloc);
-	}
-	f->n_limbo = kept;
+	for (uint32_t i = 0; i < f->n_limbo; i++)
+		pool_give(w->host.pool, &f->limbo[i]);
+	f->n_limbo = 0;
+	for (uint32_t n = bitset_next(&f->doomed, 0); n != BITSET_END; n = bitset_next(&f->doomed, n + 1))
+		keep_free(w, n);
 }
 
 static void lose(struct orr_serve *w, uint32_t node)
 {
+	/* None of them gets the requests of another. */
+	for (uint32_t i = 0; i < w->n_replicas; i++)
+		if (w->replica[i].state == REPLICA_UP && replica_is_on(w, i, node))
+			replica_close(w, i);
 	for (uint32_t i = 0; i < w->n_replicas && !w->error.code; i++) {
 		if (!replica_is_on(w, i, node))
 			continue;
 		w->fleet->losses += w->replica[i].state != REPLICA_OFF;
 		replica_leave(w, i);
 	}
+	fleet_place_thrown(w);
+}
+
+static void fail(struct orr_serve *w, uint32_t node)
+{
+	struct fleet *f = w->fleet;
+	bool was_doomed = f->notices[node], goes_again = was_doomed && --f->notices[node];
+	f->nodes_down -= was_doomed && !goes_again;
+	lose(w, node);
+	bitset_remove(&f->doomed, node);
+	release_limbo(w);
+	pool_node_down(w->host.pool, node);
+	f->nodes_down++;
+	if (goes_again) /* it will be back for less than the notice */
+		bitset_add(&f->doomed, node);
 }
 
 enum node_event { NODE_REPAIR, NODE_FAIL, NODE_NOTICE };
@@ -282,13 +299,7 @@ static void on_node(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 		doom(w, node);
 	} else if (arg == NODE_FAIL) {
 		serve_metrics_node(w, "node-fail", node);
-		if (bitset_has(&w->fleet->doomed, node))
-			w->fleet->nodes_down--;
-		lose(w, node);
-		bitset_remove(&w->fleet->doomed, node);
-		release_limbo(w);
-		pool_node_down(w->host.pool, node);
-		w->fleet->nodes_down++;
+		fail(w, node);
 	} else {
 		serve_metrics_node(w, "node-repair", node);
 		pool_node_up(w->host.pool, node);
@@ -344,6 +355,7 @@ static void on_row_known(struct engine *e, void *ctx, uint64_t subject, uint64_t
 void serve_capacity(struct orr_serve *w)
 {
 	serve_happen(w, (double)eng_now(w->host.engine) / 1e9);
+	eng_cancel(w->host.engine, w->fleet->refill);
 	if (!w->error.code && !is_over(w))
 		scale_fill(w);
 }
@@ -362,8 +374,8 @@ void serve_node(struct orr_serve *w, uint32_t node, bool is_up)
 	serve_metrics_node(w, is_up ? "node-repair" : "node-fail", node);
 	if (!is_up)
 		lose(w, node);
-	/* Others start elsewhere when the pool knows of it, later in this instant. */
-	eng_at(w->host.engine, eng_now(w->host.engine), PRIO_REPLICA, on_refill, w, 0, 0);
+	/* Others start elsewhere when the pool knows of it, later in this instant, unless the host says so earlier. */
+	w->fleet->refill = eng_at(w->host.engine, eng_now(w->host.engine), PRIO_REPLICA, on_refill, w, 0, 0);
 }
 
 void serve_notice(struct orr_serve *w, uint32_t node)
@@ -411,6 +423,7 @@ void scale_begin(struct orr_serve *w)
 	struct fleet *f = w->fleet;
 	read_options(w);
 	bitset_init(&f->doomed, w->config->cluster->n_nodes ? w->config->cluster->n_nodes : 1);
+	f->notices = mem_zalloc((size_t)w->config->cluster->n_nodes + 1, sizeof *f->notices);
 	for (uint32_t d = 0; d < w->config->n_deployments && !w->error.code; d++) {
 		struct fleet_part *p = &f->part[d];
 		fill(w, p, 0);
@@ -431,10 +444,11 @@ void scale_free(struct orr_serve *w)
 {
 	struct fleet *f = w->fleet;
 	for (uint32_t i = 0; i < f->n_limbo; i++)
-		pool_give(w->host.pool, &f->limbo[i].alloc);
+		pool_give(w->host.pool, &f->limbo[i]);
 	for (uint32_t d = 0; d < w->config->n_deployments; d++)
 		mem_free(f->part[d].asked);
 	mem_free(f->limbo);
+	mem_free(f->notices);
 	if (f->doomed.size)
 		bitset_free(&f->doomed);
 	failure_run_free(f->failures);

@@ -5,7 +5,7 @@
  * Files: run.c (begin, instants, end), dispatch.c (telling and asking the policy), requests.c (slots, handles, lists, life
  * of a request), replicas.c (their life), route.c (routing, admission), scale.c (autoscaling, failures of nodes), clients.c
  * (closed loop), batches.c (runs of table models: interference, aborts; memory.c, loading.c, preempt.c), options.c, llm.c
- * (language models: lane.h; decodes.c, iterate.c, kv.c, prefix.c), move.c (KV transfer), metrics.c, measures.c, check.c,
+ * (language models: lane.h; decodes.c, iterate.c, kv.c, prefix.c), move.c (KV transfer), metrics.c, measures.c, check.c, guard.c,
  * query.c (the public functions that only ask).
  *
  * Invariants: a request slot is live from arrival to the end of the instant in which the request ended; its generation
@@ -29,8 +29,8 @@ struct req {
 	uint8_t state, how;        /* enum orr_req_state, orr_req_end */
 	bool is_paused, is_swapped, is_held; /* held: its runs keep it (ORR_RUN_KEEP) */
 	uint64_t stamp;            /* of the last batch that it was put into */
-	bool has_missed;           /* its SLO, found out already */
 	bool is_known;             /* the policy was told of it */
+	bool is_arriving;          /* arrive() is due */
 	uint64_t number, session, mark, line;
 	double arrival_s, deadline_s, first_start_s, first_token_s, last_token_s;
 	uint32_t id, model, replica, samples, priority;
@@ -139,6 +139,7 @@ struct orr_serve {
 
 	/* the instant */
 	bool is_acting, is_over, saw_truth, has_left;
+	unsigned claims;           /* ORR_WORK_CONSERVING, ORR_SLO_GUARDED: what --check holds the policy to */
 	int64_t last_instant, calls_now, max_calls;
 	orr_req last_acted;
 	struct orr_error error;
@@ -151,6 +152,7 @@ struct orr_serve {
 	struct fleet *fleet;       /* fleet.h: classes of replicas, scaling, failures */
 	struct clients *clients;   /* NULL: requests come at the times of the trace */
 	struct moves *moves;       /* move.c; NULL: none yet */
+	struct guard *guard;       /* guard.c; NULL: not checked */
 	struct serve_metrics *metrics;
 	struct observed *observed; /* the policy's own series */
 	uint32_t n_observed, cap_observed;
@@ -242,6 +244,7 @@ uint32_t replica_route(struct orr_serve *w, const struct req *q); /* serve.route
 uint32_t replica_by_rule(struct orr_serve *w, const struct req *q); /* serve.router alone; NONE: nobody serves it now */
 void replica_set_busy(struct orr_serve *w, uint32_t replica, bool is_busy); /* the idle set, and busy time */
 /* Would a request of this size ever fit on some replica that serves its model? */
+bool model_has_replicas(const struct orr_serve *w, uint32_t model); /* now or later */
 bool replica_could_ever_serve(const struct orr_serve *w, const struct req *q);
 
 /* ---- memory.c, loading.c: what batches.c and metrics ask ---- */
@@ -318,5 +321,13 @@ void serve_metrics_free(struct orr_serve *w);
 /* ---- check.c ---- */
 void check_serve_state(struct orr_serve *w);
 void check_serve_end(struct orr_serve *w);
+
+/* ---- guard.c: nothing unless the policy claims ORR_SLO_GUARDED and the run is checked ---- */
+void guard_begin(struct orr_serve *w); /* after create() */
+void guard_free(struct orr_serve *w);
+void guard_before(struct orr_serve *w, const struct run *x, const char *action); /* the run is about to be stopped */
+void guard_before_beside(struct orr_serve *w, uint32_t replica, const char *action); /* a run is about to go on beside others */
+void guard_forget(struct orr_serve *w, const struct req *q);
+void guard_ended(struct orr_serve *w, const struct req *q, double at_s);
 
 #endif
