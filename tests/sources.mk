@@ -424,6 +424,12 @@ tests_unit_llm_acts_LDADD = libpolicies.a $(LDADD)
 check_PROGRAMS += tests/unit_llm_prefix
 TESTS += tests/unit_llm_prefix
 tests_unit_llm_prefix_SOURCES = tests/unit_llm_prefix.c tests/llm_run.c
+# instances that come and go
+check_PROGRAMS += tests/unit_avail tests/unit_avail_models
+TESTS += tests/unit_avail tests/unit_avail_models tests/trace_avail.sh
+tests_unit_avail_SOURCES = tests/unit_avail.c
+tests_unit_avail_models_SOURCES = tests/unit_avail_models.c
+EXTRA_DIST += tests/trace_avail.sh
 TESTS += tests/mixed.sh
 EXTRA_DIST += tests/mixed.sh
 check_PROGRAMS += tests/unit_mixed

@@ -8,6 +8,7 @@
  */
 #include "tests/tap.h"
 
+#include "traces/avail.h"
 #include "traces/profile.h"
 #include "traces/requests.h"
 #include "traces/trace.h"
@@ -29,7 +30,10 @@ static const struct {
 	{ "openb-nodes", "openb-nodes.csv", ',' }, { "swf", "swf.swf", ' ' },
 	{ "orrery", "orrery.csv", ',' }, { "azure-llm", "azure_llm.csv", ',' }, { "mooncake", "mooncake.jsonl", ',' },
 	{ "mooncake", "mooncake.jsonl", ' ' }, { "burstgpt", "burstgpt.csv", ',' }, { "splitwise", "splitwise.csv", ',' },
-	{ "vidur", "vidur.csv", ',' }, { "requests", "requests.csv", ',' } };
+	{ "vidur", "vidur.csv", ',' }, { "requests", "requests.csv", ',' }, { "bamboo", "bamboo.csv", ',' }, { "gcp-polls", "gcp_polls.txt", ',' },
+	{ "step-curve", "step_curve.csv", ',' }, { "parcae-counts", "parcae_counts.csv", ',' }, { "parcae-segment", "parcae_segment.txt", ',' },
+	{ "parcae-segment", "parcae_segment.txt", ' ' }, { "skypilot", "skypilot.json", ',' }, { "skypilot", "skypilot.json", ' ' },
+	{ "availability", "availability.csv", ',' }, { "prices", "prices.csv", ',' } };
 
 static char long_text[1000], very_long[(1 << 20) + 2];
 
@@ -74,6 +78,23 @@ static void check_requests(const struct reqset *s)
 	}
 }
 
+/* Rows of instances, each there before it goes. */
+static void check_avail(const struct availset *s)
+{
+	int64_t last = 0;
+	uint32_t live = 0, added = 0;
+	for (uint64_t i = 0; s && i < availset_count(s); i++) {
+		const struct avail_rec *r = availset_at(s, i);
+		bool good = r->t_ns >= last && r->t_ns <= availset_end_ns(s) && r->line > 0 && r->number == i && r->usd_per_hour >= -1 &&
+			    r->usd_per_hour <= 1e6 && (r->kind == AVAIL_ADD ? r->instance == added : r->kind == AVAIL_PRICE || r->instance < added);
+		added += r->kind == AVAIL_ADD;
+		live += r->kind == AVAIL_ADD ? 1 : r->kind == AVAIL_REMOVE ? -1u : 0;
+		last = r->t_ns;
+		rows++;
+		insane += !good || r->live != live;
+	}
+}
+
 /* "mutant:LINE: text" */
 static bool names_its_place(const char *text)
 {
@@ -99,6 +120,12 @@ static void parse(const char *format, const char *data, size_t n)
 		check_requests(s);
 		rc = s ? 0 : -1;
 		reqset_free(s);
+		t = NULL;
+	} else if (t && trace_holds_avail(t)) {
+		struct availset *s = availset_from(t, "mutant", &err);
+		check_avail(s);
+		rc = s ? 0 : -1;
+		availset_free(s);
 		t = NULL;
 	} else if (t) {
 		while ((rc = trace_next(t, &row, &err)) == 1)

@@ -110,15 +110,15 @@ static void replace_later(struct state *s, uint32_t zone)
 /* One of `zone`, or of any; false: there is none. */
 static bool draw_victim(struct state *s, bool is_any, uint32_t zone)
 {
-	uint64_t n = 0;
-	for (size_t i = 0; i < s->n_live; i++)
-		n += is_any || s->live[i].zone == zone;
+	uint64_t n = is_any ? s->n_live : 0;
+	for (size_t i = 0; !is_any && i < s->n_live; i++)
+		n += s->live[i].zone == zone;
 	if (!n)
 		return false;
 	uint64_t k = rng_below(&s->victims, n);
-	size_t i = 0;
-	for (;; i++)
-		if ((is_any || s->live[i].zone == zone) && !k--)
+	size_t i = is_any ? k : 0;
+	for (; !is_any; i++)
+		if (s->live[i].zone == zone && !k--)
 			break;
 	s->victim[s->n_victims++] = s->live[i];
 	memmove(s->live + i, s->live + i + 1, (s->n_live - i - 1) * sizeof *s->live);

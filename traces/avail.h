@@ -65,10 +65,11 @@ void availset_free(struct availset *s);
 /* How a set is used on another clock and another scale; parameters of all formats and generators by the same names. In this order: */
 struct avail_shift {
 	int64_t start_ns; /* the set begins there: what is live then is added at 0, in order of addition */
-	bool wraps;       /* and what was before comes at the end (files only): the same instances go on, as many as there are in both */
+	bool wraps;       /* and what was before comes at the end (files only): who is there then stands in for who was added at 0 */
 	double stretch;   /* times multiplied by it */
 	double scale;     /* instance i stands for floor((i+1) scale) - floor(i scale) instances */
-	uint32_t cap;     /* at most so many at once, 0 any number: others wait and come, first come first, when one goes */
+	uint32_t cap;     /* at most so many at once, 0 any number: others wait and come, first come first, when one goes; at one instant
+	                   * additions then come behind removals */
 };
 /* On top of what the parameters asked for; before any cursor is open. */
 int availset_shift(struct availset *s, const struct avail_shift *shift, struct orr_error *err);

@@ -108,7 +108,7 @@ static void add_facts(struct sums *s, const struct availset *set, struct trace_p
 		trace_profile_fact_number(p, "fewest live from the first removal on", s->least);
 	if (s->end_ns > 0)
 		trace_profile_fact_number(p, "mean live", s->live_s / ((double)s->end_ns / 1e9));
-	trace_profile_fact_number(p, "mean life h, to the end of those that stay", s->life_s / (double)s->adds / 3600);
+	trace_profile_fact_number(p, "mean life h, of all until the end", s->life_s / (double)s->adds / 3600);
 	if (!s->removals)
 		return;
 	if (s->end_ns > 0) {

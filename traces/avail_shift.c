@@ -29,6 +29,11 @@ struct numbers {
 	size_t n;
 };
 
+/* What an instance was added as; its removal says the same. */
+struct identity {
+	uint32_t node, zone, type;
+};
+
 struct avail_shifter {
 	struct avail_shift spec;
 	struct strtab *strings;
@@ -41,9 +46,12 @@ struct avail_shifter {
 	struct numbers place;
 	uint32_t running;
 	struct list waiting;
+	int64_t now_ns;
 	/* out */
 	struct numbers final;
-	uint32_t n_final, live;
+	struct identity *identity; /* by number that comes out */
+	size_t n_final, cap_final;
+	uint32_t live;
 	uint64_t n_out;
 	struct list out;
 };
@@ -73,12 +81,18 @@ static void put_out(struct avail_shifter *s, const struct avail_rec *r)
 {
 	struct avail_rec out = *r;
 	out.number = s->n_out++;
-	if (r->kind != AVAIL_PRICE) {
-		uint32_t *number = number_at(&s->final, r->instance, NONE);
-		if (r->kind == AVAIL_ADD)
-			*number = s->n_final++;
-		s->live += r->kind == AVAIL_ADD ? 1 : -1u;
-		out.instance = *number;
+	if (r->kind == AVAIL_ADD) {
+		MEM_GROW(s->identity, s->n_final, s->cap_final);
+		s->identity[s->n_final] = (struct identity){ r->node, r->zone, r->type };
+		out.instance = *number_at(&s->final, r->instance, NONE) = (uint32_t)s->n_final++;
+		s->live++;
+	} else if (r->kind == AVAIL_REMOVE) {
+		out.instance = *number_at(&s->final, r->instance, NONE);
+		const struct identity *who = &s->identity[out.instance];
+		out.node = who->node;
+		out.zone = who->zone;
+		out.type = who->type;
+		s->live--;
 	}
 	out.live = s->live;
 	list_add(&s->out, &out);
@@ -86,7 +100,8 @@ static void put_out(struct avail_shifter *s, const struct avail_rec *r)
 
 /* ---- cap ---- */
 
-static void begin_waiting(struct avail_shifter *s, int64_t t_ns)
+/* At the end of an instant, so that nobody comes who goes at once. */
+static void begin_waiting(struct avail_shifter *s)
 {
 	while (s->running < s->spec.cap && s->waiting.first < s->waiting.n) {
 		struct avail_rec next = s->waiting.v[s->waiting.first++];
@@ -95,35 +110,35 @@ static void begin_waiting(struct avail_shifter *s, int64_t t_ns)
 			continue;
 		*place = RUNNING;
 		s->running++;
-		next.t_ns = t_ns;
+		next.t_ns = s->now_ns;
 		put_out(s, &next);
 	}
 }
 
 static void put_capped(struct avail_shifter *s, const struct avail_rec *r)
 {
-	if (!s->spec.cap || r->kind == AVAIL_PRICE) {
+	if (!s->spec.cap) {
+		put_out(s, r);
+		return;
+	}
+	if (r->t_ns > s->now_ns)
+		begin_waiting(s);
+	s->now_ns = r->t_ns;
+	if (r->kind == AVAIL_PRICE) {
 		put_out(s, r);
 		return;
 	}
 	uint32_t *place = number_at(&s->place, r->instance, UNSEEN);
 	if (r->kind == AVAIL_ADD) {
-		bool has_room = s->running < s->spec.cap;
-		*place = has_room ? RUNNING : WAITING;
-		s->running += has_room;
-		if (has_room)
-			put_out(s, r);
-		else
-			list_add(&s->waiting, r);
+		*place = WAITING;
+		list_add(&s->waiting, r);
 		return;
 	}
-	bool was_running = *place == RUNNING;
+	if (*place == RUNNING) {
+		s->running--;
+		put_out(s, r);
+	}
 	*place = GONE;
-	if (!was_running)
-		return;
-	s->running--;
-	put_out(s, r);
-	begin_waiting(s, r->t_ns);
 }
 
 /* ---- stretch and scale ---- */
@@ -227,22 +242,22 @@ void avail_shifter_put(struct avail_shifter *s, const struct avail_rec *r)
 struct lap {
 	struct avail_shifter *s;
 	struct numbers role; /* by number in the file: who plays it */
-	int64_t shift_ns, first_ns;
-	size_t next; /* of held, for the file's first instant */
-	bool is_past_first;
+	int64_t shift_ns;
+	size_t next; /* of held, for who is added at the file's time 0 */
+	bool is_past_zero;
 };
 
 /* What is there at the end and not at the beginning. */
 static void leave(struct lap *lap)
 {
 	struct list *held = &lap->s->held;
-	lap->is_past_first = true;
+	lap->is_past_zero = true;
 	for (; lap->next < held->n; lap->next++) {
 		struct avail_rec r = held->v[lap->next];
 		if (r.kind != AVAIL_ADD)
 			continue;
 		r.kind = AVAIL_REMOVE;
-		r.t_ns = lap->first_ns + lap->shift_ns;
+		r.t_ns = lap->shift_ns;
 		put_scaled(lap->s, r);
 	}
 }
@@ -251,9 +266,9 @@ static void lap_add(struct lap *lap, struct avail_rec r)
 {
 	struct avail_shifter *s = lap->s;
 	uint32_t *role = number_at(&lap->role, r.instance, NONE);
-	while (!lap->is_past_first && lap->next < s->held.n && s->held.v[lap->next].kind != AVAIL_ADD)
+	while (!lap->is_past_zero && lap->next < s->held.n && s->held.v[lap->next].kind != AVAIL_ADD)
 		lap->next++;
-	if (!lap->is_past_first && lap->next < s->held.n) {
+	if (!lap->is_past_zero && lap->next < s->held.n) {
 		*role = s->held.v[lap->next++].instance;
 		return;
 	}
@@ -264,10 +279,10 @@ static void lap_add(struct lap *lap, struct avail_rec r)
 
 static void wrap(struct avail_shifter *s, const struct avail_rec *row, size_t n, int64_t end_ns)
 {
-	struct lap lap = { .s = s, .shift_ns = end_ns - s->spec.start_ns, .first_ns = n ? row[0].t_ns : 0 };
+	struct lap lap = { .s = s, .shift_ns = end_ns - s->spec.start_ns };
 	for (size_t i = 0; i < n && row[i].t_ns < s->spec.start_ns; i++) {
 		struct avail_rec r = row[i];
-		if (r.t_ns > lap.first_ns && !lap.is_past_first)
+		if (r.t_ns > 0 && !lap.is_past_zero)
 			leave(&lap);
 		r.t_ns += lap.shift_ns;
 		if (r.kind == AVAIL_ADD) {
@@ -278,19 +293,18 @@ static void wrap(struct avail_shifter *s, const struct avail_rec *row, size_t n,
 			r.instance = *number_at(&lap.role, r.instance, NONE);
 		put_scaled(s, r);
 	}
-	if (!lap.is_past_first)
+	if (!lap.is_past_zero)
 		leave(&lap);
 	mem_free(lap.role.v);
 }
 
 void avail_shifter_end(struct avail_shifter *s, const struct avail_rec *row, size_t n, int64_t end_ns)
 {
-	if (!s->spec.start_ns)
-		return;
-	if (!s->has_begun)
+	if (s->spec.start_ns && !s->has_begun)
 		begin(s);
-	if (s->spec.wraps && s->spec.start_ns < end_ns)
+	if (s->spec.wraps && s->spec.start_ns && s->spec.start_ns < end_ns)
 		wrap(s, row, n, end_ns);
+	begin_waiting(s);
 }
 
 /* ---- the rest ---- */
@@ -320,6 +334,7 @@ void avail_shifter_free(struct avail_shifter *s)
 	mem_free(s->place.v);
 	mem_free(s->waiting.v);
 	mem_free(s->final.v);
+	mem_free(s->identity);
 	mem_free(s->out.v);
 	mem_free(s);
 }

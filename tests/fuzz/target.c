@@ -13,6 +13,7 @@
 #include "net/topology.h"
 #include "policies/step/graph_read.h"
 #include "policies/step/partitions.h"
+#include "traces/avail.h"
 #include "traces/profile.h"
 #include "traces/req_generator.h"
 #include "traces/requests.h"
@@ -26,7 +27,7 @@ enum { MAX_ROWS = 20000 }; /* a small packed input may hold a great many */
 
 const char *const fuzz_parsers[] = { "auto", "philly", "tiresias", "muri", "gavel", "openb",
 	"openb-nodes", "swf", "orrery", "azure-llm", "mooncake", "burstgpt", "splitwise", "vidur", "requests",
-	"request-model", "throughput", "cluster", "spec", "failures",
+	"bamboo", "gcp-polls", "step-curve", "parcae-counts", "parcae-segment", "skypilot", "availability", "prices", "avail-model", "request-model", "throughput", "cluster", "spec", "failures",
 	"model", "model-spec", "topology", "topology-spec", "netflows", "graph", "partitions", "partitions-text",
 	"points", "device-profile", "served", NULL };
 
@@ -279,6 +280,39 @@ static void requests(struct trace *t, const uint8_t *data, size_t n, struct orr_
 	mem_free(text);
 }
 
+static void require_avail(const struct availset *s)
+{
+	struct avail_rec r;
+	struct availcursor *c = availset_open(s, 1);
+	int64_t last = 0;
+	uint32_t live = 0, added = 0;
+	for (uint64_t i = 0; i < MAX_ROWS && availcursor_next(c, &r); i++) {
+		require(r.number == i && r.t_ns >= last && r.usd_per_hour >= -1);
+		require(r.kind == AVAIL_ADD ? r.instance == added : r.kind == AVAIL_PRICE || r.instance < added);
+		added += r.kind == AVAIL_ADD;
+		live += r.kind == AVAIL_ADD ? 1 : r.kind == AVAIL_REMOVE ? -1u : 0;
+		require(r.live == live);
+		last = r.t_ns;
+	}
+	availcursor_close(c);
+}
+
+/* The rows of a file, as they are, or shifted; or those of the text of a generator, which has few slots. */
+static void avail(struct trace *t, const uint8_t *data, size_t n, struct orr_error *err)
+{
+	static const struct avail_shift shift = { .start_ns = 1000000, .wraps = true, .stretch = 2, .scale = 1.5, .cap = 3 };
+	char *text = mem_strndup((const char *)data, n);
+	bool is_text = !t, is_file = !strchr(text, ':') || !strncmp(text, "zones:", 6) || strstr(text, "slots") || strstr(text, "nodes");
+	struct availset *s = t ? availset_from(t, "input", err) : is_file ? NULL : availset_load(text, NULL, NULL, 1, err);
+	require(s || err->text[0] || is_text);
+	if (s)
+		require_avail(s);
+	if (s && !is_text && !availset_shift(s, &shift, err))
+		require_avail(s);
+	availset_free(s);
+	mem_free(text);
+}
+
 void fuzz_one(const char *parser, const uint8_t *data, size_t n)
 {
 	if (!strncmp(parser, "topology", 8)) {
@@ -326,11 +360,19 @@ void fuzz_one(const char *parser, const uint8_t *data, size_t n)
 		requests(NULL, data, n, &err);
 		return;
 	}
+	if (!strcmp(parser, "avail-model")) {
+		avail(NULL, data, n, &err);
+		return;
+	}
 	static const char *const spread[] = { "spread=true", "tick=1s", "repeat=3", "compress=7", NULL };
 	struct trace *t = trace_open_memory("input", data, n, parser, strcmp(parser, "mooncake") ? NULL : spread, &err);
 	require(t || err.text[0]);
 	if (t && trace_holds_requests(t)) {
 		requests(t, data, n, &err);
+		return;
+	}
+	if (t && trace_holds_avail(t)) {
+		avail(t, data, n, &err);
 		return;
 	}
 	if (t && !strcmp(trace_format(t), "openb-nodes"))

@@ -1,0 +1,129 @@
+# orrery trace on instances that come and go: info against published statistics, convert, slice, synth, list, what is refused.
+# SPDX-License-Identifier: GPL-3.0-or-later
+# shellcheck shell=bash
+. "$srcdir/tests/tap.sh"
+options=()
+d=$srcdir/tests/data/traces
+t() { "$ORRERY" trace "$@" 2>"$work/err"; }
+facts() { t info "$@" | awk -F '  +' 'NF == 2 { print $1 "=" $2 }'; }
+# Values of the facts named, in their order, with so many decimals.
+show() {
+  local decimals=$1 f=$2
+  shift 2
+  facts "$f" "${options[@]}" >"$work/facts"
+  local name
+  for name; do awk -F= -v n="$name" -v d="$decimals" '$1 == n { printf "%.*f ", d, $2 }' "$work/facts"; done
+}
+
+# By hand from the fixtures.
+is "$(t convert "$d/bamboo.csv")" "time_s,event,node,zone,type,price
+0,add,node1,,,
+0,add,node2,,,
+0,add,node3,,,
+60,remove,node2,,,
+60,add,node4,,,
+60,remove,node1,,,
+120,remove,node4,,,
+180.0005,add,node5,,," "convert: every event, ties in file order"
+for f in bamboo.csv gcp_polls.txt step_curve.csv parcae_counts.csv parcae_segment.txt skypilot.json availability.csv prices.csv; do
+  t convert "$d/$f" -o "$work/a.csv.gz"
+  is "$(t convert "$work/a.csv.gz" | cksum)" "$(gzip -dc "$work/a.csv.gz" | cksum)" "$f: what is written reads back as the same"
+  is "$(t info "$work/a.csv.gz" | tail -n +4)" "$(t info "$d/$f" | tail -n +4)" "$f: and has the same statistics"
+done
+is "$(t slice "$d/bamboo.csv" --from 90 --until 150 | tail -n +2 | tr '\n' ' ')" "0,add,node3,,, 0,add,node4,,, 30,remove,node4,,, 60,end,,,, " \
+  "slice: begins at 0 with what is there, says how long it was watched"
+is "$(t convert - -O cap=1 <"$d/bamboo.csv" | tail -n +2 | cut -d, -f1-3 | tr '\n' ' ')" "0,add,node1 60,remove,node1 60,add,node3 180.0005,end, " \
+  "options, standard input"
+t convert "$d/bamboo.csv" -O repair=all -o "$work/b.csv"
+is "$(cat "$work/err")" "$work/b.csv: 8 rows" "nothing repaired, nothing said"
+printf '0,add,a\n5,add,b\n3,remove,a\n9,remove,a\n' >"$work/bad.csv"
+t convert "$work/bad.csv" -O repair=all -o "$work/b.csv"
+is "$(sed "s#$work/##" "$work/err")" "b.csv: 3 rows
+orrery: bad.csv: rows out of order, sorted: 1, the first in line 3
+orrery: bad.csv: second removals, left out: 1, the first in line 4" "what was repaired is said"
+is "$(t info "$work/bad.csv" -O repair=all | sed -n 's/^second removals, left out  *//p')" "1, the first in line 4" "and is in info"
+is "$(t convert "zones:x=$d/skypilot.json,y=$d/bamboo.csv" | cut -d, -f1-4 | sed -n '2p;10p' | tr '\n' ' ')" "0,add,y/node1,y 600,add,node6,x " "several files as one"
+
+# synth: the same rows for the same seed, others for another, and info of the file is info of the generator.
+is "$(t synth hazard --seed 3 | cksum)" "$(t synth hazard --seed 3 | cksum)" "synth repeats"
+ok $(($(t synth hazard --seed 3 | cksum | cut -d' ' -f1) == $(t synth hazard --seed 4 | cksum | cut -d' ' -f1))) "another seed, other rows"
+for g in hazard:p=0.3 "renewal:zones=a|b,nodes=3" churn:length=9h "bulk:zones=a|b" "price:type=p3"; do
+  t synth "$g" -o "$work/g.csv"
+  is "$(t info "$work/g.csv" | tail -n +4)" "$(t info "$g" | tail -n +4)" "$g: written to a file is the same trace"
+done
+is "$(t list | awk '/^formats of instances/ { on = 1; next } /^[^ ]/ { on = 0 } on && /^  [a-z]/ { print $1 }' | tr '\n' ' ')" \
+  "bamboo gcp-polls parcae-counts step-curve parcae-segment skypilot availability prices " "list: formats of instances"
+is "$(t list | awk '/^models of instances/ { on = 1; next } /^[^ ]/ { on = 0 } on && /^  [a-z]/ { print $1 }' | tr '\n' ' ')" \
+  "hazard renewal churn bulk price " "list: models of instances"
+
+# what is refused
+fails() {
+  local want=$1
+  shift
+  t "$@" >/dev/null
+  local rc=$?
+  is "$rc $(sed "s#$srcdir/tests/data/traces/##" "$work/err")" "2 orrery: $want" "$want"
+}
+fails "--to: instances that come and go can be written as availability, found \"swf\"" convert "$d/bamboo.csv" --to swf
+fails "bamboo.csv: holds instances that come and go, which have no queue, user or GPUs to choose by" slice "$d/bamboo.csv" --user ann
+fails "bamboo.csv: rows of instances that come and go hang together; --from and --until cut them" slice "$d/bamboo.csv" --count 2
+fails "hazard:length=0: has no end; set length" synth hazard:length=0
+fails "hazard:length=0: has no end; set length" info hazard:length=0
+fails "trace synth: no model \"hazzard\"; did you mean hazard" synth hazzard
+fails "churn: a generator takes its parameters behind its name, so no option \"cap=2\"" info churn -O cap=2
+fails "format availability is for instances that come and go, not for jobs; for jobs there are orrery, tiresias, swf" \
+  convert "$d/orrery.csv" --to availability
+
+# The traces of Bamboo, Oobleck and Parcae: their statistics, counted by independent programs.
+spot=$traces/spot
+if ! need "$spot/bamboo"; then
+  tap_done
+  exit
+fi
+options=()
+whole=(events additions removals "most live" "fewest live from the first removal on" "instants of removal" "most removed at once")
+rates=("span h" "mean live" "removals per instance and hour" "mean removed at once" "mean life h of removed")
+is "$(show 0 "$spot/bamboo/p3-trace.csv" "${whole[@]}")" "344 177 167 32 10 79 6 " "p3: counts"
+is "$(show 2 "$spot/bamboo/p3-trace.csv" "${rates[@]}" "mean life h, of all until the end")" "11.37 24.03 0.61 2.11 1.46 1.54 " "p3: rates and lives"
+is "$(show 1 "$spot/bamboo/p3-trace.csv" "removals per hour")" "14.7 " "p3: removals an hour"
+is "$(t info "$spot/bamboo/p3-trace.csv" | awk '/^removed at once/ { on = 1; next } on && NF == 2 { printf "%s:%s ", $1, $2 }')" \
+  "1:39 3:15 2:13 4:7 6:4 5:1 " "p3: bulk sizes"
+is "$(t info "$spot/bamboo/p3-trace.csv" | awk '/^gap between/ { print $11 }')" 240 "p3: median gap between removal instants is 4 min"
+is "$(show 0 "$spot/oobleck/scaled/scale_p3-trace.csv" "${whole[@]}")" "299 157 142 30 15 85 5 " "scaled p3: counts"
+is "$(show 2 "$spot/oobleck/scaled/scale_p3-trace.csv" "${rates[@]}")" "11.37 24.13 0.52 1.67 1.62 " "scaled p3: rates and lives"
+for row in "6h 90.00 0.17" "1h 15.00 1.00" "10m 2.50 5.99" "5m 1.25 12.05"; do
+  read -r f span rate <<<"$row"
+  is "$(show 0 "$spot/oobleck/$f.csv" "${whole[@]}")" "45 30 15 30 15 15 1 " "$f: counts"
+  is "$(show 1 "$spot/oobleck/$f.csv" "mean live")" "23.0 " "$f: mean live"
+  ok $(($(show 9 "$spot/oobleck/$f.csv" "span h" "removals per hour" | awk -v s="$span" -v r="$rate" '{ print !($1 - s < 0.006 && s - $1 < 0.006 && $2 - r < 0.006 && r - $2 < 0.006) }'))) \
+    "$f: span $span h, $rate removals an hour"
+done
+is "$(show 3 "$spot/bamboo/gcloud/a100x1-east1b.txt" "removals per instance and hour")" "0.099 " "GCP A100: losses per instance and hour"
+is "$(show 0 "$spot/bamboo/gcloud/a100x1-east1b.txt" removals "instants of removal" "most removed at once" "most live" "fewest live from the first removal on")" \
+  "154 36 36 64 17 " "GCP A100: 154 lost in 36 drops, 36 at most, target 64"
+is "$(show 1 "$spot/bamboo/gcloud/a100x1-east1b.txt" "span h" "mean live")" "27.0 57.3 " "GCP A100: span, mean live"
+fails "$spot/bamboo/gcloud/v100x1-east1c.txt:4: time: expected no time before that of the row above, found 60 s before it (15 rows like it; stretches cover the same time: interleaved pollers); repair=sort puts rows in order" \
+  info "$spot/bamboo/gcloud/v100x1-east1c.txt"
+options=(-O repair=sort)
+is "$(show 0 "$spot/bamboo/gcloud/v100x1-east1c.txt" removals "instants of removal" "most removed at once" "most live" "fewest live from the first removal on")" \
+  "599 68 40 80 30 " "GCP V100, sorted: 599 lost in 68 drops, 40 at most"
+is "$(show 1 "$spot/bamboo/gcloud/v100x1-east1c.txt" "span h" "mean live")" "24.2 76.4 " "GCP V100, sorted: span, mean live"
+options=()
+p2=$(echo "$spot"/bamboo/doc-data/aws-spot-instances-p2-xlarge-2020-11-20-to-*.csv)
+is "$(show 0 "$p2" "most live" removals "instants of removal")" "16 178 112 " "p2, several days: at most 16, 178 lost in 112 instants"
+is "$(show 2 "$p2" "mean live" | cut -c1-5)" "15.50" "p2, several days: mean live"
+p2=$(echo "$spot"/bamboo/doc-data/*1e-*0700.csv)
+is "$(show 1 "$p2" "span h") $(show 0 "$p2" removals "most live" "fewest live from the first removal on")" "19.0  3 10 9 " "p2 1e: 19.0 h, 9-10 nodes, 3 lost"
+for p2 in "$spot"/bamboo/doc-data/*p2-xlarge-us-east-1[ac]-*; do
+  is "$(show 0 "$p2" events "most live" removals "span h")" "8 8 0 0 " "$(basename "$p2" .csv | cut -c31-40): a single point of 8 nodes"
+done
+is "$(t convert "$spot/parcae/p3_counts.csv" | cut -d, -f1,2 | cksum)" "$(t convert "$spot/bamboo/p3-trace.csv" | cut -d, -f1,2 | cksum)" \
+  "Parcae's counts are Bamboo's events, one by one"
+seg() { show 2 "$spot/parcae/segments/gpt-1.5b/trace_$1.txt" "mean live"; show 0 "$spot/parcae/segments/gpt-1.5b/trace_$1.txt" removals "instants of removal"; }
+is "$(seg hh_55_65)$(seg lh_80_90)$(seg ll_10_11)" "27.48 19 9 16.82 18 8 14.63 4 3 " "Parcae's segments: mean live, removals, minutes with one"
+n=0
+while read -r f; do
+  t info "$f" >"$work/out" || n=$((n + 1))
+done < <(find "$spot" -name '*.csv' -o -name '*.txt')
+is "$n" 1 "all other files are read without an option"
+tap_done
