@@ -426,3 +426,6 @@ TESTS += tests/unit_llm_prefix
 tests_unit_llm_prefix_SOURCES = tests/unit_llm_prefix.c tests/llm_run.c
 TESTS += tests/mixed.sh
 EXTRA_DIST += tests/mixed.sh
+# serving: answers by hand, limits, pools, rates
+TESTS += tests/serve_golden.sh tests/serve_limits.sh tests/serve_split.sh tests/serve_rate.sh tests/figures_llm_serving.sh
+EXTRA_DIST += tests/serve_golden.sh tests/serve_limits.sh tests/serve_split.sh tests/serve_rate.sh tests/figures_llm_serving.sh
