@@ -58,6 +58,38 @@ s/"W-\${rho}"/"X-${rho}"/|2 orrery: ./bad/figures.json: \$.table\[0\]: published
 s/argmax(rho:/argmax(tau:/|2 orrery: ./bad/figures.json: \$.table\[1\]: expression .*: no such axis
 s/"simulated": "{md1.fifo/"simulated": "{md2.fifo/|2 orrery: ./bad/figures.json: \$.table\[0\]: \{md2.fifo.wait_mean\}: no run is called "md2"
 EOT
+# ---- traces that are not here, and distribution functions of rows ----
+mkdir -p rows known/deep
+printf 'arrival_s,request_id\n0,a\n0,b\n0,c\n0,d\n' >known/deep/four.csv
+echo '{"name": "slow", "source": "made up", "kind": "table", "batch": [1], "latency_ms": [20]}' >rows/slow.json
+cat >rows/figures.json <<'EOT'
+{ "traces": { "four": { "file": "deep/four.csv", "otherwise": "poisson:rate=1,n=9" } },
+  "runs": { "r": { "scenario": { "world": "serve", "trace": "${trace:four}", "models": ["${dir}/slow.json"], "cluster": "1x1", "policies": ["fifo"],
+    "serve": { "queue_limit": 3 } } } },
+  "figures": [{ "name": "c", "kind": "cdf", "x": { "label": "seconds${trace:four.note}" }, "series": [{ "label": "end", "rows": "r.fifo.completion" }] }],
+  "table": [{ "id": "n", "published": false, "simulated": "{r.fifo.requests}", "closed": "has_four ? 4 : 9" }] }
+EOT
+is "$(ORRERY_TRACE_PATH=$work/known "$orrery" figures ./rows --no-figures --out rows/o -q 2>&1; cat rows/o/c.csv)" 'series,x,y,low,high
+"end",0.02,0.25,,
+"end",0.040000000000000001,0.5,,
+"end",0.059999999999999998,0.75,,' "a trace is found, and the share is of all that came: one of four is turned away"
+said=$(ORRERY_TRACE_PATH=$work/none ORRERY_DATA_PATH=$work/none "$orrery" figures ./rows --no-figures --out rows/o 2>&1)
+like "$said" '^orrery: SKIPPED: four: there is no deep/four.csv \(set ORRERY_TRACE_PATH or ORRERY_DATA_PATH\); synthetic requests stand in for it: poisson:rate=1,n=9$' "what stands in for one that is not there is said"
+like "$said" '^n  +9 +9 +0 %$' "and runs"
+while IFS='|' read -r change expected; do
+  rm -rf bad && cp -r rows bad && sed -i "$change" bad/figures.json
+  said=$(ORRERY_TRACE_PATH=$work/known "$orrery" figures ./bad --no-figures --out bad/out -q 2>&1)
+  like "$? $said" "^$expected" "refused: $change"
+done <<'EOT'
+s/{trace:four}/{trace:five}/|2 orrery: ./bad/figures.json: \$.runs.r: \$\{trace:five\}: expected the name of one of \$.traces
+s/r.fifo.completion/r.fifo.completoin/|2 orrery: ./bad/figures.json: \$.figures\[0\]: r.fifo.completoin: rows have completion, ttft, tpot and queue, not "completoin"; did you mean completion
+s/r.fifo.completion/r.lifo.completion/|2 orrery: ./bad/figures.json: \$.figures\[0\]: \{r.lifo.completion\}: no policy of this run is labelled "lifo"
+s/"serve": {/"record": "summary", "serve": {/|2 orrery: ./bad/figures.json: \$.figures\[0\]: r.fifo.completion: this run kept no rows
+s/, "otherwise": "[^"]*"//|2 orrery: ./bad/figures.json: \$.traces.four: expected "file", a path below \$ORRERY_TRACE_PATH, and "otherwise"
+s/"rows": "[^"]*"/"y": 1/|2 orrery: ./bad/figures.json: \$.figures\[0\]: unknown key "y"
+EOT
+
+rm -rf bad && cp -r "$tiny" bad
 sed 's/"trace": "[^"]*"/"trace": "poisson:n=3,gpus=2,rate=${rho}"/' "$tiny/figures.json" >bad/figures.json
 said=$("$orrery" figures ./bad --no-figures --out bad/out 2>&1)
 like "$? $said" '^2 orrery: ./bad/figures.json: \$.runs.md1\[rho=0.3\]: .*can never be placed' "a run that cannot go on is named"

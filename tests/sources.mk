@@ -438,3 +438,6 @@ tests_unit_mixed_SOURCES = tests/unit_mixed.c
 tests_unit_mixed_LDADD = libpolicies.a $(LDADD)
 TESTS += tests/figures_one_clock.sh
 EXTRA_DIST += tests/figures_one_clock.sh
+# serving: answers by hand, limits, pools, rates
+TESTS += tests/serve_golden.sh tests/serve_limits.sh tests/serve_split.sh tests/serve_rate.sh tests/figures_llm_serving.sh
+EXTRA_DIST += tests/serve_golden.sh tests/serve_limits.sh tests/serve_split.sh tests/serve_rate.sh tests/figures_llm_serving.sh

@@ -16,12 +16,15 @@ static char dir[] = "/tmp/orrery-book.XXXXXX";
 
 static const char full[] =
 	"{\"title\": \"t\", \"constants\": {\"mu\": 0.1, \"two\": \"1 + 1\"},\n"
+	" \"traces\": {\"t\": {\"file\": \"no/such.csv\", \"otherwise\": \"poisson:rate=9,n=3\"}},\n"
 	" \"axes\": {\"rho\": [0.3, 0.5], \"p\": [{\"value\": \"fifo\", \"label\": \"F\", \"let\": {\"k\": \"two * 2\"}}, \"sjf\"]},\n"
 	" \"runs\": {\"q\": {\"scenario\": {\"cluster\": \"1x1\", \"policies\": [\"fifo\", \"sjf\"]}, \"axes\": [\"rho\"],\n"
-	"   \"where\": \"rho < 0.6\", \"set\": {\"trace\": \"poisson:rate=${rho * mu},mean=10,n=30\", \"seed\": 2}}},\n"
+	"   \"where\": \"rho < 0.6\", \"set\": {\"trace\": \"poisson:rate=${rho * mu},mean=10,n=30\", \"seed\": 2}},\n"
+	"  \"s\": {\"scenario\": {\"world\": \"serve\", \"trace\": \"${trace:t}\", \"models\": [\"irina-a\"], \"cluster\": \"1x1\", \"policies\": [\"fifo\"]}}},\n"
 	" \"figures\": [{\"name\": \"f-${p}\", \"kind\": \"lines\", \"each\": [\"p\"],\n"
 	"   \"x\": {\"axis\": \"rho\", \"label\": \"x\", \"log\": true}, \"y\": {\"label\": \"y\", \"min\": 0, \"max\": \"two\"},\n"
-	"   \"series\": [{\"label\": \"${p.label}\", \"y\": \"{q.${p}.wait_mean}\", \"low\": \"{q.fifo.wait_mean!low}\", \"marks\": false}]}],\n"
+	"   \"series\": [{\"label\": \"${p.label}\", \"y\": \"{q.${p}.wait_mean}\", \"low\": \"{q.fifo.wait_mean!low}\", \"marks\": false}]},\n"
+	"  {\"name\": \"c\", \"kind\": \"cdf\", \"x\": {\"label\": \"s${trace:t.note}\", \"log\": true}, \"series\": [{\"label\": \"c\", \"rows\": \"s.fifo.completion\"}]}],\n"
 	" \"table\": [{\"id\": \"A-${rho}\", \"each\": [\"rho\"], \"simulated\": \"max(p: {q[rho=0.3].${p}.wait_mean})\",\n"
 	"   \"closed\": \"rho == 3 ? 1 : two\", \"what\": \"w\", \"published\": false}]}";
 
@@ -38,7 +41,7 @@ static void put_file(const char *name, const char *text)
 static const char *try(const cJSON *json, int *done_well)
 {
 	struct orr_error err = { 0 };
-	struct study_output o = { .quiet = true, .threads = 1 };
+	struct study_output o = { .quiet = true, .threads = 1, .is_series = true };
 	struct sbuf table = { 0 };
 	char *text = cJSON_Print(json);
 	put_file("figures.json", text);

@@ -69,6 +69,15 @@ static int constant(void *ctx, double factor, double *share, double *rate, struc
 	return ORR_OK;
 }
 
+/* Enough from 5 up to 40 times the rate alone. */
+static int window(void *ctx, double factor, double *share, double *rate, struct orr_error *err)
+{
+	(void)ctx, (void)err;
+	*rate = factor;
+	*share = factor >= 5 && factor <= 40 ? 0.95 : 0.1;
+	return ORR_OK;
+}
+
 static int broken(void *ctx, double factor, double *share, double *rate, struct orr_error *err)
 {
 	(void)ctx, (void)share, (void)rate;
@@ -91,6 +100,8 @@ static void searches(void)
 	ok(!rate_search(constant, &share, 0.9, &f, &err) && f.factor > 1e5 && isinf(f.above), "without an upper end it says so");
 	share = 0.5;
 	ok(!rate_search(constant, &share, 0.9, &f, &err) && f.factor == 0 && f.above < 1e-5, "without a lower one likewise");
+	ok(!rate_search(window, NULL, 0.9, &f, &err) && f.factor <= 40 && f.factor > 40 / (1 + FIND_RATE_STEP) && f.above > 40,
+		"where high rates alone are enough, it is their upper end (%g)", f.factor);
 	ok(rate_search(broken, &calls, 0.5, &f, &err) == ORR_EFAIL && !strcmp(err.text, "at 4"), "an error ends it");
 }
 

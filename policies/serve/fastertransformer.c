@@ -27,7 +27,7 @@ static uint32_t reservation(const struct ft *f, const struct orr_serve *w, orr_r
 	struct orr_req_info info;
 	if (!orr_req_get(w, r, &info))
 		return 0;
-	return evict_cap(w, orr_req_replica(w, r), &info, (uint64_t)info.prompt_tokens + (info.max_output ? info.max_output : f->output));
+	return evict_cap(w, orr_req_replica(w, r), &info, (uint64_t)info.prompt_tokens + (info.max_output ? info.max_output : f->output) - 1);
 }
 
 static void arrive(void *self, struct orr_serve *w, orr_req r)

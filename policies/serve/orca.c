@@ -24,9 +24,9 @@ static uint32_t reservation(const struct orca *o, struct orr_serve *w, orr_req r
 	struct orr_req_info info;
 	if (!orr_req_get(w, r, &info))
 		return 0;
-	uint32_t output = o->reserves_truth ? orr_req_true_output(w, r) - 1 : info.max_output ? info.max_output : o->output;
-	/* What it has given out is in the prompt if it had to start again. */
-	uint64_t tokens = (uint64_t)info.prompt_tokens + output - (info.outputs < output ? info.outputs : 0);
+	uint32_t output = o->reserves_truth ? orr_req_true_output(w, r) : info.max_output ? info.max_output : o->output;
+	/* What it has given out is in the prompt if it had to start again; nobody reads the last token. */
+	uint64_t tokens = (uint64_t)info.prompt_tokens + output - (info.outputs < output ? info.outputs : 0) - 1;
 	return evict_cap(w, orr_req_replica(w, r), &info, tokens);
 }
 
