@@ -171,7 +171,7 @@ static void errors(void)
 		"nothing that is known");
 	same_text(error_of("phily", "", NULL),
 		"no trace format \"phily\"; there are philly, muri, tiresias, openb, openb-nodes, "
-		"orrery, azure-llm, mooncake, burstgpt, splitwise, vidur, requests, gavel, swf, auto",
+		"orrery, azure-llm, mooncake, burstgpt, splitwise, vidur, requests, bamboo, gcp-polls, parcae-counts, step-curve, parcae-segment, skypilot, availability, prices, gavel, swf, auto",
 		"formats are listed");
 	same_text(error_of("openb-nodes", "sn,cpu_milli,memory_mib,gpu,model\nn,1,1,1,T4\n", NULL),
 		"t:1: a list of nodes, not of jobs: give it to --cluster", "nodes are no jobs");
