@@ -150,7 +150,7 @@ else
   skip "no python3 with jsonschema here"
 fi
 
-"$orrery" run pairs.json -q --policy fifo+tf-serving >said 2>&1
+"$orrery" run pairs.json -q --policy fifo+tf-serving --set policy.tf-serving.full_only=true >said 2>&1
 rc=$?
 like "$rc $(cat said)" '^1 orrery: policy fifo\+tf-serving: request [0-9]+ at [0-9.]+ s: [0-9]+ requests have not ended, nothing runs, no timer is set' \
   "requests that nobody will ever serve are found out, though nodes come and go for ever"

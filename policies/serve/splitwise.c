@@ -19,7 +19,6 @@ enum { NONE = UINT32_MAX, STARVED = 4 };
 enum kind { PROMPT, DECODE };
 enum state { WAITING, RUNNING, PREEMPTED, OVER };
 
-/* Doubly linked lists by index. */
 enum list_of { ALL, PROMPTS, PREEMPTIONS, LISTS };
 struct link { uint32_t prev, next; };
 struct list { uint32_t first, last; };
@@ -187,10 +186,7 @@ static void leave_batch(struct server *v, uint32_t id)
 
 /* ---- what runs next ---- */
 
-struct choice {
-	uint32_t weight;
-	uint64_t room; /* blocks of KV cache that are left */
-};
+struct choice { uint32_t weight; uint64_t room; }; /* room: blocks of KV cache that are left */
 
 /* What is reserved for so many tokens: never more than there is, as a request that is here fits (the last token needs no room). */
 static uint32_t reservation(const struct orr_serve *w, uint32_t server, uint32_t tokens)
