@@ -14,8 +14,7 @@ golden() {
   local name=$1 policy=$2 trace=$3 expected=$4
   shift 4
   timeout 60 "$orrery" serve "$trace" --model m.json --cluster 1x1 --policy "$policy" --check --out o --no-figures -q "$@" >said 2>&1
-  is "$?;$(cat said)$(awk -F, 'NR > 1 { printf "\n%.6f %.6f %d", 1000 * $3, 1000 * $4, $6 }' "o/$policy.requests.csv")" "0;
-$expected" "$name"
+  is "$? $(cat said)$(awk -F, 'NR > 1 { printf "\n%.6f %.6f %d", 1000 * $3, 1000 * $4, $6 }' "o/$policy.requests.csv")" "$(printf '0 \n%s' "$expected")" "$name"
 }
 
 # r0 comes at 0 with a prompt of 10 and 3 outputs, r1 at 5 ms with 20 and 2.
