@@ -66,4 +66,30 @@ matrix "batches, nodes fail" "$(join "${tables[@]}")" "poisson:rate=60,n=$n" --m
 matrix "exits at layers" "$(join irina fifo)" "poisson:rate=60,n=$n,prompt=100" --model bert-base-t4 --cluster 1x1:t4 --slo 500ms --set serve.exit=layer
 matrix "students" academus "poisson:rate=60,n=$n,prompt=lognormal:35:110:128" --model bert-student-2x768-t4 --cluster 2x1:t4 \
   --set serve.interference=occupancy
+# Each of these broke a policy or the world once: nodes of one replica that fail one after the other with notice; a begun prompt that
+# goes on elsewhere; tasks that come as an iteration ends; batches that memory or samples limit; nobody left to serve by rate.
+small=$((n / 4))
+matrix "a replica over two nodes, notices" sarathi,vllm "poisson:rate=1000,n=$small,prompt=mooncake,output=lognormal:100:600" --model llama2-7b \
+  --cluster 2x2:h100 --tp 4 --kv-blocks 5000 --set failures.mtbf=20s --set failures.mttr=2s --set serve.notice=1s
+python3 -c 'import random
+r = random.Random(1)
+t = 0
+print("arrival_s,prompt_tokens,output_tokens,session")
+for i in range(60):
+    t += r.expovariate(3)
+    print("%.6f,%d,%d,%d" % (t, r.randint(1, 1500), r.randint(1, 200), r.randint(0, 8)))' >"$work/talk.csv"
+matrix "conversations, nodes fail" "$(join "${llm[@]}")" "$work/talk.csv" --model llama2-13b --cluster 2x1:h100 --set serve.sessions=grow \
+  --set serve.shed=late --set serve.slo=20s --set failures.mtbf=8s --set failures.mttr=1s
+echo '{"world": "serve", "deployments": [{"model": "llama2-7b", "role": "prefill", "replicas": 2, "kv_blocks": 200},
+  {"model": "llama2-7b", "role": "decode", "replicas": 2, "kv_blocks": 200}]}' >"$work/split.json"
+matrix "prefill and decode, nodes fail" splitwise "$work/talk.csv" --scenario "$work/split.json" --model llama2-7b --cluster 4x1:a100 \
+  --set failures.mtbf=20s --set failures.mttr=1s
+matrix "samples, little memory" "$(join "${tables[@]}"),academus" "poisson:rate=40,n=$small,samples=1-40,model=irina-yolov3|irina-googlenet" \
+  --model irina-yolov3,irina-googlenet --cluster 2x1:2080
+echo '{"world": "serve", "deployments": [{"model": "irina-b", "replicas": 1}, {"model": "irina-googlenet", "replicas": 2}]}' >"$work/own.json"
+matrix "a model for each replica" "$(join "${tables[@]}"),academus" "poisson:rate=40,n=$small,model=irina-b|irina-googlenet" \
+  --scenario "$work/own.json" --model irina-b,irina-googlenet --cluster 3x1:2080
+echo '{"world": "serve", "deployments": [{"model": "irina-a", "replicas": 1, "least": 0, "most": 2}]}' >"$work/none.json"
+matrix "scaled by rate to nobody and back" "$(join "${tables[@]}")" "mmpp:rates=0.01|60,durations=20s|2s,n=$small" --scenario "$work/none.json" \
+  --model irina-a --cluster 2x1:t4 --set serve.autoscale=rate --set serve.scale_target=10 --set serve.scale_interval=1s --set serve.scale_quiet=0
 tap_done

@@ -165,6 +165,11 @@ static void start(struct academus *a, struct orr_serve *w, struct group *g)
 		orr_fifo_push_front(w, q, a->chosen[n]);
 		b = batch_of(a, w, g, n, samples);
 	}
+	if (!orr_run_fits(w, first_replica(a, g), &b, 0)) { /* not even alone */
+		orr_refuse(w, a->chosen[0], ORR_REQ_REFUSED);
+		orr_wake(w, first_replica(a, g));
+		return;
+	}
 	orr_run_start(w, first_replica(a, g), &b);
 	for (; copies < most && orr_run_fits(w, first_replica(a, g) + copies % a->gpus, &b, 0); copies++)
 		orr_run_start(w, first_replica(a, g) + copies % a->gpus, &b);

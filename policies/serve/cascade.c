@@ -78,6 +78,11 @@ static void start(struct cascade *c, struct orr_serve *w, uint32_t replica)
 	struct orr_batch b = first_of(c, w, replica, stage);
 	for (size_t i = 0; i < b.n; i++)
 		orr_fifo_remove(w, &c->queue[stage], c->chosen[i]);
+	if (!orr_run_fits(w, replica, &b, 0)) { /* not even the first alone */
+		orr_refuse(w, c->chosen[0], ORR_REQ_REFUSED);
+		orr_wake(w, replica);
+		return;
+	}
 	orr_run_start(w, replica, &b);
 }
 

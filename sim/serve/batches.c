@@ -291,9 +291,10 @@ static bool has_room(struct orr_serve *w, uint32_t replica, const struct orr_bat
 			"(orr_run_fits() tells)", replica, w->replica[replica].n_runs, w->set->n_curve);
 	serve_fail(w, ORR_EFAIL, q,
 		"start: no room on replica %u for %u samples of %s beside %u runs: it takes %.9g bytes at its peak, %.9g of %.9g are in use "
-		"(orr_run_fits() tells)",
+		"%s(orr_run_fits() tells)",
 		replica, p->samples, w->config->model[b->model]->name, w->replica[replica].n_runs,
-		fmax(p->extra.memory.before, p->extra.memory.peak), memory_in_use(w, replica), w->replica[replica].memory);
+		fmax(p->extra.memory.before, p->extra.memory.peak), memory_in_use(w, replica), w->replica[replica].memory,
+		w->set->utilisation_limit < INFINITY ? "or serve.utilisation_limit would be passed " : "");
 	return false;
 }
 

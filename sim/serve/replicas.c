@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The life of a replica: GPUs taken, starting, up, draining, gone. */
 #include "serve/fleet.h"
+#include "serve/options.h"
 
 #include "base/mem.h"
 
@@ -369,11 +370,37 @@ uint32_t orr_replica_routed(const struct orr_serve *w, uint32_t replica)
 
 /* ---- could it ever be served? ---- */
 
+/* Memory of a deployment's replicas on the largest of the GPUs that they may have. */
+static double largest_memory(const struct orr_serve *w, const struct serve_deployment *d)
+{
+	const struct serve_config *c = w->config;
+	double most = 0;
+	for (uint32_t t = 0; t < c->cluster->n_types; t++) {
+		if (d->gpu_types && t < 64 && !(d->gpu_types >> t & 1))
+			continue;
+		if (!c->device || !c->device[t])
+			return INFINITY;
+		most = fmax(most, c->device[t]->memory_bytes * d->tp * d->pp);
+	}
+	return most > 0 ? most : INFINITY;
+}
+
+/* Alone on a replica, with the weights of its model. */
 static bool table_could(const struct orr_serve *w, const struct req *q, const struct served *m)
 {
-	(void)w;
+	static const double rounding = 1e-9; /* as memory.c */
 	uint32_t size = served_batch_for(m, q->samples);
-	return size && !isnan(served_latency(m, size, q->prompt_asked));
+	if (!size || isnan(served_latency(m, size, q->prompt_asked)) ||
+		m->utilisation > w->set->utilisation_limit * (1 + rounding))
+		return false;
+	struct served_memory x = served_memory_of(m, size);
+	for (uint32_t d = 0; d < w->config->n_deployments; d++) {
+		uint32_t model = w->fleet->part[d].model;
+		if ((model == NONE || model == q->model) && m->weight_bytes + fmax(x.before, x.peak) <=
+			largest_memory(w, &w->config->deployment[d]) * (1 + rounding))
+			return true;
+	}
+	return false;
 }
 
 /* A request needs room for all its tokens but the last, which nobody reads. */

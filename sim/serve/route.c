@@ -300,6 +300,7 @@ static void count_unrouted(struct orr_serve *w, struct req *q)
 static void place(struct orr_serve *w, struct req *q, bool is_new)
 {
 	struct fleet *f = w->fleet;
+	f->same_ticks = 0; /* no look at the load has seen it yet */
 	if (!is_still_to_place(w, q))
 		return;
 	bool nobody = !group_count(w, q->model); /* a policy is not asked to choose from nothing */
