@@ -108,6 +108,7 @@ try() {
   "$orrery" run x.json --db before.db --no-figures -q 2>&1
 }
 printf 'arrival_s,model\n0,slow\n1,fast\n' >two-models.csv
+printf 'arrival_s\n1\n1\n' >at-once.csv
 while IFS='|' read -r keys expected; do
   said=$(try "$keys")
   is "$? $said" "2 orrery: $expected" "$keys"
@@ -171,6 +172,9 @@ done <<'EOT'
 three.csv --models x|unknown option "--models"; did you mean --model
 three.csv --attainment 0.5|serve: --attainment is for --find-rate
 three.csv --find-rate e2e=1s --db x.db|serve: --find-rate stores and writes nothing: leave out --db and --out
+three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --until 9s|--find-rate: --until would leave requests out, and more of them at lower rates
+three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --set serve.clients=2|--find-rate: with serve.clients requests come when users have thought, at no rate of the trace
+at-once.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s|--find-rate: all requests arrive at one time, so that there is no rate to find
 three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e|--find-rate: expected ttft=TIME, tpot=TIME and e2e=TIME or some of these, found "e2e"
 three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --attainment 2|--attainment: expected a share of the requests above 0 and at most 1, found "2"
 poisson:rate=3,n=0 --model slow.json --cluster 1x1 --policy fifo|poisson:rate=3,n=0: this trace has no end; say how many requests (n=..) or give --until

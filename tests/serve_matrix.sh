@@ -92,4 +92,6 @@ matrix "a model for each replica" "$(join "${tables[@]}"),academus" "poisson:rat
 echo '{"world": "serve", "deployments": [{"model": "irina-a", "replicas": 1, "least": 0, "most": 2}]}' >"$work/none.json"
 matrix "scaled by rate to nobody and back" "$(join "${tables[@]}")" "mmpp:rates=0.01|60,durations=20s|2s,n=$small" --scenario "$work/none.json" \
   --model irina-a --cluster 2x1:t4 --set serve.autoscale=rate --set serve.scale_target=10 --set serve.scale_interval=1s --set serve.scale_quiet=0
+printf 'arrival_s\n0\n3999999999\n4000000000\n' >"$work/late.csv"
+matrix "the last arrivals that a trace may have" "$(join "${tables[@]}"),academus" "$work/late.csv" --model irina-a --cluster 1x1:t4 --slo 1s
 tap_done

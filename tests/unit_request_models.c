@@ -363,6 +363,8 @@ static void errors(void)
 		{ "mmpp:rates=0|0,durations=1s|1s", "generator mmpp: rates: expected up to 16 rates" },
 		{ "mmpp:rates=1|2,durations=1s", "generator mmpp: durations: expected 2 times above 0 like 10s|5m" },
 		{ "alternating:low=0,high=0", "generator alternating: low and high are both 0; one must be above 0" },
+		{ "alternating:low=0,high=1e-9,phase=1ns", "generator alternating: 1e-18 requests come in a round of the phases" },
+		{ "mmpp:rates=1e-9|0,durations=1ns|1ns", "generator mmpp: 1e-18 requests come in a round of the phases" },
 		{ "alternating:phase=0", "generator alternating: phase: expected a time above 0" },
 		{ "irina:mean=0", "generator irina: mean: expected a time above 0" }, { "irina:regular=", "generator irina: regular: expected a model" },
 		{ "irina:burst=2", "generator irina: burst is for arrivals=cameras" },

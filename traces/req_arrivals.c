@@ -168,6 +168,8 @@ const struct req_generator req_generator_periodic = {
 
 /* ---- phases ---- */
 
+static const double LEAST_PER_LAP = 1e-4;
+
 static double draw_hold(struct state *s)
 {
 	double hold = s->plan->hold_s[s->phase];
@@ -211,6 +213,17 @@ static uint32_t read_parts(const char *s, bool is_time, double out[MAX_PHASES])
 	return 0;
 }
 
+/* Else going through the phases, one by one, would take for ever. */
+static int check_phases(const struct plan *p, const char *name, struct orr_error *err)
+{
+	double n = 0;
+	for (uint32_t i = 0; i < p->n_phases; i++)
+		n += p->rate[i] * p->hold_s[i];
+	return n >= LEAST_PER_LAP ? ORR_OK : orr_fail(err, ORR_EINPUT,
+		"generator %s: %.3g requests come in a round of the phases; expected longer phases or higher rates, for %g or more", name, n,
+		LEAST_PER_LAP);
+}
+
 static int plan_mmpp(void *plan, const struct orr_args *args, struct reqset *set, struct orr_error *err)
 {
 	struct plan *p = plan;
@@ -223,7 +236,8 @@ static int plan_mmpp(void *plan, const struct orr_args *args, struct reqset *set
 		return orr_fail(err, ORR_EINPUT, "generator mmpp: rates: expected up to %d rates from 0 to 1e12 with | between them, one above 0, found \"%.60s\"", MAX_PHASES, rates);
 	if (read_parts(durations, true, p->hold_s) != p->n_phases)
 		return orr_fail(err, ORR_EINPUT, "generator mmpp: durations: expected %u times above 0 like 10s|5m, one for each of rates, found \"%.60s\"", p->n_phases, durations);
-	return req_content_plan(&p->content, "mmpp", args, set, err);
+	int rc = check_phases(p, "mmpp", err);
+	return rc ? rc : req_content_plan(&p->content, "mmpp", args, set, err);
 }
 
 static const struct orr_param mmpp_params[] = { ORR_PARAM_TEXT("rates", "20|2", "arrivals per second in each phase"),
@@ -254,7 +268,8 @@ static int plan_alternating(void *plan, const struct orr_args *args, struct reqs
 		return orr_fail(err, ORR_EINPUT, "generator alternating: low and high are both 0; one must be above 0");
 	if (!(p->hold_s[0] > 0))
 		return orr_fail(err, ORR_EINPUT, "generator alternating: phase: expected a time above 0, found \"0\"");
-	return req_content_plan(&p->content, "alternating", args, set, err);
+	int rc = check_phases(p, "alternating", err);
+	return rc ? rc : req_content_plan(&p->content, "alternating", args, set, err);
 }
 
 static const struct orr_param alternating_params[] = { ORR_PARAM_REAL("low", "2.5", 0, 1e12, "arrivals per second in the first phase"),

@@ -153,6 +153,8 @@ static int try_replication(const struct attempt *a, uint32_t k, double factor, d
 		rc = orr_fail(err, ORR_EINPUT, "--find-rate: more than %d requests; take a shorter trace", MAX_ROWS);
 	if (!rc && r->n_requests < 2)
 		rc = orr_fail(err, ORR_EINPUT, "--find-rate: needs a trace of at least two requests");
+	if (!rc && factor == 1 && isnan(rate_of(r)))
+		rc = orr_fail(err, ORR_EINPUT, "--find-rate: all requests arrive at one time, so that there is no rate to find");
 	if (!rc) {
 		*attainment = slo_attainment(&a->slo, r->requests, r->n_requests);
 		*rate = rate_of(r);
@@ -267,9 +269,13 @@ int find_rate(const cJSON *scenario, const char *slo, const char *attainment, co
 	struct serve_study *t = serve_study_open(scenario, o, err);
 	if (!t)
 		return err->code;
-	if (t->s.until_ns != ORR_NEVER) {
+	if (t->s.until_ns != ORR_NEVER)
+		rc = orr_fail(err, ORR_EINPUT, "--find-rate: --until would leave requests out, and more of them at lower rates");
+	else if (orr_arg_int(t->s.options, "clients"))
+		rc = orr_fail(err, ORR_EINPUT, "--find-rate: with serve.clients requests come when users have thought, at no rate of the trace");
+	if (rc) {
 		serve_study_close(t);
-		return orr_fail(err, ORR_EINPUT, "--find-rate: --until would leave requests out, and more of them at lower rates");
+		return rc;
 	}
 	struct rate_found *found = mem_zalloc(t->s.base.n_policies, sizeof *found);
 	rc = search_all(t, &limits, enough, found, err);

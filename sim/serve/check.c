@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 
+#include <float.h>
 #include <math.h>
 
 static const double ROUNDING = 1e-9;
@@ -225,7 +226,8 @@ static const char *wrong_integral(const struct orr_serve *w)
 {
 	const struct serve_metrics *m = w->metrics;
 	double over_time = (double)m->live.total / 1e9;
-	if (fabs(over_time - m->sojourn_s) > 1e-6 * m->sojourn_s + 1e-9 * ((double)m->arrived + 1))
+	double rounding = 1e-9 + 4 * DBL_EPSILON * w->now_s; /* of a request's times */
+	if (fabs(over_time - m->sojourn_s) > 1e-6 * m->sojourn_s + rounding * ((double)m->arrived + 1))
 		return "requests in the system over time are not the times that requests were in the system";
 	return NULL;
 }
