@@ -39,6 +39,10 @@ const struct generator *generator_find(const char *source);
 /* Checked parameters from the source's text; NULL on error. Free with args_free(). */
 struct orr_args *generator_args(const struct generator *g, const char *source, struct orr_error *err);
 
+/* The same for generators of other rows (requests, availability), which have tables of their own. */
+bool generator_is_named(const char *name, const char *source);
+struct orr_args *generator_read_args(const char *name, const struct orr_param *params, const char *source, struct orr_error *err);
+
 /* What jobs train: jobset.c gives every job with whole GPUs a model, the generator has nothing to do for it. */
 #define GENERATOR_PARAM_TRAINING                                                                             \
 	ORR_PARAM_TEXT("models", "", "networks that jobs train, | between them, drawn with equal chance"),   \

@@ -22,23 +22,26 @@ const struct generator *const generators[] = {
 	NULL,
 };
 
-const struct generator *generator_find(const char *source)
+bool generator_is_named(const char *name, const char *source)
 {
 	size_t n = strcspn(source, ":");
+	return strlen(name) == n && !strncmp(name, source, n) && (source[n] || access(source, F_OK));
+}
+
+const struct generator *generator_find(const char *source)
+{
 	for (size_t i = 0; generators[i]; i++)
-		if (strlen(generators[i]->name) == n && !strncmp(generators[i]->name, source, n))
-			return source[n] || access(source, F_OK) ? generators[i] : NULL;
+		if (generator_is_named(generators[i]->name, source))
+			return generators[i];
 	return NULL;
 }
 
-struct orr_args *generator_args(const struct generator *g, const char *source, struct orr_error *err)
+struct orr_args *generator_read_args(const char *name, const struct orr_param *params, const char *source, struct orr_error *err)
 {
 	char where[64];
-	snprintf(where, sizeof where, "generator %s", g->name);
-	struct orr_args *args = args_new(g->params, where, err);
-	if (!args)
-		return NULL;
-	int rc = ORR_OK;
+	snprintf(where, sizeof where, "generator %s", name);
+	struct orr_args *args = args_new(params, where, err);
+	int rc = args ? ORR_OK : ORR_EINPUT;
 	const char *s = strchr(source, ':');
 	for (s = s ? s + 1 : ""; *s && !rc;) {
 		size_t n = strcspn(s, ",");
@@ -47,9 +50,16 @@ struct orr_args *generator_args(const struct generator *g, const char *source, s
 		mem_free(pair);
 		s += n + (s[n] == ',');
 	}
-	if (!rc && g->check)
-		rc = g->check(args, err);
 	if (!rc)
+		return args;
+	args_free(args);
+	return NULL;
+}
+
+struct orr_args *generator_args(const struct generator *g, const char *source, struct orr_error *err)
+{
+	struct orr_args *args = generator_read_args(g->name, g->params, source, err);
+	if (!args || !g->check || !g->check(args, err))
 		return args;
 	args_free(args);
 	return NULL;
