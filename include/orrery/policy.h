@@ -7,7 +7,7 @@
  *	ORR_POLICY_JOBS(my_policy, "what it does, in one line", params, my_ops);
  *
  * which makes it known as "my-policy". In the tree, its name is added to
- * policies/policies.def (policies of the serving world as serve_my_policy: worlds may share names). Outside, `cc -shared -fPIC $(pkg-config --cflags orrery)`
+ * policies/policies.def (policies of the serving and the spot world as serve_my_policy, spot_my_policy: worlds may share names). Outside, `cc -shared -fPIC $(pkg-config --cflags orrery)`
  * makes a plugin of it, run as --policy ./my_policy.so.
  */
 #ifndef ORRERY_POLICY_H
@@ -15,19 +15,20 @@
 
 #include <orrery/jobs.h>
 #include <orrery/serve.h>
+#include <orrery/spot.h>
 #include <orrery/step.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-enum orr_policy_kind { ORR_POLICY_KIND_JOBS = 1, ORR_POLICY_KIND_STEP = 2, ORR_POLICY_KIND_SERVE = 3 };
+enum orr_policy_kind { ORR_POLICY_KIND_JOBS = 1, ORR_POLICY_KIND_STEP = 2, ORR_POLICY_KIND_SERVE = 3, ORR_POLICY_KIND_SPOT = 4 };
 
-/* Sees true durations; is marked "oracle" in every table. */
+/* Sees true durations (spot: removals to come); is marked "oracle" in every table. */
 #define ORR_NEEDS_ORACLE 1u
 /* Serving: leaves no replica idle for which a request waits; --check holds it to that. */
 #define ORR_WORK_CONSERVING 2u
-/* Serving: asks for true lengths with some of its parameters; marked "oracle" where it did. */
+/* Serving, spot: asks for true lengths, for removals to come, with some of its parameters; marked "oracle" where it did. */
 #define ORR_MAY_ORACLE 4u
 /* Serving: no action of the policy makes a request late that would have ended in time; --check likewise. */
 #define ORR_SLO_GUARDED 8u
@@ -40,7 +41,7 @@ struct orr_policy {
 	enum orr_policy_kind kind;
 	unsigned flags;       /* ORR_NEEDS_ORACLE */
 	const struct orr_param *params;
-	const void *ops;      /* by kind: struct orr_jobs_ops, orr_step_ops, orr_serve_ops */
+	const void *ops;      /* by kind: struct orr_jobs_ops, orr_step_ops, orr_serve_ops, orr_spot_ops */
 };
 
 /* The one symbol that a plugin exports. */
@@ -84,6 +85,12 @@ struct orr_plugin {
 #define ORR_POLICY_SERVE_ORACLE(ident, doc, params, ops)                                   \
 	ORR_POLICY_DECLARE_(serve_##ident, ident, doc, ORR_POLICY_KIND_SERVE, ORR_NEEDS_ORACLE, params, ops) \
 	ORR_PLUGIN_DECLARE_(serve_##ident)
+#define ORR_POLICY_SPOT(ident, doc, params, ops)                                           \
+	ORR_POLICY_DECLARE_(spot_##ident, ident, doc, ORR_POLICY_KIND_SPOT, 0u, params, ops)              \
+	ORR_PLUGIN_DECLARE_(spot_##ident)
+#define ORR_POLICY_SPOT_FLAGS(ident, doc, flags, params, ops)                              \
+	ORR_POLICY_DECLARE_(spot_##ident, ident, doc, ORR_POLICY_KIND_SPOT, flags, params, ops)   \
+	ORR_PLUGIN_DECLARE_(spot_##ident)
 
 #ifdef __cplusplus
 }

@@ -20,7 +20,8 @@ const struct orr_policy *const registry_builtin[] = {
 };
 
 static const char *const kind_names[] = {
-	[ORR_POLICY_KIND_JOBS] = "jobs", [ORR_POLICY_KIND_STEP] = "step", [ORR_POLICY_KIND_SERVE] = "serve"
+	[ORR_POLICY_KIND_JOBS] = "jobs", [ORR_POLICY_KIND_STEP] = "step", [ORR_POLICY_KIND_SERVE] = "serve",
+	[ORR_POLICY_KIND_SPOT] = "spot"
 };
 enum { KINDS = sizeof kind_names / sizeof *kind_names };
 
@@ -105,16 +106,25 @@ static struct checked check_serve(const struct orr_serve_ops *o)
 	return c;
 }
 
+static struct checked check_spot(const struct orr_spot_ops *o)
+{
+	struct checked c = { o->size, sizeof *o, NULL };
+	if (o->size == sizeof *o)
+		c.missing = !o->create ? "create" : !o->destroy ? "destroy" : NULL;
+	return c;
+}
+
 static int check_ops(const char *path, const struct orr_policy *p, struct orr_error *err)
 {
 	if (!registry_kind(p->kind))
-		return orr_fail(err, ORR_EINPUT, "%s: policy %s: is of kind %d, expected a jobs, a step or a serve policy", path, p->name,
+		return orr_fail(err, ORR_EINPUT, "%s: policy %s: is of kind %d, expected a jobs, a step, a serve or a spot policy", path, p->name,
 			(int)p->kind);
 	if (!p->ops)
 		return orr_fail(err, ORR_EINPUT, "%s: policy %s: has no functions (ops is NULL)", path, p->name);
 	struct checked c = p->kind == ORR_POLICY_KIND_JOBS ? check_jobs(p->ops)
 		: p->kind == ORR_POLICY_KIND_STEP	     ? check_step(p->ops)
-							     : check_serve(p->ops);
+		: p->kind == ORR_POLICY_KIND_SERVE	     ? check_serve(p->ops)
+							     : check_spot(p->ops);
 	if (c.size != c.expected)
 		return orr_fail(err, ORR_EINPUT,
 			"%s: policy %s: its table of functions has size %zu, expected %zu: set .size = sizeof ops, and compile "
@@ -132,7 +142,7 @@ static int check_plugin(const char *path, const struct orr_plugin *x, struct orr
 			"%s: was compiled for ABI version %u, this program has %u; compile it again with its headers", path,
 			x->abi_version, ORR_ABI_VERSION);
 	if (x->size != sizeof *x || !x->policy)
-		return orr_fail(err, ORR_EINPUT, "%s: its " ORR_PLUGIN_SYMBOL " is damaged: end the file with ORR_POLICY_JOBS(..), ORR_POLICY_STEP(..) or ORR_POLICY_SERVE(..)",
+		return orr_fail(err, ORR_EINPUT, "%s: its " ORR_PLUGIN_SYMBOL " is damaged: end the file with ORR_POLICY_JOBS(..), ORR_POLICY_STEP(..), ORR_POLICY_SERVE(..) or ORR_POLICY_SPOT(..)",
 			path);
 	const struct orr_policy *p = x->policy;
 	if (p->abi_version != ORR_ABI_VERSION || p->size != sizeof *p)
@@ -162,7 +172,7 @@ static int load(const char *path, struct registry_entry *out, struct orr_error *
 	const struct orr_plugin *x = dlsym(handle, ORR_PLUGIN_SYMBOL);
 	if (!x)
 		return orr_fail(err, ORR_EINPUT,
-			"%s: does not export the symbol " ORR_PLUGIN_SYMBOL "; end the file with ORR_POLICY_JOBS(..), ORR_POLICY_STEP(..) or ORR_POLICY_SERVE(..)", path);
+			"%s: does not export the symbol " ORR_PLUGIN_SYMBOL "; end the file with ORR_POLICY_JOBS(..), ORR_POLICY_STEP(..), ORR_POLICY_SERVE(..) or ORR_POLICY_SPOT(..)", path);
 	int rc = check_plugin(path, x, err);
 	if (rc)
 		return rc;

@@ -298,7 +298,8 @@ static int resolve_policy(const cJSON *o, enum orr_policy_kind kind, struct scen
 }
 
 static const char *const some_policies[] = {
-	[ORR_POLICY_KIND_JOBS] = "fifo,srtf", [ORR_POLICY_KIND_STEP] = "allreduce,stanza", [ORR_POLICY_KIND_SERVE] = "fifo,vllm"
+	[ORR_POLICY_KIND_JOBS] = "fifo,srtf", [ORR_POLICY_KIND_STEP] = "allreduce,stanza", [ORR_POLICY_KIND_SERVE] = "fifo,vllm",
+	[ORR_POLICY_KIND_SPOT] = "bamboo,varuna"
 };
 
 int scenario_resolve_policies(cJSON *o, enum orr_policy_kind kind, struct scenario *s, struct orr_error *err)

@@ -32,6 +32,8 @@ void result_free(struct run_result *r)
 	mem_free(r->devices);
 	mem_free(r->spans);
 	mem_free(r->requests);
+	mem_free(r->nodes);
+	mem_free(r->accounts);
 	mem_free(r->label);
 	mem_free(r->policy);
 	mem_free(r->world);

@@ -93,9 +93,23 @@ struct request_row {
 	uint8_t status;          /* enum request_status */
 };
 
+/* ---- rows of the spot world (its steps are iteration_rows) ---- */
+
+/* Instances from this time on. */
+struct node_row {
+	int64_t time_ns;
+	uint32_t live, ready, in_use; /* in_use: own a stage */
+	double usd;                   /* spent so far */
+};
+/* Where the instances' time and the money went. */
+struct account_row {
+	const char *account; /* "useful", "redundant", "wasted", .. a literal, or owned by the result */
+	double node_s, usd;
+};
+
 struct run_result {
 	char *label, *policy; /* policy: registered name or path of the plugin */
-	char *world;          /* "jobs", "step", "serve" */
+	char *world;          /* "jobs", "step", "serve", "spot" */
 	bool is_oracle;       /* the policy saw true durations */
 	char *scenario;       /* resolved scenario, canonical JSON text */
 	char *hash;           /* of scenario, contents of inputs and program version */
@@ -118,6 +132,10 @@ struct run_result {
 	size_t n_spans;
 	struct request_row *requests;
 	size_t n_requests;
+	struct node_row *nodes;
+	size_t n_nodes;
+	struct account_row *accounts;
+	size_t n_accounts;
 	void *strings; /* the arena that the texts above live in; see result.c */
 };
 

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "spot/spot.h"
+
+const struct orr_param spot_options[] = {
+	ORR_PARAM_TIME("startup", "0", "from taking an offer to being ready"),
+	ORR_PARAM_TIME("on_demand_startup", "0", "the same of on-demand instances"),
+	ORR_PARAM_TIME("notice", "0", "so long before it goes an instance is noticed; 0: not at all"),
+	ORR_PARAM_REAL("price", "1", 0, 1e6, "USD per hour of a spot instance where neither trace nor price series say"),
+	ORR_PARAM_REAL("on_demand_price", "3", 0, 1e6, "USD per hour of an on-demand instance"),
+	ORR_PARAM_CHOICE("billing", "second", "second|hour", "hour: a begun hour is paid whole"),
+	ORR_PARAM_INT("target", "0", 0, 1e6, "spot instances that are asked for at first; 0: all that are offered"),
+	ORR_PARAM_INT("quota", "0", 0, 1e6, "most spot instances at a time; 0: no limit"),
+	ORR_PARAM_INT("on_demand_quota", "0", 0, 1e6, "most on-demand instances at a time; 0: no limit"),
+	ORR_PARAM_TIME("deadline", "0", "of the job; 0: none"),
+	ORR_PARAM_REAL("storage_Bps", "1e9", 1, 1e18, "bytes per second of the storage that checkpoints go to, all nodes together"),
+	ORR_PARAM_REAL("node_Bps", "1.25e9", 1, 1e18, "bytes per second that one node writes or reads at most"),
+	ORR_PARAM_TIME("storage_latency", "0", "added to each checkpoint written or read"),
+	ORR_PARAM_REAL("egress_usd_per_GB", "0", 0, 1e6, "USD per 10^9 bytes between zones"),
+	ORR_PARAM_INT("max_calls_per_instant", "1000", 1, 1e9, "decide() calls at one instant before the run ends"),
+	ORR_PARAM_REAL("ci_level", "0.95", 0.5, 0.999999, "level of confidence intervals"),
+	ORR_PARAM_END
+};

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * spot.h - the spot world: one policy's run of one elastic job over capacity that comes and goes
+ *
+ * spot_run() makes everything anew for one run, so any number of runs may go on in parallel threads over one availset,
+ * job and policy.
+ */
+#ifndef ORR_SPOT_SPOT_H
+#define ORR_SPOT_SPOT_H
+
+#include <orrery/policy.h>
+
+#include "base/param.h"
+#include "hwmodel/elastic.h"
+#include "results/result.h"
+#include "traces/avail.h"
+
+struct spot_config {
+	const struct availset *capacity;
+	const struct availset *prices;  /* rows of AVAIL_PRICE; NULL: those of capacity, if any, and the options' */
+	uint64_t replication;           /* index of the random streams */
+	const struct elastic *job;
+	const struct orr_args *options; /* of spot_options */
+	uint64_t seed;
+	int64_t until_ns;               /* stop there, before what happens at that instant; ORR_NEVER: when the job is over, or the
+	                                 * trace is where the job has no end */
+	bool exact;                     /* an event for each step */
+	bool check;                     /* prove conservation laws as it goes */
+	bool record_iterations, record_nodes; /* fill in result->iterations; ->nodes, ->events, ->series */
+	uint64_t max_rows;
+	double policy_timeout_s;
+	void (*progress)(void *ctx, double part);
+	void *progress_ctx;
+};
+
+/* What `--set spot.NAME=VALUE` sets. */
+extern const struct orr_param spot_options[];
+
+int spot_run(const struct spot_config *c, const struct orr_policy *policy, const struct orr_args *policy_args,
+	const char *label, struct run_result *result, struct orr_error *err);
+
+#endif
