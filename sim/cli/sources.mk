@@ -9,6 +9,7 @@ orrery_SOURCES += sim/cli/scenario_serve.c sim/cli/scenario_deploy.c sim/cli/sce
 orrery_SOURCES += sim/cli/cmd_jobs.c
 orrery_SOURCES += sim/cli/cmd_step.c
 orrery_SOURCES += sim/cli/cmd_serve.c sim/cli/find_rate.c sim/cli/find_rate.h
+orrery_SOURCES += sim/cli/cmd_spot.c sim/cli/scenario_spot.c sim/cli/scenario_spot.h sim/cli/study_spot.c
 orrery_SOURCES += sim/cli/cmd_run.c
 orrery_SOURCES += sim/cli/cmd_policy.c sim/cli/policy_new.c sim/cli/policy_new.h
 orrery_SOURCES += sim/cli/cmd_trace.c sim/cli/cmd_trace.h sim/cli/cmd_trace_convert.c sim/cli/cmd_trace_info.c
