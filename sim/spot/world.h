@@ -237,7 +237,6 @@ void future_free(struct orr_spot *w);
 
 /* check.c */
 void check_instant(struct orr_spot *w);
-void check_end(struct orr_spot *w);
 
 /* report.c */
 void report_rows(struct orr_spot *w); /* after an instant */
