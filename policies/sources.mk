@@ -38,3 +38,5 @@ libpolicies_a_SOURCES += policies/serve/evict.h policies/serve/vllm.c policies/s
 # serve: language models; students; several models
 libpolicies_a_SOURCES += policies/serve/splitwise.c policies/serve/orca.c policies/serve/fastertransformer.c policies/serve/mlfq.c
 libpolicies_a_SOURCES += policies/serve/academus.c policies/serve/cascade.c
+# spot: checkpoints and data parallelism
+libpolicies_a_SOURCES += policies/spot/daly.h policies/spot/shapes.h policies/spot/checkpoint.c policies/spot/elastic_dp.c
