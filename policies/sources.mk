@@ -40,3 +40,5 @@ libpolicies_a_SOURCES += policies/serve/splitwise.c policies/serve/orca.c polici
 libpolicies_a_SOURCES += policies/serve/academus.c policies/serve/cascade.c
 # spot: checkpoints and data parallelism
 libpolicies_a_SOURCES += policies/spot/daly.h policies/spot/shapes.h policies/spot/checkpoint.c policies/spot/elastic_dp.c
+# spot
+libpolicies_a_SOURCES += policies/spot/rendezvous.h policies/spot/rendezvous.c
