@@ -55,6 +55,7 @@ static void ask(struct orr_spot *w)
 /* Everything that happens at w->now. */
 static void instant(struct orr_spot *w)
 {
+	bool is_due;
 	w->calls_now = 0;
 	tell_added(w); /* taken in create() */
 	do {
@@ -68,9 +69,12 @@ static void instant(struct orr_spot *w)
 			break;
 		}
 		tell_steps(w);
-		if (!has_events_now(w) && w->has_happened)
+		is_due = has_events_now(w);
+		if (!is_due && w->has_happened) {
 			ask(w);
-	} while (!w->is_over && (has_events_now(w) || w->has_happened));
+			is_due = has_events_now(w);
+		}
+	} while (!w->is_over && (is_due || w->has_happened));
 	check_owners(w);
 	if (w->config->check)
 		check_instant(w);

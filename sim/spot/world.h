@@ -149,6 +149,7 @@ struct orr_spot {
 
 	/* layout */
 	struct stage *stage;
+	uint32_t *old_owner;       /* scratch: as many as stages */
 	bool *is_dropped;          /* [pipeline] */
 	uint32_t pipelines, depth, n_stages, cap_stages, cap_pipelines;
 	uint32_t ownerless;
