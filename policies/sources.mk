@@ -21,6 +21,7 @@ libpolicies_a_SOURCES += policies/step/ako.c
 libpolicies_a_SOURCES += policies/step/schedule.h policies/step/stages.h policies/step/stages.c policies/step/pipeline.h policies/step/pipeline.c
 libpolicies_a_SOURCES += policies/step/gpipe.c policies/step/one_f_one_b.c policies/step/interleaved.c policies/step/dapple.c
 libpolicies_a_SOURCES += policies/step/tensor_parallel.c policies/step/megatron.c
+libpolicies_a_SOURCES += policies/step/bamboo.h policies/step/bamboo.c policies/step/bamboo_stages.c
 libpolicies_a_SOURCES += policies/step/stanza.c
 libpolicies_a_SOURCES += policies/step/ds_sync.c policies/step/partitions.h policies/step/partitions.c
 # step: graphs and schedules as data
