@@ -40,3 +40,4 @@ libpolicies_a_SOURCES += policies/serve/splitwise.c policies/serve/orca.c polici
 libpolicies_a_SOURCES += policies/serve/academus.c policies/serve/cascade.c
 # spot
 libpolicies_a_SOURCES += policies/spot/rendezvous.h policies/spot/rendezvous.c
+libpolicies_a_SOURCES += policies/spot/placement.h policies/spot/bamboo.c policies/spot/on_demand.c
