@@ -27,6 +27,7 @@ enum { TAG_CHECKPOINT = 1, TAG_SAFE, TAG_RESUME, OWN_RANK = 2 };
 struct book {
 	double steps_ns, local_ns, global_ns, fallback_ns;
 	uint64_t done_before, counted; /* of the run of steps that goes on */
+	bool goes_on;
 };
 
 struct bamboo {
@@ -114,11 +115,16 @@ static bool should_reconfigure(const struct bamboo *b, const struct orr_spot *w)
 
 static void book_steps(struct bamboo *b, struct orr_spot *w)
 {
-	uint64_t begun = orr_steps_done(w) - b->book.done_before + orr_steps_in_flight(w, NULL, NULL);
+	uint64_t begun = orr_steps_done(w) - b->book.done_before + b->book.goes_on;
 	if (begun <= b->book.counted)
 		return;
 	b->book.steps_ns += (double)(begun - b->book.counted) * (double)b->step_ns;
 	b->book.counted = begun;
+}
+
+static void book_pause(struct bamboo *b, enum rdv_kind kind)
+{
+	*(kind == RDV_LOCAL ? &b->book.local_ns : &b->book.global_ns) += (double)b->r.length_ns[kind];
 }
 
 static void report_book(const struct bamboo *b, struct orr_spot *w)
@@ -143,6 +149,7 @@ static void run_on(struct bamboo *b, struct orr_spot *w)
 		redundant = orr_step_redundant(w, b->r.pipelines, b->depth);
 	b->book.done_before = orr_steps_done(w);
 	b->book.counted = 0;
+	b->book.goes_on = true;
 	orr_steps_run(w, &(struct orr_steps){ .step_ns = b->step_ns, .redundant = redundant, .flags = b->has_stale_steps ? ORR_STEPS_ORPHANED : 0 });
 	if (b->curve >= 0)
 		book_steps(b, w);
@@ -152,6 +159,7 @@ static void stop_steps(struct bamboo *b, struct orr_spot *w)
 {
 	if (b->curve >= 0)
 		book_steps(b, w);
+	b->book.goes_on = false;
 	orr_steps_stop(w);
 }
 
@@ -162,7 +170,7 @@ static void meet(struct bamboo *b, struct orr_spot *w, enum rdv_kind kind)
 		if (b->is_restarting && b->rolls_back)
 			b->r.length_ns[kind] += b->restart_ns + orr_checkpoint_time(w, orr_inst_ready(w));
 	}
-	*(kind == RDV_LOCAL ? &b->book.local_ns : &b->book.global_ns) += (double)b->r.length_ns[kind];
+	book_pause(b, kind);
 	b->count.reconfigurations += kind == RDV_LOCAL;
 	orr_pause_as(w, b->is_restarting ? ORR_RESTART : ORR_RECONFIGURE);
 	rdv_start(&b->r, w, kind);
@@ -390,11 +398,14 @@ static void timer(void *self, struct orr_spot *w, uint64_t tag)
 		checkpoint(b, w, tag);
 	else if (rdv_fires(&b->r, w, tag))
 		assemble(b, w);
+	else
+		book_pause(b, b->r.kind);
 }
 
 static void steps(void *self, struct orr_spot *w)
 {
 	struct bamboo *b = self;
+	b->book.goes_on = false;
 	if (b->curve >= 0)
 		book_steps(b, w);
 	if (has_done_all(b, w)) {
