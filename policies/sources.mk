@@ -46,3 +46,4 @@ libpolicies_a_SOURCES += policies/spot/parcae_odds.h policies/spot/parcae_odds.c
 libpolicies_a_SOURCES += policies/spot/daly.h policies/spot/shapes.h policies/spot/checkpoint.c policies/spot/elastic_dp.c
 # spot
 libpolicies_a_SOURCES += policies/spot/rendezvous.h policies/spot/rendezvous.c
+libpolicies_a_SOURCES += policies/spot/placement.h policies/spot/bamboo.c policies/spot/on_demand.c
