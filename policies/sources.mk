@@ -41,5 +41,7 @@ libpolicies_a_SOURCES += policies/serve/academus.c policies/serve/cascade.c
 # spot: Parcae
 libpolicies_a_SOURCES += policies/spot/parcae.c policies/spot/parcae_plan.h policies/spot/parcae_plan.c policies/spot/parcae_cost.h policies/spot/parcae_cost.c
 libpolicies_a_SOURCES += policies/spot/parcae_odds.h policies/spot/parcae_odds.c policies/spot/parcae_predict.h policies/spot/parcae_predict.c
+# spot: checkpoints and data parallelism
+libpolicies_a_SOURCES += policies/spot/daly.h policies/spot/shapes.h policies/spot/checkpoint.c policies/spot/elastic_dp.c
 # spot
 libpolicies_a_SOURCES += policies/spot/rendezvous.h policies/spot/rendezvous.c

@@ -441,3 +441,8 @@ EXTRA_DIST += tests/figures_one_clock.sh
 # serving: answers by hand, limits, pools, rates
 TESTS += tests/serve_golden.sh tests/serve_limits.sh tests/serve_split.sh tests/serve_rate.sh tests/figures_llm_serving.sh
 EXTRA_DIST += tests/serve_golden.sh tests/serve_limits.sh tests/serve_split.sh tests/serve_rate.sh tests/figures_llm_serving.sh
+
+# the spot world
+check_PROGRAMS += tests/unit_spot
+TESTS += tests/unit_spot
+tests_unit_spot_SOURCES = tests/unit_spot.c

@@ -131,8 +131,8 @@ static uint64_t whole_steps(const struct orr_spot *w, int64_t t, bool with_t)
 	const struct steps *s = &w->steps;
 	int64_t room = t - s->began - (with_t ? 0 : 1);
 	int64_t before = s->last_end < 0 ? s->first_began : s->last_end;
-	/* The first step after a pause bears the pause. */
-	if (room < s->pace || s->is_last || s->ends - s->began != s->pace || s->began != before)
+	/* The first step after a pause bears the pause, and what was paid meanwhile. */
+	if (room < s->pace || s->is_last || s->ends - s->began != s->pace || s->began != before || w->cost_mark != w->spent)
 		return 0;
 	uint64_t n = (uint64_t)(room / s->pace), most = to_be_done(w);
 	if (s->left < most)
