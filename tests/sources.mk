@@ -451,3 +451,8 @@ check_PROGRAMS += tests/unit_late_plan
 TESTS += tests/unit_late_plan
 tests_unit_late_plan_SOURCES = tests/unit_late_plan.c
 tests_unit_late_plan_LDADD = libpolicies.a $(LDADD)
+# the spot world: checkpoints and data parallelism
+check_PROGRAMS += tests/spot_daly
+TESTS += tests/spot_daly
+tests_spot_daly_SOURCES = tests/spot_daly.c tests/spot_trial.c tests/spot_trial.h
+tests_spot_daly_LDADD = libpolicies.a $(LDADD)

@@ -81,6 +81,7 @@ struct steps {
 	int64_t began, ends, pace;
 	uint64_t left;             /* of the run, with the one in flight; UINT64_MAX: no end */
 	double samples, redundant, egress;
+	double samples_once;       /* of the step in flight alone; -1: as the others */
 	unsigned flags;
 	wide bucket_ns, bucket_usd; /* owners' in the step in flight */
 	/* of the whole run of the world */
