@@ -201,7 +201,7 @@ static void world_free(struct orr_spot *w)
 	steps_free(w);
 	layout_free(w);
 	instances_free(w);
-	capacity_free(w);
+	spot_capacity_free(w);
 	mem_free(w->point);
 	watch_free(w->watch);
 	eng_free(w->engine);
@@ -230,7 +230,7 @@ int spot_run(const struct spot_config *c, const struct orr_policy *policy, const
 	read_options(w);
 	int rc = index_points(w, err);
 	if (!rc)
-		rc = capacity_begin(w);
+		rc = spot_capacity_begin(w);
 	if (!rc) {
 		tell_create(w, policy_args);
 		if (!w->error.code)
