@@ -25,3 +25,5 @@ orrery_SOURCES += sim/cli/cmd_calib.c sim/cli/cmd_calib.h sim/cli/cmd_calib_run.
 	sim/cli/cmd_calib_show.c
 # jobs and serving together
 orrery_SOURCES += sim/cli/scenario_mixed.c sim/cli/scenario_mixed.h sim/cli/study_mixed.c sim/cli/study_jobs.h
+# nodes that come and go
+orrery_SOURCES += sim/cli/inputs_capacity.c sim/cli/inputs_capacity.h
