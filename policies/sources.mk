@@ -40,3 +40,6 @@ libpolicies_a_SOURCES += policies/serve/splitwise.c policies/serve/orca.c polici
 libpolicies_a_SOURCES += policies/serve/academus.c policies/serve/cascade.c
 # spot
 libpolicies_a_SOURCES += policies/spot/rendezvous.h policies/spot/rendezvous.c
+libpolicies_a_SOURCES += policies/spot/morph.h policies/spot/artifact.h policies/spot/artifact.c
+libpolicies_a_SOURCES += policies/spot/varuna_artifact.h policies/spot/varuna_artifact.c policies/spot/varuna.c
+libpolicies_a_SOURCES += policies/spot/templates.h policies/spot/templates.c policies/spot/parts.h policies/spot/parts.c policies/spot/oobleck.c
