@@ -74,7 +74,7 @@ static int resolve_prices(const cJSON *o, struct spot_scenario *s, struct orr_er
 	s->prices = availset_load(s->price_source, NULL, NULL, s->base.seed, &why);
 	if (!s->prices)
 		return orr_fail(err, why.code, "prices: %s", why.text);
-	if (availset_is_loaded(s->prices) && !availset_has_prices(s->prices))
+	if (!availset_has_prices(s->prices))
 		return orr_fail(err, ORR_EINPUT, "prices: %.200s: has no prices; expected rows of time_s,zone,type,usd_per_hour (docs/traces.md)", s->price_source);
 	return ORR_OK;
 }
