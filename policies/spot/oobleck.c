@@ -397,4 +397,4 @@ static const struct orr_spot_ops ops = {
 	.end = oobleck_end,
 };
 
-ORR_POLICY_SPOT(oobleck, "Oobleck: heterogeneous pipelines from templates, copies of the state instead of checkpoints", params, ops)
+ORR_POLICY_SPOT(oobleck, "Oobleck: heterogeneous pipelines from templates, copies of the state instead of checkpoints", params, ops);

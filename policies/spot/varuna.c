@@ -369,4 +369,4 @@ static const struct orr_spot_ops ops = {
 	.end = varuna_end,
 };
 
-ORR_POLICY_SPOT(varuna, "Varuna: checkpoint and restart on the fastest shape for the instances there are", params, ops)
+ORR_POLICY_SPOT(varuna, "Varuna: checkpoint and restart on the fastest shape for the instances there are", params, ops);
