@@ -92,14 +92,20 @@ static void finish_steps(struct orr_spot *w, uint64_t n, int64_t began, int64_t 
 	int64_t before = s->last_end < 0 ? s->first_began : s->last_end, last = ends + (int64_t)(n - 1) * pace;
 	if (s->egress > 0)
 		accounts_charge(w, ORR_EGRESS, (wide)(s->egress * w->egress_per_byte) * 3600 * 1000000000 * n);
-	struct steprun r = { .count = n, .since_last = n == 1 ? ends - before : pace, .samples = s->samples };
+	double samples = s->samples_once >= 0 ? s->samples_once : s->samples;
+	struct steprun r = { .count = n, .since_last = n == 1 ? ends - before : pace, .samples = samples };
+	s->samples_once = -1;
 	r.ns = s->bucket_ns;
 	r.usd = s->bucket_usd;
-	r.cost = (w->spent - w->cost_mark) / n;
-	r.redundant_ns = (wide)((double)r.ns * s->redundant);
-	r.redundant_usd = (wide)((double)r.usd * s->redundant);
+	r.cost = w->spent - w->cost_mark;
+	if (n > 1)
+		r.cost /= n;
+	if (s->redundant > 0) {
+		r.redundant_ns = (wide)((double)r.ns * s->redundant);
+		r.redundant_usd = (wide)((double)r.usd * s->redundant);
+	}
 	record(w, &r);
-	report_steps(w, n, began, pace, s->samples);
+	report_steps(w, n, began, pace, samples);
 	s->done += n;
 	if (s->left != UINT64_MAX)
 		s->left -= n;
@@ -132,7 +138,7 @@ static uint64_t whole_steps(const struct orr_spot *w, int64_t t, bool with_t)
 	int64_t room = t - s->began - (with_t ? 0 : 1);
 	int64_t before = s->last_end < 0 ? s->first_began : s->last_end;
 	/* The first step after a pause bears the pause, and what was paid meanwhile. */
-	if (room < s->pace || s->is_last || s->ends - s->began != s->pace || s->began != before || w->cost_mark != w->spent)
+	if (room < s->pace || s->is_last || s->ends - s->began != s->pace || s->samples_once >= 0 || s->began != before || w->cost_mark != w->spent)
 		return 0;
 	uint64_t n = (uint64_t)(room / s->pace), most = to_be_done(w);
 	if (s->left < most)
@@ -215,6 +221,7 @@ void orr_steps_run(struct orr_spot *w, const struct orr_steps *r)
 	s->pace = r->step_ns;
 	s->left = r->most ? r->most : UINT64_MAX;
 	s->samples = r->samples > 0 ? r->samples : w->config->job->samples_per_step;
+	s->samples_once = -1;
 	s->redundant = r->redundant;
 	s->egress = r->egress_bytes;
 	s->flags = r->flags;
@@ -249,6 +256,16 @@ void orr_steps_stretch(struct orr_spot *w, int64_t by)
 		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_stretch(): by %lld ns; expected 0 or more", (long long)by);
 	else
 		w->steps.ends += by;
+}
+
+void orr_steps_samples(struct orr_spot *w, double samples)
+{
+	if (!spot_may_act(w, "orr_steps_samples()") || !w->steps.is_in_flight)
+		return;
+	if (!(samples >= 0 && samples < 1e18))
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_samples(): %g; expected 0 or more", samples);
+	else
+		w->steps.samples_once = samples;
 }
 
 void orr_steps_pace(struct orr_spot *w, int64_t step_ns)
