@@ -21,6 +21,7 @@ libpolicies_a_SOURCES += policies/step/ako.c
 libpolicies_a_SOURCES += policies/step/schedule.h policies/step/stages.h policies/step/stages.c policies/step/pipeline.h policies/step/pipeline.c
 libpolicies_a_SOURCES += policies/step/gpipe.c policies/step/one_f_one_b.c policies/step/interleaved.c policies/step/dapple.c
 libpolicies_a_SOURCES += policies/step/tensor_parallel.c policies/step/megatron.c
+libpolicies_a_SOURCES += policies/step/bamboo.h policies/step/bamboo.c policies/step/bamboo_stages.c
 libpolicies_a_SOURCES += policies/step/stanza.c
 libpolicies_a_SOURCES += policies/step/ds_sync.c policies/step/partitions.h policies/step/partitions.c
 # step: graphs and schedules as data
@@ -45,3 +46,7 @@ libpolicies_a_SOURCES += policies/spot/parcae_odds.h policies/spot/parcae_odds.c
 libpolicies_a_SOURCES += policies/spot/daly.h policies/spot/shapes.h policies/spot/checkpoint.c policies/spot/elastic_dp.c
 # spot
 libpolicies_a_SOURCES += policies/spot/rendezvous.h policies/spot/rendezvous.c
+libpolicies_a_SOURCES += policies/spot/placement.h policies/spot/bamboo.c policies/spot/on_demand.c
+# spot: one job with a deadline
+libpolicies_a_SOURCES += policies/spot/late.h policies/spot/late.c policies/spot/late_plan.h policies/spot/late_plan.c
+libpolicies_a_SOURCES += policies/spot/greedy.c policies/spot/time_sliced.c policies/spot/uniform_progress.c policies/spot/rsf.c policies/spot/omniscient.c

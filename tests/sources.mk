@@ -446,6 +446,11 @@ EXTRA_DIST += tests/serve_golden.sh tests/serve_limits.sh tests/serve_split.sh t
 check_PROGRAMS += tests/unit_spot
 TESTS += tests/unit_spot
 tests_unit_spot_SOURCES = tests/unit_spot.c
+# spot: one job with a deadline
+check_PROGRAMS += tests/unit_late_plan
+TESTS += tests/unit_late_plan
+tests_unit_late_plan_SOURCES = tests/unit_late_plan.c
+tests_unit_late_plan_LDADD = libpolicies.a $(LDADD)
 # the spot world: checkpoints and data parallelism
 check_PROGRAMS += tests/spot_daly
 TESTS += tests/spot_daly

@@ -70,15 +70,14 @@ struct parcae {
 
 /* ---- making it ---- */
 
-/* By the job's name, letters and digits alone: those of the table, and how this program's models spell them. */
+/* By the job's name, letters and digits alone. */
 static enum parcae_family family_of(const char *choice, const char *job)
 {
 	static const struct {
 		const char *part;
 		enum parcae_family family;
-	} names[] = { { "gpt15b", PARCAE_GPT_1P5B }, { "gpt1p5b", PARCAE_GPT_1P5B }, { "gpt21p5b", PARCAE_GPT_1P5B },
-		{ "gpt67b", PARCAE_GPT_6P7B }, { "gpt6p7b", PARCAE_GPT_6P7B }, { "gpt36p7b", PARCAE_GPT_6P7B },
-		{ "vgg19", PARCAE_VGG19 }, { "resnet152", PARCAE_RESNET152 } };
+	} names[] = { { "gpt67b", PARCAE_GPT_6P7B }, { "gpt367b", PARCAE_GPT_6P7B }, { "gpt", PARCAE_GPT_1P5B }, { "bert", PARCAE_BERT },
+		{ "vgg", PARCAE_VGG19 }, { "resnet", PARCAE_RESNET152 } };
 	for (int f = 0; f < PARCAE_FAMILIES; f++)
 		if (!strcmp(choice, parcae_family_name[f]))
 			return f;

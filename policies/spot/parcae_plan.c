@@ -74,7 +74,8 @@ double parcae_migration_s(const struct parcae_planner *p, uint32_t from, const s
 		return p->is_fresh ? parcae_restart_s(&p->cost, t->pipelines, t->depth, true) :
 			parcae_inter_s(&p->cost, t->pipelines, t->depth, t->depth, t->depth, true);
 	const struct parcae_shape *f = &p->shape[from];
-	return parcae_inter_s(&p->cost, t->pipelines, t->depth, f->depth, loss->stages, t->nodes > f->nodes);
+	/* An instance that joins, a newcomer or one that stood by, makes it a migration that adds. */
+	return parcae_inter_s(&p->cost, t->pipelines, t->depth, f->depth, loss->stages, t->nodes > f->nodes - loss->workers);
 }
 
 /* The same with the stages that are lost left to chance: lost[e] for e < depth + 1. */

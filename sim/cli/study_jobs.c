@@ -20,6 +20,7 @@ static void configure(struct jobs_study *t)
 		.placement = t->s.placement,
 		.throughput = t->s.throughput,
 		.failures = t->s.failures,
+		.capacity = t->s.capacity.is_given ? &t->s.capacity.config : NULL,
 		.rates = t->s.rates,
 		.sharing = t->s.sharing,
 		.options = t->s.options,

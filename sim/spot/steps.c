@@ -97,9 +97,13 @@ static void finish_steps(struct orr_spot *w, uint64_t n, int64_t began, int64_t 
 	s->samples_once = -1;
 	r.ns = s->bucket_ns;
 	r.usd = s->bucket_usd;
-	r.cost = (w->spent - w->cost_mark) / n;
-	r.redundant_ns = (wide)((double)r.ns * s->redundant);
-	r.redundant_usd = (wide)((double)r.usd * s->redundant);
+	r.cost = w->spent - w->cost_mark;
+	if (n > 1)
+		r.cost /= n;
+	if (s->redundant > 0) {
+		r.redundant_ns = (wide)((double)r.ns * s->redundant);
+		r.redundant_usd = (wide)((double)r.usd * s->redundant);
+	}
 	record(w, &r);
 	report_steps(w, n, began, pace, samples);
 	s->done += n;

@@ -150,6 +150,7 @@ struct orr_spot {
 
 	/* layout */
 	struct stage *stage;
+	uint32_t *old_owner;       /* scratch: as many as stages */
 	bool *is_dropped;          /* [pipeline] */
 	uint32_t pipelines, depth, n_stages, cap_stages, cap_pipelines;
 	uint32_t ownerless;
@@ -197,10 +198,10 @@ void tell_end(struct orr_spot *w);
 void on_timer(struct engine *e, void *ctx, uint64_t tag, uint64_t arg);
 
 /* capacity.c */
-int capacity_begin(struct orr_spot *w);
-void capacity_fill(struct orr_spot *w); /* takes offers that are wanted */
-void capacity_free(struct orr_spot *w);
-uint32_t capacity_zone(struct orr_spot *w, uint32_t text);
+int spot_capacity_begin(struct orr_spot *w);
+void spot_capacity_fill(struct orr_spot *w); /* takes offers that are wanted */
+void spot_capacity_free(struct orr_spot *w);
+uint32_t spot_capacity_zone(struct orr_spot *w, uint32_t text);
 int64_t spot_money(double usd_per_hour); /* nano-USD per hour */
 
 /* instances.c */
