@@ -16,6 +16,6 @@ EXTRA_DIST += docs/figures.sh docs/figures docs/comparison.sh
 docs-figures: orrery$(EXEEXT)
 	sh $(srcdir)/docs/figures.sh ./orrery$(EXEEXT) $(srcdir)/docs/figures
 # sources of docs
-dist_doc_DATA = docs/comparison.md docs/graph.schema.json docs/guide.md docs/model.schema.json docs/models.md docs/performance.md \
+dist_doc_DATA = docs/comparison.md docs/elastic-job.schema.json docs/graph.schema.json docs/guide.md docs/model.schema.json docs/models.md docs/performance.md \
 	docs/policies.md docs/profile.schema.json docs/scenario.schema.json docs/scenarios.md docs/schema.md \
 	docs/served-model.schema.json docs/traces.md

@@ -22,5 +22,6 @@ extern const struct embedded_file embedded_steptimes[];
 extern const struct embedded_file embedded_profiles[];
 extern const struct embedded_file embedded_prices[];
 extern const struct embedded_file embedded_served[];
+extern const struct embedded_file embedded_elastic[];
 
 #endif

@@ -59,3 +59,20 @@ CLEANFILES += hwmodel/served_data.c hwmodel/served_data.c.tmp
 hwmodel/served_data.c: $(ORR_SERVED) hwmodel/embed.sh hwmodel/sources.mk
 	$(AM_V_GEN)$(MKDIR_P) hwmodel && (cd $(srcdir) && $(SHELL) hwmodel/embed.sh hwmodel/embedded.h embedded_file \
 	embedded_served $(ORR_SERVED)) >$@.tmp && mv $@.tmp $@
+# elastic jobs
+liborrery_a_SOURCES += hwmodel/elastic.h hwmodel/elastic.c hwmodel/elastic_json.c
+ORR_ELASTIC = hwmodel/elastic/bamboo-bert.json hwmodel/elastic/bamboo-gpt2.json hwmodel/elastic/bamboo-resnet.json \
+	hwmodel/elastic/bamboo-gnmt.json hwmodel/elastic/bamboo-vgg.json hwmodel/elastic/bamboo-alexnet.json \
+	hwmodel/elastic/oobleck-bert.json hwmodel/elastic/oobleck-gpt2.json hwmodel/elastic/oobleck-gpt3-medium.json \
+	hwmodel/elastic/oobleck-gpt3-2.7b.json hwmodel/elastic/oobleck-gpt3-6.7b.json hwmodel/elastic/parcae-gpt-1.5b.json \
+	hwmodel/elastic/parcae-gpt-6.7b.json hwmodel/elastic/parcae-bert.json hwmodel/elastic/parcae-resnet152.json \
+	hwmodel/elastic/parcae-vgg19.json hwmodel/elastic/cbl-48h.json hwmodel/elastic/cbl-ml-72h.json \
+	hwmodel/elastic/cbl-bio-22.5h.json hwmodel/elastic/cbl-analytics-27h.json hwmodel/elastic/spot-bert-large.json \
+	hwmodel/elastic/spot-gpt2.json hwmodel/elastic/spot-resnet152.json hwmodel/elastic/spot-vgg19.json \
+	hwmodel/elastic/spot-alexnet.json hwmodel/elastic/spot-gnmt16.json
+EXTRA_DIST += $(ORR_ELASTIC)
+nodist_liborrery_a_SOURCES += hwmodel/elastic_data.c
+CLEANFILES += hwmodel/elastic_data.c hwmodel/elastic_data.c.tmp
+hwmodel/elastic_data.c: $(ORR_ELASTIC) hwmodel/embed.sh hwmodel/sources.mk
+	$(AM_V_GEN)$(MKDIR_P) hwmodel && (cd $(srcdir) && $(SHELL) hwmodel/embed.sh hwmodel/embedded.h embedded_file \
+	embedded_elastic $(ORR_ELASTIC)) >$@.tmp && mv $@.tmp $@

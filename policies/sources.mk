@@ -22,6 +22,7 @@ libpolicies_a_SOURCES += policies/step/ako.c
 libpolicies_a_SOURCES += policies/step/schedule.h policies/step/stages.h policies/step/stages.c policies/step/pipeline.h policies/step/pipeline.c
 libpolicies_a_SOURCES += policies/step/gpipe.c policies/step/one_f_one_b.c policies/step/interleaved.c policies/step/dapple.c
 libpolicies_a_SOURCES += policies/step/tensor_parallel.c policies/step/megatron.c
+libpolicies_a_SOURCES += policies/step/bamboo.h policies/step/bamboo.c policies/step/bamboo_stages.c
 libpolicies_a_SOURCES += policies/step/stanza.c
 libpolicies_a_SOURCES += policies/step/ds_sync.c policies/step/partitions.h policies/step/partitions.c
 # step: graphs and schedules as data
@@ -39,3 +40,14 @@ libpolicies_a_SOURCES += policies/serve/evict.h policies/serve/vllm.c policies/s
 # serve: language models; students; several models
 libpolicies_a_SOURCES += policies/serve/splitwise.c policies/serve/orca.c policies/serve/fastertransformer.c policies/serve/mlfq.c
 libpolicies_a_SOURCES += policies/serve/academus.c policies/serve/cascade.c
+# spot: Parcae
+libpolicies_a_SOURCES += policies/spot/parcae.c policies/spot/parcae_plan.h policies/spot/parcae_plan.c policies/spot/parcae_cost.h policies/spot/parcae_cost.c
+libpolicies_a_SOURCES += policies/spot/parcae_odds.h policies/spot/parcae_odds.c policies/spot/parcae_predict.h policies/spot/parcae_predict.c
+# spot: checkpoints and data parallelism
+libpolicies_a_SOURCES += policies/spot/daly.h policies/spot/shapes.h policies/spot/checkpoint.c policies/spot/elastic_dp.c
+# spot
+libpolicies_a_SOURCES += policies/spot/rendezvous.h policies/spot/rendezvous.c
+libpolicies_a_SOURCES += policies/spot/placement.h policies/spot/bamboo.c policies/spot/on_demand.c
+# spot: one job with a deadline
+libpolicies_a_SOURCES += policies/spot/late.h policies/spot/late.c policies/spot/late_plan.h policies/spot/late_plan.c
+libpolicies_a_SOURCES += policies/spot/greedy.c policies/spot/time_sliced.c policies/spot/uniform_progress.c policies/spot/rsf.c policies/spot/omniscient.c

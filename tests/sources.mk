@@ -441,3 +441,18 @@ EXTRA_DIST += tests/figures_one_clock.sh
 # serving: answers by hand, limits, pools, rates
 TESTS += tests/serve_golden.sh tests/serve_limits.sh tests/serve_split.sh tests/serve_rate.sh tests/figures_llm_serving.sh
 EXTRA_DIST += tests/serve_golden.sh tests/serve_limits.sh tests/serve_split.sh tests/serve_rate.sh tests/figures_llm_serving.sh
+
+# the spot world
+check_PROGRAMS += tests/unit_spot
+TESTS += tests/unit_spot
+tests_unit_spot_SOURCES = tests/unit_spot.c
+# spot: one job with a deadline
+check_PROGRAMS += tests/unit_late_plan
+TESTS += tests/unit_late_plan
+tests_unit_late_plan_SOURCES = tests/unit_late_plan.c
+tests_unit_late_plan_LDADD = libpolicies.a $(LDADD)
+# the spot world: checkpoints and data parallelism
+check_PROGRAMS += tests/spot_daly
+TESTS += tests/spot_daly
+tests_spot_daly_SOURCES = tests/spot_daly.c tests/spot_trial.c tests/spot_trial.h
+tests_spot_daly_LDADD = libpolicies.a $(LDADD)

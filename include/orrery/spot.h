@@ -48,7 +48,6 @@ ORR_API int64_t orr_spot_now(const struct orr_spot *w);
 
 struct orr_inst_info {
 	uint64_t number;      /* 0, 1, ... in order of being taken */
-	const char *name;     /* of the trace, "od3" of on-demand ones; valid while the handle is */
 	bool is_ready, is_on_demand;
 	uint32_t zone, type;
 	int64_t since_ns;     /* taken */
@@ -59,6 +58,8 @@ struct orr_inst_info {
 };
 /* False: no such live instance. */
 ORR_API bool orr_inst_get(const struct orr_spot *w, orr_inst i, struct orr_inst_info *out);
+/* Its name in the trace ("od3" of on-demand ones), in buf; returns buf. */
+ORR_API const char *orr_inst_name(const struct orr_spot *w, orr_inst i, char *buf, size_t size);
 ORR_API bool orr_inst_is_live(const struct orr_spot *w, orr_inst i);
 ORR_API bool orr_inst_is_ready(const struct orr_spot *w, orr_inst i);
 ORR_API bool orr_inst_is_noticed(const struct orr_spot *w, orr_inst i);
@@ -174,6 +175,8 @@ ORR_API void orr_steps_stop(struct orr_spot *w);
 ORR_API void orr_steps_last(struct orr_spot *w);
 /* The step in flight takes longer by so much. */
 ORR_API void orr_steps_stretch(struct orr_spot *w, int64_t by_ns);
+/* The step in flight is of so many samples. (asked by h-ckpt: sample dropping) */
+ORR_API void orr_steps_samples(struct orr_spot *w, double samples);
 /* Each step after the one in flight takes so long. */
 ORR_API void orr_steps_pace(struct orr_spot *w, int64_t step_ns);
 /* Is a step in flight; when it began and will end. The pointers may be NULL. */

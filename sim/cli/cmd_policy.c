@@ -15,9 +15,9 @@ static const char help[] =
 	"       orrery policy new NAME [--kind K]\n\n"
 	"  list   the built-in policies by kind\n"
 	"  show   one policy with its parameters, their defaults and units\n"
-	"  new    writes NAME.c, a policy that compiles and works (FIFO, or an all-reduce, to begin\n"
-	"         with), and NAME_test.sh, which builds it as a plugin, runs it and compares it\n\n"
-	"  --kind K   jobs, step or serve; two worlds may have a policy of one name\n\n"
+	"  new    writes NAME.c, a policy that compiles and works (FIFO, an all-reduce, or one\n"
+	"         pipeline that is restarted after a loss), and NAME_test.sh, which builds it as a plugin, runs it and compares it\n\n"
+	"  --kind K   jobs, step, serve or spot; two worlds may have a policy of one name\n\n"
 	"Example: a policy of your own beside two baselines\n"
 	"  orrery policy new mine\n"
 	"  cc -shared -fPIC $(pkg-config --cflags orrery) -o mine.so mine.c\n"
@@ -101,7 +101,7 @@ static int run(int argc, char **argv, struct orr_error *err)
 		if (opt != 'k')
 			return cli_bad_option(argc, argv, opt, longs, err);
 		if (!(kind = registry_kind_named(optarg)))
-			return orr_fail(err, ORR_EINPUT, "--kind: expected jobs, step or serve, found \"%.40s\"", optarg);
+			return orr_fail(err, ORR_EINPUT, "--kind: expected jobs, step, serve or spot, found \"%.40s\"", optarg);
 	}
 	int n = argc - optind;
 	const char *verb = n > 0 ? argv[optind] : "";

@@ -9,14 +9,14 @@
 
 static const char run_help[] =
 	"usage: orrery run SCENARIO.json [OPTIONS]\n\n"
-	"Carries out a scenario of any world (orrery scenario show prints one): jobs, step, serve, or\nmixed, "
+	"Carries out a scenario of any world (orrery scenario show prints one): jobs, step, serve, spot,\nor mixed, "
 	"which is jobs and serving on one cluster and one clock.\n\n"
 	"  --set PATH=VALUE     change one value: jobs.OPTION, step.OPTION, serve.OPTION,\n"
-	"                       policy.NAME.PARAM, failures.NAME, trace_options.NAME, or a key of the\n"
+	"                       spot.OPTION, policy.NAME.PARAM, failures.NAME, trace_options.NAME, or a key of the\n"
 	"                       scenario; in a mixed one jobs.PATH and serve.PATH reach the halves:\n"
 	"                       serve.serve.OPTION, jobs.trace (repeatable)\n"
 	REQUEST_JOBS_HELP REQUEST_COMMON_HELP
-	"\nThe options of orrery jobs, orrery step and orrery serve are taken too, and go before what the\nfile says.\n"
+	"\nThe options of orrery jobs, step, serve and spot are taken too, and go before what the\nfile says.\n"
 	"\nExample:\n"
 	"  orrery scenario show philly-like --cluster 64x8 --policy fifo,las > s.json\n"
 	"  orrery run s.json --set policy.las.limits=1h,4h\n";
@@ -24,9 +24,10 @@ static const char run_help[] =
 static const char scenario_help[] =
 	"usage: orrery scenario show SCENARIO.json|TRACE [the options of orrery jobs]\n"
 	"       orrery scenario show MODEL --world step [the options of orrery step]\n"
-	"       orrery scenario show TRACE --world serve [the options of orrery serve]\n\n"
+	"       orrery scenario show TRACE --world serve [the options of orrery serve]\n"
+	"       orrery scenario show TRACE --world spot [the options of orrery spot]\n\n"
 	"Prints the scenario that the file or the flags amount to, every default filled in.\n\n"
-	"  --world W            jobs, step or serve: what follows is a TRACE or a MODEL, not a scenario\n"
+	"  --world W            jobs, step, serve or spot: what follows is a TRACE or a MODEL, not a scenario\n"
 	"Example:\n"
 	"  orrery scenario show philly-like --cluster 8x8:v100 --policy srtf\n";
 

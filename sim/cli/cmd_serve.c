@@ -58,36 +58,14 @@ static int check(const struct request *r, struct orr_error *err)
 	return ORR_OK;
 }
 
-/* A file may be of any world. */
-static int check_world(const struct request *r, struct orr_error *err)
-{
-	enum orr_policy_kind kind;
-	int rc = scenario_kind(r->scenario, &kind, err);
-	if (!rc && kind != ORR_POLICY_KIND_SERVE)
-		rc = orr_fail(err, ORR_EINPUT, "scenario: $.world: expected \"serve\" (orrery run carries out scenarios of any world)");
-	return rc;
-}
-
 static int run(int argc, char **argv, struct orr_error *err)
 {
 	struct request r;
 	int rc = request_parse(argc, argv, REQUEST_SERVE | REQUEST_VERB, &r, err);
 	if (!rc)
 		rc = check(&r, err);
-	bool has_format = cJSON_GetObjectItemCaseSensitive(r.scenario, "format");
-	if (!rc && r.file)
-		rc = request_load_below(&r, r.file, err);
-	if (!rc && r.source && !has_format) /* what the file says of its own trace is of no use */
-		cJSON_DeleteItemFromObjectCaseSensitive(r.scenario, "format");
-	if (!rc) {
-		if (!r.file)
-			request_put(&r, "world", "serve");
-		if (r.source)
-			request_put(&r, "trace", r.source);
-		rc = request_apply_sets(&r, err);
-	}
 	if (!rc)
-		rc = check_world(&r, err);
+		rc = request_complete(&r, ORR_POLICY_KIND_SERVE, err);
 	if (!rc)
 		rc = r.find_rate ? find_rate(r.scenario, r.find_rate, r.attainment, &r.output, err)
 				 : study_run(r.scenario, &r.output, err);

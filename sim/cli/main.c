@@ -13,6 +13,7 @@
 extern const struct cli_command cmd_jobs;
 extern const struct cli_command cmd_step;
 extern const struct cli_command cmd_serve;
+extern const struct cli_command cmd_spot;
 extern const struct cli_command cmd_run;
 extern const struct cli_command cmd_scenario;
 extern const struct cli_command cmd_figures;
@@ -28,6 +29,7 @@ const struct cli_command *const cli_commands[] = {
 	&cmd_jobs,
 	&cmd_step,
 	&cmd_serve,
+	&cmd_spot,
 	&cmd_run,
 	&cmd_scenario,
 	&cmd_figures,

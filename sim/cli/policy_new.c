@@ -417,17 +417,20 @@ static int write_new(const char *path, const char *template, const char *name, m
 	return rc;
 }
 
-static const struct beginning {
-	const char *source, *test, *example;
-} beginnings[] = {
+static const struct policy_beginning beginnings[] = {
 	[ORR_POLICY_KIND_JOBS] = { jobs_source, jobs_test, "jobs philly-like --cluster 64x8 --policy fifo" },
 	[ORR_POLICY_KIND_STEP] = { step_source, step_test, "step resnet50 --cluster 4x1:v100 --policy allreduce" },
 	[ORR_POLICY_KIND_SERVE] = { serve_source, serve_test, "serve poisson:rate=40,n=500 --model MODEL --cluster 1x1 --policy fifo" },
 };
 
+static const struct policy_beginning *beginning_of(enum orr_policy_kind kind)
+{
+	return kind == ORR_POLICY_KIND_SPOT ? &policy_new_spot : &beginnings[kind];
+}
+
 int policy_new(const char *name, enum orr_policy_kind kind, struct orr_error *err)
 {
-	const struct beginning *b = &beginnings[kind];
+	const struct policy_beginning *b = beginning_of(kind);
 	char source[80], test[80];
 	int rc = check_name(name, err);
 	if (rc)

@@ -22,7 +22,7 @@ extern const struct orr_policy *const registry_builtin[];
  * another kind than the wanted one (0: any) is an error. */
 int registry_find(const char *spec, enum orr_policy_kind kind, struct registry_entry *out, struct orr_error *err);
 
-/* "jobs", "step", "serve"; NULL for a number that is no kind. */
+/* "jobs", "step", "serve", "spot"; NULL for a number that is no kind. */
 const char *registry_kind(enum orr_policy_kind kind);
 /* The kind of that name; 0: none. */
 enum orr_policy_kind registry_kind_named(const char *name);

@@ -12,19 +12,21 @@
 
 /* Metrics whose replications are kept. */
 static const char *const kept[] = { "completion_mean", "completion_p50", "completion_p99", "sample_completion_mean", "ttft_mean", "ttft_p99",
-	"tpot_mean", "tpot_p99", "duration", "throughput", "goodput", "attainment", "utilisation" };
+	"tpot_mean", "tpot_p99", "duration", "throughput", "goodput", "attainment", "utilisation",
+	"samples_per_s", "usd_per_hour", "value", "makespan_s", "usd" };
 enum { KEPT = sizeof kept / sizeof *kept };
 
 struct replications {
 	uint32_t n;
-	struct run_result **run; /* metrics alone */
+	size_t n_metrics;
+	double *value;            /* metric i of run 0, in run k: [k * n_metrics + i]; NAN: it has none */
+	struct run_result *first; /* has their names */
 };
 
 struct replications *replications_new(uint32_t n)
 {
 	struct replications *x = mem_zalloc(1, sizeof *x);
 	x->n = n;
-	x->run = mem_zalloc(n, sizeof(struct run_result *));
 	return x;
 }
 
@@ -32,17 +34,32 @@ void replications_free(struct replications *x)
 {
 	if (!x)
 		return;
-	for (uint32_t k = 0; k < x->n; k++)
-		result_free(x->run[k]);
-	mem_free(x->run);
+	mem_free(x->value);
+	result_free(x->first);
 	mem_free(x);
+}
+
+/* The metric at position i of the first run, in r: it is there again, unless the policy itself says otherwise. */
+static double value_of(const struct replications *x, const struct run_result *r, size_t i)
+{
+	const char *name = x->first->metrics[i].name;
+	if (i < r->n_metrics && !strcmp(r->metrics[i].name, name))
+		return r->metrics[i].value;
+	const struct metric *m = result_find(r, name);
+	return m ? m->value : NAN;
 }
 
 void replications_add(struct replications *x, uint32_t k, const struct run_result *r)
 {
-	struct run_result *copy = x->run[k] = result_new();
-	for (size_t i = 0; i < r->n_metrics; i++)
-		result_metric(copy, r->metrics[i].name, r->metrics[i].value, NAN, NAN);
+	if (!x->first) {
+		x->first = result_new();
+		for (size_t i = 0; i < r->n_metrics; i++)
+			result_metric(x->first, r->metrics[i].name, NAN, NAN, NAN);
+		x->n_metrics = r->n_metrics;
+		x->value = mem_zalloc(x->n * (r->n_metrics + 1), sizeof *x->value);
+	}
+	for (size_t i = 0; i < x->n_metrics; i++)
+		x->value[k * x->n_metrics + i] = value_of(x, r, i);
 }
 
 struct interval replications_mean(const double *v, uint32_t n, double level)
@@ -76,16 +93,6 @@ struct interval replications_ratio(const double *a, const double *b, uint32_t n,
 	return (struct interval){ ratio, ratio + (r.low - r.mean) / mean_b, ratio + (r.high - r.mean) / mean_b };
 }
 
-/* The metric at position i of the first run, in run k: it is there again, unless the policy itself says otherwise. */
-static double value_of(const struct replications *x, uint32_t k, size_t i, const char *name)
-{
-	const struct run_result *r = x->run[k];
-	if (i < r->n_metrics && !strcmp(r->metrics[i].name, name))
-		return r->metrics[i].value;
-	const struct metric *m = result_find(r, name);
-	return m ? m->value : NAN;
-}
-
 static bool is_kept(const char *name)
 {
 	for (size_t i = 0; i < KEPT; i++)
@@ -112,11 +119,11 @@ static void add_series(struct run_result *r, const char *name, const double *v, 
 void replications_put(const struct replications *x, double level, struct run_result *r)
 {
 	double *all = mem_zalloc(x->n, sizeof *all), *there = mem_zalloc(x->n, sizeof *there);
-	for (size_t i = 0; i < r->n_metrics; i++) {
+	for (size_t i = 0; i < x->n_metrics; i++) {
 		struct metric *m = &r->metrics[i];
 		uint32_t n = 0;
 		for (uint32_t k = 0; k < x->n; k++) {
-			all[k] = value_of(x, k, i, m->name);
+			all[k] = x->value[k * x->n_metrics + i];
 			if (isfinite(all[k]))
 				there[n++] = all[k];
 		}

@@ -17,7 +17,7 @@ struct replications;
 /* For n runs. */
 struct replications *replications_new(uint32_t n);
 void replications_free(struct replications *x);
-/* Run k's metrics; each k once, from any thread. */
+/* Run k's metrics; run 0 first, which settles which metrics there are, then each once, from any thread. */
 void replications_add(struct replications *x, uint32_t k, const struct run_result *r);
 /* r, which holds replication 0, becomes what stands for all: each metric the mean over the replications that have it, with
  * a t-interval; "replications" their number; and the series. */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum { OPT_FIRST = 256, OPT_POLICY, OPT_FAILURES, OPT_CAPACITY, OPT_DROP, OPT_SET, OPT_DB, OPT_FRESH, OPT_OUT, OPT_NO_FIGURES, OPT_JSON,
-	OPT_CHECK, OPT_TIMELINE, OPT_MODEL, OPT_SCENARIO, OPT_FIND_RATE, OPT_ATTAINMENT, OPT_KEY /* this and what follows: a key of the scenario */ };
+	OPT_CHECK, OPT_TIMELINE, OPT_MODEL, OPT_SCENARIO, OPT_FIND_RATE, OPT_ATTAINMENT, OPT_EXACT, OPT_KEY /* this and what follows: a key of the scenario */ };
 
 /* key: set to the value as it stands; one with a dot is an option of the world, set like --set. */
 static const struct known_option {
@@ -25,19 +25,19 @@ static const struct known_option {
 	{ "no-figures", 0, OPT_NO_FIGURES, REQUEST_ALL, NULL },
 	{ "json", 0, OPT_JSON, REQUEST_ALL, NULL },
 	{ "check", 0, OPT_CHECK, REQUEST_ALL, NULL },
-	{ "cluster", 1, OPT_KEY, REQUEST_ALL, "cluster" },
+	{ "cluster", 1, OPT_KEY, REQUEST_JOBS | REQUEST_STEP | REQUEST_SERVE, "cluster" },
 	{ "seed", 1, OPT_KEY, REQUEST_ALL, "seed" },
 	{ "policy-timeout", 1, OPT_KEY, REQUEST_ALL, "policy_timeout" },
 	{ "world", 1, OPT_KEY, REQUEST_ANY, "world" },
 	{ "failures", 1, OPT_FAILURES, REQUEST_JOBS | REQUEST_SERVE, NULL },
 	{ "capacity", 1, OPT_CAPACITY, REQUEST_JOBS, NULL },
 	{ "drop-unfit", 0, OPT_DROP, REQUEST_JOBS, NULL },
-	{ "format", 1, OPT_KEY, REQUEST_JOBS | REQUEST_SERVE, "format" },
+	{ "format", 1, OPT_KEY, REQUEST_JOBS | REQUEST_SERVE | REQUEST_SPOT, "format" },
 	{ "placement", 1, OPT_KEY, REQUEST_JOBS | REQUEST_SERVE, "placement" },
 	{ "throughputs", 1, OPT_KEY, REQUEST_JOBS, "throughputs" },
 	{ "sharing", 1, OPT_KEY, REQUEST_JOBS, "sharing" },
-	{ "until", 1, OPT_KEY, REQUEST_JOBS | REQUEST_SERVE, "until" },
-	{ "record", 1, OPT_KEY, REQUEST_JOBS | REQUEST_SERVE, "record" },
+	{ "until", 1, OPT_KEY, REQUEST_JOBS | REQUEST_SERVE | REQUEST_SPOT, "until" },
+	{ "record", 1, OPT_KEY, REQUEST_JOBS | REQUEST_SERVE | REQUEST_SPOT, "record" },
 	{ "timeline", 1, OPT_TIMELINE, REQUEST_STEP, NULL },
 	{ "batch", 1, OPT_KEY, REQUEST_JOBS | REQUEST_STEP, "batch" },
 	{ "network", 1, OPT_KEY, REQUEST_JOBS | REQUEST_STEP | REQUEST_SERVE, "network" },
@@ -51,8 +51,10 @@ static const struct known_option {
 	{ "replicas", 1, OPT_KEY, REQUEST_SERVE, "replicas" },
 	{ "kv-blocks", 1, OPT_KEY, REQUEST_SERVE, "kv_blocks" },
 	{ "compress", 1, OPT_KEY, REQUEST_SERVE, "compress" },
-	{ "prices", 1, OPT_KEY, REQUEST_SERVE, "prices" },
-	{ "replications", 1, OPT_KEY, REQUEST_SERVE, "replications" },
+	{ "prices", 1, OPT_KEY, REQUEST_SERVE | REQUEST_SPOT, "prices" },
+	{ "replications", 1, OPT_KEY, REQUEST_SERVE | REQUEST_SPOT, "replications" },
+	{ "job", 1, OPT_KEY, REQUEST_SPOT, "job" },
+	{ "exact", 0, OPT_EXACT, REQUEST_SPOT, NULL },
 	{ "router", 1, OPT_KEY, REQUEST_SERVE, "serve.router" },
 	{ "slo", 1, OPT_KEY, REQUEST_SERVE, "serve.slo" },
 	{ "slo-ttft", 1, OPT_KEY, REQUEST_SERVE, "serve.slo_ttft" },
@@ -149,6 +151,9 @@ static int take_option(struct request *r, int opt, struct orr_error *err)
 	case OPT_CHECK:
 		r->output.check = true;
 		return ORR_OK;
+	case OPT_EXACT:
+		r->output.exact = true;
+		return ORR_OK;
 	case OPT_TIMELINE:
 		r->output.timeline = optarg;
 		return ORR_OK;
@@ -233,6 +238,33 @@ int request_apply_sets(struct request *r, struct orr_error *err)
 	for (size_t i = 0; !rc && i < r->n_sets; i++)
 		rc = scenario_set(r->scenario, r->sets[i], err);
 	return rc;
+}
+
+/* A file may be of any world. */
+static int check_world(const struct request *r, enum orr_policy_kind kind, struct orr_error *err)
+{
+	enum orr_policy_kind is;
+	int rc = scenario_kind(r->scenario, &is, err);
+	if (!rc && is != kind)
+		rc = orr_fail(err, ORR_EINPUT, "scenario: $.world: expected \"%s\" (orrery run carries out scenarios of any world)",
+			registry_kind(kind));
+	return rc;
+}
+
+int request_complete(struct request *r, enum orr_policy_kind kind, struct orr_error *err)
+{
+	bool has_format = cJSON_GetObjectItemCaseSensitive(r->scenario, "format");
+	int rc = r->file ? request_load_below(r, r->file, err) : ORR_OK;
+	if (rc)
+		return rc;
+	if (r->source && !has_format) /* what the file says of its own trace is of no use */
+		cJSON_DeleteItemFromObjectCaseSensitive(r->scenario, "format");
+	if (!r->file)
+		request_put(r, "world", registry_kind(kind));
+	if (r->source)
+		request_put(r, "trace", r->source);
+	rc = request_apply_sets(r, err);
+	return rc ? rc : check_world(r, kind, err);
 }
 
 void request_name_file(const struct request *r, struct orr_error *err)

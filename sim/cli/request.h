@@ -10,7 +10,7 @@
 #include "cli/study.h"
 
 /* Whose flags are known; VERB: those that are no part of a scenario, of the world's own verb. */
-enum { REQUEST_JOBS = 1, REQUEST_STEP = 2, REQUEST_ANY = 4, REQUEST_SERVE = 8, REQUEST_VERB = 16, REQUEST_ALL = 15 };
+enum { REQUEST_JOBS = 1, REQUEST_STEP = 2, REQUEST_ANY = 4, REQUEST_SERVE = 8, REQUEST_SPOT = 16, REQUEST_ALL = 31, REQUEST_VERB = 32 };
 
 struct request {
 	cJSON *scenario; /* what the flags set */
@@ -31,6 +31,8 @@ void request_put(struct request *r, const char *key, const char *value);
 /* Reads the scenario file under what the flags have set. */
 int request_load_below(struct request *r, const char *path, struct orr_error *err);
 int request_apply_sets(struct request *r, struct orr_error *err);
+/* Of a verb that takes a TRACE: what it names, --scenario below the flags and --set are one scenario, of the world of that kind. */
+int request_complete(struct request *r, enum orr_policy_kind kind, struct orr_error *err);
 /* After an error: "scenario: .." becomes "FILE: ..". */
 void request_name_file(const struct request *r, struct orr_error *err);
 

@@ -242,7 +242,7 @@ int scenario_kind(const cJSON *scenario, enum orr_policy_kind *out, struct orr_e
 		return rc;
 	*out = strcmp(world, "mixed") ? registry_kind_named(world) : SCENARIO_MIXED;
 	if (!*out)
-		rc = orr_fail(err, ORR_EINPUT, "scenario: $.world: expected \"jobs\", \"step\", \"serve\" or \"mixed\", found \"%.60s\"", world);
+		rc = orr_fail(err, ORR_EINPUT, "scenario: $.world: expected \"jobs\", \"step\", \"serve\", \"spot\" or \"mixed\", found \"%.60s\"", world);
 	mem_free(world);
 	return rc;
 }
@@ -453,6 +453,11 @@ static void drop_names(cJSON *o)
 			cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(o, "capacity"), lent[i][0]);
 	drop_files(cJSON_GetObjectItemCaseSensitive(o, "step"), cJSON_GetObjectItemCaseSensitive(o, "step_files_sha256"));
 	drop_files(cJSON_GetObjectItemCaseSensitive(o, "serve"), cJSON_GetObjectItemCaseSensitive(o, "serve_files_sha256"));
+	drop_files(cJSON_GetObjectItemCaseSensitive(o, "spot"), cJSON_GetObjectItemCaseSensitive(o, "spot_files_sha256"));
+	if (cJSON_GetObjectItemCaseSensitive(o, "job_sha256"))
+		cJSON_DeleteItemFromObjectCaseSensitive(o, "job");
+	if (cJSON_GetObjectItemCaseSensitive(o, "prices_sha256"))
+		cJSON_DeleteItemFromObjectCaseSensitive(o, "prices");
 	drop_policy_names(cJSON_GetObjectItemCaseSensitive(o, "policy"));
 	for (int i = 0; is_mixed(o) && halves[i]; i++) /* scenarios themselves */
 		if (cJSON_GetObjectItemCaseSensitive(o, halves[i]))

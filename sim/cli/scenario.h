@@ -3,11 +3,11 @@
  * scenario.h - what a run is: one JSON object, from a file or from flags
  *
  * Flags and files come to the same object, `--set path=value` edits it, and the world that
- * it names (scenario_jobs.h, scenario_step.h, scenario_serve.h) turns it into checked values with every default
+ * it names (scenario_jobs.h, scenario_step.h, scenario_serve.h, scenario_spot.h) turns it into checked values with every default
  * filled in. Unknown keys are errors that name the nearest known one. The keys are those of
  * docs/scenario.schema.json. Common to all worlds are
  *
- *	{ "world": "jobs" (the default), "step" or "serve",
+ *	{ "world": "jobs" (the default), "step", "serve", "spot" or "mixed",
  *	  "cluster": "SPEC or FILE",
  *	  "policies": ["fifo", "./mine.so@label", {"policy", "label", "set": {..}}],
  *	  "seed": 1, "policy_timeout": 60 }

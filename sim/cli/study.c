@@ -123,11 +123,17 @@ static void store_finished(struct study *t)
 	}
 }
 
+/* What was stored would not do. */
+static bool is_run_anew(const struct study_output *o)
+{
+	return o->fresh || o->check || o->timeline || o->exact;
+}
+
 static int reuse(struct study *t, size_t i, struct orr_error *err)
 {
 	struct one_run *x = &t->run[i];
 	const struct part *part = &t->part[x->part];
-	if (!t->store || t->o->fresh || t->o->check || t->o->timeline)
+	if (!t->store || is_run_anew(t->o))
 		return ORR_OK;
 	int rc = store_read(t->store, x->hash, policy_of(t, i)->label, &x->result, err);
 	if (rc || !x->result)
@@ -170,6 +176,7 @@ static const struct study_world *const worlds[] = {
 	[ORR_POLICY_KIND_JOBS] = &study_jobs_world,
 	[ORR_POLICY_KIND_STEP] = &study_step_world,
 	[ORR_POLICY_KIND_SERVE] = &study_serve_world,
+	[ORR_POLICY_KIND_SPOT] = &study_spot_world,
 	[SCENARIO_MIXED] = &study_mixed_world,
 };
 
@@ -213,7 +220,7 @@ static int open_store(struct study *t, struct orr_error *err)
 	t->store = store_open(t->o->db, NULL, err);
 	if (!t->store)
 		return err->code;
-	store_replace_existing(t->store, t->o->fresh || t->o->check || t->o->timeline);
+	store_replace_existing(t->store, is_run_anew(t->o));
 	signal(SIGINT, end_on_interrupt);
 	signal(SIGTERM, end_on_interrupt);
 	return ORR_OK;

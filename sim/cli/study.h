@@ -16,6 +16,7 @@ struct study_output {
 	const char *db, *out_dir; /* NULL: none */
 	const char *timeline;     /* step world: Trace Event JSON goes there */
 	bool json, check, quiet, fresh;
+	bool exact;               /* spot world: an event for each step */
 	bool no_figures;
 	bool is_series;           /* of many scenarios: no remarks on what one of them cost */
 	int threads; /* 0: as many as there are */
@@ -45,7 +46,7 @@ struct study_world {
 	void (*close)(void *world);
 };
 
-extern const struct study_world study_jobs_world, study_step_world, study_serve_world, study_mixed_world;
+extern const struct study_world study_jobs_world, study_step_world, study_serve_world, study_spot_world, study_mixed_world;
 /* Of policies of that kind. */
 const struct study_world *study_world(enum orr_policy_kind kind);
 

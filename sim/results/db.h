@@ -13,7 +13,7 @@
 #include <sqlite3.h>
 
 /* "orry" in ASCII; tells our files from any other SQLite database. */
-enum { DB_APPLICATION_ID = 0x6f727279, DB_SCHEMA_VERSION = 3, DB_BUSY_MS = 30000 };
+enum { DB_APPLICATION_ID = 0x6f727279, DB_SCHEMA_VERSION = 4, DB_BUSY_MS = 30000 };
 
 /* jobs.key and requests.key = run << 32 | number. */
 static inline int64_t db_row_key(int64_t run, uint64_t number)

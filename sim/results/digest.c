@@ -74,6 +74,8 @@ static const struct {
 	{ "request", "SELECT number, request_id, model, arrival_s, first_token_s, completed_s, queue_s, prompt_tokens,"
 		     " output_tokens, preemptions, replica, status FROM requests"
 		     " WHERE key BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295 ORDER BY key", 3 },
+	{ "node", "SELECT time_ns, live, ready, in_use, usd FROM nodes WHERE run = ? ORDER BY position", 4 },
+	{ "account", "SELECT account, node_s, usd FROM accounts WHERE run = ? ORDER BY position", 4 },
 };
 
 enum { TABLES = sizeof tables / sizeof *tables };

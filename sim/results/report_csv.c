@@ -136,6 +136,30 @@ static void put_requests(FILE *f, const struct run_result *r)
 	}
 }
 
+static void put_nodes(FILE *f, const struct run_result *r)
+{
+	fputs("time_s,live,ready,in_use,usd\n", f);
+	for (size_t i = 0; i < r->n_nodes && !ferror(f); i++) {
+		const struct node_row *x = &r->nodes[i];
+		char text[NUM_SECONDS_MAX];
+		num_put_seconds(text, x->time_ns);
+		fprintf(f, "%s,%" PRIu32 ",%" PRIu32 ",%" PRIu32, text, x->live, x->ready, x->in_use);
+		put_real(f, x->usd);
+		putc('\n', f);
+	}
+}
+
+static void put_accounts(FILE *f, const struct run_result *r)
+{
+	fputs("account,node_s,usd\n", f);
+	for (size_t i = 0; i < r->n_accounts && !ferror(f); i++) {
+		put_text(f, r->accounts[i].account);
+		put_real(f, r->accounts[i].node_s);
+		put_real(f, r->accounts[i].usd);
+		putc('\n', f);
+	}
+}
+
 static int write_summary(
 	const char *dir, const struct run_result *const *runs, size_t n, struct orr_error *err)
 {
@@ -211,6 +235,9 @@ static const struct rows_file {
 	{ "step", ".iterations.csv", put_iterations },
 	{ "step", ".devices.csv", put_devices },
 	{ "serve", ".requests.csv", put_requests },
+	{ "spot", ".iterations.csv", put_iterations },
+	{ "spot", ".nodes.csv", put_nodes },
+	{ "spot", ".accounts.csv", put_accounts },
 };
 
 /* A mixed run has those of the worlds that it had. */
@@ -228,7 +255,8 @@ static int write_rows(const char *dir, const char *name, const struct run_result
 	for (size_t i = 0; !code && i < sizeof rows_files / sizeof *rows_files; i++)
 		if (has_rows_of(r, rows_files[i].world))
 			code = write_one(dir, name, rows_files[i].suffix, rows_files[i].put, r, err);
-	if (!code && (!has_rows_of(r, "step") || r->n_series))
+	bool has_own = has_rows_of(r, "step") || has_rows_of(r, "spot"); /* rows over time */
+	if (!code && (!has_own || r->n_series))
 		code = write_one(dir, name, ".series.csv", put_series, r, err);
 	return code;
 }

@@ -144,6 +144,32 @@ static void take_requests(struct run_result *r, struct run_result *from)
 	}
 }
 
+static void take_steps(struct run_result *r, struct run_result *from)
+{
+	r->iterations = from->iterations;
+	r->n_iterations = from->n_iterations;
+	from->iterations = NULL;
+	from->n_iterations = 0;
+}
+
+static void take_nodes(struct run_result *r, struct run_result *from)
+{
+	r->nodes = from->nodes;
+	r->n_nodes = from->n_nodes;
+	from->nodes = NULL;
+	from->n_nodes = 0;
+}
+
+static void take_accounts(struct run_result *r, struct run_result *from)
+{
+	r->accounts = from->accounts;
+	r->n_accounts = from->n_accounts;
+	from->accounts = NULL;
+	from->n_accounts = 0;
+	for (size_t i = 0; i < r->n_accounts; i++)
+		r->accounts[i].account = result_text(r, r->accounts[i].account);
+}
+
 void result_take(struct run_result *r, struct run_result *from, const char *prefix)
 {
 	for (size_t i = 0; i < from->n_metrics; i++)
@@ -155,6 +181,12 @@ void result_take(struct run_result *r, struct run_result *from, const char *pref
 		take_jobs(r, from);
 	if (!r->requests)
 		take_requests(r, from);
+	if (!r->iterations)
+		take_steps(r, from);
+	if (!r->nodes)
+		take_nodes(r, from);
+	if (!r->accounts)
+		take_accounts(r, from);
 	r->is_oracle |= from->is_oracle;
 	r->rows_total += from->rows_total;
 }

@@ -174,4 +174,30 @@ static const char version_3[] =
 	"  JOIN requests b ON b.key = (rb.run << 32) + a.number\n"
 	"    AND b.arrival_s IS a.arrival_s AND b.request_id IS a.request_id;\n";
 
-const char *const db_schema[DB_SCHEMA_VERSION] = { version_1, version_2, version_3 };
+/* The spot world's. */
+static const char version_4[] =
+	"CREATE TABLE nodes(\n"
+	"  run INTEGER NOT NULL REFERENCES runs(run),\n"
+	"  position INTEGER NOT NULL,\n"
+	"  time_ns INTEGER NOT NULL,\n"
+	"  live INTEGER NOT NULL, ready INTEGER NOT NULL, in_use INTEGER NOT NULL,\n"
+	"  usd REAL,\n"
+	"  PRIMARY KEY(run, position)) WITHOUT ROWID;\n"
+
+	"CREATE TABLE accounts(\n"
+	"  run INTEGER NOT NULL REFERENCES runs(run),\n"
+	"  position INTEGER NOT NULL,\n"
+	"  account TEXT NOT NULL,\n"
+	"  node_s REAL, usd REAL,\n"
+	"  PRIMARY KEY(run, position)) WITHOUT ROWID;\n"
+
+	"CREATE VIEW nodes_s AS\n"
+	"  SELECT n.run, r.label, n.position, n.time_ns / 1e9 AS time_s, n.live, n.ready, n.in_use, n.usd\n"
+	"  FROM nodes n JOIN runs r USING(run);\n"
+
+	"CREATE VIEW accounts_h AS\n"
+	"  SELECT a.run, r.label, r.policy, a.account, a.node_s / 3600 AS node_h, a.usd\n"
+	"  FROM accounts a JOIN runs r USING(run)\n"
+	"  ORDER BY a.run, a.position;\n";
+
+const char *const db_schema[DB_SCHEMA_VERSION] = { version_1, version_2, version_3, version_4 };

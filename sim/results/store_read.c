@@ -167,6 +167,26 @@ static void take_request(struct reader *d, sqlite3_stmt *st)
 		.status = (uint8_t)sqlite3_column_int(st, 11) };
 }
 
+static void take_node(struct reader *d, sqlite3_stmt *st)
+{
+	struct run_result *r = d->r;
+	MEM_GROW(r->nodes, r->n_nodes, d->cap);
+	r->nodes[r->n_nodes++] = (struct node_row){ .time_ns = sqlite3_column_int64(st, 0),
+		.live = (uint32_t)sqlite3_column_int64(st, 1),
+		.ready = (uint32_t)sqlite3_column_int64(st, 2),
+		.in_use = (uint32_t)sqlite3_column_int64(st, 3),
+		.usd = db_column_real(st, 4) };
+}
+
+static void take_account(struct reader *d, sqlite3_stmt *st)
+{
+	struct run_result *r = d->r;
+	MEM_GROW(r->accounts, r->n_accounts, d->cap);
+	r->accounts[r->n_accounts++] = (struct account_row){ .account = result_text(r, text_at(st, 0)),
+		.node_s = db_column_real(st, 1),
+		.usd = db_column_real(st, 2) };
+}
+
 static const struct part {
 	const char *sql; /* its one parameter is the run */
 	void (*take)(struct reader *, sqlite3_stmt *);
@@ -195,6 +215,8 @@ static const struct part {
 	{ "SELECT number, request_id, model, arrival_s, first_token_s, completed_s, queue_s, prompt_tokens, output_tokens,"
 	  " preemptions, replica, status FROM requests WHERE key BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295 ORDER BY key",
 		take_request, 3 },
+	{ "SELECT time_ns, live, ready, in_use, usd FROM nodes WHERE run = ? ORDER BY position", take_node, 4 },
+	{ "SELECT account, node_s, usd FROM accounts WHERE run = ? ORDER BY position", take_account, 4 },
 };
 
 static int read_part(struct reader *d, const struct part *p)

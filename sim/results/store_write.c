@@ -39,7 +39,7 @@ static int find_run(struct writer *w, int64_t *run)
 static int delete_run(struct writer *w, int64_t run)
 {
 	static const char *const table[] = { "metrics", "series", "series_points", "events", "iterations", "devices",
-		"spans", "runs" };
+		"spans", "nodes", "accounts", "runs" };
 	static const char *const keyed[] = { "jobs", "requests" };
 	char sql[96];
 	int code = ORR_OK;
@@ -302,12 +302,48 @@ static int write_requests(struct writer *w)
 	return code;
 }
 
+static int write_nodes(struct writer *w)
+{
+	sqlite3_stmt *st;
+	int code = db_prepare(w->s, "INSERT INTO nodes VALUES(?,?,?,?,?,?,?)", doing, &st, w->err);
+	sqlite3_bind_int64(st, 1, w->run);
+	for (size_t i = 0; !code && i < w->r->n_nodes; i++) {
+		const struct node_row *x = &w->r->nodes[i];
+		sqlite3_bind_int64(st, 2, (int64_t)i);
+		sqlite3_bind_int64(st, 3, x->time_ns);
+		sqlite3_bind_int64(st, 4, x->live);
+		sqlite3_bind_int64(st, 5, x->ready);
+		sqlite3_bind_int64(st, 6, x->in_use);
+		sqlite3_bind_double(st, 7, x->usd);
+		code = db_run(w->s, st, doing, w->err);
+	}
+	sqlite3_finalize(st);
+	return code;
+}
+
+static int write_accounts(struct writer *w)
+{
+	sqlite3_stmt *st;
+	int code = db_prepare(w->s, "INSERT INTO accounts VALUES(?,?,?,?,?)", doing, &st, w->err);
+	sqlite3_bind_int64(st, 1, w->run);
+	for (size_t i = 0; !code && i < w->r->n_accounts; i++) {
+		const struct account_row *x = &w->r->accounts[i];
+		sqlite3_bind_int64(st, 2, (int64_t)i);
+		db_bind_text(st, 3, x->account);
+		sqlite3_bind_double(st, 4, x->node_s);
+		sqlite3_bind_double(st, 5, x->usd);
+		code = db_run(w->s, st, doing, w->err);
+	}
+	sqlite3_finalize(st);
+	return code;
+}
+
 /* Inside the transaction. */
 static int write_all(struct writer *w)
 {
 	static int (*const part[])(
 		struct writer *) = { write_run, write_jobs, write_metrics, write_series, write_events,
-		write_iterations, write_devices, write_spans, write_requests };
+		write_iterations, write_devices, write_spans, write_requests, write_nodes, write_accounts };
 	int64_t old;
 	int code = find_run(w, &old);
 	if (code || (old && !w->s->replaces))

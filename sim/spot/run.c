@@ -1,9 +1,248 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "spot/spot.h"
+/* One run: begin, instants, end. */
+#include "spot/world.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+/* ---- instants ---- */
+
+static bool next_instant(struct orr_spot *w, int64_t *t)
+{
+	int64_t steps = steps_target(w);
+	bool is_any = eng_next_time(w->engine, t);
+	if (!is_any || steps < *t)
+		*t = steps;
+	return *t < ORR_NEVER;
+}
+
+static bool has_events_now(struct orr_spot *w)
+{
+	int64_t t;
+	return !w->is_over && eng_next_time(w->engine, &t) && t == w->now;
+}
+
+static bool job_is_done(const struct orr_spot *w)
+{
+	return w->config->job->steps && !w->steps.is_provisional && w->steps.done == w->config->job->steps;
+}
+
+static void check_owners(struct orr_spot *w)
+{
+	const struct steps *s = &w->steps;
+	if (w->is_over || !s->is_in_flight || !w->ownerless || s->flags & ORR_STEPS_ORPHANED)
+		return;
+	for (uint32_t i = 0; i < w->n_stages; i++)
+		if (w->stage[i].owner == NONE && !w->is_dropped[i / w->depth]) {
+			spot_fail(w, ORR_EFAIL, NULL,
+				"a step goes on although stage %u of pipeline %u has no live owner: stop the steps, give the stage an owner, or drop the pipeline",
+				i % w->depth, i / w->depth);
+			return;
+		}
+}
+
+static void ask(struct orr_spot *w)
+{
+	if (++w->calls_now > w->max_calls) {
+		spot_fail(w, ORR_EFAIL, NULL, "decide() was called %lld times at this instant (spot.max_calls_per_instant) and still makes things due",
+			(long long)w->max_calls);
+		return;
+	}
+	tell_decide(w);
+}
+
+/* Everything that happens at w->now. */
+static void instant(struct orr_spot *w)
+{
+	bool is_due;
+	w->calls_now = 0;
+	tell_added(w); /* taken in create() */
+	do {
+		while (has_events_now(w))
+			eng_step(w->engine);
+		if (w->is_over)
+			break;
+		steps_advance(w, w->now, true);
+		if (job_is_done(w)) {
+			w->is_complete = w->is_over = true;
+			break;
+		}
+		tell_steps(w);
+		is_due = has_events_now(w);
+		if (!is_due && w->has_happened) {
+			ask(w);
+			is_due = has_events_now(w);
+		}
+	} while (!w->is_over && (is_due || w->has_happened));
+	check_owners(w);
+	if (w->config->check)
+		check_instant(w);
+	if (w->config->record_nodes)
+		report_rows(w);
+}
+
+static void advance_to(struct orr_spot *w, int64_t t)
+{
+	steps_advance(w, t, false);
+	w->now = t;
+}
+
+static void report_progress(struct orr_spot *w, uint64_t *n)
+{
+	const struct elastic *job = w->config->job;
+	if (!w->config->progress || ++*n & 1023)
+		return;
+	double part = job->steps ? (double)w->steps.done / (double)job->steps : 0;
+	if (w->until < ORR_NEVER && (double)w->now / (double)w->until > part)
+		part = (double)w->now / (double)w->until;
+	w->config->progress(w->config->progress_ctx, part);
+}
+
+static void loop(struct orr_spot *w)
+{
+	int64_t t;
+	uint64_t n = 0;
+	w->has_happened = true;
+	if (w->until > 0)
+		instant(w);
+	while (!w->is_over) {
+		if (!next_instant(w, &t)) {
+			/* Nothing will ever happen: the rest of the trace's time is idle. */
+			int64_t end = availset_end_ns(w->config->capacity);
+			t = w->until < ORR_NEVER ? w->until : end < ORR_NEVER && end > w->now ? end : w->now;
+			advance_to(w, t);
+			break;
+		}
+		if (t >= w->until) {
+			advance_to(w, w->until);
+			break;
+		}
+		if (t > INT64_MAX / 2) {
+			spot_fail(w, ORR_EFAIL, NULL, "the clock ends after 146 years and the job has not (--until sets an earlier end)");
+			break;
+		}
+		advance_to(w, t);
+		instant(w);
+		report_progress(w, &n);
+	}
+}
+
+/* ---- begin and end ---- */
+
+static uint32_t limit(const struct orr_args *a, const char *name)
+{
+	int64_t n = orr_arg_int(a, name);
+	return n ? (uint32_t)n : UINT32_MAX;
+}
+
+static void read_options(struct orr_spot *w)
+{
+	const struct orr_args *a = w->config->options;
+	w->startup[0] = orr_arg_time_ns(a, "startup");
+	w->startup[1] = orr_arg_time_ns(a, "on_demand_startup");
+	w->notice = orr_arg_time_ns(a, "notice");
+	w->deadline = orr_arg_time_ns(a, "deadline");
+	if (!w->deadline)
+		w->deadline = ORR_NEVER;
+	w->default_price = spot_money(orr_arg_real(a, "price"));
+	w->on_demand_price = spot_money(orr_arg_real(a, "on_demand_price"));
+	w->quota[0] = limit(a, "quota");
+	w->quota[1] = limit(a, "on_demand_quota");
+	w->want = limit(a, "target");
+	w->bills_hours = !strcmp(orr_arg_text(a, "billing"), "hour");
+	w->storage_Bps = orr_arg_real(a, "storage_Bps");
+	w->node_Bps = orr_arg_real(a, "node_Bps");
+	w->storage_latency = orr_arg_time_ns(a, "storage_latency");
+	w->egress_per_byte = orr_arg_real(a, "egress_usd_per_GB"); /* nano-USD per byte */
+	w->max_calls = orr_arg_int(a, "max_calls_per_instant");
+}
+
+static int index_points(struct orr_spot *w, struct orr_error *err)
+{
+	const struct elastic *j = w->config->job;
+	for (uint32_t i = 0; i < j->n_points; i++) {
+		if (j->point[i].pipelines > w->max_pipelines)
+			w->max_pipelines = j->point[i].pipelines;
+		if (j->point[i].depth > w->max_depth)
+			w->max_depth = j->point[i].depth;
+	}
+	if ((uint64_t)(w->max_pipelines + 1) * (w->max_depth + 1) > 100000000)
+		return orr_fail(err, ORR_EINPUT, "%s: %u pipelines of depth %u are more than can be tabulated", j->name, w->max_pipelines, w->max_depth);
+	w->point = mem_zalloc((size_t)(w->max_pipelines + 1) * (w->max_depth + 1), sizeof(const struct elastic_point *));
+	for (uint32_t i = 0; i < j->n_points; i++)
+		w->point[(size_t)j->point[i].pipelines * (w->max_depth + 1) + j->point[i].depth] = &j->point[i];
+	return ORR_OK;
+}
+
+static struct orr_spot *world_new(const struct spot_config *c, const struct orr_policy *policy, const char *label, struct run_result *result)
+{
+	struct orr_spot *w = mem_zalloc(1, sizeof *w);
+	w->config = c;
+	w->policy = policy;
+	w->ops = policy->ops;
+	w->label = label;
+	w->result = result;
+	w->may_see = policy->flags & (ORR_NEEDS_ORACLE | ORR_MAY_ORACLE);
+	w->engine = eng_new();
+	w->watch = watch_new(label, c->policy_timeout_s);
+	watch_noun(w->watch, "instance");
+	w->first_live = w->last_live = NONE;
+	w->pause = ORR_IDLE;
+	w->steps.first_began = w->steps.last_end = -1;
+	rng_init(&w->policy_rng, c->seed, "spot-policy", c->replication);
+	return w;
+}
+
+static void world_free(struct orr_spot *w)
+{
+	report_free(w);
+	future_free(w);
+	steps_free(w);
+	layout_free(w);
+	instances_free(w);
+	spot_capacity_free(w);
+	mem_free(w->point);
+	watch_free(w->watch);
+	eng_free(w->engine);
+	mem_free(w);
+}
+
+static int check_until(const struct spot_config *c, int64_t *until, struct orr_error *err)
+{
+	*until = c->until_ns;
+	if (*until != ORR_NEVER || c->job->steps)
+		return ORR_OK;
+	*until = availset_end_ns(c->capacity);
+	if (*until != ORR_NEVER)
+		return ORR_OK;
+	return orr_fail(err, ORR_EINPUT, "%.200s: neither this trace nor the job %.80s has an end; give --until", availset_source(c->capacity), c->job->name);
+}
 
 int spot_run(const struct spot_config *c, const struct orr_policy *policy, const struct orr_args *policy_args,
 	const char *label, struct run_result *result, struct orr_error *err)
 {
-	(void)c, (void)policy, (void)policy_args, (void)result;
-	return orr_fail(err, ORR_EFAIL, "policy %s: the spot world is not there yet", label);
+	int64_t until;
+	if (check_until(c, &until, err))
+		return err->code;
+	struct orr_spot *w = world_new(c, policy, label, result);
+	w->until = until;
+	read_options(w);
+	int rc = index_points(w, err);
+	if (!rc)
+		rc = spot_capacity_begin(w);
+	if (!rc) {
+		tell_create(w, policy_args);
+		if (!w->error.code)
+			loop(w);
+		if (!w->error.code)
+			report_end(w);
+		if (w->self)
+			w->ops->destroy(w->self);
+		rc = w->error.code;
+		if (rc)
+			*err = w->error;
+	}
+	world_free(w);
+	return rc;
 }

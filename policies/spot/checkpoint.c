@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Checkpoint and restart: what was done since the last checkpoint is lost with an instance that works on the job.
+ *
+ * The job runs at the best (pipelines, depth) for the instances that are ready. After each interval of training, that is of useful time,
+ * its state is written: training stands still (copy=sync), or goes on while the copy is under way (copy=async; the checkpoint is
+ * safe at its end, and the next one begins no earlier). When an owner of a stage goes, what is not safe is lost, and the job
+ * restarts, at the shape for what is left, as soon as there are enough; a loss during a restart starts it again. Instances that come
+ * are taken in after a checkpoint, at the price of a restart. An instance that is noticed gets a checkpoint just before it goes, if
+ * that fits; then the job moves to the others. The last checkpoint is written at the end: before, the job is not over.
+ *
+ * The interval: given, or Young's or Daly's (daly.h) for the time that training stands still for a checkpoint and the mean time M
+ * between losses of the job, that of one instance over the number of instances at work.
+ */
+#include "daly.h"
+#include "shapes.h"
+
+#include <string.h>
+
+static const struct orr_param params[] = {
+	ORR_PARAM_INT("depth", "0", 0, 100000, "stages of a pipeline, then as many pipelines as fit; 0: pipelines and depth of the shortest step"),
+	ORR_PARAM_INT("pipelines", "0", 0, 100000, "so many, never fewer; 0: as many as fit"),
+	ORR_PARAM_CHOICE("interval", "daly", "time|steps|young|daly|never", "between checkpoints: every, every_steps, by formula, none but at notices and at the end"),
+	ORR_PARAM_TIME("every", "15m", "interval=time: training between checkpoints, to the nearest step"),
+	ORR_PARAM_INT("every_steps", "100", 1, 1e15, "interval=steps: steps between checkpoints"),
+	ORR_PARAM_LIST("mtbf", "", "young, daly: mean time between losses of one instance; empty: from the losses seen"),
+	ORR_PARAM_TIME("mtbf_guess", "10h", "mtbf empty: stands for one loss seen after so long"),
+	ORR_PARAM_LIST("cost", "", "time to write a checkpoint; empty: from the size of the state"),
+	ORR_PARAM_LIST("restart", "", "time to restart from one; empty: to read the state"),
+	ORR_PARAM_CHOICE("copy", "sync", "sync|async", "training stands still for the cost, or goes on while the copy is made"),
+	ORR_PARAM_TIME("snapshot", "0", "copy=async: training stands still so long before the copy"),
+	ORR_PARAM_CHOICE("join", "checkpoint", "checkpoint|never", "instances that come are taken in after a checkpoint, or at the next restart alone"),
+	ORR_PARAM_REAL("gain", "0", 0, 1, "they are taken in if steps get shorter by more than this share"),
+	ORR_PARAM_BOOL("notice", true, "a checkpoint before a noticed instance goes"),
+	ORR_PARAM_END
+};
+
+enum interval { BY_TIME, BY_STEPS, BY_YOUNG, BY_DALY, NEVER };
+
+enum state {
+	WAITING,    /* no layout */
+	RESTARTING, /* until the timer */
+	TRAINING,   /* a step is in flight */
+	WRITING,    /* until the timer; then all that is done is safe */
+	SNAPSHOT    /* until the timer; then the copy begins */
+};
+
+enum { TAG_STATE, TAG_COPY };
+
+struct checkpoint {
+	struct shapes shapes;
+	orr_inst *ready;        /* room for shapes.most */
+	uint64_t steps;         /* of the job; 0: no end */
+	enum interval interval;
+	int64_t every_ns, cost_ns, restart_ns; /* cost, restart: -1: from the state */
+	uint64_t every_steps;
+	double mtbf_ns;         /* of one instance; 0: as seen */
+	double guess_ns;
+	bool is_async, takes_joiners, heeds_notice;
+	int64_t snapshot_ns;
+	double gain;
+
+	enum state state;
+	struct shape shape;     /* nodes = 0: no layout */
+	bool owes_restart;      /* was lost or stood down, and has not trained since */
+	uint64_t timer, copy_timer;
+	uint64_t copying;       /* steps that the copy under way will make safe; 0: none is */
+	bool is_due;            /* a checkpoint as soon as the copy is done */
+	int64_t interval_ns;    /* last one that was used */
+	/* What was seen: time of instances at work, and instants at which one went. */
+	double worked_ns;
+	int64_t since_ns;
+	uint64_t losses;
+	int64_t last_loss_ns;
+};
+
+static bool one_time(const struct orr_args *args, const char *name, int64_t *ns, struct orr_error *err)
+{
+	size_t n;
+	const double *s = orr_arg_list(args, name, &n);
+	*ns = -1;
+	if (!n)
+		return true;
+	if (n > 1 || !(s[0] >= 0 && s[0] < 4e9))
+		return !orr_fail(err, ORR_EINPUT, "policy checkpoint: %s: expected one time from 0, or nothing", name);
+	*ns = (int64_t)llround(s[0] * 1e9);
+	return true;
+}
+
+static enum interval read_interval(const char *text)
+{
+	static const char *const names[] = { "time", "steps", "young", "daly" };
+	unsigned i = 0;
+	while (i < NEVER && strcmp(text, names[i]))
+		i++;
+	return (enum interval)i;
+}
+
+static void destroy(void *self)
+{
+	struct checkpoint *s = self;
+	shapes_end(&s->shapes);
+	free(s->ready);
+	free(s);
+}
+
+static bool read_args(struct checkpoint *s, const struct orr_args *args, struct orr_error *err)
+{
+	int64_t mtbf_ns;
+	s->interval = read_interval(orr_arg_text(args, "interval"));
+	s->every_ns = orr_arg_time_ns(args, "every");
+	s->every_steps = (uint64_t)orr_arg_int(args, "every_steps");
+	s->guess_ns = (double)orr_arg_time_ns(args, "mtbf_guess");
+	s->is_async = !strcmp(orr_arg_text(args, "copy"), "async");
+	s->snapshot_ns = orr_arg_time_ns(args, "snapshot");
+	s->takes_joiners = !strcmp(orr_arg_text(args, "join"), "checkpoint");
+	s->gain = orr_arg_real(args, "gain");
+	s->heeds_notice = orr_arg_bool(args, "notice");
+	if (!one_time(args, "mtbf", &mtbf_ns, err) || !one_time(args, "cost", &s->cost_ns, err) || !one_time(args, "restart", &s->restart_ns, err))
+		return false;
+	if (mtbf_ns == 0 || s->guess_ns <= 0)
+		return !orr_fail(err, ORR_EINPUT, "policy checkpoint: %s: expected a time above 0", mtbf_ns == 0 ? "mtbf" : "mtbf_guess");
+	s->mtbf_ns = mtbf_ns > 0 ? (double)mtbf_ns : 0;
+	return true;
+}
+
+static bool choose_shapes(struct checkpoint *s, struct orr_spot *w, const struct orr_args *args, struct orr_error *err)
+{
+	struct orr_elastic_info job;
+	struct shape_choice choice = { .depth = (uint32_t)orr_arg_int(args, "depth"), .pipelines = (uint32_t)orr_arg_int(args, "pipelines") };
+	choice.takes_most = choice.depth > 0;
+	orr_elastic_get(w, &job);
+	s->steps = job.steps;
+	if (!shapes_begin(&s->shapes, w, &choice) || !(s->ready = calloc((size_t)s->shapes.most + 1, sizeof *s->ready)))
+		return !orr_fail(err, ORR_EFAIL, "policy checkpoint: out of memory");
+	if (!s->shapes.most)
+		return !orr_fail(err, ORR_EINPUT, "policy checkpoint: job %s has no step time for %s", job.name,
+			choice.depth || choice.pipelines ? "the pipelines and the depth asked for; 0 takes any that it has" : "any number of pipelines");
+	return true;
+}
+
+static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_error *err)
+{
+	static const char *const counts[] = { "checkpoints", "checkpoints_on_notice", "losses", "restarts", "moves" };
+	struct checkpoint *s = calloc(1, sizeof *s);
+	if (!s) {
+		orr_fail(err, ORR_EFAIL, "policy checkpoint: out of memory");
+		return NULL;
+	}
+	if (!choose_shapes(s, w, args, err) || !read_args(s, args, err)) {
+		destroy(s);
+		return NULL;
+	}
+	s->last_loss_ns = -1;
+	orr_steps_are_provisional(w);
+	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+		orr_spot_count(w, counts[i], 0);
+	return s;
+}
+
+/* ---- how long between checkpoints ---- */
+
+static int64_t cost_ns(const struct checkpoint *s, const struct orr_spot *w)
+{
+	return s->cost_ns >= 0 ? s->cost_ns : orr_checkpoint_time(w, s->shape.nodes);
+}
+
+static void count_work(struct checkpoint *s, const struct orr_spot *w)
+{
+	int64_t now = orr_spot_now(w);
+	s->worked_ns += (double)(now - s->since_ns) * s->shape.nodes;
+	s->since_ns = now;
+}
+
+/* Of one instance. */
+static double mtbf_ns(const struct checkpoint *s)
+{
+	return s->mtbf_ns > 0 ? s->mtbf_ns : (s->worked_ns + s->guess_ns) / ((double)s->losses + 1);
+}
+
+/* Steps from one checkpoint to the next, at least one; UINT64_MAX: there is no next one. */
+static uint64_t interval_steps(struct checkpoint *s, struct orr_spot *w)
+{
+	double standstill = (double)(s->is_async ? s->snapshot_ns : cost_ns(s, w)), t = (double)s->every_ns;
+	if (s->interval == NEVER)
+		return UINT64_MAX;
+	if (s->interval == BY_STEPS)
+		return s->every_steps;
+	if (s->interval != BY_TIME) {
+		count_work(s, w);
+		double m = mtbf_ns(s) / s->shape.nodes;
+		t = s->interval == BY_YOUNG ? young_interval(standstill, m) : daly_interval(standstill, m);
+	}
+	s->interval_ns = (int64_t)llround(fmin(t, 9e18));
+	double k = round(t / (double)s->shape.step_ns);
+	return k < 1 ? 1 : k < 1e18 ? (uint64_t)k : UINT64_MAX;
+}
+
+/* ---- who works ---- */
+
+/* Those that are ready and not about to go, up to what can be used; fills in s->ready. */
+static uint32_t lasting(struct checkpoint *s, const struct orr_spot *w)
+{
+	uint32_t n = 0;
+	for (orr_inst i = orr_inst_first(w); i && n < s->shapes.most; i = orr_inst_next(w, i))
+		if (orr_inst_is_ready(w, i) && !(s->heeds_notice && orr_inst_is_noticed(w, i)))
+			s->ready[n++] = i;
+	return n;
+}
+
+/* When the first of the owners that are noticed goes; ORR_NEVER: none is. */
+static int64_t owner_goes_ns(const struct checkpoint *s, const struct orr_spot *w)
+{
+	int64_t first = ORR_NEVER;
+	struct orr_inst_info info;
+	for (orr_inst i = s->heeds_notice && orr_notice_time(w) > 0 ? orr_inst_first(w) : 0; i; i = orr_inst_next(w, i))
+		if (orr_inst_is_noticed(w, i) && orr_inst_get(w, i, &info) && info.stages && info.goes_ns < first)
+			first = info.goes_ns;
+	return first;
+}
+
+static void pause_for(struct checkpoint *s, struct orr_spot *w, enum state state, enum orr_account account, int64_t wait_ns)
+{
+	s->state = state;
+	orr_pause_as(w, account);
+	s->timer = orr_spot_timer(w, orr_spot_now(w) + wait_ns, 0, TAG_STATE);
+}
+
+static void forget_copy(struct checkpoint *s, struct orr_spot *w)
+{
+	if (s->copying)
+		orr_spot_cancel(w, s->copy_timer);
+	s->copying = 0;
+	s->is_due = false;
+}
+
+/* Nobody works. Whatever was under way is over. */
+static void stand_down(struct checkpoint *s, struct orr_spot *w)
+{
+	count_work(s, w);
+	forget_copy(s, w);
+	if (s->timer)
+		orr_spot_cancel(w, s->timer);
+	s->timer = 0;
+	s->shape = (struct shape){ 0 };
+	s->state = WAITING;
+	orr_layout(w, 0, 0, NULL);
+}
+
+static void train(struct checkpoint *s, struct orr_spot *w);
+
+/* The shape for who is there, if there is one. The first start is for nothing; other ones are a restart after a loss, or a move to
+ * take in or to leave some. */
+static void set_up(struct checkpoint *s, struct orr_spot *w, bool is_move)
+{
+	const struct shape *shape = shape_for(&s->shapes, lasting(s, w));
+	if (!shape->nodes) {
+		s->owes_restart = s->owes_restart || is_move;
+		return;
+	}
+	s->shape = *shape;
+	s->since_ns = orr_spot_now(w);
+	orr_layout(w, shape->pipelines, shape->depth, s->ready);
+	orr_spot_event(w, "layout", "%u x %u", shape->pipelines, shape->depth);
+	if (!s->owes_restart && !is_move) {
+		train(s, w);
+		return;
+	}
+	orr_spot_count(w, s->owes_restart ? "restarts" : "moves", 1);
+	pause_for(s, w, RESTARTING, s->owes_restart ? ORR_RESTART : ORR_RECONFIGURE,
+		s->restart_ns >= 0 ? s->restart_ns : orr_checkpoint_time(w, shape->nodes));
+}
+
+static void move(struct checkpoint *s, struct orr_spot *w)
+{
+	stand_down(s, w);
+	set_up(s, w, true);
+}
+
+/* ---- training and checkpoints; no step is in flight ---- */
+
+static void write_checkpoint(struct checkpoint *s, struct orr_spot *w, const char *counted)
+{
+	forget_copy(s, w);
+	orr_spot_count(w, counted, 1);
+	pause_for(s, w, WRITING, ORR_CHECKPOINT, cost_ns(s, w));
+}
+
+static bool joiners_help(struct checkpoint *s, const struct orr_spot *w)
+{
+	if (!s->takes_joiners || orr_inst_ready(w) <= s->shape.nodes)
+		return false;
+	const struct shape *better = shape_for(&s->shapes, lasting(s, w));
+	return better->nodes && (double)better->step_ns < (double)s->shape.step_ns * (1 - s->gain);
+}
+
+/* The interval is over. */
+static void checkpoint(struct checkpoint *s, struct orr_spot *w)
+{
+	if (!s->is_async || joiners_help(s, w)) {
+		write_checkpoint(s, w, "checkpoints");
+	} else if (s->copying) {
+		s->is_due = true;
+		train(s, w);
+	} else {
+		orr_spot_count(w, "checkpoints", 1);
+		pause_for(s, w, SNAPSHOT, ORR_CHECKPOINT, s->snapshot_ns);
+	}
+}
+
+/* Steps that can still be done and written before an owner goes. */
+static uint64_t steps_before(const struct checkpoint *s, const struct orr_spot *w, int64_t goes_ns)
+{
+	int64_t left_ns = goes_ns - orr_spot_now(w) - cost_ns(s, w);
+	return left_ns > 0 ? (uint64_t)(left_ns / s->shape.step_ns) : 0;
+}
+
+/* Until a checkpoint is due, by the interval or by a notice. */
+static void train(struct checkpoint *s, struct orr_spot *w)
+{
+	uint64_t uncommitted = orr_steps_uncommitted(w), done = uncommitted - s->copying, left = UINT64_MAX;
+	int64_t goes_ns = owner_goes_ns(s, w);
+	s->owes_restart = false;
+	if (!s->is_due) {
+		uint64_t interval = interval_steps(s, w);
+		left = interval == UINT64_MAX ? interval : interval > done ? interval - done : 0;
+	}
+	if (goes_ns < ORR_NEVER) {
+		uint64_t room = steps_before(s, w, goes_ns);
+		if (!room && uncommitted && orr_spot_now(w) + cost_ns(s, w) <= goes_ns) {
+			write_checkpoint(s, w, "checkpoints_on_notice");
+			return;
+		}
+		left = room && room < left ? room : left;
+	}
+	if (!left) {
+		checkpoint(s, w);
+		return;
+	}
+	s->state = TRAINING;
+	orr_steps_run(w, &(struct orr_steps){ .step_ns = s->shape.step_ns, .most = left == UINT64_MAX ? 0 : left });
+}
+
+/* All that was done is safe. */
+static void written(struct checkpoint *s, struct orr_spot *w)
+{
+	orr_commit(w, orr_steps_uncommitted(w));
+	int64_t goes_ns = owner_goes_ns(s, w);
+	if ((goes_ns < ORR_NEVER && !steps_before(s, w, goes_ns)) || joiners_help(s, w))
+		move(s, w);
+	else
+		train(s, w);
+}
+
+static void copied(struct checkpoint *s, struct orr_spot *w)
+{
+	orr_commit(w, s->copying);
+	s->copying = 0;
+	if (s->is_due)
+		orr_steps_last(w);
+	s->is_due = false;
+}
+
+static void timer(void *self, struct orr_spot *w, uint64_t tag)
+{
+	struct checkpoint *s = self;
+	if (tag == TAG_COPY) {
+		copied(s, w);
+		return;
+	}
+	s->timer = 0;
+	if (s->state == RESTARTING) {
+		train(s, w);
+	} else if (s->state == WRITING) {
+		written(s, w);
+	} else {
+		s->copying = orr_steps_uncommitted(w);
+		s->copy_timer = orr_spot_timer(w, orr_spot_now(w) + cost_ns(s, w), 1, TAG_COPY);
+		train(s, w);
+	}
+}
+
+static void steps(void *self, struct orr_spot *w)
+{
+	struct checkpoint *s = self;
+	if (s->steps && orr_steps_done(w) >= s->steps)
+		write_checkpoint(s, w, "checkpoints");
+	else
+		train(s, w);
+}
+
+/* ---- instances ---- */
+
+static void lost(struct checkpoint *s, struct orr_spot *w)
+{
+	orr_steps_stop(w);
+	orr_lose(w, orr_steps_uncommitted(w));
+	if (s->last_loss_ns != orr_spot_now(w)) {
+		s->losses++;
+		s->last_loss_ns = orr_spot_now(w);
+		orr_spot_count(w, "losses", 1);
+	}
+	s->owes_restart = true;
+	stand_down(s, w);
+}
+
+/* An owner will go: the steps that fit before are done and written. Where nothing can be saved, the job moves on at once. */
+static void noticed(struct checkpoint *s, struct orr_spot *w, orr_inst i)
+{
+	struct orr_inst_info info;
+	int64_t ends_ns = 0, cost = cost_ns(s, w);
+	bool is_training = orr_steps_in_flight(w, NULL, &ends_ns), others_do;
+	if (!orr_inst_get(w, i, &info) || !info.stages)
+		return;
+	others_do = shape_for(&s->shapes, lasting(s, w))->nodes > 0;
+	if (is_training && ends_ns + cost <= info.goes_ns) {
+		orr_steps_last(w);
+	} else if (is_training && orr_steps_uncommitted(w) && orr_spot_now(w) + cost <= info.goes_ns) {
+		orr_steps_stop(w);
+		write_checkpoint(s, w, "checkpoints_on_notice");
+	} else if (others_do && ((is_training && !orr_steps_uncommitted(w)) || s->state == RESTARTING)) {
+		orr_steps_stop(w);
+		move(s, w);
+	}
+}
+
+static void instance(void *self, struct orr_spot *w, orr_inst i, enum orr_inst_event event)
+{
+	struct checkpoint *s = self;
+	if (event == ORR_INST_NOTICE && s->heeds_notice)
+		noticed(s, w, i);
+	else if (event == ORR_INST_GONE && orr_ownerless(w))
+		lost(s, w);
+}
+
+static void decide(void *self, struct orr_spot *w)
+{
+	struct checkpoint *s = self;
+	if (s->state == WAITING)
+		set_up(s, w, false);
+}
+
+static void end(void *self, struct orr_spot *w)
+{
+	struct checkpoint *s = self;
+	if (s->interval_ns)
+		orr_spot_report(w, "checkpoint_interval_s", (double)s->interval_ns / 1e9);
+	if (s->mtbf_ns <= 0)
+		orr_spot_report(w, "mtbf_seen_s", mtbf_ns(s) / 1e9);
+}
+
+static const struct orr_spot_ops ops = { .size = sizeof(struct orr_spot_ops),
+	.create = create,
+	.destroy = destroy,
+	.instance = instance,
+	.timer = timer,
+	.steps = steps,
+	.decide = decide,
+	.end = end };
+
+ORR_POLICY_SPOT(checkpoint, "checkpoint and restart, at given intervals or Young's or Daly's", params, ops);

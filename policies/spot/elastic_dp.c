@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Elastic data parallelism: each instance that is ready is a worker with all of the state, and does its share of the batch.
+ *
+ * A worker that goes takes the step in flight with it; the others form a new all-reduce group and go on from the step before, as
+ * all of them have its result. With loss=drop the step is done without its samples (elastic batching; Bamboo's strawman of sample
+ * dropping). With loss=redundant, the pure data-parallel variant of Bamboo (Thorpe et al., NSDI 2023), each worker computes a part of
+ * the share of the next one in the group, too, so that a step takes 1.5 times the workers; the step goes on, the peer does the rest
+ * of the share, and only the loss of both of a pair within a step costs the step.
+ *
+ * An instance that comes copies the state while the others train, and joins after the step in flight. A noticed worker leaves after
+ * the last step that it can do. When no worker is left so is no state, and the job goes back to its last checkpoint: these are copied
+ * in the background, and the last one at the end.
+ */
+#include "shapes.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct orr_param params[] = {
+	ORR_PARAM_TIME("rebuild", "10s", "to form the all-reduce group anew"),
+	ORR_PARAM_LIST("copy", "", "for a new instance to copy the state; empty: as one node reads a checkpoint"),
+	ORR_PARAM_CHOICE("loss", "redo", "redo|drop|redundant", "the step is done again, without the worker's samples, or a peer does them"),
+	ORR_PARAM_REAL("part", "0.5", 0.01, 1, "loss=redundant: part of its peer's share that each worker computes"),
+	ORR_PARAM_TIME("every", "10m", "between checkpoints, which training does not wait for; 0: one at the end"),
+	ORR_PARAM_LIST("cost", "", "time until a checkpoint is safe; empty: from the size of the state"),
+	ORR_PARAM_LIST("restart", "", "time to restart from one; empty: to read the state"),
+	ORR_PARAM_BOOL("notice", true, "a noticed worker leaves between steps"),
+	ORR_PARAM_END
+};
+
+enum state { WAITING, RESTARTING, REBUILDING, TRAINING, SAVING };
+enum loss { REDO, DROP, REDUNDANT };
+
+/* Of timers; others are handles of instances that have copied the state. */
+#define TAG_STATE UINT64_MAX
+#define TAG_CHECKPOINT (UINT64_MAX - 1)
+#define TAG_SAFE (UINT64_MAX - 2)
+
+/* Marks of instances; a worker's is MARK_WORKER and its place in the group. */
+enum { MARK_NEW, MARK_COPYING, MARK_HOLDER, MARK_WORKER };
+
+struct elastic_dp {
+	struct shapes shapes;  /* of depth 1 */
+	orr_inst *list;        /* room for most */
+	bool *is_lost;         /* [place]: in this step */
+	uint32_t most;         /* workers that can be used */
+	uint64_t steps;
+	double samples;
+	enum loss loss;
+	double part;
+	int64_t rebuild_ns, copy_ns, every_ns, cost_ns, restart_ns; /* -1: from the state */
+	bool heeds_notice;
+
+	enum state state;
+	bool is_broken;        /* the group has lost workers and no step is in flight */
+	uint32_t workers;      /* of the group */
+	uint32_t lost;         /* of them, in this step */
+	int64_t step_ns;
+	int64_t whole_ns;      /* the step in flight: when it would have ended without losses */
+	bool has_begun;        /* trained before: a start is a restart */
+	uint64_t timer, checkpoint_timer;
+	uint64_t saving;       /* steps that the checkpoint under way will make safe */
+};
+
+static bool one_time(const struct orr_args *args, const char *name, int64_t *ns, struct orr_error *err)
+{
+	size_t n;
+	const double *s = orr_arg_list(args, name, &n);
+	*ns = -1;
+	if (!n)
+		return true;
+	if (n > 1 || !(s[0] >= 0 && s[0] < 4e9))
+		return !orr_fail(err, ORR_EINPUT, "policy elastic-dp: %s: expected one time from 0, or nothing", name);
+	*ns = (int64_t)llround(s[0] * 1e9);
+	return true;
+}
+
+static void destroy(void *self)
+{
+	struct elastic_dp *s = self;
+	shapes_end(&s->shapes);
+	free(s->list);
+	free(s->is_lost);
+	free(s);
+}
+
+static bool read_args(struct elastic_dp *s, const struct orr_args *args, struct orr_error *err)
+{
+	const char *loss = orr_arg_text(args, "loss");
+	s->loss = !strcmp(loss, "drop") ? DROP : !strcmp(loss, "redundant") ? REDUNDANT : REDO;
+	s->part = orr_arg_real(args, "part");
+	s->rebuild_ns = orr_arg_time_ns(args, "rebuild");
+	s->every_ns = orr_arg_time_ns(args, "every");
+	s->heeds_notice = orr_arg_bool(args, "notice");
+	return one_time(args, "copy", &s->copy_ns, err) && one_time(args, "cost", &s->cost_ns, err) &&
+	       one_time(args, "restart", &s->restart_ns, err);
+}
+
+static bool make_room(struct elastic_dp *s, struct orr_spot *w, struct orr_error *err)
+{
+	struct orr_elastic_info job;
+	struct shape_choice choice = { .depth = 1, .takes_most = true };
+	orr_elastic_get(w, &job);
+	s->steps = job.steps;
+	s->samples = job.samples_per_step;
+	if (!shapes_begin(&s->shapes, w, &choice))
+		return !orr_fail(err, ORR_EFAIL, "policy elastic-dp: out of memory");
+	if (!s->shapes.most)
+		return !orr_fail(err, ORR_EINPUT, "policy elastic-dp: job %s has no step time of depth 1", job.name);
+	s->most = s->loss == REDUNDANT ? (uint32_t)(s->shapes.most * (1 + s->part)) : s->shapes.most;
+	s->list = calloc(s->most, sizeof *s->list);
+	s->is_lost = calloc(s->most, sizeof *s->is_lost);
+	return (s->list && s->is_lost) || !orr_fail(err, ORR_EFAIL, "policy elastic-dp: out of memory");
+}
+
+static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_error *err)
+{
+	static const char *const counts[] = { "losses", "rebuilds", "restarts", "steps_redone" };
+	struct elastic_dp *s = calloc(1, sizeof *s);
+	if (!s) {
+		orr_fail(err, ORR_EFAIL, "policy elastic-dp: out of memory");
+		return NULL;
+	}
+	if (!read_args(s, args, err) || !make_room(s, w, err)) {
+		destroy(s);
+		return NULL;
+	}
+	orr_steps_are_provisional(w);
+	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+		orr_spot_count(w, counts[i], 0);
+	return s;
+}
+
+/* ---- who works, and how fast ---- */
+
+/* With redundancy n workers do as much as n / (1 + part) without; between two step times on a line. */
+static int64_t step_time(const struct elastic_dp *s, uint32_t n)
+{
+	double x = s->loss == REDUNDANT ? n / (1 + s->part) : n;
+	const struct shape *low = shape_for(&s->shapes, (uint32_t)x), *high = shape_for(&s->shapes, (uint32_t)ceil(x));
+	double t = (double)high->step_ns;
+	if (!low->nodes)
+		t *= high->nodes / x;
+	else if (high->nodes > low->nodes)
+		t = (double)low->step_ns + (t - (double)low->step_ns) * (x - low->nodes) / (high->nodes - low->nodes);
+	return llround(t);
+}
+
+/* How many of n are of use. */
+static uint32_t usable(const struct elastic_dp *s, uint32_t n)
+{
+	uint32_t least = n < s->most ? n : s->most;
+	if (s->loss != REDUNDANT)
+		return shape_for(&s->shapes, least)->nodes;
+	return shape_for(&s->shapes, (uint32_t)ceil(n / (1 + s->part)))->nodes ? least : 0;
+}
+
+/* Goes before another step is done. */
+static bool leaves(const struct elastic_dp *s, const struct orr_spot *w, orr_inst i)
+{
+	struct orr_inst_info info;
+	return s->heeds_notice && orr_inst_is_noticed(w, i) && orr_inst_get(w, i, &info) &&
+	       info.goes_ns < orr_spot_now(w) + s->rebuild_ns + s->step_ns;
+}
+
+/* Holders of the state into s->list, up to what there is room for: those that stay, or all. How many there are. */
+static uint32_t holders(struct elastic_dp *s, const struct orr_spot *w, bool takes_all)
+{
+	uint32_t n = 0;
+	for (orr_inst i = orr_inst_first(w); i; i = orr_inst_next(w, i)) {
+		if (orr_inst_mark(w, i) < MARK_HOLDER || (!takes_all && leaves(s, w, i)))
+			continue;
+		if (n < s->most)
+			s->list[n] = i;
+		n++;
+	}
+	return n;
+}
+
+static bool has_joiners(struct elastic_dp *s, const struct orr_spot *w)
+{
+	return orr_inst_ready(w) > s->workers && usable(s, holders(s, w, false)) > s->workers;
+}
+
+static void pause_for(struct elastic_dp *s, struct orr_spot *w, enum state state, enum orr_account account, int64_t wait_ns)
+{
+	if (s->timer)
+		orr_spot_cancel(w, s->timer);
+	s->state = state;
+	orr_pause_as(w, account);
+	s->timer = orr_spot_timer(w, orr_spot_now(w) + wait_ns, 0, TAG_STATE);
+}
+
+static int64_t or_from_state(const struct orr_spot *w, int64_t given_ns, uint32_t nodes)
+{
+	return given_ns >= 0 ? given_ns : orr_checkpoint_time(w, nodes);
+}
+
+static void start_copy(struct elastic_dp *s, struct orr_spot *w, orr_inst i)
+{
+	orr_inst_set_mark(w, i, MARK_COPYING);
+	orr_spot_timer(w, orr_spot_now(w) + or_from_state(w, s->copy_ns, 1), 1, i);
+}
+
+/* Training begins: who came before it starts to copy, and the first checkpoint is to come. */
+static void start_copies(struct elastic_dp *s, struct orr_spot *w)
+{
+	for (orr_inst i = orr_inst_ready(w) > s->workers ? orr_inst_first(w) : 0; i; i = orr_inst_next(w, i))
+		if (orr_inst_is_ready(w, i) && orr_inst_mark(w, i) == MARK_NEW)
+			start_copy(s, w, i);
+	if (!s->checkpoint_timer && s->every_ns)
+		s->checkpoint_timer = orr_spot_timer(w, orr_spot_now(w) + s->every_ns, 2, TAG_CHECKPOINT);
+}
+
+/* ---- steps ---- */
+
+/* Steps until the first worker goes that is noticed; UINT64_MAX: none is. */
+static uint64_t steps_left(const struct elastic_dp *s, const struct orr_spot *w)
+{
+	int64_t now = orr_spot_now(w), first = ORR_NEVER;
+	struct orr_inst_info info;
+	for (orr_inst i = s->heeds_notice && orr_notice_time(w) > 0 ? orr_inst_first(w) : 0; i; i = orr_inst_next(w, i))
+		if (orr_inst_is_noticed(w, i) && orr_inst_get(w, i, &info) && info.stages && info.goes_ns < first)
+			first = info.goes_ns;
+	return first == ORR_NEVER ? UINT64_MAX : (uint64_t)((first - now) / s->step_ns);
+}
+
+static void train(struct elastic_dp *s, struct orr_spot *w)
+{
+	uint64_t most = has_joiners(s, w) ? 1 : steps_left(s, w);
+	s->state = TRAINING;
+	s->has_begun = true;
+	start_copies(s, w);
+	orr_steps_run(w, &(struct orr_steps){ .step_ns = s->step_ns,
+				 .most = most == UINT64_MAX ? 0 : most ? most : 1,
+				 .redundant = s->loss == REDUNDANT ? s->part / (1 + s->part) : 0 });
+}
+
+/* A group of those that have the state. False: there is none that the job can run on. */
+static bool form_group(struct elastic_dp *s, struct orr_spot *w)
+{
+	uint32_t all = holders(s, w, true), n = usable(s, holders(s, w, false));
+	if (!n)
+		n = usable(s, holders(s, w, true));
+	s->is_broken = false;
+	s->workers = n;
+	s->lost = 0;
+	memset(s->is_lost, 0, s->most * sizeof *s->is_lost);
+	for (orr_inst i = all ? orr_inst_first(w) : 0; i; i = orr_inst_next(w, i))
+		if (orr_inst_mark(w, i) > MARK_HOLDER)
+			orr_inst_set_mark(w, i, MARK_HOLDER);
+	if (!n) {
+		orr_layout(w, 0, 0, NULL);
+		return false;
+	}
+	for (uint32_t d = 0; d < n; d++)
+		orr_inst_set_mark(w, s->list[d], MARK_WORKER + (uint64_t)d);
+	s->step_ns = step_time(s, n);
+	orr_layout(w, n, 1, s->list);
+	orr_spot_event(w, "layout", "%u x 1", n);
+	return true;
+}
+
+static void rebuild(struct elastic_dp *s, struct orr_spot *w)
+{
+	if (s->timer)
+		orr_spot_cancel(w, s->timer);
+	s->timer = 0;
+	if (!form_group(s, w)) {
+		s->state = WAITING;
+		return;
+	}
+	orr_spot_count(w, "rebuilds", 1);
+	pause_for(s, w, REBUILDING, ORR_RECONFIGURE, s->rebuild_ns);
+}
+
+/* Nobody has the state: all who are ready start from the last checkpoint, the first time from nothing. */
+static void start(struct elastic_dp *s, struct orr_spot *w)
+{
+	for (orr_inst i = orr_inst_first(w); i; i = orr_inst_next(w, i))
+		orr_inst_set_mark(w, i, orr_inst_is_ready(w, i) ? MARK_HOLDER : MARK_NEW);
+	if (!form_group(s, w)) {
+		s->state = WAITING;
+		for (orr_inst i = orr_inst_first(w); i; i = orr_inst_next(w, i))
+			orr_inst_set_mark(w, i, MARK_NEW);
+		return;
+	}
+	if (!s->has_begun) {
+		train(s, w);
+		return;
+	}
+	orr_spot_count(w, "restarts", 1);
+	pause_for(s, w, RESTARTING, ORR_RESTART, or_from_state(w, s->restart_ns, s->workers));
+}
+
+static void steps(void *self, struct orr_spot *w)
+{
+	struct elastic_dp *s = self;
+	if (s->steps && orr_steps_done(w) >= s->steps)
+		pause_for(s, w, SAVING, ORR_CHECKPOINT, or_from_state(w, s->cost_ns, s->workers));
+	else if (s->lost || has_joiners(s, w) || (!steps_left(s, w) && usable(s, holders(s, w, false))))
+		rebuild(s, w);
+	else
+		train(s, w);
+}
+
+static void timer(void *self, struct orr_spot *w, uint64_t tag)
+{
+	struct elastic_dp *s = self;
+	if (tag == TAG_STATE) {
+		s->timer = 0;
+		if (s->state == SAVING)
+			orr_commit(w, orr_steps_uncommitted(w));
+		else
+			train(s, w);
+	} else if (tag == TAG_CHECKPOINT) {
+		s->saving = orr_steps_uncommitted(w);
+		s->checkpoint_timer = orr_spot_timer(w, orr_spot_now(w) + or_from_state(w, s->cost_ns, s->workers), 2, TAG_SAFE);
+	} else if (tag == TAG_SAFE) {
+		orr_commit(w, s->saving);
+		s->checkpoint_timer = orr_spot_timer(w, orr_spot_now(w) + s->every_ns, 2, TAG_CHECKPOINT);
+	} else if (orr_inst_is_live(w, tag) && orr_inst_mark(w, tag) == MARK_COPYING) {
+		orr_inst_set_mark(w, tag, MARK_HOLDER);
+		if (s->state == WAITING)
+			rebuild(s, w);
+		else if (s->state == TRAINING && has_joiners(s, w))
+			orr_steps_last(w);
+	}
+}
+
+/* ---- losses ---- */
+
+static bool somebody_holds(const struct orr_spot *w, orr_inst except)
+{
+	for (orr_inst i = orr_inst_first(w); i; i = orr_inst_next(w, i))
+		if (i != except && orr_inst_mark(w, i) >= MARK_HOLDER)
+			return true;
+	return false;
+}
+
+static void state_lost(struct elastic_dp *s, struct orr_spot *w)
+{
+	orr_steps_stop(w);
+	orr_lose(w, orr_steps_uncommitted(w));
+	if (s->checkpoint_timer)
+		orr_spot_cancel(w, s->checkpoint_timer);
+	if (s->timer)
+		orr_spot_cancel(w, s->timer);
+	s->timer = s->checkpoint_timer = 0;
+	s->is_broken = false;
+	s->workers = 0;
+	s->state = WAITING;
+	orr_layout(w, 0, 0, NULL);
+}
+
+/* The step in flight is lost; the rest of the group forms a new one once all of the instant is told. */
+static void break_group(struct elastic_dp *s, struct orr_spot *w)
+{
+	if (s->state == TRAINING)
+		orr_spot_count(w, "steps_redone", 1);
+	if (s->timer)
+		orr_spot_cancel(w, s->timer);
+	s->timer = 0;
+	s->state = s->state == RESTARTING ? RESTARTING : REBUILDING;
+	s->is_broken = true;
+	orr_steps_stop(w);
+}
+
+/* The peer of `place`, the one before it, does what it had left of its share after its own. */
+static void take_over(struct elastic_dp *s, struct orr_spot *w, uint32_t place)
+{
+	uint32_t n = s->workers;
+	int64_t ends_ns, now = orr_spot_now(w);
+	if (s->is_lost[(place + n - 1) % n] || s->is_lost[(place + 1) % n] || !orr_steps_in_flight(w, NULL, &ends_ns)) {
+		break_group(s, w);
+		return;
+	}
+	if (s->lost == 1)
+		s->whole_ns = ends_ns;
+	int64_t rest_ns = llround((double)s->step_ns * (1 - s->part) / (1 + s->part));
+	int64_t until_ns = (now > s->whole_ns ? now : s->whole_ns) + rest_ns;
+	if (until_ns > ends_ns)
+		orr_steps_stretch(w, until_ns - ends_ns);
+	orr_drop_pipeline(w, place);
+	orr_steps_last(w);
+}
+
+static void worker_lost(struct elastic_dp *s, struct orr_spot *w, uint32_t place)
+{
+	s->lost++;
+	s->is_lost[place] = true;
+	orr_spot_count(w, "losses", 1);
+	if (s->state == SAVING) {
+		orr_drop_pipeline(w, place);
+	} else if (s->state != TRAINING || s->loss == REDO || s->lost == s->workers) {
+		break_group(s, w);
+	} else if (s->loss == DROP) {
+		orr_steps_samples(w, s->samples * (s->workers - s->lost) / s->workers);
+		orr_drop_pipeline(w, place);
+		orr_steps_last(w);
+	} else {
+		take_over(s, w, place);
+	}
+}
+
+static void instance(void *self, struct orr_spot *w, orr_inst i, enum orr_inst_event event)
+{
+	struct elastic_dp *s = self;
+	int64_t ends_ns;
+	struct orr_inst_info info;
+	uint64_t mark = orr_inst_mark(w, i);
+	if (event == ORR_INST_READY && (s->state == TRAINING || s->state == REBUILDING || (s->state == WAITING && somebody_holds(w, i)))) {
+		start_copy(s, w, i);
+	} else if (event == ORR_INST_NOTICE && s->heeds_notice && mark >= MARK_WORKER) {
+		if (orr_steps_in_flight(w, NULL, &ends_ns) && orr_inst_get(w, i, &info) && ends_ns <= info.goes_ns)
+			orr_steps_last(w);
+	} else if (event == ORR_INST_GONE && mark >= MARK_HOLDER && !somebody_holds(w, i)) {
+		state_lost(s, w);
+	} else if (event == ORR_INST_GONE && mark >= MARK_WORKER) {
+		worker_lost(s, w, (uint32_t)(mark - MARK_WORKER));
+	}
+}
+
+static void decide(void *self, struct orr_spot *w)
+{
+	struct elastic_dp *s = self;
+	bool must_start = s->state == WAITING ? !somebody_holds(w, 0) : s->is_broken && s->state == RESTARTING;
+	if (must_start)
+		start(s, w);
+	else if (s->is_broken)
+		rebuild(s, w);
+}
+
+static const struct orr_spot_ops ops = { .size = sizeof(struct orr_spot_ops),
+	.create = create,
+	.destroy = destroy,
+	.instance = instance,
+	.timer = timer,
+	.steps = steps,
+	.decide = decide };
+
+ORR_POLICY_SPOT(elastic_dp, "elastic data parallelism; with peers that compute redundantly, or dropped samples", params, ops);

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "late_plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NO_NODE UINT32_MAX
+#define NO_COUNT SIZE_MAX
+
+/* A spot interval that is used: which, and what came before it since the one used last. */
+struct node {
+	uint32_t before, interval;
+	bool is_on_demand_before;
+};
+struct label {
+	int64_t lost_ns;
+	double gain;
+	uint32_t node;
+};
+/* By lost_ns, gain ascending with it. */
+struct front {
+	struct label *label;
+	size_t n, cap;
+};
+/* The labels of plans that have used so many intervals (any number where no count is kept). */
+struct bucket {
+	struct front idle, on_demand;
+	struct front used;  /* of the interval at hand, by plans that come from the bucket below */
+};
+struct solver {
+	const struct late_problem *p;
+	struct late_interval *spot; /* that hold a step at least, cut to whole ones */
+	int64_t *gap_ns;            /* after each; [n]: before the first */
+	size_t n;
+	int64_t slack_ns, rounding_ns;
+	struct bucket *bucket;
+	size_t buckets;
+	bool counts;
+	struct node *node;
+	size_t n_nodes, cap_nodes;
+	struct front spare;
+	bool failed;
+};
+
+static bool grow(struct solver *s, void **array, size_t *cap, size_t need, size_t size)
+{
+	if (need <= *cap)
+		return true;
+	size_t more = *cap * 2 > need ? *cap * 2 : need + 16;
+	void *bigger = realloc(*array, more * size);
+	if (!bigger || need >= NO_NODE) {
+		s->failed = true;
+		if (bigger)
+			*array = bigger;
+		return false;
+	}
+	*array = bigger;
+	*cap = more;
+	return true;
+}
+
+/* Appended in order of lost_ns; dropped where another is as good. */
+static void keep(struct solver *s, struct front *f, struct label l)
+{
+	if (l.lost_ns > s->slack_ns || (f->n && l.gain <= f->label[f->n - 1].gain))
+		return;
+	if (f->n && f->label[f->n - 1].lost_ns == l.lost_ns)
+		f->n--;
+	if (grow(s, (void **)&f->label, &f->cap, f->n + 1, sizeof *f->label))
+		f->label[f->n++] = l;
+}
+
+/* What labels are worth after a piece of time: lost and gained by all of them. */
+struct shift {
+	int64_t lost_ns;
+	double gain;
+};
+
+static struct label shifted(struct label l, struct shift by)
+{
+	l.lost_ns += by.lost_ns;
+	l.gain += by.gain;
+	return l;
+}
+
+/* out: the best of both. interval: of a spot stint that these plans end with, NO_NODE: none. b are those that were on demand. */
+static void merge(struct solver *s, struct front *out, const struct front *a, struct shift by_a, const struct front *b,
+	struct shift by_b, uint32_t interval)
+{
+	out->n = 0;
+	for (size_t i = 0, k = 0; !s->failed && (i < a->n || k < b->n);) {
+		struct label x = i < a->n ? shifted(a->label[i], by_a) : (struct label){ INT64_MAX, 0, 0 };
+		struct label y = k < b->n ? shifted(b->label[k], by_b) : (struct label){ INT64_MAX, 0, 0 };
+		bool is_first = x.lost_ns < y.lost_ns || (x.lost_ns == y.lost_ns && x.gain >= y.gain);
+		struct label l = is_first ? x : y;
+		i += is_first;
+		k += !is_first;
+		if (interval != NO_NODE) {
+			if (l.lost_ns > s->slack_ns || (out->n && l.gain <= out->label[out->n - 1].gain))
+				continue;
+			if (!grow(s, (void **)&s->node, &s->cap_nodes, s->n_nodes + 1, sizeof *s->node))
+				return;
+			s->node[s->n_nodes] = (struct node){ l.node, interval, !is_first };
+			l.node = (uint32_t)s->n_nodes++;
+		}
+		keep(s, out, l);
+	}
+}
+
+/* f becomes what merging made of it. */
+static void replace(struct solver *s, struct front *f)
+{
+	struct front old = *f;
+	*f = s->spare;
+	s->spare = old;
+}
+
+static struct shift on_demand_begins(const struct solver *s)
+{
+	const struct late_problem *p = s->p;
+	return (struct shift){ p->on_demand_changeover_ns + s->rounding_ns, -p->on_demand_price * (double)p->on_demand_changeover_ns };
+}
+
+/* Every plan may use the interval or leave it; after a use it is idle or on demand until the next one. */
+static void pass_interval(struct solver *s, uint32_t j)
+{
+	const struct late_problem *p = s->p;
+	int64_t length = s->spot[j].to_ns - s->spot[j].from_ns;
+	struct shift use = { p->spot_changeover_ns, (p->on_demand_price - p->spot_price) * (double)length -
+		p->on_demand_price * (double)p->spot_changeover_ns };
+	struct shift leave = { length, 0 }, nothing = { 0, 0 }, begin = on_demand_begins(s);
+	for (size_t c = 0; c < s->buckets; c++) {
+		const struct bucket *from = s->counts ? c ? &s->bucket[c - 1] : NULL : &s->bucket[c];
+		s->bucket[c].used.n = 0;
+		if (from)
+			merge(s, &s->bucket[c].used, &from->idle, use, &from->on_demand, use, j);
+	}
+	int64_t gap = s->gap_ns[j];
+	leave.lost_ns += gap;
+	for (size_t c = 0; c < s->buckets; c++) {
+		struct bucket *b = &s->bucket[c];
+		merge(s, &s->spare, &b->idle, leave, &b->used, (struct shift){ gap, 0 }, NO_NODE);
+		replace(s, &b->idle);
+		merge(s, &s->spare, &b->on_demand, nothing, &b->used, begin, NO_NODE);
+		replace(s, &b->on_demand);
+	}
+}
+
+/* Intervals cut to the time between from and deadline, and to whole steps. */
+static bool cut(struct solver *s)
+{
+	const struct late_problem *p = s->p;
+	s->spot = calloc(p->n + 1, sizeof *s->spot);
+	s->gap_ns = calloc(p->n + 1, sizeof *s->gap_ns);
+	if (!s->spot || !s->gap_ns)
+		return false;
+	int64_t step = p->step_ns, at = p->from_ns, before = 0;
+	bool is_even = p->spot_changeover_ns % step == 0 && p->on_demand_changeover_ns % step == 0 && (p->deadline_ns - p->from_ns) % step == 0;
+	for (size_t i = 0; i < p->n; i++) {
+		int64_t from = p->spot[i].from_ns > p->from_ns ? p->spot[i].from_ns : p->from_ns;
+		int64_t to = p->spot[i].to_ns < p->deadline_ns ? p->spot[i].to_ns : p->deadline_ns;
+		int64_t steps = (to - from - p->spot_changeover_ns) / step;
+		is_even = is_even && (from - p->from_ns) % step == 0 && (to - p->from_ns) % step == 0;
+		if (to <= from || steps < 1)
+			continue;
+		*(s->n ? &s->gap_ns[s->n - 1] : &before) = from - at;
+		at = from + p->spot_changeover_ns + steps * step;
+		s->spot[s->n++] = (struct late_interval){ from, at };
+	}
+	*(s->n ? &s->gap_ns[s->n - 1] : &before) = p->deadline_ns - at;
+	s->gap_ns[p->n] = before;
+	s->rounding_ns = is_even ? 0 : step;
+	return true;
+}
+
+static int64_t length_of(const struct late_interval *i)
+{
+	return i->to_ns - i->from_ns;
+}
+
+static int by_length(const void *a, const void *b)
+{
+	const struct late_interval *x = a, *y = b;
+	int64_t lx = length_of(x), ly = length_of(y);
+	return lx != ly ? (lx < ly) - (lx > ly) : (x->from_ns > y->from_ns) - (x->from_ns < y->from_ns);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct late_stint *x = a, *y = b;
+	return (x->from_ns > y->from_ns) - (x->from_ns < y->from_ns);
+}
+
+/* The longest intervals until they do all the work, the last of them as far as it takes. How many; NO_COUNT: not even all. */
+static size_t spot_alone(struct solver *s, struct late_plan *out)
+{
+	const struct late_problem *p = s->p;
+	struct late_interval *longest = malloc((s->n + 1) * sizeof *longest);
+	if (!longest) {
+		s->failed = true;
+		return NO_COUNT;
+	}
+	memcpy(longest, s->spot, s->n * sizeof *longest);
+	qsort(longest, s->n, sizeof *longest, by_length);
+	int64_t left = p->work_ns;
+	for (size_t i = 0; i < s->n && left > 0; i++) {
+		int64_t work = length_of(&longest[i]) - p->spot_changeover_ns;
+		work = work < left ? work : left;
+		out->stint[out->n++] = (struct late_stint){ longest[i].from_ns, longest[i].from_ns + p->spot_changeover_ns + work, true };
+		left -= work;
+	}
+	free(longest);
+	qsort(out->stint, out->n, sizeof *out->stint, by_time);
+	return left > 0 ? NO_COUNT : out->n;
+}
+
+static void add_up(const struct late_problem *p, struct late_plan *out)
+{
+	out->cost = 0;
+	out->spot_ns = out->on_demand_ns = 0;
+	for (size_t i = 0; i < out->n; i++) {
+		const struct late_stint *t = &out->stint[i];
+		int64_t length = t->to_ns - t->from_ns;
+		out->cost += (double)length * (t->is_spot ? p->spot_price : p->on_demand_price);
+		*(t->is_spot ? &out->spot_ns : &out->on_demand_ns) += length - (t->is_spot ? p->spot_changeover_ns : p->on_demand_changeover_ns);
+	}
+}
+
+/* On demand in this gap as far as it is needed. */
+static int64_t fill(const struct late_problem *p, struct late_plan *out, int64_t from, int64_t to, int64_t left)
+{
+	int64_t work = (to - from - p->on_demand_changeover_ns) / p->step_ns * p->step_ns;
+	work = work < left ? work : left;
+	if (work <= 0)
+		return left;
+	out->stint[out->n++] = (struct late_stint){ from, from + p->on_demand_changeover_ns + work, false };
+	return left - work;
+}
+
+/* The stints of the plan that ends with this label. */
+static void read_back(const struct solver *s, const struct label *best, bool is_on_demand, struct late_plan *out)
+{
+	const struct late_problem *p = s->p;
+	size_t used = 0;
+	int64_t left = p->work_ns, at = p->from_ns;
+	for (uint32_t i = best->node; i != NO_NODE; i = s->node[i].before) {
+		left -= length_of(&s->spot[s->node[i].interval]) - p->spot_changeover_ns;
+		used++;
+	}
+	/* From the end to the front, and then in order of time. */
+	struct late_stint *back = out->stint + 2 * s->n + 2 - used;
+	uint32_t i = best->node;
+	for (size_t k = used; k-- > 0; i = s->node[i].before) {
+		const struct node *n = &s->node[i];
+		back[k] = (struct late_stint){ s->spot[n->interval].from_ns, s->spot[n->interval].to_ns, n->is_on_demand_before };
+	}
+	out->n = 0;
+	for (size_t k = 0; k < used; k++) {
+		struct late_stint t = back[k];
+		if (t.is_spot)
+			left = fill(p, out, at, t.from_ns, left);
+		at = t.to_ns;
+		t.is_spot = true;
+		out->stint[out->n++] = t;
+	}
+	if (is_on_demand)
+		fill(p, out, at, p->deadline_ns, left);
+}
+
+static const struct label *best_label(const struct solver *s, bool *is_on_demand)
+{
+	const struct label *best = NULL;
+	for (size_t c = 0; c < s->buckets; c++)
+		for (int k = 0; k < 2; k++) {
+			const struct front *f = k ? &s->bucket[c].on_demand : &s->bucket[c].idle;
+			const struct label *l = f->n ? &f->label[f->n - 1] : NULL;
+			if (l && (!best || l->gain > best->gain)) {
+				best = l;
+				*is_on_demand = k;
+			}
+		}
+	return best;
+}
+
+/* Plans with fewer spot stints than this may be cheaper than n of them and no on-demand. */
+static size_t worthwhile(const struct late_problem *p, size_t n)
+{
+	size_t most = 0;
+	while (most < n && p->spot_price * (double)p->spot_changeover_ns * (double)(n - most) > p->on_demand_price * (double)p->on_demand_changeover_ns)
+		most++;
+	return most;
+}
+
+static bool start(struct solver *s, size_t buckets)
+{
+	s->bucket = calloc(buckets, sizeof *s->bucket);
+	if (!s->bucket)
+		return false;
+	s->buckets = buckets;
+	int64_t gap = s->gap_ns[s->p->n];
+	struct label root = { 0, 0, NO_NODE };
+	keep(s, &s->bucket[0].idle, shifted(root, (struct shift){ gap, 0 }));
+	keep(s, &s->bucket[0].on_demand, shifted(root, on_demand_begins(s)));
+	return !s->failed;
+}
+
+static void stop(struct solver *s)
+{
+	for (size_t c = 0; c < s->buckets; c++) {
+		free(s->bucket[c].idle.label);
+		free(s->bucket[c].on_demand.label);
+		free(s->bucket[c].used.label);
+	}
+	free(s->bucket);
+	free(s->spare.label);
+	free(s->node);
+	free(s->spot);
+	free(s->gap_ns);
+}
+
+static void on_demand_throughout(const struct late_problem *p, struct late_plan *out)
+{
+	int64_t end = p->from_ns + p->on_demand_changeover_ns + p->work_ns;
+	out->stint[0] = (struct late_stint){ p->from_ns, end, false };
+	out->n = 1;
+	out->is_late = end > p->deadline_ns;
+}
+
+/* Plans that use on-demand, against the cost of what *out is. */
+static void try_on_demand(struct solver *s, struct late_plan *out, size_t alone)
+{
+	const struct late_problem *p = s->p;
+	s->counts = alone != NO_COUNT;
+	size_t buckets = s->counts ? worthwhile(p, alone) : 1;
+	if (!buckets)
+		return;
+	if (!start(s, buckets)) {
+		s->failed = true;
+		return;
+	}
+	for (uint32_t j = 0; j < s->n && !s->failed; j++)
+		pass_interval(s, j);
+	bool is_on_demand = false;
+	const struct label *best = s->failed ? NULL : best_label(s, &is_on_demand);
+	if (best && (!s->counts || p->on_demand_price * (double)p->work_ns - best->gain < out->cost))
+		read_back(s, best, is_on_demand, out);
+	else if (!s->counts)
+		on_demand_throughout(p, out);
+}
+
+enum late_plan_status late_plan_best(const struct late_problem *p, struct late_plan *out)
+{
+	struct solver s = { .p = p, .slack_ns = p->deadline_ns - p->from_ns - p->work_ns };
+	*out = (struct late_plan){ 0 };
+	bool good = cut(&s);
+	out->stint = good ? calloc(2 * s.n + 2, sizeof *out->stint) : NULL;
+	good = good && out->stint;
+	if (good && p->spot_price < p->on_demand_price && s.slack_ns >= 0) {
+		size_t alone = spot_alone(&s, out);
+		add_up(p, out);
+		if (!s.failed)
+			try_on_demand(&s, out, alone);
+		good = !s.failed;
+	} else if (good) {
+		on_demand_throughout(p, out);
+	}
+	if (good)
+		add_up(p, out);
+	stop(&s);
+	if (!good)
+		late_plan_free(out);
+	return good ? LATE_PLAN_OK : LATE_PLAN_NO_MEMORY;
+}
+
+void late_plan_free(struct late_plan *plan)
+{
+	free(plan->stint);
+	*plan = (struct late_plan){ 0 };
+}

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Parcae (Duan et al., "Parcae: Proactive, Liveput-Optimized DNN Training on Preemptible Instances", NSDI 2024; code: JF-D/Parcae).
+ *
+ * Time goes in intervals. At the start of each, the number of instances of the next ones is predicted, and the shape (D pipelines of
+ * P stages) is chosen that makes most samples over them, migrations paid: "liveput", the throughput that is to be expected under
+ * losses that can hit anybody. Migrating ahead of a loss is cheap where it leaves instances idle for the loss to hit.
+ * A loss that hits workers is answered at once in the same way, with the losses as they are and the rest of the interval.
+ *
+ * The model's state is kept by a parameter server, so a loss takes back the step in flight and no other. A shape that is left
+ * by choice ends its step first. Instances that were given notice are treated as gone when they were.
+ * Open in what was published, and chosen here: docs/models.md, "Spot: Parcae".
+ */
+#include "parcae_plan.h"
+#include "parcae_predict.h"
+
+#include <orrery/policy.h>
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct orr_param params[] = {
+	ORR_PARAM_CHOICE("choose", "liveput", "liveput|throughput", "throughput: the fastest shape for the instances that are there, whatever it costs to change"),
+	ORR_PARAM_CHOICE("predictor", "arima", "arima|oracle|last", "of instance counts: ARIMA(1,1,0); what will be; the present count"),
+	ORR_PARAM_INT("lookahead", "12", 1, 60, "intervals that are planned for (published: 8, 10, 12)"),
+	ORR_PARAM_TIME("interval", "60", "between plans"),
+	ORR_PARAM_INT("draws", "0", 0, 1e6, "sets of losses drawn for an expectation (published: 10000); 0: exact"),
+	ORR_PARAM_INT("history", "12", 2, 1000, "intervals that the prediction is made from"),
+	ORR_PARAM_REAL("limit", "3", 0, 1e6, "change that is predicted over the look-ahead at most"),
+	ORR_PARAM_INT("least", "8", 0, 1e6, "counts are predicted no lower, unless they were"),
+	ORR_PARAM_INT("most", "32", 1, 1e6, "counts are predicted no higher, unless they were"),
+	ORR_PARAM_CHOICE("family", "auto", "auto|gpt-1.5b|gpt-6.7b|bert|vgg19|resnet152", "whose migration costs; auto: by the job's name, else as BERT's"),
+	ORR_PARAM_BOOL("ideal", false, "migrations take no time"),
+	ORR_PARAM_END
+};
+
+enum predictor { ARIMA, ORACLE, LAST };
+enum { TAG_INTERVAL, TAG_MIGRATED };
+
+struct parcae {
+	struct parcae_planner planner;
+	struct parcae_shape *shape;
+	int64_t *step_ns;           /* of each shape */
+	uint32_t n;                 /* shapes; as an index: none */
+	enum predictor predictor;
+	bool is_liveput;
+	uint32_t lookahead, history;
+	int64_t interval_ns, next_ns;
+	struct parcae_bounds bounds;
+
+	double *count;              /* of the last `history` intervals, oldest first */
+	uint32_t n_counts;
+	double *work;               /* scratch: history, again, and the forecast */
+	struct parcae_period *period;
+	struct orr_future *future;
+	size_t future_cap;
+	double forecast, error_sum; /* of the next interval; of those that came */
+	uint64_t n_errors;
+
+	orr_inst *owner;            /* scratch for layouts */
+	uint64_t layouts;
+	uint32_t usable;            /* ready, without notice */
+	uint32_t current, target;   /* shapes: run or being made; wanted once the step in flight is done */
+	bool is_hurt, is_draining, is_migrating;
+	int64_t migrated_ns;
+	uint64_t timer;
+};
+
+/* ---- making it ---- */
+
+/* By the job's name, letters and digits alone. */
+static enum parcae_family family_of(const char *choice, const char *job)
+{
+	static const struct {
+		const char *part;
+		enum parcae_family family;
+	} names[] = { { "gpt67b", PARCAE_GPT_6P7B }, { "gpt367b", PARCAE_GPT_6P7B }, { "gpt", PARCAE_GPT_1P5B }, { "bert", PARCAE_BERT },
+		{ "vgg", PARCAE_VGG19 }, { "resnet", PARCAE_RESNET152 } };
+	for (int f = 0; f < PARCAE_FAMILIES; f++)
+		if (!strcmp(choice, parcae_family_name[f]))
+			return f;
+	char plain[64];
+	size_t n = 0;
+	for (const char *c = job; *c && n + 1 < sizeof plain; c++)
+		if (isalnum((unsigned char)*c))
+			plain[n++] = (char)tolower((unsigned char)*c);
+	plain[n] = '\0';
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (strstr(plain, names[i].part))
+			return names[i].family;
+	return PARCAE_BERT;
+}
+
+static bool read_shapes(struct parcae *s, struct orr_spot *w, double samples_per_step)
+{
+	uint32_t d, p, points = 0;
+	while (orr_step_point(w, points, &d, &p))
+		points++;
+	s->shape = calloc(points + 1, sizeof *s->shape);
+	s->step_ns = calloc(points + 1, sizeof *s->step_ns);
+	if (!s->shape || !s->step_ns)
+		return false;
+	uint32_t widest = 0;
+	for (uint32_t i = 0; orr_step_point(w, i, &d, &p); i++) {
+		int64_t step_ns = orr_step_time(w, d, p, ORR_STEP_PLAIN);
+		if (step_ns <= 0 || (uint64_t)d * p > UINT32_MAX)
+			continue;
+		s->shape[s->n] = (struct parcae_shape){ d, p, d * p, samples_per_step / (double)step_ns * 1e9 };
+		s->step_ns[s->n++] = step_ns;
+		widest = d * p > widest ? d * p : widest;
+	}
+	s->owner = calloc((size_t)widest + 1, sizeof *s->owner);
+	return s->owner;
+}
+
+static void destroy(void *self)
+{
+	struct parcae *s = self;
+	parcae_planner_end(&s->planner);
+	free(s->shape);
+	free(s->step_ns);
+	free(s->count);
+	free(s->work);
+	free(s->period);
+	free(s->future);
+	free(s->owner);
+	free(s);
+}
+
+static bool make_room(struct parcae *s)
+{
+	s->count = calloc(s->history, sizeof *s->count);
+	s->work = calloc(2 * (size_t)s->history + s->lookahead, sizeof *s->work);
+	s->period = calloc((size_t)s->lookahead + 1, sizeof *s->period);
+	s->future_cap = s->predictor == ORACLE ? 1024 : 0;
+	s->future = calloc(s->future_cap + 1, sizeof *s->future);
+	return s->count && s->work && s->period && s->future;
+}
+
+static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_error *err)
+{
+	struct parcae *s = calloc(1, sizeof *s);
+	if (!s) {
+		orr_fail(err, ORR_EFAIL, "out of memory");
+		return NULL;
+	}
+	struct orr_elastic_info job;
+	orr_elastic_get(w, &job);
+	const char *predictor = orr_arg_text(args, "predictor");
+	s->predictor = !strcmp(predictor, "oracle") ? ORACLE : !strcmp(predictor, "last") ? LAST : ARIMA;
+	s->is_liveput = !strcmp(orr_arg_text(args, "choose"), "liveput");
+	s->lookahead = (uint32_t)orr_arg_int(args, "lookahead");
+	s->history = (uint32_t)orr_arg_int(args, "history");
+	s->interval_ns = orr_arg_time_ns(args, "interval");
+	s->bounds = (struct parcae_bounds){ orr_arg_real(args, "limit"), (double)orr_arg_int(args, "least"), (double)orr_arg_int(args, "most") };
+	enum parcae_family family = family_of(orr_arg_text(args, "family"), job.name);
+	bool has_room = make_room(s) && read_shapes(s, w, job.samples_per_step) &&
+		parcae_planner_begin(&s->planner, s->shape, s->n, parcae_cost_of(family, job.parameters));
+	if (!has_room || !s->n || s->interval_ns <= 0) {
+		if (!has_room)
+			orr_fail(err, ORR_EFAIL, "out of memory");
+		else if (!s->n)
+			orr_fail(err, ORR_EINPUT, "parcae: job \"%s\" has no step time of any (pipelines, depth)", job.name);
+		else
+			orr_fail(err, ORR_EINPUT, "parcae: interval: expected more than 0");
+		destroy(s);
+		return NULL;
+	}
+	s->planner.is_ideal = orr_arg_bool(args, "ideal");
+	s->planner.is_fresh = true;
+	s->planner.draws = (uint32_t)orr_arg_int(args, "draws");
+	s->planner.key = s->planner.draws ? (uint64_t)(orr_spot_uniform(w) * 9007199254740992.0) : 0;
+	s->current = s->target = s->n;
+	orr_spot_count(w, "intra_migrations", 0);
+	orr_spot_count(w, "inter_migrations", 0);
+	orr_spot_count(w, "pipeline_migrations", 0);
+	return s;
+}
+
+/* ---- what is there, and what will be ---- */
+
+static bool is_usable(const struct orr_spot *w, orr_inst i)
+{
+	return i && orr_inst_is_ready(w, i) && !orr_inst_is_noticed(w, i);
+}
+
+/* What is left of the layout. */
+static struct parcae_loss survey(const struct parcae *s, const struct orr_spot *w)
+{
+	if (s->current == s->n)
+		return (struct parcae_loss){ 0 };
+	const struct parcae_shape *c = &s->shape[s->current];
+	struct parcae_loss loss = { .keep = c->pipelines };
+	for (uint32_t stage = 0; stage < c->depth; stage++) {
+		uint32_t kept = 0;
+		for (uint32_t d = 0; d < c->pipelines; d++)
+			kept += is_usable(w, orr_owner(w, d, stage));
+		loss.workers += c->pipelines - kept;
+		loss.keep = kept < loss.keep ? kept : loss.keep;
+		loss.stages += kept == 0;
+	}
+	return loss;
+}
+
+static void remember(struct parcae *s)
+{
+	if (s->n_counts && s->predictor == ARIMA && s->is_liveput) {
+		s->error_sum += fabs(s->forecast - s->usable);
+		s->n_errors++;
+	}
+	if (s->n_counts == s->history)
+		memmove(s->count, s->count + 1, --s->n_counts * sizeof *s->count);
+	s->count[s->n_counts++] = s->usable;
+}
+
+/* Bounds are widened to what was seen, so that a larger pool is none that is about to shrink. */
+static void predict_arima(struct parcae *s)
+{
+	double *copy = s->work, *scratch = copy + s->history, *forecast = scratch + s->history;
+	struct parcae_bounds b = s->bounds;
+	for (uint32_t i = 0; i < s->n_counts; i++) {
+		copy[i] = s->count[i];
+		b.least = fmin(b.least, copy[i]);
+		b.most = fmax(b.most, copy[i]);
+	}
+	parcae_forecast(copy, s->n_counts, &b, s->lookahead, forecast, scratch);
+	s->forecast = forecast[0];
+	for (uint32_t t = 2; t <= s->lookahead; t++)
+		s->period[t].nodes = (uint32_t)forecast[t - 2];
+	for (uint32_t t = 2; t <= s->lookahead; t++)
+		if (s->period[t].nodes < s->period[t - 1].nodes)
+			s->period[t].lost = s->period[t - 1].nodes - s->period[t].nodes;
+}
+
+/* Adds a change of the number of instances at at_ns to the period that begins then or next. */
+static void expect_change(struct parcae *s, int64_t at_ns, int32_t change, int32_t *net)
+{
+	int64_t t = at_ns <= s->next_ns ? 2 : 2 + (at_ns - s->next_ns + s->interval_ns - 1) / s->interval_ns;
+	if (t > s->lookahead)
+		return;
+	net[t] += change;
+	s->period[t].lost += change < 0;
+}
+
+/* Every offer is taken to become an instance; those that start are ready when they will be. */
+static bool predict_oracle(struct parcae *s, struct orr_spot *w)
+{
+	int64_t until = s->next_ns + (s->lookahead - 1) * s->interval_ns, startup = orr_startup_time(w, false);
+	size_t n = orr_spot_future(w, until, s->future, s->future_cap);
+	if (n > s->future_cap) {
+		struct orr_future *more = realloc(s->future, 2 * n * sizeof *more);
+		if (!more)
+			return false;
+		s->future = more;
+		s->future_cap = 2 * n;
+		n = orr_spot_future(w, until, s->future, s->future_cap);
+	}
+	int32_t net[64] = { 0 }; /* lookahead is at most 60 */
+	for (size_t i = 0; i < n && i < s->future_cap; i++)
+		expect_change(s, s->future[i].t_ns + (s->future[i].change > 0 ? startup : 0), s->future[i].change, net);
+	for (orr_inst i = orr_inst_first(w); i && orr_inst_ready(w) < orr_inst_live(w); i = orr_inst_next(w, i)) {
+		struct orr_inst_info info;
+		if (orr_inst_get(w, i, &info) && !info.is_ready)
+			expect_change(s, info.ready_ns, 1, net);
+	}
+	for (uint32_t t = 2; t <= s->lookahead; t++) {
+		int64_t nodes = (int64_t)s->period[t - 1].nodes + net[t];
+		s->period[t].nodes = nodes > 0 ? (uint32_t)nodes : 0;
+	}
+	return true;
+}
+
+static bool predict(struct parcae *s, struct orr_spot *w, uint32_t workers_lost)
+{
+	double interval_s = (double)s->interval_ns / 1e9;
+	s->period[0] = (struct parcae_period){ s->usable + workers_lost, 0, 0 };
+	s->period[1] = (struct parcae_period){ s->usable, workers_lost, (double)(s->next_ns - orr_spot_now(w)) / 1e9 };
+	for (uint32_t t = 2; t <= s->lookahead; t++)
+		s->period[t] = (struct parcae_period){ s->usable, 0, interval_s };
+	if (s->predictor == ARIMA)
+		predict_arima(s);
+	return s->predictor != ORACLE || predict_oracle(s, w);
+}
+
+/* ---- migrations ---- */
+
+static void run_steps(struct parcae *s, struct orr_spot *w)
+{
+	s->is_migrating = false;
+	if (s->current < s->n && !orr_steps_in_flight(w, NULL, NULL))
+		orr_steps_run(w, &(struct orr_steps){ .step_ns = s->step_ns[s->current] });
+}
+
+/* Mark of an instance: the number of the last layout that it is in, twice, and 1 if it is counted as usable. */
+static void take(struct parcae *s, struct orr_spot *w, orr_inst i, size_t place)
+{
+	s->owner[place] = i;
+	orr_inst_set_mark(w, i, s->layouts << 1 | 1);
+}
+
+/* Who has a stage of the same depth keeps it; the others' places are filled in order of being taken. */
+static void lay_out(struct parcae *s, struct orr_spot *w, uint32_t to)
+{
+	const struct parcae_shape *t = &s->shape[to];
+	const struct parcae_shape *f = s->current < s->n ? &s->shape[s->current] : NULL;
+	s->layouts++;
+	memset(s->owner, 0, t->nodes * sizeof *s->owner);
+	for (uint32_t stage = 0; f && f->depth == t->depth && stage < t->depth; stage++) {
+		uint32_t kept = 0;
+		for (uint32_t d = 0; d < f->pipelines && kept < t->pipelines; d++) {
+			orr_inst i = orr_owner(w, d, stage);
+			if (is_usable(w, i))
+				take(s, w, i, (size_t)kept++ * t->depth + stage);
+		}
+	}
+	size_t place = 0;
+	for (orr_inst i = orr_inst_first(w); i && place < t->nodes; i = orr_inst_next(w, i)) {
+		if (!is_usable(w, i) || orr_inst_mark(w, i) >> 1 == s->layouts)
+			continue;
+		while (place < t->nodes && s->owner[place])
+			place++;
+		if (place < t->nodes)
+			take(s, w, i, place);
+	}
+	orr_layout(w, t->pipelines, t->depth, s->owner);
+}
+
+static void stand_by(struct parcae *s, struct orr_spot *w)
+{
+	orr_steps_stop(w);
+	if (s->current < s->n)
+		orr_layout(w, 0, 0, NULL);
+	orr_pause_as(w, ORR_IDLE);
+	if (s->is_migrating)
+		orr_spot_cancel(w, s->timer);
+	s->is_migrating = false;
+	s->current = s->n;
+}
+
+/* One that is going on is not shortened by another that begins. */
+static void migrate(struct parcae *s, struct orr_spot *w, const struct parcae_loss *loss, uint32_t to)
+{
+	static const char *const counter[] = { NULL, "intra_migrations", "inter_migrations", "pipeline_migrations" };
+	enum parcae_migration kind = parcae_migration_kind(&s->planner, s->current, loss, to);
+	s->is_draining = s->is_hurt = false;
+	if (to == s->n) {
+		stand_by(s, w);
+		return;
+	}
+	if (kind == PARCAE_NONE) {
+		if (!s->is_migrating)
+			run_steps(s, w);
+		return;
+	}
+	int64_t ends = orr_spot_now(w) + llround(parcae_migration_s(&s->planner, s->current, loss, to) * 1e9);
+	orr_spot_count(w, counter[kind], 1);
+	orr_steps_stop(w);
+	lay_out(s, w, to);
+	s->current = to;
+	s->planner.is_fresh = false;
+	if (s->is_migrating) {
+		ends = ends > s->migrated_ns ? ends : s->migrated_ns;
+		orr_spot_cancel(w, s->timer);
+	}
+	s->is_migrating = true;
+	s->migrated_ns = ends;
+	orr_pause_as(w, ORR_RECONFIGURE);
+	s->timer = orr_spot_timer(w, ends, 0, TAG_MIGRATED);
+}
+
+/* ---- the choice ---- */
+
+static void choose(struct parcae *s, struct orr_spot *w, bool is_start_of_interval)
+{
+	struct parcae_loss loss = survey(s, w);
+	uint32_t choice;
+	if (!s->is_liveput) {
+		choice = parcae_fastest(s->shape, s->n, s->usable);
+	} else if (!predict(s, w, loss.workers) ||
+		!parcae_plan(&s->planner, s->current, &loss, s->period, s->lookahead, &choice, NULL)) {
+		orr_spot_give_up(w, "parcae: out of memory");
+		return;
+	}
+	if (is_start_of_interval)
+		orr_spot_event(w, "choice", "%ux%u", choice < s->n ? s->shape[choice].pipelines : 0,
+			choice < s->n ? s->shape[choice].depth : 0);
+	if (!orr_steps_in_flight(w, NULL, NULL)) {
+		migrate(s, w, &loss, choice);
+		return;
+	}
+	s->is_hurt = false;
+	s->target = choice;
+	if (choice != s->current || loss.workers) {
+		s->is_draining = true;
+		orr_steps_last(w);
+	}
+}
+
+static void decide(void *self, struct orr_spot *w)
+{
+	struct parcae *s = self;
+	bool begins = orr_spot_now(w) >= s->next_ns;
+	if (begins) {
+		s->next_ns = orr_spot_now(w) + s->interval_ns;
+		orr_spot_timer(w, s->next_ns, 7, TAG_INTERVAL);
+		remember(s);
+	}
+	if (begins || s->is_hurt || (s->current == s->n && parcae_fastest(s->shape, s->n, s->usable) < s->n)) {
+		choose(s, w, begins);
+	} else if (s->is_draining && !orr_steps_in_flight(w, NULL, NULL)) {
+		struct parcae_loss loss = survey(s, w);
+		if (s->target < s->n && s->shape[s->target].nodes > s->usable)
+			choose(s, w, false);
+		else
+			migrate(s, w, &loss, s->target);
+	}
+}
+
+static void instance(void *self, struct orr_spot *w, orr_inst i, enum orr_inst_event event)
+{
+	struct parcae *s = self;
+	uint64_t mark = orr_inst_mark(w, i);
+	if (event == ORR_INST_READY && !orr_inst_is_noticed(w, i)) {
+		s->usable++;
+		orr_inst_set_mark(w, i, mark | 1);
+	} else if (event == ORR_INST_NOTICE || event == ORR_INST_GONE) {
+		s->usable -= mark & 1;
+		s->is_hurt |= (mark & 1) && s->current < s->n && mark >> 1 == s->layouts;
+		orr_inst_set_mark(w, i, mark & ~UINT64_C(1));
+	}
+	if (event == ORR_INST_GONE && s->current < s->n && orr_ownerless(w)) {
+		orr_steps_stop(w);
+		s->is_hurt = true;
+	}
+}
+
+static void timer(void *self, struct orr_spot *w, uint64_t tag)
+{
+	struct parcae *s = self;
+	if (tag == TAG_MIGRATED && s->is_migrating)
+		run_steps(s, w);
+}
+
+static void end(void *self, struct orr_spot *w)
+{
+	const struct parcae *s = self;
+	if (s->n_errors)
+		orr_spot_report(w, "forecast_error", s->error_sum / (double)s->n_errors);
+}
+
+static const struct orr_spot_ops ops = { .size = sizeof ops,
+	.create = create,
+	.destroy = destroy,
+	.instance = instance,
+	.timer = timer,
+	.decide = decide,
+	.end = end };
+
+ORR_POLICY_SPOT_FLAGS(parcae, "shapes planned ahead by expected throughput under predicted losses (Parcae)", ORR_MAY_ORACLE, params, ops);

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "parcae_plan.h"
+#include "parcae_odds.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool parcae_planner_begin(struct parcae_planner *p, const struct parcae_shape *shape, uint32_t n, struct parcae_cost cost)
+{
+	*p = (struct parcae_planner){ .shape = shape, .n = n, .cost = cost };
+	size_t rows = 0, widest = 0;
+	p->row_of = calloc(n + 1, sizeof *p->row_of);
+	if (!p->row_of)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		p->row_of[i] = rows;
+		rows += shape[i].nodes + 1;
+		widest = shape[i].nodes > widest ? shape[i].nodes : widest;
+	}
+	p->row_of[n] = rows++;
+	p->row = calloc(rows, sizeof *p->row);
+	p->scratch = calloc(4 * ((size_t)n + 1) + widest + 3, sizeof *p->scratch);
+	p->fits = calloc(n + 1, sizeof *p->fits);
+	if (!p->row || !p->scratch || !p->fits)
+		return false;
+	p->value = p->scratch;
+	p->next = p->value + n + 1;
+	p->base = p->next + n + 1;
+	p->mix = p->base + n + 1;
+	p->odds = p->mix + n + 1;
+	return true;
+}
+
+void parcae_planner_end(struct parcae_planner *p)
+{
+	size_t rows = p->row && p->row_of ? p->row_of[p->n] + 1 : 0;
+	for (size_t i = 0; i < rows; i++)
+		free(p->row[i]);
+	free(p->row);
+	free(p->row_of);
+	free(p->scratch);
+	free(p->fits);
+	*p = (struct parcae_planner){ .n = 0 };
+}
+
+uint32_t parcae_fastest(const struct parcae_shape *shape, uint32_t n, uint32_t nodes)
+{
+	uint32_t best = n;
+	for (uint32_t i = 0; i < n; i++)
+		if (shape[i].nodes <= nodes && (best == n || shape[i].rate > shape[best].rate))
+			best = i;
+	return best;
+}
+
+enum parcae_migration parcae_migration_kind(const struct parcae_planner *p, uint32_t from, const struct parcae_loss *loss, uint32_t to)
+{
+	if (to == p->n || (from == to && !loss->workers))
+		return PARCAE_NONE;
+	if (from == p->n || p->shape[from].depth != p->shape[to].depth)
+		return PARCAE_PIPELINE;
+	return loss->keep >= p->shape[to].pipelines ? PARCAE_INTRA : PARCAE_INTER;
+}
+
+double parcae_migration_s(const struct parcae_planner *p, uint32_t from, const struct parcae_loss *loss, uint32_t to)
+{
+	enum parcae_migration kind = parcae_migration_kind(p, from, loss, to);
+	if (kind == PARCAE_NONE || p->is_ideal)
+		return 0;
+	const struct parcae_shape *t = &p->shape[to];
+	if (kind == PARCAE_INTRA)
+		return parcae_intra_s(&p->cost, t->pipelines, t->depth);
+	if (from == p->n)
+		return p->is_fresh ? parcae_restart_s(&p->cost, t->pipelines, t->depth, true) :
+			parcae_inter_s(&p->cost, t->pipelines, t->depth, t->depth, t->depth, true);
+	const struct parcae_shape *f = &p->shape[from];
+	/* An instance that joins, a newcomer or one that stood by, makes it a migration that adds. */
+	return parcae_inter_s(&p->cost, t->pipelines, t->depth, f->depth, loss->stages, t->nodes > f->nodes - loss->workers);
+}
+
+/* The same with the stages that are lost left to chance: lost[e] for e < depth + 1. */
+static double transfer_mean(const struct parcae_planner *p, uint32_t from, uint32_t to, const double *lost, uint32_t workers)
+{
+	double sum = 0;
+	for (uint32_t e = 0; e <= p->shape[from].depth; e++)
+		if (lost[e] > 0)
+			sum += lost[e] * parcae_migration_s(p, from, &(struct parcae_loss){ workers, 0, e }, to);
+	return sum;
+}
+
+/* Expected migrations from a shape that has lost so many workers. */
+static const double *row_of(struct parcae_planner *p, uint32_t from, uint32_t workers)
+{
+	double **row = &p->row[p->row_of[from] + workers];
+	if (*row)
+		return *row;
+	double *out = calloc(p->n + 1, sizeof *out);
+	if (!out || from == p->n) {
+		for (uint32_t to = 0; out && to < p->n; to++)
+			out[to] = parcae_migration_s(p, from, &(struct parcae_loss){ 0 }, to);
+		return *row = out;
+	}
+	const struct parcae_shape *f = &p->shape[from];
+	double *keep = p->odds, *lost = p->odds + f->pipelines + 1;
+	if (!(p->draws ? parcae_odds_drawn(f->pipelines, f->depth, workers, p->draws, p->key, keep, lost) :
+		parcae_odds_exact(f->pipelines, f->depth, workers, keep, lost))) {
+		free(out);
+		return NULL;
+	}
+	for (uint32_t to = 0; to < p->n; to++) {
+		const struct parcae_shape *t = &p->shape[to];
+		if (t->depth != f->depth || (to == from && !workers)) {
+			out[to] = to == from ? 0 : transfer_mean(p, from, to, lost, workers);
+			continue;
+		}
+		/* Either all stages keep enough, or the rest of the chance of losing no stage, or some are lost. */
+		double enough = t->pipelines <= f->pipelines ? keep[t->pipelines] : 0, none = lost[0];
+		lost[0] = fmax(0, none - enough);
+		out[to] = enough * parcae_migration_s(p, from, &(struct parcae_loss){ workers, t->pipelines, 0 }, to) +
+			transfer_mean(p, from, to, lost, workers);
+		lost[0] = none;
+	}
+	return *row = out;
+}
+
+/* Expected migrations when `lost` of `nodes` nodes go, as a row; `from` is run on them. */
+static const double *mixed_row(struct parcae_planner *p, uint32_t from, uint32_t nodes, uint32_t lost)
+{
+	uint32_t workers = from < p->n ? p->shape[from].nodes : 0;
+	lost = lost < nodes ? lost : nodes;
+	if (!workers || !lost || workers > nodes)
+		return row_of(p, from, 0);
+	memset(p->mix, 0, (p->n + 1) * sizeof *p->mix);
+	for (uint32_t j = 0; j <= lost && j <= workers; j++) {
+		double chance = parcae_hit_chance(nodes, workers, lost, j);
+		const double *row = chance > 0 ? row_of(p, from, j) : p->mix;
+		if (!row)
+			return NULL;
+		for (uint32_t to = 0; chance > 0 && to < p->n; to++)
+			p->mix[to] += chance * row[to];
+	}
+	return p->mix;
+}
+
+double parcae_expected_s(struct parcae_planner *p, uint32_t from, uint32_t nodes, uint32_t lost, uint32_t to)
+{
+	const double *row = mixed_row(p, from, nodes, lost);
+	return row ? row[to] : NAN;
+}
+
+/* What a period brings if it begins by changing to the best shape; next[] is worth what comes after each. Not to train is worth
+ * what comes after it. */
+static double best_move(const struct parcae_planner *p, uint32_t fits, const double *cost, uint32_t *choice)
+{
+	double best = p->next[p->n];
+	*choice = p->n;
+	for (uint32_t k = 0; k < fits; k++) {
+		uint32_t to = p->fits[k];
+		double worth = p->base[to] - p->shape[to].rate * cost[to];
+		if (worth > best) {
+			best = worth;
+			*choice = to;
+		}
+	}
+	return best;
+}
+
+static uint32_t shapes_that_fit(struct parcae_planner *p, const struct parcae_period *now)
+{
+	uint32_t fits = 0;
+	for (uint32_t i = 0; i < p->n; i++)
+		if (p->shape[i].nodes <= now->nodes) {
+			p->base[i] = p->shape[i].rate * now->length_s + p->next[i];
+			p->fits[fits++] = i;
+		}
+	return fits;
+}
+
+bool parcae_plan(struct parcae_planner *p, uint32_t from, const struct parcae_loss *loss, const struct parcae_period *period,
+	uint32_t periods, uint32_t *choice, double *worth)
+{
+	memset(p->next, 0, (p->n + 1) * sizeof *p->next);
+	for (uint32_t t = periods; t > 1; t--) {
+		uint32_t fits = shapes_that_fit(p, &period[t]), ignored;
+		for (uint32_t i = 0; i <= p->n; i++) {
+			if (i < p->n && p->shape[i].nodes > period[t - 1].nodes)
+				continue;
+			const double *cost = mixed_row(p, i, period[t - 1].nodes, period[t].lost);
+			if (!cost)
+				return false;
+			p->value[i] = best_move(p, fits, cost, &ignored);
+		}
+		double *swap = p->next;
+		p->next = p->value;
+		p->value = swap;
+	}
+	uint32_t fits = shapes_that_fit(p, &period[1]);
+	const double *cost = p->mix;
+	if (loss)
+		for (uint32_t i = 0; i < p->n; i++)
+			p->mix[i] = parcae_migration_s(p, from, loss, i);
+	else
+		cost = mixed_row(p, from, period[0].nodes, period[1].lost);
+	if (!cost)
+		return false;
+	double best = best_move(p, fits, cost, choice);
+	if (worth)
+		*worth = best;
+	return true;
+}

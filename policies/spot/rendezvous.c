@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "rendezvous.h"
+
+#include <stdlib.h>
+
+/* Above the tags of the policies. */
+#define TAG_BASE (UINT64_C(1) << 62)
+
+void rdv_free(struct rendezvous *r)
+{
+	free(r->member);
+	free(r->seat);
+	free(r->holder);
+}
+
+/* Room for n of them; new ones are zero. False, and the run ends, if there is no memory. */
+static bool make_room(struct orr_spot *w, void **v, uint32_t *cap, uint32_t n, size_t size)
+{
+	if (n <= *cap)
+		return true;
+	uint32_t more = n > UINT32_MAX / 2 ? n : 2 * n;
+	void *grown = realloc(*v, (size_t)more * size);
+	if (!grown) {
+		orr_spot_give_up(w, "out of memory");
+		return false;
+	}
+	for (char *p = (char *)grown + (size_t)*cap * size, *end = (char *)grown + (size_t)more * size; p < end; p++)
+		*p = 0;
+	*v = grown;
+	*cap = more;
+	return true;
+}
+
+/* The seat of an instance; NULL without memory. One that was somebody else's is made anew. */
+static struct rdv_seat *seat_of(struct rendezvous *r, struct orr_spot *w, orr_inst i)
+{
+	uint32_t slot = orr_inst_slot(i);
+	void *v = r->seat;
+	bool ok = make_room(w, &v, &r->n_seats, slot + 1, sizeof *r->seat);
+	r->seat = v;
+	if (!ok)
+		return NULL;
+	struct rdv_seat *s = &r->seat[slot];
+	if (s->inst != i)
+		*s = (struct rdv_seat){ .inst = i };
+	return s;
+}
+
+static bool room_for_members(struct rendezvous *r, struct orr_spot *w, uint32_t n)
+{
+	void *v = r->member;
+	bool ok = make_room(w, &v, &r->cap_members, n, sizeof *r->member);
+	r->member = v;
+	return ok;
+}
+
+static uint64_t tag_of(enum rdv_kind kind)
+{
+	return TAG_BASE + (uint64_t)kind;
+}
+
+bool rdv_is_timer(uint64_t tag)
+{
+	return tag - TAG_BASE < RDV_KINDS;
+}
+
+void rdv_start(struct rendezvous *r, struct orr_spot *w, enum rdv_kind kind)
+{
+	r->state = RDV_GATHERING;
+	r->kind = kind;
+	uint32_t n = orr_inst_ready(w);
+	if (!room_for_members(r, w, n))
+		return;
+	r->n_members = orr_inst_ready_list(w, r->member, n);
+	if (r->is_pending && !r->keeps_timers)
+		orr_spot_cancel(w, r->timer);
+	r->timer = orr_spot_timer(w, orr_spot_now(w) + r->length_ns[kind], (uint32_t)kind, tag_of(kind));
+	r->is_pending = true;
+}
+
+bool rdv_ready(struct rendezvous *r, struct orr_spot *w, orr_inst i)
+{
+	if (r->state == RDV_GATHERING && room_for_members(r, w, r->n_members + 1))
+		r->member[r->n_members++] = i;
+	struct rdv_seat *seat = r->state == RDV_RUNNING ? seat_of(r, w, i) : NULL;
+	if (seat) {
+		seat->waits = true;
+		r->waiting++;
+	}
+	return r->state == RDV_STOPPED;
+}
+
+bool rdv_gone(struct rendezvous *r, struct orr_spot *w, orr_inst i)
+{
+	struct rdv_seat *seat = seat_of(r, w, i);
+	bool waited = seat && seat->waits;
+	if (waited && !r->keeps_waiting)
+		r->waiting--;
+	if (seat)
+		*seat = (struct rdv_seat){ 0 };
+	return waited;
+}
+
+bool rdv_fires(struct rendezvous *r, struct orr_spot *w, uint64_t tag)
+{
+	r->is_pending = false;
+	for (uint32_t i = 0; i < r->n_members; i++)
+		if (!orr_inst_is_live(w, r->member[i])) {
+			rdv_start(r, w, (enum rdv_kind)(tag - TAG_BASE));
+			return false;
+		}
+	r->version++;
+	return true;
+}
+
+void rdv_settle(struct rendezvous *r, struct orr_spot *w, bool runs, uint32_t waiting)
+{
+	for (uint32_t i = 0; i < r->n_members; i++) {
+		struct rdv_seat *seat = seat_of(r, w, r->member[i]);
+		if (seat)
+			seat->waits = i >= r->n_members - waiting;
+	}
+	r->waiting = waiting;
+	r->n_members = 0;
+	r->state = runs ? RDV_RUNNING : RDV_STOPPED;
+}
+
+bool rdv_assign(struct rendezvous *r, struct orr_spot *w, uint32_t pipelines)
+{
+	uint32_t n = pipelines * r->depth;
+	r->pipelines = pipelines;
+	void *v = r->holder;
+	bool ok = make_room(w, &v, &r->cap_holders, n, sizeof *r->holder);
+	r->holder = v;
+	for (uint32_t i = 0; ok && i < r->n_members; i++) {
+		struct rdv_seat *seat = seat_of(r, w, r->member[i]);
+		if (!seat)
+			return false;
+		seat->n = i < n;
+		seat->coordinate[0] = i;
+		if (i < n)
+			r->holder[i] = r->member[i];
+	}
+	if (r->n_members)
+		r->shadows = 0; /* whoever has a coordinate is a member */
+	return ok;
+}
+
+enum rdv_loss rdv_lose(struct rendezvous *r, struct orr_spot *w, orr_inst i, uint32_t *at, orr_inst *heir)
+{
+	struct rdv_seat *seat = seat_of(r, w, i);
+	*heir = 0;
+	if (!seat || !seat->n)
+		return RDV_NO_PART;
+	if (seat->n == 2) {
+		r->shadows--;
+		return RDV_FATAL;
+	}
+	uint32_t lost = seat->coordinate[0], stage = lost % r->depth;
+	if (stage == 0 && r->pipelines == 0)
+		return RDV_NO_PART; /* as published: the last stage is not found while there are no pipelines */
+	orr_inst holder = r->holder[stage ? lost - 1 : lost + r->depth - 1];
+	if (holder == i || !orr_inst_is_live(w, holder))
+		return RDV_FATAL;
+	struct rdv_seat *before = seat_of(r, w, holder);
+	if (!before || before->n != 1)
+		return RDV_FATAL;
+	before->coordinate[before->n++] = lost;
+	r->holder[lost] = holder;
+	r->shadows++;
+	*at = lost;
+	*heir = holder;
+	return RDV_TAKEN_OVER;
+}
+
+bool rdv_is_shadow(const struct rendezvous *r, orr_inst i)
+{
+	uint32_t slot = orr_inst_slot(i);
+	return slot < r->n_seats && r->seat[slot].inst == i && r->seat[slot].n == 2;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* --check: what must be equal at every instant, exactly. */
+#include "spot/world.h"
+
+static void time_and_money(struct orr_spot *w)
+{
+	const struct steps *s = &w->steps;
+	wide ns = s->bucket_ns + s->pending_ns, usd = s->bucket_usd + s->pending_usd, lives = w->ended_ns, paid = w->ended_usd;
+	for (int i = 0; i < ORR_TIME_ACCOUNTS; i++) {
+		ns += w->account_ns[i];
+		usd += w->account_usd[i];
+	}
+	for (uint32_t i = w->first_live; i != NONE; i = w->slot[i].next) {
+		lives += w->now - w->slot[i].since;
+		paid += w->slot[i].paid + (wide)w->slot[i].price * (w->now - w->slot[i].paid_until);
+	}
+	if (ns != w->live_ns || lives != w->live_ns)
+		spot_fail(w, ORR_EFAIL, NULL, "check: instance-seconds: accounts hold %.9f, instances lived %.9f, the clock counted %.9f",
+			wide_seconds(ns), wide_seconds(lives), wide_seconds(w->live_ns));
+	if (usd != paid || usd + w->account_usd[ORR_ROUNDING] + w->account_usd[ORR_EGRESS] != w->spent)
+		spot_fail(w, ORR_EFAIL, NULL, "check: dollars: accounts hold %.12g, instances paid %.12g, in all %.12g were spent", wide_usd(usd),
+			wide_usd(paid), wide_usd(w->spent));
+}
+
+static void instances_and_stages(struct orr_spot *w)
+{
+	uint32_t n[ROLES] = { 0 }, live[2] = { 0 }, stages = 0, ownerless = 0, owned = 0;
+	int64_t rate[ROLES] = { 0 };
+	for (uint32_t i = w->first_live; i != NONE; i = w->slot[i].next) {
+		const struct slot *s = &w->slot[i];
+		n[s->role]++;
+		rate[s->role] += s->price;
+		live[s->is_on_demand]++;
+		stages += s->stages;
+		if ((s->role == ROLE_OWNER) != (s->stages > 0) || (s->stages && s->state != SLOT_READY))
+			spot_fail(w, ORR_EFAIL, s, "check: it has %u stages in state %d", s->stages, s->state);
+	}
+	for (uint32_t i = 0; i < w->n_stages; i++) {
+		owned += w->stage[i].owner != NONE;
+		ownerless += w->stage[i].owner == NONE && !w->is_dropped[i / w->depth];
+	}
+	for (int r = 0; r < ROLES; r++)
+		if (n[r] != w->count[r] || rate[r] != w->rate[r])
+			spot_fail(w, ORR_EFAIL, NULL, "check: %u instances in role %d, counted %u", n[r], r, w->count[r]);
+	if (live[0] != w->live[0] || live[1] != w->live[1] || stages != owned || ownerless != w->ownerless)
+		spot_fail(w, ORR_EFAIL, NULL, "check: %u stages are owned, instances own %u; %u have no owner, counted %u", owned, stages, ownerless,
+			w->ownerless);
+}
+
+static void samples(struct orr_spot *w)
+{
+	const struct steps *s = &w->steps;
+	uint64_t pending = 0;
+	for (size_t i = s->first; i < s->n; i++)
+		pending += s->run[i].count;
+	if (s->committed + pending != s->done)
+		spot_fail(w, ORR_EFAIL, NULL, "check: %llu steps are done; %llu count and %llu may be lost", (unsigned long long)s->done,
+			(unsigned long long)s->committed, (unsigned long long)pending);
+}
+
+void check_instant(struct orr_spot *w)
+{
+	if (w->error.code)
+		return;
+	time_and_money(w);
+	instances_and_stages(w);
+	samples(w);
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Slots, handles and what instances are doing. */
+#include "spot/world.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- slots ---- */
+
+uint32_t spot_slot_new(struct orr_spot *w)
+{
+	uint32_t i;
+	if (w->n_free) {
+		i = w->free_slot[--w->n_free];
+	} else {
+		MEM_GROW(w->slot, w->n_slots, w->cap_slots);
+		i = w->n_slots++;
+		w->slot[i].generation = 0;
+	}
+	uint32_t generation = w->slot[i].generation;
+	w->slot[i] = (struct slot){ .generation = generation, .first_stage = NONE, .prev = NONE, .next = NONE, .goes = ORR_NEVER, .offer_price = -1 };
+	return i;
+}
+
+void spot_slot_free(struct orr_spot *w, uint32_t slot)
+{
+	w->slot[slot].state = SLOT_FREE;
+	w->slot[slot].generation++;
+	MEM_GROW(w->free_slot, w->n_free, w->cap_free);
+	w->free_slot[w->n_free++] = slot;
+}
+
+orr_inst slot_handle(const struct orr_spot *w, uint32_t slot)
+{
+	return (uint64_t)w->slot[slot].generation << 32 | (slot + 1);
+}
+
+static bool is_live(const struct slot *s)
+{
+	return s->state == SLOT_STARTING || s->state == SLOT_READY;
+}
+
+/* NULL: a handle of nothing that can be asked about. */
+static const struct slot *find(const struct orr_spot *w, orr_inst i)
+{
+	uint32_t slot = orr_inst_slot(i);
+	if (slot >= w->n_slots)
+		return NULL;
+	const struct slot *s = &w->slot[slot];
+	return s->generation == (uint32_t)(i >> 32) && (is_live(s) || s->state == SLOT_GONE) ? s : NULL;
+}
+
+struct slot *slot_of_handle(struct orr_spot *w, orr_inst i, const char *what)
+{
+	const struct slot *s = find(w, i);
+	if (s && is_live(s))
+		return &w->slot[s - w->slot];
+	if (!i)
+		spot_fail(w, ORR_EFAIL, NULL, "%s: no instance (0)", what);
+	else if (s)
+		spot_fail(w, ORR_EFAIL, s, "%s: it is gone", what);
+	else
+		spot_fail(w, ORR_EFAIL, NULL, "%s: the handle is of an instance that is gone, or of none", what);
+	return NULL;
+}
+
+const char *slot_name(const struct orr_spot *w, const struct slot *s, char buf[AVAIL_NAME_MAX])
+{
+	if (s->is_on_demand) {
+		snprintf(buf, AVAIL_NAME_MAX, "od%u", s->instance + 1);
+		return buf;
+	}
+	struct avail_rec r = { .node = s->node, .instance = s->instance };
+	return availset_name(w->config->capacity, &r, buf);
+}
+
+/* ---- roles and prices ---- */
+
+void spot_inst_set_role(struct orr_spot *w, struct slot *s, enum role role)
+{
+	if (s->role == role)
+		return;
+	w->count[s->role]--;
+	w->rate[s->role] -= s->price;
+	s->role = role;
+	w->count[role]++;
+	w->rate[role] += s->price;
+}
+
+/* What was paid up to now at the old price. */
+static void settle(struct orr_spot *w, struct slot *s)
+{
+	s->paid += (wide)s->price * (w->now - s->paid_until);
+	s->paid_until = w->now;
+}
+
+void spot_inst_set_price(struct orr_spot *w, struct slot *s, int64_t price)
+{
+	settle(w, s);
+	w->rate[s->role] += price - s->price;
+	s->price = price;
+}
+
+/* ---- beginning and end ---- */
+
+static void on_ready(struct engine *e, void *ctx, uint64_t slot, uint64_t arg)
+{
+	(void)e, (void)arg;
+	struct orr_spot *w = ctx;
+	struct slot *s = &w->slot[slot];
+	if (w->is_over)
+		return;
+	w->has_happened = true;
+	s->state = SLOT_READY;
+	spot_inst_set_role(w, s, ROLE_IDLE);
+	tell_instance(w, (uint32_t)slot, ORR_INST_READY);
+}
+
+void spot_inst_begin(struct orr_spot *w, uint32_t slot)
+{
+	struct slot *s = &w->slot[slot];
+	s->state = SLOT_STARTING;
+	s->role = ROLE_STARTING;
+	s->number = w->n_taken++;
+	s->since = s->paid_until = w->now;
+	s->ready = w->now + w->startup[s->is_on_demand];
+	s->paid = 0;
+	s->mark = 0;
+	s->is_noticed = false;
+	w->count[ROLE_STARTING]++;
+	w->rate[ROLE_STARTING] += s->price;
+	w->live[s->is_on_demand]++;
+	if (!s->is_on_demand)
+		w->zone[s->zone].live++;
+	s->prev = w->last_live;
+	s->next = NONE;
+	if (w->last_live != NONE)
+		w->slot[w->last_live].next = slot;
+	else
+		w->first_live = slot;
+	w->last_live = slot;
+	s->ready_event = eng_at(w->engine, s->ready, PRIO_READY, on_ready, w, slot, 0);
+	MEM_GROW(w->added, w->n_added, w->cap_added);
+	w->added[w->n_added++] = slot_handle(w, slot);
+}
+
+static void pay_begun_hour(struct orr_spot *w, const struct slot *s)
+{
+	const int64_t hour = 3600 * ORR_SECOND;
+	int64_t over = (w->now - s->since) % hour;
+	if (over)
+		accounts_charge(w, ORR_ROUNDING, (wide)s->price * (hour - over));
+}
+
+void spot_inst_end(struct orr_spot *w, uint32_t slot)
+{
+	struct slot *s = &w->slot[slot];
+	layout_forget(w, slot);
+	if (s->state == SLOT_STARTING)
+		eng_cancel(w->engine, s->ready_event);
+	settle(w, s);
+	if (w->bills_hours)
+		pay_begun_hour(w, s);
+	w->ended_usd += s->paid;
+	w->ended_ns += w->now - s->since;
+	w->count[s->role]--;
+	w->rate[s->role] -= s->price;
+	w->live[s->is_on_demand]--;
+	if (!s->is_on_demand)
+		w->zone[s->zone].live--;
+	if (s->prev != NONE)
+		w->slot[s->prev].next = s->next;
+	else
+		w->first_live = s->next;
+	if (s->next != NONE)
+		w->slot[s->next].prev = s->prev;
+	else
+		w->last_live = s->prev;
+	s->prev = s->next = NONE;
+	s->state = SLOT_GONE;
+}
+
+void instances_free(struct orr_spot *w)
+{
+	mem_free(w->slot);
+	mem_free(w->free_slot);
+	mem_free(w->added);
+}
+
+/* ---- what policies ask ---- */
+
+bool orr_inst_get(const struct orr_spot *w, orr_inst i, struct orr_inst_info *out)
+{
+	const struct slot *s = find(w, i);
+	memset(out, 0, sizeof *out);
+	if (!s)
+		return false;
+	*out = (struct orr_inst_info){ .number = s->number,
+		.is_ready = s->state == SLOT_READY,
+		.is_on_demand = s->is_on_demand,
+		.zone = s->zone,
+		.type = s->type,
+		.since_ns = s->since,
+		.ready_ns = s->ready,
+		.goes_ns = s->is_noticed ? s->goes : ORR_NEVER,
+		.usd_per_hour = (double)s->price / 1e9,
+		.stages = s->stages };
+	return true;
+}
+
+const char *orr_inst_name(const struct orr_spot *w, orr_inst i, char *buf, size_t size)
+{
+	char text[AVAIL_NAME_MAX];
+	const struct slot *s = find(w, i);
+	snprintf(buf, size, "%s", s ? slot_name(w, s, text) : "none");
+	return buf;
+}
+
+bool orr_inst_is_live(const struct orr_spot *w, orr_inst i)
+{
+	const struct slot *s = find(w, i);
+	return s && is_live(s);
+}
+
+bool orr_inst_is_ready(const struct orr_spot *w, orr_inst i)
+{
+	const struct slot *s = find(w, i);
+	return s && s->state == SLOT_READY;
+}
+
+bool orr_inst_is_noticed(const struct orr_spot *w, orr_inst i)
+{
+	const struct slot *s = find(w, i);
+	return s && s->is_noticed;
+}
+
+uint32_t orr_inst_zone(const struct orr_spot *w, orr_inst i)
+{
+	const struct slot *s = find(w, i);
+	return s ? s->zone : 0;
+}
+
+uint32_t orr_inst_slots(const struct orr_spot *w)
+{
+	return w->n_slots;
+}
+
+orr_inst orr_inst_first(const struct orr_spot *w)
+{
+	return w->first_live == NONE ? 0 : slot_handle(w, w->first_live);
+}
+
+orr_inst orr_inst_next(const struct orr_spot *w, orr_inst i)
+{
+	const struct slot *s = find(w, i);
+	return s && s->next != NONE ? slot_handle(w, s->next) : 0;
+}
+
+uint32_t orr_inst_ready_list(const struct orr_spot *w, orr_inst *out, uint32_t cap)
+{
+	uint32_t n = 0;
+	for (uint32_t i = w->first_live; i != NONE; i = w->slot[i].next) {
+		if (w->slot[i].state != SLOT_READY)
+			continue;
+		if (n < cap)
+			out[n] = slot_handle(w, i);
+		n++;
+	}
+	return n;
+}
+
+uint32_t orr_inst_live(const struct orr_spot *w)
+{
+	return w->live[0] + w->live[1];
+}
+
+uint32_t orr_inst_ready(const struct orr_spot *w)
+{
+	return w->count[ROLE_IDLE] + w->count[ROLE_OWNER];
+}
+
+uint64_t orr_inst_mark(const struct orr_spot *w, orr_inst i)
+{
+	const struct slot *s = find(w, i);
+	return s ? s->mark : 0;
+}
+
+void orr_inst_set_mark(struct orr_spot *w, orr_inst i, uint64_t mark)
+{
+	const struct slot *s = find(w, i);
+	if (s)
+		w->slot[s - w->slot].mark = mark;
+}

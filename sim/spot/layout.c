@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The stages of the job and who owns them. */
+#include "spot/world.h"
+
+#include "base/mem.h"
+
+enum { MAX_STAGES = 1 << 24 };
+
+/* ---- one stage ---- */
+
+static void give(struct orr_spot *w, uint32_t stage, uint32_t slot)
+{
+	struct slot *s = &w->slot[slot];
+	w->stage[stage] = (struct stage){ .owner = slot, .next = s->first_stage };
+	s->first_stage = stage;
+	if (!s->stages++ && s->role != ROLE_OWNER)
+		spot_inst_set_role(w, s, ROLE_OWNER);
+}
+
+static void take_away(struct orr_spot *w, uint32_t stage)
+{
+	struct slot *s = &w->slot[w->stage[stage].owner];
+	uint32_t *at = &s->first_stage;
+	while (*at != stage)
+		at = &w->stage[*at].next;
+	*at = w->stage[stage].next;
+	w->stage[stage].owner = NONE;
+	if (!--s->stages && s->state == SLOT_READY)
+		spot_inst_set_role(w, s, ROLE_IDLE);
+}
+
+void layout_forget(struct orr_spot *w, uint32_t slot)
+{
+	struct slot *s = &w->slot[slot];
+	for (uint32_t i = s->first_stage; i != NONE; i = w->stage[i].next) {
+		w->stage[i].owner = NONE;
+		w->ownerless++;
+	}
+	s->first_stage = NONE;
+	s->stages = 0;
+}
+
+void layout_free(struct orr_spot *w)
+{
+	mem_free(w->stage);
+	mem_free(w->old_owner);
+	mem_free(w->is_dropped);
+}
+
+/* ---- what policies do ---- */
+
+/* Can it own something now? */
+static bool can_own(struct orr_spot *w, orr_inst i, const char *what, uint32_t pipeline, uint32_t stage)
+{
+	const struct slot *s = slot_of_handle(w, i, what);
+	if (s && s->state == SLOT_READY)
+		return true;
+	if (s)
+		spot_fail(w, ORR_EFAIL, s, "%s: it is still starting and cannot own stage %u of pipeline %u", what, stage, pipeline);
+	return false;
+}
+
+static void make_room(struct orr_spot *w, uint32_t pipelines, uint32_t stages)
+{
+	if (stages > w->cap_stages) {
+		w->stage = mem_realloc(w->stage, stages, sizeof *w->stage);
+		w->old_owner = mem_realloc(w->old_owner, stages, sizeof *w->old_owner);
+		w->cap_stages = stages;
+	}
+	if (pipelines > w->cap_pipelines) {
+		w->is_dropped = mem_realloc(w->is_dropped, pipelines, sizeof *w->is_dropped);
+		w->cap_pipelines = pipelines;
+	}
+}
+
+/* No stage any more. Who had one keeps the role of an owner until settle_roles(): most get another at once. */
+static uint32_t clear(struct orr_spot *w)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < w->n_stages; i++) {
+		uint32_t slot = w->stage[i].owner;
+		if (slot == NONE || !w->slot[slot].stages)
+			continue;
+		w->slot[slot].stages = 0;
+		w->slot[slot].first_stage = NONE;
+		w->old_owner[n++] = slot;
+	}
+	w->n_stages = w->ownerless = 0;
+	return n;
+}
+
+static void settle_roles(struct orr_spot *w, uint32_t n_old)
+{
+	for (uint32_t i = 0; i < n_old; i++) {
+		struct slot *s = &w->slot[w->old_owner[i]];
+		if (!s->stages && s->state == SLOT_READY)
+			spot_inst_set_role(w, s, ROLE_IDLE);
+	}
+}
+
+static bool is_ready(const struct orr_spot *w, orr_inst i)
+{
+	uint32_t slot = orr_inst_slot(i);
+	return slot < w->n_slots && w->slot[slot].state == SLOT_READY && w->slot[slot].generation == (uint32_t)(i >> 32);
+}
+
+void orr_layout(struct orr_spot *w, uint32_t pipelines, uint32_t depth, const orr_inst *owner)
+{
+	if (!spot_may_act(w, "orr_layout()"))
+		return;
+	if ((uint64_t)pipelines * depth > MAX_STAGES) {
+		spot_fail(w, ORR_EFAIL, NULL, "orr_layout(): %u x %u stages; at most %d", pipelines, depth, MAX_STAGES);
+		return;
+	}
+	if (w->steps.is_in_flight && !(w->steps.flags & ORR_STEPS_ORPHANED)) {
+		spot_fail(w, ORR_EFAIL, NULL, "orr_layout() while a step is in flight: orr_steps_stop() first");
+		return;
+	}
+	uint32_t n = pipelines * depth, n_old;
+	make_room(w, pipelines, n);
+	n_old = clear(w);
+	for (uint32_t i = 0; i < n; i++) {
+		if (!is_ready(w, owner[i]) && !can_own(w, owner[i], "orr_layout()", i / depth, i % depth))
+			break;
+		give(w, i, orr_inst_slot(owner[i]));
+		w->n_stages = i + 1;
+	}
+	settle_roles(w, n_old);
+	for (uint32_t d = 0; d < pipelines; d++)
+		w->is_dropped[d] = false;
+	w->pipelines = n ? pipelines : 0;
+	w->depth = n ? depth : 0;
+}
+
+static bool check_stage(struct orr_spot *w, uint32_t pipeline, uint32_t stage, const char *what)
+{
+	if (pipeline < w->pipelines && stage < w->depth && !w->is_dropped[pipeline])
+		return true;
+	if (pipeline < w->pipelines && stage < w->depth)
+		spot_fail(w, ORR_EFAIL, NULL, "%s: pipeline %u was dropped", what, pipeline);
+	else
+		spot_fail(w, ORR_EFAIL, NULL, "%s: no stage %u of pipeline %u; the layout has %u x %u", what, stage, pipeline, w->pipelines, w->depth);
+	return false;
+}
+
+void orr_own(struct orr_spot *w, uint32_t pipeline, uint32_t stage, orr_inst i)
+{
+	char name[AVAIL_NAME_MAX];
+	if (!spot_may_act(w, "orr_own()") || !check_stage(w, pipeline, stage, "orr_own()") || !can_own(w, i, "orr_own()", pipeline, stage))
+		return;
+	uint32_t at = pipeline * w->depth + stage;
+	if (w->stage[at].owner != NONE) {
+		spot_fail(w, ORR_EFAIL, &w->slot[orr_inst_slot(i)], "orr_own(): stage %u of pipeline %u has an owner, %s; orr_disown() it first",
+			stage, pipeline, slot_name(w, &w->slot[w->stage[at].owner], name));
+		return;
+	}
+	give(w, at, orr_inst_slot(i));
+	w->ownerless--;
+}
+
+void orr_disown(struct orr_spot *w, uint32_t pipeline, uint32_t stage, orr_inst to)
+{
+	if (!spot_may_act(w, "orr_disown()") || !check_stage(w, pipeline, stage, "orr_disown()"))
+		return;
+	if (to && !can_own(w, to, "orr_disown()", pipeline, stage))
+		return;
+	uint32_t at = pipeline * w->depth + stage;
+	if (w->stage[at].owner == NONE) {
+		spot_fail(w, ORR_EFAIL, NULL, "orr_disown(): stage %u of pipeline %u has no owner; orr_own() gives it one", stage, pipeline);
+		return;
+	}
+	take_away(w, at);
+	w->ownerless++;
+	if (to)
+		orr_own(w, pipeline, stage, to);
+}
+
+void orr_drop_pipeline(struct orr_spot *w, uint32_t pipeline)
+{
+	if (!spot_may_act(w, "orr_drop_pipeline()") || !check_stage(w, pipeline, 0, "orr_drop_pipeline()"))
+		return;
+	for (uint32_t s = 0; s < w->depth; s++) {
+		uint32_t at = pipeline * w->depth + s;
+		if (w->stage[at].owner != NONE)
+			take_away(w, at);
+		else
+			w->ownerless--;
+	}
+	w->is_dropped[pipeline] = true;
+}
+
+/* ---- what they ask ---- */
+
+orr_inst orr_owner(const struct orr_spot *w, uint32_t pipeline, uint32_t stage)
+{
+	if (pipeline >= w->pipelines || stage >= w->depth)
+		return 0;
+	uint32_t slot = w->stage[pipeline * w->depth + stage].owner;
+	return slot == NONE ? 0 : slot_handle(w, slot);
+}
+
+void orr_shape(const struct orr_spot *w, uint32_t *pipelines, uint32_t *depth)
+{
+	*pipelines = w->pipelines;
+	*depth = w->depth;
+}
+
+uint32_t orr_ownerless(const struct orr_spot *w)
+{
+	return w->ownerless;
+}

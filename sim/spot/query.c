@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a policy asks of the job, timers, chance, and what it reports. */
+#include "spot/world.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+int64_t orr_spot_now(const struct orr_spot *w)
+{
+	return w->now;
+}
+
+/* ---- the job ---- */
+
+void orr_elastic_get(const struct orr_spot *w, struct orr_elastic_info *out)
+{
+	const struct elastic *j = w->config->job;
+	*out = (struct orr_elastic_info){ .name = j->name,
+		.samples_per_step = j->samples_per_step,
+		.steps = j->steps,
+		.deadline_ns = w->deadline,
+		.depth = j->depth,
+		.pipelines = j->pipelines,
+		.state_bytes = j->state_bytes,
+		.parameters = j->parameters,
+		.on_demand_nodes = j->on_demand_nodes,
+		.on_demand_step_ns = j->on_demand_step_ns };
+}
+
+static const struct elastic_point *find_point(const struct orr_spot *w, uint32_t pipelines, uint32_t depth)
+{
+	return pipelines > w->max_pipelines || depth > w->max_depth ? NULL : w->point[(size_t)pipelines * (w->max_depth + 1) + depth];
+}
+
+int64_t orr_step_time(const struct orr_spot *w, uint32_t pipelines, uint32_t depth, enum orr_step_kind kind)
+{
+	const struct elastic_point *p = (unsigned)kind < ELASTIC_KINDS ? find_point(w, pipelines, depth) : NULL;
+	return p ? p->step_ns[kind] : 0;
+}
+
+double orr_step_redundant(const struct orr_spot *w, uint32_t pipelines, uint32_t depth)
+{
+	const struct elastic_point *p = find_point(w, pipelines, depth);
+	return p ? p->redundant : 0;
+}
+
+int64_t orr_step_failover(const struct orr_spot *w, uint32_t pipelines, uint32_t depth)
+{
+	const struct elastic_point *p = find_point(w, pipelines, depth);
+	return p ? p->failover_ns : 0;
+}
+
+bool orr_step_point(const struct orr_spot *w, size_t i, uint32_t *pipelines, uint32_t *depth)
+{
+	const struct elastic *j = w->config->job;
+	if (i >= j->n_points)
+		return false;
+	*pipelines = j->point[i].pipelines;
+	*depth = j->point[i].depth;
+	return true;
+}
+
+double orr_figure(const struct orr_spot *w, const char *name)
+{
+	const struct elastic *j = w->config->job;
+	for (uint32_t i = 0; i < j->n_figures; i++)
+		if (!strcmp(j->figure[i].name, name))
+			return j->figure[i].value;
+	return NAN;
+}
+
+int orr_curve_find(const struct orr_spot *w, const char *name)
+{
+	const struct elastic *j = w->config->job;
+	for (uint32_t i = 0; i < j->n_curves; i++)
+		if (!strcmp(j->curve[i].name, name))
+			return (int)i;
+	return -1;
+}
+
+double orr_curve_at(const struct orr_spot *w, int curve, uint32_t nodes)
+{
+	const struct elastic *j = w->config->job;
+	if (curve < 0 || (uint32_t)curve >= j->n_curves)
+		return NAN;
+	const struct elastic_curve *c = &j->curve[curve];
+	uint32_t i = nodes < c->first ? 0 : nodes - c->first;
+	return c->value[i < c->n ? i : c->n - 1];
+}
+
+void orr_curve_range(const struct orr_spot *w, int curve, uint32_t *first, uint32_t *last)
+{
+	const struct elastic *j = w->config->job;
+	bool is_one = curve >= 0 && (uint32_t)curve < j->n_curves;
+	*first = is_one ? j->curve[curve].first : 0;
+	*last = is_one ? j->curve[curve].first + j->curve[curve].n - 1 : 0;
+}
+
+int64_t orr_checkpoint_time(const struct orr_spot *w, uint32_t nodes)
+{
+	double Bps = w->node_Bps * (nodes ? nodes : 1);
+	if (Bps > w->storage_Bps)
+		Bps = w->storage_Bps;
+	double s = w->config->job->state_bytes / Bps;
+	return w->storage_latency + (s < 4e9 ? llrint(s * 1e9) : INT64_C(4000000000) * ORR_SECOND);
+}
+
+int64_t orr_startup_time(const struct orr_spot *w, bool is_on_demand)
+{
+	return w->startup[is_on_demand];
+}
+
+int64_t orr_notice_time(const struct orr_spot *w)
+{
+	return w->notice;
+}
+
+/* ---- timers and chance ---- */
+
+uint64_t orr_spot_timer(struct orr_spot *w, int64_t at, uint32_t rank, uint64_t tag)
+{
+	if (!spot_may_act(w, "orr_spot_timer()"))
+		return 0;
+	if (rank >= RANKS) {
+		spot_fail(w, ORR_EFAIL, NULL, "orr_spot_timer(): rank %u; expected 0 to %d", rank, RANKS - 1);
+		return 0;
+	}
+	if (at < w->now) {
+		spot_fail(w, ORR_EFAIL, NULL, "orr_spot_timer(): at %.9f s, which is past", (double)at / 1e9);
+		return 0;
+	}
+	struct eng_event ev = eng_at(w->engine, at, PRIO_TIMER + rank, on_timer, w, tag, 0);
+	return (uint64_t)ev.generation << 32 | ev.slot;
+}
+
+void orr_spot_cancel(struct orr_spot *w, uint64_t timer)
+{
+	if (timer && spot_may_act(w, "orr_spot_cancel()"))
+		eng_cancel(w->engine, (struct eng_event){ .slot = (uint32_t)timer, .generation = (uint32_t)(timer >> 32) });
+}
+
+double orr_spot_uniform(struct orr_spot *w)
+{
+	return rng_uniform(&w->policy_rng);
+}
+
+/* ---- what it reports ---- */
+
+static struct tally *tally(struct orr_spot *w, const char *name)
+{
+	for (size_t i = 0; i < w->n_tally; i++)
+		if (!strcmp(w->tally[i].name, name))
+			return &w->tally[i];
+	MEM_GROW(w->tally, w->n_tally, w->cap_tally);
+	w->tally[w->n_tally] = (struct tally){ mem_strdup(name), 0 };
+	return &w->tally[w->n_tally++];
+}
+
+void orr_spot_count(struct orr_spot *w, const char *name, double amount)
+{
+	tally(w, name)->value += amount;
+}
+
+void orr_spot_report(struct orr_spot *w, const char *name, double value)
+{
+	tally(w, name)->value = value;
+}
+
+void orr_spot_event(struct orr_spot *w, const char *kind, const char *format, ...)
+{
+	char text[256];
+	va_list ap;
+	if (!w->config->record_nodes || w->n_event >= w->config->max_rows)
+		return;
+	va_start(ap, format);
+	vsnprintf(text, sizeof text, format, ap);
+	va_end(ap);
+	MEM_GROW(w->event, w->n_event, w->cap_event);
+	w->event[w->n_event++] = (struct event_row){ .time_ns = w->now,
+		.kind = result_text(w->result, kind),
+		.subject = w->n_event,
+		.detail = text[0] ? result_text(w->result, text) : NULL };
+}
+
+void orr_spot_give_up(struct orr_spot *w, const char *message)
+{
+	spot_fail(w, ORR_EFAIL, NULL, "%s", message);
+}
+
+void orr_spot_end(struct orr_spot *w)
+{
+	if (spot_may_act(w, "orr_spot_end()"))
+		w->is_over = true;
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Runs of steps. Steps between two events are advanced in one go: all of them have the same length, owners and prices, so
+ * one record with a count stands for them. With config->exact each step's end is an instant of its own; records that are
+ * equal are put together as they come, so that all sums are formed alike.
+ */
+#include "spot/world.h"
+
+#include "base/mem.h"
+
+static uint64_t to_be_done(const struct orr_spot *w)
+{
+	const struct elastic *job = w->config->job;
+	return job->steps ? job->steps - w->steps.done : UINT64_MAX;
+}
+
+/* ---- records ---- */
+
+static bool are_alike(const struct steprun *a, const struct steprun *b)
+{
+	return a->since_last == b->since_last && a->samples == b->samples && a->ns == b->ns && a->usd == b->usd &&
+		a->redundant_ns == b->redundant_ns && a->redundant_usd == b->redundant_usd && a->cost == b->cost;
+}
+
+static void make_safe(struct orr_spot *w, const struct steprun *r, uint64_t n)
+{
+	struct steps *s = &w->steps;
+	s->pending_ns -= r->ns * n;
+	s->pending_usd -= r->usd * n;
+	accounts_add(w, ORR_USEFUL, (r->ns - r->redundant_ns) * n, (r->usd - r->redundant_usd) * n);
+	accounts_add(w, ORR_REDUNDANT, r->redundant_ns * n, r->redundant_usd * n);
+	s->committed += n;
+	s->samples_safe += r->samples * (double)n;
+	if (r->cost > 0)
+		s->value_sum += r->samples * ((double)r->since_last / 1e9) / (wide_usd(r->cost) * 3600) * (double)n;
+}
+
+static void commit_first(struct orr_spot *w, uint64_t n)
+{
+	struct steps *s = &w->steps;
+	while (n && s->first < s->n) {
+		struct steprun *r = &s->run[s->first];
+		uint64_t k = n < r->count ? n : r->count;
+		make_safe(w, r, k);
+		r->count -= k;
+		n -= k;
+		if (!r->count)
+			s->first++;
+	}
+	if (s->first == s->n)
+		s->first = s->n = 0;
+}
+
+void steps_settle(struct orr_spot *w)
+{
+	commit_first(w, UINT64_MAX);
+}
+
+static void record(struct orr_spot *w, const struct steprun *r)
+{
+	struct steps *s = &w->steps;
+	s->pending_ns += r->ns * r->count;
+	s->pending_usd += r->usd * r->count;
+	if (s->first < s->n && are_alike(&s->run[s->n - 1], r)) {
+		s->run[s->n - 1].count += r->count;
+		return;
+	}
+	if (!s->is_provisional)
+		steps_settle(w);
+	if (s->n == s->cap && s->first) { /* room in front */
+		size_t k = s->n - s->first;
+		for (size_t i = 0; i < k; i++)
+			s->run[i] = s->run[s->first + i];
+		s->first = 0;
+		s->n = k;
+	}
+	MEM_GROW(s->run, s->n, s->cap);
+	s->run[s->n++] = *r;
+}
+
+void steps_free(struct orr_spot *w)
+{
+	mem_free(w->steps.run);
+}
+
+/* ---- time goes on ---- */
+
+/* The end of the step in flight, and n - 1 more of the same length directly behind it with nothing changing. */
+static void finish_steps(struct orr_spot *w, uint64_t n, int64_t began, int64_t ends, int64_t pace)
+{
+	struct steps *s = &w->steps;
+	int64_t before = s->last_end < 0 ? s->first_began : s->last_end, last = ends + (int64_t)(n - 1) * pace;
+	if (s->egress > 0)
+		accounts_charge(w, ORR_EGRESS, (wide)(s->egress * w->egress_per_byte) * 3600 * 1000000000 * n);
+	double samples = s->samples_once >= 0 ? s->samples_once : s->samples;
+	struct steprun r = { .count = n, .since_last = n == 1 ? ends - before : pace, .samples = samples };
+	s->samples_once = -1;
+	r.ns = s->bucket_ns;
+	r.usd = s->bucket_usd;
+	r.cost = w->spent - w->cost_mark;
+	if (n > 1)
+		r.cost /= n;
+	if (s->redundant > 0) {
+		r.redundant_ns = (wide)((double)r.ns * s->redundant);
+		r.redundant_usd = (wide)((double)r.usd * s->redundant);
+	}
+	record(w, &r);
+	report_steps(w, n, began, pace, samples);
+	s->done += n;
+	if (s->left != UINT64_MAX)
+		s->left -= n;
+	s->last_end = last;
+	s->bucket_ns = s->bucket_usd = 0;
+	w->cost_mark = w->spent;
+	s->live_ns_at_end = w->live_ns;
+}
+
+/* The step in flight is done at `ends`, where the accounts are; goes on with the next one unless the run is over. */
+static bool next_step(struct orr_spot *w)
+{
+	struct steps *s = &w->steps;
+	if (s->flags & ORR_STEPS_ORPHANED && w->ownerless)
+		s->orphaned++;
+	if (!s->left || s->is_last || !to_be_done(w)) {
+		s->is_in_flight = s->is_last = false;
+		s->has_ended = true;
+		return false;
+	}
+	s->began = s->ends;
+	s->ends += s->pace;
+	return true;
+}
+
+/* Whole steps from s->began on that end before t (or at t, if with_t). */
+static uint64_t whole_steps(const struct orr_spot *w, int64_t t, bool with_t)
+{
+	const struct steps *s = &w->steps;
+	int64_t room = t - s->began - (with_t ? 0 : 1);
+	int64_t before = s->last_end < 0 ? s->first_began : s->last_end;
+	/* The first step after a pause bears the pause, and what was paid meanwhile. */
+	if (room < s->pace || s->is_last || s->ends - s->began != s->pace || s->samples_once >= 0 || s->began != before || w->cost_mark != w->spent)
+		return 0;
+	uint64_t n = (uint64_t)(room / s->pace), most = to_be_done(w);
+	if (s->left < most)
+		most = s->left;
+	return n < most ? n : most;
+}
+
+static void advance_whole(struct orr_spot *w, uint64_t n)
+{
+	struct steps *s = &w->steps;
+	int64_t began = s->began, pace = s->pace, dt = (int64_t)n * pace;
+	s->bucket_ns = (wide)w->count[ROLE_OWNER] * pace;
+	s->bucket_usd = (wide)w->rate[ROLE_OWNER] * pace;
+	accounts_pass(w, dt);
+	if (s->flags & ORR_STEPS_ORPHANED && w->ownerless)
+		s->orphaned += n - 1;
+	finish_steps(w, n, began, began + pace, pace);
+	s->began = began + dt - pace;
+	s->ends = s->began + pace;
+}
+
+void steps_advance(struct orr_spot *w, int64_t t, bool with_t)
+{
+	struct steps *s = &w->steps;
+	while (s->is_in_flight && (s->ends < t || (with_t && s->ends == t))) {
+		uint64_t n = s->began == w->accrued && !w->config->exact ? whole_steps(w, t, with_t) : 0;
+		if (n > 1) {
+			advance_whole(w, n);
+		} else {
+			accounts_accrue(w, s->ends);
+			finish_steps(w, 1, s->began, s->ends, s->ends - s->began);
+		}
+		if (!next_step(w))
+			break;
+	}
+	accounts_accrue(w, t);
+}
+
+int64_t steps_target(const struct orr_spot *w)
+{
+	const struct steps *s = &w->steps;
+	uint64_t left = to_be_done(w);
+	if (!s->is_in_flight)
+		return ORR_NEVER;
+	if (s->left < left)
+		left = s->left;
+	if (w->config->exact || s->is_last || left <= 1)
+		return s->ends;
+	if (left - 1 > (uint64_t)(ORR_NEVER - s->ends) / (uint64_t)s->pace)
+		return ORR_NEVER;
+	return s->ends + (int64_t)(left - 1) * s->pace;
+}
+
+/* ---- what policies do ---- */
+
+void orr_steps_run(struct orr_spot *w, const struct orr_steps *r)
+{
+	struct steps *s = &w->steps;
+	if (!spot_may_act(w, "orr_steps_run()"))
+		return;
+	if (s->is_in_flight)
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run() while a step is in flight: orr_steps_stop() first");
+	else if (r->step_ns <= 0 || r->step_ns > INT64_MAX / 4)
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): a step of %lld ns; expected more than 0 (orr_step_time() is 0 where the job has none)",
+			(long long)r->step_ns);
+	else if (!(r->redundant >= 0 && r->redundant <= 1))
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): redundant is %g; expected 0 to 1", r->redundant);
+	else if (!(r->samples >= 0 && r->samples < 1e18) || !(r->egress_bytes >= 0 && r->egress_bytes < 1e18))
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): %g samples, %g bytes of egress; expected 0 or more", r->samples, r->egress_bytes);
+	else if (!to_be_done(w))
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): all %llu steps of the job are done", (unsigned long long)w->config->job->steps);
+	else if (!w->n_stages)
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): no instance has a stage; orr_layout() first");
+	if (w->error.code)
+		return;
+	s->is_in_flight = true;
+	s->is_last = s->has_ended = false;
+	s->began = w->now;
+	s->ends = w->now + r->step_ns;
+	s->pace = r->step_ns;
+	s->left = r->most ? r->most : UINT64_MAX;
+	s->samples = r->samples > 0 ? r->samples : w->config->job->samples_per_step;
+	s->samples_once = -1;
+	s->redundant = r->redundant;
+	s->egress = r->egress_bytes;
+	s->flags = r->flags;
+	s->bucket_ns = s->bucket_usd = 0;
+	if (s->first_began < 0) {
+		s->first_began = w->now;
+		w->cost_mark = w->spent;
+	}
+}
+
+void orr_steps_stop(struct orr_spot *w)
+{
+	struct steps *s = &w->steps;
+	if (!spot_may_act(w, "orr_steps_stop()") || !s->is_in_flight)
+		return;
+	accounts_add(w, ORR_WASTED, s->bucket_ns, s->bucket_usd);
+	s->bucket_ns = s->bucket_usd = 0;
+	s->is_in_flight = s->is_last = false;
+}
+
+void orr_steps_last(struct orr_spot *w)
+{
+	if (spot_may_act(w, "orr_steps_last()") && w->steps.is_in_flight)
+		w->steps.is_last = true;
+}
+
+void orr_steps_stretch(struct orr_spot *w, int64_t by)
+{
+	if (!spot_may_act(w, "orr_steps_stretch()") || !w->steps.is_in_flight)
+		return;
+	if (by < 0 || by > INT64_MAX / 4)
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_stretch(): by %lld ns; expected 0 or more", (long long)by);
+	else
+		w->steps.ends += by;
+}
+
+void orr_steps_samples(struct orr_spot *w, double samples)
+{
+	if (!spot_may_act(w, "orr_steps_samples()") || !w->steps.is_in_flight)
+		return;
+	if (!(samples >= 0 && samples < 1e18))
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_samples(): %g; expected 0 or more", samples);
+	else
+		w->steps.samples_once = samples;
+}
+
+void orr_steps_pace(struct orr_spot *w, int64_t step_ns)
+{
+	if (!spot_may_act(w, "orr_steps_pace()"))
+		return;
+	if (step_ns <= 0 || step_ns > INT64_MAX / 4)
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_pace(): %lld ns; expected more than 0", (long long)step_ns);
+	else
+		w->steps.pace = step_ns;
+}
+
+bool orr_steps_in_flight(const struct orr_spot *w, int64_t *began, int64_t *ends)
+{
+	if (began)
+		*began = w->steps.began;
+	if (ends)
+		*ends = w->steps.ends;
+	return w->steps.is_in_flight;
+}
+
+uint64_t orr_steps_done(const struct orr_spot *w)
+{
+	return w->steps.done;
+}
+
+static uint64_t uncommitted(const struct steps *s)
+{
+	return s->is_provisional ? s->done - s->committed : 0;
+}
+
+uint64_t orr_steps_uncommitted(const struct orr_spot *w)
+{
+	return uncommitted(&w->steps);
+}
+
+void orr_steps_are_provisional(struct orr_spot *w)
+{
+	if (!spot_may_act(w, "orr_steps_are_provisional()"))
+		return;
+	if (w->steps.first_began >= 0)
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_are_provisional(): steps have been run; call it in create()");
+	else
+		w->steps.is_provisional = true;
+}
+
+static bool check_count(struct orr_spot *w, uint64_t n, const char *what)
+{
+	if (!spot_may_act(w, what))
+		return false;
+	if (n <= uncommitted(&w->steps))
+		return true;
+	spot_fail(w, ORR_EFAIL, NULL, "%s: %llu steps; %llu are not committed%s", what, (unsigned long long)n,
+		(unsigned long long)uncommitted(&w->steps), w->steps.is_provisional ? "" : " (orr_steps_are_provisional() was not called)");
+	return false;
+}
+
+void orr_commit(struct orr_spot *w, uint64_t n)
+{
+	if (!check_count(w, n, "orr_commit()"))
+		return;
+	commit_first(w, n);
+	if (w->config->job->steps && w->steps.committed == w->config->job->steps) {
+		w->is_complete = w->is_over = true;
+		w->ended_at = w->now;
+	}
+}
+
+void orr_lose(struct orr_spot *w, uint64_t n)
+{
+	struct steps *s = &w->steps;
+	if (!check_count(w, n, "orr_lose()"))
+		return;
+	report_lost(w, n);
+	s->done -= n;
+	s->lost += n;
+	while (n) {
+		struct steprun *r = &s->run[s->n - 1];
+		uint64_t k = n < r->count ? n : r->count;
+		accounts_add(w, ORR_WASTED, r->ns * k, r->usd * k);
+		s->pending_ns -= r->ns * k;
+		s->pending_usd -= r->usd * k;
+		r->count -= k;
+		n -= k;
+		if (!r->count)
+			s->n--;
+	}
+	if (s->first == s->n)
+		s->first = s->n = 0;
+}

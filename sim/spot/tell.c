@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Calling the policy, and what it may do when. */
+#include "spot/world.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#define CALL(w, number, what, ...)                                  \
+	do {                                                        \
+		watch_enter((w)->watch, #what, (w)->now, number);   \
+		(w)->is_acting = true;                              \
+		(w)->ops->what(__VA_ARGS__);                        \
+		(w)->is_acting = false;                             \
+		watch_leave((w)->watch);                            \
+	} while (0)
+
+void spot_fail(struct orr_spot *w, int code, const struct slot *s, const char *fmt, ...)
+{
+	if (w->error.code)
+		return;
+	char text[512], name[64] = "", id[AVAIL_NAME_MAX];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	if (s)
+		snprintf(name, sizeof name, "instance %s ", slot_name(w, s, id));
+	orr_fail(&w->error, code, "policy %.100s: %sat %.9f s: %s", w->label, name, (double)w->now / 1e9, text);
+	w->is_over = true;
+}
+
+bool spot_may_act(struct orr_spot *w, const char *what)
+{
+	if (w->error.code)
+		return false;
+	if (!w->is_acting)
+		spot_fail(w, ORR_EFAIL, NULL, "%s outside the policy's own functions", what);
+	return w->is_acting && !w->is_over;
+}
+
+void tell_create(struct orr_spot *w, const struct orr_args *args)
+{
+	struct orr_error err = { 0 };
+	watch_enter(w->watch, "create", w->now, UINT64_MAX);
+	w->is_acting = true;
+	w->self = w->ops->create(w, args, &err);
+	w->is_acting = false;
+	watch_leave(w->watch);
+	if (!w->self)
+		spot_fail(w, err.code ? err.code : ORR_EINPUT, NULL, "%s",
+			err.text[0] ? err.text : "create() returned nothing and gave no reason");
+}
+
+void tell_instance(struct orr_spot *w, uint32_t slot, enum orr_inst_event event)
+{
+	if (w->ops->instance && !w->is_over)
+		CALL(w, w->slot[slot].number, instance, w->self, w, slot_handle(w, slot), event);
+}
+
+void tell_added(struct orr_spot *w)
+{
+	while (w->added_told < w->n_added && !w->is_over) {
+		orr_inst i = w->added[w->added_told++];
+		uint32_t slot = orr_inst_slot(i);
+		if (!orr_inst_is_live(w, i))
+			continue;
+		w->has_happened = true;
+		tell_instance(w, slot, ORR_INST_ADDED);
+		/* An offer may be known to end soon when it is taken. */
+		if (w->slot[slot].goes < ORR_NEVER && orr_inst_is_live(w, i)) {
+			w->slot[slot].is_noticed = true;
+			tell_instance(w, slot, ORR_INST_NOTICE);
+		}
+	}
+	w->n_added = w->added_told = 0;
+}
+
+void on_timer(struct engine *e, void *ctx, uint64_t tag, uint64_t arg)
+{
+	(void)e, (void)arg;
+	struct orr_spot *w = ctx;
+	if (w->is_over)
+		return;
+	w->has_happened = true;
+	if (w->ops->timer)
+		CALL(w, UINT64_MAX, timer, w->self, w, tag);
+	tell_added(w);
+}
+
+void tell_steps(struct orr_spot *w)
+{
+	if (!w->steps.has_ended || w->is_over)
+		return;
+	w->steps.has_ended = false;
+	w->has_happened = true;
+	if (w->ops->steps)
+		CALL(w, UINT64_MAX, steps, w->self, w);
+	tell_added(w);
+}
+
+void tell_decide(struct orr_spot *w)
+{
+	w->has_happened = false;
+	if (w->ops->decide && !w->is_over)
+		CALL(w, UINT64_MAX, decide, w->self, w);
+	tell_added(w);
+	/* What it did itself is no reason to ask again, unless something came of it. */
+}
+
+void tell_end(struct orr_spot *w)
+{
+	if (w->ops->end && !w->error.code)
+		CALL(w, UINT64_MAX, end, w->self, w);
+}
