@@ -12,6 +12,7 @@ libpolicies_a_SOURCES += policies/jobs/gavel_lp.c policies/jobs/gavel_lp.h polic
 libpolicies_a_SOURCES += policies/jobs/drf.c
 libpolicies_a_SOURCES += policies/jobs/gittins.c policies/jobs/gittins_index.h
 libpolicies_a_SOURCES += policies/jobs/optimus.c
+libpolicies_a_SOURCES += policies/jobs/spot_market.c
 # step: data parallelism
 libpolicies_a_SOURCES += policies/step/chunks.h policies/step/messages.h policies/step/replicas.h policies/step/servers.h
 libpolicies_a_SOURCES += policies/step/allreduce.c policies/step/bytescheduler.c policies/step/parameter_server.c
