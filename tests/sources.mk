@@ -461,3 +461,7 @@ check_PROGRAMS += tests/spot_daly
 TESTS += tests/spot_daly
 tests_spot_daly_SOURCES = tests/spot_daly.c tests/spot_trial.c tests/spot_trial.h
 tests_spot_daly_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_spot_ckpt
+TESTS += tests/unit_spot_ckpt
+tests_unit_spot_ckpt_SOURCES = tests/unit_spot_ckpt.c tests/spot_trial.c tests/spot_trial.h
+tests_unit_spot_ckpt_LDADD = libpolicies.a $(LDADD)
