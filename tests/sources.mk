@@ -464,3 +464,7 @@ tests_unit_elastic_job_SOURCES = tests/unit_elastic_job.c
 tests_elastic_mutation_SOURCES = tests/elastic_mutation.c
 tests_unit_derive_SOURCES = tests/unit_derive.c tests/step_fixture.c
 tests_unit_derive_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_spot_ckpt
+TESTS += tests/unit_spot_ckpt
+tests_unit_spot_ckpt_SOURCES = tests/unit_spot_ckpt.c tests/spot_trial.c tests/spot_trial.h
+tests_unit_spot_ckpt_LDADD = libpolicies.a $(LDADD)
