@@ -461,6 +461,14 @@ check_PROGRAMS += tests/spot_daly
 TESTS += tests/spot_daly
 tests_spot_daly_SOURCES = tests/spot_daly.c tests/spot_trial.c tests/spot_trial.h
 tests_spot_daly_LDADD = libpolicies.a $(LDADD)
+# elastic jobs, and their steps from the step world
+noinst_HEADERS += tests/mutate.h
+check_PROGRAMS += tests/unit_elastic_job tests/elastic_mutation tests/unit_derive
+TESTS += tests/unit_elastic_job tests/elastic_mutation tests/unit_derive
+tests_unit_elastic_job_SOURCES = tests/unit_elastic_job.c
+tests_elastic_mutation_SOURCES = tests/elastic_mutation.c
+tests_unit_derive_SOURCES = tests/unit_derive.c tests/step_fixture.c
+tests_unit_derive_LDADD = libpolicies.a $(LDADD)
 check_PROGRAMS += tests/unit_spot_ckpt
 TESTS += tests/unit_spot_ckpt
 tests_unit_spot_ckpt_SOURCES = tests/unit_spot_ckpt.c tests/spot_trial.c tests/spot_trial.h
