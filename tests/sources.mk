@@ -456,3 +456,8 @@ check_PROGRAMS += tests/spot_daly
 TESTS += tests/spot_daly
 tests_spot_daly_SOURCES = tests/spot_daly.c tests/spot_trial.c tests/spot_trial.h
 tests_spot_daly_LDADD = libpolicies.a $(LDADD)
+# the spot world: Bamboo
+check_PROGRAMS += tests/spot_bamboo_published
+TESTS += tests/spot_bamboo_published
+tests_spot_bamboo_published_SOURCES = tests/spot_bamboo_published.c tests/spot_runs.c tests/spot_runs.h
+tests_spot_bamboo_published_LDADD = libpolicies.a $(LDADD)
