@@ -461,3 +461,7 @@ check_PROGRAMS += tests/spot_bamboo_published
 TESTS += tests/spot_bamboo_published
 tests_spot_bamboo_published_SOURCES = tests/spot_bamboo_published.c tests/spot_runs.c tests/spot_runs.h
 tests_spot_bamboo_published_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/spot_bamboo
+TESTS += tests/spot_bamboo
+tests_spot_bamboo_SOURCES = tests/spot_bamboo.c tests/spot_runs.c tests/spot_runs.h
+tests_spot_bamboo_LDADD = libpolicies.a $(LDADD)
