@@ -465,3 +465,7 @@ check_PROGRAMS += tests/spot_bamboo
 TESTS += tests/spot_bamboo
 tests_spot_bamboo_SOURCES = tests/spot_bamboo.c tests/spot_runs.c tests/spot_runs.h
 tests_spot_bamboo_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_spot_ckpt
+TESTS += tests/unit_spot_ckpt
+tests_unit_spot_ckpt_SOURCES = tests/unit_spot_ckpt.c tests/spot_trial.c tests/spot_trial.h
+tests_unit_spot_ckpt_LDADD = libpolicies.a $(LDADD)
