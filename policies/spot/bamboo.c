@@ -179,7 +179,7 @@ static void meet(struct bamboo *b, struct orr_spot *w, enum rdv_kind kind)
 /* What is there has changed: the rule is judged when the step in flight is done. */
 static void judge_soon(struct bamboo *b, struct orr_spot *w)
 {
-	if ((b->is_pause_due || should_reconfigure(b, w)) && orr_steps_in_flight(w, NULL, NULL))
+	if (orr_steps_in_flight(w, NULL, NULL) && (b->is_pause_due || should_reconfigure(b, w)))
 		orr_steps_last(w);
 }
 
