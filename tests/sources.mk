@@ -469,6 +469,15 @@ tests_unit_elastic_job_SOURCES = tests/unit_elastic_job.c
 tests_elastic_mutation_SOURCES = tests/elastic_mutation.c
 tests_unit_derive_SOURCES = tests/unit_derive.c tests/step_fixture.c
 tests_unit_derive_LDADD = libpolicies.a $(LDADD)
+# the spot world: Bamboo
+check_PROGRAMS += tests/spot_bamboo_published
+TESTS += tests/spot_bamboo_published
+tests_spot_bamboo_published_SOURCES = tests/spot_bamboo_published.c tests/spot_runs.c tests/spot_runs.h
+tests_spot_bamboo_published_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/spot_bamboo
+TESTS += tests/spot_bamboo
+tests_spot_bamboo_SOURCES = tests/spot_bamboo.c tests/spot_runs.c tests/spot_runs.h
+tests_spot_bamboo_LDADD = libpolicies.a $(LDADD)
 check_PROGRAMS += tests/unit_spot_ckpt
 TESTS += tests/unit_spot_ckpt
 tests_unit_spot_ckpt_SOURCES = tests/unit_spot_ckpt.c tests/spot_trial.c tests/spot_trial.h
