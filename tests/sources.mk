@@ -482,3 +482,12 @@ check_PROGRAMS += tests/unit_spot_ckpt
 TESTS += tests/unit_spot_ckpt
 tests_unit_spot_ckpt_SOURCES = tests/unit_spot_ckpt.c tests/spot_trial.c tests/spot_trial.h
 tests_unit_spot_ckpt_LDADD = libpolicies.a $(LDADD)
+# the spot world: Varuna and Oobleck
+check_PROGRAMS += tests/spot_artifact
+TESTS += tests/spot_artifact
+tests_spot_artifact_SOURCES = tests/spot_artifact.c tests/spot_runs.c tests/spot_runs.h
+tests_spot_artifact_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_spot_morph
+TESTS += tests/unit_spot_morph
+tests_unit_spot_morph_SOURCES = tests/unit_spot_morph.c tests/spot_trial.c tests/spot_trial.h
+tests_unit_spot_morph_LDADD = libpolicies.a $(LDADD)
