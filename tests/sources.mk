@@ -456,3 +456,12 @@ check_PROGRAMS += tests/spot_daly
 TESTS += tests/spot_daly
 tests_spot_daly_SOURCES = tests/spot_daly.c tests/spot_trial.c tests/spot_trial.h
 tests_spot_daly_LDADD = libpolicies.a $(LDADD)
+# spot: Parcae
+check_PROGRAMS += tests/unit_spot_parcae
+TESTS += tests/unit_spot_parcae
+tests_unit_spot_parcae_SOURCES = tests/unit_spot_parcae.c
+tests_unit_spot_parcae_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/spot_parcae
+TESTS += tests/spot_parcae
+tests_spot_parcae_SOURCES = tests/spot_parcae.c
+tests_spot_parcae_LDADD = libpolicies.a $(LDADD)
