@@ -465,3 +465,7 @@ check_PROGRAMS += tests/spot_parcae
 TESTS += tests/spot_parcae
 tests_spot_parcae_SOURCES = tests/spot_parcae.c
 tests_spot_parcae_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_spot_ckpt
+TESTS += tests/unit_spot_ckpt
+tests_unit_spot_ckpt_SOURCES = tests/unit_spot_ckpt.c tests/spot_trial.c tests/spot_trial.h
+tests_unit_spot_ckpt_LDADD = libpolicies.a $(LDADD)

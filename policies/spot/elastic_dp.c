@@ -71,7 +71,7 @@ static bool one_time(const struct orr_args *args, const char *name, int64_t *ns,
 	if (!n)
 		return true;
 	if (n > 1 || !(s[0] >= 0 && s[0] < 4e9))
-		return !orr_fail(err, ORR_EINPUT, "policy elastic-dp: %s: expected one time from 0, or nothing", name);
+		return !orr_fail(err, ORR_EINPUT, "%s: expected one time from 0, or nothing", name);
 	*ns = (int64_t)llround(s[0] * 1e9);
 	return true;
 }
@@ -105,13 +105,13 @@ static bool make_room(struct elastic_dp *s, struct orr_spot *w, struct orr_error
 	s->steps = job.steps;
 	s->samples = job.samples_per_step;
 	if (!shapes_begin(&s->shapes, w, &choice))
-		return !orr_fail(err, ORR_EFAIL, "policy elastic-dp: out of memory");
+		return !orr_fail(err, ORR_EFAIL, "out of memory");
 	if (!s->shapes.most)
-		return !orr_fail(err, ORR_EINPUT, "policy elastic-dp: job %s has no step time of depth 1", job.name);
+		return !orr_fail(err, ORR_EINPUT, "job %s has no step time of depth 1", job.name);
 	s->most = s->loss == REDUNDANT ? (uint32_t)(s->shapes.most * (1 + s->part)) : s->shapes.most;
 	s->list = calloc(s->most, sizeof *s->list);
 	s->is_lost = calloc(s->most, sizeof *s->is_lost);
-	return (s->list && s->is_lost) || !orr_fail(err, ORR_EFAIL, "policy elastic-dp: out of memory");
+	return (s->list && s->is_lost) || !orr_fail(err, ORR_EFAIL, "out of memory");
 }
 
 static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_error *err)
@@ -119,7 +119,7 @@ static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_
 	static const char *const counts[] = { "losses", "rebuilds", "restarts", "steps_redone" };
 	struct elastic_dp *s = calloc(1, sizeof *s);
 	if (!s) {
-		orr_fail(err, ORR_EFAIL, "policy elastic-dp: out of memory");
+		orr_fail(err, ORR_EFAIL, "out of memory");
 		return NULL;
 	}
 	if (!read_args(s, args, err) || !make_room(s, w, err)) {
