@@ -33,10 +33,11 @@ enum role { ROLE_STARTING, ROLE_IDLE, ROLE_OWNER, ROLES };
 struct slot {
 	uint32_t generation;
 	uint8_t state, role;
-	bool is_on_demand, is_noticed, is_fixed_price;
+	bool is_on_demand, is_noticed;
 	uint32_t zone, type;
 	uint32_t instance, node;   /* number and text of the trace; on-demand: their own count, 0 */
 	uint32_t stages, first_stage;
+	uint32_t layout;           /* the last one in which it had a stage from the start */
 	uint32_t prev, next;       /* of live ones, or of the zone's offers, in order */
 	int64_t price;             /* nano-USD per hour */
 	int64_t offer_price;       /* of the trace; -1: the market's */
@@ -159,7 +160,8 @@ struct orr_spot {
 
 	/* layout */
 	struct stage *stage;
-	uint32_t *old_owner;       /* scratch: as many as stages */
+	struct stage *spare;       /* the layout before; scratch */
+	uint32_t cap_spare, layouts; /* layouts: how many there were */
 	bool *is_dropped;          /* [pipeline] */
 	uint32_t pipelines, depth, n_stages, cap_stages, cap_pipelines;
 	uint32_t ownerless;
