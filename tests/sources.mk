@@ -478,6 +478,17 @@ check_PROGRAMS += tests/spot_bamboo
 TESTS += tests/spot_bamboo
 tests_spot_bamboo_SOURCES = tests/spot_bamboo.c tests/spot_runs.c tests/spot_runs.h
 tests_spot_bamboo_LDADD = libpolicies.a $(LDADD)
+# spot: Parcae
+check_PROGRAMS += tests/unit_spot_parcae
+TESTS += tests/unit_spot_parcae
+tests_unit_spot_parcae_SOURCES = tests/unit_spot_parcae.c
+tests_unit_spot_parcae_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/spot_parcae tests/spot_parcae_run
+TESTS += tests/spot_parcae tests/spot_parcae_run
+tests_spot_parcae_run_SOURCES = tests/spot_parcae_run.c
+tests_spot_parcae_run_LDADD = libpolicies.a $(LDADD)
+tests_spot_parcae_SOURCES = tests/spot_parcae.c
+tests_spot_parcae_LDADD = libpolicies.a $(LDADD)
 check_PROGRAMS += tests/unit_spot_ckpt
 TESTS += tests/unit_spot_ckpt
 tests_unit_spot_ckpt_SOURCES = tests/unit_spot_ckpt.c tests/spot_trial.c tests/spot_trial.h
