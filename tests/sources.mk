@@ -456,3 +456,7 @@ check_PROGRAMS += tests/spot_late
 TESTS += tests/spot_late
 tests_spot_late_SOURCES = tests/spot_late.c tests/late_run.c
 tests_spot_late_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/spot_late_published
+TESTS += tests/spot_late_published
+tests_spot_late_published_SOURCES = tests/spot_late_published.c tests/late_run.c
+tests_spot_late_published_LDADD = libpolicies.a $(LDADD)
