@@ -186,7 +186,7 @@ static void judge_soon(struct bamboo *b, struct orr_spot *w)
 static bool lay_out(struct bamboo *b, struct orr_spot *w, uint32_t d)
 {
 	uint32_t n = d * b->depth;
-	if (n > b->cap_owner) {
+	if (b->per_node > 1 && n > b->cap_owner) {
 		orr_inst *v = realloc(b->owner, n * sizeof *v);
 		if (!v) {
 			orr_spot_give_up(w, "out of memory");
@@ -195,10 +195,10 @@ static bool lay_out(struct bamboo *b, struct orr_spot *w, uint32_t d)
 		b->owner = v;
 		b->cap_owner = n;
 	}
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; b->per_node > 1 && i < n; i++)
 		b->owner[i] = b->r.holder[i / b->per_node];
 	b->is_laid_out = n > 0;
-	orr_layout(w, d, n ? b->depth : 0, n ? b->owner : NULL);
+	orr_layout(w, d, n ? b->depth : 0, !n ? NULL : b->per_node > 1 ? b->owner : b->r.holder);
 	orr_spot_event(w, "layout", "%u pipelines of %u stages, %u waiting", d, b->depth, b->r.n_members - d * b->r.depth);
 	return true;
 }

@@ -18,7 +18,8 @@ bool parcae_planner_begin(struct parcae_planner *p, const struct parcae_shape *s
 		rows += shape[i].nodes + 1;
 		widest = shape[i].nodes > widest ? shape[i].nodes : widest;
 	}
-	p->row_of[n] = rows++;
+	p->row_of[n] = rows; /* fresh, and not */
+	rows += 2;
 	p->row = calloc(rows, sizeof *p->row);
 	p->scratch = calloc(4 * ((size_t)n + 1) + widest + 3, sizeof *p->scratch);
 	p->fits = calloc(n + 1, sizeof *p->fits);
@@ -34,7 +35,7 @@ bool parcae_planner_begin(struct parcae_planner *p, const struct parcae_shape *s
 
 void parcae_planner_end(struct parcae_planner *p)
 {
-	size_t rows = p->row && p->row_of ? p->row_of[p->n] + 1 : 0;
+	size_t rows = p->row && p->row_of ? p->row_of[p->n] + 2 : 0;
 	for (size_t i = 0; i < rows; i++)
 		free(p->row[i]);
 	free(p->row);
@@ -91,7 +92,7 @@ static double transfer_mean(const struct parcae_planner *p, uint32_t from, uint3
 /* Expected migrations from a shape that has lost so many workers. */
 static const double *row_of(struct parcae_planner *p, uint32_t from, uint32_t workers)
 {
-	double **row = &p->row[p->row_of[from] + workers];
+	double **row = &p->row[p->row_of[from] + (from == p->n ? p->is_fresh : workers)];
 	if (*row)
 		return *row;
 	double *out = calloc(p->n + 1, sizeof *out);

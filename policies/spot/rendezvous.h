@@ -50,6 +50,7 @@ struct rendezvous {
 	uint64_t version;             /* rendezvous that came to an end */
 	uint64_t timer;               /* pending, where there is one at most */
 	bool is_pending;
+	bool has_lost;                /* a member died since the list was made */
 	orr_inst *member;
 	uint32_t n_members, cap_members;
 	uint32_t waiting;             /* W */

@@ -35,6 +35,18 @@ static int split_options(const char *text, char *options[INPUTS_MOST_OPTIONS + 1
 	return ORR_OK;
 }
 
+/* A series of prices alone lends no nodes. */
+static bool has_instances(const struct availset *s)
+{
+	enum { MOST = 100000 };
+	struct availcursor *c = availset_open(s, 0);
+	struct avail_rec r = { .kind = AVAIL_PRICE };
+	for (int i = 0; r.kind != AVAIL_ADD && i < MOST && availcursor_next(c, &r);)
+		i++;
+	availcursor_close(c);
+	return r.kind == AVAIL_ADD;
+}
+
 static int load_sets(struct inputs_capacity *x, uint64_t seed, struct orr_error *err)
 {
 	char *options[INPUTS_MOST_OPTIONS + 1] = { NULL };
@@ -42,6 +54,8 @@ static int load_sets(struct inputs_capacity *x, uint64_t seed, struct orr_error 
 	int rc = split_options(orr_arg_text(x->args, "options"), options, err);
 	if (!rc && !(x->set = availset_load(source, orr_arg_text(x->args, "format"), (const char *const *)options, seed, err)))
 		rc = ORR_EINPUT;
+	if (!rc && !has_instances(x->set))
+		rc = orr_fail(err, ORR_EINPUT, "capacity.trace: %s: there are no instances in it (a series of prices is capacity.prices)", source);
 	if (!rc && *prices && !(x->prices = availset_load(prices, "auto", NULL, seed, err)))
 		rc = ORR_EINPUT;
 	if (!rc && x->prices && !availset_has_prices(x->prices))

@@ -3,9 +3,12 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "cli/registry.h"
+#include "spot/derive.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MAX_REPLICATIONS = 1000000 };
 
@@ -15,6 +18,18 @@ static const char *const known_keys[] = { "trace", "world", "format", "trace_opt
 	"trace_sha256", "prices_sha256", "job_sha256", "spot_files_sha256", NULL };
 
 /* ---- the job ---- */
+
+/* A job that says of what its steps are to be derived. */
+static int derive_steps(struct elastic *job, struct orr_error *err)
+{
+	struct registry_entry entry;
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	if (!job->step)
+		return ORR_OK;
+	int rc = registry_find("bamboo", ORR_POLICY_KIND_STEP, &entry, err);
+	struct derive d = { .policy = entry.policy, .threads = cores > 1 ? (uint32_t)cores : 1 };
+	return rc ? rc : elastic_derive(job, &d, err);
+}
 
 static int resolve_job(const cJSON *o, struct spot_scenario *s, struct orr_error *err)
 {
@@ -34,7 +49,7 @@ static int resolve_job(const cJSON *o, struct spot_scenario *s, struct orr_error
 		return orr_fail(err, why.code, "job: %s", why.text);
 	}
 	s->given_job = cJSON_Duplicate(v, 1);
-	return ORR_OK;
+	return derive_steps(s->job, err);
 }
 
 /* ---- capacity and prices ---- */

@@ -230,12 +230,34 @@ static void say_step_runs(const struct jobs_study *t)
 			(unsigned long long)by_law);
 }
 
+/* What the trace of instances does not say, of any policy's run. */
+static void say_capacity(const struct jobs_study *t, struct run_result *const *runs, size_t n)
+{
+	double unused = 0, past = 0, instances = 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct metric *u = result_find(runs[i], "instances_unused"), *p = result_find(runs[i], "past_capacity"),
+				    *all = result_find(runs[i], "instances");
+		if (u && p && all && (u->value > unused || p->value > past)) {
+			unused = u->value > unused ? u->value : unused;
+			instances = all->value > instances ? all->value : instances;
+			past = p->value > past ? p->value : past;
+		}
+	}
+	if (unused > 0)
+		fprintf(stderr, "orrery: %.0f of %.0f instances never found a free node: the cluster has %u\n", unused, instances,
+			t->s.base.cluster->n_nodes);
+	if (past > 0)
+		fprintf(stderr, "orrery: the trace of instances ends %.3g h before the last run: who was there then stays\n", past / 3600);
+}
+
 static int finish_jobs(void *world, struct run_result *const *runs, size_t n, struct orr_error *err)
 {
 	struct jobs_study *t = world;
 	(void)err;
 	add_differences(t, runs, n);
 	say_step_runs(t);
+	if (!t->o->quiet)
+		say_capacity(t, runs, n);
 	for (size_t i = 0; i < n && !t->o->quiet; i++)
 		if (t->config.record_jobs && runs[i]->n_jobs < runs[i]->rows_total)
 			fprintf(stderr, "orrery: %s: rows of %zu of %llu jobs are kept (a sample); means and quantiles are of all\n",
