@@ -456,3 +456,8 @@ check_PROGRAMS += tests/spot_daly
 TESTS += tests/spot_daly
 tests_spot_daly_SOURCES = tests/spot_daly.c tests/spot_trial.c tests/spot_trial.h
 tests_spot_daly_LDADD = libpolicies.a $(LDADD)
+# jobs on nodes that are lent
+check_PROGRAMS += tests/unit_capacity
+TESTS += tests/unit_capacity tests/market.sh
+tests_unit_capacity_SOURCES = tests/unit_capacity.c
+EXTRA_DIST += tests/market.sh
