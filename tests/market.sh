@@ -142,6 +142,34 @@ if need "$p3"; then
   like "$("$orrery" jobs many.csv --cluster 64x1 --capacity "$p3" --policy fifo --drop-unfit 2>&1)" "trace of instances ends [0-9.]+ h before the last run" "a run beyond the trace says so"
 fi
 
+# ---- beside a service: nodes that are lent come and go as those do that fail and are repaired ----
+echo '{"name": "slow", "source": "made up", "kind": "table", "batch": [1], "latency_ms": [10000]}' >slow.json
+printf 'submit_s,duration_s,gpus\n0,100,1\n' >mixed-jobs.csv
+printf 'arrival_s\n45\n100\n' >mixed-requests.csv
+printf 'time_s,node,event\n50,n0,fail\n80,n0,repair\n' >mixed-failures.csv
+printf 'time_s,event,node\n0,add,a\n0,add,b\n50,remove,a\n80,add,c\n' >mixed-capacity.csv
+printf 'time_s,event,node\n0,add,a\n0,add,b\n' >mixed-constant.csv
+# mixed NAME SERVE-OPTIONS MORE-KEYS
+mixed() {
+  cat >"$1.json" <<EOT
+{"world": "mixed", "cluster": "2x2:a100", "jobs": {"trace": "mixed-jobs.csv", "jobs": {"checkpoint": "20s"}}, "policies": ["fifo+fifo"], $3
+ "serve": {"trace": "mixed-requests.csv", "models": ["slow.json"], "deployments": [{"replicas": 1}], "serve": {"start_up": "5s"$2}}}
+EOT
+  "$orrery" run "$1.json" --check --no-figures -q --out "$1" 2>&1
+}
+results() { (cd "$1" && cat ./*jobs.csv ./*requests.csv && grep -vE ',(jobs.events|serve.replicas_lost),' summary.csv); }
+for n in 0 20s; do
+  mixed "fails$n" ", \"notice\": \"$n\"" '"failures": {"trace": "mixed-failures.csv"},'
+  mixed "lent$n" "" "\"capacity\": {\"trace\": \"mixed-capacity.csv\", \"notice\": \"$n\", \"price\": 3.6},"
+  is "$? $(results "fails$n" | grep -vxFf <(results "lent$n"))" "0 " "a lent node is as one that fails and is repaired, with $n of notice"
+done
+is "$(metric lent20s nodes_lost) $(metric lent20s nodes_noticed) $(metric lent20s instances)" "1 1 3" "which is counted"
+is "$(awk -v h="$(metric lent20s node_hours)" -v u="$(metric lent20s capacity_usd)" 'BEGIN { printf "%.9g", u / h }')" "3.6" "and paid"
+mixed plain "" ""
+mixed constant-mixed "" '"capacity": {"trace": "mixed-constant.csv"},'
+is "$? $(results plain | grep -vxFf <(results constant-mixed))" "0 " "and a constant capacity is the fixed cluster"
+like "$(mixed endless "" '"capacity": {"trace": "churn:length=0"},')" 'capacity.trace: instances come and go without end' "instances without end need an end of the run"
+
 # ---- stored, shown, and run again ----
 "$orrery" jobs hand-jobs.csv --capacity hand-capacity.csv --cluster 2x1 --policy fifo "${cost[@]}" -q --no-figures --db a.db --out first
 cp hand-capacity.csv other-name.csv
