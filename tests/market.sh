@@ -95,6 +95,10 @@ is "$? $(ends weight spot-market) $(ends weight weighed)" "0 100 200 200 100" "w
 run grows '0,1000,1,1:1;2:2,\n' '0,add,a,,\n100,add,b,,\n' --cluster 2x1 --policy spot-market --set policy.spot-market.interval=300s
 is "$? $(ends grows spot-market)" "0 650" "a job grows when it has run for the interval"
 
+# 1 of 4 GPUs goes in 100 s, h = 1 / 400 s. With 100 s lost each time rates 1, 2, 3 keep 0.75, 1, 0.75: two GPUs from then on, of three.
+run loss '0,1000,1,1:1;2:2;3:3;4:4,\n' '0,add,a,,\n0,add,b,,\n0,add,c,,\n0,add,d,,\n100,remove,a,,\n' --cluster 4x1 --policy spot-market,spot-market@shy --set policy.shy.loss=100s
+is "$? $(ends loss spot-market) $(ends loss shy)" "0 433.333 600" "loss: a job stays smaller where much goes"
+
 # ---- a constant capacity is the fixed cluster ----
 cat >gen.awk <<'EOT'
 BEGIN { srand(7); print "submit_s,duration_s,gpus,user,speedup"

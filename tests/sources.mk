@@ -461,3 +461,6 @@ check_PROGRAMS += tests/unit_capacity
 TESTS += tests/unit_capacity tests/market.sh
 tests_unit_capacity_SOURCES = tests/unit_capacity.c
 EXTRA_DIST += tests/market.sh
+check_PROGRAMS += tests/unit_market
+TESTS += tests/unit_market
+tests_unit_market_SOURCES = tests/unit_market.c
