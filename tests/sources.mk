@@ -511,3 +511,11 @@ check_PROGRAMS += tests/spot_late_published
 TESTS += tests/spot_late_published
 tests_spot_late_published_SOURCES = tests/spot_late_published.c tests/late_run.c
 tests_spot_late_published_LDADD = libpolicies.a $(LDADD)
+# jobs on nodes that are lent
+check_PROGRAMS += tests/unit_capacity
+TESTS += tests/unit_capacity tests/market.sh
+tests_unit_capacity_SOURCES = tests/unit_capacity.c
+EXTRA_DIST += tests/market.sh
+check_PROGRAMS += tests/unit_market
+TESTS += tests/unit_market
+tests_unit_market_SOURCES = tests/unit_market.c
