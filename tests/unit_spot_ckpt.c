@@ -81,6 +81,10 @@ static const struct by_hand checkpoints[] = {
 	{ "or never", "0,add,a\n2500,add,b\n", JOB("[1,1,1000],[2,1,500]"), "interval=steps every_steps=2 cost=1 restart=3 join=never", NULL, 15, 10, 0, 5, "moves", 0 },
 	{ "or if the gain is worth it", "0,add,a\n2500,add,b\n", JOB("[1,1,1000],[2,1,500]"), "interval=steps every_steps=2 cost=1 restart=3 gain=0.5", NULL, 15, 10,
 		0, 5, "moves", 0 },
+	/* (2,2) on a-d: step 5 is cut at 4.5 with 2 s uncommitted; (1,2) on two of a, c, d restarts by 6.5; two steps of 2 s, written by 11.5; e is there since 8: (2,2)
+	 * by 13.5, two steps and their checkpoint, three times. Useful: eight steps of four, two of two; lost 1.5 s of four. */
+	{ "after a loss on fewer pipelines, and on more again", "0,add,a\n0,add,b\n0,add,c\n0,add,d\n4500,remove,b\n8000,add,e\n", JOB("[1,2,2000],[2,2,1000]"),
+		"interval=steps every_steps=2 cost=1 restart=2", NULL, 13.5 + 9, 4 * 8 + 2 * 4, 4 * 1.5, 4 + 2 * 2 + 2 + 4 * 2 + 4 * 3, "moves", 1 },
 	{ "waits for enough instances", "0,add,a\n10000,add,b\n", JOB("[1,2,1000]"), "interval=never cost=0", NULL, 20, 20, 0, 0, NULL, 0 },
 	{ "the shortest step of those that fit", "0,add,a\n0,add,b\n0,add,c\n0,add,d\n", JOB("[1,2,1000],[2,2,1200],[1,4,700],[4,2,10]"), "interval=never cost=0", NULL,
 		7, 28, 0, 0, NULL, 0 },
@@ -167,6 +171,34 @@ static void at_random(bool is_dp, const char *what)
 	ok(good && trained > (int)(n * 7 / 10), "%s: %d random runs are clean under --check, and the same in one go and step by step; %d got anywhere", what, (int)n, trained);
 }
 
+/* ---- Bamboo's strawman ---- */
+
+/*
+ * Thorpe et al. (NSDI 2023): GPT-2 with checkpoints on 64 nodes is useful for 23 % of the time. Calibrated: restart and interval were not
+ * published. Instances are lost at the 0.61 per hour of the p3 trace; 18 GB at 1 GB/s, Daly's interval. What is held is that
+ * a restart of 90 s gives that share, and that it falls as the restart grows.
+ */
+static double useful_share(const char *settings)
+{
+	static const char job[] = "{\"name\":\"gpt2\",\"source\":\"a test\",\"samples_per_step\":32,\"state_bytes\":18e9,"
+				  "\"points\":[[1,8,13480],[2,8,6740],[3,8,4493],[4,8,3370],[5,8,2696],[6,8,2247],[7,8,1926],[8,8,1685]]}";
+	struct spot_trial t = { .policy = &orr_policy_spot_checkpoint, .generator = "churn:slots=64,rate=0.61,delay=10m,length=24h", .job = job,
+		.settings = settings, .seed = 1, .until_ns = 24 * 3600 * ORR_SECOND, .check = true };
+	struct run_result *r = spot_try(&t, &err);
+	double useful = spot_account(r, "useful"), all = useful + spot_account(r, "wasted") + spot_account(r, "checkpoint") + spot_account(r, "restart") +
+							  spot_account(r, "reconfigure");
+	printf("# %s: %.1f %% of the time at work is useful\n", settings, 100 * useful / all);
+	result_free(r);
+	return useful / all;
+}
+
+static void strawman(void)
+{
+	double fitted = useful_share("restart=90");
+	ok(fabs(fitted - 0.23) < 0.07, "Bamboo's strawman: 23 +-7 %% useful with the restart that was fitted");
+	ok(useful_share("restart=60") > fitted && useful_share("restart=180") < fitted, "... more or less with another restart");
+}
+
 /* ---- what makes no sense ---- */
 
 static void refused(const struct orr_policy *policy, const char *job, const char *settings, const char *want)
@@ -190,6 +222,7 @@ int main(void)
 	refused(&orr_policy_spot_checkpoint, TEN_STEPS, "mtbf=0", "mtbf: expected a time above 0");
 	refused(&orr_policy_spot_elastic_dp, JOB("[1,2,1000]"), "loss=redo", "no step time of depth 1");
 	refused(&orr_policy_spot_elastic_dp, PARALLEL, "copy=-1", "copy: expected one time from 0");
+	strawman();
 	at_random(false, "checkpoint");
 	at_random(true, "elastic-dp");
 	return done();

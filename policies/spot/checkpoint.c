@@ -202,8 +202,12 @@ static uint64_t interval_steps(struct checkpoint *s, struct orr_spot *w)
 static uint32_t lasting(struct checkpoint *s, const struct orr_spot *w)
 {
 	uint32_t n = 0;
+	if (!s->heeds_notice || !orr_notice_time(w)) {
+		n = orr_inst_ready_list(w, s->ready, s->shapes.most);
+		return n < s->shapes.most ? n : s->shapes.most;
+	}
 	for (orr_inst i = orr_inst_first(w); i && n < s->shapes.most; i = orr_inst_next(w, i))
-		if (orr_inst_is_ready(w, i) && !(s->heeds_notice && orr_inst_is_noticed(w, i)))
+		if (orr_inst_is_ready(w, i) && !orr_inst_is_noticed(w, i))
 			s->ready[n++] = i;
 	return n;
 }

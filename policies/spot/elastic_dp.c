@@ -160,16 +160,21 @@ static uint32_t usable(const struct elastic_dp *s, uint32_t n)
 static bool leaves(const struct elastic_dp *s, const struct orr_spot *w, orr_inst i)
 {
 	struct orr_inst_info info;
-	return s->heeds_notice && orr_inst_is_noticed(w, i) && orr_inst_get(w, i, &info) &&
+	return orr_inst_is_noticed(w, i) && orr_inst_get(w, i, &info) &&
 	       info.goes_ns < orr_spot_now(w) + s->rebuild_ns + s->step_ns;
 }
 
-/* Holders of the state into s->list, up to what there is room for: those that stay, or all. How many there are. */
-static uint32_t holders(struct elastic_dp *s, const struct orr_spot *w, bool takes_all)
+/* Holders of the state into s->list, up to what there is room for: those that stay, or all. How many there are. for_group: those
+ * who worked are holders as the others from now on. */
+static uint32_t holders(struct elastic_dp *s, struct orr_spot *w, bool takes_all, bool for_group)
 {
 	uint32_t n = 0;
+	bool may_leave = !takes_all && s->heeds_notice && orr_notice_time(w) > 0;
 	for (orr_inst i = orr_inst_first(w); i; i = orr_inst_next(w, i)) {
-		if (orr_inst_mark(w, i) < MARK_HOLDER || (!takes_all && leaves(s, w, i)))
+		uint64_t mark = orr_inst_mark(w, i);
+		if (for_group && mark > MARK_HOLDER)
+			orr_inst_set_mark(w, i, MARK_HOLDER);
+		if (mark < MARK_HOLDER || (may_leave && leaves(s, w, i)))
 			continue;
 		if (n < s->most)
 			s->list[n] = i;
@@ -178,9 +183,9 @@ static uint32_t holders(struct elastic_dp *s, const struct orr_spot *w, bool tak
 	return n;
 }
 
-static bool has_joiners(struct elastic_dp *s, const struct orr_spot *w)
+static bool has_joiners(struct elastic_dp *s, struct orr_spot *w)
 {
-	return orr_inst_ready(w) > s->workers && usable(s, holders(s, w, false)) > s->workers;
+	return orr_inst_ready(w) > s->workers && usable(s, holders(s, w, false, false)) > s->workers;
 }
 
 static void pause_for(struct elastic_dp *s, struct orr_spot *w, enum state state, enum orr_account account, int64_t wait_ns)
@@ -240,16 +245,13 @@ static void train(struct elastic_dp *s, struct orr_spot *w)
 /* A group of those that have the state. False: there is none that the job can run on. */
 static bool form_group(struct elastic_dp *s, struct orr_spot *w)
 {
-	uint32_t all = holders(s, w, true), n = usable(s, holders(s, w, false));
+	uint32_t n = usable(s, holders(s, w, false, true));
 	if (!n)
-		n = usable(s, holders(s, w, true));
+		n = usable(s, holders(s, w, true, true));
 	s->is_broken = false;
 	s->workers = n;
 	s->lost = 0;
 	memset(s->is_lost, 0, s->most * sizeof *s->is_lost);
-	for (orr_inst i = all ? orr_inst_first(w) : 0; i; i = orr_inst_next(w, i))
-		if (orr_inst_mark(w, i) > MARK_HOLDER)
-			orr_inst_set_mark(w, i, MARK_HOLDER);
 	if (!n) {
 		orr_layout(w, 0, 0, NULL);
 		return false;
@@ -299,7 +301,7 @@ static void steps(void *self, struct orr_spot *w)
 	struct elastic_dp *s = self;
 	if (s->steps && orr_steps_done(w) >= s->steps)
 		pause_for(s, w, SAVING, ORR_CHECKPOINT, or_from_state(w, s->cost_ns, s->workers));
-	else if (s->lost || has_joiners(s, w) || (!steps_left(s, w) && usable(s, holders(s, w, false))))
+	else if (s->lost || has_joiners(s, w) || (!steps_left(s, w) && usable(s, holders(s, w, false, false))))
 		rebuild(s, w);
 	else
 		train(s, w);
