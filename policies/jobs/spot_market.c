@@ -14,6 +14,10 @@
  * analysis", Management Science 13 (3), 1966). With bid=USD a GPU is bought only while bid x its gain (work, or speed) is no less
  * than what it costs an hour; other jobs wait, or shrink, until it is cheaper. A job that runs bids `keep` more for what it holds.
  *
+ * With loss=TIME, what a job loses on average when a node of its goes, a rate on g GPUs counts as rate x max(0, 1 - h g loss), h being the
+ * GPUs that have gone so far by the GPU-seconds that there were: a larger gang is hit more often, so jobs stay smaller where much goes
+ * and little is noticed (the idea of Parcae's liveput: Duan et al., NSDI 2024).
+ *
  * Then those to leave or shrink do, those on nodes that are noticed move to others (notice=true), and the rest starts and grows;
  * growth only `interval` after a job last started, as it is a stop and a start. All GPUs count alike, whole ones only.
  *
@@ -32,6 +36,7 @@ static const struct orr_param params[] = {
 	ORR_PARAM_CHOICE("gain", "work", "work|speed", "what a GPU more is worth to a job"),
 	ORR_PARAM_CHOICE("weight", "none", "none|priority", "multiplies what a job bids: the trace's priority, where it has one above 0"),
 	ORR_PARAM_REAL("keep", "0.1", 0, 1000, "part by which a job bids more for GPUs that it has"),
+	ORR_PARAM_TIME("loss", "0", "what a job is expected to lose when a GPU of its goes; 0: not counted"),
 	ORR_PARAM_TIME("interval", "10m", "from a job's start until it may grow"),
 	ORR_PARAM_BOOL("notice", true, "jobs leave nodes when these are noticed; else when they go"),
 	ORR_PARAM_END
@@ -73,6 +78,11 @@ struct market {
 	double bid, keep;
 	bool by_work, by_priority, minds_notice;
 	int64_t interval;
+	double loss_s;
+	/* GPUs that have gone, and GPU-seconds that there were, up to `seen_ns`, when `seen` were there. */
+	double gone, gpu_s;
+	uint32_t seen;
+	int64_t seen_ns;
 };
 
 static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
@@ -93,6 +103,7 @@ static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_
 	m->by_priority = !strcmp(orr_arg_text(args, "weight"), "priority");
 	m->minds_notice = orr_arg_bool(args, "notice");
 	m->interval = orr_arg_time_ns(args, "interval");
+	m->loss_s = (double)orr_arg_time_ns(args, "loss") / 1e9;
 	return m;
 }
 
@@ -128,16 +139,32 @@ static double worth_of(const struct market *m, const struct orr_job_info *info)
 	return m->by_work ? weight * info->gpus : weight;
 }
 
+static void watch_capacity(struct market *m, const struct orr_jobs *w)
+{
+	uint32_t there = orr_total_gpus(w);
+	m->gpu_s += m->seen * ((double)(orr_now(w) - m->seen_ns) / 1e9);
+	m->gone += there < m->seen ? m->seen - there : 0;
+	m->seen = there;
+	m->seen_ns = orr_now(w);
+}
+
+/* The rate that losses leave of it. */
+static double kept_rate(const struct market *m, const struct size *s)
+{
+	double lost = m->gpu_s > 0 ? m->gone / m->gpu_s * s->gpus * m->loss_s : 0;
+	return lost < 1 ? s->rate * (1 - lost) : 0;
+}
+
 /* The best gain per GPU among sizes above `from` and up to `to` GPUs, the largest of those that tie; 0: none. */
-static double best_gain(const struct size *size, uint32_t n, double worth, uint32_t from, uint32_t to, uint32_t *gpus)
+static double best_gain(const struct market *m, const struct size *size, uint32_t n, double worth, uint32_t from, uint32_t to, uint32_t *gpus)
 {
 	double best = 0, rate = 0;
 	for (uint32_t i = 0; i < n && size[i].gpus <= to; i++) {
 		if (size[i].gpus <= from) {
-			rate = size[i].gpus == from ? size[i].rate : rate;
+			rate = size[i].gpus == from ? kept_rate(m, &size[i]) : rate;
 			continue;
 		}
-		double gain = worth * (size[i].rate - rate) / (size[i].gpus - from);
+		double gain = worth * (kept_rate(m, &size[i]) - rate) / (size[i].gpus - from);
 		if (gain > 0 && gain >= best) {
 			best = gain;
 			*gpus = size[i].gpus;
@@ -160,7 +187,7 @@ static void wait_in_line(struct market *m, struct orr_jobs *w, orr_job j)
 	if (!orr_job_get(w, j, &info))
 		return;
 	uint32_t n = list_sizes(m, w, &info, j);
-	double first = info.gpus ? best_gain(m->scratch, n, worth_of(m, &info), 0, UINT32_MAX, &gpus) : 9e9;
+	double first = info.gpus ? best_gain(m, m->scratch, n, worth_of(m, &info), 0, UINT32_MAX, &gpus) : 9e9;
 	orr_queue_add(m->waiting, j, key_of(first), (int64_t)info.number);
 }
 
@@ -232,7 +259,7 @@ static bool next_offer(const struct market *m, size_t i, uint32_t room, struct o
 	const struct member *x = &m->member[i];
 	uint64_t to = (uint64_t)x->target + room;
 	*out = (struct offer){ .member = i };
-	out->gain = best_gain(x->size, x->n_sizes, x->worth, x->target, to < UINT32_MAX ? (uint32_t)to : UINT32_MAX, &out->gpus);
+	out->gain = best_gain(m, x->size, x->n_sizes, x->worth, x->target, to < UINT32_MAX ? (uint32_t)to : UINT32_MAX, &out->gpus);
 	if (x->is_running && out->gpus <= x->held)
 		out->gain *= 1 + m->keep;
 	return out->gain > 0;
@@ -411,6 +438,7 @@ static void schedule(void *self, struct orr_jobs *w)
 {
 	struct market *m = self;
 	uint32_t there = orr_total_gpus(w) - orr_going_gpus(w);
+	watch_capacity(m, w);
 	for (orr_job j; (j = orr_queue_first(m->waiting)) && !orr_job_gpus(w, j) && orr_try_start(w, j);)
 		orr_queue_remove(m->waiting, j);
 	for (size_t i = 0; !m->minds_notice && i < m->n; i++)

@@ -67,7 +67,7 @@ struct oobleck {
 	size_t cap;
 	uint64_t timer;         /* of RECONFIGURING */
 	uint64_t writer, written; /* the timer of the checkpoint that is being written, 0 none, and the steps that it holds */
-	bool has_trained;
+	bool has_trained, has_written; /* steps were run; there is a checkpoint */
 	bool reforms;           /* decide() makes new pipelines */
 	bool regroups;          /* the end of the step does */
 	bool looks;             /* somebody got ready */
@@ -131,7 +131,7 @@ static int64_t fall_back(struct oobleck *v, struct orr_spot *w)
 	orr_lose(w, orr_steps_uncommitted(w));
 	orr_spot_count(w, "fatal", 1);
 	orr_spot_event(w, "fatal", "no copy of some layer");
-	return orr_checkpoint_time(w, v->plan.nodes);
+	return v->has_written ? orr_checkpoint_time(w, v->plan.nodes) : 0;
 }
 
 static void reform(struct oobleck *v, struct orr_spot *w)
@@ -182,6 +182,7 @@ static void clean_timer(struct oobleck *v, struct orr_spot *w, uint64_t tag)
 		run(v, w);
 	} else if (tag == TAG_WRITTEN) {
 		v->writer = 0;
+		v->has_written = true;
 		orr_commit(w, v->written);
 	} else {
 		v->written = orr_steps_uncommitted(w);
@@ -209,8 +210,9 @@ static void heed(struct oobleck *v, struct orr_spot *w, orr_inst i)
 		return;
 	if (v->phase == RECONFIGURING) {
 		v->reforms = true;
-	} else if (v->phase == RUNNING && orr_steps_in_flight(w, NULL, &ends) && ends <= info.goes_ns) {
+	} else if (v->phase == RUNNING && !v->regroups && orr_steps_in_flight(w, NULL, &ends) && ends <= info.goes_ns) {
 		v->regroups = true;
+		v->losses++;
 		orr_spot_count(w, "notice_saves", 1);
 		orr_steps_last(w);
 	}

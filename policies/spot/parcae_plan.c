@@ -45,11 +45,14 @@ void parcae_planner_end(struct parcae_planner *p)
 	*p = (struct parcae_planner){ .n = 0 };
 }
 
+/* Two rates that differ by less are a tie: the published ones are rounded to 0.001 samples/s. */
+static const double tie = 1e-5;
+
 uint32_t parcae_fastest(const struct parcae_shape *shape, uint32_t n, uint32_t nodes)
 {
 	uint32_t best = n;
 	for (uint32_t i = 0; i < n; i++)
-		if (shape[i].nodes <= nodes && (best == n || shape[i].rate > shape[best].rate))
+		if (shape[i].nodes <= nodes && (best == n || shape[i].rate > shape[best].rate * (1 + tie)))
 			best = i;
 	return best;
 }

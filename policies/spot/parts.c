@@ -113,6 +113,19 @@ static double lacks(const struct part *stage, const struct part *node)
 	return stage->hi - stage->lo - (hi > lo ? hi - lo : 0);
 }
 
+/* To the first from node n on that has no stage; holds: only if that one holds something. The next one to look at. */
+static uint32_t hand_out(struct parts *p, struct part *stage, uint32_t n, bool holds)
+{
+	while (n < p->n_nodes && p->node[n].is_done)
+		n++;
+	if (stage->is_done || n == p->n_nodes || (holds && !(p->node[n].hi > 0)))
+		return n;
+	stage->lacks = lacks(stage, &p->node[n]);
+	stage->inst = p->node[n].inst;
+	stage->is_done = true;
+	return n + 1;
+}
+
 double parts_assign(struct parts *p, const uint32_t *depth, uint32_t pipelines, double *copied)
 {
 	p->n_stages = 0;
@@ -124,20 +137,18 @@ double parts_assign(struct parts *p, const uint32_t *depth, uint32_t pipelines, 
 	qsort(p->node, p->n_nodes, sizeof *p->node, compare);
 	qsort(p->stage, p->n_stages, sizeof *p->stage, compare);
 	match_equal(p);
+	uint32_t n = 0;
+	for (uint32_t s = 0; s < p->n_stages; s++)
+		n = hand_out(p, &p->stage[s], n, true);
+	qsort(p->stage, p->n_stages, sizeof *p->stage, compare_order);
+	for (uint32_t s = 0; s < p->n_stages; s++)
+		n = hand_out(p, &p->stage[s], n, false);
 	double most = 0;
 	*copied = 0;
-	for (uint32_t s = 0, n = 0; s < p->n_stages; s++) {
-		struct part *stage = &p->stage[s];
-		if (stage->is_done)
-			continue;
-		while (p->node[n].is_done)
-			n++;
-		double share = lacks(stage, &p->node[n]);
-		stage->inst = p->node[n++].inst;
-		*copied += share;
-		most = share > most ? share : most;
+	for (uint32_t s = 0; s < p->n_stages; s++) {
+		*copied += p->stage[s].lacks;
+		most = p->stage[s].lacks > most ? p->stage[s].lacks : most;
 	}
-	qsort(p->stage, p->n_stages, sizeof *p->stage, compare_order);
 	return most;
 }
 

@@ -3,8 +3,8 @@
  * parts.h - which part of the model's state each instance holds, and what a new set of pipelines must copy
  *
  * A part is an interval of the layers, as shares of the model's state: of a pipeline of d nodes the j-th holds [j/d, (j+1)/d).
- * Stages that need just what somebody holds go to that one; the rest are handed out in order of the layers, to those that hold
- * something first. What a node then lacks it gets from any that holds it, all nodes at once (assumes that senders do not slow
+ * Stages that need just what somebody holds go to that one; others that hold something are handed the rest in order of the
+ * layers, and those that hold nothing what is left then, pipeline by pipeline. What a node then lacks it gets from any that holds it, all nodes at once (assumes that senders do not slow
  * each other down).
  */
 #ifndef ORR_SPOT_PARTS_H
@@ -16,6 +16,7 @@ struct part {
 	double lo, hi;     /* hi 0: none */
 	orr_inst inst;
 	uint32_t order;    /* of nodes: of creation; of stages: pipeline by pipeline */
+	double lacks;      /* of stages: what their node has to get */
 	bool is_done;      /* has a match */
 };
 

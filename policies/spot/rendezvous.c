@@ -127,7 +127,8 @@ bool rdv_fires(struct rendezvous *r, struct orr_spot *w, uint64_t tag)
 void rdv_settle(struct rendezvous *r, struct orr_spot *w, bool runs, uint32_t waiting)
 {
 	bool ok = room_for_seats(r, w);
-	for (uint32_t i = 0; ok && i < r->n_members; i++) {
+	/* rdv_assign() has been over all of them. */
+	for (uint32_t i = r->depth ? r->n_members - waiting : 0; ok && i < r->n_members; i++) {
 		struct rdv_seat *seat = &r->seat[orr_inst_slot(r->member[i])];
 		seat->inst = r->member[i];
 		seat->waits = i >= r->n_members - waiting;
@@ -149,6 +150,7 @@ bool rdv_assign(struct rendezvous *r, struct orr_spot *w, uint32_t pipelines)
 		struct rdv_seat *seat = &r->seat[orr_inst_slot(r->member[i])];
 		seat->inst = r->member[i];
 		seat->n = i < n;
+		seat->waits = false;
 		seat->coordinate[0] = i;
 		if (i < n)
 			r->holder[i] = r->member[i];

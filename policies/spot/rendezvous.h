@@ -43,7 +43,7 @@ struct rendezvous {
 	int64_t length_ns[RDV_KINDS]; /* may change at any time: of the next timers */
 	bool keeps_timers;
 	bool keeps_waiting;           /* a loss never lowers the number of those that wait */
-	uint32_t depth;               /* nodes of a pipeline; 0: no coordinates are handed out, rdv_assign() and rdv_lose() are not called */
+	uint32_t depth;               /* nodes of a pipeline: rdv_assign() before each rdv_settle(); 0: no coordinates, neither it nor rdv_lose() is called */
 
 	enum rdv_state state;
 	enum rdv_kind kind;           /* of the last one started */
@@ -70,7 +70,7 @@ void rdv_free(struct rendezvous *r);
 void rdv_start(struct rendezvous *r, struct orr_spot *w, enum rdv_kind kind);
 /* An instance got ready. True: the machine stands still; the policy may start a rendezvous. */
 bool rdv_ready(struct rendezvous *r, struct orr_spot *w, orr_inst i);
-/* An instance went: true if it was one that waited. */
+/* An instance went (or is given back by the policy): true if it was one that waited. */
 bool rdv_gone(struct rendezvous *r, struct orr_spot *w, orr_inst i);
 /* Is it a timer of ours? */
 bool rdv_is_timer(uint64_t tag);

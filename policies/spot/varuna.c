@@ -4,8 +4,9 @@
  * that is fastest on them at the same global batch ("job morphing").
  *
  * rules=clean: a lost worker costs the step in flight and all steps since the last complete checkpoint; the job restarts on the
- * best shape for those that are left. A notice in time saves the steps: the step in flight is finished if there is time for it
- * and for a checkpoint, else it is stopped and the steps before it are saved; then the job restarts without those that will go.
+ * best shape for those that are left. A notice in time saves the steps: steps go on while there is time for one more and for a
+ * checkpoint (too little for the one in flight: it is stopped and those before it are saved); then the job restarts without those
+ * that will go.
  * Joiners are absorbed, by checkpoint and restart, when more steps will have been done by the time the next loss is expected.
  * Checkpoints are written in the background while steps go on, one at a time, or with the training standing still.
  *
@@ -36,7 +37,7 @@ static const struct orr_param params[] = {
 };
 
 enum phase { WAITING, RESTARTING, RUNNING, SAVING };
-enum { TAG_RESTARTED = 1, TAG_SAVED, TAG_WRITTEN };
+enum { TAG_RESTARTED = 1, TAG_SAVED, TAG_WRITTEN, TAG_HEED };
 
 struct varuna {
 	struct varuna_artifact *artifact; /* rules=artifact: the rest is not used */
@@ -54,6 +55,8 @@ struct varuna {
 	orr_inst *usable;         /* ready, not noticed */
 	uint32_t cap;
 	uint64_t timer;           /* of RESTARTING and SAVING */
+	uint64_t heed;            /* of when somebody's notice must be acted upon; 0: none */
+	int64_t heed_at;
 	uint64_t writer, written; /* background: the timer of the checkpoint, 0 none, and the steps that it holds */
 	uint64_t since;           /* steps since the last checkpoint was begun */
 	uint64_t last_done;       /* orr_steps_done() when that was reckoned */
@@ -121,6 +124,13 @@ static void forget_writer(struct varuna *v, struct orr_spot *w)
 	v->writer = 0;
 }
 
+static void forget_heed(struct varuna *v, struct orr_spot *w)
+{
+	if (v->heed)
+		orr_spot_cancel(w, v->heed);
+	v->heed = 0;
+}
+
 static void restart(struct varuna *v, struct orr_spot *w)
 {
 	if (v->phase == RESTARTING)
@@ -128,6 +138,7 @@ static void restart(struct varuna *v, struct orr_spot *w)
 	uint32_t n = find_usable(v, w);
 	v->shape = *shape_for(&v->shapes, n);
 	v->morphs = v->restarts = v->looks = false;
+	forget_heed(v, w);
 	if (!v->shape.step_ns) {
 		orr_layout(w, 0, 0, NULL);
 		v->phase = WAITING;
@@ -165,6 +176,24 @@ static void save(struct varuna *v, struct orr_spot *w)
 	v->timer = orr_spot_timer(w, orr_spot_now(w) + ckpt_time(v, w), 0, TAG_SAVED);
 }
 
+/* The steps are saved by then, and the job restarts without those that will go. */
+static void save_by(struct varuna *v, struct orr_spot *w, int64_t latest)
+{
+	int64_t ends;
+	forget_heed(v, w);
+	v->morphs = true;
+	v->losses++;
+	orr_spot_count(w, "notice_saves", 1);
+	if (v->phase == SAVING || !orr_steps_in_flight(w, NULL, &ends))
+		return;
+	if (ends <= latest) {
+		orr_steps_last(w);
+		return;
+	}
+	orr_steps_stop(w);
+	save(v, w);
+}
+
 /* The run of steps has come to its end: a checkpoint is due, the job done, or it is to be saved. */
 static void varuna_steps(void *self, struct orr_spot *w)
 {
@@ -199,6 +228,12 @@ static void varuna_timer(void *self, struct orr_spot *w, uint64_t tag)
 		orr_commit(w, v->written);
 		return;
 	}
+	if (tag == TAG_HEED) {
+		v->heed = 0;
+		if (!v->morphs && (v->phase == RUNNING || v->phase == SAVING))
+			save_by(v, w, orr_spot_now(w) + v->shape.step_ns);
+		return;
+	}
 	if (tag == TAG_SAVED) {
 		v->has_state = true;
 		orr_commit(w, orr_steps_uncommitted(w));
@@ -231,29 +266,23 @@ static void lose(struct varuna *v, struct orr_spot *w)
 	orr_spot_count(w, "restarts", 1);
 }
 
-/* It will go: save the steps if there is time. */
+/* It will go. Steps go on as long as one more can end in time, so that several that will go share one checkpoint. */
 static void heed(struct varuna *v, struct orr_spot *w, orr_inst i)
 {
 	struct orr_inst_info info;
-	int64_t ends, ckpt = ckpt_time(v, w), now = orr_spot_now(w);
 	if (!v->on_notice || !orr_inst_get(w, i, &info) || !info.stages)
 		return;
 	if (v->phase == RESTARTING)
 		v->restarts = true; /* without it, from the same checkpoint */
-	if (now + ckpt > info.goes_ns)
+	int64_t now = orr_spot_now(w), latest = info.goes_ns - ckpt_time(v, w), at = latest - v->shape.step_ns;
+	if (latest < now || v->morphs || (v->phase != RUNNING && v->phase != SAVING))
 		return;
-	if (v->phase == SAVING) {
-		v->morphs = true;
-	} else if (v->phase == RUNNING && orr_steps_in_flight(w, NULL, &ends)) {
-		v->morphs = true;
-		orr_spot_count(w, "notice_saves", 1);
-		if (ends + ckpt <= info.goes_ns) {
-			orr_steps_last(w);
-			return;
-		}
-		orr_steps_stop(w);
-		note_steps(v, w);
-		save(v, w);
+	if (at <= now) {
+		save_by(v, w, latest);
+	} else if (!v->heed || at < v->heed_at) {
+		forget_heed(v, w);
+		v->heed_at = at;
+		v->heed = orr_spot_timer(w, at, 0, TAG_HEED);
 	}
 }
 

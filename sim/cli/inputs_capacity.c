@@ -3,6 +3,8 @@
 
 #include "base/mem.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 const struct orr_param inputs_capacity_params[] = {
@@ -83,6 +85,15 @@ int inputs_capacity(const cJSON *o, const struct cluster *c, uint64_t seed, bool
 		.notice_ns = orr_arg_time_ns(x->args, "notice"),
 		.usd_per_hour = orr_arg_real(x->args, "price") };
 	return ORR_OK;
+}
+
+void inputs_tell_repairs(const struct availset *a)
+{
+	const struct avail_repairs *repairs = availset_repairs(a);
+	for (int i = 0; i < AVAIL_REPAIRS; i++)
+		if (repairs->rows[i])
+			fprintf(stderr, "orrery: %s: %s: %" PRIu64 ", the first in line %" PRIu64 "\n", availset_source(a),
+				avail_repair_name((enum avail_repair)i), repairs->rows[i], repairs->first_line[i]);
 }
 
 void inputs_capacity_free(struct inputs_capacity *x)

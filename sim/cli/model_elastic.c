@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/model_elastic.h"
 
-#include "hwmodel/elastic.h"
+#include "cli/elastic_cache.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
@@ -133,7 +133,8 @@ static void show_text(const struct elastic *job)
 	if (job->state_bytes > 0)
 		printf("state       %.4g GB, %.4g parameters\n", job->state_bytes / 1e9, job->parameters);
 	if (job->on_demand_nodes)
-		printf("on demand   %" PRIu32 " nodes, a step in %g s\n", job->on_demand_nodes, seconds(job->on_demand_step_ns));
+		printf(job->on_demand_step_ns ? "on demand   %" PRIu32 " nodes, a step in %g s\n" : "on demand   %" PRIu32 " nodes\n", job->on_demand_nodes,
+			seconds(job->on_demand_step_ns));
 	if (job->step)
 		printf("times       derived: %s on nodes of one %s, %s, batch %" PRIu32 " in micro-batches of %" PRIu32 ", %g Gbps, %g us\n", job->step->model,
 			job->step->device, job->step->precision, job->step->batch, job->step->micro_batch, job->step->node_Bps * 8 / 1e9, job->step->latency_s * 1e6);
@@ -178,9 +179,11 @@ int model_elastic_list(bool as_json, struct orr_error *err)
 
 int model_elastic_show(const char *name, bool as_json, struct orr_error *err)
 {
-	struct elastic *job = elastic_load(name, err);
-	if (!job)
+	struct elastic *loaded = elastic_load(name, err);
+	const struct elastic_entry *entry = loaded ? elastic_cached(loaded, err) : NULL;
+	if (!entry)
 		return err->code;
+	const struct elastic *job = entry->job;
 	if (as_json) {
 		cJSON *o = head_json(job);
 		add_points(o, job);
@@ -189,6 +192,5 @@ int model_elastic_show(const char *name, bool as_json, struct orr_error *err)
 	} else {
 		show_text(job);
 	}
-	elastic_free(job);
 	return ORR_OK;
 }

@@ -121,6 +121,8 @@ static int prepare(struct jobs_study *t, const cJSON *scenario, struct orr_error
 	if (jobset_left_out(t->s.jobs) && !t->o->quiet)
 		fprintf(stderr, "orrery: %s: rows left out: %llu ('orrery trace info' says which, 'trace list' the options)\n",
 			jobset_source(t->s.jobs), (unsigned long long)jobset_left_out(t->s.jobs));
+	if (t->s.capacity.is_given && !t->o->quiet)
+		inputs_tell_repairs(t->s.capacity.set);
 	configure(t);
 	t->blocks = mem_zalloc(t->s.base.n_policies, sizeof *t->blocks);
 	t->has_blocks = mem_zalloc(t->s.base.n_policies, sizeof *t->has_blocks);

@@ -9,6 +9,8 @@
 
 enum account { USEFUL, WASTED, RESTART, STARTING, IDLE, ACCOUNTS };
 static const char *const account_names[ACCOUNTS] = { "useful", "wasted", "restart", "starting", "idle" };
+static const char *const part_names[ACCOUNTS] = { "useful_part", "wasted_part", "restart_part", "starting_part", "idle_part" };
+static const char *const usd_names[ACCOUNTS] = { "usd_useful", "usd_wasted", "usd_restart", "usd_starting", "usd_idle" };
 
 /* Time in parts x ns, money in parts x (1e-9 USD/h) x ns. */
 struct sum {
@@ -294,14 +296,19 @@ static double hours(const struct bill *b, timeline_sum time)
 	return (double)time / (double)b->node_parts / 3.6e12;
 }
 
-static void put_accounts(struct orr_jobs *w)
+static void put_accounts(struct orr_jobs *w, const struct capacity_bill *c)
 {
 	struct bill *b = w->bill;
 	struct run_result *r = w->result;
+	double all = (double)c->node_ns / 3.6e12;
 	r->accounts = mem_zalloc(ACCOUNTS, sizeof *r->accounts);
 	r->n_accounts = ACCOUNTS;
-	for (int i = 0; i < ACCOUNTS; i++)
-		r->accounts[i] = (struct account_row){ account_names[i], hours(b, b->account[i].time) * 3600, usd(b, b->account[i].amount) };
+	for (int i = 0; i < ACCOUNTS; i++) {
+		struct account_row row = { account_names[i], hours(b, b->account[i].time) * 3600, usd(b, b->account[i].amount) };
+		r->accounts[i] = row;
+		summary_put(r, part_names[i], all > 0 ? row.node_s / 3600 / all : 0);
+		summary_put(r, usd_names[i], row.usd);
+	}
 }
 
 void bill_end(struct orr_jobs *w)
@@ -317,23 +324,17 @@ void bill_end(struct orr_jobs *w)
 	double used = hours(b, b->account[USEFUL].time + b->account[WASTED].time + b->account[RESTART].time);
 	summary_put(r, "node_hours", (double)c.node_ns / 3.6e12);
 	summary_put(r, "capacity_used", ready ? used / ((double)ready / 3.6e12) : 0);
-	summary_put(r, "useful_share", c.node_ns ? hours(b, b->account[USEFUL].time) / ((double)c.node_ns / 3.6e12) : 0);
 	summary_put(r, "usd", capacity_usd(c.amount));
 	summary_put(r, "usd_per_job", w->totals.completed ? capacity_usd(c.amount) / (double)w->totals.completed : NAN);
 	summary_put(r, "job_usd_mean", hist_count(b->job_usd) ? hist_mean(b->job_usd) : NAN);
 	summary_put(r, "job_usd_max", hist_count(b->job_usd) ? hist_max(b->job_usd) : NAN);
-	summary_put(r, "usd_useful", usd(b, b->account[USEFUL].amount));
-	summary_put(r, "usd_wasted", usd(b, b->account[WASTED].amount));
-	summary_put(r, "usd_restart", usd(b, b->account[RESTART].amount));
-	summary_put(r, "usd_starting", usd(b, b->account[STARTING].amount));
-	summary_put(r, "usd_idle", usd(b, b->account[IDLE].amount));
 	summary_put(r, "instances", (double)c.offered);
 	summary_put(r, "instances_unused", (double)c.unused);
 	summary_put(r, "nodes_noticed", (double)c.noticed);
 	summary_put(r, "nodes_lost", (double)c.lost);
 	int64_t end = availset_end_ns(w->config->capacity->set), now = eng_now(w->engine);
 	summary_put(r, "past_capacity", now > end ? (double)(now - end) / 1e9 : 0);
-	put_accounts(w);
+	put_accounts(w, &c);
 	if (w->config->record_jobs && b->last.time_ns < eng_now(w->engine)) {
 		b->stride = 1; /* the last row says when it was over */
 		record(w, &(struct node_row){ eng_now(w->engine), c.taken, c.up, b->last.in_use, capacity_usd(c.amount) });

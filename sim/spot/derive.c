@@ -239,7 +239,7 @@ static int run_losses(const struct shape *x, const struct question *with, const 
 		double pause_s = 0;
 		lost.failed = again.failed = stage[i];
 		again.micro_batches = again.micro_batches < x->depth ? again.micro_batches : x->depth;
-		again.redo = (uint32_t)floor(done[stage[i]] + 0.5);
+		again.redo = strcmp(with->redundancy, "both") ? (uint32_t)floor(done[stage[i]] + 0.5) : 0; /* both: it has been done */
 		if (run(x, &lost, &k, NULL, NULL) || (again.redo && run(x, &again, &ignored, NULL, &pause_s)))
 			return ORR_EINPUT;
 		add_kind(&row->kind[ELASTIC_DEGRADED], &k, 1.0 / n);
