@@ -268,9 +268,10 @@ EXTRA_DIST += tests/figures_ako.sh
 check_PROGRAMS += tests/unit_figures
 TESTS += tests/unit_figures
 tests_unit_figures_SOURCES = tests/unit_figures.c sim/cli/cost_samples.c sim/cli/figures_book.c sim/cli/figures_draw.c sim/cli/figures_expr.c \
-	sim/cli/figures_run.c sim/cli/figures_table.c sim/cli/figures_cdf.c sim/cli/figures_traces.c sim/cli/progress.c sim/cli/registry.c sim/cli/scenario.c \
+	sim/cli/figures_run.c sim/cli/figures_table.c sim/cli/figures_cdf.c sim/cli/figures_timeline.c sim/cli/figures_traces.c sim/cli/progress.c sim/cli/registry.c sim/cli/scenario.c \
 	sim/cli/inputs.c sim/cli/replications.c sim/cli/scenario_deploy.c sim/cli/scenario_jobs.c sim/cli/scenario_serve.c \
-	sim/cli/scenario_step.c sim/cli/setting.c sim/cli/study.c sim/cli/study_jobs.c sim/cli/study_serve.c sim/cli/study_mixed.c sim/cli/scenario_mixed.c sim/cli/study_step.c
+	sim/cli/scenario_step.c sim/cli/setting.c sim/cli/study.c sim/cli/study_jobs.c sim/cli/study_serve.c sim/cli/study_mixed.c sim/cli/scenario_mixed.c sim/cli/study_step.c \
+	sim/cli/study_spot.c sim/cli/scenario_spot.c sim/cli/elastic_cache.c sim/cli/inputs_capacity.c
 tests_unit_figures_LDADD = libpolicies.a $(LDADD)
 # graphs and schedules as data
 check_PROGRAMS += tests/unit_graph
@@ -361,7 +362,7 @@ TESTS += tests/unit_find_rate
 tests_unit_find_rate_SOURCES = tests/unit_find_rate.c sim/cli/cost_samples.c sim/cli/find_rate.c sim/cli/inputs.c sim/cli/progress.c \
 	sim/cli/registry.c sim/cli/replications.c sim/cli/scenario.c sim/cli/scenario_deploy.c sim/cli/scenario_jobs.c \
 	sim/cli/scenario_serve.c sim/cli/scenario_step.c sim/cli/setting.c sim/cli/study.c sim/cli/study_jobs.c sim/cli/study_serve.c sim/cli/study_mixed.c sim/cli/scenario_mixed.c \
-	sim/cli/study_step.c
+	sim/cli/study_step.c sim/cli/study_spot.c sim/cli/scenario_spot.c sim/cli/elastic_cache.c sim/cli/inputs_capacity.c
 tests_unit_find_rate_LDADD = libpolicies.a $(LDADD)
 # serving: against splitwise-sim
 check_PROGRAMS += tests/oracle_splitwise
