@@ -381,4 +381,4 @@ static const struct orr_spot_ops ops = { .size = sizeof ops,
 	.steps = steps,
 	.end = end };
 
-ORR_POLICY_SPOT(bamboo, "pipelines whose nodes also keep and partly compute their successor's stage", bamboo_settings_table, ops);
+ORR_POLICY_SPOT(bamboo, "pipelines whose nodes also keep and partly compute their successor's stage", bamboo_settings, ops);

@@ -54,7 +54,7 @@ static inline int64_t whole_ms(double ms)
 	return (int64_t)ms * MS;
 }
 
-extern const struct orr_param bamboo_settings_table[];
+extern const struct orr_param bamboo_settings[];
 /* Fills in what is set before the first event. False: *err says what makes no sense. */
 bool bamboo_read(struct bamboo *b, const struct orr_spot *w, const struct orr_args *args, struct orr_error *err);
 

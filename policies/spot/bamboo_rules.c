@@ -145,7 +145,7 @@ bool bamboo_read(struct bamboo *b, const struct orr_spot *w, const struct orr_ar
 
 #define RULES_OR_TOLD "rules|on|off"
 
-const struct orr_param bamboo_settings_table[] = { ORR_PARAM_CHOICE("rules", "clean", "clean|authors|event",
+const struct orr_param bamboo_settings[] = { ORR_PARAM_CHOICE("rules", "clean", "clean|authors|event",
 	"clean, authors: as in the simulator of Bamboo's authors, without and with its quirks; event: step times, failover and checkpoints of the job"),
 	ORR_PARAM_INT("depth", "0", 0, 10000, "stages of a pipeline; 0: the job's"),
 	ORR_PARAM_INT("pipelines", "0", 0, 10000, "pipelines at most; 0: the job's, or as many as it has step times for"),

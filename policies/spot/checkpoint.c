@@ -238,7 +238,7 @@ static void forget_copy(struct checkpoint *s, struct orr_spot *w)
 	s->is_due = false;
 }
 
-/* Nobody works. Whatever was under way is over. */
+/* Nobody works. Whatever was under way is over. The layout is for set_up() to replace, within the instant. */
 static void stand_down(struct checkpoint *s, struct orr_spot *w)
 {
 	count_work(s, w);
@@ -248,7 +248,6 @@ static void stand_down(struct checkpoint *s, struct orr_spot *w)
 	s->timer = 0;
 	s->shape = (struct shape){ 0 };
 	s->state = WAITING;
-	orr_layout(w, 0, 0, NULL);
 }
 
 static void train(struct checkpoint *s, struct orr_spot *w);
@@ -260,6 +259,7 @@ static void set_up(struct checkpoint *s, struct orr_spot *w, bool is_move)
 	const struct shape *shape = shape_for(&s->shapes, lasting(s, w));
 	if (!shape->nodes) {
 		s->owes_restart = s->owes_restart || is_move;
+		orr_layout(w, 0, 0, NULL);
 		return;
 	}
 	s->shape = *shape;

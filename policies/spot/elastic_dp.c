@@ -54,6 +54,7 @@ struct elastic_dp {
 
 	enum state state;
 	bool is_broken;        /* the group has lost workers and no step is in flight */
+	uint32_t holders;      /* of the state, workers among them */
 	uint32_t workers;      /* of the group */
 	uint32_t lost;         /* of them, in this step */
 	int64_t step_ns;
@@ -185,13 +186,11 @@ static uint32_t holders(struct elastic_dp *s, struct orr_spot *w, bool takes_all
 
 static bool has_joiners(struct elastic_dp *s, struct orr_spot *w)
 {
-	return orr_inst_ready(w) > s->workers && usable(s, holders(s, w, false, false)) > s->workers;
+	return s->holders > s->workers && usable(s, holders(s, w, false, false)) > s->workers;
 }
 
 static void pause_for(struct elastic_dp *s, struct orr_spot *w, enum state state, enum orr_account account, int64_t wait_ns)
 {
-	if (s->timer)
-		orr_spot_cancel(w, s->timer);
 	s->state = state;
 	orr_pause_as(w, account);
 	s->timer = orr_spot_timer(w, orr_spot_now(w) + wait_ns, 0, TAG_STATE);
@@ -266,9 +265,6 @@ static bool form_group(struct elastic_dp *s, struct orr_spot *w)
 
 static void rebuild(struct elastic_dp *s, struct orr_spot *w)
 {
-	if (s->timer)
-		orr_spot_cancel(w, s->timer);
-	s->timer = 0;
 	if (!form_group(s, w)) {
 		s->state = WAITING;
 		return;
@@ -282,10 +278,12 @@ static void start(struct elastic_dp *s, struct orr_spot *w)
 {
 	for (orr_inst i = orr_inst_first(w); i; i = orr_inst_next(w, i))
 		orr_inst_set_mark(w, i, orr_inst_is_ready(w, i) ? MARK_HOLDER : MARK_NEW);
+	s->holders = orr_inst_ready(w);
 	if (!form_group(s, w)) {
 		s->state = WAITING;
 		for (orr_inst i = orr_inst_first(w); i; i = orr_inst_next(w, i))
 			orr_inst_set_mark(w, i, MARK_NEW);
+		s->holders = 0;
 		return;
 	}
 	if (!s->has_begun) {
@@ -324,6 +322,7 @@ static void timer(void *self, struct orr_spot *w, uint64_t tag)
 		s->checkpoint_timer = orr_spot_timer(w, orr_spot_now(w) + s->every_ns, 2, TAG_CHECKPOINT);
 	} else if (orr_inst_is_live(w, tag) && orr_inst_mark(w, tag) == MARK_COPYING) {
 		orr_inst_set_mark(w, tag, MARK_HOLDER);
+		s->holders++;
 		if (s->state == WAITING)
 			rebuild(s, w);
 		else if (s->state == TRAINING && has_joiners(s, w))
@@ -332,14 +331,6 @@ static void timer(void *self, struct orr_spot *w, uint64_t tag)
 }
 
 /* ---- losses ---- */
-
-static bool somebody_holds(const struct orr_spot *w, orr_inst except)
-{
-	for (orr_inst i = orr_inst_first(w); i; i = orr_inst_next(w, i))
-		if (i != except && orr_inst_mark(w, i) >= MARK_HOLDER)
-			return true;
-	return false;
-}
 
 static void state_lost(struct elastic_dp *s, struct orr_spot *w)
 {
@@ -412,22 +403,23 @@ static void instance(void *self, struct orr_spot *w, orr_inst i, enum orr_inst_e
 	int64_t ends_ns;
 	struct orr_inst_info info;
 	uint64_t mark = orr_inst_mark(w, i);
-	if (event == ORR_INST_READY && (s->state == TRAINING || s->state == REBUILDING || (s->state == WAITING && somebody_holds(w, i)))) {
+	if (event == ORR_INST_READY && (s->state == TRAINING || s->state == REBUILDING || (s->state == WAITING && s->holders))) {
 		start_copy(s, w, i);
 	} else if (event == ORR_INST_NOTICE && s->heeds_notice && mark >= MARK_WORKER) {
 		if (orr_steps_in_flight(w, NULL, &ends_ns) && orr_inst_get(w, i, &info) && ends_ns <= info.goes_ns)
 			orr_steps_last(w);
-	} else if (event == ORR_INST_GONE && mark >= MARK_HOLDER && !somebody_holds(w, i)) {
-		state_lost(s, w);
-	} else if (event == ORR_INST_GONE && mark >= MARK_WORKER) {
-		worker_lost(s, w, (uint32_t)(mark - MARK_WORKER));
+	} else if (event == ORR_INST_GONE && mark >= MARK_HOLDER) {
+		if (!--s->holders)
+			state_lost(s, w);
+		else if (mark >= MARK_WORKER)
+			worker_lost(s, w, (uint32_t)(mark - MARK_WORKER));
 	}
 }
 
 static void decide(void *self, struct orr_spot *w)
 {
 	struct elastic_dp *s = self;
-	bool must_start = s->state == WAITING ? !somebody_holds(w, 0) : s->is_broken && s->state == RESTARTING;
+	bool must_start = s->state == WAITING ? !s->holders : s->is_broken && s->state == RESTARTING;
 	if (must_start)
 		start(s, w);
 	else if (s->is_broken)
