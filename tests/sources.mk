@@ -337,6 +337,7 @@ tests_unit_served_SOURCES = tests/unit_served.c
 tests_unit_served_layers_SOURCES = tests/unit_served_layers.c
 tests_served_mutation_SOURCES = tests/served_mutation.c
 # the serving world at the command line
+# the spot world at the command line
 dist_check_SCRIPTS += tests/spot_cli.sh
 TESTS += tests/spot_cli.sh
 check_PROGRAMS += tests/unit_spot_results
