@@ -85,12 +85,12 @@ static void read_rules(struct bamboo *b, const struct orr_args *args)
 	b->placement = placement_of(orr_arg_text(args, "placement"));
 }
 
-/* The most pipelines for which there is a step time. */
+/* The most pipelines for which there is a redundant step. */
 static uint32_t largest_measured(const struct bamboo *b, const struct orr_spot *w)
 {
 	uint32_t most = b->curve >= 0 ? UINT32_MAX : 0, pipelines, depth;
 	for (size_t i = 0; orr_step_point(w, i, &pipelines, &depth); i++)
-		if (depth == b->depth && pipelines > most)
+		if (depth == b->depth && pipelines > most && orr_step_time(w, pipelines, depth, ORR_STEP_REDUNDANT) > 0)
 			most = pipelines;
 	return most;
 }
@@ -133,7 +133,7 @@ static bool read_numbers(struct bamboo *b, const struct orr_spot *w, const struc
 	else if (b->rolls_back && !b->every_ns)
 		orr_fail(err, ORR_EINPUT, "bamboo: checkpoint_interval: expected more than 0 with rollback");
 	else if (!largest)
-		orr_fail(err, ORR_EINPUT, "bamboo: job %s has no step time at depth %u", job.name, b->depth);
+		orr_fail(err, ORR_EINPUT, "bamboo: job %s has no step time at depth %u (with the next stage kept as well)", job.name, b->depth);
 	else
 		return true;
 	return false;
