@@ -67,6 +67,16 @@ like "$("$orrery" jobs wait-jobs.csv --capacity wait-capacity.csv --cluster 2x1 
 run types '0,50,1,,\n' '0,add,a,T4,\n0,add,b,m5.large,\n' --cluster 1x1:v100,1x1:t4 --policy fifo --set jobs.gantt=1 --db types.db
 is "$? $(accounts types)" "0 useful:50 wasted:0 restart:0 starting:0 idle:50" "instances whose type the cluster names take nodes of that type"
 
+# Repeated every 200 s: at 200 b and c stand in for a and b, so b (n1) goes at 300, c (n0) at 500, and so on; a job that has a checkpoint each second moves.
+again='0,add,a,,\n0,add,b,,\n100,remove,a,,\n150,add,c,,\n200,end,,,\n'
+run again '0,1000,1,,\n' "$again" --cluster 2x1 --policy fifo --set capacity.repeat=true --set jobs.checkpoint=1s
+is "$? $(ends again) $(metric again restarts) $(metric again instances) $(metric again past_capacity)" "0 1000 5 7 0" "a trace that is repeated goes on"
+is "$(nodes again | tr ' ' '\n' | sed 's|/.*||' | uniq | paste -sd' ')" "0:2 100:1 150:2 300:1 350:2 500:1 550:2 700:1 750:2 900:1 950:2 1000:2" "with as many as it has at its beginning"
+run more '0,170,1,,\n' '0,add,a,,\n50,add,b,,\n60,add,c,,\n100,end,,,\n' --cluster 9x1 --policy fifo --set capacity.repeat=true
+is "$? $(nodes more | tr ' ' '\n' | sed 's|/.*||' | uniq | paste -sd' ')" "0 0:1 50:2 60:3 100:1 150:2 160:3 170:3" "who is too many then goes"
+run still '0,170,1,,\n' '0,add,a,,\n10,end,,,\n' --cluster 1x1 --policy fifo --set capacity.repeat=true
+is "$? $(ends still)" "0 170" "a constant capacity may be repeated"
+
 # ---- notice: 60 s ahead. One that shrinks loses nothing; fifo loses what is not safe, and starts nothing there. ----
 gone='0,add,a,,\n0,add,b,,\n100,remove,b,,\n'
 run notice '0,300,2,1:1;2:2,\n' "$gone" --cluster 2x1 --policy spot-market --set capacity.notice=60s
@@ -190,6 +200,8 @@ wrong "none.csv: No such file" --capacity none.csv
 wrong "no trace of instances is named" --set capacity.notice=2m
 wrong "exclude each other" --capacity hand-capacity.csv --set failures.mtbf=3h
 wrong "there are no instances in it" --capacity price:length=1d
+printf 'time_s,event,node\n0,add,a\n' >brief.csv
+wrong "capacity.repeat: brief.csv: has no length" --capacity brief.csv --set capacity.repeat=true
 wrong "there are no prices in it" --capacity hand-capacity.csv --set capacity.prices=hand-capacity.csv
 wrong "capacity.options: expected NAME=VALUE" --capacity hand-capacity.csv --set capacity.options=cap
 wrong "startup: expected" --capacity hand-capacity.csv --set capacity.startup=-1
