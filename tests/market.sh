@@ -145,15 +145,16 @@ is "$(cmp -s seed/fifo.jobs.csv j1/fifo.jobs.csv; echo $?)" "1" "another seed: o
 
 # ---- p3: 177 instances come and 167 go (Thorpe et al., NSDI 2023); its last row is at 11.37 h ----
 if need "$p3"; then
-  "$orrery" jobs many.csv --cluster 64x1 --capacity "$p3" --policy "$all" --check -q --no-figures --out p3 --drop-unfit --set capacity.notice=2m >p3.txt 2>&1
+  sed '1a 0,60000,1,u0,' many.csv >p3.csv # one job outlives the trace
+  "$orrery" jobs p3.csv --cluster 64x1 --capacity "$p3" --policy "$all" --check -q --no-figures --out p3 --drop-unfit --set capacity.notice=2m >p3.txt 2>&1
   is "$? $(cat p3.txt)" "0 " "all policies under --check on p3"
   is "$(awk -F, '$2 == "instances" && $3 != 177 { print $1 }' p3/summary.csv)" "" "177 instances come"
   is "$(awk -F, '$2 == "nodes_lost" && $3 != 167 { print $1 }' p3/summary.csv)" "" "and 167 go"
   # From the file alone: node-seconds up to the last row, milliseconds there.
   want=$(awk -F, '{ s += n * ($1 - t) / 1000; t = $1; n += $2 == "add" ? 1 : -1 } END { printf "%.9g", s / 3600 }' "$p3")
-  "$orrery" jobs many.csv --cluster 64x1 --capacity "$p3" --policy fifo -q --no-figures --out span --drop-unfit --until 40920s
+  "$orrery" jobs p3.csv --cluster 64x1 --capacity "$p3" --policy fifo -q --no-figures --out span --drop-unfit --until 40920s
   is "$(metric span node_hours | awk '{ printf "%.9g", $1 }')" "$want" "node-hours are those of the file"
-  like "$("$orrery" jobs many.csv --cluster 64x1 --capacity "$p3" --policy fifo --drop-unfit 2>&1)" "trace of instances ends [0-9.]+ h before the last run" "a run beyond the trace says so"
+  like "$("$orrery" jobs p3.csv --cluster 64x1 --capacity "$p3" --policy fifo --drop-unfit 2>&1)" "trace of instances ends [0-9.]+ h before the last run" "a run beyond the trace says so"
 fi
 
 # ---- beside a service: nodes that are lent come and go as those do that fail and are repaired ----
