@@ -47,7 +47,10 @@ libpolicies_a_SOURCES += policies/spot/parcae_odds.h policies/spot/parcae_odds.c
 libpolicies_a_SOURCES += policies/spot/daly.h policies/spot/shapes.h policies/spot/checkpoint.c policies/spot/elastic_dp.c
 # spot
 libpolicies_a_SOURCES += policies/spot/rendezvous.h policies/spot/rendezvous.c
-libpolicies_a_SOURCES += policies/spot/placement.h policies/spot/bamboo.c policies/spot/on_demand.c
+libpolicies_a_SOURCES += policies/spot/morph.h policies/spot/artifact.h policies/spot/artifact.c
+libpolicies_a_SOURCES += policies/spot/varuna_artifact.h policies/spot/varuna_artifact.c policies/spot/varuna.c
+libpolicies_a_SOURCES += policies/spot/templates.h policies/spot/templates.c policies/spot/parts.h policies/spot/parts.c policies/spot/oobleck.c
+libpolicies_a_SOURCES += policies/spot/placement.h policies/spot/bamboo.h policies/spot/bamboo.c policies/spot/bamboo_rules.c policies/spot/on_demand.c
 # spot: one job with a deadline
 libpolicies_a_SOURCES += policies/spot/late.h policies/spot/late.c policies/spot/late_plan.h policies/spot/late_plan.c
 libpolicies_a_SOURCES += policies/spot/greedy.c policies/spot/time_sliced.c policies/spot/uniform_progress.c policies/spot/rsf.c policies/spot/omniscient.c

@@ -67,9 +67,9 @@ static double wall_time(const struct sought *x, uint64_t work, uint64_t replicat
 
 static double total_losses;
 
-static void mean_wall_time(double t)
+static void mean_wall_time(double t, double failures)
 {
-	struct sought x = { .t = t, .c = 20, .r = 50, .failures = failures_wanted(550000) / REPLICATIONS };
+	struct sought x = { .t = t, .c = 20, .r = 50, .failures = failures_wanted(failures) / REPLICATIONS };
 	uint64_t work = work_of(&x);
 	double sum = 0, squares = 0, want = daly_wall_time((double)work, t, x.c, x.r, M);
 	for (uint64_t i = 0; i < REPLICATIONS; i++) {
@@ -172,9 +172,9 @@ int main(void)
 	near_to(young_interval(2, 100), 20, 1e-12, "Young's interval by hand");
 	near_to(daly_interval(2, 100), 20 * (1 + 0.1 / 3 + 0.01 / 9) - 2, 1e-12, "Daly's interval by hand");
 	near_to(daly_interval(300, 100), 100, 0, "Daly's interval where checkpoints cost more than twice M");
-	static const double intervals[] = { 50, 100, 200, 400, 800 }, costs[] = { 10, 30, 100 };
+	static const double intervals[] = { 50, 100, 200, 400, 800 }, failures[] = { 2e5, 4e5, 6e5, 8e5, 1e6 }, costs[] = { 10, 30, 100 };
 	for (size_t i = 0; i < sizeof intervals / sizeof *intervals; i++)
-		mean_wall_time(intervals[i]);
+		mean_wall_time(intervals[i], failures[i]);
 	for (size_t i = 0; i < sizeof costs / sizeof *costs; i++) {
 		best_interval(costs[i]);
 		young_costs_more(costs[i]);

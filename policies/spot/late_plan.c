@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "late_plan.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define NO_NODE UINT32_MAX
 #define NO_COUNT SIZE_MAX
+enum { FIRST_LOOK = 64 };
 
 /* A spot interval that is used: which, and what came before it since the one used last. */
 struct node {
@@ -39,6 +41,12 @@ struct solver {
 	struct node *node;
 	size_t n_nodes, cap_nodes;
 	struct front spare;
+	size_t most;                /* labels in a set; SIZE_MAX: all, which is exact */
+	/* What the intervals that are left can bring at most: the fractional knapsack of them, and the best so many. */
+	uint32_t *by_worth, *by_value, n_worth;
+	int64_t *weight_ns;         /* sums over the first of them, by worth */
+	double *value, *best;       /* likewise; over the first by value */
+	double reached;             /* gain of a plan that is known */
 	bool failed;
 };
 
@@ -58,6 +66,115 @@ static bool grow(struct solver *s, void **array, size_t *cap, size_t need, size_
 	*cap = more;
 	return true;
 }
+
+/* ---- what can still come of a label ---- */
+
+/* An interval that is used loses a change-over of time, and the gap behind it or another change-over; it gains this. */
+static int64_t weight_of(const struct solver *s, uint32_t j)
+{
+	int64_t gap = s->gap_ns[j], change = s->p->on_demand_changeover_ns;
+	return s->p->spot_changeover_ns + (gap < change ? gap : change);
+}
+
+static double value_of(const struct solver *s, uint32_t j)
+{
+	const struct late_problem *p = s->p;
+	return (p->on_demand_price - p->spot_price) * (double)(s->spot[j].to_ns - s->spot[j].from_ns) -
+		p->on_demand_price * (double)p->spot_changeover_ns;
+}
+
+struct worth {
+	double key;
+	uint32_t interval;
+};
+
+static int by_key(const void *a, const void *b)
+{
+	const struct worth *x = a, *y = b;
+	return x->key != y->key ? (x->key < y->key) - (x->key > y->key) : (x->interval > y->interval) - (x->interval < y->interval);
+}
+
+static uint32_t *sorted(struct worth *w, size_t n)
+{
+	uint32_t *out = calloc(n + 1, sizeof *out);
+	if (!out)
+		return NULL;
+	qsort(w, n, sizeof *w, by_key);
+	for (size_t j = 0; j < n; j++)
+		out[j] = w[j].interval;
+	return out;
+}
+
+static bool rank(struct solver *s)
+{
+	struct worth *w = malloc((s->n + 1) * sizeof *w);
+	if (!w)
+		return false;
+	for (uint32_t j = 0; j < s->n; j++)
+		w[j] = (struct worth){ value_of(s, j) / ((double)weight_of(s, j) + 1e-3), j };
+	s->by_worth = sorted(w, s->n);
+	for (uint32_t j = 0; j < s->n; j++)
+		w[j] = (struct worth){ value_of(s, j), j };
+	s->by_value = sorted(w, s->n);
+	free(w);
+	s->weight_ns = calloc(s->n + 1, sizeof *s->weight_ns);
+	s->value = calloc(s->n + 1, sizeof *s->value);
+	s->best = calloc(s->n + 1, sizeof *s->best);
+	return s->by_worth && s->by_value && s->weight_ns && s->value && s->best;
+}
+
+/* The sums over intervals from j on that gain anything. */
+static void weigh(struct solver *s, uint32_t j)
+{
+	uint32_t n = 0, m = 0;
+	for (uint32_t i = 0; i < s->n; i++) {
+		uint32_t k = s->by_worth[i], v = s->by_value[i];
+		if (k >= j && value_of(s, k) > 0) {
+			s->weight_ns[n] = (n ? s->weight_ns[n - 1] : 0) + weight_of(s, k);
+			s->value[n] = (n ? s->value[n - 1] : 0) + value_of(s, k);
+			n++;
+		}
+		if (v >= j && value_of(s, v) > 0) {
+			s->best[m + 1] = s->best[m] + value_of(s, v);
+			m++;
+		}
+	}
+	s->n_worth = n;
+}
+
+/* No plan that begins like the label gains more. *at: where the last label of a set that is gone through in order was; n_worth at first. */
+static double most_gain(const struct solver *s, const struct label *l, uint32_t *at)
+{
+	int64_t room = s->slack_ns - l->lost_ns;
+	while (*at && s->weight_ns[*at - 1] > room)
+		--*at;
+	double most = l->gain + (*at ? s->value[*at - 1] : 0);
+	if (*at == s->n_worth)
+		return most;
+	int64_t before = *at ? s->weight_ns[*at - 1] : 0;
+	double value = s->value[*at] - (*at ? s->value[*at - 1] : 0);
+	return most + value * (double)(room - before) / (double)(s->weight_ns[*at] - before);
+}
+
+/* Labels that can't come up to a plan that is known go; in a first look, all but some. They may use so many intervals more. */
+static void prune(struct solver *s, struct front *f, size_t intervals)
+{
+	size_t n = 0;
+	uint32_t at = s->n_worth;
+	double most = s->best[intervals < s->n_worth ? intervals : s->n_worth];
+	double least = isinf(s->reached) ? s->reached : s->reached - 1e-9 * fabs(s->reached);
+	for (size_t i = 0; i < f->n; i++)
+		if (f->label[i].gain + most >= least && most_gain(s, &f->label[i], &at) >= least)
+			f->label[n++] = f->label[i];
+	f->n = n;
+	if (n <= s->most)
+		return;
+	for (size_t i = 0; i < s->most; i++)
+		f->label[i] = f->label[i * (n - 1) / (s->most - 1)];
+	f->n = s->most;
+}
+
+/* ---- sets of labels ---- */
 
 /* Appended in order of lost_ns; dropped where another is as good. */
 static void keep(struct solver *s, struct front *f, struct label l)
@@ -126,8 +243,7 @@ static void pass_interval(struct solver *s, uint32_t j)
 {
 	const struct late_problem *p = s->p;
 	int64_t length = s->spot[j].to_ns - s->spot[j].from_ns;
-	struct shift use = { p->spot_changeover_ns, (p->on_demand_price - p->spot_price) * (double)length -
-		p->on_demand_price * (double)p->spot_changeover_ns };
+	struct shift use = { p->spot_changeover_ns, value_of(s, j) };
 	struct shift leave = { length, 0 }, nothing = { 0, 0 }, begin = on_demand_begins(s);
 	for (size_t c = 0; c < s->buckets; c++) {
 		const struct bucket *from = s->counts ? c ? &s->bucket[c - 1] : NULL : &s->bucket[c];
@@ -137,12 +253,16 @@ static void pass_interval(struct solver *s, uint32_t j)
 	}
 	int64_t gap = s->gap_ns[j];
 	leave.lost_ns += gap;
+	weigh(s, j + 1);
 	for (size_t c = 0; c < s->buckets; c++) {
 		struct bucket *b = &s->bucket[c];
+		size_t more = s->counts ? s->buckets - 1 - c : s->n;
 		merge(s, &s->spare, &b->idle, leave, &b->used, (struct shift){ gap, 0 }, NO_NODE);
 		replace(s, &b->idle);
+		prune(s, &b->idle, more);
 		merge(s, &s->spare, &b->on_demand, nothing, &b->used, begin, NO_NODE);
 		replace(s, &b->on_demand);
+		prune(s, &b->on_demand, more);
 	}
 }
 
@@ -291,17 +411,20 @@ static size_t worthwhile(const struct late_problem *p, size_t n)
 	return most;
 }
 
-static bool start(struct solver *s, size_t buckets)
+/* From the first interval to the last with at most so many labels in a set. The best plan's, or NULL. */
+static const struct label *pass(struct solver *s, size_t most, bool *is_on_demand)
 {
-	s->bucket = calloc(buckets, sizeof *s->bucket);
-	if (!s->bucket)
-		return false;
-	s->buckets = buckets;
 	int64_t gap = s->gap_ns[s->p->n];
 	struct label root = { 0, 0, NO_NODE };
+	s->most = most;
+	s->n_nodes = 0;
+	for (size_t c = 0; c < s->buckets; c++)
+		s->bucket[c].idle.n = s->bucket[c].on_demand.n = 0;
 	keep(s, &s->bucket[0].idle, shifted(root, (struct shift){ gap, 0 }));
 	keep(s, &s->bucket[0].on_demand, shifted(root, on_demand_begins(s)));
-	return !s->failed;
+	for (uint32_t j = 0; j < s->n && !s->failed; j++)
+		pass_interval(s, j);
+	return s->failed ? NULL : best_label(s, is_on_demand);
 }
 
 static void stop(struct solver *s)
@@ -313,6 +436,11 @@ static void stop(struct solver *s)
 	}
 	free(s->bucket);
 	free(s->spare.label);
+	free(s->by_worth);
+	free(s->by_value);
+	free(s->best);
+	free(s->weight_ns);
+	free(s->value);
 	free(s->node);
 	free(s->spot);
 	free(s->gap_ns);
@@ -334,15 +462,21 @@ static void try_on_demand(struct solver *s, struct late_plan *out, size_t alone)
 	size_t buckets = s->counts ? worthwhile(p, alone) : 1;
 	if (!buckets)
 		return;
-	if (!start(s, buckets)) {
+	s->bucket = calloc(buckets, sizeof *s->bucket);
+	s->buckets = s->bucket ? buckets : 0;
+	if (!s->bucket || !rank(s)) {
 		s->failed = true;
 		return;
 	}
-	for (uint32_t j = 0; j < s->n && !s->failed; j++)
-		pass_interval(s, j);
+	/* A first look with few labels finds a plan; what can't come up to it is left out of the second. */
+	double all = p->on_demand_price * (double)p->work_ns;
+	s->reached = s->counts ? all - out->cost : -INFINITY;
 	bool is_on_demand = false;
-	const struct label *best = s->failed ? NULL : best_label(s, &is_on_demand);
-	if (best && (!s->counts || p->on_demand_price * (double)p->work_ns - best->gain < out->cost))
+	const struct label *best = pass(s, FIRST_LOOK, &is_on_demand);
+	if (best && best->gain > s->reached)
+		s->reached = best->gain;
+	best = s->failed ? NULL : pass(s, SIZE_MAX, &is_on_demand);
+	if (best && (!s->counts || all - best->gain < out->cost))
 		read_back(s, best, is_on_demand, out);
 	else if (!s->counts)
 		on_demand_throughout(p, out);

@@ -78,12 +78,21 @@ static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_
 	return o;
 }
 
+static uint32_t cheapest_zone(const struct orr_spot *w)
+{
+	uint32_t best = 0;
+	for (uint32_t z = 1; z < orr_zones(w); z++)
+		if (orr_on_demand_price(w, z) < orr_on_demand_price(w, best))
+			best = z;
+	return best;
+}
+
 static void decide(void *self, struct orr_spot *w)
 {
 	struct on_demand *o = self;
 	if (!o->asked) {
 		o->asked = true;
-		if (orr_request_on_demand(w, ORR_ANY_ZONE, o->nodes) < o->nodes)
+		if (orr_request_on_demand(w, cheapest_zone(w), o->nodes) < o->nodes)
 			orr_spot_give_up(w, "on-demand: fewer instances were granted than the job needs (spot.on_demand_quota)");
 	}
 	if (o->runs || orr_inst_ready(w) < o->nodes)

@@ -162,9 +162,9 @@ static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_
 		if (!has_room)
 			orr_fail(err, ORR_EFAIL, "out of memory");
 		else if (!s->n)
-			orr_fail(err, ORR_EINPUT, "parcae: job \"%s\" has no step time of any (pipelines, depth)", job.name);
+			orr_fail(err, ORR_EINPUT, "job \"%s\" has no step time of any (pipelines, depth)", job.name);
 		else
-			orr_fail(err, ORR_EINPUT, "parcae: interval: expected more than 0");
+			orr_fail(err, ORR_EINPUT, "interval: expected more than 0");
 		destroy(s);
 		return NULL;
 	}
@@ -380,7 +380,7 @@ static void choose(struct parcae *s, struct orr_spot *w, bool is_start_of_interv
 		choice = parcae_fastest(s->shape, s->n, s->usable);
 	} else if (!predict(s, w, loss.workers) ||
 		!parcae_plan(&s->planner, s->current, &loss, s->period, s->lookahead, &choice, NULL)) {
-		orr_spot_give_up(w, "parcae: out of memory");
+		orr_spot_give_up(w, "out of memory");
 		return;
 	}
 	if (is_start_of_interval)

@@ -43,13 +43,14 @@ struct rendezvous {
 	int64_t length_ns[RDV_KINDS]; /* may change at any time: of the next timers */
 	bool keeps_timers;
 	bool keeps_waiting;           /* a loss never lowers the number of those that wait */
-	uint32_t depth;               /* nodes of a pipeline; 0: no coordinates are handed out, rdv_assign() and rdv_lose() are not called */
+	uint32_t depth;               /* nodes of a pipeline: rdv_assign() before each rdv_settle(); 0: no coordinates, neither it nor rdv_lose() is called */
 
 	enum rdv_state state;
 	enum rdv_kind kind;           /* of the last one started */
 	uint64_t version;             /* rendezvous that came to an end */
 	uint64_t timer;               /* pending, where there is one at most */
 	bool is_pending;
+	bool has_lost;                /* a member died since the list was made */
 	orr_inst *member;
 	uint32_t n_members, cap_members;
 	uint32_t waiting;             /* W */
@@ -69,7 +70,7 @@ void rdv_free(struct rendezvous *r);
 void rdv_start(struct rendezvous *r, struct orr_spot *w, enum rdv_kind kind);
 /* An instance got ready. True: the machine stands still; the policy may start a rendezvous. */
 bool rdv_ready(struct rendezvous *r, struct orr_spot *w, orr_inst i);
-/* An instance went: true if it was one that waited. */
+/* An instance went (or is given back by the policy): true if it was one that waited. */
 bool rdv_gone(struct rendezvous *r, struct orr_spot *w, orr_inst i);
 /* Is it a timer of ours? */
 bool rdv_is_timer(uint64_t tag);

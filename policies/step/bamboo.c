@@ -20,7 +20,10 @@
  *
  * failed=f: as in the rest of the run after node f was lost. The node before it does both stages; what they send each
  * other stays there; backward before forward; both gradients are summed; it has no replica any more. The other
- * pipelines wait for this one where gradients are summed, so all lanes are built like it.
+ * pipelines wait for this one where gradients are summed, so all lanes are built like it. redo=n: the pause right after the
+ * loss, before each iteration: what the lost node had summed up of n micro-batches is done anew by its shadow, one backward
+ * (and forward, if that was lazy) after the other, from what is swapped in and from gradients that the next stage sends
+ * again; all stages wait.
  */
 #include "bamboo.h"
 #include "pipeline.h"
@@ -41,6 +44,7 @@ static const struct orr_param params[] = {
 	ORR_PARAM_CHOICE("cut", "memory", "memory|time|blocks",
 		"as low a peak of memory as can be, as short a longest stage as can be, or equally many blocks a stage"),
 	ORR_PARAM_INT("failed", "-1", -1, 1e6, "stage whose node was lost in each pipeline, its shadow does the work of two; -1: none"),
+	ORR_PARAM_INT("redo", "0", 0, 1e6, "with failed: micro-batches whose backward the shadow does anew before all else"),
 	ORR_PARAM_BOOL("sync", true, "a node waits until its replica is as new as the original"),
 	ORR_PARAM_BOOL("swap", true, "what forward passes on replicas make goes to the host's memory"),
 	ORR_PARAM_REAL("host_GBps", "12", 1e-6, 1e6, "from GPU to host: PCIe 3.0 x16 gives about 12"),
@@ -83,6 +87,7 @@ static int size_it(struct bamboo *b, struct orr_step *s, const struct orr_args *
 	if (failed >= b->p || (failed >= 0 && b->p == 1))
 		return orr_fail(err, ORR_EINPUT, "failed=%lld: expected one of several stages, 0 to %u", (long long)failed, b->p - 1);
 	b->failed = failed < 0 ? UINT32_MAX : (uint32_t)failed;
+	b->redo = failed < 0 ? 0 : (uint32_t)orr_arg_int(args, "redo");
 	b->d = f.gpus / b->p;
 	global = global > 0 ? global : f.batch * f.gpus;
 	b->m = pipe_micro_batches(args, global / b->d, b->p, err);
@@ -362,7 +367,45 @@ static void build_sync(struct bamboo *b, struct orr_step *s, uint32_t node)
 	b->fresh[node] = op;
 }
 
+/* What the shadow does before all else; what everybody then waits for. */
+static orr_op build_redo(struct bamboo *b, struct orr_step *s, orr_op before)
+{
+	const struct stage *g = &b->stage[b->failed];
+	uint32_t shadow = bamboo_node(b, b->failed), next = bamboo_next(b, b->failed);
+	bool is_lazy = b->mode < REDUNDANCY_EAGER, is_last = b->failed + 1 == b->p;
+	orr_op in = before, gradient = before, last = before;
+	for (uint32_t k = 0; k < b->redo; k++) {
+		if (b->has_swap) {
+			orr_op swap = orr_delay(s, g->stored_bytes / b->host_Bps);
+			orr_after(s, swap, in);
+			in = swap;
+		}
+		if (!is_last) {
+			orr_op sent;
+			send(s, bamboo_node(b, next), shadow, g->out_bytes, STREAM_COPY, "gradient again", k, gradient, &sent);
+			gradient = sent;
+		}
+		orr_op op = orr_compute(s, shadow, ORR_RECOMPUTE, (is_lazy ? g->forward_s : 0) + g->recompute_s + g->backward_s);
+		orr_after(s, op, last);
+		orr_after(s, op, in);
+		orr_after(s, op, gradient);
+		orr_label(s, op, "redo %u", k);
+		last = op;
+	}
+	return last;
+}
+
 /* ---- build ---- */
+
+static void begin_redo(struct bamboo *b, struct orr_step *s)
+{
+	orr_op all = orr_mark(s);
+	for (uint32_t i = 0; i < b->p; i++)
+		orr_after(s, all, b->tail[i]);
+	all = build_redo(b, s, all);
+	for (uint32_t i = 0; i < b->p; i++)
+		b->tail[i] = all;
+}
 
 static void begin(struct bamboo *b, struct orr_step *s)
 {
@@ -381,6 +424,8 @@ static void begin(struct bamboo *b, struct orr_step *s)
 			orr_after(s, both, b->fresh[bamboo_node(b, i)]);
 			b->tail[i] = both;
 		}
+	if (b->redo)
+		begin_redo(b, s);
 	for (uint32_t k = 0; k < b->m && b->load_s > 0; k++) {
 		b->forward_in[k] = orr_delay(s, b->load_s);
 		orr_after(s, b->forward_in[k], k ? b->forward_in[k - 1] : b->tail[0]);

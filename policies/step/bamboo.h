@@ -20,6 +20,7 @@ struct bamboo {
 	double micro; /* samples */
 	enum redundancy mode;
 	uint32_t failed; /* UINT32_MAX: none */
+	uint32_t redo;   /* micro-batches whose backward its shadow does anew, before anything else */
 	bool has_sync, has_swap;
 	double host_Bps, load_s, dp_bytes, gradient_bytes;
 	double tied_params; /* of a table that the first stage and the last both have; 0: none */

@@ -136,7 +136,8 @@ static void put_interval(struct sbuf *b, const struct metric *m, double scale)
 	int decimals = decimals_of(m->value / scale);
 	while (decimals < 3 && above * pow(10, decimals) < 0.5)
 		decimals++;
-	sbuf_printf(b, " ± %.*f", decimals, above);
+	if (above * pow(10, decimals) >= 0.5)
+		sbuf_printf(b, " ± %.*f", decimals, above);
 }
 
 static void put_metric(struct sbuf *b, const struct metric *m, enum kind kind)

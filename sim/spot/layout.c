@@ -43,7 +43,7 @@ void layout_forget(struct orr_spot *w, uint32_t slot)
 void layout_free(struct orr_spot *w)
 {
 	mem_free(w->stage);
-	mem_free(w->old_owner);
+	mem_free(w->spare);
 	mem_free(w->is_dropped);
 }
 
@@ -60,42 +60,34 @@ static bool can_own(struct orr_spot *w, orr_inst i, const char *what, uint32_t p
 	return false;
 }
 
-static void make_room(struct orr_spot *w, uint32_t pipelines, uint32_t stages)
+/* The stages of the layout before, whose place the new one will not take. */
+static const struct stage *put_aside(struct orr_spot *w, uint32_t pipelines, uint32_t stages)
 {
-	if (stages > w->cap_stages) {
-		w->stage = mem_realloc(w->stage, stages, sizeof *w->stage);
-		w->old_owner = mem_realloc(w->old_owner, stages, sizeof *w->old_owner);
-		w->cap_stages = stages;
+	struct stage *old = w->stage;
+	if (stages > w->cap_spare) {
+		w->spare = mem_realloc(w->spare, stages, sizeof *w->spare);
+		w->cap_spare = stages;
 	}
 	if (pipelines > w->cap_pipelines) {
 		w->is_dropped = mem_realloc(w->is_dropped, pipelines, sizeof *w->is_dropped);
 		w->cap_pipelines = pipelines;
 	}
+	uint32_t cap = w->cap_stages;
+	w->stage = w->spare;
+	w->cap_stages = w->cap_spare;
+	w->spare = old;
+	w->cap_spare = cap;
+	return old;
 }
 
-/* No stage any more. Who had one keeps the role of an owner until settle_roles(): most get another at once. */
-static uint32_t clear(struct orr_spot *w)
+/* It has nothing in the new layout. */
+static void stand_by(struct orr_spot *w, struct slot *s)
 {
-	uint32_t n = 0;
-	for (uint32_t i = 0; i < w->n_stages; i++) {
-		uint32_t slot = w->stage[i].owner;
-		if (slot == NONE || !w->slot[slot].stages)
-			continue;
-		w->slot[slot].stages = 0;
-		w->slot[slot].first_stage = NONE;
-		w->old_owner[n++] = slot;
-	}
-	w->n_stages = w->ownerless = 0;
-	return n;
-}
-
-static void settle_roles(struct orr_spot *w, uint32_t n_old)
-{
-	for (uint32_t i = 0; i < n_old; i++) {
-		struct slot *s = &w->slot[w->old_owner[i]];
-		if (!s->stages && s->state == SLOT_READY)
-			spot_inst_set_role(w, s, ROLE_IDLE);
-	}
+	if (!s->stages)
+		return;
+	s->stages = 0;
+	s->first_stage = NONE;
+	spot_inst_set_role(w, s, ROLE_IDLE);
 }
 
 static bool is_ready(const struct orr_spot *w, orr_inst i)
@@ -116,16 +108,29 @@ void orr_layout(struct orr_spot *w, uint32_t pipelines, uint32_t depth, const or
 		spot_fail(w, ORR_EFAIL, NULL, "orr_layout() while a step is in flight: orr_steps_stop() first");
 		return;
 	}
-	uint32_t n = pipelines * depth, n_old;
-	make_room(w, pipelines, n);
-	n_old = clear(w);
+	uint32_t n = pipelines * depth, n_old = w->n_stages, epoch = ++w->layouts;
+	const struct stage *old = put_aside(w, pipelines, n);
+	w->n_stages = w->ownerless = 0;
 	for (uint32_t i = 0; i < n; i++) {
+		uint32_t slot = orr_inst_slot(owner[i]);
 		if (!is_ready(w, owner[i]) && !can_own(w, owner[i], "orr_layout()", i / depth, i % depth))
 			break;
-		give(w, i, orr_inst_slot(owner[i]));
+		struct slot *s = &w->slot[slot];
+		if (s->layout != epoch) { /* the first that it gets */
+			s->layout = epoch;
+			s->stages = 0;
+			s->first_stage = NONE;
+			if (s->role != ROLE_OWNER)
+				spot_inst_set_role(w, s, ROLE_OWNER);
+		}
+		w->stage[i] = (struct stage){ slot, s->first_stage };
+		s->first_stage = i;
+		s->stages++;
 		w->n_stages = i + 1;
 	}
-	settle_roles(w, n_old);
+	for (uint32_t i = 0; i < n_old; i++)
+		if (old[i].owner != NONE && w->slot[old[i].owner].layout != epoch)
+			stand_by(w, &w->slot[old[i].owner]);
 	for (uint32_t d = 0; d < pipelines; d++)
 		w->is_dropped[d] = false;
 	w->pipelines = n ? pipelines : 0;

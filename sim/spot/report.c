@@ -25,7 +25,7 @@ static const char *const part_names[] = {
 static double samples_now(const struct orr_spot *w)
 {
 	const struct steps *s = &w->steps;
-	double x = s->samples_safe;
+	double x = s->samples_safe + s->alike.samples * (double)s->alike.count;
 	for (size_t i = s->first; i < s->n; i++)
 		x += s->run[i].samples * (double)s->run[i].count;
 	return x;

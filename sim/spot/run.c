@@ -63,7 +63,8 @@ static void instant(struct orr_spot *w)
 			eng_step(w->engine);
 		if (w->is_over)
 			break;
-		steps_advance(w, w->now, true);
+		if (w->steps.is_in_flight && w->steps.ends == w->now)
+			steps_advance(w, w->now, true);
 		if (job_is_done(w)) {
 			w->is_complete = w->is_over = true;
 			break;
