@@ -97,6 +97,8 @@ is "$? $(ends shares spot-market)" "0 100 100" "each GPU goes where it adds most
 # bid 2: at 1 USD it runs, at 3 it waits from 3600 to 7200 s.
 run bid '0,7200,1,,\n' '0,price,,,1\n0,add,a,,\n3600,price,,,3\n7200,price,,,1\n' --cluster 1x1 --policy spot-market --set policy.spot-market.bid=2
 is "$? $(ends bid spot-market) $(dollars bid spot-market)" "0 10800 useful:2000 wasted:0 restart:0 starting:0 idle:3000" "above its bid a job waits"
+run dear '0,100,1,,\n' '0,price,,,3\n0,add,a,,\n500,price,,,4\n' --cluster 1x1 --policy spot-market --set policy.spot-market.bid=2
+is "$? $(metric dear jobs_unfinished) $(accounts dear spot-market)" "0 1 useful:0 wasted:0 restart:0 starting:0 idle:500" "where it never is affordable the job is left over"
 # Its second GPU gains 0.5, which is worth 1 USD; at 1.5 it shrinks to one.
 run shrinks '0,3000,1,1:1;2:1.5,\n' '0,price,,,0.9\n0,add,a,,\n0,add,b,,\n1000,price,,,1.5\n' --cluster 2x1 --policy spot-market --set policy.spot-market.bid=2
 is "$? $(ends shrinks spot-market)" "0 2500" "and one that gains too little by a GPU gives it back"
