@@ -81,16 +81,18 @@ int spot_figures_single(struct album *a, const struct run_result *r, const char 
 	struct series series[3];
 	struct run_result line[3] = { { 0 } };
 	const struct run_result *lines[3];
-	size_t n = r->n_nodes;
-	if (!n)
+	size_t rows = r->n_nodes, n = rows + 1; /* the last row once more, at the end */
+	if (!rows)
 		return ORR_OK;
 	int64_t *time = mem_zalloc(n, sizeof *time);
 	for (size_t i = 0; i < n; i++)
-		time[i] = r->nodes[i].time_ns;
+		time[i] = i < rows ? r->nodes[i].time_ns : result_nodes_end_ns(r);
 	for (int k = 0; k < 3; k++) {
 		series[k] = (struct series){ "instances", n, time, mem_zalloc(n, sizeof(double)) };
-		for (size_t i = 0; i < n; i++)
-			series[k].value[i] = k == 0 ? r->nodes[i].live : k == 1 ? r->nodes[i].ready : r->nodes[i].in_use;
+		for (size_t i = 0; i < n; i++) {
+			const struct node_row *x = &r->nodes[i < rows ? i : rows - 1];
+			series[k].value[i] = k == 0 ? x->live : k == 1 ? x->ready : x->in_use;
+		}
 		line[k].label = labels[k];
 		line[k].series = &series[k];
 		line[k].n_series = 1;

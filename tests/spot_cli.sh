@@ -37,13 +37,22 @@ if command -v "${CC%% *}" >/dev/null; then
     "every cent is in an account"
   is "$(near "$(metric mine useful_part)" "$(awk 'BEGIN { printf "%.17g", 660 / 755 }')") $(metric mine paused_part)" \
     "near $(metric mine restart_part)" "parts of the time"
-  sed 's/orr_steps_stop(w);/(void)0;/' mine.c >wrong.c
-  $CC -shared -fPIC "-I$tree/include" -o wrong.so wrong.c
   "$orrery" spot three.csv --job slow.json --policy ./mine.so --db plugin.db -q
   before=$("$orrery" db digest plugin.db)
-  said=$("$orrery" spot three.csv --job slow.json --policy ./wrong.so --db plugin.db -q 2>&1)
-  like "$? $said" '^1 orrery: policy mine: at 105\.000000000 s: a step goes on although stage 1 of pipeline 0 has no live owner' \
-    "what cannot be is an error with policy and time"
+  while IFS='|' read -r change expected; do
+    sed "$change" mine.c >wrong.c
+    $CC -std=c11 -O1 -shared -fPIC -w "-I$tree/include" -o wrong.so wrong.c
+    said=$(ulimit -c 0 && "$orrery" spot three.csv --job slow.json --policy ./wrong.so --policy-timeout 1 --db plugin.db -q 2>&1)
+    like "$? $said" "^$expected" "$change"
+  done <<'EOT'
+s/orr_steps_stop(w);/(void)0;/|1 orrery: policy mine: at 105\.000000000 s: a step goes on although stage 1 of pipeline 0 has no live owner
+s/orr_layout(w, 1, s->depth, s->owner)/s->owner[1] += 5ull << 32, &/|1 orrery: policy mine: at 0\.000000000 s: orr_layout\(\): the handle is of an instance that is gone, or of none
+s/orr_steps_run(w, &steps);/& &/|1 orrery: policy mine: at 0\.000000000 s: orr_steps_run\(\) while a step is in flight
+s/s->must_wait = true;/& orr_spot_future(w, ORR_NEVER, 0, 0);/|1 orrery: policy mine: at 105\.000000000 s: orr_spot_future\(\): asks for the future without declaring the oracle
+s/s->must_wait = true;/for (;;) ;/|1 orrery: policy mine: .*has not returned for 1 s
+s/\.create = create,//|2 orrery: \./wrong\.so: policy mine: function create is NULL$
+s/\.size = sizeof ops,/.size = 8,/|2 orrery: \./wrong\.so: policy mine: its table of functions has size 8, expected [0-9]+: set \.size = sizeof ops
+EOT
   is "$("$orrery" db digest plugin.db)" "$before" "and the database is as it was"
 else
   skip "no C compiler ($CC)"

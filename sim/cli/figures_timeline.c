@@ -31,10 +31,11 @@ static struct steps steps_new(size_t n)
 
 static struct steps of_nodes(const struct run_result *r, size_t column)
 {
-	struct steps s = steps_new(r->n_nodes);
-	for (size_t i = 0; i < s.n; i++) {
-		s.time_s[i] = (double)r->nodes[i].time_ns / 1e9;
-		s.value[i] = column_of(&r->nodes[i], column);
+	struct steps s = steps_new(r->n_nodes + 1);
+	for (size_t i = 0; i < s.n; i++) { /* the last row once more, at the end */
+		bool is_end = i == r->n_nodes;
+		s.time_s[i] = (double)(is_end ? result_nodes_end_ns(r) : r->nodes[i].time_ns) / 1e9;
+		s.value[i] = column_of(&r->nodes[is_end ? i - 1 : i], column);
 	}
 	return s;
 }

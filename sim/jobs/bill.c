@@ -35,7 +35,7 @@ struct tab {
 };
 
 struct bill {
-	bool has_begun;
+	bool has_begun, is_price_old;
 	uint64_t node_parts;
 	struct meter *meter; /* [node] */
 	struct tab *tab;     /* [job slot] */
@@ -77,7 +77,7 @@ static void settle(struct orr_jobs *w, uint32_t node)
 	m->reading = reading;
 }
 
-static void price_node(struct orr_jobs *w, uint32_t node, uint64_t price)
+static void price_node(const struct orr_jobs *w, uint32_t node, uint64_t price)
 {
 	struct meter *m = &w->bill->meter[node];
 	w->bill->price_of[w->config->cluster->node[node].type] += price - m->price;
@@ -129,9 +129,7 @@ static void on_capacity(void *ctx, uint32_t node, enum capacity_event what)
 		jobs_capacity(w);
 		break;
 	case CAPACITY_PRICE:
-		for (uint32_t i = 0; i < w->config->cluster->n_nodes; i++)
-			if (w->pool->node[i].is_up)
-				price_node(w, i, price_now(w, i));
+		w->bill->is_price_old = true; /* until somebody asks */
 		jobs_capacity(w);
 		break;
 	}
@@ -332,7 +330,7 @@ void bill_end(struct orr_jobs *w)
 	summary_put(r, "instances_unused", (double)c.unused);
 	summary_put(r, "nodes_noticed", (double)c.noticed);
 	summary_put(r, "nodes_lost", (double)c.lost);
-	int64_t end = availset_end_ns(w->config->capacity->set), now = eng_now(w->engine);
+	int64_t end = w->config->capacity->repeats ? ORR_NEVER : availset_end_ns(w->config->capacity->set), now = eng_now(w->engine);
 	summary_put(r, "past_capacity", now > end ? (double)(now - end) / 1e9 : 0);
 	put_accounts(w, &c);
 	if (w->config->record_jobs && b->last.time_ns < eng_now(w->engine)) {
@@ -393,6 +391,10 @@ double bill_usd_per_gpu_hour(const struct orr_jobs *w, uint32_t type)
 {
 	if (!w->bill || type >= w->config->cluster->n_types || !w->pool->total[type])
 		return NAN;
+	for (uint32_t i = 0; w->bill->is_price_old && i < w->config->cluster->n_nodes; i++)
+		if (w->pool->node[i].is_up)
+			price_node(w, i, price_now(w, i));
+	w->bill->is_price_old = false;
 	return (double)w->bill->price_of[type] / 1e9 / w->pool->total[type];
 }
 

@@ -244,10 +244,11 @@ static void instant(struct orr_jobs *w, int64_t now)
 	jobs_end_instant(w);
 }
 
-/* Jobs wait, and nothing but failures and repairs of nodes lies ahead. What lends nodes may yet bring more of them, or lower prices. */
+/* Jobs wait, and nothing but failures and repairs of nodes lies ahead. Nodes that are lent may yet become more, or cheaper; and where no
+ * more is known of them, jobs that nobody starts may be waiting for that. */
 static bool is_starving(const struct orr_jobs *w)
 {
-	return !w->has_next && !w->n_running && !w->nodes_down &&
+	return !w->bill && !w->has_next && !w->n_running && !w->nodes_down &&
 		eng_pending(w->engine) == w->failure_pending;
 }
 
@@ -317,7 +318,7 @@ static void loop(struct orr_jobs *w)
 			break;
 		}
 		if (!eng_next_time(w->engine, &t))
-			break; /* what waits needs nodes that never come back */
+			break; /* what waits needs nodes that never come back, or lower prices */
 		if (t > INT64_MAX / 2) {
 			world_fail(w, ORR_EFAIL, NULL, "the clock ends after 146 years and %llu jobs have not (--until sets "
 				"an earlier end)", (unsigned long long)w->live);

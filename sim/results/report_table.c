@@ -458,6 +458,8 @@ static void put_notes(struct sbuf *out, const struct run_result *r, bool has_com
 {
 	static const char *const kinds[] = { "choice", "steady-state", "cost-source" };
 	const char *between = ": ";
+	if (r->world && !strcmp(r->world, "spot")) /* events there are marks of the policy's own, at any time */
+		return;
 	char *name = name_of(r);
 	for (size_t i = 0; i < 2u + !has_common_source; i++) {
 		const char *note = result_find_note(r, kinds[i]);
