@@ -137,8 +137,6 @@ void spot_capacity_fill(struct orr_spot *w)
 
 /* ---- rows ---- */
 
-static void on_rows(struct engine *e, void *ctx, uint64_t subject, uint64_t arg);
-
 static uint32_t *slot_at(struct orr_spot *w, uint32_t instance)
 {
 	if (instance >= w->cap_slot_of) {
@@ -271,35 +269,30 @@ static void plan_rows(struct orr_spot *w)
 	int64_t t = w->has_next ? read_time(w, &w->next_rec) : ORR_NEVER;
 	if (w->ahead_first < w->ahead_n && w->ahead[w->ahead_first].t_ns < t)
 		t = w->ahead[w->ahead_first].t_ns;
-	if (t < ORR_NEVER)
-		eng_at(w->engine, t, PRIO_ROW, on_rows, w, 0, 0);
+	w->rows_at = t;
 }
 
-static void on_rows(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+/* A price series of its own. */
+static void series(struct orr_spot *w)
 {
-	(void)e, (void)subject, (void)arg;
-	struct orr_spot *w = ctx;
-	if (w->is_over)
-		return;
-	read_rows(w);
-	apply(w);
-	plan_rows(w);
-}
-
-/* ---- a price series of its own ---- */
-
-static void on_price(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
-{
-	(void)e, (void)subject, (void)arg;
-	struct orr_spot *w = ctx;
 	while (w->has_price && w->next_price.t_ns <= w->now) {
 		if (w->next_price.kind == AVAIL_PRICE)
 			price_row(w, &w->next_price, availset_strings(w->config->prices));
 		w->has_price = availcursor_next(w->price_cursor, &w->next_price);
 		w->has_happened = true;
 	}
-	if (w->has_price)
-		eng_at(w->engine, w->next_price.t_ns, PRIO_ROW, on_price, w, 0, 0);
+	w->prices_at = w->has_price ? w->next_price.t_ns : ORR_NEVER;
+}
+
+void spot_capacity_instant(struct orr_spot *w)
+{
+	if (w->prices_at <= w->now)
+		series(w);
+	if (w->rows_at > w->now)
+		return;
+	read_rows(w);
+	apply(w);
+	plan_rows(w);
 }
 
 /* ---- begin and end ---- */
@@ -328,9 +321,8 @@ int spot_capacity_begin(struct orr_spot *w)
 	if (c->prices) {
 		w->price_cursor = availset_open(c->prices, c->replication);
 		w->has_price = availcursor_next(w->price_cursor, &w->next_price);
-		if (w->has_price)
-			eng_at(w->engine, w->next_price.t_ns, PRIO_ROW, on_price, w, 0, 0);
 	}
+	w->prices_at = w->has_price ? w->next_price.t_ns : ORR_NEVER;
 	return ORR_OK;
 }
 

@@ -106,17 +106,47 @@ void spot_inst_set_price(struct orr_spot *w, struct slot *s, int64_t price)
 
 /* ---- beginning and end ---- */
 
-static void on_ready(struct engine *e, void *ctx, uint64_t slot, uint64_t arg)
+/* Spot instances get ready in the order in which they were taken, and so do on-demand ones: two queues. */
+static void enqueue(struct orr_spot *w, bool is_on_demand, uint32_t slot)
 {
-	(void)e, (void)arg;
-	struct orr_spot *w = ctx;
-	struct slot *s = &w->slot[slot];
-	if (w->is_over)
-		return;
+	struct ready_queue *q = &w->ready[is_on_demand];
+	if (q->n == q->cap && q->first > q->n / 2) {
+		memmove(q->inst, q->inst + q->first, (q->n - q->first) * sizeof *q->inst);
+		q->n -= q->first;
+		q->first = 0;
+	}
+	MEM_GROW(q->inst, q->n, q->cap);
+	q->inst[q->n++] = slot_handle(w, slot);
+}
+
+/* Those that were taken away or given back meanwhile are passed over. */
+static int64_t next_ready(struct orr_spot *w, struct ready_queue *q)
+{
+	for (; q->first < q->n; q->first++) {
+		const struct slot *s = &w->slot[orr_inst_slot(q->inst[q->first])];
+		if (s->generation == (uint32_t)(q->inst[q->first] >> 32) && s->state == SLOT_STARTING)
+			return s->ready;
+	}
+	q->first = q->n = 0;
+	return ORR_NEVER;
+}
+
+static void plan_ready(struct orr_spot *w)
+{
+	int64_t a = next_ready(w, &w->ready[0]), b = next_ready(w, &w->ready[1]);
+	w->ready_at = a < b ? a : b;
+}
+
+void spot_inst_get_ready(struct orr_spot *w)
+{
+	struct ready_queue *q = &w->ready[next_ready(w, &w->ready[0]) > w->now];
+	uint32_t slot = orr_inst_slot(q->inst[q->first++]);
 	w->has_happened = true;
-	s->state = SLOT_READY;
-	spot_inst_set_role(w, s, ROLE_IDLE);
-	tell_instance(w, (uint32_t)slot, ORR_INST_READY);
+	w->slot[slot].state = SLOT_READY;
+	plan_ready(w);
+	spot_inst_set_role(w, &w->slot[slot], ROLE_IDLE);
+	tell_instance(w, slot, ORR_INST_READY);
+	tell_added(w);
 }
 
 void spot_inst_begin(struct orr_spot *w, uint32_t slot)
@@ -143,7 +173,9 @@ void spot_inst_begin(struct orr_spot *w, uint32_t slot)
 	else
 		w->first_live = slot;
 	w->last_live = slot;
-	s->ready_event = eng_at(w->engine, s->ready, PRIO_READY, on_ready, w, slot, 0);
+	enqueue(w, s->is_on_demand, slot);
+	if (s->ready < w->ready_at)
+		w->ready_at = s->ready;
 	MEM_GROW(w->added, w->n_added, w->cap_added);
 	w->added[w->n_added++] = slot_handle(w, slot);
 }
@@ -160,8 +192,6 @@ void spot_inst_end(struct orr_spot *w, uint32_t slot)
 {
 	struct slot *s = &w->slot[slot];
 	layout_forget(w, slot);
-	if (s->state == SLOT_STARTING)
-		eng_cancel(w->engine, s->ready_event);
 	settle(w, s);
 	if (w->bills_hours)
 		pay_begun_hour(w, s);
@@ -182,7 +212,10 @@ void spot_inst_end(struct orr_spot *w, uint32_t slot)
 	else
 		w->last_live = s->prev;
 	s->prev = s->next = NONE;
+	bool was_starting = s->state == SLOT_STARTING;
 	s->state = SLOT_GONE;
+	if (was_starting)
+		plan_ready(w);
 }
 
 void instances_free(struct orr_spot *w)
@@ -190,6 +223,8 @@ void instances_free(struct orr_spot *w)
 	mem_free(w->slot);
 	mem_free(w->free_slot);
 	mem_free(w->added);
+	mem_free(w->ready[0].inst);
+	mem_free(w->ready[1].inst);
 }
 
 /* ---- what policies ask ---- */

@@ -133,7 +133,7 @@ uint64_t orr_spot_timer(struct orr_spot *w, int64_t at, uint32_t rank, uint64_t 
 		spot_fail(w, ORR_EFAIL, NULL, "orr_spot_timer(): at %.9f s, which is past", (double)at / 1e9);
 		return 0;
 	}
-	struct eng_event ev = eng_at(w->engine, at, PRIO_TIMER + rank, on_timer, w, tag, 0);
+	struct eng_event ev = eng_at(w->engine, at, rank, on_timer, w, tag, 0);
 	return (uint64_t)ev.generation << 32 | ev.slot;
 }
 

@@ -7,8 +7,8 @@
  * accounts.c (time and money), future.c (the oracle), query.c (public functions that only ask), report.c (metrics and rows),
  * check.c, options.c.
  *
- * Time: the world is at `now`; the engine holds what comes from outside (rows, instances getting ready, timers), the end of
- * a run of steps is known without it. Before anything of an instant happens, accounts and steps are brought up to it (steps that
+ * Time: the world is at `now`. The engine holds timers alone: the next row, the next instance to get ready and the end of a run of
+ * steps are known without it. Before anything of an instant happens, accounts and steps are brought up to it (steps that
  * end then aside: they come last). So what changes within an instant changes from that instant on.
  *
  * Money is counted in nano-USD per hour times nanoseconds, an integer, so that sums are exact in any order.
@@ -24,8 +24,7 @@
 __extension__ typedef __int128 wide;
 
 enum { NONE = UINT32_MAX };
-enum { PRIO_ROW = 0, PRIO_READY = 10, PRIO_TIMER = 20 };
-enum { RANKS = 8 };
+enum { RANKS = 8 }; /* of timers: their priorities in the engine */
 
 enum slot_state { SLOT_FREE, SLOT_OFFER, SLOT_STARTING, SLOT_READY, SLOT_GONE /* while that is told */ };
 enum role { ROLE_STARTING, ROLE_IDLE, ROLE_OWNER, ROLES };
@@ -43,7 +42,6 @@ struct slot {
 	int64_t offer_price;       /* of the trace; -1: the market's */
 	uint64_t number, mark;
 	int64_t since, ready, goes;
-	struct eng_event ready_event;
 	/* for begun hours and for the check */
 	wide paid;
 	int64_t paid_until;
@@ -141,6 +139,7 @@ struct orr_spot {
 	struct availcursor *cursor, *price_cursor;
 	struct avail_rec next_rec, next_price;
 	bool has_next, has_price;
+	int64_t rows_at, prices_at; /* when the next ones are due; ORR_NEVER */
 	struct avail_rec *ahead;   /* rows read before their time, for notices */
 	size_t ahead_first, ahead_n, ahead_cap;
 	uint32_t *slot_of, cap_slot_of; /* [instance of the trace] slot + 1 */
@@ -153,6 +152,11 @@ struct orr_spot {
 	/* instances */
 	struct slot *slot;
 	uint32_t n_slots, cap_slots, *free_slot, n_free, cap_free;
+	struct ready_queue {
+		orr_inst *inst;
+		size_t first, n, cap;
+	} ready[2];                /* that start, in order: spot, on-demand */
+	int64_t ready_at;          /* when the next one gets ready; ORR_NEVER */
 	uint32_t first_live, last_live;
 	uint32_t live[2];          /* spot, on-demand */
 	uint64_t n_taken, n_on_demand, preemptions, released, refused;
@@ -212,6 +216,7 @@ void on_timer(struct engine *e, void *ctx, uint64_t tag, uint64_t arg);
 
 /* capacity.c */
 int spot_capacity_begin(struct orr_spot *w);
+void spot_capacity_instant(struct orr_spot *w); /* what is due now, if anything is */
 void spot_capacity_fill(struct orr_spot *w); /* takes offers that are wanted */
 void spot_capacity_free(struct orr_spot *w);
 uint32_t spot_capacity_zone(struct orr_spot *w, uint32_t text);
@@ -227,6 +232,7 @@ void spot_inst_begin(struct orr_spot *w, uint32_t slot); /* starts; joins the li
 void spot_inst_end(struct orr_spot *w, uint32_t slot);   /* leaves the live, loses its stages, is billed to the end */
 void spot_inst_set_role(struct orr_spot *w, struct slot *s, enum role role);
 void spot_inst_set_price(struct orr_spot *w, struct slot *s, int64_t price);
+void spot_inst_get_ready(struct orr_spot *w); /* the next one; ready_at is now */
 void instances_free(struct orr_spot *w);
 
 /* layout.c */
