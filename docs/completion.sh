@@ -49,7 +49,7 @@ _orrery()
 {
 	local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD - 1]}
 	local command=\${COMP_WORDS[1]} verbs='' options='' done_part=''
-	local formats='$(traces formats)' models='$(traces 'models of jobs')' requests='$(traces 'models of requests')'
+	local formats='$(traces formats)' models='$(traces 'models of jobs')' requests='$(traces 'models of requests')' instances='$(traces 'models of instances')'
 	COMPREPLY=()
 	if [ "\$COMP_CWORD" -eq 1 ]; then
 		COMPREPLY=(\$(compgen -W "$(echo "$commands" | tr '\n' ' ')--help --version" -- "\$cur"))
@@ -69,7 +69,7 @@ cat <<'END'
 	--policy | show)
 		[ "$prev" = --policy ] || [ "$command" = policy ] || return
 		local kind=''
-		case $command in jobs | step | serve) kind="--kind $command" ;; esac
+		case $command in jobs | step | serve | spot) kind="--kind $command" ;; esac
 		# A list with commas: complete what stands after the last one.
 		case $cur in *,*) done_part=${cur%,*}, cur=${cur##*,} ;; esac
 		COMPREPLY=($(compgen -P "$done_part" \
@@ -82,6 +82,10 @@ cat <<'END'
 		COMPREPLY=($(compgen -P "$done_part" \
 			-W "$("${COMP_WORDS[0]}" model list --served 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$cur"))
 		[ -n "${COMPREPLY[*]}" ] || COMPREPLY=($(compgen -f -- "$cur"))
+		return
+		;;
+	--job)
+		COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" model list --elastic 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$cur") $(compgen -f -- "$cur"))
 		return
 		;;
 	--format | --to)
@@ -99,7 +103,8 @@ cat <<'END'
 			awk 'NR > 1 { print $1 }')" -- "$cur") $(compgen -f -- "$cur")) ;;
 		jobs,*,2) COMPREPLY=($(compgen -W "$models" -- "$cur") $(compgen -f -- "$cur")) ;;
 		serve,*,2) COMPREPLY=($(compgen -W "$requests" -- "$cur") $(compgen -f -- "$cur")) ;;
-		trace,synth,3) COMPREPLY=($(compgen -W "$(printf '%s\n' $models $requests | sort -u)" -- "$cur") $(compgen -f -- "$cur")) ;;
+		spot,*,2) COMPREPLY=($(compgen -W "$instances" -- "$cur") $(compgen -f -- "$cur")) ;;
+		trace,synth,3) COMPREPLY=($(compgen -W "$(printf '%s\n' $models $requests $instances | sort -u)" -- "$cur") $(compgen -f -- "$cur")) ;;
 		esac
 		[ -n "${COMPREPLY[*]}" ] || COMPREPLY=($(compgen -f -- "$cur"))
 		;;

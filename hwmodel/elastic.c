@@ -28,7 +28,7 @@ static struct elastic *load_embedded(const char *name, struct orr_error *err)
 			names[i] = f->name;
 	}
 	const char *near = nearest_name(name, names);
-	orr_fail(err, ORR_EINPUT, "no elastic job \"%.80s\"; %s%s%sa file ends in .json", name,
+	orr_fail(err, ORR_EINPUT, "no elastic job \"%.80s\"; %s%s%sorrery model list --elastic shows all; a file ends in .json", name,
 		near ? "did you mean " : "", near ? near : "", near ? "? " : "");
 	return NULL;
 }
@@ -63,6 +63,10 @@ void elastic_free(struct elastic *job)
 		mem_free(job->step->model);
 		mem_free(job->step->device);
 		mem_free(job->step->precision);
+		mem_free(job->step->optimizer);
+		mem_free(job->step->recompute);
+		mem_free(job->step->cut);
+		mem_free(job->step->redundancy);
 		mem_free(job->step);
 	}
 	mem_free(job->curve);

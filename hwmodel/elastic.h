@@ -34,7 +34,9 @@ struct elastic_step {
 	char *model, *device, *precision;
 	uint32_t batch, micro_batch;        /* samples of a whole step; of one micro-batch */
 	double node_Bps, latency_s;
-	uint32_t max_pipelines, min_depth, max_depth;
+	uint32_t max_pipelines, min_depth, max_depth, max_nodes; /* shapes to derive */
+	char *optimizer, *recompute; /* as step.optimizer; as a pipeline policy's recompute */
+	char *cut, *redundancy;      /* as the step policy bamboo has them: of all steps; of redundant ones */
 };
 
 struct elastic {

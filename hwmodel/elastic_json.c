@@ -4,7 +4,6 @@
 
 #include "base/bytes.h"
 #include "base/mem.h"
-#include "hwmodel/device.h"
 #include "hwmodel/json.h"
 
 #include <ctype.h>
@@ -17,7 +16,7 @@
 #define MAX_VALUE 1e18
 #define NS_PER_MS 1e6
 
-enum { MAX_TEXT = 600, MAX_NAME = 80, MAX_SHAPE = 4096, MAX_POINTS = 65536, MAX_CURVES = 64, MAX_NODES = 65536, MAX_FIGURES = 256 };
+enum { MAX_TEXT = 600, MAX_NAME = 80, MAX_SHAPE = 4096, MAX_POINTS = 65536, MAX_CURVES = 64, MAX_NODES = 65536, MAX_FIGURES = 256, MAX_DERIVED = 256 };
 
 /* What a file is read with. */
 struct reader {
@@ -308,28 +307,59 @@ static int get_work(const struct reader *r, const cJSON *v)
 	return ORR_OK;
 }
 
+static int get_choice(const struct reader *r, const cJSON *o, const char *where, const char *key, const char *const *names, char **out)
+{
+	const cJSON *v = item(o, key);
+	char at[160], expected[160] = "one of ";
+	for (int i = 0; names[i]; i++) {
+		if (v ? cJSON_IsString(v) && !strcmp(v->valuestring, names[i]) : i == 0) {
+			*out = mem_strdup(names[i]);
+			return ORR_OK;
+		}
+		size_t n = strlen(expected);
+		snprintf(expected + n, sizeof expected - n, "%s%s", i ? ", " : "", names[i]);
+	}
+	snprintf(at, sizeof at, "%s.%s", where, key);
+	return wrong(r, at, expected, v);
+}
+
+/* The first of each is the default. */
+static int get_step_choices(const struct reader *r, const cJSON *v, struct elastic_step *s)
+{
+	static const char *const precisions[] = { "fp32", "tf32", "fp16", "bf16", NULL };
+	static const char *const optimizers[] = { "adam", "momentum", "sgd", NULL };
+	static const char *const recomputes[] = { "none", "selective", "full", "stage", NULL };
+	static const char *const cuts[] = { "time", "memory", "blocks", NULL };
+	static const char *const redundancies[] = { "eager", "lazy", "both", "none", NULL };
+	if (get_choice(r, v, "$.step", "precision", precisions, &s->precision) ||
+		get_choice(r, v, "$.step", "optimizer", optimizers, &s->optimizer) ||
+		get_choice(r, v, "$.step", "recompute", recomputes, &s->recompute) || get_choice(r, v, "$.step", "cut", cuts, &s->cut))
+		return ORR_EINPUT;
+	return get_choice(r, v, "$.step", "redundancy", redundancies, &s->redundancy);
+}
+
 static int get_step(const struct reader *r, const cJSON *v)
 {
 	static const char *const keys[] = { "model", "device", "precision", "batch", "micro_batch", "node_Gbps", "latency_us",
-		"max_pipelines", "min_depth", "max_depth", NULL };
+		"max_pipelines", "min_depth", "max_depth", "max_nodes", "optimizer", "recompute", "cut", "redundancy", NULL };
 	struct elastic_step *s = r->job->step = mem_zalloc(1, sizeof *s);
 	double gbps = 0, latency_us = 0;
-	enum precision precision;
-	*s = (struct elastic_step){ .max_pipelines = 4, .min_depth = 1, .max_depth = 16 };
+	*s = (struct elastic_step){ .max_pipelines = 4, .min_depth = 1, .max_depth = 16, .max_nodes = 64 };
 	if (json_keys(r->path, "$.step", v, keys, r->err) || get_text(r, v, "$.step", "model", NULL, &s->model) ||
-		get_text(r, v, "$.step", "device", NULL, &s->device) || get_text(r, v, "$.step", "precision", "fp32", &s->precision) ||
+		get_text(r, v, "$.step", "device", NULL, &s->device) || get_step_choices(r, v, s) ||
 		get_u32(r, v, "$.step", "batch", 1, 1e9, true, &s->batch) ||
 		get_u32(r, v, "$.step", "micro_batch", 1, s->batch, true, &s->micro_batch) ||
 		json_real(r->path, "$.step", v, "node_Gbps", 1e-3, 1e5, true, &gbps, r->err) ||
 		get_real(r, v, "$.step", "latency_us", 0, 1e9, &latency_us) ||
-		get_u32(r, v, "$.step", "max_pipelines", 1, 256, false, &s->max_pipelines) ||
-		get_u32(r, v, "$.step", "min_depth", 1, 256, false, &s->min_depth) ||
-		get_u32(r, v, "$.step", "max_depth", s->min_depth, 256, false, &s->max_depth))
+		get_u32(r, v, "$.step", "max_pipelines", 1, MAX_DERIVED, false, &s->max_pipelines) ||
+		get_u32(r, v, "$.step", "min_depth", 1, MAX_DERIVED, false, &s->min_depth) ||
+		get_u32(r, v, "$.step", "max_depth", s->min_depth, MAX_DERIVED, false, &s->max_depth) ||
+		get_u32(r, v, "$.step", "max_nodes", s->min_depth, MAX_DERIVED, false, &s->max_nodes))
 		return ORR_EINPUT;
 	if (s->max_depth < s->min_depth) /* the default, where only min_depth is given */
 		s->max_depth = s->min_depth;
-	if (!precision_named(s->precision, &precision) || precision > PRECISION_BF16)
-		return wrong(r, "$.step.precision", "one of fp32, tf32, fp16, bf16", item(v, "precision"));
+	if (s->max_nodes < s->min_depth)
+		s->max_nodes = s->min_depth;
 	s->node_Bps = gbps * 1e9 / 8;
 	s->latency_s = latency_us * 1e-6;
 	return ORR_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "plots/chart.h"
 
+#include "base/mem.h"
 #include "plots/gnuplot.h"
 
 #include <math.h>
@@ -25,17 +26,29 @@ static void put_real(struct sbuf *b, double v)
 		sbuf_puts(b, "NaN ");
 }
 
+/* In a stack low and high are where a piece begins and ends. */
+static struct chart_point on_top_of(const struct chart_point *p, double *below)
+{
+	struct chart_point at = *p;
+	at.low = *below;
+	*below += p->y > 0 ? p->y : 0;
+	at.high = *below;
+	return at;
+}
+
 static void put_data(struct sbuf *b, const struct chart *c)
 {
+	double *below = mem_zalloc(c->n_categories + 1, sizeof *below);
 	sbuf_puts(b, "$data << EOD\n");
 	for (size_t i = 0; i < c->n_series; i++) {
 		const struct chart_series *s = &c->series[i];
 		for (size_t k = 0; k < s->n; k++) {
-			const struct chart_point *p = &s->point[k];
-			put_real(b, c->category ? (double)k + 1 : p->x);
-			put_real(b, p->y);
-			put_real(b, p->low);
-			put_real(b, p->high);
+			bool is_stacked = c->kind == CHART_STACKED && k < c->n_categories;
+			struct chart_point p = is_stacked ? on_top_of(&s->point[k], &below[k]) : s->point[k];
+			put_real(b, c->category ? (double)k + 1 : p.x);
+			put_real(b, p.y);
+			put_real(b, p.low);
+			put_real(b, p.high);
 			sbuf_putc(b, '\n');
 		}
 		if (!s->n)
@@ -43,6 +56,7 @@ static void put_data(struct sbuf *b, const struct chart *c)
 		sbuf_puts(b, "\n\n"); /* ends gnuplot's block */
 	}
 	sbuf_puts(b, "EOD\n");
+	mem_free(below);
 }
 
 /* An axis' label: in two lines, at the blank nearest to the middle, where it is longer than the plot. */
@@ -140,6 +154,7 @@ int chart_add(struct album *a, const struct chart *c, struct orr_error *err)
 		return ORR_OK;
 	put_data(&a->script, c);
 	size_t longest = put_variables(&a->script, c);
-	static const char *const template[] = { [CHART_LINES] = "lines", [CHART_BARS] = "bars", [CHART_CDF] = "cdf" };
+	static const char *const template[] = { [CHART_LINES] = "lines", [CHART_BARS] = "bars", [CHART_CDF] = "cdf",
+		[CHART_STACKED] = "stacked", [CHART_TIMELINE] = "steps" };
 	return album_add(a, c->file, template[c->kind], album_layout(c->n_series, longest, 2.1), err);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * chart.h - lines, bars and distribution functions of any numbers, drawn by gnuplot
+ * chart.h - lines, bars, stacks, timelines and distribution functions of any numbers, drawn by gnuplot
  *
  * A point whose y is NaN is a gap; low and high, the ends of an interval, may be NaN.
  * Texts are shown as they are, whatever they hold.
@@ -12,7 +12,13 @@
 
 #include "plots/album.h"
 
-enum chart_kind { CHART_LINES, CHART_BARS, CHART_CDF };
+enum chart_kind {
+	CHART_LINES,
+	CHART_BARS,
+	CHART_CDF,
+	CHART_STACKED, /* bars, the series of a category on top of each other in order */
+	CHART_TIMELINE /* steps: a value holds until the next point */
+};
 
 struct chart_point {
 	double x, y, low, high;

@@ -5,6 +5,7 @@
 #include "plots/album.h"
 #include "plots/chart.h"
 #include "plots/figure_data.h"
+#include "plots/spot_figures.h"
 #include "results/report.h"
 
 #include <math.h>
@@ -43,24 +44,27 @@ static int add_shared(struct album *a, const struct run_result *const *runs, siz
 		code = album_add(a, "ttft-cdf", "ttft-cdf", l, err);
 	if (!code && figure_data_series(&a->script, runs, n, "in_system"))
 		code = album_add(a, "in-system", "in-system", l, err);
+	if (!code && figure_data_series(&a->script, runs, n, "samples_per_s"))
+		code = album_add(a, "throughput-over-time", "samples-per-s", l, err);
 	if (!code && figure_data_series(&a->script, runs, n, "loss"))
 		code = album_add(a, "loss", "loss", l, err);
 	return code;
 }
 
 /* A bar for each run. */
-static int add_throughput(struct album *a, const struct run_result *const *runs, size_t n, struct orr_error *err)
+static int add_bars(struct album *a, const struct run_result *const *runs, size_t n, const char *metric, const char *file, const char *y_label,
+	struct orr_error *err)
 {
 	const char **name = mem_zalloc(n + 1, sizeof *name);
 	struct chart_point *point = mem_zalloc(n + 1, sizeof *point);
 	for (size_t i = 0; i < n; i++) {
-		const struct metric *m = result_find(runs[i], "samples_per_s");
+		const struct metric *m = result_find(runs[i], metric);
 		name[i] = runs[i]->label ? runs[i]->label : "";
 		point[i] = m ? (struct chart_point){ 0, m->value, m->ci_low, m->ci_high }
 			     : (struct chart_point){ 0, NAN, NAN, NAN };
 	}
-	struct chart_series series = { .label = "throughput", .point = point, .n = n };
-	struct chart c = { .file = "throughput", .kind = CHART_BARS, .x_label = "", .y_label = "samples/s", .y_min = NAN, .y_max = NAN,
+	struct chart_series series = { .label = file, .point = point, .n = n };
+	struct chart c = { .file = file, .kind = CHART_BARS, .x_label = "", .y_label = y_label, .y_min = NAN, .y_max = NAN,
 		.category = name, .n_categories = n, .series = &series, .n_series = 1 };
 	int code = chart_add(a, &c, err);
 	mem_free(name);
@@ -103,6 +107,8 @@ static int add_single(struct album *a, const struct run_result *const *runs, siz
 		code = add_gantt(a, runs[i], name[i], err);
 		if (!code)
 			code = add_timeline(a, runs[i], name[i], err);
+		if (!code)
+			code = spot_figures_single(a, runs[i], name[i], err);
 	}
 	for (size_t i = 0; i < n; i++)
 		mem_free(name[i]);
@@ -115,7 +121,11 @@ int figures_write(const char *dir, const struct run_result *const *runs, size_t 
 	struct album a = { 0 };
 	int code = add_shared(&a, runs, n, err);
 	if (!code)
-		code = add_throughput(&a, runs, n, err);
+		code = add_bars(&a, runs, n, "samples_per_s", "throughput", "samples/s", err);
+	if (!code)
+		code = add_bars(&a, runs, n, "value", "value", "samples/s per USD/h", err);
+	if (!code)
+		code = spot_figures_shared(&a, runs, n, err);
 	if (!code)
 		code = add_single(&a, runs, n, err);
 	if (!code)

@@ -10,6 +10,10 @@
  *   latency-cdf    share of requests completed within a time of their arrival; ttft-cdf: first token there
  *   in-system      requests that have arrived and not ended, over time
  *   throughput     samples/s of training, with intervals
+ *   value          samples/s per USD/h of spot capacity, with intervals
+ *   node-hours, dollars    where the time of instances and the money went: a bar for each run, a piece for each account
+ *   throughput-over-time   samples/s over time
+ *   instances-LABEL        instances over time: live, ready, with a stage
  *   loss           loss of training over time
  *   timeline-LABEL what the first FIGURE_DEVICES devices did in the last iterations of each run
  * A figure whose data no run has is left out. What a figure looks like is in

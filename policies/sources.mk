@@ -12,6 +12,7 @@ libpolicies_a_SOURCES += policies/jobs/gavel_lp.c policies/jobs/gavel_lp.h polic
 libpolicies_a_SOURCES += policies/jobs/drf.c
 libpolicies_a_SOURCES += policies/jobs/gittins.c policies/jobs/gittins_index.h
 libpolicies_a_SOURCES += policies/jobs/optimus.c
+libpolicies_a_SOURCES += policies/jobs/spot_market.c
 # step: data parallelism
 libpolicies_a_SOURCES += policies/step/chunks.h policies/step/messages.h policies/step/replicas.h policies/step/servers.h
 libpolicies_a_SOURCES += policies/step/allreduce.c policies/step/bytescheduler.c policies/step/parameter_server.c
@@ -21,6 +22,7 @@ libpolicies_a_SOURCES += policies/step/ako.c
 libpolicies_a_SOURCES += policies/step/schedule.h policies/step/stages.h policies/step/stages.c policies/step/pipeline.h policies/step/pipeline.c
 libpolicies_a_SOURCES += policies/step/gpipe.c policies/step/one_f_one_b.c policies/step/interleaved.c policies/step/dapple.c
 libpolicies_a_SOURCES += policies/step/tensor_parallel.c policies/step/megatron.c
+libpolicies_a_SOURCES += policies/step/bamboo.h policies/step/bamboo.c policies/step/bamboo_stages.c
 libpolicies_a_SOURCES += policies/step/stanza.c
 libpolicies_a_SOURCES += policies/step/ds_sync.c policies/step/partitions.h policies/step/partitions.c
 # step: graphs and schedules as data
@@ -45,6 +47,10 @@ libpolicies_a_SOURCES += policies/spot/parcae_odds.h policies/spot/parcae_odds.c
 libpolicies_a_SOURCES += policies/spot/daly.h policies/spot/shapes.h policies/spot/checkpoint.c policies/spot/elastic_dp.c
 # spot
 libpolicies_a_SOURCES += policies/spot/rendezvous.h policies/spot/rendezvous.c
+libpolicies_a_SOURCES += policies/spot/morph.h policies/spot/artifact.h policies/spot/artifact.c
+libpolicies_a_SOURCES += policies/spot/varuna_artifact.h policies/spot/varuna_artifact.c policies/spot/varuna.c
+libpolicies_a_SOURCES += policies/spot/templates.h policies/spot/templates.c policies/spot/parts.h policies/spot/parts.c policies/spot/oobleck.c
+libpolicies_a_SOURCES += policies/spot/placement.h policies/spot/bamboo.h policies/spot/bamboo.c policies/spot/bamboo_rules.c policies/spot/on_demand.c
 # spot: one job with a deadline
 libpolicies_a_SOURCES += policies/spot/late.h policies/spot/late.c policies/spot/late_plan.h policies/spot/late_plan.c
 libpolicies_a_SOURCES += policies/spot/greedy.c policies/spot/time_sliced.c policies/spot/uniform_progress.c policies/spot/rsf.c

@@ -51,7 +51,7 @@ s/queue.json/gone.json/|2 orrery: ./bad/gone.json: No such file
 s/rho \* mu}/rho * nu}/|2 orrery: ./bad/figures.json: \$.runs.md1\[rho=0.3\]: expression "rho \* nu": no such name at "nu"
 s/"trace": /"tracy": /|2 orrery: ./bad/figures.json: \$.runs.md1\[rho=0.3\]: unknown key "tracy"; did you mean trace
 s/"name": "wait"/"name": "..\/wait"/|2 orrery: ./bad/figures.json: \$.figures\[0\]: name: "../wait" is no file name
-s/"lines"/"pies"/|2 orrery: ./bad/figures.json: \$.figures\[0\]: kind: expected lines, bars or cdf
+s/"lines"/"pies"/|2 orrery: ./bad/figures.json: \$.figures\[0\]: kind: expected lines, bars, stacked, timeline or cdf
 s/"y": "{md1.\${order}.wait_mean}"/"y": "{md1.fifo.wait_meen}"/|2 orrery: ./bad/figures.json: \$.figures\[0\]: \{md1.fifo.wait_meen\}: this run has no metric "wait_meen"
 s/{md1\[rho=0.3\].fifo/{md1[tau=0.3].fifo/|2 orrery: ./bad/figures.json: \$.figures\[1\]: \[tau=0.3\]: expected AXIS=VALUE
 s/"W-\${rho}"/"X-${rho}"/|2 orrery: ./bad/figures.json: \$.table\[0\]: published.csv has no row "X-0.3"
@@ -74,7 +74,7 @@ is "$(ORRERY_TRACE_PATH=$work/known "$orrery" figures ./rows --no-figures --out 
 "end",0.040000000000000001,0.5,,
 "end",0.059999999999999998,0.75,,' "a trace is found, and the share is of all that came: one of four is turned away"
 said=$(ORRERY_TRACE_PATH=$work/none ORRERY_DATA_PATH=$work/none "$orrery" figures ./rows --no-figures --out rows/o 2>&1)
-like "$said" '^orrery: SKIPPED: four: there is no deep/four.csv \(set ORRERY_TRACE_PATH or ORRERY_DATA_PATH\); synthetic requests stand in for it: poisson:rate=1,n=9$' "what stands in for one that is not there is said"
+like "$said" '^orrery: SKIPPED: four: there is no deep/four.csv \(set ORRERY_TRACE_PATH or ORRERY_DATA_PATH\); a generator stands in for it: poisson:rate=1,n=9$' "what stands in for one that is not there is said"
 like "$said" '^n  +9 +9 +0 %$' "and runs"
 while IFS='|' read -r change expected; do
   rm -rf bad && cp -r rows bad && sed -i "$change" bad/figures.json

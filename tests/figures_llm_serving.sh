@@ -28,7 +28,7 @@ elif need "$traces/azure_llm_2023/AzureLLMInferenceTrace_conv.csv" && need "$tra
 fi
 sed -i 's/"file": "/"file": "no-/; s/n=[0-9]*,prompt/n=300,prompt/' "$work/small/figures.json"
 said=$("$ORRERY" figures "$work/small" --no-figures --out "$work/s" 2>&1 >"$work/table")
-is "$? $(printf '%s\n' "$said" | grep -c 'SKIPPED: .* synthetic requests stand in')" "0 3" "without the traces synthetic ones stand in, and that is said"
+is "$? $(printf '%s\n' "$said" | grep -c 'SKIPPED: .* a generator stands in')" "0 3" "without the traces synthetic ones stand in, and that is said"
 is "$(grep -c '^requests-\|^refused-conv' "$work/table")" 0 "what counts the trace is left out"
 is "$(awk '/^lost-/ { n++; left += $(NF - 3) } END { print n, left + 0 }' "$work/table")" "6 0" "all that came ended"
 tap_done

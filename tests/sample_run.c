@@ -234,6 +234,29 @@ static void describe_requests(struct sbuf *b, const struct run_result *r)
 	}
 }
 
+void sample_add_spot(struct run_result *r, size_t n)
+{
+	static const char *const accounts[] = { "useful", "with \"quotes\", and a comma", "idle" };
+	r->n_nodes = n;
+	r->nodes = mem_zalloc(n + 1, sizeof *r->nodes);
+	for (size_t i = 0; i < n; i++)
+		r->nodes[i] = (struct node_row){ (int64_t)i * 1500000000, 3 + (uint32_t)i, 2 + (uint32_t)i, (uint32_t)i, (double)i / 3 };
+	r->n_accounts = n ? 3 : 0;
+	r->accounts = mem_zalloc(3, sizeof *r->accounts);
+	for (size_t i = 0; i < r->n_accounts; i++)
+		r->accounts[i] = (struct account_row){ result_text(r, accounts[i]), 3600. / (double)(i + 1), i == 1 ? 0.1 : 7. };
+}
+
+static void describe_spot(struct sbuf *b, const struct run_result *r)
+{
+	for (size_t i = 0; i < r->n_nodes; i++) {
+		const struct node_row *x = &r->nodes[i];
+		sbuf_printf(b, "node %lld %u %u %u %.17g\n", (long long)x->time_ns, x->live, x->ready, x->in_use, x->usd);
+	}
+	for (size_t i = 0; i < r->n_accounts; i++)
+		sbuf_printf(b, "account %s %.17g %.17g\n", r->accounts[i].account, r->accounts[i].node_s, r->accounts[i].usd);
+}
+
 bool same_run(const struct run_result *a, const struct run_result *b)
 {
 	struct sbuf x = { 0 }, y = { 0 };
@@ -243,6 +266,8 @@ bool same_run(const struct run_result *a, const struct run_result *b)
 	describe_step(&y, b);
 	describe_requests(&x, a);
 	describe_requests(&y, b);
+	describe_spot(&x, a);
+	describe_spot(&y, b);
 	bool same = x.len == y.len && !memcmp(x.text, y.text, x.len);
 	sbuf_free(&x);
 	sbuf_free(&y);

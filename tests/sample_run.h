@@ -16,6 +16,8 @@ struct run_result *sample_run(const char *label, size_t n, uint64_t seed);
 void sample_add_step(struct run_result *r, size_t n);
 /* Adds n requests of the serving world: of all states, with times that never happened and texts that are none. */
 void sample_add_requests(struct run_result *r, size_t n);
+/* Adds n rows of instances of the spot world, and accounts. */
+void sample_add_spot(struct run_result *r, size_t n);
 /* Equal in everything that the store promises to keep. */
 bool same_run(const struct run_result *a, const struct run_result *b);
 

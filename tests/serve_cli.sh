@@ -114,7 +114,7 @@ while IFS='|' read -r keys expected; do
   is "$? $said" "2 orrery: $expected" "$keys"
 done <<'EOT'
 worlds="x"|x.json: unknown key "worlds"; did you mean world
-world="cloud"|x.json: $.world: expected "jobs", "step", "serve" or "mixed", found "cloud"
+world="cloud"|x.json: $.world: expected "jobs", "step", "serve", "spot" or "mixed", found "cloud"
 trace=null|x.json: no trace is named
 compress=0|compress: expected what arrivals are divided by, a number from 1e-6 to 1e6, found "0"
 compress="x"|compress: expected what arrivals are divided by, a number from 1e-6 to 1e6, found "x"

@@ -8,7 +8,7 @@
  */
 #include "hwmodel/served.h"
 
-#include "base/sbuf.h"
+#include "tests/mutate.h"
 #include "tests/tap.h"
 
 #include <ctype.h>
@@ -25,11 +25,6 @@ static const char *const files[] = {
 	"{\"name\":\"l\",\"source\":\"made up\",\"kind\":\"llm\",\"longest\":2048,\"layers\":{\"dnn\":\"llama:hidden=64,layers=2,heads=4,seq=32,vocab=100\","
 	"\"bytes_per_element\":2,\"overhead_ms\":1,\"attention_efficiency\":0.5}}"
 };
-
-static const char *const hostile[] = { "", "null", "true", "-1", "0", "4", "99", "1.5", "-0", "1e999", "-1e999", "1e308", "1e-320", "4294967296",
-	"9007199254740993", "18446744073709551616", "0x1", "01", "1e", "nan", "\"\"", "\"x\"", "\"layers\"", "\"a\\u0000b\"", "\"\\n\"", "\"\xff\"",
-	"\"%s%n\"", "\"", "[]", "[[]]", "{}", "[0,0]", "{\"\":0}", "}", "]", ",", ":", "[[[[[[[[[[", "/**/", "\"gpt:hidden=1e9\"" };
-enum { N_HOSTILE = sizeof hostile / sizeof *hostile, MAX_TOKENS = 400, OTHERS = 12 };
 
 static struct device *device;
 static unsigned long cases, accepted, refused, insane, unnamed, wrong_code;
@@ -93,49 +88,6 @@ static void parse(const char *text, size_t n)
 	served_free(m);
 }
 
-static size_t tokens(const char *text, size_t *at)
-{
-	size_t n = 0;
-	for (size_t i = 0; text[i];) {
-		size_t len = 1;
-		if (text[i] == '"')
-			len = strcspn(text + i + 1, "\"") + 2;
-		else if (!strchr("{}[],:", text[i]))
-			len = strcspn(text + i, "{}[],:");
-		at[n++] = i;
-		i += len;
-	}
-	at[n] = strlen(text);
-	return n;
-}
-
-static void with(const char *text, size_t from, size_t to, const char *token, size_t len)
-{
-	static struct sbuf b;
-	sbuf_clear(&b);
-	sbuf_add(&b, text, from);
-	sbuf_add(&b, token, len);
-	sbuf_puts(&b, text + to);
-	parse(b.text, b.len);
-}
-
-static void mutate(const char *text)
-{
-	static size_t at[MAX_TOKENS];
-	size_t n = tokens(text, at);
-	for (size_t i = 0; i < n; i++) {
-		for (int h = 0; h < N_HOSTILE; h++)
-			with(text, at[i], at[i + 1], hostile[h], strlen(hostile[h]));
-		for (size_t k = 1; k <= OTHERS; k++) { /* spread over the file */
-			size_t other = (i * 7 + k * 31) % n;
-			with(text, at[i], at[i + 1], text + at[other], at[other + 1] - at[other]);
-		}
-		with(text, at[i], at[i], text + at[i], at[i + 1] - at[i]);
-	}
-	for (size_t i = 0; text[i]; i++)
-		parse(text, i);
-}
-
 int main(void)
 {
 	struct orr_error e = { 0 };
@@ -144,7 +96,7 @@ int main(void)
 		unsigned long before = accepted;
 		parse(files[i], strlen(files[i]));
 		ok(accepted == before + 1 && !insane, "file %zu as it is", i);
-		mutate(files[i]);
+		mutate(files[i], parse);
 	}
 	printf("# %lu cases, %lu accepted, %lu refused\n", cases, accepted, refused);
 	ok(cases > 5000 && refused > cases / 2 && accepted > cases / 200, "most are refused, some are harmless");

@@ -116,7 +116,7 @@ EXTRA_DIST += tests/jobs_life.sh tests/plugins/elastic.c
 check_PROGRAMS += tests/unit_scenario
 TESTS += tests/unit_scenario
 tests_unit_scenario_SOURCES = tests/unit_scenario.c sim/cli/scenario.c sim/cli/scenario_jobs.c sim/cli/scenario_step.c sim/cli/setting.c \
-	sim/cli/registry.c sim/cli/inputs.c sim/cli/scenario_serve.c sim/cli/scenario_deploy.c
+	sim/cli/registry.c sim/cli/inputs.c sim/cli/scenario_serve.c sim/cli/scenario_deploy.c sim/cli/inputs_capacity.c
 tests_unit_scenario_LDADD = libpolicies.a $(LDADD)
 check_PROGRAMS += tests/unit_failures
 TESTS += tests/unit_failures
@@ -268,9 +268,10 @@ EXTRA_DIST += tests/figures_ako.sh
 check_PROGRAMS += tests/unit_figures
 TESTS += tests/unit_figures
 tests_unit_figures_SOURCES = tests/unit_figures.c sim/cli/cost_samples.c sim/cli/figures_book.c sim/cli/figures_draw.c sim/cli/figures_expr.c \
-	sim/cli/figures_run.c sim/cli/figures_table.c sim/cli/figures_cdf.c sim/cli/figures_traces.c sim/cli/progress.c sim/cli/registry.c sim/cli/scenario.c \
+	sim/cli/figures_run.c sim/cli/figures_table.c sim/cli/figures_cdf.c sim/cli/figures_timeline.c sim/cli/figures_traces.c sim/cli/progress.c sim/cli/registry.c sim/cli/scenario.c \
 	sim/cli/inputs.c sim/cli/replications.c sim/cli/scenario_deploy.c sim/cli/scenario_jobs.c sim/cli/scenario_serve.c \
-	sim/cli/scenario_step.c sim/cli/setting.c sim/cli/study.c sim/cli/study_jobs.c sim/cli/study_serve.c sim/cli/study_mixed.c sim/cli/scenario_mixed.c sim/cli/study_step.c
+	sim/cli/scenario_step.c sim/cli/setting.c sim/cli/study.c sim/cli/study_jobs.c sim/cli/study_serve.c sim/cli/study_mixed.c sim/cli/scenario_mixed.c sim/cli/study_step.c \
+	sim/cli/study_spot.c sim/cli/scenario_spot.c sim/cli/elastic_cache.c sim/cli/inputs_capacity.c
 tests_unit_figures_LDADD = libpolicies.a $(LDADD)
 # graphs and schedules as data
 check_PROGRAMS += tests/unit_graph
@@ -336,6 +337,12 @@ tests_unit_served_SOURCES = tests/unit_served.c
 tests_unit_served_layers_SOURCES = tests/unit_served_layers.c
 tests_served_mutation_SOURCES = tests/served_mutation.c
 # the serving world at the command line
+# the spot world at the command line
+dist_check_SCRIPTS += tests/spot_cli.sh
+TESTS += tests/spot_cli.sh
+check_PROGRAMS += tests/unit_spot_results
+TESTS += tests/unit_spot_results
+tests_unit_spot_results_SOURCES = tests/unit_spot_results.c tests/sample_run.c
 check_PROGRAMS += tests/unit_serve_results
 TESTS += tests/unit_serve_results
 tests_unit_serve_results_SOURCES = tests/unit_serve_results.c tests/sample_run.c
@@ -356,7 +363,7 @@ TESTS += tests/unit_find_rate
 tests_unit_find_rate_SOURCES = tests/unit_find_rate.c sim/cli/cost_samples.c sim/cli/find_rate.c sim/cli/inputs.c sim/cli/progress.c \
 	sim/cli/registry.c sim/cli/replications.c sim/cli/scenario.c sim/cli/scenario_deploy.c sim/cli/scenario_jobs.c \
 	sim/cli/scenario_serve.c sim/cli/scenario_step.c sim/cli/setting.c sim/cli/study.c sim/cli/study_jobs.c sim/cli/study_serve.c sim/cli/study_mixed.c sim/cli/scenario_mixed.c \
-	sim/cli/study_step.c
+	sim/cli/study_step.c sim/cli/study_spot.c sim/cli/scenario_spot.c sim/cli/elastic_cache.c sim/cli/inputs_capacity.c
 tests_unit_find_rate_LDADD = libpolicies.a $(LDADD)
 # serving: against splitwise-sim
 check_PROGRAMS += tests/oracle_splitwise
@@ -451,6 +458,52 @@ check_PROGRAMS += tests/unit_late_plan
 TESTS += tests/unit_late_plan
 tests_unit_late_plan_SOURCES = tests/unit_late_plan.c
 tests_unit_late_plan_LDADD = libpolicies.a $(LDADD)
+# the spot world: checkpoints and data parallelism
+check_PROGRAMS += tests/spot_daly
+TESTS += tests/spot_daly
+tests_spot_daly_SOURCES = tests/spot_daly.c tests/spot_trial.c tests/spot_trial.h
+tests_spot_daly_LDADD = libpolicies.a $(LDADD)
+# elastic jobs, and their steps from the step world
+noinst_HEADERS += tests/mutate.h
+check_PROGRAMS += tests/unit_elastic_job tests/elastic_mutation tests/unit_derive
+TESTS += tests/unit_elastic_job tests/elastic_mutation tests/unit_derive
+tests_unit_elastic_job_SOURCES = tests/unit_elastic_job.c
+tests_elastic_mutation_SOURCES = tests/elastic_mutation.c
+tests_unit_derive_SOURCES = tests/unit_derive.c tests/step_fixture.c
+tests_unit_derive_LDADD = libpolicies.a $(LDADD)
+# the spot world: Bamboo
+check_PROGRAMS += tests/spot_bamboo_published
+TESTS += tests/spot_bamboo_published
+tests_spot_bamboo_published_SOURCES = tests/spot_bamboo_published.c tests/spot_runs.c tests/spot_runs.h
+tests_spot_bamboo_published_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/spot_bamboo
+TESTS += tests/spot_bamboo
+tests_spot_bamboo_SOURCES = tests/spot_bamboo.c tests/spot_runs.c tests/spot_runs.h
+tests_spot_bamboo_LDADD = libpolicies.a $(LDADD)
+# spot: Parcae
+check_PROGRAMS += tests/unit_spot_parcae
+TESTS += tests/unit_spot_parcae
+tests_unit_spot_parcae_SOURCES = tests/unit_spot_parcae.c
+tests_unit_spot_parcae_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/spot_parcae tests/spot_parcae_run
+TESTS += tests/spot_parcae tests/spot_parcae_run
+tests_spot_parcae_run_SOURCES = tests/spot_parcae_run.c
+tests_spot_parcae_run_LDADD = libpolicies.a $(LDADD)
+tests_spot_parcae_SOURCES = tests/spot_parcae.c
+tests_spot_parcae_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_spot_ckpt
+TESTS += tests/unit_spot_ckpt
+tests_unit_spot_ckpt_SOURCES = tests/unit_spot_ckpt.c tests/spot_trial.c tests/spot_trial.h
+tests_unit_spot_ckpt_LDADD = libpolicies.a $(LDADD)
+# the spot world: Varuna and Oobleck
+check_PROGRAMS += tests/spot_artifact
+TESTS += tests/spot_artifact
+tests_spot_artifact_SOURCES = tests/spot_artifact.c tests/spot_runs.c tests/spot_runs.h
+tests_spot_artifact_LDADD = libpolicies.a $(LDADD)
+check_PROGRAMS += tests/unit_spot_morph
+TESTS += tests/unit_spot_morph
+tests_unit_spot_morph_SOURCES = tests/unit_spot_morph.c tests/spot_trial.c tests/spot_trial.h
+tests_unit_spot_morph_LDADD = libpolicies.a $(LDADD)
 noinst_HEADERS += tests/late_run.h
 check_PROGRAMS += tests/spot_late
 TESTS += tests/spot_late
@@ -460,3 +513,11 @@ check_PROGRAMS += tests/spot_late_published
 TESTS += tests/spot_late_published
 tests_spot_late_published_SOURCES = tests/spot_late_published.c tests/late_run.c
 tests_spot_late_published_LDADD = libpolicies.a $(LDADD)
+# jobs on nodes that are lent
+check_PROGRAMS += tests/unit_capacity
+TESTS += tests/unit_capacity tests/market.sh
+tests_unit_capacity_SOURCES = tests/unit_capacity.c
+EXTRA_DIST += tests/market.sh
+check_PROGRAMS += tests/unit_market
+TESTS += tests/unit_market
+tests_unit_market_SOURCES = tests/unit_market.c

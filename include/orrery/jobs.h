@@ -119,6 +119,13 @@ struct orr_node_info {
 	uint32_t rack;
 };
 ORR_API bool orr_node_get(const struct orr_jobs *w, uint32_t node, struct orr_node_info *out);
+/* Nodes that are lent (--capacity) come and go, may be noticed before they go, and have a price. Nothing starts on one that is
+ * noticed: none of its GPUs count as free; what runs there runs until it is stopped, resized or evicted. Elsewhere no node is
+ * ever noticed and prices are NAN. */
+ORR_API int64_t orr_node_goes_ns(const struct orr_jobs *w, uint32_t node);     /* ORR_NEVER: not noticed */
+ORR_API uint32_t orr_going_gpus(const struct orr_jobs *w);                     /* of orr_total_gpus(), those on noticed nodes */
+ORR_API uint32_t orr_job_going_gpus(const struct orr_jobs *w, orr_job j);      /* of those that it holds */
+ORR_API double orr_gpu_usd_per_hour(const struct orr_jobs *w, uint32_t gpu_type); /* now, mean of the nodes that are up */
 /* Would orr_try_start(w, j) succeed now? */
 ORR_API bool orr_fits(struct orr_jobs *w, orr_job j);
 /* Would it (on that GPU type; ORR_ANY_TYPE for any) if these running jobs were stopped
@@ -214,7 +221,7 @@ struct orr_jobs_ops {
 	/* A node failed; the job waits again. NULL: treated as finish and arrive. */
 	void (*evict)(void *self, struct orr_jobs *w, orr_job j);
 	void (*schedule)(void *self, struct orr_jobs *w);
-	/* Capacity joined or left before this schedule() call. May be NULL. */
+	/* Capacity joined or left, was noticed, or changed its price, before this schedule() call. May be NULL. */
 	void (*capacity)(void *self, struct orr_jobs *w);
 };
 

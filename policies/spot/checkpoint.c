@@ -82,7 +82,7 @@ static bool one_time(const struct orr_args *args, const char *name, int64_t *ns,
 	if (!n)
 		return true;
 	if (n > 1 || !(s[0] >= 0 && s[0] < 4e9))
-		return !orr_fail(err, ORR_EINPUT, "policy checkpoint: %s: expected one time from 0, or nothing", name);
+		return !orr_fail(err, ORR_EINPUT, "%s: expected one time from 0, or nothing", name);
 	*ns = (int64_t)llround(s[0] * 1e9);
 	return true;
 }
@@ -119,7 +119,7 @@ static bool read_args(struct checkpoint *s, const struct orr_args *args, struct 
 	if (!one_time(args, "mtbf", &mtbf_ns, err) || !one_time(args, "cost", &s->cost_ns, err) || !one_time(args, "restart", &s->restart_ns, err))
 		return false;
 	if (mtbf_ns == 0 || s->guess_ns <= 0)
-		return !orr_fail(err, ORR_EINPUT, "policy checkpoint: %s: expected a time above 0", mtbf_ns == 0 ? "mtbf" : "mtbf_guess");
+		return !orr_fail(err, ORR_EINPUT, "%s: expected a time above 0", mtbf_ns == 0 ? "mtbf" : "mtbf_guess");
 	s->mtbf_ns = mtbf_ns > 0 ? (double)mtbf_ns : 0;
 	return true;
 }
@@ -132,9 +132,9 @@ static bool choose_shapes(struct checkpoint *s, struct orr_spot *w, const struct
 	orr_elastic_get(w, &job);
 	s->steps = job.steps;
 	if (!shapes_begin(&s->shapes, w, &choice) || !(s->ready = calloc((size_t)s->shapes.most + 1, sizeof *s->ready)))
-		return !orr_fail(err, ORR_EFAIL, "policy checkpoint: out of memory");
+		return !orr_fail(err, ORR_EFAIL, "out of memory");
 	if (!s->shapes.most)
-		return !orr_fail(err, ORR_EINPUT, "policy checkpoint: job %s has no step time for %s", job.name,
+		return !orr_fail(err, ORR_EINPUT, "job %s has no step time for %s", job.name,
 			choice.depth || choice.pipelines ? "the pipelines and the depth asked for; 0 takes any that it has" : "any number of pipelines");
 	return true;
 }
@@ -144,7 +144,7 @@ static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_
 	static const char *const counts[] = { "checkpoints", "checkpoints_on_notice", "losses", "restarts", "moves" };
 	struct checkpoint *s = calloc(1, sizeof *s);
 	if (!s) {
-		orr_fail(err, ORR_EFAIL, "policy checkpoint: out of memory");
+		orr_fail(err, ORR_EFAIL, "out of memory");
 		return NULL;
 	}
 	if (!choose_shapes(s, w, args, err) || !read_args(s, args, err)) {
@@ -202,8 +202,12 @@ static uint64_t interval_steps(struct checkpoint *s, struct orr_spot *w)
 static uint32_t lasting(struct checkpoint *s, const struct orr_spot *w)
 {
 	uint32_t n = 0;
+	if (!s->heeds_notice || !orr_notice_time(w)) {
+		n = orr_inst_ready_list(w, s->ready, s->shapes.most);
+		return n < s->shapes.most ? n : s->shapes.most;
+	}
 	for (orr_inst i = orr_inst_first(w); i && n < s->shapes.most; i = orr_inst_next(w, i))
-		if (orr_inst_is_ready(w, i) && !(s->heeds_notice && orr_inst_is_noticed(w, i)))
+		if (orr_inst_is_ready(w, i) && !orr_inst_is_noticed(w, i))
 			s->ready[n++] = i;
 	return n;
 }
@@ -234,7 +238,7 @@ static void forget_copy(struct checkpoint *s, struct orr_spot *w)
 	s->is_due = false;
 }
 
-/* Nobody works. Whatever was under way is over. */
+/* Nobody works. Whatever was under way is over. The layout is for set_up() to replace, within the instant. */
 static void stand_down(struct checkpoint *s, struct orr_spot *w)
 {
 	count_work(s, w);
@@ -244,7 +248,6 @@ static void stand_down(struct checkpoint *s, struct orr_spot *w)
 	s->timer = 0;
 	s->shape = (struct shape){ 0 };
 	s->state = WAITING;
-	orr_layout(w, 0, 0, NULL);
 }
 
 static void train(struct checkpoint *s, struct orr_spot *w);
@@ -256,6 +259,7 @@ static void set_up(struct checkpoint *s, struct orr_spot *w, bool is_move)
 	const struct shape *shape = shape_for(&s->shapes, lasting(s, w));
 	if (!shape->nodes) {
 		s->owes_restart = s->owes_restart || is_move;
+		orr_layout(w, 0, 0, NULL);
 		return;
 	}
 	s->shape = *shape;

@@ -54,6 +54,7 @@ struct elastic_dp {
 
 	enum state state;
 	bool is_broken;        /* the group has lost workers and no step is in flight */
+	uint32_t holders;      /* of the state, workers among them */
 	uint32_t workers;      /* of the group */
 	uint32_t lost;         /* of them, in this step */
 	int64_t step_ns;
@@ -71,7 +72,7 @@ static bool one_time(const struct orr_args *args, const char *name, int64_t *ns,
 	if (!n)
 		return true;
 	if (n > 1 || !(s[0] >= 0 && s[0] < 4e9))
-		return !orr_fail(err, ORR_EINPUT, "policy elastic-dp: %s: expected one time from 0, or nothing", name);
+		return !orr_fail(err, ORR_EINPUT, "%s: expected one time from 0, or nothing", name);
 	*ns = (int64_t)llround(s[0] * 1e9);
 	return true;
 }
@@ -105,13 +106,13 @@ static bool make_room(struct elastic_dp *s, struct orr_spot *w, struct orr_error
 	s->steps = job.steps;
 	s->samples = job.samples_per_step;
 	if (!shapes_begin(&s->shapes, w, &choice))
-		return !orr_fail(err, ORR_EFAIL, "policy elastic-dp: out of memory");
+		return !orr_fail(err, ORR_EFAIL, "out of memory");
 	if (!s->shapes.most)
-		return !orr_fail(err, ORR_EINPUT, "policy elastic-dp: job %s has no step time of depth 1", job.name);
+		return !orr_fail(err, ORR_EINPUT, "job %s has no step time of depth 1", job.name);
 	s->most = s->loss == REDUNDANT ? (uint32_t)(s->shapes.most * (1 + s->part)) : s->shapes.most;
 	s->list = calloc(s->most, sizeof *s->list);
 	s->is_lost = calloc(s->most, sizeof *s->is_lost);
-	return (s->list && s->is_lost) || !orr_fail(err, ORR_EFAIL, "policy elastic-dp: out of memory");
+	return (s->list && s->is_lost) || !orr_fail(err, ORR_EFAIL, "out of memory");
 }
 
 static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_error *err)
@@ -119,7 +120,7 @@ static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_
 	static const char *const counts[] = { "losses", "rebuilds", "restarts", "steps_redone" };
 	struct elastic_dp *s = calloc(1, sizeof *s);
 	if (!s) {
-		orr_fail(err, ORR_EFAIL, "policy elastic-dp: out of memory");
+		orr_fail(err, ORR_EFAIL, "out of memory");
 		return NULL;
 	}
 	if (!read_args(s, args, err) || !make_room(s, w, err)) {
@@ -160,16 +161,21 @@ static uint32_t usable(const struct elastic_dp *s, uint32_t n)
 static bool leaves(const struct elastic_dp *s, const struct orr_spot *w, orr_inst i)
 {
 	struct orr_inst_info info;
-	return s->heeds_notice && orr_inst_is_noticed(w, i) && orr_inst_get(w, i, &info) &&
+	return orr_inst_is_noticed(w, i) && orr_inst_get(w, i, &info) &&
 	       info.goes_ns < orr_spot_now(w) + s->rebuild_ns + s->step_ns;
 }
 
-/* Holders of the state into s->list, up to what there is room for: those that stay, or all. How many there are. */
-static uint32_t holders(struct elastic_dp *s, const struct orr_spot *w, bool takes_all)
+/* Holders of the state into s->list, up to what there is room for: those that stay, or all. How many there are. for_group: those
+ * who worked are holders as the others from now on. */
+static uint32_t holders(struct elastic_dp *s, struct orr_spot *w, bool takes_all, bool for_group)
 {
 	uint32_t n = 0;
+	bool may_leave = !takes_all && s->heeds_notice && orr_notice_time(w) > 0;
 	for (orr_inst i = orr_inst_first(w); i; i = orr_inst_next(w, i)) {
-		if (orr_inst_mark(w, i) < MARK_HOLDER || (!takes_all && leaves(s, w, i)))
+		uint64_t mark = orr_inst_mark(w, i);
+		if (for_group && mark > MARK_HOLDER)
+			orr_inst_set_mark(w, i, MARK_HOLDER);
+		if (mark < MARK_HOLDER || (may_leave && leaves(s, w, i)))
 			continue;
 		if (n < s->most)
 			s->list[n] = i;
@@ -178,15 +184,13 @@ static uint32_t holders(struct elastic_dp *s, const struct orr_spot *w, bool tak
 	return n;
 }
 
-static bool has_joiners(struct elastic_dp *s, const struct orr_spot *w)
+static bool has_joiners(struct elastic_dp *s, struct orr_spot *w)
 {
-	return orr_inst_ready(w) > s->workers && usable(s, holders(s, w, false)) > s->workers;
+	return s->holders > s->workers && usable(s, holders(s, w, false, false)) > s->workers;
 }
 
 static void pause_for(struct elastic_dp *s, struct orr_spot *w, enum state state, enum orr_account account, int64_t wait_ns)
 {
-	if (s->timer)
-		orr_spot_cancel(w, s->timer);
 	s->state = state;
 	orr_pause_as(w, account);
 	s->timer = orr_spot_timer(w, orr_spot_now(w) + wait_ns, 0, TAG_STATE);
@@ -240,16 +244,13 @@ static void train(struct elastic_dp *s, struct orr_spot *w)
 /* A group of those that have the state. False: there is none that the job can run on. */
 static bool form_group(struct elastic_dp *s, struct orr_spot *w)
 {
-	uint32_t all = holders(s, w, true), n = usable(s, holders(s, w, false));
+	uint32_t n = usable(s, holders(s, w, false, true));
 	if (!n)
-		n = usable(s, holders(s, w, true));
+		n = usable(s, holders(s, w, true, true));
 	s->is_broken = false;
 	s->workers = n;
 	s->lost = 0;
 	memset(s->is_lost, 0, s->most * sizeof *s->is_lost);
-	for (orr_inst i = all ? orr_inst_first(w) : 0; i; i = orr_inst_next(w, i))
-		if (orr_inst_mark(w, i) > MARK_HOLDER)
-			orr_inst_set_mark(w, i, MARK_HOLDER);
 	if (!n) {
 		orr_layout(w, 0, 0, NULL);
 		return false;
@@ -264,9 +265,6 @@ static bool form_group(struct elastic_dp *s, struct orr_spot *w)
 
 static void rebuild(struct elastic_dp *s, struct orr_spot *w)
 {
-	if (s->timer)
-		orr_spot_cancel(w, s->timer);
-	s->timer = 0;
 	if (!form_group(s, w)) {
 		s->state = WAITING;
 		return;
@@ -280,10 +278,12 @@ static void start(struct elastic_dp *s, struct orr_spot *w)
 {
 	for (orr_inst i = orr_inst_first(w); i; i = orr_inst_next(w, i))
 		orr_inst_set_mark(w, i, orr_inst_is_ready(w, i) ? MARK_HOLDER : MARK_NEW);
+	s->holders = orr_inst_ready(w);
 	if (!form_group(s, w)) {
 		s->state = WAITING;
 		for (orr_inst i = orr_inst_first(w); i; i = orr_inst_next(w, i))
 			orr_inst_set_mark(w, i, MARK_NEW);
+		s->holders = 0;
 		return;
 	}
 	if (!s->has_begun) {
@@ -299,7 +299,7 @@ static void steps(void *self, struct orr_spot *w)
 	struct elastic_dp *s = self;
 	if (s->steps && orr_steps_done(w) >= s->steps)
 		pause_for(s, w, SAVING, ORR_CHECKPOINT, or_from_state(w, s->cost_ns, s->workers));
-	else if (s->lost || has_joiners(s, w) || (!steps_left(s, w) && usable(s, holders(s, w, false))))
+	else if (s->lost || has_joiners(s, w) || (!steps_left(s, w) && usable(s, holders(s, w, false, false))))
 		rebuild(s, w);
 	else
 		train(s, w);
@@ -322,6 +322,7 @@ static void timer(void *self, struct orr_spot *w, uint64_t tag)
 		s->checkpoint_timer = orr_spot_timer(w, orr_spot_now(w) + s->every_ns, 2, TAG_CHECKPOINT);
 	} else if (orr_inst_is_live(w, tag) && orr_inst_mark(w, tag) == MARK_COPYING) {
 		orr_inst_set_mark(w, tag, MARK_HOLDER);
+		s->holders++;
 		if (s->state == WAITING)
 			rebuild(s, w);
 		else if (s->state == TRAINING && has_joiners(s, w))
@@ -330,14 +331,6 @@ static void timer(void *self, struct orr_spot *w, uint64_t tag)
 }
 
 /* ---- losses ---- */
-
-static bool somebody_holds(const struct orr_spot *w, orr_inst except)
-{
-	for (orr_inst i = orr_inst_first(w); i; i = orr_inst_next(w, i))
-		if (i != except && orr_inst_mark(w, i) >= MARK_HOLDER)
-			return true;
-	return false;
-}
 
 static void state_lost(struct elastic_dp *s, struct orr_spot *w)
 {
@@ -410,22 +403,23 @@ static void instance(void *self, struct orr_spot *w, orr_inst i, enum orr_inst_e
 	int64_t ends_ns;
 	struct orr_inst_info info;
 	uint64_t mark = orr_inst_mark(w, i);
-	if (event == ORR_INST_READY && (s->state == TRAINING || s->state == REBUILDING || (s->state == WAITING && somebody_holds(w, i)))) {
+	if (event == ORR_INST_READY && (s->state == TRAINING || s->state == REBUILDING || (s->state == WAITING && s->holders))) {
 		start_copy(s, w, i);
 	} else if (event == ORR_INST_NOTICE && s->heeds_notice && mark >= MARK_WORKER) {
 		if (orr_steps_in_flight(w, NULL, &ends_ns) && orr_inst_get(w, i, &info) && ends_ns <= info.goes_ns)
 			orr_steps_last(w);
-	} else if (event == ORR_INST_GONE && mark >= MARK_HOLDER && !somebody_holds(w, i)) {
-		state_lost(s, w);
-	} else if (event == ORR_INST_GONE && mark >= MARK_WORKER) {
-		worker_lost(s, w, (uint32_t)(mark - MARK_WORKER));
+	} else if (event == ORR_INST_GONE && mark >= MARK_HOLDER) {
+		if (!--s->holders)
+			state_lost(s, w);
+		else if (mark >= MARK_WORKER)
+			worker_lost(s, w, (uint32_t)(mark - MARK_WORKER));
 	}
 }
 
 static void decide(void *self, struct orr_spot *w)
 {
 	struct elastic_dp *s = self;
-	bool must_start = s->state == WAITING ? !somebody_holds(w, 0) : s->is_broken && s->state == RESTARTING;
+	bool must_start = s->state == WAITING ? !s->holders : s->is_broken && s->state == RESTARTING;
 	if (must_start)
 		start(s, w);
 	else if (s->is_broken)

@@ -70,15 +70,14 @@ struct parcae {
 
 /* ---- making it ---- */
 
-/* By the job's name, letters and digits alone: those of the table, and how this program's models spell them. */
+/* By the job's name, letters and digits alone. */
 static enum parcae_family family_of(const char *choice, const char *job)
 {
 	static const struct {
 		const char *part;
 		enum parcae_family family;
-	} names[] = { { "gpt15b", PARCAE_GPT_1P5B }, { "gpt1p5b", PARCAE_GPT_1P5B }, { "gpt21p5b", PARCAE_GPT_1P5B },
-		{ "gpt67b", PARCAE_GPT_6P7B }, { "gpt6p7b", PARCAE_GPT_6P7B }, { "gpt36p7b", PARCAE_GPT_6P7B },
-		{ "vgg19", PARCAE_VGG19 }, { "resnet152", PARCAE_RESNET152 } };
+	} names[] = { { "gpt67b", PARCAE_GPT_6P7B }, { "gpt367b", PARCAE_GPT_6P7B }, { "gpt", PARCAE_GPT_1P5B }, { "bert", PARCAE_BERT },
+		{ "vgg", PARCAE_VGG19 }, { "resnet", PARCAE_RESNET152 } };
 	for (int f = 0; f < PARCAE_FAMILIES; f++)
 		if (!strcmp(choice, parcae_family_name[f]))
 			return f;
@@ -163,9 +162,9 @@ static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_
 		if (!has_room)
 			orr_fail(err, ORR_EFAIL, "out of memory");
 		else if (!s->n)
-			orr_fail(err, ORR_EINPUT, "parcae: job \"%s\" has no step time of any (pipelines, depth)", job.name);
+			orr_fail(err, ORR_EINPUT, "job \"%s\" has no step time of any (pipelines, depth)", job.name);
 		else
-			orr_fail(err, ORR_EINPUT, "parcae: interval: expected more than 0");
+			orr_fail(err, ORR_EINPUT, "interval: expected more than 0");
 		destroy(s);
 		return NULL;
 	}
@@ -381,7 +380,7 @@ static void choose(struct parcae *s, struct orr_spot *w, bool is_start_of_interv
 		choice = parcae_fastest(s->shape, s->n, s->usable);
 	} else if (!predict(s, w, loss.workers) ||
 		!parcae_plan(&s->planner, s->current, &loss, s->period, s->lookahead, &choice, NULL)) {
-		orr_spot_give_up(w, "parcae: out of memory");
+		orr_spot_give_up(w, "out of memory");
 		return;
 	}
 	if (is_start_of_interval)

@@ -18,7 +18,8 @@ bool parcae_planner_begin(struct parcae_planner *p, const struct parcae_shape *s
 		rows += shape[i].nodes + 1;
 		widest = shape[i].nodes > widest ? shape[i].nodes : widest;
 	}
-	p->row_of[n] = rows++;
+	p->row_of[n] = rows; /* fresh, and not */
+	rows += 2;
 	p->row = calloc(rows, sizeof *p->row);
 	p->scratch = calloc(4 * ((size_t)n + 1) + widest + 3, sizeof *p->scratch);
 	p->fits = calloc(n + 1, sizeof *p->fits);
@@ -34,7 +35,7 @@ bool parcae_planner_begin(struct parcae_planner *p, const struct parcae_shape *s
 
 void parcae_planner_end(struct parcae_planner *p)
 {
-	size_t rows = p->row && p->row_of ? p->row_of[p->n] + 1 : 0;
+	size_t rows = p->row && p->row_of ? p->row_of[p->n] + 2 : 0;
 	for (size_t i = 0; i < rows; i++)
 		free(p->row[i]);
 	free(p->row);
@@ -44,11 +45,14 @@ void parcae_planner_end(struct parcae_planner *p)
 	*p = (struct parcae_planner){ .n = 0 };
 }
 
+/* Two rates that differ by less are a tie: the published ones are rounded to 0.001 samples/s. */
+static const double tie = 1e-5;
+
 uint32_t parcae_fastest(const struct parcae_shape *shape, uint32_t n, uint32_t nodes)
 {
 	uint32_t best = n;
 	for (uint32_t i = 0; i < n; i++)
-		if (shape[i].nodes <= nodes && (best == n || shape[i].rate > shape[best].rate))
+		if (shape[i].nodes <= nodes && (best == n || shape[i].rate > shape[best].rate * (1 + tie)))
 			best = i;
 	return best;
 }
@@ -74,7 +78,8 @@ double parcae_migration_s(const struct parcae_planner *p, uint32_t from, const s
 		return p->is_fresh ? parcae_restart_s(&p->cost, t->pipelines, t->depth, true) :
 			parcae_inter_s(&p->cost, t->pipelines, t->depth, t->depth, t->depth, true);
 	const struct parcae_shape *f = &p->shape[from];
-	return parcae_inter_s(&p->cost, t->pipelines, t->depth, f->depth, loss->stages, t->nodes > f->nodes);
+	/* An instance that joins, a newcomer or one that stood by, makes it a migration that adds. */
+	return parcae_inter_s(&p->cost, t->pipelines, t->depth, f->depth, loss->stages, t->nodes > f->nodes - loss->workers);
 }
 
 /* The same with the stages that are lost left to chance: lost[e] for e < depth + 1. */
@@ -90,7 +95,7 @@ static double transfer_mean(const struct parcae_planner *p, uint32_t from, uint3
 /* Expected migrations from a shape that has lost so many workers. */
 static const double *row_of(struct parcae_planner *p, uint32_t from, uint32_t workers)
 {
-	double **row = &p->row[p->row_of[from] + workers];
+	double **row = &p->row[p->row_of[from] + (from == p->n ? p->is_fresh : workers)];
 	if (*row)
 		return *row;
 	double *out = calloc(p->n + 1, sizeof *out);

@@ -46,6 +46,15 @@ static struct rdv_seat *seat_of(struct rendezvous *r, struct orr_spot *w, orr_in
 	return s;
 }
 
+/* Room for the seats of all instances that there are. */
+static bool room_for_seats(struct rendezvous *r, struct orr_spot *w)
+{
+	void *v = r->seat;
+	bool ok = make_room(w, &v, &r->n_seats, orr_inst_slots(w), sizeof *r->seat);
+	r->seat = v;
+	return ok;
+}
+
 static bool room_for_members(struct rendezvous *r, struct orr_spot *w, uint32_t n)
 {
 	void *v = r->member;
@@ -72,6 +81,7 @@ void rdv_start(struct rendezvous *r, struct orr_spot *w, enum rdv_kind kind)
 	if (!room_for_members(r, w, n))
 		return;
 	r->n_members = orr_inst_ready_list(w, r->member, n);
+	r->has_lost = false;
 	if (r->is_pending && !r->keeps_timers)
 		orr_spot_cancel(w, r->timer);
 	r->timer = orr_spot_timer(w, orr_spot_now(w) + r->length_ns[kind], (uint32_t)kind, tag_of(kind));
@@ -94,7 +104,9 @@ bool rdv_gone(struct rendezvous *r, struct orr_spot *w, orr_inst i)
 {
 	struct rdv_seat *seat = seat_of(r, w, i);
 	bool waited = seat && seat->waits;
-	if (waited && !r->keeps_timers)
+	for (uint32_t k = 0; !r->has_lost && k < r->n_members; k++)
+		r->has_lost = r->member[k] == i;
+	if (waited && !r->keeps_waiting)
 		r->waiting--;
 	if (seat)
 		*seat = (struct rdv_seat){ 0 };
@@ -104,53 +116,51 @@ bool rdv_gone(struct rendezvous *r, struct orr_spot *w, orr_inst i)
 bool rdv_fires(struct rendezvous *r, struct orr_spot *w, uint64_t tag)
 {
 	r->is_pending = false;
-	for (uint32_t i = 0; i < r->n_members; i++)
-		if (!orr_inst_is_live(w, r->member[i])) {
-			rdv_start(r, w, (enum rdv_kind)(tag - TAG_BASE));
-			return false;
-		}
+	if (r->has_lost) {
+		rdv_start(r, w, (enum rdv_kind)(tag - TAG_BASE));
+		return false;
+	}
 	r->version++;
 	return true;
 }
 
 void rdv_settle(struct rendezvous *r, struct orr_spot *w, bool runs, uint32_t waiting)
 {
-	for (uint32_t i = 0; i < r->n_members; i++) {
-		struct rdv_seat *seat = seat_of(r, w, r->member[i]);
-		if (seat)
-			seat->waits = i >= r->n_members - waiting;
+	bool ok = room_for_seats(r, w);
+	/* rdv_assign() has been over all of them. */
+	for (uint32_t i = r->depth ? r->n_members - waiting : 0; ok && i < r->n_members; i++) {
+		struct rdv_seat *seat = &r->seat[orr_inst_slot(r->member[i])];
+		seat->inst = r->member[i];
+		seat->waits = i >= r->n_members - waiting;
 	}
 	r->waiting = waiting;
 	r->n_members = 0;
 	r->state = runs ? RDV_RUNNING : RDV_STOPPED;
 }
 
-uint32_t rdv_assign(struct rendezvous *r, struct orr_spot *w)
+bool rdv_assign(struct rendezvous *r, struct orr_spot *w, uint32_t pipelines)
 {
-	r->pipelines = r->n_members / r->depth;
-	uint32_t n = r->pipelines * r->depth;
-	if (!n)
-		return 0;
+	uint32_t n = pipelines * r->depth;
+	r->pipelines = pipelines;
 	void *v = r->holder;
 	bool ok = make_room(w, &v, &r->cap_holders, n, sizeof *r->holder);
 	r->holder = v;
-	if (!ok)
-		return r->pipelines = 0;
-	r->n_coordinates = n;
-	r->shadows = 0;
-	for (uint32_t i = 0; i < r->n_members; i++) {
-		struct rdv_seat *seat = seat_of(r, w, r->member[i]);
-		if (!seat)
-			return r->pipelines = 0;
+	ok = ok && room_for_seats(r, w);
+	for (uint32_t i = 0; ok && i < r->n_members; i++) {
+		struct rdv_seat *seat = &r->seat[orr_inst_slot(r->member[i])];
+		seat->inst = r->member[i];
 		seat->n = i < n;
+		seat->waits = false;
 		seat->coordinate[0] = i;
 		if (i < n)
 			r->holder[i] = r->member[i];
 	}
-	return r->pipelines;
+	if (r->n_members)
+		r->shadows = 0; /* whoever has a coordinate is a member */
+	return ok;
 }
 
-enum rdv_loss rdv_lose(struct rendezvous *r, struct orr_spot *w, orr_inst i, orr_inst *heir)
+enum rdv_loss rdv_lose(struct rendezvous *r, struct orr_spot *w, orr_inst i, uint32_t *at, orr_inst *heir)
 {
 	struct rdv_seat *seat = seat_of(r, w, i);
 	*heir = 0;
@@ -160,18 +170,25 @@ enum rdv_loss rdv_lose(struct rendezvous *r, struct orr_spot *w, orr_inst i, orr
 		r->shadows--;
 		return RDV_FATAL;
 	}
-	uint32_t at = seat->coordinate[0], stage = at % r->depth;
+	uint32_t lost = seat->coordinate[0], stage = lost % r->depth;
 	if (stage == 0 && r->pipelines == 0)
 		return RDV_NO_PART; /* as published: the last stage is not found while there are no pipelines */
-	orr_inst holder = r->holder[stage ? at - 1 : at + r->depth - 1];
-	if (!orr_inst_is_live(w, holder))
+	orr_inst holder = r->holder[stage ? lost - 1 : lost + r->depth - 1];
+	if (holder == i || !orr_inst_is_live(w, holder))
 		return RDV_FATAL;
 	struct rdv_seat *before = seat_of(r, w, holder);
 	if (!before || before->n != 1)
 		return RDV_FATAL;
-	before->coordinate[before->n++] = at;
-	r->holder[at] = holder;
+	before->coordinate[before->n++] = lost;
+	r->holder[lost] = holder;
 	r->shadows++;
+	*at = lost;
 	*heir = holder;
 	return RDV_TAKEN_OVER;
+}
+
+bool rdv_is_shadow(const struct rendezvous *r, orr_inst i)
+{
+	uint32_t slot = orr_inst_slot(i);
+	return slot < r->n_seats && r->seat[slot].inst == i && r->seat[slot].n == 2;
 }

@@ -23,6 +23,8 @@ static const char help[] =
 	"  --profile P          laws that times of kernels go by: auto (default), none, a name or a file\n"
 	"  --cost-samples N     draw the profile's laws N times: makespan, JCT and waits get intervals\n"
 	"  --failures FILE      nodes that fail and come back: time_s,node,event\n"
+	"  --capacity SOURCE    nodes are there while an instance of this trace or generator is: they come,\n"
+	"                       go and cost (--set capacity.startup=.., notice, price, prices, options)\n"
 	"  --drop-unfit         leave out jobs that can never be placed, instead of an error\n"
 	"  --set PATH=VALUE     change one value: jobs.OPTION, policy.NAME.PARAM, failures.NAME,\n"
 	"                       trace_options.NAME, or a key of the scenario (repeatable)\n"

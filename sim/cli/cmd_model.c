@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* orrery model list|show */
 #include "cli/cli.h"
+#include "cli/model_elastic.h"
 #include "cli/model_served.h"
 
 #include "base/mem.h"
@@ -14,9 +15,10 @@
 #include <string.h>
 
 static const char help[] =
-	"usage: orrery model list [--served] [--json]\n"
+	"usage: orrery model list [--served|--elastic] [--json]\n"
 	"       orrery model show MODEL [--batch N] [--all] [--json]\n"
-	"       orrery model show MODEL --served [--device D] [--tp N] [--pp N] [--json]\n\n"
+	"       orrery model show MODEL --served [--device D] [--tp N] [--pp N] [--json]\n"
+	"       orrery model show JOB --elastic [--json]\n\n"
 	"Models of deep neural networks, layer by layer: parameters, FLOPs (2 x MACs) and\n"
 	"activations of one sample (an image, a sequence, a record), and the memory of a batch.\n"
 	"MODEL is a name from the list (resnet50, ResNet-50 and resnet_50 are one), a file\n"
@@ -39,6 +41,8 @@ static const char help[] =
 	"  --pp N            pipeline stages (default 1)\n"
 	"  --precision P     fp16, bf16, fp8, tf32 or fp32 (default fp16)\n"
 	"  --context N       tokens before, of each decode (default 2048)\n\n"
+	"Training jobs that can run on changing numbers of nodes (orrery spot):\n"
+	"  --elastic         those; JOB is a name from list --elastic, or a file\n\n"
 	"Example: does a GPT of 1.3 billion parameters fit a GPU of 40 GB?\n"
 	"  orrery model show gpt:hidden=2048,layers=24,heads=16,seq=2048,vocab=50257 --batch 4\n";
 
@@ -327,12 +331,12 @@ static int show(const char *spec, double batch, bool all, bool as_json, struct o
 static int run(int argc, char **argv, struct orr_error *err)
 {
 	static const struct option longs[] = { { "batch", required_argument, NULL, 'b' }, { "all", no_argument, NULL, 'a' },
-		{ "json", no_argument, NULL, 'j' }, { "served", no_argument, NULL, 's' }, { "device", required_argument, NULL, 'd' },
+		{ "json", no_argument, NULL, 'j' }, { "elastic", no_argument, NULL, 'e' }, { "served", no_argument, NULL, 's' }, { "device", required_argument, NULL, 'd' },
 		{ "profile", required_argument, NULL, 'p' }, { "tp", required_argument, NULL, 'T' }, { "pp", required_argument, NULL, 'P' },
 		{ "precision", required_argument, NULL, 'r' }, { "context", required_argument, NULL, 'c' }, { NULL, 0, NULL, 0 } };
 	int opt;
 	int64_t batch = 1;
-	bool all = false, as_json = false;
+	bool all = false, as_json = false, elastic = false;
 	struct model_served served = { .device = "h100", .tp = 1, .pp = 1, .context = 2048 };
 	optind = 1;
 	opterr = 0;
@@ -341,6 +345,8 @@ static int run(int argc, char **argv, struct orr_error *err)
 			all = true;
 		else if (opt == 'j')
 			as_json = true;
+		else if (opt == 'e')
+			elastic = true;
 		else if (opt && strchr("sdpTPrc", opt)) {
 			if (model_served_option(&served, opt, optarg, err))
 				return ORR_EINPUT;
@@ -354,6 +360,12 @@ static int run(int argc, char **argv, struct orr_error *err)
 	served.as_json = as_json;
 	if (!served.is_wanted && served.needs_wanted)
 		return orr_fail(err, ORR_EINPUT, "--%s: expected --served beside it", served.needs_wanted);
+	if (served.is_wanted && elastic)
+		return orr_fail(err, ORR_EINPUT, "model: --served and --elastic exclude each other");
+	if (elastic && !strcmp(verb, "list") && n == 1)
+		return model_elastic_list(as_json, err);
+	if (elastic && !strcmp(verb, "show") && n == 2)
+		return model_elastic_show(argv[optind + 1], as_json, err);
 	if (served.is_wanted && !strcmp(verb, "list") && n == 1)
 		return model_served_list(&served, err);
 	if (served.is_wanted && !strcmp(verb, "show") && n == 2)

@@ -77,7 +77,8 @@ static int show(const char *spec, enum orr_policy_kind kind, struct orr_error *e
 	if (rc)
 		return rc;
 	printf("%s: %s\n", e.name, e.policy->doc ? e.policy->doc : "");
-	printf("kind: %s%s\n", registry_kind(e.policy->kind), e.policy->flags & ORR_NEEDS_ORACLE ? "; sees true durations (oracle)" : "");
+	const char *seen = e.policy->kind == ORR_POLICY_KIND_SPOT ? "; sees when instances will go (oracle)" : "; sees true durations (oracle)";
+	printf("kind: %s%s\n", registry_kind(e.policy->kind), e.policy->flags & ORR_NEEDS_ORACLE ? seen : "");
 	if (e.policy->flags & ORR_WORK_CONSERVING)
 		puts("claims (--check proves it): no replica is idle for which a request waits");
 	if (e.policy->flags & ORR_SLO_GUARDED)

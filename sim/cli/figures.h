@@ -105,6 +105,9 @@ int book_run_all(struct book *b, const struct study_output *o, struct orr_error 
 /* Points of the distribution function of a column of a run's rows, "RUN[AXIS=VALUE,..].LABEL.COLUMN"; none where that point is
  * not there. Free with mem_free. */
 int book_distribution(struct book *b, const char *text, const char *where, struct chart_point **out, size_t *n, struct orr_error *err);
+/* Of what a run has over time: COLUMN is live, ready, in_use or usd of its instances, or a series; times in units of unit_s. */
+int book_timeline(struct book *b, const char *text, const char *where, double unit_s, struct chart_point **out, size_t *n,
+	struct orr_error *err);
 /* FILE.pdf, .svg, .png and .csv of each figure. */
 int book_draw(struct book *b, const char *out_dir, bool no_figures, struct orr_error *err);
 /* table.csv and table.txt; the text is appended to out, too. */

@@ -21,6 +21,7 @@ struct drawing {
 	struct chart chart;
 	char *x_label, *y_label;
 	size_t x_axis; /* SIZE_MAX: x is what rows hold */
+	double unit_s; /* of times there */
 	struct chart_series *series;
 	size_t cap_series;
 	const cJSON *one; /* series */
@@ -45,17 +46,27 @@ static void keep_series(struct book *b, struct drawing *d, const struct chart_po
 		.marks_alone = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(d->one, "marks")) };
 }
 
-/* The distribution function of a run's rows. */
-static int add_distribution(struct book *b, void *ctx, struct orr_error *err)
+/* Kinds whose series are of rows. */
+static bool is_of_rows(const struct drawing *d)
+{
+	return d->chart.kind == CHART_CDF || d->chart.kind == CHART_TIMELINE;
+}
+
+/* The distribution function of a run's rows, or what they hold over time. */
+static int add_rows(struct book *b, void *ctx, struct orr_error *err)
 {
 	struct drawing *d = ctx;
 	const char *template = book_string(b, d->one, "rows", d->where, err);
+	bool is_cdf = d->chart.kind == CHART_CDF;
 	if (!template)
-		return book_fail(b, d->where, err, "series: rows: expected RUN.LABEL.COLUMN, as \"conv.vllm.ttft\"");
+		return book_fail(b, d->where, err, "series: rows: expected RUN.LABEL.COLUMN, as \"%s\"", is_cdf ? "conv.vllm.ttft" : "day.bamboo.live");
 	char *text = book_text(b, template, d->where, err);
 	struct chart_point *point = NULL;
 	size_t n = 0;
-	int rc = text ? book_distribution(b, text, d->where, &point, &n, err) : ORR_EINPUT;
+	int rc = !text ? ORR_EINPUT
+		: is_cdf
+		? book_distribution(b, text, d->where, &point, &n, err)
+		: book_timeline(b, text, d->where, d->unit_s, &point, &n, err);
 	mem_free(text);
 	keep_series(b, d, point, n, err);
 	return rc || d->series[d->chart.n_series - 1].label ? rc : ORR_EINPUT;
@@ -86,38 +97,59 @@ static int add_series(struct book *b, void *ctx, struct orr_error *err)
 static int add_all_series(struct book *b, struct drawing *d, struct orr_error *err)
 {
 	static const char *const known_lines[] = { "label", "y", "low", "high", "each", "marks", NULL };
-	static const char *const known_rows[] = { "label", "rows", "each", NULL };
-	bool is_cdf = d->chart.kind == CHART_CDF;
+	static const char *const known_rows[] = { "label", "rows", "each", NULL }, *const known_pieces[] = { "label", "y", "each", NULL };
+	const char *const *known = is_of_rows(d) ? known_rows : d->chart.kind == CHART_STACKED ? known_pieces : known_lines;
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(d->json, "series");
 	int rc = cJSON_GetArraySize(list) ? ORR_OK : book_fail(b, d->where, err, "series: expected a list of {\"label\", \"y\"}");
 	cJSON_ArrayForEach(d->one, list)
 	{
 		if (!rc)
-			rc = book_check_keys(b, d->one, d->where, is_cdf ? known_rows : known_lines, err);
-		if (!rc && !is_cdf && !cJSON_GetObjectItemCaseSensitive(d->one, "y"))
+			rc = book_check_keys(b, d->one, d->where, known, err);
+		if (!rc && !is_of_rows(d) && !cJSON_GetObjectItemCaseSensitive(d->one, "y"))
 			rc = book_fail(b, d->where, err, "series: y: expected an expression");
 		if (!rc)
-			rc = book_each(b, cJSON_GetObjectItemCaseSensitive(d->one, "each"), d->where, is_cdf ? add_distribution : add_series, d, err);
+			rc = book_each(b, cJSON_GetObjectItemCaseSensitive(d->one, "each"), d->where, is_of_rows(d) ? add_rows : add_series, d, err);
 	}
 	return rc;
 }
 
+/* What x counts in a timeline. */
+static int set_unit(struct book *b, struct drawing *d, const cJSON *x, const char **label, struct orr_error *err)
+{
+	static const struct {
+		const char *name, *label;
+		double s;
+	} units[] = { { "s", "time (s)", 1 }, { "min", "time (min)", 60 }, { "h", "time (h)", 3600 }, { "d", "time (d)", 86400 } };
+	const char *name = book_string(b, x, "unit", d->where, err);
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+		if (!strcmp(units[i].name, name ? name : "h")) {
+			d->unit_s = units[i].s;
+			*label = units[i].label;
+			return ORR_OK;
+		}
+	return book_fail(b, d->where, err, "x: unit: expected s, min, h or d, found \"%.40s\"", name);
+}
+
 static int set_axes(struct book *b, struct drawing *d, struct orr_error *err)
 {
-	static const char *const known_x[] = { "axis", "label", "log", NULL }, *const known_y[] = { "label", "log", "min", "max", NULL };
+	static const char *const known_x[] = { "axis", "label", "log", NULL }, *const known_time[] = { "label", "unit", NULL }, *const known_y[] = { "label", "log", "min", "max", NULL };
 	const cJSON *x = cJSON_GetObjectItemCaseSensitive(d->json, "x"), *y = cJSON_GetObjectItemCaseSensitive(d->json, "y");
-	int rc = book_check_keys(b, x, d->where, known_x, err);
+	bool is_timeline = d->chart.kind == CHART_TIMELINE;
+	int rc = is_timeline && !x ? ORR_OK : book_check_keys(b, x, d->where, is_timeline ? known_time : known_x, err);
 	if (!rc && y)
 		rc = book_check_keys(b, y, d->where, known_y, err);
 	if (rc)
 		return rc;
+	const char *of_rows = "seconds";
+	if (is_timeline && (rc = set_unit(b, d, x, &of_rows, err)))
+		return rc;
 	bool is_cdf = d->chart.kind == CHART_CDF;
-	const char *axis = is_cdf ? NULL : book_string(b, x, "axis", d->where, err);
+	const char *axis = is_of_rows(d) ? NULL : book_string(b, x, "axis", d->where, err);
 	d->x_axis = axis ? book_axis(b, axis, strlen(axis)) : SIZE_MAX;
-	if (!is_cdf && d->x_axis == SIZE_MAX)
+	if (!is_of_rows(d) && d->x_axis == SIZE_MAX)
 		return book_fail(b, d->where, err, "x: axis: expected one of $.axes, found \"%.60s\"", axis ? axis : "");
 	const char *x_label = book_string(b, x, "label", d->where, err), *y_label = book_string(b, y, "label", d->where, err);
-	d->chart.x_label = d->x_label = book_text(b, x_label ? x_label : axis ? axis : "seconds", d->where, err);
+	d->chart.x_label = d->x_label = book_text(b, x_label ? x_label : axis ? axis : of_rows, d->where, err);
 	d->chart.y_label = d->y_label = book_text(b, y_label ? y_label : is_cdf ? "share of requests" : "", d->where, err);
 	if (!d->x_label || !d->y_label)
 		return ORR_EINPUT;
@@ -173,10 +205,10 @@ static int write_data(const struct book *b, const struct drawing *d, struct orr_
 /* Positions are named where x is not a number everywhere, and under bars. */
 static const char **categories(const struct book *b, struct drawing *d)
 {
-	if (d->chart.kind == CHART_CDF)
+	if (is_of_rows(d))
 		return NULL;
 	const struct book_axis *x = &b->axis[d->x_axis];
-	bool are_named = d->chart.kind == CHART_BARS;
+	bool are_named = d->chart.kind == CHART_BARS || d->chart.kind == CHART_STACKED;
 	for (size_t i = 0; i < x->n; i++)
 		are_named |= isnan(x->value[i].number);
 	if (!are_named)
@@ -195,6 +227,18 @@ static bool is_file_name(const char *s)
 		strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+=-") == strlen(s);
 }
 
+static bool kind_named(const char *name, enum chart_kind *out)
+{
+	static const char *const names[] = { [CHART_LINES] = "lines", [CHART_BARS] = "bars", [CHART_CDF] = "cdf", [CHART_STACKED] = "stacked",
+		[CHART_TIMELINE] = "timeline" };
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (!strcmp(names[i], name)) {
+			*out = (enum chart_kind)i;
+			return true;
+		}
+	return false;
+}
+
 /* One chart, with the figure's own axes bound. */
 static int add_chart(struct book *b, void *ctx, struct orr_error *err)
 {
@@ -202,9 +246,9 @@ static int add_chart(struct book *b, void *ctx, struct orr_error *err)
 	const char *name = book_string(b, d->json, "name", d->where, err), *kind = book_string(b, d->json, "kind", d->where, err);
 	if (!name)
 		return book_fail(b, d->where, err, "name: expected a file name without suffix");
-	if (!kind || (strcmp(kind, "lines") && strcmp(kind, "bars") && strcmp(kind, "cdf")))
-		return book_fail(b, d->where, err, "kind: expected lines, bars or cdf");
-	d->chart = (struct chart){ .kind = !strcmp(kind, "cdf") ? CHART_CDF : strcmp(kind, "bars") ? CHART_LINES : CHART_BARS };
+	d->chart = (struct chart){ .kind = CHART_LINES };
+	if (!kind || !kind_named(kind, &d->chart.kind))
+		return book_fail(b, d->where, err, "kind: expected lines, bars, stacked, timeline or cdf");
 	d->series = NULL;
 	d->cap_series = 0;
 	d->x_label = d->y_label = NULL;

@@ -241,7 +241,23 @@ static int find_result(const struct book *b, const struct book_run *r, size_t pa
 	return ORR_OK;
 }
 
-/* ".LABEL.METRIC" with !low or !high after it, or ".LABEL.SERIES@SECONDS", of the run's results at that point. */
+/* "node_hours:ACCOUNT" or "usd:ACCOUNT" of a run of the spot world: what that account got. */
+static int read_account(const struct run_result *r, const char *name, double *out, struct orr_error *err)
+{
+	const char *account = strchr(name, ':') + 1;
+	bool is_money = !strncmp(name, "usd:", 4);
+	if (!is_money && strncmp(name, "node_hours:", 11) != 0)
+		return orr_fail(err, ORR_EINPUT, "{..%.60s}: expected node_hours:ACCOUNT or usd:ACCOUNT", name);
+	for (size_t i = 0; i < r->n_accounts; i++)
+		if (!strcmp(r->accounts[i].account, account)) {
+			*out = is_money ? r->accounts[i].usd : r->accounts[i].node_s / 3600;
+			return ORR_OK;
+		}
+	return orr_fail(err, ORR_EINPUT, "{..%.60s}: this run has no account \"%.40s\"%s%s", name, account,
+		r->n_accounts ? "; the first is " : "", r->n_accounts ? r->accounts[0].account : "");
+}
+
+/* ".LABEL.METRIC" with !low or !high after it, ".LABEL.SERIES@SECONDS", or of an account, of the run's results at that point. */
 static int read_metric(struct evaluation *e, const struct book_run *r, size_t part, const char *text, double *out, struct orr_error *err)
 {
 	const struct run_result *of = NULL;
@@ -252,6 +268,8 @@ static int read_metric(struct evaluation *e, const struct book_run *r, size_t pa
 		return rc;
 	if (strchr(name, '@'))
 		return read_series(e, of, name, strlen(name), out, err);
+	if (strchr(name, ':'))
+		return read_account(of, name, out, err);
 	const char *mark = strchr(name, '!');
 	snprintf(metric, sizeof metric, "%.*s", (int)(mark ? mark - name : (ptrdiff_t)strlen(name)), name);
 	const struct metric *m = result_find(of, metric);

@@ -63,7 +63,7 @@ void book_say_stand_ins(const struct book *b)
 	m = m ? m->child : NULL;
 	for (size_t i = 0; i < b->n_traces; i++, m = m->next)
 		if (!b->trace[i].is_there)
-			fprintf(stderr, "orrery: SKIPPED: %s: there is no %s (set ORRERY_TRACE_PATH or ORRERY_DATA_PATH); synthetic requests stand in for it: %s\n",
+			fprintf(stderr, "orrery: SKIPPED: %s: there is no %s (set ORRERY_TRACE_PATH or ORRERY_DATA_PATH); a generator stands in for it: %s\n",
 				b->trace[i].name, cJSON_GetObjectItemCaseSensitive(m, "file")->valuestring, b->trace[i].source);
 }
 

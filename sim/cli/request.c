@@ -7,7 +7,7 @@
 #include <getopt.h>
 #include <string.h>
 
-enum { OPT_FIRST = 256, OPT_POLICY, OPT_FAILURES, OPT_DROP, OPT_SET, OPT_DB, OPT_FRESH, OPT_OUT, OPT_NO_FIGURES, OPT_JSON,
+enum { OPT_FIRST = 256, OPT_POLICY, OPT_FAILURES, OPT_CAPACITY, OPT_DROP, OPT_SET, OPT_DB, OPT_FRESH, OPT_OUT, OPT_NO_FIGURES, OPT_JSON,
 	OPT_CHECK, OPT_TIMELINE, OPT_MODEL, OPT_SCENARIO, OPT_FIND_RATE, OPT_ATTAINMENT, OPT_EXACT, OPT_KEY /* this and what follows: a key of the scenario */ };
 
 /* key: set to the value as it stands; one with a dot is an option of the world, set like --set. */
@@ -30,6 +30,7 @@ static const struct known_option {
 	{ "policy-timeout", 1, OPT_KEY, REQUEST_ALL, "policy_timeout" },
 	{ "world", 1, OPT_KEY, REQUEST_ANY, "world" },
 	{ "failures", 1, OPT_FAILURES, REQUEST_JOBS | REQUEST_SERVE, NULL },
+	{ "capacity", 1, OPT_CAPACITY, REQUEST_JOBS, NULL },
 	{ "drop-unfit", 0, OPT_DROP, REQUEST_JOBS, NULL },
 	{ "format", 1, OPT_KEY, REQUEST_JOBS | REQUEST_SERVE | REQUEST_SPOT, "format" },
 	{ "placement", 1, OPT_KEY, REQUEST_JOBS | REQUEST_SERVE, "placement" },
@@ -118,9 +119,10 @@ static int take_option(struct request *r, int opt, struct orr_error *err)
 	case OPT_POLICY:
 		add_names(r->scenario, "policies", optarg);
 		return ORR_OK;
-	case OPT_FAILURES: {
+	case OPT_FAILURES:
+	case OPT_CAPACITY: {
 		struct sbuf b = { 0 };
-		sbuf_printf(&b, "failures.trace=%s", optarg);
+		sbuf_printf(&b, "%s.trace=%s", opt == OPT_CAPACITY ? "capacity" : "failures", optarg);
 		int rc = scenario_set(r->scenario, sbuf_text(&b), err);
 		sbuf_free(&b);
 		return rc;

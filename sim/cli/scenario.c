@@ -447,6 +447,10 @@ static void drop_names(cJSON *o)
 	for (int i = 0; names[i]; i++)
 		cJSON_DeleteItemFromObjectCaseSensitive(o, names[i]);
 	cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(o, "failures"), "trace");
+	static const char *const lent[][2] = { { "trace", "capacity_sha256" }, { "prices", "capacity_prices_sha256" } };
+	for (size_t i = 0; i < sizeof lent / sizeof *lent; i++)
+		if (cJSON_GetObjectItemCaseSensitive(o, lent[i][1]))
+			cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(o, "capacity"), lent[i][0]);
 	drop_files(cJSON_GetObjectItemCaseSensitive(o, "step"), cJSON_GetObjectItemCaseSensitive(o, "step_files_sha256"));
 	drop_files(cJSON_GetObjectItemCaseSensitive(o, "serve"), cJSON_GetObjectItemCaseSensitive(o, "serve_files_sha256"));
 	drop_files(cJSON_GetObjectItemCaseSensitive(o, "spot"), cJSON_GetObjectItemCaseSensitive(o, "spot_files_sha256"));

@@ -9,10 +9,10 @@
 #include <string.h>
 
 static const char *const known_keys[] = { "world", "trace", "format", "trace_options", "cluster", "placement",
-	"throughputs", "policies", "jobs", "failures", "seed", "until", "drop_unfit", "record", "policy_timeout",
+	"throughputs", "policies", "jobs", "failures", "capacity", "seed", "until", "drop_unfit", "record", "policy_timeout",
 	"sharing", "network", "device", "precision", "batch", "profile", "cost_samples", "step", "cost",
 	/* what scenario show adds, so that its output is a scenario again */
-	"trace_sha256", "cluster_sha256", "throughputs_sha256", "failures_sha256", "network_sha256", "devices", "profiles", "step_inputs", NULL };
+	"trace_sha256", "cluster_sha256", "throughputs_sha256", "failures_sha256", "capacity_sha256", "capacity_prices_sha256", "network_sha256", "devices", "profiles", "step_inputs", NULL };
 
 static int resolve_trace(const cJSON *o, struct jobs_scenario *s, struct orr_error *err)
 {
@@ -191,6 +191,7 @@ static void describe(const cJSON *given, struct jobs_scenario *s)
 	cJSON_AddItemToObject(o, "failures", scenario_args_json(s->failure_options, inputs_failure_params));
 	if (s->failures)
 		cJSON_AddStringToObject(o, "failures_sha256", failures_hash(s->failures));
+	inputs_add_capacity(o, &s->capacity);
 	scenario_add_seed(o, &s->base);
 	inputs_add_until(o, s->until_ns);
 	cJSON_AddBoolToObject(o, "drop_unfit", s->drop_unfit);
@@ -222,6 +223,8 @@ int jobs_scenario_resolve(const cJSON *scenario, struct jobs_scenario *s, struct
 	if (!rc)
 		rc = inputs_failures(o, s->base.cluster, &s->failure_options, &s->failures, err);
 	if (!rc)
+		rc = inputs_capacity(o, s->base.cluster, s->base.seed, s->failures, &s->capacity, err);
+	if (!rc)
 		rc = scenario_text_at(o, "throughputs", NULL, &s->throughputs_path, err);
 	if (!rc && s->throughputs_path && !(s->throughput = throughput_load(s->throughputs_path, err)))
 		rc = ORR_EINPUT;
@@ -246,6 +249,7 @@ void jobs_scenario_free(struct jobs_scenario *s)
 	jobset_free(s->jobs);
 	throughput_free(s->throughput);
 	failures_free(s->failures);
+	inputs_capacity_free(&s->capacity);
 	args_free(s->options);
 	args_free(s->failure_options);
 	mem_free(s->source);

@@ -7,12 +7,14 @@
  *	  "cluster", "placement": "count", "throughputs": "FILE", "policies",
  *	  "sharing": "analytic",        (of jobs that name a strategy, as are the keys of setting.h)
  *	  "jobs": {..options..}, "failures": {"trace", "mtbf", "mttr"},
+ *	  "capacity": {..},             (instead of failures: inputs_capacity.h)
  *	  "seed", "until": "30d", "drop_unfit": false, "record": "all", "policy_timeout" }
  */
 #ifndef ORR_CLI_SCENARIO_JOBS_H
 #define ORR_CLI_SCENARIO_JOBS_H
 
 #include "cli/inputs.h"
+#include "cli/inputs_capacity.h"
 #include "cli/setting.h"
 #include "jobs/jobs.h"
 
@@ -23,6 +25,7 @@ struct jobs_scenario {
 	const struct placement *placement;
 	struct throughput *throughput;
 	struct failures *failures;
+	struct inputs_capacity capacity;
 	struct orr_args *options, *failure_options;
 	int64_t until_ns;
 	bool drop_unfit;

@@ -2,17 +2,19 @@
 #include "cli/scenario_mixed.h"
 
 #include "base/mem.h"
+#include "base/num.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static const char *const known_keys[] = { "jobs", "serve", "policies", "cluster", "placement", "first", "failures", "prices", "seed", "until",
+static const char *const known_keys[] = { "jobs", "serve", "policies", "cluster", "placement", "first", "failures", "capacity", "prices", "seed", "until",
 	"record", "policy_timeout", "world",
 	/* what a resolved scenario has beside */
-	"cluster_sha256", "failures_sha256", NULL };
+	"cluster_sha256", "failures_sha256", "capacity_sha256", "capacity_prices_sha256", NULL };
 
 /* What the whole scenario says, so its halves may not. */
-static const char *const shared_keys[] = { "world", "cluster", "cluster_sha256", "placement", "policies", "failures", "failures_sha256", "prices",
+static const char *const shared_keys[] = { "world", "cluster", "cluster_sha256", "placement", "policies", "failures", "failures_sha256", "capacity", "capacity_sha256",
+	"capacity_prices_sha256", "prices",
 	"seed", "until", "record", "policy_timeout", NULL };
 /* Of those, what both halves are told. */
 static const char *const handed_keys[] = { "cluster", "placement", "seed", "until", "record", "policy_timeout", NULL };
@@ -109,6 +111,18 @@ static int half(const cJSON *o, const char *world, cJSON **out, struct orr_error
 	return ORR_OK;
 }
 
+/* The service has to know that nodes give notice, as it has room for replicas beside those that drain. */
+static void hand_notice(const struct mixed_scenario *m)
+{
+	int64_t notice_ns = m->capacity.is_given ? m->capacity.config.notice_ns : 0;
+	char text[NUM_SECONDS_MAX];
+	cJSON *options = cJSON_GetObjectItemCaseSensitive(m->of_serve, "serve");
+	if (!m->of_serve || !notice_ns || (options && cJSON_GetObjectItemCaseSensitive(options, "notice")))
+		return;
+	num_put_seconds(text, notice_ns);
+	cJSON_AddStringToObject(options ? options : cJSON_AddObjectToObject(m->of_serve, "serve"), "notice", text);
+}
+
 static int resolve_halves(const cJSON *o, struct mixed_scenario *m, struct orr_error *err)
 {
 	int rc = half(o, "jobs", &m->of_jobs, err);
@@ -118,6 +132,8 @@ static int resolve_halves(const cJSON *o, struct mixed_scenario *m, struct orr_e
 		rc = orr_fail(err, ORR_EINPUT, "scenario: expected $.jobs, $.serve or both: the scenarios of the worlds that share the cluster");
 	if (!rc && m->of_serve)
 		add_copy(m->of_serve, "prices", o, "prices");
+	if (!rc)
+		hand_notice(m);
 	return rc;
 }
 
@@ -148,6 +164,10 @@ int mixed_scenario_resolve(const cJSON *scenario, struct mixed_scenario *m, stru
 		rc = scenario_resolve_cluster(scenario, &m->base, err);
 	if (!rc)
 		rc = inputs_failures(scenario, m->base.cluster, &m->failure_options, &m->failures, err);
+	if (!rc)
+		rc = inputs_capacity(scenario, m->base.cluster, m->base.seed, m->failures, &m->capacity, err);
+	if (!rc && m->capacity.is_given && (m->capacity.config.repeats || !availset_has_end(m->capacity.set)) && m->until_ns == ORR_NEVER)
+		rc = orr_fail(err, ORR_EINPUT, "scenario: $.capacity.trace: instances come and go without end; give it a length and no repeat, or until");
 	if (!rc)
 		rc = resolve_halves(scenario, m, err);
 	return rc ? rc : resolve_policies(scenario, m, err);
@@ -190,6 +210,7 @@ void mixed_scenario_join(struct mixed_scenario *m, const struct jobs_scenario *j
 	cJSON_AddItemToObject(o, "failures", scenario_args_json(m->failure_options, inputs_failure_params));
 	if (m->failures)
 		cJSON_AddStringToObject(o, "failures_sha256", failures_hash(m->failures));
+	inputs_add_capacity(o, &m->capacity);
 	cJSON_AddItemToObject(o, "prices", serve_scenario_price_list(s ? s : &m->priced));
 	scenario_add_seed(o, &m->base);
 	inputs_add_until(o, m->until_ns);
@@ -210,6 +231,7 @@ void mixed_scenario_free(struct mixed_scenario *m)
 	m->base.n_policies = 0;
 	scenario_free(&m->base);
 	failures_free(m->failures);
+	inputs_capacity_free(&m->capacity);
 	args_free(m->failure_options);
 	cJSON_Delete(m->of_jobs);
 	cJSON_Delete(m->of_serve);

@@ -16,6 +16,7 @@
 #ifndef ORR_CLI_SCENARIO_MIXED_H
 #define ORR_CLI_SCENARIO_MIXED_H
 
+#include "cli/inputs_capacity.h"
 #include "cli/scenario_jobs.h"
 #include "cli/scenario_serve.h"
 
@@ -24,6 +25,7 @@ struct mixed_scenario {
 	cJSON *of_jobs, *of_serve; /* scenarios of the two worlds, as they would stand by themselves; NULL: none */
 	struct serve_scenario priced; /* no more than prices, where nothing is served */
 	struct failures *failures;
+	struct inputs_capacity capacity;
 	struct orr_args *failure_options;
 	bool serve_first;
 	enum scenario_record record;

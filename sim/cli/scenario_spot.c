@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "cli/elastic_cache.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,28 +13,34 @@ enum { MAX_REPLICATIONS = 1000000 };
 static const char *const known_keys[] = { "trace", "world", "format", "trace_options", "prices", "job", "spot", "policies", "seed",
 	"replications", "until", "record", "policy_timeout",
 	/* what scenario show adds, so that its output is a scenario again */
-	"trace_sha256", "prices_sha256", "job_sha256", "spot_files_sha256", NULL };
+	"trace_sha256", "prices_sha256", "job_sha256", "steps_sha256", "spot_files_sha256", NULL };
 
 /* ---- the job ---- */
 
 static int resolve_job(const cJSON *o, struct spot_scenario *s, struct orr_error *err)
 {
+	struct elastic *job = NULL;
 	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, "job");
 	struct orr_error why = { 0 };
 	if (!v)
 		return orr_fail(err, ORR_EINPUT, "scenario: no job is named (--job NAME or FILE.json; orrery model list --elastic shows those that ship)");
 	if (cJSON_IsObject(v)) {
 		char *text = cJSON_PrintUnformatted(v);
-		s->job = elastic_parse("scenario: $.job", text, strlen(text), &why);
+		job = elastic_parse("scenario: $.job", text, strlen(text), &why);
 		cJSON_free(text);
-		if (!s->job)
+		if (!job)
 			return orr_fail(err, why.code, "%s", why.text);
 	} else if (!cJSON_IsString(v) || !*v->valuestring) {
 		return orr_fail(err, ORR_EINPUT, "scenario: $.job: expected the name of an elastic job, a file, or a job as an object");
-	} else if (!(s->job = elastic_load(v->valuestring, &why))) {
+	} else if (!(job = elastic_load(v->valuestring, &why))) {
 		return orr_fail(err, why.code, "job: %s", why.text);
 	}
+	const struct elastic_entry *entry = elastic_cached(job, err);
+	if (!entry)
+		return err->code;
 	s->given_job = cJSON_Duplicate(v, 1);
+	s->job = entry->job;
+	s->steps_hash = entry->steps_hash;
 	return ORR_OK;
 }
 
@@ -111,6 +118,8 @@ static void describe(const cJSON *given, struct spot_scenario *s)
 	}
 	cJSON_AddItemToObject(o, "job", cJSON_Duplicate(s->given_job, 1));
 	cJSON_AddStringToObject(o, "job_sha256", s->job->hash);
+	if (*s->steps_hash)
+		cJSON_AddStringToObject(o, "steps_sha256", s->steps_hash);
 	cJSON_AddItemToObject(o, "spot", scenario_args_json(s->options, spot_options));
 	cJSON *files = scenario_files_json(s->options, spot_options);
 	if (files)
@@ -156,7 +165,6 @@ void spot_scenario_free(struct spot_scenario *s)
 {
 	availset_free(s->capacity);
 	availset_free(s->prices);
-	elastic_free(s->job);
 	cJSON_Delete(s->given_job);
 	args_free(s->options);
 	mem_free(s->source);

@@ -20,7 +20,8 @@ struct spot_scenario {
 	char *source, *price_source;
 	struct availset *capacity, *prices; /* prices: NULL where none are named */
 	cJSON *given_job;                   /* as given: a name, a file, an object */
-	struct elastic *job;
+	const struct elastic *job;          /* elastic_cache.h's */
+	const char *steps_hash;
 	struct orr_args *options;
 	uint32_t replications;
 	int64_t until_ns;

@@ -20,6 +20,7 @@ static void configure(struct jobs_study *t)
 		.placement = t->s.placement,
 		.throughput = t->s.throughput,
 		.failures = t->s.failures,
+		.capacity = t->s.capacity.is_given ? &t->s.capacity.config : NULL,
 		.rates = t->s.rates,
 		.sharing = t->s.sharing,
 		.options = t->s.options,
@@ -120,6 +121,8 @@ static int prepare(struct jobs_study *t, const cJSON *scenario, struct orr_error
 	if (jobset_left_out(t->s.jobs) && !t->o->quiet)
 		fprintf(stderr, "orrery: %s: rows left out: %llu ('orrery trace info' says which, 'trace list' the options)\n",
 			jobset_source(t->s.jobs), (unsigned long long)jobset_left_out(t->s.jobs));
+	if (t->s.capacity.is_given && !t->o->quiet)
+		inputs_tell_repairs(t->s.capacity.set);
 	configure(t);
 	t->blocks = mem_zalloc(t->s.base.n_policies, sizeof *t->blocks);
 	t->has_blocks = mem_zalloc(t->s.base.n_policies, sizeof *t->has_blocks);
@@ -229,12 +232,34 @@ static void say_step_runs(const struct jobs_study *t)
 			(unsigned long long)by_law);
 }
 
+/* What the trace of instances does not say, of any policy's run. */
+static void say_capacity(const struct jobs_study *t, struct run_result *const *runs, size_t n)
+{
+	double unused = 0, past = 0, instances = 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct metric *u = result_find(runs[i], "instances_unused"), *p = result_find(runs[i], "past_capacity"),
+				    *all = result_find(runs[i], "instances");
+		if (u && p && all && (u->value > unused || p->value > past)) {
+			unused = u->value > unused ? u->value : unused;
+			instances = all->value > instances ? all->value : instances;
+			past = p->value > past ? p->value : past;
+		}
+	}
+	if (unused > 0)
+		fprintf(stderr, "orrery: %.0f of %.0f instances never found a free node: the cluster has %u\n", unused, instances,
+			t->s.base.cluster->n_nodes);
+	if (past > 0)
+		fprintf(stderr, "orrery: the trace of instances ends %.3g h before the last run: who was there then stays\n", past / 3600);
+}
+
 static int finish_jobs(void *world, struct run_result *const *runs, size_t n, struct orr_error *err)
 {
 	struct jobs_study *t = world;
 	(void)err;
 	add_differences(t, runs, n);
 	say_step_runs(t);
+	if (!t->o->quiet)
+		say_capacity(t, runs, n);
 	for (size_t i = 0; i < n && !t->o->quiet; i++)
 		if (t->config.record_jobs && runs[i]->n_jobs < runs[i]->rows_total)
 			fprintf(stderr, "orrery: %s: rows of %zu of %llu jobs are kept (a sample); means and quantiles are of all\n",

@@ -101,6 +101,7 @@ static void run_mixed(void *world, size_t i, struct run_result *r, study_progres
 	const struct serve_scenario *priced = t->serve ? &t->serve->s : &t->m.priced;
 	struct mixed_config c = { .cluster = t->m.base.cluster,
 		.failures = t->m.failures,
+		.capacity = t->m.capacity.is_given ? &t->m.capacity.config : NULL,
 		.serve_first = t->m.serve_first,
 		.usd_per_gpu_hour = priced->has_prices ? priced->usd_per_gpu_hour : NULL,
 		.seed = t->m.base.seed,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The spot world as a study has it: policies on one trace of instances that come and go. */
+#include "cli/inputs_capacity.h"
 #include "cli/replications.h"
 #include "cli/scenario_spot.h"
 #include "cli/study.h"
 
 #include "base/mem.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,15 +49,6 @@ static int check_end(const struct spot_scenario *s, struct orr_error *err)
 		availset_source(s->capacity), s->job->name);
 }
 
-static void tell_repairs(const struct availset *a)
-{
-	const struct avail_repairs *repairs = availset_repairs(a);
-	for (int i = 0; i < AVAIL_REPAIRS; i++)
-		if (repairs->rows[i])
-			fprintf(stderr, "orrery: %s: %s: %" PRIu64 ", the first in line %" PRIu64 "\n", availset_source(a),
-				avail_repair_name((enum avail_repair)i), repairs->rows[i], repairs->first_line[i]);
-}
-
 static void close_spot(void *world)
 {
 	struct spot_study *t = world;
@@ -78,7 +69,7 @@ static void *open_spot(const cJSON *scenario, const struct study_output *o, stru
 		return NULL;
 	}
 	if (!o->quiet)
-		tell_repairs(t->s.capacity);
+		inputs_tell_repairs(t->s.capacity);
 	configure(t);
 	*base = &t->s.base;
 	return t;

@@ -231,7 +231,7 @@ static bool place_best_fit(struct pool *p, const struct pool_request *r, uint32_
 	uint32_t best = UINT32_MAX, best_slot = POOL_WHOLE;
 	double best_left = 0;
 	for (uint32_t n = 0; n < p->cluster->n_nodes; n++) {
-		if (p->cluster->node[n].type != type || !p->node[n].is_up ||
+		if (p->cluster->node[n].type != type || !p->node[n].is_up || p->node[n].is_closed ||
 			p->node[n].cpu_free < r->cpu_milli || p->node[n].mem_free < r->mem_mib)
 			continue;
 		uint32_t slot = POOL_WHOLE;

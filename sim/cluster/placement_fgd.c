@@ -137,7 +137,7 @@ static void compute(const struct pool *p, uint32_t n, const struct pool_request 
 	g->version = p->node[n].version;
 	g->value = INFINITY;
 	g->slot = POOL_WHOLE;
-	if (!p->node[n].is_up || p->cluster->node[n].type == CLUSTER_NO_TYPE ||
+	if (!p->node[n].is_up || p->node[n].is_closed || p->cluster->node[n].type == CLUSTER_NO_TYPE ||
 		!(r->types >> p->cluster->node[n].type & 1) || p->node[n].cpu_free < r->cpu_milli ||
 		p->node[n].mem_free < r->mem_mib)
 		return;

@@ -14,6 +14,9 @@ static void unindex(struct pool *p, uint32_t n)
 	const struct pool_node *s = &p->node[n];
 	if (c->type == CLUSTER_NO_TYPE)
 		return;
+	p->idle_gpus -= s->free_gpus == c->gpus ? c->gpus : 0;
+	if (s->is_closed)
+		return;
 	bitset_remove(pool_bucket(p, c->type, s->free_gpus), n);
 	if (s->free_gpus)
 		bitset_remove(&p->any_free[c->type], n);
@@ -21,7 +24,6 @@ static void unindex(struct pool *p, uint32_t n)
 		bitset_remove(&p->any_open[c->type], n);
 	p->free[c->type] -= s->free_gpus;
 	p->free_gpus -= s->free_gpus;
-	p->idle_gpus -= s->free_gpus == c->gpus ? c->gpus : 0;
 	p->rack_free[c->rack * p->cluster->n_types + c->type] -= s->free_gpus;
 }
 
@@ -32,6 +34,9 @@ static void index_again(struct pool *p, uint32_t n)
 	s->version++;
 	if (c->type == CLUSTER_NO_TYPE)
 		return;
+	p->idle_gpus += s->free_gpus == c->gpus ? c->gpus : 0;
+	if (s->is_closed)
+		return;
 	bitset_add(pool_bucket(p, c->type, s->free_gpus), n);
 	if (s->free_gpus)
 		bitset_add(&p->any_free[c->type], n);
@@ -39,7 +44,6 @@ static void index_again(struct pool *p, uint32_t n)
 		bitset_add(&p->any_open[c->type], n);
 	p->free[c->type] += s->free_gpus;
 	p->free_gpus += s->free_gpus;
-	p->idle_gpus += s->free_gpus == c->gpus ? c->gpus : 0;
 	p->rack_free[c->rack * p->cluster->n_types + c->type] += s->free_gpus;
 }
 
@@ -51,7 +55,7 @@ int64_t pool_part(int64_t whole, uint32_t gpus, uint32_t of)
 bool pool_node_has_room(const struct pool *p, uint32_t node, const struct pool_request *r, uint32_t gpus)
 {
 	const struct pool_node *s = &p->node[node];
-	return s->is_up && s->free_gpus >= gpus && s->cpu_free >= pool_part(r->cpu_milli, gpus, r->gpus) &&
+	return s->is_up && !s->is_closed && s->free_gpus >= gpus && s->cpu_free >= pool_part(r->cpu_milli, gpus, r->gpus) &&
 		s->mem_free >= pool_part(r->mem_mib, gpus, r->gpus);
 }
 
@@ -260,7 +264,7 @@ void pool_node_down(struct pool *p, uint32_t n)
 	if (!s->is_up)
 		return;
 	unindex(p, n);
-	s->is_up = false;
+	s->is_up = s->is_closed = false;
 	s->free_gpus = 0;
 	s->cpu_free = s->mem_free = 0;
 	s->version++;
@@ -271,6 +275,16 @@ void pool_node_down(struct pool *p, uint32_t n)
 		p->total[c->type] -= c->gpus;
 }
 
+void pool_node_close(struct pool *p, uint32_t n)
+{
+	struct pool_node *s = &p->node[n];
+	if (!s->is_up || s->is_closed)
+		return;
+	unindex(p, n);
+	s->is_closed = true;
+	index_again(p, n);
+}
+
 /* ---- placing ---- */
 
 static bool place_without_gpus(struct pool *p, const struct pool_request *r)
@@ -278,9 +292,10 @@ static bool place_without_gpus(struct pool *p, const struct pool_request *r)
 	uint32_t best = UINT32_MAX;
 	for (uint32_t n = 0; n < p->cluster->n_nodes; n++) {
 		const struct pool_node *s = &p->node[n];
+		bool is_open = s->is_up && !s->is_closed;
 		bool fits = p->placement->ignores_nodes
-			? s->is_up
-			: s->is_up && s->cpu_free >= r->cpu_milli && s->mem_free >= r->mem_mib;
+			? is_open
+			: is_open && s->cpu_free >= r->cpu_milli && s->mem_free >= r->mem_mib;
 		/* Nodes without GPUs first, then the one with the least CPU left. */
 		if (fits && (best == UINT32_MAX || p->cluster->node[n].gpus < p->cluster->node[best].gpus ||
 				    (p->cluster->node[n].gpus == p->cluster->node[best].gpus &&
@@ -394,6 +409,8 @@ const char *pool_take_at(struct pool *p, const struct pool_request *r, const uin
 			return "zero GPUs of a node were asked for";
 		if (!p->node[node[i]].is_up)
 			return "a node that is down was asked for";
+		if (p->node[node[i]].is_closed)
+			return "a node that is about to go was asked for";
 		for (size_t k = 0; k < i; k++)
 			if (node[k] == node[i])
 				return "a node is named twice";
@@ -464,8 +481,8 @@ static const char *check_node(const struct pool *p, uint32_t n, const struct tal
 		return "CPUs of a node do not add up";
 	if (c->mem_mib >= 0 && (s->mem_free < 0 || s->mem_free + held->mem != c->mem_mib))
 		return "memory of a node does not add up";
-	if (c->type != CLUSTER_NO_TYPE && !bitset_has(pool_bucket(p, c->type, s->free_gpus), n))
-		return "a node is not in the bucket of its free GPUs";
+	if (c->type != CLUSTER_NO_TYPE && bitset_has(pool_bucket(p, c->type, s->free_gpus), n) == s->is_closed)
+		return s->is_closed ? "a node that is about to go is in a bucket" : "a node is not in the bucket of its free GPUs";
 	return NULL;
 }
 

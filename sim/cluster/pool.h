@@ -8,7 +8,8 @@
  *
  * Invariants: for every node that is up, whole GPUs free + GPUs in pieces + GPUs
  * opened for sharing = GPUs of the node; CPU and memory likewise; a node sits in
- * exactly the bucket of its number of free GPUs; a node that is down sits in none.
+ * exactly the bucket of its number of free GPUs; a node that is down or closed sits in none,
+ * and its free GPUs do not count as free (but those of an idle one as idle).
  * Under the `count` placement CPUs and memory are counted for the whole cluster,
  * not by node ("only the number of free GPUs matters").
  *
@@ -53,6 +54,7 @@ struct pool_node {
 	uint32_t open;      /* shared GPUs */
 	uint32_t version;   /* grows with each change */
 	bool is_up;
+	bool is_closed;     /* what runs there goes on, and nothing new is placed */
 };
 
 struct pool;
@@ -119,6 +121,8 @@ void pool_give(struct pool *p, struct pool_alloc *a);
 /* A node goes or comes back. Allocations on it must have been given back before. */
 void pool_node_down(struct pool *p, uint32_t node);
 void pool_node_up(struct pool *p, uint32_t node);
+/* A node that is up and will go: nothing new is placed there. It is open again once it has been down and up. */
+void pool_node_close(struct pool *p, uint32_t node);
 
 /* NULL if every invariant holds, given all allocations in use; else what is broken. */
 const char *pool_check(const struct pool *p, const struct pool_alloc *const *allocs, size_t n);

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "jobs/bill.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -177,6 +178,7 @@ void orr_add_work(struct orr_jobs *w, orr_job j, int64_t work_ns)
 	}
 	job->work_left = num_add_sat(job->work_left, work_ns);
 	job->work_asked = num_add_sat(job->work_asked, work_ns);
+	bill_owe(w, job, work_ns);
 }
 
 bool orr_resize(struct orr_jobs *w, orr_job j, uint32_t gpus)

@@ -3,6 +3,7 @@
 #include "jobs/world.h"
 
 #include "base/mem.h"
+#include "jobs/bill.h"
 
 #include <stdlib.h>
 
@@ -53,6 +54,8 @@ void check_state(struct orr_jobs *w)
 	/* The list of live jobs is long when many wait; then not every decision walks it. */
 	if (!wrong && w->checks++ % (w->live / 1024 + 1) == 0)
 		wrong = wrong_lists(w);
+	if (!wrong)
+		wrong = bill_check(w, false);
 	if (wrong)
 		world_fail(w, ORR_EFAIL, NULL, "conservation: %s", wrong);
 }
@@ -81,6 +84,8 @@ void check_ended(struct orr_jobs *w)
 void check_end(struct orr_jobs *w)
 {
 	const char *wrong = wrong_lists(w);
+	if (!wrong)
+		wrong = bill_check(w, true);
 	if (wrong)
 		world_fail(w, ORR_EFAIL, NULL, "conservation: %s", wrong);
 	if (w->busy.total != w->totals.job_milli_ns)

@@ -28,6 +28,7 @@ struct engine;
 struct throughput;
 struct failures;
 struct steprate;
+struct capacity_config;
 
 /* Jobs that train and use the same links: not looked at; slowed by arithmetic (share.h); simulated together. */
 enum jobs_sharing { JOBS_SHARING_OFF, JOBS_SHARING_ANALYTIC, JOBS_SHARING_SIMULATED };
@@ -41,6 +42,7 @@ struct jobs_config {
 	const struct placement *placement;
 	const struct throughput *throughput; /* NULL: every rate is 1 */
 	const struct failures *failures;     /* NULL: nodes never fail */
+	const struct capacity_config *capacity; /* NULL: all nodes are there all the time; excludes failures */
 	struct steprate *rates;              /* of jobs that name a strategy; NULL: strategies are ignored. Shared by runs */
 	enum jobs_sharing sharing;
 	const struct orr_args *options;      /* of jobs_options */

@@ -3,6 +3,7 @@
 #include "jobs/world.h"
 
 #include "base/mem.h"
+#include "jobs/bill.h"
 #include "base/num.h"
 
 #include <math.h>
@@ -141,6 +142,7 @@ void life_start(struct orr_jobs *w, struct job *job)
 	job->piece_done = job->piece_saved = 0;
 	job->has_rate = job->training == NONE;
 	places_take(w, job);
+	bill_start(w, job);
 	if (job->has_rate)
 		set_end(w, job);
 	metrics_event(w, "start", job);
@@ -174,9 +176,9 @@ void life_rerate(struct orr_jobs *w, struct job *job, double rate)
 	set_end(w, job);
 }
 
-/* Takes a running job off its GPUs and books the time and the work done in it; the caller says
+/* Takes a running job off its GPUs and books the time and the work done in it, of which so much is kept; the caller says
  * what becomes of the job. */
-static void leave_gpus(struct orr_jobs *w, struct job *job, int64_t done)
+static void leave_gpus(struct orr_jobs *w, struct job *job, int64_t done, int64_t kept)
 {
 	int64_t ran = eng_now(w->engine) - job->last_start;
 	job->attained += ran;
@@ -187,6 +189,7 @@ static void leave_gpus(struct orr_jobs *w, struct job *job, int64_t done)
 	eng_cancel(w->engine, job->end);
 	job->end = (struct eng_event){ 0, 0 };
 	places_give(w, job);
+	bill_leave(w, job, done, kept);
 	pool_give(w->pool, &job->alloc);
 	w->given++;
 	job->held = 0;
@@ -202,7 +205,8 @@ void life_stop(struct orr_jobs *w, struct job *job, int64_t cost, const char *ki
 	int64_t done = work_done(w, job);
 	job->work_left = num_add_sat(job->work_left - done, cost);
 	job->work_asked = num_add_sat(job->work_asked, cost);
-	leave_gpus(w, job, done);
+	leave_gpus(w, job, done, done);
+	bill_owe(w, job, cost);
 	job->state = ORR_JOB_WAITING;
 	w->waiting++;
 	w->waiting_of[job->shape]++;
@@ -217,7 +221,7 @@ void life_evict(struct orr_jobs *w, struct job *job)
 	w->totals.restarts++;
 	metrics_event(w, "evict", job);
 	job->work_left -= saved;
-	leave_gpus(w, job, done);
+	leave_gpus(w, job, done, saved);
 	job->state = ORR_JOB_WAITING;
 	w->waiting++;
 	w->waiting_of[job->shape]++;
@@ -231,7 +235,7 @@ void life_end(struct orr_jobs *w, struct job *job, enum orr_job_end how)
 		metrics_event(w, is_done ? "finish" : "kill", job);
 		int64_t done = work_done(w, job);
 		job->work_left = is_done ? 0 : job->work_left - done;
-		leave_gpus(w, job, done);
+		leave_gpus(w, job, done, is_done ? done : 0);
 	} else {
 		w->waiting--;
 		w->waiting_of[job->shape]--;
@@ -241,6 +245,7 @@ void life_end(struct orr_jobs *w, struct job *job, enum orr_job_end how)
 	w->live--;
 	w->is_changed = true;
 	w->totals.last_end = eng_now(w->engine);
+	bill_ended(w, job, is_done);
 	metrics_job(w, job, is_done ? JOB_COMPLETED : how == ORR_END_NODE_FAILED ? JOB_FAILED : JOB_KILLED);
 	MEM_GROW(w->ended, w->n_ended, w->cap_ended);
 	w->ended[w->n_ended++] = slot_of(w, job);

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/sbuf.h"
+#include "jobs/bill.h"
 #include "results/summary.h"
 
 #include <math.h>
@@ -286,6 +287,7 @@ void metrics_end(struct orr_jobs *w)
 	put(w, "ftf_max", t->ftf_max);
 	put_counts(w, unfinished);
 	put_training(w);
+	bill_end(w);
 	put_series(w, "utilisation", &w->busy, 1 / (1000 * gpus));
 	put_series(w, "queue_length", &w->queue, 1);
 	put_series(w, "stranded_gpus", &w->stranded, 1);

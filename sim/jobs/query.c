@@ -3,6 +3,7 @@
 #include "jobs/world.h"
 
 #include "base/num.h"
+#include "jobs/bill.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -246,11 +247,41 @@ bool orr_node_get(const struct orr_jobs *w, uint32_t node, struct orr_node_info 
 		.is_up = s->is_up,
 		.gpu_type = c->type,
 		.gpus = c->gpus,
-		.gpus_free = s->free_gpus,
+		.gpus_free = s->is_closed ? 0 : s->free_gpus,
 		.cpu_milli = or_unlimited(c->cpu_milli),
-		.cpu_milli_free = s->cpu_free,
+		.cpu_milli_free = s->is_closed ? 0 : s->cpu_free,
 		.mem_mib = or_unlimited(c->mem_mib),
-		.mem_mib_free = s->mem_free,
+		.mem_mib_free = s->is_closed ? 0 : s->mem_free,
 		.rack = c->rack };
 	return true;
+}
+
+/* ---- nodes that are lent ---- */
+
+int64_t orr_node_goes_ns(const struct orr_jobs *w, uint32_t node)
+{
+	bool is_lent = w->bill && node < w->config->cluster->n_nodes;
+	return is_lent ? capacity_goes_ns(w->capacity, node) : ORR_NEVER;
+}
+
+uint32_t orr_going_gpus(const struct orr_jobs *w)
+{
+	return bill_going_gpus(w);
+}
+
+uint32_t orr_job_going_gpus(const struct orr_jobs *w, orr_job j)
+{
+	const struct job *job = job_of(w, j);
+	uint32_t n = 0;
+	if (!job || job->state != ORR_JOB_RUNNING || !bill_going_gpus(w))
+		return 0;
+	const struct pool_piece *x = pool_pieces(&job->alloc);
+	for (uint32_t i = 0; i < job->alloc.n; i++)
+		n += w->pool->node[x[i].node].is_closed ? x[i].gpus : 0;
+	return n;
+}
+
+double orr_gpu_usd_per_hour(const struct orr_jobs *w, uint32_t gpu_type)
+{
+	return bill_usd_per_gpu_hour(w, gpu_type);
 }

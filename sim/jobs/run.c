@@ -3,6 +3,7 @@
 #include "jobs/world.h"
 
 #include "base/mem.h"
+#include "jobs/bill.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -132,13 +133,27 @@ static bool is_on(const struct job *job, uint32_t node)
 	return false;
 }
 
+static void list_on_node(struct orr_jobs *w, uint32_t node)
+{
+	w->n_on_node = 0;
+	for (uint32_t i = 0; i < w->n_running; i++) {
+		const struct job *job = &w->job[w->running[i]];
+		if (!is_on(job, node))
+			continue;
+		MEM_GROW(w->on_node, w->n_on_node, w->cap_on_node);
+		uint32_t k = w->n_on_node++;
+		for (; k && w->job[w->on_node[k - 1]].number > job->number; k--)
+			w->on_node[k] = w->on_node[k - 1];
+		w->on_node[k] = w->running[i];
+	}
+}
+
 /* Jobs on the node, in order of submission: told to the policy in that order. */
 static void clear_node(struct orr_jobs *w, uint32_t node)
 {
-	for (uint32_t i = w->first_live; i != NONE; i = w->job[i].next) {
-		struct job *job = &w->job[i];
-		if (job->state != ORR_JOB_RUNNING || !is_on(job, node))
-			continue;
+	list_on_node(w, node);
+	for (uint32_t i = 0; i < w->n_on_node; i++) {
+		struct job *job = &w->job[w->on_node[i]];
 		if (w->on_failure == JOBS_KILL) {
 			life_end(w, job, ORR_END_NODE_FAILED);
 			tell_ended(w);
@@ -209,6 +224,7 @@ void jobs_end_instant(struct orr_jobs *w)
 {
 	if (w->live || w->n_ended) /* an instant of refused jobs alone does not count */
 		metrics_state(w);
+	bill_instant(w);
 	if (w->config->check)
 		check_ended(w);
 	slot_release_ended(w);
@@ -228,10 +244,11 @@ static void instant(struct orr_jobs *w, int64_t now)
 	jobs_end_instant(w);
 }
 
-/* Jobs wait, and nothing but failures and repairs of nodes lies ahead. */
+/* Jobs wait, and nothing but failures and repairs of nodes lies ahead. Nodes that are lent may yet become more, or cheaper; and where no
+ * more is known of them, jobs that nobody starts may be waiting for that. */
 static bool is_starving(const struct orr_jobs *w)
 {
-	return !w->has_next && !w->n_running && !w->nodes_down &&
+	return !w->bill && !w->has_next && !w->n_running && !w->nodes_down &&
 		eng_pending(w->engine) == w->failure_pending;
 }
 
@@ -287,17 +304,21 @@ void jobs_starving(struct orr_jobs *w)
 	starving(w);
 }
 
+/* Instants in a row with nothing to do but wait, while nodes come and go without end. */
+enum { MOST_IDLE = 1000000 };
+
 static void loop(struct orr_jobs *w)
 {
 	int64_t t;
-	uint64_t steps = 0;
+	uint64_t steps = 0, idle = 0;
 	while (!jobs_is_over(w)) {
-		if (is_starving(w)) {
+		idle = w->bill && !w->n_running && !w->has_next ? idle + 1 : 0;
+		if (is_starving(w) || idle > MOST_IDLE) {
 			starving(w);
 			break;
 		}
 		if (!eng_next_time(w->engine, &t))
-			break; /* what waits needs nodes that never come back */
+			break; /* what waits needs nodes that never come back, or lower prices */
 		if (t > INT64_MAX / 2) {
 			world_fail(w, ORR_EFAIL, NULL, "the clock ends after 146 years and %llu jobs have not (--until sets "
 				"an earlier end)", (unsigned long long)w->live);
@@ -393,6 +414,8 @@ static void world_free(struct orr_jobs *w)
 	rates_free(w);
 	metrics_free(w);
 	failure_run_free(w->failures);
+	bill_free(w);
+	mem_free(w->on_node);
 	jobcursor_close(w->cursor);
 	if (w->owns_host) {
 		pool_free(w->pool);
@@ -414,6 +437,8 @@ struct orr_jobs *jobs_begin(const struct jobs_config *c, const struct jobs_host 
 	next_arrival(w);
 	metrics_begin(w);
 	next_failure(w);
+	if (c->capacity && w->owns_host)
+		bill_begin(w);
 	struct orr_error err = { 0 };
 	watch_enter(w->watch, "create", 0, (uint64_t)NO_JOB);
 	w->self = w->ops->create(w, policy_args, &err);

@@ -93,6 +93,8 @@ struct totals {
 };
 
 struct places;
+struct bill;
+struct capacity;
 
 struct orr_jobs {
 	const struct jobs_config *config;
@@ -120,6 +122,8 @@ struct orr_jobs {
 	uint32_t n_running, cap_running;
 	uint32_t *ended; /* slots to be freed at the end of this instant */
 	uint32_t n_ended, cap_ended, n_told; /* the policy knows of the first n_told */
+	uint32_t *on_node; /* while a node is cleared */
+	uint32_t n_on_node, cap_on_node;
 
 	struct shape *shape;
 	uint32_t n_shapes, cap_shapes;
@@ -160,6 +164,8 @@ struct orr_jobs {
 	size_t cap_rows, cap_events;
 	uint64_t row_stride;
 	struct failure_run *failures;
+	struct capacity *capacity; /* NULL: nodes are not lent */
+	struct bill *bill;
 	uint32_t nodes_down;
 	bool failure_pending; /* the next failure or repair is an event */
 	struct watch *watch;

@@ -10,7 +10,7 @@
 
 static bool reclaim(struct mixed *m, const struct pool_request *r)
 {
-	uint32_t jobs = m->config->serve_first && m->jobs ? jobs_reclaim(m->jobs, r, m->failures ? &m->doomed : NULL) : 0;
+	uint32_t jobs = m->config->serve_first && m->jobs ? jobs_reclaim(m->jobs, r, m->failures || m->capacity ? &m->doomed : NULL) : 0;
 	m->jobs_reclaimed += jobs;
 	m->reclaims += jobs > 0;
 	return jobs > 0;
@@ -260,8 +260,24 @@ static void merge_events(struct run_result *r, struct run_result *of_jobs, struc
 	of_jobs->n_events = of_serve->n_events = 0;
 }
 
+static void put_capacity(struct mixed *m, struct run_result *r)
+{
+	struct capacity_bill b;
+	if (!m->capacity)
+		return;
+	capacity_bill(m->capacity, &b);
+	result_metric(r, "node_hours", (double)b.node_ns / 3.6e12, NAN, NAN);
+	result_metric(r, "starting_hours", (double)b.starting_ns / 3.6e12, NAN, NAN);
+	result_metric(r, "capacity_usd", capacity_usd(b.amount), NAN, NAN);
+	result_metric(r, "instances", (double)b.offered, NAN, NAN);
+	result_metric(r, "instances_unused", (double)b.unused, NAN, NAN);
+	result_metric(r, "nodes_noticed", (double)b.noticed, NAN, NAN);
+	result_metric(r, "nodes_lost", (double)b.lost, NAN, NAN);
+}
+
 static void put_results(struct mixed *m, struct run_result *r)
 {
+	put_capacity(m, r);
 	accounts_put(&m->accounts, m->config->cluster->n_types, m->config->usd_per_gpu_hour, r);
 	if (m->config->serve_first) {
 		result_metric(r, "reclaims", (double)m->reclaims, NAN, NAN);
@@ -305,6 +321,7 @@ static void begin(struct mixed *m, const char *label)
 	const struct mixed_config *c = m->config;
 	struct jobs_host jobs_host = { m->engine, m->pool, &m->holding.others_milli };
 	struct serve_host serve_host = { .engine = m->engine, .pool = m->pool, .take = take, .give = give, .is_quiet = is_quiet, .ctx = m };
+	nodes_lend(m);
 	/* Replicas are there when the first job comes; they ask jobs for room, so the jobs world must be. */
 	if (c->jobs_policy)
 		m->jobs = jobs_begin(&c->jobs, &jobs_host, c->jobs_policy, c->jobs_args, label, m->of_jobs, m->blocks);

@@ -14,6 +14,7 @@
 #ifndef ORR_MIXED_MIXED_H
 #define ORR_MIXED_MIXED_H
 
+#include "cluster/capacity.h"
 #include "cluster/failures.h"
 #include "jobs/jobs.h"
 #include "serve/serve.h"
@@ -26,6 +27,7 @@ struct mixed_config {
 	const struct cluster *cluster;
 	const struct placement *placement;
 	const struct failures *failures; /* NULL: nodes never go */
+	const struct capacity_config *capacity; /* NULL: all nodes are there; excludes failures. Its notice is that of the nodes */
 	bool serve_first;
 	const double *usd_per_gpu_hour;  /* by GPU type; NULL: not known */
 	uint64_t seed;

@@ -144,7 +144,30 @@ static void on_row_known(struct engine *e, void *ctx, uint64_t subject, uint64_t
 
 uint64_t nodes_background(const struct mixed *m)
 {
-	return m->nodes_away ? 0 : m->failure_pending + m->rows_ahead;
+	return m->nodes_away ? 0 : m->failure_pending + m->rows_ahead + (m->capacity ? capacity_pending(m->capacity) : 0);
+}
+
+/* ---- nodes that are lent ---- */
+
+static void on_capacity(void *ctx, uint32_t node, enum capacity_event what)
+{
+	static const enum node_event same[] = { [CAPACITY_UP] = NODE_REPAIR, [CAPACITY_NOTICE] = NODE_NOTICE, [CAPACITY_DOWN] = NODE_FAIL };
+	struct mixed *m = ctx;
+	if (what != CAPACITY_PRICE)
+		on_node(m->engine, m, node, same[what]);
+}
+
+void nodes_lend(struct mixed *m)
+{
+	const struct mixed_config *c = m->config;
+	struct capacity_host host = { m->engine, PRIO_NODE, on_capacity, m };
+	if (!c->capacity)
+		return;
+	m->notices = mem_zalloc(c->cluster->n_nodes, sizeof *m->notices);
+	m->nodes_away = c->cluster->n_nodes;
+	for (uint32_t i = 0; i < c->cluster->n_nodes; i++)
+		pool_node_down(m->pool, i);
+	capacity_new(c->capacity, c->cluster, &host, &m->capacity);
 }
 
 void nodes_begin(struct mixed *m)
@@ -166,4 +189,5 @@ void nodes_free(struct mixed *m)
 	mem_free(m->notices);
 	bitset_free(&m->doomed);
 	failure_run_free(m->failures);
+	capacity_free(m->capacity);
 }

@@ -39,6 +39,7 @@ struct mixed {
 
 	/* nodes */
 	struct failure_run *failures;
+	struct capacity *capacity;
 	struct bitset doomed;    /* about to go */
 	uint32_t *notices;       /* [node] announced and not come yet */
 	struct fence *fence;
@@ -55,6 +56,7 @@ struct mixed {
 
 /* ---- nodes.c ---- */
 enum { PRIO_NODE = 1, PRIO_UNTIL = 255 };
+void nodes_lend(struct mixed *m); /* before there is any world: those that are lent at time 0 are up */
 void nodes_begin(struct mixed *m);
 void nodes_free(struct mixed *m);
 /* What has become free on nodes that are about to go is kept from everybody. */

@@ -230,14 +230,17 @@ void report_file_names(const struct run_result *const *runs, size_t n, char **na
 static const struct rows_file {
 	const char *world, *suffix;
 	void (*put)(FILE *, const struct run_result *);
+	bool is_if_lent; /* only where nodes come and go and are paid for */
 } rows_files[] = {
-	{ "jobs", ".jobs.csv", put_jobs },
-	{ "step", ".iterations.csv", put_iterations },
-	{ "step", ".devices.csv", put_devices },
-	{ "serve", ".requests.csv", put_requests },
-	{ "spot", ".iterations.csv", put_iterations },
-	{ "spot", ".nodes.csv", put_nodes },
-	{ "spot", ".accounts.csv", put_accounts },
+	{ "jobs", ".jobs.csv", put_jobs, false },
+	{ "jobs", ".nodes.csv", put_nodes, true },
+	{ "jobs", ".accounts.csv", put_accounts, true },
+	{ "step", ".iterations.csv", put_iterations, false },
+	{ "step", ".devices.csv", put_devices, false },
+	{ "serve", ".requests.csv", put_requests, false },
+	{ "spot", ".iterations.csv", put_iterations, false },
+	{ "spot", ".nodes.csv", put_nodes, false },
+	{ "spot", ".accounts.csv", put_accounts, false },
 };
 
 /* A mixed run has those of the worlds that it had. */
@@ -253,7 +256,7 @@ static int write_rows(const char *dir, const char *name, const struct run_result
 {
 	int code = ORR_OK;
 	for (size_t i = 0; !code && i < sizeof rows_files / sizeof *rows_files; i++)
-		if (has_rows_of(r, rows_files[i].world))
+		if (has_rows_of(r, rows_files[i].world) && (!rows_files[i].is_if_lent || r->n_accounts))
 			code = write_one(dir, name, rows_files[i].suffix, rows_files[i].put, r, err);
 	bool has_own = has_rows_of(r, "step") || has_rows_of(r, "spot"); /* rows over time */
 	if (!code && (!has_own || r->n_series))

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static void add_real(cJSON *to, const char *name, double v)
 {
@@ -43,7 +44,8 @@ static cJSON *run_object(const struct run_result *r)
 	snprintf(number, sizeof number, "%" PRIu64, r->rows_total);
 	cJSON_AddRawToObject(o, "rows_total", number);
 	add_scenario(o, r->scenario);
-	if (result_find_note(r, "choice"))
+	bool has_notes = !r->world || strcmp(r->world, "spot"); /* there, events are marks of the policy's own */
+	if (has_notes && result_find_note(r, "choice"))
 		cJSON_AddStringToObject(o, "choice", result_find_note(r, "choice"));
 	if (result_find_note(r, "cost-source"))
 		cJSON_AddStringToObject(o, "cost_source", result_find_note(r, "cost-source"));

@@ -35,8 +35,17 @@ static const struct column {
 	{ "tokens_per_second", "tokens/s", NUMBER },
 	{ "usd_per_million_tokens", "USD/M tokens", NUMBER },
 	{ "utilisation", "utilisation", FRACTION },
-	{ "preemptions", "preemptions", NUMBER },
 	{ "samples_per_s", "samples/s", NUMBER },
+	/* spot capacity; what value is, docs/models.md says */
+	{ "usd_per_hour", "USD/h", NUMBER },
+	{ "value", "value", NUMBER },
+	{ "useful_part", "useful", FRACTION },
+	{ "redundant_part", "redundant", FRACTION },
+	{ "paused_part", "paused", FRACTION },
+	{ "wasted_part", "wasted", FRACTION },
+	{ "idle_part", "idle", FRACTION },
+	{ "preemptions", "preemptions", NUMBER },
+	{ "makespan_s", "time", TIME },
 	{ "iteration_s", "iteration", SHORT_TIME },
 	{ "compute_s", "compute", SHORT_TIME },
 	{ "exposed_s", "exposed comm.", SHORT_TIME },
@@ -127,7 +136,8 @@ static void put_interval(struct sbuf *b, const struct metric *m, double scale)
 	int decimals = decimals_of(m->value / scale);
 	while (decimals < 3 && above * pow(10, decimals) < 0.5)
 		decimals++;
-	sbuf_printf(b, " ± %.*f", decimals, above);
+	if (above * pow(10, decimals) >= 0.5)
+		sbuf_printf(b, " ± %.*f", decimals, above);
 }
 
 static void put_metric(struct sbuf *b, const struct metric *m, enum kind kind)
@@ -340,22 +350,45 @@ static void put_differences(struct sbuf *out, const struct run_result *const *ru
 	}
 }
 
-/* Of replications: the first policy's time over each, which is how many times faster that one is. */
+/* The first policy's figure over each one's, which is how many times faster or cheaper that one is; or the other way round. */
+static const struct quotient {
+	const char *metric, *title, *word; /* title NULL: on the line of the one before it */
+	bool is_inverse;
+} quotients[] = {
+	{ "ratio_completion_mean", "mean end-to-end time of %s over that of each, over all replications:\n", "", false },
+	{ "ratio_samples_per_s", "against %s:\n", "throughput ", true },
+	{ "ratio_usd_per_hour", NULL, "USD/h ", true },
+	{ "ratio_value", NULL, "value ", true },
+};
+enum { QUOTIENTS = sizeof quotients / sizeof *quotients };
+
+static void put_quotient(struct sbuf *out, const struct quotient *q, const struct metric *m)
+{
+	if (!m || !isfinite(m->value) || (q->is_inverse && !(m->value > 0)))
+		return;
+	double low = q->is_inverse ? 1 / m->ci_high : m->ci_low, high = q->is_inverse ? 1 / m->ci_low : m->ci_high;
+	sbuf_printf(out, "  %s%.3f", q->word, q->is_inverse ? 1 / m->value : m->value);
+	if (isfinite(low) && isfinite(high))
+		sbuf_printf(out, " [%.3f, %.3f]", low, high);
+}
+
 static void put_ratios(struct sbuf *out, const struct run_result *const *runs, size_t n, size_t width)
 {
-	static const char metric[] = "ratio_completion_mean";
-	if (!is_known(runs + 1, n - 1, metric))
-		return;
-	put_title(out, "mean end-to-end time of %s over that of each, over all replications:\n", runs[0]);
-	for (size_t i = 1; i < n; i++) {
-		const struct metric *m = result_find(runs[i], metric);
-		char *name = name_of(runs[i]);
-		sbuf_puts(out, "  ");
-		pad(out, name, width, false);
-		mem_free(name);
-		if (m && isfinite(m->value))
-			sbuf_printf(out, "  %.3f [%.3f, %.3f]", m->value, m->ci_low, m->ci_high);
-		sbuf_putc(out, '\n');
+	for (size_t first = 0, last; first < QUOTIENTS; first = last) {
+		for (last = first + 1; last < QUOTIENTS && !quotients[last].title;)
+			last++;
+		if (!is_known(runs + 1, n - 1, quotients[first].metric))
+			continue;
+		put_title(out, quotients[first].title, runs[0]);
+		for (size_t i = 1; i < n; i++) {
+			char *name = name_of(runs[i]);
+			sbuf_puts(out, "  ");
+			pad(out, name, width, false);
+			mem_free(name);
+			for (size_t k = first; k < last; k++)
+				put_quotient(out, &quotients[k], result_find(runs[i], quotients[k].metric));
+			sbuf_putc(out, '\n');
+		}
 	}
 }
 
@@ -394,6 +427,20 @@ static void put_remarks(struct sbuf *out, const struct run_result *r)
 		sbuf_putc(out, '\n');
 }
 
+/* A job that has an end and did not come to it. Over replications: of how many. */
+static void put_incomplete(struct sbuf *out, const struct run_result *r)
+{
+	const struct metric *m = result_find(r, "is_complete"), *n = result_find(r, "replications");
+	if (!m || !(m->value < 1))
+		return;
+	char *name = name_of(r);
+	sbuf_printf(out, "%s: the job is not complete", name);
+	if (n)
+		sbuf_printf(out, " in %.0f of %.0f replications", (1 - m->value) * n->value, n->value);
+	sbuf_putc(out, '\n');
+	mem_free(name);
+}
+
 /* What all runs say of where times come from; NULL if they differ. */
 static const char *common_source(const struct run_result *const *runs, size_t n)
 {
@@ -411,6 +458,8 @@ static void put_notes(struct sbuf *out, const struct run_result *r, bool has_com
 {
 	static const char *const kinds[] = { "choice", "steady-state", "cost-source" };
 	const char *between = ": ";
+	if (r->world && !strcmp(r->world, "spot")) /* events there are marks of the policy's own, at any time */
+		return;
 	char *name = name_of(r);
 	for (size_t i = 0; i < 2u + !has_common_source; i++) {
 		const char *note = result_find_note(r, kinds[i]);
@@ -438,6 +487,7 @@ void report_table(struct sbuf *out, const struct run_result *const *runs, size_t
 	}
 	for (size_t i = 0; i < n; i++) {
 		put_remarks(out, runs[i]);
+		put_incomplete(out, runs[i]);
 		put_notes(out, runs[i], source != NULL);
 	}
 	if (source) {
@@ -448,7 +498,9 @@ void report_table(struct sbuf *out, const struct run_result *const *runs, size_t
 	for (size_t i = 0; i < n; i++)
 		if (runs[i]->is_oracle) {
 			sbuf_puts(out,
-				"oracle: the policy saw true durations, which no real scheduler can\n");
+				runs[i]->world && !strcmp(runs[i]->world, "spot")
+					? "oracle: the policy saw when instances will go, which nobody can\n"
+					: "oracle: the policy saw true durations, which no real scheduler can\n");
 			break;
 		}
 	grid_free(&g);

@@ -86,6 +86,15 @@ const char *result_find_note(const struct run_result *r, const char *kind)
 	return NULL;
 }
 
+int64_t result_nodes_end_ns(const struct run_result *r)
+{
+	const struct metric *end = result_find(r, "makespan_s");
+	int64_t last_ns = r->n_nodes ? r->nodes[r->n_nodes - 1].time_ns : 0;
+	bool is_of_this_run = end && end->value < 9e9 && !result_find(r, "replications"); /* else a mean */
+	int64_t end_ns = is_of_this_run ? (int64_t)(end->value * 1e9 + 0.5) : last_ns;
+	return end_ns > last_ns ? end_ns : last_ns;
+}
+
 /* ---- two results in one ---- */
 
 static const char *prefixed(struct run_result *r, const char *prefix, const char *name)

@@ -139,6 +139,8 @@ struct run_result {
 	void *strings; /* the arena that the texts above live in; see result.c */
 };
 
+/* The time up to which the last row of nodes holds: the end of the run, as far as is known. */
+int64_t result_nodes_end_ns(const struct run_result *r);
 struct run_result *result_new(void);
 /* Frees rows, metrics, events and series with their arrays (all from mem_alloc). */
 void result_free(struct run_result *r);

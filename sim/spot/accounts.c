@@ -2,56 +2,26 @@
 /* Where each second of each instance and each dollar goes. */
 #include "spot/world.h"
 
-void accounts_add(struct orr_spot *w, enum orr_account a, wide ns, wide usd)
-{
-	w->account_ns[a] += ns;
-	w->account_usd[a] += usd;
-}
-
 void accounts_charge(struct orr_spot *w, enum orr_account a, wide usd)
 {
 	w->account_usd[a] += usd;
 	w->spent += usd;
 }
 
-static wide total_rate(const struct orr_spot *w)
+/* As a conversion does it, but for the last bit; and at once for what is small. */
+static double to_double(wide x)
 {
-	return (wide)w->rate[ROLE_STARTING] + w->rate[ROLE_IDLE] + w->rate[ROLE_OWNER];
-}
-
-void accounts_pass(struct orr_spot *w, int64_t dt)
-{
-	accounts_add(w, ORR_STARTING, (wide)w->count[ROLE_STARTING] * dt, (wide)w->rate[ROLE_STARTING] * dt);
-	accounts_add(w, ORR_IDLE, (wide)w->count[ROLE_IDLE] * dt, (wide)w->rate[ROLE_IDLE] * dt);
-	w->live_ns += (wide)(w->live[0] + w->live[1]) * dt;
-	w->on_demand_ns += (wide)w->live[1] * dt;
-	w->spent += total_rate(w) * dt;
-	w->accrued += dt;
-}
-
-void accounts_accrue(struct orr_spot *w, int64_t t)
-{
-	int64_t dt = t - w->accrued;
-	if (dt <= 0)
-		return;
-	wide ns = (wide)w->count[ROLE_OWNER] * dt, usd = (wide)w->rate[ROLE_OWNER] * dt;
-	if (w->steps.is_in_flight) {
-		w->steps.bucket_ns += ns;
-		w->steps.bucket_usd += usd;
-	} else {
-		accounts_add(w, w->pause, ns, usd);
-	}
-	accounts_pass(w, dt);
+	return (double)(int64_t)(x >> 64) * 0x1p64 + (double)(uint64_t)x;
 }
 
 double wide_usd(wide money)
 {
-	return (double)money / 3600e9 / 1e9;
+	return to_double(money) / 3600e9 / 1e9;
 }
 
 double wide_seconds(wide ns)
 {
-	return (double)ns / 1e9;
+	return to_double(ns) / 1e9;
 }
 
 void orr_pause_as(struct orr_spot *w, enum orr_account account)

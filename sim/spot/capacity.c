@@ -30,7 +30,7 @@ static uint32_t number_of_text(uint32_t **map, uint32_t *cap, uint32_t text, uin
 	return (*map)[text] - 1;
 }
 
-uint32_t capacity_zone(struct orr_spot *w, uint32_t text)
+uint32_t spot_capacity_zone(struct orr_spot *w, uint32_t text)
 {
 	uint32_t n = w->n_zones, zone = number_of_text(&w->zone_of_text, &w->cap_zone_of_text, text, &n);
 	if (n == w->n_zones)
@@ -124,7 +124,7 @@ static uint32_t take_some(struct orr_spot *w, uint32_t zone, uint32_t n)
 	return got;
 }
 
-void capacity_fill(struct orr_spot *w)
+void spot_capacity_fill(struct orr_spot *w)
 {
 	for (uint32_t z = 0; z < w->n_zones; z++) {
 		const struct zone *x = &w->zone[z];
@@ -163,7 +163,7 @@ static void notice(struct orr_spot *w, uint32_t slot, int64_t goes)
 
 static void add_row(struct orr_spot *w, const struct avail_rec *r)
 {
-	uint32_t type = capacity_type(w, r->type), zone = capacity_zone(w, r->zone), slot = spot_slot_new(w);
+	uint32_t type = capacity_type(w, r->type), zone = spot_capacity_zone(w, r->zone), slot = spot_slot_new(w);
 	struct slot *s = &w->slot[slot];
 	s->zone = zone;
 	s->type = type;
@@ -227,7 +227,7 @@ static void apply(struct orr_spot *w)
 		if (w->ahead[i].kind == AVAIL_ADD)
 			add_row(w, &w->ahead[i]);
 	w->has_happened |= to > from;
-	capacity_fill(w);
+	spot_capacity_fill(w);
 	tell_added(w);
 	for (size_t i = from; i < to && !w->is_over; i++) {
 		if (w->ahead[i].kind == AVAIL_REMOVE)
@@ -243,7 +243,7 @@ static void apply(struct orr_spot *w)
 		to = 0;
 	}
 	w->ahead_first = to;
-	capacity_fill(w); /* one that went leaves room for another that is offered */
+	spot_capacity_fill(w); /* one that went leaves room for another that is offered */
 	tell_added(w);
 }
 
@@ -313,12 +313,12 @@ static void announce_zones(struct orr_spot *w)
 	w->cap_type_of_text = 16;
 	w->type_of_text[0] = 1;
 	for (uint32_t i = 0; i < n; i++)
-		capacity_zone(w, text[i]);
+		spot_capacity_zone(w, text[i]);
 	if (!n)
-		capacity_zone(w, 0);
+		spot_capacity_zone(w, 0);
 }
 
-int capacity_begin(struct orr_spot *w)
+int spot_capacity_begin(struct orr_spot *w)
 {
 	const struct spot_config *c = w->config;
 	announce_zones(w);
@@ -334,7 +334,7 @@ int capacity_begin(struct orr_spot *w)
 	return ORR_OK;
 }
 
-void capacity_free(struct orr_spot *w)
+void spot_capacity_free(struct orr_spot *w)
 {
 	if (w->cursor)
 		availcursor_close(w->cursor);
@@ -363,7 +363,7 @@ void orr_want(struct orr_spot *w, uint32_t zone, uint32_t n)
 	if (!spot_may_act(w, "orr_want()") || !check_zone(w, zone, true, "orr_want()"))
 		return;
 	*(zone == ORR_ANY_ZONE ? &w->want : &w->zone[zone].want) = n;
-	capacity_fill(w);
+	spot_capacity_fill(w);
 }
 
 uint32_t orr_request(struct orr_spot *w, uint32_t zone, uint32_t n)

@@ -39,6 +39,8 @@ static void instances_and_stages(struct orr_spot *w)
 		owned += w->stage[i].owner != NONE;
 		ownerless += w->stage[i].owner == NONE && !w->is_dropped[i / w->depth];
 	}
+	if (rate[0] + rate[1] + rate[2] != w->rate_all)
+		spot_fail(w, ORR_EFAIL, NULL, "check: prices of live instances do not add up");
 	for (int r = 0; r < ROLES; r++)
 		if (n[r] != w->count[r] || rate[r] != w->rate[r])
 			spot_fail(w, ORR_EFAIL, NULL, "check: %u instances in role %d, counted %u", n[r], r, w->count[r]);

@@ -55,7 +55,7 @@ static bool read_to(struct orr_spot *w, int64_t t, const char *what)
 		if (r.kind == AVAIL_PRICE)
 			continue;
 		MEM_GROW(f->event, f->n, f->cap);
-		f->event[f->n++] = (struct event){ r.t_ns, capacity_zone(w, r.zone), r.instance, r.kind == AVAIL_ADD ? 1 : -1 };
+		f->event[f->n++] = (struct event){ r.t_ns, spot_capacity_zone(w, r.zone), r.instance, r.kind == AVAIL_ADD ? 1 : -1 };
 		if (r.kind == AVAIL_REMOVE)
 			set_end(f, r.instance, r.t_ns);
 	}

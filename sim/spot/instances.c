@@ -100,6 +100,7 @@ void spot_inst_set_price(struct orr_spot *w, struct slot *s, int64_t price)
 {
 	settle(w, s);
 	w->rate[s->role] += price - s->price;
+	w->rate_all += price - s->price;
 	s->price = price;
 }
 
@@ -131,6 +132,7 @@ void spot_inst_begin(struct orr_spot *w, uint32_t slot)
 	s->is_noticed = false;
 	w->count[ROLE_STARTING]++;
 	w->rate[ROLE_STARTING] += s->price;
+	w->rate_all += s->price;
 	w->live[s->is_on_demand]++;
 	if (!s->is_on_demand)
 		w->zone[s->zone].live++;
@@ -167,6 +169,7 @@ void spot_inst_end(struct orr_spot *w, uint32_t slot)
 	w->ended_ns += w->now - s->since;
 	w->count[s->role]--;
 	w->rate[s->role] -= s->price;
+	w->rate_all -= s->price;
 	w->live[s->is_on_demand]--;
 	if (!s->is_on_demand)
 		w->zone[s->zone].live--;

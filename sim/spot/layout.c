@@ -13,7 +13,7 @@ static void give(struct orr_spot *w, uint32_t stage, uint32_t slot)
 	struct slot *s = &w->slot[slot];
 	w->stage[stage] = (struct stage){ .owner = slot, .next = s->first_stage };
 	s->first_stage = stage;
-	if (!s->stages++)
+	if (!s->stages++ && s->role != ROLE_OWNER)
 		spot_inst_set_role(w, s, ROLE_OWNER);
 }
 
@@ -43,6 +43,7 @@ void layout_forget(struct orr_spot *w, uint32_t slot)
 void layout_free(struct orr_spot *w)
 {
 	mem_free(w->stage);
+	mem_free(w->spare);
 	mem_free(w->is_dropped);
 }
 
@@ -59,31 +60,40 @@ static bool can_own(struct orr_spot *w, orr_inst i, const char *what, uint32_t p
 	return false;
 }
 
-static void clear(struct orr_spot *w)
+/* The stages of the layout before, whose place the new one will not take. */
+static const struct stage *put_aside(struct orr_spot *w, uint32_t pipelines, uint32_t stages)
 {
-	for (uint32_t i = 0; i < w->n_stages; i++) {
-		if (w->stage[i].owner == NONE)
-			continue;
-		struct slot *s = &w->slot[w->stage[i].owner];
-		if (s->stages) {
-			s->stages = 0;
-			s->first_stage = NONE;
-			spot_inst_set_role(w, s, ROLE_IDLE);
-		}
-	}
-	w->n_stages = w->ownerless = 0;
-}
-
-static void make_room(struct orr_spot *w, uint32_t pipelines, uint32_t stages)
-{
-	if (stages > w->cap_stages) {
-		w->stage = mem_realloc(w->stage, stages, sizeof *w->stage);
-		w->cap_stages = stages;
+	struct stage *old = w->stage;
+	if (stages > w->cap_spare) {
+		w->spare = mem_realloc(w->spare, stages, sizeof *w->spare);
+		w->cap_spare = stages;
 	}
 	if (pipelines > w->cap_pipelines) {
 		w->is_dropped = mem_realloc(w->is_dropped, pipelines, sizeof *w->is_dropped);
 		w->cap_pipelines = pipelines;
 	}
+	uint32_t cap = w->cap_stages;
+	w->stage = w->spare;
+	w->cap_stages = w->cap_spare;
+	w->spare = old;
+	w->cap_spare = cap;
+	return old;
+}
+
+/* It has nothing in the new layout. */
+static void stand_by(struct orr_spot *w, struct slot *s)
+{
+	if (!s->stages)
+		return;
+	s->stages = 0;
+	s->first_stage = NONE;
+	spot_inst_set_role(w, s, ROLE_IDLE);
+}
+
+static bool is_ready(const struct orr_spot *w, orr_inst i)
+{
+	uint32_t slot = orr_inst_slot(i);
+	return slot < w->n_slots && w->slot[slot].state == SLOT_READY && w->slot[slot].generation == (uint32_t)(i >> 32);
 }
 
 void orr_layout(struct orr_spot *w, uint32_t pipelines, uint32_t depth, const orr_inst *owner)
@@ -98,15 +108,29 @@ void orr_layout(struct orr_spot *w, uint32_t pipelines, uint32_t depth, const or
 		spot_fail(w, ORR_EFAIL, NULL, "orr_layout() while a step is in flight: orr_steps_stop() first");
 		return;
 	}
-	uint32_t n = pipelines * depth;
-	clear(w);
-	make_room(w, pipelines, n);
+	uint32_t n = pipelines * depth, n_old = w->n_stages, epoch = ++w->layouts;
+	const struct stage *old = put_aside(w, pipelines, n);
+	w->n_stages = w->ownerless = 0;
 	for (uint32_t i = 0; i < n; i++) {
-		if (!can_own(w, owner[i], "orr_layout()", i / depth, i % depth))
+		uint32_t slot = orr_inst_slot(owner[i]);
+		if (!is_ready(w, owner[i]) && !can_own(w, owner[i], "orr_layout()", i / depth, i % depth))
 			break;
-		give(w, i, orr_inst_slot(owner[i]));
+		struct slot *s = &w->slot[slot];
+		if (s->layout != epoch) { /* the first that it gets */
+			s->layout = epoch;
+			s->stages = 0;
+			s->first_stage = NONE;
+			if (s->role != ROLE_OWNER)
+				spot_inst_set_role(w, s, ROLE_OWNER);
+		}
+		w->stage[i] = (struct stage){ slot, s->first_stage };
+		s->first_stage = i;
+		s->stages++;
 		w->n_stages = i + 1;
 	}
+	for (uint32_t i = 0; i < n_old; i++)
+		if (old[i].owner != NONE && w->slot[old[i].owner].layout != epoch)
+			stand_by(w, &w->slot[old[i].owner]);
 	for (uint32_t d = 0; d < pipelines; d++)
 		w->is_dropped[d] = false;
 	w->pipelines = n ? pipelines : 0;

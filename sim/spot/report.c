@@ -25,7 +25,7 @@ static const char *const part_names[] = {
 static double samples_now(const struct orr_spot *w)
 {
 	const struct steps *s = &w->steps;
-	double x = s->samples_safe;
+	double x = s->samples_safe + s->alike.samples * (double)s->alike.count;
 	for (size_t i = s->first; i < s->n; i++)
 		x += s->run[i].samples * (double)s->run[i].count;
 	return x;
@@ -170,7 +170,7 @@ static void other_metrics(struct orr_spot *w)
 static void throughput_series(struct orr_spot *w)
 {
 	struct run_result *r = w->result;
-	if (w->n_node < 2 || w->now < BINS)
+	if (!w->n_node || w->now < BINS)
 		return;
 	struct series *s = mem_zalloc(1, sizeof *s);
 	*s = (struct series){ .name = "samples_per_s", .n = BINS, .time_ns = mem_zalloc(BINS, sizeof(int64_t)), .value = mem_zalloc(BINS, sizeof(double)) };

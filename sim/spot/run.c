@@ -55,6 +55,7 @@ static void ask(struct orr_spot *w)
 /* Everything that happens at w->now. */
 static void instant(struct orr_spot *w)
 {
+	bool is_due;
 	w->calls_now = 0;
 	tell_added(w); /* taken in create() */
 	do {
@@ -62,15 +63,19 @@ static void instant(struct orr_spot *w)
 			eng_step(w->engine);
 		if (w->is_over)
 			break;
-		steps_advance(w, w->now, true);
+		if (w->steps.is_in_flight && w->steps.ends == w->now)
+			steps_advance(w, w->now, true);
 		if (job_is_done(w)) {
 			w->is_complete = w->is_over = true;
 			break;
 		}
 		tell_steps(w);
-		if (!has_events_now(w) && w->has_happened)
+		is_due = has_events_now(w);
+		if (!is_due && w->has_happened) {
 			ask(w);
-	} while (!w->is_over && (has_events_now(w) || w->has_happened));
+			is_due = has_events_now(w);
+		}
+	} while (!w->is_over && (is_due || w->has_happened));
 	check_owners(w);
 	if (w->config->check)
 		check_instant(w);
@@ -197,7 +202,7 @@ static void world_free(struct orr_spot *w)
 	steps_free(w);
 	layout_free(w);
 	instances_free(w);
-	capacity_free(w);
+	spot_capacity_free(w);
 	mem_free(w->point);
 	watch_free(w->watch);
 	eng_free(w->engine);
@@ -226,7 +231,7 @@ int spot_run(const struct spot_config *c, const struct orr_policy *policy, const
 	read_options(w);
 	int rc = index_points(w, err);
 	if (!rc)
-		rc = capacity_begin(w);
+		rc = spot_capacity_begin(w);
 	if (!rc) {
 		tell_create(w, policy_args);
 		if (!w->error.code)

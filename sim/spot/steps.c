@@ -22,17 +22,44 @@ static bool are_alike(const struct steprun *a, const struct steprun *b)
 		a->redundant_ns == b->redundant_ns && a->redundant_usd == b->redundant_usd && a->cost == b->cost;
 }
 
+/* The sums that are not of integers: alike ones are put together first, so that it does not matter in what portions they came. */
+static void flush_alike(struct orr_spot *w)
+{
+	struct steps *s = &w->steps;
+	struct alike *a = &s->alike;
+	double dt = (double)a->since_last / 1e9;
+	s->samples_safe += a->samples * (double)a->count;
+	if (a->cost > 0)
+		s->value_sum += a->samples * dt / (wide_usd(a->cost) * 3600) * (double)a->count;
+	a->count = 0;
+}
+
+static inline void count_steps(struct orr_spot *w, uint64_t n, int64_t since_last, double samples, wide cost)
+{
+	struct alike *a = &w->steps.alike;
+	w->steps.committed += n;
+	if (a->since_last == since_last && a->samples == samples && a->cost == cost) {
+		a->count += n;
+		return;
+	}
+	if (a->count)
+		flush_alike(w);
+	*a = (struct alike){ n, since_last, samples, cost };
+}
+
+static inline void add_useful(struct orr_spot *w, wide ns, wide usd, wide redundant_ns, wide redundant_usd)
+{
+	accounts_add(w, ORR_USEFUL, ns - redundant_ns, usd - redundant_usd);
+	accounts_add(w, ORR_REDUNDANT, redundant_ns, redundant_usd);
+}
+
 static void make_safe(struct orr_spot *w, const struct steprun *r, uint64_t n)
 {
 	struct steps *s = &w->steps;
 	s->pending_ns -= r->ns * n;
 	s->pending_usd -= r->usd * n;
-	accounts_add(w, ORR_USEFUL, (r->ns - r->redundant_ns) * n, (r->usd - r->redundant_usd) * n);
-	accounts_add(w, ORR_REDUNDANT, r->redundant_ns * n, r->redundant_usd * n);
-	s->committed += n;
-	s->samples_safe += r->samples * (double)n;
-	if (r->cost > 0)
-		s->value_sum += r->samples * ((double)r->since_last / 1e9) / (wide_usd(r->cost) * 3600) * (double)n;
+	add_useful(w, r->ns * n, r->usd * n, r->redundant_ns * n, r->redundant_usd * n);
+	count_steps(w, n, r->since_last, r->samples, r->cost);
 }
 
 static void commit_first(struct orr_spot *w, uint64_t n)
@@ -54,6 +81,7 @@ static void commit_first(struct orr_spot *w, uint64_t n)
 void steps_settle(struct orr_spot *w)
 {
 	commit_first(w, UINT64_MAX);
+	flush_alike(w);
 }
 
 static void record(struct orr_spot *w, const struct steprun *r)
@@ -65,8 +93,6 @@ static void record(struct orr_spot *w, const struct steprun *r)
 		s->run[s->n - 1].count += r->count;
 		return;
 	}
-	if (!s->is_provisional)
-		steps_settle(w);
 	if (s->n == s->cap && s->first) { /* room in front */
 		size_t k = s->n - s->first;
 		for (size_t i = 0; i < k; i++)
@@ -85,21 +111,37 @@ void steps_free(struct orr_spot *w)
 
 /* ---- time goes on ---- */
 
+static wide egress_of_step(const struct orr_spot *w)
+{
+	return w->steps.egress > 0 ? (wide)(w->steps.egress * w->egress_per_byte) * 3600 * 1000000000 : 0;
+}
+
 /* The end of the step in flight, and n - 1 more of the same length directly behind it with nothing changing. */
-static void finish_steps(struct orr_spot *w, uint64_t n, int64_t began, int64_t ends, int64_t pace)
+static void finish_steps(struct orr_spot *w, uint64_t n, int64_t began, int64_t ends, int64_t pace, wide spent_per_step)
 {
 	struct steps *s = &w->steps;
 	int64_t before = s->last_end < 0 ? s->first_began : s->last_end, last = ends + (int64_t)(n - 1) * pace;
 	if (s->egress > 0)
-		accounts_charge(w, ORR_EGRESS, (wide)(s->egress * w->egress_per_byte) * 3600 * 1000000000 * n);
-	struct steprun r = { .count = n, .since_last = n == 1 ? ends - before : pace, .samples = s->samples };
+		accounts_charge(w, ORR_EGRESS, egress_of_step(w) * n);
+	double samples = s->samples_once >= 0 ? s->samples_once : s->samples;
+	struct steprun r = { .count = n, .since_last = n == 1 ? ends - before : pace, .samples = samples };
+	s->samples_once = -1;
 	r.ns = s->bucket_ns;
 	r.usd = s->bucket_usd;
-	r.cost = (w->spent - w->cost_mark) / n;
-	r.redundant_ns = (wide)((double)r.ns * s->redundant);
-	r.redundant_usd = (wide)((double)r.usd * s->redundant);
-	record(w, &r);
-	report_steps(w, n, began, pace, s->samples);
+	r.cost = w->spent - w->cost_mark;
+	if (n > 1)
+		r.cost = spent_per_step;
+	if (s->redundant > 0) {
+		r.redundant_ns = (wide)((double)r.ns * s->redundant);
+		r.redundant_usd = (wide)((double)r.usd * s->redundant);
+	}
+	if (s->is_provisional) {
+		record(w, &r);
+	} else {
+		add_useful(w, r.ns * n, r.usd * n, r.redundant_ns * n, r.redundant_usd * n);
+		count_steps(w, n, r.since_last, r.samples, r.cost);
+	}
+	report_steps(w, n, began, pace, samples);
 	s->done += n;
 	if (s->left != UINT64_MAX)
 		s->left -= n;
@@ -132,7 +174,7 @@ static uint64_t whole_steps(const struct orr_spot *w, int64_t t, bool with_t)
 	int64_t room = t - s->began - (with_t ? 0 : 1);
 	int64_t before = s->last_end < 0 ? s->first_began : s->last_end;
 	/* The first step after a pause bears the pause, and what was paid meanwhile. */
-	if (room < s->pace || s->is_last || s->ends - s->began != s->pace || s->began != before || w->cost_mark != w->spent)
+	if (room < s->pace || s->is_last || s->ends - s->began != s->pace || s->samples_once >= 0 || s->began != before || w->cost_mark != w->spent)
 		return 0;
 	uint64_t n = (uint64_t)(room / s->pace), most = to_be_done(w);
 	if (s->left < most)
@@ -146,10 +188,11 @@ static void advance_whole(struct orr_spot *w, uint64_t n)
 	int64_t began = s->began, pace = s->pace, dt = (int64_t)n * pace;
 	s->bucket_ns = (wide)w->count[ROLE_OWNER] * pace;
 	s->bucket_usd = (wide)w->rate[ROLE_OWNER] * pace;
+	wide per_step = (wide)w->rate_all * pace + egress_of_step(w);
 	accounts_pass(w, dt);
 	if (s->flags & ORR_STEPS_ORPHANED && w->ownerless)
 		s->orphaned += n - 1;
-	finish_steps(w, n, began, began + pace, pace);
+	finish_steps(w, n, began, began + pace, pace, per_step);
 	s->began = began + dt - pace;
 	s->ends = s->began + pace;
 }
@@ -157,13 +200,13 @@ static void advance_whole(struct orr_spot *w, uint64_t n)
 void steps_advance(struct orr_spot *w, int64_t t, bool with_t)
 {
 	struct steps *s = &w->steps;
-	while (s->is_in_flight && (s->ends < t || (with_t && s->ends == t))) {
+	while (s->is_in_flight && s->ends < t + with_t) {
 		uint64_t n = s->began == w->accrued && !w->config->exact ? whole_steps(w, t, with_t) : 0;
 		if (n > 1) {
 			advance_whole(w, n);
 		} else {
 			accounts_accrue(w, s->ends);
-			finish_steps(w, 1, s->began, s->ends, s->ends - s->began);
+			finish_steps(w, 1, s->began, s->ends, s->ends - s->began, 0);
 		}
 		if (!next_step(w))
 			break;
@@ -215,6 +258,7 @@ void orr_steps_run(struct orr_spot *w, const struct orr_steps *r)
 	s->pace = r->step_ns;
 	s->left = r->most ? r->most : UINT64_MAX;
 	s->samples = r->samples > 0 ? r->samples : w->config->job->samples_per_step;
+	s->samples_once = -1;
 	s->redundant = r->redundant;
 	s->egress = r->egress_bytes;
 	s->flags = r->flags;
@@ -249,6 +293,16 @@ void orr_steps_stretch(struct orr_spot *w, int64_t by)
 		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_stretch(): by %lld ns; expected 0 or more", (long long)by);
 	else
 		w->steps.ends += by;
+}
+
+void orr_steps_samples(struct orr_spot *w, double samples)
+{
+	if (!spot_may_act(w, "orr_steps_samples()") || !w->steps.is_in_flight)
+		return;
+	if (!(samples >= 0 && samples < 1e18))
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_samples(): %g; expected 0 or more", samples);
+	else
+		w->steps.samples_once = samples;
 }
 
 void orr_steps_pace(struct orr_spot *w, int64_t step_ns)

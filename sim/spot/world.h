@@ -33,10 +33,11 @@ enum role { ROLE_STARTING, ROLE_IDLE, ROLE_OWNER, ROLES };
 struct slot {
 	uint32_t generation;
 	uint8_t state, role;
-	bool is_on_demand, is_noticed, is_fixed_price;
+	bool is_on_demand, is_noticed;
 	uint32_t zone, type;
 	uint32_t instance, node;   /* number and text of the trace; on-demand: their own count, 0 */
 	uint32_t stages, first_stage;
+	uint32_t layout;           /* the last one in which it had a stage from the start */
 	uint32_t prev, next;       /* of live ones, or of the zone's offers, in order */
 	int64_t price;             /* nano-USD per hour */
 	int64_t offer_price;       /* of the trace; -1: the market's */
@@ -76,21 +77,31 @@ struct steprun {
 	wide cost;                 /* of all instances since the end of the step before */
 };
 
+/* Steps that count and are alike, as far as sums of floating-point numbers go. */
+struct alike {
+	uint64_t count;
+	int64_t since_last;
+	double samples;
+	wide cost;
+};
+
 struct steps {
 	bool is_in_flight, is_last, has_ended; /* has_ended: steps() is to be told */
 	int64_t began, ends, pace;
 	uint64_t left;             /* of the run, with the one in flight; UINT64_MAX: no end */
 	double samples, redundant, egress;
+	double samples_once;       /* of the step in flight alone; -1: as the others */
 	unsigned flags;
 	wide bucket_ns, bucket_usd; /* owners' in the step in flight */
 	/* of the whole run of the world */
 	bool is_provisional;
 	uint64_t done, committed, lost, orphaned; /* done: not lost since */
-	struct steprun *run;       /* not yet safe, from `first` on; without provisional steps the last one alone */
+	struct steprun *run;       /* not yet safe, from `first` on */
 	size_t first, n, cap;
 	wide pending_ns, pending_usd; /* of those records */
 	int64_t first_began, last_end; /* -1: none */
 	wide live_ns_at_end;
+	struct alike alike;        /* of the last ones; not yet in the sums */
 	double samples_safe, value_sum; /* value_sum: samples x time / cost */
 	uint32_t rows_stride;      /* of iteration rows: each so many-th is kept */
 	uint64_t rows_seen;
@@ -149,6 +160,8 @@ struct orr_spot {
 
 	/* layout */
 	struct stage *stage;
+	struct stage *spare;       /* the layout before; scratch */
+	uint32_t cap_spare, layouts; /* layouts: how many there were */
 	bool *is_dropped;          /* [pipeline] */
 	uint32_t pipelines, depth, n_stages, cap_stages, cap_pipelines;
 	uint32_t ownerless;
@@ -157,6 +170,7 @@ struct orr_spot {
 	int64_t accrued;           /* up to then */
 	uint32_t count[ROLES];
 	int64_t rate[ROLES];       /* sums of prices */
+	int64_t rate_all;          /* sum of them */
 	enum orr_account pause;
 	wide account_ns[ORR_ACCOUNTS], account_usd[ORR_ACCOUNTS];
 	wide live_ns, spent;       /* all instances; all money */
@@ -196,10 +210,10 @@ void tell_end(struct orr_spot *w);
 void on_timer(struct engine *e, void *ctx, uint64_t tag, uint64_t arg);
 
 /* capacity.c */
-int capacity_begin(struct orr_spot *w);
-void capacity_fill(struct orr_spot *w); /* takes offers that are wanted */
-void capacity_free(struct orr_spot *w);
-uint32_t capacity_zone(struct orr_spot *w, uint32_t text);
+int spot_capacity_begin(struct orr_spot *w);
+void spot_capacity_fill(struct orr_spot *w); /* takes offers that are wanted */
+void spot_capacity_free(struct orr_spot *w);
+uint32_t spot_capacity_zone(struct orr_spot *w, uint32_t text);
 int64_t spot_money(double usd_per_hour); /* nano-USD per hour */
 
 /* instances.c */
@@ -225,9 +239,6 @@ void steps_settle(struct orr_spot *w);
 void steps_free(struct orr_spot *w);
 
 /* accounts.c */
-void accounts_accrue(struct orr_spot *w, int64_t t);
-void accounts_pass(struct orr_spot *w, int64_t dt); /* all but the owners' time */
-void accounts_add(struct orr_spot *w, enum orr_account a, wide ns, wide usd);
 void accounts_charge(struct orr_spot *w, enum orr_account a, wide usd); /* money alone */
 double wide_usd(wide money);
 double wide_seconds(wide ns);
@@ -244,5 +255,42 @@ void report_steps(struct orr_spot *w, uint64_t n, int64_t first_began, int64_t p
 void report_lost(struct orr_spot *w, uint64_t n);
 void report_end(struct orr_spot *w);
 void report_free(struct orr_spot *w);
+
+/* ---- time goes on: at each instant, so here ---- */
+
+static inline void accounts_add(struct orr_spot *w, enum orr_account a, wide ns, wide usd)
+{
+	w->account_ns[a] += ns;
+	w->account_usd[a] += usd;
+}
+
+/* All but the owners' time. */
+static inline void accounts_pass(struct orr_spot *w, int64_t dt)
+{
+	if (w->count[ROLE_STARTING])
+		accounts_add(w, ORR_STARTING, (wide)w->count[ROLE_STARTING] * dt, (wide)w->rate[ROLE_STARTING] * dt);
+	if (w->count[ROLE_IDLE])
+		accounts_add(w, ORR_IDLE, (wide)w->count[ROLE_IDLE] * dt, (wide)w->rate[ROLE_IDLE] * dt);
+	if (w->live[1])
+		w->on_demand_ns += (wide)w->live[1] * dt;
+	w->live_ns += (wide)(w->live[0] + w->live[1]) * dt;
+	w->spent += (wide)w->rate_all * dt;
+	w->accrued += dt;
+}
+
+static inline void accounts_accrue(struct orr_spot *w, int64_t t)
+{
+	int64_t dt = t - w->accrued;
+	if (dt <= 0)
+		return;
+	wide ns = (wide)w->count[ROLE_OWNER] * dt, usd = (wide)w->rate[ROLE_OWNER] * dt;
+	if (w->steps.is_in_flight) {
+		w->steps.bucket_ns += ns;
+		w->steps.bucket_usd += usd;
+	} else {
+		accounts_add(w, w->pause, ns, usd);
+	}
+	accounts_pass(w, dt);
+}
 
 #endif

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A market for one pool of GPUs that come and go: elastic jobs bid, and whoever gets most out of the next GPU has it.
+ *
+ * At each change (a job comes or ends, nodes come, go, are noticed or change their price) all GPUs that are there and not
+ * about to go are given out anew. A job's bids are the slopes of the concave hull of its speed-up, from no GPU on: what each
+ * further GPU adds,
+ *
+ *   gain=work   in GPU-hours per hour, counted as at the size that the job asks for: weight x asked x (rate' - rate) / (GPUs' - GPUs)
+ *   gain=speed  in its own speed alone: weight x (rate' - rate) / (GPUs' - GPUs)
+ *
+ * The highest bid goes first (ties: who runs, then who came first), so the sum of what jobs get is the greatest that there is where
+ * steps fit exactly: marginal allocation of separable concave functions is optimal (Fox, "Discrete optimization via marginal
+ * analysis", Management Science 13 (3), 1966). With bid=USD a GPU is bought only while bid x its gain (work, or speed) is no less
+ * than what it costs an hour; other jobs wait, or shrink, until it is cheaper. A job that runs bids `keep` more for what it holds.
+ *
+ * With loss=TIME, what a job loses on average when a node of its goes, a rate on g GPUs counts as rate x max(0, 1 - h g loss), h being the
+ * GPUs that have gone so far by the GPU-seconds that there were: a larger gang is hit more often, so jobs stay smaller where much goes
+ * and little is noticed (the idea of Parcae's liveput: Duan et al., NSDI 2024).
+ *
+ * Then those to leave or shrink do, those on nodes that are noticed move to others (notice=true), and the rest starts and grows;
+ * growth only `interval` after a job last started, as it is a stop and a start. All GPUs count alike, whole ones only.
+ *
+ * Cost of a call: O((running jobs + those that start) log) + O(GPUs of the cluster) for each elastic one that is looked at first.
+ */
+#include "grow.h"
+
+#include <orrery/policy.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct orr_param params[] = {
+	ORR_PARAM_REAL("bid", "0", 0, 1e6, "USD per hour that a gain of 1 is worth; 0: any price is paid"),
+	ORR_PARAM_CHOICE("gain", "work", "work|speed", "what a GPU more is worth to a job"),
+	ORR_PARAM_CHOICE("weight", "none", "none|priority", "multiplies what a job bids: the trace's priority, where it has one above 0"),
+	ORR_PARAM_REAL("keep", "0.1", 0, 1000, "part by which a job bids more for GPUs that it has"),
+	ORR_PARAM_TIME("loss", "0", "what a job is expected to lose when a GPU of its goes; 0: not counted"),
+	ORR_PARAM_TIME("interval", "10m", "from a job's start until it may grow"),
+	ORR_PARAM_BOOL("notice", true, "jobs leave nodes when these are noticed; else when they go"),
+	ORR_PARAM_END
+};
+
+enum { MOST_MISSES = 1000 }; /* waiting jobs that do not fit are passed over, in one call */
+
+struct size {
+	uint32_t gpus;
+	double rate;
+};
+
+/* A job that runs, or one that is to start in this call. */
+struct member {
+	orr_job job;
+	bool is_running;
+	uint32_t held, target; /* GPUs */
+	double worth;          /* of a rate of 1 */
+	int64_t started;
+	struct size *size;     /* ascending */
+	uint32_t n_sizes;
+};
+
+/* The next bid of a member: to have so many GPUs. */
+struct offer {
+	double gain; /* per GPU */
+	size_t member;
+	uint32_t gpus;
+};
+
+struct market {
+	struct orr_queue *waiting; /* by their first bid, highest first */
+	struct member *member;
+	size_t n, cap;
+	struct offer *heap; /* greatest gain on top, then least member */
+	size_t n_offers, cap_offers;
+	struct size *scratch;
+	uint32_t most; /* GPUs of the cluster, all nodes there */
+	double bid, keep;
+	bool by_work, by_priority, minds_notice;
+	int64_t interval;
+	double loss_s;
+	/* GPUs that have gone, and GPU-seconds that there were, up to `seen_ns`, when `seen` were there. */
+	double gone, gpu_s;
+	uint32_t seen;
+	int64_t seen_ns;
+};
+
+static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
+{
+	struct market *m = calloc(1, sizeof *m);
+	struct orr_node_info node;
+	for (uint32_t i = 0; m && orr_node_get(w, i, &node); i++)
+		m->most += node.gpus;
+	if (!m || !(m->scratch = malloc((m->most + 1) * sizeof *m->scratch))) {
+		free(m);
+		orr_fail(err, ORR_EFAIL, "out of memory");
+		return NULL;
+	}
+	m->waiting = orr_queue_new(w);
+	m->bid = orr_arg_real(args, "bid");
+	m->keep = orr_arg_real(args, "keep");
+	m->by_work = !strcmp(orr_arg_text(args, "gain"), "work");
+	m->by_priority = !strcmp(orr_arg_text(args, "weight"), "priority");
+	m->minds_notice = orr_arg_bool(args, "notice");
+	m->interval = orr_arg_time_ns(args, "interval");
+	m->loss_s = (double)orr_arg_time_ns(args, "loss") / 1e9;
+	return m;
+}
+
+static void destroy(void *self)
+{
+	struct market *m = self;
+	for (size_t i = 0; i < m->n; i++)
+		free(m->member[i].size);
+	free(m->member);
+	free(m->heap);
+	free(m->scratch);
+	orr_queue_free(m->waiting);
+	free(m);
+}
+
+/* ---- bids ---- */
+
+/* The sizes that the job offers, in m->scratch; how many. */
+static uint32_t list_sizes(struct market *m, struct orr_jobs *w, const struct orr_job_info *info, orr_job j)
+{
+	uint32_t n = 0;
+	for (uint32_t g = 1; info->is_elastic && g <= m->most; g++)
+		if (orr_job_rate_at(w, j, g) > 0)
+			m->scratch[n++] = (struct size){ g, orr_job_rate_at(w, j, g) };
+	if (!n)
+		m->scratch[n++] = (struct size){ info->gpus, 1 };
+	return n;
+}
+
+static double worth_of(const struct market *m, const struct orr_job_info *info)
+{
+	double weight = m->by_priority && info->priority > 0 ? info->priority : 1;
+	return m->by_work ? weight * info->gpus : weight;
+}
+
+static void watch_capacity(struct market *m, const struct orr_jobs *w)
+{
+	uint32_t there = orr_total_gpus(w);
+	m->gpu_s += m->seen * ((double)(orr_now(w) - m->seen_ns) / 1e9);
+	m->gone += there < m->seen ? m->seen - there : 0;
+	m->seen = there;
+	m->seen_ns = orr_now(w);
+}
+
+/* The rate that losses leave of it. */
+static double kept_rate(const struct market *m, const struct size *s)
+{
+	double lost = m->gpu_s > 0 ? m->gone / m->gpu_s * s->gpus * m->loss_s : 0;
+	return lost < 1 ? s->rate * (1 - lost) : 0;
+}
+
+/* The best gain per GPU among sizes above `from` and up to `to` GPUs, the largest of those that tie; 0: none. */
+static double best_gain(const struct market *m, const struct size *size, uint32_t n, double worth, uint32_t from, uint32_t to, uint32_t *gpus)
+{
+	double best = 0, rate = 0;
+	for (uint32_t i = 0; i < n && size[i].gpus <= to; i++) {
+		if (size[i].gpus <= from) {
+			rate = size[i].gpus == from ? kept_rate(m, &size[i]) : rate;
+			continue;
+		}
+		double gain = worth * (kept_rate(m, &size[i]) - rate) / (size[i].gpus - from);
+		if (gain > 0 && gain >= best) {
+			best = gain;
+			*gpus = size[i].gpus;
+		}
+	}
+	return best;
+}
+
+/* The queue's order is that of whole numbers. */
+static int64_t key_of(double gain)
+{
+	double v = gain * 1e9;
+	return v < 9e18 ? -llrint(v) : -INT64_C(9000000000000000000);
+}
+
+static void wait_in_line(struct market *m, struct orr_jobs *w, orr_job j)
+{
+	struct orr_job_info info;
+	uint32_t gpus;
+	if (!orr_job_get(w, j, &info))
+		return;
+	uint32_t n = list_sizes(m, w, &info, j);
+	double first = info.gpus ? best_gain(m, m->scratch, n, worth_of(m, &info), 0, UINT32_MAX, &gpus) : 9e9;
+	orr_queue_add(m->waiting, j, key_of(first), (int64_t)info.number);
+}
+
+static void drop(struct market *m, size_t i)
+{
+	free(m->member[i].size);
+	m->n--;
+	memmove(m->member + i, m->member + i + 1, (m->n - i) * sizeof *m->member);
+}
+
+static void arrive(void *self, struct orr_jobs *w, orr_job j)
+{
+	wait_in_line(self, w, j);
+}
+
+static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
+{
+	struct market *m = self;
+	(void)w, (void)how;
+	orr_queue_remove(m->waiting, j);
+	for (size_t i = 0; i < m->n; i++)
+		if (m->member[i].job == j) {
+			drop(m, i);
+			return;
+		}
+}
+
+static void evict(void *self, struct orr_jobs *w, orr_job j)
+{
+	finish(self, w, j, ORR_END_NODE_FAILED);
+	wait_in_line(self, w, j);
+}
+
+/* ---- who gets how many ---- */
+
+static bool is_before(const struct offer *a, const struct offer *b)
+{
+	return a->gain > b->gain || (a->gain == b->gain && a->member < b->member);
+}
+
+static bool push(struct market *m, const struct offer *o)
+{
+	if (!grow(&m->heap, m->n_offers, &m->cap_offers, sizeof *m->heap))
+		return false;
+	size_t i = m->n_offers++;
+	for (; i && is_before(o, &m->heap[(i - 1) / 2]); i = (i - 1) / 2)
+		m->heap[i] = m->heap[(i - 1) / 2];
+	m->heap[i] = *o;
+	return true;
+}
+
+static struct offer pop(struct market *m)
+{
+	struct offer top = m->heap[0], last = m->heap[--m->n_offers];
+	size_t i = 0;
+	for (size_t k; (k = 2 * i + 1) < m->n_offers; i = k) {
+		k += k + 1 < m->n_offers && is_before(&m->heap[k + 1], &m->heap[k]);
+		if (!is_before(&m->heap[k], &last))
+			break;
+		m->heap[i] = m->heap[k];
+	}
+	m->heap[i] = last;
+	return top;
+}
+
+/* What the member would pay for its next GPUs, at most so many more. False: nothing. */
+static bool next_offer(const struct market *m, size_t i, uint32_t room, struct offer *out)
+{
+	const struct member *x = &m->member[i];
+	uint64_t to = (uint64_t)x->target + room;
+	*out = (struct offer){ .member = i };
+	out->gain = best_gain(m, x->size, x->n_sizes, x->worth, x->target, to < UINT32_MAX ? (uint32_t)to : UINT32_MAX, &out->gpus);
+	if (x->is_running && out->gpus <= x->held)
+		out->gain *= 1 + m->keep;
+	return out->gain > 0;
+}
+
+/* The waiting job becomes a member that has nothing yet. */
+static bool admit(struct market *m, struct orr_jobs *w, orr_job j)
+{
+	struct orr_job_info info;
+	if (!orr_job_get(w, j, &info))
+		return false;
+	uint32_t n = list_sizes(m, w, &info, j);
+	struct size *sizes = grow(&m->member, m->n, &m->cap, sizeof *m->member) ? malloc(n * sizeof *sizes) : NULL;
+	if (!sizes) {
+		orr_give_up(w, j, "out of memory");
+		return false;
+	}
+	memcpy(sizes, m->scratch, n * sizeof *sizes);
+	m->member[m->n++] = (struct member){ .job = j, .worth = worth_of(m, &info), .size = sizes, .n_sizes = n };
+	return true;
+}
+
+/* Gives the member's offer what is left, or less of it; whether it got anything. */
+static bool serve(struct market *m, struct offer o, double least, uint32_t *free_gpus)
+{
+	struct member *x = &m->member[o.member];
+	struct offer next;
+	if (o.gpus - x->target > *free_gpus && (!next_offer(m, o.member, *free_gpus, &o) || o.gain < least))
+		return false;
+	*free_gpus -= o.gpus - x->target;
+	x->target = o.gpus;
+	if (next_offer(m, o.member, UINT32_MAX, &next) && next.gain >= least)
+		push(m, &next);
+	return true;
+}
+
+/* A gain that is less is not worth its price. */
+static double least_gain(const struct market *m, const struct orr_jobs *w)
+{
+	double usd = 0, gpus = 0;
+	for (uint32_t t = 0; m->bid > 0 && t < orr_gpu_types(w); t++) {
+		double price = orr_gpu_usd_per_hour(w, t), n = orr_total_gpus_of(w, t);
+		usd += isnan(price) ? 0 : price * n;
+		gpus += n;
+	}
+	return gpus > 0 && m->bid > 0 ? usd / gpus / m->bid : 0;
+}
+
+static void sell(struct market *m, struct orr_jobs *w, uint32_t free_gpus)
+{
+	double least = least_gain(m, w);
+	uint32_t misses = 0;
+	struct orr_walk walk;
+	struct offer o;
+	m->n_offers = 0;
+	for (size_t i = 0; i < m->n; i++) {
+		m->member[i].target = 0;
+		if (next_offer(m, i, UINT32_MAX, &o) && o.gain >= least)
+			push(m, &o);
+	}
+	orr_walk_begin(m->waiting, &walk);
+	while (free_gpus && misses < MOST_MISSES) {
+		orr_job j = orr_walk_peek(&walk);
+		bool is_new = j && (!m->n_offers || orr_queue_key(m->waiting, j) < key_of(m->heap[0].gain));
+		if (!is_new && !m->n_offers)
+			break;
+		if (!is_new) {
+			serve(m, pop(m), least, &free_gpus);
+			continue;
+		}
+		if (!admit(m, w, orr_walk_next(&walk)))
+			break;
+		if (!next_offer(m, m->n - 1, UINT32_MAX, &o) || o.gain < least || !serve(m, o, least, &free_gpus)) {
+			if (m->member[m->n - 1].n_sizes == 1)
+				orr_walk_skip_shape(&walk);
+			drop(m, m->n - 1);
+			misses++;
+		}
+	}
+	orr_walk_end(&walk);
+}
+
+/* ---- from what is to what shall be ---- */
+
+static void put_off(struct market *m, struct orr_jobs *w, struct member *x)
+{
+	orr_stop(w, x->job);
+	wait_in_line(m, w, x->job);
+	x->is_running = false;
+	x->held = x->target = 0;
+}
+
+static void restart(struct market *m, struct orr_jobs *w, struct member *x)
+{
+	orr_stop(w, x->job);
+	if (orr_try_start_sized(w, x->job, x->target)) {
+		x->held = x->target;
+		x->started = orr_now(w);
+		return;
+	}
+	wait_in_line(m, w, x->job);
+	x->is_running = false;
+	x->held = 0;
+}
+
+static void shrink(struct market *m, struct orr_jobs *w)
+{
+	for (size_t i = 0; i < m->n; i++) {
+		struct member *x = &m->member[i];
+		if (!x->is_running)
+			continue;
+		bool must_move = m->minds_notice && orr_job_going_gpus(w, x->job);
+		if (!x->target)
+			put_off(m, w, x);
+		else if (x->target < x->held && !must_move && orr_resize(w, x->job, x->target)) {
+			x->held = x->target;
+			x->started = orr_now(w);
+		}
+	}
+	for (size_t i = 0; m->minds_notice && orr_going_gpus(w) && i < m->n; i++) {
+		struct member *x = &m->member[i];
+		if (x->is_running && orr_job_going_gpus(w, x->job)) {
+			x->target = x->target < x->held ? x->target : x->held;
+			restart(m, w, x);
+		}
+	}
+}
+
+static void begin(struct market *m, struct orr_jobs *w, struct member *x)
+{
+	uint32_t least = x->size[0].gpus;
+	if (!orr_try_start_sized(w, x->job, x->target) && !(least < x->target && orr_try_start_sized(w, x->job, x->target = least)))
+		return;
+	orr_queue_remove(m->waiting, x->job);
+	x->is_running = true;
+	x->held = x->target;
+	x->started = orr_now(w);
+}
+
+static void enlarge(struct market *m, struct orr_jobs *w, struct member *x, int64_t *soonest)
+{
+	int64_t from = x->started + m->interval;
+	if (orr_now(w) < from) {
+		*soonest = from < *soonest ? from : *soonest;
+	} else if (orr_resize(w, x->job, x->target)) {
+		x->held = x->target;
+		x->started = orr_now(w);
+	}
+}
+
+static void start_and_grow(struct market *m, struct orr_jobs *w)
+{
+	int64_t soonest = ORR_NEVER;
+	size_t kept = 0;
+	for (size_t i = 0; i < m->n; i++) {
+		struct member *x = &m->member[i];
+		if (!x->is_running && x->target)
+			begin(m, w, x);
+	}
+	for (size_t i = 0; i < m->n; i++) {
+		struct member x = m->member[i];
+		if (!x.is_running) {
+			free(x.size);
+			continue;
+		}
+		if (x.target > x.held)
+			enlarge(m, w, &x, &soonest);
+		m->member[kept++] = x;
+	}
+	m->n = kept;
+	if (soonest != ORR_NEVER)
+		orr_timer(w, soonest);
+}
+
+static void schedule(void *self, struct orr_jobs *w)
+{
+	struct market *m = self;
+	uint32_t there = orr_total_gpus(w) - orr_going_gpus(w);
+	watch_capacity(m, w);
+	for (orr_job j; (j = orr_queue_first(m->waiting)) && !orr_job_gpus(w, j) && orr_try_start(w, j);)
+		orr_queue_remove(m->waiting, j);
+	for (size_t i = 0; !m->minds_notice && i < m->n; i++)
+		there += orr_job_going_gpus(w, m->member[i].job);
+	sell(m, w, there);
+	shrink(m, w);
+	start_and_grow(m, w);
+}
+
+static const struct orr_jobs_ops ops = { .size = sizeof ops,
+	.create = create,
+	.destroy = destroy,
+	.arrive = arrive,
+	.finish = finish,
+	.evict = evict,
+	.schedule = schedule };
+
+ORR_POLICY_JOBS(spot_market, "elastic jobs bid for GPUs that come and go: each goes where it adds most, if that is worth its price", params, ops);

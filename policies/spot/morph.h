@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * morph.h - the shapes of a job that has step times, or but a curve of samples per second over nodes; and is a change worth it?
+ *
+ * By a curve the job runs as one group of nodes (pipelines 1), never on fewer than it begins at, never on more than it ends at.
+ */
+#ifndef ORR_POLICIES_SPOT_MORPH_H
+#define ORR_POLICIES_SPOT_MORPH_H
+
+#include <math.h>
+
+#include "shapes.h"
+
+static inline bool morph_has_points(const struct orr_spot *w)
+{
+	uint32_t pipelines, depth;
+	return orr_step_point(w, 0, &pipelines, &depth);
+}
+
+static inline bool morph_by_curve(struct shapes *s, struct orr_spot *w, int curve)
+{
+	struct orr_elastic_info job;
+	uint32_t first;
+	orr_elastic_get(w, &job);
+	orr_curve_range(w, curve, &first, &s->most);
+	s->of = calloc((size_t)s->most + 1, sizeof *s->of);
+	for (uint32_t n = first; s->of && n <= s->most; n++) {
+		double rate = orr_curve_at(w, curve, n);
+		if (rate > 0)
+			s->of[n] = (struct shape){ 1, n, n, llround(job.samples_per_step / rate * 1e9) };
+	}
+	return s->of;
+}
+
+/* The fastest shape for each number of nodes; curve: the name of the one that a job without step times is to have. 0 on success. */
+static inline int morph_begin(struct shapes *s, struct orr_spot *w, const char *curve, struct orr_error *err)
+{
+	int by_curve = orr_curve_find(w, curve);
+	if (!morph_has_points(w) && by_curve < 0)
+		return orr_fail(err, ORR_EINPUT, "the job has neither step times by (pipelines, depth) nor a curve \"%s\" (samples per second "
+			"by nodes)", curve);
+	bool ok = morph_has_points(w) ? shapes_begin(s, w, &(struct shape_choice){ 0 }) : morph_by_curve(s, w, by_curve);
+	return ok ? 0 : orr_fail(err, ORR_EFAIL, "out of memory");
+}
+
+/* Are more steps done in horizon_ns if pause_ns of it are spent on a change from steps that take old_ns to such of new_ns? */
+static inline bool morph_is_worth(int64_t old_ns, int64_t new_ns, int64_t pause_ns, int64_t horizon_ns)
+{
+	return horizon_ns > pause_ns && (double)(horizon_ns - pause_ns) / (double)new_ns > (double)horizon_ns / (double)old_ns;
+}
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "parts.h"
+
+#include <stdlib.h>
+
+void parts_free(struct parts *p)
+{
+	free(p->held);
+	free(p->node);
+	free(p->stage);
+}
+
+static bool grow(struct part **v, uint32_t n)
+{
+	struct part *more = realloc(*v, (size_t)n * sizeof *more);
+	if (more)
+		*v = more;
+	return more;
+}
+
+static bool make_room(struct parts *p, struct orr_spot *w)
+{
+	uint32_t slots = orr_inst_slots(w), live = orr_inst_live(w);
+	if (slots > p->n_held) {
+		if (!grow(&p->held, slots))
+			return false;
+		for (uint32_t i = p->n_held; i < slots; i++)
+			p->held[i] = (struct part){ 0 };
+		p->n_held = slots;
+	}
+	if (live > p->cap) {
+		if (!grow(&p->node, 2 * live) || !grow(&p->stage, 2 * live))
+			return false;
+		p->cap = 2 * live;
+	}
+	return true;
+}
+
+bool parts_find_nodes(struct parts *p, struct orr_spot *w)
+{
+	p->n_nodes = 0;
+	if (!make_room(p, w)) {
+		orr_spot_give_up(w, "out of memory");
+		return false;
+	}
+	for (orr_inst i = orr_inst_first(w); i; i = orr_inst_next(w, i)) {
+		if (!orr_inst_is_ready(w, i) || orr_inst_is_noticed(w, i))
+			continue;
+		const struct part *held = &p->held[orr_inst_slot(i)];
+		struct part *node = &p->node[p->n_nodes];
+		*node = held->inst == i ? *held : (struct part){ .inst = i };
+		node->order = p->n_nodes++;
+		node->is_done = false;
+	}
+	return true;
+}
+
+static int compare(const void *x, const void *y)
+{
+	const struct part *a = x, *b = y;
+	bool none_a = !(a->hi > 0), none_b = !(b->hi > 0);
+	if (none_a != none_b)
+		return none_a - none_b;
+	if (a->lo != b->lo)
+		return a->lo < b->lo ? -1 : 1;
+	if (a->hi != b->hi)
+		return a->hi < b->hi ? -1 : 1;
+	return a->order < b->order ? -1 : a->order > b->order;
+}
+
+static int compare_order(const void *x, const void *y)
+{
+	const struct part *a = x, *b = y;
+	return a->order < b->order ? -1 : a->order > b->order;
+}
+
+bool parts_are_whole(const struct parts *p, const struct orr_spot *w)
+{
+	/* The held parts are few sizes of a few grids: a sweep that looks for who reaches furthest from where we are. */
+	for (double at = 0; at < 1;) {
+		double reach = at;
+		for (orr_inst i = orr_inst_first(w); i; i = orr_inst_next(w, i)) {
+			uint32_t slot = orr_inst_slot(i);
+			const struct part *held = slot < p->n_held ? &p->held[slot] : NULL;
+			if (held && held->inst == i && held->lo <= at && held->hi > reach)
+				reach = held->hi;
+		}
+		if (reach == at)
+			return false;
+		at = reach;
+	}
+	return true;
+}
+
+static void match_equal(struct parts *p)
+{
+	uint32_t n = 0;
+	for (uint32_t s = 0; s < p->n_stages; s++) {
+		struct part *stage = &p->stage[s];
+		while (n < p->n_nodes && p->node[n].hi > 0 && (p->node[n].lo < stage->lo || (p->node[n].lo == stage->lo && p->node[n].hi < stage->hi)))
+			n++;
+		if (n == p->n_nodes || p->node[n].lo != stage->lo || p->node[n].hi != stage->hi)
+			continue;
+		stage->inst = p->node[n].inst;
+		stage->is_done = p->node[n].is_done = true;
+		n++;
+	}
+}
+
+static double lacks(const struct part *stage, const struct part *node)
+{
+	double lo = stage->lo > node->lo ? stage->lo : node->lo, hi = stage->hi < node->hi ? stage->hi : node->hi;
+	return stage->hi - stage->lo - (hi > lo ? hi - lo : 0);
+}
+
+/* To the first from node n on that has no stage; holds: only if that one holds something. The next one to look at. */
+static uint32_t hand_out(struct parts *p, struct part *stage, uint32_t n, bool holds)
+{
+	while (n < p->n_nodes && p->node[n].is_done)
+		n++;
+	if (stage->is_done || n == p->n_nodes || (holds && !(p->node[n].hi > 0)))
+		return n;
+	stage->lacks = lacks(stage, &p->node[n]);
+	stage->inst = p->node[n].inst;
+	stage->is_done = true;
+	return n + 1;
+}
+
+double parts_assign(struct parts *p, const uint32_t *depth, uint32_t pipelines, double *copied)
+{
+	p->n_stages = 0;
+	for (uint32_t i = 0; i < pipelines; i++)
+		for (uint32_t j = 0; j < depth[i]; j++) {
+			struct part *s = &p->stage[p->n_stages];
+			*s = (struct part){ .lo = (double)j / depth[i], .hi = (double)(j + 1) / depth[i], .order = p->n_stages++ };
+		}
+	qsort(p->node, p->n_nodes, sizeof *p->node, compare);
+	qsort(p->stage, p->n_stages, sizeof *p->stage, compare);
+	match_equal(p);
+	uint32_t n = 0;
+	for (uint32_t s = 0; s < p->n_stages; s++)
+		n = hand_out(p, &p->stage[s], n, true);
+	qsort(p->stage, p->n_stages, sizeof *p->stage, compare_order);
+	for (uint32_t s = 0; s < p->n_stages; s++)
+		n = hand_out(p, &p->stage[s], n, false);
+	double most = 0;
+	*copied = 0;
+	for (uint32_t s = 0; s < p->n_stages; s++) {
+		*copied += p->stage[s].lacks;
+		most = p->stage[s].lacks > most ? p->stage[s].lacks : most;
+	}
+	return most;
+}
+
+void parts_forget(struct parts *p)
+{
+	for (uint32_t i = 0; i < p->n_held; i++)
+		p->held[i].inst = 0;
+}
+
+void parts_settle(struct parts *p)
+{
+	parts_forget(p);
+	for (uint32_t s = 0; s < p->n_stages; s++)
+		p->held[orr_inst_slot(p->stage[s].inst)] = p->stage[s];
+}

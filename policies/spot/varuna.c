@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Varuna: a job that changes its shape with the instances there are. It is checkpointed and restarted on the (pipelines, depth)
+ * that is fastest on them at the same global batch ("job morphing").
+ *
+ * rules=clean: a lost worker costs the step in flight and all steps since the last complete checkpoint; the job restarts on the
+ * best shape for those that are left. A notice in time saves the steps: steps go on while there is time for one more and for a
+ * checkpoint (too little for the one in flight: it is stopped and those before it are saved); then the job restarts without those
+ * that will go.
+ * Joiners are absorbed, by checkpoint and restart, when more steps will have been done by the time the next loss is expected.
+ * Checkpoints are written in the background while steps go on, one at a time, or with the training standing still.
+ *
+ * rules=artifact: as Oobleck's authors simulate it (varuna_artifact.h).
+ *
+ * Sources: Athlur et al., "Varuna", EuroSys 2022; microsoft/varuna; SymbioticLab/Oobleck, branch sosp23-artifact.
+ */
+#include <orrery/policy.h>
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "morph.h"
+#include "varuna_artifact.h"
+
+static const struct orr_param params[] = {
+	ORR_PARAM_CHOICE("rules", "clean", "clean|artifact", "Varuna's mechanism, or the rules of the Oobleck artifact's simulator"),
+	ORR_PARAM_INT("ckpt_steps", "10", 1, 1000, "steps between checkpoints"),
+	ORR_PARAM_TIME("ckpt_time", "0", "clean: a checkpoint takes so long (0: the job's figure, or from its state and the storage)"),
+	ORR_PARAM_TIME("restart_time", "0", "clean: a restart takes so long (0: the job's figure less a checkpoint, or setup and reading the state)"),
+	ORR_PARAM_TIME("setup", "30s", "clean: rendezvous and start of the workers, where the job has no figure for a restart"),
+	ORR_PARAM_BOOL("background", true, "clean: steps go on while a checkpoint is written"),
+	ORR_PARAM_BOOL("on_notice", true, "clean: a notice saves the steps by a checkpoint"),
+	ORR_PARAM_CHOICE("absorb", "worth", "worth|at-loss|at-once", "clean: joiners are taken in when it pays, at the next loss, or when a step ends"),
+	ORR_PARAM_TIME("horizon", "0", "clean: absorbing must pay within this time (0: the mean time between losses so far)"),
+	VARUNA_ARTIFACT_PARAMS,
+	ORR_PARAM_END
+};
+
+enum phase { WAITING, RESTARTING, RUNNING, SAVING };
+enum { TAG_RESTARTED = 1, TAG_SAVED, TAG_WRITTEN, TAG_HEED };
+
+struct varuna {
+	struct varuna_artifact *artifact; /* rules=artifact: the rest is not used */
+
+	uint64_t every;
+	int64_t ckpt_ns, restart_ns, setup_ns, horizon_ns;
+	bool background, on_notice;
+	char absorb;              /* 'w'orth, at-'l'oss, at-'o'nce */
+	int restart_curve;
+	uint64_t job_steps;       /* 0: no end */
+
+	struct shapes shapes;
+	enum phase phase;
+	struct shape shape;
+	orr_inst *usable;         /* ready, not noticed */
+	uint32_t cap;
+	uint64_t timer;           /* of RESTARTING and SAVING */
+	uint64_t heed;            /* of when somebody's notice must be acted upon; 0: none */
+	int64_t heed_at;
+	uint64_t writer, written; /* background: the timer of the checkpoint, 0 none, and the steps that it holds */
+	uint64_t since;           /* steps since the last checkpoint was begun */
+	uint64_t last_done;       /* orr_steps_done() when that was reckoned */
+	bool has_state;           /* there is a checkpoint to restart from */
+	bool is_lost;             /* the restart is because of a loss */
+	bool restarts;            /* decide() restarts the job */
+	bool morphs;              /* once it is saved, it restarts */
+	bool looks;               /* somebody got ready */
+	uint64_t losses;
+};
+
+/* ---- times ---- */
+
+static int64_t seconds(double s)
+{
+	return llround(s * 1e9);
+}
+
+static int64_t ckpt_time(const struct varuna *v, struct orr_spot *w)
+{
+	double figure = orr_figure(w, "varuna.checkpoint_s");
+	if (v->ckpt_ns)
+		return v->ckpt_ns;
+	return isnan(figure) ? orr_checkpoint_time(w, v->shape.nodes) : seconds(figure);
+}
+
+/* The job's figures of a restart hold the checkpoint's. */
+static int64_t restart_time(const struct varuna *v, struct orr_spot *w, uint32_t nodes)
+{
+	double figure = v->restart_curve >= 0 ? orr_curve_at(w, v->restart_curve, nodes) : orr_figure(w, "varuna.restart_s");
+	double first = orr_figure(w, "varuna.first_restart_s"), ckpt = orr_figure(w, "varuna.checkpoint_s");
+	if (!v->has_state && !isnan(first))
+		figure = first;
+	if (v->restart_ns)
+		return v->restart_ns;
+	if (!isnan(figure))
+		return seconds(isnan(ckpt) || ckpt > figure ? figure : figure - ckpt);
+	return v->setup_ns + (v->has_state ? orr_checkpoint_time(w, nodes) : 0);
+}
+
+/* ---- shapes ---- */
+
+static uint32_t find_usable(struct varuna *v, struct orr_spot *w)
+{
+	uint32_t n = 0, live = orr_inst_live(w);
+	if (live > v->cap) {
+		orr_inst *more = realloc(v->usable, 2 * (size_t)live * sizeof *more);
+		if (!more) {
+			orr_spot_give_up(w, "out of memory");
+			return 0;
+		}
+		v->usable = more;
+		v->cap = 2 * live;
+	}
+	for (orr_inst i = orr_inst_first(w); i; i = orr_inst_next(w, i))
+		if (orr_inst_is_ready(w, i) && !orr_inst_is_noticed(w, i))
+			v->usable[n++] = i;
+	return n;
+}
+
+static void forget_writer(struct varuna *v, struct orr_spot *w)
+{
+	if (v->writer)
+		orr_spot_cancel(w, v->writer);
+	v->writer = 0;
+}
+
+static void forget_heed(struct varuna *v, struct orr_spot *w)
+{
+	if (v->heed)
+		orr_spot_cancel(w, v->heed);
+	v->heed = 0;
+}
+
+static void restart(struct varuna *v, struct orr_spot *w)
+{
+	if (v->phase == RESTARTING)
+		orr_spot_cancel(w, v->timer);
+	uint32_t n = find_usable(v, w);
+	v->shape = *shape_for(&v->shapes, n);
+	v->morphs = v->restarts = v->looks = false;
+	forget_heed(v, w);
+	if (!v->shape.step_ns) {
+		orr_layout(w, 0, 0, NULL);
+		v->phase = WAITING;
+		return;
+	}
+	orr_layout(w, v->shape.pipelines, v->shape.depth, v->usable);
+	orr_pause_as(w, v->is_lost && v->has_state ? ORR_RESTART : ORR_RECONFIGURE);
+	v->phase = RESTARTING;
+	v->timer = orr_spot_timer(w, orr_spot_now(w) + restart_time(v, w, v->shape.nodes), 0, TAG_RESTARTED);
+	orr_spot_event(w, "layout", "%ux%u", v->shape.pipelines, v->shape.depth);
+}
+
+/* ---- checkpoints ---- */
+
+static void note_steps(struct varuna *v, struct orr_spot *w)
+{
+	uint64_t done = orr_steps_done(w);
+	v->since += done - v->last_done;
+	v->last_done = done;
+}
+
+static void run_on(struct varuna *v, struct orr_spot *w)
+{
+	v->phase = RUNNING;
+	v->last_done = orr_steps_done(w);
+	orr_steps_run(w, &(struct orr_steps){ .step_ns = v->shape.step_ns, .most = v->since < v->every ? v->every - v->since : 1 });
+}
+
+static void save(struct varuna *v, struct orr_spot *w)
+{
+	forget_writer(v, w);
+	v->since = 0;
+	v->phase = SAVING;
+	orr_pause_as(w, ORR_CHECKPOINT);
+	v->timer = orr_spot_timer(w, orr_spot_now(w) + ckpt_time(v, w), 0, TAG_SAVED);
+}
+
+/* The steps are saved by then, and the job restarts without those that will go. */
+static void save_by(struct varuna *v, struct orr_spot *w, int64_t latest)
+{
+	int64_t ends;
+	forget_heed(v, w);
+	v->morphs = true;
+	v->losses++;
+	orr_spot_count(w, "notice_saves", 1);
+	if (v->phase == SAVING || !orr_steps_in_flight(w, NULL, &ends))
+		return;
+	if (ends <= latest) {
+		orr_steps_last(w);
+		return;
+	}
+	orr_steps_stop(w);
+	save(v, w);
+}
+
+/* The run of steps has come to its end: a checkpoint is due, the job done, or it is to be saved. */
+static void varuna_steps(void *self, struct orr_spot *w)
+{
+	struct varuna *v = self;
+	if (v->artifact) {
+		varuna_artifact_steps(v->artifact, w);
+		return;
+	}
+	note_steps(v, w);
+	if (v->morphs || !v->background || (v->job_steps && v->last_done >= v->job_steps)) {
+		save(v, w);
+		return;
+	}
+	if (!v->writer && v->since >= v->every) {
+		v->since = 0;
+		v->written = orr_steps_uncommitted(w);
+		v->writer = orr_spot_timer(w, orr_spot_now(w) + ckpt_time(v, w), 0, TAG_WRITTEN);
+	}
+	run_on(v, w);
+}
+
+static void varuna_timer(void *self, struct orr_spot *w, uint64_t tag)
+{
+	struct varuna *v = self;
+	if (v->artifact) {
+		varuna_artifact_timer(v->artifact, w, tag);
+		return;
+	}
+	if (tag == TAG_WRITTEN) {
+		v->writer = 0;
+		v->has_state = true;
+		orr_commit(w, v->written);
+		return;
+	}
+	if (tag == TAG_HEED) {
+		v->heed = 0;
+		if (!v->morphs && (v->phase == RUNNING || v->phase == SAVING))
+			save_by(v, w, orr_spot_now(w) + v->shape.step_ns);
+		return;
+	}
+	if (tag == TAG_SAVED) {
+		v->has_state = true;
+		orr_commit(w, orr_steps_uncommitted(w));
+	}
+	if (tag == TAG_SAVED && v->morphs) {
+		restart(v, w);
+		return;
+	}
+	v->looks = true;
+	v->is_lost = false;
+	run_on(v, w);
+}
+
+/* ---- instances ---- */
+
+/* A worker is gone: so is what it held since the last checkpoint. */
+static void lose(struct varuna *v, struct orr_spot *w)
+{
+	orr_steps_stop(w);
+	forget_writer(v, w);
+	if (v->phase == SAVING || v->phase == RESTARTING)
+		orr_spot_cancel(w, v->timer);
+	orr_lose(w, orr_steps_uncommitted(w));
+	orr_layout(w, 0, 0, NULL);
+	orr_pause_as(w, ORR_RESTART);
+	v->phase = WAITING;
+	v->since = 0;
+	v->is_lost = v->restarts = true;
+	v->losses++;
+	orr_spot_count(w, "restarts", 1);
+}
+
+/* It will go. Steps go on as long as one more can end in time, so that several that will go share one checkpoint. */
+static void heed(struct varuna *v, struct orr_spot *w, orr_inst i)
+{
+	struct orr_inst_info info;
+	if (!v->on_notice || !orr_inst_get(w, i, &info) || !info.stages)
+		return;
+	if (v->phase == RESTARTING)
+		v->restarts = true; /* without it, from the same checkpoint */
+	int64_t now = orr_spot_now(w), latest = info.goes_ns - ckpt_time(v, w), at = latest - v->shape.step_ns;
+	if (latest < now || v->morphs || (v->phase != RUNNING && v->phase != SAVING))
+		return;
+	if (at <= now) {
+		save_by(v, w, latest);
+	} else if (!v->heed || at < v->heed_at) {
+		forget_heed(v, w);
+		v->heed_at = at;
+		v->heed = orr_spot_timer(w, at, 0, TAG_HEED);
+	}
+}
+
+static void varuna_instance(void *self, struct orr_spot *w, orr_inst i, enum orr_inst_event event)
+{
+	struct varuna *v = self;
+	if (v->artifact)
+		varuna_artifact_instance(v->artifact, w, i, event);
+	else if (event == ORR_INST_READY)
+		v->looks = true;
+	else if (event == ORR_INST_NOTICE)
+		heed(v, w, i);
+	else if (event == ORR_INST_GONE && orr_ownerless(w))
+		lose(v, w);
+}
+
+static bool is_worth(const struct varuna *v, struct orr_spot *w, const struct shape *s)
+{
+	if (s->step_ns >= v->shape.step_ns || v->absorb == 'l')
+		return false;
+	int64_t pause = ckpt_time(v, w) + restart_time(v, w, s->nodes);
+	int64_t horizon = v->horizon_ns ? v->horizon_ns : orr_spot_now(w) / (int64_t)(v->losses + 1);
+	return v->absorb == 'o' || morph_is_worth(v->shape.step_ns, s->step_ns, pause, horizon);
+}
+
+static void varuna_decide(void *self, struct orr_spot *w)
+{
+	struct varuna *v = self;
+	if (v->artifact || (!v->looks && !v->restarts))
+		return;
+	if (v->restarts || v->phase == WAITING) {
+		restart(v, w);
+	} else if (v->phase == RUNNING && !v->morphs) {
+		v->looks = false;
+		struct shape s = *shape_for(&v->shapes, find_usable(v, w));
+		v->morphs = is_worth(v, w, &s);
+		if (!v->morphs)
+			return;
+		orr_spot_count(w, "morphs", 1);
+		orr_steps_last(w);
+	}
+}
+
+/* ---- the object ---- */
+
+static void varuna_free(void *self)
+{
+	struct varuna *v = self;
+	if (!v)
+		return;
+	varuna_artifact_free(v->artifact);
+	shapes_end(&v->shapes);
+	free(v->usable);
+	free(v);
+}
+
+static int make_clean(struct varuna *v, struct orr_spot *w, const struct orr_args *args, struct orr_error *err)
+{
+	struct orr_elastic_info job;
+	orr_elastic_get(w, &job);
+	v->every = (uint64_t)orr_arg_int(args, "ckpt_steps");
+	v->ckpt_ns = orr_arg_time_ns(args, "ckpt_time");
+	v->restart_ns = orr_arg_time_ns(args, "restart_time");
+	v->setup_ns = orr_arg_time_ns(args, "setup");
+	v->horizon_ns = orr_arg_time_ns(args, "horizon");
+	v->background = orr_arg_bool(args, "background");
+	v->on_notice = orr_arg_bool(args, "on_notice");
+	v->absorb = orr_arg_text(args, "absorb")[0] == 'w' ? 'w' : orr_arg_text(args, "absorb")[3];
+	v->restart_curve = orr_curve_find(w, "varuna.restart_s");
+	v->job_steps = job.steps;
+	orr_steps_are_provisional(w);
+	orr_spot_count(w, "restarts", 0);
+	orr_spot_count(w, "morphs", 0);
+	orr_spot_count(w, "notice_saves", 0);
+	return morph_begin(&v->shapes, w, "varuna", err);
+}
+
+static void *varuna_create(struct orr_spot *w, const struct orr_args *args, struct orr_error *err)
+{
+	struct varuna *v = calloc(1, sizeof *v);
+	if (!v) {
+		orr_fail(err, ORR_EFAIL, "out of memory");
+		return NULL;
+	}
+	bool ok;
+	if (orr_arg_text(args, "rules")[0] == 'a') {
+		v->artifact = varuna_artifact_new(w, args, err);
+		ok = v->artifact;
+	} else {
+		ok = !make_clean(v, w, args, err);
+	}
+	if (ok)
+		return v;
+	varuna_free(v);
+	return NULL;
+}
+
+static void varuna_end(void *self, struct orr_spot *w)
+{
+	struct varuna *v = self;
+	if (v->artifact)
+		varuna_artifact_end(v->artifact, w);
+}
+
+static const struct orr_spot_ops ops = {
+	.size = sizeof ops,
+	.create = varuna_create,
+	.destroy = varuna_free,
+	.instance = varuna_instance,
+	.timer = varuna_timer,
+	.steps = varuna_steps,
+	.decide = varuna_decide,
+	.end = varuna_end,
+};
+
+ORR_POLICY_SPOT(varuna, "job morphing: checkpoint and restart on the fastest shape for the instances there are (Varuna)", params, ops);

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * varuna_artifact.h - Varuna as the Oobleck artifact simulates it: every removal restarts the job from a checkpoint
+ *
+ * A checkpoint follows every ckpt_steps steps, and the first step that completes after a removal. Training stands still for the
+ * checkpoint's time, and it is complete that much later again (ckpt_twice). At a removal, a checkpoint that is not complete has
+ * failed: the last ckpt_steps steps before it count no samples, and the number of steps that tells when the next one is due falls
+ * by as many, but not below 0. Then all steps begun since the last complete checkpoint count no samples (all so far, if there is
+ * none). A removal ends each of the artifact's traces: what is not complete when the run ends has failed.
+ *
+ * Pause: restart figure less checkpoint figure. Where the restart figure is a curve over the nodes it is looked up when a
+ * rendezvous ends, and used at the next removal.
+ *
+ * Source: SymbioticLab/Oobleck, branch sosp23-artifact.
+ */
+#ifndef ORR_SPOT_VARUNA_ARTIFACT_H
+#define ORR_SPOT_VARUNA_ARTIFACT_H
+
+#include "artifact.h"
+
+#define VARUNA_ARTIFACT_PARAMS                                                                                                     \
+	ARTIFACT_PARAMS,                                                                                                           \
+	ORR_PARAM_BOOL("rollback", true, "artifact: removals and failed checkpoints cost the samples of steps (off: upstream's no_small_model_fallback)"), \
+	ORR_PARAM_BOOL("ckpt_twice", true, "artifact: a checkpoint is complete twice its time after its step"),                    \
+	ORR_PARAM_BOOL("ckpt_after_removal", true, "artifact: a checkpoint after the first step that completes after a removal"), \
+	ORR_PARAM_BOOL("free_checkpoints", false, "artifact: a checkpoint takes no time; restarts take what they did")
+
+struct varuna_artifact;
+
+/* NULL on error. */
+struct varuna_artifact *varuna_artifact_new(struct orr_spot *w, const struct orr_args *args, struct orr_error *err);
+void varuna_artifact_free(struct varuna_artifact *v);
+void varuna_artifact_instance(struct varuna_artifact *v, struct orr_spot *w, orr_inst i, enum orr_inst_event event);
+void varuna_artifact_timer(struct varuna_artifact *v, struct orr_spot *w, uint64_t tag);
+void varuna_artifact_steps(struct varuna_artifact *v, struct orr_spot *w);
+void varuna_artifact_end(struct varuna_artifact *v, struct orr_spot *w);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * bamboo.h - what the two files of the step policy bamboo share: its stages and where they are
+ *
+ * A pipeline (a lane of the step world) is p nodes of one GPU; node i has stage i, and in modes other than NONE a replica
+ * of stage (i + 1) % p. After the loss of node `failed` the node before it, its shadow, does both stages.
+ */
+#ifndef ORR_POLICIES_STEP_BAMBOO_H
+#define ORR_POLICIES_STEP_BAMBOO_H
+
+#include "schedule.h"
+#include "stages.h"
+
+#include <orrery/policy.h>
+
+enum redundancy { REDUNDANCY_NONE, REDUNDANCY_LAZY, REDUNDANCY_EAGER, REDUNDANCY_BOTH };
+
+struct bamboo {
+	uint32_t p, d, m;
+	double micro; /* samples */
+	enum redundancy mode;
+	uint32_t failed; /* UINT32_MAX: none */
+	uint32_t redo;   /* micro-batches whose backward its shadow does anew, before anything else */
+	bool has_sync, has_swap;
+	double host_Bps, load_s, dp_bytes, gradient_bytes;
+	double tied_params; /* of a table that the first stage and the last both have; 0: none */
+	struct stage *stage;
+	double *update_s;   /* by stage */
+	struct pass *order; /* 2 m of each stage */
+	/* Of the iteration that is built; tail and fresh go on to the next. */
+	uint32_t *next;     /* by stage: passes built */
+	orr_op *tail;       /* by stage: what its next pass waits for */
+	orr_op *fresh;      /* by node: its replica is as new as the original */
+	orr_op *reduced;    /* by stage: the sum of its gradients over pipelines */
+	orr_op *replica;    /* by node: its last redundant pass that is in no order */
+	orr_op *forward_in, *backward_in; /* [stage * m + micro]: when its input is there */
+	orr_op *copy;       /* likewise: the gradient that the replica of the stage begins its backward with */
+	orr_op *swapped;    /* [node * m + micro]: what the replica's forward made is in the host's memory */
+};
+
+/* The node that does the work of a stage. */
+static inline uint32_t bamboo_node(const struct bamboo *b, uint32_t stage)
+{
+	return stage == b->failed ? (stage + b->p - 1) % b->p : stage;
+}
+/* Does this node keep a replica: of the stage after its own. Neither the lost one nor its shadow does. */
+static inline bool bamboo_has_replica(const struct bamboo *b, uint32_t node)
+{
+	bool is_out = b->failed != UINT32_MAX && (node == b->failed || node == bamboo_node(b, b->failed));
+	return b->mode != REDUNDANCY_NONE && b->p > 1 && !is_out;
+}
+static inline uint32_t bamboo_next(const struct bamboo *b, uint32_t node)
+{
+	return (node + 1) % b->p;
+}
+
+/* Cuts the model and fills in stage[]; out of a user's times where there are some. */
+int bamboo_stages(struct bamboo *b, struct orr_step *s, const struct orr_args *args, struct orr_error *err);
+/* Parameters of a stage as its node holds them: with the tied table of the last. */
+double bamboo_params(const struct bamboo *b, uint32_t stage);
+/* Makes lanes, books what nodes hold, fills in update_s[]. */
+int bamboo_place(struct bamboo *b, struct orr_step *s, double update_s, struct orr_error *err);
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The stages of the step policy bamboo: where the model is cut, and what each node holds (bamboo.h). */
+#include "bamboo.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- a cut by memory ---- */
+
+/* Places where the model can be cut, and sums over the layers before each. */
+struct pieces {
+	uint32_t n;
+	uint32_t *place;                    /* [n + 1] */
+	double *state, *activation, *time;  /* [n + 1]: bytes, bytes of a micro-batch, s */
+};
+
+static void pieces_free(struct pieces *x)
+{
+	free(x->place);
+	free(x->state);
+	free(x->activation);
+	free(x->time);
+}
+
+static bool pieces_room(struct pieces *x, uint32_t layers)
+{
+	size_t n = (size_t)layers + 1;
+	x->place = calloc(n, sizeof *x->place);
+	x->state = calloc(n, sizeof *x->state);
+	x->activation = calloc(n, sizeof *x->activation);
+	x->time = calloc(n, sizeof *x->time);
+	return x->place && x->state && x->activation && x->time;
+}
+
+/* Never inside a transformer's block, as stages.h has it. */
+static void pieces_find(struct pieces *x, const struct orr_step *s, const struct stage_terms *t, const struct orr_step_facts *f)
+{
+	double per_param = f->weight_bytes + f->gradient_bytes + f->optimizer_bytes;
+	uint32_t before = UINT32_MAX;
+	for (uint32_t l = 0; l < f->layers; l++) {
+		struct orr_layer_info info;
+		orr_step_layer(s, l, &info);
+		if (!l || info.block == UINT32_MAX || info.block != before)
+			x->place[x->n++] = l;
+		before = info.block;
+	}
+	x->place[x->n] = f->layers;
+	for (uint32_t i = 0; i < x->n; i++) {
+		struct stage g;
+		stage_measure(s, t, 0, x->place[i], x->place[i + 1] - x->place[i], &g);
+		x->state[i + 1] = x->state[i] + g.params * per_param;
+		x->activation[i + 1] = x->activation[i] + g.stored_bytes;
+		x->time[i + 1] = x->time[i] + g.forward_s + g.recompute_s + g.backward_s;
+	}
+}
+
+/* What stage k of p holds of pieces i..j-1: 1F1B has min(p - k, m) micro-batches in flight there. */
+static double held(const struct pieces *x, const struct bamboo *b, uint32_t k, uint32_t i, uint32_t j)
+{
+	return x->state[j] - x->state[i] + schedule_min(b->p - k, b->m) * (x->activation[j] - x->activation[i]);
+}
+
+/*
+ * As low a peak as can be; among cuts with that peak as short a longest stage as can be. Both by the same recursion over
+ * stages: best[j] of stages 0..k on pieces 0..j-1 is the least over i of max(best of 0..k-1 on 0..i-1, cost of i..j-1).
+ * limit: pieces that hold more are no stage.
+ */
+static double cut_least(const struct pieces *x, const struct bamboo *b, double limit, bool by_time, uint32_t *from, double *best)
+{
+	uint32_t n = x->n;
+	for (uint32_t j = 0; j <= n; j++)
+		best[j] = j ? INFINITY : 0;
+	for (uint32_t k = 0; k < b->p; k++)
+		for (uint32_t j = n; j + 1 > 0; j--) { /* from the end, as best[i] of i < j is still that of k - 1 */
+			double least = INFINITY;
+			for (uint32_t i = 0; i < j; i++) {
+				double bytes = held(x, b, k, i, j);
+				double worst = fmax(best[i], by_time ? x->time[j] - x->time[i] : bytes);
+				if (bytes <= limit && worst < least) {
+					least = worst;
+					from[(size_t)k * (n + 1) + j] = i;
+				}
+			}
+			best[j] = least;
+		}
+	return best[n];
+}
+
+static int cut_by_memory(const struct bamboo *b, const struct orr_step *s, const struct stage_terms *t, uint32_t *first,
+	struct orr_error *err)
+{
+	struct orr_step_facts f;
+	struct pieces x = { 0 };
+	orr_step_facts(s, &f);
+	double *best = calloc((size_t)f.layers + 1, sizeof *best);
+	uint32_t *from = calloc(b->p * ((size_t)f.layers + 1), sizeof *from);
+	int rc = pieces_room(&x, f.layers) && best && from ? ORR_OK : orr_fail(err, ORR_EFAIL, "out of memory");
+	if (!rc)
+		pieces_find(&x, s, t, &f);
+	if (!rc && x.n < b->p)
+		rc = orr_fail(err, ORR_EINPUT, "%u stages: the model can be cut into %u at most", b->p, x.n);
+	if (!rc) {
+		double peak = cut_least(&x, b, INFINITY, false, from, best);
+		cut_least(&x, b, peak * (1 + 1e-12), true, from, best);
+		first[b->p] = f.layers;
+		for (uint32_t k = b->p, at = x.n; k-- > 0;) {
+			at = from[(size_t)k * (x.n + 1) + at];
+			first[k] = x.place[at];
+		}
+	}
+	pieces_free(&x);
+	free(best);
+	free(from);
+	return rc;
+}
+
+/* ---- stages ---- */
+
+/* What the user gives instead of the cost model. */
+static int override(struct bamboo *b, const struct orr_args *args, struct orr_error *err)
+{
+	size_t n;
+	const double *times = orr_arg_list(args, "stage_times", &n);
+	double p2p = orr_arg_real(args, "p2p_bytes");
+	if (n && n != 2 && n != 2 * (size_t)b->p)
+		return orr_fail(err, ORR_EINPUT, "stage_times: expected 2 or %u numbers (forward and backward of each stage), found %zu", 2 * b->p, n);
+	for (uint32_t i = 0; i < b->p; i++) {
+		struct stage *g = &b->stage[i];
+		if (n) {
+			g->forward_s = times[n == 2 ? 0 : 2 * i];
+			g->backward_s = times[n == 2 ? 1 : 2 * i + 1];
+			g->recompute_s = 0;
+		}
+		if (!(g->forward_s >= 0) || !(g->backward_s >= 0))
+			return orr_fail(err, ORR_EINPUT, "stage_times: stage %u: expected seconds from 0 on, found %g and %g", i, g->forward_s,
+				g->backward_s);
+		if (p2p >= 0)
+			g->out_bytes = p2p;
+	}
+	return ORR_OK;
+}
+
+/* All nodes are alike: the first GPU's costs are those of all. */
+int bamboo_stages(struct bamboo *b, struct orr_step *s, const struct orr_args *args, struct orr_error *err)
+{
+	size_t n_counts;
+	const double *counts = orr_arg_list(args, "stage_layers", &n_counts);
+	const char *cut = orr_arg_text(args, "cut");
+	struct stage_terms t = { b->micro, recompute_named(orr_arg_text(args, "recompute")), 1, false };
+	uint32_t *first = calloc((size_t)b->p + 1, sizeof *first), *device = calloc(b->p, sizeof *device);
+	int rc = first && device ? ORR_OK : orr_fail(err, ORR_EFAIL, "out of memory");
+	if (!rc && !n_counts && !strcmp(cut, "memory"))
+		rc = cut_by_memory(b, s, &t, first, err);
+	else if (!rc)
+		rc = stage_cut(s, &t, b->p, device, NULL, !strcmp(cut, "time"), counts, n_counts, first, err);
+	for (uint32_t i = 0; !rc && i < b->p; i++)
+		stage_measure(s, &t, 0, first[i], first[i + 1] - first[i], &b->stage[i]);
+	free(first);
+	free(device);
+	return rc ? rc : override(b, args, err);
+}
+
+double bamboo_params(const struct bamboo *b, uint32_t stage)
+{
+	return b->stage[stage].params + (stage && stage + 1 == b->p ? b->tied_params : 0);
+}
+
+/* ---- nodes ---- */
+
+/* The replica is layers and optimizer state; gradients too where it does backward passes. */
+static void hold_replica(const struct bamboo *b, struct orr_step *s, uint32_t gpu, uint32_t stage, const struct orr_step_facts *f)
+{
+	double params = bamboo_params(b, stage);
+	orr_hold(s, gpu, ORR_MEMORY_WEIGHTS, params * f->weight_bytes, "replica");
+	orr_hold(s, gpu, ORR_MEMORY_OPTIMIZER, params * f->optimizer_bytes, "replica");
+	if (b->mode == REDUNDANCY_BOTH)
+		orr_hold(s, gpu, ORR_MEMORY_GRADIENTS, params * f->gradient_bytes, "replica");
+}
+
+int bamboo_place(struct bamboo *b, struct orr_step *s, double update_s, struct orr_error *err)
+{
+	struct orr_step_facts f;
+	uint32_t *map = calloc((size_t)b->d * b->p, sizeof *map);
+	char what[32];
+	orr_step_facts(s, &f);
+	if (!map)
+		return orr_fail(err, ORR_EFAIL, "out of memory");
+	for (uint32_t i = 0; i < b->p; i++) {
+		b->update_s[i] = update_s >= 0 ? update_s : orr_update_cost(s, 0, bamboo_params(b, i));
+		snprintf(what, sizeof what, "stage %u", i);
+		for (uint32_t lane = 0; lane < b->d; lane++) {
+			uint32_t gpu = map[(size_t)lane * b->p + i] = lane * b->p + i;
+			stage_hold(s, lane * b->p + bamboo_node(b, i), bamboo_params(b, i), 1, what);
+			if (bamboo_has_replica(b, i))
+				hold_replica(b, s, gpu, bamboo_next(b, i), &f);
+		}
+	}
+	orr_step_lanes(s, b->d, b->p, map);
+	free(map);
+	return ORR_OK;
+}

@@ -1,0 +1,228 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# orrery spot at the command line: what it writes, what it refuses and in which words, its exit codes (0 done, 1 failed,
+# 2 the input is wrong), and a policy of one C file.
+. "${srcdir:-.}/tests/tap.sh"
+orrery=$ORRERY
+: "${CC:=cc}"
+tree=$(cd "$srcdir" && pwd)
+cd "$work" || exit 1
+
+# A job of one shape, whose times can be worked by hand, and instances that come and go.
+echo '{"name": "slow", "source": "made up", "samples_per_step": 8, "depth": 2, "pipelines": 1, "points": [[1, 2, 10000], [2, 2, 12000]]}' >slow.json
+printf 'time_s,event,node,price\n0,add,a,0.5\n0,add,b,0.5\n105,remove,b,\n150,add,c,0.7\n400,end,,\n' >three.csv
+cut -d, -f1-3 three.csv >bare.csv
+metric() { awk -F, -v p="$1" -v m="$2" '$1 == p && $2 == m { print $3 }' "${3:-o}/summary.csv"; }
+near() { awk -v a="$1" -v b="$2" 'BEGIN { off = a / b - 1; print (off * off < 1e-18) ? "near" : a " for " b }'; }
+
+# ---- a policy of one C file ----
+if command -v "${CC%% *}" >/dev/null; then
+  "$orrery" policy new mine --kind spot >said
+  like "$(cat said)" '^  orrery spot hazard:p=0\.1 --job bamboo-bert --policy on-demand,\./mine\.so$' "policy new --kind spot says what is next"
+  CC=$CC ORRERY_CFLAGS="-Wextra -Werror -I$tree/include" sh ./mine_test.sh >said 2>&1
+  is "$? $(tail -n 1 said)" "0 ok: 33 steps, and every second is where it should be" "its test builds it with the public headers alone, and it is right"
+  "$orrery" spot three.csv --job slow.json --policy ./mine.so --out o --check -q --no-figures >stdout 2>said
+  is "$? $(cat stdout said)" "0 " "-q prints nothing"
+  is "$(cd o && echo *)" "mine.accounts.csv mine.iterations.csv mine.nodes.csv mine.series.csv summary.csv" "the files of --out"
+  # Steps of 10 s from 0 s on two instances until one goes at 105 s; a third at 150 s, the restart at 165 s.
+  is "$(sed -n '11,12p' o/mine.iterations.csv)" '9,90,100,8
+10,165,175,8' "steps in order"
+  is "$(cut -d, -f1-4 o/mine.nodes.csv)" 'time_s,live,ready,in_use
+0.000000000,2,2,2
+105.000000000,1,1,1
+150.000000000,2,2,1
+165.000000000,2,2,2' "instances over time"
+  # Seconds worked by hand: dollars are those of a and b at 0.5, of c at 0.7 an hour.
+  is "$(near "$(awk -F, '{ s += $3 } END { printf "%.17g", s }' o/mine.accounts.csv)" "$(awk 'BEGIN { printf "%.17g", (400 * .5 + 105 * .5 + 250 * .7) / 3600 }')")" near \
+    "every cent is in an account"
+  is "$(near "$(metric mine useful_part)" "$(awk 'BEGIN { printf "%.17g", 660 / 755 }')") $(metric mine paused_part)" \
+    "near $(metric mine restart_part)" "parts of the time"
+  "$orrery" spot three.csv --job slow.json --policy ./mine.so --db plugin.db -q
+  before=$("$orrery" db digest plugin.db)
+  while IFS='|' read -r change expected; do
+    sed "$change" mine.c >wrong.c
+    $CC -std=c11 -O1 -shared -fPIC -w "-I$tree/include" -o wrong.so wrong.c
+    said=$(ulimit -c 0 && "$orrery" spot three.csv --job slow.json --policy ./wrong.so --policy-timeout 1 --db plugin.db -q 2>&1)
+    like "$? $said" "^$expected" "$change"
+  done <<'EOT'
+s/orr_steps_stop(w);/(void)0;/|1 orrery: policy mine: at 105\.000000000 s: a step goes on although stage 1 of pipeline 0 has no live owner
+s/orr_layout(w, 1, s->depth, s->owner)/s->owner[1] += 5ull << 32, &/|1 orrery: policy mine: at 0\.000000000 s: orr_layout\(\): the handle is of an instance that is gone, or of none
+s/orr_steps_run(w, &steps);/& &/|1 orrery: policy mine: at 0\.000000000 s: orr_steps_run\(\) while a step is in flight
+s/s->must_wait = true;/& orr_spot_future(w, ORR_NEVER, 0, 0);/|1 orrery: policy mine: at 105\.000000000 s: orr_spot_future\(\): asks for the future without declaring the oracle
+s/s->must_wait = true;/for (;;) ;/|1 orrery: policy mine: .*has not returned for 1 s
+s/\.create = create,//|2 orrery: \./wrong\.so: policy mine: function create is NULL$
+s/\.size = sizeof ops,/.size = 8,/|2 orrery: \./wrong\.so: policy mine: its table of functions has size 8, expected [0-9]+: set \.size = sizeof ops
+EOT
+  is "$("$orrery" db digest plugin.db)" "$before" "and the database is as it was"
+else
+  skip "no C compiler ($CC)"
+fi
+
+# ---- the table ----
+text=$("$orrery" spot three.csv --job slow.json --policy checkpoint,checkpoint@again --set policy.again.depth=2)
+like "$text" '^policy +samples/s +USD/h +value +useful +redundant +paused +wasted +idle +preemptions +time +USD$' "the table's columns"
+like "$text" '^again +0\.' "and its lines"
+like "$text" '^against checkpoint:$' "and what is compared"
+is "$("$orrery" spot three.csv --job slow.json --policy checkpoint --json | tr -d '\t' | grep -c '^"world":"spot",$')" 1 "--json has the world"
+
+# ---- one answer, whatever -j, --exact or not, and from the database ----
+n=300
+[ -z "${ORR_SANITIZED:-}" ] || n=30
+study=("hazard:p=0.2,slots=12,length=24h" --job slow.json --policy "checkpoint,bamboo,checkpoint@never" --set policy.never.interval=never --replications "$n"
+  --set policy.bamboo.depth=2 --set spot.startup=2m --set spot.notice=30s --no-figures)
+"$orrery" spot "${study[@]}" -j1 --out j1 --db runs.db --json >j1.json 2>said
+is "$? $(grep -c 'those of the first replication' said)" "0 1" "replications"
+"$orrery" spot "${study[@]}" -j3 --out j2 --json >j2.json 2>/dev/null
+is "$? $(cat j1/* j1.json | sha256sum)" "0 $(cat j2/* j2.json | sha256sum)" "-j1 and -j3 give the same bytes"
+"$orrery" spot "${study[@]}" --exact --check --out exact --json >exact.json 2>/dev/null
+is "$? $(cat j1/* j1.json | sha256sum)" "0 $(cat exact/* exact.json | sha256sum)" "and so does an event for each step"
+"$orrery" spot "${study[@]}" --out again --db runs.db --json >again.json 2>said
+is "$? $(cat again/* again.json | sha256sum)" "0 $(cat j1/* j1.json | sha256sum)" "and so do runs that the database has"
+like "$(cat said)" 'bamboo: taken from runs.db' "which is said"
+is "$(awk -F, '$2 == "value" { print ($4 < $3 && $3 < $5) }' j1/summary.csv | sort -u)" 1 "metrics have intervals"
+is "$(metric checkpoint replications j1) $(awk -F, '$1 == "never" && $2 == "ratio_value" { print ($4 < $3 && $3 < $5) }' j1/summary.csv)" "$n 1" "and so have quotients"
+sum() { awk -F, '{ s += $2 } END { printf "%.17g", s / 3600 }' "$1"; }
+is "$(near "$(sum j1/bamboo.accounts.csv)" "$(metric bamboo node_hours j1)")" near "accounts are means over replications, too"
+"$orrery" db export runs.db --run 2 --out exported
+is "$(cat exported/bamboo.*.csv | sha256sum)" "$(cat j1/bamboo.*.csv | sha256sum)" "db export writes the same files"
+runs() { "$orrery" db runs "$1" | tail -n +2 | wc -l; }
+cp slow.json copy.json
+cp three.csv elsewhere.csv
+base=(--policy checkpoint --db names.db -q)
+"$orrery" spot three.csv --job slow.json "${base[@]}"
+"$orrery" spot elsewhere.csv --job copy.json "${base[@]}"
+is "$(runs names.db)" 1 "trace and job go by their contents, whatever their names"
+sed 's/10000/10001/' slow.json >other.json
+"$orrery" spot three.csv --job other.json "${base[@]}"
+"$orrery" spot three.csv --job slow.json --seed 2 "${base[@]}"
+"$orrery" spot three.csv --job slow.json --set spot.notice=1s "${base[@]}"
+printf 'time_s,zone,type,usd_per_hour\n0,,,0.25\n' >prices.csv
+"$orrery" spot three.csv --job slow.json --prices prices.csv "${base[@]}"
+is "$(runs names.db)" 5 "and a job of other contents, another seed, an option and prices are other runs"
+"$orrery" spot bare.csv --job slow.json --prices prices.csv --policy checkpoint --out priced --no-figures -q
+is "$(near "$(metric checkpoint usd priced)" "$(awk 'BEGIN { printf "%.17g", 755 * .25 / 3600 }')")" near "--prices are paid where the trace names none"
+"$orrery" spot three.csv --job slow.json --policy checkpoint --record summary --out summary --no-figures -q
+is "$? $(wc -l <summary/checkpoint.iterations.csv) $(metric checkpoint steps summary)" "0 1 $(metric checkpoint steps priced)" "--record summary keeps no rows and the same metrics"
+"$orrery" spot three.csv --job slow.json --policy checkpoint --until 150 --out until --no-figures -q
+is "$(metric checkpoint makespan_s until)" 150 "--until"
+
+# ---- scenarios ----
+show=(scenario show hazard:p=0.3 --world spot --job slow.json --policy checkpoint --prices price:mean=2 --set spot.notice=2m --replications 3)
+"$orrery" "${show[@]}" >s.json
+is "$?" 0 "scenario show --world spot"
+"$orrery" scenario show s.json >s2.json
+is "$(cmp s.json s2.json; echo $?)" 0 "what it prints is the same scenario again"
+"$orrery" run s.json --out r1 -q --no-figures && "$orrery" spot hazard:p=0.3 --job slow.json --policy checkpoint --prices price:mean=2 --set spot.notice=2m \
+  --replications 3 --out r2 -q --no-figures
+is "$(cat r1/* | sha256sum)" "$(cat r2/* | sha256sum)" "orrery run carries it out as orrery spot does"
+"$orrery" spot three.csv --scenario s.json --replications 1 --set spot.notice=0 --out r3 -q --no-figures
+is "$? $(metric checkpoint preemptions r3) $(metric checkpoint replications r3)" "0 1 " "flags, TRACE and --set go before the file"
+cat >inline.json <<'J'
+{"world": "spot", "trace": "three.csv", "job": {"name": "inline", "source": "made up", "samples_per_step": 1, "points": [[1, 1, 1000]]}, "policies": ["checkpoint"]}
+J
+"$orrery" run inline.json --out r4 -q --no-figures
+is "$? $(test "$(metric checkpoint steps r4)" -gt 300 && echo many)" "0 many" "a job may stand in the scenario"
+if command -v python3 >/dev/null && python3 -c 'import jsonschema' 2>/dev/null; then
+  python3 -c 'import json, jsonschema, sys
+schema = json.load(open(sys.argv[1]))
+for f in sys.argv[2:]: jsonschema.validate(json.load(open(f)), schema)' "$tree/docs/scenario.schema.json" s.json inline.json 2>&1 | tail -n 3 | cut -c 1-200
+  ok "${PIPESTATUS[0]}" "and it keeps to docs/scenario.schema.json"
+else
+  skip "no python3 with jsonschema here"
+fi
+
+# ---- what is refused ----
+echo '{"world": "spot", "trace": "three.csv", "job": "slow.json", "policies": ["checkpoint"]}' >base.json
+"$orrery" run base.json --db before.db -q
+before=$("$orrery" db digest before.db)
+echo '{"world": "jobs", "trace": "a", "cluster": "1x1", "policies": ["fifo"]}' >jobs.json
+printf 'time_s,event,node\n0,add,a\n1,remove,b\n' >unknown.csv
+while IFS='|' read -r edit expected; do
+  sed -E "$edit" base.json >x.json
+  said=$("$orrery" run x.json --db before.db --no-figures -q 2>&1)
+  is "$? $said" "2 orrery: $expected" "$edit"
+done <<'EOT'
+s/"trace": /"trase": /|x.json: unknown key "trase"; did you mean trace
+s/"spot"/"spots"/|x.json: $.world: expected "jobs", "step", "serve", "spot" or "mixed", found "spots"
+s/"trace": [^,]*, //|x.json: no trace is named
+s/three.csv/absent.csv/|absent.csv: No such file or directory
+s/three.csv/unknown.csv/|unknown.csv:3: node "b" is removed before it was added; repair=drop leaves such rows out
+s/three.csv/hazard:q=1/|generator hazard: no parameter "q"; did you mean p
+s/three.csv/churn:length=0/|churn:length=0: neither this trace nor job slow has an end; say how long the trace is (length=..) or give --until
+s/"job": [^,]*, //|x.json: no job is named (--job NAME or FILE.json; orrery model list --elastic shows those that ship)
+s/slow.json/bamboo-brt/|job: no elastic job "bamboo-brt"; did you mean bamboo-bert? orrery model list --elastic shows all; a file ends in .json
+s/"slow.json"/7/|x.json: $.job: expected the name of an elastic job, a file, or a job as an object
+s/"slow.json"/{"name": "x", "source": "y"}/|x.json: $.job: $: expected one of points, work, step, or curves, found none
+s/slow.json/absent.json/|job: absent.json: No such file or directory
+s/checkpoint/fifo/|policy fifo: is a jobs policy (orrery jobs runs those), expected a spot policy
+s/checkpoint/bambo/|no policy "bambo"; did you mean bamboo (orrery policy list shows all; a plugin is named by its file)
+s/"checkpoint"/&, &/|two policies are labelled "checkpoint"; write checkpoint@LABEL to tell them apart
+s/\}$/, "spot": {"notise": 1}}/|spot: no parameter "notise"; did you mean notice
+s/\}$/, "spot": {"notice": "soon"}}/|spot: notice: expected a time such as 90, 90s, 1.5m, 2h, found "soon"
+s/\}$/, "prices": "three.csv"}/|prices: three.csv: has no prices; expected rows of time_s,zone,type,usd_per_hour (docs/traces.md)
+s/\}$/, "prices": "none.csv"}/|prices: none.csv: No such file or directory
+s/\}$/, "replications": 0}/|x.json: $.replications: expected a whole number from 1 to 1000000, found "0"
+s/\}$/, "record": "some"}/|record: expected summary, sample or all, found "some"
+s/\}$/, "cluster": "1x1"}/|x.json: unknown key "cluster"; the first known is trace
+EOT
+while IFS='|' read -r arguments expected; do
+  read -ra words <<<"$arguments"
+  said=$("$orrery" spot "${words[@]}" --db before.db -q 2>&1)
+  is "$? $said" "2 orrery: $expected" "$arguments"
+done <<'EOT'
+--job slow.json|spot: no TRACE given (a file, or a generator such as hazard:p=0.1); see --help
+three.csv --job slow.json|no policy is named (--policy bamboo,varuna; orrery policy list shows all)
+three.csv --job slow.json --policy checkpoint --cluster 1x1|unknown option "--cluster"; --help lists them
+three.csv --job slow.json --policy checkpoint --set policy.checkpoint.intervall=1|policy checkpoint: no parameter "intervall"; did you mean interval
+three.csv --job slow.json --policy checkpoint --set policy.bamboo.x=1|--set policy.bamboo.x: none of the policies of this run is called "bamboo"
+--scenario jobs.json|jobs.json: $.world: expected "spot" (orrery run carries out scenarios of any world)
+EOT
+is "$("$orrery" db digest before.db)" "$before" "and the database is as it was"
+# A repair says what it changed.
+"$orrery" spot unknown.csv --job slow.json --policy checkpoint --set trace_options.repair=drop --no-figures >/dev/null 2>said
+like "$? $(cat said)" '^0 orrery: unknown\.csv: .*: 1, the first in line 3$' "trace_options.repair=drop goes on, and says what it left out"
+
+# ---- books of figures ----
+mkdir book bad
+cat >book/figures.json <<'E'
+{ "axes": { "policy": ["checkpoint", "never"], "account": ["useful", "idle"] },
+  "runs": { "day": { "scenario": { "world": "spot", "trace": "three.csv", "job": "slow.json", "policies": ["checkpoint", {"policy": "checkpoint", "label": "never", "set": {"interval": "never"}}] } } },
+  "figures": [
+    { "name": "hours", "kind": "stacked", "x": { "axis": "policy" }, "y": { "label": "hours" },
+      "series": [{ "label": "${account}", "each": ["account"], "y": "{day.${policy}.node_hours:${account}}" }] },
+    { "name": "live", "kind": "timeline", "x": { "unit": "min" }, "y": { "label": "instances" },
+      "series": [{ "label": "live", "rows": "day.checkpoint.live" }, { "label": "USD", "rows": "day.checkpoint.usd" }] } ],
+  "table": [{ "id": "usd", "what": "USD of useful work", "published": false, "simulated": "{day.checkpoint.usd:useful}" }] }
+E
+figures=(figures ./book --out f -q)
+command -v gnuplot >/dev/null || figures+=(--no-figures)
+"$orrery" "${figures[@]}" >said 2>&1
+is "$? $(cat said)" "0 " "stacks and timelines"
+"$orrery" spot three.csv --job slow.json --policy checkpoint,checkpoint@never --set policy.never.interval=never --out two -q --no-figures
+part() { awk -F, -v a="$2" '$1 == a { printf "%.17g", $2 / 3600 }' "two/$1.accounts.csv"; }
+is "$(near "$(awk -F, 'NR == 2 { print $3 }' f/hours.csv)" "$(part checkpoint useful)") $(near "$(awk -F, 'NR == 5 { print $3 }' f/hours.csv)" "$(part never idle)")" \
+  "near near" "amounts of accounts"
+is "$(awk -F, '/^"live"/ { print $2, $3 }' f/live.csv | head -n 3)" "0 2
+1.75 1
+2.5 2" "instances over time, in minutes"
+is "$(near "$(awk -F, 'NR == 2 { print $7 }' f/table.csv)" "$(awk -F, '$1 == "useful" { print $3 }' two/checkpoint.accounts.csv)")" near "dollars of an account"
+while IFS='|' read -r edit expected; do
+  sed "$edit" book/figures.json >bad/figures.json
+  said=$("$orrery" figures ./bad --out g -q --no-figures 2>&1)
+  is "$? $said" "2 orrery: ./bad/figures.json: $expected" "$edit"
+done <<'EOT'
+s/"stacked"/"piled"/|$.figures[0]: kind: expected lines, bars, stacked, timeline or cdf
+s/"unit": "min"/"unit": "year"/|$.figures[1]: x: unit: expected s, min, h or d, found "year"
+s/checkpoint.live/checkpoint.lives/|$.figures[1]: day.checkpoint.lives: this run has no "lives" over time; did you mean live
+s/node_hours:/hours:/|$.figures[0]: {..hours:useful}: expected node_hours:ACCOUNT or usd:ACCOUNT
+s/\["useful"/["useless"/|$.figures[0]: {..node_hours:useless}: this run has no account "useless"; the first is useful
+s/"job": "slow.json"/&, "record": "summary"/|$.figures[1]: day.checkpoint.live: this run kept no rows of instances ("record": "all")
+EOT
+
+# ---- elastic jobs ----
+like "$("$orrery" model list --elastic)" '^bamboo-bert +264 +22194 +4 x 12 +12 ' "model list --elastic"
+like "$("$orrery" model show slow.json --elastic)" '^ +1 +2 +10 +10 +- ' "model show FILE --elastic"
+is "$("$orrery" model show slow.json --elastic --json | tr -d '\t' | grep -c '^"samples_per_step":8,$')" 1 "and as JSON"
+said=$("$orrery" model list --elastic --served 2>&1)
+is "$? $said" "2 orrery: model: --served and --elastic exclude each other" "not both"
+tap_done

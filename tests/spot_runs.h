@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * spot_runs.h - many runs of one policy of the spot world over one trace and job, for tests and benchmarks
+ */
+#ifndef ORR_TESTS_SPOT_RUNS_H
+#define ORR_TESTS_SPOT_RUNS_H
+
+#include "spot/spot.h"
+
+struct spot_runs {
+	struct spot_config config; /* may be changed between runs */
+	const struct orr_policy *policy;
+	struct availset *set;
+	struct elastic *job;
+	struct orr_args *options, *args;
+};
+
+/* rows: lines of Bamboo's format; NULL: capacity is a file or a generator. job: a name or file, or JSON if it begins with a brace.
+ * settings of the policy, options of the world: "a=b c=d". False: *err says why. Close it in either case. */
+bool spot_runs_open(struct spot_runs *s, const char *capacity, const char *rows, const char *job, const struct orr_policy *policy,
+	const char *settings, const char *options, struct orr_error *err);
+void spot_runs_close(struct spot_runs *s);
+/* One run with those random numbers; NULL: it failed. */
+struct run_result *spot_runs_run(struct spot_runs *s, uint64_t replication, struct orr_error *err);
+/* NAN: there is none. */
+double spot_runs_metric(const struct run_result *r, const char *name);
+
+#endif
