@@ -43,8 +43,8 @@ while IFS='|' read -r options expected; do
   like "$? $said" "^2 orrery: .*damaged.*$expected" "refused: $options"
   said=$(jobs --policy "$work/damaged.so" --db "$work/none.db")
 done <<'EOT'
--DDAMAGE=ABI_VERSION|was compiled for ABI version 4, this program has 3
--DDAMAGE=POLICY_ABI|its policy was compiled for ABI version 4
+-DDAMAGE=ABI_VERSION|was compiled for ABI version 5, this program has 4
+-DDAMAGE=POLICY_ABI|its policy was compiled for ABI version 5
 -DDAMAGE=SIZE|orr_plugin is damaged
 -DDAMAGE=NULL_FUNCTION|function schedule is NULL
 -DDAMAGE=NULL_OPS|has no functions

@@ -351,7 +351,7 @@ void orr_steps_are_provisional(struct orr_spot *w)
 
 static bool check_count(struct orr_spot *w, uint64_t n, const char *what)
 {
-	if (!spot_may_act(w, what))
+	if (!w->is_ending && !spot_may_act(w, what))
 		return false;
 	if (n <= uncommitted(&w->steps))
 		return true;
@@ -362,7 +362,7 @@ static bool check_count(struct orr_spot *w, uint64_t n, const char *what)
 
 void orr_commit(struct orr_spot *w, uint64_t n)
 {
-	if (!check_count(w, n, "orr_commit()"))
+	if (w->is_ending || !check_count(w, n, "orr_commit()"))
 		return;
 	commit_first(w, n);
 	if (w->config->job->steps && w->steps.committed == w->config->job->steps) {

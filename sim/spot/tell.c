@@ -109,6 +109,7 @@ void tell_decide(struct orr_spot *w)
 
 void tell_end(struct orr_spot *w)
 {
+	w->is_ending = true;
 	if (w->ops->end && !w->error.code)
 		CALL(w, UINT64_MAX, end, w->self, w);
 }

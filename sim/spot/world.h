@@ -124,6 +124,7 @@ struct orr_spot {
 	struct run_result *result;
 	struct orr_error error;
 	int64_t now, until, ended_at;
+	bool is_ending;            /* in end(): steps may still be taken back */
 	bool is_acting, is_over, is_complete, saw_future, has_happened;
 	bool may_see;              /* the policy declares the oracle */
 	int64_t calls_now;
