@@ -50,7 +50,7 @@ done <<'EOT'
 -DDAMAGE=NULL_OPS|has no functions
 -DDAMAGE=OPS_SIZE|table of functions has size 8
 -DDAMAGE=NO_NAME|has no name
--DDAMAGE=KIND|is of kind 77, expected a jobs, a step or a serve policy
+-DDAMAGE=KIND|is of kind 77, expected a jobs, a step, a serve or a spot policy
 -DDAMAGE=NOTHING -DBAD_DEFAULT|depth
 -DDAMAGE=NOTHING -DBAD_CHOICE|colour
 -DDAMAGE=NOTHING -DHIDDEN|does not export the symbol orr_plugin
