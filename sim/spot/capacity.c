@@ -205,8 +205,8 @@ static void price_row(struct orr_spot *w, const struct avail_rec *r, const struc
 				(!r->type || !strcmp(strtab_text(strings, r->type), strtab_text(own, type_text))))
 				w->market[(size_t)z * w->n_types + t].price = price;
 		}
-	for (uint32_t i = w->first_live; i != NONE; i = w->slot[i].next) {
-		struct slot *s = &w->slot[i];
+	for (uint32_t i = live_first(w); i != NONE; i = live_next(w, i)) {
+		struct slot *s = live_slot(w, i);
 		if (!s->is_on_demand && s->offer_price < 0 && price_of(w, s) != s->price)
 			spot_inst_set_price(w, s, price_of(w, s));
 	}

@@ -224,10 +224,10 @@ static void close_accounts(struct orr_spot *w)
 	accounts_add(w, ORR_WASTED, s->bucket_ns, s->bucket_usd);
 	s->bucket_ns = s->bucket_usd = 0;
 	s->is_in_flight = false;
-	for (uint32_t i = w->first_live; i != NONE && w->bills_hours; i = w->slot[i].next) {
-		int64_t over = (w->now - w->slot[i].since) % hour;
+	for (uint32_t i = live_first(w); i != NONE && w->bills_hours; i = live_next(w, i)) {
+		int64_t over = (w->now - live_slot(w, i)->since) % hour;
 		if (over)
-			accounts_charge(w, ORR_ROUNDING, (wide)w->slot[i].price * (hour - over));
+			accounts_charge(w, ORR_ROUNDING, (wide)live_slot(w, i)->price * (hour - over));
 	}
 }
 

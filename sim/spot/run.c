@@ -214,7 +214,6 @@ static struct orr_spot *world_new(const struct spot_config *c, const struct orr_
 	w->engine = eng_new();
 	w->watch = watch_new(label, c->policy_timeout_s);
 	watch_noun(w->watch, "instance");
-	w->first_live = w->last_live = NONE;
 	w->ready_at = w->rows_at = w->prices_at = ORR_NEVER;
 	w->pause = ORR_IDLE;
 	w->steps.first_began = w->steps.last_end = -1;

@@ -37,7 +37,8 @@ struct slot {
 	uint32_t instance, node;   /* number and text of the trace; on-demand: their own count, 0 */
 	uint32_t stages, first_stage;
 	uint32_t layout;           /* the last one in which it had a stage from the start */
-	uint32_t prev, next;       /* of live ones, or of the zone's offers, in order */
+	uint32_t at;               /* in w->order, while it is live */
+	uint32_t prev, next;       /* of the zone's offers, in order */
 	int64_t price;             /* nano-USD per hour */
 	int64_t offer_price;       /* of the trace; -1: the market's */
 	uint64_t number, mark;
@@ -157,7 +158,8 @@ struct orr_spot {
 		size_t first, n, cap;
 	} ready[2];                /* that start, in order: spot, on-demand */
 	int64_t ready_at;          /* when the next one gets ready; ORR_NEVER */
-	uint32_t first_live, last_live;
+	orr_inst *order;           /* live ones in order of being taken; 0: one that is no more */
+	uint32_t n_order, cap_order;
 	uint32_t live[2];          /* spot, on-demand */
 	uint64_t n_taken, n_on_demand, preemptions, released, refused;
 	orr_inst *added;           /* whose ADDED is to be told */
@@ -262,6 +264,25 @@ void report_steps(struct orr_spot *w, uint64_t n, int64_t first_began, int64_t p
 void report_lost(struct orr_spot *w, uint64_t n);
 void report_end(struct orr_spot *w);
 void report_free(struct orr_spot *w);
+
+/* Live instances in order of being taken: for (i = live_first(w); i != NONE; i = live_next(w, i)), i a place in w->order. */
+static inline uint32_t live_next(const struct orr_spot *w, uint32_t i)
+{
+	for (i++; i < w->n_order; i++)
+		if (w->order[i])
+			return i;
+	return NONE;
+}
+
+static inline uint32_t live_first(const struct orr_spot *w)
+{
+	return live_next(w, UINT32_MAX);
+}
+
+static inline struct slot *live_slot(const struct orr_spot *w, uint32_t i)
+{
+	return &w->slot[orr_inst_slot(w->order[i])];
+}
 
 /* ---- time goes on: at each instant, so here ---- */
 
