@@ -245,6 +245,26 @@ static void apply(struct orr_spot *w)
 	tell_added(w);
 }
 
+/* The commonest case, a row that is alone at its instant, needs no queue. False: there are more, and the queue has the first. */
+static bool apply_one(struct orr_spot *w)
+{
+	struct avail_rec r = w->next_rec;
+	w->has_next = availcursor_next(w->cursor, &w->next_rec);
+	if (r.kind == AVAIL_PRICE || (w->has_next && w->next_rec.t_ns <= w->now)) {
+		MEM_GROW(w->ahead, w->ahead_n, w->ahead_cap);
+		w->ahead[w->ahead_n++] = r;
+		return false;
+	}
+	w->has_happened = true;
+	if (r.kind == AVAIL_ADD)
+		add_row(w, &r);
+	else
+		remove_row(w, &r);
+	spot_capacity_fill(w);
+	tell_added(w);
+	return true;
+}
+
 static int64_t read_time(const struct orr_spot *w, const struct avail_rec *r)
 {
 	return r->t_ns - w->notice > w->now ? r->t_ns - w->notice : w->now;
@@ -290,8 +310,10 @@ void spot_capacity_instant(struct orr_spot *w)
 		series(w);
 	if (w->rows_at > w->now)
 		return;
-	read_rows(w);
-	apply(w);
+	if (w->notice || w->ahead_first < w->ahead_n || !apply_one(w)) {
+		read_rows(w);
+		apply(w);
+	}
 	plan_rows(w);
 }
 

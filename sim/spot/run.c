@@ -13,25 +13,21 @@ static int64_t earlier(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-static int64_t next_event(struct orr_spot *w)
+static int64_t next_event(const struct orr_spot *w)
 {
-	int64_t t = ORR_NEVER;
-	if (eng_pending(w->engine))
-		eng_next_time(w->engine, &t);
-	return earlier(earlier(t, w->ready_at), earlier(w->rows_at, w->prices_at));
+	return earlier(earlier(w->timer_at, w->ready_at), earlier(w->rows_at, w->prices_at));
 }
 
 /* One of those that are due now, in the order that spot.h promises. False: there is none. */
 static bool happen(struct orr_spot *w)
 {
-	int64_t t;
 	if (w->is_over)
 		return false;
 	if (w->rows_at <= w->now || w->prices_at <= w->now)
 		spot_capacity_instant(w);
 	else if (w->ready_at <= w->now)
 		spot_inst_get_ready(w);
-	else if (eng_pending(w->engine) && eng_next_time(w->engine, &t) && t <= w->now)
+	else if (w->timer_at <= w->now)
 		eng_step(w->engine);
 	else
 		return false;
@@ -214,7 +210,7 @@ static struct orr_spot *world_new(const struct spot_config *c, const struct orr_
 	w->engine = eng_new();
 	w->watch = watch_new(label, c->policy_timeout_s);
 	watch_noun(w->watch, "instance");
-	w->ready_at = w->rows_at = w->prices_at = ORR_NEVER;
+	w->timer_at = w->ready_at = w->rows_at = w->prices_at = ORR_NEVER;
 	w->pause = ORR_IDLE;
 	w->steps.first_began = w->steps.last_end = -1;
 	rng_init(&w->policy_rng, c->seed, "spot-policy", c->replication);

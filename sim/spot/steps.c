@@ -27,10 +27,9 @@ static void flush_alike(struct orr_spot *w)
 {
 	struct steps *s = &w->steps;
 	struct alike *a = &s->alike;
-	double dt = (double)a->since_last / 1e9;
 	s->samples_safe += a->samples * (double)a->count;
 	if (a->cost > 0)
-		s->value_sum += a->samples * dt / (wide_usd(a->cost) * 3600) * (double)a->count;
+		s->value_sum += a->samples * (double)a->count * (double)a->since_last / wide_double(a->cost);
 	a->count = 0;
 }
 

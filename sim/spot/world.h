@@ -101,7 +101,7 @@ struct steps {
 	int64_t first_began, last_end; /* -1: none */
 	wide live_ns_at_end;
 	struct alike alike;        /* of the last ones; not yet in the sums */
-	double samples_safe, value_sum; /* value_sum: samples x time / cost */
+	double samples_safe, value_sum; /* value_sum: of samples x ns / money; report.c has the unit */
 	uint32_t rows_stride;      /* of iteration rows: each so many-th is kept */
 	uint64_t rows_seen;
 };
@@ -140,6 +140,7 @@ struct orr_spot {
 	struct availcursor *cursor, *price_cursor;
 	struct avail_rec next_rec, next_price;
 	bool has_next, has_price;
+	int64_t timer_at;          /* of the engine's next event; ORR_NEVER */
 	int64_t rows_at, prices_at; /* when the next ones are due; ORR_NEVER */
 	struct avail_rec *ahead;   /* rows read before their time, for notices */
 	size_t ahead_first, ahead_n, ahead_cap;
@@ -214,6 +215,7 @@ void tell_added(struct orr_spot *w); /* all that were taken and not told yet */
 void tell_steps(struct orr_spot *w);
 void tell_decide(struct orr_spot *w);
 void tell_end(struct orr_spot *w);
+void plan_timers(struct orr_spot *w);
 void on_timer(struct engine *e, void *ctx, uint64_t tag, uint64_t arg);
 
 /* capacity.c */
@@ -249,6 +251,11 @@ void steps_free(struct orr_spot *w);
 
 /* accounts.c */
 void accounts_charge(struct orr_spot *w, enum orr_account a, wide usd); /* money alone */
+/* As a conversion does it, but for the last bit; and at once for what is small. */
+static inline double wide_double(wide x)
+{
+	return (double)(int64_t)(x >> 64) * 0x1p64 + (double)(uint64_t)x;
+}
 double wide_usd(wide money);
 double wide_seconds(wide ns);
 
