@@ -117,7 +117,7 @@ static bool has_quota(const struct orr_spot *w)
 static uint32_t take_some(struct orr_spot *w, uint32_t zone, uint32_t n)
 {
 	uint32_t got = 0;
-	while (got < n && w->zone[zone].first != NONE && has_quota(w)) {
+	while (got < n && w->zone[zone].first != NONE && has_quota(w) && !w->is_over) {
 		take(w, w->zone[zone].first);
 		got++;
 	}
@@ -157,6 +157,7 @@ static void notice(struct orr_spot *w, uint32_t slot, int64_t goes)
 	s->is_noticed = true;
 	w->has_happened = true;
 	tell_instance(w, slot, ORR_INST_NOTICE);
+	tell_added(w);
 }
 
 static void add_row(struct orr_spot *w, const struct avail_rec *r)
@@ -189,6 +190,7 @@ static void remove_row(struct orr_spot *w, const struct avail_rec *r)
 		tell_instance(w, slot, ORR_INST_GONE);
 	}
 	spot_slot_free(w, slot);
+	tell_added(w); /* before they may go, at this very instant */
 }
 
 static void price_row(struct orr_spot *w, const struct avail_rec *r, const struct strtab *strings)
@@ -209,6 +211,8 @@ static void price_row(struct orr_spot *w, const struct avail_rec *r, const struc
 		struct slot *s = live_slot(w, i);
 		if (!s->is_on_demand && s->offer_price < 0 && price_of(w, s) != s->price)
 			spot_inst_set_price(w, s, price_of(w, s));
+		if (w->is_over)
+			return;
 	}
 }
 
@@ -399,7 +403,7 @@ uint32_t orr_request_on_demand(struct orr_spot *w, uint32_t zone, uint32_t n)
 	uint32_t got = 0;
 	if (!spot_may_act(w, "orr_request_on_demand()") || !check_zone(w, zone, false, "orr_request_on_demand()"))
 		return 0;
-	for (; got < n && w->live[1] < w->quota[1]; got++) {
+	for (; got < n && w->live[1] < w->quota[1] && !w->is_over; got++) {
 		uint32_t slot = spot_slot_new(w);
 		struct slot *s = &w->slot[slot];
 		s->is_on_demand = true;

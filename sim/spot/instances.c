@@ -102,6 +102,8 @@ void spot_inst_set_price(struct orr_spot *w, struct slot *s, int64_t price)
 	w->rate[s->role] += price - s->price;
 	w->rate_all += price - s->price;
 	s->price = price;
+	if (w->rate_all > MAX_RATE)
+		spot_fail(w, ORR_EFAIL, s, "at its new price all instances cost more than 1e9 USD an hour");
 }
 
 /* ---- beginning and end ---- */
@@ -173,6 +175,17 @@ void spot_inst_get_ready(struct orr_spot *w)
 	tell_added(w);
 }
 
+/* What neither memory nor sums can hold, and what would never come to an end. */
+static void check_limits(struct orr_spot *w, const struct slot *s)
+{
+	if (w->live[0] + w->live[1] > MAX_LIVE)
+		spot_fail(w, ORR_EFAIL, NULL, "more than %d instances at a time", MAX_LIVE);
+	else if (w->rate_all > MAX_RATE)
+		spot_fail(w, ORR_EFAIL, s, "with it all instances cost more than 1e9 USD an hour");
+	else if (++w->taken_now > spot_most_now(w))
+		spot_fail(w, ORR_EFAIL, s, "instances are given back and taken again without end at this instant (spot.max_calls_per_instant)");
+}
+
 void spot_inst_begin(struct orr_spot *w, uint32_t slot)
 {
 	struct slot *s = &w->slot[slot];
@@ -196,6 +209,7 @@ void spot_inst_begin(struct orr_spot *w, uint32_t slot)
 		w->ready_at = s->ready;
 	MEM_GROW(w->added, w->n_added, w->cap_added);
 	w->added[w->n_added++] = slot_handle(w, slot);
+	check_limits(w, s);
 }
 
 static void pay_begun_hour(struct orr_spot *w, const struct slot *s)
@@ -203,7 +217,7 @@ static void pay_begun_hour(struct orr_spot *w, const struct slot *s)
 	const int64_t hour = 3600 * ORR_SECOND;
 	int64_t over = (w->now - s->since) % hour;
 	if (over)
-		accounts_charge(w, ORR_ROUNDING, (wide)s->price * (hour - over));
+		accounts_charge(w, ORR_ROUNDING, (wide)s->price * (hour - over), 1);
 }
 
 void spot_inst_end(struct orr_spot *w, uint32_t slot)

@@ -104,13 +104,19 @@ void orr_layout(struct orr_spot *w, uint32_t pipelines, uint32_t depth, const or
 		spot_fail(w, ORR_EFAIL, NULL, "orr_layout(): %u x %u stages; at most %d", pipelines, depth, MAX_STAGES);
 		return;
 	}
+	if (pipelines && depth && !owner) {
+		spot_fail(w, ORR_EFAIL, NULL, "orr_layout(): no owners are given (NULL) for %u x %u stages", pipelines, depth);
+		return;
+	}
 	if (w->steps.is_in_flight && !(w->steps.flags & ORR_STEPS_ORPHANED)) {
 		spot_fail(w, ORR_EFAIL, NULL, "orr_layout() while a step is in flight: orr_steps_stop() first");
 		return;
 	}
 	uint32_t n = pipelines * depth, n_old = w->n_stages, epoch = ++w->layouts;
+	if (!n)
+		pipelines = depth = 0;
 	const struct stage *old = put_aside(w, pipelines, n);
-	w->n_stages = w->ownerless = 0;
+	w->n_stages = w->ownerless = w->n_dropped = 0;
 	struct slot *slots = w->slot;
 	struct stage *stage = w->stage;
 	uint32_t i = 0;
@@ -136,8 +142,9 @@ void orr_layout(struct orr_spot *w, uint32_t pipelines, uint32_t depth, const or
 			stand_by(w, &slots[old[i].owner]);
 	for (uint32_t d = 0; d < pipelines; d++)
 		w->is_dropped[d] = false;
-	w->pipelines = n ? pipelines : 0;
-	w->depth = n ? depth : 0;
+	/* After an error the policy may still ask who owns what: nobody. */
+	w->pipelines = w->n_stages == n ? pipelines : 0;
+	w->depth = w->n_stages == n ? depth : 0;
 }
 
 static bool check_stage(struct orr_spot *w, uint32_t pipeline, uint32_t stage, const char *what)
@@ -195,6 +202,7 @@ void orr_drop_pipeline(struct orr_spot *w, uint32_t pipeline)
 			w->ownerless--;
 	}
 	w->is_dropped[pipeline] = true;
+	w->n_dropped++;
 }
 
 /* ---- what they ask ---- */

@@ -79,8 +79,14 @@ void report_steps(struct orr_spot *w, uint64_t n, int64_t began, int64_t pace, d
 	if (!s->rows_stride)
 		s->rows_stride = 1;
 	for (uint64_t i = 0; i < n; i++, s->rows_seen++, began += pace) {
-		if (s->rows_seen % s->rows_stride)
-			continue;
+		uint64_t skip = s->rows_seen % s->rows_stride ? s->rows_stride - s->rows_seen % s->rows_stride : 0;
+		if (skip >= n - i) {
+			s->rows_seen += n - i;
+			return;
+		}
+		i += skip;
+		s->rows_seen += skip;
+		began += (int64_t)skip * pace;
 		if (w->n_iteration >= w->config->max_rows) {
 			thin_out_steps(w);
 			if (s->rows_seen % s->rows_stride)
@@ -126,7 +132,8 @@ static void step_metrics(struct orr_spot *w)
 	double samples_per_s = ratio(s->samples_safe, training_s), usd_per_hour = ratio(usd * 3600, end_s);
 	metric(w, "samples_per_s", is_any ? samples_per_s : 0);
 	metric(w, "usd_per_hour", usd_per_hour);
-	metric(w, "value", is_any ? ratio(s->value_sum * MONEY_PER_USD_HOUR, training_s) : 0);
+	if (!s->was_free)
+		metric(w, "value", is_any ? ratio(s->value_sum * MONEY_PER_USD_HOUR, training_s) : 0);
 	metric(w, "value_ratio", is_any ? ratio(samples_per_s, usd_per_hour) : 0);
 	metric(w, "samples", s->samples_safe);
 	metric(w, "steps", (double)s->done);
@@ -229,13 +236,14 @@ static void close_accounts(struct orr_spot *w)
 	for (uint32_t i = live_first(w); i != NONE && w->bills_hours; i = live_next(w, i)) {
 		int64_t over = (w->now - live_slot(w, i)->since) % hour;
 		if (over)
-			accounts_charge(w, ORR_ROUNDING, (wide)live_slot(w, i)->price * (hour - over));
+			accounts_charge(w, ORR_ROUNDING, (wide)live_slot(w, i)->price * (hour - over), 1);
 	}
 }
 
 void report_end(struct orr_spot *w)
 {
 	close_accounts(w);
+	w->is_over = true; /* nothing that it does now does anything */
 	tell_end(w);
 	if (w->config->check)
 		check_instant(w);

@@ -53,7 +53,11 @@ static bool job_is_done(const struct orr_spot *w)
 static void check_owners(struct orr_spot *w)
 {
 	const struct steps *s = &w->steps;
-	if (w->is_over || !s->is_in_flight || !w->ownerless || s->flags & ORR_STEPS_ORPHANED)
+	if (w->is_over || !s->is_in_flight || s->flags & ORR_STEPS_ORPHANED)
+		return;
+	if (!steps_have_owners(w))
+		spot_fail(w, ORR_EFAIL, NULL, "a step goes on although all pipelines were dropped: stop the steps");
+	if (!w->ownerless)
 		return;
 	for (uint32_t i = 0; i < w->n_stages; i++)
 		if (w->stage[i].owner == NONE && !w->is_dropped[i / w->depth]) {
@@ -78,7 +82,7 @@ static void ask(struct orr_spot *w)
 static void instant(struct orr_spot *w)
 {
 	bool is_due;
-	w->calls_now = 0;
+	w->calls_now = w->taken_now = w->timers_now = 0;
 	tell_added(w); /* taken in create() */
 	do {
 		while (happen(w))
@@ -130,7 +134,12 @@ static void loop(struct orr_spot *w)
 	if (w->until > 0)
 		instant(w);
 	while (!w->is_over) {
-		if (!next_instant(w, &t)) {
+		bool is_any = next_instant(w, &t);
+		if (w->until == ORR_NEVER && (is_any ? t > INT64_MAX / 2 : w->steps.is_in_flight)) {
+			spot_fail(w, ORR_EFAIL, NULL, "the clock ends after 146 years and the job has not (--until sets an earlier end)");
+			break;
+		}
+		if (!is_any) {
 			/* Nothing will ever happen: the rest of the trace's time is idle. */
 			int64_t end = availset_end_ns(w->config->capacity);
 			t = w->until < ORR_NEVER ? w->until : end < ORR_NEVER && end > w->now ? end : w->now;
@@ -139,10 +148,6 @@ static void loop(struct orr_spot *w)
 		}
 		if (t >= w->until) {
 			advance_to(w, w->until);
-			break;
-		}
-		if (t > INT64_MAX / 2) {
-			spot_fail(w, ORR_EFAIL, NULL, "the clock ends after 146 years and the job has not (--until sets an earlier end)");
 			break;
 		}
 		advance_to(w, t);
@@ -234,6 +239,8 @@ static void world_free(struct orr_spot *w)
 static int check_until(const struct spot_config *c, int64_t *until, struct orr_error *err)
 {
 	*until = c->until_ns;
+	if (*until != ORR_NEVER && *until > INT64_MAX / 2)
+		return orr_fail(err, ORR_EINPUT, "--until: expected at most 146 years");
 	if (*until != ORR_NEVER || c->job->steps)
 		return ORR_OK;
 	*until = availset_end_ns(c->capacity);

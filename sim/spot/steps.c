@@ -28,6 +28,7 @@ static void flush_alike(struct orr_spot *w)
 	struct steps *s = &w->steps;
 	struct alike *a = &s->alike;
 	s->samples_safe += a->samples * (double)a->count;
+	s->was_free |= a->count && a->cost == 0 && a->samples > 0;
 	if (a->cost > 0)
 		s->value_sum += a->samples * (double)a->count * (double)a->since_last / wide_double(a->cost);
 	a->count = 0;
@@ -112,7 +113,7 @@ void steps_free(struct orr_spot *w)
 
 static wide egress_of_step(const struct orr_spot *w)
 {
-	return w->steps.egress > 0 ? (wide)(w->steps.egress * w->egress_per_byte) * 3600 * 1000000000 : 0;
+	return w->steps.egress > 0 ? accounts_egress(w, w->steps.egress) : 0;
 }
 
 /* The end of the step in flight, and n - 1 more of the same length directly behind it with nothing changing. */
@@ -121,7 +122,7 @@ static void finish_steps(struct orr_spot *w, uint64_t n, int64_t began, int64_t 
 	struct steps *s = &w->steps;
 	int64_t before = s->last_end < 0 ? s->first_began : s->last_end, last = ends + (int64_t)(n - 1) * pace;
 	if (s->egress > 0)
-		accounts_charge(w, ORR_EGRESS, egress_of_step(w) * n);
+		accounts_charge(w, ORR_EGRESS, egress_of_step(w), n);
 	double samples = s->samples_once >= 0 ? s->samples_once : s->samples;
 	struct steprun r = { .count = n, .since_last = n == 1 ? ends - before : pace, .samples = samples };
 	s->samples_once = -1;
@@ -133,6 +134,9 @@ static void finish_steps(struct orr_spot *w, uint64_t n, int64_t began, int64_t 
 	if (s->redundant > 0) {
 		r.redundant_ns = (wide)((double)r.ns * s->redundant);
 		r.redundant_usd = (wide)((double)r.usd * s->redundant);
+		/* Doubles are coarser. */
+		r.redundant_ns = r.redundant_ns < r.ns ? r.redundant_ns : r.ns;
+		r.redundant_usd = r.redundant_usd < r.usd ? r.redundant_usd : r.usd;
 	}
 	if (s->is_provisional) {
 		record(w, &r);
@@ -213,6 +217,11 @@ void steps_advance(struct orr_spot *w, int64_t t, bool with_t)
 	accounts_accrue(w, t);
 }
 
+bool steps_have_owners(const struct orr_spot *w)
+{
+	return w->n_stages && w->n_dropped < w->pipelines;
+}
+
 int64_t steps_target(const struct orr_spot *w)
 {
 	const struct steps *s = &w->steps;
@@ -246,7 +255,7 @@ void orr_steps_run(struct orr_spot *w, const struct orr_steps *r)
 		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): %g samples, %g bytes of egress; expected 0 or more", r->samples, r->egress_bytes);
 	else if (!to_be_done(w))
 		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): all %llu steps of the job are done", (unsigned long long)w->config->job->steps);
-	else if (!w->n_stages)
+	else if (!steps_have_owners(w))
 		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): no instance has a stage; orr_layout() first");
 	if (w->error.code)
 		return;
@@ -288,8 +297,8 @@ void orr_steps_stretch(struct orr_spot *w, int64_t by)
 {
 	if (!spot_may_act(w, "orr_steps_stretch()") || !w->steps.is_in_flight)
 		return;
-	if (by < 0 || by > INT64_MAX / 4)
-		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_stretch(): by %lld ns; expected 0 or more", (long long)by);
+	if (by < 0 || by > INT64_MAX / 4 - (w->steps.ends - w->now))
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_stretch(): by %lld ns; expected 0 or more, and less than 73 years in all", (long long)by);
 	else
 		w->steps.ends += by;
 }

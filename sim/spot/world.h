@@ -24,6 +24,8 @@
 __extension__ typedef __int128 wide;
 
 enum { NONE = UINT32_MAX };
+enum { MAX_LIVE = 1 << 20 };
+#define MAX_RATE INT64_C(1000000000000000000) /* of all instances: 1e9 USD an hour, so that 146 years are counted exactly */
 enum { RANKS = 8 }; /* of timers: their priorities in the engine */
 
 enum slot_state { SLOT_FREE, SLOT_OFFER, SLOT_STARTING, SLOT_READY, SLOT_GONE /* while that is told */ };
@@ -102,7 +104,8 @@ struct steps {
 	wide live_ns_at_end;
 	struct alike alike;        /* of the last ones; not yet in the sums */
 	double samples_safe, value_sum; /* value_sum: of samples x ns / money; report.c has the unit */
-	uint32_t rows_stride;      /* of iteration rows: each so many-th is kept */
+	bool was_free;             /* some cost nothing: value has no bound */
+	uint64_t rows_stride;      /* of iteration rows: each so many-th is kept */
 	uint64_t rows_seen;
 };
 
@@ -126,7 +129,7 @@ struct orr_spot {
 	bool is_ending;            /* in end(): steps may still be taken back */
 	bool is_acting, is_over, is_complete, saw_future, has_happened;
 	bool may_see;              /* the policy declares the oracle */
-	int64_t calls_now;
+	int64_t calls_now, taken_now, timers_now; /* at this instant */
 
 	/* options */
 	int64_t startup[2], notice, deadline, storage_latency; /* startup: spot, on-demand */
@@ -171,7 +174,7 @@ struct orr_spot {
 	struct stage *spare;       /* the layout before; scratch */
 	uint32_t cap_spare, layouts; /* layouts: how many there were */
 	bool *is_dropped;          /* [pipeline] */
-	uint32_t pipelines, depth, n_stages, cap_stages, cap_pipelines;
+	uint32_t pipelines, depth, n_stages, cap_stages, cap_pipelines, n_dropped;
 	uint32_t ownerless;
 
 	/* accounts */
@@ -244,13 +247,15 @@ void layout_forget(struct orr_spot *w, uint32_t slot); /* its stages have no own
 void layout_free(struct orr_spot *w);
 
 /* steps.c */
+bool steps_have_owners(const struct orr_spot *w); /* pipelines that were not dropped */
 int64_t steps_target(const struct orr_spot *w); /* when the run ends by itself; ORR_NEVER */
 void steps_advance(struct orr_spot *w, int64_t t, bool with_t);
 void steps_settle(struct orr_spot *w);
 void steps_free(struct orr_spot *w);
 
 /* accounts.c */
-void accounts_charge(struct orr_spot *w, enum orr_account a, wide usd); /* money alone */
+void accounts_charge(struct orr_spot *w, enum orr_account a, wide usd, uint64_t n); /* money alone, n times */
+wide accounts_egress(const struct orr_spot *w, double bytes);
 /* As a conversion does it, but for the last bit; and at once for what is small. */
 static inline double wide_double(wide x)
 {
@@ -289,6 +294,12 @@ static inline uint32_t live_first(const struct orr_spot *w)
 static inline struct slot *live_slot(const struct orr_spot *w, uint32_t i)
 {
 	return &w->slot[orr_inst_slot(w->order[i])];
+}
+
+/* So many times a policy may make the same thing due at one instant: what is more has no end. */
+static inline int64_t spot_most_now(const struct orr_spot *w)
+{
+	return w->max_calls + 8 * (int64_t)w->n_slots;
 }
 
 /* ---- time goes on: at each instant, so here ---- */
