@@ -90,12 +90,6 @@ static void stand_by(struct orr_spot *w, struct slot *s)
 	spot_inst_set_role(w, s, ROLE_IDLE);
 }
 
-static bool is_ready(const struct orr_spot *w, orr_inst i)
-{
-	uint32_t slot = orr_inst_slot(i);
-	return slot < w->n_slots && w->slot[slot].state == SLOT_READY && w->slot[slot].generation == (uint32_t)(i >> 32);
-}
-
 void orr_layout(struct orr_spot *w, uint32_t pipelines, uint32_t depth, const orr_inst *owner)
 {
 	if (!spot_may_act(w, "orr_layout()"))
@@ -119,10 +113,12 @@ void orr_layout(struct orr_spot *w, uint32_t pipelines, uint32_t depth, const or
 	w->n_stages = w->ownerless = w->n_dropped = 0;
 	struct slot *slots = w->slot;
 	struct stage *stage = w->stage;
+	const uint32_t n_slots = w->n_slots;
 	uint32_t i = 0;
 	for (; i < n; i++) {
 		uint32_t slot = orr_inst_slot(owner[i]);
-		if (!is_ready(w, owner[i]) && !can_own(w, owner[i], "orr_layout()", i / depth, i % depth))
+		bool is_ready = slot < n_slots && slots[slot].state == SLOT_READY && slots[slot].generation == (uint32_t)(owner[i] >> 32);
+		if (!is_ready && !can_own(w, owner[i], "orr_layout()", i / depth, i % depth))
 			break;
 		struct slot *s = &slots[slot];
 		if (s->layout != epoch) { /* the first that it gets */

@@ -72,10 +72,6 @@ static void thin_out_steps(struct orr_spot *w)
 void report_steps(struct orr_spot *w, uint64_t n, int64_t began, int64_t pace, double samples)
 {
 	struct steps *s = &w->steps;
-	if (!w->config->record_iterations) {
-		s->rows_seen += n;
-		return;
-	}
 	if (!s->rows_stride)
 		s->rows_stride = 1;
 	for (uint64_t i = 0; i < n; i++, s->rows_seen++, began += pace) {

@@ -116,21 +116,11 @@ static wide egress_of_step(const struct orr_spot *w)
 	return w->steps.egress > 0 ? accounts_egress(w, w->steps.egress) : 0;
 }
 
-/* The end of the step in flight, and n - 1 more of the same length directly behind it with nothing changing. */
-static void finish_steps(struct orr_spot *w, uint64_t n, int64_t began, int64_t ends, int64_t pace, wide spent_per_step)
+/* n steps alike, of what is in the bucket each. */
+static void record_steps(struct orr_spot *w, uint64_t n, int64_t since_last, double samples, wide cost)
 {
 	struct steps *s = &w->steps;
-	int64_t before = s->last_end < 0 ? s->first_began : s->last_end, last = ends + (int64_t)(n - 1) * pace;
-	if (s->egress > 0)
-		accounts_charge(w, ORR_EGRESS, egress_of_step(w), n);
-	double samples = s->samples_once >= 0 ? s->samples_once : s->samples;
-	struct steprun r = { .count = n, .since_last = n == 1 ? ends - before : pace, .samples = samples };
-	s->samples_once = -1;
-	r.ns = s->bucket_ns;
-	r.usd = s->bucket_usd;
-	r.cost = w->spent - w->cost_mark;
-	if (n > 1)
-		r.cost = spent_per_step;
+	struct steprun r = { .count = n, .since_last = since_last, .samples = samples, .ns = s->bucket_ns, .usd = s->bucket_usd, .cost = cost };
 	if (s->redundant > 0) {
 		r.redundant_ns = (wide)((double)r.ns * s->redundant);
 		r.redundant_usd = (wide)((double)r.usd * s->redundant);
@@ -140,15 +130,40 @@ static void finish_steps(struct orr_spot *w, uint64_t n, int64_t began, int64_t 
 	}
 	if (s->is_provisional) {
 		record(w, &r);
-	} else {
-		add_useful(w, r.ns * n, r.usd * n, r.redundant_ns * n, r.redundant_usd * n);
-		count_steps(w, n, r.since_last, r.samples, r.cost);
+		return;
 	}
-	report_steps(w, n, began, pace, samples);
+	add_useful(w, r.ns * n, r.usd * n, r.redundant_ns * n, r.redundant_usd * n);
+	count_steps(w, n, since_last, samples, cost);
+}
+
+/* The end of the step in flight, and n - 1 more of the same length directly behind it with nothing changing. */
+static void finish_steps(struct orr_spot *w, uint64_t n, int64_t began, int64_t ends, int64_t pace, wide spent_per_step)
+{
+	struct steps *s = &w->steps;
+	double samples = s->samples_once >= 0 ? s->samples_once : s->samples;
+	int64_t since_last = pace;
+	wide cost = spent_per_step;
+	if (s->egress > 0)
+		accounts_charge(w, ORR_EGRESS, egress_of_step(w), n);
+	if (n == 1) {
+		since_last = ends - (s->last_end < 0 ? s->first_began : s->last_end);
+		cost = w->spent - w->cost_mark;
+	}
+	if (s->is_provisional || s->redundant > 0) {
+		record_steps(w, n, since_last, samples, cost);
+	} else { /* the commonest case, in short */
+		accounts_add(w, ORR_USEFUL, s->bucket_ns * n, s->bucket_usd * n);
+		count_steps(w, n, since_last, samples, cost);
+	}
+	s->samples_once = -1;
+	if (w->config->record_iterations)
+		report_steps(w, n, began, pace, samples);
+	else
+		s->rows_seen += n;
 	s->done += n;
 	if (s->left != UINT64_MAX)
 		s->left -= n;
-	s->last_end = last;
+	s->last_end = ends + (int64_t)(n - 1) * pace;
 	s->bucket_ns = s->bucket_usd = 0;
 	w->cost_mark = w->spent;
 	s->live_ns_at_end = w->live_ns;
