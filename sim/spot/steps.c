@@ -10,8 +10,7 @@
 
 static uint64_t to_be_done(const struct orr_spot *w)
 {
-	const struct elastic *job = w->config->job;
-	return job->steps ? job->steps - w->steps.done : UINT64_MAX;
+	return w->job_steps ? w->job_steps - w->steps.done : UINT64_MAX;
 }
 
 /* ---- records ---- */
@@ -246,7 +245,7 @@ void orr_steps_run(struct orr_spot *w, const struct orr_steps *r)
 	else if (!(r->samples >= 0 && r->samples < 1e18) || !(r->egress_bytes >= 0 && r->egress_bytes < 1e18))
 		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): %g samples, %g bytes of egress; expected 0 or more", r->samples, r->egress_bytes);
 	else if (!to_be_done(w))
-		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): all %llu steps of the job are done", (unsigned long long)w->config->job->steps);
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): all %llu steps of the job are done", (unsigned long long)w->job_steps);
 	else if (!w->n_stages)
 		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): no instance has a stage; orr_layout() first");
 	if (w->error.code)
@@ -365,7 +364,7 @@ void orr_commit(struct orr_spot *w, uint64_t n)
 	if (!check_count(w, n, "orr_commit()"))
 		return;
 	commit_first(w, n);
-	if (w->config->job->steps && w->steps.committed == w->config->job->steps) {
+	if (w->job_steps && w->steps.committed == w->job_steps) {
 		w->is_complete = w->is_over = true;
 		w->ended_at = w->now;
 	}
