@@ -24,6 +24,8 @@ struct meter {
 	int64_t since;
 	timeline_sum reading;
 	uint64_t price;  /* 1e-9 USD/h, as counted in price_of */
+	uint32_t *job;   /* slots, once for each piece */
+	uint32_t n_jobs, cap_jobs;
 };
 
 /* What a live job has on it. */
@@ -42,6 +44,7 @@ struct bill {
 	uint32_t n_tabs;
 	struct sum account[ACCOUNTS];
 	uint32_t in_use, going_gpus;
+	uint32_t without_gpus; /* running jobs that hold none */
 	uint64_t *price_of;  /* [type] of the nodes that are up */
 	struct hist *job_usd;
 	size_t cap_rows;
@@ -142,6 +145,28 @@ static uint64_t parts_of(const struct bill *b, const struct pool_piece *x)
 	return (uint64_t)b->meter[x->node].weight * (x->slot == POOL_WHOLE ? 1000u * x->gpus : x->milli);
 }
 
+static void list_job(struct meter *m, uint32_t slot, bool is_more)
+{
+	uint32_t i = 0;
+	if (is_more) {
+		MEM_GROW(m->job, m->n_jobs, m->cap_jobs);
+		m->job[m->n_jobs++] = slot;
+		return;
+	}
+	while (m->job[i] != slot)
+		i++;
+	m->job[i] = m->job[--m->n_jobs];
+}
+
+bool bill_jobs_on(const struct orr_jobs *w, uint32_t node, const uint32_t **slot, uint32_t *n)
+{
+	if (!w->bill || w->bill->without_gpus)
+		return false;
+	*slot = w->bill->meter[node].job;
+	*n = w->bill->meter[node].n_jobs;
+	return true;
+}
+
 /* The job's parts of its nodes, more or less than before; what they read. Sums of readings wrap: only their differences count. */
 static timeline_sum move_parts(struct orr_jobs *w, const struct job *job, bool is_more, uint64_t *parts)
 {
@@ -149,10 +174,13 @@ static timeline_sum move_parts(struct orr_jobs *w, const struct job *job, bool i
 	const struct pool_piece *x = pool_pieces(&job->alloc);
 	timeline_sum reading = 0;
 	*parts = 0;
+	b->without_gpus += job->held ? 0 : is_more ? 1 : NONE;
 	for (uint32_t i = 0; i < job->alloc.n; i++) {
 		struct meter *m = &b->meter[x[i].node];
 		uint64_t p = parts_of(b, &x[i]), was = m->used;
 		settle(w, x[i].node);
+		if (job->held)
+			list_job(m, slot_of(w, job), is_more);
 		m->used = is_more ? was + p : was - p;
 		b->in_use += (m->used != 0) - (was != 0);
 		reading += m->reading * p;
@@ -434,6 +462,8 @@ void bill_free(struct orr_jobs *w)
 	capacity_free(w->capacity);
 	if (!b)
 		return;
+	for (uint32_t i = 0; i < w->config->cluster->n_nodes; i++)
+		mem_free(b->meter[i].job);
 	mem_free(b->meter);
 	mem_free(b->tab);
 	mem_free(b->price_of);

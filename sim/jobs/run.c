@@ -133,19 +133,27 @@ static bool is_on(const struct job *job, uint32_t node)
 	return false;
 }
 
+static void add_on_node(struct orr_jobs *w, uint32_t slot)
+{
+	uint32_t at = w->n_on_node;
+	while (at && w->job[w->on_node[at - 1]].number > w->job[slot].number)
+		at--;
+	if (at && w->on_node[at - 1] == slot)
+		return;
+	MEM_GROW(w->on_node, w->n_on_node, w->cap_on_node);
+	memmove(w->on_node + at + 1, w->on_node + at, (w->n_on_node++ - at) * sizeof *w->on_node);
+	w->on_node[at] = slot;
+}
+
 static void list_on_node(struct orr_jobs *w, uint32_t node)
 {
+	const uint32_t *slot = w->running;
+	uint32_t n = w->n_running;
+	bool is_exact = bill_jobs_on(w, node, &slot, &n);
 	w->n_on_node = 0;
-	for (uint32_t i = 0; i < w->n_running; i++) {
-		const struct job *job = &w->job[w->running[i]];
-		if (!is_on(job, node))
-			continue;
-		MEM_GROW(w->on_node, w->n_on_node, w->cap_on_node);
-		uint32_t k = w->n_on_node++;
-		for (; k && w->job[w->on_node[k - 1]].number > job->number; k--)
-			w->on_node[k] = w->on_node[k - 1];
-		w->on_node[k] = w->running[i];
-	}
+	for (uint32_t i = 0; i < n; i++)
+		if (is_exact || is_on(&w->job[slot[i]], node))
+			add_on_node(w, slot[i]);
 }
 
 /* Jobs on the node, in order of submission: told to the policy in that order. */
