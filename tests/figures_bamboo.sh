@@ -34,7 +34,7 @@ if printf '%s\n' "$rows" | grep -q '^B2-'; then
   is "$(all '^B5-p3$')" "" "B5 on p3 with the restart that was fitted there"
   is "$(between H-cost-gnmt16 2.2 2.7) $(between H-value-gnmt16 1.5 1.9) $(between H-value-gpt2 2.5 3.5)" "1 1 1" "the headline of two models, step times derived"
   is "$(between H-throughput-gpt2 0.9 1.5) $(between H-throughput-refit-gpt2-most 2.5 5) $(between H-throughput-daly-gnmt16 0.05 0.3)" "1 1 1" \
-    "and over checkpoints, 3.7 where a restart takes ten minutes alone"
+    "and over checkpoints: near 3.7 only on p3, if a restart takes ten minutes"
 else
   skip "p3-trace.csv (ORRERY_DATA_PATH)" 5
   like "$(cat "$work/err")" "SKIPPED: p3: there is no .*p3-trace.csv" "what stands in is said"
