@@ -12,7 +12,7 @@ if (categories) {
 	if (tics_turned) { set xtics rotate by 30 right }
 	do for [i=1:categories] { set xtics add (category[i] i) }
 }
-if (!categories && !log_x) { set offsets graph 0.03, graph 0.03, 0, 0 }
+if (!categories && !log_x) { set autoscale xfix; set offsets graph 0.03, graph 0.03, 0, 0 }
 plot for [i=1:n] $data index i-1 using 1:3:(0):($4-$3) with vectors nohead linetype shade[i] dashtype solid notitle, \
 	for [i=1:n] $data index i-1 using 1:(marks[i] ? NaN : $2) with linespoints linetype shade[i] pointtype 7 pointsize 0.35 \
 		title (marks[i] ? '' : label[i]), \

@@ -18,3 +18,6 @@ nobase_dist_pkgdata_DATA += scenarios/one-clock/figures.json scenarios/one-clock
 	scenarios/one-clock/shared.json scenarios/one-clock/requests-alone.json scenarios/one-clock/jobs-alone.json
 nobase_dist_pkgdata_DATA += scenarios/llm-serving/figures.json scenarios/llm-serving/published.csv scenarios/llm-serving/README.md \
 	scenarios/llm-serving/serving.json scenarios/llm-serving/long.json
+nobase_dist_pkgdata_DATA += scenarios/bamboo/figures.json scenarios/bamboo/published.csv scenarios/bamboo/README.md \
+	scenarios/bamboo/rate.json scenarios/bamboo/replay.json scenarios/bamboo/headline.json scenarios/bamboo/day.json \
+	scenarios/bamboo/strawman.json scenarios/bamboo/placement.json

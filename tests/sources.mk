@@ -524,3 +524,5 @@ EXTRA_DIST += tests/market.sh
 check_PROGRAMS += tests/unit_market
 TESTS += tests/unit_market
 tests_unit_market_SOURCES = tests/unit_market.c
+TESTS += tests/figures_bamboo.sh
+EXTRA_DIST += tests/figures_bamboo.sh

@@ -65,6 +65,12 @@ like "$text" '^again +0\.' "and its lines"
 like "$text" '^against checkpoint:$' "and what is compared"
 is "$("$orrery" spot three.csv --job slow.json --policy checkpoint --json | tr -d '\t' | grep -c '^"world":"spot",$')" 1 "--json has the world"
 
+# Two steps of 10 s end a job; with spot.endless the trace does, after 400 s.
+sed 's/"depth"/"steps": 2, "depth"/' slow.json >two.json
+is "$("$orrery" spot three.csv --job two.json --policy checkpoint --out o2 -q --no-figures && metric checkpoint makespan_s o2)" "20" "a job of two steps"
+is "$("$orrery" spot three.csv --job two.json --policy checkpoint --set spot.endless=true --out o2 -q --no-figures && metric checkpoint makespan_s o2)" "400" \
+  "spot.endless trains until the trace ends"
+
 # ---- one answer, whatever -j, --exact or not, and from the database ----
 n=300
 [ -z "${ORR_SANITIZED:-}" ] || n=30

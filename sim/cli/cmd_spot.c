@@ -25,7 +25,7 @@ static const char help[] =
 	"                       or a key of the scenario (repeatable)\n"
 	REQUEST_JOBS_HELP REQUEST_COMMON_HELP
 	"\nExample: a day in which a tenth of the instances goes each hour, and what that costs:\n"
-	"  orrery spot hazard:p=0.1,size=48,length=1d --job bamboo-bert --policy on-demand,bamboo \\\n"
+	"  orrery spot hazard:p=0.1,slots=48,length=1d --job bamboo-bert --policy on-demand,bamboo \\\n"
 	"    --set spot.price=0.92 --set spot.on_demand_price=3.06\n";
 
 static int run(int argc, char **argv, struct orr_error *err)

@@ -43,7 +43,7 @@ static void configure(struct spot_study *t)
 
 static int check_end(const struct spot_scenario *s, struct orr_error *err)
 {
-	if (s->job->steps || availset_has_end(s->capacity) || s->until_ns != ORR_NEVER)
+	if (spot_job_steps(s->job, s->options) || availset_has_end(s->capacity) || s->until_ns != ORR_NEVER)
 		return ORR_OK;
 	return orr_fail(err, ORR_EINPUT, "%.200s: neither this trace nor job %.80s has an end; say how long the trace is (length=..) or give --until",
 		availset_source(s->capacity), s->job->name);

@@ -12,6 +12,7 @@ const struct orr_param spot_options[] = {
 	ORR_PARAM_INT("quota", "0", 0, 1e6, "most spot instances at a time; 0: no limit"),
 	ORR_PARAM_INT("on_demand_quota", "0", 0, 1e6, "most on-demand instances at a time; 0: no limit"),
 	ORR_PARAM_TIME("deadline", "0", "of the job; 0: none"),
+	ORR_PARAM_BOOL("endless", false, "the job has no last step: it trains as long as there is time"),
 	ORR_PARAM_REAL("storage_Bps", "1e9", 1, 1e18, "bytes per second of the storage that checkpoints go to, all nodes together"),
 	ORR_PARAM_REAL("node_Bps", "1.25e9", 1, 1e18, "bytes per second that one node writes or reads at most"),
 	ORR_PARAM_TIME("storage_latency", "0", "added to each checkpoint written or read"),

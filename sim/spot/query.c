@@ -21,7 +21,7 @@ void orr_elastic_get(const struct orr_spot *w, struct orr_elastic_info *out)
 	const struct elastic *j = w->config->job;
 	*out = (struct orr_elastic_info){ .name = j->name,
 		.samples_per_step = j->samples_per_step,
-		.steps = j->steps,
+		.steps = w->job_steps,
 		.deadline_ns = w->deadline,
 		.depth = j->depth,
 		.pipelines = j->pipelines,

@@ -162,7 +162,7 @@ static void other_metrics(struct orr_spot *w)
 	if (w->refused)
 		metric(w, "refused", (double)w->refused);
 	metric(w, "makespan_s", (double)w->now / 1e9);
-	if (w->config->job->steps)
+	if (w->job_steps)
 		metric(w, "is_complete", w->is_complete);
 	if (w->deadline < ORR_NEVER)
 		metric(w, "deadline_kept", w->is_complete && w->now <= w->deadline);

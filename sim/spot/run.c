@@ -47,7 +47,7 @@ static bool has_events_now(struct orr_spot *w)
 
 static bool job_is_done(const struct orr_spot *w)
 {
-	return w->config->job->steps && !w->steps.is_provisional && w->steps.done == w->config->job->steps;
+	return w->job_steps && !w->steps.is_provisional && w->steps.done == w->job_steps;
 }
 
 static void check_owners(struct orr_spot *w)
@@ -117,10 +117,9 @@ static void advance_to(struct orr_spot *w, int64_t t)
 
 static void report_progress(struct orr_spot *w, uint64_t *n)
 {
-	const struct elastic *job = w->config->job;
 	if (!w->config->progress || ++*n & 1023)
 		return;
-	double part = job->steps ? (double)w->steps.done / (double)job->steps : 0;
+	double part = w->job_steps ? (double)w->steps.done / (double)w->job_steps : 0;
 	if (w->until < ORR_NEVER && (double)w->now / (double)w->until > part)
 		part = (double)w->now / (double)w->until;
 	w->config->progress(w->config->progress_ctx, part);
@@ -167,6 +166,7 @@ static uint32_t limit(const struct orr_args *a, const char *name)
 static void read_options(struct orr_spot *w)
 {
 	const struct orr_args *a = w->config->options;
+	w->job_steps = spot_job_steps(w->config->job, a);
 	w->startup[0] = orr_arg_time_ns(a, "startup");
 	w->startup[1] = orr_arg_time_ns(a, "on_demand_startup");
 	w->notice = orr_arg_time_ns(a, "notice");
@@ -242,6 +242,7 @@ static int check_until(const struct spot_config *c, int64_t *until, struct orr_e
 	if (*until != ORR_NEVER && *until > INT64_MAX / 2)
 		return orr_fail(err, ORR_EINPUT, "--until: expected at most 146 years");
 	if (*until != ORR_NEVER || c->job->steps)
+	if (*until != ORR_NEVER || spot_job_steps(c->job, c->options))
 		return ORR_OK;
 	*until = availset_end_ns(c->capacity);
 	if (*until != ORR_NEVER)

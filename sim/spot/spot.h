@@ -36,6 +36,12 @@ struct spot_config {
 /* What `--set spot.NAME=VALUE` sets. */
 extern const struct orr_param spot_options[];
 
+/* Of the job as the options have it; 0: as many as there is time for. */
+static inline uint64_t spot_job_steps(const struct elastic *job, const struct orr_args *options)
+{
+	return orr_arg_bool(options, "endless") ? 0 : job->steps;
+}
+
 int spot_run(const struct spot_config *c, const struct orr_policy *policy, const struct orr_args *policy_args,
 	const char *label, struct run_result *result, struct orr_error *err);
 

@@ -10,8 +10,7 @@
 
 static uint64_t to_be_done(const struct orr_spot *w)
 {
-	const struct elastic *job = w->config->job;
-	return job->steps ? job->steps - w->steps.done : UINT64_MAX;
+	return w->job_steps ? w->job_steps - w->steps.done : UINT64_MAX;
 }
 
 /* ---- records ---- */
@@ -271,6 +270,8 @@ void orr_steps_run(struct orr_spot *w, const struct orr_steps *r)
 	else if (!to_be_done(w))
 		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): all %llu steps of the job are done", (unsigned long long)w->config->job->steps);
 	else if (!steps_have_owners(w))
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): all %llu steps of the job are done", (unsigned long long)w->job_steps);
+	else if (!w->n_stages)
 		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): no instance has a stage; orr_layout() first");
 	if (w->error.code)
 		return;
@@ -388,7 +389,7 @@ void orr_commit(struct orr_spot *w, uint64_t n)
 	if (w->is_ending || !check_count(w, n, "orr_commit()"))
 		return;
 	commit_first(w, n);
-	if (w->config->job->steps && w->steps.committed == w->config->job->steps) {
+	if (w->job_steps && w->steps.committed == w->job_steps) {
 		w->is_complete = w->is_over = true;
 		w->ended_at = w->now;
 	}

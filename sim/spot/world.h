@@ -132,6 +132,7 @@ struct orr_spot {
 	int64_t calls_now, taken_now, timers_now; /* at this instant */
 
 	/* options */
+	uint64_t job_steps;        /* 0: no end */
 	int64_t startup[2], notice, deadline, storage_latency; /* startup: spot, on-demand */
 	int64_t default_price, on_demand_price;
 	uint32_t quota[2];         /* UINT32_MAX: none */
