@@ -116,7 +116,7 @@ EXTRA_DIST += tests/jobs_life.sh tests/plugins/elastic.c
 check_PROGRAMS += tests/unit_scenario
 TESTS += tests/unit_scenario
 tests_unit_scenario_SOURCES = tests/unit_scenario.c sim/cli/scenario.c sim/cli/scenario_jobs.c sim/cli/scenario_step.c sim/cli/setting.c \
-	sim/cli/registry.c sim/cli/inputs.c sim/cli/scenario_serve.c sim/cli/scenario_deploy.c
+	sim/cli/registry.c sim/cli/inputs.c sim/cli/scenario_serve.c sim/cli/scenario_deploy.c sim/cli/inputs_capacity.c
 tests_unit_scenario_LDADD = libpolicies.a $(LDADD)
 check_PROGRAMS += tests/unit_failures
 TESTS += tests/unit_failures
