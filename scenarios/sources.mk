@@ -18,3 +18,8 @@ nobase_dist_pkgdata_DATA += scenarios/one-clock/figures.json scenarios/one-clock
 	scenarios/one-clock/shared.json scenarios/one-clock/requests-alone.json scenarios/one-clock/jobs-alone.json
 nobase_dist_pkgdata_DATA += scenarios/llm-serving/figures.json scenarios/llm-serving/published.csv scenarios/llm-serving/README.md \
 	scenarios/llm-serving/serving.json scenarios/llm-serving/long.json
+nobase_dist_pkgdata_DATA += scenarios/spot-field/figures.json scenarios/spot-field/published.csv scenarios/spot-field/README.md \
+	scenarios/spot-field/artifact.json scenarios/spot-field/field-gpt2.json scenarios/spot-field/field-bert.json scenarios/spot-field/field-measured.json \
+	scenarios/spot-field/gpt2.json scenarios/spot-field/bert.json scenarios/spot-field/parcae.json scenarios/spot-field/late.json \
+	scenarios/spot-field/workloads.json scenarios/spot-field/daly.json scenarios/spot-field/market.json scenarios/spot-field/bids.json \
+	scenarios/spot-field/market.csv

@@ -521,3 +521,6 @@ EXTRA_DIST += tests/market.sh
 check_PROGRAMS += tests/unit_market
 TESTS += tests/unit_market
 tests_unit_market_SOURCES = tests/unit_market.c
+# the spot field, at small sizes
+TESTS += tests/figures_spot_field.sh
+EXTRA_DIST += tests/figures_spot_field.sh
