@@ -53,4 +53,5 @@ libpolicies_a_SOURCES += policies/spot/templates.h policies/spot/templates.c pol
 libpolicies_a_SOURCES += policies/spot/placement.h policies/spot/bamboo.h policies/spot/bamboo.c policies/spot/bamboo_rules.c policies/spot/on_demand.c
 # spot: one job with a deadline
 libpolicies_a_SOURCES += policies/spot/late.h policies/spot/late.c policies/spot/late_plan.h policies/spot/late_plan.c
-libpolicies_a_SOURCES += policies/spot/greedy.c policies/spot/time_sliced.c policies/spot/uniform_progress.c policies/spot/rsf.c policies/spot/omniscient.c
+libpolicies_a_SOURCES += policies/spot/greedy.c policies/spot/time_sliced.c policies/spot/uniform_progress.c policies/spot/rsf.c
+libpolicies_a_SOURCES += policies/spot/late_course.h policies/spot/late_course.c policies/spot/omniscient.c policies/spot/partial_lookahead.c

@@ -453,6 +453,9 @@ EXTRA_DIST += tests/serve_golden.sh tests/serve_limits.sh tests/serve_split.sh t
 check_PROGRAMS += tests/unit_spot
 TESTS += tests/unit_spot
 tests_unit_spot_SOURCES = tests/unit_spot.c
+check_PROGRAMS += tests/unit_spot_edges
+TESTS += tests/unit_spot_edges
+tests_unit_spot_edges_SOURCES = tests/unit_spot_edges.c tests/spot_runs.c tests/spot_runs.h
 # spot: one job with a deadline
 check_PROGRAMS += tests/unit_late_plan
 TESTS += tests/unit_late_plan

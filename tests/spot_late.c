@@ -85,12 +85,15 @@ struct member {
 static const struct member family[] = { { &orr_policy_spot_greedy, "" }, { &orr_policy_spot_uniform_progress, "" },
 	{ &orr_policy_spot_uniform_progress, "hysteresis=false" }, { &orr_policy_spot_uniform_progress, "oracle=true" },
 	{ &orr_policy_spot_uniform_progress, "oracle=true hysteresis=false" }, { &orr_policy_spot_time_sliced, "slices=1" },
-	{ &orr_policy_spot_time_sliced, "slices=7" }, { &orr_policy_spot_time_sliced, "slices=60 surplus=true" }, { &orr_policy_spot_rsf, "slices=5" } };
+	{ &orr_policy_spot_time_sliced, "slices=7" }, { &orr_policy_spot_time_sliced, "slices=60 surplus=true" }, { &orr_policy_spot_partial_lookahead, "slices=1" },
+	{ &orr_policy_spot_partial_lookahead, "slices=6" }, { &orr_policy_spot_rsf, "slices=5" } };
 enum { FAMILY = sizeof family / sizeof *family };
 
 static const char *const processes[] = { "renewal:up=3h,down=1h,length=0", "renewal:up=30m,down=30m,length=0", "renewal:up=4m,down=2m,length=0",
 	"renewal:up=1h,down=9h,length=0", "renewal:up=12h,down=30m,length=0", "renewal:up=5h,down=5h,law=lognormal,cv=2,length=0" };
 enum { PROCESSES = sizeof processes / sizeof *processes };
+
+#define SLOW "spot.startup=0.02h spot.on_demand_startup=0.03h"
 
 /* Nobody may miss a deadline that leaves room for two change-overs, with decisions no further apart than d; and nobody is cheaper than the
  * omniscient policy, but for a step and its rounding per stint. */
@@ -107,13 +110,18 @@ static void test_random(void)
 			work = floor(work * 3600) / 3600;
 			struct late_run x = { .capacity = set, .work_h = work, .deadline_h = work + 2 * d + slack, .changeover_h = d, .probe_h = d * (i % 4 ? 0.9 : 1),
 				.on_demand_price = 1.2 + 5 * rng_uniform(&rng), .replication = (uint64_t)i, .seed = (uint64_t)i, .is_checked = i % 5 == 0 };
+			bool starts_slowly = i % 7 == 0;
+			x.deadline_h += starts_slowly ? 0.05 : 0;
 			x.policy = &orr_policy_spot_omniscient;
+			x.settings = starts_slowly ? SLOW : "";
 			struct late_got best = late_go(&x);
 			late += !best.kept;
 			oracle += best.is_oracle;
 			for (int k = 0; k < FAMILY; k++, n++) {
+				char settings[120];
+				snprintf(settings, sizeof settings, "%s %s", family[k].settings, starts_slowly ? SLOW : "");
 				x.policy = family[k].policy;
-				x.settings = family[k].settings;
+				x.settings = settings;
 				struct late_got g = late_go(&x);
 				wrong += !g.good || fabs(g.spot_h + g.on_demand_h - work) > 1e-9;
 				late += !g.kept;

@@ -15,14 +15,15 @@
 
 static struct orr_error err;
 
-enum { GREEDY, SLICED, UNIFORM, PLAIN, ORACLE, OMNISCIENT, POLICIES };
+enum { GREEDY, SLICED, UNIFORM, PLAIN, ORACLE, PARTIAL, OMNISCIENT, POLICIES };
 static const struct {
 	const char *name;
 	const struct orr_policy *policy;
 	const char *settings;
 } family[POLICIES] = { { "greedy", &orr_policy_spot_greedy, "" }, { "time sliced", &orr_policy_spot_time_sliced, NULL },
 	{ "uniform progress", &orr_policy_spot_uniform_progress, "" }, { "without hysteresis", &orr_policy_spot_uniform_progress, "hysteresis=false" },
-	{ "with the oracle", &orr_policy_spot_uniform_progress, "oracle=true" }, { "omniscient", &orr_policy_spot_omniscient, "" } };
+	{ "with the oracle", &orr_policy_spot_uniform_progress, "oracle=true" }, { "partial look-ahead", &orr_policy_spot_partial_lookahead, NULL },
+	{ "omniscient", &orr_policy_spot_omniscient, "" } };
 
 static int sized(int full, int sanitized)
 {

@@ -225,7 +225,8 @@ ORR_API void orr_spot_count(struct orr_spot *w, const char *name, double amount)
 ORR_API void orr_spot_report(struct orr_spot *w, const char *name, double value);
 /* A mark in the run's events ("layout", "fatal", ..); nothing where events are not kept. */
 ORR_API void orr_spot_event(struct orr_spot *w, const char *kind, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* Ends the run with a message of the policy's own; or ends it well, the job as far as it came. */
+/* Ends the run with a message of the policy's own: at 0, before any step, the input is to blame (exit code 2), later it failed (1); or
+ * ends it well, the job as far as it came. */
 ORR_API void orr_spot_give_up(struct orr_spot *w, const char *message);
 ORR_API void orr_spot_end(struct orr_spot *w);
 
@@ -263,7 +264,7 @@ struct orr_spot_ops {
 	void (*steps)(void *self, struct orr_spot *w);
 	/* Something happened at this instant (also: offers or prices changed, the run begins) and all of it has been told. */
 	void (*decide)(void *self, struct orr_spot *w);
-	/* The run ends now. orr_spot_count() and orr_spot_report() still work; nothing else does anything. */
+	/* The run ends now. orr_spot_count(), orr_spot_report() and orr_lose() still work; nothing else does anything. */
 	void (*end)(void *self, struct orr_spot *w);
 };
 

@@ -85,12 +85,12 @@ static void read_rules(struct bamboo *b, const struct orr_args *args)
 	b->placement = placement_of(orr_arg_text(args, "placement"));
 }
 
-/* The most pipelines for which there is a step time. */
+/* The most pipelines for which there is a redundant step. */
 static uint32_t largest_measured(const struct bamboo *b, const struct orr_spot *w)
 {
 	uint32_t most = b->curve >= 0 ? UINT32_MAX : 0, pipelines, depth;
 	for (size_t i = 0; orr_step_point(w, i, &pipelines, &depth); i++)
-		if (depth == b->depth && pipelines > most)
+		if (depth == b->depth && pipelines > most && orr_step_time(w, pipelines, depth, ORR_STEP_REDUNDANT) > 0)
 			most = pipelines;
 	return most;
 }
@@ -115,6 +115,8 @@ static bool read_numbers(struct bamboo *b, const struct orr_spot *w, const struc
 	b->slowdown = orr_arg_real(args, "slowdown");
 	b->rho_frc = orr_arg_real(args, "rho_frc");
 	b->redundant = orr_arg_real(args, "redundant");
+	if (b->redundant <= 0 && orr_figure(w, "bamboo.redundant") > 0)
+		b->redundant = orr_figure(w, "bamboo.redundant");
 	b->global_ns = orr_arg_time_ns(args, "global_timer");
 	b->r.length_ns[RDV_LOCAL] = local_timer(b, w, args);
 	b->restart_ns = orr_arg_time_ns(args, "restart_time");
@@ -131,7 +133,7 @@ static bool read_numbers(struct bamboo *b, const struct orr_spot *w, const struc
 	else if (b->rolls_back && !b->every_ns)
 		orr_fail(err, ORR_EINPUT, "bamboo: checkpoint_interval: expected more than 0 with rollback");
 	else if (!largest)
-		orr_fail(err, ORR_EINPUT, "bamboo: job %s has no step time at depth %u", job.name, b->depth);
+		orr_fail(err, ORR_EINPUT, "bamboo: job %s has no step time at depth %u (with the next stage kept as well)", job.name, b->depth);
 	else
 		return true;
 	return false;
@@ -156,7 +158,7 @@ const struct orr_param bamboo_settings[] = { ORR_PARAM_CHOICE("rules", "clean", 
 	ORR_PARAM_CHOICE("reconfigure", "simulator", "simulator|paper|agent", "the rule by which nodes regroup at the end of a step"),
 	ORR_PARAM_CHOICE("placement", "order", PLACEMENT_CHOICES, "who gets which stage: in order of creation, neighbours in different zones, or zone by zone"),
 	ORR_PARAM_REAL("rho_frc", "0", 0, 100, "steps take so much longer for redundant forward passes, where the step times leave them out"),
-	ORR_PARAM_REAL("redundant", "0", 0, 1, "share of the nodes' time that is booked as redundant; 0: what the job says"),
+	ORR_PARAM_REAL("redundant", "0", 0, 1, "share of the nodes' time that is booked as redundant; 0: the job's figure bamboo.redundant, or what its step times say"),
 	ORR_PARAM_REAL("slowdown", "1.5", 1, 100, "step time after a takeover over step time before; rules=event: where the job has no degraded step"),
 	ORR_PARAM_CHOICE("slowdown_any", "rules", RULES_OR_TOLD, "steps get slower by the loss of a waiting or starting node too; clean, authors: on"),
 	ORR_PARAM_CHOICE("compat_timers", "rules", RULES_OR_TOLD, "timers are never cancelled; authors: on"),

@@ -399,4 +399,4 @@ static const struct orr_spot_ops ops = {
 	.end = oobleck_end,
 };
 
-ORR_POLICY_SPOT(oobleck, "Oobleck: heterogeneous pipelines from templates, copies of the state instead of checkpoints", params, ops);
+ORR_POLICY_SPOT(oobleck, "pipelines of several depths from templates; copies of the state instead of checkpoints (Oobleck)", params, ops);

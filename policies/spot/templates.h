@@ -6,7 +6,8 @@
  * gets done in the same time. With D pipelines, one of depth d does 1/(D T(D, d)) of the batch per second, T being the job's step
  * time with D pipelines of that depth: so a step of depths d_1..d_D takes D / sum 1/T(D, d_i), which is T(D, d) if all are alike.
  * A plan is the fastest one of at least so many pipelines on at most n nodes, found by dynamic programming over pipelines and
- * nodes, exactly; of equals the one of fewer pipelines, then of fewer nodes.
+ * nodes, exactly; of equals the one of fewer pipelines, then of fewer nodes. Step times of more than 64 pipelines, or deeper than
+ * 256, are left aside.
  *
  * Source: Jang et al., "Oobleck", SOSP 2023 (templates; the rule for shares is its batch distribution, in the limit of many
  * micro-batches).

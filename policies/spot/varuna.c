@@ -398,4 +398,4 @@ static const struct orr_spot_ops ops = {
 	.end = varuna_end,
 };
 
-ORR_POLICY_SPOT(varuna, "Varuna: checkpoint and restart on the fastest shape for the instances there are", params, ops);
+ORR_POLICY_SPOT(varuna, "job morphing: checkpoint and restart on the fastest shape for the instances there are (Varuna)", params, ops);

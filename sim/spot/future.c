@@ -40,6 +40,10 @@ static bool read_to(struct orr_spot *w, int64_t t, const char *what)
 		spot_fail(w, ORR_EFAIL, NULL, "%s: asks for the future without declaring the oracle (ORR_NEEDS_ORACLE or ORR_MAY_ORACLE)", what);
 		return false;
 	}
+	if (t > INT64_MAX / 2 && w->until == ORR_NEVER && !availset_has_end(w->config->capacity)) {
+		spot_fail(w, ORR_EFAIL, NULL, "%s: asks for all of the future, and this trace has no end (length=.., --until)", what);
+		return false;
+	}
 	w->saw_future = true;
 	if (!w->future) {
 		w->future = mem_zalloc(1, sizeof *w->future);

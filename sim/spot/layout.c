@@ -90,12 +90,6 @@ static void stand_by(struct orr_spot *w, struct slot *s)
 	spot_inst_set_role(w, s, ROLE_IDLE);
 }
 
-static bool is_ready(const struct orr_spot *w, orr_inst i)
-{
-	uint32_t slot = orr_inst_slot(i);
-	return slot < w->n_slots && w->slot[slot].state == SLOT_READY && w->slot[slot].generation == (uint32_t)(i >> 32);
-}
-
 void orr_layout(struct orr_spot *w, uint32_t pipelines, uint32_t depth, const orr_inst *owner)
 {
 	if (!spot_may_act(w, "orr_layout()"))
@@ -104,18 +98,29 @@ void orr_layout(struct orr_spot *w, uint32_t pipelines, uint32_t depth, const or
 		spot_fail(w, ORR_EFAIL, NULL, "orr_layout(): %u x %u stages; at most %d", pipelines, depth, MAX_STAGES);
 		return;
 	}
+	if (pipelines && depth && !owner) {
+		spot_fail(w, ORR_EFAIL, NULL, "orr_layout(): no owners are given (NULL) for %u x %u stages", pipelines, depth);
+		return;
+	}
 	if (w->steps.is_in_flight && !(w->steps.flags & ORR_STEPS_ORPHANED)) {
 		spot_fail(w, ORR_EFAIL, NULL, "orr_layout() while a step is in flight: orr_steps_stop() first");
 		return;
 	}
 	uint32_t n = pipelines * depth, n_old = w->n_stages, epoch = ++w->layouts;
+	if (!n)
+		pipelines = depth = 0;
 	const struct stage *old = put_aside(w, pipelines, n);
-	w->n_stages = w->ownerless = 0;
-	for (uint32_t i = 0; i < n; i++) {
+	w->n_stages = w->ownerless = w->n_dropped = 0;
+	struct slot *slots = w->slot;
+	struct stage *stage = w->stage;
+	const uint32_t n_slots = w->n_slots;
+	uint32_t i = 0;
+	for (; i < n; i++) {
 		uint32_t slot = orr_inst_slot(owner[i]);
-		if (!is_ready(w, owner[i]) && !can_own(w, owner[i], "orr_layout()", i / depth, i % depth))
+		bool is_ready = slot < n_slots && slots[slot].state == SLOT_READY && slots[slot].generation == (uint32_t)(owner[i] >> 32);
+		if (!is_ready && !can_own(w, owner[i], "orr_layout()", i / depth, i % depth))
 			break;
-		struct slot *s = &w->slot[slot];
+		struct slot *s = &slots[slot];
 		if (s->layout != epoch) { /* the first that it gets */
 			s->layout = epoch;
 			s->stages = 0;
@@ -123,18 +128,19 @@ void orr_layout(struct orr_spot *w, uint32_t pipelines, uint32_t depth, const or
 			if (s->role != ROLE_OWNER)
 				spot_inst_set_role(w, s, ROLE_OWNER);
 		}
-		w->stage[i] = (struct stage){ slot, s->first_stage };
+		stage[i] = (struct stage){ slot, s->first_stage };
 		s->first_stage = i;
 		s->stages++;
-		w->n_stages = i + 1;
 	}
-	for (uint32_t i = 0; i < n_old; i++)
-		if (old[i].owner != NONE && w->slot[old[i].owner].layout != epoch)
-			stand_by(w, &w->slot[old[i].owner]);
+	w->n_stages = i;
+	for (i = 0; i < n_old; i++)
+		if (old[i].owner != NONE && slots[old[i].owner].layout != epoch)
+			stand_by(w, &slots[old[i].owner]);
 	for (uint32_t d = 0; d < pipelines; d++)
 		w->is_dropped[d] = false;
-	w->pipelines = n ? pipelines : 0;
-	w->depth = n ? depth : 0;
+	/* After an error the policy may still ask who owns what: nobody. */
+	w->pipelines = w->n_stages == n ? pipelines : 0;
+	w->depth = w->n_stages == n ? depth : 0;
 }
 
 static bool check_stage(struct orr_spot *w, uint32_t pipeline, uint32_t stage, const char *what)
@@ -192,6 +198,7 @@ void orr_drop_pipeline(struct orr_spot *w, uint32_t pipeline)
 			w->ownerless--;
 	}
 	w->is_dropped[pipeline] = true;
+	w->n_dropped++;
 }
 
 /* ---- what they ask ---- */

@@ -133,7 +133,13 @@ uint64_t orr_spot_timer(struct orr_spot *w, int64_t at, uint32_t rank, uint64_t 
 		spot_fail(w, ORR_EFAIL, NULL, "orr_spot_timer(): at %.9f s, which is past", (double)at / 1e9);
 		return 0;
 	}
-	struct eng_event ev = eng_at(w->engine, at, PRIO_TIMER + rank, on_timer, w, tag, 0);
+	if (at == w->now && ++w->timers_now > spot_most_now(w)) {
+		spot_fail(w, ORR_EFAIL, NULL, "orr_spot_timer(): timers for this very instant without end (spot.max_calls_per_instant)");
+		return 0;
+	}
+	struct eng_event ev = eng_at(w->engine, at, rank, on_timer, w, tag, 0);
+	if (at < w->timer_at)
+		w->timer_at = at;
 	return (uint64_t)ev.generation << 32 | ev.slot;
 }
 
@@ -141,6 +147,7 @@ void orr_spot_cancel(struct orr_spot *w, uint64_t timer)
 {
 	if (timer && spot_may_act(w, "orr_spot_cancel()"))
 		eng_cancel(w->engine, (struct eng_event){ .slot = (uint32_t)timer, .generation = (uint32_t)(timer >> 32) });
+	plan_timers(w);
 }
 
 double orr_spot_uniform(struct orr_spot *w)
@@ -188,7 +195,9 @@ void orr_spot_event(struct orr_spot *w, const char *kind, const char *format, ..
 
 void orr_spot_give_up(struct orr_spot *w, const char *message)
 {
-	spot_fail(w, ORR_EFAIL, NULL, "%s", message);
+	/* At the very beginning it is what it was given that makes no sense. */
+	bool is_refusal = !w->now && w->steps.first_began < 0;
+	spot_fail(w, is_refusal ? ORR_EINPUT : ORR_EFAIL, NULL, "%s", message ? message : "gave up and gave no reason");
 }
 
 void orr_spot_end(struct orr_spot *w)

@@ -8,6 +8,8 @@
 #include <string.h>
 
 enum { BINS = 240 };
+/* value_sum has samples x ns over (nano-USD per hour x ns): in seconds and USD per hour, 1e-9 s x 3600e9 ns/h x 1e9 / 3600 s. */
+#define MONEY_PER_USD_HOUR 1e9
 
 static const char *const account_names[] = {
 	[ORR_USEFUL] = "useful", [ORR_REDUNDANT] = "redundant", [ORR_WASTED] = "wasted", [ORR_CHECKPOINT] = "checkpoint",
@@ -70,15 +72,17 @@ static void thin_out_steps(struct orr_spot *w)
 void report_steps(struct orr_spot *w, uint64_t n, int64_t began, int64_t pace, double samples)
 {
 	struct steps *s = &w->steps;
-	if (!w->config->record_iterations) {
-		s->rows_seen += n;
-		return;
-	}
 	if (!s->rows_stride)
 		s->rows_stride = 1;
 	for (uint64_t i = 0; i < n; i++, s->rows_seen++, began += pace) {
-		if (s->rows_seen % s->rows_stride)
-			continue;
+		uint64_t skip = s->rows_seen % s->rows_stride ? s->rows_stride - s->rows_seen % s->rows_stride : 0;
+		if (skip >= n - i) {
+			s->rows_seen += n - i;
+			return;
+		}
+		i += skip;
+		s->rows_seen += skip;
+		began += (int64_t)skip * pace;
 		if (w->n_iteration >= w->config->max_rows) {
 			thin_out_steps(w);
 			if (s->rows_seen % s->rows_stride)
@@ -124,7 +128,8 @@ static void step_metrics(struct orr_spot *w)
 	double samples_per_s = ratio(s->samples_safe, training_s), usd_per_hour = ratio(usd * 3600, end_s);
 	metric(w, "samples_per_s", is_any ? samples_per_s : 0);
 	metric(w, "usd_per_hour", usd_per_hour);
-	metric(w, "value", is_any ? ratio(s->value_sum, training_s) : 0);
+	if (!s->was_free)
+		metric(w, "value", is_any ? ratio(s->value_sum * MONEY_PER_USD_HOUR, training_s) : 0);
 	metric(w, "value_ratio", is_any ? ratio(samples_per_s, usd_per_hour) : 0);
 	metric(w, "samples", s->samples_safe);
 	metric(w, "steps", (double)s->done);
@@ -224,16 +229,17 @@ static void close_accounts(struct orr_spot *w)
 	accounts_add(w, ORR_WASTED, s->bucket_ns, s->bucket_usd);
 	s->bucket_ns = s->bucket_usd = 0;
 	s->is_in_flight = false;
-	for (uint32_t i = w->first_live; i != NONE && w->bills_hours; i = w->slot[i].next) {
-		int64_t over = (w->now - w->slot[i].since) % hour;
+	for (uint32_t i = live_first(w); i != NONE && w->bills_hours; i = live_next(w, i)) {
+		int64_t over = (w->now - live_slot(w, i)->since) % hour;
 		if (over)
-			accounts_charge(w, ORR_ROUNDING, (wide)w->slot[i].price * (hour - over));
+			accounts_charge(w, ORR_ROUNDING, (wide)live_slot(w, i)->price * (hour - over), 1);
 	}
 }
 
 void report_end(struct orr_spot *w)
 {
 	close_accounts(w);
+	w->is_over = true; /* nothing that it does now does anything */
 	tell_end(w);
 	if (w->config->check)
 		check_instant(w);

@@ -8,19 +8,41 @@
 
 /* ---- instants ---- */
 
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t next_event(const struct orr_spot *w)
+{
+	return earlier(earlier(w->timer_at, w->ready_at), earlier(w->rows_at, w->prices_at));
+}
+
+/* One of those that are due now, in the order that spot.h promises. False: there is none. */
+static bool happen(struct orr_spot *w)
+{
+	if (w->is_over)
+		return false;
+	if (w->rows_at <= w->now || w->prices_at <= w->now)
+		spot_capacity_instant(w);
+	else if (w->ready_at <= w->now)
+		spot_inst_get_ready(w);
+	else if (w->timer_at <= w->now)
+		eng_step(w->engine);
+	else
+		return false;
+	return true;
+}
+
 static bool next_instant(struct orr_spot *w, int64_t *t)
 {
-	int64_t steps = steps_target(w);
-	bool is_any = eng_next_time(w->engine, t);
-	if (!is_any || steps < *t)
-		*t = steps;
+	*t = earlier(next_event(w), steps_target(w));
 	return *t < ORR_NEVER;
 }
 
 static bool has_events_now(struct orr_spot *w)
 {
-	int64_t t;
-	return !w->is_over && eng_next_time(w->engine, &t) && t == w->now;
+	return !w->is_over && next_event(w) <= w->now;
 }
 
 static bool job_is_done(const struct orr_spot *w)
@@ -31,7 +53,11 @@ static bool job_is_done(const struct orr_spot *w)
 static void check_owners(struct orr_spot *w)
 {
 	const struct steps *s = &w->steps;
-	if (w->is_over || !s->is_in_flight || !w->ownerless || s->flags & ORR_STEPS_ORPHANED)
+	if (w->is_over || !s->is_in_flight || s->flags & ORR_STEPS_ORPHANED)
+		return;
+	if (!steps_have_owners(w))
+		spot_fail(w, ORR_EFAIL, NULL, "a step goes on although all pipelines were dropped: stop the steps");
+	if (!w->ownerless)
 		return;
 	for (uint32_t i = 0; i < w->n_stages; i++)
 		if (w->stage[i].owner == NONE && !w->is_dropped[i / w->depth]) {
@@ -56,11 +82,11 @@ static void ask(struct orr_spot *w)
 static void instant(struct orr_spot *w)
 {
 	bool is_due;
-	w->calls_now = 0;
+	w->calls_now = w->taken_now = w->timers_now = 0;
 	tell_added(w); /* taken in create() */
 	do {
-		while (has_events_now(w))
-			eng_step(w->engine);
+		while (happen(w))
+			;
 		if (w->is_over)
 			break;
 		if (w->steps.is_in_flight && w->steps.ends == w->now)
@@ -108,7 +134,12 @@ static void loop(struct orr_spot *w)
 	if (w->until > 0)
 		instant(w);
 	while (!w->is_over) {
-		if (!next_instant(w, &t)) {
+		bool is_any = next_instant(w, &t);
+		if (w->until == ORR_NEVER && (is_any ? t > INT64_MAX / 2 : w->steps.is_in_flight)) {
+			spot_fail(w, ORR_EFAIL, NULL, "the clock ends after 146 years and the job has not (--until sets an earlier end)");
+			break;
+		}
+		if (!is_any) {
 			/* Nothing will ever happen: the rest of the trace's time is idle. */
 			int64_t end = availset_end_ns(w->config->capacity);
 			t = w->until < ORR_NEVER ? w->until : end < ORR_NEVER && end > w->now ? end : w->now;
@@ -117,10 +148,6 @@ static void loop(struct orr_spot *w)
 		}
 		if (t >= w->until) {
 			advance_to(w, w->until);
-			break;
-		}
-		if (t > INT64_MAX / 2) {
-			spot_fail(w, ORR_EFAIL, NULL, "the clock ends after 146 years and the job has not (--until sets an earlier end)");
 			break;
 		}
 		advance_to(w, t);
@@ -188,7 +215,7 @@ static struct orr_spot *world_new(const struct spot_config *c, const struct orr_
 	w->engine = eng_new();
 	w->watch = watch_new(label, c->policy_timeout_s);
 	watch_noun(w->watch, "instance");
-	w->first_live = w->last_live = NONE;
+	w->timer_at = w->ready_at = w->rows_at = w->prices_at = ORR_NEVER;
 	w->pause = ORR_IDLE;
 	w->steps.first_began = w->steps.last_end = -1;
 	rng_init(&w->policy_rng, c->seed, "spot-policy", c->replication);
@@ -212,6 +239,8 @@ static void world_free(struct orr_spot *w)
 static int check_until(const struct spot_config *c, int64_t *until, struct orr_error *err)
 {
 	*until = c->until_ns;
+	if (*until != ORR_NEVER && *until > INT64_MAX / 2)
+		return orr_fail(err, ORR_EINPUT, "--until: expected at most 146 years");
 	if (*until != ORR_NEVER || c->job->steps)
 		return ORR_OK;
 	*until = availset_end_ns(c->capacity);

@@ -27,10 +27,10 @@ static void flush_alike(struct orr_spot *w)
 {
 	struct steps *s = &w->steps;
 	struct alike *a = &s->alike;
-	double dt = (double)a->since_last / 1e9;
 	s->samples_safe += a->samples * (double)a->count;
+	s->was_free |= a->count && a->cost == 0 && a->samples > 0;
 	if (a->cost > 0)
-		s->value_sum += a->samples * dt / (wide_usd(a->cost) * 3600) * (double)a->count;
+		s->value_sum += a->samples * (double)a->count * (double)a->since_last / wide_double(a->cost);
 	a->count = 0;
 }
 
@@ -113,39 +113,57 @@ void steps_free(struct orr_spot *w)
 
 static wide egress_of_step(const struct orr_spot *w)
 {
-	return w->steps.egress > 0 ? (wide)(w->steps.egress * w->egress_per_byte) * 3600 * 1000000000 : 0;
+	return w->steps.egress > 0 ? accounts_egress(w, w->steps.egress) : 0;
+}
+
+/* n steps alike, of what is in the bucket each. */
+static void record_steps(struct orr_spot *w, uint64_t n, int64_t since_last, double samples, wide cost)
+{
+	struct steps *s = &w->steps;
+	struct steprun r = { .count = n, .since_last = since_last, .samples = samples, .ns = s->bucket_ns, .usd = s->bucket_usd, .cost = cost };
+	if (s->redundant > 0) {
+		r.redundant_ns = (wide)((double)r.ns * s->redundant);
+		r.redundant_usd = (wide)((double)r.usd * s->redundant);
+		/* Doubles are coarser. */
+		r.redundant_ns = r.redundant_ns < r.ns ? r.redundant_ns : r.ns;
+		r.redundant_usd = r.redundant_usd < r.usd ? r.redundant_usd : r.usd;
+	}
+	if (s->is_provisional) {
+		record(w, &r);
+		return;
+	}
+	add_useful(w, r.ns * n, r.usd * n, r.redundant_ns * n, r.redundant_usd * n);
+	count_steps(w, n, since_last, samples, cost);
 }
 
 /* The end of the step in flight, and n - 1 more of the same length directly behind it with nothing changing. */
 static void finish_steps(struct orr_spot *w, uint64_t n, int64_t began, int64_t ends, int64_t pace, wide spent_per_step)
 {
 	struct steps *s = &w->steps;
-	int64_t before = s->last_end < 0 ? s->first_began : s->last_end, last = ends + (int64_t)(n - 1) * pace;
-	if (s->egress > 0)
-		accounts_charge(w, ORR_EGRESS, egress_of_step(w) * n);
 	double samples = s->samples_once >= 0 ? s->samples_once : s->samples;
-	struct steprun r = { .count = n, .since_last = n == 1 ? ends - before : pace, .samples = samples };
+	int64_t since_last = pace;
+	wide cost = spent_per_step;
+	if (s->egress > 0)
+		accounts_charge(w, ORR_EGRESS, egress_of_step(w), n);
+	if (n == 1) {
+		since_last = ends - (s->last_end < 0 ? s->first_began : s->last_end);
+		cost = w->spent - w->cost_mark;
+	}
+	if (s->is_provisional || s->redundant > 0) {
+		record_steps(w, n, since_last, samples, cost);
+	} else { /* the commonest case, in short */
+		accounts_add(w, ORR_USEFUL, s->bucket_ns * n, s->bucket_usd * n);
+		count_steps(w, n, since_last, samples, cost);
+	}
 	s->samples_once = -1;
-	r.ns = s->bucket_ns;
-	r.usd = s->bucket_usd;
-	r.cost = w->spent - w->cost_mark;
-	if (n > 1)
-		r.cost = spent_per_step;
-	if (s->redundant > 0) {
-		r.redundant_ns = (wide)((double)r.ns * s->redundant);
-		r.redundant_usd = (wide)((double)r.usd * s->redundant);
-	}
-	if (s->is_provisional) {
-		record(w, &r);
-	} else {
-		add_useful(w, r.ns * n, r.usd * n, r.redundant_ns * n, r.redundant_usd * n);
-		count_steps(w, n, r.since_last, r.samples, r.cost);
-	}
-	report_steps(w, n, began, pace, samples);
+	if (w->config->record_iterations)
+		report_steps(w, n, began, pace, samples);
+	else
+		s->rows_seen += n;
 	s->done += n;
 	if (s->left != UINT64_MAX)
 		s->left -= n;
-	s->last_end = last;
+	s->last_end = ends + (int64_t)(n - 1) * pace;
 	s->bucket_ns = s->bucket_usd = 0;
 	w->cost_mark = w->spent;
 	s->live_ns_at_end = w->live_ns;
@@ -214,6 +232,11 @@ void steps_advance(struct orr_spot *w, int64_t t, bool with_t)
 	accounts_accrue(w, t);
 }
 
+bool steps_have_owners(const struct orr_spot *w)
+{
+	return w->n_stages && w->n_dropped < w->pipelines;
+}
+
 int64_t steps_target(const struct orr_spot *w)
 {
 	const struct steps *s = &w->steps;
@@ -247,7 +270,7 @@ void orr_steps_run(struct orr_spot *w, const struct orr_steps *r)
 		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): %g samples, %g bytes of egress; expected 0 or more", r->samples, r->egress_bytes);
 	else if (!to_be_done(w))
 		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): all %llu steps of the job are done", (unsigned long long)w->config->job->steps);
-	else if (!w->n_stages)
+	else if (!steps_have_owners(w))
 		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): no instance has a stage; orr_layout() first");
 	if (w->error.code)
 		return;
@@ -289,8 +312,8 @@ void orr_steps_stretch(struct orr_spot *w, int64_t by)
 {
 	if (!spot_may_act(w, "orr_steps_stretch()") || !w->steps.is_in_flight)
 		return;
-	if (by < 0 || by > INT64_MAX / 4)
-		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_stretch(): by %lld ns; expected 0 or more", (long long)by);
+	if (by < 0 || by > INT64_MAX / 4 - (w->steps.ends - w->now))
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_stretch(): by %lld ns; expected 0 or more, and less than 73 years in all", (long long)by);
 	else
 		w->steps.ends += by;
 }
@@ -351,7 +374,7 @@ void orr_steps_are_provisional(struct orr_spot *w)
 
 static bool check_count(struct orr_spot *w, uint64_t n, const char *what)
 {
-	if (!spot_may_act(w, what))
+	if (!w->is_ending && !spot_may_act(w, what))
 		return false;
 	if (n <= uncommitted(&w->steps))
 		return true;
@@ -362,7 +385,7 @@ static bool check_count(struct orr_spot *w, uint64_t n, const char *what)
 
 void orr_commit(struct orr_spot *w, uint64_t n)
 {
-	if (!check_count(w, n, "orr_commit()"))
+	if (w->is_ending || !check_count(w, n, "orr_commit()"))
 		return;
 	commit_first(w, n);
 	if (w->config->job->steps && w->steps.committed == w->config->job->steps) {
