@@ -85,7 +85,7 @@ static void put_colours(struct sbuf *b, const struct chart *c)
 	size_t n[2] = { 0, 0 }, drawn = 0;
 	for (size_t i = 0; i < c->n_series; i++)
 		drawn += !c->series[i].marks_alone;
-	size_t slots = drawn > c->n_series - drawn ? drawn : c->n_series; /* more marks than bars: marks have places of their own */
+	size_t slots = drawn >= c->n_series - drawn ? drawn : c->n_series; /* more marks than bars: marks have places of their own */
 	sbuf_printf(b, "slots = %zu\narray shade[%zu]\n", slots, c->n_series);
 	for (size_t i = 0; i < c->n_series; i++) {
 		size_t k = ++n[c->series[i].marks_alone];
@@ -153,8 +153,10 @@ int chart_add(struct album *a, const struct chart *c, struct orr_error *err)
 	if (!has_points(c))
 		return ORR_OK;
 	put_data(&a->script, c);
-	size_t longest = put_variables(&a->script, c);
+	size_t longest = put_variables(&a->script, c), named = 0;
+	for (size_t i = 0; i < c->n_series; i++)
+		named += *c->series[i].label != '\0';
 	static const char *const template[] = { [CHART_LINES] = "lines", [CHART_BARS] = "bars", [CHART_CDF] = "cdf",
 		[CHART_STACKED] = "stacked", [CHART_TIMELINE] = "steps" };
-	return album_add(a, c->file, template[c->kind], album_layout(c->n_series, longest, 2.1), err);
+	return album_add(a, c->file, template[c->kind], album_layout(named, longest, 2.1), err);
 }

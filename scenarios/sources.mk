@@ -21,3 +21,8 @@ nobase_dist_pkgdata_DATA += scenarios/llm-serving/figures.json scenarios/llm-ser
 nobase_dist_pkgdata_DATA += scenarios/bamboo/figures.json scenarios/bamboo/published.csv scenarios/bamboo/README.md \
 	scenarios/bamboo/rate.json scenarios/bamboo/replay.json scenarios/bamboo/headline.json scenarios/bamboo/day.json \
 	scenarios/bamboo/strawman.json scenarios/bamboo/placement.json
+nobase_dist_pkgdata_DATA += scenarios/spot-field/figures.json scenarios/spot-field/published.csv scenarios/spot-field/README.md \
+	scenarios/spot-field/artifact.json scenarios/spot-field/field-gpt2.json scenarios/spot-field/field-bert.json scenarios/spot-field/field-measured.json \
+	scenarios/spot-field/gpt2.json scenarios/spot-field/bert.json scenarios/spot-field/parcae.json scenarios/spot-field/late.json \
+	scenarios/spot-field/workloads.json scenarios/spot-field/daly.json scenarios/spot-field/market.json scenarios/spot-field/bids.json \
+	scenarios/spot-field/market.csv

@@ -526,3 +526,6 @@ TESTS += tests/unit_market
 tests_unit_market_SOURCES = tests/unit_market.c
 TESTS += tests/figures_bamboo.sh
 EXTRA_DIST += tests/figures_bamboo.sh
+# the spot field, at small sizes
+TESTS += tests/figures_spot_field.sh
+EXTRA_DIST += tests/figures_spot_field.sh

@@ -58,6 +58,8 @@ struct parcae {
 	size_t future_cap;
 	double forecast, error_sum; /* of the next interval; of those that came */
 	uint64_t n_errors;
+	double rate_sum;            /* of the shapes chosen at the start of intervals, as if changing cost nothing */
+	uint64_t n_choices;
 
 	orr_inst *owner;            /* scratch for layouts */
 	uint64_t layouts;
@@ -383,9 +385,12 @@ static void choose(struct parcae *s, struct orr_spot *w, bool is_start_of_interv
 		orr_spot_give_up(w, "out of memory");
 		return;
 	}
-	if (is_start_of_interval)
+	if (is_start_of_interval) {
+		s->rate_sum += choice < s->n ? s->shape[choice].rate : 0;
+		s->n_choices++;
 		orr_spot_event(w, "choice", "%ux%u", choice < s->n ? s->shape[choice].pipelines : 0,
 			choice < s->n ? s->shape[choice].depth : 0);
+	}
 	if (!orr_steps_in_flight(w, NULL, NULL)) {
 		migrate(s, w, &loss, choice);
 		return;
@@ -448,6 +453,8 @@ static void end(void *self, struct orr_spot *w)
 	const struct parcae *s = self;
 	if (s->n_errors)
 		orr_spot_report(w, "forecast_error", s->error_sum / (double)s->n_errors);
+	if (s->n_choices)
+		orr_spot_report(w, "chosen_samples_per_s", s->rate_sum / (double)s->n_choices);
 }
 
 static const struct orr_spot_ops ops = { .size = sizeof ops,

@@ -18,7 +18,7 @@
 
 #include <stdio.h>
 
-enum { BOOK_MAX_AXES = 16 };
+enum { BOOK_MAX_AXES = 32 };
 
 /* "let": names that an axis value gives a meaning to. */
 struct book_let {

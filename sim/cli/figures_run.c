@@ -58,6 +58,22 @@ static void describe_point(const struct book *b, const struct book_run *r, char 
 	}
 }
 
+/* Options of a file's format say nothing to the generator that stands in for the file. */
+static void drop_options(const struct book *b, cJSON *scenario)
+{
+	cJSON *capacity = cJSON_GetObjectItemCaseSensitive(scenario, "capacity");
+	const char *trace = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(scenario, "trace"));
+	const char *lent = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(capacity, "trace"));
+	for (size_t i = 0; i < b->n_traces; i++) {
+		if (b->trace[i].is_there)
+			continue;
+		if (trace && !strcmp(trace, b->trace[i].source))
+			cJSON_DeleteItemFromObjectCaseSensitive(scenario, "trace_options");
+		if (lent && !strcmp(lent, b->trace[i].source))
+			cJSON_DeleteItemFromObjectCaseSensitive(capacity, "options");
+	}
+}
+
 static int add_point(struct book *b, struct book_run *r, size_t point, size_t *n_parts, struct orr_error *err)
 {
 	char where[160];
@@ -72,6 +88,7 @@ static int add_point(struct book *b, struct book_run *r, size_t point, size_t *n
 	rc = expand_all(b, scenario, where, err);
 	for (const cJSON *m = r->set ? r->set->child : NULL; m && !rc; m = m->next)
 		rc = apply_set(b, scenario, m, where, err);
+	drop_options(b, scenario);
 	char full[400];
 	snprintf(full, sizeof full, "%.200s: %s", b->path, where);
 	if (!rc && study_add(b->study, scenario, full, &inner)) {

@@ -15,6 +15,7 @@ enum { MAX_ROWS = 1000000, RESAMPLES = 1000 };
 static void configure(struct jobs_study *t)
 {
 	const struct study_output *o = t->o;
+	bool is_drawn = o->is_series && t->s.capacity.is_given; /* nodes over time */
 	t->config = (struct jobs_config){ .jobs = t->s.jobs,
 		.cluster = t->s.base.cluster,
 		.placement = t->s.placement,
@@ -28,7 +29,7 @@ static void configure(struct jobs_study *t)
 		.until_ns = t->s.until_ns,
 		.drop_unfit = t->s.drop_unfit,
 		.check = o->check,
-		.record_jobs = t->s.record != RECORD_SUMMARY && (o->db || o->out_dir),
+		.record_jobs = t->s.record != RECORD_SUMMARY && (o->db || o->out_dir || is_drawn),
 		.max_rows = t->s.record == RECORD_SAMPLE ? 10000 : MAX_ROWS,
 		.policy_timeout_s = t->s.base.policy_timeout_s };
 	if (t->s.rates)
