@@ -67,6 +67,16 @@ like "$("$orrery" jobs wait-jobs.csv --capacity wait-capacity.csv --cluster 2x1 
 run types '0,50,1,,\n' '0,add,a,T4,\n0,add,b,m5.large,\n' --cluster 1x1:v100,1x1:t4 --policy fifo --set jobs.gantt=1 --db types.db
 is "$? $(accounts types)" "0 useful:50 wasted:0 restart:0 starting:0 idle:50" "instances whose type the cluster names take nodes of that type"
 
+# Repeated every 200 s: at 200 b and c stand in for a and b, so b (n1) goes at 300, c (n0) at 500, and so on; a job that has a checkpoint each second moves.
+again='0,add,a,,\n0,add,b,,\n100,remove,a,,\n150,add,c,,\n200,end,,,\n'
+run again '0,1000,1,,\n' "$again" --cluster 2x1 --policy fifo --set capacity.repeat=true --set jobs.checkpoint=1s
+is "$? $(ends again) $(metric again restarts) $(metric again instances) $(metric again past_capacity)" "0 1000 5 7 0" "a trace that is repeated goes on"
+is "$(nodes again | tr ' ' '\n' | sed 's|/.*||' | uniq | paste -sd' ')" "0:2 100:1 150:2 300:1 350:2 500:1 550:2 700:1 750:2 900:1 950:2 1000:2" "with as many as it has at its beginning"
+run more '0,170,1,,\n' '0,add,a,,\n50,add,b,,\n60,add,c,,\n100,end,,,\n' --cluster 9x1 --policy fifo --set capacity.repeat=true
+is "$? $(nodes more | tr ' ' '\n' | sed 's|/.*||' | uniq | paste -sd' ')" "0 0:1 50:2 60:3 100:1 150:2 160:3 170:3" "who is too many then goes"
+run still '0,170,1,,\n' '0,add,a,,\n10,end,,,\n' --cluster 1x1 --policy fifo --set capacity.repeat=true
+is "$? $(ends still)" "0 170" "a constant capacity may be repeated"
+
 # ---- notice: 60 s ahead. One that shrinks loses nothing; fifo loses what is not safe, and starts nothing there. ----
 gone='0,add,a,,\n0,add,b,,\n100,remove,b,,\n'
 run notice '0,300,2,1:1;2:2,\n' "$gone" --cluster 2x1 --policy spot-market --set capacity.notice=60s
@@ -87,6 +97,8 @@ is "$? $(ends shares spot-market)" "0 100 100" "each GPU goes where it adds most
 # bid 2: at 1 USD it runs, at 3 it waits from 3600 to 7200 s.
 run bid '0,7200,1,,\n' '0,price,,,1\n0,add,a,,\n3600,price,,,3\n7200,price,,,1\n' --cluster 1x1 --policy spot-market --set policy.spot-market.bid=2
 is "$? $(ends bid spot-market) $(dollars bid spot-market)" "0 10800 useful:2000 wasted:0 restart:0 starting:0 idle:3000" "above its bid a job waits"
+run dear '0,100,1,,\n' '0,price,,,3\n0,add,a,,\n500,price,,,4\n' --cluster 1x1 --policy spot-market --set policy.spot-market.bid=2
+is "$? $(metric dear jobs_unfinished) $(accounts dear spot-market)" "0 1 useful:0 wasted:0 restart:0 starting:0 idle:500" "where it never is affordable the job is left over"
 # Its second GPU gains 0.5, which is worth 1 USD; at 1.5 it shrinks to one.
 run shrinks '0,3000,1,1:1;2:1.5,\n' '0,price,,,0.9\n0,add,a,,\n0,add,b,,\n1000,price,,,1.5\n' --cluster 2x1 --policy spot-market --set policy.spot-market.bid=2
 is "$? $(ends shrinks spot-market)" "0 2500" "and one that gains too little by a GPU gives it back"
@@ -135,15 +147,16 @@ is "$(cmp -s seed/fifo.jobs.csv j1/fifo.jobs.csv; echo $?)" "1" "another seed: o
 
 # ---- p3: 177 instances come and 167 go (Thorpe et al., NSDI 2023); its last row is at 11.37 h ----
 if need "$p3"; then
-  "$orrery" jobs many.csv --cluster 64x1 --capacity "$p3" --policy "$all" --check -q --no-figures --out p3 --drop-unfit --set capacity.notice=2m >p3.txt 2>&1
+  sed '1a 0,60000,1,u0,' many.csv >p3.csv # one job outlives the trace
+  "$orrery" jobs p3.csv --cluster 64x1 --capacity "$p3" --policy "$all" --check -q --no-figures --out p3 --drop-unfit --set capacity.notice=2m >p3.txt 2>&1
   is "$? $(cat p3.txt)" "0 " "all policies under --check on p3"
   is "$(awk -F, '$2 == "instances" && $3 != 177 { print $1 }' p3/summary.csv)" "" "177 instances come"
   is "$(awk -F, '$2 == "nodes_lost" && $3 != 167 { print $1 }' p3/summary.csv)" "" "and 167 go"
   # From the file alone: node-seconds up to the last row, milliseconds there.
   want=$(awk -F, '{ s += n * ($1 - t) / 1000; t = $1; n += $2 == "add" ? 1 : -1 } END { printf "%.9g", s / 3600 }' "$p3")
-  "$orrery" jobs many.csv --cluster 64x1 --capacity "$p3" --policy fifo -q --no-figures --out span --drop-unfit --until 40920s
+  "$orrery" jobs p3.csv --cluster 64x1 --capacity "$p3" --policy fifo -q --no-figures --out span --drop-unfit --until 40920s
   is "$(metric span node_hours | awk '{ printf "%.9g", $1 }')" "$want" "node-hours are those of the file"
-  like "$("$orrery" jobs many.csv --cluster 64x1 --capacity "$p3" --policy fifo --drop-unfit 2>&1)" "trace of instances ends [0-9.]+ h before the last run" "a run beyond the trace says so"
+  like "$("$orrery" jobs p3.csv --cluster 64x1 --capacity "$p3" --policy fifo --drop-unfit 2>&1)" "trace of instances ends [0-9.]+ h before the last run" "a run beyond the trace says so"
 fi
 
 # ---- beside a service: nodes that are lent come and go as those do that fail and are repaired ----
@@ -190,6 +203,8 @@ wrong "none.csv: No such file" --capacity none.csv
 wrong "no trace of instances is named" --set capacity.notice=2m
 wrong "exclude each other" --capacity hand-capacity.csv --set failures.mtbf=3h
 wrong "there are no instances in it" --capacity price:length=1d
+printf 'time_s,event,node\n0,add,a\n' >brief.csv
+wrong "capacity.repeat: brief.csv: has no length" --capacity brief.csv --set capacity.repeat=true
 wrong "there are no prices in it" --capacity hand-capacity.csv --set capacity.prices=hand-capacity.csv
 wrong "capacity.options: expected NAME=VALUE" --capacity hand-capacity.csv --set capacity.options=cap
 wrong "startup: expected" --capacity hand-capacity.csv --set capacity.startup=-1

@@ -264,7 +264,7 @@ struct orr_spot_ops {
 	void (*steps)(void *self, struct orr_spot *w);
 	/* Something happened at this instant (also: offers or prices changed, the run begins) and all of it has been told. */
 	void (*decide)(void *self, struct orr_spot *w);
-	/* The run ends now. orr_spot_count() and orr_spot_report() still work; nothing else does anything. */
+	/* The run ends now. orr_spot_count(), orr_spot_report() and orr_lose() still work; nothing else does anything. */
 	void (*end)(void *self, struct orr_spot *w);
 };
 

@@ -18,7 +18,7 @@
  * intervals x ticks.
  *
  * Work is done in whole steps, as the world does it: what is left of a stint after the last whole step is lost. Where all times are
- * multiples of a step that is exact too; elsewhere within one step per on-demand stint.
+ * multiples of a step that is exact too; elsewhere each on-demand stint is charged a step more of time than it may need.
  */
 #ifndef ORR_POLICIES_SPOT_LATE_PLAN_H
 #define ORR_POLICIES_SPOT_LATE_PLAN_H

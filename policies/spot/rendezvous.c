@@ -2,6 +2,7 @@
 #include "rendezvous.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Above the tags of the policies. */
 #define TAG_BASE (UINT64_C(1) << 62)
@@ -9,6 +10,7 @@
 void rdv_free(struct rendezvous *r)
 {
 	free(r->member);
+	free(r->ready);
 	free(r->seat);
 	free(r->holder);
 }
@@ -55,12 +57,40 @@ static bool room_for_seats(struct rendezvous *r, struct orr_spot *w)
 	return ok;
 }
 
-static bool room_for_members(struct rendezvous *r, struct orr_spot *w, uint32_t n)
+static bool room_for(struct orr_spot *w, orr_inst **list, uint32_t *cap, uint32_t n)
 {
-	void *v = r->member;
-	bool ok = make_room(w, &v, &r->cap_members, n, sizeof *r->member);
-	r->member = v;
+	void *v = *list;
+	bool ok = make_room(w, &v, cap, n, sizeof **list);
+	*list = v;
 	return ok;
+}
+
+/* Instances mostly get ready in order of creation; when not, the world is asked for the whole list. */
+static void list_ready(struct rendezvous *r, struct orr_spot *w, orr_inst i)
+{
+	struct orr_inst_info info;
+	orr_inst_get(w, i, &info);
+	if (!room_for(w, &r->ready, &r->cap_ready, orr_inst_ready(w)))
+		return;
+	if (!r->n_ready || info.number > r->last_number) {
+		r->ready[r->n_ready++] = i;
+		r->last_number = info.number;
+	} else {
+		r->n_ready = orr_inst_ready_list(w, r->ready, r->cap_ready);
+	}
+}
+
+/* False: it was not on the list. */
+static bool take_out(orr_inst *list, uint32_t *n, orr_inst i)
+{
+	uint32_t k = 0;
+	while (k < *n && list[k] != i)
+		k++;
+	if (k == *n)
+		return false;
+	--*n;
+	memmove(list + k, list + k + 1, (*n - k) * sizeof *list);
+	return true;
 }
 
 static uint64_t tag_of(enum rdv_kind kind)
@@ -77,10 +107,11 @@ void rdv_start(struct rendezvous *r, struct orr_spot *w, enum rdv_kind kind)
 {
 	r->state = RDV_GATHERING;
 	r->kind = kind;
-	uint32_t n = orr_inst_ready(w);
-	if (!room_for_members(r, w, n))
+	if (!room_for(w, &r->member, &r->cap_members, r->n_ready))
 		return;
-	r->n_members = orr_inst_ready_list(w, r->member, n);
+	r->n_members = r->n_ready;
+	if (r->n_ready)
+		memcpy(r->member, r->ready, r->n_ready * sizeof *r->member);
 	r->has_lost = false;
 	if (r->is_pending && !r->keeps_timers)
 		orr_spot_cancel(w, r->timer);
@@ -90,7 +121,8 @@ void rdv_start(struct rendezvous *r, struct orr_spot *w, enum rdv_kind kind)
 
 bool rdv_ready(struct rendezvous *r, struct orr_spot *w, orr_inst i)
 {
-	if (r->state == RDV_GATHERING && room_for_members(r, w, r->n_members + 1))
+	list_ready(r, w, i);
+	if (r->state == RDV_GATHERING && room_for(w, &r->member, &r->cap_members, r->n_members + 1))
 		r->member[r->n_members++] = i;
 	struct rdv_seat *seat = r->state == RDV_RUNNING ? seat_of(r, w, i) : NULL;
 	if (seat) {
@@ -104,8 +136,9 @@ bool rdv_gone(struct rendezvous *r, struct orr_spot *w, orr_inst i)
 {
 	struct rdv_seat *seat = seat_of(r, w, i);
 	bool waited = seat && seat->waits;
-	for (uint32_t k = 0; !r->has_lost && k < r->n_members; k++)
-		r->has_lost = r->member[k] == i;
+	/* Whoever is ready while they gather is a member. */
+	if (take_out(r->ready, &r->n_ready, i))
+		r->has_lost = r->n_members > 0;
 	if (waited && !r->keeps_waiting)
 		r->waiting--;
 	if (seat)
@@ -142,22 +175,15 @@ bool rdv_assign(struct rendezvous *r, struct orr_spot *w, uint32_t pipelines)
 {
 	uint32_t n = pipelines * r->depth;
 	r->pipelines = pipelines;
-	void *v = r->holder;
-	bool ok = make_room(w, &v, &r->cap_holders, n, sizeof *r->holder);
-	r->holder = v;
-	ok = ok && room_for_seats(r, w);
-	for (uint32_t i = 0; ok && i < r->n_members; i++) {
-		struct rdv_seat *seat = &r->seat[orr_inst_slot(r->member[i])];
-		seat->inst = r->member[i];
-		seat->n = i < n;
-		seat->waits = false;
-		seat->coordinate[0] = i;
-		if (i < n)
-			r->holder[i] = r->member[i];
-	}
+	if (!room_for(w, &r->holder, &r->cap_holders, n) || !room_for_seats(r, w))
+		return false;
+	for (uint32_t i = 0; i < r->n_members; i++)
+		r->seat[orr_inst_slot(r->member[i])] = (struct rdv_seat){ .inst = r->member[i], .coordinate = { i }, .n = i < n };
+	if (n)
+		memcpy(r->holder, r->member, n * sizeof *r->holder);
 	if (r->n_members)
 		r->shadows = 0; /* whoever has a coordinate is a member */
-	return ok;
+	return true;
 }
 
 enum rdv_loss rdv_lose(struct rendezvous *r, struct orr_spot *w, orr_inst i, uint32_t *at, orr_inst *heir)

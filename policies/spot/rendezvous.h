@@ -11,7 +11,7 @@
  * Two sets of rules. Clean: one timer at most, a new one replaces it. keeps_timers: timers are never cancelled; one that fires
  * when the gathering is over finds an empty list, and the machine stops.
  *
- * Use: instance(READY): if (rdv_ready(..)) rdv_start(.., RDV_GLOBAL). instance(GONE): rdv_lose() where there are coordinates, then
+ * Use, for each instance: instance(READY): if (rdv_ready(..)) rdv_start(.., RDV_GLOBAL). instance(GONE): rdv_lose() where there are coordinates, then
  * rdv_gone(). timer(): if it is rdv_is_timer() and rdv_fires(), there is a member list: lay the job out, then rdv_settle().
  *
  * Sources: uclasystem/bamboo (its simulator), SymbioticLab/Oobleck (branch sosp23-artifact).
@@ -53,6 +53,9 @@ struct rendezvous {
 	bool has_lost;                /* a member died since the list was made */
 	orr_inst *member;
 	uint32_t n_members, cap_members;
+	orr_inst *ready;              /* all that are, in order of creation */
+	uint32_t n_ready, cap_ready;
+	uint64_t last_number;         /* the largest number of those that ever were */
 	uint32_t waiting;             /* W */
 
 	uint32_t pipelines;           /* D: of the last assignment */

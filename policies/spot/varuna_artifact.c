@@ -288,8 +288,8 @@ void varuna_artifact_end(struct varuna_artifact *v, struct orr_spot *w)
 {
 	note_steps(v, artifact_sync_end(&v->a, w));
 	uint64_t from = settle(v, w, true);
-	if (v->rolls_back && from != UINT64_MAX)
-		v->a.lost += kept(v, from > v->committed ? from : v->committed, v->a.steps);
+	if (from != UINT64_MAX)
+		lose_from(v, w, from);
 	if (v->stands)
 		v->a.effective_s += (double)v->a.step_ns / 1e9;
 	artifact_report(&v->a, w);

@@ -11,6 +11,7 @@ const struct orr_param inputs_capacity_params[] = {
 	ORR_PARAM_TEXT("trace", "", "instances that come and go: a file or a generator (orrery trace list)"),
 	ORR_PARAM_TEXT("format", "auto", "of the file"),
 	ORR_PARAM_TEXT("options", "", "of the format: NAME=VALUE,NAME=VALUE.."),
+	ORR_PARAM_BOOL("repeat", false, "when the trace ends it begins again, with who is there"),
 	ORR_PARAM_TIME("startup", "0", "from taking an instance to its node being up"),
 	ORR_PARAM_TIME("notice", "0", "so long before it goes a node is noticed; 0: not at all"),
 	ORR_PARAM_REAL("price", "1", 0, 1e6, "USD per hour of an instance where neither trace nor price series say"),
@@ -66,6 +67,16 @@ static int load_sets(struct inputs_capacity *x, uint64_t seed, struct orr_error 
 	return rc;
 }
 
+static int check_repeat(const struct inputs_capacity *x, struct orr_error *err)
+{
+	const struct availset *sets[] = { x->set, x->prices };
+	for (int i = 0; orr_arg_bool(x->args, "repeat") && i < 2; i++)
+		if (sets[i] && (!availset_has_end(sets[i]) || availset_end_ns(sets[i]) <= 0))
+			return orr_fail(err, ORR_EINPUT, "capacity.repeat: %s: has %s, so it cannot begin again", availset_source(sets[i]),
+				availset_has_end(sets[i]) ? "no length" : "no end");
+	return ORR_OK;
+}
+
 int inputs_capacity(const cJSON *o, const struct cluster *c, uint64_t seed, bool has_failures, struct inputs_capacity *x, struct orr_error *err)
 {
 	x->is_given = cJSON_GetObjectItemCaseSensitive(o, "capacity");
@@ -77,10 +88,11 @@ int inputs_capacity(const cJSON *o, const struct cluster *c, uint64_t seed, bool
 		return orr_fail(err, ORR_EINPUT, "capacity: no trace of instances is named (capacity.trace: a file or a generator)");
 	if (has_failures)
 		return orr_fail(err, ORR_EINPUT, "capacity and failures exclude each other: nodes that are lent come and go by capacity.trace alone");
-	if (!capacity_parts(c, err) || load_sets(x, seed, err))
+	if (!capacity_parts(c, err) || load_sets(x, seed, err) || check_repeat(x, err))
 		return ORR_EINPUT;
 	x->config = (struct capacity_config){ .set = x->set,
 		.prices = x->prices,
+		.repeats = orr_arg_bool(x->args, "repeat"),
 		.startup_ns = orr_arg_time_ns(x->args, "startup"),
 		.notice_ns = orr_arg_time_ns(x->args, "notice"),
 		.usd_per_hour = orr_arg_real(x->args, "price") };

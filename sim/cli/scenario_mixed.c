@@ -166,8 +166,8 @@ int mixed_scenario_resolve(const cJSON *scenario, struct mixed_scenario *m, stru
 		rc = inputs_failures(scenario, m->base.cluster, &m->failure_options, &m->failures, err);
 	if (!rc)
 		rc = inputs_capacity(scenario, m->base.cluster, m->base.seed, m->failures, &m->capacity, err);
-	if (!rc && m->capacity.is_given && !availset_has_end(m->capacity.set) && m->until_ns == ORR_NEVER)
-		rc = orr_fail(err, ORR_EINPUT, "scenario: $.capacity.trace: instances come and go without end; give it a length, or until");
+	if (!rc && m->capacity.is_given && (m->capacity.config.repeats || !availset_has_end(m->capacity.set)) && m->until_ns == ORR_NEVER)
+		rc = orr_fail(err, ORR_EINPUT, "scenario: $.capacity.trace: instances come and go without end; give it a length and no repeat, or until");
 	if (!rc)
 		rc = resolve_halves(scenario, m, err);
 	return rc ? rc : resolve_policies(scenario, m, err);

@@ -221,6 +221,20 @@ static void compare_plainly(struct run_result *const *runs, size_t n)
 		}
 }
 
+/* Past the end of a trace nothing comes or goes: whoever reads losses per hour should know. */
+static void remark_on_end(const struct spot_study *t, struct run_result *const *runs, size_t n)
+{
+	int64_t end = availset_end_ns(t->config.capacity);
+	for (size_t i = 0; i < n && end < ORR_NEVER && t->config.until_ns == ORR_NEVER; i++) {
+		const struct metric *over = result_find(runs[i], "makespan_s"), *lost = result_find(runs[i], "preemptions");
+		if (!over || !lost || !(lost->value > 0) || over->value * 1e9 <= (double)end * 1.001)
+			continue;
+		fprintf(stderr, "orrery: %s ended at %.4g h, the trace at %.4g h: who was there then stayed (--until sets an earlier end; a generator's length=0 has none)\n",
+			runs[i]->label, over->value / 3600, (double)end / 3600e9);
+		return;
+	}
+}
+
 static int finish_spot(void *world, struct run_result *const *runs, size_t n, struct orr_error *err)
 {
 	const struct spot_study *t = world;
@@ -229,6 +243,8 @@ static int finish_spot(void *world, struct run_result *const *runs, size_t n, st
 		replications_compare(runs, n, orr_arg_real(t->s.options, "ci_level"));
 	else
 		compare_plainly(runs, n);
+	if (!t->o->quiet && !t->o->is_series)
+		remark_on_end(t, runs, n);
 	if (t->s.replications > 1 && t->config.record_nodes && !t->o->quiet && (t->o->db || t->o->out_dir))
 		fprintf(stderr, "orrery: rows of steps and nodes are those of the first replication; metrics and accounts are of all\n");
 	return ORR_OK;

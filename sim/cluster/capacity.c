@@ -3,6 +3,7 @@
 
 #include "base/bitset.h"
 #include "base/mem.h"
+#include "cluster/capacity_rows.h"
 #include "cluster/lent.h"
 #include "engine/engine.h"
 
@@ -36,8 +37,7 @@ struct place {
 
 /* One of the two sources of rows: read one row further than what is known, and what is known and has not happened yet. */
 struct rows {
-	const struct availset *set;
-	struct availcursor *cursor;
+	struct capacity_rows source;
 	struct avail_rec next, *ahead;
 	size_t first, n, cap;
 };
@@ -303,7 +303,7 @@ static void on_remove(struct capacity *c, const struct avail_rec *r)
 
 static uint32_t name_of(struct capacity *c, const struct rows *rows, uint32_t text)
 {
-	return text ? strtab_add_z(c->names, strtab_text(availset_strings(rows->set), text)) : 0;
+	return text ? strtab_add_z(c->names, strtab_text(availset_strings(rows->source.set), text)) : 0;
 }
 
 static void happen(struct capacity *c, const struct rows *rows, const struct avail_rec *r)
@@ -371,7 +371,7 @@ static void on_known(struct engine *e, void *ctx, uint64_t subject, uint64_t arg
 static void read_rows(struct capacity *c, uint64_t source)
 {
 	struct rows *rows = &c->rows[source];
-	while (availcursor_next(rows->cursor, &rows->next)) {
+	while (capacity_rows_next(&rows->source, &rows->next)) {
 		int64_t known = rows->next.t_ns - c->config->notice_ns;
 		if (known <= now_of(c)) {
 			know(c, source);
@@ -412,13 +412,10 @@ void capacity_new(const struct capacity_config *config, const struct cluster *cl
 		set_free(c, i, true);
 	}
 	c->names = strtab_new();
-	c->rows[0].set = config->set;
-	c->rows[1].set = config->prices;
-	for (uint64_t source = 2; source-- > 0;) /* prices first */
-		if (c->rows[source].set) {
-			c->rows[source].cursor = availset_open(c->rows[source].set, 0);
-			read_rows(c, source);
-		}
+	capacity_rows_open(&c->rows[0].source, config->set, config->repeats);
+	capacity_rows_open(&c->rows[1].source, config->prices, config->repeats);
+	read_rows(c, 1); /* prices first */
+	read_rows(c, 0);
 }
 
 void capacity_free(struct capacity *c)
@@ -426,8 +423,7 @@ void capacity_free(struct capacity *c)
 	if (!c)
 		return;
 	for (int i = 0; i < 2; i++) {
-		if (c->rows[i].cursor)
-			availcursor_close(c->rows[i].cursor);
+		capacity_rows_close(&c->rows[i].source);
 		mem_free(c->rows[i].ahead);
 	}
 	strtab_free(c->names);

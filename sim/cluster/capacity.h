@@ -5,7 +5,7 @@
  * An instance that is offered takes the free node with the least number (of its own type, where its row names a GPU type of the
  * cluster), is paid from then on, is up after the start-up time, may be noticed, and goes. Offers that find no free node wait,
  * unpaid, and take the nodes of those that go, first come first; so min(offers, nodes) nodes are taken at any time. After the set's
- * last row whoever is there stays.
+ * last row whoever is there stays, unless it is repeated.
  *
  * Prices: what the instance's own row says, for as long as it is there; else the last price row of its zone and type; else the
  * config's. An hour's price counts in 1e-9 USD and time in ns, both whole numbers, so that sums are exact: amounts are
@@ -27,6 +27,7 @@ struct capacity;
 struct capacity_config {
 	const struct availset *set;
 	const struct availset *prices; /* rows of prices beside those of the set; may be NULL */
+	bool repeats;                  /* they begin again when they end (capacity_rows.h); then each has an end above 0 */
 	int64_t startup_ns, notice_ns;
 	double usd_per_hour;           /* of an instance, where no row says */
 };

@@ -3,4 +3,5 @@ liborrery_a_SOURCES += sim/cluster/failures.c sim/cluster/failures.h sim/cluster
 	sim/cluster/cluster_spec.c sim/cluster/placement.c sim/cluster/placement.h sim/cluster/placement_fgd.c \
 	sim/cluster/pool.c sim/cluster/pool.h
 # nodes that come and go
-liborrery_a_SOURCES += sim/cluster/capacity.c sim/cluster/capacity.h sim/cluster/lent.c sim/cluster/lent.h
+liborrery_a_SOURCES += sim/cluster/capacity.c sim/cluster/capacity.h sim/cluster/capacity_rows.c sim/cluster/capacity_rows.h \
+	sim/cluster/lent.c sim/cluster/lent.h

@@ -24,6 +24,8 @@ struct meter {
 	int64_t since;
 	timeline_sum reading;
 	uint64_t price;  /* 1e-9 USD/h, as counted in price_of */
+	uint32_t *job;   /* slots, once for each piece */
+	uint32_t n_jobs, cap_jobs;
 };
 
 /* What a live job has on it. */
@@ -35,13 +37,14 @@ struct tab {
 };
 
 struct bill {
-	bool has_begun;
+	bool has_begun, is_price_old;
 	uint64_t node_parts;
 	struct meter *meter; /* [node] */
 	struct tab *tab;     /* [job slot] */
 	uint32_t n_tabs;
 	struct sum account[ACCOUNTS];
 	uint32_t in_use, going_gpus;
+	uint32_t without_gpus; /* running jobs that hold none */
 	uint64_t *price_of;  /* [type] of the nodes that are up */
 	struct hist *job_usd;
 	size_t cap_rows;
@@ -77,7 +80,7 @@ static void settle(struct orr_jobs *w, uint32_t node)
 	m->reading = reading;
 }
 
-static void price_node(struct orr_jobs *w, uint32_t node, uint64_t price)
+static void price_node(const struct orr_jobs *w, uint32_t node, uint64_t price)
 {
 	struct meter *m = &w->bill->meter[node];
 	w->bill->price_of[w->config->cluster->node[node].type] += price - m->price;
@@ -129,9 +132,7 @@ static void on_capacity(void *ctx, uint32_t node, enum capacity_event what)
 		jobs_capacity(w);
 		break;
 	case CAPACITY_PRICE:
-		for (uint32_t i = 0; i < w->config->cluster->n_nodes; i++)
-			if (w->pool->node[i].is_up)
-				price_node(w, i, price_now(w, i));
+		w->bill->is_price_old = true; /* until somebody asks */
 		jobs_capacity(w);
 		break;
 	}
@@ -144,6 +145,28 @@ static uint64_t parts_of(const struct bill *b, const struct pool_piece *x)
 	return (uint64_t)b->meter[x->node].weight * (x->slot == POOL_WHOLE ? 1000u * x->gpus : x->milli);
 }
 
+static void list_job(struct meter *m, uint32_t slot, bool is_more)
+{
+	uint32_t i = 0;
+	if (is_more) {
+		MEM_GROW(m->job, m->n_jobs, m->cap_jobs);
+		m->job[m->n_jobs++] = slot;
+		return;
+	}
+	while (m->job[i] != slot)
+		i++;
+	m->job[i] = m->job[--m->n_jobs];
+}
+
+bool bill_jobs_on(const struct orr_jobs *w, uint32_t node, const uint32_t **slot, uint32_t *n)
+{
+	if (!w->bill || w->bill->without_gpus)
+		return false;
+	*slot = w->bill->meter[node].job;
+	*n = w->bill->meter[node].n_jobs;
+	return true;
+}
+
 /* The job's parts of its nodes, more or less than before; what they read. Sums of readings wrap: only their differences count. */
 static timeline_sum move_parts(struct orr_jobs *w, const struct job *job, bool is_more, uint64_t *parts)
 {
@@ -151,10 +174,13 @@ static timeline_sum move_parts(struct orr_jobs *w, const struct job *job, bool i
 	const struct pool_piece *x = pool_pieces(&job->alloc);
 	timeline_sum reading = 0;
 	*parts = 0;
+	b->without_gpus += job->held ? 0 : is_more ? 1 : NONE;
 	for (uint32_t i = 0; i < job->alloc.n; i++) {
 		struct meter *m = &b->meter[x[i].node];
 		uint64_t p = parts_of(b, &x[i]), was = m->used;
 		settle(w, x[i].node);
+		if (job->held)
+			list_job(m, slot_of(w, job), is_more);
 		m->used = is_more ? was + p : was - p;
 		b->in_use += (m->used != 0) - (was != 0);
 		reading += m->reading * p;
@@ -332,7 +358,7 @@ void bill_end(struct orr_jobs *w)
 	summary_put(r, "instances_unused", (double)c.unused);
 	summary_put(r, "nodes_noticed", (double)c.noticed);
 	summary_put(r, "nodes_lost", (double)c.lost);
-	int64_t end = availset_end_ns(w->config->capacity->set), now = eng_now(w->engine);
+	int64_t end = w->config->capacity->repeats ? ORR_NEVER : availset_end_ns(w->config->capacity->set), now = eng_now(w->engine);
 	summary_put(r, "past_capacity", now > end ? (double)(now - end) / 1e9 : 0);
 	put_accounts(w, &c);
 	if (w->config->record_jobs && b->last.time_ns < eng_now(w->engine)) {
@@ -393,6 +419,10 @@ double bill_usd_per_gpu_hour(const struct orr_jobs *w, uint32_t type)
 {
 	if (!w->bill || type >= w->config->cluster->n_types || !w->pool->total[type])
 		return NAN;
+	for (uint32_t i = 0; w->bill->is_price_old && i < w->config->cluster->n_nodes; i++)
+		if (w->pool->node[i].is_up)
+			price_node(w, i, price_now(w, i));
+	w->bill->is_price_old = false;
 	return (double)w->bill->price_of[type] / 1e9 / w->pool->total[type];
 }
 
@@ -432,6 +462,8 @@ void bill_free(struct orr_jobs *w)
 	capacity_free(w->capacity);
 	if (!b)
 		return;
+	for (uint32_t i = 0; i < w->config->cluster->n_nodes; i++)
+		mem_free(b->meter[i].job);
 	mem_free(b->meter);
 	mem_free(b->tab);
 	mem_free(b->price_of);

@@ -34,6 +34,9 @@ void bill_instant(struct orr_jobs *w); /* at the end of one */
 void bill_end(struct orr_jobs *w);     /* of the run: metrics and rows */
 const char *bill_check(struct orr_jobs *w, bool is_end); /* NULL: all is well */
 
+/* Slots of jobs that hold GPUs of the node, in no order, one maybe more than once. False: it is not known of all. */
+bool bill_jobs_on(const struct orr_jobs *w, uint32_t node, const uint32_t **slot, uint32_t *n);
+
 /* What policies ask. */
 uint32_t bill_going_gpus(const struct orr_jobs *w);
 double bill_usd_per_gpu_hour(const struct orr_jobs *w, uint32_t type);

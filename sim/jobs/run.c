@@ -133,19 +133,27 @@ static bool is_on(const struct job *job, uint32_t node)
 	return false;
 }
 
+static void add_on_node(struct orr_jobs *w, uint32_t slot)
+{
+	uint32_t at = w->n_on_node;
+	while (at && w->job[w->on_node[at - 1]].number > w->job[slot].number)
+		at--;
+	if (at && w->on_node[at - 1] == slot)
+		return;
+	MEM_GROW(w->on_node, w->n_on_node, w->cap_on_node);
+	memmove(w->on_node + at + 1, w->on_node + at, (w->n_on_node++ - at) * sizeof *w->on_node);
+	w->on_node[at] = slot;
+}
+
 static void list_on_node(struct orr_jobs *w, uint32_t node)
 {
+	const uint32_t *slot = w->running;
+	uint32_t n = w->n_running;
+	bool is_exact = bill_jobs_on(w, node, &slot, &n);
 	w->n_on_node = 0;
-	for (uint32_t i = 0; i < w->n_running; i++) {
-		const struct job *job = &w->job[w->running[i]];
-		if (!is_on(job, node))
-			continue;
-		MEM_GROW(w->on_node, w->n_on_node, w->cap_on_node);
-		uint32_t k = w->n_on_node++;
-		for (; k && w->job[w->on_node[k - 1]].number > job->number; k--)
-			w->on_node[k] = w->on_node[k - 1];
-		w->on_node[k] = w->running[i];
-	}
+	for (uint32_t i = 0; i < n; i++)
+		if (is_exact || is_on(&w->job[slot[i]], node))
+			add_on_node(w, slot[i]);
 }
 
 /* Jobs on the node, in order of submission: told to the policy in that order. */
@@ -244,10 +252,11 @@ static void instant(struct orr_jobs *w, int64_t now)
 	jobs_end_instant(w);
 }
 
-/* Jobs wait, and nothing but failures and repairs of nodes lies ahead. What lends nodes may yet bring more of them, or lower prices. */
+/* Jobs wait, and nothing but failures and repairs of nodes lies ahead. Nodes that are lent may yet become more, or cheaper; and where no
+ * more is known of them, jobs that nobody starts may be waiting for that. */
 static bool is_starving(const struct orr_jobs *w)
 {
-	return !w->has_next && !w->n_running && !w->nodes_down &&
+	return !w->bill && !w->has_next && !w->n_running && !w->nodes_down &&
 		eng_pending(w->engine) == w->failure_pending;
 }
 
@@ -317,7 +326,7 @@ static void loop(struct orr_jobs *w)
 			break;
 		}
 		if (!eng_next_time(w->engine, &t))
-			break; /* what waits needs nodes that never come back */
+			break; /* what waits needs nodes that never come back, or lower prices */
 		if (t > INT64_MAX / 2) {
 			world_fail(w, ORR_EFAIL, NULL, "the clock ends after 146 years and %llu jobs have not (--until sets "
 				"an earlier end)", (unsigned long long)w->live);

@@ -20,20 +20,14 @@ wide accounts_egress(const struct orr_spot *w, double bytes)
 	return (wide)(nano_usd < 1e24 ? nano_usd : 1e24) * 3600 * 1000000000;
 }
 
-/* As a conversion does it, but for the last bit; and at once for what is small. */
-static double to_double(wide x)
-{
-	return (double)(int64_t)(x >> 64) * 0x1p64 + (double)(uint64_t)x;
-}
-
 double wide_usd(wide money)
 {
-	return to_double(money) / 3600e9 / 1e9;
+	return wide_double(money) / 3600e9 / 1e9;
 }
 
 double wide_seconds(wide ns)
 {
-	return to_double(ns) / 1e9;
+	return wide_double(ns) / 1e9;
 }
 
 void orr_pause_as(struct orr_spot *w, enum orr_account account)

@@ -137,8 +137,6 @@ void spot_capacity_fill(struct orr_spot *w)
 
 /* ---- rows ---- */
 
-static void on_rows(struct engine *e, void *ctx, uint64_t subject, uint64_t arg);
-
 static uint32_t *slot_at(struct orr_spot *w, uint32_t instance)
 {
 	if (instance >= w->cap_slot_of) {
@@ -209,8 +207,8 @@ static void price_row(struct orr_spot *w, const struct avail_rec *r, const struc
 				(!r->type || !strcmp(strtab_text(strings, r->type), strtab_text(own, type_text))))
 				w->market[(size_t)z * w->n_types + t].price = price;
 		}
-	for (uint32_t i = w->first_live; i != NONE; i = w->slot[i].next) {
-		struct slot *s = &w->slot[i];
+	for (uint32_t i = live_first(w); i != NONE; i = live_next(w, i)) {
+		struct slot *s = live_slot(w, i);
 		if (!s->is_on_demand && s->offer_price < 0 && price_of(w, s) != s->price)
 			spot_inst_set_price(w, s, price_of(w, s));
 		if (w->is_over)
@@ -251,6 +249,26 @@ static void apply(struct orr_spot *w)
 	tell_added(w);
 }
 
+/* The commonest case, a row that is alone at its instant, needs no queue. False: there are more, and the queue has the first. */
+static bool apply_one(struct orr_spot *w)
+{
+	struct avail_rec r = w->next_rec;
+	w->has_next = availcursor_next(w->cursor, &w->next_rec);
+	if (r.kind == AVAIL_PRICE || (w->has_next && w->next_rec.t_ns <= w->now)) {
+		MEM_GROW(w->ahead, w->ahead_n, w->ahead_cap);
+		w->ahead[w->ahead_n++] = r;
+		return false;
+	}
+	w->has_happened = true;
+	if (r.kind == AVAIL_ADD)
+		add_row(w, &r);
+	else
+		remove_row(w, &r);
+	spot_capacity_fill(w);
+	tell_added(w);
+	return true;
+}
+
 static int64_t read_time(const struct orr_spot *w, const struct avail_rec *r)
 {
 	return r->t_ns - w->notice > w->now ? r->t_ns - w->notice : w->now;
@@ -275,35 +293,32 @@ static void plan_rows(struct orr_spot *w)
 	int64_t t = w->has_next ? read_time(w, &w->next_rec) : ORR_NEVER;
 	if (w->ahead_first < w->ahead_n && w->ahead[w->ahead_first].t_ns < t)
 		t = w->ahead[w->ahead_first].t_ns;
-	if (t < ORR_NEVER)
-		eng_at(w->engine, t, PRIO_ROW, on_rows, w, 0, 0);
+	w->rows_at = t;
 }
 
-static void on_rows(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+/* A price series of its own. */
+static void series(struct orr_spot *w)
 {
-	(void)e, (void)subject, (void)arg;
-	struct orr_spot *w = ctx;
-	if (w->is_over)
-		return;
-	read_rows(w);
-	apply(w);
-	plan_rows(w);
-}
-
-/* ---- a price series of its own ---- */
-
-static void on_price(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
-{
-	(void)e, (void)subject, (void)arg;
-	struct orr_spot *w = ctx;
 	while (w->has_price && w->next_price.t_ns <= w->now) {
 		if (w->next_price.kind == AVAIL_PRICE)
 			price_row(w, &w->next_price, availset_strings(w->config->prices));
 		w->has_price = availcursor_next(w->price_cursor, &w->next_price);
 		w->has_happened = true;
 	}
-	if (w->has_price)
-		eng_at(w->engine, w->next_price.t_ns, PRIO_PRICE, on_price, w, 0, 0);
+	w->prices_at = w->has_price ? w->next_price.t_ns : ORR_NEVER;
+}
+
+void spot_capacity_instant(struct orr_spot *w)
+{
+	if (w->prices_at <= w->now)
+		series(w);
+	if (w->rows_at > w->now)
+		return;
+	if (w->notice || w->ahead_first < w->ahead_n || !apply_one(w)) {
+		read_rows(w);
+		apply(w);
+	}
+	plan_rows(w);
 }
 
 /* ---- begin and end ---- */
@@ -332,9 +347,8 @@ int spot_capacity_begin(struct orr_spot *w)
 	if (c->prices) {
 		w->price_cursor = availset_open(c->prices, c->replication);
 		w->has_price = availcursor_next(w->price_cursor, &w->next_price);
-		if (w->has_price)
-			eng_at(w->engine, w->next_price.t_ns, PRIO_PRICE, on_price, w, 0, 0);
 	}
+	w->prices_at = w->has_price ? w->next_price.t_ns : ORR_NEVER;
 	return ORR_OK;
 }
 

@@ -10,9 +10,10 @@ static void time_and_money(struct orr_spot *w)
 		ns += w->account_ns[i];
 		usd += w->account_usd[i];
 	}
-	for (uint32_t i = w->first_live; i != NONE; i = w->slot[i].next) {
-		lives += w->now - w->slot[i].since;
-		paid += w->slot[i].paid + (wide)w->slot[i].price * (w->now - w->slot[i].paid_until);
+	for (uint32_t i = live_first(w); i != NONE; i = live_next(w, i)) {
+		const struct slot *x = live_slot(w, i);
+		lives += w->now - x->since;
+		paid += x->paid + (wide)x->price * (w->now - x->paid_until);
 	}
 	if (ns != w->live_ns || lives != w->live_ns)
 		spot_fail(w, ORR_EFAIL, NULL, "check: instance-seconds: accounts hold %.9f, instances lived %.9f, the clock counted %.9f",
@@ -26,8 +27,8 @@ static void instances_and_stages(struct orr_spot *w)
 {
 	uint32_t n[ROLES] = { 0 }, live[2] = { 0 }, stages = 0, ownerless = 0, owned = 0;
 	int64_t rate[ROLES] = { 0 };
-	for (uint32_t i = w->first_live; i != NONE; i = w->slot[i].next) {
-		const struct slot *s = &w->slot[i];
+	for (uint32_t i = live_first(w); i != NONE; i = live_next(w, i)) {
+		const struct slot *s = live_slot(w, i);
 		n[s->role]++;
 		rate[s->role] += s->price;
 		live[s->is_on_demand]++;

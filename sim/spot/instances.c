@@ -108,17 +108,70 @@ void spot_inst_set_price(struct orr_spot *w, struct slot *s, int64_t price)
 
 /* ---- beginning and end ---- */
 
-static void on_ready(struct engine *e, void *ctx, uint64_t slot, uint64_t arg)
+/* Gaps go when half of the places are gaps. */
+static void join(struct orr_spot *w, uint32_t slot)
 {
-	(void)e, (void)arg;
-	struct orr_spot *w = ctx;
-	struct slot *s = &w->slot[slot];
-	if (w->is_over)
-		return;
+	if (w->n_order == w->cap_order && w->n_order >= 2 * (w->live[0] + w->live[1])) {
+		uint32_t n = 0;
+		for (uint32_t i = 0; i < w->n_order; i++)
+			if (w->order[i]) {
+				live_slot(w, i)->at = n;
+				w->order[n++] = w->order[i];
+			}
+		w->n_order = n;
+	}
+	MEM_GROW(w->order, w->n_order, w->cap_order);
+	w->slot[slot].at = w->n_order;
+	w->order[w->n_order++] = slot_handle(w, slot);
+}
+
+static void leave(struct orr_spot *w, const struct slot *s)
+{
+	w->order[s->at] = 0;
+	while (w->n_order && !w->order[w->n_order - 1])
+		w->n_order--;
+}
+
+/* Spot instances get ready in the order in which they were taken, and so do on-demand ones: two queues. */
+static void enqueue(struct orr_spot *w, bool is_on_demand, uint32_t slot)
+{
+	struct ready_queue *q = &w->ready[is_on_demand];
+	if (q->n == q->cap && q->first > q->n / 2) {
+		memmove(q->inst, q->inst + q->first, (q->n - q->first) * sizeof *q->inst);
+		q->n -= q->first;
+		q->first = 0;
+	}
+	MEM_GROW(q->inst, q->n, q->cap);
+	q->inst[q->n++] = slot_handle(w, slot);
+}
+
+/* Those that were taken away or given back meanwhile are passed over. */
+static int64_t next_ready(struct orr_spot *w, struct ready_queue *q)
+{
+	for (; q->first < q->n; q->first++) {
+		const struct slot *s = &w->slot[orr_inst_slot(q->inst[q->first])];
+		if (s->generation == (uint32_t)(q->inst[q->first] >> 32) && s->state == SLOT_STARTING)
+			return s->ready;
+	}
+	q->first = q->n = 0;
+	return ORR_NEVER;
+}
+
+static void plan_ready(struct orr_spot *w)
+{
+	int64_t a = next_ready(w, &w->ready[0]), b = next_ready(w, &w->ready[1]);
+	w->ready_at = a < b ? a : b;
+}
+
+void spot_inst_get_ready(struct orr_spot *w)
+{
+	struct ready_queue *q = &w->ready[next_ready(w, &w->ready[0]) > w->now];
+	uint32_t slot = orr_inst_slot(q->inst[q->first++]);
 	w->has_happened = true;
-	s->state = SLOT_READY;
-	spot_inst_set_role(w, s, ROLE_IDLE);
-	tell_instance(w, (uint32_t)slot, ORR_INST_READY);
+	w->slot[slot].state = SLOT_READY;
+	plan_ready(w);
+	spot_inst_set_role(w, &w->slot[slot], ROLE_IDLE);
+	tell_instance(w, slot, ORR_INST_READY);
 	tell_added(w);
 }
 
@@ -150,14 +203,10 @@ void spot_inst_begin(struct orr_spot *w, uint32_t slot)
 	w->live[s->is_on_demand]++;
 	if (!s->is_on_demand)
 		w->zone[s->zone].live++;
-	s->prev = w->last_live;
-	s->next = NONE;
-	if (w->last_live != NONE)
-		w->slot[w->last_live].next = slot;
-	else
-		w->first_live = slot;
-	w->last_live = slot;
-	s->ready_event = eng_at(w->engine, s->ready, PRIO_READY, on_ready, w, slot, 0);
+	join(w, slot);
+	enqueue(w, s->is_on_demand, slot);
+	if (s->ready < w->ready_at)
+		w->ready_at = s->ready;
 	MEM_GROW(w->added, w->n_added, w->cap_added);
 	w->added[w->n_added++] = slot_handle(w, slot);
 	check_limits(w, s);
@@ -175,8 +224,6 @@ void spot_inst_end(struct orr_spot *w, uint32_t slot)
 {
 	struct slot *s = &w->slot[slot];
 	layout_forget(w, slot);
-	if (s->state == SLOT_STARTING)
-		eng_cancel(w->engine, s->ready_event);
 	settle(w, s);
 	if (w->bills_hours)
 		pay_begun_hour(w, s);
@@ -188,16 +235,11 @@ void spot_inst_end(struct orr_spot *w, uint32_t slot)
 	w->live[s->is_on_demand]--;
 	if (!s->is_on_demand)
 		w->zone[s->zone].live--;
-	if (s->prev != NONE)
-		w->slot[s->prev].next = s->next;
-	else
-		w->first_live = s->next;
-	if (s->next != NONE)
-		w->slot[s->next].prev = s->prev;
-	else
-		w->last_live = s->prev;
-	s->prev = s->next = NONE;
+	leave(w, s);
+	bool was_starting = s->state == SLOT_STARTING;
 	s->state = SLOT_GONE;
+	if (was_starting)
+		plan_ready(w);
 }
 
 void instances_free(struct orr_spot *w)
@@ -205,6 +247,9 @@ void instances_free(struct orr_spot *w)
 	mem_free(w->slot);
 	mem_free(w->free_slot);
 	mem_free(w->added);
+	mem_free(w->order);
+	mem_free(w->ready[0].inst);
+	mem_free(w->ready[1].inst);
 }
 
 /* ---- what policies ask ---- */
@@ -267,23 +312,26 @@ uint32_t orr_inst_slots(const struct orr_spot *w)
 
 orr_inst orr_inst_first(const struct orr_spot *w)
 {
-	return w->first_live == NONE ? 0 : slot_handle(w, w->first_live);
+	uint32_t i = live_first(w);
+	return i == NONE ? 0 : w->order[i];
 }
 
-orr_inst orr_inst_next(const struct orr_spot *w, orr_inst i)
+orr_inst orr_inst_next(const struct orr_spot *w, orr_inst inst)
 {
-	const struct slot *s = find(w, i);
-	return s && s->next != NONE ? slot_handle(w, s->next) : 0;
+	const struct slot *s = find(w, inst);
+	uint32_t i = s && is_live(s) ? live_next(w, s->at) : NONE;
+	return i == NONE ? 0 : w->order[i];
 }
 
 uint32_t orr_inst_ready_list(const struct orr_spot *w, orr_inst *out, uint32_t cap)
 {
 	uint32_t n = 0;
-	for (uint32_t i = w->first_live; i != NONE; i = w->slot[i].next) {
-		if (w->slot[i].state != SLOT_READY)
+	for (uint32_t i = 0; i < w->n_order; i++) {
+		orr_inst inst = w->order[i];
+		if (!inst || w->slot[orr_inst_slot(inst)].state != SLOT_READY)
 			continue;
 		if (n < cap)
-			out[n] = slot_handle(w, i);
+			out[n] = inst;
 		n++;
 	}
 	return n;

@@ -117,11 +117,14 @@ void orr_layout(struct orr_spot *w, uint32_t pipelines, uint32_t depth, const or
 		pipelines = depth = 0;
 	const struct stage *old = put_aside(w, pipelines, n);
 	w->n_stages = w->ownerless = w->n_dropped = 0;
-	for (uint32_t i = 0; i < n; i++) {
+	struct slot *slots = w->slot;
+	struct stage *stage = w->stage;
+	uint32_t i = 0;
+	for (; i < n; i++) {
 		uint32_t slot = orr_inst_slot(owner[i]);
 		if (!is_ready(w, owner[i]) && !can_own(w, owner[i], "orr_layout()", i / depth, i % depth))
 			break;
-		struct slot *s = &w->slot[slot];
+		struct slot *s = &slots[slot];
 		if (s->layout != epoch) { /* the first that it gets */
 			s->layout = epoch;
 			s->stages = 0;
@@ -129,14 +132,14 @@ void orr_layout(struct orr_spot *w, uint32_t pipelines, uint32_t depth, const or
 			if (s->role != ROLE_OWNER)
 				spot_inst_set_role(w, s, ROLE_OWNER);
 		}
-		w->stage[i] = (struct stage){ slot, s->first_stage };
+		stage[i] = (struct stage){ slot, s->first_stage };
 		s->first_stage = i;
 		s->stages++;
-		w->n_stages = i + 1;
 	}
-	for (uint32_t i = 0; i < n_old; i++)
-		if (old[i].owner != NONE && w->slot[old[i].owner].layout != epoch)
-			stand_by(w, &w->slot[old[i].owner]);
+	w->n_stages = i;
+	for (i = 0; i < n_old; i++)
+		if (old[i].owner != NONE && slots[old[i].owner].layout != epoch)
+			stand_by(w, &slots[old[i].owner]);
 	for (uint32_t d = 0; d < pipelines; d++)
 		w->is_dropped[d] = false;
 	/* After an error the policy may still ask who owns what: nobody. */

@@ -137,25 +137,17 @@ uint64_t orr_spot_timer(struct orr_spot *w, int64_t at, uint32_t rank, uint64_t 
 		spot_fail(w, ORR_EFAIL, NULL, "orr_spot_timer(): timers for this very instant without end (spot.max_calls_per_instant)");
 		return 0;
 	}
-	struct eng_event ev = eng_at(w->engine, at, PRIO_TIMER + rank, on_timer, w, tag, 0);
-	if (ev.slot >= w->cap_timers) {
-		uint32_t more = ev.slot + ev.slot / 2 + 64;
-		w->timer_generation = mem_realloc(w->timer_generation, more, sizeof *w->timer_generation);
-		memset(w->timer_generation + w->cap_timers, 0, (more - w->cap_timers) * sizeof *w->timer_generation);
-		w->cap_timers = more;
-	}
-	w->timer_generation[ev.slot] = ev.generation;
+	struct eng_event ev = eng_at(w->engine, at, rank, on_timer, w, tag, 0);
+	if (at < w->timer_at)
+		w->timer_at = at;
 	return (uint64_t)ev.generation << 32 | ev.slot;
 }
 
 void orr_spot_cancel(struct orr_spot *w, uint64_t timer)
 {
-	struct eng_event ev = { .slot = (uint32_t)timer, .generation = (uint32_t)(timer >> 32) };
-	if (!timer || !spot_may_act(w, "orr_spot_cancel()"))
-		return;
-	/* The world's own events are not the policy's to cancel. */
-	if (ev.slot < w->cap_timers && w->timer_generation[ev.slot] == ev.generation)
-		eng_cancel(w->engine, ev);
+	if (timer && spot_may_act(w, "orr_spot_cancel()"))
+		eng_cancel(w->engine, (struct eng_event){ .slot = (uint32_t)timer, .generation = (uint32_t)(timer >> 32) });
+	plan_timers(w);
 }
 
 double orr_spot_uniform(struct orr_spot *w)

@@ -8,6 +8,8 @@
 #include <string.h>
 
 enum { BINS = 240 };
+/* value_sum has samples x ns over (nano-USD per hour x ns): in seconds and USD per hour, 1e-9 s x 3600e9 ns/h x 1e9 / 3600 s. */
+#define MONEY_PER_USD_HOUR 1e9
 
 static const char *const account_names[] = {
 	[ORR_USEFUL] = "useful", [ORR_REDUNDANT] = "redundant", [ORR_WASTED] = "wasted", [ORR_CHECKPOINT] = "checkpoint",
@@ -131,7 +133,7 @@ static void step_metrics(struct orr_spot *w)
 	metric(w, "samples_per_s", is_any ? samples_per_s : 0);
 	metric(w, "usd_per_hour", usd_per_hour);
 	if (!s->was_free)
-		metric(w, "value", is_any ? ratio(s->value_sum, training_s) : 0);
+		metric(w, "value", is_any ? ratio(s->value_sum * MONEY_PER_USD_HOUR, training_s) : 0);
 	metric(w, "value_ratio", is_any ? ratio(samples_per_s, usd_per_hour) : 0);
 	metric(w, "samples", s->samples_safe);
 	metric(w, "steps", (double)s->done);
@@ -231,10 +233,10 @@ static void close_accounts(struct orr_spot *w)
 	accounts_add(w, ORR_WASTED, s->bucket_ns, s->bucket_usd);
 	s->bucket_ns = s->bucket_usd = 0;
 	s->is_in_flight = false;
-	for (uint32_t i = w->first_live; i != NONE && w->bills_hours; i = w->slot[i].next) {
-		int64_t over = (w->now - w->slot[i].since) % hour;
+	for (uint32_t i = live_first(w); i != NONE && w->bills_hours; i = live_next(w, i)) {
+		int64_t over = (w->now - live_slot(w, i)->since) % hour;
 		if (over)
-			accounts_charge(w, ORR_ROUNDING, (wide)w->slot[i].price * (hour - over), 1);
+			accounts_charge(w, ORR_ROUNDING, (wide)live_slot(w, i)->price * (hour - over), 1);
 	}
 }
 

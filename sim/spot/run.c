@@ -8,19 +8,41 @@
 
 /* ---- instants ---- */
 
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t next_event(const struct orr_spot *w)
+{
+	return earlier(earlier(w->timer_at, w->ready_at), earlier(w->rows_at, w->prices_at));
+}
+
+/* One of those that are due now, in the order that spot.h promises. False: there is none. */
+static bool happen(struct orr_spot *w)
+{
+	if (w->is_over)
+		return false;
+	if (w->rows_at <= w->now || w->prices_at <= w->now)
+		spot_capacity_instant(w);
+	else if (w->ready_at <= w->now)
+		spot_inst_get_ready(w);
+	else if (w->timer_at <= w->now)
+		eng_step(w->engine);
+	else
+		return false;
+	return true;
+}
+
 static bool next_instant(struct orr_spot *w, int64_t *t)
 {
-	int64_t steps = steps_target(w);
-	bool is_any = eng_next_time(w->engine, t);
-	if (!is_any || steps < *t)
-		*t = steps;
+	*t = earlier(next_event(w), steps_target(w));
 	return *t < ORR_NEVER;
 }
 
 static bool has_events_now(struct orr_spot *w)
 {
-	int64_t t;
-	return !w->is_over && eng_next_time(w->engine, &t) && t == w->now;
+	return !w->is_over && next_event(w) <= w->now;
 }
 
 static bool job_is_done(const struct orr_spot *w)
@@ -63,8 +85,8 @@ static void instant(struct orr_spot *w)
 	w->calls_now = w->taken_now = w->timers_now = 0;
 	tell_added(w); /* taken in create() */
 	do {
-		while (has_events_now(w))
-			eng_step(w->engine);
+		while (happen(w))
+			;
 		if (w->is_over)
 			break;
 		if (w->steps.is_in_flight && w->steps.ends == w->now)
@@ -193,7 +215,7 @@ static struct orr_spot *world_new(const struct spot_config *c, const struct orr_
 	w->engine = eng_new();
 	w->watch = watch_new(label, c->policy_timeout_s);
 	watch_noun(w->watch, "instance");
-	w->first_live = w->last_live = NONE;
+	w->timer_at = w->ready_at = w->rows_at = w->prices_at = ORR_NEVER;
 	w->pause = ORR_IDLE;
 	w->steps.first_began = w->steps.last_end = -1;
 	rng_init(&w->policy_rng, c->seed, "spot-policy", c->replication);
@@ -209,7 +231,6 @@ static void world_free(struct orr_spot *w)
 	instances_free(w);
 	spot_capacity_free(w);
 	mem_free(w->point);
-	mem_free(w->timer_generation);
 	watch_free(w->watch);
 	eng_free(w->engine);
 	mem_free(w);

@@ -27,11 +27,10 @@ static void flush_alike(struct orr_spot *w)
 {
 	struct steps *s = &w->steps;
 	struct alike *a = &s->alike;
-	double dt = (double)a->since_last / 1e9;
 	s->samples_safe += a->samples * (double)a->count;
 	s->was_free |= a->count && a->cost == 0 && a->samples > 0;
 	if (a->cost > 0)
-		s->value_sum += a->samples * dt / (wide_usd(a->cost) * 3600) * (double)a->count;
+		s->value_sum += a->samples * (double)a->count * (double)a->since_last / wide_double(a->cost);
 	a->count = 0;
 }
 
@@ -360,7 +359,7 @@ void orr_steps_are_provisional(struct orr_spot *w)
 
 static bool check_count(struct orr_spot *w, uint64_t n, const char *what)
 {
-	if (!spot_may_act(w, what))
+	if (!w->is_ending && !spot_may_act(w, what))
 		return false;
 	if (n <= uncommitted(&w->steps))
 		return true;
@@ -371,7 +370,7 @@ static bool check_count(struct orr_spot *w, uint64_t n, const char *what)
 
 void orr_commit(struct orr_spot *w, uint64_t n)
 {
-	if (!check_count(w, n, "orr_commit()"))
+	if (w->is_ending || !check_count(w, n, "orr_commit()"))
 		return;
 	commit_first(w, n);
 	if (w->config->job->steps && w->steps.committed == w->config->job->steps) {

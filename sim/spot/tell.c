@@ -75,10 +75,18 @@ void tell_added(struct orr_spot *w)
 	w->n_added = w->added_told = 0;
 }
 
+void plan_timers(struct orr_spot *w)
+{
+	w->timer_at = ORR_NEVER;
+	if (eng_pending(w->engine))
+		eng_next_time(w->engine, &w->timer_at);
+}
+
 void on_timer(struct engine *e, void *ctx, uint64_t tag, uint64_t arg)
 {
 	(void)e, (void)arg;
 	struct orr_spot *w = ctx;
+	plan_timers(w);
 	if (w->is_over)
 		return;
 	w->has_happened = true;
@@ -109,6 +117,7 @@ void tell_decide(struct orr_spot *w)
 
 void tell_end(struct orr_spot *w)
 {
+	w->is_ending = true;
 	if (w->ops->end && !w->error.code)
 		CALL(w, UINT64_MAX, end, w->self, w);
 }

@@ -7,8 +7,8 @@
  * accounts.c (time and money), future.c (the oracle), query.c (public functions that only ask), report.c (metrics and rows),
  * check.c, options.c.
  *
- * Time: the world is at `now`; the engine holds what comes from outside (rows, instances getting ready, timers), the end of
- * a run of steps is known without it. Before anything of an instant happens, accounts and steps are brought up to it (steps that
+ * Time: the world is at `now`. The engine holds timers alone: the next row, the next instance to get ready and the end of a run of
+ * steps are known without it. Before anything of an instant happens, accounts and steps are brought up to it (steps that
  * end then aside: they come last). So what changes within an instant changes from that instant on.
  *
  * Money is counted in nano-USD per hour times nanoseconds, an integer, so that sums are exact in any order.
@@ -24,10 +24,9 @@
 __extension__ typedef __int128 wide;
 
 enum { NONE = UINT32_MAX };
-enum { PRIO_PRICE = 0, PRIO_ROW = 1, PRIO_READY = 10, PRIO_TIMER = 20 };
 enum { MAX_LIVE = 1 << 20 };
 #define MAX_RATE INT64_C(1000000000000000000) /* of all instances: 1e9 USD an hour, so that 146 years are counted exactly */
-enum { RANKS = 8 };
+enum { RANKS = 8 }; /* of timers: their priorities in the engine */
 
 enum slot_state { SLOT_FREE, SLOT_OFFER, SLOT_STARTING, SLOT_READY, SLOT_GONE /* while that is told */ };
 enum role { ROLE_STARTING, ROLE_IDLE, ROLE_OWNER, ROLES };
@@ -40,12 +39,12 @@ struct slot {
 	uint32_t instance, node;   /* number and text of the trace; on-demand: their own count, 0 */
 	uint32_t stages, first_stage;
 	uint32_t layout;           /* the last one in which it had a stage from the start */
-	uint32_t prev, next;       /* of live ones, or of the zone's offers, in order */
+	uint32_t at;               /* in w->order, while it is live */
+	uint32_t prev, next;       /* of the zone's offers, in order */
 	int64_t price;             /* nano-USD per hour */
 	int64_t offer_price;       /* of the trace; -1: the market's */
 	uint64_t number, mark;
 	int64_t since, ready, goes;
-	struct eng_event ready_event;
 	/* for begun hours and for the check */
 	wide paid;
 	int64_t paid_until;
@@ -104,7 +103,7 @@ struct steps {
 	int64_t first_began, last_end; /* -1: none */
 	wide live_ns_at_end;
 	struct alike alike;        /* of the last ones; not yet in the sums */
-	double samples_safe, value_sum; /* value_sum: samples x time / cost */
+	double samples_safe, value_sum; /* value_sum: of samples x ns / money; report.c has the unit */
 	bool was_free;             /* some cost nothing: value has no bound */
 	uint64_t rows_stride;      /* of iteration rows: each so many-th is kept */
 	uint64_t rows_seen;
@@ -127,6 +126,7 @@ struct orr_spot {
 	struct run_result *result;
 	struct orr_error error;
 	int64_t now, until, ended_at;
+	bool is_ending;            /* in end(): steps may still be taken back */
 	bool is_acting, is_over, is_complete, saw_future, has_happened;
 	bool may_see;              /* the policy declares the oracle */
 	int64_t calls_now, taken_now, timers_now; /* at this instant */
@@ -143,6 +143,8 @@ struct orr_spot {
 	struct availcursor *cursor, *price_cursor;
 	struct avail_rec next_rec, next_price;
 	bool has_next, has_price;
+	int64_t timer_at;          /* of the engine's next event; ORR_NEVER */
+	int64_t rows_at, prices_at; /* when the next ones are due; ORR_NEVER */
 	struct avail_rec *ahead;   /* rows read before their time, for notices */
 	size_t ahead_first, ahead_n, ahead_cap;
 	uint32_t *slot_of, cap_slot_of; /* [instance of the trace] slot + 1 */
@@ -155,7 +157,13 @@ struct orr_spot {
 	/* instances */
 	struct slot *slot;
 	uint32_t n_slots, cap_slots, *free_slot, n_free, cap_free;
-	uint32_t first_live, last_live;
+	struct ready_queue {
+		orr_inst *inst;
+		size_t first, n, cap;
+	} ready[2];                /* that start, in order: spot, on-demand */
+	int64_t ready_at;          /* when the next one gets ready; ORR_NEVER */
+	orr_inst *order;           /* live ones in order of being taken; 0: one that is no more */
+	uint32_t n_order, cap_order;
 	uint32_t live[2];          /* spot, on-demand */
 	uint64_t n_taken, n_on_demand, preemptions, released, refused;
 	orr_inst *added;           /* whose ADDED is to be told */
@@ -186,7 +194,6 @@ struct orr_spot {
 	const struct elastic_point **point; /* [pipelines * (max_depth + 1) + depth] */
 	uint32_t max_pipelines, max_depth;
 
-	uint32_t *timer_generation, cap_timers; /* [slot of the engine] of the policy's timer there */
 	/* future */
 	struct future *future;
 	/* report */
@@ -211,10 +218,12 @@ void tell_added(struct orr_spot *w); /* all that were taken and not told yet */
 void tell_steps(struct orr_spot *w);
 void tell_decide(struct orr_spot *w);
 void tell_end(struct orr_spot *w);
+void plan_timers(struct orr_spot *w);
 void on_timer(struct engine *e, void *ctx, uint64_t tag, uint64_t arg);
 
 /* capacity.c */
 int spot_capacity_begin(struct orr_spot *w);
+void spot_capacity_instant(struct orr_spot *w); /* what is due now, if anything is */
 void spot_capacity_fill(struct orr_spot *w); /* takes offers that are wanted */
 void spot_capacity_free(struct orr_spot *w);
 uint32_t spot_capacity_zone(struct orr_spot *w, uint32_t text);
@@ -230,6 +239,7 @@ void spot_inst_begin(struct orr_spot *w, uint32_t slot); /* starts; joins the li
 void spot_inst_end(struct orr_spot *w, uint32_t slot);   /* leaves the live, loses its stages, is billed to the end */
 void spot_inst_set_role(struct orr_spot *w, struct slot *s, enum role role);
 void spot_inst_set_price(struct orr_spot *w, struct slot *s, int64_t price);
+void spot_inst_get_ready(struct orr_spot *w); /* the next one; ready_at is now */
 void instances_free(struct orr_spot *w);
 
 /* layout.c */
@@ -246,6 +256,11 @@ void steps_free(struct orr_spot *w);
 /* accounts.c */
 void accounts_charge(struct orr_spot *w, enum orr_account a, wide usd, uint64_t n); /* money alone, n times */
 wide accounts_egress(const struct orr_spot *w, double bytes);
+/* As a conversion does it, but for the last bit; and at once for what is small. */
+static inline double wide_double(wide x)
+{
+	return (double)(int64_t)(x >> 64) * 0x1p64 + (double)(uint64_t)x;
+}
 double wide_usd(wide money);
 double wide_seconds(wide ns);
 
@@ -266,6 +281,25 @@ void report_free(struct orr_spot *w);
 static inline int64_t spot_most_now(const struct orr_spot *w)
 {
 	return w->max_calls + 8 * (int64_t)w->n_slots;
+}
+
+/* Live instances in order of being taken: for (i = live_first(w); i != NONE; i = live_next(w, i)), i a place in w->order. */
+static inline uint32_t live_next(const struct orr_spot *w, uint32_t i)
+{
+	for (i++; i < w->n_order; i++)
+		if (w->order[i])
+			return i;
+	return NONE;
+}
+
+static inline uint32_t live_first(const struct orr_spot *w)
+{
+	return live_next(w, UINT32_MAX);
+}
+
+static inline struct slot *live_slot(const struct orr_spot *w, uint32_t i)
+{
+	return &w->slot[orr_inst_slot(w->order[i])];
 }
 
 /* ---- time goes on: at each instant, so here ---- */
