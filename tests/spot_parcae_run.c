@@ -150,7 +150,7 @@ static void test_errors(void)
 {
 	struct setting s = { .rows = "0,add,a\n1000,remove,a\n", .job = "{\"name\":\"x\",\"source\":\"a test\",\"samples_per_step\":1,\"points\":[[1,1,5]]}",
 		.set = { "interval=0" }, .until = ORR_NEVER };
-	ok(!run(&s) && strstr(err.text, "interval: expected more than 0"), "an interval of nothing is an error");
+	ok(!run(&s) && strstr(err.text, "interval: expected at least 1s"), "an interval of nothing is an error");
 }
 
 int main(void)

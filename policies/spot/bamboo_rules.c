@@ -130,8 +130,8 @@ static bool read_numbers(struct bamboo *b, const struct orr_spot *w, const struc
 			b->depth ? "" : " (the job suggests none)");
 	else if (b->rolls_back && b->has_stale_steps)
 		orr_fail(err, ORR_EINPUT, "bamboo: rollback and stale_steps: steps that go on after a failure cannot be rolled back; set one of them off");
-	else if (b->rolls_back && !b->every_ns)
-		orr_fail(err, ORR_EINPUT, "bamboo: checkpoint_interval: expected more than 0 with rollback");
+	else if (b->rolls_back && b->every_ns < ORR_SECOND)
+		orr_fail(err, ORR_EINPUT, "bamboo: checkpoint_interval: expected at least 1s with rollback");
 	else if (!largest)
 		orr_fail(err, ORR_EINPUT, "bamboo: job %s has no step time at depth %u (with the next stage kept as well)", job.name, b->depth);
 	else

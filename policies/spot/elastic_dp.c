@@ -94,6 +94,8 @@ static bool read_args(struct elastic_dp *s, const struct orr_args *args, struct 
 	s->rebuild_ns = orr_arg_time_ns(args, "rebuild");
 	s->every_ns = orr_arg_time_ns(args, "every");
 	s->heeds_notice = orr_arg_bool(args, "notice");
+	if (s->every_ns && s->every_ns < ORR_SECOND)
+		return !orr_fail(err, ORR_EINPUT, "every: expected 0 or at least 1s");
 	return one_time(args, "copy", &s->copy_ns, err) && one_time(args, "cost", &s->cost_ns, err) &&
 	       one_time(args, "restart", &s->restart_ns, err);
 }

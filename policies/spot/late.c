@@ -43,8 +43,8 @@ bool late_begin(struct late *l, struct orr_spot *w, const struct orr_args *args,
 		return orr_fail(err, ORR_EFAIL, "out of memory"), false;
 	l->restart_ns = orr_arg_time_ns(args, "changeover");
 	l->probe_ns = orr_arg_time_ns(args, "probe");
-	if (l->probe_ns <= 0)
-		return orr_fail(err, ORR_EINPUT, "probe: expected a time above 0"), false;
+	if (l->probe_ns < ORR_SECOND / 1000)
+		return orr_fail(err, ORR_EINPUT, "probe: expected at least 1ms"), false;
 	l->spot_changeover_ns = orr_startup_time(w, false) + l->restart_ns;
 	l->on_demand_changeover_ns = orr_startup_time(w, true) + l->restart_ns;
 	int64_t lost = l->spot_changeover_ns + l->step_ns;

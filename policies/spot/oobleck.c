@@ -347,6 +347,8 @@ static int make_clean(struct oobleck *v, struct orr_spot *w, const struct orr_ar
 	v->on_notice = orr_arg_bool(args, "on_notice");
 	v->absorb = orr_arg_text(args, "absorb")[0] == 'w' ? 'w' : orr_arg_text(args, "absorb")[3];
 	v->horizon_ns = orr_arg_time_ns(args, "horizon");
+	if (v->ckpt_interval_ns && v->ckpt_interval_ns < ORR_SECOND)
+		return orr_fail(err, ORR_EINPUT, "ckpt_interval: expected 0 or at least 1s");
 	orr_steps_are_provisional(w);
 	orr_spot_count(w, "reconfigurations", 0);
 	orr_spot_count(w, "copied_bytes", 0);

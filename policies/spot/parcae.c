@@ -160,13 +160,13 @@ static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_
 	enum parcae_family family = family_of(orr_arg_text(args, "family"), job.name);
 	bool has_room = make_room(s) && read_shapes(s, w, job.samples_per_step) &&
 		parcae_planner_begin(&s->planner, s->shape, s->n, parcae_cost_of(family, job.parameters));
-	if (!has_room || !s->n || s->interval_ns <= 0) {
+	if (!has_room || !s->n || s->interval_ns < ORR_SECOND) {
 		if (!has_room)
 			orr_fail(err, ORR_EFAIL, "out of memory");
 		else if (!s->n)
 			orr_fail(err, ORR_EINPUT, "job \"%s\" has no step time of any (pipelines, depth)", job.name);
 		else
-			orr_fail(err, ORR_EINPUT, "interval: expected more than 0");
+			orr_fail(err, ORR_EINPUT, "interval: expected at least 1s");
 		destroy(s);
 		return NULL;
 	}
