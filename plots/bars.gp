@@ -15,6 +15,5 @@ set grid noxtics
 plot for [i=1:n] $data index i-1 using (at($1, i)):(marks[i] ? NaN : $2):(wide * 0.92) with boxes linetype shade[i] dashtype solid \
 		title (marks[i] ? '' : label[i]), \
 	for [i=1:n] $data index i-1 using (at($1, i)):3:(0):($4-$3) with vectors nohead linecolor rgb '#555555' linewidth 1 dashtype solid notitle, \
-	for [i=1:n] $data index i-1 using (at($1, i)):3:(0):($4-$3) with vectors nohead linecolor rgb '#555555' dashtype solid linewidth 1 notitle, \
 	for [i=1:n] $data index i-1 using (at($1, i)):(marks[i] ? $2 : NaN) with points linecolor rgb "#000000" pointtype 6 pointsize 0.7 \
 		title (marks[i] ? label[i] : '')

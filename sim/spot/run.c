@@ -241,7 +241,6 @@ static int check_until(const struct spot_config *c, int64_t *until, struct orr_e
 	*until = c->until_ns;
 	if (*until != ORR_NEVER && *until > INT64_MAX / 2)
 		return orr_fail(err, ORR_EINPUT, "--until: expected at most 146 years");
-	if (*until != ORR_NEVER || c->job->steps)
 	if (*until != ORR_NEVER || spot_job_steps(c->job, c->options))
 		return ORR_OK;
 	*until = availset_end_ns(c->capacity);

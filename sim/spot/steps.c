@@ -268,10 +268,8 @@ void orr_steps_run(struct orr_spot *w, const struct orr_steps *r)
 	else if (!(r->samples >= 0 && r->samples < 1e18) || !(r->egress_bytes >= 0 && r->egress_bytes < 1e18))
 		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): %g samples, %g bytes of egress; expected 0 or more", r->samples, r->egress_bytes);
 	else if (!to_be_done(w))
-		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): all %llu steps of the job are done", (unsigned long long)w->config->job->steps);
-	else if (!steps_have_owners(w))
 		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): all %llu steps of the job are done", (unsigned long long)w->job_steps);
-	else if (!w->n_stages)
+	else if (!steps_have_owners(w))
 		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): no instance has a stage; orr_layout() first");
 	if (w->error.code)
 		return;

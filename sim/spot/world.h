@@ -278,12 +278,6 @@ void report_lost(struct orr_spot *w, uint64_t n);
 void report_end(struct orr_spot *w);
 void report_free(struct orr_spot *w);
 
-/* So many times a policy may make the same thing due at one instant: what is more has no end. */
-static inline int64_t spot_most_now(const struct orr_spot *w)
-{
-	return w->max_calls + 8 * (int64_t)w->n_slots;
-}
-
 /* Live instances in order of being taken: for (i = live_first(w); i != NONE; i = live_next(w, i)), i a place in w->order. */
 static inline uint32_t live_next(const struct orr_spot *w, uint32_t i)
 {
