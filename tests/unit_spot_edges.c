@@ -374,6 +374,43 @@ static void test_long(void)
 	spot_runs_close(&s);
 }
 
+static void hourly_timer(void *self, struct orr_spot *w, uint64_t tag)
+{
+	(void)self;
+	if (orr_spot_now(w) == 500000 * ORR_SECOND * 3600)
+		run_on(w, orr_inst_first(w));
+	orr_spot_timer(w, orr_spot_now(w) + (int64_t)tag * ORR_SECOND, 0, tag);
+}
+
+static void hourly_decide(void *self, struct orr_spot *w)
+{
+	(void)self;
+	if (!count++)
+		orr_spot_timer(w, trick ? 500000 * ORR_SECOND * 3600 : 0, 0, trick ? 50 : 3600);
+}
+
+/* A policy that waits for what will never be, by a timer each hour; and one that waits long, but not for ever. */
+static void test_stuck(void)
+{
+	const struct orr_spot_ops ops = { .size = sizeof ops, .create = create, .destroy = mem_free, .timer = hourly_timer, .decide = hourly_decide };
+	trick = 0;
+	struct run_result *r = try(&ops, NULL, "0,add,a\n", "", 0);
+	near_to(spot_runs_metric(r, "makespan_s") / 3600, 10000, 1e-3, "a run of which nothing comes but timers ends after 10,000 of them");
+	near_to(spot_runs_metric(r, "is_complete"), 0, 0, "without the job");
+	result_free(r);
+	r = try(&ops, NULL, "0,add,a\n", "deadline=20000h", 0);
+	near_to(spot_runs_metric(r, "makespan_s") / 3600, 30000, 1e-3, "but not before the deadline");
+	result_free(r);
+	r = try(&ops, NULL, "0,add,a\n", "", 3600 * 40000);
+	near_to(spot_runs_metric(r, "makespan_s") / 3600, 40000, 1e-12, "nor where --until says when");
+	result_free(r);
+	trick = 1;
+	r = try(&ops, NULL, "0,add,a\n", "", 0);
+	near_to(spot_runs_metric(r, "makespan_s"), 500000. * 3600 + 100, 1e-12, "a long sleep is none");
+	near_to(spot_runs_metric(r, "is_complete"), 1, 0, "and the job is done");
+	result_free(r);
+}
+
 /* ---- money ---- */
 
 static void test_money(void)
@@ -480,6 +517,7 @@ int main(void)
 	test_endless();
 	test_ends();
 	test_long();
+	test_stuck();
 	test_money();
 	test_price_first();
 	test_handles();

@@ -63,11 +63,26 @@ static struct availset *load_trace(const cJSON *o, const struct spot_scenario *s
 static int resolve_trace(const cJSON *o, struct spot_scenario *s, struct orr_error *err)
 {
 	int rc = scenario_text_at(o, "trace", NULL, &s->source, err);
-	if (!rc && !s->source)
+	if (!rc && (!s->source || !*s->source))
 		rc = orr_fail(err, ORR_EINPUT, "scenario: no trace is named");
 	if (!rc && !(s->capacity = load_trace(o, s, err)))
 		rc = err && err->code ? err->code : ORR_EINPUT;
 	return rc;
+}
+
+/* Is there a price for any of the trace's zones? */
+static bool has_price_for(const struct availset *prices, const struct availset *capacity)
+{
+	uint32_t n, m;
+	const uint32_t *priced = availset_zones(prices, &n), *zone = availset_zones(capacity, &m);
+	for (uint64_t i = 0; availset_is_loaded(prices) && i < availset_count(prices); i++)
+		if (availset_at(prices, i)->kind == AVAIL_PRICE && !availset_at(prices, i)->zone)
+			return true; /* of all zones */
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t k = 0; k < m; k++)
+			if (!strcmp(strtab_text(availset_strings(prices), priced[i]), strtab_text(availset_strings(capacity), zone[k])))
+				return true;
+	return !n;
 }
 
 static int resolve_prices(const cJSON *o, struct spot_scenario *s, struct orr_error *err)
@@ -83,6 +98,13 @@ static int resolve_prices(const cJSON *o, struct spot_scenario *s, struct orr_er
 		return orr_fail(err, why.code, "prices: %s", why.text);
 	if (!availset_has_prices(s->prices))
 		return orr_fail(err, ORR_EINPUT, "prices: %.200s: has no prices; expected rows of time_s,zone,type,usd_per_hour (docs/traces.md)", s->price_source);
+	if (!has_price_for(s->prices, s->capacity)) {
+		uint32_t n;
+		const char *zone = strtab_text(availset_strings(s->prices), *availset_zones(s->prices, &n));
+		return orr_fail(err, ORR_EINPUT,
+			"prices: %.200s: are for zones that the trace does not have (%.60s%s); leave zones out of them, or name the trace's (its column zone, "
+			"zones=.., trace_options.zone)", s->price_source, zone, n > 1 ? ", .." : "");
+	}
 	return ORR_OK;
 }
 

@@ -168,6 +168,7 @@ void spot_inst_get_ready(struct orr_spot *w)
 	struct ready_queue *q = &w->ready[next_ready(w, &w->ready[0]) > w->now];
 	uint32_t slot = orr_inst_slot(q->inst[q->first++]);
 	w->has_happened = true;
+	w->quiet = 0;
 	w->slot[slot].state = SLOT_READY;
 	plan_ready(w);
 	spot_inst_set_role(w, &w->slot[slot], ROLE_IDLE);
@@ -189,6 +190,7 @@ static void check_limits(struct orr_spot *w, const struct slot *s)
 void spot_inst_begin(struct orr_spot *w, uint32_t slot)
 {
 	struct slot *s = &w->slot[slot];
+	w->quiet = 0;
 	s->state = SLOT_STARTING;
 	s->role = ROLE_STARTING;
 	s->number = w->n_taken++;
@@ -223,6 +225,7 @@ static void pay_begun_hour(struct orr_spot *w, const struct slot *s)
 void spot_inst_end(struct orr_spot *w, uint32_t slot)
 {
 	struct slot *s = &w->slot[slot];
+	w->quiet = 0;
 	layout_forget(w, slot);
 	settle(w, s);
 	if (w->bills_hours)

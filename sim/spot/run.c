@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+enum { MOST_QUIET = 10000 };
+
 /* ---- instants ---- */
 
 static int64_t earlier(int64_t a, int64_t b)
@@ -125,6 +127,14 @@ static void report_progress(struct orr_spot *w, uint64_t *n)
 	w->config->progress(w->config->progress_ctx, part);
 }
 
+/* The trace is over, the deadline past, and for so many instants nothing but timers went off: the job will never be done. */
+static bool is_stuck(struct orr_spot *w)
+{
+	if (w->steps.is_in_flight || w->rows_at < ORR_NEVER || w->until < ORR_NEVER || (w->deadline < ORR_NEVER && w->now < w->deadline))
+		w->quiet = 0;
+	return w->quiet++ >= MOST_QUIET;
+}
+
 static void loop(struct orr_spot *w)
 {
 	int64_t t;
@@ -132,7 +142,7 @@ static void loop(struct orr_spot *w)
 	w->has_happened = true;
 	if (w->until > 0)
 		instant(w);
-	while (!w->is_over) {
+	while (!w->is_over && !is_stuck(w)) {
 		bool is_any = next_instant(w, &t);
 		if (w->until == ORR_NEVER && (is_any ? t > INT64_MAX / 2 : w->steps.is_in_flight)) {
 			spot_fail(w, ORR_EFAIL, NULL, "the clock ends after 146 years and the job has not (--until sets an earlier end)");

@@ -263,7 +263,7 @@ void orr_steps_run(struct orr_spot *w, const struct orr_steps *r)
 	else if (s->is_in_flight)
 		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run() while a step is in flight: orr_steps_stop() first");
 	else if (r->step_ns <= 0 || r->step_ns > INT64_MAX / 4)
-		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): a step of %lld ns; expected more than 0 (orr_step_time() is 0 where the job has none)",
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): a step of %lld ns; expected more than 0 and less than 73 years (orr_step_time() is 0 where the job has none)",
 			(long long)r->step_ns);
 	else if (!(r->redundant >= 0 && r->redundant <= 1))
 		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): redundant is %g; expected 0 to 1", r->redundant);
@@ -275,6 +275,7 @@ void orr_steps_run(struct orr_spot *w, const struct orr_steps *r)
 		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): no instance has a stage; orr_layout() first");
 	if (w->error.code)
 		return;
+	w->quiet = 0;
 	s->is_in_flight = true;
 	s->is_last = s->has_ended = false;
 	s->began = w->now;

@@ -129,6 +129,7 @@ struct orr_spot {
 	bool is_ending;            /* in end(): steps may still be taken back */
 	bool is_acting, is_over, is_complete, saw_future, has_happened;
 	bool may_see;              /* the policy declares the oracle */
+	uint32_t quiet;            /* instants since anything but timers happened */
 	int64_t calls_now, taken_now, timers_now; /* at this instant */
 
 	/* options */
