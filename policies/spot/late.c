@@ -22,7 +22,7 @@ static bool read_shape(struct late *l, struct orr_spot *w, const struct orr_args
 	l->nodes = l->pipelines * l->depth;
 	l->step_ns = orr_step_time(w, l->pipelines, l->depth, ORR_STEP_PLAIN);
 	if (!l->step_ns)
-		return orr_fail(err, ORR_EINPUT, "job %s has no step of %u pipelines of depth %u: set nodes", job.name, l->pipelines, l->depth), false;
+		return orr_fail(err, ORR_EINPUT, "job %s has no step of %u x %u (pipelines x depth): set nodes", job.name, l->pipelines, l->depth), false;
 	if (!job.steps)
 		return orr_fail(err, ORR_EINPUT, "job %s has no end: expected one with \"work\" or \"steps\"", job.name), false;
 	if (job.deadline_ns == ORR_NEVER)
