@@ -231,4 +231,10 @@ like "$("$orrery" model show slow.json --elastic)" '^ +1 +2 +10 +10 +- ' "model 
 is "$("$orrery" model show slow.json --elastic --json | tr -d '\t' | grep -c '^"samples_per_step":8,$')" 1 "and as JSON"
 said=$("$orrery" model list --elastic --served 2>&1)
 is "$? $said" "2 orrery: model: --served and --elastic exclude each other" "not both"
+printf '0,add,a\n100,remove,b\n50,remove,a\n' >"$work/broken.csv"
+"$ORRERY" spot "$work/broken.csv" --format bamboo --job bamboo-bert --policy bamboo --until 1h --repair >"$work/out" 2>"$work/err"
+ok $? "--repair runs on a broken trace"
+is "$(grep -cE 'rows out of order, sorted: 1|never there, left out: 1' "$work/err")" 2 "and says what it changed"
+is "$("$ORRERY" trace info "$work/broken.csv" --format bamboo --repair 2>&1 | grep -c 'rows out of order')" 1 "trace info --repair likewise"
+
 tap_done

@@ -19,6 +19,8 @@ static const char help[] =
 	"  --policy LIST        names (orrery policy list --kind spot) or plugins (./mine.so); NAME@LABEL\n"
 	"                       runs one again under another label\n"
 	"  --replications N     run N times with other random numbers: means with t-intervals (default 1)\n"
+	"  --repair             put the trace's rows in order and leave out those that cannot be, and say\n"
+	"                       which; without it they are errors\n"
 	"  --exact              an event for each step instead of steps between events in one go; the\n"
 	"                       results are the same, to the bit\n"
 	"  --set PATH=VALUE     change one value: spot.OPTION, policy.NAME.PARAM, trace_options.NAME,\n"

@@ -20,6 +20,7 @@ static const char help[] =
 	"\n"
 	"  --format F      format of FILE (default: found by looking at it)\n"
 	"  -O NAME=VALUE   an option of the format ('trace list' shows them)\n"
+	"  --repair        of instances that come and go: the same as -O repair=all\n"
 	"  --json          info: everything as JSON, long lists in full\n"
 	"  -o OUT          file to write; .gz and .zst are packed (default: standard output)\n"
 	"  --to FORMAT     jobs: orrery (default), tiresias or swf; requests: requests;\n"

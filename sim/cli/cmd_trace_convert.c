@@ -236,7 +236,7 @@ static const struct option longs[] = { { "format", required_argument, NULL, 'f' 
 	{ "until", required_argument, NULL, 'U' }, { "count", required_argument, NULL, 'n' },
 	{ "sample", required_argument, NULL, 'p' }, { "gpus", required_argument, NULL, 'g' },
 	{ "queue", required_argument, NULL, 'q' }, { "user", required_argument, NULL, 'u' },
-	{ "rebase", no_argument, NULL, 'r' }, { NULL, 0, NULL, 0 } };
+	{ "rebase", no_argument, NULL, 'r' }, { "repair", no_argument, NULL, 'R' }, { NULL, 0, NULL, 0 } };
 
 static int parse(int argc, char **argv, struct wish *w, struct orr_error *err)
 {
@@ -257,6 +257,8 @@ static int parse(int argc, char **argv, struct wish *w, struct orr_error *err)
 			rc = trace_seed(optarg, &w->seed, err);
 		else if (c == 'O')
 			rc = trace_options_add(&w->options, optarg, err);
+		else if (c == 'R')
+			rc = trace_options_add(&w->options, "repair=all", err);
 		else if (c == '?')
 			rc = trace_bad_option(argv, longs, err);
 		else if (is_slice)

@@ -261,7 +261,7 @@ int trace_info(int argc, char **argv, struct orr_error *err)
 {
 	static const struct option longs[] = { { "json", no_argument, NULL, 'j' },
 		{ "format", required_argument, NULL, 'f' }, { "seed", required_argument, NULL, 's' },
-		{ NULL, 0, NULL, 0 } };
+		{ "repair", no_argument, NULL, 'r' }, { NULL, 0, NULL, 0 } };
 	struct request q = { .seed = 1 };
 	int c, rc = ORR_OK;
 	opterr = 0;
@@ -275,6 +275,8 @@ int trace_info(int argc, char **argv, struct orr_error *err)
 			rc = trace_seed(optarg, &q.seed, err);
 		else if (c == 'O')
 			rc = trace_options_add(&q.options, optarg, err);
+		else if (c == 'r')
+			rc = trace_options_add(&q.options, "repair=all", err);
 		else
 			rc = trace_bad_option(argv, longs, err);
 	}

@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum { OPT_FIRST = 256, OPT_POLICY, OPT_FAILURES, OPT_CAPACITY, OPT_DROP, OPT_SET, OPT_DB, OPT_FRESH, OPT_OUT, OPT_NO_FIGURES, OPT_JSON,
-	OPT_CHECK, OPT_TIMELINE, OPT_MODEL, OPT_SCENARIO, OPT_FIND_RATE, OPT_ATTAINMENT, OPT_EXACT, OPT_KEY /* this and what follows: a key of the scenario */ };
+	OPT_CHECK, OPT_TIMELINE, OPT_MODEL, OPT_SCENARIO, OPT_FIND_RATE, OPT_ATTAINMENT, OPT_EXACT, OPT_REPAIR, OPT_KEY /* this and what follows: a key of the scenario */ };
 
 /* key: set to the value as it stands; one with a dot is an option of the world, set like --set. */
 static const struct known_option {
@@ -55,6 +55,7 @@ static const struct known_option {
 	{ "replications", 1, OPT_KEY, REQUEST_SERVE | REQUEST_SPOT, "replications" },
 	{ "job", 1, OPT_KEY, REQUEST_SPOT, "job" },
 	{ "exact", 0, OPT_EXACT, REQUEST_SPOT, NULL },
+	{ "repair", 0, OPT_REPAIR, REQUEST_SPOT, NULL },
 	{ "router", 1, OPT_KEY, REQUEST_SERVE, "serve.router" },
 	{ "slo", 1, OPT_KEY, REQUEST_SERVE, "serve.slo" },
 	{ "slo-ttft", 1, OPT_KEY, REQUEST_SERVE, "serve.slo_ttft" },
@@ -132,6 +133,9 @@ static int take_option(struct request *r, int opt, struct orr_error *err)
 		return ORR_OK;
 	case OPT_SET:
 		add_set(r, mem_strdup(optarg));
+		return ORR_OK;
+	case OPT_REPAIR:
+		add_set(r, mem_strdup("trace_options.repair=all"));
 		return ORR_OK;
 	case OPT_DB:
 		r->output.db = optarg;

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -157,11 +158,33 @@ double orr_spot_uniform(struct orr_spot *w)
 
 /* ---- what it reports ---- */
 
-static struct tally *tally(struct orr_spot *w, const char *name)
+enum { MOST_NAME = 60 };
+
+/* Letters, digits and "._-", and none that the world or a study adds. */
+static bool is_metric_name(const char *s)
 {
-	for (size_t i = 0; i < w->n_tally; i++)
+	size_t n = s ? strlen(s) : 0;
+	for (size_t i = 0; i < n; i++)
+		if (!isalnum((unsigned char)s[i]) && !strchr("._-", s[i]))
+			return false;
+	return n && n <= MOST_NAME && strcmp(s, "paused_part") && strcmp(s, "replications") && strncmp(s, "ratio_", 6);
+}
+
+/* NULL: the name or the value is none. */
+static struct tally *tally(struct orr_spot *w, const char *name, double value, const char *what)
+{
+	if (isinf(value)) {
+		spot_fail(w, ORR_EFAIL, NULL, "%s: %s: %g is no number to report", what, name ? name : "", value);
+		return NULL;
+	}
+	for (size_t i = 0; name && i < w->n_tally; i++)
 		if (!strcmp(w->tally[i].name, name))
 			return &w->tally[i];
+	if (!is_metric_name(name)) {
+		spot_fail(w, ORR_EFAIL, NULL, "%s: \"%.60s\" is no name of a metric: expected 1 to %d letters, digits, \".\", \"_\" or \"-\", and not"
+			" paused_part, replications, ratio_..", what, name ? name : "", MOST_NAME);
+		return NULL;
+	}
 	MEM_GROW(w->tally, w->n_tally, w->cap_tally);
 	w->tally[w->n_tally] = (struct tally){ mem_strdup(name), 0 };
 	return &w->tally[w->n_tally++];
@@ -169,12 +192,16 @@ static struct tally *tally(struct orr_spot *w, const char *name)
 
 void orr_spot_count(struct orr_spot *w, const char *name, double amount)
 {
-	tally(w, name)->value += amount;
+	struct tally *t = tally(w, name, amount, "orr_spot_count()");
+	if (t)
+		t->value += amount;
 }
 
 void orr_spot_report(struct orr_spot *w, const char *name, double value)
 {
-	tally(w, name)->value = value;
+	struct tally *t = tally(w, name, value, "orr_spot_report()");
+	if (t)
+		t->value = value;
 }
 
 void orr_spot_event(struct orr_spot *w, const char *kind, const char *format, ...)
@@ -188,7 +215,7 @@ void orr_spot_event(struct orr_spot *w, const char *kind, const char *format, ..
 	va_end(ap);
 	MEM_GROW(w->event, w->n_event, w->cap_event);
 	w->event[w->n_event++] = (struct event_row){ .time_ns = w->now,
-		.kind = result_text(w->result, kind),
+		.kind = result_text(w->result, kind ? kind : ""),
 		.subject = w->n_event,
 		.detail = text[0] ? result_text(w->result, text) : NULL };
 }

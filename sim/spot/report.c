@@ -167,7 +167,9 @@ static void other_metrics(struct orr_spot *w)
 	if (w->deadline < ORR_NEVER)
 		metric(w, "deadline_kept", w->is_complete && w->now <= w->deadline);
 	for (size_t i = 0; i < w->n_tally; i++)
-		if (!isnan(w->tally[i].value))
+		if (result_find(w->result, w->tally[i].name))
+			spot_fail(w, ORR_EFAIL, NULL, "orr_spot_count(), orr_spot_report(): %s is a metric of the world's own", w->tally[i].name);
+		else if (isfinite(w->tally[i].value))
 			result_metric(w->result, result_text(w->result, w->tally[i].name), w->tally[i].value, NAN, NAN);
 }
 

@@ -267,8 +267,7 @@ int spot_run(const struct spot_config *c, const struct orr_policy *policy, const
 			loop(w);
 		if (!w->error.code)
 			report_end(w);
-		if (w->self)
-			w->ops->destroy(w->self);
+		tell_destroy(w);
 		rc = w->error.code;
 		if (rc)
 			*err = w->error;

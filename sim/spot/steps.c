@@ -258,7 +258,9 @@ void orr_steps_run(struct orr_spot *w, const struct orr_steps *r)
 	struct steps *s = &w->steps;
 	if (!spot_may_act(w, "orr_steps_run()"))
 		return;
-	if (s->is_in_flight)
+	if (!r)
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): no steps are given (NULL)");
+	else if (s->is_in_flight)
 		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run() while a step is in flight: orr_steps_stop() first");
 	else if (r->step_ns <= 0 || r->step_ns > INT64_MAX / 4)
 		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): a step of %lld ns; expected more than 0 (orr_step_time() is 0 where the job has none)",

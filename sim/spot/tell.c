@@ -117,6 +117,15 @@ void tell_decide(struct orr_spot *w)
 	/* What it did itself is no reason to ask again, unless something came of it. */
 }
 
+void tell_destroy(struct orr_spot *w)
+{
+	if (!w->self)
+		return;
+	watch_enter(w->watch, "destroy", w->now, UINT64_MAX);
+	w->ops->destroy(w->self);
+	watch_leave(w->watch);
+}
+
 void tell_end(struct orr_spot *w)
 {
 	w->is_ending = true;

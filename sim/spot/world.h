@@ -219,6 +219,7 @@ void tell_added(struct orr_spot *w); /* all that were taken and not told yet */
 void tell_steps(struct orr_spot *w);
 void tell_decide(struct orr_spot *w);
 void tell_end(struct orr_spot *w);
+void tell_destroy(struct orr_spot *w);
 void plan_timers(struct orr_spot *w);
 void on_timer(struct engine *e, void *ctx, uint64_t tag, uint64_t arg);
 

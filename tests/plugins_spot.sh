@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Spot plugins that do one thing wrong each: an error that names the policy, the instance (where there is one), the time and what is
+# wrong, exit code 1, and the database as it was.
+. "${srcdir:-.}/tests/tap.sh"
+: "${CC:=cc}"
+if ! command -v "${CC%% *}" >/dev/null; then
+  skip "no C compiler ($CC)"
+  tap_done
+  exit
+fi
+tree=$(cd "$srcdir" && pwd)
+cd "$work" || exit 1
+$CC -std=c11 -Wall -Wextra -Werror -O1 -shared -fPIC -I"$tree/include" -o hostile.so "$tree/tests/plugins/spot_hostile.c"
+ok $? "the plugin compiles with the public headers alone"
+echo '{"name": "j", "source": "made up", "samples_per_step": 8, "points": [[1, 1, 1000]]}' >j.json
+printf 'time_s,event,node\n0,add,a\n9.5,remove,a\n20,add,b\n40,end,\n' >t.csv
+run() { # HOW [OPTIONS]
+  local how=$1
+  shift
+  (ulimit -c 0 && "$ORRERY" spot t.csv --job j.json --policy ./hostile.so --set "policy.spot-hostile.how=$how" --set spot.startup=1s \
+    --set spot.egress_usd_per_GB=0.1 --policy-timeout 1 --check --no-figures -q "$@") 2>&1
+}
+is "$(run "" --db runs.db; echo $?)" 0 "without a mistake it runs"
+is "$(run act_in_end --out acts; echo $?)" 0 "what it asks for in end() is not done"
+run "" --out plain
+is "$(sha256sum <acts/summary.csv)" "$(sha256sum <plain/summary.csv)" "and changes nothing"
+before=$("$ORRERY" db digest runs.db)
+p="orrery: policy spot-hostile:"
+while IFS='|' read -r how expected; do
+  said=$(run "$how" --db runs.db --fresh)
+  like "$? $said" "^${expected/ P/ $p}" "$how"
+  is "$(grep -c . <<<"$said")" 1 "$how: in one line"
+done <<'EOT'
+silent|2 P at 0\.000000000 s: create\(\) returned nothing and gave no reason$
+hang_in_create|1 P .*create\(\) has not returned for 1 s
+hang|1 P .*instance 0.*has not returned for 1 s
+hang_in_end|1 P .*end\(\) has not returned for 1 s
+hang_in_destroy|1 P .*destroy\(\) has not returned for 1 s
+give_up_in_create|2 P at 0\.000000000 s: not for me$
+layout_in_create|1 P at 0\.000000000 s: orr_layout\(\): the handle is of an instance that is gone, or of none$
+act_in_destroy|1 P at 40\.000000000 s: orr_release\(\) outside the policy's own functions$
+use_gone|1 P instance a at 9\.500000000 s: orr_own\(\): it is gone$
+release_gone|1 P instance a at 9\.500000000 s: orr_release\(\): it is gone$
+no_owner|1 P at 9\.500000000 s: a step goes on although stage 0 of pipeline 0 has no live owner
+run_twice|1 P at 1\.000000000 s: orr_steps_run\(\) while a step is in flight
+timer_now|1 P at 1\.000000000 s: orr_spot_timer\(\): timers for this very instant without end
+spin|1 P at 0\.000000000 s: .*(very instant|decide\(\) was called)
+take_and_give|1 P at 0\.000000000 s: decide\(\) was called 1000 times at this instant
+lose_in_end|1 P at 40\.000000000 s: orr_lose\(\): 1000000 steps; 0 are not committed \(orr_steps_are_provisional\(\) was not called\)$
+layout_unknown|1 P at 1\.000000000 s: orr_layout\(\): the handle is of an instance that is gone, or of none$
+layout_none|1 P at 1\.000000000 s: orr_layout\(\): no instance \(0\)$
+layout_null|1 P at 1\.000000000 s: orr_layout\(\): no owners are given \(NULL\) for 2 x 2 stages$
+layout_huge|1 P at 1\.000000000 s: orr_layout\(\): 4294967295 x 4294967295 stages; at most 16777216$
+layout_flat|1 P at 1\.000000000 s: orr_own\(\): no stage 0 of pipeline 0; the layout has 0 x 0$
+own_two|1 P instance a at 1\.000000000 s: orr_own\(\): stage 0 of pipeline 0 has an owner, a; orr_disown\(\) it first$
+own_nowhere|1 P at 1\.000000000 s: orr_own\(\): no stage 4294967295 of pipeline 4294967295; the layout has 1 x 1$
+disown_twice|1 P at 1\.000000000 s: orr_disown\(\): stage 0 of pipeline 0 has no owner
+disown_to_unknown|1 P at 1\.000000000 s: orr_disown\(\): the handle is of an instance
+drop_twice|1 P at 1\.000000000 s: orr_drop_pipeline\(\): pipeline 0 was dropped$
+drop_all|1 P at 1\.000000000 s: a step goes on although all pipelines were dropped
+release_twice|1 P at 1\.000000000 s: orr_release\(\): the handle is of an instance that is gone, or of none$
+release_owner|1 P at 1\.000000000 s: a step goes on although stage 0 of pipeline 0 has no live owner
+want_nowhere|1 P at 1\.000000000 s: orr_want\(\): no zone 77; there are 1$
+request_nowhere|1 P at 1\.000000000 s: orr_request\(\): no zone 77; there are 1$
+on_demand_anywhere|1 P at 1\.000000000 s: orr_request_on_demand\(\): no zone 4294967295; there are 1$
+on_demand_most|1 P at 1\.000000000 s: more than 1048576 instances at a time
+steps_null|1 P at 1\.000000000 s: orr_steps_run\(\): no steps are given \(NULL\)$
+steps_of_nothing|1 P at 1\.000000000 s: orr_steps_run\(\): a step of 0 ns
+steps_negative|1 P at 1\.000000000 s: orr_steps_run\(\): a step of -9223372036854775808 ns
+steps_huge|1 P at 1\.000000000 s: orr_steps_run\(\): a step of 9223372036854775807 ns
+samples_nan|1 P at 1\.000000000 s: orr_steps_run\(\): -?nan samples
+redundant_two|1 P at 1\.000000000 s: orr_steps_run\(\): redundant is 2; expected 0 to 1$
+egress_huge|1 P at 1\.000000000 s: orr_steps_run\(\): .* 1e\+300 bytes of egress
+egress_infinite|1 P at 1\.000000000 s: orr_egress\(\): inf bytes
+pace_zero|1 P at 1\.000000000 s: orr_steps_pace\(\): 0 ns; expected more than 0$
+stretch_for_ever|1 P at 1\.000000000 s: orr_steps_stretch\(\): by 2305843009213693951 ns
+shrink|1 P at 1\.000000000 s: orr_steps_stretch\(\): by -1 ns
+samples_negative|1 P at 1\.000000000 s: orr_steps_samples\(\): -1; expected 0 or more$
+provisional_late|1 P at 1\.000000000 s: orr_steps_are_provisional\(\): steps have been run; call it in create\(\)$
+commit_most|1 P at 1\.000000000 s: orr_commit\(\): 18446744073709551615 steps; 0 are not committed
+lose_most|1 P at 1\.000000000 s: orr_lose\(\): 18446744073709551615 steps; 0 are not committed
+pause_as_useful|1 P at 1\.000000000 s: orr_pause_as\(0\): expected
+timer_past|1 P at 1\.000000000 s: orr_spot_timer\(\): at -9223372036\.854.* s, which is past$
+timer_rank|1 P at 1\.000000000 s: orr_spot_timer\(\): rank 8; expected 0 to 7$
+future|1 P at 1\.000000000 s: orr_spot_future\(\): asks for the future without declaring the oracle
+true_end|1 P at 1\.000000000 s: orr_inst_true_end\(\): asks for the future without declaring
+offer_end|1 P at 1\.000000000 s: orr_offer_true_end\(\): asks for the future without declaring
+count_nothing|1 P at 1\.000000000 s: .*name of a metric
+count_usd|1 P at 40\.000000000 s: .*: usd is a metric of the world's own$
+report_accounts|1 P at 1\.000000000 s: .*"paused_part" is no name of a metric
+report_infinite|1 P at 1\.000000000 s: orr_spot_report\(\): lots: inf is no number to report$
+report_odd|1 P at 1\.000000000 s: .*name of a metric
+give_up|1 P at 1\.000000000 s: had enough$
+give_up_mutely|1 P at 1\.000000000 s: gave up and gave no reason$
+go_on|1 P at 1\.000000000 s: orr_layout\(\): the handle is of an instance that is gone, or of none$
+ask_nowhere|1 P at 1\.000000000 s: nothing is there$
+EOT
+is "$("$ORRERY" db digest runs.db)" "$before" "and the database is as it was"
+tap_done
