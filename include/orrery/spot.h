@@ -175,7 +175,7 @@ ORR_API void orr_steps_stop(struct orr_spot *w);
 ORR_API void orr_steps_last(struct orr_spot *w);
 /* The step in flight takes longer by so much. */
 ORR_API void orr_steps_stretch(struct orr_spot *w, int64_t by_ns);
-/* The step in flight is of so many samples. (asked by h-ckpt: sample dropping) */
+/* The step in flight is of so many samples (fewer when a lost worker's are dropped). */
 ORR_API void orr_steps_samples(struct orr_spot *w, double samples);
 /* Each step after the one in flight takes so long. */
 ORR_API void orr_steps_pace(struct orr_spot *w, int64_t step_ns);
