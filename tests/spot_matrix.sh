@@ -39,13 +39,11 @@ worlds=("churn:slots=48,rate=0.3,length=5h --set spot.startup=90s"
   "hazard:p=0.4,slots=20,length=6h --replications 3 --set spot.deadline=100h --set spot.target=13 --set spot.on_demand_quota=48"
   "renewal:nodes=20,zones=x|y,law=lognormal,up=40m,down=5m,length=6h --set spot.quota=25 --set spot.notice=1h --set spot.price=0 --record sample")
 
-# Every other one of those with a table.
-mapfile -t jobs < <("$orrery" model list --elastic | awk 'NR > 1 && !/ derived / && n++ % 2 == 0 { print $1 }')
+# One after the other in the worlds above: the plan of the omniscient is for one zone, a job that ends, and no more instances than that needs.
+jobs=(bamboo-vgg oobleck-bert cbl-48h parcae-bert cbl-ml-72h parcae-vgg19 bamboo-bert cbl-bio-22.5h oobleck-gpt3-2.7b parcae-gpt-1.5b)
 if [ "${ORR_SANITIZED:-}" = 1 ]; then
-  jobs=(bamboo-bert cbl-48h parcae-bert)
+  jobs=(bamboo-vgg oobleck-bert cbl-48h)
 fi
-ok "$((${#jobs[@]} < 3))" "and some jobs (${#jobs[@]})"
-
 run() { "$orrery" spot "$@" --check --no-figures -q; }
 declare -A ran
 refusals=0 n=0
