@@ -96,6 +96,7 @@ ORR_API uint32_t orr_offers(const struct orr_spot *w, uint32_t zone);
 ORR_API uint32_t orr_request_on_demand(struct orr_spot *w, uint32_t zone, uint32_t n);
 /* Gives an instance back; its stages lose their owner. instance() is not called for it. */
 ORR_API void orr_release(struct orr_spot *w, orr_inst i);
+/* Of the type that came last in the zone; before any came, of the first that will. */
 ORR_API double orr_spot_price(const struct orr_spot *w, uint32_t zone);
 ORR_API double orr_on_demand_price(const struct orr_spot *w, uint32_t zone);
 ORR_API int64_t orr_startup_time(const struct orr_spot *w, bool is_on_demand);
