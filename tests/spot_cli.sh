@@ -107,6 +107,14 @@ printf 'time_s,zone,type,usd_per_hour\n0,,,0.25\n' >prices.csv
 is "$(runs names.db)" 5 "and a job of other contents, another seed, an option and prices are other runs"
 "$orrery" spot bare.csv --job slow.json --prices prices.csv --policy checkpoint --out priced --no-figures -q
 is "$(near "$(metric checkpoint usd priced)" "$(awk 'BEGIN { printf "%.17g", 755 * .25 / 3600 }')")" near "--prices are paid where the trace names none"
+# By hand: an hour of n1, of which the price doubles after half, 0.45 + 0.9; and of n2 at 1.5 in another zone, whose v100s cost 7.
+printf 'time_s,event,node,zone,type\n0,add,n1,a,v100\n0,add,n2,b,a100\n3600,end,,,\n' >types.csv
+printf 'time_s,zone,type,usd_per_hour\n0,a,v100,0.9\n0,b,,1.5\n0,b,v100,7\n1800,a,v100,1.8\n' >types_prices.csv
+awk -F, 'NR == 1 { print "time_s,event,node,zone,type,price" } NR > 1 { print $1 ",price,," $2 "," $3 "," $4 }' types_prices.csv >types_both.csv
+sed -n '2,3s/$/,/p' types.csv >types_rows && sed -i -e '4r types_rows' types_both.csv && echo '3600,end,,,,' >>types_both.csv
+"$orrery" spot types.csv --job slow.json --prices types_prices.csv --policy checkpoint --out types -q --no-figures --check
+"$orrery" spot types_both.csv --job slow.json --policy checkpoint --out types_both -q --no-figures --check
+is "$(near "$(metric checkpoint usd types)" 2.85) $(near "$(metric checkpoint usd types_both)" 2.85)" "near near" "prices by zone, type and time, said before anybody comes"
 "$orrery" spot three.csv --job slow.json --policy checkpoint --record summary --out summary --no-figures -q
 is "$? $(wc -l <summary/checkpoint.iterations.csv) $(metric checkpoint steps summary)" "0 1 $(metric checkpoint steps priced)" "--record summary keeps no rows and the same metrics"
 "$orrery" spot three.csv --job slow.json --policy checkpoint --until 150 --out until --no-figures -q
@@ -224,6 +232,33 @@ s/node_hours:/hours:/|$.figures[0]: {..hours:useful}: expected node_hours:ACCOUN
 s/\["useful"/["useless"/|$.figures[0]: {..node_hours:useless}: this run has no account "useless"; the first is useful
 s/"job": "slow.json"/&, "record": "summary"/|$.figures[1]: day.checkpoint.live: this run kept no rows of instances ("record": "all")
 EOT
+
+# ---- on demand, where a job says nothing of it ----
+# The fastest shape is that of two pipelines if it takes 4 s; within two nodes the other one. A curve: 10 s on three nodes.
+sed 's/12000/4000/; s/"depth": 2, "pipelines": 1, //' slow.json >shapes.json
+echo '{"name": "curve", "source": "made up", "samples_per_step": 8, "curves": {"oobleck": {"first": 2, "values": [0.4, 0.8, 0.7]}}}' >curve.json
+on_demand() { "$orrery" spot bare.csv --policy on-demand --out "$1" -q --no-figures --check "${@:2}" && printf '%.9g %.9g\n' "$(metric on-demand mean_live "$1")" "$(metric on-demand samples_per_s "$1")"; }
+is "$(on_demand d1 --job shapes.json)" "4 2" "on demand: the fastest shape"
+is "$(on_demand d2 --job shapes.json --set policy.on-demand.nodes=3)" "2 0.8" "on demand: the fastest within so many nodes"
+is "$(on_demand d3 --job curve.json)" "3 0.8" "on demand: the best of a curve"
+is "$(on_demand d4 --job curve.json --set policy.on-demand.nodes=2)" "2 0.4" "on demand: a curve at so many nodes"
+said=$("$orrery" spot bare.csv --policy on-demand --job curve.json --set policy.on-demand.curve=none 2>&1)
+like "$? $said" "^2 orrery: policy on-demand: job curve has no step time: set nodes and step, or curve" "on demand: nothing to go by"
+
+# ---- what a newcomer mistypes or misses ----
+while IFS='|' read -r trace expected; do
+  said=$("$orrery" spot "$trace" --job slow.json --policy checkpoint 2>&1)
+  is "$? $said" "2 orrery: $expected" "$trace"
+done <<'EOT'
+hazzard:p=0.1|hazzard:p=0.1: there is no such file; did you mean the generator hazard (orrery trace list shows all)
+philly-like|philly-like: there is no such file; philly-like is a generator of jobs
+unheard-of:p=1|unheard-of:p=1: there is no such file, and no generator unheard-of (orrery trace list shows all)
+./hazard|./hazard: No such file or directory
+price|price: has prices and no instances; prices go with --prices, beside a trace of instances
+EOT
+is "$("$orrery" policy show bamboo | grep '^kind: ' | xargs)" "kind: step kind: spot" "policy show has all of the name"
+is "$("$orrery" policy show bamboo --kind step | grep -c '^kind: ')" 1 "or that of a kind"
+like "$("$orrery" spot three.csv --job two.json --policy checkpoint --set spot.deadline=15s)" '^checkpoint: the deadline is missed$' "a missed deadline is told"
 
 # ---- elastic jobs ----
 like "$("$orrery" model list --elastic)" '^bamboo-bert +264 +22194 +4 x 12 +12 ' "model list --elastic"

@@ -268,7 +268,7 @@ static void test_world(void)
 	x.settings = "spot.deadline=0";
 	ok(strstr(late_error(&x), "set spot.deadline") != NULL, "no deadline: %s", late_error(&x));
 	x.settings = "nodes=7";
-	ok(strstr(late_error(&x), "no step of 7 pipelines") != NULL, "a gang without a step: %s", late_error(&x));
+	ok(strstr(late_error(&x), "no step of 7 x ") != NULL, "a gang without a step: %s", late_error(&x));
 	x.policy = &orr_policy_spot_omniscient;
 	x.settings = "";
 	ok(strstr(late_error(&x), "set the trace's cap") != NULL, "more offers than planned for: %s", late_error(&x));

@@ -39,6 +39,10 @@ const struct generator *generator_find(const char *source);
 /* Checked parameters from the source's text; NULL on error. Free with args_free(). */
 struct orr_args *generator_args(const struct generator *g, const char *source, struct orr_error *err);
 
+/* No file has the name that a source was given: a generator of jobs, requests or instances that was meant, or may have been, and was
+ * misspelt. ORR_OK: the source is no such text, or a file. */
+int generator_suggest(const char *source, struct orr_error *err);
+
 /* The same for generators of other rows (requests, availability), which have tables of their own. */
 bool generator_is_named(const char *name, const char *source);
 struct orr_args *generator_read_args(const char *name, const struct orr_param *params, const char *source, struct orr_error *err);

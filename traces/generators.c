@@ -2,6 +2,9 @@
 /* The generators: one line each. */
 #include "traces/generator.h"
 
+#include "traces/avail_generator.h"
+#include "traces/req_generator.h"
+
 #include "base/mem.h"
 #include "base/param.h"
 
@@ -63,4 +66,44 @@ struct orr_args *generator_args(const struct generator *g, const char *source, s
 		return args;
 	args_free(args);
 	return NULL;
+}
+
+/* ---- names that are none ---- */
+
+/* The rows that generators of this name make: "jobs", or "jobs and of requests"; NULL: there is none. */
+static const char *rows_of(const char *name)
+{
+	bool jobs = false, requests = false;
+	for (size_t i = 0; generators[i]; i++)
+		jobs |= !strcmp(generators[i]->name, name);
+	for (size_t i = 0; req_generators[i]; i++)
+		requests |= !strcmp(req_generators[i]->name, name);
+	for (size_t i = 0; avail_generators[i]; i++)
+		if (!strcmp(avail_generators[i]->name, name))
+			return "instances that come and go";
+	return jobs && requests ? "jobs, and one of requests" : jobs ? "jobs" : requests ? "requests" : NULL;
+}
+
+int generator_suggest(const char *source, struct orr_error *err)
+{
+	enum { MOST = 48 };
+	const char *names[MOST + 1] = { NULL };
+	char name[64];
+	size_t length = strcspn(source, ":"), n = 0;
+	if (!length || length >= sizeof name || strcspn(source, "./") < length || !strcmp(source, "-") || !access(source, F_OK))
+		return ORR_OK;
+	snprintf(name, sizeof name, "%.*s", (int)length, source);
+	for (size_t i = 0; generators[i] && n < MOST; i++)
+		names[n++] = generators[i]->name;
+	for (size_t i = 0; req_generators[i] && n < MOST; i++)
+		names[n++] = req_generators[i]->name;
+	for (size_t i = 0; avail_generators[i] && n < MOST; i++)
+		names[n++] = avail_generators[i]->name;
+	const char *rows = rows_of(name), *near = nearest_name(name, names);
+	if (rows)
+		return orr_fail(err, ORR_EINPUT, "%s: there is no such file; %s is a generator of %s", source, name, rows);
+	if (near)
+		return orr_fail(err, ORR_EINPUT, "%s: there is no such file; did you mean the generator %s (orrery trace list shows all)", source, near);
+	return source[length] ? orr_fail(err, ORR_EINPUT, "%s: there is no such file, and no generator %s (orrery trace list shows all)", source, name)
+			      : ORR_OK;
 }

@@ -4,6 +4,7 @@
 #include "traces/avail_format.h"
 #include "traces/avail_profile.h"
 #include "traces/format.h"
+#include "traces/generator.h"
 #include "traces/req_format.h"
 #include "traces/req_profile.h"
 
@@ -142,14 +143,14 @@ static struct trace *open_lines(struct lines *in, const char *format, bool all,
 struct trace *trace_open(
 	const char *path, const char *format, const char *const *options, struct orr_error *err)
 {
-	struct lines *in = lines_open(path, err);
+	struct lines *in = generator_suggest(path, err) ? NULL : lines_open(path, err);
 	return in ? open_lines(in, format, false, options, err) : NULL;
 }
 
 struct trace *trace_open_all(
 	const char *path, const char *format, const char *const *options, struct orr_error *err)
 {
-	struct lines *in = lines_open(path, err);
+	struct lines *in = generator_suggest(path, err) ? NULL : lines_open(path, err);
 	return in ? open_lines(in, format, true, options, err) : NULL;
 }
 

@@ -96,6 +96,7 @@ ORR_API uint32_t orr_offers(const struct orr_spot *w, uint32_t zone);
 ORR_API uint32_t orr_request_on_demand(struct orr_spot *w, uint32_t zone, uint32_t n);
 /* Gives an instance back; its stages lose their owner. instance() is not called for it. */
 ORR_API void orr_release(struct orr_spot *w, orr_inst i);
+/* Of the type that came last in the zone; before any came, of the first that will. */
 ORR_API double orr_spot_price(const struct orr_spot *w, uint32_t zone);
 ORR_API double orr_on_demand_price(const struct orr_spot *w, uint32_t zone);
 ORR_API int64_t orr_startup_time(const struct orr_spot *w, bool is_on_demand);
@@ -175,7 +176,7 @@ ORR_API void orr_steps_stop(struct orr_spot *w);
 ORR_API void orr_steps_last(struct orr_spot *w);
 /* The step in flight takes longer by so much. */
 ORR_API void orr_steps_stretch(struct orr_spot *w, int64_t by_ns);
-/* The step in flight is of so many samples. (asked by h-ckpt: sample dropping) */
+/* The step in flight is of so many samples (fewer when a lost worker's are dropped). */
 ORR_API void orr_steps_samples(struct orr_spot *w, double samples);
 /* Each step after the one in flight takes so long. */
 ORR_API void orr_steps_pace(struct orr_spot *w, int64_t step_ns);

@@ -124,16 +124,17 @@ static bool read_numbers(struct bamboo *b, const struct orr_spot *w, const struc
 	b->pause_ns = orr_arg_time_ns(args, "checkpoint_pause");
 	b->write_ns = orr_arg_time_ns(args, "checkpoint_write");
 	if (*curve && b->curve < 0)
-		orr_fail(err, ORR_EINPUT, "bamboo: curve: job %s has no curve \"%.60s\"", job.name, curve);
-	else if (!b->depth || b->depth % b->per_node)
-		orr_fail(err, ORR_EINPUT, "bamboo: depth: expected a multiple of stages_per_node (%u), got %u%s", b->per_node, b->depth,
-			b->depth ? "" : " (the job suggests none)");
+		orr_fail(err, ORR_EINPUT, "curve: job %s has no curve \"%.60s\"", job.name, curve);
+	else if (!b->depth)
+		orr_fail(err, ORR_EINPUT, "job %s suggests no depth of pipelines: set policy.bamboo.depth", job.name);
+	else if (b->depth % b->per_node)
+		orr_fail(err, ORR_EINPUT, "depth: expected a multiple of stages_per_node (%u), found %u", b->per_node, b->depth);
 	else if (b->rolls_back && b->has_stale_steps)
-		orr_fail(err, ORR_EINPUT, "bamboo: rollback and stale_steps: steps that go on after a failure cannot be rolled back; set one of them off");
+		orr_fail(err, ORR_EINPUT, "rollback and stale_steps: steps that go on after a failure cannot be rolled back; set one of them off");
 	else if (b->rolls_back && b->every_ns < ORR_SECOND)
-		orr_fail(err, ORR_EINPUT, "bamboo: checkpoint_interval: expected at least 1s with rollback");
+		orr_fail(err, ORR_EINPUT, "checkpoint_interval: expected at least 1s with rollback");
 	else if (!largest)
-		orr_fail(err, ORR_EINPUT, "bamboo: job %s has no step time at depth %u (with the next stage kept as well)", job.name, b->depth);
+		orr_fail(err, ORR_EINPUT, "job %s has no step time at depth %u (with the next stage kept as well): set depth, or curve where it has one", job.name, b->depth);
 	else
 		return true;
 	return false;

@@ -2,7 +2,8 @@
 /*
  * on_demand.c - the baseline: a fixed number of on-demand instances, which nobody takes away
  *
- * The job begins when all of them are ready and runs at one pace to its end.
+ * The job begins when all of them are ready and runs at one pace to its end. What is not told is as the job has it on demand, else
+ * its fastest shape, else the node count of the greatest throughput.
  */
 #include <orrery/policy.h>
 
@@ -22,38 +23,78 @@ static void destroy(void *self)
 	free(o);
 }
 
-/* The shape: what is told; else what the job suggests, if that has so many nodes; else one row of them. */
+enum { MOST_NODES = 100000 };
+
+/* The fastest shape within what is told (0: nothing is); of two that are alike, the smaller. */
+static void take_fastest(struct on_demand *o, const struct orr_spot *w, uint32_t nodes, uint32_t pipelines, uint32_t depth)
+{
+	uint32_t p, d;
+	for (size_t i = 0; orr_step_point(w, i, &p, &d); i++) {
+		int64_t step_ns = orr_step_time(w, p, d, ORR_STEP_PLAIN);
+		if (!step_ns || (nodes && p * d > nodes) || (pipelines && p != pipelines) || (depth && d != depth))
+			continue;
+		if (o->step_ns && (step_ns > o->step_ns || (step_ns == o->step_ns && p * d >= o->nodes)))
+			continue;
+		*o = (struct on_demand){ .nodes = p * d, .pipelines = p, .depth = d, .step_ns = step_ns };
+	}
+}
+
+/* A job that is known by its throughput alone: the number of nodes is told, or that of the greatest throughput. */
+static void take_from_curve(struct on_demand *o, const struct orr_spot *w, uint32_t told, int curve, double samples)
+{
+	uint32_t first, last, best = told;
+	orr_curve_range(w, curve, &first, &last);
+	for (uint32_t n = first; !told && n <= last; n++)
+		if (!best || orr_curve_at(w, curve, n) > orr_curve_at(w, curve, best))
+			best = n;
+	if (best && orr_curve_at(w, curve, best) > 0)
+		*o = (struct on_demand){ .nodes = best, .pipelines = 1, .depth = best,
+			.step_ns = (int64_t)(samples / orr_curve_at(w, curve, best) * ORR_SECOND) };
+}
+
+/* What is told, filled up by what the job suggests, if that makes a shape; else one row of so many nodes. */
+static void take_told(struct on_demand *o, const struct orr_spot *w, const struct orr_elastic_info *job)
+{
+	if (!o->nodes && !o->pipelines && !o->depth)
+		o->nodes = job->on_demand_nodes;
+	if (!o->step_ns && o->nodes == job->on_demand_nodes)
+		o->step_ns = job->on_demand_step_ns;
+	if (!o->depth)
+		o->depth = job->depth;
+	if (!o->pipelines && o->depth && o->nodes)
+		o->pipelines = o->nodes / o->depth;
+	if (!o->pipelines)
+		o->pipelines = job->pipelines;
+	if (!o->nodes && (uint64_t)o->pipelines * o->depth <= MOST_NODES)
+		o->nodes = o->pipelines * o->depth;
+	bool is_shape = (uint64_t)o->pipelines * o->depth == o->nodes;
+	if (!o->step_ns && is_shape)
+		o->step_ns = orr_step_time(w, o->pipelines, o->depth, ORR_STEP_PLAIN);
+	if (!is_shape) {
+		o->pipelines = 1;
+		o->depth = o->nodes;
+	}
+}
+
 static bool choose(struct on_demand *o, struct orr_spot *w, const struct orr_args *args, struct orr_error *err)
 {
 	struct orr_elastic_info job;
 	orr_elastic_get(w, &job);
-	o->nodes = (uint32_t)orr_arg_int(args, "nodes");
-	o->pipelines = (uint32_t)orr_arg_int(args, "pipelines");
-	o->depth = (uint32_t)orr_arg_int(args, "depth");
-	o->step_ns = orr_arg_time_ns(args, "step");
-	bool is_told = o->nodes || o->pipelines || o->depth;
-	if (!is_told)
-		o->nodes = job.on_demand_nodes;
-	if (!o->step_ns && o->nodes == job.on_demand_nodes)
-		o->step_ns = job.on_demand_step_ns;
-	if (!o->depth)
-		o->depth = job.depth;
-	if (!o->pipelines && o->depth && o->nodes)
-		o->pipelines = o->nodes / o->depth;
-	if (!o->pipelines)
-		o->pipelines = job.pipelines;
-	if (!o->nodes)
-		o->nodes = o->pipelines * o->depth;
-	if (!o->step_ns && o->pipelines * o->depth == o->nodes)
-		o->step_ns = orr_step_time(w, o->pipelines, o->depth, ORR_STEP_PLAIN);
-	if (o->pipelines * o->depth != o->nodes) {
-		o->pipelines = 1;
-		o->depth = o->nodes;
-	}
+	uint32_t nodes = (uint32_t)orr_arg_int(args, "nodes"), pipelines = (uint32_t)orr_arg_int(args, "pipelines"),
+		 depth = (uint32_t)orr_arg_int(args, "depth");
+	int curve = orr_curve_find(w, orr_arg_text(args, "curve"));
+	*o = (struct on_demand){ .nodes = nodes, .pipelines = pipelines, .depth = depth, .step_ns = orr_arg_time_ns(args, "step") };
+	take_told(o, w, &job);
 	if (o->nodes && o->step_ns > 0)
 		return true;
-	orr_fail(err, ORR_EINPUT, "on-demand: job %s has no step time of %u pipelines of %u stages: set nodes and step, or pipelines and depth",
-		job.name, o->pipelines, o->depth);
+	*o = (struct on_demand){ 0 };
+	take_fastest(o, w, nodes, pipelines, depth);
+	if (!o->step_ns && curve >= 0 && !pipelines && !depth)
+		take_from_curve(o, w, nodes, curve, job.samples_per_step);
+	if (o->nodes && o->step_ns > 0)
+		return true;
+	orr_fail(err, ORR_EINPUT, "job %s has no step time%s: set nodes and step, or curve (orrery model show %s --elastic shows what it has)", job.name,
+		nodes || pipelines || depth ? " of such a shape" : "", job.name);
 	return false;
 }
 
@@ -93,7 +134,7 @@ static void decide(void *self, struct orr_spot *w)
 	if (!o->asked) {
 		o->asked = true;
 		if (orr_request_on_demand(w, cheapest_zone(w), o->nodes) < o->nodes)
-			orr_spot_give_up(w, "on-demand: fewer instances were granted than the job needs (spot.on_demand_quota)");
+			orr_spot_give_up(w, "fewer instances were granted than the job needs: spot.on_demand_quota is too small");
 	}
 	if (o->runs || orr_inst_ready(w) < o->nodes)
 		return;
@@ -103,10 +144,14 @@ static void decide(void *self, struct orr_spot *w)
 	orr_steps_run(w, &(struct orr_steps){ .step_ns = o->step_ns });
 }
 
-static const struct orr_param params[] = { ORR_PARAM_INT("nodes", "0", 0, 100000, "instances; 0: as many as the job's on-demand run has, or pipelines x depth"),
-	ORR_PARAM_INT("pipelines", "0", 0, 100000, "data-parallel pipelines; 0: as many as the nodes make, or the job's"),
-	ORR_PARAM_INT("depth", "0", 0, 100000, "stages of each; 0: the job's"),
-	ORR_PARAM_TIME("step", "0s", "step time; 0: the job's on demand, or of that shape with nothing redundant"), ORR_PARAM_END };
+static const struct orr_param params[] = {
+	ORR_PARAM_INT("nodes", "0", 0, MOST_NODES, "instances, or as many as a shape makes of them; 0: as the job has it on demand, or pipelines x depth"),
+	ORR_PARAM_INT("pipelines", "0", 0, MOST_NODES, "data-parallel pipelines; 0: as many as the nodes make, or the job's"),
+	ORR_PARAM_INT("depth", "0", 0, MOST_NODES, "stages of each; 0: the job's; if it has none: that of its fastest step"),
+	ORR_PARAM_TIME("step", "0s", "step time; 0: the job's on demand, or of that shape with nothing redundant"),
+	ORR_PARAM_TEXT("curve", "oobleck", "of a job without step times: its samples per second by nodes; nodes=0 takes the most"),
+	ORR_PARAM_END
+};
 
 static const struct orr_spot_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .decide = decide };
 

@@ -16,8 +16,10 @@ static const char help[] =
 	"  list   the built-in policies by kind\n"
 	"  show   one policy with its parameters, their defaults and units\n"
 	"  new    writes NAME.c, a policy that compiles and works (FIFO, an all-reduce, or one\n"
-	"         pipeline that is restarted after a loss), and NAME_test.sh, which builds it as a plugin, runs it and compares it\n\n"
-	"  --kind K   jobs, step, serve or spot; two worlds may have a policy of one name\n\n"
+	"         pipeline that is restarted after a loss), and NAME_test.sh, which builds it as a\n"
+	"         plugin, runs it and compares it\n\n"
+	"  --kind K   jobs, step, serve or spot; two worlds may have a policy of one name, and show\n"
+	"             shows both unless it is told which\n\n"
 	"Example: a policy of your own beside two baselines\n"
 	"  orrery policy new mine\n"
 	"  cc -shared -fPIC $(pkg-config --cflags orrery) -o mine.so mine.c\n"
@@ -70,24 +72,36 @@ static const char *kind_of(const struct orr_param *p)
 	}
 }
 
-static int show(const char *spec, enum orr_policy_kind kind, struct orr_error *err)
+static void show_one(const struct registry_entry *e)
 {
-	struct registry_entry e;
-	int rc = registry_find(spec, kind, &e, err);
-	if (rc)
-		return rc;
-	printf("%s: %s\n", e.name, e.policy->doc ? e.policy->doc : "");
-	const char *seen = e.policy->kind == ORR_POLICY_KIND_SPOT ? "; sees when instances will go (oracle)" : "; sees true durations (oracle)";
-	printf("kind: %s%s\n", registry_kind(e.policy->kind), e.policy->flags & ORR_NEEDS_ORACLE ? seen : "");
-	if (e.policy->flags & ORR_WORK_CONSERVING)
+	printf("%s: %s\n", e->name, e->policy->doc ? e->policy->doc : "");
+	const char *seen = e->policy->kind == ORR_POLICY_KIND_SPOT ? "; sees when instances will go (oracle)" : "; sees true durations (oracle)";
+	printf("kind: %s%s\n", registry_kind(e->policy->kind), e->policy->flags & ORR_NEEDS_ORACLE ? seen : "");
+	if (e->policy->flags & ORR_WORK_CONSERVING)
 		puts("claims (--check proves it): no replica is idle for which a request waits");
-	if (e.policy->flags & ORR_SLO_GUARDED)
+	if (e->policy->flags & ORR_SLO_GUARDED)
 		puts("claims (--check proves it): nothing that it does makes a request late that would have been in time");
-	const struct orr_param *p = e.policy->params;
+	const struct orr_param *p = e->policy->params;
 	if (!p || !p->name)
 		puts("no parameters");
 	for (; p && p->name; p++)
-		printf("  --set policy.%s.%s=%s\n      %s (%s)\n", e.name, p->name, p->def, p->doc ? p->doc : "", kind_of(p));
+		printf("  --set policy.%s.%s=%s\n      %s (%s)\n", e->name, p->name, p->def, p->doc ? p->doc : "", kind_of(p));
+}
+
+/* Each that goes by the name, unless a kind is given: two worlds may have a policy of one name. */
+static int show(const char *spec, enum orr_policy_kind kind, struct orr_error *err)
+{
+	struct registry_entry e, other;
+	struct orr_error none = { 0 };
+	int rc = registry_find(spec, kind, &e, err);
+	if (rc)
+		return rc;
+	show_one(&e);
+	for (enum orr_policy_kind k = 1; !kind && !*e.plugin_hash && registry_kind(k); k++)
+		if (k != e.policy->kind && !registry_find(spec, k, &other, &none)) {
+			putchar('\n');
+			show_one(&other);
+		}
 	return ORR_OK;
 }
 

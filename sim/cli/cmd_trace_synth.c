@@ -2,6 +2,7 @@
 /* trace synth and trace list. */
 #include "cli/cmd_trace.h"
 
+#include "traces/avail_format.h"
 #include "traces/avail_generator.h"
 #include "traces/generator.h"
 #include "traces/req_format.h"
@@ -115,11 +116,24 @@ int trace_synth(int argc, char **argv, struct orr_error *err)
 	return rc;
 }
 
-static void print_params(const struct orr_param *p)
+/* What all formats, or all generators, of instances have: said once. */
+static const struct orr_param every_avail[] = { AVAIL_PARAMS, ORR_PARAM_END };
+static const struct orr_param every_avail_generator[] = { AVAIL_SHIFT_PARAMS, ORR_PARAM_END };
+
+static bool has_param(const struct orr_param *p, const char *name)
 {
 	for (; p && p->kind != ORR_KIND_END; p++)
-		printf("      %s=%-*s %s%s%s%s\n", p->name, (int)(strlen(p->name) < 21 ? 21 - strlen(p->name) : 0), p->def, p->doc,
-			p->choices ? " (" : "", p->choices ? p->choices : "", p->choices ? ")" : "");
+		if (!strcmp(p->name, name))
+			return true;
+	return false;
+}
+
+static void print_params(const struct orr_param *p, const struct orr_param *but)
+{
+	for (; p && p->kind != ORR_KIND_END; p++)
+		if (!has_param(but, p->name))
+			printf("      %s=%-*s %s%s%s%s\n", p->name, (int)(strlen(p->name) < 21 ? 21 - strlen(p->name) : 0), p->def, p->doc,
+				p->choices ? " (" : "", p->choices ? p->choices : "", p->choices ? ")" : "");
 }
 
 enum { OF_JOBS, OF_REQUESTS, OF_AVAIL };
@@ -130,7 +144,7 @@ static void print_formats(int of)
 		if ((trace_formats[i]->request ? OF_REQUESTS : trace_formats[i]->avail ? OF_AVAIL : OF_JOBS) != of)
 			continue;
 		printf("  %-14s %s\n", trace_formats[i]->name, trace_formats[i]->doc);
-		print_params(trace_formats[i]->params);
+		print_params(trace_formats[i]->params, of == OF_AVAIL ? every_avail : NULL);
 	}
 }
 
@@ -142,22 +156,26 @@ int trace_list(int argc, char **argv, struct orr_error *err)
 	print_formats(OF_JOBS);
 	puts("\nformats of requests (orrery serve):");
 	print_formats(OF_REQUESTS);
-	puts("\nformats of instances that come and go (several files: zones:ZONE=FILE,ZONE=FILE):");
+	puts("\nformats of instances that come and go (orrery spot; several files: zones:ZONE=FILE,ZONE=FILE):");
 	print_formats(OF_AVAIL);
+	puts("  (all of these)");
+	print_params(every_avail, NULL);
 	puts("\nmodels of jobs (trace synth, or in place of a file: NAME:name=value,..):");
 	for (size_t i = 0; generators[i]; i++) {
 		printf("  %-14s %s\n", generators[i]->name, generators[i]->doc);
-		print_params(generators[i]->params);
+		print_params(generators[i]->params, NULL);
 	}
 	puts("\nmodels of requests (orrery serve; trace synth and info with --to or --format requests):");
 	for (size_t i = 0; req_generators[i]; i++) {
 		printf("  %-14s %s\n", req_generators[i]->name, req_generators[i]->doc);
-		print_params(req_generators[i]->params);
+		print_params(req_generators[i]->params, NULL);
 	}
-	puts("\nmodels of instances that come and go:");
+	puts("\nmodels of instances that come and go (orrery spot):");
 	for (size_t i = 0; avail_generators[i]; i++) {
 		printf("  %-14s %s\n", avail_generators[i]->name, avail_generators[i]->doc);
-		print_params(avail_generators[i]->params);
+		print_params(avail_generators[i]->params, every_avail_generator);
 	}
+	puts("  (all of these)");
+	print_params(every_avail_generator, NULL);
 	return ORR_OK;
 }

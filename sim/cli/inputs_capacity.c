@@ -38,8 +38,7 @@ static int split_options(const char *text, char *options[INPUTS_MOST_OPTIONS + 1
 	return ORR_OK;
 }
 
-/* A series of prices alone lends no nodes. */
-static bool has_instances(const struct availset *s)
+bool inputs_has_instances(const struct availset *s)
 {
 	enum { MOST = 100000 };
 	struct availcursor *c = availset_open(s, 0);
@@ -57,7 +56,7 @@ static int load_sets(struct inputs_capacity *x, uint64_t seed, struct orr_error 
 	int rc = split_options(orr_arg_text(x->args, "options"), options, err);
 	if (!rc && !(x->set = availset_load(source, orr_arg_text(x->args, "format"), (const char *const *)options, seed, err)))
 		rc = ORR_EINPUT;
-	if (!rc && !has_instances(x->set))
+	if (!rc && !inputs_has_instances(x->set))
 		rc = orr_fail(err, ORR_EINPUT, "capacity.trace: %s: there are no instances in it (a series of prices is capacity.prices)", source);
 	if (!rc && *prices && !(x->prices = availset_load(prices, "auto", NULL, seed, err)))
 		rc = ORR_EINPUT;

@@ -25,6 +25,9 @@ void inputs_capacity_free(struct inputs_capacity *x);
 /* Values with defaults filled in, and hashes; nothing where no nodes are lent. */
 void inputs_add_capacity(cJSON *o, const struct inputs_capacity *x);
 
+/* Does anybody ever come? A series of prices alone lends no nodes. */
+bool inputs_has_instances(const struct availset *s);
+
 /* What repair=.. changed, on standard error. */
 void inputs_tell_repairs(const struct availset *a);
 

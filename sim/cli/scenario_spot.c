@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "cli/elastic_cache.h"
+#include "cli/inputs_capacity.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -67,6 +68,8 @@ static int resolve_trace(const cJSON *o, struct spot_scenario *s, struct orr_err
 		rc = orr_fail(err, ORR_EINPUT, "scenario: no trace is named");
 	if (!rc && !(s->capacity = load_trace(o, s, err)))
 		rc = err && err->code ? err->code : ORR_EINPUT;
+	if (!rc && availset_has_prices(s->capacity) && !inputs_has_instances(s->capacity))
+		rc = orr_fail(err, ORR_EINPUT, "%.200s: has prices and no instances; prices go with --prices, beside a trace of instances", s->source);
 	return rc;
 }
 

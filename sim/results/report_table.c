@@ -427,18 +427,25 @@ static void put_remarks(struct sbuf *out, const struct run_result *r)
 		sbuf_putc(out, '\n');
 }
 
-/* A job that has an end and did not come to it. Over replications: of how many. */
-static void put_incomplete(struct sbuf *out, const struct run_result *r)
+/* What a run was to do and did not. Over replications: in how many of them. */
+static void put_unkept(struct sbuf *out, const struct run_result *r, const char *metric, const char *what)
 {
-	const struct metric *m = result_find(r, "is_complete"), *n = result_find(r, "replications");
+	const struct metric *m = result_find(r, metric), *n = result_find(r, "replications");
 	if (!m || !(m->value < 1))
 		return;
 	char *name = name_of(r);
-	sbuf_printf(out, "%s: the job is not complete", name);
+	sbuf_printf(out, "%s: %s", name, what);
 	if (n)
 		sbuf_printf(out, " in %.0f of %.0f replications", (1 - m->value) * n->value, n->value);
 	sbuf_putc(out, '\n');
 	mem_free(name);
+}
+
+/* A job that has an end, and perhaps a deadline. */
+static void put_incomplete(struct sbuf *out, const struct run_result *r)
+{
+	put_unkept(out, r, "is_complete", "the job is not complete");
+	put_unkept(out, r, "deadline_kept", "the deadline is missed");
 }
 
 /* What all runs say of where times come from; NULL if they differ. */

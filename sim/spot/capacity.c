@@ -165,7 +165,7 @@ static void add_row(struct orr_spot *w, const struct avail_rec *r)
 	uint32_t type = capacity_type(w, r->type), zone = spot_capacity_zone(w, r->zone), slot = spot_slot_new(w);
 	struct slot *s = &w->slot[slot];
 	s->zone = zone;
-	s->type = type;
+	s->type = w->zone[zone].type = type;
 	s->instance = r->instance;
 	s->node = r->node;
 	s->offer_price = r->usd_per_hour >= 0 ? spot_money(r->usd_per_hour) : -1;
@@ -337,10 +337,27 @@ static void announce_zones(struct orr_spot *w)
 		spot_capacity_zone(w, 0);
 }
 
+/* A price is said of a type before the first instance of that type comes. Generators make none that has a type. */
+static void announce_types(struct orr_spot *w)
+{
+	const struct availset *set = w->config->capacity;
+	if (!availset_is_loaded(set) || !(w->config->prices || availset_has_prices(set)))
+		return;
+	for (uint64_t i = 0; i < availset_count(set); i++) {
+		const struct avail_rec *r = availset_at(set, i);
+		if (r->kind != AVAIL_ADD || !r->type)
+			continue;
+		uint32_t type = capacity_type(w, r->type);
+		struct zone *z = &w->zone[spot_capacity_zone(w, r->zone)];
+		z->type = z->type ? z->type : type;
+	}
+}
+
 int spot_capacity_begin(struct orr_spot *w)
 {
 	const struct spot_config *c = w->config;
 	announce_zones(w);
+	announce_types(w);
 	w->cursor = availset_open(c->capacity, c->replication);
 	w->has_next = availcursor_next(w->cursor, &w->next_rec);
 	plan_rows(w);
@@ -455,7 +472,7 @@ const char *orr_zone_name(const struct orr_spot *w, uint32_t zone)
 
 double orr_spot_price(const struct orr_spot *w, uint32_t zone)
 {
-	return zone < w->n_zones ? (double)w->market[(size_t)zone * w->n_types].price / 1e9 : (double)w->default_price / 1e9;
+	return zone < w->n_zones ? (double)w->market[(size_t)zone * w->n_types + w->zone[zone].type].price / 1e9 : (double)w->default_price / 1e9;
 }
 
 double orr_on_demand_price(const struct orr_spot *w, uint32_t zone)

@@ -46,9 +46,11 @@ void tell_create(struct orr_spot *w, const struct orr_args *args)
 	w->self = w->ops->create(w, args, &err);
 	w->is_acting = false;
 	watch_leave(w->watch);
-	if (!w->self)
-		spot_fail(w, err.code ? err.code : ORR_EINPUT, NULL, "%s",
-			err.text[0] ? err.text : "create() returned nothing and gave no reason");
+	if (w->self || w->error.code)
+		return;
+	orr_fail(&w->error, err.code ? err.code : ORR_EINPUT, "policy %.100s: %s", w->label,
+		err.text[0] ? err.text : "create() returned nothing and gave no reason");
+	w->is_over = true;
 }
 
 void tell_instance(struct orr_spot *w, uint32_t slot, enum orr_inst_event event)

@@ -56,6 +56,7 @@ struct zone {
 	uint32_t first, last;      /* offers that nobody took */
 	uint32_t n_offers, live;   /* live: spot instances */
 	uint32_t want;
+	uint32_t type;             /* of the instance that came last; of the first to come before that */
 };
 
 /* A price of (zone, type): there are few. */
