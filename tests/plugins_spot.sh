@@ -32,7 +32,7 @@ while IFS='|' read -r how expected; do
   like "$? $said" "^${expected/ P/ $p}" "$how"
   is "$(grep -c . <<<"$said")" 1 "$how: in one line"
 done <<'EOT'
-silent|2 P at 0\.000000000 s: create\(\) returned nothing and gave no reason$
+silent|2 P create\(\) returned nothing and gave no reason$
 hang_in_create|1 P .*create\(\) has not returned for 1 s
 hang|1 P .*instance 0.*has not returned for 1 s
 hang_in_end|1 P .*end\(\) has not returned for 1 s
