@@ -338,8 +338,8 @@ tests_unit_served_layers_SOURCES = tests/unit_served_layers.c
 tests_served_mutation_SOURCES = tests/served_mutation.c
 # the serving world at the command line
 # the spot world at the command line
-dist_check_SCRIPTS += tests/spot_cli.sh
-TESTS += tests/spot_cli.sh
+dist_check_SCRIPTS += tests/spot_cli.sh tests/spot_matrix.sh
+TESTS += tests/spot_cli.sh tests/spot_matrix.sh
 check_PROGRAMS += tests/unit_spot_results
 TESTS += tests/unit_spot_results
 tests_unit_spot_results_SOURCES = tests/unit_spot_results.c tests/sample_run.c

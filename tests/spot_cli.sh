@@ -272,4 +272,24 @@ ok $? "--repair runs on a broken trace"
 is "$(grep -cE 'rows out of order, sorted: 1|never there, left out: 1' "$work/err")" 2 "and says what it changed"
 is "$("$ORRERY" trace info "$work/broken.csv" --format bamboo --repair 2>&1 | grep -c 'rows out of order')" 1 "trace info --repair likewise"
 
+# ---- hostile values: each option says what it expects, and prices for no zone of the trace are not silently left aside ----
+bad=
+for option in startup on_demand_startup notice price on_demand_price billing target quota on_demand_quota deadline storage_Bps node_Bps storage_latency \
+  egress_usd_per_GB max_calls_per_instant ci_level; do
+  for value in "" nan 1e400 -1 abc; do
+    said=$("$orrery" spot three.csv --job slow.json --policy checkpoint --set "spot.$option=$value" --db hostile.db -q 2>&1)
+    [ "$? $(grep -c "$option: expected .*found \"$value\"" <<<"$said") $(wc -l <<<"$said")" = "2 1 1" ] || bad+="$option=$value: $said; "
+  done
+done
+is "$bad$(ls hostile.db 2>/dev/null)" "" "options of the world with values that are none"
+printf 'time_s,event,node,zone\n0,add,a,us-a\n40,end,,\n' >zoned.csv
+printf 'time_s,zone,type,usd_per_hour\n0,eu-9,,0.25\n' >abroad.csv
+said=$("$orrery" spot zoned.csv --job slow.json --policy checkpoint --prices abroad.csv -q 2>&1)
+like "$? $said" '^2 orrery: prices: abroad\.csv: are for zones that the trace does not have \(eu-9\)' "prices of other zones"
+said=$("$orrery" spot zoned.csv --job slow.json --policy checkpoint --prices 'price:zones=eu-9|us-a,length=1h' -q 2>&1)
+is "$? $said" "0 " "a zone of the trace among them will do"
+said=$("$orrery" spot "" --job slow.json --policy checkpoint -q 2>&1)
+like "$? $said" '^2 orrery: .*no (TRACE|trace)' "a trace without a name"
+said=$("$orrery" spot three.csv --job slow.json --policy checkpoint --until 9e9 -q 2>&1)
+like "$? $said" '^2 orrery: .*--until: expected at most 146 years' "an end that the clock does not have"
 tap_done
