@@ -2,50 +2,27 @@
 /* Loading elastic jobs, and looking up their points. How a file is read: elastic_json.c. */
 #include "hwmodel/elastic.h"
 
-#include "base/bytes.h"
 #include "base/mem.h"
-#include "base/param.h"
-#include "hwmodel/embedded.h"
+#include "hwmodel/catalogue.h"
 
 #include <string.h>
-#include <strings.h>
 
-enum { MAX_BYTES = 1 << 22, MAX_NAMES = 256 };
+enum { MAX_BYTES = 1 << 22 };
 
 const char *elastic_catalogue(size_t i)
 {
 	return embedded_elastic[i].name;
 }
 
-static struct elastic *load_embedded(const char *name, struct orr_error *err)
-{
-	const char *names[MAX_NAMES + 1] = { NULL };
-	for (size_t i = 0; embedded_elastic[i].name; i++) {
-		const struct embedded_file *f = &embedded_elastic[i];
-		if (!strcasecmp(f->name, name))
-			return elastic_parse(f->name, (const char *)f->text, f->n, err);
-		if (i < MAX_NAMES)
-			names[i] = f->name;
-	}
-	const char *near = nearest_name(name, names);
-	orr_fail(err, ORR_EINPUT, "no elastic job \"%.80s\"; %s%s%sorrery model list --elastic shows all; a file ends in .json", name,
-		near ? "did you mean " : "", near ? near : "", near ? "? " : "");
-	return NULL;
-}
-
 struct elastic *elastic_load(const char *name_or_file, struct orr_error *err)
 {
-	size_t n, len = strlen(name_or_file);
-	if (!strchr(name_or_file, '/') && (len < 5 || strcasecmp(name_or_file + len - 5, ".json")))
-		return load_embedded(name_or_file, err);
-	char hash[BYTES_HASH_SIZE];
-	char *text = bytes_read_file(name_or_file, MAX_BYTES, &n, hash, err);
-	if (!text)
+	struct catalogue_text t;
+	if (catalogue_open(embedded_elastic, "elastic job", "orrery model list --elastic", name_or_file, MAX_BYTES, &t, err))
 		return NULL;
-	struct elastic *job = elastic_parse(name_or_file, text, n, err);
-	mem_free(text);
-	if (job)
-		memcpy(job->hash, hash, sizeof job->hash); /* of the file, packed or not */
+	struct elastic *job = elastic_parse(t.path, t.text, t.n, err);
+	if (job && t.owned)
+		memcpy(job->hash, t.hash, sizeof job->hash);
+	catalogue_close(&t);
 	return job;
 }
 

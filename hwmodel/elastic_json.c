@@ -30,14 +30,7 @@ struct reader {
 
 static int wrong(const struct reader *r, const char *at, const char *expected, const cJSON *found)
 {
-	char text[80] = "nothing";
-	if (cJSON_IsNumber(found))
-		snprintf(text, sizeof text, "%.15g", found->valuedouble);
-	else if (cJSON_IsString(found))
-		snprintf(text, sizeof text, "\"%.60s\"", found->valuestring);
-	else if (found)
-		snprintf(text, sizeof text, "%s", cJSON_IsArray(found) ? "a list" : cJSON_IsObject(found) ? "an object" : "something else");
-	return orr_fail(r->err, ORR_EINPUT, "%.200s: %s: expected %s, found %s", r->path, at, expected, text);
+	return json_wrong(r->path, at, expected, found, r->err);
 }
 
 static const cJSON *item(const cJSON *o, const char *key)

@@ -89,3 +89,15 @@ int json_text(const char *path, const char *where, const cJSON *object, const ch
 	*out = v->valuestring;
 	return ORR_OK;
 }
+
+int json_wrong(const char *path, const char *at, const char *expected, const cJSON *found, struct orr_error *err)
+{
+	char text[80] = "nothing";
+	if (cJSON_IsNumber(found))
+		snprintf(text, sizeof text, "%.15g", found->valuedouble);
+	else if (cJSON_IsString(found))
+		snprintf(text, sizeof text, "\"%.60s\"", found->valuestring);
+	else if (found)
+		snprintf(text, sizeof text, "%s", cJSON_IsArray(found) ? "a list" : cJSON_IsObject(found) ? "an object" : "something else");
+	return orr_fail(err, ORR_EINPUT, "%.200s: %s: expected %s, found %s", path, at, expected, text);
+}

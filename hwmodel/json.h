@@ -22,4 +22,7 @@ int json_real(const char *path, const char *where, const cJSON *object, const ch
 int json_text(const char *path, const char *where, const cJSON *object, const char *key, bool is_needed, const char **out,
 	struct orr_error *err);
 
+/* "FILE: AT: expected .., found ..": found may be NULL. Returns ORR_EINPUT. */
+int json_wrong(const char *path, const char *at, const char *expected, const cJSON *found, struct orr_error *err);
+
 #endif

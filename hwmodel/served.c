@@ -2,16 +2,13 @@
 /* Loading models as served, and what their tables say. The forms of language models: served_llm.c. */
 #include "hwmodel/served_llm.h"
 
-#include "base/bytes.h"
 #include "base/mem.h"
-#include "base/param.h"
-#include "hwmodel/embedded.h"
+#include "hwmodel/catalogue.h"
 
 #include <math.h>
 #include <string.h>
-#include <strings.h>
 
-enum { MAX_BYTES = 1 << 20, MAX_NAMES = 256 };
+enum { MAX_BYTES = 1 << 20 };
 
 /* ---- files and the catalogue ---- */
 
@@ -20,35 +17,15 @@ const char *served_catalogue(size_t i)
 	return embedded_served[i].name;
 }
 
-static struct served *load_embedded(const char *name, struct orr_error *err)
-{
-	const char *names[MAX_NAMES + 1] = { NULL };
-	for (size_t i = 0; embedded_served[i].name; i++) {
-		const struct embedded_file *f = &embedded_served[i];
-		if (!strcasecmp(f->name, name))
-			return served_parse(f->name, (const char *)f->text, f->n, err);
-		if (i < MAX_NAMES)
-			names[i] = f->name;
-	}
-	const char *near = nearest_name(name, names);
-	orr_fail(err, ORR_EINPUT, "no served model \"%.80s\"; %s%s%sorrery model list --served shows all; a file ends in .json", name,
-		near ? "did you mean " : "", near ? near : "", near ? "? " : "");
-	return NULL;
-}
-
 struct served *served_load(const char *name_or_file, struct orr_error *err)
 {
-	size_t n, len = strlen(name_or_file);
-	if (!strchr(name_or_file, '/') && (len < 5 || strcasecmp(name_or_file + len - 5, ".json")))
-		return load_embedded(name_or_file, err);
-	char hash[BYTES_HASH_SIZE];
-	char *text = bytes_read_file(name_or_file, MAX_BYTES, &n, hash, err);
-	if (!text)
+	struct catalogue_text t;
+	if (catalogue_open(embedded_served, "served model", "orrery model list --served", name_or_file, MAX_BYTES, &t, err))
 		return NULL;
-	struct served *m = served_parse(name_or_file, text, n, err);
-	mem_free(text);
-	if (m)
-		memcpy(m->hash, hash, sizeof m->hash); /* of the file, packed or not */
+	struct served *m = served_parse(t.path, t.text, t.n, err);
+	if (m && t.owned)
+		memcpy(m->hash, t.hash, sizeof m->hash);
+	catalogue_close(&t);
 	return m;
 }
 

@@ -2,7 +2,7 @@
 liborrery_a_SOURCES += hwmodel/throughput.c hwmodel/throughput.h
 liborrery_a_SOURCES += hwmodel/dnn.h hwmodel/device.h hwmodel/cost.h
 # devices and what kernels cost on them
-liborrery_a_SOURCES += hwmodel/json.c hwmodel/json.h hwmodel/embedded.h hwmodel/device.c hwmodel/cost.c hwmodel/cost_laws.c hwmodel/cost_laws.h \
+liborrery_a_SOURCES += hwmodel/json.c hwmodel/json.h hwmodel/embedded.h hwmodel/catalogue.h hwmodel/catalogue.c hwmodel/device.c hwmodel/cost.c hwmodel/cost_laws.c hwmodel/cost_laws.h \
 	hwmodel/steptimes.c hwmodel/steptimes.h hwmodel/llm_step.c hwmodel/llm_step.h
 ORR_DEVICES = hwmodel/devices/k80.json hwmodel/devices/m40.json hwmodel/devices/titanx-maxwell.json \
 	hwmodel/devices/p100.json hwmodel/devices/p100-pcie.json hwmodel/devices/1080ti.json \
