@@ -243,8 +243,8 @@ static void test_time(void)
 int main(void)
 {
 	test_against("enumerated", enumerate_all, is_sanitized() ? 300 : 6000, 6, 14, 3);
-	test_against("tabulated", tabulate, is_sanitized() ? 10 : 200, 100, MAX_TICKS, 9);
-	test_against("tabulated, short runs", tabulate, is_sanitized() ? 10 : 200, 100, MAX_TICKS, 4);
+	test_against("tabulated", tabulate, is_sanitized() ? 60 : 200, 100, MAX_TICKS, 9);
+	test_against("tabulated, short runs", tabulate, is_sanitized() ? 60 : 200, 100, MAX_TICKS, 4);
 	test_steps();
 	test_odd_times();
 	test_time();
