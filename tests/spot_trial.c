@@ -101,3 +101,18 @@ bool spot_same(const struct run_result *a, const struct run_result *b)
 		same = a->events[i].time_ns == b->events[i].time_ns && !strcmp(a->events[i].kind, b->events[i].kind);
 	return same;
 }
+
+bool spot_both_ways(struct spot_trial t, int *trained)
+{
+	struct orr_error err = { 0 };
+	struct run_result *one = spot_try(&t, &err);
+	t.exact = true;
+	struct run_result *each = one ? spot_try(&t, &err) : NULL;
+	bool good = one && each && spot_same(one, each);
+	*trained += one && spot_metric(one, "samples") > 0;
+	if (!good)
+		printf("# seed %llu %s %s %s: %s\n", (unsigned long long)t.seed, t.generator, t.options, t.settings, each ? "not the same" : err.text);
+	result_free(one);
+	result_free(each);
+	return good;
+}

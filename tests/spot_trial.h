@@ -26,5 +26,8 @@ double spot_metric(const struct run_result *r, const char *name);
 double spot_account(const struct run_result *r, const char *name);
 /* Equal in all metrics, accounts and rows, bit by bit. */
 bool spot_same(const struct run_result *a, const struct run_result *b);
+/* The trial in one go and step by step: false, and a line that says why, if one failed or they are not the same. *trained
+ * counts those that got anywhere. */
+bool spot_both_ways(struct spot_trial t, int *trained);
 
 #endif

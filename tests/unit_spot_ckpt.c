@@ -147,16 +147,7 @@ static bool random_run(struct rng *rng, uint64_t seed, bool is_dp, int *trained)
 	struct spot_trial t = { .policy = is_dp ? &orr_policy_spot_elastic_dp : &orr_policy_spot_checkpoint, .generator = PICK(rng, generators), .job = job,
 		.options = PICK(rng, worlds), .seed = seed, .until_ns = 6 * 3600 * ORR_SECOND, .check = true, .record = true };
 	t.settings = is_dp ? PICK(rng, dp_settings) : PICK(rng, ckpt_settings);
-	struct run_result *one = spot_try(&t, &err);
-	t.exact = true;
-	struct run_result *each = one ? spot_try(&t, &err) : NULL;
-	bool good = one && each && spot_same(one, each);
-	*trained += spot_metric(one, "samples") > 0;
-	if (!good)
-		printf("# seed %llu %s %s %s: %s\n", (unsigned long long)seed, t.generator, t.options, t.settings, each ? "not the same" : err.text);
-	result_free(one);
-	result_free(each);
-	return good;
+	return spot_both_ways(t, trained);
 }
 
 static void at_random(bool is_dp, const char *what)

@@ -196,16 +196,7 @@ static bool random_run(struct rng *rng, uint64_t seed, bool is_oobleck, int *tra
 		snprintf(job, sizeof job, "{\"name\":\"small\",\"source\":\"a test\",\"samples_per_step\":3,\"steps\":%d,\"state_bytes\":2e10,\"points\":[[1,1,9001],[1,2,5003],"
 			"[2,1,4801],[2,2,3001],[1,4,2903],[2,4,1801],[3,1,3301],[3,2,2203],[3,3,1701],[4,2,1601]]}", steps);
 	t.job = job;
-	struct run_result *one = spot_try(&t, &err);
-	t.exact = true;
-	struct run_result *each = one ? spot_try(&t, &err) : NULL;
-	bool good = one && each && spot_same(one, each);
-	*trained += spot_metric(one, "samples") > 0;
-	if (!good)
-		printf("# seed %llu %s %s %s: %s\n", (unsigned long long)seed, t.generator, t.options, t.settings, each ? "not the same" : err.text);
-	result_free(one);
-	result_free(each);
-	return good;
+	return spot_both_ways(t, trained);
 }
 
 static void at_random(bool is_oobleck, const char *what)
