@@ -1,16 +1,12 @@
-# policies of the serve world
+# Bottom first: a file calls only files before it (tests/house/order.sh).
+libpolicies_a_SOURCES += policies/serve/irina_task.c policies/serve/nexus_plan.c policies/serve/tf_serving.c \
+	policies/serve/irina.c policies/serve/fifo.c policies/serve/clipper.c policies/serve/clockwork.c \
+	policies/serve/nexus.c policies/serve/vllm.c policies/serve/sarathi.c policies/serve/splitwise.c \
+	policies/serve/orca.c policies/serve/fastertransformer.c policies/serve/mlfq.c policies/serve/academus.c \
+	policies/serve/cascade.c
+libpolicies_a_SOURCES += policies/serve/evict.h policies/serve/irina_task.h policies/serve/kinds.h \
+	policies/serve/nexus_plan.h policies/serve/queues.h
 libpolicies_a_SOURCES += policies/serve/policies.def
-# models with a latency table
-libpolicies_a_SOURCES += policies/serve/kinds.h policies/serve/queues.h policies/serve/tf_serving.c
-libpolicies_a_SOURCES += policies/serve/irina.c policies/serve/irina_task.h policies/serve/irina_task.c
-libpolicies_a_SOURCES += policies/serve/fifo.c
-libpolicies_a_SOURCES += policies/serve/clipper.c policies/serve/clockwork.c
-libpolicies_a_SOURCES += policies/serve/nexus.c policies/serve/nexus_plan.h policies/serve/nexus_plan.c
-# language models
-libpolicies_a_SOURCES += policies/serve/evict.h policies/serve/vllm.c policies/serve/sarathi.c
-# language models; students; several models
-libpolicies_a_SOURCES += policies/serve/splitwise.c policies/serve/orca.c policies/serve/fastertransformer.c policies/serve/mlfq.c
-libpolicies_a_SOURCES += policies/serve/academus.c policies/serve/cascade.c
 # what `orrery policy new --kind serve` writes
 SERVE_TEMPLATE = policies/serve/template.c.in policies/serve/template_test.sh.in
 EXTRA_DIST += $(SERVE_TEMPLATE)
