@@ -5,4 +5,6 @@ liborrery_a_SOURCES += sim/jobs/shape.c sim/jobs/steprate.c sim/jobs/training.c 
 	sim/jobs/actions.c sim/jobs/sharing.c sim/jobs/check.c sim/jobs/query.c sim/jobs/run.c sim/jobs/reclaim.c
 liborrery_a_SOURCES += sim/jobs/bill.h sim/jobs/jobs.h sim/jobs/places.h sim/jobs/shape.h sim/jobs/share.h \
 	sim/jobs/steprate.h sim/jobs/world.h
+# scenarios, and what the shared floors see of the world
+liborrery_a_SOURCES += sim/jobs/scenario.c sim/jobs/scenario.h sim/jobs/descriptor.c
 include policies/jobs/sources.mk

@@ -6,4 +6,6 @@ liborrery_a_SOURCES += sim/serve/fleet.h sim/serve/replicas.c sim/serve/route.c 
 liborrery_a_SOURCES += sim/serve/metrics.h sim/serve/metrics.c sim/serve/measures.c sim/serve/check.c sim/serve/guard.c
 # language models
 liborrery_a_SOURCES += sim/serve/lane.h sim/serve/llm.c sim/serve/decodes.c sim/serve/iterate.c sim/serve/kv.c sim/serve/prefix.c sim/serve/move.c
+# scenarios, and what the shared floors see of the world
+liborrery_a_SOURCES += sim/serve/deploy.c sim/serve/scenario.c sim/serve/scenario.h sim/serve/find_rate.c sim/serve/find_rate.h sim/serve/descriptor.c
 include policies/serve/sources.mk
