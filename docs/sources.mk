@@ -19,3 +19,10 @@ docs-figures: orrery$(EXEEXT)
 dist_doc_DATA = docs/comparison.md docs/elastic-job.schema.json docs/graph.schema.json docs/guide.md docs/model.schema.json docs/models.md docs/performance.md \
 	docs/policies.md docs/profile.schema.json docs/scenario.schema.json docs/scenarios.md docs/schema.md \
 	docs/served-model.schema.json docs/traces.md
+dist_docreference_DATA = docs/reference/columns.md
+docreferencedir = $(docdir)/reference
+# The part below the mark is what the program prints.
+.PHONY: docs-columns
+docs-columns: orrery$(EXEEXT)
+	{ sed '/^<!-- columns -->$$/q' $(srcdir)/docs/reference/columns.md; ./orrery$(EXEEXT) db columns; } >columns.tmp && \
+	mv columns.tmp $(srcdir)/docs/reference/columns.md
