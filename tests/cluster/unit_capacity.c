@@ -252,8 +252,8 @@ static bool round_is_good(const struct cluster *cluster, int round)
 		expect_tenant(x, config.startup_ns, config.notice_ns, end);
 		if (x->from < 0)
 			continue;
-		node_ns = node_ns + (timeline_sum)(to - x->from);
-		starting = starting + (timeline_sum)(up - x->from);
+		node_ns += (uint64_t)(to - x->from);
+		starting += (uint64_t)(up - x->from);
 		amount += cost(x, x->from, to, 1500000000);
 		ups += x->to <= end ? cost(x, up, to, 1500000000) : 0;
 	}
