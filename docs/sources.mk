@@ -19,8 +19,13 @@ docs-figures: orrery$(EXEEXT)
 dist_doc_DATA = docs/comparison.md docs/elastic-job.schema.json docs/graph.schema.json docs/guide.md docs/model.schema.json docs/models.md docs/performance.md \
 	docs/policies.md docs/profile.schema.json docs/scenario.schema.json docs/scenarios.md docs/schema.md \
 	docs/served-model.schema.json docs/traces.md
-dist_docreference_DATA = docs/reference/columns.md
-docreferencedir = $(docdir)/reference
+# The pages of docs/models and docs/reference link to one another by folder.
+modelsdocdir = $(docdir)/models
+dist_modelsdoc_DATA = docs/models/README.md docs/models/engine.md docs/models/statistics.md docs/models/cluster.md \
+	docs/models/jobs.md docs/models/jobs-policies.md docs/models/serve.md docs/models/serve-requests.md docs/models/serve-llm.md \
+	docs/models/serve-policies.md docs/models/mixed.md
+referencedocdir = $(docdir)/reference
+dist_referencedoc_DATA = docs/reference/columns.md
 # The part below the mark is what the program prints.
 .PHONY: docs-columns
 docs-columns: orrery$(EXEEXT)
