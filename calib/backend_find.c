@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "calib/backend.h"
+#include "paths.h"
 
 #include <config.h>
 

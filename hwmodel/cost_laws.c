@@ -2,7 +2,7 @@
 #include "hwmodel/cost_laws.h"
 
 #include "base/mem.h"
-#include "engine/rng.h"
+#include "base/rng.h"
 #include "hwmodel/profile.h"
 
 #include <gsl/gsl_cdf.h>

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "plots/gnuplot.h"
 #include "results/outfile.h"
+#include "paths.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -11,7 +11,7 @@
 
 #include "traces/avail.h"
 
-#include "engine/rng.h"
+#include "base/rng.h"
 
 struct avail_generator {
 	const char *name, *doc;

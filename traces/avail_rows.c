@@ -2,7 +2,7 @@
 /* avail_rows.c - the rows of a file of availability, put in order, checked or repaired, counts turned into events */
 #include "traces/avail_format.h"
 
-#include "engine/rng.h"
+#include "base/rng.h"
 
 #include "base/mem.h"
 #include "base/num.h"

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/param.h"
 #include "base/sbuf.h"
-#include "engine/rng.h"
+#include "base/rng.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "base/num.h"
-#include "engine/rng.h"
+#include "base/rng.h"
 
 #include <math.h>
 #include <stdio.h>

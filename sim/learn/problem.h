@@ -9,7 +9,7 @@
 #ifndef ORR_LEARN_PROBLEM_H
 #define ORR_LEARN_PROBLEM_H
 
-#include "engine/rng.h"
+#include "base/rng.h"
 #include "learn/learn.h"
 
 enum { PROBLEM_BLOCK = 256 };

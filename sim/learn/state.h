@@ -12,7 +12,7 @@
 #ifndef ORR_LEARN_STATE_H
 #define ORR_LEARN_STATE_H
 
-#include "engine/rng.h"
+#include "base/rng.h"
 #include "learn/problem.h"
 #include "learn/vec.h"
 

@@ -145,7 +145,7 @@ void pipeline_plan(struct coll_plan *plan, const struct pipeline *p, bool is_up,
 /*
  * A NIC takes at most two chunks in and two out in a round. It is one in rounds in which only the edges at
  * the root are at work (a btree's root has one child), or only the two next to them while the root's child has
- * one child too (m = 2^i + 1), or where there is nobody else. tests/unit_collective.c counts them for all n.
+ * one child too (m = 2^i + 1), or where there is nobody else. tests/net/unit_collective.c counts them for all n.
  */
 void double_tree_rounds(uint32_t n, bool is_rooted, uint32_t chunks, double *rounds, double *loads)
 {

@@ -17,7 +17,7 @@
 #define ORR_SERVE_WORLD_H
 
 #include "engine/engine.h"
-#include "engine/rng.h"
+#include "base/rng.h"
 #include "engine/watch.h"
 #include "serve/serve.h"
 

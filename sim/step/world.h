@@ -17,7 +17,7 @@
 
 #include "step/step.h"
 
-#include "engine/rng.h"
+#include "base/rng.h"
 #include "engine/watch.h"
 #include "net/collective.h"
 #include "net/quotient.h"

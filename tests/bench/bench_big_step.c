@@ -9,7 +9,7 @@
  *
  * usage: bench_big_step [--all]; all adds 10,240 GPUs unmerged, a minute or two.
  */
-#include "tests/step_fixture.h"
+#include "tests/step/step_fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -13,7 +13,7 @@
 
 #include "base/mem.h"
 #include "learn/vec.h"
-#include "tests/learn_drive.h"
+#include "tests/learn/learn_drive.h"
 
 static double now(void)
 {

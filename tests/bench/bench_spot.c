@@ -9,7 +9,7 @@
  *
  * usage: bench_spot [--all | --days]; all has 10,000 seeds of each rate instead of 1,000, days the 30 days alone.
  */
-#include "tests/spot_runs.h"
+#include "tests/spot/spot_runs.h"
 
 #include <stdio.h>
 #include <stdlib.h>

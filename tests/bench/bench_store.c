@@ -8,7 +8,7 @@
  * new file to closing it, the checkpoint included.
  */
 #include "results/store.h"
-#include "tests/sample_run.h"
+#include "tests/results/sample_run.h"
 
 #include <sqlite3.h>
 #include <stdio.h>

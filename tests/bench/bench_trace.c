@@ -9,7 +9,7 @@
  */
 #include "traces/trace.h"
 
-#include "engine/rng.h"
+#include "base/rng.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Starts elastic jobs on one GPU and gives them four after six seconds, if there is room
- * (tests/jobs_life.sh). */
+ * (tests/jobs/jobs_life.sh). */
 #include <orrery/policy.h>
 
 #include <stdlib.h>

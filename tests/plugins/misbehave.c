@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* FIFO that does one thing wrong, named by its parameter `how` (tests/plugins.sh). */
+/* FIFO that does one thing wrong, named by its parameter `how` (tests/jobs/plugins.sh). */
 #include <orrery/policy.h>
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A serving policy that does one thing wrong, named by its parameter `how` (tests/plugins_serve.sh). Otherwise it is FIFO. */
+/* A serving policy that does one thing wrong, named by its parameter `how` (tests/serve/plugins_serve.sh). Otherwise it is FIFO. */
 #include <orrery/policy.h>
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A spot policy that does one thing wrong, named by its parameter `how` (tests/plugins_spot.sh). Otherwise it runs one stage. */
+/* A spot policy that does one thing wrong, named by its parameter `how` (tests/spot/plugins_spot.sh). Otherwise it runs one stage. */
 #include <orrery/policy.h>
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A step policy that does one thing wrong, named by its parameter `how` (tests/plugins_step.sh). */
+/* A step policy that does one thing wrong, named by its parameter `how` (tests/step/plugins_step.sh). */
 #include <orrery/policy.h>
 
 #include <math.h>
