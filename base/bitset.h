@@ -17,7 +17,7 @@ struct bitset {
 	uint32_t size;
 };
 
-enum { BITSET_END = UINT32_MAX };
+#define BITSET_END UINT32_MAX
 
 void bitset_init(struct bitset *b, uint32_t size);
 void bitset_free(struct bitset *b);

@@ -69,8 +69,7 @@ static void detect(struct bytes *b)
 	if (b->n >= 2 && b->raw[0] == 0x1f && b->raw[1] == 0x8b)
 		b->packing = PACKING_GZIP;
 	else if (b->n >= 4 &&
-		 (!memcmp(b->raw, "\x28\xb5\x2f\xfd", 4) ||
-			 (!memcmp(b->raw + 1, "\x2a\x4d\x18", 3) && (b->raw[0] & 0xf0) == 0x50)))
+		 (!memcmp(b->raw, "\x28\xb5\x2f\xfd", 4) || (!memcmp(b->raw + 1, "\x2a\x4d\x18", 3) && (b->raw[0] & 0xf0) == 0x50)))
 		b->packing = PACKING_ZSTD;
 	if (b->packing == PACKING_GZIP && inflateInit2(&b->z, 15 + 16) != Z_OK)
 		b->fault = "cannot start zlib";
@@ -173,8 +172,7 @@ static size_t step_plain(struct bytes *b, char *out, size_t cap)
 
 int64_t bytes_read(struct bytes *b, char *out, size_t cap)
 {
-	static size_t (*const step[])(
-		struct bytes *, char *, size_t) = { step_plain, step_gzip, step_zstd };
+	static size_t (*const step[])(struct bytes *, char *, size_t) = { step_plain, step_gzip, step_zstd };
 	if (cap > INT32_MAX)
 		cap = INT32_MAX;
 	size_t given = 0;
@@ -190,8 +188,7 @@ int64_t bytes_read(struct bytes *b, char *out, size_t cap)
 		size_t got = step[b->packing](b, out + given, cap - given);
 		given += got;
 		if (is_dry && !got && b->inside && !b->fault)
-			b->fault = b->packing == PACKING_GZIP ? "the gzip data ends too early"
-							      : "the zstd data ends too early";
+			b->fault = b->packing == PACKING_GZIP ? "the gzip data ends too early" : "the zstd data ends too early";
 	}
 	return given || !b->fault ? (int64_t)given : -1;
 }
@@ -218,8 +215,7 @@ void bytes_hash(const struct bytes *b, char hex[BYTES_HASH_SIZE])
 	to_hex(&copy, hex);
 }
 
-char *bytes_read_file(
-	const char *path, size_t max, size_t *n, char hash[BYTES_HASH_SIZE], struct orr_error *err)
+char *bytes_read_file(const char *path, size_t max, size_t *n, char hash[BYTES_HASH_SIZE], struct orr_error *err)
 {
 	struct bytes *b = bytes_open(path, err);
 	if (!b)

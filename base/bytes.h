@@ -33,8 +33,7 @@ void bytes_hash(const struct bytes *b, char hex[BYTES_HASH_SIZE]);
 
 /* All plain bytes of a file at once, NUL-terminated; NULL on error, or if there are
  * more than max. Freed with mem_free(). hash may be NULL. */
-char *bytes_read_file(
-	const char *path, size_t max, size_t *n, char hash[BYTES_HASH_SIZE], struct orr_error *err);
+char *bytes_read_file(const char *path, size_t max, size_t *n, char hash[BYTES_HASH_SIZE], struct orr_error *err);
 
 /* The same for a text: SHA-256 as 64 hex digits. */
 void bytes_hash_text(const char *text, size_t n, char hex[BYTES_HASH_SIZE]);

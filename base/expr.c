@@ -57,9 +57,10 @@ static size_t name_length(const struct parser *p)
 static double number(struct parser *p)
 {
 	const char *s = p->at;
-	while (s < p->end && (isdigit((unsigned char)*s) || *s == '.' ||
-		((*s == 'e' || *s == 'E') && s + 1 < p->end && (isdigit((unsigned char)s[1]) || s[1] == '-' || s[1] == '+')) ||
-		((*s == '-' || *s == '+') && s > p->at && (s[-1] == 'e' || s[-1] == 'E'))))
+	while (s < p->end &&
+		(isdigit((unsigned char)*s) || *s == '.' ||
+			((*s == 'e' || *s == 'E') && s + 1 < p->end && (isdigit((unsigned char)s[1]) || s[1] == '-' || s[1] == '+')) ||
+			((*s == '-' || *s == '+') && s > p->at && (s[-1] == 'e' || s[-1] == 'E'))))
 		s++;
 	double v = 0;
 	if (!num_real(p->at, (size_t)(s - p->at), &v))

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/mem.h"
 
+#include <orrery/api.h>
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,4 +60,19 @@ char *mem_strdup(const char *s)
 void mem_free(void *p)
 {
 	free(p);
+}
+
+void *orr_alloc(size_t count, size_t size)
+{
+	return mem_zalloc(count, size);
+}
+
+void *orr_realloc(void *p, size_t count, size_t size)
+{
+	return mem_realloc(p, count, size);
+}
+
+void orr_free(void *p)
+{
+	mem_free(p);
 }

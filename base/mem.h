@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-void *mem_alloc(size_t size);                       /* not cleared */
-void *mem_zalloc(size_t count, size_t size);        /* cleared, overflow checked */
+void *mem_alloc(size_t size);                /* not cleared */
+void *mem_zalloc(size_t count, size_t size); /* cleared, overflow checked */
 void *mem_realloc(void *p, size_t count, size_t size);
 char *mem_strdup(const char *s);
 char *mem_strndup(const char *s, size_t n);
@@ -25,13 +25,13 @@ void mem_free(void *p);
 void mem_on_exhaustion(void (*handler)(size_t wanted));
 
 /* Makes room for one more element: a growing array is {T *v; size_t n, cap}. */
-#define MEM_GROW(v, n, cap)                                                   \
-	do {                                                                  \
-		if ((n) >= (cap)) {                                           \
-			(cap) = (cap) ? (cap) * 2 : 16;                       \
-			/* A counter that cannot count them: as if memory had run out. */ \
+#define MEM_GROW(v, n, cap)                                                                          \
+	do {                                                                                         \
+		if ((n) >= (cap)) {                                                                  \
+			(cap) = (cap) ? (cap)*2 : 16;                                                \
+			/* A counter that cannot count them: as if memory had run out. */            \
 			(v) = mem_realloc((v), (cap) > (n) ? (size_t)(cap) : SIZE_MAX, sizeof *(v)); \
-		}                                                             \
+		}                                                                                    \
 	} while (0)
 
 #endif

@@ -131,24 +131,8 @@ static bool scan(const char *s, size_t n, struct decimal *d)
 	return true;
 }
 
-static const uint64_t pow10_u64[19] = { 1u,
-	10u,
-	100u,
-	1000u,
-	10000u,
-	100000u,
-	1000000u,
-	10000000u,
-	100000000u,
-	1000000000u,
-	10000000000u,
-	100000000000u,
-	1000000000000u,
-	10000000000000u,
-	100000000000000u,
-	1000000000000000u,
-	10000000000000000u,
-	100000000000000000u,
+static const uint64_t pow10_u64[19] = { 1u, 10u, 100u, 1000u, 10000u, 100000u, 1000000u, 10000000u, 100000000u, 1000000000u, 10000000000u,
+	100000000000u, 1000000000000u, 10000000000000u, 100000000000000u, 1000000000000000u, 10000000000000000u, 100000000000000000u,
 	1000000000000000000u };
 
 /* The common case in few instructions: up to 18 digits, perhaps a point among them.
@@ -220,20 +204,19 @@ static bool scale_ns(const char *s, size_t n, uint64_t unit_ns, int64_t *out)
 	uint64_t mantissa, product;
 	unsigned decimals;
 	/* No division: seconds are what traces are full of. */
-	bool is_plain = scan_short(s, n, &mantissa, &decimals) &&
-			(!decimals || (decimals <= 9 && unit_ns == UINT64_C(1000000000)));
-	if (is_plain && !__builtin_mul_overflow(mantissa, decimals ? pow10_u64[9 - decimals] : unit_ns, &product) &&
-		product <= INT64_MAX) {
+	bool is_plain = scan_short(s, n, &mantissa, &decimals) && (!decimals || (decimals <= 9 && unit_ns == UINT64_C(1000000000)));
+	if (is_plain && !__builtin_mul_overflow(mantissa, decimals ? pow10_u64[9 - decimals] : unit_ns, &product) && product <= INT64_MAX) {
 		*out = (int64_t)product;
 		return true;
 	}
 	if (!scan(s, n, &d))
 		return false;
 	if (d.is_short && d.decimals <= 18) {
-		unsigned __int128 v = (unsigned __int128)d.mantissa * unit_ns;
+		__extension__ typedef unsigned __int128 wide;
+		wide v = (wide)d.mantissa * unit_ns;
 		uint64_t p = pow10_u64[d.decimals];
 		v = (v + p / 2) / p;
-		if (v > (unsigned __int128)INT64_MAX)
+		if (v > (wide)INT64_MAX)
 			return false;
 		*out = d.negative ? -(int64_t)v : (int64_t)v;
 		return true;
@@ -258,12 +241,11 @@ bool num_duration_ns(const char *s, size_t n, int64_t *out_ns)
 	static const struct {
 		const char *suffix;
 		uint64_t ns;
-	} unit[] = { { "ns", 1u }, { "us", 1000u }, { "ms", 1000000u }, { "s", 1000000000u },
-		{ "m", 60000000000u }, { "h", 3600000000000u }, { "d", 86400000000000u } };
+	} unit[] = { { "ns", 1u }, { "us", 1000u }, { "ms", 1000000u }, { "s", 1000000000u }, { "m", 60000000000u },
+		{ "h", 3600000000000u }, { "d", 86400000000000u } };
 	for (size_t i = 0; i < sizeof unit / sizeof *unit; i++) {
 		size_t len = strlen(unit[i].suffix);
-		if (n > len && !memcmp(s + n - len, unit[i].suffix, len) &&
-			(is_digit(s[n - len - 1]) || s[n - len - 1] == '.'))
+		if (n > len && !memcmp(s + n - len, unit[i].suffix, len) && (is_digit(s[n - len - 1]) || s[n - len - 1] == '.'))
 			return scale_ns(s, n - len, unit[i].ns, out_ns);
 	}
 	return num_seconds_ns(s, n, out_ns);

@@ -30,11 +30,9 @@ struct orr_args {
 	struct value *value;
 };
 
-static int refuse(const struct orr_args *a, const struct orr_param *p, const char *text,
-	const char *expected, struct orr_error *err)
+static int refuse(const struct orr_args *a, const struct orr_param *p, const char *text, const char *expected, struct orr_error *err)
 {
-	return orr_fail(err, ORR_EINPUT, "%s: %s: expected %s, found \"%.100s\"", a->where, p->name,
-		expected, text);
+	return orr_fail(err, ORR_EINPUT, "%s: %s: expected %s, found \"%.100s\"", a->where, p->name, expected, text);
 }
 
 static int parse_list(const char *text, struct value *v)
@@ -93,8 +91,7 @@ static int parse_choice(const struct orr_param *p, const char *text, struct valu
 	}
 }
 
-static int out_of_bounds(const struct orr_args *a, const struct orr_param *p, const char *text,
-	struct orr_error *err)
+static int out_of_bounds(const struct orr_args *a, const struct orr_param *p, const char *text, struct orr_error *err)
 {
 	char expected[96];
 	snprintf(expected, sizeof expected, "a number from %.15g to %.15g", p->min, p->max);
@@ -107,8 +104,7 @@ static bool names_a_file(const struct orr_param *p, const char *text, size_t len
 	return len > n && !memcmp(text + len - n, p->choices ? p->choices : "", n);
 }
 
-static int parse(const struct orr_args *a, const struct orr_param *p, const char *text, struct value *v,
-	struct orr_error *err)
+static int parse(const struct orr_args *a, const struct orr_param *p, const char *text, struct value *v, struct orr_error *err)
 {
 	size_t len = strlen(text);
 	char buf[64];
@@ -169,8 +165,7 @@ static int parse(const struct orr_args *a, const struct orr_param *p, const char
 	case ORR_KIND_END:
 		break;
 	}
-	return orr_fail(err, ORR_EINPUT, "%s: %s: unknown kind of parameter %d", a->where, p->name,
-		(int)p->kind);
+	return orr_fail(err, ORR_EINPUT, "%s: %s: unknown kind of parameter %d", a->where, p->name, (int)p->kind);
 }
 
 static void clear(struct value *v)
@@ -229,7 +224,10 @@ static int unknown(const struct orr_args *a, const char *name, struct orr_error 
 	const char *near = nearest_name(name, names);
 	mem_free(names);
 	int code = orr_fail(err, ORR_EINPUT, "%s: no parameter \"%.60s\"; %s %s", a->where, name,
-		near ? "did you mean" : a->n > 1 ? "expected one of" : "expected", near ? near : sbuf_text(&all));
+		near       ? "did you mean"
+		: a->n > 1 ? "expected one of"
+			   : "expected",
+		near ? near : sbuf_text(&all));
 	sbuf_free(&all);
 	return code;
 }

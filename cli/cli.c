@@ -17,6 +17,6 @@ int cli_bad_option(int argc, char **argv, int opt, const struct option *known, s
 	if (strncmp(given, "--", 2))
 		return orr_fail(err, ORR_EINPUT, "unknown option -%c; --help lists them", optopt ? optopt : '?');
 	const char *near = nearest_name(given + 2, names);
-	return orr_fail(err, ORR_EINPUT, "unknown option \"%.60s\"; %s%s", given, near ? "did you mean --" : "--help lists them",
-		near ? near : "");
+	return orr_fail(
+		err, ORR_EINPUT, "unknown option \"%.60s\"; %s%s", given, near ? "did you mean --" : "--help lists them", near ? near : "");
 }

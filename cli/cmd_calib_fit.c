@@ -116,9 +116,7 @@ static void put_run(struct sbuf *b, const cJSON *root)
 			sbuf_printf(b, "%s: %.3g\n", kept[i].what, kept[i].scale * v->valuedouble);
 	}
 	const cJSON *details = cJSON_GetObjectItemCaseSensitive(root, "details"), *v;
-	cJSON_ArrayForEach(v, details)
-		if (cJSON_IsString(v) && *v->valuestring)
-			sbuf_printf(b, "%s: %s\n", v->string, v->valuestring);
+	cJSON_ArrayForEach(v, details) if (cJSON_IsString(v) && *v->valuestring) sbuf_printf(b, "%s: %s\n", v->string, v->valuestring);
 }
 
 static void take_beside(const cJSON *root, struct request *r)
@@ -173,8 +171,9 @@ static int parse_fit(int argc, char **argv, struct request *r, struct orr_error 
 {
 	static const struct option longs[] = { { "from", required_argument, NULL, 'f' }, { "select", required_argument, NULL, 's' },
 		{ "device", required_argument, NULL, 'd' }, { "name", required_argument, NULL, 'n' },
-		{ "source", required_argument, NULL, 'S' }, { "date", required_argument, NULL, 'D' }, { "note", required_argument, NULL, 'N' },
-		{ "no-points", no_argument, NULL, 'p' }, { "output", required_argument, NULL, 'o' }, { NULL, 0, NULL, 0 } };
+		{ "source", required_argument, NULL, 'S' }, { "date", required_argument, NULL, 'D' },
+		{ "note", required_argument, NULL, 'N' }, { "no-points", no_argument, NULL, 'p' },
+		{ "output", required_argument, NULL, 'o' }, { NULL, 0, NULL, 0 } };
 	int opt;
 	r->fit.keep_points = true;
 	optind = 1;
@@ -186,19 +185,37 @@ static int parse_fit(int argc, char **argv, struct request *r, struct orr_error 
 				return orr_fail(err, ORR_EINPUT, "calib fit: --from: at most %d tables", MAX_SOURCES);
 			r->from[r->n_from++] = optarg;
 			break;
-		case 's': r->select = optarg; break;
-		case 'd': r->fit.device = optarg; break;
-		case 'n': r->fit.name = optarg; break;
-		case 'S': r->fit.source = optarg; break;
-		case 'D': r->fit.date = optarg; break;
-		case 'N': r->fit.note = optarg; break;
-		case 'p': r->fit.keep_points = false; break;
-		case 'o': r->out = optarg; break;
-		default: return cli_bad_option(argc, argv, opt, longs, err);
+		case 's':
+			r->select = optarg;
+			break;
+		case 'd':
+			r->fit.device = optarg;
+			break;
+		case 'n':
+			r->fit.name = optarg;
+			break;
+		case 'S':
+			r->fit.source = optarg;
+			break;
+		case 'D':
+			r->fit.date = optarg;
+			break;
+		case 'N':
+			r->fit.note = optarg;
+			break;
+		case 'p':
+			r->fit.keep_points = false;
+			break;
+		case 'o':
+			r->out = optarg;
+			break;
+		default:
+			return cli_bad_option(argc, argv, opt, longs, err);
 		}
 	}
 	if (optind >= argc || (r->n_from && argc - optind != r->n_from))
-		return orr_fail(err, ORR_EINPUT, r->n_from ? "calib fit: each --from KIND needs one TABLE.csv" : "calib fit: expected POINTS.csv; see --help");
+		return orr_fail(err, ORR_EINPUT,
+			r->n_from ? "calib fit: each --from KIND needs one TABLE.csv" : "calib fit: expected POINTS.csv; see --help");
 	return ORR_OK;
 }
 

@@ -25,7 +25,8 @@ struct request {
 static int number(const char *option, const char *text, double low, double high, double *out, struct orr_error *err)
 {
 	if (!num_real(text, strlen(text), out) || *out < low || *out > high)
-		return orr_fail(err, ORR_EINPUT, "calib run: --%s: expected a number from %g to %g, found \"%.40s\"", option, low, high, text);
+		return orr_fail(
+			err, ORR_EINPUT, "calib run: --%s: expected a number from %g to %g, found \"%.40s\"", option, low, high, text);
 	return ORR_OK;
 }
 
@@ -33,7 +34,8 @@ static int whole(const char *option, const char *text, uint32_t most, uint32_t *
 {
 	int64_t v;
 	if (!num_int(text, strlen(text), &v) || v < 0 || v > most)
-		return orr_fail(err, ORR_EINPUT, "calib run: --%s: expected a whole number from 0 to %u, found \"%.40s\"", option, most, text);
+		return orr_fail(
+			err, ORR_EINPUT, "calib run: --%s: expected a whole number from 0 to %u, found \"%.40s\"", option, most, text);
 	*out = (uint32_t)v;
 	return ORR_OK;
 }
@@ -46,8 +48,10 @@ static int families(const char *text, struct orr_error *err)
 		while (point_families[i] && (strlen(point_families[i]) != n || strncmp(point_families[i], at, n)))
 			i++;
 		if (!point_families[i])
-			return orr_fail(err, ORR_EINPUT, "calib run: --only: no family \"%.*s\"; there are launch, gemm, conv, memory, gather, "
-				"update, attention, copy, collective, interference, preemption, learners", (int)(n < 60 ? n : 60), at);
+			return orr_fail(err, ORR_EINPUT,
+				"calib run: --only: no family \"%.*s\"; there are launch, gemm, conv, memory, gather, "
+				"update, attention, copy, collective, interference, preemption, learners",
+				(int)(n < 60 ? n : 60), at);
 		at += n + (at[n] == ',');
 	}
 	return ORR_OK;
@@ -56,9 +60,10 @@ static int families(const char *text, struct orr_error *err)
 static int parse(int argc, char **argv, struct request *r, struct orr_error *err)
 {
 	static const struct option longs[] = { { "backend", required_argument, NULL, 'b' }, { "budget", required_argument, NULL, 'B' },
-		{ "only", required_argument, NULL, 'O' }, { "seed", required_argument, NULL, 's' }, { "threads", required_argument, NULL, 't' },
-		{ "gpu", required_argument, NULL, 'g' }, { "settings", required_argument, NULL, 'S' }, { "out", required_argument, NULL, 'o' },
-		{ "quiet", no_argument, NULL, 'q' }, { NULL, 0, NULL, 0 } };
+		{ "only", required_argument, NULL, 'O' }, { "seed", required_argument, NULL, 's' },
+		{ "threads", required_argument, NULL, 't' }, { "gpu", required_argument, NULL, 'g' },
+		{ "settings", required_argument, NULL, 'S' }, { "out", required_argument, NULL, 'o' }, { "quiet", no_argument, NULL, 'q' },
+		{ NULL, 0, NULL, 0 } };
 	int opt, rc = ORR_OK;
 	uint32_t seed = 1;
 	*r = (struct request){ .sweep = sweep_default };
@@ -66,19 +71,36 @@ static int parse(int argc, char **argv, struct request *r, struct orr_error *err
 	opterr = 0;
 	while (!rc && (opt = getopt_long(argc, argv, ":o:q", longs, NULL)) != -1) {
 		switch (opt) {
-		case 'b': r->backend = optarg; break;
-		case 'o': r->out = optarg; break;
-		case 'q': r->is_quiet = true; break;
-		case 'S': r->open.settings = optarg; break;
-		case 'B': rc = number("budget", optarg, 0.5, 86400, &r->sweep.budget_s, err); break;
-		case 's': rc = whole("seed", optarg, 4294967295u, &seed, err); break;
-		case 't': rc = whole("threads", optarg, 4096, &r->open.threads, err); break;
-		case 'g': rc = whole("gpu", optarg, 4096, &r->open.device, err); break;
+		case 'b':
+			r->backend = optarg;
+			break;
+		case 'o':
+			r->out = optarg;
+			break;
+		case 'q':
+			r->is_quiet = true;
+			break;
+		case 'S':
+			r->open.settings = optarg;
+			break;
+		case 'B':
+			rc = number("budget", optarg, 0.5, 86400, &r->sweep.budget_s, err);
+			break;
+		case 's':
+			rc = whole("seed", optarg, 4294967295u, &seed, err);
+			break;
+		case 't':
+			rc = whole("threads", optarg, 4096, &r->open.threads, err);
+			break;
+		case 'g':
+			rc = whole("gpu", optarg, 4096, &r->open.device, err);
+			break;
 		case 'O':
 			rc = families(optarg, err);
 			r->sweep.only = optarg;
 			break;
-		default: return cli_bad_option(argc, argv, opt, longs, err);
+		default:
+			return cli_bad_option(argc, argv, opt, longs, err);
 		}
 	}
 	if (!rc && optind < argc)
@@ -129,7 +151,8 @@ static void tell(const struct request *r, const struct measurement *m)
 		s->seconds, s->imprecise, s->refused, s->refused ? ", first " : "", s->first_refusal);
 	if (s->revisits)
 		fprintf(stderr, "%u anchors revisited %u times: drift %.1f %% (median of anchors), %.1f %% at worst: %s\n", s->anchors,
-			s->revisits, 100 * s->drift, 100 * s->worst_drift, s->is_stable ? "stable" : "unstable, intervals are widened by it");
+			s->revisits, 100 * s->drift, 100 * s->worst_drift,
+			s->is_stable ? "stable" : "unstable, intervals are widened by it");
 	else
 		fprintf(stderr, "no anchor could be revisited in this budget: drift is not known\n");
 	if (*s->throttle)

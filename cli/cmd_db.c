@@ -36,27 +36,23 @@ static int print_runs(struct store *s, struct orr_error *err)
 	int code = store_list(s, &list, &n, err);
 	if (code)
 		return code;
-	printf("%5s  %-20s %-6s %-20s %10s  %-12s  %s\n", "run", "label", "world", "made", "rows",
-		"hash", "seed");
+	printf("%5s  %-20s %-6s %-20s %10s  %-12s  %s\n", "run", "label", "world", "made", "rows", "hash", "seed");
 	for (size_t i = 0; i < n; i++)
-		printf("%5" PRId64 "  %-20s %-6s %-20s %10" PRIu64 "  %-12.12s  %s%s\n", list[i].run,
-			plain(list[i].label), plain(list[i].world), list[i].created_at,
-			list[i].rows_total, plain(list[i].hash), plain(list[i].seed_text),
+		printf("%5" PRId64 "  %-20s %-6s %-20s %10" PRIu64 "  %-12.12s  %s%s\n", list[i].run, plain(list[i].label),
+			plain(list[i].world), list[i].created_at, list[i].rows_total, plain(list[i].hash), plain(list[i].seed_text),
 			list[i].is_oracle ? "  (oracle)" : "");
 	store_list_free(list, n);
 	return ORR_OK;
 }
 
-static int export_run(
-	struct store *s, const char *file, int64_t run, const char *dir, struct orr_error *err)
+static int export_run(struct store *s, const char *file, int64_t run, const char *dir, struct orr_error *err)
 {
 	struct run_result *r;
 	int code = store_read_run(s, run, &r, err);
 	if (code)
 		return code;
 	if (!r)
-		return orr_fail(err, ORR_EINPUT,
-			"%s: no run %" PRId64 "; 'orrery db runs' lists what is there", file, run);
+		return orr_fail(err, ORR_EINPUT, "%s: no run %" PRId64 "; 'orrery db runs' lists what is there", file, run);
 	code = report_out_dir(dir, (const struct run_result *const *)&r, 1, err);
 	result_free(r);
 	return code;
@@ -69,8 +65,8 @@ struct options {
 
 static int parse(int argc, char **argv, struct options *o, struct orr_error *err)
 {
-	static const struct option longs[] = { { "run", required_argument, NULL, 'r' },
-		{ "out", required_argument, NULL, 'o' }, { NULL, 0, NULL, 0 } };
+	static const struct option longs[] = { { "run", required_argument, NULL, 'r' }, { "out", required_argument, NULL, 'o' },
+		{ NULL, 0, NULL, 0 } };
 	opterr = 0;
 	optind = 1;
 	int c;
@@ -79,12 +75,10 @@ static int parse(int argc, char **argv, struct options *o, struct orr_error *err
 			o->out = optarg;
 		} else if (c == 'r') {
 			if (!num_int(optarg, strlen(optarg), &o->run) || o->run < 1)
-				return orr_fail(err, ORR_EINPUT,
-					"--run: expected a whole number from 1, found \"%s\"", optarg);
+				return orr_fail(err, ORR_EINPUT, "--run: expected a whole number from 1, found \"%s\"", optarg);
 		} else {
-			return orr_fail(err, ORR_EINPUT,
-				"%s: unknown or incomplete option; 'orrery db --help' lists them",
-				argv[optind - 1]);
+			return orr_fail(
+				err, ORR_EINPUT, "%s: unknown or incomplete option; 'orrery db --help' lists them", argv[optind - 1]);
 		}
 	}
 	return ORR_OK;
@@ -114,8 +108,7 @@ static int run_db(int argc, char **argv, struct orr_error *err)
 	if (code)
 		return code;
 	if (argc - optind != 2)
-		return orr_fail(err, ORR_EINPUT,
-			"db: expected a verb and a file; 'orrery db --help' shows the forms");
+		return orr_fail(err, ORR_EINPUT, "db: expected a verb and a file; 'orrery db --help' shows the forms");
 	const char *verb = argv[optind], *file = argv[optind + 1];
 	size_t known = 0;
 	while (verbs[known] && strcmp(verbs[known], verb))

@@ -12,14 +12,13 @@
 #include <string.h>
 #include <strings.h>
 
-static const char help[] =
-	"usage: orrery device list\n"
-	"       orrery device show NAME|FILE.json\n\n"
-	"  list   the devices that the program carries: peaks, memory, links\n"
-	"  show   one device with its achievable shares, where each figure is from, and what others measured on it\n\n"
-	"A device is data: copy one of hwmodel/devices/, change it, and name the file.\n\n"
-	"Example:\n"
-	"  orrery device show a100-80g\n";
+static const char help[] = "usage: orrery device list\n"
+			   "       orrery device show NAME|FILE.json\n\n"
+			   "  list   the devices that the program carries: peaks, memory, links\n"
+			   "  show   one device with its achievable shares, where each figure is from, and what others measured on it\n\n"
+			   "A device is data: copy one of hwmodel/devices/, change it, and name the file.\n\n"
+			   "Example:\n"
+			   "  orrery device show a100-80g\n";
 
 /* The rate that mixed-precision training uses. */
 static double half_peak(const struct device *d)
@@ -46,7 +45,8 @@ static int list(struct orr_error *err)
 
 static void show_rates(const struct device *d)
 {
-	printf("\n%-9s %12s %12s   %s\n", "products", "peak TF/s", "GEMM share", "convolution shares (forward, data and weight gradient): 1x1, 3x3, other");
+	printf("\n%-9s %12s %12s   %s\n", "products", "peak TF/s", "GEMM share",
+		"convolution shares (forward, data and weight gradient): 1x1, 3x3, other");
 	for (int p = 0; p < PRECISION_COUNT; p++) {
 		if (d->peak_flops[p] <= 0)
 			continue;
@@ -57,12 +57,11 @@ static void show_rates(const struct device *d)
 		}
 	}
 	printf("\n  element-wise %.4g TFLOP/s\n", d->vector_flops / 1e12);
-	printf("  memory       %.4g GiB, %.5g GB/s, of which %.0f %% are reached\n", d->memory_bytes / 1073741824.0,
-		d->memory_Bps / 1e9, 100 * d->memory_efficiency);
+	printf("  memory       %.4g GiB, %.5g GB/s, of which %.0f %% are reached\n", d->memory_bytes / 1073741824.0, d->memory_Bps / 1e9,
+		100 * d->memory_efficiency);
 	if (d->l2_bytes > 0)
 		printf("  L2 cache     %.4g MiB\n", d->l2_bytes / 1048576);
-	printf("  launch       %.3g us a kernel; a product takes %.3g us beside its FLOPs\n", d->launch_s * 1e6,
-		device_ramp_s(d) * 1e6);
+	printf("  launch       %.3g us a kernel; a product takes %.3g us beside its FLOPs\n", d->launch_s * 1e6, device_ramp_s(d) * 1e6);
 	printf("  link         %.4g GB/s, %.3g us (GPU to GPU in a node); PCI Express %.4g GB/s\n", d->link_Bps / 1e9,
 		d->link_latency_s * 1e6, d->pcie_Bps / 1e9);
 	if (d->allreduce_Bps > 0)
@@ -85,8 +84,8 @@ static int show_steps(const struct device *d, struct orr_error *err)
 			puts("\npublished training steps on one");
 		is_first = false;
 		for (uint32_t k = 0; k < e->n; k++)
-			printf("  %-25s %-5s batch %-5.5g %8.1f ms %9.1f samples/s  %s\n", e->model, precision_name(e->precision), e->batch[k],
-				1e3 * e->seconds[k], e->batch[k] / e->seconds[k], e->setup);
+			printf("  %-25s %-5s batch %-5.5g %8.1f ms %9.1f samples/s  %s\n", e->model, precision_name(e->precision),
+				e->batch[k], 1e3 * e->seconds[k], e->batch[k] / e->seconds[k], e->setup);
 	}
 	steptimes_free(t);
 	return ORR_OK;

@@ -12,21 +12,20 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char help[] =
-	"usage: orrery figures NAME|FOLDER/ [OPTIONS]\n\n"
-	"Carries out a scenario folder: its runs, and the figures and the table of published and\n"
-	"simulated values made of them (docs/scenarios.md).\n\n"
-	"  NAME                 one of those installed; with a / in it, a folder of your own (./mine)\n"
-	"  --out DIR            where figures (PDF, SVG, PNG), their data and table.csv, table.txt go\n"
-	"                       (default: figures-NAME)\n"
-	"  --no-figures         data and tables only, no gnuplot\n"
-	"  --db FILE            store the runs in this database; one that is there is reused\n"
-	"  --fresh              run again what the database has already\n"
-	"  --check              prove the conservation laws while running\n"
-	"  -j N                 runs at once (default: all cores)\n"
-	"  -q                   errors only: no table, no progress\n"
-	"\nExample:\n"
-	"  orrery figures stanza --out figures --db stanza.db\n";
+static const char help[] = "usage: orrery figures NAME|FOLDER/ [OPTIONS]\n\n"
+			   "Carries out a scenario folder: its runs, and the figures and the table of published and\n"
+			   "simulated values made of them (docs/scenarios.md).\n\n"
+			   "  NAME                 one of those installed; with a / in it, a folder of your own (./mine)\n"
+			   "  --out DIR            where figures (PDF, SVG, PNG), their data and table.csv, table.txt go\n"
+			   "                       (default: figures-NAME)\n"
+			   "  --no-figures         data and tables only, no gnuplot\n"
+			   "  --db FILE            store the runs in this database; one that is there is reused\n"
+			   "  --fresh              run again what the database has already\n"
+			   "  --check              prove the conservation laws while running\n"
+			   "  -j N                 runs at once (default: all cores)\n"
+			   "  -q                   errors only: no table, no progress\n"
+			   "\nExample:\n"
+			   "  orrery figures stanza --out figures --db stanza.db\n";
 
 enum { OPT_OUT = 256, OPT_NO_FIGURES, OPT_DB, OPT_FRESH, OPT_CHECK };
 

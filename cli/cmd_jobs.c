@@ -27,8 +27,7 @@ static const char help[] =
 	"                       go and cost (--set capacity.startup=.., notice, price, prices, options)\n"
 	"  --drop-unfit         leave out jobs that can never be placed, instead of an error\n"
 	"  --set PATH=VALUE     change one value: jobs.OPTION, policy.NAME.PARAM, failures.NAME,\n"
-	"                       trace_options.NAME, or a key of the scenario (repeatable)\n"
-	REQUEST_JOBS_HELP REQUEST_COMMON_HELP
+	"                       trace_options.NAME, or a key of the scenario (repeatable)\n" REQUEST_JOBS_HELP REQUEST_COMMON_HELP
 	"\nExample: three policies on a synthetic month, with a database and figures:\n"
 	"  orrery jobs philly-like --cluster 64x8:v100 --policy fifo,srtf,las --db runs.db --out out\n";
 

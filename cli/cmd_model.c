@@ -14,37 +14,36 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char help[] =
-	"usage: orrery model list [--served|--elastic] [--json]\n"
-	"       orrery model show MODEL [--batch N] [--all] [--json]\n"
-	"       orrery model show MODEL --served [--device D] [--tp N] [--pp N] [--json]\n"
-	"       orrery model show JOB --elastic [--json]\n\n"
-	"Models of deep neural networks, layer by layer: parameters, FLOPs (2 x MACs) and\n"
-	"activations of one sample (an image, a sequence, a record), and the memory of a batch.\n"
-	"MODEL is a name from the list (resnet50, ResNet-50 and resnet_50 are one), a file\n"
-	"FILE.json, or a model by its dimensions, FAMILY:name=number,..:\n\n"
-	"  gpt:    hidden, layers, heads, seq, vocab [, ffn, kv_heads, positions, tied, dropout]\n"
-	"  llama:  hidden, layers, heads, seq, vocab [, ffn, kv_heads, tied]\n"
-	"  bert:   hidden, layers, heads, seq, vocab [, ffn, positions, types, dropout,\n"
-	"          predictions, head=none|pooler|pretrain|qa]\n"
-	"  vit:    hidden, layers, heads [, ffn, image, patch, classes, distilled]\n"
-	"  deepfm: ids [, fields, dim, hidden, layers, norm]\n\n"
-	"Options:\n"
-	"  --batch N         samples per device that memory is counted for (default 1)\n"
-	"  --all             every layer; else blocks that are equal to the one before are left out\n"
-	"  --json            everything as JSON\n\n"
-	"Models as they are served (latencies of batches, or iterations of a language model):\n"
-	"  --served          those; MODEL is a name from list --served, or a file\n"
-	"  --device D        a language model's iterations on this device (default h100)\n"
-	"  --profile P       laws of its kernels: a name or a file (default: what ships for it), or none\n"
-	"  --tp N            GPUs of a tensor-parallel group (default 1)\n"
-	"  --pp N            pipeline stages (default 1)\n"
-	"  --precision P     fp16, bf16, fp8, tf32 or fp32 (default fp16)\n"
-	"  --context N       tokens before, of each decode (default 2048)\n\n"
-	"Training jobs that can run on changing numbers of nodes (orrery spot):\n"
-	"  --elastic         those; JOB is a name from list --elastic, or a file\n\n"
-	"Example: does a GPT of 1.3 billion parameters fit a GPU of 40 GB?\n"
-	"  orrery model show gpt:hidden=2048,layers=24,heads=16,seq=2048,vocab=50257 --batch 4\n";
+static const char help[] = "usage: orrery model list [--served|--elastic] [--json]\n"
+			   "       orrery model show MODEL [--batch N] [--all] [--json]\n"
+			   "       orrery model show MODEL --served [--device D] [--tp N] [--pp N] [--json]\n"
+			   "       orrery model show JOB --elastic [--json]\n\n"
+			   "Models of deep neural networks, layer by layer: parameters, FLOPs (2 x MACs) and\n"
+			   "activations of one sample (an image, a sequence, a record), and the memory of a batch.\n"
+			   "MODEL is a name from the list (resnet50, ResNet-50 and resnet_50 are one), a file\n"
+			   "FILE.json, or a model by its dimensions, FAMILY:name=number,..:\n\n"
+			   "  gpt:    hidden, layers, heads, seq, vocab [, ffn, kv_heads, positions, tied, dropout]\n"
+			   "  llama:  hidden, layers, heads, seq, vocab [, ffn, kv_heads, tied]\n"
+			   "  bert:   hidden, layers, heads, seq, vocab [, ffn, positions, types, dropout,\n"
+			   "          predictions, head=none|pooler|pretrain|qa]\n"
+			   "  vit:    hidden, layers, heads [, ffn, image, patch, classes, distilled]\n"
+			   "  deepfm: ids [, fields, dim, hidden, layers, norm]\n\n"
+			   "Options:\n"
+			   "  --batch N         samples per device that memory is counted for (default 1)\n"
+			   "  --all             every layer; else blocks that are equal to the one before are left out\n"
+			   "  --json            everything as JSON\n\n"
+			   "Models as they are served (latencies of batches, or iterations of a language model):\n"
+			   "  --served          those; MODEL is a name from list --served, or a file\n"
+			   "  --device D        a language model's iterations on this device (default h100)\n"
+			   "  --profile P       laws of its kernels: a name or a file (default: what ships for it), or none\n"
+			   "  --tp N            GPUs of a tensor-parallel group (default 1)\n"
+			   "  --pp N            pipeline stages (default 1)\n"
+			   "  --precision P     fp16, bf16, fp8, tf32 or fp32 (default fp16)\n"
+			   "  --context N       tokens before, of each decode (default 2048)\n\n"
+			   "Training jobs that can run on changing numbers of nodes (orrery spot):\n"
+			   "  --elastic         those; JOB is a name from list --elastic, or a file\n\n"
+			   "Example: does a GPT of 1.3 billion parameters fit a GPU of 40 GB?\n"
+			   "  orrery model show gpt:hidden=2048,layers=24,heads=16,seq=2048,vocab=50257 --batch 4\n";
 
 /* ---- sums ---- */
 
@@ -79,8 +78,7 @@ static const struct precision {
 	const char *name;
 	double weight, gradient, sgd, adam, activation; /* sgd: with momentum */
 } precisions[] = {
-	{ "fp32", 4, 4, 4, 8, 4 },
-	{ "mixed", 2, 2, 4 + 4, 4 + 8, 2 }, /* a copy of the weights in fp32 counts as the optimizer's */
+	{ "fp32", 4, 4, 4, 8, 4 }, { "mixed", 2, 2, 4 + 4, 4 + 8, 2 }, /* a copy of the weights in fp32 counts as the optimizer's */
 };
 enum { N_PRECISIONS = sizeof precisions / sizeof *precisions };
 
@@ -160,8 +158,8 @@ static bool is_alike(const struct dnn *d, uint32_t a, uint32_t b, uint32_t n)
 
 static void put_layers(const struct dnn *d, bool all)
 {
-	printf("\n%-28s %-11s %12s %8s %8s %8s %8s %8s  %s\n", "layer", "kind", "parameters", "forward", "data", "weight", "out",
-		"kept", "products m x n x k");
+	printf("\n%-28s %-11s %12s %8s %8s %8s %8s %8s  %s\n", "layer", "kind", "parameters", "forward", "data", "weight", "out", "kept",
+		"products m x n x k");
 	for (uint32_t i = 0; i < d->n_layers;) {
 		uint32_t n = all ? 0 : block_size(d, i), same = 0;
 		for (uint32_t k = 0; k < (n ? n : 1); k++)
@@ -331,8 +329,9 @@ static int show(const char *spec, double batch, bool all, bool as_json, struct o
 static int run(int argc, char **argv, struct orr_error *err)
 {
 	static const struct option longs[] = { { "batch", required_argument, NULL, 'b' }, { "all", no_argument, NULL, 'a' },
-		{ "json", no_argument, NULL, 'j' }, { "elastic", no_argument, NULL, 'e' }, { "served", no_argument, NULL, 's' }, { "device", required_argument, NULL, 'd' },
-		{ "profile", required_argument, NULL, 'p' }, { "tp", required_argument, NULL, 'T' }, { "pp", required_argument, NULL, 'P' },
+		{ "json", no_argument, NULL, 'j' }, { "elastic", no_argument, NULL, 'e' }, { "served", no_argument, NULL, 's' },
+		{ "device", required_argument, NULL, 'd' }, { "profile", required_argument, NULL, 'p' },
+		{ "tp", required_argument, NULL, 'T' }, { "pp", required_argument, NULL, 'P' },
 		{ "precision", required_argument, NULL, 'r' }, { "context", required_argument, NULL, 'c' }, { NULL, 0, NULL, 0 } };
 	int opt;
 	int64_t batch = 1;

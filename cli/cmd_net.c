@@ -113,8 +113,7 @@ static void print_summary(const struct netflows *n)
 	printf("%u flows, %.6g bytes, %u links", netflows_count(n), t.bytes, netflows_links(n));
 	if (netflows_steps(n))
 		printf(", %u steps (%u different)", netflows_steps(n), netflows_steps_simulated(n));
-	printf("\nthe last ends at %.9g s; a flow takes %.9g s on average, %.9g s at most\n", t.last_s, t.mean_s,
-		t.longest_s);
+	printf("\nthe last ends at %.9g s; a flow takes %.9g s on average, %.9g s at most\n", t.last_s, t.mean_s, t.longest_s);
 }
 
 static int run_flows(const struct wish *w, struct orr_error *err)
@@ -124,7 +123,9 @@ static int run_flows(const struct wish *w, struct orr_error *err)
 		return err->code;
 	struct progress *bar = progress_new("flows", 1, w->is_quiet);
 	struct netflows_options o = { .fairness = w->is_weighted ? FLOW_RTT_WEIGHTED : FLOW_MAX_MIN,
-		.is_checked = w->is_checked, .progress = bar ? report_progress : NULL, .ctx = bar };
+		.is_checked = w->is_checked,
+		.progress = bar ? report_progress : NULL,
+		.ctx = bar };
 	int rc = netflows_run(n, &o, err);
 	progress_free(bar);
 	if (!rc && w->out)
@@ -143,9 +144,9 @@ static int run_flows(const struct wish *w, struct orr_error *err)
 
 /* ---- arguments ---- */
 
-static const struct option longs[] = { { "links", required_argument, NULL, 'l' },
-	{ "flows", required_argument, NULL, 'f' }, { "rtt-weighted", no_argument, NULL, 'r' },
-	{ "check", no_argument, NULL, 'c' }, { "json", no_argument, NULL, 'j' }, { NULL, 0, NULL, 0 } };
+static const struct option longs[] = { { "links", required_argument, NULL, 'l' }, { "flows", required_argument, NULL, 'f' },
+	{ "rtt-weighted", no_argument, NULL, 'r' }, { "check", no_argument, NULL, 'c' }, { "json", no_argument, NULL, 'j' },
+	{ NULL, 0, NULL, 0 } };
 
 static int parse(int argc, char **argv, struct wish *w, struct orr_error *err)
 {
@@ -171,8 +172,7 @@ static int parse(int argc, char **argv, struct wish *w, struct orr_error *err)
 			return cli_bad_option(argc, argv, c, longs, err);
 	}
 	if (optind < argc)
-		return orr_fail(err, ORR_EINPUT, "net flows: \"%.60s\" is not expected; files follow --links and --flows",
-			argv[optind]);
+		return orr_fail(err, ORR_EINPUT, "net flows: \"%.60s\" is not expected; files follow --links and --flows", argv[optind]);
 	if (!w->links || !w->flows)
 		return orr_fail(err, ORR_EINPUT, "net flows: needs --links FILE and --flows FILE; 'orrery net --help' shows both");
 	return ORR_OK;
@@ -186,8 +186,7 @@ static int run_net(int argc, char **argv, struct orr_error *err)
 		return orr_fail(err, ORR_EINPUT, "net: expected a verb; 'orrery net --help' shows the forms");
 	if (strcmp(argv[1], verbs[0])) {
 		const char *near = nearest_name(argv[1], verbs);
-		return orr_fail(err, ORR_EINPUT, "net: no verb \"%.60s\"; %s", argv[1],
-			near ? "did you mean flows?" : "there is flows");
+		return orr_fail(err, ORR_EINPUT, "net: no verb \"%.60s\"; %s", argv[1], near ? "did you mean flows?" : "there is flows");
 	}
 	int rc = parse(argc - 1, argv + 1, &w, err);
 	return rc ? rc : run_flows(&w, err);

@@ -9,21 +9,20 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char help[] =
-	"usage: orrery policy list [--kind K]\n"
-	"       orrery policy show NAME|FILE.so [--kind K]\n"
-	"       orrery policy new NAME [--kind K]\n\n"
-	"  list   the built-in policies by kind\n"
-	"  show   one policy with its parameters, their defaults and units\n"
-	"  new    writes NAME.c, a policy that compiles and works (FIFO, an all-reduce, or one\n"
-	"         pipeline that is restarted after a loss), and NAME_test.sh, which builds it as a\n"
-	"         plugin, runs it and compares it\n\n"
-	"  --kind K   jobs, step, serve or spot; two worlds may have a policy of one name, and show\n"
-	"             shows both unless it is told which\n\n"
-	"Example: a policy of your own beside two baselines\n"
-	"  orrery policy new mine\n"
-	"  cc -shared -fPIC $(pkg-config --cflags orrery) -o mine.so mine.c\n"
-	"  orrery jobs philly-like --cluster 64x8 --policy fifo,srtf,./mine.so\n";
+static const char help[] = "usage: orrery policy list [--kind K]\n"
+			   "       orrery policy show NAME|FILE.so [--kind K]\n"
+			   "       orrery policy new NAME [--kind K]\n\n"
+			   "  list   the built-in policies by kind\n"
+			   "  show   one policy with its parameters, their defaults and units\n"
+			   "  new    writes NAME.c, a policy that compiles and works (FIFO, an all-reduce, or one\n"
+			   "         pipeline that is restarted after a loss), and NAME_test.sh, which builds it as a\n"
+			   "         plugin, runs it and compares it\n\n"
+			   "  --kind K   jobs, step, serve or spot; two worlds may have a policy of one name, and show\n"
+			   "             shows both unless it is told which\n\n"
+			   "Example: a policy of your own beside two baselines\n"
+			   "  orrery policy new mine\n"
+			   "  cc -shared -fPIC $(pkg-config --cflags orrery) -o mine.so mine.c\n"
+			   "  orrery jobs philly-like --cluster 64x8 --policy fifo,srtf,./mine.so\n";
 
 static void list_kind(enum orr_policy_kind kind)
 {
@@ -75,7 +74,8 @@ static const char *kind_of(const struct orr_param *p)
 static void show_one(const struct registry_entry *e)
 {
 	printf("%s: %s\n", e->name, e->policy->doc ? e->policy->doc : "");
-	const char *seen = e->policy->kind == ORR_POLICY_KIND_SPOT ? "; sees when instances will go (oracle)" : "; sees true durations (oracle)";
+	const char *seen =
+		e->policy->kind == ORR_POLICY_KIND_SPOT ? "; sees when instances will go (oracle)" : "; sees true durations (oracle)";
 	printf("kind: %s%s\n", registry_kind(e->policy->kind), e->policy->flags & ORR_NEEDS_ORACLE ? seen : "");
 	if (e->policy->flags & ORR_WORK_CONSERVING)
 		puts("claims (--check proves it): no replica is idle for which a request waits");

@@ -7,29 +7,26 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char run_help[] =
-	"usage: orrery run SCENARIO.json [OPTIONS]\n\n"
-	"Carries out a scenario of any world (orrery scenario show prints one): jobs, step, serve, spot,\nor mixed, "
-	"which is jobs and serving on one cluster and one clock.\n\n"
-	"  --set PATH=VALUE     change one value: jobs.OPTION, step.OPTION, serve.OPTION,\n"
-	"                       spot.OPTION, policy.NAME.PARAM, failures.NAME, trace_options.NAME, or a key of the\n"
-	"                       scenario; in a mixed one jobs.PATH and serve.PATH reach the halves:\n"
-	"                       serve.serve.OPTION, jobs.trace (repeatable)\n"
-	REQUEST_JOBS_HELP REQUEST_COMMON_HELP
-	"\nThe options of orrery jobs, step, serve and spot are taken too, and go before what the\nfile says.\n"
-	"\nExample:\n"
-	"  orrery scenario show philly-like --cluster 64x8 --policy fifo,las > s.json\n"
-	"  orrery run s.json --set policy.las.limits=1h,4h\n";
+static const char run_help[] = "usage: orrery run SCENARIO.json [OPTIONS]\n\n"
+			       "Carries out a scenario of any world (orrery scenario show prints one): jobs, step, serve, spot,\nor mixed, "
+			       "which is jobs and serving on one cluster and one clock.\n\n"
+			       "  --set PATH=VALUE     change one value: jobs.OPTION, step.OPTION, serve.OPTION,\n"
+			       "                       spot.OPTION, policy.NAME.PARAM, failures.NAME, trace_options.NAME, or a key of the\n"
+			       "                       scenario; in a mixed one jobs.PATH and serve.PATH reach the halves:\n"
+			       "                       serve.serve.OPTION, jobs.trace (repeatable)\n" REQUEST_JOBS_HELP REQUEST_COMMON_HELP
+			       "\nThe options of orrery jobs, step, serve and spot are taken too, and go before what the\nfile says.\n"
+			       "\nExample:\n"
+			       "  orrery scenario show philly-like --cluster 64x8 --policy fifo,las > s.json\n"
+			       "  orrery run s.json --set policy.las.limits=1h,4h\n";
 
-static const char scenario_help[] =
-	"usage: orrery scenario show SCENARIO.json|TRACE [the options of orrery jobs]\n"
-	"       orrery scenario show MODEL --world step [the options of orrery step]\n"
-	"       orrery scenario show TRACE --world serve [the options of orrery serve]\n"
-	"       orrery scenario show TRACE --world spot [the options of orrery spot]\n\n"
-	"Prints the scenario that the file or the flags amount to, every default filled in.\n\n"
-	"  --world W            jobs, step, serve or spot: what follows is a TRACE or a MODEL, not a scenario\n"
-	"Example:\n"
-	"  orrery scenario show philly-like --cluster 8x8:v100 --policy srtf\n";
+static const char scenario_help[] = "usage: orrery scenario show SCENARIO.json|TRACE [the options of orrery jobs]\n"
+				    "       orrery scenario show MODEL --world step [the options of orrery step]\n"
+				    "       orrery scenario show TRACE --world serve [the options of orrery serve]\n"
+				    "       orrery scenario show TRACE --world spot [the options of orrery spot]\n\n"
+				    "Prints the scenario that the file or the flags amount to, every default filled in.\n\n"
+				    "  --world W            jobs, step, serve or spot: what follows is a TRACE or a MODEL, not a scenario\n"
+				    "Example:\n"
+				    "  orrery scenario show philly-like --cluster 8x8:v100 --policy srtf\n";
 
 static int run_scenario(int argc, char **argv, struct orr_error *err)
 {
@@ -68,8 +65,7 @@ static int show_scenario(int argc, char **argv, struct orr_error *err)
 	int rc = request_parse(argc - 1, argv + 1, REQUEST_ALL, &r, err);
 	size_t n = r.source ? strlen(r.source) : 0;
 	/* With --world it is what that world runs, and may be a file of JSON as well. */
-	bool is_file = n > 5 && !strcmp(r.source + n - 5, ".json") &&
-		!cJSON_GetObjectItemCaseSensitive(r.scenario, "world");
+	bool is_file = n > 5 && !strcmp(r.source + n - 5, ".json") && !cJSON_GetObjectItemCaseSensitive(r.scenario, "world");
 	if (!rc && !r.source)
 		rc = orr_fail(err, ORR_EINPUT, "scenario show: no SCENARIO.json or TRACE given; see --help");
 	if (!rc && is_file)
@@ -87,5 +83,4 @@ static int show_scenario(int argc, char **argv, struct orr_error *err)
 }
 
 const struct cli_command cmd_run = { "run", "carry out a scenario file", run_help, run_scenario };
-const struct cli_command cmd_scenario = { "scenario", "show what flags or a file amount to", scenario_help,
-	show_scenario };
+const struct cli_command cmd_scenario = { "scenario", "show what flags or a file amount to", scenario_help, show_scenario };

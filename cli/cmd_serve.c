@@ -39,8 +39,7 @@ static const char help[] =
 	"  --prices P           USD per GPU and hour: auto (default: published on-demand prices), none or\n"
 	"                       TYPE=USD,..\n"
 	"  --set PATH=VALUE     change one value: serve.OPTION, policy.NAME.PARAM, failures.NAME,\n"
-	"                       trace_options.NAME, or a key of the scenario (repeatable)\n"
-	REQUEST_JOBS_HELP REQUEST_COMMON_HELP
+	"                       trace_options.NAME, or a key of the scenario (repeatable)\n" REQUEST_JOBS_HELP REQUEST_COMMON_HELP
 	"\nExample: two policies of serving Llama 2 7B on an A100, then how much load the first can take:\n"
 	"  orrery serve poisson:rate=2,n=500,prompt=500,output=100 --model llama2-7b --cluster 1x1:a100 \\\n"
 	"    --policy vllm,sarathi\n"
@@ -67,8 +66,7 @@ static int run(int argc, char **argv, struct orr_error *err)
 	if (!rc)
 		rc = request_complete(&r, ORR_POLICY_KIND_SERVE, err);
 	if (!rc)
-		rc = r.find_rate ? find_rate(r.scenario, r.find_rate, r.attainment, &r.output, err)
-				 : study_run(r.scenario, &r.output, err);
+		rc = r.find_rate ? find_rate(r.scenario, r.find_rate, r.attainment, &r.output, err) : study_run(r.scenario, &r.output, err);
 	if (rc && r.file)
 		request_name_file(&r, err);
 	request_free(&r);

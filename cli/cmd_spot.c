@@ -24,8 +24,7 @@ static const char help[] =
 	"  --exact              an event for each step instead of steps between events in one go; the\n"
 	"                       results are the same, to the bit\n"
 	"  --set PATH=VALUE     change one value: spot.OPTION, policy.NAME.PARAM, trace_options.NAME,\n"
-	"                       or a key of the scenario (repeatable)\n"
-	REQUEST_JOBS_HELP REQUEST_COMMON_HELP
+	"                       or a key of the scenario (repeatable)\n" REQUEST_JOBS_HELP REQUEST_COMMON_HELP
 	"\nExample: a day in which a tenth of the instances goes each hour, and what that costs:\n"
 	"  orrery spot hazard:p=0.1,slots=48,length=1d --job bamboo-bert --policy on-demand,bamboo \\\n"
 	"    --set spot.price=0.92 --set spot.on_demand_price=3.06\n";

@@ -50,9 +50,8 @@ int trace_bad_option(char **argv, const struct option *longs, struct orr_error *
 	const char *near = !strncmp(given, "--", 2) ? nearest_name(given + 2, names) : NULL;
 	if (near && !strcmp(near, given + 2))
 		return orr_fail(err, ORR_EINPUT, "trace %s: %s needs a value", argv[0], given);
-	return orr_fail(err, ORR_EINPUT, "trace %s: unknown or incomplete option \"%.60s\"; %s%s",
-		argv[0], given, near ? "did you mean --" : "'orrery trace --help' lists them",
-		near ? near : "");
+	return orr_fail(err, ORR_EINPUT, "trace %s: unknown or incomplete option \"%.60s\"; %s%s", argv[0], given,
+		near ? "did you mean --" : "'orrery trace --help' lists them", near ? near : "");
 }
 
 int trace_options_add(struct trace_options *o, const char *text, struct orr_error *err)
@@ -68,12 +67,11 @@ static int run_trace(int argc, char **argv, struct orr_error *err)
 	static const struct {
 		const char *name;
 		int (*run)(int argc, char **argv, struct orr_error *err);
-	} verbs[] = { { "info", trace_info }, { "convert", trace_convert }, { "slice", trace_convert },
-		{ "synth", trace_synth }, { "list", trace_list } };
+	} verbs[] = { { "info", trace_info }, { "convert", trace_convert }, { "slice", trace_convert }, { "synth", trace_synth },
+		{ "list", trace_list } };
 	const char *names[8] = { NULL };
 	if (argc < 2)
-		return orr_fail(err, ORR_EINPUT,
-			"trace: expected a verb; 'orrery trace --help' shows the forms");
+		return orr_fail(err, ORR_EINPUT, "trace: expected a verb; 'orrery trace --help' shows the forms");
 	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
 		if (!strcmp(argv[1], verbs[i].name))
 			return verbs[i].run(argc - 1, argv + 1, err);
@@ -81,9 +79,7 @@ static int run_trace(int argc, char **argv, struct orr_error *err)
 	}
 	const char *near = nearest_name(argv[1], names);
 	return orr_fail(err, ORR_EINPUT, "trace: no verb \"%.60s\"; %s%s", argv[1],
-		near ? "did you mean " : "there are info, convert, slice, synth, list",
-		near ? near : "");
+		near ? "did you mean " : "there are info, convert, slice, synth, list", near ? near : "");
 }
 
-const struct cli_command cmd_trace = { "trace", "look at traces, convert, cut and make them", help,
-	run_trace };
+const struct cli_command cmd_trace = { "trace", "look at traces, convert, cut and make them", help, run_trace };

@@ -36,9 +36,8 @@ static bool is_wanted(struct cut *c, const struct orr_trace_job *row)
 	const struct wish *w = c->wish;
 	/* Drawn for each row, so that other conditions do not move the sample. */
 	bool is_drawn = w->sample >= 1 || rng_uniform(&c->rng) < w->sample;
-	return is_drawn && row->submit_ns >= w->from_ns && row->submit_ns < w->until_ns &&
-	       row->gpus >= w->low_gpus && row->gpus <= w->high_gpus &&
-	       (!w->queue || (row->queue && !strcmp(row->queue, w->queue))) &&
+	return is_drawn && row->submit_ns >= w->from_ns && row->submit_ns < w->until_ns && row->gpus >= w->low_gpus &&
+	       row->gpus <= w->high_gpus && (!w->queue || (row->queue && !strcmp(row->queue, w->queue))) &&
 	       (!w->user || (row->user && !strcmp(row->user, w->user)));
 }
 
@@ -50,10 +49,8 @@ static int take(struct cut *c, struct orr_trace_job *row, struct orr_error *err)
 		c->zero_ns = row->submit_ns;
 	row->submit_ns -= c->zero_ns;
 	if (row->submit_ns < 0)
-		return orr_fail(err, ORR_EINPUT,
-			"line %" PRIu64
-			": submitted before the first row kept; --sort puts rows in order",
-			row->line);
+		return orr_fail(
+			err, ORR_EINPUT, "line %" PRIu64 ": submitted before the first row kept; --sort puts rows in order", row->line);
 	return writer_row(c->out, row, err);
 }
 
@@ -102,7 +99,8 @@ static int run_avail(struct trace *t, const struct wish *w, struct orr_error *er
 {
 	if (chooses_jobs(w)) {
 		trace_close(t);
-		return orr_fail(err, ORR_EINPUT, "%s: holds instances that come and go, which have no queue, user or GPUs to choose by", w->source);
+		return orr_fail(
+			err, ORR_EINPUT, "%s: holds instances that come and go, which have no queue, user or GPUs to choose by", w->source);
 	}
 	struct trace_cut cut = cut_of(w);
 	struct availset *s = t ? availset_from(t, w->source, err) : availset_load(w->source, w->format, w->options.text, w->seed, err);
@@ -180,16 +178,13 @@ static int parse_gpus(const char *text, struct wish *w, struct orr_error *err)
 	bool good = num_int(text, n, &w->low_gpus) && w->low_gpus >= 0;
 	w->high_gpus = w->low_gpus;
 	if (good && text[n] == '-')
-		good = num_int(text + n + 1, strlen(text + n + 1), &w->high_gpus) &&
-		       w->high_gpus >= w->low_gpus;
+		good = num_int(text + n + 1, strlen(text + n + 1), &w->high_gpus) && w->high_gpus >= w->low_gpus;
 	return good ? ORR_OK : bad_value("gpus", "a count or a range like 1-8", text, err);
 }
 
 static int parse_time(const char *option, const char *text, int64_t *out, struct orr_error *err)
 {
-	return num_duration_ns(text, strlen(text), out)
-		       ? ORR_OK
-		       : bad_value(option, "a time like 36h or 90000", text, err);
+	return num_duration_ns(text, strlen(text), out) ? ORR_OK : bad_value(option, "a time like 36h or 90000", text, err);
 }
 
 int trace_seed(const char *text, uint64_t *out, struct orr_error *err)
@@ -209,9 +204,8 @@ static int set_filter(int c, const char *text, struct wish *w, struct orr_error 
 	case 'U':
 		return parse_time("until", text, &w->until_ns, err);
 	case 'n':
-		return num_int(text, strlen(text), &w->count) && w->count >= 0
-			       ? ORR_OK
-			       : bad_value("count", "a whole number from 0", text, err);
+		return num_int(text, strlen(text), &w->count) && w->count >= 0 ? ORR_OK
+									       : bad_value("count", "a whole number from 0", text, err);
 	case 'p':
 		return num_real(text, strlen(text), &w->sample) && w->sample > 0 && w->sample <= 1
 			       ? ORR_OK
@@ -230,12 +224,10 @@ static int set_filter(int c, const char *text, struct wish *w, struct orr_error 
 	}
 }
 
-static const struct option longs[] = { { "format", required_argument, NULL, 'f' },
-	{ "to", required_argument, NULL, 't' }, { "sort", no_argument, NULL, 'S' },
-	{ "seed", required_argument, NULL, 's' }, { "from", required_argument, NULL, 'F' },
-	{ "until", required_argument, NULL, 'U' }, { "count", required_argument, NULL, 'n' },
-	{ "sample", required_argument, NULL, 'p' }, { "gpus", required_argument, NULL, 'g' },
-	{ "queue", required_argument, NULL, 'q' }, { "user", required_argument, NULL, 'u' },
+static const struct option longs[] = { { "format", required_argument, NULL, 'f' }, { "to", required_argument, NULL, 't' },
+	{ "sort", no_argument, NULL, 'S' }, { "seed", required_argument, NULL, 's' }, { "from", required_argument, NULL, 'F' },
+	{ "until", required_argument, NULL, 'U' }, { "count", required_argument, NULL, 'n' }, { "sample", required_argument, NULL, 'p' },
+	{ "gpus", required_argument, NULL, 'g' }, { "queue", required_argument, NULL, 'q' }, { "user", required_argument, NULL, 'u' },
 	{ "rebase", no_argument, NULL, 'r' }, { "repair", no_argument, NULL, 'R' }, { NULL, 0, NULL, 0 } };
 
 static int parse(int argc, char **argv, struct wish *w, struct orr_error *err)
@@ -264,27 +256,21 @@ static int parse(int argc, char **argv, struct wish *w, struct orr_error *err)
 		else if (is_slice)
 			rc = set_filter(c, optarg, w, err);
 		else
-			rc = orr_fail(err, ORR_EINPUT,
-				"trace convert: keeps all rows; 'orrery trace slice' selects");
+			rc = orr_fail(err, ORR_EINPUT, "trace convert: keeps all rows; 'orrery trace slice' selects");
 	}
 	return rc;
 }
 
 int trace_convert(int argc, char **argv, struct orr_error *err)
 {
-	struct wish w = { .out = "-",
-		.from_ns = INT64_MIN,
-		.until_ns = INT64_MAX,
-		.high_gpus = INT64_MAX,
-		.count = INT64_MAX,
-		.sample = 1,
-		.seed = 1 };
+	struct wish w = {
+		.out = "-", .from_ns = INT64_MIN, .until_ns = INT64_MAX, .high_gpus = INT64_MAX, .count = INT64_MAX, .sample = 1, .seed = 1
+	};
 	int rc = parse(argc, argv, &w, err);
 	if (rc)
 		return rc;
 	if (argc - optind != 1)
-		return orr_fail(err, ORR_EINPUT,
-			"trace %s: expected one file; 'orrery trace --help' shows the forms", argv[0]);
+		return orr_fail(err, ORR_EINPUT, "trace %s: expected one file; 'orrery trace --help' shows the forms", argv[0]);
 	w.source = argv[optind];
 	return run(&w, err);
 }

@@ -44,17 +44,16 @@ static const char *show(double v, char out[40])
 static void print_series(const struct trace_profile *p)
 {
 	const struct trace_profile_series *s;
-	printf("\n%-38s %9s %12s %12s %10s %10s %10s %10s %10s %10s %10s %12s %14s\n", "distribution",
-		"n", "mean", "sd", "min", "p25", "p50", "p75", "p90", "p95", "p99", "max", "sum");
+	printf("\n%-38s %9s %12s %12s %10s %10s %10s %10s %10s %10s %10s %12s %14s\n", "distribution", "n", "mean", "sd", "min", "p25",
+		"p50", "p75", "p90", "p95", "p99", "max", "sum");
 	for (size_t i = 0; (s = trace_profile_get_series(p, i)); i++) {
 		const struct summary *m = &s->summary;
 		char t[11][40];
 		if (!m->n || (m->max <= 0 && m->min >= 0)) /* nobody asks for it */
 			continue;
-		printf("%-38s %9" PRIu64 " %12s %12s %10s %10s %10s %10s %10s %10s %10s %12s %14s\n",
-			s->name, m->n, show(m->mean, t[0]), show(m->sd, t[1]), show(m->min, t[2]),
-			show(m->p25, t[3]), show(m->p50, t[4]), show(m->p75, t[5]), show(m->p90, t[6]),
-			show(m->p95, t[7]), show(m->p99, t[8]), show(m->max, t[9]), show(m->sum, t[10]));
+		printf("%-38s %9" PRIu64 " %12s %12s %10s %10s %10s %10s %10s %10s %10s %12s %14s\n", s->name, m->n, show(m->mean, t[0]),
+			show(m->sd, t[1]), show(m->min, t[2]), show(m->p25, t[3]), show(m->p50, t[4]), show(m->p75, t[5]),
+			show(m->p90, t[6]), show(m->p95, t[7]), show(m->p99, t[8]), show(m->max, t[9]), show(m->sum, t[10]));
 	}
 }
 
@@ -64,8 +63,7 @@ static void print_tally(const struct trace_profile_tally *t)
 	size_t width = 8;
 	for (size_t i = 0; i < t->n && i < SHORT_LIST; i++)
 		width = strlen(t->entry[i].key) > width ? strlen(t->entry[i].key) : width;
-	printf("\n%s: %zu%s%s\n", t->name, t->n, t->weight ? "; jobs, " : "",
-		t->weight ? t->weight : "");
+	printf("\n%s: %zu%s%s\n", t->name, t->n, t->weight ? "; jobs, " : "", t->weight ? t->weight : "");
 	for (size_t i = 0; i < t->n && i < SHORT_LIST; i++)
 		printf("  %-*s %9" PRIu64 " %16s\n", (int)width, t->entry[i].key, t->entry[i].count,
 			t->weight ? show(t->entry[i].gpu_hours, number) : "");
@@ -77,8 +75,7 @@ static void print_tally(const struct trace_profile_tally *t)
 static bool is_telling(const struct trace_profile_tally *t)
 {
 	const char *only = t->n == 1 ? t->entry[0].key : "";
-	return t->n && strcmp(only, "(none)") &&
-	       !(!strcmp(t->name, "gpu_milli") && !strcmp(only, "1000"));
+	return t->n && strcmp(only, "(none)") && !(!strcmp(t->name, "gpu_milli") && !strcmp(only, "1000"));
 }
 
 static void print_text(const struct subject *s)
@@ -86,8 +83,7 @@ static void print_text(const struct subject *s)
 	const struct trace_profile_fact *f;
 	const struct trace_profile_tally *t;
 	struct trace_fact extra;
-	printf("%-42s %s\n%-42s %s (%s)\n%-42s %s\n", "trace", s->source, "format", s->format, s->doc,
-		"sha256", s->hash);
+	printf("%-42s %s\n%-42s %s (%s)\n%-42s %s\n", "trace", s->source, "format", s->format, s->doc, "sha256", s->hash);
 	for (size_t i = 0; (f = trace_profile_get_fact(s->profile, i)); i++)
 		printf("%-42s %s\n", f->name, f->text);
 	for (size_t i = 0; s->trace && trace_fact(s->trace, i, &extra); i++)
@@ -118,9 +114,9 @@ static void add_series(cJSON *root, const struct trace_profile *p)
 		const struct {
 			const char *name;
 			double value;
-		} v[] = { { "n", (double)m->n }, { "mean", m->mean }, { "sd", m->sd }, { "min", m->min },
-			{ "p25", m->p25 }, { "p50", m->p50 }, { "p75", m->p75 }, { "p90", m->p90 },
-			{ "p95", m->p95 }, { "p99", m->p99 }, { "max", m->max }, { "sum", m->sum } };
+		} v[] = { { "n", (double)m->n }, { "mean", m->mean }, { "sd", m->sd }, { "min", m->min }, { "p25", m->p25 },
+			{ "p50", m->p50 }, { "p75", m->p75 }, { "p90", m->p90 }, { "p95", m->p95 }, { "p99", m->p99 }, { "max", m->max },
+			{ "sum", m->sum } };
 		cJSON *one = cJSON_AddObjectToObject(all, s->name);
 		for (size_t k = 0; k < sizeof v / sizeof *v; k++)
 			add_number(one, v[k].name, v[k].value);
@@ -259,9 +255,8 @@ static int info_of_avail(const struct request *q, struct orr_error *err)
 
 int trace_info(int argc, char **argv, struct orr_error *err)
 {
-	static const struct option longs[] = { { "json", no_argument, NULL, 'j' },
-		{ "format", required_argument, NULL, 'f' }, { "seed", required_argument, NULL, 's' },
-		{ "repair", no_argument, NULL, 'r' }, { NULL, 0, NULL, 0 } };
+	static const struct option longs[] = { { "json", no_argument, NULL, 'j' }, { "format", required_argument, NULL, 'f' },
+		{ "seed", required_argument, NULL, 's' }, { "repair", no_argument, NULL, 'r' }, { NULL, 0, NULL, 0 } };
 	struct request q = { .seed = 1 };
 	int c, rc = ORR_OK;
 	opterr = 0;
@@ -283,8 +278,7 @@ int trace_info(int argc, char **argv, struct orr_error *err)
 	if (rc)
 		return rc;
 	if (argc - optind != 1)
-		return orr_fail(err, ORR_EINPUT,
-			"trace info: expected one file; 'orrery trace --help' shows the forms");
+		return orr_fail(err, ORR_EINPUT, "trace info: expected one file; 'orrery trace --help' shows the forms");
 	q.source = argv[optind];
 	if (trace_wants_requests(q.source, q.format))
 		return info_of_requests(&q, err);

@@ -73,8 +73,8 @@ static int synth_avail(const char *source, const char *to, const char *out, uint
 
 int trace_synth(int argc, char **argv, struct orr_error *err)
 {
-	static const struct option longs[] = { { "to", required_argument, NULL, 't' },
-		{ "seed", required_argument, NULL, 's' }, { NULL, 0, NULL, 0 } };
+	static const struct option longs[] = { { "to", required_argument, NULL, 't' }, { "seed", required_argument, NULL, 's' },
+		{ NULL, 0, NULL, 0 } };
 	const char *to = NULL, *out = "-";
 	uint64_t seed = 1;
 	int c, rc = ORR_OK;
@@ -93,8 +93,7 @@ int trace_synth(int argc, char **argv, struct orr_error *err)
 	if (rc)
 		return rc;
 	if (argc - optind != 1)
-		return orr_fail(err, ORR_EINPUT,
-			"trace synth: expected one model; 'orrery trace list' shows them");
+		return orr_fail(err, ORR_EINPUT, "trace synth: expected one model; 'orrery trace list' shows them");
 	const char *source = argv[optind];
 	char with_colon[1024];
 	snprintf(with_colon, sizeof with_colon, "%s%s", source, strchr(source, ':') ? "" : ":");
@@ -108,8 +107,7 @@ int trace_synth(int argc, char **argv, struct orr_error *err)
 	if (!set)
 		return ORR_EINPUT;
 	uint64_t n = jobset_count(set);
-	rc = n == UINT64_MAX ? orr_fail(err, ORR_EINPUT, "%s: has no end; set n", source)
-			     : write_rows(set, to ? to : "orrery", out, err);
+	rc = n == UINT64_MAX ? orr_fail(err, ORR_EINPUT, "%s: has no end; set n", source) : write_rows(set, to ? to : "orrery", out, err);
 	jobset_free(set);
 	if (!rc && strcmp(out, "-"))
 		fprintf(stderr, "%s: %" PRIu64 " rows\n", out, n);

@@ -90,8 +90,7 @@ int main(int argc, char **argv)
 		return rc;
 	}
 	const char *near = nearest_name(argv[1], names);
-	fprintf(stderr, "orrery: no command \"%s\"; %s\n", argv[1],
-		near ? "did you mean:" : "'orrery --help' lists them");
+	fprintf(stderr, "orrery: no command \"%s\"; %s\n", argv[1], near ? "did you mean:" : "'orrery --help' lists them");
 	if (near)
 		fprintf(stderr, "  orrery %s\n", near);
 	return ORR_EINPUT;

@@ -97,8 +97,8 @@ static const char *shapes(const struct elastic *job, char out[32])
 static void put_line(const struct elastic *job)
 {
 	char a[32], b[32], c[32];
-	printf("%-22s %12g %10s %9s %8s  %s\n", job->name, job->samples_per_step, length(job, a), shape(job->pipelines, job->depth, b), shapes(job, c),
-		job->title);
+	printf("%-22s %12g %10s %9s %8s  %s\n", job->name, job->samples_per_step, length(job, a), shape(job->pipelines, job->depth, b),
+		shapes(job, c), job->title);
 }
 
 static void put_time(int64_t ns)
@@ -113,7 +113,8 @@ static void put_points(const struct elastic *job)
 {
 	if (!job->n_points)
 		return;
-	printf("\n%9s %6s %12s %12s %12s %12s %10s\n", "pipelines", "depth", "step s", "redundant s", "degraded s", "failover s", "redundant");
+	printf("\n%9s %6s %12s %12s %12s %12s %10s\n", "pipelines", "depth", "step s", "redundant s", "degraded s", "failover s",
+		"redundant");
 	for (uint32_t i = 0; i < job->n_points; i++) {
 		const struct elastic_point *p = &job->point[i];
 		printf("%9" PRIu32 " %6" PRIu32, p->pipelines, p->depth);
@@ -133,11 +134,13 @@ static void show_text(const struct elastic *job)
 	if (job->state_bytes > 0)
 		printf("state       %.4g GB, %.4g parameters\n", job->state_bytes / 1e9, job->parameters);
 	if (job->on_demand_nodes)
-		printf(job->on_demand_step_ns ? "on demand   %" PRIu32 " nodes, a step in %g s\n" : "on demand   %" PRIu32 " nodes\n", job->on_demand_nodes,
-			seconds(job->on_demand_step_ns));
+		printf(job->on_demand_step_ns ? "on demand   %" PRIu32 " nodes, a step in %g s\n" : "on demand   %" PRIu32 " nodes\n",
+			job->on_demand_nodes, seconds(job->on_demand_step_ns));
 	if (job->step)
-		printf("times       derived: %s on nodes of one %s, %s, batch %" PRIu32 " in micro-batches of %" PRIu32 ", %g Gbps, %g us\n", job->step->model,
-			job->step->device, job->step->precision, job->step->batch, job->step->micro_batch, job->step->node_Bps * 8 / 1e9, job->step->latency_s * 1e6);
+		printf("times       derived: %s on nodes of one %s, %s, batch %" PRIu32 " in micro-batches of %" PRIu32
+		       ", %g Gbps, %g us\n",
+			job->step->model, job->step->device, job->step->precision, job->step->batch, job->step->micro_batch,
+			job->step->node_Bps * 8 / 1e9, job->step->latency_s * 1e6);
 	put_points(job);
 	for (uint32_t i = 0; i < job->n_curves; i++) {
 		const struct elastic_curve *c = &job->curve[i];

@@ -86,8 +86,8 @@ int model_served_list(const struct model_served *o, struct orr_error *err)
 		if (o->as_json)
 			cJSON_AddItemToArray(all, head_json(m));
 		else
-			printf("%-24s %-6s %-18s %5.1f GiB  %s\n", m->name, m->kind == SERVED_TABLE ? "table" : "llm", batches, m->weight_bytes / 1073741824,
-				m->title);
+			printf("%-24s %-6s %-18s %5.1f GiB  %s\n", m->name, m->kind == SERVED_TABLE ? "table" : "llm", batches,
+				m->weight_bytes / 1073741824, m->title);
 		served_free(m);
 	}
 	if (o->as_json)
@@ -100,7 +100,8 @@ int model_served_list(const struct model_served *o, struct orr_error *err)
 
 static void put_head(const struct served *m)
 {
-	printf("%s: %s\nsource      %s\nweights     %.3f GiB, loaded in %g s\n", m->name, m->title, m->source, m->weight_bytes / 1073741824, m->load_s);
+	printf("%s: %s\nsource      %s\nweights     %.3f GiB, loaded in %g s\n", m->name, m->title, m->source, m->weight_bytes / 1073741824,
+		m->load_s);
 	if (m->longest)
 		printf("longest     %u tokens of prompt and output\n", m->longest);
 }
@@ -119,7 +120,8 @@ static void show_table(const struct served *m)
 		printf("%8u", m->batch[b]);
 		for (uint32_t l = 0; l < (m->n_lengths ? m->n_lengths : 1); l++)
 			printf("%15.6g", 1e3 * m->latency_s[l * m->n_batches + b]);
-		printf("%14.5g %12.1f %12.1f %10.4g\n", m->batch[b] / m->latency_s[b], x->before / 1048576, x->peak / 1048576, 1e3 * x->peak_from_s);
+		printf("%14.5g %12.1f %12.1f %10.4g\n", m->batch[b] / m->latency_s[b], x->before / 1048576, x->peak / 1048576,
+			1e3 * x->peak_from_s);
 	}
 }
 
@@ -144,7 +146,8 @@ static const char *const part_names[] = { "linear", "elementwise", "collective",
 
 static void part_values(const struct served_parts *p, double out[7])
 {
-	const double v[] = { p->linear, p->elementwise, p->collective, p->attention_prompt + p->attention_decode, p->head, p->hops, p->overhead };
+	const double v[] = { p->linear, p->elementwise, p->collective, p->attention_prompt + p->attention_decode, p->head, p->hops,
+		p->overhead };
 	memcpy(out, v, sizeof v);
 }
 
@@ -193,7 +196,8 @@ static void put_iterations(struct served_on *x, const struct served *m, double c
 	}
 }
 
-static int find_place(const struct model_served *o, struct device **d, struct profile **p, struct served_place *place, struct orr_error *err)
+static int find_place(
+	const struct model_served *o, struct device **d, struct profile **p, struct served_place *place, struct orr_error *err)
 {
 	enum precision precision = PRECISION_FP16;
 	if (o->precision && !precision_named(o->precision, &precision))
@@ -224,8 +228,8 @@ static int show_llm(const struct served *m, const struct model_served *o, cJSON 
 		put_iterations(x, m, (double)o->context, cJSON_AddArrayToObject(json, "iterations"));
 	} else if (x) {
 		put_head(m);
-		printf("a token of KV cache %.6g KiB over all GPUs; %.0f fit into 90 %% of the memory of %u x %s (tp %u, pp %u)\n", m->kv_bytes / 1024,
-			served_kv_tokens(x, 0.9), place.tp * place.pp, d->name, place.tp, place.pp);
+		printf("a token of KV cache %.6g KiB over all GPUs; %.0f fit into 90 %% of the memory of %u x %s (tp %u, pp %u)\n",
+			m->kv_bytes / 1024, served_kv_tokens(x, 0.9), place.tp * place.pp, d->name, place.tp, place.pp);
 		printf("times       %s\n", served_source(x));
 		printf("context     %lld tokens before, of each decode\n", (long long)o->context);
 		put_iterations(x, m, (double)o->context, NULL);

@@ -7,8 +7,28 @@
 #include <getopt.h>
 #include <string.h>
 
-enum { OPT_FIRST = 256, OPT_POLICY, OPT_FAILURES, OPT_CAPACITY, OPT_DROP, OPT_SET, OPT_DB, OPT_FRESH, OPT_OUT, OPT_NO_FIGURES, OPT_JSON,
-	OPT_CHECK, OPT_TIMELINE, OPT_MODEL, OPT_SCENARIO, OPT_FIND_RATE, OPT_ATTAINMENT, OPT_EXACT, OPT_REPAIR, OPT_KEY /* this and what follows: a key of the scenario */ };
+enum {
+	OPT_FIRST = 256,
+	OPT_POLICY,
+	OPT_FAILURES,
+	OPT_CAPACITY,
+	OPT_DROP,
+	OPT_SET,
+	OPT_DB,
+	OPT_FRESH,
+	OPT_OUT,
+	OPT_NO_FIGURES,
+	OPT_JSON,
+	OPT_CHECK,
+	OPT_TIMELINE,
+	OPT_MODEL,
+	OPT_SCENARIO,
+	OPT_FIND_RATE,
+	OPT_ATTAINMENT,
+	OPT_EXACT,
+	OPT_REPAIR,
+	OPT_KEY /* this and what follows: a key of the scenario */
+};
 
 /* key: set to the value as it stands; one with a dot is an option of the world, set like --set. */
 static const struct known_option {

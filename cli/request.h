@@ -17,7 +17,7 @@ struct request {
 	struct study_output output;
 	char **sets; /* --set, and flags that set an option of the world; applied last, in order */
 	size_t n_sets, cap_sets;
-	const char *file;      /* --scenario */
+	const char *file; /* --scenario */
 	const char *find_rate, *attainment;
 	const char *source; /* the one positional argument, or NULL */
 };
@@ -39,20 +39,20 @@ void request_name_file(const struct request *r, struct orr_error *err);
 /* -j N */
 int request_threads(const char *text, int *out, struct orr_error *err);
 
-#define REQUEST_COMMON_HELP                                                                   \
-	"  --seed N             seed of every random stream (default 1)\n"                            \
-	"  --db FILE            store the runs in this database; one that is there is reused\n"       \
-	"  --fresh              run again what the database has already\n"                            \
-	"  --out DIR            write CSV files, summary.csv and figures (PDF, SVG, PNG)\n"           \
-	"  --no-figures         with --out: no figures\n"                                             \
-	"  --json               results as JSON on standard output\n"                                 \
-	"  --check              prove the conservation laws while running\n"                          \
-	"  --policy-timeout S   longest time one call of a policy may take (default 60)\n"            \
-	"  -j N                 policies run at once (default: all cores)\n"                          \
+#define REQUEST_COMMON_HELP                                                                     \
+	"  --seed N             seed of every random stream (default 1)\n"                      \
+	"  --db FILE            store the runs in this database; one that is there is reused\n" \
+	"  --fresh              run again what the database has already\n"                      \
+	"  --out DIR            write CSV files, summary.csv and figures (PDF, SVG, PNG)\n"     \
+	"  --no-figures         with --out: no figures\n"                                       \
+	"  --json               results as JSON on standard output\n"                           \
+	"  --check              prove the conservation laws while running\n"                    \
+	"  --policy-timeout S   longest time one call of a policy may take (default 60)\n"      \
+	"  -j N                 policies run at once (default: all cores)\n"                    \
 	"  -q                   errors only: no table, no progress, no remarks (--json still prints)\n"
 
-#define REQUEST_JOBS_HELP                                                                     \
-	"  --until TIME         stop the clock there (30d, 12h, ...)\n"                               \
+#define REQUEST_JOBS_HELP                                               \
+	"  --until TIME         stop the clock there (30d, 12h, ...)\n" \
 	"  --record WHAT        rows kept: summary, sample or all (default: all, up to a million)\n"
 
 #endif

@@ -26,20 +26,16 @@ static int fail_to_open(const struct store *s, const char *doing, struct orr_err
 {
 	int number = open_errno(s);
 	bool is_wrong_path = number == ENOENT || number == ENOTDIR || number == EISDIR || number == 0;
-	return orr_fail(err, is_wrong_path ? ORR_EINPUT : ORR_EFAIL,
-		"%s: %s: the file cannot be opened%s%s; %s", s->path, doing, number ? ": " : "",
-		number ? strerror(number) : "",
-		s->is_readonly ? "give a database that orrery wrote"
-			       : "give a file in a directory that is there and can be written");
+	return orr_fail(err, is_wrong_path ? ORR_EINPUT : ORR_EFAIL, "%s: %s: the file cannot be opened%s%s; %s", s->path, doing,
+		number ? ": " : "", number ? strerror(number) : "",
+		s->is_readonly ? "give a database that orrery wrote" : "give a file in a directory that is there and can be written");
 }
 
 int db_fail(const struct store *s, int rc, const char *doing, struct orr_error *err)
 {
 	switch (rc & 0xff) {
 	case SQLITE_NOTADB:
-		return orr_fail(err, ORR_EINPUT,
-			"%s: not a database of orrery (nor any SQLite database); give another file name",
-			s->path);
+		return orr_fail(err, ORR_EINPUT, "%s: not a database of orrery (nor any SQLite database); give another file name", s->path);
 	case SQLITE_FULL:
 		return orr_fail(err, ORR_EFAIL,
 			"%s: %s: the disk is full; make room and run again (runs already stored are "
@@ -72,8 +68,7 @@ int db_fail(const struct store *s, int rc, const char *doing, struct orr_error *
 			"left",
 			s->path, doing, sqlite3_errmsg(s->db));
 	default:
-		return orr_fail(err, ORR_EFAIL, "%s: %s: %s", s->path, doing,
-			s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(rc));
+		return orr_fail(err, ORR_EFAIL, "%s: %s: %s", s->path, doing, s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(rc));
 	}
 }
 
@@ -88,8 +83,7 @@ void db_rollback(const struct store *s)
 	sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL); /* SQLite may have done it already */
 }
 
-int db_prepare(const struct store *s, const char *sql, const char *doing, sqlite3_stmt **out,
-	struct orr_error *err)
+int db_prepare(const struct store *s, const char *sql, const char *doing, sqlite3_stmt **out, struct orr_error *err)
 {
 	*out = NULL;
 	if (sqlite3_prepare_v2(s->db, sql, -1, out, NULL))
@@ -114,8 +108,7 @@ int db_run(const struct store *s, sqlite3_stmt *st, const char *doing, struct or
 	return code;
 }
 
-int db_number(
-	const struct store *s, const char *sql, int64_t *out, const char *doing, struct orr_error *err)
+int db_number(const struct store *s, const char *sql, int64_t *out, const char *doing, struct orr_error *err)
 {
 	sqlite3_stmt *st;
 	int code = db_prepare(s, sql, doing, &st, err);

@@ -40,15 +40,13 @@ int db_fail(const struct store *s, int rc, const char *doing, struct orr_error *
 int db_exec(const struct store *s, const char *sql, const char *doing, struct orr_error *err);
 void db_rollback(const struct store *s);
 /* The caller finalizes *out, which is NULL on failure. */
-int db_prepare(const struct store *s, const char *sql, const char *doing, sqlite3_stmt **out,
-	struct orr_error *err);
+int db_prepare(const struct store *s, const char *sql, const char *doing, sqlite3_stmt **out, struct orr_error *err);
 /* Steps a statement that gives no rows and makes it ready for the next values. */
 int db_run(const struct store *s, sqlite3_stmt *st, const char *doing, struct orr_error *err);
 /* SQLITE_ROW or SQLITE_DONE; anything else has filled in err. */
 int db_step(const struct store *s, sqlite3_stmt *st, const char *doing, struct orr_error *err);
 /* The one number that sql gives; 0 if none. */
-int db_number(
-	const struct store *s, const char *sql, int64_t *out, const char *doing, struct orr_error *err);
+int db_number(const struct store *s, const char *sql, int64_t *out, const char *doing, struct orr_error *err);
 
 /* Binds text (NULL: no value) that stays where it is until the statement is reset. */
 void db_bind_text(sqlite3_stmt *st, int column, const char *text);

@@ -67,21 +67,26 @@ static const struct {
 		   " point" },
 	{ "event", "SELECT time_ns, kind, subject, detail FROM events WHERE run = ? ORDER BY position" },
 	{ "iteration", "SELECT number, start_s, end_s, samples FROM iterations WHERE run = ? ORDER BY number", 2 },
-	{ "device", "SELECT device, node, compute_s, optimizer_s, codec_s, exposed_s, bubble_s, idle_s,"
-		    " peak_memory_bytes, sent_bytes FROM devices WHERE run = ? ORDER BY device", 2 },
-	{ "span", "SELECT device, stream, iteration, start_s, end_s, kind, label FROM spans WHERE run = ?"
-		  " ORDER BY position", 2 },
-	{ "request", "SELECT number, request_id, model, arrival_s, first_token_s, completed_s, queue_s, prompt_tokens,"
-		     " output_tokens, preemptions, replica, status FROM requests"
-		     " WHERE key BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295 ORDER BY key", 3 },
+	{ "device",
+		"SELECT device, node, compute_s, optimizer_s, codec_s, exposed_s, bubble_s, idle_s,"
+		" peak_memory_bytes, sent_bytes FROM devices WHERE run = ? ORDER BY device",
+		2 },
+	{ "span",
+		"SELECT device, stream, iteration, start_s, end_s, kind, label FROM spans WHERE run = ?"
+		" ORDER BY position",
+		2 },
+	{ "request",
+		"SELECT number, request_id, model, arrival_s, first_token_s, completed_s, queue_s, prompt_tokens,"
+		" output_tokens, preemptions, replica, status FROM requests"
+		" WHERE key BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295 ORDER BY key",
+		3 },
 	{ "node", "SELECT time_ns, live, ready, in_use, usd FROM nodes WHERE run = ? ORDER BY position", 4 },
 	{ "account", "SELECT account, node_s, usd FROM accounts WHERE run = ? ORDER BY position", 4 },
 };
 
 enum { TABLES = sizeof tables / sizeof *tables };
 
-static int put_run(
-	struct store *s, struct digest *d, sqlite3_stmt *const *st, int64_t run, struct orr_error *err)
+static int put_run(struct store *s, struct digest *d, sqlite3_stmt *const *st, int64_t run, struct orr_error *err)
 {
 	int rc = SQLITE_DONE;
 	for (int i = 0; i < TABLES && rc == SQLITE_DONE; i++) {

@@ -30,13 +30,11 @@ int outfile_make_dir(const char *dir, struct orr_error *err)
 	if (!failed && !S_ISDIR(st.st_mode))
 		failed = ENOTDIR;
 	if (failed)
-		return orr_fail(err, ORR_EFAIL, "%s: cannot make this directory: %s; give another --out",
-			dir, strerror(failed));
+		return orr_fail(err, ORR_EFAIL, "%s: cannot make this directory: %s; give another --out", dir, strerror(failed));
 	return ORR_OK;
 }
 
-int outfile_open(
-	struct outfile *f, const char *dir, const char *name, const char *suffix, struct orr_error *err)
+int outfile_open(struct outfile *f, const char *dir, const char *name, const char *suffix, struct orr_error *err)
 {
 	struct sbuf path = { 0 }, draft = { 0 };
 	size_t n = strlen(dir);
@@ -66,9 +64,7 @@ int outfile_close(struct outfile *f, bool has_failed, struct orr_error *err)
 	if (failed || has_failed)
 		unlink(f->draft);
 	if (failed && !has_failed)
-		code = orr_fail(err, ORR_EFAIL,
-			"%s: cannot be written: %s; what was there before is untouched", f->path,
-			strerror(failed));
+		code = orr_fail(err, ORR_EFAIL, "%s: cannot be written: %s; what was there before is untouched", f->path, strerror(failed));
 	mem_free(f->path);
 	mem_free(f->draft);
 	return code;

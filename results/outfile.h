@@ -18,8 +18,7 @@ struct outfile {
 };
 
 /* DIR/NAME SUFFIX, e.g. ("out", "fifo", ".jobs.csv"). */
-int outfile_open(
-	struct outfile *f, const char *dir, const char *name, const char *suffix, struct orr_error *err);
+int outfile_open(struct outfile *f, const char *dir, const char *name, const char *suffix, struct orr_error *err);
 /* Ends it in any case: with failed set, or on an error, the target stays as it was. */
 int outfile_close(struct outfile *f, bool has_failed, struct orr_error *err);
 

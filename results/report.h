@@ -28,9 +28,9 @@ void report_json(struct sbuf *out, const struct run_result *const *runs, size_t 
 
 /* Makes dir with its parents and writes summary.csv, and for each run LABEL.jobs.csv and
  * LABEL.series.csv, or LABEL.iterations.csv and LABEL.devices.csv of a training step, or LABEL.requests.csv and
- * LABEL.series.csv of serving, or LABEL.iterations.csv, LABEL.nodes.csv and LABEL.accounts.csv of spot capacity. A file is there whole or as it was before. */
-int report_out_dir(
-	const char *dir, const struct run_result *const *runs, size_t n, struct orr_error *err);
+ * LABEL.series.csv of serving, or LABEL.iterations.csv, LABEL.nodes.csv and LABEL.accounts.csv of spot capacity. A file is there whole or
+ * as it was before. */
+int report_out_dir(const char *dir, const struct run_result *const *runs, size_t n, struct orr_error *err);
 
 /* File names: name[i] (from mem_alloc) is runs[i]'s label with whatever a file name
  * should not hold replaced by '_', and a number added where two would be equal. */

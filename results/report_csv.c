@@ -160,8 +160,7 @@ static void put_accounts(FILE *f, const struct run_result *r)
 	}
 }
 
-static int write_summary(
-	const char *dir, const struct run_result *const *runs, size_t n, struct orr_error *err)
+static int write_summary(const char *dir, const struct run_result *const *runs, size_t n, struct orr_error *err)
 {
 	struct outfile f;
 	int code = outfile_open(&f, dir, "summary", ".csv", err);
@@ -182,9 +181,8 @@ static int write_summary(
 	return outfile_close(&f, false, err);
 }
 
-static int write_one(const char *dir, const char *name, const char *suffix,
-	void (*put)(FILE *, const struct run_result *), const struct run_result *r,
-	struct orr_error *err)
+static int write_one(const char *dir, const char *name, const char *suffix, void (*put)(FILE *, const struct run_result *),
+	const struct run_result *r, struct orr_error *err)
 {
 	struct outfile f;
 	int code = outfile_open(&f, dir, name, suffix, err);
@@ -197,8 +195,7 @@ static int write_one(const char *dir, const char *name, const char *suffix,
 static char *safe_name(const char *label)
 {
 	enum { NAME_MAX_BYTES = 100 }; /* room for suffixes within a file system's 255 */
-	static const char fine[] =
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+=@-";
+	static const char fine[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+=@-";
 	struct sbuf b = { 0 };
 	for (const char *c = label; *c && b.len < NAME_MAX_BYTES; c++)
 		sbuf_putc(&b, strchr(fine, *c) && !(b.len == 0 && strchr(".-", *c)) ? *c : '_');
@@ -264,8 +261,7 @@ static int write_rows(const char *dir, const char *name, const struct run_result
 	return code;
 }
 
-int report_out_dir(
-	const char *dir, const struct run_result *const *runs, size_t n, struct orr_error *err)
+int report_out_dir(const char *dir, const struct run_result *const *runs, size_t n, struct orr_error *err)
 {
 	int code = outfile_make_dir(dir, err);
 	if (code)

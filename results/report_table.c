@@ -279,8 +279,7 @@ static void put_grid(struct sbuf *out, const struct grid *g, int width)
 	size_t limit = width > 0 ? (size_t)width : SIZE_MAX;
 	for (size_t from = 1, to; from <= g->columns; from = to) {
 		size_t used = g->width[0];
-		for (to = from; to <= g->columns && (to == from || used + 2 + g->width[to] <= limit);
-			to++)
+		for (to = from; to <= g->columns && (to == from || used + 2 + g->width[to] <= limit); to++)
 			used += 2 + g->width[to];
 		if (from > 1)
 			sbuf_putc(out, '\n');
@@ -297,8 +296,8 @@ static const struct comparison {
 	{ "completion_diff", "completion_mean", "mean end-to-end time against %s, request by request, with bootstrap intervals:\n", true },
 };
 
-static void put_difference(struct sbuf *out, const struct run_result *r, const struct comparison *c, const struct metric *base,
-	size_t width)
+static void put_difference(
+	struct sbuf *out, const struct run_result *r, const struct comparison *c, const struct metric *base, size_t width)
 {
 	const struct metric *d = result_find(r, c->diff);
 	if (!d || !isfinite(d->value))
@@ -397,9 +396,9 @@ static void put_remarks(struct sbuf *out, const struct run_result *r)
 {
 	static const struct {
 		const char *metric, *word;
-	} what[] = { { "jobs_killed", "killed" }, { "jobs_failed", "failed" },
-		{ "jobs_unfinished", "unfinished" }, { "jobs_refused", "refused" }, { "requests_refused", "refused" },
-		{ "requests_shed", "shed" }, { "requests_unfinished", "unfinished" },
+	} what[] = { { "jobs_killed", "killed" }, { "jobs_failed", "failed" }, { "jobs_unfinished", "unfinished" },
+		{ "jobs_refused", "refused" }, { "requests_refused", "refused" }, { "requests_shed", "shed" },
+		{ "requests_unfinished", "unfinished" },
 		/* several worlds on one clock: a line for each */
 		{ "jobs.jobs_killed", "killed" }, { "jobs.jobs_failed", "failed" }, { "jobs.jobs_unfinished", "unfinished" },
 		{ "jobs.jobs_refused", "refused" }, { "serve.requests_refused", "refused" }, { "serve.requests_shed", "shed" },
@@ -504,10 +503,9 @@ void report_table(struct sbuf *out, const struct run_result *const *runs, size_t
 	}
 	for (size_t i = 0; i < n; i++)
 		if (runs[i]->is_oracle) {
-			sbuf_puts(out,
-				runs[i]->world && !strcmp(runs[i]->world, "spot")
-					? "oracle: the policy saw when instances will go, which nobody can\n"
-					: "oracle: the policy saw true durations, which no real scheduler can\n");
+			sbuf_puts(out, runs[i]->world && !strcmp(runs[i]->world, "spot")
+					       ? "oracle: the policy saw when instances will go, which nobody can\n"
+					       : "oracle: the policy saw true durations, which no real scheduler can\n");
 			break;
 		}
 	grid_free(&g);

@@ -18,18 +18,18 @@
 enum job_status { JOB_COMPLETED, JOB_KILLED, JOB_FAILED, JOB_UNFINISHED };
 
 struct job_row {
-	uint64_t number;      /* order of submission, 0.. */
-	const char *job_id;   /* owned by the result; NULL: print number */
+	uint64_t number;                  /* order of submission, 0.. */
+	const char *job_id;               /* owned by the result; NULL: print number */
 	const char *user, *queue, *model; /* likewise; NULL none */
 	int64_t submit_ns, start_ns, end_ns;
-	int64_t wait_ns;      /* time in the system not running: end - submit - time running */
-	int64_t run_ns;       /* time running, all pieces */
-	int64_t duration_ns;  /* what the trace says it needs */
+	int64_t wait_ns;          /* time in the system not running: end - submit - time running */
+	int64_t run_ns;           /* time running, all pieces */
+	int64_t duration_ns;      /* what the trace says it needs */
 	int64_t recorded_wait_ns; /* -1 none */
-	uint32_t gpus;        /* asked for */
+	uint32_t gpus;            /* asked for */
 	uint32_t gpu_milli;
 	uint32_t preemptions, migrations, restarts; /* restarts: after a node failed */
-	uint8_t status;       /* enum job_status */
+	uint8_t status;                             /* enum job_status */
 };
 
 /* One figure of merit; no interval: ci_low and ci_high are NaN. */
@@ -82,15 +82,15 @@ struct span_row {
 enum request_status { REQUEST_COMPLETED, REQUEST_REFUSED, REQUEST_SHED, REQUEST_UNFINISHED };
 
 struct request_row {
-	uint64_t number;         /* order of arrival, 0.. */
-	const char *request_id;  /* owned by the result; NULL: print number */
+	uint64_t number;        /* order of arrival, 0.. */
+	const char *request_id; /* owned by the result; NULL: print number */
 	const char *model;
 	double arrival_s, first_token_s, completed_s; /* NAN: never happened */
-	double queue_s;          /* from arrival to its first start; NAN: never started */
-	uint32_t prompt_tokens, output_tokens; /* as asked for; samples in prompt_tokens where the model has no tokens */
+	double queue_s;                               /* from arrival to its first start; NAN: never started */
+	uint32_t prompt_tokens, output_tokens;        /* as asked for; samples in prompt_tokens where the model has no tokens */
 	uint32_t preemptions;
-	uint32_t replica;        /* that completed it; UINT32_MAX none */
-	uint8_t status;          /* enum request_status */
+	uint32_t replica; /* that completed it; UINT32_MAX none */
+	uint8_t status;   /* enum request_status */
 };
 
 /* ---- rows of the spot world (its steps are iteration_rows) ---- */

@@ -138,9 +138,10 @@ static struct pair *pair_new(const struct blocks *a, const struct blocks *b)
 static double resample(const struct pair *p, size_t length, uint64_t *state)
 {
 	double a = 0, b = 0, na = 0, nb = 0;
+	__extension__ typedef unsigned __int128 wide;
 	for (size_t have = 0; have < p->n; have += length) {
 		size_t take = p->n - have < length ? p->n - have : length;
-		size_t at = (size_t)((unsigned __int128)next_random(state) * p->n >> 64);
+		size_t at = (size_t)((wide)next_random(state) * p->n >> 64);
 		a += p->total_a[at + take] - p->total_a[at];
 		b += p->total_b[at + take] - p->total_b[at];
 		na += p->count_a[at + take] - p->count_a[at];
@@ -163,8 +164,7 @@ static double sorted_quantile(const double *v, size_t n, double p)
 	return part > 0 ? v[k] + part * (v[k + 1] - v[k]) : v[k];
 }
 
-struct interval blocks_paired(
-	const struct blocks *a, const struct blocks *b, int resamples, double level, uint64_t seed)
+struct interval blocks_paired(const struct blocks *a, const struct blocks *b, int resamples, double level, uint64_t seed)
 {
 	struct pair *p = pair_new(a, b);
 	size_t n = p->n;

@@ -29,7 +29,7 @@ struct hist;
 struct hist *hist_new(void);
 struct hist *hist_new_exact_to(uint64_t n); /* exact up to n values instead of a million, for values by the million */
 void hist_free(struct hist *h);
-void hist_add(struct hist *h, double value); /* value >= 0 */
+void hist_add(struct hist *h, double value);               /* value >= 0 */
 void hist_add_n(struct hist *h, double value, uint64_t n); /* the same n times; n < 2^40 */
 void hist_merge(struct hist *into, const struct hist *from);
 uint64_t hist_count(const struct hist *h);
@@ -59,8 +59,7 @@ struct interval blocks_mean(const struct blocks *b, double skip, int batches, do
 /* Mean of (a - b) per value, over the blocks of which a and b have as many values (a job
  * that ended in one run alone has no partner), with a percentile interval of `resamples` block
  * bootstrap resamples; deterministic in seed. */
-struct interval blocks_paired(const struct blocks *a, const struct blocks *b, int resamples,
-	double level, uint64_t seed);
+struct interval blocks_paired(const struct blocks *a, const struct blocks *b, int resamples, double level, uint64_t seed);
 
 /* Quantile of values[0..n) (sorted here, in place) with a bootstrap-free interval
  * from order statistics (binomial, David and Nagaraja 7.1). */

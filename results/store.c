@@ -23,8 +23,7 @@ static void pause_ms(int ms)
 static int exec_patiently(const struct store *s, const char *sql, int limit_ms)
 {
 	int rc, waited_ms = 0, ms = 1 + getpid() % 7; /* two processes don't march in step */
-	while ((rc = sqlite3_exec(s->db, sql, NULL, NULL, NULL)) == SQLITE_BUSY &&
-		waited_ms < limit_ms) {
+	while ((rc = sqlite3_exec(s->db, sql, NULL, NULL, NULL)) == SQLITE_BUSY && waited_ms < limit_ms) {
 		pause_ms(ms);
 		waited_ms += ms;
 		ms = ms < 50 ? ms * 2 : ms;
@@ -49,16 +48,15 @@ static int check_identity(const struct store *s, int *schema, struct orr_error *
 	if (application == 0 && version == 0 && objects == 0)
 		return ORR_OK;
 	if (application != DB_APPLICATION_ID)
-		return orr_fail(err, ORR_EINPUT,
-			"%s: an SQLite database of another program; give another file name", s->path);
+		return orr_fail(err, ORR_EINPUT, "%s: an SQLite database of another program; give another file name", s->path);
 	if (version > DB_SCHEMA_VERSION)
 		return orr_fail(err, ORR_EINPUT,
 			"%s: schema version %lld, made by a newer orrery; this one (%s) reads up to "
 			"version %d",
 			s->path, (long long)version, PACKAGE_VERSION, DB_SCHEMA_VERSION);
 	if (version < 1)
-		return orr_fail(err, ORR_EINPUT, "%s: schema version %lld is none of orrery's; the file was edited", s->path,
-			(long long)version);
+		return orr_fail(
+			err, ORR_EINPUT, "%s: schema version %lld is none of orrery's; the file was edited", s->path, (long long)version);
 	*schema = (int)version;
 	return ORR_OK;
 }
@@ -196,8 +194,7 @@ static int open_for_reading(struct store *s, struct orr_error *err)
 	sqlite3_extended_result_codes(s->db, 1);
 	int code = identify(s, err);
 	if (!code && !s->version)
-		code = orr_fail(err, ORR_EINPUT,
-			"%s: empty, not a database of orrery; give another file name", s->path);
+		code = orr_fail(err, ORR_EINPUT, "%s: empty, not a database of orrery; give another file name", s->path);
 	return code;
 }
 

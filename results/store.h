@@ -27,8 +27,7 @@ int store_close(struct store *s, struct orr_error *err);
 /* A run of that hash and label that is already there stays as it is. */
 int store_write(struct store *s, const struct run_result *r, struct orr_error *err);
 /* *out is NULL if there is no run of that hash and label. */
-int store_read(struct store *s, const char *hash, const char *label, struct run_result **out,
-	struct orr_error *err);
+int store_read(struct store *s, const char *hash, const char *label, struct run_result **out, struct orr_error *err);
 /* The same for a run by its number, as store_list() and the database have it. */
 int store_read_run(struct store *s, int64_t run, struct run_result **out, struct orr_error *err);
 

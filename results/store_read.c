@@ -72,8 +72,7 @@ static void take_job(struct reader *d, sqlite3_stmt *st)
 
 static void take_metric(struct reader *d, sqlite3_stmt *st)
 {
-	result_metric(d->r, text_at(st, 0), db_column_real(st, 1), db_column_real(st, 2),
-		db_column_real(st, 3));
+	result_metric(d->r, text_at(st, 0), db_column_real(st, 1), db_column_real(st, 2), db_column_real(st, 3));
 }
 
 static void take_series(struct reader *d, sqlite3_stmt *st)
@@ -182,9 +181,9 @@ static void take_account(struct reader *d, sqlite3_stmt *st)
 {
 	struct run_result *r = d->r;
 	MEM_GROW(r->accounts, r->n_accounts, d->cap);
-	r->accounts[r->n_accounts++] = (struct account_row){ .account = result_text(r, text_at(st, 0)),
-		.node_s = db_column_real(st, 1),
-		.usd = db_column_real(st, 2) };
+	r->accounts[r->n_accounts++] = (struct account_row){
+		.account = result_text(r, text_at(st, 0)), .node_s = db_column_real(st, 1), .usd = db_column_real(st, 2)
+	};
 }
 
 static const struct part {
@@ -199,19 +198,15 @@ static const struct part {
 	  " duration_ns, recorded_wait_ns, gpus, gpu_milli, preemptions, migrations, restarts, status"
 	  " FROM jobs WHERE key BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295 ORDER BY key",
 		take_job },
-	{ "SELECT name, value, ci_low, ci_high FROM metrics WHERE run = ? ORDER BY position",
-		take_metric },
+	{ "SELECT name, value, ci_low, ci_high FROM metrics WHERE run = ? ORDER BY position", take_metric },
 	{ "SELECT name FROM series WHERE run = ? ORDER BY series", take_series },
-	{ "SELECT series, time_ns, value FROM series_points WHERE run = ? ORDER BY series, point",
-		take_point },
-	{ "SELECT time_ns, kind, subject, detail FROM events WHERE run = ? ORDER BY position",
-		take_event },
+	{ "SELECT series, time_ns, value FROM series_points WHERE run = ? ORDER BY series, point", take_point },
+	{ "SELECT time_ns, kind, subject, detail FROM events WHERE run = ? ORDER BY position", take_event },
 	{ "SELECT number, start_s, end_s, samples FROM iterations WHERE run = ? ORDER BY number", take_iteration, 2 },
 	{ "SELECT device, node, compute_s, optimizer_s, codec_s, exposed_s, bubble_s, idle_s, peak_memory_bytes,"
 	  " sent_bytes FROM devices WHERE run = ? ORDER BY device",
 		take_device, 2 },
-	{ "SELECT device, stream, iteration, start_s, end_s, kind, label FROM spans WHERE run = ? ORDER BY position",
-		take_span, 2 },
+	{ "SELECT device, stream, iteration, start_s, end_s, kind, label FROM spans WHERE run = ? ORDER BY position", take_span, 2 },
 	{ "SELECT number, request_id, model, arrival_s, first_token_s, completed_s, queue_s, prompt_tokens, output_tokens,"
 	  " preemptions, replica, status FROM requests WHERE key BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295 ORDER BY key",
 		take_request, 3 },
@@ -249,8 +244,7 @@ static int read_run(struct store *s, int64_t run, struct run_result **out, struc
 	return code;
 }
 
-static int find_and_read(struct store *s, const char *hash, const char *label, struct run_result **out,
-	struct orr_error *err)
+static int find_and_read(struct store *s, const char *hash, const char *label, struct run_result **out, struct orr_error *err)
 {
 	sqlite3_stmt *st;
 	int code = db_prepare(s, "SELECT run FROM runs WHERE hash = ? AND label = ?", doing, &st, err);
@@ -266,8 +260,7 @@ static int find_and_read(struct store *s, const char *hash, const char *label, s
 	return rc == SQLITE_DONE ? ORR_OK : ORR_EFAIL;
 }
 
-int store_read(struct store *s, const char *hash, const char *label, struct run_result **out,
-	struct orr_error *err)
+int store_read(struct store *s, const char *hash, const char *label, struct run_result **out, struct orr_error *err)
 {
 	*out = NULL;
 	int code = db_exec(s, "BEGIN", doing, err);

@@ -22,8 +22,7 @@ struct writer {
 static int find_run(struct writer *w, int64_t *run)
 {
 	sqlite3_stmt *st;
-	int code = db_prepare(
-		w->s, "SELECT run FROM runs WHERE hash = ? AND label = ?", doing, &st, w->err);
+	int code = db_prepare(w->s, "SELECT run FROM runs WHERE hash = ? AND label = ?", doing, &st, w->err);
 	if (code)
 		return code;
 	db_bind_text(st, 1, w->r->hash ? w->r->hash : "");
@@ -38,19 +37,18 @@ static int find_run(struct writer *w, int64_t *run)
 
 static int delete_run(struct writer *w, int64_t run)
 {
-	static const char *const table[] = { "metrics", "series", "series_points", "events", "iterations", "devices",
-		"spans", "nodes", "accounts", "runs" };
+	static const char *const table[] = { "metrics", "series", "series_points", "events", "iterations", "devices", "spans", "nodes",
+		"accounts", "runs" };
 	static const char *const keyed[] = { "jobs", "requests" };
 	char sql[96];
 	int code = ORR_OK;
 	for (size_t i = 0; !code && i < sizeof keyed / sizeof *keyed; i++) {
-		sqlite3_snprintf(sizeof sql, sql, "DELETE FROM %s WHERE key BETWEEN %lld AND %lld", keyed[i],
-			(long long)db_row_key(run, 0), (long long)db_row_key(run, UINT32_MAX));
+		sqlite3_snprintf(sizeof sql, sql, "DELETE FROM %s WHERE key BETWEEN %lld AND %lld", keyed[i], (long long)db_row_key(run, 0),
+			(long long)db_row_key(run, UINT32_MAX));
 		code = db_exec(w->s, sql, "replacing a run", w->err);
 	}
 	for (size_t i = 0; !code && i < sizeof table / sizeof *table; i++) {
-		sqlite3_snprintf(
-			sizeof sql, sql, "DELETE FROM %s WHERE run = %lld", table[i], (long long)run);
+		sqlite3_snprintf(sizeof sql, sql, "DELETE FROM %s WHERE run = %lld", table[i], (long long)run);
 		code = db_exec(w->s, sql, "replacing a run", w->err);
 	}
 	return code;
@@ -71,8 +69,7 @@ static int write_run(struct writer *w)
 	time_t now = time(NULL);
 	struct tm utc;
 	strftime(created, sizeof created, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-	const char *texts[] = { r->hash, r->label, r->policy, r->world, NULL, r->scenario, r->seed_text,
-		PACKAGE_VERSION };
+	const char *texts[] = { r->hash, r->label, r->policy, r->world, NULL, r->scenario, r->seed_text, PACKAGE_VERSION };
 	for (int i = 0; i < 8; i++)
 		if (i != 4)
 			db_bind_text(st, i + 1, texts[i] ? texts[i] : "");
@@ -123,8 +120,7 @@ static int write_jobs(struct writer *w)
 	for (size_t i = 0; !code && i < w->r->n_jobs; i++) {
 		const struct job_row *j = &w->r->jobs[i];
 		if (j->number > UINT32_MAX)
-			code = orr_fail(w->err, ORR_EFAIL,
-				"%s: job number %llu: a run has at most 2^32 jobs", w->s->path,
+			code = orr_fail(w->err, ORR_EFAIL, "%s: job number %llu: a run has at most 2^32 jobs", w->s->path,
 				(unsigned long long)j->number);
 		bind_job(st, w->run, j);
 		if (!code)
@@ -174,8 +170,7 @@ static int write_series(struct writer *w)
 	sqlite3_stmt *names, *points = NULL;
 	int code = db_prepare(w->s, "INSERT INTO series VALUES(?,?,?)", doing, &names, w->err);
 	if (!code)
-		code = db_prepare(
-			w->s, "INSERT INTO series_points VALUES(?,?,?,?,?)", doing, &points, w->err);
+		code = db_prepare(w->s, "INSERT INTO series_points VALUES(?,?,?,?,?)", doing, &points, w->err);
 	for (size_t i = 0; !code && i < w->r->n_series; i++) {
 		sqlite3_bind_int64(names, 1, w->run);
 		sqlite3_bind_int64(names, 2, (int64_t)i);
@@ -341,9 +336,8 @@ static int write_accounts(struct writer *w)
 /* Inside the transaction. */
 static int write_all(struct writer *w)
 {
-	static int (*const part[])(
-		struct writer *) = { write_run, write_jobs, write_metrics, write_series, write_events,
-		write_iterations, write_devices, write_spans, write_requests, write_nodes, write_accounts };
+	static int (*const part[])(struct writer *) = { write_run, write_jobs, write_metrics, write_series, write_events, write_iterations,
+		write_devices, write_spans, write_requests, write_nodes, write_accounts };
 	int64_t old;
 	int code = find_run(w, &old);
 	if (code || (old && !w->s->replaces))

@@ -87,7 +87,8 @@ int book_expression(struct book *b, const char *text, const char *where, double 
 char *book_text(struct book *b, const char *template, const char *where, struct orr_error *err);
 size_t book_axis(const struct book *b, const char *name, size_t n); /* SIZE_MAX: none */
 /* "RUN[AXIS=VALUE,..].LABEL.NAME" without ${..}: the result, NULL where that point is not there, and where NAME begins. */
-int book_result(struct book *b, const char *text, const char *where, const struct run_result **out, const char **name, struct orr_error *err);
+int book_result(
+	struct book *b, const char *text, const char *where, const struct run_result **out, const char **name, struct orr_error *err);
 const struct book_published *book_find_published(const struct book *b, const char *id);
 
 /* ---- traces that are found or stood in for (figures_traces.c) ---- */
@@ -106,8 +107,8 @@ int book_run_all(struct book *b, const struct study_output *o, struct orr_error 
  * not there. Free with mem_free. */
 int book_distribution(struct book *b, const char *text, const char *where, struct chart_point **out, size_t *n, struct orr_error *err);
 /* Of what a run has over time: COLUMN is live, ready, in_use or usd of its instances, or a series; times in units of unit_s. */
-int book_timeline(struct book *b, const char *text, const char *where, double unit_s, struct chart_point **out, size_t *n,
-	struct orr_error *err);
+int book_timeline(
+	struct book *b, const char *text, const char *where, double unit_s, struct chart_point **out, size_t *n, struct orr_error *err);
 /* FILE.pdf, .svg, .png and .csv of each figure. */
 int book_draw(struct book *b, const char *out_dir, bool no_figures, struct orr_error *err);
 /* table.csv and table.txt; the text is appended to out, too. */
@@ -116,8 +117,7 @@ int book_tables(struct book *b, const char *out_dir, struct sbuf *out, struct or
 /* ---- for the files of the book ---- */
 
 /* "PATH: WHERE: " and the message; always ORR_EINPUT. */
-int book_fail(const struct book *b, const char *where, struct orr_error *err, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
+int book_fail(const struct book *b, const char *where, struct orr_error *err, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 /* Unknown keys are errors. known ends with NULL. */
 int book_check_keys(const struct book *b, const cJSON *o, const char *where, const char *const *known, struct orr_error *err);
 /* The text at key; NULL where there is none, or another kind (then *err is filled in). */
@@ -125,8 +125,8 @@ const char *book_string(const struct book *b, const cJSON *o, const char *key, c
 
 /* Calls fn for each combination of values of the axes named in the array `each` (NULL: once, with what is bound);
  * the first error ends it. */
-int book_each(struct book *b, const cJSON *each, const char *where, int (*fn)(struct book *b, void *ctx, struct orr_error *err),
-	void *ctx, struct orr_error *err);
+int book_each(struct book *b, const cJSON *each, const char *where, int (*fn)(struct book *b, void *ctx, struct orr_error *err), void *ctx,
+	struct orr_error *err);
 
 /* Cells of a CSV: a quoted text; a comma and a number with 17 digits, nothing after the comma if it is none. */
 void book_put_text(FILE *f, const char *s);

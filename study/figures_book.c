@@ -129,7 +129,9 @@ static int not_found(const char *name, struct orr_error *err)
 	}
 	mem_free(names);
 	if (*name)
-		orr_fail(err, ORR_EINPUT, "figures: no scenario folder \"%.100s\" with a figures.json%s%.400s; a folder elsewhere is named by its path (./mine)",
+		orr_fail(err, ORR_EINPUT,
+			"figures: no scenario folder \"%.100s\" with a figures.json%s%.400s; a folder elsewhere is named by its path "
+			"(./mine)",
 			name, n ? "; known: " : "", sbuf_text(&list));
 	else
 		orr_fail(err, ORR_EINPUT, "figures: no NAME given; known: %.400s; a folder elsewhere is named by its path (./mine)",
@@ -331,7 +333,8 @@ static int read_book(struct book *b, struct orr_error *err)
 		return ORR_EINPUT;
 	int rc = book_check_keys(b, b->json, "$", known, err);
 	if (!rc)
-		rc = read_lets(b, cJSON_GetObjectItemCaseSensitive(b->json, "constants"), "$.constants", &b->constant, &b->n_constants, err);
+		rc = read_lets(
+			b, cJSON_GetObjectItemCaseSensitive(b->json, "constants"), "$.constants", &b->constant, &b->n_constants, err);
 	if (!rc)
 		rc = book_read_traces(b, err);
 	if (!rc)

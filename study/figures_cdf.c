@@ -71,7 +71,8 @@ static int distribution(const struct run_result *r, column value, struct chart_p
 	size_t n = 0, of = 0;
 	for (size_t i = 0; i < r->n_requests; i++) {
 		of += value(&r->requests[i], &v[n]);
-		n += !isnan(v[n]);
+		if (!isnan(v[n]))
+			n++;
 	}
 	qsort(v, n, sizeof *v, by_value);
 	*out = mem_zalloc(MOST_POINTS, sizeof **out);
@@ -97,6 +98,7 @@ int book_distribution(struct book *b, const char *text, const char *where, struc
 			near ? "; did you mean " : "", near ? near : "");
 	}
 	if (!r->n_requests)
-		return book_fail(b, where, err, "%.80s: this run kept no rows of requests (\"record\": \"all\" in a scenario of serving)", text);
+		return book_fail(
+			b, where, err, "%.80s: this run kept no rows of requests (\"record\": \"all\" in a scenario of serving)", text);
 	return distribution(r, columns[i], out, n);
 }

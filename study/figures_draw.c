@@ -28,8 +28,7 @@ struct drawing {
 };
 
 /* A number where one is given, else def. */
-static int number_or(struct book *b, const cJSON *o, const char *key, double def, const char *where, double *out,
-	struct orr_error *err)
+static int number_or(struct book *b, const cJSON *o, const char *key, double def, const char *where, double *out, struct orr_error *err)
 {
 	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
 	*out = def;
@@ -59,14 +58,14 @@ static int add_rows(struct book *b, void *ctx, struct orr_error *err)
 	const char *template = book_string(b, d->one, "rows", d->where, err);
 	bool is_cdf = d->chart.kind == CHART_CDF;
 	if (!template)
-		return book_fail(b, d->where, err, "series: rows: expected RUN.LABEL.COLUMN, as \"%s\"", is_cdf ? "conv.vllm.ttft" : "day.bamboo.live");
+		return book_fail(b, d->where, err, "series: rows: expected RUN.LABEL.COLUMN, as \"%s\"",
+			is_cdf ? "conv.vllm.ttft" : "day.bamboo.live");
 	char *text = book_text(b, template, d->where, err);
 	struct chart_point *point = NULL;
 	size_t n = 0;
-	int rc = !text ? ORR_EINPUT
-		: is_cdf
-		? book_distribution(b, text, d->where, &point, &n, err)
-		: book_timeline(b, text, d->where, d->unit_s, &point, &n, err);
+	int rc = !text    ? ORR_EINPUT
+		 : is_cdf ? book_distribution(b, text, d->where, &point, &n, err)
+			  : book_timeline(b, text, d->where, d->unit_s, &point, &n, err);
 	mem_free(text);
 	keep_series(b, d, point, n, err);
 	return rc || d->series[d->chart.n_series - 1].label ? rc : ORR_EINPUT;
@@ -108,7 +107,8 @@ static int add_all_series(struct book *b, struct drawing *d, struct orr_error *e
 		if (!rc && !is_of_rows(d) && !cJSON_GetObjectItemCaseSensitive(d->one, "y"))
 			rc = book_fail(b, d->where, err, "series: y: expected an expression");
 		if (!rc)
-			rc = book_each(b, cJSON_GetObjectItemCaseSensitive(d->one, "each"), d->where, is_of_rows(d) ? add_rows : add_series, d, err);
+			rc = book_each(b, cJSON_GetObjectItemCaseSensitive(d->one, "each"), d->where, is_of_rows(d) ? add_rows : add_series,
+				d, err);
 	}
 	return rc;
 }
@@ -132,7 +132,8 @@ static int set_unit(struct book *b, struct drawing *d, const cJSON *x, const cha
 
 static int set_axes(struct book *b, struct drawing *d, struct orr_error *err)
 {
-	static const char *const known_x[] = { "axis", "label", "log", NULL }, *const known_time[] = { "label", "unit", NULL }, *const known_y[] = { "label", "log", "min", "max", NULL };
+	static const char *const known_x[] = { "axis", "label", "log", NULL }, *const known_time[] = { "label", "unit", NULL },
+				 *const known_y[] = { "label", "log", "min", "max", NULL };
 	const cJSON *x = cJSON_GetObjectItemCaseSensitive(d->json, "x"), *y = cJSON_GetObjectItemCaseSensitive(d->json, "y");
 	bool is_timeline = d->chart.kind == CHART_TIMELINE;
 	int rc = is_timeline && !x ? ORR_OK : book_check_keys(b, x, d->where, is_timeline ? known_time : known_x, err);
@@ -224,12 +225,15 @@ static const char **categories(const struct book *b, struct drawing *d)
 static bool is_file_name(const char *s)
 {
 	return *s && *s != '.' && *s != '-' &&
-		strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+=-") == strlen(s);
+	       strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+=-") == strlen(s);
 }
 
 static bool kind_named(const char *name, enum chart_kind *out)
 {
-	static const char *const names[] = { [CHART_LINES] = "lines", [CHART_BARS] = "bars", [CHART_CDF] = "cdf", [CHART_STACKED] = "stacked",
+	static const char *const names[] = { [CHART_LINES] = "lines",
+		[CHART_BARS] = "bars",
+		[CHART_CDF] = "cdf",
+		[CHART_STACKED] = "stacked",
 		[CHART_TIMELINE] = "timeline" };
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (!strcmp(names[i], name)) {
@@ -254,9 +258,9 @@ static int add_chart(struct book *b, void *ctx, struct orr_error *err)
 	d->x_label = d->y_label = NULL;
 	char *file = book_text(b, name, d->where, err);
 	int rc = !file ? ORR_EINPUT
-		: is_file_name(file)
-		? set_axes(b, d, err)
-		: book_fail(b, d->where, err, "name: \"%.60s\" is no file name of letters, digits and . _ + = -", file);
+		 : is_file_name(file)
+			 ? set_axes(b, d, err)
+			 : book_fail(b, d->where, err, "name: \"%.60s\" is no file name of letters, digits and . _ + = -", file);
 	const char **names = NULL;
 	if (!rc) {
 		d->chart.file = file;

@@ -234,7 +234,8 @@ static int find_result(const struct book *b, const struct book_run *r, size_t pa
 		const char *dot = text + n;
 		while (dot[-1] != '.')
 			dot--;
-		return orr_fail(err, ORR_EINPUT, "{%s%s}: no policy of this run is labelled \"%.*s\"", r->name, text, (int)(dot - text) - 2, text + 1);
+		return orr_fail(err, ORR_EINPUT, "{%s%s}: no policy of this run is labelled \"%.*s\"", r->name, text, (int)(dot - text) - 2,
+			text + 1);
 	}
 	*out = runs[i];
 	*name = text + 2 + strlen(runs[i]->label);
@@ -312,7 +313,8 @@ static int look_up(struct evaluation *e, const char *text, double *out, struct o
 	return rc || part == SIZE_MAX ? rc : read_metric(e, r, part, rest, out, err);
 }
 
-int book_result(struct book *b, const char *text, const char *where, const struct run_result **out, const char **name, struct orr_error *err)
+int book_result(
+	struct book *b, const char *text, const char *where, const struct run_result **out, const char **name, struct orr_error *err)
 {
 	struct orr_error inner = { 0 };
 	struct evaluation e = { .b = b, .err = &inner };
@@ -444,15 +446,15 @@ char *book_text(struct book *b, const char *template, const char *where, struct 
 
 /* ---- loops ---- */
 
-static int each_from(struct book *b, const cJSON *axis, const char *where,
-	int (*fn)(struct book *b, void *ctx, struct orr_error *err), void *ctx, struct orr_error *err)
+static int each_from(struct book *b, const cJSON *axis, const char *where, int (*fn)(struct book *b, void *ctx, struct orr_error *err),
+	void *ctx, struct orr_error *err)
 {
 	if (!axis)
 		return fn(b, ctx, err);
 	size_t a = cJSON_IsString(axis) ? book_axis(b, axis->valuestring, strlen(axis->valuestring)) : SIZE_MAX;
 	if (a == SIZE_MAX)
-		return book_fail(b, where, err, "each: expected names of $.axes, found \"%.60s\"",
-			cJSON_IsString(axis) ? axis->valuestring : "");
+		return book_fail(
+			b, where, err, "each: expected names of $.axes, found \"%.60s\"", cJSON_IsString(axis) ? axis->valuestring : "");
 	size_t before = b->bound[a];
 	int rc = ORR_OK;
 	for (size_t i = 0; i < b->axis[a].n && !rc; i++) {
@@ -463,8 +465,8 @@ static int each_from(struct book *b, const cJSON *axis, const char *where,
 	return rc;
 }
 
-int book_each(struct book *b, const cJSON *each, const char *where, int (*fn)(struct book *b, void *ctx, struct orr_error *err),
-	void *ctx, struct orr_error *err)
+int book_each(struct book *b, const cJSON *each, const char *where, int (*fn)(struct book *b, void *ctx, struct orr_error *err), void *ctx,
+	struct orr_error *err)
 {
 	if (each && !cJSON_IsArray(each))
 		return book_fail(b, where, err, "each: expected a list of names of $.axes");

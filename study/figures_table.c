@@ -31,8 +31,7 @@ static int number_at(struct book *b, const cJSON *o, const char *key, const char
 }
 
 /* The row of published.csv that the entry means; *out NULL where it says that there is none. */
-static int find_published(struct book *b, const struct listing *t, const char *id, const struct book_published **out,
-	struct orr_error *err)
+static int find_published(struct book *b, const struct listing *t, const char *id, const struct book_published **out, struct orr_error *err)
 {
 	const cJSON *v = cJSON_GetObjectItemCaseSensitive(t->entry, "published");
 	char *text = NULL;
@@ -43,8 +42,8 @@ static int find_published(struct book *b, const struct listing *t, const char *i
 		return ORR_EINPUT;
 	*out = book_find_published(b, text ? text : id);
 	int rc = *out ? ORR_OK
-		: book_fail(b, t->where, err, "published.csv has no row \"%.80s\"; write \"published\": false where nothing was",
-			text ? text : id);
+		      : book_fail(b, t->where, err, "published.csv has no row \"%.80s\"; write \"published\": false where nothing was",
+				text ? text : id);
 	mem_free(text);
 	return rc;
 }
@@ -207,7 +206,8 @@ static void put_listing(struct sbuf *out, const struct listing *t)
 		for (size_t c = 0; c < COLUMNS; c++) {
 			int gap = (int)(width[c] - text_width(cell[i][c]));
 			if (says[c]) /* names to the left, numbers to the right */
-				sbuf_printf(&line, "%s%*s%s%*s", line.len ? "  " : "", c < 2 ? 0 : gap, "", cell[i][c], c < 2 ? gap : 0, "");
+				sbuf_printf(
+					&line, "%s%*s%s%*s", line.len ? "  " : "", c < 2 ? 0 : gap, "", cell[i][c], c < 2 ? gap : 0, "");
 			mem_free(cell[i][c]);
 		}
 		while (line.len && line.text[line.len - 1] == ' ')

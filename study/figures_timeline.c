@@ -100,10 +100,16 @@ static int refuse(struct book *b, const struct run_result *r, const char *text, 
 		names[n++] = r->series[i].name;
 	const char *near = nearest_name(name, names);
 	return book_fail(b, where, err, "%.80s: this run has no \"%.40s\" over time; %s%.60s", text, name,
-		near ? "did you mean " : names[0] ? "the first that it has is " : "it kept nothing of the kind", near ? near : names[0] ? names[0] : "");
+		near       ? "did you mean "
+		: names[0] ? "the first that it has is "
+			   : "it kept nothing of the kind",
+		near       ? near
+		: names[0] ? names[0]
+			   : "");
 }
 
-int book_timeline(struct book *b, const char *text, const char *where, double unit_s, struct chart_point **out, size_t *n, struct orr_error *err)
+int book_timeline(
+	struct book *b, const char *text, const char *where, double unit_s, struct chart_point **out, size_t *n, struct orr_error *err)
 {
 	const struct run_result *r = NULL;
 	const char *name = NULL;

@@ -22,7 +22,8 @@ const struct book_trace *book_trace(const struct book *b, const char *name, size
 /* Where tests look, too: $ORRERY_TRACE_PATH, then traces/ under $ORRERY_DATA_PATH, then beside the source tree. NULL: in none. */
 static char *find(const char *file)
 {
-	const char *const top[] = { getenv("ORRERY_TRACE_PATH"), getenv("ORRERY_DATA_PATH"), ORR_SRCDIR }, *const below[] = { "", "/traces", "/../shared/traces" };
+	const char *const top[] = { getenv("ORRERY_TRACE_PATH"), getenv("ORRERY_DATA_PATH"), ORR_SRCDIR }, *const below[] = { "", "/traces",
+		"/../shared/traces" };
 	for (int i = 0; i < 3; i++) {
 		struct sbuf path = { 0 };
 		sbuf_printf(&path, "%s%s/%s", top[i] ? top[i] : "", below[i], file);
@@ -48,12 +49,13 @@ int book_read_traces(struct book *b, struct orr_error *err)
 			return rc;
 		const char *file = book_string(b, m, "file", where, err), *otherwise = book_string(b, m, "otherwise", where, err);
 		if (!file || !otherwise)
-			return book_fail(b, where, err, "expected \"file\", a path below $ORRERY_TRACE_PATH, and \"otherwise\", a generator");
+			return book_fail(
+				b, where, err, "expected \"file\", a path below $ORRERY_TRACE_PATH, and \"otherwise\", a generator");
 		char *path = find(file);
 		MEM_GROW(b->trace, b->n_traces, cap);
-		b->trace[b->n_traces++] = (struct book_trace){ .name = mem_strdup(m->string),
-			.source = path ? path : mem_strdup(otherwise),
-			.is_there = path != NULL };
+		b->trace[b->n_traces++] = (struct book_trace){
+			.name = mem_strdup(m->string), .source = path ? path : mem_strdup(otherwise), .is_there = path != NULL
+		};
 	}
 	return ORR_OK;
 }
@@ -64,7 +66,9 @@ void book_say_stand_ins(const struct book *b)
 	m = m ? m->child : NULL;
 	for (size_t i = 0; i < b->n_traces; i++, m = m->next)
 		if (!b->trace[i].is_there)
-			fprintf(stderr, "orrery: SKIPPED: %s: there is no %s (set ORRERY_TRACE_PATH or ORRERY_DATA_PATH); a generator stands in for it: %s\n",
+			fprintf(stderr,
+				"orrery: SKIPPED: %s: there is no %s (set ORRERY_TRACE_PATH or ORRERY_DATA_PATH); a generator stands in "
+				"for it: %s\n",
 				b->trace[i].name, cJSON_GetObjectItemCaseSensitive(m, "file")->valuestring, b->trace[i].source);
 }
 

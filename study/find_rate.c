@@ -26,7 +26,8 @@ int slo_parse(const char *text, struct slo *out, struct orr_error *err)
 		while (names[i] && (strlen(names[i]) != name || memcmp(names[i], p, name) != 0))
 			i++;
 		if (!names[i] || name == n || !num_duration_ns(p + name + 1, n - name - 1, &ns) || ns <= 0)
-			return orr_fail(err, ORR_EINPUT, "--find-rate: expected ttft=TIME, tpot=TIME and e2e=TIME or some of these, found \"%.*s\"",
+			return orr_fail(err, ORR_EINPUT,
+				"--find-rate: expected ttft=TIME, tpot=TIME and e2e=TIME or some of these, found \"%.*s\"",
 				(int)(n < 80 ? n : 80), p);
 		if (isfinite(*limit[i]))
 			return orr_fail(err, ORR_EINPUT, "--find-rate: %s is there twice", names[i]);
@@ -210,8 +211,8 @@ static void put_line(struct sbuf *b, const char *label, const struct rate_found 
 {
 	sbuf_printf(b, "%s: ", label);
 	if (!(f->factor > 0)) {
-		sbuf_printf(b, "at no rate %.4g %% of the requests keep to the SLO (%.4g %% at %.4g requests/s, the lowest tried)", 100 * enough,
-			100 * f->above_attainment, f->above_rate);
+		sbuf_printf(b, "at no rate %.4g %% of the requests keep to the SLO (%.4g %% at %.4g requests/s, the lowest tried)",
+			100 * enough, 100 * f->above_attainment, f->above_rate);
 	} else {
 		sbuf_printf(b, "%.4g requests/s, %.4g times the trace's rate: %.4g %% of the requests keep to the SLO", f->rate, f->factor,
 			100 * f->attainment);
@@ -263,7 +264,8 @@ int find_rate(const cJSON *scenario, const char *slo, const char *attainment, co
 	double enough = 0.9;
 	int rc = slo_parse(slo, &limits, err);
 	if (!rc && attainment && (!num_real(attainment, strlen(attainment), &enough) || !(enough > 0) || enough > 1))
-		rc = orr_fail(err, ORR_EINPUT, "--attainment: expected a share of the requests above 0 and at most 1, found \"%.40s\"", attainment);
+		rc = orr_fail(err, ORR_EINPUT, "--attainment: expected a share of the requests above 0 and at most 1, found \"%.40s\"",
+			attainment);
 	if (rc)
 		return rc;
 	struct serve_study *t = serve_study_open(scenario, o, err);
@@ -272,7 +274,8 @@ int find_rate(const cJSON *scenario, const char *slo, const char *attainment, co
 	if (t->s.until_ns != ORR_NEVER)
 		rc = orr_fail(err, ORR_EINPUT, "--find-rate: --until would leave requests out, and more of them at lower rates");
 	else if (orr_arg_int(t->s.options, "clients"))
-		rc = orr_fail(err, ORR_EINPUT, "--find-rate: with serve.clients requests come when users have thought, at no rate of the trace");
+		rc = orr_fail(
+			err, ORR_EINPUT, "--find-rate: with serve.clients requests come when users have thought, at no rate of the trace");
 	if (rc) {
 		serve_study_close(t);
 		return rc;

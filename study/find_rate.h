@@ -27,7 +27,7 @@ int slo_parse(const char *text, struct slo *out, struct orr_error *err);
 double slo_attainment(const struct slo *s, const struct request_row *rows, size_t n);
 
 struct rate_found {
-	double factor, rate, attainment;        /* the largest that was enough; factor 0: none was */
+	double factor, rate, attainment;            /* the largest that was enough; factor 0: none was */
 	double above, above_rate, above_attainment; /* the least that was not; INFINITY: none was found */
 	uint32_t runs;
 };

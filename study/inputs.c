@@ -36,12 +36,10 @@ void inputs_options_free(char *options[INPUTS_MOST_OPTIONS + 1])
 
 /* ---- failures ---- */
 
-const struct orr_param inputs_failure_params[] = {
-	ORR_PARAM_TEXT("trace", "", "CSV of time_s,node,event with event fail or repair"),
+const struct orr_param inputs_failure_params[] = { ORR_PARAM_TEXT("trace", "", "CSV of time_s,node,event with event fail or repair"),
 	ORR_PARAM_TIME("mtbf", "0", "mean time between failures of one node; 0: nodes do not fail"),
 	ORR_PARAM_TIME("mttr", "1h", "mean time to repair a node"),
-	ORR_PARAM_TEXT("types", "", "with mtbf: only nodes of these GPU types fail, | between them (default: all)"), ORR_PARAM_END
-};
+	ORR_PARAM_TEXT("types", "", "with mtbf: only nodes of these GPU types fail, | between them (default: all)"), ORR_PARAM_END };
 
 int inputs_failures(const cJSON *o, const struct cluster *c, struct orr_args **args, struct failures **out, struct orr_error *err)
 {
@@ -58,7 +56,8 @@ int inputs_failures(const cJSON *o, const struct cluster *c, struct orr_args **a
 		return ORR_EINPUT;
 	const char *types = orr_arg_text(*args, "types");
 	if (*types && (!mtbf || !cluster_type_mask(c, types)))
-		return orr_fail(err, ORR_EINPUT, mtbf ? "failures: types: the cluster has no GPUs of type %.60s" : "failures: types: %.60s goes with mtbf", types);
+		return orr_fail(err, ORR_EINPUT,
+			mtbf ? "failures: types: the cluster has no GPUs of type %.60s" : "failures: types: %.60s goes with mtbf", types);
 	if (mtbf)
 		*out = failures_from_hazard(mtbf, mttr);
 	if (mtbf && *types)
@@ -106,8 +105,8 @@ const char *inputs_record_name(enum scenario_record r)
 	return records[r];
 }
 
-int inputs_int(const cJSON *o, const char *where, const char *key, int64_t def, int64_t low, int64_t high, int64_t *out,
-	struct orr_error *err)
+int inputs_int(
+	const cJSON *o, const char *where, const char *key, int64_t def, int64_t low, int64_t high, int64_t *out, struct orr_error *err)
 {
 	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
 	char *text = v ? scenario_scalar(v) : NULL;

@@ -29,7 +29,7 @@ int inputs_record(const cJSON *o, enum scenario_record *out, struct orr_error *e
 const char *inputs_record_name(enum scenario_record r);
 
 /* The text at key, or def, as a number within bounds. where: before the key in messages ("", "deployments[0]."). */
-int inputs_int(const cJSON *o, const char *where, const char *key, int64_t def, int64_t low, int64_t high, int64_t *out,
-	struct orr_error *err);
+int inputs_int(
+	const cJSON *o, const char *where, const char *key, int64_t def, int64_t low, int64_t high, int64_t *out, struct orr_error *err);
 
 #endif

@@ -7,17 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 
-const struct orr_param inputs_capacity_params[] = {
-	ORR_PARAM_TEXT("trace", "", "instances that come and go: a file or a generator (orrery trace list)"),
-	ORR_PARAM_TEXT("format", "auto", "of the file"),
-	ORR_PARAM_TEXT("options", "", "of the format: NAME=VALUE,NAME=VALUE.."),
+const struct orr_param inputs_capacity_params[] = { ORR_PARAM_TEXT("trace", "",
+							    "instances that come and go: a file or a generator (orrery trace list)"),
+	ORR_PARAM_TEXT("format", "auto", "of the file"), ORR_PARAM_TEXT("options", "", "of the format: NAME=VALUE,NAME=VALUE.."),
 	ORR_PARAM_BOOL("repeat", false, "when the trace ends it begins again, with who is there"),
 	ORR_PARAM_TIME("startup", "0", "from taking an instance to its node being up"),
 	ORR_PARAM_TIME("notice", "0", "so long before it goes a node is noticed; 0: not at all"),
 	ORR_PARAM_REAL("price", "1", 0, 1e6, "USD per hour of an instance where neither trace nor price series say"),
-	ORR_PARAM_TEXT("prices", "", "a series of prices beside the trace: a file or a generator"),
-	ORR_PARAM_END
-};
+	ORR_PARAM_TEXT("prices", "", "a series of prices beside the trace: a file or a generator"), ORR_PARAM_END };
 
 /* "a=1,b=2" into texts. */
 static int split_options(const char *text, char *options[INPUTS_MOST_OPTIONS + 1], struct orr_error *err)
@@ -57,7 +54,8 @@ static int load_sets(struct inputs_capacity *x, uint64_t seed, struct orr_error 
 	if (!rc && !(x->set = availset_load(source, orr_arg_text(x->args, "format"), (const char *const *)options, seed, err)))
 		rc = ORR_EINPUT;
 	if (!rc && !inputs_has_instances(x->set))
-		rc = orr_fail(err, ORR_EINPUT, "capacity.trace: %s: there are no instances in it (a series of prices is capacity.prices)", source);
+		rc = orr_fail(err, ORR_EINPUT, "capacity.trace: %s: there are no instances in it (a series of prices is capacity.prices)",
+			source);
 	if (!rc && *prices && !(x->prices = availset_load(prices, "auto", NULL, seed, err)))
 		rc = ORR_EINPUT;
 	if (!rc && x->prices && !availset_has_prices(x->prices))
@@ -76,7 +74,8 @@ static int check_repeat(const struct inputs_capacity *x, struct orr_error *err)
 	return ORR_OK;
 }
 
-int inputs_capacity(const cJSON *o, const struct cluster *c, uint64_t seed, bool has_failures, struct inputs_capacity *x, struct orr_error *err)
+int inputs_capacity(
+	const cJSON *o, const struct cluster *c, uint64_t seed, bool has_failures, struct inputs_capacity *x, struct orr_error *err)
 {
 	x->is_given = cJSON_GetObjectItemCaseSensitive(o, "capacity");
 	if (!x->is_given)
@@ -86,7 +85,8 @@ int inputs_capacity(const cJSON *o, const struct cluster *c, uint64_t seed, bool
 	if (!*orr_arg_text(x->args, "trace"))
 		return orr_fail(err, ORR_EINPUT, "capacity: no trace of instances is named (capacity.trace: a file or a generator)");
 	if (has_failures)
-		return orr_fail(err, ORR_EINPUT, "capacity and failures exclude each other: nodes that are lent come and go by capacity.trace alone");
+		return orr_fail(err, ORR_EINPUT,
+			"capacity and failures exclude each other: nodes that are lent come and go by capacity.trace alone");
 	if (!capacity_parts(c, err) || load_sets(x, seed, err) || check_repeat(x, err))
 		return ORR_EINPUT;
 	x->config = (struct capacity_config){ .set = x->set,

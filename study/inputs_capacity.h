@@ -20,7 +20,8 @@ struct inputs_capacity {
 
 extern const struct orr_param inputs_capacity_params[];
 /* To be freed on an error as well. has_failures: the scenario has some, which excludes this. */
-int inputs_capacity(const cJSON *o, const struct cluster *c, uint64_t seed, bool has_failures, struct inputs_capacity *out, struct orr_error *err);
+int inputs_capacity(
+	const cJSON *o, const struct cluster *c, uint64_t seed, bool has_failures, struct inputs_capacity *out, struct orr_error *err);
 void inputs_capacity_free(struct inputs_capacity *x);
 /* Values with defaults filled in, and hashes; nothing where no nodes are lent. */
 void inputs_add_capacity(cJSON *o, const struct inputs_capacity *x);

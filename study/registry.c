@@ -20,8 +20,7 @@ const struct orr_policy *const registry_builtin[] = {
 };
 
 static const char *const kind_names[] = {
-	[ORR_POLICY_KIND_JOBS] = "jobs", [ORR_POLICY_KIND_STEP] = "step", [ORR_POLICY_KIND_SERVE] = "serve",
-	[ORR_POLICY_KIND_SPOT] = "spot"
+	[ORR_POLICY_KIND_JOBS] = "jobs", [ORR_POLICY_KIND_STEP] = "step", [ORR_POLICY_KIND_SERVE] = "serve", [ORR_POLICY_KIND_SPOT] = "spot"
 };
 enum { KINDS = sizeof kind_names / sizeof *kind_names };
 
@@ -59,8 +58,8 @@ static int unknown(const char *name, enum orr_policy_kind kind, struct orr_error
 		n++;
 	}
 	const char *near = nearest_name(name, names);
-	return orr_fail(err, ORR_EINPUT, "no policy \"%.80s\"; %s%s%sorrery policy list shows all; a plugin is named by its file%s",
-		name, near ? "did you mean " : "", near ? near : "", near ? " (" : "", near ? ")" : "");
+	return orr_fail(err, ORR_EINPUT, "no policy \"%.80s\"; %s%s%sorrery policy list shows all; a plugin is named by its file%s", name,
+		near ? "did you mean " : "", near ? near : "", near ? " (" : "", near ? ")" : "");
 }
 
 /* A policy of the kind that is wanted? */
@@ -69,8 +68,8 @@ static int check_kind(const struct registry_entry *e, enum orr_policy_kind kind,
 	if (!kind || e->policy->kind == kind)
 		return ORR_OK;
 	const char *is = registry_kind(e->policy->kind), *wanted = registry_kind(kind);
-	return orr_fail(err, ORR_EINPUT, "policy %.80s: is a %s policy (orrery %s runs those), expected a %s policy", e->name, is,
-		is, wanted);
+	return orr_fail(
+		err, ORR_EINPUT, "policy %.80s: is a %s policy (orrery %s runs those), expected a %s policy", e->name, is, is, wanted);
 }
 
 /* ---- plugins ---- */
@@ -84,9 +83,12 @@ static struct checked check_jobs(const struct orr_jobs_ops *o)
 {
 	struct checked c = { o->size, sizeof *o, NULL };
 	if (o->size == sizeof *o)
-		c.missing = !o->create ? "create" : !o->destroy ? "destroy" : !o->arrive ? "arrive" : !o->finish ? "finish"
-			: !o->schedule							 ? "schedule"
-											 : NULL;
+		c.missing = !o->create     ? "create"
+			    : !o->destroy  ? "destroy"
+			    : !o->arrive   ? "arrive"
+			    : !o->finish   ? "finish"
+			    : !o->schedule ? "schedule"
+					   : NULL;
 	return c;
 }
 
@@ -117,14 +119,14 @@ static struct checked check_spot(const struct orr_spot_ops *o)
 static int check_ops(const char *path, const struct orr_policy *p, struct orr_error *err)
 {
 	if (!registry_kind(p->kind))
-		return orr_fail(err, ORR_EINPUT, "%s: policy %s: is of kind %d, expected a jobs, a step, a serve or a spot policy", path, p->name,
-			(int)p->kind);
+		return orr_fail(err, ORR_EINPUT, "%s: policy %s: is of kind %d, expected a jobs, a step, a serve or a spot policy", path,
+			p->name, (int)p->kind);
 	if (!p->ops)
 		return orr_fail(err, ORR_EINPUT, "%s: policy %s: has no functions (ops is NULL)", path, p->name);
-	struct checked c = p->kind == ORR_POLICY_KIND_JOBS ? check_jobs(p->ops)
-		: p->kind == ORR_POLICY_KIND_STEP	     ? check_step(p->ops)
-		: p->kind == ORR_POLICY_KIND_SERVE	     ? check_serve(p->ops)
-							     : check_spot(p->ops);
+	struct checked c = p->kind == ORR_POLICY_KIND_JOBS    ? check_jobs(p->ops)
+			   : p->kind == ORR_POLICY_KIND_STEP  ? check_step(p->ops)
+			   : p->kind == ORR_POLICY_KIND_SERVE ? check_serve(p->ops)
+							      : check_spot(p->ops);
 	if (c.size != c.expected)
 		return orr_fail(err, ORR_EINPUT,
 			"%s: policy %s: its table of functions has size %zu, expected %zu: set .size = sizeof ops, and compile "
@@ -139,10 +141,12 @@ static int check_plugin(const char *path, const struct orr_plugin *x, struct orr
 {
 	if (x->abi_version != ORR_ABI_VERSION)
 		return orr_fail(err, ORR_EINPUT,
-			"%s: was compiled for ABI version %u, this program has %u; compile it again with its headers", path,
-			x->abi_version, ORR_ABI_VERSION);
+			"%s: was compiled for ABI version %u, this program has %u; compile it again with its headers", path, x->abi_version,
+			ORR_ABI_VERSION);
 	if (x->size != sizeof *x || !x->policy)
-		return orr_fail(err, ORR_EINPUT, "%s: its " ORR_PLUGIN_SYMBOL " is damaged: end the file with ORR_POLICY_JOBS(..), ORR_POLICY_STEP(..), ORR_POLICY_SERVE(..) or ORR_POLICY_SPOT(..)",
+		return orr_fail(err, ORR_EINPUT,
+			"%s: its " ORR_PLUGIN_SYMBOL " is damaged: end the file with ORR_POLICY_JOBS(..), ORR_POLICY_STEP(..), "
+			"ORR_POLICY_SERVE(..) or ORR_POLICY_SPOT(..)",
 			path);
 	const struct orr_policy *p = x->policy;
 	if (p->abi_version != ORR_ABI_VERSION || p->size != sizeof *p)
@@ -172,7 +176,9 @@ static int load(const char *path, struct registry_entry *out, struct orr_error *
 	const struct orr_plugin *x = dlsym(handle, ORR_PLUGIN_SYMBOL);
 	if (!x)
 		return orr_fail(err, ORR_EINPUT,
-			"%s: does not export the symbol " ORR_PLUGIN_SYMBOL "; end the file with ORR_POLICY_JOBS(..), ORR_POLICY_STEP(..), ORR_POLICY_SERVE(..) or ORR_POLICY_SPOT(..)", path);
+			"%s: does not export the symbol " ORR_PLUGIN_SYMBOL
+			"; end the file with ORR_POLICY_JOBS(..), ORR_POLICY_STEP(..), ORR_POLICY_SERVE(..) or ORR_POLICY_SPOT(..)",
+			path);
 	int rc = check_plugin(path, x, err);
 	if (rc)
 		return rc;

@@ -11,9 +11,9 @@
 #define PREFIX "replications:"
 
 /* Metrics whose replications are kept. */
-static const char *const kept[] = { "completion_mean", "completion_p50", "completion_p99", "sample_completion_mean", "ttft_mean", "ttft_p99",
-	"tpot_mean", "tpot_p99", "duration", "throughput", "goodput", "attainment", "utilisation",
-	"samples_per_s", "usd_per_hour", "value", "makespan_s", "usd" };
+static const char *const kept[] = { "completion_mean", "completion_p50", "completion_p99", "sample_completion_mean", "ttft_mean",
+	"ttft_p99", "tpot_mean", "tpot_p99", "duration", "throughput", "goodput", "attainment", "utilisation", "samples_per_s",
+	"usd_per_hour", "value", "makespan_s", "usd" };
 enum { KEPT = sizeof kept / sizeof *kept };
 
 struct replications {

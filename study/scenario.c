@@ -57,8 +57,7 @@ int scenario_check_keys_at(const cJSON *o, const char *where, const char *const 
 			continue;
 		const char *near = nearest_name(m->string, known);
 		return orr_fail(err, ORR_EINPUT, "scenario: %s%.*s%sunknown key \"%.60s\"; %s%s", n ? "$." : "", n ? n - 1 : 0, where,
-			n ? ": " : "", m->string,
-			near ? "did you mean " : "the first known is ", near ? near : known[0]);
+			n ? ": " : "", m->string, near ? "did you mean " : "the first known is ", near ? near : known[0]);
 	}
 	return ORR_OK;
 }
@@ -127,7 +126,7 @@ static bool is_policy(const cJSON *entry, const char *key, const char *name, siz
 		n -= 3;
 	struct registry_entry plugin;
 	return same_name(file, n, name, len) ||
-		(is_file && !registry_find(s, 0, &plugin, NULL) && same_name(plugin.name, strlen(plugin.name), name, len));
+	       (is_file && !registry_find(s, 0, &plugin, NULL) && same_name(plugin.name, strlen(plugin.name), name, len));
 }
 
 /* Does the entry of "policies" go by this name: its label, else the policy's name? */
@@ -197,8 +196,7 @@ static int set_policy(cJSON *scenario, const char *path, const char *value, stru
 	if (!dot || dot == path || !dot[1])
 		return orr_fail(err, ORR_EINPUT, "--set policy.%.80s: expected policy.NAME.PARAM=VALUE", path);
 	scenario_spell_out_policies(scenario);
-	cJSON_ArrayForEach(entry, list)
-		found |= set_entry(entry, is_mixed(scenario), path, (size_t)(dot - path), dot + 1, value);
+	cJSON_ArrayForEach(entry, list) found |= set_entry(entry, is_mixed(scenario), path, (size_t)(dot - path), dot + 1, value);
 	if (!found)
 		return orr_fail(err, ORR_EINPUT, "--set policy.%.80s: none of the policies of this run is called \"%.*s\"", path,
 			(int)(dot - path), path);
@@ -242,13 +240,14 @@ int scenario_kind(const cJSON *scenario, enum orr_policy_kind *out, struct orr_e
 		return rc;
 	*out = strcmp(world, "mixed") ? registry_kind_named(world) : SCENARIO_MIXED;
 	if (!*out)
-		rc = orr_fail(err, ORR_EINPUT, "scenario: $.world: expected \"jobs\", \"step\", \"serve\", \"spot\" or \"mixed\", found \"%.60s\"", world);
+		rc = orr_fail(err, ORR_EINPUT,
+			"scenario: $.world: expected \"jobs\", \"step\", \"serve\", \"spot\" or \"mixed\", found \"%.60s\"", world);
 	mem_free(world);
 	return rc;
 }
 
-struct orr_args *scenario_args_at(const cJSON *scenario, const char *key, const struct orr_param *table,
-	const char *where, struct orr_error *err)
+struct orr_args *scenario_args_at(
+	const cJSON *scenario, const char *key, const struct orr_param *table, const char *where, struct orr_error *err)
 {
 	struct orr_args *a = args_new(table, where, err);
 	const cJSON *o = cJSON_GetObjectItemCaseSensitive(scenario, key);
@@ -258,8 +257,7 @@ struct orr_args *scenario_args_at(const cJSON *scenario, const char *key, const 
 	for (const cJSON *m = o->child; !rc && m; m = m->next) {
 		char *text = scenario_scalar(m);
 		rc = text ? args_set(a, m->string, text, err)
-			  : orr_fail(err, ORR_EINPUT, "scenario: $.%s.%.60s: expected a text, number or truth value", key,
-				    m->string);
+			  : orr_fail(err, ORR_EINPUT, "scenario: $.%s.%.60s: expected a text, number or truth value", key, m->string);
 		mem_free(text);
 	}
 	if (!rc)
@@ -274,14 +272,12 @@ static int resolve_policy(const cJSON *o, enum orr_policy_kind kind, struct scen
 	const cJSON *label = cJSON_GetObjectItemCaseSensitive(o, "label");
 	char where[160];
 	if (!cJSON_IsObject(o))
-		return orr_fail(err, ORR_EINPUT, "scenario: $.policies[%zu]: expected a name or an object",
-			s->n_policies - 1);
+		return orr_fail(err, ORR_EINPUT, "scenario: $.policies[%zu]: expected a name or an object", s->n_policies - 1);
 	for (const cJSON *m = o->child; m; m = m->next)
 		if (strcmp(m->string, "policy") && strcmp(m->string, "label") && strcmp(m->string, "set") &&
 			strcmp(m->string, "plugin_sha256") && strcmp(m->string, "files_sha256"))
-			return orr_fail(err, ORR_EINPUT,
-				"scenario: $.policies[%zu]: unknown key \"%.60s\"; known are policy, label, set", s->n_policies - 1,
-				m->string);
+			return orr_fail(err, ORR_EINPUT, "scenario: $.policies[%zu]: unknown key \"%.60s\"; known are policy, label, set",
+				s->n_policies - 1, m->string);
 	int rc = scenario_text_at(o, "policy", "", &p->spec, err);
 	if (!rc)
 		rc = registry_find(p->spec, kind, &p->entry, err);
@@ -297,10 +293,10 @@ static int resolve_policy(const cJSON *o, enum orr_policy_kind kind, struct scen
 	return p->args ? ORR_OK : ORR_EINPUT;
 }
 
-static const char *const some_policies[] = {
-	[ORR_POLICY_KIND_JOBS] = "fifo,srtf", [ORR_POLICY_KIND_STEP] = "allreduce,stanza", [ORR_POLICY_KIND_SERVE] = "fifo,vllm",
-	[ORR_POLICY_KIND_SPOT] = "bamboo,varuna"
-};
+static const char *const some_policies[] = { [ORR_POLICY_KIND_JOBS] = "fifo,srtf",
+	[ORR_POLICY_KIND_STEP] = "allreduce,stanza",
+	[ORR_POLICY_KIND_SERVE] = "fifo,vllm",
+	[ORR_POLICY_KIND_SPOT] = "bamboo,varuna" };
 
 int scenario_resolve_policies(cJSON *o, enum orr_policy_kind kind, struct scenario *s, struct orr_error *err)
 {
@@ -423,8 +419,7 @@ static char *printed(cJSON *o, bool pretty)
 static void drop_files(cJSON *set, const cJSON *files)
 {
 	const cJSON *file;
-	cJSON_ArrayForEach(file, files)
-		cJSON_DeleteItemFromObjectCaseSensitive(set, file->string);
+	cJSON_ArrayForEach(file, files) cJSON_DeleteItemFromObjectCaseSensitive(set, file->string);
 }
 
 /* The label is not part of what runs; of a plugin only its contents are. */

@@ -67,8 +67,7 @@ int scenario_check_keys(const cJSON *o, const char *const *known, struct orr_err
 /* The same of an object inside; where: its path with a dot at the end, "deployments[0]." */
 int scenario_check_keys_at(const cJSON *o, const char *where, const char *const *known, struct orr_error *err);
 /* The object at key as values of the table; NULL on error. */
-struct orr_args *scenario_args_at(const cJSON *o, const char *key, const struct orr_param *table, const char *where,
-	struct orr_error *err);
+struct orr_args *scenario_args_at(const cJSON *o, const char *key, const struct orr_param *table, const char *where, struct orr_error *err);
 int scenario_resolve_seed(const cJSON *o, struct scenario *s, struct orr_error *err); /* and policy_timeout */
 /* Entries of "policies" that are texts, "las@b", become {"policy": "las", "label": "b"}; in a mixed world, where each is a pair,
  * {"policy": "fifo+vllm"} becomes {"policy": "fifo", "serve": "vllm"}. */

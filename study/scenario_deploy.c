@@ -137,7 +137,11 @@ static int read_deployment(const cJSON *scenario, const cJSON *o, const char *wh
 	/* The only deployment has the whole cluster, unless it grows and shrinks. */
 	int64_t room = rc ? 0 : (int64_t)(gpus_of(s->base.cluster, d->gpu_types) / (uint64_t)(tp * pp));
 	if (!rc)
-		rc = number(scenario, o, where, "replicas", most ? (least ? least : 1) : is_only && room ? room : 1, 0, MAX_REPLICAS, &replicas, err);
+		rc = number(scenario, o, where, "replicas",
+			most              ? (least ? least : 1)
+			: is_only && room ? room
+					  : 1,
+			0, MAX_REPLICAS, &replicas, err);
 	d->tp = (uint32_t)tp;
 	d->pp = (uint32_t)pp;
 	d->kv_blocks = (uint32_t)blocks;
@@ -163,7 +167,8 @@ static int check_room(const struct serve_scenario *s, struct orr_error *err)
 		if (asked > there)
 			return orr_fail(err, ORR_EINPUT,
 				"scenario: $.deployments[%u]: %u replicas of %u x %u GPUs are %llu GPUs; the cluster has %llu%s", i,
-				d->replicas, d->tp, d->pp, (unsigned long long)asked, (unsigned long long)there, d->gpu_types ? " of these types" : "");
+				d->replicas, d->tp, d->pp, (unsigned long long)asked, (unsigned long long)there,
+				d->gpu_types ? " of these types" : "");
 	}
 	if (all > gpus_of(c, 0))
 		return orr_fail(err, ORR_EINPUT, "scenario: $.deployments: ask for %llu GPUs together; the cluster has %llu",
@@ -288,7 +293,8 @@ static int set_price(struct serve_scenario *s, const char *type, size_t n, const
 	double v;
 	uint32_t t = cluster_type(s->base.cluster, type, n);
 	if (t == CLUSTER_NO_TYPE)
-		return orr_fail(err, ORR_EINPUT, "scenario: $.prices: the cluster has no GPUs of type \"%.*s\"", (int)(n < 60 ? n : 60), type);
+		return orr_fail(
+			err, ORR_EINPUT, "scenario: $.prices: the cluster has no GPUs of type \"%.*s\"", (int)(n < 60 ? n : 60), type);
 	if (!usd || !num_real(usd, strlen(usd), &v) || !(v >= 0) || v > 1e6)
 		return orr_fail(err, ORR_EINPUT, "scenario: $.prices.%.*s: expected USD per GPU and hour, from 0 to 1e6, found \"%.60s\"",
 			(int)(n < 60 ? n : 60), type, usd ? usd : "");
@@ -332,7 +338,8 @@ static int prices_from_catalogue(struct serve_scenario *s, struct orr_error *err
 			continue;
 		s->usd_per_gpu_hour[t] = p.usd_per_gpu_hour;
 		s->has_prices = true;
-		sbuf_printf(&note, "%s%s: %.4g USD per GPU hour (%s; %s)", note.len ? "; " : "", c->type_name[t], p.usd_per_gpu_hour, p.of, p.source);
+		sbuf_printf(&note, "%s%s: %.4g USD per GPU hour (%s; %s)", note.len ? "; " : "", c->type_name[t], p.usd_per_gpu_hour, p.of,
+			p.source);
 	}
 	if (note.len)
 		s->price_note = sbuf_steal(&note);

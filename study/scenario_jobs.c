@@ -8,11 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const known_keys[] = { "world", "trace", "format", "trace_options", "cluster", "placement",
-	"throughputs", "policies", "jobs", "failures", "capacity", "seed", "until", "drop_unfit", "record", "policy_timeout",
-	"sharing", "network", "device", "precision", "batch", "profile", "cost_samples", "step", "cost",
+static const char *const known_keys[] = { "world", "trace", "format", "trace_options", "cluster", "placement", "throughputs", "policies",
+	"jobs", "failures", "capacity", "seed", "until", "drop_unfit", "record", "policy_timeout", "sharing", "network", "device",
+	"precision", "batch", "profile", "cost_samples", "step", "cost",
 	/* what scenario show adds, so that its output is a scenario again */
-	"trace_sha256", "cluster_sha256", "throughputs_sha256", "failures_sha256", "capacity_sha256", "capacity_prices_sha256", "network_sha256", "devices", "profiles", "step_inputs", NULL };
+	"trace_sha256", "cluster_sha256", "throughputs_sha256", "failures_sha256", "capacity_sha256", "capacity_prices_sha256",
+	"network_sha256", "devices", "profiles", "step_inputs", NULL };
 
 static int resolve_trace(const cJSON *o, struct jobs_scenario *s, struct orr_error *err)
 {
@@ -92,10 +93,12 @@ static int resolve_sharing(const cJSON *o, struct jobs_scenario *s, struct orr_e
 /* A key that would change nothing is a mistake. */
 static int refuse_unused(const cJSON *o, struct orr_error *err)
 {
-	static const char *const keys[] = { "sharing", "network", "device", "precision", "batch", "profile", "cost_samples", "step", "cost" };
+	static const char *const keys[] = { "sharing", "network", "device", "precision", "batch", "profile", "cost_samples", "step",
+		"cost" };
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
 		if (cJSON_GetObjectItemCaseSensitive(o, keys[i]))
-			return orr_fail(err, ORR_EINPUT, "%s: no job of this trace names a strategy, so nothing would come of it (docs/traces.md)", keys[i]);
+			return orr_fail(err, ORR_EINPUT,
+				"%s: no job of this trace names a strategy, so nothing would come of it (docs/traces.md)", keys[i]);
 	return ORR_OK;
 }
 

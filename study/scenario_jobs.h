@@ -30,7 +30,7 @@ struct jobs_scenario {
 	int64_t until_ns;
 	bool drop_unfit;
 	enum scenario_record record;
-	bool has_training;       /* some job names a strategy: then there are */
+	bool has_training; /* some job names a strategy: then there are */
 	struct setting set;
 	struct steprate *rates;
 	struct steprate **drawn; /* set.cost_samples of them, with laws drawn (cli/cost_samples.h) */

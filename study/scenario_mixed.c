@@ -7,15 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const known_keys[] = { "jobs", "serve", "policies", "cluster", "placement", "first", "failures", "capacity", "prices", "seed", "until",
-	"record", "policy_timeout", "world",
+static const char *const known_keys[] = { "jobs", "serve", "policies", "cluster", "placement", "first", "failures", "capacity", "prices",
+	"seed", "until", "record", "policy_timeout", "world",
 	/* what a resolved scenario has beside */
 	"cluster_sha256", "failures_sha256", "capacity_sha256", "capacity_prices_sha256", NULL };
 
 /* What the whole scenario says, so its halves may not. */
-static const char *const shared_keys[] = { "world", "cluster", "cluster_sha256", "placement", "policies", "failures", "failures_sha256", "capacity", "capacity_sha256",
-	"capacity_prices_sha256", "prices",
-	"seed", "until", "record", "policy_timeout", NULL };
+static const char *const shared_keys[] = { "world", "cluster", "cluster_sha256", "placement", "policies", "failures", "failures_sha256",
+	"capacity", "capacity_sha256", "capacity_prices_sha256", "prices", "seed", "until", "record", "policy_timeout", NULL };
 /* Of those, what both halves are told. */
 static const char *const handed_keys[] = { "cluster", "placement", "seed", "until", "record", "policy_timeout", NULL };
 
@@ -37,13 +36,14 @@ static void add_copy(cJSON *to, const char *key, const cJSON *from, const char *
 /* An entry with both policies; *jobs and *serve are what each half is told. */
 static int split_pair(const cJSON *o, int i, cJSON *jobs, cJSON *serve, struct orr_error *err)
 {
-	static const char *const known[] = { "policy", "serve", "label", "set", "serve_set", "plugin_sha256", "files_sha256", "serve_plugin_sha256",
-		"serve_files_sha256", NULL };
+	static const char *const known[] = { "policy", "serve", "label", "set", "serve_set", "plugin_sha256", "files_sha256",
+		"serve_plugin_sha256", "serve_files_sha256", NULL };
 	const char *policy = text_at(o, "policy"), *other = text_at(o, "serve"), *named = text_at(o, "label");
 	char label[200], where[32];
 	snprintf(where, sizeof where, "policies[%d].", i);
 	if (!policy || !*policy || !other || !*other)
-		return orr_fail(err, ORR_EINPUT, "scenario: $.policies[%d]: expected JOBS+SERVE, as in fifo+vllm, or an object with policy and serve", i);
+		return orr_fail(err, ORR_EINPUT,
+			"scenario: $.policies[%d]: expected JOBS+SERVE, as in fifo+vllm, or an object with policy and serve", i);
 	int rc = scenario_check_keys_at(o, where, known, err);
 	if (rc)
 		return rc;
@@ -81,8 +81,8 @@ static int resolve_policies(const cJSON *o, struct mixed_scenario *m, struct orr
 {
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "policies");
 	if (!cJSON_IsArray(list) || !cJSON_GetArraySize(list))
-		return orr_fail(err, ORR_EINPUT, "scenario: $.policies: expected a list of %s", m->of_jobs && m->of_serve ?
-			"pairs such as [\"fifo+vllm\"]" : "policies of the world that there is");
+		return orr_fail(err, ORR_EINPUT, "scenario: $.policies: expected a list of %s",
+			m->of_jobs && m->of_serve ? "pairs such as [\"fifo+vllm\"]" : "policies of the world that there is");
 	if (m->of_jobs && m->of_serve)
 		return split_policies(list, m, err);
 	cJSON_AddItemToObject(m->of_jobs ? m->of_jobs : m->of_serve, "policies", cJSON_Duplicate(list, 1));
@@ -101,7 +101,8 @@ static int half(const cJSON *o, const char *world, cJSON **out, struct orr_error
 		return orr_fail(err, ORR_EINPUT, "scenario: $.%s: expected an object, the scenario of that world", world);
 	for (int i = 0; shared_keys[i]; i++)
 		if (cJSON_GetObjectItemCaseSensitive(part, shared_keys[i]))
-			return orr_fail(err, ORR_EINPUT, "scenario: $.%s.%s: belongs to the whole scenario, as $.%s", world, shared_keys[i], shared_keys[i]);
+			return orr_fail(err, ORR_EINPUT, "scenario: $.%s.%s: belongs to the whole scenario, as $.%s", world, shared_keys[i],
+				shared_keys[i]);
 	*out = cJSON_Duplicate(part, 1);
 	cJSON_AddStringToObject(*out, "world", world);
 	for (int i = 0; handed_keys[i]; i++)
@@ -129,7 +130,8 @@ static int resolve_halves(const cJSON *o, struct mixed_scenario *m, struct orr_e
 	if (!rc)
 		rc = half(o, "serve", &m->of_serve, err);
 	if (!rc && !m->of_jobs && !m->of_serve)
-		rc = orr_fail(err, ORR_EINPUT, "scenario: expected $.jobs, $.serve or both: the scenarios of the worlds that share the cluster");
+		rc = orr_fail(
+			err, ORR_EINPUT, "scenario: expected $.jobs, $.serve or both: the scenarios of the worlds that share the cluster");
 	if (!rc && m->of_serve)
 		add_copy(m->of_serve, "prices", o, "prices");
 	if (!rc)
@@ -167,7 +169,8 @@ int mixed_scenario_resolve(const cJSON *scenario, struct mixed_scenario *m, stru
 	if (!rc)
 		rc = inputs_capacity(scenario, m->base.cluster, m->base.seed, m->failures, &m->capacity, err);
 	if (!rc && m->capacity.is_given && (m->capacity.config.repeats || !availset_has_end(m->capacity.set)) && m->until_ns == ORR_NEVER)
-		rc = orr_fail(err, ORR_EINPUT, "scenario: $.capacity.trace: instances come and go without end; give it a length and no repeat, or until");
+		rc = orr_fail(err, ORR_EINPUT,
+			"scenario: $.capacity.trace: instances come and go without end; give it a length and no repeat, or until");
 	if (!rc)
 		rc = resolve_halves(scenario, m, err);
 	return rc ? rc : resolve_policies(scenario, m, err);

@@ -21,8 +21,8 @@
 #include "study/scenario_serve.h"
 
 struct mixed_scenario {
-	struct scenario base; /* cluster and policies of the jobs, moved here */
-	cJSON *of_jobs, *of_serve; /* scenarios of the two worlds, as they would stand by themselves; NULL: none */
+	struct scenario base;         /* cluster and policies of the jobs, moved here */
+	cJSON *of_jobs, *of_serve;    /* scenarios of the two worlds, as they would stand by themselves; NULL: none */
 	struct serve_scenario priced; /* no more than prices, where nothing is served */
 	struct failures *failures;
 	struct inputs_capacity capacity;

@@ -13,8 +13,8 @@ static const char *const known_keys[] = { "trace", "world", "format", "trace_opt
 	"device", "profile", "precision", "models", "deployments", "replicas", "tp", "pp", "kv_blocks", "serve", "failures", "prices",
 	"policies", "seed", "replications", "until", "record", "policy_timeout",
 	/* what scenario show adds, so that its output is a scenario again */
-	"trace_sha256", "cluster_sha256", "network_sha256", "devices", "profiles", "models_sha256", "failures_sha256",
-	"serve_files_sha256", NULL };
+	"trace_sha256", "cluster_sha256", "network_sha256", "devices", "profiles", "models_sha256", "failures_sha256", "serve_files_sha256",
+	NULL };
 
 /* ---- models ---- */
 
@@ -37,8 +37,8 @@ static int add_model(struct serve_scenario *s, const cJSON *v, struct orr_error 
 	}
 	for (uint32_t i = 0; i < s->n_models; i++)
 		if (!strcmp(s->model[i]->name, m->name)) {
-			int rc = orr_fail(err, ORR_EINPUT, "%s: its name is \"%.60s\", as is that of model %u; each needs one of its own", where,
-				m->name, i);
+			int rc = orr_fail(err, ORR_EINPUT, "%s: its name is \"%.60s\", as is that of model %u; each needs one of its own",
+				where, m->name, i);
 			served_free(m);
 			return rc;
 		}
@@ -110,8 +110,8 @@ static int resolve_trace(const cJSON *o, struct serve_scenario *s, struct orr_er
 	if (!rc)
 		rc = scenario_text_at(o, "compress", "1", &compress, err);
 	if (!rc && (!num_real(compress, strlen(compress), &s->compress) || !(s->compress >= 1e-6) || s->compress > 1e6))
-		rc = orr_fail(err, ORR_EINPUT, "compress: expected what arrivals are divided by, a number from 1e-6 to 1e6, found \"%.60s\"",
-			compress);
+		rc = orr_fail(err, ORR_EINPUT,
+			"compress: expected what arrivals are divided by, a number from 1e-6 to 1e6, found \"%.60s\"", compress);
 	mem_free(compress);
 	if (!rc && !(s->requests = load_trace(s->source, o, s->base.seed, s->compress, err)))
 		rc = err && err->code ? err->code : ORR_EINPUT;
@@ -132,9 +132,10 @@ static int unserved(const struct serve_scenario *s, const struct request_rec *r,
 	char line[24] = "";
 	if (r->line)
 		snprintf(line, sizeof line, "%llu:", (unsigned long long)r->line);
-	return orr_fail(err, ORR_EINPUT, "%.200s:%s request %llu asks for model \"%.60s\", which is not served (--model; serve.any_model=true takes it for the first)",
-		reqset_source(s->requests), line, (unsigned long long)r->number,
-		strtab_text(reqset_strings(s->requests), r->model));
+	return orr_fail(err, ORR_EINPUT,
+		"%.200s:%s request %llu asks for model \"%.60s\", which is not served (--model; serve.any_model=true takes it for the "
+		"first)",
+		reqset_source(s->requests), line, (unsigned long long)r->number, strtab_text(reqset_strings(s->requests), r->model));
 }
 
 /* Every model that the trace names is served, or that is told with its line now. */
@@ -164,7 +165,8 @@ static int resolve_placement(const cJSON *o, struct serve_scenario *s, struct or
 	char *name = NULL;
 	int rc = scenario_text_at(o, "placement", "consolidate", &name, err);
 	if (!rc && !(s->placement = placement_find(name)))
-		rc = orr_fail(err, ORR_EINPUT, "scenario: $.placement: expected count, consolidate, spread, best-fit, topology or fgd, found \"%.60s\"", name);
+		rc = orr_fail(err, ORR_EINPUT,
+			"scenario: $.placement: expected count, consolidate, spread, best-fit, topology or fgd, found \"%.60s\"", name);
 	mem_free(name);
 	return rc;
 }

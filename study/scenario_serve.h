@@ -22,22 +22,22 @@
 
 struct serve_scenario {
 	struct scenario base;
-	struct setting set;        /* precision, devices, profiles, network */
-	char *source;              /* the trace */
+	struct setting set; /* precision, devices, profiles, network */
+	char *source;       /* the trace */
 	struct reqset *requests;
-	double compress;           /* arrivals were divided by it */
+	double compress; /* arrivals were divided by it */
 	const struct placement *placement;
 	struct served **model;
 	uint32_t n_models;
-	cJSON *models;             /* as given: names, files, objects */
+	cJSON *models; /* as given: names, files, objects */
 	struct serve_deployment *deployment;
 	uint32_t n_deployments;
 	struct failures *failures;
 	struct orr_args *options, *failure_options;
 	double usd_per_gpu_hour[CLUSTER_MAX_TYPES]; /* NAN: not known */
 	bool has_prices;
-	char *price_note;          /* where prices are from */
-	char *times_note;          /* where times of models are from */
+	char *price_note; /* where prices are from */
+	char *times_note; /* where times of models are from */
 	uint32_t replications;
 	int64_t until_ns;
 	enum scenario_record record;

@@ -24,7 +24,8 @@ static int resolve_job(const cJSON *o, struct spot_scenario *s, struct orr_error
 	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, "job");
 	struct orr_error why = { 0 };
 	if (!v)
-		return orr_fail(err, ORR_EINPUT, "scenario: no job is named (--job NAME or FILE.json; orrery model list --elastic shows those that ship)");
+		return orr_fail(err, ORR_EINPUT,
+			"scenario: no job is named (--job NAME or FILE.json; orrery model list --elastic shows those that ship)");
 	if (cJSON_IsObject(v)) {
 		char *text = cJSON_PrintUnformatted(v);
 		job = elastic_parse("scenario: $.job", text, strlen(text), &why);
@@ -69,7 +70,8 @@ static int resolve_trace(const cJSON *o, struct spot_scenario *s, struct orr_err
 	if (!rc && !(s->capacity = load_trace(o, s, err)))
 		rc = err && err->code ? err->code : ORR_EINPUT;
 	if (!rc && availset_has_prices(s->capacity) && !inputs_has_instances(s->capacity))
-		rc = orr_fail(err, ORR_EINPUT, "%.200s: has prices and no instances; prices go with --prices, beside a trace of instances", s->source);
+		rc = orr_fail(err, ORR_EINPUT, "%.200s: has prices and no instances; prices go with --prices, beside a trace of instances",
+			s->source);
 	return rc;
 }
 
@@ -100,13 +102,16 @@ static int resolve_prices(const cJSON *o, struct spot_scenario *s, struct orr_er
 	if (!s->prices)
 		return orr_fail(err, why.code, "prices: %s", why.text);
 	if (!availset_has_prices(s->prices))
-		return orr_fail(err, ORR_EINPUT, "prices: %.200s: has no prices; expected rows of time_s,zone,type,usd_per_hour (docs/traces.md)", s->price_source);
+		return orr_fail(err, ORR_EINPUT,
+			"prices: %.200s: has no prices; expected rows of time_s,zone,type,usd_per_hour (docs/traces.md)", s->price_source);
 	if (!has_price_for(s->prices, s->capacity)) {
 		uint32_t n;
 		const char *zone = strtab_text(availset_strings(s->prices), *availset_zones(s->prices, &n));
 		return orr_fail(err, ORR_EINPUT,
-			"prices: %.200s: are for zones that the trace does not have (%.60s%s); leave zones out of them, or name the trace's (its column zone, "
-			"zones=.., trace_options.zone)", s->price_source, zone, n > 1 ? ", .." : "");
+			"prices: %.200s: are for zones that the trace does not have (%.60s%s); leave zones out of them, or name the "
+			"trace's (its column zone, "
+			"zones=.., trace_options.zone)",
+			s->price_source, zone, n > 1 ? ", .." : "");
 	}
 	return ORR_OK;
 }

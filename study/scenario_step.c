@@ -4,8 +4,8 @@
 #include "base/mem.h"
 #include "learn/learn.h"
 
-static const char *const known_keys[] = { "model", "world", "cluster", "network", "device", "precision", "batch",
-	"profile", "cost_samples", "policies", "step", "cost", "learn", "seed", "policy_timeout",
+static const char *const known_keys[] = { "model", "world", "cluster", "network", "device", "precision", "batch", "profile", "cost_samples",
+	"policies", "step", "cost", "learn", "seed", "policy_timeout",
 	/* what scenario show adds, so that its output is a scenario again */
 	"model_sha256", "cluster_sha256", "network_sha256", "devices", "profiles", "step_files_sha256", NULL };
 
@@ -58,8 +58,7 @@ int step_scenario_resolve(const cJSON *scenario, struct step_scenario *s, struct
 		rc = scenario_resolve_seed(o, &s->base, err);
 	if (!rc)
 		rc = setting_resolve_values(o, &s->set, err);
-	if (!rc && cJSON_GetObjectItemCaseSensitive(o, "learn") &&
-		!(s->learn = scenario_args_at(o, "learn", learn_options, "learn", err)))
+	if (!rc && cJSON_GetObjectItemCaseSensitive(o, "learn") && !(s->learn = scenario_args_at(o, "learn", learn_options, "learn", err)))
 		rc = ORR_EINPUT;
 	if (!rc)
 		rc = scenario_resolve_policies(o, ORR_POLICY_KIND_STEP, &s->base, err);

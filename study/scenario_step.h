@@ -21,7 +21,7 @@ struct step_scenario {
 	char *model_spec;
 	struct dnn *dnn;
 	struct cost *cost[CLUSTER_MAX_TYPES]; /* by GPU type of the cluster */
-	struct orr_args *learn; /* NULL: nothing is learned */
+	struct orr_args *learn;               /* NULL: nothing is learned */
 };
 
 /* Loads everything that the scenario names. To be freed on an error as well. */

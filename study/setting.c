@@ -19,8 +19,7 @@ const struct orr_param step_cost_options[] = {
 	ORR_PARAM_BOOL("fused_elementwise", false, "activations, biases and residual sums are part of the product before them"),
 	ORR_PARAM_BOOL("dropout", false, "transformers: masks after softmax and in residual sums"),
 	ORR_PARAM_TEXT("setup", "", "of the measured step times only those whose setup contains this (TensorFlow); empty: the first"),
-	ORR_PARAM_REAL("efficiency", "0", 0, 1, "share of the peak that products reach; 0: as the device's file says"),
-	ORR_PARAM_END
+	ORR_PARAM_REAL("efficiency", "0", 0, 1, "share of the peak that products reach; 0: as the device's file says"), ORR_PARAM_END
 };
 
 static int resolve_precision(const cJSON *o, const char *def, struct setting *s, struct orr_error *err)
@@ -81,7 +80,9 @@ static int take_profile(const struct scenario *base, struct setting *s, struct o
 		is_used = true;
 	}
 	if (!rc && !is_used)
-		rc = orr_fail(err, ORR_EINPUT, "profile %.100s: is of device %.60s; expected one of %.60s (--device says what the GPUs are, --profile none does without)",
+		rc = orr_fail(err, ORR_EINPUT,
+			"profile %.100s: is of device %.60s; expected one of %.60s (--device says what the GPUs are, --profile none does "
+			"without)",
 			s->profile_spec, p ? p->device : "", s->device[0] ? s->device[0]->name : "the catalogue");
 	profile_free(p);
 	return rc;
@@ -108,8 +109,10 @@ static int check_samples(const struct scenario *base, const struct setting *s, s
 	for (uint32_t t = 0; t < base->cluster->n_types; t++)
 		if (s->profile[t])
 			return ORR_OK;
-	return s->cost_samples ? orr_fail(err, ORR_EINPUT, "cost_samples: device %.60s has no profile whose laws could be drawn (--profile FILE)",
-					 s->device[0]->name) : ORR_OK;
+	return s->cost_samples
+		       ? orr_fail(err, ORR_EINPUT, "cost_samples: device %.60s has no profile whose laws could be drawn (--profile FILE)",
+				 s->device[0]->name)
+		       : ORR_OK;
 }
 
 /* Where the network's text does not say what joins the GPUs of a node: the slowest of the devices' own links. */

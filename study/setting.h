@@ -18,7 +18,7 @@ struct setting {
 	char *network_spec, *device_spec; /* device_spec NULL: each GPU type of the cluster is a device */
 	char *profile_spec;               /* "auto": the one that ships for each device, if any; "none"; or a name or file */
 	struct topo *topo;
-	struct device *device[CLUSTER_MAX_TYPES]; /* by GPU type of the cluster */
+	struct device *device[CLUSTER_MAX_TYPES];   /* by GPU type of the cluster */
 	struct profile *profile[CLUSTER_MAX_TYPES]; /* likewise; NULL: data sheet only */
 	struct orr_args *options, *cost_args;
 	enum precision precision;

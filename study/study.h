@@ -16,10 +16,10 @@ struct study_output {
 	const char *db, *out_dir; /* NULL: none */
 	const char *timeline;     /* step world: Trace Event JSON goes there */
 	bool json, check, quiet, fresh;
-	bool exact;               /* spot world: an event for each step */
+	bool exact; /* spot world: an event for each step */
 	bool no_figures;
-	bool is_series;           /* of many scenarios: no remarks on what one of them cost */
-	int threads; /* 0: as many as there are */
+	bool is_series; /* of many scenarios: no remarks on what one of them cost */
+	int threads;    /* 0: as many as there are */
 };
 
 /* How many threads that asks for. */

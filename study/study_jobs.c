@@ -45,8 +45,7 @@ static int refuse_unfit(const struct jobs_study *t, struct orr_error *err)
 		return rc;
 	if (t->s.drop_unfit) {
 		if (!t->o->quiet)
-			fprintf(stderr, "orrery: left out %llu jobs that can never be placed on this cluster\n",
-				(unsigned long long)count);
+			fprintf(stderr, "orrery: left out %llu jobs that can never be placed on this cluster\n", (unsigned long long)count);
 		return ORR_OK;
 	}
 	char others[64] = "", line[24] = "", beside[64] = "", type[80] = "";
@@ -55,8 +54,7 @@ static int refuse_unfit(const struct jobs_study *t, struct orr_error *err)
 	if (first.line)
 		snprintf(line, sizeof line, "%llu:", (unsigned long long)first.line);
 	if (first.cpu_milli || first.mem_mib)
-		snprintf(beside, sizeof beside, " (%.3g cores, %.4g GiB)", (double)first.cpu_milli / 1000,
-			(double)first.mem_mib / 1024);
+		snprintf(beside, sizeof beside, " (%.3g cores, %.4g GiB)", (double)first.cpu_milli / 1000, (double)first.mem_mib / 1024);
 	if (first.gpu_types)
 		snprintf(type, sizeof type, " of type %.64s", strtab_text(jobset_strings(t->s.jobs), first.gpu_types));
 	return orr_fail(err, ORR_EINPUT,
@@ -82,8 +80,7 @@ static bool blocks_from_rows(const struct run_result *r, struct jobs_blocks *b)
 	return r->n_jobs == r->rows_total;
 }
 
-static void add_difference(struct run_result *r, const char *name, const struct blocks *a, const struct blocks *b,
-	double level)
+static void add_difference(struct run_result *r, const char *name, const struct blocks *a, const struct blocks *b, double level)
 {
 	struct interval i = blocks_paired(a, b, RESAMPLES, level, 1);
 	result_metric(r, name, i.mean, i.low, i.high);
@@ -117,8 +114,8 @@ static int prepare(struct jobs_study *t, const cJSON *scenario, struct orr_error
 	if (rc)
 		return rc;
 	if (jobset_count(t->s.jobs) == UINT64_MAX && t->s.until_ns == ORR_NEVER)
-		return orr_fail(err, ORR_EINPUT, "%s: this trace has no end; say how many jobs (n=..) or give --until",
-			jobset_source(t->s.jobs));
+		return orr_fail(
+			err, ORR_EINPUT, "%s: this trace has no end; say how many jobs (n=..) or give --until", jobset_source(t->s.jobs));
 	if (jobset_left_out(t->s.jobs) && !t->o->quiet)
 		fprintf(stderr, "orrery: %s: rows left out: %llu ('orrery trace info' says which, 'trace list' the options)\n",
 			jobset_source(t->s.jobs), (unsigned long long)jobset_left_out(t->s.jobs));

@@ -48,8 +48,8 @@ static int check_end(const struct serve_scenario *s, struct orr_error *err)
 {
 	if (reqset_count(s->requests) != UINT64_MAX || s->until_ns != ORR_NEVER)
 		return ORR_OK;
-	return orr_fail(err, ORR_EINPUT, "%.200s: this trace has no end; say how many requests (n=..) or give --until",
-		reqset_source(s->requests));
+	return orr_fail(
+		err, ORR_EINPUT, "%.200s: this trace has no end; say how many requests (n=..) or give --until", reqset_source(s->requests));
 }
 
 struct serve_study *serve_study_open(const cJSON *scenario, const struct study_output *o, struct orr_error *err)
@@ -74,8 +74,8 @@ void serve_study_close(struct serve_study *t)
 	mem_free(t);
 }
 
-int serve_study_at(const struct serve_study *t, size_t i, uint32_t k, double factor, uint64_t rows, struct run_result *r,
-	struct orr_error *err)
+int serve_study_at(
+	const struct serve_study *t, size_t i, uint32_t k, double factor, uint64_t rows, struct run_result *r, struct orr_error *err)
 {
 	const struct scenario_policy *p = &t->s.base.policy[i];
 	struct serve_config config = t->config;
@@ -107,8 +107,8 @@ static void report_part(void *ctx, double done)
 }
 
 /* Replication k of policy p, metrics alone. */
-static void run_further(const struct serve_study *t, const struct scenario_policy *p, uint32_t k, struct replications *all,
-	struct orr_error *err)
+static void run_further(
+	const struct serve_study *t, const struct scenario_policy *p, uint32_t k, struct replications *all, struct orr_error *err)
 {
 	struct serve_config config = t->config;
 	struct run_result *r = result_new();
@@ -120,8 +120,8 @@ static void run_further(const struct serve_study *t, const struct scenario_polic
 }
 
 /* Replications 1.. of a policy whose replication 0 is r. */
-static int replicate(const struct serve_study *t, const struct scenario_policy *p, struct run_result *r, study_progress progress,
-	void *ctx, struct orr_error *err)
+static int replicate(const struct serve_study *t, const struct scenario_policy *p, struct run_result *r, study_progress progress, void *ctx,
+	struct orr_error *err)
 {
 	long n = t->s.replications, n_done = 1;
 	struct replications *all = replications_new(t->s.replications);

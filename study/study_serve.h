@@ -22,7 +22,7 @@ struct serve_study {
 struct serve_study *serve_study_open(const cJSON *scenario, const struct study_output *o, struct orr_error *err);
 void serve_study_close(struct serve_study *t);
 /* Replication k of policy i with arrival times divided by factor, and up to `rows` rows of requests. */
-int serve_study_at(const struct serve_study *t, size_t i, uint32_t k, double factor, uint64_t rows, struct run_result *r,
-	struct orr_error *err);
+int serve_study_at(
+	const struct serve_study *t, size_t i, uint32_t k, double factor, uint64_t rows, struct run_result *r, struct orr_error *err);
 
 #endif

@@ -45,7 +45,8 @@ static int check_end(const struct spot_scenario *s, struct orr_error *err)
 {
 	if (spot_job_steps(s->job, s->options) || availset_has_end(s->capacity) || s->until_ns != ORR_NEVER)
 		return ORR_OK;
-	return orr_fail(err, ORR_EINPUT, "%.200s: neither this trace nor job %.80s has an end; say how long the trace is (length=..) or give --until",
+	return orr_fail(err, ORR_EINPUT,
+		"%.200s: neither this trace nor job %.80s has an end; say how long the trace is (length=..) or give --until",
 		availset_source(s->capacity), s->job->name);
 }
 
@@ -102,7 +103,7 @@ static int run_one(const struct spot_config *c, const struct scenario_policy *p,
 
 /* Sums over replications of what each account got, in order of replications whatever the threads. */
 struct accounts {
-	size_t n; /* of each */
+	size_t n;        /* of each */
 	double (*of)[2]; /* node_s and usd of account a in replication k: [k * n + a] */
 };
 
@@ -150,8 +151,8 @@ static int first_error(const struct orr_error *e, long n, struct orr_error *err)
 }
 
 /* Replications 1.. of a policy whose replication 0 is r. */
-static int replicate(const struct spot_study *t, const struct scenario_policy *p, struct run_result *r, study_progress progress,
-	void *ctx, struct orr_error *err)
+static int replicate(const struct spot_study *t, const struct scenario_policy *p, struct run_result *r, study_progress progress, void *ctx,
+	struct orr_error *err)
 {
 	long n = t->s.replications, n_done = 1;
 	struct replications *all = replications_new(t->s.replications);
@@ -229,7 +230,9 @@ static void remark_on_end(const struct spot_study *t, struct run_result *const *
 		const struct metric *over = result_find(runs[i], "makespan_s"), *lost = result_find(runs[i], "preemptions");
 		if (!over || !lost || !(lost->value > 0) || over->value * 1e9 <= (double)end * 1.001)
 			continue;
-		fprintf(stderr, "orrery: %s ended at %.4g h, the trace at %.4g h: who was there then stayed (--until sets an earlier end; a generator's length=0 has none)\n",
+		fprintf(stderr,
+			"orrery: %s ended at %.4g h, the trace at %.4g h: who was there then stayed (--until sets an earlier end; a "
+			"generator's length=0 has none)\n",
 			runs[i]->label, over->value / 3600, (double)end / 3600e9);
 		return;
 	}

@@ -17,11 +17,10 @@ static void numbers(void)
 	ok(!num_int("9223372036854775808", 19, &i), "one past the largest int64 is refused");
 	ok(!num_int("", 0, &i) && !num_int("-", 1, &i) && !num_int("1 ", 2, &i) && !num_int("0x10", 4, &i),
 		"what is not a whole number is refused");
-	static const char *const reals[] = { "0.1", "-3.25", "1e3", "123456789012345678901234567890",
-		"2.2250738585072011e-308", "9007199254740993", ".5", "5.", "0.000001" };
+	static const char *const reals[] = { "0.1", "-3.25", "1e3", "123456789012345678901234567890", "2.2250738585072011e-308",
+		"9007199254740993", ".5", "5.", "0.000001" };
 	for (size_t k = 0; k < sizeof reals / sizeof *reals; k++) /* C's own strtod */
-		ok(num_real(reals[k], strlen(reals[k]), &d) && d == strtod(reals[k], NULL), "%s as strtod has it",
-			reals[k]);
+		ok(num_real(reals[k], strlen(reals[k]), &d) && d == strtod(reals[k], NULL), "%s as strtod has it", reals[k]);
 	static const char *const bad[] = { "", ".", "-", "1e", "1e+", "nan", "inf", "1.2.3", " 1", "0x1p3", "1e999" };
 	for (size_t k = 0; k < sizeof bad / sizeof *bad; k++)
 		ok(!num_real(bad[k], strlen(bad[k]), &d), "\"%s\" is no number", bad[k]);
@@ -55,10 +54,9 @@ static void strings(void)
 
 static void parameters(void)
 {
-	static const struct orr_param table[] = { ORR_PARAM_LIST("limits", "3250s,2h", "x"),
-		ORR_PARAM_BOOL("promote", false, "x"), ORR_PARAM_INT("queues", "3", 1, 16, "x"),
-		ORR_PARAM_TIME("quantum", "0", "x"), ORR_PARAM_CHOICE("rules", "own", "own|helios", "x"),
-		ORR_PARAM_END };
+	static const struct orr_param table[] = { ORR_PARAM_LIST("limits", "3250s,2h", "x"), ORR_PARAM_BOOL("promote", false, "x"),
+		ORR_PARAM_INT("queues", "3", 1, 16, "x"), ORR_PARAM_TIME("quantum", "0", "x"),
+		ORR_PARAM_CHOICE("rules", "own", "own|helios", "x"), ORR_PARAM_END };
 	struct orr_error err = { 0 };
 	struct orr_args *a = args_new(table, "policy las", &err);
 	size_t n;
@@ -103,7 +101,8 @@ static void files(void)
 	same_text(args_file_hash(a, 0), abc, "the hash is that of the contents");
 	ok(args_set(a, "file", path, &err) == ORR_EINPUT && strstr(err.text, path), "a file that is not there is an error of input");
 	ok(orr_arg_file(a, "file", &n) && n == 3, "which leaves the value as it was");
-	ok(!args_set(a, "either", "2-3", &err) && !orr_arg_file(a, "either", &n) && !*args_file_hash(a, 1), "what does not end as told is a text");
+	ok(!args_set(a, "either", "2-3", &err) && !orr_arg_file(a, "either", &n) && !*args_file_hash(a, 1),
+		"what does not end as told is a text");
 	ok(!args_set(a, "file", "", &err) && !orr_arg_file(a, "file", &n), "the empty name takes the file away");
 	args_free(a);
 }

@@ -11,11 +11,9 @@
  * (the same ten numbers are the test vector of the Rust crate rand_xoshiro). */
 static void reference_vector(void)
 {
-	static const uint64_t want[] = { UINT64_C(41943041), UINT64_C(58720359),
-		UINT64_C(3588806011781223), UINT64_C(3591011842654386), UINT64_C(9228616714210784205),
-		UINT64_C(9973669472204895162), UINT64_C(14011001112246962877),
-		UINT64_C(12406186145184390807), UINT64_C(15849039046786891736),
-		UINT64_C(10450023813501588000) };
+	static const uint64_t want[] = { UINT64_C(41943041), UINT64_C(58720359), UINT64_C(3588806011781223), UINT64_C(3591011842654386),
+		UINT64_C(9228616714210784205), UINT64_C(9973669472204895162), UINT64_C(14011001112246962877),
+		UINT64_C(12406186145184390807), UINT64_C(15849039046786891736), UINT64_C(10450023813501588000) };
 	struct rng r;
 	rng_init(&r, 0, "", 0);
 	for (uint64_t i = 0; i < 4; i++)
@@ -34,8 +32,7 @@ static void seeding(void)
 	rng_init(&r, 0, "", 0);
 	rng_init(&by_hand, 0, "", 0);
 	gsl_rng_set(rng_gsl(&r), 1234567);
-	static const uint64_t splitmix[4] = { UINT64_C(6457827717110365317),
-		UINT64_C(3203168211198807973), UINT64_C(9817491932198370423),
+	static const uint64_t splitmix[4] = { UINT64_C(6457827717110365317), UINT64_C(3203168211198807973), UINT64_C(9817491932198370423),
 		UINT64_C(4593380528125082431) };
 	memcpy(by_hand.s, splitmix, sizeof splitmix);
 	ok(rng_u64(&r) == rng_u64(&by_hand), "gsl_rng_set() seeds by SplitMix64");
@@ -50,8 +47,8 @@ static void streams(void)
 	static const struct {
 		uint64_t seed, index;
 		const char *name, *what;
-	} others[] = { { 8, 3, "arrivals", "seed" }, { 7, 4, "arrivals", "index" },
-		{ 7, 3, "preemption", "name" }, { 3, 7, "arrivals", "order of seed and index" } };
+	} others[] = { { 8, 3, "arrivals", "seed" }, { 7, 4, "arrivals", "index" }, { 7, 3, "preemption", "name" },
+		{ 3, 7, "arrivals", "order of seed and index" } };
 	for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
 		int equal_bits = 0;
 		rng_init(&a, 7, "arrivals", 3);
@@ -59,8 +56,7 @@ static void streams(void)
 		for (int i = 0; i < 1000; i++)
 			equal_bits += 64 - __builtin_popcountll(rng_u64(&a) ^ rng_u64(&b));
 		/* 64000 fair coins: 32000 +- 5 standard deviations of 126.5 */
-		ok(equal_bits > 31367 && equal_bits < 32633, "another %s gives an unrelated stream",
-			others[k].what);
+		ok(equal_bits > 31367 && equal_bits < 32633, "another %s gives an unrelated stream", others[k].what);
 	}
 }
 
@@ -78,8 +74,7 @@ static void neighbours(void)
 			sum += (rng_uniform(&a) - 0.5) * (rng_uniform(&b) - 0.5) * 12;
 	}
 	double correlation = sum / (PAIRS * N);
-	ok(fabs(correlation) < 5 / sqrt(PAIRS * N),
-		"streams of neighbouring indices are uncorrelated (%.5f)", correlation);
+	ok(fabs(correlation) < 5 / sqrt(PAIRS * N), "streams of neighbouring indices are uncorrelated (%.5f)", correlation);
 }
 
 /* First outputs over many indices must be uniform too: chi-squared over 256 bins,
@@ -101,8 +96,7 @@ static void first_outputs(void)
 }
 
 /* Expected: the moments of each distribution; tolerance 5 standard errors. */
-static void moments(const char *what, double (*draw)(struct rng *), double mean, double variance,
-	double fourth_moment)
+static void moments(const char *what, double (*draw)(struct rng *), double mean, double variance, double fourth_moment)
 {
 	enum { N = 1000000 };
 	struct rng r;
@@ -168,8 +162,7 @@ static void ranges(void)
 	r.s[0] = UINT64_MAX;
 	r.s[3] = 1;
 	struct rng copy = r;
-	ok(rng_u64(&copy) == UINT64_MAX && rng_uniform_pos(&r) < 1,
-		"the largest positive uniform is not 1");
+	ok(rng_u64(&copy) == UINT64_MAX && rng_uniform_pos(&r) < 1, "the largest positive uniform is not 1");
 	r.s[0] = UINT64_MAX;
 	r.s[3] = 1;
 	ok(rng_uniform(&r) < 1, "nor is the largest uniform");

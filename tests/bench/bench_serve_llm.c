@@ -45,7 +45,8 @@ static double best(const struct llm_run *x, double *iterations, double *events)
 static void measure(const char *what, const struct reqset *set, const struct orr_policy *policy, uint32_t blocks)
 {
 	double iterations = 0, events = 0;
-	double s = best(&(struct llm_run){ .requests = set, .policy = policy, .kv_blocks = blocks, .is_quick = true }, &iterations, &events);
+	double s =
+		best(&(struct llm_run){ .requests = set, .policy = policy, .kv_blocks = blocks, .is_quick = true }, &iterations, &events);
 	if (s > 0)
 		printf("%-34s %8.0f iterations %7.0f events  %6.2f ms a run  %12.0f iterations/s\n", what, iterations, events,
 			1e3 * s / RUNS, iterations * RUNS / s);

@@ -33,7 +33,9 @@ using std::fmod;
 
 struct dim3 {
 	unsigned x, y, z;
-	dim3(unsigned a = 1, unsigned b = 1, unsigned c = 1) : x(a), y(b), z(c) {}
+	dim3(unsigned a = 1, unsigned b = 1, unsigned c = 1) : x(a), y(b), z(c)
+	{
+	}
 };
 struct alignas(16) uint4 {
 	unsigned x, y, z, w;
@@ -116,8 +118,11 @@ struct emulated_launch {
 };
 
 /* tests/calib/cuda_host.sh makes kernel<<<grid, block, 0, stream>>>(..) into LAUNCH(grid, block, kernel)(..). */
-#define LAUNCH(grid, block, ...) \
-	[&](auto... a) { (void)s; emulated_launch{ dim3(grid), dim3(block), [=] { __VA_ARGS__(a...); } }.run(); }
+#define LAUNCH(grid, block, ...)                                                              \
+	[&](auto... a) {                                                                      \
+		(void)s;                                                                      \
+		emulated_launch{ dim3(grid), dim3(block), [=] { __VA_ARGS__(a...); } }.run(); \
+	}
 
 inline void __syncthreads(void)
 {
@@ -157,9 +162,18 @@ inline float atomicAdd(float *to, float v)
 	*to += v;
 	return was;
 }
-inline float __expf(float x) { return expf(x); }
-inline float rsqrtf(float x) { return 1 / sqrtf(x); }
-inline float cospif(float x) { return cosf(3.14159265f * x); }
+inline float __expf(float x)
+{
+	return expf(x);
+}
+inline float rsqrtf(float x)
+{
+	return 1 / sqrtf(x);
+}
+inline float cospif(float x)
+{
+	return cosf(3.14159265f * x);
+}
 inline uint32_t __float_as_uint(float x)
 {
 	uint32_t u;
@@ -171,7 +185,10 @@ inline long long clock64(void)
 	static long long t;
 	return t += 100;
 }
-inline unsigned long long emulated_ns(void) { return (unsigned long long)clock64(); }
+inline unsigned long long emulated_ns(void)
+{
+	return (unsigned long long)clock64();
+}
 
 /* ---- numbers of 16 bits, rounded to the nearest, ties to even */
 
@@ -216,13 +233,20 @@ inline float __bfloat162float(__nv_bfloat16 h)
 
 /* ---- tensor cores: every thread of the warp works out the whole tile */
 
-namespace nvcuda {
-namespace wmma {
-struct matrix_a {};
-struct matrix_b {};
-struct accumulator {};
-struct row_major {};
-struct col_major {};
+namespace nvcuda
+{
+namespace wmma
+{
+struct matrix_a {
+};
+struct matrix_b {
+};
+struct accumulator {
+};
+struct row_major {
+};
+struct col_major {
+};
 enum layout_t { mem_row_major };
 template <typename USE, int M, int N, int K, typename T, typename LAYOUT = row_major> struct fragment {
 	float v[M][N];
@@ -277,8 +301,8 @@ template <typename A, typename B, typename C> void mma_sync(C &d, const A &a, co
 			d.v[i][j] = sum;
 		}
 }
-}
-}
+} // namespace wmma
+} // namespace nvcuda
 
 /* ---- what the host side of the files names; a test calls little of it */
 

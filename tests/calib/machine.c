@@ -159,8 +159,10 @@ static int judge(double predicted, double median, double noise)
 	const double bound = 0.25, most_noise = bound / 2;
 	bool is_quiet = noise <= most_noise, is_near = fabs(predicted / median - 1) <= bound;
 	if (!is_quiet)
-		printf("this was a loud run (noise of %.1f %%, more than %.1f %%): nothing can be said about the prediction; try again on an idle "
-			"machine\n", 100 * noise, 100 * most_noise);
+		printf("this was a loud run (noise of %.1f %%, more than %.1f %%): nothing can be said about the prediction; try again on "
+		       "an idle "
+		       "machine\n",
+			100 * noise, 100 * most_noise);
 	else
 		printf("%s\n", is_near ? "within 25 %" : "NOT within 25 %");
 	return is_quiet && !is_near;
@@ -176,8 +178,10 @@ static int test(struct net *n, const struct profile *p)
 	double spread = slow / fast - 1, moved = fabs(parts_after / parts_before - 1), drift = drift_of(p);
 	printf("step: %.2f ms (10 %% of steps below %.2f, 10 %% above %.2f); its kernels one by one %.2f ms; predicted %.2f ms: %+.1f %%\n",
 		1e3 * median, 1e3 * fast, 1e3 * slow, 1e3 * parts_after, 1e3 * predicted, 100 * (predicted / median - 1));
-	printf("noise: anchors of the calibration drifted by %.1f %%; its kernels by %.1f %% between before and after the steps; steps spread "
-		"over %.1f %% (half of that counts)\n", 100 * drift, 100 * moved, 100 * spread);
+	printf("noise: anchors of the calibration drifted by %.1f %%; its kernels by %.1f %% between before and after the steps; steps "
+	       "spread "
+	       "over %.1f %% (half of that counts)\n",
+		100 * drift, 100 * moved, 100 * spread);
 	return judge(predicted, median, isnan(drift) ? INFINITY : fmax(fmax(drift, moved), spread / 2));
 }
 

@@ -83,8 +83,9 @@ static void check_strips(bool ta, bool tb, int m, int n, int k, uint32_t threads
 	cpu_gemm(&cut, ta, tb, m, n, k, a, b, d, false);
 	int strips = cpu_threads() > 1 ? (int)threads : 1; /* without OpenMP there is one */
 	cpu_use_threads(1);
-	ok(worst(d, want, size) < 1e-6 * k + 1e-5 && sgemm_calls == strips, "a library's product %s%s %d x %d x %d by %d threads: %d strips",
-		ta ? "t" : "n", tb ? "t" : "n", m, n, k, (int)threads, sgemm_calls);
+	ok(worst(d, want, size) < 1e-6 * k + 1e-5 && sgemm_calls == strips,
+		"a library's product %s%s %d x %d x %d by %d threads: %d strips", ta ? "t" : "n", tb ? "t" : "n", m, n, k, (int)threads,
+		sgemm_calls);
 	mem_free(a);
 	mem_free(b);
 	mem_free(c);

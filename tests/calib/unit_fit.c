@@ -20,8 +20,7 @@ enum { POINTS = 80 };
 static const struct law truth_roofline = { .form = FORM_ROOFLINE, .n_params = 4, .param = { 8e-6, 12e12, 6e11, 2.5 } };
 static const struct law truth_line = { .form = FORM_LINE, .n_params = 2, .param = { 3e-6, 12e9 } };
 static const struct law truth_cached = { .form = FORM_CACHED, .n_params = 4, .param = { 1e-6, 150e9, 35e9, 32e6 } };
-static const struct law truth_envelope = { .form = FORM_ENVELOPE, .n_params = 6,
-	.param = { 35e-6, 2e9, 70e-6, 20e9, 200e-6, 120e9 } };
+static const struct law truth_envelope = { .form = FORM_ENVELOPE, .n_params = 6, .param = { 35e-6, 2e9, 70e-6, 20e9, 200e-6, 120e9 } };
 
 static uint32_t seeds(void)
 {
@@ -80,7 +79,8 @@ static void check_coverage(const struct law *truth, const char *name, double noi
 	for (uint32_t k = 0; k < truth->n_params; k++)
 		printf(" %.1f", 100.0 * by_param[k] / seeds());
 	printf(" %% by parameter, %u of %u not identified\n", left_out, left_out + asked);
-	ok(share >= 0.90 - slack && share <= 0.98 + slack, "%s: true parameters lie in their 95 %% intervals in %.1f %% of %u cases", name, 100 * share, asked);
+	ok(share >= 0.90 - slack && share <= 0.98 + slack, "%s: true parameters lie in their 95 %% intervals in %.1f %% of %u cases", name,
+		100 * share, asked);
 	ok(left_out * 20 <= left_out + asked, "%s: and nearly all are identified", name);
 }
 
@@ -110,8 +110,8 @@ static void check_outliers(void)
 	for (int i = 0; i < POINTS; i += 10)
 		x[i].time_s *= 3;
 	int rc = fit_law(FORM_ROOFLINE, list, POINTS, &l, NULL);
-	ok(!rc && fabs(l.param[1] / 12e12 - 1) < 0.03 && fabs(l.param[2] / 6e11 - 1) < 0.03, "outliers do not move rates: %.2f TFLOP/s, %.0f GB/s",
-		l.param[1] / 1e12, l.param[2] / 1e9);
+	ok(!rc && fabs(l.param[1] / 12e12 - 1) < 0.03 && fabs(l.param[2] / 6e11 - 1) < 0.03,
+		"outliers do not move rates: %.2f TFLOP/s, %.0f GB/s", l.param[1] / 1e12, l.param[2] / 1e9);
 	ok(!rc && l.sigma < 0.05 && l.median_error < 0.03 && l.p90_error > 0.1, "spread and median are of the others, the tail shows them");
 	fit_law_free(&l);
 }
@@ -169,14 +169,16 @@ static void check_left_out(void)
 		x[i].time_s = (8e-6 + x[i].flops / 12e12) * exp(0.02 * sin(i));
 	}
 	int rc = fit_law(FORM_ROOFLINE, list, POINTS, &l, NULL);
-	ok(!rc && fabs(l.param[1] / 12e12 - 1) < 0.02 && (isinf(l.param[1]) || isinf(l.param[2])), "a rate that no point shows is left out");
+	ok(!rc && fabs(l.param[1] / 12e12 - 1) < 0.02 && (isinf(l.param[1]) || isinf(l.param[2])),
+		"a rate that no point shows is left out");
 	fit_law_free(&l);
 	for (int i = 0; i < POINTS; i++) {
 		x[i].flops = 0;
 		x[i].time_s = 2e-6 + x[i].bytes / 6e11;
 	}
 	rc = fit_law(FORM_ROOFLINE, list, POINTS, &l, NULL);
-	ok(!rc && isinf(l.param[1]) && fabs(l.param[2] / 6e11 - 1) < 1e-3 && isnan(l.from[0]), "without FLOPs there is no FLOP rate, and no range of them");
+	ok(!rc && isinf(l.param[1]) && fabs(l.param[2] / 6e11 - 1) < 1e-3 && isnan(l.from[0]),
+		"without FLOPs there is no FLOP rate, and no range of them");
 	fit_law_free(&l);
 }
 
@@ -228,7 +230,8 @@ static void check_profile(void)
 	ok(n == m && !memcmp(one, two, n), "the same points give the same bytes");
 	struct profile *read = profile_parse("fitted", one, n, &err);
 	ok(read != NULL, "which load again%s%s", *err.text ? ": " : "", err.text);
-	const struct law *all = a ? profile_law(a, "gemm", "", "fp32", "", 0, 0) : NULL, *nn = a ? profile_law(a, "gemm", "", "fp32", "nn", 0, 0) : NULL;
+	const struct law *all = a ? profile_law(a, "gemm", "", "fp32", "", 0, 0) : NULL,
+			 *nn = a ? profile_law(a, "gemm", "", "fp32", "nn", 0, 0) : NULL;
 	ok(all && nn && all != nn && all->points == 70 && all->held_out == 10 && nn->held_out == 10 && nn->points == 30,
 		"variants have laws of their own beside one over all; points held out are not fitted to");
 	ok(all && all->held_out_median < 0.06 && all->n_points == POINTS, "but tested on");
@@ -237,7 +240,8 @@ static void check_profile(void)
 	const struct law *launch = a ? profile_law(a, "launch", "single", "", "", 0, 0) : NULL;
 	ok(launch && fabs(law_time(launch, 0, 0, 0, NULL) - 5e-6) < 1e-12, "a launch is a time");
 	const struct law *copy = a ? profile_law(a, "memory", "copy", "", "", 0, 0) : NULL;
-	ok(copy && fabs(copy->param[0] / 4e-6 - 1) < 0.01 && fabs(copy->param[2] / 400e9 - 1) < 0.01, "three sizes are enough for a memory-bound kernel");
+	ok(copy && fabs(copy->param[0] / 4e-6 - 1) < 0.01 && fabs(copy->param[2] / 400e9 - 1) < 0.01,
+		"three sizes are enough for a memory-bound kernel");
 	free(one);
 	free(two);
 	profile_free(read);

@@ -67,8 +67,8 @@ static void check_gemm(const struct points *p, const char *device, const char *p
 	size_t n = choose(p, "gemm", NULL, precision, x);
 	int rc = fit_cross_validate(FORM_ROOFLINE, x, n, predicted, &err);
 	errors_of(x, predicted, n, &mean, &median, &p90);
-	ok(!rc && n == 134 && median <= bound, "%s, %zu %s products left out by shape: median error %.1f %% (at most %.0f), mean %.1f %%", device, n,
-		precision, 100 * median, 100 * bound, 100 * mean);
+	ok(!rc && n == 134 && median <= bound, "%s, %zu %s products left out by shape: median error %.1f %% (at most %.0f), mean %.1f %%",
+		device, n, precision, 100 * median, 100 * bound, 100 * mean);
 }
 
 /* By class where it has at least LEAST_CLASS shapes, else by the law over all classes: what a profile does. */
@@ -94,17 +94,20 @@ static void check_conv(const struct points *p, const char *device, const char *p
 	}
 	errors_of(x, predicted, n, &mean, &median, &p90);
 	if (bound > 0)
-		ok(!rc && n >= 60 && median <= bound, "%s, %zu %s convolutions, %s, left out by shape: median error %.1f %% (at most %.0f), mean %.1f %%",
-			device, n, precision, op, 100 * median, 100 * bound, 100 * mean);
+		ok(!rc && n >= 60 && median <= bound,
+			"%s, %zu %s convolutions, %s, left out by shape: median error %.1f %% (at most %.0f), mean %.1f %%", device, n,
+			precision, op, 100 * median, 100 * bound, 100 * mean);
 	else
-		printf("# %s, %zu %s convolutions, %s: median error %.1f %%, mean %.1f %%\n", device, n, precision, op, 100 * median, 100 * mean);
+		printf("# %s, %zu %s convolutions, %s: median error %.1f %%, mean %.1f %%\n", device, n, precision, op, 100 * median,
+			100 * mean);
 }
 
 static void check_deepbench(const char *device, const char *file, double fp32, double fp16)
 {
 	struct points p = { 0 };
 	struct orr_error err = { 0 };
-	if (!ok(!import_points("deepbench", table(file), NULL, &p, &err), "%s: DeepBench's table is read%s%s", device, *err.text ? ": " : "", err.text))
+	if (!ok(!import_points("deepbench", table(file), NULL, &p, &err), "%s: DeepBench's table is read%s%s", device,
+		    *err.text ? ": " : "", err.text))
 		return;
 	check_gemm(&p, device, "fp32", fp32);
 	check_gemm(&p, device, "fp16", fp16);
@@ -188,11 +191,12 @@ static void check_vidur_net(void)
 	for (size_t i = 0; f && i < p.n; i++)
 		e[i] = fabs(law_time(law_of(f, &p.v[i]), 0, 0, p.v[i].size, NULL) / p.v[i].time_s - 1);
 	for (size_t i = 0; f && i < f->n_laws; i++)
-		printf("# %s %s, %g ranks on %g nodes: %s, median error %.1f %%, left out by size %.1f %%\n", f->law[i].variant, f->law[i].op,
-			f->law[i].ranks, f->law[i].nodes, law_form_name(f->law[i].form), 100 * f->law[i].median_error, 100 * f->law[i].held_out_median);
+		printf("# %s %s, %g ranks on %g nodes: %s, median error %.1f %%, left out by size %.1f %%\n", f->law[i].variant,
+			f->law[i].op, f->law[i].ranks, f->law[i].nodes, law_form_name(f->law[i].form), 100 * f->law[i].median_error,
+			100 * f->law[i].held_out_median);
 	double m = median_of(e, p.n);
-	ok(f && f->n_laws == 17 && m <= 0.10, "vidur's collectives: median error %.1f %% of %zu (at most 10)%s%s", 100 * m, p.n, *err.text ? ": " : "",
-		err.text);
+	ok(f && f->n_laws == 17 && m <= 0.10, "vidur's collectives: median error %.1f %% of %zu (at most 10)%s%s", 100 * m, p.n,
+		*err.text ? ": " : "", err.text);
 	profile_free(f);
 	points_free(&p);
 }
@@ -212,11 +216,11 @@ static void check_nccl(void)
 			continue;
 		tables++;
 		worst = fmax(worst, l->mean_error);
-		printf("# %s %s, %g ranks on %g nodes: %u sizes, %s, mean error %.1f %%, left out by size %.1f %%\n", l->variant, l->op, l->ranks, l->nodes,
-			l->points, law_form_name(l->form), 100 * l->mean_error, 100 * l->held_out_mean);
+		printf("# %s %s, %g ranks on %g nodes: %u sizes, %s, mean error %.1f %%, left out by size %.1f %%\n", l->variant, l->op,
+			l->ranks, l->nodes, l->points, law_form_name(l->form), 100 * l->mean_error, 100 * l->held_out_mean);
 	}
-	ok(f && tables == 6 && worst <= 0.06, "nccl-tests: %zu tables of 10 sizes or more, the worst mean error is %.1f %% (at most 6)%s%s", tables,
-		100 * worst, *err.text ? ": " : "", err.text);
+	ok(f && tables == 6 && worst <= 0.06, "nccl-tests: %zu tables of 10 sizes or more, the worst mean error is %.1f %% (at most 6)%s%s",
+		tables, 100 * worst, *err.text ? ": " : "", err.text);
 	profile_free(f);
 	points_free(&p);
 }
@@ -228,11 +232,14 @@ static void check_copy(void)
 	const struct fit_options o = { .device = "unknown", .keep_points = true };
 	int rc = import_points("copy", table("copy_curve_v100_pcie.csv"), "V100", &p, &err);
 	struct profile *f = rc ? NULL : fit_profile(&p, &o, &err);
-	const struct law *h2d = f ? profile_law(f, "copy", "h2d-pinned", "", "", 0, 0) : NULL, *d2d = f ? profile_law(f, "copy", "d2d", "", "", 0, 0) : NULL;
+	const struct law *h2d = f ? profile_law(f, "copy", "h2d-pinned", "", "", 0, 0) : NULL,
+			 *d2d = f ? profile_law(f, "copy", "d2d", "", "", 0, 0) : NULL;
 	/* Others' fit of this curve: 2.7 us and 12.4 GB/s, 2 % off. */
-	ok(h2d && h2d->held_out_mean < 0.02, "host to device on PCI Express: left out by size, %.1f %% off", h2d ? 100 * h2d->held_out_mean : NAN);
+	ok(h2d && h2d->held_out_mean < 0.02, "host to device on PCI Express: left out by size, %.1f %% off",
+		h2d ? 100 * h2d->held_out_mean : NAN);
 	if (d2d) /* the cache shows, and the table has one digit: no form is good */
-		printf("# copies inside the device: %s, left out by size, %.1f %% off in the mean\n", law_form_name(d2d->form), 100 * d2d->held_out_mean);
+		printf("# copies inside the device: %s, left out by size, %.1f %% off in the mean\n", law_form_name(d2d->form),
+			100 * d2d->held_out_mean);
 	profile_free(f);
 	points_free(&p);
 }

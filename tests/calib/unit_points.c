@@ -23,7 +23,8 @@ static void check_good(void)
 	ok(!parse(good, &p, &err) && p.n == 2, "two points%s%s", *err.text ? ": " : "", err.text);
 	const struct point *x = &p.v[0];
 	ok(!strcmp(x->variant, "n,n") && x->flops == 2e9 && x->d[2] == 1000 && fabs(x->time_s - 250.5e-6) < 1e-15 && x->n == 20 &&
-		x->is_sustained && x->is_cold && x->is_held_out, "quotes, units, choices");
+			x->is_sustained && x->is_cold && x->is_held_out,
+		"quotes, units, choices");
 	ok(isnan(p.v[1].low_s) && isnan(p.v[1].cv) && !p.v[1].is_cold && p.v[1].flops == 0, "what is empty is not known, or 0");
 	char *text = NULL, *again = NULL;
 	size_t n = 0;

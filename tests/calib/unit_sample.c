@@ -164,7 +164,7 @@ static bool same_points(const struct points *a, const struct points *b)
 	bool is_same = a->n == b->n;
 	for (size_t i = 0; is_same && i < a->n; i++)
 		is_same = a->v[i].time_s == b->v[i].time_s && !strcmp(a->v[i].family, b->v[i].family) &&
-			!memcmp(a->v[i].d, b->v[i].d, sizeof a->v[i].d);
+			  !memcmp(a->v[i].d, b->v[i].d, sizeof a->v[i].d);
 	return is_same;
 }
 
@@ -222,19 +222,21 @@ static void check_grids(void)
 			seen |= UINT64_C(1) << (int)(64 * sobol(i, dim, 12));
 		ok(seen == UINT64_MAX, "Sobol's dimension %u: each 64th of the interval is hit once in 64", dim);
 	}
-	struct grid_limits limits = { .memory_bytes = 1e9, .cache_bytes = 1e6, .flops_per_s = 1e10, .bytes_per_s = 1e10,
-		.longest_s = 0.02, .seed = 3 };
+	struct grid_limits limits = {
+		.memory_bytes = 1e9, .cache_bytes = 1e6, .flops_per_s = 1e10, .bytes_per_s = 1e10, .longest_s = 0.02, .seed = 3
+	};
 	static const struct kernel_kind kinds[] = { { "gemm", "", "fp16", "nn", 0 }, { "gemm", "", "fp32", "nn batched", 0 },
-		{ "conv", "forward", "fp32", "1x1", 0 }, { "conv", "forward", "fp32", "strided", 0 }, { "conv", "forward", "fp32", "large", 0 },
-		{ "memory", "softmax", "fp32", "", 0 }, { "update", "adam", "fp32", "", 0 }, { "attention", "decode", "fp16", "fused", 0 },
-		{ "gather", "embedding", "fp32", "zipf", 0 }, { "collective", "all-reduce", "fp32", "", 4 } };
+		{ "conv", "forward", "fp32", "1x1", 0 }, { "conv", "forward", "fp32", "strided", 0 },
+		{ "conv", "forward", "fp32", "large", 0 }, { "memory", "softmax", "fp32", "", 0 }, { "update", "adam", "fp32", "", 0 },
+		{ "attention", "decode", "fp16", "fused", 0 }, { "gather", "embedding", "fp32", "zipf", 0 },
+		{ "collective", "all-reduce", "fp32", "", 4 } };
 	struct kernel k[40];
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
 		uint32_t n = grid_make(&kinds[i], 20, &limits, k);
 		bool is_good = n >= 10;
 		for (uint32_t j = 0; j < n; j++)
 			is_good = is_good && k[j].flops / 1e10 + k[j].bytes / 1e10 <= 0.02 && k[j].bytes <= 1e9 && k[j].bytes > 0 &&
-				(strcmp(k[j].precision, "fp16") || strcmp(k[j].family, "gemm") || fmod(k[j].d[0], 8) == 0);
+				  (strcmp(k[j].precision, "fp16") || strcmp(k[j].family, "gemm") || fmod(k[j].d[0], 8) == 0);
 		ok(is_good, "%s %s %s: %u shapes that fit the device and the time", kinds[i].family, kinds[i].op, kinds[i].variant, n);
 	}
 }

@@ -54,7 +54,10 @@ static void draw_rows(void)
 	for (int i = 0; i < 300; i++) {
 		struct row *r = &row[rows++];
 		t += draw(3) ? draw(200) * INT64_C(1000000000) : 0;
-		*r = (struct row){ .t = t, .what = draw(10) ? draw(2) : 2, .zone = draw(ZONES + 1), .price = draw(4) ? -1 : draw(5000) * INT64_C(1000000) };
+		*r = (struct row){ .t = t,
+			.what = draw(10) ? draw(2) : 2,
+			.zone = draw(ZONES + 1),
+			.price = draw(4) ? -1 : draw(5000) * INT64_C(1000000) };
 		if (r->what == 1 && !n)
 			r->what = 0;
 		if (r->what == 2) {
@@ -214,8 +217,8 @@ static bool same_events(void)
 	qsort(want, (size_t)n_want, sizeof *want, by_time);
 	for (int i = 0; i < n_got && i < n_want; i++)
 		if (by_time(&got[i], &want[i])) {
-			printf("# got %lld n%d %d, want %lld n%d %d\n", (long long)got[i].t, got[i].node, got[i].what, (long long)want[i].t, want[i].node,
-				want[i].what);
+			printf("# got %lld n%d %d, want %lld n%d %d\n", (long long)got[i].t, got[i].node, got[i].what, (long long)want[i].t,
+				want[i].node, want[i].what);
 			return false;
 		}
 	return n_got == n_want;
@@ -249,13 +252,13 @@ static bool round_is_good(const struct cluster *cluster, int round)
 		expect_tenant(x, config.startup_ns, config.notice_ns, end);
 		if (x->from < 0)
 			continue;
-		node_ns += (timeline_sum)(to - x->from);
-		starting += (timeline_sum)(up - x->from);
+		node_ns += (uint64_t)(to - x->from);
+		starting += (uint64_t)(up - x->from);
 		amount += cost(x, x->from, to, 1500000000);
 		ups += x->to <= end ? cost(x, up, to, 1500000000) : 0;
 	}
-	bool is_good = same_events() && bill.node_ns == node_ns && bill.amount == amount && bill.starting_ns == starting && h.by_readings == ups &&
-		bill.unused == unused && bill.offered == (uint64_t)tenants && !capacity_pending(h.capacity);
+	bool is_good = same_events() && bill.node_ns == node_ns && bill.amount == amount && bill.starting_ns == starting &&
+		       h.by_readings == ups && bill.unused == unused && bill.offered == (uint64_t)tenants && !capacity_pending(h.capacity);
 	capacity_free(h.capacity);
 	availset_free(set);
 	eng_free(h.engine);
@@ -328,13 +331,15 @@ static void closed(void)
 	struct cluster *c = cluster_load("2x4:v100", &err);
 	for (int i = 0; placements[i]; i++) {
 		struct pool *p = pool_new(c, placements[i]);
-		struct pool_request one = { 1, 1000, 0, 0, 1 }, four = { 4, 1000, 0, 0, 1 }, five = { 5, 1000, 0, 0, 1 }, half = { 1, 500, 0, 0, 1 };
+		struct pool_request one = { 1, 1000, 0, 0, 1 }, four = { 4, 1000, 0, 0, 1 }, five = { 5, 1000, 0, 0, 1 },
+				    half = { 1, 500, 0, 0, 1 };
 		struct pool_alloc a, b;
 		const uint32_t node = 0, gpus = 1;
 		bool is_good = !pool_take_at(p, &one, &node, &gpus, 1, &a);
 		pool_node_close(p, 0);
 		const struct pool_alloc *held[2] = { &a, &b };
-		is_good = is_good && !pool_check(p, held, 1) && p->free_gpus == 4 && p->total_gpus == 8 && pool_fits(p, &four) && !pool_fits(p, &five);
+		is_good = is_good && !pool_check(p, held, 1) && p->free_gpus == 4 && p->total_gpus == 8 && pool_fits(p, &four) &&
+			  !pool_fits(p, &five);
 		struct pool_alloc *given = &a;
 		is_good = is_good && !pool_fits_without(p, &five, &given, 1) && pool_take_at(p, &one, &node, &gpus, 1, &b);
 		is_good = is_good && pool_take(p, &half, &b) && pool_pieces(&b)->node == 1 && !pool_check(p, held, 2);

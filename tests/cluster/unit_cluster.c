@@ -30,8 +30,7 @@ static char *canonical(const struct cluster *c)
 	for (uint32_t i = 0; i < c->n_nodes; i++) {
 		const struct cluster_node *n = &c->node[i];
 		sbuf_printf(&b, "%s%s:%u:%s:%lld:%lld@%u", i ? " " : "", n->name, n->gpus,
-			n->type == CLUSTER_NO_TYPE ? "-" : c->type_name[n->type],
-			(long long)n->cpu_milli, (long long)n->mem_mib, n->rack);
+			n->type == CLUSTER_NO_TYPE ? "-" : c->type_name[n->type], (long long)n->cpu_milli, (long long)n->mem_mib, n->rack);
 	}
 	return sbuf_steal(&b);
 }
@@ -145,13 +144,11 @@ static void types(void)
 {
 	struct orr_error err = { 0 };
 	struct cluster *c = cluster_load("1x1:v100,1x1:v100m32,1x1:T4", &err);
-	ok(cluster_type(c, "V100M32", 7) == 1 && cluster_type(c, "v100", 4) == 0 &&
-			cluster_type(c, "v10", 3) == CLUSTER_NO_TYPE,
+	ok(cluster_type(c, "V100M32", 7) == 1 && cluster_type(c, "v100", 4) == 0 && cluster_type(c, "v10", 3) == CLUSTER_NO_TYPE,
 		"a type is found by its whole name, whatever the case of letters");
 	ok(cluster_type_mask(c, "") == 7 && cluster_type_mask(c, NULL) == 7, "no types are all types");
 	ok(cluster_type_mask(c, "t4|V100") == 5, "some types");
-	ok(cluster_type_mask(c, "A100|T4") == 4 && cluster_type_mask(c, "A100") == 0,
-		"types that are not there");
+	ok(cluster_type_mask(c, "A100|T4") == 4 && cluster_type_mask(c, "A100") == 0, "types that are not there");
 	cluster_free(c);
 }
 
@@ -172,8 +169,7 @@ static void mutations(int rounds)
 			size_t at = rng_below(&r, n);
 			switch (rng_below(&r, 3)) {
 			case 0:
-				text[at] = rng_below(&r, 2) ? marks[rng_below(&r, sizeof marks)]
-							    : (char)rng_below(&r, 256);
+				text[at] = rng_below(&r, 2) ? marks[rng_below(&r, sizeof marks)] : (char)rng_below(&r, 256);
 				break;
 			case 1:
 				memmove(text + at, text + at + 1, --n - at);
@@ -193,8 +189,7 @@ static void mutations(int rounds)
 		}
 		cluster_free(c);
 	}
-	ok(refused > rounds / 10 && refused < rounds, "%d damaged files: %d refused, the others read",
-		rounds, refused);
+	ok(refused > rounds / 10 && refused < rounds, "%d damaged files: %d refused, the others read", rounds, refused);
 }
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))

@@ -70,12 +70,10 @@ static void hazard(void)
 	near_to(up / n_up / (double)mtbf, 1, 5 / sqrt(n_up), "mean time between failures");
 	near_to(down / n_down / (double)mttr, 1, 5 / sqrt(n_down), "mean time to repair");
 	for (int k = 0; k < 100; k++)
-		same = same && change_of(&five, 0, k) == change_of(&two, 0, k) &&
-		       change_of(&five, 1, k) == change_of(&two, 1, k);
+		same = same && change_of(&five, 0, k) == change_of(&two, 0, k) && change_of(&five, 1, k) == change_of(&two, 1, k);
 	ok(same, "a node's failures do not depend on how many nodes there are");
 	ok(change_of(&five, 0, 0) != change_of(&five, 1, 0), "nodes do not fail together");
-	ok(!memcmp(five.at, again.at, sizeof five.at) &&
-			!memcmp(five.node, again.node, sizeof five.node),
+	ok(!memcmp(five.at, again.at, sizeof five.at) && !memcmp(five.node, again.node, sizeof five.node),
 		"the same seed gives the same failures");
 	ok(memcmp(five.at, other.at, sizeof five.at) != 0, "another seed gives others");
 	failures_free(f);
@@ -99,8 +97,7 @@ static void trace(void)
 {
 	static struct seen s;
 	struct orr_error err = { 0 };
-	struct failures *f =
-		from_text("time_s,node,event\r\n1.5,n2,fail\n\n1.5,0,fail\n2,n2,repair\n", &err);
+	struct failures *f = from_text("time_s,node,event\r\n1.5,n2,fail\n\n1.5,0,fail\n2,n2,repair\n", &err);
 	draw(&s, f, "3x1", 1);
 	ok(s.at[0] == 1500000000 && s.node[0] == 2 && s.fails[0], "the first line, node by name");
 	ok(s.at[1] == 1500000000 && s.node[1] == 0 && s.fails[1], "the second, by number");
@@ -109,21 +106,16 @@ static void trace(void)
 	failures_free(f);
 	static const struct {
 		const char *text, *want;
-	} bad[] = { { "1,n0\n", ":1: expected time_s,node,event" },
-		{ "x,n0,fail\n", ":1: expected time_s: a number" },
-		{ "-1,n0,fail\n", ":1: expected time_s: a number" },
-		{ "1,n3,fail\n", ":1: expected node" }, { "1,3,fail\n", ":1: expected node" },
-		{ "1,-1,fail\n", ":1: expected node" }, { "1,n0,burn\n", ":1: expected event" },
-		{ "1,n0,fail,x\n", ":1: expected event" },
-		{ "time_s,node,event\n2,n0,fail\n1,n1,fail\n", ":3: time_s goes back" },
-		{ "1,n0,fail\n2,n0,fail\n", ":2: node n0 is down already" },
-		{ "1,n0,repair\n", ":1: node n0 is up already" } };
+	} bad[] = { { "1,n0\n", ":1: expected time_s,node,event" }, { "x,n0,fail\n", ":1: expected time_s: a number" },
+		{ "-1,n0,fail\n", ":1: expected time_s: a number" }, { "1,n3,fail\n", ":1: expected node" },
+		{ "1,3,fail\n", ":1: expected node" }, { "1,-1,fail\n", ":1: expected node" }, { "1,n0,burn\n", ":1: expected event" },
+		{ "1,n0,fail,x\n", ":1: expected event" }, { "time_s,node,event\n2,n0,fail\n1,n1,fail\n", ":3: time_s goes back" },
+		{ "1,n0,fail\n2,n0,fail\n", ":2: node n0 is down already" }, { "1,n0,repair\n", ":1: node n0 is up already" } };
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		f = from_text(bad[i].text, &err);
 		if (f || !strstr(err.text, bad[i].want))
 			printf("# %s\n", f ? "accepted" : err.text);
-		ok(!f && err.code == ORR_EINPUT && strstr(err.text, bad[i].want), "refused: %s",
-			bad[i].want);
+		ok(!f && err.code == ORR_EINPUT && strstr(err.text, bad[i].want), "refused: %s", bad[i].want);
 		failures_free(f);
 	}
 }

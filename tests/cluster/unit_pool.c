@@ -47,14 +47,11 @@ static void run_example(const struct example *e)
 	for (const char *s = e->script; *s;) {
 		char *end;
 		if (*s == 'v' || *s == '^') {
-			(*s == 'v' ? pool_node_down : pool_node_up)(
-				p, (uint32_t)strtoul(s + 1, &end, 10));
+			(*s == 'v' ? pool_node_down : pool_node_up)(p, (uint32_t)strtoul(s + 1, &end, 10));
 		} else if (*s == '-') {
 			pool_give(p, &taken[strtoul(s + 1, &end, 10)]);
 		} else {
-			struct pool_request r = {
-				.gpus = (uint32_t)strtoul(s, &end, 10), .gpu_milli = 1000, .types = any
-			};
+			struct pool_request r = { .gpus = (uint32_t)strtoul(s, &end, 10), .gpu_milli = 1000, .types = any };
 			if (*end == '/')
 				r.gpu_milli = (uint32_t)strtoul(end + 1, &end, 10);
 			if (*end == '@')
@@ -91,14 +88,12 @@ static void run_example(const struct example *e)
 static const struct example examples[] = {
 	{ "count", "3x4", "3 6 4", "0:3 0:1,1:4,2:1 no", "fills nodes in order, across them" },
 	{ "count", "3x4", "3 6 -0 4", "0:3 0:1,1:4,2:1 0:3,2:1", "takes what came free first" },
-	{ "count", "2x2:cpus=4", "1+6000 1+3000 1+2000", "0:1 no 0:1",
-		"CPUs are counted for the whole cluster" },
+	{ "count", "2x2:cpus=4", "1+6000 1+3000 1+2000", "0:1 no 0:1", "CPUs are counted for the whole cluster" },
 	{ "count", "1x2:a,1x4:b", "3 1@2 2", "1:3 1:1 0:2", "the first type with enough" },
 	{ "count", "1x2:a,1x2:b", "3 2@2 1@2", "no 1:2 no", "never across types" },
 	{ "count", "2x1", "1/300 1/800 1/600 1/100", "0:1.0=300 1:1.0=800 0:1.0=600 0:1.0=100",
 		"shared GPUs: the first node that has one with room" },
-	{ "count", "2x1", "1/500 1 1/600 -1 1/600", "0:1.0=500 1:1 no 1:1.0=600",
-		"a shared GPU is no whole one" },
+	{ "count", "2x1", "1/500 1 1/600 -1 1/600", "0:1.0=500 1:1 no 1:1.0=600", "a shared GPU is no whole one" },
 	{ "count", "2x2", "v0 3 2 ^0 2", "no 1:2 0:2", "nodes that are down are not there" },
 
 	/* Helios: <= 8 GPUs: the node with the fewest free GPUs that still fits (lowest id on
@@ -108,17 +103,12 @@ static const struct example examples[] = {
 	{ "consolidate", "3x8", "1 7 1 7", "0:1 0:7 1:1 1:7", "fits exactly" },
 	{ "consolidate", "2x8", "5 5 5", "0:5 1:5 no", "is never split, though 6 are free" },
 	{ "consolidate", "4x8", "1 16", "0:1 1:8,2:8", "16: whole empty nodes, lowest first" },
-	{ "consolidate", "3x8", "1 1 -0 8 8 16", "0:1 0:1 1:8 2:8 no",
-		"16 wait where no two nodes are empty" },
-	{ "consolidate", "4x8", "1 1 -0 12", "0:1 0:1 1:8,0:4",
-		"12: a whole node, and the rest on the fullest with room" },
-	{ "consolidate", "2x4:cpus=8", "1+7000 2+4000 1+1000", "0:1 1:2 1:1",
-		"not on the fuller node, whose CPUs are gone" },
+	{ "consolidate", "3x8", "1 1 -0 8 8 16", "0:1 0:1 1:8 2:8 no", "16 wait where no two nodes are empty" },
+	{ "consolidate", "4x8", "1 1 -0 12", "0:1 0:1 1:8,0:4", "12: a whole node, and the rest on the fullest with room" },
+	{ "consolidate", "2x4:cpus=8", "1+7000 2+4000 1+1000", "0:1 1:2 1:1", "not on the fuller node, whose CPUs are gone" },
 	{ "consolidate", "2x4:cpus=8", "4+16000 8+16000", "no 0:4,1:4", "CPUs go with the GPUs" },
-	{ "consolidate", "2x2", "1/600 1 1/300 1/300", "0:1.0=600 0:1 0:1.0=300 1:1.0=300",
-		"the shared GPU with room, else a new one" },
-	{ "consolidate", "1x3", "1/200 1/700 1/400 1/300 1/100",
-		"0:1.0=200 0:1.0=700 0:1.1=400 0:1.1=300 0:1.0=100",
+	{ "consolidate", "2x2", "1/600 1 1/300 1/300", "0:1.0=600 0:1 0:1.0=300 1:1.0=300", "the shared GPU with room, else a new one" },
+	{ "consolidate", "1x3", "1/200 1/700 1/400 1/300 1/100", "0:1.0=200 0:1.0=700 0:1.1=400 0:1.1=300 0:1.0=100",
 		"the shared GPU with the least room that suffices" },
 	{ "consolidate", "2x4:a,2x2:b", "3 3 2@2", "0:3 1:3 2:2", "types in the order of the cluster" },
 
@@ -126,12 +116,10 @@ static const struct example examples[] = {
 	{ "spread", "3x2", "4", "0:2,1:1,2:1", "the fourth on the lowest number" },
 	{ "spread", "2x4", "1 1 1 5", "0:1 1:1 0:1 0:2,1:3", "where most are free" },
 	/* nodes with 1 and 2 free: after one of node 1 both have 1, and the tie goes to 0 */
-	{ "spread", "2x2", "1 2", "0:1 0:1,1:1",
-		"ties go to the lowest number, not to who was freest before" },
+	{ "spread", "2x2", "1 2", "0:1 0:1,1:1", "ties go to the lowest number, not to who was freest before" },
 	{ "spread", "3x3", "1 1 3 4", "0:1 1:1 0:1,1:1,2:1 0:1,1:1,2:2", "level by level" },
 	{ "spread", "2x2:cpus=2", "2+4000", "0:1,1:1", "with its part of the CPUs" },
-	{ "spread", "2x2", "1/500 1/500 2 1/500", "0:1.0=500 1:1.0=500 0:1,1:1 0:1.0=500",
-		"a shared GPU is opened where most are free" },
+	{ "spread", "2x2", "1/500 1/500 2 1/500", "0:1.0=500 1:1.0=500 0:1,1:1 0:1.0=500", "a shared GPU is opened where most are free" },
 
 	{ "best-fit", "2x4", "3 2 1 2", "0:3 1:2 0:1 1:2", "least left over" },
 	/* 1 of 4 GPUs and 1 of 8 cores: node 0 would have 2/4 + 1/8 left, node 1 3/4 + 7/8 */
@@ -141,13 +129,11 @@ static const struct example examples[] = {
 	{ "best-fit", "3x4", "1 8", "0:1 1:4,2:4", "larger jobs as consolidate" },
 	{ "best-fit", "2x2", "1/500 1/500 1/600", "0:1.0=500 0:1.0=500 0:1.1=600", "shares" },
 
-	{ "topology", "4x4:racks=2", "3 8 4", "0:3 2:4,3:4 1:4",
-		"a job that fits in one rack is not spread over two" },
+	{ "topology", "4x4:racks=2", "3 8 4", "0:3 2:4,3:4 1:4", "a job that fits in one rack is not spread over two" },
 	{ "topology", "4x4:racks=2", "2 2 4 4", "0:2 0:2 1:4 2:4", "in the rack that it fills best" },
 	{ "topology", "4x4:racks=2", "3 6", "0:3 2:4,3:2", "the rack where it can be consolidated" },
 	/* no rack has 9 free: all 8 of the freest rack (number 1), then 1 of the other's freest node */
-	{ "topology", "4x4:racks=2", "1 9", "0:1 2:4,3:4,1:1",
-		"as few racks as possible, from the freest on" },
+	{ "topology", "4x4:racks=2", "1 9", "0:1 2:4,3:4,1:1", "as few racks as possible, from the freest on" },
 	{ "topology", "2x4:racks=2", "2 2 3 3", "0:2 0:2 1:3 no", "too many" },
 	{ "topology", "2x4:racks=1", "3 3 2", "0:3 1:3 0:1,1:1", "split where no node has room" },
 
@@ -177,8 +163,7 @@ static const struct example examples[] = {
  * use to who wants four: F = .4 2000 = 800, node 0 has 0. Two GPUs on node 0 leave 2000
  * to nobody who wants four: +800; on node 1: -800. Then half a GPU: node 0.
  */
-static void fgd_by_hand(
-	const char *cluster, const struct pool_mix *mix, const int *steps, const char *want)
+static void fgd_by_hand(const char *cluster, const struct pool_mix *mix, const int *steps, const char *want)
 {
 	struct orr_error err = { 0 };
 	struct cluster *c = cluster_load(cluster, &err);
@@ -203,8 +188,7 @@ static void fgd_by_hand(
 
 static void fgd_examples(void)
 {
-	struct pool_request shape[] = { { .gpus = 1, .gpu_milli = 500, .types = 1 },
-		{ .gpus = 2, .gpu_milli = 1000, .types = 1 },
+	struct pool_request shape[] = { { .gpus = 1, .gpu_milli = 500, .types = 1 }, { .gpus = 2, .gpu_milli = 1000, .types = 1 },
 		{ .gpus = 4, .gpu_milli = 1000, .types = 1 } };
 	double two[] = { 0.6, 0.4 }, three[] = { 0.3, 0.3, 0.4 };
 	struct pool_mix mix = { shape, two, 2 }, wide = { shape, three, 3 };
@@ -222,42 +206,32 @@ static void chosen_places(void)
 	struct orr_error err = { 0 };
 	struct cluster *c = cluster_load("2x2:a:cpus=4,1x2:b,1x0:cpus=4", &err);
 	struct pool *p = pool_new(c, placement_find("consolidate"));
-	static const uint32_t node[] = { 0, 1 }, across[] = { 1, 2 }, one[] = { 1, 1 },
-			      twice[] = { 1, 1 }, none[] = { 0, 0 };
+	static const uint32_t node[] = { 0, 1 }, across[] = { 1, 2 }, one[] = { 1, 1 }, twice[] = { 1, 1 }, none[] = { 0, 0 };
 	static const uint32_t cpus[] = { 3, 0 };
-	struct pool_request r = { .gpus = 2, .gpu_milli = 1000, .cpu_milli = 6000, .types = any },
-			    part = r, bare = r;
+	struct pool_request r = { .gpus = 2, .gpu_milli = 1000, .cpu_milli = 6000, .types = any }, part = r, bare = r;
 	struct pool_alloc a = { 0 }, b = { 0 };
 	part.gpus = 1;
 	part.gpu_milli = 500;
 	bare.gpus = 0;
 	bare.cpu_milli = 1000;
 	ok(!pool_take_at(p, &r, node, one, 2, &a), "two nodes, one GPU of each");
-	ok(p->node[0].cpu_free == 1000 && p->node[1].cpu_free == 1000 && p->node[0].free_gpus == 1,
-		"with half of the CPUs each");
-	same_text(pool_take_at(p, &r, node, one, 2, &b),
-		"over-allocation: the CPUs or memory that the job needs are taken", "no CPUs are left");
+	ok(p->node[0].cpu_free == 1000 && p->node[1].cpu_free == 1000 && p->node[0].free_gpus == 1, "with half of the CPUs each");
+	same_text(pool_take_at(p, &r, node, one, 2, &b), "over-allocation: the CPUs or memory that the job needs are taken",
+		"no CPUs are left");
 	r.cpu_milli = 0;
-	same_text(
-		pool_take_at(p, &r, across, one, 2, &b), "a job cannot span types of GPU", "two types");
+	same_text(pool_take_at(p, &r, across, one, 2, &b), "a job cannot span types of GPU", "two types");
 	same_text(pool_take_at(p, &r, twice, one, 2, &b), "a node is named twice", "one node twice");
-	same_text(pool_take_at(p, &r, node, none, 2, &b), "zero GPUs of a node were asked for",
-		"nothing of a node");
-	same_text(pool_take_at(p, &r, node, one, 1, &b),
-		"the GPUs given do not add up to what the job asks for", "too few");
-	same_text(pool_take_at(p, &r, node, one, 0, &b),
-		"the GPUs given do not add up to what the job asks for", "no node");
+	same_text(pool_take_at(p, &r, node, none, 2, &b), "zero GPUs of a node were asked for", "nothing of a node");
+	same_text(pool_take_at(p, &r, node, one, 1, &b), "the GPUs given do not add up to what the job asks for", "too few");
+	same_text(pool_take_at(p, &r, node, one, 0, &b), "the GPUs given do not add up to what the job asks for", "no node");
 	r.types = 2;
-	same_text(pool_take_at(p, &r, node, one, 2, &b), "the job may not run on that type of GPU",
-		"a type that it may not have");
+	same_text(pool_take_at(p, &r, node, one, 2, &b), "the job may not run on that type of GPU", "a type that it may not have");
 	ok(pool_take_at(p, &part, node, one, 1, &b) != NULL, "a part of a GPU is not placed by hand");
 	ok(pool_take_at(p, &bare, cpus, none, 2, &b) != NULL, "a job without GPUs runs on one node");
-	ok(!pool_take_at(p, &bare, cpus, none, 1, &b) && p->node[3].cpu_free == 3000,
-		"on the one given");
+	ok(!pool_take_at(p, &bare, cpus, none, 1, &b) && p->node[3].cpu_free == 3000, "on the one given");
 	pool_give(p, &a);
 	pool_give(p, &b);
-	ok(!pool_check(p, NULL, 0) && p->node[3].cpu_free == 4000 && p->free_gpus == 6,
-		"and gives it all back");
+	ok(!pool_check(p, NULL, 0) && p->node[3].cpu_free == 4000 && p->free_gpus == 6, "and gives it all back");
 	pool_free(p);
 	cluster_free(c);
 }
@@ -300,8 +274,7 @@ static const char *check(const struct pool *p, struct pool_alloc *a)
 }
 
 /* Does the allocation give what was asked, of types that were allowed? */
-static const char *check_given(
-	const struct pool *p, const struct pool_request *r, const struct pool_alloc *a)
+static const char *check_given(const struct pool *p, const struct pool_request *r, const struct pool_alloc *a)
 {
 	uint32_t gpus = 0;
 	for (uint32_t i = 0; i < a->n; i++) {
@@ -367,8 +340,7 @@ static const char *give_all(struct pool *p, struct pool_alloc *a)
 	for (uint32_t n = 0; n < p->cluster->n_nodes; n++)
 		if (p->node[n].free_gpus != p->cluster->node[n].gpus || p->node[n].open)
 			return "not all GPUs came back";
-	return p->free_gpus == p->cluster->gpus && !p->used_milli ? check(p, a)
-								  : "the sums did not come back";
+	return p->free_gpus == p->cluster->gpus && !p->used_milli ? check(p, a) : "the sums did not come back";
 }
 
 static void at_random(const struct placement *pl, const char *spec, int steps)
@@ -393,8 +365,7 @@ static void at_random(const struct placement *pl, const char *spec, int steps)
 	}
 	if (!wrong)
 		wrong = give_all(p, a);
-	ok(!wrong, "%s on %s: %d steps%s%s", pl->name, spec, done_steps, wrong ? ": " : "",
-		wrong ? wrong : "");
+	ok(!wrong, "%s on %s: %d steps%s%s", pl->name, spec, done_steps, wrong ? ": " : "", wrong ? wrong : "");
 	for (int i = 0; i < HELD; i++)
 		pool_give(p, &a[i]);
 	pool_free(p);
@@ -410,8 +381,7 @@ int main(void)
 	chosen_places();
 	for (size_t k = 0; placements[k]; k++) {
 		at_random(placements[k], "6x4:racks=3", steps);
-		at_random(placements[k], "3x4:a:cpus=16:mem=32,2x6:b:cpus=9,1x1:c,2x0:cpus=8:mem=8",
-			steps);
+		at_random(placements[k], "3x4:a:cpus=16:mem=32,2x6:b:cpus=9,1x1:c,2x0:cpus=8:mem=8", steps);
 	}
 	return done();
 }

@@ -90,8 +90,7 @@ static int64_t exponential(struct rng *r)
 
 static int64_t bimodal(struct rng *r)
 {
-	return rng_uniform(r) < 0.9 ? (int64_t)rng_below(r, 1000000)
-				    : 10000000000 + (int64_t)rng_below(r, 10000000000);
+	return rng_uniform(r) < 0.9 ? (int64_t)rng_below(r, 1000000) : 10000000000 + (int64_t)rng_below(r, 10000000000);
 }
 
 static int64_t equal(struct rng *r)
@@ -248,10 +247,9 @@ static void order(size_t backlog, size_t limit, double cancel_share, double peek
 			plan_one(&p, e);
 		run_plan(&p, e);
 		ok(is_in_sorted_order(&p) && eng_pending(e) == 0 && eng_happened(e) == p.happened_n,
-			"%s, %zu pending, %.0f%% cancelled, %.0f%% peeked: the order of a sort",
-			mixes[k].name, backlog, 100 * cancel_share, 100 * peek_share);
-		ok(!p.is_now_wrong && !p.is_peek_wrong && !p.is_cancel_wrong,
-			"... and time, peek and cancel tell the truth");
+			"%s, %zu pending, %.0f%% cancelled, %.0f%% peeked: the order of a sort", mixes[k].name, backlog, 100 * cancel_share,
+			100 * peek_share);
+		ok(!p.is_now_wrong && !p.is_peek_wrong && !p.is_cancel_wrong, "... and time, peek and cancel tell the truth");
 		eng_free(e);
 		plan_free(&p);
 	}
@@ -266,8 +264,7 @@ static void order_of_a_batch(const char *name, int64_t (*draw)(struct rng *))
 	while (p.n < p.limit)
 		plan_one(&p, e);
 	run_plan(&p, e);
-	ok(is_in_sorted_order(&p), "200000 events at once, %s, 256 priorities: the order of a sort",
-		name);
+	ok(is_in_sorted_order(&p), "200000 events at once, %s, 256 priorities: the order of a sort", name);
 	eng_free(e);
 	plan_free(&p);
 }
@@ -289,8 +286,7 @@ static void order_before_a_peek(const char *name, int64_t (*draw)(struct rng *))
 	}
 	for (size_t i = 0; i < p.limit; i++)
 		eng_step(e);
-	ok(is_in_sorted_order(&p), "20000 events before one that was peeked at, %s: the order of a sort",
-		name);
+	ok(is_in_sorted_order(&p), "20000 events before one that was peeked at, %s: the order of a sort", name);
 	eng_free(e);
 	plan_free(&p);
 }
@@ -302,16 +298,14 @@ static const struct planned *next_by_search(const struct plan *p)
 {
 	const struct planned *best = NULL;
 	for (size_t i = 0; i < p->n; i++)
-		if (!p->v[i].has_happened && !p->v[i].is_cancelled &&
-			(!best || by_order(&p->v[i], best) < 0))
+		if (!p->v[i].has_happened && !p->v[i].is_cancelled && (!best || by_order(&p->v[i], best) < 0))
 			best = &p->v[i];
 	return best;
 }
 
 /* Events at this very instant with lower priorities go before those pending: a
  * sort of the whole run can't say so, a search at each step can. */
-static void order_within_an_instant(int64_t (*draw)(struct rng *), const char *name, unsigned priorities,
-	size_t backlog, int cancel_count)
+static void order_within_an_instant(int64_t (*draw)(struct rng *), const char *name, unsigned priorities, size_t backlog, int cancel_count)
 {
 	struct plan p = plan_new(draw, priorities, 3 * backlog);
 	p.cancel_share = 0.2;
@@ -334,8 +328,7 @@ static void order_within_an_instant(int64_t (*draw)(struct rng *), const char *n
 			is_right = false;
 	}
 	ok(is_right && !p.is_now_wrong && !p.is_cancel_wrong,
-		"%s, %u priorities, %zu pending, scheduling into the present: each step is the next",
-		name, priorities, backlog);
+		"%s, %u priorities, %zu pending, scheduling into the present: each step is the next", name, priorities, backlog);
 	eng_free(e);
 	plan_free(&p);
 }
@@ -355,8 +348,7 @@ static void peek_then_earlier(void)
 	struct engine *e = eng_new();
 	struct log l = { .n = 0 };
 	int64_t t;
-	ok(!eng_next_time(e, &t) && !eng_step(e),
-		"an engine without events has no next time and no step");
+	ok(!eng_next_time(e, &t) && !eng_step(e), "an engine without events has no next time and no step");
 	eng_at(e, 1000, 5, note, &l, 3, 0);
 	ok(eng_next_time(e, &t) && t == 1000 && eng_now(e) == 0, "peeking does not move the clock");
 	eng_at(e, 500, 5, note, &l, 1, 0);
@@ -388,8 +380,7 @@ static void peek_into_an_instant(void)
 	eng_at(e, 1000, 2, note, &l, 0, 0);
 	eng_at(e, 1000, 7, note, &l, 2, 0);
 	eng_run(e);
-	ok(l.n == 3 && l.subject[0] == 0 && l.subject[1] == 1 && l.subject[2] == 2 &&
-			eng_happened(e) == 103,
+	ok(l.n == 3 && l.subject[0] == 0 && l.subject[1] == 1 && l.subject[2] == 2 && eng_happened(e) == 103,
 		"within a crowded instant a lower priority goes first");
 	for (uint64_t i = 0; i < 100; i++)
 		eng_at(e, 5000, 7, do_nothing, NULL, i, 0);
@@ -434,8 +425,7 @@ static void the_end_of_time(void)
 	int64_t t;
 	ok(eng_next_time(e, &t) && t == 0, "the earliest int64 is now");
 	eng_run(e);
-	ok(eng_now(e) == INT64_MAX && l.n == 5 && l.subject[0] == 4 && l.subject[4] == 3,
-		"the latest int64 is a time like others");
+	ok(eng_now(e) == INT64_MAX && l.n == 5 && l.subject[0] == 4 && l.subject[4] == 3, "the latest int64 is a time like others");
 	eng_free(e);
 }
 
@@ -448,15 +438,12 @@ static void cancellation(void)
 	ok(!eng_cancel(e, (struct eng_event){ 0, 0 }) && !eng_cancel(e, (struct eng_event){ 12345, 1 }),
 		"nor can one that never was, when slot 0 is taken");
 	ok(eng_cancel(e, a) && !eng_cancel(e, a) && eng_pending(e) == 0, "an event is cancelled once");
-	ok(!eng_step(e) && l.n == 0 && eng_now(e) == 0,
-		"a cancelled event does not happen nor move the clock");
+	ok(!eng_step(e) && l.n == 0 && eng_now(e) == 0, "a cancelled event does not happen nor move the clock");
 	struct eng_event b = eng_at(e, 10, 0, note, &l, 2, 0);
-	ok(b.slot == a.slot && b.generation != a.generation,
-		"the slot is used again under a new generation");
+	ok(b.slot == a.slot && b.generation != a.generation, "the slot is used again under a new generation");
 	ok(!eng_cancel(e, a) && eng_pending(e) == 1, "the old handle is harmless");
 	eng_run(e);
-	ok(l.n == 1 && l.subject[0] == 2 && !eng_cancel(e, b),
-		"an event that has happened can't be cancelled");
+	ok(l.n == 1 && l.subject[0] == 2 && !eng_cancel(e, b), "an event that has happened can't be cancelled");
 	eng_free(e);
 }
 
@@ -482,14 +469,12 @@ static void cancelled_events_do_not_pile_up(void)
 	size_t before = allocated_bytes;
 	struct engine *e = eng_new();
 	for (int64_t i = 0; i < 300000; i++) {
-		struct eng_event timeout =
-			eng_at(e, i + INT64_C(1000000000000), 0, do_nothing, NULL, 0, 0);
+		struct eng_event timeout = eng_at(e, i + INT64_C(1000000000000), 0, do_nothing, NULL, 0, 0);
 		eng_at(e, i, 0, do_nothing, NULL, 0, 0);
 		eng_step(e);
 		eng_cancel(e, timeout);
 	}
-	ok(eng_pending(e) == 0 && allocated_bytes - before < 600000,
-		"300000 cancelled events leave %zu bytes", allocated_bytes - before);
+	ok(eng_pending(e) == 0 && allocated_bytes - before < 600000, "300000 cancelled events leave %zu bytes", allocated_bytes - before);
 	eng_free(e);
 }
 
@@ -562,8 +547,7 @@ static void memory(size_t pending)
 	for (size_t i = 0; i < 5 * pending; i++)
 		eng_step(e);
 	size_t more = allocations - calls;
-	ok(more <= pending / 10000, "%zu holds at a steady backlog allocate %zu times", 5 * pending,
-		more);
+	ok(more <= pending / 10000, "%zu holds at a steady backlog allocate %zu times", 5 * pending, more);
 	eng_free(e);
 }
 

@@ -14,8 +14,7 @@
 #include "tests/bench/queue_radix.h"
 #include "tests/tap.h"
 
-static const struct queue_ops *const queues[] = { &ladder_ops, &radix_ops, &calendar_ops, &quad_ops,
-	&binary_ops };
+static const struct queue_ops *const queues[] = { &ladder_ops, &radix_ops, &calendar_ops, &quad_ops, &binary_ops };
 
 struct push {
 	uint64_t time;
@@ -67,8 +66,7 @@ int main(void)
 	for (int l = 0; l < loads_count; l++) {
 		int64_t *draws = load_draws(&loads[l]);
 		for (size_t k = 0; k < sizeof queues / sizeof *queues; k++)
-			ok(is_order_right(queues[k], draws, 20000),
-				"%s pops by time and sequence, %s increments", queues[k]->name,
+			ok(is_order_right(queues[k], draws, 20000), "%s pops by time and sequence, %s increments", queues[k]->name,
 				loads[l].name);
 		mem_free(draws);
 	}

@@ -13,14 +13,18 @@
 #include <ctype.h>
 
 static const char *const files[] = {
-	"{\"name\":\"t\",\"title\":\"a table\",\"source\":\"made up\",\"samples_per_step\":264,\"steps\":22194,\"state_bytes\":4e9,\"parameters\":3e8,"
+	"{\"name\":\"t\",\"title\":\"a table\",\"source\":\"made "
+	"up\",\"samples_per_step\":264,\"steps\":22194,\"state_bytes\":4e9,\"parameters\":3e8,"
 	"\"depth\":12,\"pipelines\":4,\"on_demand\":{\"nodes\":20,\"step_s\":2.51},\"points\":[[1,12,4310],[2,12,2390.5],"
 	"{\"pipelines\":3,\"depth\":2,\"step_ms\":5,\"redundant_step_ms\":6,\"degraded_step_ms\":7,\"failover_ms\":0.5,\"redundant\":0.2}],"
 	"\"curves\":{\"a.b\":{\"first\":15,\"values\":[1,2.5,0]}},\"figures\":{\"x\":1,\"y-z_1\":-2.5}}",
 	"{\"name\":\"w\",\"source\":\"made up\",\"work\":{\"hours\":22.5,\"step_s\":1}}",
-	"{\"name\":\"c\",\"source\":\"made up\",\"samples_per_step\":1,\"curves\":{\"a\":{\"first\":1,\"values\":[3]},\"b\":{\"first\":2,\"values\":[4]}}}",
-	"{\"name\":\"s\",\"source\":\"made up\",\"on_demand\":{\"nodes\":4},\"step\":{\"model\":\"alexnet\",\"device\":\"v100\",\"precision\":\"fp16\",\"batch\":64,"
-	"\"micro_batch\":8,\"node_Gbps\":10,\"latency_us\":25,\"max_pipelines\":2,\"min_depth\":1,\"max_depth\":4,\"max_nodes\":8,\"optimizer\":\"sgd\","
+	"{\"name\":\"c\",\"source\":\"made "
+	"up\",\"samples_per_step\":1,\"curves\":{\"a\":{\"first\":1,\"values\":[3]},\"b\":{\"first\":2,\"values\":[4]}}}",
+	"{\"name\":\"s\",\"source\":\"made "
+	"up\",\"on_demand\":{\"nodes\":4},\"step\":{\"model\":\"alexnet\",\"device\":\"v100\",\"precision\":\"fp16\",\"batch\":64,"
+	"\"micro_batch\":8,\"node_Gbps\":10,\"latency_us\":25,\"max_pipelines\":2,\"min_depth\":1,\"max_depth\":4,\"max_nodes\":8,"
+	"\"optimizer\":\"sgd\","
 	"\"recompute\":\"full\",\"cut\":\"memory\",\"redundancy\":\"both\"}}"
 };
 
@@ -37,18 +41,20 @@ static bool names_its_place(const char *text)
 
 static bool is_sane(const struct elastic *j)
 {
-	bool is_good = j->samples_per_step > 0 && isfinite(j->samples_per_step) && (j->n_points || j->n_curves || j->step) && *j->name && *j->source;
+	bool is_good = j->samples_per_step > 0 && isfinite(j->samples_per_step) && (j->n_points || j->n_curves || j->step) && *j->name &&
+		       *j->source;
 	is_good &= j->state_bytes >= 0 && j->parameters >= 0 && j->on_demand_step_ns >= 0;
 	for (uint32_t i = 0; i < j->n_points; i++) {
 		const struct elastic_point *p = &j->point[i];
-		is_good &= p->pipelines && p->depth && p->step_ns[ELASTIC_PLAIN] > 0 && p->step_ns[ELASTIC_REDUNDANT] > 0 && p->failover_ns >= 0;
+		is_good &= p->pipelines && p->depth && p->step_ns[ELASTIC_PLAIN] > 0 && p->step_ns[ELASTIC_REDUNDANT] > 0 &&
+			   p->failover_ns >= 0;
 		is_good &= p->redundant >= 0 && p->redundant <= 1 && elastic_find(j, p->pipelines, p->depth) == p;
 	}
 	for (uint32_t i = 0; i < j->n_curves; i++)
 		is_good &= j->curve[i].n && j->curve[i].first;
 	if (j->step)
 		is_good &= j->step->batch >= j->step->micro_batch && j->step->micro_batch && j->step->node_Bps > 0 &&
-			j->step->max_depth >= j->step->min_depth && j->step->max_nodes >= j->step->min_depth;
+			   j->step->max_depth >= j->step->min_depth && j->step->max_nodes >= j->step->min_depth;
 	return is_good;
 }
 

@@ -14,17 +14,20 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-static const char *const files[] = {
-	"{\"name\":\"t\",\"title\":\"a table\",\"source\":\"made up\",\"kind\":\"table\",\"exit_points\":12,\"load_ms\":3,\"weight_bytes\":1e9,"
-	"\"slo_ms\":200,\"between\":\"linear\",\"noise\":\"exponential\",\"batch\":[1,2,9],\"length\":[10,20],\"latency_ms\":[[1,2,3],[2,3,4.5]],"
-	"\"memory_unit_bytes\":1000,\"memory\":[5,{\"before\":1,\"peak\":7,\"peak_from_ms\":0.5},9],\"utilisation\":0.5,\"occupancy\":0.25}",
-	"{\"name\":\"c\",\"source\":\"made up\",\"kind\":\"llm\",\"load_ms\":3,\"slo_ms\":200,\"weight_bytes\":1e9,\"kv_bytes_per_token\":100,"
+static const char *const files[] = { "{\"name\":\"t\",\"title\":\"a table\",\"source\":\"made "
+				     "up\",\"kind\":\"table\",\"exit_points\":12,\"load_ms\":3,\"weight_bytes\":1e9,"
+				     "\"slo_ms\":200,\"between\":\"linear\",\"noise\":\"exponential\",\"batch\":[1,2,9],\"length\":[10,20],"
+				     "\"latency_ms\":[[1,2,3],[2,3,4.5]],"
+				     "\"memory_unit_bytes\":1000,\"memory\":[5,{\"before\":1,\"peak\":7,\"peak_from_ms\":0.5},9],"
+				     "\"utilisation\":0.5,\"occupancy\":0.25}",
+	"{\"name\":\"c\",\"source\":\"made "
+	"up\",\"kind\":\"llm\",\"load_ms\":3,\"slo_ms\":200,\"weight_bytes\":1e9,\"kv_bytes_per_token\":100,"
 	"\"longest\":4096,\"closed\":{\"constant_ms\":5,\"token_ms\":0.05,\"context_ms\":1e-4,\"pair_ms\":1e-6}}",
 	"{\"name\":\"v\",\"source\":\"made up\",\"kind\":\"llm\",\"weight_bytes\":1e9,\"kv_bytes_per_token\":100,\"curves\":{"
 	"\"prompt_tokens\":[1,10,100],\"prompt_s\":[0.1,0.2,0.5],\"decodes\":[1,8],\"decode_s\":[0.01,0.02],\"mixed_factor\":1.1}}",
-	"{\"name\":\"l\",\"source\":\"made up\",\"kind\":\"llm\",\"longest\":2048,\"layers\":{\"dnn\":\"llama:hidden=64,layers=2,heads=4,seq=32,vocab=100\","
-	"\"bytes_per_element\":2,\"overhead_ms\":1,\"attention_efficiency\":0.5}}"
-};
+	"{\"name\":\"l\",\"source\":\"made "
+	"up\",\"kind\":\"llm\",\"longest\":2048,\"layers\":{\"dnn\":\"llama:hidden=64,layers=2,heads=4,seq=32,vocab=100\","
+	"\"bytes_per_element\":2,\"overhead_ms\":1,\"attention_efficiency\":0.5}}" };
 
 static struct device *device;
 static unsigned long cases, accepted, refused, insane, unnamed, wrong_code;
@@ -48,7 +51,8 @@ static bool table_is_sane(const struct served *m)
 	bool is_good = m->n_batches > 0 && m->n_batches <= SERVED_MAX_BATCHES && m->n_lengths <= SERVED_MAX_LENGTHS;
 	for (uint32_t i = 0; is_good && i < m->n_batches; i++) {
 		struct served_memory x = served_memory_of(m, m->batch[i]);
-		is_good = is_time(served_latency(m, m->batch[i], m->n_lengths ? m->length[m->n_lengths - 1] : 0)) && x.peak >= x.before && x.before >= 0;
+		is_good = is_time(served_latency(m, m->batch[i], m->n_lengths ? m->length[m->n_lengths - 1] : 0)) && x.peak >= x.before &&
+			  x.before >= 0;
 	}
 	return is_good && served_batch_for(m, m->batch[0]) == m->batch[0];
 }

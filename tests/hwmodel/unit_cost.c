@@ -98,8 +98,8 @@ static void check_layers(const struct device *dev, const struct dnn *d)
 	near_to(1e6 * cost_layer_s(c, i, DNN_FORWARD, b, 1, false), 1e6 * (max(flops / peak + ramp, bytes / Bps) + launch), 1e-4,
 		"a linear layer: FLOPs over rate, ramp, launch");
 	bytes = 2 * (t * h + 4 * t * h / 4 + 4 * h * h / 4);
-	near_to(1e6 * cost_layer_s(c, i, DNN_BACKWARD_WEIGHT, b, 4, false),
-		1e6 * (max(flops / 4 / peak + ramp, bytes / Bps) + launch), 1e-4, "a quarter of the columns: a quarter of the FLOPs");
+	near_to(1e6 * cost_layer_s(c, i, DNN_BACKWARD_WEIGHT, b, 4, false), 1e6 * (max(flops / 4 / peak + ramp, bytes / Bps) + launch),
+		1e-4, "a quarter of the columns: a quarter of the FLOPs");
 	find(d, "h1.ln1", &i);
 	near_to(1e6 * cost_layer_s(c, i, DNN_FORWARD, b, 4, false), 1e6 * (2 * 2 * t * h / Bps + launch), 1e-6,
 		"a layer norm reads and writes, on every device");
@@ -144,8 +144,8 @@ static void check_fusion(const struct device *dev, const struct dnn *d)
 	find(d, "h1.attn_softmax", &i);
 	near_to(cost_layer_s(c, i, DNN_FORWARD, b, 1, false), 0, 0, "fused attention: no softmax of its own");
 	find(d, "h1.attn_scores", &i);
-	near_to(1e6 * cost_layer_s(c, i, DNN_FORWARD, b, 1, false), 1e6 * (max(flops / peak + ramp, 2 * 2 * t * h / Bps) + launch),
-		1e-6, "fused attention: scores are not written");
+	near_to(1e6 * cost_layer_s(c, i, DNN_FORWARD, b, 1, false), 1e6 * (max(flops / peak + ramp, 2 * 2 * t * h / Bps) + launch), 1e-6,
+		"fused attention: scores are not written");
 	/* Dao 2023: five products backward against two forward; scores are computed once more. */
 	near_to(1e6 * cost_layer_s(c, i, DNN_BACKWARD_DATA, b, 1, false), 1e6 * (3 * flops / peak + 2 * ramp + 2 * launch), 1e-6,
 		"fused attention: scores are computed again for backward");
@@ -205,8 +205,8 @@ static void check_convolutions(const struct device *dev)
 		is_right &= fits == (is_pointwise ? 0 : is_strided ? 2 : 1);
 	}
 	/* ResNet-50 v1.5: 16 blocks of two 1x1 and one 3x3, four projections; three of the 3x3 have stride 2. */
-	ok(seen[0] == 36 && seen[1] == 13 && seen[2] == 3, "52 convolutions after the first: %d 1x1, %d 3x3, %d strided", seen[0],
-		seen[1], seen[2]);
+	ok(seen[0] == 36 && seen[1] == 13 && seen[2] == 3, "52 convolutions after the first: %d 1x1, %d 3x3, %d strided", seen[0], seen[1],
+		seen[2]);
 	ok(is_right, "each has the share of its shape");
 	cost_free(c);
 	dnn_free(d);

@@ -14,18 +14,25 @@
 #include <stdlib.h>
 
 /* With the exponent 1 a law is t0 + FLOPs / a + bytes / b. */
-#define LAW(names, t0, a, b) "{\"form\": \"roofline\", \"points\": 10, " names ", \"parameters\": {\"time0_us\": " t0 ", " a "\"rate_GBps\": " b \
-	", \"exponent\": 1}, \"range\": {\"flops\": [0, 1e15], \"bytes\": [1, 1e12]}, \"held_out_error\": {\"mean\": 0.1, \"median\": 0.07, \"p90\": 0.2}}"
-#define HEAD "{\"schema\": 1, \"name\": \"known\", \"device\": \"none-such\", \"title\": \"t\", \"source\": \"made up\", \"date\": \"2026-02-03\", " \
+#define LAW(names, t0, a, b)                                                                                                            \
+	"{\"form\": \"roofline\", \"points\": 10, " names ", \"parameters\": {\"time0_us\": " t0 ", " a "\"rate_GBps\": " b             \
+	", \"exponent\": 1}, \"range\": {\"flops\": [0, 1e15], \"bytes\": [1, 1e12]}, \"held_out_error\": {\"mean\": 0.1, \"median\": " \
+	"0.07, \"p90\": 0.2}}"
+#define HEAD                                                                                                                    \
+	"{\"schema\": 1, \"name\": \"known\", \"device\": \"none-such\", \"title\": \"t\", \"source\": \"made up\", \"date\": " \
+	"\"2026-02-03\", "                                                                                                      \
 	"\"backend\": \"synthetic\", \"stable\": true, \"measured_here\": false, \"note\": \"\", \"laws\": ["
 
 static const char *const gemm = LAW("\"family\": \"gemm\", \"precision\": \"fp32\"", "10", "\"rate_GFLOPps\": 12000, ", "700");
 static const char *const gemm16 = LAW("\"family\": \"gemm\", \"precision\": \"fp16\"", "8", "\"rate_GFLOPps\": 90000, ", "600");
-static const char *const forward = LAW("\"family\": \"conv\", \"op\": \"forward\", \"precision\": \"fp32\"", "20", "\"rate_GFLOPps\": 11000, ", "650");
-static const char *const data = LAW("\"family\": \"conv\", \"op\": \"data-gradient\", \"precision\": \"fp32\"", "30", "\"rate_GFLOPps\": 9000, ", "550");
-static const char *const weight = LAW("\"family\": \"conv\", \"op\": \"weight-gradient\", \"precision\": \"fp32\"", "40", "\"rate_GFLOPps\": 7000, ", "450");
-static const char *const pointwise = LAW("\"family\": \"conv\", \"op\": \"forward\", \"precision\": \"fp32\", \"variant\": \"1x1\"", "5",
-	"\"rate_GFLOPps\": 5000, ", "500");
+static const char *const forward =
+	LAW("\"family\": \"conv\", \"op\": \"forward\", \"precision\": \"fp32\"", "20", "\"rate_GFLOPps\": 11000, ", "650");
+static const char *const data =
+	LAW("\"family\": \"conv\", \"op\": \"data-gradient\", \"precision\": \"fp32\"", "30", "\"rate_GFLOPps\": 9000, ", "550");
+static const char *const weight =
+	LAW("\"family\": \"conv\", \"op\": \"weight-gradient\", \"precision\": \"fp32\"", "40", "\"rate_GFLOPps\": 7000, ", "450");
+static const char *const pointwise = LAW(
+	"\"family\": \"conv\", \"op\": \"forward\", \"precision\": \"fp32\", \"variant\": \"1x1\"", "5", "\"rate_GFLOPps\": 5000, ", "500");
 static const char *const triad = LAW("\"family\": \"memory\", \"op\": \"triad\", \"precision\": \"fp32\"", "4", "", "740");
 static const char *const norm = LAW("\"family\": \"memory\", \"op\": \"layer-norm\", \"precision\": \"fp32\"", "6", "", "500");
 static const char *const adam = LAW("\"family\": \"update\", \"op\": \"adam\", \"precision\": \"fp32\"", "3", "", "600");
@@ -67,10 +74,12 @@ static double expected_resnet(const struct dnn *d, double b)
 	double sum = 0;
 	for (uint32_t i = 0; i < d->n_layers; i++) {
 		const struct dnn_layer *l = &d->layer[i];
-		double f = b * l->fwd_flops, bytes = 4 * (b * (l->in_elems + l->out_elems) + l->params), in = 4 * b * l->in_elems, out = 4 * b * l->out_elems;
+		double f = b * l->fwd_flops, bytes = 4 * (b * (l->in_elems + l->out_elems) + l->params), in = 4 * b * l->in_elems,
+		       out = 4 * b * l->out_elems;
 		switch (l->kind) {
 		case ORR_LAYER_CONV:
-			sum += linear(20, 11000, 650, f, bytes) + (i ? linear(30, 9000, 550, f, bytes) : 0) + linear(40, 7000, 450, f, bytes);
+			sum += linear(20, 11000, 650, f, bytes) + (i ? linear(30, 9000, 550, f, bytes) : 0) +
+			       linear(40, 7000, 450, f, bytes);
 			break;
 		case ORR_LAYER_LINEAR:
 			sum += 3 * linear(10, 12000, 700, f, 4 * (b * (l->in_elems + l->out_elems) + l->n * l->k));
@@ -107,9 +116,12 @@ static void check_sums(const struct device *dev)
 		return;
 	struct cost *c = costs(d, dev, (struct cost_options){ .profile = p });
 	near_to(1e3 * step_s(d, c, 16), 1e3 * expected_resnet(d, 16), 1e-10, "a step is the sum of its kernels' laws");
-	near_to(1e6 * cost_update_s(c, 25e6, 8), 1e6 * linear(3, INFINITY, 600, 0, 25e6 * 28), 1e-9, "Adam's update by its law: 28 bytes a parameter");
-	near_to(1e6 * cost_update_s(c, 25e6, 0), 1e6 * linear(4, INFINITY, 740, 0, 25e6 * 12), 1e-9, "plain SGD has none here: as what streams");
-	ok(strstr(cost_source(c, 16), "profile known (made up, 2026-02-03; median error 7 %) for gemm, conv, memory, update (its laws here: 7 %)") != NULL,
+	near_to(1e6 * cost_update_s(c, 25e6, 8), 1e6 * linear(3, INFINITY, 600, 0, 25e6 * 28), 1e-9,
+		"Adam's update by its law: 28 bytes a parameter");
+	near_to(1e6 * cost_update_s(c, 25e6, 0), 1e6 * linear(4, INFINITY, 740, 0, 25e6 * 12), 1e-9,
+		"plain SGD has none here: as what streams");
+	ok(strstr(cost_source(c, 16),
+		   "profile known (made up, 2026-02-03; median error 7 %) for gemm, conv, memory, update (its laws here: 7 %)") != NULL,
 		"the source names profile, date, error, families");
 	near_to(cost_profile_error(c), 0.07, 1e-12, "the error of the laws that are used");
 	struct cost_coverage cover = { 0 };
@@ -118,7 +130,8 @@ static void check_sums(const struct device *dev)
 		(unsigned long long)cover.kernels);
 	cost_free(c);
 	c = costs(d, dev, (struct cost_options){ .profile = p, .efficiency = 0.5 });
-	ok(strstr(cost_source(c, 16), "for memory, update (its laws here: 7 %); the data sheet's roofline for gemm, conv, efficiency of products given"),
+	ok(strstr(cost_source(c, 16),
+		   "for memory, update (its laws here: 7 %); the data sheet's roofline for gemm, conv, efficiency of products given"),
 		"an efficiency that is given puts products on the roofline");
 	cost_free(c);
 	profile_free(p);
@@ -139,12 +152,14 @@ static void check_fallbacks(const struct device *dev)
 		i++;
 	const struct dnn_layer *one = &d->layer[i], *three = &d->layer[i + 3];
 	near_to(1e6 * cost_layer_s(c, i, DNN_FORWARD, 8, 1, false),
-		1e6 * linear(5, 5000, 500, 8 * one->fwd_flops, 4 * (8 * (one->in_elems + one->out_elems) + one->params)), 1e-9, "a 1x1 filter has a law of its own");
+		1e6 * linear(5, 5000, 500, 8 * one->fwd_flops, 4 * (8 * (one->in_elems + one->out_elems) + one->params)), 1e-9,
+		"a 1x1 filter has a law of its own");
 	ok(three->k == 576 && cost_layer_s(c, i + 3, DNN_FORWARD, 8, 1, false) == cost_layer_s(sheet, i + 3, DNN_FORWARD, 8, 1, false),
 		"a 3x3 has none: the roofline, not the law over other filters");
 	ok(cost_layer_s(c, i, DNN_BACKWARD_WEIGHT, 8, 1, false) == cost_layer_s(sheet, i, DNN_BACKWARD_WEIGHT, 8, 1, false),
 		"nor has its weight gradient");
-	ok(strstr(cost_source(c, 8), "for conv (its laws here: 7 %); the data sheet's roofline for gemm, conv, memory, update"), "and it is said");
+	ok(strstr(cost_source(c, 8), "for conv (its laws here: 7 %); the data sheet's roofline for gemm, conv, memory, update"),
+		"and it is said");
 	/* As if no larger kernel than this had been measured. */
 	struct cost_coverage cover = { 0 };
 	p->law[1].to[0] = 8 * one->fwd_flops;
@@ -156,11 +171,14 @@ static void check_fallbacks(const struct device *dev)
 		all += is_1x1;
 		bigger += is_1x1 && l->fwd_flops > 1.01 * one->fwd_flops;
 	}
-	ok(cover.by_law == all && cover.outside == bigger && bigger > 0 && cover.outside_of[COST_CONV] == bigger && !cover.outside_of[COST_GEMM],
-		"kernels outside the range of their law are counted: %llu of %llu", (unsigned long long)cover.outside, (unsigned long long)cover.by_law);
+	ok(cover.by_law == all && cover.outside == bigger && bigger > 0 && cover.outside_of[COST_CONV] == bigger &&
+			!cover.outside_of[COST_GEMM],
+		"kernels outside the range of their law are counted: %llu of %llu", (unsigned long long)cover.outside,
+		(unsigned long long)cover.by_law);
 	cost_free(c);
 	c = costs(d, dev, (struct cost_options){ .precision = PRECISION_FP16, .profile = p });
-	ok(strstr(cost_source(c, 8), "datasheet only: roofline of v100") && strstr(cost_source(c, 8), "no law for these kernels in profile known"),
+	ok(strstr(cost_source(c, 8), "datasheet only: roofline of v100") &&
+			strstr(cost_source(c, 8), "no law for these kernels in profile known"),
 		"a precision that the profile lacks: datasheet only");
 	ok(!strncmp(cost_source(sheet, 8), "datasheet only: roofline of v100 (", 34), "no profile: datasheet only");
 	cost_free(c);
@@ -180,12 +198,14 @@ static void check_transformer(const struct device *dev)
 	const double t = 4 * 512, h = 1024, scores = 16.0 * 512 * 512 * 4;
 	for (i = 0; strcmp(d->layer[i].name, "h1.mlp_up"); i++)
 		;
-	near_to(1e6 * cost_layer_s(c, i, DNN_FORWARD, 4, 2, false), 1e6 * linear(8, 90000, 600, 2 * t * h * 4 * h / 2, 2 * (t * h + 4 * t * h / 2 + 4 * h * h / 2)),
-		1e-9, "half the columns of a product: the law at half the FLOPs");
+	near_to(1e6 * cost_layer_s(c, i, DNN_FORWARD, 4, 2, false),
+		1e6 * linear(8, 90000, 600, 2 * t * h * 4 * h / 2, 2 * (t * h + 4 * t * h / 2 + 4 * h * h / 2)), 1e-9,
+		"half the columns of a product: the law at half the FLOPs");
 	for (i = 0; strcmp(d->layer[i].name, "h1.attn_scores"); i++)
 		;
-	near_to(1e6 * cost_layer_s(c, i, DNN_BACKWARD_DATA, 4, 1, false), 1e6 * linear(16, 90000, 600, 2 * 2 * scores * 64, 2 * (2 * 2 * t * h + scores)),
-		1e-9, "two gradients of scores are two kernels");
+	near_to(1e6 * cost_layer_s(c, i, DNN_BACKWARD_DATA, 4, 1, false),
+		1e6 * linear(16, 90000, 600, 2 * 2 * scores * 64, 2 * (2 * 2 * t * h + scores)), 1e-9,
+		"two gradients of scores are two kernels");
 	for (i = 0; strcmp(d->layer[i].name, "h1.ln1"); i++)
 		;
 	near_to(1e6 * cost_layer_s(c, i, DNN_FORWARD, 4, 1, false), 1e6 * linear(6, INFINITY, 500, 0, 2 * 2 * t * h), 1e-9,
@@ -197,7 +217,8 @@ static void check_transformer(const struct device *dev)
 		for (i = 0; strcmp(d->layer[i].name, "h1.mlp_up"); i++)
 			;
 		near_to(1e6 * cost_layer_s(c, i, DNN_FORWARD, 4, 2, false),
-			1e6 * linear(8, 90000, 600, 2 * t * h * 4 * h / 2, 2 * (t * h + 4 * t * h / 2 + 4 * h * h / 2)), 1e-9, "bf16 runs at the rate of fp16");
+			1e6 * linear(8, 90000, 600, 2 * t * h * 4 * h / 2, 2 * (t * h + 4 * t * h / 2 + 4 * h * h / 2)), 1e-9,
+			"bf16 runs at the rate of fp16");
 		cost_free(c);
 		device_free(a100);
 	}
@@ -248,11 +269,13 @@ static void check_interval(const struct device *dev)
 		for (uint32_t k = 0; k < DRAWS; k++)
 			v[k] = drawn_step(d, dev, fit, k + 1, (uint64_t)trial);
 		gsl_sort(v, 1, DRAWS);
-		inside += gsl_stats_quantile_from_sorted_data(v, 1, DRAWS, 0.025) <= right && right <= gsl_stats_quantile_from_sorted_data(v, 1, DRAWS, 0.975);
+		inside += gsl_stats_quantile_from_sorted_data(v, 1, DRAWS, 0.025) <= right &&
+			  right <= gsl_stats_quantile_from_sorted_data(v, 1, DRAWS, 0.975);
 	}
 	/* Binomial: 0.95 +- 3 x 0.0154 for 200, less the 1 or 2 % that quantiles of 100 draws miss. */
 	double share = (double)inside / trials;
-	ok(share >= (trials < 200 ? 0.8 : 0.885) && share <= 0.995, "intervals of draws have the truth in %.1f %% of %d fits", 100 * share, trials);
+	ok(share >= (trials < 200 ? 0.8 : 0.885) && share <= 0.995, "intervals of draws have the truth in %.1f %% of %d fits", 100 * share,
+		trials);
 	cost_free(c);
 	profile_free(truth);
 	profile_free(fit);
@@ -279,7 +302,7 @@ static void check_residuals(const struct device *dev)
 			for (uint32_t k = 0; k < d->n_layers; k++) {
 				const struct dnn_layer *a = &d->layer[i], *b = &d->layer[k];
 				bool is_same = a->kind == b->kind && a->fwd_flops == b->fwd_flops && a->in_elems == b->in_elems &&
-					a->out_elems == b->out_elems && a->params == b->params;
+					       a->out_elems == b->out_elems && a->params == b->params;
 				is_first &= !(is_same && k < i);
 				t += is_same ? cost_layer_s(c, k, (enum dnn_pass)pass, 64, 1, false) : 0;
 			}
@@ -290,7 +313,8 @@ static void check_residuals(const struct device *dev)
 	double sd = gsl_stats_sd(v, 1, N) / sum, want = 0.05 * sqrt(squares) / sum;
 	/* The sd of 400 draws has a standard error of 3.5 %; gradients and additions of equal bytes share one too. */
 	ok(fabs(sd / want - 1) < 0.15, "the spread of a sum of residuals: %.3f %%, expected %.3f %%", 100 * sd, 100 * want);
-	ok(drawn_step(d, dev, p, 7, 3) == v[6] && drawn_step(d, dev, p, 7, 4) != v[6] && v[6] != v[7], "draws are of seed and number alone");
+	ok(drawn_step(d, dev, p, 7, 3) == v[6] && drawn_step(d, dev, p, 7, 4) != v[6] && v[6] != v[7],
+		"draws are of seed and number alone");
 	const char *const more[] = { adam, norm, gemm, forward, data, weight, triad };
 	struct profile *q = with(more, 7);
 	for (size_t i = 0; i < q->n_laws; i++)

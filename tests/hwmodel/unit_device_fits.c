@@ -134,15 +134,14 @@ static void check_products(const struct device *d, const char *whose, enum preci
 	const double *c = has_three ? three : two;
 	double share = 1 / c[1] / peak, Bps = d->memory_Bps * d->memory_efficiency;
 	printf("# %s %s: %d products; t0 %.1f us, %.3f of the peak, error %.1f %%; with bytes: t0 %.1f us, %.3f, x %.2f, error %.1f %%\n",
-		whose, precision_name(p), n_kernels, two[0] * 1e6, 1 / two[1] / peak, 100 * error_two, three[0] * 1e6,
-		1 / three[1] / peak, three[2] * Bps, 100 * error_three);
+		whose, precision_name(p), n_kernels, two[0] * 1e6, 1 / two[1] / peak, 100 * error_two, three[0] * 1e6, 1 / three[1] / peak,
+		three[2] * Bps, 100 * error_three);
 	ok(fabs(d->gemm_efficiency[p] * d->peak_flops[p] / (share * peak) - 1) < 0.01, "%s: %s products reach %.3f of the peak", d->name,
 		precision_name(p), share);
 	ok(fabs(d->gemm_exposed_memory - (has_three ? c[2] * Bps : 0)) < 0.01, "%s: share of memory time that shows: %.2f", d->name,
 		d->gemm_exposed_memory);
 	if (is_ramp)
-		ok(fabs(device_ramp_s(d) - (c[0] - host_s)) < 0.3e-6, "%s: a product takes %.1f us beside", d->name,
-			(c[0] - host_s) * 1e6);
+		ok(fabs(device_ramp_s(d) - (c[0] - host_s)) < 0.3e-6, "%s: a product takes %.1f us beside", d->name, (c[0] - host_s) * 1e6);
 	n_kernels = 0;
 }
 
@@ -227,7 +226,8 @@ static void check_law(const char *name, const char *source)
 	}
 	while (next_row(&t))
 		if (strstr(text(&t, "source"), source) && !strcmp(text(&t, "op"), "allreduce") && number(&t, "bytes") >= 65536)
-			kernels[n_kernels++] = (struct kernel){ number(&t, "bytes"), sqrt(number(&t, "bytes")), number(&t, "oop_time_us") / 1e6 };
+			kernels[n_kernels++] =
+				(struct kernel){ number(&t, "bytes"), sqrt(number(&t, "bytes")), number(&t, "oop_time_us") / 1e6 };
 	double c[3], error = fit(3, c);
 	printf("# %s: %d all-reduces of 8: %.1f us, %.1f GB/s, %.1f us per root of a MB, error %.1f %%\n", name, n_kernels, c[0] * 1e6,
 		1.75 / c[1] / 1e9, c[2] * 1e9, 100 * error);

@@ -57,7 +57,7 @@ static void known_totals(void)
 		struct dnn *d = load(known[i].name);
 		double gmacs = products(d, DNN_FORWARD) / 2e9;
 		bool good = d->params == known[i].params && (known[i].tensors == 0 || d->tensors == known[i].tensors) &&
-			(known[i].gmacs == 0 || fabs(gmacs / known[i].gmacs - 1) < 1e-3);
+			    (known[i].gmacs == 0 || fabs(gmacs / known[i].gmacs - 1) < 1e-3);
 		if (!good)
 			printf("# %.0f %.0f %.5f\n", d->params, d->tensors, gmacs);
 		ok(good, "%s: published parameters, tensors and MACs", known[i].name);
@@ -83,15 +83,16 @@ static void catalogue_is_sound(void)
 			if (l->block != DNN_NO_BLOCK && (i == 0 || d->layer[i - 1].block != l->block))
 				blocks++;
 			bool is_table = l->rows > 0;
-			bool good = l->rows * l->columns <= l->params && (!is_table || l->params - l->rows * l->columns <= 8 * l->rows ||
-				l->kind == ORR_LAYER_EMBEDDING) && l->in_elems > 0 && l->out_elems > 0 &&
-				(l->block == DNN_NO_BLOCK || l->block < d->blocks) && !strchr(l->name, '#');
+			bool good = l->rows * l->columns <= l->params &&
+				    (!is_table || l->params - l->rows * l->columns <= 8 * l->rows || l->kind == ORR_LAYER_EMBEDDING) &&
+				    l->in_elems > 0 && l->out_elems > 0 && (l->block == DNN_NO_BLOCK || l->block < d->blocks) &&
+				    !strchr(l->name, '#');
 			if (!good)
 				printf("# %s: %s\n", d->name, l->name);
 			wrong += !good;
 		}
 		wrong += params != d->params || tensors != d->tensors || blocks != d->blocks || strcmp(d->name, dnn_catalogue(n)) ||
-			strlen(d->hash) != 64 || !(d->input_elems > 0);
+			 strlen(d->hash) != 64 || !(d->input_elems > 0);
 		dnn_free(d);
 	}
 	ok(n >= 46 && !wrong, "all %zu models of the catalogue: sums, blocks, matrices, sizes", n);
@@ -186,7 +187,7 @@ static void activations_of_cnns(void)
 	struct dnn *d = load("alexnet");
 	/* Input; after each ReLU; after pools and the places of maxima; the last softmax. */
 	double want = 3 * 224 * 224 + (64 * 55 * 55 + 192 * 27 * 27 + 384 * 13 * 13 + 256 * 13 * 13 * 2) +
-		2 * (64 * 27 * 27 + 192 * 13 * 13 + 256 * 6 * 6) + 4096 * 2 + 1000;
+		      2 * (64 * 27 * 27 + 192 * 13 * 13 + 256 * 6 * 6) + 4096 * 2 + 1000;
 	near_to(kept(d, ""), want, 0, "AlexNet keeps each activation once; ReLU works in place");
 	ok(layer(d, "relu1")->is_in_place && layer(d, "conv2")->saved_elems == 64 * 27 * 27, "conv2 keeps what pool1 gave");
 	dnn_free(d);
@@ -220,7 +221,7 @@ static bool same_layers(const char *a, const char *b)
 	for (uint32_t i = 0; same && i < x->n_layers; i++) {
 		const struct dnn_layer *p = &x->layer[i], *q = &y->layer[i];
 		same = !strcmp(p->name, q->name) && p->kind == q->kind && p->params == q->params && p->fwd_flops == q->fwd_flops &&
-			p->out_elems == q->out_elems && p->saved_elems == q->saved_elems && p->m == q->m && p->count == q->count;
+		       p->out_elems == q->out_elems && p->saved_elems == q->saved_elems && p->m == q->m && p->count == q->count;
 	}
 	dnn_free(x);
 	dnn_free(y);
@@ -265,13 +266,10 @@ static void names(void)
 		const char *spec, *says;
 	} wrong[] = { { "resnet51", "did you mean resnet50?" }, { "alexnett", "did you mean alexnet?" }, { "", "orrery model list" },
 		{ "zzzzzzzz", "orrery model list" }, { "./nowhere.json", "nowhere.json" },
-		{ "gtp:hidden=1", "there are gpt, bert, llama, vit, deepfm" },
-		{ "gpt:hidden=1024", "layers: must be given" },
+		{ "gtp:hidden=1", "there are gpt, bert, llama, vit, deepfm" }, { "gpt:hidden=1024", "layers: must be given" },
 		{ "gpt:hiden=1024", "did you mean hidden" },
-		{ "gpt:hidden=0", "hidden: expected a whole number from 1 to 1000000, found \"0\"" },
-		{ "gpt:hidden=1e9", "found \"1e9\"" },
-		{ "gpt:hidden", "expected name=number" },
-		{ "gpt:hidden=2,hidden=2", "hidden: expected once" },
+		{ "gpt:hidden=0", "hidden: expected a whole number from 1 to 1000000, found \"0\"" }, { "gpt:hidden=1e9", "found \"1e9\"" },
+		{ "gpt:hidden", "expected name=number" }, { "gpt:hidden=2,hidden=2", "hidden: expected once" },
 		{ "gpt:hidden=1000,layers=1,heads=3,seq=8,vocab=8", "heads: expected a divisor of hidden (1000), found 3" },
 		{ "llama:hidden=64,layers=1,heads=8,kv_heads=3,seq=8,vocab=8", "kv_heads: expected a divisor of heads (8), found 3" },
 		{ "bert:hidden=64,layers=1,heads=8,seq=8,vocab=8,head=tail", "head: expected none, pooler, pretrain or qa" },
@@ -302,7 +300,8 @@ static void files(void)
 {
 	struct orr_error err;
 	struct dnn *d = parse(HEAD FC ",{\"repeat\":3,\"from\":5,\"is_block\":true,\"layers\":["
-				      "{\"name\":\"b#.act\",\"kind\":\"activation\",\"flops\":4,\"out\":4}]}],\"classifier\":\"fc\"}", &err);
+				      "{\"name\":\"b#.act\",\"kind\":\"activation\",\"flops\":4,\"out\":4}]}],\"classifier\":\"fc\"}",
+		&err);
 	ok(d && d->n_layers == 4 && d->blocks == 3 && d->params == 20 && d->tensors == 2 && d->fc_first == 0 &&
 			!strcmp(d->layer[1].name, "b5.act") && !strcmp(d->layer[3].name, "b7.act") && d->layer[3].block == 2,
 		"a file with a repeated block %s", err.text);
@@ -324,8 +323,7 @@ static void faults(void)
 	static const struct {
 		const char *text, *says;
 	} wrong[] = { { "", "m.json:1:1" }, { "{\"name\":\"m\",\n  oops}", "m.json:2:" }, { "[]", "$: expected an object" },
-		{ HEAD FC "]} x", "is no JSON" },
-		{ "{\"input_elems\":4,\"layers\":[" FC "]}", "$.name: expected a text" },
+		{ HEAD FC "]} x", "is no JSON" }, { "{\"input_elems\":4,\"layers\":[" FC "]}", "$.name: expected a text" },
 		{ "{\"name\":\"m\",\"layers\":[" FC "]}", "$.input_elems: expected a number" },
 		{ "{\"name\":\"m\",\"input_elems\":4}", "$.layers: expected a list of layers" },
 		{ "{\"name\":\"m\",\"input_elems\":4,\"layers\":[]}", "$.layers: expected a list of layers" },
@@ -335,27 +333,36 @@ static void faults(void)
 		{ "{\"name\":\"m\",\"name\":\"m\",\"input_elems\":4,\"layers\":[]}", "twice" },
 		{ HEAD "3]}", "$.layers[0]: expected an object" },
 		{ HEAD FC ",{\"kind\":\"pool\",\"flops\":1,\"out\":1}]}", "$.layers[1].name: expected a text" },
-		{ HEAD "{\"name\":\"a\",\"kind\":\"liner\",\"flops\":1,\"out\":1}]}", "$.layers[0].kind: unknown kind \"liner\"; did you mean linear" },
+		{ HEAD "{\"name\":\"a\",\"kind\":\"liner\",\"flops\":1,\"out\":1}]}",
+			"$.layers[0].kind: unknown kind \"liner\"; did you mean linear" },
 		{ HEAD "{\"name\":\"a\",\"kind\":\"transmogrify\",\"flops\":1,\"out\":1}]}", "there are conv, linear" },
-		{ HEAD "{\"name\":\"a\",\"kind\":\"norm\",\"params\":-1,\"flops\":1,\"out\":1}]}", "$.layers[0].params: expected a number from 0" },
-		{ HEAD "{\"name\":\"a\",\"kind\":\"norm\",\"params\":1.5,\"flops\":1,\"out\":1}]}", "$.layers[0].params: expected a whole number" },
-		{ HEAD "{\"name\":\"a\",\"kind\":\"norm\",\"params\":1e99,\"flops\":1,\"out\":1}]}", "$.layers[0].params: expected a number from 0" },
+		{ HEAD "{\"name\":\"a\",\"kind\":\"norm\",\"params\":-1,\"flops\":1,\"out\":1}]}",
+			"$.layers[0].params: expected a number from 0" },
+		{ HEAD "{\"name\":\"a\",\"kind\":\"norm\",\"params\":1.5,\"flops\":1,\"out\":1}]}",
+			"$.layers[0].params: expected a whole number" },
+		{ HEAD "{\"name\":\"a\",\"kind\":\"norm\",\"params\":1e99,\"flops\":1,\"out\":1}]}",
+			"$.layers[0].params: expected a number from 0" },
 		{ HEAD "{\"name\":\"a\",\"kind\":\"norm\",\"params\":4,\"tensors\":0,\"flops\":1,\"out\":1}]}", "$.layers[0].tensors" },
 		{ HEAD "{\"name\":\"a\",\"kind\":\"pool\",\"flops\":1e999,\"out\":1}]}", "$.layers[0].flops: expected a number" },
 		{ HEAD "{\"name\":\"a\",\"kind\":\"pool\",\"flops\":1}]}", "$.layers[0].out: expected a number" },
 		{ HEAD "{\"name\":\"a\",\"kind\":\"pool\",\"flops\":\"1\",\"out\":1}]}", "$.layers[0].flops: expected a number" },
-		{ HEAD "{\"name\":\"a\",\"kind\":\"pool\",\"flops\":1,\"out\":1,\"paramz\":1}]}", "$.layers[0]: unknown key \"paramz\"; did you mean params" },
+		{ HEAD "{\"name\":\"a\",\"kind\":\"pool\",\"flops\":1,\"out\":1,\"paramz\":1}]}",
+			"$.layers[0]: unknown key \"paramz\"; did you mean params" },
 		{ HEAD "{\"name\":\"a\",\"kind\":\"linear\",\"flops\":1,\"out\":1}]}", "$.layers[0].gemm: expected [m, n, k, count]" },
-		{ HEAD "{\"name\":\"a\",\"kind\":\"linear\",\"flops\":1,\"out\":1,\"gemm\":[1,1,1]}]}", "$.layers[0].gemm: expected a list of 4 numbers" },
-		{ HEAD "{\"name\":\"a\",\"kind\":\"linear\",\"flops\":1,\"out\":1,\"gemm\":[1,2,1,1]}]}", "$.layers[0].flops: expected 2 m n k count of gemm, 4, found 1" },
+		{ HEAD "{\"name\":\"a\",\"kind\":\"linear\",\"flops\":1,\"out\":1,\"gemm\":[1,1,1]}]}",
+			"$.layers[0].gemm: expected a list of 4 numbers" },
+		{ HEAD "{\"name\":\"a\",\"kind\":\"linear\",\"flops\":1,\"out\":1,\"gemm\":[1,2,1,1]}]}",
+			"$.layers[0].flops: expected 2 m n k count of gemm, 4, found 1" },
 		{ HEAD "{\"repeat\":0,\"layers\":[" FC "]}]}", "$.layers[0].repeat: expected a whole number from 1" },
 		{ HEAD "{\"repeat\":2,\"layers\":[]}]}", "$.layers[0].layers: expected a list of layers" },
-		{ HEAD "{\"repeat\":2,\"layers\":[{\"repeat\":2,\"layers\":[" FC "]}]}]}", "$.layers[0].layers[0].repeat: expected no repeat inside a repeat" },
+		{ HEAD "{\"repeat\":2,\"layers\":[{\"repeat\":2,\"layers\":[" FC "]}]}]}",
+			"$.layers[0].layers[0].repeat: expected no repeat inside a repeat" },
 		{ HEAD "{\"repeat\":2,\"layers\":[" FC ",{\"name\":\"x\",\"kind\":1}]}]}", "$.layers[0].layers[1].kind: expected a text" },
 		{ HEAD "{\"repeat\":100000,\"layers\":[" FC "," FC "," FC "]}]}", "$.layers: expected at most 200000 layers" },
 		{ HEAD FC "],\"classifier\":\"fd\"}", "$.classifier: expected the name of a layer, found \"fd\"" },
 		{ HEAD FC "],\"transformer\":{\"hidden\":8}}", "$.transformer.heads: expected a number" },
-		{ HEAD FC "],\"transformer\":{\"hidden\":0,\"heads\":1,\"ffn\":1,\"seq\":1}}", "$.transformer.hidden: expected a whole number from 1" } };
+		{ HEAD FC "],\"transformer\":{\"hidden\":0,\"heads\":1,\"ffn\":1,\"seq\":1}}",
+			"$.transformer.hidden: expected a whole number from 1" } };
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
 		struct orr_error err;
 		struct dnn *d = parse(wrong[i].text, &err);

@@ -78,10 +78,10 @@ static bool check_row(const struct dnn *d, char **f)
 		return false;
 	}
 	bool good = l->kind == kind_of(f[1]) && l->params == strtod(f[2], NULL) && l->fwd_flops == strtod(f[3], NULL) &&
-		l->out_elems == strtod(f[4], NULL);
+		    l->out_elems == strtod(f[4], NULL);
 	if (!good)
-		printf("# %s: %s: %s %.0f %.0f %.0f, want %s %s %s %s\n", d->name, l->name, dnn_kind_name(l->kind), l->params,
-			l->fwd_flops, l->out_elems, f[1], f[2], f[3], f[4]);
+		printf("# %s: %s: %s %.0f %.0f %.0f, want %s %s %s %s\n", d->name, l->name, dnn_kind_name(l->kind), l->params, l->fwd_flops,
+			l->out_elems, f[1], f[2], f[3], f[4]);
 	return good;
 }
 
@@ -112,18 +112,18 @@ static void check_totals(const struct dnn *d, char **f)
 	double core = 0, flops = 0, out = 0;
 	for (uint32_t i = 0; i < d->n_layers; i++) {
 		const struct dnn_layer *l = &d->layer[i];
-		bool is_core = l->kind == ORR_LAYER_CONV || l->kind == ORR_LAYER_LINEAR || l->kind == ORR_LAYER_MATMUL ||
-			l->kind == ORR_LAYER_RNN;
+		bool is_core =
+			l->kind == ORR_LAYER_CONV || l->kind == ORR_LAYER_LINEAR || l->kind == ORR_LAYER_MATMUL || l->kind == ORR_LAYER_RNN;
 		core += is_core ? l->fwd_flops : 0;
 		flops += l->fwd_flops;
 		out += l->out_elems;
 	}
 	/* GMACs and GFLOPs are rounded to five decimals there. */
 	bool good = d->params == strtod(f[3], NULL) && fabs(core / 2e9 - strtod(f[6], NULL)) < 5.1e-6 &&
-		fabs(flops / 1e9 - strtod(f[9], NULL)) < 5.1e-6 && out == strtod(f[10], NULL) && d->n_layers == strtod(f[11], NULL);
+		    fabs(flops / 1e9 - strtod(f[9], NULL)) < 5.1e-6 && out == strtod(f[10], NULL) && d->n_layers == strtod(f[11], NULL);
 	if (!good)
-		printf("# %.0f %.5f %.5f %.0f %u, want %s %s %s %s %s\n", d->params, core / 2e9, flops / 1e9, out, d->n_layers, f[3],
-			f[6], f[9], f[10], f[11]);
+		printf("# %.0f %.5f %.5f %.0f %u, want %s %s %s %s %s\n", d->params, core / 2e9, flops / 1e9, out, d->n_layers, f[3], f[6],
+			f[9], f[10], f[11]);
 	ok(good, "%s: parameters, GMACs, GFLOPs, elements and rows of the summary", f[0]);
 	if (*f[4] && strtod(f[5], NULL) == 0)
 		ok(d->params == strtod(f[4], NULL), "%s: the published %s parameters", f[0], f[4]);

@@ -76,7 +76,8 @@ static void check_bamboo(void)
 		ok(p->step_ns[ELASTIC_REDUNDANT] == p->step_ns[ELASTIC_PLAIN] && fabs(all / rows[i].all - 1) < 1e-3 &&
 				fabs(all / (4 * rows[i].depth * 0.91) / rows[i].value - 1) < 1e-3,
 			"%s: %.2f samples/s with all nodes", rows[i].name, all);
-		ok(fabs(on_demand / rows[i].on_demand - 1) < 1e-3 && fabs(on_demand / (j->on_demand_nodes * 3.06) / rows[i].on_demand_value - 1) < 1e-3,
+		ok(fabs(on_demand / rows[i].on_demand - 1) < 1e-3 &&
+				fabs(on_demand / (j->on_demand_nodes * 3.06) / rows[i].on_demand_value - 1) < 1e-3,
 			"%s: %.2f samples/s on %u on demand", rows[i].name, on_demand, j->on_demand_nodes);
 		elastic_free(j);
 	}
@@ -85,10 +86,11 @@ static void check_bamboo(void)
 		return;
 	ok(fabs((double)j->steps * j->samples_per_step - 5.86e6) < 5e3 && fabs((double)g->steps * g->samples_per_step - 6.04e6) < 5e3,
 		"5.86 M and 6.04 M samples");
-	ok(elastic_find(j, 4, 8)->step_ns[0] == 1770000000 && elastic_find(j, 1, 15)->step_ns[0] == 12750000000 && !elastic_find(j, 5, 12) &&
-			!elastic_find(j, 4, 9) && !elastic_find(j, 0, 0),
+	ok(elastic_find(j, 4, 8)->step_ns[0] == 1770000000 && elastic_find(j, 1, 15)->step_ns[0] == 12750000000 &&
+			!elastic_find(j, 5, 12) && !elastic_find(j, 4, 9) && !elastic_find(j, 0, 0),
 		"BERT at depths 8, 12 and 15; no other");
-	ok(figure(j, "bamboo.local_timer_s") == 20 && elastic_find(j, 4, 12)->step_ns[ELASTIC_DEGRADED] == 0, "its timer; nothing that was not said");
+	ok(figure(j, "bamboo.local_timer_s") == 20 && elastic_find(j, 4, 12)->step_ns[ELASTIC_DEGRADED] == 0,
+		"its timer; nothing that was not said");
 	elastic_free(j);
 	elastic_free(g);
 }
@@ -98,12 +100,16 @@ static void check_oobleck(void)
 	struct elastic *b = load("oobleck-bert"), *big = load("oobleck-gpt3-6.7b"), *m = load("oobleck-gpt3-medium");
 	if (!ok(b && big && m, "jobs of Oobleck's artifact"))
 		return;
-	const struct elastic_curve *v = curve(b, "varuna"), *o = curve(big, "oobleck"), *r = curve(b, "varuna.restart_s"), *z = curve(big, "bamboo");
+	const struct elastic_curve *v = curve(b, "varuna"), *o = curve(big, "oobleck"), *r = curve(b, "varuna.restart_s"),
+				   *z = curve(big, "bamboo");
 	bool is_whole = v && o && r && z && v->first == 15 && v->n == 16 && r->first == 15 && r->n == 16;
-	ok(is_whole && v->value[15] == 343.133 && v->value[0] == 193.361 && o->value[0] == 0 && o->value[15] == 5.5078, "curves from 15 to 30 nodes");
-	ok(is_whole && r->value[26 - 15] == 112 && r->value[27 - 15] == 49.1 && z->value[15] == 0, "restarts by nodes; Bamboo runs out of memory");
-	ok(figure(b, "varuna.first_restart_s") == 76 && figure(big, "varuna.checkpoint_s") == 120 && figure(big, "varuna.restart_s") == 701 &&
-			figure(m, "batch") == 819 && m->samples_per_step == 819 && figure(big, "oobleck.reconfigure_s") == 10 && figure(b, "bamboo.rebalance_s") == 76,
+	ok(is_whole && v->value[15] == 343.133 && v->value[0] == 193.361 && o->value[0] == 0 && o->value[15] == 5.5078,
+		"curves from 15 to 30 nodes");
+	ok(is_whole && r->value[26 - 15] == 112 && r->value[27 - 15] == 49.1 && z->value[15] == 0,
+		"restarts by nodes; Bamboo runs out of memory");
+	ok(figure(b, "varuna.first_restart_s") == 76 && figure(big, "varuna.checkpoint_s") == 120 &&
+			figure(big, "varuna.restart_s") == 701 && figure(m, "batch") == 819 && m->samples_per_step == 819 &&
+			figure(big, "oobleck.reconfigure_s") == 10 && figure(b, "bamboo.rebalance_s") == 76,
 		"figures");
 	ok(b->depth == 12 && b->steps == 0 && isnan(figure(m, "varuna.first_restart_s")), "coordinates of 12 stages; no end");
 	elastic_free(b);
@@ -118,11 +124,11 @@ static void check_late(void)
 	if (!ok(j && m && b && a, "jobs of Can't Be Late"))
 		return;
 	ok(j->steps == 172800 && m->steps == 259200 && b->steps == 81000 && a->steps == 97200, "steps of one second");
-	ok(j->n_points == 1 && elastic_find(j, 1, 1)->step_ns[0] == 1000000000 && j->on_demand_nodes == 1 && j->on_demand_step_ns == 1000000000 &&
-			j->samples_per_step == 1,
+	ok(j->n_points == 1 && elastic_find(j, 1, 1)->step_ns[0] == 1000000000 && j->on_demand_nodes == 1 &&
+			j->on_demand_step_ns == 1000000000 && j->samples_per_step == 1,
 		"on one node, spot or not");
-	ok(figure(m, "cbl.deadline_loose_h") == 100 && figure(b, "cbl.spot_usd_per_hour") == 0.34 && figure(m, "cbl.changeover_min") == 4 + 5 + 9 &&
-			figure(j, "cbl.deadline_h") == 48 / 0.8,
+	ok(figure(m, "cbl.deadline_loose_h") == 100 && figure(b, "cbl.spot_usd_per_hour") == 0.34 &&
+			figure(m, "cbl.changeover_min") == 4 + 5 + 9 && figure(j, "cbl.deadline_h") == 48 / 0.8,
 		"deadlines, prices, change-overs");
 	elastic_free(j);
 	elastic_free(m);
@@ -163,24 +169,29 @@ static void check_parcae(void)
 		return;
 	}
 	fclose(f);
-	ok(rows == 209 && good == rows && points == rows, "%u of %u measured steps of Parcae, batch over step is its samples/s", good, rows);
+	ok(rows == 209 && good == rows && points == rows, "%u of %u measured steps of Parcae, batch over step is its samples/s", good,
+		rows);
 }
 
 /* ---- files ---- */
 
 #define HEAD "{\"name\":\"x\",\"source\":\"made up\",\"samples_per_step\":8,"
-#define STEP "{\"name\":\"x\",\"source\":\"made up\",\"step\":{\"model\":\"m\",\"device\":\"d\",\"batch\":8,\"micro_batch\":2,\"node_Gbps\":10"
+#define STEP \
+	"{\"name\":\"x\",\"source\":\"made up\",\"step\":{\"model\":\"m\",\"device\":\"d\",\"batch\":8,\"micro_batch\":2,\"node_Gbps\":10"
 
 static void check_points(void)
 {
-	static const char text[] = HEAD "\"points\":[[2,1,7.5],{\"pipelines\":1,\"depth\":3,\"step_ms\":9,\"redundant_step_ms\":10,\"degraded_step_ms\":12,"
-		"\"failover_ms\":1.5,\"redundant\":0.25},[1,2,1e-6]]}";
+	static const char text[] =
+		HEAD "\"points\":[[2,1,7.5],{\"pipelines\":1,\"depth\":3,\"step_ms\":9,\"redundant_step_ms\":10,\"degraded_step_ms\":12,"
+		     "\"failover_ms\":1.5,\"redundant\":0.25},[1,2,1e-6]]}";
 	struct orr_error err = { 0 };
 	struct elastic *j = elastic_parse("in", text, sizeof text - 1, &err);
 	const struct elastic_point *p = j ? elastic_find(j, 1, 3) : NULL;
-	ok(p && j->n_points == 3 && j->point[0].depth == 2 && j->point[1].depth == 3 && j->point[2].pipelines == 2, "points in order of shape");
-	ok(p && p->step_ns[ELASTIC_PLAIN] == 9000000 && p->step_ns[ELASTIC_REDUNDANT] == 10000000 && p->step_ns[ELASTIC_DEGRADED] == 12000000 &&
-			p->failover_ns == 1500000 && p->redundant == 0.25 && j->point[0].step_ns[ELASTIC_REDUNDANT] == 1,
+	ok(p && j->n_points == 3 && j->point[0].depth == 2 && j->point[1].depth == 3 && j->point[2].pipelines == 2,
+		"points in order of shape");
+	ok(p && p->step_ns[ELASTIC_PLAIN] == 9000000 && p->step_ns[ELASTIC_REDUNDANT] == 10000000 &&
+			p->step_ns[ELASTIC_DEGRADED] == 12000000 && p->failover_ns == 1500000 && p->redundant == 0.25 &&
+			j->point[0].step_ns[ELASTIC_REDUNDANT] == 1,
 		"a point with all that can be said of it; the shortest step is 1 ns");
 	elastic_free(j);
 }
@@ -198,7 +209,8 @@ static void check_refused(void)
 {
 	refused("{\"name\":", "in.json:1:");
 	refused("[]", "in.json: $: expected an object, found a list");
-	refused("{\"name\":\"x\",\"source\":\"y\",\"samples_per_step\":1}", "in.json: $: expected one of points, work, step, or curves, found none");
+	refused("{\"name\":\"x\",\"source\":\"y\",\"samples_per_step\":1}",
+		"in.json: $: expected one of points, work, step, or curves, found none");
 	refused(HEAD "\"point\":[]}", "in.json: $: unknown key \"point\"; did you mean points");
 	refused(HEAD "\"points\":[]}", "in.json: $.points: expected a list of 1 to 65536 points, found a list");
 	refused(HEAD "\"points\":[[1,2,3],[1,2]]}", "in.json: $.points[1]: expected [pipelines, depth, ms of a step], found a list");
@@ -207,22 +219,30 @@ static void check_refused(void)
 	refused(HEAD "\"points\":[[1,2,0]]}", "in.json: $.points[0][2]: expected a number above 0 (at least 1 ns), at most 1e+12, found 0");
 	refused(HEAD "\"points\":[[1,2,1e-7]]}", "in.json: $.points[0][2]: expected a number above 0 (at least 1 ns)");
 	refused(HEAD "\"points\":[[1,2,3],[2,2,3],[1,2,4]]}", "in.json: $.points: 1 pipelines of depth 2 are there twice");
-	refused(HEAD "\"points\":[{\"pipelines\":1,\"depth\":1}]}", "in.json: $.points[0].step_ms: expected a number above 0 (at least 1 ns), at most 1e+12, found nothing");
-	refused(HEAD "\"points\":[{\"pipelines\":1,\"depth\":1,\"step_ms\":1,\"redundant\":2}]}", "in.json: $.points[0].redundant: expected a number from 0 to 1, found 2");
+	refused(HEAD "\"points\":[{\"pipelines\":1,\"depth\":1}]}",
+		"in.json: $.points[0].step_ms: expected a number above 0 (at least 1 ns), at most 1e+12, found nothing");
+	refused(HEAD "\"points\":[{\"pipelines\":1,\"depth\":1,\"step_ms\":1,\"redundant\":2}]}",
+		"in.json: $.points[0].redundant: expected a number from 0 to 1, found 2");
 	refused(HEAD "\"points\":[[1,1,1]],\"work\":{}}", "in.json: $: expected one of points, work, step, found points and work");
 	refused("{\"name\":\"x\",\"source\":\"y\",\"points\":[[1,1,1]]}", "in.json: $.samples_per_step: expected a number");
-	refused("{\"name\":\"x\",\"source\":\"y\",\"work\":{\"hours\":1,\"step_s\":7}}", "in.json: $.work.step_s: expected a divisor of the 1 hours, found 7");
-	refused("{\"name\":\"x\",\"source\":\"y\",\"work\":{\"hours\":1,\"step_s\":1},\"steps\":3}", "in.json: $.steps: expected none beside $.work");
-	refused(HEAD "\"curves\":{\"a\":{\"first\":1,\"values\":[1,-1]}}}", "in.json: $.curves.a.values[1]: expected a number from 0 to 1e18, found -1");
-	refused(HEAD "\"curves\":{\"a\":{\"values\":[1]}}}", "in.json: $.curves.a.first: expected a whole number from 1 to 65536, found nothing");
+	refused("{\"name\":\"x\",\"source\":\"y\",\"work\":{\"hours\":1,\"step_s\":7}}",
+		"in.json: $.work.step_s: expected a divisor of the 1 hours, found 7");
+	refused("{\"name\":\"x\",\"source\":\"y\",\"work\":{\"hours\":1,\"step_s\":1},\"steps\":3}",
+		"in.json: $.steps: expected none beside $.work");
+	refused(HEAD "\"curves\":{\"a\":{\"first\":1,\"values\":[1,-1]}}}",
+		"in.json: $.curves.a.values[1]: expected a number from 0 to 1e18, found -1");
+	refused(HEAD "\"curves\":{\"a\":{\"values\":[1]}}}",
+		"in.json: $.curves.a.first: expected a whole number from 1 to 65536, found nothing");
 	refused(HEAD "\"points\":[[1,1,1]],\"figures\":{\"a b\":1}}", "in.json: $.figures: expected keys of 1 to 80 letters");
 	refused(HEAD "\"points\":[[1,1,1]],\"figures\":{\"a\":1,\"a\":2}}", "in.json: $.figures: key \"a\" is there twice");
-	refused(HEAD "\"points\":[[1,1,1]],\"figures\":{\"a\":\"1\"}}", "in.json: $.figures.a: expected a number from -1e18 to 1e18, found \"1\"");
+	refused(HEAD "\"points\":[[1,1,1]],\"figures\":{\"a\":\"1\"}}",
+		"in.json: $.figures.a: expected a number from -1e18 to 1e18, found \"1\"");
 	refused(HEAD "\"points\":[[1,1,1]],\"on_demand\":{\"nodes\":1}}", "in.json: $.on_demand.step_s: expected a number above 0");
 	refused(STEP ",\"cut\":\"tim\"}}", "in.json: $.step.cut: expected one of time, memory, blocks, found \"tim\"");
 	refused(STEP ",\"max_depth\":300}}", "in.json: $.step.max_depth: expected a whole number from 1 to 256, found 300");
 	refused(STEP "},\"samples_per_step\":9}", "in.json: $.samples_per_step: expected none beside $.step.batch");
-	refused("{\"name\":\"x\",\"source\":\"y\",\"step\":{\"model\":\"m\",\"device\":\"d\",\"batch\":8,\"micro_batch\":9,\"node_Gbps\":1}}",
+	refused("{\"name\":\"x\",\"source\":\"y\",\"step\":{\"model\":\"m\",\"device\":\"d\",\"batch\":8,\"micro_batch\":9,\"node_Gbps\":1}"
+		"}",
 		"in.json: $.step.micro_batch: expected a whole number from 1 to 8, found 9");
 }
 

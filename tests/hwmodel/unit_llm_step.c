@@ -29,17 +29,25 @@ static double predict(const struct row *r, const struct device *dev, bool is_ful
 {
 	struct orr_error err = { 0 };
 	char spec[160];
-	snprintf(spec, sizeof spec, "gpt:hidden=%d,layers=%d,heads=%d,seq=2048,vocab=51200", r->hidden, r->layers,
-		r->heads);
+	snprintf(spec, sizeof spec, "gpt:hidden=%d,layers=%d,heads=%d,seq=2048,vocab=51200", r->hidden, r->layers, r->heads);
 	struct dnn *d = dnn_load(spec, &err);
 	struct cost_options o = { .precision = PRECISION_FP16, .dropout = true };
 	struct cost *c = d ? cost_new(d, dev, &o, &err) : NULL;
-	struct llm_step s = { .tp = 8, .pp = r->pp, .dp = 1, .interleave = r->interleave, .micro_batch = r->micro_batch,
-		.global_batch = r->batch, .recompute = is_full ? LLM_RECOMPUTE_FULL : LLM_RECOMPUTE_ATTENTION,
-		.sequence_parallel = !is_full, .activation_bytes = 2, .gradient_bytes = 4, .state_bytes = 12,
+	struct llm_step s = { .tp = 8,
+		.pp = r->pp,
+		.dp = 1,
+		.interleave = r->interleave,
+		.micro_batch = r->micro_batch,
+		.global_batch = r->batch,
+		.recompute = is_full ? LLM_RECOMPUTE_FULL : LLM_RECOMPUTE_ATTENTION,
+		.sequence_parallel = !is_full,
+		.activation_bytes = 2,
+		.gradient_bytes = 4,
+		.state_bytes = 12,
 		.tp_link = { dev->law_latency_s, dev->law_Bps, dev->law_sqrt_s },
 		/* One 200 Gb/s HDR InfiniBand port per GPU (Selene). */
-		.pp_link = { 20e-6, 25e9, 0 }, .dp_link = { 20e-6, 25e9, 0 } };
+		.pp_link = { 20e-6, 25e9, 0 },
+		.dp_link = { 20e-6, 25e9, 0 } };
 	if (!c || llm_step_times(d, c, &s, t, &err)) {
 		printf("# %s\n", err.text);
 		t->total_s = NAN;
@@ -91,8 +99,17 @@ static struct llm_times times_of(const struct dnn *d, const struct cost *c, cons
 /* Narayanan et al. 2021, 2.2: the bubble is (p-1) micro-batches of a stage, divided by the interleaving. */
 static void check_bubble(const struct dnn *d, const struct cost *c)
 {
-	struct llm_step s = { .tp = 1, .pp = 8, .dp = 1, .interleave = 1, .micro_batch = 1, .global_batch = 32,
-		.activation_bytes = 2, .gradient_bytes = 4, .state_bytes = 12, .tp_link = no_link, .pp_link = no_link,
+	struct llm_step s = { .tp = 1,
+		.pp = 8,
+		.dp = 1,
+		.interleave = 1,
+		.micro_batch = 1,
+		.global_batch = 32,
+		.activation_bytes = 2,
+		.gradient_bytes = 4,
+		.state_bytes = 12,
+		.tp_link = no_link,
+		.pp_link = no_link,
 		.dp_link = no_link };
 	struct llm_times a = times_of(d, c, &s);
 	double micro = (a.forward_s + a.backward_s) / 32;
@@ -118,8 +135,18 @@ static void check_bubble(const struct dnn *d, const struct cost *c)
 static void check_communication(const struct dnn *d, const struct cost *c)
 {
 	const struct llm_link link = { 10e-6, 100e9, 0 };
-	struct llm_step s = { .tp = 4, .pp = 1, .dp = 8, .interleave = 1, .micro_batch = 2, .global_batch = 16,
-		.activation_bytes = 2, .gradient_bytes = 4, .state_bytes = 12, .tp_link = link, .pp_link = link, .dp_link = link };
+	struct llm_step s = { .tp = 4,
+		.pp = 1,
+		.dp = 8,
+		.interleave = 1,
+		.micro_batch = 2,
+		.global_batch = 16,
+		.activation_bytes = 2,
+		.gradient_bytes = 4,
+		.state_bytes = 12,
+		.tp_link = link,
+		.pp_link = link,
+		.dp_link = link };
 	struct llm_times a = times_of(d, c, &s);
 	double hidden = 2 * seq * h * 2, reduce = 10e-6 + 1.5 * hidden / 100e9;
 	near_to(1e3 * a.tp_s, 1e3 * (16 * 4 + 2) * reduce, 1e-9, "tensor parallel: four all-reduces a layer and one at each end");
@@ -152,8 +179,17 @@ static void check_table(const struct device *dev)
 		struct orr_error err = { 0 };
 		struct dnn *d = dnn_load(models[i], &err);
 		struct cost *c = d ? cost_new(d, dev, &(struct cost_options){ .precision = PRECISION_FP16 }, &err) : NULL;
-		struct llm_step s = { .tp = 1, .pp = 2, .dp = 1, .interleave = 1, .micro_batch = 1, .global_batch = 2,
-			.activation_bytes = 2, .gradient_bytes = 2, .tp_link = no_link, .pp_link = { 0, 1e9, 0 }, .dp_link = no_link };
+		struct llm_step s = { .tp = 1,
+			.pp = 2,
+			.dp = 1,
+			.interleave = 1,
+			.micro_batch = 1,
+			.global_batch = 2,
+			.activation_bytes = 2,
+			.gradient_bytes = 2,
+			.tp_link = no_link,
+			.pp_link = { 0, 1e9, 0 },
+			.dp_link = no_link };
 		struct llm_times t = { 0 };
 		bool is_good = c && !llm_step_times(d, c, &s, &t, &err);
 		double table = is_good && !i ? (double)d->vocab * d->hidden * 2 / 1e9 : 0; /* 2 (n - 1) / n of it, n = 2 */

@@ -31,12 +31,14 @@ static const char good[] =
 	"   \"parameters\": {\"rate_GFLOPps\": 25000, \"exponent\": 1}, \"points\": 20},\n"
 	"  {\"family\": \"conv\", \"op\": \"forward\", \"precision\": \"fp32\", \"variant\": \"\", \"form\": \"roofline\",\n"
 	"   \"parameters\": {\"rate_GFLOPps\": 12500, \"exponent\": 1}, \"points\": 40},\n"
-	"  {\"family\": \"collective\", \"op\": \"all-reduce\", \"variant\": \"nvlink\", \"ranks\": 8, \"nodes\": 1, \"form\": \"envelope\",\n"
+	"  {\"family\": \"collective\", \"op\": \"all-reduce\", \"variant\": \"nvlink\", \"ranks\": 8, \"nodes\": 1, \"form\": "
+	"\"envelope\",\n"
 	"   \"parameters\": {\"time1_us\": 40, \"rate1_GBps\": 10, \"time2_us\": 90, \"rate2_GBps\": 80}},\n"
 	"  {\"family\": \"copy\", \"op\": \"h2d-pinned\", \"form\": \"line\", \"parameters\": {\"time0_us\": 3, \"rate_GBps\": 12}},\n"
 	"  {\"family\": \"copy\", \"op\": \"d2d\", \"form\": \"table\", \"range\": {\"size\": [1000, 100000]},\n"
 	"   \"table_us\": [[1000, 10], [100000, 1000]]},\n"
-	"  {\"family\": \"interference\", \"op\": \"gemm\", \"variant\": \"with-copy\", \"form\": \"factor\", \"parameters\": {\"factor\": 1.3}}\n"
+	"  {\"family\": \"interference\", \"op\": \"gemm\", \"variant\": \"with-copy\", \"form\": \"factor\", \"parameters\": {\"factor\": "
+	"1.3}}\n"
 	" ]}\n";
 
 static struct profile *parse(const char *text, struct orr_error *err)
@@ -79,7 +81,8 @@ static void check_drawn(const struct profile *p)
 {
 	const double zero[LAW_PARAMS] = { 0 }, one[LAW_PARAMS] = { 1 };
 	near_to(law_time_drawn(&p->law[0], zero, 0, 3e7, 2e6, 0) * 1e6, 15, 1e-12, "no deviation: the law");
-	near_to(law_time_drawn(&p->law[0], one, 0, 3e7, 2e6, 0) * 1e6, 10 * exp(0.2) + 5, 1e-12, "one standard error of the first parameter");
+	near_to(law_time_drawn(&p->law[0], one, 0, 3e7, 2e6, 0) * 1e6, 10 * exp(0.2) + 5, 1e-12,
+		"one standard error of the first parameter");
 	near_to(law_time_drawn(&p->law[0], zero, 1, 3e7, 2e6, 0) * 1e6, 15 * exp(0.1), 1e-12, "one standard deviation of the residual");
 }
 
@@ -103,7 +106,8 @@ static void check_profile(void)
 	fclose(f);
 	struct profile *again = profile_parse("again", text, n, &err);
 	ok(again && again->n_laws == 7 && again->law[3].param[3] == p->law[3].param[3] && isinf(again->law[3].param[4]) &&
-		again->law[0].covariance[1][1] == 0.01 && again->law[0].n_points == 1 && !strcmp(again->environment, "driver: 1.2\n"),
+			again->law[0].covariance[1][1] == 0.01 && again->law[0].n_points == 1 &&
+			!strcmp(again->environment, "driver: 1.2\n"),
 		"written and read again it is the same");
 	free(text);
 	profile_free(again);
@@ -156,7 +160,8 @@ static void check_refusals(void)
 	refused("\"rate2_GBps\": 80", "\"rate2_GBps\": 80000", "$.laws[3] (collective all-reduce): byte rate");
 	refused("\"rate_GBps\": 12}", "\"rate_GBps\": 12000}", "$.laws[4] (copy h2d-pinned): byte rate");
 	refused("\"rate_GBps\": 12}", "\"rate_GBps\": 0.012}", "$.laws[4] (copy h2d-pinned): byte rate");
-	refused("[[1000, 10], [100000, 1000]]", "[[1000, 10], [100, 1000]]", "$.laws[5].table_us: expected a list of [size, us], by rising size");
+	refused("[[1000, 10], [100000, 1000]]", "[[1000, 10], [100, 1000]]",
+		"$.laws[5].table_us: expected a list of [size, us], by rising size");
 	refused("\"family\": \"gemm\"", "\"family\": 3", "$.laws[0].family: expected a text");
 	refused("\"form\": \"roofline\"", "\"form\": \"spline\"", "$.laws[0].form: expected roofline, line");
 	refused("[0.04, 0, 0, 0]", "[0.04, 9, 0, 0]", "$.laws[0].covariance_of_logs: expected a symmetric matrix");
@@ -212,7 +217,8 @@ static void slip(const struct profile *p, const struct device *d, size_t *tried,
 				++*tried;
 				*missed += !is_caught;
 				if (!is_caught)
-					printf("# %s: law %zu (%s %s %s), %s x %g passes\n", p->name, i, l->family, l->op, l->variant, name, up ? 1000 : 0.001);
+					printf("# %s: law %zu (%s %s %s), %s x %g passes\n", p->name, i, l->family, l->op, l->variant, name,
+						up ? 1000 : 0.001);
 			}
 }
 

@@ -52,15 +52,19 @@ static void check_irina(void)
 	struct served *vgg = load("irina-vgg16-curve"), *yolo = load("irina-yolov3-curve"), *a = load("irina-a"), *c = load("irina-c");
 	if (!ok(vgg && yolo && a && c, "Irina's models"))
 		return;
-	ok(served_latency(vgg, 16, 0) == 32.27 / 1000 && served_latency(vgg, 17, 0) == 45.45 / 1000, "VGG-16 steps from 32.27 to 45.45 ms at 17");
-	ok(served_latency(yolo, 14, 0) == 94.03 / 1000 && served_latency(yolo, 15, 0) == 113.15 / 1000, "YOLOv3 steps from 94.03 to 113.15 ms at 15");
+	ok(served_latency(vgg, 16, 0) == 32.27 / 1000 && served_latency(vgg, 17, 0) == 45.45 / 1000,
+		"VGG-16 steps from 32.27 to 45.45 ms at 17");
+	ok(served_latency(yolo, 14, 0) == 94.03 / 1000 && served_latency(yolo, 15, 0) == 113.15 / 1000,
+		"YOLOv3 steps from 94.03 to 113.15 ms at 15");
 	ok(served_latency(a, 8, 0) == 0.075 && served_latency(a, 16, 0) == 0.085, "model A: 75 and 85 ms");
-	ok(isnan(served_latency(a, 12, 0)) && isnan(served_latency(a, 0, 0)) && isnan(served_latency(a, 33, 0)) && isnan(served_latency(yolo, 17, 0)),
+	ok(isnan(served_latency(a, 12, 0)) && isnan(served_latency(a, 0, 0)) && isnan(served_latency(a, 33, 0)) &&
+			isnan(served_latency(yolo, 17, 0)),
 		"a batch that is not in the table is refused");
 	ok(served_batch_for(a, 1) == 4 && served_batch_for(a, 8) == 8 && served_batch_for(a, 9) == 16 && served_batch_for(a, 33) == 0,
 		"the smallest batch that is enough");
 	struct served_memory m = served_memory_of(c, 10), none = served_memory_of(c, 9);
-	ok(m.before == 0 && m.peak == 65.0 * 85899345 && m.peak_from_s == 0.1 && isinf(none.peak), "65 %% of 8 GiB from 100 ms on; no memory for a batch of 9");
+	ok(m.before == 0 && m.peak == 65.0 * 85899345 && m.peak_from_s == 0.1 && isinf(none.peak),
+		"65 %% of 8 GiB from 100 ms on; no memory for a batch of 9");
 	near_to(c->utilisation, 0.7, 0, "the part of the GPU that a run keeps busy");
 	served_free(vgg);
 	served_free(yolo);
@@ -69,8 +73,10 @@ static void check_irina(void)
 }
 
 static const char grid[] = "{\"name\":\"g\",\"source\":\"s\",\"kind\":\"table\",\"between\":\"%s\",\"batch\":[2,4,8],\"length\":[100,200],"
-	"\"latency_ms\":[[10,12,20],[15,20,40]],\"memory\":[100,{\"before\":150,\"peak\":300,\"peak_from_ms\":4},{\"before\":250,\"peak\":500,\"peak_from_ms\":8}],"
-	"\"memory_unit_bytes\":10,\"load_ms\":250,\"weight_bytes\":77,\"slo_ms\":40,\"exit_points\":3,\"occupancy\":0.25,\"noise\":\"exponential\"}";
+			   "\"latency_ms\":[[10,12,20],[15,20,40]],\"memory\":[100,{\"before\":150,\"peak\":300,\"peak_from_ms\":4},{"
+			   "\"before\":250,\"peak\":500,\"peak_from_ms\":8}],"
+			   "\"memory_unit_bytes\":10,\"load_ms\":250,\"weight_bytes\":77,\"slo_ms\":40,\"exit_points\":3,\"occupancy\":0."
+			   "25,\"noise\":\"exponential\"}";
 
 static struct served *grid_of(const char *between)
 {
@@ -115,7 +121,8 @@ static void check_bert(void)
 	struct served *t4 = load("bert-base-t4"), *v100 = load("bert-large-v100"), *s = load("bert-student-2x768-t4");
 	if (!ok(t4 && v100 && s, "BERT"))
 		return;
-	ok(served_latency(t4, 1, 128) == 8.58 / 1000 && served_latency(t4, 8, 384) == 41.53 / 1000 && served_latency(v100, 4, 384) == 28.05 / 1000,
+	ok(served_latency(t4, 1, 128) == 8.58 / 1000 && served_latency(t4, 8, 384) == 41.53 / 1000 &&
+			served_latency(v100, 4, 384) == 28.05 / 1000,
 		"latencies as published");
 	ok(served_latency(t4, 3, 40) == 9.93 / 1000, "three sequences of 40 tokens run as four of 128");
 	double worst = 0;
@@ -145,8 +152,9 @@ static struct served_on *on(const struct served *m, const struct device *d)
 /* 5 + 0.05 T + 1e-4 C + 1e-6 P ms: microsoft/vidur's oracle. */
 static void check_closed(void)
 {
-	struct served *m = parse("{\"name\":\"o\",\"source\":\"s\",\"kind\":\"llm\",\"weight_bytes\":1e9,\"kv_bytes_per_token\":100,\"longest\":4096,"
-		"\"closed\":{\"constant_ms\":5,\"token_ms\":0.05,\"context_ms\":1e-4,\"pair_ms\":1e-6}}");
+	struct served *m =
+		parse("{\"name\":\"o\",\"source\":\"s\",\"kind\":\"llm\",\"weight_bytes\":1e9,\"kv_bytes_per_token\":100,\"longest\":4096,"
+		      "\"closed\":{\"constant_ms\":5,\"token_ms\":0.05,\"context_ms\":1e-4,\"pair_ms\":1e-6}}");
 	struct orr_error err = { 0 };
 	struct device *d = device_load("a100-80g", &err);
 	struct served_on *x = m && d ? on(m, d) : NULL;
@@ -157,7 +165,8 @@ static void check_closed(void)
 	near_to(served_iteration(x, &w), 42.9845e-3, 1e-15, "an iteration of the closed form");
 	w = (struct llm_load){ .decodes = 1, .decode_context = 10 };
 	near_to(served_iteration(x, &w), 5.051e-3, 1e-15, "one decode");
-	near_to(served_kv_tokens(x, 0.5), floor((0.5 * 80 * 1073741824.0 - 1e9) / 100), 0, "tokens that fit beside the weights into half of the memory");
+	near_to(served_kv_tokens(x, 0.5), floor((0.5 * 80 * 1073741824.0 - 1e9) / 100), 0,
+		"tokens that fit beside the weights into half of the memory");
 	near_to(served_kv_tokens(x, 0.01), 0, 0, "none where the weights do not fit");
 	same_text(served_source(x), "closed form", "where the times come from");
 	struct served_place p = { .device = d, .tp = 0, .pp = 1 };
@@ -170,7 +179,8 @@ static void check_closed(void)
 /* Lines through (100, 1 s), (250, 2 s), (400, 4 s) and (10, 0.5 s), (20, 0.75 s); a mixed iteration takes 1.1 times as long. */
 static void check_curves(void)
 {
-	struct served *m = parse("{\"name\":\"c\",\"source\":\"s\",\"kind\":\"llm\",\"weight_bytes\":0,\"kv_bytes_per_token\":1,\"curves\":{"
+	struct served *m = parse(
+		"{\"name\":\"c\",\"source\":\"s\",\"kind\":\"llm\",\"weight_bytes\":0,\"kv_bytes_per_token\":1,\"curves\":{"
 		"\"prompt_tokens\":[100,250,400],\"prompt_s\":[1,2,4],\"decodes\":[10,20],\"decode_s\":[0.5,0.75],\"mixed_factor\":1.1}}");
 	struct served_on *x = m ? on(m, NULL) : NULL;
 	if (!ok(x != NULL, "curves"))
@@ -212,12 +222,15 @@ static void check_refused(void)
 	refused("[]", "in.json: $: expected an object, found a list");
 	refused("{\"kind\":\"tabel\"}", "in.json: $.kind: expected one of table, llm, found \"tabel\"");
 	refused(TABLE "\"batch\":[1],\"latency\":[1]}", "in.json: $: unknown key \"latency\"; did you mean latency_ms");
-	refused(TABLE "\"batch\":[1,1],\"latency_ms\":[1,2]}", "in.json: $.batch[1]: expected a whole number above 1 (the one before), at most 1000000, found 1");
+	refused(TABLE "\"batch\":[1,1],\"latency_ms\":[1,2]}",
+		"in.json: $.batch[1]: expected a whole number above 1 (the one before), at most 1000000, found 1");
 	refused(TABLE "\"batch\":[0],\"latency_ms\":[1]}", "in.json: $.batch[0]: expected a whole number from 1, at most 1000000, found 0");
 	refused(TABLE "\"batch\":[1.5],\"latency_ms\":[1]}", "in.json: $.batch[0]: expected a whole number from 1");
 	refused(TABLE "\"batch\":[1,2],\"latency_ms\":[1]}", "in.json: $.latency_ms: expected a list of 2 numbers, found 1");
-	refused(TABLE "\"batch\":[1],\"latency_ms\":[0]}", "in.json: $.latency_ms[0]: expected a number above 0, at most 1000000000, found 0");
-	refused(TABLE "\"batch\":[1],\"length\":[5,9],\"latency_ms\":[[1]]}", "in.json: $.latency_ms: expected 2 lists, one for each length");
+	refused(TABLE "\"batch\":[1],\"latency_ms\":[0]}",
+		"in.json: $.latency_ms[0]: expected a number above 0, at most 1000000000, found 0");
+	refused(TABLE "\"batch\":[1],\"length\":[5,9],\"latency_ms\":[[1]]}",
+		"in.json: $.latency_ms: expected 2 lists, one for each length");
 	refused(TABLE "\"batch\":[1],\"length\":[5],\"latency_ms\":[[null]]}", "in.json: $.latency_ms[0][0]: expected a number above 0");
 	refused(TABLE "\"batch\":[1],\"latency_ms\":[1],\"memory\":[{\"before\":2,\"peak\":1,\"peak_from_ms\":0}]}",
 		"in.json: $.memory[0].before: expected at most the peak");
@@ -225,18 +238,23 @@ static void check_refused(void)
 	refused(TABLE "\"batch\":[1],\"latency_ms\":[1],\"between\":\"nearest\"}",
 		"in.json: $.between: expected one of refuse, up, linear, found \"nearest\"");
 	refused(TABLE "\"batch\":[1],\"latency_ms\":[1],\"slo_ms\":0}", "in.json: $.slo_ms: expected a number above 0, found 0");
-	refused("{\"name\":\"n\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[1]}", "in.json: $.source: expected a text of 1 to 600 bytes on one line, found nothing");
+	refused("{\"name\":\"n\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[1]}",
+		"in.json: $.source: expected a text of 1 to 600 bytes on one line, found nothing");
 	refused(LLM "\"weight_bytes\":1}", "in.json: $: expected one of closed, curves, layers, found none");
 	refused(LLM "\"closed\":{},\"layers\":{}}", "in.json: $: expected one of closed, curves, layers, found closed and layers");
-	refused(LLM "\"closed\":{\"constant_ms\":1,\"token_ms\":0,\"context_ms\":0}}", "in.json: $.closed.pair_ms: expected a number from 0 to 1e+09, found nothing");
-	refused(LLM "\"closed\":{\"constant_ms\":0,\"token_ms\":0,\"context_ms\":1,\"pair_ms\":1}}", "in.json: $.closed: expected constant_ms or token_ms above 0");
-	refused(LLM "\"closed\":{\"constant_ms\":1,\"token_ms\":0,\"context_ms\":0,\"pair_ms\":0}}", "in.json: $.weight_bytes: expected a number");
+	refused(LLM "\"closed\":{\"constant_ms\":1,\"token_ms\":0,\"context_ms\":0}}",
+		"in.json: $.closed.pair_ms: expected a number from 0 to 1e+09, found nothing");
+	refused(LLM "\"closed\":{\"constant_ms\":0,\"token_ms\":0,\"context_ms\":1,\"pair_ms\":1}}",
+		"in.json: $.closed: expected constant_ms or token_ms above 0");
+	refused(LLM "\"closed\":{\"constant_ms\":1,\"token_ms\":0,\"context_ms\":0,\"pair_ms\":0}}",
+		"in.json: $.weight_bytes: expected a number");
 	refused(LLM "\"curves\":{\"prompt_tokens\":[1],\"prompt_s\":[1],\"decodes\":[1,2],\"decode_s\":[1,2]}}",
 		"in.json: $.curves.prompt_tokens: expected a list of 2 to 4096 numbers, found 1");
 	refused(LLM "\"curves\":{\"prompt_tokens\":[1,2],\"prompt_s\":[1,3],\"decodes\":[1,2],\"decode_s\":[1,2]}}",
 		"in.json: $.curves.prompt_s: expected a curve that is above 0 at 0 tokens");
 	refused(LLM "\"layers\":{\"dnn\":\"llama2_8b\"}}", "in.json: $.layers.dnn: no model \"llama2_8b\"; did you mean llama2_7b?");
-	refused(LLM "\"layers\":{\"dnn\":\"resnet50\"}}", "in.json: $.layers.dnn: expected a transformer of equal blocks with a vocabulary, found resnet50");
+	refused(LLM "\"layers\":{\"dnn\":\"resnet50\"}}",
+		"in.json: $.layers.dnn: expected a transformer of equal blocks with a vocabulary, found resnet50");
 }
 
 int main(void)

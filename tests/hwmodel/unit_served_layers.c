@@ -18,10 +18,12 @@
 
 /* 1000 TFLOP/s, 1 TB/s, launches of 1 us; a link of 100 GB/s and 5 us. */
 static const char round_device[] = "{\"name\":\"round\",\"peak_tflops\":{\"fp16\":1000},\"vector_tflops\":1000,\"memory_GiB\":1,"
-	"\"memory_GBps\":1000,\"launch_us\":1,\"gemm_efficiency\":{\"fp16\":1},\"memory_efficiency\":1,\"link_GBps\":100,\"link_latency_us\":5,"
-	"\"sources\":{\"all\":\"made up\"}}";
+				   "\"memory_GBps\":1000,\"launch_us\":1,\"gemm_efficiency\":{\"fp16\":1},\"memory_efficiency\":1,\"link_"
+				   "GBps\":100,\"link_latency_us\":5,"
+				   "\"sources\":{\"all\":\"made up\"}}";
 
-static const char tiny[] = "{\"name\":\"tiny\",\"source\":\"made up\",\"kind\":\"llm\","
+static const char tiny[] =
+	"{\"name\":\"tiny\",\"source\":\"made up\",\"kind\":\"llm\","
 	"\"layers\":{\"dnn\":\"llama:hidden=64,layers=2,heads=4,kv_heads=2,seq=32,vocab=100,ffn=96\",\"overhead_ms\":0.5}}";
 
 static struct served *parse(const char *text)
@@ -50,7 +52,7 @@ static double block_bytes(double t)
 {
 	double h = 64, qkv = 128, ffn = 96, tp = 2;
 	double norms = 2 * 2 * h * t, products = (h * t + qkv * t / tp + qkv * h / tp) + (h * t / tp + h * t + h * h / tp) +
-		(h * t + 2 * ffn * t / tp + 2 * ffn * h / tp) + (ffn * t / tp + h * t + ffn * h / tp);
+						 (h * t + 2 * ffn * t / tp + 2 * ffn * h / tp) + (ffn * t / tp + h * t + ffn * h / tp);
 	double rope = 2 * 96 * t / tp, adds = 2 * 3 * h * t, act = 3 * ffn * t / tp, cache = 2 * 2 * 16 * t;
 	return 2 * (norms + products + rope + adds + act + cache);
 }
@@ -86,7 +88,8 @@ static void check_by_hand(void)
 	near_to(1e6 * served_iteration(x, &w), 1e6 * (hidden_s(3, 3) + 2e-6 + 503 * 2 * 2 * 16 * 2 / 1e12), 1e-12, "three decodes");
 	/* Of 20 tokens after 12: 20 x 32 pairs less half of 20^2, four FLOPs for each of 32 elements, in 2 blocks. */
 	w = (struct llm_load){ .prompts = 1, .prompt_tokens = 20, .prompt_pairs = 640 };
-	near_to(1e6 * served_iteration(x, &w), 1e6 * (hidden_s(20, 1) + 2e-6 + 440 * 2 * 4 * 32 / 1e15), 1e-12, "a chunk of a prompt: words for one token");
+	near_to(1e6 * served_iteration(x, &w), 1e6 * (hidden_s(20, 1) + 2e-6 + 440 * 2 * 4 * 32 / 1e15), 1e-12,
+		"a chunk of a prompt: words for one token");
 	w = (struct llm_load){ 3, 1, 20, 500, 640 };
 	near_to(1e6 * served_iteration(x, &w), 1e6 * (hidden_s(23, 4) + 4e-6 + 503 * 128 / 1e12 + 440 * 256 / 1e15), 1e-12, "both at once");
 	/* Two stages: one hop of 23 hidden states, half from each GPU, gathered. */
@@ -95,14 +98,15 @@ static void check_by_hand(void)
 	ok(stage > whole / 2 && stage < whole, "the busiest stage is busy for more than half");
 	struct served_parts p;
 	ok(served_iteration_parts(two, &w, &p), "the form by layers has parts");
-	near_to(p.linear + p.elementwise + p.collective + p.attention_prompt + p.attention_decode + p.head + p.hops + p.overhead, whole, 1e-15,
-		"the parts are the whole");
+	near_to(p.linear + p.elementwise + p.collective + p.attention_prompt + p.attention_decode + p.head + p.hops + p.overhead, whole,
+		1e-15, "the parts are the whole");
 	near_to(m->kv_bytes, 2 * 2 * 2 * 16 * 2, 0, "a token of KV cache");
 	near_to(served_kv_tokens(x, 0.5), floor((1073741824.0 - m->weight_bytes) / 256), 0, "tokens that fit");
 	served_on_free(x);
 	served_on_free(two);
 	struct served_place bad = { .device = d, .tp = 8, .pp = 1, .precision = PRECISION_FP16 };
-	ok(!served_on_new(m, &bad, &err) && strstr(err.text, "4 heads (2 of keys and values) cannot be split over 8 GPUs"), "heads that cannot be split");
+	ok(!served_on_new(m, &bad, &err) && strstr(err.text, "4 heads (2 of keys and values) cannot be split over 8 GPUs"),
+		"heads that cannot be split");
 	bad = (struct served_place){ .device = d, .tp = 1, .pp = 3, .precision = PRECISION_FP16 };
 	ok(!served_on_new(m, &bad, &err) && strstr(err.text, "2 layers cannot be dealt to 3 stages"), "layers that cannot be dealt");
 	bad = (struct served_place){ .device = d, .tp = 1, .pp = 1, .precision = PRECISION_FP8 };
@@ -192,8 +196,8 @@ static void check_increasing(void)
 			struct llm_load w = any_load(&r);
 			bad += !is_increasing(x, &w, &r);
 		}
-		ok(x && !bad, "%s on %u x %s%s: increasing in each argument (%d of %d are not) %s", m ? m->name : "?", cases[i].tp * cases[i].pp, cases[i].device,
-			cases[i].has_profile ? " with a profile" : "", bad, n, err.text);
+		ok(x && !bad, "%s on %u x %s%s: increasing in each argument (%d of %d are not) %s", m ? m->name : "?",
+			cases[i].tp * cases[i].pp, cases[i].device, cases[i].has_profile ? " with a profile" : "", bad, n, err.text);
 		served_on_free(x);
 		served_free(m);
 		profile_free(p);
@@ -255,7 +259,8 @@ static void compare(const char *path, const char *device, struct served_on *x, c
 		return;
 	}
 	while (csv_next(&c, &err) == 1) {
-		if (strcmp(csv_text(&c, "device"), device) || strcmp(csv_text(&c, "model"), "Llama-2-70b-hf") || strcmp(csv_text(&c, "tp"), "8"))
+		if (strcmp(csv_text(&c, "device"), device) || strcmp(csv_text(&c, "model"), "Llama-2-70b-hf") ||
+			strcmp(csv_text(&c, "tp"), "8"))
 			continue;
 		double tokens = atof(csv_text(&c, "num_tokens")), measured = atof(csv_text(&c, "median_ms")) * 1e-3;
 		for (size_t o = 0; o < OPS; o++) {
@@ -285,7 +290,8 @@ static void compare(const char *path, const char *device, struct served_on *x, c
 		products = fmax(products, median(error[o], n[o]));
 	double middle = median(sums, whole);
 	ok(whole >= 15 && products <= 0.15 && middle <= 0.10 && worst <= 0.20,
-		"%s: Llama-2-70B, tp 8, %zu numbers of tokens: blocks %.1f %% off in the median (at most 10), %.1f %% at worst (at most 20); products at most %.1f %%",
+		"%s: Llama-2-70B, tp 8, %zu numbers of tokens: blocks %.1f %% off in the median (at most 10), %.1f %% at worst (at most "
+		"20); products at most %.1f %%",
 		device, whole, 100 * middle, 100 * worst, 100 * products);
 }
 
@@ -332,9 +338,11 @@ static void check_splitwise_device(const char *path, const char *hardware, const
 		return;
 	}
 	while (csv_next(&c, &err) == 1 && rows < MOST) {
-		if (strcmp(csv_text(&c, "model"), "llama2-70b") || strcmp(csv_text(&c, "hardware"), hardware) || strcmp(csv_text(&c, "tensor_parallel"), "8"))
+		if (strcmp(csv_text(&c, "model"), "llama2-70b") || strcmp(csv_text(&c, "hardware"), hardware) ||
+			strcmp(csv_text(&c, "tensor_parallel"), "8"))
 			continue;
-		double size = atof(csv_text(&c, "prompt_size")), batch = atof(csv_text(&c, "batch_size")), out = atof(csv_text(&c, "token_size"));
+		double size = atof(csv_text(&c, "prompt_size")), batch = atof(csv_text(&c, "batch_size")),
+		       out = atof(csv_text(&c, "token_size"));
 		struct llm_load in = { .prompts = (uint32_t)batch, .prompt_tokens = size * batch, .prompt_pairs = size * size * batch };
 		struct llm_load next = { .decodes = (uint32_t)batch, .decode_context = (size + out / 2) * batch };
 		prompt[rows] = 1e3 * served_iteration(x, &in) / atof(csv_text(&c, "prompt_time"));
@@ -344,8 +352,9 @@ static void check_splitwise_device(const char *path, const char *hardware, const
 	}
 	csv_close(&c);
 	double in = median(prompt, (size_t)rows), next = median(decode, (size_t)rows);
-	ok(rows > 50 && !above, "%s: of %d measured times %d lie below the GPUs' own; these are %.2f of prompts' and %.2f of decodes' in the median", hardware,
-		2 * rows, above, in, next);
+	ok(rows > 50 && !above,
+		"%s: of %d measured times %d lie below the GPUs' own; these are %.2f of prompts' and %.2f of decodes' in the median",
+		hardware, 2 * rows, above, in, next);
 	served_on_free(x);
 	served_free(m);
 	profile_free(p);
@@ -355,7 +364,8 @@ static void check_splitwise_device(const char *path, const char *hardware, const
 static void check_splitwise(void)
 {
 	char path[4096];
-	snprintf(path, sizeof path, "%s/oracles/splitwise-sim/perf_model.csv", getenv("ORRERY_DATA_PATH") ? getenv("ORRERY_DATA_PATH") : "");
+	snprintf(
+		path, sizeof path, "%s/oracles/splitwise-sim/perf_model.csv", getenv("ORRERY_DATA_PATH") ? getenv("ORRERY_DATA_PATH") : "");
 	if (access(path, R_OK)) {
 		skip("no perf_model.csv of splitwise-sim under ORRERY_DATA_PATH");
 		return;

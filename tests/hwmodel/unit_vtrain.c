@@ -163,9 +163,18 @@ static double predict(const struct row *r, const struct dnn *d, const struct dev
 	struct cost_options o = { .precision = PRECISION_FP16, .efficiency = efficiency, .dropout = true };
 	struct cost *c = cost_new(d, dev, &o, &err);
 	uint32_t tp = (uint32_t)r->tp, dp = (uint32_t)r->dp, per_node = tp < 8 ? 8 / tp : 1;
-	struct llm_step s = { .tp = tp, .pp = (uint32_t)r->pp, .dp = dp, .interleave = 1, .micro_batch = r->micro,
-		.global_batch = r->batch, .recompute = LLM_RECOMPUTE_FULL, .activation_bytes = 2, .gradient_bytes = 2,
-		.state_bytes = 12, .tp_link = link_of(tp, least(tp, 8)), .pp_link = link_of(2, 1),
+	struct llm_step s = { .tp = tp,
+		.pp = (uint32_t)r->pp,
+		.dp = dp,
+		.interleave = 1,
+		.micro_batch = r->micro,
+		.global_batch = r->batch,
+		.recompute = LLM_RECOMPUTE_FULL,
+		.activation_bytes = 2,
+		.gradient_bytes = 2,
+		.state_bytes = 12,
+		.tp_link = link_of(tp, least(tp, 8)),
+		.pp_link = link_of(2, 1),
 		.dp_link = link_of(dp, least(dp, per_node)) };
 	if (!c || llm_step_times(d, c, &s, t, &err)) {
 		printf("# %s\n", err.text);
@@ -244,8 +253,8 @@ static void check_size(enum rule rule, int first, int n, const struct device *de
 	const struct row *head = &rows[first];
 	struct orr_error err = { 0 };
 	char spec[160];
-	snprintf(spec, sizeof spec, "gpt:hidden=%.0f,layers=%.0f,heads=%.0f,seq=%.0f,vocab=51200", head->hidden,
-		head->layers, head->heads, head->seq);
+	snprintf(spec, sizeof spec, "gpt:hidden=%.0f,layers=%.0f,heads=%.0f,seq=%.0f,vocab=51200", head->hidden, head->layers, head->heads,
+		head->seq);
 	struct dnn *d = dnn_load(spec, &err);
 	if (!d) {
 		ok(false, "%gB: %s", head->billions, err.text);
@@ -262,9 +271,9 @@ static void check_size(enum rule rule, int first, int n, const struct device *de
 		chosen = predicted[i] < predicted[chosen] ? i : chosen;
 		own += i == used ? 0 : fabs(predicted[i] / measured[i] - 1);
 		if (rule != MOST_COMPUTE)
-			printf("# %5gB TP %-2.0f DP %-2.0f PP %-2.0f micro-batch %-2.0f %8.1f ms measured %8.1f predicted %+6.1f %%%s\n", r->billions,
-				r->tp, r->dp, r->pp, r->micro, 1e3 * measured[i], 1e3 * predicted[i], 100 * (predicted[i] / measured[i] - 1),
-				i == used ? " (calibrated)" : "");
+			printf("# %5gB TP %-2.0f DP %-2.0f PP %-2.0f micro-batch %-2.0f %8.1f ms measured %8.1f predicted %+6.1f %%%s\n",
+				r->billions, r->tp, r->dp, r->pp, r->micro, 1e3 * measured[i], 1e3 * predicted[i],
+				100 * (predicted[i] / measured[i] - 1), i == used ? " (calibrated)" : "");
 	}
 	double rho = spearman(measured, predicted, n), rank = rank_of(predicted, n, best), regret = measured[chosen] / measured[best] - 1;
 	int rest = n - (used >= 0);

@@ -63,7 +63,9 @@ static void compare(const struct steptime *e)
 		struct cost_coverage cover = { 0 };
 		struct row *r = &row[n_rows++];
 		cost_cover(laws, e->batch[i], 1, false, &cover);
-		*r = (struct row){ .e = e, .batch = e->batch[i], .seconds = e->seconds[i],
+		*r = (struct row){ .e = e,
+			.batch = e->batch[i],
+			.seconds = e->seconds[i],
 			.by_laws = step_s(d, laws, e, e->batch[i]) / e->seconds[i] - 1,
 			.by_sheet = step_s(d, sheet, e, e->batch[i]) / e->seconds[i] - 1,
 			.outside = cover.by_law ? (double)cover.outside / (double)cover.by_law : 0,
@@ -113,7 +115,8 @@ static void check(const char *device)
 	int n;
 	double error = mean_error(device, true, false, false, &n);
 	if (n)
-		ok(error <= 0.15, "fp32 networks on %s (%d steps), AlexNet apart: mean error of images/s at most 15 %% (%.1f %%)", device, n, 100 * error);
+		ok(error <= 0.15, "fp32 networks on %s (%d steps), AlexNet apart: mean error of images/s at most 15 %% (%.1f %%)", device,
+			n, 100 * error);
 	else
 		skip("no profile of this device ships");
 }
@@ -125,7 +128,8 @@ int main(int argc, char **argv)
 	folder = argc > 1 ? argv[1] : NULL;
 	if (!ok(t != NULL, "the table is read %s", err.text))
 		return done();
-	printf("# %-9s %-5s %-25s %5s %9s %9s %7s %7s %4s\n", "device", "", "model", "batch", "images/s", "profile", "error %", "sheet %", "out %");
+	printf("# %-9s %-5s %-25s %5s %9s %9s %7s %7s %4s\n", "device", "", "model", "batch", "images/s", "profile", "error %", "sheet %",
+		"out %");
 	for (uint32_t i = 0; i < t->n; i++)
 		compare(&t->entry[i]);
 	const char *seen[MOST];

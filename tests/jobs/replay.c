@@ -35,8 +35,8 @@ static bool set_all(struct orr_args *args, const char *settings, struct orr_erro
 	return true;
 }
 
-struct run_result *replay(const char *csv, const char *cluster, const char *placement,
-	const struct orr_policy *policy, const char *settings, struct orr_error *err)
+struct run_result *replay(const char *csv, const char *cluster, const char *placement, const struct orr_policy *policy,
+	const char *settings, struct orr_error *err)
 {
 	static struct jobs_blocks blocks;
 	struct run_result *r = result_new();

@@ -14,8 +14,8 @@
 
 /* csv: rows of orrery's own format, with a header. settings: "name=value name=value" of
  * the policy. NULL if the run ended with an error; err says which. */
-struct run_result *replay(const char *csv, const char *cluster, const char *placement,
-	const struct orr_policy *policy, const char *settings, struct orr_error *err);
+struct run_result *replay(const char *csv, const char *cluster, const char *placement, const struct orr_policy *policy,
+	const char *settings, struct orr_error *err);
 
 /* Do the jobs start and end at these seconds? Prints those that do not. */
 bool replay_matches(const struct run_result *r, const double *start_s, const double *end_s, size_t n);

@@ -18,8 +18,8 @@ extern const struct orr_policy orr_policy_easy_backfill, orr_policy_conservative
 
 static struct orr_error err;
 
-static void by_hand(const char *what, const char *csv, const char *cluster, const struct orr_policy *policy,
-	const char *settings, const double *start, const double *end, size_t n)
+static void by_hand(const char *what, const char *csv, const char *cluster, const struct orr_policy *policy, const char *settings,
+	const double *start, const double *end, size_t n)
 {
 	struct run_result *r = replay(csv, cluster, "count", policy, settings, &err);
 	if (!r)
@@ -39,8 +39,7 @@ static void easy_uses_extra_and_holes(void)
 {
 	static const double start[] = { 0, 100, 20, 30, 200 }, end[] = { 100, 200, 520, 100, 271 };
 	BY_HAND("EASY: the extra GPUs for as long as it likes, the hole until the shadow time",
-		"submit_s,duration_s,gpus\n0,100,5\n10,100,6\n20,500,2\n30,70,1\n30,71,1\n", "1x8", easy, "estimate=exact",
-		start, end);
+		"submit_s,duration_s,gpus\n0,100,5\n10,100,6\n20,500,2\n30,70,1\n30,71,1\n", "1x8", easy, "estimate=exact", start, end);
 }
 
 /* 4 GPUs. A: 3 until 100. B (4) waits for 100, extra 0. C (1, 1000 s) fits but is too long; D, of
@@ -58,10 +57,9 @@ static void exact_is_exact(void)
 	static const double start[] = { 0 }, end[] = { 10000000.000000001 };
 	static const char csv[] = "submit_s,duration_s,gpus\n0,10000000.000000001,1\n";
 	for (int i = 0; i < 2; i++) {
-		struct run_result *r = replay(csv, "1x1", "count",
-			i ? &orr_policy_conservative_backfill : &orr_policy_easy_backfill, "estimate=exact overrun=kill", &err);
-		ok(replay_matches(r, start, end, 1) && r->jobs[0].status == JOB_COMPLETED,
-			"an exact estimate of a very long job is exact");
+		struct run_result *r = replay(csv, "1x1", "count", i ? &orr_policy_conservative_backfill : &orr_policy_easy_backfill,
+			"estimate=exact overrun=kill", &err);
+		ok(replay_matches(r, start, end, 1) && r->jobs[0].status == JOB_COMPLETED, "an exact estimate of a very long job is exact");
 		result_free(r);
 	}
 }
@@ -72,8 +70,7 @@ static void other_type_is_free(void)
 {
 	static const double start[] = { 0, 100, 2 }, end[] = { 100, 150, 1002 };
 	BY_HAND("EASY: on another type of GPU than the head's, a job may take its time",
-		"submit_s,duration_s,gpus,gpu_types\n0,100,2,a\n1,50,2,a\n2,1000,1,\n", "1x2:a,1x2:b", easy, "estimate=exact",
-		start, end);
+		"submit_s,duration_s,gpus,gpu_types\n0,100,2,a\n1,50,2,a\n2,1000,1,\n", "1x2:a,1x2:b", easy, "estimate=exact", start, end);
 }
 
 /* A says 60 s and takes 100; B needs all 4 GPUs. */
@@ -117,16 +114,15 @@ static void early_end_compresses(void)
 {
 	static const double start[] = { 0, 40, 50, 50 }, end[] = { 40, 50, 80, 70 };
 	BY_HAND("conservative: an early end moves everybody forward",
-		"submit_s,duration_s,gpus,limit_s\n0,40,4,100\n1,10,4,10\n2,30,2,30\n3,20,2,20\n", "1x4", conservative, "", start,
-		end);
+		"submit_s,duration_s,gpus,limit_s\n0,40,4,100\n1,10,4,10\n2,30,2,30\n3,20,2,20\n", "1x4", conservative, "", start, end);
 }
 
 /* A job of length zero starts and ends when A does; the next one not a nanosecond later. */
 static void zero_length(void)
 {
 	static const double start[] = { 0, 10, 10 }, end[] = { 10, 10, 15 };
-	BY_HAND("conservative: a job of length zero holds nobody up", "submit_s,duration_s,gpus\n0,10,2\n1,0,2\n1,5,2\n",
-		"1x2", conservative, "estimate=exact", start, end);
+	BY_HAND("conservative: a job of length zero holds nobody up", "submit_s,duration_s,gpus\n0,10,2\n1,0,2\n1,5,2\n", "1x2",
+		conservative, "estimate=exact", start, end);
 }
 
 /* The nodes of type a have GPUs enough for B but not the CPUs: its reservation is on b, where A's end
@@ -138,8 +134,7 @@ static void reserves_where_it_can_run(void)
 	struct run_result *easy = replay(csv, "4x2:a:cpus=4,1x8:b:cpus=64", "consolidate", &orr_policy_easy_backfill, "", &err);
 	ok(replay_matches(easy, start, end, 3), "EASY: the reservation is on a type whose nodes can take the job");
 	result_free(easy);
-	struct run_result *r = replay(csv, "4x2:a:cpus=4,1x8:b:cpus=64", "consolidate", &orr_policy_conservative_backfill, "",
-		&err);
+	struct run_result *r = replay(csv, "4x2:a:cpus=4,1x8:b:cpus=64", "consolidate", &orr_policy_conservative_backfill, "", &err);
 	ok(replay_matches(r, start, end, 3), "conservative: so it is");
 	result_free(r);
 }
@@ -155,7 +150,7 @@ struct asked {
 struct seen {
 	bool is_there, runs, is_done;
 	int start, end, expected_end, overruns; /* -1 never */
-	int promised, first_promise; /* start; -1 none yet */
+	int promised, first_promise;            /* start; -1 none yet */
 };
 
 struct naive {
@@ -185,8 +180,7 @@ static void in_use(const struct naive *m, int t, int *gpus, int *cpus)
 	for (int j = 0; j < m->n; j++) {
 		const struct seen *s = &m->s[j];
 		bool on = s->runs ? s->expected_end > t || t == NOW
-				  : s->is_there && !s->is_done && s->promised >= 0 && s->promised <= t &&
-				t < s->promised + estimate(m, j);
+				  : s->is_there && !s->is_done && s->promised >= 0 && s->promised <= t && t < s->promised + estimate(m, j);
 		*gpus += on ? m->job[j].gpus : 0;
 		*cpus += on ? m->job[j].cpus : 0;
 	}
@@ -351,8 +345,9 @@ static void draw(struct naive *m, bool is_exact)
 		a->gpus = gpus < m->gpus ? gpus : m->gpus;
 		a->cpus = between(0, 3) ? a->gpus : between(0, m->cpus);
 		a->duration = a->duration || m->is_easy ? a->duration : !is_exact ? 0 : 1;
-		a->limit = is_exact ? a->duration : between(0, 3) ? a->duration + between(!m->is_easy, longest)
-					      : between(!m->is_easy, longest);
+		a->limit = is_exact        ? a->duration
+			   : between(0, 3) ? a->duration + between(!m->is_easy, longest)
+					   : between(!m->is_easy, longest);
 	}
 }
 
@@ -362,8 +357,8 @@ static char *csv_of(const struct naive *m)
 	char *text = malloc(size);
 	at += (size_t)snprintf(text, size, "submit_s,duration_s,gpus,cpus,limit_s\n");
 	for (int j = 0; j < m->n; j++)
-		at += (size_t)snprintf(text + at, size - at, "%d,%d,%d,%d,%d\n", m->job[j].submit * TICK_S,
-			m->job[j].duration * TICK_S, m->job[j].gpus, m->job[j].cpus, m->job[j].limit * TICK_S);
+		at += (size_t)snprintf(text + at, size - at, "%d,%d,%d,%d,%d\n", m->job[j].submit * TICK_S, m->job[j].duration * TICK_S,
+			m->job[j].gpus, m->job[j].cpus, m->job[j].limit * TICK_S);
 	return text;
 }
 
@@ -376,8 +371,7 @@ static bool agrees(const struct naive *m, const char *csv)
 		end[j] = TICK_S * (double)m->s[j].end;
 	}
 	snprintf(cluster, sizeof cluster, "1x%d:g:cpus=%d", m->gpus, m->cpus);
-	struct run_result *r = replay(csv, cluster, "count",
-		m->is_easy ? &orr_policy_easy_backfill : &orr_policy_conservative_backfill,
+	struct run_result *r = replay(csv, cluster, "count", m->is_easy ? &orr_policy_easy_backfill : &orr_policy_conservative_backfill,
 		m->is_kill ? "overrun=kill" : "overrun=extend", &err);
 	bool is_good = replay_matches(r, start, end, (size_t)m->n);
 	if (!is_good)
@@ -408,8 +402,8 @@ static void random_workloads(bool is_easy, bool is_exact, bool is_kill, const ch
 		kept += keeps_promises(&m);
 		free(csv);
 	}
-	ok(agreed == rounds, "%s, %s estimates, overrun=%s: as restated, job by job, %d times",
-		is_easy ? "EASY" : "conservative", is_exact ? "exact" : "wrong", is_kill ? "kill" : "extend", rounds);
+	ok(agreed == rounds, "%s, %s estimates, overrun=%s: as restated, job by job, %d times", is_easy ? "EASY" : "conservative",
+		is_exact ? "exact" : "wrong", is_kill ? "kill" : "extend", rounds);
 	if (promise)
 		ok(kept == rounds, "%s", promise);
 }

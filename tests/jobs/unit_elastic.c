@@ -12,8 +12,8 @@ extern const struct orr_policy orr_policy_optimus, orr_policy_fjf;
 
 static struct orr_error err;
 
-static void by_hand(const char *what, const char *csv, const char *cluster, const char *settings, const double *start,
-	const double *end, size_t n)
+static void by_hand(
+	const char *what, const char *csv, const char *cluster, const char *settings, const double *start, const double *end, size_t n)
 {
 	struct run_result *r = replay(csv, cluster, "consolidate", &orr_policy_optimus, settings, &err);
 	if (!r)
@@ -59,8 +59,8 @@ static void odd_tables(void)
 	by_hand("a flat step in the table is stepped over", "submit_s,duration_s,gpus,speedup\n0,100,1,1:1;2:1;4:4\n", "1x4",
 		"gain=throughput", start, end, 1);
 	static const double start2[] = { 0, 0 }, end2[] = { 100, 20 };
-	by_hand("a job starts below what it asked for", "submit_s,duration_s,gpus,speedup\n0,100,2,\n0,10,4,2:2;4:4\n", "1x4", "",
-		start2, end2, 2);
+	by_hand("a job starts below what it asked for", "submit_s,duration_s,gpus,speedup\n0,100,2,\n0,10,4,2:2;4:4\n", "1x4", "", start2,
+		end2, 2);
 }
 
 static char text[32768];
@@ -71,8 +71,8 @@ static const char *rigid_workload(struct rng *rng)
 	uint64_t t = 0;
 	for (int i = 0; i < 200; i++) {
 		t += rng_below(rng, 20);
-		at += (size_t)snprintf(text + at, sizeof text - at, "%u,%u,%u\n", (unsigned)t,
-			(unsigned)rng_below(rng, 100), 1u << rng_below(rng, 5));
+		at += (size_t)snprintf(
+			text + at, sizeof text - at, "%u,%u,%u\n", (unsigned)t, (unsigned)rng_below(rng, 100), 1u << rng_below(rng, 5));
 	}
 	return text;
 }

@@ -5,8 +5,8 @@
 
 extern const struct orr_policy orr_policy_gavel;
 
-static void expect(const char *csv, const char *cluster, const char *settings, const double *start_s,
-	const double *end_s, size_t n, const char *what)
+static void expect(
+	const char *csv, const char *cluster, const char *settings, const double *start_s, const double *end_s, size_t n, const char *what)
 {
 	struct orr_error err = { 0 };
 	struct run_result *r = replay(csv, cluster, "consolidate", &orr_policy_gavel, settings, &err);
@@ -28,8 +28,7 @@ static void turns(const char *settings, const char *what)
 static void two_thirds(void)
 {
 	static const double start[] = { 0, 0, 360 }, end[] = { 720, 1080, 1080 };
-	expect("submit_s,duration_s,gpus\n0,720,1\n0,720,1\n0,720,1\n", "1x2",
-		"allocation=max_min_fairness", start, end, 3,
+	expect("submit_s,duration_s,gpus\n0,720,1\n0,720,1\n0,720,1\n", "1x2", "allocation=max_min_fairness", start, end, 3,
 		"three jobs on two GPUs get two rounds of three");
 }
 
@@ -39,11 +38,11 @@ static void rounds(void)
 	expect("submit_s,duration_s,gpus\n0,100,1\n0,100,1\n", "1x1", "allocation=fifo", start, end, 2,
 		"a GPU that is free inside a round is given out at its end");
 	static const double start2[] = { 50, 170 }, end2[] = { 1050, 270 };
-	expect("submit_s,duration_s,gpus\n50,1000,1\n60,100,1\n", "1x2", "allocation=fifo round=120s",
-		start2, end2, 2, "a round starts at once where nothing runs, and with it the grid");
+	expect("submit_s,duration_s,gpus\n50,1000,1\n60,100,1\n", "1x2", "allocation=fifo round=120s", start2, end2, 2,
+		"a round starts at once where nothing runs, and with it the grid");
 	static const double start3[] = { 0, 1000 }, end3[] = { 10, 1010 };
-	expect("submit_s,duration_s,gpus\n0,10,1\n1,10,1\n", "1x1", "allocation=fifo recompute=1000s",
-		start3, end3, 2, "nothing is computed anew before the time for it");
+	expect("submit_s,duration_s,gpus\n0,10,1\n1,10,1\n", "1x1", "allocation=fifo recompute=1000s", start3, end3, 2,
+		"nothing is computed anew before the time for it");
 }
 
 /* Two nodes of two GPUs: 1 and 3 end at 100, and leave one free GPU on each node. The fifth
@@ -51,16 +50,16 @@ static void rounds(void)
 static void fragments(void)
 {
 	static const double start[] = { 0, 0, 0, 0, 360 }, end[] = { 1000, 100, 1000, 100, 460 };
-	expect("submit_s,duration_s,gpus\n0,1000,1\n0,100,1\n0,1000,1\n0,100,1\n5,100,2\n", "2x2",
-		"allocation=fifo", start, end, 5, "a chosen job that fragments keep out gets room");
+	expect("submit_s,duration_s,gpus\n0,1000,1\n0,100,1\n0,1000,1\n0,100,1\n5,100,2\n", "2x2", "allocation=fifo", start, end, 5,
+		"a chosen job that fragments keep out gets room");
 }
 
 /* A job for CPUs alone takes no part in rounds. */
 static void cpus(void)
 {
 	static const double start[] = { 0, 10 }, end[] = { 500, 20 };
-	expect("submit_s,duration_s,gpus,cpus\n0,500,1,1\n10,10,0,1\n", "1x1:cpus=4",
-		"allocation=isolated", start, end, 2, "a job that asks for no GPU starts when it fits");
+	expect("submit_s,duration_s,gpus,cpus\n0,500,1,1\n10,10,0,1\n", "1x1:cpus=4", "allocation=isolated", start, end, 2,
+		"a job that asks for no GPU starts when it fits");
 }
 
 /* 16 cores: no node of the first type has them, though its GPUs are free. The second job waits
@@ -68,20 +67,17 @@ static void cpus(void)
 static void no_place(const char *settings)
 {
 	static const double start[] = { 0, 360 }, end[] = { 100, 460 };
-	expect("submit_s,duration_s,gpus,cpus\n0,100,1,16\n0,100,1,16\n", "1x4:a:cpus=4,1x1:b:cpus=16", settings,
-		start, end, 2, settings);
+	expect("submit_s,duration_s,gpus,cpus\n0,100,1,16\n0,100,1,16\n", "1x4:a:cpus=4,1x1:b:cpus=16", settings, start, end, 2, settings);
 }
 
 static void errors(void)
 {
 	struct orr_error err = { 0 };
-	struct run_result *r = replay("job_id,submit_s,duration_s,gpus\nlone,0,500,1\n", "1x1",
-		"consolidate", &orr_policy_gavel, "rules=gavel", &err);
-	ok(!r && strstr(err.text, "lone") && strstr(err.text, "iterations"),
-		"rules=gavel needs iterations: %s", err.text);
+	struct run_result *r =
+		replay("job_id,submit_s,duration_s,gpus\nlone,0,500,1\n", "1x1", "consolidate", &orr_policy_gavel, "rules=gavel", &err);
+	ok(!r && strstr(err.text, "lone") && strstr(err.text, "iterations"), "rules=gavel needs iterations: %s", err.text);
 	result_free(r);
-	r = replay("submit_s,duration_s,gpus\n0,500,1\n", "1x1", "consolidate", &orr_policy_gavel,
-		"round=0", &err);
+	r = replay("submit_s,duration_s,gpus\n0,500,1\n", "1x1", "consolidate", &orr_policy_gavel, "round=0", &err);
 	ok(!r && strstr(err.text, "round"), "a round of no length is refused: %s", err.text);
 	result_free(r);
 }

@@ -8,12 +8,7 @@
 
 #include <stdlib.h>
 
-enum {
-	MAX_JOBS = 3,
-	MAX_TYPES = 3,
-	MAX_DIM = MAX_JOBS * MAX_TYPES + 1,
-	MAX_ROWS = 2 * MAX_DIM + MAX_JOBS + MAX_TYPES + 1
-};
+enum { MAX_JOBS = 3, MAX_TYPES = 3, MAX_DIM = MAX_JOBS * MAX_TYPES + 1, MAX_ROWS = 2 * MAX_DIM + MAX_JOBS + MAX_TYPES + 1 };
 
 /* ---- brute force: the best vertex of { x : a x <= b }, every set of tight rows tried ---- */
 
@@ -191,8 +186,7 @@ static double brute_finish_time(const struct gavel_problem *g, double *first)
 		double rho = (low + high) / 2;
 		for (int j = 0; j < (int)g->n_jobs; j++) {
 			const struct gavel_job *job = &g->job[j];
-			double whole =
-				job->isolated_s + job->steps_left / gavel_throughput(g, (size_t)j, x);
+			double whole = job->isolated_s + job->steps_left / gavel_throughput(g, (size_t)j, x);
 			unit[j] = job->steps_left / (rho * whole - job->elapsed_s);
 		}
 		if (brute_min(g, unit, NULL) >= 1)
@@ -251,8 +245,8 @@ static double broken_by(const struct gavel_problem *g, const double *x)
 	return worst;
 }
 
-static void against_brute_force(enum gavel_goal goal,
-	double (*brute)(const struct gavel_problem *, double *first), int cases, const char *name)
+static void against_brute_force(
+	enum gavel_goal goal, double (*brute)(const struct gavel_problem *, double *first), int cases, const char *name)
 {
 	struct rng r;
 	rng_init(&r, 7, name, 0);
@@ -266,16 +260,12 @@ static void against_brute_force(enum gavel_goal goal,
 		failed += gavel_lp_solve(goal, &p.g, x, &value, &err) != ORR_OK;
 		double want = brute(&p.g, &first);
 		off = fmax(off, fabs(value - want) / fmax(1, fabs(want)));
-		off_first = fmax(off_first,
-			fabs(gavel_throughput(&p.g, 0, x) - first)); /* fmax() passes over NAN */
+		off_first = fmax(off_first, fabs(gavel_throughput(&p.g, 0, x) - first)); /* fmax() passes over NAN */
 		broken = fmax(broken, broken_by(&p.g, x));
 	}
-	ok(!failed && off <= 1e-6,
-		"%s: %d small cases are within 1e-6 of the best vertex (worst %.1e) %s", name, cases,
-		off, err.text);
+	ok(!failed && off <= 1e-6, "%s: %d small cases are within 1e-6 of the best vertex (worst %.1e) %s", name, cases, off, err.text);
 	if (goal != GAVEL_FINISH_TIME)
-		ok(off_first <= 1e-6, "%s: of the optima it gives the first job the most (worst %.1e)",
-			name, off_first);
+		ok(off_first <= 1e-6, "%s: of the optima it gives the first job the most (worst %.1e)", name, off_first);
 	ok(broken <= 1e-8, "%s: what it gives is an allocation", name);
 }
 
@@ -291,13 +281,11 @@ static void ties(void)
 	for (int j = 0; j < 3; j++)
 		job[j] = (struct gavel_job){ 1, 1, one, 0, 0, 100 };
 	/* Three alike on two alike: 2/3 each; the first fills the first type as far as it may. */
-	static const double fair[] = { 2. / 3, 0, 1. / 3, 1. / 3, 0, 2. / 3 },
-			    first[] = { 1, 0, 0, 1, 0, 0 };
+	static const double fair[] = { 2. / 3, 0, 1. / 3, 1. / 3, 0, 2. / 3 }, first[] = { 1, 0, 0, 1, 0, 0 };
 	double worst = gavel_lp_solve(GAVEL_MAX_MIN, &g, x, NULL, &err);
 	for (int i = 0; i < 6; i++)
 		worst = fmax(worst, fabs(x[i] - fair[i]));
-	ok(worst < 2e-9,
-		"three equal jobs on two equal GPUs: equal shares, the first types in job order");
+	ok(worst < 2e-9, "three equal jobs on two equal GPUs: equal shares, the first types in job order");
 	worst = gavel_lp_solve(GAVEL_FINISH_TIME, &g, x, NULL, &err);
 	for (int i = 0; i < 6; i++)
 		worst = fmax(worst, fabs(x[i] - fair[i]));
@@ -307,8 +295,7 @@ static void ties(void)
 		worst = fmax(worst, fabs(x[i] - first[i]));
 	ok(worst < 2e-9, "where only the sum counts, the first two jobs run");
 	job[0].gpus = 5;
-	ok(gavel_lp_solve(GAVEL_MAX_MIN, &g, x, NULL, &err) == ORR_OK && x[0] == 0 &&
-			fabs(x[2] - 1) < 1e-9 && fabs(x[5] - 1) < 1e-9,
+	ok(gavel_lp_solve(GAVEL_MAX_MIN, &g, x, NULL, &err) == ORR_OK && x[0] == 0 && fabs(x[2] - 1) < 1e-9 && fabs(x[5] - 1) < 1e-9,
 		"a job that asks for more than there is gets nothing and holds nobody back");
 }
 
@@ -327,8 +314,7 @@ static void shuffle(struct rng *r, int *v, int n)
 	}
 }
 
-static int solve_permuted(
-	int a[ROWS][COLS], const int *row, const int *col, double *x, struct orr_error *err)
+static int solve_permuted(int a[ROWS][COLS], const int *row, const int *col, double *x, struct orr_error *err)
 {
 	struct lexlp *p = lexlp_new();
 	double permuted[COLS];
@@ -379,8 +365,7 @@ static void permutations(void)
 		for (int k = 0; k < COLS; k++)
 			worst = fmax(worst, fabs(x[k] - y[k]));
 	}
-	ok(!failed && worst < 1e-7, "rows and columns in another order, the same answer (worst %.1e) %s",
-		worst, err.text);
+	ok(!failed && worst < 1e-7, "rows and columns in another order, the same answer (worst %.1e) %s", worst, err.text);
 }
 
 /* ---- GLPK's errors ---- */
@@ -393,23 +378,20 @@ static void errors(void)
 	lexlp_row(p, -INFINITY, 1);
 	lexlp_col(p, 0, INFINITY);
 	lexlp_set(p, 99, 0, 1); /* no such row: GLPK would abort() */
-	ok(lexlp_solve(p, x, &err) == ORR_EFAIL && strstr(err.text, "GLPK") &&
-			strstr(err.text, "row index"),
+	ok(lexlp_solve(p, x, &err) == ORR_EFAIL && strstr(err.text, "GLPK") && strstr(err.text, "row index"),
 		"a malformed program is an error with GLPK's words: %s", err.text);
 	lexlp_free(p);
 	p = lexlp_new();
 	lexlp_col(p, 0, INFINITY);
 	lexlp_goal_set(p, lexlp_goal(p), 0, 1);
-	ok(lexlp_solve(p, x, &err) == ORR_EFAIL && strstr(err.text, "no bound"), "an unbounded one: %s",
-		err.text);
+	ok(lexlp_solve(p, x, &err) == ORR_EFAIL && strstr(err.text, "no bound"), "an unbounded one: %s", err.text);
 	int row = lexlp_row(p, 2, 1);
 	ok(lexlp_solve(p, x, &err) == ORR_EFAIL, "bounds that cross: %s", err.text);
 	lexlp_free(p);
 	p = lexlp_new();
 	row = lexlp_row(p, 3, INFINITY);
 	lexlp_set(p, row, lexlp_col(p, 0, 2), 1);
-	ok(lexlp_solve(p, x, &err) == ORR_EFAIL && strstr(err.text, "no solution"),
-		"an infeasible one: %s", err.text);
+	ok(lexlp_solve(p, x, &err) == ORR_EFAIL && strstr(err.text, "no solution"), "an infeasible one: %s", err.text);
 	lexlp_set(p, row, 0, NAN);
 	ok(lexlp_solve(p, x, &err) == ORR_EFAIL, "a coefficient that is no number: %s", err.text);
 	lexlp_free(p);

@@ -118,8 +118,8 @@ static void random_distributions(void)
 
 /* ---- the policy ---- */
 
-static void by_hand(const char *what, const char *csv, const char *cluster, const char *settings, const double *start,
-	const double *end, size_t n)
+static void by_hand(
+	const char *what, const char *csv, const char *cluster, const char *settings, const double *start, const double *end, size_t n)
 {
 	struct run_result *r = replay(csv, cluster, "count", &orr_policy_gittins, settings, &err);
 	if (!r)
@@ -137,8 +137,8 @@ static void falls_and_rises(void)
 {
 	static const double start[] = { 0, 10, 40, 120 }, end[] = { 120, 20, 50, 130 };
 	by_hand("10 or 100: new jobs pass one of middle age, not one about to end",
-		"submit_s,duration_s,gpus\n0,100,1\n5,10,1\n40,10,1\n115,10,1\n", "1x1",
-		"table=10s,100s quantum=10s steps=1 interval=0", start, end, 4);
+		"submit_s,duration_s,gpus\n0,100,1\n5,10,1\n40,10,1\n115,10,1\n", "1x1", "table=10s,100s quantum=10s steps=1 interval=0",
+		start, end, 4);
 }
 
 /* Nothing is known until two jobs of 10 s have ended, first come first served. A (100 s) starts at
@@ -147,8 +147,7 @@ static void learns(void)
 {
 	static const double start[] = { 0, 10, 30, 40 }, end[] = { 10, 20, 140, 50 };
 	by_hand("learnt from completed jobs: who outlives them all goes last",
-		"submit_s,duration_s,gpus\n0,10,1\n0,10,1\n30,100,1\n35,10,1\n", "1x1", "quantum=10s steps=1 interval=0", start,
-		end, 4);
+		"submit_s,duration_s,gpus\n0,10,1\n0,10,1\n30,100,1\n35,10,1\n", "1x1", "quantum=10s steps=1 interval=0", start, end, 4);
 }
 
 /* GPU time: A on two GPUs has had 10 GPU-s after 5 s. By running time, after 10 s. */
@@ -156,10 +155,9 @@ static void counts_gpu_time(void)
 {
 	static const char csv[] = "submit_s,duration_s,gpus\n0,100,2\n1,5,2\n";
 	static const double start[] = { 0, 5 }, end[] = { 105, 10 }, start_time[] = { 0, 10 }, end_time[] = { 105, 15 };
-	by_hand("service=gpu-time: two GPUs count double", csv, "1x2", "table=10s,200s quantum=10s steps=1 interval=0",
-		start, end, 2);
-	by_hand("service=time: they do not", csv, "1x2", "service=time table=10s,200s quantum=10s steps=1 interval=0",
-		start_time, end_time, 2);
+	by_hand("service=gpu-time: two GPUs count double", csv, "1x2", "table=10s,200s quantum=10s steps=1 interval=0", start, end, 2);
+	by_hand("service=time: they do not", csv, "1x2", "service=time table=10s,200s quantum=10s steps=1 interval=0", start_time, end_time,
+		2);
 }
 
 int main(void)

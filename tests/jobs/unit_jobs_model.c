@@ -23,8 +23,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-extern const struct orr_policy orr_policy_fifo, orr_policy_fjf, orr_policy_sjf, orr_policy_smallest_gpu,
-	orr_policy_srtf, orr_policy_srtf_gpu, orr_policy_las, orr_policy_las_gpu, orr_policy_gittins;
+extern const struct orr_policy orr_policy_fifo, orr_policy_fjf, orr_policy_sjf, orr_policy_smallest_gpu, orr_policy_srtf,
+	orr_policy_srtf_gpu, orr_policy_las, orr_policy_las_gpu, orr_policy_gittins;
 
 enum { MAX_JOBS = 40, QUEUES = 3 };
 
@@ -56,8 +56,7 @@ static void draw_workload(struct workload *w)
 	for (int i = 0; i < w->n; i++) {
 		t += between(0, 2) ? 0 : between(0, spread / 8 + 1);
 		int gpus = sizes[between(0, 7)], all = w->nodes * w->per_node;
-		w->job[i] = (struct asked){ t, between(0, 9) ? between(0, longest) : 0,
-			gpus < all ? gpus : all };
+		w->job[i] = (struct asked){ t, between(0, 9) ? between(0, longest) : 0, gpus < all ? gpus : all };
 		if (!between(0, 15))
 			w->job[i].gpus = 0;
 	}
@@ -165,8 +164,7 @@ static void to_tail(struct naive *m, int j)
 static void demote(struct naive *m)
 {
 	for (int j = 0; j < m->w->n; j++)
-		if (m->s[j].is_there && !m->s[j].is_done && m->s[j].queue < QUEUES - 1 &&
-			m->s[j].attained >= m->limit[m->s[j].queue]) {
+		if (m->s[j].is_there && !m->s[j].is_done && m->s[j].queue < QUEUES - 1 && m->s[j].attained >= m->limit[m->s[j].queue]) {
 			m->s[j].queue++;
 			to_tail(m, j);
 		}
@@ -227,8 +225,7 @@ static int next_instant(const struct naive *m, int now)
 			t = now + s->left;
 		if (t >= 0 && (next < 0 || t < next))
 			next = t;
-		if (m->rule == LAS && s->runs && s->queue < QUEUES - 1 &&
-			s->attained < m->limit[s->queue]) {
+		if (m->rule == LAS && s->runs && s->queue < QUEUES - 1 && s->attained < m->limit[s->queue]) {
 			t = now + m->limit[s->queue] - s->attained;
 			next = t < next ? t : next;
 		}
@@ -277,8 +274,8 @@ static struct orr_args *defaults(const struct orr_param *table)
 	return args_new(table, "test", &err);
 }
 
-static struct run_result *replay(const char *cluster_spec, const char *placement,
-	const struct orr_policy *policy, const char *set, struct orr_error *err)
+static struct run_result *replay(
+	const char *cluster_spec, const char *placement, const struct orr_policy *policy, const char *set, struct orr_error *err)
 {
 	static struct jobs_blocks blocks;
 	struct run_result *r = result_new();
@@ -328,12 +325,10 @@ static bool agree(const struct naive *m, const struct run_result *r)
 	for (int j = 0; j < m->w->n; j++) {
 		const struct job_row *x = &r->jobs[j];
 		const struct state *s = &m->s[j];
-		if (x->start_ns == s->start * ORR_SECOND && x->end_ns == s->end * ORR_SECOND &&
-			x->preemptions == (uint32_t)s->stops)
+		if (x->start_ns == s->start * ORR_SECOND && x->end_ns == s->end * ORR_SECOND && x->preemptions == (uint32_t)s->stops)
 			continue;
-		printf("# job %d of %d on %dx%d: start %.9g, end %.9g, %u stops; restated %d, %d, %d\n",
-			j, m->w->n, m->w->nodes, m->w->per_node, (double)x->start_ns / 1e9,
-			(double)x->end_ns / 1e9, x->preemptions, s->start, s->end, s->stops);
+		printf("# job %d of %d on %dx%d: start %.9g, end %.9g, %u stops; restated %d, %d, %d\n", j, m->w->n, m->w->nodes,
+			m->w->per_node, (double)x->start_ns / 1e9, (double)x->end_ns / 1e9, x->preemptions, s->start, s->end, s->stops);
 		return false;
 	}
 	return true;
@@ -363,8 +358,8 @@ static void test_restated(int workloads)
 		enum rule rule;
 		const struct orr_policy *policy;
 	} cases[] = { { FIFO, &orr_policy_fifo }, { FJF, &orr_policy_fjf }, { SJF, &orr_policy_sjf },
-		{ SMALLEST, &orr_policy_smallest_gpu }, { SRTF, &orr_policy_srtf },
-		{ SRTF_GPU, &orr_policy_srtf_gpu }, { LAS, &orr_policy_las } };
+		{ SMALLEST, &orr_policy_smallest_gpu }, { SRTF, &orr_policy_srtf }, { SRTF_GPU, &orr_policy_srtf_gpu },
+		{ LAS, &orr_policy_las } };
 	for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
 		int good = 0;
 		rng_init(&rng, 1, "model", c);
@@ -375,8 +370,7 @@ static void test_restated(int workloads)
 			if (!one_workload(&w, cases[c].rule, cases[c].policy))
 				break;
 		}
-		ok(good == workloads, "%s is its restatement on %d of %d workloads",
-			cases[c].policy->name, good, workloads);
+		ok(good == workloads, "%s is its restatement on %d of %d workloads", cases[c].policy->name, good, workloads);
 	}
 }
 
@@ -407,18 +401,16 @@ static void write_demanding(void)
 		int gpus = between(0, 3) ? between(1, 2) : between(0, 4);
 		int milli = gpus == 1 && !between(0, 2) ? 100 * between(1, 10) : 1000;
 		t += between(0, 1) ? 0 : between(0, 6);
-		fprintf(f, "%d,%d,%d,%d,%d,%d,%s\n", t, between(0, 20), gpus, gpus ? milli : 0,
-			between(0, 2) * (gpus ? gpus : 1), 1024 * between(0, 2),
-			gpus ? types[between(0, 4)] : "");
+		fprintf(f, "%d,%d,%d,%d,%d,%d,%s\n", t, between(0, 20), gpus, gpus ? milli : 0, between(0, 2) * (gpus ? gpus : 1),
+			1024 * between(0, 2), gpus ? types[between(0, 4)] : "");
 	}
 	fclose(f);
 }
 
 static void test_greedy(int workloads)
 {
-	static const struct orr_policy *const greedy[] = { &orr_policy_fjf, &orr_policy_smallest_gpu,
-		&orr_policy_srtf, &orr_policy_srtf_gpu, &orr_policy_las, &orr_policy_las_gpu,
-		&orr_policy_gittins };
+	static const struct orr_policy *const greedy[] = { &orr_policy_fjf, &orr_policy_smallest_gpu, &orr_policy_srtf,
+		&orr_policy_srtf_gpu, &orr_policy_las, &orr_policy_las_gpu, &orr_policy_gittins };
 	for (size_t c = 0; c < sizeof greedy / sizeof *greedy; c++)
 		for (size_t k = 0; placements[k]; k++) {
 			struct orr_policy watched = *greedy[c];
@@ -433,14 +425,13 @@ static void test_greedy(int workloads)
 			for (int i = 0; i < workloads && !failed; i++) {
 				struct orr_error err = { 0 };
 				write_demanding();
-				struct run_result *r = replay("2x4:a:cpus=8:mem=16,1x2:b:cpus=4,2x1:c",
-					placements[k]->name, &watched, NULL, &err);
+				struct run_result *r =
+					replay("2x4:a:cpus=8:mem=16,1x2:b:cpus=4,2x1:c", placements[k]->name, &watched, NULL, &err);
 				failed += !r;
 				result_free(r);
 			}
-			ok(!failed && !idle_gpus,
-				"%s leaves nothing waiting that fits, placement %s (%d times)",
-				greedy[c]->name, placements[k]->name, idle_gpus);
+			ok(!failed && !idle_gpus, "%s leaves nothing waiting that fits, placement %s (%d times)", greedy[c]->name,
+				placements[k]->name, idle_gpus);
 		}
 }
 

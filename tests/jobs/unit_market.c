@@ -14,7 +14,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Two nodes of 4 GPUs, of instances a and b; a costs 2 USD an hour, b 3 until 60 s and 5 from then on. b goes at 100 s and is noticed 30 s ahead. */
+/* Two nodes of 4 GPUs, of instances a and b; a costs 2 USD an hour, b 3 until 60 s and 5 from then on. b goes at 100 s and is noticed 30 s
+ * ahead. */
 static const char rows[] = "time_s,event,node,zone,price\n0,price,,,3\n0,add,a,,2\n0,add,b,,\n60,price,,,5\n100,remove,b,,\n";
 static const char jobs_text[] = "submit_s,duration_s,gpus\n0,200,2\n0,40,4\n";
 
@@ -59,8 +60,9 @@ static void schedule(void *self, struct orr_jobs *w)
 	}
 	int64_t goes = orr_node_goes_ns(w, 1);
 	orr_node_get(w, 1, &info);
-	snprintf(seen + at, sizeof seen - at, "%g:%u/%u/%u/%u %.4g %g%s%u|", (double)orr_now(w) / 1e9, orr_total_gpus(w), orr_free_gpus(w), orr_going_gpus(w),
-		orr_job_going_gpus(w, a), orr_gpu_usd_per_hour(w, 0), goes == ORR_NEVER ? -1 : (double)goes / 1e9, info.is_up ? "+" : "-", info.gpus_free);
+	snprintf(seen + at, sizeof seen - at, "%g:%u/%u/%u/%u %.4g %g%s%u|", (double)orr_now(w) / 1e9, orr_total_gpus(w), orr_free_gpus(w),
+		orr_going_gpus(w), orr_job_going_gpus(w, a), orr_gpu_usd_per_hour(w, 0), goes == ORR_NEVER ? -1 : (double)goes / 1e9,
+		info.is_up ? "+" : "-", info.gpus_free);
 	if (orr_going_gpus(w) && is_bold) {
 		orr_stop(w, a);
 		orr_start_at(w, a, node, gpus, 1);
@@ -69,9 +71,16 @@ static void schedule(void *self, struct orr_jobs *w)
 	}
 }
 
-static const struct orr_jobs_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .arrive = on_job, .finish = on_finish, .evict = on_job,
+static const struct orr_jobs_ops ops = { .size = sizeof ops,
+	.create = create,
+	.destroy = destroy,
+	.arrive = on_job,
+	.finish = on_finish,
+	.evict = on_job,
 	.schedule = schedule };
-static const struct orr_policy policy = { .abi_version = ORR_ABI_VERSION, .kind = ORR_POLICY_KIND_JOBS, .name = "watcher", .doc = "", .ops = &ops };
+static const struct orr_policy policy = {
+	.abi_version = ORR_ABI_VERSION, .kind = ORR_POLICY_KIND_JOBS, .name = "watcher", .doc = "", .ops = &ops
+};
 
 static void put_file(char *path, const char *text)
 {
@@ -92,8 +101,14 @@ static int run(bool is_lent)
 	struct orr_args *options = args_new(jobs_options, "jobs", &err);
 	struct cluster *cluster = cluster_load("2x4:v100", &err);
 	struct jobset *jobs = jobset_load(jobs_path, "orrery", NULL, 1, &err);
-	struct jobs_config config = { .jobs = jobs, .cluster = cluster, .placement = placement_find("consolidate"), .options = options,
-		.capacity = is_lent ? &capacity : NULL, .until_ns = ORR_NEVER, .check = true, .policy_timeout_s = 60 };
+	struct jobs_config config = { .jobs = jobs,
+		.cluster = cluster,
+		.placement = placement_find("consolidate"),
+		.options = options,
+		.capacity = is_lent ? &capacity : NULL,
+		.until_ns = ORR_NEVER,
+		.check = true,
+		.policy_timeout_s = 60 };
 	struct run_result *r = result_new();
 	seen[0] = '\0';
 	err = (struct orr_error){ 0 };
@@ -110,12 +125,13 @@ static int run(bool is_lent)
 
 int main(void)
 {
-	/* The first job is on n1, the other on all of n0 until 40 s. At 60 s the price changes; at 70 s n1 is noticed: its 2 free GPUs are none any more;
-	 * at 100 s it is gone, the job has lost its work and starts on n0, until 300 s. (2 + 3) / 8, (2 + 5) / 8, 2 / 4. */
+	/* The first job is on n1, the other on all of n0 until 40 s. At 60 s the price changes; at 70 s n1 is noticed: its 2 free GPUs are
+	 * none any more; at 100 s it is gone, the job has lost its work and starts on n0, until 300 s. (2 + 3) / 8, (2 + 5) / 8, 2 / 4. */
 	is_bold = false;
 	ok(!run(true), "a policy runs on nodes that are lent");
 	same_text(seen,
-		"0:8/2/0/0 0.625 -1+2|40:8/6/0/0 0.625 -1+2|60:8/6/0/0 0.875 -1+2|70:8/4/4/2 0.875 100+0|100:4/4/0/0 0.5 -1-0|300:4/4/0/0 0.5 -1-0|",
+		"0:8/2/0/0 0.625 -1+2|40:8/6/0/0 0.625 -1+2|60:8/6/0/0 0.875 -1+2|70:8/4/4/2 0.875 100+0|100:4/4/0/0 0.5 -1-0|300:4/4/0/0 "
+		"0.5 -1-0|",
 		"it sees what is there, what will go, and what it costs");
 	is_bold = true;
 	ok(run(true) && strstr(err.text, "policy watcher: job 0 at 70.000000000 s: start: a node that is about to go was asked for"),

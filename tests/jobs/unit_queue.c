@@ -91,12 +91,9 @@ static void change(void)
 		e.tie = below(3);
 		orr_queue_add(game.queue, e.job, e.key, e.tie);
 		reference_add(&e);
-		expect(orr_queue_key(game.queue, e.job) == e.key &&
-				orr_queue_tie(game.queue, e.job) == e.tie,
-			"key and tie");
+		expect(orr_queue_key(game.queue, e.job) == e.key && orr_queue_tie(game.queue, e.job) == e.tie, "key and tie");
 	} else {
-		expect(orr_queue_remove(game.queue, e.job) == (i < game.n),
-			"remove says whether it was in");
+		expect(orr_queue_remove(game.queue, e.job) == (i < game.n), "remove says whether it was in");
 		if (i < game.n)
 			reference_remove(i);
 	}
@@ -195,14 +192,10 @@ static void schedule(void *self, struct orr_jobs *w)
 }
 
 static const struct orr_param params[] = { ORR_PARAM_END };
-static const struct orr_jobs_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.arrive = arrive,
-	.finish = finish,
-	.schedule = schedule };
-static const struct orr_policy player = { ORR_ABI_VERSION, sizeof player, "player", "",
-	ORR_POLICY_KIND_JOBS, 0, params, &ops };
+static const struct orr_jobs_ops ops = {
+	.size = sizeof ops, .create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .schedule = schedule
+};
+static const struct orr_policy player = { ORR_ABI_VERSION, sizeof player, "player", "", ORR_POLICY_KIND_JOBS, 0, params, &ops };
 
 int main(void)
 {
@@ -221,8 +214,7 @@ int main(void)
 	rng_init(&game.rng, 1, "queue", 0);
 	struct jobset *jobs = jobset_load(path, "orrery", NULL, 1, &err);
 	struct cluster *c = cluster_load("1x8", &err);
-	struct orr_args *options = args_new(jobs_options, "jobs", &err),
-			*none = args_new(params, "player", &err);
+	struct orr_args *options = args_new(jobs_options, "jobs", &err), *none = args_new(params, "player", &err);
 	struct jobs_config config = { .jobs = jobs,
 		.cluster = c,
 		.placement = placement_find("count"),
@@ -232,8 +224,8 @@ int main(void)
 	struct run_result *r = result_new();
 	int rc = jobs_run(&config, &player, none, "player", r, &blocks, &err);
 	ok(rc == ORR_EFAIL && strstr(err.text, "played enough"), "the game was played (%s)", err.text);
-	ok(game.n_all == JOBS && !game.wrong, "%d rounds as a sorted array would have it%s%s",
-		game.rounds, game.wrong ? "; not so: " : "", game.wrong ? game.wrong : "");
+	ok(game.n_all == JOBS && !game.wrong, "%d rounds as a sorted array would have it%s%s", game.rounds, game.wrong ? "; not so: " : "",
+		game.wrong ? game.wrong : "");
 	result_free(r);
 	args_free(options);
 	args_free(none);

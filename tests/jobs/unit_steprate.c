@@ -272,9 +272,8 @@ static void parts_of_a_cluster(void)
 		struct step_result out;
 		double whole = fixture_run(r.f, &orr_policy_allreduce, "", &out, &e) ? 0 : out.samples_per_s;
 		step_result_free(&out);
-		near(alone(&r, class_of(&r, "allreduce"),
-			     "0,2 1,2 2,2 3,2 4,2 5,2 6,2 7,2 8,2 9,2 10,2 11,2 12,2 13,2 14,2 15,2"),
-			whole, 1e-12 * whole, "%s: all of the cluster as a part of itself", networks[i]);
+		near(alone(&r, class_of(&r, "allreduce"), "0,2 1,2 2,2 3,2 4,2 5,2 6,2 7,2 8,2 9,2 10,2 11,2 12,2 13,2 14,2 15,2"), whole,
+			1e-12 * whole, "%s: all of the cluster as a part of itself", networks[i]);
 		rig_free(&r);
 	}
 	struct rig r = rig_new("16x2:v100", "fat-tree:k=4,bw=10Gbps", NULL);
@@ -388,9 +387,10 @@ static void mistakes(void)
 	struct rig r = rig_new("4x2:v100", "star", NULL);
 	struct orr_error e = { 0 };
 	uint32_t class;
-	ok(steprate_class(r.rates, "alexnot", "allreduce", 0, &class, &e) == ORR_EINPUT && strstr(e.text, "model: "), "an unknown model: %s", e.text);
-	ok(steprate_class(r.rates, "alexnet", "allredoce", 0, &class, &e) == ORR_EINPUT && strstr(e.text, "strategy: "), "an unknown strategy: %s",
-		e.text);
+	ok(steprate_class(r.rates, "alexnot", "allreduce", 0, &class, &e) == ORR_EINPUT && strstr(e.text, "model: "),
+		"an unknown model: %s", e.text);
+	ok(steprate_class(r.rates, "alexnet", "allredoce", 0, &class, &e) == ORR_EINPUT && strstr(e.text, "strategy: "),
+		"an unknown strategy: %s", e.text);
 	ok(steprate_class(r.rates, "alexnet", "allreduce:fusion=yes", 0, &class, &e) == ORR_EINPUT && strstr(e.text, "fusion"),
 		"a wrong parameter: %s", e.text);
 	fixture_set(r.f, "speeds=0:0.5");

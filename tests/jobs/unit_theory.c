@@ -88,8 +88,7 @@ static double adjusted_mean(int controls, double *half)
 	return mean;
 }
 
-static void queue(const char *name, int servers, double rate, const char *service, double want, long n,
-	double precision)
+static void queue(const char *name, int servers, double rate, const char *service, double want, long n, double precision)
 {
 	struct orr_error err = { 0 };
 	char source[128], cluster[16];
@@ -107,8 +106,7 @@ static void queue(const char *name, int servers, double rate, const char *servic
 		.until_ns = ORR_NEVER,
 		.policy_timeout_s = 600 };
 	struct run_result *r = result_new();
-	ok(jobs && c && !jobs_run(&config, &orr_policy_fifo, none, "fifo", r, &waits, &err), "%s: runs %s", name,
-		err.text);
+	ok(jobs && c && !jobs_run(&config, &orr_policy_fifo, none, "fifo", r, &waits, &err), "%s: runs %s", name, err.text);
 	add_controls(jobs, rate, is_exponential, servers);
 	double half, mean = adjusted_mean(!is_exponential ? 2 : servers > 1 ? CONTROLS : CONTROLS - 1, &half);
 	printf("# %s: %.6f +- %.6f (%.2f %%), theory %.6f\n", name, mean, half, 100 * half / mean, want);

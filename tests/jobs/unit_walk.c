@@ -51,7 +51,7 @@ static const struct entry *next_of(const struct naive *m)
 	for (int i = 0; i < m->n; i++) {
 		const struct entry *e = &m->entry[i];
 		bool is_open = e->is_in && e->second <= m->bound[e->shape] && m->bound[e->shape] != INT64_MIN &&
-			(!m->last || is_before(m->last, e));
+			       (!m->last || is_before(m->last, e));
 		if (is_open && (!best || is_before(e, best)))
 			best = e;
 	}
@@ -137,7 +137,7 @@ static void add(struct tester *t, struct entry *e)
 	e->is_in = true;
 	orr_queue_add2(t->q, e->job, e->key, e->tie, e->second);
 	wrong += orr_queue_key(t->q, e->job) != e->key || orr_queue_tie(t->q, e->job) != e->tie ||
-		orr_queue_second(t->q, e->job) != e->second;
+		 orr_queue_second(t->q, e->job) != e->second;
 }
 
 static void arrive(void *self, struct orr_jobs *w, orr_job j)
@@ -173,14 +173,11 @@ static void schedule(void *self, struct orr_jobs *w)
 }
 
 static const struct orr_param params[] = { ORR_PARAM_END };
-static const struct orr_jobs_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.arrive = arrive,
-	.finish = finish,
-	.schedule = schedule };
-static const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "tester", "walks at random",
-	ORR_POLICY_KIND_JOBS, 0, params, &ops };
+static const struct orr_jobs_ops ops = {
+	.size = sizeof ops, .create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .schedule = schedule
+};
+static const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "tester", "walks at random", ORR_POLICY_KIND_JOBS, 0, params,
+	&ops };
 
 int main(void)
 {

@@ -25,8 +25,8 @@ __attribute__((unused)) static void drive_check(int rc)
 		printf("# %s\n", drive_error.text);
 }
 
-__attribute__((unused)) static uint64_t start(struct learn *l, double t, const struct orr_update *u, uint32_t n,
-	const uint32_t *group, uint32_t n_group)
+__attribute__((unused)) static uint64_t start(
+	struct learn *l, double t, const struct orr_update *u, uint32_t n, const uint32_t *group, uint32_t n_group)
 {
 	drive_check(learn_begin(l, t, drive_op, u, n, group, n_group, &drive_error));
 	return drive_op++;

@@ -11,8 +11,7 @@
 
 #include <stdlib.h>
 
-extern const struct orr_policy orr_policy_allreduce, orr_policy_parameter_server, orr_policy_local_sgd, orr_policy_ds_sync,
-	orr_policy_ako;
+extern const struct orr_policy orr_policy_allreduce, orr_policy_parameter_server, orr_policy_local_sgd, orr_policy_ds_sync, orr_policy_ako;
 
 enum { N = 8 };
 static const char cluster[] = "8x1:v100", network[] = "star:bw=10Gbps,lat=10us";
@@ -30,8 +29,7 @@ static void set_all(struct orr_args *a, const char *settings)
 	mem_free(text);
 }
 
-static struct train_result trained(const struct orr_policy *p, const char *settings, const char *learn, const char *stragglers,
-	int threads)
+static struct train_result trained(const struct orr_policy *p, const char *settings, const char *learn, const char *stragglers, int threads)
 {
 	struct fixture *f = fixture_new(cluster, network, "alexnet", 8);
 	struct orr_args *options = args_new(learn_options, "learn", &error), *own = args_new(p->params, p->name, &error);
@@ -77,8 +75,8 @@ static const char *const straggling[] = { "stragglers=none", "stragglers=exponen
 static struct train_result to_target(int way, int s, int threads)
 {
 	char learn[200];
-	snprintf(learn, sizeof learn, "problem=mlp rows=512 inputs=8 batch=8 lr=%.17g eval_samples=256 target=0.3 seeds=%d max_samples=%d", ways[way].lr,
-		is_slow ? 1 : 3, 20000);
+	snprintf(learn, sizeof learn, "problem=mlp rows=512 inputs=8 batch=8 lr=%.17g eval_samples=256 target=0.3 seeds=%d max_samples=%d",
+		ways[way].lr, is_slow ? 1 : 3, 20000);
 	return trained(ways[way].policy, ways[way].settings, learn, straggling[s], threads);
 }
 
@@ -88,10 +86,10 @@ static bool are_same(const struct train_result *a, const struct train_result *b)
 	for (uint32_t i = 0; i < a->n_seeds && same; i++) {
 		const struct train_seed *x = &a->seed[i], *y = &b->seed[i];
 		same = x->n_points == y->n_points && x->time_to_target_s == y->time_to_target_s && x->staleness == y->staleness &&
-			x->updates == y->updates;
+		       x->updates == y->updates;
 		for (size_t k = 0; k < x->n_points && same; k++)
 			same = x->point[k].time_s == y->point[k].time_s && x->point[k].loss == y->point[k].loss &&
-				x->point[k].samples == y->point[k].samples;
+			       x->point[k].samples == y->point[k].samples;
 	}
 	return same;
 }
@@ -122,7 +120,8 @@ static void times(void)
 		}
 	for (int s = 0; s < 2; s++) { /* by what each waits for, and sends */
 		const double *r = rate[s];
-		ok(r[2] >= 0.99 * r[1] && r[3] >= 0.99 * r[2], "%s: samples/s of ASP >= SSP >= BSP (%.0f %.0f %.0f)", straggling[s], r[3], r[2], r[1]);
+		ok(r[2] >= 0.99 * r[1] && r[3] >= 0.99 * r[2], "%s: samples/s of ASP >= SSP >= BSP (%.0f %.0f %.0f)", straggling[s], r[3],
+			r[2], r[1]);
 		ok(r[5] > r[0] && r[4] > r[0], "%s: fewer bytes, more samples/s: DS-Sync %.0f, local SGD %.0f, all-reduce %.0f",
 			straggling[s], r[5], r[4], r[0]);
 	}
@@ -144,7 +143,8 @@ static void synchronous_ako(void)
 	size_t n = 0;
 	for (; n < a.seed[0].n_points && n < b.seed[0].n_points; n++)
 		off = fmax(off, fabs(a.seed[0].point[n].loss - b.seed[0].point[n].loss));
-	ok(n > 45 && off < 1e-12 && a.seed[0].dispersion < 1e-20, "Ako, p=1, bound 0: SGD on the sum of gradients (off by %.2g at %zu points)", off, n);
+	ok(n > 45 && off < 1e-12 && a.seed[0].dispersion < 1e-20,
+		"Ako, p=1, bound 0: SGD on the sum of gradients (off by %.2g at %zu points)", off, n);
 	train_result_free(&a);
 	train_result_free(&b);
 }
@@ -156,8 +156,8 @@ struct ears {
 	struct orr_error error;
 };
 
-static void hear(void *ctx, double time_s, bool is_end, uint64_t op, const struct orr_update *u, uint32_t n_updates,
-	const uint32_t *group, uint32_t n_group)
+static void hear(void *ctx, double time_s, bool is_end, uint64_t op, const struct orr_update *u, uint32_t n_updates, const uint32_t *group,
+	uint32_t n_group)
 {
 	struct ears *e = ctx;
 	if (e->error.code)

@@ -126,8 +126,8 @@ static void as_one_replica(struct learn_config c, const char *what)
 	for (size_t i = 0; i < learn_dim(alone); i++)
 		size = fmax(size, fabs(learn_parameters(alone, 0)[i]));
 	printf("# %s: farthest %.3g of %.3g\n", what, far, size);
-	ok(far < 1e-12 && size > 0.1 && learn_samples(many) == learn_samples(alone), "4 replicas in step are one with batches 4 times as large: %s",
-		what);
+	ok(far < 1e-12 && size > 0.1 && learn_samples(many) == learn_samples(alone),
+		"4 replicas in step are one with batches 4 times as large: %s", what);
 	learn_free(many);
 	learn_free(alone);
 }
@@ -237,7 +237,8 @@ static void snapshots(void)
 	ok(distance(learn_gradient(l, 0), want, 4) == 0, "a gradient is at the parameters as its op started");
 	static const double zero[4];
 	learn_set_parameters(l, 0, zero);
-	struct orr_update pushes[] = { { .kind = ORR_PUSH, .worker = 0, .scale = -2 }, { .kind = ORR_PUSH, .worker = 0, .slice = 2, .slices = 4 } };
+	struct orr_update pushes[] = { { .kind = ORR_PUSH, .worker = 0, .scale = -2 },
+		{ .kind = ORR_PUSH, .worker = 0, .slice = 2, .slices = 4 } };
 	op = start(l, 2, pushes, 2, (uint32_t[]){ 0, 9 }, 2);
 	gradients(l, 2, 1);
 	end(l, 4, op, 0);
@@ -375,7 +376,8 @@ static double hash_of(int threads)
 		uint32_t d = (uint32_t)(k * k) % N;
 		end(l, k, op[d], d);
 		if (k % 5 == 0)
-			at_once(l, k, (struct orr_update){ .kind = ORR_AVERAGE_PARAMETERS }, (uint32_t[]){ d, (d + 1) % N, (d + 3) % N }, 3);
+			at_once(l, k, (struct orr_update){ .kind = ORR_AVERAGE_PARAMETERS }, (uint32_t[]){ d, (d + 1) % N, (d + 3) % N },
+				3);
 		op[d] = start(l, k, u, 2, &d, 1);
 	}
 	learn_finish(l);

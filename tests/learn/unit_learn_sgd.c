@@ -269,7 +269,8 @@ static void noisy_quadratic(void)
 		double want_fresh = 1 / (a[i] * (2 - a[i])), want_stale = (1 + a[i]) / ((1 - a[i]) * a[i] * (2 + a[i]));
 		printf("# eta h %g: %.4f, expected %.4f; one step stale %.4f, expected %.4f\n", a[i], fresh, want_fresh, stale, want_stale);
 		ok(fabs(fresh / want_fresh - 1) < tolerance && fabs(stale / want_stale - 1) < tolerance,
-			"noisy quadratic, eta h %g: variance 1/(a(2-a)), one step stale (1+a)/((1-a)a(2+a)), within %g %%", a[i], 100 * tolerance);
+			"noisy quadratic, eta h %g: variance 1/(a(2-a)), one step stale (1+a)/((1-a)a(2+a)), within %g %%", a[i],
+			100 * tolerance);
 	}
 }
 
@@ -330,7 +331,8 @@ static void stability(void)
 			"delay %u: settles below and runs away above the bound of Levin and May", delay);
 		/* of the steps - 1 - delay updates the first are 0, 1, .. delay - 1 behind */
 		double updates = STALE_STEPS - 1. - delay;
-		near_to(seen_staleness, (delay * (delay - 1.) / 2 + delay * (updates - delay)) / updates, 1e-12, "... and its staleness is counted");
+		near_to(seen_staleness, (delay * (delay - 1.) / 2 + delay * (updates - delay)) / updates, 1e-12,
+			"... and its staleness is counted");
 	}
 }
 
@@ -472,7 +474,8 @@ static void series(void)
 	near_to(p[0].loss, log(2), 1e-14, "logistic regression starts at log 2");
 	bool in_order = p[0].time_s == 0 && p[0].samples == 0;
 	for (size_t i = 1; i < n; i++)
-		in_order &= p[i].time_s > p[i - 1].time_s && p[i].samples - p[i - 1].samples == 64 && p[i].dispersion == 0 && p[i].worst == p[i].loss;
+		in_order &= p[i].time_s > p[i - 1].time_s && p[i].samples - p[i - 1].samples == 64 && p[i].dispersion == 0 &&
+			    p[i].worst == p[i].loss;
 	ok(in_order && n == (size_t)k + 1, "a point every 64 samples, after all that happened at its time");
 	double t = learn_time_to(l, c.target);
 	p += n - 3; /* the last point is what learn_finish() added */
@@ -506,7 +509,8 @@ static void least_loss(void)
 	struct learn *l = open_learn(&c);
 	for (int k = 0; k < 300; k++)
 		bsp(l, 2 * k, 1);
-	near_to(learn_loss_at(l, learn_parameters(l, 0)), learn_floor(l), 1e-12, "least squares: descent ends at the normal equations' loss");
+	near_to(learn_loss_at(l, learn_parameters(l, 0)), learn_floor(l), 1e-12,
+		"least squares: descent ends at the normal equations' loss");
 	learn_free(l);
 }
 
@@ -515,12 +519,12 @@ static void options(void)
 	struct orr_args *a = args_new(learn_options, "learn", &drive_error);
 	struct learn_config c;
 	drive_check(args_set(a, "problem", "mlp", &drive_error) | args_set(a, "split", "label", &drive_error) |
-		args_set(a, "schedule", "inverse-sqrt", &drive_error) | args_set(a, "activation", "relu", &drive_error) |
-		args_set(a, "sampling", "cycle", &drive_error) | args_set(a, "model", "server", &drive_error) |
-		args_set(a, "target", "0.25", &drive_error));
+		    args_set(a, "schedule", "inverse-sqrt", &drive_error) | args_set(a, "activation", "relu", &drive_error) |
+		    args_set(a, "sampling", "cycle", &drive_error) | args_set(a, "model", "server", &drive_error) |
+		    args_set(a, "target", "0.25", &drive_error));
 	learn_config_read(&c, a);
-	ok(c.problem == LEARN_MLP && c.split == LEARN_SPLIT_LABEL && c.schedule == LEARN_RATE_INVERSE_SQRT &&
-			c.activation == LEARN_RELU && c.sampling == LEARN_CYCLE && c.model == LEARN_MODEL_SERVER && c.target == 0.25,
+	ok(c.problem == LEARN_MLP && c.split == LEARN_SPLIT_LABEL && c.schedule == LEARN_RATE_INVERSE_SQRT && c.activation == LEARN_RELU &&
+			c.sampling == LEARN_CYCLE && c.model == LEARN_MODEL_SERVER && c.target == 0.25,
 		"options are read by name");
 	args_free(a);
 }

@@ -222,8 +222,10 @@ int main(void)
 	for (uint32_t d = 0; d < N; d++)
 		for (int k = 0; k < 4; k++) {
 			static const enum orr_update_kind kinds[] = { ORR_GRADIENT, ORR_ACCUMULATE, ORR_PUSH, ORR_SEND_SLICE };
-			struct flying f = { .op = UINT64_C(1) << 32 | (d * 4 + (uint32_t)k), .u = { .kind = kinds[k], .worker = d, .window = 1 },
-				.group = { d, (d + 1) % N }, .n = k == 2 || k == 3 ? 2 : 1 };
+			struct flying f = { .op = UINT64_C(1) << 32 | (d * 4 + (uint32_t)k),
+				.u = { .kind = kinds[k], .worker = d, .window = 1 },
+				.group = { d, (d + 1) % N },
+				.n = k == 2 || k == 3 ? 2 : 1 };
 			drive_check(learn_begin(l, 0, f.op, &f.u, 1, f.group, f.n, &drive_error));
 			drive_check(learn_end(l, 0, f.op, d, &drive_error));
 			if (k > 1)
@@ -238,7 +240,8 @@ int main(void)
 		most = fmax(most, difference(l));
 	}
 	printf("# %d steps, largest difference %.3g, %d gradients of the first worker\n", i, most, worker[0].gradients);
-	ok(i == steps && most < 1e-9, "random schedules: parameters, gradients, inboxes and the server's copy are those of the naive model");
+	ok(i == steps && most < 1e-9,
+		"random schedules: parameters, gradients, inboxes and the server's copy are those of the naive model");
 	ok(worker[0].gradients > steps / 200 && worker[0].gradients < MOST_MADE, "... and much was done");
 	ok(!drive_errors, "no call failed");
 	learn_free(l); /* with ops in flight */

@@ -14,14 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const struct orr_policy orr_policy_fifo, orr_policy_fjf, orr_policy_srtf, orr_policy_las, orr_policy_easy_backfill, orr_policy_optimus,
-	orr_policy_gavel, orr_policy_serve_fifo, orr_policy_serve_clipper, orr_policy_serve_orca, orr_policy_serve_vllm;
+extern const struct orr_policy orr_policy_fifo, orr_policy_fjf, orr_policy_srtf, orr_policy_las, orr_policy_easy_backfill,
+	orr_policy_optimus, orr_policy_gavel, orr_policy_serve_fifo, orr_policy_serve_clipper, orr_policy_serve_orca, orr_policy_serve_vllm;
 
 static const char table[] = "{\"name\": \"m\", \"source\": \"made up for the test\", \"kind\": \"table\", \"batch\": [1, 4], "
 			    "\"latency_ms\": [4000, 6000]}";
-static const char language[] = "{\"name\": \"m\", \"source\": \"made up for the test\", \"kind\": \"llm\", \"weight_bytes\": 1e9, "
-			       "\"kv_bytes_per_token\": 1e5, \"curves\": {\"prompt_tokens\": [1, 1000], \"prompt_s\": [0.1, 1], \"decodes\": [1, 64], "
-			       "\"decode_s\": [0.05, 0.1]}}";
+static const char language[] =
+	"{\"name\": \"m\", \"source\": \"made up for the test\", \"kind\": \"llm\", \"weight_bytes\": 1e9, "
+	"\"kv_bytes_per_token\": 1e5, \"curves\": {\"prompt_tokens\": [1, 1000], \"prompt_s\": [0.1, 1], \"decodes\": [1, 64], "
+	"\"decode_s\": [0.05, 0.1]}}";
 
 static uint64_t dice_state;
 static uint32_t dice(uint32_t n)
@@ -60,19 +61,46 @@ static struct run_result *run(const struct mixed_case *c, struct orr_error *err)
 	for (size_t i = 0; i < CLUSTER_MAX_TYPES; i++)
 		devices[i] = &device;
 	struct orr_args *jobs_options_args = args_new(jobs_options, "jobs", err), *serve_args = args_new(serve_options, "serve", err);
-	struct mixed_config m = { .jobs_policy = c->jobs_policy, .serve_policy = c->serve_policy, .cluster = cluster,
-		.placement = placement_find(c->placement ? c->placement : "consolidate"), .serve_first = c->serve_first, .seed = c->seed,
-		.until_ns = c->until_s > 0 ? (int64_t)(c->until_s * 1e9) : ORR_NEVER, .check = true,
-		.jobs_args = args_new(c->jobs_policy->params, "policy", err), .serve_args = args_new(c->serve_policy->params, "policy", err) };
+	struct mixed_config m = { .jobs_policy = c->jobs_policy,
+		.serve_policy = c->serve_policy,
+		.cluster = cluster,
+		.placement = placement_find(c->placement ? c->placement : "consolidate"),
+		.serve_first = c->serve_first,
+		.seed = c->seed,
+		.until_ns = c->until_s > 0 ? (int64_t)(c->until_s * 1e9) : ORR_NEVER,
+		.check = true,
+		.jobs_args = args_new(c->jobs_policy->params, "policy", err),
+		.serve_args = args_new(c->serve_policy->params, "policy", err) };
 	struct failures *failures = c->mtbf_s > 0 ? failures_from_hazard((int64_t)(c->mtbf_s * 1e9), (int64_t)(c->mttr_s * 1e9)) : NULL;
 	m.failures = failures;
 	struct jobset *jobs = jobset_load(c->jobs, "auto", NULL, c->seed, err);
 	struct reqset *requests = reqset_load(c->requests, NULL, NULL, c->seed, err);
-	m.jobs = (struct jobs_config){ .jobs = jobs, .cluster = cluster, .placement = m.placement, .options = jobs_options_args, .seed = c->seed,
-		.until_ns = m.until_ns, .drop_unfit = true, .check = true, .record_jobs = true, .max_rows = 100000, .policy_timeout_s = 60 };
-	m.serve = (struct serve_config){ .requests = requests, .cluster = cluster, .placement = m.placement, .model = &model, .n_models = 1,
-		.device = devices, .deployment = &c->deployment, .n_deployments = 1, .options = serve_args, .seed = c->seed, .until_ns = m.until_ns,
-		.check = true, .max_rows = 100000, .policy_timeout_s = 60, .failures = failures };
+	m.jobs = (struct jobs_config){ .jobs = jobs,
+		.cluster = cluster,
+		.placement = m.placement,
+		.options = jobs_options_args,
+		.seed = c->seed,
+		.until_ns = m.until_ns,
+		.drop_unfit = true,
+		.check = true,
+		.record_jobs = true,
+		.max_rows = 100000,
+		.policy_timeout_s = 60 };
+	m.serve = (struct serve_config){ .requests = requests,
+		.cluster = cluster,
+		.placement = m.placement,
+		.model = &model,
+		.n_models = 1,
+		.device = devices,
+		.deployment = &c->deployment,
+		.n_deployments = 1,
+		.options = serve_args,
+		.seed = c->seed,
+		.until_ns = m.until_ns,
+		.check = true,
+		.max_rows = 100000,
+		.policy_timeout_s = 60,
+		.failures = failures };
 	if (!err->code && set_all(serve_args, c->serve_options, err) && args_set_pair(jobs_options_args, "checkpoint=20s", err) == ORR_OK)
 		mixed_run(&m, "tested", r, err);
 	for (size_t i = 0; i < r->n_jobs; i++)
@@ -113,7 +141,8 @@ struct drawn {
 
 static void draw(struct drawn *d, uint64_t number)
 {
-	static const char *const clusters[] = { "2x4:a", "4x2:a", "1x8:a,3x2:b", "6x1:a" }, *const rules[] = { "consolidate", "spread", "count" };
+	static const char *const clusters[] = { "2x4:a", "4x2:a", "1x8:a,3x2:b", "6x1:a" }, *const rules[] = { "consolidate", "spread",
+		"count" };
 	dice_state = number * 77 + 1;
 	uint32_t serve = dice(4), most = 1 + dice(4), least = dice(2), tp = 1 + dice(2), jobs = 1 + dice(40), requests = 1 + dice(150);
 	snprintf(d->jobs, TEXT, "poisson:n=%u,rate=0.%u,mean=%u,gpus=%u", jobs, 1 + dice(9), 10 + dice(100), 1 + dice(4));
@@ -163,13 +192,14 @@ static void random_cases(uint32_t n)
 		struct run_result *r = run(&d.c, &err), *twin = i % 8 ? NULL : run(&d.c, &again);
 		const char *what = r ? wrong(&d.c, r) : err.text;
 		if (what) {
-			printf("# case %u: %s; %s; %s; %s; %s+%s: %s\n", i, d.c.cluster, d.jobs, d.requests, d.options, d.c.jobs_policy->name,
-				d.c.serve_policy->name, what);
+			printf("# case %u: %s; %s; %s; %s; %s+%s: %s\n", i, d.c.cluster, d.jobs, d.requests, d.options,
+				d.c.jobs_policy->name, d.c.serve_policy->name, what);
 			bad++;
 		}
 		if (r && twin)
 			for (size_t k = 0; k < r->n_metrics; k++)
-				differ += k >= twin->n_metrics || memcmp(&r->metrics[k].value, &twin->metrics[k].value, sizeof(double)) != 0;
+				differ +=
+					k >= twin->n_metrics || memcmp(&r->metrics[k].value, &twin->metrics[k].value, sizeof(double)) != 0;
 		if (r) {
 			reclaims += d.c.serve_first ? metric(r, "reclaims") : 0;
 			losses += fmax(0, metric(r, "serve.replicas_lost"));
@@ -178,8 +208,8 @@ static void random_cases(uint32_t n)
 		result_free(r);
 		result_free(twin);
 	}
-	ok(!bad, "%u random cases end, and everything in them (%g times GPUs were taken back, %g replicas and %g times jobs were lost)", n, reclaims,
-		losses, restarts);
+	ok(!bad, "%u random cases end, and everything in them (%g times GPUs were taken back, %g replicas and %g times jobs were lost)", n,
+		reclaims, losses, restarts);
 	ok(reclaims > 0 && losses > 0 && restarts > reclaims, "of all that there is something");
 	ok(!differ, "and the same inputs give the same answers");
 }
@@ -213,14 +243,22 @@ static void sloth_destroy(void *self)
 	(void)self;
 }
 static const struct orr_param no_params[] = { ORR_PARAM_END };
-static const struct orr_jobs_ops sloth_ops = { .size = sizeof sloth_ops, .create = sloth_create, .destroy = sloth_destroy, .arrive = sloth_event,
-	.finish = sloth_finish, .schedule = sloth_schedule };
-static const struct orr_jobs_ops rogue_ops = { .size = sizeof rogue_ops, .create = sloth_create, .destroy = sloth_destroy, .arrive = sloth_event,
-	.finish = sloth_finish, .schedule = rogue_schedule };
-static const struct orr_policy sloth = { ORR_ABI_VERSION, sizeof(struct orr_policy), "sloth", "starts nothing", ORR_POLICY_KIND_JOBS, 0, no_params,
-	&sloth_ops };
-static const struct orr_policy rogue = { ORR_ABI_VERSION, sizeof(struct orr_policy), "rogue", "starts what there is not", ORR_POLICY_KIND_JOBS, 0,
-	no_params, &rogue_ops };
+static const struct orr_jobs_ops sloth_ops = { .size = sizeof sloth_ops,
+	.create = sloth_create,
+	.destroy = sloth_destroy,
+	.arrive = sloth_event,
+	.finish = sloth_finish,
+	.schedule = sloth_schedule };
+static const struct orr_jobs_ops rogue_ops = { .size = sizeof rogue_ops,
+	.create = sloth_create,
+	.destroy = sloth_destroy,
+	.arrive = sloth_event,
+	.finish = sloth_finish,
+	.schedule = rogue_schedule };
+static const struct orr_policy sloth = { ORR_ABI_VERSION, sizeof(struct orr_policy), "sloth", "starts nothing", ORR_POLICY_KIND_JOBS, 0,
+	no_params, &sloth_ops };
+static const struct orr_policy rogue = { ORR_ABI_VERSION, sizeof(struct orr_policy), "rogue", "starts what there is not",
+	ORR_POLICY_KIND_JOBS, 0, no_params, &rogue_ops };
 
 static void refuses(const struct mixed_case *c, const char *text, const char *what)
 {
@@ -234,8 +272,14 @@ static void refuses(const struct mixed_case *c, const char *text, const char *wh
 
 static void failing_policies(void)
 {
-	struct mixed_case c = { .cluster = "2x4:a", .jobs = "poisson:n=5,rate=1,mean=10", .requests = "poisson:rate=1,n=10", .model = table,
-		.serve_options = "", .jobs_policy = &sloth, .serve_policy = &orr_policy_serve_fifo, .deployment = { 1, UINT32_MAX, 1, 1, ORR_ROLE_BOTH, 0, 0, 0, 0 },
+	struct mixed_case c = { .cluster = "2x4:a",
+		.jobs = "poisson:n=5,rate=1,mean=10",
+		.requests = "poisson:rate=1,n=10",
+		.model = table,
+		.serve_options = "",
+		.jobs_policy = &sloth,
+		.serve_policy = &orr_policy_serve_fifo,
+		.deployment = { 1, UINT32_MAX, 1, 1, ORR_ROLE_BOTH, 0, 0, 0, 0 },
 		.seed = 1 };
 	refuses(&c, "5 jobs wait, nothing runs", "jobs that nobody starts are found out when the service has ended");
 	c.mtbf_s = 50;
@@ -252,7 +296,8 @@ static void failing_policies(void)
 	c.until_s = 3;
 	struct orr_error err = { 0 };
 	struct run_result *r = run(&c, &err);
-	ok(r && metric(r, "serve.requests_unfinished") > 0 && metric(r, "serve.requests_completed") == 0 && fabs(metric(r, "gpu_hours") * 3600 - 24) < 1e-9,
+	ok(r && metric(r, "serve.requests_unfinished") > 0 && metric(r, "serve.requests_completed") == 0 &&
+			fabs(metric(r, "gpu_hours") * 3600 - 24) < 1e-9,
 		"unless --until comes before: eight GPUs for 3 s");
 	result_free(r);
 }

@@ -25,10 +25,10 @@ static const char flows_text[] = "id,step,src,dst,bytes,start_s,links\n"
 				 "d,1,h0,h0,5,0,\n"
 				 "e,1,h0,h2,2000,0,up;slow\n";
 
-static const char *const hostile[] = { "", "-1", "-2", "-0", "nan", "inf", "-inf", "1e400", "1e-400", "1e308",
-	"1e18", "1e-300", "9223372036854775807", "9223372036854775808", "4294967296", "0x10", "1.5", " 1", "1 ", "+1",
-	"1,1", "1e", ".", "-", "\"", "\"a", "a\"b", "\"\"", "\xff\xfe", "a\tb", "a\nb", "%s%n", "up", "up;", ";up", "up;;down",
-	"up;up", "nowhere", "up;nowhere", "b", "2", "h9" };
+static const char *const hostile[] = { "", "-1", "-2", "-0", "nan", "inf", "-inf", "1e400", "1e-400", "1e308", "1e18", "1e-300",
+	"9223372036854775807", "9223372036854775808", "4294967296", "0x10", "1.5", " 1", "1 ", "+1", "1,1", "1e", ".", "-", "\"", "\"a",
+	"a\"b", "\"\"", "\xff\xfe", "a\tb", "a\nb", "%s%n", "up", "up;", ";up", "up;;down", "up;up", "nowhere", "up;nowhere", "b", "2",
+	"h9" };
 enum { N_HOSTILE = sizeof hostile / sizeof *hostile };
 
 static unsigned long cases, accepted, refused, insane, unnamed, wrong_code;

@@ -10,8 +10,7 @@
 
 static const enum orr_collective_op ops[] = { ORR_ALL_REDUCE, ORR_REDUCE_SCATTER, ORR_ALL_GATHER, ORR_BROADCAST, ORR_REDUCE,
 	ORR_ALL_TO_ALL };
-static const enum orr_collective_algorithm algorithms[] = { ORR_RING, ORR_HALVING_DOUBLING, ORR_DOUBLE_TREE,
-	ORR_HIERARCHICAL, ORR_DIRECT };
+static const enum orr_collective_algorithm algorithms[] = { ORR_RING, ORR_HALVING_DOUBLING, ORR_DOUBLE_TREE, ORR_HIERARCHICAL, ORR_DIRECT };
 
 static bool is_sanitized(void)
 {
@@ -200,8 +199,8 @@ static void try_shape(const struct coll_shape *s, const struct topo *t, double i
 	}
 	if (!data || !bytes || !time)
 		printf("# %s %s n=%u inner=%u root=%u chunks=%u bytes=%g: data %d, bytes %d, %.12g s, closed form %.12g s\n",
-			coll_op_name(s->op), coll_algorithm_name(s->algorithm), s->n, s->inner, s->root, s->chunks, s->bytes, data,
-			bytes, got, want);
+			coll_op_name(s->op), coll_algorithm_name(s->algorithm), s->n, s->inner, s->root, s->chunks, s->bytes, data, bytes,
+			got, want);
 	tally->bad_data += !data;
 	tally->bad_bytes += !bytes;
 	tally->bad_time += !time;
@@ -229,9 +228,13 @@ static void on_a_star(void)
 			snprintf(cluster, sizeof cluster, "%ux1", n);
 			struct topo *t = network(cluster, "star:bw=10Gbps,lat=5us");
 			for (size_t o = 0; t && o < sizeof ops / sizeof *ops; o++)
-				for (uint32_t chunks = 0; chunks < 7; chunks += 1 + (chunks > 2)) {
-					struct coll_shape s = { .op = ops[o], .algorithm = algorithms[a], .n = n, .bytes = 1e6 * n + 7,
-						.root = n / 3, .chunks = chunks };
+				for (uint32_t chunks = 0; chunks<7; chunks += chunks> 2 ? 2 : 1) {
+					struct coll_shape s = { .op = ops[o],
+						.algorithm = algorithms[a],
+						.n = n,
+						.bytes = 1e6 * n + 7,
+						.root = n / 3,
+						.chunks = chunks };
 					try_shape(&s, t, 0, 0, &tally);
 				}
 			topo_free(t);
@@ -253,8 +256,11 @@ static void on_islands(void)
 			snprintf(spec, sizeof spec, "star:bw=10Gbps,lat=4us,nics=%u,gpu_bw=150GBps,gpu_lat=2us", inner[i]);
 			struct topo *t = network(cluster, spec);
 			for (size_t o = 0; t && o < 3; o++) {
-				struct coll_shape s = { .op = ops[o], .algorithm = ORR_HIERARCHICAL, .n = nodes * inner[i],
-					.inner = inner[i], .bytes = 3e7 + i };
+				struct coll_shape s = { .op = ops[o],
+					.algorithm = ORR_HIERARCHICAL,
+					.n = nodes * inner[i],
+					.inner = inner[i],
+					.bytes = 3e7 + (double)i };
 				try_shape(&s, t, 2e-6, 150e9, &tally);
 				s.leader = true;
 				s.chunks = (uint32_t)i;
@@ -295,10 +301,14 @@ static void trees_of_all_sizes(void)
 {
 	unsigned bad = 0, plans = 0;
 	for (uint32_t n = 2; n <= (is_sanitized() ? 40 : 150); n++)
-		for (uint32_t chunks = 1; chunks < 12; chunks += 1 + (chunks > 3) * 3)
+		for (uint32_t chunks = 1; chunks<12; chunks += chunks> 3 ? 4 : 1)
 			for (size_t o = 0; o < sizeof ops / sizeof *ops; o++) {
-				struct coll_shape s = { .op = ops[o], .algorithm = ORR_DOUBLE_TREE, .n = n, .bytes = 2.0 * chunks,
-					.root = n / 2, .chunks = chunks };
+				struct coll_shape s = { .op = ops[o],
+					.algorithm = ORR_DOUBLE_TREE,
+					.n = n,
+					.bytes = 2.0 * chunks,
+					.root = n / 2,
+					.chunks = chunks };
 				struct coll_plan plan;
 				double rounds;
 				if (coll_usable(ops[o], ORR_DOUBLE_TREE, n) != ORR_DOUBLE_TREE || coll_plan(&s, &plan, NULL))
@@ -395,8 +405,7 @@ static void refusals(void)
 	ok(same && coll_bytes_per_rank(&one) == coll_bytes_per_rank(&other), "hierarchical-leader is hierarchical with a leader");
 	coll_plan_free(&plans[0]);
 	coll_plan_free(&plans[1]);
-	ok(coll_algorithm_named("double-tree", &a) && a == ORR_DOUBLE_TREE && !coll_algorithm_named("tree", &a),
-		"algorithms have names");
+	ok(coll_algorithm_named("double-tree", &a) && a == ORR_DOUBLE_TREE && !coll_algorithm_named("tree", &a), "algorithms have names");
 	ok(coll_usable(ORR_ALL_GATHER, ORR_DOUBLE_TREE, 8) == ORR_RING && coll_usable(ORR_ALL_TO_ALL, ORR_RING, 8) == ORR_RING &&
 			coll_usable(ORR_ALL_TO_ALL, ORR_ALGORITHM_DEFAULT, 8) == ORR_DIRECT,
 		"what can't be done has a stand-in");

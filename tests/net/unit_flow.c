@@ -198,8 +198,7 @@ static void make_case(struct model *m, struct rng *r)
 		x->n_hops = (uint32_t)rng_below(r, (m->n_links < 5 ? m->n_links : 5) + 1);
 		uint32_t first = (uint32_t)rng_below(r, m->n_links);
 		for (uint32_t h = 0; h < x->n_hops; h++)
-			x->hop[h] = (struct flow_hop){ (first + h) % m->n_links,
-				rng_below(r, 4) ? 1 : 1 + (uint32_t)rng_below(r, 4) };
+			x->hop[h] = (struct flow_hop){ (first + h) % m->n_links, rng_below(r, 4) ? 1 : 1 + (uint32_t)rng_below(r, 4) };
 	}
 	if (!rng_below(r, 3))
 		make_incast(m, r);
@@ -307,9 +306,8 @@ static void random_networks(void)
 		if (!replay_case(&m, &wrong, why, sizeof why) && bad++ < 5)
 			printf("# case %u: %s\n", i, why);
 	}
-	ok(!bad, "%u random networks: every end within 1e-9 of filling from scratch (%lu of %lu flows differ, %u networks bad)",
-		cases, wrong, flows, bad);
-
+	ok(!bad, "%u random networks: every end within 1e-9 of filling from scratch (%lu of %lu flows differ, %u networks bad)", cases,
+		wrong, flows, bad);
 }
 
 /* ---- larger networks, and many flows ---- */
@@ -335,7 +333,8 @@ static bool churn(struct rng *r, uint32_t hosts, bool is_weighted, bool has_wave
 		while (flownet_pop(f, &tag, &t))
 			ended++;
 		for (uint32_t k = 0; started < FLOWS && flownet_now(f) >= next_start && k < (has_waves ? 200u : 1u); k++) {
-			uint32_t src = (uint32_t)rng_below(r, hosts), dst = (uint32_t)rng_below(r, hosts), load = 1 + (uint32_t)rng_below(r, 2);
+			uint32_t src = (uint32_t)rng_below(r, hosts), dst = (uint32_t)rng_below(r, hosts),
+				 load = 1 + (uint32_t)rng_below(r, 2);
 			struct flow_hop hop[] = { { src, 1 }, { 2 * hosts + src / 4, load }, { 2 * hosts + hosts / 4 + dst / 4, load },
 				{ hosts + dst, 1 } };
 			bool is_far = src / 4 != dst / 4;
@@ -365,8 +364,8 @@ static void larger_networks(void)
 	rng_init(&r, 3, "churn", 0);
 	for (unsigned i = 0; i < cases; i++)
 		bad += !churn(&r, i & 4 ? 8 : 64, i & 1, i & 2);
-	ok(!bad, "larger networks: at every instant each flow has a bottleneck, each link carries its flows' bytes (%u of %u bad)",
-		bad, cases);
+	ok(!bad, "larger networks: at every instant each flow has a bottleneck, each link carries its flows' bytes (%u of %u bad)", bad,
+		cases);
 }
 
 /* A group whose clock has run for long at a high level keeps its digits for slow times: with the fast link cut

@@ -195,8 +195,8 @@ static char *fat_tree_json(uint32_t k)
 			sbuf_printf(&b, "{\"from\": \"e%u\", \"to\": \"a%u\"}, ", e, e / h * h + a);
 	for (uint32_t g = 0; g < k * h; g++)
 		for (uint32_t i = 0; i < h; i++)
-			sbuf_printf(&b, "{\"from\": \"a%u\", \"to\": \"c%u\"}%s", g, g % h * h + i,
-				g == k * h - 1 && i == h - 1 ? "]}" : ", ");
+			sbuf_printf(
+				&b, "{\"from\": \"a%u\", \"to\": \"c%u\"}%s", g, g % h * h + i, g == k * h - 1 && i == h - 1 ? "]}" : ", ");
 	return sbuf_steal(&b);
 }
 
@@ -208,7 +208,8 @@ static bool same_route(const struct topo *a, const struct topo *b, uint32_t s, u
 		return false;
 	for (uint32_t i = 1; i + 1 < n; i++) { /* "edge3-agg2" and "e3-a2" */
 		const char *p = a->link[x[i]].name, *q = b->link[y[i]].name;
-		uint32_t p1 = (uint32_t)strtoul(p + strcspn(p, "0123456789"), NULL, 10), p2 = (uint32_t)strtoul(strrchr(p, '-') + 1 + strcspn(strrchr(p, '-') + 1, "0123456789"), NULL, 10);
+		uint32_t p1 = (uint32_t)strtoul(p + strcspn(p, "0123456789"), NULL, 10),
+			 p2 = (uint32_t)strtoul(strrchr(p, '-') + 1 + strcspn(strrchr(p, '-') + 1, "0123456789"), NULL, 10);
 		uint32_t q1 = (uint32_t)strtoul(q + 1, NULL, 10), q2 = (uint32_t)strtoul(strrchr(q, '-') + 2, NULL, 10);
 		if (p[0] != q[0] || p1 != q1 || p2 != q2)
 			return false;
@@ -239,7 +240,8 @@ static void explicit_forms(void)
 	struct orr_error err = { 0 };
 	struct topo *t = from_json("4x1",
 		"{\"lat\": \"2us\", \"switches\": [\"a\", \"b\"], \"links\": [{\"from\": \"node0\", \"to\": \"a\"},"
-		"{\"from\": \"n1\", \"to\": \"a\"}, {\"from\": \"node2\", \"to\": \"b\"}, {\"from\": \"node3\", \"to\": \"b\", \"bw\": 1e8},"
+		"{\"from\": \"n1\", \"to\": \"a\"}, {\"from\": \"node2\", \"to\": \"b\"}, {\"from\": \"node3\", \"to\": \"b\", \"bw\": "
+		"1e8},"
 		"{\"from\": \"a\", \"to\": \"b\", \"bw\": \"40Gbps\", \"lat\": 1e-6, \"name\": \"trunk\"}]}",
 		&err);
 	ok(t, "an explicit network %s", err.text);
@@ -250,13 +252,16 @@ static void explicit_forms(void)
 	near_to(topo_bandwidth(t, 3, 1), 1e8, 1e-12, "numbers are bytes/s");
 	near_to(topo_latency(t, 0, 2) * 1e6, 5, 1e-12, "and seconds");
 	topo_free(t);
-	const char *dual = "{\"switches\": [\"a\", \"b\", \"s\", \"r\"], \"links\": [{\"from\": \"node0\", \"to\": \"a\"},"
-			   "{\"from\": \"node1\", \"to\": \"b\"}, {\"from\": \"node2\", \"to\": \"a\"}, {\"from\": \"node2\", \"to\": \"b\"},"
-			   "{\"from\": \"a\", \"to\": \"s\"}, {\"from\": \"s\", \"to\": \"r\"}, {\"from\": \"r\", \"to\": \"b\"}]}";
+	const char *dual =
+		"{\"switches\": [\"a\", \"b\", \"s\", \"r\"], \"links\": [{\"from\": \"node0\", \"to\": \"a\"},"
+		"{\"from\": \"node1\", \"to\": \"b\"}, {\"from\": \"node2\", \"to\": \"a\"}, {\"from\": \"node2\", \"to\": \"b\"},"
+		"{\"from\": \"a\", \"to\": \"s\"}, {\"from\": \"s\", \"to\": \"r\"}, {\"from\": \"r\", \"to\": \"b\"}]}";
 	t = from_json("3x1", dual, &err);
-	same_text(t ? route(t, 0, 1) : NULL, "node0-a a-s s-r r-b b-node1", "a node with two cables passes nothing on, even if that were shorter");
+	same_text(t ? route(t, 0, 1) : NULL, "node0-a a-s s-r r-b b-node1",
+		"a node with two cables passes nothing on, even if that were shorter");
 	topo_free(t);
-	t = from_json("3x1", "{\"forward\": true, \"links\": [{\"from\": \"node0\", \"to\": \"node1\"}, {\"from\": \"node1\", \"to\": \"node2\"}]}",
+	t = from_json("3x1",
+		"{\"forward\": true, \"links\": [{\"from\": \"node0\", \"to\": \"node1\"}, {\"from\": \"node1\", \"to\": \"node2\"}]}",
 		&err);
 	same_text(t ? route(t, 0, 2) : NULL, "node0-node1 node1-node2", "unless it is said to");
 	topo_free(t);
@@ -314,7 +319,8 @@ static void refusals_of_json(void)
 		{ "{\"links\": [{\"from\": \"node0\", \"to\": \"node1\", \"lat\": \"soon\"}]}", "$.links[0].lat" },
 		{ "{\"links\": [{\"from\": \"node0\", \"to\": \"node1\", \"both\": 1}]}", "$.links[0].both" },
 		{ "{\"links\": [{\"from\": \"node0\", \"to\": \"node1\", \"cap\": 1}]}", "unknown key \"cap\"" },
-		{ "{\"links\": [{\"from\": \"node0\", \"to\": \"node1\"}, {\"from\": \"node1\", \"to\": \"node0\"}]}", "$.links[1]: a second link named" },
+		{ "{\"links\": [{\"from\": \"node0\", \"to\": \"node1\"}, {\"from\": \"node1\", \"to\": \"node0\"}]}",
+			"$.links[1]: a second link named" },
 		{ "{\"links\": [{\"from\": \"node0\", \"to\": \"node1\", \"both\": false}]}", "no way leads from \"n1\"" },
 		{ "{\"switches\": [\"a\", \"a\"], \"links\": []}", "$.switches[1]: the name \"a\" is taken" },
 		{ "{\"switches\": [\"node1\"], \"links\": []}", "$.switches[0]" },

@@ -32,8 +32,8 @@ struct report {
 struct setting {
 	const char *name, *file, *cluster, *dnn;
 	uint32_t t, p, d, m, batch, blocks; /* batch: samples in all; blocks per stage */
-	double p2p_bytes; /* from one GPU to one GPU */
-	double dp_bytes;  /* of one GPU's stage */
+	double p2p_bytes;                   /* from one GPU to one GPU */
+	double dp_bytes;                    /* of one GPU's stage */
 };
 
 static char *read_oracle(const char *name)
@@ -59,9 +59,8 @@ static bool read_report(const char *file, struct report *r)
 		return false;
 	*r = (struct report){ figure(text, "Batch FW time: "), figure(text, "Batch BW time: "), figure(text, "Batch optim time: "),
 		figure(text, "Batch recompute overhead: "), figure(text, "Batch recomm overhead: "),
-		figure(text, "Batch bubble overhead: "), figure(text, "Batch TP comm overhead: "),
-		figure(text, "Batch PP comm overhead: "), figure(text, "Batch DP comm overhead: "),
-		figure(text, "Batch total time: ") };
+		figure(text, "Batch bubble overhead: "), figure(text, "Batch TP comm overhead: "), figure(text, "Batch PP comm overhead: "),
+		figure(text, "Batch DP comm overhead: "), figure(text, "Batch total time: ") };
 	mem_free(text);
 	return true;
 }
@@ -111,7 +110,8 @@ static void simulate(const struct setting *s, const struct report *r)
 	f->config.spans = 1;
 	f->config.check = false;
 	snprintf(text, sizeof text,
-		"tp=%u pp=%u micro_batches=%u global_batch=%u sequence_parallel=true zero=true dp_overlap=false overlap_p2p=false tp_bytes=0 "
+		"tp=%u pp=%u micro_batches=%u global_batch=%u sequence_parallel=true zero=true dp_overlap=false overlap_p2p=false "
+		"tp_bytes=0 "
 		"stage_times=%.17g,%.17g p2p_bytes=%.17g dp_bytes=%.17g update_s=%.17g",
 		s->t, s->p, s->m, s->batch, forward, backward, s->p2p_bytes * s->t * part, s->dp_bytes, r->update);
 	int rc = fixture_run(f, &orr_policy_megatron, text, &o, &e);
@@ -137,12 +137,15 @@ static void test_layers(const struct setting *s, const struct report *r)
 	ok(j != NULL, "the dump of layers is read");
 	if (j) {
 		double n = s->m * (double)s->blocks, bytes = cJSON_GetObjectItem(j, "baseblock_recomm_size")->valuedouble / 4;
-		double ring = coll_time_s(&(struct coll_shape){ .op = ORR_ALL_GATHER, .algorithm = ORR_RING, .n = s->t, .bytes = bytes },
-			0, net0_Bps, 0, net0_Bps);
+		double ring = coll_time_s(&(struct coll_shape){ .op = ORR_ALL_GATHER, .algorithm = ORR_RING, .n = s->t, .bytes = bytes }, 0,
+			net0_Bps, 0, net0_Bps);
 		near_to(cJSON_GetObjectItem(j, "baseblock_recomm_time")->valuedouble / (4 * (net0_scalar * ring + net0_s)), 1, 1e-9,
 			"Calculon: four collectives a block, each 1.5 of our ring's closed form, (n-1)/n of the bytes, and a latency");
 		near_to(n * cJSON_GetObjectItem(j, "block_fw_time")->valuedouble / r->fw, 1, 1e-4, "a stage is its blocks, forward");
-		near_to(n * (cJSON_GetObjectItem(j, "block_agrad_time")->valuedouble + cJSON_GetObjectItem(j, "block_wgrad_time")->valuedouble) / r->bw,
+		near_to(n *
+				(cJSON_GetObjectItem(j, "block_agrad_time")->valuedouble +
+					cJSON_GetObjectItem(j, "block_wgrad_time")->valuedouble) /
+				r->bw,
 			1, 1e-4, "and backward");
 		near_to(cJSON_GetObjectItem(j, "block_fw_pp_size")->valuedouble, s->p2p_bytes, 0, "a message is the activations / t");
 		near_to(s->blocks * cJSON_GetObjectItem(j, "block_dp_size")->valuedouble, s->dp_bytes, 0, "gradients are the weights / t");
@@ -155,9 +158,11 @@ int main(void)
 {
 	/* Activations: micro-batch x sequence x hidden x 2 bytes / t. Weights of a GPT-3 stage: its dump; 1T: 7.325 GiB. */
 	static const struct setting gpt3 = { "GPT-3 175B", "gpt3_1024_t8p8d16_a100_80g.txt", "128x8:a100-80g",
-		"gpt:hidden=12288,layers=96,heads=96,seq=2048,vocab=51200", 8, 8, 16, 96, 1536, 12, 2048.0 * 12288 * 2 / 8, 12 * 453083136.0 };
+		"gpt:hidden=12288,layers=96,heads=96,seq=2048,vocab=51200", 8, 8, 16, 96, 1536, 12, 2048.0 * 12288 * 2 / 8,
+		12 * 453083136.0 };
 	static const struct setting megatron = { "Megatron-1T", "megatron1T_3072.txt", "384x8:a100-80g",
-		"gpt:hidden=25600,layers=128,heads=160,seq=2048,vocab=51200", 4, 64, 12, 64, 3072, 2, 4 * 2048.0 * 25600 * 2 / 4, 7.325 * 0x1p30 };
+		"gpt:hidden=25600,layers=128,heads=160,seq=2048,vocab=51200", 4, 64, 12, 64, 3072, 2, 4 * 2048.0 * 25600 * 2 / 4,
+		7.325 * 0x1p30 };
 	const struct setting *all[] = { &gpt3, &megatron };
 	for (int i = 0; i < 2; i++) {
 		struct report r;

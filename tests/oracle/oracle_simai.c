@@ -118,8 +118,7 @@ static enum orr_collective_op op_of(const char *type)
 	return !strncmp(type, "REDUCESCATTER", 13) ? ORR_REDUCE_SCATTER : ORR_ALL_TO_ALL;
 }
 
-static void compare(const struct head *h, const struct op *op, bool is_weight, const char *us, const char *busbw,
-	struct result *r)
+static void compare(const struct head *h, const struct op *op, bool is_weight, const char *us, const char *busbw, struct result *r)
 {
 	double theirs = strtod(us, NULL), unit = op->bytes < 64 ? 1 << 20 : 1 << 30, ours = 0;
 	uint32_t n;
@@ -199,12 +198,12 @@ int main(void)
 	}
 	mem_free(there);
 	bool is_read = run("microAllReduce.txt", "micro-EndToEnd.csv", &micro);
-	ok(is_read && micro.compared == 2 && !micro.far,
-		"both all-reduces among 8 GPUs within 1 us of SimAI (worst %.2f us)", micro.worst_us);
+	ok(is_read && micro.compared == 2 && !micro.far, "both all-reduces among 8 GPUs within 1 us of SimAI (worst %.2f us)",
+		micro.worst_us);
 	totals(&micro, micro_us);
 	is_read = run("workload_analytical.txt", "example-EndToEnd.csv", &example);
-	ok(is_read && example.lines == 1789 && !example.far,
-		"%u lines, %u operations: each within 1 us of SimAI (worst %.2f us)", example.lines, example.compared, example.worst_us);
+	ok(is_read && example.lines == 1789 && !example.far, "%u lines, %u operations: each within 1 us of SimAI (worst %.2f us)",
+		example.lines, example.compared, example.worst_us);
 	totals(&example, example_us);
 	return done();
 }

@@ -82,7 +82,8 @@ static struct served *model(void)
 		double size, batch, prompt_ms, token_ms, tp;
 		char name[64], hardware[64];
 		if (sscanf(line, "%63[^,],%63[^,],%lf,%lf,%*f,%*f,%*f,%lf,%lf,%*f,%lf", name, hardware, &size, &batch, &prompt_ms,
-			    &token_ms, &tp) == 7 && !strcmp(name, "bloom-176b") && !strcmp(hardware, "h100-80gb") && tp == 8)
+			    &token_ms, &tp) == 7 &&
+			!strcmp(name, "bloom-176b") && !strcmp(hardware, "h100-80gb") && tp == 8)
 			add_row(&k, size * batch, prompt_ms / 1000, token_ms / 1000);
 	}
 	fclose(f);
@@ -100,7 +101,8 @@ static struct served *model(void)
 	}
 	ok(k.n == KNOTS, "the performance model has %d knots for bloom-176b on 8 H100", KNOTS);
 	struct sbuf text = { 0 };
-	sbuf_printf(&text, "{\"name\": \"bloom-176b\", \"kind\": \"llm\", \"title\": \"BLOOM 176B\", \"source\": \"splitwise-sim\", \"weight_bytes\": 329e9, \"kv_bytes_per_token\": 4014080, \"curves\": {");
+	sbuf_printf(&text, "{\"name\": \"bloom-176b\", \"kind\": \"llm\", \"title\": \"BLOOM 176B\", \"source\": \"splitwise-sim\", "
+			   "\"weight_bytes\": 329e9, \"kv_bytes_per_token\": 4014080, \"curves\": {");
 	print_list(&text, "prompt_tokens", x, k.n);
 	sbuf_printf(&text, ", ");
 	print_list(&text, "prompt_s", prompt, k.n);
@@ -150,8 +152,8 @@ static void compare(const char *run, const struct run_result *r)
 	}
 	if (f)
 		fclose(f);
-	printf("# %s: %zu requests; largest relative difference: response %.2g, queue %.2g, first token %.2g, between tokens %.2g\n", run, rows,
-		worst[0], worst[1], worst[2], worst[3]);
+	printf("# %s: %zu requests; largest relative difference: response %.2g, queue %.2g, first token %.2g, between tokens %.2g\n", run,
+		rows, worst[0], worst[1], worst[2], worst[3]);
 	ok(rows == r->n_requests && rows > 0, "%s: every request is there", run);
 	static const char *const what[] = { "response", "queue", "first token", "time between tokens" };
 	for (int i = 0; i < 4; i++)
@@ -168,15 +170,26 @@ static void one_run(struct served *m, const char *run, const char *trace, uint32
 	struct cluster *cluster = cluster_load(spec, &err);
 	struct orr_args *options = args_new(serve_options, "serve", &err);
 	struct orr_args *args = args_new(orr_policy_serve_splitwise.params, "splitwise", &err);
-	if (!requests || !cluster || !options || !args || args_set(options, "kv_block", "1", &err) || args_set(args, "router", router, &err)) {
+	if (!requests || !cluster || !options || !args || args_set(options, "kv_block", "1", &err) ||
+		args_set(args, "router", router, &err)) {
 		ok(false, "%s: set up: %s", run, err.text);
 		return;
 	}
 	struct serve_deployment d = { .replicas = servers, .model = 0, .tp = 8, .pp = 1, .kv_blocks = KV_TOKENS };
 	struct served *models[] = { m };
-	struct serve_config c = { .requests = requests, .cluster = cluster, .placement = &placement_consolidate, .model = models, .n_models = 1,
-		.deployment = &d, .n_deployments = 1, .options = options, .seed = 1, .until_ns = ORR_NEVER, .check = true,
-		.record_requests = true, .max_rows = 1000000 };
+	struct serve_config c = { .requests = requests,
+		.cluster = cluster,
+		.placement = &placement_consolidate,
+		.model = models,
+		.n_models = 1,
+		.deployment = &d,
+		.n_deployments = 1,
+		.options = options,
+		.seed = 1,
+		.until_ns = ORR_NEVER,
+		.check = true,
+		.record_requests = true,
+		.max_rows = 1000000 };
 	struct run_result *r = result_new();
 	if (serve_run(&c, &orr_policy_serve_splitwise, args, "splitwise", r, &err))
 		ok(false, "%s: %s", run, err.text);

@@ -18,12 +18,11 @@ static double worse(double worst, double got, double want)
 	return isnan(x) ? INFINITY : x > worst ? x : worst;
 }
 
-static void compare(const char *what, const struct reqset *requests, const struct orr_policy *policy, uint32_t blocks,
-	const char *file, double restarts)
+static void compare(const char *what, const struct reqset *requests, const struct orr_policy *policy, uint32_t blocks, const char *file,
+	double restarts)
 {
 	struct orr_error err = { 0 };
-	struct run_result *r = llm_serve(
-		&(struct llm_run){ .requests = requests, .kv_blocks = blocks, .policy = policy }, &err);
+	struct run_result *r = llm_serve(&(struct llm_run){ .requests = requests, .kv_blocks = blocks, .policy = policy }, &err);
 	FILE *f = llm_oracle_file(file);
 	if (!ok(r && f && r->n_requests == REQUESTS, "%s: the run ends, with all requests", what)) {
 		printf("# %s\n", err.text);
@@ -45,8 +44,8 @@ static void compare(const char *what, const struct reqset *requests, const struc
 		other_restarts += fabs(q->preemptions - again);
 	}
 	fclose(f);
-	printf("# %s: worst first token %.3g s, worst completion %.3g s over %zu requests, %.0f iterations\n", what, worst_first,
-		worst_end, rows, llm_metric(r, "iterations"));
+	printf("# %s: worst first token %.3g s, worst completion %.3g s over %zu requests, %.0f iterations\n", what, worst_first, worst_end,
+		rows, llm_metric(r, "iterations"));
 	ok(rows == REQUESTS && worst_first <= 1e-9, "%s: every first token within 1e-9 s", what);
 	ok(worst_end <= 1e-9, "%s: every completion within 1e-9 s", what);
 	ok(other_restarts == 0 && llm_metric(r, "preemptions") == restarts, "%s: %.0f restarts, of the same requests", what, restarts);

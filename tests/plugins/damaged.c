@@ -63,5 +63,4 @@ __attribute__((visibility("hidden")))
 ORR_API
 #endif
 extern const struct orr_plugin orr_plugin;
-const struct orr_plugin orr_plugin = { ORR_ABI_VERSION + (DAMAGE == ABI_VERSION),
-	sizeof(struct orr_plugin) + (DAMAGE == SIZE), &policy };
+const struct orr_plugin orr_plugin = { ORR_ABI_VERSION + (DAMAGE == ABI_VERSION), sizeof(struct orr_plugin) + (DAMAGE == SIZE), &policy };

@@ -84,8 +84,7 @@ static void fill_events(struct run_result *r)
 		const struct job_row *j = &r->jobs[i];
 		if (j->start_ns < 0)
 			continue;
-		r->events[r->n_events++] =
-			(struct event_row){ j->start_ns, "start", j->number, "n3:4,n7:4" };
+		r->events[r->n_events++] = (struct event_row){ j->start_ns, "start", j->number, "n3:4,n7:4" };
 		r->events[r->n_events++] = (struct event_row){ j->end_ns, "finish", j->number, NULL };
 	}
 }
@@ -180,21 +179,20 @@ static void describe(struct sbuf *b, const struct run_result *r)
 		put_text(b, j->user);
 		put_text(b, j->queue);
 		put_text(b, j->model);
-		const int64_t times[] = { j->submit_ns, j->start_ns, j->end_ns, j->wait_ns, j->run_ns,
-			j->duration_ns, j->recorded_wait_ns };
+		const int64_t times[] = { j->submit_ns, j->start_ns, j->end_ns, j->wait_ns, j->run_ns, j->duration_ns,
+			j->recorded_wait_ns };
 		for (size_t k = 0; k < sizeof times / sizeof *times; k++)
 			sbuf_printf(b, "%" PRId64 " ", times[k]);
-		sbuf_printf(b, "%" PRIu64 " %u %u %u %u %u %u\n", j->number, j->gpus, j->gpu_milli,
-			j->preemptions, j->migrations, j->restarts, j->status);
+		sbuf_printf(b, "%" PRIu64 " %u %u %u %u %u %u\n", j->number, j->gpus, j->gpu_milli, j->preemptions, j->migrations,
+			j->restarts, j->status);
 	}
 	for (size_t i = 0; i < r->n_metrics; i++)
-		sbuf_printf(b, "%s %.17g %.17g %.17g\n", r->metrics[i].name, r->metrics[i].value,
-			r->metrics[i].ci_low, r->metrics[i].ci_high);
+		sbuf_printf(
+			b, "%s %.17g %.17g %.17g\n", r->metrics[i].name, r->metrics[i].value, r->metrics[i].ci_low, r->metrics[i].ci_high);
 	for (size_t i = 0; i < r->n_series; i++) {
 		sbuf_printf(b, "%s %zu\n", r->series[i].name, r->series[i].n);
 		for (size_t k = 0; k < r->series[i].n; k++)
-			sbuf_printf(b, "%" PRId64 " %.17g\n", r->series[i].time_ns[k],
-				r->series[i].value[k]);
+			sbuf_printf(b, "%" PRId64 " %.17g\n", r->series[i].time_ns[k], r->series[i].value[k]);
 	}
 	for (size_t i = 0; i < r->n_events; i++) {
 		sbuf_printf(b, "%" PRId64 " %" PRIu64 " ", r->events[i].time_ns, r->events[i].subject);
@@ -207,12 +205,12 @@ static void describe(struct sbuf *b, const struct run_result *r)
 static void describe_step(struct sbuf *b, const struct run_result *r)
 {
 	for (size_t i = 0; i < r->n_iterations; i++)
-		sbuf_printf(b, "%" PRIu64 " %.17g %.17g %.17g\n", r->iterations[i].number, r->iterations[i].start_s,
-			r->iterations[i].end_s, r->iterations[i].samples);
+		sbuf_printf(b, "%" PRIu64 " %.17g %.17g %.17g\n", r->iterations[i].number, r->iterations[i].start_s, r->iterations[i].end_s,
+			r->iterations[i].samples);
 	for (size_t i = 0; i < r->n_devices; i++) {
 		const struct device_row *d = &r->devices[i];
-		sbuf_printf(b, "%u %u %.17g %.17g %.17g %.17g %.17g %.17g %.17g %.17g\n", d->device, d->node, d->compute_s,
-			d->optimizer_s, d->codec_s, d->exposed_s, d->bubble_s, d->idle_s, d->peak_memory_bytes, d->sent_bytes);
+		sbuf_printf(b, "%u %u %.17g %.17g %.17g %.17g %.17g %.17g %.17g %.17g\n", d->device, d->node, d->compute_s, d->optimizer_s,
+			d->codec_s, d->exposed_s, d->bubble_s, d->idle_s, d->peak_memory_bytes, d->sent_bytes);
 	}
 	for (size_t i = 0; i < r->n_spans; i++) {
 		const struct span_row *x = &r->spans[i];

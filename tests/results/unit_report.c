@@ -54,13 +54,9 @@ static struct run_result *three_jobs(const char *label)
 	r->policy = mem_strdup("fifo");
 	r->n_jobs = 3;
 	r->jobs = mem_zalloc(3, sizeof *r->jobs);
-	r->jobs[0] = (struct job_row){ .number = 0,
-		.gpus = 4,
-		.submit_ns = 0,
-		.start_ns = 5 * s / 2,
-		.end_ns = 10 * s,
-		.wait_ns = 5 * s / 2,
-		.duration_ns = 1 };
+	r->jobs[0] = (struct job_row){
+		.number = 0, .gpus = 4, .submit_ns = 0, .start_ns = 5 * s / 2, .end_ns = 10 * s, .wait_ns = 5 * s / 2, .duration_ns = 1
+	};
 	r->jobs[1] = (struct job_row){ .number = 1,
 		.job_id = "a,\"b\"",
 		.gpus = 8,
@@ -94,8 +90,7 @@ static void csv_files(void)
 {
 	struct orr_error err = { 0 };
 	struct run_result *r = three_jobs("fifo");
-	ok(!report_out_dir(in_dir("new/out"), (const struct run_result *const *)&r, 1, &err),
-		"files are written");
+	ok(!report_out_dir(in_dir("new/out"), (const struct run_result *const *)&r, 1, &err), "files are written");
 	same_file("new/out/fifo.jobs.csv",
 		"job_id,gpus,submit_s,start_s,end_s,jct_s,wait_s,preemptions\n"
 		"0,4,0.000000000,2.500000000,10.000000000,10.000000000,2.500000000,0\n"
@@ -119,10 +114,8 @@ static void csv_files(void)
 
 static void file_names(void)
 {
-	static const char *const labels[] = { "../../etc/passwd", "las@2h", "las/2h", "las_2h", "",
-		".x" };
-	static const char *const want[] = { "_._.._etc_passwd", "las@2h", "las_2h", "las_2h-2", "run",
-		"_x" };
+	static const char *const labels[] = { "../../etc/passwd", "las@2h", "las/2h", "las_2h", "", ".x" };
+	static const char *const want[] = { "_._.._etc_passwd", "las@2h", "las_2h", "las_2h-2", "run", "_x" };
 	struct run_result *r[6];
 	char *name[6];
 	for (size_t i = 0; i < 6; i++)
@@ -173,8 +166,7 @@ static void full_disk(void)
 	ok(status == 0, "a disk that fills up is an error that names the file");
 	same_file("full/big.jobs.csv", "as before", "what was there before stays");
 	ok(count_files(in_dir("full")) == 1, "and nothing half written remains");
-	ok(report_out_dir(in_dir("full/big.jobs.csv"), (const struct run_result *const *)&r, 1, &err) ==
-			ORR_EFAIL,
+	ok(report_out_dir(in_dir("full/big.jobs.csv"), (const struct run_result *const *)&r, 1, &err) == ORR_EFAIL,
 		"a file in place of the directory is an error");
 	result_free(r);
 }
@@ -219,8 +211,7 @@ static void tables(void)
 	ok(longest_line(sbuf_text(&out)) <= 66, "is as narrow as the terminal");
 	sbuf_clear(&out);
 	report_table(&out, v, 1, 0);
-	ok(!strstr(sbuf_text(&out), "against") && !strstr(sbuf_text(&out), "oracle"),
-		"one run is compared with nothing");
+	ok(!strstr(sbuf_text(&out), "against") && !strstr(sbuf_text(&out), "oracle"), "one run is compared with nothing");
 	sbuf_free(&out);
 	result_free(runs[0]);
 	result_free(runs[1]);
@@ -233,20 +224,15 @@ static void json(void)
 	report_json(&out, (const struct run_result *const *)&r, 1);
 	cJSON *top = cJSON_Parse(sbuf_text(&out));
 	cJSON *run = cJSON_GetArrayItem(cJSON_GetObjectItem(top, "runs"), 0);
-	cJSON *metrics = cJSON_GetObjectItem(run, "metrics"),
-	      *mean = cJSON_GetObjectItem(metrics, "jct_mean");
-	ok(top && run && cJSON_GetArraySize(metrics) == (int)r->n_metrics,
-		"JSON parses and has every metric");
-	same_text(cJSON_GetStringValue(cJSON_GetObjectItem(run, "label")), "a \"label\"",
-		"labels are quoted");
+	cJSON *metrics = cJSON_GetObjectItem(run, "metrics"), *mean = cJSON_GetObjectItem(metrics, "jct_mean");
+	ok(top && run && cJSON_GetArraySize(metrics) == (int)r->n_metrics, "JSON parses and has every metric");
+	same_text(cJSON_GetStringValue(cJSON_GetObjectItem(run, "label")), "a \"label\"", "labels are quoted");
 	ok(mean && cJSON_GetObjectItem(mean, "value")->valuedouble == r->metrics[0].value &&
 			cJSON_GetObjectItem(mean, "ci_low")->valuedouble == r->metrics[0].ci_low,
 		"numbers keep every bit");
-	ok(cJSON_IsNull(cJSON_GetObjectItem(cJSON_GetObjectItem(metrics, "jct_p50"), "ci_low")),
-		"no interval is null");
-	same_text(cJSON_GetStringValue(
-			  cJSON_GetObjectItem(cJSON_GetObjectItem(run, "scenario"), "cluster")),
-		"64x8:v100", "the scenario is JSON within JSON");
+	ok(cJSON_IsNull(cJSON_GetObjectItem(cJSON_GetObjectItem(metrics, "jct_p50"), "ci_low")), "no interval is null");
+	same_text(cJSON_GetStringValue(cJSON_GetObjectItem(cJSON_GetObjectItem(run, "scenario"), "cluster")), "64x8:v100",
+		"the scenario is JSON within JSON");
 	cJSON_Delete(top);
 	sbuf_free(&out);
 	result_free(r);
@@ -256,8 +242,7 @@ static void json(void)
 static void gantt_of_eviction(void)
 {
 	static const struct event_row events[] = { { 0, "start", 0, NULL }, { 4000000000, "evict", 0, NULL },
-		{ 4000000000, "node-fail", 0, NULL }, { 6000000000, "start", 0, NULL },
-		{ 16000000000, "finish", 0, NULL } };
+		{ 4000000000, "node-fail", 0, NULL }, { 6000000000, "start", 0, NULL }, { 16000000000, "finish", 0, NULL } };
 	struct job_row job = { .job_id = "'%d", .end_ns = 16000000000, .gpus = 1 };
 	struct event_row copy[sizeof events / sizeof *events];
 	memcpy(copy, events, sizeof events);
@@ -291,8 +276,7 @@ static void figures_on_full_disk(const struct run_result *const *v, size_t n)
 	}
 	int status;
 	waitpid(child, &status, 0);
-	ok(status == 0 && count_files(in_dir("full-figures")) == 0,
-		"figures on a full disk: an error, no files");
+	ok(status == 0 && count_files(in_dir("full-figures")) == 0, "figures on a full disk: an error, no files");
 }
 
 static void figures(void)
@@ -310,14 +294,11 @@ static void figures(void)
 	} else {
 		if (code)
 			printf("# %s\n", err.text);
-		ok(!code && count_files(in_dir("figures")) == 15,
-			"five figures, each as PDF, SVG and PNG; nothing else");
-		ok(begins_with(in_dir("figures/jct-cdf.pdf"), "%PDF") &&
-				begins_with(in_dir("figures/jct-cdf.svg"), "<?xml") &&
+		ok(!code && count_files(in_dir("figures")) == 15, "five figures, each as PDF, SVG and PNG; nothing else");
+		ok(begins_with(in_dir("figures/jct-cdf.pdf"), "%PDF") && begins_with(in_dir("figures/jct-cdf.svg"), "<?xml") &&
 				begins_with(in_dir("figures/gantt-fifo.png"), "PNG"),
 			"which are what they are called");
-		ok(access(in_dir("figures/pwned"), F_OK) && access("pwned", F_OK),
-			"a label is never a command");
+		ok(access(in_dir("figures/pwned"), F_OK) && access("pwned", F_OK), "a label is never a command");
 		ok(figures_write(in_dir("absent/\n"), v, 0, &err) == ORR_OK, "no runs, no figures");
 	}
 	if (code != ORR_EDEVICE)

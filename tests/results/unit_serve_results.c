@@ -127,7 +127,8 @@ static void older_file(void)
 	static const char *const steps[] = {
 		"DROP VIEW nodes_s; DROP VIEW accounts_h; DROP TABLE nodes; DROP TABLE accounts; PRAGMA user_version = 3",
 		"DROP VIEW requests_s; DROP VIEW request_pairs; DROP TABLE requests; PRAGMA user_version = 2",
-		"DROP TABLE iterations; DROP TABLE devices; DROP TABLE spans; PRAGMA user_version = 1" };
+		"DROP TABLE iterations; DROP TABLE devices; DROP TABLE spans; PRAGMA user_version = 1"
+	};
 	struct orr_error err = { 0 };
 	char before[65], after[65];
 	const char *path = in_dir("older.db");
@@ -139,7 +140,10 @@ static void older_file(void)
 	for (int i = 0; i < 3; i++) {
 		sql(path, steps[i]);
 		digest(path, after);
-		same_text(after, before, i == 0 ? "a file of the third schema has the same digest" : i == 1 ? "so has one of the second" : "and one of the first");
+		same_text(after, before,
+			i == 0   ? "a file of the third schema has the same digest"
+			: i == 1 ? "so has one of the second"
+				 : "and one of the first");
 		s = store_open_readonly(path, &err);
 		ok(s && !store_read_run(s, 1, &back, &err) && back && same_run(jobs, back), "and is read");
 		result_free(back);

@@ -89,8 +89,10 @@ static void rows(void)
 	digest(path, third);
 	ok(strcmp(first, second) && strcmp(second, third), "the digest knows of both");
 	/* Row 4 of the sample is at 6 s; its third account has a third of an hour. */
-	ask(path, "SELECT time_s || ' ' || live || ' ' || in_use FROM nodes_s WHERE label = 'b' AND position = 4", "6.0 7 4", "nodes_s is in seconds");
-	ask(path, "SELECT printf('%.6f %.1f', node_h, usd) FROM accounts_h WHERE label = 'b' AND account = 'idle'", "0.333333 7.0", "accounts_h in hours");
+	ask(path, "SELECT time_s || ' ' || live || ' ' || in_use FROM nodes_s WHERE label = 'b' AND position = 4", "6.0 7 4",
+		"nodes_s is in seconds");
+	ask(path, "SELECT printf('%.6f %.1f', node_h, usd) FROM accounts_h WHERE label = 'b' AND account = 'idle'", "0.333333 7.0",
+		"accounts_h in hours");
 	result_free(a);
 	result_free(b);
 }
@@ -127,11 +129,15 @@ static void csv(void)
 	ok(!report_out_dir(dir, runs, 1, &err), "CSV files are written");
 	r->n_series = n_series;
 	char *nodes = contents("a.nodes.csv"), *accounts = contents("a.accounts.csv");
-	same_text(nodes, "time_s,live,ready,in_use,usd\n0.000000000,3,2,0,0\n1.500000000,4,3,1,0.33333333333333331\n3.000000000,5,4,2,0.66666666666666663\n",
+	same_text(nodes,
+		"time_s,live,ready,in_use,usd\n0.000000000,3,2,0,0\n1.500000000,4,3,1,0.33333333333333331\n3.000000000,5,4,2,0."
+		"66666666666666663\n",
 		"instances at each time");
-	same_text(accounts, "account,node_s,usd\nuseful,3600,7\n\"with \"\"quotes\"\", and a comma\",1800,0.10000000000000001\nidle,1200,7\n",
+	same_text(accounts,
+		"account,node_s,usd\nuseful,3600,7\n\"with \"\"quotes\"\", and a comma\",1800,0.10000000000000001\nidle,1200,7\n",
 		"accounts, quoted where it must be");
-	ok(access(in_dir("a.iterations.csv"), F_OK) == 0 && access(in_dir("a.jobs.csv"), F_OK) != 0, "steps too, and nothing of other worlds");
+	ok(access(in_dir("a.iterations.csv"), F_OK) == 0 && access(in_dir("a.jobs.csv"), F_OK) != 0,
+		"steps too, and nothing of other worlds");
 	mem_free(nodes);
 	mem_free(accounts);
 	result_free(r);
@@ -170,16 +176,26 @@ static void table(void)
 /* Pieces begin where those below end; what is no number takes no room. */
 static void stacked(void)
 {
-	static const struct chart_point useful[] = { { 0, 2, NAN, NAN }, { 0, 5, NAN, NAN } }, idle[] = { { 0, 1, NAN, NAN }, { 0, NAN, NAN, NAN } },
+	static const struct chart_point useful[] = { { 0, 2, NAN, NAN }, { 0, 5, NAN, NAN } },
+					idle[] = { { 0, 1, NAN, NAN }, { 0, NAN, NAN, NAN } },
 					wasted[] = { { 0, 0.5, NAN, NAN }, { 0, 1, NAN, NAN } };
 	static const char *const names[] = { "a", "b" };
 	const struct chart_series series[] = { { "useful", useful, 2, false }, { "idle", idle, 2, false }, { "wasted", wasted, 2, false } };
-	struct chart c = { .file = "x", .kind = CHART_STACKED, .x_label = "", .y_label = "h", .y_min = NAN, .y_max = NAN, .category = names,
-		.n_categories = 2, .series = series, .n_series = 3 };
+	struct chart c = { .file = "x",
+		.kind = CHART_STACKED,
+		.x_label = "",
+		.y_label = "h",
+		.y_min = NAN,
+		.y_max = NAN,
+		.category = names,
+		.n_categories = 2,
+		.series = series,
+		.n_series = 3 };
 	struct album a = { 0 };
 	struct orr_error err = { 0 };
 	ok(!chart_add(&a, &c, &err), "a stack is drawn");
-	ok(strstr(sbuf_text(&a.script), "$data << EOD\n1 2 0 2 \n2 5 0 5 \n\n\n1 1 2 3 \n2 NaN 5 5 \n\n\n1 0.5 3 3.5 \n2 1 5 6 \n\n\nEOD\n") != NULL,
+	ok(strstr(sbuf_text(&a.script),
+		   "$data << EOD\n1 2 0 2 \n2 5 0 5 \n\n\n1 1 2 3 \n2 NaN 5 5 \n\n\n1 0.5 3 3.5 \n2 1 5 6 \n\n\nEOD\n") != NULL,
 		"position, size, from and to of each piece");
 	album_free(&a);
 }

@@ -143,8 +143,7 @@ static void t_interval(void)
 		blocks_add(&b, i, (double)i + 1);
 	struct interval x = blocks_mean(&b, 0, 10, 0.95);
 	near_to(x.mean, 5.5, 1e-15, "the mean of 1..10");
-	near_to(x.high - x.mean, 2.262157 * sqrt(55.0 / 6 / 10), 2e-7,
-		"its t-interval as tables have it");
+	near_to(x.high - x.mean, 2.262157 * sqrt(55.0 / 6 / 10), 2e-7, "its t-interval as tables have it");
 	near_to(x.mean - x.low, x.high - x.mean, 1e-12, "on both sides");
 	struct interval half = blocks_mean(&b, 0.5, 10, 0.95);
 	ok(half.mean == 8 && isnan(half.low), "warm-up is left out; too few blocks have no interval");
@@ -166,8 +165,7 @@ static void folding(void)
 		total += blocks_sum(&b, k);
 		count += b.count[k];
 	}
-	ok(b.width == 8 && b.n == 625 && total == sum && count == 5000,
-		"folding loses nothing (5000 values, width 8)");
+	ok(b.width == 8 && b.n == 625 && total == sum && count == 5000, "folding loses nothing (5000 values, width 8)");
 	double first = 0;
 	for (int i = 0; i < 8; i++)
 		first += i % 17;
@@ -175,8 +173,7 @@ static void folding(void)
 }
 
 /* x[i] = phi x[i-1] + noise, mean 10. */
-static void ar1(
-	struct blocks *b, double phi, size_t n, double shift, double own_noise, const double *common)
+static void ar1(struct blocks *b, double phi, size_t n, double shift, double own_noise, const double *common)
 {
 	double x = 0;
 	blocks_init(b);
@@ -216,13 +213,10 @@ static void coverage(double phi, size_t n)
 	}
 	free(u);
 	free(w);
-	double mean_share = mean_hits / (double)REPETITIONS,
-	       pair_share = pair_hits / (double)REPETITIONS;
-	ok(mean_share >= 0.90 && mean_share <= 0.99,
-		"batch means, AR(1) phi %g, %zu values: %.1f %% hold the truth", phi, n,
+	double mean_share = mean_hits / (double)REPETITIONS, pair_share = pair_hits / (double)REPETITIONS;
+	ok(mean_share >= 0.90 && mean_share <= 0.99, "batch means, AR(1) phi %g, %zu values: %.1f %% hold the truth", phi, n,
 		100 * mean_share);
-	ok(pair_share >= 0.89 && pair_share <= 0.99,
-		"paired bootstrap, phi %g, %zu values: %.1f %% hold the truth", phi, n,
+	ok(pair_share >= 0.89 && pair_share <= 0.99, "paired bootstrap, phi %g, %zu values: %.1f %% hold the truth", phi, n,
 		100 * pair_share);
 }
 
@@ -234,18 +228,15 @@ static void pairing(void)
 	fill_noise(common, N);
 	ar1(&a, 0.5, N, 0, 0, common);
 	ar1(&b, 0.5, N, 2, 0, common);
-	struct interval d = blocks_paired(&b, &a, 500, 0.95, 7),
-			same = blocks_paired(&b, &a, 500, 0.95, 7);
+	struct interval d = blocks_paired(&b, &a, 500, 0.95, 7), same = blocks_paired(&b, &a, 500, 0.95, 7);
 	ok(fabs(d.mean - 2) < 1e-9 && d.high - d.low < 1e-9, "what the runs have in common cancels");
 	ar1(&b, 0.5, N, 2, 1, common);
 	d = blocks_paired(&b, &a, 500, 0.95, 7);
 	same = blocks_paired(&b, &a, 500, 0.95, 7);
-	struct interval other = blocks_paired(&b, &a, 500, 0.95, 8),
-			back = blocks_paired(&a, &b, 500, 0.95, 7);
+	struct interval other = blocks_paired(&b, &a, 500, 0.95, 8), back = blocks_paired(&a, &b, 500, 0.95, 7);
 	ok(!memcmp(&d, &same, sizeof d), "the same seed gives the same bytes");
 	ok(d.low != other.low && d.mean == other.mean, "another seed another interval, the same mean");
-	ok(back.mean == -d.mean && fabs(back.low + d.high) < 1e-12,
-		"swapping the runs changes the sign");
+	ok(back.mean == -d.mean && fabs(back.low + d.high) < 1e-12, "swapping the runs changes the sign");
 	blocks_init(&a);
 	ok(isnan(blocks_paired(&a, &b, 100, 0.95, 1).mean), "nothing to pair with, no difference");
 	blocks_init(&b);
@@ -283,10 +274,8 @@ static void quantile_interval(void)
 static void fairness(void)
 {
 	const double equal[] = { 3, 3, 3, 3 }, one[] = { 0, 0, 5, 0 }, none[] = { 0, 0 };
-	ok(jain_index(equal, 4) == 1 && jain_index(one, 4) == 0.25,
-		"Jain: 1 for equal shares, 1/n for one taker");
-	ok(jain_index(none, 2) == 1 && isnan(jain_index(none, 0)),
-		"nothing for all is equal; nobody has no index");
+	ok(jain_index(equal, 4) == 1 && jain_index(one, 4) == 0.25, "Jain: 1 for equal shares, 1/n for one taker");
+	ok(jain_index(none, 2) == 1 && isnan(jain_index(none, 0)), "nothing for all is equal; nobody has no index");
 }
 
 int main(void)

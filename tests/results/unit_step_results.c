@@ -48,9 +48,21 @@ static double metric(const struct run_result *r, const char *name)
 /* Two GPUs, a host that serves and one that does nothing; iterations that end at the times given. */
 static struct run_result *measured(const double *end_s, size_t n, uint32_t period)
 {
-	struct step_device device[] = { { .device = 0, .node = 0, .compute_s = 3, .optimizer_s = 1, .exposed_s = 2, .bubble_s = 0.5,
-						.peak_memory_bytes = 5, .sent_bytes = 100 },
-		{ .device = 1, .node = 1, .compute_s = 5, .optimizer_s = 3, .exposed_s = 0, .bubble_s = 1.5, .peak_memory_bytes = 9,
+	struct step_device device[] = { { .device = 0,
+						.node = 0,
+						.compute_s = 3,
+						.optimizer_s = 1,
+						.exposed_s = 2,
+						.bubble_s = 0.5,
+						.peak_memory_bytes = 5,
+						.sent_bytes = 100 },
+		{ .device = 1,
+			.node = 1,
+			.compute_s = 5,
+			.optimizer_s = 3,
+			.exposed_s = 0,
+			.bubble_s = 1.5,
+			.peak_memory_bytes = 9,
 			.sent_bytes = 100 },
 		{ .device = 2, .node = 0, .optimizer_s = 7, .sent_bytes = 400, .peak_memory_bytes = 1 }, { .device = 3, .node = 1 } };
 	struct step_iteration *it = mem_zalloc(n, sizeof *it);
@@ -61,9 +73,19 @@ static struct run_result *measured(const double *end_s, size_t n, uint32_t perio
 	for (size_t i = 0; i < n; i++)
 		it[i] = (struct step_iteration){ i, i ? end_s[i - 1] : 0, end_s[i], 64 };
 	double mean = (end_s[n - 1] - end_s[0]) / (double)(n - 1);
-	struct step_result s = { .iteration = it, .n_iterations = n, .simulated = 3, .period = period, .device = device, .n_devices = 4,
-		.span = span, .n_spans = 4, .samples_per_s = 64 / mean, .iteration_s = mean, .flows = 12,
-		.choice = "F=1, C=9; took 0.25 s, b=x, z=7q, e=1e-3", .cost_source = "datasheet" };
+	struct step_result s = { .iteration = it,
+		.n_iterations = n,
+		.simulated = 3,
+		.period = period,
+		.device = device,
+		.n_devices = 4,
+		.span = span,
+		.n_spans = 4,
+		.samples_per_s = 64 / mean,
+		.iteration_s = mean,
+		.flows = 12,
+		.choice = "F=1, C=9; took 0.25 s, b=x, z=7q, e=1e-3",
+		.cost_source = "datasheet" };
 	struct run_result *r = result_new();
 	step_metrics(&s, r);
 	mem_free(it);
@@ -89,7 +111,8 @@ static void metrics(void)
 	ok(!result_find(r, "choice_b") && !result_find(r, "choice_z"), "and words are not");
 	same_text(result_find_note(r, "cost-source"), "datasheet", "the source of costs is kept");
 	same_text(result_find_note(r, "steady-state"), "steady state after 3 of 10 iterations (period 1)", "and what was extrapolated");
-	ok(r->rows_total == 10 && r->n_iterations == 10 && r->n_devices == 4 && r->iterations[9].end_s == 20, "rows are those of the result");
+	ok(r->rows_total == 10 && r->n_iterations == 10 && r->n_devices == 4 && r->iterations[9].end_s == 20,
+		"rows are those of the result");
 	ok(r->n_spans == 3 && !strcmp(r->spans[0].kind, "send") && !strcmp(r->spans[1].kind, "backward") &&
 			!strcmp(r->spans[1].label, "b") && r->spans[2].device == 2,
 		"spans are those of devices that train or send: a server's too");
@@ -164,7 +187,8 @@ static void older_file(void)
 	store_close(s, &err);
 	digest(path, before);
 	sql(path, "DROP TABLE iterations; DROP TABLE devices; DROP TABLE spans; DROP VIEW requests_s; DROP VIEW request_pairs;"
-		  " DROP TABLE requests; DROP VIEW nodes_s; DROP VIEW accounts_h; DROP TABLE nodes; DROP TABLE accounts; PRAGMA user_version = 1");
+		  " DROP TABLE requests; DROP VIEW nodes_s; DROP VIEW accounts_h; DROP TABLE nodes; DROP TABLE accounts; PRAGMA "
+		  "user_version = 1");
 	digest(path, after);
 	same_text(after, before, "a file of the schema before has the same digest");
 	s = store_open_readonly(path, &err);

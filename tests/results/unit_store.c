@@ -59,23 +59,18 @@ static void round_trip(void)
 	struct store *s = store_open(path, NULL, &err);
 	struct run_result *r = sample_run("fifo", 300, 7), *none = sample_run("nothing", 0, 8), *back;
 	ok(s && !store_write(s, r, &err) && !store_write(s, none, &err), "runs are stored");
-	ok(!store_read(s, r->hash, "fifo", &back, &err) && back && same_run(r, back),
-		"a run comes back the same");
+	ok(!store_read(s, r->hash, "fifo", &back, &err) && back && same_run(r, back), "a run comes back the same");
 	result_free(back);
-	ok(!store_read(s, none->hash, "nothing", &back, &err) && back && same_run(none, back),
-		"an empty one too");
+	ok(!store_read(s, none->hash, "nothing", &back, &err) && back && same_run(none, back), "an empty one too");
 	result_free(back);
-	ok(!store_read(s, "no such hash", "fifo", &back, &err) && !back,
-		"a run that is not there is no error");
+	ok(!store_read(s, "no such hash", "fifo", &back, &err) && !back, "a run that is not there is no error");
 	ok(!store_close(s, &err), "it closes");
 	s = store_open_readonly(path, &err);
-	ok(s && !store_read_run(s, 1, &back, &err) && back && same_run(r, back),
-		"and is read by its number");
+	ok(s && !store_read_run(s, 1, &back, &err) && back && same_run(r, back), "and is read by its number");
 	result_free(back);
 	ok(s && store_write(s, r, &err) == ORR_EFAIL, "a store open for reading is not written");
 	store_close(s, &err);
-	ok(access(in_dir("trip.db-wal"), F_OK) && access(in_dir("trip.db-shm"), F_OK),
-		"one file remains");
+	ok(access(in_dir("trip.db-wal"), F_OK) && access(in_dir("trip.db-shm"), F_OK), "one file remains");
 	result_free(r);
 	result_free(none);
 }
@@ -89,17 +84,14 @@ static void replacing(void)
 	store_write(s, other, &err);
 	r->metrics[0].value = 1;
 	r->n_jobs = 3;
-	ok(!store_write(s, r, &err) && !store_read(s, r->hash, r->label, &back, &err) &&
-			back->n_jobs == 40,
+	ok(!store_write(s, r, &err) && !store_read(s, r->hash, r->label, &back, &err) && back->n_jobs == 40,
 		"a run that is there stays as it is");
 	result_free(back);
 	store_replace_existing(s, true);
-	ok(!store_write(s, r, &err) && !store_read(s, r->hash, r->label, &back, &err) &&
-			same_run(r, back),
+	ok(!store_write(s, r, &err) && !store_read(s, r->hash, r->label, &back, &err) && same_run(r, back),
 		"or is replaced whole (--fresh)");
 	result_free(back);
-	ok(!store_read(s, other->hash, other->label, &back, &err) && same_run(other, back),
-		"and no other run with it");
+	ok(!store_read(s, other->hash, other->label, &back, &err) && same_run(other, back), "and no other run with it");
 	result_free(back);
 	store_close(s, &err);
 	result_free(r);
@@ -167,8 +159,8 @@ static void other_scenario(struct run_result *r)
 
 static void digests(void)
 {
-	static void (*const changes[])(struct run_result *) = { one_bit, no_interval, one_ns, other_user,
-		no_detail, other_point, oracle, other_scenario };
+	static void (*const changes[])(
+		struct run_result *) = { one_bit, no_interval, one_ns, other_user, no_detail, other_point, oracle, other_scenario };
 	char first[65];
 	make(in_dir("a.db"), (const uint64_t[]){ 1, 2, 3, 0 }, NULL);
 	snprintf(first, sizeof first, "%s", digest_of(in_dir("a.db")));
@@ -226,12 +218,10 @@ static void refuses(const char *path, const char *why, const char *what)
 	struct store *s = store_open(path, NULL, &err), *r = store_open_readonly(path, &err_reading);
 	struct sbuf after = bytes_of(path), log = { 0 };
 	sbuf_printf(&log, "%s-wal", path);
-	bool untouched = before.len == after.len &&
-			 (!before.len || !memcmp(before.text, after.text, before.len)) &&
-			 access(sbuf_text(&log), F_OK);
-	if (!ok(!s && err.code == ORR_EINPUT && strstr(err.text, path) && strstr(err.text, why) &&
-			    untouched,
-		    "%s is refused and untouched", what))
+	bool untouched =
+		before.len == after.len && (!before.len || !memcmp(before.text, after.text, before.len)) && access(sbuf_text(&log), F_OK);
+	if (!ok(!s && err.code == ORR_EINPUT && strstr(err.text, path) && strstr(err.text, why) && untouched, "%s is refused and untouched",
+		    what))
 		printf("# %d %s\n", err.code, err.text);
 	ok(!r && err_reading.code == ORR_EINPUT, "for reading too");
 	store_close(s, &err);
@@ -253,11 +243,9 @@ static void foreign_files(void)
 	sql(in_dir("newer.db"), "PRAGMA user_version = 99");
 	refuses(in_dir("newer.db"), "newer orrery", "a newer schema");
 	struct orr_error err = { 0 };
-	ok(!store_open(in_dir("no/such/dir.db"), NULL, &err) && err.code == ORR_EINPUT &&
-			strstr(err.text, "No such file"),
+	ok(!store_open(in_dir("no/such/dir.db"), NULL, &err) && err.code == ORR_EINPUT && strstr(err.text, "No such file"),
 		"a directory that is not there is an error that says so");
-	ok(!store_open_readonly(in_dir("absent.db"), &err) && err.code == ORR_EINPUT &&
-			access(in_dir("absent.db"), F_OK),
+	ok(!store_open_readonly(in_dir("absent.db"), &err) && err.code == ORR_EINPUT && access(in_dir("absent.db"), F_OK),
 		"reading what is not there makes nothing");
 	ok(!store_open(dir, NULL, &err) && err.code == ORR_EINPUT, "a directory is no database");
 }
@@ -273,8 +261,7 @@ static void locked_out(void)
 	sqlite3_open(path, &db);
 	sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
 	store_set_patience(s, 30);
-	ok(store_write(s, r, &err) == ORR_EFAIL && strstr(err.text, "another process"),
-		"a database locked by another");
+	ok(store_write(s, r, &err) == ORR_EFAIL && strstr(err.text, "another process"), "a database locked by another");
 	printf("# %s\n", err.text);
 	sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
 	ok(!store_write(s, r, &err), "is written once it is free");
@@ -377,8 +364,7 @@ static void readonly_dir(void)
 	chmod(in_dir("killed.db"), 0644);
 	chmod(in_dir("killed.db-wal"), 0644);
 	struct store *s = store_open(in_dir("killed.db"), NULL, &err);
-	ok(s && !store_read(s, r->hash, r->label, &back, &err) && back && same_run(r, back),
-		"and has its run once it can be written");
+	ok(s && !store_read(s, r->hash, r->label, &back, &err) && back && same_run(r, back), "and has its run once it can be written");
 	store_close(s, &err);
 	result_free(r);
 	result_free(back);
@@ -411,8 +397,7 @@ static void documentation(void)
 	make(in_dir("doc.db"), (const uint64_t[]){ 1, 2, 0 }, NULL);
 	sqlite3 *db;
 	sqlite3_open(in_dir("doc.db"), &db);
-	ok(doc.len && run_queries(db, doc.text) == 3,
-		"the three example queries of docs/schema.md give rows");
+	ok(doc.len && run_queries(db, doc.text) == 3, "the three example queries of docs/schema.md give rows");
 	sqlite3_stmt *st;
 	sqlite3_prepare_v2(db,
 		"SELECT m.name, x.name FROM sqlite_master m JOIN pragma_table_xinfo(m.name) x"
@@ -450,19 +435,14 @@ static void views(void)
 		-1, &st, NULL);
 	const struct job_row *j = &r->jobs[5];
 	sqlite3_step(st);
-	near_to(sqlite3_column_double(st, 0), (double)(j->end_ns - j->submit_ns) / 1e9, 1e-12,
-		"jobs_s has seconds");
-	near_to(sqlite3_column_double(st, 4),
-		(double)(j->end_ns - j->submit_ns) / (double)j->duration_ns, 1e-12, "and slowdowns");
-	same_text(
-		(const char *)sqlite3_column_text(st, 3), "5", "a job without a name shows its number");
+	near_to(sqlite3_column_double(st, 0), (double)(j->end_ns - j->submit_ns) / 1e9, 1e-12, "jobs_s has seconds");
+	near_to(sqlite3_column_double(st, 4), (double)(j->end_ns - j->submit_ns) / (double)j->duration_ns, 1e-12, "and slowdowns");
+	same_text((const char *)sqlite3_column_text(st, 3), "5", "a job without a name shows its number");
 	sqlite3_step(st);
 	ok(sqlite3_column_type(st, 0) == SQLITE_NULL, "what never ended has no JCT");
 	same_text((const char *)sqlite3_column_text(st, 2), "unfinished", "and its status in words");
 	sqlite3_finalize(st);
-	sqlite3_prepare_v2(db,
-		"EXPLAIN QUERY PLAN SELECT * FROM job_pairs WHERE run_a = 1 AND run_b = 2", -1, &st,
-		NULL);
+	sqlite3_prepare_v2(db, "EXPLAIN QUERY PLAN SELECT * FROM job_pairs WHERE run_a = 1 AND run_b = 2", -1, &st, NULL);
 	bool scans = false;
 	while (sqlite3_step(st) == SQLITE_ROW)
 		scans |= !strncmp((const char *)sqlite3_column_text(st, 3), "SCAN", 4);
@@ -475,8 +455,7 @@ static void views(void)
 		   " SELECT (9 << 32) + number, job_id, gpus, gpu_milli, submit_ns, end_ns, 0, 0, 0, 0 FROM jobs WHERE run = 1",
 		   NULL, NULL, NULL),
 		"run 1 again as run 9");
-	sqlite3_prepare_v2(
-		db, "SELECT job_id FROM job_pairs WHERE run_a = 1 AND run_b = 9 AND number = 5", -1, &st, NULL);
+	sqlite3_prepare_v2(db, "SELECT job_id FROM job_pairs WHERE run_a = 1 AND run_b = 9 AND number = 5", -1, &st, NULL);
 	sqlite3_step(st);
 	same_text((const char *)sqlite3_column_text(st, 0), "5", "there too a job without a name shows its number");
 	sqlite3_finalize(st);

@@ -55,8 +55,7 @@ static bool passes_sqlites_check(void)
 	sqlite3_stmt *st;
 	if (sqlite3_open(path, &db))
 		return false;
-	bool good = !sqlite3_prepare_v2(db, "PRAGMA integrity_check", -1, &st, NULL) &&
-		    sqlite3_step(st) == SQLITE_ROW &&
+	bool good = !sqlite3_prepare_v2(db, "PRAGMA integrity_check", -1, &st, NULL) && sqlite3_step(st) == SQLITE_ROW &&
 		    !strcmp((const char *)sqlite3_column_text(st, 0), "ok");
 	sqlite3_finalize(st);
 	/* no rows that belong to no run */
@@ -138,14 +137,12 @@ static void fail_each_write(const struct damage *d)
 		has_struck = fault_has_struck();
 		size_t count;
 		if (!inspect(&seeds, &count) || (stored & ~seeds)) {
-			printf("# at change %d: stored %" PRIx64 ", found %" PRIx64 "; %s\n", n, stored,
-				seeds, err.text);
+			printf("# at change %d: stored %" PRIx64 ", found %" PRIx64 "; %s\n", n, stored, seeds, err.text);
 			bad++;
 		}
 		silent += stored != (d->starts_empty ? 6u : 7u) && !strstr(err.text, path);
 	}
-	ok(!bad && n > 20, "%s at any of %d changes: the database opens, whole runs only", d->what,
-		n - 1);
+	ok(!bad && n > 20, "%s at any of %d changes: the database opens, whole runs only", d->what, n - 1);
 	ok(!silent, "and each failure to store a run is an error that names the file");
 }
 
@@ -238,11 +235,9 @@ static void kill_at_random(int signal, const char *name)
 		lost += count < before;
 		total += count > before ? count - before : 0;
 	}
-	ok(!damaged, "%s at %d random moments: the database opens, whole runs only (%d damaged)", name,
-		ROUNDS, damaged);
+	ok(!damaged, "%s at %d random moments: the database opens, whole runs only (%d damaged)", name, ROUNDS, damaged);
 	ok(!lost, "and none that was there is lost (%d times)", lost);
-	ok(!not_killed && total > 0,
-		"(%zu runs were stored in between, %d children ended by themselves)", total, not_killed);
+	ok(!not_killed && total > 0, "(%zu runs were stored in between, %d children ended by themselves)", total, not_killed);
 }
 
 static _Noreturn void store_some(uint64_t first)
@@ -292,8 +287,7 @@ static void two_at_once(void)
 		open_ended += !is_one_file();
 		bad += !inspect(&seeds, &count) || count != 30;
 	}
-	ok(!open_ended, "the last of two processes to close leaves one finished file (%d did not)",
-		open_ended);
+	ok(!open_ended, "the last of two processes to close leaves one finished file (%d did not)", open_ended);
 	ok(!bad, "two processes store runs at the same time, some of them the same");
 }
 

@@ -47,8 +47,7 @@ static void doubling(void)
 	timeline_set(&t, 1024 * second, 7);
 	ok(t.width == 2 * second && t.n == 512, "the instant after needs wider ones (%zu)", t.n);
 	timeline_set(&t, INT64_MAX / 2, 0);
-	ok(sum_of(&t) == t.total && t.total == (timeline_sum)7 * (uint64_t)(INT64_MAX / 2),
-		"exact over the clock's 146 years");
+	ok(sum_of(&t) == t.total && t.total == (timeline_sum)7 * (uint64_t)(INT64_MAX / 2), "exact over the clock's 146 years");
 	ok(t.n <= TIMELINE_MAX && t.n > TIMELINE_MAX / 2, "in %zu buckets", t.n);
 	near_to(timeline_mean(&t, t.n / 2), 7, 0, "each of which has the mean");
 }

@@ -55,8 +55,8 @@ static void probe_arrive(void *self, struct orr_serve *w, orr_req r)
 static void probe_finish(void *self, struct orr_serve *w, orr_req r, enum orr_req_end how)
 {
 	(void)self;
-	note((struct probe_event){ .what = 'f', .at_s = orr_serve_now(w), .number = orr_req_number(w, r),
-		.replica = orr_req_replica(w, r), .how = (int)how });
+	note((struct probe_event){
+		.what = 'f', .at_s = orr_serve_now(w), .number = orr_req_number(w, r), .replica = orr_req_replica(w, r), .how = (int)how });
 }
 
 static void probe_schedule(void *self, struct orr_serve *w, uint32_t replica)
@@ -93,8 +93,8 @@ static const struct orr_serve_ops probe_ops = { .size = sizeof probe_ops,
 	.schedule = probe_schedule,
 	.replica = probe_replica };
 static const struct orr_param no_params[] = { ORR_PARAM_END };
-const struct orr_policy fleet_probe_policy = { ORR_ABI_VERSION, sizeof(struct orr_policy), "probe", "keeps a log",
-	ORR_POLICY_KIND_SERVE, 0, no_params, &probe_ops };
+const struct orr_policy fleet_probe_policy = { ORR_ABI_VERSION, sizeof(struct orr_policy), "probe", "keeps a log", ORR_POLICY_KIND_SERVE, 0,
+	no_params, &probe_ops };
 const struct orr_policy fleet_probe_busy_policy = { ORR_ABI_VERSION, sizeof(struct orr_policy), "probe", "keeps a log",
 	ORR_POLICY_KIND_SERVE, ORR_WORK_CONSERVING, no_params, &probe_ops };
 

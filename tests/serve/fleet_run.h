@@ -15,9 +15,9 @@
 
 /* What the policy saw. */
 struct probe_event {
-	char what;        /* 'a' arrive, 'f' finish, 'u' up, 'd' draining, 'x' down */
+	char what; /* 'a' arrive, 'f' finish, 'u' up, 'd' draining, 'x' down */
 	double at_s;
-	uint64_t number;  /* of the request */
+	uint64_t number; /* of the request */
 	uint32_t replica;
 	int how;
 };
@@ -26,10 +26,10 @@ struct probe {
 	size_t n, cap;
 	/* Called in each arrive() and schedule(), if given. */
 	void (*seen)(struct orr_serve *w, char what, uint64_t subject);
-	bool naps;        /* starts nothing in the first second of ten */
-	bool sleeps;      /* starts nothing at all */
+	bool naps;   /* starts nothing in the first second of ten */
+	bool sleeps; /* starts nothing at all */
 };
-extern struct probe probe; /* of the run that is going on */
+extern struct probe probe;                                                  /* of the run that is going on */
 extern const struct orr_policy fleet_probe_policy, fleet_probe_busy_policy; /* the second says that it is work conserving */
 
 struct fleet_case {
@@ -43,8 +43,8 @@ struct fleet_case {
 	const double *usd_per_gpu_hour;
 	const struct orr_policy *policy; /* NULL: the probe */
 	const char *settings;
-	double memory_bytes;   /* of each GPU; 0: not known */
-	double until_s;        /* 0: no end */
+	double memory_bytes; /* of each GPU; 0: not known */
+	double until_s;      /* 0: no end */
 	uint64_t seed, replication, max_rows;
 	bool no_check;
 	/* In the place of serve_run(): a clock that is somebody else's. */

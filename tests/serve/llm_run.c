@@ -11,8 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-const char llm_vidur_model[] = "{\"name\":\"vidur-oracle\",\"source\":\"microsoft/vidur\",\"kind\":\"llm\",\"weight_bytes\":16e9,"
-			       "\"kv_bytes_per_token\":131072,\"closed\":{\"constant_ms\":5,\"token_ms\":0.05,\"context_ms\":1e-4,\"pair_ms\":1e-6}}";
+const char llm_vidur_model[] =
+	"{\"name\":\"vidur-oracle\",\"source\":\"microsoft/vidur\",\"kind\":\"llm\",\"weight_bytes\":16e9,"
+	"\"kv_bytes_per_token\":131072,\"closed\":{\"constant_ms\":5,\"token_ms\":0.05,\"context_ms\":1e-4,\"pair_ms\":1e-6}}";
 
 static struct reqset *load_text(const char *text, const char *format, const char *const *options, struct orr_error *err)
 {
@@ -86,8 +87,8 @@ static bool set_all(struct orr_args *args, const char *settings, struct orr_erro
 }
 
 /* As a host does it that has other worlds beside this one. */
-static int serve_as_guest(const struct serve_config *c, const struct llm_run *x, const struct orr_args *args,
-	struct run_result *r, struct orr_error *err)
+static int serve_as_guest(
+	const struct serve_config *c, const struct llm_run *x, const struct orr_args *args, struct run_result *r, struct orr_error *err)
 {
 	struct serve_host host = { .engine = eng_new(), .pool = pool_new(c->cluster, c->placement) };
 	struct orr_serve *w = serve_begin(c, &host, x->policy, args, x->policy->name, r, err);
@@ -138,8 +139,9 @@ struct run_result *llm_serve(const struct llm_run *x, struct orr_error *err)
 		.max_rows = 1000000,
 		.policy_timeout_s = 60 };
 	struct run_result *r = result_new();
-	bool is_good = model && cluster && (topo || !x->topology) && set_all(args, x->settings, err) &&
-		set_all(options, x->options, err) && (failures || !x->failures) &&
+	bool is_good =
+		model && cluster && (topo || !x->topology) && set_all(args, x->settings, err) && set_all(options, x->options, err) &&
+		(failures || !x->failures) &&
 		!(x->is_guest ? serve_as_guest(&config, x, args, r, err) : serve_run(&config, x->policy, args, x->policy->name, r, err));
 	for (size_t i = 0; i < r->n_requests; i++)
 		r->requests[i].request_id = r->requests[i].model = NULL;

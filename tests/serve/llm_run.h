@@ -14,18 +14,18 @@ extern const char llm_vidur_model[];
 
 struct llm_run {
 	const struct reqset *requests;
-	const char *model;        /* JSON, or a name of the catalogue; NULL: llm_vidur_model */
-	const char *device;       /* NULL: none */
-	uint32_t replicas;        /* 0: one */
+	const char *model;  /* JSON, or a name of the catalogue; NULL: llm_vidur_model */
+	const char *device; /* NULL: none */
+	uint32_t replicas;  /* 0: one */
 	uint32_t kv_blocks;
-	const char *cluster;      /* NULL: as many nodes of one GPU as replicas */
-	const char *topology;     /* NULL: none */
+	const char *cluster;  /* NULL: as many nodes of one GPU as replicas */
+	const char *topology; /* NULL: none */
 	const struct orr_policy *policy;
-	const char *settings;     /* "name=value name=value" of the policy; NULL: none */
-	const char *options;      /* likewise, of the world */
-	const char *failures;     /* time_s,node,event; NULL: none */
-	bool is_quick;            /* no rows, no --check */
-	bool is_guest;            /* on a clock and a pool that the caller owns */
+	const char *settings; /* "name=value name=value" of the policy; NULL: none */
+	const char *options;  /* likewise, of the world */
+	const char *failures; /* time_s,node,event; NULL: none */
+	bool is_quick;        /* no rows, no --check */
+	bool is_guest;        /* on a clock and a pool that the caller owns */
 };
 
 /* NULL if the run ended with an error; err says which. Rows name no models. */

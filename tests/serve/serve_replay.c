@@ -74,8 +74,8 @@ static bool run(const struct serve_case *c, struct served **model, uint32_t n_mo
 		.record_requests = true,
 		.max_rows = 1000000,
 		.policy_timeout_s = 60 };
-	bool is_good = cluster && requests && options && args && set_all(args, c->settings, err) &&
-		set_all(options, c->options, err) && !serve_run(&config, c->policy, args, "tested", r, err);
+	bool is_good = cluster && requests && options && args && set_all(args, c->settings, err) && set_all(options, c->options, err) &&
+		       !serve_run(&config, c->policy, args, "tested", r, err);
 	forget_names(r);
 	reqset_free(requests);
 	cluster_free(cluster);

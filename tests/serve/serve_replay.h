@@ -12,15 +12,15 @@
 #include "results/result.h"
 
 struct serve_case {
-	const char *requests;       /* rows of our own CSV with a header, or a generator */
-	const char *const *models;  /* names of the catalogue or JSON texts, NULL at the end */
-	uint32_t replicas;          /* 0: one */
-	double memory_GiB;          /* of a replica; 0: without end */
+	const char *requests;      /* rows of our own CSV with a header, or a generator */
+	const char *const *models; /* names of the catalogue or JSON texts, NULL at the end */
+	uint32_t replicas;         /* 0: one */
+	double memory_GiB;         /* of a replica; 0: without end */
 	const struct orr_policy *policy;
-	const char *settings;       /* "name=value name=value" of the policy; NULL: none */
-	const char *options;        /* likewise, of the world */
+	const char *settings; /* "name=value name=value" of the policy; NULL: none */
+	const char *options;  /* likewise, of the world */
 	uint64_t seed, replication;
-	double until_s;             /* 0: when all have ended */
+	double until_s; /* 0: when all have ended */
 };
 
 /* NULL if the run ended with an error; err says which. */

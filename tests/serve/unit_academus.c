@@ -20,8 +20,9 @@ static struct orr_error err;
 static const char *flat(char out[512], const char *name, double ms, double occupancy)
 {
 	snprintf(out, 512,
-		"{\"name\": \"%s\", \"kind\": \"table\", \"source\": \"by hand\", \"batch\": [1], \"latency_ms\": [%.17g], \"occupancy\": %.17g}", name, ms,
-		occupancy);
+		"{\"name\": \"%s\", \"kind\": \"table\", \"source\": \"by hand\", \"batch\": [1], \"latency_ms\": [%.17g], \"occupancy\": "
+		"%.17g}",
+		name, ms, occupancy);
 	return out;
 }
 
@@ -29,7 +30,8 @@ static const char *flat(char out[512], const char *name, double ms, double occup
 static const char *by_length(char out[1024], const char *name, double ms_per_token)
 {
 	size_t at = (size_t)snprintf(out, 1024,
-		"{\"name\": \"%s\", \"kind\": \"table\", \"source\": \"by hand\", \"between\": \"linear\", \"batch\": [1, 8], \"length\": [1, 128], "
+		"{\"name\": \"%s\", \"kind\": \"table\", \"source\": \"by hand\", \"between\": \"linear\", \"batch\": [1, 8], \"length\": "
+		"[1, 128], "
 		"\"latency_ms\": [[%.17g, %.17g], [%.17g, %.17g]], \"occupancy\": 1}",
 		name, ms_per_token, ms_per_token * 8, ms_per_token * 128, ms_per_token * 8 * 128);
 	return at < 1024 ? out : "";
@@ -38,8 +40,12 @@ static const char *by_length(char out[1024], const char *name, double ms_per_tok
 static struct run_result *serve(const char *requests, const char *model, const char *settings)
 {
 	const char *models[] = { model, NULL };
-	struct serve_case c = { .requests = requests, .models = models, .policy = &orr_policy_serve_academus, .settings = settings,
-		.options = "interference=occupancy", .seed = 1 };
+	struct serve_case c = { .requests = requests,
+		.models = models,
+		.policy = &orr_policy_serve_academus,
+		.settings = settings,
+		.options = "interference=occupancy",
+		.seed = 1 };
 	struct run_result *r = serve_replay(&c, &err);
 	if (!r)
 		printf("# %s\n", err.text);
@@ -79,8 +85,8 @@ static void depth(void)
 	static const double outside[] = { 0.34, 0.80, 1.23 }, ratio[] = { 5.0, 4.1, 3.5 };
 	for (int i = 0; i < 3; i++) {
 		double ms = outside[i] + (8.58 - outside[i]) * 2 / 12, got = alone_ms(8.58, "variant=teacher") / alone_ms(ms, "students=4");
-		ok(fabs(got / (8.58 / ms) - 1) < 1e-6 && fabs(got / ratio[i] - 1) < 0.02, "o = %.2f ms: %.3f, expected about %.1f", outside[i], got,
-			ratio[i]);
+		ok(fabs(got / (8.58 / ms) - 1) < 1e-6 && fabs(got / ratio[i] - 1) < 0.02, "o = %.2f ms: %.3f, expected about %.1f",
+			outside[i], got, ratio[i]);
 	}
 }
 
@@ -117,14 +123,16 @@ static void saturation(void)
 	burst(&requests);
 	by_length(teacher, "teacher", 12 * 0.01);
 	by_length(student, "student", 2 * 0.01);
-	double baseline = metric_of(sbuf_text(&requests), teacher, "variant=teacher padding=longest longest=128 max_batch=8", "completion_max");
+	double baseline =
+		metric_of(sbuf_text(&requests), teacher, "variant=teacher padding=longest longest=128 max_batch=8", "completion_max");
 	for (int m = 8; m >= 1; m /= 2) {
 		snprintf(settings, sizeof settings, "students=%d least_students=%d prune=false max_batch=1", m, m);
 		double ratio = baseline / metric_of(sbuf_text(&requests), student, settings, "completion_max");
 		double want = 12 * 128 / (m * 2 * 34.6);
 		printf("# %d students: %.3f times the throughput of the padded teacher\n", m, ratio);
 		/* 500 = 62 x 8 + 4: the teacher's last batch of 4 costs 4, as batches cost what is in them. */
-		ok(fabs(ratio / want - 1) < 0.1, "%d students: %.2f times, 1/m of 22.2 (published: up to 22.27, setting not given)", m, want);
+		ok(fabs(ratio / want - 1) < 0.1, "%d students: %.2f times, 1/m of 22.2 (published: up to 22.27, setting not given)", m,
+			want);
 	}
 	sbuf_free(&requests);
 }
@@ -171,7 +179,8 @@ static void lengths(void)
 	static const char load[] = "poisson:rate=500,n=20000,prompt=lognormal:35:110:128";
 	char model[1024];
 	by_length(model, "student", 0.04);
-	struct run_result *with = serve(load, model, "students=1 max_batch=8 buffer=length"), *without = serve(load, model, "students=1 max_batch=8 buffer=fifo");
+	struct run_result *with = serve(load, model, "students=1 max_batch=8 buffer=length"),
+			  *without = serve(load, model, "students=1 max_batch=8 buffer=fifo");
 	if (!ok(with && without, "runs with and without the length-aware buffer"))
 		return;
 	double a = serve_metric(with, "padding_share"), b = serve_metric(without, "padding_share");

@@ -6,14 +6,14 @@
 
 #include <stdlib.h>
 
-#define TABLE(name, latency) \
+#define TABLE(name, latency)                                                                                     \
 	"{\"name\": \"" name "\", \"title\": \"t\", \"source\": \"made up for the test\", \"kind\": \"table\", " \
 	"\"batch\": [1], \"latency_ms\": [" latency "]}"
-#define NOISY(name, latency) \
+#define NOISY(name, latency)                                                                                     \
 	"{\"name\": \"" name "\", \"title\": \"t\", \"source\": \"made up for the test\", \"kind\": \"table\", " \
 	"\"noise\": \"exponential\", \"batch\": [1], \"latency_ms\": [" latency "]}"
 /* Any number of samples at once, always the same time. */
-#define WIDE(name, latency) \
+#define WIDE(name, latency)                                                                                      \
 	"{\"name\": \"" name "\", \"title\": \"t\", \"source\": \"made up for the test\", \"kind\": \"table\", " \
 	"\"between\": \"up\", \"batch\": [1, 100], \"latency_ms\": [" latency ", " latency "]}"
 
@@ -123,10 +123,13 @@ static void begin_judging(const char *rule)
 /* Three kinds of replicas: for model a, for model b, for both. */
 static struct fleet_case mixed_case(const char *rows, const char *options)
 {
-	return (struct fleet_case){ .requests = rows, .models = { WIDE("a", "6"), WIDE("b", "5") },
+	return (struct fleet_case){ .requests = rows,
+		.models = { WIDE("a", "6"), WIDE("b", "5") },
 		.deployment = { { .replicas = 3, .model = 0, .tp = 1, .pp = 1 }, { .replicas = 2, .model = 1, .tp = 1, .pp = 1 },
 			{ .replicas = 3, .model = UINT32_MAX, .tp = 1, .pp = 1 } },
-		.cluster = "8x1", .options = options, .seed = 3 };
+		.cluster = "8x1",
+		.options = options,
+		.seed = 3 };
 }
 
 static void check_routing(void)
@@ -139,8 +142,8 @@ static void check_routing(void)
 		snprintf(options, sizeof options, "router=%s", rules[i]);
 		struct fleet_case c = mixed_case(rows, options);
 		result_free(fleet_must_run(&c, rules[i]));
-		ok(naive.seen == n && !naive.wrong, "%s picks what looking at all replicas picks (%u requests, %u otherwise)", rules[i], naive.seen,
-			naive.wrong);
+		ok(naive.seen == n && !naive.wrong, "%s picks what looking at all replicas picks (%u requests, %u otherwise)", rules[i],
+			naive.seen, naive.wrong);
 	}
 	/* Replicas come and go: the trees follow. */
 	begin_judging("jsq");
@@ -148,16 +151,20 @@ static void check_routing(void)
 	c.mtbf_s = 0.5;
 	c.mttr_s = 0.1;
 	struct run_result *r = fleet_must_run(&c, "jsq with failures");
-	ok(r && !naive.wrong && fleet_metric(r, "restarts") > 0, "jsq while nodes fail and come back (%u of %u wrong, %g thrown off)", naive.wrong,
-		naive.seen, r ? fleet_metric(r, "restarts") : NAN);
+	ok(r && !naive.wrong && fleet_metric(r, "restarts") > 0, "jsq while nodes fail and come back (%u of %u wrong, %g thrown off)",
+		naive.wrong, naive.seen, r ? fleet_metric(r, "restarts") : NAN);
 	result_free(r);
 	free(rows);
 }
 
 static double queue_under(const char *options)
 {
-	struct fleet_case c = { .requests = is_sanitized() ? "poisson:rate=7.2,n=20000" : "poisson:rate=7.2,n=100000", .models = { NOISY("m", "1000") },
-		.deployment = { { .replicas = 8, .model = UINT32_MAX, .tp = 1, .pp = 1 } }, .cluster = "8x1", .options = options, .seed = 5,
+	struct fleet_case c = { .requests = is_sanitized() ? "poisson:rate=7.2,n=20000" : "poisson:rate=7.2,n=100000",
+		.models = { NOISY("m", "1000") },
+		.deployment = { { .replicas = 8, .model = UINT32_MAX, .tp = 1, .pp = 1 } },
+		.cluster = "8x1",
+		.options = options,
+		.seed = 5,
 		.no_check = true };
 	struct run_result *r = fleet_must_run(&c, options);
 	double mean = r ? fleet_metric(r, "completion_mean") : NAN;
@@ -210,8 +217,10 @@ static void log_is(const char *kinds, const char *want, const char *what)
 static void check_scaling(void)
 {
 	static const double usd[] = { 3600 };
-	struct fleet_case c = { .requests = "arrival_s\n1\n1\n1\n1\n1\n16\n16\n75\n", .models = { TABLE("m", "10000") },
-		.deployment = { { .replicas = 1, .model = UINT32_MAX, .tp = 1, .pp = 1, .least = 1, .most = 3 } }, .cluster = "4x1",
+	struct fleet_case c = { .requests = "arrival_s\n1\n1\n1\n1\n1\n16\n16\n75\n",
+		.models = { TABLE("m", "10000") },
+		.deployment = { { .replicas = 1, .model = UINT32_MAX, .tp = 1, .pp = 1, .least = 1, .most = 3 } },
+		.cluster = "4x1",
 		.options = "autoscale=outstanding scale_target=2 scale_interval=10s scale_quiet=20s start_up=5s",
 		.usd_per_gpu_hour = usd };
 	struct run_result *r = fleet_must_run(&c, "scaling");
@@ -247,15 +256,19 @@ static void check_scaling(void)
 	c.deployment[0].replicas = 3;
 	c.cluster = "2x1";
 	struct orr_error err;
-	ok(!fleet_run(&c, &err) && strstr(err.text, "room for 2 of its 3 replicas of 1 GPUs"), "more replicas than the cluster has room for");
+	ok(!fleet_run(&c, &err) && strstr(err.text, "room for 2 of its 3 replicas of 1 GPUs"),
+		"more replicas than the cluster has room for");
 }
 
 /* Service 10 s; replica 0 is lost at 5 s and back at 20 s, up 5 s later. Its two requests go to the end of the other's queue. */
 static void check_failures(void)
 {
-	struct fleet_case c = { .requests = "arrival_s\n0\n0\n0\n0\n", .models = { TABLE("m", "10000") },
-		.deployment = { { .replicas = 2, .model = UINT32_MAX, .tp = 1, .pp = 1 } }, .cluster = "2x1",
-		.failures = "time_s,node,event\n5,0,fail\n20,0,repair\n", .options = "start_up=5s" };
+	struct fleet_case c = { .requests = "arrival_s\n0\n0\n0\n0\n",
+		.models = { TABLE("m", "10000") },
+		.deployment = { { .replicas = 2, .model = UINT32_MAX, .tp = 1, .pp = 1 } },
+		.cluster = "2x1",
+		.failures = "time_s,node,event\n5,0,fail\n20,0,repair\n",
+		.options = "start_up=5s" };
 	struct run_result *r = fleet_must_run(&c, "a failure");
 	log_is("udx", "x0@5 u0@25", "the replica goes with its node and comes back with it");
 	log_is("f", "f1@10 f3@20 f0@30 f2@40", "its requests start anew elsewhere");
@@ -304,7 +317,8 @@ static void check_many_failures(void)
 	struct run_result *r = fleet_must_run(&c, "many failures");
 	for (size_t i = 0; i < probe.n; i++)
 		if (probe.event[i].what == 'f')
-			ends[probe.event[i].number] += probe.event[i].how == ORR_REQ_COMPLETED;
+			if (probe.event[i].how == ORR_REQ_COMPLETED)
+				ends[probe.event[i].number]++;
 	for (uint32_t i = 0; i < n; i++)
 		once += ends[i] == 1;
 	ok(r && once == n && fleet_metric(r, "restarts") > 20, "%u of %u requests complete once while %g replicas are lost", once, n,
@@ -341,9 +355,15 @@ static void check_route_after_news(void)
 	struct orr_policy policy = fleet_probe_policy;
 	ops.route = route_and_compare;
 	policy.ops = &ops;
-	struct fleet_case c = { .requests = "poisson:rate=30,n=600", .models = { TABLE("m", "100") }, .policy = &policy,
-		.deployment = { { .replicas = 4, .model = UINT32_MAX, .tp = 1, .pp = 1 } }, .cluster = "4x1", .mtbf_s = 2, .mttr_s = 1,
-		.options = "start_up=100ms notice=50ms", .seed = 3 };
+	struct fleet_case c = { .requests = "poisson:rate=30,n=600",
+		.models = { TABLE("m", "100") },
+		.policy = &policy,
+		.deployment = { { .replicas = 4, .model = UINT32_MAX, .tp = 1, .pp = 1 } },
+		.cluster = "4x1",
+		.mtbf_s = 2,
+		.mttr_s = 1,
+		.options = "start_up=100ms notice=50ms",
+		.seed = 3 };
 	asked = asked_unheard = 0;
 	struct run_result *r = fleet_must_run(&c, "a policy that routes while nodes fail");
 	ok(r && asked > 600 && fleet_metric(r, "restarts") > 10 && !asked_unheard,
@@ -372,19 +392,24 @@ static void check_closed_loop(void)
 	for (int i = 0; i < 2; i++) {
 		char options[100];
 		snprintf(options, sizeof options, "clients=5 think=1s think_law=%s", laws[i]);
-		struct fleet_case c = { .requests = is_sanitized() ? "poisson:rate=1,n=20000" : "poisson:rate=1,n=200000", .models = { NOISY("m", "250") },
-			.deployment = { { .replicas = 1, .model = UINT32_MAX, .tp = 1, .pp = 1 } }, .cluster = "1x1", .options = options,
-			.seed = 11, .no_check = !is_sanitized() };
+		struct fleet_case c = { .requests = is_sanitized() ? "poisson:rate=1,n=20000" : "poisson:rate=1,n=200000",
+			.models = { NOISY("m", "250") },
+			.deployment = { { .replicas = 1, .model = UINT32_MAX, .tp = 1, .pp = 1 } },
+			.cluster = "1x1",
+			.options = options,
+			.seed = 11,
+			.no_check = !is_sanitized() };
 		struct run_result *r = fleet_must_run(&c, "closed loop");
 		if (!r)
 			continue;
 		double x = fleet_metric(r, "throughput"), response = fleet_metric(r, "completion_mean");
 		ok(fabs(x / want - 1) < (is_sanitized() ? 0.03 : 0.01), "think times %s: throughput %.4f/s, theory %.4f", laws[i], x, want);
-		ok(fabs(x * (response + 1) / 5 - 1) < (is_sanitized() ? 0.02 : 0.005), "and throughput = N / (R + Z): %.4f", x * (response + 1));
+		ok(fabs(x * (response + 1) / 5 - 1) < (is_sanitized() ? 0.02 : 0.005), "and throughput = N / (R + Z): %.4f",
+			x * (response + 1));
 		ok(fleet_metric(r, "in_system_max") <= 5, "never more requests than users");
 		/* Little's law, exactly: the run begins and ends empty. */
-		near_to(fleet_metric(r, "in_system_mean") * fleet_metric(r, "duration"), response * fleet_metric(r, "requests_completed"), 1e-6,
-			"Little's law over the run");
+		near_to(fleet_metric(r, "in_system_mean") * fleet_metric(r, "duration"), response * fleet_metric(r, "requests_completed"),
+			1e-6, "Little's law over the run");
 		result_free(r);
 	}
 }
@@ -399,9 +424,13 @@ static void note_prompt(struct orr_serve *w, char what, uint64_t subject)
 /* Service 1 s, think time 2 s: sessions 1 and 2 begin at 0 and 0.5 s; the row without a session comes at 100 s. */
 static void check_sessions(void)
 {
-	struct fleet_case c = { .requests = "arrival_s,prompt_tokens,output_tokens,session\n0,10,5,1\n0.5,20,6,2\n0.7,7,3,1\n0.8,8,2,1\n100,4,1,\n",
-		.models = { TABLE("m", "1000") }, .deployment = { { .replicas = 2, .model = UINT32_MAX, .tp = 1, .pp = 1 } }, .cluster = "2x1",
-		.options = "sessions=replay think=2s think_law=fixed" };
+	struct fleet_case c = {
+		.requests = "arrival_s,prompt_tokens,output_tokens,session\n0,10,5,1\n0.5,20,6,2\n0.7,7,3,1\n0.8,8,2,1\n100,4,1,\n",
+		.models = { TABLE("m", "1000") },
+		.deployment = { { .replicas = 2, .model = UINT32_MAX, .tp = 1, .pp = 1 } },
+		.cluster = "2x1",
+		.options = "sessions=replay think=2s think_law=fixed"
+	};
 	probe.seen = note_prompt;
 	struct run_result *r = fleet_must_run(&c, "sessions");
 	log_is("a", "a0@0 a1@0.5 a2@3 a3@6 a4@100", "a turn comes when the one before has its answer and 2 s have passed");
@@ -425,7 +454,8 @@ static void check_sessions(void)
 	ok(!fleet_run(&c, &err) && strstr(err.text, "3 requests have not ended"), "users that wait for ever are an error: %s", err.text);
 	c.options = "autoscale=outstanding scale_interval=1s scale_quiet=3s";
 	c.deployment[0].most = 2;
-	ok(!fleet_run(&c, &err) && strstr(err.text, "10 requests have not ended"), "so are requests that more replicas do not help: %s", err.text);
+	ok(!fleet_run(&c, &err) && strstr(err.text, "10 requests have not ended"), "so are requests that more replicas do not help: %s",
+		err.text);
 	probe.sleeps = false;
 	c.deployment[0].most = 0;
 	ok(!fleet_run(&c, &err) && strstr(err.text, "\"most\""), "scaling of what has no bounds is refused: %s", err.text);
@@ -498,8 +528,12 @@ static int drive(const struct serve_config *c, const struct orr_policy *policy, 
 
 static void check_host(void)
 {
-	struct fleet_case c = { .requests = "arrival_s\n0\n0\n20\n", .models = { TABLE("m", "10000") },
-		.deployment = { { .replicas = 2, .model = UINT32_MAX, .tp = 1, .pp = 1 } }, .cluster = "2x1", .options = "start_up=1s", .drive = drive };
+	struct fleet_case c = { .requests = "arrival_s\n0\n0\n20\n",
+		.models = { TABLE("m", "10000") },
+		.deployment = { { .replicas = 2, .model = UINT32_MAX, .tp = 1, .pp = 1 } },
+		.cluster = "2x1",
+		.options = "start_up=1s",
+		.drive = drive };
 	struct run_result *r = fleet_must_run(&c, "a host");
 	log_is("udx", "u1@6 x0@12", "a replica comes when the host has room, and goes with its node");
 	log_is("f", "f0@10 f1@22 f2@32", "its requests go on elsewhere");
@@ -513,8 +547,11 @@ static void check_host(void)
 static void check_admission(void)
 {
 	/* At most two on a replica: of five at once two stay. */
-	struct fleet_case c = { .requests = "arrival_s,slo_s\n0,100\n0,100\n0,100\n0,100\n0,100\n15,100\n", .models = { TABLE("m", "10000") },
-		.deployment = { { .replicas = 1, .model = UINT32_MAX, .tp = 1, .pp = 1 } }, .cluster = "1x1", .options = "queue_limit=2" };
+	struct fleet_case c = { .requests = "arrival_s,slo_s\n0,100\n0,100\n0,100\n0,100\n0,100\n15,100\n",
+		.models = { TABLE("m", "10000") },
+		.deployment = { { .replicas = 1, .model = UINT32_MAX, .tp = 1, .pp = 1 } },
+		.cluster = "1x1",
+		.options = "queue_limit=2" };
 	struct run_result *r = fleet_must_run(&c, "a limit");
 	ok(r && fleet_metric(r, "requests_shed") == 3 && fleet_metric(r, "requests_completed") == 3, "a queue of two sheds three of five");
 	ok(r && fabs(fleet_metric(r, "attainment") - 0.5) < 1e-12, "what is shed has missed its SLO");
@@ -527,18 +564,21 @@ static void check_admission(void)
 	result_free(r);
 	c.options = "shed=hopeless";
 	r = fleet_must_run(&c, "hopeless");
-	ok(r && fleet_metric(r, "requests_shed") == 2 && fabs(fleet_metric(r, "attainment") - 0.5) < 1e-12 && fabs(fleet_metric(r, "duration") - 20) < 1e-9,
+	ok(r && fleet_metric(r, "requests_shed") == 2 && fabs(fleet_metric(r, "attainment") - 0.5) < 1e-12 &&
+			fabs(fleet_metric(r, "duration") - 20) < 1e-9,
 		"hopeless: given up when a start can no longer meet the deadline");
 	result_free(r);
 	/* A start that just meets it is not hopeless. */
 	c.requests = "arrival_s,slo_s\n0,20\n0,20\n";
 	r = fleet_must_run(&c, "just in time");
-	ok(r && fleet_metric(r, "requests_completed") == 2 && fleet_metric(r, "attainment") == 1, "a start that just meets it is not hopeless");
+	ok(r && fleet_metric(r, "requests_completed") == 2 && fleet_metric(r, "attainment") == 1,
+		"a start that just meets it is not hopeless");
 	result_free(r);
 	c.requests = "arrival_s,samples\n0,1\n0,2\n";
 	c.options = NULL;
 	r = fleet_must_run(&c, "too large");
-	ok(r && fleet_metric(r, "requests_refused") == 1 && fleet_metric(r, "requests_completed") == 1, "what no batch of the table can hold is refused");
+	ok(r && fleet_metric(r, "requests_refused") == 1 && fleet_metric(r, "requests_completed") == 1,
+		"what no batch of the table can hold is refused");
 	result_free(r);
 }
 

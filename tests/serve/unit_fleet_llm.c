@@ -7,16 +7,21 @@
 extern const struct orr_policy orr_policy_serve_vllm, orr_policy_serve_sarathi, orr_policy_serve_splitwise, orr_policy_serve_fifo;
 
 /* An iteration takes 10 ms and 0.1 ms per token. */
-#define LLM \
+#define LLM                                                                                                                  \
 	"{\"name\": \"l\", \"title\": \"t\", \"source\": \"made up for the test\", \"kind\": \"llm\", \"weight_bytes\": 0, " \
-	"\"kv_bytes_per_token\": 1, \"longest\": 100000, " \
+	"\"kv_bytes_per_token\": 1, \"longest\": 100000, "                                                                   \
 	"\"closed\": {\"constant_ms\": 10, \"token_ms\": 0.1, \"context_ms\": 0, \"pair_ms\": 0}}"
 
 static struct fleet_case fleet(const char *requests, uint32_t replicas, const char *options)
 {
-	return (struct fleet_case){ .requests = requests, .models = { LLM },
-		.deployment = { { .replicas = replicas, .model = UINT32_MAX, .tp = 2, .pp = 1, .kv_blocks = 40 } }, .cluster = "6x2",
-		.policy = &orr_policy_serve_vllm, .options = options, .seed = 4, .max_rows = 100000 };
+	return (struct fleet_case){ .requests = requests,
+		.models = { LLM },
+		.deployment = { { .replicas = replicas, .model = UINT32_MAX, .tp = 2, .pp = 1, .kv_blocks = 40 } },
+		.cluster = "6x2",
+		.policy = &orr_policy_serve_vllm,
+		.options = options,
+		.seed = 4,
+		.max_rows = 100000 };
 }
 
 /* --check holds every completed request to the tokens that it asked for. */
@@ -31,8 +36,8 @@ static void check_failures(const struct orr_policy *policy)
 	ok(completed + refused == 2000 && completed > 1500 && fleet_metric(r, "restarts") > 20 && fleet_metric(r, "lost_work") > 0,
 		"%s: %g complete, %g never fit, while %g replicas are lost (%g requests started anew)", policy->name, completed, refused,
 		fleet_metric(r, "replicas_lost"), fleet_metric(r, "restarts"));
-	ok(fleet_metric(r, "kv_use_mean") > 0 && fleet_metric(r, "kv_use_mean") < 1, "the cache is in use, and not more than all of it (%g)",
-		fleet_metric(r, "kv_use_mean"));
+	ok(fleet_metric(r, "kv_use_mean") > 0 && fleet_metric(r, "kv_use_mean") < 1,
+		"the cache is in use, and not more than all of it (%g)", fleet_metric(r, "kv_use_mean"));
 	result_free(r);
 }
 
@@ -44,7 +49,8 @@ static void check_scaling(void)
 	c.deployment[0].most = 5;
 	struct run_result *r = fleet_must_run(&c, "scaling");
 	ok(fleet_metric(r, "scale_ups") > 0 && fleet_metric(r, "requests_unfinished") == 0 &&
-		fleet_metric(r, "gpu_hours") < 10 * fleet_metric(r, "duration") / 3600, "replicas come and go, all requests end");
+			fleet_metric(r, "gpu_hours") < 10 * fleet_metric(r, "duration") / 3600,
+		"replicas come and go, all requests end");
 	struct fleet_case fixed = fleet(c.requests, 1, NULL);
 	struct run_result *one = fleet_must_run(&fixed, "one replica");
 	ok(fleet_metric(r, "ttft_p99") < fleet_metric(one, "ttft_p99"), "the first token comes sooner than from one replica (%g, %g s)",
@@ -78,10 +84,10 @@ static void check_fit(void)
 static void check_prefix(void)
 {
 	static const char rows[] = "{\"timestamp\": 0, \"input_length\": 1024, \"output_length\": 2, \"hash_ids\": [1, 2]}\n"
-		"{\"timestamp\": 10, \"input_length\": 1024, \"output_length\": 2, \"hash_ids\": [3, 4]}\n"
-		"{\"timestamp\": 5000, \"input_length\": 1536, \"output_length\": 2, \"hash_ids\": [3, 4, 5]}\n"
-		"{\"timestamp\": 10000, \"input_length\": 1536, \"output_length\": 2, \"hash_ids\": [1, 2, 6]}\n"
-		"{\"timestamp\": 15000, \"input_length\": 512, \"output_length\": 2, \"hash_ids\": [9]}\n";
+				   "{\"timestamp\": 10, \"input_length\": 1024, \"output_length\": 2, \"hash_ids\": [3, 4]}\n"
+				   "{\"timestamp\": 5000, \"input_length\": 1536, \"output_length\": 2, \"hash_ids\": [3, 4, 5]}\n"
+				   "{\"timestamp\": 10000, \"input_length\": 1536, \"output_length\": 2, \"hash_ids\": [1, 2, 6]}\n"
+				   "{\"timestamp\": 15000, \"input_length\": 512, \"output_length\": 2, \"hash_ids\": [9]}\n";
 	struct fleet_case c = fleet(rows, 2, "router=prefix-aware prefix_cache=true kv_block=512");
 	struct run_result *r = fleet_must_run(&c, "prefix-aware");
 	static const uint32_t want[] = { 0, 1, 1, 0, 0 };

@@ -19,7 +19,8 @@ static struct orr_error err;
 /* The paper's profile of its examples. It gives no memory: all of it, so that nothing can be stacked, or next to none. */
 #define TABLE "\"source\":\"by hand\",\"kind\":\"table\""
 #define UNIT "\"memory_unit_bytes\":85899345,"
-static const char full_a[] = "{\"name\":\"a\"," TABLE ",\"batch\":[4,8,16,32],\"latency_ms\":[60,75,85,150]," UNIT "\"memory\":[100,100,100,100]}";
+static const char full_a[] =
+	"{\"name\":\"a\"," TABLE ",\"batch\":[4,8,16,32],\"latency_ms\":[60,75,85,150]," UNIT "\"memory\":[100,100,100,100]}";
 static const char full_b[] = "{\"name\":\"b\"," TABLE ",\"batch\":[128,256],\"latency_ms\":[8,10]," UNIT "\"memory\":[100,100]}";
 static const char small_a[] = "{\"name\":\"a\"," TABLE ",\"batch\":[4,8,16,32],\"latency_ms\":[60,75,85,150]," UNIT "\"memory\":[1,1,1,1]}";
 static const char small_b[] = "{\"name\":\"b\"," TABLE ",\"batch\":[128,256],\"latency_ms\":[8,10]," UNIT "\"memory\":[1,1]}";
@@ -27,22 +28,28 @@ static const char tiny_z[] = "{\"name\":\"z\"," TABLE ",\"batch\":[1],\"latency_
 static const char *const full[] = { full_a, full_b, tiny_z, NULL };
 static const char *const small[] = { small_a, small_b, NULL };
 
-static struct run_result *irina(const char *requests, const char *const *models, const char *settings, const char *options, uint32_t replicas)
+static struct run_result *irina(
+	const char *requests, const char *const *models, const char *settings, const char *options, uint32_t replicas)
 {
-	struct serve_case c = { .requests = requests, .models = models, .replicas = replicas, .memory_GiB = 8,
-		.policy = &orr_policy_serve_irina, .settings = settings, .options = options };
+	struct serve_case c = { .requests = requests,
+		.models = models,
+		.replicas = replicas,
+		.memory_GiB = 8,
+		.policy = &orr_policy_serve_irina,
+		.settings = settings,
+		.options = options };
 	struct run_result *r = serve_replay(&c, &err);
 	if (!r)
 		printf("# %s\n", err.text);
 	return r;
 }
 
-#define BY_HAND(what, requests, models, settings, options, replicas, ...)                        \
-	do {                                                                                      \
-		static const double end[] = { __VA_ARGS__ };                                      \
-		struct run_result *got = irina(requests, models, settings, options, replicas);    \
-		ok(serve_ends_at(got, end, sizeof end / sizeof *end), "%s", what);                 \
-		result_free(got);                                                                 \
+#define BY_HAND(what, requests, models, settings, options, replicas, ...)                      \
+	do {                                                                                   \
+		static const double end[] = { __VA_ARGS__ };                                   \
+		struct run_result *got = irina(requests, models, settings, options, replicas); \
+		ok(serve_ends_at(got, end, sizeof end / sizeof *end), "%s", what);             \
+		result_free(got);                                                              \
 	} while (0)
 
 static void mean_is(struct run_result *r, double exact_ms, double published_ms, double within, const char *what)
@@ -80,7 +87,8 @@ static void examples(void)
 	example("A and B: B displaces A", A_AND_B, full, NULL, 0.086, 0.011, (8 * 86 + 256 * 10) / 264.0, 12.30, "part_preempting");
 	/* With room for both, stacking is better than either; the paper's examples have no memory. */
 	example("two of A with little memory: stacked", TWO_A, small, NULL, 0.075, 0.076, 75, 75, "part_stacked");
-	example("A and B with little memory: stacked", A_AND_B, small, NULL, 0.075, 0.011, (8 * 75 + 256 * 10) / 264.0, 11.97, "part_stacked");
+	example("A and B with little memory: stacked", A_AND_B, small, NULL, 0.075, 0.011, (8 * 75 + 256 * 10) / 264.0, 11.97,
+		"part_stacked");
 }
 
 /* The paper's C has 65 % of memory from 100 ms on, until 200; its D 35 % from 5 ms on, until 10: always beside each other. With
@@ -89,16 +97,18 @@ static void peaks_have_times(void)
 {
 	static const char *const models[] = { "irina-c", "irina-d", NULL };
 	static const char *const larger[] = { "irina-c",
-		"{\"name\":\"d\"," TABLE ",\"batch\":[100],\"latency_ms\":[10]," UNIT "\"memory\":[{\"before\":0,\"peak\":60,\"peak_from_ms\":5}]}", NULL };
-	BY_HAND("C and D beside each other at 100 % of memory", "arrival_s,model,samples\n0,irina-c,10\n0.15,irina-d,100\n", models, NULL, NULL, 1,
-		0.2, 0.16);
-	BY_HAND("two peaks that never coincide may exceed the memory", "arrival_s,model,samples\n0,irina-c,10\n0.08,d,100\n", larger, NULL, NULL, 1,
-		0.2, 0.09);
+		"{\"name\":\"d\"," TABLE ",\"batch\":[100],\"latency_ms\":[10]," UNIT
+		"\"memory\":[{\"before\":0,\"peak\":60,\"peak_from_ms\":5}]}",
+		NULL };
+	BY_HAND("C and D beside each other at 100 % of memory", "arrival_s,model,samples\n0,irina-c,10\n0.15,irina-d,100\n", models, NULL,
+		NULL, 1, 0.2, 0.16);
+	BY_HAND("two peaks that never coincide may exceed the memory", "arrival_s,model,samples\n0,irina-c,10\n0.08,d,100\n", larger, NULL,
+		NULL, 1, 0.2, 0.09);
 	BY_HAND("two peaks that would coincide may not", "arrival_s,model,samples\n0,irina-c,10\n0.092,d,100\n", larger, NULL, NULL, 1,
 		0.302, 0.102);
 	/* The paper's 70 and 28 % of the GPU add up to 98. */
-	BY_HAND("utilisations may add up to 98 % of 98", "arrival_s,model,samples\n0,irina-c,10\n0.15,irina-d,100\n", models, "preempt=false",
-		"utilisation_limit=0.98", 1, 0.2, 0.16);
+	BY_HAND("utilisations may add up to 98 % of 98", "arrival_s,model,samples\n0,irina-c,10\n0.15,irina-d,100\n", models,
+		"preempt=false", "utilisation_limit=0.98", 1, 0.2, 0.16);
 	BY_HAND("but not of 97", "arrival_s,model,samples\n0,irina-c,10\n0.15,irina-d,100\n", models, "preempt=false",
 		"utilisation_limit=0.97", 1, 0.2, 0.21);
 }
@@ -120,10 +130,12 @@ static void the_guard(void)
 static void the_guard_of_all(void)
 {
 	static const char rows[] = "arrival_s,model,samples,slo_s\n0,a,8,0.08\n0.001,b,128,0.083\n0.002,z,1,1\n";
-	BY_HAND("a task that waits may miss its SLO by a preemption", rows, full, "batch=false jct_scope=involved", NULL, 1, 0.078, 0.086, 0.003);
+	BY_HAND("a task that waits may miss its SLO by a preemption", rows, full, "batch=false jct_scope=involved", NULL, 1, 0.078, 0.086,
+		0.003);
 	BY_HAND("unless all are guarded", rows, full, "batch=false jct_scope=involved slo_guard=all", NULL, 1, 0.075, 0.083, 0.084);
 	static const char late[] = "arrival_s,model,samples,slo_s\n0,a,8,0.08\n0.001,b,128,0.08\n0.002,z,1,1\n";
-	BY_HAND("one that is late already does not count", late, full, "batch=false jct_scope=involved slo_guard=all", NULL, 1, 0.078, 0.086, 0.003);
+	BY_HAND("one that is late already does not count", late, full, "batch=false jct_scope=involved slo_guard=all", NULL, 1, 0.078,
+		0.086, 0.003);
 	struct run_result *r = irina(rows, full, "slo_guard=all merge_queued=true", NULL, 1);
 	ok(!r && strstr(err.text, "does not go with"), "guarding all does not go with merges of those that wait");
 	result_free(r);
@@ -151,8 +163,8 @@ static void merging_those_that_wait(void)
 	BY_HAND("unless it is asked for", rows, full, "preempt=false merge_queued=true", NULL, 1, 0.15, 0.235, 0.235, 0.243);
 	/* 8 of A at 3 ms: merged 232 x 8 + 10 x 8 + 10 x 128 for the B behind, last 305 x 8. B's 256 take 10 ms. */
 	static const char behind[] = "arrival_s,model,samples\n0,a,32\n0.001,a,8\n0.002,b,128\n0.003,a,8\n0.004,b,128\n";
-	BY_HAND("those behind a merged one are projected later", behind, full, "preempt=false merge_queued=true", NULL, 1, 0.15, 0.225, 0.235,
-		0.31, 0.235);
+	BY_HAND("those behind a merged one are projected later", behind, full, "preempt=false merge_queued=true", NULL, 1, 0.15, 0.225,
+		0.235, 0.31, 0.235);
 	/* 8 + 4 = 12 samples run as 16. */
 	static const char odd[] = "arrival_s,model,samples\n0,a,8\n0.001,a,4\n";
 	BY_HAND("a sum that is not in the table is not merged", odd, full, "preempt=false", NULL, 1, 0.075, 0.135);
@@ -215,23 +227,24 @@ static bool is(double s, double ms)
 static const struct {
 	const char *name;
 	double ms[33];
-} curves[] = {
-	{ "irina-yolov3-curve", { 13.13, 20.67, 28.31, 36.16, 45.65, 52.44, 63.35, 67.75, 71.72, 77.08, 80.84, 84.68, 88.79, 94.03, 113.15,
-		117.27 } },
-	{ "irina-vgg16-curve", { 4.40, 6.33, 8.86, 11.19, 14.03, 16.18, 19.74, 21.19, 23.05, 24.35, 25.77, 27.53, 28.78, 30.03, 31.06, 32.27,
-		45.45, 46.58, 48.50, 48.49, 49.65, 50.90, 52.09, 53.11, 54.39, 55.53, 56.69, 57.88, 59.44, 60.28, 61.41, 62.62 } },
-	{ "irina-googlenet-curve", { 9.40, 9.50, 9.53, 9.46, 9.52, 9.47, 9.44, 9.45, 9.57, 9.40, 9.42, 9.44, 9.43, 9.39, 9.41, 9.44, 9.43, 9.47,
-		9.93, 9.94, 10.40, 10.45, 11.49, 11.69, 12.14, 12.40, 12.70, 12.92, 13.28, 13.55, 13.88, 14.02 } },
-	{ "irina-alexnet-curve", { 0.91, 1.01, 1.01, 1.03, 1.19, 1.25, 1.39, 1.43, 1.69, 1.63, 1.70, 1.80, 1.77, 1.85, 1.78, 1.80, 2.40, 2.30,
-		2.50, 2.46, 2.50, 2.43, 2.47, 2.67, 2.68, 2.71, 2.75, 2.74, 2.81, 2.70, 2.86, 2.90 } }
-};
+} curves[] = { { "irina-yolov3-curve", { 13.13, 20.67, 28.31, 36.16, 45.65, 52.44, 63.35, 67.75, 71.72, 77.08, 80.84, 84.68, 88.79, 94.03,
+					       113.15, 117.27 } },
+	{ "irina-vgg16-curve",
+		{ 4.40, 6.33, 8.86, 11.19, 14.03, 16.18, 19.74, 21.19, 23.05, 24.35, 25.77, 27.53, 28.78, 30.03, 31.06, 32.27, 45.45, 46.58,
+			48.50, 48.49, 49.65, 50.90, 52.09, 53.11, 54.39, 55.53, 56.69, 57.88, 59.44, 60.28, 61.41, 62.62 } },
+	{ "irina-googlenet-curve",
+		{ 9.40, 9.50, 9.53, 9.46, 9.52, 9.47, 9.44, 9.45, 9.57, 9.40, 9.42, 9.44, 9.43, 9.39, 9.41, 9.44, 9.43, 9.47, 9.93, 9.94,
+			10.40, 10.45, 11.49, 11.69, 12.14, 12.40, 12.70, 12.92, 13.28, 13.55, 13.88, 14.02 } },
+	{ "irina-alexnet-curve", { 0.91, 1.01, 1.01, 1.03, 1.19, 1.25, 1.39, 1.43, 1.69, 1.63, 1.70, 1.80, 1.77, 1.85, 1.78, 1.80, 2.40,
+					 2.30, 2.50, 2.46, 2.50, 2.43, 2.47, 2.67, 2.68, 2.71, 2.75, 2.74, 2.81, 2.70, 2.86, 2.90 } } };
 
 /* Read from the figure: the steps of VGG-16 between 16 and 17, of YOLOv3 between 14 and 15. */
 static void tables_have_steps(void)
 {
 	struct served *v = served_load("irina-vgg16-curve", &err), *y = served_load("irina-yolov3-curve", &err);
 	ok(v && y && is(served_latency(v, 16, 0), 32.27) && is(served_latency(v, 17, 0), 45.45) && is(served_latency(y, 14, 0), 94.03) &&
-		is(served_latency(y, 15, 0), 113.15) && isnan(served_latency(y, 17, 0)), "latencies are read from the table, with its steps");
+			is(served_latency(y, 15, 0), 113.15) && isnan(served_latency(y, 17, 0)),
+		"latencies are read from the table, with its steps");
 	served_free(v);
 	served_free(y);
 	for (size_t i = 0; i < sizeof curves / sizeof *curves; i++) {
@@ -437,10 +450,16 @@ static bool agrees(uint64_t seed, double p, int n, unsigned may, int guard)
 	static char csv[MOST * 48];
 	char settings[128];
 	workload(seed, p, n, arrival_s, model, csv);
-	s = (struct state){ .arrival_s = arrival_s, .end_s = end_s, .slo_s = 0.2, .guard = guard,
-		.may_preempt = may & 1, .may_batch = may & 2, .may_stack = may & 4 };
+	s = (struct state){ .arrival_s = arrival_s,
+		.end_s = end_s,
+		.slo_s = 0.2,
+		.guard = guard,
+		.may_preempt = may & 1,
+		.may_batch = may & 2,
+		.may_stack = may & 4 };
 	naive(&s, model, n);
-	snprintf(settings, sizeof settings, "preempt=%d batch=%d stack=%d slo_guard=%s", !!(may & 1), !!(may & 2), !!(may & 4), guards[guard]);
+	snprintf(settings, sizeof settings, "preempt=%d batch=%d stack=%d slo_guard=%s", !!(may & 1), !!(may & 2), !!(may & 4),
+		guards[guard]);
 	struct run_result *r = irina(csv, names, settings, NULL, 1);
 	bool good = serve_ends_at(r, end_s, (size_t)n);
 	if (!good)
@@ -467,9 +486,12 @@ static void against_the_restatement(void)
 static int late_after_abort(const char *settings, const char *mean, const char *slo, int *aborted)
 {
 	char trace[160];
-	snprintf(trace, sizeof trace, "irina:p=0.5,n=2000,mean=%s,slo=%s,regular=irina-yolov3:8,adhoc=irina-alexnet:128|irina-googlenet:32|irina-vgg16:8", mean, slo);
-	struct serve_case c = { .models = names, .memory_GiB = 8, .policy = &orr_policy_serve_irina, .settings = settings,
-		.requests = trace };
+	snprintf(trace, sizeof trace,
+		"irina:p=0.5,n=2000,mean=%s,slo=%s,regular=irina-yolov3:8,adhoc=irina-alexnet:128|irina-googlenet:32|irina-vgg16:8", mean,
+		slo);
+	struct serve_case c = {
+		.models = names, .memory_GiB = 8, .policy = &orr_policy_serve_irina, .settings = settings, .requests = trace
+	};
 	double slo_s = strtod(slo, NULL) / 1000;
 	int late = *aborted = 0;
 	for (c.seed = 1; c.seed <= 4; c.seed++) {
@@ -507,7 +529,9 @@ static double ratio(double p, int n, const char *settings, int seeds)
 {
 	char trace[128];
 	double sum[2] = { 0, 0 };
-	snprintf(trace, sizeof trace, "irina:p=%g,n=%d,mean=13ms,slo=200ms,regular=irina-yolov3:8,adhoc=irina-alexnet:128|irina-googlenet:32|irina-vgg16:8", p, n);
+	snprintf(trace, sizeof trace,
+		"irina:p=%g,n=%d,mean=13ms,slo=200ms,regular=irina-yolov3:8,adhoc=irina-alexnet:128|irina-googlenet:32|irina-vgg16:8", p,
+		n);
 	struct serve_case c = { .requests = trace, .models = names, .memory_GiB = 8, .seed = 1 };
 	for (int i = 0; i < seeds; i++)
 		for (int k = 0; k < 2; k++) {
@@ -532,8 +556,8 @@ static void the_sweep(void)
 			up[i] = ratio(0.1 + 0.4 * i, guard ? 100 : 200, guard ? "slo_guard=involved" : "slo_guard=off", seeds);
 		printf("# guard %s: %.3f %.3f %.3f\n", guard ? "on" : "off", up[0], up[1], up[2]);
 		ok(up[0] > 1.15 && up[0] < 1.35 && up[0] < up[1] && up[1] < up[2] && up[1] > 1.984 * 0.85 && up[1] < 1.984 * 1.15 &&
-			up[2] > 2.548 * 0.85 && up[2] < 2.548 * 1.15, "the speed-up over TensorFlow Serving grows with ad-hoc queries as published (guard %s)",
-			guard ? "on" : "off");
+				up[2] > 2.548 * 0.85 && up[2] < 2.548 * 1.15,
+			"the speed-up over TensorFlow Serving grows with ad-hoc queries as published (guard %s)", guard ? "on" : "off");
 	}
 }
 

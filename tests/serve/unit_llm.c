@@ -191,7 +191,8 @@ static void compare(const struct orr_serve *w)
 	bool is_idle = orr_replica_is_idle(w, 0);
 	if (orr_kv_free(w, 0) != m.free || orr_residents(w, 0) != residents || orr_decodes(w, 0) != decodes || is_idle == m.runs)
 		wrong("%.9f: %u free, %u residents, %u decodes, %s; naively %u, %u, %u, %s", orr_serve_now(w), orr_kv_free(w, 0),
-			orr_residents(w, 0), orr_decodes(w, 0), is_idle ? "idle" : "runs", m.free, residents, decodes, m.runs ? "runs" : "idle");
+			orr_residents(w, 0), orr_decodes(w, 0), is_idle ? "idle" : "runs", m.free, residents, decodes,
+			m.runs ? "runs" : "idle");
 	if (is_idle && orr_decodes_need(w, 0) != need())
 		wrong("%.9f: decodes need %u blocks; naively %u", orr_serve_now(w), orr_decodes_need(w, 0), need());
 }
@@ -359,12 +360,9 @@ static void destroy(void *self)
 }
 
 static const struct orr_param params[] = { ORR_PARAM_END };
-static const struct orr_serve_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.arrive = arrive,
-	.finish = finish,
-	.schedule = schedule };
+static const struct orr_serve_ops ops = {
+	.size = sizeof ops, .create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .schedule = schedule
+};
 static const struct orr_policy random_policy = { ORR_ABI_VERSION, sizeof random_policy, "random", "acts at random", ORR_POLICY_KIND_SERVE,
 	0, params, &ops };
 
@@ -403,13 +401,15 @@ static bool agrees(uint64_t seed, uint32_t tokens, double gap_s, uint64_t *compa
 	char options[80];
 	snprintf(options, sizeof options, "kv_block=%u", tokens);
 	struct orr_error err = { 0 };
-	struct run_result *r = !set ? NULL : llm_serve(&(struct llm_run){ .requests = set, .kv_blocks = m.total,
-		.policy = &random_policy, .options = options }, &err);
+	struct run_result *r =
+		!set ? NULL
+		     : llm_serve(&(struct llm_run){ .requests = set, .kv_blocks = m.total, .policy = &random_policy, .options = options },
+			       &err);
 	bool good = r && !m.wrong[0] && r->n_requests == m.n;
 	for (uint32_t i = 0; good && i < m.n; i++) {
 		const struct request_row *row = &r->requests[i];
 		good = fabs(row->completed_s - m.r[i].end) < 1e-9 && fabs(row->first_token_s - m.r[i].first) < 1e-9 &&
-			row->preemptions == m.r[i].preemptions;
+		       row->preemptions == m.r[i].preemptions;
 	}
 	if (!good)
 		printf("# seed %llu, blocks of %u: %s%s\n", (unsigned long long)seed, tokens, m.wrong, err.text);
@@ -428,7 +428,8 @@ int main(void)
 		uint64_t good = 0;
 		for (uint64_t seed = 1; seed <= seeds; seed++)
 			good += agrees(seed, tokens[i], gaps[i], &compared);
-		ok(good == seeds, "random actions, blocks of %u: the world and a model of single tokens agree at every call (%llu of %llu runs)",
+		ok(good == seeds,
+			"random actions, blocks of %u: the world and a model of single tokens agree at every call (%llu of %llu runs)",
 			tokens[i], (unsigned long long)good, (unsigned long long)seeds);
 	}
 	ok(compared > 1000 * seeds, "they were compared %llu times", (unsigned long long)compared);

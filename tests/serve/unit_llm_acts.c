@@ -55,11 +55,9 @@ static void destroy(void *self)
 }
 
 static const struct orr_param params[] = { ORR_PARAM_END };
-static const struct orr_serve_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.arrive = arrive,
-	.schedule = schedule };
+static const struct orr_serve_ops ops = {
+	.size = sizeof ops, .create = create, .destroy = destroy, .arrive = arrive, .schedule = schedule
+};
 static const struct orr_policy scripted = { ORR_ABI_VERSION, sizeof scripted, "scripted", "does what a test says", ORR_POLICY_KIND_SERVE, 0,
 	params, &ops };
 
@@ -173,7 +171,8 @@ static void test_guest(void)
 	struct run_result *b = serve(text, x, greedy);
 	bool same = a && b && a->n_requests == 40 && b->n_requests == 40;
 	for (int i = 0; same && i < 40; i++)
-		same = a->requests[i].completed_s == b->requests[i].completed_s && a->requests[i].first_token_s == b->requests[i].first_token_s;
+		same = a->requests[i].completed_s == b->requests[i].completed_s &&
+		       a->requests[i].first_token_s == b->requests[i].first_token_s;
 	ok(same && llm_metric(a, "preemptions") > 0, "iterations done ahead and iterations that are events end at the same bits");
 	ok(a && b && llm_metric(a, "events") < llm_metric(b, "events"), "the first takes fewer events: %.0f, not %.0f",
 		a ? llm_metric(a, "events") : NAN, b ? llm_metric(b, "events") : NAN);
@@ -226,7 +225,8 @@ static struct run_result *serve_split_as(const char *requests, struct llm_run x)
 
 static struct run_result *serve_split(const char *requests, const char *options, const char *topology, const char *failures)
 {
-	return serve_split_as(requests, (struct llm_run){ .model = per_token, .options = options, .topology = topology, .failures = failures });
+	return serve_split_as(
+		requests, (struct llm_run){ .model = per_token, .options = options, .topology = topology, .failures = failures });
 }
 
 /* Llama-2-7B: 32 layers, 524,288 bytes of cache per token (2 x 32 x 4096 x 2). Its time by layers is not of interest
@@ -279,12 +279,14 @@ static void test_moves(void)
 	result_free(r);
 	/* Likewise with one of the ends gone while they are on their way. */
 	r = serve_split("0,9,4\n0.001,20,9\n0.002,3,2\n0.02,40,7\n0.021,1,3\n0.022,50,2\n", NULL,
-		"star:bw=1Mbps,lat=1ms,gpu_bw=1000GBps,gpu_lat=0", "time_s,node,event\n0.15,1,fail\n0.3,1,repair\n0.45,0,fail\n0.6,0,repair\n");
+		"star:bw=1Mbps,lat=1ms,gpu_bw=1000GBps,gpu_lat=0",
+		"time_s,node,event\n0.15,1,fail\n0.3,1,repair\n0.45,0,fail\n0.6,0,repair\n");
 	ok(r && llm_metric(r, "requests_completed") == 6 && llm_metric(r, "restarts") > 0, "flows are given up with their ends");
 	result_free(r);
 	/* The sender fails at 150 ms, while the cache is on its way: all again, on the other replica. */
 	r = serve_split("0,90,4\n", "kv_Bps=1e6", NULL, "time_s,node,event\n0.15,0,fail\n10,0,repair\n");
-	near_to(r ? r->requests[0].completed_s : NAN, 0.15 + 0.1 + 3 * 0.011, 1e-9, "a cache on its way is lost with the replica that sends it");
+	near_to(r ? r->requests[0].completed_s : NAN, 0.15 + 0.1 + 3 * 0.011, 1e-9,
+		"a cache on its way is lost with the replica that sends it");
 	result_free(r);
 	/* The receiver fails: all again on the sender, whose blocks are free (--check). */
 	r = serve_split("0,90,4\n", "kv_Bps=1e6", NULL, "time_s,node,event\n0.15,1,fail\n0.3,1,repair\n");
@@ -299,10 +301,14 @@ static void test_lost(void)
 	size_t at = 0;
 	for (int i = 0; i < 40; i++)
 		at += (size_t)snprintf(text + at, sizeof text - at, "%.9f,%d,%d\n", i * 0.01, 5 + i * 37 % 91, 1 + i * 53 % 97);
-	struct llm_run x = { .policy = &orr_policy_serve_vllm, .kv_blocks = 30, .model = llm_vidur_model, .replicas = 2,
+	struct llm_run x = { .policy = &orr_policy_serve_vllm,
+		.kv_blocks = 30,
+		.model = llm_vidur_model,
+		.replicas = 2,
 		.failures = "time_s,node,event\n0.2501,0,fail\n0.3,0,repair\n0.41,1,fail\n0.6001,1,repair\n" };
 	struct run_result *r = serve(text, x, greedy);
-	ok(r && llm_metric(r, "requests_completed") == 40 && llm_metric(r, "restarts") > 0, "requests of a replica that is lost complete elsewhere");
+	ok(r && llm_metric(r, "requests_completed") == 40 && llm_metric(r, "restarts") > 0,
+		"requests of a replica that is lost complete elsewhere");
 	result_free(r);
 }
 
@@ -331,17 +337,30 @@ static void act_wrongly(struct orr_serve *w, uint32_t replica)
 		return;
 	}
 	switch (act) {
-	case NOTHING: orr_iter_run(w, replica, 0, 0, ORR_ITER_DECODE); break;
-	case PAST: orr_iter_prefill(w, r, 1); break;
-	case UNPAUSED: orr_resume(w, r); break;
+	case NOTHING:
+		orr_iter_run(w, replica, 0, 0, ORR_ITER_DECODE);
+		break;
+	case PAST:
+		orr_iter_prefill(w, r, 1);
+		break;
+	case UNPAUSED:
+		orr_resume(w, r);
+		break;
 	case FLYING_PAUSE:
 		orr_iter_run(w, replica, 1, 0, ORR_ITER_DECODE);
 		orr_pause(w, r);
 		break;
-	case MOVE_HERE: orr_move(w, r, 0); break;
-	case CUT: orr_iter_cut(w, replica); break;
-	case WAITS: orr_evict(w, r, ORR_EVICT_RESTART); break;
-	default: break;
+	case MOVE_HERE:
+		orr_move(w, r, 0);
+		break;
+	case CUT:
+		orr_iter_cut(w, replica);
+		break;
+	case WAITS:
+		orr_evict(w, r, ORR_EVICT_RESTART);
+		break;
+	default:
+		break;
 	}
 }
 
@@ -351,21 +370,31 @@ static void test_impossible(void)
 		enum wrong_act act;
 		const char *what, *text;
 	} cases[] = {
-		{ TWICE, "a prompt listed twice", "policy scripted: request 0 at 0.000000000 s: orr_iter_prefill() twice for one iteration" },
-		{ TOO_LONG, "more than its prompt has", "policy scripted: request 0 at 0.000000000 s: orr_iter_prefill() of 21 tokens; its prompt has 20 left" },
-		{ NO_BLOCKS, "more than its blocks hold", "policy scripted: request 0 at 0.000000000 s: orr_iter_prefill() of 17 tokens after 0; its 1 blocks hold 16" },
+		{ TWICE, "a prompt listed twice",
+			"policy scripted: request 0 at 0.000000000 s: orr_iter_prefill() twice for one iteration" },
+		{ TOO_LONG, "more than its prompt has",
+			"policy scripted: request 0 at 0.000000000 s: orr_iter_prefill() of 21 tokens; its prompt has 20 left" },
+		{ NO_BLOCKS, "more than its blocks hold",
+			"policy scripted: request 0 at 0.000000000 s: orr_iter_prefill() of 17 tokens after 0; its 1 blocks hold 16" },
 		{ NOTHING, "an iteration of nothing",
-			"policy scripted: at 0.000000000 s: orr_iter_run() on replica 0, with nothing to do: no prompt was listed, and there are no decodes" },
-		{ PAST, "a prompt that is done", "policy scripted: request 0 at 0.010000000 s: orr_iter_prefill() of a request that is past its prompt" },
-		{ BUSY, "an iteration while one runs", "policy scripted: at 0.000000000 s: orr_iter_run() on replica 0, on which an iteration runs" },
+			"policy scripted: at 0.000000000 s: orr_iter_run() on replica 0, with nothing to do: no prompt was listed, and "
+			"there are no decodes" },
+		{ PAST, "a prompt that is done",
+			"policy scripted: request 0 at 0.010000000 s: orr_iter_prefill() of a request that is past its prompt" },
+		{ BUSY, "an iteration while one runs",
+			"policy scripted: at 0.000000000 s: orr_iter_run() on replica 0, on which an iteration runs" },
 		{ EVICTED, "an eviction in flight",
 			"policy scripted: request 0 at 0.000000000 s: orr_evict() of a request that is part of the iteration that runs" },
-		{ PAUSED, "a pause in the prompt", "policy scripted: request 0 at 0.000000000 s: orr_pause() of a request that is in its prompt" },
-		{ UNPAUSED, "nothing to resume", "policy scripted: request 0 at 0.010000000 s: orr_resume() of a request that is not paused" },
-		{ FLYING_PAUSE, "a pause in flight", "policy scripted: request 0 at 0.010000000 s: orr_pause() while an iteration runs on replica 0" },
+		{ PAUSED, "a pause in the prompt",
+			"policy scripted: request 0 at 0.000000000 s: orr_pause() of a request that is in its prompt" },
+		{ UNPAUSED, "nothing to resume",
+			"policy scripted: request 0 at 0.010000000 s: orr_resume() of a request that is not paused" },
+		{ FLYING_PAUSE, "a pause in flight",
+			"policy scripted: request 0 at 0.010000000 s: orr_pause() while an iteration runs on replica 0" },
 		{ MOVE_HERE, "a move to where it is", "policy scripted: request 0 at 0.010000000 s: orr_move() to replica 0, where it is" },
 		{ CUT, "nothing to cut", "policy scripted: at 0.000000000 s: orr_iter_cut() on replica 0, on which no iteration runs" },
-		{ WAITS, "an eviction of one that waits", "policy scripted: request 0 at 0.000000000 s: orr_evict() of a request that waits" },
+		{ WAITS, "an eviction of one that waits",
+			"policy scripted: request 0 at 0.000000000 s: orr_evict() of a request that waits" },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		act = cases[i].act;

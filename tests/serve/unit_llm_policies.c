@@ -12,28 +12,32 @@ extern const struct orr_policy orr_policy_serve_orca, orr_policy_serve_fastertra
 
 static struct orr_error err;
 
-static const char model[] = "{\"name\": \"m\", \"source\": \"by hand\", \"kind\": \"llm\", \"weight_bytes\": 0, \"kv_bytes_per_token\": 1048576, "
-			    "\"closed\": {\"constant_ms\": 10, \"token_ms\": 1, \"context_ms\": 0, \"pair_ms\": 0}}";
+static const char model[] =
+	"{\"name\": \"m\", \"source\": \"by hand\", \"kind\": \"llm\", \"weight_bytes\": 0, \"kv_bytes_per_token\": 1048576, "
+	"\"closed\": {\"constant_ms\": 10, \"token_ms\": 1, \"context_ms\": 0, \"pair_ms\": 0}}";
 static const char two[] = "arrival_s,prompt_tokens,output_tokens\n0,10,3\n0.005,5,2\n";
 
 static struct run_result *serve(const struct orr_policy *policy, const char *requests, const char *settings, const char *options)
 {
 	static const char *const models[] = { model, NULL };
-	struct serve_case c = { .requests = requests, .models = models, .memory_GiB = 8, .policy = policy, .settings = settings,
-		.options = options };
+	struct serve_case c = {
+		.requests = requests, .models = models, .memory_GiB = 8, .policy = policy, .settings = settings, .options = options
+	};
 	struct run_result *r = serve_replay(&c, &err);
 	if (!r)
 		printf("# %s\n", err.text);
 	return r;
 }
 
-static void by_hand(const struct orr_policy *policy, const char *settings, double first0, double end0, double first1, double end1, const char *what)
+static void by_hand(
+	const struct orr_policy *policy, const char *settings, double first0, double end0, double first1, double end1, const char *what)
 {
 	struct run_result *r = serve(policy, two, settings, NULL);
 	if (!ok(r && r->n_requests == 2, "%s: a run", what))
 		return;
 	const struct request_row *q = r->requests;
-	double got[] = { q[0].first_token_s, q[0].completed_s, q[1].first_token_s, q[1].completed_s }, want[] = { first0, end0, first1, end1 };
+	double got[] = { q[0].first_token_s, q[0].completed_s, q[1].first_token_s, q[1].completed_s },
+	       want[] = { first0, end0, first1, end1 };
 	bool is_right = true;
 	for (int i = 0; i < 4; i++)
 		if (!(fabs(got[i] - want[i] / 1e3) < 1e-9)) {
@@ -64,8 +68,11 @@ static void two_requests(void)
 static void little_memory(void)
 {
 	static const char four[] = "arrival_s,prompt_tokens,output_tokens,max_output\n0,10,10,10\n0,10,10,10\n0,10,10,10\n0,10,10,10\n";
-	struct serve_case c = { .requests = four, .models = (const char *const[]){ model, NULL }, .memory_GiB = 40.0 / 1024 / 0.9,
-		.policy = &orr_policy_serve_orca, .options = "kv_block=1" };
+	struct serve_case c = { .requests = four,
+		.models = (const char *const[]){ model, NULL },
+		.memory_GiB = 40.0 / 1024 / 0.9,
+		.policy = &orr_policy_serve_orca,
+		.options = "kv_block=1" };
 	struct run_result *r = serve_replay(&c, &err);
 	/* Two prompts 30 ms, then 9 x 12 ms: 138; the other two 138 later. */
 	static const double end[] = { 0.138, 0.138, 0.276, 0.276 };
@@ -74,7 +81,8 @@ static void little_memory(void)
 	c.policy = &orr_policy_serve_mlfq;
 	c.settings = "quantum=1s";
 	r = serve_replay(&c, &err);
-	ok(r && serve_metric(r, "requests_completed") == 4 && serve_metric(r, "preemptions") > 0, "mlfq: swaps out when blocks run out, and all end");
+	ok(r && serve_metric(r, "requests_completed") == 4 && serve_metric(r, "preemptions") > 0,
+		"mlfq: swaps out when blocks run out, and all end");
 	result_free(r);
 	static const char wide[] = "arrival_s,prompt_tokens,output_tokens,max_output\n0,30,10,20\n";
 	c.requests = wide;
@@ -87,9 +95,14 @@ static void little_memory(void)
 
 static void cascade(void)
 {
-	static const char *const models[] = { "{\"name\": \"small\", \"source\": \"by hand\", \"kind\": \"table\", \"batch\": [1, 8], \"latency_ms\": [1, 4]}",
-		"{\"name\": \"large\", \"source\": \"by hand\", \"kind\": \"table\", \"batch\": [1, 8], \"latency_ms\": [10, 40]}", NULL };
-	struct serve_case c = { .requests = "arrival_s,model\n0,small\n", .models = models, .policy = &orr_policy_serve_cascade, .settings = "keeps=1",
+	static const char *const models[] = {
+		"{\"name\": \"small\", \"source\": \"by hand\", \"kind\": \"table\", \"batch\": [1, 8], \"latency_ms\": [1, 4]}",
+		"{\"name\": \"large\", \"source\": \"by hand\", \"kind\": \"table\", \"batch\": [1, 8], \"latency_ms\": [10, 40]}", NULL
+	};
+	struct serve_case c = { .requests = "arrival_s,model\n0,small\n",
+		.models = models,
+		.policy = &orr_policy_serve_cascade,
+		.settings = "keeps=1",
 		.options = "any_model=true" };
 	struct run_result *r = serve_replay(&c, &err);
 	static const double sure[] = { 0.001 }, unsure[] = { 0.011 };
@@ -115,8 +128,10 @@ static void cascade(void)
 	ok(r && serve_ends_at(r, one_by_one, 2), "cascade: batches are of samples, not of requests (%s)", r ? "" : err.text);
 	result_free(r);
 	/* The second model takes one sample: of eight it could never give an answer. 4 ms for both in one batch. */
-	static const char *const narrow[] = { "{\"name\": \"small\", \"source\": \"by hand\", \"kind\": \"table\", \"batch\": [1, 8], \"latency_ms\": [1, 4]}",
-		"{\"name\": \"large\", \"source\": \"by hand\", \"kind\": \"table\", \"batch\": [1], \"latency_ms\": [6]}", NULL };
+	static const char *const narrow[] = {
+		"{\"name\": \"small\", \"source\": \"by hand\", \"kind\": \"table\", \"batch\": [1, 8], \"latency_ms\": [1, 4]}",
+		"{\"name\": \"large\", \"source\": \"by hand\", \"kind\": \"table\", \"batch\": [1], \"latency_ms\": [6]}", NULL
+	};
 	c.models = narrow;
 	c.requests = "arrival_s,model,samples\n0,small,8\n0,small,1\n";
 	c.settings = "keeps=0";

@@ -282,13 +282,11 @@ static void destroy(void *self)
 }
 
 static const struct orr_param params[] = { ORR_PARAM_END };
-static const struct orr_serve_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.arrive = arrive,
-	.finish = finish,
-	.schedule = schedule };
-static const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "random", "acts at random", ORR_POLICY_KIND_SERVE, 0, params, &ops };
+static const struct orr_serve_ops ops = {
+	.size = sizeof ops, .create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .schedule = schedule
+};
+static const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "random", "acts at random", ORR_POLICY_KIND_SERVE, 0, params,
+	&ops };
 
 /* ---- scenarios ---- */
 
@@ -313,8 +311,9 @@ static struct reqset *make_requests(uint64_t seed)
 		q->asked = q->prompt = q->n_hashes * HASH_TOKENS - (below(2) ? below(HASH_TOKENS) : 0);
 		q->output_asked = 1 + below(60);
 		ms += below(150);
-		at += (size_t)snprintf(text + at, sizeof text - at, "{\"timestamp\": %lld, \"input_length\": %u, \"output_length\": %u, \"hash_ids\": [",
-			(long long)ms, q->prompt, q->output_asked);
+		at += (size_t)snprintf(text + at, sizeof text - at,
+			"{\"timestamp\": %lld, \"input_length\": %u, \"output_length\": %u, \"hash_ids\": [", (long long)ms, q->prompt,
+			q->output_asked);
 		for (uint32_t k = 0; k < q->n_hashes; k++)
 			at += (size_t)snprintf(text + at, sizeof text - at, "%s%llu", k ? ", " : "", (unsigned long long)q->hash[k]);
 		at += (size_t)snprintf(text + at, sizeof text - at, "]}\n");
@@ -333,8 +332,12 @@ int main(void)
 	for (uint64_t seed = 1; seed <= seeds; seed++) {
 		struct reqset *set = make_requests(seed);
 		struct orr_error err = { 0 };
-		struct run_result *r = !set ? NULL : llm_serve(&(struct llm_run){ .requests = set, .kv_blocks = m.total, .policy = &policy,
-			.options = "prefix_cache=true" }, &err);
+		struct run_result *r =
+			!set ? NULL
+			     : llm_serve(
+				       &(struct llm_run){
+					       .requests = set, .kv_blocks = m.total, .policy = &policy, .options = "prefix_cache=true" },
+				       &err);
 		bool is_good = r && !m.wrong[0] && llm_metric(r, "requests_completed") == m.n;
 		if (!is_good)
 			printf("# seed %llu: %s%s\n", (unsigned long long)seed, m.wrong, err.text);
@@ -350,10 +353,12 @@ int main(void)
 		(unsigned long long)compared);
 	struct orr_error err = { 0 };
 	struct reqset *set = make_requests(1);
-	struct run_result *r = llm_serve(&(struct llm_run){ .requests = set, .kv_blocks = 100, .policy = &policy,
-		.options = "prefix_cache=true kv_block=12" }, &err);
+	struct run_result *r = llm_serve(
+		&(struct llm_run){ .requests = set, .kv_blocks = 100, .policy = &policy, .options = "prefix_cache=true kv_block=12" },
+		&err);
 	same_text(r ? "no error" : err.text,
-		"policy random: at 0.000000000 s: replica 0: serve.prefix_cache: a hash of the trace stands for 32 tokens, which is no multiple of serve.kv_block=12",
+		"policy random: at 0.000000000 s: replica 0: serve.prefix_cache: a hash of the trace stands for 32 tokens, which is no "
+		"multiple of serve.kv_block=12",
 		"blocks that do not divide a hash's are refused");
 	result_free(r);
 	reqset_free(set);

@@ -8,7 +8,8 @@
 #include "tests/serve/serve_script.h"
 #include "tests/tap.h"
 
-static const char *const UNIT = "{\"name\":\"unit\",\"source\":\"made up\",\"kind\":\"table\",\"batch\":[1,2,4],\"latency_ms\":[100,120,150],\"exit_points\":4}";
+static const char *const UNIT =
+	"{\"name\":\"unit\",\"source\":\"made up\",\"kind\":\"table\",\"batch\":[1,2,4],\"latency_ms\":[100,120,150],\"exit_points\":4}";
 
 /* ---- the order of callbacks ---- */
 
@@ -169,10 +170,11 @@ static void test_exit_points(void)
 
 /* In hundredths of a GiB, which the replica has. c: 30 until 100, then 65 until 200. d: 10 until 5, then 40 until 10. */
 #define CENT "\"memory_unit_bytes\":10737418.24"
-static const char *const C_D[] = {
-	"{\"name\":\"c\",\"source\":\"made up\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[200]," CENT ",\"memory\":[{\"before\":30,\"peak\":65,\"peak_from_ms\":100}],"
-	"\"utilisation\":0.7,\"occupancy\":0.8}",
-	"{\"name\":\"d\",\"source\":\"made up\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[10]," CENT ",\"memory\":[{\"before\":10,\"peak\":40,\"peak_from_ms\":5}],"
+static const char *const C_D[] = { "{\"name\":\"c\",\"source\":\"made up\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[200]," CENT
+				   ",\"memory\":[{\"before\":30,\"peak\":65,\"peak_from_ms\":100}],"
+				   "\"utilisation\":0.7,\"occupancy\":0.8}",
+	"{\"name\":\"d\",\"source\":\"made up\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[10]," CENT
+	",\"memory\":[{\"before\":10,\"peak\":40,\"peak_from_ms\":5}],"
 	"\"utilisation\":0.28,\"occupancy\":0.8}",
 	NULL };
 
@@ -194,7 +196,8 @@ static void stack_schedule(struct orr_serve *w, uint32_t replica)
 	if (script.seen == 2) {
 		fits_now = orr_run_fits(w, replica, &b, 0);
 		fits_after = orr_run_fits_after(w, replica, &b);
-		fits_delayed = orr_run_fits(w, replica, &b, fits_after) && (fits_after == 0 || !orr_run_fits(w, replica, &b, fits_after - 1e-6));
+		fits_delayed =
+			orr_run_fits(w, replica, &b, fits_after) && (fits_after == 0 || !orr_run_fits(w, replica, &b, fits_after - 1e-6));
 		if (fits_after > 0) {
 			orr_serve_timer(w, replica, now + fits_after);
 			return;
@@ -247,8 +250,8 @@ static void together_schedule(struct orr_serve *w, uint32_t replica)
 
 static const char *const A_B[] = {
 	"{\"name\":\"a\",\"source\":\"made up\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[100],\"occupancy\":0.8}",
-	"{\"name\":\"b\",\"source\":\"made up\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[60],\"occupancy\":0.4}",
-	NULL };
+	"{\"name\":\"b\",\"source\":\"made up\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[60],\"occupancy\":0.4}", NULL
+};
 
 static void slow_case(const char *what, const char *requests, const char *options, const double *end, size_t n)
 {
@@ -279,8 +282,10 @@ static void test_interference(void)
 	script_set((struct script){ .arrive = script_push, .schedule = together_schedule });
 	script.models = A_B;
 	same_text(script_error(NULL, "arrival_s,model\n0,a\n0,b\n0,b\n", "interference=curve slowdown_curve=1,1.25"),
-		"policy tested: request 2 at 0.000000000 s: start on replica 0 beside 2 runs: serve.slowdown_curve says how slow up to 2 are "
-		"(orr_run_fits() tells)", "curve: no more runs than it has numbers for");
+		"policy tested: request 2 at 0.000000000 s: start on replica 0 beside 2 runs: serve.slowdown_curve says how slow up to 2 "
+		"are "
+		"(orr_run_fits() tells)",
+		"curve: no more runs than it has numbers for");
 	/* u = 1.6 from 50 on: the first needs 50 x 1.6 = 80 more; the second has done 50 at 130 and goes on alone. */
 	slow_case("occupancy: all slow down as far as units are short", "arrival_s,model\n0,a\n0.05,a\n", "interference=occupancy",
 		(double[]){ 0.13, 0.18 }, 2);
@@ -291,10 +296,14 @@ static void test_interference(void)
 /* ---- loading ---- */
 
 static const char *const L_M[] = {
-	"{\"name\":\"l\",\"source\":\"made up\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[100],\"load_ms\":50," CENT ",\"weight_bytes\":536870912,\"memory\":[10]}",
-	"{\"name\":\"m\",\"source\":\"made up\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[100],\"load_ms\":30,\"weight_bytes\":536870912}",
-	"{\"name\":\"n\",\"source\":\"made up\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[100],\"load_ms\":20,\"weight_bytes\":268435456}",
-	NULL };
+	"{\"name\":\"l\",\"source\":\"made up\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[100],\"load_ms\":50," CENT
+	",\"weight_bytes\":536870912,\"memory\":[10]}",
+	"{\"name\":\"m\",\"source\":\"made "
+	"up\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[100],\"load_ms\":30,\"weight_bytes\":536870912}",
+	"{\"name\":\"n\",\"source\":\"made "
+	"up\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[100],\"load_ms\":20,\"weight_bytes\":268435456}",
+	NULL
+};
 
 static void load_schedule(struct orr_serve *w, uint32_t replica)
 {
@@ -370,7 +379,8 @@ static void test_keep(void)
 	struct run_result *r = script_run(NULL, "arrival_s,model\n0,a\n", NULL);
 	ok(serve_ends_at(r, (double[]){ 0.16 }, 1), "a request goes through two models, 100 and 60");
 	result_free(r);
-	script_set((struct script){ .arrive = script_push, .schedule = ensemble_schedule, .finish = noted_finish, .run_end = noted_run_end });
+	script_set(
+		(struct script){ .arrive = script_push, .schedule = ensemble_schedule, .finish = noted_finish, .run_end = noted_run_end });
 	script.models = A_B;
 	r = script_run(NULL, "arrival_s,model\n0,a\n", NULL);
 	ok(serve_ends_at(r, (double[]){ 0.1 }, 1), "in two runs, half of one and another, it ends with the last of them");
@@ -415,8 +425,14 @@ static void fifo_case(const char *what, const char *const *models, uint32_t repl
 	const char *options, const double *end, size_t n)
 {
 	struct orr_error err = { 0 };
-	struct serve_case c = { .requests = requests, .models = models, .replicas = replicas, .memory_GiB = 1,
-		.policy = &orr_policy_serve_fifo, .settings = settings, .options = options, .seed = 1 };
+	struct serve_case c = { .requests = requests,
+		.models = models,
+		.replicas = replicas,
+		.memory_GiB = 1,
+		.policy = &orr_policy_serve_fifo,
+		.settings = settings,
+		.options = options,
+		.seed = 1 };
 	struct run_result *r = serve_replay(&c, &err);
 	if (!r)
 		printf("# %s\n", err.text);
@@ -445,10 +461,10 @@ static void test_fifo(void)
 	/* n has no room beside l and m: l goes. */
 	fifo_case("and in the place of others", L_M, 1, "arrival_s,model\n0,l\n0.01,m\n0.02,n\n", NULL, "preloaded=false",
 		(double[]){ 0.15, 0.28, 0.4 }, 3);
-	fifo_case("a language model, one request after the other", llm, 1, "arrival_s,prompt_tokens,output_tokens\n0,5,3\n0.001,2,1\n", NULL,
-		NULL, (double[]){ 0.037, 0.049 }, 2);
-	fifo_case("the same on two replicas", llm, 2, "arrival_s,prompt_tokens,output_tokens\n0,5,3\n0.001,2,1\n", NULL,
-		NULL, (double[]){ 0.037, 0.013 }, 2);
+	fifo_case("a language model, one request after the other", llm, 1, "arrival_s,prompt_tokens,output_tokens\n0,5,3\n0.001,2,1\n",
+		NULL, NULL, (double[]){ 0.037, 0.049 }, 2);
+	fifo_case("the same on two replicas", llm, 2, "arrival_s,prompt_tokens,output_tokens\n0,5,3\n0.001,2,1\n", NULL, NULL,
+		(double[]){ 0.037, 0.013 }, 2);
 }
 
 int main(void)

@@ -9,13 +9,14 @@
 
 extern const struct orr_policy orr_policy_serve_vllm, orr_policy_serve_fifo;
 
-#define TABLE \
+#define TABLE                                                                                                                  \
 	"{\"name\": \"m\", \"title\": \"t\", \"source\": \"made up for the test\", \"kind\": \"table\", \"between\": \"up\", " \
 	"\"batch\": [1, 4], \"latency_ms\": [1000, 2000]}"
 /* Each iteration takes 10 ms, whatever is in it. */
-#define LLM \
-	"{\"name\": \"l\", \"title\": \"t\", \"source\": \"made up for the test\", \"kind\": \"llm\", \"weight_bytes\": 0, " \
-	"\"kv_bytes_per_token\": 1, \"longest\": 1000, \"closed\": {\"constant_ms\": 10, \"token_ms\": 0, \"context_ms\": 0, \"pair_ms\": 0}}"
+#define LLM                                                                                                                    \
+	"{\"name\": \"l\", \"title\": \"t\", \"source\": \"made up for the test\", \"kind\": \"llm\", \"weight_bytes\": 0, "   \
+	"\"kv_bytes_per_token\": 1, \"longest\": 1000, \"closed\": {\"constant_ms\": 10, \"token_ms\": 0, \"context_ms\": 0, " \
+	"\"pair_ms\": 0}}"
 
 static const struct serve_deployment one = { .replicas = 1, .model = UINT32_MAX, .tp = 1, .pp = 1, .kv_blocks = 20 };
 
@@ -30,8 +31,11 @@ static void metric_is(const struct run_result *r, const char *name, double want)
  * samples and is refused. Completion times 1, 2.5, 3; samples 1, 3, 1. */
 static void check_table(void)
 {
-	struct fleet_case c = { .requests = "arrival_s,samples,slo_s\n0,1,\n0.5,3,2.5\n1,1,2.9\n2,9,\n", .models = { TABLE }, .deployment = { one },
-		.cluster = "1x1", .max_rows = 10 };
+	struct fleet_case c = { .requests = "arrival_s,samples,slo_s\n0,1,\n0.5,3,2.5\n1,1,2.9\n2,9,\n",
+		.models = { TABLE },
+		.deployment = { one },
+		.cluster = "1x1",
+		.max_rows = 10 };
 	struct run_result *r = fleet_must_run(&c, "a table");
 	if (!r)
 		return;
@@ -53,8 +57,10 @@ static void check_table(void)
 	metric_is(r, "padding_share", 1 - 5.0 / 6);
 	metric_is(r, "ttft_mean", NAN);
 	ok(r->n_requests == 4 && r->rows_total == 4 && r->requests[1].completed_s == 3 && r->requests[1].queue_s == 0.5 &&
-		r->requests[1].prompt_tokens == 3 && r->requests[1].replica == 0 && r->requests[1].status == REQUEST_COMPLETED, "the second row");
-	ok(r->n_requests == 4 && isnan(r->requests[3].completed_s) && r->requests[3].status == REQUEST_REFUSED && r->requests[3].replica == UINT32_MAX,
+			r->requests[1].prompt_tokens == 3 && r->requests[1].replica == 0 && r->requests[1].status == REQUEST_COMPLETED,
+		"the second row");
+	ok(r->n_requests == 4 && isnan(r->requests[3].completed_s) && r->requests[3].status == REQUEST_REFUSED &&
+			r->requests[3].replica == UINT32_MAX,
 		"the refused row");
 	result_free(r);
 	/* Stopped at 3.5 s: the third has not ended. */
@@ -63,7 +69,8 @@ static void check_table(void)
 	metric_is(r, "requests_unfinished", 1);
 	metric_is(r, "duration", 3.5);
 	metric_is(r, "utilisation", 1);
-	ok(r && r->n_requests == 4 && r->requests[2].status == REQUEST_UNFINISHED && isnan(r->requests[2].completed_s) && r->requests[2].queue_s == 2,
+	ok(r && r->n_requests == 4 && r->requests[2].status == REQUEST_UNFINISHED && isnan(r->requests[2].completed_s) &&
+			r->requests[2].queue_s == 2,
 		"what has not ended has its row");
 	result_free(r);
 }
@@ -72,10 +79,13 @@ static void check_table(void)
 static void check_memory(void)
 {
 	struct fleet_case c = { .requests = "arrival_s\n0\n3\n",
-		.models = { "{\"name\": \"m\", \"title\": \"t\", \"source\": \"made up for the test\", \"kind\": \"table\", \"weight_bytes\": 100, "
+		.models = { "{\"name\": \"m\", \"title\": \"t\", \"source\": \"made up for the test\", \"kind\": \"table\", "
+			    "\"weight_bytes\": 100, "
 			    "\"batch\": [1], \"latency_ms\": [1000], \"memory_unit_bytes\": 1, "
 			    "\"memory\": [{\"before\": 200, \"peak\": 400, \"peak_from_ms\": 600}]}" },
-		.deployment = { one }, .cluster = "1x1", .memory_bytes = 1000 };
+		.deployment = { one },
+		.cluster = "1x1",
+		.memory_bytes = 1000 };
 	struct run_result *r = fleet_must_run(&c, "memory");
 	metric_is(r, "memory_use_mean", (100 * 4 + 2 * (200 * 0.6 + 400 * 0.4)) / 4000);
 	metric_is(r, "memory_use_max", 0.5);
@@ -85,7 +95,9 @@ static void check_memory(void)
 /* Rows beyond the most that are kept: every second, fourth, .. by number. */
 static void check_rows(void)
 {
-	struct fleet_case c = { .requests = "poisson:rate=0.5,n=100", .models = { TABLE }, .deployment = { one }, .cluster = "1x1", .max_rows = 30 };
+	struct fleet_case c = {
+		.requests = "poisson:rate=0.5,n=100", .models = { TABLE }, .deployment = { one }, .cluster = "1x1", .max_rows = 30
+	};
 	struct run_result *r = fleet_must_run(&c, "rows");
 	bool good = r && r->n_requests == 25 && r->rows_total == 100;
 	for (size_t i = 0; good && i < r->n_requests; i++)
@@ -101,8 +113,14 @@ static void check_rows(void)
 static void check_llm(void)
 {
 	static const double usd[] = { 3600 };
-	struct fleet_case c = { .requests = "arrival_s,prompt_tokens,output_tokens\n0,4,3\n0.005,2,1\n", .models = { LLM }, .deployment = { one },
-		.cluster = "1x1", .policy = &orr_policy_serve_vllm, .usd_per_gpu_hour = usd, .options = "slo_ttft=12ms", .max_rows = 10 };
+	struct fleet_case c = { .requests = "arrival_s,prompt_tokens,output_tokens\n0,4,3\n0.005,2,1\n",
+		.models = { LLM },
+		.deployment = { one },
+		.cluster = "1x1",
+		.policy = &orr_policy_serve_vllm,
+		.usd_per_gpu_hour = usd,
+		.options = "slo_ttft=12ms",
+		.max_rows = 10 };
 	struct run_result *r = fleet_must_run(&c, "a language model");
 	if (!r)
 		return;
@@ -151,49 +169,112 @@ static void break_it(struct orr_serve *w, char what, uint64_t subject)
 		fault(w);
 }
 
-static void lose_request(struct orr_serve *w) { some_waiting(w)->state = ORR_REQ_ENDED; }
-static void miscount_live(struct orr_serve *w) { w->live++; }
-static void miscount_waiting(struct orr_serve *w) { w->waiting--; }
-static void miscount_routed(struct orr_serve *w) { w->replica[0].routed++; }
-static void miscount_runs(struct orr_serve *w) { w->replica[0].n_runs++; }
-static void run_nowhere(struct orr_serve *w) { some_waiting(w)->state = ORR_REQ_RUNNING; w->waiting--; }
-static void doubled_run(struct orr_serve *w) { some_waiting(w)->runs++; }
-static void hold_blocks(struct orr_serve *w) { some_waiting(w)->kv_held = 3; }
-static void reside_nowhere(struct orr_serve *w) { some_waiting(w)->state = ORR_REQ_RESIDENT; w->waiting--; }
+static void lose_request(struct orr_serve *w)
+{
+	some_waiting(w)->state = ORR_REQ_ENDED;
+}
+static void miscount_live(struct orr_serve *w)
+{
+	w->live++;
+}
+static void miscount_waiting(struct orr_serve *w)
+{
+	w->waiting--;
+}
+static void miscount_routed(struct orr_serve *w)
+{
+	w->replica[0].routed++;
+}
+static void miscount_runs(struct orr_serve *w)
+{
+	w->replica[0].n_runs++;
+}
+static void run_nowhere(struct orr_serve *w)
+{
+	some_waiting(w)->state = ORR_REQ_RUNNING;
+	w->waiting--;
+}
+static void doubled_run(struct orr_serve *w)
+{
+	some_waiting(w)->runs++;
+}
+static void hold_blocks(struct orr_serve *w)
+{
+	some_waiting(w)->kv_held = 3;
+}
+static void reside_nowhere(struct orr_serve *w)
+{
+	some_waiting(w)->state = ORR_REQ_RESIDENT;
+	w->waiting--;
+}
 static void end_in_run(struct orr_serve *w)
 {
 	struct req *q = req_of(w, w->run[w->replica[0].first_run].handle[0]);
 	q->state = ORR_REQ_ENDED;
 	w->live--;
 }
-static void idle_while_busy(struct orr_serve *w) { bitset_add(w->idle, 0); }
-static void busy_while_idle(struct orr_serve *w) { w->fleet->more[1].is_busy = !w->fleet->more[1].is_busy; }
-static void busy_too_long(struct orr_serve *w) { w->replica[0].busy_s += 1e4; }
-static void too_much_memory(struct orr_serve *w) { w->replica[0].memory = -1; }
-static void other_gpus(struct orr_serve *w) { w->replica[0].gpus++; }
-static void no_gpus(struct orr_serve *w) { w->replica[0].has_alloc = false; }
-static void stray_gpus(struct orr_serve *w) { w->host.pool->used_milli++; }
-static void off_the_list(struct orr_serve *w) { w->fleet->more[0].place = NONE; }
-static void miscount_completed(struct orr_serve *w) { w->metrics->completed++; }
-static void miscount_time(struct orr_serve *w) { w->metrics->sojourn_s += 5; }
+static void idle_while_busy(struct orr_serve *w)
+{
+	bitset_add(w->idle, 0);
+}
+static void busy_while_idle(struct orr_serve *w)
+{
+	w->fleet->more[1].is_busy = !w->fleet->more[1].is_busy;
+}
+static void busy_too_long(struct orr_serve *w)
+{
+	w->replica[0].busy_s += 1e4;
+}
+static void too_much_memory(struct orr_serve *w)
+{
+	w->replica[0].memory = -1;
+}
+static void other_gpus(struct orr_serve *w)
+{
+	w->replica[0].gpus++;
+}
+static void no_gpus(struct orr_serve *w)
+{
+	w->replica[0].has_alloc = false;
+}
+static void stray_gpus(struct orr_serve *w)
+{
+	w->host.pool->used_milli++;
+}
+static void off_the_list(struct orr_serve *w)
+{
+	w->fleet->more[0].place = NONE;
+}
+static void miscount_completed(struct orr_serve *w)
+{
+	w->metrics->completed++;
+}
+static void miscount_time(struct orr_serve *w)
+{
+	w->metrics->sojourn_s += 5;
+}
 
 static const struct {
 	const char *name;
 	void (*fault)(struct orr_serve *w);
 } faults[] = { { "a request is lost", lose_request }, { "live requests are miscounted", miscount_live },
 	{ "waiting ones are miscounted", miscount_waiting }, { "routed ones are miscounted", miscount_routed },
-	{ "runs are miscounted", miscount_runs }, { "a request runs nowhere", run_nowhere }, { "a request counts one run too many", doubled_run },
-	{ "a waiting request holds blocks", hold_blocks }, { "a request is resident nowhere", reside_nowhere },
-	{ "a request ends within a run", end_in_run }, { "a busy replica is offered as idle", idle_while_busy },
-	{ "busy and idle are exchanged", busy_while_idle }, { "busy for longer than there", busy_too_long },
-	{ "more memory in use than there is", too_much_memory }, { "other GPUs than held", other_gpus }, { "no GPUs", no_gpus },
-	{ "the pool has lost count", stray_gpus }, { "a replica is not routed to", off_the_list },
-	{ "completed ones are miscounted", miscount_completed }, { "times are not those of the requests", miscount_time } };
+	{ "runs are miscounted", miscount_runs }, { "a request runs nowhere", run_nowhere },
+	{ "a request counts one run too many", doubled_run }, { "a waiting request holds blocks", hold_blocks },
+	{ "a request is resident nowhere", reside_nowhere }, { "a request ends within a run", end_in_run },
+	{ "a busy replica is offered as idle", idle_while_busy }, { "busy and idle are exchanged", busy_while_idle },
+	{ "busy for longer than there", busy_too_long }, { "more memory in use than there is", too_much_memory },
+	{ "other GPUs than held", other_gpus }, { "no GPUs", no_gpus }, { "the pool has lost count", stray_gpus },
+	{ "a replica is not routed to", off_the_list }, { "completed ones are miscounted", miscount_completed },
+	{ "times are not those of the requests", miscount_time } };
 
 static void check_faults(void)
 {
-	struct fleet_case c = { .requests = "poisson:rate=4,n=200", .models = { TABLE },
-		.deployment = { { .replicas = 2, .model = UINT32_MAX, .tp = 1, .pp = 1 } }, .cluster = "2x1", .seed = 1 };
+	struct fleet_case c = { .requests = "poisson:rate=4,n=200",
+		.models = { TABLE },
+		.deployment = { { .replicas = 2, .model = UINT32_MAX, .tp = 1, .pp = 1 } },
+		.cluster = "2x1",
+		.seed = 1 };
 	struct orr_error err;
 	result_free(fleet_must_run(&c, "no fault"));
 	for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
@@ -211,15 +292,19 @@ static void check_faults(void)
 
 static void check_idling(void)
 {
-	struct fleet_case c = { .requests = "poisson:rate=1.5,n=2000", .models = { TABLE },
-		.deployment = { { .replicas = 2, .model = UINT32_MAX, .tp = 1, .pp = 1 } }, .cluster = "2x1", .seed = 1,
+	struct fleet_case c = { .requests = "poisson:rate=1.5,n=2000",
+		.models = { TABLE },
+		.deployment = { { .replicas = 2, .model = UINT32_MAX, .tp = 1, .pp = 1 } },
+		.cluster = "2x1",
+		.seed = 1,
 		.policy = &fleet_probe_busy_policy };
 	result_free(fleet_must_run(&c, "work conserving"));
 	ok(true, "a policy that says it is work conserving, and is, passes");
 	struct orr_error err;
 	probe.naps = true;
 	struct run_result *r = fleet_run(&c, &err);
-	ok(!r && strstr(err.text, "the policy is work conserving, and leaves a replica idle"), "one that is not, is found: %s", r ? "no" : err.text);
+	ok(!r && strstr(err.text, "the policy is work conserving, and leaves a replica idle"), "one that is not, is found: %s",
+		r ? "no" : err.text);
 	result_free(r);
 	c.policy = &fleet_probe_policy;
 	r = fleet_run(&c, &err);

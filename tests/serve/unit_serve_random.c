@@ -18,8 +18,7 @@ enum { MODELS = 3, MOST = 1000, MOST_RUNS = 1000, CAPACITY = 100, HORIZON = 400 
 
 static const struct kind {
 	int latency[2], before[2], peak[2], peak_from[2]; /* of one sample and of two */
-} kinds[MODELS] = { { { 40, 60 }, { 10, 15 }, { 45, 60 }, { 20, 35 } },
-	{ { 9, 12 }, { 5, 5 }, { 30, 55 }, { 4, 3 } },
+} kinds[MODELS] = { { { 40, 60 }, { 10, 15 }, { 45, 60 }, { 20, 35 } }, { { 9, 12 }, { 5, 5 }, { 30, 55 }, { 4, 3 } },
 	{ { 90, 131 }, { 20, 20 }, { 20, 35 }, { 0, 100 } } };
 
 struct naive_req {
@@ -32,8 +31,8 @@ struct naive_run {
 	orr_run handle;
 	enum naive_state state;
 	int latency, before, peak, peak_from;
-	int done, since;  /* progress at that time */
-	int leaves, how;  /* -1: does not */
+	int done, since; /* progress at that time */
+	int leaves, how; /* -1: does not */
 	int n, member[3];
 };
 
@@ -177,8 +176,15 @@ static void try_start(struct orr_serve *w, int now)
 	int second = n == 2 ? pick(false) : -1;
 	if (second == first || second < 0)
 		n = 1;
-	struct naive_run x = { .state = RUNS, .latency = k->latency[n - 1], .before = k->before[n - 1], .peak = k->peak[n - 1],
-		.peak_from = k->peak_from[n - 1], .since = now, .leaves = -1, .n = n, .member = { first, second } };
+	struct naive_run x = { .state = RUNS,
+		.latency = k->latency[n - 1],
+		.before = k->before[n - 1],
+		.peak = k->peak[n - 1],
+		.peak_from = k->peak_from[n - 1],
+		.since = now,
+		.leaves = -1,
+		.n = n,
+		.member = { first, second } };
 	orr_req two[] = { req[first].handle, n == 2 ? req[second].handle : 0 };
 	struct orr_batch b = { .model = (uint32_t)model, .req = two, .n = (size_t)n };
 	bool fits = orr_run_fits(w, 0, &b, 0);
@@ -263,7 +269,8 @@ static void leave_now(struct orr_serve *w, int now)
 		if (run[i].state == RUNS && run[i].leaves == now) {
 			struct orr_run_info gone;
 			bool is_there = orr_run_get(w, run[i].handle, &gone);
-			check(run[i].how == ORR_ABORT_SAVE ? is_there && gone.is_suspended : !is_there, "a run leaves at its exit point", now);
+			check(run[i].how == ORR_ABORT_SAVE ? is_there && gone.is_suspended : !is_there, "a run leaves at its exit point",
+				now);
 			naive_leave(&run[i], now);
 		}
 }
@@ -333,7 +340,8 @@ static const char *make_model(struct sbuf *out, const char *name, const struct k
 		"\"memory_unit_bytes\":10737418.24,\"memory\":[",
 		name, k->latency[0], k->latency[1]);
 	for (int i = 0; i < 2; i++)
-		sbuf_printf(out, "%s{\"before\":%d,\"peak\":%d,\"peak_from_ms\":%d}", i ? "," : "", k->before[i], k->peak[i], k->peak_from[i]);
+		sbuf_printf(
+			out, "%s{\"before\":%d,\"peak\":%d,\"peak_from_ms\":%d}", i ? "," : "", k->before[i], k->peak[i], k->peak_from[i]);
 	sbuf_puts(out, "]}");
 	return sbuf_text(out);
 }
@@ -353,7 +361,8 @@ static void random_case(uint64_t seed, int exit_interval, int n)
 	sbuf_puts(&rows, "arrival_s,model\n");
 	for (int i = 0, t = 0; i < n; i++, t += (int)roll(60))
 		sbuf_printf(&rows, "%.3f,a\n", t / 1000.0);
-	script_set((struct script){ .arrive = random_arrive, .schedule = random_schedule, .run_end = random_run_end, .finish = random_finish });
+	script_set((struct script){
+		.arrive = random_arrive, .schedule = random_schedule, .run_end = random_run_end, .finish = random_finish });
 	script.models = models;
 	script.memory_GiB = 1;
 	snprintf(options, sizeof options, "exit_interval=%dms", exit_interval);

@@ -15,10 +15,12 @@ static const char *const TABLES[] = {
 	"\"memory\":[40,50,60],\"memory_unit_bytes\":10737418.24}",
 	"{\"name\":\"b\",\"source\":\"made up\",\"kind\":\"table\",\"batch\":[1],\"length\":[10,20],\"latency_ms\":[[60],[90]]}",
 	"{\"name\":\"c\",\"source\":\"made up\",\"kind\":\"table\",\"batch\":[1,2],\"latency_ms\":[100,200],"
-	"\"memory\":[{\"before\":20,\"peak\":50,\"peak_from_ms\":10},{\"before\":20,\"peak\":90,\"peak_from_ms\":150}],\"memory_unit_bytes\":10737418.24}",
-	NULL };
+	"\"memory\":[{\"before\":20,\"peak\":50,\"peak_from_ms\":10},{\"before\":20,\"peak\":90,\"peak_from_ms\":150}],\"memory_unit_"
+	"bytes\":10737418.24}",
+	NULL
+};
 
-static orr_req ended;      /* request 0, once it has */
+static orr_req ended; /* request 0, once it has */
 static orr_run ended_run;
 static orr_req now_waiting; /* request 1 or 2 */
 
@@ -231,8 +233,9 @@ static const struct mistake {
 	{ start_flags, "start of a batch with flags 0x8, of which some mean nothing" },
 	{ start_ended, "!start with a request that has ended or never was (handle 100000001)" },
 	{ start_never, "!start with a request that has ended or never was (handle 3039)" },
-	{ start_too_much, "start: no room on replica 0 for 2 samples of a beside 1 runs: it takes 536870912 bytes at its peak, 644245094 of "
-			  "1.07374182e+09 are in use (orr_run_fits() tells)" },
+	{ start_too_much,
+		"start: no room on replica 0 for 2 samples of a beside 1 runs: it takes 536870912 bytes at its peak, 644245094 of "
+		"1.07374182e+09 are in use (orr_run_fits() tells)" },
 	{ refuse_running, "orr_refuse() of a request that is in a run" },
 	{ refuse_oddly, "orr_refuse() as 0; it is ORR_REQ_REFUSED or ORR_REQ_SHED" },
 	{ refuse_twice, "orr_refuse() of a request that has ended" },
@@ -246,7 +249,8 @@ static const struct mistake {
 	{ abort_ended, "!orr_run_abort() of a run that has ended or never was (handle 100000001)" },
 	{ abort_twice, "orr_run_abort() of a run that is suspended already" },
 	{ hold_too_much, "orr_run_resume(): no room on replica 0 for the rest of the run (orr_run_can_resume() tells)" },
-	{ save_too_much, "orr_run_abort(): no room on replica 0 to keep the run's memory beside what runs there (orr_run_can_save() tells)" },
+	{ save_too_much,
+		"orr_run_abort(): no room on replica 0 to keep the run's memory beside what runs there (orr_run_can_save() tells)" },
 	{ resume_running, "orr_run_resume() of a run that is not suspended" },
 	{ load_nothing, "!orr_model_load() of model 9; there are 3" },
 	{ unload_used, "!orr_model_unload() of model a on replica 0, where a run of it is" },
@@ -304,7 +308,8 @@ static void test_mistakes(void)
 		script_set((struct script){ .arrive = script_push, .schedule = wrong_schedule, .finish = wrong_finish });
 		script.models = TABLES;
 		script.memory_GiB = 1;
-		snprintf(want, sizeof want, "policy tested: %sat 0.100000000 s: %s", is_plain ? "" : "request 1 ", mistake->says + is_plain);
+		snprintf(
+			want, sizeof want, "policy tested: %sat 0.100000000 s: %s", is_plain ? "" : "request 1 ", mistake->says + is_plain);
 		same_text(script_error(NULL, "arrival_s,model\n0,a\n0.1,a\n0.1,a\n", NULL), want, mistake->says + is_plain);
 	}
 }
@@ -365,7 +370,7 @@ static const char *guarded(const char *requests, const char *options, unsigned c
 	return script_error(TABLES[0], requests, options);
 }
 
-#define LATE(request, end, due, would, action, at)                                                                              \
+#define LATE(request, end, due, would, action, at)                                                                                      \
 	"policy tested: request " #request " at " end " s: conservation: the policy claims that nothing it does makes a request late; " \
 	"this one, due at " due " s, would have ended at " would " s but for " action " at " at " s, and "
 
@@ -387,7 +392,8 @@ static void test_slo_guard(void)
 	displace_how = ORR_ABORT_SAVE;
 	/* 0-40, then 140-200. */
 	same_text(guarded(early, "slo=0.19", ORR_SLO_GUARDED),
-		LATE(0, "0.200000000", "0.190000000", "0.100000000", "orr_run_abort()", "0.040000000") "ends now", "as a suspended one may be");
+		LATE(0, "0.200000000", "0.190000000", "0.100000000", "orr_run_abort()", "0.040000000") "ends now",
+		"as a suspended one may be");
 	is_to_stack = true;
 	/* Both at 1/2 from 40 on: 0 ends at 40 + 60 x 2. */
 	same_text(guarded(early, "slo=0.15 interference=curve slowdown_curve=1,2", ORR_SLO_GUARDED),
@@ -409,7 +415,7 @@ static void handle_schedule(struct orr_serve *w, uint32_t replica)
 	orr_req r = script.queue.first;
 	if (first_handle) {
 		old_is_known = orr_req_get(w, first_handle, &i) || orr_req_replica(w, first_handle) != ORR_NO_REPLICA ||
-			orr_req_arrival(w, first_handle) != 0 || orr_req_is_resident(w, first_handle);
+			       orr_req_arrival(w, first_handle) != 0 || orr_req_is_resident(w, first_handle);
 		new_is_known = orr_req_get(w, r, &i) && i.number == 1;
 		is_same_slot = (uint32_t)r == (uint32_t)first_handle;
 	} else {

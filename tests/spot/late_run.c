@@ -28,8 +28,9 @@ static double account_h(const struct run_result *r, const char *name)
 static bool set_all(struct orr_args *policy, struct orr_args *options, const struct late_run *x, struct orr_error *err)
 {
 	char text[768], *save = NULL;
-	snprintf(text, sizeof text, "changeover=%.17gh probe=%.17gh spot.deadline=%.17gh spot.price=%.17g spot.on_demand_price=%.17g %s", x->changeover_h,
-		x->probe_h, x->deadline_h, x->price > 0 ? x->price : 1, x->on_demand_price > 0 ? x->on_demand_price : 3, x->settings ? x->settings : "");
+	snprintf(text, sizeof text, "changeover=%.17gh probe=%.17gh spot.deadline=%.17gh spot.price=%.17g spot.on_demand_price=%.17g %s",
+		x->changeover_h, x->probe_h, x->deadline_h, x->price > 0 ? x->price : 1, x->on_demand_price > 0 ? x->on_demand_price : 3,
+		x->settings ? x->settings : "");
 	for (char *pair = strtok_r(text, " ", &save); pair; pair = strtok_r(NULL, " ", &save)) {
 		bool is_option = !strncmp(pair, "spot.", 5);
 		if (args_set_pair(is_option ? options : policy, pair + (is_option ? 5 : 0), err))
@@ -45,16 +46,37 @@ static struct late_got run(const struct late_run *x, struct orr_error *err)
 	uint32_t nodes = x->nodes ? x->nodes : 1;
 	struct elastic_point point = { .pipelines = nodes, .depth = 1, .step_ns = { step_ns, step_ns, 0 } };
 	char name[] = "work";
-	struct elastic job = { .name = name, .samples_per_step = 1, .steps = (uint64_t)llround(x->work_h * 3600e9 / (double)step_ns), .depth = 1,
-		.pipelines = nodes, .on_demand_nodes = nodes, .on_demand_step_ns = step_ns, .point = &point, .n_points = 1 };
+	struct elastic job = { .name = name,
+		.samples_per_step = 1,
+		.steps = (uint64_t)llround(x->work_h * 3600e9 / (double)step_ns),
+		.depth = 1,
+		.pipelines = nodes,
+		.on_demand_nodes = nodes,
+		.on_demand_step_ns = step_ns,
+		.point = &point,
+		.n_points = 1 };
 	struct orr_args *policy = args_new(x->policy->params, "policy", err), *options = args_new(spot_options, "spot", err);
 	struct run_result *r = result_new();
-	struct spot_config c = { .capacity = x->capacity, .replication = x->replication, .job = &job, .options = options, .seed = x->seed,
-		.until_ns = ORR_NEVER, .exact = x->is_exact, .check = x->is_checked, .max_rows = 1000 };
+	struct spot_config c = { .capacity = x->capacity,
+		.replication = x->replication,
+		.job = &job,
+		.options = options,
+		.seed = x->seed,
+		.until_ns = ORR_NEVER,
+		.exact = x->is_exact,
+		.check = x->is_checked,
+		.max_rows = 1000 };
 	if (policy && options && set_all(policy, options, x, err) && !spot_run(&c, x->policy, policy, x->policy->name, r, err))
-		g = (struct late_got){ .good = true, .kept = of(r, "deadline_kept") > 0, .is_oracle = r->is_oracle, .usd = of(r, "usd"),
-			.spot_h = of(r, "spot_progress_h"), .on_demand_h = of(r, "on_demand_progress_h"), .makespan_h = of(r, "makespan_s") / 3600,
-			.changeovers = of(r, "changeovers"), .restart_h = account_h(r, "restart"), .idle_h = account_h(r, "idle"),
+		g = (struct late_got){ .good = true,
+			.kept = of(r, "deadline_kept") > 0,
+			.is_oracle = r->is_oracle,
+			.usd = of(r, "usd"),
+			.spot_h = of(r, "spot_progress_h"),
+			.on_demand_h = of(r, "on_demand_progress_h"),
+			.makespan_h = of(r, "makespan_s") / 3600,
+			.changeovers = of(r, "changeovers"),
+			.restart_h = account_h(r, "restart"),
+			.idle_h = account_h(r, "idle"),
 			.wasted_h = account_h(r, "wasted") };
 	result_free(r);
 	args_free(options);

@@ -13,7 +13,7 @@ extern const struct orr_policy orr_policy_spot_greedy, orr_policy_spot_time_slic
 struct late_run {
 	const struct availset *capacity;
 	const struct orr_policy *policy;
-	const char *settings;          /* "name=value name=value" of the policy, and of the world as spot.name=value; NULL: none */
+	const char *settings; /* "name=value name=value" of the policy, and of the world as spot.name=value; NULL: none */
 	double work_h, deadline_h, changeover_h, probe_h;
 	double price, on_demand_price; /* 0: 1 and 3 */
 	double step_s;                 /* 0: one */

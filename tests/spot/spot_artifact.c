@@ -105,10 +105,12 @@ static void averages(void)
 		/* Upstream switches losses off for its small models on the scaled traces. */
 		bool loses = *x->trace != 's' || !is_small(x);
 		double v = varuna(x->trace, x->job, loses ? "" : "rollback=false"), o = oobleck(x->trace, x->job, "");
-		if (!ok(is_printed(v, x->timed) && is_printed(o, x->oobleck), "O1: %s, %s: Varuna %.2f, Oobleck %.2f", x->trace, x->job, x->timed, x->oobleck))
+		if (!ok(is_printed(v, x->timed) && is_printed(o, x->oobleck), "O1: %s, %s: Varuna %.2f, Oobleck %.2f", x->trace, x->job,
+			    x->timed, x->oobleck))
 			printf("# Varuna %.4f Oobleck %.4f\n", v, o);
 		if (is_small(x))
-			ok(fabs(v / x->authors - 1) < 0.04, "O1b: %s, %s: Varuna within 4 %% of its authors' simulator, %.2f", x->trace, x->job, x->authors);
+			ok(fabs(v / x->authors - 1) < 0.04, "O1b: %s, %s: Varuna within 4 %% of its authors' simulator, %.2f", x->trace,
+				x->job, x->authors);
 	}
 }
 
@@ -126,9 +128,10 @@ static void quirks(void)
 		double loss, tolerance;
 	} cut[] = { { "6h", 0.006, 0.002 }, { "1h", 0.016, 0.005 }, { "10m", 0.25, 0.05 } };
 	for (int i = 0; i < 3; i++) {
-		double with = varuna(cut[i].trace, "oobleck-bert", ""), without = varuna(cut[i].trace, "oobleck-bert", "steps_in_pause=false");
+		double with = varuna(cut[i].trace, "oobleck-bert", ""),
+		       without = varuna(cut[i].trace, "oobleck-bert", "steps_in_pause=false");
 		if (!ok(fabs(1 - without / with - cut[i].loss) < cut[i].tolerance, "Varuna loses %.1f %% on %s without the steps in pauses",
-				100 * cut[i].loss, cut[i].trace))
+			    100 * cut[i].loss, cut[i].trace))
 			printf("# %.4f of %.4f\n", without, with);
 	}
 }
@@ -137,7 +140,8 @@ static void quirks(void)
 
 static void shares(const struct orr_policy *policy, const char *what, const double want[4])
 {
-	static const char *const parts[] = { "artifact_effective_s", "artifact_checkpoint_s", "artifact_rendezvous_s", "artifact_fallback_s" };
+	static const char *const parts[] = { "artifact_effective_s", "artifact_checkpoint_s", "artifact_rendezvous_s",
+		"artifact_fallback_s" };
 	struct run_result *r = run(policy, "10m", "oobleck-bert", "rules=artifact");
 	double sum = 0;
 	bool good = r;
@@ -150,7 +154,8 @@ static void shares(const struct orr_policy *policy, const char *what, const doub
 			good = false;
 		}
 	}
-	ok(good, "O2: BERT, 10m, %s: effective %.1f, checkpoint %.1f, restart or rebalance %.1f, fallback %.1f %%", what, want[0], want[1], want[2], want[3]);
+	ok(good, "O2: BERT, 10m, %s: effective %.1f, checkpoint %.1f, restart or rebalance %.1f, fallback %.1f %%", what, want[0], want[1],
+		want[2], want[3]);
 	result_free(r);
 }
 
@@ -176,9 +181,10 @@ static void free_checkpoints(void)
 		double samples_per_s;
 	} want[] = { { "6h", 4.42 }, { "1h", 3.41 }, { "10m", 1.73 } };
 	for (int i = 0; i < 3; i++) {
-		double v = varuna(want[i].trace, "oobleck-gpt3-6.7b", "free_checkpoints=true"), o = oobleck(want[i].trace, "oobleck-gpt3-6.7b", "");
+		double v = varuna(want[i].trace, "oobleck-gpt3-6.7b", "free_checkpoints=true"),
+		       o = oobleck(want[i].trace, "oobleck-gpt3-6.7b", "");
 		if (!ok(is_printed(v, want[i].samples_per_s) && (v > o) == (i == 0) && v > varuna(want[i].trace, "oobleck-gpt3-6.7b", ""),
-				"O4: 6.7B, %s, checkpoints that cost nothing: Varuna %.2f", want[i].trace, want[i].samples_per_s))
+			    "O4: 6.7B, %s, checkpoints that cost nothing: Varuna %.2f", want[i].trace, want[i].samples_per_s))
 			printf("# %.4f, Oobleck %.4f\n", v, o);
 	}
 }

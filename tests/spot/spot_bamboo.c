@@ -2,8 +2,8 @@
 /*
  * spot_bamboo.c - Bamboo's rules, one at a time, on a few nodes; expected values by hand from the rules
  *
- * The job: 3 stages; a step takes 1 s with one pipeline and 0.6 s with two; 10 samples; the local rendezvous takes 5 s, the global one 30 s.
- * Nodes are ready when they are added, so the first step begins at 30 s.
+ * The job: 3 stages; a step takes 1 s with one pipeline and 0.6 s with two; 10 samples; the local rendezvous takes 5 s, the global one 30
+ * s. Nodes are ready when they are added, so the first step begins at 30 s.
  */
 #include "tests/spot/spot_runs.h"
 #include "tests/tap.h"
@@ -12,9 +12,10 @@
 
 extern const struct orr_policy orr_policy_spot_bamboo, orr_policy_spot_on_demand;
 
-#define JOB "{\"name\":\"three\",\"source\":\"a test\",\"samples_per_step\":10,\"state_bytes\":1e9,\"depth\":3," \
-	    "\"points\":[[1,3,1000],[2,3,600]],\"figures\":{\"bamboo.local_timer_s\":5}," \
-	    "\"curves\":{\"none\":{\"first\":1,\"values\":[0,0]}}}"
+#define JOB                                                                                                  \
+	"{\"name\":\"three\",\"source\":\"a test\",\"samples_per_step\":10,\"state_bytes\":1e9,\"depth\":3," \
+	"\"points\":[[1,3,1000],[2,3,600]],\"figures\":{\"bamboo.local_timer_s\":5},"                        \
+	"\"curves\":{\"none\":{\"first\":1,\"values\":[0,0]}}}"
 #define JOB_4 "{\"name\":\"four\",\"source\":\"a test\",\"samples_per_step\":10,\"depth\":4,\"points\":[[1,4,1000],[2,4,600]]}"
 #define THREE "0,add,a\n0,add,b\n0,add,c\n"
 #define FOUR THREE "0,add,d\n"
@@ -58,10 +59,12 @@ static void expect(struct run_result *r, double steps, double takeovers, double 
 		good = good && (want[i] < 0 || want[i] == got[i]);
 	ok(good, "%s", what);
 	if (!good)
-		printf("# %g steps, %g takeovers, %g fatal; want %g, %g, %g; %s\n", got[0], got[1], got[2], want[0], want[1], want[2], r ? "" : err.text);
+		printf("# %g steps, %g takeovers, %g fatal; want %g, %g, %g; %s\n", got[0], got[1], got[2], want[0], want[1], want[2],
+			r ? "" : err.text);
 }
 
-static void check(const char *rows, const char *job, const char *settings, double until_s, double steps, double takeovers, double fatal, const char *what)
+static void check(const char *rows, const char *job, const char *settings, double until_s, double steps, double takeovers, double fatal,
+	const char *what)
 {
 	struct run_result *r = run(rows, job, settings, "", until_s);
 	expect(r, steps, takeovers, fatal, what);
@@ -80,13 +83,16 @@ static void test_losses(void)
 	near_to(spot_runs_metric(r, "samples_per_s"), 60 / 6.25, 1e-9, "the step in flight is stretched by half of its rest");
 	result_free(r);
 	/* Nobody regroups by the agent's rule: steps of 1.5 s from 36.25 on, the ninth ends at 49.75. */
-	check(THREE "35500,remove,b\n", JOB, "reconfigure=agent", 50, 15, 1, 0, "steps take 1.5 times as long while a node does the work of two");
+	check(THREE "35500,remove,b\n", JOB, "reconfigure=agent", 50, 15, 1, 0,
+		"steps take 1.5 times as long while a node does the work of two");
 	check(THREE "35500,remove,b\n", JOB, "reconfigure=agent slowdown=1", 50, 19, 1, 0, "slowdown is a setting");
 	check(THREE "35500,remove,b\n36000,remove,a\n", JOB, "reconfigure=agent", 50, 5, 1, 1, "the loss of a shadow is fatal");
-	check(THREE "35500,remove,b\n35500,remove,c\n", JOB, "reconfigure=agent", 50, 5, 1, 1, "so is that of the node whose replica the lost one kept");
+	check(THREE "35500,remove,b\n35500,remove,c\n", JOB, "reconfigure=agent", 50, 5, 1, 1,
+		"so is that of the node whose replica the lost one kept");
 	check(THREE "35500,remove,a\n", JOB, "reconfigure=agent", 50, 15, 1, 0, "the last node keeps the first stage");
 	check(THREE "35500,remove,a\n35500,remove,c\n", JOB, "reconfigure=agent", 50, 5, 1, 1, "and is its shadow then");
-	check(FOUR "35500,remove,b\n35500,remove,d\n", JOB_4, "reconfigure=agent", 50, 15, 2, 0, "two losses that are not neighbours are taken over, and slow down once");
+	check(FOUR "35500,remove,b\n35500,remove,d\n", JOB_4, "reconfigure=agent", 50, 15, 2, 0,
+		"two losses that are not neighbours are taken over, and slow down once");
 }
 
 /* ---- the rule ---- */
@@ -100,13 +106,17 @@ static void test_rules(void)
 	/* Two more come at 36: six nodes make two pipelines. The step ends at 36, they meet until 41; steps of 0.6 s: 14 by 49.4. */
 	static const char *const rules[] = { "reconfigure=simulator", "reconfigure=paper", "reconfigure=agent" };
 	for (size_t i = 0; i < 3; i++)
-		check(FOUR "35500,add,e\n35700,add,f\n", JOB, rules[i], 50, 6 + 14, 0, 0, "a pipeline more as soon as there are nodes for it");
+		check(FOUR "35500,add,e\n35700,add,f\n", JOB, rules[i], 50, 6 + 14, 0, 0,
+			"a pipeline more as soon as there are nodes for it");
 	check(FOUR "35500,add,e\n35700,add,f\n", JOB, "pipelines=1", 50, 19, 0, 0, "unless that is more than are wanted");
 	check(EIGHT "35500,add,i\n", JOB, "", 40, 16, 0, 0, "or than there is a step time for");
-	/* One shadow among 5 nodes and none waiting: the simulator's rule regroups them as one pipeline (35.4 + stretch 0.05: 35.45, then 5 s). */
+	/* One shadow among 5 nodes and none waiting: the simulator's rule regroups them as one pipeline (35.4 + stretch 0.05: 35.45, then 5
+	 * s). */
 	check(THREE "0,add,d\n0,add,e\n0,add,f\n35300,remove,b\n", JOB, "", 45, 9 + 4, 1, 0, "without one it is a pipeline less");
-	check(THREE "0,add,d\n0,add,e\n0,add,f\n35300,remove,b\n", JOB, "reconfigure=agent", 45, 9 + 10, 1, 0, "where shadows are borne, all go on");
-	struct run_result *r = run(THREE "0,add,d\n0,add,e\n0,add,f\n35300,remove,b\n50000,remove,a\n", JOB, "reconfigure=agent", "notice=9s", 60);
+	check(THREE "0,add,d\n0,add,e\n0,add,f\n35300,remove,b\n", JOB, "reconfigure=agent", 45, 9 + 10, 1, 0,
+		"where shadows are borne, all go on");
+	struct run_result *r =
+		run(THREE "0,add,d\n0,add,e\n0,add,f\n35300,remove,b\n50000,remove,a\n", JOB, "reconfigure=agent", "notice=9s", 60);
 	/* Noticed at 41, a shadow: they regroup at the end of that step, and nobody needs a by the time it goes. */
 	ok(r && spot_runs_metric(r, "reconfigurations") == 1, "the agent's rule regroups when a shadow gets a notice");
 	result_free(r);
@@ -133,12 +143,14 @@ static void test_quirks(void)
 	/* Stale steps besides: the step from 39.6 on ends at 40.3, stretched by 0.1; 32 of 0.9 s before 70. */
 	check(twice, JOB, "reconfigure=agent rules=authors", 100, 17 + 32 + 4, 2, 2, "both, by the authors' rules");
 	/* It stands still until an instance gets ready. 80 + 30: steps at 111 .. 119. */
-	check(EIGHT "40000,remove,b\n40000,remove,c\n45000,remove,e\n45000,remove,f\n80000,add,i\n", JOB, "reconfigure=agent compat_timers=on", 120, 16 + 4 + 9, 2, 2,
-		"until an instance gets ready");
+	check(EIGHT "40000,remove,b\n40000,remove,c\n45000,remove,e\n45000,remove,f\n80000,add,i\n", JOB,
+		"reconfigure=agent compat_timers=on", 120, 16 + 4 + 9, 2, 2, "until an instance gets ready");
 	/* d goes while it waits. W stays 1: when b goes at 37.75, W >= O=1. A rule that would not regroup otherwise: never for P=3. So W is
 	 * seen with more nodes: D=1, d goes, e and f come: 3+1+2 = 6 nodes by W, 5 in truth. */
-	check(FOUR "35500,remove,d\n36500,add,e\n36600,add,f\n", JOB, "slowdown_any=off", 45, 14, 0, 0, "a waiting node that is lost is no longer counted");
-	check(FOUR "35500,remove,d\n36500,add,e\n36600,add,f\n", JOB, "slowdown_any=off keep_waiting=on", 45, 7 + 2, 0, 0, "keep_waiting: it is, and they meet in vain");
+	check(FOUR "35500,remove,d\n36500,add,e\n36600,add,f\n", JOB, "slowdown_any=off", 45, 14, 0, 0,
+		"a waiting node that is lost is no longer counted");
+	check(FOUR "35500,remove,d\n36500,add,e\n36600,add,f\n", JOB, "slowdown_any=off keep_waiting=on", 45, 7 + 2, 0, 0,
+		"keep_waiting: it is, and they meet in vain");
 }
 
 /* ---- by event ---- */
@@ -151,22 +163,25 @@ static void test_event(void)
 	expect(r, 16, 1, 0, "event: degraded steps and failover take what the job says");
 	near_to(spot_runs_metric(r, "failover_s"), 0.4, 1e-12, "event: seconds of failover are counted");
 	near_to(spot_runs_metric(r, "samples_per_s"), 160 / (36.55 + 13 - 30), 1e-9, "event: steps end when they should");
-	near_to(spot_runs_metric(r, "redundant_part") / spot_runs_metric(r, "useful_part"), 1.0 / 3, 1e-9, "event: the redundant share is the job's");
+	near_to(spot_runs_metric(r, "redundant_part") / spot_runs_metric(r, "useful_part"), 1.0 / 3, 1e-9,
+		"event: the redundant share is the job's");
 	result_free(r);
 	r = run(THREE "35500,remove,b\n", JOB, "rules=event reconfigure=agent rollback=off", "notice=2s", 50);
 	near_to(spot_runs_metric(r, "samples_per_s"), 160 / (36.15 + 13 - 30), 1e-9, "event: who was noticed needs no failover");
 	result_free(r);
-	/* Checkpoints at 33 (31 and 32 are done by then; safe at 34) and 36 (safe at 37). Fatal at 36.5: four steps of six are lost. 30 s, 10 s and
-	 * reading 1e9 bytes at 1e9 a second: 77.5; 12 steps by 89.5. */
+	/* Checkpoints at 33 (31 and 32 are done by then; safe at 34) and 36 (safe at 37). Fatal at 36.5: four steps of six are lost. 30 s,
+	 * 10 s and reading 1e9 bytes at 1e9 a second: 77.5; 12 steps by 89.5. */
 	const char *rows = THREE "0,add,d\n0,add,e\n36500,remove,b\n36500,remove,c\n";
 	r = run(rows, JOB, "rules=event reconfigure=agent checkpoint_interval=3s checkpoint_write=1s restart_time=10s", "", 90);
-	ok(r && spot_runs_metric(r, "lost_steps") == 4, "event: what was done since the last checkpoint is lost (%g)", spot_runs_metric(r, "lost_steps"));
+	ok(r && spot_runs_metric(r, "lost_steps") == 4, "event: what was done since the last checkpoint is lost (%g)",
+		spot_runs_metric(r, "lost_steps"));
 	/* 2 before, 12 after. */
 	expect(r, 14, 1, 1, "event: a restart takes rendezvous, reading and what is told");
 	result_free(r);
 	/* Standing still for 0.5 s at each: 31, 32, 33, then at the end of the step in flight at 33, which comes last: 33.5; 36.5 .. */
 	r = run(THREE, JOB, "rules=event checkpoint_interval=3s checkpoint_pause=500ms checkpoint_write=100ms", "", 40);
-	ok(r && spot_runs_metric(r, "checkpoint_part") > 0.02, "event: a checkpoint can make training stand still (%g)", spot_runs_metric(r, "checkpoint_part"));
+	ok(r && spot_runs_metric(r, "checkpoint_part") > 0.02, "event: a checkpoint can make training stand still (%g)",
+		spot_runs_metric(r, "checkpoint_part"));
 	result_free(r);
 	has_event_times = false;
 }
@@ -204,19 +219,21 @@ static bool are_equal(const struct run_result *a, const struct run_result *b)
 {
 	bool same = a && b && a->n_metrics == b->n_metrics;
 	for (size_t i = 0; same && i < a->n_metrics; i++)
-		same = !strcmp(a->metrics[i].name, b->metrics[i].name) && !memcmp(&a->metrics[i].value, &b->metrics[i].value, sizeof(double));
+		same = !strcmp(a->metrics[i].name, b->metrics[i].name) &&
+		       !memcmp(&a->metrics[i].value, &b->metrics[i].value, sizeof(double));
 	return same;
 }
 
 static void test_random(int seeds)
 {
-	static const char *const settings[] = { "rules=authors", "rules=clean placement=spread", "rules=clean reconfigure=paper", "rules=event",
-		"rules=event reconfigure=agent checkpoint_pause=2s checkpoint_interval=1m", "rules=event stages_per_node=3 placement=block",
-		"rules=authors reconfigure=agent", "rules=event reconfigure=paper checkpoint_write=9m" };
+	static const char *const settings[] = { "rules=authors", "rules=clean placement=spread", "rules=clean reconfigure=paper",
+		"rules=event", "rules=event reconfigure=agent checkpoint_pause=2s checkpoint_interval=1m",
+		"rules=event stages_per_node=3 placement=block", "rules=authors reconfigure=agent",
+		"rules=event reconfigure=paper checkpoint_write=9m" };
 	for (size_t k = 0; k < sizeof settings / sizeof *settings; k++) {
 		struct spot_runs s;
-		bool good = spot_runs_open(&s, "bulk:slots=30,zones=a|b,every=2m,delay=3m,length=8h", NULL, "bamboo-bert", &orr_policy_spot_bamboo, settings[k],
-			"startup=45s notice=7s", &err);
+		bool good = spot_runs_open(&s, "bulk:slots=30,zones=a|b,every=2m,delay=3m,length=8h", NULL, "bamboo-bert",
+			&orr_policy_spot_bamboo, settings[k], "startup=45s notice=7s", &err);
 		s.config.until_ns = 8 * 3600 * ORR_SECOND;
 		give_event_times(s.job);
 		double steps = 0;
@@ -230,7 +247,8 @@ static void test_random(int seeds)
 			result_free(a);
 			result_free(b);
 		}
-		ok(good && steps > 0, "at random, %s: conservation holds, exact or not is the same%s%s", settings[k], good ? "" : "; ", good ? "" : err.text);
+		ok(good && steps > 0, "at random, %s: conservation holds, exact or not is the same%s%s", settings[k], good ? "" : "; ",
+			good ? "" : err.text);
 		spot_runs_close(&s);
 	}
 }

@@ -3,8 +3,8 @@
  * spot_bamboo_published.c - Bamboo against numbers of others: its authors' simulator (uclasystem/bamboo, commit 8080929) and
  * Oobleck's artifact (SymbioticLab/Oobleck, branch sosp23-artifact)
  *
- * The expected values come from those programs, or from restatements of their rules with simultaneous events in file order, as each test says.
- * The traces are read from $ORRERY_DATA_PATH/traces/spot.
+ * The expected values come from those programs, or from restatements of their rules with simultaneous events in file order, as each test
+ * says. The traces are read from $ORRERY_DATA_PATH/traces/spot.
  */
 #include "tests/spot/spot_runs.h"
 #include "tests/tap.h"
@@ -19,8 +19,8 @@ extern const struct orr_policy orr_policy_spot_bamboo, orr_policy_spot_on_demand
 static struct orr_error err;
 
 /* One run, --check on; NULL: it failed, which is said. */
-static struct run_result *run_once(const char *capacity, const char *job, const struct orr_policy *policy, const char *settings,
-	int64_t until_ns)
+static struct run_result *run_once(
+	const char *capacity, const char *job, const struct orr_policy *policy, const char *settings, int64_t until_ns)
 {
 	struct spot_runs s;
 	struct run_result *r = NULL;
@@ -60,7 +60,8 @@ struct replay {
 
 static void test_p3(void)
 {
-	static const struct replay want[] = { { "authors", 10791, 8, 78.37, 3.385, 23.01, 25.28 }, { "clean", 11701, 6, 75.85, 3.452, 21.90, 24.07 } };
+	static const struct replay want[] = { { "authors", 10791, 8, 78.37, 3.385, 23.01, 25.28 },
+		{ "clean", 11701, 6, 75.85, 3.452, 21.90, 24.07 } };
 	char path[512], settings[32];
 	if (!find_data("bamboo/p3-trace.csv", path, sizeof path))
 		return;
@@ -69,17 +70,18 @@ static void test_p3(void)
 		snprintf(settings, sizeof settings, "rules=%s", p->rules);
 		struct run_result *r = run_once(path, "bamboo-bert", &orr_policy_spot_bamboo, settings, 43200 * ORR_SECOND);
 		ok(r && fabs(get(r, "steps") - p->steps) <= 1, "p3, %s: %g steps (%g)", p->rules, p->steps, get(r, "steps"));
-		ok(r && get(r, "preemptions") == 167 && get(r, "fatal") == p->fatal, "p3, %s: 167 preemptions, %g fatal", p->rules, p->fatal);
+		ok(r && get(r, "preemptions") == 167 && get(r, "fatal") == p->fatal, "p3, %s: 167 preemptions, %g fatal", p->rules,
+			p->fatal);
 		ok(r && fabs(get(r, "samples_per_s") / p->samples_per_s - 1) < 0.005 && fabs(get(r, "value") / p->value - 1) < 0.005,
-			"p3, %s: %.2f samples/s (%.2f), value %.3f (%.3f) within 0.5 %%", p->rules, p->samples_per_s, get(r, "samples_per_s"), p->value,
-			get(r, "value"));
+			"p3, %s: %.2f samples/s (%.2f), value %.3f (%.3f) within 0.5 %%", p->rules, p->samples_per_s,
+			get(r, "samples_per_s"), p->value, get(r, "value"));
 		ok(r && fabs(get(r, "usd_per_hour") / p->usd_per_hour - 1) < 0.005 && fabs(get(r, "mean_live") / p->nodes - 1) < 0.005,
-			"p3, %s: %.2f USD/h (%.2f), %.2f nodes (%.2f) within 0.5 %%", p->rules, p->usd_per_hour, get(r, "usd_per_hour"), p->nodes,
-			get(r, "mean_live"));
+			"p3, %s: %.2f USD/h (%.2f), %.2f nodes (%.2f) within 0.5 %%", p->rules, p->usd_per_hour, get(r, "usd_per_hour"),
+			p->nodes, get(r, "mean_live"));
 		/* B8, B9: the paper's headlines, 2.4x cheaper and almost 2x the value of on-demand (61.20 USD/h, value 1.719) */
 		if (r)
-			printf("# p3, %s: %.2fx cheaper by the hour than on demand, %.2fx its value\n", p->rules, 61.20 / get(r, "usd_per_hour"),
-				get(r, "value") / 1.719);
+			printf("# p3, %s: %.2fx cheaper by the hour than on demand, %.2fx its value\n", p->rules,
+				61.20 / get(r, "usd_per_hour"), get(r, "value") / 1.719);
 		result_free(r);
 	}
 }
@@ -121,8 +123,8 @@ static void test_row(const struct synthetic *w, const char *rules, int seeds, do
 	snprintf(capacity, sizeof capacity, "hazard:p=%s,slots=48,length=0", w->p);
 	snprintf(settings, sizeof settings, "rules=%s", rules);
 	bool good = mean_of(capacity, settings, seeds, mean);
-	printf("# p=%s, %s: %.2f preemptions, %.3f fatal, %.2f nodes, %.2f samples/s, %.2f USD/h, value %.3f\n", w->p, rules, mean[PREEMPTIONS], mean[FATAL],
-		mean[NODES], mean[RATE], mean[COST], mean[VALUE]);
+	printf("# p=%s, %s: %.2f preemptions, %.3f fatal, %.2f nodes, %.2f samples/s, %.2f USD/h, value %.3f\n", w->p, rules,
+		mean[PREEMPTIONS], mean[FATAL], mean[NODES], mean[RATE], mean[COST], mean[VALUE]);
 	/* Both means are of samples: four standard errors of their difference. */
 	double room = 4 * w->preemptions_sd * sqrt(1.0 / seeds + 1.0 / 500);
 	ok(good && fabs(mean[PREEMPTIONS] - w->preemptions) < room, "p=%s, %s: %.2f preemptions", w->p, rules, w->preemptions);
@@ -132,7 +134,8 @@ static void test_row(const struct synthetic *w, const char *rules, int seeds, do
 		"p=%s, %s: %.2f samples/s, value %.3f within 4 %%", w->p, rules, w->samples_per_s, w->value);
 	double fatal_room = fmax(0.15, 0.1 * w->fatal);
 	if (seeds >= 500)
-		ok(good && fabs(mean[FATAL] - w->fatal) < fatal_room, "p=%s, %s: %.3f fatal failures within %.2f", w->p, rules, w->fatal, fatal_room);
+		ok(good && fabs(mean[FATAL] - w->fatal) < fatal_room, "p=%s, %s: %.3f fatal failures within %.2f", w->p, rules, w->fatal,
+			fatal_room);
 }
 
 static void test_synthetic(int seeds)
@@ -145,10 +148,11 @@ static void test_synthetic(int seeds)
 		/* B4 */
 		ok(fabs(mean[2][VALUE] / mean[0][VALUE] - 0.895) < 0.02, "%s: from p=0.01 to 0.50 value falls to 0.895 (%.3f)", rules[k],
 			mean[2][VALUE] / mean[0][VALUE]);
-		ok(fabs(mean[2][RATE] / mean[0][RATE] - 0.556) < 0.02, "%s: throughput falls to 0.556 (%.3f)", rules[k], mean[2][RATE] / mean[0][RATE]);
+		ok(fabs(mean[2][RATE] / mean[0][RATE] - 0.556) < 0.02, "%s: throughput falls to 0.556 (%.3f)", rules[k],
+			mean[2][RATE] / mean[0][RATE]);
 		for (size_t i = 0; i < 3; i++)
-			printf("# p=%s, %s: %.2fx cheaper by the hour than on demand, %.2fx its value\n", table[i].p, rules[k], 61.20 / mean[i][COST],
-				mean[i][VALUE] / 1.719);
+			printf("# p=%s, %s: %.2fx cheaper by the hour than on demand, %.2fx its value\n", table[i].p, rules[k],
+				61.20 / mean[i][COST], mean[i][VALUE] / 1.719);
 	}
 }
 
@@ -157,7 +161,7 @@ static void test_synthetic(int seeds)
 struct ceiling {
 	const char *job;
 	int nodes;
-	double samples_per_s, usd_per_hour, value;    /* Bamboo */
+	double samples_per_s, usd_per_hour, value;          /* Bamboo */
 	double od_samples_per_s, od_usd_per_hour, od_value; /* on demand */
 };
 
@@ -179,15 +183,16 @@ static void test_ceilings(void)
 		snprintf(capacity, sizeof capacity, "hazard:p=0,a=1,slots=%d,length=0", c->nodes);
 		struct run_result *r = run_once(capacity, c->job, &orr_policy_spot_bamboo, "rules=authors", 20 * 3600 * ORR_SECOND);
 		/* The last step ends up to one step before the run does, 1e-4 of it. */
-		ok(r && is_near(get(r, "samples_per_s"), c->samples_per_s) && is_near(get(r, "usd_per_hour"), c->usd_per_hour) && is_near(get(r, "value"), c->value),
+		ok(r && is_near(get(r, "samples_per_s"), c->samples_per_s) && is_near(get(r, "usd_per_hour"), c->usd_per_hour) &&
+				is_near(get(r, "value"), c->value),
 			"%s, %d nodes: %.2f samples/s (%.2f), %.2f USD/h (%.2f), value %.3f (%.3f)", c->job, c->nodes, c->samples_per_s,
 			get(r, "samples_per_s"), c->usd_per_hour, get(r, "usd_per_hour"), c->value, get(r, "value"));
 		result_free(r);
 		r = run_once(capacity, c->job, &orr_policy_spot_on_demand, "", 20 * 3600 * ORR_SECOND);
 		ok(r && is_near(get(r, "samples_per_s"), c->od_samples_per_s) && is_near(get(r, "usd_per_hour"), c->od_usd_per_hour) &&
 				fabs(get(r, "value") / c->od_value - 1) < 0.001,
-			"%s, on demand: %.2f samples/s (%.2f), %.2f USD/h (%.2f), value %.4f (%.4f)", c->job, c->od_samples_per_s, get(r, "samples_per_s"),
-			c->od_usd_per_hour, get(r, "usd_per_hour"), c->od_value, get(r, "value"));
+			"%s, on demand: %.2f samples/s (%.2f), %.2f USD/h (%.2f), value %.4f (%.4f)", c->job, c->od_samples_per_s,
+			get(r, "samples_per_s"), c->od_usd_per_hour, get(r, "usd_per_hour"), c->od_value, get(r, "value"));
 		result_free(r);
 	}
 }
@@ -199,9 +204,10 @@ struct artifact {
 	double samples_per_s;
 };
 
-static const struct artifact artifacts[] = { { "6h", "oobleck-bert", 78.94 }, { "6h", "oobleck-gpt2", 17.89 }, { "6h", "oobleck-gpt3-medium", 0 },
-	{ "6h", "oobleck-gpt3-2.7b", 0 }, { "6h", "oobleck-gpt3-6.7b", 0 }, { "1h", "oobleck-bert", 80.59 }, { "1h", "oobleck-gpt2", 18.27 },
-	{ "1h", "oobleck-gpt3-medium", 0 }, { "1h", "oobleck-gpt3-6.7b", 0 }, { "10m", "oobleck-bert", 68.73 }, { "10m", "oobleck-gpt2", 15.58 },
+static const struct artifact artifacts[] = { { "6h", "oobleck-bert", 78.94 }, { "6h", "oobleck-gpt2", 17.89 },
+	{ "6h", "oobleck-gpt3-medium", 0 }, { "6h", "oobleck-gpt3-2.7b", 0 }, { "6h", "oobleck-gpt3-6.7b", 0 },
+	{ "1h", "oobleck-bert", 80.59 }, { "1h", "oobleck-gpt2", 18.27 }, { "1h", "oobleck-gpt3-medium", 0 },
+	{ "1h", "oobleck-gpt3-6.7b", 0 }, { "10m", "oobleck-bert", 68.73 }, { "10m", "oobleck-gpt2", 15.58 },
 	{ "10m", "oobleck-gpt3-2.7b", 0 }, { "10m", "oobleck-gpt3-6.7b", 0 }, { "scaled/scale_p3-trace", "oobleck-bert", 64.63 },
 	{ "scaled/scale_p3-trace", "oobleck-gpt2", 14.27 }, { "scaled/scale_p3-trace", "oobleck-gpt3-6.7b", 0 } };
 
@@ -211,10 +217,11 @@ static void test_split(const struct run_result *r)
 	static const struct {
 		const char *name;
 		double percent;
-	} want[] = { { "booked_effective", 15.3 }, { "booked_redundant", 62.2 }, { "booked_rebalance", 6.6 }, { "booked_restart", 0.3 }, { "booked_fallback", 15.6 } };
+	} want[] = { { "booked_effective", 15.3 }, { "booked_redundant", 62.2 }, { "booked_rebalance", 6.6 }, { "booked_restart", 0.3 },
+		{ "booked_fallback", 15.6 } };
 	for (size_t i = 0; i < sizeof want / sizeof *want; i++)
-		ok(fabs(100 * get(r, want[i].name) - want[i].percent) < 0.1, "artifact, 10m, BERT: %s %.1f %% (%.2f)", want[i].name, want[i].percent,
-			100 * get(r, want[i].name));
+		ok(fabs(100 * get(r, want[i].name) - want[i].percent) < 0.1, "artifact, 10m, BERT: %s %.1f %% (%.2f)", want[i].name,
+			want[i].percent, 100 * get(r, want[i].name));
 }
 
 static void test_artifact(void)
@@ -228,8 +235,8 @@ static void test_artifact(void)
 		/* The run ends before what the trace's last line says. */
 		struct run_result *r = run_once(path, a->job, &orr_policy_spot_bamboo, "rules=authors curve=bamboo", ORR_NEVER);
 		double got = get(r, "samples_per_s");
-		ok(r && fabs(got - a->samples_per_s) <= 0.01 * a->samples_per_s + 1e-9, "artifact, %s, %s: %.2f samples/s within 1 %% (%.3f)", a->trace, a->job,
-			a->samples_per_s, got);
+		ok(r && fabs(got - a->samples_per_s) <= 0.01 * a->samples_per_s + 1e-9,
+			"artifact, %s, %s: %.2f samples/s within 1 %% (%.3f)", a->trace, a->job, a->samples_per_s, got);
 		if (r && !strcmp(a->trace, "10m") && !strcmp(a->job, "oobleck-bert"))
 			test_split(r);
 		result_free(r);
@@ -252,8 +259,8 @@ static void test_zones(int seeds)
 		good = mean_of(capacity, "rules=clean placement=block", seeds, block) && good;
 		double share = spread[FATAL] / block[FATAL];
 		ok(good && share > cases[i].share / 3 && share < 3 * cases[i].share,
-			"neighbours in different zones: %.3f of the fatal failures of zone by zone (%.2f of %.2f); of the order of %.3f", share, spread[FATAL], block[FATAL],
-			cases[i].share);
+			"neighbours in different zones: %.3f of the fatal failures of zone by zone (%.2f of %.2f); of the order of %.3f",
+			share, spread[FATAL], block[FATAL], cases[i].share);
 	}
 }
 

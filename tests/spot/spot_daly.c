@@ -25,7 +25,7 @@ enum { M = 1000, SEED = 1, REPLICATIONS = 16 };
 
 struct sought {
 	double t, c, r;
-	double failures;     /* expected */
+	double failures;      /* expected */
 	const char *interval; /* NULL: t */
 };
 
@@ -44,11 +44,17 @@ static uint64_t work_of(const struct sought *x)
 static struct run_result *simulate(const struct sought *x, uint64_t work, uint64_t replication)
 {
 	char job[300], settings[200];
-	snprintf(job, sizeof job, "{\"name\":\"one\",\"source\":\"theory\",\"samples_per_step\":1,\"steps\":%llu,\"points\":[[1,1,1000]]}", (unsigned long long)work);
-	snprintf(settings, sizeof settings, "interval=%s every=%.9g cost=%.9g restart=%.9g mtbf=%d", x->interval ? x->interval : "time", x->t, x->c, x->r, M);
+	snprintf(job, sizeof job, "{\"name\":\"one\",\"source\":\"theory\",\"samples_per_step\":1,\"steps\":%llu,\"points\":[[1,1,1000]]}",
+		(unsigned long long)work);
+	snprintf(settings, sizeof settings, "interval=%s every=%.9g cost=%.9g restart=%.9g mtbf=%d", x->interval ? x->interval : "time",
+		x->t, x->c, x->r, M);
 	/* 3.6 an hour: M = 1000 s. */
-	struct spot_trial trial = { .policy = &orr_policy_spot_checkpoint, .generator = "churn:slots=1,rate=3.6,delay=0,delays=fixed,length=0",
-		.job = job, .settings = settings, .seed = SEED, .replication = replication };
+	struct spot_trial trial = { .policy = &orr_policy_spot_checkpoint,
+		.generator = "churn:slots=1,rate=3.6,delay=0,delays=fixed,length=0",
+		.job = job,
+		.settings = settings,
+		.seed = SEED,
+		.replication = replication };
 	struct run_result *r = spot_try(&trial, &err);
 	if (!r)
 		printf("# %s\n", err.text);
@@ -79,8 +85,8 @@ static void mean_wall_time(double t, double failures)
 	}
 	double mean = sum / REPLICATIONS, variance = (squares - sum * mean) / (REPLICATIONS - 1);
 	double half = gsl_cdf_tdist_Pinv(0.995, REPLICATIONS - 1) * sqrt(variance / REPLICATIONS);
-	printf("# t = %g s: wall time %.5f times W, theory %.5f: %+.3f %%, 99 %% interval +-%.3f %%\n", t, mean * want / (double)work, want / (double)work,
-		100 * (mean - 1), 100 * half);
+	printf("# t = %g s: wall time %.5f times W, theory %.5f: %+.3f %%, 99 %% interval +-%.3f %%\n", t, mean * want / (double)work,
+		want / (double)work, 100 * (mean - 1), 100 * half);
 	ok(half < (getenv("ORR_SANITIZED") ? 0.015 : 0.003), "t = %g s: the interval is narrow", t);
 	ok(fabs(mean - 1) < half, "t = %g s: mean wall time is Daly's", t);
 }
@@ -126,7 +132,8 @@ static void best_interval(double c)
 	total_losses += losses;
 	double found = around * exp(vertex(x, y)), parabola = around * exp(vertex(x, theory)), exact = exact_interval(c, M);
 	double young = young_interval(c, M);
-	printf("# c/M = %g: best interval simulated %.1f s, exact %.1f (parabola through theory %.1f), Daly %.1f (%+.2f %% of exact), Young %.1f (%+.1f %%)\n",
+	printf("# c/M = %g: best interval simulated %.1f s, exact %.1f (parabola through theory %.1f), Daly %.1f (%+.2f %% of exact), "
+	       "Young %.1f (%+.1f %%)\n",
 		c / M, found, exact, parabola, around, 100 * (around / exact - 1), young, 100 * (young / exact - 1));
 	ok(fabs(found / around - 1) < 0.05, "c/M = %g: the best interval simulated is Daly's within 5 %%", c / M);
 	ok(fabs(exact / around - 1) < 0.005, "c/M = %g: and Daly's is the exact one within 0.5 %%", c / M);
@@ -144,7 +151,8 @@ static void young_costs_more(double c)
 	double ratio = spot_metric(y, "makespan_s") / spot_metric(d, "makespan_s");
 	near_to(spot_metric(d, "checkpoint_interval_s"), daly_interval(c, M), 1e-9, "interval=daly is Daly's formula");
 	near_to(spot_metric(y, "checkpoint_interval_s"), young, 1e-9, "interval=young is Young's");
-	printf("# c/M = %g: Young's interval costs %+.2f %% of Daly's wall time, theory %+.2f %%\n", c / M, 100 * (ratio - 1), 100 * (want - 1));
+	printf("# c/M = %g: Young's interval costs %+.2f %% of Daly's wall time, theory %+.2f %%\n", c / M, 100 * (ratio - 1),
+		100 * (want - 1));
 	ok(fabs(ratio - want) < (getenv("ORR_SANITIZED") ? 0.012 : 0.003) && (getenv("ORR_SANITIZED") || c < 50 || ratio > 1),
 		"c/M = %g: Young's interval costs as much more as theory has it", c / M);
 	total_losses += spot_metric(d, "losses") + spot_metric(y, "losses");
@@ -156,8 +164,11 @@ static void young_costs_more(double c)
 static void seen(void)
 {
 	char job[] = "{\"name\":\"one\",\"source\":\"theory\",\"samples_per_step\":1,\"steps\":30000000,\"points\":[[1,1,1000]]}";
-	struct spot_trial trial = { .policy = &orr_policy_spot_checkpoint, .generator = "churn:slots=1,rate=3.6,delay=0,delays=fixed,length=0",
-		.job = job, .settings = "interval=daly cost=20 restart=50", .seed = SEED };
+	struct spot_trial trial = { .policy = &orr_policy_spot_checkpoint,
+		.generator = "churn:slots=1,rate=3.6,delay=0,delays=fixed,length=0",
+		.job = job,
+		.settings = "interval=daly cost=20 restart=50",
+		.seed = SEED };
 	struct run_result *r = spot_try(&trial, &err);
 	double n = spot_metric(r, "losses"), m = spot_metric(r, "mtbf_seen_s");
 	near_to(m, M, 4 / sqrt(n), "the mean time between losses is seen");

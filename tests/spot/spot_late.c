@@ -31,17 +31,16 @@ struct hand {
 };
 
 /*
- * 10 h of work in 20 h, change-overs and probes of half an hour, spot at 1 and on-demand at 3 $/h. The net is drawn at R < C + 1 h (and a step).
- * No spot: greedy waits until 9 h (R = 11 h): 10.5 h on demand. Uniform progress with hysteresis: from 0.5 to 3 h, when
- * t - 1 = (t + 1) / 2; idle until the first probe at which t / 2 > 2; so every 4 h, 5 times 2.5 h. Without it: from 0.5 to 2 h, then every 2 h; at 18 h
+ * 10 h of work in 20 h, change-overs and probes of half an hour, spot at 1 and on-demand at 3 $/h. The net is drawn at R < C + 1 h (and a
+ * step). No spot: greedy waits until 9 h (R = 11 h): 10.5 h on demand. Uniform progress with hysteresis: from 0.5 to 3 h, when t - 1 = (t +
+ * 1) / 2; idle until the first probe at which t / 2 > 2; so every 4 h, 5 times 2.5 h. Without it: from 0.5 to 2 h, then every 2 h; at 18 h
  * the net, so it stays: 9 times 1.5 h and the last hour. Sliced in two: at 4 h the net of the slice, its share at 9.5 h; again at 14.
- * Spot from 6 to 9 h: uniform progress is on demand from 4.5 h and has 4 h at 7 = 8 / 2: spot, 1.5 h of work until 9. 5.5 h then; on demand from 11.5 to
- * 14 and 15.5 to 18, 9.5 h; at 18.5 the net.
- * Without hysteresis: on demand 0.5 to 2, 2.5 to 4, 4.5 to 6; spot at 6: 3 + 2.5 = 5.5 h at 9; 11.5 to 13 (6.5 at 13 = 13 / 2), every 2 h so until 17
- * (8.5); at 17.5 R = 2.5 = C + 1, less than the net with its step: on demand to 19.5.
- * Greedy has 2.5 h at 9, R = 11 > 8.5, and waits till the probe at 11.5 (R = 8.5 = C + 1).
- * Oracle: 3 h > 2 k d / (k - 1) = 1.5 h: spot at 6 from on-demand, 5.5 h at 9; on demand 11.5 to 14, 15.5 to 18, 18.5 to 19.5. Spot from 6 to 7.25 h is
- * too short at 6, and at 7, when it is idle, as 0.25 < k d / (k - 1) = 0.75.
+ * Spot from 6 to 9 h: uniform progress is on demand from 4.5 h and has 4 h at 7 = 8 / 2: spot, 1.5 h of work until 9. 5.5 h then; on demand
+ * from 11.5 to 14 and 15.5 to 18, 9.5 h; at 18.5 the net. Without hysteresis: on demand 0.5 to 2, 2.5 to 4, 4.5 to 6; spot at 6: 3 + 2.5
+ * = 5.5 h at 9; 11.5 to 13 (6.5 at 13 = 13 / 2), every 2 h so until 17 (8.5); at 17.5 R = 2.5 = C + 1, less than the net with its step: on
+ * demand to 19.5. Greedy has 2.5 h at 9, R = 11 > 8.5, and waits till the probe at 11.5 (R = 8.5 = C + 1). Oracle: 3 h > 2 k d / (k - 1)
+ * = 1.5 h: spot at 6 from on-demand, 5.5 h at 9; on demand 11.5 to 14, 15.5 to 18, 18.5 to 19.5. Spot from 6 to 7.25 h is too short at 6,
+ * and at 7, when it is idle, as 0.25 < k d / (k - 1) = 0.75.
  */
 static const struct hand hands[] = {
 	{ "greedy without spot", &orr_policy_spot_greedy, "", { 0 }, 0, 31.5, 0, 10, 19.5, 1 },
@@ -51,7 +50,8 @@ static const struct hand hands[] = {
 	{ "omniscient without spot", &orr_policy_spot_omniscient, "", { 0 }, 0, 31.5, 0, 10, 10.5, 1 },
 	{ "greedy, spot from 6 to 9 h", &orr_policy_spot_greedy, "", { 6, 9 }, 2, 3 + 24, 2.5, 7.5, 19.5, 2 },
 	{ "uniform progress", &orr_policy_spot_uniform_progress, "", { 6, 9 }, 2, 2 + 33, 1.5, 8.5, 19.5, 6 },
-	{ "the same without hysteresis", &orr_policy_spot_uniform_progress, "hysteresis=false", { 6, 9 }, 2, 3 + 3 * 11, 2.5, 7.5, 19.5, 8 },
+	{ "the same without hysteresis", &orr_policy_spot_uniform_progress, "hysteresis=false", { 6, 9 }, 2, 3 + 3 * 11, 2.5, 7.5, 19.5,
+		8 },
 	{ "the same with the oracle", &orr_policy_spot_uniform_progress, "oracle=true", { 6, 9 }, 2, 3 + 30, 2.5, 7.5, 19.5, 6 },
 	{ "the oracle leaves what is too short", &orr_policy_spot_uniform_progress, "oracle=true", { 6, 7.25 }, 2, 37.5, 0, 10, 19, 5 },
 	{ "omniscient", &orr_policy_spot_omniscient, "", { 6, 9 }, 2, 3 + 24, 2.5, 7.5, 0, 2 },
@@ -63,18 +63,25 @@ static void test_by_hand(void)
 	for (size_t i = 0; i < sizeof hands / sizeof *hands; i++) {
 		const struct hand *h = &hands[i];
 		struct availset *set = late_trace(h->trace, h->n);
-		struct late_run x = { .capacity = set, .policy = h->policy, .settings = h->settings, .work_h = 10, .deadline_h = 20, .changeover_h = 0.5,
-			.probe_h = 0.5, .is_checked = true };
+		struct late_run x = { .capacity = set,
+			.policy = h->policy,
+			.settings = h->settings,
+			.work_h = 10,
+			.deadline_h = 20,
+			.changeover_h = 0.5,
+			.probe_h = 0.5,
+			.is_checked = true };
 		struct late_got g = late_go(&x);
-		printf("# %s: $ %.4f, spot %.4f h, on demand %.4f h, end %.4f h, %.0f change-overs, idle %.4f h\n", h->name, g.usd, g.spot_h, g.on_demand_h, g.makespan_h,
-			g.changeovers, g.idle_h);
-		ok(g.good && g.kept && fabs(g.usd - h->usd) < 1e-9 && fabs(g.spot_h - h->spot_h) < 1e-9 && fabs(g.on_demand_h - h->on_demand_h) < 1e-9 &&
-				(h->makespan_h <= 0 || fabs(g.makespan_h - h->makespan_h) < 1e-9) && (h->changeovers <= 0 || g.changeovers == h->changeovers),
+		printf("# %s: $ %.4f, spot %.4f h, on demand %.4f h, end %.4f h, %.0f change-overs, idle %.4f h\n", h->name, g.usd,
+			g.spot_h, g.on_demand_h, g.makespan_h, g.changeovers, g.idle_h);
+		ok(g.good && g.kept && fabs(g.usd - h->usd) < 1e-9 && fabs(g.spot_h - h->spot_h) < 1e-9 &&
+				fabs(g.on_demand_h - h->on_demand_h) < 1e-9 &&
+				(h->makespan_h <= 0 || fabs(g.makespan_h - h->makespan_h) < 1e-9) &&
+				(h->changeovers <= 0 || g.changeovers == h->changeovers),
 			"by hand: %s", h->name);
 		availset_free(set);
 	}
 }
-
 
 /* ---- random traces ---- */
 
@@ -85,12 +92,14 @@ struct member {
 static const struct member family[] = { { &orr_policy_spot_greedy, "" }, { &orr_policy_spot_uniform_progress, "" },
 	{ &orr_policy_spot_uniform_progress, "hysteresis=false" }, { &orr_policy_spot_uniform_progress, "oracle=true" },
 	{ &orr_policy_spot_uniform_progress, "oracle=true hysteresis=false" }, { &orr_policy_spot_time_sliced, "slices=1" },
-	{ &orr_policy_spot_time_sliced, "slices=7" }, { &orr_policy_spot_time_sliced, "slices=60 surplus=true" }, { &orr_policy_spot_partial_lookahead, "slices=1" },
-	{ &orr_policy_spot_partial_lookahead, "slices=6" }, { &orr_policy_spot_rsf, "slices=5" } };
+	{ &orr_policy_spot_time_sliced, "slices=7" }, { &orr_policy_spot_time_sliced, "slices=60 surplus=true" },
+	{ &orr_policy_spot_partial_lookahead, "slices=1" }, { &orr_policy_spot_partial_lookahead, "slices=6" },
+	{ &orr_policy_spot_rsf, "slices=5" } };
 enum { FAMILY = sizeof family / sizeof *family };
 
-static const char *const processes[] = { "renewal:up=3h,down=1h,length=0", "renewal:up=30m,down=30m,length=0", "renewal:up=4m,down=2m,length=0",
-	"renewal:up=1h,down=9h,length=0", "renewal:up=12h,down=30m,length=0", "renewal:up=5h,down=5h,law=lognormal,cv=2,length=0" };
+static const char *const processes[] = { "renewal:up=3h,down=1h,length=0", "renewal:up=30m,down=30m,length=0",
+	"renewal:up=4m,down=2m,length=0", "renewal:up=1h,down=9h,length=0", "renewal:up=12h,down=30m,length=0",
+	"renewal:up=5h,down=5h,law=lognormal,cv=2,length=0" };
 enum { PROCESSES = sizeof processes / sizeof *processes };
 
 #define SLOW "spot.startup=0.02h spot.on_demand_startup=0.03h"
@@ -106,10 +115,18 @@ static void test_random(void)
 	for (int p = 0; p < PROCESSES; p++) {
 		struct availset *set = availset_load(processes[p], NULL, NULL, 11, &err);
 		for (int i = 0; i < runs; i++) {
-			double d = 0.05 + 0.25 * rng_uniform(&rng), work = 4 + 30 * rng_uniform(&rng), slack = i % 3 ? 20 * rng_uniform(&rng) : 0.001;
+			double d = 0.05 + 0.25 * rng_uniform(&rng), work = 4 + 30 * rng_uniform(&rng),
+			       slack = i % 3 ? 20 * rng_uniform(&rng) : 0.001;
 			work = floor(work * 3600) / 3600;
-			struct late_run x = { .capacity = set, .work_h = work, .deadline_h = work + 2 * d + slack, .changeover_h = d, .probe_h = d * (i % 4 ? 0.9 : 1),
-				.on_demand_price = 1.2 + 5 * rng_uniform(&rng), .replication = (uint64_t)i, .seed = (uint64_t)i, .is_checked = i % 5 == 0 };
+			struct late_run x = { .capacity = set,
+				.work_h = work,
+				.deadline_h = work + 2 * d + slack,
+				.changeover_h = d,
+				.probe_h = d * (i % 4 ? 0.9 : 1),
+				.on_demand_price = 1.2 + 5 * rng_uniform(&rng),
+				.replication = (uint64_t)i,
+				.seed = (uint64_t)i,
+				.is_checked = i % 5 == 0 };
 			bool starts_slowly = i % 7 == 0;
 			x.deadline_h += starts_slowly ? 0.05 : 0;
 			x.policy = &orr_policy_spot_omniscient;
@@ -129,8 +146,8 @@ static void test_random(void)
 				cheaper += !(best.usd <= g.usd + step);
 				nearest = fmin(nearest, g.usd / best.usd);
 				if (!g.kept || !(best.usd <= g.usd + step))
-					printf("# %s %s on %s, run %d: ends %.5f of %.5f h, $ %.4f, omniscient %.4f\n", x.policy->name, x.settings, processes[p], i,
-						g.makespan_h, x.deadline_h, g.usd, best.usd);
+					printf("# %s %s on %s, run %d: ends %.5f of %.5f h, $ %.4f, omniscient %.4f\n", x.policy->name,
+						x.settings, processes[p], i, g.makespan_h, x.deadline_h, g.usd, best.usd);
 			}
 			x.settings = NULL;
 		}
@@ -158,8 +175,14 @@ static void test_whole_minutes(void)
 			hours[n++] = at;
 		}
 		struct availset *set = late_trace(hours, n);
-		struct late_run x = { .capacity = set, .work_h = 20 + (double)rng_below(&rng, 8), .deadline_h = 31, .changeover_h = (double)rng_below(&rng, 20) / 60,
-			.probe_h = (double)(1 + rng_below(&rng, 15)) / 60, .on_demand_price = 2 + (double)rng_below(&rng, 3), .step_s = 60, .is_checked = true };
+		struct late_run x = { .capacity = set,
+			.work_h = 20 + (double)rng_below(&rng, 8),
+			.deadline_h = 31,
+			.changeover_h = (double)rng_below(&rng, 20) / 60,
+			.probe_h = (double)(1 + rng_below(&rng, 15)) / 60,
+			.on_demand_price = 2 + (double)rng_below(&rng, 3),
+			.step_s = 60,
+			.is_checked = true };
 		x.policy = &orr_policy_spot_omniscient;
 		struct late_got best = late_go(&x);
 		for (int k = 0; k < FAMILY; k++) {
@@ -171,7 +194,8 @@ static void test_whole_minutes(void)
 		}
 		availset_free(set);
 	}
-	ok(!cheaper && equal < runs * FAMILY / 4, "in whole minutes none of %d runs is cheaper by a cent (%d are as cheap)", runs * FAMILY, equal);
+	ok(!cheaper && equal < runs * FAMILY / 4, "in whole minutes none of %d runs is cheaper by a cent (%d are as cheap)", runs * FAMILY,
+		equal);
 }
 
 /* ---- the bound ---- */
@@ -209,7 +233,12 @@ static void test_bound(void)
 			int slices = (int[]){ 1, 4, 10 }[i / 3 % 3];
 			char settings[32];
 			snprintf(settings, sizeof settings, "slices=%d", slices);
-			struct late_run x = { .capacity = set, .work_h = 24, .deadline_h = 48 + i % 5, .changeover_h = d, .probe_h = d, .on_demand_price = k,
+			struct late_run x = { .capacity = set,
+				.work_h = 24,
+				.deadline_h = 48 + i % 5,
+				.changeover_h = d,
+				.probe_h = d,
+				.on_demand_price = k,
 				.replication = (uint64_t)i };
 			double best = cost(&x, &orr_policy_spot_omniscient, NULL), mean = rsf_mean(&x, settings);
 			double bound = ((k + 1) / 2 + (k - 1) / (2 * slices)) * best + 2 * d * k * slices;
@@ -221,12 +250,15 @@ static void test_bound(void)
 	ok(!over, "RSF's mean cost is within ((k+1)/2 + (k-1)/2n) x omniscient + O(d) on %d random traces (%.2f of it at most)", n, worst);
 }
 
-/* Spot comes for good when greedy has just given up. Omniscient costs C + d, greedy k (C + d); RSF's two choices, in the middle of the bound. */
+/* Spot comes for good when greedy has just given up. Omniscient costs C + d, greedy k (C + d); RSF's two choices, in the middle of the
+ * bound. */
 static void test_adversary(void)
 {
 	double k = 4, d = 0.01, hours[] = { 24 + 1e-3, 100 };
 	struct availset *set = late_trace(hours, 2);
-	struct late_run x = { .capacity = set, .work_h = 24, .deadline_h = 48 + 2.5 * d, .changeover_h = d, .probe_h = d, .on_demand_price = k };
+	struct late_run x = {
+		.capacity = set, .work_h = 24, .deadline_h = 48 + 2.5 * d, .changeover_h = d, .probe_h = d, .on_demand_price = k
+	};
 	double best = cost(&x, &orr_policy_spot_omniscient, NULL);
 	near_to(best, 24 + d, 1e-9, "the adversary: all on spot for who knows");
 	hours[0] = 24 + d;
@@ -235,7 +267,8 @@ static void test_adversary(void)
 		char settings[32];
 		snprintf(settings, sizeof settings, "slices=%d", n);
 		double rsf = rsf_mean(&x, settings) / best, bound = (k + 1) / 2 + (k - 1) / (2 * n);
-		printf("# adversary, k = 4: greedy %.4f, uniform progress %.4f, RSF of %d slices %.4f (bound %.4f)\n", greedy, uniform, n, rsf, bound);
+		printf("# adversary, k = 4: greedy %.4f, uniform progress %.4f, RSF of %d slices %.4f (bound %.4f)\n", greedy, uniform, n,
+			rsf, bound);
 		ok(rsf <= bound + 2 * d * k * n / best && rsf > 1.5, "RSF of %d slices is within its bound there", n);
 	}
 	ok(greedy > k - 0.01 && greedy <= k, "and greedy at k (no deterministic policy is below k - O(d))");
@@ -250,8 +283,14 @@ static void test_world(void)
 	struct availset *one = availset_load("renewal:up=2h,down=1h,length=0", NULL, NULL, 2, &err);
 	int different = 0, costly = 0;
 	for (int k = 0; k <= FAMILY; k++) {
-		struct late_run x = { .capacity = one, .policy = k < FAMILY ? family[k].policy : &orr_policy_spot_omniscient, .settings = k < FAMILY ? family[k].settings : "",
-			.work_h = 10, .deadline_h = 14, .changeover_h = 0.2, .probe_h = 0.2, .is_checked = true };
+		struct late_run x = { .capacity = one,
+			.policy = k < FAMILY ? family[k].policy : &orr_policy_spot_omniscient,
+			.settings = k < FAMILY ? family[k].settings : "",
+			.work_h = 10,
+			.deadline_h = 14,
+			.changeover_h = 0.2,
+			.probe_h = 0.2,
+			.is_checked = true };
 		struct late_got a = late_go(&x);
 		x.is_exact = true;
 		struct late_got b = late_go(&x);
@@ -264,7 +303,9 @@ static void test_world(void)
 	}
 	ok(!different, "an event for each step gives the same, to the bit");
 	ok(!costly, "four instances that come and go together cost four times as much");
-	struct late_run x = { .capacity = set, .policy = &orr_policy_spot_greedy, .work_h = 10, .deadline_h = 14, .changeover_h = 0.2, .probe_h = 0.2 };
+	struct late_run x = {
+		.capacity = set, .policy = &orr_policy_spot_greedy, .work_h = 10, .deadline_h = 14, .changeover_h = 0.2, .probe_h = 0.2
+	};
 	x.settings = "spot.deadline=0";
 	ok(strstr(late_error(&x), "set spot.deadline") != NULL, "no deadline: %s", late_error(&x));
 	x.settings = "nodes=7";
@@ -287,10 +328,16 @@ static void test_too_late(void)
 {
 	struct availset *set = late_trace(NULL, 0);
 	for (int k = 0; k <= FAMILY; k++) {
-		struct late_run x = { .capacity = set, .policy = k < FAMILY ? family[k].policy : &orr_policy_spot_omniscient, .settings = k < FAMILY ? family[k].settings : "",
-			.work_h = 10, .deadline_h = 10, .changeover_h = 0.2, .probe_h = 0.2 };
+		struct late_run x = { .capacity = set,
+			.policy = k < FAMILY ? family[k].policy : &orr_policy_spot_omniscient,
+			.settings = k < FAMILY ? family[k].settings : "",
+			.work_h = 10,
+			.deadline_h = 10,
+			.changeover_h = 0.2,
+			.probe_h = 0.2 };
 		struct late_got g = late_go(&x);
-		ok(g.good && !g.kept && fabs(g.makespan_h - 10.2) < 1e-9, "%s %s: a deadline without room is missed by one change-over", x.policy->name, x.settings);
+		ok(g.good && !g.kept && fabs(g.makespan_h - 10.2) < 1e-9, "%s %s: a deadline without room is missed by one change-over",
+			x.policy->name, x.settings);
 	}
 	availset_free(set);
 }

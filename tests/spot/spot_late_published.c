@@ -21,9 +21,10 @@ static const struct {
 	const struct orr_policy *policy;
 	const char *settings;
 } family[POLICIES] = { { "greedy", &orr_policy_spot_greedy, "" }, { "time sliced", &orr_policy_spot_time_sliced, NULL },
-	{ "uniform progress", &orr_policy_spot_uniform_progress, "" }, { "without hysteresis", &orr_policy_spot_uniform_progress, "hysteresis=false" },
-	{ "with the oracle", &orr_policy_spot_uniform_progress, "oracle=true" }, { "partial look-ahead", &orr_policy_spot_partial_lookahead, NULL },
-	{ "omniscient", &orr_policy_spot_omniscient, "" } };
+	{ "uniform progress", &orr_policy_spot_uniform_progress, "" },
+	{ "without hysteresis", &orr_policy_spot_uniform_progress, "hysteresis=false" },
+	{ "with the oracle", &orr_policy_spot_uniform_progress, "oracle=true" },
+	{ "partial look-ahead", &orr_policy_spot_partial_lookahead, NULL }, { "omniscient", &orr_policy_spot_omniscient, "" } };
 
 static int sized(int full, int sanitized)
 {
@@ -67,8 +68,9 @@ static void show(const char *what, const struct sums all[POLICIES])
 {
 	for (int i = 0; i < POLICIES; i++) {
 		double n = all[i].n, mean = all[i].saved / n, variance = (all[i].squares - n * mean * mean) / (n - 1);
-		printf("# %s, %d runs, %s: spot %.2f h, on demand %.2f h, share of omniscient's spot hours %.3f, saved %.3f +- %.3f\n", what, all[i].n, family[i].name,
-			all[i].spot_h / n, all[i].on_demand_h / n, all[i].spot_h / all[OMNISCIENT].spot_h, mean, 1.96 * sqrt(fmax(variance, 0) / n));
+		printf("# %s, %d runs, %s: spot %.2f h, on demand %.2f h, share of omniscient's spot hours %.3f, saved %.3f +- %.3f\n",
+			what, all[i].n, family[i].name, all[i].spot_h / n, all[i].on_demand_h / n, all[i].spot_h / all[OMNISCIENT].spot_h,
+			mean, 1.96 * sqrt(fmax(variance, 0) / n));
 	}
 }
 
@@ -93,16 +95,23 @@ static void test_ml(void)
 {
 	struct sums all[POLICIES] = { { 0 } };
 	struct availset *set = availset_load("renewal:up=3.13h,down=0.8170h,length=0", NULL, NULL, 1, &err);
-	struct late_run x = { .capacity = set, .work_h = 72, .deadline_h = 100, .changeover_h = 0.3, .probe_h = 1.0 / 6, .price = 0.92, .on_demand_price = 0.92 / 0.33 };
+	struct late_run x = { .capacity = set,
+		.work_h = 72,
+		.deadline_h = 100,
+		.changeover_h = 0.3,
+		.probe_h = 1.0 / 6,
+		.price = 0.92,
+		.on_demand_price = 0.92 / 0.33 };
 	for (int i = 0; i < sized(1000, 40); i++) {
 		x.replication = (uint64_t)i;
 		run_all(&x, all);
 	}
 	show("72 h in 100 h, renewal", all);
 	ok(lates(all) == 0, "none of %d runs misses the deadline", all[0].n * POLICIES);
-	ok(fabs(saved(&all[UNIFORM]) - 0.48) <= 0.07, "uniform progress saves 48 +- 7 %% against on-demand (%.1f %%)", 100 * saved(&all[UNIFORM]));
-	ok(saved(&all[GREEDY]) < saved(&all[OMNISCIENT]) && saved(&all[UNIFORM]) < saved(&all[OMNISCIENT]), "less than the optimum (published 55 %%; here %.1f %%)",
-		100 * saved(&all[OMNISCIENT]));
+	ok(fabs(saved(&all[UNIFORM]) - 0.48) <= 0.07, "uniform progress saves 48 +- 7 %% against on-demand (%.1f %%)",
+		100 * saved(&all[UNIFORM]));
+	ok(saved(&all[GREEDY]) < saved(&all[OMNISCIENT]) && saved(&all[UNIFORM]) < saved(&all[OMNISCIENT]),
+		"less than the optimum (published 55 %%; here %.1f %%)", 100 * saved(&all[OMNISCIENT]));
 	availset_free(set);
 }
 
@@ -136,8 +145,8 @@ static void test_zones(const char *law)
 	for (size_t k = 0; k < sizeof zones / sizeof *zones; k++) {
 		char source[160];
 		struct sums one[POLICIES] = { { 0 } };
-		snprintf(source, sizeof source, "renewal:up=%.6fh,down=%.6fh,law=%s,length=0", zones[k].run_h, zones[k].run_h * (1 - zones[k].share) / zones[k].share,
-			law);
+		snprintf(source, sizeof source, "renewal:up=%.6fh,down=%.6fh,law=%s,length=0", zones[k].run_h,
+			zones[k].run_h * (1 - zones[k].share) / zones[k].share, law);
 		struct availset *set = availset_load(source, NULL, NULL, k + 1, &err);
 		struct late_run x = { .capacity = set, .work_h = 48, .deadline_h = 60, .changeover_h = 0.2, .probe_h = 1.0 / 6 };
 		for (int i = 0; i < sized(300, 10); i++) {
@@ -150,8 +159,9 @@ static void test_zones(const char *law)
 	}
 	show(law, all);
 	ok(lates(all) == 0, "%s: none of %d runs in five zones is late", law, all[0].n * POLICIES);
-	ok(all[GREEDY].spot_h < all[UNIFORM].spot_h && all[UNIFORM].spot_h < all[OMNISCIENT].spot_h, "spot hours: greedy < uniform progress < omniscient (published %.1f, %.1f, %.1f)", published_spot_h[GREEDY], published_spot_h[UNIFORM],
-		published_spot_h[OMNISCIENT]);
+	ok(all[GREEDY].spot_h < all[UNIFORM].spot_h && all[UNIFORM].spot_h < all[OMNISCIENT].spot_h,
+		"spot hours: greedy < uniform progress < omniscient (published %.1f, %.1f, %.1f)", published_spot_h[GREEDY],
+		published_spot_h[UNIFORM], published_spot_h[OMNISCIENT]);
 }
 
 static bool is_json(const char *name)
@@ -161,7 +171,8 @@ static bool is_json(const char *name)
 }
 
 /* 300 random starts in a trace that is available when it offers one. */
-static void run_starts(const struct availset *whole, uint64_t seed, double work_h, double deadline_h, double changeover_h, int starts, struct sums all[POLICIES])
+static void run_starts(const struct availset *whole, uint64_t seed, double work_h, double deadline_h, double changeover_h, int starts,
+	struct sums all[POLICIES])
 {
 	struct rng rng;
 	double span_h;
@@ -169,9 +180,15 @@ static void run_starts(const struct availset *whole, uint64_t seed, double work_
 	for (int i = 0; i < starts; i++) {
 		struct availset *set = late_threshold(whole, 1, &span_h);
 		int64_t probe = 600 * INT64_C(1000000000); /* also the gap of those traces */
-		struct avail_shift shift = { .start_ns = (int64_t)(rng_uniform(&rng) * (span_h - deadline_h) * 6) * probe, .stretch = 1, .scale = 1 };
+		struct avail_shift shift = {
+			.start_ns = (int64_t)(rng_uniform(&rng) * (span_h - deadline_h) * 6) * probe, .stretch = 1, .scale = 1
+		};
 		if (!availset_shift(set, &shift, &err)) {
-			struct late_run x = { .capacity = set, .work_h = work_h, .deadline_h = deadline_h, .changeover_h = changeover_h, .probe_h = 1.0 / 6 };
+			struct late_run x = { .capacity = set,
+				.work_h = work_h,
+				.deadline_h = deadline_h,
+				.changeover_h = changeover_h,
+				.probe_h = 1.0 / 6 };
 			run_all(&x, all);
 		}
 		availset_free(set);
@@ -206,7 +223,8 @@ static void test_skypilot(void)
 	}
 	if (files != 8) {
 		char why[200];
-		snprintf(why, sizeof why, "%d of the 8 traces of 10-26-2022 (skypilot-org/spot-traces) are in skypilot/ of ORRERY_TRACE_PATH", files);
+		snprintf(why, sizeof why,
+			"%d of the 8 traces of 10-26-2022 (skypilot-org/spot-traces) are in skypilot/ of ORRERY_TRACE_PATH", files);
 		skip(why);
 		return;
 	}
@@ -214,8 +232,8 @@ static void test_skypilot(void)
 	ok(lates(all) == 0, "none of %d runs on the traces is late", all[0].n * POLICIES);
 	for (int k = GREEDY; k < POLICIES; k++)
 		if (published_spot_h[k] > 0)
-			ok(fabs(all[k].spot_h / all[k].n - published_spot_h[k]) <= (k == GREEDY ? 6 : 5), "%s: %.1f h on spot, published %.1f", family[k].name,
-				all[k].spot_h / all[k].n, published_spot_h[k]);
+			ok(fabs(all[k].spot_h / all[k].n - published_spot_h[k]) <= (k == GREEDY ? 6 : 5),
+				"%s: %.1f h on spot, published %.1f", family[k].name, all[k].spot_h / all[k].n, published_spot_h[k]);
 }
 
 /* ---- traces that are here ---- */

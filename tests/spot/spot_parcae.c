@@ -96,7 +96,8 @@ static bool read_result(const char *path, struct hour *h)
 	char *text = slurp(path);
 	cJSON *rows = text ? cJSON_Parse(text) : NULL, *row;
 	bool good = rows != NULL;
-	cJSON_ArrayForEach(row, rows) {
+	cJSON_ArrayForEach(row, rows)
+	{
 		const cJSON *interval = cJSON_GetObjectItem(row, "interval");
 		if (!good || h->n == MOST_MINUTES || cJSON_GetArraySize(interval) != 3)
 			break;
@@ -233,7 +234,8 @@ static void test_model(const char *name, const char *result, struct sums *all)
 	snprintf(text, sizeof text, "parcae-%s", name);
 	struct elastic *job = elastic_load(text, &err);
 	struct parcae_planner p;
-	if (!ok(job && parcae_planner_begin(&p, shape, read_shapes(job, shape), parcae_cost_of((enum parcae_family)family, 0)), "%s: its shapes", name))
+	if (!ok(job && parcae_planner_begin(&p, shape, read_shapes(job, shape), parcae_cost_of((enum parcae_family)family, 0)),
+		    "%s: its shapes", name))
 		return;
 	struct sums s = { 0 };
 	struct hour h = { mem_zalloc(MOST_MINUTES, sizeof *h.minute), 0 };
@@ -247,19 +249,24 @@ static void test_model(const char *name, const char *result, struct sums *all)
 			compare(&p, &h, &s);
 	}
 	/* P1: every minute of the segments, every interval of the result. */
-	ok(s.minutes > SEGMENTS * 60 && s.fastest_is[FASTEST] == s.minutes, "%s: the fastest shape is the published one in %u of %u minutes", name,
-		s.fastest_is[FASTEST], s.minutes);
+	ok(s.minutes > SEGMENTS * 60 && s.fastest_is[FASTEST] == s.minutes,
+		"%s: the fastest shape is the published one in %u of %u minutes", name, s.fastest_is[FASTEST], s.minutes);
 	for (int k = TRUTH; k <= PREDICTED; k++) {
-		printf("# %s, %s: of %u minutes the fastest shape meets %u; plans on their own, 8, 10 and 12 ahead, %u, %u, %u; from the published shape %u\n",
-			name, k == TRUTH ? "truth" : "predicted", s.minutes, s.fastest_is[k], s.own[k][0], s.own[k][1], s.own[k][2], s.next[k]);
+		printf("# %s, %s: of %u minutes the fastest shape meets %u; plans on their own, 8, 10 and 12 ahead, %u, %u, %u; from the "
+		       "published shape %u\n",
+			name, k == TRUTH ? "truth" : "predicted", s.minutes, s.fastest_is[k], s.own[k][0], s.own[k][1], s.own[k][2],
+			s.next[k]);
 		for (uint32_t i = 0; i < 3; i++)
 			all->own[k][i] += s.own[k][i];
 		all->fastest_is[k] += s.fastest_is[k];
 		all->next[k] += s.next[k];
 	}
-	printf("# %s, truth: by the costs used here the published choices make %.2f %% of the samples of ours\n", name, 100 * s.worth[1] / s.worth[0]);
-	ok(s.worth[1] < s.worth[0] && s.worth[1] > 0.98 * s.worth[0], "%s: the published plans are worth as much but for 2 %%, and no more", name);
-	ok(s.own[TRUTH][2] > s.fastest_is[TRUTH], "%s: plans for what comes are nearer to the published ones than the fastest shape is", name);
+	printf("# %s, truth: by the costs used here the published choices make %.2f %% of the samples of ours\n", name,
+		100 * s.worth[1] / s.worth[0]);
+	ok(s.worth[1] < s.worth[0] && s.worth[1] > 0.98 * s.worth[0], "%s: the published plans are worth as much but for 2 %%, and no more",
+		name);
+	ok(s.own[TRUTH][2] > s.fastest_is[TRUTH], "%s: plans for what comes are nearer to the published ones than the fastest shape is",
+		name);
 	all->minutes += s.minutes;
 	mem_free(h.minute);
 	parcae_planner_end(&p);
@@ -277,8 +284,15 @@ static uint32_t replay_segment(const char *path, const struct elastic *job, stru
 	for (; *set; set++)
 		rc |= args_set_pair(args, *set, &err);
 	struct run_result *r = result_new();
-	struct spot_config c = { .capacity = capacity, .job = job, .options = options, .seed = 1, .until_ns = ORR_NEVER, .check = true,
-		.record_nodes = true, .max_rows = 100000, .policy_timeout_s = 60 };
+	struct spot_config c = { .capacity = capacity,
+		.job = job,
+		.options = options,
+		.seed = 1,
+		.until_ns = ORR_NEVER,
+		.check = true,
+		.record_nodes = true,
+		.max_rows = 100000,
+		.policy_timeout_s = 60 };
 	if (!rc)
 		rc = spot_run(&c, &orr_policy_spot_parcae, args, "parcae", r, &err);
 	if (rc)
@@ -317,15 +331,17 @@ static void test_replay(const char *name)
 			equal += replay_segment(path, job, &h, fastest, &events);
 		minutes += (uint32_t)events;
 	}
-	ok(minutes == SEGMENTS * 60 && equal == minutes, "%s replayed: the choice of %u of %u minutes is the published one", name, equal, minutes);
+	ok(minutes == SEGMENTS * 60 && equal == minutes, "%s replayed: the choice of %u of %u minutes is the published one", name, equal,
+		minutes);
 	mem_free(h.minute);
 	elastic_free(job);
 }
 
 int main(void)
 {
-	static const char *const results[][2] = { { "gpt-1.5b", "gpt-1.5b_p3_gbs128_mbs1.json" }, { "gpt-6.7b", "gpt-6.7b_gbs64_mbs1.json" },
-		{ "bert", "bert_p3_gbs1024_mbs8.json" }, { "vgg19", "vgg19_gbs2048_mbs32.json" }, { "resnet152", "resnet152_gbs2048_mbs32.json" } };
+	static const char *const results[][2] = { { "gpt-1.5b", "gpt-1.5b_p3_gbs128_mbs1.json" },
+		{ "gpt-6.7b", "gpt-6.7b_gbs64_mbs1.json" }, { "bert", "bert_p3_gbs1024_mbs8.json" },
+		{ "vgg19", "vgg19_gbs2048_mbs32.json" }, { "resnet152", "resnet152_gbs2048_mbs32.json" } };
 	char root[400], probe[512];
 	const char *env = getenv("ORRERY_DATA_PATH");
 	snprintf(root, sizeof root, "%s/traces/spot/parcae", env ? env : "");
@@ -341,9 +357,12 @@ int main(void)
 	for (size_t i = 0; i < sizeof results / sizeof *results; i++)
 		test_model(results[i][0], results[i][1], &all);
 	for (int k = TRUTH; k <= PREDICTED; k++)
-		printf("# all, %s: of %u minutes the fastest shape meets %u; plans on their own, 8, 10 and 12 ahead, %u, %u, %u; from the published shape %u\n",
-			k == TRUTH ? "truth" : "predicted", all.minutes, all.fastest_is[k], all.own[k][0], all.own[k][1], all.own[k][2], all.next[k]);
-	ok(all.own[PREDICTED][2] > all.fastest_is[PREDICTED], "plans for predicted counts are nearer to the published ones than the fastest shape is");
+		printf("# all, %s: of %u minutes the fastest shape meets %u; plans on their own, 8, 10 and 12 ahead, %u, %u, %u; from the "
+		       "published shape %u\n",
+			k == TRUTH ? "truth" : "predicted", all.minutes, all.fastest_is[k], all.own[k][0], all.own[k][1], all.own[k][2],
+			all.next[k]);
+	ok(all.own[PREDICTED][2] > all.fastest_is[PREDICTED],
+		"plans for predicted counts are nearer to the published ones than the fastest shape is");
 	for (size_t i = 0; i < sizeof results / sizeof *results; i++)
 		test_replay(results[i][0]);
 	return done();

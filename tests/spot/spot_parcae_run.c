@@ -48,8 +48,15 @@ static struct run_result *run(const struct setting *s)
 	for (int i = 0; s->set[i]; i++)
 		rc |= args_set_pair(args, s->set[i], &err);
 	struct run_result *r = result_new();
-	struct spot_config c = { .capacity = set, .job = job, .options = options, .seed = s->seed, .until_ns = s->until, .check = true,
-		.record_iterations = true, .max_rows = 1000000, .policy_timeout_s = 60 };
+	struct spot_config c = { .capacity = set,
+		.job = job,
+		.options = options,
+		.seed = s->seed,
+		.until_ns = s->until,
+		.check = true,
+		.record_iterations = true,
+		.max_rows = 1000000,
+		.policy_timeout_s = 60 };
 	if (!rc)
 		rc = spot_run(&c, &orr_policy_spot_parcae, args, "parcae", r, &err);
 	args_free(options);
@@ -69,11 +76,13 @@ static double metric(const struct run_result *r, const char *name)
 	return m ? m->value : NAN;
 }
 
-static const char job[] = "{\"name\":\"small-bert\",\"source\":\"a test\",\"samples_per_step\":10,\"points\":[[1,1,1000],[1,2,600],[2,2,400]]}";
+static const char job[] =
+	"{\"name\":\"small-bert\",\"source\":\"a test\",\"samples_per_step\":10,\"points\":[[1,1,1000],[1,2,600],[2,2,400]]}";
 
 static bool step_at(const struct run_result *r, size_t i, double start_s, double end_s)
 {
-	bool good = r && i < r->n_iterations && fabs(r->iterations[i].start_s - start_s) < 1e-6 && fabs(r->iterations[i].end_s - end_s) < 1e-6;
+	bool good =
+		r && i < r->n_iterations && fabs(r->iterations[i].start_s - start_s) < 1e-6 && fabs(r->iterations[i].end_s - end_s) < 1e-6;
 	if (!good && r && i < r->n_iterations)
 		printf("# step %zu from %.9g to %.9g s\n", i, r->iterations[i].start_s, r->iterations[i].end_s);
 	return good;
@@ -86,8 +95,10 @@ static bool step_at(const struct run_result *r, size_t i, double start_s, double
  */
 static void test_by_hand(void)
 {
-	struct setting s = { .rows = "0,add,a\n0,add,b\n0,add,c\n0,add,d\n100100,remove,d\n130000,add,e\n300000,remove,a\n", .job = job,
-		.set = { "predictor=last" }, .until = 200 * ORR_SECOND };
+	struct setting s = { .rows = "0,add,a\n0,add,b\n0,add,c\n0,add,d\n100100,remove,d\n130000,add,e\n300000,remove,a\n",
+		.job = job,
+		.set = { "predictor=last" },
+		.until = 200 * ORR_SECOND };
 	struct run_result *r = run(&s);
 	ok(r != NULL, "a small run");
 	ok(step_at(r, 0, 9.917, 10.317), "training begins once two pipelines are made");
@@ -104,8 +115,11 @@ static void test_by_hand(void)
 /* The same, known 60 s before: the step in flight at 40.1 s ends at 40.317 s, the next begins 1.065 s later. */
 static void test_notice(void)
 {
-	struct setting s = { .rows = "0,add,a\n0,add,b\n0,add,c\n0,add,d\n100100,remove,d\n300000,remove,a\n", .job = job,
-		.set = { "predictor=last" }, .options = { "notice=60s" }, .until = 200 * ORR_SECOND };
+	struct setting s = { .rows = "0,add,a\n0,add,b\n0,add,c\n0,add,d\n100100,remove,d\n300000,remove,a\n",
+		.job = job,
+		.set = { "predictor=last" },
+		.options = { "notice=60s" },
+		.until = 200 * ORR_SECOND };
 	struct run_result *r = run(&s);
 	ok(step_at(r, 75, 39.917, 40.317) && step_at(r, 76, 41.382, 41.982), "a loss that is noticed cuts no step");
 	result_free(r);
@@ -119,15 +133,18 @@ static void test_notice(void)
  * GPT-1.5B at 0.6 losses per instance and hour, means over seeds. */
 static void test_ranks(void)
 {
-	static const char *const variant[][2] = { { "ideal=true", "predictor=oracle" }, { "predictor=oracle", NULL }, { "predictor=arima", NULL },
-		{ "choose=throughput", NULL } };
+	static const char *const variant[][2] = { { "ideal=true", "predictor=oracle" }, { "predictor=oracle", NULL },
+		{ "predictor=arima", NULL }, { "choose=throughput", NULL } };
 	enum { VARIANTS = sizeof variant / sizeof *variant };
 	uint64_t seeds = getenv("ORR_SANITIZED") ? 2 : 6;
 	double sum[VARIANTS] = { 0 }, again = 0;
 	for (uint64_t seed = 1; seed <= seeds; seed++)
 		for (int v = 0; v < VARIANTS; v++) {
-			struct setting s = { .generator = "churn:rate=0.6,slots=32,length=12h,delay=10m", .job = "parcae-gpt-1.5b", .seed = seed,
-				.set = { variant[v][0], variant[v][1] }, .until = ORR_NEVER };
+			struct setting s = { .generator = "churn:rate=0.6,slots=32,length=12h,delay=10m",
+				.job = "parcae-gpt-1.5b",
+				.seed = seed,
+				.set = { variant[v][0], variant[v][1] },
+				.until = ORR_NEVER };
 			struct run_result *r = run(&s);
 			sum[v] += metric(r, "samples_per_s") / (double)seeds;
 			result_free(r);
@@ -137,7 +154,11 @@ static void test_ranks(void)
 	ok(sum[1] > sum[2], "to know what comes is better than a forecast");
 	ok(sum[2] > sum[3], "to plan is better than to follow the fastest shape");
 	for (int i = 0; i < 2; i++) {
-		struct setting s = { .generator = "churn:rate=0.6,slots=32,length=2h", .job = "parcae-bert", .seed = 3, .set = { "draws=100" }, .until = ORR_NEVER };
+		struct setting s = { .generator = "churn:rate=0.6,slots=32,length=2h",
+			.job = "parcae-bert",
+			.seed = 3,
+			.set = { "draws=100" },
+			.until = ORR_NEVER };
 		struct run_result *r = run(&s);
 		if (i)
 			near_to(metric(r, "samples_per_s"), again, 0, "the same seed draws the same");
@@ -148,8 +169,10 @@ static void test_ranks(void)
 
 static void test_errors(void)
 {
-	struct setting s = { .rows = "0,add,a\n1000,remove,a\n", .job = "{\"name\":\"x\",\"source\":\"a test\",\"samples_per_step\":1,\"points\":[[1,1,5]]}",
-		.set = { "interval=0" }, .until = ORR_NEVER };
+	struct setting s = { .rows = "0,add,a\n1000,remove,a\n",
+		.job = "{\"name\":\"x\",\"source\":\"a test\",\"samples_per_step\":1,\"points\":[[1,1,5]]}",
+		.set = { "interval=0" },
+		.until = ORR_NEVER };
 	ok(!run(&s) && strstr(err.text, "interval: expected at least 1s"), "an interval of nothing is an error");
 }
 

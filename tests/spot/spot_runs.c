@@ -46,8 +46,14 @@ bool spot_runs_open(struct spot_runs *s, const char *capacity, const char *rows,
 	s->job = *job == '{' ? elastic_parse("job", job, strlen(job), err) : elastic_load(job, err);
 	s->options = args_new(spot_options, "spot", err);
 	s->args = args_new(policy->params, "policy", err);
-	s->config = (struct spot_config){ .capacity = s->set, .job = s->job, .options = s->options, .seed = 1, .until_ns = ORR_NEVER,
-		.check = true, .max_rows = 1000000, .policy_timeout_s = 60 };
+	s->config = (struct spot_config){ .capacity = s->set,
+		.job = s->job,
+		.options = s->options,
+		.seed = 1,
+		.until_ns = ORR_NEVER,
+		.check = true,
+		.max_rows = 1000000,
+		.policy_timeout_s = 60 };
 	return s->set && s->job && set_all(s->options, options, err) && set_all(s->args, settings, err);
 }
 

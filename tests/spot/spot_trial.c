@@ -45,9 +45,18 @@ struct run_result *spot_try(const struct spot_trial *t, struct orr_error *err)
 	struct availset *set = load_rows(t, err);
 	struct elastic *job = elastic_parse("job", t->job, strlen(t->job), err);
 	struct orr_args *options = args_new(spot_options, "spot", err), *args = args_new(t->policy->params, "policy", err);
-	struct spot_config c = { .capacity = set, .job = job, .options = options, .seed = t->seed, .replication = t->replication,
-		.until_ns = t->until_ns ? t->until_ns : ORR_NEVER, .exact = t->exact, .check = t->check, .record_iterations = t->record,
-		.record_nodes = t->record, .max_rows = 1000000, .policy_timeout_s = 60 };
+	struct spot_config c = { .capacity = set,
+		.job = job,
+		.options = options,
+		.seed = t->seed,
+		.replication = t->replication,
+		.until_ns = t->until_ns ? t->until_ns : ORR_NEVER,
+		.exact = t->exact,
+		.check = t->check,
+		.record_iterations = t->record,
+		.record_nodes = t->record,
+		.max_rows = 1000000,
+		.policy_timeout_s = 60 };
 	if (set && job && set_all(options, t->options, err) && set_all(args, t->settings, err)) {
 		r = result_new();
 		if (spot_run(&c, t->policy, args, t->policy->name, r, err)) {
@@ -91,11 +100,13 @@ bool spot_same(const struct run_result *a, const struct run_result *b)
 		same = same_number(a->accounts[i].node_s, b->accounts[i].node_s) && same_number(a->accounts[i].usd, b->accounts[i].usd);
 	for (size_t i = 0; same && i < a->n_iterations; i++) {
 		const struct iteration_row *x = &a->iterations[i], *y = &b->iterations[i];
-		same = x->number == y->number && same_number(x->start_s, y->start_s) && same_number(x->end_s, y->end_s) && same_number(x->samples, y->samples);
+		same = x->number == y->number && same_number(x->start_s, y->start_s) && same_number(x->end_s, y->end_s) &&
+		       same_number(x->samples, y->samples);
 	}
 	for (size_t i = 0; same && i < a->n_nodes; i++) {
 		const struct node_row *x = &a->nodes[i], *y = &b->nodes[i];
-		same = x->time_ns == y->time_ns && x->live == y->live && x->ready == y->ready && x->in_use == y->in_use && same_number(x->usd, y->usd);
+		same = x->time_ns == y->time_ns && x->live == y->live && x->ready == y->ready && x->in_use == y->in_use &&
+		       same_number(x->usd, y->usd);
 	}
 	for (size_t i = 0; same && i < a->n_events; i++)
 		same = a->events[i].time_ns == b->events[i].time_ns && !strcmp(a->events[i].kind, b->events[i].kind);
@@ -111,7 +122,8 @@ bool spot_both_ways(struct spot_trial t, int *trained)
 	bool good = one && each && spot_same(one, each);
 	*trained += one && spot_metric(one, "samples") > 0;
 	if (!good)
-		printf("# seed %llu %s %s %s: %s\n", (unsigned long long)t.seed, t.generator, t.options, t.settings, each ? "not the same" : err.text);
+		printf("# seed %llu %s %s %s: %s\n", (unsigned long long)t.seed, t.generator, t.options, t.settings,
+			each ? "not the same" : err.text);
 	result_free(one);
 	result_free(each);
 	return good;

@@ -9,12 +9,12 @@
 
 struct spot_trial {
 	const struct orr_policy *policy;
-	const char *rows;                /* of Bamboo's format: "ms,add|remove,name" */
-	const char *generator;           /* or that */
-	const char *job;                 /* JSON */
-	const char *settings, *options;  /* "a=b c=d"; NULL: none */
+	const char *rows;               /* of Bamboo's format: "ms,add|remove,name" */
+	const char *generator;          /* or that */
+	const char *job;                /* JSON */
+	const char *settings, *options; /* "a=b c=d"; NULL: none */
 	uint64_t seed, replication;
-	int64_t until_ns;                /* 0: none */
+	int64_t until_ns; /* 0: none */
 	bool exact, check, record;
 };
 

@@ -76,7 +76,8 @@ static void check_eager(void)
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
 		uint32_t p = shapes[i][0], m = shapes[i][1];
 		struct outcome eager = run(1, p, "%s stage_times=1,2 micro_batches=%u redundancy=eager", quiet, m);
-		ok(fabs(eager.step_s - ((m + p - 1) * 3.0 + (m - 1) * 1.0)) < 1e-9, "%u stages, %u micro-batches: FRC of all but one is in the way", p, m);
+		ok(fabs(eager.step_s - ((m + p - 1) * 3.0 + (m - 1) * 1.0)) < 1e-9,
+			"%u stages, %u micro-batches: FRC of all but one is in the way", p, m);
 		struct outcome both = run(1, p, "%s stage_times=1,2 micro_batches=%u redundancy=both", quiet, m);
 		struct outcome more = run(1, p, "%s stage_times=1,2 micro_batches=%u redundancy=both", quiet, m + 4);
 		ok(fabs(more.step_s - both.step_s - 4 * 6.0) < 1e-9, "both eager: a micro-batch more takes 2(f+b)");
@@ -104,7 +105,8 @@ static void check_failed(void)
 	for (uint32_t f = 0; f < 4; f++) {
 		struct outcome a = run(1, 4, "%s stage_times=1,2 micro_batches=8 failed=%u", quiet, f);
 		struct outcome b = run(1, 4, "%s stage_times=1,2 micro_batches=12 failed=%u", quiet, f);
-		ok(fabs(b.step_s - a.step_s - 4 * 6.0) < 1e-9 && a.step_s >= 8 * 6.0, "stage %u of 4 lost: a micro-batch more takes what the shadow does for it", f);
+		ok(fabs(b.step_s - a.step_s - 4 * 6.0) < 1e-9 && a.step_s >= 8 * 6.0,
+			"stage %u of 4 lost: a micro-batch more takes what the shadow does for it", f);
 	}
 	struct outcome none = run(1, 4, "%s stage_times=1,2 micro_batches=8 failed=2", quiet);
 	struct outcome redo = run(1, 4, "%s stage_times=1,2 micro_batches=8 failed=2 redo=5", quiet);
@@ -123,8 +125,10 @@ static void check_sync(void)
 	struct outcome none = run(1, 4, "%s redundancy=none", still), one = run(1, 4, "%s redundancy=lazy", still);
 	struct outcome two = run(2, 4, "%s redundancy=none", still), both = run(2, 4, "%s redundancy=lazy", still);
 	struct outcome off = run(2, 4, "%s redundancy=lazy sync=false", still);
-	ok(fabs(none.step_s - 0.25) < 1e-9 && fabs(one.step_s - 1.25) < 1e-9, "the replica's gradients take a second, its update runs after the stage's or while they come");
-	ok(fabs(two.step_s - 1.25) < 1e-9 && fabs(both.step_s - 2.25) < 1e-9 && fabs(off.step_s - two.step_s) < 1e-9, "after those of the pipelines have been summed");
+	ok(fabs(none.step_s - 0.25) < 1e-9 && fabs(one.step_s - 1.25) < 1e-9,
+		"the replica's gradients take a second, its update runs after the stage's or while they come");
+	ok(fabs(two.step_s - 1.25) < 1e-9 && fabs(both.step_s - 2.25) < 1e-9 && fabs(off.step_s - two.step_s) < 1e-9,
+		"after those of the pipelines have been summed");
 }
 
 /* 4 bytes of weight, 4 of gradient, 8 of Adam's moments; a replica has no gradient. Stages of two equal blocks. */
@@ -136,16 +140,21 @@ static void check_memory(void)
 	double block = 12 * 64.0 * 64 + 13 * 64; /* a transformer's: 12 h^2 + 13 h */
 	double grown = lazy.peak_bytes - none.peak_bytes;
 	ok(grown >= 2 * block * 12 * 0.99 && grown <= 4 * block * 12, "a replica takes 12 bytes for each parameter: %.0f", grown);
-	ok(swapped.peak_bytes > lazy.peak_bytes && kept.peak_bytes > swapped.peak_bytes, "what FRC makes takes room, less of it when it is swapped");
-	struct outcome memory = run(1, 4, "%s redundancy=none cut=memory", "micro_batches=8"), time = run(1, 4, "%s redundancy=none cut=time", "micro_batches=8");
-	ok(memory.peak_bytes < time.peak_bytes && memory.step_s > time.step_s, "a cut by memory holds less (%.0f, %.0f) and is slower", memory.peak_bytes,
-		time.peak_bytes);
+	ok(swapped.peak_bytes > lazy.peak_bytes && kept.peak_bytes > swapped.peak_bytes,
+		"what FRC makes takes room, less of it when it is swapped");
+	struct outcome memory = run(1, 4, "%s redundancy=none cut=memory", "micro_batches=8"),
+		       time = run(1, 4, "%s redundancy=none cut=time", "micro_batches=8");
+	ok(memory.peak_bytes < time.peak_bytes && memory.step_s > time.step_s, "a cut by memory holds less (%.0f, %.0f) and is slower",
+		memory.peak_bytes, time.peak_bytes);
 }
 
 /* ---- derived jobs ---- */
 
-#define SMALL "{\"name\":\"small\",\"source\":\"made up\",\"on_demand\":{\"nodes\":4},\"step\":{\"model\":\"gpt:hidden=256,layers=8,heads=4,seq=64,vocab=1000\"," \
-	"\"device\":\"v100\",\"batch\":12,\"micro_batch\":2,\"node_Gbps\":10,\"latency_us\":25,\"max_pipelines\":8,\"max_depth\":8,\"max_nodes\":16"
+#define SMALL                                                                                                                              \
+	"{\"name\":\"small\",\"source\":\"made "                                                                                           \
+	"up\",\"on_demand\":{\"nodes\":4},\"step\":{\"model\":\"gpt:hidden=256,layers=8,heads=4,seq=64,vocab=1000\","                      \
+	"\"device\":\"v100\",\"batch\":12,\"micro_batch\":2,\"node_Gbps\":10,\"latency_us\":25,\"max_pipelines\":8,\"max_depth\":8,\"max_" \
+	"nodes\":16"
 
 static struct elastic *derived(const char *text, uint32_t threads, struct derive_report *report, struct orr_error *err)
 {
@@ -166,7 +175,8 @@ static void check_derived(void)
 		printf("# %s\n", e.text);
 	if (!a || !b)
 		return;
-	ok(a->n_points == b->n_points && !memcmp(a->point, b->point, a->n_points * sizeof *a->point) && a->on_demand_step_ns == b->on_demand_step_ns,
+	ok(a->n_points == b->n_points && !memcmp(a->point, b->point, a->n_points * sizeof *a->point) &&
+			a->on_demand_step_ns == b->on_demand_step_ns,
 		"the same by one thread and by four");
 	/* 12 samples in micro-batches of 2: at most six pipelines. */
 	uint32_t wanted = 0, good = 0;
@@ -176,15 +186,20 @@ static void check_derived(void)
 	for (uint32_t i = 0; i < a->n_points; i++) {
 		const struct elastic_point *p = &a->point[i];
 		bool is_one = p->depth == 1;
-		good += p->pipelines <= 6 && p->step_ns[ELASTIC_PLAIN] > 0 && (is_one ? !p->step_ns[ELASTIC_REDUNDANT] && !p->redundant
-				: p->step_ns[ELASTIC_REDUNDANT] > 0 && p->step_ns[ELASTIC_DEGRADED] > 0 && p->redundant > 0 && p->redundant < 0.5 && p->failover_ns >= 0);
+		good += p->pipelines <= 6 && p->step_ns[ELASTIC_PLAIN] > 0 &&
+			(is_one ? !p->step_ns[ELASTIC_REDUNDANT] && !p->redundant
+				: p->step_ns[ELASTIC_REDUNDANT] > 0 && p->step_ns[ELASTIC_DEGRADED] > 0 && p->redundant > 0 &&
+						p->redundant < 0.5 && p->failover_ns >= 0);
 	}
 	ok(r.n == wanted && a->n_points == wanted && good == wanted,
 		"%u shapes: no pipeline without a micro-batch, no replica of a single stage", a->n_points);
 	const struct elastic_point *one = elastic_find(a, 1, 1), *deep = elastic_find(a, 1, 8), *wide = elastic_find(a, 2, 1);
-	ok(one && deep && deep->step_ns[ELASTIC_REDUNDANT] > deep->step_ns[ELASTIC_PLAIN] && r.row[0].kind[ELASTIC_PLAIN].bubble < 1e-9, "a pipeline of one never waits");
-	ok(wide && a->on_demand_step_ns > 0 && a->on_demand_step_ns <= one->step_ns[0] && a->on_demand_step_ns <= wide->step_ns[0], "the baseline is the best on its nodes");
-	ok(a->samples_per_step == 12 && a->parameters > 8 * 12 * 256.0 * 256 && a->state_bytes == 12 * a->parameters, "parameters and state of the model");
+	ok(one && deep && deep->step_ns[ELASTIC_REDUNDANT] > deep->step_ns[ELASTIC_PLAIN] && r.row[0].kind[ELASTIC_PLAIN].bubble < 1e-9,
+		"a pipeline of one never waits");
+	ok(wide && a->on_demand_step_ns > 0 && a->on_demand_step_ns <= one->step_ns[0] && a->on_demand_step_ns <= wide->step_ns[0],
+		"the baseline is the best on its nodes");
+	ok(a->samples_per_step == 12 && a->parameters > 8 * 12 * 256.0 * 256 && a->state_bytes == 12 * a->parameters,
+		"parameters and state of the model");
 	derive_report_free(&r);
 	elastic_free(a);
 	elastic_free(b);
@@ -197,10 +212,14 @@ static void check_wrong(void)
 {
 	static const struct {
 		const char *text, *message;
-	} rows[] = {
-		{ "{\"name\":\"x\",\"source\":\"s\",\"step\":{\"model\":\"bert_hug\",\"device\":\"v100\",\"batch\":8,\"micro_batch\":8,\"node_Gbps\":10}}", "job x: $.step.model: " },
-		{ "{\"name\":\"x\",\"source\":\"s\",\"step\":{\"model\":\"alexnet\",\"device\":\"v1000\",\"batch\":8,\"micro_batch\":8,\"node_Gbps\":10}}", "job x: $.step.device: " },
-		{ "{\"name\":\"x\",\"source\":\"s\",\"step\":{\"model\":\"gpt3_6p7b\",\"device\":\"v100\",\"batch\":8,\"micro_batch\":8,\"node_Gbps\":10,\"max_depth\":1,\"max_pipelines\":1}}",
+	} rows[] = { { "{\"name\":\"x\",\"source\":\"s\",\"step\":{\"model\":\"bert_hug\",\"device\":\"v100\",\"batch\":8,\"micro_batch\":"
+		       "8,\"node_Gbps\":10}}",
+			     "job x: $.step.model: " },
+		{ "{\"name\":\"x\",\"source\":\"s\",\"step\":{\"model\":\"alexnet\",\"device\":\"v1000\",\"batch\":8,\"micro_batch\":8,"
+		  "\"node_Gbps\":10}}",
+			"job x: $.step.device: " },
+		{ "{\"name\":\"x\",\"source\":\"s\",\"step\":{\"model\":\"gpt3_6p7b\",\"device\":\"v100\",\"batch\":8,\"micro_batch\":8,"
+		  "\"node_Gbps\":10,\"max_depth\":1,\"max_pipelines\":1}}",
 			"job x: $.step: none of the 1 shapes fits into the memory of v100" } };
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct orr_error e = { 0 };
@@ -220,14 +239,16 @@ static void check_wrong(void)
 static void check_published(void)
 {
 	static const int64_t published_ms[] = { 2390, 1805, 1450 };
-	static const char text[] = "{\"name\":\"x\",\"source\":\"s\",\"step\":{\"model\":\"bert_large_pretrain_s512\",\"device\":\"v100\",\"batch\":264,\"micro_batch\":2,"
-		"\"node_Gbps\":10,\"latency_us\":25,\"min_depth\":12,\"max_depth\":12,\"max_pipelines\":4}}";
+	static const char text[] = "{\"name\":\"x\",\"source\":\"s\",\"step\":{\"model\":\"bert_large_pretrain_s512\",\"device\":\"v100\","
+				   "\"batch\":264,\"micro_batch\":2,"
+				   "\"node_Gbps\":10,\"latency_us\":25,\"min_depth\":12,\"max_depth\":12,\"max_pipelines\":4}}";
 	struct orr_error e = { 0 };
 	struct elastic *j = derived(text, 1, NULL, &e);
 	for (uint32_t d = 2; d <= 4; d++) {
 		const struct elastic_point *p = j ? elastic_find(j, d, 12) : NULL;
 		double ms = p ? (double)p->step_ns[ELASTIC_REDUNDANT] / 1e6 : NAN;
-		ok(fabs(ms / (double)published_ms[d - 2] - 1) < 0.15, "BERT-large, %u pipelines of 12: %.0f ms, the authors have %.0f", d, ms, (double)published_ms[d - 2]);
+		ok(fabs(ms / (double)published_ms[d - 2] - 1) < 0.15, "BERT-large, %u pipelines of 12: %.0f ms, the authors have %.0f", d,
+			ms, (double)published_ms[d - 2]);
 	}
 	elastic_free(j);
 }

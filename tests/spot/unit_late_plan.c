@@ -134,8 +134,8 @@ static void test_against(const char *what, double (*best)(const struct small *c)
 		struct small c = draw(&rng, least + (int)rng_below(&rng, (uint64_t)(most - least)), run);
 		struct late_interval spot[MAX_TICKS];
 		int64_t start = (int64_t)rng_below(&rng, 3) * 7;
-		struct late_problem p = { spot, intervals(&c, start, spot), start, start + c.ticks * TICK, c.work * TICK, TICK, c.changeover * TICK,
-			c.changeover * TICK, c.p, c.q };
+		struct late_problem p = { spot, intervals(&c, start, spot), start, start + c.ticks * TICK, c.work * TICK, TICK,
+			c.changeover * TICK, c.changeover * TICK, c.p, c.q };
 		struct late_plan plan;
 		double want = best(&c);
 		late_plan_best(&p, &plan);
@@ -149,8 +149,8 @@ static void test_against(const char *what, double (*best)(const struct small *c)
 		late_plan_free(&plan);
 	}
 	ok(!wrong, "%d random cases, %s: the plan keeps the rules and costs what the best of all sequences does", cases, what);
-	ok(late > 0 && spot_alone > cases / 10 && mixed > cases / 10, "among them %d that nobody can do in time, %d on spot alone, %d mixed", late, spot_alone,
-		mixed);
+	ok(late > 0 && spot_alone > cases / 10 && mixed > cases / 10,
+		"among them %d that nobody can do in time, %d on spot alone, %d mixed", late, spot_alone, mixed);
 }
 
 static double enumerate_all(const struct small *c)
@@ -165,8 +165,8 @@ static void test_odd_times(void)
 	struct late_problem p = { spot, 3, 0, 12000, 6000, 10, 105, 105, 1, 3 };
 	struct late_plan plan;
 	late_plan_best(&p, &plan);
-	/* Two spot stints, 1,290 + 3,900, and one on demand, 810 (by hand): the three intervals hold 1,001 - 105, 1,496 - 105 and 4,006 - 105,
-	 * in whole steps 890 + 1,390 + 3,900 = 6,180 >= 6,000, so spot alone with 3 change-overs costs 6,315. */
+	/* Two spot stints, 1,290 + 3,900, and one on demand, 810 (by hand): the three intervals hold 1,001 - 105, 1,496 - 105 and 4,006 -
+	 * 105, in whole steps 890 + 1,390 + 3,900 = 6,180 >= 6,000, so spot alone with 3 change-overs costs 6,315. */
 	near_to(plan.cost, 6315, 1e-12, "spot alone, in whole steps");
 	late_plan_free(&plan);
 	p.deadline_ns = 12000;
@@ -216,7 +216,8 @@ static void test_time(void)
 	double worst = 0;
 	int64_t hour = 3600 * INT64_C(1000000000);
 	for (int kind = 0; kind < 6; kind++) {
-		double up_h = (double[]){ 0.76, 1.61, 3.13, 0.06, 0.5, 0.76 }[kind], down_h = (double[]){ 0.87, 3, 0.82, 0.03, 0.5, 0.87 }[kind];
+		double up_h = (double[]){ 0.76, 1.61, 3.13, 0.06, 0.5, 0.76 }[kind],
+		       down_h = (double[]){ 0.87, 3, 0.82, 0.03, 0.5, 0.87 }[kind];
 		int64_t horizon = (kind < 5 ? 60 : 720) * hour, at = 0, change = kind == 3 || kind == 4 ? hour / 20 : hour / 5;
 		static struct late_interval spot[2000];
 		size_t n = 0;

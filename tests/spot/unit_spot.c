@@ -28,7 +28,9 @@ struct setting {
 	uint64_t seed;
 };
 
-static const char small_job[] = "{\"name\":\"small\",\"source\":\"a test\",\"samples_per_step\":10,\"steps\":100,\"state_bytes\":1e9,\"points\":[[1,1,1000],[1,2,600],[2,2,400]]}";
+static const char small_job[] =
+	"{\"name\":\"small\",\"source\":\"a "
+	"test\",\"samples_per_step\":10,\"steps\":100,\"state_bytes\":1e9,\"points\":[[1,1,1000],[1,2,600],[2,2,400]]}";
 
 static struct availset *rows_of(const struct setting *s)
 {
@@ -46,7 +48,8 @@ static struct availset *rows_of(const struct setting *s)
 
 static int run(const struct setting *s, const struct orr_spot_ops *ops, struct run_result *r)
 {
-	const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "script", "of a test", ORR_POLICY_KIND_SPOT, s->flags, no_params, ops };
+	const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "script", "of a test", ORR_POLICY_KIND_SPOT, s->flags, no_params,
+		ops };
 	memset(&err, 0, sizeof err);
 	struct availset *set = rows_of(s);
 	struct elastic *job = elastic_parse("job", s->job ? s->job : small_job, strlen(s->job ? s->job : small_job), &err);
@@ -54,8 +57,17 @@ static int run(const struct setting *s, const struct orr_spot_ops *ops, struct r
 	int rc = !set || !job;
 	for (int i = 0; s->options[i]; i++)
 		rc |= args_set_pair(options, s->options[i], &err);
-	struct spot_config c = { .capacity = set, .job = job, .options = options, .seed = s->seed, .until_ns = s->until ? s->until : ORR_NEVER,
-		.exact = s->exact, .check = true, .record_iterations = true, .record_nodes = true, .max_rows = 1000000, .policy_timeout_s = 60 };
+	struct spot_config c = { .capacity = set,
+		.job = job,
+		.options = options,
+		.seed = s->seed,
+		.until_ns = s->until ? s->until : ORR_NEVER,
+		.exact = s->exact,
+		.check = true,
+		.record_iterations = true,
+		.record_nodes = true,
+		.max_rows = 1000000,
+		.policy_timeout_s = 60 };
 	if (!rc)
 		rc = spot_run(&c, &policy, none, "script", r, &err);
 	if (rc && !s->quiet)
@@ -124,8 +136,7 @@ static const struct orr_spot_ops simple = { .size = sizeof simple, .create = cre
 static void test_closed_form(void)
 {
 	struct run_result *r = result_new();
-	struct setting s = { .rows = "0,add,a\n50500,remove,a\n80000,add,b\n500000,remove,b\n",
-		.options = { "startup=5s", "price=3.6" } };
+	struct setting s = { .rows = "0,add,a\n50500,remove,a\n80000,add,b\n500000,remove,b\n", .options = { "startup=5s", "price=3.6" } };
 	told[0] = 0;
 	ok(!run(&s, &simple, r), "a run with a loss ends well");
 	same_text(told, "added@0 ready@5 gone@50.5 added@80 ready@85 ", "the policy is told what happened, until the job is over");
@@ -141,7 +152,8 @@ static void test_closed_form(void)
 	near_to(metric(r, "usd"), 110.5 * 0.001, 1e-12, "3.6 USD per hour is a thousandth of a USD per second");
 	near_to(metric(r, "samples_per_s"), 1000 / 135.0, 1e-12, "throughput from the first step's beginning to the last one's end");
 	near_to(metric(r, "usd_per_hour"), 110.5 * 3.6 / 140, 1e-12, "cost rate from 0 to the last step's end");
-	/* Time average of throughput over cost rate: 99 steps of 1 s at 10 samples/s and 3.6 USD/h, one of 36 s for 0.5 + 5 + 1 paid seconds. */
+	/* Time average of throughput over cost rate: 99 steps of 1 s at 10 samples/s and 3.6 USD/h, one of 36 s for 0.5 + 5 + 1 paid
+	 * seconds. */
 	double long_step = 10.0 / (6.5 * 0.001 * 3600) * 36;
 	near_to(metric(r, "value"), (99 * 10 / 3.6 + long_step - 0) / 135, 0.05, "value is about that of the parts");
 	near_to((double)r->n_iterations, 100, 0, "a row for each step");
@@ -152,18 +164,22 @@ static void test_closed_form(void)
 static void test_billing(void)
 {
 	struct run_result *r = result_new();
-	struct setting s = { .rows = "0,add,a\n50500,remove,a\n80000,add,b\n500000,remove,b\n", .options = { "price=3.6", "billing=hour" } };
+	struct setting s = { .rows = "0,add,a\n50500,remove,a\n80000,add,b\n500000,remove,b\n",
+		.options = { "price=3.6", "billing=hour" } };
 	told[0] = 0;
 	ok(!run(&s, &simple, r), "with hours billed");
 	near_to(metric(r, "usd"), 7.2, 1e-12, "two instances for less than an hour each cost two hours");
-	near_to(account(r, "rounding", true), 7.2 - 0.001 * (50.5 + metric(r, "makespan_s") - 80), 1e-9, "what was not used is in an account of its own");
+	near_to(account(r, "rounding", true), 7.2 - 0.001 * (50.5 + metric(r, "makespan_s") - 80), 1e-9,
+		"what was not used is in an account of its own");
 	result_free(r);
 }
 
 static void test_notice(void)
 {
 	struct run_result *r = result_new();
-	struct setting s = { .rows = "0,add,a\n20000,add,b\n50500,remove,a\n60000,remove,b\n", .options = { "notice=35s" }, .until = 55 * ORR_SECOND };
+	struct setting s = {
+		.rows = "0,add,a\n20000,add,b\n50500,remove,a\n60000,remove,b\n", .options = { "notice=35s" }, .until = 55 * ORR_SECOND
+	};
 	told[0] = 0;
 	ok(!run(&s, &simple, r), "with notices");
 	same_text(told, "added@0 ready@0 notice@15.5 added@20 ready@20 notice@25 gone@50.5 ",
@@ -183,7 +199,8 @@ static void picky_decide(void *self, struct orr_spot *w)
 	snprintf(text, sizeof text, "offers=%u", orr_offers(w, ORR_ANY_ZONE));
 	note(text, orr_spot_now(w));
 	if (*phase == 0) {
-		ok(orr_request(w, 0, 2) == 2 && orr_request(w, 0, 5) == 1 && orr_request(w, 0, 1) == 0, "requests are granted in part, then refused");
+		ok(orr_request(w, 0, 2) == 2 && orr_request(w, 0, 5) == 1 && orr_request(w, 0, 1) == 0,
+			"requests are granted in part, then refused");
 		ok(orr_request_on_demand(w, 0, 3) == 2, "so are those above the quota");
 		orr_spot_timer(w, 10 * ORR_SECOND, 0, 1);
 	}
@@ -206,14 +223,18 @@ static void *picky_create(struct orr_spot *w, const struct orr_args *args, struc
 
 static void test_offers(void)
 {
-	const struct orr_spot_ops picky = { .size = sizeof picky, .create = picky_create, .destroy = mem_free, .timer = picky_timer, .decide = picky_decide };
+	const struct orr_spot_ops picky = {
+		.size = sizeof picky, .create = picky_create, .destroy = mem_free, .timer = picky_timer, .decide = picky_decide
+	};
 	struct run_result *r = result_new();
 	struct setting s = { .rows = "0,add,a\n0,add,b\n0,add,c\n20000,remove,a\n",
-		.options = { "on_demand_quota=2", "price=1", "on_demand_price=4" }, .until = 30 * ORR_SECOND };
+		.options = { "on_demand_quota=2", "price=1", "on_demand_price=4" },
+		.until = 30 * ORR_SECOND };
 	told[0] = 0;
 	ok(!run(&s, &picky, r), "a policy that chooses");
 	/* 0: asked, and again because instances came and got ready; 10: the timer; 20: an offer goes. */
-	ok(strstr(told, "offers=3@0 ") == told && strstr(told, "offers=1@10 offers=0@20"), "decide() is called where something happened: %s", told);
+	ok(strstr(told, "offers=3@0 ") == told && strstr(told, "offers=1@10 offers=0@20"),
+		"decide() is called where something happened: %s", told);
 	near_to(metric(r, "usd"), (10 + 30 + 30 + 4 * 60) / 3600.0, 1e-12, "each is paid from being taken to being given back");
 	near_to(metric(r, "on_demand_hours"), 60 / 3600.0, 1e-12, "hours on demand");
 	near_to(metric(r, "preemptions"), 0, 0, "an offer that nobody had is no preemption");
@@ -271,13 +292,15 @@ static void trick_timer(void *self, struct orr_spot *w, uint64_t tag)
 
 static void test_impossible(void)
 {
-	static const char *const expected[] = { "instance a at 0.000000000 s: orr_layout(): it is still starting", "orr_steps_run(): no instance has a stage",
-		"orr_own(): stage 1 of pipeline 0 has an owner, a", "a step of 0 ns", "orr_commit(): 1 steps; 0 are not committed",
-		"asks for the future without declaring the oracle", "orr_own(): no stage 0 of pipeline 1; the layout has 1 x 2",
-		"orr_steps_run() while a step is in flight", "at 0.999999999 s, which is past", "orr_own(): it is gone",
-		"orr_release(): the handle is of an instance that is gone", "a step goes on although stage 0 of pipeline 0 has no live owner",
-		"orr_layout() while a step is in flight" };
-	const struct orr_spot_ops ops = { .size = sizeof ops, .create = create, .destroy = mem_free, .instance = trick_instance, .timer = trick_timer };
+	static const char *const expected[] = { "instance a at 0.000000000 s: orr_layout(): it is still starting",
+		"orr_steps_run(): no instance has a stage", "orr_own(): stage 1 of pipeline 0 has an owner, a", "a step of 0 ns",
+		"orr_commit(): 1 steps; 0 are not committed", "asks for the future without declaring the oracle",
+		"orr_own(): no stage 0 of pipeline 1; the layout has 1 x 2", "orr_steps_run() while a step is in flight",
+		"at 0.999999999 s, which is past", "orr_own(): it is gone", "orr_release(): the handle is of an instance that is gone",
+		"a step goes on although stage 0 of pipeline 0 has no live owner", "orr_layout() while a step is in flight" };
+	const struct orr_spot_ops ops = {
+		.size = sizeof ops, .create = create, .destroy = mem_free, .instance = trick_instance, .timer = trick_timer
+	};
 	for (trick = 0; trick < (int)(sizeof expected / sizeof *expected); trick++) {
 		struct run_result *r = result_new();
 		struct setting s = { .rows = "0,add,a\n5000,remove,a\n", .options = { "startup=1s" }, .quiet = true };
@@ -332,26 +355,47 @@ static void chance_decide(void *self, struct orr_spot *w)
 	struct chance *c = self;
 	uint64_t left = orr_steps_uncommitted(w);
 	switch (rng_below(&c->rng, 10)) {
-	case 0: orr_commit(w, left ? rng_below(&c->rng, left + 1) : 0); break;
-	case 1: orr_lose(w, left ? rng_below(&c->rng, left + 1) : 0); break;
-	case 2: orr_steps_last(w); break;
-	case 3: orr_steps_stretch(w, (int64_t)rng_below(&c->rng, 5000000000)); break;
-	case 4: orr_steps_pace(w, 1 + (int64_t)rng_below(&c->rng, 3000000000)); break;
+	case 0:
+		orr_commit(w, left ? rng_below(&c->rng, left + 1) : 0);
+		break;
+	case 1:
+		orr_lose(w, left ? rng_below(&c->rng, left + 1) : 0);
+		break;
+	case 2:
+		orr_steps_last(w);
+		break;
+	case 3:
+		orr_steps_stretch(w, (int64_t)rng_below(&c->rng, 5000000000));
+		break;
+	case 4:
+		orr_steps_pace(w, 1 + (int64_t)rng_below(&c->rng, 3000000000));
+		break;
 	case 5:
 		if (orr_inst_first(w))
 			orr_release(w, orr_inst_first(w));
 		break;
-	case 6: orr_request_on_demand(w, 0, 1); break;
-	case 7: orr_spot_timer(w, orr_spot_now(w) + (int64_t)rng_below(&c->rng, 100) * ORR_SECOND, (uint32_t)rng_below(&c->rng, 8), 3); break;
-	case 8: orr_pause_as(w, ORR_CHECKPOINT + (enum orr_account)rng_below(&c->rng, 3)); break;
-	default: orr_egress(w, 1e6); break;
+	case 6:
+		orr_request_on_demand(w, 0, 1);
+		break;
+	case 7:
+		orr_spot_timer(w, orr_spot_now(w) + (int64_t)rng_below(&c->rng, 100) * ORR_SECOND, (uint32_t)rng_below(&c->rng, 8), 3);
+		break;
+	case 8:
+		orr_pause_as(w, ORR_CHECKPOINT + (enum orr_account)rng_below(&c->rng, 3));
+		break;
+	default:
+		orr_egress(w, 1e6);
+		break;
 	}
 	if (orr_ownerless(w))
 		orr_steps_stop(w);
 	if (!orr_steps_in_flight(w, NULL, NULL) && orr_inst_ready(w) && orr_steps_done(w) < 100000) {
 		relayout(c, w);
-		orr_steps_run(w, &(struct orr_steps){ .step_ns = 1 + (int64_t)rng_below(&c->rng, 4000000000), .most = rng_below(&c->rng, 50),
-			.redundant = (double)rng_below(&c->rng, 3) / 3, .samples = (double)rng_below(&c->rng, 3), .egress_bytes = (double)rng_below(&c->rng, 2) * 1e9 });
+		orr_steps_run(w, &(struct orr_steps){ .step_ns = 1 + (int64_t)rng_below(&c->rng, 4000000000),
+					 .most = rng_below(&c->rng, 50),
+					 .redundant = (double)rng_below(&c->rng, 3) / 3,
+					 .samples = (double)rng_below(&c->rng, 3),
+					 .egress_bytes = (double)rng_below(&c->rng, 2) * 1e9 });
 	}
 }
 
@@ -373,7 +417,8 @@ static void chance_steps(void *self, struct orr_spot *w)
 
 static bool same_results(const struct run_result *a, const struct run_result *b)
 {
-	bool same = a->n_metrics == b->n_metrics && a->n_iterations == b->n_iterations && a->n_nodes == b->n_nodes && a->n_accounts == b->n_accounts;
+	bool same = a->n_metrics == b->n_metrics && a->n_iterations == b->n_iterations && a->n_nodes == b->n_nodes &&
+		    a->n_accounts == b->n_accounts;
 	for (size_t i = 0; same && i < a->n_metrics; i++)
 		if (strcmp(a->metrics[i].name, b->metrics[i].name) || a->metrics[i].value != b->metrics[i].value) {
 			printf("# %s: %.17g and %.17g\n", a->metrics[i].name, a->metrics[i].value, b->metrics[i].value);
@@ -382,7 +427,8 @@ static bool same_results(const struct run_result *a, const struct run_result *b)
 	for (size_t i = 0; same && i < a->n_iterations; i++)
 		same = !memcmp(&a->iterations[i], &b->iterations[i], sizeof *a->iterations);
 	for (size_t i = 0; same && i < a->n_nodes; i++)
-		same = a->nodes[i].time_ns == b->nodes[i].time_ns && a->nodes[i].live == b->nodes[i].live && a->nodes[i].usd == b->nodes[i].usd;
+		same = a->nodes[i].time_ns == b->nodes[i].time_ns && a->nodes[i].live == b->nodes[i].live &&
+		       a->nodes[i].usd == b->nodes[i].usd;
 	for (size_t i = 0; same && i < a->n_accounts; i++)
 		same = a->accounts[i].node_s == b->accounts[i].node_s && a->accounts[i].usd == b->accounts[i].usd;
 	return same;
@@ -390,16 +436,24 @@ static bool same_results(const struct run_result *a, const struct run_result *b)
 
 static void test_chance(void)
 {
-	const struct orr_spot_ops ops = { .size = sizeof ops, .create = chance_create, .destroy = mem_free, .instance = chance_instance,
-		.steps = chance_steps, .decide = chance_decide };
+	const struct orr_spot_ops ops = { .size = sizeof ops,
+		.create = chance_create,
+		.destroy = mem_free,
+		.instance = chance_instance,
+		.steps = chance_steps,
+		.decide = chance_decide };
 	static const char *const generators[] = { "hazard:p=0.5,slots=20,length=6h", "renewal:up=20m,down=10m,nodes=8,length=4h",
 		"churn:slots=6,rate=3,length=5h", "bulk:slots=24,every=10m,length=5h" };
 	static const char job[] = "{\"name\":\"j\",\"source\":\"a test\",\"samples_per_step\":3,\"steps\":100000,\"points\":[[1,1,1000]]}";
 	int n = getenv("ORR_SANITIZED") ? 40 : 400, n_good = 0, n_same = 0, n_ran = 0;
 	for (int i = 0; i < n; i++) {
-		struct setting s = { .generator = generators[i % 4], .job = job, .seed = (uint64_t)i + 1, .until = 5 * 3600 * ORR_SECOND,
-			.options = { i % 3 ? "startup=45s" : "startup=0", i % 2 ? "billing=hour" : "billing=second", i % 5 ? "notice=0" : "notice=120s",
-				i % 7 ? "quota=0" : "quota=5", "egress_usd_per_GB=0.02", i % 11 ? "on_demand_quota=3" : "on_demand_quota=0" } };
+		struct setting s = { .generator = generators[i % 4],
+			.job = job,
+			.seed = (uint64_t)i + 1,
+			.until = 5 * 3600 * ORR_SECOND,
+			.options = { i % 3 ? "startup=45s" : "startup=0", i % 2 ? "billing=hour" : "billing=second",
+				i % 5 ? "notice=0" : "notice=120s", i % 7 ? "quota=0" : "quota=5", "egress_usd_per_GB=0.02",
+				i % 11 ? "on_demand_quota=3" : "on_demand_quota=0" } };
 		struct run_result *a = result_new(), *b = result_new();
 		int rc = run(&s, &ops, a);
 		s.exact = true;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* unit_spot_edges.c - the spot world's order of telling, its limits, and what a policy does wrong without noticing; expected values by hand */
+/* unit_spot_edges.c - the spot world's order of telling, its limits, and what a policy does wrong without noticing; expected values by hand
+ */
 #include "tests/tap.h"
 
 #include "tests/spot/spot_runs.h"
@@ -88,7 +89,9 @@ static void order_decide(void *self, struct orr_spot *w)
 
 static void test_order(void)
 {
-	const struct orr_spot_ops ops = { .size = sizeof ops, .create = create_wanting_none, .destroy = mem_free, .instance = order_instance, .decide = order_decide };
+	const struct orr_spot_ops ops = {
+		.size = sizeof ops, .create = create_wanting_none, .destroy = mem_free, .instance = order_instance, .decide = order_decide
+	};
 	static const struct {
 		int event;
 		const char *rows, *options, *expected;
@@ -99,12 +102,14 @@ static void test_order(void)
 			"added a@0, ready a@0, notice a@40, added b@40, notice b@40, ready b@40, gone a@100, gone b@100, " },
 		{ ORR_INST_NOTICE, "0,add,a\n0,add,b\n100000,remove,b\n100000,remove,a\n", "notice=60s",
 			"added a@0, ready a@0, notice a@40, added b@40, notice b@40, ready b@40, gone b@100, gone a@100, " },
-		{ ORR_INST_GONE, "0,add,a\n0,add,b\n100000,remove,a\n100000,remove,b\n", "", "added a@0, ready a@0, gone a@100, added b@100, gone b@100, " },
+		{ ORR_INST_GONE, "0,add,a\n0,add,b\n100000,remove,a\n100000,remove,b\n", "",
+			"added a@0, ready a@0, gone a@100, added b@100, gone b@100, " },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		trick = cases[i].event;
 		struct run_result *r = try(&ops, NULL, cases[i].rows, cases[i].options, 200);
-		ok(r && !strcmp(told, cases[i].expected), "one asked for when another is told %s, %s: %s", event_names[trick], cases[i].options, told);
+		ok(r && !strcmp(told, cases[i].expected), "one asked for when another is told %s, %s: %s", event_names[trick],
+			cases[i].options, told);
 		result_free(r);
 	}
 }
@@ -129,7 +134,11 @@ static void again_timer(void *self, struct orr_spot *w, uint64_t tag)
 
 static void test_again(void)
 {
-	const struct orr_spot_ops ops = { .size = sizeof ops, .create = create_wanting_none, .destroy = mem_free, .instance = again_instance, .timer = again_timer,
+	const struct orr_spot_ops ops = { .size = sizeof ops,
+		.create = create_wanting_none,
+		.destroy = mem_free,
+		.instance = again_instance,
+		.timer = again_timer,
 		.decide = order_decide };
 	struct run_result *r = try(&ops, NULL, "0,add,a\n100000,remove,a\n", "notice=60s price=36", 200);
 	ok(r && !strcmp(told, "added a@0, ready a@0, notice a@40, added a@50, notice a@50, ready a@50, gone a@100, "), "%s", told);
@@ -170,10 +179,18 @@ static void endless_decide(void *self, struct orr_spot *w)
 		return;
 	orr_spot_timer(w, orr_spot_now(w), 0, 0);
 	switch (trick) {
-	case 4: orr_request_on_demand(w, 0, UINT32_MAX); break;
-	case 5: orr_request_on_demand(w, 0, 2000); break;
-	case 6: orr_egress(w, 1e29); break;
-	case 8: orr_layout(w, 1, 3, NULL); break;
+	case 4:
+		orr_request_on_demand(w, 0, UINT32_MAX);
+		break;
+	case 5:
+		orr_request_on_demand(w, 0, 2000);
+		break;
+	case 6:
+		orr_egress(w, 1e29);
+		break;
+	case 8:
+		orr_layout(w, 1, 3, NULL);
+		break;
 	case 9:
 		some[0] = orr_inst_first(w);
 		orr_layout(w, 1, 3, some);
@@ -198,14 +215,21 @@ static void endless_decide(void *self, struct orr_spot *w)
 			orr_steps_run(w, &(struct orr_steps){ .step_ns = ORR_SECOND, .egress_bytes = 9e17 });
 		}
 		break;
-	case 14: orr_spot_future(w, ORR_NEVER, &f, 1); break;
-	default: break;
+	case 14:
+		orr_spot_future(w, ORR_NEVER, &f, 1);
+		break;
+	default:
+		break;
 	}
 }
 
 static void test_endless(void)
 {
-	const struct orr_spot_ops ops = { .size = sizeof ops, .create = create, .destroy = mem_free, .instance = endless_instance, .timer = endless_timer,
+	const struct orr_spot_ops ops = { .size = sizeof ops,
+		.create = create,
+		.destroy = mem_free,
+		.instance = endless_instance,
+		.timer = endless_timer,
 		.decide = endless_decide };
 	static const struct {
 		int trick;
@@ -310,8 +334,14 @@ static void ends_end(void *self, struct orr_spot *w)
 
 static void test_ends(void)
 {
-	const struct orr_spot_ops ops = { .size = sizeof ops, .create = ends_create, .destroy = mem_free, .instance = ends_instance, .timer = ends_timer,
-		.steps = ends_steps, .decide = ends_decide, .end = ends_end };
+	const struct orr_spot_ops ops = { .size = sizeof ops,
+		.create = ends_create,
+		.destroy = mem_free,
+		.instance = ends_instance,
+		.timer = ends_timer,
+		.steps = ends_steps,
+		.decide = ends_decide,
+		.end = ends_end };
 	static const char rows[] = "0,add,a\n20000,add,b\n50000,remove,a\n60000,add,c\n";
 	/* create; b is added, ready; a's notice, end; the timer; the step that ends then; decide; --until. 100 steps: 45 s of a, less what
 	 * its end cuts at the very end of a step, and 56 s of b. */
@@ -340,7 +370,8 @@ static void test_long(void)
 {
 	static const char text[] = "{\"name\":\"j\",\"source\":\"a test\",\"samples_per_step\":10,\"steps\":%s,\"points\":[[1,1,%s]]}";
 	const struct orr_spot_ops ops = { .size = sizeof ops, .create = create, .destroy = mem_free, .decide = still_decide };
-	const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "script", "of a test", ORR_POLICY_KIND_SPOT, 0, no_params, &ops };
+	const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "script", "of a test", ORR_POLICY_KIND_SPOT, 0, no_params,
+		&ops };
 	char long_job[256];
 	struct spot_runs s;
 	/* 4e12 steps of a millisecond: a loop over them would take hours. */
@@ -352,10 +383,12 @@ static void test_long(void)
 		struct run_result *r = spot_runs_run(&s, 0, &err);
 		near_to(spot_runs_metric(r, "steps"), 4e12, 0, "all are done");
 		near_to(spot_runs_metric(r, "usd"), 4e6, 1e-12, "and paid");
-		ok(r && r->n_iterations <= most && r->n_iterations * 2 + 1 >= most && r->iterations[0].number == 0 && r->rows_total == UINT64_C(4000000000000),
+		ok(r && r->n_iterations <= most && r->n_iterations * 2 + 1 >= most && r->iterations[0].number == 0 &&
+				r->rows_total == UINT64_C(4000000000000),
 			"%zu of at most %llu rows are kept", r ? r->n_iterations : 0, (unsigned long long)most);
 		for (size_t i = 1; r && i < r->n_iterations; i++)
-			if (r->iterations[i].number != i * r->iterations[1].number || r->iterations[i].end_s - r->iterations[i].start_s > 0.0011)
+			if (r->iterations[i].number != i * r->iterations[1].number ||
+				r->iterations[i].end_s - r->iterations[i].start_s > 0.0011)
 				ok(false, "row %zu is of step %llu", i, (unsigned long long)r->iterations[i].number);
 		result_free(r);
 	}
@@ -392,7 +425,9 @@ static void hourly_decide(void *self, struct orr_spot *w)
 /* A policy that waits for what will never be, by a timer each hour; and one that waits long, but not for ever. */
 static void test_stuck(void)
 {
-	const struct orr_spot_ops ops = { .size = sizeof ops, .create = create, .destroy = mem_free, .timer = hourly_timer, .decide = hourly_decide };
+	const struct orr_spot_ops ops = {
+		.size = sizeof ops, .create = create, .destroy = mem_free, .timer = hourly_timer, .decide = hourly_decide
+	};
 	trick = 0;
 	struct run_result *r = try(&ops, NULL, "0,add,a\n", "", 0);
 	near_to(spot_runs_metric(r, "makespan_s") / 3600, 10000, 1e-3, "a run of which nothing comes but timers ends after 10,000 of them");
@@ -417,13 +452,15 @@ static void test_money(void)
 {
 	const struct orr_spot_ops ops = { .size = sizeof ops, .create = create, .destroy = mem_free, .decide = still_decide };
 	struct run_result *r = try(&ops, NULL, "0,add,a\n", "price=0", 0);
-	ok(r && isnan(spot_runs_metric(r, "value")) && isnan(spot_runs_metric(r, "value_ratio")), "what costs nothing has no value per dollar");
+	ok(r && isnan(spot_runs_metric(r, "value")) && isnan(spot_runs_metric(r, "value_ratio")),
+		"what costs nothing has no value per dollar");
 	near_to(spot_runs_metric(r, "usd"), 0, 0, "and costs nothing");
 	result_free(r);
 	static const struct {
 		const char *rows;
 		double usd;
-	} hours[] = { { "0,add,a\n3600000,remove,a\n3600001,add,b\n", 1 }, { "0,add,a\n3600001,remove,a\n", 2 }, { "0,add,a\n7200000,remove,a\n", 2 } };
+	} hours[] = { { "0,add,a\n3600000,remove,a\n3600001,add,b\n", 1 }, { "0,add,a\n3600001,remove,a\n", 2 },
+		{ "0,add,a\n7200000,remove,a\n", 2 } };
 	static const char long_job[] = "{\"name\":\"j\",\"source\":\"a test\",\"samples_per_step\":1,\"points\":[[1,1,1000]]}";
 	const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "script", "of a test", ORR_POLICY_KIND_SPOT, 0, no_params,
 		&(const struct orr_spot_ops){ .size = sizeof ops, .create = create, .destroy = mem_free } };
@@ -452,7 +489,8 @@ static void test_price_first(void)
 {
 	static const char rows[] = "time_s,zone,type,usd_per_hour\n0,,,1\n100,,,2\n";
 	const struct orr_spot_ops ops = { .size = sizeof ops, .create = create, .destroy = mem_free, .instance = price_instance };
-	const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "script", "of a test", ORR_POLICY_KIND_SPOT, 0, no_params, &ops };
+	const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "script", "of a test", ORR_POLICY_KIND_SPOT, 0, no_params,
+		&ops };
 	struct spot_runs s;
 	char path[] = "/tmp/unit_spot_edges_XXXXXX.csv";
 	int fd = mkstemps(path, 4);
@@ -496,17 +534,22 @@ static void handles_instance(void *self, struct orr_spot *w, orr_inst i, enum or
 		orr_spot_cancel(w, orr_spot_timer(w, 15 * ORR_SECOND, 0, 2));
 	}
 	if (event == ORR_INST_GONE)
-		ok(orr_inst_get(w, kept, &info) && !info.is_ready && !orr_inst_is_live(w, kept) && !orr_inst_next(w, kept), "while its end is told it can be asked about");
+		ok(orr_inst_get(w, kept, &info) && !info.is_ready && !orr_inst_is_live(w, kept) && !orr_inst_next(w, kept),
+			"while its end is told it can be asked about");
 	if (event == ORR_INST_ADDED && kept != i)
 		ok(!orr_inst_get(w, kept, &info) && !strcmp(orr_inst_name(w, kept, name, sizeof name), "none") && !orr_inst_mark(w, kept) &&
-				orr_inst_slot(i) == orr_inst_slot(kept), "later it cannot, though another has its place");
+				orr_inst_slot(i) == orr_inst_slot(kept),
+			"later it cannot, though another has its place");
 }
 
 static void test_handles(void)
 {
-	const struct orr_spot_ops ops = { .size = sizeof ops, .create = create, .destroy = mem_free, .instance = handles_instance, .timer = handles_timer };
+	const struct orr_spot_ops ops = {
+		.size = sizeof ops, .create = create, .destroy = mem_free, .instance = handles_instance, .timer = handles_timer
+	};
 	struct run_result *r = try(&ops, NULL, "0,add,a\n20000,remove,a\n30000,add,b\n", "startup=12s", 100);
-	ok(r && !strcmp(told, "added a@0, timer none@10, ready a@12, gone a@20, added b@30, ready b@42, "), "forged handles cancel nothing: %s", told);
+	ok(r && !strcmp(told, "added a@0, timer none@10, ready a@12, gone a@20, added b@30, ready b@42, "),
+		"forged handles cancel nothing: %s", told);
 	result_free(r);
 }
 

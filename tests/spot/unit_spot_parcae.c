@@ -153,7 +153,8 @@ static void test_odds(void)
 static void test_costs(void)
 {
 	struct parcae_cost gpt = parcae_cost_of(PARCAE_GPT_1P5B, 0), big = parcae_cost_of(PARCAE_GPT_6P7B, 0),
-		bert = parcae_cost_of(PARCAE_BERT, 0), vgg = parcae_cost_of(PARCAE_VGG19, 0), resnet = parcae_cost_of(PARCAE_RESNET152, 0);
+			   bert = parcae_cost_of(PARCAE_BERT, 0), vgg = parcae_cost_of(PARCAE_VGG19, 0),
+			   resnet = parcae_cost_of(PARCAE_RESNET152, 0);
 	near_to(parcae_p2p_s(100), 140e-6, 1e-12, "a small message: 140 us");
 	near_to(parcae_p2p_s(16777216), 18622e-6, 1e-12, "16 MiB as measured");
 	near_to(parcae_p2p_s(9 << 20), (1428 + (18622 - 1428) * 8.0 / 15) * 1e-6, 1e-12, "9 MiB: 8/15 of the way from 1 to 16");
@@ -175,7 +176,8 @@ static void test_costs(void)
 
 /* ---- plans ---- */
 
-static const struct parcae_shape shapes[] = { { 1, 2, 2, 10 }, { 1, 3, 3, 14 }, { 2, 2, 4, 19 }, { 2, 3, 6, 27 }, { 3, 2, 6, 28 }, { 4, 2, 8, 33 } };
+static const struct parcae_shape shapes[] = { { 1, 2, 2, 10 }, { 1, 3, 3, 14 }, { 2, 2, 4, 19 }, { 2, 3, 6, 27 }, { 3, 2, 6, 28 },
+	{ 4, 2, 8, 33 } };
 enum { SHAPES = sizeof shapes / sizeof *shapes, PERIODS = 4 };
 
 /* Each loss of r nodes out of n, the first of which work. */
@@ -200,17 +202,20 @@ static void test_expected_migrations(struct parcae_planner *p)
 		for (uint32_t n = shapes[from].nodes; n <= 10; n++)
 			for (uint32_t r = 0; r <= n; r++)
 				for (uint32_t to = 0; to < SHAPES; to++)
-					worst = fmax(worst, fabs(parcae_expected_s(p, from, n, r, to) - enumerate_migration(p, from, n, r, to)));
+					worst = fmax(
+						worst, fabs(parcae_expected_s(p, from, n, r, to) - enumerate_migration(p, from, n, r, to)));
 	near_to(worst, 0, 1e-9, "expected migrations are the means over all sets of losses");
 	struct parcae_loss one = { 1, 1, 0 }, none = { 0, 2, 0 };
-	ok(parcae_migration_kind(p, 3, &none, 3) == PARCAE_NONE && parcae_migration_s(p, 3, &none, 3) == 0, "nothing lost, nothing changed: no migration");
+	ok(parcae_migration_kind(p, 3, &none, 3) == PARCAE_NONE && parcae_migration_s(p, 3, &none, 3) == 0,
+		"nothing lost, nothing changed: no migration");
 	ok(parcae_migration_kind(p, 3, &one, 1) == PARCAE_INTRA, "a pipeline of the same depth is given up: within stages");
 	ok(parcae_migration_kind(p, 3, &one, 3) == PARCAE_INTER, "somebody stands in: between stages");
 	ok(parcae_migration_kind(p, 3, &none, 4) == PARCAE_PIPELINE, "another depth: the whole pipeline");
 	ok(parcae_migration_kind(p, SHAPES, &none, 4) == PARCAE_PIPELINE, "so is to begin");
 }
 
-static double step_worth(struct parcae_planner *p, uint32_t from, uint32_t to, const struct parcae_loss *loss, const struct parcae_period *t)
+static double step_worth(
+	struct parcae_planner *p, uint32_t from, uint32_t to, const struct parcae_loss *loss, const struct parcae_period *t)
 {
 	if (to == SHAPES)
 		return 0;
@@ -219,8 +224,8 @@ static double step_worth(struct parcae_planner *p, uint32_t from, uint32_t to, c
 }
 
 /* Every sequence of shapes. */
-static double best_sequence(struct parcae_planner *p, uint32_t from, const struct parcae_loss *loss, const struct parcae_period *t, uint32_t left,
-	uint32_t *first)
+static double best_sequence(struct parcae_planner *p, uint32_t from, const struct parcae_loss *loss, const struct parcae_period *t,
+	uint32_t left, uint32_t *first)
 {
 	double best = -INFINITY;
 	for (uint32_t to = 0; left && to <= SHAPES; to++) {
@@ -249,7 +254,8 @@ static void test_plans(struct parcae_planner *p)
 		for (uint32_t k = 1; k <= PERIODS; k++) {
 			uint32_t lost = (uint32_t)rng_below(&rng, 3);
 			lost = lost < t[k - 1].nodes ? lost : t[k - 1].nodes;
-			t[k] = (struct parcae_period){ t[k - 1].nodes - lost + (uint32_t)rng_below(&rng, 3), lost, 5 + 40 * rng_uniform(&rng) };
+			t[k] = (struct parcae_period){ t[k - 1].nodes - lost + (uint32_t)rng_below(&rng, 3), lost,
+				5 + 40 * rng_uniform(&rng) };
 		}
 		struct parcae_loss known = { 1, 0, from < SHAPES && shapes[from].pipelines == 1 };
 		const struct parcae_loss *loss = i % 2 && from < SHAPES ? &known : NULL;

@@ -26,22 +26,24 @@ static const char graph_text[] =
 	"\"holds\":[{\"device\":0,\"kind\":\"weights\",\"bytes\":1e6}],\"ops\":["
 	"{\"id\":\"sum\",\"collective\":{\"op\":\"all-reduce\",\"group\":\"all\",\"layers\":[\"c1\",\"c3\"],\"algorithm\":\"hierarchical\","
 	"\"inner\":2,\"repeat\":3},\"after\":[\"b\"],\"stream\":2,\"priority\":-1},"
-	"{\"id\":\"f\",\"compute\":{\"device\":0,\"layers\":{\"first\":\"c1\",\"last\":\"f5\"},\"pass\":\"forward\",\"batch\":4,\"shards\":2},"
+	"{\"id\":\"f\",\"compute\":{\"device\":0,\"layers\":{\"first\":\"c1\",\"last\":\"f5\"},\"pass\":\"forward\",\"batch\":4,\"shards\":"
+	"2},"
 	"\"after_previous\":[\"u\",\"sum\"],\"takes\":{\"device\":0,\"bytes\":5}},"
 	"{\"id\":\"b\",\"compute\":{\"device\":0,\"layers\":\"all\",\"pass\":\"backward\"},\"after\":[\"f\"],"
 	"\"gives\":[{\"device\":0,\"bytes\":5}],\"label\":\"x\"},"
 	"{\"id\":\"w\",\"compute\":{\"device\":5,\"work\":\"codec\",\"seconds\":0.5},\"detach\":true},"
 	"{\"id\":\"t\",\"transfer\":{\"from\":0,\"to\":4,\"layers\":[\"f5\"]},\"after\":[\"b\"],\"stream\":1},"
-	"{\"id\":\"c\",\"collective\":{\"op\":\"broadcast\",\"group\":[2,0,5],\"bytes\":100,\"algorithm\":\"double-tree\",\"root\":2,\"chunks\":4}},"
+	"{\"id\":\"c\",\"collective\":{\"op\":\"broadcast\",\"group\":[2,0,5],\"bytes\":100,\"algorithm\":\"double-tree\",\"root\":2,"
+	"\"chunks\":4}},"
 	"{\"id\":\"d\",\"delay\":{\"seconds\":1e-3},\"after\":[\"t\",\"c\"]},"
 	"{\"id\":\"m\",\"mark\":{},\"after\":[\"d\",\"sum\"]},"
 	"{\"id\":\"u\",\"compute\":{\"device\":0,\"layers\":[\"f5\",\"c1\"],\"pass\":\"update\"},\"after\":[\"m\"],\"samples\":8}]}";
 
 static const char partitions_text[] = "{\"title\":\"pairs\",\"partitions\":[[[0,1],[2,3]],[[0,3],[1,2]],[[0,1,2,3]]]}";
 
-static const char *const hostile[] = { "", "null", "true", "-1", "0", "4", "99", "1.5", "-0", "1e999", "-1e999", "1e308", "1e-320", "4294967296",
-	"9007199254740993", "18446744073709551616", "0x1", "01", "1e", "nan", "\"\"", "\"x\"", "\"all\"", "\"a\\u0000b\"", "\"\\n\"", "\"\xff\"", "\"%s%n\"",
-	"\"", "[]", "[[]]", "{}", "[0,0]", "{\"\":0}", "}", "]", ",", ":", "[[[[[[[[[[", "/**/" };
+static const char *const hostile[] = { "", "null", "true", "-1", "0", "4", "99", "1.5", "-0", "1e999", "-1e999", "1e308", "1e-320",
+	"4294967296", "9007199254740993", "18446744073709551616", "0x1", "01", "1e", "nan", "\"\"", "\"x\"", "\"all\"", "\"a\\u0000b\"",
+	"\"\\n\"", "\"\xff\"", "\"%s%n\"", "\"", "[]", "[[]]", "{}", "[0,0]", "{\"\":0}", "}", "]", ",", ":", "[[[[[[[[[[", "/**/" };
 enum { N_HOSTILE = sizeof hostile / sizeof *hostile, MAX_TOKENS = 1000, OTHERS = 12 };
 
 static struct graph_facts facts;

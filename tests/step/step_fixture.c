@@ -61,8 +61,7 @@ void fixture_free(struct fixture *f)
 	mem_free(f);
 }
 
-int fixture_run(struct fixture *f, const struct orr_policy *p, const char *settings, struct step_result *out,
-	struct orr_error *err)
+int fixture_run(struct fixture *f, const struct orr_policy *p, const char *settings, struct step_result *out, struct orr_error *err)
 {
 	struct orr_args *a = args_new(p->params, p->name, err);
 	int rc = a ? ORR_OK : ORR_EINPUT;

@@ -21,7 +21,6 @@ void fixture_set(struct fixture *f, const char *pair); /* "iterations=5" */
 void fixture_free(struct fixture *f);
 
 /* Runs a policy with "name=value" settings, separated by spaces; returns the code. */
-int fixture_run(struct fixture *f, const struct orr_policy *p, const char *settings, struct step_result *out,
-	struct orr_error *err);
+int fixture_run(struct fixture *f, const struct orr_policy *p, const char *settings, struct step_result *out, struct orr_error *err);
 
 #endif

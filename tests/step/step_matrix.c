@@ -32,8 +32,7 @@ enum { ITERATIONS = 24, TAIL = 4, MOST_COMPLAINTS = 3 };
 
 static unsigned runs, refused, complaints;
 
-static void complain(const char *of, const char *cluster, const char *model, const char *setting, const char *how, double got,
-	double want)
+static void complain(const char *of, const char *cluster, const char *model, const char *setting, const char *how, double got, double want)
 {
 	if (complaints++ < MOST_COMPLAINTS)
 		printf("# %s %s %s %s: %s: %.17g, %.17g\n", of, cluster, model, setting, how, got, want);
@@ -190,7 +189,8 @@ int main(void)
 		complaints = runs = refused = 0;
 		for (int m = 0; m < (is_slow ? 1 : 2); m++)
 			for (size_t c = 0; c < sizeof clusters / sizeof *clusters; c++) {
-				struct what w = { *p, clusters[c], models[m], "", fixture_new(clusters[c], "racks:oversubscription=2", models[m], 4) };
+				struct what w = { *p, clusters[c], models[m], "",
+					fixture_new(clusters[c], "racks:oversubscription=2", models[m], 4) };
 				fixture_set(w.f, "iterations=24");
 				if (m && c != 3)
 					run_all(&w, true);

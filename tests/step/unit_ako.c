@@ -39,8 +39,7 @@ struct outcome {
 	int code;
 };
 
-static struct outcome run(const char *cluster, const char *model, const char *options, const struct orr_policy *p,
-	const char *settings)
+static struct outcome run(const char *cluster, const char *model, const char *options, const struct orr_policy *p, const char *settings)
 {
 	struct fixture *f = open_fixture(cluster, model, options);
 	struct step_result r = { 0 };
@@ -162,8 +161,8 @@ static void note_lead(struct watch *w, uint32_t i)
 	}
 }
 
-static void hear(void *ctx, double time_s, bool is_end, uint64_t op, const struct orr_update *u, uint32_t n_updates,
-	const uint32_t *group, uint32_t n_group)
+static void hear(void *ctx, double time_s, bool is_end, uint64_t op, const struct orr_update *u, uint32_t n_updates, const uint32_t *group,
+	uint32_t n_group)
 {
 	struct watch *w = ctx;
 	uint64_t k = (op >> 32) - 1;
@@ -318,8 +317,8 @@ static void age(void)
 		double got = staleness("8x1:v100", &orr_policy_ako, settings), want = ((0.5 * (p - 1) + 2) * 8 - 1) * 7 / 8;
 		ok(fabs(got / want - 1) < 0.01, "8 workers, p=%u: gradients are %.2f updates old when used, want %.2f", p, got, want);
 	}
-	double got = staleness("16x1:v100", &orr_policy_parameter_server,
-		"mode=asp placement=dedicated lag=2 push_overlap=false servers=3");
+	double got =
+		staleness("16x1:v100", &orr_policy_parameter_server, "mode=asp placement=dedicated lag=2 push_overlap=false servers=3");
 	ok(fabs(got / (3 * 13 - 1) - 1) < 0.01, "13 workers, 3 servers: %.2f updates old, want 38", got);
 }
 

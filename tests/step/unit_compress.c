@@ -31,8 +31,8 @@ static double volume(const char *method, const struct dnn *d, uint32_t n, uint64
 	double sum = 0;
 	compression_shape(&c, d, 0, d->n_layers, n, iteration, 4, d->params * 4, &z);
 	for (uint32_t i = 0; i < z.n_rounds; i++)
-		sum += coll_bytes_per_rank(&(struct coll_shape){
-			.op = z.round[i].op, .algorithm = ORR_RING, .n = n, .bytes = z.round[i].bytes });
+		sum += coll_bytes_per_rank(
+			&(struct coll_shape){ .op = z.round[i].op, .algorithm = ORR_RING, .n = n, .bytes = z.round[i].bytes });
 	return sum;
 }
 
@@ -48,13 +48,10 @@ static void top_k(void)
 	struct dnn *d = dnn_load("resnet50", &e);
 	bool all = true;
 	for (uint32_t n = 8; n <= 2048; n *= 2)
-		all = all &&
-		      fabs(volume("topk:density=0.001", d, n, 0) / ((n - 1.0) * 0.001 * d->params * 8) - 1) < 1e-12;
+		all = all && fabs(volume("topk:density=0.001", d, n, 0) / ((n - 1.0) * 0.001 * d->params * 8) - 1) < 1e-12;
 	ok(all, "top-k receives (n-1) k (4+4) bytes, n = 8 .. 2048");
-	near_to(volume("topk:density=0.001", d, 1000, 0) / dense(d, 1000), 1, 1e-12,
-		"as much as a dense ring at n = d/k = 1000");
-	ok(volume("topk:density=0.001", d, 999, 0) < dense(d, 999) &&
-			volume("topk:density=0.001", d, 1001, 0) > dense(d, 1001),
+	near_to(volume("topk:density=0.001", d, 1000, 0) / dense(d, 1000), 1, 1e-12, "as much as a dense ring at n = d/k = 1000");
+	ok(volume("topk:density=0.001", d, 999, 0) < dense(d, 999) && volume("topk:density=0.001", d, 1001, 0) > dense(d, 1001),
 		"less before, more after");
 	static const struct {
 		const char *method;
@@ -66,11 +63,10 @@ static void top_k(void)
 		while (n < 3000 && volume(warmup[i].method, d, n, 0) < dense(d, n) * (1 - 1e-12))
 			n++;
 		ok((int)n == warmup[i].n, "%s: crossover at n = %d (%u)", warmup[i].method, warmup[i].n, n);
-		near_to(volume("dgc:warmup_iterations=100", d, 8, 100 * i + 99), volume(warmup[i].method, d, 8, 0),
-			1e-12, "and dgc has this density in its warm-up");
+		near_to(volume("dgc:warmup_iterations=100", d, 8, 100 * i + 99), volume(warmup[i].method, d, 8, 0), 1e-12,
+			"and dgc has this density in its warm-up");
 	}
-	near_to(volume("dgc:warmup_iterations=100", d, 8, 400), volume("topk:density=0.001", d, 8, 0), 1e-12,
-		"and 0.001 after it");
+	near_to(volume("dgc:warmup_iterations=100", d, 8, 400), volume("topk:density=0.001", d, 8, 0), 1e-12, "and 0.001 after it");
 	struct compression c = parse("dgc:warmup_iterations=100");
 	ok(compression_settles(&c) == 400, "which it says");
 	dnn_free(d);
@@ -90,27 +86,24 @@ static void matrices(void)
 			ok(fabs(ratio / (layer.params / (r * (768.0 + 1024))) - 1) < 1e-12,
 				"powersgd rank %d, n = %u: a b / (r (a + b)) (%.2f)", r, workers[i], ratio);
 		}
-	ok(volume("powersgd:rank=400", &d, 8, 0) < dense(&d, 8) &&
-			volume("powersgd:rank=768", &d, 8, 0) == dense(&d, 8),
+	ok(volume("powersgd:rank=400", &d, 8, 0) < dense(&d, 8) && volume("powersgd:rank=768", &d, 8, 0) == dense(&d, 8),
 		"what would not shrink goes dense");
 	/* 1-bit SGD: a bit per element and a scale of 4 bytes per column from each of the n-1 others. */
 	near_to(volume("onebit", &d, 8, 0), 7 * (layer.params / 8 + 4 * 1024), 1e-12, "1-bit: (n-1) (d/8 + 4 columns)");
 	struct dnn_layer two[] = { layer, { .kind = ORR_LAYER_NORM, .params = 2048 } };
 	struct dnn pair = { .layer = two, .n_layers = 2, .params = layer.params + 2048 };
-	near_to(volume("topk:density=0.01,min_elems=10000", &pair, 8, 0),
-		7 * 0.01 * layer.params * 8 + 2 * 7.0 / 8 * 2048 * 4, 1e-12, "small layers go dense");
+	near_to(volume("topk:density=0.01,min_elems=10000", &pair, 8, 0), 7 * 0.01 * layer.params * 8 + 2 * 7.0 / 8 * 2048 * 4, 1e-12,
+		"small layers go dense");
 	struct compression c = parse("powersgd:rank=2,compress_Bps=1e9");
 	struct compressed_shape whole, half;
 	compression_shape(&c, &d, 0, 1, 8, 0, 4, layer.params * 4, &whole);
 	compression_shape(&c, &d, 0, 1, 8, 0, 4, layer.params * 2, &half);
-	ok(half.sent_bytes * 2 == whole.sent_bytes && half.encode_s * 2 == whole.encode_s &&
-			half.decode_s * 2 == whole.decode_s,
+	ok(half.sent_bytes * 2 == whole.sent_bytes && half.encode_s * 2 == whole.encode_s && half.decode_s * 2 == whole.decode_s,
 		"half of a tensor costs half");
 	near_to(whole.encode_s, 2 * layer.params * 4 / 1e9, 1e-12, "PowerSGD reads the gradient twice to encode it");
 }
 
-static double step_s(const char *cluster, const char *network, const char *compression, const struct orr_policy *p,
-	const char *settings)
+static double step_s(const char *cluster, const char *network, const char *compression, const struct orr_policy *p, const char *settings)
 {
 	bool is_shared = p == &orr_policy_parameter_server; /* closed forms of one message know nothing of others */
 	struct orr_error e = { 0 };
@@ -138,11 +131,10 @@ static void steps(void)
 {
 	static const char *const nets[] = { "star:bw=1Gbps,lat=0", "star:bw=10Gbps,lat=0", "star:bw=25Gbps,lat=0" };
 	double d = 25557032, k = 0.001 * d, B = 1.25e9;
-	near_to(step_s("8x1:v100", nets[1], "topk:density=0.001", &orr_policy_allreduce, no_overlap),
-		0.25 + 7 * k * 8 / B, 1e-9, "a step with top-k: compute + (n-1) k 8 / B");
+	near_to(step_s("8x1:v100", nets[1], "topk:density=0.001", &orr_policy_allreduce, no_overlap), 0.25 + 7 * k * 8 / B, 1e-9,
+		"a step with top-k: compute + (n-1) k 8 / B");
 	near_to(step_s("8x1:v100", nets[1], "topk:density=0.001,compress_Bps=1e9", &orr_policy_allreduce, no_overlap),
-		0.25 + 7 * k * 8 / B + (4 * d + 8 * k * 8) / 1e9, 1e-9,
-		"and coding: the gradient once, and what was received");
+		0.25 + 7 * k * 8 / B + (4 * d + 8 * k * 8) / 1e9, 1e-9, "and coding: the gradient once, and what was received");
 	near_to(step_s("5x1:v100", nets[1], "topk:density=0.001", &orr_policy_parameter_server,
 			"placement=dedicated servers=1 push_overlap=false"),
 		0.25 + 4 * k * 8 / B + 4 * 4 * d / B, 1e-9, "to a server: compressed pushes, dense pulls");
@@ -157,8 +149,7 @@ static void steps(void)
 	for (int b = 0; b < 3; b++)
 		for (int n = 0; n < 4; n++) {
 			double plain = step_s(clusters[n], nets[b], "none", &orr_policy_allreduce, no_overlap);
-			double less =
-				step_s(clusters[n], nets[b], "topk:density=0.001", &orr_policy_allreduce, no_overlap);
+			double less = step_s(clusters[n], nets[b], "topk:density=0.001", &orr_policy_allreduce, no_overlap);
 			gain[b][n] = plain / less;
 			sent[b][n] = (plain - 0.25) / (less - 0.25);
 			faster = faster && gain[b][n] > 1;
@@ -167,11 +158,10 @@ static void steps(void)
 			with_link = with_link && (!b || gain[b][n] < gain[b - 1][n]);
 		}
 	for (int b = 0; b < 3; b++)
-		printf("# %s: a step gains %.3f %.3f %.3f %.3f at n = 8, 32, 128, 256\n", nets[b], gain[b][0],
-			gain[b][1], gain[b][2], gain[b][3]);
+		printf("# %s: a step gains %.3f %.3f %.3f %.3f at n = 8, 32, 128, 256\n", nets[b], gain[b][0], gain[b][1], gain[b][2],
+			gain[b][3]);
 	ok(faster, "top-k at 0.001 is faster at n = 8 .. 256 on 1, 10 and 25 Gb/s");
-	ok(with_n && step_with_n,
-		"its gain shrinks as n grows: that of communication at once, that of the step from n = 32 on");
+	ok(with_n && step_with_n, "its gain shrinks as n grows: that of communication at once, that of the step from n = 32 on");
 	near_to(sent[1][3], 1000.0 / 256, 1e-6, "the former is (d/k) / n");
 	ok(with_link, "and as the link speeds up");
 	for (int i = 0; i < 3; i++) {
@@ -198,24 +188,21 @@ static void large_batch(void)
 	double e64 = 0.25 / step_s("64x1:p100", net, "none", &orr_policy_allreduce, no_overlap);
 	double e256 = 0.25 / step_s("256x1:p100", net, "none", &orr_policy_allreduce, no_overlap);
 	printf("# calibrated: %.3g B/s gives 64 GPUs %.3f; 256 GPUs %.4f, published about 0.90\n", Bps, e64, e256);
-	ok(fabs(e64 - 0.9) < 1e-6 && fabs(e256 - 0.9) < 0.03,
-		"efficiency of 256 GPUs within 0.03 of 0.90, one bandwidth calibrated");
+	ok(fabs(e64 - 0.9) < 1e-6 && fabs(e256 - 0.9) < 0.03, "efficiency of 256 GPUs within 0.03 of 0.90, one bandwidth calibrated");
 }
 
 static void errors(void)
 {
 	static const char *const bad[][2] = { { "zip", "expected none, topk, dgc, onebit or powersgd" },
 		{ "topk:density=2", "density: expected a number" }, { "topk:rank=2", "no key \"rank=2\"" },
-		{ "powersgd:rank=0", "rank: expected a whole number" },
-		{ "onebit:compress_Bps=fast", "compress_Bps: expected a number" }, { "topk:", "no key" },
-		{ "dgc:warmup_iterations=x", "warmup_iterations" }, { "topk:density", "no key \"density\"" },
+		{ "powersgd:rank=0", "rank: expected a whole number" }, { "onebit:compress_Bps=fast", "compress_Bps: expected a number" },
+		{ "topk:", "no key" }, { "dgc:warmup_iterations=x", "warmup_iterations" }, { "topk:density", "no key \"density\"" },
 		{ "powersgd:density=0.1", "no key" }, { "", "expected none" } };
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct compression c;
 		struct orr_error e = { 0 };
 		int rc = compression_parse(bad[i][0], &c, &e);
-		ok(rc == ORR_EINPUT && strstr(e.text, bad[i][1]) && strstr(e.text, "step.compression"), "\"%s\": %s",
-			bad[i][0], e.text);
+		ok(rc == ORR_EINPUT && strstr(e.text, bad[i][1]) && strstr(e.text, "step.compression"), "\"%s\": %s", bad[i][0], e.text);
 	}
 	struct compression c = parse("none");
 	ok(c.method == COMPRESSION_NONE, "none is none");

@@ -10,8 +10,8 @@
 
 #include <stdlib.h>
 
-extern const struct orr_policy orr_policy_allreduce, orr_policy_bytescheduler, orr_policy_parameter_server,
-	orr_policy_local_sgd, orr_policy_zero;
+extern const struct orr_policy orr_policy_allreduce, orr_policy_bytescheduler, orr_policy_parameter_server, orr_policy_local_sgd,
+	orr_policy_zero;
 
 enum { MAX_EVENTS = 100000, WORKERS = 4, ITERATIONS = 12 };
 
@@ -25,14 +25,14 @@ struct event {
 static struct event *event;
 static uint32_t n_events;
 
-static void hook(void *ctx, double time_s, bool is_end, uint64_t op, const struct orr_update *u, uint32_t n,
-	const uint32_t *group, uint32_t n_group)
+static void hook(
+	void *ctx, double time_s, bool is_end, uint64_t op, const struct orr_update *u, uint32_t n, const uint32_t *group, uint32_t n_group)
 {
 	(void)ctx, (void)time_s;
 	for (uint32_t i = 0; i < n && n_events < MAX_EVENTS; i++) {
 		bool is_server = u[i].kind == ORR_PUSH || u[i].kind == ORR_PULL;
-		event[n_events++] = (struct event){ (op >> 32) - 1, (uint8_t)u[i].kind, is_end,
-			is_server ? u[i].worker : group[0], u[i].slice, u[i].slices, n_group, u[i].scale };
+		event[n_events++] = (struct event){ (op >> 32) - 1, (uint8_t)u[i].kind, is_end, is_server ? u[i].worker : group[0],
+			u[i].slice, u[i].slices, n_group, u[i].scale };
 	}
 }
 
@@ -93,18 +93,15 @@ static void synchronous(void)
 		const struct orr_policy *policy;
 		const char *settings, *sets;
 	} cases[] = { { &orr_policy_allreduce, "", "" }, { &orr_policy_allreduce, "fusion=tensor overlap=false", "" },
-		{ &orr_policy_allreduce, "fusion=horovod", "" }, { &orr_policy_bytescheduler, "", "" },
-		{ &orr_policy_zero, "stage=1", "" }, { &orr_policy_zero, "stage=2 overlap=false", "" },
-		{ &orr_policy_zero, "stage=3", "" }, { &orr_policy_allreduce, "", "compression=powersgd:rank=2" },
-		{ &orr_policy_bytescheduler, "", "compression=topk" },
-		{ &orr_policy_allreduce, "", "stragglers=lognormal" },
-		{ &orr_policy_bytescheduler, "", "stragglers=lognormal" } };
+		{ &orr_policy_allreduce, "fusion=horovod", "" }, { &orr_policy_bytescheduler, "", "" }, { &orr_policy_zero, "stage=1", "" },
+		{ &orr_policy_zero, "stage=2 overlap=false", "" }, { &orr_policy_zero, "stage=3", "" },
+		{ &orr_policy_allreduce, "", "compression=powersgd:rank=2" }, { &orr_policy_bytescheduler, "", "compression=topk" },
+		{ &orr_policy_allreduce, "", "stragglers=lognormal" }, { &orr_policy_bytescheduler, "", "stragglers=lognormal" } };
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		run("4x1:v100", cases[i].sets, cases[i].policy, cases[i].settings);
 		ok(count(ORR_GRADIENT) == WORKERS * ITERATIONS && count(ORR_LOCAL_UPDATE) == WORKERS * ITERATIONS &&
 				count(ORR_AVERAGE_GRADIENTS) == ITERATIONS && is_synchronous(),
-			"%s %s %s: gradient, mean of all, update, next gradient", cases[i].policy->name,
-			cases[i].settings, cases[i].sets);
+			"%s %s %s: gradient, mean of all, update, next gradient", cases[i].policy->name, cases[i].settings, cases[i].sets);
 	}
 }
 
@@ -141,8 +138,7 @@ static void local(void)
 		pairs += event[i].kind == ORR_AVERAGE_PARAMETERS && event[i].is_end && event[i].group == 2;
 		all += event[i].kind == ORR_AVERAGE_PARAMETERS && event[i].is_end && event[i].group == 4;
 	}
-	ok(pairs == 4 * 2 && all == 2, "hierarchical: of 6 averages every third is over all nodes (%u, %u)", pairs,
-		all);
+	ok(pairs == 4 * 2 && all == 2, "hierarchical: of 6 averages every third is over all nodes (%u, %u)", pairs, all);
 }
 
 /* Most iterations by which what a worker pulls is older than the newest push it lacks, over all pulls. */
@@ -177,13 +173,11 @@ static void servers(void)
 	ok(worst_staleness(WORKERS) == 0, "BSP: nobody pulls before all have pushed");
 	static const char *const slow = "speeds=0:0.2";
 	run("4x1:v100", slow, &orr_policy_parameter_server, "mode=ssp staleness=2");
-	ok(worst_staleness(WORKERS) == 2, "SSP: a pull lacks at most `staleness` iterations of the slowest (%d)",
-		worst_staleness(WORKERS));
+	ok(worst_staleness(WORKERS) == 2, "SSP: a pull lacks at most `staleness` iterations of the slowest (%d)", worst_staleness(WORKERS));
 	run("4x1:v100", slow, &orr_policy_parameter_server, "mode=asp");
 	ok(worst_staleness(WORKERS) > 2, "ASP: nobody waits for the slowest (%d behind)", worst_staleness(WORKERS));
 	run("2x2:v100", "", &orr_policy_parameter_server, "node_sum=true");
-	ok(count(ORR_PUSH) == WORKERS * 2 * ITERATIONS && worst_staleness(WORKERS) == 0,
-		"a node's sum counts for each of its workers");
+	ok(count(ORR_PUSH) == WORKERS * 2 * ITERATIONS && worst_staleness(WORKERS) == 0, "a node's sum counts for each of its workers");
 	run("4x1:v100", "", &orr_policy_parameter_server, "shard=tensor servers=3 step=sum");
 	bool ones = true, three = true;
 	for (uint32_t i = 0; i < n_events; i++) {

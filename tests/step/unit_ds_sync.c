@@ -18,8 +18,8 @@ static double rho(double n)
 }
 
 /* Mean seconds of an iteration. options: of the step world, separated by spaces. */
-static double iteration(const char *cluster, const char *network, const char *model, const char *options,
-	const struct orr_policy *p, const char *set, double *model_bytes)
+static double iteration(const char *cluster, const char *network, const char *model, const char *options, const struct orr_policy *p,
+	const char *set, double *model_bytes)
 {
 	struct step_result r;
 	struct orr_error e = { 0 };
@@ -61,8 +61,8 @@ static void test_uniform(void)
 		snprintf(set, sizeof set, "schedule=%s", rows[i].schedule);
 		double a = iteration(cluster, "star:bw=10Gbps,lat=0", "lenet5", no_work, &orr_policy_allreduce, bsp, NULL);
 		double b = iteration(cluster, "star:bw=10Gbps,lat=0", "lenet5", no_work, &orr_policy_ds_sync, set, NULL);
-		ok(fabs(a / b / rows[i].bandwidth - 1) < 1e-3, "N=%u, s=%u, bandwidth alone: %.4fx, want %.4fx", rows[i].n, rows[i].s, a / b,
-			rows[i].bandwidth);
+		ok(fabs(a / b / rows[i].bandwidth - 1) < 1e-3, "N=%u, s=%u, bandwidth alone: %.4fx, want %.4fx", rows[i].n, rows[i].s,
+			a / b, rows[i].bandwidth);
 		/* 240 kB at 10 PB/s take nothing beside 1 s of latency. */
 		a = iteration(cluster, "star:bw=10000000GBps,lat=1s", "lenet5", no_work, &orr_policy_allreduce, bsp, NULL);
 		b = iteration(cluster, "star:bw=10000000GBps,lat=1s", "lenet5", no_work, &orr_policy_ds_sync, set, NULL);
@@ -95,7 +95,7 @@ static void test_workloads(void)
 		char network[40];
 		snprintf(network, sizeof network, "star:bw=%dGbps,lat=0", gbps);
 		double gain = iteration("4x1:v100", network, "wrn_50_2", "compute_s=0.22", &orr_policy_allreduce, bsp, NULL) /
-			iteration("4x1:v100", network, "wrn_50_2", "compute_s=0.22", &orr_policy_ds_sync, "", NULL);
+			      iteration("4x1:v100", network, "wrn_50_2", "compute_s=0.22", &orr_policy_ds_sync, "", NULL);
 		rises &= gain > last && gain < rho(4) / rho(2);
 		last = gain;
 	}
@@ -108,7 +108,8 @@ static void test_workloads(void)
 		for (int k = 0; k < 2; k++)
 			with[k] = iteration("4x1:v100", k ? "star:bw=10Gbps,lat=5us" : "star:bw=10Gbps,lat=0", models[i], no_work,
 				&orr_policy_ds_sync, "fusion=tensor", NULL);
-		near_to((with[1] - with[0]) / (2 * 2 * 5e-6), tensors[i], 1e-6, i ? "BERT-Large has 391 tensors, each with 2(s-1) messages" : "WRN-50-2 has 161");
+		near_to((with[1] - with[0]) / (2 * 2 * 5e-6), tensors[i], 1e-6,
+			i ? "BERT-Large has 391 tensors, each with 2(s-1) messages" : "WRN-50-2 has 161");
 	}
 }
 
@@ -141,7 +142,10 @@ static void write_groups(char *out, size_t room, uint32_t groups, uint32_t next,
 	size_t at = (size_t)snprintf(out, room, "schedule=explicit partitions=");
 	for (uint32_t g = 0; g < groups; g++)
 		for (uint32_t i = 0; i < size; i++)
-			at += (size_t)snprintf(out + at, room - at, "%u%s", g * next + i * stride, i + 1 < size ? "-" : g + 1 < groups ? "," : "");
+			at += (size_t)snprintf(out + at, room - at, "%u%s", g * next + i * stride,
+				i + 1 < size     ? "-"
+				: g + 1 < groups ? ","
+						 : "");
 }
 
 static void test_row(const struct fabric *x, const double *want)
@@ -153,8 +157,8 @@ static void test_row(const struct fabric *x, const double *want)
 	write_groups(inside, sizeof inside, R, k, k, 1);
 	write_groups(across, sizeof across, k, 1, R, k);
 	fabric_is(x, on_fabric(x, &orr_policy_allreduce, bsp), rho(n) / one, 1e-9, "a ring in rack order");
-	fabric_is(x, on_fabric(x, &orr_policy_allreduce, "overlap=false fusion=none algorithm=ring ring_order=interleaved"), rho(n) / share, 1e-9,
-		"a ring that crosses racks at every hop");
+	fabric_is(x, on_fabric(x, &orr_policy_allreduce, "overlap=false fusion=none algorithm=ring ring_order=interleaved"), rho(n) / share,
+		1e-9, "a ring that crosses racks at every hop");
 	fabric_is(x, on_fabric(x, &orr_policy_allreduce, "overlap=false fusion=none algorithm=hierarchical islands=rack"),
 		rho(k) + rho(R) / k / share, 1e-9, "hierarchical, all ranks of a rack talk");
 	/* A chain of k ranks in c chunks takes (c + k - 2) / c: 1 in the limit, which the table has. */
@@ -167,7 +171,8 @@ static void test_row(const struct fabric *x, const double *want)
 	fabric_is(x, ds, want[6], 1e-9, "racks, then across, on average");
 	if (k > 2) {
 		double single = on_fabric(x, &orr_policy_ds_sync, "schedule=rack-one");
-		ok(single <= ds * (1 + 1e-9), "%ux%u, %g:1: one group across at a time is no slower (%.3f)", R, k, x->oversubscription, single);
+		ok(single <= ds * (1 + 1e-9), "%ux%u, %g:1: one group across at a time is no slower (%.3f)", R, k, x->oversubscription,
+			single);
 	}
 	const double by_formula[] = { rho(n) / one, rho(n) / share, rho(k) + rho(R) / k / share, 2 + rho(R) / one, rho(k), rho(R) / share,
 		(rho(k) + rho(R) / share) / 2 };
@@ -193,7 +198,8 @@ static void test_racks(void)
 				    : "overlap=false fusion=none algorithm=hierarchical islands=rack";
 		double t = iteration("16x1:v100:racks=4", "racks:bw=10Gbps,lat=0,switch_lat=0,oversubscription=1", "lenet5",
 			"compute_s=1e-15 fidelity=analytic", &orr_policy_allreduce, set, &M);
-		near_to(t / (M / 1.25e9), i ? 2 * (64 + 2) / 64.0 + 1.5 : 1.875, 1e-9, i ? "one leader a rack, in closed form" : "islands are racks, in closed form");
+		near_to(t / (M / 1.25e9), i ? 2 * (64 + 2) / 64.0 + 1.5 : 1.875, 1e-9,
+			i ? "one leader a rack, in closed form" : "islands are racks, in closed form");
 	}
 	double last[4] = { 0 };
 	bool rises = true;
@@ -207,7 +213,8 @@ static void test_racks(void)
 			rises &= now[i] >= last[i] * (1 - 1e-9);
 			last[i] = now[i];
 		}
-		ok(now[0] <= now[2] * (1 + 1e-9) && now[2] <= now[1] * (1 + 1e-9), "4x4, %g:1: a ring in rack order is the fastest, interleaved the slowest", r);
+		ok(now[0] <= now[2] * (1 + 1e-9) && now[2] <= now[1] * (1 + 1e-9),
+			"4x4, %g:1: a ring in rack order is the fastest, interleaved the slowest", r);
 	}
 	ok(rises, "nothing gets faster with more oversubscription");
 }
@@ -220,8 +227,8 @@ static void test_contention(void)
 	char options[160];
 	for (int i = 0; i < 3; i++)
 		for (int j = 0; j < 2; j++) {
-			snprintf(options, sizeof options, "compute_s=1e-15 iterations=%d contention_p=%g contention_f=%g", small ? 50 : 400, p[i],
-				f[j]);
+			snprintf(options, sizeof options, "compute_s=1e-15 iterations=%d contention_p=%g contention_f=%g", small ? 50 : 400,
+				p[i], f[j]);
 			double a = iteration("4x1:v100", "star:bw=10Gbps,lat=0", "lenet5", options, &orr_policy_allreduce, bsp, NULL);
 			double b = iteration("4x1:v100", "star:bw=10Gbps,lat=0", "lenet5", options, &orr_policy_ds_sync, "", NULL);
 			ok(fabs(a / b / 1.5 - 1) < (p[i] > 0 ? 0.02 : 0.005), "pairs, p=%g, f=%g: %.4fx, want 1.5x", p[i], f[j], a / b);
@@ -230,10 +237,10 @@ static void test_contention(void)
 			ok(fabs(a / b / 1.25 - 1) < (p[i] > 0 ? 0.02 : 0.005), "grid, p=%g, f=%g: %.4fx, want 1.25x", p[i], f[j], a / b);
 		}
 	/* A host that is always slow drags down its own group alone. */
-	double a = iteration("4x1:v100", "star:bw=10Gbps,lat=0", "lenet5", "compute_s=1e-15 background=0>1:6.25e8", &orr_policy_allreduce, bsp,
-		NULL);
-	double b = iteration("4x1:v100", "star:bw=10Gbps,lat=0", "lenet5", "compute_s=1e-15 background=0>1:6.25e8", &orr_policy_ds_sync, "",
-		NULL);
+	double a = iteration(
+		"4x1:v100", "star:bw=10Gbps,lat=0", "lenet5", "compute_s=1e-15 background=0>1:6.25e8", &orr_policy_allreduce, bsp, NULL);
+	double b = iteration(
+		"4x1:v100", "star:bw=10Gbps,lat=0", "lenet5", "compute_s=1e-15 background=0>1:6.25e8", &orr_policy_ds_sync, "", NULL);
 	ok(fabs(a / b / 1.5 - 1) < 0.01, "a half-used NIC: 3.0 against 2.0 M/B (%.3fx)", a / b);
 }
 
@@ -265,8 +272,8 @@ static void test_slow_mixing(void)
 			flat = iteration(cluster, "star:bw=10Gbps,lat=0", "lenet5", options, &orr_policy_allreduce, bsp, NULL);
 		got[i] = flat / iteration(cluster, "star:bw=10Gbps,lat=0", "lenet5", options, &orr_policy_ds_sync, set, NULL);
 		double allow = rows[i].p <= 0 ? 0.005 : small ? 0.12 : 0.03;
-		ok(fabs(got[i] / rows[i].want - 1) < allow, "%u workers, p=%g, f=%g, %s in groups of %u: %.3fx, want %.3fx", rows[i].n, rows[i].p,
-			rows[i].f, rows[i].schedule, rows[i].size, got[i], rows[i].want);
+		ok(fabs(got[i] / rows[i].want - 1) < allow, "%u workers, p=%g, f=%g, %s in groups of %u: %.3fx, want %.3fx", rows[i].n,
+			rows[i].p, rows[i].f, rows[i].schedule, rows[i].size, got[i], rows[i].want);
 	}
 	ok(got[4] < got[8] && got[5] < got[9] && got[6] < got[10], "the gain grows with contention");
 	ok(got[9] > got[8] && got[9] > got[10], "fresh pairs gain more than the hypercube and than groups of four");
@@ -275,14 +282,15 @@ static void test_slow_mixing(void)
 
 static void test_errors(void)
 {
-	static const char *const wrong[] = { "schedule=explicit", "schedule=explicit partitions=0-1,2", "schedule=explicit partitions=0-1,1-2",
-		"schedule=explicit partitions=0-1,2-9", "schedule=explicit partitions=0-1/2-3", "schedule=grid group_size=3",
-		"schedule=random group_size=3", "schedule=rack" };
+	static const char *const wrong[] = { "schedule=explicit", "schedule=explicit partitions=0-1,2",
+		"schedule=explicit partitions=0-1,1-2", "schedule=explicit partitions=0-1,2-9", "schedule=explicit partitions=0-1/2-3",
+		"schedule=grid group_size=3", "schedule=random group_size=3", "schedule=rack" };
 	static const char *const uneven[] = { "islands=rack ring_order=interleaved", "dense_inside=true ring_order=interleaved" };
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
 		ok(isnan(iteration("4x1:v100", "star", "lenet5", no_work, &orr_policy_ds_sync, wrong[i], NULL)), "refused: %s", wrong[i]);
 	for (size_t i = 0; i < sizeof uneven / sizeof *uneven; i++)
-		ok(isnan(iteration("4x2:v100:racks=2", "star", "lenet5", no_work, &orr_policy_allreduce, uneven[i], NULL)), "refused: %s", uneven[i]);
+		ok(isnan(iteration("4x2:v100:racks=2", "star", "lenet5", no_work, &orr_policy_allreduce, uneven[i], NULL)), "refused: %s",
+			uneven[i]);
 }
 
 int main(void)

@@ -27,10 +27,10 @@ struct outcome {
 	struct orr_error e;
 };
 
-static struct outcome run_with(const char *cluster, const char *net, const char *dnn, const char *options,
-	const struct orr_policy *p, const char *format, ...) __attribute__((format(printf, 6, 7)));
-static struct outcome run_with(const char *cluster, const char *net, const char *dnn, const char *options,
-	const struct orr_policy *p, const char *format, ...)
+static struct outcome run_with(const char *cluster, const char *net, const char *dnn, const char *options, const struct orr_policy *p,
+	const char *format, ...) __attribute__((format(printf, 6, 7)));
+static struct outcome run_with(
+	const char *cluster, const char *net, const char *dnn, const char *options, const struct orr_policy *p, const char *format, ...)
 {
 	struct outcome o = { 0 };
 	char text[2048], *set = mem_strdup(options), *save = NULL;
@@ -96,8 +96,8 @@ static void test_schedules(void)
 	same_text(spell(x, 10, false, text), "F0 F1 B0 F2 B1 F3 B2 F4 B3 B4", "1F1B, stage 2 of 4: two forwards first");
 	/* By hand from Megatron-LM's forward_backward_pipelining_with_interleaving, rank 0 of 2, 2 chunks. */
 	schedule_make(SCHEDULE_INTERLEAVED, x, 4, 2, 2, 0);
-	same_text(spell(x, 16, true, text),
-		"F0.0 F1.0 F0.1 F1.1 F2.0 B0.1 F3.0 B1.1 F2.1 B0.0 F3.1 B1.0 B2.1 B3.1 B2.0 B3.0", "interleaved, stage 0 of 2");
+	same_text(spell(x, 16, true, text), "F0.0 F1.0 F0.1 F1.1 F2.0 B0.1 F3.0 B1.1 F2.1 B0.0 F3.1 B1.0 B2.1 B3.1 B2.0 B3.0",
+		"interleaved, stage 0 of 2");
 	bool good = true, bounded = true;
 	for (uint32_t p = 1; p <= 6; p++)
 		for (uint32_t v = 1; v <= 3; v++)
@@ -132,8 +132,9 @@ static void test_bubbles(void)
 		step_result_free(&o.r);
 	}
 	for (uint32_t v = 1; v <= 4; v *= 2) {
-		double s = seconds(run_with("4x1:v100", network, "gpt:hidden=64,layers=16,heads=4,seq=16,vocab=100", "",
-			&orr_policy_interleaved, "stages=4 chunks=%u stage_times=%g,%g micro_batches=%u %s", v, 1.0 / v, 2.0 / v, m, quiet));
+		double s = seconds(
+			run_with("4x1:v100", network, "gpt:hidden=64,layers=16,heads=4,seq=16,vocab=100", "", &orr_policy_interleaved,
+				"stages=4 chunks=%u stage_times=%g,%g micro_batches=%u %s", v, 1.0 / v, 2.0 / v, m, quiet));
 		near_to(s / (m * 3.0) - 1, (p - 1.0) / (v * m), 1e-12, "interleaved: idle over busy is (p-1)/(v m)");
 	}
 	near_to(seconds(RUN("8x1:v100", &orr_policy_one_f_one_b, "stages=4 stage_times=1,2 micro_batches=8 %s", quiet)), 33, 1e-12,
@@ -293,8 +294,8 @@ static void test_replication(void)
 	struct outcome o = RUN("4x1:v100", &orr_policy_dapple, "stage_devices=3,2 stage_times=1,2 %s", quiet);
 	ok(o.rc == ORR_EINPUT && strstr(o.e.text, "stage_devices"), "more devices than there are: refused");
 	/* A slow link is a stage of its own: m + 1 .. of the time that it needs. */
-	near_to(seconds(RUN("2x1:v100", &orr_policy_dapple,
-			"stage_times=1,1 micro_batches=16 p2p_bytes=1e9 dp_bytes=0 warmup=B update_s=0")),
+	near_to(seconds(RUN(
+			"2x1:v100", &orr_policy_dapple, "stage_times=1,1 micro_batches=16 p2p_bytes=1e9 dp_bytes=0 warmup=B update_s=0")),
 		2 * 16 + 4, 1e-12, "policy B hides sending that takes as long as computing");
 }
 
@@ -331,7 +332,8 @@ static void test_cut(void)
 	ok(!o.rc, "an explicit cut in blocks: %s", o.r.choice);
 	step_result_free(&o.r);
 	o = RUN("4x1:v100", &orr_policy_gpipe, "stage_layers=1,2,2");
-	ok(o.rc == ORR_EINPUT && strstr(o.e.text, "stage_layers") && strstr(o.e.text, "8"), "a wrong one is refused, with what it should add up to");
+	ok(o.rc == ORR_EINPUT && strstr(o.e.text, "stage_layers") && strstr(o.e.text, "8"),
+		"a wrong one is refused, with what it should add up to");
 	o = RUN("4x1:v100", &orr_policy_gpipe, "micro_batch=5");
 	ok(o.rc == ORR_EINPUT && strstr(o.e.text, "micro_batch"), "a micro-batch that does not divide the batch is refused");
 	o = RUN("4x1:v100", &orr_policy_one_f_one_b, "stages=3");
@@ -362,7 +364,8 @@ static void test_tensor(void)
 		16 * (sums + 16) * ring, 1e-9, "full recomputation does the blocks' sums again");
 	struct outcome whole = RUN("4x1:v100", &orr_policy_tensor_parallel, "micro_batches=1 %s", quiet);
 	struct outcome split = RUN("4x1:v100", &orr_policy_tensor_parallel, "micro_batches=1 sequence_parallel=true %s", quiet);
-	struct outcome none = RUN("4x1:v100", &orr_policy_tensor_parallel, "micro_batches=1 recompute=full sequence_parallel=true %s", quiet);
+	struct outcome none =
+		RUN("4x1:v100", &orr_policy_tensor_parallel, "micro_batches=1 recompute=full sequence_parallel=true %s", quiet);
 	ok(split.r.device[0].peak_memory_bytes < whole.r.device[0].peak_memory_bytes, "sequence parallel keeps less");
 	ok(none.r.device[0].peak_memory_bytes < split.r.device[0].peak_memory_bytes, "recomputation keeps less still");
 	step_result_free(&whole.r);
@@ -398,8 +401,8 @@ static void test_megatron(void)
 	near_to(off.r.iteration_s, plain.r.iteration_s, 1e-9, "with the same result");
 	step_result_free(&off.r);
 	step_result_free(&plain.r);
-	near_to(seconds(RUN("4x4:v100", &orr_policy_megatron,
-			"tp=2 pp=4 interleave=2 stage_times=1,2 micro_batches=8 tp_bytes=0 %s", quiet)),
+	near_to(seconds(RUN(
+			"4x4:v100", &orr_policy_megatron, "tp=2 pp=4 interleave=2 stage_times=1,2 micro_batches=8 tp_bytes=0 %s", quiet)),
 		2 * 8 * 3 + 3 * 3, 1e-12, "interleaved in the grid");
 	near_to(seconds(RUN("8x1:v100", &orr_policy_megatron,
 			"tp=2 pp=2 stage_times=1,2 micro_batches=1 tp_bytes=0 p2p_bytes=2e9 dp_bytes=0 update_s=0 sequence_parallel=true")),
@@ -428,8 +431,8 @@ struct told {
 	uint32_t gradients[16], updates[16], averaged[16], group[16], n_wrong;
 };
 
-static void note(void *ctx, double time_s, bool is_end, uint64_t op, const struct orr_update *u, uint32_t n_updates,
-	const uint32_t *group, uint32_t n_group)
+static void note(void *ctx, double time_s, bool is_end, uint64_t op, const struct orr_update *u, uint32_t n_updates, const uint32_t *group,
+	uint32_t n_group)
 {
 	struct told *t = ctx;
 	(void)time_s, (void)op;

@@ -59,8 +59,8 @@ static double stanza_rate(const struct input *m, const struct setting *x, double
 
 /* ---- the simulation ---- */
 
-static double simulate(const struct input *m, const struct setting *x, const struct orr_policy *p, const char *set, char *choice,
-	double *sent)
+static double simulate(
+	const struct input *m, const struct setting *x, const struct orr_policy *p, const char *set, char *choice, double *sent)
 {
 	char cluster[64], network[64], pair[64];
 	struct step_result r;
@@ -188,7 +188,8 @@ static void test_orders(void)
 						reversed &= !first;
 				}
 	ok(above, "AlexNet and VGG-16 gain more than the CONV-heavy models everywhere");
-	ok(server_order && ring_order, "AlexNet gains more than VGG-16 through one server, and with a ring at 25 Gb/s and 10 Gb/s up to 12 nodes");
+	ok(server_order && ring_order,
+		"AlexNet gains more than VGG-16 through one server, and with a ring at 25 Gb/s and 10 Gb/s up to 12 nodes");
 	ok(reversed, "at 1 Gb/s with a ring the order reverses from 6 nodes on");
 	ok(dense_above_others(6, 1, RING, 10, true), "simulated: likewise at 6 nodes");
 	ok(simulated_gain(0, 6, 1, RING, 1) < simulated_gain(1, 6, 1, RING, 1), "simulated: the order is reversed at 1 Gb/s");
@@ -203,7 +204,7 @@ static void test_orders(void)
 				for (uint32_t n = 3; n <= 20; n++)
 					falls &= gain(i, n, 1, (enum sync)y, all[b]) < gain(i, n, 1, (enum sync)y, all[b - 1]);
 			fewer &= gain(i, 5, 2, (enum sync)y, 10) < gain(i, 5, 1, (enum sync)y, 10) &&
-				gain(i, 10, 2, (enum sync)y, 10) < gain(i, 10, 1, (enum sync)y, 10);
+				 gain(i, 10, 2, (enum sync)y, 10) < gain(i, 10, 1, (enum sync)y, 10);
 		}
 	if (!rises || !falls) /* say where */
 		for (size_t i = 0; i < MODELS; i++)
@@ -238,8 +239,8 @@ static void test_choice(void)
 			simulate_stanza(&inputs[i], &x, 0, choice, NULL);
 			const char *f = strstr(choice, "F=");
 			chosen = f ? (unsigned)strtoul(f + 2, NULL, 10) : 0;
-			ok(chosen == best, "%s on %u nodes: F=%u is chosen, the enumeration's best is %u", inputs[i].model, nodes[k], chosen,
-				best);
+			ok(chosen == best, "%s on %u nodes: F=%u is chosen, the enumeration's best is %u", inputs[i].model, nodes[k],
+				chosen, best);
 			one_when_small &= nodes[k] > 20 || best == 1;
 			grows &= best >= last[i];
 			last[i] = best;
@@ -272,8 +273,8 @@ static void test_overlap(void)
 	ok(faster, "overlapped gradients, a batch a worker, an early FC average: all are faster");
 	ok(no_miracle, "and no step is shorter than a forward pass and what the server's NIC has to take");
 	double low = fmin(up[2], up[3]);
-	ok(up[0] > 12 && up[0] < 15 && low > 1.2 && low < 1.5, "with all overlapped on both sides AlexNet gains %.2fx, the lower of ResNet-152 and Inception-v3 %.2fx",
-		up[0], low);
+	ok(up[0] > 12 && up[0] < 15 && low > 1.2 && low < 1.5,
+		"with all overlapped on both sides AlexNet gains %.2fx, the lower of ResNet-152 and Inception-v3 %.2fx", up[0], low);
 }
 
 static void test_errors(void)

@@ -38,8 +38,7 @@ static const struct orr_param no_params[] = { ORR_PARAM_END };
 static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = mem_free, .build = build };
 static const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "test", "", ORR_POLICY_KIND_STEP, 0, no_params, &ops };
 
-static int run(const char *cluster, const char *set, builder b, void (*c)(struct orr_step *), struct step_result *r,
-	struct orr_error *e)
+static int run(const char *cluster, const char *set, builder b, void (*c)(struct orr_step *), struct step_result *r, struct orr_error *e)
 {
 	struct fixture *f = fixture_new(cluster, network, "alexnet", 8);
 	char *text = mem_strdup(set), *save = NULL;

@@ -40,8 +40,8 @@ static struct pair both(const struct llm_step *given, const char *recompute, con
 	s.tp_link = s.pp_link = s.dp_link = (struct llm_link){ 0, Bps, 0 };
 	snprintf(text, sizeof text,
 		"tp=%u pp=%u interleave=%u micro_batch=%g global_batch=%g recompute=%s sequence_parallel=%s overlap_p2p=false "
-		"dp_overlap=false %s", s.tp, s.pp, s.interleave, s.micro_batch, s.global_batch, recompute,
-		s.sequence_parallel ? "true" : "false", extra);
+		"dp_overlap=false %s",
+		s.tp, s.pp, s.interleave, s.micro_batch, s.global_batch, recompute, s.sequence_parallel ? "true" : "false", extra);
 	struct pair p = { NAN, NAN };
 	if (!fixture_run(f, &orr_policy_megatron, text, &r, &e))
 		p.graph = r.iteration_s;
@@ -103,7 +103,8 @@ static void test_measured(void)
 	size_t n = getenv("ORR_SANITIZED") ? 2 : sizeof all / sizeof all[0];
 	for (size_t i = 0; i < n; i++) {
 		double full = step_s(&all[i], "recompute=full"), some = step_s(&all[i], "recompute=selective sequence_parallel=true");
-		printf("# %-4s full recomputation %7.3f s, measured %6.2f, %+.1f%%; selective, sequence parallel %7.3f s, measured %6.2f, %+.1f%%\n",
+		printf("# %-4s full recomputation %7.3f s, measured %6.2f, %+.1f%%; selective, sequence parallel %7.3f s, measured %6.2f, "
+		       "%+.1f%%\n",
 			all[i].name, full, all[i].full_s, 100 * (full / all[i].full_s - 1), some, all[i].selective_s,
 			100 * (some / all[i].selective_s - 1));
 		sum += fabs(full / all[i].full_s - 1) + fabs(some / all[i].selective_s - 1);
@@ -117,11 +118,17 @@ int main(void)
 	test_measured();
 	static const char *const recompute[] = { "none", "selective", "full" };
 	for (int i = 0; i < 6; i++) {
-		struct llm_step s = { .tp = 4, .pp = 1, .dp = 2, .interleave = 1, .micro_batch = 2, .global_batch = 16,
-			.recompute = (enum llm_recompute)(i % 3), .sequence_parallel = i >= 3 };
+		struct llm_step s = { .tp = 4,
+			.pp = 1,
+			.dp = 2,
+			.interleave = 1,
+			.micro_batch = 2,
+			.global_batch = 16,
+			.recompute = (enum llm_recompute)(i % 3),
+			.sequence_parallel = i >= 3 };
 		struct pair p = both(&s, recompute[i % 3], "");
-		printf("# tp=4 dp=2 recompute=%s%s: graph %.6f s, closed form %.6f s\n", recompute[i % 3], i < 3 ? "" : " sequence parallel",
-			p.graph, p.closed);
+		printf("# tp=4 dp=2 recompute=%s%s: graph %.6f s, closed form %.6f s\n", recompute[i % 3],
+			i < 3 ? "" : " sequence parallel", p.graph, p.closed);
 		near_to(p.graph / p.closed, 1, 1e-9, "without a pipeline graph and closed form are the same");
 	}
 	static const struct llm_step grid[] = {
@@ -132,8 +139,8 @@ int main(void)
 	};
 	for (size_t i = 0; i < sizeof grid / sizeof grid[0]; i++) {
 		struct pair p = both(&grid[i], "none", "");
-		printf("# tp=%u pp=%u dp=%u interleave=%u: graph %.6f s, closed form %.6f s, %+.2f%%\n", grid[i].tp, grid[i].pp,
-			grid[i].dp, grid[i].interleave, p.graph, p.closed, 100 * (p.graph / p.closed - 1));
+		printf("# tp=%u pp=%u dp=%u interleave=%u: graph %.6f s, closed form %.6f s, %+.2f%%\n", grid[i].tp, grid[i].pp, grid[i].dp,
+			grid[i].interleave, p.graph, p.closed, 100 * (p.graph / p.closed - 1));
 		ok(fabs(p.graph / p.closed - 1) < 0.05, "with a pipeline they are within 5%%");
 	}
 	return done();

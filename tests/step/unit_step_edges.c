@@ -152,8 +152,9 @@ static void test_steady(void)
 	step_result_free(&r);
 	unlink(path);
 
-	const struct asked hashed = { .cluster = "16x1:v100", .network = "fat-tree:k=4,routing=ecmp,bw=1GBps,lat=0", .build = message,
-		.set = { "iterations=12" } };
+	const struct asked hashed = {
+		.cluster = "16x1:v100", .network = "fat-tree:k=4,routing=ecmp,bw=1GBps,lat=0", .build = message, .set = { "iterations=12" }
+	};
 	good(&hashed, &r, "hashed routes");
 	ok(!r.period && r.simulated == 12, "messages that take another route each time never settle");
 	step_result_free(&r);
@@ -169,8 +170,10 @@ static void test_ds_sync(void)
 		struct fixture *f = fixture_new("2x2:v100", "star:bw=1GBps,lat=0", "lenet5", 8);
 		fixture_set(f, "iterations=64");
 		fixture_set(f, exact ? "exact=true" : "exact=false");
-		int rc = fixture_run(f, &orr_policy_ds_sync, "schedule=explicit "
-			"partitions=0-1,2-3;0-1,2-3;0-1,2-3;0-1,2-3;0-1,2-3;0-1,2-3;0-1,2-3;0-2,1-3", &r[exact], &e);
+		int rc = fixture_run(f, &orr_policy_ds_sync,
+			"schedule=explicit "
+			"partitions=0-1,2-3;0-1,2-3;0-1,2-3;0-1,2-3;0-1,2-3;0-1,2-3;0-1,2-3;0-2,1-3",
+			&r[exact], &e);
 		fixture_free(f);
 		if (!ok(!rc, "DS-Sync runs (%s)", e.text))
 			return;
@@ -275,14 +278,18 @@ static void test_lanes(void)
 	ok(rc == ORR_EINPUT && strstr(e.text, "GPU 1 needs"), "the lane with the smaller device speaks for itself (%s)", e.text);
 	double rate[2];
 	for (int i = 0; i < 2; i++) {
-		good(&(struct asked){ .cluster = "4x1:v100", .build = counted_groups, .create = four_lanes,
-			.set = { i ? "merge=off" : "merge=on" } }, &r, "counts");
+		good(&(struct asked){ .cluster = "4x1:v100",
+			     .build = counted_groups,
+			     .create = four_lanes,
+			     .set = { i ? "merge=off" : "merge=on" } },
+			&r, "counts");
 		rate[i] = r.samples_per_s;
 		step_result_free(&r);
 	}
 	near_to(rate[0], rate[1], 1e-9, "a group counts once, merged or not");
 	near_to(rate[1], 2 * 3 / 1.0, 1e-9, "two groups of 3 samples in the second that 2 (n - 1) / n of 1e9 bytes take");
-	good(&(struct asked){ .cluster = "4x1:v100", .build = asks_bandwidth, .create = four_lanes, .set = { "merge=on" } }, &r, "bandwidth");
+	good(&(struct asked){ .cluster = "4x1:v100", .build = asks_bandwidth, .create = four_lanes, .set = { "merge=on" } }, &r,
+		"bandwidth");
 	near_to(r.iteration_s, 1 + 1, 1e-9, "the bandwidth of a route can be asked for in a merged run");
 	step_result_free(&r);
 }
@@ -308,7 +315,8 @@ static void test_spans(void)
 		"spans");
 	getrusage(RUSAGE_SELF, &after);
 	double grown = (double)(after.ru_maxrss - before.ru_maxrss) / 1024;
-	ok(r.n_spans == 2 * 8 && r.span[0].iteration == 99998 && !strcmp(r.span[15].label, "iteration 99999, piece 7 of those that take memory"),
+	ok(r.n_spans == 2 * 8 && r.span[0].iteration == 99998 &&
+			!strcmp(r.span[15].label, "iteration 99999, piece 7 of those that take memory"),
 		"the spans of the last two iterations are there (%zu)", r.n_spans);
 	/* 800,000 spans of 64 bytes, and as many labels, would be 100 MiB. */
 	if (getenv("ORR_SANITIZED"))

@@ -169,8 +169,8 @@ static bool same_accounts(const struct step_result *a, const struct step_result 
 		if (x->device != y->device || fabs(x->compute_s - y->compute_s) > t || fabs(x->exposed_s - y->exposed_s) > t ||
 			fabs(x->bubble_s - y->bubble_s) > t || fabs(x->idle_s - y->idle_s) > t ||
 			fabs(x->sent_bytes - y->sent_bytes) > 1e-9 * y->sent_bytes || x->peak_memory_bytes != y->peak_memory_bytes) {
-			printf("# seed %llu: device %u: exposed %.17g, %.17g; sent %.17g, %.17g\n", (unsigned long long)plan.seed, y->device,
-				x->exposed_s, y->exposed_s, x->sent_bytes, y->sent_bytes);
+			printf("# seed %llu: device %u: exposed %.17g, %.17g; sent %.17g, %.17g\n", (unsigned long long)plan.seed,
+				y->device, x->exposed_s, y->exposed_s, x->sent_bytes, y->sent_bytes);
 			return false;
 		}
 	}

@@ -123,9 +123,10 @@ static int wrong_build(void *self, struct orr_step *s, uint64_t k, struct orr_er
 }
 
 static const struct orr_param no_params[] = { ORR_PARAM_END };
-#define POLICY(name)                                                                                                          \
-	static const struct orr_step_ops name##_ops = { .size = sizeof name##_ops, .create = create, .destroy = mem_free,     \
-		.build = name##_build };                                                                                      \
+#define POLICY(name)                                                                                                                \
+	static const struct orr_step_ops name##_ops = {                                                                             \
+		.size = sizeof name##_ops, .create = create, .destroy = mem_free, .build = name##_build                             \
+	};                                                                                                                          \
 	static const struct orr_policy name##_policy = { ORR_ABI_VERSION, sizeof name##_policy, #name, "", ORR_POLICY_KIND_STEP, 0, \
 		no_params, &name##_ops }
 POLICY(bsp);
@@ -231,15 +232,16 @@ static void time_to_target(void)
 	struct train_result b = trained(&bsp_policy, "target=0.45 max_samples=20000 seeds=4", 1),
 			    p = trained(&pairs_policy, "target=0.45 max_samples=20000 seeds=4", 1);
 	printf("# to a loss of 0.45: BSP %.1f s (%.1f .. %.1f), %.0f samples; pairs %.1f s (%.1f .. %.1f), %.0f samples\n",
-		b.time_to_target_s.mean, b.time_to_target_s.low, b.time_to_target_s.high, b.samples_to_target.mean,
-		p.time_to_target_s.mean, p.time_to_target_s.low, p.time_to_target_s.high, p.samples_to_target.mean);
+		b.time_to_target_s.mean, b.time_to_target_s.low, b.time_to_target_s.high, b.samples_to_target.mean, p.time_to_target_s.mean,
+		p.time_to_target_s.low, p.time_to_target_s.high, p.samples_to_target.mean);
 	ok(b.reached == 4 && p.reached == 4, "every seed meets the target");
 	/* samples and time are taken at the same points: BSP's time is 7.5 s per 32 samples, the pairs' 5.5 s, to
 	 * within the iteration that is under way */
 	ok(fabs(b.time_to_target_s.mean - 7.5 * b.samples_to_target.mean / 32) < 7.5 &&
 			fabs(p.time_to_target_s.mean - 5.5 * p.samples_to_target.mean / 32) < 5.5,
 		"time to the target is the samples to it times the time of an iteration");
-	ok(b.time_to_target_s.low < b.time_to_target_s.mean && b.time_to_target_s.high > b.time_to_target_s.mean, "with an interval over seeds");
+	ok(b.time_to_target_s.low < b.time_to_target_s.mean && b.time_to_target_s.high > b.time_to_target_s.mean,
+		"with an interval over seeds");
 	ok(b.seed[0].samples < 20000, "a run ends at its target");
 	struct run_result *r = result_new();
 	train_metrics(&b, r);

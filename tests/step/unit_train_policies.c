@@ -100,7 +100,8 @@ static void synchronous(void)
 static void dispersion(const char *cluster, const char *settings, double n, double want)
 {
 	char learn[160];
-	snprintf(learn, sizeof learn, "problem=noise noise=1 lr=1 inputs=64 batch=1 eval_updates=%g max_samples=%g", n, (is_slow ? 300 : 1500) * n);
+	snprintf(learn, sizeof learn, "problem=noise noise=1 lr=1 inputs=64 batch=1 eval_updates=%g max_samples=%g", n,
+		(is_slow ? 300 : 1500) * n);
 	struct train_result t = trained(cluster, &orr_policy_ds_sync, settings, learn);
 	if (!t.n_seeds)
 		return;
@@ -118,7 +119,9 @@ static void dispersion(const char *cluster, const char *settings, double n, doub
 static void same_loss_sooner(void)
 {
 	char learn[200];
-	snprintf(learn, sizeof learn, "problem=mlp rows=1024 inputs=8 batch=16 lr=0.2 eval_updates=400 schedule=step decay=0.2 decay_samples=%d seeds=%d max_samples=%d",
+	snprintf(learn, sizeof learn,
+		"problem=mlp rows=1024 inputs=8 batch=16 lr=0.2 eval_updates=400 schedule=step decay=0.2 decay_samples=%d seeds=%d "
+		"max_samples=%d",
 		is_slow ? 4000 : 32000, is_slow ? 4 : 8, is_slow ? 8000 : 64000);
 	struct train_result bsp = trained("4x1:v100", &orr_policy_allreduce, "overlap=false fusion=none", learn),
 			    pairs = trained("4x1:v100", &orr_policy_ds_sync, "schedule=pairs", learn);
@@ -126,9 +129,10 @@ static void same_loss_sooner(void)
 	for (uint32_t i = 0; i < bsp.n_seeds; i++)
 		squares += pow(bsp.seed[i].final_loss - bsp.final_loss.mean, 2);
 	double deviation = sqrt(squares / (n - 1)), faster = bsp.seed[0].time_s / pairs.seed[0].time_s;
-	printf("# BSP %.5f (standard deviation %.5f), pairs %.5f, in %.3f of the time\n", bsp.final_loss.mean, deviation, pairs.final_loss.mean,
-		1 / faster);
-	ok(fabs(bsp.final_loss.mean - pairs.final_loss.mean) < deviation, "ds_sync ends at BSP's loss, within a standard deviation over seeds");
+	printf("# BSP %.5f (standard deviation %.5f), pairs %.5f, in %.3f of the time\n", bsp.final_loss.mean, deviation,
+		pairs.final_loss.mean, 1 / faster);
+	ok(fabs(bsp.final_loss.mean - pairs.final_loss.mean) < deviation,
+		"ds_sync ends at BSP's loss, within a standard deviation over seeds");
 	ok(faster > 1.3 && faster < 1.5, "... and sooner, by less than the 1.5 of communication alone");
 	train_result_free(&bsp);
 	train_result_free(&pairs);
@@ -145,11 +149,13 @@ static void servers(void)
 		"mode=asp servers=3 placement=colocated" };
 	static const double want[] = { 3, 7, 3 };
 	for (int i = 0; i < 3; i++) {
-		struct train_result t = trained(i < 2 ? "5x1:v100" : "4x1:v100", &orr_policy_parameter_server, settings[i], "max_samples=8000");
+		struct train_result t =
+			trained(i < 2 ? "5x1:v100" : "4x1:v100", &orr_policy_parameter_server, settings[i], "max_samples=8000");
 		if (!t.n_seeds)
 			continue;
 		printf("# %s: staleness %.3f, loss %.4f\n", settings[i], t.seed[0].staleness, t.seed[0].final_loss);
-		ok(t.seed[0].staleness > want[i] - (want[i] > 3 ? 1 : 0.1) && t.seed[0].staleness < want[i] + 0.1, "parameter_server %s: %g updates stale", settings[i], want[i]);
+		ok(t.seed[0].staleness > want[i] - (want[i] > 3 ? 1 : 0.1) && t.seed[0].staleness < want[i] + 0.1,
+			"parameter_server %s: %g updates stale", settings[i], want[i]);
 		ok(t.seed[0].final_loss < 0.4, "... and it learns");
 		train_result_free(&t);
 	}
@@ -278,7 +284,8 @@ static void ako(void)
 static void stanza(void)
 {
 	struct train_result ring = trained("6x1:v100", &orr_policy_stanza, "fc_workers=2", "max_samples=1600");
-	ok(ring.n_seeds && ring.seed[0].dispersion < 1e-20 && ring.seed[0].final_loss < 0.5, "stanza: CONV workers stay together and learn");
+	ok(ring.n_seeds && ring.seed[0].dispersion < 1e-20 && ring.seed[0].final_loss < 0.5,
+		"stanza: CONV workers stay together and learn");
 	static const char *const other[] = { "fc_workers=2 conv_sync=server", "fc_workers=2 conv_sync=servers conv_servers=2",
 		"fc_workers=2 overlap_conv_sync=true", "fc_workers=2 overlap_conv_sync=true conv_sync=server" };
 	for (size_t i = 0; i < sizeof other / sizeof *other; i++) {

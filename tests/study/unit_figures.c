@@ -20,11 +20,14 @@ static const char full[] =
 	" \"axes\": {\"rho\": [0.3, 0.5], \"p\": [{\"value\": \"fifo\", \"label\": \"F\", \"let\": {\"k\": \"two * 2\"}}, \"sjf\"]},\n"
 	" \"runs\": {\"q\": {\"scenario\": {\"cluster\": \"1x1\", \"policies\": [\"fifo\", \"sjf\"]}, \"axes\": [\"rho\"],\n"
 	"   \"where\": \"rho < 0.6\", \"set\": {\"trace\": \"poisson:rate=${rho * mu},mean=10,n=30\", \"seed\": 2}},\n"
-	"  \"s\": {\"scenario\": {\"world\": \"serve\", \"trace\": \"${trace:t}\", \"models\": [\"irina-a\"], \"cluster\": \"1x1\", \"policies\": [\"fifo\"]}}},\n"
+	"  \"s\": {\"scenario\": {\"world\": \"serve\", \"trace\": \"${trace:t}\", \"models\": [\"irina-a\"], \"cluster\": \"1x1\", "
+	"\"policies\": [\"fifo\"]}}},\n"
 	" \"figures\": [{\"name\": \"f-${p}\", \"kind\": \"lines\", \"each\": [\"p\"],\n"
 	"   \"x\": {\"axis\": \"rho\", \"label\": \"x\", \"log\": true}, \"y\": {\"label\": \"y\", \"min\": 0, \"max\": \"two\"},\n"
-	"   \"series\": [{\"label\": \"${p.label}\", \"y\": \"{q.${p}.wait_mean}\", \"low\": \"{q.fifo.wait_mean!low}\", \"marks\": false}]},\n"
-	"  {\"name\": \"c\", \"kind\": \"cdf\", \"x\": {\"label\": \"s${trace:t.note}\", \"log\": true}, \"series\": [{\"label\": \"c\", \"rows\": \"s.fifo.completion\"}]}],\n"
+	"   \"series\": [{\"label\": \"${p.label}\", \"y\": \"{q.${p}.wait_mean}\", \"low\": \"{q.fifo.wait_mean!low}\", \"marks\": "
+	"false}]},\n"
+	"  {\"name\": \"c\", \"kind\": \"cdf\", \"x\": {\"label\": \"s${trace:t.note}\", \"log\": true}, \"series\": [{\"label\": \"c\", "
+	"\"rows\": \"s.fifo.completion\"}]}],\n"
 	" \"table\": [{\"id\": \"A-${rho}\", \"each\": [\"rho\"], \"simulated\": \"max(p: {q[rho=0.3].${p}.wait_mean})\",\n"
 	"   \"closed\": \"rho == 3 ? 1 : two\", \"what\": \"w\", \"published\": false}]}";
 
@@ -63,8 +66,7 @@ static const char *try(const cJSON *json, int *done_well)
 }
 
 static const char *const odd[] = { "null", "true", "-1", "1e300", "\"\"", "\"x\"", "\"rho\"", "\"${\"", "\"${p}\"", "\"{q}\"",
-	"\"{q.fifo.jobs}\"", "\"max(rho: rho)\"", "[]", "[[]]", "[\"rho\"]", "[\"p\", \"p\"]", "{}", "{\"\": 1}",
-	"{\"value\": {}}" };
+	"\"{q.fifo.jobs}\"", "\"max(rho: rho)\"", "[]", "[[]]", "[\"rho\"]", "[\"p\", \"p\"]", "{}", "{\"\": 1}", "{\"value\": {}}" };
 
 /* The k-th value of the tree in the order of reading; its parent, too. */
 static cJSON *value_at(cJSON *v, int *k, cJSON **parent)
@@ -106,7 +108,7 @@ int main(void)
 	if (!mkdtemp(dir))
 		return 2;
 	cJSON *json = cJSON_Parse(full);
-		ok(json && !try(json, &well) && well == 1, "the book that is damaged here is sound");
+	ok(json && !try(json, &well) && well == 1, "the book that is damaged here is sound");
 	cJSON_Delete(json);
 	for (int k = 0;; k++) {
 		json = changed(k, NULL);

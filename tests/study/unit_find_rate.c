@@ -14,9 +14,9 @@ static void slo_texts(void)
 {
 	static const struct {
 		const char *text, *why;
-	} wrong[] = { { "", "found nothing" }, { "ttft", "found \"ttft\"" }, { "ttft=", "found \"ttft=\"" }, { "ttft=1s,e2=3s", "found \"e2=3s\"" },
-		{ "ttft=-1s", "found \"ttft=-1s\"" }, { "tpot=0", "found \"tpot=0\"" }, { "ttft=1s,ttft=2s", "ttft is there twice" },
-		{ ",", "found \"\"" }, { "e2e=x", "found \"e2e=x\"" } };
+	} wrong[] = { { "", "found nothing" }, { "ttft", "found \"ttft\"" }, { "ttft=", "found \"ttft=\"" },
+		{ "ttft=1s,e2=3s", "found \"e2=3s\"" }, { "ttft=-1s", "found \"ttft=-1s\"" }, { "tpot=0", "found \"tpot=0\"" },
+		{ "ttft=1s,ttft=2s", "ttft is there twice" }, { ",", "found \"\"" }, { "e2e=x", "found \"e2e=x\"" } };
 	struct orr_error err = { 0 };
 	struct slo s;
 	ok(!slo_parse("ttft=1s,tpot=100ms,e2e=0.5h", &s, &err), "an SLO is read");
@@ -24,7 +24,8 @@ static void slo_texts(void)
 	ok(!slo_parse("e2e=2", &s, &err) && isinf(s.ttft_s) && isinf(s.tpot_s) && s.e2e_s == 2, "what is not named is no limit");
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
 		err = (struct orr_error){ 0 };
-		ok(slo_parse(wrong[i].text, &s, &err) == ORR_EINPUT && strstr(err.text, wrong[i].why), "\"%s\": %s", wrong[i].text, err.text);
+		ok(slo_parse(wrong[i].text, &s, &err) == ORR_EINPUT && strstr(err.text, wrong[i].why), "\"%s\": %s", wrong[i].text,
+			err.text);
 	}
 }
 
@@ -33,10 +34,10 @@ static void attainments(void)
 {
 	const struct request_row good = { .arrival_s = 10, .first_token_s = 11, .completed_s = 11.4, .output_tokens = 5 };
 	struct request_row q[6] = { good, good, good, good, good, good };
-	q[1].first_token_s = 11.1;                 /* later, and then faster: 0.075 s a token */
-	q[2].completed_s = 11.8;                   /* 0.2 s a token */
+	q[1].first_token_s = 11.1; /* later, and then faster: 0.075 s a token */
+	q[2].completed_s = 11.8;   /* 0.2 s a token */
 	q[3].status = REQUEST_SHED;
-	q[4].output_tokens = 1, q[4].completed_s = 11; /* no further token */
+	q[4].output_tokens = 1, q[4].completed_s = 11;                             /* no further token */
 	q[5].first_token_s = NAN, q[5].output_tokens = 0, q[5].completed_s = 10.9; /* the answer comes as a whole */
 	struct slo all = { INFINITY, INFINITY, INFINITY }, ttft = all, tpot = all, e2e = all;
 	ttft.ttft_s = 1;

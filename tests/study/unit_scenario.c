@@ -17,15 +17,14 @@
 
 static char path[] = "/tmp/orrery-scenario.XXXXXX";
 
-static const char jobs_full[] =
-	"{\"world\": \"jobs\", \"trace\": \"poisson:rate=0.5,n=10\", \"format\": \"auto\",\n"
-	" \"trace_options\": {}, \"cluster\": \"2x4:v100\", \"placement\": \"spread\",\n"
-	" \"policies\": [\"fifo\", \"las@x\", {\"policy\": \"las\", \"label\": \"y\", \"set\": "
-	"{\"limits\": \"1s,2s\"}}],\n"
-	" \"jobs\": {\"start_cost\": \"1s\", \"gantt\": 3, \"warmup\": 0.5}, \"failures\": {\"mtbf\": "
-	"\"9h\"},\n"
-	" \"seed\": 3, \"until\": \"30d\", \"drop_unfit\": true, \"record\": \"all\", "
-	"\"policy_timeout\": 5}";
+static const char jobs_full[] = "{\"world\": \"jobs\", \"trace\": \"poisson:rate=0.5,n=10\", \"format\": \"auto\",\n"
+				" \"trace_options\": {}, \"cluster\": \"2x4:v100\", \"placement\": \"spread\",\n"
+				" \"policies\": [\"fifo\", \"las@x\", {\"policy\": \"las\", \"label\": \"y\", \"set\": "
+				"{\"limits\": \"1s,2s\"}}],\n"
+				" \"jobs\": {\"start_cost\": \"1s\", \"gantt\": 3, \"warmup\": 0.5}, \"failures\": {\"mtbf\": "
+				"\"9h\"},\n"
+				" \"seed\": 3, \"until\": \"30d\", \"drop_unfit\": true, \"record\": \"all\", "
+				"\"policy_timeout\": 5}";
 
 static const char step_full[] =
 	"{\"world\": \"step\", \"model\": \"lenet5\", \"cluster\": \"2x2:v100\", \"network\": \"star:bw=10Gbps\",\n"
@@ -58,9 +57,9 @@ union resolved {
 
 static int resolve(const cJSON *scenario, union resolved *s, struct orr_error *err)
 {
-	return full == step_full	? step_scenario_resolve(scenario, &s->step, err)
-		: full == serve_full ? serve_scenario_resolve(scenario, &s->serve, err)
-				     : jobs_scenario_resolve(scenario, &s->jobs, err);
+	return full == step_full    ? step_scenario_resolve(scenario, &s->step, err)
+	       : full == serve_full ? serve_scenario_resolve(scenario, &s->serve, err)
+				    : jobs_scenario_resolve(scenario, &s->jobs, err);
 }
 
 static void resolved_free(union resolved *s)
@@ -81,8 +80,7 @@ static const char *try(cJSON *scenario, int *resolved)
 	const char *wrong = NULL;
 	int rc = resolve(scenario, &s, &err);
 	if (rc) {
-		wrong = rc != ORR_EINPUT || !*err.text ? "refused without a reason, or with another code"
-						       : NULL;
+		wrong = rc != ORR_EINPUT || !*err.text ? "refused without a reason, or with another code" : NULL;
 	} else {
 		char *shown = scenario_show(&s.base);
 		union resolved again;
@@ -115,9 +113,8 @@ static bool report(const char *wrong, const cJSON *scenario)
 
 /* ---- values of another kind ---- */
 
-static const char *const odd[] = { "null", "true", "false", "0", "-1", "1e300", "-1e300", "0.5", "\"\"",
-	"\"x\"", "\",\"", "\"@\"", "\"1x1\"", "\"/\"", "[]", "[[]]", "[0]", "[\"fifo\"]", "{}",
-	"{\"\": 1}", "{\"policy\": []}", "[{\"policy\": {}}]" };
+static const char *const odd[] = { "null", "true", "false", "0", "-1", "1e300", "-1e300", "0.5", "\"\"", "\"x\"", "\",\"", "\"@\"",
+	"\"1x1\"", "\"/\"", "[]", "[[]]", "[0]", "[\"fifo\"]", "{}", "{\"\": 1}", "{\"policy\": []}", "[{\"policy\": {}}]" };
 
 /* The k-th value of the tree in the order of reading; its parent, too. */
 static cJSON *value_at(cJSON *v, int *k, cJSON **parent)
@@ -158,8 +155,7 @@ static void other_kinds(void)
 		if (!i)
 			break;
 	}
-	ok(good && tried > 400 && resolved > 20 && resolved < tried / 2,
-		"%d values of another kind: %d still resolve", tried, resolved);
+	ok(good && tried > 400 && resolved > 20 && resolved < tried / 2, "%d values of another kind: %d still resolve", tried, resolved);
 }
 
 /* ---- bytes ---- */
@@ -205,28 +201,25 @@ static void bytes(int rounds)
 			good = err.code == ORR_EINPUT && *err.text;
 		}
 	}
-	ok(good && parsed > rounds / 20 && resolved > rounds / 100,
-		"%d damaged files: %d are JSON, %d resolve", rounds, parsed, resolved);
+	ok(good && parsed > rounds / 20 && resolved > rounds / 100, "%d damaged files: %d are JSON, %d resolve", rounds, parsed, resolved);
 }
 
 /* ---- --set ---- */
 
 static void sets(void)
 {
-	static const char *const pairs[] = { "=", "x", "x=", ".=1", "jobs.=1", ".gantt=1",
-		"jobs..gantt=1", "jobs.gantt=5", "policy=1", "policy.=1", "policy..=1", "policy.x=1",
-		"policy.x.=1", "policy.x.limits=4", "policy.y.limits=", "policies=1", "policies.x=1",
-		"cluster.x=1", "trace_options.x=1", "failures=1", "failures.mtbf=1s",
-		"seed==", "world=", "policy...=", "step.exact=true", "cost.x=1", "learn.seeds=2",
-		"tp=2", "replicas=1", "serve.router=jsq", "serve.x=1", "prices=v100=3", "deployments=1" };
+	static const char *const pairs[] = { "=", "x", "x=", ".=1", "jobs.=1", ".gantt=1", "jobs..gantt=1", "jobs.gantt=5", "policy=1",
+		"policy.=1", "policy..=1", "policy.x=1", "policy.x.=1", "policy.x.limits=4", "policy.y.limits=", "policies=1",
+		"policies.x=1", "cluster.x=1", "trace_options.x=1", "failures=1", "failures.mtbf=1s",
+		"seed==", "world=", "policy...=", "step.exact=true", "cost.x=1", "learn.seeds=2", "tp=2", "replicas=1", "serve.router=jsq",
+		"serve.x=1", "prices=v100=3", "deployments=1" };
 	int resolved = 0;
 	bool good = true;
 	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
 		for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) {
 			struct orr_error err = { 0 };
 			cJSON *scenario = cJSON_Parse(full);
-			if (!scenario_set(scenario, pairs[i], &err) &&
-				!scenario_set(scenario, pairs[k], &err))
+			if (!scenario_set(scenario, pairs[i], &err) && !scenario_set(scenario, pairs[k], &err))
 				good &= report(try(scenario, &resolved), scenario);
 			else
 				good &= err.code == ORR_EINPUT && *err.text;

@@ -25,13 +25,13 @@
 static const struct {
 	const char *format, *file;
 	char separator; /* ' ': any number of blanks */
-} fixtures[] = { { "philly", "philly.csv", ',' }, { "tiresias", "tiresias.csv", ',' },
-	{ "muri", "muri.csv", ',' }, { "gavel", "gavel.trace", '\t' }, { "openb", "openb.csv", ',' },
-	{ "openb-nodes", "openb-nodes.csv", ',' }, { "swf", "swf.swf", ' ' },
-	{ "orrery", "orrery.csv", ',' }, { "azure-llm", "azure_llm.csv", ',' }, { "mooncake", "mooncake.jsonl", ',' },
-	{ "mooncake", "mooncake.jsonl", ' ' }, { "burstgpt", "burstgpt.csv", ',' }, { "splitwise", "splitwise.csv", ',' },
-	{ "vidur", "vidur.csv", ',' }, { "requests", "requests.csv", ',' }, { "bamboo", "bamboo.csv", ',' }, { "gcp-polls", "gcp_polls.txt", ',' },
-	{ "step-curve", "step_curve.csv", ',' }, { "parcae-counts", "parcae_counts.csv", ',' }, { "parcae-segment", "parcae_segment.txt", ',' },
+} fixtures[] = { { "philly", "philly.csv", ',' }, { "tiresias", "tiresias.csv", ',' }, { "muri", "muri.csv", ',' },
+	{ "gavel", "gavel.trace", '\t' }, { "openb", "openb.csv", ',' }, { "openb-nodes", "openb-nodes.csv", ',' },
+	{ "swf", "swf.swf", ' ' }, { "orrery", "orrery.csv", ',' }, { "azure-llm", "azure_llm.csv", ',' },
+	{ "mooncake", "mooncake.jsonl", ',' }, { "mooncake", "mooncake.jsonl", ' ' }, { "burstgpt", "burstgpt.csv", ',' },
+	{ "splitwise", "splitwise.csv", ',' }, { "vidur", "vidur.csv", ',' }, { "requests", "requests.csv", ',' },
+	{ "bamboo", "bamboo.csv", ',' }, { "gcp-polls", "gcp_polls.txt", ',' }, { "step-curve", "step_curve.csv", ',' },
+	{ "parcae-counts", "parcae_counts.csv", ',' }, { "parcae-segment", "parcae_segment.txt", ',' },
 	{ "parcae-segment", "parcae_segment.txt", ' ' }, { "skypilot", "skypilot.json", ',' }, { "skypilot", "skypilot.json", ' ' },
 	{ "availability", "availability.csv", ',' }, { "prices", "prices.csv", ',' } };
 
@@ -40,23 +40,20 @@ static char long_text[1000], very_long[(1 << 20) + 2];
 static const struct {
 	const char *text;
 	size_t n; /* 0: strlen */
-} hostile[] = { { "", 0 }, { "-1", 0 }, { "-0", 0 }, { "nan", 0 }, { "inf", 0 }, { "-inf", 0 },
-	{ "1e400", 0 }, { "1e-400", 0 }, { "9223372036854775807", 0 }, { "9223372036854775808", 0 },
-	{ "-9223372036854775809", 0 }, { "18446744073709551616", 0 }, { "4294967296", 0 }, { "1e18", 0 },
-	{ "0x10", 0 }, { "1.5", 0 }, { " 1", 0 }, { "1 ", 0 }, { "+1", 0 }, { "1,1", 0 }, { "1e", 0 },
-	{ ".", 0 }, { "-", 0 }, { "\"", 0 }, { "\"a", 0 }, { "a\"b", 0 }, { "\"a\"b", 0 }, { "\"\"", 0 },
-	{ "a\0b", 3 }, { "\xff\xfe", 0 }, { "\xe2\x82\xac", 0 }, { "a\tb", 0 }, { "a\nb", 0 },
-	{ "a\r\nb", 0 }, { "%s%n", 0 }, { "2017-02-29 00:00:00", 0 }, { "9999-99-99 99:99:99", 0 },
-	{ "1:1;1:2", 0 }, { "[", 0 }, { "{\"a\":", 0 }, { "]}", 0 }, { "\\\"", 0 }, { "1000000000000000000", 0 }, { "0.00000000000000000000000000000000001", 0 },
-	{ long_text, sizeof long_text } };
+} hostile[] = { { "", 0 }, { "-1", 0 }, { "-0", 0 }, { "nan", 0 }, { "inf", 0 }, { "-inf", 0 }, { "1e400", 0 }, { "1e-400", 0 },
+	{ "9223372036854775807", 0 }, { "9223372036854775808", 0 }, { "-9223372036854775809", 0 }, { "18446744073709551616", 0 },
+	{ "4294967296", 0 }, { "1e18", 0 }, { "0x10", 0 }, { "1.5", 0 }, { " 1", 0 }, { "1 ", 0 }, { "+1", 0 }, { "1,1", 0 }, { "1e", 0 },
+	{ ".", 0 }, { "-", 0 }, { "\"", 0 }, { "\"a", 0 }, { "a\"b", 0 }, { "\"a\"b", 0 }, { "\"\"", 0 }, { "a\0b", 3 }, { "\xff\xfe", 0 },
+	{ "\xe2\x82\xac", 0 }, { "a\tb", 0 }, { "a\nb", 0 }, { "a\r\nb", 0 }, { "%s%n", 0 }, { "2017-02-29 00:00:00", 0 },
+	{ "9999-99-99 99:99:99", 0 }, { "1:1;1:2", 0 }, { "[", 0 }, { "{\"a\":", 0 }, { "]}", 0 }, { "\\\"", 0 },
+	{ "1000000000000000000", 0 }, { "0.00000000000000000000000000000000001", 0 }, { long_text, sizeof long_text } };
 
 static unsigned long cases, rows, errors, silent, insane, unnamed;
 
 static void check_row(const struct orr_trace_job *row)
 {
-	bool good = row->submit_ns >= 0 && row->duration_ns >= -1 && row->limit_ns >= -1 &&
-		    row->wait_ns >= -1 && row->iterations >= 0 && row->gpus <= 1000000 &&
-		    row->gpu_milli <= 1000 && row->cpu_milli >= 0 && row->mem_mib >= 0 && row->id &&
+	bool good = row->submit_ns >= 0 && row->duration_ns >= -1 && row->limit_ns >= -1 && row->wait_ns >= -1 && row->iterations >= 0 &&
+		    row->gpus <= 1000000 && row->gpu_milli <= 1000 && row->cpu_milli >= 0 && row->mem_mib >= 0 && row->id &&
 		    row->line > 0 && isfinite(row->priority) && isfinite(row->iterations);
 	rows++;
 	insane += !good;
@@ -86,7 +83,8 @@ static void check_avail(const struct availset *s)
 	for (uint64_t i = 0; s && i < availset_count(s); i++) {
 		const struct avail_rec *r = availset_at(s, i);
 		bool good = r->t_ns >= last && r->t_ns <= availset_end_ns(s) && r->line > 0 && r->number == i && r->usd_per_hour >= -1 &&
-			    r->usd_per_hour <= 1e6 && (r->kind == AVAIL_ADD ? r->instance == added : r->kind == AVAIL_PRICE || r->instance < added);
+			    r->usd_per_hour <= 1e6 &&
+			    (r->kind == AVAIL_ADD ? r->instance == added : r->kind == AVAIL_PRICE || r->instance < added);
 		added += r->kind == AVAIL_ADD;
 		live += r->kind == AVAIL_ADD ? 1 : r->kind == AVAIL_REMOVE ? -1u : 0;
 		last = r->t_ns;
@@ -159,8 +157,7 @@ static void replace_fields(const char *format, const char *text, size_t n, char 
 		for (size_t i = 0; i < sizeof hostile / sizeof *hostile; i++) {
 			sbuf_clear(&b);
 			sbuf_add(&b, text, (size_t)(s - text));
-			sbuf_add(&b, hostile[i].text,
-				hostile[i].n ? hostile[i].n : strlen(hostile[i].text));
+			sbuf_add(&b, hostile[i].text, hostile[i].n ? hostile[i].n : strlen(hostile[i].text));
 			sbuf_add(&b, stop, (size_t)(end - stop));
 			parse(format, b.text, b.len);
 		}
@@ -228,8 +225,7 @@ int main(void)
 		char path[512];
 		struct orr_error err = { 0 };
 		size_t n;
-		snprintf(path, sizeof path, "%s/tests/data/traces/%s", srcdir ? srcdir : ".",
-			fixtures[i].file);
+		snprintf(path, sizeof path, "%s/tests/data/traces/%s", srcdir ? srcdir : ".", fixtures[i].file);
 		char *text = bytes_read_file(path, 1 << 20, &n, NULL, &err);
 		if (!ok(text != NULL, "%s is there %s", fixtures[i].file, err.text))
 			continue;

@@ -208,7 +208,8 @@ static void churn(const char *source)
 	struct run r = mean_of_runs(s, 40, 1000, &error);
 	ok(r.is_sane && r.most == 32, "%s: 32 slots", source);
 	ok(fabs(r.mean_live - 20) < 4 * error + 0.05, "%s: mean live %.4g, 20 expected", source, r.mean_live);
-	ok(fabs(r.removals / r.node_h - 0.3) < 0.3 * 0.02, "%s: %.4g removals per instance and hour, 0.3 expected", source, r.removals / r.node_h);
+	ok(fabs(r.removals / r.node_h - 0.3) < 0.3 * 0.02, "%s: %.4g removals per instance and hour, 0.3 expected", source,
+		r.removals / r.node_h);
 	availset_free(s);
 }
 
@@ -267,7 +268,8 @@ static void price(void)
 	ok(good && n == 80000, "price: one for each zone and hour, type and zone named");
 	/* 80,000 values that are worth one in (1+k)/(1-k) = 10, k = e^(-1/5): a standard error of 0.003 sd. */
 	ok(fabs(sum / n - 2) < 2 * 0.3 * 0.014, "price: mean %.4f, 2 expected", sum / n);
-	ok(fabs(sqrt(squares / n) - 0.3) < 0.01 && fabs(logs / n) < 0.005, "price: sd of the logarithm %.4f, 0.3 expected", sqrt(squares / n));
+	ok(fabs(sqrt(squares / n) - 0.3) < 0.01 && fabs(logs / n) < 0.005, "price: sd of the logarithm %.4f, 0.3 expected",
+		sqrt(squares / n));
 	ok(fabs(products / squares - exp(-0.2)) < 0.01, "price: correlation over an hour %.4f, e^(-1/5) expected", products / squares);
 	availset_free(s);
 	s = load("price:mean=2,sd=1,most=2.5,length=1000h", 1);
@@ -297,7 +299,8 @@ static void streams(void)
 {
 	static const char *const names[] = { "hazard", "renewal:nodes=3", "churn", "bulk" };
 	for (size_t i = 0; i < 4; i++)
-		ok(mark(names[i], 5, 2) == mark(names[i], 5, 2) && mark(names[i], 5, 2) != mark(names[i], 5, 3) && mark(names[i], 5, 2) != mark(names[i], 6, 2),
+		ok(mark(names[i], 5, 2) == mark(names[i], 5, 2) && mark(names[i], 5, 2) != mark(names[i], 5, 3) &&
+				mark(names[i], 5, 2) != mark(names[i], 6, 2),
 			"%s: seed and index decide the rows", names[i]);
 }
 
@@ -312,7 +315,8 @@ static void shifted(void)
 	s = load("churn:slots=100,rate=1,delay=1ns,length=6h", 3);
 	struct availset *t = load("churn:slots=100,rate=1,delay=1ns,length=6h,stretch=2", 3);
 	struct run a = look(s, 0, 6 * 3600 * ORR_SECOND), b = look(t, 0, 12 * 3600 * ORR_SECOND);
-	ok(a.removals > 500 && a.removals <= b.removals && a.removals >= b.removals && availset_end_ns(t) == 12 * 3600 * ORR_SECOND, "stretch=2: the same rows in twice the time");
+	ok(a.removals > 500 && a.removals <= b.removals && a.removals >= b.removals && availset_end_ns(t) == 12 * 3600 * ORR_SECOND,
+		"stretch=2: the same rows in twice the time");
 	availset_free(s);
 	availset_free(t);
 }
@@ -335,8 +339,7 @@ int main(void)
 	churn("churn:slots=32,rate=0.3,delay=2h,delays=fixed,length=0");
 	bulk("bulk:slots=1000,zones=a|b,delay=1m,length=2000h", 0);
 	/* Sizes 2 to 6 with 13, 15, 7, 1, 4 of 79. */
-	bulk("bulk:slots=1000,zones=a|b,delay=1m,cross=1,length=2000h",
-		(13 * 0.5 + 15 * 0.75 + 7 * 0.875 + 1 * 0.9375 + 4 * 0.96875) / 79);
+	bulk("bulk:slots=1000,zones=a|b,delay=1m,cross=1,length=2000h", (13 * 0.5 + 15 * 0.75 + 7 * 0.875 + 1 * 0.9375 + 4 * 0.96875) / 79);
 	price();
 	streams();
 	shifted();

@@ -212,7 +212,9 @@ static void irina(void)
 	int64_t last = 0;
 	for (; reqcursor_next(c, &r); n++) {
 		const char *name = strtab_text(reqset_strings(s), r.model);
-		uint32_t samples = !strcmp(name, "irina-yolov3") || !strcmp(name, "irina-vgg16") ? 8 : !strcmp(name, "irina-googlenet") ? 32 : 128;
+		uint32_t samples = !strcmp(name, "irina-yolov3") || !strcmp(name, "irina-vgg16") ? 8
+				   : !strcmp(name, "irina-googlenet")                            ? 32
+												 : 128;
 		wrong += r.samples != samples || r.slo_ns != 200000000 || (samples == 128 && strcmp(name, "irina-alexnet"));
 		regular += !strcmp(name, "irina-yolov3");
 		vgg += !strcmp(name, "irina-vgg16");
@@ -276,8 +278,7 @@ static bool same_rows(struct reqcursor *a, struct reqcursor *b, uint64_t n, bool
 
 static const char *const rich[] = { "poisson:n=2000,prompt=azure-code,output=exp:9,model=a|b,samples=1-8",
 	"gamma:n=2000,cv=3,prompt=mooncake,output=azure-conv,model=a|b", "mmpp:n=2000,prompt=1-9,output=lognormal:9:40",
-	"alternating:n=2000,phase=1s,prompt=1-9", "irina:n=2000",
-	"irina:n=2000,arrivals=cameras,burst=4", NULL };
+	"alternating:n=2000,phase=1s,prompt=1-9", "irina:n=2000", "irina:n=2000,arrivals=cameras,burst=4", NULL };
 
 static void repeats(void)
 {
@@ -299,7 +300,8 @@ static void repeats(void)
 		reqset_free(s);
 	}
 	/* A stream for each thing that is drawn: other outputs and models move no arrival and no prompt. */
-	struct reqset *s = make("poisson:n=2000,prompt=1-100,output=1"), *t = make("poisson:n=2000,prompt=1-100,output=1-50,model=a|b,samples=1-4");
+	struct reqset *s = make("poisson:n=2000,prompt=1-100,output=1"),
+		      *t = make("poisson:n=2000,prompt=1-100,output=1-50,model=a|b,samples=1-4");
 	struct reqcursor *a = reqset_open(s, 0), *b = reqset_open(t, 0);
 	ok(same_rows(a, b, 2000, false), "what else is drawn moves no arrival and no prompt");
 	ok(strcmp(reqset_hash(s), reqset_hash(t)) != 0, "generators with other parameters have other hashes");
@@ -355,9 +357,13 @@ static void errors(void)
 	static const char *const wrong[][2] = {
 		{ "poisson:rate=0", "generator poisson: rate: expected a number from 1e-09 to 1000000000000, found \"0\"" },
 		{ "poisson:prmpt=1", "generator poisson: no parameter \"prmpt\"; did you mean prompt" },
-		{ "poisson:prompt=-4", "generator poisson: prompt: expected a whole number up to 100000000, LOW-HIGH, exp:MEAN, lognormal:MEAN:P99[:MOST] (P99 up to 14.9 times MEAN), azure-code, azure-conv, mooncake, found \"-4\"" },
-		{ "poisson:output=9-8", "found \"9-8\"" }, { "poisson:output=lognormal:10:160", "found \"lognormal:10:160\"" },
-		{ "poisson:samples=0", "generator poisson: samples: expected" }, { "poisson:samples=mooncake", "found \"mooncake\"" },
+		{ "poisson:prompt=-4",
+			"generator poisson: prompt: expected a whole number up to 100000000, LOW-HIGH, exp:MEAN, lognormal:MEAN:P99[:MOST] "
+			"(P99 up to 14.9 times MEAN), azure-code, azure-conv, mooncake, found \"-4\"" },
+		{ "poisson:output=9-8", "found \"9-8\"" },
+		{ "poisson:output=lognormal:10:160", "found \"lognormal:10:160\"" },
+		{ "poisson:samples=0", "generator poisson: samples: expected" },
+		{ "poisson:samples=mooncake", "found \"mooncake\"" },
 		{ "poisson:model=a||b", "generator poisson: model: expected models with | between them" },
 		{ "poisson:lengths=/nonexistent", "/nonexistent" },
 		{ "mmpp:rates=0|0,durations=1s|1s", "generator mmpp: rates: expected up to 16 rates" },
@@ -366,7 +372,8 @@ static void errors(void)
 		{ "alternating:low=0,high=1e-9,phase=1ns", "generator alternating: 1e-18 requests come in a round of the phases" },
 		{ "mmpp:rates=1e-9|0,durations=1ns|1ns", "generator mmpp: 1e-18 requests come in a round of the phases" },
 		{ "alternating:phase=0", "generator alternating: phase: expected a time above 0" },
-		{ "irina:mean=0", "generator irina: mean: expected a time above 0" }, { "irina:regular=", "generator irina: regular: expected a model" },
+		{ "irina:mean=0", "generator irina: mean: expected a time above 0" },
+		{ "irina:regular=", "generator irina: regular: expected a model" },
 		{ "irina:burst=2", "generator irina: burst is for arrivals=cameras" },
 		{ "irina:adhoc=a:0", "generator irina: adhoc: expected models" },
 	};
