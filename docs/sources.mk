@@ -11,6 +11,9 @@ docs/orrery.1: orrery$(EXEEXT) docs/man.sh docs/man.awk
 # The file has the command's name: that is how bash-completion finds it.
 docs/orrery: orrery$(EXEEXT) docs/completion.sh
 	$(AM_V_GEN)$(MKDIR_P) docs && $(SAYS) sh $(srcdir)/docs/completion.sh ./orrery$(EXEEXT) >$@.tmp && mv $@.tmp $@
+# network, step, learn, calibration, devices, spot: pages of docs/models
+modelpagesdir = $(docdir)/models
+dist_modelpages_DATA = docs/models/net.md docs/models/step.md docs/models/step-data-parallel.md docs/models/step-pipelines.md docs/models/step-stanza-ds-sync-ako.md docs/models/step-bamboo.md docs/models/learn.md docs/models/calibration.md docs/models/devices.md docs/models/spot.md docs/models/spot-bamboo.md docs/models/spot-checkpoints.md docs/models/spot-varuna-oobleck.md docs/models/spot-parcae.md docs/models/spot-deadlines.md
 EXTRA_DIST += docs/figures.sh docs/figures docs/comparison.sh
 .PHONY: docs-figures
 docs-figures: orrery$(EXEEXT)
