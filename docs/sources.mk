@@ -12,8 +12,6 @@ docs/orrery.1: orrery$(EXEEXT) docs/man.sh docs/man.awk
 docs/orrery: orrery$(EXEEXT) docs/completion.sh
 	$(AM_V_GEN)$(MKDIR_P) docs && $(SAYS) sh $(srcdir)/docs/completion.sh ./orrery$(EXEEXT) >$@.tmp && mv $@.tmp $@
 # network, step, learn, calibration, devices, spot: pages of docs/models
-modelpagesdir = $(docdir)/models
-dist_modelpages_DATA = docs/models/net.md docs/models/step.md docs/models/step-data-parallel.md docs/models/step-pipelines.md docs/models/step-stanza-ds-sync-ako.md docs/models/step-bamboo.md docs/models/learn.md docs/models/calibration.md docs/models/devices.md docs/models/spot.md docs/models/spot-bamboo.md docs/models/spot-checkpoints.md docs/models/spot-varuna-oobleck.md docs/models/spot-parcae.md docs/models/spot-deadlines.md
 EXTRA_DIST += docs/figures.sh docs/figures docs/comparison.sh
 .PHONY: docs-figures
 docs-figures: orrery$(EXEEXT)
@@ -24,9 +22,13 @@ dist_doc_DATA = docs/comparison.md docs/elastic-job.schema.json docs/graph.schem
 	docs/served-model.schema.json docs/traces.md
 # The pages of docs/models and docs/reference link to one another by folder.
 modelsdocdir = $(docdir)/models
-dist_modelsdoc_DATA = docs/models/README.md docs/models/engine.md docs/models/statistics.md docs/models/cluster.md \
-	docs/models/jobs.md docs/models/jobs-policies.md docs/models/serve.md docs/models/serve-requests.md docs/models/serve-llm.md \
-	docs/models/serve-policies.md docs/models/mixed.md
+dist_modelsdoc_DATA = docs/models/README.md docs/models/calibration.md docs/models/cluster.md docs/models/devices.md \
+	docs/models/engine.md docs/models/jobs-policies.md docs/models/jobs.md docs/models/learn.md docs/models/mixed.md \
+	docs/models/net.md docs/models/serve-llm.md docs/models/serve-policies.md docs/models/serve-requests.md \
+	docs/models/serve.md docs/models/spot-bamboo.md docs/models/spot-checkpoints.md docs/models/spot-deadlines.md \
+	docs/models/spot-parcae.md docs/models/spot-varuna-oobleck.md docs/models/spot.md docs/models/statistics.md \
+	docs/models/step-bamboo.md docs/models/step-data-parallel.md docs/models/step-pipelines.md \
+	docs/models/step-stanza-ds-sync-ako.md docs/models/step.md
 referencedocdir = $(docdir)/reference
 dist_referencedoc_DATA = docs/reference/columns.md
 # The part below the mark is what the program prints.
