@@ -1,3 +1,4 @@
+# policies of the step world
 # Bottom first: a file calls only files before it (tests/house/order.sh).
 libpolicies_a_SOURCES += policies/step/document.c policies/step/stages.c policies/step/pipeline.c \
 	policies/step/partitions.c policies/step/bamboo_stages.c policies/step/graph_order.c policies/step/allreduce.c \
