@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "traces/profile_rows.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/num.h"
 
@@ -52,29 +53,20 @@ void profile_rows_free(struct profile_rows *r)
 
 /* ---- adding ---- */
 
-/* FNV-1a (Fowler, Noll, Vo), with a final mix so that near rows differ everywhere. */
-static uint64_t mix_bytes(uint64_t h, const void *data, size_t n)
+static uint64_t hash_field(uint64_t h, const char *s)
 {
-	const unsigned char *s = data;
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ s[i]) * UINT64_C(1099511628211);
-	return h;
-}
-
-static uint64_t mix_text(uint64_t h, const char *s)
-{
-	return mix_bytes(h, s ? s : "", s ? strlen(s) + 1 : 1);
+	return hash_bytes(h, s ? s : "", s ? strlen(s) + 1 : 1);
 }
 
 static uint64_t fingerprint(const struct orr_trace_job *row)
 {
 	int64_t v[] = { row->submit_ns, row->duration_ns, row->limit_ns, row->wait_ns, row->gpus, row->gpu_milli, row->cpu_milli,
 		row->mem_mib };
-	uint64_t h = mix_bytes(UINT64_C(14695981039346656037), v, sizeof v);
-	h = mix_bytes(h, &row->iterations, sizeof row->iterations);
+	uint64_t h = hash_bytes(HASH_START, v, sizeof v);
+	h = hash_bytes(h, &row->iterations, sizeof row->iterations);
 	const char *texts[] = { row->user, row->queue, row->model, row->gpu_types, row->status };
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-		h = mix_text(h, texts[i]);
+		h = hash_field(h, texts[i]);
 	return h ^ h >> 29;
 }
 
