@@ -33,9 +33,12 @@ struct profile_rows {
 	int64_t low_id, high_id, last_id;
 };
 
-struct profile_rows *profile_rows_new(void)
+static struct profile_rows *rows_of(struct trace_profile *p)
 {
-	struct profile_rows *r = mem_zalloc(1, sizeof *r);
+	struct profile_rows **rows = profile_rows_slot(p);
+	if (*rows)
+		return *rows;
+	struct profile_rows *r = *rows = mem_zalloc(1, sizeof *r);
 	r->is_sorted = r->ids_are_numbers = r->ids_rise = true;
 	r->last_submit = r->last_end = INT64_MIN;
 	return r;
@@ -155,8 +158,9 @@ static void add_tallies(struct trace_profile *p, const struct orr_trace_job *row
 		trace_profile_count(p, named[i].tally, "GPU hours", named[i].key ? named[i].key : "(none)", 1, hours);
 }
 
-void profile_rows_add(struct profile_rows *r, struct trace_profile *p, const struct orr_trace_job *row)
+void trace_profile_add(struct trace_profile *p, const struct orr_trace_job *row, const char *const *extras, const double *values)
 {
+	struct profile_rows *r = rows_of(p);
 	MEM_GROW(r->submit, r->n, r->cap);
 	MEM_GROW(r->print, r->n, r->print_cap);
 	r->submit[r->n] = row->submit_ns;
@@ -169,6 +173,8 @@ void profile_rows_add(struct profile_rows *r, struct trace_profile *p, const str
 	add_series(p, row);
 	add_tallies(p, row);
 	r->rows++;
+	for (size_t i = 0; extras && extras[i]; i++)
+		trace_profile_value(p, extras[i], values[i]);
 }
 
 /* ---- facts at the end ---- */
@@ -297,7 +303,7 @@ static void put_counts(const struct profile_rows *r, struct trace_profile *p)
 		trace_profile_fact_number(p, counts[i].name, counts[i].value);
 }
 
-void profile_rows_finish(struct profile_rows *r, struct trace_profile *p, bool is_absolute)
+static void add_facts(struct profile_rows *r, struct trace_profile *p, bool is_absolute)
 {
 	trace_profile_fact_number(p, "rows", (double)r->rows);
 	if (!r->rows)
@@ -312,4 +318,10 @@ void profile_rows_finish(struct profile_rows *r, struct trace_profile *p, bool i
 		trace_profile_fact_number(p, "highest job number", (double)r->high_id);
 		trace_profile_fact_text(p, "job numbers rise", r->ids_rise ? "yes" : "no");
 	}
+}
+
+void trace_profile_finish(struct trace_profile *p, bool is_absolute)
+{
+	add_facts(rows_of(p), p, is_absolute);
+	trace_profile_close_lists(p);
 }

@@ -2,7 +2,7 @@
 #include "traces/req_profile.h"
 
 #include "traces/profile.h"
-#include "traces/req_generator.h"
+#include "traces/req_format.h"
 
 #include "base/hash.h"
 #include "base/mem.h"
