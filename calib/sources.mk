@@ -25,7 +25,7 @@ calib/cuda/attention.o: calib/cuda/attention.cu
 calib/cuda/work.o: calib/work.c
 	$(AM_V_GEN)$(MKDIR_P) calib/cuda && $(CC) -std=c11 -O2 -fPIC -fvisibility=hidden -I$(srcdir)/include -I$(srcdir) -c -o $@ \
 	$(srcdir)/calib/work.c
-$(CUDA_OBJECTS): calib/backend.h calib/work.h calib/cuda/libraries.h calib/cuda/module.h
+$(CUDA_OBJECTS): base/hash.h calib/backend.h calib/work.h calib/cuda/libraries.h calib/cuda/module.h
 orr_calib_cuda.so: $(CUDA_OBJECTS)
 	$(AM_V_GEN)$(NVCC) -shared -Xcompiler -fPIC -cudart static -Xlinker --exclude-libs=ALL -o $@ $(CUDA_OBJECTS) -ldl
 CLEANFILES += calib/cuda/*.o orr_calib_cuda.so
