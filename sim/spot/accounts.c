@@ -4,29 +4,29 @@
 
 #define MAX_CHARGES 1e36 /* 2.8e14 USD: with what instances can cost at most, the sums hold it */
 
-void accounts_charge(struct orr_spot *w, enum orr_account a, wide usd, uint64_t n)
+void accounts_charge(struct orr_spot *w, enum orr_account a, timeline_sum amount, uint64_t n)
 {
-	if ((double)usd * (double)n + (double)w->account_usd[a] > MAX_CHARGES) {
+	if ((double)amount * (double)n + (double)w->account[a].amount > MAX_CHARGES) {
 		spot_fail(w, ORR_EFAIL, NULL,
 			"more than 2e14 USD of charges that are not for time: too many bytes, or spot.egress_usd_per_GB is too high");
 		return;
 	}
-	w->account_usd[a] += usd * n;
-	w->spent += usd * n;
+	w->account[a].amount += amount * n;
+	w->all.amount += amount * n;
 }
 
-wide accounts_egress(const struct orr_spot *w, double bytes)
+timeline_sum accounts_egress(const struct orr_spot *w, double bytes)
 {
 	double nano_usd = bytes * w->egress_per_byte;
-	return (wide)(nano_usd < 1e24 ? nano_usd : 1e24) * 3600 * 1000000000;
+	return (timeline_sum)(nano_usd < 1e24 ? nano_usd : 1e24) * 3600 * 1000000000;
 }
 
-double wide_usd(wide money)
+double wide_usd(timeline_sum amount)
 {
-	return wide_double(money) / 3600e9 / 1e9;
+	return ledger_usd(wide_double(amount));
 }
 
-double wide_seconds(wide ns)
+double wide_seconds(timeline_sum ns)
 {
 	return wide_double(ns) / 1e9;
 }

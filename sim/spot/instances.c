@@ -94,7 +94,7 @@ void spot_inst_set_role(struct orr_spot *w, struct slot *s, enum role role)
 /* What was paid up to now at the old price. */
 static void settle(struct orr_spot *w, struct slot *s)
 {
-	s->paid += (wide)s->price * (w->now - s->paid_until);
+	s->paid += (timeline_sum)s->price * (uint64_t)(w->now - s->paid_until);
 	s->paid_until = w->now;
 }
 
@@ -222,7 +222,7 @@ static void pay_begun_hour(struct orr_spot *w, const struct slot *s)
 	const int64_t hour = 3600 * ORR_SECOND;
 	int64_t over = (w->now - s->since) % hour;
 	if (over)
-		accounts_charge(w, ORR_ROUNDING, (wide)s->price * (hour - over), 1);
+		accounts_charge(w, ORR_ROUNDING, (timeline_sum)s->price * (uint64_t)(hour - over), 1);
 }
 
 void spot_inst_end(struct orr_spot *w, uint32_t slot)
@@ -233,8 +233,7 @@ void spot_inst_end(struct orr_spot *w, uint32_t slot)
 	settle(w, s);
 	if (w->bills_hours)
 		pay_begun_hour(w, s);
-	w->ended_usd += s->paid;
-	w->ended_ns += w->now - s->since;
+	ledger_add(&w->ended, (uint64_t)(w->now - s->since), s->paid);
 	w->count[s->role]--;
 	w->rate[s->role] -= s->price;
 	w->rate_all -= s->price;

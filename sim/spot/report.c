@@ -66,7 +66,7 @@ void report_rows(struct orr_spot *w)
 	MEM_GROW(w->samples_at, w->n_node, w->cap_samples_at);
 	MEM_GROW(w->node, w->n_node, w->cap_node);
 	w->samples_at[w->n_node] = samples_now(w);
-	w->node[w->n_node++] = (struct node_row){ w->now, live, ready, in_use, wide_usd(w->spent) };
+	w->node[w->n_node++] = (struct node_row){ w->now, live, ready, in_use, wide_usd(w->all.amount) };
 }
 
 static void thin_out_steps(struct orr_spot *w)
@@ -134,7 +134,7 @@ static void step_metrics(struct orr_spot *w)
 	bool is_any = s->last_end > 0;
 	double end_s = is_any ? (double)s->last_end / 1e9 : (double)w->now / 1e9;
 	double training_s = is_any ? (double)(s->last_end - s->first_began) / 1e9 : 0;
-	double usd = wide_usd(is_any ? w->cost_mark : w->spent), live_s = wide_seconds(is_any ? s->live_ns_at_end : w->live_ns);
+	double usd = wide_usd(is_any ? w->cost_mark : w->all.amount), live_s = wide_seconds(is_any ? s->live_ns_at_end : w->all.ns);
 	double samples_per_s = ratio(s->samples_safe, training_s), usd_per_hour = ratio(usd * 3600, end_s);
 	metric(w, "samples_per_s", is_any ? samples_per_s : 0);
 	metric(w, "usd_per_hour", usd_per_hour);
@@ -151,17 +151,17 @@ static void step_metrics(struct orr_spot *w)
 
 static void account_metrics(struct orr_spot *w)
 {
-	double all = wide_seconds(w->live_ns);
+	double all = wide_seconds(w->all.ns);
 	struct run_result *r = w->result;
 	r->accounts = mem_zalloc(ORR_ACCOUNTS, sizeof *r->accounts);
 	r->n_accounts = ORR_ACCOUNTS;
 	for (int i = 0; i < ORR_ACCOUNTS; i++)
-		r->accounts[i] = (struct account_row){ account_names[i], wide_seconds(w->account_ns[i]), wide_usd(w->account_usd[i]) };
+		r->accounts[i] = (struct account_row){ account_names[i], wide_seconds(w->account[i].ns), wide_usd(w->account[i].amount) };
 	for (int i = 0; i < ORR_TIME_ACCOUNTS; i++)
-		metric(w, part_names[i], all > 0 ? wide_seconds(w->account_ns[i]) / all : 0);
-	metric(w, "usd", wide_usd(w->spent));
+		metric(w, part_names[i], all > 0 ? wide_seconds(w->account[i].ns) / all : 0);
+	metric(w, "usd", wide_usd(w->all.amount));
 	metric(w, "node_hours", all / 3600);
-	metric(w, "spot_hours", wide_seconds(w->live_ns - w->on_demand_ns) / 3600);
+	metric(w, "spot_hours", wide_seconds(w->all.ns - w->on_demand_ns) / 3600);
 	metric(w, "on_demand_hours", wide_seconds(w->on_demand_ns) / 3600);
 }
 
@@ -241,13 +241,13 @@ static void close_accounts(struct orr_spot *w)
 	const int64_t hour = 3600 * ORR_SECOND;
 	if (w->is_complete)
 		accounts_accrue(w, w->now);
-	accounts_add(w, ORR_WASTED, s->bucket_ns, s->bucket_usd);
-	s->bucket_ns = s->bucket_usd = 0;
+	accounts_add(w, ORR_WASTED, &s->bucket);
+	s->bucket = (struct ledger){ 0, 0 };
 	s->is_in_flight = false;
 	for (uint32_t i = live_first(w); i != NONE && w->bills_hours; i = live_next(w, i)) {
 		int64_t over = (w->now - live_slot(w, i)->since) % hour;
 		if (over)
-			accounts_charge(w, ORR_ROUNDING, (wide)live_slot(w, i)->price * (hour - over), 1);
+			accounts_charge(w, ORR_ROUNDING, (timeline_sum)live_slot(w, i)->price * (uint64_t)(hour - over), 1);
 	}
 }
 

@@ -185,8 +185,7 @@ static void read_options(struct orr_spot *w)
 	w->deadline = orr_arg_time_ns(a, "deadline");
 	if (!w->deadline)
 		w->deadline = ORR_NEVER;
-	w->default_price = spot_money(orr_arg_real(a, "price"));
-	w->on_demand_price = spot_money(orr_arg_real(a, "on_demand_price"));
+	w->on_demand_price = ledger_price(orr_arg_real(a, "on_demand_price"));
 	w->quota[0] = limit(a, "quota");
 	w->quota[1] = limit(a, "on_demand_quota");
 	w->want = limit(a, "target");
@@ -273,9 +272,8 @@ int spot_run(const struct spot_config *c, const struct orr_policy *policy, const
 	struct orr_spot *w = world_new(c, policy, label, result);
 	w->until = until;
 	read_options(w);
+	spot_capacity_begin(w);
 	int rc = index_points(w, err);
-	if (!rc)
-		rc = spot_capacity_begin(w);
 	if (!rc) {
 		tell_create(w, policy_args);
 		if (!w->error.code)

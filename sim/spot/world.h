@@ -16,12 +16,12 @@
 #ifndef ORR_SPOT_WORLD_H
 #define ORR_SPOT_WORLD_H
 
+#include "cluster/ledger.h"
+#include "cluster/source.h"
 #include "engine/engine.h"
 #include "base/rng.h"
 #include "engine/watch.h"
 #include "spot/spot.h"
-
-__extension__ typedef __int128 wide;
 
 #define NONE UINT32_MAX
 enum { MAX_LIVE = 1 << 20 };
@@ -41,27 +41,22 @@ struct slot {
 	uint32_t layout;     /* the last one in which it had a stage from the start */
 	uint32_t at;         /* in w->order, while it is live */
 	uint32_t prev, next; /* of the zone's offers, in order */
-	int64_t price;       /* nano-USD per hour */
+	uint32_t market;     /* of the source */
+	int64_t price;       /* 1e-9 USD/h */
 	int64_t offer_price; /* of the trace; -1: the market's */
 	uint64_t number, mark;
 	int64_t since, ready, goes;
 	/* for begun hours and for the check */
-	wide paid;
+	timeline_sum paid;
 	int64_t paid_until;
 };
 
 struct zone {
 	const char *name;
-	uint32_t text;           /* of capacity's strings */
 	uint32_t first, last;    /* offers that nobody took */
 	uint32_t n_offers, live; /* live: spot instances */
 	uint32_t want;
-	uint32_t type; /* of the instance that came last; of the first to come before that */
-};
-
-/* A price of (zone, type): there are few. */
-struct market {
-	int64_t price;
+	uint32_t market; /* of the instance that came last; before any came, of the first that will */
 };
 
 struct stage {
@@ -74,9 +69,8 @@ struct steprun {
 	uint64_t count;
 	int64_t since_last; /* from the end of the step before to the end of it */
 	double samples;
-	wide ns, usd; /* of its owners; money as world.h says */
-	wide redundant_ns, redundant_usd;
-	wide cost; /* of all instances since the end of the step before */
+	struct ledger owners, redundant;
+	timeline_sum cost; /* of all instances since the end of the step before */
 };
 
 /* Steps that count and are alike, as far as sums of floating-point numbers go. */
@@ -84,7 +78,7 @@ struct alike {
 	uint64_t count;
 	int64_t since_last;
 	double samples;
-	wide cost;
+	timeline_sum cost;
 };
 
 struct steps {
@@ -94,15 +88,15 @@ struct steps {
 	double samples, redundant, egress;
 	double samples_once; /* of the step in flight alone; -1: as the others */
 	unsigned flags;
-	wide bucket_ns, bucket_usd; /* owners' in the step in flight */
+	struct ledger bucket; /* owners' in the step in flight */
 	/* of the whole run of the world */
 	bool is_provisional;
 	uint64_t done, committed, lost, orphaned; /* done: not lost since */
 	struct steprun *run;                      /* not yet safe, from `first` on */
 	size_t first, n, cap;
-	wide pending_ns, pending_usd;  /* of those records */
+	struct ledger pending;         /* of those records */
 	int64_t first_began, last_end; /* -1: none */
-	wide live_ns_at_end;
+	timeline_sum live_ns_at_end;
 	struct alike alike;             /* of the last ones; not yet in the sums */
 	double samples_safe, value_sum; /* value_sum: of samples x ns / money; report.c has the unit */
 	bool was_free;                  /* some cost nothing: value has no bound */
@@ -126,7 +120,7 @@ struct orr_spot {
 	struct rng policy_rng;
 	struct run_result *result;
 	struct orr_error error;
-	int64_t now, until, ended_at;
+	int64_t now, until;
 	bool is_ending; /* in end(): steps may still be taken back */
 	bool is_acting, is_over, is_complete, saw_future, has_happened;
 	bool may_see;                             /* the policy declares the oracle */
@@ -136,26 +130,21 @@ struct orr_spot {
 	/* options */
 	uint64_t job_steps;                                    /* 0: no end */
 	int64_t startup[2], notice, deadline, storage_latency; /* startup: spot, on-demand */
-	int64_t default_price, on_demand_price;
+	int64_t on_demand_price;
 	uint32_t quota[2];                             /* UINT32_MAX: none */
 	double storage_Bps, node_Bps, egress_per_byte; /* nano-USD */
 	bool bills_hours;
 	int64_t max_calls;
 
 	/* capacity */
-	struct availcursor *cursor, *price_cursor;
-	struct avail_rec next_rec, next_price;
-	bool has_next, has_price;
-	int64_t timer_at;           /* of the engine's next event; ORR_NEVER */
-	int64_t rows_at, prices_at; /* when the next ones are due; ORR_NEVER */
-	struct avail_rec *ahead;    /* rows read before their time, for notices */
-	size_t ahead_first, ahead_n, ahead_cap;
+	struct source source;
+	int64_t timer_at;               /* of the engine's next event; ORR_NEVER */
+	int64_t rows_at, prices_at;     /* when the next ones are due; ORR_NEVER */
 	uint32_t *slot_of, cap_slot_of; /* [instance of the trace] slot + 1 */
 	struct zone *zone;
-	uint32_t n_zones, *zone_of_text, cap_zone_of_text;
-	uint32_t want;         /* of any zone */
-	struct market *market; /* [zone * n_types + type] */
-	uint32_t n_types, *type_of_text, cap_type_of_text;
+	uint32_t n_zones, *zone_of_name, cap_zone_of_name; /* names are the source's */
+	uint32_t want;                                     /* of any zone */
+	uint32_t n_types, *type_of_name, cap_type_of_name;
 
 	/* instances */
 	struct slot *slot;
@@ -168,7 +157,7 @@ struct orr_spot {
 	orr_inst *order;  /* live ones in order of being taken; 0: one that is no more */
 	uint32_t n_order, cap_order;
 	uint32_t live[2]; /* spot, on-demand */
-	uint64_t n_taken, n_on_demand, preemptions, released, refused;
+	uint64_t n_taken, n_on_demand, preemptions, refused;
 	orr_inst *added; /* whose ADDED is to be told */
 	uint32_t n_added, cap_added, added_told;
 
@@ -186,11 +175,11 @@ struct orr_spot {
 	int64_t rate[ROLES]; /* sums of prices */
 	int64_t rate_all;    /* sum of them */
 	enum orr_account pause;
-	wide account_ns[ORR_ACCOUNTS], account_usd[ORR_ACCOUNTS];
-	wide live_ns, spent;      /* all instances; all money */
-	wide cost_mark;           /* spent at the end of the last step */
-	wide ended_ns, ended_usd; /* of instances that are no more (check) */
-	wide on_demand_ns;
+	struct ledger account[ORR_ACCOUNTS];
+	struct ledger all;      /* all instances' time; all money */
+	timeline_sum cost_mark; /* all money at the end of the last step */
+	struct ledger ended;    /* of instances that have ended (check) */
+	timeline_sum on_demand_ns;
 
 	struct steps steps;
 	/* job */
@@ -226,12 +215,11 @@ void plan_timers(struct orr_spot *w);
 void on_timer(struct engine *e, void *ctx, uint64_t tag, uint64_t arg);
 
 /* capacity.c */
-int spot_capacity_begin(struct orr_spot *w);
+void spot_capacity_begin(struct orr_spot *w);
 void spot_capacity_instant(struct orr_spot *w); /* what is due now, if anything is */
 void spot_capacity_fill(struct orr_spot *w);    /* takes offers that are wanted */
 void spot_capacity_free(struct orr_spot *w);
-uint32_t spot_capacity_zone(struct orr_spot *w, uint32_t text);
-int64_t spot_money(double usd_per_hour); /* nano-USD per hour */
+uint32_t spot_capacity_zone(struct orr_spot *w, uint32_t name); /* of a name of the source */
 
 /* instances.c */
 uint32_t spot_slot_new(struct orr_spot *w);
@@ -258,15 +246,15 @@ void steps_settle(struct orr_spot *w);
 void steps_free(struct orr_spot *w);
 
 /* accounts.c */
-void accounts_charge(struct orr_spot *w, enum orr_account a, wide usd, uint64_t n); /* money alone, n times */
-wide accounts_egress(const struct orr_spot *w, double bytes);
+void accounts_charge(struct orr_spot *w, enum orr_account a, timeline_sum amount, uint64_t n); /* money alone, n times */
+timeline_sum accounts_egress(const struct orr_spot *w, double bytes);
 /* As a conversion does it, but for the last bit; and at once for what is small. */
-static inline double wide_double(wide x)
+static inline double wide_double(timeline_sum x)
 {
-	return (double)(int64_t)(x >> 64) * 0x1p64 + (double)(uint64_t)x;
+	return (double)(uint64_t)(x >> 64) * 0x1p64 + (double)(uint64_t)x;
 }
-double wide_usd(wide money);
-double wide_seconds(wide ns);
+double wide_usd(timeline_sum amount);
+double wide_seconds(timeline_sum ns);
 
 /* future.c */
 void future_free(struct orr_spot *w);
@@ -308,23 +296,28 @@ static inline int64_t spot_most_now(const struct orr_spot *w)
 
 /* ---- time goes on: at each instant, so here ---- */
 
-static inline void accounts_add(struct orr_spot *w, enum orr_account a, wide ns, wide usd)
+static inline void accounts_add(struct orr_spot *w, enum orr_account a, const struct ledger *l)
 {
-	w->account_ns[a] += ns;
-	w->account_usd[a] += usd;
+	ledger_add(&w->account[a], l->ns, l->amount);
+}
+
+static inline struct ledger accounts_of_role(const struct orr_spot *w, enum role role, int64_t dt)
+{
+	struct ledger l = { 0, 0 };
+	ledger_hold(&l, w->count[role], (uint64_t)w->rate[role], dt);
+	return l;
 }
 
 /* All but the owners' time. */
 static inline void accounts_pass(struct orr_spot *w, int64_t dt)
 {
 	if (w->count[ROLE_STARTING])
-		accounts_add(w, ORR_STARTING, (wide)w->count[ROLE_STARTING] * dt, (wide)w->rate[ROLE_STARTING] * dt);
+		ledger_hold(&w->account[ORR_STARTING], w->count[ROLE_STARTING], (uint64_t)w->rate[ROLE_STARTING], dt);
 	if (w->count[ROLE_IDLE])
-		accounts_add(w, ORR_IDLE, (wide)w->count[ROLE_IDLE] * dt, (wide)w->rate[ROLE_IDLE] * dt);
+		ledger_hold(&w->account[ORR_IDLE], w->count[ROLE_IDLE], (uint64_t)w->rate[ROLE_IDLE], dt);
 	if (w->live[1])
-		w->on_demand_ns += (wide)w->live[1] * dt;
-	w->live_ns += (wide)(w->live[0] + w->live[1]) * dt;
-	w->spent += (wide)w->rate_all * dt;
+		w->on_demand_ns += (timeline_sum)w->live[1] * (uint64_t)dt;
+	ledger_hold(&w->all, w->live[0] + w->live[1], (uint64_t)w->rate_all, dt);
 	w->accrued += dt;
 }
 
@@ -333,13 +326,8 @@ static inline void accounts_accrue(struct orr_spot *w, int64_t t)
 	int64_t dt = t - w->accrued;
 	if (dt <= 0)
 		return;
-	wide ns = (wide)w->count[ROLE_OWNER] * dt, usd = (wide)w->rate[ROLE_OWNER] * dt;
-	if (w->steps.is_in_flight) {
-		w->steps.bucket_ns += ns;
-		w->steps.bucket_usd += usd;
-	} else {
-		accounts_add(w, w->pause, ns, usd);
-	}
+	ledger_hold(w->steps.is_in_flight ? &w->steps.bucket : &w->account[w->pause], w->count[ROLE_OWNER],
+		(uint64_t)w->rate[ROLE_OWNER], dt);
 	accounts_pass(w, dt);
 }
 
