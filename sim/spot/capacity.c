@@ -107,7 +107,7 @@ static uint32_t take_some(struct orr_spot *w, uint32_t zone, uint32_t n)
 	return got;
 }
 
-void spot_capacity_fill(struct orr_spot *w)
+static void fill(struct orr_spot *w)
 {
 	for (uint32_t z = 0; z < w->n_zones; z++) {
 		const struct zone *x = &w->zone[z];
@@ -137,7 +137,7 @@ static void notice(struct orr_spot *w, uint32_t slot, int64_t goes)
 	s->goes = goes;
 	if (s->state != SLOT_STARTING && s->state != SLOT_READY)
 		return;
-	s->is_noticed = true;
+	s->has_notice = true;
 	w->has_happened = true;
 	tell_instance(w, slot, ORR_INST_NOTICE);
 	tell_added(w);
@@ -171,6 +171,7 @@ static void remove_row(struct orr_spot *w, const struct avail_rec *r)
 		withdraw(w, slot);
 	} else {
 		w->preemptions++;
+		layout_forget(w, slot);
 		spot_inst_end(w, slot);
 		tell_instance(w, slot, ORR_INST_GONE);
 	}
@@ -204,13 +205,13 @@ static void apply(struct orr_spot *w)
 		if (rows->ahead[i].kind == AVAIL_ADD)
 			add_row(w, &rows->ahead[i]);
 	w->has_happened |= to > from;
-	spot_capacity_fill(w);
+	fill(w);
 	tell_added(w);
 	for (size_t i = from; i < to && !w->is_over; i++)
 		if (rows->ahead[i].kind == AVAIL_REMOVE)
 			remove_row(w, &rows->ahead[i]);
 	rows->first = to;
-	spot_capacity_fill(w); /* a removal leaves room for another offer */
+	fill(w); /* a removal leaves room for another offer */
 	tell_added(w);
 }
 
@@ -227,7 +228,7 @@ static bool apply_one(struct orr_spot *w)
 		add_row(w, &r);
 	else
 		remove_row(w, &r);
-	spot_capacity_fill(w);
+	fill(w);
 	tell_added(w);
 	return true;
 }
@@ -345,7 +346,7 @@ void orr_want(struct orr_spot *w, uint32_t zone, uint32_t n)
 	if (!spot_may_act(w, "orr_want()") || !check_zone(w, zone, true, "orr_want()"))
 		return;
 	*(zone == ORR_ANY_ZONE ? &w->want : &w->zone[zone].want) = n;
-	spot_capacity_fill(w);
+	fill(w);
 }
 
 uint32_t orr_request(struct orr_spot *w, uint32_t zone, uint32_t n)
@@ -386,6 +387,7 @@ void orr_release(struct orr_spot *w, orr_inst i)
 	if (!s)
 		return;
 	uint32_t slot = orr_inst_slot(i);
+	layout_forget(w, slot);
 	spot_inst_end(w, slot);
 	if (s->is_on_demand) {
 		spot_slot_free(w, slot);
@@ -393,7 +395,7 @@ void orr_release(struct orr_spot *w, orr_inst i)
 	}
 	/* The capacity is still there, for whoever asks. */
 	s->generation++;
-	s->is_noticed = false;
+	s->has_notice = false;
 	offer(w, slot);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* --check: what must be equal at every instant, exactly. */
-#include "spot/world.h"
+#include "spot/accounts.h"
 
 static void time_and_money(struct orr_spot *w)
 {

@@ -20,6 +20,13 @@ static int64_t next_event(const struct orr_spot *w)
 	return earlier(earlier(w->timer_at, w->ready_at), earlier(w->rows_at, w->prices_at));
 }
 
+static void get_ready(struct orr_spot *w)
+{
+	uint32_t slot = spot_inst_get_ready(w);
+	tell_instance(w, slot, ORR_INST_READY);
+	tell_added(w);
+}
+
 /* One of those that are due now, in the order that spot.h promises. False: there is none. */
 static bool happen(struct orr_spot *w)
 {
@@ -28,7 +35,7 @@ static bool happen(struct orr_spot *w)
 	if (w->rows_at <= w->now || w->prices_at <= w->now)
 		spot_capacity_instant(w);
 	else if (w->ready_at <= w->now)
-		spot_inst_get_ready(w);
+		get_ready(w);
 	else if (w->timer_at <= w->now)
 		eng_step(w->engine);
 	else
@@ -110,7 +117,7 @@ static void instant(struct orr_spot *w)
 	if (w->config->check)
 		check_instant(w);
 	if (w->config->record_nodes)
-		report_rows(w);
+		rows_instant(w);
 }
 
 static void advance_to(struct orr_spot *w, int64_t t)
@@ -237,7 +244,8 @@ static struct orr_spot *world_new(
 
 static void world_free(struct orr_spot *w)
 {
-	report_free(w);
+	rows_free(w);
+	tallies_free(w);
 	future_free(w);
 	steps_free(w);
 	layout_free(w);

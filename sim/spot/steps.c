@@ -4,7 +4,7 @@
  * one record with a count stands for them. With config->exact each step's end is an instant of its own; records that are
  * equal are put together as they come, so that all sums are formed alike.
  */
-#include "spot/world.h"
+#include "spot/accounts.h"
 
 #include "base/mem.h"
 
@@ -169,7 +169,7 @@ static void finish_steps(struct orr_spot *w, uint64_t n, int64_t began, int64_t 
 	}
 	s->samples_once = -1;
 	if (w->config->record_iterations)
-		report_steps(w, n, began, pace, samples);
+		rows_steps(w, n, began, pace, samples);
 	else
 		s->rows_seen += n;
 	s->done += n;
@@ -416,7 +416,7 @@ void orr_lose(struct orr_spot *w, uint64_t n)
 	struct steps *s = &w->steps;
 	if (!check_count(w, n, "orr_lose()"))
 		return;
-	report_lost(w, n);
+	rows_lost(w, n);
 	s->done -= n;
 	s->lost += n;
 	while (n) {
