@@ -11,6 +11,7 @@ docs/orrery.1: orrery$(EXEEXT) docs/man.sh docs/man.awk
 # The file has the command's name: that is how bash-completion finds it.
 docs/orrery: orrery$(EXEEXT) docs/completion.sh
 	$(AM_V_GEN)$(MKDIR_P) docs && $(SAYS) sh $(srcdir)/docs/completion.sh ./orrery$(EXEEXT) >$@.tmp && mv $@.tmp $@
+# network, step, learn, calibration, devices, spot: pages of docs/models
 EXTRA_DIST += docs/figures.sh docs/figures docs/comparison.sh
 .PHONY: docs-figures
 docs-figures: orrery$(EXEEXT)
@@ -19,3 +20,19 @@ docs-figures: orrery$(EXEEXT)
 dist_doc_DATA = docs/comparison.md docs/elastic-job.schema.json docs/graph.schema.json docs/guide.md docs/model.schema.json docs/models.md docs/performance.md \
 	docs/policies.md docs/profile.schema.json docs/scenario.schema.json docs/scenarios.md docs/schema.md \
 	docs/served-model.schema.json docs/traces.md
+# The pages of docs/models and docs/reference link to one another by folder.
+modelsdocdir = $(docdir)/models
+dist_modelsdoc_DATA = docs/models/README.md docs/models/calibration.md docs/models/cluster.md docs/models/devices.md \
+	docs/models/engine.md docs/models/jobs-policies.md docs/models/jobs.md docs/models/learn.md docs/models/mixed.md \
+	docs/models/net.md docs/models/serve-llm.md docs/models/serve-policies.md docs/models/serve-requests.md \
+	docs/models/serve.md docs/models/spot-bamboo.md docs/models/spot-checkpoints.md docs/models/spot-deadlines.md \
+	docs/models/spot-parcae.md docs/models/spot-varuna-oobleck.md docs/models/spot.md docs/models/statistics.md \
+	docs/models/step-bamboo.md docs/models/step-data-parallel.md docs/models/step-pipelines.md \
+	docs/models/step-stanza-ds-sync-ako.md docs/models/step.md
+referencedocdir = $(docdir)/reference
+dist_referencedoc_DATA = docs/reference/columns.md
+# The part below the mark is what the program prints.
+.PHONY: docs-columns
+docs-columns: orrery$(EXEEXT)
+	{ sed '/^<!-- columns -->$$/q' $(srcdir)/docs/reference/columns.md; ./orrery$(EXEEXT) db columns; } >columns.tmp && \
+	mv columns.tmp $(srcdir)/docs/reference/columns.md
