@@ -2,7 +2,7 @@
 # mutants.sh - the share of small mistakes in a folder's code that its tests see
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-#   mutants.sh FOLDER [-n N] [--seed S] [--tests "TEST.."] [--build DIR] [--least PERCENT] [--list]
+#   mutants.sh FOLDER [-n N] [--seed S] [--tests "TEST.."] [--longest S] [--build DIR] [--least PERCENT] [--list]
 #
 # Samples N mutants (default 40) of the .c files of FOLDER, makes each in a copy of the tree, builds
 # what the room's tests need and runs them, fastest first, until one fails. A mutant is a flipped
@@ -10,6 +10,7 @@
 # texts, comments, preprocessor lines, assertions, sizes of arrays and growth of containers.
 #
 #   --tests   tests to run instead of those in tests/ROOM, ROOM being FOLDER's last part
+#   --longest leave out tests that take more seconds than this
 #   --build   folder for the copy and its build, kept and used again (default: build-mutants)
 #   --least   exit code 1 if a smaller share is killed
 #   --list    the mutants that would be made, without making them
@@ -24,13 +25,13 @@ equivalent=$here/equivalent_mutants.txt
 fail() { echo "mutants.sh: $*" >&2; exit 2; }
 usage() { sed -n '5s/^#  *//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 
-folder='' number=40 seed=1 tests='' dir=$tree/build-mutants least=0 only_list=no
+folder='' number=40 seed=1 tests='' dir=$tree/build-mutants least=0 longest=3600 only_list=no
 while [ $# -gt 0 ]; do
   case $1 in
   --list) only_list=yes ;;
-  -n | --seed | --tests | --build | --least)
+  -n | --seed | --tests | --longest | --build | --least)
     [ $# -gt 1 ] || usage
-    case $1 in -n) number=$2 ;; --seed) seed=$2 ;; --tests) tests=$2 ;; --build) dir=$2 ;; --least) least=$2 ;; esac
+    case $1 in -n) number=$2 ;; --seed) seed=$2 ;; --tests) tests=$2 ;; --longest) longest=$2 ;; --build) dir=$2 ;; --least) least=$2 ;; esac
     shift
     ;;
   -*) usage ;;
@@ -171,7 +172,7 @@ fi
 
 # ---- a copy of the tree, built ----
 copy=$dir/tree build=$dir/build
-mkdir -p "$copy" "$build"
+mkdir -p "$copy" "$build" "$dir/tmp"
 (cd "$tree" && git ls-files -co --exclude-standard) | (cd "$tree" && while read -r f; do [ -f "$f" ] && echo "$f"; done) >"$dir/files"
 # Files of the same contents keep their times, so that a second run builds little.
 while read -r f; do
@@ -202,9 +203,13 @@ nice make -j2 all $programs $helpers >"$dir/make.log" 2>&1 || fail "the tree doe
 run() {
   local command=("./$1")
   case $1 in *.sh) command=(bash "../tree/$1") ;; esac
-  # The shell itself would tell of a test that crashes.
-  { srcdir=../tree top_builddir=$build ORRERY=$build/orrery timeout -k 2 "$2" "${command[@]}" >"$dir/said" 2>&1 </dev/null 9>&-; } 2>/dev/null
+  # A mutant may ask for any memory and write without end. The shell itself would tell of a crash.
+  (
+    ulimit -c 0 -f 1000000 -v 8000000
+    srcdir=../tree top_builddir=$build ORRERY=$build/orrery TMPDIR=$dir/tmp timeout -k 2 "$2" "${command[@]}" >"$dir/said" 2>&1 </dev/null 9>&-
+  ) 2>/dev/null
   local status=$?
+  rm -rf "${dir:?}/tmp"/*
   [ $status -eq 0 ] && { grep -q '^not ok' "$dir/said" || ! grep -q '^1\.\.' "$dir/said"; } && status=1
   return $status
 }
@@ -216,8 +221,8 @@ for t in $tests; do
   else
     say "$t fails without a mutant, and is left out: $(grep -m 1 '^not ok' "$dir/said")" >&2
   fi
-done | sort -n >"$dir/order"
-[ -s "$dir/order" ] || fail "no test of $folder passes"
+done | sort -n | awk -v longest="$longest" '$1 <= longest' >"$dir/order"
+[ -s "$dir/order" ] || fail "no test of $folder passes in time"
 say "tests of $folder: $(awk '{ printf "%s%s %.1f s", (NR > 1 ? ", " : ""), $2, $1 }' "$dir/order")"
 
 # ---- each mutant ----

@@ -115,7 +115,7 @@ one() {
   done
   set -- "${args[@]}"
   args=()
-  while [ $# -gt 0 ] && [ "$1" != -- ]; do args+=("${1//%o/$into/runs/$name}") && shift; done
+  while [ $# -gt 0 ] && [ "$1" != -- ]; do args+=("${1//%o/out/$name}") && shift; done
   [ $# -gt 0 ] && shift && specs=("$@")
   for word in "${args[@]}"; do
     case $last:$word in
@@ -181,6 +181,7 @@ record() {
   unset ORRERY_DATADIR ORRERY_TRACE_PATH
   inputs
   books
+  ln -s "$into/runs" out
   SECONDS=0
   while read -r line; do
     case $line in '' | '#'*) continue ;; esac
@@ -189,7 +190,9 @@ record() {
     [[ ${words[0]} == ${SAME_BYTES_ONLY:-*} ]] || continue
     one "${words[@]}"
   done < <(sed -e :join -e '/\\$/{N;s/\\\n//;b join' -e '}' "$here/same_bytes.runs")
+  sed -i '/"date"/d' made/*.device.json 2>/dev/null
   cp -r made "$into/runs/made"
+  [ -e mine.c ] && cp mine.c mine_test.sh "$into/texts" # of policy new
   for line in $verbs; do "$orrery" "$line" --help >"$into/texts/help-$line" 2>&1; done
   for line in jobs step serve spot; do
     "$orrery" policy list --kind $line >"$into/texts/policies-$line"
@@ -252,10 +255,15 @@ before, after = sys.argv[1:]
 bad = same = other = 0
 HASHES = ("hash", "version", "scenario")  # cover names, which may change
 
+said = {}
+
 def say(name, what):
     global bad
     bad += 1
-    print("%s: %s" % (name, what))
+    file = name.split(" ")[0]
+    said[file] = said.get(file, 0) + 1
+    if said[file] < 6:
+        print("%s: %s" % (name, what) if said[file] < 5 else file + ": and more")
 
 def rows(path):
     with open(path, newline="", encoding="utf-8", errors="surrogateescape") as f:
