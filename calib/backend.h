@@ -40,9 +40,9 @@ struct kernel_kind {
 
 struct backend_device {
 	char name[96], architecture[64];
-	char software[256]; /* "driver 580.1, cuBLASLt 13.0, .." */
-	char details[512];  /* "key=value" lines: identity, memory, ECC, power limit, .. */
-	char warnings[512]; /* lines that the user should see */
+	char software[256];                      /* "driver 580.1, cuBLASLt 13.0, .." */
+	char details[512];                       /* "key=value" lines: identity, memory, ECC, power limit, .. */
+	char warnings[512];                      /* lines that the user should see */
 	double memory_bytes, cache_bytes, units; /* units: multiprocessors or cores */
 };
 

@@ -23,11 +23,11 @@ struct task {
 	uint32_t copies, turn;
 	uint32_t *index;
 	enum conv_pass pass;
-	struct task *beside;    /* interference: what the other thread does */
+	struct task *beside; /* interference: what the other thread does */
 	struct cpu_pair *pair;
-	uint32_t threads;       /* 0: all */
-	bool is_placed;         /* has taken from the arena */
-	float result;           /* so that a reduction is not left out */
+	uint32_t threads; /* 0: all */
+	bool is_placed;   /* has taken from the arena */
+	float result;     /* so that a reduction is not left out */
 };
 
 static float *buffer(const struct task *t, int i)
@@ -66,11 +66,21 @@ static void call_memory(struct task *t)
 	size_t rows = (size_t)t->k.d[0], columns = t->k.d[1] > 1 ? (size_t)t->k.d[1] : 1, n = rows * columns;
 	float *x = buffer(t, 0), *y = buffer(t, 1), *z = buffer(t, 2);
 	switch (op[0]) {
-	case 'c': cpu_copy(x, y, n); break;
-	case 't': cpu_triad(x, z, y, n); break;
-	case 'l': cpu_layer_norm(x, y, rows, columns); break;
-	case 's': cpu_softmax(x, y, rows, columns); break;
-	case 'b': cpu_bias_gelu(x, z, y, rows, columns); break;
+	case 'c':
+		cpu_copy(x, y, n);
+		break;
+	case 't':
+		cpu_triad(x, z, y, n);
+		break;
+	case 'l':
+		cpu_layer_norm(x, y, rows, columns);
+		break;
+	case 's':
+		cpu_softmax(x, y, rows, columns);
+		break;
+	case 'b':
+		cpu_bias_gelu(x, z, y, rows, columns);
+		break;
 	default:
 		if (!strcmp(op, "reduction"))
 			t->result = cpu_reduce(x, n);
@@ -205,8 +215,9 @@ static bool choose(struct task *t)
 		return conv_buffers(t);
 	} else if (!strcmp(f, "memory")) {
 		t->length[0] = t->length[1] = product(d, 2);
-		t->length[2] = !strcmp(t->k.op, "bias-gelu") ? (size_t)d[1] :
-			!strcmp(t->k.op, "triad") || !strcmp(t->k.op, "residual-add") ? product(d, 2) : 0;
+		t->length[2] = !strcmp(t->k.op, "bias-gelu")                                   ? (size_t)d[1]
+			       : !strcmp(t->k.op, "triad") || !strcmp(t->k.op, "residual-add") ? product(d, 2)
+											       : 0;
 		t->length[1] = !strcmp(t->k.op, "reduction") ? 0 : t->length[1];
 		t->call = call_memory;
 	} else if (!strcmp(f, "gather")) {
@@ -334,7 +345,8 @@ static bool proc_value(const char *path, const char *key, char *out, size_t size
 		char *colon = strchr(line, ':');
 		is_found = colon && !strncmp(line, key, strlen(key));
 		if (is_found)
-			snprintf(out, size, "%.*s", (int)strcspn(colon + 1 + strspn(colon + 1, " \t"), "\n"), colon + 1 + strspn(colon + 1, " \t"));
+			snprintf(out, size, "%.*s", (int)strcspn(colon + 1 + strspn(colon + 1, " \t"), "\n"),
+				colon + 1 + strspn(colon + 1, " \t"));
 	}
 	if (f)
 		fclose(f);
@@ -352,8 +364,8 @@ static void cpu_describe(void *device, struct backend_device *out)
 		snprintf(out->name, sizeof out->name, "CPU");
 	snprintf(out->architecture, sizeof out->architecture, "CPU");
 	if (cpu->sgemm)
-		snprintf(out->software, sizeof out->software, "%.120s; core %.60s",
-			cpu->blas_config ? cpu->blas_config() : "OpenBLAS", core ? core : "not known");
+		snprintf(out->software, sizeof out->software, "%.120s; core %.60s", cpu->blas_config ? cpu->blas_config() : "OpenBLAS",
+			core ? core : "not known");
 	else
 		snprintf(out->software, sizeof out->software, "own blocked GEMM (no OpenBLAS)");
 	double load[1] = { 0 };
@@ -364,7 +376,8 @@ static void cpu_describe(void *device, struct backend_device *out)
 	bool has_avx2 = proc_value("/proc/cpuinfo", "flags", flags, sizeof flags) && strstr(flags, " avx2");
 	size_t n = 0;
 	if (core && !strcasecmp(core, "Prescott") && has_avx2)
-		n = (size_t)snprintf(out->warnings, sizeof out->warnings, "OpenBLAS runs its kernels for a Prescott on a processor that "
+		n = (size_t)snprintf(out->warnings, sizeof out->warnings,
+			"OpenBLAS runs its kernels for a Prescott on a processor that "
 			"has AVX2: products are several times too slow; set OPENBLAS_CORETYPE=HASWELL or SKYLAKEX, or update OpenBLAS\n");
 	if (has_load && load[0] > 0.5)
 		snprintf(out->warnings + n, sizeof out->warnings - n, "load average %.2f: other programs are running\n", load[0]);
@@ -467,5 +480,5 @@ static void cpu_clocks(void *device, struct backend_clocks *out)
 		out->clock_MHz = strtod(text, NULL);
 }
 
-const struct backend backend_cpu = { BACKEND_ABI, sizeof(struct backend), "cpu", cpu_open, cpu_close, cpu_describe, cpu_kinds,
-	cpu_prepare, cpu_run, cpu_release, cpu_clocks };
+const struct backend backend_cpu = { BACKEND_ABI, sizeof(struct backend), "cpu", cpu_open, cpu_close, cpu_describe, cpu_kinds, cpu_prepare,
+	cpu_run, cpu_release, cpu_clocks };

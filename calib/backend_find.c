@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "calib/backend.h"
+#include "paths.h"
 
 #include <config.h>
 
@@ -19,8 +20,8 @@ static const struct backend *from_module(void *module, const char *path, struct 
 	if (!b)
 		orr_fail(err, ORR_EDEVICE, "%.400s: no module for calibration (it has no %s)", path, BACKEND_SYMBOL);
 	else if (b->abi != BACKEND_ABI || b->size != sizeof *b)
-		orr_fail(err, ORR_EDEVICE, "%.400s: made for another version of the program (%u, this is %d); build it again", path,
-			b->abi, BACKEND_ABI);
+		orr_fail(err, ORR_EDEVICE, "%.400s: made for another version of the program (%u, this is %d); build it again", path, b->abi,
+			BACKEND_ABI);
 	else
 		return b;
 	dlclose(module);
@@ -58,10 +59,12 @@ static const struct backend *find_cuda(struct orr_error *err)
 			return b;
 	}
 #ifdef ORR_CUDA
-	orr_fail(err, ORR_EDEVICE, "no usable GPU: the module " MODULE " is not where it was built or installed; "
+	orr_fail(err, ORR_EDEVICE,
+		"no usable GPU: the module " MODULE " is not where it was built or installed; "
 		"ORRERY_MODULE_PATH may name its folder");
 #else
-	orr_fail(err, ORR_EDEVICE, "no usable GPU: this program was built without CUDA (configure --with-cuda needs nvcc); "
+	orr_fail(err, ORR_EDEVICE,
+		"no usable GPU: this program was built without CUDA (configure --with-cuda needs nvcc); "
 		"--backend cpu measures this machine's processor");
 #endif
 	return NULL;

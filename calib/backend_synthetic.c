@@ -39,8 +39,10 @@ static int set(struct synthetic_law *law, const char *name, size_t n, double val
 			*known[i].at = value;
 			return ORR_OK;
 		}
-	return orr_fail(err, ORR_EINPUT, "synthetic backend: unknown setting \"%.*s\"; there are t0, a, b, p, noise, spread, "
-		"drift, outliers", (int)n, name);
+	return orr_fail(err, ORR_EINPUT,
+		"synthetic backend: unknown setting \"%.*s\"; there are t0, a, b, p, noise, spread, "
+		"drift, outliers",
+		(int)n, name);
 }
 
 int synthetic_parse(const char *text, struct synthetic_law *law, struct orr_error *err)
@@ -89,10 +91,11 @@ static void synthetic_close(void *device)
 static void synthetic_describe(void *device, struct backend_device *out)
 {
 	const struct synthetic_law *l = &((struct synthetic *)device)->law;
-	*out = (struct backend_device){ .name = "synthetic", .architecture = "a law with noise", .memory_bytes = 16e9,
-		.cache_bytes = 4e6, .units = 1 };
-	snprintf(out->details, sizeof out->details, "t0=%.9g\na=%.9g\nb=%.9g\np=%.9g\nnoise=%.9g\nspread=%.9g\ndrift=%.9g\n", l->t0,
-		l->a, l->b, l->p, l->noise, l->spread, l->drift);
+	*out = (struct backend_device){
+		.name = "synthetic", .architecture = "a law with noise", .memory_bytes = 16e9, .cache_bytes = 4e6, .units = 1
+	};
+	snprintf(out->details, sizeof out->details, "t0=%.9g\na=%.9g\nb=%.9g\np=%.9g\nnoise=%.9g\nspread=%.9g\ndrift=%.9g\n", l->t0, l->a,
+		l->b, l->p, l->noise, l->spread, l->drift);
 }
 
 static const struct kernel_kind *synthetic_kinds(void *device, size_t *n)

@@ -31,8 +31,8 @@ struct cpu {
 	uint64_t seed;
 	double cache_bytes;
 	/* OpenBLAS, or NULL. */
-	void (*sgemm)(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda, const float *b,
-		int ldb, float beta, float *c, int ldc);
+	void (*sgemm)(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda, const float *b, int ldb,
+		float beta, float *c, int ldc);
 	char *(*blas_core)(void);
 	char *(*blas_config)(void);
 };
@@ -41,8 +41,7 @@ struct cpu {
 void cpu_find_blas(struct cpu *cpu);
 
 /* c = a b (or += if accumulate); a is m x k, stored k x m if ta, and so on. */
-void cpu_gemm(const struct cpu *cpu, bool ta, bool tb, int m, int n, int k, const float *a, const float *b, float *c,
-	bool accumulate);
+void cpu_gemm(const struct cpu *cpu, bool ta, bool tb, int m, int n, int k, const float *a, const float *b, float *c, bool accumulate);
 /* The one without BLAS. */
 void gemm_blocked(bool ta, bool tb, int m, int n, int k, const float *a, const float *b, float *c, bool accumulate);
 
@@ -59,13 +58,13 @@ void cpu_sgd(float *weight, const float *gradient, size_t n);
 void cpu_adam(float *weight, const float *gradient, float *state, size_t n);
 
 /* d as in points.h; scores: batch x heads matrices of queries x seq. q, k, v, o one after the other by head. */
-void cpu_attention(const struct cpu *cpu, const double *d, bool is_prefill, const float *q, const float *k, const float *v,
-	float *scores, float *o);
+void cpu_attention(
+	const struct cpu *cpu, const double *d, bool is_prefill, const float *q, const float *k, const float *v, float *scores, float *o);
 
 enum conv_pass { CONV_FORWARD, CONV_DATA, CONV_WEIGHT };
 /* By unfolding (im2col): unfolded holds c r r x out out floats. */
-void cpu_conv(const struct cpu *cpu, const struct kernel *k, enum conv_pass pass, float *input, float *filter, float *output,
-	float *unfolded);
+void cpu_conv(
+	const struct cpu *cpu, const struct kernel *k, enum conv_pass pass, float *input, float *filter, float *output, float *unfolded);
 
 /* A second thread that runs work(arg) over and over while it is on. */
 struct cpu_pair;

@@ -48,8 +48,8 @@ struct matrix {
 
 static float at(const struct matrix *x, int row, int column)
 {
-	return x->is_transposed ? x->v[(size_t)column * (size_t)x->stride + (size_t)row] :
-		x->v[(size_t)row * (size_t)x->stride + (size_t)column];
+	return x->is_transposed ? x->v[(size_t)column * (size_t)x->stride + (size_t)row]
+				: x->v[(size_t)row * (size_t)x->stride + (size_t)column];
 }
 
 /* Rows first..first+count of a, columns p0..p0+k, in slices of MR rows; what is missing of the last slice is 0. */
@@ -150,8 +150,7 @@ static void strip(int n, int part, int parts, int *from, int *to)
 	*to = *to < n ? *to : n;
 }
 
-void cpu_gemm(const struct cpu *cpu, bool ta, bool tb, int m, int n, int k, const float *a, const float *b, float *c,
-	bool accumulate)
+void cpu_gemm(const struct cpu *cpu, bool ta, bool tb, int m, int n, int k, const float *a, const float *b, float *c, bool accumulate)
 {
 	enum { ROW_MAJOR = 101, AS_IS = 111, TRANSPOSED = 112 }; /* of cblas.h */
 	if (!cpu->sgemm) {

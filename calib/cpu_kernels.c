@@ -167,8 +167,8 @@ FOR_EACH_PROCESSOR static void decode_head(const float *q, const float *k, const
 	}
 }
 
-void cpu_attention(const struct cpu *cpu, const double *d, bool is_prefill, const float *q, const float *k, const float *v,
-	float *scores, float *o)
+void cpu_attention(
+	const struct cpu *cpu, const double *d, bool is_prefill, const float *q, const float *k, const float *v, float *scores, float *o)
 {
 	size_t heads = (size_t)(d[0] * d[1]), seq = (size_t)d[2], dim = (size_t)d[3], queries = is_prefill ? seq : 1;
 	if (!is_prefill) {
@@ -240,12 +240,18 @@ static void fold(const struct conv_shape *s, const float *in, float *out)
 	}
 }
 
-void cpu_conv(const struct cpu *cpu, const struct kernel *k, enum conv_pass pass, float *input, float *filter, float *output,
-	float *unfolded)
+void cpu_conv(
+	const struct cpu *cpu, const struct kernel *k, enum conv_pass pass, float *input, float *filter, float *output, float *unfolded)
 {
 	const double *d = k->d;
-	struct conv_shape s = { .c = (int)d[1], .h = (int)d[2], .w = (int)d[3], .k = (int)d[4], .r = (int)d[5],
-		.out_h = (int)conv_out(k, d[2]), .out_w = (int)conv_out(k, d[3]), .stride = (int)conv_stride(k),
+	struct conv_shape s = { .c = (int)d[1],
+		.h = (int)d[2],
+		.w = (int)d[3],
+		.k = (int)d[4],
+		.r = (int)d[5],
+		.out_h = (int)conv_out(k, d[2]),
+		.out_w = (int)conv_out(k, d[3]),
+		.stride = (int)conv_stride(k),
 		.padding = ((int)d[5] - 1) / 2 };
 	int taps = s.c * s.r * s.r, places = s.out_h * s.out_w;
 	bool is_flat = s.r == 1 && s.stride == 1; /* unfolded as it is */

@@ -147,8 +147,7 @@ int csv_refuse(const struct csv *c, const char *name, const char *expected, stru
 		csv_text(c, name));
 }
 
-int csv_real(const struct csv *c, const char *name, double low, double high, double missing, double *out,
-	struct orr_error *err)
+int csv_real(const struct csv *c, const char *name, double low, double high, double missing, double *out, struct orr_error *err)
 {
 	const char *s = csv_text(c, name);
 	if (!*s && !isnan(missing)) {
@@ -157,6 +156,6 @@ int csv_real(const struct csv *c, const char *name, double low, double high, dou
 	}
 	if (num_real(s, strlen(s), out) && *out >= low && *out <= high)
 		return ORR_OK;
-	return orr_fail(err, ORR_EINPUT, "%.300s:%" PRIu64 ": %s: expected a number from %g to %g, found \"%.60s\"", c->path, c->line,
-		name, low, high, s);
+	return orr_fail(err, ORR_EINPUT, "%.300s:%" PRIu64 ": %s: expected a number from %g to %g, found \"%.60s\"", c->path, c->line, name,
+		low, high, s);
 }

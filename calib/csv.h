@@ -15,10 +15,10 @@ enum { CSV_MAX_COLUMNS = 64, CSV_MAX_BYTES = 256 << 20 };
 
 struct csv {
 	const char *path;
-	char *text, *end, *at;  /* a copy that is cut up in place */
+	char *text, *end, *at; /* a copy that is cut up in place */
 	char *name[CSV_MAX_COLUMNS], *field[CSV_MAX_COLUMNS];
 	int n;
-	uint64_t line;          /* of the row that csv_next() gave last */
+	uint64_t line; /* of the row that csv_next() gave last */
 };
 
 /* Reads the header. path is kept, text copied. csv_close() also after an error. */
@@ -27,15 +27,14 @@ int csv_open(struct csv *c, const char *path, const char *text, size_t n, struct
 int csv_open_file(struct csv *c, const char *path, struct orr_error *err);
 void csv_close(struct csv *c);
 
-int csv_next(struct csv *c, struct orr_error *err); /* 1 a row, 0 the end, -1 error */
+int csv_next(struct csv *c, struct orr_error *err);    /* 1 a row, 0 the end, -1 error */
 int csv_column(const struct csv *c, const char *name); /* -1: none of that name */
 /* Every name of the list (ends with NULL) is a column. */
 int csv_need(const struct csv *c, const char *const *names, struct orr_error *err);
 /* "" where there is no such column. */
 const char *csv_text(const struct csv *c, const char *name);
 /* From low to high; an empty field, or one that is not there, gives `missing`, if that is not NAN. */
-int csv_real(const struct csv *c, const char *name, double low, double high, double missing, double *out,
-	struct orr_error *err);
+int csv_real(const struct csv *c, const char *name, double low, double high, double missing, double *out, struct orr_error *err);
 /* "FILE:LINE: COLUMN: expected WHAT, found .."; ORR_EINPUT. */
 int csv_refuse(const struct csv *c, const char *name, const char *expected, struct orr_error *err);
 

@@ -38,7 +38,7 @@ static bool is_kernel(const struct point *p)
 static bool is_same_kind(const struct point *a, const struct point *b)
 {
 	return !strcmp(a->family, b->family) && !strcmp(a->op, b->op) && !strcmp(a->precision, b->precision) && a->ranks == b->ranks &&
-		a->nodes == b->nodes;
+	       a->nodes == b->nodes;
 }
 
 static void add(struct groups *g, const struct point *p, const char *variant)
@@ -123,8 +123,7 @@ static size_t set_apart(const struct group *g, const struct point **x)
 }
 
 /* Fits, and tests on what was held out, else by cross-validation. */
-static int try_form(enum profile_form form, const struct point *const *x, size_t n, size_t total, struct law *out,
-	struct orr_error *err)
+static int try_form(enum profile_form form, const struct point *const *x, size_t n, size_t total, struct law *out, struct orr_error *err)
 {
 	int rc = fit_law(form, x, n, out, err);
 	if (rc)
@@ -147,8 +146,8 @@ static int try_form(enum profile_form form, const struct point *const *x, size_t
 
 /* By size: the simplest form that is within a tenth of the best held-out error. A table keeps points, and is for those
  * who keep them. */
-static int fit_by_size(const struct point *const *x, size_t n, size_t total, const struct fit_options *o, struct law *out,
-	struct orr_error *err)
+static int fit_by_size(
+	const struct point *const *x, size_t n, size_t total, const struct fit_options *o, struct law *out, struct orr_error *err)
 {
 	static const enum profile_form order[] = { FORM_LINE, FORM_CACHED, FORM_ENVELOPE, FORM_TABLE };
 	enum { FORMS = sizeof order / sizeof *order };
@@ -156,7 +155,8 @@ static int fit_by_size(const struct point *const *x, size_t n, size_t total, con
 	bool is_there[FORMS] = { false };
 	double best = INFINITY;
 	/* What crosses a bus or a network meets no cache on its way. */
-	bool may_be_cached = o->is_measured_here && !strcmp(x[0]->family, "copy") && (!strcmp(x[0]->op, "d2d") || !strcmp(x[0]->op, "host"));
+	bool may_be_cached =
+		o->is_measured_here && !strcmp(x[0]->family, "copy") && (!strcmp(x[0]->op, "d2d") || !strcmp(x[0]->op, "host"));
 	for (int i = 0; i < FORMS; i++) {
 		if ((order[i] == FORM_TABLE && !o->keep_points) || (order[i] == FORM_CACHED && !may_be_cached))
 			continue;
@@ -196,8 +196,7 @@ static double cross_error(enum profile_form form, const struct point *const *x, 
  * Kernels that memory bounds: two rates, one of them the cache's, if that is a tenth better on points left out. Only where
  * it is known in what state the cache was: tables of others mix sizes with what happened to lie in it.
  */
-static int fit_by_bytes(const struct point *const *x, size_t n, size_t total, bool is_cache_known, struct law *out,
-	struct orr_error *err)
+static int fit_by_bytes(const struct point *const *x, size_t n, size_t total, bool is_cache_known, struct law *out, struct orr_error *err)
 {
 	struct law two;
 	bool may_be_two = is_cache_known && !try_form(FORM_CACHED, x, n, total, &two, NULL);
@@ -249,8 +248,7 @@ static bool has_sizes(const struct group *g)
 	return false;
 }
 
-static int fit_group(const struct groups *all, const struct group *g, const struct fit_options *o, struct law *out,
-	struct orr_error *err)
+static int fit_group(const struct groups *all, const struct group *g, const struct fit_options *o, struct law *out, struct orr_error *err)
 {
 	const char *family = g->first->family;
 	if (!strcmp(family, "interference"))

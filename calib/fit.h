@@ -20,7 +20,7 @@
 #include "hwmodel/profile.h"
 
 struct fit_options {
-	bool keep_points;   /* in the profile, beside the laws */
+	bool keep_points;                                                                 /* in the profile, beside the laws */
 	const char *name, *device, *title, *source, *date, *backend, *note, *environment; /* NULL: "" or what fits */
 	bool is_measured_here, is_unstable;
 };
@@ -39,8 +39,7 @@ int fit_law(enum profile_form form, const struct point *const *x, size_t n, stru
 void fit_law_free(struct law *l);
 
 /* What laws that never saw point i predict for it, by folds over groups. */
-int fit_cross_validate(enum profile_form form, const struct point *const *x, size_t n, double *predicted_s,
-	struct orr_error *err);
+int fit_cross_validate(enum profile_form form, const struct point *const *x, size_t n, double *predicted_s, struct orr_error *err);
 
 /* Mean, median and 90 % of |predicted / measured - 1|; NAN if n is 0. */
 void fit_errors(const double *predicted_s, const double *measured_s, size_t n, double *mean, double *median, double *p90);

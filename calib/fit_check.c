@@ -70,8 +70,7 @@ static uint32_t deal(const struct point *const *x, size_t n, struct member *m)
 	return groups < FOLDS ? groups : FOLDS;
 }
 
-int fit_cross_validate(enum profile_form form, const struct point *const *x, size_t n, double *predicted_s,
-	struct orr_error *err)
+int fit_cross_validate(enum profile_form form, const struct point *const *x, size_t n, double *predicted_s, struct orr_error *err)
 {
 	struct member *m = mem_zalloc(n + 1, sizeof *m);
 	const struct point **rest = mem_zalloc(n + 1, sizeof *rest);

@@ -357,8 +357,8 @@ static void set_range(const struct point *const *x, size_t n, struct law *out)
 			high = fmax(high, v);
 		}
 		bool is_used = out->form == FORM_ROOFLINE ? k < 2 && !isinf(out->param[k + 1])
-			: out->form == FORM_FACTOR	  ? false
-			: out->form == FORM_CACHED	  ? k == (x[0]->bytes > 0 ? 1 : 2)
+			       : out->form == FORM_FACTOR ? false
+			       : out->form == FORM_CACHED ? k == (x[0]->bytes > 0 ? 1 : 2)
 							  : k == 2;
 		out->from[k] = high > 0 && is_used ? low : NAN;
 		out->to[k] = high > 0 && is_used ? high : NAN;
@@ -471,8 +471,12 @@ static void take_factor(const struct point *const *x, size_t n, struct law *out)
 
 int fit_law(enum profile_form form, const struct point *const *x, size_t n, struct law *out, struct orr_error *err)
 {
-	*out = (struct law){ .form = form, .n_params = law_form_params(form), .points = (uint32_t)n,
-		.held_out_mean = NAN, .held_out_median = NAN, .held_out_p90 = NAN };
+	*out = (struct law){ .form = form,
+		.n_params = law_form_params(form),
+		.points = (uint32_t)n,
+		.held_out_mean = NAN,
+		.held_out_median = NAN,
+		.held_out_p90 = NAN };
 	if (n == 0)
 		return orr_fail(err, ORR_EINPUT, "a law needs points");
 	int rc = ORR_OK;

@@ -130,8 +130,8 @@ static int jacobian(const gsl_vector *at, void *data, gsl_matrix *out)
 }
 
 /* One least-squares problem with fixed weights, from and to f->theta; how far it went. */
-static double solve_weighted(const struct nls *q, struct nls_fit *f, const gsl_vector *w, size_t steps,
-	gsl_multifit_nlinear_workspace *space)
+static double solve_weighted(
+	const struct nls *q, struct nls_fit *f, const gsl_vector *w, size_t steps, gsl_multifit_nlinear_workspace *space)
 {
 	struct call c = { q, f };
 	size_t p = nls_count_free(f, law_form_params(q->form)), k = 0;

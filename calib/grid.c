@@ -35,26 +35,49 @@ double sobol(uint32_t index, uint32_t dim, uint64_t seed)
 
 /* Products of published networks, as columns x depth; the rows are samples or tokens. */
 static const double layers[][2] = {
-	{ 768, 768 }, { 3072, 768 }, { 768, 3072 },      /* BERT base (Devlin et al. 2018) */
-	{ 1024, 1024 }, { 4096, 1024 }, { 1024, 4096 },  /* BERT large */
-	{ 512, 512 }, { 2048, 512 },                     /* Transformer base (Vaswani et al. 2017) */
-	{ 6400, 1600 },                                  /* GPT-2 XL (Radford et al. 2019) */
-	{ 4096, 4096 }, { 11008, 4096 }, { 4096, 11008 },/* LLaMA 7B (Touvron et al. 2023) */
-	{ 1000, 2048 }, { 4096, 25088 }, { 1000, 4096 }, /* classifiers of ResNet-50, VGG-16 */
+	{ 768, 768 }, { 3072, 768 }, { 768, 3072 },       /* BERT base (Devlin et al. 2018) */
+	{ 1024, 1024 }, { 4096, 1024 }, { 1024, 4096 },   /* BERT large */
+	{ 512, 512 }, { 2048, 512 },                      /* Transformer base (Vaswani et al. 2017) */
+	{ 6400, 1600 },                                   /* GPT-2 XL (Radford et al. 2019) */
+	{ 4096, 4096 }, { 11008, 4096 }, { 4096, 11008 }, /* LLaMA 7B (Touvron et al. 2023) */
+	{ 1000, 2048 }, { 4096, 25088 }, { 1000, 4096 },  /* classifiers of ResNet-50, VGG-16 */
 };
 
 /* Convolutions: channels, side, filters, filter side, stride. */
 static const double convs[][5] = {
 	/* ResNet-50 (He et al. 2015, table 1) */
-	{ 64, 56, 64, 1, 1 }, { 64, 56, 256, 1, 1 }, { 256, 56, 64, 1, 1 }, { 256, 56, 128, 1, 1 }, { 128, 28, 512, 1, 1 },
-	{ 512, 28, 128, 1, 1 }, { 256, 14, 1024, 1, 1 }, { 1024, 14, 256, 1, 1 }, { 512, 7, 2048, 1, 1 }, { 2048, 7, 512, 1, 1 },
-	{ 64, 56, 64, 3, 1 }, { 128, 28, 128, 3, 1 }, { 256, 14, 256, 3, 1 }, { 512, 7, 512, 3, 1 },
-	{ 128, 56, 128, 3, 2 }, { 256, 28, 256, 3, 2 }, { 512, 14, 512, 3, 2 }, { 256, 56, 512, 1, 2 }, { 512, 28, 1024, 1, 2 },
+	{ 64, 56, 64, 1, 1 },
+	{ 64, 56, 256, 1, 1 },
+	{ 256, 56, 64, 1, 1 },
+	{ 256, 56, 128, 1, 1 },
+	{ 128, 28, 512, 1, 1 },
+	{ 512, 28, 128, 1, 1 },
+	{ 256, 14, 1024, 1, 1 },
+	{ 1024, 14, 256, 1, 1 },
+	{ 512, 7, 2048, 1, 1 },
+	{ 2048, 7, 512, 1, 1 },
+	{ 64, 56, 64, 3, 1 },
+	{ 128, 28, 128, 3, 1 },
+	{ 256, 14, 256, 3, 1 },
+	{ 512, 7, 512, 3, 1 },
+	{ 128, 56, 128, 3, 2 },
+	{ 256, 28, 256, 3, 2 },
+	{ 512, 14, 512, 3, 2 },
+	{ 256, 56, 512, 1, 2 },
+	{ 512, 28, 1024, 1, 2 },
 	{ 3, 224, 64, 7, 2 },
 	/* VGG-16 (Simonyan and Zisserman 2014) */
-	{ 3, 224, 64, 3, 1 }, { 64, 112, 128, 3, 1 }, { 128, 56, 256, 3, 1 }, { 256, 28, 512, 3, 1 }, { 512, 14, 512, 3, 1 },
+	{ 3, 224, 64, 3, 1 },
+	{ 64, 112, 128, 3, 1 },
+	{ 128, 56, 256, 3, 1 },
+	{ 256, 28, 512, 3, 1 },
+	{ 512, 14, 512, 3, 1 },
 	/* AlexNet, Inception v3 */
-	{ 64, 27, 192, 5, 1 }, { 48, 35, 64, 5, 1 }, { 768, 17, 192, 7, 1 }, { 128, 17, 128, 7, 1 }, { 32, 28, 96, 5, 1 },
+	{ 64, 27, 192, 5, 1 },
+	{ 48, 35, 64, 5, 1 },
+	{ 768, 17, 192, 7, 1 },
+	{ 128, 17, 128, 7, 1 },
+	{ 32, 28, 96, 5, 1 },
 };
 
 enum { LAYERS = sizeof layers / sizeof *layers, CONVS = sizeof convs / sizeof *convs };
@@ -159,8 +182,9 @@ static void memory_shape(struct kernel *k, uint32_t i, uint32_t n, const struct 
 {
 	double tensors = 3 * precision_bytes(k->precision);
 	double most = fmin(0.9 * g->memory_bytes / tensors, 0.5 * g->longest_s * g->bytes_per_s / tensors);
-	double columns = strcmp(k->op, "copy") && strcmp(k->op, "triad") && strcmp(k->op, "reduction") ?
-		pick(sobol(i + 1, 1, g->seed), (const double[]){ 256, 768, 1024, 4096 }, 4) : 1;
+	double columns = strcmp(k->op, "copy") && strcmp(k->op, "triad") && strcmp(k->op, "reduction")
+				 ? pick(sobol(i + 1, 1, g->seed), (const double[]){ 256, 768, 1024, 4096 }, 4)
+				 : 1;
 	double elements = line_at(i, n, 4096, fmax(most, 8192), 1024);
 	k->d[0] = columns > 1 ? rounded(elements / columns, 1) : elements;
 	k->d[1] = columns;
@@ -172,7 +196,8 @@ static void one_size(struct kernel *k, uint32_t i, uint32_t n, const struct grid
 	if (!strcmp(k->family, "gather")) {
 		k->d[1] = pick(sobol(i + 1, 1, g->seed), (const double[]){ 64, 128, 256 }, 3);
 		/* A table that no cache holds; rows looked up from few to as many as time allows. */
-		k->d[2] = rounded(fmin(0.5 * g->memory_bytes, 2 * fmax(g->cache_bytes, 1e6)) / (k->d[1] * precision_bytes(k->precision)), 1);
+		k->d[2] =
+			rounded(fmin(0.5 * g->memory_bytes, 2 * fmax(g->cache_bytes, 1e6)) / (k->d[1] * precision_bytes(k->precision)), 1);
 		k->d[0] = line_at(i, n, 256, fmax(512, 0.25 * most / (k->d[1] * precision_bytes(k->precision))), 1);
 	} else if (!strcmp(k->family, "update")) {
 		k->d[0] = line_at(i, n, 1e4, fmax(2e4, fmin(1e9, most / 28)), 1);

@@ -15,7 +15,7 @@
 struct grid_limits {
 	double memory_bytes, cache_bytes; /* that a kernel may use; last level of cache */
 	double flops_per_s, bytes_per_s;
-	double longest_s;                 /* of one call */
+	double longest_s; /* of one call */
 	uint64_t seed;
 };
 

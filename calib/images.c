@@ -86,7 +86,9 @@ static int read_steps(const char *file, const char *select, struct steps *s, str
 	if (!rc)
 		rc = csv_need(&c, needed, err);
 	while (!rc && (got = csv_next(&c, err)) != 0)
-		rc = got < 0 ? ORR_EINPUT : select && strncasecmp(csv_text(&c, "gpu"), select, strlen(select)) ? ORR_OK : read_row(&c, s, err);
+		rc = got < 0                                                              ? ORR_EINPUT
+		     : select && strncasecmp(csv_text(&c, "gpu"), select, strlen(select)) ? ORR_OK
+											  : read_row(&c, s, err);
 	if (!rc && s->n == 0)
 		rc = orr_fail(err, ORR_EINPUT, "%.300s: no row of one GPU, synthetic data and a known network", c.path);
 	csv_close(&c);
@@ -125,7 +127,8 @@ static int set_errors(const struct steps *s, double share, struct law *l, struct
 		measured[i] = s->v[i].seconds;
 		in[i] = step_s(s, s->v[i].network, s->v[i].batch, share, err);
 		out[i] = isnan(others) ? NAN : step_s(s, s->v[i].network, s->v[i].batch, others, err);
-		held += !isnan(others);
+		if (!isnan(others))
+			held++;
 	}
 	fit_errors(in, measured, s->n, &l->mean_error, &l->median_error, &l->p90_error);
 	l->held_out_mean = l->held_out_median = l->held_out_p90 = NAN;
@@ -139,7 +142,9 @@ static int set_errors(const struct steps *s, double share, struct law *l, struct
 static int make_law(const struct steps *s, const char *family, struct law *l, struct orr_error *err)
 {
 	double error, share = mean_share(s, -1, &error), peak = s->device->peak_flops[PRECISION_FP32];
-	*l = (struct law){ .form = FORM_ROOFLINE, .n_params = law_form_params(FORM_ROOFLINE), .points = (uint32_t)s->n,
+	*l = (struct law){ .form = FORM_ROOFLINE,
+		.n_params = law_form_params(FORM_ROOFLINE),
+		.points = (uint32_t)s->n,
 		.param = { 0, share * peak, INFINITY, 1 } };
 	l->family = mem_strdup(family);
 	l->op = mem_strdup("");

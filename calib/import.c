@@ -139,10 +139,10 @@ static bool vidur_mlp(struct row *r, struct point *x)
 
 static const char *collective_name(const char *s)
 {
-	static const char *const names[][2] = { { "all_reduce", "all-reduce" }, { "allreduce", "all-reduce" },
-		{ "send_recv", "send-recv" }, { "sendrecv", "send-recv" }, { "allgather", "all-gather" },
-		{ "reducescatter", "reduce-scatter" }, { "reduce_scatter", "reduce-scatter" }, { "alltoall", "all-to-all" },
-		{ "broadcast", "broadcast" }, { "reduce", "reduce" } };
+	static const char *const names[][2] = { { "all_reduce", "all-reduce" }, { "allreduce", "all-reduce" }, { "send_recv", "send-recv" },
+		{ "sendrecv", "send-recv" }, { "allgather", "all-gather" }, { "reducescatter", "reduce-scatter" },
+		{ "reduce_scatter", "reduce-scatter" }, { "alltoall", "all-to-all" }, { "broadcast", "broadcast" },
+		{ "reduce", "reduce" } };
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (!strcmp(s, names[i][0]))
 			return names[i][1];
@@ -207,10 +207,10 @@ static const struct {
 	bool (*read)(struct row *r, struct point *x);
 	const char *const needed[16];
 } kinds[] = {
-	{ "deepbench", "device", deepbench, { "device", "suite", "precision", "op", "pass", "m", "n", "k", "w", "h", "c", "batch",
-		"filters", "s", "time_ms", NULL } },
-	{ "vidur-mlp", "device", vidur_mlp, { "device", "model", "tp", "num_tokens", "op", "median_ms", "n_head", "n_kv_head",
-		"n_embd", "n_ffn", "gated", NULL } },
+	{ "deepbench", "device", deepbench,
+		{ "device", "suite", "precision", "op", "pass", "m", "n", "k", "w", "h", "c", "batch", "filters", "s", "time_ms", NULL } },
+	{ "vidur-mlp", "device", vidur_mlp,
+		{ "device", "model", "tp", "num_tokens", "op", "median_ms", "n_head", "n_kv_head", "n_embd", "n_ffn", "gated", NULL } },
 	{ "vidur-net", "fabric", vidur_net, { "fabric", "op", "ranks", "gpus_per_node", "bytes", "median_ms", NULL } },
 	{ "nccl", "gpu", nccl, { "op", "gpu", "ranks", "gpus_per_node", "fabric", "bytes", "oop_time_us", NULL } },
 	{ "copy", "gpu", copy, { "gpu", "direction", "host_memory", "bytes", "GBps", NULL } },
@@ -228,7 +228,7 @@ static bool is_selected(const char *device, const char *select)
 	size_t n = strlen(select);
 	const char *maker = strncasecmp(device, "NVIDIA ", 7) ? device : device + 7;
 	return !strncasecmp(device, select, n) || (!strncasecmp(device, "NV_", 3) && !strncasecmp(device + 3, select, n)) ||
-		!strncasecmp(maker, select, n);
+	       !strncasecmp(maker, select, n);
 }
 
 static int read_rows(struct csv *c, size_t kind, const char *select, struct points *out, struct orr_error *err)
@@ -255,7 +255,8 @@ int import_points(const char *kind, const char *file, const char *select, struct
 	while (i < KINDS && strcmp(kinds[i].kind, kind))
 		i++;
 	if (i == KINDS)
-		return orr_fail(err, ORR_EINPUT, "--from %.60s: expected deepbench, vidur-mlp, vidur-net, nccl, copy or mamf, or images alone", kind);
+		return orr_fail(err, ORR_EINPUT,
+			"--from %.60s: expected deepbench, vidur-mlp, vidur-net, nccl, copy or mamf, or images alone", kind);
 	struct csv c;
 	int rc = csv_open_file(&c, file, err);
 	if (!rc)

@@ -78,10 +78,11 @@ build_module() {
 
 build_program() {
   printf '#define PACKAGE_STRING "orrery, calib/measure.sh"\n#define ORR_BLAS 1\n#define ORR_CUDA 1\n' >"$work/config.h"
+  printf '#define ORR_PKGLIBDIR ""\n' >"$work/paths.h"
   # Reading files and fitting are not needed here; what is not called is not linked.
   (cd "$src" && "$cc" -std=gnu11 -O2 -fopenmp -ffunction-sections -fdata-sections -Wl,--gc-sections -D_GNU_SOURCE \
-    -DORR_PKGLIBDIR='""' -I"$work" -Iinclude -Isim -I. -o "$work/measure" calib/measure.c sim/cli/cmd_calib_run.c sim/cli/cli.c \
-    sim/base/error.c sim/base/mem.c sim/base/num.c sim/base/sbuf.c sim/base/param.c calib/backend_cpu.c \
+    -I"$work" -Iinclude -Isim -I. -o "$work/measure" calib/measure.c cli/cmd_calib_run.c cli/cli.c \
+    base/error.c base/mem.c base/num.c base/sbuf.c base/param.c calib/backend_cpu.c \
     calib/backend_find.c calib/backend_synthetic.c calib/cpu_gemm.c calib/cpu_kernels.c calib/cpu_pair.c calib/grid.c \
     calib/measurement.c calib/points.c calib/sample.c calib/sweep.c calib/work.c -ldl -lpthread -lm) >>"$log" 2>&1 ||
     fail 1 "the program does not compile, see $log"

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <string.h>
 
-const char *const point_families[] = { "launch", "gemm", "conv", "memory", "gather", "update", "attention", "copy",
-	"collective", "interference", "preemption", "learners", NULL };
+const char *const point_families[] = { "launch", "gemm", "conv", "memory", "gather", "update", "attention", "copy", "collective",
+	"interference", "preemption", "learners", NULL };
 static const char *const precisions[] = { "", "fp32", "tf32", "fp16", "bf16", "fp8", NULL };
 
 /* Numbers of a row: where they are, and what is accepted. A missing one: NAN means it must be there. */
@@ -44,13 +44,13 @@ static const struct {
 	const char *name;
 	size_t at, size;
 } texts[] = {
-	{ "op", offsetof(struct point, op), sizeof ((struct point *)0)->op },
-	{ "variant", offsetof(struct point, variant), sizeof ((struct point *)0)->variant },
-	{ "group", offsetof(struct point, group), sizeof ((struct point *)0)->group },
+	{ "op", offsetof(struct point, op), sizeof((struct point *)0)->op },
+	{ "variant", offsetof(struct point, variant), sizeof((struct point *)0)->variant },
+	{ "group", offsetof(struct point, group), sizeof((struct point *)0)->group },
 };
 
-static const char *const columns[] = { "family", "op", "precision", "variant", "group", "flops", "bytes", "size", "d0", "d1", "d2",
-	"d3", "d4", "d5", "ranks", "nodes", "time_us", "low_us", "high_us", "n", "cv", "mode", "cache", "held_out", NULL };
+static const char *const columns[] = { "family", "op", "precision", "variant", "group", "flops", "bytes", "size", "d0", "d1", "d2", "d3",
+	"d4", "d5", "ranks", "nodes", "time_us", "low_us", "high_us", "n", "cv", "mode", "cache", "held_out", NULL };
 
 static bool is_one_of(const char *s, const char *const *list)
 {
@@ -99,15 +99,15 @@ static int read_texts(const struct csv *c, struct point *x, struct orr_error *er
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		const char *s = csv_text(c, texts[i].name);
 		if (strlen(s) >= texts[i].size || !is_plain(s))
-			return csv_refuse(c, texts[i].name, i ? "a text of at most 63 plain characters" : "a text of at most 31 plain characters", err);
+			return csv_refuse(c, texts[i].name,
+				i ? "a text of at most 63 plain characters" : "a text of at most 31 plain characters", err);
 		strcpy((char *)x + texts[i].at, s);
 	}
 	return ORR_OK;
 }
 
 /* One of two words; nothing is the first. */
-static int read_choice(const struct csv *c, const char *name, const char *first, const char *second, bool *out,
-	struct orr_error *err)
+static int read_choice(const struct csv *c, const char *name, const char *first, const char *second, bool *out, struct orr_error *err)
 {
 	const char *s = csv_text(c, name);
 	char expected[64] = "";
@@ -127,7 +127,8 @@ static int read_row(const struct csv *c, struct point *x, struct orr_error *err)
 		double v;
 		rc = csv_real(c, numbers[i].name, numbers[i].low, numbers[i].high, numbers[i].missing, &v, err);
 		if (!rc)
-			*(double *)(void *)((char *)x + numbers[i].at) = numbers[i].is_unknown_if_empty && v < 0 ? NAN : v * numbers[i].unit;
+			*(double *)(void *)((char *)x + numbers[i].at) =
+				numbers[i].is_unknown_if_empty && v < 0 ? NAN : v * numbers[i].unit;
 	}
 	if (!rc)
 		rc = csv_real(c, "n", 0, 4e9, 0, &n, err);

@@ -75,8 +75,7 @@ bool median_ranks(uint32_t n, uint32_t *lo)
 }
 
 /* So many calls that a batch lasts batch_s; the calls that find it out are part of the warming up. */
-static int choose_calls(const struct sample_source *s, const struct sampling *how, double until, uint32_t *calls,
-	struct orr_error *err)
+static int choose_calls(const struct sample_source *s, const struct sampling *how, double until, uint32_t *calls, struct orr_error *err)
 {
 	*calls = 1;
 	for (int tries = 0; tries < 12; tries++) {
@@ -94,8 +93,7 @@ static int choose_calls(const struct sample_source *s, const struct sampling *ho
 	return ORR_OK;
 }
 
-static int warm_up(const struct sample_source *s, const struct sampling *how, uint32_t calls, double start,
-	struct orr_error *err)
+static int warm_up(const struct sample_source *s, const struct sampling *how, uint32_t calls, double start, struct orr_error *err)
 {
 	double seconds = how->warmup_s < WARM_SHARE * how->point_s ? how->warmup_s : WARM_SHARE * how->point_s;
 	for (uint32_t i = 0;; i++) {

@@ -20,13 +20,13 @@
 enum { SAMPLE_BATCHES = 200, SAMPLE_LEAST = 6 }; /* 6: the first that has a 95 % interval */
 
 struct sampling {
-	double batch_s;        /* shortest batch: 1 ms */
-	double warmup_s;       /* and at least warmup_batches */
+	double batch_s;  /* shortest batch: 1 ms */
+	double warmup_s; /* and at least warmup_batches */
 	uint32_t warmup_batches;
-	double precision;      /* half width of the interval over the median: 0.01 */
-	double point_s;        /* time for the batches of one point, warming up included */
-	uint32_t max_batches;  /* at most SAMPLE_BATCHES */
-	double idle;           /* burst: idle time after a batch, as a multiple of it; 0: none */
+	double precision;     /* half width of the interval over the median: 0.01 */
+	double point_s;       /* time for the batches of one point, warming up included */
+	uint32_t max_batches; /* at most SAMPLE_BATCHES */
+	double idle;          /* burst: idle time after a batch, as a multiple of it; 0: none */
 };
 
 /* The protocol's own figures: 1 ms, 5 batches or 0.2 s, 1 %, 0.5 s + warming up, 200 batches. */
@@ -35,9 +35,9 @@ extern const struct sampling sampling_default;
 struct sample {
 	double median_s, low_s, high_s; /* low, high NAN: fewer than SAMPLE_LEAST batches */
 	double min_s, p10_s, p90_s, cv;
-	double issue_s;                 /* median of the host's cost of a call; NAN where it is not known */
-	uint32_t n, calls;              /* batches; calls in each */
-	bool is_precise;                /* the interval became narrow enough */
+	double issue_s;    /* median of the host's cost of a call; NAN where it is not known */
+	uint32_t n, calls; /* batches; calls in each */
+	bool is_precise;   /* the interval became narrow enough */
 };
 
 /* Where time comes from; the synthetic backend has its own. */

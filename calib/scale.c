@@ -79,7 +79,7 @@ uint32_t law_compare(const struct law *a, const struct law *b, double ratio[SCAL
 static bool is_scaled(const struct law *l)
 {
 	return !strcmp(l->family, "gemm") || !strcmp(l->family, "conv") || !strcmp(l->family, "memory") || !strcmp(l->family, "gather") ||
-		!strcmp(l->family, "update") || !strcmp(l->family, "attention") || !strcmp(l->family, "launch");
+	       !strcmp(l->family, "update") || !strcmp(l->family, "attention") || !strcmp(l->family, "launch");
 }
 
 static void copy_names(const struct law *from, struct law *to)
@@ -93,8 +93,7 @@ static void copy_names(const struct law *from, struct law *to)
 }
 
 /* A launch takes as long on the host; another law of kernels is evaluated, scaled and fitted again. */
-static int scale_law(const struct law *l, const struct device *from, const struct device *to, struct law *out,
-	struct orr_error *err)
+static int scale_law(const struct law *l, const struct device *from, const struct device *to, struct law *out, struct orr_error *err)
 {
 	double x[SCALE_POINTS][LAW_FEATURES];
 	uint32_t n = spread_points(l, x);
@@ -146,16 +145,18 @@ static char *scaled_note(const struct profile *p, const struct device *to, const
 	struct sbuf s = { 0 };
 	sbuf_printf(&s, "not measured: scaled from the profile %s to the data sheet of the %s", p->name, to->name);
 	if (check)
-		sbuf_printf(&s, "; held-out errors are those of scaling %s to %s, which is known; laws that these two do not both have "
-				"carry none", check->a->name, check->b->name);
+		sbuf_printf(&s,
+			"; held-out errors are those of scaling %s to %s, which is known; laws that these two do not both have "
+			"carry none",
+			check->a->name, check->b->name);
 	else
 		sbuf_puts(&s, "; no pair of known devices tells the error");
 	sbuf_puts(&s, "; collectives, copies and interference are left out");
 	return sbuf_steal(&s);
 }
 
-struct profile *scale_profile(const struct profile *p, const struct device *from, const struct device *to,
-	const struct scale_check *check, struct orr_error *err)
+struct profile *scale_profile(
+	const struct profile *p, const struct device *from, const struct device *to, const struct scale_check *check, struct orr_error *err)
 {
 	struct profile *out = mem_zalloc(1, sizeof *out);
 	int rc = ORR_OK;

@@ -24,8 +24,8 @@ struct scale_check {
 double scale_factor(const struct device *from, const struct device *to, const char *precision, double flops, double bytes);
 
 /* The laws' held-out errors are those of the check, NAN where that has no such law. check may be NULL. */
-struct profile *scale_profile(const struct profile *p, const struct device *from, const struct device *to,
-	const struct scale_check *check, struct orr_error *err);
+struct profile *scale_profile(const struct profile *p, const struct device *from, const struct device *to, const struct scale_check *check,
+	struct orr_error *err);
 
 /* Ratios of time, b over a, over the range of b's law; how many were written. */
 enum { SCALE_POINTS = 81 };

@@ -61,8 +61,7 @@ __attribute__((format(printf, 2, 3))) static void say(const struct sweep *s, con
 }
 
 /* One kernel, prepared, sampled and let go. ORR_EINPUT: the backend cannot do this one. */
-static int measure(const struct sweep *s, const struct kernel *k, const struct sampling *how, struct sample *out,
-	struct orr_error *err)
+static int measure(const struct sweep *s, const struct kernel *k, const struct sampling *how, struct sample *out, struct orr_error *err)
 {
 	struct orr_error why = { 0 };
 	void *task = s->b->prepare(s->device, k, &why);
@@ -178,8 +177,8 @@ static double weight(const char *family)
 	static const struct {
 		const char *family;
 		double weight;
-	} of[] = { { "gemm", 6 }, { "conv", 3 }, { "memory", 2 }, { "gather", 1.5 }, { "update", 1.5 }, { "attention", 3 },
-		{ "copy", 2 }, { "collective", 3 }, { "interference", 0.3 }, { "preemption", 1 }, { "learners", 1.5 }, { "launch", 0.5 } };
+	} of[] = { { "gemm", 6 }, { "conv", 3 }, { "memory", 2 }, { "gather", 1.5 }, { "update", 1.5 }, { "attention", 3 }, { "copy", 2 },
+		{ "collective", 3 }, { "interference", 0.3 }, { "preemption", 1 }, { "learners", 1.5 }, { "launch", 0.5 } };
 	for (size_t i = 0; i < sizeof of / sizeof *of; i++)
 		if (!strcmp(of[i].family, family))
 			return of[i].weight;
@@ -333,9 +332,19 @@ static struct sampling sampling_of(const struct sweep *s, bool is_burst, uint32_
 static void keep(const struct plan_point *p, const struct sample *x, struct points *out)
 {
 	const struct kernel *k = &p->kernel;
-	struct point row = { .flops = k->flops, .bytes = k->bytes, .size = k->size, .ranks = k->ranks, .nodes = k->nodes,
-		.time_s = x->median_s, .low_s = x->low_s, .high_s = x->high_s, .cv = x->cv, .n = x->n,
-		.is_sustained = !p->is_burst, .is_cold = k->is_cold, .is_held_out = p->is_held_out };
+	struct point row = { .flops = k->flops,
+		.bytes = k->bytes,
+		.size = k->size,
+		.ranks = k->ranks,
+		.nodes = k->nodes,
+		.time_s = x->median_s,
+		.low_s = x->low_s,
+		.high_s = x->high_s,
+		.cv = x->cv,
+		.n = x->n,
+		.is_sustained = !p->is_burst,
+		.is_cold = k->is_cold,
+		.is_held_out = p->is_held_out };
 	memcpy(row.family, k->family, sizeof row.family);
 	memcpy(row.op, k->op, sizeof row.op);
 	memcpy(row.precision, k->precision, sizeof row.precision);
@@ -389,7 +398,7 @@ static int revisit(struct sweep *s, uint32_t until, struct orr_error *err)
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < until && n < 256; i++) {
 		struct plan_point *p = &s->plan[i];
-		if (!p->is_anchor || !p->first_s || left(s) <= 0)
+		if (!p->is_anchor || p->first_s == 0 || left(s) <= 0)
 			continue;
 		struct sampling how = sampling_of(s, p->is_burst, s->n - until + 1);
 		struct sample x;
@@ -435,8 +444,8 @@ static int run_plan(struct sweep *s, struct points *out, struct orr_error *err)
 	return rc;
 }
 
-int sweep_run(const struct backend *b, void *device, const struct sweep_options *o, struct points *out,
-	struct sweep_report *report, struct orr_error *err)
+int sweep_run(const struct backend *b, void *device, const struct sweep_options *o, struct points *out, struct sweep_report *report,
+	struct orr_error *err)
 {
 	struct sweep_options own = *o;
 	struct sweep s = { .b = b, .device = device, .o = &own, .report = report };
@@ -447,8 +456,10 @@ int sweep_run(const struct backend *b, void *device, const struct sweep_options 
 	s.start = now(&s);
 	if (own.sampling.point_s <= 0)
 		own.sampling.point_s = choose_point_s(&s);
-	s.limits = (struct grid_limits){ .memory_bytes = 0.25 * about.memory_bytes, .cache_bytes = about.cache_bytes,
-		.longest_s = own.sampling.point_s / 12, .seed = o->seed };
+	s.limits = (struct grid_limits){ .memory_bytes = 0.25 * about.memory_bytes,
+		.cache_bytes = about.cache_bytes,
+		.longest_s = own.sampling.point_s / 12,
+		.seed = o->seed };
 	int rc = first_look(&s, err);
 	if (!rc) {
 		b->clocks(device, &report->before);

@@ -21,11 +21,11 @@
 struct sweep_options {
 	double budget_s;
 	uint64_t seed;
-	double held_out;       /* share; 0.15 */
-	double anchors;        /* share; 0.05 */
-	const char *only;      /* "gemm,conv": these families; NULL for all */
-	uint32_t most;         /* points; 0: as many as the budget allows */
-	struct sampling sampling; /* point_s 0: what the budget and the number of kinds suggest */
+	double held_out;                          /* share; 0.15 */
+	double anchors;                           /* share; 0.05 */
+	const char *only;                         /* "gemm,conv": these families; NULL for all */
+	uint32_t most;                            /* points; 0: as many as the budget allows */
+	struct sampling sampling;                 /* point_s 0: what the budget and the number of kinds suggest */
 	void (*say)(void *who, const char *line); /* progress; may be NULL */
 	void *who;
 	/* Tests: another clock than the machine's. */
@@ -38,15 +38,15 @@ extern const struct sweep_options sweep_default;
 struct sweep_report {
 	uint32_t planned, measured, refused, imprecise; /* refused: the backend cannot; imprecise: interval wider than asked */
 	uint32_t anchors, revisits;
-	double drift, worst_drift; /* largest over the revisits of the median over anchors; of any anchor */
+	double drift, worst_drift;  /* largest over the revisits of the median over anchors; of any anchor */
 	bool is_stable, is_settled; /* clock came to rest before the first point */
 	double seconds, flops_per_s, bytes_per_s;
 	struct backend_clocks before, after;
-	char throttle[96];         /* reasons seen at any time */
+	char throttle[96]; /* reasons seen at any time */
 	char first_refusal[256];
 };
 
-int sweep_run(const struct backend *b, void *device, const struct sweep_options *o, struct points *out,
-	struct sweep_report *report, struct orr_error *err);
+int sweep_run(const struct backend *b, void *device, const struct sweep_options *o, struct points *out, struct sweep_report *report,
+	struct orr_error *err);
 
 #endif

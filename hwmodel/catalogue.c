@@ -9,8 +9,8 @@
 
 enum { MAX_NAMES = 256 };
 
-static int open_embedded(const struct embedded_file *files, const char *what, const char *list, const char *name, struct catalogue_text *out,
-	struct orr_error *err)
+static int open_embedded(const struct embedded_file *files, const char *what, const char *list, const char *name,
+	struct catalogue_text *out, struct orr_error *err)
 {
 	const char *names[MAX_NAMES + 1] = { NULL };
 	for (size_t i = 0; files[i].name; i++) {
@@ -22,8 +22,8 @@ static int open_embedded(const struct embedded_file *files, const char *what, co
 			names[i] = files[i].name;
 	}
 	const char *near = nearest_name(name, names);
-	return orr_fail(err, ORR_EINPUT, "no %s \"%.80s\"; %s%s%s%s shows all; a file ends in .json", what, name, near ? "did you mean " : "",
-		near ? near : "", near ? "? " : "", list);
+	return orr_fail(err, ORR_EINPUT, "no %s \"%.80s\"; %s%s%s%s shows all; a file ends in .json", what, name,
+		near ? "did you mean " : "", near ? near : "", near ? "? " : "", list);
 }
 
 int catalogue_open(const struct embedded_file *files, const char *what, const char *list, const char *name_or_file, size_t max_bytes,

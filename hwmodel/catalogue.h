@@ -12,7 +12,7 @@ struct catalogue_text {
 	const char *path; /* for messages */
 	const char *text;
 	size_t n;
-	char *owned;      /* a file's text; NULL: the program's */
+	char *owned;                /* a file's text; NULL: the program's */
 	char hash[BYTES_HASH_SIZE]; /* of a file, packed or not; "" else */
 };
 

@@ -20,8 +20,8 @@ struct cost {
 	const struct device *dev;
 	struct cost_options o;
 	double element_bytes;
-	double Bps;      /* of memory, as achieved */
-	double ramp_s;   /* per product */
+	double Bps;        /* of memory, as achieved */
+	double ramp_s;     /* per product */
 	struct laws *laws; /* NULL: no profile */
 	double error;      /* of those that this model uses */
 	unsigned char *role;
@@ -38,9 +38,9 @@ struct work {
 	double flops, rate; /* rate: achieved FLOP/s */
 	double bytes;
 	double kernels;
-	double ramp_s;      /* per kernel, beside flops / rate */
-	double exposed;     /* share of the time for bytes that adds to that for flops */
-	uint32_t law;       /* 0: none, the roofline answers */
+	double ramp_s;  /* per kernel, beside flops / rate */
+	double exposed; /* share of the time for bytes that adds to that for flops */
+	uint32_t law;   /* 0: none, the roofline answers */
 };
 
 static double seconds(const struct cost *c, const struct work *w)
@@ -69,8 +69,7 @@ static double product_rate(const struct cost *c, const struct dnn_layer *l, enum
 
 /* Convolutions, linear and recurrent layers: they have weights. Split by columns the output is cut, by rows the
  * input: taken to be the larger of the two, as in a transformer's blocks (Shoeybi et al. 2019, section 3). */
-static void weighted_work(const struct cost *c, const struct dnn_layer *l, enum dnn_pass pass, double batch, double shards,
-	struct work *w)
+static void weighted_work(const struct cost *c, const struct dnn_layer *l, enum dnn_pass pass, double batch, double shards, struct work *w)
 {
 	bool by_columns = l->out_elems > l->in_elems;
 	double in = batch * l->in_elems / (by_columns ? 1 : shards), out = batch * l->out_elems / (by_columns ? shards : 1);
@@ -86,8 +85,8 @@ static void weighted_work(const struct cost *c, const struct dnn_layer *l, enum 
 }
 
 /* Attention: two operands without weights, so two gradients of data. */
-static void matmul_work(const struct cost *c, const struct dnn_layer *l, enum role role, enum dnn_pass pass, double batch,
-	double shards, struct work *w)
+static void matmul_work(
+	const struct cost *c, const struct dnn_layer *l, enum role role, enum dnn_pass pass, double batch, double shards, struct work *w)
 {
 	bool is_backward = pass == DNN_BACKWARD_DATA;
 	double scores = l->count * l->m * (role == ROLE_SCORES ? l->n : l->k); /* elements that a fused kernel keeps */
@@ -139,8 +138,8 @@ static double dropout_bytes(const struct cost *c, const struct dnn_layer *l, enu
 	return is_addition && !c->o.fused_elementwise ? l->out_elems : 0;
 }
 
-static void memory_work(const struct cost *c, uint32_t i, enum dnn_pass pass, double batch, double shards,
-	bool sequence_parallel, struct work *w)
+static void memory_work(
+	const struct cost *c, uint32_t i, enum dnn_pass pass, double batch, double shards, bool sequence_parallel, struct work *w)
 {
 	const struct dnn_layer *l = &c->d->layer[i];
 	double elems = moved_elems(c, l, pass), extra = dropout_bytes(c, l, pass);
@@ -154,8 +153,7 @@ static void memory_work(const struct cost *c, uint32_t i, enum dnn_pass pass, do
 }
 
 /* kernels 0: there is nothing to do. */
-static struct work work_of(const struct cost *c, uint32_t i, enum dnn_pass pass, double batch, double shards,
-	bool sequence_parallel)
+static struct work work_of(const struct cost *c, uint32_t i, enum dnn_pass pass, double batch, double shards, bool sequence_parallel)
 {
 	const struct dnn_layer *l = &c->d->layer[i];
 	struct work w = { .rate = 1, .law = laws_number(c->laws, i, pass) };
@@ -173,8 +171,7 @@ static struct work work_of(const struct cost *c, uint32_t i, enum dnn_pass pass,
 	return w;
 }
 
-static double layer_s(const struct cost *c, uint32_t i, enum dnn_pass pass, double batch, double shards,
-	bool sequence_parallel)
+static double layer_s(const struct cost *c, uint32_t i, enum dnn_pass pass, double batch, double shards, bool sequence_parallel)
 {
 	struct work w = work_of(c, i, pass, batch, shards, sequence_parallel);
 	return seconds(c, &w);
@@ -193,8 +190,9 @@ static double step_s(const struct cost *c, double batch)
 
 static const char *update_said(const struct steptime *e)
 {
-	return e->update == STEPTIME_WITH_UPDATE ? "update included, taken off"
-		: e->update == STEPTIME_WITHOUT_UPDATE ? "without update" : "update not stated, not taken off";
+	return e->update == STEPTIME_WITH_UPDATE      ? "update included, taken off"
+	       : e->update == STEPTIME_WITHOUT_UPDATE ? "without update"
+						      : "update not stated, not taken off";
 }
 
 static char *text(const struct cost *c, const char *what, double a, double b, const struct steptime *e)
@@ -219,16 +217,16 @@ static int take_measured(struct cost *c, const struct steptime *e, struct orr_er
 	c->between_source = mem_zalloc(e->n, sizeof *c->between_source);
 	for (uint32_t i = 0; i < e->n; i++) {
 		if (e->seconds[i] <= update)
-			return orr_fail(err, ORR_EINPUT, "%s on %s: the measured step of %g s is no longer than its update, %g s", c->d->name,
-				c->dev->name, e->seconds[i], update);
+			return orr_fail(err, ORR_EINPUT, "%s on %s: the measured step of %g s is no longer than its update, %g s",
+				c->d->name, c->dev->name, e->seconds[i], update);
 		c->batch[i] = e->batch[i];
 		c->factor[i] = (e->seconds[i] - update) / step_s(c, e->batch[i]);
 		c->exact_source[i] = text(c, "at batch", e->batch[i], 0, e);
 		if (i + 1 < e->n)
 			c->between_source[i] = text(c, "interpolated between batches", e->batch[i], e->batch[i + 1], e);
 	}
-	c->beyond_source = text(c, "beyond the measured batches: scaled as at the nearest, which are", e->batch[0],
-		e->n > 1 ? e->batch[e->n - 1] : 0, e);
+	c->beyond_source = text(
+		c, "beyond the measured batches: scaled as at the nearest, which are", e->batch[0], e->n > 1 ? e->batch[e->n - 1] : 0, e);
 	return ORR_OK;
 }
 
@@ -466,14 +464,13 @@ void cost_free(struct cost *c)
 	mem_free(c);
 }
 
-double cost_layer_s(const struct cost *c, uint32_t l, enum dnn_pass pass, double batch, uint32_t shards,
-	bool sequence_parallel)
+double cost_layer_s(const struct cost *c, uint32_t l, enum dnn_pass pass, double batch, uint32_t shards, bool sequence_parallel)
 {
 	return factor_at(c, batch) * layer_s(c, l, pass, batch, shards, sequence_parallel);
 }
 
-double cost_range_s(const struct cost *c, uint32_t first, uint32_t count, enum dnn_pass pass, double batch, uint32_t shards,
-	bool sequence_parallel)
+double cost_range_s(
+	const struct cost *c, uint32_t first, uint32_t count, enum dnn_pass pass, double batch, uint32_t shards, bool sequence_parallel)
 {
 	double sum = 0;
 	for (uint32_t i = first; i < first + count; i++)

@@ -20,16 +20,16 @@
 struct profile;
 
 struct cost_options {
-	enum precision precision; /* of products; FP16 and BF16 mean mixed precision */
-	bool use_measured;        /* scale to a measured step time, if there is one */
-	bool fused_attention;     /* scores never leave the chip (FlashAttention) */
-	bool fused_elementwise;   /* activations, biases, residual adds are fused into the product before */
-	double efficiency;        /* > 0 replaces the device's efficiencies of products */
-	bool dropout;             /* in a transformer's blocks: after the softmax and in additions */
-	const char *setup;        /* use_measured: only entries whose setup contains this; NULL: the first */
+	enum precision precision;      /* of products; FP16 and BF16 mean mixed precision */
+	bool use_measured;             /* scale to a measured step time, if there is one */
+	bool fused_attention;          /* scores never leave the chip (FlashAttention) */
+	bool fused_elementwise;        /* activations, biases, residual adds are fused into the product before */
+	double efficiency;             /* > 0 replaces the device's efficiencies of products */
+	bool dropout;                  /* in a transformer's blocks: after the softmax and in additions */
+	const char *setup;             /* use_measured: only entries whose setup contains this; NULL: the first */
 	const struct profile *profile; /* NULL: data sheet only. Must outlive the cost */
-	uint32_t sample;          /* above 0: draw number so many of the profile's laws (hwmodel/cost_laws.h) */
-	uint64_t seed;            /* of the draws */
+	uint32_t sample;               /* above 0: draw number so many of the profile's laws (hwmodel/cost_laws.h) */
+	uint64_t seed;                 /* of the draws */
 };
 
 enum cost_family { COST_GEMM, COST_CONV, COST_MEMORY, COST_GATHER, COST_UPDATE, COST_FAMILIES };
@@ -45,11 +45,10 @@ void cost_free(struct cost *c);
  * (tensor parallelism: 1/shards of the columns or rows; element-wise kinds outside the split run whole
  * unless sequence_parallel).
  */
-double cost_layer_s(const struct cost *c, uint32_t l, enum dnn_pass pass, double batch, uint32_t shards,
-	bool sequence_parallel);
+double cost_layer_s(const struct cost *c, uint32_t l, enum dnn_pass pass, double batch, uint32_t shards, bool sequence_parallel);
 /* A sum over layers first..first+count-1. */
-double cost_range_s(const struct cost *c, uint32_t first, uint32_t count, enum dnn_pass pass, double batch,
-	uint32_t shards, bool sequence_parallel);
+double cost_range_s(
+	const struct cost *c, uint32_t first, uint32_t count, enum dnn_pass pass, double batch, uint32_t shards, bool sequence_parallel);
 /*
  * Updating n parameters: bytes over memory bandwidth. state_bytes: optimizer state held per parameter beside
  * weight and gradient (12: Adam in mixed precision; 4: momentum; 0: plain SGD), read and written once; the

@@ -2,7 +2,7 @@
 #include "hwmodel/cost_laws.h"
 
 #include "base/mem.h"
-#include "engine/rng.h"
+#include "base/rng.h"
 #include "hwmodel/profile.h"
 
 #include <gsl/gsl_cdf.h>
@@ -20,7 +20,7 @@ struct wish {
 enum { WISHES = 6, PASSES = 3, UPDATES = 2 };
 
 struct slot {
-	uint32_t law; /* number + 1 in the profile */
+	uint32_t law;          /* number + 1 in the profile */
 	double flops_per_byte; /* < 0: the call's own */
 };
 
@@ -29,12 +29,12 @@ struct laws {
 	double element_bytes;
 	char precision[2][8]; /* asked for, and another that runs at the same rate ("" none) */
 	uint32_t n_layers, n_slots;
-	struct slot *slot;          /* [1 ..]; 0 is none */
-	uint32_t *of;               /* [layer * PASSES + pass]: a slot */
-	uint32_t update[UPDATES];   /* plain SGD and momentum, Adam */
+	struct slot *slot;        /* [1 ..]; 0 is none */
+	uint32_t *of;             /* [layer * PASSES + pass]: a slot */
+	uint32_t update[UPDATES]; /* plain SGD and momentum, Adam */
 	uint32_t sample;
-	double (*z)[LAW_PARAMS];    /* by law, with a sample */
-	uint64_t *residual;         /* seeds, likewise */
+	double (*z)[LAW_PARAMS]; /* by law, with a sample */
+	uint64_t *residual;      /* seeds, likewise */
 };
 
 /* ---- which kernel ---- */
@@ -86,8 +86,8 @@ static void memory_wishes(const struct dnn *d, enum orr_layer_kind kind, struct 
 
 static void wishes_of(const struct dnn *d, const struct dnn_layer *l, enum dnn_pass pass, struct wish out[WISHES])
 {
-	static const char *const conv_op[PASSES] = { "forward", "data-gradient", "weight-gradient" },
-				*const batched[] = { "batched", "nn batched", "nt batched" };
+	static const char *const conv_op[PASSES] = { "forward", "data-gradient", "weight-gradient" }, *const batched[] = { "batched",
+		"nn batched", "nt batched" };
 	memset(out, 0, WISHES * sizeof *out);
 	switch (laws_family(l->kind)) {
 	case COST_CONV:
@@ -162,8 +162,8 @@ static uint32_t slot_for(struct laws *x, const struct wish *w)
 		return 0;
 	w = found;
 	double size = strcmp(w->family, "update") ? x->element_bytes : 4; /* optimizers work in fp32 */
-	x->slot[++x->n_slots] = (struct slot){ .law = (uint32_t)(l - x->p->law) + 1,
-		.flops_per_byte = w->tensors > 0 ? w->flops / w->tensors / size : -1 };
+	x->slot[++x->n_slots] =
+		(struct slot){ .law = (uint32_t)(l - x->p->law) + 1, .flops_per_byte = w->tensors > 0 ? w->flops / w->tensors / size : -1 };
 	return x->n_slots;
 }
 
@@ -229,7 +229,8 @@ struct laws *laws_new(const struct dnn *d, const struct cost_options *o, double 
 	x->slot = mem_zalloc((size_t)d->n_layers * PASSES + 1 + UPDATES, sizeof *x->slot);
 	snprintf(x->precision[0], sizeof x->precision[0], "%s", precision_name(o->precision));
 	if (o->precision == PRECISION_FP16 || o->precision == PRECISION_BF16) /* tensor cores do both at one rate */
-		snprintf(x->precision[1], sizeof x->precision[1], "%s", precision_name(o->precision == PRECISION_FP16 ? PRECISION_BF16 : PRECISION_FP16));
+		snprintf(x->precision[1], sizeof x->precision[1], "%s",
+			precision_name(o->precision == PRECISION_FP16 ? PRECISION_BF16 : PRECISION_FP16));
 	find_all(x, d, o->efficiency <= 0);
 	x->sample = o->sample;
 	if (o->sample)

@@ -47,8 +47,7 @@ static int real(const struct reader *r, const char *key, double unit, double hig
 }
 
 /* {"fp32": 15.7, ..}: one number per precision. */
-static int by_precision(const struct reader *r, const char *key, double unit, double high, bool is_needed,
-	double out[PRECISION_COUNT])
+static int by_precision(const struct reader *r, const char *key, double unit, double high, bool is_needed, double out[PRECISION_COUNT])
 {
 	const cJSON *object = cJSON_GetObjectItemCaseSensitive(r->root, key);
 	char where[64];
@@ -73,7 +72,8 @@ static int read_shape(const struct reader *r, const cJSON *v, int p, int shape, 
 		/* Above 1 is possible: Winograd and FFT need fewer FLOPs than the direct form. */
 		if (!cJSON_IsNumber(x) || !(x->valuedouble > 0 && x->valuedouble <= 4))
 			return orr_fail(r->err, ORR_EINPUT,
-				"%.200s: $.conv_efficiency.%s: expected a share of the peak above 0, three of them (forward, data gradient, "
+				"%.200s: $.conv_efficiency.%s: expected a share of the peak above 0, three of them (forward, data "
+				"gradient, "
 				"weight gradient), or an object of such for 1x1, 3x3 and other",
 				r->path, precision_names[p]);
 		d->conv_share[p][shape][i] = x->valuedouble;
@@ -103,8 +103,7 @@ static int read_sources(const struct reader *r, struct device *d)
 {
 	const cJSON *sources = cJSON_GetObjectItemCaseSensitive(r->root, "sources"), *v;
 	if (!cJSON_IsObject(sources) || !sources->child)
-		return orr_fail(r->err, ORR_EINPUT, "%.200s: $.sources: expected an object that says where the figures are from",
-			r->path);
+		return orr_fail(r->err, ORR_EINPUT, "%.200s: $.sources: expected an object that says where the figures are from", r->path);
 	struct sbuf b = { 0 };
 	cJSON_ArrayForEach(v, sources)
 	{
@@ -169,7 +168,8 @@ static int read_numbers(const struct reader *r, struct device *d)
 		{ "allreduce_law_us_per_sqrt_MB", 1e-9, false, &d->law_sqrt_s },
 	};
 	for (size_t i = 0; !rc && i < sizeof numbers / sizeof *numbers; i++)
-		rc = real(r, numbers[i].key, numbers[i].unit, numbers[i].out == &d->memory_efficiency || numbers[i].out == &d->gemm_exposed_memory ? 1 : big,
+		rc = real(r, numbers[i].key, numbers[i].unit,
+			numbers[i].out == &d->memory_efficiency || numbers[i].out == &d->gemm_exposed_memory ? 1 : big,
 			numbers[i].is_needed, numbers[i].out);
 	return rc;
 }
@@ -181,8 +181,9 @@ static int check_numbers(const struct reader *r, struct device *d)
 	for (int p = 0; p < PRECISION_COUNT; p++) {
 		best = d->peak_flops[p] > best ? d->peak_flops[p] : best;
 		if ((d->peak_flops[p] > 0) != (d->gemm_efficiency[p] > 0))
-			return orr_fail(r->err, ORR_EINPUT, "%.200s: $.gemm_efficiency.%s: expected one above 0 for every precision with a peak, and no other",
-				r->path, precision_names[p]);
+			return orr_fail(r->err, ORR_EINPUT,
+				"%.200s: $.gemm_efficiency.%s: expected one above 0 for every precision with a peak, and no other", r->path,
+				precision_names[p]);
 		if (d->conv_efficiency[p] == 0) { /* not said: like any product */
 			for (int i = 0; i < CONV_SHAPES * 3; i++)
 				d->conv_share[p][i / 3][i % 3] = d->gemm_efficiency[p];
@@ -191,20 +192,20 @@ static int check_numbers(const struct reader *r, struct device *d)
 	}
 	if (best == 0)
 		return orr_fail(r->err, ORR_EINPUT, "%.200s: $.peak_tflops: expected at least one peak above 0", r->path);
-	const char *zero = d->vector_flops == 0 ? "vector_tflops"
-		: d->memory_Bps == 0		? "memory_GBps"
-		: d->memory_bytes == 0		? "memory_GiB"
-		: d->memory_efficiency == 0	? "memory_efficiency"
-						: NULL;
+	const char *zero = d->vector_flops == 0        ? "vector_tflops"
+			   : d->memory_Bps == 0        ? "memory_GBps"
+			   : d->memory_bytes == 0      ? "memory_GiB"
+			   : d->memory_efficiency == 0 ? "memory_efficiency"
+						       : NULL;
 	return zero ? orr_fail(r->err, ORR_EINPUT, "%.200s: $.%s: expected a number above 0", r->path, zero) : ORR_OK;
 }
 
 static int read_device(const struct reader *r, struct device *d)
 {
-	static const char *const keys[] = { "name", "title", "aliases", "architecture", "peak_tflops", "vector_tflops",
-		"memory_GiB", "memory_GBps", "l2_MiB", "sms", "launch_us", "gemm_efficiency", "gemm_half_gflop",
-		"gemm_exposed_memory", "conv_efficiency", "memory_efficiency", "link_GBps", "link_latency_us", "pcie_GBps", "allreduce_GBps",
-		"allreduce_latency_us", "allreduce_law_us", "allreduce_law_GBps", "allreduce_law_us_per_sqrt_MB", "sources", "measured", "profile_of", NULL };
+	static const char *const keys[] = { "name", "title", "aliases", "architecture", "peak_tflops", "vector_tflops", "memory_GiB",
+		"memory_GBps", "l2_MiB", "sms", "launch_us", "gemm_efficiency", "gemm_half_gflop", "gemm_exposed_memory", "conv_efficiency",
+		"memory_efficiency", "link_GBps", "link_latency_us", "pcie_GBps", "allreduce_GBps", "allreduce_latency_us",
+		"allreduce_law_us", "allreduce_law_GBps", "allreduce_law_us_per_sqrt_MB", "sources", "measured", "profile_of", NULL };
 	const char *name = NULL, *title = NULL, *architecture = NULL, *profile_of = NULL;
 	int rc = json_keys(r->path, "$", r->root, keys, r->err);
 	if (!rc)

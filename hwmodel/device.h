@@ -18,13 +18,13 @@ enum conv_shape { CONV_1X1, CONV_3X3, CONV_OTHER, CONV_SHAPES };
 
 struct device {
 	char *name, *title, *architecture;
-	char *aliases;         /* "a100-40g, a100-sxm4" */
-	char *profile_of;      /* the device of the catalogue whose profile holds for it: same chip, clocks and memory; its own name */
+	char *aliases;    /* "a100-40g, a100-sxm4" */
+	char *profile_of; /* the device of the catalogue whose profile holds for it: same chip, clocks and memory; its own name */
 	double peak_flops[PRECISION_COUNT]; /* matrix products; 0: cannot */
-	double vector_flops;   /* element-wise */
+	double vector_flops;                /* element-wise */
 	double memory_bytes, memory_Bps, l2_bytes;
 	double sms;
-	double launch_s;       /* per kernel, when launches are queued */
+	double launch_s; /* per kernel, when launches are queued */
 	/* Achievable shares of the peaks: documented in the file, with source. */
 	double gemm_efficiency[PRECISION_COUNT], conv_efficiency[PRECISION_COUNT], memory_efficiency;
 	/* Of convolutions by shape and pass; conv_efficiency is [CONV_OTHER][0]. */
@@ -34,15 +34,15 @@ struct device {
 	 * the highest rate (fp8 aside); the others have the same ramp in time (device_ramp_s()).
 	 */
 	double gemm_half_flops;
-	double gemm_exposed_memory; /* share of a product's memory time that its FLOPs do not hide */
+	double gemm_exposed_memory;      /* share of a product's memory time that its FLOPs do not hide */
 	double link_Bps, link_latency_s; /* GPU to GPU inside a node, one direction (NVLink, else PCIe) */
 	double pcie_Bps;
 	/* A measured all-reduce of 8 in a node: bus bandwidth, and the time of a small one (0: none known). */
 	double allreduce_Bps, allreduce_latency_s;
 	/* The same, fitted from 64 KiB on: latency + 2(n-1)/n bytes / Bps + sqrt_s sqrt(bytes) (docs/models.md); 0: none. */
 	double law_latency_s, law_Bps, law_sqrt_s;
-	char *source;          /* "topic: where from" lines */
-	bool is_measured;      /* a profile that orrery made; else datasheet, and reports say so */
+	char *source;     /* "topic: where from" lines */
+	bool is_measured; /* a profile that orrery made; else datasheet, and reports say so */
 	char hash[65];
 };
 

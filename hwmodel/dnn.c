@@ -34,8 +34,8 @@ static const struct {
 } aliases[] = { { "gpt2", "gpt2_117m" }, { "gpt2small", "gpt2_117m" }, { "gpt2xl", "gpt2_1p5b" }, { "gpt3", "gpt3_175b" },
 	{ "inception3", "inception_v3" }, { "resnet50v15", "resnet50" }, { "wideresnet502", "wrn_50_2" },
 	{ "wrn2610", "wrn_26_10_cifar10" }, { "bertbase", "bert_base_s128" }, { "bertlarge", "bert_large_s128" },
-	{ "bertlargeqa", "bert_large_qa_s384" }, { "caffenet", "alexnet_bvlc" }, { "deits", "deit_s16" },
-	{ "gnmt", "gnmt_v2" }, { "deepfm", "deepfm_criteo" }, { "lenet", "lenet5" } };
+	{ "bertlargeqa", "bert_large_qa_s384" }, { "caffenet", "alexnet_bvlc" }, { "deits", "deit_s16" }, { "gnmt", "gnmt_v2" },
+	{ "deepfm", "deepfm_criteo" }, { "lenet", "lenet5" } };
 
 static const struct embedded_file *find(const char *spec)
 {

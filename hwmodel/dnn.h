@@ -28,23 +28,23 @@ struct dnn_layer {
 	double rows, columns;     /* of the weights seen as one matrix (PowerSGD); 0 if none or only vectors */
 	double fwd_flops;
 	double in_elems, out_elems; /* read and written by the forward pass, weights aside (of a table: the rows gathered) */
-	double saved_elems;       /* kept from forward for backward; a tensor that an earlier layer keeps is not counted again */
+	double saved_elems;         /* kept from forward for backward; a tensor that an earlier layer keeps is not counted again */
 	/* For GEMM-like kinds (convolution as implicit GEMM): count products m x k by k x n each, per sample.
 	 * A batch of b makes m b times as large where the weights are n x k, and count for ORR_LAYER_MATMUL. */
 	double m, n, k, count;
-	uint32_t block;           /* number of the repeated block it belongs to (a transformer layer); DNN_NO_BLOCK */
-	bool is_in_place;         /* writes over its input (ReLU): nothing new is stored */
+	uint32_t block;   /* number of the repeated block it belongs to (a transformer layer); DNN_NO_BLOCK */
+	bool is_in_place; /* writes over its input (ReLU): nothing new is stored */
 };
 
-enum { DNN_NO_BLOCK = UINT32_MAX };
+#define DNN_NO_BLOCK UINT32_MAX
 
 struct dnn {
 	char *name, *title, *input; /* "resnet50", "ResNet-50 v1.5 ..", "224x224x3" */
 	struct dnn_layer *layer;
 	uint32_t n_layers;
-	double params, tensors;     /* sums over layers */
-	double input_elems;         /* per sample */
-	uint32_t fc_first;          /* the first fully connected layer of the classifier (Stanza); n_layers if none */
+	double params, tensors; /* sums over layers */
+	double input_elems;     /* per sample */
+	uint32_t fc_first;      /* the first fully connected layer of the classifier (Stanza); n_layers if none */
 	/* Transformers only, else 0. */
 	uint32_t blocks, hidden, heads, kv_heads, ffn, seq, vocab;
 	char hash[65];

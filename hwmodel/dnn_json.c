@@ -45,8 +45,7 @@ static int check_keys(const struct place *w, const cJSON *o, const char *const *
 
 /* ---- values; def NAN or NULL: the key must be there ---- */
 
-static int get_number(const struct place *w, const cJSON *o, const char *key, double def, double max, double *out,
-	struct orr_error *err)
+static int get_number(const struct place *w, const cJSON *o, const char *key, double def, double max, double *out, struct orr_error *err)
 {
 	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
 	*out = def;
@@ -68,14 +67,14 @@ static int get_count(const struct place *w, const cJSON *o, const char *key, dou
 	return rc;
 }
 
-static int get_whole(const struct place *w, const cJSON *o, const char *key, double def, double min, double max, uint32_t *out,
-	struct orr_error *err)
+static int get_whole(
+	const struct place *w, const cJSON *o, const char *key, double def, double min, double max, uint32_t *out, struct orr_error *err)
 {
 	double v;
 	int rc = get_number(w, o, key, def, max, &v, err);
 	if (!rc && (v != floor(v) || v < min))
-		rc = orr_fail(err, ORR_EINPUT, "%.200s: %s.%s: expected a whole number from %.15g to %.15g, found %.15g", w->path,
-			w->at, key, min, max, v);
+		rc = orr_fail(err, ORR_EINPUT, "%.200s: %s.%s: expected a whole number from %.15g to %.15g, found %.15g", w->path, w->at,
+			key, min, max, v);
 	if (!rc)
 		*out = (uint32_t)v;
 	return rc;
@@ -90,16 +89,15 @@ static bool is_plain(const char *s)
 	return n > 0 && n <= MAX_TEXT;
 }
 
-static int get_text(const struct place *w, const cJSON *o, const char *key, const char *def, const char **out,
-	struct orr_error *err)
+static int get_text(const struct place *w, const cJSON *o, const char *key, const char *def, const char **out, struct orr_error *err)
 {
 	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
 	*out = def;
 	if (!v && def)
 		return ORR_OK;
 	if (!cJSON_IsString(v) || !is_plain(v->valuestring))
-		return orr_fail(err, ORR_EINPUT, "%.200s: %s.%s: expected a text of 1 to %d bytes on one line%s", w->path, w->at, key, MAX_TEXT,
-			v ? "" : ", found nothing");
+		return orr_fail(err, ORR_EINPUT, "%.200s: %s.%s: expected a text of 1 to %d bytes on one line%s", w->path, w->at, key,
+			MAX_TEXT, v ? "" : ", found nothing");
 	*out = v->valuestring;
 	return ORR_OK;
 }
@@ -126,8 +124,8 @@ static int get_numbers(const struct place *w, const cJSON *o, const char *key, d
 		*out[i] = item->valuedouble;
 	}
 	return is_good ? ORR_OK
-		       : orr_fail(err, ORR_EINPUT, "%.200s: %s.%s: expected a list of %d numbers above 0, to %.15g", w->path, w->at,
-				 key, n, MAX_NUMBER);
+		       : orr_fail(err, ORR_EINPUT, "%.200s: %s.%s: expected a list of %d numbers above 0, to %.15g", w->path, w->at, key, n,
+				 MAX_NUMBER);
 }
 
 /* ---- layers ---- */
@@ -144,8 +142,8 @@ static int get_kind(const struct place *w, const cJSON *o, enum orr_layer_kind *
 			return ORR_OK;
 		}
 	const char *near = nearest_name(text, kind_names);
-	return orr_fail(err, ORR_EINPUT,
-		"%.200s: %s.kind: unknown kind \"%.40s\"; %s%s", w->path, w->at, text, near ? "did you mean " : "there are ",
+	return orr_fail(err, ORR_EINPUT, "%.200s: %s.kind: unknown kind \"%.40s\"; %s%s", w->path, w->at, text,
+		near ? "did you mean " : "there are ",
 		near ? near : "conv, linear, matmul, rnn, embedding, norm, activation, pool, softmax, elementwise");
 }
 
@@ -170,8 +168,8 @@ static double saved_by_kind(const struct dnn_layer *l)
 
 static int check_layer(const struct place *w, const struct dnn_layer *l, struct orr_error *err)
 {
-	bool is_product = l->kind == ORR_LAYER_CONV || l->kind == ORR_LAYER_LINEAR || l->kind == ORR_LAYER_MATMUL ||
-		l->kind == ORR_LAYER_RNN;
+	bool is_product =
+		l->kind == ORR_LAYER_CONV || l->kind == ORR_LAYER_LINEAR || l->kind == ORR_LAYER_MATMUL || l->kind == ORR_LAYER_RNN;
 	double flops = 2 * l->m * l->n * l->k * l->count;
 	if (is_product && !(l->m > 0))
 		return orr_fail(err, ORR_EINPUT, "%.200s: %s.gemm: expected [m, n, k, count], as this is a product", w->path, w->at);
@@ -179,8 +177,7 @@ static int check_layer(const struct place *w, const struct dnn_layer *l, struct 
 		return orr_fail(err, ORR_EINPUT, "%.200s: %s.flops: expected 2 m n k count of gemm, %.15g, found %.15g", w->path, w->at,
 			flops, l->fwd_flops);
 	if (l->params > 0 && !(l->tensors > 0))
-		return orr_fail(err, ORR_EINPUT, "%.200s: %s.tensors: expected a number from 1, as there are parameters", w->path,
-			w->at);
+		return orr_fail(err, ORR_EINPUT, "%.200s: %s.tensors: expected a number from 1, as there are parameters", w->path, w->at);
 	return ORR_OK;
 }
 
@@ -192,8 +189,7 @@ static int get_layer(struct plan *p, const struct place *w, const cJSON *o, stru
 	const char *name;
 	double before = p->n ? p->layer[p->n - 1].out_elems : p->d->input_elems;
 	if (check_keys(w, o, known, err) || get_text(w, o, "name", NULL, &name, err) || get_kind(w, o, &v.kind, err) ||
-		get_bool(w, o, "in_place", &v.is_in_place, err) ||
-		get_count(w, o, "params", 0, &v.params, err) ||
+		get_bool(w, o, "in_place", &v.is_in_place, err) || get_count(w, o, "params", 0, &v.params, err) ||
 		get_count(w, o, "tensors", v.params > 0, &v.tensors, err) ||
 		get_number(w, o, "flops", NAN, MAX_NUMBER, &v.fwd_flops, err) ||
 		get_number(w, o, "in", before, MAX_NUMBER, &v.in_elems, err) ||
@@ -250,8 +246,8 @@ static int get_layers(struct plan *p, const char *path, const cJSON *layers, str
 			return rc;
 	}
 	if (plan_layers(p) > PLAN_MAX_LAYERS)
-		return orr_fail(err, ORR_EINPUT, "%.200s: $.layers: expected at most %d layers, found %.0f", path, PLAN_MAX_LAYERS,
-			plan_layers(p));
+		return orr_fail(
+			err, ORR_EINPUT, "%.200s: $.layers: expected at most %d layers, found %.0f", path, PLAN_MAX_LAYERS, plan_layers(p));
 	return ORR_OK;
 }
 
@@ -265,17 +261,16 @@ static int get_transformer(struct dnn *d, const char *path, const cJSON *o, stru
 		return ORR_OK;
 	if (check_keys(&w, o, known, err) || get_whole(&w, o, "hidden", NAN, 1, 1e8, &d->hidden, err) ||
 		get_whole(&w, o, "heads", NAN, 1, 1e6, &d->heads, err) ||
-		get_whole(&w, o, "kv_heads", d->heads, 1, 1e6, &d->kv_heads, err) ||
-		get_whole(&w, o, "ffn", NAN, 1, 1e9, &d->ffn, err) || get_whole(&w, o, "seq", NAN, 1, 1e9, &d->seq, err) ||
-		get_whole(&w, o, "vocab", 0, 0, 1e9, &d->vocab, err))
+		get_whole(&w, o, "kv_heads", d->heads, 1, 1e6, &d->kv_heads, err) || get_whole(&w, o, "ffn", NAN, 1, 1e9, &d->ffn, err) ||
+		get_whole(&w, o, "seq", NAN, 1, 1e9, &d->seq, err) || get_whole(&w, o, "vocab", 0, 0, 1e9, &d->vocab, err))
 		return ORR_EINPUT;
 	return ORR_OK;
 }
 
 static struct plan *get_head(const char *path, const cJSON *root, struct orr_error *err)
 {
-	static const char *const known[] = { "name", "title", "input", "input_elems", "source", "classifier", "transformer",
-		"layers", NULL };
+	static const char *const known[] = { "name", "title", "input", "input_elems", "source", "classifier", "transformer", "layers",
+		NULL };
 	struct place w = { path, "$" };
 	const char *name, *title, *input, *source, *classifier;
 	double elems;

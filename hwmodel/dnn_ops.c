@@ -39,8 +39,7 @@ struct act op_conv(struct plan *p, const char *name, struct act x, struct conv k
 {
 	if (!(k.groups > 0))
 		k.groups = 1;
-	struct act y = act_new(p, k.out, floor((x.h + 2 * k.ph - k.kh) / k.stride) + 1,
-		floor((x.w + 2 * k.pw - k.kw) / k.stride) + 1);
+	struct act y = act_new(p, k.out, floor((x.h + 2 * k.ph - k.kh) / k.stride) + 1, floor((x.w + 2 * k.pw - k.kw) / k.stride) + 1);
 	struct dnn_layer *l = plan_add(p, ORR_LAYER_CONV, name);
 	l->m = y.h * y.w;
 	l->n = k.out / k.groups;

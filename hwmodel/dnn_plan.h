@@ -24,7 +24,7 @@ struct plan_repeat {
 };
 
 struct plan {
-	struct dnn *d;   /* its head; d->layer is filled in by plan_expand() */
+	struct dnn *d;    /* its head; d->layer is filled in by plan_expand() */
 	char *classifier; /* name of the first fully connected layer; NULL: none */
 	struct dnn_layer *layer;
 	size_t n, cap;
@@ -89,9 +89,9 @@ struct act op_embedding(struct plan *p, const char *name, double rows, double c,
 struct transformer {
 	const char *name, *title; /* title NULL: made from the dimensions */
 	uint32_t hidden, layers, heads, kv_heads, ffn, seq, vocab;
-	uint32_t positions;  /* rows of the table of positions; llama and vit have none of this kind */
-	bool is_tied;        /* the output layer shares the table of tokens */
-	bool keeps_dropout;  /* what dropout keeps for backward counts too */
+	uint32_t positions; /* rows of the table of positions; llama and vit have none of this kind */
+	bool is_tied;       /* the output layer shares the table of tokens */
+	bool keeps_dropout; /* what dropout keeps for backward counts too */
 	/* bert */
 	enum transformer_head { HEAD_NONE, HEAD_POOLER, HEAD_PRETRAIN, HEAD_QA } head;
 	uint32_t types, predictions;
@@ -125,8 +125,7 @@ struct deepfm {
 };
 struct plan *recommender_deepfm(const char *name, const char *title, const struct deepfm *z);
 /* Linear layers of so many outputs (ends with 0), each with an activation: rows name0, name0_act, .. */
-struct act op_perceptron(struct plan *p, const char *name, const char *act, struct act x, const int *out,
-	enum op_activation last);
+struct act op_perceptron(struct plan *p, const char *name, const char *act, struct act x, const int *out, enum op_activation last);
 /* One row gathered for each field, or their sum; ids 0: without parameters. */
 struct act op_tables(struct plan *p, const char *name, double ids, double dim, double fields, bool is_summed);
 

@@ -13,18 +13,21 @@ enum { MAX_DIMENSION = 100000000, MAX_LAYERS = 4096, UNSET = UINT32_MAX };
 enum family { GPT = 1, BERT = 2, LLAMA = 4, VIT = 8, DEEPFM = 16 };
 
 struct values {
-	uint32_t hidden, layers, heads, kv_heads, ffn, seq, vocab, positions, tied, dropout, types, predictions, head, image,
-		patch, classes, distilled, ids, fields, dim, norm;
+	uint32_t hidden, layers, heads, kv_heads, ffn, seq, vocab, positions, tied, dropout, types, predictions, head, image, patch,
+		classes, distilled, ids, fields, dim, norm;
 };
 
 struct key {
 	const char *name;
 	size_t offset;
-	int of;            /* families that have it */
-	int64_t def;       /* -1: it must be given; -2: follows from others */
+	int of;      /* families that have it */
+	int64_t def; /* -1: it must be given; -2: follows from others */
 	uint32_t min, max;
 };
-#define KEY(name, of, def, min, max) { #name, offsetof(struct values, name), of, def, min, max }
+#define KEY(name, of, def, min, max)                                    \
+	{                                                               \
+#name, offsetof(struct values, name), of, def, min, max \
+	}
 
 static const struct key keys[] = {
 	KEY(hidden, GPT | BERT | LLAMA | VIT, -1, 1, 1000000),
@@ -71,8 +74,8 @@ static int unknown_key(const char *spec, enum family family, const char *name, s
 			len += (size_t)snprintf(all + len, sizeof all - len, "%s%s", len ? ", " : "", keys[i].name);
 		}
 	const char *near = nearest_name(name, names);
-	return orr_fail(err, ORR_EINPUT, "%.120s: no dimension \"%.40s\"; %s%s", spec, name,
-		near ? "did you mean " : "there are ", near ? near : all);
+	return orr_fail(err, ORR_EINPUT, "%.120s: no dimension \"%.40s\"; %s%s", spec, name, near ? "did you mean " : "there are ",
+		near ? near : all);
 }
 
 static int set(const char *spec, struct values *v, const struct key *k, const char *text, struct orr_error *err)
@@ -123,8 +126,8 @@ static int parse(const char *spec, enum family family, const char *text, struct 
 		if (!(k->of & (int)family) || *at(v, k) != UNSET)
 			continue;
 		if (k->def == -1)
-			return orr_fail(err, ORR_EINPUT, "%.120s: %s: must be given, a whole number from %u to %u", spec, k->name,
-				k->min, k->max);
+			return orr_fail(
+				err, ORR_EINPUT, "%.120s: %s: must be given, a whole number from %u to %u", spec, k->name, k->min, k->max);
 		if (k->def >= 0)
 			*at(v, k) = (uint32_t)k->def;
 	}
@@ -158,13 +161,12 @@ static int check(const char *spec, const struct values *v, enum family family, s
 	if (v->hidden % v->heads)
 		return orr_fail(err, ORR_EINPUT, "%.120s: heads: expected a divisor of hidden (%u), found %u", spec, v->hidden, v->heads);
 	if (v->heads % v->kv_heads)
-		return orr_fail(err, ORR_EINPUT, "%.120s: kv_heads: expected a divisor of heads (%u), found %u", spec, v->heads,
-			v->kv_heads);
+		return orr_fail(
+			err, ORR_EINPUT, "%.120s: kv_heads: expected a divisor of heads (%u), found %u", spec, v->heads, v->kv_heads);
 	if (family == VIT && v->image % v->patch)
 		return orr_fail(err, ORR_EINPUT, "%.120s: patch: expected a divisor of image (%u), found %u", spec, v->image, v->patch);
 	if (family == BERT && v->predictions > v->seq)
-		return orr_fail(err, ORR_EINPUT, "%.120s: predictions: expected at most seq (%u), found %u", spec, v->seq,
-			v->predictions);
+		return orr_fail(err, ORR_EINPUT, "%.120s: predictions: expected at most seq (%u), found %u", spec, v->seq, v->predictions);
 	return ORR_OK;
 }
 
@@ -176,13 +178,25 @@ static struct plan *deepfm(const char *spec, const struct values *v)
 	return recommender_deepfm(spec, title, &z);
 }
 
-static struct plan *transformer(
-	const char *spec, const struct values *v, struct plan *(*make)(const struct transformer *t))
+static struct plan *transformer(const char *spec, const struct values *v, struct plan *(*make)(const struct transformer *t))
 {
-	struct transformer t = { .name = spec, .hidden = v->hidden, .layers = v->layers, .heads = v->heads, .kv_heads = v->kv_heads,
-		.ffn = v->ffn, .seq = v->seq, .vocab = v->vocab, .positions = v->positions, .is_tied = v->tied == 1,
-		.keeps_dropout = v->dropout == 1, .head = (enum transformer_head)v->head, .types = v->types,
-		.predictions = v->predictions, .image = v->image, .patch = v->patch, .classes = v->classes,
+	struct transformer t = { .name = spec,
+		.hidden = v->hidden,
+		.layers = v->layers,
+		.heads = v->heads,
+		.kv_heads = v->kv_heads,
+		.ffn = v->ffn,
+		.seq = v->seq,
+		.vocab = v->vocab,
+		.positions = v->positions,
+		.is_tied = v->tied == 1,
+		.keeps_dropout = v->dropout == 1,
+		.head = (enum transformer_head)v->head,
+		.types = v->types,
+		.predictions = v->predictions,
+		.image = v->image,
+		.patch = v->patch,
+		.classes = v->classes,
 		.is_distilled = v->distilled == 1 };
 	return make(&t);
 }

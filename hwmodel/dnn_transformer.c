@@ -12,8 +12,7 @@
 static struct plan *begin(const struct transformer *t, const char *family, const char *input)
 {
 	char title[160];
-	snprintf(title, sizeof title, "%s, %u layers of %u, %u heads, sequence %u", family, t->layers, t->hidden, t->heads,
-		t->seq);
+	snprintf(title, sizeof title, "%s, %u layers of %u, %u heads, sequence %u", family, t->layers, t->hidden, t->heads, t->seq);
 	struct plan *p = plan_new(t->name, t->title ? t->title : title, input);
 	struct dnn *d = p->d;
 	d->hidden = t->hidden;
@@ -134,8 +133,7 @@ static struct act block(struct plan *p, const struct transformer *t, const struc
 	return s->is_norm_first ? y : op_norm(p, "ln2", y, s->norm);
 }
 
-static struct act blocks(struct plan *p, const struct transformer *t, const struct style *s, const char *prefix,
-	struct act x)
+static struct act blocks(struct plan *p, const struct transformer *t, const struct style *s, const char *prefix, struct act x)
 {
 	plan_repeat_begin(p, t->layers, 0, true);
 	plan_prefix(p, "%s#.", prefix);
@@ -220,8 +218,8 @@ struct plan *transformer_vit(const struct transformer *t)
 	struct plan *p = begin(t, "ViT", input);
 	double extra = t->is_distilled ? 2 : 1; /* tokens beside the patches */
 	struct act x = op_input(p, 3, t->image, t->image);
-	x = op_conv(p, "patch_embed", x,
-		(struct conv){ .out = t->hidden, .kh = t->patch, .kw = t->patch, .stride = t->patch, .bias = true });
+	x = op_conv(
+		p, "patch_embed", x, (struct conv){ .out = t->hidden, .kh = t->patch, .kw = t->patch, .stride = t->patch, .bias = true });
 	x = op_embedding(p, "cls_pos", t->seq + extra, t->hidden, t->seq, true);
 	p->layer[p->n - 1].tensors = 1 + extra;
 	x = blocks(p, t, &vit_style, "blk", x);

@@ -18,7 +18,7 @@ struct elastic_point {
 	uint32_t pipelines, depth;
 	int64_t step_ns[ELASTIC_KINDS]; /* 0: no such step. A table gives one number: of PLAIN and REDUNDANT */
 	int64_t failover_ns;
-	double redundant;               /* share of the nodes' time in a redundant step */
+	double redundant; /* share of the nodes' time in a redundant step */
 };
 struct elastic_curve {
 	char *name;
@@ -32,11 +32,11 @@ struct elastic_figure {
 /* Step times from the step world: a DNN on nodes of one device each. */
 struct elastic_step {
 	char *model, *device, *precision;
-	uint32_t batch, micro_batch;        /* samples of a whole step; of one micro-batch */
+	uint32_t batch, micro_batch; /* samples of a whole step; of one micro-batch */
 	double node_Bps, latency_s;
 	uint32_t max_pipelines, min_depth, max_depth, max_nodes; /* shapes to derive */
-	char *optimizer, *recompute; /* as step.optimizer; as a pipeline policy's recompute */
-	char *cut, *redundancy;      /* as the step policy bamboo has them: of all steps; of redundant ones */
+	char *optimizer, *recompute;                             /* as step.optimizer; as a pipeline policy's recompute */
+	char *cut, *redundancy;                                  /* as the step policy bamboo has them: of all steps; of redundant ones */
 };
 
 struct elastic {
@@ -53,7 +53,7 @@ struct elastic {
 	uint32_t n_curves;
 	struct elastic_figure *figure;
 	uint32_t n_figures;
-	struct elastic_step *step;   /* NULL: the table is all */
+	struct elastic_step *step; /* NULL: the table is all */
 };
 
 /* A file that ends in .json, or a name of the catalogue. NULL on error. */

@@ -16,7 +16,16 @@
 #define MAX_VALUE 1e18
 #define NS_PER_MS 1e6
 
-enum { MAX_TEXT = 600, MAX_NAME = 80, MAX_SHAPE = 4096, MAX_POINTS = 65536, MAX_CURVES = 64, MAX_NODES = 65536, MAX_FIGURES = 256, MAX_DERIVED = 256 };
+enum {
+	MAX_TEXT = 600,
+	MAX_NAME = 80,
+	MAX_SHAPE = 4096,
+	MAX_POINTS = 65536,
+	MAX_CURVES = 64,
+	MAX_NODES = 65536,
+	MAX_FIGURES = 256,
+	MAX_DERIVED = 256
+};
 
 /* What a file is read with. */
 struct reader {
@@ -74,8 +83,8 @@ static int wrong_whole(const struct reader *r, const char *at, double low, doubl
 	return wrong(r, at, expected, v);
 }
 
-static int get_whole(const struct reader *r, const cJSON *o, const char *where, const char *key, double low, double high,
-	bool is_needed, uint64_t *out)
+static int get_whole(
+	const struct reader *r, const cJSON *o, const char *where, const char *key, double low, double high, bool is_needed, uint64_t *out)
 {
 	const cJSON *v = item(o, key);
 	char at[160];
@@ -88,8 +97,8 @@ static int get_whole(const struct reader *r, const cJSON *o, const char *where, 
 	return ORR_OK;
 }
 
-static int get_u32(const struct reader *r, const cJSON *o, const char *where, const char *key, double low, double high,
-	bool is_needed, uint32_t *out)
+static int get_u32(
+	const struct reader *r, const cJSON *o, const char *where, const char *key, double low, double high, bool is_needed, uint32_t *out)
 {
 	uint64_t v = *out;
 	int rc = get_whole(r, o, where, key, low, high, is_needed, &v);
@@ -122,8 +131,8 @@ static int check_name(const struct reader *r, const char *where, const cJSON *v)
 			return orr_fail(r->err, ORR_EINPUT, "%.200s: %s: key \"%s\" is there twice", r->path, where, v->string);
 	if (is_good)
 		return ORR_OK;
-	return orr_fail(r->err, ORR_EINPUT, "%.200s: %s: expected keys of 1 to 80 letters, digits, \".\", \"_\" and \"-\", found \"%.60s\"", r->path,
-		where, v->string);
+	return orr_fail(r->err, ORR_EINPUT, "%.200s: %s: expected keys of 1 to 80 letters, digits, \".\", \"_\" and \"-\", found \"%.60s\"",
+		r->path, where, v->string);
 }
 
 /* ---- points ---- */
@@ -283,14 +292,13 @@ static int get_work(const struct reader *r, const cJSON *v)
 	struct elastic *job = r->job;
 	double hours = 0;
 	int64_t step_ns = 0;
-	if (json_keys(r->path, "$.work", v, keys, r->err) ||
-		json_real(r->path, "$.work", v, "hours", 1e-9, 1e6, true, &hours, r->err) ||
+	if (json_keys(r->path, "$.work", v, keys, r->err) || json_real(r->path, "$.work", v, "hours", 1e-9, 1e6, true, &hours, r->err) ||
 		get_ns(r, item(v, "step_s"), "$.work.step_s", 1e9, false, &step_ns))
 		return ORR_EINPUT;
 	double steps = hours * 3600e9 / (double)step_ns;
 	if (fabs(steps - nearbyint(steps)) > 1e-6 || steps < 0.5 || steps > 1e15)
-		return orr_fail(r->err, ORR_EINPUT, "%.200s: $.work.step_s: expected a divisor of the %.15g hours, found %.15g", r->path, hours,
-			item(v, "step_s")->valuedouble);
+		return orr_fail(r->err, ORR_EINPUT, "%.200s: $.work.step_s: expected a divisor of the %.15g hours, found %.15g", r->path,
+			hours, item(v, "step_s")->valuedouble);
 	job->steps = (uint64_t)nearbyint(steps);
 	job->point = mem_zalloc(1, sizeof *job->point);
 	job->n_points = 1;
@@ -404,7 +412,8 @@ static int get_sizes(const struct reader *r)
 		return orr_fail(r->err, ORR_EINPUT, "%.200s: $.samples_per_step: expected none beside $.step.batch", r->path);
 	if (has_work && item(r->root, "steps"))
 		return orr_fail(r->err, ORR_EINPUT, "%.200s: $.steps: expected none beside $.work", r->path);
-	if (json_real(r->path, "$", r->root, "samples_per_step", 1e-9, 1e15, !(job->samples_per_step > 0), &job->samples_per_step, r->err) ||
+	if (json_real(
+		    r->path, "$", r->root, "samples_per_step", 1e-9, 1e15, !(job->samples_per_step > 0), &job->samples_per_step, r->err) ||
 		get_real(r, r->root, "$", "state_bytes", 0, MAX_VALUE, &job->state_bytes) ||
 		get_real(r, r->root, "$", "parameters", 0, MAX_VALUE, &job->parameters) ||
 		get_whole(r, r->root, "$", "steps", 0, 1e15, false, &job->steps) ||

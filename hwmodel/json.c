@@ -27,8 +27,8 @@ cJSON *json_parse(const char *path, const char *text, size_t n, struct orr_error
 	return NULL;
 }
 
-static int unknown_key(const char *path, const char *where, const char *key, const char *near, const char *const *keys,
-	struct orr_error *err)
+static int unknown_key(
+	const char *path, const char *where, const char *key, const char *near, const char *const *keys, struct orr_error *err)
 {
 	struct sbuf known = { 0 };
 	for (size_t i = 0; keys[i]; i++)
@@ -59,8 +59,8 @@ int json_keys(const char *path, const char *where, const cJSON *object, const ch
 	return ORR_OK;
 }
 
-int json_real(const char *path, const char *where, const cJSON *object, const char *key, double low, double high,
-	bool is_needed, double *out, struct orr_error *err)
+int json_real(const char *path, const char *where, const cJSON *object, const char *key, double low, double high, bool is_needed,
+	double *out, struct orr_error *err)
 {
 	const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, key);
 	if (!v && !is_needed)
@@ -71,15 +71,15 @@ int json_real(const char *path, const char *where, const cJSON *object, const ch
 			snprintf(found, sizeof found, "%.10g", v->valuedouble);
 		else if (v)
 			snprintf(found, sizeof found, "%s", "something else");
-		return orr_fail(err, ORR_EINPUT, "%.200s: %s.%s: expected a number from %g to %g, found %s", path, where, key, low,
-			high, found);
+		return orr_fail(
+			err, ORR_EINPUT, "%.200s: %s.%s: expected a number from %g to %g, found %s", path, where, key, low, high, found);
 	}
 	*out = v->valuedouble;
 	return ORR_OK;
 }
 
-int json_text(const char *path, const char *where, const cJSON *object, const char *key, bool is_needed, const char **out,
-	struct orr_error *err)
+int json_text(
+	const char *path, const char *where, const cJSON *object, const char *key, bool is_needed, const char **out, struct orr_error *err)
 {
 	const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, key);
 	if (!v && !is_needed)

@@ -51,7 +51,7 @@ static struct part layers(const struct view *v, uint32_t first, uint32_t count)
 	struct part p = { 0 };
 	p.forward = cost_range_s(v->c, first, count, DNN_FORWARD, s->micro_batch, s->tp, s->sequence_parallel);
 	p.backward = cost_range_s(v->c, first, count, DNN_BACKWARD_DATA, s->micro_batch, s->tp, s->sequence_parallel) +
-		cost_range_s(v->c, first, count, DNN_BACKWARD_WEIGHT, s->micro_batch, s->tp, s->sequence_parallel);
+		     cost_range_s(v->c, first, count, DNN_BACKWARD_WEIGHT, s->micro_batch, s->tp, s->sequence_parallel);
 	return p;
 }
 
@@ -105,8 +105,8 @@ static struct part ends(const struct view *v, bool is_first, bool is_last)
 {
 	const struct llm_step *s = v->s;
 	struct part p = { 0 };
-	double meeting = s->sequence_parallel ? llm_all_gather_s(&s->tp_link, s->tp, v->sent)
-					      : llm_all_reduce_s(&s->tp_link, s->tp, v->sent);
+	double meeting =
+		s->sequence_parallel ? llm_all_gather_s(&s->tp_link, s->tp, v->sent) : llm_all_reduce_s(&s->tp_link, s->tp, v->sent);
 	struct part head = layers(v, 0, v->first), tail = layers(v, v->end, v->d->n_layers - v->end);
 	head.tp = meeting * (s->sequence_parallel ? 2 : 1);
 	tail.tp = meeting * (s->sequence_parallel ? 2 : 1);
@@ -197,8 +197,7 @@ static double step_flops(const struct dnn *d, double batch)
 	return 3 * batch * sum;
 }
 
-int llm_step_times(const struct dnn *d, const struct cost *c, const struct llm_step *s, struct llm_times *out,
-	struct orr_error *err)
+int llm_step_times(const struct dnn *d, const struct cost *c, const struct llm_step *s, struct llm_times *out, struct orr_error *err)
 {
 	int rc = check(d, s, err);
 	if (rc)
@@ -224,7 +223,7 @@ int llm_step_times(const struct dnn *d, const struct cost *c, const struct llm_s
 		.micro_batches = m,
 		.model_flops = step_flops(d, s->global_batch) };
 	finish(&v, out);
-	out->total_s = out->forward_s + out->backward_s + out->recompute_s + out->tp_s + out->pp_s + out->dp_s + out->bubble_s +
-		out->update_s;
+	out->total_s =
+		out->forward_s + out->backward_s + out->recompute_s + out->tp_s + out->pp_s + out->dp_s + out->bubble_s + out->update_s;
 	return ORR_OK;
 }

@@ -24,8 +24,8 @@ struct llm_link {
 enum llm_recompute { LLM_RECOMPUTE_NONE, LLM_RECOMPUTE_ATTENTION, LLM_RECOMPUTE_FULL };
 
 struct llm_step {
-	uint32_t tp, pp, dp;     /* degrees */
-	uint32_t interleave;     /* chunks of the model per device; 1: plain 1F1B */
+	uint32_t tp, pp, dp; /* degrees */
+	uint32_t interleave; /* chunks of the model per device; 1: plain 1F1B */
 	double micro_batch, global_batch;
 	enum llm_recompute recompute;
 	bool sequence_parallel;
@@ -49,8 +49,7 @@ struct llm_times {
 };
 
 /* An error if the degrees do not divide layers, heads or batch. */
-int llm_step_times(const struct dnn *d, const struct cost *c, const struct llm_step *s, struct llm_times *out,
-	struct orr_error *err);
+int llm_step_times(const struct dnn *d, const struct cost *c, const struct llm_step *s, struct llm_times *out, struct orr_error *err);
 
 double llm_all_reduce_s(const struct llm_link *l, uint32_t n, double bytes);
 double llm_all_gather_s(const struct llm_link *l, uint32_t n, double bytes); /* bytes: the whole result */

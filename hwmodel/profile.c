@@ -146,8 +146,8 @@ static int match(const char *has, const char *asked, bool is_any_good)
 	return !*asked && is_any_good ? 1 : 0;
 }
 
-const struct law *profile_law(const struct profile *p, const char *family, const char *op, const char *precision,
-	const char *variant, double ranks, double nodes)
+const struct law *profile_law(
+	const struct profile *p, const char *family, const char *op, const char *precision, const char *variant, double ranks, double nodes)
 {
 	const struct law *best = NULL;
 	int best_score = 0;

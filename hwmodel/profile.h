@@ -41,16 +41,16 @@ struct law_point {
 struct law {
 	char *family, *op, *precision, *variant; /* as in calib/points.h; "" matches all */
 	enum profile_form form;
-	double ranks, nodes;               /* collectives; 0 elsewhere */
+	double ranks, nodes; /* collectives; 0 elsewhere */
 	uint32_t n_params;
 	double param[LAW_PARAMS];
-	double covariance[LAW_PARAMS][LAW_PARAMS]; /* of the logarithms of parameters; 0: fixed */
+	double covariance[LAW_PARAMS][LAW_PARAMS];   /* of the logarithms of parameters; 0: fixed */
 	double from[LAW_FEATURES], to[LAW_FEATURES]; /* range of features fitted on; NAN: does not depend */
 	uint32_t points, held_out;
 	double mean_error, median_error, p90_error;          /* relative, in sample */
 	double held_out_mean, held_out_median, held_out_p90; /* NAN: none held out */
-	double sigma;                      /* residual spread of log time */
-	double *table_x, *table_y;         /* FORM_TABLE: size or flops, and seconds */
+	double sigma;                                        /* residual spread of log time */
+	double *table_x, *table_y;                           /* FORM_TABLE: size or flops, and seconds */
 	uint32_t n_table;
 	struct law_point *anchor, *point; /* point: those measured, if the profile keeps them */
 	uint32_t n_anchors, n_points;
@@ -58,10 +58,10 @@ struct law {
 
 struct profile {
 	char *name, *device, *title, *source, *date, *backend; /* backend: cuda, cpu, synthetic, published, scaled */
-	bool is_stable;                    /* drift stayed below 3 % */
-	bool is_measured_here;             /* by calib run, on the device itself */
-	char *note;                        /* what a reader must know: "not measured: scaled from ..", or "" */
-	char *environment;                 /* "topic: text" lines: driver, clocks, libraries */
+	bool is_stable;                                        /* drift stayed below 3 % */
+	bool is_measured_here;                                 /* by calib run, on the device itself */
+	char *note;                                            /* what a reader must know: "not measured: scaled from ..", or "" */
+	char *environment;                                     /* "topic: text" lines: driver, clocks, libraries */
 	struct law *law;
 	size_t n_laws;
 	char hash[65];
@@ -84,8 +84,8 @@ char *profile_summary(const struct profile *p);
  * The law for a call: the most specific match, NULL if there is none. "" in a law matches all; "" asked for takes a law
  * that is for all, else, for a precision or variant, the one with the most points. ranks and nodes match exactly.
  */
-const struct law *profile_law(const struct profile *p, const char *family, const char *op, const char *precision,
-	const char *variant, double ranks, double nodes);
+const struct law *profile_law(const struct profile *p, const char *family, const char *op, const char *precision, const char *variant,
+	double ranks, double nodes);
 /* Seconds; *is_inside false if a feature lies outside what the law was fitted on. */
 double law_time(const struct law *l, double flops, double bytes, double size, bool *is_inside);
 /* The same with parameters drawn from their covariance: z are n_params standard normal numbers, e one for the residual. */

@@ -22,17 +22,18 @@ static const struct {
 	{ "update", { 1e-6, 1e6 }, { 0.05, 20 } },
 };
 
-static int refuse(const struct profile *p, size_t i, const char *what, double got, double low, double high, const char *unit,
-	struct orr_error *err)
+static int refuse(
+	const struct profile *p, size_t i, const char *what, double got, double low, double high, const char *unit, struct orr_error *err)
 {
 	const struct law *l = &p->law[i];
-	return orr_fail(err, ORR_EINPUT, "%.100s: $.laws[%zu] (%s%s%s%s%s): %s: %.4g %s cannot be; expected %.4g to %.4g: is the unit right?",
-		p->name, i, l->family, *l->op ? " " : "", l->op, *l->precision ? " " : "", l->precision, what, got, unit, low, high);
+	return orr_fail(err, ORR_EINPUT,
+		"%.100s: $.laws[%zu] (%s%s%s%s%s): %s: %.4g %s cannot be; expected %.4g to %.4g: is the unit right?", p->name, i, l->family,
+		*l->op ? " " : "", l->op, *l->precision ? " " : "", l->precision, what, got, unit, low, high);
 }
 
 /* A rate or time that the law leaves out (0, INFINITY) is not looked at. */
-static int within(const struct profile *p, size_t i, const char *what, double got, double low, double high, const char *unit,
-	double scale, struct orr_error *err)
+static int within(const struct profile *p, size_t i, const char *what, double got, double low, double high, const char *unit, double scale,
+	struct orr_error *err)
 {
 	if (got == 0 || isinf(got) || (got >= low && got <= high))
 		return ORR_OK;
@@ -123,7 +124,8 @@ static int check_anchors(const struct profile *p, size_t i, struct orr_error *er
 		double t = law_time(l, a->feature[0], a->feature[1], a->feature[2], NULL);
 		if (!(fabs(t / a->time_s - 1) <= 0.01))
 			return orr_fail(err, ORR_EINPUT,
-				"%.100s: $.laws[%zu].anchors[%u]: the law gives %.6g us, the anchor says %.6g us: a parameter or its unit has been changed",
+				"%.100s: $.laws[%zu].anchors[%u]: the law gives %.6g us, the anchor says %.6g us: a parameter or its unit "
+				"has been changed",
 				p->name, i, k, t * 1e6, a->time_s * 1e6);
 	}
 	return ORR_OK;

@@ -308,14 +308,15 @@ static int read_bool(const struct reader *r, const cJSON *root, const char *key,
 
 static int read_head(const struct reader *r, const cJSON *root, struct profile *p)
 {
-	static const char *const keys[] = { "schema", "name", "device", "title", "source", "date", "backend", "stable",
-		"measured_here", "note", "environment", "laws", NULL };
+	static const char *const keys[] = { "schema", "name", "device", "title", "source", "date", "backend", "stable", "measured_here",
+		"note", "environment", "laws", NULL };
 	static const char *const backends[] = { "cuda", "cpu", "synthetic", "published", "scaled", NULL };
 	const cJSON *schema = get(root, "schema");
 	if (!cJSON_IsObject(root) || !cJSON_IsNumber(schema))
 		return wrong(r, "schema", "1: this is no profile of a device");
 	if (schema->valuedouble != PROFILE_SCHEMA)
-		return orr_fail(r->err, ORR_EINPUT, "%.200s: $.schema: expected 1, found %.6g: a profile of another version of orrery; fit it again", r->path,
+		return orr_fail(r->err, ORR_EINPUT,
+			"%.200s: $.schema: expected 1, found %.6g: a profile of another version of orrery; fit it again", r->path,
 			schema->valuedouble);
 	int rc = json_keys(r->path, "$", root, keys, r->err);
 	const struct {

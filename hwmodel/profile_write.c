@@ -97,7 +97,8 @@ static void put_points(FILE *out, const char *key, const struct law_point *x, ui
 		return;
 	fprintf(out, ",\n\t\t \"%s\": [", key);
 	for (uint32_t i = 0; i < n; i++) {
-		fprintf(out, "%s[%.10g, %.10g, %.10g, %.6g", i ? ", " : "", x[i].feature[0], x[i].feature[1], x[i].feature[2], x[i].time_s * 1e6);
+		fprintf(out, "%s[%.10g, %.10g, %.10g, %.6g", i ? ", " : "", x[i].feature[0], x[i].feature[1], x[i].feature[2],
+			x[i].time_s * 1e6);
 		fputs(has_mark ? (x[i].is_held_out ? ", 1]" : ", 0]") : "]", out);
 	}
 	fputs("]", out);

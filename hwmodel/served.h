@@ -41,9 +41,9 @@ struct served_memory {
 struct served {
 	char *name, *title, *source;
 	enum served_kind kind;
-	uint32_t layers;       /* exit points; 0 unknown */
+	uint32_t layers; /* exit points; 0 unknown */
 	double load_s, weight_bytes;
-	double slo_s;          /* INFINITY: none */
+	double slo_s; /* INFINITY: none */
 	char hash[65];
 	/* table */
 	enum served_between between;
@@ -55,8 +55,8 @@ struct served {
 	double utilisation;            /* average part of the GPU that a run keeps busy (stacking); 1 */
 	double occupancy;              /* part of the GPU's units that a run fills: u(m) = max(1, m x occupancy) */
 	/* llm */
-	double kv_bytes;       /* per token */
-	uint32_t longest;      /* prompt + output tokens; 0: no limit */
+	double kv_bytes;        /* per token */
+	uint32_t longest;       /* prompt + output tokens; 0: no limit */
 	struct served_llm *llm; /* which form, and its numbers (served_llm.c) */
 };
 
@@ -77,11 +77,11 @@ struct served_memory served_memory_of(const struct served *m, uint32_t samples);
 
 /* What one iteration processes. */
 struct llm_load {
-	uint32_t decodes;        /* requests past their prompt, one token each */
-	uint32_t prompts;        /* requests in their prompt */
-	double prompt_tokens;    /* processed now, over all of them */
-	double decode_context;   /* tokens done before, over decodes */
-	double prompt_pairs;     /* over prompts: tokens x (done before + tokens) */
+	uint32_t decodes;      /* requests past their prompt, one token each */
+	uint32_t prompts;      /* requests in their prompt */
+	double prompt_tokens;  /* processed now, over all of them */
+	double decode_context; /* tokens done before, over decodes */
+	double prompt_pairs;   /* over prompts: tokens x (done before + tokens) */
 };
 
 /* The GPUs of a replica. */
@@ -112,7 +112,8 @@ struct served_parts {
 bool served_iteration_parts(struct served_on *x, const struct llm_load *load, struct served_parts *out);
 /* Where the times come from: the closed form, the curves, which profile, "data sheet only". */
 const char *served_source(const struct served_on *x);
-/* Tokens of KV cache that fit into a replica's memory beside the weights; part: of its memory that may be used. NAN: its memory is not known. */
+/* Tokens of KV cache that fit into a replica's memory beside the weights; part: of its memory that may be used. NAN: its memory is not
+ * known. */
 double served_kv_tokens(const struct served_on *x, double part);
 
 #endif

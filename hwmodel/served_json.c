@@ -118,8 +118,8 @@ static int wrong_item(const struct reader *r, const char *at, const struct bound
 	char expected[160];
 	bool is_more = b->is_above || (b->is_ascending && before >= b->low);
 	double low = b->is_ascending && before >= b->low ? before : b->low;
-	snprintf(expected, sizeof expected, "a %snumber %s %.15g%s, at most %.15g", b->is_whole ? "whole " : "", is_more ? "above" : "from", low,
-		b->is_ascending && before >= b->low ? " (the one before)" : "", b->high);
+	snprintf(expected, sizeof expected, "a %snumber %s %.15g%s, at most %.15g", b->is_whole ? "whole " : "", is_more ? "above" : "from",
+		low, b->is_ascending && before >= b->low ? " (the one before)" : "", b->high);
 	return wrong(r, at, expected, v);
 }
 
@@ -143,7 +143,7 @@ static int get_list(const struct reader *r, const cJSON *v, const char *at, cons
 	for (int i = 0; i < n; i++, x = x->next) {
 		double d = cJSON_IsNumber(x) ? x->valuedouble : NAN;
 		bool is_good = (b->is_above ? d > b->low : d >= b->low) && d <= b->high && (!b->is_whole || d == floor(d)) &&
-			(!b->is_ascending || d > before);
+			       (!b->is_ascending || d > before);
 		if (!is_good) {
 			snprintf(where, sizeof where, "%s[%d]", at, i);
 			return wrong_item(r, where, b, before, x);
@@ -244,9 +244,9 @@ static int get_memory(const struct reader *r)
 
 static int get_table(const struct reader *r)
 {
-	static const char *const keys[] = { "name", "title", "source", "kind", "exit_points", "load_ms", "weight_bytes", "slo_ms", "between",
-		"noise", "batch", "length", "latency_ms", "memory", "memory_unit_bytes", "utilisation", "occupancy", NULL },
-				*const betweens[] = { "refuse", "up", "linear", NULL }, *const noises[] = { "exact", "exponential", NULL };
+	static const char *const keys[] = { "name", "title", "source", "kind", "exit_points", "load_ms", "weight_bytes", "slo_ms",
+		"between", "noise", "batch", "length", "latency_ms", "memory", "memory_unit_bytes", "utilisation", "occupancy", NULL },
+				 *const betweens[] = { "refuse", "up", "linear", NULL }, *const noises[] = { "exact", "exponential", NULL };
 	struct served *m = r->m;
 	int between = SERVED_REFUSE, noise = SERVED_EXACT;
 	if (json_keys(r->path, "$", r->root, keys, r->err) || get_choice(r, "between", betweens, false, &between) ||
@@ -275,7 +275,8 @@ static int get_closed(const struct reader *r, const cJSON *o)
 	for (int i = 0; !rc && keys[i]; i++)
 		rc = get_real(r, o, "$.closed", keys[i], 1, 0, MAX_MS, true, out[i]);
 	if (!rc && !(f->constant_ms > 0 || f->token_ms > 0))
-		rc = orr_fail(r->err, ORR_EINPUT, "%.200s: $.closed: expected constant_ms or token_ms above 0, or an iteration takes no time", r->path);
+		rc = orr_fail(r->err, ORR_EINPUT,
+			"%.200s: $.closed: expected constant_ms or token_ms above 0, or an iteration takes no time", r->path);
 	return rc;
 }
 
@@ -301,7 +302,8 @@ static int check_curve(const struct reader *r, const char *key, const struct ser
 	if (served_curve_at(c, 0) > 0 && c->y[c->n - 1] >= c->y[c->n - 2])
 		return ORR_OK;
 	return orr_fail(r->err, ORR_EINPUT,
-		"%.200s: $.curves.%s: expected a curve that is above 0 at 0 tokens, its first line continued, and does not fall at its end", r->path, key);
+		"%.200s: $.curves.%s: expected a curve that is above 0 at 0 tokens, its first line continued, and does not fall at its end",
+		r->path, key);
 }
 
 static int get_curves(const struct reader *r, const cJSON *o)
@@ -325,7 +327,8 @@ static bool has_equal_blocks(const struct dnn *d)
 	while (first + n < d->n_layers && d->layer[first + n].block == 0)
 		n++;
 	for (uint64_t i = 0; i < (uint64_t)n * d->blocks; i++)
-		if (first + i >= d->n_layers || d->layer[first + i].block != i / n || d->layer[first + i].fwd_flops != d->layer[first + i % n].fwd_flops)
+		if (first + i >= d->n_layers || d->layer[first + i].block != i / n ||
+			d->layer[first + i].fwd_flops != d->layer[first + i % n].fwd_flops)
 			return false;
 	return n > 0;
 }
@@ -348,8 +351,8 @@ static int get_layers(const struct reader *r, const cJSON *o)
 		return orr_fail(r->err, ORR_EINPUT, "%.200s: $.layers.dnn: %.400s", r->path, inner.text);
 	const struct dnn *d = f->dnn;
 	if (!d->blocks || !d->hidden || !d->vocab || !d->seq || d->heads % d->kv_heads || d->hidden % d->heads || !has_equal_blocks(d))
-		return orr_fail(r->err, ORR_EINPUT, "%.200s: $.layers.dnn: expected a transformer of equal blocks with a vocabulary, found %.80s",
-			r->path, name);
+		return orr_fail(r->err, ORR_EINPUT,
+			"%.200s: $.layers.dnn: expected a transformer of equal blocks with a vocabulary, found %.80s", r->path, name);
 	r->m->layers = d->blocks;
 	r->m->kv_bytes = 2.0 * d->blocks * d->kv_heads * (d->hidden / d->heads) * f->element_bytes;
 	r->m->weight_bytes = d->params * f->element_bytes;
@@ -362,7 +365,8 @@ static int get_form(const struct reader *r)
 		const char *key;
 		enum served_form form;
 		int (*get)(const struct reader *r, const cJSON *o);
-	} forms[] = { { "closed", SERVED_CLOSED, get_closed }, { "curves", SERVED_CURVES, get_curves }, { "layers", SERVED_LAYERS, get_layers } };
+	} forms[] = { { "closed", SERVED_CLOSED, get_closed }, { "curves", SERVED_CURVES, get_curves },
+		{ "layers", SERVED_LAYERS, get_layers } };
 	int found = -1;
 	for (int i = 0; i < 3; i++) {
 		if (!cJSON_GetObjectItemCaseSensitive(r->root, forms[i].key))

@@ -20,8 +20,8 @@ enum { TABLE_TOKENS = 16384, TABLE_WORDS = 4096 };
 
 /* Of one number of tokens; 0: not known yet (times are above 0). */
 struct by_tokens {
-	double all_s;             /* through all stages, hops among them */
-	double first_s, last_s;   /* what the first and the last stage are busy for, its output layer aside */
+	double all_s;           /* through all stages, hops among them */
+	double first_s, last_s; /* what the first and the last stage are busy for, its output layer aside */
 };
 
 struct served_layers {
@@ -30,21 +30,21 @@ struct served_layers {
 	const struct dnn *d;
 	struct served_place p;
 	struct cost *cost;
-	uint32_t block, per_block;      /* layers of the first block: from, and how many */
-	uint32_t after, words;          /* the first layer after the blocks; the first that works on chosen tokens alone */
-	uint32_t scores, context;       /* attention: the first and the last layer of it in a block, counted within it */
-	double kv_heads;                /* per GPU */
-	double element_bytes;           /* of activations */
-	double Bps;                     /* memory, as achieved */
-	const struct law *reduce;       /* all-reduce of tp GPUs, NULL: by the link */
-	const struct law *rope;         /* rotation of queries and keys, NULL: as other element-wise work */
+	uint32_t block, per_block; /* layers of the first block: from, and how many */
+	uint32_t after, words;     /* the first layer after the blocks; the first that works on chosen tokens alone */
+	uint32_t scores, context;  /* attention: the first and the last layer of it in a block, counted within it */
+	double kv_heads;           /* per GPU */
+	double element_bytes;      /* of activations */
+	double Bps;                /* memory, as achieved */
+	const struct law *reduce;  /* all-reduce of tp GPUs, NULL: by the link */
+	const struct law *rope;    /* rotation of queries and keys, NULL: as other element-wise work */
 	struct llm_link tp_link, pp_link;
 	/* Attention over all blocks. */
-	double pair_s, context_s;       /* per pair of tokens, per token of context */
+	double pair_s, context_s; /* per pair of tokens, per token of context */
 	double prompt_kernel_s, decode_kernel_s;
-	struct by_tokens *table;        /* [0 .. TABLE_TOKENS] */
-	double *word_s;                 /* [0 .. TABLE_WORDS] */
-	struct by_tokens beyond;        /* at beyond_tokens: the last that was asked and is not in the table */
+	struct by_tokens *table; /* [0 .. TABLE_TOKENS] */
+	double *word_s;          /* [0 .. TABLE_WORDS] */
+	struct by_tokens beyond; /* at beyond_tokens: the last that was asked and is not in the table */
 	double beyond_tokens;
 	char *source;
 };
@@ -244,11 +244,12 @@ static int find_links(struct served_layers *x, struct orr_error *err)
 	/* Recursive halving and doubling: log2(n) messages there and back (Thakur, Rabenseifner, Gropp 2005). */
 	double alpha = is_own ? dev->link_latency_s : x->p.tp_latency_s;
 	x->tp_link = (struct llm_link){ 2 * ceil(log2(x->p.tp)) * alpha, is_own ? Bps : x->p.tp_Bps, 0 };
-	x->pp_link = x->p.pp_Bps > 0 ? (struct llm_link){ x->p.pp_latency_s, x->p.pp_Bps, 0 }
-				     : (struct llm_link){ dev->link_latency_s, Bps, 0 };
+	x->pp_link =
+		x->p.pp_Bps > 0 ? (struct llm_link){ x->p.pp_latency_s, x->p.pp_Bps, 0 } : (struct llm_link){ dev->link_latency_s, Bps, 0 };
 	if ((x->p.tp > 1 && !(x->tp_link.Bps > 0)) || (x->p.pp > 1 && !(x->pp_link.Bps > 0)))
-		return orr_fail(err, ORR_EINPUT, "model %.80s: device %.80s has no link to another, so tensor and pipeline parallelism must be 1",
-			x->m->name, dev->name);
+		return orr_fail(err, ORR_EINPUT,
+			"model %.80s: device %.80s has no link to another, so tensor and pipeline parallelism must be 1", x->m->name,
+			dev->name);
 	/* A law of GPUs inside a node does not hold where they are joined by less than half of what it has. */
 	bool is_inside = is_own || x->p.tp_Bps >= dev->link_Bps / 2;
 	if (x->p.profile && is_inside)
@@ -262,8 +263,8 @@ static int check(const struct served *m, const struct served_place *p, struct or
 	if (!p->device)
 		return orr_fail(err, ORR_EINPUT, "model %.80s: times by layers need a device", m->name);
 	if (d->heads % p->tp || (p->tp > d->kv_heads ? p->tp % d->kv_heads : d->kv_heads % p->tp))
-		return orr_fail(err, ORR_EINPUT, "model %.80s: %u heads (%u of keys and values) cannot be split over %u GPUs", m->name, d->heads,
-			d->kv_heads, p->tp);
+		return orr_fail(err, ORR_EINPUT, "model %.80s: %u heads (%u of keys and values) cannot be split over %u GPUs", m->name,
+			d->heads, d->kv_heads, p->tp);
 	if (d->blocks % p->pp)
 		return orr_fail(err, ORR_EINPUT, "model %.80s: %u layers cannot be dealt to %u stages", m->name, d->blocks, p->pp);
 	return ORR_OK;

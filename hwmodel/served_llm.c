@@ -75,7 +75,7 @@ static double by_curves(const struct served_llm *f, const struct llm_load *w)
 static double closed(const struct served_llm *f, const struct llm_load *w)
 {
 	double ms = f->constant_ms + f->token_ms * (w->decodes + w->prompt_tokens) + f->context_ms * w->decode_context +
-		f->pair_ms * w->prompt_pairs;
+		    f->pair_ms * w->prompt_pairs;
 	return ms * 1e-3;
 }
 

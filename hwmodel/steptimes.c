@@ -15,8 +15,7 @@ static int wrong(const char *path, const char *where, const char *expected, stru
 }
 
 /* [[batch, value], ..]; value is samples/s or ms of a step. */
-static int read_points(const char *path, const char *where, const cJSON *list, bool is_rate, struct steptime *e,
-	struct orr_error *err)
+static int read_points(const char *path, const char *where, const cJSON *list, bool is_rate, struct steptime *e, struct orr_error *err)
 {
 	int n = cJSON_GetArraySize(list);
 	if (!cJSON_IsArray(list) || n < 1)
@@ -53,14 +52,14 @@ static int read_update(const char *path, const char *where, const cJSON *o, stru
 
 static int read_entry(const char *path, const char *where, const cJSON *o, struct steptime *e, struct orr_error *err)
 {
-	static const char *const keys[] = { "device", "model", "setup", "precision", "update", "optimizer_bytes", "unit",
-		"points", "source", NULL };
+	static const char *const keys[] = { "device", "model", "setup", "precision", "update", "optimizer_bytes", "unit", "points",
+		"source", NULL };
 	const char *device = NULL, *model = NULL, *setup = NULL, *precision = NULL, *unit = NULL, *source = NULL;
 	const struct {
 		const char *key;
 		const char **out;
-	} texts[] = { { "device", &device }, { "model", &model }, { "setup", &setup }, { "precision", &precision },
-		{ "unit", &unit }, { "source", &source } };
+	} texts[] = { { "device", &device }, { "model", &model }, { "setup", &setup }, { "precision", &precision }, { "unit", &unit },
+		{ "source", &source } };
 	int rc = json_keys(path, where, o, keys, err);
 	for (size_t i = 0; !rc && i < sizeof texts / sizeof *texts; i++)
 		rc = json_text(path, where, o, texts[i].key, true, texts[i].out, err);
@@ -142,8 +141,8 @@ static bool is_same(const char *a, const char *b)
 	}
 }
 
-const struct steptime *steptimes_find(const struct steptimes *t, const char *device, const char *model,
-	enum precision precision, const char *setup)
+const struct steptime *steptimes_find(
+	const struct steptimes *t, const char *device, const char *model, enum precision precision, const char *setup)
 {
 	if (precision == PRECISION_BF16)
 		precision = PRECISION_FP16;

@@ -16,9 +16,9 @@ enum steptime_update { STEPTIME_WITH_UPDATE, STEPTIME_WITHOUT_UPDATE, STEPTIME_U
 struct steptime {
 	char *device, *model, *setup, *source; /* setup: "TensorFlow 1.1, EC2 p2.8xlarge" */
 	enum precision precision;
-	enum steptime_update update;           /* is the optimizer's update part of the time? */
-	double state_bytes;                    /* of the optimizer per parameter, if it is */
-	uint32_t n;                            /* points, by rising batch */
+	enum steptime_update update; /* is the optimizer's update part of the time? */
+	double state_bytes;          /* of the optimizer per parameter, if it is */
+	uint32_t n;                  /* points, by rising batch */
 	double *batch, *seconds;
 };
 
@@ -33,7 +33,7 @@ struct steptimes *steptimes_parse(const char *path, const char *text, size_t n, 
 void steptimes_free(struct steptimes *t);
 /* The first entry of device, model and precision (FP16 and BF16 both mean mixed), and whose setup contains `setup`
  * if that is not NULL; NULL if there is none. */
-const struct steptime *steptimes_find(const struct steptimes *t, const char *device, const char *model,
-	enum precision precision, const char *setup);
+const struct steptime *steptimes_find(
+	const struct steptimes *t, const char *device, const char *model, enum precision precision, const char *setup);
 
 #endif

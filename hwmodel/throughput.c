@@ -77,16 +77,14 @@ static bool is_rate(const cJSON *v)
 	return cJSON_IsNumber(v) && v->valuedouble >= 0 && v->valuedouble < 1e12;
 }
 
-static int wrong(const struct throughput *t, const char *gpu, const char *job, const char *other,
-	const char *expected, struct orr_error *err)
+static int wrong(
+	const struct throughput *t, const char *gpu, const char *job, const char *other, const char *expected, struct orr_error *err)
 {
-	return orr_fail(err, ORR_EINPUT, "%.200s: $.%.40s%s%.80s%s%s%.80s%s: expected %s", t->path, gpu,
-		job ? "[\"" : "", job ? job : "", job ? "\"]" : "", other ? "[\"" : "",
-		other ? other : "", other ? "\"]" : "", expected);
+	return orr_fail(err, ORR_EINPUT, "%.200s: $.%.40s%s%.80s%s%s%.80s%s: expected %s", t->path, gpu, job ? "[\"" : "", job ? job : "",
+		job ? "\"]" : "", other ? "[\"" : "", other ? other : "", other ? "\"]" : "", expected);
 }
 
-static int load_job(
-	struct throughput *t, struct rate r, const char *gpu, const cJSON *job, struct orr_error *err)
+static int load_job(struct throughput *t, struct rate r, const char *gpu, const cJSON *job, struct orr_error *err)
 {
 	static const char tuple[] = "a key like ('ResNet-18 (batch size 16)', 1)";
 	if (!parse_job(t, job->string, &r.job, &r.scale))
@@ -101,16 +99,13 @@ static int load_job(
 		r.other_scale = 0;
 		if (!strcmp(v->string, "null")) {
 			if (!is_rate(v))
-				return wrong(
-					t, gpu, job->string, v->string, "steps/s, a number from 0", err);
+				return wrong(t, gpu, job->string, v->string, "steps/s, a number from 0", err);
 			r.steps_per_s = v->valuedouble;
 		} else {
 			if (!parse_job(t, v->string, &r.other, &r.other_scale))
 				return wrong(t, gpu, job->string, v->string, tuple, err);
-			if (!cJSON_IsArray(v) || cJSON_GetArraySize(v) != 2 || !is_rate(own) ||
-				!is_rate(own->next))
-				return wrong(t, gpu, job->string, v->string,
-					"two numbers of steps/s, from 0", err);
+			if (!cJSON_IsArray(v) || cJSON_GetArraySize(v) != 2 || !is_rate(own) || !is_rate(own->next))
+				return wrong(t, gpu, job->string, v->string, "two numbers of steps/s, from 0", err);
 			r.steps_per_s = own->valuedouble;
 		}
 		add(t, r);
@@ -141,8 +136,7 @@ static int load_gpu_type(struct throughput *t, const cJSON *gpu, struct orr_erro
 static int load_all(struct throughput *t, const cJSON *root, struct orr_error *err)
 {
 	if (!cJSON_IsObject(root) || !root->child)
-		return orr_fail(err, ORR_EINPUT,
-			"%.200s: $: expected an object with one key per GPU type", t->path);
+		return orr_fail(err, ORR_EINPUT, "%.200s: $: expected an object with one key per GPU type", t->path);
 	const cJSON *gpu;
 	cJSON_ArrayForEach(gpu, root)
 	{
@@ -154,8 +148,7 @@ static int load_all(struct throughput *t, const cJSON *root, struct orr_error *e
 		qsort(t->rate, t->n, sizeof *t->rate, compare);
 	for (size_t i = 1; i < t->n; i++)
 		if (!compare(&t->rate[i - 1], &t->rate[i]))
-			return wrong(t, t->gpu_type[t->rate[i].gpu], t->rate[i].job, t->rate[i].other,
-				"each key once", err);
+			return wrong(t, t->gpu_type[t->rate[i].gpu], t->rate[i].job, t->rate[i].other, "each key once", err);
 	return ORR_OK;
 }
 
@@ -201,22 +194,19 @@ void throughput_free(struct throughput *t)
 	mem_free(t);
 }
 
-double throughput_lookup_shared(const struct throughput *t, const char *gpu_type, const char *a,
-	int scale_a, const char *b, int scale_b)
+double throughput_lookup_shared(const struct throughput *t, const char *gpu_type, const char *a, int scale_a, const char *b, int scale_b)
 {
 	for (size_t i = 0; i < t->n_gpu_types; i++) {
 		if (strcasecmp(t->gpu_type[i], gpu_type))
 			continue;
 		struct rate want = { (uint32_t)i, a, b, scale_a, scale_b, 0 };
-		const struct rate *r =
-			!t->n ? NULL : bsearch(&want, t->rate, t->n, sizeof *t->rate, compare);
+		const struct rate *r = !t->n ? NULL : bsearch(&want, t->rate, t->n, sizeof *t->rate, compare);
 		return r ? r->steps_per_s : 0;
 	}
 	return 0;
 }
 
-double throughput_lookup(
-	const struct throughput *t, const char *gpu_type, const char *job_type, int scale)
+double throughput_lookup(const struct throughput *t, const char *gpu_type, const char *job_type, int scale)
 {
 	return throughput_lookup_shared(t, gpu_type, job_type, scale, "", 0);
 }

@@ -21,11 +21,9 @@ struct throughput *throughput_parse(const char *path, const char *text, size_t n
 void throughput_free(struct throughput *t);
 
 /* Steps/s alone; 0 if the table has no such entry (or says 0: it cannot run there). */
-double throughput_lookup(
-	const struct throughput *t, const char *gpu_type, const char *job_type, int scale);
+double throughput_lookup(const struct throughput *t, const char *gpu_type, const char *job_type, int scale);
 /* Steps/s of job a while it shares its GPUs with job b; 0 if not measured. */
-double throughput_lookup_shared(const struct throughput *t, const char *gpu_type, const char *a,
-	int scale_a, const char *b, int scale_b);
+double throughput_lookup_shared(const struct throughput *t, const char *gpu_type, const char *a, int scale_a, const char *b, int scale_b);
 
 /* The names of GPU types as in the file; NULL past the last. */
 const char *throughput_gpu_type(const struct throughput *t, size_t i);

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "plots/gnuplot.h"
 #include "results/outfile.h"
+#include "paths.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -25,10 +26,9 @@ static const struct format {
 		"pdfcairo noenhanced color font 'Sans,9' fontscale 0.75 linewidth 1.5 size "
 		"%.2fin,%.2fin",
 		1, 0.16, "%%EOF\n" },
-	{ "svg", "svg noenhanced font 'Sans,12' linewidth 1.2 size %.0f,%.0f background '#ffffff'", 96,
-		0.21, "</svg>\n\n" },
-	{ "png", "pngcairo noenhanced font 'Sans,9' fontscale 3.125 linewidth 3 pointscale 3 size %.0f,%.0f", 300,
-		0.16, "IEND\xae\x42\x60\x82" },
+	{ "svg", "svg noenhanced font 'Sans,12' linewidth 1.2 size %.0f,%.0f background '#ffffff'", 96, 0.21, "</svg>\n\n" },
+	{ "png", "pngcairo noenhanced font 'Sans,9' fontscale 3.125 linewidth 3 pointscale 3 size %.0f,%.0f", 300, 0.16,
+		"IEND\xae\x42\x60\x82" },
 };
 
 enum { FORMATS = sizeof formats / sizeof *formats };
@@ -68,8 +68,7 @@ struct layout album_layout(size_t n, size_t longest_label, double plot_in)
 }
 
 /* Adds the commands that draw body into file.SUFFIX. */
-static void add_page(struct sbuf *script, const char *file, const struct format *f, struct layout l,
-	const struct sbuf *body)
+static void add_page(struct sbuf *script, const char *file, const struct format *f, struct layout l, const struct sbuf *body)
 {
 	static const double width_in = 3.5, top_in = 0.12;
 	double legend_in = top_in + f->key_row_in * (double)l.rows, height_in = l.plot_in + legend_in;
@@ -77,17 +76,15 @@ static void add_page(struct sbuf *script, const char *file, const struct format 
 	/* the format is one of the three above */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-	snprintf(
-		terminal, sizeof terminal, f->terminal, width_in * f->per_inch, height_in * f->per_inch);
+	snprintf(terminal, sizeof terminal, f->terminal, width_in * f->per_inch, height_in * f->per_inch);
 #pragma GCC diagnostic pop
-	sbuf_printf(script, "legend_share = %.6f\nset terminal %s\nset output '%s.%s.tmp'\n",
-		legend_in / height_in, terminal, file, f->suffix);
+	sbuf_printf(
+		script, "legend_share = %.6f\nset terminal %s\nset output '%s.%s.tmp'\n", legend_in / height_in, terminal, file, f->suffix);
 	sbuf_add(script, body->text, body->len);
 	sbuf_puts(script, "\nunset output\n");
 }
 
-int album_add(
-	struct album *a, const char *file, const char *template, struct layout l, struct orr_error *err)
+int album_add(struct album *a, const char *file, const char *template, struct layout l, struct orr_error *err)
 {
 	struct sbuf body = { 0 };
 	int code = load_template(&body, "style", err);
@@ -129,8 +126,7 @@ static int check_drafts(const struct album *a, const char *dir, struct orr_error
 	for (size_t i = 0; i < a->n_files * FORMATS && !code; i++) {
 		char *draft = path_of(a, dir, i, ".tmp");
 		if (!is_whole(draft, formats[i % FORMATS].ending))
-			code = orr_fail(err, ORR_EFAIL,
-				"%s: gnuplot could not write all of it; is the disk full?", draft);
+			code = orr_fail(err, ORR_EFAIL, "%s: gnuplot could not write all of it; is the disk full?", draft);
 		mem_free(draft);
 	}
 	return code;
@@ -163,8 +159,7 @@ static int settle(const struct album *a, const char *dir, bool is_good, struct o
 		if (!is_good)
 			unlink(draft);
 		else if (rename(draft, path) && !code)
-			code = orr_fail(
-				err, ORR_EFAIL, "%s: cannot be written: %s", path, strerror(errno));
+			code = orr_fail(err, ORR_EFAIL, "%s: cannot be written: %s", path, strerror(errno));
 		mem_free(draft);
 		mem_free(path);
 	}

@@ -156,7 +156,8 @@ int chart_add(struct album *a, const struct chart *c, struct orr_error *err)
 	size_t longest = put_variables(&a->script, c), named = 0;
 	for (size_t i = 0; i < c->n_series; i++)
 		named += *c->series[i].label != '\0';
-	static const char *const template[] = { [CHART_LINES] = "lines", [CHART_BARS] = "bars", [CHART_CDF] = "cdf",
-		[CHART_STACKED] = "stacked", [CHART_TIMELINE] = "steps" };
+	static const char *const template[] = {
+		[CHART_LINES] = "lines", [CHART_BARS] = "bars", [CHART_CDF] = "cdf", [CHART_STACKED] = "stacked", [CHART_TIMELINE] = "steps"
+	};
 	return album_add(a, c->file, template[c->kind], album_layout(named, longest, 2.1), err);
 }

@@ -15,8 +15,7 @@
 static size_t label_length(const struct run_result *r)
 {
 	size_t len = strlen(r->label ? r->label : "");
-	return (len < FIGURE_LABEL_BYTES ? len : FIGURE_LABEL_BYTES) +
-	       (r->is_oracle ? strlen(" (oracle)") : 0);
+	return (len < FIGURE_LABEL_BYTES ? len : FIGURE_LABEL_BYTES) + (r->is_oracle ? strlen(" (oracle)") : 0);
 }
 
 static struct layout layout_of(const struct run_result *const *runs, size_t n)
@@ -52,20 +51,27 @@ static int add_shared(struct album *a, const struct run_result *const *runs, siz
 }
 
 /* A bar for each run. */
-static int add_bars(struct album *a, const struct run_result *const *runs, size_t n, const char *metric, const char *file, const char *y_label,
-	struct orr_error *err)
+static int add_bars(struct album *a, const struct run_result *const *runs, size_t n, const char *metric, const char *file,
+	const char *y_label, struct orr_error *err)
 {
 	const char **name = mem_zalloc(n + 1, sizeof *name);
 	struct chart_point *point = mem_zalloc(n + 1, sizeof *point);
 	for (size_t i = 0; i < n; i++) {
 		const struct metric *m = result_find(runs[i], metric);
 		name[i] = runs[i]->label ? runs[i]->label : "";
-		point[i] = m ? (struct chart_point){ 0, m->value, m->ci_low, m->ci_high }
-			     : (struct chart_point){ 0, NAN, NAN, NAN };
+		point[i] = m ? (struct chart_point){ 0, m->value, m->ci_low, m->ci_high } : (struct chart_point){ 0, NAN, NAN, NAN };
 	}
 	struct chart_series series = { .label = file, .point = point, .n = n };
-	struct chart c = { .file = file, .kind = CHART_BARS, .x_label = "", .y_label = y_label, .y_min = NAN, .y_max = NAN,
-		.category = name, .n_categories = n, .series = &series, .n_series = 1 };
+	struct chart c = { .file = file,
+		.kind = CHART_BARS,
+		.x_label = "",
+		.y_label = y_label,
+		.y_min = NAN,
+		.y_max = NAN,
+		.category = name,
+		.n_categories = n,
+		.series = &series,
+		.n_series = 1 };
 	int code = chart_add(a, &c, err);
 	mem_free(name);
 	mem_free(point);

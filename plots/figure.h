@@ -33,7 +33,6 @@ enum { FIGURE_GANTT_JOBS = 30, FIGURE_DEVICES = 16 };
 
 /* Makes dir where needed. ORR_EDEVICE: there is no gnuplot (the text says what to
  * install); the caller may take that for a warning. */
-int figures_write(
-	const char *dir, const struct run_result *const *runs, size_t n, struct orr_error *err);
+int figures_write(const char *dir, const struct run_result *const *runs, size_t n, struct orr_error *err);
 
 #endif

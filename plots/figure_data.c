@@ -163,12 +163,10 @@ static void put_thinned(struct sbuf *b, const struct series *s, double unit_ns)
 	double area[BINS] = { 0 };
 	double from = (double)s->time_ns[0], width = ((double)s->time_ns[s->n - 1] - from) / BINS;
 	for (size_t i = 0; i + 1 < s->n; i++) {
-		double t = ((double)s->time_ns[i] - from) / width,
-		       end = ((double)s->time_ns[i + 1] - from) / width;
+		double t = ((double)s->time_ns[i] - from) / width, end = ((double)s->time_ns[i + 1] - from) / width;
 		while (t < end) {
 			size_t bin = t < BINS - 1 ? (size_t)t : BINS - 1;
-			double stop =
-				end < (double)(bin + 1) || bin == BINS - 1 ? end : (double)(bin + 1);
+			double stop = end < (double)(bin + 1) || bin == BINS - 1 ? end : (double)(bin + 1);
 			area[bin] += (stop - t) * s->value[i];
 			t = stop;
 		}
@@ -189,8 +187,7 @@ static void put_series(struct sbuf *b, const struct series *s, double unit_ns)
 	end_block(b, !s);
 }
 
-bool figure_data_series(
-	struct sbuf *script, const struct run_result *const *runs, size_t n, const char *name)
+bool figure_data_series(struct sbuf *script, const struct run_result *const *runs, size_t n, const char *name)
 {
 	int64_t end = 0;
 	for (size_t i = 0; i < n; i++) {
@@ -284,8 +281,7 @@ static void put_bars(struct sbuf *b, const struct chart *c, bool are_running, do
 		if (x->is_running != are_running)
 			continue;
 		is_empty = false;
-		sbuf_printf(b, "%.9g %.9g %zu\n", (double)x->from_ns / unit_ns,
-			(double)x->to_ns / unit_ns, x->row + 1);
+		sbuf_printf(b, "%.9g %.9g %zu\n", (double)x->from_ns / unit_ns, (double)x->to_ns / unit_ns, x->row + 1);
 	}
 	end_block(b, is_empty);
 }
@@ -313,8 +309,7 @@ static void put_row_names(struct sbuf *b, const struct chart *c)
 		put_tic_name(b, j->job_id ? j->job_id : number, NAME_BYTES);
 		sbuf_printf(b, ".' (%u)'\n", j->gpus);
 		size_t len = strlen(j->job_id ? j->job_id : number);
-		len = (len < NAME_BYTES ? len : NAME_BYTES) +
-		      (size_t)snprintf(NULL, 0, " (%u)", j->gpus);
+		len = (len < NAME_BYTES ? len : NAME_BYTES) + (size_t)snprintf(NULL, 0, " (%u)", j->gpus);
 		widest = len > widest ? len : widest;
 	}
 	sbuf_printf(b, "label_width = %zu\n", widest);
@@ -342,8 +337,8 @@ size_t figure_data_gantt(struct sbuf *script, const struct run_result *r, size_t
 	sbuf_puts(script, "$data << EOD\n");
 	put_bars(script, &c, false, u->ns);
 	put_bars(script, &c, true, u->ns);
-	sbuf_printf(script, "EOD\ntime_unit = '%s'\ntime_start = %.9g\ntime_end = %.9g\n", u->name,
-		(double)first_ns / u->ns, (double)last_ns / u->ns);
+	sbuf_printf(script, "EOD\ntime_unit = '%s'\ntime_start = %.9g\ntime_end = %.9g\n", u->name, (double)first_ns / u->ns,
+		(double)last_ns / u->ns);
 	put_row_names(script, &c);
 	put_labels(script, &r, 1);
 	mem_free(c.bar);

@@ -20,8 +20,7 @@ bool figure_data_jct(struct sbuf *script, const struct run_result *const *runs, 
 /* Of requests: from arrival to completion, and to the first token. */
 bool figure_data_latency(struct sbuf *script, const struct run_result *const *runs, size_t n);
 bool figure_data_ttft(struct sbuf *script, const struct run_result *const *runs, size_t n);
-bool figure_data_series(
-	struct sbuf *script, const struct run_result *const *runs, size_t n, const char *name);
+bool figure_data_series(struct sbuf *script, const struct run_result *const *runs, size_t n, const char *name);
 /* The number of rows (jobs) drawn, at most max_jobs. */
 size_t figure_data_gantt(struct sbuf *script, const struct run_result *r, size_t max_jobs);
 /* The devices drawn, at most max_devices, and in *titles the entries of the legend. Data: one block for each of

@@ -65,12 +65,10 @@ static int complain(FILE *said, int status, struct orr_error *err)
 			snprintf(first, sizeof first, "%s", text);
 	}
 	first[strcspn(first, "\n")] = '\0';
-	return orr_fail(err, ORR_EFAIL, "gnuplot failed (status %d): %s", status,
-		first[0] ? first : "it said nothing");
+	return orr_fail(err, ORR_EFAIL, "gnuplot failed (status %d): %s", status, first[0] ? first : "it said nothing");
 }
 
-static int talk(
-	const char *dir, const struct sbuf *script, const int *ends, FILE *said, struct orr_error *err)
+static int talk(const char *dir, const struct sbuf *script, const int *ends, FILE *said, struct orr_error *err)
 {
 	pid_t child = fork();
 	if (child == 0)
@@ -86,8 +84,7 @@ static int talk(
 		;
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	if (code == NO_GNUPLOT)
-		return orr_fail(err, ORR_EDEVICE,
-			"no figures: gnuplot is not installed; 'apt-get install gnuplot-nox' gets it");
+		return orr_fail(err, ORR_EDEVICE, "no figures: gnuplot is not installed; 'apt-get install gnuplot-nox' gets it");
 	if (code == NO_DIRECTORY)
 		return orr_fail(err, ORR_EFAIL, "%s: no such directory, or it cannot be entered", dir);
 	return code ? complain(said, code, err) : ORR_OK;
@@ -98,8 +95,7 @@ int gnuplot_run(const char *dir, const struct sbuf *script, struct orr_error *er
 	int ends[2];
 	FILE *said = tmpfile();
 	if (!said)
-		return orr_fail(
-			err, ORR_EFAIL, "no temporary file for gnuplot's messages: %s", strerror(errno));
+		return orr_fail(err, ORR_EFAIL, "no temporary file for gnuplot's messages: %s", strerror(errno));
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) {
 		fclose(said);
 		return orr_fail(err, ORR_EFAIL, "gnuplot cannot be reached: %s", strerror(errno));

@@ -104,8 +104,16 @@ static int draw_roofline(struct album *a, const struct profile *p, const struct 
 			add_sheet(&x, &p->law[i], d, low, high);
 			add_points(&x, &p->law[i]);
 		}
-	struct chart c = { .file = "roofline", .kind = CHART_LINES, .x_label = "FLOPs per byte", .y_label = "TFLOP/s", .log_x = true,
-		.log_y = true, .y_min = NAN, .y_max = NAN, .series = x.s, .n_series = x.n };
+	struct chart c = { .file = "roofline",
+		.kind = CHART_LINES,
+		.x_label = "FLOPs per byte",
+		.y_label = "TFLOP/s",
+		.log_x = true,
+		.log_y = true,
+		.y_min = NAN,
+		.y_max = NAN,
+		.series = x.s,
+		.n_series = x.n };
 	int rc = x.n ? chart_add(a, &c, err) : ORR_OK;
 	series_free(&x);
 	return rc;
@@ -162,8 +170,16 @@ static int draw_residuals(struct album *a, const struct profile *p, struct orr_e
 			out[n++] = at(m->time_s * 1e6, law_time(l, m->feature[0], m->feature[1], m->feature[2], NULL) / m->time_s);
 		}
 	}
-	struct chart c = { .file = "residuals", .kind = CHART_LINES, .x_label = "measured time (us)", .y_label = "law / measured",
-		.log_x = true, .log_y = true, .y_min = NAN, .y_max = NAN, .series = x.s, .n_series = x.n };
+	struct chart c = { .file = "residuals",
+		.kind = CHART_LINES,
+		.x_label = "measured time (us)",
+		.y_label = "law / measured",
+		.log_x = true,
+		.log_y = true,
+		.y_min = NAN,
+		.y_max = NAN,
+		.series = x.s,
+		.n_series = x.n };
 	int rc = x.n ? chart_add(a, &c, err) : ORR_OK;
 	series_free(&x);
 	return rc;

@@ -59,8 +59,16 @@ static int add_accounts(struct album *a, const struct run_result *const *runs, s
 		}
 		series[s] = (struct chart_series){ .label = name[s], .point = point + s * n, .n = n };
 	}
-	struct chart c = { .file = is_money ? "dollars" : "node-hours", .kind = CHART_STACKED, .x_label = "", .y_label = is_money ? "USD" : "hours of instances",
-		.y_min = NAN, .y_max = NAN, .category = label, .n_categories = n, .series = series, .n_series = n_names };
+	struct chart c = { .file = is_money ? "dollars" : "node-hours",
+		.kind = CHART_STACKED,
+		.x_label = "",
+		.y_label = is_money ? "USD" : "hours of instances",
+		.y_min = NAN,
+		.y_max = NAN,
+		.category = label,
+		.n_categories = n,
+		.series = series,
+		.n_series = n_names };
 	int code = chart_add(a, &c, err);
 	mem_free(label);
 	mem_free(point);

@@ -89,7 +89,11 @@ size_t figure_data_timeline(struct sbuf *script, const struct run_result *r, siz
 		*titles += has[k];
 	}
 	sbuf_printf(script, "EOD\ntitles = %zu\ntime_unit = '%s'\ntime_end = %.9g\nkinds = %d\narray kind[%d]\narray is_there[%d]\n",
-		*titles, unit_s == 1 ? "s" : unit_s < 1e-4 ? "us" : "ms", (v.to_s - v.from_s) / unit_s, KINDS, KINDS, KINDS);
+		*titles,
+		unit_s == 1     ? "s"
+		: unit_s < 1e-4 ? "us"
+				: "ms",
+		(v.to_s - v.from_s) / unit_s, KINDS, KINDS, KINDS);
 	for (size_t k = 0; k < KINDS; k++)
 		sbuf_printf(script, "kind[%zu] = '%s'\nis_there[%zu] = %d\n", k + 1, strcmp(kinds[k], "send") ? kinds[k] : "messages",
 			k + 1, has[k]);

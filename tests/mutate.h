@@ -13,9 +13,10 @@
 
 typedef void mutate_parse(const char *text, size_t n);
 
-static const char *const mutate_hostile[] = { "", "null", "true", "-1", "0", "4", "99", "1.5", "-0", "1e999", "-1e999", "1e308", "1e-320", "4294967296",
-	"9007199254740993", "18446744073709551616", "0x1", "01", "1e", "nan", "\"\"", "\"x\"", "\"layers\"", "\"a\\u0000b\"", "\"\\n\"", "\"\xff\"",
-	"\"%s%n\"", "\"", "[]", "[[]]", "{}", "[0,0]", "{\"\":0}", "}", "]", ",", ":", "[[[[[[[[[[", "/**/", "\"gpt:hidden=1e9\"" };
+static const char *const mutate_hostile[] = { "", "null", "true", "-1", "0", "4", "99", "1.5", "-0", "1e999", "-1e999", "1e308", "1e-320",
+	"4294967296", "9007199254740993", "18446744073709551616", "0x1", "01", "1e", "nan", "\"\"", "\"x\"", "\"layers\"", "\"a\\u0000b\"",
+	"\"\\n\"", "\"\xff\"", "\"%s%n\"", "\"", "[]", "[[]]", "{}", "[0,0]", "{\"\":0}", "}", "]", ",", ":", "[[[[[[[[[[", "/**/",
+	"\"gpt:hidden=1e9\"" };
 enum { MUTATE_N_HOSTILE = sizeof mutate_hostile / sizeof *mutate_hostile, MUTATE_MAX_TOKENS = 400, MUTATE_OTHERS = 12 };
 
 static size_t mutate_tokens(const char *text, size_t *at)

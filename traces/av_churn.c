@@ -226,14 +226,16 @@ static int plan_bulk(void *plan, const struct orr_args *args, struct availset *s
 	if (!(p->gap_s > 0))
 		return orr_fail(err, ORR_EINPUT, "generator bulk: every: expected a time above 0, found \"0\"");
 	if (!read_sizes(p, sizes))
-		return orr_fail(err, ORR_EINPUT, "generator bulk: sizes: expected up to %d sizes from 1 like 1*39|2*13, found \"%.60s\"", MAX_SIZES, sizes);
+		return orr_fail(err, ORR_EINPUT, "generator bulk: sizes: expected up to %d sizes from 1 like 1*39|2*13, found \"%.60s\"",
+			MAX_SIZES, sizes);
 	return plan_common(p, args, set, "generator bulk", err);
 }
 
-#define COMMON_PARAMS                                                                                                 \
-	ORR_PARAM_TEXT("zones", "", "names, | between them; none: one zone without a name"),                           \
-		ORR_PARAM_TIME("delay", "10m", "mean time until what went is replaced"),                             \
-		ORR_PARAM_CHOICE("delays", "exp", "exp|fixed", "exponential, or that time exactly"), AVAIL_PARAM_LENGTH("24h"), AVAIL_SHIFT_PARAMS
+#define COMMON_PARAMS                                                                                                           \
+	ORR_PARAM_TEXT("zones", "", "names, | between them; none: one zone without a name"),                                    \
+		ORR_PARAM_TIME("delay", "10m", "mean time until what went is replaced"),                                        \
+		ORR_PARAM_CHOICE("delays", "exp", "exp|fixed", "exponential, or that time exactly"), AVAIL_PARAM_LENGTH("24h"), \
+		AVAIL_SHIFT_PARAMS
 
 static const struct orr_param churn_params[] = { ORR_PARAM_INT("slots", "32", 1, AVAIL_MAX_SLOTS, "instances that are asked for"),
 	ORR_PARAM_REAL("rate", "0.1", 1e-9, 3600, "removals per instance and hour"), COMMON_PARAMS, ORR_PARAM_END };

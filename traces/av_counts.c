@@ -111,7 +111,8 @@ struct curve {
 };
 
 static const struct table_column curve_columns[] = { { "time", true }, { "count", true }, { NULL, false } };
-static const struct orr_param curve_params[] = { ORR_PARAM_CHOICE("unit", "auto", "auto|s|h", "of times; auto: hours if the first has a point"),
+static const struct orr_param curve_params[] = { ORR_PARAM_CHOICE(
+							 "unit", "auto", "auto|s|h", "of times; auto: hours if the first has a point"),
 	AVAIL_PARAMS, AVAIL_COUNT_PARAMS, ORR_PARAM_END };
 
 /* "TIME,COUNT" and the end of a line; the end of the row, NULL if it is none. */

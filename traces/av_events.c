@@ -90,8 +90,8 @@ const struct trace_format format_bamboo = {
 /* ---- orrery's own ---- */
 
 enum { TIME_S, EVENT, NODE, ZONE, TYPE, PRICE };
-static const struct table_column columns[] = { { "time_s", true }, { "event", true }, { "node", false }, { "zone", false }, { "type", false },
-	{ "price", false }, { NULL, false } };
+static const struct table_column columns[] = { { "time_s", true }, { "event", true }, { "node", false }, { "zone", false },
+	{ "type", false }, { "price", false }, { NULL, false } };
 
 static bool sniff_csv(const struct trace_head *head)
 {

@@ -44,7 +44,7 @@ struct state {
 	const struct plan *plan;
 	struct rng rng;
 	double a[DAY_H];
-	int64_t hour; /* the next one to be drawn; -1: before the start */
+	int64_t hour;   /* the next one to be drawn; -1: before the start */
 	uint32_t *live; /* in order of addition */
 	size_t n_live, cap_live;
 	uint32_t n_instances;
@@ -218,9 +218,10 @@ static int make_plan(void *plan, const struct orr_args *args, struct availset *s
 
 static const struct orr_param params[] = { ORR_PARAM_REAL("p", "0.1", 0, 1, "probability that an instance is preempted within an hour"),
 	ORR_PARAM_INT("slots", "48", 1, AVAIL_MAX_SLOTS, "instances that are asked for"),
-	ORR_PARAM_TEXT("a", "uniform", "probability that a request succeeds: uniform (drawn per hour of day), diurnal (with its own p), or a number"),
-	ORR_PARAM_INT("hour", "0", 0, DAY_H - 1, "hour of day at 0"), ORR_PARAM_TEXT("zone", "", "zone of all instances"), AVAIL_PARAM_LENGTH("24h"),
-	AVAIL_SHIFT_PARAMS, ORR_PARAM_END };
+	ORR_PARAM_TEXT("a", "uniform",
+		"probability that a request succeeds: uniform (drawn per hour of day), diurnal (with its own p), or a number"),
+	ORR_PARAM_INT("hour", "0", 0, DAY_H - 1, "hour of day at 0"), ORR_PARAM_TEXT("zone", "", "zone of all instances"),
+	AVAIL_PARAM_LENGTH("24h"), AVAIL_SHIFT_PARAMS, ORR_PARAM_END };
 
 const struct avail_generator avail_generator_hazard = {
 	.name = "hazard",

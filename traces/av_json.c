@@ -34,8 +34,11 @@ static int refuse(struct scan *c, const char *field, const char *expected)
 {
 	skip_blanks(c);
 	size_t left = strcspn(c->s, "\n");
-	orr_fail(c->err, ORR_EINPUT, "%.300s:%" PRIu64 ": %s%sexpected %s, found %s%.*s%s", c->name, c->line, field ? field : "", field ? ": " : "",
-		expected, left ? "\"" : "nothing", left > 40 ? 40 : (int)left, c->s, left > 40 ? "...\"" : left ? "\"" : "");
+	orr_fail(c->err, ORR_EINPUT, "%.300s:%" PRIu64 ": %s%sexpected %s, found %s%.*s%s", c->name, c->line, field ? field : "",
+		field ? ": " : "", expected, left ? "\"" : "nothing", left > 40 ? 40 : (int)left, c->s,
+		left > 40 ? "...\""
+		: left    ? "\""
+			  : "");
 	return -1;
 }
 
@@ -196,7 +199,8 @@ static int read_segment(struct scan *c, struct segment *s, bool *is_bad_event)
 	double ms;
 	size_t n;
 	if (!take(c, '['))
-		return refuse(c, NULL, "a list [ms, \"add\" | \"remove\" | \"no-op\" | \"migration\", {\"nodes\": [..], \"duration\": ms}]");
+		return refuse(
+			c, NULL, "a list [ms, \"add\" | \"remove\" | \"no-op\" | \"migration\", {\"nodes\": [..], \"duration\": ms}]");
 	if (take_number(c, "time", 0, TRACE_MAX_SECONDS * 1e3, "milliseconds from 0 to 4000000000000", &ms))
 		return -1;
 	s->t_ns = (int64_t)llround(ms * 1e6);
@@ -395,7 +399,8 @@ static int next_tick(void *state, struct avail_row *row, struct orr_error *err)
 	if (tick->count >= 0)
 		return 1;
 	row->is_bad = true;
-	orr_fail(err, ORR_EINPUT, "%.300s:%" PRIu64 ": data[%zu]: expected a whole number from 0 to 100000", lines_name(s->in), tick->line, s->next - 1);
+	orr_fail(err, ORR_EINPUT, "%.300s:%" PRIu64 ": data[%zu]: expected a whole number from 0 to 100000", lines_name(s->in), tick->line,
+		s->next - 1);
 	return -1;
 }
 

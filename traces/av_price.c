@@ -2,9 +2,9 @@
 /*
  * av_price.c - spot prices that return to a mean
  *
- * The logarithm of the price is an Ornstein-Uhlenbeck process (Uhlenbeck and Ornstein, Physical Review 36, 1930), seen every `step`, exactly:
- * x' = x e^(-step/revert) + sd sqrt(1 - e^(-2 step/revert)) z, price = mean e^(x - sd^2/2), so that the mean price is `mean`. It starts in
- * its stationary distribution. `most` bounds it (then the mean is lower). Stream "avail price ZONE'S NUMBER".
+ * The logarithm of the price is an Ornstein-Uhlenbeck process (Uhlenbeck and Ornstein, Physical Review 36, 1930), seen every `step`,
+ * exactly: x' = x e^(-step/revert) + sd sqrt(1 - e^(-2 step/revert)) z, price = mean e^(x - sd^2/2), so that the mean price is `mean`. It
+ * starts in its stationary distribution. `most` bounds it (then the mean is lower). Stream "avail price ZONE'S NUMBER".
  */
 #include "traces/avail_format.h"
 #include "traces/avail_generator.h"
@@ -73,15 +73,17 @@ static int make_plan(void *plan, const struct orr_args *args, struct availset *s
 	p->step_ns = orr_arg_time_ns(args, "step");
 	double revert_ns = (double)orr_arg_time_ns(args, "revert");
 	if (!p->step_ns || !(revert_ns > 0))
-		return orr_fail(err, ORR_EINPUT, "generator price: %s: expected a time above 0, found \"0\"", p->step_ns ? "revert" : "step");
+		return orr_fail(
+			err, ORR_EINPUT, "generator price: %s: expected a time above 0, found \"0\"", p->step_ns ? "revert" : "step");
 	p->keep = exp(-(double)p->step_ns / revert_ns);
 	p->noise = p->sd * sqrt(-expm1(-2 * (double)p->step_ns / revert_ns));
 	return ORR_OK;
 }
 
 static const struct orr_param params[] = { ORR_PARAM_REAL("mean", "0.918", 1e-6, 1e4, "USD per hour"),
-	ORR_PARAM_REAL("sd", "0.05", 0, 5, "standard deviation of the price's logarithm"), ORR_PARAM_TIME("revert", "168h", "time in which a deviation falls to 1/e"),
-	ORR_PARAM_TIME("step", "1h", "time between prices"), ORR_PARAM_REAL("most", "0", 0, 1e6, "highest price; 0: none"),
+	ORR_PARAM_REAL("sd", "0.05", 0, 5, "standard deviation of the price's logarithm"),
+	ORR_PARAM_TIME("revert", "168h", "time in which a deviation falls to 1/e"), ORR_PARAM_TIME("step", "1h", "time between prices"),
+	ORR_PARAM_REAL("most", "0", 0, 1e6, "highest price; 0: none"),
 	ORR_PARAM_TEXT("zones", "", "names, | between them, each with a price of its own; none: one price"),
 	ORR_PARAM_TEXT("type", "", "type of instance"), AVAIL_PARAM_LENGTH("168h"), AVAIL_SHIFT_PARAMS, ORR_PARAM_END };
 

@@ -26,7 +26,7 @@ struct plan {
 
 struct zone {
 	struct rng rng;
-	bool is_up;       /* what begins at t_ns */
+	bool is_up; /* what begins at t_ns */
 	int64_t t_ns;
 	uint32_t first;   /* instance of the time up */
 	uint32_t n_given; /* rows of this change that have been given */
@@ -115,7 +115,9 @@ static int read_times(const char *name, const char *text, uint32_t n, double out
 	for (uint32_t i = 1; got == 1 && i < n && !*s; i++)
 		out[i] = out[0];
 	if (*s || (got != n && got != 1))
-		return orr_fail(err, ORR_EINPUT, "generator renewal: %s: expected a time above 0 like 3h, or one for each zone with | between them, found \"%.60s\"", name, text);
+		return orr_fail(err, ORR_EINPUT,
+			"generator renewal: %s: expected a time above 0 like 3h, or one for each zone with | between them, found \"%.60s\"",
+			name, text);
 	return ORR_OK;
 }
 
@@ -133,9 +135,11 @@ static int make_plan(void *plan, const struct orr_args *args, struct availset *s
 }
 
 static const struct orr_param params[] = { ORR_PARAM_TEXT("zones", "", "names, | between them; none: one zone without a name"),
-	ORR_PARAM_INT("nodes", "1", 1, AVAIL_MAX_SLOTS, "instances of each zone"), ORR_PARAM_TEXT("up", "3h", "mean time that a zone is available; one, or one for each"),
+	ORR_PARAM_INT("nodes", "1", 1, AVAIL_MAX_SLOTS, "instances of each zone"),
+	ORR_PARAM_TEXT("up", "3h", "mean time that a zone is available; one, or one for each"),
 	ORR_PARAM_TEXT("down", "1h", "mean time that it is not"), ORR_PARAM_CHOICE("law", "exp", "exp|lognormal", "of the times"),
-	ORR_PARAM_REAL("cv", "1", 0, 100, "coefficient of variation of lognormal times"), AVAIL_PARAM_LENGTH("168h"), AVAIL_SHIFT_PARAMS, ORR_PARAM_END };
+	ORR_PARAM_REAL("cv", "1", 0, 100, "coefficient of variation of lognormal times"), AVAIL_PARAM_LENGTH("168h"), AVAIL_SHIFT_PARAMS,
+	ORR_PARAM_END };
 
 const struct avail_generator avail_generator_renewal = {
 	.name = "renewal",

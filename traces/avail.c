@@ -31,7 +31,7 @@ struct availset {
 	struct orr_args *args;
 	void *plan;
 	uint64_t seed;
-	int64_t length_ns; /* on the generator's own clock */
+	int64_t length_ns;                    /* on the generator's own clock */
 	struct avail_shift shift[MAX_SHIFTS]; /* of a generator's rows */
 	int n_shifts;
 };
@@ -90,14 +90,14 @@ uint32_t availset_add_zone(struct availset *s, const char *text, size_t n)
 	return zone;
 }
 
-uint32_t availset_add_zones(struct availset *s, const char *text, uint32_t zone[], uint32_t most, const char *where,
-	struct orr_error *err)
+uint32_t availset_add_zones(struct availset *s, const char *text, uint32_t zone[], uint32_t most, const char *where, struct orr_error *err)
 {
 	uint32_t n = 0;
 	for (const char *at = text;; at++) {
 		size_t length = strcspn(at, "|");
 		if (n == most || (!length && (*text || n))) {
-			orr_fail(err, ORR_EINPUT, "%s: zones: expected up to %u names with | between them, found \"%.60s\"", where, most, text);
+			orr_fail(err, ORR_EINPUT, "%s: zones: expected up to %u names with | between them, found \"%.60s\"", where, most,
+				text);
 			return 0;
 		}
 		zone[n++] = availset_add_zone(s, at, length);
@@ -251,7 +251,8 @@ static int read_zone(struct availset *s, struct parts *p, const char *text, size
 	struct trace *t = NULL;
 	int rc = ORR_OK;
 	if (!*file || !*zone)
-		rc = orr_fail(err, ORR_EINPUT, "%.200s: expected zones:ZONE=FILE,ZONE=FILE,.., found \"%.*s\"", s->source, (int)(n < 60 ? n : 60), text);
+		rc = orr_fail(err, ORR_EINPUT, "%.200s: expected zones:ZONE=FILE,ZONE=FILE,.., found \"%.*s\"", s->source,
+			(int)(n < 60 ? n : 60), text);
 	else if (p->n == MAX_FILES)
 		rc = orr_fail(err, ORR_EINPUT, "%.200s: more than %d files", s->source, MAX_FILES);
 	else if (!(t = trace_open(file, format, options, err)))

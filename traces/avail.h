@@ -24,7 +24,7 @@ enum avail_kind { AVAIL_ADD, AVAIL_REMOVE, AVAIL_PRICE };
 enum { AVAIL_MAX_COUNT = 100000 }; /* instances that one row can bring */
 
 struct avail_rec {
-	uint64_t number;     /* 0.. in order */
+	uint64_t number; /* 0.. in order */
 	int64_t t_ns;
 	double usd_per_hour; /* of an instance: what it is got for, -1 not said; of AVAIL_PRICE: the price from now on */
 	uint64_t line;       /* in its file, for messages; 0: none */
@@ -37,12 +37,12 @@ struct avail_rec {
 
 /* What an option repair=.. changed: rows of the file. first_line: of the first such row, 0 none. */
 enum avail_repair {
-	AVAIL_WAS_UNSORTED,       /* before the row above it; put in order */
-	AVAIL_BAD_EVENT,          /* neither add nor remove; left out, as are all that follow */
-	AVAIL_BAD_VALUE,          /* a number that is none or out of range, a field that is not there */
-	AVAIL_ADDED_TWICE,        /* while it was there */
+	AVAIL_WAS_UNSORTED, /* before the row above it; put in order */
+	AVAIL_BAD_EVENT,    /* neither add nor remove; left out, as are all that follow */
+	AVAIL_BAD_VALUE,    /* a number that is none or out of range, a field that is not there */
+	AVAIL_ADDED_TWICE,  /* while it was there */
 	AVAIL_REMOVED_TWICE,
-	AVAIL_REMOVED_UNKNOWN,    /* before it was added */
+	AVAIL_REMOVED_UNKNOWN, /* before it was added */
 	AVAIL_REPAIRS
 };
 struct avail_repairs {
@@ -56,8 +56,7 @@ struct trace;
 
 /* source: a file, "-", "zones:..", or a generator. format NULL or "auto": found by sniffing. options: "name=value" texts of the
  * format's parameters, NULL-terminated, may be NULL. seed: of generators. */
-struct availset *availset_load(const char *source, const char *format, const char *const *options, uint64_t seed,
-	struct orr_error *err);
+struct availset *availset_load(const char *source, const char *format, const char *const *options, uint64_t seed, struct orr_error *err);
 /* The rows of a trace that has been opened and holds availability; closes it, whatever comes of it. */
 struct availset *availset_from(struct trace *t, const char *source, struct orr_error *err);
 void availset_free(struct availset *s);
@@ -69,7 +68,7 @@ struct avail_shift {
 	double stretch;   /* times multiplied by it */
 	double scale;     /* instance i stands for floor((i+1) scale) - floor(i scale) instances */
 	uint32_t cap;     /* at most so many at once, 0 any number: others wait and come, first come first, when one goes; at one instant
-	                   * additions then come behind removals */
+			   * additions then come behind removals */
 };
 /* On top of what the parameters asked for; before any cursor is open. */
 int availset_shift(struct availset *s, const struct avail_shift *shift, struct orr_error *err);
@@ -78,7 +77,8 @@ uint64_t availset_count(const struct availset *s); /* UINT64_MAX: not known befo
 bool availset_is_loaded(const struct availset *s); /* a file: availset_at() works */
 bool availset_has_end(const struct availset *s);   /* generators with length=0 have none */
 const struct avail_rec *availset_at(const struct availset *s, uint64_t i);
-/* Until when it was watched: of a file its last row, or the end of its last interval; of a generator its length, ORR_NEVER if it has no end. */
+/* Until when it was watched: of a file its last row, or the end of its last interval; of a generator its length, ORR_NEVER if it has no
+ * end. */
 int64_t availset_end_ns(const struct availset *s);
 const struct strtab *availset_strings(const struct availset *s);
 const char *availset_source(const struct availset *s);

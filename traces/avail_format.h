@@ -33,17 +33,17 @@ struct avail_row {
 };
 
 /* What every format of availability understands. */
-#define AVAIL_SHIFT_PARAMS                                                                                                   \
-	ORR_PARAM_TIME("start", "0", "the trace begins there: what is live then is there at 0"),                              \
-		ORR_PARAM_REAL("stretch", "1", 1e-6, 1e6, "times multiplied by this: 2 is half as many changes an hour"),      \
+#define AVAIL_SHIFT_PARAMS                                                                                                       \
+	ORR_PARAM_TIME("start", "0", "the trace begins there: what is live then is there at 0"),                                 \
+		ORR_PARAM_REAL("stretch", "1", 1e-6, 1e6, "times multiplied by this: 2 is half as many changes an hour"),        \
 		ORR_PARAM_REAL("scale", "1", 0, 1e4, "number of instances multiplied by this: one stands for several, or none"), \
 		ORR_PARAM_INT("cap", "0", 0, 1e9, "at most so many at once, others wait until one goes; 0: any number")
-#define AVAIL_PARAMS                                                                                                         \
-	ORR_PARAM_CHOICE("repair", "none", "none|sort|drop|all", "put rows in order of time; leave out those that cannot be; both"), \
+#define AVAIL_PARAMS                                                                                                                  \
+	ORR_PARAM_CHOICE("repair", "none", "none|sort|drop|all", "put rows in order of time; leave out those that cannot be; both"),  \
 		ORR_PARAM_TEXT("zone", "", "zone of rows that name none"), ORR_PARAM_TEXT("type", "", "type of rows that name none"), \
 		ORR_PARAM_BOOL("wrap", false, "what was before start comes at the end"), AVAIL_SHIFT_PARAMS
-#define AVAIL_COUNT_PARAMS                                                                                                   \
-	ORR_PARAM_CHOICE("pick", "oldest", "oldest|newest|random", "which instance goes when the count falls"),               \
+#define AVAIL_COUNT_PARAMS                                                                                      \
+	ORR_PARAM_CHOICE("pick", "oldest", "oldest|newest|random", "which instance goes when the count falls"), \
 		ORR_PARAM_INT("seed", "1", 0, 9e15, "of pick=random")
 
 /* As availset_from(), but t stays open. */
@@ -64,8 +64,8 @@ struct avail_events {
 enum { AVAIL_MAX_EVENTS = 4000000 };
 /* Reads all of t into e, which is cleared memory; the caller frees e->row, whatever comes of it. Node names get `prefix`, and rows
  * that name no zone get `zone`; both may be NULL. */
-int avail_read(struct trace *t, struct strtab *strings, const char *prefix, const char *zone, struct avail_events *e,
-	struct orr_error *err);
+int avail_read(
+	struct trace *t, struct strtab *strings, const char *prefix, const char *zone, struct avail_events *e, struct orr_error *err);
 
 /* ---- shifting, in avail_shift.c ---- */
 

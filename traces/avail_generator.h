@@ -11,7 +11,7 @@
 
 #include "traces/avail.h"
 
-#include "engine/rng.h"
+#include "base/rng.h"
 
 struct avail_generator {
 	const char *name, *doc;
@@ -39,8 +39,7 @@ struct orr_args *avail_generator_args(const struct avail_generator *g, const cha
 uint32_t availset_add_text(struct availset *s, const char *text, size_t n);
 uint32_t availset_add_zone(struct availset *s, const char *text, size_t n);
 /* For plans: "a|b|c" as zones, at most `most`; the number of them, 0 and an error if it is no such list. "" is one zone without a name. */
-uint32_t availset_add_zones(struct availset *s, const char *text, uint32_t zone[], uint32_t most, const char *where,
-	struct orr_error *err);
+uint32_t availset_add_zones(struct availset *s, const char *text, uint32_t zone[], uint32_t most, const char *where, struct orr_error *err);
 
 #define AVAIL_PARAM_LENGTH(def) ORR_PARAM_TIME("length", def, "time that it covers; 0: no end")
 enum { AVAIL_MAX_ZONES = 64, AVAIL_MAX_SLOTS = 100000 };

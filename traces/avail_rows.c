@@ -2,7 +2,7 @@
 /* avail_rows.c - the rows of a file of availability, put in order, checked or repaired, counts turned into events */
 #include "traces/avail_format.h"
 
-#include "engine/rng.h"
+#include "base/rng.h"
 
 #include "base/mem.h"
 #include "base/num.h"
@@ -21,7 +21,8 @@ struct raw {
 
 enum pick { OLDEST, NEWEST, RANDOM };
 /* States of a name beside the number of its instance. */
-enum { NEVER_THERE = UINT32_MAX, IS_GONE = UINT32_MAX - 1 };
+#define NEVER_THERE UINT32_MAX
+#define IS_GONE (UINT32_MAX - 1)
 
 struct reader {
 	struct trace *t;
@@ -85,7 +86,9 @@ static void keep(struct reader *r, const struct avail_row *row)
 	r->raw[r->n++].rec = (struct avail_rec){ .t_ns = row->t_ns,
 		.usd_per_hour = row->usd_per_hour,
 		.line = row->line,
-		.kind = row->what == AVAIL_ROW_REMOVE ? AVAIL_REMOVE : row->what == AVAIL_ROW_PRICE ? AVAIL_PRICE : AVAIL_ADD,
+		.kind = row->what == AVAIL_ROW_REMOVE  ? AVAIL_REMOVE
+			: row->what == AVAIL_ROW_PRICE ? AVAIL_PRICE
+						       : AVAIL_ADD,
 		.node = node_of(r, row->node),
 		.zone = text_of(r, row->zone, r->zone),
 		.type = text_of(r, row->type, r->type),
@@ -138,10 +141,13 @@ static int not_in_order(const struct reader *r, size_t first, uint64_t rows, str
 	bool overlaps = row->t_ns >= r->raw[0].rec.t_ns;
 	char gap[NUM_REAL_MAX];
 	num_put_real(gap, (double)(above->t_ns - row->t_ns) / 1e9);
-	return orr_fail(err, ORR_EINPUT, "%s:%" PRIu64 ": time: expected no time before that of the row above, found %s s before it (%" PRIu64
-					 " row%s like it%s); repair=sort puts rows in order",
+	return orr_fail(err, ORR_EINPUT,
+		"%s:%" PRIu64 ": time: expected no time before that of the row above, found %s s before it (%" PRIu64
+		" row%s like it%s); repair=sort puts rows in order",
 		trace_name(r->t), row->line, gap, rows, rows == 1 ? "" : "s",
-		!overlaps ? "" : r->raw[first].what == AVAIL_ROW_COUNT ? "; stretches cover the same time: interleaved pollers" : "; stretches cover the same time");
+		!overlaps                               ? ""
+		: r->raw[first].what == AVAIL_ROW_COUNT ? "; stretches cover the same time: interleaved pollers"
+							: "; stretches cover the same time");
 }
 
 static int put_in_order(struct reader *r, struct orr_error *err)
@@ -178,13 +184,14 @@ static int put(struct reader *r, const struct avail_rec *rec, struct orr_error *
 static int impossible(struct reader *r, enum avail_repair what, const struct avail_rec *rec, struct orr_error *err)
 {
 	static const char *const text[AVAIL_REPAIRS] = { [AVAIL_ADDED_TWICE] = "added while it is there",
-		[AVAIL_REMOVED_TWICE] = "removed twice", [AVAIL_REMOVED_UNKNOWN] = "removed before it was added" };
+		[AVAIL_REMOVED_TWICE] = "removed twice",
+		[AVAIL_REMOVED_UNKNOWN] = "removed before it was added" };
 	if (r->drops) {
 		note(r, what, rec->line);
 		return ORR_OK;
 	}
-	return orr_fail(err, ORR_EINPUT, "%s:%" PRIu64 ": node \"%.60s\" is %s; repair=drop leaves such rows out", trace_name(r->t), rec->line,
-		strtab_text(r->strings, rec->node), text[what]);
+	return orr_fail(err, ORR_EINPUT, "%s:%" PRIu64 ": node \"%.60s\" is %s; repair=drop leaves such rows out", trace_name(r->t),
+		rec->line, strtab_text(r->strings, rec->node), text[what]);
 }
 
 static uint32_t *state_of(struct reader *r, uint32_t name)
@@ -274,8 +281,7 @@ static void setup(struct reader *r, const struct orr_args *args, const char *zon
 	r->type = strtab_add_z(r->strings, orr_arg_text(args, "type"));
 }
 
-int avail_read(struct trace *t, struct strtab *strings, const char *prefix, const char *zone, struct avail_events *e,
-	struct orr_error *err)
+int avail_read(struct trace *t, struct strtab *strings, const char *prefix, const char *zone, struct avail_events *e, struct orr_error *err)
 {
 	struct reader r = { .t = t, .strings = strings, .prefix = prefix, .e = e };
 	setup(&r, trace_args(t), zone);

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define LATEST_NS INT64_C(4000000000000000000)
-enum { NONE = UINT32_MAX };
+#define NONE UINT32_MAX
 enum place { UNSEEN, RUNNING, WAITING, GONE };
 
 struct list {
@@ -188,7 +188,8 @@ static void hold(struct avail_shifter *s, const struct avail_rec *r)
 {
 	struct list *l = &s->held;
 	for (size_t i = 0; r->kind != AVAIL_ADD && i < l->n; i++) {
-		bool is_it = r->kind == AVAIL_REMOVE ? l->v[i].kind == AVAIL_ADD && l->v[i].instance == r->instance : is_same_price(r, &l->v[i]);
+		bool is_it =
+			r->kind == AVAIL_REMOVE ? l->v[i].kind == AVAIL_ADD && l->v[i].instance == r->instance : is_same_price(r, &l->v[i]);
 		if (!is_it)
 			continue;
 		memmove(l->v + i, l->v + i + 1, (l->n - i - 1) * sizeof *l->v);

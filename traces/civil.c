@@ -30,19 +30,16 @@ static int days_in_month(int year, int month)
 
 int64_t civil_ns(const char *s, size_t n)
 {
-	if (n != 19 || s[4] != '-' || s[7] != '-' || (s[10] != ' ' && s[10] != 'T') || s[13] != ':' ||
-		s[16] != ':')
+	if (n != 19 || s[4] != '-' || s[7] != '-' || (s[10] != ' ' && s[10] != 'T') || s[13] != ':' || s[16] != ':')
 		return -1;
 	int century = pair(s), year = pair(s + 2), month = pair(s + 5), day = pair(s + 8);
 	int hour = pair(s + 11), minute = pair(s + 14), second = pair(s + 17);
 	if (century < 0 || year < 0)
 		return -1;
 	year += century * 100;
-	if (year < 1970 || year > 2199 || month < 1 || month > 12 || day < 1 ||
-		day > days_in_month(year, month))
+	if (year < 1970 || year > 2199 || month < 1 || month > 12 || day < 1 || day > days_in_month(year, month))
 		return -1;
 	if (hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 59)
 		return -1;
-	return (days_from_civil(year, month, day) * 86400 + hour * 3600 + minute * 60 + second) *
-	       ORR_SECOND;
+	return (days_from_civil(year, month, day) * 86400 + hour * 3600 + minute * 60 + second) * ORR_SECOND;
 }

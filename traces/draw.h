@@ -10,7 +10,7 @@
 #ifndef ORR_TRACES_DRAW_H
 #define ORR_TRACES_DRAW_H
 
-#include "engine/rng.h"
+#include "base/rng.h"
 
 struct quantile {
 	double p, value;

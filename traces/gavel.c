@@ -13,23 +13,11 @@
 
 #include <string.h>
 
-enum {
-	JOB_TYPE,
-	COMMAND,
-	DIRECTORY,
-	STEPS_ARGUMENT,
-	NEEDS_DATA,
-	TOTAL_STEPS,
-	SCALE_FACTOR,
-	PRIORITY_WEIGHT,
-	SLO,
-	ARRIVAL_TIME
-};
+enum { JOB_TYPE, COMMAND, DIRECTORY, STEPS_ARGUMENT, NEEDS_DATA, TOTAL_STEPS, SCALE_FACTOR, PRIORITY_WEIGHT, SLO, ARRIVAL_TIME };
 
-static const struct table_column columns[] = { { "job_type", true }, { "command", true },
-	{ "working_directory", true }, { "num_steps_arg", true }, { "needs_data_dir", true },
-	{ "total_steps", true }, { "scale_factor", true }, { "priority_weight", true }, { "SLO", true },
-	{ "arrival_time", true }, { NULL, false } };
+static const struct table_column columns[] = { { "job_type", true }, { "command", true }, { "working_directory", true },
+	{ "num_steps_arg", true }, { "needs_data_dir", true }, { "total_steps", true }, { "scale_factor", true },
+	{ "priority_weight", true }, { "SLO", true }, { "arrival_time", true }, { NULL, false } };
 
 static bool sniff(const struct trace_head *head)
 {

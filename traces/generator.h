@@ -48,8 +48,8 @@ bool generator_is_named(const char *name, const char *source);
 struct orr_args *generator_read_args(const char *name, const struct orr_param *params, const char *source, struct orr_error *err);
 
 /* What jobs train: jobset.c gives every job with whole GPUs a model, the generator has nothing to do for it. */
-#define GENERATOR_PARAM_TRAINING                                                                             \
-	ORR_PARAM_TEXT("models", "", "networks that jobs train, | between them, drawn with equal chance"),   \
+#define GENERATOR_PARAM_TRAINING                                                                                  \
+	ORR_PARAM_TEXT("models", "", "networks that jobs train, | between them, drawn with equal chance"),        \
 		ORR_PARAM_TEXT("strategy", "", "step policy of those jobs, as allreduce:fusion=none;overlap=no"), \
 		ORR_PARAM_REAL("batch", "0", 0, 1e9, "their samples per GPU and iteration; 0: not said")
 

@@ -12,8 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-extern const struct generator generator_poisson, generator_mmpp, generator_philly, generator_openb,
-	generator_lublin, generator_tiresias;
+extern const struct generator generator_poisson, generator_mmpp, generator_philly, generator_openb, generator_lublin, generator_tiresias;
 
 const struct generator *const generators[] = {
 	&generator_poisson,
@@ -103,7 +102,9 @@ int generator_suggest(const char *source, struct orr_error *err)
 	if (rows)
 		return orr_fail(err, ORR_EINPUT, "%s: there is no such file; %s is a generator of %s", source, name, rows);
 	if (near)
-		return orr_fail(err, ORR_EINPUT, "%s: there is no such file; did you mean the generator %s (orrery trace list shows all)", source, near);
-	return source[length] ? orr_fail(err, ORR_EINPUT, "%s: there is no such file, and no generator %s (orrery trace list shows all)", source, name)
+		return orr_fail(err, ORR_EINPUT, "%s: there is no such file; did you mean the generator %s (orrery trace list shows all)",
+			source, near);
+	return source[length] ? orr_fail(err, ORR_EINPUT, "%s: there is no such file, and no generator %s (orrery trace list shows all)",
+					source, name)
 			      : ORR_OK;
 }

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/param.h"
 #include "base/sbuf.h"
-#include "engine/rng.h"
+#include "base/rng.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -140,8 +140,7 @@ struct jobset *jobset_from(struct trace *t, const char *source, struct orr_error
 	return NULL;
 }
 
-static struct jobset *load_file(
-	const char *path, const char *format, const char *const *options, struct orr_error *err)
+static struct jobset *load_file(const char *path, const char *format, const char *const *options, struct orr_error *err)
 {
 	struct trace *t = trace_open(path, format, options, err);
 	return t ? jobset_from(t, path, err) : NULL;
@@ -177,7 +176,8 @@ static int read_training(struct jobset *s, struct orr_error *err)
 	const char *models = orr_arg_text(s->args, "models"), *strategy = orr_arg_text(s->args, "strategy");
 	s->batch = orr_arg_real(s->args, "batch");
 	if ((*strategy || s->batch > 0) && !*models)
-		return orr_fail(err, ORR_EINPUT, "generator %s: strategy and batch need models (models=resnet50|vgg16)", s->generator->name);
+		return orr_fail(
+			err, ORR_EINPUT, "generator %s: strategy and batch need models (models=resnet50|vgg16)", s->generator->name);
 	for (const char *m = models; *m;) {
 		size_t n = strcspn(m, "|");
 		MEM_GROW(s->model, s->n_models, cap);
@@ -212,8 +212,7 @@ static void hash_generator(struct jobset *s)
 	sbuf_free(&text);
 }
 
-static struct jobset *load_generator(
-	const struct generator *g, const char *source, uint64_t seed, struct orr_error *err)
+static struct jobset *load_generator(const struct generator *g, const char *source, uint64_t seed, struct orr_error *err)
 {
 	struct orr_args *args = generator_args(g, source, err);
 	if (!args)
@@ -234,8 +233,7 @@ static struct jobset *load_generator(
 	return s;
 }
 
-struct jobset *jobset_load(const char *source, const char *format, const char *const *options,
-	uint64_t seed, struct orr_error *err)
+struct jobset *jobset_load(const char *source, const char *format, const char *const *options, uint64_t seed, struct orr_error *err)
 {
 	const struct generator *g = generator_find(source);
 	/* A scenario that was shown names the generator as the format; any other format wants a file. */
@@ -313,12 +311,7 @@ bool jobcursor_next(struct jobcursor *c, struct job_rec *out)
 	}
 	if (s->limit && c->next >= s->limit)
 		return false;
-	*out = (struct job_rec){ .duration_ns = -1,
-		.limit_ns = -1,
-		.wait_ns = -1,
-		.gpus = 1,
-		.gpu_milli = 1000,
-		.number = c->next };
+	*out = (struct job_rec){ .duration_ns = -1, .limit_ns = -1, .wait_ns = -1, .gpus = 1, .gpu_milli = 1000, .number = c->next };
 	if (!s->generator->next(c->state, out))
 		return false;
 	draw_training(s, out);

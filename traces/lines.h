@@ -37,7 +37,6 @@ uint64_t lines_number(const struct lines *l);
 const char *lines_hash(const struct lines *l);
 
 /* "NAME:LINE: " and the message; always ORR_EINPUT. */
-int lines_fail(const struct lines *l, struct orr_error *err, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+int lines_fail(const struct lines *l, struct orr_error *err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -17,18 +17,14 @@
 
 enum { JOB_ID, NUM_GPU, SUBMIT_TIME, DURATION, ITERATIONS, MODEL_NAME, ITERATION_TIME, PRIORITY };
 
-static const struct table_column columns[] = { { "job_id", true }, { "num_gpu", true },
-	{ "submit_time", true }, { "duration", true }, { "iterations", false }, { "model_name", false },
-	{ "iteration_time", false }, { "priority", false }, { NULL, false } };
+static const struct table_column columns[] = { { "job_id", true }, { "num_gpu", true }, { "submit_time", true }, { "duration", true },
+	{ "iterations", false }, { "model_name", false }, { "iteration_time", false }, { "priority", false }, { NULL, false } };
 
 static const struct orr_param params[] = {
-	ORR_PARAM_CHOICE(
-		"unit", "ms", "ms|s", "unit of submit_time and duration (iteration_time is in ms)"),
-	ORR_PARAM_END
+	ORR_PARAM_CHOICE("unit", "ms", "ms|s", "unit of submit_time and duration (iteration_time is in ms)"), ORR_PARAM_END
 };
 
-static const char *const extras[] = { "iteration_time ms", "duration / (iterations x iteration_time)",
-	NULL };
+static const char *const extras[] = { "iteration_time ms", "duration / (iterations x iteration_time)", NULL };
 
 struct muri {
 	struct table *table;
@@ -41,8 +37,7 @@ static bool sniff(const struct trace_head *head)
 	for (size_t i = JOB_ID; i <= DURATION; i++)
 		if (!trace_head_has_column(head, columns[i].name))
 			return false;
-	return trace_head_has_column(head, "iteration_time") &&
-	       trace_head_has_column(head, "resource_time_0");
+	return trace_head_has_column(head, "iteration_time") && trace_head_has_column(head, "resource_time_0");
 }
 
 static void *open_muri(struct lines *in, const struct orr_args *args, struct orr_error *err)

@@ -17,30 +17,15 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-	NAME,
-	CPU_MILLI,
-	MEMORY_MIB,
-	NUM_GPU,
-	GPU_MILLI,
-	GPU_SPEC,
-	QOS,
-	POD_PHASE,
-	CREATION_TIME,
-	DELETION_TIME,
-	SCHEDULED_TIME
-};
+enum { NAME, CPU_MILLI, MEMORY_MIB, NUM_GPU, GPU_MILLI, GPU_SPEC, QOS, POD_PHASE, CREATION_TIME, DELETION_TIME, SCHEDULED_TIME };
 
-static const struct table_column columns[] = { { "name", true }, { "cpu_milli", true },
-	{ "memory_mib", true }, { "num_gpu", true }, { "gpu_milli", true }, { "gpu_spec", false },
-	{ "qos", false }, { "pod_phase", false }, { "creation_time", true }, { "deletion_time", true },
-	{ "scheduled_time", true }, { NULL, false } };
+static const struct table_column columns[] = { { "name", true }, { "cpu_milli", true }, { "memory_mib", true }, { "num_gpu", true },
+	{ "gpu_milli", true }, { "gpu_spec", false }, { "qos", false }, { "pod_phase", false }, { "creation_time", true },
+	{ "deletion_time", true }, { "scheduled_time", true }, { NULL, false } };
 
-static const struct orr_param params[] = {
-	ORR_PARAM_CHOICE("duration", "run", "run|lifetime",
-		"run: from scheduling to deletion; lifetime: from creation to deletion"),
-	ORR_PARAM_END
-};
+static const struct orr_param params[] = { ORR_PARAM_CHOICE("duration", "run", "run|lifetime",
+						   "run: from scheduling to deletion; lifetime: from creation to deletion"),
+	ORR_PARAM_END };
 
 static const char *const extras[] = { "lifetime s", "run s", "creation s", NULL };
 
@@ -73,9 +58,7 @@ static void read_times(struct openb *o, struct orr_trace_job *row)
 	struct table *t = o->table;
 	o->creation = table_seconds(t, CREATION_TIME, 0, TRACE_MAX_SECONDS);
 	o->deletion = table_seconds(t, DELETION_TIME, 0, TRACE_MAX_SECONDS);
-	o->scheduled = table_has(t, SCHEDULED_TIME)
-			       ? table_seconds(t, SCHEDULED_TIME, 0, TRACE_MAX_SECONDS)
-			       : -1;
+	o->scheduled = table_has(t, SCHEDULED_TIME) ? table_seconds(t, SCHEDULED_TIME, 0, TRACE_MAX_SECONDS) : -1;
 	if (o->deletion < o->creation || o->deletion < o->scheduled)
 		table_refuse(t, DELETION_TIME, "a time not before creation_time and scheduled_time");
 	if (o->scheduled >= 0 && o->scheduled < o->creation)
@@ -83,8 +66,7 @@ static void read_times(struct openb *o, struct orr_trace_job *row)
 	o->never_scheduled += o->scheduled < 0;
 	row->submit_ns = o->creation;
 	row->wait_ns = o->scheduled < 0 ? -1 : o->scheduled - o->creation;
-	row->duration_ns =
-		o->deletion - (o->is_lifetime || o->scheduled < 0 ? o->creation : o->scheduled);
+	row->duration_ns = o->deletion - (o->is_lifetime || o->scheduled < 0 ? o->creation : o->scheduled);
 }
 
 static int next_openb(void *state, struct orr_trace_job *row, struct orr_error *err)

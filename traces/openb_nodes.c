@@ -12,8 +12,8 @@
 
 enum { SN, CPU_MILLI, MEMORY_MIB, GPU, MODEL };
 
-static const struct table_column columns[] = { { "sn", true }, { "cpu_milli", true },
-	{ "memory_mib", true }, { "gpu", true }, { "model", true }, { NULL, false } };
+static const struct table_column columns[] = { { "sn", true }, { "cpu_milli", true }, { "memory_mib", true }, { "gpu", true },
+	{ "model", true }, { NULL, false } };
 
 static bool sniff(const struct trace_head *head)
 {

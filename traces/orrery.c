@@ -36,12 +36,10 @@ enum {
 	BATCH
 };
 
-static const struct table_column columns[] = { { "job_id", false }, { "submit_s", true },
-	{ "duration_s", false }, { "gpus", false }, { "gpu_milli", false }, { "cpus", false },
-	{ "mem_mib", false }, { "gpu_types", false }, { "limit_s", false }, { "wait_s", false },
-	{ "iterations", false }, { "model", false }, { "user", false }, { "queue", false },
-	{ "priority", false }, { "speedup", false }, { "status", false },
-	{ "strategy", false }, { "batch", false }, { NULL, false } };
+static const struct table_column columns[] = { { "job_id", false }, { "submit_s", true }, { "duration_s", false }, { "gpus", false },
+	{ "gpu_milli", false }, { "cpus", false }, { "mem_mib", false }, { "gpu_types", false }, { "limit_s", false }, { "wait_s", false },
+	{ "iterations", false }, { "model", false }, { "user", false }, { "queue", false }, { "priority", false }, { "speedup", false },
+	{ "status", false }, { "strategy", false }, { "batch", false }, { NULL, false } };
 
 static bool sniff(const struct trace_head *head)
 {
@@ -114,8 +112,7 @@ static int next_orrery(void *state, struct orr_trace_job *row, struct orr_error 
 	if (table_has(t, ITERATIONS))
 		row->iterations = table_real(t, ITERATIONS, 0, 1e15);
 	if (row->duration_ns < 0 && row->iterations <= 0)
-		table_refuse(t, table_has_column(t, DURATION_S) ? DURATION_S : ITERATIONS,
-			"a duration, or a number of iterations above 0");
+		table_refuse(t, table_has_column(t, DURATION_S) ? DURATION_S : ITERATIONS, "a duration, or a number of iterations above 0");
 	read_demand(t, row);
 	row->model = table_text_or_null(t, MODEL);
 	row->user = table_text_or_null(t, USER);

@@ -13,8 +13,8 @@
 
 enum { TIMESTAMP, DURATION, NUM_GPUS, GPU_TIME, CLUSTER };
 
-static const struct table_column columns[] = { { "timestamp", true }, { "duration", true },
-	{ "num_gpus", true }, { "gpu_time", false }, { "cluster", false }, { NULL, false } };
+static const struct table_column columns[] = { { "timestamp", true }, { "duration", true }, { "num_gpus", true }, { "gpu_time", false },
+	{ "cluster", false }, { NULL, false } };
 
 static bool sniff(const struct trace_head *head)
 {

@@ -152,8 +152,8 @@ static struct tally *find_tally(struct trace_profile *p, const char *name, const
 	return t;
 }
 
-void trace_profile_count(struct trace_profile *p, const char *tally, const char *weight_name, const char *key,
-	uint64_t count, double weight)
+void trace_profile_count(
+	struct trace_profile *p, const char *tally, const char *weight_name, const char *key, uint64_t count, double weight)
 {
 	struct tally *t = find_tally(p, tally, weight_name);
 	if (!t)
@@ -170,8 +170,7 @@ void trace_profile_count(struct trace_profile *p, const char *tally, const char 
 	t->entry[i].gpu_hours += weight;
 }
 
-void trace_profile_add(struct trace_profile *p, const struct orr_trace_job *row, const char *const *extras,
-	const double *values)
+void trace_profile_add(struct trace_profile *p, const struct orr_trace_job *row, const char *const *extras, const double *values)
 {
 	if (!p->rows)
 		p->rows = profile_rows_new();
@@ -204,8 +203,7 @@ static void close_tally(struct tally *t)
 	for (size_t i = 0; i < t->cap; i++)
 		if (t->entry[i].count)
 			t->entry[n++] = t->entry[i];
-	bool is_by_number =
-		!strcmp(t->out.name, PROFILE_GPUS_TALLY) || !strcmp(t->out.name, PROFILE_MONTHS_TALLY);
+	bool is_by_number = !strcmp(t->out.name, PROFILE_GPUS_TALLY) || !strcmp(t->out.name, PROFILE_MONTHS_TALLY);
 	qsort(t->entry, n, sizeof *t->entry, is_by_number ? by_number : by_count);
 	t->out.entry = t->entry;
 	t->out.n = n;

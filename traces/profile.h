@@ -55,16 +55,15 @@ void trace_profile_free(struct trace_profile *p);
 
 /* extras: names (NULL-terminated, the same for each row) and values of further
  * series; may be NULL. */
-void trace_profile_add(struct trace_profile *p, const struct orr_trace_job *row, const char *const *extras,
-	const double *values);
+void trace_profile_add(struct trace_profile *p, const struct orr_trace_job *row, const char *const *extras, const double *values);
 /* To be called once, after the last row; is_absolute: submit times are wall-clock. */
 void trace_profile_finish(struct trace_profile *p, bool is_absolute);
 
 /* For descriptions that are not about jobs. weight may be 0. */
 void trace_profile_fact_text(struct trace_profile *p, const char *name, const char *text);
 void trace_profile_fact_number(struct trace_profile *p, const char *name, double value);
-void trace_profile_count(struct trace_profile *p, const char *tally, const char *weight_name, const char *key,
-	uint64_t count, double weight);
+void trace_profile_count(
+	struct trace_profile *p, const char *tally, const char *weight_name, const char *key, uint64_t count, double weight);
 void trace_profile_value(struct trace_profile *p, const char *series, double value);
 /* Makes series and tallies ready to be read (trace_profile_finish() does it too). */
 void trace_profile_close_lists(struct trace_profile *p);

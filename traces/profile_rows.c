@@ -68,8 +68,8 @@ static uint64_t mix_text(uint64_t h, const char *s)
 
 static uint64_t fingerprint(const struct orr_trace_job *row)
 {
-	int64_t v[] = { row->submit_ns, row->duration_ns, row->limit_ns, row->wait_ns, row->gpus,
-		row->gpu_milli, row->cpu_milli, row->mem_mib };
+	int64_t v[] = { row->submit_ns, row->duration_ns, row->limit_ns, row->wait_ns, row->gpus, row->gpu_milli, row->cpu_milli,
+		row->mem_mib };
 	uint64_t h = mix_bytes(UINT64_C(14695981039346656037), v, sizeof v);
 	h = mix_bytes(h, &row->iterations, sizeof row->iterations);
 	const char *texts[] = { row->user, row->queue, row->model, row->gpu_types, row->status };
@@ -80,9 +80,7 @@ static uint64_t fingerprint(const struct orr_trace_job *row)
 
 static double gpu_seconds(const struct orr_trace_job *row)
 {
-	return row->duration_ns < 0 ? NAN
-				    : (double)row->duration_ns / 1e9 * row->gpus *
-					      (row->gpus ? row->gpu_milli : 0) / 1000;
+	return row->duration_ns < 0 ? NAN : (double)row->duration_ns / 1e9 * row->gpus * (row->gpus ? row->gpu_milli : 0) / 1000;
 }
 
 static void add_id(struct profile_rows *r, const char *id)
@@ -159,11 +157,10 @@ static void add_tallies(struct trace_profile *p, const struct orr_trace_job *row
 	trace_profile_count(p, "gpu_milli", "GPU hours", text, 1, hours);
 	const struct {
 		const char *tally, *key;
-	} named[] = { { "queue", row->queue }, { "user", row->user }, { "model", row->model },
-		{ "GPU types", row->gpu_types }, { "status", row->status } };
+	} named[] = { { "queue", row->queue }, { "user", row->user }, { "model", row->model }, { "GPU types", row->gpu_types },
+		{ "status", row->status } };
 	for (size_t i = 0; i < sizeof named / sizeof *named; i++)
-		trace_profile_count(p, named[i].tally, "GPU hours", named[i].key ? named[i].key : "(none)", 1,
-			hours);
+		trace_profile_count(p, named[i].tally, "GPU hours", named[i].key ? named[i].key : "(none)", 1, hours);
 }
 
 void profile_rows_add(struct profile_rows *r, struct trace_profile *p, const struct orr_trace_job *row)

@@ -24,11 +24,11 @@
 enum { MAX_PHASES = 16 };
 
 struct plan {
-	double gap_ns;       /* mean; for phases, unused */
-	double shape;        /* gamma */
+	double gap_ns; /* mean; for phases, unused */
+	double shape;  /* gamma */
 	uint32_t n_phases;
 	double rate[MAX_PHASES], hold_s[MAX_PHASES];
-	bool holds_exactly;  /* alternating */
+	bool holds_exactly; /* alternating */
 	struct req_content content;
 };
 
@@ -126,8 +126,8 @@ static bool next_gamma(void *state, struct request_rec *row)
 }
 
 static const struct orr_param gamma_params[] = { PARAM_RATE,
-	ORR_PARAM_REAL("cv", "2", 1e-3, 1e3, "coefficient of variation of gaps: 1 is Poisson, more is bursty"),
-	REQUEST_PARAM_N("10000"), REQUEST_PARAMS_CONTENT, ORR_PARAM_END };
+	ORR_PARAM_REAL("cv", "2", 1e-3, 1e3, "coefficient of variation of gaps: 1 is Poisson, more is bursty"), REQUEST_PARAM_N("10000"),
+	REQUEST_PARAMS_CONTENT, ORR_PARAM_END };
 
 const struct req_generator req_generator_gamma = {
 	.name = "gamma",
@@ -219,9 +219,11 @@ static int check_phases(const struct plan *p, const char *name, struct orr_error
 	double n = 0;
 	for (uint32_t i = 0; i < p->n_phases; i++)
 		n += p->rate[i] * p->hold_s[i];
-	return n >= LEAST_PER_LAP ? ORR_OK : orr_fail(err, ORR_EINPUT,
-		"generator %s: %.3g requests come in a round of the phases; expected longer phases or higher rates, for %g or more", name, n,
-		LEAST_PER_LAP);
+	return n >= LEAST_PER_LAP ? ORR_OK
+				  : orr_fail(err, ORR_EINPUT,
+					    "generator %s: %.3g requests come in a round of the phases; expected longer phases or higher "
+					    "rates, for %g or more",
+					    name, n, LEAST_PER_LAP);
 }
 
 static int plan_mmpp(void *plan, const struct orr_args *args, struct reqset *set, struct orr_error *err)
@@ -233,9 +235,13 @@ static int plan_mmpp(void *plan, const struct orr_args *args, struct reqset *set
 	for (uint32_t i = 0; i < p->n_phases; i++)
 		most = fmax(most, p->rate[i]);
 	if (!p->n_phases || !(most > 0))
-		return orr_fail(err, ORR_EINPUT, "generator mmpp: rates: expected up to %d rates from 0 to 1e12 with | between them, one above 0, found \"%.60s\"", MAX_PHASES, rates);
+		return orr_fail(err, ORR_EINPUT,
+			"generator mmpp: rates: expected up to %d rates from 0 to 1e12 with | between them, one above 0, found \"%.60s\"",
+			MAX_PHASES, rates);
 	if (read_parts(durations, true, p->hold_s) != p->n_phases)
-		return orr_fail(err, ORR_EINPUT, "generator mmpp: durations: expected %u times above 0 like 10s|5m, one for each of rates, found \"%.60s\"", p->n_phases, durations);
+		return orr_fail(err, ORR_EINPUT,
+			"generator mmpp: durations: expected %u times above 0 like 10s|5m, one for each of rates, found \"%.60s\"",
+			p->n_phases, durations);
 	int rc = check_phases(p, "mmpp", err);
 	return rc ? rc : req_content_plan(&p->content, "mmpp", args, set, err);
 }

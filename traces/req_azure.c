@@ -14,8 +14,8 @@
 
 enum { TIMESTAMP, CONTEXT, GENERATED };
 
-static const struct table_column columns[] = { { "TIMESTAMP", true }, { "ContextTokens", true },
-	{ "GeneratedTokens", true }, { NULL, false } };
+static const struct table_column columns[] = { { "TIMESTAMP", true }, { "ContextTokens", true }, { "GeneratedTokens", true },
+	{ NULL, false } };
 
 static const struct orr_param params[] = { REQUEST_PARAMS, ORR_PARAM_END };
 
@@ -42,8 +42,8 @@ static int64_t parse_time(const char *s, size_t n)
 	if (whole < 0 || n == WHOLE)
 		return whole;
 	/* ".5" is a number, and so is ".5e3": digits alone are wanted. */
-	bool good = s[WHOLE] == '.' && n > WHOLE + 1 && n <= WHOLE + 10 &&
-		    strspn(s + WHOLE + 1, "0123456789") >= n - WHOLE - 1 && num_seconds_ns(s + WHOLE, n - WHOLE, &part);
+	bool good = s[WHOLE] == '.' && n > WHOLE + 1 && n <= WHOLE + 10 && strspn(s + WHOLE + 1, "0123456789") >= n - WHOLE - 1 &&
+		    num_seconds_ns(s + WHOLE, n - WHOLE, &part);
 	return good ? whole + part : -1;
 }
 

@@ -16,11 +16,10 @@
 enum { TIMESTAMP, MODEL, REQUEST, RESPONSE, TOTAL, LOG_TYPE, SESSION, ELAPSED };
 
 static const struct table_column columns[] = { { "Timestamp", true }, { "Model", true }, { "Request tokens", true },
-	{ "Response tokens", true }, { "Total tokens", false }, { "Log Type", false }, { "Session ID", false },
-	{ "Elapsed time", false }, { NULL, false } };
+	{ "Response tokens", true }, { "Total tokens", false }, { "Log Type", false }, { "Session ID", false }, { "Elapsed time", false },
+	{ NULL, false } };
 
-static const struct orr_param params[] = { ORR_PARAM_CHOICE("failures", "drop", "drop|keep",
-						   "rows with 0 response tokens, which failed"),
+static const struct orr_param params[] = { ORR_PARAM_CHOICE("failures", "drop", "drop|keep", "rows with 0 response tokens, which failed"),
 	ORR_PARAM_CHOICE("log", "all", "all|api|conversation", "rows of one Log Type"), REQUEST_PARAMS, ORR_PARAM_END };
 
 static const char *const info_options[] = { "failures=keep", NULL };
@@ -87,8 +86,7 @@ static int next_burstgpt(void *state, struct req_row *row, struct orr_error *err
 			table_real(t, ELAPSED, 0, TRACE_MAX_SECONDS);
 		/* By first use, from 1. */
 		row->session = strtab_add_z(b->sessions, table_text_or_null(t, SESSION));
-		bool is_wanted = (row->output_tokens || b->keeps_failures) &&
-				 (!b->log || !strcmp(table_text(t, LOG_TYPE, NULL), b->log));
+		bool is_wanted = (row->output_tokens || b->keeps_failures) && (!b->log || !strcmp(table_text(t, LOG_TYPE, NULL), b->log));
 		if (is_wanted || table_status(t) < 0)
 			return table_status(t);
 		b->left_out++;

@@ -54,7 +54,9 @@ int req_mix_parse(struct req_mix *m, const char *where, const char *name, const 
 	for (const char *s = text; parts--;) {
 		size_t n = strcspn(s, "|");
 		if (!read_part(m, s, n, has_samples, set))
-			return orr_fail(err, ORR_EINPUT, "generator %s: %s: expected models with | between them, each perhaps with %s*WEIGHT behind it, found \"%.60s\"",
+			return orr_fail(err, ORR_EINPUT,
+				"generator %s: %s: expected models with | between them, each perhaps with %s*WEIGHT behind it, found "
+				"\"%.60s\"",
 				where, name, has_samples ? ":SAMPLES and " : "", text);
 		s += n + 1;
 	}
@@ -99,8 +101,7 @@ static int read_lengths(struct req_content *c, const char *where, const char *na
 
 /* ---- all of it ---- */
 
-int req_content_plan(struct req_content *c, const char *where, const struct orr_args *args, struct reqset *set,
-	struct orr_error *err)
+int req_content_plan(struct req_content *c, const char *where, const struct orr_args *args, struct reqset *set, struct orr_error *err)
 {
 	int rc = req_mix_parse(&c->mix, where, "model", orr_arg_text(args, "model"), false, set, err);
 	if (!rc)

@@ -15,9 +15,9 @@
 
 enum { ARRIVAL_S, REQUEST_ID, MODEL, SAMPLES, PROMPT, OUTPUT, MAX_OUTPUT, PRIORITY, SESSION, SLO_S, BLOCKS };
 
-static const struct table_column columns[] = { { "arrival_s", true }, { "request_id", false }, { "model", false },
-	{ "samples", false }, { "prompt_tokens", false }, { "output_tokens", false }, { "max_output", false },
-	{ "priority", false }, { "session", false }, { "slo_s", false }, { "blocks", false }, { NULL, false } };
+static const struct table_column columns[] = { { "arrival_s", true }, { "request_id", false }, { "model", false }, { "samples", false },
+	{ "prompt_tokens", false }, { "output_tokens", false }, { "max_output", false }, { "priority", false }, { "session", false },
+	{ "slo_s", false }, { "blocks", false }, { NULL, false } };
 
 static const struct orr_param params[] = { ORR_PARAM_INT("block_tokens", "512", 1, REQUEST_MAX_TOKENS,
 						   "tokens that one hash of the column blocks stands for"),

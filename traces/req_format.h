@@ -27,9 +27,9 @@ enum { REQUEST_MAX_BLOCKS = 1 << 20, REQUEST_MAX_PRIORITY = 1000000000 };
 #define REQUEST_MAX_REPEAT 1e6
 
 /* What every format of requests understands; reqset_from() does it. */
-#define REQUEST_PARAMS                                                                                             \
-	ORR_PARAM_INT("first", "0", 0, 1e12, "only so many requests, the first to arrive; 0: all"),                 \
-		ORR_PARAM_INT("repeat", "1", 1, REQUEST_MAX_REPEAT, "the trace so many times, end to end"),          \
+#define REQUEST_PARAMS                                                                                      \
+	ORR_PARAM_INT("first", "0", 0, 1e12, "only so many requests, the first to arrive; 0: all"),         \
+		ORR_PARAM_INT("repeat", "1", 1, REQUEST_MAX_REPEAT, "the trace so many times, end to end"), \
 		ORR_PARAM_REAL("compress", "1", 1e-6, 1e6, "arrival times divided by this: 2 is twice the rate")
 
 /* Seconds from the trace's start. */

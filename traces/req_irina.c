@@ -32,13 +32,14 @@ struct state {
 	double burst_at_ns;
 };
 
-static const struct orr_param params[] = { ORR_PARAM_REAL("p", "0.5", 0, 1, "probability of an ad-hoc query"),
-	REQUEST_PARAM_N("200"), ORR_PARAM_TIME("mean", "13ms", "mean gap between arrivals"),
+static const struct orr_param params[] = { ORR_PARAM_REAL("p", "0.5", 0, 1, "probability of an ad-hoc query"), REQUEST_PARAM_N("200"),
+	ORR_PARAM_TIME("mean", "13ms", "mean gap between arrivals"),
 	ORR_PARAM_CHOICE("arrivals", "poisson", "poisson|periodic|cameras",
 		"gaps exponential; all the same; regular queries at intervals and bursts of others"),
 	ORR_PARAM_INT("burst", "1", 1, 1e6, "cameras: so many ad-hoc queries at once"),
 	ORR_PARAM_TEXT("regular", "irina-yolov3:8", "model of regular queries : samples of each"),
-	ORR_PARAM_TEXT("adhoc", "irina-alexnet:128|irina-googlenet:32|irina-vgg16:8", "models of ad-hoc queries : samples, perhaps *WEIGHT"),
+	ORR_PARAM_TEXT(
+		"adhoc", "irina-alexnet:128|irina-googlenet:32|irina-vgg16:8", "models of ad-hoc queries : samples, perhaps *WEIGHT"),
 	ORR_PARAM_TIME("slo", "0", "from arrival to completion; 0: the model's"), ORR_PARAM_END };
 
 static int make_plan(void *plan, const struct orr_args *args, struct reqset *set, struct orr_error *err)
@@ -47,7 +48,9 @@ static int make_plan(void *plan, const struct orr_args *args, struct reqset *set
 	p->p = orr_arg_real(args, "p");
 	p->gap_ns = (double)orr_arg_time_ns(args, "mean");
 	const char *arrivals = orr_arg_text(args, "arrivals");
-	p->arrivals = !strcmp(arrivals, "periodic") ? ARRIVALS_PERIODIC : !strcmp(arrivals, "cameras") ? ARRIVALS_CAMERAS : ARRIVALS_POISSON;
+	p->arrivals = !strcmp(arrivals, "periodic")  ? ARRIVALS_PERIODIC
+		      : !strcmp(arrivals, "cameras") ? ARRIVALS_CAMERAS
+						     : ARRIVALS_POISSON;
 	p->burst = (uint64_t)orr_arg_int(args, "burst");
 	p->regular_ns = p->p < 1 ? p->gap_ns / (1 - p->p) : INFINITY;
 	p->burst_ns = p->p > 0 ? p->gap_ns / p->p * (double)p->burst : INFINITY;
@@ -60,7 +63,8 @@ static int make_plan(void *plan, const struct orr_args *args, struct reqset *set
 	if (!rc)
 		rc = req_mix_parse(&p->adhoc, "irina", "adhoc", orr_arg_text(args, "adhoc"), true, set, err);
 	if (!rc && (!p->regular.n || !p->adhoc.n))
-		return orr_fail(err, ORR_EINPUT, "generator irina: %s: expected a model, found nothing", p->regular.n ? "adhoc" : "regular");
+		return orr_fail(
+			err, ORR_EINPUT, "generator irina: %s: expected a model, found nothing", p->regular.n ? "adhoc" : "regular");
 	return rc;
 }
 

@@ -16,10 +16,12 @@ _Static_assert(REQUEST_MAX_TOKENS == REQUEST_MAX_SAMPLES, "one bound for all tha
  * code (8,819 requests) and conversation (19,366), github.com/Azure/AzurePublicDataset; Mooncake's conversation trace
  * (12,031), github.com/kvcache-ai/Mooncake. docs/traces.md compares means.
  */
-#define QUANTILES(min, p25, p50, p75, p90, p95, p99, max)                                                               \
-	{                                                                                                          \
-		{ 0, min }, { 0.25, p25 }, { 0.5, p50 }, { 0.75, p75 }, { 0.9, p90 }, { 0.95, p95 }, { 0.99, p99 },   \
-			{ 1, max }                                                                                  \
+#define QUANTILES(min, p25, p50, p75, p90, p95, p99, max)                                                           \
+	{                                                                                                           \
+		{ 0, min }, { 0.25, p25 }, { 0.5, p50 }, { 0.75, p75 }, { 0.9, p90 }, { 0.95, p95 }, { 0.99, p99 }, \
+		{                                                                                                   \
+			1, max                                                                                      \
+		}                                                                                                   \
 	}
 static const struct {
 	const char *name;
@@ -94,13 +96,14 @@ static bool read_law(struct req_law *law, const char *s, enum req_law_column col
 	return read_range(law, s, column == LAW_OF_SAMPLES);
 }
 
-int req_law_parse(struct req_law *law, const char *where, const char *name, const char *text, enum req_law_column column,
-	struct orr_error *err)
+int req_law_parse(
+	struct req_law *law, const char *where, const char *name, const char *text, enum req_law_column column, struct orr_error *err)
 {
 	if (read_law(law, text, column))
 		return ORR_OK;
 	return orr_fail(err, ORR_EINPUT,
-		"generator %s: %s: expected a whole number up to %d, LOW-HIGH, exp:MEAN, lognormal:MEAN:P99[:MOST] (P99 up to 14.9 times MEAN)%s, found \"%.60s\"",
+		"generator %s: %s: expected a whole number up to %d, LOW-HIGH, exp:MEAN, lognormal:MEAN:P99[:MOST] (P99 up to 14.9 times "
+		"MEAN)%s, found \"%.60s\"",
 		where, name, REQUEST_MAX_TOKENS, column == LAW_OF_SAMPLES ? "" : ", azure-code, azure-conv, mooncake", text);
 }
 

@@ -30,8 +30,8 @@ struct req_law {
 };
 
 /* where and name stand for the parameter in messages; 0 is a good constant but for samples. */
-int req_law_parse(struct req_law *law, const char *where, const char *name, const char *text, enum req_law_column column,
-	struct orr_error *err);
+int req_law_parse(
+	struct req_law *law, const char *where, const char *name, const char *text, enum req_law_column column, struct orr_error *err);
 uint32_t req_law_draw_slow(const struct req_law *law, struct rng *r);
 
 static inline uint32_t req_law_draw(const struct req_law *law, struct rng *r)

@@ -18,11 +18,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct orr_param params[] = { ORR_PARAM_BOOL("spread", false,
-						   "rows of one timestamp evenly until the next: arrivals were recorded every 3 s"),
+static const struct orr_param params[] = {
+	ORR_PARAM_BOOL("spread", false, "rows of one timestamp evenly until the next: arrivals were recorded every 3 s"),
 	ORR_PARAM_TIME("tick", "3s", "the longest time that spread fills"),
-	ORR_PARAM_INT("block_tokens", "512", 1, REQUEST_MAX_TOKENS, "tokens that one of hash_ids stands for"),
-	REQUEST_PARAMS, ORR_PARAM_END };
+	ORR_PARAM_INT("block_tokens", "512", 1, REQUEST_MAX_TOKENS, "tokens that one of hash_ids stands for"), REQUEST_PARAMS, ORR_PARAM_END
+};
 
 struct mooncake {
 	struct lines *in;
@@ -70,7 +70,10 @@ static int refuse(struct mooncake *m, const char *field, const char *expected)
 	skip_blanks(m);
 	size_t left = (size_t)(m->end - m->s);
 	return lines_fail(m->in, m->err, "%s%sexpected %s, found %s%.*s%s", field ? field : "", field ? ": " : "", expected,
-		left ? "\"" : "nothing", left > 40 ? 40 : (int)left, m->s, left > 40 ? "...\"" : left ? "\"" : "");
+		left ? "\"" : "nothing", left > 40 ? 40 : (int)left, m->s,
+		left > 40 ? "...\""
+		: left    ? "\""
+			  : "");
 }
 
 static bool take(struct mooncake *m, char c)
@@ -222,7 +225,8 @@ static int read_line(struct mooncake *m)
 			return lines_fail(m->in, m->err, "no field \"%s\"", field_name[i]);
 	uint64_t most = ((uint64_t)m->row->prompt_tokens + m->block_tokens - 1) / m->block_tokens;
 	if (m->row->n_blocks > most)
-		return lines_fail(m->in, m->err, "hash_ids: expected at most %llu, as input_length has so many blocks of %u tokens, found %u",
+		return lines_fail(m->in, m->err,
+			"hash_ids: expected at most %llu, as input_length has so many blocks of %u tokens, found %u",
 			(unsigned long long)most, m->block_tokens, m->row->n_blocks);
 	return ORR_OK;
 }
@@ -257,8 +261,9 @@ static void spread(const void *state, struct request_rec *row, uint64_t n)
 			;
 		if (next < n && row[next].arrival_ns - at < room)
 			room = row[next].arrival_ns - at;
+		__extension__ typedef __int128 wide;
 		for (uint64_t k = 0; k < next - first; k++)
-			row[first + k].arrival_ns = at + (int64_t)((__int128)room * (int64_t)k / (int64_t)(next - first));
+			row[first + k].arrival_ns = at + (int64_t)((wide)room * (int64_t)k / (int64_t)(next - first));
 	}
 }
 

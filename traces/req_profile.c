@@ -12,7 +12,7 @@
 struct seen {
 	uint64_t *slot; /* number + 1; 0: free */
 	size_t mask, n;
-	bool has_last;  /* UINT64_MAX, which has no number + 1 */
+	bool has_last; /* UINT64_MAX, which has no number + 1 */
 };
 
 static size_t place(const struct seen *s, uint64_t v)
@@ -123,8 +123,7 @@ static void add_facts(const struct sums *s, const struct reqset *set, struct tra
 		trace_profile_fact_number(p, "rate requests/s", (double)(s->n - 1) / span);
 		trace_profile_fact_number(p, "rate prompt tokens/s", (double)s->prompt / span);
 		trace_profile_fact_number(p, "rate output tokens/s", (double)s->output / span);
-		trace_profile_fact_number(p, "coefficient of variation of gaps",
-			sqrt(s->gap_squares / (double)(s->n - 1)) / s->gap_mean);
+		trace_profile_fact_number(p, "coefficient of variation of gaps", sqrt(s->gap_squares / (double)(s->n - 1)) / s->gap_mean);
 	}
 	trace_profile_fact_number(p, "prompt tokens", (double)s->prompt);
 	trace_profile_fact_number(p, "output tokens", (double)s->output);

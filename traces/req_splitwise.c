@@ -10,9 +10,8 @@
 enum { REQUEST_ID, REQUEST_TYPE, APPLICATION_ID, ARRIVAL, BATCH_SIZE, PROMPT_SIZE, TOKEN_SIZE };
 enum { TYPE_LLM = 2 };
 
-static const struct table_column columns[] = { { "request_id", true }, { "request_type", false },
-	{ "application_id", false }, { "arrival_timestamp", true }, { "batch_size", false }, { "prompt_size", true },
-	{ "token_size", true }, { NULL, false } };
+static const struct table_column columns[] = { { "request_id", true }, { "request_type", false }, { "application_id", false },
+	{ "arrival_timestamp", true }, { "batch_size", false }, { "prompt_size", true }, { "token_size", true }, { NULL, false } };
 
 static const struct orr_param params[] = { REQUEST_PARAMS, ORR_PARAM_END };
 

@@ -9,8 +9,8 @@
 
 enum { ARRIVED_AT, PREFILL, DECODE };
 
-static const struct table_column columns[] = { { "arrived_at", true }, { "num_prefill_tokens", true },
-	{ "num_decode_tokens", true }, { NULL, false } };
+static const struct table_column columns[] = { { "arrived_at", true }, { "num_prefill_tokens", true }, { "num_decode_tokens", true },
+	{ NULL, false } };
 
 static const struct orr_param params[] = { REQUEST_PARAMS, ORR_PARAM_END };
 

@@ -254,8 +254,7 @@ static void hash_generator(struct reqset *s)
 	sbuf_free(&text);
 }
 
-static struct reqset *load_generator(
-	const struct req_generator *g, const char *source, uint64_t seed, struct orr_error *err)
+static struct reqset *load_generator(const struct req_generator *g, const char *source, uint64_t seed, struct orr_error *err)
 {
 	struct orr_args *args = req_generator_args(g, source, err);
 	if (!args)
@@ -276,8 +275,7 @@ static struct reqset *load_generator(
 	return s;
 }
 
-struct reqset *reqset_load(const char *source, const char *format, const char *const *options, uint64_t seed,
-	struct orr_error *err)
+struct reqset *reqset_load(const char *source, const char *format, const char *const *options, uint64_t seed, struct orr_error *err)
 {
 	const struct req_generator *g = req_generator_find(source);
 	/* A scenario that was shown names the generator as the format; any other format wants a file. */

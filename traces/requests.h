@@ -20,17 +20,17 @@
 enum { REQUEST_MAX_TOKENS = 100000000, REQUEST_MAX_SAMPLES = 100000000 };
 
 struct request_rec {
-	uint64_t number;      /* 0.. in order of arrival */
+	uint64_t number; /* 0.. in order of arrival */
 	int64_t arrival_ns;
-	int64_t slo_ns;       /* from arrival to completion; -1: the model's */
-	uint64_t session;     /* 0: none; at most 10^18 */
-	uint64_t line;        /* in the file, for messages; 0: none */
-	uint32_t id, model;   /* texts of reqset_strings(), 0 none (id: the number; model: the only one) */
-	uint32_t samples;     /* >= 1 */
+	int64_t slo_ns;                        /* from arrival to completion; -1: the model's */
+	uint64_t session;                      /* 0: none; at most 10^18 */
+	uint64_t line;                         /* in the file, for messages; 0: none */
+	uint32_t id, model;                    /* texts of reqset_strings(), 0 none (id: the number; model: the only one) */
+	uint32_t samples;                      /* >= 1 */
 	uint32_t prompt_tokens, output_tokens; /* 0: the format has none */
-	uint32_t max_output;  /* 0: not said */
+	uint32_t max_output;                   /* 0: not said */
 	uint32_t priority;
-	uint32_t n_blocks;    /* hashes of the prompt's blocks (prefix cache) */
+	uint32_t n_blocks;     /* hashes of the prompt's blocks (prefix cache) */
 	const uint64_t *block; /* valid as long as the reqset (a file) or until the cursor's next row (a generator) */
 };
 
@@ -41,8 +41,7 @@ struct trace;
 
 /* source: a file, "-", or a generator. format NULL or "auto": found by sniffing. options: "name=value" texts of the format's
  * parameters, NULL-terminated, may be NULL. seed: of generators. */
-struct reqset *reqset_load(const char *source, const char *format, const char *const *options, uint64_t seed,
-	struct orr_error *err);
+struct reqset *reqset_load(const char *source, const char *format, const char *const *options, uint64_t seed, struct orr_error *err);
 /* The rows of a trace that has been opened and holds requests; closes it, whatever comes of it. */
 struct reqset *reqset_from(struct trace *t, const char *source, struct orr_error *err);
 void reqset_free(struct reqset *s);

@@ -39,34 +39,27 @@ enum {
 	N_FIELDS
 };
 
-static const struct table_column columns[] = { { "job number", true }, { "submit time", true },
-	{ "wait time", true }, { "run time", true }, { "allocated processors", true },
-	{ "CPU time", true }, { "used memory", true }, { "requested processors", true },
-	{ "requested time", true }, { "requested memory", true }, { "status", true }, { "user", true },
-	{ "group", true }, { "executable", true }, { "queue", true }, { "partition", true },
-	{ "preceding job", true }, { "think time", true }, { NULL, false } };
+static const struct table_column columns[] = { { "job number", true }, { "submit time", true }, { "wait time", true }, { "run time", true },
+	{ "allocated processors", true }, { "CPU time", true }, { "used memory", true }, { "requested processors", true },
+	{ "requested time", true }, { "requested memory", true }, { "status", true }, { "user", true }, { "group", true },
+	{ "executable", true }, { "queue", true }, { "partition", true }, { "preceding job", true }, { "think time", true },
+	{ NULL, false } };
 
-static const struct orr_param params[] = {
-	ORR_PARAM_CHOICE("processors", "allocated", "allocated|requested",
-		"which count is the job's size; the other one stands in where it is unknown"),
+static const struct orr_param params[] = { ORR_PARAM_CHOICE("processors", "allocated", "allocated|requested",
+						   "which count is the job's size; the other one stands in where it is unknown"),
 	ORR_PARAM_CHOICE("unknown_runtime", "drop", "drop|keep|error", "a job whose run time is -1"),
-	ORR_PARAM_CHOICE(
-		"unknown_procs", "drop", "drop|error", "a job of which no processor count is known"),
-	ORR_PARAM_CHOICE("extra_fields", "error", "error|ignore", "a line of more than 18 fields"),
-	ORR_PARAM_END
-};
+	ORR_PARAM_CHOICE("unknown_procs", "drop", "drop|error", "a job of which no processor count is known"),
+	ORR_PARAM_CHOICE("extra_fields", "error", "error|ignore", "a line of more than 18 fields"), ORR_PARAM_END };
 
 static const char *const info_options[] = { "unknown_runtime=keep", NULL };
 
 /* Keys of the header that trace info shows. */
-static const char *const keys[] = { "Computer", "Installation", "MaxJobs", "MaxNodes", "MaxProcs",
-	"UnixStartTime", "TimeZoneString" };
+static const char *const keys[] = { "Computer", "Installation", "MaxJobs", "MaxNodes", "MaxProcs", "UnixStartTime", "TimeZoneString" };
 enum { N_KEYS = sizeof keys / sizeof *keys };
 
 struct swf {
 	struct table *table;
-	bool prefers_requested, drops_unknown_runtime, keeps_unknown_runtime, drops_unknown_procs,
-		ignores_extra_fields;
+	bool prefers_requested, drops_unknown_runtime, keeps_unknown_runtime, drops_unknown_procs, ignores_extra_fields;
 	uint64_t unknown_runtime, unknown_procs, left_out;
 	char header[N_KEYS][100];
 };
@@ -155,8 +148,7 @@ static void read_row(const struct swf *s, struct orr_trace_job *row, int64_t *pr
 	row->status = known_name(t, STATUS);
 	row->user = known_name(t, USER);
 	row->queue = known_name(t, QUEUE);
-	static const unsigned char only_checked[] = { CPU_TIME, USED_MEMORY, ASKED_MEMORY, GROUP,
-		EXECUTABLE, PARTITION, PRECEDING, THINK };
+	static const unsigned char only_checked[] = { CPU_TIME, USED_MEMORY, ASKED_MEMORY, GROUP, EXECUTABLE, PARTITION, PRECEDING, THINK };
 	for (size_t i = 0; i < sizeof only_checked; i++)
 		table_real(t, only_checked[i], -1, 1e18);
 }
@@ -184,8 +176,7 @@ static int judge(struct swf *s, const struct orr_trace_job *row, int64_t procs)
 
 static int extra_fields(const struct swf *s, struct orr_error *err)
 {
-	lines_fail(table_lines(s->table), err,
-		"expected 18 fields, found %zu; extra_fields=ignore reads the first 18",
+	lines_fail(table_lines(s->table), err, "expected 18 fields, found %zu; extra_fields=ignore reads the first 18",
 		table_fields(s->table));
 	return -1;
 }
@@ -221,8 +212,7 @@ static bool fact(const void *state, size_t index, struct trace_fact *out)
 	if (index > 1)
 		return false;
 	out->name = index ? "processors unknown (left out)" : "run time unknown";
-	snprintf(out->value, sizeof out->value, "%llu",
-		(unsigned long long)(index ? s->unknown_procs : s->unknown_runtime));
+	snprintf(out->value, sizeof out->value, "%llu", (unsigned long long)(index ? s->unknown_procs : s->unknown_runtime));
 	return true;
 }
 

@@ -57,8 +57,7 @@ static void start(void *state, const struct orr_args *args, uint64_t seed)
 	double sum = 0;
 	for (int i = 0; i < SLOTS; i++) {
 		int slot = (i + DAY_STARTS_IN_SLOT) % SLOTS;
-		l->pace[slot] = gsl_cdf_gamma_P(i + 0.5, 8.1737, 3.9631) -
-				gsl_cdf_gamma_P(i - 0.5, 8.1737, 3.9631);
+		l->pace[slot] = gsl_cdf_gamma_P(i + 0.5, 8.1737, 3.9631) - gsl_cdf_gamma_P(i - 0.5, 8.1737, 3.9631);
 		sum += l->pace[slot];
 	}
 	for (int i = 0; i < SLOTS; i++)

@@ -28,19 +28,17 @@ struct service_law {
 	uint32_t gpus;
 };
 
-#define SERVICE_PARAMS                                                                                  \
-	ORR_PARAM_CHOICE("service", "exp", "exp|det|hyper", "distribution of durations"),               \
-		ORR_PARAM_REAL("mean", "1", 1e-9, 1e9, "mean duration, seconds"),                       \
-		ORR_PARAM_REAL("scv", "4", 1, 1e6, "squared coefficient of variation (hyper only)"),    \
+#define SERVICE_PARAMS                                                                               \
+	ORR_PARAM_CHOICE("service", "exp", "exp|det|hyper", "distribution of durations"),            \
+		ORR_PARAM_REAL("mean", "1", 1e-9, 1e9, "mean duration, seconds"),                    \
+		ORR_PARAM_REAL("scv", "4", 1, 1e6, "squared coefficient of variation (hyper only)"), \
 		ORR_PARAM_INT("gpus", "1", 0, 1e6, "GPUs of each job")
 
 static void service_start(struct service_law *s, const struct orr_args *args, uint64_t seed)
 {
 	const char *kind = orr_arg_text(args, "service");
 	rng_init(&s->rng, seed, "service", 0);
-	s->kind = !strcmp(kind, "det")     ? SERVICE_DET
-		  : !strcmp(kind, "hyper") ? SERVICE_HYPER
-					   : SERVICE_EXP;
+	s->kind = !strcmp(kind, "det") ? SERVICE_DET : !strcmp(kind, "hyper") ? SERVICE_HYPER : SERVICE_EXP;
 	s->mean = orr_arg_real(args, "mean");
 	s->gpus = (uint32_t)orr_arg_int(args, "gpus");
 	double scv = orr_arg_real(args, "scv");
@@ -67,8 +65,7 @@ struct poisson {
 	int64_t now_ns;
 };
 
-static const struct orr_param poisson_params[] = { ORR_PARAM_REAL("rate", "0.5", 1e-9, 1e9,
-							   "arrivals per second"),
+static const struct orr_param poisson_params[] = { ORR_PARAM_REAL("rate", "0.5", 1e-9, 1e9, "arrivals per second"),
 	GENERATOR_PARAM_N("10000"), SERVICE_PARAMS, GENERATOR_PARAM_TRAINING, ORR_PARAM_END };
 
 static void poisson_start(void *state, const struct orr_args *args, uint64_t seed)
@@ -108,19 +105,17 @@ struct mmpp {
 	int64_t now_ns;
 };
 
-static const struct orr_param mmpp_params[] = { ORR_PARAM_REAL("rate1", "1", 0, 1e9,
-							"arrivals per second in state 1"),
+static const struct orr_param mmpp_params[] = { ORR_PARAM_REAL("rate1", "1", 0, 1e9, "arrivals per second in state 1"),
 	ORR_PARAM_REAL("rate2", "0.05", 0, 1e9, "arrivals per second in state 2"),
 	ORR_PARAM_REAL("hold1", "600", 1e-9, 1e9, "mean time in state 1, seconds"),
-	ORR_PARAM_REAL("hold2", "3000", 1e-9, 1e9, "mean time in state 2, seconds"),
-	GENERATOR_PARAM_N("10000"), SERVICE_PARAMS, GENERATOR_PARAM_TRAINING, ORR_PARAM_END };
+	ORR_PARAM_REAL("hold2", "3000", 1e-9, 1e9, "mean time in state 2, seconds"), GENERATOR_PARAM_N("10000"), SERVICE_PARAMS,
+	GENERATOR_PARAM_TRAINING, ORR_PARAM_END };
 
 static int mmpp_check(const struct orr_args *args, struct orr_error *err)
 {
 	if (orr_arg_real(args, "rate1") > 0 || orr_arg_real(args, "rate2") > 0)
 		return ORR_OK;
-	return orr_fail(
-		err, ORR_EINPUT, "generator mmpp: rate1 and rate2 are both 0; one must be above 0");
+	return orr_fail(err, ORR_EINPUT, "generator mmpp: rate1 and rate2 are both 0; one must be above 0");
 }
 
 static void mmpp_start(void *state, const struct orr_args *args, uint64_t seed)

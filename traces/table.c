@@ -84,8 +84,7 @@ static int split_quoted(struct table *t, char *s, char *stop)
 			f->s = s + 1;
 			s = unquote(f->s, stop, &end);
 			if (!s || (s < stop && *s != t->separator)) {
-				lines_fail(t->in, t->err,
-					"field %zu: expected a separator after the closing quote", t->n);
+				lines_fail(t->in, t->err, "field %zu: expected a separator after the closing quote", t->n);
 				return -1;
 			}
 		} else {
@@ -195,8 +194,7 @@ static int join_lines(struct table *t, char **s, size_t *n)
 		if (rc < 0)
 			return -1;
 		if (!rc || t->joined.len + *n > LINES_MAX_LENGTH) {
-			lines_fail(t->in, t->err, "the quote that opens on line %llu is not closed",
-				(unsigned long long)t->first_line);
+			lines_fail(t->in, t->err, "the quote that opens on line %llu is not closed", (unsigned long long)t->first_line);
 			return -1;
 		}
 		sbuf_putc(&t->joined, '\n');
@@ -262,8 +260,7 @@ static int unknown_column(struct table *t, const struct field *f)
 	for (size_t i = 0; i <= t->n_columns; i++)
 		names[i] = t->column[i].name;
 	const char *near = nearest_name(f->s, names);
-	return lines_fail(t->in, t->err, "unknown column \"%.60s\"%s%s", f->s,
-		near ? "; did you mean " : "", near ? near : "");
+	return lines_fail(t->in, t->err, "unknown column \"%.60s\"%s%s", f->s, near ? "; did you mean " : "", near ? near : "");
 }
 
 static int place_column(struct table *t, size_t field)
@@ -297,8 +294,7 @@ static int read_header(struct table *t)
 	if (rc < 0)
 		return ORR_EINPUT;
 	if (!rc)
-		return lines_fail(
-			t->in, t->err, "the file is empty; expected a header line with column names");
+		return lines_fail(t->in, t->err, "the file is empty; expected a header line with column names");
 	for (size_t i = 0; i < t->n_columns; i++)
 		t->where[i] = -1;
 	for (size_t i = 0; i < t->n; i++)
@@ -311,8 +307,7 @@ static int read_header(struct table *t)
 	return 0;
 }
 
-struct table *table_new(
-	struct lines *in, const struct table_column *columns, int flags, struct orr_error *err)
+struct table *table_new(struct lines *in, const struct table_column *columns, int flags, struct orr_error *err)
 {
 	struct table *t = mem_zalloc(1, sizeof *t);
 	t->in = in;
@@ -340,8 +335,7 @@ void table_free(struct table *t)
 	mem_free(t);
 }
 
-int table_next(struct table *t, bool (*skip)(void *ctx, const char *line, size_t n), void *ctx,
-	struct orr_error *err)
+int table_next(struct table *t, bool (*skip)(void *ctx, const char *line, size_t n), void *ctx, struct orr_error *err)
 {
 	t->err = err;
 	t->failed = false;
@@ -371,11 +365,9 @@ void table_refuse(struct table *t, size_t column, const char *expected)
 	size_t n;
 	const char *s = table_text(t, column, &n);
 	if (n)
-		lines_fail(t->in, t->err, "%s: expected %s, found \"%.60s\"%s", t->column[column].name,
-			expected, s, n > 60 ? "..." : "");
+		lines_fail(t->in, t->err, "%s: expected %s, found \"%.60s\"%s", t->column[column].name, expected, s, n > 60 ? "..." : "");
 	else
-		lines_fail(t->in, t->err, "%s: expected %s, found nothing", t->column[column].name,
-			expected);
+		lines_fail(t->in, t->err, "%s: expected %s, found nothing", t->column[column].name, expected);
 }
 
 bool table_has_column(const struct table *t, size_t column)
@@ -412,8 +404,7 @@ const char *table_text_or_null(const struct table *t, size_t column)
 	return table_has(t, column) ? t->field[t->where[column]].s : NULL;
 }
 
-__attribute__((cold, noinline)) static void refuse_range(
-	struct table *t, size_t column, const char *what, double lo, double hi)
+__attribute__((cold, noinline)) static void refuse_range(struct table *t, size_t column, const char *what, double lo, double hi)
 {
 	char expected[96];
 	snprintf(expected, sizeof expected, "%s from %.15g to %.15g", what, lo, hi);

@@ -42,14 +42,12 @@ struct table;
 
 /* columns ends with a NULL name. Reads the header, if there is to be one; NULL if
  * that fails. The table borrows in and columns. */
-struct table *table_new(
-	struct lines *in, const struct table_column *columns, int flags, struct orr_error *err);
+struct table *table_new(struct lines *in, const struct table_column *columns, int flags, struct orr_error *err);
 void table_free(struct table *t);
 
 /* 1 a row, 0 the end, -1 error. For a line that is not to be split, skip is asked
  * first (it may be NULL): true leaves the line out. */
-int table_next(struct table *t, bool (*skip)(void *ctx, const char *line, size_t n), void *ctx,
-	struct orr_error *err);
+int table_next(struct table *t, bool (*skip)(void *ctx, const char *line, size_t n), void *ctx, struct orr_error *err);
 /* 1, or -1 if a value of this row was wrong (err of table_next() then says so). */
 int table_status(const struct table *t);
 /* Marks the row as wrong: "FILE:LINE: COLUMN: expected EXPECTED, found ...". */

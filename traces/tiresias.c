@@ -12,9 +12,8 @@
 
 enum { JOB_ID, NUM_GPU, SUBMIT_TIME, DURATION, ITERATIONS, MODEL_NAME };
 
-static const struct table_column columns[] = { { "job_id", true }, { "num_gpu", true },
-	{ "submit_time", true }, { "duration", true }, { "iterations", false }, { "model_name", false },
-	{ NULL, false } };
+static const struct table_column columns[] = { { "job_id", true }, { "num_gpu", true }, { "submit_time", true }, { "duration", true },
+	{ "iterations", false }, { "model_name", false }, { NULL, false } };
 
 static bool sniff(const struct trace_head *head)
 {

@@ -88,8 +88,7 @@ static const struct trace_format *sniff(struct lines *in, struct orr_error *err)
 	size_t n;
 	int rc = found ? 1 : lines_next(in, &text, &n, err); /* a damaged file says so itself */
 	if (!found && *line && rc >= 0)
-		lines_fail(in, err, "no known trace format; it starts \"%.80s\" (--format names one)",
-			line);
+		lines_fail(in, err, "no known trace format; it starts \"%.80s\" (--format names one)", line);
 	else if (!found && rc >= 0)
 		lines_fail(in, err, "no known trace format: it has no line of text");
 	mem_free(line);
@@ -125,8 +124,7 @@ static int set_options(struct trace *t, bool all, const char *const *options, st
 	return rc;
 }
 
-static struct trace *open_lines(struct lines *in, const char *format, bool all,
-	const char *const *options, struct orr_error *err)
+static struct trace *open_lines(struct lines *in, const char *format, bool all, const char *const *options, struct orr_error *err)
 {
 	struct trace *t = mem_zalloc(1, sizeof *t);
 	bool is_auto = !format || !*format || !strcmp(format, "auto");
@@ -140,22 +138,20 @@ static struct trace *open_lines(struct lines *in, const char *format, bool all,
 	return NULL;
 }
 
-struct trace *trace_open(
-	const char *path, const char *format, const char *const *options, struct orr_error *err)
+struct trace *trace_open(const char *path, const char *format, const char *const *options, struct orr_error *err)
 {
 	struct lines *in = generator_suggest(path, err) ? NULL : lines_open(path, err);
 	return in ? open_lines(in, format, false, options, err) : NULL;
 }
 
-struct trace *trace_open_all(
-	const char *path, const char *format, const char *const *options, struct orr_error *err)
+struct trace *trace_open_all(const char *path, const char *format, const char *const *options, struct orr_error *err)
 {
 	struct lines *in = generator_suggest(path, err) ? NULL : lines_open(path, err);
 	return in ? open_lines(in, format, true, options, err) : NULL;
 }
 
-struct trace *trace_open_memory(const char *name, const void *data, size_t n, const char *format,
-	const char *const *options, struct orr_error *err)
+struct trace *trace_open_memory(
+	const char *name, const void *data, size_t n, const char *format, const char *const *options, struct orr_error *err)
 {
 	return open_lines(lines_open_memory(name, data, n), format, false, options, err);
 }
@@ -313,8 +309,11 @@ int trace_next_avail(struct trace *t, struct avail_row *row, struct orr_error *e
 {
 	*row = (struct avail_row){ .usd_per_hour = -1 };
 	if (!t->format->avail)
-		return holds_other(t, t->format->request ? "requests" : t->format->describe ? "nodes" : "jobs", "instances that come and go",
-			": 'orrery trace list' shows the formats of availability", err);
+		return holds_other(t,
+			t->format->request    ? "requests"
+			: t->format->describe ? "nodes"
+					      : "jobs",
+			"instances that come and go", ": 'orrery trace list' shows the formats of availability", err);
 	int rc = t->format->avail(t->state, row, err);
 	row->line = row->line ? row->line : lines_number(t->in);
 	return rc;

@@ -24,8 +24,7 @@ struct trace;
 /* format NULL or "auto": found by sniffing. path "-" is standard input; gzip and
  * zstd are taken off whatever the name. options: "name=value" texts of the format's
  * parameters, NULL-terminated; may be NULL. NULL on error. */
-struct trace *trace_open(
-	const char *path, const char *format, const char *const *options, struct orr_error *err);
+struct trace *trace_open(const char *path, const char *format, const char *const *options, struct orr_error *err);
 /* 1 a row, 0 the end, -1 error (err names file and line). */
 int trace_next(struct trace *t, struct orr_trace_job *row, struct orr_error *err);
 void trace_close(struct trace *t);
@@ -34,11 +33,10 @@ const char *trace_format_doc(const struct trace *t);
 /* Whether submit times are wall-clock (then a jobset counts from the first one). */
 bool trace_is_absolute(const struct trace *t);
 /* The same for a text in memory, which the caller keeps; name stands for the file. */
-struct trace *trace_open_memory(const char *name, const void *data, size_t n, const char *format,
-	const char *const *options, struct orr_error *err);
+struct trace *trace_open_memory(
+	const char *name, const void *data, size_t n, const char *format, const char *const *options, struct orr_error *err);
 /* With options under which no row is left out, whatever can be made of it. */
-struct trace *trace_open_all(
-	const char *path, const char *format, const char *const *options, struct orr_error *err);
+struct trace *trace_open_all(const char *path, const char *format, const char *const *options, struct orr_error *err);
 /* SHA-256 of the file's bytes as hex; "" until trace_next() has given 0. */
 const char *trace_hash(const struct trace *t);
 
@@ -87,10 +85,10 @@ struct job_rec {
 	double iterations, priority, batch;
 	int64_t cpu_milli, mem_mib;
 	uint32_t gpus, gpu_milli;
-	uint32_t id; /* strings of jobset_strings(); id 0: print number instead */
+	uint32_t id;                                                       /* strings of jobset_strings(); id 0: print number instead */
 	uint32_t user, queue, model, gpu_types, speedup, strategy, status; /* 0: none */
-	uint64_t number;                                         /* 0, 1, ... in order of submission */
-	uint64_t line;                                           /* in the file; 0 from a generator */
+	uint64_t number;                                                   /* 0, 1, ... in order of submission */
+	uint64_t line;                                                     /* in the file; 0 from a generator */
 };
 
 struct jobset;
@@ -98,8 +96,7 @@ struct jobcursor;
 
 /* source: a path, or a generator "poisson:rate=0.5,n=1000" (see docs). seed is for
  * generators only. */
-struct jobset *jobset_load(const char *source, const char *format, const char *const *options,
-	uint64_t seed, struct orr_error *err);
+struct jobset *jobset_load(const char *source, const char *format, const char *const *options, uint64_t seed, struct orr_error *err);
 /* The rows of a trace that has been opened; closes it, whatever comes of it. */
 struct jobset *jobset_from(struct trace *t, const char *source, struct orr_error *err);
 void jobset_free(struct jobset *s);

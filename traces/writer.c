@@ -120,9 +120,8 @@ static void put_id(struct writer *w, const char *id)
 
 /* ---- formats ---- */
 
-static const char orrery_header[] =
-	"job_id,submit_s,duration_s,gpus,gpu_milli,cpus,mem_mib,gpu_types,limit_s,wait_s,"
-	"iterations,model,user,queue,priority,speedup,status,strategy,batch\n";
+static const char orrery_header[] = "job_id,submit_s,duration_s,gpus,gpu_milli,cpus,mem_mib,gpu_types,limit_s,wait_s,"
+				    "iterations,model,user,queue,priority,speedup,status,strategy,batch\n";
 
 static int put_orrery(struct writer *w, const struct orr_trace_job *row, struct orr_error *err)
 {
@@ -176,8 +175,7 @@ static int put_tiresias(struct writer *w, const struct orr_trace_job *row, struc
 {
 	struct sbuf *b = &w->text;
 	if (row->duration_ns < 0)
-		return orr_fail(err, ORR_EINPUT,
-			"job %s (line %" PRIu64 ") has no duration, which the tiresias format needs",
+		return orr_fail(err, ORR_EINPUT, "job %s (line %" PRIu64 ") has no duration, which the tiresias format needs",
 			row->id ? row->id : "without a name", row->line);
 	put_id(w, row->id);
 	sbuf_printf(b, ",%u,", row->gpus);
@@ -255,7 +253,8 @@ static int refuse_job_in_avail(struct writer *w, const struct orr_trace_job *row
 {
 	(void)w;
 	(void)row;
-	return orr_fail(err, ORR_EINPUT, "format availability is for instances that come and go, not for jobs; for jobs there are orrery, tiresias, swf");
+	return orr_fail(err, ORR_EINPUT,
+		"format availability is for instances that come and go, not for jobs; for jobs there are orrery, tiresias, swf");
 }
 
 static int refuse_job(struct writer *w, const struct orr_trace_job *row, struct orr_error *err)
@@ -292,8 +291,7 @@ static int put_swf(struct writer *w, const struct orr_trace_job *row, struct orr
 	int64_t id, status = -1;
 	if (!row->id || !num_int(row->id, strlen(row->id), &id) || id < 0)
 		id = (int64_t)w->rows + 1;
-	if (row->status &&
-		(!num_int(row->status, strlen(row->status), &status) || status < 0 || status > 9))
+	if (row->status && (!num_int(row->status, strlen(row->status), &status) || status < 0 || status > 9))
 		status = -1;
 	sbuf_printf(b, "%" PRId64 " ", id);
 	put_seconds(b, row->submit_ns);
@@ -302,8 +300,8 @@ static int put_swf(struct writer *w, const struct orr_trace_job *row, struct orr
 	put_known_seconds(b, row->duration_ns);
 	sbuf_printf(b, "%u -1 -1 %u ", row->gpus, row->gpus);
 	put_known_seconds(b, row->limit_ns);
-	sbuf_printf(b, "-1 %" PRId64 " %" PRId64 " -1 -1 %" PRId64 " -1 -1 -1\n", status,
-		swf_number(w->users, row->user), swf_number(w->queues, row->queue));
+	sbuf_printf(b, "-1 %" PRId64 " %" PRId64 " -1 -1 %" PRId64 " -1 -1 -1\n", status, swf_number(w->users, row->user),
+		swf_number(w->queues, row->queue));
 	return ORR_OK;
 }
 
@@ -323,12 +321,10 @@ static int choose_format(struct writer *w, const char *format, struct orr_error 
 		sbuf_puts(&w->text, orrery_header);
 	} else if (!strcmp(format, "tiresias")) {
 		w->put = put_tiresias;
-		sbuf_puts(&w->text,
-			"job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n");
+		sbuf_puts(&w->text, "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n");
 	} else if (!strcmp(format, "swf")) {
 		w->put = put_swf;
-		sbuf_puts(&w->text,
-			"; Version: 2.2\n; Note: written by orrery; a GPU counts as a processor\n");
+		sbuf_puts(&w->text, "; Version: 2.2\n; Note: written by orrery; a GPU counts as a processor\n");
 	} else if (!strcmp(format, "requests")) {
 		w->put = refuse_job;
 		sbuf_puts(&w->text, requests_header);
@@ -336,8 +332,8 @@ static int choose_format(struct writer *w, const char *format, struct orr_error 
 		w->put = refuse_job_in_avail;
 		sbuf_puts(&w->text, avail_header);
 	} else {
-		return orr_fail(err, ORR_EINPUT,
-			"cannot write format \"%.60s\"; can write orrery, tiresias, swf, requests, availability", format);
+		return orr_fail(
+			err, ORR_EINPUT, "cannot write format \"%.60s\"; can write orrery, tiresias, swf, requests, availability", format);
 	}
 	return ORR_OK;
 }

@@ -26,15 +26,15 @@ enum { TASK_BUFFERS = 6, BATCH_CALLS = 64, WORKSPACE_BYTES = 64 << 20, HOST_BYTE
 struct libraries;
 
 struct gpu {
-	int index, count;             /* count: GPUs that can be used together with it */
+	int index, count; /* count: GPUs that can be used together with it */
 	cudaDeviceProp prop;
 	uint64_t seed;
-	cudaStream_t stream, other;   /* other: what runs beside */
+	cudaStream_t stream, other; /* other: what runs beside */
 	cudaEvent_t begin, end;
-	volatile unsigned *gate;      /* host memory that the device reads: 1 lets the calls go */
+	volatile unsigned *gate; /* host memory that the device reads: 1 lets the calls go */
 	unsigned *gate_on_device;
 	void *workspace, *other_workspace; /* of products on either stream: two that run at once must not share one */
-	void *pinned, *pageable;      /* HOST_BYTES each, once they are needed */
+	void *pinned, *pageable;           /* HOST_BYTES each, once they are needed */
 	struct libraries *lib;
 	struct kernel_kind kind[MAX_KINDS];
 	size_t n_kinds;
@@ -49,20 +49,20 @@ struct task {
 	void (*drop)(struct task *t); /* frees own; may be NULL */
 	void *own;
 	char *buffer[TASK_BUFFERS];
-	size_t bytes[TASK_BUFFERS];   /* of one copy */
+	size_t bytes[TASK_BUFFERS]; /* of one copy */
 	uint32_t copies, turn;
-	bool is_waiting;              /* a call waits for the device: no gate */
+	bool is_waiting; /* a call waits for the device: no gate */
 };
 
 /* Fills in *err, returns code. */
 int cuda_fail(struct orr_error *err, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* ORR_EINPUT if only this kernel cannot be had (memory, support), ORR_EFAIL if the device is lost. */
 int cuda_refuse(struct orr_error *err, cudaError_t e, const char *what);
-#define CUDA_DO(x)                                                  \
-	do {                                                        \
-		cudaError_t cuda_error_ = (x);                      \
-		if (cuda_error_ != cudaSuccess)                     \
-			return cuda_refuse(err, cuda_error_, #x);   \
+#define CUDA_DO(x)                                                \
+	do {                                                      \
+		cudaError_t cuda_error_ = (x);                    \
+		if (cuda_error_ != cudaSuccess)                   \
+			return cuda_refuse(err, cuda_error_, #x); \
 	} while (0)
 
 /* Of the current copy. */

@@ -144,8 +144,8 @@ static struct plan *googlenet(const struct recipe *r)
 {
 	static const struct google modules[] = { { "3a", 64, 96, 128, 16, 32, 32 }, { "3b", 128, 128, 192, 32, 96, 64 },
 		{ "4a", 192, 96, 208, 16, 48, 64 }, { "4b", 160, 112, 224, 24, 64, 64 }, { "4c", 128, 128, 256, 24, 64, 64 },
-		{ "4d", 112, 144, 288, 32, 64, 64 }, { "4e", 256, 160, 320, 32, 128, 128 },
-		{ "5a", 256, 160, 320, 32, 128, 128 }, { "5b", 384, 192, 384, 48, 128, 128 } };
+		{ "4d", 112, 144, 288, 32, 64, 64 }, { "4e", 256, 160, 320, 32, 128, 128 }, { "5a", 256, 160, 320, 32, 128, 128 },
+		{ "5b", 384, 192, 384, 48, 128, 128 } };
 	struct plan *p = plan_new(r->name, r->title, "224x224x3");
 	struct act x = sq(p, "conv1", op_input(p, 3, 224, 224), 64, 7, 2, 3);
 	x = sq(p, "conv2", op_pool(p, "maxpool1", x, OP_MAXPOOL_CEIL, 3, 2, 0), 64, 1, 1, 0);
@@ -165,8 +165,7 @@ static const bool yes = true;
 
 const struct recipe inceptions[] = {
 	{ "inception_v3", "Inception-v3", "torchvision; Szegedy et al., CVPR 2016", inception_v3, NULL },
-	{ "inception_v3_aux", "Inception-v3 with its auxiliary classifier", "torchvision; Szegedy et al., CVPR 2016", inception_v3,
-		&yes },
+	{ "inception_v3_aux", "Inception-v3 with its auxiliary classifier", "torchvision; Szegedy et al., CVPR 2016", inception_v3, &yes },
 	{ "googlenet", "GoogLeNet without auxiliary classifiers (torchvision: batch norm, 3x3 for 5x5)",
 		"torchvision; Szegedy et al., CVPR 2015", googlenet, NULL },
 	{ NULL, NULL, NULL, NULL, NULL },

@@ -47,7 +47,8 @@ static bool one(const struct recipe *r, enum action action, const char *folder)
 	snprintf(path, sizeof path, "%s/%s.json", folder, r->name);
 	bool good = action == WRITE ? write_file(path, &text) : is_same(path, &text);
 	if (!good)
-		fprintf(stderr, "modelgen: %s: %s\n", path, action == WRITE ? "cannot be written" : "differs; 'make models' writes it anew");
+		fprintf(stderr, "modelgen: %s: %s\n", path,
+			action == WRITE ? "cannot be written" : "differs; 'make models' writes it anew");
 	sbuf_free(&text);
 	return good;
 }

@@ -74,11 +74,9 @@ static struct plan *resnet(const struct recipe *recipe)
 	return p;
 }
 
-static const struct resnet r18 = { { 2, 2, 2, 2 }, false, false, 1, true, 1000 },
-			   r34 = { { 3, 4, 6, 3 }, false, false, 1, true, 1000 },
+static const struct resnet r18 = { { 2, 2, 2, 2 }, false, false, 1, true, 1000 }, r34 = { { 3, 4, 6, 3 }, false, false, 1, true, 1000 },
 			   r50 = { { 3, 4, 6, 3 }, true, false, 1, true, 1000 }, r50v1 = { { 3, 4, 6, 3 }, true, true, 1, true, 1000 },
-			   r101 = { { 3, 4, 23, 3 }, true, false, 1, true, 1000 },
-			   r152 = { { 3, 8, 36, 3 }, true, false, 1, true, 1000 },
+			   r101 = { { 3, 4, 23, 3 }, true, false, 1, true, 1000 }, r152 = { { 3, 8, 36, 3 }, true, false, 1, true, 1000 },
 			   w50 = { { 3, 4, 6, 3 }, true, false, 2, true, 1000 }, r20 = { { 3, 3, 3 }, false, false, 1, false, 10 },
 			   r56 = { { 9, 9, 9 }, false, false, 1, false, 10 }, w26c10 = { { 4, 4, 4 }, false, false, 10, true, 10 },
 			   w26c100 = { { 4, 4, 4 }, false, false, 10, true, 100 };

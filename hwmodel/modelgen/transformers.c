@@ -29,25 +29,25 @@ static struct plan *vit(const struct recipe *r)
 	return make(r, transformer_vit);
 }
 
-#define BERT(h, l, a, s, what, n)                                                                                              \
-	&(const struct transformer)                                                                                            \
-	{                                                                                                                      \
-		.hidden = h, .layers = l, .heads = a, .seq = s, .vocab = 30522, .positions = 512, .types = 2, .head = what,     \
-		.predictions = n                                                                                               \
+#define BERT(h, l, a, s, what, n)                                                                                           \
+	&(const struct transformer)                                                                                         \
+	{                                                                                                                   \
+		.hidden = h, .layers = l, .heads = a, .seq = s, .vocab = 30522, .positions = 512, .types = 2, .head = what, \
+		.predictions = n                                                                                            \
 	}
-#define GPT(h, l, a, s)                                                                                                        \
-	&(const struct transformer)                                                                                            \
-	{                                                                                                                      \
-		.hidden = h, .layers = l, .heads = a, .seq = s, .vocab = 50257, .positions = s, .is_tied = true                 \
+#define GPT(h, l, a, s)                                                                                         \
+	&(const struct transformer)                                                                             \
+	{                                                                                                       \
+		.hidden = h, .layers = l, .heads = a, .seq = s, .vocab = 50257, .positions = s, .is_tied = true \
 	}
-#define LLAMA(h, l, a, kv, f)                                                                                                  \
-	&(const struct transformer)                                                                                            \
-	{                                                                                                                      \
-		.hidden = h, .layers = l, .heads = a, .kv_heads = kv, .ffn = f, .seq = 4096, .vocab = 32000                     \
+#define LLAMA(h, l, a, kv, f)                                                                               \
+	&(const struct transformer)                                                                         \
+	{                                                                                                   \
+		.hidden = h, .layers = l, .heads = a, .kv_heads = kv, .ffn = f, .seq = 4096, .vocab = 32000 \
 	}
-#define VIT(h, l, a, s, two)                                                                                                   \
-	&(const struct transformer)                                                                                            \
-	{                                                                                                                      \
+#define VIT(h, l, a, s, two)                                                                                                    \
+	&(const struct transformer)                                                                                             \
+	{                                                                                                                       \
 		.hidden = h, .layers = l, .heads = a, .seq = s, .image = 224, .patch = 16, .classes = 1000, .is_distilled = two \
 	}
 
@@ -72,8 +72,7 @@ const struct recipe transformers[] = {
 		GPT(1024, 24, 16, 1024) },
 	{ "gpt2_1p5b", "GPT-2 XL 1.5B", "Radford et al. 2019; released configuration", gpt, GPT(1600, 48, 25, 1024) },
 	{ "gpt3_6p7b", "GPT-3 6.7B", brown, gpt, GPT(4096, 32, 32, 2048) },
-	{ "gpt3_13b", "GPT-3 13B (hidden 5120; the paper prints 5140, which 40 heads do not divide)", brown, gpt,
-		GPT(5120, 40, 40, 2048) },
+	{ "gpt3_13b", "GPT-3 13B (hidden 5120; the paper prints 5140, which 40 heads do not divide)", brown, gpt, GPT(5120, 40, 40, 2048) },
 	{ "gpt3_175b", "GPT-3 175B", brown, gpt, GPT(12288, 96, 96, 2048) },
 	{ "llama2_7b", "Llama 2 7B", touvron, llama, LLAMA(4096, 32, 32, 32, 11008) },
 	{ "llama2_13b", "Llama 2 13B", touvron, llama, LLAMA(5120, 40, 40, 40, 13824) },

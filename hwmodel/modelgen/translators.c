@@ -38,8 +38,8 @@ static struct act cross_attention(struct plan *p, const struct sizes *z, struct 
 	return add_norm(p, "residual_x", "ln_x", x);
 }
 
-static struct act blocks(struct plan *p, const struct sizes *z, const char *prefix, uint32_t from, uint32_t count, struct act x,
-	const struct act *encoded)
+static struct act blocks(
+	struct plan *p, const struct sizes *z, const char *prefix, uint32_t from, uint32_t count, struct act x, const struct act *encoded)
 {
 	plan_repeat_begin(p, count, from, true);
 	plan_prefix(p, "%s#.", prefix);
@@ -172,10 +172,10 @@ static const struct sizes base = { 512, 2048, 8, 6, 37000 }, big = { 1024, 4096,
 static const int four = 4, eight = 8;
 
 const struct recipe translators[] = {
-	{ "transformer_base", "Transformer base, 32 tokens in and out, 37k shared vocabulary", "Vaswani et al., NeurIPS 2017",
-		transformer, &base },
-	{ "transformer_big", "Transformer big, 32 tokens in and out, 37k shared vocabulary", "Vaswani et al., NeurIPS 2017",
-		transformer, &big },
+	{ "transformer_base", "Transformer base, 32 tokens in and out, 37k shared vocabulary", "Vaswani et al., NeurIPS 2017", transformer,
+		&base },
+	{ "transformer_big", "Transformer big, 32 tokens in and out, 37k shared vocabulary", "Vaswani et al., NeurIPS 2017", transformer,
+		&big },
 	{ "gnmt_v2", "GNMT v2 (4 + 4 layers), 32 tokens in and out", "NVIDIA and MLPerf reference; Wu et al., arXiv:1609.08144", gnmt,
 		&four },
 	{ "gnmt_16", "GNMT-16 (8 + 8 layers), 32 tokens in and out", "PipeDream's GNMT-16; Wu et al., arXiv:1609.08144", gnmt, &eight },

@@ -38,8 +38,26 @@ struct orr_error {
 };
 
 /* Fills in *e (printf style) and returns code. A NULL e is allowed. */
-ORR_API int orr_fail(struct orr_error *e, int code, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+ORR_API int orr_fail(struct orr_error *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/*
+ * Memory for policies. Neither returns NULL: when memory runs out the program says so and ends with exit code 1, as it does
+ * for its own. orr_alloc() returns count elements of `size` bytes, all bits zero. orr_realloc() keeps what fits of p (NULL is
+ * allowed); new elements are not cleared. The caller frees with orr_free(), which allows NULL.
+ */
+ORR_API void *orr_alloc(size_t count, size_t size);
+ORR_API void *orr_realloc(void *p, size_t count, size_t size);
+ORR_API void orr_free(void *p);
+
+/* Makes room for element n of the array v, whose capacity is cap (any unsigned type). */
+#define ORR_GROW(v, n, cap)                                                                         \
+	do {                                                                                        \
+		if ((n) >= (cap)) {                                                                 \
+			(cap) = (cap) ? (cap)*2 : 16;                                               \
+			/* A counter that cannot count them: as if memory had run out. */           \
+			(v) = orr_realloc((v), (cap) > (n) ? (size_t)(cap) : SIZE_MAX, sizeof *(v)); \
+		}                                                                                   \
+	} while (0)
 
 #ifdef __cplusplus
 }

@@ -41,31 +41,31 @@ enum orr_job_end { ORR_END_COMPLETED, ORR_END_KILLED, ORR_END_OVERRUN, ORR_END_N
 
 /* What is known of a job. Texts are good until the job ends. */
 struct orr_job_info {
-	uint64_t number;      /* 0, 1, ... in order of submission */
+	uint64_t number; /* 0, 1, ... in order of submission */
 	enum orr_job_state state;
 	int64_t submit_ns;
-	int64_t limit_ns;     /* the user's limit; -1 none */
-	int64_t started_ns;   /* when it last started; -1 never */
-	int64_t attained_ns;  /* time running so far */
-	double attained_gpu_s;/* the same times GPUs held (a shared one by its part) */
-	double priority;      /* from the trace; 0 unless it has one */
-	uint32_t gpus;        /* asked for */
-	uint32_t gpus_held;   /* running on now; 0 when waiting */
-	uint32_t gpu_milli;   /* of each GPU, 1000 = whole */
+	int64_t limit_ns;      /* the user's limit; -1 none */
+	int64_t started_ns;    /* when it last started; -1 never */
+	int64_t attained_ns;   /* time running so far */
+	double attained_gpu_s; /* the same times GPUs held (a shared one by its part) */
+	double priority;       /* from the trace; 0 unless it has one */
+	uint32_t gpus;         /* asked for */
+	uint32_t gpus_held;    /* running on now; 0 when waiting */
+	uint32_t gpu_milli;    /* of each GPU, 1000 = whole */
 	int64_t cpu_milli, mem_mib;
-	uint64_t gpu_types;   /* bit t set: may run on GPU type t */
-	uint32_t gpu_type;    /* runs on that type now; UINT32_MAX: waits, or has no GPU */
-	uint32_t shape;       /* equal for jobs that ask for the same; small */
+	uint64_t gpu_types;          /* bit t set: may run on GPU type t */
+	uint32_t gpu_type;           /* runs on that type now; UINT32_MAX: waits, or has no GPU */
+	uint32_t shape;              /* equal for jobs that ask for the same; small */
 	uint32_t user, queue, model; /* equal numbers, equal names; 0 unknown */
-	uint32_t preemptions; /* so far */
-	bool is_elastic;      /* has a rate at several sizes: orr_job_rate_at() */
+	uint32_t preemptions;        /* so far */
+	bool is_elastic;             /* has a rate at several sizes: orr_job_rate_at() */
 };
 
 /* ---- asking ---- */
 ORR_API int64_t orr_now(const struct orr_jobs *w);
 /* False if the handle is of no live job. */
 ORR_API bool orr_job_get(const struct orr_jobs *w, orr_job j, struct orr_job_info *out);
-ORR_API uint32_t orr_job_gpus(const struct orr_jobs *w, orr_job j);  /* asked for */
+ORR_API uint32_t orr_job_gpus(const struct orr_jobs *w, orr_job j); /* asked for */
 ORR_API uint32_t orr_job_shape(const struct orr_jobs *w, orr_job j);
 ORR_API int64_t orr_job_submit_ns(const struct orr_jobs *w, orr_job j);
 ORR_API uint64_t orr_job_number(const struct orr_jobs *w, orr_job j);
@@ -122,17 +122,16 @@ ORR_API bool orr_node_get(const struct orr_jobs *w, uint32_t node, struct orr_no
 /* Nodes that are lent (--capacity) come and go, may be noticed before they go, and have a price. Nothing starts on one that is
  * noticed: none of its GPUs count as free; what runs there runs until it is stopped, resized or evicted. Elsewhere no node is
  * ever noticed and prices are NAN. */
-ORR_API int64_t orr_node_goes_ns(const struct orr_jobs *w, uint32_t node);     /* ORR_NEVER: not noticed */
-ORR_API uint32_t orr_going_gpus(const struct orr_jobs *w);                     /* of orr_total_gpus(), those on noticed nodes */
-ORR_API uint32_t orr_job_going_gpus(const struct orr_jobs *w, orr_job j);      /* of those that it holds */
+ORR_API int64_t orr_node_goes_ns(const struct orr_jobs *w, uint32_t node);        /* ORR_NEVER: not noticed */
+ORR_API uint32_t orr_going_gpus(const struct orr_jobs *w);                        /* of orr_total_gpus(), those on noticed nodes */
+ORR_API uint32_t orr_job_going_gpus(const struct orr_jobs *w, orr_job j);         /* of those that it holds */
 ORR_API double orr_gpu_usd_per_hour(const struct orr_jobs *w, uint32_t gpu_type); /* now, mean of the nodes that are up */
 /* Would orr_try_start(w, j) succeed now? */
 ORR_API bool orr_fits(struct orr_jobs *w, orr_job j);
 /* Would it (on that GPU type; ORR_ANY_TYPE for any) if these running jobs were stopped
  * first? Stops nothing. */
 #define ORR_ANY_TYPE UINT32_MAX
-ORR_API bool orr_fits_without(struct orr_jobs *w, orr_job j, uint32_t gpu_type, const orr_job *stopped,
-	size_t n);
+ORR_API bool orr_fits_without(struct orr_jobs *w, orr_job j, uint32_t gpu_type, const orr_job *stopped, size_t n);
 
 /* ---- acting, in schedule() only ---- */
 
@@ -144,8 +143,7 @@ ORR_API bool orr_try_start_on_type(struct orr_jobs *w, orr_job j, uint32_t gpu_t
 ORR_API bool orr_try_start_sized(struct orr_jobs *w, orr_job j, uint32_t gpus);
 /* Starts a waiting job on n nodes, gpus[i] whole GPUs on node[i]: they must be free and
  * add up to what the job asks for (an elastic job: to a size it offers). */
-ORR_API void orr_start_at(struct orr_jobs *w, orr_job j, const uint32_t *node, const uint32_t *gpus,
-	size_t n);
+ORR_API void orr_start_at(struct orr_jobs *w, orr_job j, const uint32_t *node, const uint32_t *gpus, size_t n);
 /* Takes a running job off its GPUs; it waits again, with its work kept. */
 ORR_API void orr_stop(struct orr_jobs *w, orr_job j);
 /* The same, and adds to the work left (a checkpoint to read back, say). */
@@ -200,8 +198,8 @@ ORR_API int64_t orr_queue_key(const struct orr_queue *q, orr_job j);
 ORR_API int64_t orr_queue_tie(const struct orr_queue *q, orr_job j);
 ORR_API int64_t orr_queue_second(const struct orr_queue *q, orr_job j);
 ORR_API void orr_walk_begin(struct orr_queue *q, struct orr_walk *walk);
-ORR_API orr_job orr_walk_next(struct orr_walk *walk); /* 0: the end */
-ORR_API orr_job orr_walk_peek(struct orr_walk *walk); /* what next would give */
+ORR_API orr_job orr_walk_next(struct orr_walk *walk);    /* 0: the end */
+ORR_API orr_job orr_walk_peek(struct orr_walk *walk);    /* what next would give */
 ORR_API void orr_walk_skip_shape(struct orr_walk *walk); /* the shape of the last one given */
 /* From here on, of the shape of the last one given, only jobs with second <= max_second:
  * O(log n), however many are passed over. Backfilling asks so for the first job that is

@@ -47,6 +47,7 @@ struct orr_param {
 	const char *doc;     /* one line */
 };
 
+/* clang-format off */
 #define ORR_PARAM_BOOL(name, def, doc) { name, ORR_KIND_BOOL, (def) ? "true" : "false", NULL, 0, 1, doc }
 #define ORR_PARAM_INT(name, def, min, max, doc) { name, ORR_KIND_INT, def, NULL, min, max, doc }
 #define ORR_PARAM_REAL(name, def, min, max, doc) { name, ORR_KIND_REAL, def, NULL, min, max, doc }
@@ -58,6 +59,7 @@ struct orr_param {
 /* A text, which is the name of a file if it ends as told (".json"). */
 #define ORR_PARAM_TEXT_OR_FILE(name, def, ending, doc) { name, ORR_KIND_FILE, def, ending, 0, 0, doc }
 #define ORR_PARAM_END { NULL, ORR_KIND_END, NULL, NULL, 0, 0, NULL }
+/* clang-format on */
 
 /* The values of one table, checked. Asking for a name that is not in the table
  * is a mistake of the program: the value returned is 0, "" or an empty list. */

@@ -7,8 +7,8 @@
  *	ORR_POLICY_JOBS(my_policy, "what it does, in one line", params, my_ops);
  *
  * which makes it known as "my-policy". In the tree, its name is added to
- * policies/policies.def (policies of the serving and the spot world as serve_my_policy, spot_my_policy: worlds may share names). Outside, `cc -shared -fPIC $(pkg-config --cflags orrery)`
- * makes a plugin of it, run as --policy ./my_policy.so.
+ * policies/policies.def (policies of the serving and the spot world as serve_my_policy, spot_my_policy: worlds may share names). Outside,
+ *`cc -shared -fPIC $(pkg-config --cflags orrery)` makes a plugin of it, run as --policy ./my_policy.so.
  */
 #ifndef ORRERY_POLICY_H
 #define ORRERY_POLICY_H
@@ -39,9 +39,9 @@ struct orr_policy {
 	const char *name;     /* as in the source; '_' is read as '-' */
 	const char *doc;      /* one line */
 	enum orr_policy_kind kind;
-	unsigned flags;       /* ORR_NEEDS_ORACLE */
+	unsigned flags; /* ORR_NEEDS_ORACLE */
 	const struct orr_param *params;
-	const void *ops;      /* by kind: struct orr_jobs_ops, orr_step_ops, orr_serve_ops, orr_spot_ops */
+	const void *ops; /* by kind: struct orr_jobs_ops, orr_step_ops, orr_serve_ops, orr_spot_ops */
 };
 
 /* The one symbol that a plugin exports. */
@@ -52,44 +52,43 @@ struct orr_plugin {
 };
 
 /* symbol: what follows orr_policy_ in the C name, and what stands in policies.def. */
-#define ORR_POLICY_DECLARE_(symbol, ident, doc, kind, flags, params, ops)                  \
-	extern const struct orr_policy orr_policy_##symbol;                                \
-	const struct orr_policy orr_policy_##symbol = { ORR_ABI_VERSION,                   \
-		sizeof(struct orr_policy), #ident, doc, kind, flags, params, &(ops) }
+#define ORR_POLICY_DECLARE_(symbol, ident, doc, kind, flags, params, ops)                                                             \
+	extern const struct orr_policy orr_policy_##symbol;                                                                           \
+	const struct orr_policy orr_policy_##symbol = { ORR_ABI_VERSION, sizeof(struct orr_policy), #ident, doc, kind, flags, params, \
+		&(ops) }
 
 #ifdef ORR_BUILTIN
 #define ORR_PLUGIN_DECLARE_(symbol)
 #else
-#define ORR_PLUGIN_DECLARE_(symbol)                                                        \
-	;                                                                                  \
-	extern ORR_API const struct orr_plugin orr_plugin;                                 \
-	const struct orr_plugin orr_plugin = { ORR_ABI_VERSION, sizeof(struct orr_plugin), \
-		&orr_policy_##symbol }
+#define ORR_PLUGIN_DECLARE_(symbol)                        \
+	;                                                  \
+	extern ORR_API const struct orr_plugin orr_plugin; \
+	const struct orr_plugin orr_plugin = { ORR_ABI_VERSION, sizeof(struct orr_plugin), &orr_policy_##symbol }
 #endif
 
-#define ORR_POLICY_JOBS(ident, doc, params, ops)                                           \
-	ORR_POLICY_DECLARE_(ident, ident, doc, ORR_POLICY_KIND_JOBS, 0u, params, ops)             \
+#define ORR_POLICY_JOBS(ident, doc, params, ops)                                      \
+	ORR_POLICY_DECLARE_(ident, ident, doc, ORR_POLICY_KIND_JOBS, 0u, params, ops) \
 	ORR_PLUGIN_DECLARE_(ident)
-#define ORR_POLICY_JOBS_ORACLE(ident, doc, params, ops)                                    \
+#define ORR_POLICY_JOBS_ORACLE(ident, doc, params, ops)                                             \
 	ORR_POLICY_DECLARE_(ident, ident, doc, ORR_POLICY_KIND_JOBS, ORR_NEEDS_ORACLE, params, ops) \
 	ORR_PLUGIN_DECLARE_(ident)
-#define ORR_POLICY_STEP(ident, doc, params, ops)                                           \
-	ORR_POLICY_DECLARE_(ident, ident, doc, ORR_POLICY_KIND_STEP, 0u, params, ops)             \
+#define ORR_POLICY_STEP(ident, doc, params, ops)                                      \
+	ORR_POLICY_DECLARE_(ident, ident, doc, ORR_POLICY_KIND_STEP, 0u, params, ops) \
 	ORR_PLUGIN_DECLARE_(ident)
-#define ORR_POLICY_SERVE(ident, doc, params, ops)                                          \
-	ORR_POLICY_DECLARE_(serve_##ident, ident, doc, ORR_POLICY_KIND_SERVE, 0u, params, ops)            \
+#define ORR_POLICY_SERVE(ident, doc, params, ops)                                              \
+	ORR_POLICY_DECLARE_(serve_##ident, ident, doc, ORR_POLICY_KIND_SERVE, 0u, params, ops) \
 	ORR_PLUGIN_DECLARE_(serve_##ident)
-#define ORR_POLICY_SERVE_FLAGS(ident, doc, flags, params, ops)                             \
+#define ORR_POLICY_SERVE_FLAGS(ident, doc, flags, params, ops)                                    \
 	ORR_POLICY_DECLARE_(serve_##ident, ident, doc, ORR_POLICY_KIND_SERVE, flags, params, ops) \
 	ORR_PLUGIN_DECLARE_(serve_##ident)
-#define ORR_POLICY_SERVE_ORACLE(ident, doc, params, ops)                                   \
+#define ORR_POLICY_SERVE_ORACLE(ident, doc, params, ops)                                                     \
 	ORR_POLICY_DECLARE_(serve_##ident, ident, doc, ORR_POLICY_KIND_SERVE, ORR_NEEDS_ORACLE, params, ops) \
 	ORR_PLUGIN_DECLARE_(serve_##ident)
-#define ORR_POLICY_SPOT(ident, doc, params, ops)                                           \
-	ORR_POLICY_DECLARE_(spot_##ident, ident, doc, ORR_POLICY_KIND_SPOT, 0u, params, ops)              \
+#define ORR_POLICY_SPOT(ident, doc, params, ops)                                             \
+	ORR_POLICY_DECLARE_(spot_##ident, ident, doc, ORR_POLICY_KIND_SPOT, 0u, params, ops) \
 	ORR_PLUGIN_DECLARE_(spot_##ident)
-#define ORR_POLICY_SPOT_FLAGS(ident, doc, flags, params, ops)                              \
-	ORR_POLICY_DECLARE_(spot_##ident, ident, doc, ORR_POLICY_KIND_SPOT, flags, params, ops)   \
+#define ORR_POLICY_SPOT_FLAGS(ident, doc, flags, params, ops)                                   \
+	ORR_POLICY_DECLARE_(spot_##ident, ident, doc, ORR_POLICY_KIND_SPOT, flags, params, ops) \
 	ORR_PLUGIN_DECLARE_(spot_##ident)
 
 #ifdef __cplusplus

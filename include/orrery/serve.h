@@ -55,24 +55,24 @@ enum orr_req_state {
 };
 enum orr_req_end {
 	ORR_REQ_COMPLETED,
-	ORR_REQ_REFUSED, /* could never have been served */
-	ORR_REQ_SHED,    /* given up: overload, or its deadline could not be met */
+	ORR_REQ_REFUSED,   /* could never have been served */
+	ORR_REQ_SHED,      /* given up: overload, or its deadline could not be met */
 	ORR_REQ_UNFINISHED /* the run ended before */
 };
 
 struct orr_req_info {
-	uint64_t number;        /* 0, 1, ... in order of arrival */
+	uint64_t number; /* 0, 1, ... in order of arrival */
 	enum orr_req_state state;
 	double arrival_s;
-	double deadline_s;      /* of its completion, by its SLO; INFINITY: none */
+	double deadline_s; /* of its completion, by its SLO; INFINITY: none */
 	uint32_t model;
-	uint32_t replica;       /* routed to; ORR_NO_REPLICA: to none */
-	uint32_t samples;       /* that it brings (images of a camera, ..); 1 for language models */
-	uint32_t length;        /* tokens of its input; 0: has none */
-	uint32_t max_output;    /* tokens that the user allows; 0: not said */
-	uint32_t priority;      /* 0 unless the trace has one; larger is more urgent */
-	uint64_t session;       /* equal numbers: one conversation; 0: none */
-	uint32_t preemptions;   /* so far */
+	uint32_t replica;     /* routed to; ORR_NO_REPLICA: to none */
+	uint32_t samples;     /* that it brings (images of a camera, ..); 1 for language models */
+	uint32_t length;      /* tokens of its input; 0: has none */
+	uint32_t max_output;  /* tokens that the user allows; 0: not said */
+	uint32_t priority;    /* 0 unless the trace has one; larger is more urgent */
+	uint64_t session;     /* equal numbers: one conversation; 0: none */
+	uint32_t preemptions; /* so far */
 	/* Language models. */
 	uint32_t prompt_tokens; /* to be processed before the next output token; what a restart threw away is part of it */
 	uint32_t done_tokens;   /* processed of prompt and outputs; is prompt_tokens + 1 when the first output is there */
@@ -116,31 +116,30 @@ struct orr_fifo {
 };
 ORR_API void orr_fifo_push(struct orr_serve *w, struct orr_fifo *q, orr_req r);
 ORR_API void orr_fifo_push_front(struct orr_serve *w, struct orr_fifo *q, orr_req r);
-ORR_API orr_req orr_fifo_pop(struct orr_serve *w, struct orr_fifo *q); /* 0: empty */
+ORR_API orr_req orr_fifo_pop(struct orr_serve *w, struct orr_fifo *q);            /* 0: empty */
 ORR_API void orr_fifo_remove(struct orr_serve *w, struct orr_fifo *q, orr_req r); /* must be in q */
-ORR_API orr_req orr_fifo_next(const struct orr_serve *w, orr_req r);   /* behind r; 0 at the end */
+ORR_API orr_req orr_fifo_next(const struct orr_serve *w, orr_req r);              /* behind r; 0 at the end */
 
 /* ---- models ---- */
 
 enum orr_model_kind { ORR_MODEL_TABLE, ORR_MODEL_LLM };
 struct orr_model_info {
-	const char *name;     /* valid during the run */
+	const char *name; /* valid during the run */
 	enum orr_model_kind kind;
-	uint32_t layers;      /* where a run can be stopped; 0: unknown */
-	uint32_t n_batches;   /* batch sizes of the table, ascending */
+	uint32_t layers;    /* where a run can be stopped; 0: unknown */
+	uint32_t n_batches; /* batch sizes of the table, ascending */
 	const uint32_t *batch;
-	double load_s;        /* to bring it into memory */
+	double load_s; /* to bring it into memory */
 	double weight_bytes, kv_bytes_per_token;
-	double slo_s;         /* of a request for it, from arrival to completion; INFINITY: none */
-	uint32_t longest;     /* tokens of prompt and output that it can take; 0: no limit */
+	double slo_s;     /* of a request for it, from arrival to completion; INFINITY: none */
+	uint32_t longest; /* tokens of prompt and output that it can take; 0: no limit */
 };
 ORR_API uint32_t orr_models(const struct orr_serve *w);
 ORR_API bool orr_model_get(const struct orr_serve *w, uint32_t model, struct orr_model_info *out);
 /* UINT32_MAX if there is none of that name. */
 ORR_API uint32_t orr_model_find(const struct orr_serve *w, const char *name);
 /* Seconds that a batch takes on the replica when nothing else runs there; NAN if the table does not have it. */
-ORR_API double orr_model_latency(const struct orr_serve *w, uint32_t replica, uint32_t model, uint32_t samples,
-	uint32_t length);
+ORR_API double orr_model_latency(const struct orr_serve *w, uint32_t replica, uint32_t model, uint32_t samples, uint32_t length);
 /* The largest batch of the table; and the smallest size in the table that is at least `samples` (0: none). */
 ORR_API uint32_t orr_model_largest(const struct orr_serve *w, uint32_t model);
 ORR_API uint32_t orr_model_batch_for(const struct orr_serve *w, uint32_t model, uint32_t samples);
@@ -156,10 +155,10 @@ enum orr_replica_event {
 struct orr_replica_info {
 	bool is_up, is_draining;
 	enum orr_replica_role role;
-	uint32_t model;       /* it serves this one alone; UINT32_MAX: any */
+	uint32_t model; /* it serves this one alone; UINT32_MAX: any */
 	uint32_t gpus, node, gpu_type;
-	uint32_t runs;        /* on it now, or 1 while an iteration runs */
-	uint32_t routed;      /* live requests that were routed to it */
+	uint32_t runs;   /* on it now, or 1 while an iteration runs */
+	uint32_t routed; /* live requests that were routed to it */
 	uint32_t residents;
 	double memory_bytes, memory_free_bytes; /* table models: now */
 };
@@ -185,9 +184,9 @@ struct orr_batch {
 	uint32_t model;
 	const orr_req *req;
 	size_t n;
-	uint32_t samples;  /* size to run at; 0: the sum of the requests' (larger: padded) */
-	uint32_t length;   /* padded to; 0: the longest of the requests' */
-	double part;       /* of the model's latency (early exit: 0.5); 0: all of it */
+	uint32_t samples; /* size to run at; 0: the sum of the requests' (larger: padded) */
+	uint32_t length;  /* padded to; 0: the longest of the requests' */
+	double part;      /* of the model's latency (early exit: 0.5); 0: all of it */
 	unsigned flags;
 };
 /* Starts now. A request may be in several runs at once (students that share one input); it completes when the
@@ -286,8 +285,8 @@ ORR_API void orr_iter_run(struct orr_serve *w, uint32_t replica, uint64_t most, 
 ORR_API void orr_iter_cut(struct orr_serve *w, uint32_t replica);
 /* Seconds that an iteration would take: decodes with `context` tokens done in all; prompts of `tokens` tokens after
  * `before` ones were done (one prompt). */
-ORR_API double orr_iter_estimate(const struct orr_serve *w, uint32_t replica, uint32_t decodes, double context,
-	uint32_t tokens, uint32_t before);
+ORR_API double orr_iter_estimate(
+	const struct orr_serve *w, uint32_t replica, uint32_t decodes, double context, uint32_t tokens, uint32_t before);
 
 /* Sends a resident with its KV cache to another replica over the network; it arrive()s there, waiting, with its tokens done,
  * when it is there: orr_admit() makes it resident without processing anything again. Its blocks here are freed then. */

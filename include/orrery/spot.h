@@ -47,14 +47,14 @@ ORR_API int64_t orr_spot_now(const struct orr_spot *w);
 /* ---- instances ---- */
 
 struct orr_inst_info {
-	uint64_t number;      /* 0, 1, ... in order of being taken */
+	uint64_t number; /* 0, 1, ... in order of being taken */
 	bool is_ready, is_on_demand;
 	uint32_t zone, type;
-	int64_t since_ns;     /* taken */
-	int64_t ready_ns;     /* when it got or will get ready */
-	int64_t goes_ns;      /* noticed: when it will be gone; else ORR_NEVER */
-	double usd_per_hour;  /* now */
-	uint32_t stages;      /* that it owns */
+	int64_t since_ns;    /* taken */
+	int64_t ready_ns;    /* when it got or will get ready */
+	int64_t goes_ns;     /* noticed: when it will be gone; else ORR_NEVER */
+	double usd_per_hour; /* now */
+	uint32_t stages;     /* that it owns */
 };
 /* False: no such live instance. */
 ORR_API bool orr_inst_get(const struct orr_spot *w, orr_inst i, struct orr_inst_info *out);
@@ -75,7 +75,7 @@ ORR_API orr_inst orr_inst_first(const struct orr_spot *w);
 ORR_API orr_inst orr_inst_next(const struct orr_spot *w, orr_inst i);
 /* Up to cap of those that are ready, in that order; how many there are. */
 ORR_API uint32_t orr_inst_ready_list(const struct orr_spot *w, orr_inst *out, uint32_t cap);
-ORR_API uint32_t orr_inst_live(const struct orr_spot *w);  /* starting and ready */
+ORR_API uint32_t orr_inst_live(const struct orr_spot *w); /* starting and ready */
 ORR_API uint32_t orr_inst_ready(const struct orr_spot *w);
 /* A number of the policy's own, kept with the instance; 0 at first. */
 ORR_API uint64_t orr_inst_mark(const struct orr_spot *w, orr_inst i);
@@ -106,12 +106,12 @@ ORR_API int64_t orr_notice_time(const struct orr_spot *w);
 /* ---- the job ---- */
 
 struct orr_elastic_info {
-	const char *name;         /* valid during the run */
+	const char *name; /* valid during the run */
 	double samples_per_step;
-	uint64_t steps;           /* of the whole job; 0: as many as there is time for */
-	int64_t deadline_ns;      /* spot.deadline; ORR_NEVER */
+	uint64_t steps;            /* of the whole job; 0: as many as there is time for */
+	int64_t deadline_ns;       /* spot.deadline; ORR_NEVER */
 	uint32_t depth, pipelines; /* as its file suggests; 0: not said */
-	double state_bytes;       /* parameters, optimiser: what a checkpoint holds; 0: not said */
+	double state_bytes;        /* parameters, optimiser: what a checkpoint holds; 0: not said */
 	double parameters;
 	uint32_t on_demand_nodes; /* the baseline's; 0: not said */
 	int64_t on_demand_step_ns;
@@ -219,7 +219,7 @@ ORR_API void orr_egress(struct orr_spot *w, double bytes);
 /* timer() with that tag at at_ns (>= now); among those of one instant by rank 0..7, then first made. */
 ORR_API uint64_t orr_spot_timer(struct orr_spot *w, int64_t at_ns, uint32_t rank, uint64_t tag);
 ORR_API void orr_spot_cancel(struct orr_spot *w, uint64_t timer); /* one that has happened: nothing */
-ORR_API double orr_spot_uniform(struct orr_spot *w); /* [0,1), from the policy's own stream */
+ORR_API double orr_spot_uniform(struct orr_spot *w);              /* [0,1), from the policy's own stream */
 /* Adds to a sum of the policy's own, reported as a metric of this name ("fatal"); appears from the first call on, so add 0 in create(). */
 ORR_API void orr_spot_count(struct orr_spot *w, const char *name, double amount);
 /* Sets a metric of the policy's own. */

@@ -35,7 +35,7 @@
 extern "C" {
 #endif
 
-struct orr_step; /* the world */
+struct orr_step;         /* the world */
 typedef uint64_t orr_op; /* 0: no op */
 
 /* ---- the model ---- */
@@ -43,7 +43,7 @@ typedef uint64_t orr_op; /* 0: no op */
 enum orr_layer_kind {
 	ORR_LAYER_CONV,
 	ORR_LAYER_LINEAR,
-	ORR_LAYER_MATMUL,    /* no parameters: attention scores and context */
+	ORR_LAYER_MATMUL, /* no parameters: attention scores and context */
 	ORR_LAYER_RNN,
 	ORR_LAYER_EMBEDDING, /* gather */
 	ORR_LAYER_NORM,
@@ -58,24 +58,24 @@ struct orr_layer_info {
 	const char *name; /* valid during the run */
 	enum orr_layer_kind kind;
 	double params;
-	double fwd_flops;            /* per sample */
+	double fwd_flops;              /* per sample */
 	double out_elems, saved_elems; /* per sample: passed on; kept for backward */
-	double rows, columns;        /* of the parameters seen as a matrix (PowerSGD); 0 if none */
-	uint32_t block;              /* repeated block (a transformer layer), UINT32_MAX if none */
-	double tensors;              /* so many tensors make up the parameters (query, key and value: 6) */
+	double rows, columns;          /* of the parameters seen as a matrix (PowerSGD); 0 if none */
+	uint32_t block;                /* repeated block (a transformer layer), UINT32_MAX if none */
+	double tensors;                /* so many tensors make up the parameters (query, key and value: 6) */
 };
 
 struct orr_step_facts {
 	uint32_t gpus, nodes;
 	uint32_t layers;
-	uint32_t fc_first;      /* first layer of the fully connected classifier; == layers if none */
-	uint32_t blocks;        /* transformer layers; 0 if not a transformer */
+	uint32_t fc_first; /* first layer of the fully connected classifier; == layers if none */
+	uint32_t blocks;   /* transformer layers; 0 if not a transformer */
 	double params;
-	double batch;           /* samples per GPU and iteration */
-	double gradient_bytes;  /* of one parameter's gradient as sent */
-	double weight_bytes;    /* of one parameter as computed with */
-	double activation_bytes; /* of one activation element */
-	double optimizer_bytes; /* of state per parameter beside weight and gradient (master copies, moments) */
+	double batch;                     /* samples per GPU and iteration */
+	double gradient_bytes;            /* of one parameter's gradient as sent */
+	double weight_bytes;              /* of one parameter as computed with */
+	double activation_bytes;          /* of one activation element */
+	double optimizer_bytes;           /* of state per parameter beside weight and gradient (master copies, moments) */
 	double hidden, seq, heads, vocab; /* transformers; else 0 */
 };
 
@@ -93,11 +93,11 @@ enum orr_pass { ORR_PASS_FORWARD, ORR_PASS_BACKWARD_DATA, ORR_PASS_BACKWARD_WEIG
 
 /* Seconds of a pass over layers first..first+count-1, batch samples, each product split over `shards`
  * devices (1: not split). Stragglers are the world's business: it stretches ops as they run. */
-ORR_API double orr_cost(const struct orr_step *s, uint32_t device, enum orr_pass pass, uint32_t first, uint32_t count,
-	double batch, uint32_t shards);
+ORR_API double orr_cost(
+	const struct orr_step *s, uint32_t device, enum orr_pass pass, uint32_t first, uint32_t count, double batch, uint32_t shards);
 /* The same with the element-wise kinds split as well (sequence parallelism). */
-ORR_API double orr_cost_sequence_parallel(const struct orr_step *s, uint32_t device, enum orr_pass pass,
-	uint32_t first, uint32_t count, double batch, uint32_t shards);
+ORR_API double orr_cost_sequence_parallel(
+	const struct orr_step *s, uint32_t device, enum orr_pass pass, uint32_t first, uint32_t count, double batch, uint32_t shards);
 ORR_API double orr_update_cost(const struct orr_step *s, uint32_t device, double params);
 /* Nominal bottleneck of the route, and as it is now (contention, time-varying capacity). */
 ORR_API double orr_bandwidth(const struct orr_step *s, uint32_t from, uint32_t to);
@@ -114,8 +114,14 @@ ORR_API void orr_step_samples(struct orr_step *s, double samples);
  * local steps). 0: none need be alike. The world looks for a steady state in whole periods alone. */
 ORR_API void orr_step_period(struct orr_step *s, uint32_t period);
 
-enum orr_memory { ORR_MEMORY_WEIGHTS, ORR_MEMORY_GRADIENTS, ORR_MEMORY_OPTIMIZER, ORR_MEMORY_ACTIVATIONS, ORR_MEMORY_BUFFERS,
-	ORR_MEMORY_KINDS };
+enum orr_memory {
+	ORR_MEMORY_WEIGHTS,
+	ORR_MEMORY_GRADIENTS,
+	ORR_MEMORY_OPTIMIZER,
+	ORR_MEMORY_ACTIVATIONS,
+	ORR_MEMORY_BUFFERS,
+	ORR_MEMORY_KINDS
+};
 /* Held during the whole run; adds up. What does not fit ends the run, naming `what` ("stage 3"; copied) and the device. */
 ORR_API void orr_hold(struct orr_step *s, uint32_t device, enum orr_memory kind, double bytes, const char *what);
 
@@ -141,34 +147,27 @@ ORR_API orr_op orr_delay(struct orr_step *s, double seconds);
 /* No time: something to wait for. */
 ORR_API orr_op orr_mark(struct orr_step *s);
 
-enum orr_collective_op {
-	ORR_ALL_REDUCE,
-	ORR_REDUCE_SCATTER,
-	ORR_ALL_GATHER,
-	ORR_BROADCAST,
-	ORR_REDUCE,
-	ORR_ALL_TO_ALL
-};
+enum orr_collective_op { ORR_ALL_REDUCE, ORR_REDUCE_SCATTER, ORR_ALL_GATHER, ORR_BROADCAST, ORR_REDUCE, ORR_ALL_TO_ALL };
 enum orr_collective_algorithm {
 	ORR_ALGORITHM_DEFAULT, /* the scenario's: step.algorithm */
 	ORR_RING,
 	ORR_HALVING_DOUBLING,
 	ORR_DOUBLE_TREE,
 	ORR_HIERARCHICAL,
-	ORR_DIRECT, /* everyone sends to everyone at once */
+	ORR_DIRECT,             /* everyone sends to everyone at once */
 	ORR_HIERARCHICAL_LEADER /* all-reduce: one rank of each island talks for it; else as ORR_HIERARCHICAL */
 };
 
 struct orr_collective {
 	enum orr_collective_op op;
 	enum orr_collective_algorithm algorithm;
-	double bytes;       /* the buffer of an all-reduce; the whole result or input of the others */
-	uint32_t root;      /* rank; broadcast and reduce */
-	uint32_t inner;     /* hierarchical: ranks per island; 0: ranks of one node */
-	uint32_t repeat;    /* so many of the same, one after the other (0: 1) */
+	double bytes;    /* the buffer of an all-reduce; the whole result or input of the others */
+	uint32_t root;   /* rank; broadcast and reduce */
+	uint32_t inner;  /* hierarchical: ranks per island; 0: ranks of one node */
+	uint32_t repeat; /* so many of the same, one after the other (0: 1) */
 	/* Gradients of layers first..first+count-1 (count 0: not gradients): what step.compression applies to. */
 	uint32_t first_layer, n_layers;
-	uint32_t chunks;    /* trees and chains: pieces in the pipeline; 0: chosen */
+	uint32_t chunks; /* trees and chains: pieces in the pipeline; 0: chosen */
 };
 struct orr_group {
 	const uint32_t *device; /* in ring order; copied */
@@ -177,8 +176,7 @@ struct orr_group {
 ORR_API orr_op orr_collective(struct orr_step *s, const struct orr_group *g, const struct orr_collective *c);
 /* Among lanes, at one position: lane l's group are the `size` lanes that differ from l by multiples of `stride`,
  * l - (l / stride % size) * stride + i * stride. */
-ORR_API orr_op orr_collective_lanes(struct orr_step *s, uint32_t position, uint32_t size, uint32_t stride,
-	const struct orr_collective *c);
+ORR_API orr_op orr_collective_lanes(struct orr_step *s, uint32_t position, uint32_t size, uint32_t stride, const struct orr_collective *c);
 
 /* op waits for dep; both may be 0. dep may be of an earlier iteration; in the same, it was made before op. */
 ORR_API void orr_after(struct orr_step *s, orr_op op, orr_op dep);
@@ -220,7 +218,7 @@ struct orr_update {
 	uint32_t worker;        /* PUSH, PULL: the worker's device (the other end is a server) */
 	uint32_t slice, slices; /* of equal parts of the parameters; slices 0 means 1 */
 	uint32_t window;
-	double scale;           /* 0 means 1 */
+	double scale; /* 0 means 1 */
 };
 /* Takes effect when op ends; several per op in the order given. */
 ORR_API void orr_updates(struct orr_step *s, orr_op op, const struct orr_update *u);

@@ -33,11 +33,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BACKFILL_PARAMS                                                                                    \
-	ORR_PARAM_CHOICE("estimate", "limit", "limit|exact",                                               \
-		"of run times: the user's limit (the truth where the trace has none), or the truth"),      \
-	ORR_PARAM_REAL("factor", "1", 1e-6, 1e6, "error of the exact estimate: it is multiplied by this"), \
-	ORR_PARAM_CHOICE("overrun", "extend", "kill|extend", "a job that outlives its estimate is killed, or gets more")
+#define BACKFILL_PARAMS                                                                                                                   \
+	ORR_PARAM_CHOICE(                                                                                                                 \
+		"estimate", "limit", "limit|exact", "of run times: the user's limit (the truth where the trace has none), or the truth"), \
+		ORR_PARAM_REAL("factor", "1", 1e-6, 1e6, "error of the exact estimate: it is multiplied by this"),                        \
+		ORR_PARAM_CHOICE("overrun", "extend", "kill|extend", "a job that outlives its estimate is killed, or gets more")
 
 enum { BACKFILL_MAX_TYPES = 64 };
 #define BACKFILL_NO_TYPE UINT32_MAX
@@ -91,10 +91,8 @@ static inline void backfill_capacity(void *self, struct orr_jobs *w)
 	for (uint32_t i = 0; orr_node_get(w, i, &node); i++) {
 		if (!node.is_up)
 			continue;
-		b->cpu_milli = node.cpu_milli < BACKFILL_UNLIMITED - b->cpu_milli ? b->cpu_milli + node.cpu_milli
-										   : BACKFILL_UNLIMITED;
-		b->mem_mib = node.mem_mib < BACKFILL_UNLIMITED - b->mem_mib ? b->mem_mib + node.mem_mib
-									     : BACKFILL_UNLIMITED;
+		b->cpu_milli = node.cpu_milli < BACKFILL_UNLIMITED - b->cpu_milli ? b->cpu_milli + node.cpu_milli : BACKFILL_UNLIMITED;
+		b->mem_mib = node.mem_mib < BACKFILL_UNLIMITED - b->mem_mib ? b->mem_mib + node.mem_mib : BACKFILL_UNLIMITED;
 	}
 }
 
@@ -214,8 +212,8 @@ static inline void backfill_move(struct backfill_room *room, uint32_t type, cons
 
 static inline bool backfill_has_room(const struct backfill_room *room, uint32_t type, const struct backfill_need *need)
 {
-	return (type == BACKFILL_NO_TYPE || room->gpu_milli[type] >= need->gpu_milli) &&
-		room->cpu_milli >= need->cpu_milli && room->mem_mib >= need->mem_mib;
+	return (type == BACKFILL_NO_TYPE || room->gpu_milli[type] >= need->gpu_milli) && room->cpu_milli >= need->cpu_milli &&
+	       room->mem_mib >= need->mem_mib;
 }
 
 /* ---- the running ones ---- */
@@ -251,10 +249,9 @@ static inline int64_t backfill_started(struct backfill *b, struct orr_jobs *w, o
 	}
 	if (!orr_job_get(w, j, &info))
 		return ORR_NEVER;
-	struct backfill_running x = { .job = j,
-		.type = info.gpu_type,
-		.need = backfill_need(&info),
-		.end = orr_now(w) + backfill_span(b, w, j, info.gpu_type) };
+	struct backfill_running x = {
+		.job = j, .type = info.gpu_type, .need = backfill_need(&info), .end = orr_now(w) + backfill_span(b, w, j, info.gpu_type)
+	};
 	backfill_insert(b, &x);
 	backfill_move(&b->used, x.type, &x.need, 1);
 	orr_queue_remove(b->waiting, j);

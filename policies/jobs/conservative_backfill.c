@@ -77,11 +77,9 @@ static void arrive(void *self, struct orr_jobs *w, orr_job j)
 	size_t i = c->n++;
 	for (; i && c->promise[i - 1].number > info.number; i--)
 		c->promise[i] = c->promise[i - 1];
-	c->promise[i] = (struct promise){ .job = j,
-		.number = info.number,
-		.start = ORR_NEVER,
-		.type = BACKFILL_NO_TYPE,
-		.need = backfill_need(&info) };
+	c->promise[i] = (struct promise){
+		.job = j, .number = info.number, .start = ORR_NEVER, .type = BACKFILL_NO_TYPE, .need = backfill_need(&info)
+	};
 }
 
 static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
@@ -202,8 +200,7 @@ static void plan(struct conservative *c, struct orr_jobs *w)
 
 static bool try_start(struct conservative *c, struct orr_jobs *w, const struct promise *x, uint32_t type)
 {
-	return c->base.n_types > 1 && type != BACKFILL_NO_TYPE ? orr_try_start_on_type(w, x->job, type)
-								: orr_try_start(w, x->job);
+	return c->base.n_types > 1 && type != BACKFILL_NO_TYPE ? orr_try_start_on_type(w, x->job, type) : orr_try_start(w, x->job);
 }
 
 /* Starts x, whose time has come, on the type promised or another one where it delays nobody. */

@@ -22,9 +22,7 @@
 #include <string.h>
 
 static const struct orr_param params[] = {
-	ORR_PARAM_CHOICE(
-		"when_full", "wait", "wait|skip", "who is next has no room: wait, or ask the next user"),
-	ORR_PARAM_END
+	ORR_PARAM_CHOICE("when_full", "wait", "wait|skip", "who is next has no room: wait, or ask the next user"), ORR_PARAM_END
 };
 
 enum resource { GPU, CPU, MEMORY, N_RESOURCES };

@@ -23,7 +23,7 @@ static const struct orr_param params[] = { BACKFILL_PARAMS, ORR_PARAM_END };
 
 /* What the head of the line is promised. */
 struct reservation {
-	int64_t shadow;  /* ORR_NEVER: nothing can be promised */
+	int64_t shadow; /* ORR_NEVER: nothing can be promised */
 	uint32_t type;
 	struct backfill_room extra; /* at the shadow time, on that type */
 };
@@ -36,8 +36,7 @@ static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_
 static void arrive(void *self, struct orr_jobs *w, orr_job j)
 {
 	struct backfill *b = self;
-	orr_queue_add2(b->waiting, j, orr_job_submit_ns(w, j), (int64_t)orr_job_number(w, j),
-		backfill_longest(b, w, j));
+	orr_queue_add2(b->waiting, j, orr_job_submit_ns(w, j), (int64_t)orr_job_number(w, j), backfill_longest(b, w, j));
 }
 
 static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
@@ -80,8 +79,7 @@ static void reserve(struct backfill *b, struct orr_jobs *w, orr_job head, struct
 }
 
 /* Starts j on a type that leaves the reservation alone. */
-static bool start_elsewhere(struct orr_jobs *w, orr_job j, const struct orr_job_info *info,
-	const struct reservation *r, uint32_t n_types)
+static bool start_elsewhere(struct orr_jobs *w, orr_job j, const struct orr_job_info *info, const struct reservation *r, uint32_t n_types)
 {
 	for (uint32_t t = 0; t < n_types; t++)
 		if (t != r->type && info->gpu_types >> t & 1 && orr_try_start_on_type(w, j, t))
@@ -104,10 +102,8 @@ static void try_behind(struct backfill *b, struct orr_jobs *w, orr_job j, struct
 		return;
 	int64_t window = r->shadow == ORR_NEVER ? INT64_MAX : r->shadow - orr_now(w);
 	bool wants_type = info.gpus && r->type != BACKFILL_NO_TYPE && info.gpu_types >> r->type & 1;
-	bool is_free = orr_queue_second(b->waiting, j) <= window ||
-		is_within_extra(r, &info, wants_type ? r->type : BACKFILL_NO_TYPE);
-	if (!is_free && !(wants_type && is_within_extra(r, &info, BACKFILL_NO_TYPE) &&
-				start_elsewhere(w, j, &info, r, b->n_types))) {
+	bool is_free = orr_queue_second(b->waiting, j) <= window || is_within_extra(r, &info, wants_type ? r->type : BACKFILL_NO_TYPE);
+	if (!is_free && !(wants_type && is_within_extra(r, &info, BACKFILL_NO_TYPE) && start_elsewhere(w, j, &info, r, b->n_types))) {
 		orr_walk_limit_shape(walk, window);
 		return;
 	}

@@ -34,23 +34,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct orr_param params[] = {
-	ORR_PARAM_CHOICE("allocation", "max_min_fairness",
-		"fifo|fifo_perf|isolated|max_min_fairness|max_sum_throughput|finish_time_fairness",
-		"how the jobs' time is divided over GPU types"),
+static const struct orr_param params[] = { ORR_PARAM_CHOICE("allocation", "max_min_fairness",
+						   "fifo|fifo_perf|isolated|max_min_fairness|max_sum_throughput|finish_time_fairness",
+						   "how the jobs' time is divided over GPU types"),
 	ORR_PARAM_TIME("round", "360s", "length of a round"),
-	ORR_PARAM_TIME("recompute", "0s",
-		"least time between allocations (rules=gavel: 1920s where this is 0)"),
-	ORR_PARAM_CHOICE("rules", "own", "own|gavel", "gavel: rounds as in the published simulator"),
-	ORR_PARAM_END
-};
+	ORR_PARAM_TIME("recompute", "0s", "least time between allocations (rules=gavel: 1920s where this is 0)"),
+	ORR_PARAM_CHOICE("rules", "own", "own|gavel", "gavel: rounds as in the published simulator"), ORR_PARAM_END };
 
 enum { PUBLISHED_RECOMPUTE_S = 1920, PER_TYPE = 5 };
 
 static enum gavel_allocation allocation_of(const char *text)
 {
-	static const char *const names[] = { "fifo", "fifo_perf", "isolated", "max_min_fairness",
-		"max_sum_throughput", "finish_time_fairness" };
+	static const char *const names[] = { "fifo", "fifo_perf", "isolated", "max_min_fairness", "max_sum_throughput",
+		"finish_time_fairness" };
 	size_t i = 0;
 	while (i + 1 < sizeof names / sizeof *names && strcmp(text, names[i]))
 		i++;
@@ -201,8 +197,7 @@ static void add_entries(struct gavel *g, struct orr_jobs *w)
 			if (!(m->share[t] > 0))
 				continue;
 			m->owed[t] += m->share[t];
-			struct gavel_entry e = { i, t,
-				{ m->got[t] > 0 ? m->owed[t] / m->got[t] : INFINITY, m->owed[t], 0 } };
+			struct gavel_entry e = { i, t, { m->got[t] > 0 ? m->owed[t] / m->got[t] : INFINITY, m->owed[t], 0 } };
 			if (!gavel_entry_add(g, w, e))
 				return;
 		}
@@ -245,8 +240,7 @@ static void own_round(struct gavel *g, struct orr_jobs *w)
 static void start_cpu_only(struct gavel *g, struct orr_jobs *w)
 {
 	for (size_t i = 0; g->n_cpu_only && i < g->n; i++)
-		if (!g->member[i].milli && g->member[i].type == GAVEL_NOWHERE &&
-			orr_try_start(w, g->member[i].job)) {
+		if (!g->member[i].milli && g->member[i].type == GAVEL_NOWHERE && orr_try_start(w, g->member[i].job)) {
 			g->member[i].type = 0;
 			g->n_cpu_only--;
 		}
@@ -271,5 +265,4 @@ static const struct orr_jobs_ops ops = { .size = sizeof ops,
 	.schedule = schedule,
 	.capacity = capacity };
 
-ORR_POLICY_JOBS(gavel, "Gavel: rounds that realise an allocation (fifo, isolated, fair shares by LP)",
-	params, ops);
+ORR_POLICY_JOBS(gavel, "Gavel: rounds that realise an allocation (fifo, isolated, fair shares by LP)", params, ops);

@@ -41,8 +41,8 @@ struct gavel_member {
 	bool is_allocated;                           /* the present X knows the job */
 	double isolated_s, isolated_rate, left_then; /* gavel_alloc.c: time on an equal share so far */
 	uint32_t shape;
-	double *speed;                               /* [type]: the throughput there */
-	double *throughput, *share, *owed, *got;     /* [type]; throughput 0: no place there */
+	double *speed;                           /* [type]: the throughput there */
+	double *throughput, *share, *owed, *got; /* [type]; throughput 0: no place there */
 	/* published rules: */
 	bool is_admitted, has_ended, will_end; /* will_end: in this round */
 	double steps_left, round_steps, round_s, finish_s;

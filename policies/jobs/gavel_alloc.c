@@ -161,8 +161,8 @@ static bool input_fill(struct input *in, struct gavel *g, struct orr_jobs *w, do
 			m->isolated_s += (m->left_then - left) / m->isolated_rate;
 		m->left_then = left;
 		in->member[n] = m;
-		in->job[n++] = (struct gavel_job){ (double)m->milli / 1000, m->weight, m->throughput,
-			now_s - m->submit_s, fmax(0, m->isolated_s), left };
+		in->job[n++] = (struct gavel_job){ (double)m->milli / 1000, m->weight, m->throughput, now_s - m->submit_s,
+			fmax(0, m->isolated_s), left };
 	}
 	for (uint32_t t = 0; t < g->n_types; t++)
 		in->gpus_of_type[t] = orr_total_gpus_of(w, t);

@@ -24,9 +24,7 @@ void gavel_isolated(const struct gavel_problem *p, double *x)
 	for (size_t m = 0; m < p->n_jobs; m++) {
 		double sum = 0, *row = x + m * p->n_types;
 		for (size_t t = 0; t < p->n_types; t++) {
-			row[t] = gavel_may_run(p, m, t)
-					 ? p->gpus_of_type[t] / (double)p->n_jobs / p->job[m].gpus
-					 : 0;
+			row[t] = gavel_may_run(p, m, t) ? p->gpus_of_type[t] / (double)p->n_jobs / p->job[m].gpus : 0;
 			sum += row[t];
 		}
 		for (size_t t = 0; sum > 1 && t < p->n_types; t++)
@@ -100,8 +98,7 @@ static struct model *model_new(const struct gavel_problem *p, double *unit)
 		int row = lexlp_row(m->lp, -INFINITY, 1);
 		for (size_t j = 0; j < p->n_jobs; j++)
 			if (m->col[j * p->n_types + t] >= 0)
-				lexlp_set(m->lp, row, m->col[j * p->n_types + t],
-					p->job[j].gpus / p->gpus_of_type[t]);
+				lexlp_set(m->lp, row, m->col[j * p->n_types + t], p->job[j].gpus / p->gpus_of_type[t]);
 	}
 	return m;
 }
@@ -128,8 +125,7 @@ static void put_job_order(struct model *m)
 		int goal = lexlp_goal(m->lp);
 		for (size_t t = 0; t < m->p->n_types; t++)
 			if (m->col[j * m->p->n_types + t] >= 0)
-				lexlp_goal_set(m->lp, goal, m->col[j * m->p->n_types + t],
-					coefficient(m, j, t));
+				lexlp_goal_set(m->lp, goal, m->col[j * m->p->n_types + t], coefficient(m, j, t));
 	}
 }
 
@@ -191,8 +187,7 @@ static int solve_max_sum(const struct gavel_problem *p, double *unit, double *x,
 	for (size_t j = 0; j < p->n_jobs; j++)
 		for (size_t t = 0; t < p->n_types; t++)
 			if (m->col[j * p->n_types + t] >= 0)
-				lexlp_goal_set(m->lp, goal, m->col[j * p->n_types + t],
-					p->job[j].throughput[t] / largest);
+				lexlp_goal_set(m->lp, goal, m->col[j * p->n_types + t], p->job[j].throughput[t] / largest);
 	put_job_order(m);
 	int rc = model_solve(m, x, err);
 	model_free(m);
@@ -219,8 +214,7 @@ struct fairness {
 enum { MAX_PASSES = 100 };
 static const double PROGRESS = 1e-12;
 
-static double largest_rho(
-	const struct gavel_problem *p, const double *unit, const double *x, struct fairness *f)
+static double largest_rho(const struct gavel_problem *p, const double *unit, const double *x, struct fairness *f)
 {
 	double largest = 0;
 	for (size_t j = 0; j < p->n_jobs; j++) {
@@ -238,8 +232,8 @@ static double largest_rho(
 }
 
 /* One pass, from what f says of the last X; is_last: with the second stage. */
-static int finish_time_pass(const struct gavel_problem *p, double *unit, const struct fairness *f,
-	double rho, bool is_last, double *x, struct orr_error *err)
+static int finish_time_pass(
+	const struct gavel_problem *p, double *unit, const struct fairness *f, double rho, bool is_last, double *x, struct orr_error *err)
 {
 	struct model *m = model_new(p, unit);
 	if (!m)
@@ -261,8 +255,7 @@ static int finish_time_pass(const struct gavel_problem *p, double *unit, const s
 	return rc;
 }
 
-static int finish_time(const struct gavel_problem *p, double *unit, struct fairness *f, double *x,
-	struct orr_error *err)
+static int finish_time(const struct gavel_problem *p, double *unit, struct fairness *f, double *x, struct orr_error *err)
 {
 	double rho = largest_rho(p, unit, x, f), before = INFINITY;
 	for (int pass = 0; pass < MAX_PASSES && rho < before * (1 - PROGRESS); pass++) {
@@ -275,8 +268,7 @@ static int finish_time(const struct gavel_problem *p, double *unit, struct fairn
 	return finish_time_pass(p, unit, f, rho, true, x, err);
 }
 
-static int solve_finish_time(
-	const struct gavel_problem *p, double *unit, double *x, struct orr_error *err)
+static int solve_finish_time(const struct gavel_problem *p, double *unit, double *x, struct orr_error *err)
 {
 	struct fairness *f = calloc(p->n_jobs + 1, sizeof *f);
 	if (!f)
@@ -320,8 +312,7 @@ static bool everybody_at_best(const struct gavel_problem *p, double *left, doubl
 	return true;
 }
 
-static double value_of(
-	enum gavel_goal goal, const struct gavel_problem *p, const double *unit, const double *x)
+static double value_of(enum gavel_goal goal, const struct gavel_problem *p, const double *unit, const double *x)
 {
 	double sum = 0;
 	switch (goal) {
@@ -338,8 +329,7 @@ static double value_of(
 }
 
 /* What each job's throughput is measured in, for the goal; 0: the job is left out. */
-static void fill_units(
-	enum gavel_goal goal, const struct gavel_problem *p, double *unit, double *scratch)
+static void fill_units(enum gavel_goal goal, const struct gavel_problem *p, double *unit, double *scratch)
 {
 	gavel_isolated(p, scratch);
 	for (size_t j = 0; j < p->n_jobs; j++)
@@ -356,11 +346,9 @@ static void fill_units(
 		}
 }
 
-static int solve_program(enum gavel_goal goal, const struct gavel_problem *p, double *unit, double *x,
-	struct orr_error *err)
+static int solve_program(enum gavel_goal goal, const struct gavel_problem *p, double *unit, double *x, struct orr_error *err)
 {
-	static int (*const solvers[])(
-		const struct gavel_problem *p, double *unit, double *x, struct orr_error *err) = {
+	static int (*const solvers[])(const struct gavel_problem *p, double *unit, double *x, struct orr_error *err) = {
 		[GAVEL_MAX_MIN] = solve_max_min,
 		[GAVEL_MAX_SUM] = solve_max_sum,
 		[GAVEL_FINISH_TIME] = solve_finish_time,
@@ -371,8 +359,7 @@ static int solve_program(enum gavel_goal goal, const struct gavel_problem *p, do
 	return rc;
 }
 
-int gavel_lp_solve(enum gavel_goal goal, const struct gavel_problem *p, double *x, double *value,
-	struct orr_error *err)
+int gavel_lp_solve(enum gavel_goal goal, const struct gavel_problem *p, double *x, double *value, struct orr_error *err)
 {
 	double *unit = calloc(p->n_jobs + p->n_types + 1, sizeof *unit), *left = unit + p->n_jobs;
 	if (!unit)

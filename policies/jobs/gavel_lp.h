@@ -44,8 +44,7 @@ struct gavel_problem {
 
 /* Fills in x[job * n_types + type], and the value of the goal (may be NULL); a job with no
  * type to run on gets zeros and is left out of the goal. Values are rounded to 1e-9. */
-int gavel_lp_solve(enum gavel_goal goal, const struct gavel_problem *p, double *x, double *value,
-	struct orr_error *err);
+int gavel_lp_solve(enum gavel_goal goal, const struct gavel_problem *p, double *x, double *value, struct orr_error *err);
 
 /* An equal share of each type: gpus_of_type / (n_jobs * gpus), scaled down to at most all
  * of the job's time (section 4.2's X isolated, as the published code has it). */

@@ -38,8 +38,7 @@ void gavel_published_arrive(struct gavel *g, struct orr_jobs *w, struct gavel_me
 	(void)g;
 	m->steps_left = orr_job_iterations(w, m->job);
 	if (m->milli && !(m->steps_left > 0))
-		orr_give_up(w, m->job,
-			"rules=gavel counts training iterations, which the trace does not state");
+		orr_give_up(w, m->job, "rules=gavel counts training iterations, which the trace does not state");
 }
 
 /* Stops who has done the iterations of this round; false while somebody runs. */
@@ -147,8 +146,7 @@ static void add_entries(struct gavel *g, struct orr_jobs *w)
 			if (!m->is_allocated || !(m->share[t] > 0) || !(m->throughput[t] > 0))
 				continue;
 			double priority = m->share[t] / (m->got[t] / g->worker_s[t]);
-			if (!gavel_entry_add(g, w,
-				    (struct gavel_entry){ i, t, { priority, m->owed[t], m->share[t] } }))
+			if (!gavel_entry_add(g, w, (struct gavel_entry){ i, t, { priority, m->owed[t], m->share[t] } }))
 				return;
 		}
 }

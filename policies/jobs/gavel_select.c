@@ -35,8 +35,7 @@ static int by_type_and_rank(const void *x, const void *y)
 void gavel_choose(struct gavel *g, struct orr_jobs *w)
 {
 	if (g->n_entries)
-		qsort(g->entry, g->n_entries, sizeof *g->entry,
-			g->is_published ? by_type_and_rank : by_rank);
+		qsort(g->entry, g->n_entries, sizeof *g->entry, g->is_published ? by_type_and_rank : by_rank);
 	for (uint32_t t = 0; t < g->n_types; t++)
 		g->free_milli[t] = 1000 * (int64_t)orr_total_gpus_of(w, t);
 	for (size_t i = 0; i < g->n; i++)

@@ -25,15 +25,13 @@
 
 #include <math.h>
 
-static const struct orr_param params[] = {
-	ORR_PARAM_CHOICE("service", "gpu-time", "gpu-time|time", "what jobs are served: GPU time, or running time"),
+static const struct orr_param params[] = { ORR_PARAM_CHOICE("service", "gpu-time", "gpu-time|time",
+						   "what jobs are served: GPU time, or running time"),
 	ORR_PARAM_LIST("table", "", "service of past jobs, in (GPU-)seconds; empty: learnt from completed jobs"),
 	ORR_PARAM_TIME("delta", "0", "fixed quantum of the index, in (GPU-)seconds; 0: the best one"),
 	ORR_PARAM_TIME("quantum", "60s", "width of the first level of service, in (GPU-)seconds"),
 	ORR_PARAM_INT("steps", "2", 1, 64, "levels per doubling of service"),
-	ORR_PARAM_TIME("interval", "60s", "least time between two looks at running jobs that nothing else causes"),
-	ORR_PARAM_END
-};
+	ORR_PARAM_TIME("interval", "60s", "least time between two looks at running jobs that nothing else causes"), ORR_PARAM_END };
 
 enum { DOUBLINGS = 48 }; /* of the quantum: the last level has no end */
 
@@ -98,8 +96,8 @@ static bool take_distribution(struct gittins *g)
 	g->key = k;
 	for (g->n_keys = 0; g->n_keys < n; g->n_keys++) {
 		double low = g->edge[g->n_keys], width = g->edge[g->n_keys + 1] - low;
-		k[g->n_keys] = key_of_index(g->delta > 0 ? gittins_index_fixed(&g->table, low, g->delta)
-							 : gittins_index(&g->table, low, width));
+		k[g->n_keys] =
+			key_of_index(g->delta > 0 ? gittins_index_fixed(&g->table, low, g->delta) : gittins_index(&g->table, low, width));
 	}
 	return true;
 }

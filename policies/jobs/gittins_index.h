@@ -101,8 +101,7 @@ static inline bool gittins_is_steeper(struct gittins_point a, struct gittins_poi
 /* From corner k along the hull to the one that is steepest from a. */
 static inline size_t gittins_tangent(const struct gittins_table *t, struct gittins_point a, size_t k)
 {
-	while (k + 1 < t->built &&
-		gittins_is_steeper(a, gittins_corner(t, k), gittins_corner(t, t->next[k])))
+	while (k + 1 < t->built && gittins_is_steeper(a, gittins_corner(t, k), gittins_corner(t, t->next[k])))
 		k = t->next[k];
 	return k;
 }

@@ -50,24 +50,24 @@ struct las_queue {
 };
 
 struct las {
-	bool counts_gpus;  /* service is time x GPUs */
-	bool is_tiresias;  /* its units in the next moment to look */
+	bool counts_gpus;   /* service is time x GPUs */
+	bool is_tiresias;   /* its units in the next moment to look */
 	int64_t promote_ns; /* 0: never */
-	size_t n;          /* queues */
-	double *limit;     /* seconds or GPU-seconds, n - 1 of them */
+	size_t n;           /* queues */
+	double *limit;      /* seconds or GPU-seconds, n - 1 of them */
 	struct las_queue *queue;
 	struct las_list chosen; /* waiting jobs that shall start */
 	orr_job *out;           /* running ones that should not, in order */
 	size_t n_out, cap_out, n_stopped;
 	int64_t *budget, *spare; /* per type of GPU, in 1/1000; spare: beside the running jobs */
-	bool has_small; /* some jobs ask for a part of a GPU, or none */
+	bool has_small;          /* some jobs ask for a part of a GPU, or none */
 	uint32_t n_types;
 	int64_t next_look; /* when a running job next reaches a limit */
 	bool is_due;       /* something changed since the last pass */
 };
 
-#define LAS_PARAMS                                                                                        \
-	ORR_PARAM_LIST("limits", "3250s,7200s", "attained service at which a job moves one queue down"),        \
+#define LAS_PARAMS                                                                                       \
+	ORR_PARAM_LIST("limits", "3250s,7200s", "attained service at which a job moves one queue down"), \
 		ORR_PARAM_TIME("promote", "0", "waiting this long takes a job back to the first queue; 0: never")
 
 static inline bool las_push(struct las_list *l, const struct las_job *x)
@@ -302,8 +302,7 @@ static inline size_t las_choose_waiting(struct las *s, struct orr_jobs *w, struc
 	struct orr_job_info info;
 	orr_walk_begin(q, &walk);
 	for (orr_job j; las_any_left(s) && (j = orr_walk_next(&walk)) && orr_job_get(w, j, &info);) {
-		struct las_job x = { j, info.number, (int64_t)info.gpus * info.gpu_milli, info.gpus, UINT32_MAX,
-			true };
+		struct las_job x = { j, info.number, (int64_t)info.gpus * info.gpu_milli, info.gpus, UINT32_MAX, true };
 		if (!las_draw(s, info.gpu_types, x.milli, &x.type))
 			orr_walk_skip_shape(&walk);
 		else if (!las_push(&s->chosen, &x))
@@ -387,8 +386,7 @@ static inline void las_refill(struct las *s, struct orr_jobs *w)
 		struct orr_walk walk;
 		orr_walk_begin(s->queue[i].waiting, &walk);
 		for (orr_job j; (orr_free_gpus(w) || s->has_small) && (j = orr_walk_next(&walk)) && orr_job_get(w, j, &info);) {
-			struct las_job x = { j, info.number, (int64_t)info.gpus * info.gpu_milli, info.gpus, UINT32_MAX,
-				true };
+			struct las_job x = { j, info.number, (int64_t)info.gpus * info.gpu_milli, info.gpus, UINT32_MAX, true };
 			if (!las_start(s, w, &s->queue[i], &x))
 				orr_walk_skip_shape(&walk);
 			else if (!las_push(&s->queue[i].running, &x))

@@ -9,11 +9,8 @@
  */
 #include "las.h"
 
-static const struct orr_param params[] = {
-	LAS_PARAMS,
-	ORR_PARAM_CHOICE("rules", "own", "own|tiresias", "tiresias: the published simulator's late looks"),
-	ORR_PARAM_END
-};
+static const struct orr_param params[] = { LAS_PARAMS,
+	ORR_PARAM_CHOICE("rules", "own", "own|tiresias", "tiresias: the published simulator's late looks"), ORR_PARAM_END };
 
 static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
 {

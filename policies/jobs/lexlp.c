@@ -161,11 +161,9 @@ static void build(struct solving *s)
 	if (p->cols.n)
 		glp_add_cols(prob, p->cols.n);
 	for (int i = 0; i < p->rows.n; i++)
-		glp_set_row_bnds(
-			prob, i + 1, kind_of(p->rows.v[i]), p->rows.v[i].lower, p->rows.v[i].upper);
+		glp_set_row_bnds(prob, i + 1, kind_of(p->rows.v[i]), p->rows.v[i].lower, p->rows.v[i].upper);
 	for (int i = 0; i < p->cols.n; i++)
-		glp_set_col_bnds(
-			prob, i + 1, kind_of(p->cols.v[i]), p->cols.v[i].lower, p->cols.v[i].upper);
+		glp_set_col_bnds(prob, i + 1, kind_of(p->cols.v[i]), p->cols.v[i].lower, p->cols.v[i].upper);
 	size_t n = (size_t)p->matrix.n + 1; /* GLPK counts from 1 */
 	int *row = glp_alloc((int)n, sizeof *row), *col = glp_alloc((int)n, sizeof *col);
 	double *value = glp_alloc((int)n, sizeof *value);
@@ -194,8 +192,7 @@ static int optimise(struct solving *s)
 	int status = glp_get_status(s->prob);
 	if (!rc && status == GLP_OPT)
 		return ORR_OK;
-	return orr_fail(s->err, ORR_EFAIL, "a linear program of %d rows and %d columns %s", s->p->rows.n,
-		s->p->cols.n,
+	return orr_fail(s->err, ORR_EFAIL, "a linear program of %d rows and %d columns %s", s->p->rows.n, s->p->cols.n,
 		rc                    ? "could not be solved (GLPK's simplex failed)"
 		: status == GLP_UNBND ? "has no bound"
 				      : "has no solution");
@@ -218,8 +215,7 @@ static bool fix_face(struct solving *s)
 		if (status == GLP_BS || status == GLP_NS)
 			continue;
 		if (fabs(glp_get_row_dual(prob, i)) > REDUCED_COST_ZERO) {
-			struct range r =
-				bound_of(status, glp_get_row_lb(prob, i), glp_get_row_ub(prob, i));
+			struct range r = bound_of(status, glp_get_row_lb(prob, i), glp_get_row_ub(prob, i));
 			glp_set_row_bnds(prob, i, GLP_FX, r.lower, r.upper);
 		} else {
 			is_open = true;
@@ -230,8 +226,7 @@ static bool fix_face(struct solving *s)
 		if (status == GLP_BS || status == GLP_NS)
 			continue;
 		if (fabs(glp_get_col_dual(prob, i)) > REDUCED_COST_ZERO) {
-			struct range r =
-				bound_of(status, glp_get_col_lb(prob, i), glp_get_col_ub(prob, i));
+			struct range r = bound_of(status, glp_get_col_lb(prob, i), glp_get_col_ub(prob, i));
 			glp_set_col_bnds(prob, i, GLP_FX, r.lower, r.upper);
 		} else {
 			is_open = true;
@@ -243,8 +238,7 @@ static bool fix_face(struct solving *s)
 static int by_goal(const void *x, const void *y)
 {
 	const struct entry *a = x, *b = y;
-	return a->at != b->at ? (a->at > b->at) - (a->at < b->at)
-			      : (a->col > b->col) - (a->col < b->col);
+	return a->at != b->at ? (a->at > b->at) - (a->at < b->at) : (a->col > b->col) - (a->col < b->col);
 }
 
 static int all_goals(struct solving *s)
@@ -325,8 +319,7 @@ int lexlp_solve(const struct lexlp *p, double *x, struct orr_error *err)
 	if (p->lacks_memory)
 		return orr_fail(err, ORR_EFAIL, "out of memory");
 	if (!is_sound(p))
-		return orr_fail(err, ORR_EFAIL,
-			"a linear program with a coefficient or bounds that are no numbers");
+		return orr_fail(err, ORR_EFAIL, "a linear program with a coefficient or bounds that are no numbers");
 	struct solving s = { .p = p, .x = x, .err = err };
 	s.goal = malloc(((size_t)p->goals.n + 1) * sizeof *s.goal);
 	if (!s.goal)

@@ -28,14 +28,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct orr_param params[] = {
-	ORR_PARAM_TIME("interval", "10m", "between rounds; 0: a round at every arrival and end"),
+static const struct orr_param params[] = { ORR_PARAM_TIME("interval", "10m", "between rounds; 0: a round at every arrival and end"),
 	ORR_PARAM_CHOICE("gain", "time", "time|throughput", "what a GPU more is worth"),
 	ORR_PARAM_CHOICE("estimate", "limit", "limit|exact",
 		"gain=time: of run times, the user's limit (the truth where the trace has none), or the truth"),
-	ORR_PARAM_REAL("factor", "1", 1e-6, 1e6, "error of the exact estimate: it is multiplied by this"),
-	ORR_PARAM_END
-};
+	ORR_PARAM_REAL("factor", "1", 1e-6, 1e6, "error of the exact estimate: it is multiplied by this"), ORR_PARAM_END };
 
 struct size {
 	uint32_t gpus;
@@ -46,9 +43,9 @@ struct size {
 struct member {
 	orr_job job;
 	bool is_running;
-	struct size *size; /* ascending; one if the job is rigid */
+	struct size *size;            /* ascending; one if the job is rigid */
 	uint32_t n_sizes, at, target; /* indices */
-	double left_ns;    /* work left at `since`, as estimated; gain=time */
+	double left_ns;               /* work left at `since`, as estimated; gain=time */
 	int64_t since;
 };
 
@@ -309,12 +306,8 @@ static void schedule(void *self, struct orr_jobs *w)
 	}
 }
 
-static const struct orr_jobs_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.arrive = arrive,
-	.finish = finish,
-	.evict = evict,
-	.schedule = schedule };
+static const struct orr_jobs_ops ops = {
+	.size = sizeof ops, .create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .evict = evict, .schedule = schedule
+};
 
 ORR_POLICY_JOBS(optimus, "elastic: least sizes first, then GPUs where the marginal gain is greatest (Optimus)", params, ops);

@@ -34,8 +34,8 @@
 struct preemptive_job {
 	orr_job job;
 	int64_t key, tie;
-	uint32_t type;  /* of GPU that it runs on */
-	int64_t milli;  /* GPUs in 1/1000 */
+	uint32_t type; /* of GPU that it runs on */
+	int64_t milli; /* GPUs in 1/1000 */
 	bool is_running;
 };
 
@@ -65,8 +65,8 @@ static inline int64_t preemptive_tie(int64_t pass, bool arrived, int64_t sub)
 	return (pass * 2 + arrived) << PREEMPTIVE_SUB | (sub < last ? sub : last);
 }
 
-static inline void *preemptive_new(struct orr_jobs *w, size_t size, bool is_static,
-	int64_t (*key)(void *self, struct orr_jobs *w, orr_job j), struct orr_error *err)
+static inline void *preemptive_new(
+	struct orr_jobs *w, size_t size, bool is_static, int64_t (*key)(void *self, struct orr_jobs *w, orr_job j), struct orr_error *err)
 {
 	struct preemptive *p = calloc(1, size);
 	if (p) {
@@ -280,16 +280,15 @@ static inline void preemptive_refill(void *self, struct orr_jobs *w)
 		}
 		orr_queue_remove(p->waiting, j);
 		if (orr_job_get(w, j, &info) && preemptive_grow(p, p->n + 1))
-			p->list[p->n++] = (struct preemptive_job){ j, key, tie, info.gpu_type, preemptive_milli(&info),
-				true };
+			p->list[p->n++] = (struct preemptive_job){ j, key, tie, info.gpu_type, preemptive_milli(&info), true };
 	}
 	orr_walk_end(&walk);
 }
 
 /* Stops the victims (p->out) on that type from the last one on until x can start; none if
  * that is no use. None of those from `left` on is running. */
-static inline bool preemptive_make_room(struct preemptive *p, struct orr_jobs *w, const struct preemptive_job *x,
-	uint32_t type, size_t *left, int64_t (*stop_cost)(const struct orr_job_info *info))
+static inline bool preemptive_make_room(struct preemptive *p, struct orr_jobs *w, const struct preemptive_job *x, uint32_t type,
+	size_t *left, int64_t (*stop_cost)(const struct orr_job_info *info))
 {
 	struct orr_job_info info;
 	while (*left && !orr_job_is_running(w, p->out[*left - 1]))
@@ -297,8 +296,7 @@ static inline bool preemptive_make_room(struct preemptive *p, struct orr_jobs *w
 	if (!*left || !orr_fits_without(w, x->job, type, p->out, *left))
 		return false;
 	for (size_t i = *left; i-- > 0;) {
-		if (!orr_job_get(w, p->out[i], &info) || info.state != ORR_JOB_RUNNING ||
-			(type != ORR_ANY_TYPE && info.gpu_type != type))
+		if (!orr_job_get(w, p->out[i], &info) || info.state != ORR_JOB_RUNNING || (type != ORR_ANY_TYPE && info.gpu_type != type))
 			continue;
 		orr_stop_with_cost(w, p->out[i], stop_cost ? stop_cost(&info) : 0);
 		p->n_stopped++;
@@ -309,8 +307,8 @@ static inline bool preemptive_make_room(struct preemptive *p, struct orr_jobs *w
 }
 
 /* Starts what was chosen and does not run; true if the placement had room for all. */
-static inline bool preemptive_start(struct preemptive *p, struct orr_jobs *w, size_t *left,
-	int64_t (*stop_cost)(const struct orr_job_info *info))
+static inline bool preemptive_start(
+	struct preemptive *p, struct orr_jobs *w, size_t *left, int64_t (*stop_cost)(const struct orr_job_info *info))
 {
 	struct orr_job_info info;
 	size_t kept = 0;
@@ -322,8 +320,7 @@ static inline bool preemptive_start(struct preemptive *p, struct orr_jobs *w, si
 			uint32_t type = p->n_types > 1 && x->type < p->n_types ? x->type : ORR_ANY_TYPE;
 			uint32_t shape = orr_job_shape(w, x->job);
 			if (shape == failed ||
-				(!(type == ORR_ANY_TYPE ? orr_try_start(w, x->job)
-							: orr_try_start_on_type(w, x->job, type)) &&
+				(!(type == ORR_ANY_TYPE ? orr_try_start(w, x->job) : orr_try_start_on_type(w, x->job, type)) &&
 					!preemptive_make_room(p, w, x, type, left, stop_cost))) {
 				failed = shape;
 				all = false;
@@ -354,15 +351,13 @@ static inline void preemptive_settle(void *self, struct orr_jobs *w)
 			continue;
 		}
 		int64_t key = p->key(self, w, x->job);
-		orr_queue_add(p->waiting, x->job, key,
-			key == x->key ? x->tie : preemptive_tie(p->pass, false, (int64_t)k));
+		orr_queue_add(p->waiting, x->job, key, key == x->key ? x->tie : preemptive_tie(p->pass, false, (int64_t)k));
 	}
 }
 
 /* One pass. stop_cost may be NULL. is_eager: all that should not run is stopped before
  * anything is placed, and what could not be placed is not offered to others. */
-static inline void preemptive_pass(void *self, struct orr_jobs *w, bool is_eager,
-	int64_t (*stop_cost)(const struct orr_job_info *info))
+static inline void preemptive_pass(void *self, struct orr_jobs *w, bool is_eager, int64_t (*stop_cost)(const struct orr_job_info *info))
 {
 	struct preemptive *p = self;
 	struct orr_job_info info;

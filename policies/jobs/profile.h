@@ -101,8 +101,7 @@ static inline size_t profile_split(struct profile *p, int64_t t)
 
 /* Takes (sign -1) or gives back (sign 1) a need from one time to another; what lies before
  * point 0 is left out. False: out of memory. */
-static inline bool profile_move(struct profile *p, int64_t from, int64_t to, uint32_t type,
-	const struct backfill_need *need, int sign)
+static inline bool profile_move(struct profile *p, int64_t from, int64_t to, uint32_t type, const struct backfill_need *need, int sign)
 {
 	from = from > p->time[0] ? from : p->time[0];
 	if (to <= from)
@@ -121,14 +120,13 @@ static inline bool profile_move(struct profile *p, int64_t from, int64_t to, uin
 }
 
 /* The earliest time from `from` on at which the need fits for that long (> 0); ORR_NEVER: at none. */
-static inline int64_t profile_find(const struct profile *p, int64_t from, int64_t span, uint32_t type,
-	const struct backfill_need *need)
+static inline int64_t profile_find(const struct profile *p, int64_t from, int64_t span, uint32_t type, const struct backfill_need *need)
 {
 	int64_t start = from > p->time[0] ? from : p->time[0];
 	for (size_t i = profile_before(p, start); i < p->n; i++) {
 		const int64_t *room = profile_at(p, i);
-		bool fits = (type == BACKFILL_NO_TYPE || room[type] >= need->gpu_milli) &&
-			room[p->width - 2] >= need->cpu_milli && room[p->width - 1] >= need->mem_mib;
+		bool fits = (type == BACKFILL_NO_TYPE || room[type] >= need->gpu_milli) && room[p->width - 2] >= need->cpu_milli &&
+			    room[p->width - 1] >= need->mem_mib;
 		bool is_last = i + 1 == p->n;
 		if (!fits)
 			start = is_last ? ORR_NEVER : p->time[i + 1];

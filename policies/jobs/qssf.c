@@ -11,12 +11,10 @@
 
 #include <string.h>
 
-static const struct orr_param params[] = {
-	ORR_PARAM_CHOICE("estimate", "exact", "exact|limit", "of the duration: the truth, or the user's limit"),
+static const struct orr_param params[] = { ORR_PARAM_CHOICE(
+						   "estimate", "exact", "exact|limit", "of the duration: the truth, or the user's limit"),
 	ORR_PARAM_REAL("factor", "1", 1e-6, 1e6, "error of the exact estimate: it is multiplied by this"),
-	ORR_PARAM_CHOICE("rules", "own", "own|helios", "helios: copy the quirk of the published simulator"),
-	ORR_PARAM_END
-};
+	ORR_PARAM_CHOICE("rules", "own", "own|helios", "helios: copy the quirk of the published simulator"), ORR_PARAM_END };
 
 struct qssf {
 	struct queue_order order;
@@ -74,11 +72,8 @@ static void schedule(void *self, struct orr_jobs *w)
 		queue_order_strict(self, w);
 }
 
-static const struct orr_jobs_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.arrive = arrive,
-	.finish = queue_order_finish,
-	.schedule = schedule };
+static const struct orr_jobs_ops ops = {
+	.size = sizeof ops, .create = create, .destroy = destroy, .arrive = arrive, .finish = queue_order_finish, .schedule = schedule
+};
 
 ORR_POLICY_JOBS(qssf, "least estimated GPU time first, strictly (Helios)", params, ops);

@@ -20,8 +20,8 @@ struct queue_order {
 };
 
 /* An object of size bytes that begins with a struct queue_order. */
-static inline void *queue_order_new(struct orr_jobs *w, size_t size,
-	int64_t (*key)(void *self, struct orr_jobs *w, orr_job j), struct orr_error *err)
+static inline void *queue_order_new(
+	struct orr_jobs *w, size_t size, int64_t (*key)(void *self, struct orr_jobs *w, orr_job j), struct orr_error *err)
 {
 	struct queue_order *q = calloc(1, size);
 	if (!q) {

@@ -31,16 +31,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct orr_param params[] = {
-	ORR_PARAM_REAL("bid", "0", 0, 1e6, "USD per hour that a gain of 1 is worth; 0: any price is paid"),
+static const struct orr_param params[] = { ORR_PARAM_REAL(
+						   "bid", "0", 0, 1e6, "USD per hour that a gain of 1 is worth; 0: any price is paid"),
 	ORR_PARAM_CHOICE("gain", "work", "work|speed", "what a GPU more is worth to a job"),
 	ORR_PARAM_CHOICE("weight", "none", "none|priority", "multiplies what a job bids: the trace's priority, where it has one above 0"),
 	ORR_PARAM_REAL("keep", "0.1", 0, 1000, "part by which a job bids more for GPUs that it has"),
 	ORR_PARAM_TIME("loss", "0", "what a job is expected to lose when a GPU of its goes; 0: not counted"),
 	ORR_PARAM_TIME("interval", "10m", "from a job's start until it may grow"),
-	ORR_PARAM_BOOL("notice", true, "jobs leave nodes when these are noticed; else when they go"),
-	ORR_PARAM_END
-};
+	ORR_PARAM_BOOL("notice", true, "jobs leave nodes when these are noticed; else when they go"), ORR_PARAM_END };
 
 enum { MOST_MISSES = 1000 }; /* waiting jobs that do not fit are passed over, in one call */
 
@@ -56,7 +54,7 @@ struct member {
 	uint32_t held, target; /* GPUs */
 	double worth;          /* of a rate of 1 */
 	int64_t started;
-	struct size *size;     /* ascending */
+	struct size *size; /* ascending */
 	uint32_t n_sizes;
 };
 
@@ -156,7 +154,8 @@ static double kept_rate(const struct market *m, const struct size *s)
 }
 
 /* The best gain per GPU among sizes above `from` and up to `to` GPUs, the largest of those that tie; 0: none. */
-static double best_gain(const struct market *m, const struct size *size, uint32_t n, double worth, uint32_t from, uint32_t to, uint32_t *gpus)
+static double best_gain(
+	const struct market *m, const struct size *size, uint32_t n, double worth, uint32_t from, uint32_t to, uint32_t *gpus)
 {
 	double best = 0, rate = 0;
 	for (uint32_t i = 0; i < n && size[i].gpus <= to; i++) {
@@ -448,12 +447,9 @@ static void schedule(void *self, struct orr_jobs *w)
 	start_and_grow(m, w);
 }
 
-static const struct orr_jobs_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.arrive = arrive,
-	.finish = finish,
-	.evict = evict,
-	.schedule = schedule };
+static const struct orr_jobs_ops ops = {
+	.size = sizeof ops, .create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .evict = evict, .schedule = schedule
+};
 
-ORR_POLICY_JOBS(spot_market, "elastic jobs bid for GPUs that come and go: each goes where it adds most, if that is worth its price", params, ops);
+ORR_POLICY_JOBS(
+	spot_market, "elastic jobs bid for GPUs that come and go: each goes where it adds most, if that is worth its price", params, ops);

@@ -10,8 +10,7 @@
 #include "preemptive.h"
 
 static const struct orr_param params[] = {
-	ORR_PARAM_CHOICE("rules", "own", "own|helios", "helios: ticks and costs of the published simulator"),
-	ORR_PARAM_END
+	ORR_PARAM_CHOICE("rules", "own", "own|helios", "helios: ticks and costs of the published simulator"), ORR_PARAM_END
 };
 
 struct srtf {

@@ -82,8 +82,8 @@ static uint32_t oldest(const struct academus *a, const struct orr_serve *w, cons
 {
 	uint32_t best = a->buckets;
 	for (uint32_t b = 0; b < a->buckets; b++)
-		if (g->queue[b].first && (best == a->buckets ||
-			orr_req_number(w, g->queue[b].first) < orr_req_number(w, g->queue[best].first)))
+		if (g->queue[b].first &&
+			(best == a->buckets || orr_req_number(w, g->queue[b].first) < orr_req_number(w, g->queue[best].first)))
 			best = b;
 	return best;
 }
@@ -296,7 +296,8 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	read_params(a, args);
 	a->groups = orr_replicas(w) / a->gpus;
 	if (!a->groups || a->least > a->students) {
-		orr_fail(err, ORR_EINPUT, a->groups ? "least_students: expected at most students (%u)" : "gpus: a group of %u needs as many replicas",
+		orr_fail(err, ORR_EINPUT,
+			a->groups ? "least_students: expected at most students (%u)" : "gpus: a group of %u needs as many replicas",
 			a->groups ? a->students : a->gpus);
 		destroy(a);
 		return NULL;
@@ -320,7 +321,8 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 }
 
 static const struct orr_param params[] = {
-	ORR_PARAM_CHOICE("variant", "students", "students|teacher|early-exit", "what runs: a group of students, the whole model, or as much of it as the deepest needs"),
+	ORR_PARAM_CHOICE("variant", "students", "students|teacher|early-exit",
+		"what runs: a group of students, the whole model, or as much of it as the deepest needs"),
 	ORR_PARAM_INT("students", "8", 1, MAX_STUDENTS, "in a group"),
 	ORR_PARAM_INT("least_students", "1", 1, MAX_STUDENTS, "that are left under load"),
 	ORR_PARAM_INT("gpus", "1", 1, 1024, "replicas that a group's students are spread over"),

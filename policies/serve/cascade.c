@@ -189,12 +189,11 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	return NULL;
 }
 
-static const struct orr_param params[] = {
-	ORR_PARAM_TEXT("models", "", "the stages in order, with commas between them (default: all models of the scenario)"),
-	ORR_PARAM_LIST("keeps", "0.7", "share of requests that each stage but the last is sure of (the last number counts for those after it)"),
-	ORR_PARAM_INT("max_batch", "8", 1, MAX_BATCH, "requests in a batch"),
-	ORR_PARAM_END
-};
+static const struct orr_param params[] = { ORR_PARAM_TEXT("models", "",
+						   "the stages in order, with commas between them (default: all models of the scenario)"),
+	ORR_PARAM_LIST(
+		"keeps", "0.7", "share of requests that each stage but the last is sure of (the last number counts for those after it)"),
+	ORR_PARAM_INT("max_batch", "8", 1, MAX_BATCH, "requests in a batch"), ORR_PARAM_END };
 
 static const struct orr_serve_ops ops = {
 	.size = sizeof ops,

@@ -16,14 +16,13 @@ static const struct orr_param params[] = {
 	ORR_PARAM_REAL("increase", "1", 1e-3, 1e6, "samples by which the largest batch grows"),
 	ORR_PARAM_REAL("decrease", "0.9", 0.01, 0.999, "factor by which it shrinks"),
 	ORR_PARAM_REAL("first_batch", "1", 1, 1e6, "the largest batch at the start"),
-	ORR_PARAM_TIME("batch_wait", "0", "a batch that is not full waits so long for its oldest request (delayed batching)"),
-	ORR_PARAM_END
+	ORR_PARAM_TIME("batch_wait", "0", "a batch that is not full waits so long for its oldest request (delayed batching)"), ORR_PARAM_END
 };
 
 struct clipper {
 	struct queues queues;
-	double *most;    /* [replica * models + model] samples of the largest batch */
-	bool *was_full;  /* likewise: its last batch was as large as it may be */
+	double *most;   /* [replica * models + model] samples of the largest batch */
+	bool *was_full; /* likewise: its last batch was as large as it may be */
 	const double *objective;
 	size_t n_objective;
 	double increase, decrease, wait_s;

@@ -16,11 +16,10 @@
 #include "kinds.h"
 #include "queues.h"
 
-static const struct orr_param params[] = {
-	ORR_PARAM_BOOL("admission", true, "requests that cannot be answered in time are rejected; else they run late"),
+static const struct orr_param params[] = { ORR_PARAM_BOOL("admission", true,
+						   "requests that cannot be answered in time are rejected; else they run late"),
 	ORR_PARAM_LIST("slo", "", "of a model whose requests have no deadline, for loading; empty: the models' SLOs, or 100 ms"),
-	ORR_PARAM_END
-};
+	ORR_PARAM_END };
 
 struct model {
 	struct queue q;
@@ -28,18 +27,18 @@ struct model {
 	const uint32_t *batch;
 	double slo_s;
 	double demand_s, served_s;
-	bool is_listed;            /* among those with waiting requests */
+	bool is_listed; /* among those with waiting requests */
 };
 
 struct gpu {
-	double *used_s;            /* [model] when it last ran there */
-	bool *is_loading;          /* [model] */
-	double load_s;             /* sum of the parts of its models' demands */
-	uint32_t loading;          /* models on their way */
+	double *used_s;   /* [model] when it last ran there */
+	bool *is_loading; /* [model] */
+	double load_s;    /* sum of the parts of its models' demands */
+	uint32_t loading; /* models on their way */
 };
 
 struct clockwork {
-	struct queues queues;      /* its scratch alone */
+	struct queues queues; /* its scratch alone */
 	struct model *model;
 	uint32_t *waiting, n_waiting; /* models for which requests wait */
 	struct gpu *gpu;
@@ -193,8 +192,8 @@ static void replica(void *self, struct orr_serve *w, uint32_t gpu, enum orr_repl
 /* ---- INFER ---- */
 
 /* The latest start of the model's best strategy on the GPU, and its size in samples; INFINITY: it has none. */
-static double best_strategy(const struct clockwork *s, const struct orr_serve *w, uint32_t gpu, const struct model *m, uint32_t model,
-	uint64_t *limit)
+static double best_strategy(
+	const struct clockwork *s, const struct orr_serve *w, uint32_t gpu, const struct model *m, uint32_t model, uint64_t *limit)
 {
 	double deadline = request_deadline(w, m->q.q.first), now = orr_serve_now(w);
 	uint32_t length = orr_req_length(w, m->q.q.first), first = orr_req_samples(w, m->q.q.first);
@@ -242,7 +241,7 @@ static bool infer(struct clockwork *s, struct orr_serve *w, uint32_t gpu)
 		double latest = best_strategy(s, w, gpu, m, number, &its);
 		/* Without deadlines latest is the same for all: the model whose first came first. */
 		bool is_first = model == UINT32_MAX || latest < first_s ||
-			(latest == first_s && queue_oldest(w, &m->q) < queue_oldest(w, &s->model[model].q));
+				(latest == first_s && queue_oldest(w, &m->q) < queue_oldest(w, &s->model[model].q));
 		if (is_first && (latest < INFINITY || isinf(request_deadline(w, m->q.q.first)))) {
 			first_s = latest;
 			limit = its;
@@ -300,7 +299,8 @@ static bool make_room(struct clockwork *s, struct orr_serve *w, uint32_t gpu, ui
 		orr_run run = orr_run_first(w, gpu);
 		uint32_t busy = run && orr_run_get(w, run, &i) ? i.model : UINT32_MAX;
 		for (uint32_t m = 0; m < s->models; m++)
-			if (m != busy && m != model && orr_model_is_loaded(w, gpu, m) && (victim == UINT32_MAX || g->used_s[m] < g->used_s[victim]))
+			if (m != busy && m != model && orr_model_is_loaded(w, gpu, m) &&
+				(victim == UINT32_MAX || g->used_s[m] < g->used_s[victim]))
 				victim = m;
 		if (victim == UINT32_MAX)
 			return false;
@@ -325,7 +325,8 @@ static void load(struct clockwork *s, struct orr_serve *w, uint32_t gpu)
 	find_demands(s, w);
 	for (uint32_t i = 0; i < s->n_waiting; i++) {
 		const struct model *m = &s->model[s->waiting[i]];
-		if (!takes_requests(w, gpu, s->waiting[i]) || orr_model_is_loaded(w, gpu, s->waiting[i]) || m->demand_s - m->served_s <= most)
+		if (!takes_requests(w, gpu, s->waiting[i]) || orr_model_is_loaded(w, gpu, s->waiting[i]) ||
+			m->demand_s - m->served_s <= most)
 			continue;
 		most = m->demand_s - m->served_s;
 		best = s->waiting[i];
@@ -353,4 +354,5 @@ static const struct orr_serve_ops ops = { .size = sizeof ops,
 	.schedule = schedule,
 	.replica = replica };
 
-ORR_POLICY_SERVE(clockwork, "one controller that knows latencies: batches in time or requests rejected, models swapped (Clockwork)", params, ops);
+ORR_POLICY_SERVE(
+	clockwork, "one controller that knows latencies: batches in time or requests rejected, models swapped (Clockwork)", params, ops);

@@ -23,8 +23,8 @@ static inline bool evict_needs_block(const struct orr_serve *w, orr_req r, uint3
 }
 
 /* Those evicted go to the front of the list. `room` is for all residents. Returns how many. */
-static inline uint32_t evict_for_decodes(struct orr_serve *w, uint32_t replica, enum orr_evict_how how, struct orr_fifo *list,
-	orr_req *room)
+static inline uint32_t evict_for_decodes(
+	struct orr_serve *w, uint32_t replica, enum orr_evict_how how, struct orr_fifo *list, orr_req *room)
 {
 	uint32_t n = 0, spent = 0, evicted = 0, tokens = orr_kv_block_tokens(w, replica);
 	for (orr_req r = orr_resident_first(w, replica); r; r = orr_resident_next(w, r))
@@ -51,8 +51,7 @@ static inline uint32_t evict_for_decodes(struct orr_serve *w, uint32_t replica, 
  * residents start again, at the front of the list. */
 static inline bool evict_if_short(struct orr_serve *w, uint32_t replica, struct orr_fifo *list, orr_req *room)
 {
-	return orr_decodes_need(w, replica) > orr_kv_free(w, replica) &&
-		evict_for_decodes(w, replica, ORR_EVICT_RESTART, list, room) > 0;
+	return orr_decodes_need(w, replica) > orr_kv_free(w, replica) && evict_for_decodes(w, replica, ORR_EVICT_RESTART, list, room) > 0;
 }
 
 /* Tokens that a policy reserves for a request: no more than the model gives out, nor, once it has begun, than there is room for. */

@@ -27,7 +27,8 @@ static uint32_t reservation(const struct ft *f, const struct orr_serve *w, orr_r
 	struct orr_req_info info;
 	if (!orr_req_get(w, r, &info))
 		return 0;
-	return evict_cap(w, orr_req_replica(w, r), &info, (uint64_t)info.prompt_tokens + (info.max_output ? info.max_output : f->output) - 1);
+	return evict_cap(
+		w, orr_req_replica(w, r), &info, (uint64_t)info.prompt_tokens + (info.max_output ? info.max_output : f->output) - 1);
 }
 
 static void arrive(void *self, struct orr_serve *w, orr_req r)
@@ -111,12 +112,10 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	return f;
 }
 
-static const struct orr_param params[] = {
-	ORR_PARAM_INT("max_batch", "8", 1, 1e6, "requests in a batch"),
+static const struct orr_param params[] = { ORR_PARAM_INT("max_batch", "8", 1, 1e6, "requests in a batch"),
 	ORR_PARAM_TIME("timeout", "0", "how long the first of a batch waits for others; 0: not at all"),
 	ORR_PARAM_INT("output", "1024", 1, 1e8, "tokens reserved for the output of a request that does not say how many it allows"),
-	ORR_PARAM_END
-};
+	ORR_PARAM_END };
 
 static const struct orr_serve_ops ops = {
 	.size = sizeof ops,

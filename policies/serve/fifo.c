@@ -14,19 +14,18 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const struct orr_param params[] = {
-	ORR_PARAM_CHOICE("queue", "central", "central|per-replica", "where requests wait: in one queue, or each at the replica that it was given to"),
-	ORR_PARAM_END
-};
+static const struct orr_param params[] = { ORR_PARAM_CHOICE("queue", "central", "central|per-replica",
+						   "where requests wait: in one queue, or each at the replica that it was given to"),
+	ORR_PARAM_END };
 
 struct fifo {
 	bool is_central;
-	bool is_tight;          /* memory may be short, or models not there */
+	bool is_tight; /* memory may be short, or models not there */
 	uint32_t models, replicas;
-	bool *is_llm;           /* [model] */
-	uint32_t *serves;       /* [replica] model; UINT32_MAX: any */
-	struct orr_fifo *at;    /* [replica] requests that were given to it */
-	struct orr_fifo *line;  /* [model] requests that were given to none */
+	bool *is_llm;          /* [model] */
+	uint32_t *serves;      /* [replica] model; UINT32_MAX: any */
+	struct orr_fifo *at;   /* [replica] requests that were given to it */
+	struct orr_fifo *line; /* [model] requests that were given to none */
 };
 
 static void fifo_free(void *self)
@@ -81,7 +80,7 @@ static void *fifo_create(struct orr_serve *w, const struct orr_args *args, struc
 		bool is_known = orr_replica_get(w, i, &replica);
 		f->serves[i] = is_known ? replica.model : UINT32_MAX;
 		f->is_tight = f->is_tight || !is_known || !replica.is_up || replica.memory_bytes < INFINITY ||
-			!orr_model_is_loaded(w, i, replica.model < f->models ? replica.model : 0);
+			      !orr_model_is_loaded(w, i, replica.model < f->models ? replica.model : 0);
 		are_ready = are_ready && (!is_known || !replica.is_up || is_ready(f, w, i));
 	}
 	if (are_ready)

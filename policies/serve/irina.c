@@ -15,20 +15,19 @@
 #include "irina_task.h"
 #include "kinds.h"
 
-static const struct orr_param params[] = {
-	ORR_PARAM_BOOL("preempt", true, "a task may displace a running one"),
+static const struct orr_param params[] = { ORR_PARAM_BOOL("preempt", true, "a task may displace a running one"),
 	ORR_PARAM_BOOL("batch", true, "a task may be merged with a running one of its model"),
 	ORR_PARAM_BOOL("stack", true, "a task may run beside a running one"),
 	ORR_PARAM_CHOICE("slo_guard", "involved", "off|involved|all",
-		"no preemption or merge that lets one of its two tasks miss its SLO, by projection; all: none, and no stacking, that lets any task miss it"),
-	ORR_PARAM_CHOICE("jct_scope", "all", "all|involved", "tasks whose completion times are compared: all that are there, or those on the GPU's runs and the new one"),
+		"no preemption or merge that lets one of its two tasks miss its SLO, by projection; all: none, and no stacking, that lets "
+		"any task miss it"),
+	ORR_PARAM_CHOICE("jct_scope", "all", "all|involved",
+		"tasks whose completion times are compared: all that are there, or those on the GPU's runs and the new one"),
 	ORR_PARAM_BOOL("merge_queued", false, "a task may be merged with the last waiting one of its model, too"),
 	ORR_PARAM_INT("preempt_limit", "0", 0, 1e9, "a task is displaced at most so often; 0: as the SLO guard allows"),
 	ORR_PARAM_INT("stack_most", "2", 1, IRINA_MOST, "runs side by side on a GPU"),
 	ORR_PARAM_BOOL("stack_wait", false, "a task may be stacked later, when memory allows, before those that wait"),
-	ORR_PARAM_BOOL("pad", false, "merges may be padded to the next batch size of the table"),
-	ORR_PARAM_END
-};
+	ORR_PARAM_BOOL("pad", false, "merges may be padded to the next batch size of the table"), ORR_PARAM_END };
 
 enum strategy { FIFO, PREEMPT, BATCH, STACK, MERGE_QUEUED, N_STRATEGIES };
 
@@ -44,7 +43,7 @@ struct plan {
 	uint32_t gpu, with; /* with: index of the running task */
 	double sum;         /* by how much the sum of B x (end - now) over the tasks in scope grows */
 	double delay_s;
-	uint32_t samples;   /* merged batch runs at */
+	uint32_t samples; /* merged batch runs at */
 };
 
 static void destroy(void *self)
@@ -124,8 +123,8 @@ static double queue_later(const struct irina *s, const struct irina_gpu *g, doub
 	return s->is_all ? g->weight * later : 0;
 }
 
-static void consider_preempt(struct irina *s, struct orr_serve *w, uint32_t gpu, const struct task *t, double latency,
-	double end, struct plan *best)
+static void consider_preempt(
+	struct irina *s, struct orr_serve *w, uint32_t gpu, const struct task *t, double latency, double end, struct plan *best)
 {
 	struct irina_gpu *g = &s->gpus.gpu[gpu];
 	const struct task *v = g->n_running == 1 ? g->running[0] : NULL;
@@ -133,16 +132,15 @@ static void consider_preempt(struct irina *s, struct orr_serve *w, uint32_t gpu,
 		return;
 	struct orr_batch b = task_batch(t);
 	double again = latency + v->latency_s, ends = run_ends(w, v);
-	if (!in_time(s, w, t->deadline_s, latency) || !in_time(s, w, v->deadline_s, again) ||
-		!queue_in_time(s, w, g, again - end) || !orr_run_fits_instead(w, gpu, &b, v->run))
+	if (!in_time(s, w, t->deadline_s, latency) || !in_time(s, w, v->deadline_s, again) || !queue_in_time(s, w, g, again - end) ||
+		!orr_run_fits_instead(w, gpu, &b, v->run))
 		return;
 	struct plan p = { .what = PREEMPT, .gpu = gpu };
 	p.sum = latency * t->weight + (again - ends) * v->weight + queue_later(s, g, again - end);
 	consider(s, best, &p);
 }
 
-static void consider_batch(struct irina *s, struct orr_serve *w, uint32_t gpu, const struct task *t, double end,
-	struct plan *best)
+static void consider_batch(struct irina *s, struct orr_serve *w, uint32_t gpu, const struct task *t, double end, struct plan *best)
 {
 	struct irina_gpu *g = &s->gpus.gpu[gpu];
 	for (uint32_t i = 0; i < g->n_running; i++) {
@@ -165,8 +163,8 @@ static void consider_batch(struct irina *s, struct orr_serve *w, uint32_t gpu, c
 	}
 }
 
-static void consider_stack(struct irina *s, struct orr_serve *w, uint32_t gpu, const struct task *t, double latency,
-	double end, struct plan *best)
+static void consider_stack(
+	struct irina *s, struct orr_serve *w, uint32_t gpu, const struct task *t, double latency, double end, struct plan *best)
 {
 	struct irina_gpu *g = &s->gpus.gpu[gpu];
 	if (g->n_running == 0 || g->n_running >= s->stack_most)
@@ -186,8 +184,7 @@ static void consider_stack(struct irina *s, struct orr_serve *w, uint32_t gpu, c
 }
 
 /* With the last waiting task of its model: all behind that one start later by what the larger batch takes more. */
-static void consider_queued(struct irina *s, struct orr_serve *w, uint32_t gpu, const struct task *t, double end,
-	struct plan *best)
+static void consider_queued(struct irina *s, struct orr_serve *w, uint32_t gpu, const struct task *t, double end, struct plan *best)
 {
 	const struct irina_gpu *g = &s->gpus.gpu[gpu];
 	const struct task *v = g->open[t->model];

@@ -448,7 +448,8 @@ bool irina_all_loaded(const struct irina_gpus *s, const struct orr_serve *w)
 	struct orr_replica_info i;
 	for (uint32_t gpu = 0; gpu < s->n; gpu++)
 		for (uint32_t m = 0; m < s->models; m++)
-			if (orr_replica_get(w, gpu, &i) && i.is_up && (i.model == UINT32_MAX || i.model == m) && !orr_model_is_loaded(w, gpu, m))
+			if (orr_replica_get(w, gpu, &i) && i.is_up && (i.model == UINT32_MAX || i.model == m) &&
+				!orr_model_is_loaded(w, gpu, m))
 				return false;
 	return true;
 }

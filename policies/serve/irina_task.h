@@ -28,9 +28,9 @@ struct task {
 	double weight_to, span_to;       /* of the queue up to and with it, see weight_pushed; with merge_queued of open ones alone */
 	uint32_t heap_at;                /* in its GPU's heap, plus 1; 0: not there */
 	uint32_t preemptions;
-	uint32_t gpu;                    /* ORR_NO_REPLICA: nowhere yet */
+	uint32_t gpu; /* ORR_NO_REPLICA: nowhere yet */
 	bool is_queued;
-	orr_run run;                     /* 0: does not run */
+	orr_run run; /* 0: does not run */
 	struct task *before, *behind;
 };
 
@@ -38,14 +38,14 @@ struct irina_gpu {
 	struct task *running[IRINA_MOST];
 	uint32_t n_running;
 	struct task *next;
-	double next_s;                   /* when it is to start */
+	double next_s; /* when it is to start */
 	struct task *first, *last;
 	double weight, span;
 	double weight_pushed, span_pushed; /* of all that was ever queued at the end; of a queued task's weight_to and span_to */
 	double weight_popped, span_popped; /* of all that left at the front */
-	struct task **heap;              /* those that wait and may still be in time, the one with the least to spare first */
+	struct task **heap;                /* those that wait and may still be in time, the one with the least to spare first */
 	uint32_t n_heap, cap_heap;
-	struct task **open;              /* [model] the last one queued, with which others may be merged */
+	struct task **open; /* [model] the last one queued, with which others may be merged */
 };
 
 struct irina_gpus {

@@ -12,9 +12,11 @@ static inline bool serves_only(const struct orr_serve *w, enum orr_model_kind ki
 	for (uint32_t i = 0; i < orr_models(w); i++) {
 		if (!orr_model_get(w, i, &m) || m.kind == kind)
 			continue;
-		orr_fail(err, ORR_EINPUT, kind == ORR_MODEL_LLM ?
-			"model %s has a latency table, and this policy runs iterations of language models (irina, tf-serving and others run batches)" :
-			"model %s is a language model, and this policy runs batches of models with a latency table (vllm, sarathi and others run iterations)",
+		orr_fail(err, ORR_EINPUT,
+			kind == ORR_MODEL_LLM ? "model %s has a latency table, and this policy runs iterations of language models (irina, "
+						"tf-serving and others run batches)"
+					      : "model %s is a language model, and this policy runs batches of models with a latency table "
+						"(vllm, sarathi and others run iterations)",
 			m.name);
 		return false;
 	}

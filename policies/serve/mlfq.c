@@ -16,8 +16,8 @@
 enum { MAX_LEVELS = 24 };
 
 struct entry {
-	double used_s;    /* of the quantum */
-	double queued_s;  /* when it came to where it waits */
+	double used_s;   /* of the quantum */
+	double queued_s; /* when it came to where it waits */
 	uint32_t level;
 	bool is_chosen;
 };
@@ -26,7 +26,7 @@ struct server {
 	struct orr_fifo level[MAX_LEVELS];
 	orr_req *batch, *before; /* before: the batch until now */
 	uint32_t n_batch, n_before;
-	orr_req *victim;  /* residents that did not run when one had to go: the next to go is last */
+	orr_req *victim; /* residents that did not run when one had to go: the next to go is last */
 	uint32_t n_victims, cap_victims;
 	bool has_victims; /* listed at this instant */
 	double from_s;    /* the batch runs since */
@@ -196,7 +196,8 @@ static bool choose(struct mlfq *m, struct orr_serve *w, uint32_t replica, orr_re
 {
 	struct server *v = &m->server[replica];
 	struct entry *e = entry_of(m, w, r);
-	uint32_t done = orr_req_done(w, r), prompt = orr_req_prompt(w, r), tokens = done > prompt ? done : prompt; /* settle() sees to the next one */
+	uint32_t done = orr_req_done(w, r), prompt = orr_req_prompt(w, r),
+		 tokens = done > prompt ? done : prompt; /* settle() sees to the next one */
 	e->is_chosen = true;
 	while (!orr_req_is_resident(w, r) && !orr_admit(w, r, tokens, 0))
 		if (!swap_out(m, w, replica)) {
@@ -336,13 +337,10 @@ static void replica(void *self, struct orr_serve *w, uint32_t number, enum orr_r
 		m->server[number].n_batch = m->server[number].n_before = 0;
 }
 
-static const struct orr_param params[] = {
-	ORR_PARAM_INT("levels", "6", 1, MAX_LEVELS, "queues; the quantum doubles from one to the next"),
+static const struct orr_param params[] = { ORR_PARAM_INT("levels", "6", 1, MAX_LEVELS, "queues; the quantum doubles from one to the next"),
 	ORR_PARAM_TIME("quantum", "0.05", "quantum of the first level"),
 	ORR_PARAM_INT("max_batch", "64", 1, 1e5, "requests that run together"),
-	ORR_PARAM_TIME("starve", "10s", "who has waited so long goes back to the first level; 0: nobody does"),
-	ORR_PARAM_END
-};
+	ORR_PARAM_TIME("starve", "10s", "who has waited so long goes back to the first level; 0: nobody does"), ORR_PARAM_END };
 
 static const struct orr_serve_ops ops = {
 	.size = sizeof ops,

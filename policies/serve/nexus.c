@@ -16,7 +16,8 @@ static const struct orr_param params[] = {
 	ORR_PARAM_LIST("rates", "", "samples/s to plan for, for all models or for each; empty: as measured in the last epoch"),
 	ORR_PARAM_TIME("epoch", "30s", "measured rates are planned for so often"),
 	ORR_PARAM_LIST("slo", "", "to plan for, for all models or for each; empty: the models' SLOs"),
-	ORR_PARAM_CHOICE("drop", "early", "early|lazy|none", "requests given up: those that would make a batch late, those that are late, none"),
+	ORR_PARAM_CHOICE(
+		"drop", "early", "early|lazy|none", "requests given up: those that would make a batch late, those that are late, none"),
 	ORR_PARAM_END
 };
 
@@ -35,7 +36,7 @@ struct nexus {
 	const double *rates, *slo;
 	size_t n_rates, n_slo;
 	double epoch_s, epoch_from_s;
-	double *seen;                  /* [model] samples in this epoch */
+	double *seen; /* [model] samples in this epoch */
 	bool drops_early, drops_late, is_planned;
 	uint32_t next_gpu;
 };
@@ -64,7 +65,10 @@ static bool session_begin(struct nexus *s, const struct orr_serve *w, uint32_t m
 	for (uint32_t i = 0; i < m.n_batches; i++)
 		latency[i] = orr_model_latency(w, 0, model, m.batch[i], m.longest);
 	*x = (struct nexus_session){ .slo_s = per_model(s->slo, s->n_slo, model, m.slo_s),
-		.rate = per_model(s->rates, s->n_rates, model, 0), .batch = m.batch, .latency_s = latency, .n_batches = m.n_batches };
+		.rate = per_model(s->rates, s->n_rates, model, 0),
+		.batch = m.batch,
+		.latency_s = latency,
+		.n_batches = m.n_batches };
 	return true;
 }
 
@@ -241,7 +245,6 @@ static void drop(const struct nexus *s, struct orr_serve *w, uint32_t gpu, uint3
 	while (s->drops_late && q->q.n &&
 		request_deadline(w, q->q.first) < now + (s->drops_early ? batch_latency(s, gpu, model, q) : 0) - EPSILON_S)
 		queue_refuse(w, q, q->q.first, ORR_REQ_SHED);
-
 }
 
 /* When the model's next batch is due. */

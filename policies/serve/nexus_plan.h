@@ -15,16 +15,16 @@
 #include <stdint.h>
 
 struct nexus_session {
-	double rate, slo_s; /* slo_s may be INFINITY */
+	double rate, slo_s;    /* slo_s may be INFINITY */
 	const uint32_t *batch; /* sizes, ascending */
 	const double *latency_s;
 	uint32_t n_batches;
-	bool is_hopeless;   /* found by the planner */
+	bool is_hopeless; /* found by the planner */
 };
 
 struct nexus_part {
 	uint32_t session, batch;
-	double rate;        /* of this node's share */
+	double rate; /* of this node's share */
 };
 
 struct nexus_node {

@@ -2,7 +2,8 @@
 /*
  * Orca: a batch is composed anew at every iteration, first come first served; prompts and decodes run in the same
  * iteration; memory for the longest possible output is reserved when a request joins, so none is preempted unless it
- * gives out more than was reserved (Yu et al., "Orca: A Distributed Serving System for Transformer-Based Generative Models", OSDI 2022, algorithm 1).
+ * gives out more than was reserved (Yu et al., "Orca: A Distributed Serving System for Transformer-Based Generative Models", OSDI 2022,
+ * algorithm 1).
  */
 #include "evict.h"
 
@@ -92,13 +93,12 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	return o;
 }
 
-static const struct orr_param params[] = {
-	ORR_PARAM_INT("max_batch", "128", 1, 1e6, "requests in an iteration"),
+static const struct orr_param params[] = { ORR_PARAM_INT("max_batch", "128", 1, 1e6, "requests in an iteration"),
 	ORR_PARAM_CHOICE("reserve", "max", "max|true",
-		"memory for the output: what the user allows (else `output`), or its true length (the bound \"Orca (Oracle)\" of the vLLM paper)"),
+		"memory for the output: what the user allows (else `output`), or its true length (the bound \"Orca (Oracle)\" of the vLLM "
+		"paper)"),
 	ORR_PARAM_INT("output", "2048", 1, 1e8, "tokens reserved for the output of a request that does not say how many it allows"),
-	ORR_PARAM_END
-};
+	ORR_PARAM_END };
 
 static const struct orr_serve_ops ops = {
 	.size = sizeof ops,
@@ -108,5 +108,5 @@ static const struct orr_serve_ops ops = {
 	.schedule = schedule,
 };
 
-ORR_POLICY_SERVE_FLAGS(orca, "iteration-level batching, memory reserved for the longest output (Orca)",
-	ORR_MAY_ORACLE | ORR_WORK_CONSERVING, params, ops);
+ORR_POLICY_SERVE_FLAGS(
+	orca, "iteration-level batching, memory reserved for the longest output (Orca)", ORR_MAY_ORACLE | ORR_WORK_CONSERVING, params, ops);

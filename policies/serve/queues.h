@@ -2,8 +2,8 @@
 /*
  * queues.h - what policies for table models share: a queue per replica and model, and batches made from its front
  *
- * Invariant: a request is in at most one queue; its mark is 1 + the replica it was given to as long as it is in one, and samples is the sum over a
- * queue's requests. Batches go in order of arrival and are never split over a request.
+ * Invariant: a request is in at most one queue; its mark is 1 + the replica it was given to as long as it is in one, and samples is the sum
+ * over a queue's requests. Batches go in order of arrival and are never split over a request.
  */
 #ifndef ORR_POLICIES_QUEUES_H
 #define ORR_POLICIES_QUEUES_H
@@ -26,7 +26,7 @@ struct queue {
 struct queues {
 	struct queue *of; /* [replica * models + model] */
 	uint32_t replicas, models;
-	orr_req *take;    /* of the batch that is being made */
+	orr_req *take; /* of the batch that is being made */
 	size_t cap_take;
 };
 
@@ -118,8 +118,8 @@ static inline uint32_t batch_runs_at(const struct orr_serve *w, uint32_t replica
 
 /* What the front of a queue makes: n requests of b->samples in all (or padded), in s->take, still queued. n 0: the first is
  * larger than limit. */
-static inline bool batch_of_front(struct queues *s, struct orr_serve *w, const struct queue *q, uint32_t replica,
-	uint32_t model, uint64_t limit, struct orr_batch *b)
+static inline bool batch_of_front(
+	struct queues *s, struct orr_serve *w, const struct queue *q, uint32_t replica, uint32_t model, uint64_t limit, struct orr_batch *b)
 {
 	uint64_t samples = 0;
 	uint32_t length = 0;
@@ -146,8 +146,8 @@ static inline bool batch_of_front(struct queues *s, struct orr_serve *w, const s
 }
 
 /* The same, made smaller until it fits into the memory of a replica on which nothing runs; else as it is or not at all. */
-static inline bool batch_that_fits(struct queues *s, struct orr_serve *w, const struct queue *q, uint32_t replica,
-	uint32_t model, uint64_t limit, struct orr_batch *b)
+static inline bool batch_that_fits(
+	struct queues *s, struct orr_serve *w, const struct queue *q, uint32_t replica, uint32_t model, uint64_t limit, struct orr_batch *b)
 {
 	while (batch_of_front(s, w, q, replica, model, limit, b)) {
 		if (orr_run_fits(w, replica, b, 0))

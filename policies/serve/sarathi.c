@@ -17,10 +17,10 @@ struct lane {
 };
 
 struct sarathi {
-	struct lane *lane;      /* by replica */
+	struct lane *lane; /* by replica */
 	double watermark;
 	uint32_t max_batch, chunk;
-	orr_req *room;          /* max_batch */
+	orr_req *room; /* max_batch */
 };
 
 static void arrive(void *self, struct orr_serve *w, orr_req r)
@@ -109,17 +109,14 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	return s;
 }
 
-static const struct orr_param params[] = {
-	ORR_PARAM_INT("chunk", "512", 1, 1e9, "most tokens of an iteration, decodes and prompts together"),
+static const struct orr_param params[] = { ORR_PARAM_INT(
+						   "chunk", "512", 1, 1e9, "most tokens of an iteration, decodes and prompts together"),
 	ORR_PARAM_REAL("watermark", "0.01", 0, 0.9, "part of the KV blocks that admitting a prompt leaves free"),
-	ORR_PARAM_INT("max_batch", "128", 1, 65536, "most residents, and most requests in an iteration"),
-	ORR_PARAM_END
+	ORR_PARAM_INT("max_batch", "128", 1, 65536, "most residents, and most requests in an iteration"), ORR_PARAM_END };
+
+static const struct orr_serve_ops ops = {
+	.size = sizeof ops, .create = create, .destroy = destroy, .arrive = arrive, .schedule = schedule
 };
 
-static const struct orr_serve_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.arrive = arrive,
-	.schedule = schedule };
-
-ORR_POLICY_SERVE_FLAGS(sarathi, "language models: prompts in chunks beside the decodes, at most so many tokens per iteration", ORR_WORK_CONSERVING, params, ops);
+ORR_POLICY_SERVE_FLAGS(sarathi, "language models: prompts in chunks beside the decodes, at most so many tokens per iteration",
+	ORR_WORK_CONSERVING, params, ops);

@@ -20,14 +20,18 @@ enum kind { PROMPT, DECODE };
 enum state { WAITING, RUNNING, PREEMPTED, OVER };
 
 enum list_of { ALL, PROMPTS, PREEMPTIONS, LISTS };
-struct link { uint32_t prev, next; };
-struct list { uint32_t first, last; };
+struct link {
+	uint32_t prev, next;
+};
+struct list {
+	uint32_t first, last;
+};
 
 struct task {
 	uint8_t state;
-	uint32_t skips;   /* before skips_from */
-	uint64_t from;    /* the server's count of runs begun; UINT64_MAX: not counted now */
-	uint64_t chosen;  /* number of the selection that it is part of */
+	uint32_t skips;  /* before skips_from */
+	uint64_t from;   /* the server's count of runs begun; UINT64_MAX: not counted now */
+	uint64_t chosen; /* number of the selection that it is part of */
 };
 struct entry {
 	orr_req r;
@@ -77,13 +81,13 @@ static void *grown(void *p, uint32_t n, uint32_t *cap, size_t size)
 }
 
 /* The run ends if memory runs out. */
-#define PUSH(w, v, n, cap, x)                                              \
-	do {                                                               \
-		(v) = grown((v), (n), &(cap), sizeof *(v));                \
-		if ((n) < (cap))                                           \
-			(v)[(n)++] = (x);                                  \
-		else                                                       \
-			orr_serve_give_up((w), 0, "no memory is left");    \
+#define PUSH(w, v, n, cap, x)                                           \
+	do {                                                            \
+		(v) = grown((v), (n), &(cap), sizeof *(v));             \
+		if ((n) < (cap))                                        \
+			(v)[(n)++] = (x);                               \
+		else                                                    \
+			orr_serve_give_up((w), 0, "no memory is left"); \
 	} while (0)
 
 /* ---- lists ---- */
@@ -186,7 +190,10 @@ static void leave_batch(struct server *v, uint32_t id)
 
 /* ---- what runs next ---- */
 
-struct choice { uint32_t weight; uint64_t room; }; /* room: blocks of KV cache that are left */
+struct choice {
+	uint32_t weight;
+	uint64_t room;
+}; /* room: blocks of KV cache that are left */
 
 /* What is reserved for so many tokens: never more than there is, as a request that is here fits (the last token needs no room). */
 static uint32_t reservation(const struct orr_serve *w, uint32_t server, uint32_t tokens)
@@ -478,7 +485,9 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 		return;
 	struct server *v = &s->server[server];
 	bool is_moved = done >= orr_req_prompt(w, r);
-	s->entry[e] = (struct entry){ .r = r, .arrival = orr_req_arrival(w, r), .prompt = orr_req_prompt(w, r), .output = output, .server = server };
+	s->entry[e] = (struct entry){
+		.r = r, .arrival = orr_req_arrival(w, r), .prompt = orr_req_prompt(w, r), .output = output, .server = server
+	};
 	struct entry *x = &s->entry[e];
 	set_blocks(s, w, e, is_moved);
 	x->task[PROMPT] = (struct task){ .state = is_moved ? OVER : WAITING, .from = is_moved ? UINT64_MAX : v->begun };
@@ -664,7 +673,8 @@ static void clear(struct splitwise *s, struct orr_serve *w, struct server *v)
 	for (int l = 0; l < LISTS; l++)
 		v->list[l] = (struct list){ NONE, NONE };
 	v->n_queue = v->n_batch = 0;
-	v->outstanding = v->requests = 0;
+	v->outstanding = 0;
+	v->requests = 0;
 	v->is_running = false;
 }
 
@@ -678,13 +688,11 @@ static void replica(void *self, struct orr_serve *w, uint32_t server, enum orr_r
 		clear(s, w, &s->server[server]);
 }
 
-static const struct orr_param params[] = {
-	ORR_PARAM_INT("max_batch", "512", 1, 1e6, "tasks in an iteration"),
+static const struct orr_param params[] = { ORR_PARAM_INT("max_batch", "512", 1, 1e6, "tasks in an iteration"),
 	ORR_PARAM_INT("max_tokens", "2048", 1, 1e9, "tokens in an iteration; a longer prompt goes alone"),
 	ORR_PARAM_CHOICE("router", "token-jsq", "token-jsq|jsq|round-robin",
 		"which replica: fewest tokens outstanding (prompt + 1 when routed, less as tasks end), fewest requests, or in turn"),
-	ORR_PARAM_END
-};
+	ORR_PARAM_END };
 
 static const struct orr_serve_ops ops = {
 	.size = sizeof ops,

@@ -11,14 +11,13 @@
 #include "kinds.h"
 #include "queues.h"
 
-static const struct orr_param params[] = {
-	ORR_PARAM_LIST("max_batch", "", "samples of a full batch, for all models or for each; empty: the table's largest"),
+static const struct orr_param params[] = { ORR_PARAM_LIST("max_batch", "",
+						   "samples of a full batch, for all models or for each; empty: the table's largest"),
 	ORR_PARAM_LIST("batch_timeout", "", "a batch that is not full waits so long; empty: SLO - L(max_batch), without an SLO 0"),
 	ORR_PARAM_BOOL("full_only", false, "only full batches run"),
 	ORR_PARAM_INT("threads", "1", 1, 1e6, "batches that run at once on a replica, as memory allows"),
 	ORR_PARAM_INT("queue_limit", "0", 0, 1e9, "full batches that may wait per model and replica; more are refused; 0: no limit"),
-	ORR_PARAM_END
-};
+	ORR_PARAM_END };
 
 struct tf_serving {
 	struct queues queues;
@@ -36,8 +35,7 @@ static uint64_t full_at(const struct tf_serving *s, const struct orr_serve *w, u
 }
 
 /* When a batch that is not full leaves. */
-static double due_s(const struct tf_serving *s, const struct orr_serve *w, uint32_t replica, uint32_t model,
-	const struct queue *q)
+static double due_s(const struct tf_serving *s, const struct orr_serve *w, uint32_t replica, uint32_t model, const struct queue *q)
 {
 	if (s->is_full_only)
 		return INFINITY;

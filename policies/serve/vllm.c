@@ -26,7 +26,7 @@ struct vllm {
 	double watermark;
 	uint32_t max_batch, max_tokens;
 	enum orr_evict_how how;
-	orr_req *room;        /* max_batch */
+	orr_req *room; /* max_batch */
 };
 
 static uint32_t watermark_of(const struct vllm *v, const struct orr_serve *w, uint32_t replica)
@@ -137,18 +137,16 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	return v;
 }
 
-static const struct orr_param params[] = {
-	ORR_PARAM_REAL("watermark", "0.01", 0, 0.9, "part of the KV blocks that admitting a prompt leaves free"),
+static const struct orr_param params[] = { ORR_PARAM_REAL("watermark", "0.01", 0, 0.9,
+						   "part of the KV blocks that admitting a prompt leaves free"),
 	ORR_PARAM_INT("max_batch", "128", 1, 65536, "most residents, and most requests in an iteration"),
-	ORR_PARAM_INT("max_tokens", "4096", 1, 1e9, "most tokens of an iteration of prompts, padded to the longest; a longer prompt is refused"),
-	ORR_PARAM_CHOICE("preemption", "restart", "restart|swap", "what becomes of one that finds no block"),
-	ORR_PARAM_END
+	ORR_PARAM_INT(
+		"max_tokens", "4096", 1, 1e9, "most tokens of an iteration of prompts, padded to the longest; a longer prompt is refused"),
+	ORR_PARAM_CHOICE("preemption", "restart", "restart|swap", "what becomes of one that finds no block"), ORR_PARAM_END };
+
+static const struct orr_serve_ops ops = {
+	.size = sizeof ops, .create = create, .destroy = destroy, .arrive = arrive, .schedule = schedule
 };
 
-static const struct orr_serve_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.arrive = arrive,
-	.schedule = schedule };
-
-ORR_POLICY_SERVE_FLAGS(vllm, "language models: KV cache in blocks, prompts first, the last ones evicted when blocks run out", ORR_WORK_CONSERVING, params, ops);
+ORR_POLICY_SERVE_FLAGS(vllm, "language models: KV cache in blocks, prompts first, the last ones evicted when blocks run out",
+	ORR_WORK_CONSERVING, params, ops);

@@ -15,7 +15,8 @@ int artifact_init(struct artifact *a, struct orr_spot *w, const struct orr_args 
 	a->pause_account = ORR_RECONFIGURE;
 	a->curve = orr_curve_find(w, curve);
 	if (a->curve < 0)
-		return orr_fail(err, ORR_EINPUT, "rules=artifact: job %s has no curve \"%s\" (samples per second by nodes)", job.name, curve);
+		return orr_fail(
+			err, ORR_EINPUT, "rules=artifact: job %s has no curve \"%s\" (samples per second by nodes)", job.name, curve);
 	orr_spot_count(w, "artifact_effective_s", 0);
 	orr_spot_count(w, "artifact_rendezvous_s", 0);
 	orr_spot_count(w, "artifact_checkpoint_s", 0);
@@ -100,10 +101,10 @@ void artifact_run(struct artifact *a, struct orr_spot *w, uint64_t most)
 	if (!a->step_ns)
 		return;
 	orr_steps_run(w, &(struct orr_steps){
-		.step_ns = a->step_ns,
-		.most = most,
-		.flags = a->steps_in_pause ? ORR_STEPS_ORPHANED : 0,
-	});
+				 .step_ns = a->step_ns,
+				 .most = most,
+				 .flags = a->steps_in_pause ? ORR_STEPS_ORPHANED : 0,
+			 });
 	a->has_run = true;
 	a->run_ns = orr_spot_now(w);
 	a->run_steps = 0;

@@ -21,9 +21,9 @@
 #include "rendezvous.h"
 
 /* Parameters that artifact_init() reads. */
-#define ARTIFACT_PARAMS                                                                                                            \
-	ORR_PARAM_BOOL("compat_timers", true, "artifact: timers are never cancelled; one that fires late stops the job"),          \
-	ORR_PARAM_BOOL("steps_in_pause", true, "artifact: steps of the old members go on until a timer fires, and count")
+#define ARTIFACT_PARAMS                                                                                                   \
+	ORR_PARAM_BOOL("compat_timers", true, "artifact: timers are never cancelled; one that fires late stops the job"), \
+		ORR_PARAM_BOOL("steps_in_pause", true, "artifact: steps of the old members go on until a timer fires, and count")
 
 struct artifact {
 	struct rendezvous rdv;
@@ -32,12 +32,12 @@ struct artifact {
 	int curve;                      /* samples per second by members */
 	double batch;
 
-	int64_t step_ns;                /* 0: it has never run, or does not fit */
-	bool has_run;                   /* a run of steps is under way */
-	int64_t run_ns;                 /* since then */
-	uint64_t run_steps;             /* of it are in `steps` */
-	uint64_t steps, lost;           /* completed; of them those that count no samples */
-	int64_t first_ns, last_ns;      /* first_ns -1: no rendezvous has come to an end */
+	int64_t step_ns;           /* 0: it has never run, or does not fit */
+	bool has_run;              /* a run of steps is under way */
+	int64_t run_ns;            /* since then */
+	uint64_t run_steps;        /* of it are in `steps` */
+	uint64_t steps, lost;      /* completed; of them those that count no samples */
+	int64_t first_ns, last_ns; /* first_ns -1: no rendezvous has come to an end */
 	double effective_s, rendezvous_s, checkpoint_s, fallback_s;
 };
 

@@ -54,7 +54,8 @@ static void run_on(struct bamboo *b, struct orr_spot *w)
 	b->book.done_before = orr_steps_done(w);
 	b->book.counted = 0;
 	b->book.goes_on = true;
-	orr_steps_run(w, &(struct orr_steps){ .step_ns = b->step_ns, .redundant = redundant, .flags = b->has_stale_steps ? ORR_STEPS_ORPHANED : 0 });
+	orr_steps_run(w,
+		&(struct orr_steps){ .step_ns = b->step_ns, .redundant = redundant, .flags = b->has_stale_steps ? ORR_STEPS_ORPHANED : 0 });
 	if (b->curve >= 0)
 		book_steps(b, w);
 }
@@ -373,12 +374,8 @@ static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_
 	return b;
 }
 
-static const struct orr_spot_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.instance = instance,
-	.timer = timer,
-	.steps = steps,
-	.end = end };
+static const struct orr_spot_ops ops = {
+	.size = sizeof ops, .create = create, .destroy = destroy, .instance = instance, .timer = timer, .steps = steps, .end = end
+};
 
 ORR_POLICY_SPOT(bamboo, "pipelines whose nodes also keep and partly compute their successor's stage", bamboo_settings, ops);

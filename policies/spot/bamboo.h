@@ -27,14 +27,14 @@ struct bamboo {
 	enum reconfigure rule;
 	enum placement placement;
 	double slowdown, rho_frc, redundant;
-	int64_t global_ns, restart_ns;      /* of a fatal failure: both */
+	int64_t global_ns, restart_ns;        /* of a fatal failure: both */
 	int64_t every_ns, pause_ns, write_ns; /* checkpoints: begun so often, standing still, until safe (0: what the state takes) */
-	uint32_t depth, per_node, most;     /* stages, of them on one node, pipelines */
-	int curve;                          /* samples/s by nodes; -1: step times by shape */
+	uint32_t depth, per_node, most;       /* stages, of them on one node, pipelines */
+	int curve;                            /* samples/s by nodes; -1: step times by shape */
 	double samples;
 	uint64_t job_steps;
 
-	int64_t step_ns;                    /* now; 0: never ran */
+	int64_t step_ns; /* now; 0: never ran */
 	bool is_laid_out, is_slow, is_restarting, is_pause_due, shadow_noticed;
 	orr_inst *owner;
 	uint32_t cap_owner;

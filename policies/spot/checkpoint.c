@@ -18,9 +18,11 @@
 #include <string.h>
 
 static const struct orr_param params[] = {
-	ORR_PARAM_INT("depth", "0", 0, 100000, "stages of a pipeline, then as many pipelines as fit; 0: pipelines and depth of the shortest step"),
+	ORR_PARAM_INT("depth", "0", 0, 100000,
+		"stages of a pipeline, then as many pipelines as fit; 0: pipelines and depth of the shortest step"),
 	ORR_PARAM_INT("pipelines", "0", 0, 100000, "so many, never fewer; 0: as many as fit"),
-	ORR_PARAM_CHOICE("interval", "daly", "time|steps|young|daly|never", "between checkpoints: every, every_steps, by formula, none but at notices and at the end"),
+	ORR_PARAM_CHOICE("interval", "daly", "time|steps|young|daly|never",
+		"between checkpoints: every, every_steps, by formula, none but at notices and at the end"),
 	ORR_PARAM_TIME("every", "15m", "interval=time: training between checkpoints, to the nearest step"),
 	ORR_PARAM_INT("every_steps", "100", 1, 1e15, "interval=steps: steps between checkpoints"),
 	ORR_PARAM_LIST("mtbf", "", "young, daly: mean time between losses of one instance; empty: from the losses seen"),
@@ -29,10 +31,10 @@ static const struct orr_param params[] = {
 	ORR_PARAM_LIST("restart", "", "time to restart from one; empty: to read the state"),
 	ORR_PARAM_CHOICE("copy", "sync", "sync|async", "training stands still for the cost, or goes on while the copy is made"),
 	ORR_PARAM_TIME("snapshot", "0", "copy=async: training stands still so long before the copy"),
-	ORR_PARAM_CHOICE("join", "checkpoint", "checkpoint|never", "instances that come are taken in after a checkpoint, or at the next restart alone"),
+	ORR_PARAM_CHOICE("join", "checkpoint", "checkpoint|never",
+		"instances that come are taken in after a checkpoint, or at the next restart alone"),
 	ORR_PARAM_REAL("gain", "0", 0, 1, "they are taken in if steps get shorter by more than this share"),
-	ORR_PARAM_BOOL("notice", true, "a checkpoint before a noticed instance goes"),
-	ORR_PARAM_END
+	ORR_PARAM_BOOL("notice", true, "a checkpoint before a noticed instance goes"), ORR_PARAM_END
 };
 
 enum interval { BY_TIME, BY_STEPS, BY_YOUNG, BY_DALY, NEVER };
@@ -49,24 +51,24 @@ enum { TAG_STATE, TAG_COPY };
 
 struct checkpoint {
 	struct shapes shapes;
-	orr_inst *ready;        /* room for shapes.most */
-	uint64_t steps;         /* of the job; 0: no end */
+	orr_inst *ready; /* room for shapes.most */
+	uint64_t steps;  /* of the job; 0: no end */
 	enum interval interval;
 	int64_t every_ns, cost_ns, restart_ns; /* cost, restart: -1: from the state */
 	uint64_t every_steps;
-	double mtbf_ns;         /* of one instance; 0: as seen */
+	double mtbf_ns; /* of one instance; 0: as seen */
 	double guess_ns;
 	bool is_async, takes_joiners, heeds_notice;
 	int64_t snapshot_ns;
 	double gain;
 
 	enum state state;
-	struct shape shape;     /* nodes = 0: no layout */
-	bool owes_restart;      /* was lost or stood down, and has not trained since */
+	struct shape shape; /* nodes = 0: no layout */
+	bool owes_restart;  /* was lost or stood down, and has not trained since */
 	uint64_t timer, copy_timer;
-	uint64_t copying;       /* steps that the copy under way will make safe; 0: none is */
-	bool is_due;            /* a checkpoint as soon as the copy is done */
-	int64_t interval_ns;    /* last one that was used */
+	uint64_t copying;    /* steps that the copy under way will make safe; 0: none is */
+	bool is_due;         /* a checkpoint as soon as the copy is done */
+	int64_t interval_ns; /* last one that was used */
 	/* What was seen: time of instances at work, and instants at which one went. */
 	double worked_ns;
 	int64_t since_ns;
@@ -116,7 +118,8 @@ static bool read_args(struct checkpoint *s, const struct orr_args *args, struct 
 	s->takes_joiners = !strcmp(orr_arg_text(args, "join"), "checkpoint");
 	s->gain = orr_arg_real(args, "gain");
 	s->heeds_notice = orr_arg_bool(args, "notice");
-	if (!one_time(args, "mtbf", &mtbf_ns, err) || !one_time(args, "cost", &s->cost_ns, err) || !one_time(args, "restart", &s->restart_ns, err))
+	if (!one_time(args, "mtbf", &mtbf_ns, err) || !one_time(args, "cost", &s->cost_ns, err) ||
+		!one_time(args, "restart", &s->restart_ns, err))
 		return false;
 	if (mtbf_ns == 0 || s->guess_ns <= 0)
 		return !orr_fail(err, ORR_EINPUT, "%s: expected a time above 0", mtbf_ns == 0 ? "mtbf" : "mtbf_guess");
@@ -127,7 +130,8 @@ static bool read_args(struct checkpoint *s, const struct orr_args *args, struct 
 static bool choose_shapes(struct checkpoint *s, struct orr_spot *w, const struct orr_args *args, struct orr_error *err)
 {
 	struct orr_elastic_info job;
-	struct shape_choice choice = { .depth = (uint32_t)orr_arg_int(args, "depth"), .pipelines = (uint32_t)orr_arg_int(args, "pipelines") };
+	struct shape_choice choice = { .depth = (uint32_t)orr_arg_int(args, "depth"),
+		.pipelines = (uint32_t)orr_arg_int(args, "pipelines") };
 	choice.takes_most = choice.depth > 0;
 	orr_elastic_get(w, &job);
 	s->steps = job.steps;
@@ -135,7 +139,8 @@ static bool choose_shapes(struct checkpoint *s, struct orr_spot *w, const struct
 		return !orr_fail(err, ORR_EFAIL, "out of memory");
 	if (!s->shapes.most)
 		return !orr_fail(err, ORR_EINPUT, "job %s has no step time for %s", job.name,
-			choice.depth || choice.pipelines ? "the pipelines and the depth asked for; 0 takes any that it has" : "any number of pipelines");
+			choice.depth || choice.pipelines ? "the pipelines and the depth asked for; 0 takes any that it has"
+							 : "any number of pipelines");
 	return true;
 }
 

@@ -17,17 +17,15 @@
 #include <math.h>
 #include <string.h>
 
-static const struct orr_param params[] = {
-	ORR_PARAM_TIME("rebuild", "10s", "to form the all-reduce group anew"),
+static const struct orr_param params[] = { ORR_PARAM_TIME("rebuild", "10s", "to form the all-reduce group anew"),
 	ORR_PARAM_LIST("copy", "", "for a new instance to copy the state; empty: as one node reads a checkpoint"),
-	ORR_PARAM_CHOICE("loss", "redo", "redo|drop|redundant", "the step is done again, without the worker's samples, or a peer does them"),
+	ORR_PARAM_CHOICE(
+		"loss", "redo", "redo|drop|redundant", "the step is done again, without the worker's samples, or a peer does them"),
 	ORR_PARAM_REAL("part", "0.5", 0.01, 1, "loss=redundant: part of its peer's share that each worker computes"),
 	ORR_PARAM_TIME("every", "10m", "between checkpoints, which training does not wait for; 0: one at the end"),
 	ORR_PARAM_LIST("cost", "", "time until a checkpoint is safe; empty: from the size of the state"),
 	ORR_PARAM_LIST("restart", "", "time to restart from one; empty: to read the state"),
-	ORR_PARAM_BOOL("notice", true, "a noticed worker leaves between steps"),
-	ORR_PARAM_END
-};
+	ORR_PARAM_BOOL("notice", true, "a noticed worker leaves between steps"), ORR_PARAM_END };
 
 enum state { WAITING, RESTARTING, REBUILDING, TRAINING, SAVING };
 enum loss { REDO, DROP, REDUNDANT };
@@ -41,10 +39,10 @@ enum loss { REDO, DROP, REDUNDANT };
 enum { MARK_NEW, MARK_COPYING, MARK_HOLDER, MARK_WORKER };
 
 struct elastic_dp {
-	struct shapes shapes;  /* of depth 1 */
-	orr_inst *list;        /* room for most */
-	bool *is_lost;         /* [place]: in this step */
-	uint32_t most;         /* workers that can be used */
+	struct shapes shapes; /* of depth 1 */
+	orr_inst *list;       /* room for most */
+	bool *is_lost;        /* [place]: in this step */
+	uint32_t most;        /* workers that can be used */
 	uint64_t steps;
 	double samples;
 	enum loss loss;
@@ -53,15 +51,15 @@ struct elastic_dp {
 	bool heeds_notice;
 
 	enum state state;
-	bool is_broken;        /* the group has lost workers and no step is in flight */
-	uint32_t holders;      /* of the state, workers among them */
-	uint32_t workers;      /* of the group */
-	uint32_t lost;         /* of them, in this step */
+	bool is_broken;   /* the group has lost workers and no step is in flight */
+	uint32_t holders; /* of the state, workers among them */
+	uint32_t workers; /* of the group */
+	uint32_t lost;    /* of them, in this step */
 	int64_t step_ns;
-	int64_t whole_ns;      /* the step in flight: when it would have ended without losses */
-	bool has_begun;        /* trained before: a start is a restart */
+	int64_t whole_ns; /* the step in flight: when it would have ended without losses */
+	bool has_begun;   /* trained before: a start is a restart */
 	uint64_t timer, checkpoint_timer;
-	uint64_t saving;       /* steps that the checkpoint under way will make safe */
+	uint64_t saving; /* steps that the checkpoint under way will make safe */
 };
 
 static bool one_time(const struct orr_args *args, const char *name, int64_t *ns, struct orr_error *err)
@@ -163,8 +161,7 @@ static uint32_t usable(const struct elastic_dp *s, uint32_t n)
 static bool leaves(const struct elastic_dp *s, const struct orr_spot *w, orr_inst i)
 {
 	struct orr_inst_info info;
-	return orr_inst_is_noticed(w, i) && orr_inst_get(w, i, &info) &&
-	       info.goes_ns < orr_spot_now(w) + s->rebuild_ns + s->step_ns;
+	return orr_inst_is_noticed(w, i) && orr_inst_get(w, i, &info) && info.goes_ns < orr_spot_now(w) + s->rebuild_ns + s->step_ns;
 }
 
 /* Holders of the state into s->list, up to what there is room for: those that stay, or all. How many there are. for_group: those
@@ -239,7 +236,9 @@ static void train(struct elastic_dp *s, struct orr_spot *w)
 	s->has_begun = true;
 	start_copies(s, w);
 	orr_steps_run(w, &(struct orr_steps){ .step_ns = s->step_ns,
-				 .most = most == UINT64_MAX ? 0 : most ? most : 1,
+				 .most = most == UINT64_MAX ? 0
+					 : most             ? most
+							    : 1,
 				 .redundant = s->loss == REDUNDANT ? s->part / (1 + s->part) : 0 });
 }
 

@@ -22,12 +22,15 @@ static bool read_shape(struct late *l, struct orr_spot *w, const struct orr_args
 	l->nodes = l->pipelines * l->depth;
 	l->step_ns = orr_step_time(w, l->pipelines, l->depth, ORR_STEP_PLAIN);
 	if (!l->step_ns)
-		return orr_fail(err, ORR_EINPUT, "job %s has no step of %u x %u (pipelines x depth): set nodes", job.name, l->pipelines, l->depth), false;
+		return orr_fail(err, ORR_EINPUT, "job %s has no step of %u x %u (pipelines x depth): set nodes", job.name, l->pipelines,
+			       l->depth),
+		       false;
 	if (!job.steps)
 		return orr_fail(err, ORR_EINPUT, "job %s has no end: expected one with \"work\" or \"steps\"", job.name), false;
 	double suggested_h = orr_figure(w, "cbl.deadline_h");
 	if (job.deadline_ns == ORR_NEVER && suggested_h > 0)
-		return orr_fail(err, ORR_EINPUT, "there is no deadline: set spot.deadline (%gh is the job's cbl.deadline_h)", suggested_h), false;
+		return orr_fail(err, ORR_EINPUT, "there is no deadline: set spot.deadline (%gh is the job's cbl.deadline_h)", suggested_h),
+		       false;
 	if (job.deadline_ns == ORR_NEVER)
 		return orr_fail(err, ORR_EINPUT, "there is no deadline: set spot.deadline"), false;
 	if ((double)job.steps * (double)l->step_ns > 4e18)

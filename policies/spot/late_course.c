@@ -4,7 +4,8 @@
 #include <stdlib.h>
 
 /* When the gang can be had, from what there is now and all changes until then. SIZE_MAX: more is offered than it needs. */
-static size_t find_intervals(const struct late *l, int64_t live, int64_t now, int64_t until, const struct orr_future *f, size_t n, struct late_interval *out)
+static size_t find_intervals(
+	const struct late *l, int64_t live, int64_t now, int64_t until, const struct orr_future *f, size_t n, struct late_interval *out)
 {
 	size_t found = 0;
 	bool is_in = live >= l->nodes;
@@ -30,11 +31,11 @@ static size_t find_intervals(const struct late *l, int64_t live, int64_t now, in
 	return found + is_in;
 }
 
-static bool plan(const struct late *l, struct orr_spot *w, int64_t from, int64_t until, int64_t work, const struct late_interval *spot, size_t n,
-	struct late_course *course)
+static bool plan(const struct late *l, struct orr_spot *w, int64_t from, int64_t until, int64_t work, const struct late_interval *spot,
+	size_t n, struct late_course *course)
 {
-	struct late_problem p = { spot, n, from, until, work, l->step_ns, l->spot_changeover_ns, l->on_demand_changeover_ns, orr_spot_price(w, 0),
-		orr_on_demand_price(w, 0) };
+	struct late_problem p = { spot, n, from, until, work, l->step_ns, l->spot_changeover_ns, l->on_demand_changeover_ns,
+		orr_spot_price(w, 0), orr_on_demand_price(w, 0) };
 	late_forget(course);
 	if (late_plan_best(&p, &course->plan) == LATE_PLAN_OK)
 		return true;
@@ -60,7 +61,8 @@ bool late_chart(const struct late *l, struct orr_spot *w, int64_t from, int64_t 
 		found = find_intervals(l, live, orr_spot_now(w), until, f, n, spot);
 	}
 	if (found == SIZE_MAX)
-		orr_spot_give_up(w, "more instances are offered than the job needs, and which of them last is not planned: set the trace's cap to the job's nodes");
+		orr_spot_give_up(w, "more instances are offered than the job needs, and which of them last is not planned: set the trace's "
+				    "cap to the job's nodes");
 	good = good && found != SIZE_MAX && plan(l, w, from, until, work, spot, found, course);
 	free(f);
 	free(spot);

@@ -12,8 +12,9 @@ struct late_course {
 	size_t stint; /* the first that has not ended */
 };
 
-/* The cheapest way to do so much work between from (now or later) and until, whatever the course was. The plan is exact for one zone that offers no more instances
- * than the job needs, at the price of now; where it offers more or there are more zones, the run is given up and false returned. */
+/* The cheapest way to do so much work between from (now or later) and until, whatever the course was. The plan is exact for one zone that
+ * offers no more instances than the job needs, at the price of now; where it offers more or there are more zones, the run is given up and
+ * false returned. */
 bool late_chart(const struct late *l, struct orr_spot *w, int64_t from_ns, int64_t until_ns, int64_t work_ns, struct late_course *course);
 /* No plan. */
 void late_forget(struct late_course *course);

@@ -27,7 +27,7 @@ struct front {
 /* The labels of plans that have used so many intervals (any number where no count is kept). */
 struct bucket {
 	struct front idle, on_demand;
-	struct front used;  /* of the interval at hand, by plans that come from the bucket below */
+	struct front used; /* of the interval at hand, by plans that come from the bucket below */
 };
 struct solver {
 	const struct late_problem *p;
@@ -41,12 +41,12 @@ struct solver {
 	struct node *node;
 	size_t n_nodes, cap_nodes;
 	struct front spare;
-	size_t most;                /* labels in a set; SIZE_MAX: all, which is exact */
+	size_t most; /* labels in a set; SIZE_MAX: all, which is exact */
 	/* What the intervals that are left can bring at most: the fractional knapsack of them, and the best so many. */
 	uint32_t *by_worth, *by_value, n_worth;
-	int64_t *weight_ns;         /* sums over the first of them, by worth */
-	double *value, *best;       /* likewise; over the first by value */
-	double reached;             /* gain of a plan that is known */
+	int64_t *weight_ns;   /* sums over the first of them, by worth */
+	double *value, *best; /* likewise; over the first by value */
+	double reached;       /* gain of a plan that is known */
 	bool failed;
 };
 
@@ -80,7 +80,7 @@ static double value_of(const struct solver *s, uint32_t j)
 {
 	const struct late_problem *p = s->p;
 	return (p->on_demand_price - p->spot_price) * (double)(s->spot[j].to_ns - s->spot[j].from_ns) -
-		p->on_demand_price * (double)p->spot_changeover_ns;
+	       p->on_demand_price * (double)p->spot_changeover_ns;
 }
 
 struct worth {
@@ -201,8 +201,8 @@ static struct label shifted(struct label l, struct shift by)
 }
 
 /* out: the best of both. interval: of a spot stint that these plans end with, NO_NODE: none. b are those that were on demand. */
-static void merge(struct solver *s, struct front *out, const struct front *a, struct shift by_a, const struct front *b,
-	struct shift by_b, uint32_t interval)
+static void merge(struct solver *s, struct front *out, const struct front *a, struct shift by_a, const struct front *b, struct shift by_b,
+	uint32_t interval)
 {
 	out->n = 0;
 	for (size_t i = 0, k = 0; !s->failed && (i < a->n || k < b->n);) {
@@ -275,7 +275,8 @@ static bool cut(struct solver *s)
 	if (!s->spot || !s->gap_ns)
 		return false;
 	int64_t step = p->step_ns, at = p->from_ns, before = 0;
-	bool is_even = p->spot_changeover_ns % step == 0 && p->on_demand_changeover_ns % step == 0 && (p->deadline_ns - p->from_ns) % step == 0;
+	bool is_even =
+		p->spot_changeover_ns % step == 0 && p->on_demand_changeover_ns % step == 0 && (p->deadline_ns - p->from_ns) % step == 0;
 	for (size_t i = 0; i < p->n; i++) {
 		int64_t from = p->spot[i].from_ns > p->from_ns ? p->spot[i].from_ns : p->from_ns;
 		int64_t to = p->spot[i].to_ns < p->deadline_ns ? p->spot[i].to_ns : p->deadline_ns;
@@ -342,7 +343,8 @@ static void add_up(const struct late_problem *p, struct late_plan *out)
 		const struct late_stint *t = &out->stint[i];
 		int64_t length = t->to_ns - t->from_ns;
 		out->cost += (double)length * (t->is_spot ? p->spot_price : p->on_demand_price);
-		*(t->is_spot ? &out->spot_ns : &out->on_demand_ns) += length - (t->is_spot ? p->spot_changeover_ns : p->on_demand_changeover_ns);
+		*(t->is_spot ? &out->spot_ns : &out->on_demand_ns) +=
+			length - (t->is_spot ? p->spot_changeover_ns : p->on_demand_changeover_ns);
 	}
 }
 
@@ -406,7 +408,8 @@ static const struct label *best_label(const struct solver *s, bool *is_on_demand
 static size_t worthwhile(const struct late_problem *p, size_t n)
 {
 	size_t most = 0;
-	while (most < n && p->spot_price * (double)p->spot_changeover_ns * (double)(n - most) > p->on_demand_price * (double)p->on_demand_changeover_ns)
+	while (most < n && p->spot_price * (double)p->spot_changeover_ns * (double)(n - most) >
+				   p->on_demand_price * (double)p->on_demand_changeover_ns)
 		most++;
 	return most;
 }

@@ -10,12 +10,13 @@
  * that on-demand stints fill the gaps between them whole or not at all, up to what is not needed in the end. If n spot stints of
  * total length L are used beside m > 0 on demand, the rest is on demand:
  *
- *	cost = q work - gain, gain = (q - p) L - q (n d_spot + m d_on_demand), feasible if lost = idle + n d_spot + m d_on_demand <= deadline - from - work
+ *	cost = q work - gain, gain = (q - p) L - q (n d_spot + m d_on_demand), feasible if lost = idle + n d_spot + m d_on_demand <=
+ *deadline - from - work
  *
  * so a dynamic programme over the intervals keeps, for idle and on-demand, the pairs (lost, gain) of which none is better in
  * both. If spot alone can do it, with n* of the longest intervals, a plan with on-demand is only better with fewer stints, and
- * pairs are kept for each number of them. With all times multiples of u there are at most (deadline - from - work) / u pairs in a set: steps are polynomial in
- * intervals x ticks.
+ * pairs are kept for each number of them. With all times multiples of u there are at most (deadline - from - work) / u pairs in a set:
+ *steps are polynomial in intervals x ticks.
  *
  * Work is done in whole steps, as the world does it: what is left of a stint after the last whole step is lost. Where all times are
  * multiples of a step that is exact too; elsewhere each on-demand stint is charged a step more of time than it may need.
@@ -36,7 +37,7 @@ struct late_problem {
 	const struct late_interval *spot; /* ascending, disjoint; two that touch are two instances */
 	size_t n;
 	int64_t from_ns, deadline_ns;
-	int64_t work_ns, step_ns;         /* work: a whole number of steps */
+	int64_t work_ns, step_ns; /* work: a whole number of steps */
 	int64_t spot_changeover_ns, on_demand_changeover_ns;
 	double spot_price, on_demand_price;
 };
@@ -49,9 +50,9 @@ struct late_stint {
 struct late_plan {
 	struct late_stint *stint; /* in order of time */
 	size_t n;
-	double cost;              /* prices x ns */
+	double cost;                   /* prices x ns */
 	int64_t spot_ns, on_demand_ns; /* without change-overs */
-	bool is_late;             /* not even on demand throughout keeps the deadline: this is that plan */
+	bool is_late;                  /* not even on demand throughout keeps the deadline: this is that plan */
 };
 
 enum late_plan_status { LATE_PLAN_OK, LATE_PLAN_NO_MEMORY };

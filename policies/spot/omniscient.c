@@ -3,8 +3,8 @@
  * Omniscient (Wu et al., "Can't Be Late", NSDI 2024): the cheapest way to the deadline with the whole future known, a bound for all others.
  * Theirs is an integer program over ticks; this is an exact dynamic programme over the changes of availability (late_plan.h).
  *
- * Exact for one zone that offers no more instances than the job needs, at the price of the start. Cost, deadline, progress on spot and on demand
- * are those of the run that follows the plan.
+ * Exact for one zone that offers no more instances than the job needs, at the price of the start. Cost, deadline, progress on spot and on
+ * demand are those of the run that follows the plan.
  */
 #include "late_course.h"
 
@@ -53,5 +53,5 @@ static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_
 
 static const struct orr_spot_ops ops = LATE_OPS(create);
 
-ORR_POLICY_SPOT_FLAGS(omniscient, "one job with a deadline: the cheapest plan with the whole future known (Can't Be Late)", ORR_NEEDS_ORACLE, params,
-	ops);
+ORR_POLICY_SPOT_FLAGS(omniscient, "one job with a deadline: the cheapest plan with the whole future known (Can't Be Late)",
+	ORR_NEEDS_ORACLE, params, ops);

@@ -48,7 +48,9 @@ static void take_from_curve(struct on_demand *o, const struct orr_spot *w, uint3
 		if (!best || orr_curve_at(w, curve, n) > orr_curve_at(w, curve, best))
 			best = n;
 	if (best && orr_curve_at(w, curve, best) > 0)
-		*o = (struct on_demand){ .nodes = best, .pipelines = 1, .depth = best,
+		*o = (struct on_demand){ .nodes = best,
+			.pipelines = 1,
+			.depth = best,
 			.step_ns = (int64_t)(samples / orr_curve_at(w, curve, best) * ORR_SECOND) };
 }
 
@@ -93,7 +95,8 @@ static bool choose(struct on_demand *o, struct orr_spot *w, const struct orr_arg
 		take_from_curve(o, w, nodes, curve, job.samples_per_step);
 	if (o->nodes && o->step_ns > 0)
 		return true;
-	orr_fail(err, ORR_EINPUT, "job %s has no step time%s: set nodes and step, or curve (orrery model show %s --elastic shows what it has)", job.name,
+	orr_fail(err, ORR_EINPUT,
+		"job %s has no step time%s: set nodes and step, or curve (orrery model show %s --elastic shows what it has)", job.name,
 		nodes || pipelines || depth ? " of such a shape" : "", job.name);
 	return false;
 }
@@ -145,7 +148,8 @@ static void decide(void *self, struct orr_spot *w)
 }
 
 static const struct orr_param params[] = {
-	ORR_PARAM_INT("nodes", "0", 0, MOST_NODES, "instances, or as many as a shape makes of them; 0: as the job has it on demand, or pipelines x depth"),
+	ORR_PARAM_INT("nodes", "0", 0, MOST_NODES,
+		"instances, or as many as a shape makes of them; 0: as the job has it on demand, or pipelines x depth"),
 	ORR_PARAM_INT("pipelines", "0", 0, MOST_NODES, "data-parallel pipelines; 0: as many as the nodes make, or the job's"),
 	ORR_PARAM_INT("depth", "0", 0, MOST_NODES, "stages of each; 0: the job's; if it has none: that of its fastest step"),
 	ORR_PARAM_TIME("step", "0s", "step time; 0: the job's on demand, or of that shape with nothing redundant"),

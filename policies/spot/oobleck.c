@@ -27,8 +27,8 @@
 #include "morph.h"
 #include "templates.h"
 
-static const struct orr_param params[] = {
-	ORR_PARAM_CHOICE("rules", "clean", "clean|artifact", "Oobleck's mechanism, or the rules of its artifact's simulator"),
+static const struct orr_param params[] = { ORR_PARAM_CHOICE("rules", "clean", "clean|artifact",
+						   "Oobleck's mechanism, or the rules of its artifact's simulator"),
 	ORR_PARAM_INT("f", "1", 0, 15, "clean: losses at once that need no checkpoint: at least f + 1 pipelines"),
 	ORR_PARAM_INT("min_nodes", "0", 0, 256, "clean: nodes of the smallest template (0: what the job has)"),
 	ORR_PARAM_INT("max_nodes", "0", 0, 256, "clean: nodes of the largest template (0: what the job has)"),
@@ -37,11 +37,10 @@ static const struct orr_param params[] = {
 	ORR_PARAM_REAL("node_Bps", "1.25e9", 1, 1e13, "clean: bytes per second at which a node gets the layers that it lacks"),
 	ORR_PARAM_TIME("ckpt_interval", "1h", "clean: between checkpoints, in the background (0: none)"),
 	ORR_PARAM_BOOL("on_notice", true, "clean: a noticed node is planned around at the end of the step"),
-	ORR_PARAM_CHOICE("absorb", "worth", "worth|at-loss|at-once", "clean: joiners are taken in when it pays, at the next loss, or when a step ends"),
+	ORR_PARAM_CHOICE("absorb", "worth", "worth|at-loss|at-once",
+		"clean: joiners are taken in when it pays, at the next loss, or when a step ends"),
 	ORR_PARAM_TIME("horizon", "0", "clean: absorbing must pay within this time (0: the mean time between losses so far)"),
-	ARTIFACT_PARAMS,
-	ORR_PARAM_END
-};
+	ARTIFACT_PARAMS, ORR_PARAM_END };
 
 enum phase { WAITING, RECONFIGURING, RUNNING };
 enum { TAG_RECONFIGURED = 1, TAG_CHECKPOINT, TAG_WRITTEN };
@@ -55,22 +54,22 @@ struct oobleck {
 	int64_t setup_ns, horizon_ns, ckpt_interval_ns;
 	double node_Bps, state_bytes;
 	bool on_notice;
-	char absorb;            /* 'w'orth, at-'l'oss, at-'o'nce */
-	uint64_t job_steps;     /* 0: no end */
+	char absorb;        /* 'w'orth, at-'l'oss, at-'o'nce */
+	uint64_t job_steps; /* 0: no end */
 
 	struct templates templates;
-	struct shapes shapes;   /* a job that has a curve alone */
+	struct shapes shapes; /* a job that has a curve alone */
 	struct parts parts;
 	struct plan plan;
 	enum phase phase;
 	orr_inst *owner;
 	size_t cap;
-	uint64_t timer;         /* of RECONFIGURING */
-	uint64_t writer, written; /* the timer of the checkpoint that is being written, 0 none, and the steps that it holds */
+	uint64_t timer;                /* of RECONFIGURING */
+	uint64_t writer, written;      /* the timer of the checkpoint that is being written, 0 none, and the steps that it holds */
 	bool has_trained, has_written; /* steps were run; there is a checkpoint */
-	bool reforms;           /* decide() makes new pipelines */
-	bool regroups;          /* the end of the step does */
-	bool looks;             /* somebody got ready */
+	bool reforms;                  /* decide() makes new pipelines */
+	bool regroups;                 /* the end of the step does */
+	bool looks;                    /* somebody got ready */
 	uint64_t losses;
 };
 
@@ -357,7 +356,7 @@ static int make_clean(struct oobleck *v, struct orr_spot *w, const struct orr_ar
 	if (v->ckpt_interval_ns)
 		orr_spot_timer(w, orr_spot_now(w) + v->ckpt_interval_ns, 1, TAG_CHECKPOINT);
 	if (templates_init(&v->templates, w, (uint32_t)orr_arg_int(args, "min_nodes"), (uint32_t)orr_arg_int(args, "max_nodes"),
-			(uint32_t)orr_arg_int(args, "f") + 1, err))
+		    (uint32_t)orr_arg_int(args, "f") + 1, err))
 		return -1;
 	return by_curve(v) ? morph_begin(&v->shapes, w, "oobleck", err) : 0;
 }

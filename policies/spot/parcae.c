@@ -22,7 +22,8 @@
 #include <string.h>
 
 static const struct orr_param params[] = {
-	ORR_PARAM_CHOICE("choose", "liveput", "liveput|throughput", "throughput: the fastest shape for the instances that are there, whatever it costs to change"),
+	ORR_PARAM_CHOICE("choose", "liveput", "liveput|throughput",
+		"throughput: the fastest shape for the instances that are there, whatever it costs to change"),
 	ORR_PARAM_CHOICE("predictor", "arima", "arima|oracle|last", "of instance counts: ARIMA(1,1,0); what will be; the present count"),
 	ORR_PARAM_INT("lookahead", "12", 1, 60, "intervals that are planned for (published: 8, 10, 12)"),
 	ORR_PARAM_TIME("interval", "60", "between plans"),
@@ -31,9 +32,9 @@ static const struct orr_param params[] = {
 	ORR_PARAM_REAL("limit", "3", 0, 1e6, "change that is predicted over the look-ahead at most"),
 	ORR_PARAM_INT("least", "8", 0, 1e6, "counts are predicted no lower, unless they were"),
 	ORR_PARAM_INT("most", "32", 1, 1e6, "counts are predicted no higher, unless they were"),
-	ORR_PARAM_CHOICE("family", "auto", "auto|gpt-1.5b|gpt-6.7b|bert|vgg19|resnet152", "whose migration costs; auto: by the job's name, else as BERT's"),
-	ORR_PARAM_BOOL("ideal", false, "migrations take no time"),
-	ORR_PARAM_END
+	ORR_PARAM_CHOICE("family", "auto", "auto|gpt-1.5b|gpt-6.7b|bert|vgg19|resnet152",
+		"whose migration costs; auto: by the job's name, else as BERT's"),
+	ORR_PARAM_BOOL("ideal", false, "migrations take no time"), ORR_PARAM_END
 };
 
 enum predictor { ARIMA, ORACLE, LAST };
@@ -42,29 +43,29 @@ enum { TAG_INTERVAL, TAG_MIGRATED };
 struct parcae {
 	struct parcae_planner planner;
 	struct parcae_shape *shape;
-	int64_t *step_ns;           /* of each shape */
-	uint32_t n;                 /* shapes; as an index: none */
+	int64_t *step_ns; /* of each shape */
+	uint32_t n;       /* shapes; as an index: none */
 	enum predictor predictor;
 	bool is_liveput;
 	uint32_t lookahead, history;
 	int64_t interval_ns, next_ns;
 	struct parcae_bounds bounds;
 
-	double *count;              /* of the last `history` intervals, oldest first */
+	double *count; /* of the last `history` intervals, oldest first */
 	uint32_t n_counts;
-	double *work;               /* scratch: history, again, and the forecast */
+	double *work; /* scratch: history, again, and the forecast */
 	struct parcae_period *period;
 	struct orr_future *future;
 	size_t future_cap;
 	double forecast, error_sum; /* of the next interval; of those that came */
 	uint64_t n_errors;
-	double rate_sum;            /* of the shapes chosen at the start of intervals, as if changing cost nothing */
+	double rate_sum; /* of the shapes chosen at the start of intervals, as if changing cost nothing */
 	uint64_t n_choices;
 
-	orr_inst *owner;            /* scratch for layouts */
+	orr_inst *owner; /* scratch for layouts */
 	uint64_t layouts;
-	uint32_t usable;            /* ready, without notice */
-	uint32_t current, target;   /* shapes: run or being made; wanted once the step in flight is done */
+	uint32_t usable;          /* ready, without notice */
+	uint32_t current, target; /* shapes: run or being made; wanted once the step in flight is done */
 	bool is_hurt, is_draining, is_migrating;
 	int64_t migrated_ns;
 	uint64_t timer;
@@ -156,10 +157,11 @@ static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_
 	s->lookahead = (uint32_t)orr_arg_int(args, "lookahead");
 	s->history = (uint32_t)orr_arg_int(args, "history");
 	s->interval_ns = orr_arg_time_ns(args, "interval");
-	s->bounds = (struct parcae_bounds){ orr_arg_real(args, "limit"), (double)orr_arg_int(args, "least"), (double)orr_arg_int(args, "most") };
+	s->bounds = (struct parcae_bounds){ orr_arg_real(args, "limit"), (double)orr_arg_int(args, "least"),
+		(double)orr_arg_int(args, "most") };
 	enum parcae_family family = family_of(orr_arg_text(args, "family"), job.name);
 	bool has_room = make_room(s) && read_shapes(s, w, job.samples_per_step) &&
-		parcae_planner_begin(&s->planner, s->shape, s->n, parcae_cost_of(family, job.parameters));
+			parcae_planner_begin(&s->planner, s->shape, s->n, parcae_cost_of(family, job.parameters));
 	if (!has_room || !s->n || s->interval_ns < ORR_SECOND) {
 		if (!has_room)
 			orr_fail(err, ORR_EFAIL, "out of memory");
@@ -380,16 +382,15 @@ static void choose(struct parcae *s, struct orr_spot *w, bool is_start_of_interv
 	uint32_t choice;
 	if (!s->is_liveput) {
 		choice = parcae_fastest(s->shape, s->n, s->usable);
-	} else if (!predict(s, w, loss.workers) ||
-		!parcae_plan(&s->planner, s->current, &loss, s->period, s->lookahead, &choice, NULL)) {
+	} else if (!predict(s, w, loss.workers) || !parcae_plan(&s->planner, s->current, &loss, s->period, s->lookahead, &choice, NULL)) {
 		orr_spot_give_up(w, "out of memory");
 		return;
 	}
 	if (is_start_of_interval) {
 		s->rate_sum += choice < s->n ? s->shape[choice].rate : 0;
 		s->n_choices++;
-		orr_spot_event(w, "choice", "%ux%u", choice < s->n ? s->shape[choice].pipelines : 0,
-			choice < s->n ? s->shape[choice].depth : 0);
+		orr_spot_event(
+			w, "choice", "%ux%u", choice < s->n ? s->shape[choice].pipelines : 0, choice < s->n ? s->shape[choice].depth : 0);
 	}
 	if (!orr_steps_in_flight(w, NULL, NULL)) {
 		migrate(s, w, &loss, choice);
@@ -457,12 +458,8 @@ static void end(void *self, struct orr_spot *w)
 		orr_spot_report(w, "chosen_samples_per_s", s->rate_sum / (double)s->n_choices);
 }
 
-static const struct orr_spot_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.instance = instance,
-	.timer = timer,
-	.decide = decide,
-	.end = end };
+static const struct orr_spot_ops ops = {
+	.size = sizeof ops, .create = create, .destroy = destroy, .instance = instance, .timer = timer, .decide = decide, .end = end
+};
 
 ORR_POLICY_SPOT_FLAGS(parcae, "shapes planned ahead by expected throughput under predicted losses (Parcae)", ORR_MAY_ORACLE, params, ops);

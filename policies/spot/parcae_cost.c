@@ -7,13 +7,8 @@
 const char *const parcae_family_name[PARCAE_FAMILIES + 1] = { "gpt-1.5b", "gpt-6.7b", "bert", "vgg19", "resnet152", NULL };
 
 /* Parameters of the layer profiles: first, middle and last layers. */
-static const double family_parameters[PARCAE_FAMILIES] = {
-	82.1e6 + 46 * 30.7e6 + 82.1e6,
-	214.4e6 + 34 * 201.4e6 + 214.4e6,
-	31.8e6 + 22 * 12.6e6 + 31.8e6,
-	16 * 1.25e6 + 102.8e6 + 16.8e6 + 0.41e6,
-	60.2e6
-};
+static const double family_parameters[PARCAE_FAMILIES] = { 82.1e6 + 46 * 30.7e6 + 82.1e6, 214.4e6 + 34 * 201.4e6 + 214.4e6,
+	31.8e6 + 22 * 12.6e6 + 31.8e6, 16 * 1.25e6 + 102.8e6 + 16.8e6 + 0.41e6, 60.2e6 };
 
 struct parcae_cost parcae_cost_of(enum parcae_family family, double parameters)
 {
@@ -90,14 +85,12 @@ static double start_s(const struct parcae_cost *c)
 
 static double rendezvous_s(const struct parcae_cost *c)
 {
-	return 6.600 + (c->family == PARCAE_GPT_6P7B || c->family == PARCAE_VGG19 ? 2.000 :
-		c->family == PARCAE_RESNET152 ? 3.360 : 0);
+	return 6.600 + (c->family == PARCAE_GPT_6P7B || c->family == PARCAE_VGG19 ? 2.000 : c->family == PARCAE_RESNET152 ? 3.360 : 0);
 }
 
 double parcae_restart_s(const struct parcae_cost *c, uint32_t pipelines, uint32_t depth, bool is_adding)
 {
-	return (is_adding ? rendezvous_s(c) : 0) + parcae_groups_s(c, pipelines, depth, is_adding) + start_s(c) +
-		parcae_build_s(c, depth);
+	return (is_adding ? rendezvous_s(c) : 0) + parcae_groups_s(c, pipelines, depth, is_adding) + start_s(c) + parcae_build_s(c, depth);
 }
 
 double parcae_intra_s(const struct parcae_cost *c, uint32_t pipelines, uint32_t depth)

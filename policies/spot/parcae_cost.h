@@ -12,14 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum parcae_family {
-	PARCAE_GPT_1P5B,
-	PARCAE_GPT_6P7B,
-	PARCAE_BERT,
-	PARCAE_VGG19,
-	PARCAE_RESNET152,
-	PARCAE_FAMILIES
-};
+enum parcae_family { PARCAE_GPT_1P5B, PARCAE_GPT_6P7B, PARCAE_BERT, PARCAE_VGG19, PARCAE_RESNET152, PARCAE_FAMILIES };
 extern const char *const parcae_family_name[PARCAE_FAMILIES + 1]; /* ends with NULL */
 
 struct parcae_cost {

@@ -103,8 +103,7 @@ static void draw(uint32_t workers, uint32_t depth, uint32_t j, uint64_t *counter
 	}
 }
 
-bool parcae_odds_drawn(uint32_t pipelines, uint32_t depth, uint32_t workers_lost, uint32_t draws, uint64_t key, double *keep,
-	double *lost)
+bool parcae_odds_drawn(uint32_t pipelines, uint32_t depth, uint32_t workers_lost, uint32_t draws, uint64_t key, double *keep, double *lost)
 {
 	uint32_t workers = pipelines * depth, j = workers_lost;
 	if (j == 0 || j >= workers) {

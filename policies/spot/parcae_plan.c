@@ -75,8 +75,8 @@ double parcae_migration_s(const struct parcae_planner *p, uint32_t from, const s
 	if (kind == PARCAE_INTRA)
 		return parcae_intra_s(&p->cost, t->pipelines, t->depth);
 	if (from == p->n)
-		return p->is_fresh ? parcae_restart_s(&p->cost, t->pipelines, t->depth, true) :
-			parcae_inter_s(&p->cost, t->pipelines, t->depth, t->depth, t->depth, true);
+		return p->is_fresh ? parcae_restart_s(&p->cost, t->pipelines, t->depth, true)
+				   : parcae_inter_s(&p->cost, t->pipelines, t->depth, t->depth, t->depth, true);
 	const struct parcae_shape *f = &p->shape[from];
 	/* An instance that joins, a newcomer or one that stood by, makes it a migration that adds. */
 	return parcae_inter_s(&p->cost, t->pipelines, t->depth, f->depth, loss->stages, t->nodes > f->nodes - loss->workers);
@@ -106,8 +106,8 @@ static const double *row_of(struct parcae_planner *p, uint32_t from, uint32_t wo
 	}
 	const struct parcae_shape *f = &p->shape[from];
 	double *keep = p->odds, *lost = p->odds + f->pipelines + 1;
-	if (!(p->draws ? parcae_odds_drawn(f->pipelines, f->depth, workers, p->draws, p->key, keep, lost) :
-		parcae_odds_exact(f->pipelines, f->depth, workers, keep, lost))) {
+	if (!(p->draws ? parcae_odds_drawn(f->pipelines, f->depth, workers, p->draws, p->key, keep, lost)
+		       : parcae_odds_exact(f->pipelines, f->depth, workers, keep, lost))) {
 		free(out);
 		return NULL;
 	}
@@ -121,7 +121,7 @@ static const double *row_of(struct parcae_planner *p, uint32_t from, uint32_t wo
 		double enough = t->pipelines <= f->pipelines ? keep[t->pipelines] : 0, none = lost[0];
 		lost[0] = fmax(0, none - enough);
 		out[to] = enough * parcae_migration_s(p, from, &(struct parcae_loss){ workers, t->pipelines, 0 }, to) +
-			transfer_mean(p, from, to, lost, workers);
+			  transfer_mean(p, from, to, lost, workers);
 		lost[0] = none;
 	}
 	return *row = out;

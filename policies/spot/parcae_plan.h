@@ -41,11 +41,11 @@ struct parcae_planner {
 	const struct parcae_shape *shape;
 	uint32_t n;
 	struct parcae_cost cost;
-	bool is_ideal;   /* migrations take no time */
-	bool is_fresh;   /* nothing was trained yet: beginning needs no state */
-	uint32_t draws;  /* 0: exact expectations */
-	uint64_t key;    /* of the draws */
-	double **row;    /* [row_of[shape] + workers lost]: expected migration to each shape; NULL: not computed yet */
+	bool is_ideal;  /* migrations take no time */
+	bool is_fresh;  /* nothing was trained yet: beginning needs no state */
+	uint32_t draws; /* 0: exact expectations */
+	uint64_t key;   /* of the draws */
+	double **row;   /* [row_of[shape] + workers lost]: expected migration to each shape; NULL: not computed yet */
 	size_t *row_of;
 	double *scratch, *value, *next, *base, *mix, *odds; /* all in scratch */
 	uint32_t *fits;

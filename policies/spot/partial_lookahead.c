@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Partial look-ahead (Wu et al., "Can't Be Late", NSDI 2024): the time is cut into n slices; at the start of each the future is known up to its end, and
- * the cheapest plan is made that has i C(0) / n done at the end of slice i.
+ * Partial look-ahead (Wu et al., "Can't Be Late", NSDI 2024): the time is cut into n slices; at the start of each the future is known up to
+ * its end, and the cheapest plan is made that has i C(0) / n done at the end of slice i.
  *
  * The paper minimises the average cost of a slice's progress. Our reading: progress beyond the share is worth having on spot alone, so
  * spot is kept until it is taken away, across slices too, and lowers what later slices must do; on-demand does no more than the share.
@@ -11,13 +11,14 @@
 
 #include <stdlib.h>
 
-static const struct orr_param params[] = { LATE_PARAMS, ORR_PARAM_INT("slices", "8", 1, 1e6, "of the time to the deadline"), ORR_PARAM_END };
+static const struct orr_param params[] = { LATE_PARAMS, ORR_PARAM_INT("slices", "8", 1, 1e6, "of the time to the deadline"),
+	ORR_PARAM_END };
 
 struct partial_lookahead {
 	struct late late;
 	uint32_t n;
-	int64_t next_ns;  /* the next slice begins */
-	uint32_t slice;   /* the one after the one at hand */
+	int64_t next_ns; /* the next slice begins */
+	uint32_t slice;  /* the one after the one at hand */
 	struct late_course course;
 };
 
@@ -94,5 +95,6 @@ static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_
 
 static const struct orr_spot_ops ops = LATE_OPS(create);
 
-ORR_POLICY_SPOT_FLAGS(partial_lookahead, "one job with a deadline: the cheapest plan slice by slice, each slice's future known (Can't Be Late)",
-	ORR_NEEDS_ORACLE, params, ops);
+ORR_POLICY_SPOT_FLAGS(partial_lookahead,
+	"one job with a deadline: the cheapest plan slice by slice, each slice's future known (Can't Be Late)", ORR_NEEDS_ORACLE, params,
+	ops);

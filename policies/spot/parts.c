@@ -97,7 +97,8 @@ static void match_equal(struct parts *p)
 	uint32_t n = 0;
 	for (uint32_t s = 0; s < p->n_stages; s++) {
 		struct part *stage = &p->stage[s];
-		while (n < p->n_nodes && p->node[n].hi > 0 && (p->node[n].lo < stage->lo || (p->node[n].lo == stage->lo && p->node[n].hi < stage->hi)))
+		while (n < p->n_nodes && p->node[n].hi > 0 &&
+			(p->node[n].lo < stage->lo || (p->node[n].lo == stage->lo && p->node[n].hi < stage->hi)))
 			n++;
 		if (n == p->n_nodes || p->node[n].lo != stage->lo || p->node[n].hi != stage->hi)
 			continue;

@@ -4,8 +4,8 @@
  *
  * A part is an interval of the layers, as shares of the model's state: of a pipeline of d nodes the j-th holds [j/d, (j+1)/d).
  * Stages that need just what somebody holds go to that one; others that hold something are handed the rest in order of the
- * layers, and those that hold nothing what is left then, pipeline by pipeline. What a node then lacks it gets from any that holds it, all nodes at once (assumes that senders do not slow
- * each other down).
+ * layers, and those that hold nothing what is left then, pipeline by pipeline. What a node then lacks it gets from any that holds it, all
+ * nodes at once (assumes that senders do not slow each other down).
  */
 #ifndef ORR_SPOT_PARTS_H
 #define ORR_SPOT_PARTS_H
@@ -13,11 +13,11 @@
 #include <orrery/spot.h>
 
 struct part {
-	double lo, hi;     /* hi 0: none */
+	double lo, hi; /* hi 0: none */
 	orr_inst inst;
-	uint32_t order;    /* of nodes: of creation; of stages: pipeline by pipeline */
-	double lacks;      /* of stages: what their node has to get */
-	bool is_done;      /* has a match */
+	uint32_t order; /* of nodes: of creation; of stages: pipeline by pipeline */
+	double lacks;   /* of stages: what their node has to get */
+	bool is_done;   /* has a match */
 };
 
 struct parts {

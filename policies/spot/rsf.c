@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * RSF, randomised shifted greedy (Wu et al., "Can't Be Late", NSDI 2024; made for its bound): with equal chance greedy in n slices, or an n-th of
- * the work on demand first and then greedy in n - 1 slices. Where R(0) >= 2 C(0) its mean cost is at most ((k + 1) / 2 + (k - 1) / (2n))
- * times the omniscient one's, up to O(d), whatever the trace; no deterministic policy is below k.
+ * RSF, randomised shifted greedy (Wu et al., "Can't Be Late", NSDI 2024; made for its bound): with equal chance greedy in n slices, or an
+ * n-th of the work on demand first and then greedy in n - 1 slices. Where R(0) >= 2 C(0) its mean cost is at most ((k + 1) / 2 + (k - 1) /
+ * (2n)) times the omniscient one's, up to O(d), whatever the trace; no deterministic policy is below k.
  */
 #include "late.h"
 
 #include <stdlib.h>
 
-static const struct orr_param params[] = { LATE_PARAMS, ORR_PARAM_INT("slices", "8", 1, 1e6, "of the time to the deadline"), ORR_PARAM_END };
+static const struct orr_param params[] = { LATE_PARAMS, ORR_PARAM_INT("slices", "8", 1, 1e6, "of the time to the deadline"),
+	ORR_PARAM_END };
 
 struct rsf {
 	struct late late;

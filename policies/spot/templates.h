@@ -20,16 +20,16 @@
 struct plan {
 	uint32_t pipelines, nodes; /* 0: there is none */
 	int64_t step_ns;
-	uint32_t depth;            /* the deepest one's */
+	uint32_t depth; /* the deepest one's */
 };
 
 struct templates {
 	uint32_t min_depth, max_depth, max_pipelines, replicas;
-	double *rate;              /* [D - 1][depth - min_depth]: 1/T(D, depth), 0 none */
+	double *rate; /* [D - 1][depth - min_depth]: 1/T(D, depth), 0 none */
 	/* For 0..n nodes, once reckoned: */
 	struct plan *plan;
 	uint32_t n;
-	uint16_t *choice;          /* [D (D - 1) / 2 + k - 1][nodes]: depth of the k-th of D pipelines; 0: can't be */
+	uint16_t *choice; /* [D (D - 1) / 2 + k - 1][nodes]: depth of the k-th of D pipelines; 0: can't be */
 };
 
 /* Depths from..to of those that the job has (0: no bound); 0 on success. A job without step times has no templates: max_depth is 0. */

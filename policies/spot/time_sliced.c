@@ -27,8 +27,9 @@ static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_
 	if (!s)
 		return orr_fail(err, ORR_EFAIL, "out of memory"), NULL;
 	s->late.rule = rule;
-	s->slices = (struct late_slices){ .n = (uint32_t)orr_arg_int(args, "slices"), .takes_surplus = orr_arg_bool(args, "surplus"),
-		.on_demand_slice = -1 };
+	s->slices = (struct late_slices){
+		.n = (uint32_t)orr_arg_int(args, "slices"), .takes_surplus = orr_arg_bool(args, "surplus"), .on_demand_slice = -1
+	};
 	if (late_begin(&s->late, w, args, err))
 		return s;
 	late_destroy(s);

@@ -6,15 +6,16 @@
  *	idle:      spot if available; on demand if progress < ep(t)
  *	on demand: not left before progress >= ep(t + 2d) (hysteresis); then spot if available, else idle
  *
- * Without hysteresis 2d is 0 there and spot is taken at once. With the oracle the lifetime o of what is offered decides instead whether it is
- * worth its change-overs: from idle if o > k d / (k - 1), from on-demand if o > 2 k d / (k - 1), k the ratio of the prices; a gang
- * goes by its first instance.
+ * Without hysteresis 2d is 0 there and spot is taken at once. With the oracle the lifetime o of what is offered decides instead whether it
+ *is worth its change-overs: from idle if o > k d / (k - 1), from on-demand if o > 2 k d / (k - 1), k the ratio of the prices; a gang goes
+ *by its first instance.
  */
 #include "late.h"
 
 #include <stdlib.h>
 
-static const struct orr_param params[] = { LATE_PARAMS, ORR_PARAM_BOOL("hysteresis", true, "on-demand is kept until progress is two change-overs ahead"),
+static const struct orr_param params[] = { LATE_PARAMS,
+	ORR_PARAM_BOOL("hysteresis", true, "on-demand is kept until progress is two change-overs ahead"),
 	ORR_PARAM_BOOL("oracle", false, "the lifetime of what is offered decides whether it is taken"), ORR_PARAM_END };
 
 struct uniform_progress {
@@ -64,5 +65,5 @@ static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_
 
 static const struct orr_spot_ops ops = LATE_OPS(create);
 
-ORR_POLICY_SPOT_FLAGS(uniform_progress, "one job with a deadline: on demand when behind a straight line to it (Can't Be Late)", ORR_MAY_ORACLE,
-	params, ops);
+ORR_POLICY_SPOT_FLAGS(uniform_progress, "one job with a deadline: on demand when behind a straight line to it (Can't Be Late)",
+	ORR_MAY_ORACLE, params, ops);

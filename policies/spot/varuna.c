@@ -22,19 +22,19 @@
 #include "morph.h"
 #include "varuna_artifact.h"
 
-static const struct orr_param params[] = {
-	ORR_PARAM_CHOICE("rules", "clean", "clean|artifact", "Varuna's mechanism, or the rules of the Oobleck artifact's simulator"),
+static const struct orr_param params[] = { ORR_PARAM_CHOICE("rules", "clean", "clean|artifact",
+						   "Varuna's mechanism, or the rules of the Oobleck artifact's simulator"),
 	ORR_PARAM_INT("ckpt_steps", "10", 1, 1000, "steps between checkpoints"),
 	ORR_PARAM_TIME("ckpt_time", "0", "clean: a checkpoint takes so long (0: the job's figure, or from its state and the storage)"),
-	ORR_PARAM_TIME("restart_time", "0", "clean: a restart takes so long (0: the job's figure less a checkpoint, or setup and reading the state)"),
+	ORR_PARAM_TIME("restart_time", "0",
+		"clean: a restart takes so long (0: the job's figure less a checkpoint, or setup and reading the state)"),
 	ORR_PARAM_TIME("setup", "30s", "clean: rendezvous and start of the workers, where the job has no figure for a restart"),
 	ORR_PARAM_BOOL("background", true, "clean: steps go on while a checkpoint is written"),
 	ORR_PARAM_BOOL("on_notice", true, "clean: a notice saves the steps by a checkpoint"),
-	ORR_PARAM_CHOICE("absorb", "worth", "worth|at-loss|at-once", "clean: joiners are taken in when it pays, at the next loss, or when a step ends"),
+	ORR_PARAM_CHOICE("absorb", "worth", "worth|at-loss|at-once",
+		"clean: joiners are taken in when it pays, at the next loss, or when a step ends"),
 	ORR_PARAM_TIME("horizon", "0", "clean: absorbing must pay within this time (0: the mean time between losses so far)"),
-	VARUNA_ARTIFACT_PARAMS,
-	ORR_PARAM_END
-};
+	VARUNA_ARTIFACT_PARAMS, ORR_PARAM_END };
 
 enum phase { WAITING, RESTARTING, RUNNING, SAVING };
 enum { TAG_RESTARTED = 1, TAG_SAVED, TAG_WRITTEN, TAG_HEED };
@@ -45,17 +45,17 @@ struct varuna {
 	uint64_t every;
 	int64_t ckpt_ns, restart_ns, setup_ns, horizon_ns;
 	bool background, on_notice;
-	char absorb;              /* 'w'orth, at-'l'oss, at-'o'nce */
+	char absorb; /* 'w'orth, at-'l'oss, at-'o'nce */
 	int restart_curve;
-	uint64_t job_steps;       /* 0: no end */
+	uint64_t job_steps; /* 0: no end */
 
 	struct shapes shapes;
 	enum phase phase;
 	struct shape shape;
-	orr_inst *usable;         /* ready, not noticed */
+	orr_inst *usable; /* ready, not noticed */
 	uint32_t cap;
-	uint64_t timer;           /* of RESTARTING and SAVING */
-	uint64_t heed;            /* of when somebody's notice must be acted upon; 0: none */
+	uint64_t timer; /* of RESTARTING and SAVING */
+	uint64_t heed;  /* of when somebody's notice must be acted upon; 0: none */
 	int64_t heed_at;
 	uint64_t writer, written; /* background: the timer of the checkpoint, 0 none, and the steps that it holds */
 	uint64_t since;           /* steps since the last checkpoint was begun */

@@ -5,33 +5,33 @@
 #include <stdlib.h>
 
 enum {
-	RECENT = 4096,     /* steps that a loss may look back to */
+	RECENT = 4096, /* steps that a loss may look back to */
 	MAX_PENDING = 8,
 	TAG_RESUME = 1,
 	RANK_RESUME = 7
 };
 
 struct checkpoint {
-	uint64_t at;       /* steps completed when it began */
-	uint64_t count;    /* likewise, with what failed ones took off */
+	uint64_t at;    /* steps completed when it began */
+	uint64_t count; /* likewise, with what failed ones took off */
 	int64_t done_ns;
 };
 
 struct varuna_artifact {
 	struct artifact a;
-	uint64_t every;    /* steps between checkpoints */
+	uint64_t every; /* steps between checkpoints */
 	bool rolls_back, is_twice, after_removal;
-	int64_t stand_ns;  /* what a checkpoint stops the training for */
+	int64_t stand_ns; /* what a checkpoint stops the training for */
 	double ckpt_s, restart_s;
 	int restart_curve; /* -1: one figure for all */
 
-	uint64_t count;    /* steps; a checkpoint is due at multiples of `every` */
-	bool had_removal;  /* since the last step that was completed */
+	uint64_t count;   /* steps; a checkpoint is due at multiples of `every` */
+	bool had_removal; /* since the last step that was completed */
 	bool has_good;
-	uint64_t good;     /* steps when the last complete checkpoint began */
+	uint64_t good; /* steps when the last complete checkpoint began */
 	struct checkpoint pending[MAX_PENDING];
 	uint32_t n_pending;
-	bool stands;       /* still, for a checkpoint; resumes by this timer */
+	bool stands; /* still, for a checkpoint; resumes by this timer */
 	uint64_t resume;
 
 	bool is_kept[RECENT]; /* by step: does it count? */
@@ -51,7 +51,8 @@ static int read_figures(struct varuna_artifact *v, struct orr_spot *w, const str
 	double restart = figure_or(w, "varuna.restart_s", v->restart_curve < 0 ? NAN : 0);
 	v->restart_s = figure_or(w, "varuna.first_restart_s", restart);
 	if (isnan(v->ckpt_s) || isnan(restart) || v->restart_s <= v->ckpt_s)
-		return orr_fail(err, ORR_EINPUT, "rules=artifact: the job needs the figures \"varuna.checkpoint_s\" and, greater, "
+		return orr_fail(err, ORR_EINPUT,
+			"rules=artifact: the job needs the figures \"varuna.checkpoint_s\" and, greater, "
 			"\"varuna.restart_s\" (or \"varuna.first_restart_s\" and a curve \"varuna.restart_s\")");
 	v->stand_ns = orr_arg_bool(args, "free_checkpoints") ? 0 : llround(1000 * v->ckpt_s) * 1000000;
 	return 0;
@@ -144,7 +145,8 @@ static void sync_steps(struct varuna_artifact *v, struct orr_spot *w)
 {
 	note_steps(v, artifact_sync(&v->a, w));
 	if (v->rolls_back && v->a.steps - v->committed > RECENT)
-		orr_spot_give_up(w, "rules=artifact: more steps since the last good checkpoint than are kept in mind; set ckpt_steps lower");
+		orr_spot_give_up(
+			w, "rules=artifact: more steps since the last good checkpoint than are kept in mind; set ckpt_steps lower");
 }
 
 /* ---- checkpoints ---- */

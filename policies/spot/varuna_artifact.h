@@ -18,12 +18,13 @@
 
 #include "artifact.h"
 
-#define VARUNA_ARTIFACT_PARAMS                                                                                                     \
-	ARTIFACT_PARAMS,                                                                                                           \
-	ORR_PARAM_BOOL("rollback", true, "artifact: removals and failed checkpoints cost the samples of steps (off: upstream's no_small_model_fallback)"), \
-	ORR_PARAM_BOOL("ckpt_twice", true, "artifact: a checkpoint is complete twice its time after its step"),                    \
-	ORR_PARAM_BOOL("ckpt_after_removal", true, "artifact: a checkpoint after the first step that completes after a removal"), \
-	ORR_PARAM_BOOL("free_checkpoints", false, "artifact: a checkpoint takes no time; restarts take what they did")
+#define VARUNA_ARTIFACT_PARAMS                                                                                                            \
+	ARTIFACT_PARAMS,                                                                                                                  \
+		ORR_PARAM_BOOL("rollback", true,                                                                                          \
+			"artifact: removals and failed checkpoints cost the samples of steps (off: upstream's no_small_model_fallback)"), \
+		ORR_PARAM_BOOL("ckpt_twice", true, "artifact: a checkpoint is complete twice its time after its step"),                   \
+		ORR_PARAM_BOOL("ckpt_after_removal", true, "artifact: a checkpoint after the first step that completes after a removal"), \
+		ORR_PARAM_BOOL("free_checkpoints", false, "artifact: a checkpoint takes no time; restarts take what they did")
 
 struct varuna_artifact;
 

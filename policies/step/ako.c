@@ -34,18 +34,16 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct orr_param params[] = {
-	ORR_PARAM_INT("partitions", "0", 0, 1000000, "slices of the gradient, p; 0: from bandwidth and compute time"),
+static const struct orr_param params[] = { ORR_PARAM_INT("partitions", "0", 0, 1000000,
+						   "slices of the gradient, p; 0: from bandwidth and compute time"),
 	ORR_PARAM_INT("workers", "0", 0, 1048576, "GPUs that take part; 0: all"),
-	ORR_PARAM_CHOICE("slice_choice", "round", "round|peer",
-		"round: all peers get slice t mod p; peer: peer j gets slice (t + j) mod p"),
+	ORR_PARAM_CHOICE(
+		"slice_choice", "round", "round|peer", "round: all peers get slice t mod p; peer: peer j gets slice (t + j) mod p"),
 	ORR_PARAM_CHOICE("window_reduce", "sum", "sum|average", "what is sent of the last p gradients"),
 	ORR_PARAM_CHOICE("partition_method", "equal", "equal|layers",
 		"slices of equal size, or whole layers in order with the largest slice as small as can be"),
 	ORR_PARAM_INT("staleness_bound", "-1", -1, 1000000, "rounds that a worker may be ahead of the slowest; 0: synchronous, -1: any"),
-	ORR_PARAM_INT("outstanding", "1", 1, 1000, "rounds of messages under way beside the one being made"),
-	ORR_PARAM_END
-};
+	ORR_PARAM_INT("outstanding", "1", 1, 1000, "rounds of messages under way beside the one being made"), ORR_PARAM_END };
 
 struct ako {
 	struct orr_step_facts facts;
@@ -79,7 +77,7 @@ static double work_s(const struct orr_step *s, uint32_t device, const struct orr
 	if (is_forward)
 		return orr_cost(s, device, ORR_PASS_FORWARD, 0, f->layers, f->batch, 1);
 	return orr_cost(s, device, ORR_PASS_BACKWARD_DATA, 0, f->layers, f->batch, 1) +
-		orr_cost(s, device, ORR_PASS_BACKWARD_WEIGHT, 0, f->layers, f->batch, 1);
+	       orr_cost(s, device, ORR_PASS_BACKWARD_WEIGHT, 0, f->layers, f->batch, 1);
 }
 
 /* Slices needed if none may hold more than `limit` parameters (layers stay whole and in order); with `size`, exactly p of
@@ -234,8 +232,9 @@ static void exchange(struct ako *a, struct orr_step *s, uint32_t i, uint64_t k)
 		orr_after(s, m, *last);
 		orr_detach(s, m);
 		orr_label(s, m, "slice %u", slice);
-		orr_updates(s, m, &(struct orr_update){ .kind = ORR_SEND_SLICE, .slice = slice, .slices = a->p,
-			.scale = a->is_average ? 1.0 / a->p : 1 });
+		orr_updates(s, m,
+			&(struct orr_update){
+				.kind = ORR_SEND_SLICE, .slice = slice, .slices = a->p, .scale = a->is_average ? 1.0 / a->p : 1 });
 		*last = m;
 	}
 	orr_op all = orr_mark(s);
@@ -290,10 +289,6 @@ static void describe(void *self, char *out, size_t size)
 	snprintf(out, size, "p=%u, workers=%u, load=%.4f, largest_slice=%.4f", a->p, a->n, a->load, all > 0 ? largest / all : 1);
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.build = build,
-	.describe = describe };
+static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .build = build, .describe = describe };
 
 ORR_POLICY_STEP(ako, "decentralised: each round one slice of the summed gradients to each peer (Ako)", params, ops);

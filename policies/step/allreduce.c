@@ -27,21 +27,20 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct orr_param params[] = {
-	ORR_PARAM_CHOICE("algorithm", "default", "default|ring|halving-doubling|double-tree|hierarchical|direct|hierarchical-leader",
-		"of the all-reduce; default: step.algorithm"),
+static const struct orr_param params[] = { ORR_PARAM_CHOICE("algorithm", "default",
+						   "default|ring|halving-doubling|double-tree|hierarchical|direct|hierarchical-leader",
+						   "of the all-reduce; default: step.algorithm"),
 	ORR_PARAM_BOOL("overlap", true, "send gradients while the backward pass goes on"),
 	ORR_PARAM_CHOICE("fusion", "ddp", "ddp|horovod|tensor|none", "what is sent together"),
 	ORR_PARAM_REAL("bucket_bytes", "26214400", 1, 1e15, "ddp: a bucket is sent once it holds so much"),
 	ORR_PARAM_REAL("first_bucket_bytes", "1048576", 1, 1e15, "ddp: likewise, the first bucket"),
 	ORR_PARAM_REAL("fusion_bytes", "67108864", 1, 1e15, "horovod: the most that is sent together"),
 	ORR_PARAM_BOOL("dense_inside", false, "sum inside the nodes first; compression works between nodes alone"),
-	ORR_PARAM_CHOICE("ring_order", "rack", "rack|interleaved", "as the cluster lists its GPUs; or the first of each rack, the second of each, .."),
+	ORR_PARAM_CHOICE("ring_order", "rack", "rack|interleaved",
+		"as the cluster lists its GPUs; or the first of each rack, the second of each, .."),
 	ORR_PARAM_CHOICE("islands", "node", "node|rack", "hierarchical algorithms: what is reduced inside first"),
 	ORR_PARAM_INT("pipeline_chunks", "0", 0, 65536, "trees and chains: pieces in the pipeline; 0: chosen by size"),
-	ORR_PARAM_TIME("cycle", "1ms", "horovod: time between two looks at what is ready"),
-	ORR_PARAM_END
-};
+	ORR_PARAM_TIME("cycle", "1ms", "horovod: time between two looks at what is ready"), ORR_PARAM_END };
 
 struct allreduce {
 	struct replicas r;
@@ -58,8 +57,8 @@ struct allreduce {
 
 static enum orr_collective_algorithm algorithm_named(const char *name)
 {
-	static const char *const names[] = { "default", "ring", "halving-doubling", "double-tree", "hierarchical",
-		"direct", "hierarchical-leader" };
+	static const char *const names[] = { "default", "ring", "halving-doubling", "double-tree", "hierarchical", "direct",
+		"hierarchical-leader" };
 	for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
 		if (!strcmp(name, names[i]))
 			return (enum orr_collective_algorithm)i;
@@ -90,12 +89,12 @@ static bool plan(struct allreduce *a, struct orr_step *s, const struct orr_args 
 		first = limit = 1; /* a chunk for each layer that has parameters */
 	}
 	if (!strcmp(a->fusion, "horovod"))
-		is_made = chunks_by_cycle(&r->chunks, s, r->device[0], r->facts.batch,
-			a->does_overlap ? a->cycle_s : INFINITY, orr_arg_real(args, "fusion_bytes") / element);
+		is_made = chunks_by_cycle(&r->chunks, s, r->device[0], r->facts.batch, a->does_overlap ? a->cycle_s : INFINITY,
+			orr_arg_real(args, "fusion_bytes") / element);
 	else
 		is_made = chunks_by_params(&r->chunks, s, first, limit);
 	return is_made && replicas_costs(r, s) &&
-		(is_tensor ? messages_by_tensor(&a->m, &r->chunks, s) : messages_by_chunk(&a->m, &r->chunks));
+	       (is_tensor ? messages_by_tensor(&a->m, &r->chunks, s) : messages_by_chunk(&a->m, &r->chunks));
 }
 
 static int set_islands(struct allreduce *a, const struct orr_step *s, const struct orr_args *args, struct orr_error *err)
@@ -108,7 +107,8 @@ static int set_islands(struct allreduce *a, const struct orr_step *s, const stru
 		return orr_fail(err, ORR_EINPUT, "dense_inside: the nodes have different numbers of GPUs%s; expected false",
 			strcmp(orr_arg_text(args, "ring_order"), "rack") ? ", or ring_order parts them" : "");
 	if (is_rack && !a->island)
-		return orr_fail(err, ORR_EINPUT, "islands: the racks have different numbers of GPUs, or do not follow one another; expected node");
+		return orr_fail(
+			err, ORR_EINPUT, "islands: the racks have different numbers of GPUs, or do not follow one another; expected node");
 	return ORR_OK;
 }
 
@@ -161,8 +161,8 @@ static void wait_for_gradient(const struct allreduce *a, struct orr_step *s, orr
  * The same collective in groups of `size` replicas, `stride` apart, that start at `groups` replicas from 0 on, `next`
  * apart; each after `after`. One op that waits for all. Among lanes one group stands for all.
  */
-static orr_op in_groups(const struct allreduce *a, struct orr_step *s, uint32_t groups, uint32_t next, uint32_t size,
-	uint32_t stride, orr_op after, const struct orr_collective *c, bool is_mean)
+static orr_op in_groups(const struct allreduce *a, struct orr_step *s, uint32_t groups, uint32_t next, uint32_t size, uint32_t stride,
+	orr_op after, const struct orr_collective *c, bool is_mean)
 {
 	bool is_lanes = a->r.positions == 1;
 	uint32_t *device = calloc(size, sizeof *device);
@@ -170,8 +170,8 @@ static orr_op in_groups(const struct allreduce *a, struct orr_step *s, uint32_t 
 	for (uint32_t g = 0; device && size > 1 && g < (is_lanes ? 1 : groups); g++) {
 		for (uint32_t i = 0; i < size; i++)
 			device[i] = a->r.device[g * next + i * stride];
-		orr_op op = is_lanes ? orr_collective_lanes(s, 0, size, stride, c)
-				     : orr_collective(s, &(struct orr_group){ device, size }, c);
+		orr_op op =
+			is_lanes ? orr_collective_lanes(s, 0, size, stride, c) : orr_collective(s, &(struct orr_group){ device, size }, c);
 		orr_after(s, op, after);
 		orr_on_stream(s, op, 1);
 		if (is_mean)
@@ -183,15 +183,15 @@ static orr_op in_groups(const struct allreduce *a, struct orr_step *s, uint32_t 
 }
 
 /* dense_inside: three collectives, the middle one compressed; the first two make means, inside and of those. */
-static orr_op send_inside_out(const struct allreduce *a, struct orr_step *s, const struct message *m, orr_op ready,
-	bool is_last)
+static orr_op send_inside_out(const struct allreduce *a, struct orr_step *s, const struct message *m, orr_op ready, bool is_last)
 {
 	uint32_t size = a->inside, nodes = a->r.n / size;
 	double bytes = m->params * a->r.facts.gradient_bytes;
 	const struct orr_collective scatter = { .op = ORR_REDUCE_SCATTER, .bytes = bytes };
 	const struct orr_collective gather = { .op = ORR_ALL_GATHER, .bytes = bytes };
-	const struct orr_collective across = { .op = ORR_ALL_REDUCE, .algorithm = a->algorithm, .bytes = bytes / size,
-		.first_layer = m->first, .n_layers = m->count };
+	const struct orr_collective across = {
+		.op = ORR_ALL_REDUCE, .algorithm = a->algorithm, .bytes = bytes / size, .first_layer = m->first, .n_layers = m->count
+	};
 	orr_op inside = in_groups(a, s, nodes, size, size, 1, ready, &scatter, is_last);
 	orr_op summed = in_groups(a, s, size, 1, nodes, size, inside, &across, is_last);
 	return in_groups(a, s, nodes, size, size, 1, summed, &gather, false);
@@ -250,10 +250,6 @@ static void describe(void *self, char *out, size_t size)
 		a->does_overlap ? "overlapped" : "after the backward pass");
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.build = build,
-	.describe = describe };
+static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .build = build, .describe = describe };
 
 ORR_POLICY_STEP(allreduce, "data parallel, gradients averaged by all-reduce (DDP, Horovod)", params, ops);

@@ -37,10 +37,9 @@ enum { STREAM_FORWARD = 1, STREAM_BACKWARD, STREAM_COPY, STREAM_SYNC, STREAM_RED
 enum { FIRST = -1, LAST = 1 }; /* priorities: backward before forward before what is in no order */
 enum { SWAPS = 2 };
 
-static const struct orr_param params[] = {
-	ORR_PARAM_INT("stages", "0", 0, 1e6, "of the pipeline; 0: a GPU each"),
-	PIPELINE_BATCH_PARAMS,
-	ORR_PARAM_CHOICE("redundancy", "eager", "none|lazy|eager|both", "what is computed on replicas: no replicas, nothing, forward, forward and backward"),
+static const struct orr_param params[] = { ORR_PARAM_INT("stages", "0", 0, 1e6, "of the pipeline; 0: a GPU each"), PIPELINE_BATCH_PARAMS,
+	ORR_PARAM_CHOICE("redundancy", "eager", "none|lazy|eager|both",
+		"what is computed on replicas: no replicas, nothing, forward, forward and backward"),
 	ORR_PARAM_CHOICE("cut", "memory", "memory|time|blocks",
 		"as low a peak of memory as can be, as short a longest stage as can be, or equally many blocks a stage"),
 	ORR_PARAM_INT("failed", "-1", -1, 1e6, "stage whose node was lost in each pipeline, its shadow does the work of two; -1: none"),
@@ -49,9 +48,7 @@ static const struct orr_param params[] = {
 	ORR_PARAM_BOOL("swap", true, "what forward passes on replicas make goes to the host's memory"),
 	ORR_PARAM_REAL("host_GBps", "12", 1e-6, 1e6, "from GPU to host: PCIe 3.0 x16 gives about 12"),
 	ORR_PARAM_REAL("load_s", "0", 0, 1e6, "to load the input of a micro-batch: the first stage, and the last for its replica of it"),
-	PIPELINE_STAGE_PARAMS,
-	ORR_PARAM_END
-};
+	PIPELINE_STAGE_PARAMS, ORR_PARAM_END };
 
 static void destroy(void *self)
 {
@@ -129,10 +126,10 @@ static int allocate(struct bamboo *b, struct orr_error *err)
 
 static enum redundancy redundancy_named(const char *name)
 {
-	return !strcmp(name, "none") ? REDUNDANCY_NONE
-		: !strcmp(name, "lazy")	 ? REDUNDANCY_LAZY
-		: !strcmp(name, "eager") ? REDUNDANCY_EAGER
-					 : REDUNDANCY_BOTH;
+	return !strcmp(name, "none")    ? REDUNDANCY_NONE
+	       : !strcmp(name, "lazy")  ? REDUNDANCY_LAZY
+	       : !strcmp(name, "eager") ? REDUNDANCY_EAGER
+					: REDUNDANCY_BOTH;
 }
 
 static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
@@ -358,8 +355,8 @@ static void build_sync(struct bamboo *b, struct orr_step *s, uint32_t node)
 	if (!b->has_sync)
 		return;
 	if (b->mode != REDUNDANCY_BOTH || b->d > 1)
-		send(s, bamboo_node(b, of), node, reduced_bytes(b, of) + (of + 1 == b->p ? b->tied_params * b->gradient_bytes : 0), STREAM_SYNC,
-			"gradients of", of, sum, &sum);
+		send(s, bamboo_node(b, of), node, reduced_bytes(b, of) + (of + 1 == b->p ? b->tied_params * b->gradient_bytes : 0),
+			STREAM_SYNC, "gradients of", of, sum, &sum);
 	orr_op op = orr_compute(s, node, ORR_OTHER_WORK, b->update_s[of]);
 	orr_after(s, op, sum);
 	orr_after(s, op, b->tail[node]);

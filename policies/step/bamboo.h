@@ -28,14 +28,14 @@ struct bamboo {
 	double *update_s;   /* by stage */
 	struct pass *order; /* 2 m of each stage */
 	/* Of the iteration that is built; tail and fresh go on to the next. */
-	uint32_t *next;     /* by stage: passes built */
-	orr_op *tail;       /* by stage: what its next pass waits for */
-	orr_op *fresh;      /* by node: its replica is as new as the original */
-	orr_op *reduced;    /* by stage: the sum of its gradients over pipelines */
-	orr_op *replica;    /* by node: its last redundant pass that is in no order */
+	uint32_t *next;                   /* by stage: passes built */
+	orr_op *tail;                     /* by stage: what its next pass waits for */
+	orr_op *fresh;                    /* by node: its replica is as new as the original */
+	orr_op *reduced;                  /* by stage: the sum of its gradients over pipelines */
+	orr_op *replica;                  /* by node: its last redundant pass that is in no order */
 	orr_op *forward_in, *backward_in; /* [stage * m + micro]: when its input is there */
-	orr_op *copy;       /* likewise: the gradient that the replica of the stage begins its backward with */
-	orr_op *swapped;    /* [node * m + micro]: what the replica's forward made is in the host's memory */
+	orr_op *copy;                     /* likewise: the gradient that the replica of the stage begins its backward with */
+	orr_op *swapped;                  /* [node * m + micro]: what the replica's forward made is in the host's memory */
 };
 
 /* The node that does the work of a stage. */

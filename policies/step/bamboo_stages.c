@@ -12,8 +12,8 @@
 /* Places where the model can be cut, and sums over the layers before each. */
 struct pieces {
 	uint32_t n;
-	uint32_t *place;                    /* [n + 1] */
-	double *state, *activation, *time;  /* [n + 1]: bytes, bytes of a micro-batch, s */
+	uint32_t *place;                   /* [n + 1] */
+	double *state, *activation, *time; /* [n + 1]: bytes, bytes of a micro-batch, s */
 };
 
 static void pieces_free(struct pieces *x)
@@ -88,8 +88,8 @@ static double cut_least(const struct pieces *x, const struct bamboo *b, double l
 	return best[n];
 }
 
-static int cut_by_memory(const struct bamboo *b, const struct orr_step *s, const struct stage_terms *t, uint32_t *first,
-	struct orr_error *err)
+static int cut_by_memory(
+	const struct bamboo *b, const struct orr_step *s, const struct stage_terms *t, uint32_t *first, struct orr_error *err)
 {
 	struct orr_step_facts f;
 	struct pieces x = { 0 };
@@ -125,7 +125,8 @@ static int override(struct bamboo *b, const struct orr_args *args, struct orr_er
 	const double *times = orr_arg_list(args, "stage_times", &n);
 	double p2p = orr_arg_real(args, "p2p_bytes");
 	if (n && n != 2 && n != 2 * (size_t)b->p)
-		return orr_fail(err, ORR_EINPUT, "stage_times: expected 2 or %u numbers (forward and backward of each stage), found %zu", 2 * b->p, n);
+		return orr_fail(err, ORR_EINPUT, "stage_times: expected 2 or %u numbers (forward and backward of each stage), found %zu",
+			2 * b->p, n);
 	for (uint32_t i = 0; i < b->p; i++) {
 		struct stage *g = &b->stage[i];
 		if (n) {
@@ -134,8 +135,8 @@ static int override(struct bamboo *b, const struct orr_args *args, struct orr_er
 			g->recompute_s = 0;
 		}
 		if (!(g->forward_s >= 0) || !(g->backward_s >= 0))
-			return orr_fail(err, ORR_EINPUT, "stage_times: stage %u: expected seconds from 0 on, found %g and %g", i, g->forward_s,
-				g->backward_s);
+			return orr_fail(err, ORR_EINPUT, "stage_times: stage %u: expected seconds from 0 on, found %g and %g", i,
+				g->forward_s, g->backward_s);
 		if (p2p >= 0)
 			g->out_bytes = p2p;
 	}

@@ -17,12 +17,9 @@
 
 #include <stdio.h>
 
-static const struct orr_param params[] = {
-	ORR_PARAM_REAL("partition_bytes", "4e6", 1, 1e15, "tensors are cut into parts of at most this"),
+static const struct orr_param params[] = { ORR_PARAM_REAL("partition_bytes", "4e6", 1, 1e15, "tensors are cut into parts of at most this"),
 	ORR_PARAM_INT("credit", "4", 1, 7, "partitions under way at once"),
-	ORR_PARAM_BOOL("priority", true, "early layers first; else in the order in which gradients appear"),
-	ORR_PARAM_END
-};
+	ORR_PARAM_BOOL("priority", true, "early layers first; else in the order in which gradients appear"), ORR_PARAM_END };
 
 struct bytescheduler {
 	struct replicas r;
@@ -116,8 +113,7 @@ static void update(struct bytescheduler *b, struct orr_step *s)
 	for (uint32_t p = 0; p < r->positions; p++)
 		for (uint32_t c = r->chunks.n; c--;) {
 			size_t at = (size_t)p * r->chunks.n + c;
-			b->updated[at] = orr_compute(s, p, ORR_OPTIMIZER,
-				orr_update_cost(s, r->device[p], r->chunks.chunk[c].params));
+			b->updated[at] = orr_compute(s, p, ORR_OPTIMIZER, orr_update_cost(s, r->device[p], r->chunks.chunk[c].params));
 			orr_after(s, b->updated[at], b->backward[at]);
 		}
 }
@@ -164,10 +160,6 @@ static void describe(void *self, char *out, size_t size)
 		b->has_priority ? "early layers first" : "in order");
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.build = build,
-	.describe = describe };
+static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .build = build, .describe = describe };
 
 ORR_POLICY_STEP(bytescheduler, "all-reduce by priority, partitioned, across iterations (ByteScheduler)", params, ops);

@@ -98,8 +98,7 @@ static inline bool chunks_by_params(struct chunks *c, const struct orr_step *s, 
  * every cycle_s and takes the gradients that became ready since, fused as long as they stay within the limit. Ready
  * times are those of an undisturbed backward pass on `device`.
  */
-static inline bool chunks_by_cycle(struct chunks *c, const struct orr_step *s, uint32_t device, double batch,
-	double cycle_s, double limit)
+static inline bool chunks_by_cycle(struct chunks *c, const struct orr_step *s, uint32_t device, double batch, double cycle_s, double limit)
 {
 	uint32_t layers;
 	if (!chunks_room_(c, s, &layers))
@@ -109,7 +108,7 @@ static inline bool chunks_by_cycle(struct chunks *c, const struct orr_step *s, u
 	for (uint32_t l = layers; l--;) {
 		double params = orr_step_params(s, l, 1);
 		ready_s += orr_cost(s, device, ORR_PASS_BACKWARD_DATA, l, 1, batch, 1) +
-			orr_cost(s, device, ORR_PASS_BACKWARD_WEIGHT, l, 1, batch, 1);
+			   orr_cost(s, device, ORR_PASS_BACKWARD_WEIGHT, l, 1, batch, 1);
 		if (held > 0 && params > 0 && (ready_s > wakes_s || held + params > limit)) {
 			chunks_close_(c, s, l + 1, &from);
 			held = 0;

@@ -24,16 +24,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct orr_param params[] = {
-	ORR_PARAM_INT("stages", "0", 0, 1e6, "of the pipeline; 0: as stage_devices says, or a GPU each"),
+static const struct orr_param params[] = { ORR_PARAM_INT("stages", "0", 0, 1e6, "of the pipeline; 0: as stage_devices says, or a GPU each"),
 	ORR_PARAM_LIST("stage_devices", "", "GPUs of each stage; none: equally many"),
 	ORR_PARAM_CHOICE("warmup", "A", "A|B", "forwards before the first backward: S - i, or 2 (S - i) - 1"),
 	ORR_PARAM_INT("max_in_flight", "0", 0, 1e6, "D, micro-batches whose activations fit; 0: from the devices' memory"),
 	PIPELINE_BATCH_PARAMS,
 	ORR_PARAM_CHOICE("cut", "time", "time|blocks", "as short a longest stage as can be, or equally many blocks a stage"),
-	PIPELINE_STAGE_PARAMS,
-	ORR_PARAM_END
-};
+	PIPELINE_STAGE_PARAMS, ORR_PARAM_END };
 
 struct dapple_stage {
 	uint32_t first_gpu, gpus, k;
@@ -47,12 +44,12 @@ struct dapple_stage {
 struct dapple {
 	uint32_t n, gpus, m;
 	double micro, dp_bytes, gradient_bytes;
-	double tied_params;   /* of a table that the first stage and the last both have; 0: none */
+	double tied_params; /* of a table that the first stage and the last both have; 0: none */
 	bool overlap_p2p;
 	struct dapple_stage *stage;
-	struct stage *cost;   /* by GPU: its part of a micro-batch */
-	double *update_s;     /* by GPU */
-	orr_op *tail, *forward; /* by GPU: what its next pass waits for; its last pass */
+	struct stage *cost;               /* by GPU: its part of a micro-batch */
+	double *update_s;                 /* by GPU */
+	orr_op *tail, *forward;           /* by GPU: what its next pass waits for; its last pass */
 	orr_op *forward_in, *backward_in; /* [gpu * m + micro] */
 };
 
@@ -108,8 +105,8 @@ static int place_stages(struct dapple *d, const struct orr_args *args, struct or
 		at += g;
 	}
 	if (at != d->gpus)
-		return orr_fail(err, ORR_EINPUT, "stage_devices: expected numbers with sum %u, the GPUs of the cluster, found %g",
-			d->gpus, at);
+		return orr_fail(
+			err, ORR_EINPUT, "stage_devices: expected numbers with sum %u, the GPUs of the cluster, found %g", d->gpus, at);
 	return ORR_OK;
 }
 
@@ -262,8 +259,7 @@ static double overlap(uint32_t a, uint32_t g, uint32_t b, uint32_t h)
 }
 
 /* Sends a micro-batch on (or its gradient back): in[] of the receivers is when all their pieces are there. */
-static void send(struct dapple *d, struct orr_step *s, struct dapple_stage *from, struct dapple_stage *to, bool is_backward,
-	uint32_t micro)
+static void send(struct dapple *d, struct orr_step *s, struct dapple_stage *from, struct dapple_stage *to, bool is_backward, uint32_t micro)
 {
 	orr_op *in = is_backward ? d->backward_in : d->forward_in;
 	orr_op *order = is_backward ? &from->sent_backward : &from->sent_forward, all = 0, before = *order;
@@ -445,10 +441,6 @@ static void describe(void *self, char *out, size_t size)
 		n += (size_t)snprintf(out + n, size - n, " %ux%u (%u)", d->stage[i].layers, d->stage[i].gpus, d->stage[i].k);
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.build = build,
-	.describe = describe };
+static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .build = build, .describe = describe };
 
 ORR_POLICY_STEP(dapple, "pipeline: early backward, each stage replicated on its own (DAPPLE)", params, ops);

@@ -94,7 +94,10 @@ static int unexpected(const struct place *p, const char *expected)
 	if (cJSON_IsString(v))
 		return place_fail(p, "expected %s, found \"%.60s\"", expected, v->valuestring);
 	return place_fail(p, "expected %s, found %s", expected,
-		cJSON_IsArray(v) ? "a list" : cJSON_IsObject(v) ? "an object" : cJSON_IsNull(v) ? "null" : "a truth value");
+		cJSON_IsArray(v)    ? "a list"
+		: cJSON_IsObject(v) ? "an object"
+		: cJSON_IsNull(v)   ? "null"
+				    : "a truth value");
 }
 
 int place_keys(const struct place *p, const char *const *known)

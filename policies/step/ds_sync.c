@@ -29,16 +29,16 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct orr_param params[] = {
-	ORR_PARAM_CHOICE("schedule", "pairs", "pairs|grid|hypercube|random|rack|rack-one|aware|explicit", "list of partitions"),
+static const struct orr_param params[] = { ORR_PARAM_CHOICE("schedule", "pairs", "pairs|grid|hypercube|random|rack|rack-one|aware|explicit",
+						   "list of partitions"),
 	ORR_PARAM_TEXT_OR_FILE("partitions", "", ".json", "schedule=explicit: 0-1,2-3;0-3,1-2, or FILE.json"),
 	ORR_PARAM_INT("group_size", "0", 0, 1048576, "workers in a group; 0: the square root of the number of workers (grid), 2"),
 	ORR_PARAM_INT("regroup_interval", "1", 1, 1000000, "aware: rounds between two looks at the network"),
 	ORR_PARAM_CHOICE("average", "parameters", "parameters|gradients", "what a group averages"),
 	ORR_PARAM_CHOICE("fusion", "none", "none|tensor", "one all-reduce for the whole model, or one for each tensor in turn"),
-	ORR_PARAM_CHOICE("algorithm", "ring", "default|ring|halving-doubling|double-tree|hierarchical|direct|hierarchical-leader", "of the all-reduce"),
-	ORR_PARAM_END
-};
+	ORR_PARAM_CHOICE("algorithm", "ring", "default|ring|halving-doubling|double-tree|hierarchical|direct|hierarchical-leader",
+		"of the all-reduce"),
+	ORR_PARAM_END };
 
 struct dssync {
 	struct orr_step_facts facts;
@@ -52,7 +52,7 @@ struct dssync {
 	struct chunks chunks;
 	struct messages m;
 	double *bandwidth;
-	orr_op *tail;      /* [n] */
+	orr_op *tail; /* [n] */
 };
 
 static void destroy(void *self)
@@ -131,8 +131,10 @@ static int make_racks(struct dssync *d, const struct orr_step *s, bool is_one, s
 {
 	uint32_t k = rack_size(d, s), racks = k ? d->n / k : 0;
 	if (racks < 2 || k < 2)
-		return orr_fail(err, ORR_EINPUT, "schedule=%s: expected two or more racks with equally many workers (two or more), as in "
-			"--cluster 16x1:v100:racks=4", d->schedule);
+		return orr_fail(err, ORR_EINPUT,
+			"schedule=%s: expected two or more racks with equally many workers (two or more), as in "
+			"--cluster 16x1:v100:racks=4",
+			d->schedule);
 	if (!is_one) {
 		d->size = k;
 		if (!partitions_new(&d->list, 2, d->n))
@@ -170,7 +172,8 @@ static int make_explicit(struct dssync *d, const struct orr_args *args, struct o
 	size_t size;
 	const char *text = orr_arg_text(args, "partitions"), *file = orr_arg_file(args, "partitions", &size);
 	if (!*text)
-		return orr_fail(err, ORR_EINPUT, "schedule=explicit: needs partitions=0-1,2-3;0-3,1-2, or the name of a file that ends in .json");
+		return orr_fail(
+			err, ORR_EINPUT, "schedule=explicit: needs partitions=0-1,2-3;0-3,1-2, or the name of a file that ends in .json");
 	return file ? partitions_from_json(&d->list, text, file, size, d->n, err) : partitions_from_text(&d->list, text, d->n, err);
 }
 
@@ -281,8 +284,7 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	d->averages_gradients = !strcmp(orr_arg_text(args, "average"), "gradients");
 	d->algorithm = algorithm_named(orr_arg_text(args, "algorithm"));
 	d->interval = (uint64_t)orr_arg_int(args, "regroup_interval");
-	if (plan(d, s, !strcmp(orr_arg_text(args, "fusion"), "tensor"), err) ||
-		make_schedule(d, s, args, err)) {
+	if (plan(d, s, !strcmp(orr_arg_text(args, "fusion"), "tensor"), err) || make_schedule(d, s, args, err)) {
 		destroy(d);
 		return NULL;
 	}
@@ -332,8 +334,11 @@ static orr_op average(struct dssync *d, struct orr_step *s, const uint32_t *memb
 		const struct message *m = &d->m.message[i];
 		double element = d->averages_gradients ? d->facts.gradient_bytes : d->facts.weight_bytes;
 		orr_op sum = orr_collective(s, &(struct orr_group){ member, n },
-			&(struct orr_collective){ .op = ORR_ALL_REDUCE, .algorithm = d->algorithm, .bytes = m->params * element,
-				.first_layer = m->first, .n_layers = d->averages_gradients ? m->count : 0 });
+			&(struct orr_collective){ .op = ORR_ALL_REDUCE,
+				.algorithm = d->algorithm,
+				.bytes = m->params * element,
+				.first_layer = m->first,
+				.n_layers = d->averages_gradients ? m->count : 0 });
 		orr_on_stream(s, sum, 1);
 		orr_after(s, sum, last);
 		for (uint32_t j = 0; j < n && !last; j++)
@@ -373,14 +378,9 @@ static void describe(void *self, char *out, size_t size)
 {
 	const struct dssync *d = self;
 	const struct partition *p = d->list.n ? &d->list.item[0] : &d->fresh;
-	snprintf(out, size, "%s: period %u, %u groups of %u", d->schedule, d->list.n, p->groups,
-		p->groups ? p->end[0] : 0);
+	snprintf(out, size, "%s: period %u, %u groups of %u", d->schedule, d->list.n, p->groups, p->groups ? p->end[0] : 0);
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.build = build,
-	.describe = describe };
+static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .build = build, .describe = describe };
 
 ORR_POLICY_STEP(ds_sync, "divide and shuffle: small groups average, the partition changes every round", params, ops);

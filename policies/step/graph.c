@@ -18,12 +18,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const struct orr_param params[] = {
-	ORR_PARAM_FILE("file", "the graph of an iteration, JSON (docs/graph.schema.json)"),
-	ORR_PARAM_END
-};
+static const struct orr_param params[] = { ORR_PARAM_FILE("file", "the graph of an iteration, JSON (docs/graph.schema.json)"),
+	ORR_PARAM_END };
 
-struct explicit {
+struct explicit
+{
 	struct graph *graph;
 	orr_op *now, *before; /* by op of the graph: of this iteration, of the one before */
 	orr_op end;           /* barrier: of the iteration before */
@@ -100,8 +99,8 @@ static struct graph *read_graph(struct orr_step *s, const struct orr_args *args,
 			layer_params[i] = info.params;
 		}
 		g = graph_file_read(orr_arg_text(args, "file"), text, n,
-			&(struct graph_facts){ .gpus = f.gpus, .endpoints = f.gpus + f.nodes, .layers = f.layers, .layer = layer,
-				.params = layer_params },
+			&(struct graph_facts){
+				.gpus = f.gpus, .endpoints = f.gpus + f.nodes, .layers = f.layers, .layer = layer, .params = layer_params },
 			err);
 	}
 	free(layer);
@@ -224,10 +223,6 @@ static void describe(void *self, char *out, size_t size)
 		n[GRAPH_COLLECTIVE], g->is_barrier ? "; barrier" : "");
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.build = build,
-	.describe = describe };
+static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .build = build, .describe = describe };
 
 ORR_POLICY_STEP(graph, "an explicit graph of compute, transfers and collectives, from JSON", params, ops);

@@ -193,8 +193,8 @@ static int read_waits(struct graph_reader *r, const struct place *op, const char
 }
 
 /* {"device", "bytes"}, or a list of such; for holds with a kind. */
-static int read_memory(const struct graph_reader *r, const struct place *op, const char *key, bool is_hold, struct graph_memory **out,
-	uint32_t *n)
+static int read_memory(
+	const struct graph_reader *r, const struct place *op, const char *key, bool is_hold, struct graph_memory **out, uint32_t *n)
 {
 	static const char *const plain[] = { "device", "bytes", NULL }, *const held[] = { "device", "bytes", "kind", NULL };
 	static const char *const kinds[ORR_MEMORY_KINDS + 1] = { "weights", "gradients", "optimizer", "activations", "buffers", NULL };
@@ -211,7 +211,8 @@ static int read_memory(const struct graph_reader *r, const struct place *op, con
 		struct place device = place_key(&item, "device");
 		struct graph_memory *m = &(*out)[(*n)++];
 		int kind = ORR_MEMORY_BUFFERS;
-		if (place_keys(&item, is_hold ? held : plain) || place_choice(&item, "kind", kinds, is_hold, &kind) || place_own_whole(&device, 0, r->facts->endpoints - 1.0, &m->device) ||
+		if (place_keys(&item, is_hold ? held : plain) || place_choice(&item, "kind", kinds, is_hold, &kind) ||
+			place_own_whole(&device, 0, r->facts->endpoints - 1.0, &m->device) ||
 			place_real(&item, "bytes", 0, MAX_BYTES, true, &m->bytes))
 			return ORR_EINPUT;
 		m->kind = (enum orr_memory)kind;
@@ -223,7 +224,8 @@ static int read_order(const struct place *p, struct graph_op *o)
 {
 	double stream = 0, priority = 0;
 	struct place v = place_key(p, "stream");
-	if (place_whole(p, "stream", 0, MAX_STREAM, false, &stream) || place_whole(p, "priority", -2147483647.0, 2147483647.0, false, &priority))
+	if (place_whole(p, "stream", 0, MAX_STREAM, false, &stream) ||
+		place_whole(p, "priority", -2147483647.0, 2147483647.0, false, &priority))
 		return ORR_EINPUT;
 	if (stream > 0 && o->kind != GRAPH_TRANSFER && o->kind != GRAPH_COLLECTIVE)
 		return place_fail(&v, "is for transfers and collectives: compute is on stream 0, delays and marks on none");
@@ -279,7 +281,8 @@ static int read_all(struct graph_reader *r, const struct place *root)
 		r->layer[i] = (struct graph_name){ f->layer[i], i };
 	graph_sort_names(r->layer, f->layers);
 	if (place_keys(root, known) || place_text(root, "title", false, &title) ||
-		place_real(root, "samples", 1e-9, MAX_SAMPLES, false, &r->graph->samples) || place_bool(root, "barrier", &r->graph->is_barrier) ||
+		place_real(root, "samples", 1e-9, MAX_SAMPLES, false, &r->graph->samples) ||
+		place_bool(root, "barrier", &r->graph->is_barrier) ||
 		read_memory(r, root, "holds", true, &r->graph->holds, &r->graph->n_holds) || read_groups(r, root) || read_ops(r, root))
 		return root->doc->err->code;
 	return ORR_OK;

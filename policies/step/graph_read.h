@@ -34,31 +34,31 @@ struct graph_memory {
 
 struct graph_op {
 	char *id, *label;
-	uint32_t at;             /* its place in the file: $.ops[at] */
+	uint32_t at; /* its place in the file: $.ops[at] */
 	enum graph_kind kind;
-	uint32_t device, peer;   /* compute; from and to of a transfer */
-	double amount;           /* seconds or bytes, unless layers give them */
+	uint32_t device, peer; /* compute; from and to of a transfer */
+	double amount;         /* seconds or bytes, unless layers give them */
 	/* Compute: passes over these ranges. Others: one range, whose gradients are sent. */
 	struct graph_range *range;
 	uint32_t n_ranges;
 	enum orr_work work;
 	enum graph_pass pass;
-	double batch;            /* 0: the scenario's */
+	double batch; /* 0: the scenario's */
 	uint32_t shards;
-	uint32_t group;          /* of a collective: in graph.group */
+	uint32_t group; /* of a collective: in graph.group */
 	struct orr_collective collective;
 	uint32_t *after, *previous; /* numbers of ops in graph.op; previous: of the iteration before */
 	uint32_t n_after, n_previous;
 	struct graph_memory *takes, *gives;
 	uint32_t n_takes, n_gives;
-	uint32_t stream;         /* 0: none */
+	uint32_t stream; /* 0: none */
 	int32_t priority;
 	bool is_detached;
 	double samples;
 };
 
 struct graph_group {
-	char *name;              /* NULL: the list of one collective */
+	char *name; /* NULL: the list of one collective */
 	uint32_t *member, n;
 };
 
@@ -69,8 +69,8 @@ struct graph {
 	uint32_t n_groups;
 	struct graph_memory *holds;
 	uint32_t n_holds;
-	double samples;          /* per iteration; 0: the default */
-	bool is_barrier;         /* an iteration begins when all of the one before has ended */
+	double samples;  /* per iteration; 0: the default */
+	bool is_barrier; /* an iteration begins when all of the one before has ended */
 };
 
 /* NULL with *err filled in; file is for messages. */

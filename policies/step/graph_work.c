@@ -77,7 +77,8 @@ static int range_of_layers(const struct graph_reader *r, const struct place *p, 
 	if (!rc)
 		rc = layer_named(r, &last, &to);
 	if (!rc && to < from)
-		rc = place_fail(p, "layer \"%.80s\" stands before \"%.80s\" in the model", last.value->valuestring, first.value->valuestring);
+		rc = place_fail(
+			p, "layer \"%.80s\" stands before \"%.80s\" in the model", last.value->valuestring, first.value->valuestring);
 	return rc ? rc : add_range(p, o, from, to - from + 1);
 }
 
@@ -101,7 +102,8 @@ static int one_range(const struct graph_reader *r, const struct place *work, str
 	for (uint32_t i = 0; i + 1 < o->n_ranges; i++)
 		for (uint32_t l = o->range[i].first + o->range[i].count; l < o->range[i + 1].first; l++)
 			if (r->facts->params[l] > 0)
-				return place_fail(&p, "leaves out layer \"%.80s\", which has parameters: expected layers that follow one another",
+				return place_fail(&p,
+					"leaves out layer \"%.80s\", which has parameters: expected layers that follow one another",
 					r->facts->layer[l]);
 	o->n_ranges = 1;
 	o->range[0] = (struct graph_range){ first, end - first };
@@ -138,7 +140,8 @@ static int read_compute(struct graph_reader *r, const struct place *p, struct gr
 	if (place_keys(p, known) || read_device(r, p, "device", &o->device) || place_choice(p, "work", works, false, &work))
 		return ORR_EINPUT;
 	if (place_has(p, "seconds") == place_has(p, "layers"))
-		return place_fail(p, "%s, expected one of them", place_has(p, "layers") ? "has both seconds and layers" : "has neither seconds nor layers");
+		return place_fail(p, "%s, expected one of them",
+			place_has(p, "layers") ? "has both seconds and layers" : "has neither seconds nor layers");
 	if (place_has(p, "seconds")) {
 		static const char *const alone[] = { "pass", "batch", "shards" };
 		o->work = work < 0 ? ORR_OTHER_WORK : (enum orr_work)work;
@@ -152,8 +155,8 @@ static int read_compute(struct graph_reader *r, const struct place *p, struct gr
 		return place_fail(&device, "is the host of a node, for which layers have no cost: expected a GPU, 0..%u, or seconds",
 			r->facts->gpus - 1);
 	}
-	if (read_layers(r, p, o) || place_choice(p, "pass", passes, true, &pass) ||
-		place_real(p, "batch", 1e-9, 1e9, false, &o->batch) || place_whole(p, "shards", 1, 1e6, false, &shards))
+	if (read_layers(r, p, o) || place_choice(p, "pass", passes, true, &pass) || place_real(p, "batch", 1e-9, 1e9, false, &o->batch) ||
+		place_whole(p, "shards", 1, 1e6, false, &shards))
 		return ORR_EINPUT;
 	o->pass = (enum graph_pass)pass;
 	o->work = work < 0 ? work_of[pass] : (enum orr_work)work;

@@ -10,14 +10,9 @@
  */
 #include "pipeline.h"
 
-static const struct orr_param params[] = {
-	ORR_PARAM_INT("stages", "0", 0, 1e6, "of the pipeline; 0: a GPU each"),
-	ORR_PARAM_INT("chunks", "2", 1, 1e4, "parts of the model that a stage holds"),
-	PIPELINE_BATCH_PARAMS,
-	PIPELINE_PLAIN_PARAMS,
-	PIPELINE_STAGE_PARAMS,
-	ORR_PARAM_END
-};
+static const struct orr_param params[] = { ORR_PARAM_INT("stages", "0", 0, 1e6, "of the pipeline; 0: a GPU each"),
+	ORR_PARAM_INT("chunks", "2", 1, 1e4, "parts of the model that a stage holds"), PIPELINE_BATCH_PARAMS, PIPELINE_PLAIN_PARAMS,
+	PIPELINE_STAGE_PARAMS, ORR_PARAM_END };
 
 static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
 {
@@ -26,10 +21,8 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	return pipe_new(s, args, &t, err);
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = pipe_free,
-	.build = pipe_build,
-	.describe = pipe_describe };
+static const struct orr_step_ops ops = {
+	.size = sizeof ops, .create = create, .destroy = pipe_free, .build = pipe_build, .describe = pipe_describe
+};
 
 ORR_POLICY_STEP(interleaved, "pipeline: 1F1B with several parts of the model on each stage (Megatron-LM)", params, ops);

@@ -11,13 +11,9 @@
 
 #include <stdio.h>
 
-static const struct orr_param params[] = {
-	ORR_PARAM_INT("local_steps", "8", 1, 1000000, "H: optimizer steps between two averages"),
-	ORR_PARAM_INT("node_averages", "1", 1, 1000000,
-		"Hb: every so many averages one is over all GPUs, the others are inside the nodes"),
-	ORR_PARAM_INT("post_local", "0", 0, 1000000000, "iterations at the start that average after each step"),
-	ORR_PARAM_END
-};
+static const struct orr_param params[] = { ORR_PARAM_INT("local_steps", "8", 1, 1000000, "H: optimizer steps between two averages"),
+	ORR_PARAM_INT("node_averages", "1", 1, 1000000, "Hb: every so many averages one is over all GPUs, the others are inside the nodes"),
+	ORR_PARAM_INT("post_local", "0", 0, 1000000000, "iterations at the start that average after each step"), ORR_PARAM_END };
 
 struct local_sgd {
 	struct replicas r;
@@ -104,10 +100,6 @@ static void describe(void *self, char *out, size_t size)
 	snprintf(out, size, "%u replicas, averaged every %lld steps", l->r.n, (long long)l->local_steps);
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.build = build,
-	.describe = describe };
+static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .build = build, .describe = describe };
 
 ORR_POLICY_STEP(local_sgd, "local SGD: own optimizer steps, then parameters averaged", params, ops);

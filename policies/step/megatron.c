@@ -20,8 +20,7 @@
 
 #include <string.h>
 
-static const struct orr_param params[] = {
-	ORR_PARAM_INT("tp", "1", 1, 1e6, "GPUs that split each layer"),
+static const struct orr_param params[] = { ORR_PARAM_INT("tp", "1", 1, 1e6, "GPUs that split each layer"),
 	ORR_PARAM_INT("pp", "1", 0, 1e6, "stages of the pipeline; 0: as many as stage_times or GPUs"),
 	ORR_PARAM_INT("interleave", "1", 1, 1e4, "parts of the model that a stage holds"),
 	ORR_PARAM_BOOL("sequence_parallel", false, "reduce-scatter and all-gather, and fewer activations kept"),
@@ -32,11 +31,8 @@ static const struct orr_param params[] = {
 	ORR_PARAM_CHOICE("order", "tp-dp-pp", "tp-dp-pp|tp-pp-dp", "of ranks, neighbours first"),
 	ORR_PARAM_INT("dp_stride", "1", 1, 1e6, "neighbours in the ring of replicas are so many replicas apart (ranks in turn)"),
 	ORR_PARAM_CHOICE("cut", "blocks", "blocks|time", "equally many blocks a stage, or as short a longest stage as can be"),
-	ORR_PARAM_REAL("tp_bytes", "-1", -1, 1e18, "of one tensor-parallel collective; -1: the activations"),
-	PIPELINE_BATCH_PARAMS,
-	PIPELINE_STAGE_PARAMS,
-	ORR_PARAM_END
-};
+	ORR_PARAM_REAL("tp_bytes", "-1", -1, 1e18, "of one tensor-parallel collective; -1: the activations"), PIPELINE_BATCH_PARAMS,
+	PIPELINE_STAGE_PARAMS, ORR_PARAM_END };
 
 static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
 {
@@ -56,10 +52,8 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	return pipe_new(s, args, &t, err);
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = pipe_free,
-	.build = pipe_build,
-	.describe = pipe_describe };
+static const struct orr_step_ops ops = {
+	.size = sizeof ops, .create = create, .destroy = pipe_free, .build = pipe_build, .describe = pipe_describe
+};
 
 ORR_POLICY_STEP(megatron, "tensor, pipeline and data parallelism together, 1F1B, ZeRO-1 (Megatron-LM)", params, ops);

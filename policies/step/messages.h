@@ -25,8 +25,7 @@ static inline bool messages_by_chunk(struct messages *m, const struct chunks *c)
 		return false;
 	for (uint32_t i = c->n; i--;)
 		if (c->chunk[i].params > 0)
-			m->message[m->n++] =
-				(struct message){ i, c->chunk[i].first, c->chunk[i].count, c->chunk[i].params };
+			m->message[m->n++] = (struct message){ i, c->chunk[i].first, c->chunk[i].count, c->chunk[i].params };
 	return true;
 }
 

@@ -10,13 +10,8 @@
  */
 #include "pipeline.h"
 
-static const struct orr_param params[] = {
-	ORR_PARAM_INT("stages", "0", 0, 1e6, "of the pipeline; 0: a GPU each"),
-	PIPELINE_BATCH_PARAMS,
-	PIPELINE_PLAIN_PARAMS,
-	PIPELINE_STAGE_PARAMS,
-	ORR_PARAM_END
-};
+static const struct orr_param params[] = { ORR_PARAM_INT("stages", "0", 0, 1e6, "of the pipeline; 0: a GPU each"), PIPELINE_BATCH_PARAMS,
+	PIPELINE_PLAIN_PARAMS, PIPELINE_STAGE_PARAMS, ORR_PARAM_END };
 
 static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
 {
@@ -24,10 +19,8 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	return pipe_new(s, args, &t, err);
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = pipe_free,
-	.build = pipe_build,
-	.describe = pipe_describe };
+static const struct orr_step_ops ops = {
+	.size = sizeof ops, .create = create, .destroy = pipe_free, .build = pipe_build, .describe = pipe_describe
+};
 
 ORR_POLICY_STEP(one_f_one_b, "pipeline: one forward, one backward in turn, flushed every iteration (PipeDream-flush)", params, ops);

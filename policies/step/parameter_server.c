@@ -24,8 +24,7 @@
 
 #include <stdio.h>
 
-static const struct orr_param params[] = {
-	ORR_PARAM_CHOICE("mode", "bsp", "bsp|ssp|asp", "whom a pull waits for"),
+static const struct orr_param params[] = { ORR_PARAM_CHOICE("mode", "bsp", "bsp|ssp|asp", "whom a pull waits for"),
 	ORR_PARAM_INT("staleness", "3", 0, 1000, "ssp: iterations that a worker may be ahead"),
 	ORR_PARAM_INT("servers", "0", 0, 1000000, "0: one for each node (dedicated: one)"),
 	ORR_PARAM_CHOICE("placement", "colocated", "colocated|dedicated|cpu-nodes|gpu",
@@ -40,9 +39,7 @@ static const struct orr_param params[] = {
 	ORR_PARAM_INT("lag", "0", 0, 100, "asp, ssp: iterations by which the parameters computed with are older"),
 	ORR_PARAM_REAL("server_Bps", "0", 0, 1e15, "bytes of gradients that a server adds up per second; 0: no time"),
 	ORR_PARAM_BOOL("compress_pull", false, "step.compression applies to what is pulled as well"),
-	ORR_PARAM_CHOICE("step", "mean", "mean|sum", "a pushed gradient counts 1/workers, or 1"),
-	ORR_PARAM_END
-};
+	ORR_PARAM_CHOICE("step", "mean", "mean|sum", "a pushed gradient counts 1/workers, or 1"), ORR_PARAM_END };
 
 enum mode { BSP, SSP, ASP };
 
@@ -54,13 +51,13 @@ struct parameter_server {
 	bool push_overlap, pull_overlap, pull_at_end, compress_pull, node_sum, has_priority;
 	double server_Bps, scale;
 	uint32_t staleness, lag;
-	uint32_t clients;  /* who talks to the servers: workers, or nodes */
-	uint32_t *member;  /* [client], and one past the last: its first worker */
-	uint32_t *client;  /* [client]: endpoint */
-	orr_op *backward;  /* [worker * chunks + chunk] */
+	uint32_t clients;    /* who talks to the servers: workers, or nodes */
+	uint32_t *member;    /* [client], and one past the last: its first worker */
+	uint32_t *client;    /* [client]: endpoint */
+	orr_op *backward;    /* [worker * chunks + chunk] */
 	orr_op *push, *pull; /* [(message * clients + client) * servers + server]; a connection delivers in order */
-	orr_op *summed;    /* [((iteration % (staleness + 1)) * messages + message) * servers + server]: all have pushed */
-	orr_op *ready;     /* [((iteration % (lag + 1)) * workers + worker) * chunks + chunk]: pulled */
+	orr_op *summed;      /* [((iteration % (staleness + 1)) * messages + message) * servers + server]: all have pushed */
+	orr_op *ready;       /* [((iteration % (lag + 1)) * workers + worker) * chunks + chunk]: pulled */
 };
 
 static void destroy(void *self)
@@ -121,9 +118,8 @@ static bool plan(struct parameter_server *ps, struct orr_step *s, const struct o
 	bool is_cut = ps->push_overlap || ps->pull_overlap;
 	double limit = is_cut ? orr_arg_real(args, "message_bytes") / r->facts.gradient_bytes : INFINITY;
 	bool by_tensor = !strcmp(orr_arg_text(args, "shard"), "tensor");
-	if (!chunks_by_params(&r->chunks, s, limit, limit) || !replicas_costs(r, s) ||
-		!messages_by_chunk(&ps->m, &r->chunks) || !servers_deal(&ps->v, &ps->m, s, by_tensor) ||
-		!group_clients(ps, s))
+	if (!chunks_by_params(&r->chunks, s, limit, limit) || !replicas_costs(r, s) || !messages_by_chunk(&ps->m, &r->chunks) ||
+		!servers_deal(&ps->v, &ps->m, s, by_tensor) || !group_clients(ps, s))
 		return false;
 	ps->scale = !strcmp(orr_arg_text(args, "step"), "mean") ? 1.0 / r->n : 1;
 	size_t work = (size_t)r->n * r->chunks.n + 1;
@@ -221,12 +217,13 @@ static orr_op gradient_of(const struct parameter_server *ps, struct orr_step *s,
 	return sum;
 }
 
-static void update(const struct parameter_server *ps, struct orr_step *s, orr_op op, enum orr_update_kind kind,
-	uint32_t client, uint32_t server)
+static void update(
+	const struct parameter_server *ps, struct orr_step *s, orr_op op, enum orr_update_kind kind, uint32_t client, uint32_t server)
 {
 	for (uint32_t w = ps->member[client]; w < ps->member[client + 1]; w++)
-		orr_updates(s, op, &(struct orr_update){ .kind = kind, .worker = w, .slice = server, .slices = ps->v.n,
-			.scale = kind == ORR_PUSH ? ps->scale : 0 });
+		orr_updates(s, op,
+			&(struct orr_update){
+				.kind = kind, .worker = w, .slice = server, .slices = ps->v.n, .scale = kind == ORR_PUSH ? ps->scale : 0 });
 }
 
 static void schedule(const struct parameter_server *ps, struct orr_step *s, orr_op op, const struct message *m)
@@ -263,17 +260,17 @@ static void add_up(struct parameter_server *ps, struct orr_step *s, uint64_t ite
 	for (uint32_t j = 0; j < ps->v.n; j++) {
 		orr_op *sum = summed_of(ps, iteration, i) + j;
 		double bytes = ps->v.params[(size_t)i * ps->v.n + j] * ps->r.facts.gradient_bytes * ps->clients;
-		*sum = bytes <= 0 ? 0
-			: ps->server_Bps > 0 ? orr_compute(s, ps->v.endpoint[j], ORR_OPTIMIZER, bytes / ps->server_Bps)
-			: orr_mark(s);
+		*sum = bytes <= 0           ? 0
+		       : ps->server_Bps > 0 ? orr_compute(s, ps->v.endpoint[j], ORR_OPTIMIZER, bytes / ps->server_Bps)
+					    : orr_mark(s);
 		for (uint32_t c = 0; c < ps->clients; c++)
 			orr_after(s, *sum, ps->push[((size_t)i * ps->clients + c) * ps->v.n + j]);
 	}
 }
 
 /* What a pull of message i from server j waits for: the client's own push, and by mode those of others. */
-static void wait_for_server(const struct parameter_server *ps, struct orr_step *s, uint64_t iteration, uint32_t client,
-	uint32_t i, uint32_t j, orr_op pull)
+static void wait_for_server(
+	const struct parameter_server *ps, struct orr_step *s, uint64_t iteration, uint32_t client, uint32_t i, uint32_t j, orr_op pull)
 {
 	orr_after(s, pull, ps->push[((size_t)i * ps->clients + client) * ps->v.n + j]);
 	if (ps->mode != ASP && iteration >= ps->staleness)
@@ -290,8 +287,7 @@ static orr_op whole_gradient(const struct parameter_server *ps, struct orr_step 
 	return all;
 }
 
-static void pull(struct parameter_server *ps, struct orr_step *s, uint64_t iteration, uint32_t client, uint32_t i,
-	orr_op whole)
+static void pull(struct parameter_server *ps, struct orr_step *s, uint64_t iteration, uint32_t client, uint32_t i, orr_op whole)
 {
 	const struct message *m = &ps->m.message[i];
 	double bytes = ps->r.facts.weight_bytes;
@@ -357,10 +353,6 @@ static void describe(void *self, char *out, size_t size)
 	snprintf(out, size, "%s, %u workers, %u servers, %u messages", modes[ps->mode], ps->r.n, ps->v.n, ps->m.n);
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.build = build,
-	.describe = describe };
+static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .build = build, .describe = describe };
 
 ORR_POLICY_STEP(parameter_server, "gradients pushed to servers, parameters pulled: BSP, SSP or ASP", params, ops);

@@ -52,8 +52,8 @@ static int parse_one(struct partition *p, uint32_t n, uint32_t number, const cha
 		char *end;
 		unsigned long v = text[i] >= '0' && text[i] <= '9' ? strtoul(text + i, &end, 10) : n;
 		if (v >= n)
-			return orr_fail(err, ORR_EINPUT, "partitions[%u]: expected members 0..%u as in 0-1,2-3;0-3,1-2, found \"%.20s\"", number,
-				n - 1, text + i);
+			return orr_fail(err, ORR_EINPUT, "partitions[%u]: expected members 0..%u as in 0-1,2-3;0-3,1-2, found \"%.20s\"",
+				number, n - 1, text + i);
 		if (seen[v])
 			return orr_fail(err, ORR_EINPUT, "partitions[%u]: worker %lu is in it twice", number, v);
 		seen[v] = 1;
@@ -150,8 +150,7 @@ static int read_list(const struct place *root, struct partition_list *l, uint32_
 	return ORR_OK;
 }
 
-int partitions_from_json(struct partition_list *l, const char *file, const char *text, size_t size, uint32_t n,
-	struct orr_error *err)
+int partitions_from_json(struct partition_list *l, const char *file, const char *text, size_t size, uint32_t n, struct orr_error *err)
 {
 	struct document d;
 	char *seen = calloc(n + 1u, 1);

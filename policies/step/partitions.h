@@ -31,7 +31,6 @@ void partitions_free(struct partition_list *l);
 /* 0-1,2-3;0-3,1-2: partitions by ';', groups by ',', members by '-'. */
 int partitions_from_text(struct partition_list *l, const char *text, uint32_t n, struct orr_error *err);
 /* {"partitions": [[[0,1],[2,3]],[[0,3],[1,2]]]}; file is for messages. */
-int partitions_from_json(struct partition_list *l, const char *file, const char *text, size_t size, uint32_t n,
-	struct orr_error *err);
+int partitions_from_json(struct partition_list *l, const char *file, const char *text, size_t size, uint32_t n, struct orr_error *err);
 
 #endif

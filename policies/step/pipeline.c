@@ -19,14 +19,14 @@ struct pipeline {
 	double dp_bytes;       /* < 0: the model's */
 	double gradient_bytes, weight_bytes;
 	bool overlap_p2p;
-	struct stage *part;    /* in model order */
-	double *update_s;      /* by stage */
-	struct pass *order;    /* 2 m chunks of each stage */
-	uint32_t *next;        /* by stage: passes built */
-	orr_op *tail;          /* by stage: what its next pass waits for */
+	struct stage *part;               /* in model order */
+	double *update_s;                 /* by stage */
+	struct pass *order;               /* 2 m chunks of each stage */
+	uint32_t *next;                   /* by stage: passes built */
+	orr_op *tail;                     /* by stage: what its next pass waits for */
 	orr_op *forward_in, *backward_in; /* [part * m + micro]: when its input is there */
-	orr_op *reduced;       /* by stage: the collective that the update waits for, the last */
-	uint32_t *left;        /* [stage * chunks + chunk]: backwards not built */
+	orr_op *reduced;                  /* by stage: the collective that the update waits for, the last */
+	uint32_t *left;                   /* [stage * chunks + chunk]: backwards not built */
 };
 
 void pipe_free(void *self)
@@ -64,8 +64,8 @@ uint32_t pipe_micro_batches(const struct orr_args *args, double samples, uint32_
 {
 	double micro = orr_arg_real(args, "micro_batch"), m = (double)orr_arg_int(args, "micro_batches");
 	if (micro > 0 && m > 0 && micro * m != samples)
-		orr_fail(err, ORR_EINPUT, "micro_batches=%g x micro_batch=%g: a replica has %g samples; give one of the two", m,
-			micro, samples);
+		orr_fail(err, ORR_EINPUT, "micro_batches=%g x micro_batch=%g: a replica has %g samples; give one of the two", m, micro,
+			samples);
 	else if (micro > 0 && (samples / micro != floor(samples / micro) || samples / micro > 1e6))
 		orr_fail(err, ORR_EINPUT, "micro_batch=%g: expected a divisor of the %g samples of a replica", micro, samples);
 	else if (micro > 0)
@@ -104,8 +104,8 @@ static int size_grid(struct pipeline *p, const struct orr_step_facts *f, size_t 
 	return ORR_OK;
 }
 
-static int size_batch(struct pipeline *p, struct orr_step *s, const struct orr_args *args, const struct orr_step_facts *f,
-	struct orr_error *err)
+static int size_batch(
+	struct pipeline *p, struct orr_step *s, const struct orr_args *args, const struct orr_step_facts *f, struct orr_error *err)
 {
 	double global = orr_arg_real(args, "global_batch");
 	if (!(global > 0))
@@ -190,8 +190,8 @@ static int check_times(const struct pipeline *p, struct orr_error *err)
 	return ORR_OK;
 }
 
-static int measure(struct pipeline *p, struct orr_step *s, const struct orr_args *args, const struct orr_step_facts *f,
-	struct orr_error *err)
+static int measure(
+	struct pipeline *p, struct orr_step *s, const struct orr_args *args, const struct orr_step_facts *f, struct orr_error *err)
 {
 	size_t n_counts;
 	const double *counts = orr_arg_list(args, "stage_layers", &n_counts);
@@ -260,8 +260,7 @@ void *pipe_new(struct orr_step *s, const struct orr_args *args, const struct pip
 	p->gradient_bytes = f.gradient_bytes;
 	p->weight_bytes = f.weight_bytes;
 	p->tied_params = stage_tied_params(s);
-	if (size_grid(p, &f, n_times, err) || size_batch(p, s, args, &f, err) || allocate(p, err) ||
-		measure(p, s, args, &f, err)) {
+	if (size_grid(p, &f, n_times, err) || size_batch(p, s, args, &f, err) || allocate(p, err) || measure(p, s, args, &f, err)) {
 		pipe_free(p);
 		return NULL;
 	}
@@ -278,8 +277,8 @@ void *pipe_new(struct orr_step *s, const struct orr_args *args, const struct pip
 /* ---- build ---- */
 
 /* Collectives of the tensor-parallel group of a stage, one after the other, after `after`. */
-static orr_op among_shards(struct pipeline *p, struct orr_step *s, uint32_t stage, enum orr_collective_op what, double bytes,
-	uint32_t times, orr_op after)
+static orr_op among_shards(
+	struct pipeline *p, struct orr_step *s, uint32_t stage, enum orr_collective_op what, double bytes, uint32_t times, orr_op after)
 {
 	if (p->t.tp == 1 || !times || !(bytes > 0))
 		return after;
@@ -291,8 +290,7 @@ static orr_op among_shards(struct pipeline *p, struct orr_step *s, uint32_t stag
 }
 
 /* Forward: the sums that products split by rows end with; sequence parallel, gathers before those split by columns. */
-static orr_op shards_forward(struct pipeline *p, struct orr_step *s, uint32_t stage, uint32_t columns, uint32_t rows,
-	orr_op after)
+static orr_op shards_forward(struct pipeline *p, struct orr_step *s, uint32_t stage, uint32_t columns, uint32_t rows, orr_op after)
 {
 	if (!p->t.sequence_parallel)
 		return among_shards(p, s, stage, ORR_ALL_REDUCE, p->tp_bytes, rows, after);
@@ -310,8 +308,8 @@ static orr_op shards_backward(struct pipeline *p, struct orr_step *s, uint32_t s
 }
 
 /* Sends what a pass has made to the neighbour; returns when it is there. */
-static orr_op send(struct pipeline *p, struct orr_step *s, uint32_t from, uint32_t to, double bytes, bool is_backward,
-	uint32_t micro, orr_op after)
+static orr_op send(
+	struct pipeline *p, struct orr_step *s, uint32_t from, uint32_t to, double bytes, bool is_backward, uint32_t micro, orr_op after)
 {
 	if (from == to)
 		return after;
@@ -353,8 +351,8 @@ static void build_forward(struct pipeline *p, struct orr_step *s, uint32_t stage
 	p->forward_in[(size_t)(i + 1) * p->m + x->micro] = received(p, s, to, g->out_bytes, sent);
 }
 
-static orr_op build_recompute(struct pipeline *p, struct orr_step *s, uint32_t stage, const struct stage *g,
-	const struct pass *x, orr_op input)
+static orr_op build_recompute(
+	struct pipeline *p, struct orr_step *s, uint32_t stage, const struct stage *g, const struct pass *x, orr_op input)
 {
 	orr_op op = orr_compute(s, stage, ORR_RECOMPUTE, g->recompute_s);
 	orr_after(s, op, p->tail[stage]);

@@ -19,38 +19,39 @@
 
 #include <orrery/policy.h>
 
-#define PIPELINE_BATCH_PARAMS                                                                                       \
+#define PIPELINE_BATCH_PARAMS                                                                                                     \
 	ORR_PARAM_INT("micro_batches", "0", 0, 1e6, "per replica and iteration; 0: as micro_batch says, or at most 4 per stage"), \
-	ORR_PARAM_REAL("micro_batch", "0", 0, 1e9, "samples in a micro-batch; 0: as micro_batches says"),               \
-	ORR_PARAM_REAL("global_batch", "0", 0, 1e12, "samples per iteration over all replicas; 0: batch x GPUs")
+		ORR_PARAM_REAL("micro_batch", "0", 0, 1e9, "samples in a micro-batch; 0: as micro_batches says"),                 \
+		ORR_PARAM_REAL("global_batch", "0", 0, 1e12, "samples per iteration over all replicas; 0: batch x GPUs")
 
 /* Of pipelines without shards. */
-#define PIPELINE_PLAIN_PARAMS                                                                                       \
+#define PIPELINE_PLAIN_PARAMS                                                                                                 \
 	ORR_PARAM_CHOICE("cut", "time", "time|blocks", "as short a longest stage as can be, or equally many blocks a stage"), \
-	ORR_PARAM_CHOICE("order", "pp-dp", "pp-dp|dp-pp", "of GPUs, neighbours first: stages, or replicas of a stage")
+		ORR_PARAM_CHOICE("order", "pp-dp", "pp-dp|dp-pp", "of GPUs, neighbours first: stages, or replicas of a stage")
 
-#define PIPELINE_STAGE_PARAMS                                                                                       \
-	ORR_PARAM_LIST("stage_layers", "", "layers (or transformer blocks) of each stage, in model order; none: as cut says"), \
-	ORR_PARAM_LIST("stage_times", "",                                                                           \
-		"forward and backward seconds of a micro-batch, for each stage in model order or once for all; none: the cost model's"), \
-	ORR_PARAM_CHOICE("recompute", "none", RECOMPUTE_CHOICES, RECOMPUTE_DOC),                                    \
-	ORR_PARAM_REAL("p2p_bytes", "-1", -1, 1e18, "sent from stage to stage per micro-batch; -1: the activations"), \
-	ORR_PARAM_REAL("dp_bytes", "-1", -1, 1e18, "gradients of a stage as reduced over replicas; -1: the model's"),  \
-	ORR_PARAM_REAL("update_s", "-1", -1, 1e9, "seconds of a stage's parameter update; -1: the cost model's"),      \
-	ORR_PARAM_BOOL("overlap_p2p", true, "a stage goes on computing while it sends")
+#define PIPELINE_STAGE_PARAMS                                                                                                           \
+	ORR_PARAM_LIST("stage_layers", "", "layers (or transformer blocks) of each stage, in model order; none: as cut says"),          \
+		ORR_PARAM_LIST("stage_times", "",                                                                                       \
+			"forward and backward seconds of a micro-batch, for each stage in model order or once for all; none: the cost " \
+			"model's"),                                                                                                     \
+		ORR_PARAM_CHOICE("recompute", "none", RECOMPUTE_CHOICES, RECOMPUTE_DOC),                                                \
+		ORR_PARAM_REAL("p2p_bytes", "-1", -1, 1e18, "sent from stage to stage per micro-batch; -1: the activations"),           \
+		ORR_PARAM_REAL("dp_bytes", "-1", -1, 1e18, "gradients of a stage as reduced over replicas; -1: the model's"),           \
+		ORR_PARAM_REAL("update_s", "-1", -1, 1e9, "seconds of a stage's parameter update; -1: the cost model's"),               \
+		ORR_PARAM_BOOL("overlap_p2p", true, "a stage goes on computing while it sends")
 
 struct pipe_terms {
 	uint32_t pp, tp, chunks; /* pp 0: as many as there are stage_times or GPUs */
-	uint32_t dp_stride;     /* neighbours in the ring of replicas are so many replicas apart */
+	uint32_t dp_stride;      /* neighbours in the ring of replicas are so many replicas apart */
 	enum schedule_kind schedule;
-	bool by_time;           /* cut so that the longest stage is short; else equally many blocks */
-	bool is_pp_inner;       /* stages of a replica are neighbours; else replicas of a stage */
+	bool by_time;     /* cut so that the longest stage is short; else equally many blocks */
+	bool is_pp_inner; /* stages of a replica are neighbours; else replicas of a stage */
 	bool sequence_parallel;
-	bool gather_redo;       /* sequence parallel: backward gathers the inputs of products again */
-	bool scatter_gather;    /* shards send their part to the next stage, which gathers; else each sends all */
-	bool zero;              /* ZeRO-1: optimizer state and update split over the replicas */
-	bool dp_overlap;        /* a chunk's gradients are reduced after its last backward; else after the stage's */
-	double tp_bytes;        /* of a tensor-parallel collective; < 0: the model's */
+	bool gather_redo;    /* sequence parallel: backward gathers the inputs of products again */
+	bool scatter_gather; /* shards send their part to the next stage, which gathers; else each sends all */
+	bool zero;           /* ZeRO-1: optimizer state and update split over the replicas */
+	bool dp_overlap;     /* a chunk's gradients are reduced after its last backward; else after the stage's */
+	double tp_bytes;     /* of a tensor-parallel collective; < 0: the model's */
 };
 
 /* One chunk, no shards, as PIPELINE_PLAIN_PARAMS say. */

@@ -20,7 +20,7 @@ struct replicas {
 	uint32_t *device;      /* the GPU of each replica */
 	struct chunks chunks;
 	double *forward_s, *backward_s; /* [position * chunks.n + chunk] */
-	orr_op *tail;          /* [position]: what the next iteration's forward pass waits for */
+	orr_op *tail;                   /* [position]: what the next iteration's forward pass waits for */
 };
 
 static inline void replicas_free(struct replicas *r)
@@ -63,8 +63,7 @@ static inline bool replicas_interleave_(struct replicas *r, const struct orr_ste
 
 /* GPUs 0..n-1 hold replicas (n 0: all GPUs), in their order or so that neighbours stand in different racks; as lanes if
  * allowed and if they cost the same. False: out of memory. */
-static inline bool replicas_init_ordered(struct replicas *r, struct orr_step *s, uint32_t n, bool may_be_lanes,
-	bool is_interleaved)
+static inline bool replicas_init_ordered(struct replicas *r, struct orr_step *s, uint32_t n, bool may_be_lanes, bool is_interleaved)
 {
 	orr_step_facts(s, &r->facts);
 	r->n = n ? n : r->facts.gpus;
@@ -104,9 +103,8 @@ static inline bool replicas_costs(struct replicas *r, const struct orr_step *s)
 			const struct chunk *c = &r->chunks.chunk[i];
 			size_t at = (size_t)p * r->chunks.n + i;
 			r->forward_s[at] = orr_cost(s, r->device[p], ORR_PASS_FORWARD, c->first, c->count, r->facts.batch, 1);
-			r->backward_s[at] =
-				orr_cost(s, r->device[p], ORR_PASS_BACKWARD_DATA, c->first, c->count, r->facts.batch, 1) +
-				orr_cost(s, r->device[p], ORR_PASS_BACKWARD_WEIGHT, c->first, c->count, r->facts.batch, 1);
+			r->backward_s[at] = orr_cost(s, r->device[p], ORR_PASS_BACKWARD_DATA, c->first, c->count, r->facts.batch, 1) +
+					    orr_cost(s, r->device[p], ORR_PASS_BACKWARD_WEIGHT, c->first, c->count, r->facts.batch, 1);
 		}
 	return true;
 }
@@ -134,8 +132,8 @@ static inline orr_op replicas_whole_forward(const struct replicas *r, struct orr
 
 /* The backward pass, chunk by chunk from the last, after `forward`; backward[chunk] gets the ops. The first one takes
  * the gradient (sim/learn): nothing changes the parameters from the start of a forward pass to its backward pass. */
-static inline void replicas_whole_backward(const struct replicas *r, struct orr_step *s, uint32_t position,
-	orr_op forward, orr_op *backward)
+static inline void replicas_whole_backward(
+	const struct replicas *r, struct orr_step *s, uint32_t position, orr_op forward, orr_op *backward)
 {
 	orr_op before = forward;
 	for (uint32_t i = r->chunks.n; i--;) {
@@ -167,8 +165,8 @@ static inline orr_op and_also(struct orr_step *s, orr_op all, orr_op op)
 }
 
 /* Replicas of each place (orr_node_of, orr_rack_of), if they stand place by place in equal numbers; else 0. */
-static inline uint32_t replicas_per_place_(const struct replicas *r, const struct orr_step *s,
-	uint32_t (*place)(const struct orr_step *, uint32_t))
+static inline uint32_t replicas_per_place_(
+	const struct replicas *r, const struct orr_step *s, uint32_t (*place)(const struct orr_step *, uint32_t))
 {
 	uint32_t size = 1;
 	while (size < r->n && place(s, r->device[size]) == place(s, r->device[0]))
@@ -209,8 +207,8 @@ static inline double activation_bytes(const struct orr_step *s, const struct orr
 }
 
 /* What each replica holds; shares: the part of weights, gradients and optimizer state that stays on one device. */
-static inline void replicas_hold(const struct replicas *r, struct orr_step *s, double weight_share,
-	double gradient_share, double optimizer_share)
+static inline void replicas_hold(
+	const struct replicas *r, struct orr_step *s, double weight_share, double gradient_share, double optimizer_share)
 {
 	const struct orr_step_facts *f = &r->facts;
 	double activations = activation_bytes(s, f);

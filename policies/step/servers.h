@@ -16,8 +16,8 @@
 struct servers {
 	uint32_t n, workers;
 	uint32_t *endpoint;
-	double *params;        /* [message * n + server] */
-	uint32_t *largest;     /* [server]: the message of which it gets most, as a rule the last to arrive */
+	double *params;    /* [message * n + server] */
+	uint32_t *largest; /* [server]: the message of which it gets most, as a rule the last to arrive */
 };
 
 static inline void servers_free(struct servers *v)
@@ -43,8 +43,8 @@ static inline uint32_t *nodes_with_gpus_(const struct orr_step *s, const struct 
 }
 
 /* Nodes that serve: dedicated, the last ones with GPUs; cpu-nodes, those without; else spread over those with. */
-static inline int servers_on_nodes_(struct servers *v, const struct orr_step *s, const struct orr_step_facts *f,
-	const char *placement, struct orr_error *err)
+static inline int servers_on_nodes_(
+	struct servers *v, const struct orr_step *s, const struct orr_step_facts *f, const char *placement, struct orr_error *err)
 {
 	uint32_t nodes;
 	bool is_dedicated = !strcmp(placement, "dedicated");
@@ -53,8 +53,10 @@ static inline int servers_on_nodes_(struct servers *v, const struct orr_step *s,
 		return orr_fail(err, ORR_EFAIL, "out of memory");
 	int code = ORR_OK;
 	if (is_dedicated && v->n >= nodes)
-		code = orr_fail(err, ORR_EINPUT, "servers=%u: expected fewer than the %u nodes with GPUs, as "
-			"placement=dedicated leaves the others to train", v->n, nodes);
+		code = orr_fail(err, ORR_EINPUT,
+			"servers=%u: expected fewer than the %u nodes with GPUs, as "
+			"placement=dedicated leaves the others to train",
+			v->n, nodes);
 	else if (!nodes)
 		code = orr_fail(err, ORR_EINPUT, "placement=cpu-nodes: the cluster has no node without GPUs");
 	uint32_t first = is_dedicated && !code ? nodes - v->n : 0;
@@ -69,8 +71,7 @@ static inline int servers_on_nodes_(struct servers *v, const struct orr_step *s,
 }
 
 /* n 0: one server for each node that can have one (dedicated: one; gpu: one for each GPU). */
-static inline int servers_place(struct servers *v, const struct orr_step *s, uint32_t n, const char *placement,
-	struct orr_error *err)
+static inline int servers_place(struct servers *v, const struct orr_step *s, uint32_t n, const char *placement, struct orr_error *err)
 {
 	struct orr_step_facts f;
 	orr_step_facts(s, &f);
@@ -90,8 +91,7 @@ static inline int servers_place(struct servers *v, const struct orr_step *s, uin
 }
 
 /* Every tensor to the server that holds least so far (TensorFlow's GreedyLoadBalancingStrategy), in forward order. */
-static inline void servers_deal_tensors_(struct servers *v, const struct messages *m, const struct orr_step *s,
-	double *held)
+static inline void servers_deal_tensors_(struct servers *v, const struct messages *m, const struct orr_step *s, double *held)
 {
 	for (uint32_t i = m->n; i--;)
 		for (uint32_t l = m->message[i].first; l < m->message[i].first + m->message[i].count; l++) {

@@ -9,13 +9,13 @@
 enum recompute recompute_named(const char *name)
 {
 	return !strcmp(name, "selective") ? RECOMPUTE_SELECTIVE
-		: !strcmp(name, "full")	  ? RECOMPUTE_FULL
-		: !strcmp(name, "stage")  ? RECOMPUTE_STAGE
+	       : !strcmp(name, "full")    ? RECOMPUTE_FULL
+	       : !strcmp(name, "stage")   ? RECOMPUTE_STAGE
 					  : RECOMPUTE_NONE;
 }
 
-static double pass_s(const struct orr_step *s, const struct stage_terms *t, uint32_t device, enum orr_pass pass,
-	uint32_t first, uint32_t layers)
+static double pass_s(
+	const struct orr_step *s, const struct stage_terms *t, uint32_t device, enum orr_pass pass, uint32_t first, uint32_t layers)
 {
 	return t->sequence_parallel ? orr_cost_sequence_parallel(s, device, pass, first, layers, t->samples, t->shards)
 				    : orr_cost(s, device, pass, first, layers, t->samples, t->shards);
@@ -40,9 +40,8 @@ static uint32_t list_places(const struct orr_step *s, uint32_t layers, uint32_t 
 
 static double work_s(const struct orr_step *s, const struct stage_terms *t, uint32_t device, uint32_t first, uint32_t layers)
 {
-	return pass_s(s, t, device, ORR_PASS_FORWARD, first, layers) +
-		pass_s(s, t, device, ORR_PASS_BACKWARD_DATA, first, layers) +
-		pass_s(s, t, device, ORR_PASS_BACKWARD_WEIGHT, first, layers);
+	return pass_s(s, t, device, ORR_PASS_FORWARD, first, layers) + pass_s(s, t, device, ORR_PASS_BACKWARD_DATA, first, layers) +
+	       pass_s(s, t, device, ORR_PASS_BACKWARD_WEIGHT, first, layers);
 }
 
 /*
@@ -70,8 +69,8 @@ static void best_stage(const double *before, const double *sum, uint32_t k, uint
 	}
 }
 
-static int cut_by_time(const struct orr_step *s, const struct stage_terms *terms, uint32_t n, const uint32_t *device,
-	const double *samples, const uint32_t *place, uint32_t pieces, uint32_t *first, struct orr_error *err)
+static int cut_by_time(const struct orr_step *s, const struct stage_terms *terms, uint32_t n, const uint32_t *device, const double *samples,
+	const uint32_t *place, uint32_t pieces, uint32_t *first, struct orr_error *err)
 {
 	struct stage_terms t = *terms;
 	double *sum = calloc(pieces + 1, sizeof *sum), *before = calloc(pieces + 1, sizeof *before);
@@ -101,13 +100,11 @@ static int cut_by_time(const struct orr_step *s, const struct stage_terms *terms
 }
 
 /* Equally many blocks for each; what comes before the first block and after the last goes with those. */
-static int cut_by_blocks(const struct orr_step *s, const struct orr_step_facts *f, uint32_t n, uint32_t *first,
-	struct orr_error *err)
+static int cut_by_blocks(const struct orr_step *s, const struct orr_step_facts *f, uint32_t n, uint32_t *first, struct orr_error *err)
 {
 	struct orr_layer_info info;
 	if (f->blocks < n)
-		return orr_fail(err, ORR_EINPUT, "cut=blocks: %u stages need as many transformer blocks, the model has %u", n,
-			f->blocks);
+		return orr_fail(err, ORR_EINPUT, "cut=blocks: %u stages need as many transformer blocks, the model has %u", n, f->blocks);
 	first[0] = 0;
 	for (uint32_t k = 1, l = 0; k < n; k++) {
 		uint32_t block = (uint32_t)((uint64_t)k * f->blocks / n);
@@ -121,21 +118,20 @@ static int cut_by_blocks(const struct orr_step *s, const struct orr_step_facts *
 	return ORR_OK;
 }
 
-static int cut_by_counts(const struct orr_step *s, const struct orr_step_facts *f, uint32_t n, const double *counts,
-	size_t n_counts, uint32_t *first, struct orr_error *err)
+static int cut_by_counts(const struct orr_step *s, const struct orr_step_facts *f, uint32_t n, const double *counts, size_t n_counts,
+	uint32_t *first, struct orr_error *err)
 {
 	double sum = 0;
 	for (size_t i = 0; i < n_counts; i++) {
 		if (!(counts[i] >= 1) || counts[i] != floor(counts[i]))
-			return orr_fail(err, ORR_EINPUT, "stage_layers: stage %zu: expected a whole number from 1 on, found %g", i,
-				counts[i]);
+			return orr_fail(
+				err, ORR_EINPUT, "stage_layers: stage %zu: expected a whole number from 1 on, found %g", i, counts[i]);
 		sum += counts[i];
 	}
 	bool are_blocks = f->blocks && sum == (double)f->blocks;
 	if (n_counts != n || (!are_blocks && sum != (double)f->layers))
-		return orr_fail(err, ORR_EINPUT,
-			"stage_layers: %zu numbers with sum %g: expected %u numbers with sum %u (layers)%s%.0u%s", n_counts, sum, n,
-			f->layers, f->blocks ? " or " : "", f->blocks, f->blocks ? " (transformer blocks)" : "");
+		return orr_fail(err, ORR_EINPUT, "stage_layers: %zu numbers with sum %g: expected %u numbers with sum %u (layers)%s%.0u%s",
+			n_counts, sum, n, f->layers, f->blocks ? " or " : "", f->blocks, f->blocks ? " (transformer blocks)" : "");
 	uint32_t at = 0, l = 0;
 	for (uint32_t k = 0; k < n; k++) {
 		struct orr_layer_info info;
@@ -190,7 +186,7 @@ struct walk {
 	uint32_t device;
 	bool is_split;
 	uint32_t core_first, core_last; /* attention's products without parameters: scores, context */
-	double out_before; /* of the layer before */
+	double out_before;              /* of the layer before */
 	struct stage *out;
 };
 
@@ -302,8 +298,8 @@ static double blocks_forward_s(const struct walk *w)
 	return sum;
 }
 
-void stage_measure(const struct orr_step *s, const struct stage_terms *t, uint32_t device, uint32_t first, uint32_t layers,
-	struct stage *out)
+void stage_measure(
+	const struct orr_step *s, const struct stage_terms *t, uint32_t device, uint32_t first, uint32_t layers, struct stage *out)
 {
 	struct orr_step_facts f;
 	struct orr_layer_info info;
@@ -314,8 +310,8 @@ void stage_measure(const struct orr_step *s, const struct stage_terms *t, uint32
 	out->layers = layers;
 	out->params = orr_step_params(s, first, layers);
 	out->forward_s = pass_s(s, t, device, ORR_PASS_FORWARD, first, layers);
-	out->backward_s = pass_s(s, t, device, ORR_PASS_BACKWARD_DATA, first, layers) +
-		pass_s(s, t, device, ORR_PASS_BACKWARD_WEIGHT, first, layers);
+	out->backward_s =
+		pass_s(s, t, device, ORR_PASS_BACKWARD_DATA, first, layers) + pass_s(s, t, device, ORR_PASS_BACKWARD_WEIGHT, first, layers);
 	if (first) {
 		orr_step_layer(s, first - 1, &info);
 		w.out_before = info.out_elems;

@@ -34,12 +34,12 @@ struct stage_terms {
 
 struct stage {
 	uint32_t first, layers;
-	double params;           /* of all shards */
+	double params; /* of all shards */
 	double forward_s, backward_s, recompute_s;
-	double out_bytes;        /* passed on, of all shards */
-	double stored_bytes;     /* kept from forward to backward, on each device */
-	double working_bytes;    /* more, while backward recomputes */
-	uint32_t columns, rows;  /* products split by columns, by rows, an embedding included; 0 without shards */
+	double out_bytes;                   /* passed on, of all shards */
+	double stored_bytes;                /* kept from forward to backward, on each device */
+	double working_bytes;               /* more, while backward recomputes */
+	uint32_t columns, rows;             /* products split by columns, by rows, an embedding included; 0 without shards */
 	uint32_t again_columns, again_rows; /* those of them that recomputation does again */
 };
 
@@ -54,8 +54,8 @@ int stage_cut(const struct orr_step *s, const struct stage_terms *t, uint32_t n,
 	bool by_time, const double *counts, size_t n_counts, uint32_t *first, struct orr_error *err);
 
 /* What layers first..first+layers-1 cost on a device. */
-void stage_measure(const struct orr_step *s, const struct stage_terms *t, uint32_t device, uint32_t first, uint32_t layers,
-	struct stage *out);
+void stage_measure(
+	const struct orr_step *s, const struct stage_terms *t, uint32_t device, uint32_t first, uint32_t layers, struct stage *out);
 
 /* Parameters of the embedding's table if the output layer computes with it: a product without parameters of its own after
  * the blocks. The first and the last stage then both hold it, and sum its gradients. 0: none. */

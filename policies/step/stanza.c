@@ -27,16 +27,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct orr_param params[] = {
-	ORR_PARAM_INT("workers", "0", 0, 1048576, "GPUs that take part, CONV and FC together; 0: all"),
+static const struct orr_param params[] = { ORR_PARAM_INT("workers", "0", 0, 1048576, "GPUs that take part, CONV and FC together; 0: all"),
 	ORR_PARAM_INT("fc_workers", "0", 0, 1048576, "of these hold the fully connected layers; 0: what the cost model finds best"),
-	ORR_PARAM_CHOICE("conv_sync", "ring", "ring|server|servers", "how CONV gradients are averaged: ring all-reduce, one server, conv_servers servers"),
+	ORR_PARAM_CHOICE("conv_sync", "ring", "ring|server|servers",
+		"how CONV gradients are averaged: ring all-reduce, one server, conv_servers servers"),
 	ORR_PARAM_INT("conv_servers", "1", 1, 4096, "with conv_sync=servers"),
 	ORR_PARAM_BOOL("overlap_conv_sync", false, "average the gradients of a layer while the backward pass goes on"),
 	ORR_PARAM_CHOICE("fc_batching", "one", "one|worker", "FC workers take all batches at once, or each as it arrives"),
 	ORR_PARAM_CHOICE("fc_sync", "late", "late|early", "the FC workers average while the CONV workers do, or as soon as they can"),
-	ORR_PARAM_END
-};
+	ORR_PARAM_END };
 
 enum sync { SYNC_RING, SYNC_SERVER, SYNC_SERVERS };
 
@@ -46,12 +45,12 @@ struct stanza {
 	uint32_t cut;         /* first fully connected layer */
 	enum sync sync;
 	uint32_t servers;
-	uint32_t *server;     /* endpoints: hosts without GPUs if there are any, else FC workers */
+	uint32_t *server; /* endpoints: hosts without GPUs if there are any, else FC workers */
 	bool does_overlap, is_per_worker, is_early;
 	double conv_bytes, fc_bytes, activation_bytes; /* gradients; activations of one worker's batch, one direction */
-	double step_s;        /* by the closed form */
-	orr_op *update;       /* [n] */
-	orr_op *scratch;      /* [4 n] */
+	double step_s;                                 /* by the closed form */
+	orr_op *update;                                /* [n] */
+	orr_op *scratch;                               /* [4 n] */
 };
 
 /* ---- the closed form ---- */
@@ -61,7 +60,7 @@ static double passes(const struct orr_step *s, const struct stanza *z, uint32_t 
 	uint32_t first = is_conv ? 0 : z->cut, count = is_conv ? z->cut : z->facts.layers - z->cut;
 	double forward = orr_cost(s, device, ORR_PASS_FORWARD, first, count, batch, 1);
 	double backward = orr_cost(s, device, ORR_PASS_BACKWARD_DATA, first, count, batch, 1) +
-		orr_cost(s, device, ORR_PASS_BACKWARD_WEIGHT, first, count, batch, 1);
+			  orr_cost(s, device, ORR_PASS_BACKWARD_WEIGHT, first, count, batch, 1);
 	return which < 0 ? forward : which > 0 ? backward : forward + backward;
 }
 
@@ -72,7 +71,7 @@ static double closed_form(const struct orr_step *s, const struct stanza *z, uint
 					     : 2 * c / (z->sync == SYNC_SERVERS ? z->servers : 1) * z->conv_bytes / B;
 	double sync_f = 2 * (f - 1) / f * z->fc_bytes / B;
 	return passes(s, z, 0, true, z->facts.batch, 0) + passes(s, z, z->n - 1, false, z->facts.batch * per, 0) +
-		2 * per * z->activation_bytes / B + fmax(sync_c, sync_f);
+	       2 * per * z->activation_bytes / B + fmax(sync_c, sync_f);
 }
 
 static void choose_fc(const struct orr_step *s, struct stanza *z)
@@ -115,8 +114,9 @@ static int place_servers(struct orr_step *s, struct stanza *z, struct orr_error 
 	free(has_gpu);
 	for (uint32_t i = 0; n < z->servers; i++, n++) {
 		if (i == z->fc)
-			return orr_fail(err, ORR_EINPUT, "conv_servers: %u asked for; servers stand on nodes without GPUs (%u) and on FC workers (%u)",
-				z->servers, n - i, z->fc);
+			return orr_fail(err, ORR_EINPUT,
+				"conv_servers: %u asked for; servers stand on nodes without GPUs (%u) and on FC workers (%u)", z->servers,
+				n - i, z->fc);
 		z->server[n] = z->conv + i;
 	}
 	return ORR_OK;
@@ -243,15 +243,15 @@ static void forth_and_back(struct orr_step *s, const struct stanza *z, orr_op *b
 
 /* Averages layers first..first+count-1 among the CONV workers; ready[i]: worker i's gradient is there. The last of an
  * iteration's averages stands for all of them to sim/learn. */
-static orr_op average(struct orr_step *s, const struct stanza *z, uint32_t first, uint32_t count, const orr_op *ready,
-	const uint32_t *device)
+static orr_op average(
+	struct orr_step *s, const struct stanza *z, uint32_t first, uint32_t count, const orr_op *ready, const uint32_t *device)
 {
 	double bytes = orr_step_params(s, first, count) * z->facts.gradient_bytes;
 	bool is_last = first == 0;
 	if (z->sync == SYNC_RING) {
 		orr_op sum = orr_collective(s, &(struct orr_group){ device, z->conv },
-			&(struct orr_collective){ .op = ORR_ALL_REDUCE, .algorithm = ORR_RING, .bytes = bytes, .first_layer = first,
-				.n_layers = count });
+			&(struct orr_collective){
+				.op = ORR_ALL_REDUCE, .algorithm = ORR_RING, .bytes = bytes, .first_layer = first, .n_layers = count });
 		for (uint32_t i = 0; i < z->conv; i++)
 			orr_after(s, sum, ready[i]);
 		orr_on_stream(s, sum, 1);
@@ -269,8 +269,9 @@ static orr_op average(struct orr_step *s, const struct stanza *z, uint32_t first
 			orr_carries(s, pushes[i], first, count);
 			orr_after(s, pushes[i], ready[i]);
 			if (is_last)
-				orr_updates(s, pushes[i], &(struct orr_update){ .kind = ORR_PUSH, .worker = i, .slice = j,
-					.slices = z->servers, .scale = 1.0 / z->conv });
+				orr_updates(s, pushes[i],
+					&(struct orr_update){
+						.kind = ORR_PUSH, .worker = i, .slice = j, .slices = z->servers, .scale = 1.0 / z->conv });
 		}
 		orr_op all = orr_mark(s);
 		for (uint32_t i = 0; i < z->conv && pushes; i++)
@@ -279,8 +280,8 @@ static orr_op average(struct orr_step *s, const struct stanza *z, uint32_t first
 			pulls[n] = orr_transfer(s, z->server[j], i, bytes / z->servers);
 			orr_after(s, pulls[n], all);
 			if (is_last)
-				orr_updates(s, pulls[n], &(struct orr_update){ .kind = ORR_PULL, .worker = i, .slice = j,
-					.slices = z->servers });
+				orr_updates(s, pulls[n],
+					&(struct orr_update){ .kind = ORR_PULL, .worker = i, .slice = j, .slices = z->servers });
 			n++;
 		}
 		free(pushes);
@@ -331,13 +332,15 @@ static orr_op backward_whole(struct orr_step *s, const struct stanza *z, orr_op 
 	return z->conv > 1 ? average(s, z, 0, z->cut, at, device) : at[0];
 }
 
-static orr_op average_fc(struct orr_step *s, const struct stanza *z, const orr_op *fc_done, const orr_op *conv_done,
-	const uint32_t *device)
+static orr_op average_fc(struct orr_step *s, const struct stanza *z, const orr_op *fc_done, const orr_op *conv_done, const uint32_t *device)
 {
 	if (z->fc < 2)
 		return 0;
 	orr_op sum = orr_collective(s, &(struct orr_group){ device + z->conv, z->fc },
-		&(struct orr_collective){ .op = ORR_ALL_REDUCE, .algorithm = ORR_RING, .bytes = z->fc_bytes, .first_layer = z->cut,
+		&(struct orr_collective){ .op = ORR_ALL_REDUCE,
+			.algorithm = ORR_RING,
+			.bytes = z->fc_bytes,
+			.first_layer = z->cut,
 			.n_layers = z->facts.layers - z->cut });
 	for (uint32_t f = 0; f < z->fc; f++)
 		orr_after(s, sum, fc_done[f]);
@@ -386,10 +389,6 @@ static void describe(void *self, char *out, size_t size)
 	snprintf(out, size, "C=%u CONV workers, F=%u FC workers; closed form %.6g s", z->conv, z->fc, z->step_s);
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.build = build,
-	.describe = describe };
+static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .build = build, .describe = describe };
 
 ORR_POLICY_STEP(stanza, "layer separation: most workers train CONV layers, a few the FC layers", params, ops);

@@ -13,15 +13,11 @@
  */
 #include "pipeline.h"
 
-static const struct orr_param params[] = {
-	ORR_PARAM_INT("shards", "0", 0, 1e6, "GPUs that split each layer; 0: all"),
+static const struct orr_param params[] = { ORR_PARAM_INT("shards", "0", 0, 1e6, "GPUs that split each layer; 0: all"),
 	ORR_PARAM_BOOL("sequence_parallel", false, "split what is between the products along the sequence"),
 	ORR_PARAM_BOOL("gather_redo", false, "sequence parallel: backward gathers the inputs of products again"),
-	ORR_PARAM_REAL("tp_bytes", "-1", -1, 1e18, "of one tensor-parallel collective; -1: the activations"),
-	PIPELINE_BATCH_PARAMS,
-	PIPELINE_STAGE_PARAMS,
-	ORR_PARAM_END
-};
+	ORR_PARAM_REAL("tp_bytes", "-1", -1, 1e18, "of one tensor-parallel collective; -1: the activations"), PIPELINE_BATCH_PARAMS,
+	PIPELINE_STAGE_PARAMS, ORR_PARAM_END };
 
 static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
 {
@@ -40,10 +36,8 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	return pipe_new(s, args, &t, err);
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = pipe_free,
-	.build = pipe_build,
-	.describe = pipe_describe };
+static const struct orr_step_ops ops = {
+	.size = sizeof ops, .create = create, .destroy = pipe_free, .build = pipe_build, .describe = pipe_describe
+};
 
 ORR_POLICY_STEP(tensor_parallel, "each layer split over GPUs: all-reduce, or sequence parallel (Megatron-LM)", params, ops);

@@ -17,15 +17,12 @@
 
 #include <stdio.h>
 
-static const struct orr_param params[] = {
-	ORR_PARAM_INT("stage", "3", 1, 3, "1: optimizer state is divided; 2: gradients too; 3: parameters too"),
-	ORR_PARAM_BOOL("overlap", true,
-		"stages 1, 2: reduce-scatter during the backward pass, gather during the next forward pass"),
+static const struct orr_param params[] = { ORR_PARAM_INT("stage", "3", 1, 3,
+						   "1: optimizer state is divided; 2: gradients too; 3: parameters too"),
+	ORR_PARAM_BOOL("overlap", true, "stages 1, 2: reduce-scatter during the backward pass, gather during the next forward pass"),
 	ORR_PARAM_INT("prefetch", "1", 0, 1000, "stage 3: chunks gathered ahead"),
-	ORR_PARAM_REAL("bucket_bytes", "0", 0, 1e15,
-		"gradients sent together; 0: a transformer block, or 26214400 without blocks"),
-	ORR_PARAM_END
-};
+	ORR_PARAM_REAL("bucket_bytes", "0", 0, 1e15, "gradients sent together; 0: a transformer block, or 26214400 without blocks"),
+	ORR_PARAM_END };
 
 struct zero {
 	struct replicas r;
@@ -54,8 +51,7 @@ static bool plan(struct zero *z, struct orr_step *s, double bucket_bytes)
 		return false;
 	double limit = (bucket_bytes > 0 ? bucket_bytes : 26214400) / r->facts.gradient_bytes;
 	bool by_block = bucket_bytes == 0 && r->facts.blocks > 0;
-	if (!(by_block ? chunks_by_block(&r->chunks, s) : chunks_by_params(&r->chunks, s, limit, limit)) ||
-		!replicas_costs(r, s))
+	if (!(by_block ? chunks_by_block(&r->chunks, s) : chunks_by_params(&r->chunks, s, limit, limit)) || !replicas_costs(r, s))
 		return false;
 	size_t n = (size_t)r->positions * r->chunks.n + 1;
 	z->forward = calloc(n, sizeof *z->forward);
@@ -98,8 +94,7 @@ static orr_op collective(const struct zero *z, struct orr_step *s, uint32_t chun
 	if (r->n == 1 || c->params <= 0)
 		return orr_mark(s);
 	bool is_gather = op == ORR_ALL_GATHER;
-	struct orr_collective what = { .op = op,
-		.bytes = c->params * (is_gather ? r->facts.weight_bytes : r->facts.gradient_bytes) };
+	struct orr_collective what = { .op = op, .bytes = c->params * (is_gather ? r->facts.weight_bytes : r->facts.gradient_bytes) };
 	if (!is_gather) {
 		what.first_layer = c->first;
 		what.n_layers = c->count;
@@ -131,8 +126,7 @@ static void gather(struct zero *z, struct orr_step *s, uint32_t place)
 	if (place <= z->prefetch)
 		return;
 	uint32_t earlier = place - 1 - z->prefetch;
-	after_all(z, s, z->gather[chunk], earlier < n ? z->forward : z->backward,
-		earlier < n ? earlier : 2 * n - 1 - earlier);
+	after_all(z, s, z->gather[chunk], earlier < n ? z->forward : z->backward, earlier < n ? earlier : 2 * n - 1 - earlier);
 }
 
 static void forward(struct zero *z, struct orr_step *s)
@@ -225,8 +219,7 @@ static int build(void *self, struct orr_step *s, uint64_t iteration, struct orr_
 	if (r->n > 1 && r->facts.params > 0)
 		orr_updates(s, z->scatter[last_sent(z)], &(struct orr_update){ .kind = ORR_AVERAGE_GRADIENTS });
 	for (uint32_t p = 0; p < r->positions; p++) {
-		orr_op update =
-			orr_compute(s, p, ORR_OPTIMIZER, orr_update_cost(s, r->device[p], r->facts.params / r->n));
+		orr_op update = orr_compute(s, p, ORR_OPTIMIZER, orr_update_cost(s, r->device[p], r->facts.params / r->n));
 		orr_after(s, update, z->backward[(size_t)p * r->chunks.n]);
 		for (uint32_t c = 0; c < r->chunks.n; c++)
 			orr_after(s, update, z->scatter[c]);
@@ -244,10 +237,6 @@ static void describe(void *self, char *out, size_t size)
 	snprintf(out, size, "stage %d over %u replicas, %u chunks", (int)z->stage, z->r.n, z->r.chunks.n);
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.build = build,
-	.describe = describe };
+static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .build = build, .describe = describe };
 
 ORR_POLICY_STEP(zero, "data parallel with divided state: ZeRO stages 1, 2 and 3", params, ops);

@@ -133,7 +133,8 @@ static uint32_t market_of(struct capacity *c, uint32_t zone, uint32_t type)
 			last = q;
 	}
 	MEM_GROW(c->market, c->n_markets, c->cap_markets);
-	c->market[c->n_markets] = (struct market){ .zone = zone, .type = type, .price = last ? last->price : c->default_price, .since = now_of(c) };
+	c->market[c->n_markets] =
+		(struct market){ .zone = zone, .type = type, .price = last ? last->price : c->default_price, .since = now_of(c) };
 	return c->n_markets++;
 }
 
@@ -241,7 +242,9 @@ static void take(struct capacity *c, struct lent_instance *what, uint32_t node)
 	struct place *p = &c->place[node];
 	what->node = node;
 	set_free(c, node, false);
-	*p = (struct place){ .is_taken = true, .market = market_of(c, what->zone, what->type), .own_price = what->price, .goes_ns = what->goes_ns };
+	*p = (struct place){
+		.is_taken = true, .market = market_of(c, what->zone, what->type), .own_price = what->price, .goes_ns = what->goes_ns
+	};
 	count_taken(c, p, true);
 	if (c->config->startup_ns <= 0) {
 		up(c, node);
@@ -280,8 +283,14 @@ static void on_add(struct capacity *c, const struct avail_rec *r, uint32_t zone,
 	const char *name = r->type ? strtab_text(availset_strings(c->config->set), r->type) : "";
 	uint32_t gpu_type = *name ? cluster_type(c->cluster, name, strlen(name)) : NONE;
 	struct lent_instance *x = lent_get(&c->lent, r->instance);
-	*x = (struct lent_instance){ .number = r->instance, .is_there = true, .node = NONE, .zone = zone, .type = type, .gpu_type = gpu_type,
-		.price = r->usd_per_hour >= 0 ? nano(r->usd_per_hour) : -1, .goes_ns = x->goes_ns };
+	*x = (struct lent_instance){ .number = r->instance,
+		.is_there = true,
+		.node = NONE,
+		.zone = zone,
+		.type = type,
+		.gpu_type = gpu_type,
+		.price = r->usd_per_hour >= 0 ? nano(r->usd_per_hour) : -1,
+		.goes_ns = x->goes_ns };
 	uint32_t node = free_node(c, gpu_type);
 	c->bill.offered++;
 	if (node != BITSET_END) {
@@ -394,7 +403,8 @@ static void on_known(struct engine *e, void *ctx, uint64_t subject, uint64_t arg
 
 /* ---- all of it ---- */
 
-void capacity_new(const struct capacity_config *config, const struct cluster *cluster, const struct capacity_host *host, struct capacity **out)
+void capacity_new(
+	const struct capacity_config *config, const struct cluster *cluster, const struct capacity_host *host, struct capacity **out)
 {
 	struct capacity *c = *out = mem_zalloc(1, sizeof *c);
 	c->config = config;
@@ -471,13 +481,16 @@ uint32_t capacity_parts(const struct cluster *cluster, struct orr_error *err)
 	for (uint32_t i = 0; i < cluster->n_nodes; i++) {
 		uint32_t gpus = cluster->node[i].gpus;
 		if (!gpus) {
-			orr_fail(err, ORR_EINPUT, "capacity: node %s has no GPUs; the nodes that come and go need some, as their time is accounted by GPU",
+			orr_fail(err, ORR_EINPUT,
+				"capacity: node %s has no GPUs; the nodes that come and go need some, as their time is accounted by GPU",
 				cluster->node[i].name);
 			return 0;
 		}
 		parts = parts / greatest_divisor((uint32_t)parts, gpus) * gpus;
 		if (parts > 1000000) {
-			orr_fail(err, ORR_EINPUT, "capacity: the nodes' numbers of GPUs have no common multiple up to a million; expected such as 1, 2, 4 and 8");
+			orr_fail(err, ORR_EINPUT,
+				"capacity: the nodes' numbers of GPUs have no common multiple up to a million; expected such as 1, 2, 4 "
+				"and 8");
 			return 0;
 		}
 	}

@@ -29,7 +29,7 @@ struct capacity_config {
 	const struct availset *prices; /* rows of prices beside those of the set; may be NULL */
 	bool repeats;                  /* they begin again when they end (capacity_rows.h); then each has an end above 0 */
 	int64_t startup_ns, notice_ns;
-	double usd_per_hour;           /* of an instance, where no row says */
+	double usd_per_hour; /* of an instance, where no row says */
 };
 
 enum capacity_event {
@@ -52,18 +52,18 @@ void capacity_free(struct capacity *c);
 
 /* Its pending events: none of them is anybody's progress. */
 uint64_t capacity_pending(const struct capacity *c);
-int64_t capacity_goes_ns(const struct capacity *c, uint32_t node); /* ORR_NEVER: not noticed */
+int64_t capacity_goes_ns(const struct capacity *c, uint32_t node);     /* ORR_NEVER: not noticed */
 double capacity_usd_per_hour(const struct capacity *c, uint32_t node); /* NAN: free */
 /* What the node's instance has cost, up to a constant: the difference between two readings, while it is there, is the amount. */
 timeline_sum capacity_reading(const struct capacity *c, uint32_t node);
 
 /* Up to now. */
 struct capacity_bill {
-	timeline_sum node_ns, amount;                   /* of all instances that took a node */
-	timeline_sum starting_ns, starting_amount;      /* before they were up */
-	uint32_t taken, up, waiting;                    /* now */
-	uint64_t offered, unused;                       /* so far; unused: never had a node, and is gone or waits */
-	uint64_t lost, noticed;                         /* nodes that went while up; of those that were up, noticed so far */
+	timeline_sum node_ns, amount;              /* of all instances that took a node */
+	timeline_sum starting_ns, starting_amount; /* before they were up */
+	uint32_t taken, up, waiting;               /* now */
+	uint64_t offered, unused;                  /* so far; unused: never had a node, and is gone or waits */
+	uint64_t lost, noticed;                    /* nodes that went while up; of those that were up, noticed so far */
 };
 void capacity_bill(struct capacity *c, struct capacity_bill *out);
 double capacity_usd(timeline_sum amount);

@@ -79,7 +79,8 @@ static void begin_round(struct capacity_rows *r)
 		put_ready(r, &x);
 	}
 	for (; taken < n; taken++)
-		put_ready(r, &(struct avail_rec){ .t_ns = r->offset_ns, .kind = AVAIL_REMOVE, .instance = number[taken], .usd_per_hour = -1 });
+		put_ready(r,
+			&(struct avail_rec){ .t_ns = r->offset_ns, .kind = AVAIL_REMOVE, .instance = number[taken], .usd_per_hour = -1 });
 	if (has_next) {
 		translate(r, &x);
 		put_ready(r, &x);

@@ -23,7 +23,7 @@ struct capacity_rows {
 	struct {
 		uint32_t number;
 		bool is_there;
-	} *of_round;
+	} * of_round;
 	uint32_t n_of_round, cap_of_round;
 	/* Rows to be given before the cursor's next. */
 	struct avail_rec *ready;

@@ -34,14 +34,12 @@ uint64_t cluster_type_mask(const struct cluster *c, const char *types)
 	return mask;
 }
 
-int cluster_add(struct cluster *c, const char *name, const char *type, const struct cluster_node *proto,
-	struct orr_error *err)
+int cluster_add(struct cluster *c, const char *name, const char *type, const struct cluster_node *proto, struct orr_error *err)
 {
 	if (c->n_nodes >= CLUSTER_MAX_NODES)
 		return orr_fail(err, ORR_EINPUT, "more than %d nodes", CLUSTER_MAX_NODES);
 	if (proto->gpus > CLUSTER_MAX_NODE_GPUS)
-		return orr_fail(err, ORR_EINPUT, "a node has %u GPUs, at most %d are allowed", proto->gpus,
-			CLUSTER_MAX_NODE_GPUS);
+		return orr_fail(err, ORR_EINPUT, "a node has %u GPUs, at most %d are allowed", proto->gpus, CLUSTER_MAX_NODE_GPUS);
 	uint32_t t = CLUSTER_NO_TYPE;
 	if (proto->gpus) {
 		type = type && *type ? type : "gpu";
@@ -76,9 +74,8 @@ static void set_hash(struct cluster *c)
 	struct sbuf b = { 0 };
 	for (uint32_t i = 0; i < c->n_nodes; i++) {
 		const struct cluster_node *n = &c->node[i];
-		sbuf_printf(&b, "%s,%u,%s,%lld,%lld,%u\n", n->name, n->gpus,
-			n->type == CLUSTER_NO_TYPE ? "" : c->type_name[n->type], (long long)n->cpu_milli,
-			(long long)n->mem_mib, n->rack);
+		sbuf_printf(&b, "%s,%u,%s,%lld,%lld,%u\n", n->name, n->gpus, n->type == CLUSTER_NO_TYPE ? "" : c->type_name[n->type],
+			(long long)n->cpu_milli, (long long)n->mem_mib, n->rack);
 	}
 	bytes_hash_text(sbuf_text(&b), b.len, c->hash);
 	sbuf_free(&b);
@@ -97,8 +94,7 @@ static int load_file(struct cluster *c, const char *path, struct orr_error *err)
 	if (!text)
 		return ORR_EINPUT;
 	int rc = strlen(text) == n ? parse_text(c, path, text, err)
-				   : orr_fail(err, ORR_EINPUT, "%s: has a NUL byte at offset %zu, expected text", path,
-					     strlen(text));
+				   : orr_fail(err, ORR_EINPUT, "%s: has a NUL byte at offset %zu, expected text", path, strlen(text));
 	mem_free(text);
 	return rc;
 }

@@ -14,12 +14,8 @@
 
 #include <orrery/api.h>
 
-enum {
-	CLUSTER_MAX_TYPES = 64,
-	CLUSTER_MAX_NODES = 1 << 20,
-	CLUSTER_MAX_NODE_GPUS = 1024,
-	CLUSTER_NO_TYPE = UINT32_MAX
-};
+#define CLUSTER_NO_TYPE UINT32_MAX
+enum { CLUSTER_MAX_TYPES = 64, CLUSTER_MAX_NODES = 1 << 20, CLUSTER_MAX_NODE_GPUS = 1024 };
 
 struct cluster_node {
 	char *name;
@@ -61,8 +57,7 @@ uint64_t cluster_type_mask(const struct cluster *c, const char *types);
 struct cluster *cluster_from_text(const char *path, const char *text, struct orr_error *err);
 
 /* ---- for the parsers (cluster_spec.c, cluster_file.c) ---- */
-int cluster_add(struct cluster *c, const char *name, const char *type, const struct cluster_node *proto,
-	struct orr_error *err);
+int cluster_add(struct cluster *c, const char *name, const char *type, const struct cluster_node *proto, struct orr_error *err);
 int cluster_from_spec(struct cluster *c, const char *spec, struct orr_error *err);
 int cluster_from_json(struct cluster *c, const char *path, const char *text, struct orr_error *err);
 int cluster_from_csv(struct cluster *c, const char *path, const char *text, struct orr_error *err);

@@ -12,35 +12,29 @@
 
 /* ---- JSON ---- */
 
-static const char *const json_keys[] = { "count", "gpus", "type", "cpus", "mem_gib", "rack", "racks", "name",
-	NULL };
+static const char *const json_keys[] = { "count", "gpus", "type", "cpus", "mem_gib", "rack", "racks", "name", NULL };
 
-static int json_number(const char *path, int i, const cJSON *o, const char *key, double def, double max,
-	double *out, struct orr_error *err)
+static int json_number(const char *path, int i, const cJSON *o, const char *key, double def, double max, double *out, struct orr_error *err)
 {
 	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
 	*out = def;
 	if (!v)
 		return ORR_OK;
 	if (!cJSON_IsNumber(v) || !(v->valuedouble >= 0) || v->valuedouble > max)
-		return orr_fail(err, ORR_EINPUT, "%s: $.nodes[%d].%s: expected a number from 0 to %.15g", path, i, key,
-			max);
+		return orr_fail(err, ORR_EINPUT, "%s: $.nodes[%d].%s: expected a number from 0 to %.15g", path, i, key, max);
 	*out = v->valuedouble;
 	return ORR_OK;
 }
 
-static int json_count(const char *path, int i, const cJSON *o, const char *key, double def, double max,
-	double *out, struct orr_error *err)
+static int json_count(const char *path, int i, const cJSON *o, const char *key, double def, double max, double *out, struct orr_error *err)
 {
 	int rc = json_number(path, i, o, key, def, max, out, err);
 	if (!rc && *out != floor(*out))
-		rc = orr_fail(err, ORR_EINPUT, "%s: $.nodes[%d].%s: expected a whole number, found %.15g", path, i, key,
-			*out);
+		rc = orr_fail(err, ORR_EINPUT, "%s: $.nodes[%d].%s: expected a whole number, found %.15g", path, i, key, *out);
 	return rc;
 }
 
-static int json_text(const char *path, int i, const cJSON *o, const char *key, const char **out,
-	struct orr_error *err)
+static int json_text(const char *path, int i, const cJSON *o, const char *key, const char **out, struct orr_error *err)
 {
 	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
 	*out = NULL;
@@ -105,8 +99,7 @@ int cluster_from_json(struct cluster *c, const char *path, const char *text, str
 		return orr_fail(err, ORR_EINPUT, "%s:%zu: is not valid JSON from here on", path, line);
 	}
 	const cJSON *nodes = cJSON_GetObjectItemCaseSensitive(root, "nodes");
-	int rc = cJSON_IsArray(nodes) ? ORR_OK
-				      : orr_fail(err, ORR_EINPUT, "%s: $.nodes: expected a list of nodes", path);
+	int rc = cJSON_IsArray(nodes) ? ORR_OK : orr_fail(err, ORR_EINPUT, "%s: $.nodes: expected a list of nodes", path);
 	int i = 0;
 	for (const cJSON *m = root->child; !rc && m; m = m->next)
 		if (strcmp(m->string, "nodes"))
@@ -169,19 +162,17 @@ struct cell {
 	double max;
 };
 
-static int number(const struct table *t, const struct table *header, const char *name, struct cell k,
-	int64_t *out, struct orr_error *err)
+static int number(const struct table *t, const struct table *header, const char *name, struct cell k, int64_t *out, struct orr_error *err)
 {
 	int i = column(header, name);
 	double v;
 	*out = (int64_t)(isnan(k.def) ? 0 : k.def);
 	if (!isnan(k.def) && (i < 0 || (i < t->n && !t->len[i])))
 		return ORR_OK;
-	if (i < 0 || i >= t->n || !num_real(t->field[i], t->len[i], &v) || v < 0 || v > k.max ||
-		(k.scale == 1 && v != floor(v)))
-		return orr_fail(err, ORR_EINPUT, "%s:%zu: %s: expected a %snumber from 0 to %.15g, found \"%.*s\"", t->path,
-			t->line, name, k.scale == 1 ? "whole " : "", k.max,
-			i >= 0 && i < t->n ? (int)(t->len[i] < 60 ? t->len[i] : 60) : 0, i >= 0 && i < t->n ? t->field[i] : "");
+	if (i < 0 || i >= t->n || !num_real(t->field[i], t->len[i], &v) || v < 0 || v > k.max || (k.scale == 1 && v != floor(v)))
+		return orr_fail(err, ORR_EINPUT, "%s:%zu: %s: expected a %snumber from 0 to %.15g, found \"%.*s\"", t->path, t->line, name,
+			k.scale == 1 ? "whole " : "", k.max, i >= 0 && i < t->n ? (int)(t->len[i] < 60 ? t->len[i] : 60) : 0,
+			i >= 0 && i < t->n ? t->field[i] : "");
 	*out = (int64_t)(v * k.scale + 0.5);
 	return ORR_OK;
 }
@@ -202,8 +193,7 @@ struct form {
 static const struct form openb = { "sn", "sn", "gpu", "model", "cpu_milli", "memory_mib", "rack", 1, 1 };
 static const struct form own = { "gpus", "name", "gpus", "type", "cpus", "mem_gib", "rack", 1000, 1024 };
 
-static int csv_node(struct cluster *c, const struct form *f, const struct table *t, const struct table *header,
-	struct orr_error *err)
+static int csv_node(struct cluster *c, const struct form *f, const struct table *t, const struct table *header, struct orr_error *err)
 {
 	int64_t gpus, rack;
 	struct cluster_node proto;
@@ -222,8 +212,7 @@ static int csv_node(struct cluster *c, const struct form *f, const struct table 
 }
 
 /* num_switch,num_node_p_switch,num_gpu_p_node,num_cpu_p_node,mem_p_node: a switch is a rack. */
-static int tiresias_nodes(struct cluster *c, const struct table *t, const struct table *header,
-	struct orr_error *err)
+static int tiresias_nodes(struct cluster *c, const struct table *t, const struct table *header, struct orr_error *err)
 {
 	int64_t racks, nodes, gpus;
 	struct cluster_node proto = { 0 };
@@ -251,8 +240,7 @@ int cluster_from_csv(struct cluster *c, const char *path, const char *text, stru
 	bool is_tiresias = column(&header, "num_switch") >= 0;
 	const struct form *f = column(&header, openb.key) >= 0 ? &openb : &own;
 	if (!is_tiresias && column(&header, f->gpus) < 0)
-		return orr_fail(err, ORR_EINPUT,
-			"%s:%zu: expected a column gpus (own form), sn (openb) or num_switch (Tiresias)", path,
+		return orr_fail(err, ORR_EINPUT, "%s:%zu: expected a column gpus (own form), sn (openb) or num_switch (Tiresias)", path,
 			header.line);
 	struct table t = header;
 	while (next_line(&t)) {

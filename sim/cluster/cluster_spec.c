@@ -15,8 +15,7 @@ struct group {
 
 static int bad(const char *spec, const char *part, size_t len, const char *expected, struct orr_error *err)
 {
-	return orr_fail(err, ORR_EINPUT,
-		"cluster \"%.100s\": expected %s, found \"%.*s\" (or name a file: no such file is there)", spec,
+	return orr_fail(err, ORR_EINPUT, "cluster \"%.100s\": expected %s, found \"%.*s\" (or name a file: no such file is there)", spec,
 		expected, (int)(len < 60 ? len : 60), part);
 }
 

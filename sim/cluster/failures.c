@@ -4,7 +4,7 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "base/num.h"
-#include "engine/rng.h"
+#include "base/rng.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -59,8 +59,7 @@ static bool parse_line(const char *s, size_t n, const struct cluster *c, struct 
 	return out->fails || (len == 6 && !memcmp(b + 1, "repair", 6));
 }
 
-static int parse(struct failures *f, const char *path, const char *text, const struct cluster *c,
-	struct orr_error *err)
+static int parse(struct failures *f, const char *path, const char *text, const struct cluster *c, struct orr_error *err)
 {
 	size_t line = 0;
 	bool *is_down = mem_zalloc(c->n_nodes, sizeof *is_down);
@@ -77,8 +76,8 @@ static int parse(struct failures *f, const char *path, const char *text, const s
 			else if (f->n && x.t < f->change[f->n - 1].t)
 				rc = orr_fail(err, ORR_EINPUT, "%s:%zu: time_s goes back; sort the file by time", path, line);
 			else if (is_down[x.node] == x.fails)
-				rc = orr_fail(err, ORR_EINPUT, "%s:%zu: node %s is %s already", path, line,
-					c->node[x.node].name, x.fails ? "down" : "up");
+				rc = orr_fail(err, ORR_EINPUT, "%s:%zu: node %s is %s already", path, line, c->node[x.node].name,
+					x.fails ? "down" : "up");
 			else {
 				is_down[x.node] = x.fails;
 				MEM_GROW(f->change, f->n, f->cap);
@@ -91,8 +90,7 @@ static int parse(struct failures *f, const char *path, const char *text, const s
 	return rc;
 }
 
-struct failures *failures_from_text(const char *path, const char *text, const struct cluster *c,
-	struct orr_error *err)
+struct failures *failures_from_text(const char *path, const char *text, const struct cluster *c, struct orr_error *err)
 {
 	struct failures *f = mem_zalloc(1, sizeof *f);
 	bytes_hash_text(text, strlen(text), f->hash);

@@ -19,8 +19,7 @@ struct failure_run;
 
 struct failures *failures_from_file(const char *path, const struct cluster *c, struct orr_error *err);
 /* The same from a text; path is for messages. */
-struct failures *failures_from_text(const char *path, const char *text, const struct cluster *c,
-	struct orr_error *err);
+struct failures *failures_from_text(const char *path, const char *text, const struct cluster *c, struct orr_error *err);
 /* Mean times between failures of one node and to repair it; both > 0. */
 struct failures *failures_from_hazard(int64_t mtbf_ns, int64_t mttr_ns);
 /* Only nodes of these GPU types (bits) fail; of a hazard. 0: all. */

@@ -7,7 +7,9 @@
 
 #include <string.h>
 
-enum { EMPTY = UINT32_MAX - 1, NO_NODE = UINT32_MAX, FEWEST = 64 };
+#define EMPTY (UINT32_MAX - 1)
+#define NO_NODE UINT32_MAX
+enum { FEWEST = 64 };
 
 static struct lent_instance *slots_new(uint32_t n)
 {

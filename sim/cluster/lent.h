@@ -15,8 +15,8 @@
 
 struct lent_instance {
 	uint32_t number;
-	bool is_there;     /* added; else only its end is known */
-	uint32_t node;     /* UINT32_MAX: none */
+	bool is_there;                 /* added; else only its end is known */
+	uint32_t node;                 /* UINT32_MAX: none */
 	uint32_t zone, type, gpu_type; /* gpu_type UINT32_MAX: any */
 	int64_t price, goes_ns;
 };
@@ -29,7 +29,7 @@ struct lent_queue {
 struct lent {
 	struct lent_instance *slot; /* linear probing; node == LENT_EMPTY: none there */
 	uint32_t mask, n;
-	struct lent_queue *queue;   /* [type], and of any type */
+	struct lent_queue *queue; /* [type], and of any type */
 	uint32_t n_queues, waiting;
 };
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct placement *const placements[] = { &placement_count, &placement_consolidate, &placement_spread,
-	&placement_best_fit, &placement_topology, &placement_fgd, NULL };
+const struct placement *const placements[] = { &placement_count, &placement_consolidate, &placement_spread, &placement_best_fit,
+	&placement_topology, &placement_fgd, NULL };
 
 const struct placement *placement_find(const char *name)
 {
@@ -22,8 +22,7 @@ const struct placement *placement_find(const char *name)
 /* The shared GPU with the least room that suffices, wherever it is; else a new one. */
 static bool share_anywhere(struct pool *p, const struct pool_request *r, uint32_t type)
 {
-	for (uint32_t n = bitset_next(&p->any_open[type], 0); n != BITSET_END;
-		n = bitset_next(&p->any_open[type], n + 1)) {
+	for (uint32_t n = bitset_next(&p->any_open[type], 0); n != BITSET_END; n = bitset_next(&p->any_open[type], n + 1)) {
 		uint32_t slot = pool_best_slot(p, n, r->gpu_milli);
 		if (slot < POOL_NO_SLOT) {
 			pool_put_piece(p, n, 1, slot, r->gpu_milli);
@@ -52,8 +51,7 @@ static bool place_count(struct pool *p, const struct pool_request *r, uint32_t t
 	return true;
 }
 
-const struct placement placement_count = { "count", "only the number of free GPUs matters", true, place_count,
-	false };
+const struct placement placement_count = { "count", "only the number of free GPUs matters", true, place_count, false };
 
 /* ---- consolidate ---- */
 
@@ -138,8 +136,8 @@ bool place_consolidate(struct pool *p, const struct pool_request *r, uint32_t ty
 	return consolidate_in(p, r, type, UINT32_MAX);
 }
 
-const struct placement placement_consolidate = { "consolidate",
-	"the fullest node with room; larger jobs on whole empty nodes (Helios)", false, place_consolidate, false };
+const struct placement placement_consolidate = { "consolidate", "the fullest node with room; larger jobs on whole empty nodes (Helios)",
+	false, place_consolidate, false };
 
 /* ---- spread ---- */
 
@@ -199,8 +197,7 @@ static bool place_spread(struct pool *p, const struct pool_request *r, uint32_t 
 	return !left;
 }
 
-const struct placement placement_spread = { "spread", "one GPU at a time on the node with most free GPUs", false,
-	place_spread, false };
+const struct placement placement_spread = { "spread", "one GPU at a time on the node with most free GPUs", false, place_spread, false };
 
 /* ---- best-fit ---- */
 
@@ -219,8 +216,7 @@ static double left_over(const struct pool *p, uint32_t n, const struct pool_requ
 		uint16_t used = p->slot_milli[p->slot_base[n] + i];
 		milli += used ? 1000 - used : 0;
 	}
-	return milli / (1000.0 * c->gpus) + part(s->cpu_free, r->cpu_milli, c->cpu_milli) +
-		part(s->mem_free, r->mem_mib, c->mem_mib);
+	return milli / (1000.0 * c->gpus) + part(s->cpu_free, r->cpu_milli, c->cpu_milli) + part(s->mem_free, r->mem_mib, c->mem_mib);
 }
 
 static bool place_best_fit(struct pool *p, const struct pool_request *r, uint32_t type)
@@ -231,8 +227,8 @@ static bool place_best_fit(struct pool *p, const struct pool_request *r, uint32_
 	uint32_t best = UINT32_MAX, best_slot = POOL_WHOLE;
 	double best_left = 0;
 	for (uint32_t n = 0; n < p->cluster->n_nodes; n++) {
-		if (p->cluster->node[n].type != type || !p->node[n].is_up || p->node[n].is_closed ||
-			p->node[n].cpu_free < r->cpu_milli || p->node[n].mem_free < r->mem_mib)
+		if (p->cluster->node[n].type != type || !p->node[n].is_up || p->node[n].is_closed || p->node[n].cpu_free < r->cpu_milli ||
+			p->node[n].mem_free < r->mem_mib)
 			continue;
 		uint32_t slot = POOL_WHOLE;
 		if (is_shared && (slot = pool_best_slot(p, n, r->gpu_milli)) == POOL_NO_SLOT)
@@ -252,8 +248,8 @@ static bool place_best_fit(struct pool *p, const struct pool_request *r, uint32_
 	return true;
 }
 
-const struct placement placement_best_fit = { "best-fit",
-	"the node where least is left over, of GPUs, CPUs and memory", false, place_best_fit, false };
+const struct placement placement_best_fit = { "best-fit", "the node where least is left over, of GPUs, CPUs and memory", false,
+	place_best_fit, false };
 
 /* ---- topology ---- */
 
@@ -322,5 +318,4 @@ static bool place_topology(struct pool *p, const struct pool_request *r, uint32_
 	return r->gpu_milli == 1000 && r->gpus > 1 && many_racks(p, r, type);
 }
 
-const struct placement placement_topology = { "topology", "in as few racks as possible, consolidated there", false,
-	place_topology, false };
+const struct placement placement_topology = { "topology", "in as few racks as possible, consolidated there", false, place_topology, false };

@@ -71,7 +71,7 @@ static double fragment_for(const struct state *s, const struct pool_request *m)
 			too_small += s->part[i];
 	}
 	bool fits = m->gpus && (m->types >> s->type & 1) && s->cpu >= m->cpu_milli && s->mem >= m->mem_mib &&
-		(need < 1000 ? largest >= need : s->whole >= m->gpus);
+		    (need < 1000 ? largest >= need : s->whole >= m->gpus);
 	return fits ? too_small : free;
 }
 
@@ -92,8 +92,7 @@ static void take_resources(struct state *s, const struct pool_request *r)
 }
 
 /* Growth if the request took this shared GPU (index into parts), or a whole one. */
-static double growth_of_share(const struct pool *p, const struct state *before, double f0, uint32_t i,
-	const struct pool_request *r)
+static double growth_of_share(const struct pool *p, const struct state *before, double f0, uint32_t i, const struct pool_request *r)
 {
 	struct state s = *before;
 	take_resources(&s, r);
@@ -106,8 +105,7 @@ static double growth_of_share(const struct pool *p, const struct state *before, 
 	return expected_fragment(p, &s) - f0;
 }
 
-static void try_share(const struct pool *p, uint32_t n, const struct state *s, double f0,
-	const struct pool_request *r, struct growth *g)
+static void try_share(const struct pool *p, uint32_t n, const struct state *s, double f0, const struct pool_request *r, struct growth *g)
 {
 	uint32_t k = 0;
 	for (uint32_t i = 0; s->n_parts && i < p->cluster->node[n].gpus; i++) {
@@ -138,8 +136,7 @@ static void compute(const struct pool *p, uint32_t n, const struct pool_request 
 	g->value = INFINITY;
 	g->slot = POOL_WHOLE;
 	if (!p->node[n].is_up || p->node[n].is_closed || p->cluster->node[n].type == CLUSTER_NO_TYPE ||
-		!(r->types >> p->cluster->node[n].type & 1) || p->node[n].cpu_free < r->cpu_milli ||
-		p->node[n].mem_free < r->mem_mib)
+		!(r->types >> p->cluster->node[n].type & 1) || p->node[n].cpu_free < r->cpu_milli || p->node[n].mem_free < r->mem_mib)
 		return;
 	read_state(p, n, &s);
 	double f0 = expected_fragment(p, &s);
@@ -157,8 +154,8 @@ static struct growth *row_of(struct pool *p, const struct pool_request *r)
 {
 	for (size_t i = 0; i < p->mix.n; i++) {
 		const struct pool_request *m = &p->mix.shape[i];
-		if (m->gpus != r->gpus || m->gpu_milli != r->gpu_milli || m->cpu_milli != r->cpu_milli ||
-			m->mem_mib != r->mem_mib || m->types != r->types)
+		if (m->gpus != r->gpus || m->gpu_milli != r->gpu_milli || m->cpu_milli != r->cpu_milli || m->mem_mib != r->mem_mib ||
+			m->types != r->types)
 			continue;
 		if (!p->fgd) {
 			p->fgd = mem_zalloc(1, sizeof *p->fgd);
@@ -204,5 +201,4 @@ void placement_forget(struct pool *p)
 	p->fgd = NULL;
 }
 
-const struct placement placement_fgd = { "fgd", "where the expected fragmentation grows least (ATC 2023)", false,
-	place_fgd, true };
+const struct placement placement_fgd = { "fgd", "where the expected fragmentation grows least (ATC 2023)", false, place_fgd, true };

@@ -49,14 +49,15 @@ static void index_again(struct pool *p, uint32_t n)
 
 int64_t pool_part(int64_t whole, uint32_t gpus, uint32_t of)
 {
-	return of == gpus ? whole : (int64_t)((__int128)whole * gpus / of);
+	__extension__ typedef __int128 wide;
+	return of == gpus ? whole : (int64_t)((wide)whole * gpus / of);
 }
 
 bool pool_node_has_room(const struct pool *p, uint32_t node, const struct pool_request *r, uint32_t gpus)
 {
 	const struct pool_node *s = &p->node[node];
 	return s->is_up && !s->is_closed && s->free_gpus >= gpus && s->cpu_free >= pool_part(r->cpu_milli, gpus, r->gpus) &&
-		s->mem_free >= pool_part(r->mem_mib, gpus, r->gpus);
+	       s->mem_free >= pool_part(r->mem_mib, gpus, r->gpus);
 }
 
 uint32_t pool_best_slot(const struct pool *p, uint32_t node, uint32_t milli)
@@ -293,13 +294,10 @@ static bool place_without_gpus(struct pool *p, const struct pool_request *r)
 	for (uint32_t n = 0; n < p->cluster->n_nodes; n++) {
 		const struct pool_node *s = &p->node[n];
 		bool is_open = s->is_up && !s->is_closed;
-		bool fits = p->placement->ignores_nodes
-			? is_open
-			: is_open && s->cpu_free >= r->cpu_milli && s->mem_free >= r->mem_mib;
+		bool fits = p->placement->ignores_nodes ? is_open : is_open && s->cpu_free >= r->cpu_milli && s->mem_free >= r->mem_mib;
 		/* Nodes without GPUs first, then the one with the least CPU left. */
 		if (fits && (best == UINT32_MAX || p->cluster->node[n].gpus < p->cluster->node[best].gpus ||
-				    (p->cluster->node[n].gpus == p->cluster->node[best].gpus &&
-					    s->cpu_free < p->node[best].cpu_free)))
+				    (p->cluster->node[n].gpus == p->cluster->node[best].gpus && s->cpu_free < p->node[best].cpu_free)))
 			best = n;
 	}
 	if (best == UINT32_MAX)
@@ -353,11 +351,7 @@ static void open_slots(struct pool *p)
 static void commit(struct pool *p, const struct pool_request *r, uint32_t type, struct pool_alloc *out)
 {
 	open_slots(p);
-	*out = (struct pool_alloc){ .n = p->n_scratch,
-		.type = type,
-		.cpu_milli = r->cpu_milli,
-		.mem_mib = r->mem_mib,
-		.gpus = r->gpus };
+	*out = (struct pool_alloc){ .n = p->n_scratch, .type = type, .cpu_milli = r->cpu_milli, .mem_mib = r->mem_mib, .gpus = r->gpus };
 	if (out->n == 1) {
 		out->one = p->scratch[0];
 	} else {
@@ -392,8 +386,8 @@ bool pool_take(struct pool *p, const struct pool_request *r, struct pool_alloc *
 	return true;
 }
 
-const char *pool_take_at(struct pool *p, const struct pool_request *r, const uint32_t *node,
-	const uint32_t *gpus, size_t n, struct pool_alloc *out)
+const char *pool_take_at(
+	struct pool *p, const struct pool_request *r, const uint32_t *node, const uint32_t *gpus, size_t n, struct pool_alloc *out)
 {
 	uint32_t sum = 0, type = CLUSTER_NO_TYPE;
 	p->n_scratch = 0;

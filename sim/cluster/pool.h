@@ -30,11 +30,11 @@ struct pool_request {
 
 struct pool_piece {
 	uint32_t node;
-	uint32_t gpus; /* whole ones */
-	uint32_t slot; /* of a shared GPU; POOL_WHOLE for whole ones */
+	uint32_t gpus;  /* whole ones */
+	uint32_t slot;  /* of a shared GPU; POOL_WHOLE for whole ones */
 	uint32_t milli; /* of the shared GPU */
 };
-enum { POOL_WHOLE = UINT32_MAX };
+#define POOL_WHOLE UINT32_MAX
 
 struct pool_alloc {
 	uint32_t n, type; /* type CLUSTER_NO_TYPE: CPUs only */
@@ -49,12 +49,12 @@ static inline const struct pool_piece *pool_pieces(const struct pool_alloc *a)
 }
 
 struct pool_node {
-	uint32_t free_gpus; /* whole */
+	uint32_t free_gpus;         /* whole */
 	int64_t cpu_free, mem_free; /* INT64_MAX unlimited */
-	uint32_t open;      /* shared GPUs */
-	uint32_t version;   /* grows with each change */
+	uint32_t open;              /* shared GPUs */
+	uint32_t version;           /* grows with each change */
 	bool is_up;
-	bool is_closed;     /* what runs there goes on, and nothing new is placed */
+	bool is_closed; /* what runs there goes on, and nothing new is placed */
 };
 
 struct pool;
@@ -79,21 +79,21 @@ struct pool {
 	const struct cluster *cluster;
 	const struct placement *placement;
 	struct pool_node *node;
-	struct bitset *bucket;   /* [type * (max_node_gpus + 1) + free GPUs] */
-	struct bitset *any_free; /* [type]: nodes with a whole GPU free */
-	struct bitset *any_open; /* [type]: nodes with a shared GPU */
+	struct bitset *bucket;                                      /* [type * (max_node_gpus + 1) + free GPUs] */
+	struct bitset *any_free;                                    /* [type]: nodes with a whole GPU free */
+	struct bitset *any_open;                                    /* [type]: nodes with a shared GPU */
 	uint32_t free[CLUSTER_MAX_TYPES], total[CLUSTER_MAX_TYPES]; /* whole GPUs; total: on nodes up */
 	uint32_t free_gpus, total_gpus;
-	uint32_t idle_gpus;     /* on nodes all of whose GPUs are free */
+	uint32_t idle_gpus;                 /* on nodes all of whose GPUs are free */
 	uint32_t widest[CLUSTER_MAX_TYPES]; /* most GPUs on one node of the type */
-	int64_t cpu_free, mem_free; /* of the cluster; INT64_MAX if any node is unlimited */
-	int64_t used_milli;     /* GPUs in use, in 1/1000 */
-	uint32_t *rack_free;    /* [rack * n_types + type] */
-	uint16_t *slot_milli;   /* used part of shared GPUs, [slot_base[node] + slot] */
+	int64_t cpu_free, mem_free;         /* of the cluster; INT64_MAX if any node is unlimited */
+	int64_t used_milli;                 /* GPUs in use, in 1/1000 */
+	uint32_t *rack_free;                /* [rack * n_types + type] */
+	uint16_t *slot_milli;               /* used part of shared GPUs, [slot_base[node] + slot] */
 	uint32_t *slot_base;
 	struct pool_piece *scratch;
 	uint32_t n_scratch, scratch_cap;
-	void *free_lists[21];   /* piece arrays by power of two */
+	void *free_lists[21]; /* piece arrays by power of two */
 	struct pool_mix mix;
 	struct fgd_cache *fgd;
 };
@@ -114,8 +114,8 @@ bool pool_fits(struct pool *p, const struct pool_request *r);
 bool pool_fits_without(struct pool *p, const struct pool_request *r, struct pool_alloc *const *given, size_t n);
 bool pool_take(struct pool *p, const struct pool_request *r, struct pool_alloc *out);
 /* The given nodes, whole GPUs; NULL if done, else what is wrong (a literal). */
-const char *pool_take_at(struct pool *p, const struct pool_request *r, const uint32_t *node,
-	const uint32_t *gpus, size_t n, struct pool_alloc *out);
+const char *pool_take_at(
+	struct pool *p, const struct pool_request *r, const uint32_t *node, const uint32_t *gpus, size_t n, struct pool_alloc *out);
 void pool_give(struct pool *p, struct pool_alloc *a);
 
 /* A node goes or comes back. Allocations on it must have been given back before. */
@@ -139,7 +139,7 @@ bool pool_node_has_room(const struct pool *p, uint32_t node, const struct pool_r
 int64_t pool_part(int64_t whole, uint32_t gpus, uint32_t of);
 /* The best shared or whole GPU of a node for a fractional request: its slot, POOL_WHOLE to
  * open a new one, or POOL_NO_SLOT. */
-enum { POOL_NO_SLOT = UINT32_MAX - 1 };
+#define POOL_NO_SLOT (UINT32_MAX - 1)
 uint32_t pool_best_slot(const struct pool *p, uint32_t node, uint32_t milli);
 bool place_consolidate(struct pool *p, const struct pool_request *r, uint32_t type);
 

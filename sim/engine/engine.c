@@ -31,7 +31,7 @@ struct record {
 };
 
 struct engine {
-	struct eng_clock clock; /* first: see eng_now() */
+	struct eng_clock clock;                  /* first: see eng_now() */
 	uint64_t scheduled, happened, cancelled; /* so far */
 	uint32_t free_slot;                      /* there always is one */
 	uint32_t slots;                          /* ever used */
@@ -120,8 +120,7 @@ static inline void release_slot(struct engine *e, uint32_t slot, struct record *
 	e->free_slot = slot;
 }
 
-struct eng_event eng_at(struct engine *e, int64_t t_ns, unsigned priority, eng_fn fn, void *ctx,
-	uint64_t subject, uint64_t arg)
+struct eng_event eng_at(struct engine *e, int64_t t_ns, unsigned priority, eng_fn fn, void *ctx, uint64_t subject, uint64_t arg)
 {
 	assert(fn && priority <= 255);
 	uint32_t slot = e->free_slot;

@@ -40,13 +40,12 @@ static inline int64_t eng_now(const struct engine *e)
 {
 	return ((const struct eng_clock *)(const void *)e)->now_ns;
 }
-size_t eng_pending(const struct engine *e);   /* events not yet happened or cancelled */
+size_t eng_pending(const struct engine *e);    /* events not yet happened or cancelled */
 uint64_t eng_happened(const struct engine *e); /* events that have happened */
 
 /* Schedules fn at t_ns >= eng_now(e); an earlier time is taken as now. Lower
  * priorities go first at equal times (0..255). */
-struct eng_event eng_at(struct engine *e, int64_t t_ns, unsigned priority, eng_fn fn, void *ctx,
-	uint64_t subject, uint64_t arg);
+struct eng_event eng_at(struct engine *e, int64_t t_ns, unsigned priority, eng_fn fn, void *ctx, uint64_t subject, uint64_t arg);
 
 /* True if the event was pending; it will not happen. */
 bool eng_cancel(struct engine *e, struct eng_event ev);

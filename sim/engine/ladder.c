@@ -412,8 +412,7 @@ struct sweep {
 
 /* Entries go to the top in the order in which levels and lists are visited: what
  * lies deeper is earlier, so equals keep their sequence. */
-static void sweep_run(struct ladder *q, const struct sweep *w, const struct ladder_entry *x,
-	const struct ladder_entry *stop)
+static void sweep_run(struct ladder *q, const struct sweep *w, const struct ladder_entry *x, const struct ladder_entry *stop)
 {
 	for (; x < stop; x++) {
 		if (w->keep && !w->keep(w->ctx, x->slot))
@@ -424,8 +423,7 @@ static void sweep_run(struct ladder *q, const struct sweep *w, const struct ladd
 }
 
 /* read: where to begin, or NULL. */
-static void sweep_list(
-	struct ladder *q, const struct sweep *w, struct ladder_list *l, const struct ladder_entry *read)
+static void sweep_list(struct ladder *q, const struct sweep *w, struct ladder_list *l, const struct ladder_entry *read)
 {
 	for (struct ladder_block *b = l->first, *next; b; b = next) {
 		sweep_run(q, w, read ? read : b->entry, block_end(l, b));

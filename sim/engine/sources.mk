@@ -1,3 +1,3 @@
-# sources of sim/engine
+# clock, event queue, watchdog
 liborrery_a_SOURCES += sim/engine/engine.c sim/engine/engine.h sim/engine/ladder.c sim/engine/ladder.h \
-	sim/engine/rng.c sim/engine/rng.h sim/engine/watch.c sim/engine/watch.h
+	sim/engine/watch.c sim/engine/watch.h

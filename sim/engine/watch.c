@@ -64,8 +64,7 @@ void watch_enter(struct watch *x, const char *what, int64_t now, uint64_t job_nu
 {
 	atomic_store_explicit(&x->now, now, memory_order_relaxed);
 	atomic_store_explicit(&x->job, job_number, memory_order_relaxed);
-	atomic_store_explicit(&x->count, atomic_load_explicit(&x->count, memory_order_relaxed) + 1,
-		memory_order_relaxed);
+	atomic_store_explicit(&x->count, atomic_load_explicit(&x->count, memory_order_relaxed) + 1, memory_order_relaxed);
 	atomic_store_explicit(&x->what, what, memory_order_release);
 }
 
@@ -96,8 +95,7 @@ static void look(struct watch *x, const struct timespec *t)
 	num_put_seconds(time, atomic_load_explicit(&x->now, memory_order_relaxed));
 	if (number != UINT64_MAX)
 		snprintf(job, sizeof job, "%.20s %llu ", x->noun, (unsigned long long)number);
-	snprintf(text, sizeof text,
-		"policy %.100s: %sat %s s: %s() has not returned for %g s (--policy-timeout sets the limit)", x->label,
+	snprintf(text, sizeof text, "policy %.100s: %sat %s s: %s() has not returned for %g s (--policy-timeout sets the limit)", x->label,
 		job, time, what, x->timeout_s);
 	timed_out(text);
 }

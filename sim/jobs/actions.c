@@ -35,8 +35,7 @@ static struct job *acting_on(struct orr_jobs *w, orr_job j, enum orr_job_state s
 		return NULL;
 	struct job *job = job_of(w, j);
 	if (!job || job->state == ORR_JOB_ENDED) {
-		world_fail(w, ORR_EFAIL, job, "%s of a job that has ended or never was (handle %llx)", action,
-			(unsigned long long)j);
+		world_fail(w, ORR_EFAIL, job, "%s of a job that has ended or never was (handle %llx)", action, (unsigned long long)j);
 		return NULL;
 	}
 	if (!w->is_acting) {
@@ -92,8 +91,7 @@ bool orr_try_start_on_type(struct orr_jobs *w, orr_job j, uint32_t gpu_type)
 	if (!job)
 		return false;
 	if (gpu_type >= w->config->cluster->n_types) {
-		world_fail(w, ORR_EFAIL, job, "start on GPU type %u; there are %u", gpu_type,
-			w->config->cluster->n_types);
+		world_fail(w, ORR_EFAIL, job, "start on GPU type %u; there are %u", gpu_type, w->config->cluster->n_types);
 		return false;
 	}
 	struct pool_request r = w->shape[job->shape].request;
@@ -123,8 +121,7 @@ void orr_start_at(struct orr_jobs *w, orr_job j, const uint32_t *node, const uin
 	for (size_t i = 0; i < n; i++)
 		sum += gpus[i];
 	if (sum != job->gpus && (sum > UINT32_MAX || !(rate_at_size(w, job, (uint32_t)sum) > 0))) {
-		world_fail(w, ORR_EFAIL, job, "start on %llu GPUs, but the job asks for %u", (unsigned long long)sum,
-			job->gpus);
+		world_fail(w, ORR_EFAIL, job, "start on %llu GPUs, but the job asks for %u", (unsigned long long)sum, job->gpus);
 		return;
 	}
 	struct pool_request r = request_of(w, job, (uint32_t)sum);

@@ -23,8 +23,8 @@ struct meter {
 	uint64_t used;
 	int64_t since;
 	timeline_sum reading;
-	uint64_t price;  /* 1e-9 USD/h, as counted in price_of */
-	uint32_t *job;   /* slots, once for each piece */
+	uint64_t price; /* 1e-9 USD/h, as counted in price_of */
+	uint32_t *job;  /* slots, once for each piece */
 	uint32_t n_jobs, cap_jobs;
 };
 
@@ -45,7 +45,7 @@ struct bill {
 	struct sum account[ACCOUNTS];
 	uint32_t in_use, going_gpus;
 	uint32_t without_gpus; /* running jobs that hold none */
-	uint64_t *price_of;  /* [type] of the nodes that are up */
+	uint64_t *price_of;    /* [type] of the nodes that are up */
 	struct hist *job_usd;
 	size_t cap_rows;
 	uint64_t n_rows, stride;
@@ -75,7 +75,7 @@ static void settle(struct orr_jobs *w, uint32_t node)
 	struct meter *m = &b->meter[node];
 	int64_t now = eng_now(w->engine);
 	timeline_sum reading = capacity_reading(w->capacity, node), idle = b->node_parts - m->used;
-	add_to(&b->account[IDLE], idle * (timeline_sum)(now - m->since), idle * (reading - m->reading));
+	add_to(&b->account[IDLE], idle * (uint64_t)(now - m->since), idle * (timeline_sum)(reading - m->reading));
 	m->since = now;
 	m->reading = reading;
 }
@@ -182,7 +182,7 @@ static timeline_sum move_parts(struct orr_jobs *w, const struct job *job, bool i
 		if (job->held)
 			list_job(m, slot_of(w, job), is_more);
 		m->used = is_more ? was + p : was - p;
-		b->in_use += (m->used != 0) - (was != 0);
+		b->in_use += (uint32_t)(m->used != 0) - (uint32_t)(was != 0);
 		reading += m->reading * p;
 		*parts += p;
 	}

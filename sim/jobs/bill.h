@@ -30,8 +30,8 @@ void bill_start(struct orr_jobs *w, struct job *job); /* its alloc is set */
 void bill_leave(struct orr_jobs *w, struct job *job, int64_t done, int64_t kept);
 void bill_owe(struct orr_jobs *w, const struct job *job, int64_t work); /* work was added that is none of the job's own */
 void bill_ended(struct orr_jobs *w, const struct job *job, bool is_good);
-void bill_instant(struct orr_jobs *w); /* at the end of one */
-void bill_end(struct orr_jobs *w);     /* of the run: metrics and rows */
+void bill_instant(struct orr_jobs *w);                   /* at the end of one */
+void bill_end(struct orr_jobs *w);                       /* of the run: metrics and rows */
 const char *bill_check(struct orr_jobs *w, bool is_end); /* NULL: all is well */
 
 /* Slots of jobs that hold GPUs of the node, in no order, one maybe more than once. False: it is not known of all. */

@@ -68,8 +68,8 @@ static void check_work(struct orr_jobs *w, const struct job *job)
 	if (job->how != ORR_END_COMPLETED)
 		return;
 	if (job->work_booked != job->work_asked)
-		world_fail(w, ORR_EFAIL, job, "conservation: did %lld ns of work, asked %lld ns",
-			(long long)job->work_booked, (long long)job->work_asked);
+		world_fail(w, ORR_EFAIL, job, "conservation: did %lld ns of work, asked %lld ns", (long long)job->work_booked,
+			(long long)job->work_asked);
 	if (!job->was_scaled && job->attained != job->work_asked + job->overhead)
 		world_fail(w, ORR_EFAIL, job, "conservation: ran %lld ns, asked %lld ns and %lld ns of start cost",
 			(long long)job->attained, (long long)job->work_asked, (long long)job->overhead);
@@ -89,6 +89,5 @@ void check_end(struct orr_jobs *w)
 	if (wrong)
 		world_fail(w, ORR_EFAIL, NULL, "conservation: %s", wrong);
 	if (w->busy.total != w->totals.job_milli_ns)
-		world_fail(w, ORR_EFAIL, NULL,
-			"conservation: GPU-time in use over time is not the GPU-time of the jobs");
+		world_fail(w, ORR_EFAIL, NULL, "conservation: GPU-time in use over time is not the GPU-time of the jobs");
 }

@@ -40,18 +40,18 @@ struct jobs_config {
 	const struct jobset *jobs;
 	const struct cluster *cluster;
 	const struct placement *placement;
-	const struct throughput *throughput; /* NULL: every rate is 1 */
-	const struct failures *failures;     /* NULL: nodes never fail */
+	const struct throughput *throughput;    /* NULL: every rate is 1 */
+	const struct failures *failures;        /* NULL: nodes never fail */
 	const struct capacity_config *capacity; /* NULL: all nodes are there all the time; excludes failures */
-	struct steprate *rates;              /* of jobs that name a strategy; NULL: strategies are ignored. Shared by runs */
+	struct steprate *rates;                 /* of jobs that name a strategy; NULL: strategies are ignored. Shared by runs */
 	enum jobs_sharing sharing;
-	const struct orr_args *options;      /* of jobs_options */
+	const struct orr_args *options; /* of jobs_options */
 	uint64_t seed;
-	int64_t until_ns;     /* stop there; ORR_NEVER */
-	bool drop_unfit;      /* leave out jobs that can never fit, instead of refusing the run */
-	bool check;           /* prove conservation laws as it goes */
-	bool record_jobs;     /* fill in result->jobs (up to a million, then a sample) */
-	uint64_t max_rows;    /* the million; tests lower it */
+	int64_t until_ns;  /* stop there; ORR_NEVER */
+	bool drop_unfit;   /* leave out jobs that can never fit, instead of refusing the run */
+	bool check;        /* prove conservation laws as it goes */
+	bool record_jobs;  /* fill in result->jobs (up to a million, then a sample) */
+	uint64_t max_rows; /* the million; tests lower it */
 	double policy_timeout_s;
 	/* Called now and then with the part done (0..1), from the run's thread. May be NULL. */
 	void (*progress)(void *ctx, double part);
@@ -67,9 +67,8 @@ struct jobs_blocks {
 
 /* policy_args: of the policy's own table. label: for messages and the result. On an error the
  * code says whose fault it was (ORR_EINPUT: trace or cluster; ORR_EFAIL: the policy's). */
-int jobs_run(const struct jobs_config *c, const struct orr_policy *policy,
-	const struct orr_args *policy_args, const char *label, struct run_result *result,
-	struct jobs_blocks *blocks, struct orr_error *err);
+int jobs_run(const struct jobs_config *c, const struct orr_policy *policy, const struct orr_args *policy_args, const char *label,
+	struct run_result *result, struct jobs_blocks *blocks, struct orr_error *err);
 
 /*
  * ---- on a clock that is not its own ----
@@ -79,7 +78,7 @@ int jobs_run(const struct jobs_config *c, const struct orr_policy *policy,
  */
 struct jobs_host {
 	struct engine *engine;
-	struct pool *pool; /* of the config's cluster and placement */
+	struct pool *pool;           /* of the config's cluster and placement */
 	const int64_t *others_milli; /* what others hold of it, in 1/1000 GPU */
 };
 /* An error that it meets is told by jobs_end(), which is to be called in any case; jobs_is_over() is true then. */
@@ -91,11 +90,11 @@ bool jobs_decide(struct orr_jobs *w); /* true: something is due at this instant 
 void jobs_end_instant(struct orr_jobs *w);
 bool jobs_is_over(const struct orr_jobs *w);
 bool jobs_has_failed(const struct orr_jobs *w);
-bool jobs_is_due(const struct orr_jobs *w); /* something has happened that the policy has not been asked about */
-uint64_t jobs_given(const struct orr_jobs *w); /* how often a job has given GPUs back: grows when some may have become free */
+bool jobs_is_due(const struct orr_jobs *w);      /* something has happened that the policy has not been asked about */
+uint64_t jobs_given(const struct orr_jobs *w);   /* how often a job has given GPUs back: grows when some may have become free */
 double jobs_part_done(const struct orr_jobs *w); /* 0..1, as far as is known */
-void jobs_starving(struct orr_jobs *w); /* nothing will ever happen and jobs wait: the run fails, naming the policy */
-void jobs_capacity(struct orr_jobs *w); /* GPUs became free, or were taken, by somebody else */
+void jobs_starving(struct orr_jobs *w);          /* nothing will ever happen and jobs wait: the run fails, naming the policy */
+void jobs_capacity(struct orr_jobs *w);          /* GPUs became free, or were taken, by somebody else */
 /* A node goes (its jobs are evicted; pool_node_down() is the caller's, afterwards) or is there again. */
 void jobs_node(struct orr_jobs *w, uint32_t node, bool is_up);
 /* Running jobs lose their GPUs as if a node had failed: of the fewest that started last and would do, those without which it would

@@ -10,9 +10,8 @@
 
 int64_t gpu_milli_of(const struct job *job, uint32_t held)
 {
-	return job->gpus == 1 && job->alloc.n == 1 && job->alloc.one.slot != POOL_WHOLE && held == 1
-		? job->alloc.one.milli
-		: 1000 * (int64_t)held;
+	return job->gpus == 1 && job->alloc.n == 1 && job->alloc.one.slot != POOL_WHOLE && held == 1 ? job->alloc.one.milli
+												     : 1000 * (int64_t)held;
 }
 
 int64_t work_done(const struct orr_jobs *w, const struct job *job)

@@ -53,8 +53,7 @@ void metrics_state(struct orr_jobs *w)
 	timeline_set(&w->queue, now, w->waiting);
 	timeline_set(&w->stranded, now, w->waiting ? w->pool->free_gpus : 0);
 	/* Free GPUs, and free parts of them, on nodes that are partly in use. */
-	timeline_set(&w->fragmented, now,
-		1000 * (uint64_t)(w->pool->total_gpus - w->pool->idle_gpus) - (uint64_t)w->pool->used_milli);
+	timeline_set(&w->fragmented, now, 1000 * (uint64_t)(w->pool->total_gpus - w->pool->idle_gpus) - (uint64_t)w->pool->used_milli);
 }
 
 /* ---- jobs ---- */
@@ -141,10 +140,9 @@ void metrics_job(struct orr_jobs *w, const struct job *job, enum job_status how)
 static void add_event(struct orr_jobs *w, const char *kind, uint64_t subject, const char *detail)
 {
 	MEM_GROW(w->result->events, w->result->n_events, w->cap_events);
-	w->result->events[w->result->n_events++] = (struct event_row){ .time_ns = eng_now(w->engine),
-		.kind = kind,
-		.subject = subject,
-		.detail = result_text(w->result, detail) };
+	w->result->events[w->result->n_events++] = (struct event_row){
+		.time_ns = eng_now(w->engine), .kind = kind, .subject = subject, .detail = result_text(w->result, detail)
+	};
 }
 
 void metrics_event(struct orr_jobs *w, const char *kind, const struct job *job)
@@ -281,8 +279,7 @@ void metrics_end(struct orr_jobs *w)
 	put(w, "queue_length_max", (double)w->queue.largest);
 	put_timeline(w, "stranded_gpus", &w->stranded, 1);
 	put_timeline(w, "fragmentation", &w->fragmented, 1 / (1000 * gpus));
-	put(w, "jain_slowdown",
-		t->jain_n ? t->jain_sum * t->jain_sum / ((double)t->jain_n * t->jain_sum2) : NAN);
+	put(w, "jain_slowdown", t->jain_n ? t->jain_sum * t->jain_sum / ((double)t->jain_n * t->jain_sum2) : NAN);
 	put(w, "ftf_mean", t->ftf_n ? t->ftf_sum / (double)t->ftf_n : NAN);
 	put(w, "ftf_max", t->ftf_max);
 	put_counts(w, unfinished);

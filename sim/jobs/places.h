@@ -33,12 +33,12 @@ struct link_users {
 
 struct places {
 	const struct ground *ground;
-	uint8_t *is_taken;  /* of each GPU */
-	uint32_t *local;    /* for place_new() */
+	uint8_t *is_taken; /* of each GPU */
+	uint32_t *local;   /* for place_new() */
 	struct link_users *link;
 	uint32_t *dirty, n_dirty, cap_dirty;
 	uint32_t *fresh, n_fresh, cap_fresh; /* slots of jobs that started at this instant */
-	struct strtab *kinds; /* number i + 1: training[i] */
+	struct strtab *kinds;                /* number i + 1: training[i] */
 	struct training *training;
 	size_t cap_training;
 	struct strtab *shapes, *sets; /* that the run has met */

@@ -15,8 +15,7 @@ int64_t orr_now(const struct orr_jobs *w)
 
 static int64_t attained(const struct orr_jobs *w, const struct job *job)
 {
-	return job->state == ORR_JOB_RUNNING ? job->attained + (eng_now(w->engine) - job->last_start)
-					     : job->attained;
+	return job->state == ORR_JOB_RUNNING ? job->attained + (eng_now(w->engine) - job->last_start) : job->attained;
 }
 
 bool orr_job_get(const struct orr_jobs *w, orr_job j, struct orr_job_info *out)
@@ -27,8 +26,7 @@ bool orr_job_get(const struct orr_jobs *w, orr_job j, struct orr_job_info *out)
 	const struct pool_request *r = &w->shape[job->shape].request;
 	timeline_sum gpu_milli_ns = job->gpu_milli_ns;
 	if (job->state == ORR_JOB_RUNNING)
-		gpu_milli_ns += (timeline_sum)(uint64_t)(eng_now(w->engine) - job->last_start) *
-			(uint64_t)gpu_milli_of(job, job->held);
+		gpu_milli_ns += (timeline_sum)(uint64_t)(eng_now(w->engine) - job->last_start) * (uint64_t)gpu_milli_of(job, job->held);
 	*out = (struct orr_job_info){ .number = job->number,
 		.state = job->state,
 		.submit_ns = job->submit,
@@ -160,8 +158,7 @@ int64_t orr_job_estimate_ns(struct orr_jobs *w, orr_job j, enum orr_estimate how
 double orr_job_rate_on(const struct orr_jobs *w, orr_job j, uint32_t gpu_type)
 {
 	const struct job *job = job_of(w, j);
-	if (!job || gpu_type >= w->config->cluster->n_types ||
-		!(w->shape[job->shape].request.types >> gpu_type & 1))
+	if (!job || gpu_type >= w->config->cluster->n_types || !(w->shape[job->shape].request.types >> gpu_type & 1))
 		return 0;
 	return rate_on_type(w, job, gpu_type);
 }

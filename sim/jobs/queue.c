@@ -35,7 +35,7 @@ struct step {
 struct walk_state {
 	struct step *heap; /* least on top, one per shape still in the walk */
 	uint32_t n, cap;
-	bool is_given; /* the top has been given and is to be replaced by what follows it */
+	bool is_given;    /* the top has been given and is to be replaced by what follows it */
 	struct node last; /* a copy of what was given last: the node may be gone */
 	struct walk_state *next_spare;
 };
@@ -44,7 +44,7 @@ struct orr_queue {
 	const struct orr_jobs *world;
 	struct node *node;
 	uint32_t n_nodes, cap_nodes, free_node; /* free nodes are linked by `left` */
-	uint32_t *of_slot; /* node + 1 */
+	uint32_t *of_slot;                      /* node + 1 */
 	uint32_t cap_slots;
 	struct head *shape;
 	uint32_t n_shapes;

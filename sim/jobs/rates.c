@@ -31,8 +31,8 @@ static int64_t work_of_training(struct orr_jobs *w, const struct job_rec *r, uin
 	double ns = r->iterations * training_iteration_s(w, training) * 1e9;
 	if (ns < 9e18)
 		return llrint(ns);
-	orr_fail(&w->error, ORR_EINPUT, "job %llu (line %llu of the trace): %g iterations take more than 146 years", (unsigned long long)r->number,
-		(unsigned long long)r->line, r->iterations);
+	orr_fail(&w->error, ORR_EINPUT, "job %llu (line %llu of the trace): %g iterations take more than 146 years",
+		(unsigned long long)r->number, (unsigned long long)r->line, r->iterations);
 	return -1;
 }
 
@@ -49,13 +49,15 @@ int64_t work_of(struct orr_jobs *w, const struct job_rec *r)
 		double ns = r->iterations / per_s * 1e9;
 		if (per_s > 0 && ns < 9e18)
 			return llrint(ns);
-		orr_fail(&w->error, ORR_EINPUT, "job %llu: --throughputs has no rate for model \"%s\" on %u GPUs of type \"%s\"; name a GPU type of that "
+		orr_fail(&w->error, ORR_EINPUT,
+			"job %llu: --throughputs has no rate for model \"%s\" on %u GPUs of type \"%s\"; name a GPU type of that "
 			"file in the cluster, as in 12x1:v100",
 			(unsigned long long)r->number, strtab_text(w->strings, r->model), r->gpus, reference(w));
 		return -1;
 	}
 	orr_fail(&w->error, ORR_EINPUT,
-		"job %llu (line %llu of the trace): has no duration; a trace of iterations needs a model and a strategy, or --throughputs FILE",
+		"job %llu (line %llu of the trace): has no duration; a trace of iterations needs a model and a strategy, or --throughputs "
+		"FILE",
 		(unsigned long long)r->number, (unsigned long long)r->line);
 	return -1;
 }
@@ -111,8 +113,7 @@ static bool parse_speedup(const char *text, struct speedup *s)
 		const char *colon = memchr(p, ':', len);
 		int64_t gpus;
 		double rate;
-		if (!colon || !num_int(p, (size_t)(colon - p), &gpus) ||
-			!num_real(colon + 1, len - (size_t)(colon + 1 - p), &rate))
+		if (!colon || !num_int(p, (size_t)(colon - p), &gpus) || !num_real(colon + 1, len - (size_t)(colon + 1 - p), &rate))
 			return false;
 		if (gpus < 1 || gpus > (1 << 20) || !(rate > 0) || rate > 1e9)
 			return false;
@@ -147,8 +148,7 @@ bool speedup_load(struct orr_jobs *w, const struct job_rec *r)
 	orr_fail(&w->error, ORR_EINPUT,
 		"job %llu (line %llu of the trace): speedup: expected SIZE:RATE;SIZE:RATE.. with ascending sizes, "
 		"%u (what it asks for) among them, found \"%.100s\"",
-		(unsigned long long)r->number, (unsigned long long)r->line, r->gpus,
-		strtab_text(w->strings, r->speedup));
+		(unsigned long long)r->number, (unsigned long long)r->line, r->gpus, strtab_text(w->strings, r->speedup));
 	return false;
 }
 

@@ -45,8 +45,8 @@ static struct candidate *candidates(const struct orr_jobs *w, uint64_t types, co
 	return c;
 }
 
-static bool suffices(const struct orr_jobs *w, const struct pool_request *r, const struct candidate *c, uint32_t n,
-	struct pool_alloc **given)
+static bool suffices(
+	const struct orr_jobs *w, const struct pool_request *r, const struct candidate *c, uint32_t n, struct pool_alloc **given)
 {
 	size_t k = 0;
 	for (uint32_t i = 0; i < n; i++)
@@ -57,8 +57,8 @@ static bool suffices(const struct orr_jobs *w, const struct pool_request *r, con
 
 /* The least number of candidates from the first on that suffices; 0: all n do not. What fits with some of them gone fits with
  * more of them gone. */
-static uint32_t shortest(const struct orr_jobs *w, const struct pool_request *r, const struct candidate *c, uint32_t n,
-	struct pool_alloc **given)
+static uint32_t shortest(
+	const struct orr_jobs *w, const struct pool_request *r, const struct candidate *c, uint32_t n, struct pool_alloc **given)
 {
 	if (!n || !suffices(w, r, c, n, given))
 		return 0;

@@ -8,37 +8,32 @@
 #include <stdio.h>
 #include <string.h>
 
-const struct orr_param jobs_options[] = {
-	ORR_PARAM_TIME("start_cost", "0", "time at each start of a job before it makes progress"),
+const struct orr_param jobs_options[] = { ORR_PARAM_TIME("start_cost", "0", "time at each start of a job before it makes progress"),
 	ORR_PARAM_TIME("preempt_cost", "0", "work that a preemption adds to the job"),
 	ORR_PARAM_TIME("migrate_cost", "0", "start cost more where a job restarts on other nodes than before"),
-	ORR_PARAM_TIME("checkpoint", "0",
-		"interval of checkpoints that survive a node failure; 0: back to the last start"),
+	ORR_PARAM_TIME("checkpoint", "0", "interval of checkpoints that survive a node failure; 0: back to the last start"),
 	ORR_PARAM_CHOICE("on_failure", "requeue", "requeue|kill", "what a node failure does to its jobs"),
-	ORR_PARAM_TEXT("reference_type", "",
-		"GPU type that iterations are turned into time on (default: the cluster's first)"),
+	ORR_PARAM_TEXT("reference_type", "", "GPU type that iterations are turned into time on (default: the cluster's first)"),
 	ORR_PARAM_INT("max_calls_per_instant", "1000", 1, 1e9, "schedule() calls at one instant before the run ends"),
-	ORR_PARAM_INT("sharing_most", "8", 2, 1000,
-		"with --sharing simulated: larger sets of jobs that share links are slowed by arithmetic"),
+	ORR_PARAM_INT(
+		"sharing_most", "8", 2, 1000, "with --sharing simulated: larger sets of jobs that share links are slowed by arithmetic"),
 	ORR_PARAM_REAL("sharing_tolerance", "0.01", 1e-9, 1, "rates of such a set have settled when they change by less than this part"),
 	ORR_PARAM_INT("sharing_iterations", "64", 4, 1e6, "iterations of its slowest job after which it is taken to have settled"),
 	ORR_PARAM_INT("sharing_flows", "1000000", 1, 1e12,
 		"messages after which likewise; a set that has not got through two iterations by then is slowed by arithmetic"),
 	ORR_PARAM_INT("gantt", "200", 0, 1e6, "record the starts and stops of the first N jobs"),
 	ORR_PARAM_REAL("warmup", "0", 0, 0.9, "first part of the jobs left out of means"),
-	ORR_PARAM_REAL("ci_level", "0.95", 0.5, 0.999999, "level of confidence intervals"),
-	ORR_PARAM_END
-};
+	ORR_PARAM_REAL("ci_level", "0.95", 0.5, 0.999999, "level of confidence intervals"), ORR_PARAM_END };
 
 enum { NO_JOB = -1 };
 
 /* ---- calling the policy ---- */
 
-#define CALL(w, number, what, ...)                                           \
-	do {                                                                 \
+#define CALL(w, number, what, ...)                                            \
+	do {                                                                  \
 		watch_enter((w)->watch, #what, eng_now((w)->engine), number); \
-		(w)->ops->what(__VA_ARGS__);                                 \
-		watch_leave((w)->watch);                                     \
+		(w)->ops->what(__VA_ARGS__);                                  \
+		watch_leave((w)->watch);                                      \
 	} while (0)
 
 void tell_evicted(struct orr_jobs *w, struct job *job)
@@ -59,8 +54,10 @@ static bool schedule(struct orr_jobs *w)
 	w->calls_now = w->last_call == now ? w->calls_now + 1 : 1;
 	w->last_call = now;
 	if (w->calls_now > w->max_calls) {
-		world_fail(w, ORR_EFAIL, job_of(w, w->last_acted), "schedule() was called %lld times at this instant without an end to it "
-			"(jobs.max_calls_per_instant)", (long long)w->max_calls);
+		world_fail(w, ORR_EFAIL, job_of(w, w->last_acted),
+			"schedule() was called %lld times at this instant without an end to it "
+			"(jobs.max_calls_per_instant)",
+			(long long)w->max_calls);
 		return false;
 	}
 	w->is_changed = false;
@@ -105,8 +102,7 @@ static void tell_ended(struct orr_jobs *w)
 {
 	while (w->n_told < w->n_ended) {
 		uint32_t slot = w->ended[w->n_told++];
-		CALL(w, w->job[slot].number, finish, w->self, w, job_handle(w, slot),
-			(enum orr_job_end)w->job[slot].how);
+		CALL(w, w->job[slot].number, finish, w->self, w, job_handle(w, slot), (enum orr_job_end)w->job[slot].how);
 	}
 }
 
@@ -256,8 +252,7 @@ static void instant(struct orr_jobs *w, int64_t now)
  * more is known of them, jobs that nobody starts may be waiting for that. */
 static bool is_starving(const struct orr_jobs *w)
 {
-	return !w->bill && !w->has_next && !w->n_running && !w->nodes_down &&
-		eng_pending(w->engine) == w->failure_pending;
+	return !w->bill && !w->has_next && !w->n_running && !w->nodes_down && eng_pending(w->engine) == w->failure_pending;
 }
 
 static void starving(struct orr_jobs *w)
@@ -328,8 +323,10 @@ static void loop(struct orr_jobs *w)
 		if (!eng_next_time(w->engine, &t))
 			break; /* what waits needs nodes that never come back, or lower prices */
 		if (t > INT64_MAX / 2) {
-			world_fail(w, ORR_EFAIL, NULL, "the clock ends after 146 years and %llu jobs have not (--until sets "
-				"an earlier end)", (unsigned long long)w->live);
+			world_fail(w, ORR_EFAIL, NULL,
+				"the clock ends after 146 years and %llu jobs have not (--until sets "
+				"an earlier end)",
+				(unsigned long long)w->live);
 			break;
 		}
 		if (t > w->config->until_ns) {
@@ -357,8 +354,8 @@ static void set_mix(struct orr_jobs *w)
 	size_t cap = 0, known = 0;
 	for (uint64_t i = 0; i < n; i++) {
 		const struct job_rec *r = jobset_at(w->config->jobs, i);
-		struct pool_request q = { r->gpus, r->gpus == 1 && r->gpu_milli < 1000 ? r->gpu_milli : 1000,
-			r->cpu_milli, r->mem_mib, r->gpus ? runnable_types(w, r) : 0 };
+		struct pool_request q = { r->gpus, r->gpus == 1 && r->gpu_milli < 1000 ? r->gpu_milli : 1000, r->cpu_milli, r->mem_mib,
+			r->gpus ? runnable_types(w, r) : 0 };
 		uint32_t s = shape_of(w, &q);
 		while (known <= s) {
 			MEM_GROW(count, known, cap);
@@ -393,8 +390,8 @@ static void read_options(struct orr_jobs *w)
 	snprintf(w->reference_type, sizeof w->reference_type, "%s", orr_arg_text(o, "reference_type"));
 }
 
-static struct orr_jobs *world_new(const struct jobs_config *c, const struct jobs_host *host, const struct orr_policy *policy,
-	const char *label)
+static struct orr_jobs *world_new(
+	const struct jobs_config *c, const struct jobs_host *host, const struct orr_policy *policy, const char *label)
 {
 	struct orr_jobs *w = mem_zalloc(1, sizeof *w);
 	w->config = c;
@@ -476,8 +473,8 @@ int jobs_end(struct orr_jobs *w, struct orr_error *err)
 	return rc;
 }
 
-int jobs_run(const struct jobs_config *c, const struct orr_policy *policy, const struct orr_args *policy_args,
-	const char *label, struct run_result *result, struct jobs_blocks *blocks, struct orr_error *err)
+int jobs_run(const struct jobs_config *c, const struct orr_policy *policy, const struct orr_args *policy_args, const char *label,
+	struct run_result *result, struct jobs_blocks *blocks, struct orr_error *err)
 {
 	struct orr_jobs *w = jobs_begin(c, NULL, policy, policy_args, label, result, blocks);
 	if (!w->error.code)
@@ -492,8 +489,8 @@ int jobs_find_unfit(const struct jobs_config *c, uint64_t *count, struct job_rec
 	struct orr_jobs *w = world_new(c, NULL, NULL, "");
 	struct job_rec r;
 	for (uint64_t i = 0; i < MOST && !w->error.code && jobcursor_next(w->cursor, &r); i++) {
-		struct pool_request q = { r.gpus, r.gpus == 1 && r.gpu_milli < 1000 ? r.gpu_milli : 1000, r.cpu_milli,
-			r.mem_mib, r.gpus ? runnable_types(w, &r) : 0 };
+		struct pool_request q = { r.gpus, r.gpus == 1 && r.gpu_milli < 1000 ? r.gpu_milli : 1000, r.cpu_milli, r.mem_mib,
+			r.gpus ? runnable_types(w, &r) : 0 };
 		uint32_t shape = shape_of(w, &q); /* may move w->shape */
 		if (work_of(w, &r) < 0 || !speedup_load(w, &r) || w->shape[shape].fits_ever)
 			continue;

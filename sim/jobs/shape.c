@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NONE = UINT32_MAX };
+#define NONE UINT32_MAX
 
 void ground_init(struct ground *g, const struct cluster *c, const struct topo *t)
 {
@@ -116,8 +116,7 @@ static uint32_t *pick_gpus(const struct ground *g, const struct place *p, const 
 	return gpu;
 }
 
-struct place *place_new(const struct ground *g, const struct place_node *node, uint32_t n, const uint8_t *is_taken,
-	uint32_t *local)
+struct place *place_new(const struct ground *g, const struct place_node *node, uint32_t n, const uint8_t *is_taken, uint32_t *local)
 {
 	struct place *p = mem_zalloc(1, sizeof *p);
 	p->n_nodes = n;

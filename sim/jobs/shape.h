@@ -44,8 +44,7 @@ void ground_free(struct ground *g);
  * gpus GPUs on each of n nodes (a node may occur twice). is_taken: GPUs that others hold; on a node the lowest free ones
  * are used; NULL: all are free. local: as topo_part_init() wants it.
  */
-struct place *place_new(const struct ground *g, const struct place_node *node, uint32_t n, const uint8_t *is_taken,
-	uint32_t *local);
+struct place *place_new(const struct ground *g, const struct place_node *node, uint32_t n, const uint8_t *is_taken, uint32_t *local);
 void place_free(struct place *p);
 
 /*

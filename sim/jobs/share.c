@@ -11,14 +11,14 @@ static const double tolerance = 1e-10, least_step = 0.02, same_part = 1e-12;
 
 struct state {
 	const struct share_problem *p;
-	uint32_t *first;            /* of each job's uses, in part[] */
-	uint32_t *job_of;           /* by use */
-	double *part;               /* of its peak that a use would get on average, if its link alone held it back */
-	double *rate;               /* by job: the part of its peaks at which it sends; < 0: not known yet */
-	double *sending, *stretch;  /* by job; sending: growth of busy, stretch / growth of the iteration */
-	uint32_t *user_at, *user;   /* by link: uses, numbered as in part[] */
-	bool *is_stale;             /* by link: parts are to be worked out again */
-	double *all, *others;       /* probability that k users of a link are sending; without one of them */
+	uint32_t *first;           /* of each job's uses, in part[] */
+	uint32_t *job_of;          /* by use */
+	double *part;              /* of its peak that a use would get on average, if its link alone held it back */
+	double *rate;              /* by job: the part of its peaks at which it sends; < 0: not known yet */
+	double *sending, *stretch; /* by job; sending: growth of busy, stretch / growth of the iteration */
+	uint32_t *user_at, *user;  /* by link: uses, numbered as in part[] */
+	bool *is_stale;            /* by link: parts are to be worked out again */
+	double *all, *others;      /* probability that k users of a link are sending; without one of them */
 };
 
 double share_beside(double capacity, double demand, double k, double other)
@@ -89,7 +89,7 @@ static double mean_share_of_many(double senders, double variance, double capacit
 {
 	double off = fmin(sqrt(3 * fmax(0, variance)), senders);
 	return share_beside(capacity, peak, senders, other) * 2 / 3 +
-		(share_beside(capacity, peak, senders - off, other) + share_beside(capacity, peak, senders + off, other)) / 6;
+	       (share_beside(capacity, peak, senders - off, other) + share_beside(capacity, peak, senders + off, other)) / 6;
 }
 
 /* What each user of a link gets: the mean over how many others send, each with the mean demand of those that do. */

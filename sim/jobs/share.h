@@ -6,8 +6,8 @@
  * sends over it (busy) and its rate while it does (peak); and by how its iteration grows when
  * its messages take `stretch` times as long. While a job sends over a link, each other job is
  * sending too with probability busy x stretch / (growth of its iteration): phases are taken
- * as independent (on links of many jobs the number of senders by its mean and variance). Those that send at once share max-min, one flow each. A job's stretch is that of
- * the link that leaves it least; all stretches together are a fixed point.
+ * as independent (on links of many jobs the number of senders by its mean and variance). Those that send at once share max-min, one flow
+ * each. A job's stretch is that of the link that leaves it least; all stretches together are a fixed point.
  *
  * Exact where it can be: for jobs that do nothing but send over one link (1/n of the rate each). Not modelled: jobs
  * whose phases fall in step, or that are shifted so that they interleave (Rajasekaran et al., CASSINI, NSDI 2024).

@@ -67,8 +67,8 @@ static uint32_t hash_request(const struct pool_request *r)
 
 static bool is_same(const struct pool_request *a, const struct pool_request *b)
 {
-	return a->gpus == b->gpus && a->gpu_milli == b->gpu_milli && a->cpu_milli == b->cpu_milli &&
-		a->mem_mib == b->mem_mib && a->types == b->types;
+	return a->gpus == b->gpus && a->gpu_milli == b->gpu_milli && a->cpu_milli == b->cpu_milli && a->mem_mib == b->mem_mib &&
+	       a->types == b->types;
 }
 
 static void grow_shapes(struct orr_jobs *w)
@@ -99,8 +99,7 @@ uint32_t shape_of(struct orr_jobs *w, const struct pool_request *r)
 		w->waiting_of = mem_realloc(w->waiting_of, w->cap_shapes, sizeof *w->waiting_of);
 	}
 	w->waiting_of[w->n_shapes] = 0;
-	w->shape[w->n_shapes] = (struct shape){ *r,
-		pool_could_ever_fit(w->config->cluster, w->config->placement, r) };
+	w->shape[w->n_shapes] = (struct shape){ *r, pool_could_ever_fit(w->config->cluster, w->config->placement, r) };
 	w->shape_slot[at] = ++w->n_shapes;
 	return w->n_shapes - 1;
 }

@@ -22,7 +22,8 @@ struct strategy {
 	char label[128];
 };
 
-struct class {
+struct class
+{
 	const struct network *network;
 	const struct strategy *strategy;
 	double batch;
@@ -66,7 +67,8 @@ static int check_options(const struct steprate_config *c, struct orr_error *err)
 			return orr_fail(err, ORR_EINPUT, "step.%s: names single devices or links, and is for orrery step; jobs move about",
 				of_one_cluster[i]);
 	if (c->link_use && (!strcmp(orr_arg_text(c->options, "fidelity"), "analytic") || orr_arg_real(c->options, "contention_p") > 0))
-		return orr_fail(err, ORR_EINPUT, "step.fidelity=analytic and step.contention_p leave nothing to share; they need --sharing off");
+		return orr_fail(
+			err, ORR_EINPUT, "step.fidelity=analytic and step.contention_p leave nothing to share; they need --sharing off");
 	return ORR_OK;
 }
 
@@ -160,12 +162,12 @@ void steprate_outside(struct steprate *s, uint64_t *by_law, uint64_t *outside)
 /* ---- models, strategies, classes ---- */
 
 /* The element of a name: made room for, NULL if new. */
-#define ELEMENT(v, cap, number)                                                           \
-	do {                                                                              \
-		size_t was_ = (cap);                                                      \
-		MEM_GROW(v, (size_t)(number), cap);                                       \
-		for (size_t i_ = was_; i_ < (cap); i_++)                                  \
-			(v)[i_] = NULL;                                                   \
+#define ELEMENT(v, cap, number)                          \
+	do {                                             \
+		size_t was_ = (cap);                     \
+		MEM_GROW(v, (size_t)(number), cap);      \
+		for (size_t i_ = was_; i_ < (cap); i_++) \
+			(v)[i_] = NULL;                  \
 	} while (0)
 
 static void add_input(struct steprate *s, const char *name, const char *hash)
@@ -313,8 +315,8 @@ struct setup {
 	struct step_config config;
 };
 
-static void setup_begin(const struct steprate *s, const struct class *class, const struct place *p, const uint32_t *link,
-	uint32_t n_links, double stretch, struct setup *x)
+static void setup_begin(const struct steprate *s, const struct class *class, const struct place *p, const uint32_t *link, uint32_t n_links,
+	double stretch, struct setup *x)
 {
 	sub_cluster(s, p, &x->cluster);
 	x->topo = topo_part_view(s->c.topo, &p->part, link, n_links, stretch);
@@ -336,8 +338,7 @@ static void setup_end(struct setup *x)
 	mem_free(x->cluster.node);
 }
 
-static void run_alone(const struct steprate *s, const struct class *class, const struct place *p, double stretch,
-	struct steprate_value *v)
+static void run_alone(const struct steprate *s, const struct class *class, const struct place *p, double stretch, struct steprate_value *v)
 {
 	struct setup x;
 	struct step_result r = { 0 };
@@ -354,7 +355,8 @@ static void run_alone(const struct steprate *s, const struct class *class, const
 		v->n_links = (uint32_t)r.n_links;
 		r.link = NULL;
 		if (!(v->samples_per_s > 0) || isinf(v->samples_per_s))
-			orr_fail(&v->error, ORR_EINPUT, "%s: an iteration of %s takes no time", class->strategy->label, class->network->dnn->name);
+			orr_fail(&v->error, ORR_EINPUT, "%s: an iteration of %s takes no time", class->strategy->label,
+				class->network->dnn->name);
 	}
 	step_result_free(&r);
 	setup_end(&x);
@@ -372,8 +374,9 @@ static void run_together(const struct steprate *s, const struct class *const *of
 			m[i].start_s };
 	}
 	v->of = mem_zalloc(n, sizeof *v->of);
-	struct step_together t = { .tolerance = s->c.tolerance, .most = s->c.most_iterations, .most_flows = s->c.most_flows,
-		.samples_per_s = v->of };
+	struct step_together t = {
+		.tolerance = s->c.tolerance, .most = s->c.most_iterations, .most_flows = s->c.most_flows, .samples_per_s = v->of
+	};
 	step_run_together(member, n, &t, &v->error);
 	v->has_settled = t.has_settled;
 	for (uint32_t i = 0; i < n; i++)
@@ -434,8 +437,8 @@ const struct steprate_value *steprate_reference(struct steprate *s, uint32_t cla
 	return v;
 }
 
-const struct steprate_value *steprate_together(struct steprate *s, const struct steprate_member *m, uint32_t n, const uint32_t *all,
-	uint32_t n_links)
+const struct steprate_value *steprate_together(
+	struct steprate *s, const struct steprate_member *m, uint32_t n, const uint32_t *all, uint32_t n_links)
 {
 	struct sbuf b = { 0 };
 	bool is_mine;

@@ -27,10 +27,10 @@ struct steprate_config {
 	struct cost_options costs;
 	struct profile *const *profile; /* by GPU type, for costs; NULL: data sheets only */
 	enum precision precision;
-	double batch;                   /* of jobs that say none */
+	double batch; /* of jobs that say none */
 	uint64_t seed;
-	bool link_use;                  /* measure how much links are used: for sharing */
-	double tolerance;               /* of rates together: step.h */
+	bool link_use;                        /* measure how much links are used: for sharing */
+	double tolerance;                     /* of rates together: step.h */
 	uint64_t most_iterations, most_flows; /* together, likewise */
 	/* The step policy of that name or file. */
 	int (*find)(const char *name, const struct orr_policy **out, char hash[65], struct orr_error *err);
@@ -38,14 +38,14 @@ struct steprate_config {
 
 struct steprate_value {
 	double samples_per_s;
-	double samples;          /* per iteration */
-	struct step_link *link;  /* by local number of the place; with link_use */
+	double samples;         /* per iteration */
+	struct step_link *link; /* by local number of the place; with link_use */
 	uint32_t n_links;
 	/* Together: samples/s of each member; 0: too much to find out. */
 	double *of;
 	bool has_settled;
 	uint64_t kernels_by_law, kernels_outside; /* alone: as in step_result */
-	struct orr_error error;  /* code 0: there is a value */
+	struct orr_error error;                   /* code 0: there is a value */
 };
 
 /* Copies the config. NULL if options make no sense between jobs. */
@@ -56,8 +56,7 @@ void steprate_check(struct steprate *s, bool check);
 const struct ground *steprate_ground(const struct steprate *s);
 
 /* What trains: a small number for each (model, strategy, batch); batch 0: the config's. */
-int steprate_class(struct steprate *s, const char *model, const char *strategy, double batch, uint32_t *out,
-	struct orr_error *err);
+int steprate_class(struct steprate *s, const char *model, const char *strategy, double batch, uint32_t *out, struct orr_error *err);
 /* Files that models and strategies come from: names and SHA-256, in order of first use; false past the last. */
 bool steprate_input(const struct steprate *s, size_t i, const char **name, const char **hash);
 
@@ -72,8 +71,8 @@ struct steprate_member {
 	const uint32_t *link;
 	double start_s; /* a function of the members before it and their rates alone, as everything is */
 };
-const struct steprate_value *steprate_together(struct steprate *s, const struct steprate_member *m, uint32_t n,
-	const uint32_t *all, uint32_t n_links);
+const struct steprate_value *steprate_together(
+	struct steprate *s, const struct steprate_member *m, uint32_t n, const uint32_t *all, uint32_t n_links);
 
 /* Runs of the step world so far: alone and together. */
 void steprate_count(struct steprate *s, uint64_t *alone, uint64_t *together, uint64_t *unsettled);

@@ -36,32 +36,32 @@ struct job {
 	int64_t overhead;              /* start costs paid so far */
 	int64_t start_cost;            /* of the present run: no progress before it is over */
 	int64_t limit, duration;
-	double rate;                   /* since progress_from; what was done before in this run is piece_done */
+	double rate;                                    /* since progress_from; what was done before in this run is piece_done */
 	int64_t progress_from, piece_done, piece_saved; /* piece_saved: of piece_done, at the last checkpoint before */
-	timeline_sum gpu_milli_ns;     /* attained times GPUs (1/1000), pieces so far */
+	timeline_sum gpu_milli_ns;                      /* attained times GPUs (1/1000), pieces so far */
 	struct eng_event end;
 	struct pool_alloc alloc;
-	uint32_t last_node;            /* of the last run, for the migration count */
+	uint32_t last_node; /* of the last run, for the migration count */
 	uint32_t preemptions, migrations, restarts;
-	uint32_t prev, next;           /* live jobs; NONE */
-	uint32_t running_at;           /* index in w->running */
+	uint32_t prev, next; /* live jobs; NONE */
+	uint32_t running_at; /* index in w->running */
 	uint32_t id, user, queue, model, speedup;
 	double priority, iterations;
 	int64_t recorded_wait;
-	timeline_sum live_ns;          /* integral of live jobs over time, at arrival */
+	timeline_sum live_ns; /* integral of live jobs over time, at arrival */
 	/* Training (places.h). */
-	uint32_t training, strategy;   /* training NONE: at the rate of the trace */
+	uint32_t training, strategy; /* training NONE: at the rate of the trace */
 	double batch;
-	bool has_rate;                 /* else places_settle() gives it one, and its end event */
-	uint32_t *gpu, n_gpu;          /* while it runs: the GPUs it holds, by number */
+	bool has_rate;        /* else places_settle() gives it one, and its end event */
+	uint32_t *gpu, n_gpu; /* while it runs: the GPUs it holds, by number */
 	struct place *place;
 	const struct steprate_value *alone;
 	double alone_rate;
-	double growth[4];              /* of its iteration when messages are stretched (sharing.c); 0 not known yet */
+	double growth[4]; /* of its iteration when messages are stretched (sharing.c); 0 not known yet */
 	uint64_t mark;
 };
 
-enum { NONE = UINT32_MAX };
+#define NONE UINT32_MAX
 
 struct shape {
 	struct pool_request request;
@@ -84,7 +84,7 @@ struct totals {
 	uint64_t preemptions, migrations, restarts;
 	int64_t first_submit, last_end;
 	timeline_sum job_milli_ns; /* jobs' GPUs times time held */
-	timeline_sum live_ns; /* ns x jobs */
+	timeline_sum live_ns;      /* ns x jobs */
 	int64_t live_since;
 	double ftf_sum, ftf_max;
 	uint64_t ftf_n;
@@ -120,24 +120,24 @@ struct orr_jobs {
 	uint64_t live, waiting;
 	uint32_t *running;
 	uint32_t n_running, cap_running;
-	uint32_t *ended; /* slots to be freed at the end of this instant */
+	uint32_t *ended;                     /* slots to be freed at the end of this instant */
 	uint32_t n_ended, cap_ended, n_told; /* the policy knows of the first n_told */
-	uint32_t *on_node; /* while a node is cleared */
+	uint32_t *on_node;                   /* while a node is cleared */
 	uint32_t n_on_node, cap_on_node;
 
 	struct shape *shape;
 	uint32_t n_shapes, cap_shapes;
 	uint32_t *shape_slot; /* hash: shape + 1 */
 	uint32_t shape_mask;
-	uint32_t *waiting_of; /* [shape] */
+	uint32_t *waiting_of;    /* [shape] */
 	struct speedup *speedup; /* by string number */
 	uint32_t n_speedup;
 
 	/* the instant */
-	bool is_changed;    /* schedule() is due */
-	bool is_acting;     /* inside schedule() */
+	bool is_changed; /* schedule() is due */
+	bool is_acting;  /* inside schedule() */
 	bool capacity_changed;
-	int64_t calls_now;  /* schedule() calls at this instant */
+	int64_t calls_now; /* schedule() calls at this instant */
 	int64_t last_call;
 	orr_job last_acted; /* what the policy last acted on, for messages */
 	uint64_t given;     /* how often a job has given GPUs back */
@@ -235,13 +235,12 @@ int64_t gpu_milli_of(const struct job *job, uint32_t held);
 void tell_evicted(struct orr_jobs *w, struct job *job); /* run.c: the policy hears of it */
 
 /* ---- errors: the first one ends the run ---- */
-void world_fail(struct orr_jobs *w, int code, const struct job *job, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
+void world_fail(struct orr_jobs *w, int code, const struct job *job, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
 /* ---- measuring (metrics.c) ---- */
 void metrics_begin(struct orr_jobs *w);
 void metrics_first(struct orr_jobs *w, int64_t submit_ns); /* the first job that is not refused */
-void metrics_state(struct orr_jobs *w); /* before anything that changes what is busy or waiting */
+void metrics_state(struct orr_jobs *w);                    /* before anything that changes what is busy or waiting */
 void metrics_job(struct orr_jobs *w, const struct job *job, enum job_status how);
 void metrics_event(struct orr_jobs *w, const char *kind, const struct job *job);
 void metrics_node_event(struct orr_jobs *w, const char *kind, uint32_t node);

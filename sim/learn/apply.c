@@ -62,7 +62,7 @@ static void descend(struct learn *l, struct vec **x, double step, const double *
 static void local_update(struct learn *l, struct replica *r, struct span s)
 {
 	const double *u = gradient_of(l, r)->v + s.first;
-	if (l->config.momentum)
+	if (l->config.momentum != 0)
 		u = add_velocity(l, &r->velocity, u, s);
 	descend(l, &r->x, rate(l), u, s);
 }
@@ -85,7 +85,7 @@ static void apply_inbox(struct learn *l, struct replica *r, struct span s)
 	double *inbox = vec_writable(&l->pool, &r->inbox, true) + s.first;
 	const double *u = inbox;
 	vec_axpy(inbox, inbox, 1, gradient_of(l, r)->v + s.first, s.n);
-	if (l->config.momentum)
+	if (l->config.momentum != 0)
 		u = add_velocity(l, &r->velocity, inbox, s);
 	descend(l, &r->x, rate(l), u, s);
 	if (s.n < l->pool.dim) {
@@ -198,7 +198,7 @@ static struct vec *to_push(struct learn *l, struct replica *r, struct past *p)
 {
 	if (p->v->is_pending)
 		gradients_compute(l);
-	if (!l->config.momentum)
+	if (l->config.momentum == 0)
 		return p->v;
 	for (uint32_t i = 0; i <= r->g.n_old; i++) {
 		struct past *q = i < r->g.n_old ? &r->g.old[i] : &r->g.now;

@@ -168,8 +168,8 @@ static const char *what_is_wrong(const struct orr_update *u, const uint32_t *gro
 	return NULL;
 }
 
-static int check_update(double time_s, uint64_t op, const struct orr_update *u, const uint32_t *group, uint32_t n_group,
-	struct orr_error *err)
+static int check_update(
+	double time_s, uint64_t op, const struct orr_update *u, const uint32_t *group, uint32_t n_group, struct orr_error *err)
 {
 	if ((unsigned)u->kind > ORR_APPLY_INBOX)
 		return orr_fail(err, ORR_EFAIL, "learn: op %llu at %.9f s: update of unknown kind %d", (unsigned long long)op, time_s,
@@ -177,17 +177,15 @@ static int check_update(double time_s, uint64_t op, const struct orr_update *u, 
 	const char *wrong = what_is_wrong(u, group, n_group);
 	if (!wrong)
 		return 0;
-	return orr_fail(err, ORR_EFAIL, "learn: op %llu at %.9f s: %s (device %u, slice %u of %u, scale %g): %s",
-		(unsigned long long)op, time_s, kind_name[u->kind], n_group ? group[0] : u->worker, u->slice, u->slices, u->scale,
-		wrong);
+	return orr_fail(err, ORR_EFAIL, "learn: op %llu at %.9f s: %s (device %u, slice %u of %u, scale %g): %s", (unsigned long long)op,
+		time_s, kind_name[u->kind], n_group ? group[0] : u->worker, u->slice, u->slices, u->scale, wrong);
 }
 
 static int check_time(const struct learn *l, double time_s, uint64_t op, struct orr_error *err)
 {
 	if (isfinite(time_s) && time_s >= l->now)
 		return 0;
-	return orr_fail(err, ORR_EFAIL, "learn: op %llu at %.9f s: time goes back from %.9f s", (unsigned long long)op, time_s,
-		l->now);
+	return orr_fail(err, ORR_EFAIL, "learn: op %llu at %.9f s: time goes back from %.9f s", (unsigned long long)op, time_s, l->now);
 }
 
 /* ---- the two ends of an op ---- */
@@ -219,8 +217,8 @@ static struct flight *take_off(struct learn *l, uint64_t op, const uint32_t *gro
 	return f;
 }
 
-int learn_begin(struct learn *l, double time_s, uint64_t op, const struct orr_update *u, uint32_t n_updates,
-	const uint32_t *group, uint32_t n_group, struct orr_error *err)
+int learn_begin(struct learn *l, double time_s, uint64_t op, const struct orr_update *u, uint32_t n_updates, const uint32_t *group,
+	uint32_t n_group, struct orr_error *err)
 {
 	if (!n_updates)
 		return orr_fail(err, ORR_EFAIL, "learn: op %llu at %.9f s has no updates", (unsigned long long)op, time_s);
@@ -243,8 +241,10 @@ int learn_begin(struct learn *l, double time_s, uint64_t op, const struct orr_up
 		e->u.slices = e->u.slices ? e->u.slices : 1;
 		set_span(l, e);
 		if (!effect_begin(l, e, group, n_group))
-			return orr_fail(err, ORR_EFAIL, "learn: op %llu at %.9f s: %s: the gradient of its iteration was replaced more than %u times "
-				"before it starts; learn.history keeps more", (unsigned long long)op, time_s, kind_name[e->u.kind], l->config.history);
+			return orr_fail(err, ORR_EFAIL,
+				"learn: op %llu at %.9f s: %s: the gradient of its iteration was replaced more than %u times "
+				"before it starts; learn.history keeps more",
+				(unsigned long long)op, time_s, kind_name[e->u.kind], l->config.history);
 	}
 	return 0;
 }

@@ -32,9 +32,9 @@ enum learn_sampling {
 	LEARN_CYCLE    /* the shard in its order */
 };
 enum learn_split {
-	LEARN_SPLIT_NONE,  /* all devices draw from all rows */
-	LEARN_SPLIT_EVEN,  /* device d: rows d, d + shards, d + 2 shards, .. (rows are drawn independently) */
-	LEARN_SPLIT_LABEL  /* rows in order of label, cut into equal runs */
+	LEARN_SPLIT_NONE, /* all devices draw from all rows */
+	LEARN_SPLIT_EVEN, /* device d: rows d, d + shards, d + 2 shards, .. (rows are drawn independently) */
+	LEARN_SPLIT_LABEL /* rows in order of label, cut into equal runs */
 };
 enum learn_schedule { /* factor of lr when s samples have been processed; u = s / decay_samples */
 	LEARN_RATE_CONSTANT,
@@ -44,7 +44,7 @@ enum learn_schedule { /* factor of lr when s samples have been processed; u = s 
 	LEARN_RATE_COSINE        /* (1 + cos(pi min(u, 1))) / 2 */
 };
 enum learn_activation { LEARN_TANH, LEARN_RELU };
-enum learn_model { /* of which model the loss is taken */
+enum learn_model {        /* of which model the loss is taken */
 	LEARN_MODEL_AUTO, /* the server's from the first push on, the mean of the replicas before */
 	LEARN_MODEL_MEAN,
 	LEARN_MODEL_SERVER
@@ -52,31 +52,31 @@ enum learn_model { /* of which model the loss is taken */
 
 struct learn_config {
 	enum learn_problem problem;
-	uint32_t rows, inputs;      /* data; parameters of LEARN_NOISE and LEARN_NONE: inputs */
-	uint32_t hidden, classes;   /* LEARN_MLP */
+	uint32_t rows, inputs;    /* data; parameters of LEARN_NOISE and LEARN_NONE: inputs */
+	uint32_t hidden, classes; /* LEARN_MLP */
 	enum learn_activation activation;
-	double condition;           /* linear problems: variance of the first input over that of the last */
-	double noise;               /* standard deviation added to targets, margins, inputs or, LEARN_NOISE, gradients */
-	double l2;                  /* adds l2/2 |x|^2 to the loss */
-	double init_spread;         /* replicas start so far apart (standard deviation per coordinate) */
-	uint64_t data_seed, seed;   /* of the data; of start, mini-batches and noise */
+	double condition;         /* linear problems: variance of the first input over that of the last */
+	double noise;             /* standard deviation added to targets, margins, inputs or, LEARN_NOISE, gradients */
+	double l2;                /* adds l2/2 |x|^2 to the loss */
+	double init_spread;       /* replicas start so far apart (standard deviation per coordinate) */
+	uint64_t data_seed, seed; /* of the data; of start, mini-batches and noise */
 
 	uint32_t batch;
 	enum learn_sampling sampling;
 	enum learn_split split;
-	uint32_t shards;            /* device d has shard d mod shards; ignored with LEARN_SPLIT_NONE */
+	uint32_t shards; /* device d has shard d mod shards; ignored with LEARN_SPLIT_NONE */
 
 	double lr, momentum;
 	enum learn_schedule schedule;
 	double decay, decay_samples, warmup_samples; /* warm-up: linear from 0 */
 
 	enum learn_model model;
-	uint64_t eval_updates;      /* loss every so many changes of parameters, 0: never for that reason */
-	double eval_samples;        /* and every so many samples, 0: likewise */
-	uint32_t history;           /* gradients kept that later ones replaced, of those who send them */
-	bool eval_worst;            /* the worst replica's loss too: as much work per replica as the loss */
-	double target;              /* loss to reach; NAN: none */
-	int threads;                /* 0: as many as OpenMP gives */
+	uint64_t eval_updates; /* loss every so many changes of parameters, 0: never for that reason */
+	double eval_samples;   /* and every so many samples, 0: likewise */
+	uint32_t history;      /* gradients kept that later ones replaced, of those who send them */
+	bool eval_worst;       /* the worst replica's loss too: as much work per replica as the loss */
+	double target;         /* loss to reach; NAN: none */
+	int threads;           /* 0: as many as OpenMP gives */
 };
 
 /* The loss after all that happened at time_s. */
@@ -105,8 +105,8 @@ void learn_free(struct learn *l);
  * apply to every device of the group, ORR_SEND_SLICE goes from the first to the second, ORR_PUSH and ORR_PULL
  * concern the update's `worker`. Slices apply to all kinds but ORR_GRADIENT and ORR_ACCUMULATE.
  */
-int learn_begin(struct learn *l, double time_s, uint64_t op, const struct orr_update *u, uint32_t n_updates,
-	const uint32_t *group, uint32_t n_group, struct orr_error *err);
+int learn_begin(struct learn *l, double time_s, uint64_t op, const struct orr_update *u, uint32_t n_updates, const uint32_t *group,
+	uint32_t n_group, struct orr_error *err);
 int learn_end(struct learn *l, double time_s, uint64_t op, uint32_t first_device, struct orr_error *err);
 /* Takes the loss at the end of the time seen so far, if it is not the series' last. */
 void learn_finish(struct learn *l);

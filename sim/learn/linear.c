@@ -52,8 +52,8 @@ static void generate(struct problem *p)
 
 /* ---- least squares ---- */
 
-static void squares_gradient(const struct problem *p, const double *x, const uint32_t *rows, uint32_t n, double weight,
-	double *g, double *scratch)
+static void squares_gradient(
+	const struct problem *p, const double *x, const uint32_t *rows, uint32_t n, double weight, double *g, double *scratch)
 {
 	(void)scratch;
 	for (uint32_t k = 0; k < n; k++) {
@@ -121,8 +121,8 @@ double problem_floor(const struct problem *p)
 
 /* ---- logistic regression ---- */
 
-static void logistic_gradient(const struct problem *p, const double *x, const uint32_t *rows, uint32_t n, double weight,
-	double *g, double *scratch)
+static void logistic_gradient(
+	const struct problem *p, const double *x, const uint32_t *rows, uint32_t n, double weight, double *g, double *scratch)
 {
 	(void)scratch;
 	for (uint32_t k = 0; k < n; k++) {

@@ -52,7 +52,7 @@ static void generate(struct problem *p)
 		centre[i] = gsl_ran_gaussian_ziggurat(rng_gsl(&r), 1);
 	for (uint32_t i = 0; i < p->config.rows; i++) {
 		uint32_t class = (uint32_t)rng_below(&r, classes);
-		const double *at = centre + ((size_t)class * CENTRES + rng_below(&r, CENTRES)) * n;
+		const double *at = centre + ((size_t) class * CENTRES + rng_below(&r, CENTRES)) * n;
 		for (uint32_t j = 0; j < n; j++)
 			p->a[(size_t)i * n + j] = at[j] + p->config.noise * gsl_ran_gaussian_ziggurat(rng_gsl(&r), 1);
 		p->y[i] = class;
@@ -95,8 +95,8 @@ static double forward(const struct problem *p, const double *x, uint32_t i, doub
 	return log(sum) - at_class;
 }
 
-static void backward(const struct problem *p, const double *x, uint32_t i, double weight, double *g, double *hidden,
-	double *error, const double *out)
+static void backward(
+	const struct problem *p, const double *x, uint32_t i, double weight, double *g, double *hidden, double *error, const double *out)
 {
 	const struct learn_config *c = &p->config;
 	struct parts s = parts_of(c);
@@ -116,8 +116,7 @@ static void backward(const struct problem *p, const double *x, uint32_t i, doubl
 	}
 }
 
-static void gradient(const struct problem *p, const double *x, const uint32_t *rows, uint32_t n, double weight, double *g,
-	double *scratch)
+static void gradient(const struct problem *p, const double *x, const uint32_t *rows, uint32_t n, double weight, double *g, double *scratch)
 {
 	double *hidden = scratch, *error = hidden + p->config.hidden, *out = error + p->config.hidden;
 	for (uint32_t k = 0; k < n; k++) {

@@ -6,16 +6,14 @@
 #include <math.h>
 #include <string.h>
 
-static const char problems[] = "least-squares|logistic|mlp|noise|none", samplings[] = "replace|shuffle|cycle",
-		  splits[] = "none|even|label", schedules[] = "constant|step|inverse|inverse-sqrt|cosine",
-		  activations[] = "tanh|relu", models[] = "auto|mean|server";
+static const char problems[] = "least-squares|logistic|mlp|noise|none", samplings[] = "replace|shuffle|cycle", splits[] = "none|even|label",
+		  schedules[] = "constant|step|inverse|inverse-sqrt|cosine", activations[] = "tanh|relu", models[] = "auto|mean|server";
 
-const struct orr_param learn_options[] = {
-	ORR_PARAM_CHOICE("problem", "logistic", problems, "what is learned; noise: gradients are Gaussian; none: they are 0"),
+const struct orr_param learn_options[] = { ORR_PARAM_CHOICE("problem", "logistic", problems,
+						   "what is learned; noise: gradients are Gaussian; none: they are 0"),
 	ORR_PARAM_INT("rows", "4096", 1, 1e9, "samples in the generated data"),
 	ORR_PARAM_INT("inputs", "32", 1, 1e8, "numbers per sample; of noise and none: parameters"),
-	ORR_PARAM_INT("hidden", "16", 1, 1e8, "mlp: units of the hidden layer"),
-	ORR_PARAM_INT("classes", "4", 2, 1e6, "mlp: classes"),
+	ORR_PARAM_INT("hidden", "16", 1, 1e8, "mlp: units of the hidden layer"), ORR_PARAM_INT("classes", "4", 2, 1e6, "mlp: classes"),
 	ORR_PARAM_CHOICE("activation", "tanh", activations, "mlp: of the hidden layer"),
 	ORR_PARAM_REAL("condition", "10", 1, 1e12, "linear problems: variance of the first input over that of the last"),
 	ORR_PARAM_REAL("noise", "0.5", 0, 1e9, "standard deviation added to targets, margins (per their own), inputs (mlp) or gradients"),
@@ -40,9 +38,7 @@ const struct orr_param learn_options[] = {
 	ORR_PARAM_REAL("target", "0", 0, 1e18, "loss to reach (0: none)"),
 	ORR_PARAM_INT("seeds", "5", 1, 10000, "runs that differ in seed, for intervals"),
 	ORR_PARAM_REAL("max_samples", "200000", 1, 1e18, "a run ends after so many samples, or at the target"),
-	ORR_PARAM_REAL("ci_level", "0.95", 0.5, 0.999999, "level of the intervals over seeds"),
-	ORR_PARAM_END
-};
+	ORR_PARAM_REAL("ci_level", "0.95", 0.5, 0.999999, "level of the intervals over seeds"), ORR_PARAM_END };
 
 /* The position of a choice's text among its choices. */
 static int choice(const struct orr_args *a, const char *name, const char *choices)

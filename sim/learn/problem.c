@@ -121,8 +121,7 @@ static int check(const struct learn_config *c, struct orr_error *err)
 		return wrong(err, "shards", "expected 1 to the number of rows");
 	if (!(c->condition >= 1))
 		return wrong(err, "condition", "expected 1 or more");
-	if (c->problem == LEARN_MLP &&
-		(!c->hidden || c->classes < 2 || (uint64_t)c->hidden * (c->inputs + (uint64_t)c->classes) > most))
+	if (c->problem == LEARN_MLP && (!c->hidden || c->classes < 2 || (uint64_t)c->hidden * (c->inputs + (uint64_t)c->classes) > most))
 		return wrong(err, "hidden", "expected 1 or more with at least 2 classes, hidden x (inputs + classes) at most 2^31");
 	return 0;
 }
@@ -167,8 +166,8 @@ void problem_start(const struct problem *p, double *x)
 
 /* ---- gradient and loss ---- */
 
-void problem_gradient(const struct problem *p, const double *x, const uint32_t *rows, uint32_t n, uint64_t noise_seed,
-	double *g, double *scratch)
+void problem_gradient(
+	const struct problem *p, const double *x, const uint32_t *rows, uint32_t n, uint64_t noise_seed, double *g, double *scratch)
 {
 	if (p->config.problem == LEARN_NOISE) {
 		struct rng r;
@@ -180,7 +179,7 @@ void problem_gradient(const struct problem *p, const double *x, const uint32_t *
 		if (p->kind->gradient)
 			p->kind->gradient(p, x, rows, n, 1. / n, g, scratch);
 	}
-	if (p->config.l2)
+	if (p->config.l2 != 0)
 		vec_axpy(g, g, p->config.l2, x, p->dim);
 }
 
@@ -211,10 +210,10 @@ static double loss_of_rows(const struct problem *p, const double *x, int threads
 
 double problem_loss(const struct problem *p, const double *x, int threads)
 {
-	if (!p->kind->loss && !p->config.l2)
+	if (!p->kind->loss && p->config.l2 == 0)
 		return NAN;
 	double loss = p->kind->loss ? loss_of_rows(p, x, threads) : 0;
-	if (p->config.l2)
+	if (p->config.l2 != 0)
 		loss += p->config.l2 / 2 * vec_dot(x, x, p->dim);
 	return isnan(loss) ? INFINITY : loss;
 }

@@ -9,7 +9,7 @@
 #ifndef ORR_LEARN_PROBLEM_H
 #define ORR_LEARN_PROBLEM_H
 
-#include "engine/rng.h"
+#include "base/rng.h"
 #include "learn/learn.h"
 
 enum { PROBLEM_BLOCK = 256 };
@@ -29,8 +29,8 @@ struct problem_kind {
 	void (*generate)(struct problem *p);
 	void (*start)(const struct problem *p, double *x, struct rng *r); /* NULL: zero */
 	/* g += weight * sum over rows of the gradient */
-	void (*gradient)(const struct problem *p, const double *x, const uint32_t *rows, uint32_t n, double weight,
-		double *g, double *scratch);
+	void (*gradient)(
+		const struct problem *p, const double *x, const uint32_t *rows, uint32_t n, double weight, double *g, double *scratch);
 	double (*loss)(const struct problem *p, const double *x, uint32_t first, uint32_t last, double *scratch); /* sum */
 };
 extern const struct problem_kind problem_least_squares, problem_logistic, problem_mlp;
@@ -39,10 +39,10 @@ struct problem *problem_new(const struct learn_config *c, struct orr_error *err)
 void problem_free(struct problem *p);
 void problem_start(const struct problem *p, double *x);
 /* noise_seed: of what this gradient alone draws (LEARN_NOISE). */
-void problem_gradient(const struct problem *p, const double *x, const uint32_t *rows, uint32_t n, uint64_t noise_seed,
-	double *g, double *scratch);
+void problem_gradient(
+	const struct problem *p, const double *x, const uint32_t *rows, uint32_t n, uint64_t noise_seed, double *g, double *scratch);
 double problem_loss(const struct problem *p, const double *x, int threads); /* INFINITY if it is not a number */
-double problem_floor(const struct problem *p); /* NAN where it is not known */
+double problem_floor(const struct problem *p);                              /* NAN where it is not known */
 /* Rows order[*first .. *first + *n) are the shard of a device. */
 void problem_shard(const struct problem *p, uint32_t device, uint32_t *first, uint32_t *n);
 

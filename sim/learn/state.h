@@ -12,7 +12,7 @@
 #ifndef ORR_LEARN_STATE_H
 #define ORR_LEARN_STATE_H
 
-#include "engine/rng.h"
+#include "base/rng.h"
 #include "learn/problem.h"
 #include "learn/vec.h"
 
@@ -34,10 +34,10 @@ struct replica {
 	uint32_t device;
 	struct vec *x, *inbox;
 	struct history g, sum;
-	struct vec *velocity; /* of local updates; NULL until used */
-	struct vec *pushed;   /* velocity of pushes, with gradient number pushed_at and those before */
+	struct vec *velocity;         /* of local updates; NULL until used */
+	struct vec *pushed;           /* velocity of pushes, with gradient number pushed_at and those before */
 	uint64_t pushed_at, x_pushes; /* x_pushes: when x was pulled, or changed from the inbox */
-	struct vec **window;         /* the last gradients, oldest first */
+	struct vec **window;          /* the last gradients, oldest first */
 	uint64_t *window_pushes;
 	double inbox_count, inbox_pushes; /* gradients that the inbox holds, one that came in slices being one; their pushes */
 	uint32_t n_window, cap_window;
@@ -65,9 +65,9 @@ struct effect {
 	uint64_t iteration;   /* of its op, 0: not known */
 	uint64_t pushes;      /* of what it reads, as in struct past */
 	uint32_t count;
-	uint32_t next;        /* in its op, or in the list of free ones; NO_EFFECT ends */
+	uint32_t next; /* in its op, or in the list of free ones; NO_EFFECT ends */
 };
-enum { NO_EFFECT = UINT32_MAX };
+#define NO_EFFECT UINT32_MAX
 
 struct flight {
 	uint64_t op;
@@ -101,7 +101,7 @@ struct learn {
 	double now, samples;
 	uint64_t updates, pushes;  /* pushes of slice 0, so that one in slices is one, and updates from an inbox */
 	double staleness, n_stale; /* their sum, of so many gradients */
-	bool has_server;          /* there were pushes */
+	bool has_server;           /* there were pushes */
 	bool is_due;               /* a loss is to be taken when time moves on */
 	uint64_t next_eval_update;
 	double next_eval_sample;

@@ -20,8 +20,8 @@ struct session {
 	struct orr_error error; /* the first one */
 };
 
-static void hear(void *ctx, double time_s, bool is_end, uint64_t op, const struct orr_update *u, uint32_t n_updates,
-	const uint32_t *group, uint32_t n_group)
+static void hear(void *ctx, double time_s, bool is_end, uint64_t op, const struct orr_update *u, uint32_t n_updates, const uint32_t *group,
+	uint32_t n_group)
 {
 	struct session *s = ctx;
 	if (s->error.code)
@@ -37,9 +37,11 @@ static bool is_enough(void *ctx, double time_s)
 	enum { PATIENCE = 100 };
 	struct session *s = ctx;
 	(void)time_s;
-	if (++s->iterations == PATIENCE && !learn_samples(s->learn) && !s->error.code)
-		orr_fail(&s->error, ORR_EFAIL, "%d iterations without a gradient: the policy does not say what its ops do to the parameters "
-			"(orr_updates)", PATIENCE);
+	if (++s->iterations == PATIENCE && learn_samples(s->learn) == 0 && !s->error.code)
+		orr_fail(&s->error, ORR_EFAIL,
+			"%d iterations without a gradient: the policy does not say what its ops do to the parameters "
+			"(orr_updates)",
+			PATIENCE);
 	return s->error.code || learn_reached(s->learn) || learn_samples(s->learn) >= s->max_samples;
 }
 
@@ -182,8 +184,8 @@ static int run_all(struct job *j, struct train_result *out, struct orr_error *er
 	return rc;
 }
 
-int train_run(const struct train_config *c, const struct orr_policy *policy, const struct orr_args *policy_args,
-	const char *label, struct train_result *out, struct orr_error *err)
+int train_run(const struct train_config *c, const struct orr_policy *policy, const struct orr_args *policy_args, const char *label,
+	struct train_result *out, struct orr_error *err)
 {
 	*out = (struct train_result){ .floor = NAN };
 	struct orr_args *options = endless(c->step->options, err);

@@ -15,9 +15,9 @@
 #include "step/step.h"
 
 struct train_config {
-	const struct step_config *step;  /* its hook, stop and spans are not used */
-	const struct orr_args *options;  /* of learn_options */
-	int threads;                     /* 0: as many as OpenMP gives */
+	const struct step_config *step; /* its hook, stop and spans are not used */
+	const struct orr_args *options; /* of learn_options */
+	int threads;                    /* 0: as many as OpenMP gives */
 };
 
 struct train_seed {
@@ -36,8 +36,8 @@ struct train_result {
 	struct interval time_to_target_s, samples_to_target, final_loss, samples_per_s;
 };
 
-int train_run(const struct train_config *c, const struct orr_policy *policy, const struct orr_args *policy_args,
-	const char *label, struct train_result *out, struct orr_error *err);
+int train_run(const struct train_config *c, const struct orr_policy *policy, const struct orr_args *policy_args, const char *label,
+	struct train_result *out, struct orr_error *err);
 void train_result_free(struct train_result *t);
 
 /* Mean loss of the seeds at a time that all of them got to, linear between points. */

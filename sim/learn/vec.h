@@ -31,7 +31,7 @@ struct vec_pool {
 };
 
 void vec_pool_init(struct vec_pool *p, size_t dim);
-void vec_pool_free(struct vec_pool *p); /* all vectors must have been given back */
+void vec_pool_free(struct vec_pool *p);            /* all vectors must have been given back */
 struct vec *vec_new(struct vec_pool *p, size_t n); /* not cleared; one reference */
 void vec_unref(struct vec_pool *p, struct vec *v); /* NULL is allowed */
 /* *v, copied first if it is shared (keep: with its numbers). Of whole vectors only. */

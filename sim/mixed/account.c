@@ -93,8 +93,7 @@ static bool agrees(double account, const struct run_result *r)
 	return m && fabs(account - m->value) <= 1e-9 * account + 1e-9;
 }
 
-const char *accounts_check(const struct accounts *a, uint32_t n_types, const struct run_result *of_jobs,
-	const struct run_result *of_serve)
+const char *accounts_check(const struct accounts *a, uint32_t n_types, const struct run_result *of_jobs, const struct run_result *of_serve)
 {
 	timeline_sum sum = 0;
 	for (int i = 0; i < ACCOUNTS; i++)

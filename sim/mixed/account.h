@@ -35,7 +35,6 @@ void accounts_until(struct accounts *a, int64_t t, const struct holding *h);
 /* Metrics of hours and, where prices are known, of dollars (usd_per_gpu_hour by type, NULL or NAN: not known), and series. */
 void accounts_put(struct accounts *a, uint32_t n_types, const double *usd_per_gpu_hour, struct run_result *r);
 /* NULL, or what is wrong: the accounts, and the GPU-hours that the worlds found themselves (NULL: no such world). */
-const char *accounts_check(const struct accounts *a, uint32_t n_types, const struct run_result *of_jobs,
-	const struct run_result *of_serve);
+const char *accounts_check(const struct accounts *a, uint32_t n_types, const struct run_result *of_jobs, const struct run_result *of_serve);
 
 #endif

@@ -226,7 +226,8 @@ static void loop(struct mixed *m)
 		if (!eng_next_time(m->engine, &t))
 			break; /* what waits needs nodes that never come back */
 		if (t > INT64_MAX / 2) {
-			orr_fail(&m->error, ORR_EFAIL, "the clock ends after 146 years and not everything has (--until sets an earlier end)");
+			orr_fail(&m->error, ORR_EFAIL,
+				"the clock ends after 146 years and not everything has (--until sets an earlier end)");
 			break;
 		}
 		if (t > m->config->until_ns) {
@@ -246,7 +247,8 @@ static void merge_events(struct run_result *r, struct run_result *of_jobs, struc
 	size_t n = 0, i = 0, k = 0;
 	struct event_row *all = mem_zalloc(of_jobs->n_events + of_serve->n_events + 1, sizeof *all);
 	while (i < of_jobs->n_events || k < of_serve->n_events) {
-		bool is_serve = i == of_jobs->n_events || (k < of_serve->n_events && of_serve->events[k].time_ns < of_jobs->events[i].time_ns);
+		bool is_serve =
+			i == of_jobs->n_events || (k < of_serve->n_events && of_serve->events[k].time_ns < of_jobs->events[i].time_ns);
 		struct event_row e = is_serve ? of_serve->events[k++] : of_jobs->events[i++];
 		if (is_serve && (!strcmp(e.kind, "node-fail") || !strcmp(e.kind, "node-repair")))
 			continue;
@@ -303,8 +305,8 @@ static void finish(struct mixed *m, struct run_result *result, struct orr_error 
 		if (e[i].code)
 			m->error = e[i];
 	if (!m->error.code && m->config->check) {
-		const char *wrong = accounts_check(&m->accounts, m->config->cluster->n_types, has_jobs ? m->of_jobs : NULL,
-			has_serve ? m->of_serve : NULL);
+		const char *wrong = accounts_check(
+			&m->accounts, m->config->cluster->n_types, has_jobs ? m->of_jobs : NULL, has_serve ? m->of_serve : NULL);
 		if (wrong)
 			orr_fail(&m->error, ORR_EFAIL, "conservation: %s", wrong);
 	}

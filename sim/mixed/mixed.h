@@ -26,10 +26,10 @@ struct mixed_config {
 	const struct orr_args *jobs_args, *serve_args;
 	const struct cluster *cluster;
 	const struct placement *placement;
-	const struct failures *failures; /* NULL: nodes never go */
+	const struct failures *failures;        /* NULL: nodes never go */
 	const struct capacity_config *capacity; /* NULL: all nodes are there; excludes failures. Its notice is that of the nodes */
 	bool serve_first;
-	const double *usd_per_gpu_hour;  /* by GPU type; NULL: not known */
+	const double *usd_per_gpu_hour; /* by GPU type; NULL: not known */
 	uint64_t seed;
 	int64_t until_ns;
 	bool check;

@@ -25,29 +25,29 @@ struct mixed {
 	struct orr_serve *serve; /* NULL: no such world, or it has not begun yet */
 	struct run_result *of_jobs, *of_serve;
 	struct jobs_blocks *blocks;
-	bool jobs_touched;       /* at this instant */
-	bool jobs_are_over;      /* no decision is asked for any more */
+	bool jobs_touched;  /* at this instant */
+	bool jobs_are_over; /* no decision is asked for any more */
 	bool serve_has_left;
 
 	/* replicas */
 	struct pool_alloc *held; /* copies of what they hold */
 	size_t n_held, cap_held;
-	bool is_serve_short;     /* a replica found no room */
-	uint64_t given;          /* how often GPUs were given back, but for those of jobs_given() */
-	uint64_t seen_given;     /* the sum of both when replicas last looked for room */
+	bool is_serve_short; /* a replica found no room */
+	uint64_t given;      /* how often GPUs were given back, but for those of jobs_given() */
+	uint64_t seen_given; /* the sum of both when replicas last looked for room */
 	uint64_t reclaims, jobs_reclaimed;
 
 	/* nodes */
 	struct failure_run *failures;
 	struct capacity *capacity;
-	struct bitset doomed;    /* about to go */
-	uint32_t *notices;       /* [node] announced and not come yet */
+	struct bitset doomed; /* about to go */
+	uint32_t *notices;    /* [node] announced and not come yet */
 	struct fence *fence;
 	size_t n_fences, cap_fences;
-	uint32_t nodes_away;     /* down, or about to go */
+	uint32_t nodes_away; /* down, or about to go */
 	int64_t notice_ns, row_ns;
-	uint64_t rows_ahead;     /* known and not happened */
-	bool failure_pending;    /* the next row becomes known in an event */
+	uint64_t rows_ahead;  /* known and not happened */
+	bool failure_pending; /* the next row becomes known in an event */
 
 	struct holding holding;
 	struct accounts accounts;

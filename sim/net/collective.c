@@ -11,8 +11,8 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const algorithm_names[] = { "default", "ring", "halving-doubling", "double-tree", "hierarchical",
-	"direct", "hierarchical-leader" };
+static const char *const algorithm_names[] = { "default", "ring", "halving-doubling", "double-tree", "hierarchical", "direct",
+	"hierarchical-leader" };
 static const char *const op_names[] = { "all-reduce", "reduce-scatter", "all-gather", "broadcast", "reduce", "all-to-all" };
 
 enum { MAX_SENDS = 1 << 25, MAX_CHUNKS = 1 << 20 };
@@ -105,7 +105,8 @@ static int check(const struct coll_shape *s, enum orr_collective_algorithm a, st
 		return orr_fail(err, ORR_EINPUT, "%s: root: expected a rank below %u, found %u", op, s->n, s->root);
 	if (!can(s->op, a, s->n) && a == ORR_HALVING_DOUBLING && s->op != ORR_ALL_TO_ALL)
 		return orr_fail(err, ORR_EINPUT,
-			"%s: halving-doubling on %u ranks: expected a power of two (an all-reduce folds %u ranks away first; here take ring or direct)",
+			"%s: halving-doubling on %u ranks: expected a power of two (an all-reduce folds %u ranks away first; here take "
+			"ring or direct)",
 			op, s->n, s->n - (1u << floor_log2(s->n)));
 	if (!can(s->op, a, s->n))
 		return orr_fail(err, ORR_EINPUT, "%s: %s can't do it; ring and direct can", op, name);
@@ -171,10 +172,17 @@ static void plan_ring(struct coll_plan *p, const struct coll_shape *s)
 static void plan_hierarchical(struct coll_plan *p, const struct coll_shape *s)
 {
 	uint32_t m = s->inner, islands = s->n / m;
-	struct rings inside = { .size = m, .n = islands, .ring_step = m, .step = 1, .block_step = 1, .stride = m,
-		.n_pieces = islands, .bytes = s->bytes / m };
-	struct rings across = { .size = islands, .n = m, .ring_step = 1, .step = m, .block_ring = 1, .block_step = m,
-		.n_pieces = 1, .bytes = s->bytes / s->n };
+	struct rings inside = {
+		.size = m, .n = islands, .ring_step = m, .step = 1, .block_step = 1, .stride = m, .n_pieces = islands, .bytes = s->bytes / m
+	};
+	struct rings across = { .size = islands,
+		.n = m,
+		.ring_step = 1,
+		.step = m,
+		.block_ring = 1,
+		.block_step = m,
+		.n_pieces = 1,
+		.bytes = s->bytes / s->n };
 	p->pieces = s->n;
 	if (s->op != ORR_ALL_GATHER) {
 		ring_stage(p, &inside, true);
@@ -195,8 +203,8 @@ static uint32_t member(uint32_t v, uint32_t extra)
 }
 
 /* Exchanges with the partner at `distance`: of the blocks that v has (or wants), the half that is the partner's. */
-static void exchange(struct coll_plan *p, uint32_t size, uint32_t extra, uint32_t distance, bool is_near, bool is_scatter,
-	double piece_bytes)
+static void exchange(
+	struct coll_plan *p, uint32_t size, uint32_t extra, uint32_t distance, bool is_near, bool is_scatter, double piece_bytes)
 {
 	/* Near first: the half by the lowest bit first, so distance d leaves size / (2 d) pieces; far first: d pieces. */
 	uint32_t half = is_near ? size / 2 / distance : distance;
@@ -333,7 +341,12 @@ static void island_chains(struct coll_plan *p, const struct coll_shape *s, bool 
 static void plan_leader(struct coll_plan *p, const struct coll_shape *s)
 {
 	uint32_t islands = s->n / s->inner, chunks = coll_chunks(s);
-	struct rings ring = { .size = islands, .n = 1, .step = s->inner, .block_step = chunks, .stride = 1, .n_pieces = chunks,
+	struct rings ring = { .size = islands,
+		.n = 1,
+		.step = s->inner,
+		.block_step = chunks,
+		.stride = 1,
+		.n_pieces = chunks,
 		.bytes = s->bytes / islands };
 	p->pieces = chunks * islands;
 	island_chains(p, s, true);
@@ -349,8 +362,12 @@ static void everyone(struct coll_plan *p, uint32_t n, double bytes, bool is_scat
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t k = 1; k < n; k++) {
 			uint32_t to = (i + k) % n;
-			plan_send(p, (struct coll_send){ .from = i, .to = to, .bytes = bytes / n, .piece = is_scatter ? to : i,
-					     .n_pieces = 1, .adds = is_scatter });
+			plan_send(p, (struct coll_send){ .from = i,
+					     .to = to,
+					     .bytes = bytes / n,
+					     .piece = is_scatter ? to : i,
+					     .n_pieces = 1,
+					     .adds = is_scatter });
 		}
 	plan_phase(p, 1);
 }
@@ -362,8 +379,9 @@ static void all_to_all(struct coll_plan *p, const struct coll_shape *s, bool is_
 	p->pieces = n * n;
 	for (uint32_t k = 1; k < n; k++) {
 		for (uint32_t i = 0; i < n; i++)
-			plan_send(p, (struct coll_send){ .from = i, .to = (i + k) % n, .bytes = s->bytes / n,
-					     .piece = i * n + (i + k) % n, .n_pieces = 1 });
+			plan_send(p,
+				(struct coll_send){
+					.from = i, .to = (i + k) % n, .bytes = s->bytes / n, .piece = i * n + (i + k) % n, .n_pieces = 1 });
 		if (is_shifts)
 			plan_phase(p, 1);
 	}
@@ -386,8 +404,12 @@ static void plan_direct(struct coll_plan *p, const struct coll_shape *s)
 	for (uint32_t k = 1; k < s->n; k++) {
 		uint32_t other = (s->root + k) % s->n;
 		bool is_up = s->op == ORR_REDUCE;
-		plan_send(p, (struct coll_send){ .from = is_up ? other : s->root, .to = is_up ? s->root : other,
-				     .bytes = s->bytes, .n_pieces = s->n, .stride = 1, .adds = is_up });
+		plan_send(p, (struct coll_send){ .from = is_up ? other : s->root,
+				     .to = is_up ? s->root : other,
+				     .bytes = s->bytes,
+				     .n_pieces = s->n,
+				     .stride = 1,
+				     .adds = is_up });
 	}
 	plan_phase(p, 1);
 }

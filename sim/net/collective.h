@@ -25,7 +25,7 @@ struct coll_send {
 	uint32_t from, to; /* ranks */
 	double bytes;
 	uint32_t piece, n_pieces, stride, advance;
-	bool adds;         /* the receiver adds it to what it has (reductions), else keeps it */
+	bool adds; /* the receiver adds it to what it has (reductions), else keeps it */
 };
 
 struct coll_phase {
@@ -44,12 +44,12 @@ struct coll_plan {
 struct coll_shape {
 	enum orr_collective_op op;
 	enum orr_collective_algorithm algorithm;
-	uint32_t n;           /* ranks */
-	double bytes;         /* the buffer: what each rank holds of an all-reduce; the whole result of a gather or scatter */
-	uint32_t root;        /* broadcast, reduce */
-	uint32_t inner;       /* hierarchical: ranks per island (consecutive); divides n */
-	uint32_t chunks;      /* trees and chains: pieces in the pipeline; 0: chosen, and written down in models.md */
-	bool leader;          /* hierarchical all-reduce: one rank per island talks for it, instead of all */
+	uint32_t n;      /* ranks */
+	double bytes;    /* the buffer: what each rank holds of an all-reduce; the whole result of a gather or scatter */
+	uint32_t root;   /* broadcast, reduce */
+	uint32_t inner;  /* hierarchical: ranks per island (consecutive); divides n */
+	uint32_t chunks; /* trees and chains: pieces in the pipeline; 0: chosen, and written down in models.md */
+	bool leader;     /* hierarchical all-reduce: one rank per island talks for it, instead of all */
 };
 
 /* ORR_EINPUT if the shape is impossible (halving-doubling with n not a power of two says what it does instead). */
@@ -65,8 +65,7 @@ void coll_name_leader(struct coll_shape *s);
 uint32_t coll_chunks(const struct coll_shape *s);
 
 /* Seconds on an idle network; inner figures are used by hierarchical alone. */
-double coll_time_s(const struct coll_shape *s, double latency_s, double bandwidth_Bps, double inner_latency_s,
-	double inner_bandwidth_Bps);
+double coll_time_s(const struct coll_shape *s, double latency_s, double bandwidth_Bps, double inner_latency_s, double inner_bandwidth_Bps);
 /* Bytes that leave the busiest rank. */
 double coll_bytes_per_rank(const struct coll_shape *s);
 /* "ring", .. to the enum; false if unknown. */
@@ -77,8 +76,8 @@ const char *coll_op_name(enum orr_collective_op op);
 /* A parameter server: each worker sends an equal share of its bytes to each server. */
 struct ps_shape {
 	uint32_t workers, servers;
-	bool is_colocated;    /* servers run on the first so many workers; what is for oneself stays there */
-	double bytes;         /* all parameters */
+	bool is_colocated; /* servers run on the first so many workers; what is for oneself stays there */
+	double bytes;      /* all parameters */
 };
 /* Seconds of everybody's push, and pull, on an idle network; NAN if there are no servers, or fewer workers than
  * co-located servers. */

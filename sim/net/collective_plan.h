@@ -16,13 +16,13 @@ static inline uint32_t floor_log2(uint32_t n)
 
 /* Trees and chains (collective_tree.c): edges by depth, chunks follow one another. */
 struct pipeline {
-	uint32_t depth;       /* of the deepest edge */
-	uint32_t *first;      /* [depth + 2]: edges of depth d are first[d] .. first[d + 1] - 1 */
+	uint32_t depth;  /* of the deepest edge */
+	uint32_t *first; /* [depth + 2]: edges of depth d are first[d] .. first[d + 1] - 1 */
 	struct pipe_edge {
 		uint32_t parent, child, half;
-	} *edge;
-	uint32_t halves;      /* parts of the buffer that go different ways: 2 for a double tree */
-	uint32_t chunks;      /* of each half */
+	} * edge;
+	uint32_t halves; /* parts of the buffer that go different ways: 2 for a double tree */
+	uint32_t chunks; /* of each half */
 };
 /* n >= 2 ranks. A chain from (or to) root; a double tree of all ranks, or below root if `is_rooted`. */
 void pipeline_chain(struct pipeline *p, uint32_t n, uint32_t root, uint32_t chunks);

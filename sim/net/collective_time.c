@@ -60,8 +60,8 @@ static double direct_s(const struct coll_shape *s, struct wire w)
 	return (s->op == ORR_ALL_REDUCE ? 2 : 1) * (w.a + (n - 1) / n * s->bytes / w.B);
 }
 
-double coll_time_s(const struct coll_shape *shape, double latency_s, double bandwidth_Bps, double inner_latency_s,
-	double inner_bandwidth_Bps)
+double coll_time_s(
+	const struct coll_shape *shape, double latency_s, double bandwidth_Bps, double inner_latency_s, double inner_bandwidth_Bps)
 {
 	struct coll_shape s = *shape;
 	struct wire w = { latency_s, bandwidth_Bps };

@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 
-enum { NOBODY = UINT32_MAX };
+#define NOBODY UINT32_MAX
 
 /* ncclGetBtree: rank 0 is the root with one child; a rank's lowest bit says its height. */
 static uint32_t btree_parent(uint32_t rank, uint32_t n)
@@ -108,8 +108,8 @@ static void window(const struct pipeline *p, bool is_up, uint32_t r, uint32_t *l
 	*high = b > depth ? p->depth : (uint32_t)b;
 }
 
-static void send_edges(struct coll_plan *plan, const struct pipeline *p, bool is_up, uint32_t depth, uint32_t chunk,
-	double bytes, struct pipe_ranks ranks)
+static void send_edges(
+	struct coll_plan *plan, const struct pipeline *p, bool is_up, uint32_t depth, uint32_t chunk, double bytes, struct pipe_ranks ranks)
 {
 	for (uint32_t g = 0; g < ranks.groups; g++)
 		for (uint32_t i = p->first[depth]; i < p->first[depth + 1]; i++) {
@@ -145,7 +145,7 @@ void pipeline_plan(struct coll_plan *plan, const struct pipeline *p, bool is_up,
 /*
  * A NIC takes at most two chunks in and two out in a round. It is one in rounds in which only the edges at
  * the root are at work (a btree's root has one child), or only the two next to them while the root's child has
- * one child too (m = 2^i + 1), or where there is nobody else. tests/unit_collective.c counts them for all n.
+ * one child too (m = 2^i + 1), or where there is nobody else. tests/net/unit_collective.c counts them for all n.
  */
 void double_tree_rounds(uint32_t n, bool is_rooted, uint32_t chunks, double *rounds, double *loads)
 {
@@ -154,7 +154,7 @@ void double_tree_rounds(uint32_t n, bool is_rooted, uint32_t chunks, double *rou
 	bool is_one_more = !((m - 1) & (m - 2)); /* 2^i + 1 */
 	uint32_t r = chunks + depth - 1, ones = 0;
 	if (m > 3)
-		ones = (!is_rooted || chunks == 1) + (is_one_more && chunks == 1);
+		ones = (uint32_t)(!is_rooted || chunks == 1) + (uint32_t)(is_one_more && chunks == 1);
 	else if (m == 3)
 		ones = is_rooted ? 1 + (chunks == 1) : 2;
 	else if (m == 2)

@@ -136,8 +136,7 @@ static void drain(struct flownet *f, uint32_t flow)
 		const struct net_hop *other = p->n_hops == 2 ? &f->hop[2 * p->hop + 1 - h] : NULL;
 		bool is_pair = other && other->share == f->hop[h].share;
 		f->hop[h].at = l->n_entries;
-		l->entry[l->n_entries++] =
-			(struct link_entry){ f->hop[h].share, flow, h, is_pair ? other->link : FLOW_NONE };
+		l->entry[l->n_entries++] = (struct link_entry){ f->hop[h].share, flow, h, is_pair ? other->link : FLOW_NONE };
 		touch(f, f->hop[h].link);
 	}
 	flow_list_add(&f->fresh, flow);
@@ -173,8 +172,7 @@ static void end(struct flownet *f, uint32_t flow)
 	flow_list_add(&f->ended, flow);
 }
 
-uint32_t flownet_start(struct flownet *f, double bytes, double extra_latency_s, const struct flow_hop *route,
-	uint32_t n_hops, uint64_t tag)
+uint32_t flownet_start(struct flownet *f, double bytes, double extra_latency_s, const struct flow_hop *route, uint32_t n_hops, uint64_t tag)
 {
 	uint32_t flow = slot_new(f);
 	struct net_flow *x = &f->flow[flow];
@@ -420,8 +418,7 @@ bool flownet_verify(struct flownet *f, struct orr_error *err)
 			top[i] = fmax(top[i], level_of(f, l->entry[e].flow));
 		is_good = used[i] <= l->capacity * (1 + 1e-9);
 		if (!is_good)
-			orr_fail(err, ORR_EFAIL, "at %.9g s: link %u carries %.17g of %.17g bytes/s", f->now, i, used[i],
-				l->capacity);
+			orr_fail(err, ORR_EFAIL, "at %.9g s: link %u carries %.17g of %.17g bytes/s", f->now, i, used[i], l->capacity);
 	}
 	for (uint32_t i = 0; i < f->n_flows && is_good; i++) {
 		if (f->flow[i].phase != FLOW_DRAINING)

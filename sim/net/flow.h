@@ -52,8 +52,8 @@ double flownet_now(const struct flownet *f);
  * extra_latency_s is added to the links' own (a negative one has passed already); route is copied; tag is the
  * caller's. Returns a handle that is valid until the flow has been reported.
  */
-uint32_t flownet_start(struct flownet *f, double bytes, double extra_latency_s, const struct flow_hop *route,
-	uint32_t n_hops, uint64_t tag);
+uint32_t flownet_start(
+	struct flownet *f, double bytes, double extra_latency_s, const struct flow_hop *route, uint32_t n_hops, uint64_t tag);
 /* Ends it unreported. */
 void flownet_cancel(struct flownet *f, uint32_t flow);
 /* From now on. */
@@ -66,10 +66,10 @@ void flownet_advance(struct flownet *f, double t);
 /* One flow that has ended, in the order of (time, start); false if there is none. */
 bool flownet_pop(struct flownet *f, uint64_t *tag, double *finish_s);
 
-uint32_t flownet_active(const struct flownet *f);       /* started, not ended */
-double flownet_rate(struct flownet *f, uint32_t flow);  /* bytes/s now; 0 during its latency */
-double flownet_link_rate(struct flownet *f, uint32_t link);   /* sum of rate x load now */
-double flownet_link_bytes(struct flownet *f, uint32_t link);  /* carried so far, loads counted */
+uint32_t flownet_active(const struct flownet *f);            /* started, not ended */
+double flownet_rate(struct flownet *f, uint32_t flow);       /* bytes/s now; 0 during its latency */
+double flownet_link_rate(struct flownet *f, uint32_t link);  /* sum of rate x load now */
+double flownet_link_bytes(struct flownet *f, uint32_t link); /* carried so far, loads counted */
 
 /* For --check: false, and *err says which, if a link is above its capacity (1e-9 relative) or a flow has no
  * bottleneck. */

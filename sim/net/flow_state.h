@@ -65,19 +65,19 @@ struct net_link {
 	struct link_entry *entry;
 	uint32_t *group;
 	uint32_t n_entries, cap_entries, n_group, cap_group;
-	uint32_t n_updates;  /* of used, since it was summed afresh */
-	uint32_t n_settings; /* of the clock, since it began at 0 */
-	uint32_t due_at;     /* place in due[] */
+	uint32_t n_updates;       /* of used, since it was summed afresh */
+	uint32_t n_settings;      /* of the clock, since it began at 0 */
+	uint32_t due_at;          /* place in due[] */
 	bool is_touched, is_free; /* is_free: its group is part of the solve */
 };
 
 /* A link's part in a solve. */
 struct link_fill {
-	double room, weight; /* what is left for flows without a rate, and their shares */
-	double level;        /* at which it is the bottleneck of free flows; -1: it is not */
-	double free_top;     /* the highest level given to one of its free flows */
-	uint32_t n_free;     /* without a rate */
-	uint32_t all_free; /* 0 before a free flow was met */
+	double room, weight;         /* what is left for flows without a rate, and their shares */
+	double level;                /* at which it is the bottleneck of free flows; -1: it is not */
+	double free_top;             /* the highest level given to one of its free flows */
+	uint32_t n_free;             /* without a rate */
+	uint32_t all_free;           /* 0 before a free flow was met */
 	double all_room, all_weight; /* before any free flow has a rate */
 	double weight_full;          /* weight when it was last summed afresh */
 };
@@ -159,7 +159,7 @@ void flow_group_remove(struct flownet *f, uint32_t flow);
 void flow_due_update(struct flownet *f, uint32_t link);
 
 /* flow_lone.c */
-enum { FLOW_USED_UNKNOWN = 1 << 30 }; /* as n_updates */
+enum { FLOW_USED_UNKNOWN = 1 << 30 };                  /* as n_updates */
 void flow_make_lone(struct flownet *f, uint32_t link); /* if it is */
 void flow_unlone(struct flownet *f, uint32_t link);
 void flow_unlone_entries(struct flownet *f, uint32_t link); /* the lone group that has flows there, if any */

@@ -140,8 +140,8 @@ static int run_all(struct runner *r)
 	}
 	if (r->finished == n->n_flows)
 		return ORR_OK;
-	return orr_fail(r->err, ORR_EFAIL, "%s: %u of %u flows never end: so many bytes at so few bytes/s take for ever",
-		n->flows_name, n->n_flows - r->finished, n->n_flows);
+	return orr_fail(r->err, ORR_EFAIL, "%s: %u of %u flows never end: so many bytes at so few bytes/s take for ever", n->flows_name,
+		n->n_flows - r->finished, n->n_flows);
 }
 
 /* ---- around it ---- */

@@ -27,7 +27,7 @@ void netflows_free(struct netflows *n);
 
 struct netflows_options {
 	enum flow_fairness fairness;
-	bool is_checked; /* flownet_verify() at every instant; bytes of each link against its flows */
+	bool is_checked;                          /* flownet_verify() at every instant; bytes of each link against its flows */
 	void (*progress)(void *ctx, double done); /* 0 to 1, now and then; may be NULL */
 	void *ctx;
 };

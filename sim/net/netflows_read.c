@@ -21,8 +21,7 @@ static int row_fails(struct table *t, size_t column, const char *expected)
 /* ---- links ---- */
 
 enum link_column { L_NAME, L_BANDWIDTH, L_LATENCY };
-static const struct table_column link_columns[] = { { "link", true }, { "bandwidth_Bps", true },
-	{ "latency_s", true }, { NULL, false } };
+static const struct table_column link_columns[] = { { "link", true }, { "bandwidth_Bps", true }, { "latency_s", true }, { NULL, false } };
 
 static int read_link(struct netflows *n, struct table *t)
 {
@@ -59,8 +58,8 @@ static int read_links(struct netflows *n, struct lines *in, struct orr_error *er
 /* ---- flows ---- */
 
 enum flow_column { F_ID, F_STEP, F_SRC, F_DST, F_BYTES, F_START, F_LINKS };
-static const struct table_column flow_columns[] = { { "id", true }, { "step", true }, { "src", true },
-	{ "dst", true }, { "bytes", true }, { "start_s", true }, { "links", true }, { NULL, false } };
+static const struct table_column flow_columns[] = { { "id", true }, { "step", true }, { "src", true }, { "dst", true }, { "bytes", true },
+	{ "start_s", true }, { "links", true }, { NULL, false } };
 
 struct flows_reader {
 	struct netflows *n;

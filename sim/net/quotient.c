@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NONE = UINT32_MAX };
+#define NONE UINT32_MAX
 
 struct quotient {
 	const struct topo *t;
@@ -16,7 +16,7 @@ struct quotient {
 	uint32_t *link;           /* here -> topology */
 	uint32_t *here;           /* topology -> here, or NONE */
 	/* after quotient_refine() */
-	uint32_t *class_of;       /* flows, then links */
+	uint32_t *class_of; /* flows, then links */
 	uint32_t n_flow_classes, n_link_classes;
 	uint32_t *flow_members, *flow_first, *link_members, *link_first;
 };
@@ -86,7 +86,7 @@ struct partition {
 	uint64_t *sign;                   /* of each element, against the splitter at work; 0: untouched */
 	uint32_t *queue, n_queue;
 	bool *is_queued;
-	uint32_t *hit, n_hit;             /* classes with touched elements */
+	uint32_t *hit, n_hit;                 /* classes with touched elements */
 	uint32_t *user, *position, *users_at; /* flows through each link, and where on their routes */
 };
 
@@ -288,8 +288,8 @@ static void start_classes(struct partition *p)
 }
 
 /* Numbers classes by their first element, flows and links apart. */
-static uint32_t number(struct quotient *q, const uint32_t *class_of, uint32_t from, uint32_t n, uint32_t **members,
-	uint32_t **first, uint32_t *fresh)
+static uint32_t number(
+	struct quotient *q, const uint32_t *class_of, uint32_t from, uint32_t n, uint32_t **members, uint32_t **first, uint32_t *fresh)
 {
 	uint32_t count = 0;
 	*members = mem_zalloc(n + 1, sizeof **members);

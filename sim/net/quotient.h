@@ -31,7 +31,7 @@ uint32_t quotient_flow(struct quotient *q, uint32_t src, uint32_t dst, uint64_t 
 void quotient_refine(struct quotient *q);
 
 uint32_t quotient_class(const struct quotient *q, uint32_t flow);
-uint32_t quotient_classes(const struct quotient *q);                    /* of flows; numbered by their first flow */
+uint32_t quotient_classes(const struct quotient *q); /* of flows; numbered by their first flow */
 uint32_t quotient_members(const struct quotient *q, uint32_t flow_class);
 uint32_t quotient_first(const struct quotient *q, uint32_t flow_class); /* a flow of it */
 /* The class of a link of the topology; UINT32_MAX if no flow takes it. */

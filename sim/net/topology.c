@@ -8,8 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-uint32_t shape_link(struct topo *t, double capacity_Bps, double latency_s, uint32_t from, uint32_t to, const char *name,
-	...)
+uint32_t shape_link(struct topo *t, double capacity_Bps, double latency_s, uint32_t from, uint32_t to, const char *name, ...)
 {
 	struct topo_shape *s = t->shape;
 	if (t->n_links == s->cap_links) {

@@ -39,9 +39,9 @@ struct topo {
 	uint32_t n_links;
 	uint32_t n_gpus, n_nodes; /* endpoints: n_gpus + n_nodes */
 	enum topo_routing routing;
-	uint64_t seed; /* of the hash, for TOPO_ECMP */
+	uint64_t seed;            /* of the hash, for TOPO_ECMP */
 	struct topo_shape *shape; /* private */
-	char hash[65]; /* SHA-256 of the canonical form, hex */
+	char hash[65];            /* SHA-256 of the canonical form, hex */
 };
 
 /*
@@ -61,8 +61,8 @@ struct topo_gpu_link {
 	double bandwidth_Bps; /* each direction */
 	double latency_s;     /* of a message from GPU to GPU in a node */
 };
-struct topo *topo_load_with(const struct cluster *c, const char *spec, uint64_t seed, const struct topo_gpu_link *gpu,
-	struct orr_error *err);
+struct topo *topo_load_with(
+	const struct cluster *c, const char *spec, uint64_t seed, const struct topo_gpu_link *gpu, struct orr_error *err);
 /* The contents of a JSON file; path is for messages. */
 struct topo *topo_parse(const struct cluster *c, const char *path, const char *text, size_t n, uint64_t seed,
 	const struct topo_gpu_link *gpu, struct orr_error *err);

@@ -16,11 +16,11 @@
 enum { FAR = UINT8_MAX, MAX_TABLE = 512 << 20 };
 
 struct topo_graph {
-	uint32_t n;          /* ports, then switches */
+	uint32_t n;                    /* ports, then switches */
 	uint32_t *first, *link, *head; /* links that leave a vertex, and where they lead */
-	uint32_t *anchor;    /* of each port: the vertex whose row counts */
-	uint32_t *row;       /* of each vertex that is an anchor */
-	uint8_t *distance;   /* row x vertex */
+	uint32_t *anchor;              /* of each port: the vertex whose row counts */
+	uint32_t *row;                 /* of each vertex that is an anchor */
+	uint8_t *distance;             /* row x vertex */
 	uint32_t n_ports;
 	bool ports_forward;
 };
@@ -44,8 +44,8 @@ static uint32_t vertex_of(const struct topo *t, uint32_t topo_vertex)
 }
 
 /* Links from number `first` on, by the vertex where they start or, reversed, end. */
-static void adjacency(const struct topo *t, uint32_t first, uint32_t n, bool is_reversed, uint32_t **start, uint32_t **link,
-	uint32_t **head)
+static void adjacency(
+	const struct topo *t, uint32_t first, uint32_t n, bool is_reversed, uint32_t **start, uint32_t **link, uint32_t **head)
 {
 	uint32_t m = t->n_links - first;
 	*start = mem_zalloc(n + 2, sizeof **start);
@@ -110,8 +110,7 @@ static uint32_t distance_to(const struct topo_graph *g, uint32_t v, uint32_t por
 }
 
 /* Ports of one anchor are alike: the first speaks for all. */
-static int check_joined(const struct topo *t, const struct topo_graph *g, const char *path, const struct cluster *c,
-	struct orr_error *err)
+static int check_joined(const struct topo *t, const struct topo_graph *g, const char *path, const struct cluster *c, struct orr_error *err)
 {
 	const struct topo_shape *s = t->shape;
 	for (uint32_t d = 0, seen = 0; d < s->n_ports && t->n_nodes > 1; d++) {
@@ -123,7 +122,8 @@ static int check_joined(const struct topo *t, const struct topo_graph *g, const 
 			const char *from = c->node[p / s->nics].name, *to = c->node[d / s->nics].name;
 			if (steps == FAR)
 				return orr_fail(err, ORR_EINPUT,
-					"%s: $.links: no way leads from \"%.60s\" (NIC %u) to \"%.60s\" (NIC %u): expected a connected network (nodes pass on nothing unless \"forward\" is true)",
+					"%s: $.links: no way leads from \"%.60s\" (NIC %u) to \"%.60s\" (NIC %u): expected a connected "
+					"network (nodes pass on nothing unless \"forward\" is true)",
 					path, from, p % s->nics, to, d % s->nics);
 			if (steps > TOPO_MAX_HOPS - 2)
 				return orr_fail(err, ORR_EINPUT,
@@ -134,8 +134,7 @@ static int check_joined(const struct topo *t, const struct topo_graph *g, const 
 	return ORR_OK;
 }
 
-int graph_new(struct topo *t, uint32_t first, bool ports_forward, const char *path, const struct cluster *c,
-	struct orr_error *err)
+int graph_new(struct topo *t, uint32_t first, bool ports_forward, const char *path, const struct cluster *c, struct orr_error *err)
 {
 	struct topo_graph *g = t->shape->graph = mem_zalloc(1, sizeof *g);
 	struct reversed r = { .n_ports = t->shape->n_ports, .ports_forward = ports_forward };
@@ -150,8 +149,9 @@ int graph_new(struct topo *t, uint32_t first, bool ports_forward, const char *pa
 	r.queue = mem_alloc(g->n * sizeof *r.queue);
 	uint32_t rows = choose_anchors(g, &r);
 	if ((uint64_t)rows * g->n > MAX_TABLE)
-		rc = orr_fail(err, ORR_EINPUT, "%s: $.switches: %u vertices by %u destinations are too many for a table of ways (at most %d)",
-			path, g->n, rows, MAX_TABLE);
+		rc = orr_fail(err, ORR_EINPUT,
+			"%s: $.switches: %u vertices by %u destinations are too many for a table of ways (at most %d)", path, g->n, rows,
+			MAX_TABLE);
 	if (!rc) {
 		g->distance = mem_alloc((size_t)rows * g->n);
 		for (uint32_t v = 0; v < g->n; v++)

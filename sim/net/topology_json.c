@@ -20,7 +20,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NOBODY = UINT32_MAX, MAX_NAME = 100 };
+#define NOBODY UINT32_MAX
+enum { MAX_NAME = 100 };
 
 void shape_json_free(void *root)
 {
@@ -192,7 +193,8 @@ static int read_rate(struct link_reader *r, const cJSON *o, double *out)
 	}
 	if (!is_read || !(*out >= 0) || !isfinite(*out))
 		return orr_fail(r->err, ORR_EINPUT,
-			"%s: $.links[%d].bw: expected a rate of 0 or more, such as \"10Gbps\" (bits), \"12.5GBps\" (bytes) or a number of bytes/s",
+			"%s: $.links[%d].bw: expected a rate of 0 or more, such as \"10Gbps\" (bits), \"12.5GBps\" (bytes) or a number of "
+			"bytes/s",
 			r->path, r->i);
 	return ORR_OK;
 }
@@ -211,8 +213,8 @@ static int read_latency(struct link_reader *r, const cJSON *o, double *out)
 	else
 		*out = -1;
 	if (!(*out >= 0) || *out > 1e9)
-		return orr_fail(r->err, ORR_EINPUT, "%s: $.links[%d].lat: expected a time of 0 or more, such as \"5us\" or a number of seconds",
-			r->path, r->i);
+		return orr_fail(r->err, ORR_EINPUT,
+			"%s: $.links[%d].lat: expected a time of 0 or more, such as \"5us\" or a number of seconds", r->path, r->i);
 	return ORR_OK;
 }
 
@@ -249,8 +251,8 @@ static int read_link(struct link_reader *r, const cJSON *o)
 		return orr_fail(r->err, ORR_EINPUT, "%s: $.links[%d].to: leads back to where it starts", r->path, r->i);
 	const cJSON *both = member(o, "both"), *own = member(o, "name");
 	if (both && !cJSON_IsBool(both))
-		return orr_fail(r->err, ORR_EINPUT, "%s: $.links[%d].both: expected true (a cable) or false (one direction)", r->path,
-			r->i);
+		return orr_fail(
+			r->err, ORR_EINPUT, "%s: $.links[%d].both: expected true (a cable) or false (one direction)", r->path, r->i);
 	if (own && (!cJSON_IsString(own) || !*own->valuestring || strlen(own->valuestring) > MAX_NAME))
 		return orr_fail(r->err, ORR_EINPUT, "%s: $.links[%d].name: expected a text of 1 to %d letters", r->path, r->i, MAX_NAME);
 	const char *a = member(o, "from")->valuestring, *b = member(o, "to")->valuestring;

@@ -40,8 +40,7 @@ int shape_racks(struct topo *t, const struct cluster *c, const struct orr_args *
 	return ORR_OK;
 }
 
-int shape_leaf_spine(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where,
-	struct orr_error *err)
+int shape_leaf_spine(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where, struct orr_error *err)
 {
 	struct topo_shape *s = t->shape;
 	struct topo_fabric *f = &s->fabric;
@@ -53,11 +52,11 @@ int shape_leaf_spine(struct topo *t, const struct cluster *c, const struct orr_a
 	if (!f->per_leaf)
 		f->per_leaf = (s->n_ports + f->leaves - 1) / f->leaves;
 	if ((uint64_t)f->leaves * f->per_leaf < s->n_ports)
-		return orr_fail(err, ORR_EINPUT, "%s: leaves, ports: %u leaves of %u ports are too few for %u NICs", where,
-			f->leaves, f->per_leaf, s->n_ports);
+		return orr_fail(err, ORR_EINPUT, "%s: leaves, ports: %u leaves of %u ports are too few for %u NICs", where, f->leaves,
+			f->per_leaf, s->n_ports);
 	if ((uint64_t)f->leaves * f->spines > TOPO_MAX_LINKS / 4)
-		return orr_fail(err, ORR_EINPUT, "%s: leaves, spines: %u x %u cables are more than %d", where, f->leaves,
-			f->spines, TOPO_MAX_LINKS / 4);
+		return orr_fail(err, ORR_EINPUT, "%s: leaves, spines: %u x %u cables are more than %d", where, f->leaves, f->spines,
+			TOPO_MAX_LINKS / 4);
 	double capacity = f->per_leaf * s->bw / f->spines / orr_arg_real(a, "oversubscription");
 	s->n_switches = f->leaves + f->spines;
 	for (uint32_t p = 0; p < s->n_ports; p++)
@@ -95,8 +94,7 @@ static void fat_tree_links(struct topo *t, uint32_t pods)
 		}
 }
 
-int shape_fat_tree(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where,
-	struct orr_error *err)
+int shape_fat_tree(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where, struct orr_error *err)
 {
 	(void)c;
 	struct topo_shape *s = t->shape;
@@ -111,8 +109,8 @@ int shape_fat_tree(struct topo *t, const struct cluster *c, const struct orr_arg
 			(unsigned long long)k * h * h, s->n_ports);
 	uint32_t pods = (s->n_ports + h * h - 1) / (h * h);
 	if ((uint64_t)pods * h * h * 4 > TOPO_MAX_LINKS)
-		return orr_fail(err, ORR_EINPUT, "%s: k: %u pods of k=%u have more than %d links between switches", where, pods, k,
-			TOPO_MAX_LINKS);
+		return orr_fail(
+			err, ORR_EINPUT, "%s: k: %u pods of k=%u have more than %d links between switches", where, pods, k, TOPO_MAX_LINKS);
 	s->fabric.half = h;
 	s->n_switches = 2 * pods * h + h * h;
 	for (uint32_t p = 0; p < s->n_ports; p++)
@@ -121,20 +119,17 @@ int shape_fat_tree(struct topo *t, const struct cluster *c, const struct orr_arg
 	return ORR_OK;
 }
 
-int shape_full_mesh(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where,
-	struct orr_error *err)
+int shape_full_mesh(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where, struct orr_error *err)
 {
 	(void)a;
 	uint32_t n = c->n_nodes;
 	if ((uint64_t)n * (n - 1) > TOPO_MAX_LINKS)
-		return orr_fail(err, ORR_EINPUT, "%s: %u nodes are too many for a link between any two (at most 2048)", where,
-			n);
+		return orr_fail(err, ORR_EINPUT, "%s: %u nodes are too many for a link between any two (at most 2048)", where, n);
 	t->shape->fabric.first = t->n_links;
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t j = 0; j < n; j++)
 			if (i != j)
-				shape_link(t, t->shape->bw, t->shape->lat, shape_port(t, i), shape_port(t, j), "host%u-host%u",
-					i, j);
+				shape_link(t, t->shape->bw, t->shape->lat, shape_port(t, i), shape_port(t, j), "host%u-host%u", i, j);
 	return ORR_OK;
 }
 

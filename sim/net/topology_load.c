@@ -13,16 +13,16 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#define COMMON                                                                                                         \
-	ORR_PARAM_TEXT("bw", "10Gbps", "of a NIC, each direction; of a cable where nodes are joined directly"),        \
-	ORR_PARAM_TIME("lat", "5us", "of a NIC's link to its switch, or of such a cable"),                     \
-	ORR_PARAM_TIME("switch_lat", "1us", "of a link between switches"),                                     \
-	ORR_PARAM_INT("nics", "1", 1, 1024, "NICs per node, shared by its GPUs in order"),                               \
-	ORR_PARAM_CHOICE("gpu_link", "nvlink", "nvlink|pcie", "a link per GPU and a switch, or a root that all share"), \
-	ORR_PARAM_TEXT("gpu_bw", "", "of a GPU's link (or the root), each direction; none: the device's"),             \
-	ORR_PARAM_TEXT("gpu_lat", "", "of a message from GPU to GPU in a node; none: the device's"),                   \
-	ORR_PARAM_TEXT("host_bw", "", "of a host's link to its node, each direction; none: no limit"),                 \
-	ORR_PARAM_CHOICE("routing", "d-mod-k", "d-mod-k|ecmp", "the way among equal ways: by destination, or by hash")
+#define COMMON                                                                                                                  \
+	ORR_PARAM_TEXT("bw", "10Gbps", "of a NIC, each direction; of a cable where nodes are joined directly"),                 \
+		ORR_PARAM_TIME("lat", "5us", "of a NIC's link to its switch, or of such a cable"),                              \
+		ORR_PARAM_TIME("switch_lat", "1us", "of a link between switches"),                                              \
+		ORR_PARAM_INT("nics", "1", 1, 1024, "NICs per node, shared by its GPUs in order"),                              \
+		ORR_PARAM_CHOICE("gpu_link", "nvlink", "nvlink|pcie", "a link per GPU and a switch, or a root that all share"), \
+		ORR_PARAM_TEXT("gpu_bw", "", "of a GPU's link (or the root), each direction; none: the device's"),              \
+		ORR_PARAM_TEXT("gpu_lat", "", "of a message from GPU to GPU in a node; none: the device's"),                    \
+		ORR_PARAM_TEXT("host_bw", "", "of a host's link to its node, each direction; none: no limit"),                  \
+		ORR_PARAM_CHOICE("routing", "d-mod-k", "d-mod-k|ecmp", "the way among equal ways: by destination, or by hash")
 
 static const struct orr_param star_options[] = { COMMON, ORR_PARAM_END };
 static const struct orr_param racks_options[] = { COMMON,
@@ -36,8 +36,8 @@ static const struct orr_param leaf_spine_options[] = { COMMON,
 static const struct orr_param fat_tree_options[] = { COMMON,
 	ORR_PARAM_INT("k", "0", 0, 1024, "ports of a switch; 0: the least that holds the NICs"), ORR_PARAM_END };
 static const struct orr_param torus_options[] = { COMMON, ORR_PARAM_TEXT("dims", "", "sizes such as 4x4x4"), ORR_PARAM_END };
-static const struct orr_param json_options[] = { COMMON,
-	ORR_PARAM_BOOL("forward", false, "nodes pass on what is not theirs"), ORR_PARAM_END };
+static const struct orr_param json_options[] = { COMMON, ORR_PARAM_BOOL("forward", false, "nodes pass on what is not theirs"),
+	ORR_PARAM_END };
 
 struct kind {
 	const char *name;
@@ -96,20 +96,17 @@ bool topo_rate(const char *text, size_t n, double *out_Bps)
 }
 
 /* The option's rate, or def where it is empty. Positive: a NIC of no bandwidth is a mistake. */
-static int rate_option(const struct orr_args *a, const char *name, double def, const char *where, double *out,
-	struct orr_error *err)
+static int rate_option(const struct orr_args *a, const char *name, double def, const char *where, double *out, struct orr_error *err)
 {
 	const char *text = orr_arg_text(a, name);
 	*out = def;
 	if (*text && (!topo_rate(text, strlen(text), out) || !(*out > 0) || !isfinite(*out)))
 		return orr_fail(err, ORR_EINPUT,
-			"%s: %s: expected a positive rate such as 10Gbps (bits) or 12.5GBps (bytes), found \"%.60s\"", where,
-			name, text);
+			"%s: %s: expected a positive rate such as 10Gbps (bits) or 12.5GBps (bytes), found \"%.60s\"", where, name, text);
 	return ORR_OK;
 }
 
-static int time_option(const struct orr_args *a, const char *name, double def, const char *where, double *out,
-	struct orr_error *err)
+static int time_option(const struct orr_args *a, const char *name, double def, const char *where, double *out, struct orr_error *err)
 {
 	const char *text = orr_arg_text(a, name);
 	int64_t ns = 0;
@@ -129,15 +126,14 @@ struct inside {
 	bool is_shared, is_asked; /* PCIe; the user gave a figure: nodes of one GPU have the link too */
 };
 
-static int read_inside(const struct orr_args *a, const struct topo_gpu_link *gpu, const char *where, struct inside *in,
-	struct orr_error *err)
+static int read_inside(
+	const struct orr_args *a, const struct topo_gpu_link *gpu, const char *where, struct inside *in, struct orr_error *err)
 {
 	in->is_shared = !strcmp(orr_arg_text(a, "gpu_link"), "pcie");
 	in->is_asked = *orr_arg_text(a, "gpu_bw") || *orr_arg_text(a, "gpu_lat");
 	double bw = gpu && gpu->bandwidth_Bps > 0 ? gpu->bandwidth_Bps : in->is_shared ? 12e9 : 150e9;
 	double lat = gpu && gpu->bandwidth_Bps > 0 ? gpu->latency_s : 1e-6;
-	if (rate_option(a, "gpu_bw", bw, where, &in->gpu_Bps, err) ||
-		time_option(a, "gpu_lat", lat, where, &in->gpu_lat, err))
+	if (rate_option(a, "gpu_bw", bw, where, &in->gpu_Bps, err) || time_option(a, "gpu_lat", lat, where, &in->gpu_lat, err))
 		return ORR_EINPUT;
 	return rate_option(a, "host_bw", 0, where, &in->host_Bps, err);
 }
@@ -207,22 +203,19 @@ static struct topo *topo_new(const struct cluster *c, enum topo_kind kind, uint3
 
 /* ---- putting it together ---- */
 
-static int check_common(const struct kind *k, const struct cluster *c, const struct orr_args *a, const char *where,
-	struct orr_error *err)
+static int check_common(const struct kind *k, const struct cluster *c, const struct orr_args *a, const char *where, struct orr_error *err)
 {
 	int64_t nics = orr_arg_int(a, "nics");
 	if (k->is_direct && nics != 1)
-		return orr_fail(err, ORR_EINPUT, "%s: nics: a %s joins nodes, expected 1, found %lld", where, k->name,
-			(long long)nics);
+		return orr_fail(err, ORR_EINPUT, "%s: nics: a %s joins nodes, expected 1, found %lld", where, k->name, (long long)nics);
 	if ((uint64_t)nics * c->n_nodes > TOPO_MAX_LINKS / 4)
-		return orr_fail(err, ORR_EINPUT, "%s: nics: %lld NICs on each of %u nodes are more than %d", where,
-			(long long)nics, c->n_nodes, TOPO_MAX_LINKS / 4);
+		return orr_fail(err, ORR_EINPUT, "%s: nics: %lld NICs on each of %u nodes are more than %d", where, (long long)nics,
+			c->n_nodes, TOPO_MAX_LINKS / 4);
 	return ORR_OK;
 }
 
 /* Options in the order of the table; those that are rates or the inside's as the numbers that they came to. */
-static void canonical(struct sbuf *b, const struct topo *t, const struct kind *k, const struct orr_args *a,
-	const struct inside *in)
+static void canonical(struct sbuf *b, const struct topo *t, const struct kind *k, const struct orr_args *a, const struct inside *in)
 {
 	static const char *const numbers[] = { "bw", "gpu_bw", "gpu_lat", "host_bw", NULL };
 	for (size_t i = 0; k->options[i].name; i++) {
@@ -236,8 +229,8 @@ static void canonical(struct sbuf *b, const struct topo *t, const struct kind *k
 }
 
 /* Names get their places; what only the building needed goes. */
-static void finish(struct topo *t, const struct cluster *c, const struct orr_args *a, const struct kind *k,
-	const struct inside *in, const char *hash)
+static void finish(
+	struct topo *t, const struct cluster *c, const struct orr_args *a, const struct kind *k, const struct inside *in, const char *hash)
 {
 	struct topo_shape *s = t->shape;
 	s->names = sbuf_steal(&s->text);
@@ -299,8 +292,8 @@ struct topo *topo_parse(const struct cluster *c, const char *path, const char *t
 	return t;
 }
 
-static struct topo *load_file(const struct cluster *c, const char *path, uint64_t seed, const struct topo_gpu_link *gpu,
-	struct orr_error *err)
+static struct topo *load_file(
+	const struct cluster *c, const char *path, uint64_t seed, const struct topo_gpu_link *gpu, struct orr_error *err)
 {
 	size_t n;
 	char *text = bytes_read_file(path, 256u << 20, &n, NULL, err);
@@ -309,8 +302,7 @@ static struct topo *load_file(const struct cluster *c, const char *path, uint64_
 	return t;
 }
 
-static int read_options(const struct kind *k, const char *spec, const char *options, struct orr_args *a,
-	struct orr_error *err)
+static int read_options(const struct kind *k, const char *spec, const char *options, struct orr_args *a, struct orr_error *err)
 {
 	int rc = ORR_OK;
 	for (const char *s = options; !rc && *s;) {
@@ -320,14 +312,13 @@ static int read_options(const struct kind *k, const char *spec, const char *opti
 		mem_free(pair);
 		s += n;
 		if (!rc && *s == ',' && !*++s)
-			rc = orr_fail(err, ORR_EINPUT, "topology \"%.100s\": ends in a comma, expected an option of %s", spec,
-				k->name);
+			rc = orr_fail(err, ORR_EINPUT, "topology \"%.100s\": ends in a comma, expected an option of %s", spec, k->name);
 	}
 	return rc;
 }
 
-struct topo *topo_load_with(const struct cluster *c, const char *spec, uint64_t seed, const struct topo_gpu_link *gpu,
-	struct orr_error *err)
+struct topo *topo_load_with(
+	const struct cluster *c, const char *spec, uint64_t seed, const struct topo_gpu_link *gpu, struct orr_error *err)
 {
 	size_t n = strcspn(spec, ":");
 	const struct kind *k = NULL;
@@ -339,7 +330,8 @@ struct topo *topo_load_with(const struct cluster *c, const char *spec, uint64_t 
 		return load_file(c, spec, seed, gpu, err);
 	if (!k) {
 		orr_fail(err, ORR_EINPUT,
-			"topology \"%.100s\": expected star, racks, leaf-spine, fat-tree, torus, full-mesh, ring or the name of a JSON file (no such file is there)",
+			"topology \"%.100s\": expected star, racks, leaf-spine, fat-tree, torus, full-mesh, ring or the name of a JSON "
+			"file (no such file is there)",
 			spec);
 		return NULL;
 	}

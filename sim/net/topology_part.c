@@ -86,8 +86,7 @@ static void put_hashed(struct maker *m)
 		put_link(m, l);
 }
 
-void topo_part_init(struct topo_part *p, const struct topo *whole, const uint32_t *gpu, uint32_t n, uint32_t *local,
-	struct sbuf *signature)
+void topo_part_init(struct topo_part *p, const struct topo *whole, const uint32_t *gpu, uint32_t n, uint32_t *local, struct sbuf *signature)
 {
 	const struct topo_shape *s = whole->shape;
 	struct maker m = { .p = p, .whole = whole, .local = local, .signature = signature };
@@ -133,7 +132,8 @@ void topo_private_links(const struct topo *whole, uint8_t *is_private)
 		const uint32_t own[2] = { s->out[e], s->in[e] };
 		for (int i = 0; i < 2; i++)
 			if (own[i] != NO_LINK)
-				is_private[own[i]] += is_private[own[i]] < 2;
+				if (is_private[own[i]] < 2)
+					is_private[own[i]]++;
 	}
 	for (uint32_t l = 0; l < whole->n_links; l++)
 		is_private[l] = is_private[l] == 1;
@@ -157,8 +157,7 @@ static void link_ends(struct topo_shape *s, const struct topo *whole, uint32_t n
 	}
 }
 
-struct topo *topo_part_view(const struct topo *whole, const struct topo_part *p, const uint32_t *link, uint32_t n_links,
-	double stretch)
+struct topo *topo_part_view(const struct topo *whole, const struct topo_part *p, const uint32_t *link, uint32_t n_links, double stretch)
 {
 	struct topo *t = mem_zalloc(1, sizeof *t);
 	struct topo_shape *s = t->shape = mem_zalloc(1, sizeof *s);

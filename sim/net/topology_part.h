@@ -25,16 +25,15 @@ struct topo_part {
  * gpu: in the order in which they are to be numbered; those of a node follow one another. local: room for a number
  * per link of the whole, all UINT32_MAX, and left so. The signature is appended as bytes.
  */
-void topo_part_init(struct topo_part *p, const struct topo *whole, const uint32_t *gpu, uint32_t n, uint32_t *local,
-	struct sbuf *signature);
+void topo_part_init(
+	struct topo_part *p, const struct topo *whole, const uint32_t *gpu, uint32_t n, uint32_t *local, struct sbuf *signature);
 void topo_part_free(struct topo_part *p);
 
 /*
  * The part as a topology of its own, whose link i is link[i] of the whole (all that the part needs and perhaps others);
  * capacities are divided by stretch, those of links that serve one GPU alone aside. Needs the whole until topo_free().
  */
-struct topo *topo_part_view(const struct topo *whole, const struct topo_part *p, const uint32_t *link, uint32_t n_links,
-	double stretch);
+struct topo *topo_part_view(const struct topo *whole, const struct topo_part *p, const uint32_t *link, uint32_t n_links, double stretch);
 
 /* is_private[l]: no two GPUs or hosts of the whole share link l. */
 void topo_private_links(const struct topo *whole, uint8_t *is_private);

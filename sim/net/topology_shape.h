@@ -15,19 +15,20 @@
 #include "base/param.h"
 #include "base/sbuf.h"
 
-enum { NO_LINK = UINT32_MAX, TOPO_MAX_LINKS = 1 << 22, TOPO_MAX_DIMS = 8 };
+#define NO_LINK UINT32_MAX
+enum { TOPO_MAX_LINKS = 1 << 22, TOPO_MAX_DIMS = 8 };
 
 enum topo_kind { KIND_STAR, KIND_RACKS, KIND_LEAF_SPINE, KIND_FAT_TREE, KIND_TORUS, KIND_FULL_MESH, KIND_RING, KIND_JSON };
 
 /* What the network proper is made of; each kind uses its own part. */
 struct topo_fabric {
-	uint32_t first;      /* first link of the fabric */
+	uint32_t first; /* first link of the fabric */
 	uint32_t leaves, spines, per_leaf;
-	uint32_t half;       /* fat tree: k / 2 */
-	uint32_t second;     /* fat tree: first link between aggregation and core */
-	uint32_t *rack;      /* racks: of each port */
+	uint32_t half;   /* fat tree: k / 2 */
+	uint32_t second; /* fat tree: first link between aggregation and core */
+	uint32_t *rack;  /* racks: of each port */
 	uint32_t n_dims, dim[TOPO_MAX_DIMS];
-	uint32_t *step;      /* torus: link of (router, dimension, direction) */
+	uint32_t *step; /* torus: link of (router, dimension, direction) */
 };
 
 struct topo_graph; /* topology_graph.c */
@@ -35,22 +36,22 @@ struct topo_graph; /* topology_graph.c */
 struct topo_shape {
 	enum topo_kind kind;
 	uint32_t nics, n_ports;
-	uint32_t *gpu_node;            /* of each GPU */
-	uint32_t *first_gpu;           /* of each node, and n_gpus at the end */
-	uint32_t *out, *in;            /* links of each endpoint, or NO_LINK */
-	uint32_t *up, *down;           /* links of each port, or NO_LINK */
+	uint32_t *gpu_node;  /* of each GPU */
+	uint32_t *first_gpu; /* of each node, and n_gpus at the end */
+	uint32_t *out, *in;  /* links of each endpoint, or NO_LINK */
+	uint32_t *up, *down; /* links of each port, or NO_LINK */
 	uint32_t n_switches;
 	double bw, lat, switch_lat;
 	struct topo_fabric fabric;
 	struct topo_graph *graph;
-	char *names;                   /* all names of links, each with its NUL */
-	size_t *name_at;               /* while building */
-	struct sbuf text;              /* while building */
+	char *names;      /* all names of links, each with its NUL */
+	size_t *name_at;  /* while building */
+	struct sbuf text; /* while building */
 	uint32_t cap_links;
 	/* A part (topology_part.h) asks the whole for its routes. */
-	const struct topo *whole;      /* NULL: is no part */
-	uint32_t *endpoint_of;         /* the whole's, of each endpoint here */
-	uint32_t *link_here;           /* of each link of the whole, or NO_LINK */
+	const struct topo *whole; /* NULL: is no part */
+	uint32_t *endpoint_of;    /* the whole's, of each endpoint here */
+	uint32_t *link_here;      /* of each link of the whole, or NO_LINK */
 };
 
 static inline uint32_t shape_hub(const struct topo *t, uint32_t node)
@@ -67,21 +68,18 @@ static inline uint32_t shape_switch(const struct topo *t, uint32_t i)
 }
 
 /* Adds a link and returns its number; printf for its name. */
-uint32_t shape_link(struct topo *t, double capacity_Bps, double latency_s, uint32_t from, uint32_t to, const char *name,
-	...) __attribute__((format(printf, 6, 7)));
+uint32_t shape_link(struct topo *t, double capacity_Bps, double latency_s, uint32_t from, uint32_t to, const char *name, ...)
+	__attribute__((format(printf, 6, 7)));
 /* The NIC links of a port to and from a switch: "host3.up", or "host3.nic1.up" if there are several. */
 void shape_nic(struct topo *t, uint32_t port, uint32_t sw);
 
 /* Builders of kinds: the shape's common part is there; where says who asks ("topology \"star\""). */
 int shape_star(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where, struct orr_error *err);
 int shape_racks(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where, struct orr_error *err);
-int shape_leaf_spine(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where,
-	struct orr_error *err);
-int shape_fat_tree(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where,
-	struct orr_error *err);
+int shape_leaf_spine(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where, struct orr_error *err);
+int shape_fat_tree(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where, struct orr_error *err);
 int shape_torus(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where, struct orr_error *err);
-int shape_full_mesh(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where,
-	struct orr_error *err);
+int shape_full_mesh(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where, struct orr_error *err);
 
 /* The NIC of its node that a GPU uses. */
 uint32_t nic_of_gpu(const struct topo *t, uint32_t gpu);
@@ -98,8 +96,7 @@ int shape_json(struct topo *t, const struct cluster *c, const char *path, void *
 void shape_json_free(void *root);
 
 /* Distances over the links from number `first` on; fails if two ports are not joined. */
-int graph_new(struct topo *t, uint32_t first, bool ports_forward, const char *path, const struct cluster *c,
-	struct orr_error *err);
+int graph_new(struct topo *t, uint32_t first, bool ports_forward, const char *path, const struct cluster *c, struct orr_error *err);
 void graph_free(struct topo_graph *g);
 uint32_t graph_route(const struct topo *t, uint32_t s, uint32_t d, uint64_t h, uint32_t *out);
 

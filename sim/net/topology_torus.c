@@ -22,8 +22,7 @@ static int read_dims(struct topo_fabric *f, const char *text, const char *where,
 	}
 }
 
-static int check_size(const struct topo_fabric *f, uint32_t nodes, uint64_t *routers, const char *where,
-	struct orr_error *err)
+static int check_size(const struct topo_fabric *f, uint32_t nodes, uint64_t *routers, const char *where, struct orr_error *err)
 {
 	uint32_t longest = 2; /* the links inside the nodes */
 	*routers = 1;
@@ -36,11 +35,10 @@ static int check_size(const struct topo_fabric *f, uint32_t nodes, uint64_t *rou
 	if (*routers * f->n_dims * 2 > TOPO_MAX_LINKS)
 		return orr_fail(err, ORR_EINPUT, "%s: dims: more than %d links", where, TOPO_MAX_LINKS);
 	if (*routers < nodes)
-		return orr_fail(err, ORR_EINPUT, "%s: dims: %llu places are too few for %u nodes", where,
-			(unsigned long long)*routers, nodes);
+		return orr_fail(
+			err, ORR_EINPUT, "%s: dims: %llu places are too few for %u nodes", where, (unsigned long long)*routers, nodes);
 	if (longest > TOPO_MAX_HOPS)
-		return orr_fail(err, ORR_EINPUT, "%s: a route would have %u links; at most %d are possible", where, longest,
-			TOPO_MAX_HOPS);
+		return orr_fail(err, ORR_EINPUT, "%s: a route would have %u links; at most %d are possible", where, longest, TOPO_MAX_HOPS);
 	return ORR_OK;
 }
 
@@ -75,10 +73,10 @@ int shape_torus(struct topo *t, const struct cluster *c, const struct orr_args *
 				uint32_t to = neighbour(f, r, d, stride, back);
 				/* Two in a row have one cable, and it is the way on. */
 				bool has = f->dim[d] > 2 || (f->dim[d] == 2 && !back);
-				f->step[(r * f->n_dims + d) * 2 + back] = !has
-					? NO_LINK
-					: shape_link(t, t->shape->bw, t->shape->lat, router_vertex(t, r), router_vertex(t, to),
-						  "host%u-host%u", r, to);
+				f->step[(r * f->n_dims + d) * 2 + back] =
+					!has ? NO_LINK
+					     : shape_link(t, t->shape->bw, t->shape->lat, router_vertex(t, r), router_vertex(t, to),
+						       "host%u-host%u", r, to);
 			}
 	return ORR_OK;
 }

@@ -148,7 +148,7 @@ void run_go(struct orr_serve *w, struct run *x)
 struct plan {
 	uint32_t samples, length, asked; /* asked: of the requests, before padding */
 	double latency_s, part;
-	double real;                    /* samples x length over the requests */
+	double real; /* samples x length over the requests */
 	struct memory_extra extra;
 };
 
@@ -180,11 +180,9 @@ static struct plan plan_of(const struct orr_serve *w, const struct orr_batch *b,
 	p.latency_s = p.samples < p.asked || p.length < longest ? NAN : known_latency(m, p.samples, p.length) * p.part;
 	if (isnan(p.latency_s))
 		return p;
-	p.extra = (struct memory_extra){ .is_run = true,
-		.model = b->model,
-		.memory = served_memory_of(m, p.samples),
-		.alone_s = p.latency_s,
-		.delay_s = delay_s };
+	p.extra = (struct memory_extra){
+		.is_run = true, .model = b->model, .memory = served_memory_of(m, p.samples), .alone_s = p.latency_s, .delay_s = delay_s
+	};
 	return p;
 }
 
@@ -217,8 +215,8 @@ static void fail_latency(struct orr_serve *w, const struct orr_batch *b, const s
 		serve_fail(w, ORR_EFAIL, q, "start: model %s has no batch of %u samples of length %u (batches: %s; lengths: %u to %u)",
 			m->name, p->samples, p->length, sbuf_text(&have), m->length[0], m->length[m->n_lengths - 1]);
 	else
-		serve_fail(w, ORR_EFAIL, q, "start: model %s has no batch of %u samples (it has %s)", m->name, p->samples,
-			sbuf_text(&have));
+		serve_fail(
+			w, ORR_EFAIL, q, "start: model %s has no batch of %u samples (it has %s)", m->name, p->samples, sbuf_text(&have));
 	sbuf_free(&have);
 }
 
@@ -268,7 +266,8 @@ static bool requests_can(struct orr_serve *w, const struct orr_batch *b)
 	for (size_t i = 0; i < b->n; i++) {
 		struct req *q = req_of(w, b->req[i]);
 		if (!q || q->state == ORR_REQ_ENDED)
-			serve_fail(w, ORR_EFAIL, q, "start with a request that has ended or never was (handle %llx)", (unsigned long long)b->req[i]);
+			serve_fail(w, ORR_EFAIL, q, "start with a request that has ended or never was (handle %llx)",
+				(unsigned long long)b->req[i]);
 		else if (q->state != ORR_REQ_WAITING && q->state != ORR_REQ_RUNNING)
 			serve_fail(w, ORR_EFAIL, q, "start with a request that is resident or moving");
 		else if (q->stamp == stamp)
@@ -287,10 +286,13 @@ static bool has_room(struct orr_serve *w, uint32_t replica, const struct orr_bat
 	if (memory_fits(w, replica, &p->extra))
 		return true;
 	if (w->replica[replica].n_runs >= w->set->n_curve)
-		serve_fail(w, ORR_EFAIL, q, "start on replica %u beside %u runs: serve.slowdown_curve says how slow up to %zu are "
-			"(orr_run_fits() tells)", replica, w->replica[replica].n_runs, w->set->n_curve);
+		serve_fail(w, ORR_EFAIL, q,
+			"start on replica %u beside %u runs: serve.slowdown_curve says how slow up to %zu are "
+			"(orr_run_fits() tells)",
+			replica, w->replica[replica].n_runs, w->set->n_curve);
 	serve_fail(w, ORR_EFAIL, q,
-		"start: no room on replica %u for %u samples of %s beside %u runs: it takes %.9g bytes at its peak, %.9g of %.9g are in use "
+		"start: no room on replica %u for %u samples of %s beside %u runs: it takes %.9g bytes at its peak, %.9g of %.9g are in "
+		"use "
 		"%s(orr_run_fits() tells)",
 		replica, p->samples, w->config->model[b->model]->name, w->replica[replica].n_runs,
 		fmax(p->extra.memory.before, p->extra.memory.peak), memory_in_use(w, replica), w->replica[replica].memory,
@@ -377,7 +379,7 @@ static bool can_ask(const struct orr_serve *w, uint32_t replica, const struct or
 		return false;
 	const struct replica *r = &w->replica[replica];
 	return w->config->model[b->model]->kind == SERVED_TABLE && (r->state == REPLICA_UP || r->state == REPLICA_DRAINING) &&
-		(r->model == UINT32_MAX || r->model == b->model);
+	       (r->model == UINT32_MAX || r->model == b->model);
 }
 
 bool orr_run_fits(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b, double delay_s)

@@ -28,8 +28,9 @@ static const char *wrong_state(const struct orr_serve *w, const struct req *q)
 	bool is_llm = w->config->model[q->model]->kind == SERVED_LLM;
 	switch ((enum orr_req_state)q->state) {
 	case ORR_REQ_WAITING:
-		return q->runs ? "a request that waits is in a run" :
-			q->kv_held && !q->is_swapped ? "a request that waits holds blocks of the KV cache" : NULL;
+		return q->runs                        ? "a request that waits is in a run"
+		       : q->kv_held && !q->is_swapped ? "a request that waits holds blocks of the KV cache"
+						      : NULL;
 	case ORR_REQ_RUNNING:
 		return q->runs ? NULL : "a request runs and is in no run";
 	case ORR_REQ_RESIDENT:
@@ -171,7 +172,7 @@ static bool could_start(const struct orr_serve *w, const struct req *q, uint32_t
 	const struct replica *r = &w->replica[replica];
 	bool is_served = r->model == NONE || r->model == q->model;
 	return is_served && orr_replica_is_idle(w, replica) && (q->replica == replica || r->role != ORR_ROLE_DECODE) &&
-		!is_loading(w, replica);
+	       !is_loading(w, replica);
 }
 
 /* A policy that says so leaves no replica idle that has, or could have, a request to start. */

@@ -18,9 +18,9 @@ enum sessions { SESSIONS_NONE, SESSIONS_REPLAY, SESSIONS_GROW };
 
 /* Who sent the request of a slot. */
 struct sender {
-	uint32_t user;     /* NONE: nobody waits for it but its session */
-	uint32_t row;      /* of the trace; with sessions */
-	uint32_t context;  /* tokens of the turns before it */
+	uint32_t user;    /* NONE: nobody waits for it but its session */
+	uint32_t row;     /* of the trace; with sessions */
+	uint32_t context; /* tokens of the turns before it */
 };
 
 struct clients {
@@ -34,9 +34,9 @@ struct clients {
 	struct sender current; /* of the request that comes now */
 	/* sessions: rows by number */
 	uint32_t n_rows, next_first;
-	uint32_t *next_turn;   /* [row] the next of its session; NONE: the last */
-	uint64_t *is_later;    /* [row] bit: not the first of its session */
-	uint64_t left;         /* rows that have not been sent */
+	uint32_t *next_turn; /* [row] the next of its session; NONE: the last */
+	uint64_t *is_later;  /* [row] bit: not the first of its session */
+	uint64_t left;       /* rows that have not been sent */
 };
 
 static void on_turn(struct engine *e, void *ctx, uint64_t subject, uint64_t arg);
@@ -229,8 +229,7 @@ bool clients_begin(struct orr_serve *w)
 	const struct orr_args *o = w->config->options;
 	const char *sessions = orr_arg_text(o, "sessions");
 	uint32_t users = (uint32_t)orr_arg_int(o, "clients");
-	enum sessions how = !strcmp(sessions, "replay") ? SESSIONS_REPLAY : !strcmp(sessions, "grow") ? SESSIONS_GROW :
-		SESSIONS_NONE;
+	enum sessions how = !strcmp(sessions, "replay") ? SESSIONS_REPLAY : !strcmp(sessions, "grow") ? SESSIONS_GROW : SESSIONS_NONE;
 	if (!users && how == SESSIONS_NONE)
 		return false;
 	struct clients *c = w->clients = mem_zalloc(1, sizeof *c);

@@ -15,13 +15,13 @@
 #include <stdio.h>
 
 /* The policy may act inside. */
-#define CALL(w, number, what, ...)                                           \
-	do {                                                                 \
+#define CALL(w, number, what, ...)                                                 \
+	do {                                                                       \
 		watch_enter((w)->watch, #what, eng_now((w)->host.engine), number); \
-		(w)->is_acting = true;                                       \
-		(w)->ops->what(__VA_ARGS__);                                 \
-		(w)->is_acting = false;                                      \
-		watch_leave((w)->watch);                                     \
+		(w)->is_acting = true;                                             \
+		(w)->ops->what(__VA_ARGS__);                                       \
+		(w)->is_acting = false;                                            \
+		watch_leave((w)->watch);                                           \
 	} while (0)
 
 int64_t serve_ns(double s)
@@ -129,8 +129,7 @@ static void tell(struct orr_serve *w)
 		tell_runs(w);
 		tell_ended(w);
 		tell_arrivals(w);
-		bool is_told = w->over_told == w->n_over && w->arrived_told == w->n_arrived &&
-			w->ended_told == w->last_ended;
+		bool is_told = w->over_told == w->n_over && w->arrived_told == w->n_arrived && w->ended_told == w->last_ended;
 		if (!is_told)
 			continue;
 		batches_release_over(w);

@@ -4,8 +4,8 @@
  *
  * A deployment has a fixed range of slots of w->replica, as many as it may ever have replicas (twice as many where nodes
  * give notice); a slot that is off has no GPUs. Invariants: a replica is a member of its group exactly when new requests
- * may go to it (up, not draining, not for decoding alone); members of a group are in order of their numbers; in a group's tree, tree[1] is the place of the member
- * with the least load (on ties the first), and tree[i] the better of tree[2i] and tree[2i+1].
+ * may go to it (up, not draining, not for decoding alone); members of a group are in order of their numbers; in a group's tree, tree[1] is
+ * the place of the member with the least load (on ties the first), and tree[i] the better of tree[2i] and tree[2i+1].
  */
 #ifndef ORR_SERVE_FLEET_H
 #define ORR_SERVE_FLEET_H
@@ -22,25 +22,25 @@ struct group {
 
 /* What a replica has beside struct replica. */
 struct fleet_replica {
-	uint32_t place;      /* in its group; NONE: not a member */
+	uint32_t place;       /* in its group; NONE: not a member */
 	uint64_t outstanding; /* tokens of the requests routed to it */
-	double taken_s;      /* its GPUs */
-	bool is_doomed;      /* drains because its node will go: does not come back */
+	double taken_s;       /* its GPUs */
+	bool is_doomed;       /* drains because its node will go: does not come back */
 	bool is_busy;
-	bool leave_is_due;   /* an event will see whether it is empty */
+	bool leave_is_due; /* an event will see whether it is empty */
 };
 
 /* A deployment. */
 struct fleet_part {
 	uint32_t first, slots; /* of w->replica */
 	uint32_t least, most;
-	uint32_t model;       /* NONE: any */
+	uint32_t model; /* NONE: any */
 	bool is_scaled;
 	uint32_t wanted;
-	uint64_t came;        /* requests routed to it since the last tick */
+	uint64_t came; /* requests routed to it since the last tick */
 	/* Recommendations of the last ticks, for scaling down. */
 	uint32_t *asked, n_asked, next_asked, cap_asked;
-	double kv_tokens;     /* the most that a replica of it ever held; NAN: none was there */
+	double kv_tokens; /* the most that a replica of it ever held; NAN: none was there */
 };
 
 struct fleet_news {
@@ -54,14 +54,14 @@ struct fleet {
 	double scale_target;
 	int64_t scale_interval, scale_quiet, start_up, notice;
 
-	struct group *group;  /* [n_models + 1] */
-	uint32_t *turn;       /* [n_models]: round robin goes on from this replica */
+	struct group *group;        /* [n_models + 1] */
+	uint32_t *turn;             /* [n_models]: round robin goes on from this replica */
 	struct fleet_replica *more; /* [n_replicas] */
 	struct fleet_part *part;    /* [n_deployments] */
-	orr_req *held;        /* no replica serves their model now; in order of coming */
+	orr_req *held;              /* no replica serves their model now; in order of coming */
 	uint32_t n_held, cap_held;
-	uint64_t routed;      /* live requests that are on a replica */
-	orr_req *thrown;      /* were on replicas that have gone; not placed yet */
+	uint64_t routed; /* live requests that are on a replica */
+	orr_req *thrown; /* were on replicas that have gone; not placed yet */
 	uint32_t n_thrown, cap_thrown;
 	struct fleet_news *news;
 	uint32_t n_news, news_told, cap_news;
@@ -70,11 +70,11 @@ struct fleet {
 	struct bitset doomed; /* nodes */
 	uint32_t *notices;    /* [node] announced and not come yet */
 	struct failure_run *failures;
-	uint64_t nodes_down;  /* or about to go */
-	int64_t row_ns;       /* of the failure or repair that becomes known next */
-	uint64_t rows_ahead;  /* those that are known and have not happened */
+	uint64_t nodes_down; /* or about to go */
+	int64_t row_ns;      /* of the failure or repair that becomes known next */
+	uint64_t rows_ahead; /* those that are known and have not happened */
 	bool failure_pending, tick_pending, wants_more;
-	struct eng_event refill; /* on a clock that is not its own: replicas that were lost start elsewhere */
+	struct eng_event refill;             /* on a clock that is not its own: replicas that were lost start elsewhere */
 	uint64_t same_ticks, longest_window; /* ticks that changed nothing, in a row */
 	uint64_t scale_ups, scale_downs, losses;
 };
@@ -100,7 +100,7 @@ void fleet_release_held(struct orr_serve *w);
 /* ---- route.c ---- */
 void group_add(struct orr_serve *w, uint32_t replica);
 void group_remove(struct orr_serve *w, uint32_t replica);
-void group_update(struct orr_serve *w, uint32_t replica); /* its load has changed */
+void group_update(struct orr_serve *w, uint32_t replica);        /* its load has changed */
 uint32_t group_count(const struct orr_serve *w, uint32_t model); /* replicas that new requests for it may go to */
 void routes_begin(struct orr_serve *w);
 void routes_free(struct orr_serve *w);

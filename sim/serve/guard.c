@@ -104,9 +104,10 @@ void guard_ended(struct orr_serve *w, const struct req *q, double at_s)
 	if (m->request != req_handle(w, req_slot(w, q)) || (q->how == ORR_REQ_COMPLETED && at_s <= q->deadline_s + LATE_S))
 		return;
 	serve_fail(w, ORR_EFAIL, q,
-		"conservation: the policy claims that nothing it does makes a request late; this one, due at %.9f s, would have ended at %.9f s "
-		"but for %s at %.9f s, and %s", q->deadline_s, m->end_s, m->action, m->at_s,
-		q->how == ORR_REQ_COMPLETED ? "ends now" : "is given up");
+		"conservation: the policy claims that nothing it does makes a request late; this one, due at %.9f s, would have ended at "
+		"%.9f s "
+		"but for %s at %.9f s, and %s",
+		q->deadline_s, m->end_s, m->action, m->at_s, q->how == ORR_REQ_COMPLETED ? "ends now" : "is given up");
 }
 
 void orr_serve_claim(struct orr_serve *w, unsigned claims)

@@ -343,8 +343,7 @@ uint32_t orr_decodes_need(const struct orr_serve *w, uint32_t replica)
 	return l ? decodes_need((struct orr_serve *)(uintptr_t)w, l) : 0;
 }
 
-double orr_iter_estimate(const struct orr_serve *w, uint32_t replica, uint32_t decodes, double context, uint32_t tokens,
-	uint32_t before)
+double orr_iter_estimate(const struct orr_serve *w, uint32_t replica, uint32_t decodes, double context, uint32_t tokens, uint32_t before)
 {
 	struct lane *l = replica < w->n_replicas ? w->replica[replica].lane : NULL;
 	struct llm_load x = { .decodes = decodes,

@@ -13,7 +13,8 @@ bool kv_open(struct orr_serve *w, struct lane *l, uint32_t deployment, struct or
 	l->block_tokens = w->set->kv_block;
 	double tokens = d->kv_blocks ? 0 : served_kv_tokens(l->on, w->set->kv_part);
 	if (!d->kv_blocks && !isfinite(tokens)) {
-		orr_fail(err, ORR_EINPUT, "model %.80s: how much KV cache fits is not known (no memory size, or no kv_bytes): give kv_blocks",
+		orr_fail(err, ORR_EINPUT,
+			"model %.80s: how much KV cache fits is not known (no memory size, or no kv_bytes): give kv_blocks",
 			l->model->name);
 		return false;
 	}
@@ -28,7 +29,8 @@ bool kv_open(struct orr_serve *w, struct lane *l, uint32_t deployment, struct or
 	if (!w->set->prefix_cache || !hash_tokens)
 		return true;
 	if (hash_tokens % l->block_tokens) {
-		orr_fail(err, ORR_EINPUT, "serve.prefix_cache: a hash of the trace stands for %u tokens, which is no multiple of serve.kv_block=%u",
+		orr_fail(err, ORR_EINPUT,
+			"serve.prefix_cache: a hash of the trace stands for %u tokens, which is no multiple of serve.kv_block=%u",
 			hash_tokens, l->block_tokens);
 		return false;
 	}

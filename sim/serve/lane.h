@@ -67,23 +67,23 @@ struct lane {
 	uint32_t *fresh, n_fresh, cap_fresh; /* decodes that were in no iteration yet */
 	struct lane_gap *gap;                /* clocks ascending, gaps descending: for the largest one since a clock */
 	uint32_t n_gap, cap_gap;
-	double last_decode_s;                /* end of the last iteration with decodes */
+	double last_decode_s; /* end of the last iteration with decodes */
 
 	/* the iteration */
-	uint32_t *list, n_list, cap_list;    /* prompts in it, or in the next one */
-	double copy_s, copying_s;            /* swapping that the next one waits for; that the one that runs waited for */
+	uint32_t *list, n_list, cap_list; /* prompts in it, or in the next one */
+	double copy_s, copying_s;         /* swapping that the next one waits for; that the one that runs waited for */
 	bool is_flying, is_cut;
-	unsigned flags;                      /* enum orr_iter_flag */
-	uint32_t flying;                     /* decodes in it */
-	uint32_t taken;                      /* blocks that they took for it */
-	uint32_t late;                       /* decodes that joined since it began */
-	uint64_t ahead;                      /* iterations before it that were done with no event */
-	uint64_t left;                       /* iterations of the repetition after this one */
+	unsigned flags;  /* enum orr_iter_flag */
+	uint32_t flying; /* decodes in it */
+	uint32_t taken;  /* blocks that they took for it */
+	uint32_t late;   /* decodes that joined since it began */
+	uint64_t ahead;  /* iterations before it that were done with no event */
+	uint64_t left;   /* iterations of the repetition after this one */
 	uint32_t keep_free;
-	double start_s, end_s;               /* end_s -1: there was none yet */
-	double base_s, each_s;               /* the last `alike` iterations took each_s, the first of them from base_s on */
-	uint64_t alike;                      /* 0: the next one begins anew */
-	int64_t again_ns;                    /* a repetition went on at this instant; -1 */
+	double start_s, end_s; /* end_s -1: there was none yet */
+	double base_s, each_s; /* the last `alike` iterations took each_s, the first of them from base_s on */
+	uint64_t alike;        /* 0: the next one begins anew */
+	int64_t again_ns;      /* a repetition went on at this instant; -1 */
 	struct eng_event event;
 };
 
@@ -148,7 +148,7 @@ const char *kv_check(const struct orr_serve *w, const struct lane *l);
 /* ---- prefix.c: blocks of prompts by their hashes ---- */
 struct prefix *prefix_new(void);
 void prefix_free(struct prefix *p);
-enum { PREFIX_NONE = UINT32_MAX };
+#define PREFIX_NONE UINT32_MAX
 uint32_t prefix_find(const struct prefix *p, uint64_t hash);
 /* A user more; true: it had none. */
 bool prefix_use(struct prefix *p, uint32_t entry);

@@ -27,7 +27,8 @@ void loading_begin(struct orr_serve *w, uint32_t replica)
 	}
 	if (r->weights > r->memory)
 		serve_fail(w, ORR_EINPUT, NULL,
-			"the weights of the models of replica %u need %.9g bytes and it has %.9g (serve.preloaded=false loads them when the policy asks)",
+			"the weights of the models of replica %u need %.9g bytes and it has %.9g (serve.preloaded=false loads them when "
+			"the policy asks)",
 			replica, r->weights, r->memory);
 }
 
@@ -52,7 +53,7 @@ static bool may_load(struct orr_serve *w, uint32_t replica, uint32_t model, cons
 	else if (model >= w->config->n_models)
 		serve_fail(w, ORR_EFAIL, NULL, "%s of model %u; there are %u", what, model, w->config->n_models);
 	else if (!w->replica[replica].loaded_s ||
-		(w->replica[replica].state != REPLICA_UP && w->replica[replica].state != REPLICA_DRAINING))
+		 (w->replica[replica].state != REPLICA_UP && w->replica[replica].state != REPLICA_DRAINING))
 		serve_fail(w, ORR_EFAIL, NULL, "%s on replica %u, which is not up", what, replica);
 	else if (!may_run(w, &w->replica[replica], model))
 		serve_fail(w, ORR_EFAIL, NULL, "%s of model %s on replica %u, which does not run it in batches", what,

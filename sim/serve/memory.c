@@ -17,17 +17,17 @@
 enum { ON_STACK = 16 };
 static const double OVERLAP_S = 2e-9;
 static const double REACHED_S = 0.5e-9; /* what is this near is there */
-static const double ROUNDING = 1e-12; /* of sums of bytes */
+static const double ROUNDING = 1e-12;   /* of sums of bytes */
 
 /* A run in the projection; seconds are of its own progress. */
 struct part {
 	uint32_t model;
-	bool is_going;          /* not suspended, begun, not ended */
-	double bytes, peak;     /* now; from the peak on */
-	double to_peak, left;   /* INFINITY: no peak to come */
-	double stop;            /* what will be left where it leaves; 0: its end */
-	bool is_kept;           /* and holds its memory from then on */
-	double starts_s;        /* 0: it is there */
+	bool is_going;        /* not suspended, begun, not ended */
+	double bytes, peak;   /* now; from the peak on */
+	double to_peak, left; /* INFINITY: no peak to come */
+	double stop;          /* what will be left where it leaves; 0: its end */
+	bool is_kept;         /* and holds its memory from then on */
+	double starts_s;      /* 0: it is there */
 };
 
 static double scale_of(const struct orr_serve *w, uint32_t model)

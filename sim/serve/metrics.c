@@ -146,9 +146,10 @@ static void record(struct orr_serve *w, const struct req *q, double at_s)
 		.output_tokens = q->output_asked,
 		.preemptions = q->preemptions,
 		.replica = has_ended ? q->replica : UINT32_MAX,
-		.status = (uint8_t)(q->how == ORR_REQ_COMPLETED ? REQUEST_COMPLETED :
-			q->how == ORR_REQ_REFUSED ? REQUEST_REFUSED : q->how == ORR_REQ_SHED ? REQUEST_SHED :
-			REQUEST_UNFINISHED) };
+		.status = (uint8_t)(q->how == ORR_REQ_COMPLETED ? REQUEST_COMPLETED
+				    : q->how == ORR_REQ_REFUSED ? REQUEST_REFUSED
+				    : q->how == ORR_REQ_SHED    ? REQUEST_SHED
+								: REQUEST_UNFINISHED) };
 }
 
 /* ---- requests ---- */
@@ -164,8 +165,7 @@ static double tpot_of(const struct orr_serve *w, const struct req *q, double at_
 /* Within all limits that are set for it; none is as good as met. */
 static bool meets(const struct orr_serve *w, const struct req *q, double at_s, double ttft, double tpot)
 {
-	return q->how == ORR_REQ_COMPLETED && at_s <= q->deadline_s && !(ttft > w->set->slo_ttft_s) &&
-		!(tpot > w->set->slo_tpot_s);
+	return q->how == ORR_REQ_COMPLETED && at_s <= q->deadline_s && !(ttft > w->set->slo_ttft_s) && !(tpot > w->set->slo_tpot_s);
 }
 
 static void count_slo(struct orr_serve *w, const struct req *q, bool is_good)

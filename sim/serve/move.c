@@ -17,7 +17,7 @@
 struct move {
 	bool is_live;
 	uint32_t slot, from, to;
-	struct eng_event event;  /* without a topology */
+	struct eng_event event; /* without a topology */
 	double end_s;
 	uint32_t *flow, n_flows; /* with one; UINT32_MAX: has ended */
 	uint32_t left;           /* flows that have not */
@@ -26,11 +26,11 @@ struct move {
 struct moves {
 	struct move *v;
 	uint32_t n, cap, *free, n_free, cap_free;
-	struct flownet *net;     /* NULL: no topology */
-	uint32_t *first_gpu;     /* of each node */
-	struct eng_event event;  /* when the net has something to say */
+	struct flownet *net;    /* NULL: no topology */
+	uint32_t *first_gpu;    /* of each node */
+	struct eng_event event; /* when the net has something to say */
 	bool is_awaited;
-	bool has_ended;          /* flows have ended that were not told of */
+	bool has_ended; /* flows have ended that were not told of */
 };
 
 static struct moves *moves_of(struct orr_serve *w)

@@ -7,9 +7,9 @@
 #include <math.h>
 #include <string.h>
 
-const struct orr_param serve_options[] = {
-	ORR_PARAM_CHOICE("router", "auto", "auto|round-robin|random|jsq|power-of-two|least-outstanding|prefix-aware",
-		"which replica a request goes to; auto: the policy's own rule, else jsq"),
+const struct orr_param serve_options[] = { ORR_PARAM_CHOICE("router", "auto",
+						   "auto|round-robin|random|jsq|power-of-two|least-outstanding|prefix-aware",
+						   "which replica a request goes to; auto: the policy's own rule, else jsq"),
 	ORR_PARAM_INT("queue_limit", "0", 0, 9e15,
 		"most requests that a replica has, or that wait in the policy's own queue; one more is shed; 0: no limit"),
 	ORR_PARAM_CHOICE("shed", "no", "no|late|hopeless",
@@ -52,9 +52,7 @@ const struct orr_param serve_options[] = {
 		"time between tokens of a request: (end - first) / (n - 1), or with Splitwise (end - first) / n"),
 	ORR_PARAM_INT("max_calls_per_instant", "1000", 1, 1e9, "schedule() calls per replica at one instant before the run ends"),
 	ORR_PARAM_REAL("warmup", "0", 0, 0.9, "first part of the requests left out of means"),
-	ORR_PARAM_REAL("ci_level", "0.95", 0.5, 0.999999, "level of confidence intervals"),
-	ORR_PARAM_END
-};
+	ORR_PARAM_REAL("ci_level", "0.95", 0.5, 0.999999, "level of confidence intervals"), ORR_PARAM_END };
 
 /* The number of a choice in the table's list of words. */
 static int choice(const struct orr_args *a, const char *name)
@@ -94,7 +92,8 @@ static int read_slowdown(const struct serve_config *c, double *slowdown, const c
 	double x;
 	if (!equals || !num_real(equals + 1, n - (size_t)(equals + 1 - s), &x) || !(x >= 1 && x <= 1e6))
 		return orr_fail(err, ORR_EINPUT,
-			"serve.slowdowns: expected model:beside=FACTOR with a factor from 1 to 1e6, found \"%.*s\"", (int)(n < 80 ? n : 80), s);
+			"serve.slowdowns: expected model:beside=FACTOR with a factor from 1 to 1e6, found \"%.*s\"", (int)(n < 80 ? n : 80),
+			s);
 	uint32_t a = model_named(c, s, (size_t)(colon - s));
 	uint32_t b = model_named(c, colon + 1, (size_t)(equals - colon - 1));
 	if (a == UINT32_MAX || b == UINT32_MAX)
@@ -134,7 +133,8 @@ static int read_curve(struct serve_settings *x, const struct orr_args *a, struct
 	size_t n = 0;
 	const double *curve = orr_arg_list(a, "slowdown_curve", &n);
 	if (!n)
-		return orr_fail(err, ORR_EINPUT, "serve.interference=curve: expected serve.slowdown_curve=1,.. (slowdown with 1, 2, .. runs)");
+		return orr_fail(
+			err, ORR_EINPUT, "serve.interference=curve: expected serve.slowdown_curve=1,.. (slowdown with 1, 2, .. runs)");
 	for (size_t i = 0; i < n; i++) {
 		if (i ? curve[i] >= 1 && curve[i] <= 1e6 : curve[i] == 1)
 			continue;

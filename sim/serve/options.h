@@ -26,22 +26,22 @@ enum serve_tbt { TBT_TPOT, TBT_SPLITWISE };
 
 struct serve_settings {
 	enum serve_router router;
-	uint64_t queue_limit;       /* UINT64_MAX: none */
+	uint64_t queue_limit; /* UINT64_MAX: none */
 	enum serve_shed shed;
 	double slo_s, slo_ttft_s, slo_tpot_s; /* INFINITY: not set */
-	bool any_model;             /* a model that is not served: the first */
+	bool any_model;                       /* a model that is not served: the first */
 
 	enum serve_interference interference;
-	double *slowdown;           /* [model * n_models + beside]; NULL unless pairwise */
-	const double *curve;        /* [runs - 1]; the options' own */
-	size_t n_curve;             /* SIZE_MAX unless curve */
-	double utilisation_limit;   /* INFINITY: none */
+	double *slowdown;         /* [model * n_models + beside]; NULL unless pairwise */
+	const double *curve;      /* [runs - 1]; the options' own */
+	size_t n_curve;           /* SIZE_MAX unless curve */
+	double utilisation_limit; /* INFINITY: none */
 	enum serve_exit exit;
 	double exit_interval_s, resume_cost_s;
 	bool preloaded;
 
-	uint32_t kv_block;          /* tokens */
-	double kv_part;             /* of a replica's memory */
+	uint32_t kv_block; /* tokens */
+	double kv_part;    /* of a replica's memory */
 	bool prefix_cache;
 	double swap_Bps, kv_Bps, kv_latency_s;
 	bool kv_overlap;

@@ -90,7 +90,9 @@ static double exit_interval(const struct orr_serve *w, const struct run *x)
 static double exit_point(const struct orr_serve *w, const struct run *x)
 {
 	double interval = exit_interval(w, x), done = x->alone_s - run_left(w, x);
-	return interval > 0 && interval < INFINITY ? fmax(ceil((done - AT_ONCE_S) / interval) * interval, done) : interval > 0 ? interval : done;
+	return interval > 0 && interval < INFINITY ? fmax(ceil((done - AT_ONCE_S) / interval) * interval, done)
+	       : interval > 0                      ? interval
+						   : done;
 }
 
 /* What is left there; 0: no exit point before the end, it ends by itself. */
@@ -135,13 +137,16 @@ void orr_run_abort(struct orr_serve *w, orr_run run, enum orr_abort_how how)
 	}
 	double at = exit_point(w, x), done = x->alone_s - run_left(w, x);
 	if (at == INFINITY) {
-		serve_fail(w, ORR_EINPUT, q, "orr_run_abort(): model %s does not say how many exit points it has, which serve.exit=layer needs",
+		serve_fail(w, ORR_EINPUT, q,
+			"orr_run_abort(): model %s does not say how many exit points it has, which serve.exit=layer needs",
 			w->config->model[x->model]->name);
 		return;
 	}
 	if (how == ORR_ABORT_SAVE && !can_hold(w, x, at)) {
-		serve_fail(w, ORR_EFAIL, q, "orr_run_abort(): no room on replica %u to keep the run's memory beside what runs there "
-			"(orr_run_can_save() tells)", x->replica);
+		serve_fail(w, ORR_EFAIL, q,
+			"orr_run_abort(): no room on replica %u to keep the run's memory beside what runs there "
+			"(orr_run_can_save() tells)",
+			x->replica);
 		return;
 	}
 	guard_before(w, x, "orr_run_abort()");
@@ -190,8 +195,10 @@ void orr_run_resume(struct orr_serve *w, orr_run run)
 		return;
 	}
 	if (!orr_run_can_resume(w, run)) {
-		serve_fail(w, ORR_EFAIL, first_of(w, x), "orr_run_resume(): no room on replica %u for the rest of the run "
-			"(orr_run_can_resume() tells)", x->replica);
+		serve_fail(w, ORR_EFAIL, first_of(w, x),
+			"orr_run_resume(): no room on replica %u for the rest of the run "
+			"(orr_run_can_resume() tells)",
+			x->replica);
 		return;
 	}
 	guard_before_beside(w, x->replica, "orr_run_resume()");

@@ -18,9 +18,9 @@ struct entry {
 struct prefix {
 	struct entry *v;
 	uint32_t n, cap, free;
-	uint32_t first, last;       /* without users; first: for longest */
+	uint32_t first, last; /* without users; first: for longest */
 	uint32_t n_used, n_unused;
-	uint32_t *head, n_heads;    /* a power of two */
+	uint32_t *head, n_heads; /* a power of two */
 };
 
 struct prefix *prefix_new(void)

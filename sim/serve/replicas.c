@@ -85,8 +85,8 @@ bool replica_is_on(const struct orr_serve *w, uint32_t replica, uint32_t node)
 static void settle_size(struct orr_serve *w, uint32_t replica)
 {
 	struct replica *r = &w->replica[replica];
-	const struct device *device = w->config->device && r->gpu_type < w->config->cluster->n_types ?
-		w->config->device[r->gpu_type] : NULL;
+	const struct device *device =
+		w->config->device && r->gpu_type < w->config->cluster->n_types ? w->config->device[r->gpu_type] : NULL;
 	r->memory = device ? device->memory_bytes * r->gpus : INFINITY;
 }
 
@@ -99,8 +99,7 @@ static bool make_lane(struct orr_serve *w, uint32_t replica)
 	struct orr_error err = { 0 };
 	r->lane = lane_new(w, replica, &err);
 	if (!r->lane) {
-		serve_fail(w, err.code ? err.code : ORR_EINPUT, NULL, "replica %u: %s", replica,
-			err.text[0] ? err.text : "cannot be made");
+		serve_fail(w, err.code ? err.code : ORR_EINPUT, NULL, "replica %u: %s", replica, err.text[0] ? err.text : "cannot be made");
 		return false;
 	}
 	struct fleet_part *p = &w->fleet->part[r->deployment];
@@ -390,14 +389,13 @@ static bool table_could(const struct orr_serve *w, const struct req *q, const st
 {
 	static const double rounding = 1e-9; /* as memory.c */
 	uint32_t size = served_batch_for(m, q->samples);
-	if (!size || isnan(served_latency(m, size, q->prompt_asked)) ||
-		m->utilisation > w->set->utilisation_limit * (1 + rounding))
+	if (!size || isnan(served_latency(m, size, q->prompt_asked)) || m->utilisation > w->set->utilisation_limit * (1 + rounding))
 		return false;
 	struct served_memory x = served_memory_of(m, size);
 	for (uint32_t d = 0; d < w->config->n_deployments; d++) {
 		uint32_t model = w->fleet->part[d].model;
-		if ((model == NONE || model == q->model) && m->weight_bytes + fmax(x.before, x.peak) <=
-			largest_memory(w, &w->config->deployment[d]) * (1 + rounding))
+		if ((model == NONE || model == q->model) &&
+			m->weight_bytes + fmax(x.before, x.peak) <= largest_memory(w, &w->config->deployment[d]) * (1 + rounding))
 			return true;
 	}
 	return false;
@@ -452,8 +450,8 @@ static int settle_part(struct orr_serve *w, uint32_t d)
 	p->first = d ? p[-1].first + p[-1].slots : 0;
 	p->kv_tokens = NAN;
 	if (!x->tp || !x->pp || p->least > p->most)
-		return orr_fail(&w->error, ORR_EINPUT, "deployment %u: %s", d, p->least > p->most ?
-			"least is more than most" : "tp and pp are 1 or more");
+		return orr_fail(&w->error, ORR_EINPUT, "deployment %u: %s", d,
+			p->least > p->most ? "least is more than most" : "tp and pp are 1 or more");
 	if (p->model != NONE && p->model >= w->config->n_models)
 		return orr_fail(&w->error, ORR_EINPUT, "deployment %u: model %u; there are %u", d, p->model, w->config->n_models);
 	for (uint32_t m = 0; p->model == NONE && m < w->config->n_models; m++)

@@ -29,8 +29,10 @@ static uint32_t look_up_model(struct orr_serve *w, const struct request_rec *rec
 	char line[32] = "";
 	if (rec->line)
 		snprintf(line, sizeof line, ":%llu", (unsigned long long)rec->line);
-	orr_fail(&w->error, ORR_EINPUT, "%.200s%s: model %.100s is not served%s%.100s%s (serve.any_model=true gives its requests to %.100s)",
-		reqset_source(c->requests), line, name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "", c->model[0]->name);
+	orr_fail(&w->error, ORR_EINPUT,
+		"%.200s%s: model %.100s is not served%s%.100s%s (serve.any_model=true gives its requests to %.100s)",
+		reqset_source(c->requests), line, name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "",
+		c->model[0]->name);
 	return NONE;
 }
 
@@ -39,7 +41,8 @@ static uint32_t model_of(struct orr_serve *w, const struct request_rec *rec)
 	if (!rec->model) {
 		if (w->config->n_models == 1 || w->set->any_model)
 			return 0;
-		orr_fail(&w->error, ORR_EINPUT, "%.200s: request %llu names no model, and %u are served (serve.any_model=true gives it to %.100s)",
+		orr_fail(&w->error, ORR_EINPUT,
+			"%.200s: request %llu names no model, and %u are served (serve.any_model=true gives it to %.100s)",
 			reqset_source(w->config->requests), (unsigned long long)rec->number, w->config->n_models,
 			w->config->model[0]->name);
 		return NONE;

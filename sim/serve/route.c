@@ -21,8 +21,7 @@ static uint32_t group_of(const struct orr_serve *w, uint32_t replica)
 
 static uint64_t load_of(const struct orr_serve *w, uint32_t replica)
 {
-	return w->set->router == ROUTER_LEAST_OUTSTANDING ? w->fleet->more[replica].outstanding :
-		w->replica[replica].routed;
+	return w->set->router == ROUTER_LEAST_OUTSTANDING ? w->fleet->more[replica].outstanding : w->replica[replica].routed;
 }
 
 /* The better of two places (NONE: nobody). */

@@ -74,11 +74,13 @@ void serve_starving(struct orr_serve *w)
 			oldest = q;
 	}
 	if (replicas_wait(w))
-		serve_fail(w, ORR_EFAIL, oldest, "%llu requests have not ended, and replicas find no GPUs, now or later", (unsigned long long)w->live);
+		serve_fail(w, ORR_EFAIL, oldest, "%llu requests have not ended, and replicas find no GPUs, now or later",
+			(unsigned long long)w->live);
 	serve_fail(w, ORR_EFAIL, oldest,
 		"%llu requests have not ended, nothing runs, no timer is set and no request is to come: the policy does nothing for them "
 		"(this is the first%s)",
-		(unsigned long long)w->live, w->set->preloaded ? "" : "; with serve.preloaded=false a policy must load models: orr_model_load()");
+		(unsigned long long)w->live,
+		w->set->preloaded ? "" : "; with serve.preloaded=false a policy must load models: orr_model_load()");
 }
 
 double serve_part_done(const struct orr_serve *w)
@@ -110,7 +112,8 @@ static void loop(struct orr_serve *w)
 		if (!eng_next_time(w->host.engine, &t))
 			break; /* what waits needs nodes that never come back */
 		if (t > INT64_MAX / 2) {
-			serve_fail(w, ORR_EFAIL, NULL, "the clock ends after 146 years and %llu requests have not (--until sets an earlier end)",
+			serve_fail(w, ORR_EFAIL, NULL,
+				"the clock ends after 146 years and %llu requests have not (--until sets an earlier end)",
 				(unsigned long long)w->live);
 			break;
 		}
@@ -159,8 +162,8 @@ static void world_free(struct orr_serve *w)
 	mem_free(w);
 }
 
-static struct orr_serve *world_new(const struct serve_config *c, const struct serve_host *host,
-	const struct orr_policy *policy, const char *label, struct run_result *result)
+static struct orr_serve *world_new(const struct serve_config *c, const struct serve_host *host, const struct orr_policy *policy,
+	const char *label, struct run_result *result)
 {
 	struct orr_serve *w = mem_zalloc(1, sizeof *w);
 	w->config = c;
@@ -242,7 +245,8 @@ static void end_requests(struct orr_serve *w)
 static void report_observed(struct orr_serve *w)
 {
 	for (uint32_t i = 0; i < w->n_observed; i++)
-		result_metric(w->result, result_text(w->result, w->observed[i].name), w->observed[i].sum / (double)w->observed[i].n, NAN, NAN);
+		result_metric(
+			w->result, result_text(w->result, w->observed[i].name), w->observed[i].sum / (double)w->observed[i].n, NAN, NAN);
 }
 
 static void measure(struct orr_serve *w)
@@ -282,8 +286,8 @@ int serve_end(struct orr_serve *w, struct orr_error *err)
 	return rc;
 }
 
-int serve_run(const struct serve_config *c, const struct orr_policy *policy, const struct orr_args *policy_args,
-	const char *label, struct run_result *result, struct orr_error *err)
+int serve_run(const struct serve_config *c, const struct orr_policy *policy, const struct orr_args *policy_args, const char *label,
+	struct run_result *result, struct orr_error *err)
 {
 	struct orr_serve *w = serve_begin(c, NULL, policy, policy_args, label, result, err);
 	if (!w)

@@ -410,8 +410,7 @@ static void read_options(struct orr_serve *w)
 	const struct orr_args *o = w->config->options;
 	struct fleet *f = w->fleet;
 	const char *how = orr_arg_text(o, "autoscale");
-	f->autoscale = !strcmp(how, "outstanding") ? AUTOSCALE_OUTSTANDING : !strcmp(how, "rate") ? AUTOSCALE_RATE :
-		AUTOSCALE_NONE;
+	f->autoscale = !strcmp(how, "outstanding") ? AUTOSCALE_OUTSTANDING : !strcmp(how, "rate") ? AUTOSCALE_RATE : AUTOSCALE_NONE;
 	f->scale_target = orr_arg_real(o, "scale_target");
 	f->scale_interval = orr_arg_time_ns(o, "scale_interval");
 	f->scale_interval = f->scale_interval > 0 ? f->scale_interval : 1;
@@ -430,8 +429,9 @@ void scale_begin(struct orr_serve *w)
 		struct fleet_part *p = &f->part[d];
 		fill(w, p, 0);
 		if (!w->error.code && w->owns_host && present(w, p) < p->wanted)
-			orr_fail(&w->error, ORR_EINPUT, "deployment %u: the cluster has room for %u of its %u replicas of %u GPUs (tp x pp)",
-				d, present(w, p), p->wanted, w->config->deployment[d].tp * w->config->deployment[d].pp);
+			orr_fail(&w->error, ORR_EINPUT,
+				"deployment %u: the cluster has room for %u of its %u replicas of %u GPUs (tp x pp)", d, present(w, p),
+				p->wanted, w->config->deployment[d].tp * w->config->deployment[d].pp);
 	}
 	if (w->error.code)
 		return;

@@ -25,18 +25,18 @@ struct failures;
 
 /* Replicas of one kind. */
 struct serve_deployment {
-	uint32_t replicas;      /* at the start */
-	uint32_t model;         /* index of serve_config.model; UINT32_MAX: any of them (GPUs shared by models) */
-	uint32_t tp, pp;        /* GPUs of a replica: tp x pp, on one node if they fit there */
+	uint32_t replicas; /* at the start */
+	uint32_t model;    /* index of serve_config.model; UINT32_MAX: any of them (GPUs shared by models) */
+	uint32_t tp, pp;   /* GPUs of a replica: tp x pp, on one node if they fit there */
 	enum orr_replica_role role;
-	uint64_t gpu_types;     /* bit mask of the cluster's types; 0: any */
-	uint32_t kv_blocks;     /* 0: as memory allows */
-	uint32_t least, most;   /* autoscaling; most 0: fixed */
+	uint64_t gpu_types;   /* bit mask of the cluster's types; 0: any */
+	uint32_t kv_blocks;   /* 0: as memory allows */
+	uint32_t least, most; /* autoscaling; most 0: fixed */
 };
 
 struct serve_config {
 	const struct reqset *requests;
-	uint64_t replication;        /* index of the random streams (reqset_open()) */
+	uint64_t replication; /* index of the random streams (reqset_open()) */
 	const struct cluster *cluster;
 	const struct placement *placement;
 	const struct topo *topo;     /* for moving KV caches; NULL: at serve.kv_Bps */
@@ -47,13 +47,13 @@ struct serve_config {
 	enum precision precision;
 	const struct serve_deployment *deployment;
 	uint32_t n_deployments;
-	const struct failures *failures;      /* NULL: nodes never fail */
-	const struct orr_args *options;       /* of serve_options */
-	const double *usd_per_gpu_hour;       /* by GPU type; NULL: not known */
+	const struct failures *failures; /* NULL: nodes never fail */
+	const struct orr_args *options;  /* of serve_options */
+	const double *usd_per_gpu_hour;  /* by GPU type; NULL: not known */
 	uint64_t seed;
-	int64_t until_ns;            /* stop there; ORR_NEVER: when all requests have ended */
-	bool check;                  /* prove conservation laws as it goes */
-	bool record_requests;        /* fill in result->requests */
+	int64_t until_ns;     /* stop there; ORR_NEVER: when all requests have ended */
+	bool check;           /* prove conservation laws as it goes */
+	bool record_requests; /* fill in result->requests */
 	uint64_t max_rows;
 	double policy_timeout_s;
 	void (*progress)(void *ctx, double part);
@@ -63,8 +63,8 @@ struct serve_config {
 /* What `--set serve.NAME=VALUE` sets. */
 extern const struct orr_param serve_options[];
 
-int serve_run(const struct serve_config *c, const struct orr_policy *policy, const struct orr_args *policy_args,
-	const char *label, struct run_result *result, struct orr_error *err);
+int serve_run(const struct serve_config *c, const struct orr_policy *policy, const struct orr_args *policy_args, const char *label,
+	struct run_result *result, struct orr_error *err);
 
 /* ---- on a clock that is not its own ---- */
 
@@ -88,7 +88,7 @@ bool serve_is_over(const struct orr_serve *w); /* nothing left to do, or an erro
 bool serve_has_failed(const struct orr_serve *w);
 /* Events of this world among those pending that will not by themselves let a request go on. */
 uint64_t serve_background(const struct orr_serve *w);
-void serve_starving(struct orr_serve *w); /* nothing will ever happen and requests wait: the run fails, naming the policy */
+void serve_starving(struct orr_serve *w);          /* nothing will ever happen and requests wait: the run fails, naming the policy */
 double serve_part_done(const struct orr_serve *w); /* 0..1, as far as is known */
 /* GPUs may have become free; a node goes (its replicas are lost and give their GPUs back; serve_capacity() follows when
  * the pool knows) or came back; a node will go, and its replicas drain (with serve.notice set others are started elsewhere

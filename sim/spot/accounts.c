@@ -7,7 +7,8 @@
 void accounts_charge(struct orr_spot *w, enum orr_account a, wide usd, uint64_t n)
 {
 	if ((double)usd * (double)n + (double)w->account_usd[a] > MAX_CHARGES) {
-		spot_fail(w, ORR_EFAIL, NULL, "more than 2e14 USD of charges that are not for time: too many bytes, or spot.egress_usd_per_GB is too high");
+		spot_fail(w, ORR_EFAIL, NULL,
+			"more than 2e14 USD of charges that are not for time: too many bytes, or spot.egress_usd_per_GB is too high");
 		return;
 	}
 	w->account_usd[a] += usd * n;
@@ -35,7 +36,8 @@ void orr_pause_as(struct orr_spot *w, enum orr_account account)
 	if (!spot_may_act(w, "orr_pause_as()"))
 		return;
 	if (account != ORR_CHECKPOINT && account != ORR_RESTART && account != ORR_RECONFIGURE && account != ORR_IDLE)
-		spot_fail(w, ORR_EFAIL, NULL, "orr_pause_as(%d): expected ORR_CHECKPOINT, ORR_RESTART, ORR_RECONFIGURE or ORR_IDLE", (int)account);
+		spot_fail(w, ORR_EFAIL, NULL, "orr_pause_as(%d): expected ORR_CHECKPOINT, ORR_RESTART, ORR_RECONFIGURE or ORR_IDLE",
+			(int)account);
 	else
 		w->pause = account;
 }

@@ -37,7 +37,9 @@ uint32_t spot_capacity_zone(struct orr_spot *w, uint32_t text)
 		return zone;
 	/* A zone that was not announced: of a price series, or of rows without a zone among others. */
 	w->zone = mem_realloc(w->zone, n, sizeof *w->zone);
-	w->zone[zone] = (struct zone){ .name = strtab_text(availset_strings(w->config->capacity), text), .text = text, .first = NONE, .last = NONE };
+	w->zone[zone] = (struct zone){
+		.name = strtab_text(availset_strings(w->config->capacity), text), .text = text, .first = NONE, .last = NONE
+	};
 	w->market = mem_realloc(w->market, (size_t)n * w->n_types, sizeof *w->market);
 	for (uint32_t t = 0; t < w->n_types; t++)
 		w->market[(size_t)zone * w->n_types + t].price = w->default_price;
@@ -472,7 +474,8 @@ const char *orr_zone_name(const struct orr_spot *w, uint32_t zone)
 
 double orr_spot_price(const struct orr_spot *w, uint32_t zone)
 {
-	return zone < w->n_zones ? (double)w->market[(size_t)zone * w->n_types + w->zone[zone].type].price / 1e9 : (double)w->default_price / 1e9;
+	return zone < w->n_zones ? (double)w->market[(size_t)zone * w->n_types + w->zone[zone].type].price / 1e9
+				 : (double)w->default_price / 1e9;
 }
 
 double orr_on_demand_price(const struct orr_spot *w, uint32_t zone)

@@ -19,8 +19,8 @@ static void time_and_money(struct orr_spot *w)
 		spot_fail(w, ORR_EFAIL, NULL, "check: instance-seconds: accounts hold %.9f, instances lived %.9f, the clock counted %.9f",
 			wide_seconds(ns), wide_seconds(lives), wide_seconds(w->live_ns));
 	if (usd != paid || usd + w->account_usd[ORR_ROUNDING] + w->account_usd[ORR_EGRESS] != w->spent)
-		spot_fail(w, ORR_EFAIL, NULL, "check: dollars: accounts hold %.12g, instances paid %.12g, in all %.12g were spent", wide_usd(usd),
-			wide_usd(paid), wide_usd(w->spent));
+		spot_fail(w, ORR_EFAIL, NULL, "check: dollars: accounts hold %.12g, instances paid %.12g, in all %.12g were spent",
+			wide_usd(usd), wide_usd(paid), wide_usd(w->spent));
 }
 
 static void instances_and_stages(struct orr_spot *w)
@@ -46,8 +46,8 @@ static void instances_and_stages(struct orr_spot *w)
 		if (n[r] != w->count[r] || rate[r] != w->rate[r])
 			spot_fail(w, ORR_EFAIL, NULL, "check: %u instances in role %d, counted %u", n[r], r, w->count[r]);
 	if (live[0] != w->live[0] || live[1] != w->live[1] || stages != owned || ownerless != w->ownerless)
-		spot_fail(w, ORR_EFAIL, NULL, "check: %u stages are owned, instances own %u; %u have no owner, counted %u", owned, stages, ownerless,
-			w->ownerless);
+		spot_fail(w, ORR_EFAIL, NULL, "check: %u stages are owned, instances own %u; %u have no owner, counted %u", owned, stages,
+			ownerless, w->ownerless);
 }
 
 static void samples(struct orr_spot *w)

@@ -115,8 +115,8 @@ static int shape_begin(const struct source *s, uint32_t pipelines, uint32_t dept
 	x->cluster = cluster_load(cluster, err);
 	x->topo = x->cluster ? topo_load(x->cluster, net, 1, err) : NULL;
 	x->options = x->topo ? args_new(step_options, "step", err) : NULL;
-	if (!x->options || set_number(x->options, "iterations", ITERATIONS, err) ||
-		set(x->options, "optimizer", s->step->optimizer, err) || set(x->options, "ignore_memory", "true", err))
+	if (!x->options || set_number(x->options, "iterations", ITERATIONS, err) || set(x->options, "optimizer", s->step->optimizer, err) ||
+		set(x->options, "ignore_memory", "true", err))
 		return ORR_EINPUT;
 	x->config = (struct step_config){ .cluster = x->cluster,
 		.topo = x->topo,
@@ -141,7 +141,7 @@ static uint32_t micro_batches(const struct elastic_step *t, uint32_t pipelines)
 /* What is run in a shape. */
 struct question {
 	const char *redundancy;
-	int64_t failed;         /* stage; -1: none */
+	int64_t failed; /* stage; -1: none */
 	uint32_t micro_batches, redo;
 };
 
@@ -150,10 +150,11 @@ static int settings(const struct shape *x, const struct question *q, struct orr_
 	const struct elastic_step *t = x->source->step;
 	double samples = (double)q->micro_batches * x->pipelines * t->micro_batch;
 	return set_number(a, "stages", x->depth, x->err) || set_number(a, "micro_batches", q->micro_batches, x->err) ||
-			set_number(a, "global_batch", samples, x->err) || set(a, "redundancy", q->redundancy, x->err) ||
-			set(a, "cut", t->cut, x->err) || set(a, "recompute", t->recompute, x->err) ||
-			set_number(a, "failed", (double)q->failed, x->err) || set_number(a, "redo", q->redo, x->err)
-		? ORR_EINPUT : ORR_OK;
+			       set_number(a, "global_batch", samples, x->err) || set(a, "redundancy", q->redundancy, x->err) ||
+			       set(a, "cut", t->cut, x->err) || set(a, "recompute", t->recompute, x->err) ||
+			       set_number(a, "failed", (double)q->failed, x->err) || set_number(a, "redo", q->redo, x->err)
+		       ? ORR_EINPUT
+		       : ORR_OK;
 }
 
 /* How many backward passes of a node were done at an instant of the last iteration, in the mean. */
@@ -306,7 +307,8 @@ static int run_all(const struct source *s, struct derive_row *row, size_t n, uin
 	pthread_mutex_destroy(&w.lock);
 	for (size_t i = 0; i < n && !rc; i++) /* the first in order, whoever met it */
 		if (w.err[i].code)
-			rc = orr_fail(err, w.err[i].code, "%u pipelines of depth %u: %.400s", row[i].pipelines, row[i].depth, w.err[i].text);
+			rc = orr_fail(
+				err, w.err[i].code, "%u pipelines of depth %u: %.400s", row[i].pipelines, row[i].depth, w.err[i].text);
 	mem_free(w.err);
 	return rc;
 }
@@ -329,7 +331,7 @@ static struct derive_row *list_shapes(const struct source *s, size_t *n)
 
 static int64_t to_ns(double s)
 {
-	return s > 0 ? (int64_t)fmax(llround(s * 1e9), 1) : 0;
+	return s > 0 ? (int64_t)fmax((double)llround(s * 1e9), 1) : 0;
 }
 
 static void take(struct elastic *job, const struct source *s, const struct derive_row *row, size_t n)
@@ -387,7 +389,8 @@ int elastic_derive(struct elastic *job, const struct derive *d, struct orr_error
 	if (!rc) {
 		take(job, &s, row, n);
 		if (!job->n_points)
-			rc = orr_fail(err, ORR_EINPUT, "job %.80s: $.step: none of the %zu shapes fits into the memory of %s", job->name, n, s.device->name);
+			rc = orr_fail(err, ORR_EINPUT, "job %.80s: $.step: none of the %zu shapes fits into the memory of %s", job->name, n,
+				s.device->name);
 		fill_in(job, &s);
 	}
 	if (!rc && d->report)

@@ -18,9 +18,9 @@
 /* What the runs of one kind (ELASTIC_PLAIN, ..) say; means over the stages lost for ELASTIC_DEGRADED. */
 struct derive_kind {
 	double step_s;
-	double bubble;      /* part of the nodes' time that no op ran in: waiting for other nodes or messages */
-	double redundant;   /* part of the nodes' time: FRC, BRC and updates of replicas */
-	double peak_bytes;  /* of the fullest node */
+	double bubble;     /* part of the nodes' time that no op ran in: waiting for other nodes or messages */
+	double redundant;  /* part of the nodes' time: FRC, BRC and updates of replicas */
+	double peak_bytes; /* of the fullest node */
 };
 struct derive_row {
 	uint32_t pipelines, depth;

@@ -15,7 +15,7 @@ struct future {
 	struct event *event;
 	size_t n, cap, passed; /* passed: events before now */
 	bool has_ended;
-	int64_t *end;          /* [instance of the trace] when it goes; 0: not read */
+	int64_t *end; /* [instance of the trace] when it goes; 0: not read */
 	uint32_t cap_end;
 };
 
@@ -37,7 +37,8 @@ static bool read_to(struct orr_spot *w, int64_t t, const char *what)
 	if (w->error.code)
 		return false;
 	if (!w->may_see) {
-		spot_fail(w, ORR_EFAIL, NULL, "%s: asks for the future without declaring the oracle (ORR_NEEDS_ORACLE or ORR_MAY_ORACLE)", what);
+		spot_fail(w, ORR_EFAIL, NULL, "%s: asks for the future without declaring the oracle (ORR_NEEDS_ORACLE or ORR_MAY_ORACLE)",
+			what);
 		return false;
 	}
 	if (t > INT64_MAX / 2 && w->until == ORR_NEVER && !availset_has_end(w->config->capacity)) {

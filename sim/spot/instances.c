@@ -20,7 +20,9 @@ uint32_t spot_slot_new(struct orr_spot *w)
 		w->slot[i].generation = 0;
 	}
 	uint32_t generation = w->slot[i].generation;
-	w->slot[i] = (struct slot){ .generation = generation, .first_stage = NONE, .prev = NONE, .next = NONE, .goes = ORR_NEVER, .offer_price = -1 };
+	w->slot[i] = (struct slot){
+		.generation = generation, .first_stage = NONE, .prev = NONE, .next = NONE, .goes = ORR_NEVER, .offer_price = -1
+	};
 	return i;
 }
 
@@ -84,7 +86,7 @@ void spot_inst_set_role(struct orr_spot *w, struct slot *s, enum role role)
 		return;
 	w->count[s->role]--;
 	w->rate[s->role] -= s->price;
-	s->role = role;
+	s->role = (uint8_t)role;
 	w->count[role]++;
 	w->rate[role] += s->price;
 }
@@ -184,7 +186,8 @@ static void check_limits(struct orr_spot *w, const struct slot *s)
 	else if (w->rate_all > MAX_RATE)
 		spot_fail(w, ORR_EFAIL, s, "with it all instances cost more than 1e9 USD an hour");
 	else if (++w->taken_now > spot_most_now(w))
-		spot_fail(w, ORR_EFAIL, s, "instances are given back and taken again without end at this instant (spot.max_calls_per_instant)");
+		spot_fail(w, ORR_EFAIL, s,
+			"instances are given back and taken again without end at this instant (spot.max_calls_per_instant)");
 }
 
 void spot_inst_begin(struct orr_spot *w, uint32_t slot)

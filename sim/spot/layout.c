@@ -150,7 +150,8 @@ static bool check_stage(struct orr_spot *w, uint32_t pipeline, uint32_t stage, c
 	if (pipeline < w->pipelines && stage < w->depth)
 		spot_fail(w, ORR_EFAIL, NULL, "%s: pipeline %u was dropped", what, pipeline);
 	else
-		spot_fail(w, ORR_EFAIL, NULL, "%s: no stage %u of pipeline %u; the layout has %u x %u", what, stage, pipeline, w->pipelines, w->depth);
+		spot_fail(w, ORR_EFAIL, NULL, "%s: no stage %u of pipeline %u; the layout has %u x %u", what, stage, pipeline, w->pipelines,
+			w->depth);
 	return false;
 }
 
@@ -161,8 +162,9 @@ void orr_own(struct orr_spot *w, uint32_t pipeline, uint32_t stage, orr_inst i)
 		return;
 	uint32_t at = pipeline * w->depth + stage;
 	if (w->stage[at].owner != NONE) {
-		spot_fail(w, ORR_EFAIL, &w->slot[orr_inst_slot(i)], "orr_own(): stage %u of pipeline %u has an owner, %s; orr_disown() it first",
-			stage, pipeline, slot_name(w, &w->slot[w->stage[at].owner], name));
+		spot_fail(w, ORR_EFAIL, &w->slot[orr_inst_slot(i)],
+			"orr_own(): stage %u of pipeline %u has an owner, %s; orr_disown() it first", stage, pipeline,
+			slot_name(w, &w->slot[w->stage[at].owner], name));
 		return;
 	}
 	give(w, at, orr_inst_slot(i));
@@ -177,7 +179,8 @@ void orr_disown(struct orr_spot *w, uint32_t pipeline, uint32_t stage, orr_inst 
 		return;
 	uint32_t at = pipeline * w->depth + stage;
 	if (w->stage[at].owner == NONE) {
-		spot_fail(w, ORR_EFAIL, NULL, "orr_disown(): stage %u of pipeline %u has no owner; orr_own() gives it one", stage, pipeline);
+		spot_fail(
+			w, ORR_EFAIL, NULL, "orr_disown(): stage %u of pipeline %u has no owner; orr_own() gives it one", stage, pipeline);
 		return;
 	}
 	take_away(w, at);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "spot/spot.h"
 
-const struct orr_param spot_options[] = {
-	ORR_PARAM_TIME("startup", "0", "from taking an offer to being ready"),
+const struct orr_param spot_options[] = { ORR_PARAM_TIME("startup", "0", "from taking an offer to being ready"),
 	ORR_PARAM_TIME("on_demand_startup", "0", "the same of on-demand instances"),
 	ORR_PARAM_TIME("notice", "0", "so long before it goes an instance is noticed; 0: not at all"),
 	ORR_PARAM_REAL("price", "1", 0, 1e6, "USD per hour of a spot instance where neither trace nor price series say"),
@@ -18,6 +17,4 @@ const struct orr_param spot_options[] = {
 	ORR_PARAM_TIME("storage_latency", "0", "added to each checkpoint written or read"),
 	ORR_PARAM_REAL("egress_usd_per_GB", "0", 0, 1e6, "USD per 10^9 bytes between zones"),
 	ORR_PARAM_INT("max_calls_per_instant", "1000", 1, 1e9, "decide() calls at one instant before the run ends"),
-	ORR_PARAM_REAL("ci_level", "0.95", 0.5, 0.999999, "level of confidence intervals"),
-	ORR_PARAM_END
-};
+	ORR_PARAM_REAL("ci_level", "0.95", 0.5, 0.999999, "level of confidence intervals"), ORR_PARAM_END };

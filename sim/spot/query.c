@@ -181,8 +181,10 @@ static struct tally *tally(struct orr_spot *w, const char *name, double value, c
 		if (!strcmp(w->tally[i].name, name))
 			return &w->tally[i];
 	if (!is_metric_name(name)) {
-		spot_fail(w, ORR_EFAIL, NULL, "%s: \"%.60s\" is no name of a metric: expected 1 to %d letters, digits, \".\", \"_\" or \"-\", and not"
-			" paused_part, replications, ratio_..", what, name ? name : "", MOST_NAME);
+		spot_fail(w, ORR_EFAIL, NULL,
+			"%s: \"%.60s\" is no name of a metric: expected 1 to %d letters, digits, \".\", \"_\" or \"-\", and not"
+			" paused_part, replications, ratio_..",
+			what, name ? name : "", MOST_NAME);
 		return NULL;
 	}
 	MEM_GROW(w->tally, w->n_tally, w->cap_tally);

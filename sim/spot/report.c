@@ -11,15 +11,24 @@ enum { BINS = 240 };
 /* value_sum has samples x ns over (nano-USD per hour x ns): in seconds and USD per hour, 1e-9 s x 3600e9 ns/h x 1e9 / 3600 s. */
 #define MONEY_PER_USD_HOUR 1e9
 
-static const char *const account_names[] = {
-	[ORR_USEFUL] = "useful", [ORR_REDUNDANT] = "redundant", [ORR_WASTED] = "wasted", [ORR_CHECKPOINT] = "checkpoint",
-	[ORR_RESTART] = "restart", [ORR_RECONFIGURE] = "reconfigure", [ORR_STARTING] = "starting", [ORR_IDLE] = "idle",
-	[ORR_ROUNDING] = "rounding", [ORR_EGRESS] = "egress"
-};
-static const char *const part_names[] = {
-	[ORR_USEFUL] = "useful_part", [ORR_REDUNDANT] = "redundant_part", [ORR_WASTED] = "wasted_part", [ORR_CHECKPOINT] = "checkpoint_part",
-	[ORR_RESTART] = "restart_part", [ORR_RECONFIGURE] = "reconfigure_part", [ORR_STARTING] = "starting_part", [ORR_IDLE] = "idle_part"
-};
+static const char *const account_names[] = { [ORR_USEFUL] = "useful",
+	[ORR_REDUNDANT] = "redundant",
+	[ORR_WASTED] = "wasted",
+	[ORR_CHECKPOINT] = "checkpoint",
+	[ORR_RESTART] = "restart",
+	[ORR_RECONFIGURE] = "reconfigure",
+	[ORR_STARTING] = "starting",
+	[ORR_IDLE] = "idle",
+	[ORR_ROUNDING] = "rounding",
+	[ORR_EGRESS] = "egress" };
+static const char *const part_names[] = { [ORR_USEFUL] = "useful_part",
+	[ORR_REDUNDANT] = "redundant_part",
+	[ORR_WASTED] = "wasted_part",
+	[ORR_CHECKPOINT] = "checkpoint_part",
+	[ORR_RESTART] = "restart_part",
+	[ORR_RECONFIGURE] = "reconfigure_part",
+	[ORR_STARTING] = "starting_part",
+	[ORR_IDLE] = "idle_part" };
 
 /* ---- rows ---- */
 
@@ -89,7 +98,8 @@ void report_steps(struct orr_spot *w, uint64_t n, int64_t began, int64_t pace, d
 				continue;
 		}
 		MEM_GROW(w->iteration, w->n_iteration, w->cap_iteration);
-		w->iteration[w->n_iteration++] = (struct iteration_row){ s->rows_seen, (double)began / 1e9, (double)(began + pace) / 1e9, samples };
+		w->iteration[w->n_iteration++] =
+			(struct iteration_row){ s->rows_seen, (double)began / 1e9, (double)(began + pace) / 1e9, samples };
 	}
 }
 
@@ -168,7 +178,8 @@ static void other_metrics(struct orr_spot *w)
 		metric(w, "deadline_kept", w->is_complete && w->now <= w->deadline);
 	for (size_t i = 0; i < w->n_tally; i++)
 		if (result_find(w->result, w->tally[i].name))
-			spot_fail(w, ORR_EFAIL, NULL, "orr_spot_count(), orr_spot_report(): %s is a metric of the world's own", w->tally[i].name);
+			spot_fail(w, ORR_EFAIL, NULL, "orr_spot_count(), orr_spot_report(): %s is a metric of the world's own",
+				w->tally[i].name);
 		else if (isfinite(w->tally[i].value))
 			result_metric(w->result, result_text(w->result, w->tally[i].name), w->tally[i].value, NAN, NAN);
 }
@@ -180,7 +191,9 @@ static void throughput_series(struct orr_spot *w)
 	if (!w->n_node || w->now < BINS)
 		return;
 	struct series *s = mem_zalloc(1, sizeof *s);
-	*s = (struct series){ .name = "samples_per_s", .n = BINS, .time_ns = mem_zalloc(BINS, sizeof(int64_t)), .value = mem_zalloc(BINS, sizeof(double)) };
+	*s = (struct series){
+		.name = "samples_per_s", .n = BINS, .time_ns = mem_zalloc(BINS, sizeof(int64_t)), .value = mem_zalloc(BINS, sizeof(double))
+	};
 	double before = 0, total = samples_now(w), width = (double)w->now / BINS;
 	for (size_t b = 0, i = 0; b < BINS; b++) {
 		double t = (double)(b + 1) * width, x;

@@ -64,7 +64,8 @@ static void check_owners(struct orr_spot *w)
 	for (uint32_t i = 0; i < w->n_stages; i++)
 		if (w->stage[i].owner == NONE && !w->is_dropped[i / w->depth]) {
 			spot_fail(w, ORR_EFAIL, NULL,
-				"a step goes on although stage %u of pipeline %u has no live owner: stop the steps, give the stage an owner, or drop the pipeline",
+				"a step goes on although stage %u of pipeline %u has no live owner: stop the steps, give the stage an "
+				"owner, or drop the pipeline",
 				i % w->depth, i / w->depth);
 			return;
 		}
@@ -73,7 +74,8 @@ static void check_owners(struct orr_spot *w)
 static void ask(struct orr_spot *w)
 {
 	if (++w->calls_now > w->max_calls) {
-		spot_fail(w, ORR_EFAIL, NULL, "decide() was called %lld times at this instant (spot.max_calls_per_instant) and still makes things due",
+		spot_fail(w, ORR_EFAIL, NULL,
+			"decide() was called %lld times at this instant (spot.max_calls_per_instant) and still makes things due",
 			(long long)w->max_calls);
 		return;
 	}
@@ -206,14 +208,16 @@ static int index_points(struct orr_spot *w, struct orr_error *err)
 			w->max_depth = j->point[i].depth;
 	}
 	if ((uint64_t)(w->max_pipelines + 1) * (w->max_depth + 1) > 100000000)
-		return orr_fail(err, ORR_EINPUT, "%s: %u pipelines of depth %u are more than can be tabulated", j->name, w->max_pipelines, w->max_depth);
+		return orr_fail(err, ORR_EINPUT, "%s: %u pipelines of depth %u are more than can be tabulated", j->name, w->max_pipelines,
+			w->max_depth);
 	w->point = mem_zalloc((size_t)(w->max_pipelines + 1) * (w->max_depth + 1), sizeof(const struct elastic_point *));
 	for (uint32_t i = 0; i < j->n_points; i++)
 		w->point[(size_t)j->point[i].pipelines * (w->max_depth + 1) + j->point[i].depth] = &j->point[i];
 	return ORR_OK;
 }
 
-static struct orr_spot *world_new(const struct spot_config *c, const struct orr_policy *policy, const char *label, struct run_result *result)
+static struct orr_spot *world_new(
+	const struct spot_config *c, const struct orr_policy *policy, const char *label, struct run_result *result)
 {
 	struct orr_spot *w = mem_zalloc(1, sizeof *w);
 	w->config = c;
@@ -256,11 +260,12 @@ static int check_until(const struct spot_config *c, int64_t *until, struct orr_e
 	*until = availset_end_ns(c->capacity);
 	if (*until != ORR_NEVER)
 		return ORR_OK;
-	return orr_fail(err, ORR_EINPUT, "%.200s: neither this trace nor the job %.80s has an end; give --until", availset_source(c->capacity), c->job->name);
+	return orr_fail(err, ORR_EINPUT, "%.200s: neither this trace nor the job %.80s has an end; give --until",
+		availset_source(c->capacity), c->job->name);
 }
 
-int spot_run(const struct spot_config *c, const struct orr_policy *policy, const struct orr_args *policy_args,
-	const char *label, struct run_result *result, struct orr_error *err)
+int spot_run(const struct spot_config *c, const struct orr_policy *policy, const struct orr_args *policy_args, const char *label,
+	struct run_result *result, struct orr_error *err)
 {
 	int64_t until;
 	if (check_until(c, &until, err))

@@ -17,15 +17,15 @@
 
 struct spot_config {
 	const struct availset *capacity;
-	const struct availset *prices;  /* rows of AVAIL_PRICE; NULL: those of capacity, if any, and the options' */
-	uint64_t replication;           /* index of the random streams */
+	const struct availset *prices; /* rows of AVAIL_PRICE; NULL: those of capacity, if any, and the options' */
+	uint64_t replication;          /* index of the random streams */
 	const struct elastic *job;
 	const struct orr_args *options; /* of spot_options */
 	uint64_t seed;
-	int64_t until_ns;               /* stop there, before what happens at that instant; ORR_NEVER: when the job is over, or the
-	                                 * trace is where the job has no end */
-	bool exact;                     /* an event for each step */
-	bool check;                     /* prove conservation laws as it goes */
+	int64_t until_ns;                     /* stop there, before what happens at that instant; ORR_NEVER: when the job is over, or the
+					       * trace is where the job has no end */
+	bool exact;                           /* an event for each step */
+	bool check;                           /* prove conservation laws as it goes */
 	bool record_iterations, record_nodes; /* fill in result->iterations; ->nodes, ->events, ->series */
 	uint64_t max_rows;
 	double policy_timeout_s;
@@ -42,7 +42,7 @@ static inline uint64_t spot_job_steps(const struct elastic *job, const struct or
 	return orr_arg_bool(options, "endless") ? 0 : job->steps;
 }
 
-int spot_run(const struct spot_config *c, const struct orr_policy *policy, const struct orr_args *policy_args,
-	const char *label, struct run_result *result, struct orr_error *err);
+int spot_run(const struct spot_config *c, const struct orr_policy *policy, const struct orr_args *policy_args, const char *label,
+	struct run_result *result, struct orr_error *err);
 
 #endif

@@ -18,7 +18,7 @@ static uint64_t to_be_done(const struct orr_spot *w)
 static bool are_alike(const struct steprun *a, const struct steprun *b)
 {
 	return a->since_last == b->since_last && a->samples == b->samples && a->ns == b->ns && a->usd == b->usd &&
-		a->redundant_ns == b->redundant_ns && a->redundant_usd == b->redundant_usd && a->cost == b->cost;
+	       a->redundant_ns == b->redundant_ns && a->redundant_usd == b->redundant_usd && a->cost == b->cost;
 }
 
 /* The sums that are not of integers: alike ones are put together first, so that it does not matter in what portions they came. */
@@ -119,7 +119,9 @@ static wide egress_of_step(const struct orr_spot *w)
 static void record_steps(struct orr_spot *w, uint64_t n, int64_t since_last, double samples, wide cost)
 {
 	struct steps *s = &w->steps;
-	struct steprun r = { .count = n, .since_last = since_last, .samples = samples, .ns = s->bucket_ns, .usd = s->bucket_usd, .cost = cost };
+	struct steprun r = {
+		.count = n, .since_last = since_last, .samples = samples, .ns = s->bucket_ns, .usd = s->bucket_usd, .cost = cost
+	};
 	if (s->redundant > 0) {
 		r.redundant_ns = (wide)((double)r.ns * s->redundant);
 		r.redundant_usd = (wide)((double)r.usd * s->redundant);
@@ -191,7 +193,8 @@ static uint64_t whole_steps(const struct orr_spot *w, int64_t t, bool with_t)
 	int64_t room = t - s->began - (with_t ? 0 : 1);
 	int64_t before = s->last_end < 0 ? s->first_began : s->last_end;
 	/* The first step after a pause bears the pause, and what was paid meanwhile. */
-	if (room < s->pace || s->is_last || s->ends - s->began != s->pace || s->samples_once >= 0 || s->began != before || w->cost_mark != w->spent)
+	if (room < s->pace || s->is_last || s->ends - s->began != s->pace || s->samples_once >= 0 || s->began != before ||
+		w->cost_mark != w->spent)
 		return 0;
 	uint64_t n = (uint64_t)(room / s->pace), most = to_be_done(w);
 	if (s->left < most)
@@ -263,12 +266,15 @@ void orr_steps_run(struct orr_spot *w, const struct orr_steps *r)
 	else if (s->is_in_flight)
 		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run() while a step is in flight: orr_steps_stop() first");
 	else if (r->step_ns <= 0 || r->step_ns > INT64_MAX / 4)
-		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): a step of %lld ns; expected more than 0 and less than 73 years (orr_step_time() is 0 where the job has none)",
+		spot_fail(w, ORR_EFAIL, NULL,
+			"orr_steps_run(): a step of %lld ns; expected more than 0 and less than 73 years (orr_step_time() is 0 where the "
+			"job has none)",
 			(long long)r->step_ns);
 	else if (!(r->redundant >= 0 && r->redundant <= 1))
 		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): redundant is %g; expected 0 to 1", r->redundant);
 	else if (!(r->samples >= 0 && r->samples < 1e18) || !(r->egress_bytes >= 0 && r->egress_bytes < 1e18))
-		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): %g samples, %g bytes of egress; expected 0 or more", r->samples, r->egress_bytes);
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): %g samples, %g bytes of egress; expected 0 or more", r->samples,
+			r->egress_bytes);
 	else if (!to_be_done(w))
 		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): all %llu steps of the job are done", (unsigned long long)w->job_steps);
 	else if (!steps_have_owners(w))
@@ -315,7 +321,8 @@ void orr_steps_stretch(struct orr_spot *w, int64_t by)
 	if (!spot_may_act(w, "orr_steps_stretch()") || !w->steps.is_in_flight)
 		return;
 	if (by < 0 || by > INT64_MAX / 4 - (w->steps.ends - w->now))
-		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_stretch(): by %lld ns; expected 0 or more, and less than 73 years in all", (long long)by);
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_stretch(): by %lld ns; expected 0 or more, and less than 73 years in all",
+			(long long)by);
 	else
 		w->steps.ends += by;
 }

@@ -5,13 +5,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define CALL(w, number, what, ...)                                  \
-	do {                                                        \
-		watch_enter((w)->watch, #what, (w)->now, number);   \
-		(w)->is_acting = true;                              \
-		(w)->ops->what(__VA_ARGS__);                        \
-		(w)->is_acting = false;                             \
-		watch_leave((w)->watch);                            \
+#define CALL(w, number, what, ...)                                \
+	do {                                                      \
+		watch_enter((w)->watch, #what, (w)->now, number); \
+		(w)->is_acting = true;                            \
+		(w)->ops->what(__VA_ARGS__);                      \
+		(w)->is_acting = false;                           \
+		watch_leave((w)->watch);                          \
 	} while (0)
 
 void spot_fail(struct orr_spot *w, int code, const struct slot *s, const char *fmt, ...)

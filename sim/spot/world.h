@@ -17,16 +17,16 @@
 #define ORR_SPOT_WORLD_H
 
 #include "engine/engine.h"
-#include "engine/rng.h"
+#include "base/rng.h"
 #include "engine/watch.h"
 #include "spot/spot.h"
 
 __extension__ typedef __int128 wide;
 
-enum { NONE = UINT32_MAX };
+#define NONE UINT32_MAX
 enum { MAX_LIVE = 1 << 20 };
 #define MAX_RATE INT64_C(1000000000000000000) /* of all instances: 1e9 USD an hour, so that 146 years are counted exactly */
-enum { RANKS = 8 }; /* of timers: their priorities in the engine */
+enum { RANKS = 8 };                           /* of timers: their priorities in the engine */
 
 enum slot_state { SLOT_FREE, SLOT_OFFER, SLOT_STARTING, SLOT_READY, SLOT_GONE /* while that is told */ };
 enum role { ROLE_STARTING, ROLE_IDLE, ROLE_OWNER, ROLES };
@@ -36,13 +36,13 @@ struct slot {
 	uint8_t state, role;
 	bool is_on_demand, is_noticed;
 	uint32_t zone, type;
-	uint32_t instance, node;   /* number and text of the trace; on-demand: their own count, 0 */
+	uint32_t instance, node; /* number and text of the trace; on-demand: their own count, 0 */
 	uint32_t stages, first_stage;
-	uint32_t layout;           /* the last one in which it had a stage from the start */
-	uint32_t at;               /* in w->order, while it is live */
-	uint32_t prev, next;       /* of the zone's offers, in order */
-	int64_t price;             /* nano-USD per hour */
-	int64_t offer_price;       /* of the trace; -1: the market's */
+	uint32_t layout;     /* the last one in which it had a stage from the start */
+	uint32_t at;         /* in w->order, while it is live */
+	uint32_t prev, next; /* of the zone's offers, in order */
+	int64_t price;       /* nano-USD per hour */
+	int64_t offer_price; /* of the trace; -1: the market's */
 	uint64_t number, mark;
 	int64_t since, ready, goes;
 	/* for begun hours and for the check */
@@ -52,11 +52,11 @@ struct slot {
 
 struct zone {
 	const char *name;
-	uint32_t text;             /* of capacity's strings */
-	uint32_t first, last;      /* offers that nobody took */
-	uint32_t n_offers, live;   /* live: spot instances */
+	uint32_t text;           /* of capacity's strings */
+	uint32_t first, last;    /* offers that nobody took */
+	uint32_t n_offers, live; /* live: spot instances */
 	uint32_t want;
-	uint32_t type;             /* of the instance that came last; of the first to come before that */
+	uint32_t type; /* of the instance that came last; of the first to come before that */
 };
 
 /* A price of (zone, type): there are few. */
@@ -65,18 +65,18 @@ struct market {
 };
 
 struct stage {
-	uint32_t owner;            /* slot */
-	uint32_t next;             /* of that owner's stages */
+	uint32_t owner; /* slot */
+	uint32_t next;  /* of that owner's stages */
 };
 
 /* Steps of equal length, time and money, that lie behind each other. */
 struct steprun {
 	uint64_t count;
-	int64_t since_last;        /* from the end of the step before to the end of it */
+	int64_t since_last; /* from the end of the step before to the end of it */
 	double samples;
-	wide ns, usd;              /* of its owners; money as world.h says */
+	wide ns, usd; /* of its owners; money as world.h says */
 	wide redundant_ns, redundant_usd;
-	wide cost;                 /* of all instances since the end of the step before */
+	wide cost; /* of all instances since the end of the step before */
 };
 
 /* Steps that count and are alike, as far as sums of floating-point numbers go. */
@@ -90,23 +90,23 @@ struct alike {
 struct steps {
 	bool is_in_flight, is_last, has_ended; /* has_ended: steps() is to be told */
 	int64_t began, ends, pace;
-	uint64_t left;             /* of the run, with the one in flight; UINT64_MAX: no end */
+	uint64_t left; /* of the run, with the one in flight; UINT64_MAX: no end */
 	double samples, redundant, egress;
-	double samples_once;       /* of the step in flight alone; -1: as the others */
+	double samples_once; /* of the step in flight alone; -1: as the others */
 	unsigned flags;
 	wide bucket_ns, bucket_usd; /* owners' in the step in flight */
 	/* of the whole run of the world */
 	bool is_provisional;
 	uint64_t done, committed, lost, orphaned; /* done: not lost since */
-	struct steprun *run;       /* not yet safe, from `first` on */
+	struct steprun *run;                      /* not yet safe, from `first` on */
 	size_t first, n, cap;
-	wide pending_ns, pending_usd; /* of those records */
+	wide pending_ns, pending_usd;  /* of those records */
 	int64_t first_began, last_end; /* -1: none */
 	wide live_ns_at_end;
-	struct alike alike;        /* of the last ones; not yet in the sums */
+	struct alike alike;             /* of the last ones; not yet in the sums */
 	double samples_safe, value_sum; /* value_sum: of samples x ns / money; report.c has the unit */
-	bool was_free;             /* some cost nothing: value has no bound */
-	uint64_t rows_stride;      /* of iteration rows: each so many-th is kept */
+	bool was_free;                  /* some cost nothing: value has no bound */
+	uint64_t rows_stride;           /* of iteration rows: each so many-th is kept */
 	uint64_t rows_seen;
 };
 
@@ -127,17 +127,17 @@ struct orr_spot {
 	struct run_result *result;
 	struct orr_error error;
 	int64_t now, until, ended_at;
-	bool is_ending;            /* in end(): steps may still be taken back */
+	bool is_ending; /* in end(): steps may still be taken back */
 	bool is_acting, is_over, is_complete, saw_future, has_happened;
-	bool may_see;              /* the policy declares the oracle */
-	uint32_t quiet;            /* instants since anything but timers happened */
+	bool may_see;                             /* the policy declares the oracle */
+	uint32_t quiet;                           /* instants since anything but timers happened */
 	int64_t calls_now, taken_now, timers_now; /* at this instant */
 
 	/* options */
-	uint64_t job_steps;        /* 0: no end */
+	uint64_t job_steps;                                    /* 0: no end */
 	int64_t startup[2], notice, deadline, storage_latency; /* startup: spot, on-demand */
 	int64_t default_price, on_demand_price;
-	uint32_t quota[2];         /* UINT32_MAX: none */
+	uint32_t quota[2];                             /* UINT32_MAX: none */
 	double storage_Bps, node_Bps, egress_per_byte; /* nano-USD */
 	bool bills_hours;
 	int64_t max_calls;
@@ -146,15 +146,15 @@ struct orr_spot {
 	struct availcursor *cursor, *price_cursor;
 	struct avail_rec next_rec, next_price;
 	bool has_next, has_price;
-	int64_t timer_at;          /* of the engine's next event; ORR_NEVER */
+	int64_t timer_at;           /* of the engine's next event; ORR_NEVER */
 	int64_t rows_at, prices_at; /* when the next ones are due; ORR_NEVER */
-	struct avail_rec *ahead;   /* rows read before their time, for notices */
+	struct avail_rec *ahead;    /* rows read before their time, for notices */
 	size_t ahead_first, ahead_n, ahead_cap;
 	uint32_t *slot_of, cap_slot_of; /* [instance of the trace] slot + 1 */
 	struct zone *zone;
 	uint32_t n_zones, *zone_of_text, cap_zone_of_text;
-	uint32_t want;             /* of any zone */
-	struct market *market;     /* [zone * n_types + type] */
+	uint32_t want;         /* of any zone */
+	struct market *market; /* [zone * n_types + type] */
 	uint32_t n_types, *type_of_text, cap_type_of_text;
 
 	/* instances */
@@ -163,33 +163,33 @@ struct orr_spot {
 	struct ready_queue {
 		orr_inst *inst;
 		size_t first, n, cap;
-	} ready[2];                /* that start, in order: spot, on-demand */
-	int64_t ready_at;          /* when the next one gets ready; ORR_NEVER */
-	orr_inst *order;           /* live ones in order of being taken; 0: one that is no more */
+	} ready[2];       /* that start, in order: spot, on-demand */
+	int64_t ready_at; /* when the next one gets ready; ORR_NEVER */
+	orr_inst *order;  /* live ones in order of being taken; 0: one that is no more */
 	uint32_t n_order, cap_order;
-	uint32_t live[2];          /* spot, on-demand */
+	uint32_t live[2]; /* spot, on-demand */
 	uint64_t n_taken, n_on_demand, preemptions, released, refused;
-	orr_inst *added;           /* whose ADDED is to be told */
+	orr_inst *added; /* whose ADDED is to be told */
 	uint32_t n_added, cap_added, added_told;
 
 	/* layout */
 	struct stage *stage;
-	struct stage *spare;       /* the layout before; scratch */
+	struct stage *spare;         /* the layout before; scratch */
 	uint32_t cap_spare, layouts; /* layouts: how many there were */
-	bool *is_dropped;          /* [pipeline] */
+	bool *is_dropped;            /* [pipeline] */
 	uint32_t pipelines, depth, n_stages, cap_stages, cap_pipelines, n_dropped;
 	uint32_t ownerless;
 
 	/* accounts */
-	int64_t accrued;           /* up to then */
+	int64_t accrued; /* up to then */
 	uint32_t count[ROLES];
-	int64_t rate[ROLES];       /* sums of prices */
-	int64_t rate_all;          /* sum of them */
+	int64_t rate[ROLES]; /* sums of prices */
+	int64_t rate_all;    /* sum of them */
 	enum orr_account pause;
 	wide account_ns[ORR_ACCOUNTS], account_usd[ORR_ACCOUNTS];
-	wide live_ns, spent;       /* all instances; all money */
-	wide cost_mark;            /* spent at the end of the last step */
-	wide ended_ns, ended_usd;  /* of instances that are no more (check) */
+	wide live_ns, spent;      /* all instances; all money */
+	wide cost_mark;           /* spent at the end of the last step */
+	wide ended_ns, ended_usd; /* of instances that are no more (check) */
 	wide on_demand_ns;
 
 	struct steps steps;
@@ -204,7 +204,7 @@ struct orr_spot {
 	size_t n_tally, cap_tally;
 	struct node_row *node;
 	size_t n_node, cap_node;
-	double *samples_at;        /* beside node: samples done then */
+	double *samples_at; /* beside node: samples done then */
 	size_t cap_samples_at;
 	struct event_row *event;
 	size_t n_event, cap_event;
@@ -228,7 +228,7 @@ void on_timer(struct engine *e, void *ctx, uint64_t tag, uint64_t arg);
 /* capacity.c */
 int spot_capacity_begin(struct orr_spot *w);
 void spot_capacity_instant(struct orr_spot *w); /* what is due now, if anything is */
-void spot_capacity_fill(struct orr_spot *w); /* takes offers that are wanted */
+void spot_capacity_fill(struct orr_spot *w);    /* takes offers that are wanted */
 void spot_capacity_free(struct orr_spot *w);
 uint32_t spot_capacity_zone(struct orr_spot *w, uint32_t text);
 int64_t spot_money(double usd_per_hour); /* nano-USD per hour */
@@ -252,7 +252,7 @@ void layout_free(struct orr_spot *w);
 
 /* steps.c */
 bool steps_have_owners(const struct orr_spot *w); /* pipelines that were not dropped */
-int64_t steps_target(const struct orr_spot *w); /* when the run ends by itself; ORR_NEVER */
+int64_t steps_target(const struct orr_spot *w);   /* when the run ends by itself; ORR_NEVER */
 void steps_advance(struct orr_spot *w, int64_t t, bool with_t);
 void steps_settle(struct orr_spot *w);
 void steps_free(struct orr_spot *w);

@@ -25,12 +25,13 @@ static int parse_speeds(struct orr_step *s, const char *text)
 		const char *colon = memchr(p, ':', n);
 		int64_t device;
 		double speed;
-		if (!colon || !num_int(p, (size_t)(colon - p), &device) ||
-			!num_real(colon + 1, n - (size_t)(colon + 1 - p), &speed) || device < 0 || device >= s->endpoints ||
-			!(speed > 0) || speed > 1e6) {
-			orr_fail(&s->error, ORR_EINPUT, "step.speeds: expected DEVICE:SPEED,.. with devices 0..%u (GPUs, then a "
+		if (!colon || !num_int(p, (size_t)(colon - p), &device) || !num_real(colon + 1, n - (size_t)(colon + 1 - p), &speed) ||
+			device < 0 || device >= s->endpoints || !(speed > 0) || speed > 1e6) {
+			orr_fail(&s->error, ORR_EINPUT,
+				"step.speeds: expected DEVICE:SPEED,.. with devices 0..%u (GPUs, then a "
 				"host for each node) and speeds above 0, "
-				"found \"%.80s\"", s->endpoints - 1, p);
+				"found \"%.80s\"",
+				s->endpoints - 1, p);
 			return ORR_EINPUT;
 		}
 		s->device[device].speed = speed;
@@ -76,7 +77,8 @@ static void does_not_fit(struct orr_step *s, uint32_t device, double bytes, doub
 		if (d->by_kind[i] > d->by_kind[worst])
 			worst = i;
 	bool is_dynamic = dynamic > d->by_kind[worst];
-	step_fail(s, ORR_EINPUT, "%s%sGPU %u needs at least %.4g GiB and has %.4g; the most is %s (%.4g GiB). Use more devices, a smaller batch, "
+	step_fail(s, ORR_EINPUT,
+		"%s%sGPU %u needs at least %.4g GiB and has %.4g; the most is %s (%.4g GiB). Use more devices, a smaller batch, "
 		"recomputation or sharding, or --set step.ignore_memory=true",
 		d->what ? d->what : "", d->what ? ": " : "", device, bytes / 0x1p30, capacity / 0x1p30,
 		is_dynamic ? "activations" : kind[worst], (is_dynamic ? dynamic : d->by_kind[worst]) / 0x1p30);
@@ -300,8 +302,8 @@ static struct usage usage_of(const struct orr_step *s, uint32_t d, uint64_t iter
 }
 
 /* Device d, in a merged run as its stand-in has it. */
-static void device_result(const struct orr_step *s, uint32_t d, uint32_t stand_in, uint64_t iterations, double iteration_s,
-	struct step_device *out)
+static void device_result(
+	const struct orr_step *s, uint32_t d, uint32_t stand_in, uint64_t iterations, double iteration_s, struct step_device *out)
 {
 	struct usage u = usage_of(s, stand_in, iterations);
 	double n = s->period ? s->period : (double)(iterations > 1 ? iterations - 1 : 1);

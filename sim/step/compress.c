@@ -4,6 +4,7 @@
 #include "base/num.h"
 #include "base/param.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -18,8 +19,11 @@ struct key {
 	unsigned methods; /* bit by enum compression_method */
 };
 
-#define KEY(name, field, min, max, methods) { name, offsetof(struct compression, field), min, max, methods }
-enum { OF_TOPK = 1 << COMPRESSION_TOPK, OF_POWERSGD = 1 << COMPRESSION_POWERSGD, OF_ALL = ~0 };
+#define KEY(name, field, min, max, methods)                                  \
+	{                                                                    \
+		name, offsetof(struct compression, field), min, max, methods \
+	}
+enum { OF_TOPK = 1 << COMPRESSION_TOPK, OF_POWERSGD = 1 << COMPRESSION_POWERSGD, OF_ALL = INT_MAX };
 
 static const struct key keys[] = {
 	KEY("density", density, 1e-9, 1, OF_TOPK),
@@ -64,13 +68,13 @@ static int parse_pair(struct compression *c, const char *s, size_t n, bool is_dg
 		if (strlen(k->name) != name || memcmp(k->name, s, name) || !(k->methods >> c->method & 1))
 			continue;
 		if (!num_real(eq + 1, value, out) || *out < k->min || *out > k->max)
-			return orr_fail(err, ORR_EINPUT, "step.compression: %s: expected a number from %g to %g, found \"%.*s\"",
-				k->name, k->min, k->max, (int)value, eq + 1);
+			return orr_fail(err, ORR_EINPUT, "step.compression: %s: expected a number from %g to %g, found \"%.*s\"", k->name,
+				k->min, k->max, (int)value, eq + 1);
 		return ORR_OK;
 	}
 	return orr_fail(err, ORR_EINPUT, "step.compression: no key \"%.*s\": expected compress_Bps=, min_elems=%s", (int)n, s,
-		is_dgc				    ? ", density=, warmup_iterations="
-		: c->method == COMPRESSION_TOPK	    ? ", density="
+		is_dgc                              ? ", density=, warmup_iterations="
+		: c->method == COMPRESSION_TOPK     ? ", density="
 		: c->method == COMPRESSION_POWERSGD ? ", rank=, min_rate="
 						    : "");
 }
@@ -83,14 +87,13 @@ int compression_parse(const char *text, struct compression *out, struct orr_erro
 	while (i < 5 && (strlen(names[i]) != name || memcmp(names[i], text, name)))
 		i++;
 	if (i == 5)
-		return orr_fail(err, ORR_EINPUT,
-			"step.compression: expected none, topk, dgc, onebit or powersgd, found \"%.*s\"", (int)name, text);
+		return orr_fail(
+			err, ORR_EINPUT, "step.compression: expected none, topk, dgc, onebit or powersgd, found \"%.*s\"", (int)name, text);
 	bool is_dgc = i == 4;
-	*out = (struct compression){ .method = is_dgc ? COMPRESSION_TOPK : (enum compression_method)i,
-		.density = 0.001,
-		.rank = 2,
-		.min_rate = 1 };
-	for (const char *s = text + name; *s; ) {
+	*out = (struct compression){
+		.method = is_dgc ? COMPRESSION_TOPK : (enum compression_method)i, .density = 0.001, .rank = 2, .min_rate = 1
+	};
+	for (const char *s = text + name; *s;) {
 		size_t n = strcspn(++s, ",");
 		if (parse_pair(out, s, n, is_dgc, err))
 			return ORR_EINPUT;
@@ -141,8 +144,7 @@ static void powersgd(const struct compression *c, const struct dnn_layer *l, dou
 	v->coded += a * b;
 }
 
-static void add_layer(const struct compression *c, const struct dnn_layer *l, double density, double element_bytes,
-	struct volume *v)
+static void add_layer(const struct compression *c, const struct dnn_layer *l, double density, double element_bytes, struct volume *v)
 {
 	if (l->params < c->min_elems) {
 		v->summed[0] += l->params * element_bytes;
@@ -163,15 +165,16 @@ static void add_layer(const struct compression *c, const struct dnn_layer *l, do
  * Seconds: each pass over the dense gradient goes at codec_Bps. Encoding: one pass (selection, quantisation), PowerSGD
  * two (P = M Q, then Q = M' P). Decoding: top-k adds up what it received; 1-bit expands n messages; PowerSGD one pass.
  */
-static void codec(const struct compression *c, const struct volume *v, double element_bytes, uint32_t n,
-	struct compressed_shape *out)
+static void codec(const struct compression *c, const struct volume *v, double element_bytes, uint32_t n, struct compressed_shape *out)
 {
 	double dense = v->coded * element_bytes;
 	if (c->codec_Bps <= 0)
 		return;
 	out->encode_s = dense * (c->method == COMPRESSION_POWERSGD ? 2 : 1) / c->codec_Bps;
-	out->decode_s = (c->method == COMPRESSION_TOPK ? v->gathered * n
-		: c->method == COMPRESSION_ONEBIT ? dense * n : dense) / c->codec_Bps;
+	out->decode_s = (c->method == COMPRESSION_TOPK            ? v->gathered * n
+				: c->method == COMPRESSION_ONEBIT ? dense * n
+								  : dense) /
+			c->codec_Bps;
 }
 
 static void add_round(struct compressed_shape *out, enum orr_collective_op op, double bytes)
@@ -182,8 +185,8 @@ static void add_round(struct compressed_shape *out, enum orr_collective_op op, d
 	out->round[out->n_rounds++].bytes = bytes;
 }
 
-void compression_shape(const struct compression *c, const struct dnn *d, uint32_t first, uint32_t count, uint32_t n,
-	uint64_t iteration, double element_bytes, double dense_bytes, struct compressed_shape *out)
+void compression_shape(const struct compression *c, const struct dnn *d, uint32_t first, uint32_t count, uint32_t n, uint64_t iteration,
+	double element_bytes, double dense_bytes, struct compressed_shape *out)
 {
 	struct volume v = { 0 };
 	double params = 0, density = density_at(c, iteration);

@@ -19,14 +19,14 @@ enum compression_method { COMPRESSION_NONE, COMPRESSION_TOPK, COMPRESSION_ONEBIT
 
 struct compression {
 	enum compression_method method;
-	double density;      /* top-k: k / elements */
-	double warmup[8];    /* densities of the first warm-up periods */
+	double density;   /* top-k: k / elements */
+	double warmup[8]; /* densities of the first warm-up periods */
 	uint32_t n_warmup;
 	uint64_t warmup_iterations; /* per density */
 	uint32_t rank;
-	double min_rate;     /* PowerSGD: matrices that would shrink by less than this go dense */
-	double min_elems;    /* layers with fewer parameters go dense */
-	double codec_Bps;    /* dense bytes coded per second and pass; 0: coding costs no time */
+	double min_rate;  /* PowerSGD: matrices that would shrink by less than this go dense */
+	double min_elems; /* layers with fewer parameters go dense */
+	double codec_Bps; /* dense bytes coded per second and pass; 0: coding costs no time */
 };
 
 /*
@@ -53,7 +53,7 @@ struct compressed_shape {
  * A message of dense_bytes, the gradients of layers first..first+count-1 or part of them, element_bytes each, among n
  * workers, at an iteration (warm-up).
  */
-void compression_shape(const struct compression *c, const struct dnn *d, uint32_t first, uint32_t count, uint32_t n,
-	uint64_t iteration, double element_bytes, double dense_bytes, struct compressed_shape *out);
+void compression_shape(const struct compression *c, const struct dnn *d, uint32_t first, uint32_t count, uint32_t n, uint64_t iteration,
+	double element_bytes, double dense_bytes, struct compressed_shape *out);
 
 #endif

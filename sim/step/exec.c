@@ -120,8 +120,8 @@ static uint32_t streams_of(const struct orr_step *s, const struct iteration *k, 
 static uint32_t stream_at(const struct orr_step *s, const struct iteration *k, const struct instance *x, uint32_t j)
 {
 	const struct op *o = &k->op[x->op];
-	uint32_t device = o->type == OP_COLLECTIVE ? rank_device(s, k, &k->coll[o->collective], x->lane, j)
-						   : real_device(s, x->lane, o->device);
+	uint32_t device =
+		o->type == OP_COLLECTIVE ? rank_device(s, k, &k->coll[o->collective], x->lane, j) : real_device(s, x->lane, o->device);
 	return device * STEP_STREAMS + o->stream;
 }
 

@@ -113,8 +113,7 @@ static int make_instances(struct orr_step *s, struct iteration *k)
 	for (uint32_t i = 0; i < k->n_ops; i++) {
 		const struct op *o = &k->op[i];
 		for (uint32_t j = 0; j < o->n_instances; j++)
-			k->instance[o->first_instance + j] =
-				(struct instance){ .op = i, .lane = lane_of(s, k, o, j), .first_edge = NONE };
+			k->instance[o->first_instance + j] = (struct instance){ .op = i, .lane = lane_of(s, k, o, j), .first_edge = NONE };
 		k->left_attached += o->is_detached ? 0 : o->n_instances;
 	}
 	return ORR_OK;

@@ -94,8 +94,8 @@ int facts_scale(struct orr_step *s)
 	return ORR_OK;
 }
 
-static double scaled(const struct orr_step *s, const struct cost *c, enum orr_pass pass, uint32_t first, uint32_t end,
-	double batch, uint32_t shards)
+static double scaled(
+	const struct orr_step *s, const struct cost *c, enum orr_pass pass, uint32_t first, uint32_t end, double batch, uint32_t shards)
 {
 	uint32_t cut = s->facts.fc_first, to = end < cut ? end : cut, from = first > cut ? first : cut;
 	double t = 0, b = s->config->batch;
@@ -106,8 +106,8 @@ static double scaled(const struct orr_step *s, const struct cost *c, enum orr_pa
 	return t * batch / b / shards;
 }
 
-static double cost_of_range(const struct orr_step *s, uint32_t device, enum orr_pass pass, uint32_t first, uint32_t count,
-	double batch, uint32_t shards, bool is_sequence_parallel)
+static double cost_of_range(const struct orr_step *s, uint32_t device, enum orr_pass pass, uint32_t first, uint32_t count, double batch,
+	uint32_t shards, bool is_sequence_parallel)
 {
 	const struct cost *c = cost_of(s, device);
 	uint32_t n = s->facts.layers;
@@ -123,14 +123,14 @@ static double cost_of_range(const struct orr_step *s, uint32_t device, enum orr_
 	return cost_range_s(c, first, count, passes[pass], batch, shards, is_sequence_parallel);
 }
 
-double orr_cost(const struct orr_step *s, uint32_t device, enum orr_pass pass, uint32_t first, uint32_t count, double batch,
-	uint32_t shards)
+double orr_cost(
+	const struct orr_step *s, uint32_t device, enum orr_pass pass, uint32_t first, uint32_t count, double batch, uint32_t shards)
 {
 	return cost_of_range(s, device, pass, first, count, batch, shards, false);
 }
 
-double orr_cost_sequence_parallel(const struct orr_step *s, uint32_t device, enum orr_pass pass, uint32_t first,
-	uint32_t count, double batch, uint32_t shards)
+double orr_cost_sequence_parallel(
+	const struct orr_step *s, uint32_t device, enum orr_pass pass, uint32_t first, uint32_t count, double batch, uint32_t shards)
 {
 	return cost_of_range(s, device, pass, first, count, batch, shards, true);
 }
@@ -207,8 +207,8 @@ void orr_step_lanes(struct orr_step *s, uint32_t lanes, uint32_t positions, cons
 	uint8_t *seen = mem_zalloc(s->facts.gpus, 1);
 	for (size_t i = 0; i < n && !s->error.code; i++) {
 		if (map[i] >= s->facts.gpus || seen[map[i]])
-			step_fail(s, ORR_EFAIL, "orr_step_lanes: lane %zu, position %zu: GPU %u is %s", i / positions, i % positions, map[i],
-				map[i] >= s->facts.gpus ? "not there" : "in the map twice");
+			step_fail(s, ORR_EFAIL, "orr_step_lanes: lane %zu, position %zu: GPU %u is %s", i / positions, i % positions,
+				map[i], map[i] >= s->facts.gpus ? "not there" : "in the map twice");
 		else
 			seen[map[i]] = 1;
 	}

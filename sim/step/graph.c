@@ -120,32 +120,32 @@ static bool is_amount(struct orr_step *s, double x, const char *what, const char
 
 orr_op orr_compute(struct orr_step *s, uint32_t device, enum orr_work work, double seconds)
 {
-	if (!may_build(s, "orr_compute") || !is_place(s, device, "orr_compute") ||
-		!is_amount(s, seconds, "orr_compute", "seconds"))
+	if (!may_build(s, "orr_compute") || !is_place(s, device, "orr_compute") || !is_amount(s, seconds, "orr_compute", "seconds"))
 		return 0;
 	if ((unsigned)work >= ORR_WORK_KINDS) {
 		step_fail(s, ORR_EFAIL, "orr_compute: no kind of work %d", (int)work);
 		return 0;
 	}
-	return op_new(s, (struct op){ .type = OP_COMPUTE, .work = (uint8_t)work, .device = device, .peer = NONE,
-		.amount = seconds, .collective = NONE });
+	return op_new(s,
+		(struct op){
+			.type = OP_COMPUTE, .work = (uint8_t)work, .device = device, .peer = NONE, .amount = seconds, .collective = NONE });
 }
 
 orr_op orr_transfer(struct orr_step *s, uint32_t from, uint32_t to, double bytes)
 {
-	if (!may_build(s, "orr_transfer") || !is_place(s, from, "orr_transfer: from") ||
-		!is_place(s, to, "orr_transfer: to") || !is_amount(s, bytes, "orr_transfer", "bytes"))
+	if (!may_build(s, "orr_transfer") || !is_place(s, from, "orr_transfer: from") || !is_place(s, to, "orr_transfer: to") ||
+		!is_amount(s, bytes, "orr_transfer", "bytes"))
 		return 0;
-	return op_new(s, (struct op){ .type = OP_TRANSFER, .stream = NO_STREAM, .device = from, .peer = to, .amount = bytes,
-		.collective = NONE });
+	return op_new(s,
+		(struct op){ .type = OP_TRANSFER, .stream = NO_STREAM, .device = from, .peer = to, .amount = bytes, .collective = NONE });
 }
 
 orr_op orr_delay(struct orr_step *s, double seconds)
 {
 	if (!may_build(s, "orr_delay") || !is_amount(s, seconds, "orr_delay", "seconds"))
 		return 0;
-	return op_new(s, (struct op){ .type = OP_DELAY, .stream = NO_STREAM, .device = NONE, .peer = NONE, .amount = seconds,
-		.collective = NONE });
+	return op_new(s,
+		(struct op){ .type = OP_DELAY, .stream = NO_STREAM, .device = NONE, .peer = NONE, .amount = seconds, .collective = NONE });
 }
 
 orr_op orr_mark(struct orr_step *s)
@@ -167,7 +167,7 @@ static uint64_t shape_hash(const struct coll_shape *a)
 static bool same_shape(const struct coll_shape *a, const struct coll_shape *b)
 {
 	return a->op == b->op && a->algorithm == b->algorithm && a->n == b->n && a->bytes == b->bytes && a->root == b->root &&
-		a->inner == b->inner && a->chunks == b->chunks && a->leader == b->leader;
+	       a->inner == b->inner && a->chunks == b->chunks && a->leader == b->leader;
 }
 
 static bool plan_is_even(const struct coll_plan *p, uint32_t ranks)
@@ -243,7 +243,11 @@ static orr_op coll_new(struct orr_step *s, struct coll c, const uint32_t *real, 
 		c.what.algorithm = coll_usable(c.what.op, s->algorithm, c.n);
 	if (!c.what.repeat)
 		c.what.repeat = 1;
-	struct coll_shape shape = { .op = c.what.op, .algorithm = c.what.algorithm, .n = c.n, .bytes = c.what.bytes, .root = c.what.root,
+	struct coll_shape shape = { .op = c.what.op,
+		.algorithm = c.what.algorithm,
+		.n = c.n,
+		.bytes = c.what.bytes,
+		.root = c.what.root,
 		.chunks = c.what.chunks };
 	coll_name_leader(&shape);
 	if (shape.algorithm != ORR_HIERARCHICAL)
@@ -256,8 +260,12 @@ static orr_op coll_new(struct orr_step *s, struct coll c, const uint32_t *real, 
 		return 0;
 	MEM_GROW(k->coll, k->n_colls, k->cap_colls);
 	k->coll[k->n_colls++] = c;
-	return op_new(s, (struct op){ .type = OP_COLLECTIVE, .stream = NO_STREAM, .device = position, .peer = NONE,
-		.amount = c.what.bytes, .collective = k->n_colls - 1 });
+	return op_new(s, (struct op){ .type = OP_COLLECTIVE,
+				 .stream = NO_STREAM,
+				 .device = position,
+				 .peer = NONE,
+				 .amount = c.what.bytes,
+				 .collective = k->n_colls - 1 });
 }
 
 static bool is_collective(struct orr_step *s, const struct orr_collective *c, uint32_t n, const char *what)
@@ -280,8 +288,9 @@ static bool is_group(struct orr_step *s, const struct orr_group *g)
 	if (!is_given(s, g, "orr_collective") || !is_given(s, g->device, "orr_collective: group"))
 		return false;
 	if (!g->n || g->n > places) {
-		step_fail(s, ORR_EFAIL, g->n ? "orr_collective: a group of %u, and there are %u devices" : "orr_collective: a group without members",
-			g->n, places);
+		step_fail(s, ORR_EFAIL,
+			g->n ? "orr_collective: a group of %u, and there are %u devices" : "orr_collective: a group without members", g->n,
+			places);
 		return false;
 	}
 	for (uint32_t i = 0; i < g->n; i++)
@@ -299,11 +308,11 @@ static bool is_group(struct orr_step *s, const struct orr_group *g)
 }
 
 /* A collective of gradients under step.compression: encode on each device, send less, decode. */
-static orr_op compressed(struct orr_step *s, const struct orr_group *g, uint32_t position, uint32_t size, uint32_t stride,
-	const struct orr_collective *c);
+static orr_op compressed(
+	struct orr_step *s, const struct orr_group *g, uint32_t position, uint32_t size, uint32_t stride, const struct orr_collective *c);
 
-static orr_op plain(struct orr_step *s, const struct orr_group *g, uint32_t position, uint32_t size, uint32_t stride,
-	const struct orr_collective *c)
+static orr_op plain(
+	struct orr_step *s, const struct orr_group *g, uint32_t position, uint32_t size, uint32_t stride, const struct orr_collective *c)
 {
 	struct iteration *k = s->building;
 	struct coll x = { .what = *c, .size = size, .stride = stride, .n = size ? size : g->n, .group_first = k->n_group };
@@ -324,14 +333,15 @@ static orr_op plain(struct orr_step *s, const struct orr_group *g, uint32_t posi
 	return op;
 }
 
-static orr_op any(struct orr_step *s, const struct orr_group *g, uint32_t position, uint32_t size, uint32_t stride,
-	const struct orr_collective *c)
+static orr_op any(
+	struct orr_step *s, const struct orr_group *g, uint32_t position, uint32_t size, uint32_t stride, const struct orr_collective *c)
 {
 	bool is_coded = c->n_layers && s->compression.method != COMPRESSION_NONE;
 	if (is_coded && c->op == ORR_ALL_REDUCE)
 		return compressed(s, g, position, size, stride, c);
 	if (is_coded && c->op == ORR_REDUCE_SCATTER) {
-		step_fail(s, ORR_EINPUT, "step.compression: works for all-reduce and for messages to servers, not for the reduce-scatter "
+		step_fail(s, ORR_EINPUT,
+			"step.compression: works for all-reduce and for messages to servers, not for the reduce-scatter "
 			"of divided state; expected none");
 		return 0;
 	}
@@ -345,8 +355,7 @@ orr_op orr_collective(struct orr_step *s, const struct orr_group *g, const struc
 	return any(s, g, 0, 0, 0, c);
 }
 
-orr_op orr_collective_lanes(struct orr_step *s, uint32_t position, uint32_t size, uint32_t stride,
-	const struct orr_collective *c)
+orr_op orr_collective_lanes(struct orr_step *s, uint32_t position, uint32_t size, uint32_t stride, const struct orr_collective *c)
 {
 	if (!may_build(s, "orr_collective_lanes") || !is_place(s, position, "orr_collective_lanes"))
 		return 0;
@@ -368,14 +377,14 @@ static void bind_entry(struct iteration *k, orr_op entry)
 	k->entry[k->n_entries++] = op_index(entry);
 }
 
-static orr_op compressed(struct orr_step *s, const struct orr_group *g, uint32_t position, uint32_t size, uint32_t stride,
-	const struct orr_collective *c)
+static orr_op compressed(
+	struct orr_step *s, const struct orr_group *g, uint32_t position, uint32_t size, uint32_t stride, const struct orr_collective *c)
 {
 	struct iteration *k = s->building;
 	uint32_t n = size ? size : g->n, members = size ? 1 : n;
 	struct compressed_shape z;
-	compression_shape(&s->compression, s->config->dnn, c->first_layer, c->n_layers, n, k->number,
-		s->facts.gradient_bytes, c->bytes, &z);
+	compression_shape(
+		&s->compression, s->config->dnn, c->first_layer, c->n_layers, n, k->number, s->facts.gradient_bytes, c->bytes, &z);
 	orr_op *encode = mem_zalloc(members, sizeof *encode), send = 0;
 	for (uint32_t i = 0; i < members; i++)
 		encode[i] = orr_compute(s, size ? position : g->device[i], ORR_CODEC, z.encode_s);
@@ -442,8 +451,8 @@ void orr_after(struct orr_step *s, orr_op op, orr_op dep)
 		return;
 	}
 	if (op_iteration(dep) == k->number && dep >= op) {
-		step_fail(s, ORR_EFAIL, "orr_after: op %u waits for op %u, which was made after it: that could be a cycle",
-			op_index(op), op_index(dep));
+		step_fail(s, ORR_EFAIL, "orr_after: op %u waits for op %u, which was made after it: that could be a cycle", op_index(op),
+			op_index(dep));
 		return;
 	}
 	const struct op *o = &k->op[op_index(op)];
@@ -573,8 +582,8 @@ void orr_carries(struct orr_step *s, orr_op op, uint32_t first_layer, uint32_t n
 		return;
 	/* Point to point there is nothing to gather: what one worker sends. */
 	struct compressed_shape z;
-	compression_shape(&s->compression, s->config->dnn, first_layer, n_layers, 1, s->building->number,
-		s->facts.gradient_bytes, o->amount, &z);
+	compression_shape(
+		&s->compression, s->config->dnn, first_layer, n_layers, 1, s->building->number, s->facts.gradient_bytes, o->amount, &z);
 	o->amount = z.sent_bytes;
 	/* Both codings are charged to the sender, before it sends. */
 	uint32_t from = o->device;

@@ -2,16 +2,16 @@
 /* What --set step.NAME=VALUE sets. */
 #include "step/step.h"
 
-const struct orr_param step_options[] = {
-	ORR_PARAM_INT("iterations", "20", 1, 10000000, "iterations to report"),
+const struct orr_param step_options[] = { ORR_PARAM_INT("iterations", "20", 1, 10000000, "iterations to report"),
 	ORR_PARAM_BOOL("exact", false, "simulate every iteration; do not look for a steady state"),
-	ORR_PARAM_CHOICE("fidelity", "flow", "flow|analytic",
-		"flow: messages share links, max-min fair; analytic: closed forms, no contention"),
+	ORR_PARAM_CHOICE(
+		"fidelity", "flow", "flow|analytic", "flow: messages share links, max-min fair; analytic: closed forms, no contention"),
 	ORR_PARAM_CHOICE("algorithm", "ring", "ring|halving-doubling|double-tree|hierarchical|direct|hierarchical-leader",
 		"of collectives for which the policy names none"),
-	ORR_PARAM_CHOICE("merge", "auto", "auto|on|off",
-		"run one lane for all where routes and loads are equal; on: an error where they are not"),
-	ORR_PARAM_CHOICE("optimizer", "sgd", "sgd|momentum|adam", "state per parameter: 0, 1 or 2 values, and master copies in mixed precision"),
+	ORR_PARAM_CHOICE(
+		"merge", "auto", "auto|on|off", "run one lane for all where routes and loads are equal; on: an error where they are not"),
+	ORR_PARAM_CHOICE(
+		"optimizer", "sgd", "sgd|momentum|adam", "state per parameter: 0, 1 or 2 values, and master copies in mixed precision"),
 	ORR_PARAM_REAL("compute_s", "0", 0, 1e6,
 		"forward + backward of the whole model for the batch, in s, as measured elsewhere; linear in samples (0: cost model)"),
 	ORR_PARAM_REAL("fc_share", "-1", -1, 1, "with compute_s: part of it spent in the fully connected layers (-1: cost model)"),
@@ -26,6 +26,4 @@ const struct orr_param step_options[] = {
 	ORR_PARAM_REAL("contention_p", "0", 0, 1, "probability that a device's NIC is slowed for an iteration"),
 	ORR_PARAM_REAL("contention_f", "0.25", 1e-6, 1, "fraction of its capacity that a slowed NIC keeps"),
 	ORR_PARAM_TEXT("background", "", "flows that are always there, from>to:bytes per second.. as 0>5:1e9,3>2:5e8"),
-	ORR_PARAM_FILE("link_changes", "file of time_s,link,bandwidth_Bps: capacities that vary in time"),
-	ORR_PARAM_END
-};
+	ORR_PARAM_FILE("link_changes", "file of time_s,link,bandwidth_Bps: capacities that vary in time"), ORR_PARAM_END };

@@ -10,7 +10,7 @@
 /* Durations that differ by less than this part are the same. */
 static const double same_duration = 1e-9;
 enum { MOST_LIVE = 1 << 16 }; /* iterations under way: more would only fill the memory */
-enum { MAX_AHEAD = 1024 }; /* iterations built before the first starts, so that merging sees all their messages */
+enum { MAX_AHEAD = 1024 };    /* iterations built before the first starts, so that merging sees all their messages */
 
 /* ---- the steady state ---- */
 
@@ -105,8 +105,9 @@ static void create_policy(struct orr_step *s, const struct orr_args *args)
 int iteration_build(struct orr_step *s)
 {
 	if (s->n_live == MOST_LIVE) {
-		step_fail(s, ORR_EFAIL, "%d iterations are under way at %.9g s: nothing makes an iteration wait for those before it (orr_after)",
-			MOST_LIVE, fmax(s->now_s, 0));
+		step_fail(s, ORR_EFAIL,
+			"%d iterations are under way at %.9g s: nothing makes an iteration wait for those before it (orr_after)", MOST_LIVE,
+			fmax(s->now_s, 0));
 		return s->error.code;
 	}
 	struct iteration *k = graph_begin(s, s->built);
@@ -355,7 +356,8 @@ int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args)
 	set_facts(s);
 	prepare(s);
 	source_begin(s);
-	if (account_options(s) || facts_scale(s) || compression_parse(orr_arg_text(s->config->options, "compression"), &s->compression, &s->error))
+	if (account_options(s) || facts_scale(s) ||
+		compression_parse(orr_arg_text(s->config->options, "compression"), &s->compression, &s->error))
 		return s->error.code;
 	wire_new(s);
 	if (s->error.code)
@@ -397,8 +399,8 @@ static int execute(struct orr_step *s, bool may_merge, const struct orr_args *ar
 	return s->error.code;
 }
 
-int step_run(const struct step_config *c, const struct orr_policy *policy, const struct orr_args *policy_args,
-	const char *label, struct step_result *out, struct orr_error *err)
+int step_run(const struct step_config *c, const struct orr_policy *policy, const struct orr_args *policy_args, const char *label,
+	struct step_result *out, struct orr_error *err)
 {
 	const char *merge = orr_arg_text(c->options, "merge");
 	bool may_merge = strcmp(merge, "off") && !c->hook;

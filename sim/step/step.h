@@ -36,11 +36,11 @@ struct step_span {
 /* What one device did, per iteration (mean over the measured iterations). */
 struct step_device {
 	uint32_t device, node;
-	double compute_s;   /* forward, backward, recompute and other work */
+	double compute_s; /* forward, backward, recompute and other work */
 	double optimizer_s, codec_s;
-	double exposed_s;   /* idle while a message that it waited for was under way */
-	double bubble_s;    /* idle otherwise: waiting for other devices */
-	double idle_s;      /* after its last op: nothing left to wait for */
+	double exposed_s; /* idle while a message that it waited for was under way */
+	double bubble_s;  /* idle otherwise: waiting for other devices */
+	double idle_s;    /* after its last op: nothing left to wait for */
 	double peak_memory_bytes;
 	double sent_bytes;
 };
@@ -63,14 +63,14 @@ struct step_result {
 	uint64_t simulated; /* the first so many were simulated, the rest extrapolated */
 	uint32_t period;    /* 0: no steady state was found */
 	struct step_device *device;
-	size_t n_devices;   /* those that had anything to do */
+	size_t n_devices; /* those that had anything to do */
 	struct step_span *span;
 	size_t n_spans;
 	double samples_per_s; /* after the first iteration where there are more */
 	double iteration_s;   /* mean, likewise */
 	bool was_merged;
-	uint64_t flows;       /* started in the network */
-	char choice[256];     /* the policy's own line on what it chose */
+	uint64_t flows;   /* started in the network */
+	char choice[256]; /* the policy's own line on what it chose */
 	char cost_source[1536];
 	/* Of the questions that the policy asked: distinct kernels, those timed by laws of a profile, those of them outside the
 	 * range of their law; the error that those laws state (NAN: there is none). */
@@ -83,8 +83,8 @@ struct step_result {
 void step_result_free(struct step_result *r);
 
 /* An op with updates starts or ends (sim/learn). group: the real devices that the op concerns. */
-typedef void (*step_update_hook)(void *ctx, double time_s, bool is_end, uint64_t op, const struct orr_update *u,
-	uint32_t n_updates, const uint32_t *group, uint32_t n_group);
+typedef void (*step_update_hook)(void *ctx, double time_s, bool is_end, uint64_t op, const struct orr_update *u, uint32_t n_updates,
+	const uint32_t *group, uint32_t n_group);
 
 struct step_config {
 	const struct cluster *cluster;
@@ -96,11 +96,11 @@ struct step_config {
 	double batch;                       /* samples per GPU */
 	enum precision precision;           /* FP16 and BF16: mixed, with master copies in FP32 */
 	uint64_t seed;
-	double policy_timeout_s;            /* longest time that one call of the policy may take (engine/watch.h) */
-	bool check;                         /* prove conservation laws as it goes */
-	bool link_use;                      /* fill in step_result.link */
-	uint32_t spans;                     /* record the spans of so many last simulated iterations (0: none) */
-	step_update_hook hook;              /* may be NULL; its presence means that all is simulated */
+	double policy_timeout_s; /* longest time that one call of the policy may take (engine/watch.h) */
+	bool check;              /* prove conservation laws as it goes */
+	bool link_use;           /* fill in step_result.link */
+	uint32_t spans;          /* record the spans of so many last simulated iterations (0: none) */
+	step_update_hook hook;   /* may be NULL; its presence means that all is simulated */
 	void *hook_ctx;
 	bool (*stop)(void *ctx, double time_s); /* with a hook: asked at the end of an iteration; may be NULL */
 };
@@ -110,8 +110,8 @@ extern const struct orr_param step_options[];
 
 /* label: for messages. An error's code says whose fault it was (ORR_EINPUT: model, cluster, options; ORR_EFAIL:
  * the policy's). */
-int step_run(const struct step_config *c, const struct orr_policy *policy, const struct orr_args *policy_args,
-	const char *label, struct step_result *out, struct orr_error *err);
+int step_run(const struct step_config *c, const struct orr_policy *policy, const struct orr_args *policy_args, const char *label,
+	struct step_result *out, struct orr_error *err);
 
 /* One of several runs that go on at the same time. Their topologies have the same links (net/topology_part.h). */
 struct step_member {
@@ -122,13 +122,13 @@ struct step_member {
 	double start_s; /* of its first iteration */
 };
 struct step_together {
-	double tolerance;   /* rates have settled when they change by less than this part */
-	uint64_t most;      /* iterations of the slowest member after which it ends anyway */
+	double tolerance;    /* rates have settled when they change by less than this part */
+	uint64_t most;       /* iterations of the slowest member after which it ends anyway */
 	uint64_t most_flows; /* and messages of all; a rate may then be 0: not one whole iteration was measured */
 	/* Results. */
 	double *samples_per_s; /* [n], the caller's */
 	bool has_settled;
-	uint64_t iterations;   /* simulated, of all members */
+	uint64_t iterations; /* simulated, of all members */
 };
 /* Runs the members over one network, none waiting for another, until the rate of each has settled: measured over the
  * second half of a time that is doubled until it changes no more. */

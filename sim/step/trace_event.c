@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NONE = UINT32_MAX, RUN_STRIDE = 1 << 22, FIRST_SEND = STEP_STREAMS, FIRST_RECEIVE = 1000 };
+#define NONE UINT32_MAX
+enum { RUN_STRIDE = 1 << 22, FIRST_SEND = STEP_STREAMS, FIRST_RECEIVE = 1000 };
 
 /* A slice: a span on the device that has it, or that receives it. */
 struct slice {
@@ -86,7 +87,7 @@ static void choose_threads(struct events *e)
 			x->thread = x->span->stream;
 		else
 			x->thread = free_thread(&end[side], &n[side], &cap[side], x->span->start_s, x->span->end_s) +
-				(x->is_receiver ? FIRST_RECEIVE : FIRST_SEND);
+				    (x->is_receiver ? FIRST_RECEIVE : FIRST_SEND);
 	}
 	mem_free(end[0]);
 	mem_free(end[1]);
@@ -118,14 +119,14 @@ static void put_slice(const struct events *e, const struct slice *x)
 	begin_event(e, 'X', x->device);
 	sbuf_printf(e->out, ",\"tid\":%" PRIu32 ",\"ts\":%.17g,\"dur\":%.17g", x->thread, us, length);
 	put_name(e, x);
-	sbuf_printf(e->out, ",\"cat\":\"%s\",\"args\":{\"iteration\":%" PRIu64 "}}",
-		x->is_receiver ? "receive" : step_work_name(s->work), s->iteration);
+	sbuf_printf(e->out, ",\"cat\":\"%s\",\"args\":{\"iteration\":%" PRIu64 "}}", x->is_receiver ? "receive" : step_work_name(s->work),
+		s->iteration);
 	if (!x->message)
 		return;
 	/* An arrow is tied to the slice that is open at its time: just after the start, just before the end. */
 	begin_event(e, x->is_receiver ? 'f' : 's', x->device);
-	sbuf_printf(e->out, ",\"tid\":%" PRIu32 ",\"ts\":%.17g,\"id\":%" PRIu64 ",\"name\":\"message\",\"cat\":\"message\"%s}",
-		x->thread, us + length * (x->is_receiver ? 0.999 : 0.001), x->message + (uint64_t)e->number * RUN_STRIDE * 64,
+	sbuf_printf(e->out, ",\"tid\":%" PRIu32 ",\"ts\":%.17g,\"id\":%" PRIu64 ",\"name\":\"message\",\"cat\":\"message\"%s}", x->thread,
+		us + length * (x->is_receiver ? 0.999 : 0.001), x->message + (uint64_t)e->number * RUN_STRIDE * 64,
 		x->is_receiver ? ",\"bp\":\"e\"" : "");
 }
 
@@ -149,8 +150,7 @@ static void put_process(const struct events *e, const struct step_result *r, uin
 	put_text(e->out, sbuf_text(&name));
 	sbuf_puts(e->out, "}}");
 	begin_event(e, 'M', device);
-	sbuf_printf(e->out, ",\"name\":\"process_sort_index\",\"args\":{\"sort_index\":%" PRIu32 "}}",
-		e->number * RUN_STRIDE + device);
+	sbuf_printf(e->out, ",\"name\":\"process_sort_index\",\"args\":{\"sort_index\":%" PRIu32 "}}", e->number * RUN_STRIDE + device);
 	sbuf_free(&name);
 }
 

@@ -55,6 +55,7 @@ void use_result(const struct orr_step *s, struct step_result *out)
 	for (uint32_t l = 0; l < out->n_links && time > 0; l++) {
 		uint32_t i = wire_link(s, l);
 		if (i != NONE)
-			out->link[l] = (struct step_link){ s->use[i].bytes_per_s / time, fmin(1, s->use[i].busy / time), s->use[i].peak_Bps };
+			out->link[l] =
+				(struct step_link){ s->use[i].bytes_per_s / time, fmin(1, s->use[i].busy / time), s->use[i].peak_Bps };
 	}
 }

@@ -121,8 +121,7 @@ uint32_t phase_flows(const struct orr_step *s, const struct iteration *k, const 
 	return n;
 }
 
-void phase_flow_at(const struct orr_step *s, const struct iteration *k, const struct instance *x, uint32_t j,
-	struct phase_flow *out)
+void phase_flow_at(const struct orr_step *s, const struct iteration *k, const struct instance *x, uint32_t j, struct phase_flow *out)
 {
 	const struct op *o = &k->op[x->op];
 	const struct coll *c = &k->coll[o->collective];
@@ -132,8 +131,8 @@ void phase_flow_at(const struct orr_step *s, const struct iteration *k, const st
 	if (s->is_merged)
 		merged_flow(s, &merged_classes(s, k, o, x->phase, &n)[j], out);
 	else
-		message(s, rank_device(s, k, c, x->lane, m->from), rank_device(s, k, c, x->lane, m->to),
-			(uint64_t)o->collective << 32 | j, m->bytes, out);
+		message(s, rank_device(s, k, c, x->lane, m->from), rank_device(s, k, c, x->lane, m->to), (uint64_t)o->collective << 32 | j,
+			m->bytes, out);
 }
 
 void phase_start(struct orr_step *s, struct iteration *k, uint32_t i)

@@ -13,10 +13,10 @@
 
 /* What the flows of an op of merged lanes have in common, whatever the iteration. */
 struct pattern {
-	uint32_t from, to;            /* transfer: positions; collective: its group's positions' hash in from */
-	uint32_t plan, size, stride;  /* plan NONE: a transfer */
-	uint32_t first_flow;          /* in the quotient, while it is made */
-	uint32_t first_phase;         /* in phase_classes[] */
+	uint32_t from, to;           /* transfer: positions; collective: its group's positions' hash in from */
+	uint32_t plan, size, stride; /* plan NONE: a transfer */
+	uint32_t first_flow;         /* in the quotient, while it is made */
+	uint32_t first_phase;        /* in phase_classes[] */
 };
 
 /* A class of flows, each of so many bytes (a transfer's bytes are its op's). */
@@ -34,19 +34,19 @@ struct leap;
 
 struct wire {
 	struct flownet *net;
-	bool is_shared;         /* it is another's */
+	bool is_shared; /* it is another's */
 	struct going *going;
 	uint32_t n_going, cap_going, free_going;
-	double *capacity;       /* by link of the network in use, now */
-	double *nominal;        /* less background flows */
-	double *background;     /* what those take, by link of the topology */
-	double *part;           /* of nominal that contention leaves, likewise */
-	uint32_t *nic_user;     /* by endpoint: the first endpoint that uses the same NIC */
+	double *capacity;   /* by link of the network in use, now */
+	double *nominal;    /* less background flows */
+	double *background; /* what those take, by link of the topology */
+	double *part;       /* of nominal that contention leaves, likewise */
+	uint32_t *nic_user; /* by endpoint: the first endpoint that uses the same NIC */
 	struct change *change;
 	uint32_t n_changes, next_change;
-	uint64_t *slowed_for;   /* by endpoint: iteration + 1 whose contention was drawn last */
+	uint64_t *slowed_for; /* by endpoint: iteration + 1 whose contention was drawn last */
 	double contention_p, contention_f;
-	double offered;         /* bytes x links of all flows started */
+	double offered;          /* bytes x links of all flows started */
 	uint32_t *users, *lease; /* by link of the network in use */
 	struct leap *leap;
 	uint32_t n_leaps, cap_leaps, free_leap;
@@ -56,7 +56,7 @@ struct wire {
 	uint32_t n_patterns, cap_patterns;
 	struct sent_class *class_list; /* of each phase of each pattern */
 	uint32_t n_classes, cap_classes;
-	uint32_t *phase_at;     /* offsets into class_list, one more than phases */
+	uint32_t *phase_at; /* offsets into class_list, one more than phases */
 	uint32_t n_phase_at, cap_phase_at;
 };
 
@@ -75,8 +75,7 @@ struct phase_flow {
 	uint64_t key;
 };
 uint32_t phase_flows(const struct orr_step *s, const struct iteration *k, const struct instance *x);
-void phase_flow_at(const struct orr_step *s, const struct iteration *k, const struct instance *x, uint32_t j,
-	struct phase_flow *out);
+void phase_flow_at(const struct orr_step *s, const struct iteration *k, const struct instance *x, uint32_t j, struct phase_flow *out);
 /* Starts it with so many bytes left and passed_s of its latency over. */
 void flow_start(struct orr_step *s, struct iteration *k, uint32_t i, const struct phase_flow *f, double bytes, double passed_s);
 
@@ -95,8 +94,8 @@ bool merged_same_figures(struct orr_step *s, const struct iteration *k, const st
 /* False, and the run fails, if the op's pattern of messages was not there when the classes were made. */
 bool merged_known(struct orr_step *s, const struct iteration *k, const struct op *o);
 /* The classes that an op sends in a phase. */
-const struct sent_class *merged_classes(const struct orr_step *s, const struct iteration *k, const struct op *o, uint32_t phase,
-	uint32_t *n);
+const struct sent_class *merged_classes(
+	const struct orr_step *s, const struct iteration *k, const struct op *o, uint32_t phase, uint32_t *n);
 void merged_flow(const struct orr_step *s, const struct sent_class *c, struct phase_flow *out);
 
 /* ---- leap.c ---- */

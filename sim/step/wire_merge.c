@@ -24,8 +24,9 @@ static struct pattern pattern_of(const struct iteration *k, const struct op *o)
 	if (o->type == OP_TRANSFER)
 		return (struct pattern){ .from = o->device, .to = o->peer, .plan = NONE };
 	const struct coll *c = &k->coll[o->collective];
-	return (struct pattern){ .from = hash_group(k, c), .to = k->group[c->group_first], .plan = c->plan, .size = c->size,
-		.stride = c->stride };
+	return (struct pattern){
+		.from = hash_group(k, c), .to = k->group[c->group_first], .plan = c->plan, .size = c->size, .stride = c->stride
+	};
 }
 
 static struct pattern *pattern_find(const struct wire *w, const struct pattern *p)
@@ -200,12 +201,12 @@ int wire_classes(struct orr_step *s)
 		return orr_fail(&s->error, ORR_EINPUT, "step.merge=on: lanes cannot be run as one on devices of unlike memory");
 	bool has_speeds = *orr_arg_text(s->config->options, "speeds");
 	if (s->is_analytic)
-		return has_speeds || s->is_random ? orr_fail(&s->error, ORR_EINPUT,
-			"step.merge=on: lanes cannot be run as one with stragglers or speeds") : ORR_OK;
+		return has_speeds || s->is_random
+			       ? orr_fail(&s->error, ORR_EINPUT, "step.merge=on: lanes cannot be run as one with stragglers or speeds")
+			       : ORR_OK;
 	if (s->config->topo->routing != TOPO_D_MOD_K)
 		return orr_fail(&s->error, ORR_EINPUT, "step.merge=on: lanes cannot be run as one where routes are hashed (routing=ecmp)");
-	if (s->is_random || w->n_changes || *orr_arg_text(s->config->options, "background") ||
-		has_speeds)
+	if (s->is_random || w->n_changes || *orr_arg_text(s->config->options, "background") || has_speeds)
 		return orr_fail(&s->error, ORR_EINPUT,
 			"step.merge=on: lanes cannot be run as one with stragglers, speeds, contention, background flows or link changes");
 	uint32_t colour = 0;
@@ -220,8 +221,9 @@ int wire_classes(struct orr_step *s)
 	for (uint32_t i = 0; i < w->n_patterns; i++)
 		if (!are_alike(s, &w->pattern[i]))
 			return orr_fail(&s->error, ORR_EINPUT,
-				"step.merge=on: routes or loads of the lanes differ (message pattern %u of %u), so they cannot be run as one", i + 1,
-				w->n_patterns);
+				"step.merge=on: routes or loads of the lanes differ (message pattern %u of %u), so they cannot be run as "
+				"one",
+				i + 1, w->n_patterns);
 	merged_net(s);
 	return ORR_OK;
 }
@@ -237,8 +239,8 @@ bool merged_known(struct orr_step *s, const struct iteration *k, const struct op
 	return false;
 }
 
-const struct sent_class *merged_classes(const struct orr_step *s, const struct iteration *k, const struct op *o, uint32_t phase,
-	uint32_t *n)
+const struct sent_class *merged_classes(
+	const struct orr_step *s, const struct iteration *k, const struct op *o, uint32_t phase, uint32_t *n)
 {
 	const struct wire *w = s->wire;
 	struct pattern key = pattern_of(k, o);

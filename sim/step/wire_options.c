@@ -18,9 +18,11 @@ static int add_background(struct orr_step *s, struct wire *w, const char *text)
 		if (!gt || !colon || gt > colon || !num_int(p, (size_t)(gt - p), &from) ||
 			!num_int(gt + 1, (size_t)(colon - gt - 1), &to) || !num_real(colon + 1, n - (size_t)(colon + 1 - p), &rate) ||
 			from < 0 || to < 0 || from >= s->endpoints || to >= s->endpoints || !(rate >= 0))
-			return orr_fail(&s->error, ORR_EINPUT, "step.background: expected FROM>TO:BYTES_PER_SECOND,.. with endpoints 0..%u "
+			return orr_fail(&s->error, ORR_EINPUT,
+				"step.background: expected FROM>TO:BYTES_PER_SECOND,.. with endpoints 0..%u "
 				"(GPUs, then a host for each node), "
-				"found \"%.80s\"", s->endpoints - 1, p);
+				"found \"%.80s\"",
+				s->endpoints - 1, p);
 		uint32_t route[TOPO_MAX_HOPS], hops = topo_route(s->config->topo, (uint32_t)from, (uint32_t)to, 0, route);
 		for (uint32_t i = 0; i < hops; i++) {
 			w->background[route[i]] += rate;
@@ -51,8 +53,7 @@ static int read_change(struct orr_step *s, const char *path, unsigned line, cons
 	for (out->link = 0; out->link < t->n_links; out->link++)
 		if (strlen(t->link[out->link].name) == len && !memcmp(t->link[out->link].name, a + 1, len))
 			return ORR_OK;
-	return orr_fail(&s->error, ORR_EINPUT, "%s:%u: link: the network has no \"%.*s\"", path, line, (int)(len < 80 ? len : 80),
-		a + 1);
+	return orr_fail(&s->error, ORR_EINPUT, "%s:%u: link: the network has no \"%.*s\"", path, line, (int)(len < 80 ? len : 80), a + 1);
 }
 
 static int read_changes(struct orr_step *s, struct wire *w)

@@ -17,7 +17,7 @@
 
 #include "step/step.h"
 
-#include "engine/rng.h"
+#include "base/rng.h"
 #include "engine/watch.h"
 #include "net/collective.h"
 #include "net/quotient.h"
@@ -33,13 +33,13 @@ enum op_type { OP_COMPUTE, OP_TRANSFER, OP_COLLECTIVE, OP_DELAY, OP_MARK };
 struct op {
 	uint8_t type, work, stream, is_detached; /* stream NO_STREAM: takes none */
 	int32_t priority;
-	uint32_t device, peer;      /* positions where there are lanes */
-	double amount;              /* seconds or bytes */
-	double counts;              /* samples trained on when it ends */
-	uint32_t collective;        /* in coll[]; NONE */
+	uint32_t device, peer; /* positions where there are lanes */
+	double amount;         /* seconds or bytes */
+	double counts;         /* samples trained on when it ends */
+	uint32_t collective;   /* in coll[]; NONE */
 	uint32_t first_update, n_updates;
 	uint32_t first_instance, n_instances;
-	uint32_t label;             /* offset in text; NONE */
+	uint32_t label;                    /* offset in text; NONE */
 	uint32_t carry_first, carry_count; /* transfers of gradients: layers */
 	uint32_t entry_first, entry_count; /* in entry[]: what orr_after() binds instead (compression) */
 };
@@ -48,9 +48,9 @@ enum { NO_STREAM = 255 };
 
 struct coll {
 	struct orr_collective what;
-	uint32_t group_first, n;  /* in group[]: positions; n ranks */
-	uint32_t size, stride;    /* among lanes; size 0: among positions */
-	uint32_t plan;            /* in the world's plans */
+	uint32_t group_first, n; /* in group[]: positions; n ranks */
+	uint32_t size, stride;   /* among lanes; size 0: among positions */
+	uint32_t plan;           /* in the world's plans */
 };
 
 struct memory_use {
@@ -75,13 +75,13 @@ struct edge {
 enum instance_state { WAITING, READY, GOING, ENDED };
 
 struct instance {
-	uint32_t op, lane;    /* lane: of its group's first where lanes meet */
-	uint32_t waits;       /* for so many edges */
+	uint32_t op, lane; /* lane: of its group's first where lanes meet */
+	uint32_t waits;    /* for so many edges */
 	uint32_t first_edge;
-	uint8_t state, has_comm; /* has_comm: the last that it waited for was a message */
+	uint8_t state, has_comm;                              /* has_comm: the last that it waited for was a message */
 	uint32_t phase, repeat_left, rounds_left, flows_left; /* of a collective */
 	double ready_s, start_s;
-	double comm_start_s;  /* when that message, or the first of a chain of them, could go */
+	double comm_start_s; /* when that message, or the first of a chain of them, could go */
 };
 
 /* What a device did in one iteration. */
@@ -118,7 +118,7 @@ struct iteration {
 	double start_s, end_s, samples;
 	double ends_s; /* sum over attached instances, from start_s on */
 	bool has_begun;
-	struct usage *usage; /* by device */
+	struct usage *usage;    /* by device */
 	struct iteration *next; /* free list */
 };
 
@@ -152,11 +152,11 @@ struct stream {
 };
 
 struct device_state {
-	double busy_until;   /* end of its last compute op */
+	double busy_until; /* end of its last compute op */
 	double static_bytes, dynamic_bytes, peak_bytes;
 	double by_kind[ORR_MEMORY_KINDS];
-	double first_s;      /* when it first computed; NAN never */
-	char *what;          /* "stage 3" */
+	double first_s; /* when it first computed; NAN never */
+	char *what;     /* "stage 3" */
 	double speed;
 	bool is_used;
 };
@@ -212,7 +212,7 @@ struct orr_step {
 	struct iteration *free_iteration;
 	struct iteration *building;
 	uint64_t built, wanted, build_until; /* iterations built; asked for; to be built (fewer once they repeat) */
-	uint64_t left; /* instances of all of them that have not ended */
+	uint64_t left;                       /* instances of all of them that have not ended */
 	bool build_more, is_stopped;
 	/* Execution. */
 	double now_s;
@@ -232,10 +232,10 @@ struct orr_step {
 	/* Results. */
 	struct step_iteration *row;
 	size_t n_rows, cap_rows;
-	struct usage *recent;      /* usage of the last STEP_MAX_PERIOD iterations, [k % STEP_MAX_PERIOD][device] */
-	struct usage *total;       /* from measured_s on: the end of the first iteration, once it has ended */
+	struct usage *recent; /* usage of the last STEP_MAX_PERIOD iterations, [k % STEP_MAX_PERIOD][device] */
+	struct usage *total;  /* from measured_s on: the end of the first iteration, once it has ended */
 	double measured_s;
-	bool is_measured;          /* the last iteration has ended: messages still under way are of none of those measured */
+	bool is_measured;                 /* the last iteration has ended: messages still under way are of none of those measured */
 	struct row_mark mark[STEP_MARKS]; /* [k % STEP_MARKS] */
 	uint32_t period;
 	size_t steady_rows; /* iterations that had ended when the period was found */
@@ -303,7 +303,7 @@ uint32_t rank_device(const struct orr_step *s, const struct iteration *k, const 
 
 /* ---- run.c ---- */
 int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args); /* to be freed on an error as well */
-void world_start(struct orr_step *s); /* at now_s */
+void world_start(struct orr_step *s);                                             /* at now_s */
 void world_free(struct orr_step *s);
 int iteration_build(struct orr_step *s); /* the next one, and starts it */
 
@@ -311,10 +311,10 @@ bool steady(struct orr_step *s); /* iterations have been found to repeat */
 
 /* ---- exec.c ---- */
 void exec_begin(struct orr_step *s, struct iteration *k); /* starts what waits for nothing */
-bool exec_settle(struct orr_step *s);  /* all that happens now; false: it is over, or nothing is left */
-double exec_next(struct orr_step *s);  /* when something happens next */
-void exec_timers(struct orr_step *s);  /* those that end now */
-void exec_stuck(struct orr_step *s);   /* an error if work is left */
+bool exec_settle(struct orr_step *s);                     /* all that happens now; false: it is over, or nothing is left */
+double exec_next(struct orr_step *s);                     /* when something happens next */
+void exec_timers(struct orr_step *s);                     /* those that end now */
+void exec_stuck(struct orr_step *s);                      /* an error if work is left */
 int exec_run(struct orr_step *s);
 void instance_end(struct orr_step *s, struct iteration *k, uint32_t i);
 void timer_add(struct orr_step *s, double time_s, struct iteration *k, uint32_t i);

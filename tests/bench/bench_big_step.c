@@ -9,7 +9,7 @@
  *
  * usage: bench_big_step [--all]; all adds 10,240 GPUs unmerged, a minute or two.
  */
-#include "tests/step_fixture.h"
+#include "tests/step/step_fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,9 +62,7 @@ static void measure(const struct row *r)
 	}
 	getrusage(RUSAGE_SELF, &u);
 	printf("%6u %3u %3u %13u %8s %12.6f %12llu %8.2f %8.0f\n", r->gpus, r->k, r->gpus / 128, r->micro_batches,
-		r->is_merged ? "merged" : "each",
-		out.iteration_s,
-		(unsigned long long)out.flows,
+		r->is_merged ? "merged" : "each", out.iteration_s, (unsigned long long)out.flows,
 		(double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6,
 		(double)u.ru_maxrss / 1024);
 	fflush(stdout);

@@ -106,26 +106,26 @@ INLINE void queue_end(struct run *r, const struct queue_ops *ops)
 }
 
 /* The functions of one structure, with everything inlined. */
-#define QUEUE(name)                                                                                     \
-	static void name##_fill(struct run *r)                                                          \
-	{                                                                                               \
-		queue_fill(r, &name##_ops, false);                                                      \
-	}                                                                                               \
-	static void name##_fill_record(struct run *r)                                                   \
-	{                                                                                               \
-		queue_fill(r, &name##_ops, true);                                                       \
-	}                                                                                               \
-	static void name##_hold(struct run *r, size_t holds)                                            \
-	{                                                                                               \
-		queue_hold(r, &name##_ops, false, holds);                                               \
-	}                                                                                               \
-	static void name##_hold_record(struct run *r, size_t holds)                                     \
-	{                                                                                               \
-		queue_hold(r, &name##_ops, true, holds);                                                \
-	}                                                                                               \
-	static void name##_end(struct run *r)                                                           \
-	{                                                                                               \
-		queue_end(r, &name##_ops);                                                              \
+#define QUEUE(name)                                                 \
+	static void name##_fill(struct run *r)                      \
+	{                                                           \
+		queue_fill(r, &name##_ops, false);                  \
+	}                                                           \
+	static void name##_fill_record(struct run *r)               \
+	{                                                           \
+		queue_fill(r, &name##_ops, true);                   \
+	}                                                           \
+	static void name##_hold(struct run *r, size_t holds)        \
+	{                                                           \
+		queue_hold(r, &name##_ops, false, holds);           \
+	}                                                           \
+	static void name##_hold_record(struct run *r, size_t holds) \
+	{                                                           \
+		queue_hold(r, &name##_ops, true, holds);            \
+	}                                                           \
+	static void name##_end(struct run *r)                       \
+	{                                                           \
+		queue_end(r, &name##_ops);                          \
 	}
 
 QUEUE(ladder)
@@ -217,8 +217,7 @@ static void run_slices(struct run run[CONTESTANTS], size_t holds)
 {
 	for (int s = 0; s < SLICES; s++)
 		for (int c = 0; c < CONTESTANTS; c++)
-			run[c].ns[s] = run[c].is_slow ? run[c].ns[s ? s - 1 : 0]
-						      : timed_holds(&run[c], &contestants[c], holds);
+			run[c].ns[s] = run[c].is_slow ? run[c].ns[s ? s - 1 : 0] : timed_holds(&run[c], &contestants[c], holds);
 }
 
 static bool is_order_equal(const struct run run[CONTESTANTS])
@@ -226,8 +225,7 @@ static bool is_order_equal(const struct run run[CONTESTANTS])
 	bool is_equal = true;
 	for (int c = 1; c < CONTESTANTS; c++)
 		if (!run[c].is_slow && run[c].hash != run[0].hash) {
-			printf("%s does not pop in the order of %s\n", contestants[c].name,
-				contestants[0].name);
+			printf("%s does not pop in the order of %s\n", contestants[c].name, contestants[0].name);
 			is_equal = false;
 		}
 	return is_equal;
@@ -290,9 +288,8 @@ static int usage(const char *name, int status)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = { { "quick", no_argument, NULL, 'q' },
-		{ "holds", required_argument, NULL, 'n' }, { "load", required_argument, NULL, 'l' },
-		{ "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 } };
+	static const struct option options[] = { { "quick", no_argument, NULL, 'q' }, { "holds", required_argument, NULL, 'n' },
+		{ "load", required_argument, NULL, 'l' }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 } };
 	static struct run run[BACKLOGS][CONTESTANTS];
 	size_t holds = 500000;
 	const char *only = NULL;

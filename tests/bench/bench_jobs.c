@@ -33,8 +33,7 @@ static double cpu_of(int who)
 {
 	struct rusage u;
 	getrusage(who, &u);
-	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
-		(double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
 static void remove_db(void)
@@ -133,8 +132,7 @@ static double run(const char *const *argv, long *peak_kb)
 	if (pid < 0 || wait4(pid, &status, 0, &u) < 0 || status)
 		return NAN;
 	*peak_kb = u.ru_maxrss;
-	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
-		(double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
 static double least_of(const double *v, int n)
@@ -151,8 +149,7 @@ static void compare(double base, uint64_t jobs)
 	static const char *const policies[] = { "fifo", "srtf", "las", "easy-backfill" };
 	static const char *const clusters[] = { "64x8", "96x8" };
 	static const char *const places[] = { "count", "consolidate" };
-	printf("%-8s %-12s %-15s %8s %8s %12s %9s\n", "cluster", "placement", "policy", "CPU s", "ratio", "jobs/CPU s",
-		"peak MB");
+	printf("%-8s %-12s %-15s %8s %8s %12s %9s\n", "cluster", "placement", "policy", "CPU s", "ratio", "jobs/CPU s", "peak MB");
 	for (int c = 0; c < 2; c++)
 		for (int p = 0; p < 2; p++)
 			for (int k = 0; k < 4; k++) {
@@ -165,8 +162,8 @@ static void compare(double base, uint64_t jobs)
 					remove_db();
 				}
 				double s = least_of(v, REPEATS);
-				printf("%-8s %-12s %-15s %8.3f %8.2f %12.0f %9.1f\n", clusters[c], places[p], policies[k], s,
-					s / base, (double)jobs / s, (double)kb / 1024);
+				printf("%-8s %-12s %-15s %8.3f %8.2f %12.0f %9.1f\n", clusters[c], places[p], policies[k], s, s / base,
+					(double)jobs / s, (double)kb / 1024);
 			}
 }
 
@@ -183,8 +180,7 @@ static void curve(bool quick)
 			char source[40];
 			long kb;
 			snprintf(source, sizeof source, "tiresias-like:n=%d", n);
-			const char *argv[] = { "orrery", "jobs", source, "--cluster", "8x8", "--policy", policies[k], "-q", "-j1",
-				NULL };
+			const char *argv[] = { "orrery", "jobs", source, "--cluster", "8x8", "--policy", policies[k], "-q", "-j1", NULL };
 			printf(" %9.2f", run(argv, &kb) * 1e6 / n);
 			fflush(stdout);
 		}
@@ -204,8 +200,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < REPEATS; i++)
 		v[i] = baseline(&jobs);
 	double base = least_of(v, REPEATS);
-	printf("%llu jobs; reading the trace and inserting its rows alone: %.3f CPU s (least of %d)\n",
-		(unsigned long long)jobs, base, REPEATS);
+	printf("%llu jobs; reading the trace and inserting its rows alone: %.3f CPU s (least of %d)\n", (unsigned long long)jobs, base,
+		REPEATS);
 	compare(base, jobs);
 	curve(quick);
 	return 0;

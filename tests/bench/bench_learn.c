@@ -13,7 +13,7 @@
 
 #include "base/mem.h"
 #include "learn/vec.h"
-#include "tests/learn_drive.h"
+#include "tests/learn/learn_drive.h"
 
 static double now(void)
 {
@@ -146,8 +146,8 @@ static void all_gradients(struct learn *l, double t, uint32_t n)
 		learn_gradient(l, d);
 }
 
-static struct load load_of(enum learn_problem p, uint32_t inputs, uint32_t workers, int rounds,
-	void (*round)(struct learn *, double, uint32_t))
+static struct load load_of(
+	enum learn_problem p, uint32_t inputs, uint32_t workers, int rounds, void (*round)(struct learn *, double, uint32_t))
 {
 	struct load o = { .workers = workers, .rounds = rounds, .round = round };
 	learn_config_default(&o.config);

@@ -3,13 +3,13 @@
  * bench_spot - Bamboo on instances that come and go
  *
  * The synthetic preemptions of Bamboo's authors at three rates, a run for each seed; and 30 days of 64 instances, each removed
- * 0.6 times an hour and replaced after 1 minute: about 55,000 events, under several policies and rules (on-demand takes none of them: what rows cost). A row's time is the CPU time of the runs alone, in
- * this process (loading and start-up apart), the least of ten for the long ones; once the generator makes the events as it goes,
- * once they are rows that have been loaded.
+ * 0.6 times an hour and replaced after 1 minute: about 55,000 events, under several policies and rules (on-demand takes none of them: what
+ * rows cost). A row's time is the CPU time of the runs alone, in this process (loading and start-up apart), the least of ten for the long
+ * ones; once the generator makes the events as it goes, once they are rows that have been loaded.
  *
  * usage: bench_spot [--all | --days]; all has 10,000 seeds of each rate instead of 1,000, days the 30 days alone.
  */
-#include "tests/spot_runs.h"
+#include "tests/spot/spot_runs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,8 +51,8 @@ static double seeds(const char *rate, const char *rules, uint64_t n)
 		result_free(r);
 	}
 	double took = cpu_s() - began;
-	printf("p=%-5s %-9s %7llu seeds %9.3f s %9.1f us each, fatal %.3f\n", rate, rules, (unsigned long long)n, took, 1e6 * took / (double)n,
-		fatal / (double)n);
+	printf("p=%-5s %-9s %7llu seeds %9.3f s %9.1f us each, fatal %.3f\n", rate, rules, (unsigned long long)n, took,
+		1e6 * took / (double)n, fatal / (double)n);
 	fflush(stdout);
 	spot_runs_close(&s);
 	return took;
@@ -70,7 +70,8 @@ static char *rows_of(const char *capacity)
 	size_t n = 0, cap = 1 << 22;
 	char *text = malloc(cap);
 	while (text && availcursor_next(c, &r) && n + 64 < cap)
-		n += (size_t)snprintf(text + n, cap - n, "%lld,%s,n%u\n", (long long)(r.t_ns / 1000000), r.kind == AVAIL_ADD ? "add" : "remove", r.instance);
+		n += (size_t)snprintf(text + n, cap - n, "%lld,%s,n%u\n", (long long)(r.t_ns / 1000000),
+			r.kind == AVAIL_ADD ? "add" : "remove", r.instance);
 	availcursor_close(c);
 	availset_free(set);
 	return text;
@@ -96,8 +97,8 @@ static void days(const struct orr_policy *policy, const char *rows, const char *
 		events = 64 + 2 * spot_runs_metric(r, "preemptions");
 		result_free(r);
 	}
-	printf("30 days, %-9s %-24s %8.0f events %8.2f ms %8.0f ns each\n", rows ? "loaded" : "generated", settings[0] ? settings : policy->name,
-		events, 1e3 * least, 1e9 * least / events);
+	printf("30 days, %-9s %-24s %8.0f events %8.2f ms %8.0f ns each\n", rows ? "loaded" : "generated",
+		settings[0] ? settings : policy->name, events, 1e3 * least, 1e9 * least / events);
 	fflush(stdout);
 	spot_runs_close(&s);
 }

@@ -8,7 +8,7 @@
  * new file to closing it, the checkpoint included.
  */
 #include "results/store.h"
-#include "tests/sample_run.h"
+#include "tests/results/sample_run.h"
 
 #include <sqlite3.h>
 #include <stdio.h>
@@ -60,15 +60,12 @@ static void bare_loop(const char *path, const struct run_result *r)
 			"status); BEGIN",
 			NULL, NULL, NULL),
 		"create");
-	require(!sqlite3_prepare_v2(db, "INSERT INTO jobs VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-			-1, &st, NULL),
-		"prepare");
+	require(!sqlite3_prepare_v2(db, "INSERT INTO jobs VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", -1, &st, NULL), "prepare");
 	for (size_t i = 0; i < r->n_jobs; i++) {
 		const struct job_row *j = &r->jobs[i];
-		const int64_t times[] = { j->submit_ns, j->start_ns, j->end_ns, j->wait_ns, j->run_ns,
-			j->duration_ns, j->recorded_wait_ns };
-		const uint32_t counts[] = { j->gpus, j->gpu_milli, j->preemptions, j->migrations,
-			j->restarts, j->status };
+		const int64_t times[] = { j->submit_ns, j->start_ns, j->end_ns, j->wait_ns, j->run_ns, j->duration_ns,
+			j->recorded_wait_ns };
+		const uint32_t counts[] = { j->gpus, j->gpu_milli, j->preemptions, j->migrations, j->restarts, j->status };
 		sqlite3_bind_int64(st, 1, 1);
 		sqlite3_bind_int64(st, 2, (int64_t)j->number);
 		bind_text(st, 3, j->job_id);
@@ -97,8 +94,7 @@ static void through_store(const char *path, const struct run_result *r)
 	require(s && !store_write(s, r, &err) && !store_close(s, &err), err.text);
 }
 
-static struct lap timed(
-	void (*write)(const char *, const struct run_result *), const struct run_result *r)
+static struct lap timed(void (*write)(const char *, const struct run_result *), const struct run_result *r)
 {
 	char path[] = "bench_store.XXXXXX";
 	int fd = mkstemp(path);
@@ -140,11 +136,10 @@ int main(void)
 	sort(store);
 	sort(ratio);
 	sort(wall);
-	printf("bare loop   %8.0f rows/s (CPU time, median of %d, %d rows)\n", bare[MIDDLE], TURNS,
-		ROWS);
+	printf("bare loop   %8.0f rows/s (CPU time, median of %d, %d rows)\n", bare[MIDDLE], TURNS, ROWS);
 	printf("store_write %8.0f rows/s\n", store[MIDDLE]);
-	printf("ratio       %.3f in CPU time [%.3f, %.3f]; %.3f in wall time [%.3f, %.3f]\n",
-		ratio[MIDDLE], ratio[0], ratio[TURNS - 1], wall[MIDDLE], wall[0], wall[TURNS - 1]);
+	printf("ratio       %.3f in CPU time [%.3f, %.3f]; %.3f in wall time [%.3f, %.3f]\n", ratio[MIDDLE], ratio[0], ratio[TURNS - 1],
+		wall[MIDDLE], wall[0], wall[TURNS - 1]);
 	r->n_series = n_series;
 	r->n_events = n_events;
 	r->n_metrics = n_metrics;

@@ -9,7 +9,7 @@
  */
 #include "traces/trace.h"
 
-#include "engine/rng.h"
+#include "base/rng.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,8 +29,7 @@ static double cpu_seconds(void)
 
 static int make_file(const char *path)
 {
-	static const char *const models[] = { "resnet50", "vgg16", "bert", "gpt2", "inception3",
-		"alexnet" };
+	static const char *const models[] = { "resnet50", "vgg16", "bert", "gpt2", "inception3", "alexnet" };
 	struct rng r;
 	uint64_t now = 0;
 	gzFile out = gzopen(path, "wb6");
@@ -41,12 +40,9 @@ static int make_file(const char *path)
 	for (unsigned i = 0; i < ROWS; i++) {
 		uint64_t gap = rng_below(&r, 240), run = 30 + (uint64_t)rng_exponential(&r, 3000);
 		now += gap;
-		gzprintf(out,
-			"job-%07u,%u,%" PRIu64 ",%" PRIu64 ",%s,%" PRIu64 ".%02u,%" PRIu64
-			",user%03u,vc%02u\n",
-			i, 1u << rng_below(&r, 5), now, run * 7, models[rng_below(&r, 6)], run,
-			(unsigned)rng_below(&r, 100), gap, (unsigned)rng_below(&r, 300),
-			(unsigned)rng_below(&r, 15));
+		gzprintf(out, "job-%07u,%u,%" PRIu64 ",%" PRIu64 ",%s,%" PRIu64 ".%02u,%" PRIu64 ",user%03u,vc%02u\n", i,
+			1u << rng_below(&r, 5), now, run * 7, models[rng_below(&r, 6)], run, (unsigned)rng_below(&r, 100), gap,
+			(unsigned)rng_below(&r, 300), (unsigned)rng_below(&r, 15));
 	}
 	return gzclose(out) == Z_OK ? 0 : -1;
 }
@@ -101,8 +97,7 @@ int main(void)
 	unlink(path);
 	printf("text %.1f MB, %" PRIu64 " rows\n", bytes / 1e6, rows);
 	printf("bare gzread   %7.1f MB/s\n", bytes / 1e6 / bare);
-	printf("rows of jobs  %7.1f MB/s  %.2f million rows/s\n", bytes / 1e6 / parsed,
-		(double)rows / 1e6 / parsed);
+	printf("rows of jobs  %7.1f MB/s  %.2f million rows/s\n", bytes / 1e6 / parsed, (double)rows / 1e6 / parsed);
 	printf("ratio         %7.2f (goal 0.65)\n", bare / parsed);
 	return rows == ROWS ? 0 : 1;
 }

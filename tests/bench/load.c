@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/mem.h"
-#include "engine/rng.h"
+#include "base/rng.h"
 
 static int64_t exponential(uint64_t bits, double uniform)
 {

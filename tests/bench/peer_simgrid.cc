@@ -22,7 +22,7 @@
 #include <vector>
 
 extern "C" {
-#include "engine/rng.h"
+#include "base/rng.h"
 #include "tests/bench/load.h"
 }
 

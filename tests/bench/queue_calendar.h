@@ -95,8 +95,7 @@ static inline struct calendar_day *calendar_find(struct calendar *q)
 	struct calendar_day *best = NULL;
 	for (size_t i = 0; i < q->days; i++) {
 		struct calendar_day *d = &q->day[i];
-		if (d->first != CALENDAR_NONE &&
-			(!best || q->node[d->first].time < q->node[best->first].time))
+		if (d->first != CALENDAR_NONE && (!best || q->node[d->first].time < q->node[best->first].time))
 			best = d;
 	}
 	return best;
@@ -179,7 +178,7 @@ static inline uint32_t calendar_pop(void *vq, uint64_t *time)
 	return slot;
 }
 
-static const struct queue_ops calendar_ops = { "calendar", sizeof(struct calendar), calendar_open,
-	calendar_close, calendar_push, calendar_pop };
+static const struct queue_ops calendar_ops = { "calendar", sizeof(struct calendar), calendar_open, calendar_close, calendar_push,
+	calendar_pop };
 
 #endif

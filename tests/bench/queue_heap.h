@@ -125,9 +125,7 @@ static inline uint32_t quad_pop(void *vq, uint64_t *time)
 	return heap_slot(first);
 }
 
-static const struct queue_ops binary_ops = { "binary heap", sizeof(struct heap), heap_open, heap_close,
-	binary_push, binary_pop };
-static const struct queue_ops quad_ops = { "4-ary heap, integer key", sizeof(struct heap), heap_open,
-	heap_close, quad_push, quad_pop };
+static const struct queue_ops binary_ops = { "binary heap", sizeof(struct heap), heap_open, heap_close, binary_push, binary_pop };
+static const struct queue_ops quad_ops = { "4-ary heap, integer key", sizeof(struct heap), heap_open, heap_close, quad_push, quad_pop };
 
 #endif

@@ -47,7 +47,7 @@ static inline uint32_t ladder_queue_pop(void *vq, uint64_t *time)
 	return x->slot;
 }
 
-static const struct queue_ops ladder_ops = { "ladder of blocks", sizeof(struct ladder_queue),
-	ladder_queue_open, ladder_queue_close, ladder_queue_push, ladder_queue_pop };
+static const struct queue_ops ladder_ops = { "ladder of blocks", sizeof(struct ladder_queue), ladder_queue_open, ladder_queue_close,
+	ladder_queue_push, ladder_queue_pop };
 
 #endif

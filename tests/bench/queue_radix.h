@@ -151,7 +151,6 @@ static inline uint32_t radix_pop(void *vq, uint64_t *time)
 	return x.slot;
 }
 
-static const struct queue_ops radix_ops = { "radix heap of blocks", sizeof(struct radix), radix_open,
-	radix_close, radix_push, radix_pop };
+static const struct queue_ops radix_ops = { "radix heap of blocks", sizeof(struct radix), radix_open, radix_close, radix_push, radix_pop };
 
 #endif

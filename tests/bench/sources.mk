@@ -1,24 +1,31 @@
-# benchmarks; structures that the engine does not use live here with them
-noinst_HEADERS += tests/bench/queue.h tests/bench/queue_calendar.h \
+# make bench: one program per benchmark
+BENCHES = tests/bench/bench_engine tests/bench/bench_store tests/bench/bench_jobs tests/bench/bench_learn tests/bench/bench_serve \
+	tests/bench/bench_trace tests/bench/bench_big_step tests/bench/bench_serve_llm tests/bench/bench_spot
+EXTRA_PROGRAMS += $(BENCHES) tests/bench/bench_net
+CLEANFILES += $(BENCHES) tests/bench/bench_net bench_peer_ns3 bench_peer_simgrid
+# Queues that the engine does not use, and the load that all of them get.
+libtests_a_SOURCES += tests/bench/load.c tests/bench/load.h tests/bench/queue.h tests/bench/queue_calendar.h \
 	tests/bench/queue_heap.h tests/bench/queue_ladder.h tests/bench/queue_radix.h
-EXTRA_PROGRAMS += bench_engine
-BENCHES += bench_engine
-CLEANFILES += bench_engine$(EXEEXT)
-bench_engine_SOURCES = tests/bench/bench_engine.c
-bench_engine_LDADD = libbench.a $(LDADD)
 
-EXTRA_LIBRARIES = libbench.a
-CLEANFILES += libbench.a
-libbench_a_SOURCES = tests/bench/load.c tests/bench/load.h
+.PHONY: bench bench-peers bench-peers-ns3 bench-peers-simgrid
+bench: $(BENCHES)
+	@for b in $(BENCHES); do echo "== $$b"; ./$$b || exit 1; done
 
-# A comparison with ns-3, where it and a C++ compiler are found; no part of the product.
-EXTRA_DIST += tests/bench/peer_ns3.cc
-CLEANFILES += bench_peer_ns3
-.PHONY: bench-peers
-bench-peers: libbench.a liborrery.a
+# Comparisons with ns-3 and SimGrid, if they and a C++ compiler are present; no part of the product.
+EXTRA_DIST += tests/bench/peer_ns3.cc tests/bench/peer_simgrid.cc tests/bench/peers_net.sh
+PEER_FLAGS = -std=c++17 -O2 $(DEFS) $(AM_CPPFLAGS) $(SAN_CFLAGS)
+PEER_LIBS = libtests.a liborrery.a $(DEPS_LIBS) $(OPENMP_CFLAGS) -lm
+bench-peers: bench-peers-ns3 bench-peers-simgrid
+bench-peers-ns3: libtests.a liborrery.a
 	@cxx=$${CXX:-g++}; \
 	if ! pkg-config --exists ns3-core; then echo "bench-peers: skipped: no ns-3 (libns3-dev)"; \
 	elif ! command -v $$cxx >/dev/null; then echo "bench-peers: skipped: no C++ compiler ($$cxx)"; \
-	else $$cxx -std=c++17 -O2 $(DEFS) $(AM_CPPFLAGS) $(SAN_CFLAGS) `pkg-config --cflags ns3-core` -o bench_peer_ns3 \
-		$(srcdir)/tests/bench/peer_ns3.cc libbench.a liborrery.a \
-		`pkg-config --libs ns3-core` $(DEPS_LIBS) $(OPENMP_CFLAGS) -lm && ./bench_peer_ns3; fi
+	else $$cxx $(PEER_FLAGS) `pkg-config --cflags ns3-core` -o bench_peer_ns3 $(srcdir)/tests/bench/peer_ns3.cc \
+		`pkg-config --libs ns3-core` $(PEER_LIBS) && ./bench_peer_ns3; fi
+bench-peers-simgrid: libtests.a liborrery.a tests/bench/bench_net$(EXEEXT)
+	@cxx=$${CXX:-g++}; \
+	if ! pkg-config --exists simgrid; then echo "bench-peers: skipped: no SimGrid (libsimgrid-dev)"; \
+	elif ! command -v $$cxx >/dev/null; then echo "bench-peers: skipped: no C++ compiler ($$cxx)"; \
+	else $$cxx $(PEER_FLAGS) `pkg-config --cflags simgrid` -o bench_peer_simgrid $(srcdir)/tests/bench/peer_simgrid.cc \
+		`pkg-config --libs simgrid` $(PEER_LIBS) && \
+		$(BASH_OR_SH) $(srcdir)/tests/bench/peers_net.sh ./bench_peer_simgrid tests/bench/bench_net$(EXEEXT); fi

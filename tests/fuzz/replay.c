@@ -33,8 +33,7 @@ int main(void)
 	for (size_t i = 0; fuzz_parsers[i]; i++) {
 		char dir[512], path[1024];
 		unsigned files = 0, bad = 0;
-		snprintf(dir, sizeof dir, "%s/tests/fuzz/corpus/%s", srcdir ? srcdir : ".",
-			fuzz_parsers[i]);
+		snprintf(dir, sizeof dir, "%s/tests/fuzz/corpus/%s", srcdir ? srcdir : ".", fuzz_parsers[i]);
 		DIR *d = opendir(dir);
 		struct dirent *e;
 		while (d && (e = readdir(d))) {

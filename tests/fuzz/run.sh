@@ -20,7 +20,7 @@ echo "building $build/fuzz/fuzz_trace with $clang"
   "$src"/policies/step/document.c "$src"/policies/step/graph_*.c "$src"/policies/step/partitions.c \
   "$src"/hwmodel/dnn*.c "$src"/hwmodel/served*.c "$src"/hwmodel/cost*.c "$src"/hwmodel/llm_step.c "$src"/hwmodel/steptimes.c "$src"/hwmodel/json.c "$src"/hwmodel/device.c "$src"/hwmodel/profile*.c "$src"/calib/points.c "$src"/calib/csv.c \
   "$build"/hwmodel/*_data.c \
-  "$src"/sim/base/*.c "$src"/sim/cluster/*.c "$src"/sim/engine/rng.c "$src"/sim/net/topology*.c "$src"/sim/net/flow*.c "$src"/sim/net/netflows*.c \
+  "$src"/sim/base/*.c "$src"/sim/cluster/*.c "$src"/base/rng.c "$src"/sim/net/topology*.c "$src"/sim/net/flow*.c "$src"/sim/net/netflows*.c \
   -lz -lzstd -lnettle -lcjson -lgsl -lgslcblas -lm
 for parser in "$@"; do
   mkdir -p "$build/fuzz/$parser"

@@ -25,11 +25,11 @@
 
 enum { MAX_ROWS = 20000 }; /* a small packed input may hold a great many */
 
-const char *const fuzz_parsers[] = { "auto", "philly", "tiresias", "muri", "gavel", "openb",
-	"openb-nodes", "swf", "orrery", "azure-llm", "mooncake", "burstgpt", "splitwise", "vidur", "requests",
-	"bamboo", "gcp-polls", "step-curve", "parcae-counts", "parcae-segment", "skypilot", "availability", "prices", "avail-model", "request-model", "throughput", "cluster", "spec", "failures",
-	"model", "model-spec", "topology", "topology-spec", "netflows", "graph", "partitions", "partitions-text",
-	"points", "device-profile", "served", NULL };
+const char *const fuzz_parsers[] = { "auto", "philly", "tiresias", "muri", "gavel", "openb", "openb-nodes", "swf", "orrery", "azure-llm",
+	"mooncake", "burstgpt", "splitwise", "vidur", "requests", "bamboo", "gcp-polls", "step-curve", "parcae-counts", "parcae-segment",
+	"skypilot", "availability", "prices", "avail-model", "request-model", "throughput", "cluster", "spec", "failures", "model",
+	"model-spec", "topology", "topology-spec", "netflows", "graph", "partitions", "partitions-text", "points", "device-profile",
+	"served", NULL };
 
 static void require(int is_true)
 {
@@ -128,7 +128,8 @@ static void topology(bool is_spec, const uint8_t *data, size_t n)
 			uint32_t hop[TOPO_MAX_HOPS], hops = topo_route(t, s, d, 1, hop);
 			require(hops <= TOPO_MAX_HOPS && (hops || topo_node(t, s) == topo_node(t, d)));
 			for (uint32_t i = 0; i < hops; i++)
-				require(hop[i] < t->n_links && t->link[hop[i]].flow.capacity_Bps >= 0 && t->link[hop[i]].flow.latency_s >= 0);
+				require(hop[i] < t->n_links && t->link[hop[i]].flow.capacity_Bps >= 0 &&
+					t->link[hop[i]].flow.latency_s >= 0);
 		}
 	topo_free(t);
 	cluster_free(c);
@@ -272,7 +273,9 @@ static void requests(struct trace *t, const uint8_t *data, size_t n, struct orr_
 {
 	char *text = mem_strndup((const char *)data, n);
 	bool is_text = !t, names_a_file = strstr(text, "lengths") != NULL;
-	struct reqset *s = t ? reqset_from(t, "input", err) : names_a_file || !strchr(text, ':') ? NULL : reqset_load(text, NULL, NULL, 1, err);
+	struct reqset *s = t                                    ? reqset_from(t, "input", err)
+			   : names_a_file || !strchr(text, ':') ? NULL
+								: reqset_load(text, NULL, NULL, 1, err);
 	require(s || err->text[0] || is_text);
 	if (s)
 		require_requests(s);

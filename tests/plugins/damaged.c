@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Plugins that must be refused when they are loaded: DAMAGE, from the compiler's command
- * line, says what is wrong (tests/plugins.sh). */
+ * line, says what is wrong (tests/jobs/plugins.sh). */
 #include <orrery/policy.h>
 
 enum { NOTHING, ABI_VERSION, POLICY_ABI, NULL_FUNCTION, NULL_OPS, OPS_SIZE, NO_NAME, KIND, SIZE };
@@ -63,5 +63,4 @@ __attribute__((visibility("hidden")))
 ORR_API
 #endif
 extern const struct orr_plugin orr_plugin;
-const struct orr_plugin orr_plugin = { ORR_ABI_VERSION + (DAMAGE == ABI_VERSION),
-	sizeof(struct orr_plugin) + (DAMAGE == SIZE), &policy };
+const struct orr_plugin orr_plugin = { ORR_ABI_VERSION + (DAMAGE == ABI_VERSION), sizeof(struct orr_plugin) + (DAMAGE == SIZE), &policy };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Starts elastic jobs on one GPU and gives them four after six seconds, if there is room
- * (tests/jobs_life.sh). */
+ * (tests/jobs/jobs_life.sh). */
 #include <orrery/policy.h>
 
 #include <stdlib.h>
@@ -50,20 +50,15 @@ static void schedule(void *self, struct orr_jobs *w)
 	}
 	orr_job j;
 	while ((j = orr_queue_first(s->waiting))) {
-		bool is_started = orr_job_get(w, j, &info) && info.is_elastic
-					  ? orr_try_start_sized(w, j, 1)
-					  : orr_try_start(w, j);
+		bool is_started = orr_job_get(w, j, &info) && info.is_elastic ? orr_try_start_sized(w, j, 1) : orr_try_start(w, j);
 		if (!is_started)
 			break;
 		orr_queue_remove(s->waiting, j);
 	}
 }
 
-static const struct orr_jobs_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.arrive = arrive,
-	.finish = finish,
-	.schedule = schedule };
+static const struct orr_jobs_ops ops = {
+	.size = sizeof ops, .create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .schedule = schedule
+};
 
 ORR_POLICY_JOBS(elastic, "one GPU at first, four after six seconds", params, ops);

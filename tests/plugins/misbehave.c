@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* FIFO that does one thing wrong, named by its parameter `how` (tests/plugins.sh). */
+/* FIFO that does one thing wrong, named by its parameter `how` (tests/jobs/plugins.sh). */
 #include <orrery/policy.h>
 
 #include <stdlib.h>
 #include <string.h>
 
-static const struct orr_param params[] = { ORR_PARAM_TEXT("how", "", "the mistake to make"),
-	ORR_PARAM_END };
+static const struct orr_param params[] = { ORR_PARAM_TEXT("how", "", "the mistake to make"), ORR_PARAM_END };
 
 struct state {
 	struct orr_queue *waiting;
@@ -76,8 +75,7 @@ static void start_all(struct state *s, struct orr_jobs *w)
 
 static void break_a_rule(struct state *s, struct orr_jobs *w)
 {
-	static const uint32_t here[] = { 0, 0 }, nowhere[] = { 99 }, one[] = { 1, 1 }, two[] = { 2 },
-			      nine[] = { 9 };
+	static const uint32_t here[] = { 0, 0 }, nowhere[] = { 99 }, one[] = { 1, 1 }, two[] = { 2 }, nine[] = { 9 };
 	orr_job j = orr_queue_first(s->waiting);
 	bool runs = orr_job_is_running(w, s->first);
 	if (does(s, "peek"))
@@ -153,11 +151,8 @@ static void schedule(void *self, struct orr_jobs *w)
 	}
 }
 
-static const struct orr_jobs_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.arrive = arrive,
-	.finish = finish,
-	.schedule = schedule };
+static const struct orr_jobs_ops ops = {
+	.size = sizeof ops, .create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .schedule = schedule
+};
 
 ORR_POLICY_JOBS(misbehave, "does one thing wrong", params, ops);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A serving policy that does one thing wrong, named by its parameter `how` (tests/plugins_serve.sh). Otherwise it is FIFO. */
+/* A serving policy that does one thing wrong, named by its parameter `how` (tests/serve/plugins_serve.sh). Otherwise it is FIFO. */
 #include <orrery/policy.h>
 
 #include <math.h>
@@ -27,14 +27,42 @@ static void start(struct orr_serve *w, uint32_t replica, orr_req *req, size_t n,
 
 /* ---- mistakes with models that are tables: r waits, its replica is idle ---- */
 
-static void null_batch(struct orr_serve *w, orr_req r) { (void)r; orr_run_start(w, 0, NULL); }
-static void null_requests(struct orr_serve *w, orr_req r) { (void)r; start(w, 0, NULL, 1, 0); }
-static void empty_batch(struct orr_serve *w, orr_req r) { start(w, 0, &r, 0, 0); }
-static void replica_nowhere(struct orr_serve *w, orr_req r) { start(w, nowhere, &r, 1, 0); }
-static void batch_too_large(struct orr_serve *w, orr_req r) { start(w, 0, &r, 1, 3); }
-static void twice_in_batch(struct orr_serve *w, orr_req r) { start(w, 0, (orr_req[]){ r, r }, 2, 0); }
-static void unknown_request(struct orr_serve *w, orr_req r) { (void)r; start(w, 0, (orr_req[]){ unknown }, 1, 0); }
-static void no_request(struct orr_serve *w, orr_req r) { (void)r; start(w, 0, (orr_req[]){ 0 }, 1, 0); }
+static void null_batch(struct orr_serve *w, orr_req r)
+{
+	(void)r;
+	orr_run_start(w, 0, NULL);
+}
+static void null_requests(struct orr_serve *w, orr_req r)
+{
+	(void)r;
+	start(w, 0, NULL, 1, 0);
+}
+static void empty_batch(struct orr_serve *w, orr_req r)
+{
+	start(w, 0, &r, 0, 0);
+}
+static void replica_nowhere(struct orr_serve *w, orr_req r)
+{
+	start(w, nowhere, &r, 1, 0);
+}
+static void batch_too_large(struct orr_serve *w, orr_req r)
+{
+	start(w, 0, &r, 1, 3);
+}
+static void twice_in_batch(struct orr_serve *w, orr_req r)
+{
+	start(w, 0, (orr_req[]){ r, r }, 2, 0);
+}
+static void unknown_request(struct orr_serve *w, orr_req r)
+{
+	(void)r;
+	start(w, 0, (orr_req[]){ unknown }, 1, 0);
+}
+static void no_request(struct orr_serve *w, orr_req r)
+{
+	(void)r;
+	start(w, 0, (orr_req[]){ 0 }, 1, 0);
+}
 static void memory_too_small(struct orr_serve *w, orr_req r)
 {
 	start(w, 0, &r, 1, 0);
@@ -55,32 +83,91 @@ static void part_too_large(struct orr_serve *w, orr_req r)
 	struct orr_batch b = { .req = &r, .n = 1, .part = 2 };
 	orr_run_start(w, 0, &b);
 }
-static void complete_unknown(struct orr_serve *w, orr_req r) { (void)r; orr_complete(w, unknown); }
-static void complete_waiting(struct orr_serve *w, orr_req r) { orr_complete(w, r); }
-static void refuse_unknown(struct orr_serve *w, orr_req r) { (void)r; orr_refuse(w, unknown, ORR_REQ_SHED); }
+static void complete_unknown(struct orr_serve *w, orr_req r)
+{
+	(void)r;
+	orr_complete(w, unknown);
+}
+static void complete_waiting(struct orr_serve *w, orr_req r)
+{
+	orr_complete(w, r);
+}
+static void refuse_unknown(struct orr_serve *w, orr_req r)
+{
+	(void)r;
+	orr_refuse(w, unknown, ORR_REQ_SHED);
+}
 static void refuse_twice(struct orr_serve *w, orr_req r)
 {
 	orr_refuse(w, r, ORR_REQ_SHED);
 	orr_refuse(w, r, ORR_REQ_SHED);
 }
-static void refuse_completed(struct orr_serve *w, orr_req r) { orr_refuse(w, r, ORR_REQ_COMPLETED); }
+static void refuse_completed(struct orr_serve *w, orr_req r)
+{
+	orr_refuse(w, r, ORR_REQ_COMPLETED);
+}
 static void refuse_running(struct orr_serve *w, orr_req r)
 {
 	start(w, 0, &r, 1, 0);
 	orr_refuse(w, r, ORR_REQ_SHED);
 }
-static void forward_nowhere(struct orr_serve *w, orr_req r) { orr_forward(w, r, 99); }
-static void forward_waiting(struct orr_serve *w, orr_req r) { orr_forward(w, r, 0); }
-static void assign_nowhere(struct orr_serve *w, orr_req r) { orr_assign(w, r, nowhere); }
-static void assign_unknown(struct orr_serve *w, orr_req r) { (void)r; orr_assign(w, unknown, 0); }
-static void abort_unknown(struct orr_serve *w, orr_req r) { (void)r; orr_run_abort(w, unknown, ORR_ABORT_RESTART); }
-static void resume_unknown(struct orr_serve *w, orr_req r) { (void)r; orr_run_resume(w, unknown); }
-static void load_nowhere(struct orr_serve *w, orr_req r) { (void)r; orr_model_load(w, 0, 99); }
-static void unload_nowhere(struct orr_serve *w, orr_req r) { (void)r; orr_model_unload(w, nowhere, 0); }
-static void wake_nowhere(struct orr_serve *w, orr_req r) { (void)r; orr_wake(w, nowhere); }
-static void timer_nan(struct orr_serve *w, orr_req r) { (void)r; orr_serve_timer(w, 0, (double)NAN); }
-static void timer_past(struct orr_serve *w, orr_req r) { (void)r; orr_serve_timer(w, 0, orr_serve_now(w) - 1); }
-static void timer_nowhere(struct orr_serve *w, orr_req r) { (void)r; orr_serve_timer(w, nowhere, 1e9); }
+static void forward_nowhere(struct orr_serve *w, orr_req r)
+{
+	orr_forward(w, r, 99);
+}
+static void forward_waiting(struct orr_serve *w, orr_req r)
+{
+	orr_forward(w, r, 0);
+}
+static void assign_nowhere(struct orr_serve *w, orr_req r)
+{
+	orr_assign(w, r, nowhere);
+}
+static void assign_unknown(struct orr_serve *w, orr_req r)
+{
+	(void)r;
+	orr_assign(w, unknown, 0);
+}
+static void abort_unknown(struct orr_serve *w, orr_req r)
+{
+	(void)r;
+	orr_run_abort(w, unknown, ORR_ABORT_RESTART);
+}
+static void resume_unknown(struct orr_serve *w, orr_req r)
+{
+	(void)r;
+	orr_run_resume(w, unknown);
+}
+static void load_nowhere(struct orr_serve *w, orr_req r)
+{
+	(void)r;
+	orr_model_load(w, 0, 99);
+}
+static void unload_nowhere(struct orr_serve *w, orr_req r)
+{
+	(void)r;
+	orr_model_unload(w, nowhere, 0);
+}
+static void wake_nowhere(struct orr_serve *w, orr_req r)
+{
+	(void)r;
+	orr_wake(w, nowhere);
+}
+static void timer_nan(struct orr_serve *w, orr_req r)
+{
+	(void)r;
+	orr_serve_timer(w, 0, (double)NAN);
+}
+static void timer_past(struct orr_serve *w, orr_req r)
+{
+	(void)r;
+	orr_serve_timer(w, 0, orr_serve_now(w) - 1);
+}
+static void timer_nowhere(struct orr_serve *w, orr_req r)
+{
+	(void)r;
+	orr_serve_timer(w, nowhere, 1e9);
+}
 static void in_list_twice(struct orr_serve *w, orr_req r)
 {
 	struct orr_fifo q = { 0 };
@@ -98,22 +185,50 @@ static void remove_unknown(struct orr_serve *w, orr_req r)
 	struct orr_fifo q = { 0 };
 	orr_fifo_remove(w, &q, r);
 }
-static void give_up(struct orr_serve *w, orr_req r) { orr_serve_give_up(w, r, "had enough"); }
-static void llm_of_table(struct orr_serve *w, orr_req r) { orr_admit(w, r, 1, 0); }
-static void iterate_table(struct orr_serve *w, orr_req r) { (void)r; orr_iter_run(w, 0, 0, 0, ORR_ITER_DECODE); }
+static void give_up(struct orr_serve *w, orr_req r)
+{
+	orr_serve_give_up(w, r, "had enough");
+}
+static void llm_of_table(struct orr_serve *w, orr_req r)
+{
+	orr_admit(w, r, 1, 0);
+}
+static void iterate_table(struct orr_serve *w, orr_req r)
+{
+	(void)r;
+	orr_iter_run(w, 0, 0, 0, ORR_ITER_DECODE);
+}
 
 /* ---- with language models ---- */
 
-static void table_of_llm(struct orr_serve *w, orr_req r) { start(w, 0, &r, 1, 0); }
-static void admit_unknown(struct orr_serve *w, orr_req r) { (void)r; orr_admit(w, unknown, 1, 0); }
+static void table_of_llm(struct orr_serve *w, orr_req r)
+{
+	start(w, 0, &r, 1, 0);
+}
+static void admit_unknown(struct orr_serve *w, orr_req r)
+{
+	(void)r;
+	orr_admit(w, unknown, 1, 0);
+}
 static void admit_twice(struct orr_serve *w, orr_req r)
 {
 	orr_admit(w, r, 16, 0);
 	orr_admit(w, r, 16, 0);
 }
-static void iterate_nothing(struct orr_serve *w, orr_req r) { (void)r; orr_iter_run(w, 0, 0, 0, 0); }
-static void iterate_nowhere(struct orr_serve *w, orr_req r) { (void)r; orr_iter_run(w, nowhere, 0, 0, 0); }
-static void prefill_waiting(struct orr_serve *w, orr_req r) { orr_iter_prefill(w, r, 1); }
+static void iterate_nothing(struct orr_serve *w, orr_req r)
+{
+	(void)r;
+	orr_iter_run(w, 0, 0, 0, 0);
+}
+static void iterate_nowhere(struct orr_serve *w, orr_req r)
+{
+	(void)r;
+	orr_iter_run(w, nowhere, 0, 0, 0);
+}
+static void prefill_waiting(struct orr_serve *w, orr_req r)
+{
+	orr_iter_prefill(w, r, 1);
+}
 static void prefill_too_much(struct orr_serve *w, orr_req r)
 {
 	orr_admit(w, r, orr_req_prompt(w, r) + 1, 0);
@@ -138,7 +253,10 @@ static void iterate_twice(struct orr_serve *w, orr_req r)
 	orr_iter_prefill(w, r, 1);
 	orr_iter_run(w, 0, 1, 0, 0);
 }
-static void evict_waiting(struct orr_serve *w, orr_req r) { orr_evict(w, r, ORR_EVICT_SWAP); }
+static void evict_waiting(struct orr_serve *w, orr_req r)
+{
+	orr_evict(w, r, ORR_EVICT_SWAP);
+}
 static void evict_running(struct orr_serve *w, orr_req r)
 {
 	orr_admit(w, r, orr_req_prompt(w, r) + 1, 0);
@@ -146,14 +264,23 @@ static void evict_running(struct orr_serve *w, orr_req r)
 	orr_iter_run(w, 0, 1, 0, 0);
 	orr_evict(w, r, ORR_EVICT_RESTART);
 }
-static void grow_waiting(struct orr_serve *w, orr_req r) { orr_kv_grow(w, r, 5, 0); }
+static void grow_waiting(struct orr_serve *w, orr_req r)
+{
+	orr_kv_grow(w, r, 5, 0);
+}
 static void pause_prompt(struct orr_serve *w, orr_req r)
 {
 	orr_admit(w, r, orr_req_prompt(w, r) + 1, 0);
 	orr_pause(w, r);
 }
-static void resume_waiting(struct orr_serve *w, orr_req r) { orr_resume(w, r); }
-static void move_waiting(struct orr_serve *w, orr_req r) { orr_move(w, r, 1); }
+static void resume_waiting(struct orr_serve *w, orr_req r)
+{
+	orr_resume(w, r);
+}
+static void move_waiting(struct orr_serve *w, orr_req r)
+{
+	orr_move(w, r, 1);
+}
 static void move_nowhere(struct orr_serve *w, orr_req r)
 {
 	orr_admit(w, r, orr_req_prompt(w, r) + 1, 0);
@@ -170,10 +297,16 @@ static void admit_too_much(struct orr_serve *w, orr_req r)
 		orr_wake(w, 0);
 }
 
-#define MISTAKE(name) { #name, name }
+#define MISTAKE(name)       \
+	{                   \
+#name, name \
+	}
 /* ---- extreme numbers ---- */
 
-static void samples_most(struct orr_serve *w, orr_req r) { start(w, 0, &r, 1, UINT32_MAX); }
+static void samples_most(struct orr_serve *w, orr_req r)
+{
+	start(w, 0, &r, 1, UINT32_MAX);
+}
 static void flags_most(struct orr_serve *w, orr_req r)
 {
 	struct orr_batch b = { .req = &r, .n = 1, .flags = UINT32_MAX };
@@ -193,11 +326,29 @@ static void million(struct orr_serve *w, orr_req r)
 	start(w, 0, many, many ? N : 1, 0);
 	free(many);
 }
-static void timer_negative(struct orr_serve *w, orr_req r) { (void)r; orr_serve_timer(w, 0, -1e300); }
-static void timer_huge(struct orr_serve *w, orr_req r) { (void)r; orr_serve_timer(w, 0, 1e300); }
-static void observe_nothing(struct orr_serve *w, orr_req r) { (void)r; orr_serve_observe(w, NULL, 1); }
-static void give_up_mutely(struct orr_serve *w, orr_req r) { orr_serve_give_up(w, r, NULL); }
-static void admit_most(struct orr_serve *w, orr_req r) { orr_admit(w, r, UINT32_MAX, UINT32_MAX); }
+static void timer_negative(struct orr_serve *w, orr_req r)
+{
+	(void)r;
+	orr_serve_timer(w, 0, -1e300);
+}
+static void timer_huge(struct orr_serve *w, orr_req r)
+{
+	(void)r;
+	orr_serve_timer(w, 0, 1e300);
+}
+static void observe_nothing(struct orr_serve *w, orr_req r)
+{
+	(void)r;
+	orr_serve_observe(w, NULL, 1);
+}
+static void give_up_mutely(struct orr_serve *w, orr_req r)
+{
+	orr_serve_give_up(w, r, NULL);
+}
+static void admit_most(struct orr_serve *w, orr_req r)
+{
+	orr_admit(w, r, UINT32_MAX, UINT32_MAX);
+}
 static void grow_most(struct orr_serve *w, orr_req r)
 {
 	orr_admit(w, r, orr_req_prompt(w, r), 0);
@@ -217,19 +368,21 @@ static void ask_nowhere(struct orr_serve *w, orr_req r)
 	struct orr_model_info model;
 	struct orr_run_info run;
 	struct orr_batch b = { .model = nowhere, .req = &r, .n = 1 };
-	double known = orr_req_arrival(w, unknown) + (double)orr_req_number(w, unknown) + orr_req_samples(w, unknown) + orr_req_done(w, unknown);
+	double known =
+		orr_req_arrival(w, unknown) + (double)orr_req_number(w, unknown) + orr_req_samples(w, unknown) + orr_req_done(w, unknown);
 	bool any = orr_replica_get(w, nowhere, &replica) || orr_model_get(w, nowhere, &model) || orr_run_get(w, unknown, &run) ||
-		orr_replica_is_idle(w, nowhere) || orr_replica_idle_from(w, nowhere) != ORR_NO_REPLICA || orr_run_fits(w, nowhere, &b, -1) ||
-		orr_run_fits(w, 0, &b, (double)NAN) || orr_run_fits(w, 0, NULL, 0) || orr_run_can_save(w, unknown) ||
-		orr_run_can_resume(w, unknown) || orr_model_is_loaded(w, nowhere, 0) || orr_req_is_resident(w, unknown) ||
-		orr_is_decoding(w, unknown) || orr_run_first(w, nowhere) || orr_run_next(w, unknown) || orr_run_request(w, unknown, 0) ||
-		orr_resident_first(w, nowhere) || orr_resident_next(w, unknown) || orr_fifo_next(w, unknown) || orr_kv_total(w, nowhere) ||
-		orr_kv_free(w, nowhere) || orr_kv_held(w, unknown) || orr_prefix_cached(w, nowhere, r) || orr_prefix_cached(w, 0, unknown) ||
-		orr_decodes(w, nowhere) || orr_residents(w, nowhere) || orr_decodes_need(w, nowhere) || orr_replica_routed(w, nowhere) ||
-		orr_model_largest(w, nowhere) || orr_model_batch_for(w, nowhere, 1) || orr_model_batch_for(w, 0, UINT32_MAX) ||
-		orr_run_fits_instead(w, nowhere, &b, unknown) || !isinf(orr_run_fits_after(w, nowhere, &b)) ||
-		!isnan(orr_model_latency(w, nowhere, nowhere, 1, 1)) || !isnan(orr_iter_estimate(w, nowhere, 1, 1, 1, 1)) ||
-		orr_model_find(w, "") != UINT32_MAX;
+		   orr_replica_is_idle(w, nowhere) || orr_replica_idle_from(w, nowhere) != ORR_NO_REPLICA ||
+		   orr_run_fits(w, nowhere, &b, -1) || orr_run_fits(w, 0, &b, (double)NAN) || orr_run_fits(w, 0, NULL, 0) ||
+		   orr_run_can_save(w, unknown) || orr_run_can_resume(w, unknown) || orr_model_is_loaded(w, nowhere, 0) ||
+		   orr_req_is_resident(w, unknown) || orr_is_decoding(w, unknown) || orr_run_first(w, nowhere) ||
+		   orr_run_next(w, unknown) || orr_run_request(w, unknown, 0) || orr_resident_first(w, nowhere) ||
+		   orr_resident_next(w, unknown) || orr_fifo_next(w, unknown) || orr_kv_total(w, nowhere) || orr_kv_free(w, nowhere) ||
+		   orr_kv_held(w, unknown) || orr_prefix_cached(w, nowhere, r) || orr_prefix_cached(w, 0, unknown) ||
+		   orr_decodes(w, nowhere) || orr_residents(w, nowhere) || orr_decodes_need(w, nowhere) || orr_replica_routed(w, nowhere) ||
+		   orr_model_largest(w, nowhere) || orr_model_batch_for(w, nowhere, 1) || orr_model_batch_for(w, 0, UINT32_MAX) ||
+		   orr_run_fits_instead(w, nowhere, &b, unknown) || !isinf(orr_run_fits_after(w, nowhere, &b)) ||
+		   !isnan(orr_model_latency(w, nowhere, nowhere, 1, 1)) || !isnan(orr_iter_estimate(w, nowhere, 1, 1, 1, 1)) ||
+		   orr_model_find(w, "") != UINT32_MAX;
 	orr_serve_give_up(w, r, any || known != 0 ? "something is there" : "nothing is there");
 }
 
@@ -247,9 +400,9 @@ static const struct {
 	MISTAKE(iterate_nowhere), MISTAKE(prefill_waiting), MISTAKE(prefill_too_much), MISTAKE(prefill_none),
 	MISTAKE(prefill_without_blocks), MISTAKE(iterate_twice), MISTAKE(evict_waiting), MISTAKE(evict_running), MISTAKE(grow_waiting),
 	MISTAKE(pause_prompt), MISTAKE(resume_waiting), MISTAKE(move_waiting), MISTAKE(move_nowhere), MISTAKE(refuse_resident),
-	MISTAKE(admit_too_much), MISTAKE(samples_most), MISTAKE(flags_most), MISTAKE(part_negative),
-	MISTAKE(million), MISTAKE(timer_negative), MISTAKE(timer_huge), MISTAKE(observe_nothing), MISTAKE(give_up_mutely),
-	MISTAKE(admit_most), MISTAKE(grow_most), MISTAKE(iterate_oddly), MISTAKE(ask_nowhere) };
+	MISTAKE(admit_too_much), MISTAKE(samples_most), MISTAKE(flags_most), MISTAKE(part_negative), MISTAKE(million),
+	MISTAKE(timer_negative), MISTAKE(timer_huge), MISTAKE(observe_nothing), MISTAKE(give_up_mutely), MISTAKE(admit_most),
+	MISTAKE(grow_most), MISTAKE(iterate_oddly), MISTAKE(ask_nowhere) };
 
 /* ---- the policy ---- */
 

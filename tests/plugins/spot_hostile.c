@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A spot policy that does one thing wrong, named by its parameter `how` (tests/plugins_spot.sh). Otherwise it runs one stage. */
+/* A spot policy that does one thing wrong, named by its parameter `how` (tests/spot/plugins_spot.sh). Otherwise it runs one stage. */
 #include <orrery/policy.h>
 
 #include <math.h>
@@ -22,8 +22,14 @@ static void hang(void)
 		;
 }
 
-static void layout(struct orr_spot *w, orr_inst i) { orr_layout(w, 1, 1, &i); }
-static void steps(struct orr_spot *w, struct orr_steps s) { orr_steps_run(w, &s); }
+static void layout(struct orr_spot *w, orr_inst i)
+{
+	orr_layout(w, 1, 1, &i);
+}
+static void steps(struct orr_spot *w, struct orr_steps s)
+{
+	orr_steps_run(w, &s);
+}
 static void one(struct orr_spot *w, orr_inst i, struct orr_steps s)
 {
 	layout(w, i);
@@ -32,10 +38,25 @@ static void one(struct orr_spot *w, orr_inst i, struct orr_steps s)
 
 /* ---- mistakes: i is ready, no step is in flight ---- */
 
-static void layout_unknown(struct orr_spot *w, orr_inst i) { (void)i; layout(w, unknown); }
-static void layout_none(struct orr_spot *w, orr_inst i) { (void)i; layout(w, 0); }
-static void layout_null(struct orr_spot *w, orr_inst i) { (void)i; orr_layout(w, 2, 2, NULL); }
-static void layout_huge(struct orr_spot *w, orr_inst i) { orr_layout(w, UINT32_MAX, UINT32_MAX, &i); }
+static void layout_unknown(struct orr_spot *w, orr_inst i)
+{
+	(void)i;
+	layout(w, unknown);
+}
+static void layout_none(struct orr_spot *w, orr_inst i)
+{
+	(void)i;
+	layout(w, 0);
+}
+static void layout_null(struct orr_spot *w, orr_inst i)
+{
+	(void)i;
+	orr_layout(w, 2, 2, NULL);
+}
+static void layout_huge(struct orr_spot *w, orr_inst i)
+{
+	orr_layout(w, UINT32_MAX, UINT32_MAX, &i);
+}
 static void layout_flat(struct orr_spot *w, orr_inst i)
 {
 	orr_layout(w, UINT32_MAX, 0, &i);
@@ -46,14 +67,22 @@ static void own_two(struct orr_spot *w, orr_inst i)
 	layout(w, i);
 	orr_own(w, 0, 0, i);
 }
-static void own_nowhere(struct orr_spot *w, orr_inst i) { layout(w, i); orr_own(w, UINT32_MAX, UINT32_MAX, i); }
+static void own_nowhere(struct orr_spot *w, orr_inst i)
+{
+	layout(w, i);
+	orr_own(w, UINT32_MAX, UINT32_MAX, i);
+}
 static void disown_twice(struct orr_spot *w, orr_inst i)
 {
 	layout(w, i);
 	orr_disown(w, 0, 0, 0);
 	orr_disown(w, 0, 0, 0);
 }
-static void disown_to_unknown(struct orr_spot *w, orr_inst i) { layout(w, i); orr_disown(w, 0, 0, unknown); }
+static void disown_to_unknown(struct orr_spot *w, orr_inst i)
+{
+	layout(w, i);
+	orr_disown(w, 0, 0, unknown);
+}
 static void drop_twice(struct orr_spot *w, orr_inst i)
 {
 	layout(w, i);
@@ -75,18 +104,60 @@ static void release_owner(struct orr_spot *w, orr_inst i)
 	one(w, i, (struct orr_steps){ .step_ns = ORR_SECOND });
 	orr_release(w, i);
 }
-static void want_nowhere(struct orr_spot *w, orr_inst i) { (void)i; orr_want(w, 77, 1); }
-static void request_nowhere(struct orr_spot *w, orr_inst i) { (void)i; orr_request(w, 77, UINT32_MAX); }
-static void on_demand_anywhere(struct orr_spot *w, orr_inst i) { (void)i; orr_request_on_demand(w, ORR_ANY_ZONE, 1); }
-static void on_demand_most(struct orr_spot *w, orr_inst i) { (void)i; orr_request_on_demand(w, 0, UINT32_MAX); }
-static void steps_null(struct orr_spot *w, orr_inst i) { layout(w, i); orr_steps_run(w, NULL); }
-static void steps_of_nothing(struct orr_spot *w, orr_inst i) { one(w, i, (struct orr_steps){ 0 }); }
-static void steps_negative(struct orr_spot *w, orr_inst i) { one(w, i, (struct orr_steps){ .step_ns = INT64_MIN }); }
-static void steps_huge(struct orr_spot *w, orr_inst i) { one(w, i, (struct orr_steps){ .step_ns = INT64_MAX }); }
-static void samples_nan(struct orr_spot *w, orr_inst i) { one(w, i, (struct orr_steps){ .step_ns = 1, .samples = (double)NAN }); }
-static void redundant_two(struct orr_spot *w, orr_inst i) { one(w, i, (struct orr_steps){ .step_ns = 1, .redundant = 2 }); }
-static void egress_huge(struct orr_spot *w, orr_inst i) { one(w, i, (struct orr_steps){ .step_ns = 1, .egress_bytes = 1e300 }); }
-static void egress_infinite(struct orr_spot *w, orr_inst i) { (void)i; orr_egress(w, (double)INFINITY); }
+static void want_nowhere(struct orr_spot *w, orr_inst i)
+{
+	(void)i;
+	orr_want(w, 77, 1);
+}
+static void request_nowhere(struct orr_spot *w, orr_inst i)
+{
+	(void)i;
+	orr_request(w, 77, UINT32_MAX);
+}
+static void on_demand_anywhere(struct orr_spot *w, orr_inst i)
+{
+	(void)i;
+	orr_request_on_demand(w, ORR_ANY_ZONE, 1);
+}
+static void on_demand_most(struct orr_spot *w, orr_inst i)
+{
+	(void)i;
+	orr_request_on_demand(w, 0, UINT32_MAX);
+}
+static void steps_null(struct orr_spot *w, orr_inst i)
+{
+	layout(w, i);
+	orr_steps_run(w, NULL);
+}
+static void steps_of_nothing(struct orr_spot *w, orr_inst i)
+{
+	one(w, i, (struct orr_steps){ 0 });
+}
+static void steps_negative(struct orr_spot *w, orr_inst i)
+{
+	one(w, i, (struct orr_steps){ .step_ns = INT64_MIN });
+}
+static void steps_huge(struct orr_spot *w, orr_inst i)
+{
+	one(w, i, (struct orr_steps){ .step_ns = INT64_MAX });
+}
+static void samples_nan(struct orr_spot *w, orr_inst i)
+{
+	one(w, i, (struct orr_steps){ .step_ns = 1, .samples = (double)NAN });
+}
+static void redundant_two(struct orr_spot *w, orr_inst i)
+{
+	one(w, i, (struct orr_steps){ .step_ns = 1, .redundant = 2 });
+}
+static void egress_huge(struct orr_spot *w, orr_inst i)
+{
+	one(w, i, (struct orr_steps){ .step_ns = 1, .egress_bytes = 1e300 });
+}
+static void egress_infinite(struct orr_spot *w, orr_inst i)
+{
+	(void)i;
+	orr_egress(w, (double)INFINITY);
+}
 static void pace_zero(struct orr_spot *w, orr_inst i)
 {
 	one(w, i, (struct orr_steps){ .step_ns = 1 });
@@ -113,21 +184,81 @@ static void provisional_late(struct orr_spot *w, orr_inst i)
 	one(w, i, (struct orr_steps){ .step_ns = ORR_SECOND });
 	orr_steps_are_provisional(w);
 }
-static void commit_most(struct orr_spot *w, orr_inst i) { (void)i; orr_commit(w, UINT64_MAX); }
-static void lose_most(struct orr_spot *w, orr_inst i) { (void)i; orr_lose(w, UINT64_MAX); }
-static void pause_as_useful(struct orr_spot *w, orr_inst i) { (void)i; orr_pause_as(w, ORR_USEFUL); }
-static void timer_past(struct orr_spot *w, orr_inst i) { (void)i; orr_spot_timer(w, INT64_MIN, 0, 0); }
-static void timer_rank(struct orr_spot *w, orr_inst i) { (void)i; orr_spot_timer(w, ORR_NEVER, 8, 0); }
-static void future(struct orr_spot *w, orr_inst i) { struct orr_future f; (void)i; orr_spot_future(w, ORR_NEVER, &f, 1); }
-static void true_end(struct orr_spot *w, orr_inst i) { orr_inst_true_end(w, i); }
-static void offer_end(struct orr_spot *w, orr_inst i) { (void)i; orr_offer_true_end(w, ORR_ANY_ZONE); }
-static void count_nothing(struct orr_spot *w, orr_inst i) { (void)i; orr_spot_count(w, NULL, 1); }
-static void count_usd(struct orr_spot *w, orr_inst i) { (void)i; orr_spot_count(w, "usd", 1); }
-static void report_accounts(struct orr_spot *w, orr_inst i) { (void)i; orr_spot_report(w, "paused_part", 1); }
-static void report_infinite(struct orr_spot *w, orr_inst i) { (void)i; orr_spot_report(w, "lots", (double)INFINITY); }
-static void report_odd(struct orr_spot *w, orr_inst i) { (void)i; orr_spot_report(w, "a,b\n\"c\"", 1); }
-static void give_up(struct orr_spot *w, orr_inst i) { (void)i; orr_spot_give_up(w, "had enough"); }
-static void give_up_mutely(struct orr_spot *w, orr_inst i) { (void)i; orr_spot_give_up(w, NULL); }
+static void commit_most(struct orr_spot *w, orr_inst i)
+{
+	(void)i;
+	orr_commit(w, UINT64_MAX);
+}
+static void lose_most(struct orr_spot *w, orr_inst i)
+{
+	(void)i;
+	orr_lose(w, UINT64_MAX);
+}
+static void pause_as_useful(struct orr_spot *w, orr_inst i)
+{
+	(void)i;
+	orr_pause_as(w, ORR_USEFUL);
+}
+static void timer_past(struct orr_spot *w, orr_inst i)
+{
+	(void)i;
+	orr_spot_timer(w, INT64_MIN, 0, 0);
+}
+static void timer_rank(struct orr_spot *w, orr_inst i)
+{
+	(void)i;
+	orr_spot_timer(w, ORR_NEVER, 8, 0);
+}
+static void future(struct orr_spot *w, orr_inst i)
+{
+	struct orr_future f;
+	(void)i;
+	orr_spot_future(w, ORR_NEVER, &f, 1);
+}
+static void true_end(struct orr_spot *w, orr_inst i)
+{
+	orr_inst_true_end(w, i);
+}
+static void offer_end(struct orr_spot *w, orr_inst i)
+{
+	(void)i;
+	orr_offer_true_end(w, ORR_ANY_ZONE);
+}
+static void count_nothing(struct orr_spot *w, orr_inst i)
+{
+	(void)i;
+	orr_spot_count(w, NULL, 1);
+}
+static void count_usd(struct orr_spot *w, orr_inst i)
+{
+	(void)i;
+	orr_spot_count(w, "usd", 1);
+}
+static void report_accounts(struct orr_spot *w, orr_inst i)
+{
+	(void)i;
+	orr_spot_report(w, "paused_part", 1);
+}
+static void report_infinite(struct orr_spot *w, orr_inst i)
+{
+	(void)i;
+	orr_spot_report(w, "lots", (double)INFINITY);
+}
+static void report_odd(struct orr_spot *w, orr_inst i)
+{
+	(void)i;
+	orr_spot_report(w, "a,b\n\"c\"", 1);
+}
+static void give_up(struct orr_spot *w, orr_inst i)
+{
+	(void)i;
+	orr_spot_give_up(w, "had enough");
+}
+static void give_up_mutely(struct orr_spot *w, orr_inst i)
+{
+	(void)i;
+	orr_spot_give_up(w, NULL);
+}
 
 /* After the first error the policy goes on as if nothing had happened. */
 static void go_on(struct orr_spot *w, orr_inst i)
@@ -151,13 +282,14 @@ static void ask_nowhere(struct orr_spot *w, orr_inst i)
 	char name[4];
 	uint32_t a, b;
 	(void)i;
-	bool any = orr_inst_get(w, unknown, &info) || orr_inst_is_live(w, unknown) || orr_inst_is_ready(w, unknown) || orr_inst_is_noticed(w, unknown) ||
-		orr_inst_zone(w, unknown) || orr_inst_next(w, unknown) || orr_inst_next(w, 0) || orr_inst_mark(w, unknown) ||
-		strcmp(orr_inst_name(w, unknown, name, sizeof name), "non") || *orr_zone_name(w, 77) || orr_offers(w, 77) ||
-		orr_step_time(w, UINT32_MAX, UINT32_MAX, ORR_STEP_PLAIN) || orr_step_time(w, 1, 1, (enum orr_step_kind)99) ||
-		orr_step_failover(w, UINT32_MAX, 0) || orr_step_point(w, SIZE_MAX, &a, &b) || !isnan(orr_figure(w, "")) ||
-		orr_curve_find(w, "") != -1 || !isnan(orr_curve_at(w, -1, 3)) || !isnan(orr_curve_at(w, 99, 3)) || orr_owner(w, UINT32_MAX, UINT32_MAX) ||
-		orr_inst_ready_list(w, NULL, 0) != 1 || orr_checkpoint_time(w, 0) < 0 || orr_checkpoint_time(w, UINT32_MAX) < 0;
+	bool any = orr_inst_get(w, unknown, &info) || orr_inst_is_live(w, unknown) || orr_inst_is_ready(w, unknown) ||
+		   orr_inst_is_noticed(w, unknown) || orr_inst_zone(w, unknown) || orr_inst_next(w, unknown) || orr_inst_next(w, 0) ||
+		   orr_inst_mark(w, unknown) || strcmp(orr_inst_name(w, unknown, name, sizeof name), "non") || *orr_zone_name(w, 77) ||
+		   orr_offers(w, 77) || orr_step_time(w, UINT32_MAX, UINT32_MAX, ORR_STEP_PLAIN) ||
+		   orr_step_time(w, 1, 1, (enum orr_step_kind)99) || orr_step_failover(w, UINT32_MAX, 0) ||
+		   orr_step_point(w, SIZE_MAX, &a, &b) || !isnan(orr_figure(w, "")) || orr_curve_find(w, "") != -1 ||
+		   !isnan(orr_curve_at(w, -1, 3)) || !isnan(orr_curve_at(w, 99, 3)) || orr_owner(w, UINT32_MAX, UINT32_MAX) ||
+		   orr_inst_ready_list(w, NULL, 0) != 1 || orr_checkpoint_time(w, 0) < 0 || orr_checkpoint_time(w, UINT32_MAX) < 0;
 	orr_curve_range(w, 99, &a, &b);
 	orr_inst_set_mark(w, unknown, 1);
 	orr_spot_cancel(w, UINT64_MAX);
@@ -167,18 +299,22 @@ static void ask_nowhere(struct orr_spot *w, orr_inst i)
 	orr_spot_give_up(w, any ? "something is there" : "nothing is there");
 }
 
-#define MISTAKE(name) { #name, name }
+#define MISTAKE(name)       \
+	{                   \
+#name, name \
+	}
 static const struct {
 	const char *name;
 	void (*make)(struct orr_spot *w, orr_inst i);
-} mistakes[] = { MISTAKE(layout_unknown), MISTAKE(layout_none), MISTAKE(layout_null), MISTAKE(layout_huge), MISTAKE(layout_flat), MISTAKE(own_two),
-	MISTAKE(own_nowhere), MISTAKE(disown_twice), MISTAKE(disown_to_unknown), MISTAKE(drop_twice), MISTAKE(drop_all), MISTAKE(release_twice),
-	MISTAKE(release_owner), MISTAKE(want_nowhere), MISTAKE(request_nowhere), MISTAKE(on_demand_anywhere), MISTAKE(on_demand_most), MISTAKE(steps_null),
-	MISTAKE(steps_of_nothing), MISTAKE(steps_negative), MISTAKE(steps_huge), MISTAKE(samples_nan), MISTAKE(redundant_two), MISTAKE(egress_huge),
-	MISTAKE(egress_infinite), MISTAKE(pace_zero), MISTAKE(stretch_for_ever), MISTAKE(shrink), MISTAKE(samples_negative), MISTAKE(provisional_late),
-	MISTAKE(commit_most), MISTAKE(lose_most), MISTAKE(pause_as_useful), MISTAKE(timer_past), MISTAKE(timer_rank), MISTAKE(future), MISTAKE(true_end),
-	MISTAKE(offer_end), MISTAKE(count_nothing), MISTAKE(count_usd), MISTAKE(report_accounts), MISTAKE(report_infinite), MISTAKE(report_odd),
-	MISTAKE(give_up), MISTAKE(give_up_mutely), MISTAKE(go_on), MISTAKE(ask_nowhere) };
+} mistakes[] = { MISTAKE(layout_unknown), MISTAKE(layout_none), MISTAKE(layout_null), MISTAKE(layout_huge), MISTAKE(layout_flat),
+	MISTAKE(own_two), MISTAKE(own_nowhere), MISTAKE(disown_twice), MISTAKE(disown_to_unknown), MISTAKE(drop_twice), MISTAKE(drop_all),
+	MISTAKE(release_twice), MISTAKE(release_owner), MISTAKE(want_nowhere), MISTAKE(request_nowhere), MISTAKE(on_demand_anywhere),
+	MISTAKE(on_demand_most), MISTAKE(steps_null), MISTAKE(steps_of_nothing), MISTAKE(steps_negative), MISTAKE(steps_huge),
+	MISTAKE(samples_nan), MISTAKE(redundant_two), MISTAKE(egress_huge), MISTAKE(egress_infinite), MISTAKE(pace_zero),
+	MISTAKE(stretch_for_ever), MISTAKE(shrink), MISTAKE(samples_negative), MISTAKE(provisional_late), MISTAKE(commit_most),
+	MISTAKE(lose_most), MISTAKE(pause_as_useful), MISTAKE(timer_past), MISTAKE(timer_rank), MISTAKE(future), MISTAKE(true_end),
+	MISTAKE(offer_end), MISTAKE(count_nothing), MISTAKE(count_usd), MISTAKE(report_accounts), MISTAKE(report_infinite),
+	MISTAKE(report_odd), MISTAKE(give_up), MISTAKE(give_up_mutely), MISTAKE(go_on), MISTAKE(ask_nowhere) };
 
 /* ---- the policy ---- */
 
@@ -272,12 +408,8 @@ static void end(void *self, struct orr_spot *w)
 	}
 }
 
-static const struct orr_spot_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.instance = instance,
-	.timer = timer,
-	.decide = decide,
-	.end = end };
+static const struct orr_spot_ops ops = {
+	.size = sizeof ops, .create = create, .destroy = destroy, .instance = instance, .timer = timer, .decide = decide, .end = end
+};
 
 ORR_POLICY_SPOT(spot_hostile, "does one thing wrong", params, ops);

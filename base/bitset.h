@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * bitset.h - a set of small numbers whose next member is found in a few steps
+ *
+ * Invariant: a bit of a summary word is set exactly when the 64-bit word below it
+ * is not zero. Three levels, so sets of up to 2^24 numbers cost at most five word
+ * reads per bitset_next().
+ */
+#ifndef ORR_BASE_BITSET_H
+#define ORR_BASE_BITSET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct bitset {
+	uint64_t *level[4]; /* 0: the members; each next level summarises the one before */
+	uint32_t size;
+};
+
+#define BITSET_END UINT32_MAX
+
+void bitset_init(struct bitset *b, uint32_t size);
+void bitset_free(struct bitset *b);
+
+static inline bool bitset_has(const struct bitset *b, uint32_t i)
+{
+	return b->level[0][i >> 6] >> (i & 63) & 1;
+}
+
+static inline void bitset_add(struct bitset *b, uint32_t i)
+{
+	for (int l = 0; l < 4; l++, i >>= 6)
+		b->level[l][i >> 6] |= UINT64_C(1) << (i & 63);
+}
+
+static inline void bitset_remove(struct bitset *b, uint32_t i)
+{
+	for (int l = 0; l < 4; l++, i >>= 6)
+		if (b->level[l][i >> 6] &= ~(UINT64_C(1) << (i & 63)))
+			return;
+}
+
+/* The least member >= from, or BITSET_END. */
+static inline uint32_t bitset_next(const struct bitset *b, uint32_t from)
+{
+	if (from >= b->size)
+		return BITSET_END;
+	uint32_t i = from;
+	for (int l = 0; l < 4; l++) {
+		uint64_t word = b->level[l][i >> 6] >> (i & 63);
+		if (word) {
+			i += (uint32_t)__builtin_ctzll(word);
+			while (l--)
+				i = i << 6 | (uint32_t)__builtin_ctzll(b->level[l][i]);
+			return i;
+		}
+		i = (i >> 6) + 1; /* the word after this one, seen from above */
+		if (l == 3 || (uint64_t)i << (6 * (l + 1)) >= b->size)
+			break;
+	}
+	return BITSET_END;
+}
+
+#endif

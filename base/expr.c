@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/expr.h"
+
+#include "base/num.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+enum { MAX_DEPTH = 100 };
+
+/* Reading and calculating go on at once; at an axis the same text is read again for each value. */
+struct parser {
+	const char *text, *at, *end;
+	const struct expr_env *env;
+	struct orr_error *err;
+	int code, depth;
+};
+
+static double condition(struct parser *p);
+
+static double fail(struct parser *p, const char *what)
+{
+	if (!p->code)
+		p->code = orr_fail(p->err, ORR_EINPUT, "expression \"%.*s\": %s at \"%.*s\"",
+			(int)(p->end - p->text < 200 ? p->end - p->text : 200), p->text, what,
+			(int)(p->end - p->at < 30 ? p->end - p->at : 30), p->at);
+	p->at = p->end;
+	return NAN;
+}
+
+static void skip_blanks(struct parser *p)
+{
+	while (p->at < p->end && isspace((unsigned char)*p->at))
+		p->at++;
+}
+
+/* Takes the mark if it comes next. */
+static bool take(struct parser *p, const char *mark)
+{
+	size_t n = strlen(mark);
+	skip_blanks(p);
+	if ((size_t)(p->end - p->at) < n || memcmp(p->at, mark, n))
+		return false;
+	p->at += n;
+	return true;
+}
+
+static size_t name_length(const struct parser *p)
+{
+	size_t n = 0;
+	while (p->at + n < p->end && (isalnum((unsigned char)p->at[n]) || p->at[n] == '_'))
+		n++;
+	return n && !isdigit((unsigned char)*p->at) ? n : 0;
+}
+
+static double number(struct parser *p)
+{
+	const char *s = p->at;
+	while (s < p->end &&
+		(isdigit((unsigned char)*s) || *s == '.' ||
+			((*s == 'e' || *s == 'E') && s + 1 < p->end && (isdigit((unsigned char)s[1]) || s[1] == '-' || s[1] == '+')) ||
+			((*s == '-' || *s == '+') && s > p->at && (s[-1] == 'e' || s[-1] == 'E'))))
+		s++;
+	double v = 0;
+	if (!num_real(p->at, (size_t)(s - p->at), &v))
+		return fail(p, "expected a number");
+	p->at = s;
+	return v;
+}
+
+const char *expr_closing(const char *s, const char *end)
+{
+	for (int depth = 1; s < end; s++) {
+		depth += (*s == '{') - (*s == '}');
+		if (!depth)
+			return s;
+	}
+	return NULL;
+}
+
+static double reference(struct parser *p)
+{
+	const char *end = expr_closing(p->at, p->end);
+	double v = NAN;
+	if (!end)
+		return fail(p, "a { without its }");
+	if (!p->env->reference)
+		return fail(p, "nothing can be referred to here");
+	if (!p->code)
+		p->code = p->env->reference(p->env->ctx, p->at, (size_t)(end - p->at), &v, p->err);
+	p->at = end + 1;
+	return v;
+}
+
+static bool is_name(const char *name, size_t n, const char *wanted)
+{
+	return strlen(wanted) == n && !memcmp(name, wanted, n);
+}
+
+/* ---- functions ---- */
+
+static const struct function {
+	const char *name;
+	double (*of)(double);
+} functions[] = { { "sqrt", sqrt }, { "exp", exp }, { "log", log }, { "log2", log2 }, { "floor", floor }, { "ceil", ceil },
+	{ "round", round }, { "abs", fabs } };
+
+struct fold {
+	double best, at, sum, count;
+};
+
+static void fold_in(struct fold *f, double v, double at, bool is_min)
+{
+	if (isnan(v))
+		return;
+	if (isnan(f->best) || (is_min ? v < f->best : v > f->best)) {
+		f->best = v;
+		f->at = at;
+	}
+	f->sum += v;
+	f->count++;
+}
+
+static double folded(const struct fold *f, const char *name, size_t n)
+{
+	if (is_name(name, n, "sum"))
+		return f->sum;
+	if (is_name(name, n, "mean"))
+		return f->sum / f->count;
+	return !strncmp(name, "arg", 3) ? f->at : f->best;
+}
+
+/* After "name(axis:"; the values in order. */
+static double over_axis(struct parser *p, const char *name, size_t n, const char *axis, size_t axis_n, size_t values)
+{
+	struct fold f = { NAN, NAN, 0, 0 };
+	const char *body = p->at;
+	bool is_min = is_name(name, n, "min") || is_name(name, n, "argmin");
+	for (size_t i = 0; i < values && !p->code; i++) {
+		double at = NAN;
+		p->at = body;
+		size_t before = p->env->bind(p->env->ctx, axis, axis_n, i);
+		if (!p->env->name(p->env->ctx, axis, axis_n, &at))
+			at = (double)i;
+		double v = condition(p);
+		fold_in(&f, v, at, is_min);
+		p->env->bind(p->env->ctx, axis, axis_n, before);
+	}
+	if (!take(p, ")"))
+		return fail(p, "expected )");
+	return folded(&f, name, n);
+}
+
+static bool is_fold(const char *name, size_t n)
+{
+	static const char *const folds[] = { "max", "min", "sum", "mean", "argmax", "argmin" };
+	for (size_t i = 0; i < sizeof folds / sizeof *folds; i++)
+		if (is_name(name, n, folds[i]))
+			return true;
+	return false;
+}
+
+/* After "max(" and the like. */
+static double call_fold(struct parser *p, const char *name, size_t n)
+{
+	const char *before = p->at;
+	skip_blanks(p);
+	size_t axis_n = name_length(p);
+	const char *axis = p->at;
+	p->at += axis_n;
+	if (axis_n && take(p, ":")) {
+		size_t values = p->env->axis ? p->env->axis(p->env->ctx, axis, axis_n) : SIZE_MAX;
+		p->at = values == SIZE_MAX ? axis : p->at;
+		return values == SIZE_MAX ? fail(p, "no such axis") : over_axis(p, name, n, axis, axis_n, values);
+	}
+	p->at = before;
+	struct fold f = { NAN, NAN, 0, 0 };
+	do
+		fold_in(&f, condition(p), f.count, is_name(name, n, "min") || is_name(name, n, "argmin"));
+	while (take(p, ","));
+	return take(p, ")") ? folded(&f, name, n) : fail(p, "expected , or )");
+}
+
+static double call(struct parser *p, const char *name, size_t n)
+{
+	if (is_fold(name, n))
+		return call_fold(p, name, n);
+	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+		if (is_name(name, n, functions[i].name)) {
+			double v = condition(p);
+			return take(p, ")") ? functions[i].of(v) : fail(p, "expected )");
+		}
+	p->at = name;
+	return fail(p, "no such function");
+}
+
+/* ---- operators, by how tightly they bind ---- */
+
+static double primary(struct parser *p)
+{
+	skip_blanks(p);
+	if (p->at == p->end)
+		return fail(p, "something is missing");
+	if (take(p, "(")) {
+		double v = condition(p);
+		return take(p, ")") ? v : fail(p, "expected )");
+	}
+	if (take(p, "{"))
+		return reference(p);
+	size_t n = name_length(p);
+	if (!n)
+		return number(p);
+	const char *name = p->at;
+	p->at += n;
+	if (take(p, "("))
+		return call(p, name, n);
+	double v = NAN;
+	if (!p->env->name(p->env->ctx, name, n, &v)) {
+		p->at = name;
+		return fail(p, "no such name");
+	}
+	return v;
+}
+
+static double unary(struct parser *p);
+
+static double power(struct parser *p)
+{
+	double v = primary(p);
+	return take(p, "^") ? pow(v, unary(p)) : v;
+}
+
+static double unary(struct parser *p)
+{
+	double v;
+	if (++p->depth > MAX_DEPTH)
+		v = fail(p, "too deep");
+	else if (take(p, "-"))
+		v = -unary(p);
+	else if (take(p, "!"))
+		v = unary(p) == 0;
+	else
+		v = power(p);
+	p->depth--;
+	return v;
+}
+
+static double product(struct parser *p)
+{
+	double v = unary(p);
+	for (;;) {
+		if (take(p, "*"))
+			v *= unary(p);
+		else if (take(p, "/"))
+			v /= unary(p);
+		else
+			return v;
+	}
+}
+
+static double sum(struct parser *p)
+{
+	double v = product(p);
+	for (;;) {
+		if (take(p, "+"))
+			v += product(p);
+		else if (take(p, "-"))
+			v -= product(p);
+		else
+			return v;
+	}
+}
+
+static double comparison(struct parser *p)
+{
+	double v = sum(p);
+	if (take(p, "<="))
+		return v <= sum(p);
+	if (take(p, ">="))
+		return v >= sum(p);
+	if (take(p, "=="))
+		return v == sum(p);
+	if (take(p, "!="))
+		return v != sum(p);
+	if (take(p, "<"))
+		return v < sum(p);
+	if (take(p, ">"))
+		return v > sum(p);
+	return v;
+}
+
+static double logic(struct parser *p)
+{
+	double v = comparison(p);
+	for (;;) {
+		if (take(p, "&&")) {
+			double w = comparison(p);
+			v = v != 0 && w != 0;
+		} else if (take(p, "||")) {
+			double w = comparison(p);
+			v = v != 0 || w != 0;
+		} else {
+			return v;
+		}
+	}
+}
+
+static double condition(struct parser *p)
+{
+	if (++p->depth > MAX_DEPTH)
+		return fail(p, "too deep");
+	double v = logic(p);
+	if (take(p, "?")) {
+		double yes = condition(p);
+		if (!take(p, ":"))
+			return fail(p, "expected :");
+		double no = condition(p);
+		v = v != 0 ? yes : no;
+	}
+	p->depth--;
+	return v;
+}
+
+int expr_eval(const char *text, size_t n, const struct expr_env *env, double *out, struct orr_error *err)
+{
+	struct parser p = { .text = text, .at = text, .end = text + n, .env = env, .err = err };
+	*out = condition(&p);
+	skip_blanks(&p);
+	if (!p.code && p.at != p.end)
+		fail(&p, "something is too much");
+	return p.code;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/mem.h"
+
+#include <orrery/api.h>
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void (*exhausted)(size_t wanted);
+
+void mem_on_exhaustion(void (*handler)(size_t wanted))
+{
+	exhausted = handler;
+}
+
+static void *check(void *p, size_t size)
+{
+	if (p || !size)
+		return p;
+	if (exhausted)
+		exhausted(size);
+	abort();
+}
+
+void *mem_alloc(size_t size)
+{
+	return check(malloc(size ? size : 1), size);
+}
+
+void *mem_zalloc(size_t count, size_t size)
+{
+	if (!count || !size)
+		count = size = 1;
+	return check(calloc(count, size), count * size);
+}
+
+void *mem_realloc(void *p, size_t count, size_t size)
+{
+	if (size && count > SIZE_MAX / size)
+		return check(NULL, SIZE_MAX);
+	size_t bytes = count * size;
+	return check(realloc(p, bytes ? bytes : 1), bytes);
+}
+
+char *mem_strndup(const char *s, size_t n)
+{
+	size_t len = strnlen(s, n);
+	char *copy = mem_alloc(len + 1);
+	memcpy(copy, s, len);
+	copy[len] = '\0';
+	return copy;
+}
+
+char *mem_strdup(const char *s)
+{
+	return mem_strndup(s, strlen(s));
+}
+
+void mem_free(void *p)
+{
+	free(p);
+}
+
+void *orr_alloc(size_t count, size_t size)
+{
+	return mem_zalloc(count, size);
+}
+
+void *orr_realloc(void *p, size_t count, size_t size)
+{
+	return mem_realloc(p, count, size);
+}
+
+void orr_free(void *p)
+{
+	mem_free(p);
+}

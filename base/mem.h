@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * mem.h - memory that is there or ends the program in one place
+ *
+ * mem_alloc() and friends never return NULL: when memory runs out they call the
+ * handler that main() installed, which says so and exits with code 1. (This is
+ * the one way out of library code that is not an error value; nothing that is
+ * half written survives it, because a run is one database transaction.)
+ * mem_free(NULL) is allowed.
+ */
+#ifndef ORR_BASE_MEM_H
+#define ORR_BASE_MEM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+void *mem_alloc(size_t size);                /* not cleared */
+void *mem_zalloc(size_t count, size_t size); /* cleared, overflow checked */
+void *mem_realloc(void *p, size_t count, size_t size);
+char *mem_strdup(const char *s);
+char *mem_strndup(const char *s, size_t n);
+void mem_free(void *p);
+
+/* What to do when there is no memory; must not return. NULL: abort(). */
+void mem_on_exhaustion(void (*handler)(size_t wanted));
+
+/* Makes room for one more element: a growing array is {T *v; size_t n, cap}. */
+#define MEM_GROW(v, n, cap)                                                                          \
+	do {                                                                                         \
+		if ((n) >= (cap)) {                                                                  \
+			(cap) = (cap) ? (cap)*2 : 16;                                                \
+			/* A counter that cannot count them: as if memory had run out. */            \
+			(v) = mem_realloc((v), (cap) > (n) ? (size_t)(cap) : SIZE_MAX, sizeof *(v)); \
+		}                                                                                    \
+	} while (0)
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* orrery calib: measure, fit, show, compare, scale, check */
+#include "cli/cmd_calib.h"
+
+#include "base/param.h"
+#include "cli/cli.h"
+
+#include <string.h>
+
+static const char help[] =
+	"usage: orrery calib run [--backend B] [--budget S] [--only F,..] [--seed N] [-o POINTS.csv]\n"
+	"       orrery calib fit POINTS.csv [--device NAME] [-o PROFILE.json]\n"
+	"       orrery calib fit --from KIND TABLE.csv [--from KIND TABLE.csv ..] [--select TEXT] --device NAME [-o PROFILE.json]\n"
+	"       orrery calib list\n"
+	"       orrery calib show PROFILE [--out DIR]\n"
+	"       orrery calib diff PROFILE PROFILE\n"
+	"       orrery calib scale PROFILE --to GPU [--known A,B] [-o PROFILE.json]\n"
+	"       orrery calib check PROFILE [--points POINTS.csv]\n\n"
+	"  run    measures a device by running real kernels on it\n"
+	"  fit    laws from measured points, or from published tables of kernel times\n"
+	"  list   the profiles that the program carries\n"
+	"  show   the laws of a profile, their parameters with 95 % intervals, errors, ranges; --out draws figures\n"
+	"  diff   how times of two profiles compare, law by law\n"
+	"  scale  a profile for a device that was not measured, by wave scaling, with its error\n"
+	"  check  refuses a profile that cannot be right; with points, says how far off its laws are\n\n"
+	"PROFILE is a name of the list or a file that ends in .json.\n\n"
+	"Measuring:\n"
+	"  --backend B       cuda, cpu or synthetic (default: cuda if there is a usable GPU, else cpu)\n"
+	"  --budget S        seconds to spend (default 60)\n"
+	"  --only F,..       these families: launch, gemm, conv, memory, gather, update, attention, copy, collective,\n"
+	"                    interference, preemption, learners\n"
+	"  --seed N          of shapes, order and input data (default 1)\n"
+	"  --threads N       cpu: threads (default: all)\n"
+	"  --gpu N           cuda: which GPU (default 0)\n"
+	"  --settings LAW    synthetic: t0=1e-5,noise=0.02 and the like (t0, a, b, p, noise, spread, drift, outliers)\n"
+	"  -o FILE           the points (default: standard output); FILE without .csv and with .device.json says what was\n"
+	"                    measured and how\n"
+	"  -q, --quiet       no progress\n\n"
+	"Fitting:\n"
+	"  --from KIND       what the next table is: deepbench, vidur-mlp, vidur-net, nccl, copy, mamf, or\n"
+	"                    images (alone: one efficiency from the images/s of networks)\n"
+	"  --select TEXT     only rows of devices that begin with this\n"
+	"  --device NAME     the device's name in the catalogue (default: as beside the points)\n"
+	"  --name NAME       of the profile (default: the device's)\n"
+	"  --source TEXT     where the points are from\n"
+	"  --date DATE       when they were measured\n"
+	"  --note TEXT       what a reader must know\n"
+	"  --no-points       the profile does not keep the points\n\n"
+	"Others:\n"
+	"  --to GPU          scale: the device's name in the catalogue\n"
+	"  --known A,B       scale: profiles of two devices that were both measured; scaling A to B tells the error\n"
+	"                    (default: p100,v100; none: no error is told)\n"
+	"  --points FILE     check: measured points\n"
+	"  --out DIR         show: figures\n\n"
+	"Example:\n"
+	"  orrery calib run --backend cpu --budget 2 --only memory -o points.csv\n"
+	"  orrery calib show v100\n";
+
+static int run(int argc, char **argv, struct orr_error *err)
+{
+	static const struct {
+		const char *name;
+		int (*run)(int argc, char **argv, struct orr_error *err);
+	} verbs[] = { { "run", calib_run }, { "fit", calib_fit }, { "list", calib_list }, { "show", calib_show }, { "diff", calib_diff },
+		{ "scale", calib_scale }, { "check", calib_check } };
+	enum { VERBS = sizeof verbs / sizeof *verbs };
+	const char *names[VERBS + 1] = { NULL };
+	for (size_t i = 0; i < VERBS; i++) {
+		names[i] = verbs[i].name;
+		if (argc > 1 && !strcmp(argv[1], verbs[i].name))
+			return verbs[i].run(argc - 1, argv + 1, err);
+	}
+	const char *near = argc > 1 ? nearest_name(argv[1], names) : NULL;
+	return orr_fail(err, ORR_EINPUT, "calib: expected run, fit, list, show, diff, scale or check%s%s; see --help",
+		near ? "; did you mean " : "", near ? near : "");
+}
+
+const struct cli_command cmd_calib = { "calib", "measure devices, fit profiles, show and compare them", help, run };

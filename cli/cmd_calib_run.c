@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* orrery calib run */
+#include "cli/cli.h"
+#include "cli/cmd_calib.h"
+
+#include "calib/sweep.h"
+#include "calib/synthetic.h"
+#include "calib/measurement.h"
+
+#include "base/mem.h"
+#include "base/num.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+struct request {
+	const char *backend, *out;
+	bool is_quiet;
+	struct backend_options open;
+	struct sweep_options sweep;
+};
+
+static int number(const char *option, const char *text, double low, double high, double *out, struct orr_error *err)
+{
+	if (!num_real(text, strlen(text), out) || *out < low || *out > high)
+		return orr_fail(
+			err, ORR_EINPUT, "calib run: --%s: expected a number from %g to %g, found \"%.40s\"", option, low, high, text);
+	return ORR_OK;
+}
+
+static int whole(const char *option, const char *text, uint32_t most, uint32_t *out, struct orr_error *err)
+{
+	int64_t v;
+	if (!num_int(text, strlen(text), &v) || v < 0 || v > most)
+		return orr_fail(
+			err, ORR_EINPUT, "calib run: --%s: expected a whole number from 0 to %u, found \"%.40s\"", option, most, text);
+	*out = (uint32_t)v;
+	return ORR_OK;
+}
+
+/* --only names families that exist: a slip would measure nothing. */
+static int families(const char *text, struct orr_error *err)
+{
+	for (const char *at = text; *at;) {
+		size_t n = strcspn(at, ","), i = 0;
+		while (point_families[i] && (strlen(point_families[i]) != n || strncmp(point_families[i], at, n)))
+			i++;
+		if (!point_families[i])
+			return orr_fail(err, ORR_EINPUT,
+				"calib run: --only: no family \"%.*s\"; there are launch, gemm, conv, memory, gather, "
+				"update, attention, copy, collective, interference, preemption, learners",
+				(int)(n < 60 ? n : 60), at);
+		at += n + (at[n] == ',');
+	}
+	return ORR_OK;
+}
+
+static int parse(int argc, char **argv, struct request *r, struct orr_error *err)
+{
+	static const struct option longs[] = { { "backend", required_argument, NULL, 'b' }, { "budget", required_argument, NULL, 'B' },
+		{ "only", required_argument, NULL, 'O' }, { "seed", required_argument, NULL, 's' },
+		{ "threads", required_argument, NULL, 't' }, { "gpu", required_argument, NULL, 'g' },
+		{ "settings", required_argument, NULL, 'S' }, { "out", required_argument, NULL, 'o' }, { "quiet", no_argument, NULL, 'q' },
+		{ NULL, 0, NULL, 0 } };
+	int opt, rc = ORR_OK;
+	uint32_t seed = 1;
+	*r = (struct request){ .sweep = sweep_default };
+	optind = 1;
+	opterr = 0;
+	while (!rc && (opt = getopt_long(argc, argv, ":o:q", longs, NULL)) != -1) {
+		switch (opt) {
+		case 'b':
+			r->backend = optarg;
+			break;
+		case 'o':
+			r->out = optarg;
+			break;
+		case 'q':
+			r->is_quiet = true;
+			break;
+		case 'S':
+			r->open.settings = optarg;
+			break;
+		case 'B':
+			rc = number("budget", optarg, 0.5, 86400, &r->sweep.budget_s, err);
+			break;
+		case 's':
+			rc = whole("seed", optarg, 4294967295u, &seed, err);
+			break;
+		case 't':
+			rc = whole("threads", optarg, 4096, &r->open.threads, err);
+			break;
+		case 'g':
+			rc = whole("gpu", optarg, 4096, &r->open.device, err);
+			break;
+		case 'O':
+			rc = families(optarg, err);
+			r->sweep.only = optarg;
+			break;
+		default:
+			return cli_bad_option(argc, argv, opt, longs, err);
+		}
+	}
+	if (!rc && optind < argc)
+		return orr_fail(err, ORR_EINPUT, "calib run: unexpected \"%.60s\"; see --help", argv[optind]);
+	r->open.seed = r->sweep.seed = seed;
+	return rc;
+}
+
+static void say(void *who, const char *line)
+{
+	(void)who;
+	fprintf(stderr, "%s\n", line);
+}
+
+/* The backend that was asked for, open; without one named, a GPU if there is one, else this processor. */
+static const struct backend *open_backend(const struct request *r, void **device, struct orr_error *err)
+{
+	const struct backend *b = backend_find(r->backend ? r->backend : "cuda", err);
+	*device = b ? b->open(&r->open, err) : NULL;
+	if (*device || r->backend)
+		return *device ? b : NULL;
+	if (!r->is_quiet)
+		fprintf(stderr, "%s; measuring this processor\n", err->text);
+	*err = (struct orr_error){ 0 };
+	*device = backend_cpu.open(&r->open, err);
+	return *device ? &backend_cpu : NULL;
+}
+
+static int write_points(const struct request *r, const struct points *p, const struct measurement *m, struct orr_error *err)
+{
+	if (!r->out)
+		return points_write(p, stdout, err);
+	FILE *f = fopen(r->out, "w");
+	if (!f)
+		return orr_fail(err, ORR_EFAIL, "%.300s: %s", r->out, strerror(errno));
+	int rc = points_write(p, f, err);
+	if (fclose(f) && !rc)
+		rc = orr_fail(err, ORR_EFAIL, "%.300s: %s", r->out, strerror(errno));
+	return rc ? rc : measurement_write(m, r->out, err);
+}
+
+static void tell(const struct request *r, const struct measurement *m)
+{
+	const struct sweep_report *s = &m->report;
+	if (r->is_quiet)
+		return;
+	fprintf(stderr, "%u of %u points in %.1f s; the interval of %u is wider than asked; %u refused%s%s\n", s->measured, s->planned,
+		s->seconds, s->imprecise, s->refused, s->refused ? ", first " : "", s->first_refusal);
+	if (s->revisits)
+		fprintf(stderr, "%u anchors revisited %u times: drift %.1f %% (median of anchors), %.1f %% at worst: %s\n", s->anchors,
+			s->revisits, 100 * s->drift, 100 * s->worst_drift,
+			s->is_stable ? "stable" : "unstable, intervals are widened by it");
+	else
+		fprintf(stderr, "no anchor could be revisited in this budget: drift is not known\n");
+	if (*s->throttle)
+		fprintf(stderr, "throttled: %s\n", s->throttle);
+	if (!s->is_settled)
+		fprintf(stderr, "the clock did not come to rest before the first point\n");
+}
+
+int calib_run(int argc, char **argv, struct orr_error *err)
+{
+	struct request r;
+	struct measurement m = { 0 };
+	struct points points = { 0 };
+	void *device;
+	int rc = parse(argc, argv, &r, err);
+	if (rc)
+		return rc;
+	const struct backend *b = open_backend(&r, &device, err);
+	if (!b)
+		return err->code;
+	measurement_begin(&m, b, device, &r.sweep);
+	if (!r.is_quiet) {
+		r.sweep.say = say;
+		fprintf(stderr, "%s: %s; %s\n%s", b->name, m.device.name, m.device.software, m.device.warnings);
+	}
+	if (b == &backend_synthetic) {
+		r.sweep.now = synthetic_now;
+		r.sweep.idle = synthetic_idle;
+	}
+	r.sweep.sampling = sampling_default;
+	r.sweep.sampling.point_s = 0;
+	rc = sweep_run(b, device, &r.sweep, &points, &m.report, err);
+	if (!rc && !points.n)
+		rc = orr_fail(err, ORR_EFAIL, "calib run: nothing could be measured within %g s", r.sweep.budget_s);
+	if (!rc)
+		rc = write_points(&r, &points, &m, err);
+	if (!rc)
+		tell(&r, &m);
+	points_free(&points);
+	b->close(device);
+	return rc;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/cli.h"
+
+#include "base/num.h"
+#include "base/param.h"
+#include "results/report.h"
+#include "results/store.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static int print_digest(struct store *s, struct orr_error *err)
+{
+	char hex[65];
+	int code = store_digest(s, hex, err);
+	if (!code)
+		puts(hex);
+	return code;
+}
+
+/* A label may hold anything; a terminal must not act on it. */
+static const char *plain(char *s)
+{
+	for (char *c = s; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			*c = '?';
+	return s;
+}
+
+static int print_runs(struct store *s, struct orr_error *err)
+{
+	struct stored_run *list;
+	size_t n;
+	int code = store_list(s, &list, &n, err);
+	if (code)
+		return code;
+	printf("%5s  %-20s %-6s %-20s %10s  %-12s  %s\n", "run", "label", "world", "made", "rows", "hash", "seed");
+	for (size_t i = 0; i < n; i++)
+		printf("%5" PRId64 "  %-20s %-6s %-20s %10" PRIu64 "  %-12.12s  %s%s\n", list[i].run, plain(list[i].label),
+			plain(list[i].world), list[i].created_at, list[i].rows_total, plain(list[i].hash), plain(list[i].seed_text),
+			list[i].is_oracle ? "  (oracle)" : "");
+	store_list_free(list, n);
+	return ORR_OK;
+}
+
+static int export_run(struct store *s, const char *file, int64_t run, const char *dir, struct orr_error *err)
+{
+	struct run_result *r;
+	int code = store_read_run(s, run, &r, err);
+	if (code)
+		return code;
+	if (!r)
+		return orr_fail(err, ORR_EINPUT, "%s: no run %" PRId64 "; 'orrery db runs' lists what is there", file, run);
+	code = report_out_dir(dir, (const struct run_result *const *)&r, 1, err);
+	result_free(r);
+	return code;
+}
+
+struct options {
+	int64_t run; /* 0: not given */
+	const char *out;
+};
+
+static int parse(int argc, char **argv, struct options *o, struct orr_error *err)
+{
+	static const struct option longs[] = { { "run", required_argument, NULL, 'r' }, { "out", required_argument, NULL, 'o' },
+		{ NULL, 0, NULL, 0 } };
+	opterr = 0;
+	optind = 1;
+	int c;
+	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+		if (c == 'o') {
+			o->out = optarg;
+		} else if (c == 'r') {
+			if (!num_int(optarg, strlen(optarg), &o->run) || o->run < 1)
+				return orr_fail(err, ORR_EINPUT, "--run: expected a whole number from 1, found \"%s\"", optarg);
+		} else {
+			return orr_fail(
+				err, ORR_EINPUT, "%s: unknown or incomplete option; 'orrery db --help' lists them", argv[optind - 1]);
+		}
+	}
+	return ORR_OK;
+}
+
+static int with_store(const char *verb, const char *file, const struct options *o, struct orr_error *err)
+{
+	struct store *s = store_open_readonly(file, err);
+	if (!s)
+		return err->code;
+	int code;
+	if (!strcmp(verb, "digest"))
+		code = print_digest(s, err);
+	else if (!strcmp(verb, "runs"))
+		code = print_runs(s, err);
+	else
+		code = export_run(s, file, o->run, o->out, err);
+	store_close(s, NULL);
+	return code;
+}
+
+static int run_db(int argc, char **argv, struct orr_error *err)
+{
+	static const char *const verbs[] = { "digest", "runs", "export", NULL };
+	struct options o = { 0 };
+	int code = parse(argc, argv, &o, err);
+	if (code)
+		return code;
+	if (argc - optind != 2)
+		return orr_fail(err, ORR_EINPUT, "db: expected a verb and a file; 'orrery db --help' shows the forms");
+	const char *verb = argv[optind], *file = argv[optind + 1];
+	size_t known = 0;
+	while (verbs[known] && strcmp(verbs[known], verb))
+		known++;
+	if (!verbs[known]) {
+		const char *near = nearest_name(verb, verbs);
+		return orr_fail(err, ORR_EINPUT, "db: no verb \"%s\"; %s%s", verb,
+			near ? "did you mean " : "there are digest, runs and export", near ? near : "");
+	}
+	bool is_export = !strcmp(verb, "export");
+	if (is_export && (!o.run || !o.out))
+		return orr_fail(err, ORR_EINPUT, "db export: needs --run N and --out DIR");
+	if (!is_export && (o.run || o.out))
+		return orr_fail(err, ORR_EINPUT, "db %s: --run and --out belong to export", verb);
+	return with_store(verb, file, &o, err);
+}
+
+const struct cli_command cmd_db = {
+	.name = "db",
+	.doc = "look into a database of runs",
+	.help = "usage: orrery db digest FILE\n"
+		"       orrery db runs FILE\n"
+		"       orrery db export FILE --run N --out DIR\n"
+		"\n"
+		"digest  prints one hash over all runs in canonical order. It leaves out wall time,\n"
+		"        host, thread count and row numbers, so it is the same wherever the same\n"
+		"        study ran, in whatever order.\n"
+		"runs    lists the runs.\n"
+		"export  writes a run as the CSV files that --out writes.\n"
+		"\n"
+		"The file is not changed. It is an SQLite database (docs/schema.md), so that\n"
+		"sqlite3 and every language's SQLite library read it too.\n"
+		"\n"
+		"example:\n"
+		"  orrery db export runs.db --run 3 --out run3\n",
+	.run = run_db,
+};

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* orrery figures */
+#include "cli/cli.h"
+#include "study/figures.h"
+#include "cli/request.h"
+
+#include "base/mem.h"
+#include "base/sbuf.h"
+#include "results/outfile.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char help[] = "usage: orrery figures NAME|FOLDER/ [OPTIONS]\n\n"
+			   "Carries out a scenario folder: its runs, and the figures and the table of published and\n"
+			   "simulated values made of them (docs/scenarios.md).\n\n"
+			   "  NAME                 one of those installed; with a / in it, a folder of your own (./mine)\n"
+			   "  --out DIR            where figures (PDF, SVG, PNG), their data and table.csv, table.txt go\n"
+			   "                       (default: figures-NAME)\n"
+			   "  --no-figures         data and tables only, no gnuplot\n"
+			   "  --db FILE            store the runs in this database; one that is there is reused\n"
+			   "  --fresh              run again what the database has already\n"
+			   "  --check              prove the conservation laws while running\n"
+			   "  -j N                 runs at once (default: all cores)\n"
+			   "  -q                   errors only: no table, no progress\n"
+			   "\nExample:\n"
+			   "  orrery figures stanza --out figures --db stanza.db\n";
+
+enum { OPT_OUT = 256, OPT_NO_FIGURES, OPT_DB, OPT_FRESH, OPT_CHECK };
+
+struct figures_request {
+	struct study_output output;
+	const char *name, *out;
+	bool no_figures;
+};
+
+static int parse(int argc, char **argv, struct figures_request *r, struct orr_error *err)
+{
+	static const struct option longs[] = { { "out", 1, NULL, OPT_OUT }, { "no-figures", 0, NULL, OPT_NO_FIGURES },
+		{ "db", 1, NULL, OPT_DB }, { "fresh", 0, NULL, OPT_FRESH }, { "check", 0, NULL, OPT_CHECK }, { NULL, 0, NULL, 0 } };
+	int opt, rc = ORR_OK;
+	r->output.is_series = true;
+	optind = 1;
+	opterr = 0;
+	while (!rc && (opt = getopt_long(argc, argv, ":j:q", longs, NULL)) != -1) {
+		if (opt == OPT_OUT)
+			r->out = optarg;
+		else if (opt == OPT_NO_FIGURES)
+			r->no_figures = true;
+		else if (opt == OPT_DB)
+			r->output.db = optarg;
+		else if (opt == OPT_FRESH)
+			r->output.fresh = true;
+		else if (opt == OPT_CHECK)
+			r->output.check = true;
+		else if (opt == 'q')
+			r->output.quiet = true;
+		else if (opt == 'j')
+			rc = request_threads(optarg, &r->output.threads, err);
+		else
+			rc = cli_bad_option(argc, argv, opt, longs, err);
+	}
+	if (rc)
+		return rc;
+	if (optind < argc)
+		r->name = argv[optind++];
+	if (optind < argc)
+		return orr_fail(err, ORR_EINPUT, "one argument too many: \"%.80s\"", argv[optind]);
+	return ORR_OK;
+}
+
+/* figures-NAME, NAME being the last part of a path. */
+static char *default_dir(const char *name)
+{
+	size_t n = strlen(name);
+	while (n > 1 && name[n - 1] == '/')
+		n--;
+	size_t from = n;
+	while (from && name[from - 1] != '/')
+		from--;
+	struct sbuf b = { 0 };
+	sbuf_printf(&b, "figures-%.*s", (int)(n - from), name + from);
+	return sbuf_steal(&b);
+}
+
+static int make(struct book *b, const struct figures_request *r, const char *dir, struct orr_error *err)
+{
+	struct sbuf table = { 0 };
+	int rc = outfile_make_dir(dir, err);
+	if (!rc)
+		rc = book_run_all(b, &r->output, err);
+	if (!rc)
+		rc = book_tables(b, dir, &table, err);
+	if (!rc) {
+		struct orr_error why = { 0 };
+		rc = book_draw(b, dir, r->no_figures, &why);
+		if (rc == ORR_EDEVICE) { /* no gnuplot: data and tables are there */
+			fprintf(stderr, "orrery: %s\n", why.text);
+			rc = ORR_OK;
+		} else if (rc) {
+			*err = why;
+		}
+	}
+	if (!rc && !r->output.quiet) {
+		fputs(sbuf_text(&table), stdout);
+		if (fflush(stdout))
+			rc = orr_fail(err, ORR_EFAIL, "standard output: cannot be written");
+	}
+	sbuf_free(&table);
+	return rc;
+}
+
+static int run(int argc, char **argv, struct orr_error *err)
+{
+	struct figures_request r = { 0 };
+	int rc = parse(argc, argv, &r, err);
+	if (rc)
+		return rc;
+	if (!r.name)
+		r.name = ""; /* book_open() says what there is */
+	struct book *b = book_open(r.name, err);
+	if (!b)
+		return err->code;
+	if (!r.output.quiet)
+		book_say_stand_ins(b);
+	char *dir = r.out ? mem_strdup(r.out) : default_dir(r.name);
+	rc = make(b, &r, dir, err);
+	mem_free(dir);
+	book_free(b);
+	return rc;
+}
+
+const struct cli_command cmd_figures = { "figures", "make the figures and tables of a scenario folder", help, run };

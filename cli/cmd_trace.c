@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/cli.h"
+#include "cli/cmd_trace.h"
+
+#include "base/param.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char help[] =
+	"usage: orrery trace info FILE [--json]\n"
+	"       orrery trace convert FILE -o OUT [--to FORMAT] [--sort]\n"
+	"       orrery trace slice FILE -o OUT [--from T] [--until T] [--count N] [--sample P]\n"
+	"                    [--queue Q] [--user U] [--gpus LO-HI] [--rebase] [--to FORMAT] [--sort]\n"
+	"       orrery trace synth MODEL[:name=value,..] -o OUT [--seed N] [--to FORMAT]\n"
+	"       orrery trace list\n"
+	"\n"
+	"Looks at traces of jobs, of requests and of instances that come and go, turns one format\n"
+	"into another, cuts pieces out, makes synthetic ones. FILE may be packed with gzip or zstd; '-' is standard input or output.\n"
+	"\n"
+	"  --format F      format of FILE (default: found by looking at it)\n"
+	"  -O NAME=VALUE   an option of the format ('trace list' shows them)\n"
+	"  --repair        of instances that come and go: the same as -O repair=all\n"
+	"  --json          info: everything as JSON, long lists in full\n"
+	"  -o OUT          file to write; .gz and .zst are packed (default: standard output)\n"
+	"  --to FORMAT     jobs: orrery (default), tiresias or swf; requests: requests;\n"
+	"                  instances: availability\n"
+	"  --sort          by submission; wall-clock traces are always sorted and start at 0\n"
+	"  --from, --until keep submissions in [from, until), e.g. 36h or 90000\n"
+	"  --count N       the first N that are kept\n"
+	"  --sample P      each row with probability P (see --seed)\n"
+	"  --queue, --user, --gpus  rows of one queue, one user, a range of GPUs\n"
+	"  --rebase        the first row kept is at time 0\n"
+	"  --seed N        seed of random numbers (default 1)\n"
+	"\n"
+	"Some models make jobs or requests: 'synth poisson --to requests', 'info poisson --format\n"
+	"requests' take them for requests. Requests are written in order of arrival.\n"
+	"A slice of instances begins at 0 with those that are there then. Several files of instances are\n"
+	"one as zones:us-a=FILE,us-b=FILE.\n"
+	"\n"
+	"example:\n"
+	"  orrery trace synth philly-like:days=7 -o week.csv.gz && orrery trace info week.csv.gz\n";
+
+int trace_bad_option(char **argv, const struct option *longs, struct orr_error *err)
+{
+	const char *names[32] = { NULL };
+	const char *given = argv[optind - 1];
+	for (size_t i = 0; longs[i].name && i < 31; i++)
+		names[i] = longs[i].name;
+	const char *near = !strncmp(given, "--", 2) ? nearest_name(given + 2, names) : NULL;
+	if (near && !strcmp(near, given + 2))
+		return orr_fail(err, ORR_EINPUT, "trace %s: %s needs a value", argv[0], given);
+	return orr_fail(err, ORR_EINPUT, "trace %s: unknown or incomplete option \"%.60s\"; %s%s", argv[0], given,
+		near ? "did you mean --" : "'orrery trace --help' lists them", near ? near : "");
+}
+
+int trace_options_add(struct trace_options *o, const char *text, struct orr_error *err)
+{
+	if (o->n == TRACE_MAX_OPTIONS)
+		return orr_fail(err, ORR_EINPUT, "-O: more than %d options", TRACE_MAX_OPTIONS);
+	o->text[o->n++] = text;
+	return ORR_OK;
+}
+
+static int run_trace(int argc, char **argv, struct orr_error *err)
+{
+	static const struct {
+		const char *name;
+		int (*run)(int argc, char **argv, struct orr_error *err);
+	} verbs[] = { { "info", trace_info }, { "convert", trace_convert }, { "slice", trace_convert }, { "synth", trace_synth },
+		{ "list", trace_list } };
+	const char *names[8] = { NULL };
+	if (argc < 2)
+		return orr_fail(err, ORR_EINPUT, "trace: expected a verb; 'orrery trace --help' shows the forms");
+	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+		if (!strcmp(argv[1], verbs[i].name))
+			return verbs[i].run(argc - 1, argv + 1, err);
+		names[i] = verbs[i].name;
+	}
+	const char *near = nearest_name(argv[1], names);
+	return orr_fail(err, ORR_EINPUT, "trace: no verb \"%.60s\"; %s%s", argv[1],
+		near ? "did you mean " : "there are info, convert, slice, synth, list", near ? near : "");
+}
+
+const struct cli_command cmd_trace = { "trace", "look at traces, convert, cut and make them", help, run_trace };

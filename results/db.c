@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "results/db.h"
+
+#include "base/mem.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+/* errno of the failed open. SQLite tries for writing, then for reading, and knows
+ * only of the second: a new file in a directory without the right to write. */
+static int open_errno(const struct store *s)
+{
+	int number = sqlite3_system_errno(s->db);
+	if (number != ENOENT || s->is_readonly)
+		return number;
+	const char *slash = strrchr(s->path, '/');
+	char *parent = slash ? mem_strndup(s->path, (size_t)(slash - s->path) + 1) : mem_strdup(".");
+	bool is_there = access(parent, F_OK) == 0;
+	mem_free(parent);
+	return is_there ? EACCES : ENOENT;
+}
+
+static int fail_to_open(const struct store *s, const char *doing, struct orr_error *err)
+{
+	int number = open_errno(s);
+	bool is_wrong_path = number == ENOENT || number == ENOTDIR || number == EISDIR || number == 0;
+	return orr_fail(err, is_wrong_path ? ORR_EINPUT : ORR_EFAIL, "%s: %s: the file cannot be opened%s%s; %s", s->path, doing,
+		number ? ": " : "", number ? strerror(number) : "",
+		s->is_readonly ? "give a database that orrery wrote" : "give a file in a directory that is there and can be written");
+}
+
+int db_fail(const struct store *s, int rc, const char *doing, struct orr_error *err)
+{
+	switch (rc & 0xff) {
+	case SQLITE_NOTADB:
+		return orr_fail(err, ORR_EINPUT, "%s: not a database of orrery (nor any SQLite database); give another file name", s->path);
+	case SQLITE_FULL:
+		return orr_fail(err, ORR_EFAIL,
+			"%s: %s: the disk is full; make room and run again (runs already stored are "
+			"safe)",
+			s->path, doing);
+	case SQLITE_READONLY:
+		return orr_fail(err, ORR_EFAIL,
+			"%s: %s: the file or its directory cannot be written; change its permissions or "
+			"give "
+			"another file name",
+			s->path, doing);
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return orr_fail(err, ORR_EFAIL,
+			"%s: %s: another process has kept the database locked for %.3g s; let it "
+			"finish, or give "
+			"another file name",
+			s->path, doing, s->busy_ms / 1e3);
+	case SQLITE_CANTOPEN:
+		return fail_to_open(s, doing, err);
+	case SQLITE_IOERR:
+		return orr_fail(err, ORR_EFAIL,
+			"%s: %s: the disk reports an error (%s); nothing of this run was stored, runs "
+			"already "
+			"stored are safe",
+			s->path, doing, sqlite3_errstr(rc));
+	case SQLITE_CORRUPT:
+		return orr_fail(err, ORR_EFAIL,
+			"%s: %s: the database is damaged (%s); 'sqlite3 FILE .recover' may save what is "
+			"left",
+			s->path, doing, sqlite3_errmsg(s->db));
+	default:
+		return orr_fail(err, ORR_EFAIL, "%s: %s: %s", s->path, doing, s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(rc));
+	}
+}
+
+int db_exec(const struct store *s, const char *sql, const char *doing, struct orr_error *err)
+{
+	int rc = sqlite3_exec(s->db, sql, NULL, NULL, NULL);
+	return rc ? db_fail(s, sqlite3_extended_errcode(s->db), doing, err) : ORR_OK;
+}
+
+void db_rollback(const struct store *s)
+{
+	sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL); /* SQLite may have done it already */
+}
+
+int db_prepare(const struct store *s, const char *sql, const char *doing, sqlite3_stmt **out, struct orr_error *err)
+{
+	*out = NULL;
+	if (sqlite3_prepare_v2(s->db, sql, -1, out, NULL))
+		return db_fail(s, sqlite3_extended_errcode(s->db), doing, err);
+	return ORR_OK;
+}
+
+int db_step(const struct store *s, sqlite3_stmt *st, const char *doing, struct orr_error *err)
+{
+	int rc = sqlite3_step(st);
+	if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+		db_fail(s, sqlite3_extended_errcode(s->db), doing, err);
+	return rc;
+}
+
+int db_run(const struct store *s, sqlite3_stmt *st, const char *doing, struct orr_error *err)
+{
+	int code = ORR_OK;
+	if (sqlite3_step(st) != SQLITE_DONE)
+		code = db_fail(s, sqlite3_extended_errcode(s->db), doing, err);
+	sqlite3_reset(st);
+	return code;
+}
+
+int db_number(const struct store *s, const char *sql, int64_t *out, const char *doing, struct orr_error *err)
+{
+	sqlite3_stmt *st;
+	int code = db_prepare(s, sql, doing, &st, err);
+	if (code)
+		return code;
+	*out = 0;
+	int rc = sqlite3_step(st);
+	if (rc == SQLITE_ROW)
+		*out = sqlite3_column_int64(st, 0);
+	else if (rc != SQLITE_DONE)
+		code = db_fail(s, sqlite3_extended_errcode(s->db), doing, err);
+	sqlite3_finalize(st);
+	return code;
+}
+
+void db_bind_text(sqlite3_stmt *st, int column, const char *text)
+{
+	if (text)
+		sqlite3_bind_text(st, column, text, -1, SQLITE_STATIC);
+	else
+		sqlite3_bind_null(st, column);
+}
+
+void db_bind_time(sqlite3_stmt *st, int column, int64_t t_ns)
+{
+	if (t_ns == -1)
+		sqlite3_bind_null(st, column);
+	else
+		sqlite3_bind_int64(st, column, t_ns);
+}
+
+int64_t db_column_time(sqlite3_stmt *st, int column)
+{
+	return sqlite3_column_type(st, column) == SQLITE_NULL ? -1 : sqlite3_column_int64(st, column);
+}
+
+double db_column_real(sqlite3_stmt *st, int column)
+{
+	return sqlite3_column_type(st, column) == SQLITE_NULL ? NAN : sqlite3_column_double(st, column);
+}

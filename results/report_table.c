@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "results/report.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <string.h>
+
+enum kind { TIME, FRACTION, NUMBER, SHORT_TIME, GIBIBYTES };
+
+static const struct column {
+	const char *metric, *title;
+	enum kind kind;
+	const char *beside; /* left out where it is the same as this one in all runs */
+} columns[] = {
+	{ "jct_mean", "JCT mean", TIME },
+	{ "jct_p50", "JCT median", TIME },
+	{ "jct_p99", "JCT p99", TIME },
+	{ "wait_mean", "wait mean", TIME },
+	{ "wait_p99", "wait p99", TIME },
+	{ "slowdown_mean", "slowdown", NUMBER },
+	{ "makespan", "makespan", TIME },
+	{ "requests_completed", "completed", NUMBER },
+	{ "throughput", "requests/s", NUMBER },
+	{ "completion_mean", "end-to-end mean", SHORT_TIME },
+	{ "completion_p50", "median", SHORT_TIME },
+	{ "completion_p99", "p99", SHORT_TIME },
+	{ "sample_completion_mean", "per sample", SHORT_TIME, "completion_mean" },
+	{ "ttft_mean", "TTFT mean", SHORT_TIME },
+	{ "ttft_p99", "TTFT p99", SHORT_TIME },
+	{ "tpot_mean", "TPOT mean", SHORT_TIME },
+	{ "tpot_p99", "TPOT p99", SHORT_TIME },
+	{ "attainment", "SLO kept", FRACTION },
+	{ "goodput", "goodput/s", NUMBER, "throughput" },
+	{ "tokens_per_second", "tokens/s", NUMBER },
+	{ "usd_per_million_tokens", "USD/M tokens", NUMBER },
+	{ "utilisation", "utilisation", FRACTION },
+	{ "samples_per_s", "samples/s", NUMBER },
+	/* spot capacity; what value is, docs/models.md says */
+	{ "usd_per_hour", "USD/h", NUMBER },
+	{ "value", "value", NUMBER },
+	{ "useful_part", "useful", FRACTION },
+	{ "redundant_part", "redundant", FRACTION },
+	{ "paused_part", "paused", FRACTION },
+	{ "wasted_part", "wasted", FRACTION },
+	{ "idle_part", "idle", FRACTION },
+	{ "preemptions", "preemptions", NUMBER },
+	{ "makespan_s", "time", TIME },
+	{ "iteration_s", "iteration", SHORT_TIME },
+	{ "compute_s", "compute", SHORT_TIME },
+	{ "exposed_s", "exposed comm.", SHORT_TIME },
+	{ "bubble_s", "bubble", SHORT_TIME },
+	{ "optimizer_s", "optimizer", SHORT_TIME },
+	{ "codec_s", "codec", SHORT_TIME },
+	{ "peak_memory_bytes", "peak memory", GIBIBYTES },
+	{ "time_to_target_s", "time to target", TIME },
+	{ "final_loss", "final loss", NUMBER },
+	/* several worlds on one clock */
+	{ "jobs.jct_mean", "JCT mean", TIME },
+	{ "jobs.jct_p99", "JCT p99", TIME },
+	{ "jobs.restarts", "restarts", NUMBER },
+	{ "serve.requests_completed", "requests", NUMBER },
+	{ "serve.ttft_p99", "TTFT p99", SHORT_TIME },
+	{ "serve.attainment", "SLO kept", FRACTION },
+	{ "jobs_gpu_hours", "GPU h of jobs", NUMBER },
+	{ "serve_gpu_hours", "of replicas", NUMBER },
+	{ "idle_gpu_hours", "idle", NUMBER },
+	{ "usd", "USD", NUMBER },
+};
+
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+static const struct unit {
+	const char *name;
+	double seconds, up_to; /* used below this many seconds */
+} units[] = { { "s", 1, 120 }, { "min", 60, 7200 }, { "h", 3600, 172800 }, { "d", 86400, INFINITY } };
+
+/* Parts of an iteration. */
+static const struct unit short_units[] = { { "us", 1e-6, 1e-3 }, { "ms", 1e-3, 1 }, { "s", 1, INFINITY } };
+
+static const struct unit *short_unit_for(double seconds)
+{
+	const struct unit *u = short_units;
+	while (fabs(seconds) >= u->up_to && isfinite(seconds))
+		u++;
+	return seconds == 0 ? &short_units[1] : u;
+}
+
+static const struct unit *unit_for(double seconds)
+{
+	const struct unit *u = units;
+	while (fabs(seconds) >= u->up_to && isfinite(seconds))
+		u++;
+	return u;
+}
+
+/* Decimals for three significant digits; whole numbers have none. */
+static int decimals_of(double v)
+{
+	double size = fabs(v);
+	if (size >= 99.95 || v == floor(v) || size < 0.0005)
+		return 0;
+	return size >= 9.995 ? 1 : size >= 0.9995 ? 2 : 3;
+}
+
+static void put_number(struct sbuf *b, double v)
+{
+	sbuf_printf(b, "%.*f", decimals_of(v), v);
+}
+
+/* " [low, high]", unless it reads as [value, value]. */
+static void put_ends(struct sbuf *b, const struct metric *m, double scale)
+{
+	struct sbuf value = { 0 }, low = { 0 }, high = { 0 };
+	put_number(&value, m->value / scale);
+	put_number(&low, m->ci_low / scale);
+	put_number(&high, m->ci_high / scale);
+	if (strcmp(sbuf_text(&low), sbuf_text(&value)) != 0 || strcmp(sbuf_text(&high), sbuf_text(&value)) != 0)
+		sbuf_printf(b, " [%s, %s]", sbuf_text(&low), sbuf_text(&high));
+	sbuf_free(&value);
+	sbuf_free(&low);
+	sbuf_free(&high);
+}
+
+/* " ± half" where the interval lies about the value, else " [low, high]"; nothing where it has no width. */
+static void put_interval(struct sbuf *b, const struct metric *m, double scale)
+{
+	double below = (m->value - m->ci_low) / scale, above = (m->ci_high - m->value) / scale;
+	if (isnan(below) || isnan(above) || below + above <= 1e-9 * fabs(m->value / scale))
+		return;
+	if (fabs(above - below) > 0.02 * (above + below)) {
+		put_ends(b, m, scale);
+		return;
+	}
+	/* As many decimals as the value has, unless that would make it zero. */
+	int decimals = decimals_of(m->value / scale);
+	while (decimals < 3 && above * pow(10, decimals) < 0.5)
+		decimals++;
+	if (above * pow(10, decimals) >= 0.5)
+		sbuf_printf(b, " ± %.*f", decimals, above);
+}
+
+static void put_metric(struct sbuf *b, const struct metric *m, enum kind kind)
+{
+	if (!m || !isfinite(m->value)) {
+		sbuf_putc(b, '-');
+		return;
+	}
+	const struct unit *u = kind == SHORT_TIME ? short_unit_for(m->value) : unit_for(m->value);
+	double scale = kind == TIME || kind == SHORT_TIME ? u->seconds : kind == FRACTION ? 0.01 : kind == GIBIBYTES ? 0x1p30 : 1;
+	put_number(b, m->value / scale);
+	put_interval(b, m, scale);
+	if (kind == TIME || kind == SHORT_TIME)
+		sbuf_printf(b, " %s", u->name);
+	if (kind == GIBIBYTES)
+		sbuf_puts(b, " GiB");
+	if (kind == FRACTION)
+		sbuf_puts(b, " %");
+}
+
+/* A text of a policy's own: a terminal must not act on it. */
+static void put_plain(struct sbuf *b, const char *s)
+{
+	for (; *s; s++)
+		sbuf_putc(b, (unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s);
+}
+
+/* Columns on a terminal: code points, which is right for all but East Asian text. */
+static size_t text_width(const char *s)
+{
+	size_t w = 0;
+	for (; *s; s++)
+		w += ((unsigned char)*s & 0xc0) != 0x80;
+	return w;
+}
+
+static void pad(struct sbuf *b, const char *text, size_t width, bool to_the_right)
+{
+	size_t have = text_width(text), gap = have < width ? width - have : 0;
+	if (!to_the_right)
+		sbuf_puts(b, text);
+	while (gap--)
+		sbuf_putc(b, ' ');
+	if (to_the_right)
+		sbuf_puts(b, text);
+}
+
+/* A label may hold anything; a terminal must not act on it. */
+static char *name_of(const struct run_result *r)
+{
+	struct sbuf b = { 0 };
+	put_plain(&b, r->label ? r->label : "");
+	if (r->is_oracle)
+		sbuf_puts(&b, " (oracle)");
+	return sbuf_steal(&b);
+}
+
+/* The table cell by cell, as texts; row 0 holds the titles, column 0 the names.
+ * Columns of which no run knows anything are left out. */
+struct grid {
+	size_t rows, columns;
+	char **cell; /* rows * (COLUMNS + 1) */
+	size_t width[COLUMNS + 1];
+};
+
+static char **cell_at(const struct grid *g, size_t row, size_t column)
+{
+	return &g->cell[row * (COLUMNS + 1) + column];
+}
+
+static bool is_known(const struct run_result *const *runs, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct metric *m = result_find(runs[i], name);
+		if (m && isfinite(m->value))
+			return true;
+	}
+	return false;
+}
+
+/* As far as the table would tell. */
+static bool is_repeated(const struct run_result *const *runs, size_t n, const struct column *c)
+{
+	for (size_t i = 0; i < n && c->beside; i++) {
+		const struct metric *a = result_find(runs[i], c->metric), *b = result_find(runs[i], c->beside);
+		if (!a || !b || fabs(a->value - b->value) > 1e-6 * fabs(b->value))
+			return false;
+	}
+	return c->beside != NULL;
+}
+
+static void set_cell(struct grid *g, size_t row, size_t column, char *text)
+{
+	size_t w = text_width(text);
+	*cell_at(g, row, column) = text;
+	g->width[column] = w > g->width[column] ? w : g->width[column];
+}
+
+static struct grid grid_new(const struct run_result *const *runs, size_t n)
+{
+	struct grid g = { .rows = n + 1, .cell = mem_zalloc((n + 1) * (COLUMNS + 1), sizeof(char *)) };
+	set_cell(&g, 0, 0, mem_strdup("policy"));
+	for (size_t i = 0; i < n; i++)
+		set_cell(&g, i + 1, 0, name_of(runs[i]));
+	for (size_t c = 0; c < COLUMNS; c++) {
+		if (!is_known(runs, n, columns[c].metric) || is_repeated(runs, n, &columns[c]))
+			continue;
+		set_cell(&g, 0, ++g.columns, mem_strdup(columns[c].title));
+		for (size_t i = 0; i < n; i++) {
+			struct sbuf b = { 0 };
+			put_metric(&b, result_find(runs[i], columns[c].metric), columns[c].kind);
+			set_cell(&g, i + 1, g.columns, sbuf_steal(&b));
+		}
+	}
+	return g;
+}
+
+static void grid_free(struct grid *g)
+{
+	for (size_t i = 0; i < g->rows * (COLUMNS + 1); i++)
+		mem_free(g->cell[i]);
+	mem_free(g->cell);
+}
+
+static void put_columns(struct sbuf *out, const struct grid *g, size_t from, size_t to)
+{
+	for (size_t row = 0; row < g->rows; row++) {
+		pad(out, *cell_at(g, row, 0), g->width[0], false);
+		for (size_t c = from; c < to; c++) {
+			sbuf_puts(out, "  ");
+			pad(out, *cell_at(g, row, c), g->width[c], true);
+		}
+		sbuf_putc(out, '\n');
+	}
+}
+
+static void put_grid(struct sbuf *out, const struct grid *g, int width)
+{
+	size_t limit = width > 0 ? (size_t)width : SIZE_MAX;
+	for (size_t from = 1, to; from <= g->columns; from = to) {
+		size_t used = g->width[0];
+		for (to = from; to <= g->columns && (to == from || used + 2 + g->width[to] <= limit); to++)
+			used += 2 + g->width[to];
+		if (from > 1)
+			sbuf_putc(out, '\n');
+		put_columns(out, g, from, to);
+	}
+}
+
+/* What policies are compared by, pair by pair. */
+static const struct comparison {
+	const char *diff, *base, *title;
+	bool is_short; /* ms rather than h */
+} comparisons[] = {
+	{ "jct_diff", "jct_mean", "mean JCT against %s, job by job, with bootstrap intervals:\n", false },
+	{ "completion_diff", "completion_mean", "mean end-to-end time against %s, request by request, with bootstrap intervals:\n", true },
+};
+
+static void put_difference(
+	struct sbuf *out, const struct run_result *r, const struct comparison *c, const struct metric *base, size_t width)
+{
+	const struct metric *d = result_find(r, c->diff);
+	if (!d || !isfinite(d->value))
+		return;
+	char *name = name_of(r);
+	const struct unit *unit = c->is_short ? short_unit_for(d->value) : unit_for(d->value);
+	double scale = unit->seconds;
+	bool has_interval = isfinite(d->ci_low) && isfinite(d->ci_high);
+	sbuf_puts(out, "  ");
+	pad(out, name, width, false);
+	sbuf_puts(out, d->value > 0 ? "  +" : "  ");
+	put_number(out, d->value / scale);
+	sbuf_printf(out, " %s", unit->name);
+	if (has_interval) {
+		sbuf_puts(out, " [");
+		put_number(out, d->ci_low / scale);
+		sbuf_puts(out, ", ");
+		put_number(out, d->ci_high / scale);
+		sbuf_putc(out, ']');
+	}
+	if (base && base->value > 0)
+		sbuf_printf(out, "  %+.1f %%", 100 * d->value / base->value);
+	if (has_interval && d->ci_low <= 0 && d->ci_high >= 0)
+		sbuf_puts(out, "  (no clear difference)");
+	sbuf_putc(out, '\n');
+	mem_free(name);
+}
+
+static void put_title(struct sbuf *out, const char *title, const struct run_result *first)
+{
+	char *name = name_of(first);
+	const char *at = strstr(title, "%s");
+	sbuf_putc(out, '\n');
+	sbuf_add(out, title, (size_t)(at - title));
+	sbuf_puts(out, name);
+	sbuf_puts(out, at + 2);
+	mem_free(name);
+}
+
+static void put_differences(struct sbuf *out, const struct run_result *const *runs, size_t n, size_t width)
+{
+	for (size_t k = 0; k < sizeof comparisons / sizeof *comparisons; k++) {
+		const struct comparison *c = &comparisons[k];
+		if (!is_known(runs + 1, n - 1, c->diff))
+			continue;
+		put_title(out, c->title, runs[0]);
+		for (size_t i = 1; i < n; i++)
+			put_difference(out, runs[i], c, result_find(runs[0], c->base), width);
+	}
+}
+
+/* The first policy's figure over each one's, which is how many times faster or cheaper that one is; or the other way round. */
+static const struct quotient {
+	const char *metric, *title, *word; /* title NULL: on the line of the one before it */
+	bool is_inverse;
+} quotients[] = {
+	{ "ratio_completion_mean", "mean end-to-end time of %s over that of each, over all replications:\n", "", false },
+	{ "ratio_samples_per_s", "against %s:\n", "throughput ", true },
+	{ "ratio_usd_per_hour", NULL, "USD/h ", true },
+	{ "ratio_value", NULL, "value ", true },
+};
+enum { QUOTIENTS = sizeof quotients / sizeof *quotients };
+
+static void put_quotient(struct sbuf *out, const struct quotient *q, const struct metric *m)
+{
+	if (!m || !isfinite(m->value) || (q->is_inverse && !(m->value > 0)))
+		return;
+	double low = q->is_inverse ? 1 / m->ci_high : m->ci_low, high = q->is_inverse ? 1 / m->ci_low : m->ci_high;
+	sbuf_printf(out, "  %s%.3f", q->word, q->is_inverse ? 1 / m->value : m->value);
+	if (isfinite(low) && isfinite(high))
+		sbuf_printf(out, " [%.3f, %.3f]", low, high);
+}
+
+static void put_ratios(struct sbuf *out, const struct run_result *const *runs, size_t n, size_t width)
+{
+	for (size_t first = 0, last; first < QUOTIENTS; first = last) {
+		for (last = first + 1; last < QUOTIENTS && !quotients[last].title;)
+			last++;
+		if (!is_known(runs + 1, n - 1, quotients[first].metric))
+			continue;
+		put_title(out, quotients[first].title, runs[0]);
+		for (size_t i = 1; i < n; i++) {
+			char *name = name_of(runs[i]);
+			sbuf_puts(out, "  ");
+			pad(out, name, width, false);
+			mem_free(name);
+			for (size_t k = first; k < last; k++)
+				put_quotient(out, &quotients[k], result_find(runs[i], quotients[k].metric));
+			sbuf_putc(out, '\n');
+		}
+	}
+}
+
+/* Jobs that the averages leave out, or that ended badly, must not hide in them. */
+static void put_remarks(struct sbuf *out, const struct run_result *r)
+{
+	static const struct {
+		const char *metric, *word;
+	} what[] = { { "jobs_killed", "killed" }, { "jobs_failed", "failed" }, { "jobs_unfinished", "unfinished" },
+		{ "jobs_refused", "refused" }, { "requests_refused", "refused" }, { "requests_shed", "shed" },
+		{ "requests_unfinished", "unfinished" },
+		/* several worlds on one clock: a line for each */
+		{ "jobs.jobs_killed", "killed" }, { "jobs.jobs_failed", "failed" }, { "jobs.jobs_unfinished", "unfinished" },
+		{ "jobs.jobs_refused", "refused" }, { "serve.requests_refused", "refused" }, { "serve.requests_shed", "shed" },
+		{ "serve.requests_unfinished", "unfinished" } };
+	const char *before = NULL;
+	char of = 0;
+	for (size_t i = 0; i < sizeof what / sizeof *what; i++) {
+		const struct metric *m = result_find(r, what[i].metric);
+		if (!m || !(m->value > 0))
+			continue;
+		if (before && what[i].metric[0] != of) {
+			sbuf_putc(out, '\n');
+			before = NULL;
+		}
+		of = what[i].metric[0];
+		if (!before) {
+			char *name = name_of(r);
+			sbuf_printf(out, "%s: %s not completed: ", name, of == 'j' ? "jobs" : "requests");
+			mem_free(name);
+		}
+		sbuf_printf(out, "%s%s %.0f", before ? before : "", what[i].word, m->value);
+		before = ", ";
+	}
+	if (before)
+		sbuf_putc(out, '\n');
+}
+
+/* What a run was to do and did not. Over replications: in how many of them. */
+static void put_unkept(struct sbuf *out, const struct run_result *r, const char *metric, const char *what)
+{
+	const struct metric *m = result_find(r, metric), *n = result_find(r, "replications");
+	if (!m || !(m->value < 1))
+		return;
+	char *name = name_of(r);
+	sbuf_printf(out, "%s: %s", name, what);
+	if (n)
+		sbuf_printf(out, " in %.0f of %.0f replications", (1 - m->value) * n->value, n->value);
+	sbuf_putc(out, '\n');
+	mem_free(name);
+}
+
+/* A job that has an end, and perhaps a deadline. */
+static void put_incomplete(struct sbuf *out, const struct run_result *r)
+{
+	put_unkept(out, r, "is_complete", "the job is not complete");
+	put_unkept(out, r, "deadline_kept", "the deadline is missed");
+}
+
+/* What all runs say of where times come from; NULL if they differ. */
+static const char *common_source(const struct run_result *const *runs, size_t n)
+{
+	const char *source = n ? result_find_note(runs[0], "cost-source") : NULL;
+	for (size_t i = 1; i < n && source; i++) {
+		const char *other = result_find_note(runs[i], "cost-source");
+		if (!other || strcmp(other, source))
+			source = NULL;
+	}
+	return source;
+}
+
+/* What a step policy chose, how much of it was simulated, and where times come from unless that is said once for all. */
+static void put_notes(struct sbuf *out, const struct run_result *r, bool has_common_source)
+{
+	static const char *const kinds[] = { "choice", "steady-state", "cost-source" };
+	const char *between = ": ";
+	if (r->world && !strcmp(r->world, "spot")) /* events there are marks of the policy's own, at any time */
+		return;
+	char *name = name_of(r);
+	for (size_t i = 0; i < 2u + !has_common_source; i++) {
+		const char *note = result_find_note(r, kinds[i]);
+		if (!note)
+			continue;
+		if (*between == ':')
+			sbuf_puts(out, name);
+		sbuf_puts(out, between);
+		put_plain(out, note);
+		between = "; ";
+	}
+	if (*between == ';')
+		sbuf_putc(out, '\n');
+	mem_free(name);
+}
+
+void report_table(struct sbuf *out, const struct run_result *const *runs, size_t n, int width)
+{
+	struct grid g = grid_new(runs, n);
+	const char *source = common_source(runs, n);
+	put_grid(out, &g, width);
+	if (n) {
+		put_differences(out, runs, n, g.width[0]);
+		put_ratios(out, runs, n, g.width[0]);
+	}
+	for (size_t i = 0; i < n; i++) {
+		put_remarks(out, runs[i]);
+		put_incomplete(out, runs[i]);
+		put_notes(out, runs[i], source != NULL);
+	}
+	if (source) {
+		sbuf_puts(out, runs[0]->world && !strcmp(runs[0]->world, "serve") ? "times of models: " : "times of layers: ");
+		put_plain(out, source);
+		sbuf_putc(out, '\n');
+	}
+	for (size_t i = 0; i < n; i++)
+		if (runs[i]->is_oracle) {
+			sbuf_puts(out, runs[i]->world && !strcmp(runs[i]->world, "spot")
+					       ? "oracle: the policy saw when instances will go, which nobody can\n"
+					       : "oracle: the policy saw true durations, which no real scheduler can\n");
+			break;
+		}
+	grid_free(&g);
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "results/store.h"
+
+#include "base/mem.h"
+#include "base/sbuf.h"
+#include "results/db.h"
+
+#include "config.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static void pause_ms(int ms)
+{
+	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = (ms % 1000) * 1000000L };
+	nanosleep(&t, NULL);
+}
+
+/* Runs sql, again and again while others hold a lock that SQLite itself does not
+ * wait for (a change of the journal mode). Gives back SQLite's code. */
+static int exec_patiently(const struct store *s, const char *sql, int limit_ms)
+{
+	int rc, waited_ms = 0, ms = 1 + getpid() % 7; /* two processes don't march in step */
+	while ((rc = sqlite3_exec(s->db, sql, NULL, NULL, NULL)) == SQLITE_BUSY && waited_ms < limit_ms) {
+		pause_ms(ms);
+		waited_ms += ms;
+		ms = ms < 50 ? ms * 2 : ms;
+	}
+	return rc ? sqlite3_extended_errcode(s->db) : SQLITE_OK;
+}
+
+/* Is this ours, and of which version? 0: it is an empty database. Inside a transaction, or the
+ * answer may be half of before and half of after another process made the tables. */
+static int check_identity(const struct store *s, int *schema, struct orr_error *err)
+{
+	static const char doing[] = "opening the database";
+	int64_t application, version, objects;
+	int code = db_number(s, "PRAGMA application_id", &application, doing, err);
+	if (!code)
+		code = db_number(s, "PRAGMA user_version", &version, doing, err);
+	if (!code)
+		code = db_number(s, "SELECT count(*) FROM sqlite_master", &objects, doing, err);
+	if (code)
+		return code;
+	*schema = 0;
+	if (application == 0 && version == 0 && objects == 0)
+		return ORR_OK;
+	if (application != DB_APPLICATION_ID)
+		return orr_fail(err, ORR_EINPUT, "%s: an SQLite database of another program; give another file name", s->path);
+	if (version > DB_SCHEMA_VERSION)
+		return orr_fail(err, ORR_EINPUT,
+			"%s: schema version %lld, made by a newer orrery; this one (%s) reads up to "
+			"version %d",
+			s->path, (long long)version, PACKAGE_VERSION, DB_SCHEMA_VERSION);
+	if (version < 1)
+		return orr_fail(
+			err, ORR_EINPUT, "%s: schema version %lld is none of orrery's; the file was edited", s->path, (long long)version);
+	*schema = (int)version;
+	return ORR_OK;
+}
+
+static int identify(struct store *s, struct orr_error *err)
+{
+	int code = db_exec(s, "BEGIN", "opening the database", err);
+	if (code)
+		return code;
+	code = check_identity(s, &s->version, err);
+	db_rollback(s); /* nothing was changed */
+	return code;
+}
+
+/* Makes the tables of an empty database, or adds those that an older version lacks. */
+static int make_schema(struct store *s, struct orr_error *err)
+{
+	static const char doing[] = "making the tables";
+	int code = db_exec(s, "BEGIN IMMEDIATE", doing, err);
+	if (code)
+		return code;
+	struct sbuf sql = { 0 };
+	code = check_identity(s, &s->version, err); /* another process may have been faster */
+	for (; !code && s->version < DB_SCHEMA_VERSION; s->version++)
+		sbuf_puts(&sql, db_schema[s->version]);
+	if (!code && sql.len) {
+		sbuf_printf(&sql, " PRAGMA application_id = %d; PRAGMA user_version = %d", DB_APPLICATION_ID, DB_SCHEMA_VERSION);
+		code = db_exec(s, sbuf_text(&sql), doing, err);
+	}
+	sbuf_free(&sql);
+	if (!code)
+		code = db_exec(s, "COMMIT", doing, err);
+	if (code)
+		db_rollback(s);
+	return code;
+}
+
+static struct store *store_new(const char *path, bool is_readonly)
+{
+	struct store *s = mem_zalloc(1, sizeof *s);
+	s->path = mem_strdup(path);
+	s->busy_ms = DB_BUSY_MS;
+	s->is_readonly = is_readonly;
+	return s;
+}
+
+static void store_free(struct store *s)
+{
+	sqlite3_close(s->db);
+	mem_free(s->path);
+	mem_free(s);
+}
+
+static int open_for_writing(struct store *s, const char *vfs, struct orr_error *err)
+{
+	static const char doing[] = "opening the database";
+	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+	int rc = sqlite3_open_v2(s->path, &s->db, flags, vfs);
+	if (rc)
+		return db_fail(s, rc, doing, err);
+	sqlite3_extended_result_codes(s->db, 1);
+	sqlite3_busy_timeout(s->db, s->busy_ms);
+	int code = identify(s, err);
+	if (code)
+		return code;
+	if (sqlite3_db_readonly(s->db, "main") == 1)
+		return db_fail(s, SQLITE_READONLY, doing, err);
+	/* NORMAL: after a power cut the last runs may be missing, but no run is there
+	 * in part; a missing run is simulated again. FULL costs a sync per run. */
+	rc = exec_patiently(s, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL", s->busy_ms);
+	if (rc)
+		return db_fail(s, rc, doing, err);
+	return s->version < DB_SCHEMA_VERSION ? make_schema(s, err) : ORR_OK;
+}
+
+struct store *store_open(const char *path, const char *vfs, struct orr_error *err)
+{
+	struct store *s = store_new(path, false);
+	if (!open_for_writing(s, vfs, err))
+		return s;
+	store_free(s);
+	return NULL;
+}
+
+/* True if a write-ahead log with something in it lies beside the database. */
+static bool has_log(const struct store *s)
+{
+	struct sbuf log = { 0 };
+	struct stat st;
+	sbuf_printf(&log, "%s-wal", s->path);
+	bool has = stat(sbuf_text(&log), &st) == 0 && st.st_size > 0;
+	sbuf_free(&log);
+	return has;
+}
+
+/* Two processes that closed in the same moment may have left the file in WAL mode,
+ * complete but with no log. SQLite opens such a file in a directory that cannot be
+ * written if it is told that nobody changes it. */
+static int open_immutable(struct store *s)
+{
+	struct sbuf uri = { 0 };
+	sbuf_puts(&uri, "file:");
+	for (const char *c = s->path; *c; c++) {
+		if (strchr("%?#", *c))
+			sbuf_printf(&uri, "%%%02X", (unsigned char)*c);
+		else
+			sbuf_putc(&uri, *c);
+	}
+	sbuf_puts(&uri, "?immutable=1");
+	sqlite3_close(s->db);
+	int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI;
+	int rc = sqlite3_open_v2(sbuf_text(&uri), &s->db, flags, NULL);
+	sbuf_free(&uri);
+	return rc;
+}
+
+static int open_for_reading(struct store *s, struct orr_error *err)
+{
+	static const char doing[] = "opening the database for reading";
+	int rc = sqlite3_open_v2(s->path, &s->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
+	if (rc)
+		return db_fail(s, rc, doing, err);
+	sqlite3_busy_timeout(s->db, s->busy_ms);
+	rc = sqlite3_exec(s->db, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL);
+	if ((rc == SQLITE_CANTOPEN || rc == SQLITE_READONLY) && has_log(s))
+		return orr_fail(err, ORR_EFAIL,
+			"%s: the program that wrote it was ended early, and its log %s-wal cannot be "
+			"taken up in a "
+			"directory that cannot be written; copy both files to one that can",
+			s->path, s->path);
+	if (rc == SQLITE_CANTOPEN || rc == SQLITE_READONLY)
+		rc = open_immutable(s);
+	if (rc)
+		return db_fail(s, rc, doing, err);
+	sqlite3_extended_result_codes(s->db, 1);
+	int code = identify(s, err);
+	if (!code && !s->version)
+		code = orr_fail(err, ORR_EINPUT, "%s: empty, not a database of orrery; give another file name", s->path);
+	return code;
+}
+
+struct store *store_open_readonly(const char *path, struct orr_error *err)
+{
+	struct store *s = store_new(path, true);
+	if (!open_for_reading(s, err))
+		return s;
+	store_free(s);
+	return NULL;
+}
+
+int store_close(struct store *s, struct orr_error *err)
+{
+	if (!s)
+		return ORR_OK;
+	int code = ORR_OK;
+	if (!s->is_readonly) {
+		static const char doing[] = "closing the database";
+		enum { PATIENCE_MS = 200 };
+		sqlite3_busy_timeout(s->db, PATIENCE_MS);
+		/* Leaving WAL mode checkpoints first. BUSY: another process has the
+		 * database open, and the last one to close does it. */
+		int rc = exec_patiently(s, "PRAGMA journal_mode = DELETE", PATIENCE_MS);
+		if (rc && (rc & 0xff) != SQLITE_BUSY && (rc & 0xff) != SQLITE_LOCKED)
+			code = db_fail(s, rc, doing, err);
+	}
+	store_free(s);
+	return code;
+}
+
+void store_replace_existing(struct store *s, bool replace)
+{
+	s->replaces = replace;
+}
+
+void store_set_patience(struct store *s, int ms)
+{
+	s->busy_ms = ms;
+	sqlite3_busy_timeout(s->db, ms);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * figures.h - a scenario folder: runs over axes, and the figures and tables made of them
+ *
+ * docs/scenarios.md explains the file figures.json. A book is that file checked: its axes,
+ * its runs (a scenario, what is set in it, and the axes over which it is repeated) and the
+ * rows of published.csv. Figures and tables stay JSON until they are made.
+ *
+ * Invariant: an expression means the same whatever was made before it: it sees the book's
+ * constants, the axes that are bound, what their values let, and results of runs.
+ */
+#ifndef ORR_CLI_FIGURES_H
+#define ORR_CLI_FIGURES_H
+
+#include "base/expr.h"
+#include "study/study.h"
+#include "plots/chart.h"
+
+#include <stdio.h>
+
+enum { BOOK_MAX_AXES = 32 };
+
+/* "let": names that an axis value gives a meaning to. */
+struct book_let {
+	char *name, *text; /* an expression */
+};
+struct book_value {
+	char *text, *label;
+	double number; /* NaN: it is a text */
+	struct book_let *let;
+	size_t n_lets;
+};
+struct book_axis {
+	char *name;
+	struct book_value *value;
+	size_t n;
+};
+
+struct book_run {
+	char *name;
+	cJSON *scenario;
+	const cJSON *set; /* in the book's json; may be NULL */
+	char *where;      /* an expression: points where it is 0 are left out; may be NULL */
+	size_t axis[BOOK_MAX_AXES], n_axes;
+	size_t *part; /* by point (the last axis turns fastest): of the study; SIZE_MAX: left out */
+	size_t n_points;
+};
+
+struct book_published {
+	char *id, *what, *source;
+	double value, low, high; /* NaN: not given */
+};
+
+/* A trace that does not come with the program: of a file, or else a generator that stands in for it. */
+struct book_trace {
+	char *name, *source;
+	bool is_there;
+};
+
+struct book {
+	char *dir, *path; /* the folder, its figures.json */
+	cJSON *json;
+	struct book_let *constant;
+	size_t n_constants;
+	struct book_trace *trace;
+	size_t n_traces;
+	struct book_axis axis[BOOK_MAX_AXES];
+	size_t n_axes;
+	struct book_run *run;
+	size_t n_runs;
+	struct book_published *published;
+	size_t n_published;
+	size_t bound[BOOK_MAX_AXES]; /* value of each axis; SIZE_MAX: none */
+	struct study *study;         /* NULL before the runs */
+};
+
+/* name: a folder's path (with a '/'), or one of scenarios/. NULL on error. */
+struct book *book_open(const char *name, struct orr_error *err);
+void book_free(struct book *b);
+
+/* ---- expressions and texts (figures_expr.c) ---- */
+
+/* v: a number or an expression. where: its JSON path, for messages. */
+int book_number(struct book *b, const cJSON *v, const char *where, double *out, struct orr_error *err);
+int book_expression(struct book *b, const char *text, const char *where, double *out, struct orr_error *err);
+/* ${AXIS}, ${AXIS.label}, ${dir}, ${trace:NAME} and ${EXPRESSION} are replaced. NULL on error; free with mem_free. */
+char *book_text(struct book *b, const char *template, const char *where, struct orr_error *err);
+size_t book_axis(const struct book *b, const char *name, size_t n); /* SIZE_MAX: none */
+/* "RUN[AXIS=VALUE,..].LABEL.NAME" without ${..}: the result, NULL where that point is not there, and where NAME begins. */
+int book_result(
+	struct book *b, const char *text, const char *where, const struct run_result **out, const char **name, struct orr_error *err);
+const struct book_published *book_find_published(const struct book *b, const char *id);
+
+/* ---- traces that are found or stood in for (figures_traces.c) ---- */
+
+int book_read_traces(struct book *b, struct orr_error *err);
+void book_free_traces(struct book *b);
+const struct book_trace *book_trace(const struct book *b, const char *name, size_t n); /* NULL: none */
+/* What was not found: lines for standard error. */
+void book_say_stand_ins(const struct book *b);
+
+/* ---- carrying out ---- */
+
+/* All runs at all points; o->db, fresh, check, threads, quiet as for a study. */
+int book_run_all(struct book *b, const struct study_output *o, struct orr_error *err);
+/* Points of the distribution function of a column of a run's rows, "RUN[AXIS=VALUE,..].LABEL.COLUMN"; none where that point is
+ * not there. Free with mem_free. */
+int book_distribution(struct book *b, const char *text, const char *where, struct chart_point **out, size_t *n, struct orr_error *err);
+/* Of what a run has over time: COLUMN is live, ready, in_use or usd of its instances, or a series; times in units of unit_s. */
+int book_timeline(
+	struct book *b, const char *text, const char *where, double unit_s, struct chart_point **out, size_t *n, struct orr_error *err);
+/* FILE.pdf, .svg, .png and .csv of each figure. */
+int book_draw(struct book *b, const char *out_dir, bool no_figures, struct orr_error *err);
+/* table.csv and table.txt; the text is appended to out, too. */
+int book_tables(struct book *b, const char *out_dir, struct sbuf *out, struct orr_error *err);
+
+/* ---- for the files of the book ---- */
+
+/* "PATH: WHERE: " and the message; always ORR_EINPUT. */
+int book_fail(const struct book *b, const char *where, struct orr_error *err, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+/* Unknown keys are errors. known ends with NULL. */
+int book_check_keys(const struct book *b, const cJSON *o, const char *where, const char *const *known, struct orr_error *err);
+/* The text at key; NULL where there is none, or another kind (then *err is filled in). */
+const char *book_string(const struct book *b, const cJSON *o, const char *key, const char *where, struct orr_error *err);
+
+/* Calls fn for each combination of values of the axes named in the array `each` (NULL: once, with what is bound);
+ * the first error ends it. */
+int book_each(struct book *b, const cJSON *each, const char *where, int (*fn)(struct book *b, void *ctx, struct orr_error *err), void *ctx,
+	struct orr_error *err);
+
+/* Cells of a CSV: a quoted text; a comma and a number with 17 digits, nothing after the comma if it is none. */
+void book_put_text(FILE *f, const char *s);
+void book_put_real(FILE *f, double v);
+
+#endif

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Finding and reading a scenario folder. */
+#include "study/figures.h"
+
+#include "base/mem.h"
+#include "base/num.h"
+#include "base/param.h"
+#include "base/sbuf.h"
+#include "traces/lines.h"
+#include "traces/table.h"
+#include "paths.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int book_fail(const struct book *b, const char *where, struct orr_error *err, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	return orr_fail(err, ORR_EINPUT, "%.160s: %.80s: %s", b->path, where, text);
+}
+
+int book_check_keys(const struct book *b, const cJSON *o, const char *where, const char *const *known, struct orr_error *err)
+{
+	if (!cJSON_IsObject(o))
+		return book_fail(b, where, err, "expected an object");
+	for (const cJSON *m = o->child; m; m = m->next) {
+		const char *const *k = known;
+		while (*k && strcmp(*k, m->string))
+			k++;
+		if (*k)
+			continue;
+		const char *near = nearest_name(m->string, known);
+		return book_fail(b, where, err, "unknown key \"%.60s\"; %s%s", m->string, near ? "did you mean " : "the first known is ",
+			near ? near : known[0]);
+	}
+	return ORR_OK;
+}
+
+const char *book_string(const struct book *b, const cJSON *o, const char *key, const char *where, struct orr_error *err)
+{
+	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
+	if (v && !cJSON_IsString(v))
+		book_fail(b, where, err, "%s: expected a text", key);
+	return cJSON_IsString(v) ? v->valuestring : NULL;
+}
+
+/* ---- finding ---- */
+
+static bool is_folder(const char *dir)
+{
+	struct sbuf path = { 0 };
+	sbuf_printf(&path, "%s/figures.json", dir);
+	bool is = access(sbuf_text(&path), R_OK) == 0;
+	sbuf_free(&path);
+	return is;
+}
+
+enum { PLACES = 3 };
+
+static void places(const char *out[PLACES])
+{
+	out[0] = getenv("ORRERY_DATADIR");
+	out[1] = ORR_PKGDATADIR;
+	out[2] = ORR_SRCDIR;
+}
+
+/* The folder that is meant; NULL if there is none. */
+static char *find(const char *name)
+{
+	const char *in[PLACES];
+	if (strchr(name, '/') || !strcmp(name, ".")) {
+		size_t n = strlen(name);
+		while (n > 1 && name[n - 1] == '/')
+			n--;
+		return is_folder(name) ? mem_strndup(name, n) : NULL;
+	}
+	places(in);
+	for (int i = 0; i < PLACES; i++) {
+		struct sbuf path = { 0 };
+		sbuf_printf(&path, "%s/scenarios/%s", in[i] ? in[i] : "", name);
+		if (in[i] && is_folder(sbuf_text(&path)))
+			return sbuf_steal(&path);
+		sbuf_free(&path);
+	}
+	return NULL;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* "no such scenario; there are ..". */
+static int not_found(const char *name, struct orr_error *err)
+{
+	const char *in[PLACES];
+	char **names = NULL;
+	size_t n = 0, cap = 0;
+	struct sbuf list = { 0 };
+	places(in);
+	for (int i = 0; i < PLACES && !n; i++) {
+		struct sbuf path = { 0 };
+		sbuf_printf(&path, "%s/scenarios", in[i] ? in[i] : "");
+		DIR *d = in[i] ? opendir(sbuf_text(&path)) : NULL;
+		for (struct dirent *e; d && (e = readdir(d));) {
+			if (e->d_name[0] == '.' || strchr(e->d_name, '.'))
+				continue;
+			MEM_GROW(names, n, cap);
+			names[n++] = mem_strdup(e->d_name);
+		}
+		if (d)
+			closedir(d);
+		sbuf_free(&path);
+	}
+	if (n)
+		qsort(names, n, sizeof *names, by_name);
+	for (size_t i = 0; i < n; i++) {
+		sbuf_printf(&list, "%s%s", i ? ", " : "", names[i]);
+		mem_free(names[i]);
+	}
+	mem_free(names);
+	if (*name)
+		orr_fail(err, ORR_EINPUT,
+			"figures: no scenario folder \"%.100s\" with a figures.json%s%.400s; a folder elsewhere is named by its path "
+			"(./mine)",
+			name, n ? "; known: " : "", sbuf_text(&list));
+	else
+		orr_fail(err, ORR_EINPUT, "figures: no NAME given; known: %.400s; a folder elsewhere is named by its path (./mine)",
+			n ? sbuf_text(&list) : "none");
+	sbuf_free(&list);
+	return ORR_EINPUT;
+}
+
+/* ---- axes ---- */
+
+static int read_lets(struct book *b, const cJSON *o, const char *where, struct book_let **out, size_t *n, struct orr_error *err)
+{
+	size_t cap = 0;
+	if (o && !cJSON_IsObject(o))
+		return book_fail(b, where, err, "expected an object of names and values");
+	for (const cJSON *m = o ? o->child : NULL; m; m = m->next) {
+		char *text = scenario_scalar(m);
+		if (!text)
+			return book_fail(b, where, err, "%.60s: expected a number or an expression", m->string);
+		MEM_GROW(*out, *n, cap);
+		(*out)[(*n)++] = (struct book_let){ mem_strdup(m->string), text };
+	}
+	return ORR_OK;
+}
+
+static int read_value(struct book *b, const cJSON *v, const char *where, struct book_value *out, struct orr_error *err)
+{
+	static const char *const known[] = { "value", "label", "let", NULL };
+	const cJSON *value = v, *let = NULL;
+	const char *label = NULL;
+	if (cJSON_IsObject(v)) {
+		int rc = book_check_keys(b, v, where, known, err);
+		if (rc)
+			return rc;
+		value = cJSON_GetObjectItemCaseSensitive(v, "value");
+		let = cJSON_GetObjectItemCaseSensitive(v, "let");
+		label = book_string(b, v, "label", where, err);
+	}
+	out->text = scenario_scalar(value);
+	if (!out->text)
+		return book_fail(b, where, err, "expected a number, a text or {\"value\", \"label\", \"let\"}");
+	if (!num_real(out->text, strlen(out->text), &out->number))
+		out->number = NAN;
+	out->label = mem_strdup(label ? label : out->text);
+	return read_lets(b, let, where, &out->let, &out->n_lets, err);
+}
+
+static int read_axes(struct book *b, struct orr_error *err)
+{
+	const cJSON *axes = cJSON_GetObjectItemCaseSensitive(b->json, "axes");
+	if (axes && !cJSON_IsObject(axes))
+		return book_fail(b, "$.axes", err, "expected an object of names and lists of values");
+	for (const cJSON *m = axes ? axes->child : NULL; m; m = m->next) {
+		char where[100];
+		snprintf(where, sizeof where, "$.axes.%.60s", m->string);
+		int n = cJSON_IsArray(m) ? cJSON_GetArraySize(m) : 0;
+		if (!n)
+			return book_fail(b, where, err, "expected a list of values");
+		if (b->n_axes == BOOK_MAX_AXES)
+			return book_fail(b, where, err, "there are more than %d axes", BOOK_MAX_AXES);
+		struct book_axis *a = &b->axis[b->n_axes++];
+		*a = (struct book_axis){ .name = mem_strdup(m->string), .value = mem_zalloc((size_t)n, sizeof *a->value) };
+		for (int i = 0; i < n; i++) {
+			a->n++;
+			int rc = read_value(b, cJSON_GetArrayItem(m, i), where, &a->value[i], err);
+			if (rc)
+				return rc;
+		}
+	}
+	return ORR_OK;
+}
+
+/* ---- runs ---- */
+
+static cJSON *read_scenario(struct book *b, const cJSON *v, const char *where, struct orr_error *err)
+{
+	if (cJSON_IsObject(v))
+		return cJSON_Duplicate(v, 1);
+	if (!cJSON_IsString(v)) {
+		book_fail(b, where, err, "scenario: expected a file of this folder, or a scenario");
+		return NULL;
+	}
+	struct sbuf path = { 0 };
+	sbuf_printf(&path, "%s/%s", b->dir, v->valuestring);
+	cJSON *o = scenario_read(sbuf_text(&path), err);
+	sbuf_free(&path);
+	return o;
+}
+
+static int read_run_axes(struct book *b, const cJSON *list, const char *where, struct book_run *r, struct orr_error *err)
+{
+	const cJSON *v;
+	if (list && !cJSON_IsArray(list))
+		return book_fail(b, where, err, "axes: expected a list of names");
+	r->n_points = 1;
+	cJSON_ArrayForEach(v, list)
+	{
+		size_t a = cJSON_IsString(v) ? book_axis(b, v->valuestring, strlen(v->valuestring)) : SIZE_MAX;
+		if (a == SIZE_MAX)
+			return book_fail(b, where, err, "axes: \"%.60s\" is none of $.axes", cJSON_IsString(v) ? v->valuestring : "");
+		for (size_t i = 0; i < r->n_axes; i++)
+			if (r->axis[i] == a)
+				return book_fail(b, where, err, "axes: \"%.60s\" is named twice", v->valuestring);
+		r->axis[r->n_axes++] = a;
+		r->n_points *= b->axis[a].n;
+		if (r->n_points > 100000)
+			return book_fail(b, where, err, "axes: more than 100000 points");
+	}
+	r->part = mem_zalloc(r->n_points, sizeof *r->part);
+	return ORR_OK;
+}
+
+static int read_run(struct book *b, const cJSON *m, struct orr_error *err)
+{
+	static const char *const known[] = { "scenario", "axes", "set", "where", NULL };
+	char where[100];
+	snprintf(where, sizeof where, "$.runs.%.60s", m->string);
+	struct book_run *r = &b->run[b->n_runs++];
+	r->name = mem_strdup(m->string);
+	int rc = book_check_keys(b, m, where, known, err);
+	if (rc)
+		return rc;
+	if (strpbrk(m->string, ".[{}") || !*m->string)
+		return book_fail(b, where, err, "a run's name has no . [ { or }");
+	r->scenario = read_scenario(b, cJSON_GetObjectItemCaseSensitive(m, "scenario"), where, err);
+	if (!r->scenario)
+		return ORR_EINPUT;
+	r->set = cJSON_GetObjectItemCaseSensitive(m, "set");
+	if (r->set && !cJSON_IsObject(r->set))
+		return book_fail(b, where, err, "set: expected an object of paths and values, as for --set");
+	char *condition = scenario_scalar(cJSON_GetObjectItemCaseSensitive(m, "where"));
+	r->where = condition;
+	return read_run_axes(b, cJSON_GetObjectItemCaseSensitive(m, "axes"), where, r, err);
+}
+
+static int read_runs(struct book *b, struct orr_error *err)
+{
+	const cJSON *runs = cJSON_GetObjectItemCaseSensitive(b->json, "runs");
+	int rc = runs && !cJSON_IsObject(runs) ? book_fail(b, "$.runs", err, "expected an object") : ORR_OK;
+	b->run = mem_zalloc(runs ? (size_t)cJSON_GetArraySize(runs) + 1 : 1, sizeof *b->run);
+	for (const cJSON *m = runs ? runs->child : NULL; m && !rc; m = m->next)
+		rc = read_run(b, m, err);
+	return rc;
+}
+
+/* ---- published.csv ---- */
+
+static double real_or_nan(struct table *t, size_t column)
+{
+	return table_has(t, column) ? table_real(t, column, -1e300, 1e300) : NAN;
+}
+
+static int read_rows(struct book *b, struct lines *in, struct orr_error *err)
+{
+	static const struct table_column columns[] = { { "id", true }, { "what", true }, { "value", true }, { "low", false },
+		{ "high", false }, { "source", true }, { NULL, false } };
+	struct table *t = table_new(in, columns, TABLE_HEADER | TABLE_KNOWN_COLUMNS, err);
+	size_t cap = 0;
+	int rc;
+	if (!t)
+		return ORR_EINPUT;
+	while ((rc = table_next(t, NULL, NULL, err)) == 1) {
+		MEM_GROW(b->published, b->n_published, cap);
+		struct book_published p = { .value = real_or_nan(t, 2), .low = real_or_nan(t, 3), .high = real_or_nan(t, 4) };
+		if (book_find_published(b, table_text(t, 0, NULL)))
+			table_refuse(t, 0, "an id that no row before has");
+		if (table_status(t) != 1)
+			continue; /* the next call says why */
+		p.id = mem_strdup(table_text(t, 0, NULL));
+		p.what = mem_strdup(table_text(t, 1, NULL));
+		p.source = mem_strdup(table_text(t, 5, NULL));
+		b->published[b->n_published++] = p;
+	}
+	table_free(t);
+	return rc ? ORR_EINPUT : ORR_OK;
+}
+
+static int read_published(struct book *b, struct orr_error *err)
+{
+	struct sbuf path = { 0 };
+	int rc = ORR_OK;
+	sbuf_printf(&path, "%s/published.csv", b->dir);
+	if (access(sbuf_text(&path), F_OK) == 0) {
+		struct lines *in = lines_open(sbuf_text(&path), err);
+		rc = in ? read_rows(b, in, err) : ORR_EINPUT;
+		lines_close(in);
+	}
+	sbuf_free(&path);
+	return rc;
+}
+
+/* ---- the book ---- */
+
+static int read_book(struct book *b, struct orr_error *err)
+{
+	static const char *const known[] = { "title", "about", "constants", "traces", "axes", "runs", "figures", "table", NULL };
+	b->json = scenario_read(b->path, err);
+	if (!b->json)
+		return ORR_EINPUT;
+	int rc = book_check_keys(b, b->json, "$", known, err);
+	if (!rc)
+		rc = read_lets(
+			b, cJSON_GetObjectItemCaseSensitive(b->json, "constants"), "$.constants", &b->constant, &b->n_constants, err);
+	if (!rc)
+		rc = book_read_traces(b, err);
+	if (!rc)
+		rc = read_axes(b, err);
+	if (!rc)
+		rc = read_runs(b, err);
+	return rc ? rc : read_published(b, err);
+}
+
+struct book *book_open(const char *name, struct orr_error *err)
+{
+	struct book *b = mem_zalloc(1, sizeof *b);
+	struct sbuf path = { 0 };
+	b->dir = find(name);
+	for (size_t i = 0; i < BOOK_MAX_AXES; i++)
+		b->bound[i] = SIZE_MAX;
+	sbuf_printf(&path, "%s/figures.json", b->dir ? b->dir : "");
+	b->path = sbuf_steal(&path);
+	int rc = b->dir ? read_book(b, err) : not_found(name, err);
+	if (!rc)
+		return b;
+	book_free(b);
+	return NULL;
+}
+
+static void free_lets(struct book_let *let, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		mem_free(let[i].name);
+		mem_free(let[i].text);
+	}
+	mem_free(let);
+}
+
+static void free_axis(struct book_axis *a)
+{
+	for (size_t i = 0; i < a->n; i++) {
+		mem_free(a->value[i].text);
+		mem_free(a->value[i].label);
+		free_lets(a->value[i].let, a->value[i].n_lets);
+	}
+	mem_free(a->value);
+	mem_free(a->name);
+}
+
+void book_free(struct book *b)
+{
+	if (!b)
+		return;
+	study_free(b->study);
+	for (size_t i = 0; i < b->n_axes; i++)
+		free_axis(&b->axis[i]);
+	for (size_t i = 0; i < b->n_runs; i++) {
+		mem_free(b->run[i].name);
+		cJSON_Delete(b->run[i].scenario);
+		mem_free(b->run[i].where);
+		mem_free(b->run[i].part);
+	}
+	mem_free(b->run);
+	for (size_t i = 0; i < b->n_published; i++) {
+		mem_free(b->published[i].id);
+		mem_free(b->published[i].what);
+		mem_free(b->published[i].source);
+	}
+	mem_free(b->published);
+	free_lets(b->constant, b->n_constants);
+	book_free_traces(b);
+	cJSON_Delete(b->json);
+	mem_free(b->dir);
+	mem_free(b->path);
+	mem_free(b);
+}

@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What expressions and texts of a book mean where some of its axes are bound. */
+#include "study/figures.h"
+
+#include "base/mem.h"
+#include "base/num.h"
+#include "base/sbuf.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_NESTING = 32 };
+
+/* One evaluation: constants may refer to constants, but not for ever. */
+struct evaluation {
+	struct book *b;
+	int nesting;
+	struct orr_error *err;
+	int code;
+};
+
+static int evaluate(struct evaluation *e, const char *text, size_t n, double *out, struct orr_error *err);
+
+size_t book_axis(const struct book *b, const char *name, size_t n)
+{
+	for (size_t i = 0; i < b->n_axes; i++)
+		if (strlen(b->axis[i].name) == n && !memcmp(b->axis[i].name, name, n))
+			return i;
+	return SIZE_MAX;
+}
+
+const struct book_published *book_find_published(const struct book *b, const char *id)
+{
+	for (size_t i = 0; i < b->n_published; i++)
+		if (!strcmp(b->published[i].id, id))
+			return &b->published[i];
+	return NULL;
+}
+
+static const struct book_value *bound_value(const struct book *b, size_t axis)
+{
+	return b->bound[axis] == SIZE_MAX ? NULL : &b->axis[axis].value[b->bound[axis]];
+}
+
+/* ---- names ---- */
+
+static const char *let_text(const struct book_let *let, size_t n_lets, const char *name, size_t n)
+{
+	for (size_t i = 0; i < n_lets; i++)
+		if (strlen(let[i].name) == n && !memcmp(let[i].name, name, n))
+			return let[i].text;
+	return NULL;
+}
+
+static bool name_value(void *ctx, const char *name, size_t n, double *out)
+{
+	struct evaluation *e = ctx;
+	const struct book *b = e->b;
+	const char *text = NULL;
+	size_t axis = book_axis(b, name, n);
+	if (axis != SIZE_MAX) {
+		const struct book_value *v = bound_value(b, axis);
+		if (!v || isnan(v->number))
+			return false;
+		*out = v->number;
+		return true;
+	}
+	const struct book_trace *trace = n > 4 && !memcmp(name, "has_", 4) ? book_trace(b, name + 4, n - 4) : NULL;
+	if (trace) {
+		*out = trace->is_there;
+		return true;
+	}
+	for (size_t i = 0; i < b->n_axes && !text; i++) {
+		const struct book_value *v = bound_value(b, i);
+		text = v ? let_text(v->let, v->n_lets, name, n) : NULL;
+	}
+	if (!text)
+		text = let_text(b->constant, b->n_constants, name, n);
+	if (!text || e->nesting >= MAX_NESTING)
+		return false;
+	e->nesting++;
+	/* What is wrong inside is the error, not that the name has no value. */
+	int rc = evaluate(e, text, strlen(text), out, e->err);
+	e->nesting--;
+	if (rc && !e->code)
+		e->code = rc;
+	return true;
+}
+
+static size_t axis_size(void *ctx, const char *name, size_t n)
+{
+	const struct evaluation *e = ctx;
+	size_t a = book_axis(e->b, name, n);
+	return a == SIZE_MAX ? SIZE_MAX : e->b->axis[a].n;
+}
+
+static size_t bind_axis(void *ctx, const char *name, size_t n, size_t i)
+{
+	const struct evaluation *e = ctx;
+	size_t a = book_axis(e->b, name, n), before = e->b->bound[a];
+	e->b->bound[a] = i;
+	return before;
+}
+
+/* ---- results ---- */
+
+/* The value of the axis that text names: as it is written, or a number that an expression gives. */
+static int find_value(struct evaluation *e, size_t axis, const char *text, size_t n, size_t *out, struct orr_error *err)
+{
+	const struct book_axis *a = &e->b->axis[axis];
+	double v = NAN;
+	for (*out = 0; *out < a->n; ++*out)
+		if (strlen(a->value[*out].text) == n && !memcmp(a->value[*out].text, text, n))
+			return ORR_OK;
+	int rc = evaluate(e, text, n, &v, err);
+	for (*out = 0; !rc && *out < a->n; ++*out)
+		if (fabs(a->value[*out].number - v) <= 1e-12 * fabs(v))
+			return ORR_OK;
+	*out = SIZE_MAX; /* no such point: no value */
+	return rc;
+}
+
+/* "[N=10,B=5]" at *text: binds, and moves on. */
+static int bind_fixed(struct evaluation *e, const char **text, const char *end, bool *is_there, struct orr_error *err)
+{
+	const char *s = *text + 1;
+	const char *close = memchr(s, ']', (size_t)(end - s));
+	if (!close)
+		return orr_fail(err, ORR_EINPUT, "{%.*s}: a [ without its ]", (int)(end - *text), *text);
+	while (s < close) {
+		const char *comma = memchr(s, ',', (size_t)(close - s)), *stop = comma ? comma : close;
+		const char *equals = memchr(s, '=', (size_t)(stop - s));
+		size_t axis = equals ? book_axis(e->b, s, (size_t)(equals - s)) : SIZE_MAX, value;
+		if (axis == SIZE_MAX)
+			return orr_fail(err, ORR_EINPUT, "[%.*s]: expected AXIS=VALUE with one of $.axes", (int)(stop - s), s);
+		int rc = find_value(e, axis, equals + 1, (size_t)(stop - equals - 1), &value, err);
+		if (rc)
+			return rc;
+		*is_there &= value != SIZE_MAX;
+		e->b->bound[axis] = value;
+		s = stop + 1;
+	}
+	*text = close + 1;
+	return ORR_OK;
+}
+
+static const struct book_run *find_run(const struct book *b, const char *name, size_t n)
+{
+	for (size_t i = 0; i < b->n_runs; i++)
+		if (strlen(b->run[i].name) == n && !memcmp(b->run[i].name, name, n))
+			return &b->run[i];
+	return NULL;
+}
+
+/* Which point of the run the bound axes name. */
+static int find_point(const struct book *b, const struct book_run *r, size_t *out, struct orr_error *err)
+{
+	*out = 0;
+	for (size_t i = 0; i < r->n_axes; i++) {
+		const struct book_axis *a = &b->axis[r->axis[i]];
+		size_t v = b->bound[r->axis[i]];
+		if (v == SIZE_MAX)
+			return orr_fail(err, ORR_EINPUT, "{%s..}: axis %s has no value here; write {%s[%s=..]..}", r->name, a->name,
+				r->name, a->name);
+		*out = *out * a->n + v;
+	}
+	return ORR_OK;
+}
+
+/* Whether the run has such a metric at some point, for some policy: a time to a target is there only if it was met. */
+static bool is_metric(const struct book *b, const struct book_run *r, const char *name)
+{
+	for (size_t point = 0; point < r->n_points; point++) {
+		size_t n = 0;
+		struct run_result *const *runs = r->part[point] == SIZE_MAX ? NULL : study_results(b->study, r->part[point], &n);
+		for (size_t i = 0; i < n; i++)
+			if (result_find(runs[i], name))
+				return true;
+	}
+	return false;
+}
+
+/* The value of the series at that time: what its piece there holds. */
+static double series_at(const struct series *s, double at_s)
+{
+	double v = NAN;
+	for (size_t i = 0; i < s->n && (double)s->time_ns[i] / 1e9 <= at_s; i++)
+		v = s->value[i];
+	return s->n && at_s <= (double)s->time_ns[s->n - 1] / 1e9 ? v : NAN;
+}
+
+/* "SERIES@SECONDS" of a result. */
+static int read_series(struct evaluation *e, const struct run_result *r, const char *text, size_t n, double *out, struct orr_error *err)
+{
+	const char *at = memchr(text, '@', n);
+	size_t name = (size_t)(at - text);
+	double at_s = NAN;
+	for (size_t i = 0; i < r->n_series; i++)
+		if (strlen(r->series[i].name) == name && !memcmp(r->series[i].name, text, name)) {
+			int rc = evaluate(e, at + 1, n - name - 1, &at_s, err);
+			*out = series_at(&r->series[i], at_s);
+			return rc;
+		}
+	return orr_fail(err, ORR_EINPUT, "{..%.*s}: this run has no series \"%.*s\"", (int)n, text, (int)name, text);
+}
+
+/* The run whose label text begins with, a point after it: the longest of these. SIZE_MAX: none. */
+static size_t find_label(struct run_result *const *runs, size_t count, const char *text, size_t n)
+{
+	size_t best = SIZE_MAX, longest = 0;
+	for (size_t i = 0; i < count; i++) {
+		size_t len = strlen(runs[i]->label);
+		if (len < n && len >= longest && !memcmp(runs[i]->label, text, len) && text[len] == '.') {
+			best = i;
+			longest = len;
+		}
+	}
+	return best;
+}
+
+/* The policy's result of ".LABEL.NAME", and where NAME begins. */
+static int find_result(const struct book *b, const struct book_run *r, size_t part, const char *text, const struct run_result **out,
+	const char **name, struct orr_error *err)
+{
+	size_t count, points = 0, n = strlen(text);
+	for (size_t i = 0; i < n; i++)
+		points += text[i] == '.';
+	if (*text != '.' || points < 2)
+		return orr_fail(err, ORR_EINPUT, "{%s%s}: expected {RUN.LABEL.METRIC}", r->name, text);
+	struct run_result *const *runs = study_results(b->study, part, &count);
+	size_t i = find_label(runs, count, text + 1, n - 1);
+	if (i == SIZE_MAX) {
+		const char *dot = text + n;
+		while (dot[-1] != '.')
+			dot--;
+		return orr_fail(err, ORR_EINPUT, "{%s%s}: no policy of this run is labelled \"%.*s\"", r->name, text, (int)(dot - text) - 2,
+			text + 1);
+	}
+	*out = runs[i];
+	*name = text + 2 + strlen(runs[i]->label);
+	return ORR_OK;
+}
+
+/* "node_hours:ACCOUNT" or "usd:ACCOUNT" of a run of the spot world: what that account got. */
+static int read_account(const struct run_result *r, const char *name, double *out, struct orr_error *err)
+{
+	const char *account = strchr(name, ':') + 1;
+	bool is_money = !strncmp(name, "usd:", 4);
+	if (!is_money && strncmp(name, "node_hours:", 11) != 0)
+		return orr_fail(err, ORR_EINPUT, "{..%.60s}: expected node_hours:ACCOUNT or usd:ACCOUNT", name);
+	for (size_t i = 0; i < r->n_accounts; i++)
+		if (!strcmp(r->accounts[i].account, account)) {
+			*out = is_money ? r->accounts[i].usd : r->accounts[i].node_s / 3600;
+			return ORR_OK;
+		}
+	return orr_fail(err, ORR_EINPUT, "{..%.60s}: this run has no account \"%.40s\"%s%s", name, account,
+		r->n_accounts ? "; the first is " : "", r->n_accounts ? r->accounts[0].account : "");
+}
+
+/* ".LABEL.METRIC" with !low or !high after it, ".LABEL.SERIES@SECONDS", or of an account, of the run's results at that point. */
+static int read_metric(struct evaluation *e, const struct book_run *r, size_t part, const char *text, double *out, struct orr_error *err)
+{
+	const struct run_result *of = NULL;
+	const char *name = NULL;
+	char metric[100];
+	int rc = find_result(e->b, r, part, text, &of, &name, err);
+	if (rc)
+		return rc;
+	if (strchr(name, '@'))
+		return read_series(e, of, name, strlen(name), out, err);
+	if (strchr(name, ':'))
+		return read_account(of, name, out, err);
+	const char *mark = strchr(name, '!');
+	snprintf(metric, sizeof metric, "%.*s", (int)(mark ? mark - name : (ptrdiff_t)strlen(name)), name);
+	const struct metric *m = result_find(of, metric);
+	if (!m && is_metric(e->b, r, metric))
+		return ORR_OK; /* no value here */
+	if (!m)
+		return orr_fail(err, ORR_EINPUT, "{%s%s}: this run has no metric \"%.60s\"", r->name, text, metric);
+	*out = !mark ? m->value : mark[1] == 'l' ? m->ci_low : m->ci_high;
+	return ORR_OK;
+}
+
+/* "RUN[AXIS=VALUE,..]" at the start of a text without ${..}, and what follows; leaves axes bound. *part: SIZE_MAX if that point
+ * is not there. */
+static int locate(struct evaluation *e, const char *text, const struct book_run **r, size_t *part, const char **rest, struct orr_error *err)
+{
+	struct book *b = e->b;
+	size_t name = strcspn(text, ".["), point = 0;
+	bool is_there = true;
+	*rest = text + name;
+	*part = SIZE_MAX;
+	*r = find_run(b, text, name);
+	if (!*r)
+		return orr_fail(err, ORR_EINPUT, "{%s}: no run is called \"%.*s\"", text, (int)name, text);
+	if (!b->study)
+		return orr_fail(err, ORR_EINPUT, "{%s}: results are not known before the runs", text);
+	int rc = **rest == '[' ? bind_fixed(e, rest, text + strlen(text), &is_there, err) : ORR_OK;
+	if (!rc && is_there)
+		rc = find_point(b, *r, &point, err);
+	if (!rc && is_there)
+		*part = (*r)->part[point];
+	return rc;
+}
+
+static int look_up(struct evaluation *e, const char *text, double *out, struct orr_error *err)
+{
+	const struct book_run *r = NULL;
+	const char *rest = NULL;
+	size_t part;
+	int rc = locate(e, text, &r, &part, &rest, err);
+	return rc || part == SIZE_MAX ? rc : read_metric(e, r, part, rest, out, err);
+}
+
+int book_result(
+	struct book *b, const char *text, const char *where, const struct run_result **out, const char **name, struct orr_error *err)
+{
+	struct orr_error inner = { 0 };
+	struct evaluation e = { .b = b, .err = &inner };
+	size_t bound[BOOK_MAX_AXES], part;
+	const struct book_run *r = NULL;
+	const char *rest = NULL;
+	*out = NULL;
+	memcpy(bound, b->bound, sizeof bound);
+	int rc = locate(&e, text, &r, &part, &rest, &inner);
+	if (!rc && part != SIZE_MAX)
+		rc = find_result(b, r, part, rest, out, name, &inner);
+	memcpy(b->bound, bound, sizeof bound);
+	return rc ? book_fail(b, where, err, "%s", inner.text) : ORR_OK;
+}
+
+/* A metric of a run, or "published:ID". */
+static int reference(void *ctx, const char *text, size_t n, double *out, struct orr_error *err)
+{
+	struct evaluation *e = ctx;
+	size_t bound[BOOK_MAX_AXES];
+	char *template = mem_strndup(text, n), *plain = book_text(e->b, template, "{..}", err);
+	int rc = plain ? ORR_OK : ORR_EINPUT;
+	*out = NAN;
+	memcpy(bound, e->b->bound, sizeof bound);
+	if (plain && !strncmp(plain, "published:", 10)) {
+		const struct book_published *p = book_find_published(e->b, plain + 10);
+		*out = p ? p->value : NAN;
+	} else if (plain) {
+		rc = look_up(e, plain, out, err);
+	}
+	memcpy(e->b->bound, bound, sizeof bound);
+	mem_free(template);
+	mem_free(plain);
+	return rc;
+}
+
+static int evaluate(struct evaluation *e, const char *text, size_t n, double *out, struct orr_error *err)
+{
+	const struct expr_env env = { e, name_value, reference, axis_size, bind_axis };
+	int rc = expr_eval(text, n, &env, out, err);
+	return rc ? rc : e->code;
+}
+
+int book_expression(struct book *b, const char *text, const char *where, double *out, struct orr_error *err)
+{
+	struct orr_error inner = { 0 };
+	struct evaluation e = { .b = b, .err = &inner };
+	if (!evaluate(&e, text, strlen(text), out, &inner))
+		return ORR_OK;
+	return book_fail(b, where, err, "%s", inner.text);
+}
+
+int book_number(struct book *b, const cJSON *v, const char *where, double *out, struct orr_error *err)
+{
+	if (cJSON_IsNumber(v)) {
+		*out = v->valuedouble;
+		return ORR_OK;
+	}
+	if (!cJSON_IsString(v))
+		return book_fail(b, where, err, "expected a number or an expression");
+	return book_expression(b, v->valuestring, where, out, err);
+}
+
+/* ---- texts ---- */
+
+/* "NAME" or "NAME.note" of $.traces; NAME may be ${AXIS}. */
+static int put_trace(struct book *b, const char *s, size_t n, const char *where, struct sbuf *out, struct orr_error *err)
+{
+	char *template = mem_strndup(s, n), *name = book_text(b, template, where, err);
+	mem_free(template);
+	if (!name)
+		return ORR_EINPUT;
+	size_t len = strcspn(name, ".");
+	const struct book_trace *t = book_trace(b, name, len);
+	int rc = ORR_OK;
+	if (!t || (name[len] && strcmp(name + len, ".note")))
+		rc = book_fail(b, where, err, "${trace:%.60s}: expected the name of one of $.traces, or NAME.note", name);
+	else
+		sbuf_puts(out, !name[len] ? t->source : t->is_there ? "" : " (synthetic stand-in)");
+	mem_free(name);
+	return rc;
+}
+
+static int put_field(struct book *b, const char *s, size_t n, const char *where, struct sbuf *out, struct orr_error *err)
+{
+	if (n > 6 && !memcmp(s, "trace:", 6))
+		return put_trace(b, s + 6, n - 6, where, out, err);
+	const char *dot = memchr(s, '.', n);
+	bool wants_label = dot && n - (size_t)(dot - s) == 6 && !memcmp(dot, ".label", 6);
+	size_t axis = book_axis(b, s, wants_label ? (size_t)(dot - s) : n);
+	if (n == 3 && !memcmp(s, "dir", 3)) {
+		sbuf_puts(out, b->dir);
+		return ORR_OK;
+	}
+	if (axis != SIZE_MAX) {
+		const struct book_value *v = bound_value(b, axis);
+		if (!v)
+			return book_fail(b, where, err, "${%.*s}: this axis has no value here", (int)n, s);
+		sbuf_puts(out, wants_label ? v->label : v->text);
+		return ORR_OK;
+	}
+	char *text = mem_strndup(s, n), number[NUM_REAL_MAX];
+	double v = NAN;
+	int rc = book_expression(b, text, where, &v, err);
+	mem_free(text);
+	num_put_real(number, v);
+	sbuf_puts(out, number);
+	return rc;
+}
+
+char *book_text(struct book *b, const char *template, const char *where, struct orr_error *err)
+{
+	struct sbuf out = { 0 };
+	int rc = ORR_OK;
+	for (const char *s = template; *s && !rc;) {
+		const char *end = s[0] == '$' && s[1] == '{' ? expr_closing(s + 2, s + strlen(s)) : NULL;
+		if (end) {
+			rc = put_field(b, s + 2, (size_t)(end - s) - 2, where, &out, err);
+			s = end + 1;
+		} else {
+			sbuf_putc(&out, *s++);
+		}
+	}
+	if (!rc)
+		return out.text ? sbuf_steal(&out) : mem_strdup("");
+	sbuf_free(&out);
+	return NULL;
+}
+
+/* ---- loops ---- */
+
+static int each_from(struct book *b, const cJSON *axis, const char *where, int (*fn)(struct book *b, void *ctx, struct orr_error *err),
+	void *ctx, struct orr_error *err)
+{
+	if (!axis)
+		return fn(b, ctx, err);
+	size_t a = cJSON_IsString(axis) ? book_axis(b, axis->valuestring, strlen(axis->valuestring)) : SIZE_MAX;
+	if (a == SIZE_MAX)
+		return book_fail(
+			b, where, err, "each: expected names of $.axes, found \"%.60s\"", cJSON_IsString(axis) ? axis->valuestring : "");
+	size_t before = b->bound[a];
+	int rc = ORR_OK;
+	for (size_t i = 0; i < b->axis[a].n && !rc; i++) {
+		b->bound[a] = i;
+		rc = each_from(b, axis->next, where, fn, ctx, err);
+	}
+	b->bound[a] = before;
+	return rc;
+}
+
+int book_each(struct book *b, const cJSON *each, const char *where, int (*fn)(struct book *b, void *ctx, struct orr_error *err), void *ctx,
+	struct orr_error *err)
+{
+	if (each && !cJSON_IsArray(each))
+		return book_fail(b, where, err, "each: expected a list of names of $.axes");
+	return each_from(b, each ? each->child : NULL, where, fn, ctx, err);
+}

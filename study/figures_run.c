@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The runs of a book, at all their points. */
+#include "study/figures.h"
+
+#include "base/mem.h"
+#include "base/sbuf.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ${..} in every text of the scenario. */
+static int expand_all(struct book *b, cJSON *o, const char *where, struct orr_error *err)
+{
+	for (cJSON *m = o->child; m; m = m->next) {
+		int rc = expand_all(b, m, where, err);
+		if (rc)
+			return rc;
+		if (!cJSON_IsString(m))
+			continue;
+		char *text = book_text(b, m->valuestring, where, err);
+		if (!text)
+			return ORR_EINPUT;
+		cJSON_SetValuestring(m, text);
+		mem_free(text);
+	}
+	return ORR_OK;
+}
+
+static int apply_set(struct book *b, cJSON *scenario, const cJSON *m, const char *where, struct orr_error *err)
+{
+	char *template = scenario_scalar(m), *value = template ? book_text(b, template, where, err) : NULL;
+	struct orr_error inner = { 0 };
+	struct sbuf pair = { 0 };
+	int rc = ORR_OK;
+	if (!template)
+		rc = book_fail(b, where, err, "set: %.60s: expected a text, number or truth value", m->string);
+	else if (!value)
+		rc = ORR_EINPUT;
+	if (!rc) {
+		sbuf_printf(&pair, "%s=%s", m->string, value);
+		if (scenario_set(scenario, sbuf_text(&pair), &inner))
+			rc = book_fail(b, where, err, "%s", inner.text);
+	}
+	sbuf_free(&pair);
+	mem_free(template);
+	mem_free(value);
+	return rc;
+}
+
+/* The values of the axes at this point, for messages. */
+static void describe_point(const struct book *b, const struct book_run *r, char *out, size_t size)
+{
+	size_t used = (size_t)snprintf(out, size, "$.runs.%.40s", r->name);
+	for (size_t i = 0; i < r->n_axes && used < size; i++) {
+		const struct book_axis *a = &b->axis[r->axis[i]];
+		used += (size_t)snprintf(out + used, size - used, "%s%.20s=%.20s%s", i ? "," : "[", a->name,
+			a->value[b->bound[r->axis[i]]].text, i + 1 == r->n_axes ? "]" : "");
+	}
+}
+
+/* Options of a file's format say nothing to the generator that stands in for the file. */
+static void drop_options(const struct book *b, cJSON *scenario)
+{
+	cJSON *capacity = cJSON_GetObjectItemCaseSensitive(scenario, "capacity");
+	const char *trace = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(scenario, "trace"));
+	const char *lent = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(capacity, "trace"));
+	for (size_t i = 0; i < b->n_traces; i++) {
+		if (b->trace[i].is_there)
+			continue;
+		if (trace && !strcmp(trace, b->trace[i].source))
+			cJSON_DeleteItemFromObjectCaseSensitive(scenario, "trace_options");
+		if (lent && !strcmp(lent, b->trace[i].source))
+			cJSON_DeleteItemFromObjectCaseSensitive(capacity, "options");
+	}
+}
+
+static int add_point(struct book *b, struct book_run *r, size_t point, size_t *n_parts, struct orr_error *err)
+{
+	char where[160];
+	double is_wanted = 1;
+	r->part[point] = SIZE_MAX;
+	describe_point(b, r, where, sizeof where);
+	int rc = r->where ? book_expression(b, r->where, where, &is_wanted, err) : ORR_OK;
+	if (rc || is_wanted == 0)
+		return rc;
+	cJSON *scenario = cJSON_Duplicate(r->scenario, 1);
+	struct orr_error inner = { 0 };
+	rc = expand_all(b, scenario, where, err);
+	for (const cJSON *m = r->set ? r->set->child : NULL; m && !rc; m = m->next)
+		rc = apply_set(b, scenario, m, where, err);
+	drop_options(b, scenario);
+	char full[400];
+	snprintf(full, sizeof full, "%.200s: %s", b->path, where);
+	if (!rc && study_add(b->study, scenario, full, &inner)) {
+		const char *text = strncmp(inner.text, "scenario: ", 10) ? inner.text : inner.text + 10;
+		book_fail(b, where, err, "%s", text);
+		rc = err->code = inner.code;
+	}
+	cJSON_Delete(scenario);
+	r->part[point] = (*n_parts)++;
+	return rc;
+}
+
+static int add_run(struct book *b, struct book_run *r, size_t *n_parts, struct orr_error *err)
+{
+	int rc = ORR_OK;
+	for (size_t point = 0; point < r->n_points && !rc; point++) {
+		size_t left = point;
+		for (size_t i = r->n_axes; i-- > 0;) {
+			size_t n = b->axis[r->axis[i]].n;
+			b->bound[r->axis[i]] = left % n;
+			left /= n;
+		}
+		rc = add_point(b, r, point, n_parts, err);
+	}
+	for (size_t i = 0; i < r->n_axes; i++)
+		b->bound[r->axis[i]] = SIZE_MAX;
+	return rc;
+}
+
+int book_run_all(struct book *b, const struct study_output *o, struct orr_error *err)
+{
+	size_t n_parts = 0;
+	int rc = ORR_OK;
+	b->study = study_new(o);
+	for (size_t i = 0; i < b->n_runs && !rc; i++)
+		rc = add_run(b, &b->run[i], &n_parts, err);
+	return rc ? rc : study_carry_out(b->study, "runs", err);
+}

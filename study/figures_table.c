@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The table of a book: what was published, what is simulated, what a closed form gives. */
+#include "study/figures.h"
+
+#include "base/mem.h"
+#include "base/sbuf.h"
+#include "results/outfile.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct row {
+	char *id, *what;
+	const char *source;
+	double published, low, high, closed, simulated;
+};
+
+struct listing {
+	const cJSON *entry; /* of $.table */
+	char where[40];
+	struct row *row;
+	size_t n, cap;
+};
+
+static int number_at(struct book *b, const cJSON *o, const char *key, const char *where, double *out, struct orr_error *err)
+{
+	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
+	*out = NAN;
+	return v ? book_number(b, v, where, out, err) : ORR_OK;
+}
+
+/* The row of published.csv that the entry means; *out NULL where it says that there is none. */
+static int find_published(struct book *b, const struct listing *t, const char *id, const struct book_published **out, struct orr_error *err)
+{
+	const cJSON *v = cJSON_GetObjectItemCaseSensitive(t->entry, "published");
+	char *text = NULL;
+	*out = NULL;
+	if (cJSON_IsFalse(v))
+		return ORR_OK;
+	if (cJSON_IsString(v) && !(text = book_text(b, v->valuestring, t->where, err)))
+		return ORR_EINPUT;
+	*out = book_find_published(b, text ? text : id);
+	int rc = *out ? ORR_OK
+		      : book_fail(b, t->where, err, "published.csv has no row \"%.80s\"; write \"published\": false where nothing was",
+				text ? text : id);
+	mem_free(text);
+	return rc;
+}
+
+static int add_row(struct book *b, void *ctx, struct orr_error *err)
+{
+	struct listing *t = ctx;
+	const struct book_published *p = NULL;
+	const char *id = book_string(b, t->entry, "id", t->where, err), *what = book_string(b, t->entry, "what", t->where, err);
+	double is_wanted = 1;
+	int rc = ORR_OK;
+	if (!id)
+		return book_fail(b, t->where, err, "id: expected a text");
+	if (cJSON_GetObjectItemCaseSensitive(t->entry, "where"))
+		rc = number_at(b, t->entry, "where", t->where, &is_wanted, err);
+	if (rc || is_wanted == 0)
+		return rc;
+	MEM_GROW(t->row, t->n, t->cap);
+	struct row *r = &t->row[t->n++];
+	*r = (struct row){ .published = NAN, .low = NAN, .high = NAN, .id = book_text(b, id, t->where, err) };
+	rc = r->id ? find_published(b, t, r->id, &p, err) : ORR_EINPUT;
+	if (p) {
+		r->published = p->value;
+		r->low = p->low;
+		r->high = p->high;
+		r->source = p->source;
+	}
+	if (!rc && !(r->what = what ? book_text(b, what, t->where, err) : mem_strdup(p ? p->what : "")))
+		rc = ORR_EINPUT;
+	if (!rc)
+		rc = number_at(b, t->entry, "simulated", t->where, &r->simulated, err);
+	return rc ? rc : number_at(b, t->entry, "closed", t->where, &r->closed, err);
+}
+
+static double error_of(double simulated, double reference)
+{
+	double e = simulated == reference ? 0 : simulated / reference - 1;
+	return fabs(e) < 1e-12 ? 0 : e; /* rounding */
+}
+
+/* "yes", "no", or nothing where no bounds were given. */
+static const char *is_within(const struct row *r)
+{
+	if ((isnan(r->low) && isnan(r->high)) || isnan(r->simulated))
+		return "";
+	return (isnan(r->low) || r->simulated >= r->low) && (isnan(r->high) || r->simulated <= r->high) ? "yes" : "no";
+}
+
+/* ---- CSV ---- */
+
+static int write_csv(const struct listing *t, const char *dir, struct orr_error *err)
+{
+	struct outfile f;
+	int rc = outfile_open(&f, dir, "table", ".csv", err);
+	if (rc)
+		return rc;
+	fputs("id,what,published,low,high,closed,simulated,error,error_closed,within,source\n", f.file);
+	for (size_t i = 0; i < t->n; i++) {
+		const struct row *r = &t->row[i];
+		book_put_text(f.file, r->id);
+		putc(',', f.file);
+		book_put_text(f.file, r->what);
+		book_put_real(f.file, r->published);
+		book_put_real(f.file, r->low);
+		book_put_real(f.file, r->high);
+		book_put_real(f.file, r->closed);
+		book_put_real(f.file, r->simulated);
+		book_put_real(f.file, error_of(r->simulated, r->published));
+		book_put_real(f.file, error_of(r->simulated, r->closed));
+		fprintf(f.file, ",%s,", is_within(r));
+		book_put_text(f.file, r->source);
+		putc('\n', f.file);
+	}
+	return outfile_close(&f, false, err);
+}
+
+/* ---- text ---- */
+
+enum { COLUMNS = 8 };
+
+static size_t text_width(const char *s)
+{
+	size_t w = 0;
+	for (; *s; s++)
+		w += ((unsigned char)*s & 0xc0) != 0x80;
+	return w;
+}
+
+static char *real_text(double v, const char *format)
+{
+	struct sbuf b = { 0 };
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	if (isfinite(v))
+		sbuf_printf(&b, format, v); /* one of the two below */
+	else
+		sbuf_putc(&b, '-');
+#pragma GCC diagnostic pop
+	return sbuf_steal(&b);
+}
+
+static char *bounds_text(const struct row *r)
+{
+	struct sbuf b = { 0 };
+	char *low = real_text(r->low, "%.6g"), *high = real_text(r->high, "%.6g");
+	if (isnan(r->low) && isnan(r->high))
+		sbuf_putc(&b, '-');
+	else
+		sbuf_printf(&b, "[%s, %s]%s", low, high, strcmp(is_within(r), "no") ? "" : " no");
+	mem_free(low);
+	mem_free(high);
+	return sbuf_steal(&b);
+}
+
+/* So much of a text as a line has room for; table.csv has all of it. */
+static char *shortened(const char *s)
+{
+	enum { MOST = 64 };
+	size_t n = 0;
+	for (size_t w = 0; s[n] && w < MOST; n++)
+		w += ((unsigned char)s[n + 1] & 0xc0) != 0x80; /* whole characters */
+	struct sbuf b = { 0 };
+	sbuf_add(&b, s, n);
+	sbuf_puts(&b, s[n] ? "…" : "");
+	return sbuf_steal(&b);
+}
+
+static void fill_cells(char *cell[COLUMNS], const struct row *r)
+{
+	cell[0] = mem_strdup(r->id);
+	cell[1] = shortened(r->what);
+	cell[2] = real_text(r->published, "%.6g");
+	cell[3] = real_text(r->simulated, "%.6g");
+	cell[4] = real_text(100 * error_of(r->simulated, r->published), "%+.2f %%");
+	cell[5] = bounds_text(r);
+	cell[6] = real_text(r->closed, "%.6g");
+	cell[7] = real_text(100 * error_of(r->simulated, r->closed), "%.2g %%");
+}
+
+/* Columns in which no row says anything are left out. */
+static void put_listing(struct sbuf *out, const struct listing *t)
+{
+	static const char *const titles[COLUMNS] = { "id", "what", "published", "simulated", "error", "bounds", "closed form",
+		"off it by" };
+	char *(*cell)[COLUMNS] = mem_zalloc(t->n + 1, sizeof *cell);
+	size_t width[COLUMNS] = { 0 };
+	bool says[COLUMNS] = { false };
+	for (size_t c = 0; c < COLUMNS; c++)
+		cell[0][c] = mem_strdup(titles[c]);
+	for (size_t i = 0; i < t->n; i++)
+		fill_cells(cell[i + 1], &t->row[i]);
+	for (size_t i = 0; i <= t->n; i++)
+		for (size_t c = 0; c < COLUMNS; c++) {
+			size_t w = text_width(cell[i][c]);
+			width[c] = w > width[c] ? w : width[c];
+			says[c] |= i && strcmp(cell[i][c], "-") && *cell[i][c];
+		}
+	for (size_t i = 0; i <= t->n; i++) {
+		struct sbuf line = { 0 };
+		for (size_t c = 0; c < COLUMNS; c++) {
+			int gap = (int)(width[c] - text_width(cell[i][c]));
+			if (says[c]) /* names to the left, numbers to the right */
+				sbuf_printf(
+					&line, "%s%*s%s%*s", line.len ? "  " : "", c < 2 ? 0 : gap, "", cell[i][c], c < 2 ? gap : 0, "");
+			mem_free(cell[i][c]);
+		}
+		while (line.len && line.text[line.len - 1] == ' ')
+			line.text[--line.len] = '\0';
+		sbuf_printf(out, "%s\n", sbuf_text(&line));
+		sbuf_free(&line);
+	}
+	mem_free(cell);
+}
+
+static int write_text(const char *dir, const char *text, struct orr_error *err)
+{
+	struct outfile f;
+	int rc = outfile_open(&f, dir, "table", ".txt", err);
+	if (rc)
+		return rc;
+	fputs(text, f.file);
+	return outfile_close(&f, false, err);
+}
+
+int book_tables(struct book *b, const char *out_dir, struct sbuf *out, struct orr_error *err)
+{
+	static const char *const known[] = { "id", "what", "each", "where", "simulated", "closed", "published", NULL };
+	struct listing t = { 0 };
+	const cJSON *list = cJSON_GetObjectItemCaseSensitive(b->json, "table");
+	int rc = list && !cJSON_IsArray(list) ? book_fail(b, "$.table", err, "expected a list") : ORR_OK, i = 0;
+	cJSON_ArrayForEach(t.entry, list)
+	{
+		snprintf(t.where, sizeof t.where, "$.table[%d]", i++);
+		if (!rc)
+			rc = book_check_keys(b, t.entry, t.where, known, err);
+		if (!rc)
+			rc = book_each(b, cJSON_GetObjectItemCaseSensitive(t.entry, "each"), t.where, add_row, &t, err);
+	}
+	if (!rc && t.n) {
+		struct sbuf text = { 0 };
+		put_listing(&text, &t);
+		rc = write_csv(&t, out_dir, err);
+		if (!rc)
+			rc = write_text(out_dir, sbuf_text(&text), err);
+		sbuf_puts(out, sbuf_text(&text));
+		sbuf_free(&text);
+	}
+	for (size_t k = 0; k < t.n; k++) {
+		mem_free(t.row[k].id);
+		mem_free(t.row[k].what);
+	}
+	mem_free(t.row);
+	return rc;
+}

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "study/study.h"
+
+#include "base/mem.h"
+#include "study/progress.h"
+#include "engine/watch.h"
+#include "plots/figure.h"
+#include "results/outfile.h"
+#include "results/report.h"
+#include "results/store.h"
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+struct one_run {
+	size_t part, policy; /* of which scenario, and which of its policies */
+	struct run_result *result;
+	char hash[65];
+	char *text;
+	bool is_done, is_reused;
+	struct orr_error err;
+};
+
+/* One scenario. */
+struct part {
+	const struct study_world *world;
+	void *state;
+	struct scenario *base;
+	char *where;
+	struct run_result **result; /* in order of policies; owned by the runs */
+};
+
+struct study {
+	const struct study_output *o;
+	struct part *part;
+	size_t n_parts, cap_parts;
+	struct one_run *run;
+	size_t n_runs, cap_runs;
+	struct store *store;
+	struct progress *progress;
+	size_t n_stored; /* runs before this one are in the store */
+	int threads;
+};
+
+/* ---- endings that cannot be unwound ---- */
+
+static void end_on_timeout(const char *text)
+{
+	fprintf(stderr, "orrery: %s\n", text);
+	_exit(ORR_EFAIL);
+}
+
+static void end_on_interrupt(int sig)
+{
+	static const char text[] = "\norrery: interrupted; runs that were finished are in the database\n";
+	(void)sig;
+	if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
+		_exit(ORR_EFAIL);
+	_exit(ORR_EFAIL);
+}
+
+/* ---- one run ---- */
+
+struct reporter {
+	struct progress *progress;
+	size_t part;
+};
+
+static void report(void *ctx, double done)
+{
+	const struct reporter *r = ctx;
+	progress_report(r->progress, r->part, done);
+}
+
+static double clock_s(clockid_t id)
+{
+	struct timespec t;
+	clock_gettime(id, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static const struct scenario_policy *policy_of(const struct study *t, size_t i)
+{
+	return &t->part[t->run[i].part].base->policy[t->run[i].policy];
+}
+
+static void carry_out(struct study *t, size_t i)
+{
+	struct one_run *x = &t->run[i];
+	struct part *part = &t->part[x->part];
+	const struct scenario_policy *p = policy_of(t, i);
+	struct reporter reporter = { t->progress, i };
+	char seed[32];
+	double wall = clock_s(CLOCK_MONOTONIC), cpu = clock_s(CLOCK_THREAD_CPUTIME_ID);
+	struct run_result *r = x->result = result_new();
+	snprintf(seed, sizeof seed, "%llu", (unsigned long long)part->base->seed);
+	r->label = mem_strdup(p->label);
+	r->policy = mem_strdup(*p->entry.plugin_hash ? p->spec : p->entry.name);
+	r->world = mem_strdup(part->world->name);
+	r->scenario = mem_strdup(x->text);
+	r->hash = mem_strdup(x->hash);
+	r->seed_text = mem_strdup(seed);
+	part->world->run(part->state, x->policy, r, t->progress ? report : NULL, &reporter, &x->err);
+	r->wall_s = clock_s(CLOCK_MONOTONIC) - wall;
+	r->cpu_s = clock_s(CLOCK_THREAD_CPUTIME_ID) - cpu;
+	progress_report(t->progress, i, 1);
+}
+
+/* Stores finished runs as soon as all before them are stored: one order, whatever -j. */
+static void store_finished(struct study *t)
+{
+	while (t->n_stored < t->n_runs && t->run[t->n_stored].is_done) {
+		struct one_run *x = &t->run[t->n_stored++];
+		if (t->store && !x->err.code && !x->is_reused)
+			store_write(t->store, x->result, &x->err);
+	}
+}
+
+/* What was stored would not do. */
+static bool is_run_anew(const struct study_output *o)
+{
+	return o->fresh || o->check || o->timeline || o->exact;
+}
+
+static int reuse(struct study *t, size_t i, struct orr_error *err)
+{
+	struct one_run *x = &t->run[i];
+	const struct part *part = &t->part[x->part];
+	if (!t->store || is_run_anew(t->o))
+		return ORR_OK;
+	int rc = store_read(t->store, x->hash, policy_of(t, i)->label, &x->result, err);
+	if (rc || !x->result)
+		return rc;
+	x->is_done = x->is_reused = true;
+	if (part->world->reused)
+		part->world->reused(part->state, x->policy, x->result);
+	return ORR_OK;
+}
+
+static void run_all(struct study *t)
+{
+	long n = (long)t->n_runs;
+	/* A run by itself may use the threads inside. */
+#pragma omp parallel for schedule(dynamic, 1) num_threads(t->threads) if (n > 1)
+	for (long i = 0; i < n; i++) {
+		if (!t->run[i].is_reused)
+			carry_out(t, (size_t)i);
+#pragma omp critical(orr_store)
+		{
+			t->run[i].is_done = true; /* other threads read it, in here alone */
+			store_finished(t);
+		}
+	}
+}
+
+/* ---- the study ---- */
+
+int study_threads(const struct study_output *o)
+{
+	int n = o->threads;
+#ifdef _OPENMP
+	if (!n)
+		n = omp_get_max_threads();
+#endif
+	return n < 1 ? 1 : n;
+}
+
+static const struct study_world *const worlds[] = {
+	[ORR_POLICY_KIND_JOBS] = &study_jobs_world,
+	[ORR_POLICY_KIND_STEP] = &study_step_world,
+	[ORR_POLICY_KIND_SERVE] = &study_serve_world,
+	[ORR_POLICY_KIND_SPOT] = &study_spot_world,
+	[SCENARIO_MIXED] = &study_mixed_world,
+};
+
+const struct study_world *study_world(enum orr_policy_kind kind)
+{
+	return worlds[kind];
+}
+
+struct study *study_new(const struct study_output *o)
+{
+	struct study *t = mem_zalloc(1, sizeof *t);
+	t->o = o;
+	t->threads = study_threads(o);
+	return t;
+}
+
+int study_add(struct study *t, const cJSON *scenario, const char *where, struct orr_error *err)
+{
+	enum orr_policy_kind kind;
+	int rc = scenario_kind(scenario, &kind, err);
+	if (rc)
+		return rc;
+	struct part part = { .world = study_world(kind) };
+	part.state = part.world->open(scenario, t->o, &part.base, err);
+	if (!part.state)
+		return err->code;
+	part.where = where ? mem_strdup(where) : NULL;
+	MEM_GROW(t->part, t->n_parts, t->cap_parts);
+	for (size_t i = 0; i < part.base->n_policies; i++) {
+		MEM_GROW(t->run, t->n_runs, t->cap_runs);
+		struct one_run *x = &t->run[t->n_runs++];
+		*x = (struct one_run){ .part = t->n_parts, .policy = i };
+		x->text = scenario_text(part.base, i, x->hash);
+	}
+	t->part[t->n_parts++] = part;
+	return ORR_OK;
+}
+
+static int open_store(struct study *t, struct orr_error *err)
+{
+	t->store = store_open(t->o->db, NULL, err);
+	if (!t->store)
+		return err->code;
+	store_replace_existing(t->store, is_run_anew(t->o));
+	signal(SIGINT, end_on_interrupt);
+	signal(SIGTERM, end_on_interrupt);
+	return ORR_OK;
+}
+
+static int first_error(const struct study *t, struct orr_error *err)
+{
+	for (size_t i = 0; i < t->n_runs; i++)
+		if (t->run[i].err.code) {
+			const struct orr_error *e = &t->run[i].err;
+			const char *where = t->part[t->run[i].part].where;
+			return orr_fail(err, e->code, "%.300s%s%s", where ? where : "", where ? ": " : "", e->text);
+		}
+	return ORR_OK;
+}
+
+static int run_or_reuse(struct study *t, const char *what, struct orr_error *err)
+{
+	for (size_t i = 0; i < t->n_runs; i++) {
+		int rc = reuse(t, i, err);
+		if (rc)
+			return rc;
+	}
+	t->progress = progress_new(what, t->n_runs, t->o->quiet);
+	watchdog_start(end_on_timeout);
+	run_all(t);
+	watchdog_stop();
+	progress_free(t->progress);
+	return first_error(t, err);
+}
+
+static void say_what_is_reused(const struct study *t)
+{
+	for (size_t i = 0; i < t->n_runs && !t->o->quiet; i++)
+		if (t->run[i].is_reused)
+			fprintf(stderr, "orrery: %s: taken from %s, where this run is already (--fresh repeats it)\n",
+				t->run[i].result->label, t->o->db);
+}
+
+static int finish_parts(struct study *t, struct orr_error *err)
+{
+	int rc = ORR_OK;
+	size_t i = 0;
+	for (size_t k = 0; k < t->n_parts && !rc; k++) {
+		struct part *p = &t->part[k];
+		size_t n = p->base->n_policies;
+		p->result = mem_zalloc(n + 1, sizeof *p->result);
+		for (size_t j = 0; j < n; j++)
+			p->result[j] = t->run[i++].result;
+		rc = p->world->finish(p->state, p->result, n, err);
+	}
+	return rc;
+}
+
+int study_carry_out(struct study *t, const char *what, struct orr_error *err)
+{
+	int rc = ORR_OK;
+	/* Before hours of work, not after them. */
+	if (t->o->out_dir)
+		rc = outfile_make_dir(t->o->out_dir, err);
+	if (!rc && t->o->db)
+		rc = open_store(t, err);
+	if (!rc)
+		rc = run_or_reuse(t, what, err);
+	if (t->store) {
+		struct orr_error on_close = { 0 };
+		int closed = store_close(t->store, rc ? &on_close : err);
+		t->store = NULL;
+		rc = rc ? rc : closed;
+	}
+	if (!rc)
+		say_what_is_reused(t);
+	return rc ? rc : finish_parts(t, err);
+}
+
+struct run_result *const *study_results(const struct study *t, size_t k, size_t *n)
+{
+	*n = t->part[k].base->n_policies;
+	return t->part[k].result;
+}
+
+void study_free(struct study *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->n_runs; i++) {
+		result_free(t->run[i].result);
+		mem_free(t->run[i].text);
+	}
+	for (size_t k = 0; k < t->n_parts; k++) {
+		t->part[k].world->close(t->part[k].state);
+		mem_free(t->part[k].result);
+		mem_free(t->part[k].where);
+	}
+	mem_free(t->run);
+	mem_free(t->part);
+	mem_free(t);
+}
+
+/* ---- one scenario on standard output ---- */
+
+static int terminal_width(void)
+{
+	struct winsize size;
+	if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
+		return 0;
+	return size.ws_col;
+}
+
+static int show_results(const struct study_output *o, const struct run_result *const *runs, size_t n, struct orr_error *err)
+{
+	struct sbuf text = { 0 };
+	if (o->json)
+		report_json(&text, runs, n);
+	else if (!o->quiet)
+		report_table(&text, runs, n, terminal_width());
+	fputs(sbuf_text(&text), stdout);
+	sbuf_free(&text);
+	if (fflush(stdout))
+		return orr_fail(err, ORR_EFAIL, "standard output: cannot be written");
+	if (!o->out_dir)
+		return ORR_OK;
+	int rc = report_out_dir(o->out_dir, runs, n, err);
+	if (rc || o->no_figures)
+		return rc;
+	struct orr_error why = { 0 };
+	if (figures_write(o->out_dir, runs, n, &why))
+		fprintf(stderr, "orrery: no figures: %s\n", why.text);
+	return ORR_OK;
+}
+
+int study_run(const cJSON *scenario, const struct study_output *o, struct orr_error *err)
+{
+	struct study *t = study_new(o);
+	int rc = study_add(t, scenario, NULL, err);
+	if (!rc) {
+		char what[40];
+		snprintf(what, sizeof what, t->n_runs == 1 ? "%.30s" : "%.30s and others", policy_of(t, 0)->label);
+		rc = study_carry_out(t, what, err);
+	}
+	if (!rc) {
+		size_t n;
+		struct run_result *const *results = study_results(t, 0, &n);
+		const struct run_result **runs = mem_zalloc(n, sizeof *runs);
+		for (size_t i = 0; i < n; i++)
+			runs[i] = results[i];
+		rc = show_results(o, runs, n, err);
+		mem_free(runs);
+	}
+	study_free(t);
+	return rc;
+}

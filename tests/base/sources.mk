@@ -1,0 +1,2 @@
+# make check-base
+UNIT_TESTS += tests/base/unit_base tests/base/unit_expr tests/base/unit_rng

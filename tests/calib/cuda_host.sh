@@ -1,0 +1,36 @@
+# The kernels of the CUDA module, run by the processor: no GPU and no nvcc needed, only a C++ compiler
+# SPDX-License-Identifier: GPL-3.0-or-later
+# shellcheck shell=bash
+. "$srcdir/tests/tap.sh"
+
+cxx=
+for c in "${CXX:-}" c++ g++ clang++; do
+  if [ -n "$c" ] && echo 'inline int x; int main() { return x; }' | "$c" -std=c++17 -x c++ -o "$work/try" - 2>/dev/null; then
+    cxx=$c
+    break
+  fi
+done
+if [ -z "$cxx" ]; then
+  skip "no C++ compiler here"
+  tap_done
+  exit
+fi
+
+# Launches become calls, and the one line of a GPU's assembler its stand-in.
+for h in cuda_runtime cuda_fp16 cuda_bf16 mma; do echo '#include "tests/calib/cuda_host.h"' >"$work/$h.h"; done
+for f in kernels attention; do
+  sed -E 's/([A-Za-z_0-9]+(<[^<>;()]*>)?)<<<(.*), 0, s>>>\(/LAUNCH(\3, \1)(/; s/asm volatile\("mov.u64.*/t = emulated_ns();/' \
+    "$srcdir/calib/cuda/$f.cu" >"$work/$f.cc"
+  is "$(grep -c '<<<' "$work/$f.cc")" 0 "$f.cu: all launches are understood"
+done
+flags="-std=c++17 -O1 -g -I$work -I$srcdir -I$srcdir/include"
+if echo 'int main() { return 0; }' | "$cxx" -fsanitize=address,undefined -x c++ -o "$work/try" - 2>/dev/null && "$work/try" 2>/dev/null; then
+  flags="$flags -fsanitize=address,undefined -fno-sanitize-recover=all"
+fi
+# shellcheck disable=SC2086 # flags are meant to be split
+"$cxx" $flags -o "$work/emulated" "$srcdir/tests/calib/cuda_host.cpp" "$work/kernels.cc" "$work/attention.cc" 2>"$work/err"
+ok $? "they compile for the processor: $(head -n 3 "$work/err")"
+ASAN_OPTIONS=detect_stack_use_after_return=0 "$work/emulated" >"$work/out" 2>&1
+is "$?" 0 "every kernel computes what it is named after"
+grep -v '^1\.\.' "$work/out" | sed 's/^/# /'
+tap_done

@@ -1,0 +1,15 @@
+# make check-calib
+UNIT_TESTS += tests/calib/unit_cpu_kernels tests/calib/unit_fit tests/calib/unit_fit_published tests/calib/unit_points \
+	tests/calib/unit_sample
+SCRIPT_TESTS += tests/calib/calib_run.sh tests/calib/cli_calib.sh tests/calib/cuda_host.sh
+libtests_a_SOURCES += tests/calib/cuda_host.h
+EXTRA_DIST += tests/calib/cuda_host.cpp
+# This machine, calibrated and then put to the test; not part of check, as others may be running here.
+EXTRA_PROGRAMS += tests/calib/machine
+MACHINE_THREADS = 1
+.PHONY: check-machine
+check-machine: orrery$(EXEEXT) tests/calib/machine$(EXEEXT)
+	./orrery$(EXEEXT) calib run --backend cpu --threads $(MACHINE_THREADS) --budget 45 --only launch,gemm,memory,update -q -o machine.csv
+	./orrery$(EXEEXT) calib fit machine.csv -o machine.json
+	tests/calib/machine$(EXEEXT) ./machine.json $(MACHINE_THREADS)
+CLEANFILES += machine.csv machine.device.json machine.json tests/calib/machine$(EXEEXT)

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# orrery db: what it prints, what it refuses
+. "${srcdir:-.}/tests/tap.sh"
+make_store=$top_builddir/tests/results/make_store
+
+"$make_store" "$work/a.db" 1 2 3; "$make_store" "$work/b.db" 3 1 2; "$make_store" "$work/c.db" 1 2
+a=$("$ORRERY" db digest "$work/a.db")
+like "$a" '^[0-9a-f]{64}$' 'digest prints 64 hex digits and nothing else'
+is "$("$ORRERY" db digest "$work/b.db")" "$a" 'the same runs stored in another order have the same digest'
+[ "$("$ORRERY" db digest "$work/c.db")" != "$a" ]; ok $? 'fewer runs another'
+
+runs=$("$ORRERY" db runs "$work/a.db")
+is "$(printf '%s\n' "$runs" | wc -l)" 4 'runs lists each run under one line of titles'
+like "$runs" '^ +2  policy-2 +jobs +[0-9-]+T[0-9:]+Z +30  hash-of-2' 'with number, label, world, date, jobs and hash'
+like "$runs" '\(oracle\)' 'oracles are marked'
+
+"$ORRERY" db export "$work/a.db" --run 2 --out "$work/out"; ok $? 'export writes a run'
+is "$(cd "$work/out" && echo *)" 'policy-2.jobs.csv policy-2.series.csv summary.csv' 'as the files of --out'
+is "$(wc -l <"$work/out/policy-2.jobs.csv")" 31 'one line per job'
+
+# refuse STATUS PATTERN ARGUMENTS..
+refuse() {
+  local status=$1 pattern=$2 text rc; shift 2
+  text=$("$ORRERY" db "$@" 2>&1 >/dev/null); rc=$?
+  is "$rc" "$status" "db $* exits with $status"
+  like "$text" "$pattern" 'and says why'
+}
+refuse 2 'no run 9; .orrery db runs. lists' export "$work/a.db" --run 9 --out "$work/x"
+refuse 2 'needs --run N and --out DIR' export "$work/a.db"
+refuse 2 'expected a whole number' export "$work/a.db" --run 1x --out "$work/x"
+refuse 2 'No such file' digest "$work/none.db"
+refuse 2 'did you mean digest' digset "$work/a.db"
+refuse 2 'expected a verb and a file' digest
+refuse 2 'unknown or incomplete option' runs "$work/a.db" --frob
+echo 'job_id,gpus' >"$work/trace.csv"
+refuse 2 'not a database of orrery' runs "$work/trace.csv"
+[ ! -e "$work/none.db" ] && [ ! -e "$work/x" ]; ok $? 'a refused command makes nothing'
+like "$("$ORRERY" db --help)" 'example:' 'help has an example'
+tap_done

@@ -1,0 +1,2 @@
+# make check-cli
+SCRIPT_TESTS += tests/cli/cli_db.sh

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Placement: examples of each rule worked by hand, and the pool's invariants under
+ * random takes, gives, failures and repairs. The rules are those of placement.h and
+ * docs/models.md; consolidate's are HeliosArtifact's, from its README in the oracles.
+ */
+#include "base/mem.h"
+#include "base/sbuf.h"
+#include "cluster/placement.h"
+#include "base/rng.h"
+#include "tests/tap.h"
+
+#include <stdlib.h>
+
+static const uint64_t any = UINT64_MAX;
+
+/* "node:gpus", and ".slot=milli" for a shared GPU, in order of pieces. */
+static void print_alloc(const struct pool_alloc *a, struct sbuf *b)
+{
+	for (uint32_t i = 0; i < a->n; i++) {
+		const struct pool_piece *x = &pool_pieces(a)[i];
+		sbuf_printf(b, "%s%u:%u", i ? "," : "", x->node, x->gpus);
+		if (x->slot != POOL_WHOLE)
+			sbuf_printf(b, ".%u=%u", x->slot, x->milli);
+	}
+}
+
+/*
+ * A script of steps, blanks between them: "G" takes G GPUs, "G/M" M thousandths of one,
+ * "G@t" of the types in mask t, "G+C" with C milli-cores, "-K" gives back the K-th taken
+ * (from 0), "vN" and "^N" take node N down and bring it up. The answer has the place of
+ * each thing taken, "no" where there was no room.
+ */
+struct example {
+	const char *placement, *cluster, *script, *want, *why;
+};
+
+static void run_example(const struct example *e)
+{
+	struct orr_error err = { 0 };
+	struct cluster *c = cluster_load(e->cluster, &err);
+	struct pool *p = pool_new(c, placement_find(e->placement));
+	struct pool_alloc taken[32];
+	const struct pool_alloc *held[32];
+	struct sbuf got = { 0 };
+	size_t n = 0;
+	for (const char *s = e->script; *s;) {
+		char *end;
+		if (*s == 'v' || *s == '^') {
+			(*s == 'v' ? pool_node_down : pool_node_up)(p, (uint32_t)strtoul(s + 1, &end, 10));
+		} else if (*s == '-') {
+			pool_give(p, &taken[strtoul(s + 1, &end, 10)]);
+		} else {
+			struct pool_request r = { .gpus = (uint32_t)strtoul(s, &end, 10), .gpu_milli = 1000, .types = any };
+			if (*end == '/')
+				r.gpu_milli = (uint32_t)strtoul(end + 1, &end, 10);
+			if (*end == '@')
+				r.types = strtoul(end + 1, &end, 10);
+			if (*end == '+')
+				r.cpu_milli = strtol(end + 1, &end, 10);
+			sbuf_puts(&got, got.len ? " " : "");
+			taken[n] = (struct pool_alloc){ 0 };
+			if (pool_take(p, &r, &taken[n]))
+				print_alloc(&taken[n], &got);
+			else
+				sbuf_puts(&got, "no");
+			n++;
+		}
+		s = end + (*end == ' ');
+	}
+	size_t k = 0;
+	for (size_t i = 0; i < n; i++)
+		if (taken[i].n)
+			held[k++] = &taken[i];
+	const char *wrong = pool_check(p, held, k);
+	if (wrong)
+		printf("# %s\n", wrong);
+	if (strcmp(sbuf_text(&got), e->want))
+		printf("# got  %s\n# want %s\n", sbuf_text(&got), e->want);
+	ok(!wrong && !strcmp(sbuf_text(&got), e->want), "%s: %s", e->placement, e->why);
+	for (size_t i = 0; i < n; i++)
+		pool_give(p, &taken[i]);
+	sbuf_free(&got);
+	pool_free(p);
+	cluster_free(c);
+}
+
+static const struct example examples[] = {
+	{ "count", "3x4", "3 6 4", "0:3 0:1,1:4,2:1 no", "fills nodes in order, across them" },
+	{ "count", "3x4", "3 6 -0 4", "0:3 0:1,1:4,2:1 0:3,2:1", "takes what came free first" },
+	{ "count", "2x2:cpus=4", "1+6000 1+3000 1+2000", "0:1 no 0:1", "CPUs are counted for the whole cluster" },
+	{ "count", "1x2:a,1x4:b", "3 1@2 2", "1:3 1:1 0:2", "the first type with enough" },
+	{ "count", "1x2:a,1x2:b", "3 2@2 1@2", "no 1:2 no", "never across types" },
+	{ "count", "2x1", "1/300 1/800 1/600 1/100", "0:1.0=300 1:1.0=800 0:1.0=600 0:1.0=100",
+		"shared GPUs: the first node that has one with room" },
+	{ "count", "2x1", "1/500 1 1/600 -1 1/600", "0:1.0=500 1:1 no 1:1.0=600", "a shared GPU is no whole one" },
+	{ "count", "2x2", "v0 3 2 ^0 2", "no 1:2 0:2", "nodes that are down are not there" },
+
+	/* Helios: <= 8 GPUs: the node with the fewest free GPUs that still fits (lowest id on
+	 * ties), never split; > 8 and a multiple of 8: whole empty nodes, lowest ids first. */
+	{ "consolidate", "3x8", "5 4 3 4", "0:5 1:4 0:3 1:4", "the fewest free GPUs that still fit" },
+	{ "consolidate", "3x8", "2 7 1", "0:2 1:7 1:1", "the fullest node, not the first" },
+	{ "consolidate", "3x8", "1 7 1 7", "0:1 0:7 1:1 1:7", "fits exactly" },
+	{ "consolidate", "2x8", "5 5 5", "0:5 1:5 no", "is never split, though 6 are free" },
+	{ "consolidate", "4x8", "1 16", "0:1 1:8,2:8", "16: whole empty nodes, lowest first" },
+	{ "consolidate", "3x8", "1 1 -0 8 8 16", "0:1 0:1 1:8 2:8 no", "16 wait where no two nodes are empty" },
+	{ "consolidate", "4x8", "1 1 -0 12", "0:1 0:1 1:8,0:4", "12: a whole node, and the rest on the fullest with room" },
+	{ "consolidate", "2x4:cpus=8", "1+7000 2+4000 1+1000", "0:1 1:2 1:1", "not on the fuller node, whose CPUs are gone" },
+	{ "consolidate", "2x4:cpus=8", "4+16000 8+16000", "no 0:4,1:4", "CPUs go with the GPUs" },
+	{ "consolidate", "2x2", "1/600 1 1/300 1/300", "0:1.0=600 0:1 0:1.0=300 1:1.0=300", "the shared GPU with room, else a new one" },
+	{ "consolidate", "1x3", "1/200 1/700 1/400 1/300 1/100", "0:1.0=200 0:1.0=700 0:1.1=400 0:1.1=300 0:1.0=100",
+		"the shared GPU with the least room that suffices" },
+	{ "consolidate", "2x4:a,2x2:b", "3 3 2@2", "0:3 1:3 2:2", "types in the order of the cluster" },
+
+	{ "spread", "3x2", "3", "0:1,1:1,2:1", "one on each" },
+	{ "spread", "3x2", "4", "0:2,1:1,2:1", "the fourth on the lowest number" },
+	{ "spread", "2x4", "1 1 1 5", "0:1 1:1 0:1 0:2,1:3", "where most are free" },
+	/* nodes with 1 and 2 free: after one of node 1 both have 1, and the tie goes to 0 */
+	{ "spread", "2x2", "1 2", "0:1 0:1,1:1", "ties go to the lowest number, not to who was freest before" },
+	{ "spread", "3x3", "1 1 3 4", "0:1 1:1 0:1,1:1,2:1 0:1,1:1,2:2", "level by level" },
+	{ "spread", "2x2:cpus=2", "2+4000", "0:1,1:1", "with its part of the CPUs" },
+	{ "spread", "2x2", "1/500 1/500 2 1/500", "0:1.0=500 1:1.0=500 0:1,1:1 0:1.0=500", "a shared GPU is opened where most are free" },
+
+	{ "best-fit", "2x4", "3 2 1 2", "0:3 1:2 0:1 1:2", "least left over" },
+	/* 1 of 4 GPUs and 1 of 8 cores: node 0 would have 2/4 + 1/8 left, node 1 3/4 + 7/8 */
+	{ "best-fit", "2x4:cpus=8", "1+6000 1+1000 1+2000", "0:1 0:1 1:1", "of GPUs and CPUs together" },
+	/* parts, not amounts: after 1 GPU, 0/2 is left of node 0, 3/4 of node 1 */
+	{ "best-fit", "1x4:a,1x2:a", "1 1", "1:1 1:1", "as parts of the node" },
+	{ "best-fit", "3x4", "1 8", "0:1 1:4,2:4", "larger jobs as consolidate" },
+	{ "best-fit", "2x2", "1/500 1/500 1/600", "0:1.0=500 0:1.0=500 0:1.1=600", "shares" },
+
+	{ "topology", "4x4:racks=2", "3 8 4", "0:3 2:4,3:4 1:4", "a job that fits in one rack is not spread over two" },
+	{ "topology", "4x4:racks=2", "2 2 4 4", "0:2 0:2 1:4 2:4", "in the rack that it fills best" },
+	{ "topology", "4x4:racks=2", "3 6", "0:3 2:4,3:2", "the rack where it can be consolidated" },
+	/* no rack has 9 free: all 8 of the freest rack (number 1), then 1 of the other's freest node */
+	{ "topology", "4x4:racks=2", "1 9", "0:1 2:4,3:4,1:1", "as few racks as possible, from the freest on" },
+	{ "topology", "2x4:racks=2", "2 2 3 3", "0:2 0:2 1:3 no", "too many" },
+	{ "topology", "2x4:racks=1", "3 3 2", "0:3 1:3 0:1,1:1", "split where no node has room" },
+
+	{ "fgd", "2x4", "4 2 2", "0:4 1:2 1:2", "without a mix: the first with room" },
+	{ "fgd", "3x4", "1 8", "0:1 1:4,2:4", "larger jobs as consolidate" },
+};
+
+/*
+ * Fragmentation gradient descent, by the definition (ATC 2023, section 3.2) on 2 nodes of
+ * 2 GPUs, mix: A = half a GPU (share 0.6), B = two GPUs (share 0.4).
+ *
+ * Empty node (free 1000, 1000): for A nothing is too small: 0. For B, fits: 0. F = 0.
+ * Half used (500, 1000): A: 0 (500 >= 500). B: does not fit: all 1500. F = 600.
+ * (0, 1000): A: 0; B: 1000. F = 400. (500, 500): A: 0; B: 1000. F = 400. (0, 500): 200.
+ *
+ * 1st A: either node grows by 600; the lowest: node 0, a new GPU.
+ * 2nd A: node 0, same GPU: 400 - 600 = -200; node 0, other GPU: 400 - 600 = -200; node 1:
+ *        +600. The first tried that is best: the shared one.
+ * B:     node 0 has one whole GPU: no room. Node 1: full after, F = 0, grows by 0.
+ * 3rd A: node 0 (0, 1000): to (0, 500): 200 - 400 = -200.
+ *
+ * With A = 0.7 of a GPU: (300, 1000): A: 300 too small; B: 1300. F = .6 300 + .4 1300 = 700.
+ * A second A on node 0: (300, 300): A does not fit: 600; B: 600: F = 600, grows by -100;
+ * on node 1 by 700: node 0's other GPU, although that leaves two scraps there.
+ *
+ * Nodes of 4 and 2 GPUs, mix: half a GPU 0.3, two GPUs 0.3, four GPUs 0.4. Node 1 is no
+ * use to who wants four: F = .4 2000 = 800, node 0 has 0. Two GPUs on node 0 leave 2000
+ * to nobody who wants four: +800; on node 1: -800. Then half a GPU: node 0.
+ */
+static void fgd_by_hand(const char *cluster, const struct pool_mix *mix, const int *steps, const char *want)
+{
+	struct orr_error err = { 0 };
+	struct cluster *c = cluster_load(cluster, &err);
+	struct pool *p = pool_new(c, placement_find("fgd"));
+	struct pool_alloc taken[8] = { { 0 } };
+	struct sbuf got = { 0 };
+	pool_set_mix(p, mix);
+	for (int i = 0; steps[i] >= 0; i++) {
+		sbuf_puts(&got, i ? " " : "");
+		if (pool_take(p, &mix->shape[steps[i]], &taken[i]))
+			print_alloc(&taken[i], &got);
+		else
+			sbuf_puts(&got, "no");
+	}
+	same_text(sbuf_text(&got), want, "fgd: by the definition");
+	for (int i = 0; i < 8; i++)
+		pool_give(p, &taken[i]);
+	sbuf_free(&got);
+	pool_free(p);
+	cluster_free(c);
+}
+
+static void fgd_examples(void)
+{
+	struct pool_request shape[] = { { .gpus = 1, .gpu_milli = 500, .types = 1 }, { .gpus = 2, .gpu_milli = 1000, .types = 1 },
+		{ .gpus = 4, .gpu_milli = 1000, .types = 1 } };
+	double two[] = { 0.6, 0.4 }, three[] = { 0.3, 0.3, 0.4 };
+	struct pool_mix mix = { shape, two, 2 }, wide = { shape, three, 3 };
+	fgd_by_hand("2x2", &mix, (const int[]){ 0, 0, 1, 0, -1 }, "0:1.0=500 0:1.0=500 1:2 0:1.1=500");
+	fgd_by_hand("1x4,1x2", &wide, (const int[]){ 1, 0, -1 }, "1:2 0:1.0=500");
+	fgd_by_hand("1x4,1x2", &wide, (const int[]){ 0, 2, -1 }, "1:1.0=500 0:4");
+	shape[0].gpu_milli = 700;
+	fgd_by_hand("2x2", &mix, (const int[]){ 0, 0, 1, 0, -1 }, "0:1.0=700 0:1.1=700 1:2 no");
+}
+
+/* ---- pool_take_at ---- */
+
+static void chosen_places(void)
+{
+	struct orr_error err = { 0 };
+	struct cluster *c = cluster_load("2x2:a:cpus=4,1x2:b,1x0:cpus=4", &err);
+	struct pool *p = pool_new(c, placement_find("consolidate"));
+	static const uint32_t node[] = { 0, 1 }, across[] = { 1, 2 }, one[] = { 1, 1 }, twice[] = { 1, 1 }, none[] = { 0, 0 };
+	static const uint32_t cpus[] = { 3, 0 };
+	struct pool_request r = { .gpus = 2, .gpu_milli = 1000, .cpu_milli = 6000, .types = any }, part = r, bare = r;
+	struct pool_alloc a = { 0 }, b = { 0 };
+	part.gpus = 1;
+	part.gpu_milli = 500;
+	bare.gpus = 0;
+	bare.cpu_milli = 1000;
+	ok(!pool_take_at(p, &r, node, one, 2, &a), "two nodes, one GPU of each");
+	ok(p->node[0].cpu_free == 1000 && p->node[1].cpu_free == 1000 && p->node[0].free_gpus == 1, "with half of the CPUs each");
+	same_text(pool_take_at(p, &r, node, one, 2, &b), "over-allocation: the CPUs or memory that the job needs are taken",
+		"no CPUs are left");
+	r.cpu_milli = 0;
+	same_text(pool_take_at(p, &r, across, one, 2, &b), "a job cannot span types of GPU", "two types");
+	same_text(pool_take_at(p, &r, twice, one, 2, &b), "a node is named twice", "one node twice");
+	same_text(pool_take_at(p, &r, node, none, 2, &b), "zero GPUs of a node were asked for", "nothing of a node");
+	same_text(pool_take_at(p, &r, node, one, 1, &b), "the GPUs given do not add up to what the job asks for", "too few");
+	same_text(pool_take_at(p, &r, node, one, 0, &b), "the GPUs given do not add up to what the job asks for", "no node");
+	r.types = 2;
+	same_text(pool_take_at(p, &r, node, one, 2, &b), "the job may not run on that type of GPU", "a type that it may not have");
+	ok(pool_take_at(p, &part, node, one, 1, &b) != NULL, "a part of a GPU is not placed by hand");
+	ok(pool_take_at(p, &bare, cpus, none, 2, &b) != NULL, "a job without GPUs runs on one node");
+	ok(!pool_take_at(p, &bare, cpus, none, 1, &b) && p->node[3].cpu_free == 3000, "on the one given");
+	pool_give(p, &a);
+	pool_give(p, &b);
+	ok(!pool_check(p, NULL, 0) && p->node[3].cpu_free == 4000 && p->free_gpus == 6, "and gives it all back");
+	pool_free(p);
+	cluster_free(c);
+}
+
+/* ---- anything at random ---- */
+
+enum { HELD = 60 };
+
+static struct rng rng;
+
+static int64_t below(uint64_t n)
+{
+	return (int64_t)rng_below(&rng, n);
+}
+
+static struct pool_request draw_request(void)
+{
+	struct pool_request r = { .gpus = (uint32_t)below(7), .gpu_milli = 1000, .types = any };
+	if (!below(8))
+		r.gpus = 12;
+	if (r.gpus == 1 && below(3))
+		r.gpu_milli = 1 + (uint32_t)below(999);
+	if (!below(2))
+		r.types = 1 + rng_below(&rng, 7);
+	if (!below(2))
+		r.cpu_milli = below(6000);
+	if (!below(2))
+		r.mem_mib = below(20000);
+	return r;
+}
+
+static const char *check(const struct pool *p, struct pool_alloc *a)
+{
+	const struct pool_alloc *held[HELD];
+	size_t n = 0;
+	for (int i = 0; i < HELD; i++)
+		if (a[i].n)
+			held[n++] = &a[i];
+	return pool_check(p, held, n);
+}
+
+/* Does the allocation give what was asked, of types that were allowed? */
+static const char *check_given(const struct pool *p, const struct pool_request *r, const struct pool_alloc *a)
+{
+	uint32_t gpus = 0;
+	for (uint32_t i = 0; i < a->n; i++) {
+		const struct pool_piece *x = &pool_pieces(a)[i];
+		gpus += x->gpus;
+		if (x->gpus && (p->cluster->node[x->node].type != a->type || !(r->types >> a->type & 1)))
+			return "GPUs of a type that was not asked for";
+		if (!p->node[x->node].is_up)
+			return "a node that is down";
+		for (uint32_t k = 0; k < i; k++)
+			if (pool_pieces(a)[k].node == x->node)
+				return "two pieces on one node";
+	}
+	return gpus == r->gpus ? NULL : "more or fewer GPUs than asked for";
+}
+
+/* A node that fails takes its jobs with it. */
+static void fail(struct pool *p, struct pool_alloc *a, uint32_t node)
+{
+	for (int i = 0; i < HELD; i++)
+		for (uint32_t k = 0; k < a[i].n; k++)
+			if (pool_pieces(&a[i])[k].node == node) {
+				pool_give(p, &a[i]);
+				break;
+			}
+	pool_node_down(p, node);
+}
+
+static const char *one_step(struct pool *p, struct pool_alloc *a)
+{
+	int i = (int)below(HELD);
+	uint32_t node = (uint32_t)below(p->cluster->n_nodes);
+	if (!below(20)) {
+		if (p->node[node].is_up)
+			fail(p, a, node);
+		else
+			pool_node_up(p, node);
+		return NULL;
+	}
+	if (a[i].n) {
+		pool_give(p, &a[i]);
+		return NULL;
+	}
+	struct pool_request r = draw_request();
+	bool fits = pool_fits(p, &r);
+	int64_t used = p->used_milli;
+	if (pool_take(p, &r, &a[i]) != fits)
+		return "pool_fits() and pool_take() differ";
+	if (!fits)
+		return used == p->used_milli ? NULL : "what does not fit took something";
+	if (p->used_milli != used + (int64_t)r.gpus * r.gpu_milli)
+		return "took more or less than was asked for";
+	return check_given(p, &r, &a[i]);
+}
+
+/* On an empty cluster that is whole again, everything is free as it was at first. */
+static const char *give_all(struct pool *p, struct pool_alloc *a)
+{
+	for (int i = 0; i < HELD; i++)
+		pool_give(p, &a[i]);
+	for (uint32_t n = 0; n < p->cluster->n_nodes; n++)
+		pool_node_up(p, n);
+	for (uint32_t n = 0; n < p->cluster->n_nodes; n++)
+		if (p->node[n].free_gpus != p->cluster->node[n].gpus || p->node[n].open)
+			return "not all GPUs came back";
+	return p->free_gpus == p->cluster->gpus && !p->used_milli ? check(p, a) : "the sums did not come back";
+}
+
+static void at_random(const struct placement *pl, const char *spec, int steps)
+{
+	struct orr_error err = { 0 };
+	struct cluster *c = cluster_load(spec, &err);
+	struct pool *p = pool_new(c, pl);
+	struct pool_alloc a[HELD] = { { 0 } };
+	const char *wrong = NULL;
+	int done_steps = 0;
+	rng_init(&rng, 1, pl->name, strlen(spec));
+	struct pool_request shape[6];
+	double share[6] = { 0.3, 0.2, 0.2, 0.1, 0.1, 0.1 };
+	for (int i = 0; i < 6; i++)
+		shape[i] = draw_request();
+	pool_set_mix(p, &(struct pool_mix){ shape, share, 6 });
+	while (done_steps < steps && !wrong) {
+		wrong = one_step(p, a);
+		if (!wrong)
+			wrong = check(p, a);
+		done_steps++;
+	}
+	if (!wrong)
+		wrong = give_all(p, a);
+	ok(!wrong, "%s on %s: %d steps%s%s", pl->name, spec, done_steps, wrong ? ": " : "", wrong ? wrong : "");
+	for (int i = 0; i < HELD; i++)
+		pool_give(p, &a[i]);
+	pool_free(p);
+	cluster_free(c);
+}
+
+int main(void)
+{
+	int steps = getenv("ORR_SANITIZED") ? 5000 : 30000;
+	for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
+		run_example(&examples[i]);
+	fgd_examples();
+	chosen_places();
+	for (size_t k = 0; placements[k]; k++) {
+		at_random(placements[k], "6x4:racks=3", steps);
+		at_random(placements[k], "3x4:a:cpus=16:mem=32,2x6:b:cpus=9,1x1:c,2x0:cpus=8:mem=8", steps);
+	}
+	return done();
+}

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# chroot.sh - the promise about bare machines, on a bare machine
+# SPDX-License-Identifier: GPL-3.0-or-later
+#
+#   tests/house/chroot.sh [SUITE [MIRROR]]         (as root; not part of make check)
+#
+# Makes a minimal Debian (SUITE: bookworm) with debootstrap in $CHROOT_DIR (default
+# $TMPDIR/orrery-chroot), puts the last commit there as `git archive` has it, and runs
+# ./bootstrap.sh demo and ./bootstrap.sh check, twice each: as root on one bare system,
+# then, on another, as a user with sudo. A base system made once is used again.
+# Takes some minutes and about 2 GB; what it made is left for a look. CHROOT_COMMANDS
+# replaces "demo check demo check". Ubuntu: DEBOOTSTRAP_OPTIONS=--components=main,universe
+# tests/house/chroot.sh jammy http://archive.ubuntu.com/ubuntu, with ubuntu-keyring installed.
+set -u
+suite=${1:-bookworm} mirror=${2:-http://deb.debian.org/debian}
+top=$(cd "$(dirname "$0")/.." && pwd)
+where=${CHROOT_DIR:-${TMPDIR:-/tmp}/orrery-chroot}
+[ "$(id -u)" -eq 0 ] || { echo "chroot.sh: run as root" >&2; exit 1; }
+command -v debootstrap >/dev/null || { echo "chroot.sh: apt-get install debootstrap first" >&2; exit 1; }
+
+mkdir -p "$where"
+base=$where/$suite.base
+if [ ! -e "$base/.complete" ]; then
+  rm -rf "$base"
+  # shellcheck disable=SC2086 # options are meant to be split
+  debootstrap ${DEBOOTSTRAP_OPTIONS:-} --variant=minbase "$suite" "$base" "$mirror" >"$where/debootstrap.log" 2>&1 ||
+    { tail "$where/debootstrap.log"; exit 1; }
+  umount "$base/proc" "$base/sys" 2>/dev/null
+  touch "$base/.complete"
+fi
+
+mounted=
+cleanup() { [ -z "$mounted" ] || umount "$mounted"; }
+trap cleanup EXIT
+bad=0
+
+# try WHO: a fresh system, the four commands as root or as the user "visitor"
+try() {
+  local who=$1 root=$where/$suite.$1 home
+  rm -rf "$root"
+  cp -a "$base" "$root"
+  cp /etc/resolv.conf "$root/etc/resolv.conf"
+  # This machine's way to a mirror, if it has one of its own.
+  for conf in $(grep -lisE 'proxy' /etc/apt/apt.conf /etc/apt/apt.conf.d/* 2>/dev/null); do
+    cp "$conf" "$root/etc/apt/apt.conf.d/"
+  done
+  mount -t proc proc "$root/proc" && mounted=$root/proc
+  home=/root
+  if [ "$who" != root ]; then
+    home=/home/$who
+    chroot "$root" sh -c "apt-get update && apt-get install -y --no-install-recommends sudo &&
+      useradd -m -s /bin/sh $who && echo '$who ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/$who" >"$where/$who.sudo.log" 2>&1 ||
+      { tail "$where/$who.sudo.log"; exit 1; }
+  fi
+  mkdir -p "$root$home/orrery"
+  git -C "$top" archive HEAD | tar -x -C "$root$home/orrery"
+  chroot "$root" chown -R "$who" "$home/orrery"
+  for command in ${CHROOT_COMMANDS:-demo check demo check}; do
+    local start=$SECONDS log=$where/$who.$command.log
+    if chroot "$root" su "$who" -c "cd $home/orrery && PATH=/usr/sbin:/usr/bin:/sbin:/bin ./bootstrap.sh $command" \
+      >"$log" 2>&1 </dev/null; then
+      echo "ok - $who: ./bootstrap.sh $command ($((SECONDS - start)) s): $(grep . "$log" | tail -n 1)"
+    else
+      tail -n 40 "$log"
+      echo "not ok - $who: ./bootstrap.sh $command ($((SECONDS - start)) s); $log"
+      bad=1
+    fi
+  done
+  umount "$root/proc" && mounted=
+}
+
+try root
+try visitor
+exit $bad

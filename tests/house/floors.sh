@@ -1,0 +1,65 @@
+# The floor plan holds: an include may only point down (docs/architecture, CONTRIBUTING.md).
+# SPDX-License-Identifier: GPL-3.0-or-later
+# shellcheck shell=bash
+. "$srcdir/tests/tap.sh"
+
+# What is wrong with the includes of the tree $1, one line each.
+uphill() {
+  (cd "$1" && find base results study cli plots sim traces hwmodel calib policies include -name '*.[ch]' -exec grep -nE \
+    '^[[:space:]]*#[[:space:]]*include[[:space:]]' {} + 2>/dev/null) | awk '
+    BEGIN {
+      n = split("base;engine hwmodel results traces;cluster;net;world;step;learn;jobs spot serve;mixed;plan embed;plots;study;cli", rows, ";")
+      for (i = 1; i <= n; i++) {
+        m = split(rows[i], rooms, " ")
+        for (k = 1; k <= m; k++)
+          floor[rooms[k]] = i
+      }
+      floor["tests"] = 99 # nothing in the program may include a test
+    }
+    function room_of(path) { sub(/^sim\//, "", path); sub(/\/.*/, "", path); return path }
+    {
+      split($0, field, ":")
+      file = field[1]
+      what = $0
+      sub(/^[^:]*:[^:]*:[^<"]*[<"]/, "", what)
+      sub(/[>"].*/, "", what)
+      is_quoted = $0 ~ /include[ \t]*"/
+      room = room_of(file)
+      target = room_of(what)
+      is_ours = what ~ /\// && target in floor
+      why = ""
+      if (what ~ /^orrery\// || what == "paths.h" || (!is_quoted && !is_ours))
+        next # the public headers, those of the system and install paths are for every room
+      if (file ~ /^include\//)
+        why = "a public header may include only <orrery/...> and the system"
+      else if (file ~ /^policies\/.*\// && room_of(what) != "policies" && what ~ /\//)
+        why = "a policy may include only <orrery/...> and its own folder"
+      else if (room == "calib" && target != "calib" && target != "hwmodel" && target != "base")
+        why = "calib may include only hwmodel and base"
+      else if ((room in floor) && is_ours && target != room && floor[target] >= floor[room])
+        why = room " is not above " target
+      if (why != "")
+        print file ":" field[2] ": " what ": " why
+    }'
+}
+
+# A folder that is not in the plan would go unchecked.
+unknown=$(cd "$srcdir/sim" && for d in */; do echo "${d%/}"; done |
+  grep -vxE 'engine|cluster|net|world|step|learn|jobs|spot|serve|mixed|plan|embed')
+is "$unknown" "" "every folder of sim/ has its floor"
+
+is "$(uphill "$srcdir")" "" "includes run downhill, policies see the public headers alone"
+
+# The test itself sees what it is for.
+mkdir -p "$work/bad/sim/engine" "$work/bad/sim/cluster" "$work/bad/sim/jobs" "$work/bad/policies/jobs" \
+  "$work/bad/include/orrery" "$work/bad/traces"
+echo '#include "cluster/cluster.h"' >"$work/bad/sim/engine/a.c"
+echo '#include "engine/engine.h"' >"$work/bad/sim/cluster/fine.c"
+echo '#include "spot/spot.h"' >"$work/bad/sim/jobs/b.c"
+echo '#  include "jobs/world.h"' >"$work/bad/policies/jobs/c.c"
+printf '#include <orrery/policy.h>\n#include "own.h"\n#include <sys/stat.h>\n' >"$work/bad/policies/jobs/fine.c"
+echo '#include "base/mem.h"' >"$work/bad/include/orrery/d.h"
+echo '#include <results/store.h>' >"$work/bad/traces/e.c"
+is "$(uphill "$work/bad" | cut -d: -f1 | sort | tr '\n' ' ')" \
+  "include/orrery/d.h policies/jobs/c.c sim/engine/a.c sim/jobs/b.c traces/e.c " "includes that point up or sideways are found"
+tap_done

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Iterations by layers: on a device of round numbers against sums worked out here from the sizes of the layers; increasing in
+ * each argument; kernel by kernel against microsoft/vidur's tables (7d47513), which the profiles were fitted to; and never above
+ * what was measured with a whole serving system (Mutinifni/splitwise-sim, 8f99e7d).
+ */
+#include "calib/csv.h"
+#include "hwmodel/profile.h"
+#include "hwmodel/served_llm.h"
+
+#include "base/rng.h"
+#include "tests/tap.h"
+
+#include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics_double.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* 1000 TFLOP/s, 1 TB/s, launches of 1 us; a link of 100 GB/s and 5 us. */
+static const char round_device[] = "{\"name\":\"round\",\"peak_tflops\":{\"fp16\":1000},\"vector_tflops\":1000,\"memory_GiB\":1,"
+				   "\"memory_GBps\":1000,\"launch_us\":1,\"gemm_efficiency\":{\"fp16\":1},\"memory_efficiency\":1,\"link_"
+				   "GBps\":100,\"link_latency_us\":5,"
+				   "\"sources\":{\"all\":\"made up\"}}";
+
+static const char tiny[] =
+	"{\"name\":\"tiny\",\"source\":\"made up\",\"kind\":\"llm\","
+	"\"layers\":{\"dnn\":\"llama:hidden=64,layers=2,heads=4,kv_heads=2,seq=32,vocab=100,ffn=96\",\"overhead_ms\":0.5}}";
+
+static struct served *parse(const char *text)
+{
+	struct orr_error err = { 0 };
+	struct served *m = served_parse("in", text, strlen(text), &err);
+	if (!m)
+		printf("# %s\n", err.text);
+	return m;
+}
+
+static struct served_on *on(const struct served *m, const struct device *d, const struct profile *profile, uint32_t tp, uint32_t pp)
+{
+	struct orr_error err = { 0 };
+	struct served_place p = { .device = d, .profile = profile, .tp = tp, .pp = pp, .precision = PRECISION_FP16 };
+	struct served_on *x = served_on_new(m, &p, &err);
+	if (!x)
+		printf("# %s\n", err.text);
+	return x;
+}
+
+/* ---- by hand ---- */
+
+/* Bytes that one GPU of tp = 2 moves for T tokens in one block, attention aside: every kernel is bound by memory. */
+static double block_bytes(double t)
+{
+	double h = 64, qkv = 128, ffn = 96, tp = 2;
+	double norms = 2 * 2 * h * t, products = (h * t + qkv * t / tp + qkv * h / tp) + (h * t / tp + h * t + h * h / tp) +
+						 (h * t + 2 * ffn * t / tp + 2 * ffn * h / tp) + (ffn * t / tp + h * t + ffn * h / tp);
+	double rope = 2 * 96 * t / tp, adds = 2 * 3 * h * t, act = 3 * ffn * t / tp, cache = 2 * 2 * 16 * t;
+	return 2 * (norms + products + rope + adds + act + cache);
+}
+
+/* Of an all-reduce of T hidden states over 2 GPUs: two messages, bytes there and back. */
+static double reduce_s(double t)
+{
+	return 2 * 5e-6 + 64 * 2 * t / 100e9;
+}
+
+/* Table of words (gathered, then summed), last norm; the output layer and its softmax for R tokens, scores gathered. */
+static double ends_s(double t, double r)
+{
+	double bytes = 2 * (2 * 64 * t + 2 * 64 * t + (64 * r + 100 * r / 2 + 100 * 64 / 2) + 2 * 100 * r / 2);
+	return bytes / 1e12 + 4e-6 + reduce_s(t) + 5e-6 + 100 * r * 2 / 2 / 100e9;
+}
+
+static double hidden_s(double t, double r)
+{
+	return 0.5e-3 + 2 * (block_bytes(t) / 1e12 + 11e-6 + 2 * reduce_s(t)) + ends_s(t, r);
+}
+
+static void check_by_hand(void)
+{
+	struct orr_error err = { 0 };
+	struct device *d = device_parse("round", round_device, strlen(round_device), &err);
+	struct served *m = d ? parse(tiny) : NULL;
+	struct served_on *x = m ? on(m, d, NULL, 2, 1) : NULL, *two = m ? on(m, d, NULL, 2, 2) : NULL;
+	if (!ok(x && two, "a small transformer on a device of round numbers %s", err.text))
+		return;
+	/* Each context token is 2 blocks x (key and value) x one head of 16 x 2 bytes on each GPU. */
+	struct llm_load w = { .decodes = 3, .decode_context = 500 };
+	near_to(1e6 * served_iteration(x, &w), 1e6 * (hidden_s(3, 3) + 2e-6 + 503 * 2 * 2 * 16 * 2 / 1e12), 1e-12, "three decodes");
+	/* Of 20 tokens after 12: 20 x 32 pairs less half of 20^2, four FLOPs for each of 32 elements, in 2 blocks. */
+	w = (struct llm_load){ .prompts = 1, .prompt_tokens = 20, .prompt_pairs = 640 };
+	near_to(1e6 * served_iteration(x, &w), 1e6 * (hidden_s(20, 1) + 2e-6 + 440 * 2 * 4 * 32 / 1e15), 1e-12,
+		"a chunk of a prompt: words for one token");
+	w = (struct llm_load){ 3, 1, 20, 500, 640 };
+	near_to(1e6 * served_iteration(x, &w), 1e6 * (hidden_s(23, 4) + 4e-6 + 503 * 128 / 1e12 + 440 * 256 / 1e15), 1e-12, "both at once");
+	/* Two stages: one hop of 23 hidden states, half from each GPU, gathered. */
+	double stage, whole = served_iteration_stage(two, &w, &stage), hop = 5e-6 + 23 * 64 * 2 / 2 / 100e9 + reduce_s(23) / 2;
+	near_to(1e6 * whole, 1e6 * (served_iteration(x, &w) + hop), 1e-12, "two stages: a hop more");
+	ok(stage > whole / 2 && stage < whole, "the busiest stage is busy for more than half");
+	struct served_parts p;
+	ok(served_iteration_parts(two, &w, &p), "the form by layers has parts");
+	near_to(p.linear + p.elementwise + p.collective + p.attention_prompt + p.attention_decode + p.head + p.hops + p.overhead, whole,
+		1e-15, "the parts are the whole");
+	near_to(m->kv_bytes, 2 * 2 * 2 * 16 * 2, 0, "a token of KV cache");
+	near_to(served_kv_tokens(x, 0.5), floor((1073741824.0 - m->weight_bytes) / 256), 0, "tokens that fit");
+	served_on_free(x);
+	served_on_free(two);
+	struct served_place bad = { .device = d, .tp = 8, .pp = 1, .precision = PRECISION_FP16 };
+	ok(!served_on_new(m, &bad, &err) && strstr(err.text, "4 heads (2 of keys and values) cannot be split over 8 GPUs"),
+		"heads that cannot be split");
+	bad = (struct served_place){ .device = d, .tp = 1, .pp = 3, .precision = PRECISION_FP16 };
+	ok(!served_on_new(m, &bad, &err) && strstr(err.text, "2 layers cannot be dealt to 3 stages"), "layers that cannot be dealt");
+	bad = (struct served_place){ .device = d, .tp = 1, .pp = 1, .precision = PRECISION_FP8 };
+	ok(!served_on_new(m, &bad, &err) && strstr(err.text, "expected fp16"), "a precision that the device lacks");
+	bad = (struct served_place){ .tp = 1, .pp = 1 };
+	ok(!served_on_new(m, &bad, &err) && strstr(err.text, "need a device"), "no device");
+	served_free(m);
+	device_free(d);
+}
+
+/* Four GPUs hold two heads of keys and values twice: a token takes twice the memory. */
+static void check_copies(void)
+{
+	struct orr_error err = { 0 };
+	struct device *d = device_parse("round", round_device, strlen(round_device), &err);
+	struct served *m = parse(tiny);
+	struct served_on *x = d && m ? on(m, d, NULL, 4, 1) : NULL;
+	if (ok(x != NULL, "more GPUs than heads of keys and values"))
+		near_to(served_kv_tokens(x, 1), floor((4 * 1073741824.0 - m->weight_bytes) / 512), 0, "each has a copy of one");
+	served_on_free(x);
+	served_free(m);
+	device_free(d);
+}
+
+/* ---- increasing ---- */
+
+static bool is_increasing(struct served_on *x, const struct llm_load *w, struct rng *r)
+{
+	struct llm_load more = *w;
+	switch (rng_below(r, 5)) {
+	case 0:
+		more.decodes += 1 + (uint32_t)rng_below(r, 20);
+		break;
+	case 1:
+		more.prompts += 1;
+		break;
+	case 2:
+		more.prompt_tokens += 1 + (double)rng_below(r, 200);
+		break;
+	case 3:
+		more.decode_context += 1 + (double)rng_below(r, 5000);
+		break;
+	default:
+		more.prompt_pairs += 1 + (double)rng_below(r, 100000);
+	}
+	if (more.prompts && !(more.prompt_tokens > 0))
+		return true;
+	double stage, stage_more, s = served_iteration_stage(x, w, &stage), t = served_iteration_stage(x, &more, &stage_more);
+	return t >= s && stage_more >= stage && s > 0 && stage <= s;
+}
+
+static struct llm_load any_load(struct rng *r)
+{
+	struct llm_load w = { .decodes = (uint32_t)rng_below(r, 200), .prompts = (uint32_t)rng_below(r, 4) };
+	for (uint32_t i = 0; i < w.decodes; i++)
+		w.decode_context += (double)rng_below(r, 4096);
+	for (uint32_t i = 0; i < w.prompts; i++) {
+		double n = 1 + (double)rng_below(r, 2048), done = (double)rng_below(r, 2048);
+		w.prompt_tokens += n;
+		w.prompt_pairs += n * (done + n);
+	}
+	w.decodes += !w.decodes && !w.prompts;
+	return w;
+}
+
+static void check_increasing(void)
+{
+	static const char gpt3[] = "{\"name\":\"gpt3\",\"source\":\"made up\",\"kind\":\"llm\",\"layers\":{\"dnn\":\"gpt3_175b\"}}";
+	static const struct {
+		const char *model, *device;
+		bool has_profile;
+		uint32_t tp, pp;
+	} cases[] = { { "llama2-70b", "a100-80g", true, 8, 1 }, { "llama2-70b", "h100", true, 4, 4 }, { "llama2-70b", "h100", false, 8, 1 },
+		{ "llama2-7b", "a100-80g", true, 1, 1 }, { "llama2-13b", "l4", false, 2, 2 }, { "llama2-7b", "v100", true, 2, 1 },
+		{ gpt3, "h100", true, 8, 2 } };
+	int n = getenv("ORR_SANITIZED") ? 500 : 20000;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct orr_error err = { 0 };
+		struct rng r;
+		struct device *d = device_load(cases[i].device, &err);
+		struct profile *p = cases[i].has_profile ? profile_load(cases[i].device, &err) : NULL;
+		struct served *m = *cases[i].model == '{' ? parse(cases[i].model) : served_load(cases[i].model, &err);
+		struct served_on *x = d && m ? on(m, d, p, cases[i].tp, cases[i].pp) : NULL;
+		int bad = 0;
+		rng_init(&r, 1, "served", i);
+		for (int k = 0; x && k < n; k++) {
+			struct llm_load w = any_load(&r);
+			bad += !is_increasing(x, &w, &r);
+		}
+		ok(x && !bad, "%s on %u x %s%s: increasing in each argument (%d of %d are not) %s", m ? m->name : "?",
+			cases[i].tp * cases[i].pp, cases[i].device, cases[i].has_profile ? " with a profile" : "", bad, n, err.text);
+		served_on_free(x);
+		served_free(m);
+		profile_free(p);
+		device_free(d);
+	}
+}
+
+/* ---- vidur's tables ---- */
+
+enum { MOST = 1000 };
+
+static const char *const ops[][2] = { { "attn_pre_proj", "qkv" }, { "attn_post_proj", "attn_out" }, { "mlp_up_proj", "mlp_gate_up" },
+	{ "mlp_down_proj", "mlp_down" }, { "add", "residual1" }, { "input_layernorm", "ln1" }, { "post_attention_layernorm", "ln2" },
+	{ "mlp_act", "mlp_act" }, { "attn_rope", "rope" } };
+enum { OPS = sizeof ops / sizeof *ops, PRODUCTS = 4 };
+
+/* The layer of the first block that an operator of the table is; UINT32_MAX: none of it. */
+static uint32_t layer_of(const struct dnn *d, size_t op)
+{
+	for (uint32_t l = 0; l < d->n_layers; l++) {
+		const char *dot = strrchr(d->layer[l].name, '.');
+		if (d->layer[l].block == 0 && dot && !strcmp(dot + 1, ops[op][1]))
+			return l;
+	}
+	return UINT32_MAX;
+}
+
+struct block {
+	double tokens, measured, predicted;
+	int seen; /* operators */
+};
+
+static struct block *block_at(struct block *b, size_t *n, double tokens)
+{
+	for (size_t i = 0; i < *n; i++)
+		if (b[i].tokens == tokens)
+			return &b[i];
+	b[*n] = (struct block){ .tokens = tokens };
+	return &b[(*n)++];
+}
+
+static double median(double *v, size_t n)
+{
+	gsl_sort(v, 1, n);
+	return n ? gsl_stats_median_from_sorted_data(v, 1, n) : NAN;
+}
+
+/* One device: errors by operator, and of whole blocks (residual additions come twice). */
+static void compare(const char *path, const char *device, struct served_on *x, const struct dnn *d)
+{
+	static double error[OPS][MOST], sums[MOST];
+	size_t n[OPS] = { 0 }, n_blocks = 0;
+	static struct block block[MOST];
+	struct orr_error err = { 0 };
+	struct csv c;
+	if (csv_open_file(&c, path, &err)) {
+		ok(false, "%s", err.text);
+		csv_close(&c);
+		return;
+	}
+	while (csv_next(&c, &err) == 1) {
+		if (strcmp(csv_text(&c, "device"), device) || strcmp(csv_text(&c, "model"), "Llama-2-70b-hf") ||
+			strcmp(csv_text(&c, "tp"), "8"))
+			continue;
+		double tokens = atof(csv_text(&c, "num_tokens")), measured = atof(csv_text(&c, "median_ms")) * 1e-3;
+		for (size_t o = 0; o < OPS; o++) {
+			if (strcmp(csv_text(&c, "op"), ops[o][0]))
+				continue;
+			double s = served_layers_layer_s(served_layers_of(x), layer_of(d, o), tokens);
+			struct block *b = block_at(block, &n_blocks, tokens);
+			int times = strcmp(ops[o][0], "add") ? 1 : 2;
+			error[o][n[o]++] = fabs(s / measured - 1);
+			b->measured += times * measured;
+			b->predicted += times * s;
+			b->seen++;
+		}
+	}
+	csv_close(&c);
+	for (size_t o = 0; o < OPS; o++)
+		printf("# %s %-26s median error %4.1f %% of %zu\n", device, ops[o][0], 100 * median(error[o], n[o]), n[o]);
+	size_t whole = 0;
+	double worst = 0;
+	for (size_t i = 0; i < n_blocks; i++)
+		if (block[i].seen == OPS) {
+			sums[whole] = fabs(block[i].predicted / block[i].measured - 1);
+			worst = fmax(worst, sums[whole++]);
+		}
+	double products = 0;
+	for (size_t o = 0; o < PRODUCTS; o++)
+		products = fmax(products, median(error[o], n[o]));
+	double middle = median(sums, whole);
+	ok(whole >= 15 && products <= 0.15 && middle <= 0.10 && worst <= 0.20,
+		"%s: Llama-2-70B, tp 8, %zu numbers of tokens: blocks %.1f %% off in the median (at most 10), %.1f %% at worst (at most "
+		"20); products at most %.1f %%",
+		device, whole, 100 * middle, 100 * worst, 100 * products);
+}
+
+static void check_vidur(void)
+{
+	static const char *const devices[][2] = { { "a100", "a100-80g" }, { "h100", "h100" } };
+	char path[4096];
+	snprintf(path, sizeof path, "%s/measured/vidur_mlp_ops.csv", getenv("ORRERY_DATA_PATH") ? getenv("ORRERY_DATA_PATH") : "");
+	if (access(path, R_OK)) {
+		skip("no vidur_mlp_ops.csv under ORRERY_DATA_PATH");
+		return;
+	}
+	for (size_t i = 0; i < 2; i++) {
+		struct orr_error err = { 0 };
+		struct device *d = device_load(devices[i][1], &err);
+		struct profile *p = profile_load(devices[i][1], &err);
+		struct served *m = served_load("llama2-70b", &err);
+		struct served_on *x = d && p && m ? on(m, d, p, 8, 1) : NULL;
+		if (ok(x != NULL, "%s and its profile %s", devices[i][1], err.text))
+			compare(path, devices[i][0], x, m->llm->dnn);
+		served_on_free(x);
+		served_free(m);
+		profile_free(p);
+		device_free(d);
+	}
+}
+
+/* ---- a whole system ---- */
+
+/* Times of GPUs alone, so never above what was measured, up to the 10 % that laws are off. */
+static void check_splitwise_device(const char *path, const char *hardware, const char *device)
+{
+	struct orr_error err = { 0 };
+	struct device *d = device_load(device, &err);
+	struct profile *p = profile_load(device, &err);
+	struct served *m = served_load("llama2-70b", &err);
+	struct served_on *x = d && p && m ? on(m, d, p, 8, 1) : NULL;
+	struct csv c;
+	int rows = 0, above = 0;
+	static double prompt[MOST], decode[MOST];
+	if (csv_open_file(&c, path, &err) || !x) {
+		ok(false, "%s", err.text);
+		csv_close(&c);
+		return;
+	}
+	while (csv_next(&c, &err) == 1 && rows < MOST) {
+		if (strcmp(csv_text(&c, "model"), "llama2-70b") || strcmp(csv_text(&c, "hardware"), hardware) ||
+			strcmp(csv_text(&c, "tensor_parallel"), "8"))
+			continue;
+		double size = atof(csv_text(&c, "prompt_size")), batch = atof(csv_text(&c, "batch_size")),
+		       out = atof(csv_text(&c, "token_size"));
+		struct llm_load in = { .prompts = (uint32_t)batch, .prompt_tokens = size * batch, .prompt_pairs = size * size * batch };
+		struct llm_load next = { .decodes = (uint32_t)batch, .decode_context = (size + out / 2) * batch };
+		prompt[rows] = 1e3 * served_iteration(x, &in) / atof(csv_text(&c, "prompt_time"));
+		decode[rows] = 1e3 * served_iteration(x, &next) / atof(csv_text(&c, "token_time"));
+		above += prompt[rows] > 1.1 || decode[rows] > 1.1;
+		rows++;
+	}
+	csv_close(&c);
+	double in = median(prompt, (size_t)rows), next = median(decode, (size_t)rows);
+	ok(rows > 50 && !above,
+		"%s: of %d measured times %d lie below the GPUs' own; these are %.2f of prompts' and %.2f of decodes' in the median",
+		hardware, 2 * rows, above, in, next);
+	served_on_free(x);
+	served_free(m);
+	profile_free(p);
+	device_free(d);
+}
+
+static void check_splitwise(void)
+{
+	char path[4096];
+	snprintf(
+		path, sizeof path, "%s/oracles/splitwise-sim/perf_model.csv", getenv("ORRERY_DATA_PATH") ? getenv("ORRERY_DATA_PATH") : "");
+	if (access(path, R_OK)) {
+		skip("no perf_model.csv of splitwise-sim under ORRERY_DATA_PATH");
+		return;
+	}
+	check_splitwise_device(path, "a100-80gb", "a100-80g");
+	check_splitwise_device(path, "h100-80gb", "h100");
+}
+
+int main(void)
+{
+	check_by_hand();
+	check_copies();
+	check_increasing();
+	check_vidur();
+	check_splitwise();
+	return done();
+}

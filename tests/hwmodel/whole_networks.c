@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Whole networks on one GPU: the step from the laws of a profile and tables of layers, beside what others measured.
+ *
+ * Expected: the measured steps of hwmodel/steptimes.json, each with its source. No law was fitted to any of them, but for the
+ * K80's one efficiency, which is from its own rows: those show how well one number does. AlexNet stands apart: the one
+ * of these benchmarks is a third variant. Arguments: a folder of DEVICE.json to take profiles from instead of
+ * those that ship.
+ */
+#include "hwmodel/cost.h"
+#include "hwmodel/profile.h"
+#include "hwmodel/steptimes.h"
+
+#include "tests/tap.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { MOST = 400 };
+
+struct row {
+	const struct steptime *e;
+	double batch, seconds, by_laws, by_sheet, outside;
+	bool is_alexnet, is_fp32;
+	char device[32];
+};
+
+static struct row row[MOST];
+static int n_rows;
+static const char *folder;
+
+static struct profile *profile_of(const struct device *d, struct orr_error *err)
+{
+	char path[400];
+	const char *name = profile_for_device(d->profile_of);
+	if (!folder)
+		return name ? profile_load(name, err) : NULL;
+	snprintf(path, sizeof path, "%s/%s.json", folder, d->profile_of);
+	return access(path, R_OK) ? NULL : profile_load(path, err);
+}
+
+static double step_s(const struct dnn *d, const struct cost *c, const struct steptime *e, double batch)
+{
+	double sum = e->update == STEPTIME_WITH_UPDATE ? cost_update_s(c, d->params, e->state_bytes) : 0;
+	for (int pass = DNN_FORWARD; pass <= DNN_BACKWARD_WEIGHT; pass++)
+		sum += cost_range_s(c, 0, d->n_layers, (enum dnn_pass)pass, batch, 1, false);
+	return sum;
+}
+
+static void compare(const struct steptime *e)
+{
+	struct orr_error err = { 0 };
+	struct device *dev = device_load(e->device, &err);
+	struct dnn *d = dnn_load(e->model, &err);
+	struct profile *p = dev ? profile_of(dev, &err) : NULL;
+	struct cost_options o = { .precision = e->precision, .profile = p };
+	struct cost *laws = p && d ? cost_new(d, dev, &o, &err) : NULL;
+	o.profile = NULL;
+	struct cost *sheet = laws ? cost_new(d, dev, &o, &err) : NULL;
+	if (err.code)
+		ok(false, "%s on %s: %s", e->model, e->device, err.text);
+	for (uint32_t i = 0; sheet && i < e->n && n_rows < MOST; i++) {
+		struct cost_coverage cover = { 0 };
+		struct row *r = &row[n_rows++];
+		cost_cover(laws, e->batch[i], 1, false, &cover);
+		*r = (struct row){ .e = e,
+			.batch = e->batch[i],
+			.seconds = e->seconds[i],
+			.by_laws = step_s(d, laws, e, e->batch[i]) / e->seconds[i] - 1,
+			.by_sheet = step_s(d, sheet, e, e->batch[i]) / e->seconds[i] - 1,
+			.outside = cover.by_law ? (double)cover.outside / (double)cover.by_law : 0,
+			.is_alexnet = strstr(e->model, "alexnet") != NULL,
+			.is_fp32 = e->precision == PRECISION_FP32 };
+		snprintf(r->device, sizeof r->device, "%s", dev->profile_of);
+		printf("# %-9s %-5s %-25s %5.0f %9.1f %9.1f %+7.1f %+7.1f  %4.0f  %s\n", e->device, precision_name(e->precision), e->model,
+			r->batch, r->batch / r->seconds, r->batch / r->seconds / (1 + r->by_laws), 100 * (1 / (1 + r->by_laws) - 1),
+			100 * (1 / (1 + r->by_sheet) - 1), 100 * r->outside, e->setup);
+	}
+	cost_free(laws);
+	cost_free(sheet);
+	profile_free(p);
+	device_free(dev);
+	dnn_free(d);
+}
+
+/* Mean of |images/s predicted over measured - 1|. */
+static double mean_error(const char *device, bool fp32, bool alexnet, bool of_sheet, int *n)
+{
+	double sum = 0;
+	*n = 0;
+	for (int i = 0; i < n_rows; i++) {
+		const struct row *r = &row[i];
+		if ((device && strcmp(r->device, device)) || r->is_fp32 != fp32 || r->is_alexnet != alexnet)
+			continue;
+		sum += fabs(1 / (1 + (of_sheet ? r->by_sheet : r->by_laws)) - 1);
+		++*n;
+	}
+	return *n ? sum / *n : NAN;
+}
+
+static void summary(const char *device)
+{
+	int n;
+	for (int k = 0; k < 4; k++) {
+		bool fp32 = k < 2, alexnet = k % 2;
+		double laws = mean_error(device, fp32, alexnet, false, &n), sheet = mean_error(device, fp32, alexnet, true, &n);
+		if (n)
+			printf("# %-9s %-9s %-11s %3d steps: mean error of images/s %5.1f %%, by the data sheet %5.1f %%\n", device,
+				fp32 ? "fp32" : "reduced", alexnet ? "AlexNet" : "", n, 100 * laws, 100 * sheet);
+	}
+}
+
+static void check(const char *device)
+{
+	int n;
+	double error = mean_error(device, true, false, false, &n);
+	if (n)
+		ok(error <= 0.15, "fp32 networks on %s (%d steps), AlexNet apart: mean error of images/s at most 15 %% (%.1f %%)", device,
+			n, 100 * error);
+	else
+		skip("no profile of this device ships");
+}
+
+int main(int argc, char **argv)
+{
+	struct orr_error err = { 0 };
+	struct steptimes *t = steptimes_load(&err);
+	folder = argc > 1 ? argv[1] : NULL;
+	if (!ok(t != NULL, "the table is read %s", err.text))
+		return done();
+	printf("# %-9s %-5s %-25s %5s %9s %9s %7s %7s %4s\n", "device", "", "model", "batch", "images/s", "profile", "error %", "sheet %",
+		"out %");
+	for (uint32_t i = 0; i < t->n; i++)
+		compare(&t->entry[i]);
+	const char *seen[MOST];
+	int n_seen = 0;
+	for (int i = 0; i < n_rows; i++) {
+		int k = 0;
+		while (k < n_seen && strcmp(seen[k], row[i].device))
+			k++;
+		if (k == n_seen)
+			summary(seen[n_seen++] = row[i].device);
+	}
+	check("p100");
+	check("v100");
+	steptimes_free(t);
+	return done();
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The Gittins index on distributions where it is known, against its definition on random
+ * ones, and schedules of the policy worked out by hand.
+ */
+#include "base/rng.h"
+#include "policies/jobs/gittins_index.h"
+#include "tests/jobs/replay.h"
+#include "tests/tap.h"
+
+extern const struct orr_policy orr_policy_gittins;
+
+static struct orr_error err;
+
+static struct gittins_table table_of(const double *v, size_t n)
+{
+	struct gittins_table t = { 0 };
+	for (size_t i = 0; i < n; i++)
+		gittins_add(&t, v[i]);
+	gittins_build(&t);
+	return t;
+}
+
+/* ---- known indices ---- */
+
+/* All jobs need 100: at age a, the rest buys one completion for 100 - a. */
+static void deterministic(void)
+{
+	static const double v[] = { 100, 100, 100 };
+	struct gittins_table t = table_of(v, 3);
+	near_to(gittins_index(&t, 0, 0), 1. / 100, 1e-15, "deterministic 100: 1/100 at age 0");
+	near_to(gittins_index(&t, 75, 0), 1. / 25, 1e-15, "... 1/25 at age 75: it rises");
+	near_to(gittins_index(&t, 75, 50), 1. / 25, 1e-15, "... a D beyond the end costs nothing more");
+	near_to(gittins_index(&t, 100, 0), 0, 0, "... 0 once every known job is outlived");
+	gittins_free(&t);
+}
+
+/* Memoryless: (1 - e^-Du) / ((1 - e^-Du) / u) = u for every age and D. The mid-quantiles
+ * of n samples stand for the distribution; the tolerance is theirs. */
+static void exponential(void)
+{
+	enum { N = 20000, MEAN = 50 };
+	static double v[N];
+	for (int i = 0; i < N; i++)
+		v[i] = -MEAN * log(1 - (i + 0.5) / N);
+	struct gittins_table t = table_of(v, N);
+	static const double ages[] = { 0, 10, 50, 120 };
+	for (int i = 0; i < 4; i++) {
+		near_to(gittins_index_fixed(&t, ages[i], 30), 1. / MEAN, 1e-4, "exponential: 1/mean at every age, D fixed");
+		near_to(gittins_index(&t, ages[i], 20), 1. / MEAN, 1e-4, "exponential: 1/mean at every age, best D >= 20");
+	}
+	gittins_free(&t);
+}
+
+/* 1 or 10, evenly. Age 0: D = 1 buys 1/2 for 1; D = 10 buys 1 for 1/2 + 5. From age 1 on only the
+ * long ones are left. A quantum of at least 2 buys 1/2 for 1/2 + 1. */
+static void bimodal(void)
+{
+	static const double v[] = { 10, 1, 10, 1 };
+	struct gittins_table t = table_of(v, 4);
+	near_to(gittins_index(&t, 0, 0), 0.5, 1e-15, "1 or 10: 1/2 at age 0");
+	near_to(gittins_index(&t, 0.5, 0), 1, 1e-15, "... 1 at age 1/2");
+	near_to(gittins_index(&t, 1, 0), 1. / 9, 1e-15, "... 1/9 at age 1: it has fallen");
+	near_to(gittins_index(&t, 6, 0), 0.25, 1e-15, "... and 1/4 at age 6");
+	near_to(gittins_index(&t, 0, 2), 1. / 3, 1e-15, "... 1/3 at age 0 with D >= 2");
+	gittins_free(&t);
+}
+
+/* 2 (one in ten) or 3: at age 0 D = 2 buys 1/10 for 2, D = 3 buys 1 for 2/10 + 27/10. */
+static void later_corner(void)
+{
+	static const double v[] = { 2, 3, 3, 3, 3, 3, 3, 3, 3, 3 };
+	struct gittins_table t = table_of(v, 10);
+	near_to(gittins_index(&t, 0, 0), 1 / 2.9, 1e-15, "2 or mostly 3: the best D is not the first");
+	gittins_free(&t);
+}
+
+/* The definition, over all D that lead to a value, and over D = least. */
+static double by_definition(const double *v, size_t n, double age, double least)
+{
+	double best = 0;
+	for (size_t k = 0; k <= n; k++) {
+		double d = k < n ? v[k] - age : least, done = 0, cost = 0;
+		if (d < least || d <= 0)
+			continue;
+		for (size_t i = 0; i < n; i++)
+			if (v[i] > age) {
+				done += v[i] - age <= d;
+				cost += fmin(v[i] - age, d);
+			}
+		best = cost > 0 && done / cost > best ? done / cost : best;
+	}
+	return best;
+}
+
+static void random_distributions(void)
+{
+	struct rng rng;
+	double v[40];
+	bool all = true;
+	rng_init(&rng, 1, "gittins", 0);
+	for (int round = 0; round < 300; round++) {
+		size_t n = 1 + rng_below(&rng, 40);
+		for (size_t i = 0; i < n; i++)
+			v[i] = (double)rng_below(&rng, 30);
+		struct gittins_table t = table_of(v, n);
+		for (int age = 0; age < 31; age++)
+			for (int least = 0; least < 8; least += 3) {
+				double got = gittins_index(&t, age, least), want = by_definition(v, n, age, least);
+				if (fabs(got - want) > 1e-12)
+					printf("# age %d, D >= %d: %.17g, want %.17g\n", age, least, got, want);
+				all &= fabs(got - want) <= 1e-12;
+			}
+		gittins_free(&t);
+	}
+	ok(all, "on 300 random distributions, at every age: the definition, tried on every D");
+}
+
+/* ---- the policy ---- */
+
+static void by_hand(
+	const char *what, const char *csv, const char *cluster, const char *settings, const double *start, const double *end, size_t n)
+{
+	struct run_result *r = replay(csv, cluster, "count", &orr_policy_gittins, settings, &err);
+	if (!r)
+		printf("# %s\n", err.text);
+	ok(replay_matches(r, start, end, n), "%s", what);
+	result_free(r);
+}
+
+/* One GPU; services 10 or 100, evenly; levels from 0, 10, 20, 40, 80. Index: level 0 (1/2)/10 =
+ * 1/20; then 1/90, 1/80, 1/60, and 1/20 from age 80. A (100 s) starts at 0. B (10 s) comes at 5 with
+ * the same index and waits; at 10 A's falls: B 10-20. At 40 A has age 30: D, new, goes first, 40-50.
+ * At 115 A has age 95 and index 1/20 as C has: A came to it at 100, C at 115; A ends at 120, C runs
+ * 120-130. (Least attained service would let C in at once.) */
+static void falls_and_rises(void)
+{
+	static const double start[] = { 0, 10, 40, 120 }, end[] = { 120, 20, 50, 130 };
+	by_hand("10 or 100: new jobs pass one of middle age, not one about to end",
+		"submit_s,duration_s,gpus\n0,100,1\n5,10,1\n40,10,1\n115,10,1\n", "1x1", "table=10s,100s quantum=10s steps=1 interval=0",
+		start, end, 4);
+}
+
+/* Nothing is known until two jobs of 10 s have ended, first come first served. A (100 s) starts at
+ * 30; E comes at 35, as good as A; at 40 A has outlived all that is known: E 40-50. */
+static void learns(void)
+{
+	static const double start[] = { 0, 10, 30, 40 }, end[] = { 10, 20, 140, 50 };
+	by_hand("learnt from completed jobs: who outlives them all goes last",
+		"submit_s,duration_s,gpus\n0,10,1\n0,10,1\n30,100,1\n35,10,1\n", "1x1", "quantum=10s steps=1 interval=0", start, end, 4);
+}
+
+/* GPU time: A on two GPUs has had 10 GPU-s after 5 s. By running time, after 10 s. */
+static void counts_gpu_time(void)
+{
+	static const char csv[] = "submit_s,duration_s,gpus\n0,100,2\n1,5,2\n";
+	static const double start[] = { 0, 5 }, end[] = { 105, 10 }, start_time[] = { 0, 10 }, end_time[] = { 105, 15 };
+	by_hand("service=gpu-time: two GPUs count double", csv, "1x2", "table=10s,200s quantum=10s steps=1 interval=0", start, end, 2);
+	by_hand("service=time: they do not", csv, "1x2", "service=time table=10s,200s quantum=10s steps=1 interval=0", start_time, end_time,
+		2);
+}
+
+int main(void)
+{
+	deterministic();
+	exponential();
+	bimodal();
+	later_corner();
+	random_distributions();
+	falls_and_rises();
+	learns();
+	counts_gpu_time();
+	return done();
+}

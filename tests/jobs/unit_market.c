@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* unit_market.c - what a policy sees of nodes that are lent, and what it may do with one that is noticed */
+#include "tests/tap.h"
+
+#include <orrery/policy.h>
+
+#include "base/mem.h"
+#include "base/param.h"
+#include "cluster/capacity.h"
+#include "cluster/pool.h"
+#include "jobs/jobs.h"
+#include "traces/trace.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Two nodes of 4 GPUs, of instances a and b; a costs 2 USD an hour, b 3 until 60 s and 5 from then on. b goes at 100 s and is noticed 30 s
+ * ahead. */
+static const char rows[] = "time_s,event,node,zone,price\n0,price,,,3\n0,add,a,,2\n0,add,b,,\n60,price,,,5\n100,remove,b,,\n";
+static const char jobs_text[] = "submit_s,duration_s,gpus\n0,200,2\n0,40,4\n";
+
+static struct orr_error err;
+
+/* One line for each schedule() call: time, GPUs there, free, going, of the first job going; USD per GPU and hour; what is said of n1. */
+static char seen[2048];
+static bool is_bold; /* tries to start a job on the node that is noticed */
+
+static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *e)
+{
+	static int self;
+	(void)w, (void)args, (void)e;
+	return &self;
+}
+
+static void destroy(void *self)
+{
+	(void)self;
+}
+
+static void on_job(void *self, struct orr_jobs *w, orr_job j)
+{
+	(void)self, (void)w, (void)j;
+}
+
+static void on_finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
+{
+	(void)self, (void)w, (void)j, (void)how;
+}
+
+static void schedule(void *self, struct orr_jobs *w)
+{
+	const uint32_t node[] = { 1 }, gpus[] = { 2 }, all[] = { 4 }, first[] = { 0 };
+	struct orr_node_info info;
+	size_t at = strlen(seen);
+	(void)self;
+	orr_job a = orr_job_first(w), b = orr_job_next(w, a);
+	if (!orr_now(w)) {
+		orr_start_at(w, a, node, gpus, 1);
+		orr_start_at(w, b, first, all, 1);
+	}
+	int64_t goes = orr_node_goes_ns(w, 1);
+	orr_node_get(w, 1, &info);
+	snprintf(seen + at, sizeof seen - at, "%g:%u/%u/%u/%u %.4g %g%s%u|", (double)orr_now(w) / 1e9, orr_total_gpus(w), orr_free_gpus(w),
+		orr_going_gpus(w), orr_job_going_gpus(w, a), orr_gpu_usd_per_hour(w, 0), goes == ORR_NEVER ? -1 : (double)goes / 1e9,
+		info.is_up ? "+" : "-", info.gpus_free);
+	if (orr_going_gpus(w) && is_bold) {
+		orr_stop(w, a);
+		orr_start_at(w, a, node, gpus, 1);
+	} else if (a && !orr_job_is_running(w, a)) {
+		orr_try_start(w, a);
+	}
+}
+
+static const struct orr_jobs_ops ops = { .size = sizeof ops,
+	.create = create,
+	.destroy = destroy,
+	.arrive = on_job,
+	.finish = on_finish,
+	.evict = on_job,
+	.schedule = schedule };
+static const struct orr_policy policy = {
+	.abi_version = ORR_ABI_VERSION, .kind = ORR_POLICY_KIND_JOBS, .name = "watcher", .doc = "", .ops = &ops
+};
+
+static void put_file(char *path, const char *text)
+{
+	int fd = mkstemp(path);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+	if (f && fputs(text, f) >= 0)
+		fclose(f);
+}
+
+static int run(bool is_lent)
+{
+	static struct jobs_blocks blocks;
+	char capacity_path[] = "/tmp/orrery-market.XXXXXX", jobs_path[] = "/tmp/orrery-market.XXXXXX";
+	put_file(capacity_path, rows);
+	put_file(jobs_path, jobs_text);
+	struct availset *set = availset_load(capacity_path, "availability", NULL, 1, &err);
+	struct capacity_config capacity = { .set = set, .notice_ns = 30000000000, .usd_per_hour = 1 };
+	struct orr_args *options = args_new(jobs_options, "jobs", &err);
+	struct cluster *cluster = cluster_load("2x4:v100", &err);
+	struct jobset *jobs = jobset_load(jobs_path, "orrery", NULL, 1, &err);
+	struct jobs_config config = { .jobs = jobs,
+		.cluster = cluster,
+		.placement = placement_find("consolidate"),
+		.options = options,
+		.capacity = is_lent ? &capacity : NULL,
+		.until_ns = ORR_NEVER,
+		.check = true,
+		.policy_timeout_s = 60 };
+	struct run_result *r = result_new();
+	seen[0] = '\0';
+	err = (struct orr_error){ 0 };
+	int rc = jobs_run(&config, &policy, NULL, "watcher", r, &blocks, &err);
+	result_free(r);
+	jobset_free(jobs);
+	cluster_free(cluster);
+	args_free(options);
+	availset_free(set);
+	unlink(capacity_path);
+	unlink(jobs_path);
+	return rc;
+}
+
+int main(void)
+{
+	/* The first job is on n1, the other on all of n0 until 40 s. At 60 s the price changes; at 70 s n1 is noticed: its 2 free GPUs are
+	 * none any more; at 100 s it is gone, the job has lost its work and starts on n0, until 300 s. (2 + 3) / 8, (2 + 5) / 8, 2 / 4. */
+	is_bold = false;
+	ok(!run(true), "a policy runs on nodes that are lent");
+	same_text(seen,
+		"0:8/2/0/0 0.625 -1+2|40:8/6/0/0 0.625 -1+2|60:8/6/0/0 0.875 -1+2|70:8/4/4/2 0.875 100+0|100:4/4/0/0 0.5 -1-0|300:4/4/0/0 "
+		"0.5 -1-0|",
+		"it sees what is there, what will go, and what it costs");
+	is_bold = true;
+	ok(run(true) && strstr(err.text, "policy watcher: job 0 at 70.000000000 s: start: a node that is about to go was asked for"),
+		"starting a job on a node that is noticed ends the run");
+	is_bold = false;
+	ok(!run(false), "the same policy on a cluster that stays");
+	same_text(seen, "0:8/2/0/0 nan -1+2|40:8/6/0/0 nan -1+2|200:8/8/0/0 nan -1+4|", "nothing goes there, and prices are not known");
+	return done();
+}

@@ -1,0 +1,3 @@
+# make check-mixed
+UNIT_TESTS += tests/mixed/unit_mixed
+SCRIPT_TESTS += tests/mixed/mixed.sh

@@ -1,0 +1,7 @@
+# make check-net
+UNIT_TESTS += tests/net/netflows_mutation tests/net/unit_collective tests/net/unit_flow tests/net/unit_quotient \
+	tests/net/unit_topology
+SCRIPT_TESTS += tests/net/cli_net.sh
+libtests_a_SOURCES += tests/net/flow_model.c tests/net/flow_model.h tests/net/net_fill.c tests/net/net_fill.h
+# The test counts allocations.
+tests_net_unit_flow_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=mem_alloc,--wrap=mem_zalloc,--wrap=mem_realloc

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A quantity over time in a bounded number of buckets: the integral is exact. */
+#include "base/rng.h"
+#include "results/timeline.h"
+#include "tests/tap.h"
+
+static const int64_t second = 1000000000;
+
+static timeline_sum sum_of(const struct timeline *t)
+{
+	timeline_sum sum = 0;
+	for (size_t i = 0; i < TIMELINE_MAX; i++)
+		sum += t->bucket[i];
+	return sum;
+}
+
+static void by_hand(void)
+{
+	struct timeline t;
+	timeline_begin(&t, 10 * second);
+	timeline_set(&t, 10 * second, 3);
+	timeline_set(&t, 11 * second + second / 2, 5);
+	timeline_set(&t, 13 * second, 0);
+	/* 3 for 1.5 s, then 5 for 1.5 s, in buckets of a second */
+	near_to(timeline_mean(&t, 0), 3, 0, "the first second");
+	near_to(timeline_mean(&t, 1), 4, 0, "half a second of 3, half of 5");
+	near_to(timeline_mean(&t, 2), 5, 0, "the third second");
+	ok(t.n == 3, "a bucket that begins at the end is none (%zu)", t.n);
+	ok(t.total == (timeline_sum)12 * 1000000000u, "the integral is 12");
+	ok(t.largest == 5, "the largest value was 5");
+	timeline_set(&t, 13 * second + second / 4, 8);
+	timeline_set(&t, 13 * second + second / 2, 0);
+	near_to(timeline_mean(&t, 3), 4, 0, "the last bucket's mean is over what there is of it");
+	timeline_set(&t, 13 * second + second / 2, 100);
+	timeline_set(&t, 13 * second + second / 2, 0);
+	ok(t.total == (timeline_sum)14 * 1000000000u, "a value that holds for no time adds nothing");
+	ok(t.largest == 100, "but counts as the largest");
+}
+
+static void doubling(void)
+{
+	struct timeline t;
+	timeline_begin(&t, 0);
+	timeline_set(&t, 0, 7);
+	timeline_set(&t, 1024 * second - 1, 7);
+	ok(t.width == second && t.n == 1024, "1,024 buckets of a second");
+	timeline_set(&t, 1024 * second, 7);
+	ok(t.width == 2 * second && t.n == 512, "the instant after needs wider ones (%zu)", t.n);
+	timeline_set(&t, INT64_MAX / 2, 0);
+	ok(sum_of(&t) == t.total && t.total == (timeline_sum)7 * (uint64_t)(INT64_MAX / 2), "exact over the clock's 146 years");
+	ok(t.n <= TIMELINE_MAX && t.n > TIMELINE_MAX / 2, "in %zu buckets", t.n);
+	near_to(timeline_mean(&t, t.n / 2), 7, 0, "each of which has the mean");
+}
+
+/* Against adding up value x time; and the mean of each bucket against its definition. */
+static void at_random(int rounds)
+{
+	struct rng r;
+	bool good = true;
+	rng_init(&r, 1, "timeline", 0);
+	for (int k = 0; k < rounds && good; k++) {
+		struct timeline t;
+		int64_t now = (int64_t)rng_below(&r, 1000) * second;
+		timeline_sum want = 0;
+		uint64_t value = 0, largest = 0, span = UINT64_C(1) << (20 + rng_below(&r, 30));
+		timeline_begin(&t, now);
+		for (int i = 0; i < 300; i++) {
+			int64_t dt = rng_below(&r, 4) ? (int64_t)rng_below(&r, span) : 0;
+			want += (timeline_sum)value * (uint64_t)dt;
+			now += dt;
+			value = rng_below(&r, 3) ? rng_below(&r, 1000000) : 0;
+			largest = value > largest ? value : largest;
+			timeline_set(&t, now, value);
+		}
+		good = t.total == want && sum_of(&t) == want && t.largest == largest && t.last == now;
+	}
+	ok(good, "random walks: integral and buckets to the unit");
+}
+
+int main(void)
+{
+	by_hand();
+	doubling();
+	at_random(2000);
+	return done();
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * fleet_run.h - runs of the serving world under a policy that keeps a log: each replica works off its own requests in
+ * order, one at a time
+ */
+#ifndef ORR_TESTS_FLEET_RUN_H
+#define ORR_TESTS_FLEET_RUN_H
+
+#include <orrery/policy.h>
+
+#include "results/result.h"
+#include "serve/serve.h"
+
+#include "tests/tap.h"
+
+/* What the policy saw. */
+struct probe_event {
+	char what; /* 'a' arrive, 'f' finish, 'u' up, 'd' draining, 'x' down */
+	double at_s;
+	uint64_t number; /* of the request */
+	uint32_t replica;
+	int how;
+};
+struct probe {
+	struct probe_event *event;
+	size_t n, cap;
+	/* Called in each arrive() and schedule(), if given. */
+	void (*seen)(struct orr_serve *w, char what, uint64_t subject);
+	bool naps;   /* starts nothing in the first second of ten */
+	bool sleeps; /* starts nothing at all */
+};
+extern struct probe probe;                                                  /* of the run that is going on */
+extern const struct orr_policy fleet_probe_policy, fleet_probe_busy_policy; /* the second says that it is work conserving */
+
+struct fleet_case {
+	const char *requests;  /* rows of our own CSV with a header, or of Mooncake's; or a generator */
+	const char *models[4]; /* JSON texts */
+	struct serve_deployment deployment[4];
+	const char *cluster;   /* "4x1" */
+	const char *options;   /* "name=value name=value" */
+	const char *failures;  /* CSV */
+	double mtbf_s, mttr_s; /* or a hazard */
+	const double *usd_per_gpu_hour;
+	const struct orr_policy *policy; /* NULL: the probe */
+	const char *settings;
+	double memory_bytes; /* of each GPU; 0: not known */
+	double until_s;      /* 0: no end */
+	uint64_t seed, replication, max_rows;
+	bool no_check;
+	/* In the place of serve_run(): a clock that is somebody else's. */
+	int (*drive)(const struct serve_config *c, const struct orr_policy *policy, const struct orr_args *args, struct run_result *r,
+		struct orr_error *err);
+};
+
+/* NULL if the run ended with an error; err says which. Names in rows are NULL. */
+struct run_result *fleet_run(const struct fleet_case *c, struct orr_error *err);
+double fleet_metric(const struct run_result *r, const char *name); /* NAN: there is none */
+
+/* fleet_run(), with a failing test where it ended with an error. */
+__attribute__((unused)) static struct run_result *fleet_must_run(const struct fleet_case *c, const char *what)
+{
+	struct orr_error err;
+	struct run_result *r = fleet_run(c, &err);
+	if (!r)
+		ok(false, "%s: %s", what, err.text);
+	return r;
+}
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* llm_run.h - a trace of requests served by a language model of the closed form, for tests and benchmarks */
+#ifndef ORR_TESTS_LLM_RUN_H
+#define ORR_TESTS_LLM_RUN_H
+
+#include <orrery/policy.h>
+
+#include "serve/serve.h"
+
+#include <stdio.h>
+
+/* 5 + 0.05 T + 1e-4 C + 1e-6 P milliseconds: what Vidur was run with for its oracle. */
+extern const char llm_vidur_model[];
+
+struct llm_run {
+	const struct reqset *requests;
+	const char *model;  /* JSON, or a name of the catalogue; NULL: llm_vidur_model */
+	const char *device; /* NULL: none */
+	uint32_t replicas;  /* 0: one */
+	uint32_t kv_blocks;
+	const char *cluster;  /* NULL: as many nodes of one GPU as replicas */
+	const char *topology; /* NULL: none */
+	const struct orr_policy *policy;
+	const char *settings; /* "name=value name=value" of the policy; NULL: none */
+	const char *options;  /* likewise, of the world */
+	const char *failures; /* time_s,node,event; NULL: none */
+	bool is_quick;        /* no rows, no --check */
+	bool is_guest;        /* on a clock and a pool that the caller owns */
+};
+
+/* NULL if the run ended with an error; err says which. Rows name no models. */
+struct run_result *llm_serve(const struct llm_run *x, struct orr_error *err);
+/* Requests written as text (a CSV of ours or Vidur's). */
+struct reqset *llm_requests(const char *text, struct orr_error *err);
+/* Likewise Mooncake's JSON lines, whose hashes stand for so many tokens. */
+struct reqset *llm_hashed_requests(const char *text, uint32_t tokens, struct orr_error *err);
+/* oracles/vidur/NAME under ORRERY_DATA_PATH; NULL: there is none. */
+FILE *llm_oracle_file(const char *name);
+/* The oracle's 2,000 requests; NULL: there are none. */
+struct reqset *llm_vidur_requests(void);
+double llm_metric(const struct run_result *r, const char *name); /* NAN: none */
+
+#endif

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * TensorFlow Serving, Clipper, Nexus and Clockwork: schedules and plans worked out by hand, and what their publications
+ * claim as properties on random workloads.
+ */
+#include "base/rng.h"
+#include "policies/serve/nexus_plan.h"
+#include "tests/serve/serve_replay.h"
+#include "tests/tap.h"
+
+#include <stdlib.h>
+
+extern const struct orr_policy orr_policy_serve_tf_serving, orr_policy_serve_clipper, orr_policy_serve_nexus, orr_policy_serve_clockwork;
+
+static struct orr_error err;
+
+#define TABLE "\"source\":\"by hand\",\"kind\":\"table\""
+#define FAST "\"batch\":[1,2,4],\"latency_ms\":[10,12,16]"
+static const char model_m[] = "{\"name\":\"m\"," TABLE "," FAST "}";
+static const char model_n[] = "{\"name\":\"n\"," TABLE "," FAST "}";
+static const char slower_c[] = "{\"name\":\"c\"," TABLE ",\"batch\":[1,2,3,4,5,6,7,8],\"latency_ms\":[10,20,30,40,50,60,70,80]}";
+static const char *const both[] = { model_m, model_n, NULL };
+static const char *const one[] = { model_m, NULL };
+static const char *const slower[] = { slower_c, NULL };
+
+static struct run_result *serve(
+	const struct orr_policy *policy, const char *requests, const char *const *models, const char *settings, const char *options)
+{
+	struct serve_case c = { .requests = requests, .models = models, .policy = policy, .settings = settings, .options = options };
+	struct run_result *r = serve_replay(&c, &err);
+	if (!r)
+		printf("# %s\n", err.text);
+	return r;
+}
+
+#define BY_HAND(policy, what, requests, models, settings, ...)                                                \
+	do {                                                                                                  \
+		static const double ends_s[] = { __VA_ARGS__ };                                               \
+		struct run_result *got = serve(&orr_policy_serve_##policy, requests, models, settings, NULL); \
+		ok(serve_ends_at(got, ends_s, sizeof ends_s / sizeof *ends_s), "%s: %s", #policy, what);      \
+		result_free(got);                                                                             \
+	} while (0)
+
+/* ---- TensorFlow Serving ---- */
+
+#define AT(slo) "arrival_s,model,slo_s\n0,m," slo "\n0.001,m," slo "\n"
+static void tf_serving(void)
+{
+	BY_HAND(tf_serving, "a full batch leaves at once", AT("0.1") "0.002,m,0.1\n0.003,m,0.1\n", one, NULL, 0.019, 0.019, 0.019, 0.019);
+	/* 100 - L(4) = 84 ms */
+	BY_HAND(tf_serving, "one that is not full waits as long as the SLO allows", AT("0.1"), one, NULL, 0.096, 0.096);
+	BY_HAND(tf_serving, "or for its timeout", AT("0.1"), one, "batch_timeout=5ms", 0.017, 0.017);
+	BY_HAND(tf_serving, "three are padded to four", AT("0.1") "0.002,m,0.1\n", one, "batch_timeout=5ms", 0.021, 0.021, 0.021);
+	/* Full at 1; at 3, when the first runs until 13. */
+	BY_HAND(tf_serving, "one task at a time", AT("0.1") "0.002,m,0.1\n0.003,m,0.1\n", one, "max_batch=2", 0.013, 0.013, 0.025, 0.025);
+	BY_HAND(tf_serving, "or several", AT("0.1") "0.002,m,0.1\n0.003,m,0.1\n", one, "max_batch=2 threads=2", 0.013, 0.013, 0.015, 0.015);
+	BY_HAND(tf_serving, "models in order of their oldest request", "arrival_s,model\n0,m\n0.002,n\n0.001,m\n0.003,m\n", both,
+		"max_batch=1", 0.01, 0.02, 0.03, 0.04);
+	/* n's first is due at 84 with a SLO of 100; m's of 50 at 34 + 3, although it came later. */
+	BY_HAND(tf_serving, "models by their own SLOs", "arrival_s,model,slo_s\n0,n,0.1\n0.003,m,0.05\n", both, NULL, 0.094, 0.047);
+	BY_HAND(tf_serving, "a size for each model", "arrival_s,model\n0,m\n0,n\n0,n\n", both, "max_batch=1,2", 0.01, 0.022, 0.022);
+	BY_HAND(tf_serving, "what exceeds the queue is refused", "arrival_s,model\n0,m\n0,m\n0.001,m\n0.001,m\n0.001,m\n", one,
+		"max_batch=2 queue_limit=1", 0.012, 0.012, 0.024, 0.024, NAN);
+	struct run_result *r =
+		serve(&orr_policy_serve_tf_serving, "arrival_s,model\n0,m\n0,m\n0,m\n", one, "max_batch=2 full_only=true", NULL);
+	ok(!r || (r->requests[2].status == REQUEST_UNFINISHED && r->requests[1].completed_s == 0.012),
+		"tf_serving: with full batches only, the last one waits for ever");
+	result_free(r);
+}
+
+/* ---- Clipper ---- */
+
+static void clipper(void)
+{
+	char rows[2000] = "arrival_s,model\n";
+	for (int i = 0; i < 40; i++)
+		strcat(rows, "0,c\n");
+	struct run_result *r = serve(&orr_policy_serve_clipper, rows, slower, "objective=45ms", NULL);
+	/* 10 ms a sample: 1, 2, 3, 4 are within 45 ms, 5 is not: 4.5, so 4; 5.5, so 5; 4.5 and so on. 40 = 37 + 3. */
+	static const int sizes[] = { 1, 2, 3, 4, 5, 4, 5, 4, 5, 4, 3 };
+	double end[40], t = 0;
+	int n = 0;
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		t += 0.01 * sizes[i];
+		for (int k = 0; k < sizes[i]; k++)
+			end[n++] = t;
+	}
+	ok(n == 40 && serve_ends_at(r, end, 40), "clipper: additive increase, multiplicative decrease");
+	result_free(r);
+	BY_HAND(clipper, "a batch may wait for a second request", "arrival_s,model\n0,m\n0.003,m\n0.1,m\n", one,
+		"first_batch=2 batch_wait=5ms", 0.015, 0.015, 0.115);
+	BY_HAND(clipper, "by default it does not", "arrival_s,model\n0,m\n0.003,m\n", one, "first_batch=2", 0.01, 0.02);
+}
+
+/* Crankshaw et al., figure 4: with AIMD the throughput is near what the objective allows, many times that of no batching. Here
+ * at 10 times the rate that single requests would allow: the best size is 20 of 1 + b / 10 ms <= 3. */
+static void clipper_finds_the_batch(void)
+{
+	char model[800] = "{\"name\":\"p\"," TABLE ",\"between\":\"linear\",\"batch\":[1,64],\"latency_ms\":[1.1,7.4]}";
+	const char *const models[] = { model, NULL };
+	struct serve_case c = { .requests = "poisson:rate=9000,n=20000",
+		.models = models,
+		.policy = &orr_policy_serve_clipper,
+		.settings = "objective=3ms increase=1",
+		.seed = 3 };
+	struct run_result *r = serve_replay(&c, &err);
+	double rate = serve_metric(r, "throughput"), size = serve_metric(r, "largest_batch");
+	/* Batches of 20 at 3 ms: 6,667/s; AIMD is between 18 and 21 all the time. */
+	ok(rate > 0.9 * 6667 && rate < 1.05 * 6667, "clipper: throughput %.0f/s of the 6,667 that the objective allows", rate);
+	ok(size > 17 && size < 22, "clipper: batches of %.1f on average, of 20", size);
+	result_free(r);
+}
+
+/* ---- Nexus ---- */
+
+/* Shen et al., SOSP 2019, section 4.1, table 2: three models, and their residual loads after full GPUs. */
+static const uint32_t sizes[] = { 4, 8, 16 };
+static const double a_s[] = { 0.050, 0.075, 0.100 }, b_s[] = { 0.050, 0.090, 0.125 }, c_s[] = { 0.060, 0.095, 0.125 };
+
+static void nexus_published_plan(void)
+{
+	struct nexus_session s[] = { { 64, 0.2, sizes, a_s, 3, false }, { 32, 0.25, sizes, b_s, 3, false },
+		{ 32, 0.25, sizes, c_s, 3, false } };
+	struct nexus_plan p;
+	ok(nexus_saturating_batch(&s[0]) == 16 && nexus_saturating_batch(&s[1]) == 16,
+		"nexus: full GPUs run batches of 16: 160 and 128 a second");
+	/* A: 8 in each 125 ms take 75; C: 4 in 125 take 60, which does not fit; B: 4 in 125 take 50, which does. */
+	ok(nexus_plan(s, 3, &p) && p.n == 2 && p.node[0].n_parts == 2 && p.node[1].n_parts == 1, "nexus: two GPUs for the residual loads");
+	ok(p.n == 2 && p.node[0].part[0].session == 0 && p.node[0].part[0].batch == 8 && p.node[0].part[1].session == 1 &&
+			p.node[0].part[1].batch == 4 && p.node[1].part[0].session == 2,
+		"nexus: A by 8 and B by 4 share one, C has its own");
+	near_to(p.n == 2 ? p.node[0].duty_s : 0, 0.125, 1e-12, "nexus: in a duty cycle of 125 ms");
+	nexus_plan_free(&p);
+	/* 3 x 160 + 64 of A: three full GPUs first. */
+	s[0].rate = 3 * 160 + 64;
+	ok(nexus_plan(s, 3, &p) && p.n == 5 && p.node[2].duty_s == 0.1 && p.node[2].part[0].batch == 16, "nexus: full GPUs come first");
+	nexus_plan_free(&p);
+}
+
+static bool plan_holds(const struct nexus_session *s, uint32_t n, const struct nexus_plan *p)
+{
+	double rate[8] = { 0 };
+	bool good = true;
+	for (uint32_t i = 0; i < p->n; i++) {
+		const struct nexus_node *x = &p->node[i];
+		double busy = 0;
+		for (uint32_t k = 0; k < x->n_parts; k++) {
+			const struct nexus_session *z = &s[x->part[k].session];
+			double l = nexus_latency(z, x->part[k].batch);
+			busy += l;
+			rate[x->part[k].session] += x->part[k].rate;
+			good = good && (z->is_hopeless || (l + x->duty_s <= z->slo_s + 1e-9 &&
+								  x->part[k].batch >= x->part[k].rate * x->duty_s - 1e-6));
+		}
+		good = good && (busy <= x->duty_s + 1e-9 || x->n_parts == 1);
+	}
+	for (uint32_t i = 0; i < n; i++)
+		good = good && fabs(rate[i] - s[i].rate) <= 1e-6 * (1 + s[i].rate);
+	return good;
+}
+
+/* What the plan promises: nexus_plan.h. Packing takes no more GPUs than one for each residue. */
+static void nexus_plans_hold(void)
+{
+	struct rng r;
+	rng_init(&r, 7, "test", 0);
+	bool good = true;
+	double packed = 0, alone = 0;
+	for (int i = 0; i < 2000; i++) {
+		struct nexus_session s[6];
+		const double *latency[] = { a_s, b_s, c_s };
+		double separate = 0;
+		for (int k = 0; k < 6; k++) {
+			s[k] = (struct nexus_session){ .rate = exp(rng_uniform(&r) * 7 - 1),
+				.slo_s = 0.11 + rng_uniform(&r) * 0.4,
+				.batch = sizes,
+				.latency_s = latency[k % 3],
+				.n_batches = 3 };
+			struct nexus_plan single;
+			good = good && nexus_plan(&s[k], 1, &single);
+			separate += single.n;
+			nexus_plan_free(&single);
+		}
+		struct nexus_plan p;
+		good = good && nexus_plan(s, 6, &p) && plan_holds(s, 6, &p) && p.n <= separate;
+		packed += p.n;
+		alone += separate;
+		nexus_plan_free(&p);
+	}
+	ok(good, "nexus: rates are covered, duty cycles hold, SLOs are kept, on 2,000 random sets of sessions");
+	ok(packed < 0.95 * alone, "nexus: %.0f GPUs where sessions of their own would take %.0f", packed, alone);
+}
+
+static void nexus_cycle(void)
+{
+	/* 40/s, SLO 100: 16 + 4/40 s is too long, 12 + 2/40 is not: 2 in each 50 ms. At 0 one: due at 50, but complete at 20; the next
+	 * at 70 at the latest. */
+	BY_HAND(nexus, "a batch waits to be complete, and for the duty cycle", "arrival_s,model,slo_s\n0,m,0.1\n0.02,m,0.1\n0.03,m,0.1\n",
+		one, "rates=40 slo=100ms", 0.032, 0.032, 0.08);
+	/* 200/s, SLO 40: 4 in each 20 ms. Twelve at once: at 32 the last four would end at 48; nor could 3, 2 or 1 end by 40. */
+	static const char burst[] =
+		"arrival_s,model,slo_s\n0,m,0.04\n0,m,0.04\n0,m,0.04\n0,m,0.04\n0,m,0.04\n0,m,0.04\n0,m,0.04\n0,m,0.04\n"
+		"0,m,0.04\n0,m,0.04\n0,m,0.04\n0,m,0.04\n";
+	BY_HAND(nexus, "early drop", burst, one, "rates=200 slo=40ms", 0.016, 0.016, 0.016, 0.016, 0.032, 0.032, 0.032, 0.032, NAN, NAN,
+		NAN, NAN);
+	BY_HAND(nexus, "lazy drop", burst, one, "rates=200 slo=40ms drop=lazy", 0.016, 0.016, 0.016, 0.016, 0.032, 0.032, 0.032, 0.032,
+		0.048, 0.048, 0.048, 0.048);
+}
+
+/* Shen et al., figure 9: dropping early serves more in time than dropping what is late already. */
+static void nexus_drops(void)
+{
+	double good[2];
+	for (int i = 0; i < 2; i++) {
+		struct serve_case c = { .requests = "poisson:rate=230,n=20000,model=m",
+			.models = one,
+			.policy = &orr_policy_serve_nexus,
+			.settings = i ? "rates=230 slo=40ms drop=lazy" : "rates=230 slo=40ms drop=early",
+			.options = "slo=40ms",
+			.seed = 5 };
+		struct run_result *r = serve_replay(&c, &err);
+		good[i] = serve_metric(r, "attainment");
+		result_free(r);
+	}
+	ok(good[0] > good[1] + 0.05, "nexus: with early drop %.1f %% are in time, with lazy drop %.1f %%", 100 * good[0], 100 * good[1]);
+}
+
+/* The published example at its rates, requests evenly spaced: every one in time on the two GPUs of the plan. */
+static void nexus_serves_its_plan(void)
+{
+	static const char *const models[] = { "{\"name\":\"a\"," TABLE ",\"batch\":[4,8,16],\"latency_ms\":[50,75,100]}",
+		"{\"name\":\"b\"," TABLE ",\"batch\":[4,8,16],\"latency_ms\":[50,90,125]}",
+		"{\"name\":\"c\"," TABLE ",\"batch\":[4,8,16],\"latency_ms\":[60,95,125]}", NULL };
+	char *rows = malloc(400000);
+	int at = sprintf(rows, "arrival_s,model,slo_s\n");
+	for (int i = 0; i < 6400; i++) {
+		at += sprintf(rows + at, "%.9f,a,0.2\n", i / 64.0);
+		if (i % 2)
+			at += sprintf(rows + at, "%.9f,b,0.25\n%.9f,c,0.25\n", i / 64.0, i / 64.0);
+	}
+	struct serve_case c = { .requests = rows,
+		.models = models,
+		.replicas = 2,
+		.policy = &orr_policy_serve_nexus,
+		.settings = "rates=64,32,32 slo=200ms,250ms,250ms" };
+	struct run_result *r = serve_replay(&c, &err);
+	near_to(serve_metric(r, "gpus_planned"), 2, 1e-12, "nexus: the example runs on two GPUs");
+	near_to(serve_metric(r, "attainment"), 1, 1e-12, "nexus: and all its requests are in time");
+	result_free(r);
+	/* Measured rates: after the first epoch as planned for given ones. */
+	c.settings = "epoch=5s slo=200ms,250ms,250ms";
+	r = serve_replay(&c, &err);
+	ok(serve_metric(r, "attainment") > 0.99, "nexus: with measured rates, too: %.4f", serve_metric(r, "attainment"));
+	result_free(r);
+	free(rows);
+}
+
+/* ---- Clockwork ---- */
+
+static void clockwork(void)
+{
+	/* Five at once, deadline 30: four may start until 14; the fifth starts at 16 (until 20). A sixth at 5 (deadline 35): two may start
+	 * until 18, and end at 28. */
+	BY_HAND(clockwork, "the largest batch that is in time",
+		"arrival_s,model,slo_s\n0,m,0.03\n0,m,0.03\n0,m,0.03\n0,m,0.03\n0,m,0.03\n0.005,m,0.03\n", one, NULL, 0.016, 0.016, 0.016,
+		0.016, 0.028, 0.028);
+	/* At 7 ms: the GPU is free at 16, and 26 is too late for a deadline of 22. */
+	BY_HAND(clockwork, "what cannot be in time is rejected",
+		"arrival_s,model,slo_s\n0,m,0.03\n0,m,0.03\n0,m,0.03\n0,m,0.03\n0.007,m,0.015\n", one, NULL, 0.016, 0.016, 0.016, 0.016,
+		NAN);
+	BY_HAND(clockwork, "unless it is admitted all the same",
+		"arrival_s,model,slo_s\n0,m,0.03\n0,m,0.03\n0,m,0.03\n0,m,0.03\n0.007,m,0.015\n", one, "admission=false", 0.016, 0.016,
+		0.016, 0.016, 0.026);
+	BY_HAND(clockwork, "the model whose latest start comes first", "arrival_s,model,slo_s\n0,m,0.1\n0.001,m,0.1\n0.002,n,0.03\n", both,
+		NULL, 0.01, 0.03, 0.02);
+	/* 8 GiB hold one of the two models; each takes 20 ms to load. */
+	static const char *const large[] = { "{\"name\":\"m\"," TABLE ",\"load_ms\":20,\"weight_bytes\":5e9," FAST "}",
+		"{\"name\":\"n\"," TABLE ",\"load_ms\":20,\"weight_bytes\":5e9," FAST "}", NULL };
+	struct serve_case c = { .requests = "arrival_s,model,slo_s\n0,m,1\n0.1,n,1\n0.2,m,1\n0.3,m,1\n",
+		.models = large,
+		.memory_GiB = 8,
+		.policy = &orr_policy_serve_clockwork,
+		.options = "preloaded=false" };
+	static const double end[] = { 0.03, 0.13, 0.23, 0.31 };
+	struct run_result *r = serve_replay(&c, &err);
+	if (!r)
+		printf("# %s\n", err.text);
+	ok(serve_ends_at(r, end, 4), "clockwork: models are swapped, what is there is used");
+	result_free(r);
+	/* With room for two of three, the one used least recently goes: n at 0.4, so m is still there at 0.5. */
+	static const char *const three[] = { "{\"name\":\"m\"," TABLE ",\"load_ms\":20,\"weight_bytes\":4e9," FAST "}",
+		"{\"name\":\"n\"," TABLE ",\"load_ms\":20,\"weight_bytes\":4e9," FAST "}",
+		"{\"name\":\"o\"," TABLE ",\"load_ms\":20,\"weight_bytes\":4e9," FAST "}", NULL };
+	static const double later[] = { 0.03, 0.13, 0.31, 0.43, 0.51, 0.63 };
+	c.models = three;
+	c.requests = "arrival_s,model,slo_s\n0,m,1\n0.1,n,1\n0.3,m,1\n0.4,o,1\n0.5,m,1\n0.6,n,1\n";
+	r = serve_replay(&c, &err);
+	ok(serve_ends_at(r, later, 6), "clockwork: the least recently used model makes room");
+	result_free(r);
+}
+
+/* Gujarati et al., section 6: whatever the load, what is answered is answered in time. */
+static void clockwork_is_never_late(void)
+{
+	static const char *const models[] = { "irina-yolov3", "irina-alexnet", "irina-googlenet", "irina-vgg16", NULL };
+	int n = getenv("ORR_SANITIZED") ? 500 : 5000;
+	for (uint32_t gpus = 1; gpus <= 3; gpus += 2) {
+		char trace[200];
+		snprintf(trace, sizeof trace,
+			"irina:p=0.7,n=%d,mean=%dms,slo=200ms,regular=irina-yolov3:8,adhoc=irina-alexnet:128|irina-googlenet:32|irina-"
+			"vgg16:8",
+			n, gpus == 1 ? 13 : 20);
+		struct serve_case c = { .requests = trace,
+			.models = models,
+			.replicas = gpus,
+			.memory_GiB = 8,
+			.policy = &orr_policy_serve_clockwork,
+			.seed = 2 };
+		struct run_result *r = serve_replay(&c, &err);
+		bool good = r != NULL;
+		int answered = 0;
+		for (size_t i = 0; r && i < r->n_requests; i++) {
+			const struct request_row *q = &r->requests[i];
+			answered += q->status == REQUEST_COMPLETED;
+			good = good && (q->status == REQUEST_SHED ||
+					       (q->status == REQUEST_COMPLETED && q->completed_s <= q->arrival_s + 0.2 + 1e-9));
+		}
+		ok(good && answered > (gpus == 1 ? 0.25 : 0.7) * n, "clockwork: %d of %d are answered, all of them in time (%u GPUs)",
+			answered, n, gpus);
+		result_free(r);
+	}
+}
+
+int main(void)
+{
+	tf_serving();
+	clipper();
+	clipper_finds_the_batch();
+	nexus_published_plan();
+	nexus_plans_hold();
+	nexus_cycle();
+	nexus_drops();
+	nexus_serves_its_plan();
+	clockwork();
+	clockwork_is_never_late();
+	return done();
+}

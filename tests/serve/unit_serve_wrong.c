@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What a policy of the serving world may not do: each impossible action ends the run with a message that names the policy,
+ * the request and the time, and nothing crashes afterwards although the policy goes on. Then handles of requests that have
+ * ended, runs that cannot go on, and requests that cannot be served.
+ */
+#include "tests/serve/serve_script.h"
+#include "tests/tap.h"
+
+#include <stdlib.h>
+
+/* Models whose batches leave little room. */
+static const char *const TABLES[] = {
+	"{\"name\":\"a\",\"source\":\"made up\",\"kind\":\"table\",\"batch\":[1,2,4],\"latency_ms\":[100,120,150],"
+	"\"memory\":[40,50,60],\"memory_unit_bytes\":10737418.24}",
+	"{\"name\":\"b\",\"source\":\"made up\",\"kind\":\"table\",\"batch\":[1],\"length\":[10,20],\"latency_ms\":[[60],[90]]}",
+	"{\"name\":\"c\",\"source\":\"made up\",\"kind\":\"table\",\"batch\":[1,2],\"latency_ms\":[100,200],"
+	"\"memory\":[{\"before\":20,\"peak\":50,\"peak_from_ms\":10},{\"before\":20,\"peak\":90,\"peak_from_ms\":150}],\"memory_unit_"
+	"bytes\":10737418.24}",
+	NULL
+};
+
+static orr_req ended; /* request 0, once it has */
+static orr_run ended_run;
+static orr_req now_waiting; /* request 1 or 2 */
+
+static void start_with(struct orr_serve *w, uint32_t replica, const struct orr_batch *b, size_t n)
+{
+	struct orr_batch x = *b;
+	if (!x.req)
+		x.req = &now_waiting;
+	x.n = n;
+	orr_run_start(w, replica, &x);
+}
+
+/* ---- one function per mistake ---- */
+
+static void start_nowhere(struct orr_serve *w)
+{
+	start_with(w, 7, &(struct orr_batch){ .model = 0 }, 1);
+}
+static void start_nothing(struct orr_serve *w)
+{
+	start_with(w, 0, &(struct orr_batch){ .model = 0 }, 0);
+}
+static void start_no_model(struct orr_serve *w)
+{
+	start_with(w, 0, &(struct orr_batch){ .model = 9 }, 1);
+}
+static void start_no_size(struct orr_serve *w)
+{
+	start_with(w, 0, &(struct orr_batch){ .model = 0, .samples = 3 }, 1);
+}
+static void start_no_length(struct orr_serve *w)
+{
+	start_with(w, 0, &(struct orr_batch){ .model = 1, .length = 30 }, 1);
+}
+static void start_too_small(struct orr_serve *w)
+{
+	orr_req two[] = { now_waiting, orr_fifo_next(w, now_waiting) };
+	start_with(w, 0, &(struct orr_batch){ .model = 0, .req = two, .samples = 1 }, 2);
+}
+static void start_twice_in_one(struct orr_serve *w)
+{
+	orr_req two[] = { now_waiting, now_waiting };
+	start_with(w, 0, &(struct orr_batch){ .model = 0, .req = two }, 2);
+}
+static void start_part(struct orr_serve *w)
+{
+	start_with(w, 0, &(struct orr_batch){ .model = 0, .part = 1.5 }, 1);
+}
+static void start_flags(struct orr_serve *w)
+{
+	start_with(w, 0, &(struct orr_batch){ .model = 0, .flags = 8 }, 1);
+}
+static void start_ended(struct orr_serve *w)
+{
+	start_with(w, 0, &(struct orr_batch){ .model = 0, .req = &ended }, 1);
+}
+static void start_never(struct orr_serve *w)
+{
+	orr_req never = 12345;
+	start_with(w, 0, &(struct orr_batch){ .model = 0, .req = &never }, 1);
+}
+static void start_too_much(struct orr_serve *w)
+{
+	start_with(w, 0, &(struct orr_batch){ .model = 0, .samples = 4 }, 1);
+	start_with(w, 0, &(struct orr_batch){ .model = 0, .samples = 2 }, 1);
+}
+static void refuse_running(struct orr_serve *w)
+{
+	start_with(w, 0, &(struct orr_batch){ .model = 0 }, 1);
+	orr_refuse(w, now_waiting, ORR_REQ_SHED);
+}
+static void refuse_oddly(struct orr_serve *w)
+{
+	orr_refuse(w, now_waiting, ORR_REQ_COMPLETED);
+}
+static void refuse_twice(struct orr_serve *w)
+{
+	orr_refuse(w, now_waiting, ORR_REQ_SHED);
+	orr_refuse(w, now_waiting, ORR_REQ_SHED);
+}
+static void complete_nothing(struct orr_serve *w)
+{
+	orr_complete(w, now_waiting);
+}
+static void complete_unknown(struct orr_serve *w)
+{
+	orr_complete(w, ended);
+}
+static void forward_nowhere(struct orr_serve *w)
+{
+	orr_forward(w, now_waiting, 9);
+}
+static void assign_nowhere(struct orr_serve *w)
+{
+	orr_assign(w, now_waiting, 3);
+}
+static void push_twice(struct orr_serve *w)
+{
+	orr_fifo_push(w, &script.queue, now_waiting);
+}
+static void push_ended(struct orr_serve *w)
+{
+	orr_fifo_push_front(w, &script.queue, ended);
+}
+static void remove_other(struct orr_serve *w)
+{
+	struct orr_fifo other = { 0 };
+	orr_fifo_remove(w, &other, now_waiting);
+}
+static void abort_ended(struct orr_serve *w)
+{
+	orr_run_abort(w, ended_run, ORR_ABORT_RESTART);
+}
+static void abort_twice(struct orr_serve *w)
+{
+	start_with(w, 0, &(struct orr_batch){ .model = 0 }, 1);
+	orr_run_abort(w, orr_run_first(w, 0), ORR_ABORT_SAVE);
+	orr_run_abort(w, orr_run_first(w, 0), ORR_ABORT_SAVE);
+}
+/* It would come to its peak of 50 beside the other's 60. */
+static void hold_too_much(struct orr_serve *w)
+{
+	orr_req other = orr_fifo_next(w, now_waiting);
+	start_with(w, 0, &(struct orr_batch){ .model = 2 }, 1);
+	orr_run_abort(w, orr_run_first(w, 0), ORR_ABORT_SAVE);
+	start_with(w, 0, &(struct orr_batch){ .model = 0, .req = &other, .samples = 4 }, 1);
+	orr_run_resume(w, orr_run_first(w, 0));
+}
+/* It would hold 20 as the other comes to 90. */
+static void save_too_much(struct orr_serve *w)
+{
+	orr_req other = orr_fifo_next(w, now_waiting);
+	start_with(w, 0, &(struct orr_batch){ .model = 2, .samples = 1 }, 1);
+	start_with(w, 0, &(struct orr_batch){ .model = 2, .req = &other, .samples = 2 }, 1);
+	if (!orr_run_can_save(w, orr_run_first(w, 0)))
+		orr_run_abort(w, orr_run_first(w, 0), ORR_ABORT_SAVE);
+}
+static void resume_running(struct orr_serve *w)
+{
+	start_with(w, 0, &(struct orr_batch){ .model = 0 }, 1);
+	orr_run_resume(w, orr_run_first(w, 0));
+}
+static void load_nothing(struct orr_serve *w)
+{
+	orr_model_load(w, 0, 9);
+}
+static void unload_used(struct orr_serve *w)
+{
+	start_with(w, 0, &(struct orr_batch){ .model = 0 }, 1);
+	orr_model_unload(w, 0, 0);
+}
+static void unload_twice(struct orr_serve *w)
+{
+	orr_model_unload(w, 0, 1);
+	orr_model_unload(w, 0, 1);
+}
+static void start_unloaded(struct orr_serve *w)
+{
+	orr_model_unload(w, 0, 0);
+	start_with(w, 0, &(struct orr_batch){ .model = 0 }, 1);
+}
+static void wake_nobody(struct orr_serve *w)
+{
+	orr_wake(w, 5);
+}
+static void timer_never(struct orr_serve *w)
+{
+	orr_serve_timer(w, 0, NAN);
+}
+static void peek(struct orr_serve *w)
+{
+	orr_req_true_output(w, now_waiting);
+}
+static void mark_ended(struct orr_serve *w)
+{
+	orr_req_set_mark(w, ended, 1);
+}
+static void claim_late(struct orr_serve *w)
+{
+	orr_serve_claim(w, ORR_SLO_GUARDED);
+}
+static void give_up(struct orr_serve *w)
+{
+	orr_serve_give_up(w, now_waiting, "I am lost");
+}
+static void spin(struct orr_serve *w)
+{
+	orr_wake(w, 0);
+	script.seen = 0;
+}
+static void nothing(struct orr_serve *w)
+{
+	(void)w;
+	script.req = 1; /* and never anything again */
+	script.seen = 0;
+}
+
+static const struct mistake {
+	void (*make)(struct orr_serve *w);
+	const char *says; /* behind "policy tested: request 1 at 0.100000000 s: ", or from '!' on without the request */
+} mistakes[] = {
+	{ start_nowhere, "start on replica 7; there are 1" },
+	{ start_nothing, "!start of a batch of 0 requests" },
+	{ start_no_model, "start of model 9; there are 3" },
+	{ start_no_size, "start: model a has no batch of 3 samples (it has 1, 2, 4)" },
+	{ start_no_length, "start: model b has no batch of 1 samples of length 30 (batches: 1; lengths: 10 to 20)" },
+	{ start_too_small, "start of a batch of 1 samples with requests of 2" },
+	{ start_twice_in_one, "start with a request that is in the batch twice" },
+	{ start_part, "start of a batch with part = 1.5; it is from 0 to 1" },
+	{ start_flags, "start of a batch with flags 0x8, of which some mean nothing" },
+	{ start_ended, "!start with a request that has ended or never was (handle 100000001)" },
+	{ start_never, "!start with a request that has ended or never was (handle 3039)" },
+	{ start_too_much,
+		"start: no room on replica 0 for 2 samples of a beside 1 runs: it takes 536870912 bytes at its peak, 644245094 of "
+		"1.07374182e+09 are in use (orr_run_fits() tells)" },
+	{ refuse_running, "orr_refuse() of a request that is in a run" },
+	{ refuse_oddly, "orr_refuse() as 0; it is ORR_REQ_REFUSED or ORR_REQ_SHED" },
+	{ refuse_twice, "orr_refuse() of a request that has ended" },
+	{ complete_nothing, "orr_complete() of a request without an answer: no run with ORR_RUN_KEEP has ended with it" },
+	{ complete_unknown, "!orr_complete() of a request that has ended or never was (handle 100000001)" },
+	{ forward_nowhere, "orr_forward() to model 9; there are 3" },
+	{ assign_nowhere, "orr_assign() to replica 3, which there is not" },
+	{ push_twice, "orr_fifo_push() of a request that is in a list already" },
+	{ push_ended, "!orr_fifo_push_front() of a request that has ended or never was (handle 100000001)" },
+	{ remove_other, "orr_fifo_remove() of a request that is not in that list (handle 100000002)" },
+	{ abort_ended, "!orr_run_abort() of a run that has ended or never was (handle 100000001)" },
+	{ abort_twice, "orr_run_abort() of a run that is suspended already" },
+	{ hold_too_much, "orr_run_resume(): no room on replica 0 for the rest of the run (orr_run_can_resume() tells)" },
+	{ save_too_much,
+		"orr_run_abort(): no room on replica 0 to keep the run's memory beside what runs there (orr_run_can_save() tells)" },
+	{ resume_running, "orr_run_resume() of a run that is not suspended" },
+	{ load_nothing, "!orr_model_load() of model 9; there are 3" },
+	{ unload_used, "!orr_model_unload() of model a on replica 0, where a run of it is" },
+	{ unload_twice, "!orr_model_unload() of model b on replica 0, where it is not" },
+	{ start_unloaded, "start of model a on replica 0, which has not loaded it" },
+	{ wake_nobody, "!orr_wake() for replica 5; there are 1" },
+	{ timer_never, "!orr_serve_timer() at a time that is no number" },
+	{ peek, "asks for the length of an output but does not declare ORR_NEEDS_ORACLE" },
+	{ mark_ended, "!orr_req_set_mark() of a request that has ended or never was (handle 100000001)" },
+	{ claim_late, "!orr_serve_claim() outside create()" },
+	{ give_up, "I am lost" },
+	{ spin, "!schedule() was called 1000 times at this instant without an end to it (serve.max_calls_per_instant)" },
+	{ nothing, "2 requests have not ended, nothing runs, no timer is set and no request is to come: the policy does nothing for them "
+		   "(this is the first)" },
+};
+
+static const struct mistake *mistake;
+
+static void wrong_schedule(struct orr_serve *w, uint32_t replica)
+{
+	if (orr_serve_now(w) < 0.1) {
+		if (script.queue.n)
+			ended_run = script_start_first(w, replica);
+		return;
+	}
+	if (script.seen++ || script.req)
+		return;
+	now_waiting = script.queue.first;
+	mistake->make(w);
+	/* It does not notice, and goes on. */
+	if (script.seen) {
+		orr_refuse(w, now_waiting, ORR_REQ_SHED);
+		orr_run_start(w, 0, &(struct orr_batch){ .model = 0, .req = &now_waiting, .n = 1 });
+		orr_run_abort(w, orr_run_first(w, 0), ORR_ABORT_SAVE);
+		orr_run_resume(w, orr_run_first(w, 0));
+		orr_serve_timer(w, 0, 1);
+		orr_model_unload(w, 0, 0);
+	}
+}
+
+static void wrong_finish(struct orr_serve *w, orr_req r, enum orr_req_end how)
+{
+	(void)how;
+	if (!orr_req_number(w, r))
+		ended = r;
+}
+
+/* Request 0 is served 0-100; 1 and 2 come as it ends, and the mistake is made. */
+static void test_mistakes(void)
+{
+	for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++) {
+		char want[400];
+		mistake = &mistakes[i];
+		bool is_plain = *mistake->says == '!';
+		script_set((struct script){ .arrive = script_push, .schedule = wrong_schedule, .finish = wrong_finish });
+		script.models = TABLES;
+		script.memory_GiB = 1;
+		snprintf(
+			want, sizeof want, "policy tested: %sat 0.100000000 s: %s", is_plain ? "" : "request 1 ", mistake->says + is_plain);
+		same_text(script_error(NULL, "arrival_s,model\n0,a\n0.1,a\n0.1,a\n", NULL), want, mistake->says + is_plain);
+	}
+}
+
+/* ---- acting where it is not allowed ---- */
+
+static void act_in_finish(struct orr_serve *w, orr_req r, enum orr_req_end how)
+{
+	(void)how;
+	struct orr_batch b = { .model = 0, .req = &r, .n = 1 };
+	orr_run_start(w, 0, &b);
+}
+
+static void start_all(struct orr_serve *w, uint32_t replica)
+{
+	while (script.queue.n && script_start_first(w, replica))
+		;
+}
+
+static void test_when(void)
+{
+	script_set((struct script){ .arrive = script_push, .schedule = start_all, .finish = act_in_finish });
+	same_text(script_error(TABLES[0], "arrival_s\n0\n", NULL),
+		"policy tested: at 0.100000000 s: orr_run_start() outside arrive(), run_end(), replica() and schedule()",
+		"finish() tells, and is no time to act");
+}
+
+/* ---- a policy that makes late what it claims to keep in time ---- */
+
+static enum orr_abort_how displace_how;
+static bool is_to_stack;
+
+/* Request 0 runs; 1 displaces it, or starts beside it, and what was displaced goes on when 1 has ended. */
+static void displacing_schedule(struct orr_serve *w, uint32_t replica)
+{
+	orr_run runs = orr_run_first(w, replica);
+	if (script.queue.n && runs && !is_to_stack) {
+		struct orr_run_info i;
+		if (!orr_run_get(w, runs, &i) || i.is_suspended || orr_req_number(w, orr_run_request(w, runs, 0)))
+			return;
+		orr_req first = orr_run_request(w, runs, 0), second = orr_fifo_pop(w, &script.queue);
+		orr_run_abort(w, runs, displace_how);
+		script.run = displace_how == ORR_ABORT_SAVE ? runs : 0;
+		struct orr_batch b = { .model = 0, .req = &second, .n = 1 };
+		orr_run_start(w, replica, &b);
+		if (displace_how == ORR_ABORT_RESTART)
+			orr_fifo_push(w, &script.queue, first);
+	} else if (script.queue.n) {
+		script_start_first(w, replica);
+	} else if (script.run && runs == script.run && !orr_run_next(w, runs)) {
+		orr_run_resume(w, runs);
+	}
+}
+
+static const char *guarded(const char *requests, const char *options, unsigned claims)
+{
+	script_set((struct script){ .arrive = script_push, .schedule = displacing_schedule, .policy_flags = claims });
+	return script_error(TABLES[0], requests, options);
+}
+
+#define LATE(request, end, due, would, action, at)                                                                                      \
+	"policy tested: request " #request " at " end " s: conservation: the policy claims that nothing it does makes a request late; " \
+	"this one, due at " due " s, would have ended at " would " s but for " action " at " at " s, and "
+
+static void test_slo_guard(void)
+{
+	const char *two = "arrival_s\n0\n0.06\n", *early = "arrival_s\n0\n0.04\n";
+	is_to_stack = false;
+	displace_how = ORR_ABORT_RESTART;
+	/* 0-60 for nothing, 1 from 60 to 160, 0 again until 260. */
+	same_text(guarded(two, "slo=0.25", ORR_SLO_GUARDED),
+		LATE(0, "0.260000000", "0.250000000", "0.100000000", "orr_run_abort()", "0.060000000") "ends now",
+		"--check: an abort makes a request late, and the policy claims that it never does");
+	same_text(guarded(two, "slo=0.261", ORR_SLO_GUARDED), "no error", "but not one that is in time all the same");
+	same_text(guarded(two, "slo=0.09", ORR_SLO_GUARDED), "no error", "nor one that would have been late anyway");
+	same_text(guarded(two, "slo=0.25", 0), "no error", "nor a policy that claims nothing");
+	same_text(guarded(two, "slo=0.15 shed=late", ORR_SLO_GUARDED),
+		LATE(0, "0.150000000", "0.150000000", "0.100000000", "orr_run_abort()", "0.060000000") "is given up",
+		"one that is given up for it was made late, too");
+	displace_how = ORR_ABORT_SAVE;
+	/* 0-40, then 140-200. */
+	same_text(guarded(early, "slo=0.19", ORR_SLO_GUARDED),
+		LATE(0, "0.200000000", "0.190000000", "0.100000000", "orr_run_abort()", "0.040000000") "ends now",
+		"as a suspended one may be");
+	is_to_stack = true;
+	/* Both at 1/2 from 40 on: 0 ends at 40 + 60 x 2. */
+	same_text(guarded(early, "slo=0.15 interference=curve slowdown_curve=1,2", ORR_SLO_GUARDED),
+		LATE(0, "0.160000000", "0.150000000", "0.100000000", "orr_run_start()", "0.040000000") "ends now",
+		"and one that is slowed down by a run beside it");
+	same_text(guarded(early, "slo=0.15", ORR_SLO_GUARDED), "no error", "not where runs do not slow each other down");
+}
+
+/* ---- handles ---- */
+
+static orr_req first_handle;
+static bool old_is_known, new_is_known, is_same_slot;
+
+static void handle_schedule(struct orr_serve *w, uint32_t replica)
+{
+	struct orr_req_info i;
+	if (orr_run_first(w, replica) || !script.queue.n)
+		return;
+	orr_req r = script.queue.first;
+	if (first_handle) {
+		old_is_known = orr_req_get(w, first_handle, &i) || orr_req_replica(w, first_handle) != ORR_NO_REPLICA ||
+			       orr_req_arrival(w, first_handle) != 0 || orr_req_is_resident(w, first_handle);
+		new_is_known = orr_req_get(w, r, &i) && i.number == 1;
+		is_same_slot = (uint32_t)r == (uint32_t)first_handle;
+	} else {
+		first_handle = r;
+	}
+	script_start_first(w, replica);
+}
+
+static void test_handles(void)
+{
+	script_set((struct script){ .arrive = script_push, .schedule = handle_schedule });
+	result_free(script_run(TABLES[0], "arrival_s\n0\n1\n", NULL));
+	ok(is_same_slot && !old_is_known && new_is_known, "the handle of an ended request is of nobody, though its place is taken again");
+}
+
+/* ---- requests that cannot be served ---- */
+
+static void test_refused(void)
+{
+	script_set((struct script){ .arrive = script_push, .schedule = start_all });
+	struct run_result *r = script_run(TABLES[0], "arrival_s,samples\n0,1\n0.5,5\n1,4\n", NULL);
+	ok(r && r->n_requests == 3 && r->requests[1].status == REQUEST_REFUSED && isnan(r->requests[1].completed_s),
+		"more samples than any batch of the table has: refused at arrival");
+	ok(r && r->requests[0].status == REQUEST_COMPLETED && r->requests[2].status == REQUEST_COMPLETED, "the others are served");
+	near_to(serve_metric(r, "requests_refused"), 1, 0, "and it is counted");
+	result_free(r);
+	script_set((struct script){ .arrive = script_push, .schedule = start_all });
+	script.models = TABLES;
+	const char *said = script_error(NULL, "arrival_s,model\n0,aa\n", NULL);
+	ok(strstr(said, ":2: model aa is not served; did you mean a? (serve.any_model=true") != NULL,
+		"a model that is not served is an error");
+	printf("# %s\n", said);
+	script_set((struct script){ .arrive = script_push, .schedule = start_all });
+	script.models = TABLES;
+	result_free(script_run(NULL, "arrival_s,model\n0,aa\n", "any_model=true"));
+	ok(!script.error.code, "or, if told, goes to the first");
+}
+
+int main(void)
+{
+	test_mistakes();
+	test_when();
+	test_slo_guard();
+	test_handles();
+	test_refused();
+	return done();
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * spot_bamboo.c - Bamboo's rules, one at a time, on a few nodes; expected values by hand from the rules
+ *
+ * The job: 3 stages; a step takes 1 s with one pipeline and 0.6 s with two; 10 samples; the local rendezvous takes 5 s, the global one 30
+ * s. Nodes are ready when they are added, so the first step begins at 30 s.
+ */
+#include "tests/spot/spot_runs.h"
+#include "tests/tap.h"
+
+#include <stdlib.h>
+
+extern const struct orr_policy orr_policy_spot_bamboo, orr_policy_spot_on_demand;
+
+#define JOB                                                                                                  \
+	"{\"name\":\"three\",\"source\":\"a test\",\"samples_per_step\":10,\"state_bytes\":1e9,\"depth\":3," \
+	"\"points\":[[1,3,1000],[2,3,600]],\"figures\":{\"bamboo.local_timer_s\":5},"                        \
+	"\"curves\":{\"none\":{\"first\":1,\"values\":[0,0]}}}"
+#define JOB_4 "{\"name\":\"four\",\"source\":\"a test\",\"samples_per_step\":10,\"depth\":4,\"points\":[[1,4,1000],[2,4,600]]}"
+#define THREE "0,add,a\n0,add,b\n0,add,c\n"
+#define FOUR THREE "0,add,d\n"
+#define EIGHT FOUR "0,add,e\n0,add,f\n0,add,g\n0,add,h\n"
+
+static struct orr_error err;
+
+/* Numbers that the tables do not give. */
+static bool has_event_times;
+
+static void give_event_times(struct elastic *job)
+{
+	for (uint32_t i = 0; i < job->n_points; i++) {
+		job->point[i].step_ns[ELASTIC_DEGRADED] = job->point[i].step_ns[ELASTIC_PLAIN] * 13 / 10;
+		job->point[i].failover_ns = ORR_SECOND * 4 / 10;
+		job->point[i].redundant = 0.25;
+	}
+}
+
+static struct run_result *run(const char *rows, const char *job, const char *settings, const char *options, double until_s)
+{
+	struct spot_runs s;
+	struct run_result *r = NULL;
+	if (spot_runs_open(&s, NULL, rows, job, &orr_policy_spot_bamboo, settings, options, &err)) {
+		s.config.until_ns = (int64_t)(until_s * 1e9);
+		if (has_event_times)
+			give_event_times(s.job);
+		r = spot_runs_run(&s, 0, &err);
+	}
+	spot_runs_close(&s);
+	return r;
+}
+
+/* Its metrics, -1: any. */
+static void expect(struct run_result *r, double steps, double takeovers, double fatal, const char *what)
+{
+	double got[] = { spot_runs_metric(r, "steps"), spot_runs_metric(r, "takeovers"), spot_runs_metric(r, "fatal") };
+	const double want[] = { steps, takeovers, fatal };
+	bool good = r != NULL;
+	for (int i = 0; i < 3; i++)
+		good = good && (want[i] < 0 || want[i] == got[i]);
+	ok(good, "%s", what);
+	if (!good)
+		printf("# %g steps, %g takeovers, %g fatal; want %g, %g, %g; %s\n", got[0], got[1], got[2], want[0], want[1], want[2],
+			r ? "" : err.text);
+}
+
+static void check(const char *rows, const char *job, const char *settings, double until_s, double steps, double takeovers, double fatal,
+	const char *what)
+{
+	struct run_result *r = run(rows, job, settings, "", until_s);
+	expect(r, steps, takeovers, fatal, what);
+	result_free(r);
+}
+
+/* ---- who takes over, and what is fatal ---- */
+
+static void test_losses(void)
+{
+	check(THREE "100000,add,z\n", JOB, "", 50, 19, 0, 0, "the first step begins when the global rendezvous ends");
+	/* b goes at 35.5: the step that would end at 36 ends 0.25 s later; O=1 of A=2 nodes is more than 5 %, so they meet again (until
+	 * 41.25), and two nodes are no pipeline. */
+	struct run_result *r = run(THREE "35500,remove,b\n", JOB, "", "", 50);
+	expect(r, 6, 1, 0, "a loss is taken over, slows its step down, and makes the nodes regroup");
+	near_to(spot_runs_metric(r, "samples_per_s"), 60 / 6.25, 1e-9, "the step in flight is stretched by half of its rest");
+	result_free(r);
+	/* Nobody regroups by the agent's rule: steps of 1.5 s from 36.25 on, the ninth ends at 49.75. */
+	check(THREE "35500,remove,b\n", JOB, "reconfigure=agent", 50, 15, 1, 0,
+		"steps take 1.5 times as long while a node does the work of two");
+	check(THREE "35500,remove,b\n", JOB, "reconfigure=agent slowdown=1", 50, 19, 1, 0, "slowdown is a setting");
+	check(THREE "35500,remove,b\n36000,remove,a\n", JOB, "reconfigure=agent", 50, 5, 1, 1, "the loss of a shadow is fatal");
+	check(THREE "35500,remove,b\n35500,remove,c\n", JOB, "reconfigure=agent", 50, 5, 1, 1,
+		"so is that of the node whose replica the lost one kept");
+	check(THREE "35500,remove,a\n", JOB, "reconfigure=agent", 50, 15, 1, 0, "the last node keeps the first stage");
+	check(THREE "35500,remove,a\n35500,remove,c\n", JOB, "reconfigure=agent", 50, 5, 1, 1, "and is its shadow then");
+	check(FOUR "35500,remove,b\n35500,remove,d\n", JOB_4, "reconfigure=agent", 50, 15, 2, 0,
+		"two losses that are not neighbours are taken over, and slow down once");
+}
+
+/* ---- the rule ---- */
+
+static void test_rules(void)
+{
+	/* With d waiting, b's stage is filled after a rendezvous: a, c, d run from 41.25 on: 42.25 .. 49.25. */
+	check(FOUR "35500,remove,b\n", JOB, "", 50, 14, 1, 0, "a waiting node fills the hole");
+	check(FOUR "35500,remove,b\n", JOB, "reconfigure=paper", 50, 14, 1, 0, "also by the paper's rule");
+	check(FOUR "35500,remove,b\n", JOB, "reconfigure=agent", 50, 15, 1, 0, "but not by the agent's");
+	/* Two more come at 36: six nodes make two pipelines. The step ends at 36, they meet until 41; steps of 0.6 s: 14 by 49.4. */
+	static const char *const rules[] = { "reconfigure=simulator", "reconfigure=paper", "reconfigure=agent" };
+	for (size_t i = 0; i < 3; i++)
+		check(FOUR "35500,add,e\n35700,add,f\n", JOB, rules[i], 50, 6 + 14, 0, 0,
+			"a pipeline more as soon as there are nodes for it");
+	check(FOUR "35500,add,e\n35700,add,f\n", JOB, "pipelines=1", 50, 19, 0, 0, "unless that is more than are wanted");
+	check(EIGHT "35500,add,i\n", JOB, "", 40, 16, 0, 0, "or than there is a step time for");
+	/* One shadow among 5 nodes and none waiting: the simulator's rule regroups them as one pipeline (35.4 + stretch 0.05: 35.45, then 5
+	 * s). */
+	check(THREE "0,add,d\n0,add,e\n0,add,f\n35300,remove,b\n", JOB, "", 45, 9 + 4, 1, 0, "without one it is a pipeline less");
+	check(THREE "0,add,d\n0,add,e\n0,add,f\n35300,remove,b\n", JOB, "reconfigure=agent", 45, 9 + 10, 1, 0,
+		"where shadows are borne, all go on");
+	struct run_result *r =
+		run(THREE "0,add,d\n0,add,e\n0,add,f\n35300,remove,b\n50000,remove,a\n", JOB, "reconfigure=agent", "notice=9s", 60);
+	/* Noticed at 41, a shadow: they regroup at the end of that step, and nobody needs a by the time it goes. */
+	ok(r && spot_runs_metric(r, "reconfigurations") == 1, "the agent's rule regroups when a shadow gets a notice");
+	result_free(r);
+}
+
+/* ---- quirks ---- */
+
+static void test_quirks(void)
+{
+	check(FOUR "35500,remove,d\n", JOB, "", 50, 15, 0, 0, "the loss of a waiting node slows steps down, as published");
+	check(FOUR "35500,remove,d\n", JOB, "slowdown_any=off", 50, 19, 0, 0, "unless that is off");
+	/* Fatal at 36.1. Stale: the step ends at 36.25 and others follow, 1.5 s each, until the end. */
+	check(THREE "35500,remove,b\n36100,remove,a\n", JOB, "", 50, 5, 1, 1, "a fatal failure stops the step in flight");
+	struct run_result *r = run(THREE "35500,remove,b\n36100,remove,a\n", JOB, "stale_steps=on", "", 50);
+	expect(r, 15, 1, 1, "stale_steps: steps go on without owners");
+	ok(spot_runs_metric(r, "orphaned_steps") == 10, "and are counted");
+	result_free(r);
+	/* 8 nodes, two of which wait. Fatal at 40: a global timer until 70. At 45 in the other pipeline: another one. Clean: the second
+	 * replaces the first; one pipeline from 75 on: 16 + 24 steps. */
+	const char *twice = EIGHT "40000,remove,b\n40000,remove,c\n45000,remove,e\n45000,remove,f\n";
+	check(twice, JOB, "reconfigure=agent", 100, 16 + 24, 2, 2, "a new rendezvous replaces the timer of the one before");
+	/* Kept: it ends at 70, a pipeline runs, and at 75 the other timer finds an empty list: 16 + 4 steps, and all stand still. */
+	check(twice, JOB, "reconfigure=agent compat_timers=on", 100, 16 + 4, 2, 2, "compat_timers: a stale timer stops the machine");
+	/* Stale steps besides: the step from 39.6 on ends at 40.3, stretched by 0.1; 32 of 0.9 s before 70. */
+	check(twice, JOB, "reconfigure=agent rules=authors", 100, 17 + 32 + 4, 2, 2, "both, by the authors' rules");
+	/* It stands still until an instance gets ready. 80 + 30: steps at 111 .. 119. */
+	check(EIGHT "40000,remove,b\n40000,remove,c\n45000,remove,e\n45000,remove,f\n80000,add,i\n", JOB,
+		"reconfigure=agent compat_timers=on", 120, 16 + 4 + 9, 2, 2, "until an instance gets ready");
+	/* d goes while it waits. W stays 1: when b goes at 37.75, W >= O=1. A rule that would not regroup otherwise: never for P=3. So W is
+	 * seen with more nodes: D=1, d goes, e and f come: 3+1+2 = 6 nodes by W, 5 in truth. */
+	check(FOUR "35500,remove,d\n36500,add,e\n36600,add,f\n", JOB, "slowdown_any=off", 45, 14, 0, 0,
+		"a waiting node that is lost is no longer counted");
+	check(FOUR "35500,remove,d\n36500,add,e\n36600,add,f\n", JOB, "slowdown_any=off keep_waiting=on", 45, 7 + 2, 0, 0,
+		"keep_waiting: it is, and they meet in vain");
+}
+
+/* ---- by event ---- */
+
+static void test_event(void)
+{
+	has_event_times = true;
+	/* 35.5: 0.5 s are left, which take 0.65, and 0.4 of failover: 36.55; then 1.3 s each: 10 by 49.55. A fourth is redundant. */
+	struct run_result *r = run(THREE "35500,remove,b\n", JOB, "rules=event reconfigure=agent rollback=off", "", 50);
+	expect(r, 16, 1, 0, "event: degraded steps and failover take what the job says");
+	near_to(spot_runs_metric(r, "failover_s"), 0.4, 1e-12, "event: seconds of failover are counted");
+	near_to(spot_runs_metric(r, "samples_per_s"), 160 / (36.55 + 13 - 30), 1e-9, "event: steps end when they should");
+	near_to(spot_runs_metric(r, "redundant_part") / spot_runs_metric(r, "useful_part"), 1.0 / 3, 1e-9,
+		"event: the redundant share is the job's");
+	result_free(r);
+	r = run(THREE "35500,remove,b\n", JOB, "rules=event reconfigure=agent rollback=off", "notice=2s", 50);
+	near_to(spot_runs_metric(r, "samples_per_s"), 160 / (36.15 + 13 - 30), 1e-9, "event: who was noticed needs no failover");
+	result_free(r);
+	/* Checkpoints at 33 (31 and 32 are done by then; safe at 34) and 36 (safe at 37). Fatal at 36.5: four steps of six are lost. 30 s,
+	 * 10 s and reading 1e9 bytes at 1e9 a second: 77.5; 12 steps by 89.5. */
+	const char *rows = THREE "0,add,d\n0,add,e\n36500,remove,b\n36500,remove,c\n";
+	r = run(rows, JOB, "rules=event reconfigure=agent checkpoint_interval=3s checkpoint_write=1s restart_time=10s", "", 90);
+	ok(r && spot_runs_metric(r, "lost_steps") == 4, "event: what was done since the last checkpoint is lost (%g)",
+		spot_runs_metric(r, "lost_steps"));
+	/* 2 before, 12 after. */
+	expect(r, 14, 1, 1, "event: a restart takes rendezvous, reading and what is told");
+	result_free(r);
+	/* Standing still for 0.5 s at each: 31, 32, 33, then at the end of the step in flight at 33, which comes last: 33.5; 36.5 .. */
+	r = run(THREE, JOB, "rules=event checkpoint_interval=3s checkpoint_pause=500ms checkpoint_write=100ms", "", 40);
+	ok(r && spot_runs_metric(r, "checkpoint_part") > 0.02, "event: a checkpoint can make training stand still (%g)",
+		spot_runs_metric(r, "checkpoint_part"));
+	result_free(r);
+	has_event_times = false;
+}
+
+/* ---- more stages on a node; wrong settings ---- */
+
+static void test_groups(void)
+{
+	/* Two pipelines; the step that ends at 36 ends at 36.25, four of 0.9 s follow. */
+	check("0,add,a\n0,add,b\n0,add,c\n0,add,d\n35500,remove,b\n", JOB_4, "stages_per_node=2 reconfigure=agent", 40, 14, 1, 0,
+		"a node of several stages is taken over whole");
+	check("0,add,a\n0,add,b\n35500,remove,b\n35600,remove,a\n", JOB_4, "stages_per_node=2 reconfigure=agent", 40, 5, 1, 1, "once");
+}
+
+static void refuses(const char *job, const char *settings, const char *text)
+{
+	struct run_result *r = run(THREE, job, settings, "", 50);
+	ok(!r && strstr(err.text, text), "%s: %s", settings, err.text);
+	result_free(r);
+}
+
+static void test_errors(void)
+{
+	refuses(JOB, "curve=bamboo", "has no curve \"bamboo\"");
+	refuses(JOB, "depth=5", "no step time at depth 5");
+	refuses(JOB, "stages_per_node=2", "multiple of stages_per_node");
+	refuses(JOB, "rollback=on stale_steps=on", "cannot be rolled back");
+	refuses(JOB, "rollback=on checkpoint_interval=0", "checkpoint_interval");
+	check(THREE, JOB, "curve=none", 200, 0, 0, 0, "a model that does not fit never runs");
+}
+
+/* ---- at random: nothing goes on without owners (--check), and --exact is the same ---- */
+
+static bool are_equal(const struct run_result *a, const struct run_result *b)
+{
+	bool same = a && b && a->n_metrics == b->n_metrics;
+	for (size_t i = 0; same && i < a->n_metrics; i++)
+		same = !strcmp(a->metrics[i].name, b->metrics[i].name) &&
+		       !memcmp(&a->metrics[i].value, &b->metrics[i].value, sizeof(double));
+	return same;
+}
+
+static void test_random(int seeds)
+{
+	static const char *const settings[] = { "rules=authors", "rules=clean placement=spread", "rules=clean reconfigure=paper",
+		"rules=event", "rules=event reconfigure=agent checkpoint_pause=2s checkpoint_interval=1m",
+		"rules=event stages_per_node=3 placement=block", "rules=authors reconfigure=agent",
+		"rules=event reconfigure=paper checkpoint_write=9m" };
+	for (size_t k = 0; k < sizeof settings / sizeof *settings; k++) {
+		struct spot_runs s;
+		bool good = spot_runs_open(&s, "bulk:slots=30,zones=a|b,every=2m,delay=3m,length=8h", NULL, "bamboo-bert",
+			&orr_policy_spot_bamboo, settings[k], "startup=45s notice=7s", &err);
+		s.config.until_ns = 8 * 3600 * ORR_SECOND;
+		give_event_times(s.job);
+		double steps = 0;
+		for (int i = 0; good && i < seeds; i++) {
+			s.config.exact = false;
+			struct run_result *a = spot_runs_run(&s, (uint64_t)i, &err);
+			s.config.exact = true;
+			struct run_result *b = a ? spot_runs_run(&s, (uint64_t)i, &err) : NULL;
+			good = are_equal(a, b);
+			steps += spot_runs_metric(a, "steps");
+			result_free(a);
+			result_free(b);
+		}
+		ok(good && steps > 0, "at random, %s: conservation holds, exact or not is the same%s%s", settings[k], good ? "" : "; ",
+			good ? "" : err.text);
+		spot_runs_close(&s);
+	}
+}
+
+int main(void)
+{
+	bool is_small = getenv("ORR_SANITIZED") != NULL;
+	test_losses();
+	test_rules();
+	test_quirks();
+	test_event();
+	test_groups();
+	test_errors();
+	test_random(is_small ? 1 : 5);
+	return done();
+}

@@ -1,0 +1,568 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* unit_spot_edges.c - the spot world's order of telling, its limits, and what a policy does wrong without noticing; expected values by hand
+ */
+#include "tests/tap.h"
+
+#include "tests/spot/spot_runs.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static struct orr_error err;
+static const struct orr_param no_params[] = { ORR_PARAM_END };
+static const char job[] = "{\"name\":\"j\",\"source\":\"a test\",\"samples_per_step\":10,\"steps\":100,\"points\":[[1,1,1000]]}";
+
+/* ---- a policy that logs what it is told, and does what a test says ---- */
+
+static char told[2048];
+static int trick;
+static orr_inst kept;
+static unsigned count;
+
+static void note(const char *what, const struct orr_spot *w, orr_inst i)
+{
+	char name[32];
+	size_t n = strlen(told);
+	snprintf(told + n, sizeof told - n, "%s %s@%g, ", what, orr_inst_name(w, i, name, sizeof name), (double)orr_spot_now(w) / 1e9);
+}
+
+static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_error *e)
+{
+	(void)w, (void)args, (void)e;
+	return mem_zalloc(1, 8);
+}
+
+static void *create_wanting_none(struct orr_spot *w, const struct orr_args *args, struct orr_error *e)
+{
+	orr_want(w, ORR_ANY_ZONE, 0);
+	return create(w, args, e);
+}
+
+static const char *const event_names[] = { "added", "ready", "notice", "gone" };
+
+static void run_on(struct orr_spot *w, orr_inst i)
+{
+	if (orr_steps_in_flight(w, NULL, NULL) || !orr_inst_is_ready(w, i))
+		return;
+	orr_layout(w, 1, 1, &i);
+	orr_steps_run(w, &(struct orr_steps){ .step_ns = ORR_SECOND });
+}
+
+/* One run; NULL: it failed. `until` in seconds, 0: none. */
+static struct run_result *try(const struct orr_spot_ops *ops, const char *capacity, const char *rows, const char *options, double until)
+{
+	struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "script", "of a test", ORR_POLICY_KIND_SPOT, 0, no_params, ops };
+	struct spot_runs s;
+	struct run_result *r = NULL;
+	told[0] = 0;
+	count = 0;
+	kept = 0;
+	if (spot_runs_open(&s, capacity, rows, job, &policy, "", options, &err)) {
+		s.config.until_ns = until > 0 ? (int64_t)(until * 1e9) : ORR_NEVER;
+		s.config.record_nodes = s.config.record_iterations = true;
+		r = spot_runs_run(&s, 0, &err);
+	}
+	spot_runs_close(&s);
+	return r;
+}
+
+/* ---- in what order it is told ---- */
+
+static void order_instance(void *self, struct orr_spot *w, orr_inst i, enum orr_inst_event event)
+{
+	(void)self;
+	note(event_names[event], w, i);
+	if ((int)event == trick && count++ == 0)
+		orr_request(w, 0, 1);
+}
+
+static void order_decide(void *self, struct orr_spot *w)
+{
+	(void)self;
+	if (!orr_spot_now(w) && !orr_inst_live(w))
+		orr_request(w, 0, 1);
+}
+
+static void test_order(void)
+{
+	const struct orr_spot_ops ops = {
+		.size = sizeof ops, .create = create_wanting_none, .destroy = mem_free, .instance = order_instance, .decide = order_decide
+	};
+	static const struct {
+		int event;
+		const char *rows, *options, *expected;
+	} cases[] = {
+		{ ORR_INST_READY, "0,add,a\n0,add,b\n", "", "added a@0, ready a@0, added b@0, ready b@0, " },
+		{ ORR_INST_ADDED, "0,add,a\n0,add,b\n", "", "added a@0, added b@0, ready a@0, ready b@0, " },
+		{ ORR_INST_NOTICE, "0,add,a\n0,add,b\n100000,remove,a\n100000,remove,b\n", "notice=60s",
+			"added a@0, ready a@0, notice a@40, added b@40, notice b@40, ready b@40, gone a@100, gone b@100, " },
+		{ ORR_INST_NOTICE, "0,add,a\n0,add,b\n100000,remove,b\n100000,remove,a\n", "notice=60s",
+			"added a@0, ready a@0, notice a@40, added b@40, notice b@40, ready b@40, gone b@100, gone a@100, " },
+		{ ORR_INST_GONE, "0,add,a\n0,add,b\n100000,remove,a\n100000,remove,b\n", "",
+			"added a@0, ready a@0, gone a@100, added b@100, gone b@100, " },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		trick = cases[i].event;
+		struct run_result *r = try(&ops, NULL, cases[i].rows, cases[i].options, 200);
+		ok(r && !strcmp(told, cases[i].expected), "one asked for when another is told %s, %s: %s", event_names[trick],
+			cases[i].options, told);
+		result_free(r);
+	}
+}
+
+/* Given back after its notice, it is offered with the end that it has; who takes it again is noticed again. */
+static void again_instance(void *self, struct orr_spot *w, orr_inst i, enum orr_inst_event event)
+{
+	(void)self;
+	note(event_names[event], w, i);
+	if (event != ORR_INST_NOTICE || count++)
+		return;
+	orr_release(w, i);
+	ok(!orr_inst_is_live(w, i) && orr_offers(w, 0) == 1, "given back when noticed: offered");
+	orr_spot_timer(w, orr_spot_now(w) + 10 * ORR_SECOND, 0, 0);
+}
+
+static void again_timer(void *self, struct orr_spot *w, uint64_t tag)
+{
+	(void)self, (void)tag;
+	ok(orr_request(w, ORR_ANY_ZONE, 1) == 1, "and can be had again");
+}
+
+static void test_again(void)
+{
+	const struct orr_spot_ops ops = { .size = sizeof ops,
+		.create = create_wanting_none,
+		.destroy = mem_free,
+		.instance = again_instance,
+		.timer = again_timer,
+		.decide = order_decide };
+	struct run_result *r = try(&ops, NULL, "0,add,a\n100000,remove,a\n", "notice=60s price=36", 200);
+	ok(r && !strcmp(told, "added a@0, ready a@0, notice a@40, added a@50, notice a@50, ready a@50, gone a@100, "), "%s", told);
+	/* 40 s and 50 s at a cent a second. */
+	near_to(spot_runs_metric(r, "usd"), 0.9, 1e-12, "and is paid for while it is held");
+	near_to(spot_runs_metric(r, "instances"), 2, 0, "as two instances");
+	result_free(r);
+}
+
+/* ---- without end ---- */
+
+static void endless_instance(void *self, struct orr_spot *w, orr_inst i, enum orr_inst_event event)
+{
+	(void)self;
+	if (trick == 1 && event == ORR_INST_ADDED) {
+		orr_release(w, i);
+		orr_request(w, 0, 1);
+	}
+	if (trick == 2 && event == ORR_INST_ADDED) {
+		orr_release(w, i);
+		orr_request_on_demand(w, 0, 1);
+	}
+}
+
+static void endless_timer(void *self, struct orr_spot *w, uint64_t tag)
+{
+	(void)self;
+	if (trick == 0)
+		orr_spot_timer(w, orr_spot_now(w), 0, tag);
+}
+
+static void endless_decide(void *self, struct orr_spot *w)
+{
+	orr_inst some[3] = { 0 };
+	struct orr_future f;
+	(void)self;
+	if (count++ && trick != 3)
+		return;
+	orr_spot_timer(w, orr_spot_now(w), 0, 0);
+	switch (trick) {
+	case 4:
+		orr_request_on_demand(w, 0, UINT32_MAX);
+		break;
+	case 5:
+		orr_request_on_demand(w, 0, 2000);
+		break;
+	case 6:
+		orr_egress(w, 1e29);
+		break;
+	case 8:
+		orr_layout(w, 1, 3, NULL);
+		break;
+	case 9:
+		some[0] = orr_inst_first(w);
+		orr_layout(w, 1, 3, some);
+		ok(!orr_owner(w, 0, 0) && !orr_owner(w, 0, 2), "after an error nobody owns anything");
+		break;
+	case 10:
+	case 11:
+	case 12:
+	case 13:
+		run_on(w, orr_inst_first(w));
+		for (int i = 0; i < 6 && trick == 10; i++)
+			orr_steps_stretch(w, INT64_MAX / 5);
+		if (trick == 11)
+			orr_drop_pipeline(w, 0);
+		if (trick == 12) {
+			orr_steps_stop(w);
+			orr_drop_pipeline(w, 0);
+			orr_steps_run(w, &(struct orr_steps){ .step_ns = ORR_SECOND });
+		}
+		if (trick == 13) {
+			orr_steps_stop(w);
+			orr_steps_run(w, &(struct orr_steps){ .step_ns = ORR_SECOND, .egress_bytes = 9e17 });
+		}
+		break;
+	case 14:
+		orr_spot_future(w, ORR_NEVER, &f, 1);
+		break;
+	default:
+		break;
+	}
+}
+
+static void test_endless(void)
+{
+	const struct orr_spot_ops ops = { .size = sizeof ops,
+		.create = create,
+		.destroy = mem_free,
+		.instance = endless_instance,
+		.timer = endless_timer,
+		.decide = endless_decide };
+	static const struct {
+		int trick;
+		const char *options, *expected;
+	} cases[] = {
+		{ 0, "", "at 0.000000000 s: orr_spot_timer(): timers for this very instant without end" },
+		{ 1, "target=1", "instance a at 0.000000000 s: instances are given back and taken again without end" },
+		{ 2, "target=1", "given back and taken again without end" },
+		{ 3, "", "decide() was called 1000 times at this instant" },
+		{ 4, "", "more than 1048576 instances at a time" },
+		{ 5, "on_demand_price=1e6", "all instances cost more than 1e9 USD an hour" },
+		{ 6, "egress_usd_per_GB=1e6", "more than 2e14 USD of charges" },
+		{ 8, "", "orr_layout(): no owners are given (NULL) for 1 x 3 stages" },
+		{ 9, "", "orr_layout(): no instance (0)" },
+		{ 10, "", "orr_steps_stretch(): by 1844674407370955161 ns; expected 0 or more, and less than 73 years in all" },
+		{ 11, "", "a step goes on although all pipelines were dropped" },
+		{ 12, "", "orr_steps_run(): no instance has a stage" },
+		{ 13, "egress_usd_per_GB=1e6", "more than 2e14 USD of charges" },
+		{ 14, "", "asks for the future without declaring the oracle" },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		trick = cases[i].trick;
+		struct run_result *r = try(&ops, NULL, "0,add,a\n0,add,b\n", cases[i].options, 1e6);
+		bool good = !r && err.code == ORR_EFAIL && strstr(err.text, "policy script: ") && strstr(err.text, cases[i].expected);
+		ok(good, "an error in %zu bytes: %s", strlen(err.text), cases[i].expected);
+		if (!good)
+			printf("# %s\n", r ? "it ran" : err.text);
+		result_free(r);
+	}
+}
+
+/* ---- ends of runs in every function ---- */
+
+static bool should_end(const struct orr_spot *w, int at)
+{
+	return trick == at && orr_spot_now(w) >= (at == 0 ? 0 : 10 * ORR_SECOND);
+}
+
+static void *ends_create(struct orr_spot *w, const struct orr_args *args, struct orr_error *e)
+{
+	orr_steps_are_provisional(w);
+	orr_spot_timer(w, 30 * ORR_SECOND, 0, 0);
+	if (trick == 0)
+		orr_spot_end(w);
+	return create(w, args, e);
+}
+
+static void ends_instance(void *self, struct orr_spot *w, orr_inst i, enum orr_inst_event event)
+{
+	(void)self;
+	if (event == ORR_INST_GONE && orr_ownerless(w))
+		orr_steps_stop(w);
+	if (should_end(w, 1 + (int)event)) {
+		orr_spot_end(w);
+		orr_request(w, 0, 1);
+		if (event != ORR_INST_GONE)
+			orr_release(w, i);
+		ok(event == ORR_INST_GONE || orr_inst_is_live(w, i), "after orr_spot_end() nothing is done");
+	}
+}
+
+static void ends_timer(void *self, struct orr_spot *w, uint64_t tag)
+{
+	(void)self, (void)tag;
+	if (should_end(w, 5))
+		orr_spot_end(w);
+	if (trick == 8) /* the job has 100 steps: nothing to be complete */
+		orr_commit(w, orr_steps_uncommitted(w));
+	orr_steps_last(w);
+}
+
+static void ends_steps(void *self, struct orr_spot *w)
+{
+	(void)self;
+	if (should_end(w, 6))
+		orr_spot_end(w);
+	if (orr_steps_done(w) == 100)
+		orr_commit(w, orr_steps_uncommitted(w));
+}
+
+static void ends_decide(void *self, struct orr_spot *w)
+{
+	orr_inst i;
+	(void)self;
+	if (should_end(w, 7))
+		orr_spot_end(w);
+	if (orr_inst_ready_list(w, &i, 1))
+		run_on(w, i);
+}
+
+static void ends_end(void *self, struct orr_spot *w)
+{
+	(void)self;
+	ok(!orr_request_on_demand(w, 0, 3) && !orr_spot_timer(w, orr_spot_now(w), 0, 0), "in end() nothing is granted");
+	if (orr_inst_first(w))
+		orr_release(w, orr_inst_first(w));
+	orr_commit(w, orr_steps_uncommitted(w));
+	orr_lose(w, orr_steps_uncommitted(w));
+	orr_layout(w, 0, 0, NULL);
+	orr_spot_count(w, "ends", 1);
+}
+
+static void test_ends(void)
+{
+	const struct orr_spot_ops ops = { .size = sizeof ops,
+		.create = ends_create,
+		.destroy = mem_free,
+		.instance = ends_instance,
+		.timer = ends_timer,
+		.steps = ends_steps,
+		.decide = ends_decide,
+		.end = ends_end };
+	static const char rows[] = "0,add,a\n20000,add,b\n50000,remove,a\n60000,add,c\n";
+	/* create; b is added, ready; a's notice, end; the timer; the step that ends then; decide; --until. 100 steps: 45 s of a, less what
+	 * its end cuts at the very end of a step, and 56 s of b. */
+	static const double ends[] = { 0, 20, 25, 40, 50, 30, 30, 20, 106, 33 };
+	for (trick = 0; trick < 10; trick++) {
+		struct run_result *r = try(&ops, NULL, rows, "startup=5s notice=10s billing=hour", trick == 9 ? 33 : 0);
+		near_to(spot_runs_metric(r, "makespan_s"), ends[trick], 1e-12, "the run ended");
+		near_to(spot_runs_metric(r, "ends"), 1, 0, "and end() is told");
+		result_free(r);
+	}
+}
+
+/* ---- limits of time and rows ---- */
+
+static void still_decide(void *self, struct orr_spot *w)
+{
+	orr_inst i;
+	(void)self;
+	if (orr_inst_ready_list(w, &i, 1) && !orr_steps_in_flight(w, NULL, NULL)) {
+		orr_layout(w, 1, 1, &i);
+		orr_steps_run(w, &(struct orr_steps){ .step_ns = orr_step_time(w, 1, 1, ORR_STEP_PLAIN) });
+	}
+}
+
+static void test_long(void)
+{
+	static const char text[] = "{\"name\":\"j\",\"source\":\"a test\",\"samples_per_step\":10,\"steps\":%s,\"points\":[[1,1,%s]]}";
+	const struct orr_spot_ops ops = { .size = sizeof ops, .create = create, .destroy = mem_free, .decide = still_decide };
+	const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "script", "of a test", ORR_POLICY_KIND_SPOT, 0, no_params,
+		&ops };
+	char long_job[256];
+	struct spot_runs s;
+	/* 4e12 steps of a millisecond: a loop over them would take hours. */
+	snprintf(long_job, sizeof long_job, text, "4e12", "1");
+	ok(spot_runs_open(&s, NULL, "0,add,a\n", long_job, &policy, "", "price=3.6 egress_usd_per_GB=0", &err), "4e12 steps");
+	for (uint64_t most = 1; most <= 1000; most *= 10) {
+		s.config.record_iterations = true;
+		s.config.max_rows = most;
+		struct run_result *r = spot_runs_run(&s, 0, &err);
+		near_to(spot_runs_metric(r, "steps"), 4e12, 0, "all are done");
+		near_to(spot_runs_metric(r, "usd"), 4e6, 1e-12, "and paid");
+		ok(r && r->n_iterations <= most && r->n_iterations * 2 + 1 >= most && r->iterations[0].number == 0 &&
+				r->rows_total == UINT64_C(4000000000000),
+			"%zu of at most %llu rows are kept", r ? r->n_iterations : 0, (unsigned long long)most);
+		for (size_t i = 1; r && i < r->n_iterations; i++)
+			if (r->iterations[i].number != i * r->iterations[1].number ||
+				r->iterations[i].end_s - r->iterations[i].start_s > 0.0011)
+				ok(false, "row %zu is of step %llu", i, (unsigned long long)r->iterations[i].number);
+		result_free(r);
+	}
+	spot_runs_close(&s);
+	snprintf(long_job, sizeof long_job, text, "1e12", "1000");
+	ok(spot_runs_open(&s, NULL, "0,add,a\n1000,add,b\n", long_job, &policy, "", "", &err), "31,700 years");
+	struct run_result *r = spot_runs_run(&s, 0, &err);
+	ok(!r && strstr(err.text, "the clock ends after 146 years"), "are too many: %s", r ? "it ran" : err.text);
+	s.config.until_ns = INT64_MAX / 2 + 1;
+	r = spot_runs_run(&s, 0, &err);
+	ok(!r && err.code == ORR_EINPUT && strstr(err.text, "--until: expected at most 146 years"), "as an end, too");
+	s.config.until_ns = INT64_MAX / 2;
+	r = spot_runs_run(&s, 0, &err);
+	near_to(spot_runs_metric(r, "steps"), 4611686018, 0, "and 146 years of steps are counted");
+	result_free(r);
+	spot_runs_close(&s);
+}
+
+static void hourly_timer(void *self, struct orr_spot *w, uint64_t tag)
+{
+	(void)self;
+	if (orr_spot_now(w) == 500000 * ORR_SECOND * 3600)
+		run_on(w, orr_inst_first(w));
+	orr_spot_timer(w, orr_spot_now(w) + (int64_t)tag * ORR_SECOND, 0, tag);
+}
+
+static void hourly_decide(void *self, struct orr_spot *w)
+{
+	(void)self;
+	if (!count++)
+		orr_spot_timer(w, trick ? 500000 * ORR_SECOND * 3600 : 0, 0, trick ? 50 : 3600);
+}
+
+/* A policy that waits for what will never be, by a timer each hour; and one that waits long, but not for ever. */
+static void test_stuck(void)
+{
+	const struct orr_spot_ops ops = {
+		.size = sizeof ops, .create = create, .destroy = mem_free, .timer = hourly_timer, .decide = hourly_decide
+	};
+	trick = 0;
+	struct run_result *r = try(&ops, NULL, "0,add,a\n", "", 0);
+	near_to(spot_runs_metric(r, "makespan_s") / 3600, 10000, 1e-3, "a run of which nothing comes but timers ends after 10,000 of them");
+	near_to(spot_runs_metric(r, "is_complete"), 0, 0, "without the job");
+	result_free(r);
+	r = try(&ops, NULL, "0,add,a\n", "deadline=20000h", 0);
+	near_to(spot_runs_metric(r, "makespan_s") / 3600, 30000, 1e-3, "but not before the deadline");
+	result_free(r);
+	r = try(&ops, NULL, "0,add,a\n", "", 3600 * 40000);
+	near_to(spot_runs_metric(r, "makespan_s") / 3600, 40000, 1e-12, "nor where --until says when");
+	result_free(r);
+	trick = 1;
+	r = try(&ops, NULL, "0,add,a\n", "", 0);
+	near_to(spot_runs_metric(r, "makespan_s"), 500000. * 3600 + 100, 1e-12, "a long sleep is none");
+	near_to(spot_runs_metric(r, "is_complete"), 1, 0, "and the job is done");
+	result_free(r);
+}
+
+/* ---- money ---- */
+
+static void test_money(void)
+{
+	const struct orr_spot_ops ops = { .size = sizeof ops, .create = create, .destroy = mem_free, .decide = still_decide };
+	struct run_result *r = try(&ops, NULL, "0,add,a\n", "price=0", 0);
+	ok(r && isnan(spot_runs_metric(r, "value")) && isnan(spot_runs_metric(r, "value_ratio")),
+		"what costs nothing has no value per dollar");
+	near_to(spot_runs_metric(r, "usd"), 0, 0, "and costs nothing");
+	result_free(r);
+	static const struct {
+		const char *rows;
+		double usd;
+	} hours[] = { { "0,add,a\n3600000,remove,a\n3600001,add,b\n", 1 }, { "0,add,a\n3600001,remove,a\n", 2 },
+		{ "0,add,a\n7200000,remove,a\n", 2 } };
+	static const char long_job[] = "{\"name\":\"j\",\"source\":\"a test\",\"samples_per_step\":1,\"points\":[[1,1,1000]]}";
+	const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "script", "of a test", ORR_POLICY_KIND_SPOT, 0, no_params,
+		&(const struct orr_spot_ops){ .size = sizeof ops, .create = create, .destroy = mem_free } };
+	for (size_t i = 0; i < sizeof hours / sizeof *hours; i++) {
+		struct spot_runs s;
+		ok(spot_runs_open(&s, NULL, hours[i].rows, long_job, &policy, "", "billing=hour price=1", &err), "hours");
+		r = spot_runs_run(&s, 0, &err);
+		near_to(spot_runs_metric(r, "usd"), hours[i].usd, 1e-12, "an hour is paid when it has begun, and not at its end");
+		result_free(r);
+		spot_runs_close(&s);
+	}
+}
+
+static double price_when_added;
+
+static void price_instance(void *self, struct orr_spot *w, orr_inst i, enum orr_inst_event event)
+{
+	struct orr_inst_info info;
+	(void)self;
+	if (event == ORR_INST_ADDED && orr_inst_get(w, i, &info))
+		price_when_added = info.usd_per_hour;
+}
+
+/* A series of prices beside the trace: at one instant prices come first. */
+static void test_price_first(void)
+{
+	static const char rows[] = "time_s,zone,type,usd_per_hour\n0,,,1\n100,,,2\n";
+	const struct orr_spot_ops ops = { .size = sizeof ops, .create = create, .destroy = mem_free, .instance = price_instance };
+	const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "script", "of a test", ORR_POLICY_KIND_SPOT, 0, no_params,
+		&ops };
+	struct spot_runs s;
+	char path[] = "/tmp/unit_spot_edges_XXXXXX.csv";
+	int fd = mkstemps(path, 4);
+	FILE *f = fdopen(fd, "w");
+	fputs(rows, f);
+	fclose(f);
+	bool good = spot_runs_open(&s, NULL, "100000,add,a\n200000,remove,a\n", job, &policy, "", "", &err);
+	struct availset *prices = good ? availset_load(path, NULL, NULL, 1, &err) : NULL;
+	unlink(path);
+	s.config.prices = prices;
+	struct run_result *r = prices ? spot_runs_run(&s, 0, &err) : NULL;
+	near_to(price_when_added, 2, 0, "the price that it is taken at is that of its instant");
+	near_to(spot_runs_metric(r, "usd"), 200 / 3600.0, 1e-12, "and is paid");
+	result_free(r);
+	availset_free(prices);
+	spot_runs_close(&s);
+}
+
+/* ---- handles ---- */
+
+/* The handle of an instance is no timer, though it looks like one of the world's own events. */
+static void handles_timer(void *self, struct orr_spot *w, uint64_t tag)
+{
+	(void)self;
+	note("timer", w, 0);
+	ok(tag != 2, "a timer that was cancelled does not go off");
+	for (uint64_t generation = 0; generation < 20 && tag == 1; generation++)
+		for (uint64_t slot = 0; slot < 8; slot++)
+			orr_spot_cancel(w, generation << 32 | slot);
+}
+
+static void handles_instance(void *self, struct orr_spot *w, orr_inst i, enum orr_inst_event event)
+{
+	struct orr_inst_info info;
+	char name[32];
+	(void)self;
+	note(event_names[event], w, i);
+	if (event == ORR_INST_ADDED && !kept) {
+		kept = i;
+		orr_spot_timer(w, 10 * ORR_SECOND, 0, 1);
+		orr_spot_cancel(w, orr_spot_timer(w, 15 * ORR_SECOND, 0, 2));
+	}
+	if (event == ORR_INST_GONE)
+		ok(orr_inst_get(w, kept, &info) && !info.is_ready && !orr_inst_is_live(w, kept) && !orr_inst_next(w, kept),
+			"while its end is told it can be asked about");
+	if (event == ORR_INST_ADDED && kept != i)
+		ok(!orr_inst_get(w, kept, &info) && !strcmp(orr_inst_name(w, kept, name, sizeof name), "none") && !orr_inst_mark(w, kept) &&
+				orr_inst_slot(i) == orr_inst_slot(kept),
+			"later it cannot, though another has its place");
+}
+
+static void test_handles(void)
+{
+	const struct orr_spot_ops ops = {
+		.size = sizeof ops, .create = create, .destroy = mem_free, .instance = handles_instance, .timer = handles_timer
+	};
+	struct run_result *r = try(&ops, NULL, "0,add,a\n20000,remove,a\n30000,add,b\n", "startup=12s", 100);
+	ok(r && !strcmp(told, "added a@0, timer none@10, ready a@12, gone a@20, added b@30, ready b@42, "),
+		"forged handles cancel nothing: %s", told);
+	result_free(r);
+}
+
+int main(void)
+{
+	test_order();
+	test_again();
+	test_endless();
+	test_ends();
+	test_long();
+	test_stuck();
+	test_money();
+	test_price_first();
+	test_handles();
+	return done();
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* unit_spot_parcae.c - the parts of parcae: forecasts, odds of losses, migration costs, the dynamic programme */
+#include "policies/spot/parcae_odds.h"
+#include "policies/spot/parcae_plan.h"
+#include "policies/spot/parcae_predict.h"
+
+#include "base/rng.h"
+#include "tests/tap.h"
+
+#include <stdlib.h>
+
+/* ---- forecasts ---- */
+
+/* Log-likelihood of phi, the variance being the best: an AR(1) that begins in its stationary law. */
+static double likelihood(const double *w, uint32_t n, double phi)
+{
+	double s = (1 - phi * phi) * w[0] * w[0];
+	for (uint32_t t = 1; t < n; t++)
+		s += (w[t] - phi * w[t - 1]) * (w[t] - phi * w[t - 1]);
+	return 0.5 * log(1 - phi * phi) - 0.5 * n * log(s / n);
+}
+
+/* phi by statsmodels 0.15.0, SARIMAX(y, order=(1,1,0), simple_differencing=True), exact likelihood; its optimiser stops within 5e-5. */
+static void test_maximum_likelihood(void)
+{
+	static const struct {
+		uint32_t n;
+		double y[12], phi;
+	} series[] = {
+		{ 12, { 18, 19, 19, 23, 23, 24, 25, 27, 27, 27, 29, 30 }, 0.17520993 },
+		{ 12, { 32, 32, 31, 31, 28, 26, 26, 23, 23, 23, 26, 25 }, 0.08572141 },
+		{ 12, { 20, 21, 23, 24, 26, 27, 29, 30, 30, 31, 31, 32 }, 0.68378346 },
+		{ 8, { 20, 24, 19, 25, 20, 23, 18, 24 }, -0.96101315 },
+	};
+	for (size_t i = 0; i < sizeof series / sizeof *series; i++) {
+		double change[12], forecast[2], scratch[12];
+		for (uint32_t t = 0; t + 1 < series[i].n; t++)
+			change[t] = series[i].y[t + 1] - series[i].y[t];
+		near_to(parcae_ar1(change, series[i].n - 1), series[i].phi, 5e-5, "phi is that of an exact maximum-likelihood fit");
+		double found = parcae_ar1(change, series[i].n - 1), top = likelihood(change, series[i].n - 1, found);
+		ok(top > likelihood(change, series[i].n - 1, found - 1e-4) && top > likelihood(change, series[i].n - 1, found + 1e-4),
+			"the likelihood is less on either side of it");
+		double phi = series[i].phi, last = series[i].y[series[i].n - 1], w = change[series[i].n - 2];
+		parcae_arima(series[i].y, series[i].n, 2, forecast, scratch);
+		near_to(forecast[1], last + w * (phi + phi * phi), 5e-5, "forecasts add up the changes that fade with phi");
+	}
+}
+
+/* Of two changes the likelihood is greatest at 2 w1 w2 / (w1^2 + w2^2) (the cubic is linear then). */
+static void test_closed_forms(void)
+{
+	near_to(parcae_ar1((double[]){ 3, 1 }, 2), 0.6, 1e-12, "phi of two changes");
+	near_to(parcae_ar1((double[]){ 3, -1 }, 2), -0.6, 1e-12, "phi of two changes of different signs");
+	near_to(parcae_ar1((double[]){ 0, 0, 0 }, 3), 0, 0, "nothing changes: phi is 0");
+	near_to(parcae_ar1((double[]){ 5 }, 1), 0, 0, "one change says nothing");
+}
+
+/* A leap of 9 up and down again is no change; 2 more each interval are phi = 1, so 30, 32, 34, limited to 28 + 3; then to 29. */
+static void test_cleaning_and_limits(void)
+{
+	double out[3], scratch[8], leap[] = { 20, 20, 29, 20, 20 }, back[] = { 20, 20, 14, 20, 20 }, step[] = { 20, 20, 29, 29, 29 };
+	parcae_clean(leap, 5, 3, 8, 32);
+	parcae_clean(back, 5, 3, 8, 32);
+	parcae_clean(step, 5, 3, 8, 32);
+	ok(leap[2] == 20 && back[2] == 20, "a leap there and back is taken out");
+	ok(step[2] == 29, "one that stays is not");
+	double up[] = { 20, 22, 24, 26, 28 }, up2[] = { 20, 22, 24, 26, 28 }, down[] = { 12, 11, 10, 9 };
+	parcae_forecast(up, 5, &(struct parcae_bounds){ 3, 8, 32 }, 3, out, scratch);
+	ok(out[0] == 30 && out[1] == 31 && out[2] == 31, "a forecast changes by 3 at most");
+	parcae_forecast(up2, 5, &(struct parcae_bounds){ 30, 8, 29 }, 3, out, scratch);
+	ok(out[0] == 29 && out[2] == 29, "nor does it leave its bounds above");
+	parcae_forecast(down, 4, &(struct parcae_bounds){ 30, 8, 32 }, 3, out, scratch);
+	ok(out[0] == 8 && out[2] == 8, "or below");
+}
+
+/* ---- odds ---- */
+
+enum { MOST_WORKERS = 16 };
+
+static struct parcae_loss loss_of(uint32_t pipelines, uint32_t depth, uint32_t lost_workers)
+{
+	struct parcae_loss loss = { .keep = pipelines };
+	for (uint32_t s = 0; s < depth; s++) {
+		uint32_t kept = 0;
+		for (uint32_t d = 0; d < pipelines; d++)
+			kept += !(lost_workers >> (d * depth + s) & 1);
+		loss.workers += pipelines - kept;
+		loss.keep = kept < loss.keep ? kept : loss.keep;
+		loss.stages += kept == 0;
+	}
+	return loss;
+}
+
+/* Every set of losses, one by one. */
+static void enumerate(uint32_t pipelines, uint32_t depth, uint32_t j, double *keep, double *lost)
+{
+	uint32_t workers = pipelines * depth;
+	double sets = 0;
+	memset(keep, 0, (pipelines + 1) * sizeof *keep);
+	memset(lost, 0, (depth + 1) * sizeof *lost);
+	for (uint32_t set = 0; set < 1u << workers; set++) {
+		struct parcae_loss l = loss_of(pipelines, depth, set);
+		if (l.workers != j)
+			continue;
+		sets++;
+		lost[l.stages]++;
+		for (uint32_t k = 0; k <= l.keep; k++)
+			keep[k]++;
+	}
+	for (uint32_t k = 0; k <= pipelines; k++)
+		keep[k] /= sets;
+	for (uint32_t e = 0; e <= depth; e++)
+		lost[e] /= sets;
+}
+
+static double furthest(const double *a, const double *b, uint32_t n, double far)
+{
+	for (uint32_t i = 0; i < n; i++)
+		far = fmax(far, fabs(a[i] - b[i]));
+	return far;
+}
+
+static void test_odds(void)
+{
+	static const uint32_t shape[][2] = { { 3, 4 }, { 4, 3 }, { 2, 6 }, { 6, 2 }, { 1, 5 }, { 5, 1 }, { 1, 1 }, { 7, 2 } };
+	double worst = 0, drawn_worst = 0, a[2][MOST_WORKERS + 1], b[2][MOST_WORKERS + 1], c[2][MOST_WORKERS + 1];
+	uint32_t draws = getenv("ORR_SANITIZED") ? 1000 : 10000;
+	for (size_t i = 0; i < sizeof shape / sizeof *shape; i++)
+		for (uint32_t d = shape[i][0], p = shape[i][1], j = 0; j <= d * p; j++) {
+			enumerate(d, p, j, a[0], a[1]);
+			if (!parcae_odds_exact(d, p, j, b[0], b[1]) || !parcae_odds_drawn(d, p, j, draws, 7, c[0], c[1]))
+				worst = INFINITY;
+			worst = furthest(a[1], b[1], p + 1, furthest(a[0], b[0], d + 1, worst));
+			drawn_worst = furthest(a[1], c[1], p + 1, furthest(a[0], c[0], d + 1, drawn_worst));
+		}
+	near_to(worst, 0, 1e-12, "exact odds are those of an enumeration of all sets of losses");
+	/* 4.5 standard deviations of a share of 1/2, as several hundred are looked at. */
+	printf("# %u draws are off by %.4f at most\n", draws, drawn_worst);
+	ok(drawn_worst > 0 && drawn_worst < 4.5 * 0.5 / sqrt(draws), "odds from draws are near the exact ones");
+	parcae_odds_drawn(4, 3, 5, 100, 7, a[0], a[1]);
+	parcae_odds_drawn(4, 3, 5, 100, 7, b[0], b[1]);
+	parcae_odds_drawn(4, 3, 5, 100, 8, c[0], c[1]);
+	ok(!memcmp(a[0], b[0], 5 * sizeof(double)) && !memcmp(a[1], b[1], 4 * sizeof(double)), "the same key draws the same");
+	ok(memcmp(a[0], c[0], 5 * sizeof(double)) != 0, "another key draws others");
+	/* 2 of 5 nodes go, 3 work: C(3,1) C(2,1) / C(5,2). */
+	near_to(parcae_hit_chance(5, 3, 2, 1), 0.6, 1e-12, "chance that one of two losses hits a worker");
+	near_to(parcae_hit_chance(5, 5, 2, 2), 1, 1e-12, "nobody stands by: both do");
+	near_to(parcae_hit_chance(5, 3, 4, 1), 0, 0, "four losses, two stand by: one worker cannot be all");
+}
+
+/* ---- migration costs, by hand from the constants ---- */
+
+static void test_costs(void)
+{
+	struct parcae_cost gpt = parcae_cost_of(PARCAE_GPT_1P5B, 0), big = parcae_cost_of(PARCAE_GPT_6P7B, 0),
+			   bert = parcae_cost_of(PARCAE_BERT, 0), vgg = parcae_cost_of(PARCAE_VGG19, 0),
+			   resnet = parcae_cost_of(PARCAE_RESNET152, 0);
+	near_to(parcae_p2p_s(100), 140e-6, 1e-12, "a small message: 140 us");
+	near_to(parcae_p2p_s(16777216), 18622e-6, 1e-12, "16 MiB as measured");
+	near_to(parcae_p2p_s(9 << 20), (1428 + (18622 - 1428) * 8.0 / 15) * 1e-6, 1e-12, "9 MiB: 8/15 of the way from 1 to 16");
+	near_to(parcae_stage_bytes(&gpt, 8), 1576.4e6 * 12 / 8, 1e-12, "a stage of eight holds an eighth of the state");
+	/* 45 groups at 500 ms, 35 ms; 240 ms; rendezvous 6.6 s; 6 layers at 430 ms and 328.4 MB of an embedding in 0.36947222 s. */
+	near_to(parcae_restart_s(&gpt, 4, 8, true), 22.535 + 0.24 + 6.6 + 2.58 + 0.36947222, 1e-8, "GPT-1.5B, 4x8, with an instance more");
+	near_to(parcae_restart_s(&gpt, 4, 8, false), 1.8035 + 0.24 + 2.58 + 0.36947222, 1e-8, "the same with fewer");
+	near_to(parcae_intra_s(&gpt, 4, 8), 1.8035 + 0.24, 1e-12, "the same within stages");
+	/* 2.3646 GB of a stage in 2.63362739 s. */
+	near_to(parcae_inter_s(&gpt, 4, 8, 8, 0, false), 2.63362739 + 4.99297222, 1e-7, "stages are copied at the same time");
+	near_to(parcae_inter_s(&gpt, 4, 8, 8, 2, false), 2 * 2.63362739 + 4.99297222, 1e-7, "lost stages come one after the other");
+	near_to(parcae_restart_s(&big, 2, 12, false), 39 * 0.1156 + 0.035 + 0.24 + 7.961, 1e-12, "GPT-6.7B, 2x12");
+	near_to(parcae_restart_s(&vgg, 16, 2, true), 32 * 0.44 + 0.035 + 0.03 + 8.6, 1e-12, "VGG-19, 16x2");
+	near_to(parcae_restart_s(&resnet, 8, 2, true), 2.25 + 0.035 + 0.03 + 9.96, 1e-12, "ResNet-152, 8x2");
+	near_to(parcae_restart_s(&bert, 4, 8, false), 1 + 0.035 + 0.03 + 0.531 + 1.221 / 7, 1e-12, "BERT, 4x8");
+	near_to(parcae_build_s(&bert, 2), 1.752, 1e-12, "BERT's layers at depth 2 as measured");
+	near_to(parcae_cost_of(PARCAE_BERT, 5).parameters, 5, 0, "parameters of the job go before the family's");
+}
+
+/* ---- plans ---- */
+
+static const struct parcae_shape shapes[] = { { 1, 2, 2, 10 }, { 1, 3, 3, 14 }, { 2, 2, 4, 19 }, { 2, 3, 6, 27 }, { 3, 2, 6, 28 },
+	{ 4, 2, 8, 33 } };
+enum { SHAPES = sizeof shapes / sizeof *shapes, PERIODS = 4 };
+
+/* Each loss of r nodes out of n, the first of which work. */
+static double enumerate_migration(struct parcae_planner *p, uint32_t from, uint32_t n, uint32_t r, uint32_t to)
+{
+	const struct parcae_shape *f = &shapes[from];
+	double sum = 0, sets = 0;
+	for (uint32_t set = 0; set < 1u << n; set++) {
+		if ((uint32_t)__builtin_popcount(set) != r)
+			continue;
+		struct parcae_loss l = loss_of(f->pipelines, f->depth, set & ((1u << f->nodes) - 1));
+		sum += parcae_migration_s(p, from, &l, to);
+		sets++;
+	}
+	return sum / sets;
+}
+
+static void test_expected_migrations(struct parcae_planner *p)
+{
+	double worst = 0;
+	for (uint32_t from = 0; from < SHAPES; from++)
+		for (uint32_t n = shapes[from].nodes; n <= 10; n++)
+			for (uint32_t r = 0; r <= n; r++)
+				for (uint32_t to = 0; to < SHAPES; to++)
+					worst = fmax(
+						worst, fabs(parcae_expected_s(p, from, n, r, to) - enumerate_migration(p, from, n, r, to)));
+	near_to(worst, 0, 1e-9, "expected migrations are the means over all sets of losses");
+	struct parcae_loss one = { 1, 1, 0 }, none = { 0, 2, 0 };
+	ok(parcae_migration_kind(p, 3, &none, 3) == PARCAE_NONE && parcae_migration_s(p, 3, &none, 3) == 0,
+		"nothing lost, nothing changed: no migration");
+	ok(parcae_migration_kind(p, 3, &one, 1) == PARCAE_INTRA, "a pipeline of the same depth is given up: within stages");
+	ok(parcae_migration_kind(p, 3, &one, 3) == PARCAE_INTER, "somebody stands in: between stages");
+	ok(parcae_migration_kind(p, 3, &none, 4) == PARCAE_PIPELINE, "another depth: the whole pipeline");
+	ok(parcae_migration_kind(p, SHAPES, &none, 4) == PARCAE_PIPELINE, "so is to begin");
+}
+
+static double step_worth(
+	struct parcae_planner *p, uint32_t from, uint32_t to, const struct parcae_loss *loss, const struct parcae_period *t)
+{
+	if (to == SHAPES)
+		return 0;
+	double cost = loss ? parcae_migration_s(p, from, loss, to) : parcae_expected_s(p, from, t[-1].nodes, t->lost, to);
+	return shapes[to].rate * (t->length_s - cost);
+}
+
+/* Every sequence of shapes. */
+static double best_sequence(struct parcae_planner *p, uint32_t from, const struct parcae_loss *loss, const struct parcae_period *t,
+	uint32_t left, uint32_t *first)
+{
+	double best = -INFINITY;
+	for (uint32_t to = 0; left && to <= SHAPES; to++) {
+		uint32_t ignored;
+		if (to < SHAPES && shapes[to].nodes > t->nodes)
+			continue;
+		double worth = step_worth(p, from, to, loss, t) + best_sequence(p, to, NULL, t + 1, left - 1, &ignored);
+		if (worth > best) {
+			best = worth;
+			*first = to;
+		}
+	}
+	return left ? best : 0;
+}
+
+static void test_plans(struct parcae_planner *p)
+{
+	struct rng rng;
+	rng_init(&rng, 6, "plans", 0);
+	uint32_t good = 0, same = 0, changes = 0, cases = 200;
+	for (uint32_t i = 0; i < cases; i++) {
+		struct parcae_period t[PERIODS + 1];
+		uint32_t from = (uint32_t)rng_below(&rng, SHAPES + 1), choice, brute;
+		uint32_t before = from < SHAPES ? shapes[from].nodes : 0;
+		t[0] = (struct parcae_period){ before + (uint32_t)rng_below(&rng, 3), 0, 0 };
+		for (uint32_t k = 1; k <= PERIODS; k++) {
+			uint32_t lost = (uint32_t)rng_below(&rng, 3);
+			lost = lost < t[k - 1].nodes ? lost : t[k - 1].nodes;
+			t[k] = (struct parcae_period){ t[k - 1].nodes - lost + (uint32_t)rng_below(&rng, 3), lost,
+				5 + 40 * rng_uniform(&rng) };
+		}
+		struct parcae_loss known = { 1, 0, from < SHAPES && shapes[from].pipelines == 1 };
+		const struct parcae_loss *loss = i % 2 && from < SHAPES ? &known : NULL;
+		double worth, best = best_sequence(p, from, loss, t + 1, PERIODS, &brute);
+		bool done = parcae_plan(p, from, loss, t, PERIODS, &choice, &worth);
+		good += done && fabs(worth - best) <= 1e-9 * fmax(1, fabs(best));
+		same += choice == brute;
+		changes += choice != from;
+	}
+	ok(good == cases, "plans are worth as much as the best of all sequences: %u of %u", good, cases);
+	ok(same >= cases - 2, "and begin as it does, up to ties by rounding: %u of %u", same, cases);
+	ok(changes > cases / 5 && changes < cases - cases / 20, "some stay and some change: %u change", changes);
+}
+
+/* The rule of the throughput-optimal baseline: the first of the highest. */
+static void test_fastest(void)
+{
+	static const struct parcae_shape ties[] = { { 1, 4, 4, 7 }, { 2, 2, 4, 9 }, { 4, 1, 4, 9 }, { 3, 2, 6, 8 } };
+	ok(parcae_fastest(ties, 4, 6) == 1, "of two as fast the first is taken");
+	ok(parcae_fastest(ties, 4, 3) == 4, "nothing fits: none");
+	ok(parcae_fastest(ties, 1, 4) == 0, "one that just fits is taken");
+}
+
+int main(void)
+{
+	test_maximum_likelihood();
+	test_closed_forms();
+	test_cleaning_and_limits();
+	test_odds();
+	test_costs();
+	struct parcae_planner p;
+	if (ok(parcae_planner_begin(&p, shapes, SHAPES, parcae_cost_of(PARCAE_BERT, 0)), "a planner")) {
+		test_expected_migrations(&p);
+		test_plans(&p);
+	}
+	parcae_planner_end(&p);
+	test_fastest();
+	return done();
+}

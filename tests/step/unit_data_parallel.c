@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The data-parallel step policies against closed forms: with compute given, no optimizer cost and one bandwidth B for
+ * all NICs, an iteration without overlap is compute plus the formula of its communication (docs/models.md).
+ */
+#include "tests/step/step_fixture.h"
+#include "tests/tap.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+extern const struct orr_policy orr_policy_allreduce, orr_policy_bytescheduler, orr_policy_parameter_server, orr_policy_local_sgd,
+	orr_policy_zero;
+
+static const double compute_s = 0.25, B = 1e9;
+
+struct run {
+	double iteration_s, samples_per_s, sent_bytes, peak_bytes, params;
+	uint64_t simulated;
+	char choice[256], error[768];
+	int code;
+};
+
+/* sets: options of the step world, separated by blanks. */
+static struct run run_on(
+	const char *cluster, const char *network, const char *model, const char *sets, const struct orr_policy *p, const char *settings)
+{
+	struct fixture *f = fixture_new(cluster, network, model, 32);
+	struct orr_error e = { 0 };
+	struct step_result r = { 0 };
+	fixture_set(f, "update_cost=none");
+	fixture_set(f, "compute_s=0.25");
+	fixture_set(f, "ignore_memory=true");
+	fixture_set(f, "merge=off");
+	char *text = mem_strdup(sets), *save = NULL;
+	for (char *s = strtok_r(text, " ", &save); s; s = strtok_r(NULL, " ", &save))
+		fixture_set(f, s);
+	mem_free(text);
+	struct run out = { .params = f->dnn->params };
+	out.code = fixture_run(f, p, settings, &r, &e);
+	if (out.code) {
+		snprintf(out.error, sizeof out.error, "%s", e.text);
+	} else {
+		out.iteration_s = r.iteration_s;
+		out.samples_per_s = r.samples_per_s;
+		out.simulated = r.simulated;
+		for (size_t i = 0; i < r.n_devices; i++) {
+			out.sent_bytes = fmax(out.sent_bytes, r.device[i].sent_bytes);
+			if (r.device[i].device < f->topo->n_gpus)
+				out.peak_bytes = fmax(out.peak_bytes, r.device[i].peak_memory_bytes);
+		}
+		memcpy(out.choice, r.choice, sizeof out.choice);
+		step_result_free(&r);
+	}
+	fixture_free(f);
+	return out;
+}
+
+static struct run run(const char *cluster, const char *model, const struct orr_policy *p, const char *settings)
+{
+	struct run r = run_on(cluster, "star:bw=1GBps,lat=0", model, "", p, settings);
+	if (r.code)
+		printf("# %s\n", r.error);
+	return r;
+}
+
+static void all_reduce(void)
+{
+	/* Ring: 2 (n-1) / n x M / B (Patarasu and Yuan 2009). */
+	struct run r = run("4x1:v100", "resnet50", &orr_policy_allreduce, "fusion=none overlap=false");
+	double ring = 1.5 * r.params * 4 / B;
+	near_to(r.iteration_s, compute_s + ring, 1e-9, "allreduce without overlap: compute + 2 (n-1)/n M/B");
+	near_to(r.sent_bytes, 1.5 * r.params * 4, 1e-9, "and that is what each GPU sends");
+	r = run_on("4x1:v100", "star:bw=1GBps,lat=10us", "resnet50", "", &orr_policy_allreduce, "fusion=tensor overlap=false");
+	struct run one = run_on("4x1:v100", "star:bw=1GBps,lat=10us", "resnet50", "", &orr_policy_allreduce, "fusion=none overlap=false");
+	double step_s = (one.iteration_s - compute_s - ring) / 6;
+	/* ResNet-50 has 161 parameter tensors (torchvision); each pays 2 (n-1) latencies. */
+	ok(step_s > 9e-6 && !strncmp(r.choice, "4 replicas, 161 all-reduces", 27), "tensor by tensor: 161 all-reduces (%s)", r.choice);
+	near_to(r.iteration_s, compute_s + ring + 161 * 6 * step_s, 1e-9, "each with the latency of its own ring");
+	r = run("4x1:v100", "resnet50", &orr_policy_allreduce, "");
+	/* Computed from torchvision's parameters() in reverse: 8.2, 31.5, 26.3, 26.6, 9.7 MB. */
+	ok(!strncmp(r.choice, "4 replicas, 5 all-reduces (ddp)", 31), "DDP's rule makes 5 buckets of ResNet-50 (%s)", r.choice);
+	ok(r.iteration_s < compute_s + ring && r.iteration_s > fmax(compute_s, ring), "overlap hides part of it");
+	struct run fast = run_on("4x1:v100", "star:bw=1e6GBps,lat=0", "resnet50", "", &orr_policy_allreduce, "");
+	near_to(fast.iteration_s, compute_s, 1e-4, "a network without end leaves the compute");
+	struct run alone = run("1x1:v100", "resnet50", &orr_policy_allreduce, "");
+	near_to(alone.iteration_s, compute_s, 1e-12, "one GPU has nobody to talk to");
+}
+
+static void horovod(void)
+{
+	struct run one = run("4x1:v100", "resnet50", &orr_policy_allreduce, "fusion=horovod cycle=1000s fusion_bytes=1e12");
+	/* Everything is ready before the thread wakes first: it wakes 1000 s after the backward pass began. */
+	ok(one.iteration_s > 1000 && strstr(one.choice, " 1 all-reduces"), "horovod: one long cycle is one message (%s)", one.choice);
+	struct run many = run("4x1:v100", "resnet50", &orr_policy_allreduce, "fusion=horovod cycle=1us");
+	struct run each = run("4x1:v100", "resnet50", &orr_policy_allreduce, "fusion=horovod cycle=1ms fusion_bytes=1");
+	ok(many.iteration_s < one.iteration_s, "short cycles send early");
+	/* ResNet-50: 54 filters and matrices and 53 normalisations are 107 layers with parameters. */
+	ok(strstr(each.choice, " 107 all-reduces") != NULL, "nothing fits into one byte but one layer at a time (%s)", each.choice);
+}
+
+static void different_speeds(void)
+{
+	/* The slowest GPU decides under a barrier: 0.5 speed, twice the compute. */
+	struct run r =
+		run_on("2x1:v100", "star:bw=1GBps,lat=0", "alexnet", "speeds=1:0.5", &orr_policy_allreduce, "fusion=none overlap=false");
+	near_to(r.iteration_s, 2 * compute_s + r.params * 4 / B, 1e-9, "allreduce waits for the slowest");
+	r = run("1x1:v100,1x1:a100", "alexnet", &orr_policy_allreduce, "fusion=none overlap=false");
+	ok(!r.code && r.iteration_s > compute_s + r.params * 4 / B - 1e-9, "GPUs of two types train together");
+}
+
+static void priorities(void)
+{
+	for (int fast = 0; fast < 3; fast++) {
+		static const char *const nets[] = { "star:bw=0.25GBps,lat=0", "star:bw=1GBps,lat=0", "star:bw=4GBps,lat=0" };
+		static const double bw[] = { 0.25e9, 1e9, 4e9 };
+		struct run plain = run_on("4x1:v100", nets[fast], "vgg16", "", &orr_policy_allreduce, "fusion=tensor");
+		struct run bs = run_on("4x1:v100", nets[fast], "vgg16", "", &orr_policy_bytescheduler, "credit=1");
+		double ring = 1.5 * bs.params * 4 / bw[fast];
+		ok(bs.iteration_s <= plain.iteration_s * (1 + 1e-9), "bytescheduler is no slower than in order (%.4f, %.4f s)",
+			bs.iteration_s, plain.iteration_s);
+		ok(bs.iteration_s >= fmax(compute_s, ring) * (1 - 1e-9), "and no faster than the greater of compute and network");
+		struct run fifo = run_on("4x1:v100", nets[fast], "vgg16", "", &orr_policy_bytescheduler, "credit=1 priority=false");
+		ok(bs.iteration_s <= fifo.iteration_s * (1 + 1e-9), "early layers first is no slower than in order (%.4f s)",
+			fifo.iteration_s);
+	}
+}
+
+/* Two nodes of four GPUs: 3/4 of M inside, then M/4 between the nodes by each GPU, then 3/4 of M inside again. */
+static void dense_inside(void)
+{
+	static const char net[] = "star:bw=1GBps,lat=0,nics=4,gpu_bw=10GBps,gpu_lat=0";
+	struct run r = run_on("2x4:v100", net, "resnet50", "", &orr_policy_allreduce, "fusion=none overlap=false dense_inside=true");
+	double M = r.params * 4, inside = 2 * 3.0 / 4 * M / 10e9;
+	near_to(r.iteration_s, compute_s + inside + M / 4 / B, 1e-9, "dense_inside: scatter inside, all-reduce of parts, gather inside");
+	r = run_on("2x4:v100", net, "resnet50", "compression=topk:density=0.01", &orr_policy_allreduce,
+		"fusion=none overlap=false dense_inside=true");
+	near_to(r.iteration_s, compute_s + inside + 0.01 * r.params / 4 * 8 / B, 1e-9, "and only what crosses is compressed");
+	r = run_on("1x4:v100,1x4:a100", net, "resnet50", "compute_s=0 update_cost=roofline", &orr_policy_allreduce, "dense_inside=true");
+	struct run flat = run_on("1x4:v100,1x4:a100", net, "resnet50", "compute_s=0 update_cost=roofline", &orr_policy_allreduce, "");
+	ok(!r.code && r.iteration_s > 0 && r.iteration_s <= flat.iteration_s, "GPUs of two types likewise (%.4f, flat ring %.4f s)",
+		r.iteration_s, flat.iteration_s);
+}
+
+static void servers(void)
+{
+	/* One dedicated server takes in w M, then sends out as much (stanza's T_push = (w/S) W / B). */
+	struct run r = run("5x1:v100", "alexnet", &orr_policy_parameter_server, "placement=dedicated servers=1 push_overlap=false");
+	double M = r.params * 4;
+	near_to(r.iteration_s, compute_s + 2 * 4 * M / B, 1e-9, "BSP, one dedicated server, 4 workers: compute + 2 w M / B");
+	near_to(r.samples_per_s * r.iteration_s, 4 * 32, 1e-9, "four workers train, the fifth node serves");
+	r = run("5x1:v100", "alexnet", &orr_policy_parameter_server, "placement=dedicated servers=2 push_overlap=false");
+	near_to(r.iteration_s, compute_s + 2 * 3 * M / 2 / B, 1e-9, "two dedicated: half of it through each");
+	r = run("4x1:v100", "alexnet", &orr_policy_parameter_server, "push_overlap=false");
+	near_to(r.iteration_s, compute_s + 2 * M * 3 / 4 / B, 1e-6, "co-located: the own share stays inside (PCIe hides in it)");
+	r = run("2x1:v100,4x0:v100", "alexnet", &orr_policy_parameter_server, "placement=cpu-nodes push_overlap=false");
+	near_to(r.iteration_s, compute_s + 2 * M / B, 1e-9, "four servers without GPUs: the workers' own NICs decide");
+	struct run o = run("5x1:v100", "alexnet", &orr_policy_parameter_server, "placement=dedicated servers=1");
+	ok(o.iteration_s < compute_s + 2 * 4 * M / B && o.iteration_s > 4 * M / B, "pushing during the backward pass helps");
+	struct run fair = run("5x1:v100", "vgg16", &orr_policy_parameter_server, "placement=dedicated servers=1 pull_overlap=true");
+	struct run prio =
+		run("5x1:v100", "vgg16", &orr_policy_parameter_server, "placement=dedicated servers=1 pull_overlap=true priority=true");
+	ok(prio.iteration_s <= fair.iteration_s * (1 + 1e-9), "early layers first is no slower than all at once (%.4f, %.4f s)",
+		prio.iteration_s, fair.iteration_s);
+	r = run("5x1:v100", "alexnet", &orr_policy_parameter_server, "placement=dedicated servers=2 push_overlap=false shard=tensor");
+	/* AlexNet's largest tensor, fc6's 37.7 M of 61.1 M weights, sits on one server. */
+	ok(r.iteration_s > compute_s + 2 * 3 * 0.6 * M / B, "by tensor: who holds the largest tensor decides (%s)", r.choice);
+	r = run("5x1:v100", "alexnet", &orr_policy_parameter_server, "placement=dedicated servers=1 push_overlap=false server_Bps=1e9");
+	near_to(r.iteration_s, compute_s + 3 * 4 * M / B, 1e-9, "a server that adds up at 1 GB/s takes as long again");
+}
+
+static void asynchronous(void)
+{
+	static const char *const settings[] = { "mode=asp placement=dedicated servers=1 push_overlap=false lag=2",
+		"mode=asp placement=dedicated servers=4 push_overlap=false lag=3" };
+	static const char *const clusters[] = { "5x1:v100", "6x1:v100" };
+	/* Steady state max(t_c, w G / (s B), G / B) once push, pull and compute overlap (lag). */
+	struct run r = run_on(clusters[0], "star:bw=1GBps,lat=0", "alexnet", "iterations=60", &orr_policy_parameter_server, settings[0]);
+	double G = r.params * 4, want = 4 * 32 / fmax(compute_s, 4 * G / B);
+	ok(fabs(r.samples_per_s / want - 1) < 0.02, "ASP bound by the server's NIC: w G / B an iteration (%.3f of it)",
+		r.samples_per_s / want);
+	r = run_on(clusters[1], "star:bw=100GBps,lat=0", "alexnet", "iterations=60", &orr_policy_parameter_server, settings[1]);
+	want = 2 * 32 / compute_s;
+	ok(fabs(r.samples_per_s / want - 1) < 0.02, "ASP on a fast network: bound by compute (%.3f of it)", r.samples_per_s / want);
+	r = run_on("4x1:v100", "star:bw=100GBps,lat=0", "alexnet", "iterations=60 speeds=0:0.5", &orr_policy_parameter_server, "mode=asp");
+	struct run bsp =
+		run_on("4x1:v100", "star:bw=100GBps,lat=0", "alexnet", "iterations=60 speeds=0:0.5", &orr_policy_parameter_server, "");
+	ok(fabs(r.samples_per_s / bsp.samples_per_s - 1.75) < 0.05,
+		"one worker of four at half speed: ASP 3.5 workers' worth, BSP 2 (ratio %.3f)", r.samples_per_s / bsp.samples_per_s);
+	struct run ssp =
+		run_on("4x1:v100", "star:bw=1GBps,lat=0", "alexnet", "iterations=30", &orr_policy_parameter_server, "mode=ssp staleness=0");
+	struct run same = run_on("4x1:v100", "star:bw=1GBps,lat=0", "alexnet", "iterations=30", &orr_policy_parameter_server, "");
+	ok(fabs(ssp.samples_per_s / same.samples_per_s - 1) < 0.02, "SSP with staleness 0 is BSP (%.4f)",
+		ssp.samples_per_s / same.samples_per_s);
+	ssp = run_on("4x1:v100", "star:bw=100GBps,lat=0", "alexnet", "iterations=60 speeds=0:0.5", &orr_policy_parameter_server,
+		"mode=ssp staleness=3");
+	ok(fabs(ssp.samples_per_s / bsp.samples_per_s - 1) < 0.06, "SSP in the long run goes at the pace of the slowest (%.3f of BSP)",
+		ssp.samples_per_s / bsp.samples_per_s);
+}
+
+static void local(void)
+{
+	struct run r = run_on("4x1:v100", "star:bw=1GBps,lat=0", "resnet50", "iterations=41", &orr_policy_local_sgd, "local_steps=8");
+	double ring = 1.5 * r.params * 4 / B;
+	/* 40 iterations after the first one hold five averages. */
+	near_to(r.iteration_s, compute_s + ring / 8, 1e-9, "local SGD: one average in H steps");
+	r = run("4x1:v100", "resnet50", &orr_policy_local_sgd, "local_steps=1");
+	near_to(r.iteration_s, compute_s + ring, 1e-9, "H = 1 costs what all-reduce costs");
+	r = run_on("2x2:v100", "star:bw=1GBps,lat=0", "resnet50", "iterations=9", &orr_policy_local_sgd, "local_steps=1 node_averages=4");
+	struct run all = run_on("2x2:v100", "star:bw=1GBps,lat=0", "resnet50", "iterations=9", &orr_policy_local_sgd, "local_steps=4");
+	ok(r.iteration_s >= all.iteration_s && r.iteration_s < all.iteration_s + 0.01,
+		"averaging inside nodes in between costs little more (%.4f, %.4f s)", r.iteration_s, all.iteration_s);
+}
+
+static void zero(void)
+{
+	/* ZeRO section 7: 2 psi, 2 psi, 3 psi parameters moved, of which each GPU sends (n-1)/n. */
+	static const double factor[] = { 0, 2, 2, 3 };
+	double peak[4];
+	for (int stage = 1; stage <= 3; stage++) {
+		char set[64];
+		snprintf(set, sizeof set, "stage=%d", stage);
+		struct run r = run("4x1:v100", "resnet50", &orr_policy_zero, set);
+		char what[80];
+		snprintf(what, sizeof what, "stage %d moves %g psi", stage, factor[stage]);
+		near_to(r.sent_bytes, factor[stage] * 3 / 4 * r.params * 4, 1e-9, what);
+		ok(r.iteration_s >= compute_s, "stage %d takes its time (%.4f s)", stage, r.iteration_s);
+		/* Small buckets: what is gathered and not yet scattered counts as well. */
+		strcat(set, " bucket_bytes=1e6");
+		peak[stage] = run_on("4x1:v100", "star:bw=1000GBps,lat=0", "resnet50", "optimizer=adam", &orr_policy_zero, set).peak_bytes;
+	}
+	struct run ddp = run_on("4x1:v100", "star:bw=1000GBps,lat=0", "resnet50", "optimizer=adam", &orr_policy_allreduce, "");
+	near_to(ddp.peak_bytes - peak[1], 8 * 3.0 / 4 * ddp.params, 1e-9, "stage 1 keeps a quarter of Adam's 8 bytes a parameter");
+	ok(ddp.peak_bytes - peak[3] < (8 + 4 + 4) * 3.0 / 4 * ddp.params, "stage 3 saves at most three quarters of all state");
+	ok(peak[1] > peak[2] && peak[2] > peak[3], "each stage needs less memory (%g, %g, %g MB)", peak[1] / 1e6, peak[2] / 1e6,
+		peak[3] / 1e6);
+	struct run wait = run("4x1:v100", "resnet50", &orr_policy_zero, "stage=1 overlap=false");
+	near_to(wait.iteration_s, compute_s + 1.5 * wait.params * 4 / B, 1e-9, "stage 1 without overlap costs an all-reduce");
+	struct run none = run("4x1:v100", "resnet50", &orr_policy_zero, "prefetch=0"),
+		   two = run("4x1:v100", "resnet50", &orr_policy_zero, "prefetch=2");
+	ok(two.iteration_s < none.iteration_s && two.peak_bytes >= none.peak_bytes, "prefetching trades memory for time (%.4f, %.4f s)",
+		two.iteration_s, none.iteration_s);
+	/* Mixed precision Adam: 16 bytes a parameter, 2 + 2 + 12; divided in stage 3 but for what is gathered. */
+}
+
+/* More bandwidth, more servers or fewer workers never make an iteration longer. */
+static void sweeps(void)
+{
+	static const struct {
+		const struct orr_policy *policy;
+		const char *settings;
+	} cases[] = { { &orr_policy_allreduce, "" }, { &orr_policy_allreduce, "fusion=tensor overlap=false" },
+		{ &orr_policy_bytescheduler, "" }, { &orr_policy_parameter_server, "" },
+		{ &orr_policy_parameter_server, "placement=dedicated pull_overlap=true" }, { &orr_policy_zero, "" },
+		{ &orr_policy_local_sgd, "local_steps=2" } };
+	static const char *const nets[] = { "star:bw=1Gbps", "star:bw=5Gbps", "star:bw=25Gbps", "star:bw=100Gbps" };
+	static const char *const clusters[] = { "2x1:v100", "3x1:v100", "4x1:v100", "8x1:v100" };
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		double last = INFINITY;
+		bool falls = true, rises = true;
+		for (int b = 0; b < 4; b++) {
+			double t = run_on("4x1:v100", nets[b], "alexnet", "", cases[i].policy, cases[i].settings).iteration_s;
+			falls = falls && t > 0 && t <= last * (1 + 1e-9);
+			last = t;
+		}
+		ok(falls, "%s %s: time falls as bandwidth rises", cases[i].policy->name, cases[i].settings);
+		last = 0;
+		for (int n = 0; n < 4; n++) {
+			double t = run_on(clusters[n], nets[1], "alexnet", "", cases[i].policy, cases[i].settings).iteration_s;
+			rises = rises && t >= last * (1 - 1e-9);
+			last = t;
+		}
+		ok(rises, "%s %s: time rises with the number of workers", cases[i].policy->name, cases[i].settings);
+	}
+	double last = INFINITY;
+	bool falls = true;
+	for (int n = 1; n <= 6; n++) {
+		char set[80];
+		snprintf(set, sizeof set, "placement=cpu-nodes servers=%d", n);
+		double t = run("4x1:v100,6x0:v100", "alexnet", &orr_policy_parameter_server, set).iteration_s;
+		falls = falls && t > 0 && t <= last * (1 + 1e-9);
+		last = t;
+	}
+	ok(falls, "parameter-server: time falls as servers are added beside the workers");
+}
+
+/* One lane run for all, and every lane on its own, take the same time and send the same. */
+static void lanes(void)
+{
+	static const struct {
+		const struct orr_policy *policy;
+		const char *settings;
+	} cases[] = { { &orr_policy_allreduce, "" }, { &orr_policy_allreduce, "algorithm=hierarchical" },
+		{ &orr_policy_allreduce, "dense_inside=true" }, { &orr_policy_bytescheduler, "" }, { &orr_policy_zero, "stage=3" },
+		{ &orr_policy_zero, "stage=1" }, { &orr_policy_local_sgd, "local_steps=2 node_averages=2" } };
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		for (int topk = 0; topk < (cases[i].policy == &orr_policy_zero ? 1 : 2); topk++) {
+			const char *on = topk ? "merge=on compression=topk:density=0.01,compress_Bps=1e9" : "merge=on";
+			const char *off = topk ? "compression=topk:density=0.01,compress_Bps=1e9" : "merge=off";
+			struct run one = run_on("4x4:v100", "star:bw=1GBps", "alexnet", on, cases[i].policy, cases[i].settings);
+			struct run all = run_on("4x4:v100", "star:bw=1GBps", "alexnet", off, cases[i].policy, cases[i].settings);
+			if (one.code || all.code)
+				printf("# %s %s\n", one.error, all.error);
+			bool same = fabs(one.iteration_s / all.iteration_s - 1) < 1e-9 && fabs(one.peak_bytes / all.peak_bytes - 1) < 1e-9;
+			if (!same)
+				printf("# %.12g, %.12g s; %.12g, %.12g bytes\n", one.iteration_s, all.iteration_s, one.peak_bytes,
+					all.peak_bytes);
+			ok(same, "%s %s%s: merged lanes agree with lanes run apart (%.4f s)", cases[i].policy->name, cases[i].settings,
+				topk ? ", compressed" : "", one.iteration_s);
+		}
+}
+
+static void refused(void)
+{
+	struct run r = run_on("2x1:v100", "star", "alexnet", "", &orr_policy_parameter_server, "placement=cpu-nodes");
+	ok(r.code == ORR_EINPUT && strstr(r.error, "no node without GPUs"), "servers on nodes that are not there (%s)", r.error);
+	r = run_on("2x1:v100", "star", "alexnet", "", &orr_policy_parameter_server, "placement=dedicated servers=2");
+	ok(r.code == ORR_EINPUT && strstr(r.error, "servers=2"), "all nodes as servers (%s)", r.error);
+	r = run_on("1x1:v100,1x2:v100", "star", "alexnet", "", &orr_policy_local_sgd, "node_averages=2");
+	ok(r.code == ORR_EINPUT && strstr(r.error, "node_averages"), "averages inside unequal nodes (%s)", r.error);
+	r = run_on("2x1:v100", "star", "alexnet", "compression=onebit", &orr_policy_zero, "");
+	ok(r.code == ORR_EINPUT && strstr(r.error, "step.compression"), "compression where nothing is all-reduced (%s)", r.error);
+}
+
+int main(void)
+{
+	all_reduce();
+	horovod();
+	different_speeds();
+	priorities();
+	dense_inside();
+	servers();
+	asynchronous();
+	local();
+	zero();
+	sweeps();
+	lanes();
+	refused();
+	return done();
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The search for a rate, the SLO it goes by, and means and ratios over replications. */
+#include "study/find_rate.h"
+#include "study/replications.h"
+
+#include "base/mem.h"
+#include "tests/tap.h"
+
+#include <math.h>
+
+/* ---- the SLO ---- */
+
+static void slo_texts(void)
+{
+	static const struct {
+		const char *text, *why;
+	} wrong[] = { { "", "found nothing" }, { "ttft", "found \"ttft\"" }, { "ttft=", "found \"ttft=\"" },
+		{ "ttft=1s,e2=3s", "found \"e2=3s\"" }, { "ttft=-1s", "found \"ttft=-1s\"" }, { "tpot=0", "found \"tpot=0\"" },
+		{ "ttft=1s,ttft=2s", "ttft is there twice" }, { ",", "found \"\"" }, { "e2e=x", "found \"e2e=x\"" } };
+	struct orr_error err = { 0 };
+	struct slo s;
+	ok(!slo_parse("ttft=1s,tpot=100ms,e2e=0.5h", &s, &err), "an SLO is read");
+	ok(s.ttft_s == 1 && s.tpot_s == 0.1 && s.e2e_s == 1800, "each limit in seconds");
+	ok(!slo_parse("e2e=2", &s, &err) && isinf(s.ttft_s) && isinf(s.tpot_s) && s.e2e_s == 2, "what is not named is no limit");
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		err = (struct orr_error){ 0 };
+		ok(slo_parse(wrong[i].text, &s, &err) == ORR_EINPUT && strstr(err.text, wrong[i].why), "\"%s\": %s", wrong[i].text,
+			err.text);
+	}
+}
+
+/* Six requests: the first is answered after 1 s and its further 4 tokens take 0.1 s each; each of the others differs in one thing. */
+static void attainments(void)
+{
+	const struct request_row good = { .arrival_s = 10, .first_token_s = 11, .completed_s = 11.4, .output_tokens = 5 };
+	struct request_row q[6] = { good, good, good, good, good, good };
+	q[1].first_token_s = 11.1; /* later, and then faster: 0.075 s a token */
+	q[2].completed_s = 11.8;   /* 0.2 s a token */
+	q[3].status = REQUEST_SHED;
+	q[4].output_tokens = 1, q[4].completed_s = 11;                             /* no further token */
+	q[5].first_token_s = NAN, q[5].output_tokens = 0, q[5].completed_s = 10.9; /* the answer comes as a whole */
+	struct slo all = { INFINITY, INFINITY, INFINITY }, ttft = all, tpot = all, e2e = all;
+	ttft.ttft_s = 1;
+	tpot.tpot_s = 0.101;
+	e2e.e2e_s = 1.41;
+	near_to(slo_attainment(&all, q, 6), 5. / 6, 1e-15, "one that is not completed keeps to no SLO");
+	near_to(slo_attainment(&ttft, q, 6), 4. / 6, 1e-15, "the first token counts from arrival; a whole answer is its own first token");
+	near_to(slo_attainment(&tpot, q, 6), 4. / 6, 1e-15, "time per further token is (end - first) / (n - 1)");
+	near_to(slo_attainment(&e2e, q, 6), 4. / 6, 1e-15, "and the end counts from arrival");
+	ok(isnan(slo_attainment(&all, q, 0)), "of no requests there is no share");
+}
+
+/* ---- bisection ---- */
+
+/* M/M/1 with service rate 1 at arrival rate 0.4 x factor: P(time in system <= 3) = 1 - exp(-3 (1 - rate)). */
+static int mm1(void *ctx, double factor, double *share, double *rate, struct orr_error *err)
+{
+	(void)err;
+	++*(int *)ctx;
+	*rate = 0.4 * factor;
+	*share = *rate < 1 ? 1 - exp(-3 * (1 - *rate)) : 0;
+	return ORR_OK;
+}
+
+static int constant(void *ctx, double factor, double *share, double *rate, struct orr_error *err)
+{
+	(void)err;
+	*rate = factor;
+	*share = *(const double *)ctx;
+	return ORR_OK;
+}
+
+/* Enough from 5 up to 40 times the rate alone. */
+static int window(void *ctx, double factor, double *share, double *rate, struct orr_error *err)
+{
+	(void)ctx, (void)err;
+	*rate = factor;
+	*share = factor >= 5 && factor <= 40 ? 0.95 : 0.1;
+	return ORR_OK;
+}
+
+static int broken(void *ctx, double factor, double *share, double *rate, struct orr_error *err)
+{
+	(void)ctx, (void)share, (void)rate;
+	return factor > 3 ? orr_fail(err, ORR_EFAIL, "at %g", factor) : mm1(ctx, factor / 10, share, rate, err);
+}
+
+static void searches(void)
+{
+	struct orr_error err = { 0 };
+	struct rate_found f;
+	int calls = 0;
+	/* P = 0.9 at rate 1 - ln(10) / 3, P = 0.5 at 1 - ln(2) / 3. */
+	ok(!rate_search(mm1, &calls, 0.9, &f, &err), "the search ends");
+	ok(f.factor <= (1 - log(10) / 3) / 0.4 && f.above > (1 - log(10) / 3) / 0.4, "its bracket holds the true factor");
+	ok(f.above <= f.factor * (1 + FIND_RATE_STEP) && f.attainment >= 0.9 && f.above_attainment < 0.9, "and is narrow");
+	near_to(f.rate, 1 - log(10) / 3, 0.01 * (1 - log(10) / 3), "the rate is that of the closed form to 1 %");
+	ok(f.runs == (uint32_t)calls && calls < 25, "in few runs (%d)", calls);
+	ok(!rate_search(mm1, &calls, 0.5, &f, &err) && fabs(f.rate / (1 - log(2) / 3) - 1) < 0.01, "above the trace's own rate too");
+	double share = 1;
+	ok(!rate_search(constant, &share, 0.9, &f, &err) && f.factor > 1e5 && isinf(f.above), "without an upper end it says so");
+	share = 0.5;
+	ok(!rate_search(constant, &share, 0.9, &f, &err) && f.factor == 0 && f.above < 1e-5, "without a lower one likewise");
+	ok(!rate_search(window, NULL, 0.9, &f, &err) && f.factor <= 40 && f.factor > 40 / (1 + FIND_RATE_STEP) && f.above > 40,
+		"where high rates alone are enough, it is their upper end (%g)", f.factor);
+	ok(rate_search(broken, &calls, 0.5, &f, &err) == ORR_EFAIL && !strcmp(err.text, "at 4"), "an error ends it");
+}
+
+/* ---- replications ---- */
+
+/* t(0.975) with 3 degrees of freedom is 3.182446 (any table). */
+static void means(void)
+{
+	const double v[] = { 1, 2, 3, 6 };
+	struct interval i = replications_mean(v, 4, 0.95);
+	double half = 3.1824463 * sqrt((4 + 1 + 0 + 9) / 3. / 4);
+	near_to(i.mean, 3, 1e-15, "mean over replications");
+	near_to(i.high - i.mean, half, 1e-6, "half width of the t-interval");
+	near_to(i.mean - i.low, half, 1e-6, "on both sides");
+	i = replications_mean(v, 1, 0.95);
+	ok(i.mean == 1 && isnan(i.low) && isnan(i.high), "one has no interval");
+}
+
+/* a = 2, 4, 6, 9 over b = 1, 2, 3, 4: R = 21/10; residuals -0.1, -0.2, -0.3, 0.6 with sum of squares 0.5, mean of b 2.5. */
+static void ratios(void)
+{
+	const double a[] = { 2, 4, 6, 9 }, b[] = { 1, 2, 3, 4 };
+	struct interval i = replications_ratio(a, b, 4, 0.95);
+	near_to(i.mean, 2.1, 1e-15, "ratio of sums");
+	near_to(i.high - i.mean, 3.1824463 * sqrt(0.5 / 3 / 4) / 2.5, 1e-6, "with the ratio estimator's interval");
+	i = replications_ratio(b, b, 4, 0.95);
+	ok(i.mean == 1 && i.low == 1 && i.high == 1, "against itself it is 1, for sure");
+}
+
+static struct run_result *run(double x, double y)
+{
+	struct run_result *r = result_new();
+	result_metric(r, "completion_mean", x, NAN, NAN);
+	result_metric(r, "own_series", y, 0, 1);
+	return r;
+}
+
+static void put_together(void)
+{
+	struct run_result *runs[2];
+	for (int p = 0; p < 2; p++) {
+		struct replications *all = replications_new(3);
+		runs[p] = run(p ? 2 : 6, 7);
+		for (uint32_t k = 0; k < 3; k++) {
+			struct run_result *r = run(p ? 2. + k : 6. + 2 * k, k == 1 ? NAN : 7. + k);
+			replications_add(all, k, r);
+			result_free(r);
+		}
+		replications_put(all, 0.95, runs[p]);
+		replications_free(all);
+	}
+	const struct metric *m = result_find(runs[0], "completion_mean"), *own = result_find(runs[0], "own_series");
+	ok(m->value == 8 && m->ci_low < 8 && m->ci_high > 8, "a metric is the mean of all replications");
+	ok(own->value == 8, "over those that have it");
+	ok(result_find(runs[1], "replications")->value == 3, "how many there were is a metric");
+	ok(runs[1]->n_series == 1 && runs[1]->series[0].n == 3 && runs[1]->series[0].value[2] == 4, "values of each are a series");
+	replications_compare(runs, 2, 0.95);
+	/* (6 + 8 + 10) / (2 + 3 + 4) */
+	near_to(result_find(runs[1], "ratio_completion_mean")->value, 24. / 9, 1e-15, "and pairs of runs are compared by it");
+	ok(!result_find(runs[0], "ratio_completion_mean"), "the first with nobody");
+	result_free(runs[0]);
+	result_free(runs[1]);
+}
+
+int main(void)
+{
+	slo_texts();
+	attainments();
+	searches();
+	means();
+	ratios();
+	put_together();
+	return done();
+}
