@@ -139,7 +139,7 @@ const struct cli_command cmd_db = {
 		"runs    lists the runs.\n"
 		"export  writes a run as the CSV files that --out writes.\n"
 		"\n"
-		"The file is not changed. It is an SQLite database (docs/schema.md), so that\n"
+		"The file is not changed. It is an SQLite database (docs/reference-schema.md), so that\n"
 		"sqlite3 and every language's SQLite library read it too.\n"
 		"\n"
 		"example:\n"

@@ -15,7 +15,16 @@ EXTRA_DIST += docs/figures.sh docs/figures docs/comparison.sh
 .PHONY: docs-figures
 docs-figures: orrery$(EXEEXT)
 	sh $(srcdir)/docs/figures.sh ./orrery$(EXEEXT) $(srcdir)/docs/figures
-# sources of docs
-dist_doc_DATA = docs/comparison.md docs/elastic-job.schema.json docs/graph.schema.json docs/guide.md docs/model.schema.json docs/models.md docs/performance.md \
-	docs/policies.md docs/profile.schema.json docs/scenario.schema.json docs/scenarios.md docs/schema.md \
-	docs/served-model.schema.json docs/traces.md
+# the pages; those of a folder link to one another, so they are installed as they lie here
+dist_doc_DATA = docs/comparison-one-gpu.md docs/comparison-steps.md docs/comparison-waits.md docs/comparison.md \
+	docs/models.md docs/performance.md docs/policies.md docs/reference-books.md docs/reference-clusters.md \
+	docs/reference-commands.md docs/reference-devices.md docs/reference-options.md docs/reference-policies.md \
+	docs/reference-schema.md docs/traces-instances.md docs/traces-jobs.md docs/traces-requests.md docs/traces.md docs/tutorial.md \
+	docs/elastic-job.schema.json docs/graph.schema.json docs/model.schema.json docs/profile.schema.json \
+	docs/scenario.schema.json docs/served-model.schema.json
+howtodir = $(docdir)/howto
+dist_howto_DATA = docs/howto/compare-with-intervals.md docs/howto/describe-a-cluster.md docs/howto/draw-paper-figures.md \
+	docs/howto/measure-a-device.md docs/howto/measure-time-to-a-loss.md docs/howto/mix-worlds.md docs/howto/place-training-jobs.md \
+	docs/howto/repeat-a-run.md docs/howto/replay-a-trace.md docs/howto/schedule-on-spot-capacity.md docs/howto/serve-an-llm.md \
+	docs/howto/share-links.md docs/howto/simulate-a-training-step.md docs/howto/train-on-spot.md docs/howto/write-a-policy.md \
+	docs/howto/write-a-step-graph.md

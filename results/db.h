@@ -29,7 +29,7 @@ struct store {
 	int version; /* of its schema; older than ours only if it is open for reading */
 };
 
-/* Tables and views of an empty database (docs/schema.md): db_schema[v] are those that version v + 1 added. */
+/* Tables and views of an empty database (docs/reference-schema.md): db_schema[v] are those that version v + 1 added. */
 extern const char *const db_schema[DB_SCHEMA_VERSION];
 
 /* Turns the result code rc of something done to the store ("writing a run")

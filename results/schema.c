@@ -2,7 +2,7 @@
 #include "results/db.h"
 
 /*
- * docs/schema.md describes each column. Tables that belong to a run are clustered
+ * docs/reference-schema.md describes each column. Tables that belong to a run are clustered
  * by (run, position), so reading one run touches nothing of the others. For jobs,
  * the many rows, both are packed into one integer key: appending to a table with an
  * integer key costs SQLite a quarter less than to one with a compound key.
