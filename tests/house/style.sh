@@ -78,6 +78,24 @@ is "$(missing docs/traces.md Generators "$work/traces.models")" "" "every genera
 is "$("$ORRERY" --help | awk '/^commands:/ { on = 1; next } on && NF == 0 { exit } on { print $1 }' |
   while read -r c; do grep -q "^| \`orrery $c\`" "$srcdir/docs/reference-commands.md" || echo "$c"; done)" "" \
   "every command has a row in docs/reference-commands.md"
+# options WORLD ARGUMENTS..: the options of a world as a scenario has them
+options() {
+  "$ORRERY" scenario show "${@:2}" 2>/dev/null | awk -v w="\t\"$1\":" 'index($0, w) == 1 { on = 1; next } /^\t}/ { on = 0 }
+    on && match($0, /"[a-zA-Z_]+"/) { print substr($0, RSTART + 1, RLENGTH - 2) }'
+}
+is "$(while read -r w arguments; do
+  awk -v h="## $w" '/^## / { on = $0 == h } on' "$srcdir/docs/reference-options.md" >"$work/section"
+  # shellcheck disable=SC2086 # words
+  options "$w" $arguments >"$work/options"
+  [ -s "$work/options" ] || echo "$w: the scenario has none"
+  while read -r o; do grep -qF "\`$o\`" "$work/section" || echo "$w.$o"; done <"$work/options"
+done <<'END'
+jobs philly-like --cluster 1x1 --policy fifo
+step lenet5 --world step --cluster 1x1:v100 --policy allreduce
+serve poisson --world serve --cluster 1x1 --model irina-alexnet --policy fifo
+spot hazard --world spot --job bamboo-bert --policy bamboo
+END
+)" "" "every option of a world is in docs/reference-options.md"
 is "$(sed -n 's/^version: //p' "$srcdir/CITATION.cff")" "$("$ORRERY" --version | awk '{ print $2 }')" \
   "CITATION.cff has the program's version"
 
