@@ -11,6 +11,7 @@ docs/orrery.1: orrery$(EXEEXT) docs/man.sh docs/man.awk
 # The file has the command's name: that is how bash-completion finds it.
 docs/orrery: orrery$(EXEEXT) docs/completion.sh
 	$(AM_V_GEN)$(MKDIR_P) docs && $(SAYS) sh $(srcdir)/docs/completion.sh ./orrery$(EXEEXT) >$@.tmp && mv $@.tmp $@
+# network, step, learn, calibration, devices, spot: pages of docs/models
 EXTRA_DIST += docs/figures.sh docs/figures docs/comparison.sh
 .PHONY: docs-figures
 docs-figures: orrery$(EXEEXT)
@@ -28,3 +29,19 @@ dist_howto_DATA = docs/howto/compare-with-intervals.md docs/howto/describe-a-clu
 	docs/howto/repeat-a-run.md docs/howto/replay-a-trace.md docs/howto/schedule-on-spot-capacity.md docs/howto/serve-an-llm.md \
 	docs/howto/share-links.md docs/howto/simulate-a-training-step.md docs/howto/train-on-spot.md docs/howto/write-a-policy.md \
 	docs/howto/write-a-step-graph.md
+# The pages of docs/models and docs/reference link to one another by folder.
+modelsdocdir = $(docdir)/models
+dist_modelsdoc_DATA = docs/models/README.md docs/models/calibration.md docs/models/cluster.md docs/models/devices.md \
+	docs/models/engine.md docs/models/jobs-policies.md docs/models/jobs.md docs/models/learn.md docs/models/mixed.md \
+	docs/models/net.md docs/models/serve-llm.md docs/models/serve-policies.md docs/models/serve-requests.md \
+	docs/models/serve.md docs/models/spot-bamboo.md docs/models/spot-checkpoints.md docs/models/spot-deadlines.md \
+	docs/models/spot-parcae.md docs/models/spot-varuna-oobleck.md docs/models/spot.md docs/models/statistics.md \
+	docs/models/step-bamboo.md docs/models/step-data-parallel.md docs/models/step-pipelines.md \
+	docs/models/step-stanza-ds-sync-ako.md docs/models/step.md
+referencedocdir = $(docdir)/reference
+dist_referencedoc_DATA = docs/reference/columns.md
+# The part below the mark is what the program prints.
+.PHONY: docs-columns
+docs-columns: orrery$(EXEEXT)
+	{ sed '/^<!-- columns -->$$/q' $(srcdir)/docs/reference/columns.md; ./orrery$(EXEEXT) db columns; } >columns.tmp && \
+	mv columns.tmp $(srcdir)/docs/reference/columns.md
