@@ -18,9 +18,7 @@ docs-figures: orrery$(EXEEXT)
 	sh $(srcdir)/docs/figures.sh ./orrery$(EXEEXT) $(srcdir)/docs/figures
 # the pages; those of a folder link to one another, so they are installed as they lie here
 dist_doc_DATA = docs/comparison-one-gpu.md docs/comparison-steps.md docs/comparison-waits.md docs/comparison.md \
-	docs/models.md docs/performance.md docs/policies.md docs/reference-books.md docs/reference-clusters.md \
-	docs/reference-commands.md docs/reference-devices.md docs/reference-options.md docs/reference-policies.md \
-	docs/reference-schema.md docs/traces-instances.md docs/traces-jobs.md docs/traces-requests.md docs/traces.md docs/tutorial.md \
+	docs/models.md docs/performance.md docs/policies.md docs/traces.md docs/tutorial.md \
 	docs/elastic-job.schema.json docs/graph.schema.json docs/model.schema.json docs/profile.schema.json \
 	docs/scenario.schema.json docs/served-model.schema.json
 howtodir = $(docdir)/howto
@@ -29,7 +27,6 @@ dist_howto_DATA = docs/howto/compare-with-intervals.md docs/howto/describe-a-clu
 	docs/howto/repeat-a-run.md docs/howto/replay-a-trace.md docs/howto/schedule-on-spot-capacity.md docs/howto/serve-an-llm.md \
 	docs/howto/share-links.md docs/howto/simulate-a-training-step.md docs/howto/train-on-spot.md docs/howto/write-a-policy.md \
 	docs/howto/write-a-step-graph.md
-# The pages of docs/models and docs/reference link to one another by folder.
 modelsdocdir = $(docdir)/models
 dist_modelsdoc_DATA = docs/models/README.md docs/models/calibration.md docs/models/cluster.md docs/models/devices.md \
 	docs/models/engine.md docs/models/jobs-policies.md docs/models/jobs.md docs/models/learn.md docs/models/mixed.md \
@@ -39,7 +36,9 @@ dist_modelsdoc_DATA = docs/models/README.md docs/models/calibration.md docs/mode
 	docs/models/step-bamboo.md docs/models/step-data-parallel.md docs/models/step-pipelines.md \
 	docs/models/step-stanza-ds-sync-ako.md docs/models/step.md
 referencedocdir = $(docdir)/reference
-dist_referencedoc_DATA = docs/reference/columns.md
+dist_referencedoc_DATA = docs/reference/books.md docs/reference/clusters.md docs/reference/columns.md docs/reference/commands.md \
+	docs/reference/devices.md docs/reference/options.md docs/reference/policy-interface.md docs/reference/schema.md \
+	docs/reference/traces-instances.md docs/reference/traces-jobs.md docs/reference/traces-requests.md
 # The part below the mark is what the program prints.
 .PHONY: docs-columns
 docs-columns: orrery$(EXEEXT)

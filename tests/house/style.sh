@@ -76,15 +76,15 @@ fi
 is "$(missing docs/traces.md Formats "$work/traces.formats")" "" "every trace format has a row in docs/traces.md"
 is "$(missing docs/traces.md Generators "$work/traces.models")" "" "every generator has a row in docs/traces.md"
 is "$("$ORRERY" --help | awk '/^commands:/ { on = 1; next } on && NF == 0 { exit } on { print $1 }' |
-  while read -r c; do grep -q "^| \`orrery $c\`" "$srcdir/docs/reference-commands.md" || echo "$c"; done)" "" \
-  "every command has a row in docs/reference-commands.md"
+  while read -r c; do grep -q "^| \`orrery $c\`" "$srcdir/docs/reference/commands.md" || echo "$c"; done)" "" \
+  "every command has a row in docs/reference/commands.md"
 # options WORLD ARGUMENTS..: the options of a world as a scenario has them
 options() {
   "$ORRERY" scenario show "${@:2}" 2>/dev/null | awk -v w="\t\"$1\":" 'index($0, w) == 1 { on = 1; next } /^\t}/ { on = 0 }
     on && match($0, /"[a-zA-Z_]+"/) { print substr($0, RSTART + 1, RLENGTH - 2) }'
 }
 is "$(while read -r w arguments; do
-  awk -v h="## $w" '/^## / { on = $0 == h } on' "$srcdir/docs/reference-options.md" >"$work/section"
+  awk -v h="## $w" '/^## / { on = $0 == h } on' "$srcdir/docs/reference/options.md" >"$work/section"
   # shellcheck disable=SC2086 # words
   options "$w" $arguments >"$work/options"
   [ -s "$work/options" ] || echo "$w: the scenario has none"
@@ -95,7 +95,7 @@ step lenet5 --world step --cluster 1x1:v100 --policy allreduce
 serve poisson --world serve --cluster 1x1 --model irina-alexnet --policy fifo
 spot hazard --world spot --job bamboo-bert --policy bamboo
 END
-)" "" "every option of a world is in docs/reference-options.md"
+)" "" "every option of a world is in docs/reference/options.md"
 is "$(sed -n 's/^version: //p' "$srcdir/CITATION.cff")" "$("$ORRERY" --version | awk '{ print $2 }')" \
   "CITATION.cff has the program's version"
 
@@ -127,7 +127,7 @@ done)" "" "every page is in docs/README.md, or in the page that it belongs to"
 # A fence that is not closed turns the rest into code: merges lose the lines that both sides have.
 is "$(documents | while read -r f; do awk -v f="$f" '
     /^```/ { n++ }
-    n % 2 == 0 && /^#+ / && before != "" { print f ":" FNR ": no empty line before the heading" }
+    n % 2 == 0 && /^#+ / && before !~ /^(<!--.*)?$/ { print f ":" FNR ": no empty line before the heading" }
     n % 2 == 0 && /^\$ |^orrery: / { print f ":" FNR ": a command or message that is not in a fence" }
     { before = $0 }
     END { if (n % 2) print f ": a fence is not closed" }' "$srcdir/$f"; done)" "" "code in the documents is fenced, and headings stand alone"
