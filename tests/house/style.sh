@@ -133,6 +133,6 @@ is "$(documents | while read -r f; do awk -v f="$f" '
     END { if (n % 2) print f ": a fence is not closed" }' "$srcdir/$f"; done)" "" "code in the documents is fenced, and headings stand alone"
 is "$(documents | while read -r f; do grep -nHE '[[:space:]]+$' "$srcdir/$f"; done | head)" "" "no line of a document ends in blanks"
 # A text that sends the reader to a document names one that exists.
-is "$(code | while read -r f; do grep -HoE '\bdocs/[a-z/-]+\.(md|json)' "$srcdir/$f"; done | sort -u |
-  while IFS=: read -r f to; do [ -e "$srcdir/$to" ] || echo "${f#"$srcdir"/./}: $to"; done)" "" "documents that the code names exist"
+is "$({ code && documents; } | while read -r f; do grep -HoE '\bdocs/[a-z/-]+\.(md|json)' "$srcdir/$f"; done | sort -u |
+  while IFS=: read -r f to; do [ -e "$srcdir/$to" ] || echo "${f#"$srcdir"/}: $to"; done)" "" "documents that code and documents name exist"
 tap_done
