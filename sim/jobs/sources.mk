@@ -5,3 +5,4 @@ liborrery_a_SOURCES += sim/jobs/shape.c sim/jobs/steprate.c sim/jobs/training.c 
 	sim/jobs/actions.c sim/jobs/sharing.c sim/jobs/check.c sim/jobs/query.c sim/jobs/run.c sim/jobs/reclaim.c
 liborrery_a_SOURCES += sim/jobs/bill.h sim/jobs/jobs.h sim/jobs/places.h sim/jobs/shape.h sim/jobs/share.h \
 	sim/jobs/steprate.h sim/jobs/world.h
+include policies/jobs/sources.mk

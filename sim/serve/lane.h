@@ -37,7 +37,6 @@ struct lane_key {
 struct lane_heap {
 	struct lane_key *v;
 	uint32_t n, cap;
-	bool is_later; /* places stand in req.later_at, else in req.heap_at */
 };
 
 /* A gap between two tokens of all decodes that were in the iteration at that clock and in the one before it. */

@@ -6,3 +6,4 @@ liborrery_a_SOURCES += sim/serve/fleet.h sim/serve/replicas.c sim/serve/route.c 
 liborrery_a_SOURCES += sim/serve/metrics.h sim/serve/metrics.c sim/serve/measures.c sim/serve/check.c sim/serve/guard.c
 # language models
 liborrery_a_SOURCES += sim/serve/lane.h sim/serve/llm.c sim/serve/decodes.c sim/serve/iterate.c sim/serve/kv.c sim/serve/prefix.c sim/serve/move.c
+include policies/serve/sources.mk

@@ -9,27 +9,26 @@
  */
 #include "step/world.h"
 
+#include "base/heap.h"
 #include "base/mem.h"
 
 #include <stdio.h>
 
 /* ---- timers: a heap by (time, order) ---- */
 
-static bool timer_before(const struct timer *a, const struct timer *b)
+static inline bool timer_before(const void *none, const struct timer *a, const struct timer *b)
 {
+	(void)none;
 	return a->time_s < b->time_s || (a->time_s == b->time_s && a->order < b->order);
 }
+
+HEAP(timer, struct timer, const void, timer_before, HEAP_UNTRACKED)
 
 static void timer_push(struct orr_step *s, struct timer t)
 {
 	MEM_GROW(s->timer, s->n_timers, s->cap_timers);
-	uint32_t at = s->n_timers++;
 	t.order = s->order++;
-	while (at && timer_before(&t, &s->timer[(at - 1) / 2])) {
-		s->timer[at] = s->timer[(at - 1) / 2];
-		at = (at - 1) / 2;
-	}
-	s->timer[at] = t;
+	timer_up(NULL, s->timer, s->n_timers++, t);
 }
 
 void timer_add(struct orr_step *s, double time_s, struct iteration *k, uint32_t i)
@@ -44,58 +43,32 @@ void timer_add_leap(struct orr_step *s, double time_s, uint32_t leap, uint32_t g
 
 static struct timer timer_pop(struct orr_step *s)
 {
-	struct timer top = s->timer[0], last = s->timer[--s->n_timers];
-	uint32_t at = 0;
-	for (;;) {
-		uint32_t child = 2 * at + 1;
-		if (child >= s->n_timers)
-			break;
-		if (child + 1 < s->n_timers && timer_before(&s->timer[child + 1], &s->timer[child]))
-			child++;
-		if (!timer_before(&s->timer[child], &last))
-			break;
-		s->timer[at] = s->timer[child];
-		at = child;
-	}
-	s->timer[at] = last;
+	struct timer top = s->timer[0];
+	uint32_t n = --s->n_timers;
+	timer_down(NULL, s->timer, n, 0, s->timer[n]);
 	return top;
 }
 
 /* ---- streams ---- */
 
-static bool ready_before(const struct ready *a, const struct ready *b)
+static inline bool ready_before(const void *none, const struct ready *a, const struct ready *b)
 {
+	(void)none;
 	return a->priority < b->priority || (a->priority == b->priority && a->order < b->order);
 }
+
+HEAP(ready, struct ready, const void, ready_before, HEAP_UNTRACKED)
 
 static void stream_push(struct stream *q, struct ready r)
 {
 	MEM_GROW(q->heap, q->n, q->cap);
-	uint32_t at = q->n++;
-	while (at && ready_before(&r, &q->heap[(at - 1) / 2])) {
-		q->heap[at] = q->heap[(at - 1) / 2];
-		at = (at - 1) / 2;
-	}
-	q->heap[at] = r;
+	ready_up(NULL, q->heap, q->n++, r);
 }
 
 static void stream_pop(struct stream *q)
 {
-	struct ready last = q->heap[--q->n];
-	uint32_t at = 0;
-	for (;;) {
-		uint32_t child = 2 * at + 1;
-		if (child >= q->n)
-			break;
-		if (child + 1 < q->n && ready_before(&q->heap[child + 1], &q->heap[child]))
-			child++;
-		if (!ready_before(&q->heap[child], &last))
-			break;
-		q->heap[at] = q->heap[child];
-		at = child;
-	}
-	if (q->n)
-		q->heap[at] = last;
+	uint32_t n = --q->n;
+	ready_down(NULL, q->heap, n, 0, q->heap[n]);
 }
 
 static void make_dirty(struct orr_step *s, uint32_t q)

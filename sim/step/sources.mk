@@ -4,3 +4,4 @@ liborrery_a_SOURCES += sim/step/source.c sim/step/compress.c sim/step/graph.c si
 	sim/step/options.c sim/step/trace_event.c sim/step/facts.c sim/step/account.c sim/step/wire_merge.c sim/step/wire.c \
 	sim/step/use.c sim/step/leap.c sim/step/wire_options.c sim/step/exec.c sim/step/run.c sim/step/together.c
 liborrery_a_SOURCES += sim/step/compress.h sim/step/step.h sim/step/trace_event.h sim/step/wire.h sim/step/world.h
+include policies/step/sources.mk

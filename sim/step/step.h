@@ -13,7 +13,7 @@
 #ifndef ORR_STEP_STEP_H
 #define ORR_STEP_STEP_H
 
-#include <orrery/policy.h>
+#include <orrery/step.h>
 #include <orrery/step.h>
 
 #include "base/param.h"
