@@ -279,6 +279,6 @@ static void describe(void *self, char *out, size_t size)
 	snprintf(out, size, "p=%u, workers=%u, load=%.4f, largest_slice=%.4f", a->p, a->n, a->load, all > 0 ? largest / all : 1);
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .build = build, .describe = describe };
+static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };
 
 ORR_POLICY_STEP(ako, "decentralised: each round one slice of the summed gradients to each peer (Ako)", params, ops);

@@ -242,6 +242,6 @@ static void describe(void *self, char *out, size_t size)
 		a->does_overlap ? "overlapped" : "after the backward pass");
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .build = build, .describe = describe };
+static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };
 
 ORR_POLICY_STEP(allreduce, "data parallel, gradients averaged by all-reduce (DDP, Horovod)", params, ops);

@@ -487,6 +487,6 @@ static void describe(void *self, char *out, size_t size)
 	}
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .build = build, .describe = describe };
+static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };
 
 ORR_POLICY_STEP(bamboo, "pipeline: 1F1B with redundant computation of the next stage (Bamboo)", params, ops);

@@ -11,7 +11,7 @@
 #include "schedule.h"
 #include "stages.h"
 
-#include <orrery/policy.h>
+#include <orrery/step.h>
 
 enum redundancy { REDUNDANCY_NONE, REDUNDANCY_LAZY, REDUNDANCY_EAGER, REDUNDANCY_BOTH };
 

@@ -154,6 +154,6 @@ static void describe(void *self, char *out, size_t size)
 		b->has_priority ? "early layers first" : "in order");
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .build = build, .describe = describe };
+static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };
 
 ORR_POLICY_STEP(bytescheduler, "all-reduce by priority, partitioned, across iterations (ByteScheduler)", params, ops);

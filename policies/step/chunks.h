@@ -12,7 +12,7 @@
 #ifndef ORR_POLICIES_CHUNKS_H
 #define ORR_POLICIES_CHUNKS_H
 
-#include <orrery/policy.h>
+#include <orrery/step.h>
 
 #include <math.h>
 

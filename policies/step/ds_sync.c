@@ -371,6 +371,6 @@ static void describe(void *self, char *out, size_t size)
 	snprintf(out, size, "%s: period %u, %u groups of %u", d->schedule, d->list.n, p->groups, p->groups ? p->end[0] : 0);
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .build = build, .describe = describe };
+static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };
 
 ORR_POLICY_STEP(ds_sync, "divide and shuffle: small groups average, the partition changes every round", params, ops);

@@ -203,6 +203,6 @@ static void describe(void *self, char *out, size_t size)
 		n[GRAPH_COLLECTIVE], g->is_barrier ? "; barrier" : "");
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .build = build, .describe = describe };
+static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };
 
 ORR_POLICY_STEP(graph, "an explicit graph of compute, transfers and collectives, from JSON", params, ops);

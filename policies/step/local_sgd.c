@@ -96,6 +96,6 @@ static void describe(void *self, char *out, size_t size)
 	snprintf(out, size, "%u replicas, averaged every %lld steps", l->r.n, (long long)l->local_steps);
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .build = build, .describe = describe };
+static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };
 
 ORR_POLICY_STEP(local_sgd, "local SGD: own optimizer steps, then parameters averaged", params, ops);

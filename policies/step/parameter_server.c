@@ -342,6 +342,6 @@ static void describe(void *self, char *out, size_t size)
 	snprintf(out, size, "%s, %u workers, %u servers, %u messages", modes[ps->mode], ps->r.n, ps->v.n, ps->m.n);
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .build = build, .describe = describe };
+static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };
 
 ORR_POLICY_STEP(parameter_server, "gradients pushed to servers, parameters pulled: BSP, SSP or ASP", params, ops);

@@ -8,7 +8,7 @@
 #ifndef ORR_POLICIES_PARTITIONS_H
 #define ORR_POLICIES_PARTITIONS_H
 
-#include <orrery/policy.h>
+#include <orrery/step.h>
 
 struct partition {
 	uint32_t *member; /* [n], group after group */

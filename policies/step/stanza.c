@@ -20,7 +20,7 @@
  * one that fits them, its details are parameters. F is chosen by the closed form of the
  * step (docs/models.md, "Stanza"), the paper's own rule is not known.
  */
-#include <orrery/policy.h>
+#include <orrery/step.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -376,6 +376,6 @@ static void describe(void *self, char *out, size_t size)
 	snprintf(out, size, "C=%u CONV workers, F=%u FC workers; closed form %.6g s", z->conv, z->fc, z->step_s);
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .build = build, .describe = describe };
+static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };
 
 ORR_POLICY_STEP(stanza, "layer separation: most workers train CONV layers, a few the FC layers", params, ops);

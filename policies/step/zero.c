@@ -233,6 +233,6 @@ static void describe(void *self, char *out, size_t size)
 	snprintf(out, size, "stage %d over %u replicas, %u chunks", (int)z->stage, z->r.n, z->r.chunks.n);
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .build = build, .describe = describe };
+static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };
 
 ORR_POLICY_STEP(zero, "data parallel with divided state: ZeRO stages 1, 2 and 3", params, ops);

@@ -2,6 +2,7 @@
 /* Ops in flight: found by their number, checked as they start, carried out as they end. */
 #include "learn/state.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 
 #include <math.h>
@@ -31,8 +32,7 @@ struct learn *learn_new(const struct learn_config *c, struct orr_error *err)
 
 static size_t place_of(const struct learn *l, uint64_t op, uint32_t device)
 {
-	uint64_t h = (op * UINT64_C(0x9e3779b97f4a7c15)) ^ (device * UINT64_C(0xbf58476d1ce4e5b9));
-	return (size_t)((h ^ h >> 32) & (l->cap_flights - 1));
+	return hash_mix(op * HASH_GOLDEN ^ device) & (l->cap_flights - 1);
 }
 
 static bool is_empty(const struct flight *f)

@@ -2,21 +2,15 @@
 /* Routes: inside nodes here, between NICs by kind (topology_kinds.c, topology_torus.c, topology_graph.c). */
 #include "net/topology_shape.h"
 
-#include <math.h>
+#include "base/hash.h"
 
-/* A finaliser of 64 bits (Steele, Lea, Flood, OOPSLA 2014: splitmix64). */
-static uint64_t mix(uint64_t x)
-{
-	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return x ^ (x >> 31);
-}
+#include <math.h>
 
 static uint64_t flow_hash(const struct topo *t, uint32_t src, uint32_t dst, uint64_t key)
 {
-	uint64_t h = mix(t->seed + UINT64_C(0x9e3779b97f4a7c15));
-	h = mix(h ^ ((uint64_t)src << 32 | dst));
-	return mix(h ^ mix(key + UINT64_C(0x9e3779b97f4a7c15)));
+	uint64_t h = hash_mix(t->seed + HASH_GOLDEN);
+	h = hash_mix(h ^ ((uint64_t)src << 32 | dst));
+	return hash_mix(h ^ hash_mix(key + HASH_GOLDEN));
 }
 
 uint32_t topo_route(const struct topo *t, uint32_t src, uint32_t dst, uint64_t key, uint32_t *out)

@@ -10,45 +10,31 @@
 #include "step/exec.h"
 #include "step/wire.h"
 
+#include "base/heap.h"
 #include "base/mem.h"
 
 #include <stdio.h>
 
 /* ---- streams ---- */
 
-static bool ready_before(const struct ready *a, const struct ready *b)
+static inline bool ready_before(const void *none, const struct ready *a, const struct ready *b)
 {
+	(void)none;
 	return a->priority < b->priority || (a->priority == b->priority && a->order < b->order);
 }
+
+HEAP(ready, struct ready, const void, ready_before, HEAP_UNTRACKED)
 
 static void stream_push(struct stream *q, struct ready r)
 {
 	MEM_GROW(q->heap, q->n, q->cap);
-	uint32_t at = q->n++;
-	while (at && ready_before(&r, &q->heap[(at - 1) / 2])) {
-		q->heap[at] = q->heap[(at - 1) / 2];
-		at = (at - 1) / 2;
-	}
-	q->heap[at] = r;
+	ready_up(NULL, q->heap, q->n++, r);
 }
 
 static void stream_pop(struct stream *q)
 {
-	struct ready last = q->heap[--q->n];
-	uint32_t at = 0;
-	for (;;) {
-		uint32_t child = 2 * at + 1;
-		if (child >= q->n)
-			break;
-		if (child + 1 < q->n && ready_before(&q->heap[child + 1], &q->heap[child]))
-			child++;
-		if (!ready_before(&q->heap[child], &last))
-			break;
-		q->heap[at] = q->heap[child];
-		at = child;
-	}
-	if (q->n)
-		q->heap[at] = last;
+	uint32_t n = --q->n;
+	ready_down(NULL, q->heap, n, 0, q->heap[n]);
 }
 
 static void make_dirty(struct orr_step *s, uint32_t q)

@@ -2,23 +2,22 @@
 /* What ends, now or at a known time: a heap of timers by (time, order of making), and the list of instances that end now. */
 #include "step/exec.h"
 
+#include "base/heap.h"
 #include "base/mem.h"
 
-static bool timer_before(const struct timer *a, const struct timer *b)
+static inline bool timer_before(const void *none, const struct timer *a, const struct timer *b)
 {
+	(void)none;
 	return a->time_s < b->time_s || (a->time_s == b->time_s && a->order < b->order);
 }
+
+HEAP(timer, struct timer, const void, timer_before, HEAP_UNTRACKED)
 
 static void timer_push(struct orr_step *s, struct timer t)
 {
 	MEM_GROW(s->timer, s->n_timers, s->cap_timers);
-	uint32_t at = s->n_timers++;
 	t.order = s->order++;
-	while (at && timer_before(&t, &s->timer[(at - 1) / 2])) {
-		s->timer[at] = s->timer[(at - 1) / 2];
-		at = (at - 1) / 2;
-	}
-	s->timer[at] = t;
+	timer_up(NULL, s->timer, s->n_timers++, t);
 }
 
 void timer_add(struct orr_step *s, double time_s, struct iteration *k, uint32_t i)
@@ -33,20 +32,9 @@ void timer_add_leap(struct orr_step *s, double time_s, uint32_t leap, uint32_t g
 
 struct timer timer_pop(struct orr_step *s)
 {
-	struct timer top = s->timer[0], last = s->timer[--s->n_timers];
-	uint32_t at = 0;
-	for (;;) {
-		uint32_t child = 2 * at + 1;
-		if (child >= s->n_timers)
-			break;
-		if (child + 1 < s->n_timers && timer_before(&s->timer[child + 1], &s->timer[child]))
-			child++;
-		if (!timer_before(&s->timer[child], &last))
-			break;
-		s->timer[at] = s->timer[child];
-		at = child;
-	}
-	s->timer[at] = last;
+	struct timer top = s->timer[0];
+	uint32_t n = --s->n_timers;
+	timer_down(NULL, s->timer, n, 0, s->timer[n]);
 	return top;
 }
 
