@@ -347,11 +347,6 @@ uint32_t quotient_classes(const struct quotient *q)
 	return q->n_flow_classes;
 }
 
-uint32_t quotient_members(const struct quotient *q, uint32_t flow_class)
-{
-	return q->flow_members[flow_class];
-}
-
 uint32_t quotient_first(const struct quotient *q, uint32_t flow_class)
 {
 	return q->flow_first[flow_class];

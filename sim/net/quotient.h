@@ -32,7 +32,6 @@ void quotient_refine(struct quotient *q);
 
 uint32_t quotient_class(const struct quotient *q, uint32_t flow);
 uint32_t quotient_classes(const struct quotient *q); /* of flows; numbered by their first flow */
-uint32_t quotient_members(const struct quotient *q, uint32_t flow_class);
 uint32_t quotient_first(const struct quotient *q, uint32_t flow_class); /* a flow of it */
 /* The class of a link of the topology; UINT32_MAX if no flow takes it. */
 uint32_t quotient_link_class(const struct quotient *q, uint32_t link);
