@@ -1,11 +1,14 @@
+# kernels that are measured, and laws fitted to the points
+# Bottom first: a file calls only files before it (tests/house/order.sh).
+liborrery_a_SOURCES += calib/csv.c calib/work.c calib/cpu_pair.c calib/sample.c calib/fit_nls.c calib/cpu_gemm.c \
+	calib/cpu_kernels.c calib/points.c calib/grid.c calib/fit_starts.c calib/backend_cpu.c calib/backend_synthetic.c \
+	calib/import.c calib/backend_find.c calib/measurement.c calib/sweep.c calib/fit_law.c \
+	calib/fit_check.c calib/fit.c calib/images.c calib/scale.c
+liborrery_a_SOURCES += calib/backend.h calib/cpu.h calib/csv.h calib/fit.h calib/fit_nls.h calib/fit_starts.h \
+	calib/grid.h calib/images.h calib/import.h calib/measurement.h calib/points.h calib/rand.h calib/sample.h \
+	calib/scale.h calib/sweep.h calib/synthetic.h calib/work.h
 # sources of calib: measured points, laws fitted to them, tables of others as points
-liborrery_a_SOURCES += calib/csv.c calib/csv.h calib/points.c calib/points.h
-liborrery_a_SOURCES += calib/fit.c calib/fit.h calib/fit_check.c calib/fit_law.c calib/fit_nls.c calib/fit_nls.h \
-	calib/fit_starts.c calib/fit_starts.h calib/images.c calib/images.h calib/import.c calib/import.h calib/scale.c calib/scale.h
 # measuring: backends, sampling, sweeps
-liborrery_a_SOURCES += calib/backend.h calib/backend_cpu.c calib/backend_find.c calib/backend_synthetic.c calib/cpu.h \
-	calib/cpu_gemm.c calib/cpu_kernels.c calib/cpu_pair.c calib/grid.c calib/grid.h calib/rand.h calib/sample.c \
-	calib/measurement.c calib/measurement.h calib/sample.h calib/sweep.c calib/sweep.h calib/synthetic.h calib/work.c calib/work.h
 # The module for GPUs, by nvcc. Only attention.cu and kernels.cu have code for the device, compiled once for each architecture.
 CUDA_OBJECTS = calib/cuda/attention.o calib/cuda/backend.o calib/cuda/collective.o calib/cuda/conv.o calib/cuda/gemm.o calib/cuda/kernels.o \
 	calib/cuda/libraries.o calib/cuda/simple.o calib/cuda/together.o calib/cuda/work.o
@@ -22,7 +25,7 @@ calib/cuda/attention.o: calib/cuda/attention.cu
 calib/cuda/work.o: calib/work.c
 	$(AM_V_GEN)$(MKDIR_P) calib/cuda && $(CC) -std=c11 -O2 -fPIC -fvisibility=hidden -I$(srcdir)/include -I$(srcdir) -c -o $@ \
 	$(srcdir)/calib/work.c
-$(CUDA_OBJECTS): calib/backend.h calib/work.h calib/cuda/libraries.h calib/cuda/module.h
+$(CUDA_OBJECTS): base/hash.h calib/backend.h calib/work.h calib/cuda/libraries.h calib/cuda/module.h
 orr_calib_cuda.so: $(CUDA_OBJECTS)
 	$(AM_V_GEN)$(NVCC) -shared -Xcompiler -fPIC -cudart static -Xlinker --exclude-libs=ALL -o $@ $(CUDA_OBJECTS) -ldl
 CLEANFILES += calib/cuda/*.o orr_calib_cuda.so

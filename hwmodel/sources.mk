@@ -1,9 +1,16 @@
+# devices, models, prices: data and the code that evaluates them
+# Bottom first: a file calls only files before it (tests/house/order.sh).
+liborrery_a_SOURCES += hwmodel/json.c hwmodel/dnn_plan.c hwmodel/dnn_ops.c hwmodel/catalogue.c \
+	hwmodel/dnn_transformer.c hwmodel/profile.c hwmodel/device.c hwmodel/cost_laws.c hwmodel/steptimes.c \
+	hwmodel/dnn_json.c hwmodel/dnn_recommend.c hwmodel/dnn_spec.c hwmodel/dnn.c hwmodel/cost.c hwmodel/llm_step.c \
+	hwmodel/served_layers.c hwmodel/profile_check.c hwmodel/served_llm.c hwmodel/throughput.c hwmodel/profile_json.c \
+	hwmodel/profile_write.c hwmodel/prices.c hwmodel/served.c hwmodel/served_json.c hwmodel/elastic.c \
+	hwmodel/elastic_json.c
+liborrery_a_SOURCES += hwmodel/catalogue.h hwmodel/cost.h hwmodel/cost_laws.h hwmodel/device.h hwmodel/dnn.h \
+	hwmodel/dnn_plan.h hwmodel/elastic.h hwmodel/embedded.h hwmodel/json.h hwmodel/llm_step.h hwmodel/prices.h \
+	hwmodel/profile.h hwmodel/served.h hwmodel/served_llm.h hwmodel/steptimes.h hwmodel/throughput.h
 # sources of hwmodel
-liborrery_a_SOURCES += hwmodel/throughput.c hwmodel/throughput.h
-liborrery_a_SOURCES += hwmodel/dnn.h hwmodel/device.h hwmodel/cost.h
 # devices and what kernels cost on them
-liborrery_a_SOURCES += hwmodel/json.c hwmodel/json.h hwmodel/embedded.h hwmodel/catalogue.h hwmodel/catalogue.c hwmodel/device.c hwmodel/cost.c hwmodel/cost_laws.c hwmodel/cost_laws.h \
-	hwmodel/steptimes.c hwmodel/steptimes.h hwmodel/llm_step.c hwmodel/llm_step.h
 ORR_DEVICES = hwmodel/devices/k80.json hwmodel/devices/m40.json hwmodel/devices/titanx-maxwell.json \
 	hwmodel/devices/p100.json hwmodel/devices/p100-pcie.json hwmodel/devices/1080ti.json \
 	hwmodel/devices/v100.json hwmodel/devices/v100-32g.json hwmodel/devices/v100-pcie.json \
@@ -21,10 +28,7 @@ hwmodel/devices_data.c: $(ORR_DEVICES) hwmodel/embed.sh hwmodel/sources.mk
 hwmodel/steptimes_data.c: hwmodel/steptimes.json
 	$(AM_V_GEN)$(MKDIR_P) hwmodel && (cd $(srcdir) && $(SHELL) hwmodel/embed.sh hwmodel/embedded.h embedded_file \
 	embedded_steptimes hwmodel/steptimes.json) >$@.tmp && mv $@.tmp $@
-liborrery_a_SOURCES += hwmodel/dnn.c hwmodel/dnn_json.c hwmodel/dnn_ops.c hwmodel/dnn_plan.c hwmodel/dnn_plan.h \
-	hwmodel/dnn_recommend.c hwmodel/dnn_spec.c hwmodel/dnn_transformer.c
 # profiles of devices: laws fitted to measured points
-liborrery_a_SOURCES += hwmodel/profile.h hwmodel/profile.c hwmodel/profile_check.c hwmodel/profile_json.c hwmodel/profile_write.c
 ORR_PROFILES = hwmodel/profiles/k80.json hwmodel/profiles/p100.json hwmodel/profiles/v100.json hwmodel/profiles/t4.json \
 	hwmodel/profiles/a40.json hwmodel/profiles/a100.json hwmodel/profiles/a100-80g.json hwmodel/profiles/h100.json \
 	hwmodel/profiles/cpu-epyc-zen5-2.json
@@ -35,17 +39,13 @@ hwmodel/profiles_data.c: $(ORR_PROFILES) hwmodel/embed.sh hwmodel/sources.mk
 	$(AM_V_GEN)$(MKDIR_P) hwmodel && (cd $(srcdir) && $(SHELL) hwmodel/embed.sh hwmodel/embedded.h embedded_file \
 	embedded_profiles $(ORR_PROFILES)) >$@.tmp && mv $@.tmp $@
 # models as they are served
-liborrery_a_SOURCES += hwmodel/served.h
 # what GPUs cost
-liborrery_a_SOURCES += hwmodel/prices.c hwmodel/prices.h
 EXTRA_DIST += hwmodel/prices.json
 nodist_liborrery_a_SOURCES += hwmodel/prices_data.c
 CLEANFILES += hwmodel/prices_data.c hwmodel/prices_data.c.tmp
 hwmodel/prices_data.c: hwmodel/prices.json
 	$(AM_V_GEN)$(MKDIR_P) hwmodel && (cd $(srcdir) && $(SHELL) hwmodel/embed.sh hwmodel/embedded.h embedded_file \
 	embedded_prices hwmodel/prices.json) >$@.tmp && mv $@.tmp $@
-liborrery_a_SOURCES += hwmodel/served.h hwmodel/served.c hwmodel/served_json.c hwmodel/served_llm.c hwmodel/served_llm.h \
-	hwmodel/served_layers.c
 ORR_SERVED = hwmodel/served/llama2-7b.json hwmodel/served/llama2-13b.json hwmodel/served/llama2-70b.json \
 	hwmodel/served/irina-a.json hwmodel/served/irina-b.json hwmodel/served/irina-c.json hwmodel/served/irina-d.json \
 	hwmodel/served/irina-yolov3.json hwmodel/served/irina-vgg16.json hwmodel/served/irina-googlenet.json \
@@ -60,7 +60,6 @@ hwmodel/served_data.c: $(ORR_SERVED) hwmodel/embed.sh hwmodel/sources.mk
 	$(AM_V_GEN)$(MKDIR_P) hwmodel && (cd $(srcdir) && $(SHELL) hwmodel/embed.sh hwmodel/embedded.h embedded_file \
 	embedded_served $(ORR_SERVED)) >$@.tmp && mv $@.tmp $@
 # elastic jobs
-liborrery_a_SOURCES += hwmodel/elastic.h hwmodel/elastic.c hwmodel/elastic_json.c
 ORR_ELASTIC = hwmodel/elastic/bamboo-bert.json hwmodel/elastic/bamboo-gpt2.json hwmodel/elastic/bamboo-resnet.json \
 	hwmodel/elastic/bamboo-gnmt.json hwmodel/elastic/bamboo-vgg.json hwmodel/elastic/bamboo-alexnet.json \
 	hwmodel/elastic/oobleck-bert.json hwmodel/elastic/oobleck-gpt2.json hwmodel/elastic/oobleck-gpt3-medium.json \

@@ -1,7 +1,10 @@
+# drawing: gnuplot, styles, images, timelines
+# Bottom first: a file calls only files before it (tests/house/order.sh).
+liborrery_a_SOURCES += plots/gnuplot.c plots/album.c plots/figure_data.c plots/chart.c plots/spot_figures.c \
+	plots/timeline_data.c plots/figure.c plots/profile_figures.c
+liborrery_a_SOURCES += plots/album.h plots/chart.h plots/figure.h plots/figure_data.h plots/gnuplot.h \
+	plots/profile_figures.h plots/spot_figures.h
 # sources of plots
-liborrery_a_SOURCES += plots/figure.h plots/figure.c plots/figure_data.h plots/figure_data.c \
-	plots/gnuplot.h plots/gnuplot.c plots/album.h plots/album.c plots/chart.h plots/chart.c plots/timeline_data.c \
-	plots/profile_figures.c plots/profile_figures.h plots/spot_figures.c plots/spot_figures.h
 plotsdir = $(pkgdatadir)/plots
 dist_plots_DATA = plots/style.gp plots/jct-cdf.gp plots/utilisation.gp plots/queue-length.gp plots/gantt.gp \
 	plots/lines.gp plots/bars.gp plots/timeline.gp plots/loss.gp plots/map.gp plots/latency-cdf.gp plots/ttft-cdf.gp \

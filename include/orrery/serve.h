@@ -31,7 +31,7 @@
 #ifndef ORRERY_SERVE_H
 #define ORRERY_SERVE_H
 
-#include <orrery/param.h>
+#include <orrery/policy.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -306,7 +306,6 @@ ORR_API void orr_serve_give_up(struct orr_serve *w, orr_req r, const char *messa
 
 /* ---- functions of a policy ---- */
 struct orr_serve_ops {
-	size_t size; /* sizeof(struct orr_serve_ops) */
 	/* Returns the object, or NULL with *err filled in if parameters are invalid. Replicas and models are known. */
 	void *(*create)(struct orr_serve *w, const struct orr_args *args, struct orr_error *err);
 	void (*destroy)(void *self);
@@ -324,6 +323,15 @@ struct orr_serve_ops {
 	/* A replica joined, drains or left. May be NULL. */
 	void (*replica)(void *self, struct orr_serve *w, uint32_t replica, enum orr_replica_event event);
 };
+
+/*
+ * A policy of this world: see policy.h. ORR_NEEDS_ORACLE: sees true output lengths. ORR_MAY_ORACLE: the same with some of its
+ * parameters. ORR_WORK_CONSERVING: never idles a replica that has queued work.
+ */
+#define ORR_POLICY_SERVE_FLAGS(ident, doc, flags, params, ops) \
+	ORR_POLICY_DECLARE(serve_##ident, ident, doc, "serve", flags, params, struct orr_serve_ops, ops)
+#define ORR_POLICY_SERVE(ident, doc, params, ops) ORR_POLICY_SERVE_FLAGS(ident, doc, 0u, params, ops)
+#define ORR_POLICY_SERVE_ORACLE(ident, doc, params, ops) ORR_POLICY_SERVE_FLAGS(ident, doc, ORR_NEEDS_ORACLE, params, ops)
 
 #ifdef __cplusplus
 }

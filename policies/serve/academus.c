@@ -12,7 +12,7 @@
  * each student removes the same share of the remaining error above the floor). Its mean over requests is the metric
  * `residual`.
  */
-#include <orrery/policy.h>
+#include <orrery/serve.h>
 
 #include "kinds.h"
 
@@ -335,7 +335,6 @@ static const struct orr_param params[] = {
 };
 
 static const struct orr_serve_ops ops = {
-	.size = sizeof ops,
 	.create = create,
 	.destroy = destroy,
 	.route = route,

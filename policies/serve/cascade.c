@@ -7,7 +7,7 @@
  * An example of requests that use several models: runs start with ORR_RUN_KEEP, and run_end() forwards or completes each
  * request. A pipeline of models (detect, then recognise) is a cascade with keeps=0.
  */
-#include <orrery/policy.h>
+#include <orrery/serve.h>
 
 #include "kinds.h"
 
@@ -191,7 +191,6 @@ static const struct orr_param params[] = { ORR_PARAM_TEXT(
 	ORR_PARAM_INT("max_batch", "8", 1, MAX_BATCH, "requests in a batch"), ORR_PARAM_END };
 
 static const struct orr_serve_ops ops = {
-	.size = sizeof ops,
 	.create = create,
 	.destroy = orr_free,
 	.route = route,

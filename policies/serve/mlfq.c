@@ -6,7 +6,7 @@
  * Preempted requests keep their KV cache while there is room; else they are swapped out, lowest level first. A request that
  * has waited long returns to the first level.
  */
-#include <orrery/policy.h>
+#include <orrery/serve.h>
 
 #include "kinds.h"
 
@@ -320,7 +320,6 @@ static const struct orr_param params[] = { ORR_PARAM_INT("levels", "6", 1, MAX_L
 	ORR_PARAM_TIME("starve", "10s", "wait after which a request returns to the first level; 0: never"), ORR_PARAM_END };
 
 static const struct orr_serve_ops ops = {
-	.size = sizeof ops,
 	.create = create,
 	.destroy = destroy,
 	.arrive = arrive,

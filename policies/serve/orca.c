@@ -88,7 +88,6 @@ static const struct orr_param params[] = { ORR_PARAM_INT("max_batch", "128", 1, 
 	ORR_PARAM_INT("output", "2048", 1, 1e8, "tokens reserved for the output of a request without a limit of its own"), ORR_PARAM_END };
 
 static const struct orr_serve_ops ops = {
-	.size = sizeof ops,
 	.create = create,
 	.destroy = destroy,
 	.arrive = arrive,

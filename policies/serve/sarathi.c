@@ -103,9 +103,7 @@ static const struct orr_param params[] = { ORR_PARAM_INT("chunk", "512", 1, 1e9,
 	ORR_PARAM_REAL("watermark", "0.01", 0, 0.9, "share of the KV blocks that admission of a prompt leaves free"),
 	ORR_PARAM_INT("max_batch", "128", 1, 65536, "most residents of a replica"), ORR_PARAM_END };
 
-static const struct orr_serve_ops ops = {
-	.size = sizeof ops, .create = create, .destroy = destroy, .arrive = arrive, .schedule = schedule
-};
+static const struct orr_serve_ops ops = { .create = create, .destroy = destroy, .arrive = arrive, .schedule = schedule };
 
 ORR_POLICY_SERVE_FLAGS(
 	sarathi, "language models: prompts in chunks together with decodes, a token limit per iteration", ORR_WORK_CONSERVING, params, ops);

@@ -8,7 +8,7 @@
  * its tokens when it starts, which takes the true output length, so runs are marked oracle. Replicas with the role prefill
  * run prompts only and send the request to a decode replica.
  */
-#include <orrery/policy.h>
+#include <orrery/serve.h>
 
 #include "kinds.h"
 
@@ -663,7 +663,6 @@ static const struct orr_param params[] = { ORR_PARAM_INT("max_batch", "512", 1, 
 	ORR_PARAM_END };
 
 static const struct orr_serve_ops ops = {
-	.size = sizeof ops,
 	.create = create,
 	.destroy = destroy,
 	.route = route,

@@ -135,9 +135,7 @@ static const struct orr_param params[] = { ORR_PARAM_REAL("watermark", "0.01", 0
 		"most tokens of an iteration of prompts, padded to the longest prompt; longer prompts are refused"),
 	ORR_PARAM_CHOICE("preemption", "restart", "restart|swap", "how a resident is evicted when blocks run out"), ORR_PARAM_END };
 
-static const struct orr_serve_ops ops = {
-	.size = sizeof ops, .create = create, .destroy = destroy, .arrive = arrive, .schedule = schedule
-};
+static const struct orr_serve_ops ops = { .create = create, .destroy = destroy, .arrive = arrive, .schedule = schedule };
 
 ORR_POLICY_SERVE_FLAGS(vllm, "language models: KV cache in blocks, prompts first, last residents evicted when blocks run out",
 	ORR_WORK_CONSERVING, params, ops);

@@ -3,57 +3,58 @@
 #include "serve/lane.h"
 #include "serve/metrics.h"
 
+#include "base/heap.h"
 #include "base/mem.h"
 
 #include <string.h>
 
 /* ---- heaps; each request knows its index ---- */
 
-static inline bool is_before(const struct lane_key *a, const struct lane_key *b)
+static inline bool is_before(const struct orr_serve *w, const struct lane_key *a, const struct lane_key *b)
 {
+	(void)w;
 	return a->clock != b->clock ? a->clock < b->clock : a->number < b->number;
 }
 
-static inline void put(struct orr_serve *w, struct lane_heap *h, uint32_t i, const struct lane_key *k)
+static inline void end_moved(struct orr_serve *w, const struct lane_key *k, uint32_t i)
 {
-	h->v[i] = *k;
-	if (h->is_later)
-		w->req[k->slot].later_at = i;
-	else
-		w->req[k->slot].heap_at = i;
+	w->req[k->slot].heap_at = i;
 }
 
-static void sift(struct orr_serve *w, struct lane_heap *h, uint32_t i, const struct lane_key *k)
+static inline void later_moved(struct orr_serve *w, const struct lane_key *k, uint32_t i)
 {
-	for (; i && is_before(k, &h->v[(i - 1) / 2]); i = (i - 1) / 2)
-		put(w, h, i, &h->v[(i - 1) / 2]);
-	for (uint32_t child; (child = 2 * i + 1) < h->n; i = child) {
-		if (child + 1 < h->n && is_before(&h->v[child + 1], &h->v[child]))
-			child++;
-		if (!is_before(&h->v[child], k))
-			break;
-		put(w, h, i, &h->v[child]);
-	}
-	put(w, h, i, k);
+	w->req[k->slot].later_at = i;
 }
 
-static void heap_add(struct orr_serve *w, struct lane_heap *h, uint64_t clock, const struct req *q)
+HEAP(end, struct lane_key, struct orr_serve, is_before, end_moved)
+HEAP(later, struct lane_key, struct orr_serve, is_before, later_moved)
+
+static void end_add(struct orr_serve *w, struct lane_heap *h, uint64_t clock, const struct req *q)
 {
 	MEM_GROW(h->v, h->n, h->cap);
-	struct lane_key k = { clock, q->number, req_slot(w, q) };
-	sift(w, h, h->n++, &k);
+	end_up(w, h->v, h->n++, (struct lane_key){ clock, q->number, req_slot(w, q) });
 }
 
-static void heap_remove(struct orr_serve *w, struct lane_heap *h, uint32_t i)
+static void end_remove(struct orr_serve *w, struct lane_heap *h, uint32_t i)
 {
 	uint32_t gone = h->v[i].slot;
-	struct lane_key last = h->v[--h->n];
-	if (i < h->n)
-		sift(w, h, i, &last);
-	if (h->is_later)
-		w->req[gone].later_at = NONE;
-	else
-		w->req[gone].heap_at = NONE;
+	if (i < --h->n)
+		end_place(w, h->v, h->n, i, h->v[h->n]);
+	w->req[gone].heap_at = NONE;
+}
+
+static void later_add(struct orr_serve *w, struct lane_heap *h, uint64_t clock, const struct req *q)
+{
+	MEM_GROW(h->v, h->n, h->cap);
+	later_up(w, h->v, h->n++, (struct lane_key){ clock, q->number, req_slot(w, q) });
+}
+
+static void later_remove(struct orr_serve *w, struct lane_heap *h, uint32_t i)
+{
+	uint32_t gone = h->v[i].slot;
+	if (i < --h->n)
+		later_place(w, h->v, h->n, i, h->v[h->n]);
+	w->req[gone].later_at = NONE;
 }
 
 /* ---- blocks to be taken ---- */
@@ -71,7 +72,7 @@ static void expect_take(struct orr_serve *w, struct lane *l, struct req *q)
 	if (take < lane_next_clock(l) + l->block_tokens)
 		l->ring[take % l->block_tokens]++;
 	else
-		heap_add(w, &l->later, take, q);
+		later_add(w, &l->later, take, q);
 }
 
 static void expect_no_take(struct orr_serve *w, struct lane *l, struct req *q)
@@ -79,7 +80,7 @@ static void expect_no_take(struct orr_serve *w, struct lane *l, struct req *q)
 	if (q->later_at == NONE)
 		l->ring[take_clock(l, q) % l->block_tokens]--;
 	else
-		heap_remove(w, &l->later, q->later_at);
+		later_remove(w, &l->later, q->later_at);
 }
 
 uint32_t decodes_need(struct orr_serve *w, struct lane *l)
@@ -87,7 +88,7 @@ uint32_t decodes_need(struct orr_serve *w, struct lane *l)
 	uint64_t next = lane_next_clock(l);
 	while (l->later.n && l->later.v[0].clock < next + l->block_tokens) {
 		l->ring[l->later.v[0].clock % l->block_tokens]++;
-		heap_remove(w, &l->later, 0);
+		later_remove(w, &l->later, 0);
 	}
 	return l->ring[next % l->block_tokens];
 }
@@ -188,7 +189,7 @@ void decodes_join(struct orr_serve *w, struct lane *l, struct req *q)
 {
 	q->joined = lane_next_clock(l);
 	l->late += l->is_flying;
-	heap_add(w, &l->ends, q->joined + (q->output_asked - q->outputs), q);
+	end_add(w, &l->ends, q->joined + (q->output_asked - q->outputs), q);
 	expect_take(w, l, q);
 	l->context += q->done;
 	MEM_GROW(l->fresh, l->n_fresh, l->cap_fresh);
@@ -217,7 +218,7 @@ void decodes_leave(struct orr_serve *w, struct lane *l, struct req *q)
 	count_take_in_flight(l, q);
 	if (l->is_flying && q->joined <= l->clock && l->flying)
 		l->flying--;
-	heap_remove(w, &l->ends, q->heap_at);
+	end_remove(w, &l->ends, q->heap_at);
 	l->context -= q->done;
 	if (q->fresh_at != NONE) {
 		uint32_t moved = l->fresh[--l->n_fresh];
@@ -242,7 +243,6 @@ uint32_t decodes_ended(const struct lane *l)
 
 void decodes_init(struct lane *l)
 {
-	l->later.is_later = true;
 	l->ring = mem_zalloc(l->block_tokens, sizeof *l->ring);
 }
 

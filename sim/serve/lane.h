@@ -38,7 +38,6 @@ struct lane_key {
 struct lane_heap {
 	struct lane_key *v;
 	uint32_t n, cap;
-	bool is_later; /* indices are kept in req.later_at, else in req.heap_at */
 };
 
 /* A gap between two tokens of all decodes of the iterations at that clock and before it. */

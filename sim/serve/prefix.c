@@ -5,6 +5,7 @@
  */
 #include "serve/lane.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 
 #include <string.h>
@@ -45,7 +46,7 @@ void prefix_free(struct prefix *p)
 /* Traces number their hashes from 0, hence the mixing (Knuth's multiplicative hashing). */
 static uint32_t *head_of(const struct prefix *p, uint64_t hash)
 {
-	return &p->head[(hash * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (p->n_heads - 1)];
+	return &p->head[hash_spread(hash) & (p->n_heads - 1)];
 }
 
 uint32_t prefix_find(const struct prefix *p, uint64_t hash)

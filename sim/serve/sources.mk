@@ -9,3 +9,4 @@ liborrery_a_SOURCES += sim/serve/dispatch.c sim/serve/serve.c
 liborrery_a_SOURCES += sim/serve/options.h sim/serve/world.h sim/serve/due.h sim/serve/metrics.h sim/serve/guard.h sim/serve/replica.h
 liborrery_a_SOURCES += sim/serve/requests.h sim/serve/memory.h sim/serve/runs.h sim/serve/lane.h sim/serve/route.h sim/serve/fleet.h
 liborrery_a_SOURCES += sim/serve/clients.h sim/serve/dispatch.h sim/serve/serve.h
+include policies/serve/sources.mk
