@@ -1,3 +1,4 @@
+# policies of the jobs world
 # Bottom first: a file calls only files before it (tests/house/order.sh).
 libpolicies_a_SOURCES += policies/jobs/lexlp.c policies/jobs/gavel_select.c policies/jobs/gavel_lp.c \
 	policies/jobs/gavel_alloc.c policies/jobs/gavel_published.c policies/jobs/fifo.c policies/jobs/fjf.c \

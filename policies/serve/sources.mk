@@ -1,3 +1,4 @@
+# policies of the serving world
 # Bottom first: a file calls only files before it (tests/house/order.sh).
 libpolicies_a_SOURCES += policies/serve/irina_task.c policies/serve/nexus_plan.c policies/serve/tf_serving.c \
 	policies/serve/irina.c policies/serve/fifo.c policies/serve/clipper.c policies/serve/clockwork.c \

@@ -1,3 +1,4 @@
+# policies of the spot world
 # Bottom first: a file calls only files before it (tests/house/order.sh).
 libpolicies_a_SOURCES += policies/spot/late.c policies/spot/rendezvous.c policies/spot/artifact.c \
 	policies/spot/varuna_artifact.c policies/spot/parcae_cost.c policies/spot/parts.c policies/spot/bamboo_rules.c \

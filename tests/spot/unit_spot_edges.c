@@ -231,18 +231,18 @@ static void test_endless(void)
 		const char *options, *expected;
 	} cases[] = {
 		{ 0, "", "at 0.000000000 s: orr_spot_timer(): timers for this very instant without end" },
-		{ 1, "target=1", "instance a at 0.000000000 s: instances are given back and taken again without end" },
-		{ 2, "target=1", "given back and taken again without end" },
+		{ 1, "target=1", "instance a at 0.000000000 s: instances are released and taken again without end" },
+		{ 2, "target=1", "released and taken again without end" },
 		{ 3, "", "decide() was called 1000 times at this instant" },
-		{ 4, "", "more than 1048576 instances at a time" },
-		{ 5, "on_demand_price=1e6", "all instances cost more than 1e9 USD an hour" },
-		{ 6, "egress_usd_per_GB=1e6", "more than 2e14 USD of charges" },
+		{ 4, "", "more than 1048576 live instances" },
+		{ 5, "on_demand_price=1e6", "the cost of all instances above 1e9 USD an hour" },
+		{ 6, "egress_usd_per_GB=1e6", "charges other than for time exceed 2e14 USD" },
 		{ 8, "", "orr_layout(): no owners are given (NULL) for 1 x 3 stages" },
-		{ 9, "", "orr_layout(): no instance (0)" },
+		{ 9, "", "orr_layout(): the handle is 0, which is no instance" },
 		{ 10, "", "orr_steps_stretch(): by 1844674407370955161 ns; expected 0 or more, and less than 73 years in all" },
 		{ 11, "", "a step goes on although all pipelines were dropped" },
 		{ 12, "", "orr_steps_run(): no instance has a stage" },
-		{ 13, "egress_usd_per_GB=1e6", "more than 2e14 USD of charges" },
+		{ 13, "egress_usd_per_GB=1e6", "charges other than for time exceed 2e14 USD" },
 		{ 14, "", "asks for the future without declaring the oracle" },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
