@@ -15,12 +15,12 @@ is "$(cd "$srcdir" && names=$(sed -n 's/^ORR_WORLD(\(.*\))$/\1/p' sim/world/worl
   grep -vE '^[^:]*:[0-9]+:(/\*| \*|	.*/\*.*\*/$)|cli/cmd_(model|trace)|cli/model_')" "" "no shared file but worlds.def names a world"
 
 if ! command -v automake >/dev/null || ! command -v autoconf >/dev/null; then
-  skip "no automake or autoconf here: the toy world is not built" 17
+  skip "no automake or autoconf here: the toy world is not built" 18
   tap_done
   exit
 fi
 if [ ! "$top_builddir/.." -ef "$srcdir" ] || [ ! -f "$top_builddir/config.status" ]; then
-  skip "the build folder is not inside the source folder: the toy world is not built" 17
+  skip "the build folder is not inside the source folder: the toy world is not built" 18
   tap_done
   exit
 fi
@@ -64,6 +64,7 @@ like "$("$orrery" toy 7 --policy steady --db x.db 2>&1 >table)" 'taken from x.db
 like "$(cat table)" '^steady +[0-9.]+ s' "the table has its metrics"
 like "$("$orrery" db digest x.db)" '^[0-9a-f]{64}$' "digest"
 like "$("$orrery" toy 7 --policy steady --replications 5 --json)" '"replications"' "--replications"
+is "$("$orrery" scenario schema | grep -cE '"(const|description)":	"(toy|how many|service time)"')" 3 "the JSON Schema of scenarios"
 "$orrery" policy new mine --kind toy >said
 ORRERY=$orrery ORRERY_CFLAGS=-I$tree/include sh ./mine_test.sh >said 2>&1
 is "$? $(tail -n 1 said)" "0 ok: same as steady" "policy new writes a policy that passes its own test"
