@@ -1,3 +1,4 @@
+# kernels that are measured, and laws fitted to the points
 # Bottom first: a file calls only files before it (tests/house/order.sh).
 liborrery_a_SOURCES += calib/csv.c calib/work.c calib/cpu_pair.c calib/sample.c calib/fit_nls.c calib/cpu_gemm.c \
 	calib/cpu_kernels.c calib/points.c calib/grid.c calib/fit_starts.c calib/backend_cpu.c calib/backend_synthetic.c \

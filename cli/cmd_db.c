@@ -153,7 +153,7 @@ const struct cli_command cmd_db = {
 		"export  writes a run as the CSV files that --out writes.\n"
 		"columns prints every table and column with its unit and meaning, as Markdown.\n"
 		"\n"
-		"The file is not changed. It is an SQLite database (docs/schema.md), so that\n"
+		"The file is not changed. It is an SQLite database (docs/reference/schema.md), so that\n"
 		"sqlite3 and every language's SQLite library read it too.\n"
 		"\n"
 		"example:\n"

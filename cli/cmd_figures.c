@@ -14,7 +14,7 @@
 
 static const char help[] = "usage: orrery figures NAME|FOLDER/ [OPTIONS]\n\n"
 			   "Carries out a scenario folder: its runs, and the figures and the table of published and\n"
-			   "simulated values made of them (docs/scenarios.md).\n\n"
+			   "simulated values made of them (docs/reference/books.md).\n\n"
 			   "  NAME                 one of those installed; with a / in it, a folder of your own (./mine)\n"
 			   "  --out DIR            where figures (PDF, SVG, PNG), their data and table.csv, table.txt go\n"
 			   "                       (default: figures-NAME)\n"

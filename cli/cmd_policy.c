@@ -24,27 +24,27 @@ static const char help[] = "usage: orrery policy list [--kind K]\n"
 			   "  cc -shared -fPIC $(pkg-config --cflags orrery) -o mine.so mine.c\n"
 			   "  orrery jobs philly-like --cluster 64x8 --policy fifo,srtf,./mine.so\n";
 
-static void list_kind(enum orr_policy_kind kind)
+static void list_kind(const char *kind)
 {
 	char name[128];
-	printf("%s policies (orrery %s):\n", registry_kind(kind), registry_kind(kind));
+	printf("%s policies (orrery %s):\n", kind, kind);
 	for (size_t i = 0; registry_builtin[i]; i++) {
 		const struct orr_policy *p = registry_builtin[i];
-		if (p->kind != kind)
+		if (strcmp(p->kind, kind) != 0)
 			continue;
 		registry_display_name(p->name, name, sizeof name);
 		printf("  %-22s %s%s\n", name, p->doc, p->flags & ORR_NEEDS_ORACLE ? "  [oracle]" : "");
 	}
 }
 
-static int list(enum orr_policy_kind kind)
+static int list(const char *kind)
 {
-	for (enum orr_policy_kind k = ORR_POLICY_KIND_JOBS; registry_kind(k); k++) {
-		if (kind && k != kind)
+	for (const char *const *k = registry_kinds; *k; k++) {
+		if (kind && *k != kind)
 			continue;
-		if (!kind && k != ORR_POLICY_KIND_JOBS)
+		if (!kind && k != registry_kinds)
 			putchar('\n');
-		list_kind(k);
+		list_kind(*k);
 	}
 	return ORR_OK;
 }
@@ -74,9 +74,8 @@ static const char *kind_of(const struct orr_param *p)
 static void show_one(const struct registry_entry *e)
 {
 	printf("%s: %s\n", e->name, e->policy->doc ? e->policy->doc : "");
-	const char *seen =
-		e->policy->kind == ORR_POLICY_KIND_SPOT ? "; sees when instances will go (oracle)" : "; sees true durations (oracle)";
-	printf("kind: %s%s\n", registry_kind(e->policy->kind), e->policy->flags & ORR_NEEDS_ORACLE ? seen : "");
+	const char *seen = !strcmp(e->policy->kind, "spot") ? "; sees when instances will go (oracle)" : "; sees true durations (oracle)";
+	printf("kind: %s%s\n", e->policy->kind, e->policy->flags & ORR_NEEDS_ORACLE ? seen : "");
 	if (e->policy->flags & ORR_WORK_CONSERVING)
 		puts("claims (--check proves it): no replica is idle for which a request waits");
 	if (e->policy->flags & ORR_SLO_GUARDED)
@@ -89,7 +88,7 @@ static void show_one(const struct registry_entry *e)
 }
 
 /* Each that goes by the name, unless a kind is given: two worlds may have a policy of one name. */
-static int show(const char *spec, enum orr_policy_kind kind, struct orr_error *err)
+static int show(const char *spec, const char *kind, struct orr_error *err)
 {
 	struct registry_entry e, other;
 	struct orr_error none = { 0 };
@@ -97,8 +96,8 @@ static int show(const char *spec, enum orr_policy_kind kind, struct orr_error *e
 	if (rc)
 		return rc;
 	show_one(&e);
-	for (enum orr_policy_kind k = 1; !kind && !*e.plugin_hash && registry_kind(k); k++)
-		if (k != e.policy->kind && !registry_find(spec, k, &other, &none)) {
+	for (const char *const *k = registry_kinds; !kind && !*e.plugin_hash && *k; k++)
+		if (strcmp(*k, e.policy->kind) != 0 && !registry_find(spec, *k, &other, &none)) {
 			putchar('\n');
 			show_one(&other);
 		}
@@ -109,7 +108,7 @@ static int run(int argc, char **argv, struct orr_error *err)
 {
 	static const struct option longs[] = { { "kind", required_argument, NULL, 'k' }, { NULL, 0, NULL, 0 } };
 	int opt;
-	enum orr_policy_kind kind = 0;
+	const char *kind = NULL;
 	optind = 1;
 	opterr = 0;
 	while ((opt = getopt_long(argc, argv, ":", longs, NULL)) != -1) {
@@ -125,7 +124,7 @@ static int run(int argc, char **argv, struct orr_error *err)
 	if (!strcmp(verb, "show") && n == 2)
 		return show(argv[optind + 1], kind, err);
 	if (!strcmp(verb, "new") && n == 2)
-		return policy_new(argv[optind + 1], kind ? kind : ORR_POLICY_KIND_JOBS, err);
+		return policy_new(argv[optind + 1], kind ? kind : "jobs", err);
 	return orr_fail(err, ORR_EINPUT, "policy: expected list, show NAME or new NAME; see --help");
 }
 

@@ -59,7 +59,7 @@ static int show(const cJSON *scenario, const struct study_world *world, struct o
 static int show_scenario(int argc, char **argv, struct orr_error *err)
 {
 	struct request r;
-	enum orr_policy_kind kind = ORR_POLICY_KIND_JOBS;
+	const char *kind = "jobs";
 	if (argc < 2 || strcmp(argv[1], "show"))
 		return orr_fail(err, ORR_EINPUT, "scenario: expected \"show\"; see --help");
 	int rc = request_parse(argc - 1, argv + 1, REQUEST_ALL, &r, err);

@@ -64,7 +64,7 @@ static int run(int argc, char **argv, struct orr_error *err)
 	if (!rc)
 		rc = check(&r, err);
 	if (!rc)
-		rc = request_complete(&r, ORR_POLICY_KIND_SERVE, err);
+		rc = request_complete(&r, "serve", err);
 	if (!rc)
 		rc = r.find_rate ? find_rate(r.scenario, r.find_rate, r.attainment, &r.output, err) : study_run(r.scenario, &r.output, err);
 	if (rc && r.file)

@@ -36,7 +36,7 @@ static int run(int argc, char **argv, struct orr_error *err)
 	if (!rc && !r.source && !r.file)
 		rc = orr_fail(err, ORR_EINPUT, "spot: no TRACE given (a file, or a generator such as hazard:p=0.1); see --help");
 	if (!rc)
-		rc = request_complete(&r, ORR_POLICY_KIND_SPOT, err);
+		rc = request_complete(&r, "spot", err);
 	if (!rc)
 		rc = study_run(r.scenario, &r.output, err);
 	if (rc && r.file)

@@ -265,17 +265,16 @@ int request_apply_sets(struct request *r, struct orr_error *err)
 }
 
 /* A file may be of any world. */
-static int check_world(const struct request *r, enum orr_policy_kind kind, struct orr_error *err)
+static int check_world(const struct request *r, const char *kind, struct orr_error *err)
 {
-	enum orr_policy_kind is;
+	const char *is;
 	int rc = scenario_kind(r->scenario, &is, err);
-	if (!rc && is != kind)
-		rc = orr_fail(err, ORR_EINPUT, "scenario: $.world: expected \"%s\" (orrery run carries out scenarios of any world)",
-			registry_kind(kind));
+	if (!rc && strcmp(is, kind) != 0)
+		rc = orr_fail(err, ORR_EINPUT, "scenario: $.world: expected \"%s\" (orrery run carries out scenarios of any world)", kind);
 	return rc;
 }
 
-int request_complete(struct request *r, enum orr_policy_kind kind, struct orr_error *err)
+int request_complete(struct request *r, const char *kind, struct orr_error *err)
 {
 	bool has_format = cJSON_GetObjectItemCaseSensitive(r->scenario, "format");
 	int rc = r->file ? request_load_below(r, r->file, err) : ORR_OK;
@@ -284,7 +283,7 @@ int request_complete(struct request *r, enum orr_policy_kind kind, struct orr_er
 	if (r->source && !has_format) /* what the file says of its own trace is of no use */
 		cJSON_DeleteItemFromObjectCaseSensitive(r->scenario, "format");
 	if (!r->file)
-		request_put(r, "world", registry_kind(kind));
+		request_put(r, "world", kind);
 	if (r->source)
 		request_put(r, "trace", r->source);
 	rc = request_apply_sets(r, err);

@@ -32,7 +32,7 @@ void request_put(struct request *r, const char *key, const char *value);
 int request_load_below(struct request *r, const char *path, struct orr_error *err);
 int request_apply_sets(struct request *r, struct orr_error *err);
 /* Of a verb that takes a TRACE: what it names, --scenario below the flags and --set are one scenario, of the world of that kind. */
-int request_complete(struct request *r, enum orr_policy_kind kind, struct orr_error *err);
+int request_complete(struct request *r, const char *kind, struct orr_error *err);
 /* After an error: "scenario: .." becomes "FILE: ..". */
 void request_name_file(const struct request *r, struct orr_error *err);
 

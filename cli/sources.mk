@@ -4,4 +4,4 @@ orrery_SOURCES += cli/cli.c cli/cli.h cli/cmd_calib.c cli/cmd_calib.h cli/cmd_ca
 	cli/cmd_policy.c cli/cmd_run.c cli/cmd_serve.c cli/cmd_spot.c cli/cmd_step.c cli/cmd_trace.c cli/cmd_trace.h \
 	cli/cmd_trace_avail.c cli/cmd_trace_convert.c cli/cmd_trace_info.c cli/cmd_trace_requests.c cli/cmd_trace_synth.c \
 	cli/main.c cli/model_elastic.c cli/model_elastic.h cli/model_served.c cli/model_served.h cli/policy_new.c \
-	cli/policy_new.h cli/policy_new_spot.c cli/request.c cli/request.h
+	cli/policy_new.h cli/request.c cli/request.h

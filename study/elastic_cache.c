@@ -19,7 +19,7 @@ static int derive(struct elastic *job, struct orr_error *err)
 	struct registry_entry entry;
 	struct orr_error why = { 0 };
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
-	int rc = registry_find("bamboo", ORR_POLICY_KIND_STEP, &entry, &why);
+	int rc = registry_find("bamboo", "step", &entry, &why);
 	struct derive d = { .policy = entry.policy, .threads = cores > 1 ? (uint32_t)cores : 1 };
 	if (!rc)
 		rc = elastic_derive(job, &d, &why);

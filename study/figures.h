@@ -2,7 +2,7 @@
 /*
  * figures.h - a scenario folder: runs over axes, and the figures and tables made of them
  *
- * docs/scenarios.md explains the file figures.json. A book is that file checked: its axes,
+ * docs/reference/books.md explains the file figures.json. A book is that file checked: its axes,
  * its runs (a scenario, what is set in it, and the axes over which it is repeated) and the
  * rows of published.csv. Figures and tables stay JSON until they are made.
  *

@@ -5,36 +5,39 @@
 #include "base/mem.h"
 #include "base/param.h"
 
+#include <orrery/jobs.h>
+#include <orrery/serve.h>
+#include <orrery/spot.h>
+#include <orrery/step.h>
+
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
 #define ORR_BUILTIN_POLICY(ident) extern const struct orr_policy orr_policy_##ident;
-#include "policies/policies.def"
+#include "policies/jobs/policies.def"
+#include "policies/serve/policies.def"
+#include "policies/spot/policies.def"
+#include "policies/step/policies.def"
 #undef ORR_BUILTIN_POLICY
 
 #define ORR_BUILTIN_POLICY(ident) &orr_policy_##ident,
 const struct orr_policy *const registry_builtin[] = {
-#include "policies/policies.def"
+#include "policies/jobs/policies.def"
+#include "policies/step/policies.def"
+#include "policies/serve/policies.def"
+#include "policies/spot/policies.def"
 	NULL
 };
 
-static const char *const kind_names[] = {
-	[ORR_POLICY_KIND_JOBS] = "jobs", [ORR_POLICY_KIND_STEP] = "step", [ORR_POLICY_KIND_SERVE] = "serve", [ORR_POLICY_KIND_SPOT] = "spot"
-};
-enum { KINDS = sizeof kind_names / sizeof *kind_names };
+const char *const registry_kinds[] = { "jobs", "step", "serve", "spot", NULL };
 
-const char *registry_kind(enum orr_policy_kind kind)
+const char *registry_kind_named(const char *name)
 {
-	return (size_t)kind < KINDS ? kind_names[kind] : NULL;
-}
-
-enum orr_policy_kind registry_kind_named(const char *name)
-{
-	for (size_t k = 1; k < KINDS; k++)
-		if (!strcmp(kind_names[k], name))
-			return (enum orr_policy_kind)k;
-	return 0;
+	for (size_t k = 0; name && registry_kinds[k]; k++)
+		if (!strcmp(registry_kinds[k], name))
+			return registry_kinds[k];
+	return NULL;
 }
 
 void registry_display_name(const char *ident, char *out, size_t size)
@@ -45,13 +48,13 @@ void registry_display_name(const char *ident, char *out, size_t size)
 			*c = '-';
 }
 
-static int unknown(const char *name, enum orr_policy_kind kind, struct orr_error *err)
+static int unknown(const char *name, const char *kind, struct orr_error *err)
 {
 	enum { MOST = 96 };
 	char text[MOST][64];
 	const char *names[MOST + 1] = { NULL };
 	for (size_t i = 0, n = 0; registry_builtin[i] && n < MOST; i++) {
-		if (kind && registry_builtin[i]->kind != kind)
+		if (kind && strcmp(registry_builtin[i]->kind, kind) != 0)
 			continue;
 		registry_display_name(registry_builtin[i]->name, text[n], sizeof text[n]);
 		names[n] = text[n];
@@ -63,77 +66,61 @@ static int unknown(const char *name, enum orr_policy_kind kind, struct orr_error
 }
 
 /* A policy of the kind that is wanted? */
-static int check_kind(const struct registry_entry *e, enum orr_policy_kind kind, struct orr_error *err)
+static int check_kind(const struct registry_entry *e, const char *kind, struct orr_error *err)
 {
-	if (!kind || e->policy->kind == kind)
+	if (!kind || !strcmp(e->policy->kind, kind))
 		return ORR_OK;
-	const char *is = registry_kind(e->policy->kind), *wanted = registry_kind(kind);
+	const char *is = e->policy->kind;
 	return orr_fail(
-		err, ORR_EINPUT, "policy %.80s: is a %s policy (orrery %s runs those), expected a %s policy", e->name, is, is, wanted);
+		err, ORR_EINPUT, "policy %.80s: is a %s policy (orrery %s runs those), expected a %s policy", e->name, is, is, kind);
 }
 
 /* ---- plugins ---- */
 
-struct checked {
-	size_t size, expected;
-	const char *missing; /* the first function that has to be there and is not */
+/* What has to be there. */
+static const struct needed {
+	const char *kind;
+	size_t ops_size;
+	struct {
+		const char *name;
+		size_t offset;
+	} function[8];
+} needed[] = {
+#define FUNCTION(ops, name)                       \
+	{                                         \
+#name, offsetof(struct ops, name) \
+	}
+	{ "jobs", sizeof(struct orr_jobs_ops),
+		{ FUNCTION(orr_jobs_ops, create), FUNCTION(orr_jobs_ops, destroy), FUNCTION(orr_jobs_ops, arrive),
+			FUNCTION(orr_jobs_ops, finish), FUNCTION(orr_jobs_ops, schedule) } },
+	{ "step", sizeof(struct orr_step_ops),
+		{ FUNCTION(orr_step_ops, create), FUNCTION(orr_step_ops, destroy), FUNCTION(orr_step_ops, build) } },
+	{ "serve", sizeof(struct orr_serve_ops),
+		{ FUNCTION(orr_serve_ops, create), FUNCTION(orr_serve_ops, destroy), FUNCTION(orr_serve_ops, arrive),
+			FUNCTION(orr_serve_ops, schedule) } },
+	{ "spot", sizeof(struct orr_spot_ops), { FUNCTION(orr_spot_ops, create), FUNCTION(orr_spot_ops, destroy) } },
 };
-
-static struct checked check_jobs(const struct orr_jobs_ops *o)
-{
-	struct checked c = { o->size, sizeof *o, NULL };
-	if (o->size == sizeof *o)
-		c.missing = !o->create     ? "create"
-			    : !o->destroy  ? "destroy"
-			    : !o->arrive   ? "arrive"
-			    : !o->finish   ? "finish"
-			    : !o->schedule ? "schedule"
-					   : NULL;
-	return c;
-}
-
-static struct checked check_step(const struct orr_step_ops *o)
-{
-	struct checked c = { o->size, sizeof *o, NULL };
-	if (o->size == sizeof *o)
-		c.missing = !o->create ? "create" : !o->destroy ? "destroy" : !o->build ? "build" : NULL;
-	return c;
-}
-
-static struct checked check_serve(const struct orr_serve_ops *o)
-{
-	struct checked c = { o->size, sizeof *o, NULL };
-	if (o->size == sizeof *o)
-		c.missing = !o->create ? "create" : !o->destroy ? "destroy" : !o->arrive ? "arrive" : !o->schedule ? "schedule" : NULL;
-	return c;
-}
-
-static struct checked check_spot(const struct orr_spot_ops *o)
-{
-	struct checked c = { o->size, sizeof *o, NULL };
-	if (o->size == sizeof *o)
-		c.missing = !o->create ? "create" : !o->destroy ? "destroy" : NULL;
-	return c;
-}
 
 static int check_ops(const char *path, const struct orr_policy *p, struct orr_error *err)
 {
-	if (!registry_kind(p->kind))
-		return orr_fail(err, ORR_EINPUT, "%s: policy %s: is of kind %d, expected a jobs, a step, a serve or a spot policy", path,
-			p->name, (int)p->kind);
+	size_t k = 0;
+	while (k < sizeof needed / sizeof *needed && (!p->kind || strcmp(needed[k].kind, p->kind)))
+		k++;
+	if (k == sizeof needed / sizeof *needed)
+		return orr_fail(err, ORR_EINPUT, "%s: policy %s: is of kind \"%.40s\", expected jobs, step, serve or spot", path, p->name,
+			p->kind ? p->kind : "");
 	if (!p->ops)
 		return orr_fail(err, ORR_EINPUT, "%s: policy %s: has no functions (ops is NULL)", path, p->name);
-	struct checked c = p->kind == ORR_POLICY_KIND_JOBS    ? check_jobs(p->ops)
-			   : p->kind == ORR_POLICY_KIND_STEP  ? check_step(p->ops)
-			   : p->kind == ORR_POLICY_KIND_SERVE ? check_serve(p->ops)
-							      : check_spot(p->ops);
-	if (c.size != c.expected)
+	if (p->ops_size != needed[k].ops_size)
 		return orr_fail(err, ORR_EINPUT,
-			"%s: policy %s: its table of functions has size %zu, expected %zu: set .size = sizeof ops, and compile "
-			"against this version's headers",
-			path, p->name, c.size, c.expected);
-	if (c.missing)
-		return orr_fail(err, ORR_EINPUT, "%s: policy %s: function %s is NULL", path, p->name, c.missing);
+			"%s: policy %s: its table of functions has %u bytes, expected %zu: compile against this version's headers", path,
+			p->name, p->ops_size, needed[k].ops_size);
+	for (size_t i = 0; needed[k].function[i].name; i++) {
+		void (*function)(void);
+		memcpy(&function, (const char *)p->ops + needed[k].function[i].offset, sizeof function);
+		if (!function)
+			return orr_fail(err, ORR_EINPUT, "%s: policy %s: function %s is NULL", path, p->name, needed[k].function[i].name);
+	}
 	return ORR_OK;
 }
 
@@ -145,8 +132,8 @@ static int check_plugin(const char *path, const struct orr_plugin *x, struct orr
 			ORR_ABI_VERSION);
 	if (x->size != sizeof *x || !x->policy)
 		return orr_fail(err, ORR_EINPUT,
-			"%s: its " ORR_PLUGIN_SYMBOL " is damaged: end the file with ORR_POLICY_JOBS(..), ORR_POLICY_STEP(..), "
-			"ORR_POLICY_SERVE(..) or ORR_POLICY_SPOT(..)",
+			"%s: its " ORR_PLUGIN_SYMBOL
+			" is damaged: end the file with the macro of its world's header, as in ORR_POLICY_JOBS(..)",
 			path);
 	const struct orr_policy *p = x->policy;
 	if (p->abi_version != ORR_ABI_VERSION || p->size != sizeof *p)
@@ -177,7 +164,7 @@ static int load(const char *path, struct registry_entry *out, struct orr_error *
 	if (!x)
 		return orr_fail(err, ORR_EINPUT,
 			"%s: does not export the symbol " ORR_PLUGIN_SYMBOL
-			"; end the file with ORR_POLICY_JOBS(..), ORR_POLICY_STEP(..), ORR_POLICY_SERVE(..) or ORR_POLICY_SPOT(..)",
+			"; end the file with the macro of its world's header, as in ORR_POLICY_JOBS(..)",
 			path);
 	int rc = check_plugin(path, x, err);
 	if (rc)
@@ -187,7 +174,7 @@ static int load(const char *path, struct registry_entry *out, struct orr_error *
 	return ORR_OK;
 }
 
-int registry_find(const char *spec, enum orr_policy_kind kind, struct registry_entry *out, struct orr_error *err)
+int registry_find(const char *spec, const char *kind, struct registry_entry *out, struct orr_error *err)
 {
 	size_t len = strlen(spec);
 	*out = (struct registry_entry){ 0 };
@@ -201,7 +188,7 @@ int registry_find(const char *spec, enum orr_policy_kind kind, struct registry_e
 	for (size_t i = 0; registry_builtin[i]; i++) {
 		registry_display_name(registry_builtin[i]->name, name, sizeof name);
 		/* Two worlds may have a policy of one name. */
-		if (!strcmp(name, wanted) && (!found || registry_builtin[i]->kind == kind))
+		if (!strcmp(name, wanted) && (!found || (kind && !strcmp(registry_builtin[i]->kind, kind))))
 			found = registry_builtin[i];
 	}
 	if (!found)

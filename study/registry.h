@@ -20,12 +20,12 @@ extern const struct orr_policy *const registry_builtin[];
 
 /* "las-gpu" or "./mine.so" (anything with a '/' or ending in .so is a file). A policy of
  * another kind than the wanted one (0: any) is an error. */
-int registry_find(const char *spec, enum orr_policy_kind kind, struct registry_entry *out, struct orr_error *err);
+int registry_find(const char *spec, const char *kind, struct registry_entry *out, struct orr_error *err);
 
-/* "jobs", "step", "serve", "spot"; NULL for a number that is no kind. */
-const char *registry_kind(enum orr_policy_kind kind);
-/* The kind of that name; 0: none. */
-enum orr_policy_kind registry_kind_named(const char *name);
+/* The kinds of policy; ends with NULL. */
+extern const char *const registry_kinds[];
+/* The entry of registry_kinds of that name; NULL: none. */
+const char *registry_kind_named(const char *name);
 
 /* '_' to '-'. */
 void registry_display_name(const char *ident, char *out, size_t size);

@@ -126,7 +126,7 @@ static bool is_policy(const cJSON *entry, const char *key, const char *name, siz
 		n -= 3;
 	struct registry_entry plugin;
 	return same_name(file, n, name, len) ||
-	       (is_file && !registry_find(s, 0, &plugin, NULL) && same_name(plugin.name, strlen(plugin.name), name, len));
+	       (is_file && !registry_find(s, NULL, &plugin, NULL) && same_name(plugin.name, strlen(plugin.name), name, len));
 }
 
 /* Does the entry of "policies" go by this name: its label, else the policy's name? */
@@ -232,7 +232,7 @@ int scenario_set(cJSON *scenario, const char *pair, struct orr_error *err)
 
 /* ---- resolving ---- */
 
-int scenario_kind(const cJSON *scenario, enum orr_policy_kind *out, struct orr_error *err)
+int scenario_kind(const cJSON *scenario, const char **out, struct orr_error *err)
 {
 	char *world;
 	int rc = scenario_text_at(scenario, "world", "jobs", &world, err);
@@ -266,7 +266,7 @@ struct orr_args *scenario_args_at(
 	return NULL;
 }
 
-static int resolve_policy(const cJSON *o, enum orr_policy_kind kind, struct scenario *s, struct orr_error *err)
+static int resolve_policy(const cJSON *o, const char *kind, struct scenario *s, struct orr_error *err)
 {
 	struct scenario_policy *p = &s->policy[s->n_policies++];
 	const cJSON *label = cJSON_GetObjectItemCaseSensitive(o, "label");
@@ -293,18 +293,13 @@ static int resolve_policy(const cJSON *o, enum orr_policy_kind kind, struct scen
 	return p->args ? ORR_OK : ORR_EINPUT;
 }
 
-static const char *const some_policies[] = { [ORR_POLICY_KIND_JOBS] = "fifo,srtf",
-	[ORR_POLICY_KIND_STEP] = "allreduce,stanza",
-	[ORR_POLICY_KIND_SERVE] = "fifo,vllm",
-	[ORR_POLICY_KIND_SPOT] = "bamboo,varuna" };
-
-int scenario_resolve_policies(cJSON *o, enum orr_policy_kind kind, struct scenario *s, struct orr_error *err)
+int scenario_resolve_policies(cJSON *o, const char *kind, struct scenario *s, struct orr_error *err)
 {
 	scenario_spell_out_policies(o);
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "policies");
 	int n = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : 0;
 	if (!n)
-		return orr_fail(err, ORR_EINPUT, "no policy is named (--policy %s; orrery policy list shows all)", some_policies[kind]);
+		return orr_fail(err, ORR_EINPUT, "no policy is named (--policy A,B; orrery policy list --kind %s shows all)", kind);
 	s->policy = mem_zalloc((size_t)n, sizeof *s->policy);
 	for (int i = 0; i < n; i++) {
 		int rc = resolve_policy(cJSON_GetArrayItem(list, i), kind, s, err);

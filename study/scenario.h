@@ -29,7 +29,7 @@ struct scenario_policy {
 };
 
 /* Where a kind of policy stands for a world: the world of pairs of policies. */
-#define SCENARIO_MIXED ((enum orr_policy_kind)15)
+#define SCENARIO_MIXED "mixed"
 
 /* What every world has. */
 struct scenario {
@@ -47,7 +47,7 @@ cJSON *scenario_read(const char *path, struct orr_error *err);
 /* "jobs.start_cost=30s", "policy.srtf.rules=helios", "seed=2". */
 int scenario_set(cJSON *scenario, const char *pair, struct orr_error *err);
 /* The kind of policies that the scenario's world takes; jobs where it names no world. */
-int scenario_kind(const cJSON *scenario, enum orr_policy_kind *out, struct orr_error *err);
+int scenario_kind(const cJSON *scenario, const char **out, struct orr_error *err);
 
 /* The canonical text of one policy's run and its hash (over contents of inputs, parameters
  * and the program's version). Free the text with mem_free. */
@@ -73,7 +73,7 @@ int scenario_resolve_seed(const cJSON *o, struct scenario *s, struct orr_error *
  * {"policy": "fifo+vllm"} becomes {"policy": "fifo", "serve": "vllm"}. */
 void scenario_spell_out_policies(cJSON *scenario);
 void scenario_spell_out_pair(cJSON *entry);
-int scenario_resolve_policies(cJSON *o, enum orr_policy_kind kind, struct scenario *s, struct orr_error *err);
+int scenario_resolve_policies(cJSON *o, const char *kind, struct scenario *s, struct orr_error *err);
 int scenario_resolve_cluster(const cJSON *o, struct scenario *s, struct orr_error *err);
 cJSON *scenario_args_json(const struct orr_args *a, const struct orr_param *table);
 /* The SHA-256 of each file that the values name, by the parameter's name; NULL if they name none. */

@@ -69,7 +69,7 @@ static const char *const sharing_names[] = { "off", "analytic", "simulated", NUL
 static int find_step_policy(const char *name, const struct orr_policy **out, char hash[65], struct orr_error *err)
 {
 	struct registry_entry entry;
-	int rc = registry_find(name, ORR_POLICY_KIND_STEP, &entry, err);
+	int rc = registry_find(name, "step", &entry, err);
 	if (rc)
 		return rc;
 	*out = entry.policy;
@@ -205,11 +205,11 @@ int jobs_scenario_resolve(const cJSON *scenario, struct jobs_scenario *s, struct
 {
 	*s = (struct jobs_scenario){ 0 };
 	cJSON *o = cJSON_Duplicate(scenario, 1);
-	enum orr_policy_kind kind;
+	const char *kind;
 	int rc = scenario_check_keys(o, known_keys, err);
 	if (!rc)
 		rc = scenario_kind(o, &kind, err);
-	if (!rc && kind != ORR_POLICY_KIND_JOBS)
+	if (!rc && strcmp(kind, "jobs") != 0)
 		rc = orr_fail(err, ORR_EINPUT, "scenario: $.world: expected \"jobs\"");
 	if (!rc)
 		rc = scenario_resolve_seed(o, &s->base, err);
@@ -218,7 +218,7 @@ int jobs_scenario_resolve(const cJSON *scenario, struct jobs_scenario *s, struct
 	if (!rc && !(s->options = scenario_args_at(o, "jobs", jobs_options, "jobs", err)))
 		rc = ORR_EINPUT;
 	if (!rc)
-		rc = scenario_resolve_policies(o, ORR_POLICY_KIND_JOBS, &s->base, err);
+		rc = scenario_resolve_policies(o, "jobs", &s->base, err);
 	if (!rc)
 		rc = scenario_resolve_cluster(o, &s->base, err);
 	if (!rc)

@@ -254,11 +254,11 @@ int serve_scenario_resolve(const cJSON *scenario, struct serve_scenario *s, stru
 {
 	*s = (struct serve_scenario){ 0 };
 	cJSON *o = cJSON_Duplicate(scenario, 1);
-	enum orr_policy_kind kind;
+	const char *kind;
 	int rc = scenario_check_keys(o, known_keys, err);
 	if (!rc)
 		rc = scenario_kind(o, &kind, err);
-	if (!rc && kind != ORR_POLICY_KIND_SERVE)
+	if (!rc && strcmp(kind, "serve") != 0)
 		rc = orr_fail(err, ORR_EINPUT, "scenario: $.world: expected \"serve\"");
 	if (!rc)
 		rc = scenario_resolve_seed(o, &s->base, err);
@@ -267,7 +267,7 @@ int serve_scenario_resolve(const cJSON *scenario, struct serve_scenario *s, stru
 	if (!rc && !(s->options = scenario_args_at(o, "serve", serve_options, "serve", err)))
 		rc = ORR_EINPUT;
 	if (!rc)
-		rc = scenario_resolve_policies(o, ORR_POLICY_KIND_SERVE, &s->base, err);
+		rc = scenario_resolve_policies(o, "serve", &s->base, err);
 	if (!rc)
 		rc = resolve_models(o, s, err);
 	if (!rc)

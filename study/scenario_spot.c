@@ -165,11 +165,11 @@ int spot_scenario_resolve(const cJSON *scenario, struct spot_scenario *s, struct
 {
 	*s = (struct spot_scenario){ 0 };
 	cJSON *o = cJSON_Duplicate(scenario, 1);
-	enum orr_policy_kind kind;
+	const char *kind;
 	int rc = scenario_check_keys(o, known_keys, err);
 	if (!rc)
 		rc = scenario_kind(o, &kind, err);
-	if (!rc && kind != ORR_POLICY_KIND_SPOT)
+	if (!rc && strcmp(kind, "spot") != 0)
 		rc = orr_fail(err, ORR_EINPUT, "scenario: $.world: expected \"spot\"");
 	if (!rc)
 		rc = scenario_resolve_seed(o, &s->base, err);
@@ -178,7 +178,7 @@ int spot_scenario_resolve(const cJSON *scenario, struct spot_scenario *s, struct
 	if (!rc && !(s->options = scenario_args_at(o, "spot", spot_options, "spot", err)))
 		rc = ORR_EINPUT;
 	if (!rc)
-		rc = scenario_resolve_policies(o, ORR_POLICY_KIND_SPOT, &s->base, err);
+		rc = scenario_resolve_policies(o, "spot", &s->base, err);
 	if (!rc)
 		rc = resolve_job(o, s, err);
 	if (!rc)

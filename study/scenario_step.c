@@ -4,6 +4,8 @@
 #include "base/mem.h"
 #include "learn/learn.h"
 
+#include <string.h>
+
 static const char *const known_keys[] = { "model", "world", "cluster", "network", "device", "precision", "batch", "profile", "cost_samples",
 	"policies", "step", "cost", "learn", "seed", "policy_timeout",
 	/* what scenario show adds, so that its output is a scenario again */
@@ -48,11 +50,11 @@ int step_scenario_resolve(const cJSON *scenario, struct step_scenario *s, struct
 {
 	*s = (struct step_scenario){ 0 };
 	cJSON *o = cJSON_Duplicate(scenario, 1);
-	enum orr_policy_kind kind;
+	const char *kind;
 	int rc = scenario_check_keys(o, known_keys, err);
 	if (!rc)
 		rc = scenario_kind(o, &kind, err);
-	if (!rc && kind != ORR_POLICY_KIND_STEP)
+	if (!rc && strcmp(kind, "step") != 0)
 		rc = orr_fail(err, ORR_EINPUT, "scenario: $.world: expected \"step\"");
 	if (!rc)
 		rc = scenario_resolve_seed(o, &s->base, err);
@@ -61,7 +63,7 @@ int step_scenario_resolve(const cJSON *scenario, struct step_scenario *s, struct
 	if (!rc && cJSON_GetObjectItemCaseSensitive(o, "learn") && !(s->learn = scenario_args_at(o, "learn", learn_options, "learn", err)))
 		rc = ORR_EINPUT;
 	if (!rc)
-		rc = scenario_resolve_policies(o, ORR_POLICY_KIND_STEP, &s->base, err);
+		rc = scenario_resolve_policies(o, "step", &s->base, err);
 	if (!rc)
 		rc = resolve_model(o, s, err);
 	if (!rc)

@@ -172,17 +172,15 @@ int study_threads(const struct study_output *o)
 	return n < 1 ? 1 : n;
 }
 
-static const struct study_world *const worlds[] = {
-	[ORR_POLICY_KIND_JOBS] = &study_jobs_world,
-	[ORR_POLICY_KIND_STEP] = &study_step_world,
-	[ORR_POLICY_KIND_SERVE] = &study_serve_world,
-	[ORR_POLICY_KIND_SPOT] = &study_spot_world,
-	[SCENARIO_MIXED] = &study_mixed_world,
-};
+static const struct study_world *const worlds[] = { &study_jobs_world, &study_step_world, &study_serve_world, &study_spot_world,
+	&study_mixed_world };
 
-const struct study_world *study_world(enum orr_policy_kind kind)
+const struct study_world *study_world(const char *kind)
 {
-	return worlds[kind];
+	size_t i = 0;
+	while (strcmp(worlds[i]->name, kind) != 0)
+		i++;
+	return worlds[i];
 }
 
 struct study *study_new(const struct study_output *o)
@@ -195,7 +193,7 @@ struct study *study_new(const struct study_output *o)
 
 int study_add(struct study *t, const cJSON *scenario, const char *where, struct orr_error *err)
 {
-	enum orr_policy_kind kind;
+	const char *kind;
 	int rc = scenario_kind(scenario, &kind, err);
 	if (rc)
 		return rc;

@@ -30,7 +30,7 @@ typedef void (*study_progress)(void *ctx, double done);
 
 struct study_world {
 	const char *name;
-	enum orr_policy_kind kind;
+	const char *kind;
 	const char *source; /* the key of what it runs: "trace", "model" */
 	/* What the scenario amounts to, every default filled in; from mem_alloc. NULL on error. */
 	char *(*show)(const cJSON *scenario, struct orr_error *err);
@@ -48,7 +48,7 @@ struct study_world {
 
 extern const struct study_world study_jobs_world, study_step_world, study_serve_world, study_spot_world, study_mixed_world;
 /* Of policies of that kind. */
-const struct study_world *study_world(enum orr_policy_kind kind);
+const struct study_world *study_world(const char *kind);
 
 /* One scenario from beginning to end, results on standard output. */
 int study_run(const cJSON *scenario, const struct study_output *o, struct orr_error *err);

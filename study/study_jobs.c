@@ -274,7 +274,7 @@ static char *show_jobs(const cJSON *scenario, struct orr_error *err)
 }
 
 const struct study_world study_jobs_world = { .name = "jobs",
-	.kind = ORR_POLICY_KIND_JOBS,
+	.kind = "jobs",
 	.source = "trace",
 	.show = show_jobs,
 	.open = open_jobs,

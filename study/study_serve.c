@@ -234,7 +234,7 @@ static char *show_serve(const cJSON *scenario, struct orr_error *err)
 }
 
 const struct study_world study_serve_world = { .name = "serve",
-	.kind = ORR_POLICY_KIND_SERVE,
+	.kind = "serve",
 	.source = "trace",
 	.show = show_serve,
 	.open = open_serve,

@@ -262,7 +262,7 @@ static char *show_spot(const cJSON *scenario, struct orr_error *err)
 }
 
 const struct study_world study_spot_world = { .name = "spot",
-	.kind = ORR_POLICY_KIND_SPOT,
+	.kind = "spot",
 	.source = "trace",
 	.show = show_spot,
 	.open = open_spot,

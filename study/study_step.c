@@ -137,7 +137,7 @@ static char *show_step(const cJSON *scenario, struct orr_error *err)
 }
 
 const struct study_world study_step_world = { .name = "step",
-	.kind = ORR_POLICY_KIND_STEP,
+	.kind = "step",
 	.source = "model",
 	.show = show_step,
 	.open = open_step,

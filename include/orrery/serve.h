@@ -32,7 +32,7 @@
 #ifndef ORRERY_SERVE_H
 #define ORRERY_SERVE_H
 
-#include <orrery/param.h>
+#include <orrery/policy.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -305,7 +305,6 @@ ORR_API void orr_serve_give_up(struct orr_serve *w, orr_req r, const char *messa
 
 /* ---- what a policy gives ---- */
 struct orr_serve_ops {
-	size_t size; /* sizeof(struct orr_serve_ops) */
 	/* The object; NULL with *err filled in if the parameters make no sense. Replicas and models are there. */
 	void *(*create)(struct orr_serve *w, const struct orr_args *args, struct orr_error *err);
 	void (*destroy)(void *self);
@@ -323,6 +322,15 @@ struct orr_serve_ops {
 	/* A replica joined, drains or left. NULL: not interested. */
 	void (*replica)(void *self, struct orr_serve *w, uint32_t replica, enum orr_replica_event event);
 };
+
+/*
+ * A policy of this world: see policy.h. ORR_NEEDS_ORACLE: sees true output lengths. ORR_MAY_ORACLE: the same with some of its
+ * parameters. ORR_WORK_CONSERVING: never idles a replica that has queued work.
+ */
+#define ORR_POLICY_SERVE_FLAGS(ident, doc, flags, params, ops) \
+	ORR_POLICY_DECLARE(serve_##ident, ident, doc, "serve", flags, params, struct orr_serve_ops, ops)
+#define ORR_POLICY_SERVE(ident, doc, params, ops) ORR_POLICY_SERVE_FLAGS(ident, doc, 0u, params, ops)
+#define ORR_POLICY_SERVE_ORACLE(ident, doc, params, ops) ORR_POLICY_SERVE_FLAGS(ident, doc, ORR_NEEDS_ORACLE, params, ops)
 
 #ifdef __cplusplus
 }

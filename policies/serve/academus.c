@@ -13,7 +13,7 @@
  * Residual error of the first m of n students, as a share of that of none: floor + (1 - floor) decay^m (boosting: each
  * student takes off the same part of what is left to take); its mean over requests is reported as `residual`.
  */
-#include <orrery/policy.h>
+#include <orrery/serve.h>
 
 #include "kinds.h"
 
@@ -342,7 +342,6 @@ static const struct orr_param params[] = {
 };
 
 static const struct orr_serve_ops ops = {
-	.size = sizeof ops,
 	.create = create,
 	.destroy = destroy,
 	.route = route,

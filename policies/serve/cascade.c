@@ -7,7 +7,7 @@
  * It shows how a policy carries a request through several models: runs are started with ORR_RUN_KEEP, and run_end()
  * forwards or completes each request. A pipeline of models (detect, then recognise) is the cascade whose stages keep none.
  */
-#include <orrery/policy.h>
+#include <orrery/serve.h>
 
 #include "kinds.h"
 
@@ -196,7 +196,6 @@ static const struct orr_param params[] = { ORR_PARAM_TEXT("models", "",
 	ORR_PARAM_INT("max_batch", "8", 1, MAX_BATCH, "requests in a batch"), ORR_PARAM_END };
 
 static const struct orr_serve_ops ops = {
-	.size = sizeof ops,
 	.create = create,
 	.destroy = free,
 	.route = route,

@@ -149,8 +149,7 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 	}
 }
 
-static const struct orr_serve_ops ops = { .size = sizeof ops,
-	.create = create,
+static const struct orr_serve_ops ops = { .create = create,
 	.destroy = destroy,
 	.arrive = arrive,
 	.finish = finish,

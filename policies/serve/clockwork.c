@@ -345,14 +345,9 @@ static void schedule(void *self, struct orr_serve *w, uint32_t gpu)
 		;
 }
 
-static const struct orr_serve_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.route = route,
-	.arrive = arrive,
-	.finish = finish,
-	.schedule = schedule,
-	.replica = replica };
+static const struct orr_serve_ops ops = {
+	.create = create, .destroy = destroy, .route = route, .arrive = arrive, .finish = finish, .schedule = schedule, .replica = replica
+};
 
 ORR_POLICY_SERVE(
 	clockwork, "one controller that knows latencies: batches in time or requests rejected, models swapped (Clockwork)", params, ops);

@@ -9,7 +9,7 @@
 #ifndef ORR_POLICIES_SERVE_EVICT_H
 #define ORR_POLICIES_SERVE_EVICT_H
 
-#include <orrery/policy.h>
+#include <orrery/serve.h>
 
 /* All of them get their block, and one is left for the last to ask. */
 static inline bool evict_is_needless(const struct orr_serve *w, uint32_t replica)

@@ -118,7 +118,6 @@ static const struct orr_param params[] = { ORR_PARAM_INT("max_batch", "8", 1, 1e
 	ORR_PARAM_END };
 
 static const struct orr_serve_ops ops = {
-	.size = sizeof ops,
 	.create = create,
 	.destroy = destroy,
 	.arrive = arrive,

@@ -9,7 +9,7 @@
  * alone until its output is complete. A model that is not in the replica's memory is loaded, in the place of others if
  * it must be.
  */
-#include <orrery/policy.h>
+#include <orrery/serve.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -219,11 +219,8 @@ static void fifo_schedule(void *self, struct orr_serve *w, uint32_t replica)
 		serve(self, w, replica);
 }
 
-static const struct orr_serve_ops ops = { .size = sizeof ops,
-	.create = fifo_create,
-	.destroy = fifo_free,
-	.route = fifo_route,
-	.arrive = fifo_arrive,
-	.schedule = fifo_schedule };
+static const struct orr_serve_ops ops = {
+	.create = fifo_create, .destroy = fifo_free, .route = fifo_route, .arrive = fifo_arrive, .schedule = fifo_schedule
+};
 
 ORR_POLICY_SERVE(fifo, "in order of arrival, one request at a time", params, ops);

@@ -303,8 +303,7 @@ static void replica(void *self, struct orr_serve *w, uint32_t gpu, enum orr_repl
 		irina_offer(&s->gpus, w, gpu);
 }
 
-static const struct orr_serve_ops ops = { .size = sizeof ops,
-	.create = create,
+static const struct orr_serve_ops ops = { .create = create,
 	.destroy = destroy,
 	.route = route,
 	.arrive = arrive,

@@ -10,7 +10,7 @@
 #ifndef ORR_POLICIES_IRINA_TASK_H
 #define ORR_POLICIES_IRINA_TASK_H
 
-#include <orrery/policy.h>
+#include <orrery/serve.h>
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef ORR_POLICIES_SERVE_KINDS_H
 #define ORR_POLICIES_SERVE_KINDS_H
 
-#include <orrery/policy.h>
+#include <orrery/serve.h>
 
 /* For create(): false, with *err filled in, if a model is of the other kind. */
 static inline bool serves_only(const struct orr_serve *w, enum orr_model_kind kind, struct orr_error *err)

@@ -6,7 +6,7 @@
  * they push aside keeps its KV cache while there is room and is swapped out, lowest level first, when there is none. A
  * request that has waited long goes back to the first level.
  */
-#include <orrery/policy.h>
+#include <orrery/serve.h>
 
 #include "kinds.h"
 
@@ -343,7 +343,6 @@ static const struct orr_param params[] = { ORR_PARAM_INT("levels", "6", 1, MAX_L
 	ORR_PARAM_TIME("starve", "10s", "who has waited so long goes back to the first level; 0: nobody does"), ORR_PARAM_END };
 
 static const struct orr_serve_ops ops = {
-	.size = sizeof ops,
 	.create = create,
 	.destroy = destroy,
 	.arrive = arrive,

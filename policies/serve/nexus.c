@@ -291,13 +291,8 @@ static void schedule(void *self, struct orr_serve *w, uint32_t gpu)
 	}
 }
 
-static const struct orr_serve_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.route = route,
-	.arrive = arrive,
-	.finish = finish,
-	.schedule = schedule,
-	.replica = replica };
+static const struct orr_serve_ops ops = {
+	.create = create, .destroy = destroy, .route = route, .arrive = arrive, .finish = finish, .schedule = schedule, .replica = replica
+};
 
 ORR_POLICY_SERVE(nexus, "models packed onto GPUs by rate and SLO, a batch of each per duty cycle (Nexus)", params, ops);

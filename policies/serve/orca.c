@@ -101,7 +101,6 @@ static const struct orr_param params[] = { ORR_PARAM_INT("max_batch", "128", 1, 
 	ORR_PARAM_END };
 
 static const struct orr_serve_ops ops = {
-	.size = sizeof ops,
 	.create = create,
 	.destroy = destroy,
 	.arrive = arrive,

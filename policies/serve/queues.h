@@ -8,7 +8,7 @@
 #ifndef ORR_POLICIES_QUEUES_H
 #define ORR_POLICIES_QUEUES_H
 
-#include <orrery/policy.h>
+#include <orrery/serve.h>
 
 #include <math.h>
 #include <stdlib.h>

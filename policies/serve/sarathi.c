@@ -114,9 +114,7 @@ static const struct orr_param params[] = { ORR_PARAM_INT(
 	ORR_PARAM_REAL("watermark", "0.01", 0, 0.9, "part of the KV blocks that admitting a prompt leaves free"),
 	ORR_PARAM_INT("max_batch", "128", 1, 65536, "most residents, and most requests in an iteration"), ORR_PARAM_END };
 
-static const struct orr_serve_ops ops = {
-	.size = sizeof ops, .create = create, .destroy = destroy, .arrive = arrive, .schedule = schedule
-};
+static const struct orr_serve_ops ops = { .create = create, .destroy = destroy, .arrive = arrive, .schedule = schedule };
 
 ORR_POLICY_SERVE_FLAGS(sarathi, "language models: prompts in chunks beside the decodes, at most so many tokens per iteration",
 	ORR_WORK_CONSERVING, params, ops);

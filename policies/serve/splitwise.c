@@ -8,7 +8,7 @@
  * task starts, for the whole of it: that takes knowledge of the output's length, so runs are marked oracle.
  * Replicas with the role prefill run prompts alone and hand the request over to a decode replica.
  */
-#include <orrery/policy.h>
+#include <orrery/serve.h>
 
 #include "kinds.h"
 
@@ -695,7 +695,6 @@ static const struct orr_param params[] = { ORR_PARAM_INT("max_batch", "512", 1, 
 	ORR_PARAM_END };
 
 static const struct orr_serve_ops ops = {
-	.size = sizeof ops,
 	.create = create,
 	.destroy = destroy,
 	.route = route,

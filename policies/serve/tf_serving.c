@@ -147,12 +147,8 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 	}
 }
 
-static const struct orr_serve_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.arrive = arrive,
-	.finish = finish,
-	.schedule = schedule,
-	.replica = replica };
+static const struct orr_serve_ops ops = {
+	.create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .schedule = schedule, .replica = replica
+};
 
 ORR_POLICY_SERVE(tf_serving, "waits for full batches as long as the SLO allows (TensorFlow Serving)", params, ops);

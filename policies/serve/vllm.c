@@ -144,9 +144,7 @@ static const struct orr_param params[] = { ORR_PARAM_REAL("watermark", "0.01", 0
 		"max_tokens", "4096", 1, 1e9, "most tokens of an iteration of prompts, padded to the longest; a longer prompt is refused"),
 	ORR_PARAM_CHOICE("preemption", "restart", "restart|swap", "what becomes of one that finds no block"), ORR_PARAM_END };
 
-static const struct orr_serve_ops ops = {
-	.size = sizeof ops, .create = create, .destroy = destroy, .arrive = arrive, .schedule = schedule
-};
+static const struct orr_serve_ops ops = { .create = create, .destroy = destroy, .arrive = arrive, .schedule = schedule };
 
 ORR_POLICY_SERVE_FLAGS(vllm, "language models: KV cache in blocks, prompts first, the last ones evicted when blocks run out",
 	ORR_WORK_CONSERVING, params, ops);

@@ -104,3 +104,29 @@ void flow_group_remove(struct flownet *f, uint32_t flow)
 	l->level = INFINITY;
 	l->clock = l->group_share = l->lone_until = 0;
 }
+
+/* ---- the clock of a group ---- */
+
+/* Starts the clock at 0 again, so that its reading never grows until it lacks digits for what flows have left;
+ * so seldom that it costs each setting of the clock one flow. */
+static void rewind_clock(struct flownet *f, struct net_link *l)
+{
+	if (++l->n_settings < l->n_group)
+		return;
+	l->group_share = 0; /* summed afresh as well */
+	for (uint32_t i = 0; i < l->n_group; i++) {
+		f->flow[l->group[i]].due -= l->clock;
+		l->group_share += f->flow[l->group[i]].share;
+	}
+	l->clock = 0;
+	l->n_settings = 0;
+}
+
+void flow_set_clock(struct flownet *f, struct net_link *l)
+{
+	if (l->n_group) {
+		l->clock = flow_clock(f, l);
+		rewind_clock(f, l);
+	}
+	l->clock_time = f->now;
+}

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* --check: the conservation laws of the serving world, proved while it runs. */
+#include "serve/dispatch.h"
 #include "serve/fleet.h"
+#include "serve/lane.h"
+#include "serve/memory.h"
 #include "serve/metrics.h"
+#include "serve/runs.h"
 
 #include "base/mem.h"
 
@@ -123,7 +127,7 @@ static const char *wrong_replica(const struct orr_serve *w, uint32_t replica)
 		running += w->run[i].state == RUN_RUNNING;
 	if (running != r->n_runs)
 		return "a replica counts other runs than it has";
-	if (f->is_busy != (r->n_runs || (r->lane && lane_is_busy(r->lane))))
+	if (f->is_busy != (r->n_runs || (r->lane && r->lane->is_flying)))
 		return "a replica on which something runs counts as idle, or the other way round";
 	if (bitset_has(w->idle, replica) != (r->state == REPLICA_UP && !f->is_busy))
 		return "the set of idle replicas is wrong";
@@ -135,9 +139,10 @@ static const char *wrong_replica(const struct orr_serve *w, uint32_t replica)
 		return "a replica was busy for longer than it was there";
 	if (memory_in_use(w, replica) > r->memory * (1 + ROUNDING))
 		return "more memory is in use than a replica has";
-	if (r->lane && !(lane_kv_in_use(r->lane) <= 1 + ROUNDING))
+	if (r->lane && !(kv_in_use(r->lane) <= 1 + ROUNDING))
 		return "more blocks of the KV cache are in use than there are";
-	return r->lane ? lane_check(w, replica) : NULL;
+	const char *wrong = r->lane ? kv_check(w, r->lane, moves_held(w, replica)) : NULL;
+	return wrong || !r->lane ? wrong : decodes_check(w, r->lane);
 }
 
 /* The pool has given what replicas hold, and nothing else if it is all ours. */
@@ -208,18 +213,6 @@ void check_serve_state(struct orr_serve *w)
 		broken(w, NULL, wrong_idling(w));
 	if (!w->error.code && w->owns_host)
 		broken(w, NULL, wrong_pool(w));
-}
-
-/* A request that completes has got what it asked for. Called when it has. */
-void check_serve_completed(struct orr_serve *w, const struct req *q, double at_s)
-{
-	bool is_llm = w->config->model[q->model]->kind == SERVED_LLM;
-	if (is_llm && q->outputs != q->output_asked)
-		serve_fail(w, ORR_EFAIL, q, "conservation: it got %u tokens and asked for %u", q->outputs, q->output_asked);
-	else if (is_llm && !(q->first_token_s >= q->arrival_s && q->first_token_s <= at_s))
-		broken(w, q, "its first token did not come between its arrival and its end");
-	else if (!(q->first_start_s >= q->arrival_s - 1e-9 && q->first_start_s <= at_s))
-		broken(w, q, "it did not start between its arrival and its end");
 }
 
 /* Little's law, exact over a run that ends empty: requests in the system over time are the times of the requests. */

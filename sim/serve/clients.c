@@ -6,7 +6,9 @@
  * each of N users takes the next conversation when the one before is over; without, a conversation begins when its first
  * row says. Between an answer and what is asked next lies the think time.
  */
-#include "serve/fleet.h"
+#include "serve/clients.h"
+#include "serve/requests.h"
+#include "serve/route.h"
 
 #include "base/mem.h"
 
@@ -144,7 +146,7 @@ static void on_user(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 
 /* ---- answers ---- */
 
-void clients_arrived(struct orr_serve *w, const struct req *q)
+static void on_request(struct orr_serve *w, const struct req *q)
 {
 	struct clients *c = w->clients;
 	uint32_t slot = req_slot(w, q);
@@ -165,7 +167,7 @@ static uint32_t context_after(const struct clients *c, const struct req *q, cons
 	return tokens > REQUEST_MAX_TOKENS ? REQUEST_MAX_TOKENS : (uint32_t)tokens;
 }
 
-void clients_ended(struct orr_serve *w, const struct req *q, double at_s)
+static void on_request_end(struct orr_serve *w, const struct req *q, double at_s)
 {
 	struct clients *c = w->clients;
 	struct sender s = c->sender[req_slot(w, q)];
@@ -233,6 +235,8 @@ bool clients_begin(struct orr_serve *w)
 	if (!users && how == SESSIONS_NONE)
 		return false;
 	struct clients *c = w->clients = mem_zalloc(1, sizeof *c);
+	w->on_request = on_request;
+	w->on_request_end = on_request_end;
 	c->users = users;
 	c->sessions = how;
 	c->think_s = (double)orr_arg_time_ns(o, "think") / 1e9;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The decodes of a lane: all move by one token per iteration, at a cost that does not depend on how many they are. */
 #include "serve/lane.h"
+#include "serve/metrics.h"
 
 #include "base/heap.h"
 #include "base/mem.h"

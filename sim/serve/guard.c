@@ -7,8 +7,10 @@
  * up, names the last action that it was marked with. A replica that is lost takes the marks of its requests with it: that
  * was nobody's action. Runs of tables alone: when a resident will end nobody knows before it does.
  */
-#include "serve/batches.h"
-#include "serve/options.h"
+#include "serve/guard.h"
+#include "serve/replica.h"
+#include "serve/requests.h"
+#include "serve/runs.h"
 
 #include "base/mem.h"
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which models are in a replica's memory. One is loaded at a time; its weights are taken from the start of that. */
-#include "serve/options.h"
-#include "serve/world.h"
+#include "serve/due.h"
+#include "serve/memory.h"
+#include "serve/metrics.h"
+#include "serve/replica.h"
+#include "serve/runs.h"
 
 #include "base/mem.h"
 

@@ -3,7 +3,6 @@
 #include "serve/metrics.h"
 
 #include "serve/fleet.h"
-#include "serve/options.h"
 
 #include "base/sbuf.h"
 #include "results/summary.h"

@@ -6,8 +6,9 @@
  * replica"): between two instants at which a run starts, comes to its peak or ends, memory and rates are constant.
  * Overlaps shorter than the clock's resolution do not count.
  */
-#include "serve/options.h"
-#include "serve/world.h"
+#include "serve/memory.h"
+#include "serve/replica.h"
+#include "serve/runs.h"
 
 #include "base/mem.h"
 

@@ -9,7 +9,7 @@
 #ifndef ORR_SERVE_SERVE_H
 #define ORR_SERVE_SERVE_H
 
-#include <orrery/policy.h>
+#include <orrery/serve.h>
 
 #include "base/param.h"
 #include "cluster/cluster.h"

@@ -235,3 +235,10 @@ void orr_spot_end(struct orr_spot *w)
 	if (spot_may_act(w, "orr_spot_end()"))
 		w->is_over = true;
 }
+
+void tallies_free(struct orr_spot *w)
+{
+	for (size_t i = 0; i < w->n_tally; i++)
+		mem_free(w->tally[i].name);
+	mem_free(w->tally);
+}

@@ -202,7 +202,7 @@ static void grow_plan_slots(struct orr_step *s)
 		*plan_slot(s, &s->plan[i].shape) = i;
 }
 
-uint32_t plan_find(struct orr_step *s, const struct coll_shape *shape)
+static uint32_t plan_find(struct orr_step *s, const struct coll_shape *shape)
 {
 	if (2 * s->n_plans >= s->n_plan_slots)
 		grow_plan_slots(s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A serving policy that does one thing wrong, named by its parameter `how` (tests/serve/plugins_serve.sh). Otherwise it is FIFO. */
-#include <orrery/policy.h>
+#include <orrery/serve.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -544,8 +544,7 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 	}
 }
 
-static const struct orr_serve_ops ops = { .size = sizeof ops,
-	.create = create,
+static const struct orr_serve_ops ops = { .create = create,
 	.destroy = destroy,
 	.route = route,
 	.arrive = arrive,

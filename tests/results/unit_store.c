@@ -371,7 +371,7 @@ static void readonly_dir(void)
 	result_free(back);
 }
 
-/* Every query in docs/schema.md gives rows; every table, view and column is there by name. */
+/* Every query in docs/reference/schema.md gives rows; every table, view and column is there by name. */
 static int run_queries(sqlite3 *db, char *doc)
 {
 	int good = 0;
@@ -393,12 +393,12 @@ static void documentation(void)
 {
 	struct sbuf path = { 0 };
 	const char *srcdir = getenv("srcdir");
-	sbuf_printf(&path, "%s/docs/schema.md", srcdir ? srcdir : ".");
+	sbuf_printf(&path, "%s/docs/reference/schema.md", srcdir ? srcdir : ".");
 	struct sbuf doc = bytes_of(sbuf_text(&path));
 	make(in_dir("doc.db"), (const uint64_t[]){ 1, 2, 0 }, NULL);
 	sqlite3 *db;
 	sqlite3_open(in_dir("doc.db"), &db);
-	ok(doc.len && run_queries(db, doc.text) == 3, "the three example queries of docs/schema.md give rows");
+	ok(doc.len && run_queries(db, doc.text) == 3, "the three example queries of docs/reference/schema.md give rows");
 	sqlite3_stmt *st;
 	sqlite3_prepare_v2(db,
 		"SELECT m.name, x.name FROM sqlite_master m JOIN pragma_table_xinfo(m.name) x"
@@ -413,7 +413,7 @@ static void documentation(void)
 			snprintf(quoted, sizeof quoted, "`%s`", sqlite3_column_text(st, c));
 			if (doc.len && (strstr(doc.text, quoted) || strstr(sbuf_text(&columns), quoted)))
 				continue;
-			printf("# not in docs/schema.md: %s\n", quoted);
+			printf("# not in docs/reference/schema.md: %s\n", quoted);
 			missing++;
 		}
 		n++;

@@ -6,7 +6,7 @@
 #ifndef ORR_TESTS_FLEET_RUN_H
 #define ORR_TESTS_FLEET_RUN_H
 
-#include <orrery/policy.h>
+#include <orrery/serve.h>
 
 #include "results/result.h"
 #include "serve/serve.h"

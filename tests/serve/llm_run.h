@@ -3,7 +3,7 @@
 #ifndef ORR_TESTS_LLM_RUN_H
 #define ORR_TESTS_LLM_RUN_H
 
-#include <orrery/policy.h>
+#include <orrery/serve.h>
 
 #include "serve/serve.h"
 

@@ -7,7 +7,7 @@
 #ifndef ORR_TESTS_SERVE_REPLAY_H
 #define ORR_TESTS_SERVE_REPLAY_H
 
-#include <orrery/policy.h>
+#include <orrery/serve.h>
 
 #include "results/result.h"
 

@@ -360,11 +360,9 @@ static void destroy(void *self)
 }
 
 static const struct orr_param params[] = { ORR_PARAM_END };
-static const struct orr_serve_ops ops = {
-	.size = sizeof ops, .create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .schedule = schedule
-};
-static const struct orr_policy random_policy = { ORR_ABI_VERSION, sizeof random_policy, "random", "acts at random", ORR_POLICY_KIND_SERVE,
-	0, params, &ops };
+static const struct orr_serve_ops ops = { .create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .schedule = schedule };
+static const struct orr_policy random_policy = { ORR_ABI_VERSION, sizeof random_policy, "random", "acts at random", "serve", 0, params,
+	&ops };
 
 /* ---- scenarios ---- */
 

@@ -55,11 +55,9 @@ static void destroy(void *self)
 }
 
 static const struct orr_param params[] = { ORR_PARAM_END };
-static const struct orr_serve_ops ops = {
-	.size = sizeof ops, .create = create, .destroy = destroy, .arrive = arrive, .schedule = schedule
-};
-static const struct orr_policy scripted = { ORR_ABI_VERSION, sizeof scripted, "scripted", "does what a test says", ORR_POLICY_KIND_SERVE, 0,
-	params, &ops };
+static const struct orr_serve_ops ops = { .create = create, .destroy = destroy, .arrive = arrive, .schedule = schedule };
+static const struct orr_policy scripted = { ORR_ABI_VERSION, sizeof scripted, "scripted", "does what a test says", "serve", 0, params,
+	&ops };
 
 static struct orr_error failure;
 

@@ -46,7 +46,7 @@ if command -v "${CC%% *}" >/dev/null; then
     like "$? $said" "^$expected" "$change"
   done <<'EOT'
 s/orr_steps_stop(w);/(void)0;/|1 orrery: policy mine: at 105\.000000000 s: a step goes on although stage 1 of pipeline 0 has no live owner
-s/orr_layout(w, 1, s->depth, s->owner)/s->owner[1] += 5ull << 32, &/|1 orrery: policy mine: at 0\.000000000 s: orr_layout\(\): the handle is of an instance that is gone, or of none
+s/orr_layout(w, 1, s->depth, s->owner)/s->owner[1] += 5ull << 32, &/|1 orrery: policy mine: at 0\.000000000 s: orr_layout\(\): the handle is of an instance that has ended, or of none
 s/orr_steps_run(w, &steps);/& &/|1 orrery: policy mine: at 0\.000000000 s: orr_steps_run\(\) while a step is in flight
 s/s->must_wait = true;/& orr_spot_future(w, ORR_NEVER, 0, 0);/|1 orrery: policy mine: at 105\.000000000 s: orr_spot_future\(\): asks for the future without declaring the oracle
 s/s->must_wait = true;/for (;;) ;/|1 orrery: policy mine: .*has not returned for 1 s

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A replica that serves a language model: its life, and its residents. */
 #include "serve/lane.h"
-#include "serve/options.h"
+#include "serve/metrics.h"
 
 #include "base/mem.h"
 #include "hwmodel/device.h"
@@ -59,50 +59,27 @@ void lane_free(struct lane *l)
 	mem_free(l);
 }
 
-void lane_lost(struct orr_serve *w, uint32_t replica)
-{
-	struct lane *l = w->replica[replica].lane;
-	if (!l)
-		return;
-	iterate_abandon(w, l);
-	moves_lost(w, replica);
-}
-
 /* ---- what actions begin with ---- */
 
 struct lane *lane_at(struct orr_serve *w, uint32_t replica, const char *what)
 {
-	struct lane *l = replica < w->n_replicas ? w->replica[replica].lane : NULL;
+	struct lane *l = lane_on(w, replica);
 	if (!l)
 		serve_fail(w, ORR_EFAIL, NULL, "%s on replica %u, which %s", what, replica,
 			replica >= w->n_replicas ? "there is not" : "is down or serves no language model");
 	return l;
 }
 
-static const char *const state_text[] = { "waits", "is in a run", "is resident", "is moving", "has ended" };
-
 struct req *lane_actor(struct orr_serve *w, orr_req r, enum orr_req_state state, const char *what)
 {
-	if (!serve_may_act(w, what))
+	struct req *q = req_actor(w, r, state, what);
+	if (!q)
 		return NULL;
-	struct req *q = req_of(w, r);
-	if (!q) {
-		serve_fail(w, ORR_EFAIL, NULL, "%s of a request that has ended or never was (handle %llx)", what, (unsigned long long)r);
-		return NULL;
-	}
-	if (q->state != state) {
-		serve_fail(w, ORR_EFAIL, q, "%s of a request that %s", what, state_text[q->state]);
-		return NULL;
-	}
 	if (q->replica == NONE) {
 		serve_fail(w, ORR_EFAIL, q, "%s of a request that is on no replica", what);
 		return NULL;
 	}
-	if (!lane_at(w, q->replica, what))
-		return NULL;
-	w->last_acted = r;
-	watch_job(w->watch, q->number);
-	return q;
+	return lane_at(w, q->replica, what) ? q : NULL;
 }
 
 /* ---- residents ---- */
@@ -134,25 +111,25 @@ static void detach(struct orr_serve *w, struct lane *l, struct req *q)
 	l->n--;
 }
 
+/* Takes its prompt out of the next iteration. */
+static void unlist(struct lane *l, struct req *q, uint32_t slot)
+{
+	q->next_tokens = 0;
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < l->n_list; i++)
+		if (l->list[i] != slot)
+			l->list[kept++] = l->list[i];
+	l->n_list = kept;
+}
+
 void lane_depart(struct orr_serve *w, struct lane *l, struct req *q)
 {
 	if (q->heap_at != NONE)
 		decodes_leave(w, l, q);
 	if (q->next_tokens)
-		iterate_unlist(l, q, req_slot(w, q));
+		unlist(l, q, req_slot(w, q));
 	detach(w, l, q);
 	q->is_paused = false;
-}
-
-void lane_forget(struct orr_serve *w, struct req *q)
-{
-	struct lane *l = lane_of(w, q);
-	if (l && q->state == ORR_REQ_RESIDENT) {
-		lane_depart(w, l, q);
-		kv_give(l, q);
-	} else if (q->state == ORR_REQ_MOVING) {
-		moves_drop(w, q);
-	}
 }
 
 void lane_settle(const struct orr_serve *w, struct req *q)
@@ -162,7 +139,8 @@ void lane_settle(const struct orr_serve *w, struct req *q)
 		decodes_settle(l, q);
 }
 
-void lane_restart(struct req *q)
+/* All tokens done become prompt. */
+static void restart(struct req *q)
 {
 	if (q->done > q->prompt)
 		q->prompt = q->done;
@@ -182,7 +160,7 @@ bool orr_admit(struct orr_serve *w, orr_req r, uint32_t tokens, uint32_t keep_fr
 		return false;
 	}
 	if (q->done && q->kv_at != q->replica)
-		lane_restart(q); /* its tokens are somewhere else */
+		restart(q); /* another replica holds its tokens */
 	bool is_new = !q->done;
 	if (!kv_take(l, q, tokens, keep_free))
 		return false;
@@ -196,6 +174,22 @@ bool orr_admit(struct orr_serve *w, orr_req r, uint32_t tokens, uint32_t keep_fr
 	append(w, l, q);
 	if (q->done > q->prompt)
 		decodes_join(w, l, q);
+	return true;
+}
+
+bool orr_kv_grow(struct orr_serve *w, orr_req r, uint32_t tokens, uint32_t keep_free)
+{
+	struct req *q = lane_actor(w, r, ORR_REQ_RESIDENT, "orr_kv_grow()");
+	if (!q)
+		return false;
+	struct lane *l = lane_of(w, q);
+	uint32_t has = orr_kv_held(w, r), wants = kv_blocks_for(l, tokens);
+	if (wants <= has)
+		return true;
+	if ((uint64_t)(wants - has) + keep_free > l->avail)
+		return false;
+	decodes_hold(w, l, q, wants - has);
+	kv_spend(l, wants - has);
 	return true;
 }
 
@@ -216,7 +210,7 @@ void orr_evict(struct orr_serve *w, orr_req r, enum orr_evict_how how)
 		q->is_swapped = true;
 		q->kv_at = q->replica;
 	} else {
-		lane_restart(q);
+		restart(q);
 	}
 	q->preemptions++;
 	q->state = ORR_REQ_WAITING;
@@ -257,11 +251,6 @@ void orr_resume(struct orr_serve *w, orr_req r)
 
 /* ---- what policies ask ---- */
 
-bool lane_is_busy(const struct lane *l)
-{
-	return l->is_flying;
-}
-
 bool orr_is_decoding(const struct orr_serve *w, orr_req r)
 {
 	const struct req *q = req_of(w, r);
@@ -270,7 +259,7 @@ bool orr_is_decoding(const struct orr_serve *w, orr_req r)
 
 orr_req orr_resident_first(const struct orr_serve *w, uint32_t replica)
 {
-	const struct lane *l = replica < w->n_replicas ? w->replica[replica].lane : NULL;
+	const struct lane *l = lane_on(w, replica);
 	return l && l->first != NONE ? req_handle(w, l->first) : 0;
 }
 
@@ -282,19 +271,12 @@ orr_req orr_resident_next(const struct orr_serve *w, orr_req r)
 
 uint32_t orr_residents(const struct orr_serve *w, uint32_t replica)
 {
-	return replica < w->n_replicas && w->replica[replica].lane ? w->replica[replica].lane->n : 0;
+	const struct lane *l = lane_on(w, replica);
+	return l ? l->n : 0;
 }
 
 uint32_t orr_decodes(const struct orr_serve *w, uint32_t replica)
 {
-	return replica < w->n_replicas && w->replica[replica].lane ? w->replica[replica].lane->ends.n : 0;
-}
-
-const char *lane_check(const struct orr_serve *w, uint32_t replica)
-{
-	const struct lane *l = w->replica[replica].lane;
-	if (!l)
-		return NULL;
-	const char *wrong = kv_check(w, l);
-	return wrong ? wrong : decodes_check(w, l);
+	const struct lane *l = lane_on(w, replica);
+	return l ? l->ends.n : 0;
 }

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One run: begin, instants, end. */
+#include "serve/clients.h"
+#include "serve/dispatch.h"
 #include "serve/fleet.h"
-#include "serve/options.h"
-#include "serve/world.h"
+#include "serve/guard.h"
+#include "serve/lane.h"
+#include "serve/metrics.h"
+#include "serve/route.h"
+#include "serve/runs.h"
 
 #include "base/mem.h"
 
@@ -57,12 +62,7 @@ bool serve_has_failed(const struct orr_serve *w)
 /* Requests wait, and nothing that lies ahead can change that by itself. (In a closed loop more come only after answers.) */
 static bool is_starving(const struct orr_serve *w)
 {
-	return (!w->has_next || w->clients) && eng_pending(w->host.engine) == replicas_background(w);
-}
-
-uint64_t serve_background(const struct orr_serve *w)
-{
-	return replicas_background(w);
+	return (!w->has_next || w->clients) && eng_pending(w->host.engine) == serve_background(w);
 }
 
 void serve_starving(struct orr_serve *w)
@@ -73,7 +73,7 @@ void serve_starving(struct orr_serve *w)
 		if (q->state != ORR_REQ_ENDED && (!oldest || q->number < oldest->number))
 			oldest = q;
 	}
-	if (replicas_wait(w))
+	if (w->fleet->wants_more)
 		serve_fail(w, ORR_EFAIL, oldest, "%llu requests have not ended, and replicas find no GPUs, now or later",
 			(unsigned long long)w->live);
 	serve_fail(w, ORR_EFAIL, oldest,
@@ -138,8 +138,9 @@ static void loop(struct orr_serve *w)
 
 static void world_free(struct orr_serve *w)
 {
-	batches_free(w);
+	runs_free(w);
 	moves_free(w);
+	scale_free(w);
 	replicas_free(w);
 	clients_free(w);
 	serve_metrics_free(w);
@@ -153,6 +154,7 @@ static void world_free(struct orr_serve *w)
 	mem_free(w->arrived);
 	mem_free(w->model_of);
 	mem_free(w->dirty);
+	mem_free(w->event);
 	settings_free(w->set);
 	if (w->owns_host) {
 		pool_free(w->host.pool);
@@ -179,7 +181,7 @@ static struct orr_serve *world_new(const struct serve_config *c, const struct se
 		w->host = *host;
 	else
 		w->host = (struct serve_host){ .engine = eng_new(), .pool = pool_new(c->cluster, c->placement) };
-	w->now_s = (double)eng_now(w->host.engine) / 1e9;
+	w->now_s = serve_clock_s(w);
 	w->cursor = reqset_open(c->requests, c->replication);
 	rng_init(&w->route_rng, c->seed, "serve-route", c->replication);
 	rng_init(&w->policy_rng, c->seed, "serve-policy", c->replication);
@@ -206,10 +208,10 @@ struct orr_serve *serve_begin(const struct serve_config *c, const struct serve_h
 	w->watch = watch_new(label, c->policy_timeout_s);
 	watch_noun(w->watch, "request");
 	w->set = settings_new(c, &w->error);
-	if (w->set) {
-		w->max_calls = w->set->max_calls;
+	if (w->set)
 		replicas_begin(w);
-	}
+	if (!w->error.code)
+		scale_begin(w);
 	if (!w->error.code) {
 		serve_metrics_begin(w);
 		if (!clients_begin(w))

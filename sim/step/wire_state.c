@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the network of a run starts with: capacities, flows that are always there, changes in time. */
-#include "step/wire.h"
+#include "step/wire_state.h"
 
 #include "base/mem.h"
 #include "base/num.h"
@@ -140,10 +140,33 @@ void wire_free(struct wire *w)
 	mem_free(w->slowed_for);
 	mem_free(w->users);
 	mem_free(w->lease);
-	leaps_free(w);
+	mem_free(w->leap);
 	quotient_free(w->quotient);
 	mem_free(w->pattern);
 	mem_free(w->class_list);
 	mem_free(w->phase_at);
 	mem_free(w);
+}
+
+/* ---- questions ---- */
+
+struct flownet *wire_net(const struct orr_step *s)
+{
+	return s->wire->net;
+}
+
+uint32_t wire_link(const struct orr_step *s, uint32_t link)
+{
+	return s->is_merged && !s->is_analytic ? quotient_link_class(s->wire->quotient, link) : link;
+}
+
+double wire_bandwidth_now(const struct orr_step *s, uint32_t from, uint32_t to)
+{
+	uint32_t route[TOPO_MAX_HOPS], n = topo_route(s->config->topo, from, to, 0, route);
+	double least = INFINITY;
+	if (s->wire->quotient) /* merged: then nothing changes capacities, and capacity[] is that of classes */
+		return topo_bandwidth(s->config->topo, from, to);
+	for (uint32_t i = 0; i < n; i++)
+		least = fmin(least, s->wire->capacity[route[i]]);
+	return least;
 }
