@@ -267,35 +267,3 @@ int learn_end(struct learn *l, double time_s, uint64_t op, uint32_t first_device
 	remove_flight(l, f);
 	return 0;
 }
-
-/* ---- looking in ---- */
-
-size_t learn_dim(const struct learn *l)
-{
-	return l->pool.dim;
-}
-
-const double *learn_parameters(struct learn *l, uint32_t device)
-{
-	return replica_of(l, device)->x->v;
-}
-
-const double *learn_gradient(struct learn *l, uint32_t device)
-{
-	return gradient_of(l, replica_of(l, device))->v;
-}
-
-const double *learn_inbox(struct learn *l, uint32_t device)
-{
-	return replica_of(l, device)->inbox->v;
-}
-
-const double *learn_server(struct learn *l)
-{
-	return l->server->v;
-}
-
-void learn_set_parameters(struct learn *l, uint32_t device, const double *x)
-{
-	memcpy(vec_writable(&l->pool, &replica_of(l, device)->x, false), x, l->pool.dim * sizeof *x);
-}

@@ -72,15 +72,6 @@ uint32_t topo_node(const struct topo *t, uint32_t endpoint)
 	return endpoint < t->n_gpus ? t->shape->gpu_node[endpoint] : endpoint - t->n_gpus;
 }
 
-uint32_t topo_vertex_node(const struct topo *t, uint32_t vertex)
-{
-	if (vertex < topo_endpoints(t))
-		return topo_node(t, vertex);
-	if (vertex < shape_port(t, 0))
-		return vertex - topo_endpoints(t);
-	return vertex < shape_switch(t, 0) ? (vertex - shape_port(t, 0)) / t->shape->nics : UINT32_MAX;
-}
-
 uint32_t topo_nics(const struct topo *t)
 {
 	return t->shape->nics;

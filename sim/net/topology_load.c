@@ -58,15 +58,6 @@ static const struct kind kinds[] = {
 };
 static const struct kind json_kind = { "json", KIND_JSON, json_options, NULL, false };
 
-const char *topo_kind(size_t i, const struct orr_param **options)
-{
-	size_t n = sizeof kinds / sizeof *kinds;
-	const struct kind *k = i < n ? &kinds[i] : i == n ? &json_kind : NULL;
-	if (k)
-		*options = k->options;
-	return k ? k->name : NULL;
-}
-
 /* The option's rate, or def where it is empty. Positive: a NIC of no bandwidth is a mistake. */
 static int rate_option(const struct orr_args *a, const char *name, double def, const char *where, double *out, struct orr_error *err)
 {
