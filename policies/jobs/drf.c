@@ -16,7 +16,7 @@
  * Users lie in a hash table while they have jobs; of each, the oldest waiting job is in a
  * queue whose key is the user's share, so that a start or an end costs O(log users).
  */
-#include <orrery/policy.h>
+#include <orrery/jobs.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -328,13 +328,8 @@ static void schedule(void *self, struct orr_jobs *w)
 		started(d, w, j);
 }
 
-static const struct orr_jobs_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.arrive = arrive,
-	.finish = finish,
-	.evict = evict,
-	.schedule = schedule,
-	.capacity = capacity };
+static const struct orr_jobs_ops ops = {
+	.create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .evict = evict, .schedule = schedule, .capacity = capacity
+};
 
 ORR_POLICY_JOBS(drf, "dominant resource fairness over users, without preemption", params, ops);

@@ -18,7 +18,7 @@
 
 #include "grow.h"
 
-#include <orrery/policy.h>
+#include <orrery/jobs.h>
 
 enum gavel_allocation {
 	GAVEL_ALLOC_FIFO,

@@ -22,7 +22,7 @@
 
 #include "grow.h"
 
-#include <orrery/policy.h>
+#include <orrery/jobs.h>
 
 #include <math.h>
 #include <stdlib.h>

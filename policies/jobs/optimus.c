@@ -23,7 +23,7 @@
  */
 #include "grow.h"
 
-#include <orrery/policy.h>
+#include <orrery/jobs.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -307,7 +307,7 @@ static void schedule(void *self, struct orr_jobs *w)
 }
 
 static const struct orr_jobs_ops ops = {
-	.size = sizeof ops, .create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .evict = evict, .schedule = schedule
+	.create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .evict = evict, .schedule = schedule
 };
 
 ORR_POLICY_JOBS(optimus, "elastic: least sizes first, then GPUs where the marginal gain is greatest (Optimus)", params, ops);

@@ -26,7 +26,7 @@
 
 #include "grow.h"
 
-#include <orrery/policy.h>
+#include <orrery/jobs.h>
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #ifndef ORR_POLICIES_QUEUE_ORDER_H
 #define ORR_POLICIES_QUEUE_ORDER_H
 
-#include <orrery/policy.h>
+#include <orrery/jobs.h>
 
 #include <stdlib.h>
 

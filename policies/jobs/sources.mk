@@ -1,3 +1,4 @@
+# policies of the jobs world
 # Bottom first: a file calls only files before it (tests/house/order.sh).
 libpolicies_a_SOURCES += policies/jobs/lexlp.c policies/jobs/gavel_select.c policies/jobs/gavel_lp.c \
 	policies/jobs/gavel_alloc.c policies/jobs/gavel_published.c policies/jobs/fifo.c policies/jobs/fjf.c \
@@ -7,3 +8,12 @@ libpolicies_a_SOURCES += policies/jobs/lexlp.c policies/jobs/gavel_select.c poli
 libpolicies_a_SOURCES += policies/jobs/backfill.h policies/jobs/gavel.h policies/jobs/gavel_lp.h \
 	policies/jobs/gittins_index.h policies/jobs/grow.h policies/jobs/las.h policies/jobs/lexlp.h \
 	policies/jobs/preemptive.h policies/jobs/profile.h policies/jobs/queue_order.h
+libpolicies_a_SOURCES += policies/jobs/policies.def
+# what `orrery policy new --kind jobs` writes
+JOBS_TEMPLATE = policies/jobs/template.c.in policies/jobs/template_test.sh.in
+EXTRA_DIST += $(JOBS_TEMPLATE)
+nodist_liborrery_a_SOURCES += policies/jobs/template_data.c
+CLEANFILES += policies/jobs/template_data.c policies/jobs/template_data.c.tmp
+policies/jobs/template_data.c: $(JOBS_TEMPLATE) hwmodel/embed.sh
+	$(AM_V_GEN)$(MKDIR_P) policies/jobs && (cd $(srcdir) && $(SHELL) hwmodel/embed.sh hwmodel/embedded.h embedded_file \
+	jobs_template $(JOBS_TEMPLATE)) >$@.tmp && mv $@.tmp $@

@@ -25,7 +25,7 @@
  */
 #include "grow.h"
 
-#include <orrery/policy.h>
+#include <orrery/jobs.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -448,7 +448,7 @@ static void schedule(void *self, struct orr_jobs *w)
 }
 
 static const struct orr_jobs_ops ops = {
-	.size = sizeof ops, .create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .evict = evict, .schedule = schedule
+	.create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .evict = evict, .schedule = schedule
 };
 
 ORR_POLICY_JOBS(

@@ -364,7 +364,7 @@ static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_
 }
 
 static const struct orr_spot_ops ops = {
-	.size = sizeof ops, .create = create, .destroy = destroy, .instance = instance, .timer = timer, .steps = steps, .end = end
+	.create = create, .destroy = destroy, .instance = instance, .timer = timer, .steps = steps, .end = end
 };
 
 ORR_POLICY_SPOT(bamboo, "pipelines whose nodes also keep and partly compute their successor's stage", bamboo_settings, ops);

@@ -454,13 +454,8 @@ static void end(void *self, struct orr_spot *w)
 		orr_spot_report(w, "mtbf_seen_s", mtbf_ns(s) / 1e9);
 }
 
-static const struct orr_spot_ops ops = { .size = sizeof(struct orr_spot_ops),
-	.create = create,
-	.destroy = destroy,
-	.instance = instance,
-	.timer = timer,
-	.steps = steps,
-	.decide = decide,
-	.end = end };
+static const struct orr_spot_ops ops = {
+	.create = create, .destroy = destroy, .instance = instance, .timer = timer, .steps = steps, .decide = decide, .end = end
+};
 
 ORR_POLICY_SPOT(checkpoint, "checkpoint and restart, at given intervals or Young's or Daly's", params, ops);

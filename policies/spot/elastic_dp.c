@@ -422,12 +422,8 @@ static void decide(void *self, struct orr_spot *w)
 		rebuild(s, w);
 }
 
-static const struct orr_spot_ops ops = { .size = sizeof(struct orr_spot_ops),
-	.create = create,
-	.destroy = destroy,
-	.instance = instance,
-	.timer = timer,
-	.steps = steps,
-	.decide = decide };
+static const struct orr_spot_ops ops = {
+	.create = create, .destroy = destroy, .instance = instance, .timer = timer, .steps = steps, .decide = decide
+};
 
 ORR_POLICY_SPOT(elastic_dp, "elastic data parallelism; with peers that compute redundantly, or dropped samples", params, ops);

@@ -5,7 +5,7 @@
  * The job begins when all of them are ready and runs at one pace to its end. What is not told is as the job has it on demand, else
  * its fastest shape, else the node count of the greatest throughput.
  */
-#include <orrery/policy.h>
+#include <orrery/spot.h>
 
 struct on_demand {
 	uint32_t nodes, pipelines, depth;
@@ -146,6 +146,6 @@ static const struct orr_param params[] = {
 	ORR_PARAM_END
 };
 
-static const struct orr_spot_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .decide = decide };
+static const struct orr_spot_ops ops = { .create = create, .destroy = destroy, .decide = decide };
 
 ORR_POLICY_SPOT(on_demand, "a fixed number of on-demand instances, never interrupted", params, ops);

@@ -17,7 +17,7 @@
  *
  * Sources: Jang et al., "Oobleck", SOSP 2023; SymbioticLab/Oobleck, branch sosp23-artifact.
  */
-#include <orrery/policy.h>
+#include <orrery/spot.h>
 
 #include <math.h>
 
@@ -378,7 +378,6 @@ static void oobleck_end(void *self, struct orr_spot *w)
 }
 
 static const struct orr_spot_ops ops = {
-	.size = sizeof ops,
 	.create = oobleck_create,
 	.destroy = oobleck_free,
 	.instance = oobleck_instance,

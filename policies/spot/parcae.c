@@ -14,7 +14,7 @@
 #include "parcae_plan.h"
 #include "parcae_predict.h"
 
-#include <orrery/policy.h>
+#include <orrery/spot.h>
 
 #include <ctype.h>
 #include <math.h>
@@ -446,7 +446,7 @@ static void end(void *self, struct orr_spot *w)
 }
 
 static const struct orr_spot_ops ops = {
-	.size = sizeof ops, .create = create, .destroy = destroy, .instance = instance, .timer = timer, .decide = decide, .end = end
+	.create = create, .destroy = destroy, .instance = instance, .timer = timer, .decide = decide, .end = end
 };
 
 ORR_POLICY_SPOT_FLAGS(parcae, "shapes planned ahead by expected throughput under predicted losses (Parcae)", ORR_MAY_ORACLE, params, ops);

@@ -7,7 +7,7 @@
 #ifndef ORR_POLICIES_SPOT_SHAPES_H
 #define ORR_POLICIES_SPOT_SHAPES_H
 
-#include <orrery/policy.h>
+#include <orrery/spot.h>
 
 struct shape {
 	uint32_t pipelines, depth, nodes;

@@ -14,7 +14,7 @@
  *
  * Sources: Athlur et al., "Varuna", EuroSys 2022; microsoft/varuna; SymbioticLab/Oobleck, branch sosp23-artifact.
  */
-#include <orrery/policy.h>
+#include <orrery/spot.h>
 
 #include <math.h>
 
@@ -378,7 +378,6 @@ static void varuna_end(void *self, struct orr_spot *w)
 }
 
 static const struct orr_spot_ops ops = {
-	.size = sizeof ops,
 	.create = varuna_create,
 	.destroy = varuna_free,
 	.instance = varuna_instance,

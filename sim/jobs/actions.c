@@ -5,28 +5,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "jobs/bill.h"
-
-#include <stdarg.h>
-#include <stdio.h>
-
-/* "policy srtf: job 17 at 3600.000000000 s: ..." */
-void world_fail(struct orr_jobs *w, int code, const struct job *job, const char *fmt, ...)
-{
-	if (w->error.code)
-		return;
-	char text[512], time[NUM_SECONDS_MAX], name[96] = "";
-	va_list ap;
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof text, fmt, ap);
-	va_end(ap);
-	num_put_seconds(time, w->engine ? eng_now(w->engine) : 0);
-	if (job && job->id)
-		snprintf(name, sizeof name, "job %.80s ", strtab_text(w->strings, job->id));
-	else if (job)
-		snprintf(name, sizeof name, "job %llu ", (unsigned long long)job->number);
-	orr_fail(&w->error, code, "policy %.100s: %sat %s s: %s", w->label, name, time, text);
-	w->is_over = true;
-}
+#include "jobs/life.h"
 
 /* The job, if this is a time to act and the job is in that state. */
 static struct job *acting_on(struct orr_jobs *w, orr_job j, enum orr_job_state state, const char *action)
@@ -38,7 +17,7 @@ static struct job *acting_on(struct orr_jobs *w, orr_job j, enum orr_job_state s
 		world_fail(w, ORR_EFAIL, job, "%s of a job that has ended or never was (handle %llx)", action, (unsigned long long)j);
 		return NULL;
 	}
-	if (!w->is_acting) {
+	if (!w->policy.is_acting) {
 		world_fail(w, ORR_EFAIL, job, "%s outside schedule()", action);
 		return NULL;
 	}
@@ -47,14 +26,14 @@ static struct job *acting_on(struct orr_jobs *w, orr_job j, enum orr_job_state s
 			job->state == ORR_JOB_RUNNING ? "running already" : "not running");
 		return NULL;
 	}
-	w->last_acted = j;
-	watch_job(w->watch, job->number);
+	w->policy.last_acted = j;
+	watch_job(w->policy.watch, job->number);
 	return job;
 }
 
 static struct pool_request request_of(const struct orr_jobs *w, const struct job *job, uint32_t gpus)
 {
-	struct pool_request r = w->shape[job->shape].request;
+	struct pool_request r = w->shapes.shape[job->shape].request;
 	if (gpus != r.gpus && r.gpus) {
 		r.cpu_milli = pool_part(r.cpu_milli, gpus, r.gpus);
 		r.mem_mib = pool_part(r.mem_mib, gpus, r.gpus);
@@ -67,7 +46,7 @@ static struct pool_request request_of(const struct orr_jobs *w, const struct job
 static void set_rate(struct orr_jobs *w, struct job *job, uint32_t gpus)
 {
 	/* One that trains gets its rate when it is known who else runs. */
-	job->rate = job->training != NONE ? 1 : rate_on_type(w, job, job->alloc.type) * rate_at_size(w, job, gpus);
+	job->work.rate = job->training != NONE ? 1 : rate_on_type(w, job, job->alloc.type) * rate_at_size(w, job, gpus);
 }
 
 static bool start_as(struct orr_jobs *w, struct job *job, const struct pool_request *r)
@@ -82,7 +61,7 @@ static bool start_as(struct orr_jobs *w, struct job *job, const struct pool_requ
 bool orr_try_start(struct orr_jobs *w, orr_job j)
 {
 	struct job *job = acting_on(w, j, ORR_JOB_WAITING, "start");
-	return job && start_as(w, job, &w->shape[job->shape].request);
+	return job && start_as(w, job, &w->shapes.shape[job->shape].request);
 }
 
 bool orr_try_start_on_type(struct orr_jobs *w, orr_job j, uint32_t gpu_type)
@@ -94,7 +73,7 @@ bool orr_try_start_on_type(struct orr_jobs *w, orr_job j, uint32_t gpu_type)
 		world_fail(w, ORR_EFAIL, job, "start on GPU type %u; there are %u", gpu_type, w->config->cluster->n_types);
 		return false;
 	}
-	struct pool_request r = w->shape[job->shape].request;
+	struct pool_request r = w->shapes.shape[job->shape].request;
 	r.types &= UINT64_C(1) << gpu_type;
 	return r.types && start_as(w, job, &r);
 }
@@ -145,7 +124,7 @@ void orr_stop_with_cost(struct orr_jobs *w, orr_job j, int64_t cost_ns)
 	}
 	job->preemptions++;
 	w->totals.preemptions++;
-	life_stop(w, job, num_add_sat(cost_ns, w->preempt_cost), "stop");
+	life_stop(w, job, num_add_sat(cost_ns, w->options.preempt_cost), "stop");
 }
 
 void orr_stop(struct orr_jobs *w, orr_job j)
@@ -173,8 +152,8 @@ void orr_add_work(struct orr_jobs *w, orr_job j, int64_t work_ns)
 		world_fail(w, ORR_EFAIL, job, "adding negative work");
 		return;
 	}
-	job->work_left = num_add_sat(job->work_left, work_ns);
-	job->work_asked = num_add_sat(job->work_asked, work_ns);
+	job->work.left = num_add_sat(job->work.left, work_ns);
+	job->work.asked = num_add_sat(job->work.asked, work_ns);
 	bill_owe(w, job, work_ns);
 }
 
@@ -195,7 +174,7 @@ bool orr_resize(struct orr_jobs *w, orr_job j, uint32_t gpus)
 	r.types = UINT64_C(1) << job->alloc.type;
 	if (!pool_fits_without(w->pool, &r, &held, 1))
 		return false;
-	life_stop(w, job, w->preempt_cost, "stop");
+	life_stop(w, job, w->options.preempt_cost, "stop");
 	return start_as(w, job, &r);
 }
 
@@ -207,7 +186,7 @@ void orr_give_up(struct orr_jobs *w, orr_job j, const char *message)
 static void on_timer(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 {
 	(void)e, (void)subject, (void)arg;
-	((struct orr_jobs *)ctx)->is_changed = true;
+	((struct orr_jobs *)ctx)->policy.is_due = true;
 }
 
 void orr_timer(struct orr_jobs *w, int64_t at_ns)
@@ -219,7 +198,7 @@ void orr_timer(struct orr_jobs *w, int64_t at_ns)
 bool orr_fits(struct orr_jobs *w, orr_job j)
 {
 	const struct job *job = job_of(w, j);
-	return job && pool_fits(w->pool, &w->shape[job->shape].request);
+	return job && pool_fits(w->pool, &w->shapes.shape[job->shape].request);
 }
 
 bool orr_fits_without(struct orr_jobs *w, orr_job j, uint32_t gpu_type, const orr_job *stopped, size_t n)
@@ -227,7 +206,7 @@ bool orr_fits_without(struct orr_jobs *w, orr_job j, uint32_t gpu_type, const or
 	const struct job *job = job_of(w, j);
 	if (!job)
 		return false;
-	struct pool_request r = w->shape[job->shape].request;
+	struct pool_request r = w->shapes.shape[job->shape].request;
 	if (gpu_type < w->config->cluster->n_types)
 		r.types &= UINT64_C(1) << gpu_type;
 	struct pool_alloc **given = mem_alloc((n + 1) * sizeof *given);

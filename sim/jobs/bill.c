@@ -90,7 +90,7 @@ static void node_up(struct orr_jobs *w, uint32_t node)
 	if (w->bill->has_begun)
 		jobs_node(w, node, true);
 	else
-		w->nodes_down--; /* the policy sees the beginning as it is */
+		w->nodes.n_down--; /* the policy sees the beginning as it is */
 	pool_node_up(w->pool, node);
 }
 
@@ -182,9 +182,9 @@ static struct tab *tab_of(struct orr_jobs *w, const struct job *job)
 {
 	struct bill *b = w->bill;
 	if (slot_of(w, job) >= b->n_tabs) {
-		b->tab = mem_realloc(b->tab, w->cap_jobs, sizeof *b->tab);
-		memset(b->tab + b->n_tabs, 0, (w->cap_jobs - b->n_tabs) * sizeof *b->tab);
-		b->n_tabs = w->cap_jobs;
+		b->tab = mem_realloc(b->tab, w->slots.cap, sizeof *b->tab);
+		memset(b->tab + b->n_tabs, 0, (w->slots.cap - b->n_tabs) * sizeof *b->tab);
+		b->n_tabs = w->slots.cap;
 	}
 	return &b->tab[slot_of(w, job)];
 }
@@ -290,14 +290,14 @@ static void close_accounts(struct orr_jobs *w)
 	struct bill *b = w->bill;
 	struct capacity_bill c;
 	capacity_bill(w->capacity, &c);
-	for (uint32_t i = 0; i < w->n_running; i++) {
-		struct job *job = &w->job[w->running[i]];
+	for (uint32_t i = 0; i < w->slots.n_running; i++) {
+		struct job *job = &w->slots.job[w->slots.running[i]];
 		int64_t done = work_done(w, job);
 		bill_leave(w, job, done, done);
 	}
-	for (uint32_t i = w->first_live; i != NONE; i = w->job[i].next)
-		if (w->job[i].state != ORR_JOB_ENDED) {
-			struct tab *t = tab_of(w, &w->job[i]);
+	for (uint32_t i = w->slots.first_live; i != NONE; i = w->slots.job[i].next)
+		if (w->slots.job[i].state != ORR_JOB_ENDED) {
+			struct tab *t = tab_of(w, &w->slots.job[i]);
 			ledger_add(&b->account[USEFUL], t->kept.ns, t->kept.amount);
 		}
 	for (uint32_t i = 0; i < w->config->cluster->n_nodes; i++)
@@ -364,8 +364,8 @@ static const char *wrong_parts(const struct orr_jobs *w)
 	uint32_t n = w->config->cluster->n_nodes, in_use = 0;
 	uint64_t *used = mem_zalloc(n, sizeof *used);
 	const char *wrong = NULL;
-	for (uint32_t i = 0; i < w->n_running; i++) {
-		const struct job *job = &w->job[w->running[i]];
+	for (uint32_t i = 0; i < w->slots.n_running; i++) {
+		const struct job *job = &w->slots.job[w->slots.running[i]];
 		for (uint32_t k = 0; k < job->alloc.n; k++)
 			used[pool_pieces(&job->alloc)[k].node] += parts_of(b, &pool_pieces(&job->alloc)[k]);
 	}
@@ -436,9 +436,9 @@ void bill_begin(struct orr_jobs *w)
 		b->meter[i].weight = multiple / cluster->node[i].gpus;
 		pool_node_down(w->pool, i);
 	}
-	w->nodes_down = cluster->n_nodes;
+	w->nodes.n_down = cluster->n_nodes;
 	capacity_new(w->config->capacity, cluster, &host, &w->capacity);
-	w->is_changed = w->capacity_changed = false;
+	w->policy.is_due = w->policy.capacity_changed = false;
 	b->has_begun = true;
 	bill_instant(w);
 }

@@ -11,8 +11,8 @@ static const char *wrong_lists(const struct orr_jobs *w)
 {
 	uint64_t live = 0, waiting = 0, running = 0;
 	int64_t last = INT64_MIN;
-	for (uint32_t i = w->first_live; i != NONE; i = w->job[i].next) {
-		const struct job *job = &w->job[i];
+	for (uint32_t i = w->slots.first_live; i != NONE; i = w->slots.job[i].next) {
+		const struct job *job = &w->slots.job[i];
 		if (job->submit < last)
 			return "live jobs are not in order of submission";
 		last = job->submit;
@@ -23,10 +23,10 @@ static const char *wrong_lists(const struct orr_jobs *w)
 		running += job->state == ORR_JOB_RUNNING;
 		if (job->state == ORR_JOB_WAITING && job->held)
 			return "a waiting job holds GPUs";
-		if (job->work_left < 0)
+		if (job->work.left < 0)
 			return "a job has done more work than it was asked";
 	}
-	if (live != w->live || waiting != w->waiting || running != w->n_running)
+	if (live != w->slots.live || waiting != w->slots.waiting || running != w->slots.n_running)
 		return "jobs are lost or doubled";
 	if (w->totals.arrived != w->totals.refused + w->totals.completed + w->totals.killed + w->totals.failed + live)
 		return "jobs that arrived are not those that ended, wait or run";
@@ -35,10 +35,10 @@ static const char *wrong_lists(const struct orr_jobs *w)
 
 const struct pool_alloc **jobs_allocs(const struct orr_jobs *w, size_t *n)
 {
-	const struct pool_alloc **allocs = mem_alloc((w->n_running + 1) * sizeof *allocs);
-	for (uint32_t i = 0; i < w->n_running; i++)
-		allocs[i] = &w->job[w->running[i]].alloc;
-	*n = w->n_running;
+	const struct pool_alloc **allocs = mem_alloc((w->slots.n_running + 1) * sizeof *allocs);
+	for (uint32_t i = 0; i < w->slots.n_running; i++)
+		allocs[i] = &w->slots.job[w->slots.running[i]].alloc;
+	*n = w->slots.n_running;
 	return allocs;
 }
 
@@ -52,7 +52,7 @@ void check_state(struct orr_jobs *w)
 		mem_free(allocs);
 	}
 	/* The list of live jobs is long when many wait; then not every decision walks it. */
-	if (!wrong && w->checks++ % (w->live / 1024 + 1) == 0)
+	if (!wrong && w->measures.checks++ % (w->slots.live / 1024 + 1) == 0)
 		wrong = wrong_lists(w);
 	if (!wrong)
 		wrong = bill_check(w, false);
@@ -67,18 +67,18 @@ static void check_work(struct orr_jobs *w, const struct job *job)
 {
 	if (job->how != ORR_END_COMPLETED)
 		return;
-	if (job->work_booked != job->work_asked)
-		world_fail(w, ORR_EFAIL, job, "conservation: did %lld ns of work, asked %lld ns", (long long)job->work_booked,
-			(long long)job->work_asked);
-	if (!job->was_scaled && job->attained != job->work_asked + job->overhead)
+	if (job->work.booked != job->work.asked)
+		world_fail(w, ORR_EFAIL, job, "conservation: did %lld ns of work, asked %lld ns", (long long)job->work.booked,
+			(long long)job->work.asked);
+	if (!job->work.was_scaled && job->attained != job->work.asked + job->work.overhead)
 		world_fail(w, ORR_EFAIL, job, "conservation: ran %lld ns, asked %lld ns and %lld ns of start cost",
-			(long long)job->attained, (long long)job->work_asked, (long long)job->overhead);
+			(long long)job->attained, (long long)job->work.asked, (long long)job->work.overhead);
 }
 
 void check_ended(struct orr_jobs *w)
 {
-	for (uint32_t i = 0; i < w->n_ended; i++)
-		check_work(w, &w->job[w->ended[i]]);
+	for (uint32_t i = 0; i < w->slots.n_ended; i++)
+		check_work(w, &w->slots.job[w->slots.ended[i]]);
 }
 
 void check_end(struct orr_jobs *w)
@@ -88,6 +88,6 @@ void check_end(struct orr_jobs *w)
 		wrong = bill_check(w, true);
 	if (wrong)
 		world_fail(w, ORR_EFAIL, NULL, "conservation: %s", wrong);
-	if (w->busy.total != w->totals.job_milli_ns)
+	if (w->measures.busy.total != w->totals.job_milli_ns)
 		world_fail(w, ORR_EFAIL, NULL, "conservation: GPU-time in use over time is not the GPU-time of the jobs");
 }

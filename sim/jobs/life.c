@@ -3,26 +3,13 @@
 #include "jobs/world.h"
 
 #include "base/mem.h"
-#include "jobs/bill.h"
 #include "base/num.h"
+#include "jobs/bill.h"
+#include "jobs/life.h"
+#include "jobs/places.h"
+#include "jobs/training.h"
 
 #include <math.h>
-
-int64_t gpu_milli_of(const struct job *job, uint32_t held)
-{
-	return job->gpus == 1 && job->alloc.n == 1 && job->alloc.one.slot != POOL_WHOLE && held == 1 ? job->alloc.one.milli
-												     : 1000 * (int64_t)held;
-}
-
-int64_t work_done(const struct orr_jobs *w, const struct job *job)
-{
-	int64_t ran = eng_now(w->engine) - job->progress_from;
-	if (ran <= 0)
-		return job->piece_done;
-	/* Integer arithmetic at rate 1, where most jobs are: exact. */
-	int64_t done = num_add_sat(job->piece_done, job->rate == 1 ? ran : llrint((double)ran * job->rate));
-	return done < job->work_left ? done : job->work_left;
-}
 
 /* ---- arrival ---- */
 
@@ -49,7 +36,7 @@ static void on_end(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 {
 	(void)e, (void)arg;
 	struct orr_jobs *w = ctx;
-	life_end(w, &w->job[subject], ORR_END_COMPLETED);
+	life_end(w, &w->slots.job[subject], ORR_END_COMPLETED);
 }
 
 void life_arrive(struct orr_jobs *w, const struct job_rec *r)
@@ -59,14 +46,10 @@ void life_arrive(struct orr_jobs *w, const struct job_rec *r)
 	int64_t work = is_good ? work_of(w, r) : -1;
 	if (work < 0 || !speedup_load(w, r))
 		return;
-	struct pool_request request = { .gpus = r->gpus,
-		.gpu_milli = r->gpus == 1 && r->gpu_milli < 1000 ? r->gpu_milli : 1000,
-		.cpu_milli = r->cpu_milli,
-		.mem_mib = r->mem_mib,
-		.types = r->gpus ? runnable_types(w, r) : 0 };
+	struct pool_request request = request_of_row(w, r);
 	uint32_t shape = shape_of(w, &request);
 	w->totals.arrived++;
-	if (!w->shape[shape].fits_ever) {
+	if (!w->shapes.shape[shape].fits_ever) {
 		if (!w->config->drop_unfit)
 			world_fail(w, ORR_EINPUT, NULL,
 				"job %llu asks for %u GPUs (%lld milli-cores, %lld MiB) and can never be placed on this "
@@ -76,15 +59,14 @@ void life_arrive(struct orr_jobs *w, const struct job_rec *r)
 		return;
 	}
 	uint32_t slot = slot_new(w);
-	struct job *job = &w->job[slot];
+	struct job *job = &w->slots.job[slot];
 	fill_in(w, job, r);
 	job->shape = shape;
 	job->training = training;
-	job->duration = job->work_asked = job->work_left = work;
-	w->live++;
-	w->waiting++;
-	w->waiting_of[shape]++;
-	w->is_changed = true;
+	job->duration = job->work.asked = job->work.left = work;
+	w->slots.live++;
+	w->slots.waiting++;
+	w->policy.is_due = true;
 	if (w->totals.first_submit < 0)
 		metrics_first(w, job->submit);
 }
@@ -102,10 +84,10 @@ static uint32_t hash_places(const struct pool_alloc *a)
 
 static void set_end(struct orr_jobs *w, struct job *job)
 {
-	int64_t left = job->work_left - job->piece_done;
-	double need = job->rate == 1 ? 0 : ceil((double)left / job->rate);
-	int64_t span = job->rate == 1 ? left : need < 9e18 ? (int64_t)need : INT64_MAX;
-	int64_t end = num_add_sat(job->progress_from, span);
+	int64_t left = job->work.left - job->work.piece_done;
+	double need = job->work.rate == 1 ? 0 : ceil((double)left / job->work.rate);
+	int64_t span = job->work.rate == 1 ? left : need < 9e18 ? (int64_t)need : INT64_MAX;
+	int64_t end = num_add_sat(job->work.progress_from, span);
 	job->end = (struct eng_event){ 0, 0 };
 	if (end > INT64_MAX / 2)
 		world_fail(w, ORR_EINPUT, job, "would end after more than 146 years, where the clock ends");
@@ -120,57 +102,43 @@ void life_start(struct orr_jobs *w, struct job *job)
 	job->held = 0;
 	for (uint32_t i = 0; i < job->alloc.n; i++)
 		job->held += pool_pieces(&job->alloc)[i].gpus;
-	job->start_cost = w->start_cost;
-	if (job->has_run && places != job->last_node) {
+	job->start_cost = w->options.start_cost;
+	if (job->has_run && places != job->last_places) {
 		job->migrations++;
-		job->start_cost = num_add_sat(job->start_cost, w->migrate_cost);
+		job->start_cost = num_add_sat(job->start_cost, w->options.migrate_cost);
 	}
-	job->last_node = places;
+	job->last_places = places;
 	job->has_run = true;
 	job->state = ORR_JOB_RUNNING;
-	job->was_scaled |= job->rate != 1;
+	job->work.was_scaled |= job->work.rate != 1;
 	job->last_start = now;
 	if (job->first_start < 0)
 		job->first_start = now;
-	w->waiting--;
-	w->waiting_of[job->shape]--;
-	job->running_at = w->n_running;
-	MEM_GROW(w->running, w->n_running, w->cap_running);
-	w->running[w->n_running++] = slot_of(w, job);
-	job->progress_from = num_add_sat(now, job->start_cost);
-	job->piece_done = job->piece_saved = 0;
-	job->has_rate = job->training == NONE;
+	w->slots.waiting--;
+	job->running_at = w->slots.n_running;
+	MEM_GROW(w->slots.running, w->slots.n_running, w->slots.cap_running);
+	w->slots.running[w->slots.n_running++] = slot_of(w, job);
+	job->work.progress_from = num_add_sat(now, job->start_cost);
+	job->work.piece_done = job->work.piece_saved = 0;
+	job->work.has_rate = job->training == NONE;
 	places_take(w, job);
 	bill_start(w, job);
-	if (job->has_rate)
+	if (job->work.has_rate)
 		set_end(w, job);
 	metrics_event(w, "start", job);
-}
-
-/* Work done at the last checkpoint of the present run: they are made in equal intervals of time, whatever the rate. */
-static int64_t work_saved(const struct orr_jobs *w, const struct job *job)
-{
-	int64_t begin = num_add_sat(job->last_start, job->start_cost), ran = eng_now(w->engine) - begin;
-	if (w->checkpoint <= 0 || ran < w->checkpoint)
-		return 0;
-	int64_t last = begin + ran / w->checkpoint * w->checkpoint;
-	if (last < job->progress_from)
-		return job->piece_saved;
-	int64_t saved = num_add_sat(job->piece_done, llrint((double)(last - job->progress_from) * job->rate)), done = work_done(w, job);
-	return saved < done ? saved : done;
 }
 
 void life_rerate(struct orr_jobs *w, struct job *job, double rate)
 {
 	int64_t now = eng_now(w->engine);
-	if (now > job->progress_from) {
-		job->piece_saved = work_saved(w, job);
-		job->piece_done = work_done(w, job);
-		job->progress_from = now;
+	if (now > job->work.progress_from) {
+		job->work.piece_saved = work_saved(w, job);
+		job->work.piece_done = work_done(w, job);
+		job->work.progress_from = now;
 	}
-	job->rate = rate;
-	job->has_rate = true;
-	job->was_scaled |= rate != 1;
+	job->work.rate = rate;
+	job->work.has_rate = true;
+	job->work.was_scaled |= rate != 1;
 	eng_cancel(w->engine, job->end);
 	set_end(w, job);
 }
@@ -181,20 +149,20 @@ static void leave_gpus(struct orr_jobs *w, struct job *job, int64_t done, int64_
 {
 	int64_t ran = eng_now(w->engine) - job->last_start;
 	job->attained += ran;
-	job->work_booked = num_add_sat(job->work_booked, done);
+	job->work.booked = num_add_sat(job->work.booked, done);
 	job->gpu_milli_ns += (timeline_sum)(uint64_t)ran * (uint64_t)gpu_milli_of(job, job->held);
-	job->overhead += ran < job->start_cost ? ran : job->start_cost;
+	job->work.overhead += ran < job->start_cost ? ran : job->start_cost;
 	w->totals.job_milli_ns += (timeline_sum)(uint64_t)ran * (uint64_t)gpu_milli_of(job, job->held);
 	eng_cancel(w->engine, job->end);
 	job->end = (struct eng_event){ 0, 0 };
 	places_give(w, job);
 	bill_leave(w, job, done, kept);
 	pool_give(w->pool, &job->alloc);
-	w->given++;
+	w->slots.given++;
 	job->held = 0;
-	uint32_t last = w->running[--w->n_running];
-	w->running[job->running_at] = last;
-	w->job[last].running_at = job->running_at;
+	uint32_t last = w->slots.running[--w->slots.n_running];
+	w->slots.running[job->running_at] = last;
+	w->slots.job[last].running_at = job->running_at;
 	job->running_at = NONE;
 }
 
@@ -202,29 +170,27 @@ void life_stop(struct orr_jobs *w, struct job *job, int64_t cost, const char *ki
 {
 	metrics_event(w, kind, job);
 	int64_t done = work_done(w, job);
-	job->work_left = num_add_sat(job->work_left - done, cost);
-	job->work_asked = num_add_sat(job->work_asked, cost);
+	job->work.left = num_add_sat(job->work.left - done, cost);
+	job->work.asked = num_add_sat(job->work.asked, cost);
 	leave_gpus(w, job, done, done);
 	bill_owe(w, job, cost);
 	job->state = ORR_JOB_WAITING;
-	w->waiting++;
-	w->waiting_of[job->shape]++;
+	w->slots.waiting++;
 }
 
 /* Work since the last checkpoint is lost: it is asked for again. */
 void life_evict(struct orr_jobs *w, struct job *job)
 {
 	int64_t done = work_done(w, job), saved = work_saved(w, job);
-	job->work_asked = num_add_sat(job->work_asked, done - saved);
+	job->work.asked = num_add_sat(job->work.asked, done - saved);
 	job->restarts++;
 	w->totals.restarts++;
 	metrics_event(w, "evict", job);
-	job->work_left -= saved;
+	job->work.left -= saved;
 	leave_gpus(w, job, done, saved);
 	job->state = ORR_JOB_WAITING;
-	w->waiting++;
-	w->waiting_of[job->shape]++;
-	w->is_changed = true;
+	w->slots.waiting++;
+	w->policy.is_due = true;
 }
 
 void life_end(struct orr_jobs *w, struct job *job, enum orr_job_end how)
@@ -233,19 +199,18 @@ void life_end(struct orr_jobs *w, struct job *job, enum orr_job_end how)
 	if (job->state == ORR_JOB_RUNNING) {
 		metrics_event(w, is_done ? "finish" : "kill", job);
 		int64_t done = work_done(w, job);
-		job->work_left = is_done ? 0 : job->work_left - done;
+		job->work.left = is_done ? 0 : job->work.left - done;
 		leave_gpus(w, job, done, is_done ? done : 0);
 	} else {
-		w->waiting--;
-		w->waiting_of[job->shape]--;
+		w->slots.waiting--;
 	}
 	job->state = ORR_JOB_ENDED;
 	job->how = (uint8_t)how;
-	w->live--;
-	w->is_changed = true;
+	w->slots.live--;
+	w->policy.is_due = true;
 	w->totals.last_end = eng_now(w->engine);
 	bill_ended(w, job, is_done);
 	metrics_job(w, job, is_done ? JOB_COMPLETED : how == ORR_END_NODE_FAILED ? JOB_FAILED : JOB_KILLED);
-	MEM_GROW(w->ended, w->n_ended, w->cap_ended);
-	w->ended[w->n_ended++] = slot_of(w, job);
+	MEM_GROW(w->slots.ended, w->slots.n_ended, w->slots.cap_ended);
+	w->slots.ended[w->slots.n_ended++] = slot_of(w, job);
 }

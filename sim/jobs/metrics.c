@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "base/sbuf.h"
-#include "jobs/bill.h"
+#include "jobs/places.h"
 #include "results/summary.h"
 
 #include <math.h>
@@ -17,10 +17,10 @@ static const double slowdown_bound_s = 10;
 
 static void begin_time(struct orr_jobs *w, int64_t start)
 {
-	timeline_begin(&w->busy, start);
-	timeline_begin(&w->queue, start);
-	timeline_begin(&w->stranded, start);
-	timeline_begin(&w->fragmented, start);
+	timeline_begin(&w->measures.busy, start);
+	timeline_begin(&w->measures.queue, start);
+	timeline_begin(&w->measures.stranded, start);
+	timeline_begin(&w->measures.fragmented, start);
 	w->totals.last_end = start;
 }
 
@@ -32,28 +32,29 @@ void metrics_first(struct orr_jobs *w, int64_t submit_ns)
 
 void metrics_begin(struct orr_jobs *w)
 {
-	begin_time(w, w->has_next ? w->next_rec.submit_ns : 0);
+	begin_time(w, w->arrivals.has_next ? w->arrivals.next.submit_ns : 0);
 	w->totals.first_submit = -1;
-	w->jct = hist_new();
-	w->wait = hist_new();
-	w->slowdown = hist_new();
-	blocks_init(&w->blocks->jct);
-	blocks_init(&w->blocks->wait);
-	blocks_init(&w->blocks->slowdown);
-	w->row_stride = 1;
+	w->measures.jct = hist_new();
+	w->measures.wait = hist_new();
+	w->measures.slowdown = hist_new();
+	blocks_init(&w->measures.blocks->jct);
+	blocks_init(&w->measures.blocks->wait);
+	blocks_init(&w->measures.blocks->slowdown);
+	w->measures.row_stride = 1;
 }
 
 /* At the end of each instant. */
 void metrics_state(struct orr_jobs *w)
 {
 	int64_t now = eng_now(w->engine);
-	if (now < w->busy.start)
+	if (now < w->measures.busy.start)
 		return;
-	timeline_set(&w->busy, now, (uint64_t)(w->pool->used_milli - (w->others_milli ? *w->others_milli : 0)));
-	timeline_set(&w->queue, now, w->waiting);
-	timeline_set(&w->stranded, now, w->waiting ? w->pool->free_gpus : 0);
+	timeline_set(&w->measures.busy, now, (uint64_t)(w->pool->used_milli - (w->others_milli ? *w->others_milli : 0)));
+	timeline_set(&w->measures.queue, now, w->slots.waiting);
+	timeline_set(&w->measures.stranded, now, w->slots.waiting ? w->pool->free_gpus : 0);
 	/* Free GPUs, and free parts of them, on nodes that are partly in use. */
-	timeline_set(&w->fragmented, now, 1000 * (uint64_t)(w->pool->total_gpus - w->pool->idle_gpus) - (uint64_t)w->pool->used_milli);
+	timeline_set(
+		&w->measures.fragmented, now, 1000 * (uint64_t)(w->pool->total_gpus - w->pool->idle_gpus) - (uint64_t)w->pool->used_milli);
 }
 
 /* ---- jobs ---- */
@@ -63,19 +64,19 @@ void metrics_state(struct orr_jobs *w)
 static void record(struct orr_jobs *w, const struct job *job, enum job_status how, int64_t end)
 {
 	struct run_result *r = w->result;
-	if (!w->config->record_jobs || job->number % w->row_stride)
+	if (!w->config->record_jobs || job->number % w->measures.row_stride)
 		return;
 	if (r->n_jobs >= w->config->max_rows) {
 		size_t kept = 0;
-		w->row_stride *= 2;
+		w->measures.row_stride *= 2;
 		for (size_t i = 0; i < r->n_jobs; i++)
-			if (!(r->jobs[i].number % w->row_stride))
+			if (!(r->jobs[i].number % w->measures.row_stride))
 				r->jobs[kept++] = r->jobs[i];
 		r->n_jobs = kept;
-		if (job->number % w->row_stride)
+		if (job->number % w->measures.row_stride)
 			return;
 	}
-	MEM_GROW(r->jobs, r->n_jobs, w->cap_rows);
+	MEM_GROW(r->jobs, r->n_jobs, w->measures.cap_rows);
 	/* Names live in the jobset, which outlives the result. */
 	r->jobs[r->n_jobs++] = (struct job_row){ .number = job->number,
 		.job_id = job->id ? strtab_text(w->strings, job->id) : NULL,
@@ -90,7 +91,7 @@ static void record(struct orr_jobs *w, const struct job *job, enum job_status ho
 		.duration_ns = job->duration,
 		.recorded_wait_ns = job->recorded_wait,
 		.gpus = job->gpus,
-		.gpu_milli = w->shape[job->shape].request.gpu_milli,
+		.gpu_milli = w->shapes.shape[job->shape].request.gpu_milli,
 		.preemptions = job->preemptions,
 		.migrations = job->migrations,
 		.restarts = job->restarts,
@@ -122,12 +123,12 @@ void metrics_job(struct orr_jobs *w, const struct job *job, enum job_status how)
 	w->totals.killed += how == JOB_KILLED;
 	w->totals.failed += how == JOB_FAILED;
 	w->totals.migrations += job->migrations;
-	hist_add(w->jct, jct);
-	hist_add(w->wait, wait);
-	hist_add(w->slowdown, slowdown);
-	blocks_add(&w->blocks->jct, job->number, jct);
-	blocks_add(&w->blocks->wait, job->number, wait);
-	blocks_add(&w->blocks->slowdown, job->number, slowdown);
+	hist_add(w->measures.jct, jct);
+	hist_add(w->measures.wait, wait);
+	hist_add(w->measures.slowdown, slowdown);
+	blocks_add(&w->measures.blocks->jct, job->number, jct);
+	blocks_add(&w->measures.blocks->wait, job->number, wait);
+	blocks_add(&w->measures.blocks->slowdown, job->number, slowdown);
 	w->totals.jain_sum += 1 / slowdown; /* the job's speed relative to running alone */
 	w->totals.jain_sum2 += 1 / (slowdown * slowdown);
 	w->totals.jain_n++;
@@ -139,7 +140,7 @@ void metrics_job(struct orr_jobs *w, const struct job *job, enum job_status how)
 
 static void add_event(struct orr_jobs *w, const char *kind, uint64_t subject, const char *detail)
 {
-	MEM_GROW(w->result->events, w->result->n_events, w->cap_events);
+	MEM_GROW(w->result->events, w->result->n_events, w->measures.cap_events);
 	w->result->events[w->result->n_events++] = (struct event_row){
 		.time_ns = eng_now(w->engine), .kind = kind, .subject = subject, .detail = result_text(w->result, detail)
 	};
@@ -147,7 +148,7 @@ static void add_event(struct orr_jobs *w, const char *kind, uint64_t subject, co
 
 void metrics_event(struct orr_jobs *w, const char *kind, const struct job *job)
 {
-	if (job->number >= w->gantt)
+	if (job->number >= w->options.gantt)
 		return;
 	struct sbuf places = { 0 };
 	const struct pool_piece *x = pool_pieces(&job->alloc);
@@ -230,8 +231,8 @@ static void put_training(struct orr_jobs *w)
 static uint64_t record_unfinished(struct orr_jobs *w)
 {
 	uint64_t n = 0;
-	for (uint32_t i = w->first_live; i != NONE; i = w->job[i].next) {
-		struct job copy = w->job[i];
+	for (uint32_t i = w->slots.first_live; i != NONE; i = w->slots.job[i].next) {
+		struct job copy = w->slots.job[i];
 		if (copy.state == ORR_JOB_ENDED)
 			continue;
 		if (copy.state == ORR_JOB_RUNNING) {
@@ -256,43 +257,42 @@ void metrics_end(struct orr_jobs *w)
 {
 	const struct totals *t = &w->totals;
 	double gpus = w->config->cluster->gpus ? w->config->cluster->gpus : 1;
-	if (w->live || w->has_next) /* time was up; else the last end was it */
+	if (w->slots.live || w->arrivals.has_next) /* time was up; else the last end was it */
 		metrics_state(w);
 	uint64_t unfinished = record_unfinished(w);
 	if (w->result->n_jobs)
 		qsort(w->result->jobs, w->result->n_jobs, sizeof *w->result->jobs, by_number);
 	w->result->rows_total = t->arrived - t->refused;
-	put_mean(w, "jct_mean", &w->blocks->jct);
-	put_quantile(w, "jct_p50", w->jct, 0.50);
-	put_quantile(w, "jct_p95", w->jct, 0.95);
-	put_quantile(w, "jct_p99", w->jct, 0.99);
-	put(w, "jct_max", hist_max(w->jct));
-	put_mean(w, "wait_mean", &w->blocks->wait);
-	put_quantile(w, "wait_p50", w->wait, 0.50);
-	put_quantile(w, "wait_p99", w->wait, 0.99);
-	put_mean(w, "slowdown_mean", &w->blocks->slowdown);
-	put_quantile(w, "slowdown_p99", w->slowdown, 0.99);
+	put_mean(w, "jct_mean", &w->measures.blocks->jct);
+	put_quantile(w, "jct_p50", w->measures.jct, 0.50);
+	put_quantile(w, "jct_p95", w->measures.jct, 0.95);
+	put_quantile(w, "jct_p99", w->measures.jct, 0.99);
+	put(w, "jct_max", hist_max(w->measures.jct));
+	put_mean(w, "wait_mean", &w->measures.blocks->wait);
+	put_quantile(w, "wait_p50", w->measures.wait, 0.50);
+	put_quantile(w, "wait_p99", w->measures.wait, 0.99);
+	put_mean(w, "slowdown_mean", &w->measures.blocks->slowdown);
+	put_quantile(w, "slowdown_p99", w->measures.slowdown, 0.99);
 	put(w, "makespan", t->first_submit < 0 ? 0 : (double)(t->last_end - t->first_submit) / 1e9);
-	put_timeline(w, "utilisation", &w->busy, 1 / (1000 * gpus));
-	put(w, "gpu_hours", (double)w->busy.total / 3.6e15);
-	put_timeline(w, "queue_length_mean", &w->queue, 1);
-	put(w, "queue_length_max", (double)w->queue.largest);
-	put_timeline(w, "stranded_gpus", &w->stranded, 1);
-	put_timeline(w, "fragmentation", &w->fragmented, 1 / (1000 * gpus));
+	put_timeline(w, "utilisation", &w->measures.busy, 1 / (1000 * gpus));
+	put(w, "gpu_hours", (double)w->measures.busy.total / 3.6e15);
+	put_timeline(w, "queue_length_mean", &w->measures.queue, 1);
+	put(w, "queue_length_max", (double)w->measures.queue.largest);
+	put_timeline(w, "stranded_gpus", &w->measures.stranded, 1);
+	put_timeline(w, "fragmentation", &w->measures.fragmented, 1 / (1000 * gpus));
 	put(w, "jain_slowdown", t->jain_n ? t->jain_sum * t->jain_sum / ((double)t->jain_n * t->jain_sum2) : NAN);
 	put(w, "ftf_mean", t->ftf_n ? t->ftf_sum / (double)t->ftf_n : NAN);
 	put(w, "ftf_max", t->ftf_max);
 	put_counts(w, unfinished);
 	put_training(w);
-	bill_end(w);
-	put_series(w, "utilisation", &w->busy, 1 / (1000 * gpus));
-	put_series(w, "queue_length", &w->queue, 1);
-	put_series(w, "stranded_gpus", &w->stranded, 1);
+	put_series(w, "utilisation", &w->measures.busy, 1 / (1000 * gpus));
+	put_series(w, "queue_length", &w->measures.queue, 1);
+	put_series(w, "stranded_gpus", &w->measures.stranded, 1);
 }
 
 void metrics_free(struct orr_jobs *w)
 {
-	hist_free(w->jct);
-	hist_free(w->wait);
-	hist_free(w->slowdown);
+	hist_free(w->measures.jct);
+	hist_free(w->measures.wait);
+	hist_free(w->measures.slowdown);
 }

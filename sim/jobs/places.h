@@ -1,29 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * places.h - which GPUs the jobs of one run hold, and how fast those that train go there
+ * places.h - the GPUs that the jobs of one run hold, the links that they share, and their rates there
  *
- * For the files of this folder alone. Invariant: between instants every running job that trains has the
- * rate of its place, given all others that run: places_settle() is called when an instant has come to
- * its end, and only jobs that share a loaded link with one that started or stopped change.
+ * Invariant: between instants every running job that trains has the rate of its place, given all other running jobs.
+ * places_settle() keeps it: it is called at the end of each instant. Only jobs that share a loaded link with a job that started or
+ * stopped change their rates.
  */
 #ifndef ORR_JOBS_PLACES_H
 #define ORR_JOBS_PLACES_H
 
-#include "jobs/share.h"
-#include "jobs/world.h"
+#include "jobs/job.h"
+#include "jobs/shape.h"
 
-/* Jobs of one model, strategy, batch and size. */
-struct training {
-	uint32_t class;
-	uint64_t types;                         /* where it can run */
-	const struct steprate_value **on_type;  /* on the reference place of each type */
-	const struct steprate_value *reference; /* what rates are relative to; NULL: it fits nowhere */
-	struct orr_error error;
-};
-
-/* The jobs that use a link which jobs may share. */
+/* The jobs on a link that jobs may share. */
 struct link_user {
-	uint32_t job, local; /* slot; the link's number in the job's place */
+	uint32_t job, local; /* slot; number of the link in the job's place */
 };
 struct link_users {
 	struct link_user *user;
@@ -41,16 +32,23 @@ struct places {
 	struct strtab *kinds;                /* number i + 1: training[i] */
 	struct training *training;
 	size_t cap_training;
-	struct strtab *shapes, *sets; /* that the run has met */
-	uint64_t rerated, largest_set, by_arithmetic;
+	struct strtab *shapes, *sets; /* distinct ones, counted for the metrics */
+	uint64_t rerated, largest_set;
 	uint64_t mark;
 };
 
-/* ---- places.c ---- */
-bool link_is_contended(const struct orr_jobs *w, uint32_t link);
+/* ---- places.c: all of these do nothing where no job trains (w->places is NULL) ---- */
+void places_begin(struct orr_jobs *w);
+void places_free(struct orr_jobs *w);
+void places_take(struct orr_jobs *w, struct job *job); /* job->alloc and held are set */
+void places_give(struct orr_jobs *w, struct job *job);
+/* Enters the job on the links that it loads, once job->seat.alone is known. */
+void places_join_links(struct orr_jobs *w, const struct job *job);
+/* Does the job, alone, send over a link (by its number in the job's place) that other jobs may use? */
+bool places_loads(const struct places *p, const struct job *job, uint32_t local);
+void places_metrics(const struct orr_jobs *w, double *shapes, double *sets, double *rerated, double *largest);
 
-/* ---- training.c ---- */
-uint32_t training_of(struct orr_jobs *w, uint32_t model, uint32_t strategy, double batch, uint32_t gpus);
-const struct training *training_at(const struct orr_jobs *w, uint32_t training);
+/* ---- sharing.c ---- */
+void places_settle(struct orr_jobs *w);
 
 #endif

@@ -23,7 +23,7 @@ bool orr_job_get(const struct orr_jobs *w, orr_job j, struct orr_job_info *out)
 	const struct job *job = job_of(w, j);
 	if (!job)
 		return false;
-	const struct pool_request *r = &w->shape[job->shape].request;
+	const struct pool_request *r = &w->shapes.shape[job->shape].request;
 	timeline_sum gpu_milli_ns = job->gpu_milli_ns;
 	if (job->state == ORR_JOB_RUNNING)
 		gpu_milli_ns += (timeline_sum)(uint64_t)(eng_now(w->engine) - job->last_start) * (uint64_t)gpu_milli_of(job, job->held);
@@ -103,7 +103,7 @@ const char *orr_name(const struct orr_jobs *w, uint32_t number)
 static const struct job *truth_about(struct orr_jobs *w, orr_job j)
 {
 	const struct job *job = job_of(w, j);
-	if (!(w->policy->flags & ORR_NEEDS_ORACLE)) {
+	if (!(w->policy.declared->flags & ORR_NEEDS_ORACLE)) {
 		world_fail(w, ORR_EFAIL, job, "asks for a true duration but does not declare ORR_NEEDS_ORACLE");
 		return NULL;
 	}
@@ -115,7 +115,7 @@ int64_t orr_job_remaining_ns(struct orr_jobs *w, orr_job j)
 	const struct job *job = truth_about(w, j);
 	if (!job)
 		return 0;
-	return job->state == ORR_JOB_RUNNING ? job->work_left - work_done(w, job) : job->work_left;
+	return job->state == ORR_JOB_RUNNING ? job->work.left - work_done(w, job) : job->work.left;
 }
 
 int64_t orr_job_duration_ns(struct orr_jobs *w, orr_job j)
@@ -135,7 +135,7 @@ double orr_job_iterations_left(const struct orr_jobs *w, orr_job j)
 	const struct job *job = job_of(w, j);
 	if (!job || job->duration <= 0)
 		return 0;
-	int64_t left = job->work_left - (job->state == ORR_JOB_RUNNING ? work_done(w, job) : 0);
+	int64_t left = job->work.left - (job->state == ORR_JOB_RUNNING ? work_done(w, job) : 0);
 	/* Costs that were added to the work are not iterations. */
 	return left < job->duration ? job->iterations * ((double)left / (double)job->duration) : job->iterations;
 }
@@ -147,8 +147,8 @@ int64_t orr_job_estimate_ns(struct orr_jobs *w, orr_job j, enum orr_estimate how
 		return 0;
 	if (how == ORR_ESTIMATE_LIMIT && job->limit >= 0)
 		return job->limit;
-	w->saw_truth = true; /* a perfect predictor, or one with a stated error, is marked as such */
-	int64_t needs = num_add_sat(job->duration, w->start_cost);
+	w->policy.saw_truth = true; /* a perfect predictor, or one with a stated error, is marked as such */
+	int64_t needs = num_add_sat(job->duration, w->options.start_cost);
 	if (how == ORR_ESTIMATE_LIMIT || factor == 1)
 		return needs; /* a double would round what is longer than 104 days */
 	double ns = (double)needs * factor;
@@ -158,7 +158,7 @@ int64_t orr_job_estimate_ns(struct orr_jobs *w, orr_job j, enum orr_estimate how
 double orr_job_rate_on(const struct orr_jobs *w, orr_job j, uint32_t gpu_type)
 {
 	const struct job *job = job_of(w, j);
-	if (!job || gpu_type >= w->config->cluster->n_types || !(w->shape[job->shape].request.types >> gpu_type & 1))
+	if (!job || gpu_type >= w->config->cluster->n_types || !(w->shapes.shape[job->shape].request.types >> gpu_type & 1))
 		return 0;
 	return rate_on_type(w, job, gpu_type);
 }
@@ -178,17 +178,17 @@ double orr_job_rate_at(const struct orr_jobs *w, orr_job j, uint32_t gpus)
 orr_job orr_job_next(const struct orr_jobs *w, orr_job j)
 {
 	const struct job *job = job_of(w, j);
-	for (uint32_t slot = job ? job->next : NONE; slot != NONE; slot = w->job[slot].next)
-		if (w->job[slot].state != ORR_JOB_ENDED)
+	for (uint32_t slot = job ? job->next : NONE; slot != NONE; slot = w->slots.job[slot].next)
+		if (w->slots.job[slot].state != ORR_JOB_ENDED)
 			return job_handle(w, slot);
 	return 0;
 }
 
 orr_job orr_job_first(const struct orr_jobs *w)
 {
-	uint32_t slot = w->first_live;
-	while (slot != NONE && w->job[slot].state == ORR_JOB_ENDED)
-		slot = w->job[slot].next;
+	uint32_t slot = w->slots.first_live;
+	while (slot != NONE && w->slots.job[slot].state == ORR_JOB_ENDED)
+		slot = w->slots.job[slot].next;
 	return slot == NONE ? 0 : job_handle(w, slot);
 }
 

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "hwmodel/throughput.h"
+#include "jobs/training.h"
 
 #include <math.h>
 #include <string.h>
@@ -17,7 +18,7 @@ static double throughput(const struct orr_jobs *w, uint32_t model, uint32_t gpus
 /* The GPU type that durations and rates refer to. */
 static const char *reference(const struct orr_jobs *w)
 {
-	return *w->reference_type ? w->reference_type : w->config->cluster->n_types ? w->config->cluster->type_name[0] : "";
+	return *w->options.reference_type ? w->options.reference_type : w->config->cluster->n_types ? w->config->cluster->type_name[0] : "";
 }
 
 static bool has_table(const struct orr_jobs *w, uint32_t model)
@@ -87,7 +88,7 @@ double throughput_on_type(const struct orr_jobs *w, const struct job *job, uint3
 	return rate * job->iterations / ((double)job->duration / 1e9);
 }
 
-uint64_t runnable_types(struct orr_jobs *w, const struct job_rec *r)
+static uint64_t runnable_types(struct orr_jobs *w, const struct job_rec *r)
 {
 	uint64_t mask = cluster_type_mask(w->config->cluster, r->gpu_types ? strtab_text(w->strings, r->gpu_types) : "");
 	bool is_good;
@@ -102,6 +103,15 @@ uint64_t runnable_types(struct orr_jobs *w, const struct job_rec *r)
 		if (!(throughput(w, r->model, r->gpus, w->config->cluster->type_name[t]) > 0))
 			mask &= ~(UINT64_C(1) << t);
 	return mask;
+}
+
+struct pool_request request_of_row(struct orr_jobs *w, const struct job_rec *r)
+{
+	return (struct pool_request){ .gpus = r->gpus,
+		.gpu_milli = r->gpus == 1 && r->gpu_milli < 1000 ? r->gpu_milli : 1000,
+		.cpu_milli = r->cpu_milli,
+		.mem_mib = r->mem_mib,
+		.types = r->gpus ? runnable_types(w, r) : 0 };
 }
 
 /* "1:1;2:1.9;4:3.5": sizes ascend, rates are positive. */
@@ -130,13 +140,13 @@ bool speedup_load(struct orr_jobs *w, const struct job_rec *r)
 {
 	if (!r->speedup)
 		return true;
-	if (r->speedup >= w->n_speedup) {
+	if (r->speedup >= w->speedups.n) {
 		uint32_t n = (uint32_t)strtab_count(w->strings);
-		w->speedup = mem_realloc(w->speedup, n, sizeof *w->speedup);
-		memset(w->speedup + w->n_speedup, 0, (n - w->n_speedup) * sizeof *w->speedup);
-		w->n_speedup = n;
+		w->speedups.of = mem_realloc(w->speedups.of, n, sizeof *w->speedups.of);
+		memset(w->speedups.of + w->speedups.n, 0, (n - w->speedups.n) * sizeof *w->speedups.of);
+		w->speedups.n = n;
 	}
-	struct speedup *s = &w->speedup[r->speedup];
+	struct speedup *s = &w->speedups.of[r->speedup];
 	if (!s->is_parsed) {
 		s->is_parsed = true;
 		if (!parse_speedup(strtab_text(w->strings, r->speedup), s))
@@ -158,7 +168,7 @@ double rate_at_size(struct orr_jobs *w, const struct job *job, uint32_t gpus)
 		return 1;
 	if (!job->speedup)
 		return 0;
-	const struct speedup *s = &w->speedup[job->speedup];
+	const struct speedup *s = &w->speedups.of[job->speedup];
 	double at = 0, base = 0;
 	for (uint32_t i = 0; i < s->n; i++) {
 		if (s->size[i].gpus == gpus)
@@ -173,7 +183,7 @@ double rate_at_size(struct orr_jobs *w, const struct job *job, uint32_t gpus)
 
 void rates_free(struct orr_jobs *w)
 {
-	for (uint32_t i = 0; i < w->n_speedup; i++)
-		mem_free(w->speedup[i].size);
-	mem_free(w->speedup);
+	for (uint32_t i = 0; i < w->speedups.n; i++)
+		mem_free(w->speedups.of[i].size);
+	mem_free(w->speedups.of);
 }

@@ -3,6 +3,7 @@
 #include "jobs/world.h"
 
 #include "base/mem.h"
+#include "jobs/life.h"
 
 #include <stdlib.h>
 
@@ -34,12 +35,12 @@ static bool is_on_any(const struct pool_alloc *a, const struct bitset *nodes)
 /* Running jobs on GPUs of a type that would do, and not on the nodes `but`. */
 static struct candidate *candidates(const struct orr_jobs *w, uint64_t types, const struct bitset *but, uint32_t *n)
 {
-	struct candidate *c = mem_alloc((w->n_running + 1) * sizeof *c);
+	struct candidate *c = mem_alloc((w->slots.n_running + 1) * sizeof *c);
 	*n = 0;
-	for (uint32_t i = 0; i < w->n_running; i++) {
-		const struct job *job = &w->job[w->running[i]];
+	for (uint32_t i = 0; i < w->slots.n_running; i++) {
+		const struct job *job = &w->slots.job[w->slots.running[i]];
 		if (job->alloc.type < CLUSTER_MAX_TYPES && types >> job->alloc.type & 1 && !is_on_any(&job->alloc, but))
-			c[(*n)++] = (struct candidate){ job->last_start, job->number, w->running[i], false };
+			c[(*n)++] = (struct candidate){ job->last_start, job->number, w->slots.running[i], false };
 	}
 	qsort(c, *n, sizeof *c, by_start);
 	return c;
@@ -51,7 +52,7 @@ static bool suffices(
 	size_t k = 0;
 	for (uint32_t i = 0; i < n; i++)
 		if (!c[i].is_spared)
-			given[k++] = &w->job[c[i].slot].alloc;
+			given[k++] = &w->slots.job[c[i].slot].alloc;
 	return pool_fits_without(w->pool, r, given, k);
 }
 
@@ -86,7 +87,7 @@ uint32_t jobs_reclaim(struct orr_jobs *w, const struct pool_request *r, const st
 	for (uint32_t i = 0; i < n; i++) {
 		if (c[i].is_spared)
 			continue;
-		struct job *job = &w->job[c[i].slot];
+		struct job *job = &w->slots.job[c[i].slot];
 		life_evict(w, job);
 		tell_evicted(w, job);
 		taken++;

@@ -3,11 +3,26 @@
 #include "jobs/places.h"
 
 #include "base/mem.h"
+#include "jobs/life.h"
+#include "jobs/share.h"
+#include "jobs/training.h"
+#include "jobs/world.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Jobs can only be in each other's way where together they could send more than the link carries. */
+static bool link_is_contended(const struct orr_jobs *w, uint32_t link)
+{
+	const struct places *p = w->places;
+	const struct link_users *x = &p->link[link];
+	double sum = 0;
+	for (uint32_t i = 0; i < x->n; i++)
+		sum += w->slots.job[x->user[i].job].seat.alone->link[x->user[i].local].peak_Bps;
+	return sum > p->ground->topo->link[link].flow.capacity_Bps * (1 + 1e-9);
+}
 
 /* ---- by arithmetic ---- */
 
@@ -23,16 +38,16 @@ struct by_share {
 
 static double growth_at(struct by_share *s, struct job *job, uint32_t i)
 {
-	if (!i || job->growth[i] > 0)
-		return i ? job->growth[i] : 1;
+	if (!i || job->seat.growth[i] > 0)
+		return i ? job->seat.growth[i] : 1;
 	const struct training *t = training_at(s->w, job->training);
-	const struct steprate_value *v = steprate_alone(s->w->config->rates, t->class, job->place, stretches[i]);
+	const struct steprate_value *v = steprate_alone(s->w->config->rates, t->class, job->seat.place, stretches[i]);
 	if (v->error.code) {
 		world_fail(s->w, v->error.code, job, "%s", v->error.text);
 		s->has_failed = true;
 		return 1;
 	}
-	return job->growth[i] = fmax(1, job->alone->samples_per_s / v->samples_per_s);
+	return job->seat.growth[i] = fmax(1, job->seat.alone->samples_per_s / v->samples_per_s);
 }
 
 static double growth(void *ctx, uint32_t j, double stretch)
@@ -55,8 +70,8 @@ static uint32_t number_links(struct orr_jobs *w, struct job **set, uint32_t n, b
 	uint32_t n_all = 0, cap = 0;
 	*all = NULL;
 	for (uint32_t j = 0; j < n; j++)
-		for (uint32_t l = 0; l < set[j]->place->part.n_links; l++) {
-			uint32_t link = set[j]->place->part.link[l];
+		for (uint32_t l = 0; l < set[j]->seat.place->part.n_links; l++) {
+			uint32_t link = set[j]->seat.place->part.link[l];
 			if (p->local[link] != NONE || (contended_only && !link_is_contended(w, link)))
 				continue;
 			MEM_GROW(*all, n_all, cap);
@@ -81,10 +96,10 @@ static int by_share(struct orr_jobs *w, struct job **set, uint32_t n, double *sp
 	for (uint32_t i = 0; i < n_all; i++)
 		capacity[i] = w->places->ground->topo->link[all[i]].flow.capacity_Bps;
 	for (uint32_t j = 0; j < n; j++) {
-		const struct topo_part *part = &set[j]->place->part;
+		const struct topo_part *part = &set[j]->seat.place->part;
 		struct share_use *use = mem_alloc((part->n_links + 1) * sizeof *use);
 		for (uint32_t l = 0; l < part->n_links; l++) {
-			const struct step_link *x = &set[j]->alone->link[l];
+			const struct step_link *x = &set[j]->seat.alone->link[l];
 			if (x->busy > 0 && w->places->local[part->link[l]] != NONE)
 				use[job[j].n++] = (struct share_use){ w->places->local[part->link[l]], x->busy, x->peak_Bps };
 		}
@@ -106,7 +121,7 @@ static int by_share(struct orr_jobs *w, struct job **set, uint32_t n, double *sp
 static int by_shape(const void *a, const void *b)
 {
 	const struct job *x = *(struct job *const *)a, *y = *(struct job *const *)b;
-	int keys = strcmp(x->place->key, y->place->key);
+	int keys = strcmp(x->seat.place->key, y->seat.place->key);
 	if (x->training != y->training)
 		return x->training < y->training ? -1 : 1;
 	return keys ? keys : x->number < y->number ? -1 : x->number > y->number;
@@ -119,7 +134,7 @@ static int by_shape(const void *a, const void *b)
 static double begins(const struct job *job, uint32_t i)
 {
 	const double golden = 0.6180339887498949;
-	return fmod(i * golden, 1) * job->alone->samples / job->alone->samples_per_s;
+	return fmod(i * golden, 1) * job->seat.alone->samples / job->seat.alone->samples_per_s;
 }
 
 static int by_simulation(struct orr_jobs *w, struct job **set, uint32_t n, double *speed)
@@ -128,11 +143,11 @@ static int by_simulation(struct orr_jobs *w, struct job **set, uint32_t n, doubl
 	uint32_t *all, n_all = number_links(w, set, n, false, &all);
 	struct steprate_member *m = mem_zalloc(n, sizeof *m);
 	for (uint32_t j = 0; j < n; j++) {
-		const struct topo_part *part = &set[j]->place->part;
+		const struct topo_part *part = &set[j]->seat.place->part;
 		uint32_t *link = mem_alloc((part->n_links + 1) * sizeof *link);
 		for (uint32_t l = 0; l < part->n_links; l++)
 			link[l] = w->places->local[part->link[l]];
-		m[j] = (struct steprate_member){ training_at(w, set[j]->training)->class, set[j]->place, link, begins(set[j], j) };
+		m[j] = (struct steprate_member){ training_at(w, set[j]->training)->class, set[j]->seat.place, link, begins(set[j], j) };
 	}
 	forget_links(w, all, n_all);
 	const struct steprate_value *v = steprate_together(w->config->rates, m, n, all, n_all);
@@ -141,7 +156,7 @@ static int by_simulation(struct orr_jobs *w, struct job **set, uint32_t n, doubl
 	strtab_add_z(w->places->sets, text); /* only counted: answers have one place each */
 	bool is_known = true;
 	for (uint32_t j = 0; j < n && !v->error.code; j++) {
-		speed[j] = fmin(1, v->of[j] / set[j]->alone->samples_per_s);
+		speed[j] = fmin(1, v->of[j] / set[j]->seat.alone->samples_per_s);
 		is_known = is_known && speed[j] > 0;
 	}
 	if (v->error.code)
@@ -153,9 +168,121 @@ static int by_simulation(struct orr_jobs *w, struct job **set, uint32_t n, doubl
 	return w->error.code || is_known ? w->error.code : by_share(w, set, n, speed);
 }
 
-int sharing_speeds(struct orr_jobs *w, struct job **set, uint32_t n, double *speed)
+/* Sets speed[i] of set[i] relative to its speed alone; may reorder the set. */
+static int find_speeds(struct orr_jobs *w, struct job **set, uint32_t n, double *speed)
 {
-	bool is_simulated = w->config->sharing == JOBS_SHARING_SIMULATED && n <= w->sharing_most;
-	w->places->by_arithmetic += w->config->sharing == JOBS_SHARING_SIMULATED && !is_simulated;
+	bool is_simulated = w->config->sharing == JOBS_SHARING_SIMULATED && n <= w->options.sharing_most;
 	return is_simulated ? by_simulation(w, set, n, speed) : by_share(w, set, n, speed);
+}
+
+/* ---- rates ---- */
+
+static bool find_alone(struct orr_jobs *w, struct job *job)
+{
+	const struct training *t = training_at(w, job->training);
+	const struct steprate_value *v = steprate_alone(w->config->rates, t->class, job->seat.place, 1);
+	if (v->error.code) {
+		world_fail(w, v->error.code, job, "%s", v->error.text);
+		return false;
+	}
+	char key[96];
+	snprintf(key, sizeof key, "%u %s", t->class, job->seat.place->key);
+	strtab_add_z(w->places->shapes, key);
+	job->seat.alone = v;
+	memset(job->seat.growth, 0, sizeof job->seat.growth);
+	job->seat.alone_rate = v->samples_per_s / t->reference->samples_per_s;
+	places_join_links(w, job);
+	return true;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct job *x = *(struct job *const *)a, *y = *(struct job *const *)b;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* All that are tied to the job by contended links, in order of number; to be freed. */
+static struct job **set_of(struct orr_jobs *w, struct job *root, uint32_t *n)
+{
+	struct places *p = w->places;
+	struct job **set = NULL;
+	uint32_t cap = 0;
+	*n = 0;
+	MEM_GROW(set, *n, cap);
+	set[(*n)++] = root;
+	root->seat.mark = p->mark;
+	for (uint32_t i = 0; i < *n; i++)
+		for (uint32_t l = 0; l < set[i]->seat.place->part.n_links; l++) {
+			uint32_t link = set[i]->seat.place->part.link[l];
+			if (p->link[link].n < 2 || !places_loads(p, set[i], l) || !link_is_contended(w, link))
+				continue;
+			for (uint32_t k = 0; k < p->link[link].n; k++) {
+				struct job *job = &w->slots.job[p->link[link].user[k].job];
+				if (job->seat.mark == p->mark)
+					continue;
+				job->seat.mark = p->mark;
+				MEM_GROW(set, *n, cap);
+				set[(*n)++] = job;
+			}
+		}
+	qsort(set, *n, sizeof *set, by_number);
+	return set;
+}
+
+/* What the fixed point of share.h leaves undecided is no change. */
+static const double same_rate = 1e-9;
+
+static void rerate(struct orr_jobs *w, struct job *job, double speed)
+{
+	double rate = job->seat.alone_rate * speed;
+	if (job->work.has_rate && fabs(job->work.rate - rate) <= same_rate * rate)
+		return;
+	w->places->rerated += job->work.has_rate;
+	life_rerate(w, job, rate);
+}
+
+static void settle_set(struct orr_jobs *w, struct job **set, uint32_t n)
+{
+	struct places *p = w->places;
+	double one = 1, *speed = n > 1 ? mem_alloc(n * sizeof *speed) : &one;
+	p->largest_set = n > p->largest_set ? n : p->largest_set;
+	if (n > 1 && find_speeds(w, set, n, speed))
+		n = 0; /* an error */
+	for (uint32_t i = 0; i < n; i++)
+		rerate(w, set[i], speed[i]);
+	if (speed != &one)
+		mem_free(speed);
+}
+
+static void settle_around(struct orr_jobs *w, struct job *job)
+{
+	uint32_t n;
+	if (job->seat.mark == w->places->mark || w->error.code)
+		return;
+	struct job **set = set_of(w, job, &n);
+	settle_set(w, set, n);
+	mem_free(set);
+}
+
+void places_settle(struct orr_jobs *w)
+{
+	struct places *p = w->places;
+	if (!p || (!p->n_fresh && !p->n_dirty))
+		return;
+	p->mark++;
+	for (uint32_t i = 0; i < p->n_fresh && !w->error.code; i++) {
+		struct job *job = &w->slots.job[p->fresh[i]];
+		if (job->seat.place && !job->seat.alone)
+			find_alone(w, job);
+	}
+	for (uint32_t i = 0; i < p->n_fresh && !w->error.code; i++)
+		if (w->slots.job[p->fresh[i]].seat.alone)
+			settle_around(w, &w->slots.job[p->fresh[i]]);
+	for (uint32_t i = 0; i < p->n_dirty; i++) {
+		struct link_users *x = &p->link[p->dirty[i]];
+		x->is_dirty = false;
+		for (uint32_t k = 0; k < x->n; k++)
+			settle_around(w, &w->slots.job[x->user[k].job]);
+	}
+	p->n_fresh = p->n_dirty = 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "jobs/world.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 
 #include <string.h>
@@ -8,49 +9,49 @@
 uint32_t slot_new(struct orr_jobs *w)
 {
 	uint32_t slot;
-	if (w->n_free) {
-		slot = w->free_slots[--w->n_free];
+	if (w->slots.n_free) {
+		slot = w->slots.free[--w->slots.n_free];
 	} else {
-		MEM_GROW(w->job, w->n_jobs, w->cap_jobs);
-		slot = w->n_jobs++;
-		w->job[slot].generation = 0;
+		MEM_GROW(w->slots.job, w->slots.n, w->slots.cap);
+		slot = w->slots.n++;
+		w->slots.job[slot].generation = 0;
 	}
-	uint32_t generation = w->job[slot].generation + 1;
-	w->job[slot] = (struct job){ .generation = generation ? generation : 1,
+	uint32_t generation = w->slots.job[slot].generation + 1;
+	w->slots.job[slot] = (struct job){ .generation = generation ? generation : 1,
 		.state = ORR_JOB_WAITING,
 		.first_start = -1,
 		.last_start = -1,
-		.rate = 1,
-		.prev = w->last_live,
+		.work.rate = 1,
+		.prev = w->slots.last_live,
 		.next = NONE,
 		.running_at = NONE,
-		.last_node = NONE,
+		.last_places = NONE,
 		.training = NONE };
-	if (w->last_live == NONE)
-		w->first_live = slot;
+	if (w->slots.last_live == NONE)
+		w->slots.first_live = slot;
 	else
-		w->job[w->last_live].next = slot;
-	w->last_live = slot;
+		w->slots.job[w->slots.last_live].next = slot;
+	w->slots.last_live = slot;
 	return slot;
 }
 
 void slot_release_ended(struct orr_jobs *w)
 {
-	w->n_told = 0;
-	while (w->n_ended) {
-		uint32_t slot = w->ended[--w->n_ended];
-		struct job *job = &w->job[slot];
+	w->slots.n_told = 0;
+	while (w->slots.n_ended) {
+		uint32_t slot = w->slots.ended[--w->slots.n_ended];
+		struct job *job = &w->slots.job[slot];
 		if (job->prev == NONE)
-			w->first_live = job->next;
+			w->slots.first_live = job->next;
 		else
-			w->job[job->prev].next = job->next;
+			w->slots.job[job->prev].next = job->next;
 		if (job->next == NONE)
-			w->last_live = job->prev;
+			w->slots.last_live = job->prev;
 		else
-			w->job[job->next].prev = job->prev;
+			w->slots.job[job->next].prev = job->prev;
 		job->generation++; /* the handle is of no live job from now on */
-		MEM_GROW(w->free_slots, w->n_free, w->cap_free);
-		w->free_slots[w->n_free++] = slot;
+		MEM_GROW(w->slots.free, w->slots.n_free, w->slots.cap_free);
+		w->slots.free[w->slots.n_free++] = slot;
 	}
 }
 
@@ -58,11 +59,10 @@ void slot_release_ended(struct orr_jobs *w)
 
 static uint32_t hash_request(const struct pool_request *r)
 {
-	uint64_t h = r->gpus * UINT64_C(0x9e3779b97f4a7c15) ^ r->gpu_milli;
-	h = (h ^ (uint64_t)r->cpu_milli) * UINT64_C(0xbf58476d1ce4e5b9);
-	h = (h ^ h >> 29 ^ (uint64_t)r->mem_mib) * UINT64_C(0x94d049bb133111eb);
-	h = (h ^ h >> 31 ^ r->types) * UINT64_C(0x9e3779b97f4a7c15);
-	return (uint32_t)(h >> 32);
+	uint64_t h = hash_mix(r->gpus * HASH_GOLDEN ^ r->gpu_milli);
+	h = hash_mix(h ^ (uint64_t)r->cpu_milli);
+	h = hash_mix(h ^ (uint64_t)r->mem_mib);
+	return (uint32_t)hash_mix(h ^ r->types);
 }
 
 static bool is_same(const struct pool_request *a, const struct pool_request *b)
@@ -73,46 +73,43 @@ static bool is_same(const struct pool_request *a, const struct pool_request *b)
 
 static void grow_shapes(struct orr_jobs *w)
 {
-	uint32_t slots = w->shape_mask ? (w->shape_mask + 1) * 2 : 64;
-	mem_free(w->shape_slot);
-	w->shape_slot = mem_zalloc(slots, sizeof *w->shape_slot);
-	w->shape_mask = slots - 1;
-	for (uint32_t i = 0; i < w->n_shapes; i++) {
-		uint32_t at = hash_request(&w->shape[i].request) & w->shape_mask;
-		while (w->shape_slot[at])
-			at = (at + 1) & w->shape_mask;
-		w->shape_slot[at] = i + 1;
+	uint32_t slots = w->shapes.mask ? (w->shapes.mask + 1) * 2 : 64;
+	mem_free(w->shapes.slot);
+	w->shapes.slot = mem_zalloc(slots, sizeof *w->shapes.slot);
+	w->shapes.mask = slots - 1;
+	for (uint32_t i = 0; i < w->shapes.n; i++) {
+		uint32_t at = hash_request(&w->shapes.shape[i].request) & w->shapes.mask;
+		while (w->shapes.slot[at])
+			at = (at + 1) & w->shapes.mask;
+		w->shapes.slot[at] = i + 1;
 	}
 }
 
 uint32_t shape_of(struct orr_jobs *w, const struct pool_request *r)
 {
-	if (w->n_shapes * 2 >= w->shape_mask)
+	if (w->shapes.n * 2 >= w->shapes.mask)
 		grow_shapes(w);
-	uint32_t at = hash_request(r) & w->shape_mask;
-	for (; w->shape_slot[at]; at = (at + 1) & w->shape_mask)
-		if (is_same(&w->shape[w->shape_slot[at] - 1].request, r))
-			return w->shape_slot[at] - 1;
-	if (w->n_shapes == w->cap_shapes) {
-		w->cap_shapes = w->cap_shapes ? w->cap_shapes * 2 : 32;
-		w->shape = mem_realloc(w->shape, w->cap_shapes, sizeof *w->shape);
-		w->waiting_of = mem_realloc(w->waiting_of, w->cap_shapes, sizeof *w->waiting_of);
+	uint32_t at = hash_request(r) & w->shapes.mask;
+	for (; w->shapes.slot[at]; at = (at + 1) & w->shapes.mask)
+		if (is_same(&w->shapes.shape[w->shapes.slot[at] - 1].request, r))
+			return w->shapes.slot[at] - 1;
+	if (w->shapes.n == w->shapes.cap) {
+		w->shapes.cap = w->shapes.cap ? w->shapes.cap * 2 : 32;
+		w->shapes.shape = mem_realloc(w->shapes.shape, w->shapes.cap, sizeof *w->shapes.shape);
 	}
-	w->waiting_of[w->n_shapes] = 0;
-	w->shape[w->n_shapes] = (struct shape){ *r, pool_could_ever_fit(w->config->cluster, w->config->placement, r) };
-	w->shape_slot[at] = ++w->n_shapes;
-	return w->n_shapes - 1;
+	w->shapes.shape[w->shapes.n] = (struct shape){ *r, pool_could_ever_fit(w->config->cluster, w->config->placement, r) };
+	w->shapes.slot[at] = ++w->shapes.n;
+	return w->shapes.n - 1;
 }
 
 void slots_free(struct orr_jobs *w)
 {
-	for (uint32_t i = 0; i < w->n_running; i++)
-		pool_give(w->pool, &w->job[w->running[i]].alloc);
-	mem_free(w->job);
-	mem_free(w->free_slots);
-	mem_free(w->running);
-	mem_free(w->ended);
-	mem_free(w->shape);
-	mem_free(w->shape_slot);
-	mem_free(w->waiting_of);
+	for (uint32_t i = 0; i < w->slots.n_running; i++)
+		pool_give(w->pool, &w->slots.job[w->slots.running[i]].alloc);
+	mem_free(w->slots.job);
+	mem_free(w->slots.free);
+	mem_free(w->slots.running);
+	mem_free(w->slots.ended);
+	mem_free(w->shapes.shape);
+	mem_free(w->shapes.slot);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Jobs that name a model and a strategy: what each kind of them does on its reference place. */
-#include "jobs/places.h"
+#include "jobs/training.h"
 
 #include "base/mem.h"
+#include "jobs/places.h"
+#include "jobs/world.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -17,13 +19,13 @@ struct kind {
 static void find_reference(struct orr_jobs *w, struct training *t)
 {
 	const struct cluster *c = w->config->cluster;
-	uint32_t first = *w->reference_type ? cluster_type(c, w->reference_type, strlen(w->reference_type)) : 0;
+	uint32_t first = *w->options.reference_type ? cluster_type(c, w->options.reference_type, strlen(w->options.reference_type)) : 0;
 	t->reference = NULL;
 	for (uint32_t i = 0; i < c->n_types && !t->reference; i++) {
 		uint32_t type = (first + i) % c->n_types;
 		if (t->types >> type & 1)
 			t->reference = t->on_type[type];
-		if (*w->reference_type)
+		if (*w->options.reference_type)
 			break;
 	}
 }
@@ -48,7 +50,7 @@ static void measure(struct orr_jobs *w, struct training *t, const struct kind *k
 		t->error = why;
 }
 
-uint32_t training_of(struct orr_jobs *w, uint32_t model, uint32_t strategy, double batch, uint32_t gpus)
+static uint32_t training_of(struct orr_jobs *w, uint32_t model, uint32_t strategy, double batch, uint32_t gpus)
 {
 	struct places *p = w->places;
 	if (!p || !strategy || !gpus)

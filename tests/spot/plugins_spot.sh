@@ -86,11 +86,11 @@ timer_rank|1 P at 1\.000000000 s: orr_spot_timer\(\): rank 8; expected 0 to 7$
 future|1 P at 1\.000000000 s: orr_spot_future\(\): asks for the future without declaring the oracle
 true_end|1 P at 1\.000000000 s: orr_inst_true_end\(\): asks for the future without declaring
 offer_end|1 P at 1\.000000000 s: orr_offer_true_end\(\): asks for the future without declaring
-count_nothing|1 P at 1\.000000000 s: .*name of a metric
+count_nothing|1 P at 1\.000000000 s: .*cannot name a metric
 count_usd|1 P at 40\.000000000 s: .*: usd is a metric of the world: choose another name$
 report_accounts|1 P at 1\.000000000 s: .*"paused_part" cannot name a metric
 report_infinite|1 P at 1\.000000000 s: orr_spot_report\(\): lots: cannot report inf$
-report_odd|1 P at 1\.000000000 s: .*name of a metric
+report_odd|1 P at 1\.000000000 s: .*cannot name a metric
 give_up|1 P at 1\.000000000 s: had enough$
 give_up_mutely|1 P at 1\.000000000 s: gave up without a reason$
 go_on|1 P at 1\.000000000 s: orr_layout\(\): the handle is of an instance that has ended, or of none$

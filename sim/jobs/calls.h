@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* calls.h - the policy of a run: its object, and the calls to it */
+#ifndef ORR_JOBS_CALLS_H
+#define ORR_JOBS_CALLS_H
+
+#include <orrery/policy.h>
+
+#include "engine/watch.h"
+#include "jobs/job.h"
+
+struct policy_calls {
+	const struct orr_policy *declared;
+	const struct orr_jobs_ops *ops;
+	void *self; /* the policy's object */
+	struct watch *watch;
+	bool is_due;           /* schedule() is to be called */
+	bool is_acting;        /* inside schedule() */
+	bool capacity_changed; /* capacity() is to be called first */
+	bool saw_truth;        /* used true durations: the run is marked oracle */
+	int64_t calls_now;     /* schedule() calls at this instant */
+	int64_t last_call;
+	orr_job last_acted; /* the job of the policy's last action, for messages */
+};
+
+void calls_create(struct orr_jobs *w, const struct orr_args *args);
+void calls_destroy(struct orr_jobs *w);
+void tell_arrived(struct orr_jobs *w, const struct job *job);
+void tell_evicted(struct orr_jobs *w, const struct job *job);
+/* Reports the jobs that ended since the last call. */
+void tell_ended(struct orr_jobs *w);
+/* Calls schedule(), and capacity() before it if that changed. False: the run is over. */
+bool calls_schedule(struct orr_jobs *w);
+
+#endif

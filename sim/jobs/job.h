@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * job.h - a live job: what it asks for, how far it is, and where it runs
+ *
+ * Work is counted in ns at rate 1. A run of a job is the time from a start to the next stop, eviction or end; a piece is a part
+ * of a run at one rate.
+ */
+#ifndef ORR_JOBS_JOB_H
+#define ORR_JOBS_JOB_H
+
+#include <orrery/jobs.h>
+
+#include "cluster/pool.h"
+#include "engine/engine.h"
+#include "results/timeline.h"
+
+#define NONE UINT32_MAX
+
+struct place;
+struct steprate_value;
+
+struct job_work {
+	int64_t asked;
+	int64_t left;     /* at the start of the present run, if the job runs */
+	int64_t booked;   /* done in finished runs, lost work included */
+	int64_t overhead; /* start costs paid in finished runs */
+	double rate;      /* since progress_from */
+	int64_t progress_from, piece_done,
+		piece_saved; /* piece_done: in earlier pieces of this run; piece_saved: at their last checkpoint */
+	bool has_rate;       /* false: places_settle() sets the rate and the end event */
+	bool was_scaled;     /* ran at a rate other than 1 */
+};
+
+/* The GPUs of a running job, and its speed there if it trains (places.h). */
+struct job_seat {
+	uint32_t *gpu, n_gpu; /* by number */
+	struct place *place;  /* this and the rest: of a job that trains */
+	const struct steprate_value *alone;
+	double alone_rate;
+	double growth[4]; /* of its iteration when messages are stretched (sharing.c); 0: unknown */
+	uint64_t mark;    /* of the settlement that last visited the job */
+};
+
+struct job {
+	uint32_t generation;
+	uint8_t state; /* enum orr_job_state */
+	uint8_t how;   /* enum orr_job_end, once ended */
+	bool has_run;
+	bool is_given; /* inside orr_fits_without(): counted as stopped */
+	/* From the trace. */
+	uint64_t number;
+	uint32_t shape, gpus, id, user, queue, model, speedup;
+	int64_t submit, limit, duration, recorded_wait;
+	double priority, iterations;
+	uint32_t training, strategy; /* training: NONE if the job does not train */
+	double batch;                /* samples per GPU and iteration; 0: the default */
+	/* So far. */
+	struct job_work work;
+	int64_t first_start, last_start, attained;
+	int64_t start_cost;        /* of the present run: no progress before it is paid */
+	timeline_sum gpu_milli_ns; /* time in finished runs x GPUs held (1/1000) */
+	timeline_sum live_ns;      /* integral of live jobs over time, at arrival */
+	uint32_t preemptions, migrations, restarts;
+	uint32_t last_places; /* hash of the nodes of the last run, to count migrations */
+	/* While it runs. */
+	uint32_t held; /* GPUs */
+	struct pool_alloc alloc;
+	struct job_seat seat;
+	struct eng_event end;
+	uint32_t prev, next; /* in the list of live jobs; NONE at its ends */
+	uint32_t running_at; /* index in slots.running */
+};
+
+/* ---- progress.c ---- */
+/* Work done so far in the present run of a running job. */
+int64_t work_done(const struct orr_jobs *w, const struct job *job);
+/* The part of it that the last checkpoint of this run holds. Checkpoints are made in equal intervals of time, at any rate. */
+int64_t work_saved(const struct orr_jobs *w, const struct job *job);
+/* 1/1000 GPU in use on `held` GPUs: a shared GPU counts by the job's part of it. */
+int64_t gpu_milli_of(const struct job *job, uint32_t held);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* metrics.h - what a run measures (metrics.c), and its conservation laws (check.c) */
+#ifndef ORR_JOBS_METRICS_H
+#define ORR_JOBS_METRICS_H
+
+#include "jobs/job.h"
+#include "results/result.h"
+#include "results/stats.h"
+
+struct totals {
+	uint64_t arrived, completed, killed, failed, refused;
+	uint64_t preemptions, migrations, restarts;
+	int64_t first_submit, last_end;
+	timeline_sum job_milli_ns; /* GPUs of jobs (1/1000) x time held */
+	timeline_sum live_ns;      /* ns x jobs */
+	double ftf_sum, ftf_max;   /* finish-time fairness */
+	uint64_t ftf_n;
+	double jain_sum, jain_sum2;
+	uint64_t jain_n;
+};
+
+struct measures {
+	struct timeline busy, queue, stranded, fragmented;
+	struct hist *jct, *wait, *slowdown;
+	struct jobs_blocks *blocks;
+	size_t cap_rows, cap_events;
+	uint64_t row_stride; /* every row_stride-th job has a row */
+	int64_t last_instant;
+	uint64_t checks; /* of the state, under --check */
+};
+
+void metrics_begin(struct orr_jobs *w);
+void metrics_first(struct orr_jobs *w, int64_t submit_ns); /* the first job that is not refused */
+void metrics_state(struct orr_jobs *w);                    /* at the end of an instant */
+void metrics_job(struct orr_jobs *w, const struct job *job, enum job_status how);
+void metrics_event(struct orr_jobs *w, const char *kind, const struct job *job);
+void metrics_node_event(struct orr_jobs *w, const char *kind, uint32_t node);
+void metrics_end(struct orr_jobs *w);
+void metrics_free(struct orr_jobs *w);
+
+/* ---- check.c: a violated law ends the run with an error ---- */
+void check_state(struct orr_jobs *w);
+void check_ended(struct orr_jobs *w); /* before the slots of ended jobs are freed */
+void check_end(struct orr_jobs *w);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * slots.h - the live jobs of a run, and the distinct requests among them
+ *
+ * Invariants: a slot is in use from the arrival of its job to the end of the instant in which the job ended. Its generation grows
+ * each time it is freed, so an old handle is recognised. Live jobs form a list in order of submission. A running job has exactly
+ * one pending end event; a job that trains gets it, with its rate, at the end of the instant in which it started.
+ */
+#ifndef ORR_JOBS_SLOTS_H
+#define ORR_JOBS_SLOTS_H
+
+#include "jobs/job.h"
+
+struct slots {
+	struct job *job;
+	uint32_t n, cap;
+	uint32_t *free;
+	uint32_t n_free, cap_free;
+	uint32_t first_live, last_live;
+	uint64_t live, waiting;
+	uint32_t *running;
+	uint32_t n_running, cap_running;
+	uint32_t *ended; /* slots to be freed at the end of this instant */
+	uint32_t n_ended, cap_ended;
+	uint32_t n_told; /* of ended[]: the policy knows of the first n_told */
+	uint64_t given;  /* how often a job has given GPUs back */
+};
+
+struct shape {
+	struct pool_request request;
+	bool fits_ever; /* on the empty cluster */
+};
+
+/* Equal requests have equal numbers. */
+struct shapes {
+	struct shape *shape;
+	uint32_t n, cap;
+	uint32_t *slot; /* hash table: shape + 1 */
+	uint32_t mask;
+};
+
+uint32_t slot_new(struct orr_jobs *w);
+void slot_release_ended(struct orr_jobs *w); /* at the end of an instant */
+/* Returns the number of the request's shape; may move w->shapes.shape. */
+uint32_t shape_of(struct orr_jobs *w, const struct pool_request *r);
+void slots_free(struct orr_jobs *w);
+
+#endif

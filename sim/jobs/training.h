@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* training.h - jobs that name a model and a strategy: the speed of each kind of them on its reference place */
+#ifndef ORR_JOBS_TRAINING_H
+#define ORR_JOBS_TRAINING_H
+
+#include "jobs/job.h"
+#include "jobs/steprate.h"
+#include "traces/trace.h"
+
+/* Jobs of one model, strategy, batch and size. */
+struct training {
+	uint32_t class;
+	uint64_t types;                         /* where it can run */
+	const struct steprate_value **on_type;  /* on the reference place of each type */
+	const struct steprate_value *reference; /* what rates are relative to; NULL: it fits nowhere */
+	struct orr_error error;
+};
+
+/* The training of a row; NONE: the job does not train. *ok is false, with w->error set, if no speed is known. */
+uint32_t training_of_row(struct orr_jobs *w, const struct job_rec *r, bool *ok);
+const struct training *training_at(const struct orr_jobs *w, uint32_t training);
+/* Seconds of an iteration on the reference place; 0 if the job fits nowhere. */
+double training_iteration_s(const struct orr_jobs *w, uint32_t training);
+/* Relative to the reference place. */
+double training_rate_on(const struct orr_jobs *w, uint32_t training, uint32_t type);
+double training_rate_at(struct orr_jobs *w, const struct job *job, uint32_t gpus);
+uint64_t training_types(const struct orr_jobs *w, uint32_t training);
+
+#endif
