@@ -226,7 +226,7 @@ jobs       $build/demo/POLICY.jobs.csv
 database   $build/demo/demo.db      (orrery db runs $build/demo/demo.db)
 figure     $build/demo/jct-cdf.svg  (and .pdf, .png; utilisation, queue-length, gantt beside it)
 
-To go on: $build/orrery --help, and docs/guide.md
+To go on: $build/orrery --help, and docs/tutorial.md
 END
 }
 

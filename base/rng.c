@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/rng.h"
 
+#include "base/hash.h"
+
 #include <limits.h>
 #include <math.h>
 
@@ -23,20 +25,6 @@ static inline uint64_t xoshiro_next(uint64_t s[4])
 	return result;
 }
 
-static uint64_t mix(uint64_t z)
-{
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
-}
-
-/* SplitMix64: G. L. Steele, D. Lea and C. H. Flood, "Fast splittable pseudorandom
- * number generators", OOPSLA 2014. */
-static uint64_t splitmix_next(uint64_t *x)
-{
-	return mix(*x += UINT64_C(0x9e3779b97f4a7c15));
-}
-
 static inline double to_uniform(uint64_t x)
 {
 	return (double)(x >> 11) * 0x1p-53;
@@ -48,7 +36,7 @@ static void gsl_set_seed(void *state, unsigned long seed)
 {
 	uint64_t *s = state, x = seed;
 	for (int i = 0; i < 4; i++)
-		s[i] = splitmix_next(&x);
+		s[i] = hash_next(&x);
 }
 
 static unsigned long gsl_get(void *state)
@@ -73,25 +61,16 @@ static const gsl_rng_type xoshiro_type = {
 
 /* ---- streams ---- */
 
-/* FNV-1a, 64 bits. */
-static uint64_t hash_text(const char *s)
-{
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
-	for (; *s; s++)
-		h = (h ^ (unsigned char)*s) * UINT64_C(0x100000001b3);
-	return h;
-}
-
 /* Each word of the state mixes one word drawn from the seed, one from the name and
- * one from the index. mix() is one to one, so streams that differ in one of the
+ * one from the index. hash_mix() is one to one, so streams that differ in one of the
  * three differ in every word. */
 void rng_init(struct rng *r, uint64_t seed, const char *name, uint64_t index)
 {
-	uint64_t from_seed = seed, from_name = hash_text(name), from_index = index;
+	uint64_t from_seed = seed, from_name = hash_text(HASH_START, name), from_index = index;
 	for (int i = 0; i < 4; i++) {
-		uint64_t h = splitmix_next(&from_seed);
-		h = mix(h ^ splitmix_next(&from_name));
-		r->s[i] = mix(h ^ splitmix_next(&from_index));
+		uint64_t h = hash_next(&from_seed);
+		h = hash_mix(h ^ hash_next(&from_name));
+		r->s[i] = hash_mix(h ^ hash_next(&from_index));
 	}
 	if (!(r->s[0] | r->s[1] | r->s[2] | r->s[3]))
 		r->s[0] = 1; /* the one state that xoshiro cannot leave */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/strtab.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 
 #include <string.h>
@@ -22,12 +23,10 @@ struct strtab {
 	size_t mask;
 };
 
-static uint32_t hash_bytes(const char *s, size_t len)
+static uint32_t hash_of(const char *s, size_t len)
 {
-	uint64_t h = UINT64_C(0xcbf29ce484222325) ^ len;
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ (unsigned char)s[i]) * UINT64_C(0x100000001b3);
-	return (uint32_t)(h ^ (h >> 32));
+	uint64_t h = hash_bytes(HASH_START ^ len, s, len);
+	return (uint32_t)(h ^ h >> 32);
 }
 
 static const char *keep(struct strtab *t, const char *s, size_t len)
@@ -85,7 +84,7 @@ void strtab_free(struct strtab *t)
 
 uint32_t strtab_add(struct strtab *t, const char *s, size_t len)
 {
-	uint32_t h = hash_bytes(s, len);
+	uint32_t h = hash_of(s, len);
 	size_t at = h & t->mask;
 	for (; t->slot[at]; at = (at + 1) & t->mask) {
 		uint32_t i = t->slot[at] - 1;

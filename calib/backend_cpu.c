@@ -163,7 +163,7 @@ static void fill_index(struct task *t)
 		double u = rand_uniform(&random), row = is_zipf ? pow(table, u) - 1 : u * table;
 		/* Ranks are scattered over the table: neighbours in rank are not neighbours in memory. */
 		uint64_t at = (uint64_t)fmin(row, table - 1);
-		t->index[i] = (uint32_t)(is_zipf ? rand_mix(at + 1) % (uint64_t)table : at);
+		t->index[i] = (uint32_t)(is_zipf ? hash_mix(at + 1) % (uint64_t)table : at);
 	}
 }
 

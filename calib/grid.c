@@ -25,7 +25,7 @@ double sobol(uint32_t index, uint32_t dim, uint64_t seed)
 		for (uint32_t k = 1; k < s; k++)
 			v[i] ^= ((poly[dim].a >> (s - 1 - k)) & 1) * v[i - k];
 	}
-	uint32_t x = (uint32_t)rand_mix(seed * SOBOL_DIMS + dim + 1) >> (32 - SOBOL_BITS);
+	uint32_t x = (uint32_t)hash_mix(seed * SOBOL_DIMS + dim + 1) >> (32 - SOBOL_BITS);
 	uint32_t gray = index ^ (index >> 1);
 	for (uint32_t i = 0; i < SOBOL_BITS; i++)
 		if ((gray >> i) & 1)

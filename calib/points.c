@@ -68,7 +68,7 @@ static int check_header(const struct csv *c, struct orr_error *err)
 			continue;
 		const char *near = nearest_name(c->name[i], columns);
 		return orr_fail(err, ORR_EINPUT, "%.300s:1: unknown column \"%.60s\"%s%s", c->path, c->name[i],
-			near ? "; did you mean " : "", near ? near : "; docs/guide.md lists them");
+			near ? "; did you mean " : "", near ? near : "; docs/reference/devices.md lists them");
 	}
 	return csv_need(c, needed, err);
 }

@@ -1,3 +1,4 @@
+# kernels that are measured, and laws fitted to the points
 # Bottom first: a file calls only files before it (tests/house/order.sh).
 liborrery_a_SOURCES += calib/csv.c calib/work.c calib/cpu_pair.c calib/sample.c calib/fit_nls.c calib/cpu_gemm.c \
 	calib/cpu_kernels.c calib/points.c calib/grid.c calib/fit_starts.c calib/backend_cpu.c calib/backend_synthetic.c \
@@ -24,7 +25,7 @@ calib/cuda/attention.o: calib/cuda/attention.cu
 calib/cuda/work.o: calib/work.c
 	$(AM_V_GEN)$(MKDIR_P) calib/cuda && $(CC) -std=c11 -O2 -fPIC -fvisibility=hidden -I$(srcdir)/include -I$(srcdir) -c -o $@ \
 	$(srcdir)/calib/work.c
-$(CUDA_OBJECTS): calib/backend.h calib/work.h calib/cuda/libraries.h calib/cuda/module.h
+$(CUDA_OBJECTS): base/hash.h calib/backend.h calib/work.h calib/cuda/libraries.h calib/cuda/module.h
 orr_calib_cuda.so: $(CUDA_OBJECTS)
 	$(AM_V_GEN)$(NVCC) -shared -Xcompiler -fPIC -cudart static -Xlinker --exclude-libs=ALL -o $@ $(CUDA_OBJECTS) -ldl
 CLEANFILES += calib/cuda/*.o orr_calib_cuda.so

@@ -3,6 +3,7 @@
 
 #include "base/num.h"
 #include "base/param.h"
+#include "results/columns.h"
 #include "results/report.h"
 #include "results/store.h"
 
@@ -100,13 +101,24 @@ static int with_store(const char *verb, const char *file, const struct options *
 	return code;
 }
 
+static int print_columns(void)
+{
+	struct sbuf text = { 0 };
+	columns_markdown(&text);
+	fputs(sbuf_text(&text), stdout);
+	sbuf_free(&text);
+	return ORR_OK;
+}
+
 static int run_db(int argc, char **argv, struct orr_error *err)
 {
-	static const char *const verbs[] = { "digest", "runs", "export", NULL };
+	static const char *const verbs[] = { "digest", "runs", "export", "columns", NULL };
 	struct options o = { 0 };
 	int code = parse(argc, argv, &o, err);
 	if (code)
 		return code;
+	if (argc - optind == 1 && !strcmp(argv[optind], "columns"))
+		return print_columns();
 	if (argc - optind != 2)
 		return orr_fail(err, ORR_EINPUT, "db: expected a verb and a file; 'orrery db --help' shows the forms");
 	const char *verb = argv[optind], *file = argv[optind + 1];
@@ -116,7 +128,7 @@ static int run_db(int argc, char **argv, struct orr_error *err)
 	if (!verbs[known]) {
 		const char *near = nearest_name(verb, verbs);
 		return orr_fail(err, ORR_EINPUT, "db: no verb \"%s\"; %s%s", verb,
-			near ? "did you mean " : "there are digest, runs and export", near ? near : "");
+			near ? "did you mean " : "there are digest, runs, export and columns", near ? near : "");
 	}
 	bool is_export = !strcmp(verb, "export");
 	if (is_export && (!o.run || !o.out))
@@ -132,14 +144,16 @@ const struct cli_command cmd_db = {
 	.help = "usage: orrery db digest FILE\n"
 		"       orrery db runs FILE\n"
 		"       orrery db export FILE --run N --out DIR\n"
+		"       orrery db columns\n"
 		"\n"
 		"digest  prints one hash over all runs in canonical order. It leaves out wall time,\n"
 		"        host, thread count and row numbers, so it is the same wherever the same\n"
 		"        study ran, in whatever order.\n"
 		"runs    lists the runs.\n"
 		"export  writes a run as the CSV files that --out writes.\n"
+		"columns prints every table and column with its unit and meaning, as Markdown.\n"
 		"\n"
-		"The file is not changed. It is an SQLite database (docs/schema.md), so that\n"
+		"The file is not changed. It is an SQLite database (docs/reference/schema.md), so that\n"
 		"sqlite3 and every language's SQLite library read it too.\n"
 		"\n"
 		"example:\n"

@@ -2,7 +2,7 @@
 /* Traces of instances that come and go, as far as they need other code than those of jobs. */
 #include "cli/cmd_trace.h"
 
-#include "traces/avail_generator.h"
+#include "traces/generator.h"
 #include "traces/writer.h"
 
 #include <inttypes.h>
@@ -11,8 +11,8 @@
 
 bool trace_wants_avail(const char *source, const char *format)
 {
-	bool is_other = format && *format && strcmp(format, "auto") && !availset_knows_format(format);
-	return !is_other && (avail_generator_find(source) || !strncmp(source, "zones:", 6));
+	bool is_other = format && *format && strcmp(format, "auto") && !trace_kind_knows(TRACE_AVAIL, format);
+	return !is_other && (generator_find(TRACE_AVAIL, source) || !strncmp(source, "zones:", 6));
 }
 
 static int write_rows(const struct availset *s, int64_t end_ns, struct writer *w, int64_t *kept, struct orr_error *err)

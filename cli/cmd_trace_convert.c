@@ -131,9 +131,9 @@ static int run(const struct wish *w, struct orr_error *err)
 	struct trace *t = trace_open(w->source, w->format, w->options.text, err);
 	if (!t)
 		return ORR_EINPUT;
-	if (trace_holds_avail(t))
+	if (trace_kind(t) == TRACE_AVAIL)
 		return run_avail(t, w, err);
-	if (trace_holds_requests(t))
+	if (trace_kind(t) == TRACE_REQUESTS)
 		return run_requests(t, w, err);
 	rng_init(&c.rng, w->seed, "sample", 0);
 	c.out = writer_open(w->out, w->to ? w->to : "orrery", err);

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/cmd_trace.h"
 
-#include "traces/avail_generator.h"
 #include "traces/avail_profile.h"
 #include "traces/generator.h"
 #include "traces/profile.h"
-#include "traces/req_generator.h"
 #include "traces/req_profile.h"
 #include "traces/trace.h"
 
@@ -227,7 +225,7 @@ static int info_of_requests(const struct request *q, struct orr_error *err)
 	}
 	struct trace_profile *p = trace_profile_new();
 	req_profile(set, p);
-	struct subject s = { q->source, reqset_format(set), req_generator_find(q->source)->doc, reqset_hash(set), NULL, p };
+	struct subject s = { q->source, reqset_format(set), generator_find(TRACE_REQUESTS, q->source)->doc, reqset_hash(set), NULL, p };
 	(q->is_json ? print_json : print_text)(&s);
 	trace_profile_free(p);
 	reqset_free(set);
@@ -236,7 +234,7 @@ static int info_of_requests(const struct request *q, struct orr_error *err)
 
 static int info_of_avail(const struct request *q, struct orr_error *err)
 {
-	const struct avail_generator *g = avail_generator_find(q->source);
+	const struct generator *g = generator_find(TRACE_AVAIL, q->source);
 	struct availset *set = availset_load(q->source, q->format, q->options.text, q->seed, err);
 	if (!set)
 		return ORR_EINPUT;
@@ -284,6 +282,6 @@ int trace_info(int argc, char **argv, struct orr_error *err)
 		return info_of_requests(&q, err);
 	if (trace_wants_avail(q.source, q.format))
 		return info_of_avail(&q, err);
-	const struct generator *g = q.format ? NULL : generator_find(q.source);
+	const struct generator *g = q.format ? NULL : generator_find(TRACE_JOBS, q.source);
 	return g ? info_of_generator(g, &q, err) : info_of_file(&q, err);
 }

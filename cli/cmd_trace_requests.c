@@ -4,7 +4,7 @@
 
 #include "base/rng.h"
 #include "traces/generator.h"
-#include "traces/req_generator.h"
+#include "traces/requests.h"
 #include "traces/writer.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 
 bool trace_wants_requests(const char *source, const char *format)
 {
-	return req_generator_find(source) && (!generator_find(source) || reqset_knows_format(format));
+	return generator_find(TRACE_REQUESTS, source) && (!generator_find(TRACE_JOBS, source) || trace_kind_knows(TRACE_REQUESTS, format));
 }
 
 static int write_rows(const struct reqset *s, const struct trace_cut *cut, struct writer *w, int64_t *kept, struct orr_error *err)

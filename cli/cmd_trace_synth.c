@@ -3,10 +3,8 @@
 #include "cli/cmd_trace.h"
 
 #include "traces/avail_format.h"
-#include "traces/avail_generator.h"
 #include "traces/generator.h"
 #include "traces/req_format.h"
-#include "traces/req_generator.h"
 #include "traces/trace.h"
 #include "traces/writer.h"
 
@@ -34,23 +32,6 @@ static int write_rows(const struct jobset *set, const char *to, const char *out,
 		return writer_close(w, err);
 	writer_discard(w);
 	return rc;
-}
-
-static int no_such_model(const char *source, struct orr_error *err)
-{
-	const char *names[32] = { NULL };
-	char name[64];
-	snprintf(name, sizeof name, "%.*s", (int)strcspn(source, ":"), source);
-	size_t n = 0;
-	for (size_t i = 0; generators[i] && n < 31; i++)
-		names[n++] = generators[i]->name;
-	for (size_t i = 0; req_generators[i] && n < 31; i++)
-		names[n++] = req_generators[i]->name;
-	for (size_t i = 0; avail_generators[i] && n < 31; i++)
-		names[n++] = avail_generators[i]->name;
-	const char *near = nearest_name(name, names);
-	return orr_fail(err, ORR_EINPUT, "trace synth: no model \"%s\"; %s%s", name,
-		near ? "did you mean " : "'orrery trace list' shows them", near ? near : "");
 }
 
 static int synth_requests(const char *source, const char *to, const char *out, uint64_t seed, struct orr_error *err)
@@ -99,10 +80,10 @@ int trace_synth(int argc, char **argv, struct orr_error *err)
 	snprintf(with_colon, sizeof with_colon, "%s%s", source, strchr(source, ':') ? "" : ":");
 	if (trace_wants_requests(with_colon, to))
 		return synth_requests(with_colon, to, out, seed, err);
-	if (avail_generator_find(with_colon))
+	if (generator_find(TRACE_AVAIL, with_colon))
 		return synth_avail(with_colon, to, out, seed, err);
-	if (!generator_find(with_colon))
-		return no_such_model(source, err);
+	if (!generator_find(TRACE_JOBS, with_colon))
+		return generator_unknown(source, err);
 	struct jobset *set = jobset_load(with_colon, NULL, NULL, seed, err);
 	if (!set)
 		return ORR_EINPUT;
@@ -134,15 +115,24 @@ static void print_params(const struct orr_param *p, const struct orr_param *but)
 				p->choices ? " (" : "", p->choices ? p->choices : "", p->choices ? ")" : "");
 }
 
-enum { OF_JOBS, OF_REQUESTS, OF_AVAIL };
-
-static void print_formats(int of)
+static void print_formats(enum trace_kind kind)
 {
 	for (size_t i = 0; trace_formats[i]; i++) {
-		if ((trace_formats[i]->request ? OF_REQUESTS : trace_formats[i]->avail ? OF_AVAIL : OF_JOBS) != of)
+		const struct trace_format *f = trace_formats[i];
+		if ((f->kind == TRACE_NODES ? TRACE_JOBS : f->kind) != kind)
 			continue;
-		printf("  %-14s %s\n", trace_formats[i]->name, trace_formats[i]->doc);
-		print_params(trace_formats[i]->params, of == OF_AVAIL ? every_avail : NULL);
+		printf("  %-14s %s\n", f->name, f->doc);
+		print_params(f->params, kind == TRACE_AVAIL ? every_avail : NULL);
+	}
+}
+
+static void print_generators(enum trace_kind kind)
+{
+	for (size_t i = 0; generators[i]; i++) {
+		if (generators[i]->kind != kind)
+			continue;
+		printf("  %-14s %s\n", generators[i]->name, generators[i]->doc);
+		print_params(generators[i]->params, kind == TRACE_AVAIL ? every_avail_generator : NULL);
 	}
 }
 
@@ -151,28 +141,19 @@ int trace_list(int argc, char **argv, struct orr_error *err)
 	if (argc > 1)
 		return orr_fail(err, ORR_EINPUT, "trace list: takes no \"%.60s\"", argv[1]);
 	puts("formats of jobs (--format, options with -O):");
-	print_formats(OF_JOBS);
+	print_formats(TRACE_JOBS);
 	puts("\nformats of requests (orrery serve):");
-	print_formats(OF_REQUESTS);
+	print_formats(TRACE_REQUESTS);
 	puts("\nformats of instances that come and go (orrery spot; several files: zones:ZONE=FILE,ZONE=FILE):");
-	print_formats(OF_AVAIL);
+	print_formats(TRACE_AVAIL);
 	puts("  (all of these)");
 	print_params(every_avail, NULL);
 	puts("\nmodels of jobs (trace synth, or in place of a file: NAME:name=value,..):");
-	for (size_t i = 0; generators[i]; i++) {
-		printf("  %-14s %s\n", generators[i]->name, generators[i]->doc);
-		print_params(generators[i]->params, NULL);
-	}
+	print_generators(TRACE_JOBS);
 	puts("\nmodels of requests (orrery serve; trace synth and info with --to or --format requests):");
-	for (size_t i = 0; req_generators[i]; i++) {
-		printf("  %-14s %s\n", req_generators[i]->name, req_generators[i]->doc);
-		print_params(req_generators[i]->params, NULL);
-	}
+	print_generators(TRACE_REQUESTS);
 	puts("\nmodels of instances that come and go (orrery spot):");
-	for (size_t i = 0; avail_generators[i]; i++) {
-		printf("  %-14s %s\n", avail_generators[i]->name, avail_generators[i]->doc);
-		print_params(avail_generators[i]->params, every_avail_generator);
-	}
+	print_generators(TRACE_AVAIL);
 	puts("  (all of these)");
 	print_params(every_avail_generator, NULL);
 	return ORR_OK;

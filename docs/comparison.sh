@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# comparison.sh - recorded against simulated waits: the tables of comparison.md
+# comparison.sh - recorded against simulated waits: the tables of comparison-waits.md
 # usage: sh docs/comparison.sh [ORRERY]     traces: $ORRERY_TRACE_PATH
 set -eu
 orrery=${1:-orrery}

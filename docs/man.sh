@@ -60,5 +60,5 @@ the device asked for is not there
 .B ORRERY_DATADIR
 The folder in which plots/, the templates of the figures, and scenarios/ are looked for first.
 .SH SEE ALSO
-The user guide, guide.md, and the other documents in share/doc/orrery.
+The tutorial, how-to and reference pages in share/doc/orrery.
 END

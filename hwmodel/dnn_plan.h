@@ -30,7 +30,6 @@ struct plan {
 	size_t n, cap;
 	struct plan_repeat *repeat; /* in order, never inside one another */
 	size_t n_repeats, repeat_cap;
-	bool is_repeating;
 	char prefix[64]; /* of the names that ops give */
 	bool *is_saved;  /* by number of activation */
 	size_t n_acts, act_cap;

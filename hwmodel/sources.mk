@@ -1,3 +1,4 @@
+# devices, models, prices: data and the code that evaluates them
 # Bottom first: a file calls only files before it (tests/house/order.sh).
 liborrery_a_SOURCES += hwmodel/json.c hwmodel/dnn_plan.c hwmodel/dnn_ops.c hwmodel/catalogue.c \
 	hwmodel/dnn_transformer.c hwmodel/profile.c hwmodel/device.c hwmodel/cost_laws.c hwmodel/steptimes.c \

@@ -1,3 +1,4 @@
+# drawing: gnuplot, styles, images, timelines
 # Bottom first: a file calls only files before it (tests/house/order.sh).
 liborrery_a_SOURCES += plots/gnuplot.c plots/album.c plots/figure_data.c plots/chart.c plots/spot_figures.c \
 	plots/timeline_data.c plots/figure.c plots/profile_figures.c

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "results/db.h"
 
+#include "base/sbuf.h"
+
 #include "base/mem.h"
 
 #include <errno.h>
@@ -121,6 +123,38 @@ int db_number(const struct store *s, const char *sql, int64_t *out, const char *
 	else if (rc != SQLITE_DONE)
 		code = db_fail(s, sqlite3_extended_errcode(s->db), doing, err);
 	sqlite3_finalize(st);
+	return code;
+}
+
+int db_has_column(const struct store *s, const char *table, const char *column, int64_t *has, struct orr_error *err)
+{
+	char sql[256];
+	sqlite3_snprintf(sizeof sql, sql, "SELECT count(*) FROM pragma_table_xinfo('%q') WHERE name = '%q'", table, column);
+	return db_number(s, sql, has, "looking at the tables", err);
+}
+
+int db_select_rows(const struct store *s, const struct row_table *t, const char *doing, sqlite3_stmt **st, struct orr_error *err)
+{
+	struct sbuf sql = { 0 };
+	int64_t has = 0, any = 0;
+	int code = ORR_OK;
+	*st = NULL;
+	for (size_t i = 0; !code && i < t->n_columns; i++) {
+		if (!column_is_stored(&t->columns[i]))
+			continue;
+		code = db_has_column(s, t->name, t->columns[i].name, &has, err);
+		any |= has;
+		sbuf_printf(&sql, "%s%s", sql.len ? ", " : "SELECT ", has ? t->columns[i].name : "NULL");
+	}
+	sbuf_printf(&sql, " FROM %s WHERE %s", t->name,
+		t->key == KEY_PACKED     ? "key BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295 ORDER BY key"
+		: t->key == KEY_POSITION ? "run = ?1 ORDER BY position"
+					 : "run = ?1 ORDER BY ");
+	if (t->key == KEY_FIRST)
+		sbuf_puts(&sql, t->columns[0].name);
+	if (!code && any)
+		code = db_prepare(s, sbuf_text(&sql), doing, st, err);
+	sbuf_free(&sql);
 	return code;
 }
 

@@ -10,10 +10,12 @@
 
 #include <orrery/api.h>
 
+#include "results/columns.h"
+
 #include <sqlite3.h>
 
 /* "orry" in ASCII; tells our files from any other SQLite database. */
-enum { DB_APPLICATION_ID = 0x6f727279, DB_SCHEMA_VERSION = 4, DB_BUSY_MS = 30000 };
+enum { DB_APPLICATION_ID = 0x6f727279, DB_SCHEMA_VERSION = 5, DB_BUSY_MS = 30000 };
 
 /* jobs.key and requests.key = run << 32 | number. */
 static inline int64_t db_row_key(int64_t run, uint64_t number)
@@ -26,11 +28,8 @@ struct store {
 	char *path;
 	int busy_ms;
 	bool is_readonly, replaces;
-	int version; /* of its schema; older than ours only if it is open for reading */
+	int version; /* of its schema; older than ours only if the file is open for reading */
 };
-
-/* Tables and views of an empty database (docs/schema.md): db_schema[v] are those that version v + 1 added. */
-extern const char *const db_schema[DB_SCHEMA_VERSION];
 
 /* Turns the result code rc of something done to the store ("writing a run")
  * into an error; gives back err->code. */
@@ -47,6 +46,14 @@ int db_run(const struct store *s, sqlite3_stmt *st, const char *doing, struct or
 int db_step(const struct store *s, sqlite3_stmt *st, const char *doing, struct orr_error *err);
 /* The one number that sql gives; 0 if none. */
 int db_number(const struct store *s, const char *sql, int64_t *out, const char *doing, struct orr_error *err);
+
+/* Makes the tables and views that the database lacks, adds columns to tables made before, and makes the views anew. */
+int db_make_tables(const struct store *s, struct orr_error *err);
+/* *has: 1 if the table has the column. */
+int db_has_column(const struct store *s, const char *table, const char *column, int64_t *has, struct orr_error *err);
+/* A statement that gives the stored columns of run ?1's rows in order; a column that the file lacks is NULL. *st is NULL without an
+ * error if the file has no such table. */
+int db_select_rows(const struct store *s, const struct row_table *t, const char *doing, sqlite3_stmt **st, struct orr_error *err);
 
 /* Binds text (NULL: no value) that stays where it is until the statement is reset. */
 void db_bind_text(sqlite3_stmt *st, int column, const char *text);

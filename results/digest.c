@@ -2,9 +2,11 @@
 #include "results/store.h"
 
 #include "base/sbuf.h"
+#include "results/columns.h"
 #include "results/db.h"
 
 #include <nettle/sha2.h>
+#include <string.h>
 
 static const char doing[] = "hashing the runs";
 
@@ -50,68 +52,76 @@ static void put_row(struct digest *d, sqlite3_stmt *st, const char *table)
 	sha256_update(&d->sha, d->row.len, (const uint8_t *)d->row.text);
 }
 
-/* Everything but run numbers, wall and CPU time, host and date. */
+/* Everything but run numbers, wall and CPU time, host and date. Metrics come after jobs, series and points after metrics. */
 static const struct {
-	const char *table, *sql;
-	int since; /* this version of the schema; an older one has no such rows */
-} tables[] = {
+	const char *digest, *sql;
+} fixed[] = {
 	{ "run", "SELECT hash, label, policy, world, is_oracle, scenario, seed, version, rows_total"
 		 " FROM runs WHERE run = ?" },
-	{ "job", "SELECT number, job_id, user, queue, model, submit_ns, start_ns, end_ns, wait_ns,"
-		 " run_ns, duration_ns, recorded_wait_ns, gpus, gpu_milli, preemptions, migrations,"
-		 " restarts, status FROM jobs WHERE key BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295"
-		 " ORDER BY key" },
-	{ "metric", "SELECT name, value, ci_low, ci_high FROM metrics WHERE run = ? ORDER BY position" },
 	{ "series", "SELECT name FROM series WHERE run = ? ORDER BY series" },
-	{ "point", "SELECT series, time_ns, value FROM series_points WHERE run = ? ORDER BY series,"
-		   " point" },
-	{ "event", "SELECT time_ns, kind, subject, detail FROM events WHERE run = ? ORDER BY position" },
-	{ "iteration", "SELECT number, start_s, end_s, samples FROM iterations WHERE run = ? ORDER BY number", 2 },
-	{ "device",
-		"SELECT device, node, compute_s, optimizer_s, codec_s, exposed_s, bubble_s, idle_s,"
-		" peak_memory_bytes, sent_bytes FROM devices WHERE run = ? ORDER BY device",
-		2 },
-	{ "span",
-		"SELECT device, stream, iteration, start_s, end_s, kind, label FROM spans WHERE run = ?"
-		" ORDER BY position",
-		2 },
-	{ "request",
-		"SELECT number, request_id, model, arrival_s, first_token_s, completed_s, queue_s, prompt_tokens,"
-		" output_tokens, preemptions, replica, status FROM requests"
-		" WHERE key BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295 ORDER BY key",
-		3 },
-	{ "node", "SELECT time_ns, live, ready, in_use, usd FROM nodes WHERE run = ? ORDER BY position", 4 },
-	{ "account", "SELECT account, node_s, usd FROM accounts WHERE run = ? ORDER BY position", 4 },
+	{ "point", "SELECT series, time_ns, value FROM series_points WHERE run = ? ORDER BY series, point" },
+};
+enum { RUN, SERIES, POINTS, FIXED, MOST = 32 };
+
+/* The statements of all tables, prepared once. */
+struct statements {
+	sqlite3_stmt *fixed[FIXED], *rows[MOST];
 };
 
-enum { TABLES = sizeof tables / sizeof *tables };
-
-static int put_run(struct store *s, struct digest *d, sqlite3_stmt *const *st, int64_t run, struct orr_error *err)
+static int prepare_all(struct store *s, struct statements *t, struct orr_error *err)
 {
-	int rc = SQLITE_DONE;
-	for (int i = 0; i < TABLES && rc == SQLITE_DONE; i++) {
-		if (!st[i])
-			continue;
-		sqlite3_bind_int64(st[i], 1, run);
-		while ((rc = db_step(s, st[i], doing, err)) == SQLITE_ROW)
-			put_row(d, st[i], tables[i].table);
-		sqlite3_reset(st[i]);
-	}
+	int code = ORR_OK;
+	for (int i = 0; !code && i < FIXED; i++)
+		code = db_prepare(s, fixed[i].sql, doing, &t->fixed[i], err);
+	for (size_t i = 0; !code && i < n_row_tables && i < MOST; i++)
+		code = db_select_rows(s, &row_tables[i], doing, &t->rows[i], err);
+	return code;
+}
+
+static void finalize_all(struct statements *t)
+{
+	for (int i = 0; i < FIXED; i++)
+		sqlite3_finalize(t->fixed[i]);
+	for (int i = 0; i < MOST; i++)
+		sqlite3_finalize(t->rows[i]);
+}
+
+static int put_rows(struct store *s, struct digest *d, sqlite3_stmt *st, const char *table, int64_t run, struct orr_error *err)
+{
+	if (!st)
+		return ORR_OK; /* an older schema without that table */
+	int rc;
+	sqlite3_bind_int64(st, 1, run);
+	while ((rc = db_step(s, st, doing, err)) == SQLITE_ROW)
+		put_row(d, st, table);
+	sqlite3_reset(st);
 	return rc == SQLITE_DONE ? ORR_OK : ORR_EFAIL;
+}
+
+static int put_run(struct store *s, struct digest *d, struct statements *t, int64_t run, struct orr_error *err)
+{
+	int code = put_rows(s, d, t->fixed[RUN], fixed[RUN].digest, run, err);
+	for (size_t i = 0; !code && i < n_row_tables && i < MOST; i++) {
+		code = put_rows(s, d, t->rows[i], row_tables[i].digest, run, err);
+		if (strcmp(row_tables[i].name, "metrics") != 0)
+			continue;
+		for (int k = SERIES; !code && k <= POINTS; k++)
+			code = put_rows(s, d, t->fixed[k], fixed[k].digest, run, err);
+	}
+	return code;
 }
 
 static int put_runs(struct store *s, struct digest *d, struct orr_error *err)
 {
-	sqlite3_stmt *runs, *st[TABLES] = { NULL };
+	sqlite3_stmt *runs;
+	struct statements t = { 0 };
 	int code = db_prepare(s, "SELECT run FROM runs ORDER BY hash, label", doing, &runs, err);
-	for (int i = 0; !code && i < TABLES; i++)
-		if (tables[i].since <= s->version)
-			code = db_prepare(s, tables[i].sql, doing, &st[i], err);
+	if (!code)
+		code = prepare_all(s, &t, err);
 	int rc = SQLITE_DONE;
 	while (!code && (rc = db_step(s, runs, doing, err)) == SQLITE_ROW)
-		code = put_run(s, d, st, sqlite3_column_int64(runs, 0), err);
-	for (int i = 0; i < TABLES; i++)
-		sqlite3_finalize(st[i]);
+		code = put_run(s, d, &t, sqlite3_column_int64(runs, 0), err);
+	finalize_all(&t);
 	sqlite3_finalize(runs);
 	return code || rc == SQLITE_DONE ? code : ORR_EFAIL;
 }

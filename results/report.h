@@ -3,7 +3,7 @@
  * report.h - results as a table, as JSON and as CSV files
  *
  * runs[0] is the one that the others are compared with. Metrics are found by their
- * names (docs/schema.md lists them); one that is missing leaves its place empty.
+ * names (docs/reference/schema.md lists them); one that is missing leaves its place empty.
  * Times are in seconds in every form but the table, which picks s, min, h or d.
  * Intervals are the 95 % intervals that the world put into the metrics. Nothing
  * here depends on wall time, host or the number of threads.

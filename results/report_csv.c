@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "results/columns.h"
 #include "results/outfile.h"
 
 #include <inttypes.h>
@@ -25,41 +26,121 @@ static void put_text(FILE *f, const char *s)
 	putc('"', f);
 }
 
-/* ",12.000000000", or "," for what never happened. */
+static void put_real(FILE *f, double v)
+{
+	if (!isnan(v))
+		fprintf(f, "%.17g", v);
+}
+
+/* Exact to the ns, as the clock is; empty for what never happened. */
 static void put_time(FILE *f, int64_t t_ns, bool has_happened)
 {
 	char text[NUM_SECONDS_MAX] = "";
 	if (has_happened)
 		num_put_seconds(text, t_ns);
-	putc(',', f);
 	fputs(text, f);
 }
 
-static void put_real(FILE *f, double v)
+/* The TIME column of that name. */
+static int64_t time_of(const struct row_table *t, const char *row, const char *name)
 {
-	if (isnan(v))
-		putc(',', f);
-	else
-		fprintf(f, ",%.17g", v);
+	for (size_t i = 0; i < t->n_columns; i++)
+		if (!strcmp(t->columns[i].name, name))
+			return *(const int64_t *)(const void *)(row + t->columns[i].at);
+	return -1;
 }
 
-static void put_jobs(FILE *f, const struct run_result *r)
+static void put_cell(FILE *f, const struct row_table *t, const struct column *c, const char *row)
 {
-	fputs("job_id,gpus,submit_s,start_s,end_s,jct_s,wait_s,preemptions\n", f);
-	for (size_t i = 0; i < r->n_jobs && !ferror(f); i++) {
-		const struct job_row *j = &r->jobs[i];
-		if (j->job_id)
-			put_text(f, j->job_id);
-		else
-			fprintf(f, "%" PRIu64, j->number);
-		fprintf(f, ",%" PRIu32, j->gpus);
-		put_time(f, j->submit_ns, true);
-		put_time(f, j->start_ns, j->start_ns >= 0);
-		put_time(f, j->end_ns, j->end_ns >= 0);
-		put_time(f, j->end_ns - j->submit_ns, j->end_ns >= 0);
-		put_time(f, j->wait_ns, j->wait_ns >= 0);
-		fprintf(f, ",%" PRIu32 "\n", j->preemptions);
+	const void *cell = row + c->at;
+	switch (c->type) {
+	case COLUMN_ID:
+	case COLUMN_TEXT:
+	case COLUMN_NAME: {
+		const char *text;
+		memcpy(&text, cell, sizeof text);
+		if (text)
+			put_text(f, text);
+		else if (c->type == COLUMN_ID)
+			fprintf(f, "%" PRIu64, *(const uint64_t *)(const void *)(row + t->columns[0].at));
+		break;
 	}
+	case COLUMN_NUMBER:
+	case COLUMN_COUNT64:
+		fprintf(f, "%" PRIu64, *(const uint64_t *)cell);
+		break;
+	case COLUMN_TIME:
+		put_time(f, *(const int64_t *)cell, *(const int64_t *)cell >= 0);
+		break;
+	case COLUMN_CLOCK:
+		put_time(f, *(const int64_t *)cell, true);
+		break;
+	case COLUMN_COUNT:
+		fprintf(f, "%" PRIu32, *(const uint32_t *)cell);
+		break;
+	case COLUMN_INDEX:
+		if (*(const uint32_t *)cell != UINT32_MAX)
+			fprintf(f, "%" PRIu32, *(const uint32_t *)cell);
+		break;
+	case COLUMN_REAL:
+		put_real(f, *(const double *)cell);
+		break;
+	case COLUMN_SECONDS:
+		if (!isnan(*(const double *)cell))
+			fprintf(f, "%.9f", *(const double *)cell);
+		break;
+	case COLUMN_JOB_STATUS:
+	case COLUMN_REQUEST_STATUS:
+		fputs(column_words(c->type)[*(const uint8_t *)cell & 3], f);
+		break;
+	case COLUMN_DIFF: {
+		int64_t left = time_of(t, row, c->left), right = time_of(t, row, c->right);
+		put_time(f, left - right, left >= 0);
+		break;
+	}
+	case COLUMN_SQL:
+		break;
+	}
+}
+
+/* The columns that the CSV file has, in its order; how many there are. */
+static size_t csv_columns(const struct row_table *t, const struct column **out)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < t->n_columns; i++) {
+		const struct column *c = &t->columns[i];
+		if (!c->csv)
+			continue;
+		size_t k = n++;
+		for (; k && out[k - 1]->csv > c->csv; k--)
+			out[k] = out[k - 1];
+		out[k] = c;
+	}
+	return n;
+}
+
+static void put_rows(FILE *f, const struct row_table *t, const struct run_result *r)
+{
+	const struct column **column = mem_zalloc(t->n_columns, sizeof *column);
+	size_t columns = csv_columns(t, column), n = rows_count(t, r);
+	struct sbuf name = { 0 };
+	for (size_t k = 0; k < columns; k++) {
+		sbuf_clear(&name);
+		column_csv_name(&name, t, column[k]);
+		fprintf(f, "%s%s", k ? "," : "", sbuf_text(&name));
+	}
+	putc('\n', f);
+	for (size_t i = 0; i < n && !ferror(f); i++) {
+		const char *row = rows_get(t, r, i);
+		for (size_t k = 0; k < columns; k++) {
+			if (k)
+				putc(',', f);
+			put_cell(f, t, column[k], row);
+		}
+		putc('\n', f);
+	}
+	sbuf_free(&name);
+	mem_free(column);
 }
 
 static void put_series(FILE *f, const struct run_result *r)
@@ -72,91 +153,10 @@ static void put_series(FILE *f, const struct run_result *r)
 			num_put_seconds(text, s->time_ns[k]);
 			fprintf(f, "%s,", text);
 			put_text(f, s->name);
+			putc(',', f);
 			put_real(f, s->value[k]);
 			putc('\n', f);
 		}
-	}
-}
-
-static void put_iterations(FILE *f, const struct run_result *r)
-{
-	fputs("iteration,start_s,end_s,samples\n", f);
-	for (size_t i = 0; i < r->n_iterations && !ferror(f); i++) {
-		const struct iteration_row *x = &r->iterations[i];
-		fprintf(f, "%" PRIu64, x->number);
-		put_real(f, x->start_s);
-		put_real(f, x->end_s);
-		put_real(f, x->samples);
-		putc('\n', f);
-	}
-}
-
-static void put_devices(FILE *f, const struct run_result *r)
-{
-	fputs("device,node,compute_s,optimizer_s,codec_s,exposed_s,bubble_s,idle_s,peak_memory_bytes,sent_bytes\n", f);
-	for (size_t i = 0; i < r->n_devices && !ferror(f); i++) {
-		const struct device_row *d = &r->devices[i];
-		const double values[] = { d->compute_s, d->optimizer_s, d->codec_s, d->exposed_s, d->bubble_s, d->idle_s,
-			d->peak_memory_bytes, d->sent_bytes };
-		fprintf(f, "%" PRIu32 ",%" PRIu32, d->device, d->node);
-		for (size_t k = 0; k < sizeof values / sizeof *values; k++)
-			put_real(f, values[k]);
-		putc('\n', f);
-	}
-}
-
-/* ",12.000000000"; nothing for what never happened. Exact to the ns, as the clock is. */
-static void put_seconds(FILE *f, double s)
-{
-	putc(',', f);
-	if (!isnan(s))
-		fprintf(f, "%.9f", s);
-}
-
-static void put_requests(FILE *f, const struct run_result *r)
-{
-	static const char *const status[] = { "completed", "refused", "shed", "unfinished" };
-	fputs("request_id,arrival_s,first_token_s,completed_s,queue_s,preemptions,model,prompt_tokens,output_tokens,status,replica\n", f);
-	for (size_t i = 0; i < r->n_requests && !ferror(f); i++) {
-		const struct request_row *q = &r->requests[i];
-		if (q->request_id)
-			put_text(f, q->request_id);
-		else
-			fprintf(f, "%" PRIu64, q->number);
-		put_seconds(f, q->arrival_s);
-		put_seconds(f, q->first_token_s);
-		put_seconds(f, q->completed_s);
-		put_seconds(f, q->queue_s);
-		fprintf(f, ",%" PRIu32 ",", q->preemptions);
-		put_text(f, q->model ? q->model : "");
-		fprintf(f, ",%" PRIu32 ",%" PRIu32 ",%s,", q->prompt_tokens, q->output_tokens, status[q->status & 3]);
-		if (q->replica != UINT32_MAX)
-			fprintf(f, "%" PRIu32, q->replica);
-		putc('\n', f);
-	}
-}
-
-static void put_nodes(FILE *f, const struct run_result *r)
-{
-	fputs("time_s,live,ready,in_use,usd\n", f);
-	for (size_t i = 0; i < r->n_nodes && !ferror(f); i++) {
-		const struct node_row *x = &r->nodes[i];
-		char text[NUM_SECONDS_MAX];
-		num_put_seconds(text, x->time_ns);
-		fprintf(f, "%s,%" PRIu32 ",%" PRIu32 ",%" PRIu32, text, x->live, x->ready, x->in_use);
-		put_real(f, x->usd);
-		putc('\n', f);
-	}
-}
-
-static void put_accounts(FILE *f, const struct run_result *r)
-{
-	fputs("account,node_s,usd\n", f);
-	for (size_t i = 0; i < r->n_accounts && !ferror(f); i++) {
-		put_text(f, r->accounts[i].account);
-		put_real(f, r->accounts[i].node_s);
-		put_real(f, r->accounts[i].usd);
-		putc('\n', f);
 	}
 }
 
@@ -173,22 +173,14 @@ static int write_summary(const char *dir, const struct run_result *const *runs, 
 			put_text(f.file, runs[i]->label ? runs[i]->label : "");
 			putc(',', f.file);
 			put_text(f.file, m->name);
+			putc(',', f.file);
 			put_real(f.file, m->value);
+			putc(',', f.file);
 			put_real(f.file, m->ci_low);
+			putc(',', f.file);
 			put_real(f.file, m->ci_high);
 			putc('\n', f.file);
 		}
-	return outfile_close(&f, false, err);
-}
-
-static int write_one(const char *dir, const char *name, const char *suffix, void (*put)(FILE *, const struct run_result *),
-	const struct run_result *r, struct orr_error *err)
-{
-	struct outfile f;
-	int code = outfile_open(&f, dir, name, suffix, err);
-	if (code)
-		return code;
-	put(f.file, r);
 	return outfile_close(&f, false, err);
 }
 
@@ -223,21 +215,20 @@ void report_file_names(const struct run_result *const *runs, size_t n, char **na
 	}
 }
 
-/* The files of one run: what its world has rows of. */
+/* The files of one run: the tables that its world has rows of. */
 static const struct rows_file {
-	const char *world, *suffix;
-	void (*put)(FILE *, const struct run_result *);
-	bool is_if_lent; /* only where nodes come and go and are paid for */
+	const char *world, *table;
+	bool is_if_lent; /* only if nodes come and go and are paid for */
 } rows_files[] = {
-	{ "jobs", ".jobs.csv", put_jobs, false },
-	{ "jobs", ".nodes.csv", put_nodes, true },
-	{ "jobs", ".accounts.csv", put_accounts, true },
-	{ "step", ".iterations.csv", put_iterations, false },
-	{ "step", ".devices.csv", put_devices, false },
-	{ "serve", ".requests.csv", put_requests, false },
-	{ "spot", ".iterations.csv", put_iterations, false },
-	{ "spot", ".nodes.csv", put_nodes, false },
-	{ "spot", ".accounts.csv", put_accounts, false },
+	{ "jobs", "jobs", false },
+	{ "jobs", "nodes", true },
+	{ "jobs", "accounts", true },
+	{ "step", "iterations", false },
+	{ "step", "devices", false },
+	{ "serve", "requests", false },
+	{ "spot", "iterations", false },
+	{ "spot", "nodes", false },
+	{ "spot", "accounts", false },
 };
 
 /* A mixed run has those of the worlds that it had. */
@@ -249,15 +240,31 @@ static bool has_rows_of(const struct run_result *r, const char *world)
 	return result_find(r, !strcmp(world, "jobs") ? "jobs.jobs" : !strcmp(world, "serve") ? "serve.requests" : "") != NULL;
 }
 
+/* t NULL: the series. */
+static int write_one(const char *dir, const char *name, const struct row_table *t, const struct run_result *r, struct orr_error *err)
+{
+	struct outfile f;
+	char suffix[64];
+	snprintf(suffix, sizeof suffix, ".%s.csv", t ? t->name : "series");
+	int code = outfile_open(&f, dir, name, suffix, err);
+	if (code)
+		return code;
+	if (t)
+		put_rows(f.file, t, r);
+	else
+		put_series(f.file, r);
+	return outfile_close(&f, false, err);
+}
+
 static int write_rows(const char *dir, const char *name, const struct run_result *r, struct orr_error *err)
 {
 	int code = ORR_OK;
 	for (size_t i = 0; !code && i < sizeof rows_files / sizeof *rows_files; i++)
 		if (has_rows_of(r, rows_files[i].world) && (!rows_files[i].is_if_lent || r->n_accounts))
-			code = write_one(dir, name, rows_files[i].suffix, rows_files[i].put, r, err);
+			code = write_one(dir, name, row_table_find(rows_files[i].table), r, err);
 	bool has_own = has_rows_of(r, "step") || has_rows_of(r, "spot"); /* rows over time */
 	if (!code && (!has_own || r->n_series))
-		code = write_one(dir, name, ".series.csv", put_series, r, err);
+		code = write_one(dir, name, NULL, r, err);
 	return code;
 }
 

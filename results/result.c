@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/strtab.h"
+#include "results/columns.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,15 +26,8 @@ void result_free(struct run_result *r)
 		mem_free(r->series[i].value);
 	}
 	mem_free(r->series);
-	mem_free(r->jobs);
-	mem_free(r->metrics);
-	mem_free(r->events);
-	mem_free(r->iterations);
-	mem_free(r->devices);
-	mem_free(r->spans);
-	mem_free(r->requests);
-	mem_free(r->nodes);
-	mem_free(r->accounts);
+	for (size_t i = 0; i < n_row_tables; i++)
+		mem_free(rows_steal(&row_tables[i], r));
 	mem_free(r->label);
 	mem_free(r->policy);
 	mem_free(r->world);
@@ -126,57 +120,26 @@ static void take_events(struct run_result *r, const struct run_result *from)
 	}
 }
 
-static void take_jobs(struct run_result *r, struct run_result *from)
+/* Leaves the rows that r has. Texts of the rows move to r's arena. */
+static void take_rows(const struct row_table *t, struct run_result *r, struct run_result *from)
 {
-	r->jobs = from->jobs;
-	r->n_jobs = from->n_jobs;
-	from->jobs = NULL;
-	from->n_jobs = 0;
-	for (size_t i = 0; i < r->n_jobs; i++) {
-		struct job_row *j = &r->jobs[i];
-		j->job_id = result_text(r, j->job_id);
-		j->user = result_text(r, j->user);
-		j->queue = result_text(r, j->queue);
-		j->model = result_text(r, j->model);
+	size_t n = rows_count(t, from);
+	if (!n || rows_count(t, r))
+		return;
+	char *rows = rows_steal(t, from);
+	mem_free(rows_steal(t, r));
+	for (size_t k = 0; k < t->n_columns; k++) {
+		const struct column *c = &t->columns[k];
+		if (c->type != COLUMN_ID && c->type != COLUMN_TEXT && c->type != COLUMN_NAME)
+			continue;
+		for (size_t i = 0; i < n; i++) {
+			const char *text;
+			memcpy(&text, rows + i * t->row_size + c->at, sizeof text);
+			text = result_text(r, text);
+			memcpy(rows + i * t->row_size + c->at, &text, sizeof text);
+		}
 	}
-}
-
-static void take_requests(struct run_result *r, struct run_result *from)
-{
-	r->requests = from->requests;
-	r->n_requests = from->n_requests;
-	from->requests = NULL;
-	from->n_requests = 0;
-	for (size_t i = 0; i < r->n_requests; i++) {
-		r->requests[i].request_id = result_text(r, r->requests[i].request_id);
-		r->requests[i].model = result_text(r, r->requests[i].model);
-	}
-}
-
-static void take_steps(struct run_result *r, struct run_result *from)
-{
-	r->iterations = from->iterations;
-	r->n_iterations = from->n_iterations;
-	from->iterations = NULL;
-	from->n_iterations = 0;
-}
-
-static void take_nodes(struct run_result *r, struct run_result *from)
-{
-	r->nodes = from->nodes;
-	r->n_nodes = from->n_nodes;
-	from->nodes = NULL;
-	from->n_nodes = 0;
-}
-
-static void take_accounts(struct run_result *r, struct run_result *from)
-{
-	r->accounts = from->accounts;
-	r->n_accounts = from->n_accounts;
-	from->accounts = NULL;
-	from->n_accounts = 0;
-	for (size_t i = 0; i < r->n_accounts; i++)
-		r->accounts[i].account = result_text(r, r->accounts[i].account);
+	rows_set(t, r, rows, n);
 }
 
 void result_take(struct run_result *r, struct run_result *from, const char *prefix)
@@ -186,16 +149,8 @@ void result_take(struct run_result *r, struct run_result *from, const char *pref
 			from->metrics[i].ci_high);
 	take_series(r, from, prefix);
 	take_events(r, from);
-	if (!r->jobs)
-		take_jobs(r, from);
-	if (!r->requests)
-		take_requests(r, from);
-	if (!r->iterations)
-		take_steps(r, from);
-	if (!r->nodes)
-		take_nodes(r, from);
-	if (!r->accounts)
-		take_accounts(r, from);
+	for (size_t i = 0; i < n_row_tables; i++)
+		take_rows(&row_tables[i], r, from);
 	r->is_oracle |= from->is_oracle;
 	r->rows_total += from->rows_total;
 }

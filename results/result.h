@@ -17,26 +17,67 @@
 
 enum job_status { JOB_COMPLETED, JOB_KILLED, JOB_FAILED, JOB_UNFINISHED };
 
-struct job_row {
-	uint64_t number;                  /* order of submission, 0.. */
-	const char *job_id;               /* owned by the result; NULL: print number */
-	const char *user, *queue, *model; /* likewise; NULL none */
-	int64_t submit_ns, start_ns, end_ns;
-	int64_t wait_ns;          /* time in the system not running: end - submit - time running */
-	int64_t run_ns;           /* time running, all pieces */
-	int64_t duration_ns;      /* what the trace says it needs */
-	int64_t recorded_wait_ns; /* -1 none */
-	uint32_t gpus;            /* asked for */
-	uint32_t gpu_milli;
-	uint32_t preemptions, migrations, restarts; /* restarts: after a node failed */
-	uint8_t status;                             /* enum job_status */
-};
+enum request_status { REQUEST_COMPLETED, REQUEST_REFUSED, REQUEST_SHED, REQUEST_UNFINISHED };
 
-/* One figure of merit; no interval: ci_low and ci_high are NaN. */
-struct metric {
-	const char *name; /* a literal, or owned by the result */
-	double value, ci_low, ci_high;
+/*
+ * The rows: struct job_row, metric, event_row, iteration_row, device_row, span_row, request_row, node_row and account_row.
+ * columns.def lists their fields with units; texts are literals or owned by the result.
+ */
+#define ROW_NUMBER(name) uint64_t name;
+#define ROW_ID(name) const char *name;
+#define ROW_TEXT(name) const char *name;
+#define ROW_NAME(name) const char *name;
+#define ROW_TIME(name) int64_t name;
+#define ROW_CLOCK(name) int64_t name;
+#define ROW_COUNT(name) uint32_t name;
+#define ROW_COUNT64(name) uint64_t name;
+#define ROW_INDEX(name) uint32_t name;
+#define ROW_REAL(name) double name;
+#define ROW_SECONDS(name) double name;
+#define ROW_JOB_STATUS(name) uint8_t name;     /* enum job_status */
+#define ROW_REQUEST_STATUS(name) uint8_t name; /* enum request_status */
+#define ROW_NOTHING(name)
+#define ROW_DIFF(left, right) ROW_NOTHING
+#define ROW_SQL(sql) ROW_NOTHING
+/* clang-format off */
+#define ROWS_OF(name, type, csv, unit, doc) ROW_##type(name)
+#define JOB ROWS_OF
+struct job_row {
+#include "results/columns.def"
 };
+#define METRIC ROWS_OF
+struct metric {
+#include "results/columns.def"
+};
+#define EVENT ROWS_OF
+struct event_row {
+#include "results/columns.def"
+};
+#define ITERATION ROWS_OF
+struct iteration_row {
+#include "results/columns.def"
+};
+#define DEVICE ROWS_OF
+struct device_row {
+#include "results/columns.def"
+};
+#define SPAN ROWS_OF
+struct span_row {
+#include "results/columns.def"
+};
+#define REQUEST ROWS_OF
+struct request_row {
+#include "results/columns.def"
+};
+#define NODE ROWS_OF
+struct node_row {
+#include "results/columns.def"
+};
+#define ACCOUNT ROWS_OF
+struct account_row {
+#include "results/columns.def"
+};
+/* clang-format on */
 
 /* A time series for figures: value holds from time[i] to time[i+1]. */
 struct series {
@@ -44,67 +85,6 @@ struct series {
 	size_t n;
 	int64_t *time_ns;
 	double *value;
-};
-
-/* Things worth a mark: the runs of the first jobs (for a Gantt chart), failures. */
-struct event_row {
-	int64_t time_ns;
-	const char *kind;   /* "start", "stop", "finish", "kill", "evict", "node-fail", "node-repair", ... */
-	uint64_t subject;   /* job number or node number */
-	const char *detail; /* "n3:4,n7:4"; may be NULL */
-};
-
-/* ---- rows of the step world ---- */
-
-struct iteration_row {
-	uint64_t number; /* 0.. */
-	double start_s, end_s, samples;
-};
-
-/* What one device did in an iteration, on average; peak_memory_bytes: the most of all. */
-struct device_row {
-	uint32_t device, node; /* endpoints: GPUs first, then hosts */
-	double compute_s, optimizer_s, codec_s, exposed_s, bubble_s, idle_s;
-	double peak_memory_bytes, sent_bytes;
-};
-
-/* A busy interval of a device, for the figure of the timeline; the first devices and the last iterations alone. */
-struct span_row {
-	double start_s, end_s;
-	uint64_t iteration;
-	uint32_t device, stream;
-	const char *kind;  /* "forward", "backward", "optimizer", ..; "send": a message */
-	const char *label; /* may be NULL */
-};
-
-/* ---- rows of the serving world ---- */
-
-enum request_status { REQUEST_COMPLETED, REQUEST_REFUSED, REQUEST_SHED, REQUEST_UNFINISHED };
-
-struct request_row {
-	uint64_t number;        /* order of arrival, 0.. */
-	const char *request_id; /* owned by the result; NULL: print number */
-	const char *model;
-	double arrival_s, first_token_s, completed_s; /* NAN: never happened */
-	double queue_s;                               /* from arrival to its first start; NAN: never started */
-	uint32_t prompt_tokens, output_tokens;        /* as asked for; samples in prompt_tokens where the model has no tokens */
-	uint32_t preemptions;
-	uint32_t replica; /* that completed it; UINT32_MAX none */
-	uint8_t status;   /* enum request_status */
-};
-
-/* ---- rows of the spot world (its steps are iteration_rows) ---- */
-
-/* Instances from this time on. */
-struct node_row {
-	int64_t time_ns;
-	uint32_t live, ready, in_use; /* in_use: own a stage */
-	double usd;                   /* spent so far */
-};
-/* Where the instances' time and the money went. */
-struct account_row {
-	const char *account; /* "useful", "redundant", "wasted", .. a literal, or owned by the result */
-	double node_s, usd;
 };
 
 struct run_result {
@@ -116,26 +96,14 @@ struct run_result {
 	char *seed_text;      /* the seed in decimal */
 	double wall_s, cpu_s; /* not part of any digest */
 	uint64_t rows_total;  /* jobs, iterations or requests; the rows may be a part of them */
-	struct job_row *jobs;
-	size_t n_jobs;
-	struct metric *metrics;
-	size_t n_metrics, cap_metrics; /* result_metric() makes the room */
+			      /* The tables of columns.def: struct job_row *jobs; size_t n_jobs; and so on. */
+#define TABLE(row, rows, key, digest, doc) \
+	struct row *rows;                  \
+	size_t n_##rows;
+#include "results/columns.def"
+	size_t cap_metrics; /* result_metric() makes the room */
 	struct series *series;
 	size_t n_series;
-	struct event_row *events;
-	size_t n_events;
-	struct iteration_row *iterations;
-	size_t n_iterations;
-	struct device_row *devices;
-	size_t n_devices;
-	struct span_row *spans;
-	size_t n_spans;
-	struct request_row *requests;
-	size_t n_requests;
-	struct node_row *nodes;
-	size_t n_nodes;
-	struct account_row *accounts;
-	size_t n_accounts;
 	void *strings; /* the arena that the texts above live in; see result.c */
 };
 

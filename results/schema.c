@@ -1,200 +1,209 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The schema: tables of rows and their views follow from columns.def; the others are here. Tables that belong to a run are
+ * clustered by (run, position), so reading one run touches nothing of the others. For jobs and requests, the many rows, run and
+ * number are packed into one integer key: appending to a table with an integer key costs SQLite a quarter less than to one with a
+ * compound key.
+ */
+#include "results/columns.h"
 #include "results/db.h"
 
-/*
- * docs/schema.md describes each column. Tables that belong to a run are clustered
- * by (run, position), so reading one run touches nothing of the others. For jobs,
- * the many rows, both are packed into one integer key: appending to a table with an
- * integer key costs SQLite a quarter less than to one with a compound key.
- */
-static const char version_1[] = "CREATE TABLE runs(\n"
-				"  run INTEGER PRIMARY KEY,\n"
-				"  hash TEXT NOT NULL,\n"
-				"  label TEXT NOT NULL,\n"
-				"  policy TEXT NOT NULL,\n"
-				"  world TEXT NOT NULL,\n"
-				"  is_oracle INTEGER NOT NULL,\n"
-				"  scenario TEXT NOT NULL,\n"
-				"  seed TEXT NOT NULL,\n"
-				"  version TEXT NOT NULL,\n"
-				"  rows_total INTEGER NOT NULL,\n"
-				"  wall_s REAL,\n"
-				"  cpu_s REAL,\n"
-				"  host TEXT NOT NULL,\n"
-				"  created_at TEXT NOT NULL,\n"
-				"  UNIQUE(hash, label));\n"
+#include <string.h>
 
-				"CREATE TABLE jobs(\n"
-				"  key INTEGER PRIMARY KEY,\n"
-				"  run INTEGER AS (key >> 32),\n"
-				"  number INTEGER AS (key & 4294967295),\n"
-				"  job_id TEXT, user TEXT, queue TEXT, model TEXT,\n"
-				"  submit_ns INTEGER, start_ns INTEGER, end_ns INTEGER,\n"
-				"  wait_ns INTEGER, run_ns INTEGER, duration_ns INTEGER, recorded_wait_ns INTEGER,\n"
-				"  gpus INTEGER NOT NULL, gpu_milli INTEGER NOT NULL,\n"
-				"  preemptions INTEGER NOT NULL, migrations INTEGER NOT NULL, restarts INTEGER NOT NULL,\n"
-				"  status INTEGER NOT NULL);\n"
+static const char fixed_tables[] = "CREATE TABLE IF NOT EXISTS runs(\n"
+				   "  run INTEGER PRIMARY KEY,\n"
+				   "  hash TEXT NOT NULL,\n"
+				   "  label TEXT NOT NULL,\n"
+				   "  policy TEXT NOT NULL,\n"
+				   "  world TEXT NOT NULL,\n"
+				   "  is_oracle INTEGER NOT NULL,\n"
+				   "  scenario TEXT NOT NULL,\n"
+				   "  seed TEXT NOT NULL,\n"
+				   "  version TEXT NOT NULL,\n"
+				   "  rows_total INTEGER NOT NULL,\n"
+				   "  wall_s REAL,\n"
+				   "  cpu_s REAL,\n"
+				   "  host TEXT NOT NULL,\n"
+				   "  created_at TEXT NOT NULL,\n"
+				   "  UNIQUE(hash, label));\n"
 
-				"CREATE TABLE metrics(\n"
-				"  run INTEGER NOT NULL REFERENCES runs(run),\n"
-				"  position INTEGER NOT NULL,\n"
-				"  name TEXT NOT NULL,\n"
-				"  value REAL, ci_low REAL, ci_high REAL,\n"
-				"  PRIMARY KEY(run, position)) WITHOUT ROWID;\n"
+				   "CREATE TABLE IF NOT EXISTS series(\n"
+				   "  run INTEGER NOT NULL REFERENCES runs(run),\n"
+				   "  series INTEGER NOT NULL,\n"
+				   "  name TEXT NOT NULL,\n"
+				   "  PRIMARY KEY(run, series)) WITHOUT ROWID;\n"
 
-				"CREATE TABLE series(\n"
-				"  run INTEGER NOT NULL REFERENCES runs(run),\n"
-				"  series INTEGER NOT NULL,\n"
-				"  name TEXT NOT NULL,\n"
-				"  PRIMARY KEY(run, series)) WITHOUT ROWID;\n"
+				   "CREATE TABLE IF NOT EXISTS series_points(\n"
+				   "  run INTEGER NOT NULL REFERENCES runs(run),\n"
+				   "  series INTEGER NOT NULL,\n"
+				   "  point INTEGER NOT NULL,\n"
+				   "  time_ns INTEGER NOT NULL,\n"
+				   "  value REAL,\n"
+				   "  PRIMARY KEY(run, series, point)) WITHOUT ROWID;\n";
 
-				"CREATE TABLE series_points(\n"
-				"  run INTEGER NOT NULL REFERENCES runs(run),\n"
-				"  series INTEGER NOT NULL,\n"
-				"  point INTEGER NOT NULL,\n"
-				"  time_ns INTEGER NOT NULL,\n"
-				"  value REAL,\n"
-				"  PRIMARY KEY(run, series, point)) WITHOUT ROWID;\n"
+static const char fixed_views[] = "DROP VIEW IF EXISTS summary;\n"
+				  "CREATE VIEW summary AS\n"
+				  "  SELECT r.run, r.label, r.policy, r.is_oracle, r.seed,\n"
+				  "    m.name AS metric, m.value, m.ci_low, m.ci_high\n"
+				  "  FROM metrics m JOIN runs r USING(run)\n"
+				  "  ORDER BY r.run, m.position;\n"
 
-				"CREATE TABLE events(\n"
-				"  run INTEGER NOT NULL REFERENCES runs(run),\n"
-				"  position INTEGER NOT NULL,\n"
-				"  time_ns INTEGER NOT NULL,\n"
-				"  kind TEXT NOT NULL,\n"
-				"  subject INTEGER NOT NULL,\n"
-				"  detail TEXT,\n"
-				"  PRIMARY KEY(run, position)) WITHOUT ROWID;\n"
+				  "DROP VIEW IF EXISTS series_s;\n"
+				  "CREATE VIEW series_s AS\n"
+				  "  SELECT p.run, r.label, s.name, p.point, p.time_ns / 1e9 AS time_s, p.value\n"
+				  "  FROM series_points p JOIN series s USING(run, series) JOIN runs r USING(run);\n"
 
-				"CREATE VIEW jobs_s AS\n"
-				"  SELECT j.run, r.label, r.policy, j.number,\n"
-				"    coalesce(j.job_id, CAST(j.number AS TEXT)) AS job_id,\n"
-				"    j.user, j.queue, j.model, j.gpus, j.gpu_milli,\n"
-				"    j.submit_ns / 1e9 AS submit_s, j.start_ns / 1e9 AS start_s, j.end_ns / 1e9 AS end_s,\n"
-				"    (j.end_ns - j.submit_ns) / 1e9 AS jct_s,\n"
-				"    j.wait_ns / 1e9 AS wait_s, j.run_ns / 1e9 AS run_s, j.duration_ns / 1e9 AS duration_s,\n"
-				"    j.recorded_wait_ns / 1e9 AS recorded_wait_s,\n"
-				"    CASE WHEN j.duration_ns > 0 THEN (j.end_ns - j.submit_ns) * 1.0 / j.duration_ns END AS "
-				"slowdown,\n"
-				"    j.preemptions, j.migrations, j.restarts,\n"
-				"    CASE j.status WHEN 0 THEN 'completed' WHEN 1 THEN 'killed' WHEN 2 THEN 'failed'\n"
-				"      WHEN 3 THEN 'unfinished' END AS status\n"
-				"  FROM runs r\n"
-				"  JOIN jobs j ON j.key BETWEEN r.run << 32 AND (r.run << 32) + 4294967295;\n"
+				  "DROP VIEW IF EXISTS job_pairs;\n"
+				  "CREATE VIEW job_pairs AS\n"
+				  "  SELECT ra.run AS run_a, rb.run AS run_b, ra.label AS label_a, rb.label AS label_b,\n"
+				  "    a.number, coalesce(a.job_id, CAST(a.number AS TEXT)) AS job_id, a.gpus,\n"
+				  "    (a.end_ns - a.submit_ns) / 1e9 AS jct_a_s,\n"
+				  "    (b.end_ns - b.submit_ns) / 1e9 AS jct_b_s,\n"
+				  "    ((b.end_ns - b.submit_ns) - (a.end_ns - a.submit_ns)) / 1e9 AS jct_diff_s,\n"
+				  "    (b.wait_ns - a.wait_ns) / 1e9 AS wait_diff_s\n"
+				  "  FROM runs ra\n"
+				  "  JOIN runs rb ON rb.run <> ra.run\n"
+				  "  JOIN jobs a ON a.key BETWEEN ra.run << 32 AND (ra.run << 32) + 4294967295\n"
+				  "  JOIN jobs b ON b.key = (rb.run << 32) + a.number\n"
+				  "    AND b.submit_ns IS a.submit_ns AND b.job_id IS a.job_id;\n"
 
-				"CREATE VIEW summary AS\n"
-				"  SELECT r.run, r.label, r.policy, r.is_oracle, r.seed,\n"
-				"    m.name AS metric, m.value, m.ci_low, m.ci_high\n"
-				"  FROM metrics m JOIN runs r USING(run)\n"
-				"  ORDER BY r.run, m.position;\n"
+				  "DROP VIEW IF EXISTS request_pairs;\n"
+				  "CREATE VIEW request_pairs AS\n"
+				  "  SELECT ra.run AS run_a, rb.run AS run_b, ra.label AS label_a, rb.label AS label_b,\n"
+				  "    a.number, coalesce(a.request_id, CAST(a.number AS TEXT)) AS request_id, a.model,\n"
+				  "    a.prompt_tokens, a.output_tokens,\n"
+				  "    a.completed_s - a.arrival_s AS e2e_a_s, b.completed_s - b.arrival_s AS e2e_b_s,\n"
+				  "    b.completed_s - a.completed_s AS e2e_diff_s\n"
+				  "  FROM runs ra\n"
+				  "  JOIN runs rb ON rb.run <> ra.run\n"
+				  "  JOIN requests a ON a.key BETWEEN ra.run << 32 AND (ra.run << 32) + 4294967295\n"
+				  "  JOIN requests b ON b.key = (rb.run << 32) + a.number\n"
+				  "    AND b.arrival_s IS a.arrival_s AND b.request_id IS a.request_id;\n"
 
-				"CREATE VIEW job_pairs AS\n"
-				"  SELECT ra.run AS run_a, rb.run AS run_b, ra.label AS label_a, rb.label AS label_b,\n"
-				"    a.number, coalesce(a.job_id, CAST(a.number AS TEXT)) AS job_id, a.gpus,\n"
-				"    (a.end_ns - a.submit_ns) / 1e9 AS jct_a_s,\n"
-				"    (b.end_ns - b.submit_ns) / 1e9 AS jct_b_s,\n"
-				"    ((b.end_ns - b.submit_ns) - (a.end_ns - a.submit_ns)) / 1e9 AS jct_diff_s,\n"
-				"    (b.wait_ns - a.wait_ns) / 1e9 AS wait_diff_s\n"
-				"  FROM runs ra\n"
-				"  JOIN runs rb ON rb.run <> ra.run\n"
-				"  JOIN jobs a ON a.key BETWEEN ra.run << 32 AND (ra.run << 32) + 4294967295\n"
-				"  JOIN jobs b ON b.key = (rb.run << 32) + a.number\n"
-				"    AND b.submit_ns IS a.submit_ns AND b.job_id IS a.job_id;\n"
+				  "DROP VIEW IF EXISTS accounts_h;\n"
+				  "CREATE VIEW accounts_h AS\n"
+				  "  SELECT a.run, r.label, r.policy, a.account, a.node_s / 3600 AS node_h, a.usd\n"
+				  "  FROM accounts a JOIN runs r USING(run)\n"
+				  "  ORDER BY a.run, a.position;\n";
 
-				"CREATE VIEW series_s AS\n"
-				"  SELECT p.run, r.label, s.name, p.point, p.time_ns / 1e9 AS time_s, p.value\n"
-				"  FROM series_points p JOIN series s USING(run, series) JOIN runs r USING(run);\n"
+static const char *sql_type(enum column_type type)
+{
+	switch (type) {
+	case COLUMN_ID:
+	case COLUMN_TEXT:
+		return "TEXT";
+	case COLUMN_NAME:
+		return "TEXT NOT NULL";
+	case COLUMN_TIME:
+	case COLUMN_INDEX:
+		return "INTEGER";
+	case COLUMN_REAL:
+	case COLUMN_SECONDS:
+		return "REAL";
+	default:
+		return "INTEGER NOT NULL";
+	}
+}
 
-				"CREATE VIEW events_s AS\n"
-				"  SELECT e.run, r.label, e.position, e.time_ns / 1e9 AS time_s, e.kind, e.subject, e.detail\n"
-				"  FROM events e JOIN runs r USING(run);\n";
+static void create_table(struct sbuf *sql, const struct row_table *t)
+{
+	sbuf_printf(sql, "CREATE TABLE IF NOT EXISTS %s(\n", t->name);
+	if (t->key == KEY_PACKED)
+		sbuf_puts(sql, "  key INTEGER PRIMARY KEY,\n  run INTEGER AS (key >> 32)");
+	else
+		sbuf_puts(sql, "  run INTEGER NOT NULL REFERENCES runs(run)");
+	if (t->key == KEY_POSITION)
+		sbuf_puts(sql, ",\n  position INTEGER NOT NULL");
+	for (size_t i = 0; i < t->n_columns; i++) {
+		const struct column *c = &t->columns[i];
+		if (t->key == KEY_PACKED && c->type == COLUMN_NUMBER)
+			sbuf_puts(sql, ",\n  number INTEGER AS (key & 4294967295)");
+		else if (column_is_stored(c))
+			sbuf_printf(sql, ",\n  %s %s", c->name, sql_type(c->type));
+	}
+	if (t->key == KEY_PACKED)
+		sbuf_puts(sql, ");\n");
+	else
+		sbuf_printf(sql, ",\n  PRIMARY KEY(run, %s)) WITHOUT ROWID;\n", t->key == KEY_FIRST ? t->columns[0].name : "position");
+}
 
-/* The step world's. */
-static const char version_2[] = "CREATE TABLE iterations(\n"
-				"  run INTEGER NOT NULL REFERENCES runs(run),\n"
-				"  number INTEGER NOT NULL,\n"
-				"  start_s REAL, end_s REAL, samples REAL,\n"
-				"  PRIMARY KEY(run, number)) WITHOUT ROWID;\n"
+/* The columns that a table made before lacks; they are NULL in the rows it has. */
+static int add_columns(struct sbuf *sql, const struct store *s, const struct row_table *t, struct orr_error *err)
+{
+	int64_t has = 0;
+	char text[200];
+	for (size_t i = 0; i < t->n_columns; i++) {
+		const struct column *c = &t->columns[i];
+		if (!column_is_stored(c))
+			continue;
+		int code = db_has_column(s, t->name, c->name, &has, err);
+		if (code)
+			return code;
+		sqlite3_snprintf(sizeof text, text, "ALTER TABLE %s ADD COLUMN %s;\n", t->name, c->name);
+		if (!has)
+			sbuf_puts(sql, text);
+	}
+	return ORR_OK;
+}
 
-				"CREATE TABLE devices(\n"
-				"  run INTEGER NOT NULL REFERENCES runs(run),\n"
-				"  device INTEGER NOT NULL,\n"
-				"  node INTEGER NOT NULL,\n"
-				"  compute_s REAL, optimizer_s REAL, codec_s REAL, exposed_s REAL, bubble_s REAL, idle_s REAL,\n"
-				"  peak_memory_bytes REAL, sent_bytes REAL,\n"
-				"  PRIMARY KEY(run, device)) WITHOUT ROWID;\n"
+static void view_column(struct sbuf *sql, const struct row_table *t, const struct column *c)
+{
+	const char *const *words = column_words(c->type);
+	sbuf_puts(sql, ",\n    ");
+	if (words) {
+		sbuf_printf(sql, "CASE t.%s", c->name);
+		for (size_t i = 0; words[i]; i++)
+			sbuf_printf(sql, " WHEN %zu THEN '%s'", i, words[i]);
+		sbuf_puts(sql, " END");
+	} else if (c->type == COLUMN_ID)
+		sbuf_printf(sql, "coalesce(t.%s, CAST(t.number AS TEXT))", c->name);
+	else if (c->type == COLUMN_DIFF)
+		sbuf_printf(sql, "(t.%s - t.%s) / 1e9", c->left, c->right);
+	else if (c->type == COLUMN_SQL)
+		sbuf_puts(sql, c->sql);
+	else
+		sbuf_printf(sql, "t.%s%s", c->name, c->type == COLUMN_TIME || c->type == COLUMN_CLOCK ? " / 1e9" : "");
+	sbuf_puts(sql, " AS ");
+	if (c->type == COLUMN_NUMBER)
+		sbuf_puts(sql, c->name);
+	else
+		column_csv_name(sql, t, c);
+}
 
-				"CREATE TABLE spans(\n"
-				"  run INTEGER NOT NULL REFERENCES runs(run),\n"
-				"  position INTEGER NOT NULL,\n"
-				"  device INTEGER NOT NULL,\n"
-				"  stream INTEGER NOT NULL,\n"
-				"  iteration INTEGER NOT NULL,\n"
-				"  start_s REAL, end_s REAL,\n"
-				"  kind TEXT NOT NULL,\n"
-				"  label TEXT,\n"
-				"  PRIMARY KEY(run, position)) WITHOUT ROWID;\n";
+/* TABLE_s: the rows with the run's label and policy, times in seconds, statuses as words. */
+static void create_view(struct sbuf *sql, const struct row_table *t)
+{
+	bool has_label = false; /* a column of its own */
+	for (size_t i = 0; i < t->n_columns; i++)
+		has_label |= !strcmp(t->columns[i].name, "label");
+	sbuf_printf(sql, "DROP VIEW IF EXISTS %s_s;\nCREATE VIEW %s_s AS\n  SELECT r.run, r.label%s, r.policy", t->name, t->name,
+		has_label ? " AS run_label" : "");
+	if (t->key == KEY_POSITION)
+		sbuf_puts(sql, ", t.position");
+	for (size_t i = 0; i < t->n_columns; i++)
+		view_column(sql, t, &t->columns[i]);
+	if (t->key == KEY_PACKED)
+		sbuf_printf(sql, "\n  FROM runs r JOIN %s t ON t.key BETWEEN r.run << 32 AND (r.run << 32) + 4294967295;\n", t->name);
+	else
+		sbuf_printf(sql, "\n  FROM %s t JOIN runs r USING(run);\n", t->name);
+}
 
-/* The serving world's; keys as of jobs. */
-static const char version_3[] =
-	"CREATE TABLE requests(\n"
-	"  key INTEGER PRIMARY KEY,\n"
-	"  run INTEGER AS (key >> 32),\n"
-	"  number INTEGER AS (key & 4294967295),\n"
-	"  request_id TEXT, model TEXT,\n"
-	"  arrival_s REAL, first_token_s REAL, completed_s REAL, queue_s REAL,\n"
-	"  prompt_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,\n"
-	"  preemptions INTEGER NOT NULL, replica INTEGER,\n"
-	"  status INTEGER NOT NULL);\n"
-
-	"CREATE VIEW requests_s AS\n"
-	"  SELECT q.run, r.label, r.policy, q.number,\n"
-	"    coalesce(q.request_id, CAST(q.number AS TEXT)) AS request_id, q.model,\n"
-	"    q.prompt_tokens, q.output_tokens,\n"
-	"    q.arrival_s, q.first_token_s, q.completed_s, q.queue_s,\n"
-	"    q.completed_s - q.arrival_s AS e2e_s,\n"
-	"    q.first_token_s - q.arrival_s AS ttft_s,\n"
-	"    CASE WHEN q.output_tokens > 1 THEN (q.completed_s - q.first_token_s) / (q.output_tokens - 1) END AS tpot_s,\n"
-	"    q.preemptions, q.replica,\n"
-	"    CASE q.status WHEN 0 THEN 'completed' WHEN 1 THEN 'refused' WHEN 2 THEN 'shed'\n"
-	"      WHEN 3 THEN 'unfinished' END AS status\n"
-	"  FROM runs r\n"
-	"  JOIN requests q ON q.key BETWEEN r.run << 32 AND (r.run << 32) + 4294967295;\n"
-
-	"CREATE VIEW request_pairs AS\n"
-	"  SELECT ra.run AS run_a, rb.run AS run_b, ra.label AS label_a, rb.label AS label_b,\n"
-	"    a.number, coalesce(a.request_id, CAST(a.number AS TEXT)) AS request_id, a.model,\n"
-	"    a.prompt_tokens, a.output_tokens,\n"
-	"    a.completed_s - a.arrival_s AS e2e_a_s, b.completed_s - b.arrival_s AS e2e_b_s,\n"
-	"    b.completed_s - a.completed_s AS e2e_diff_s\n"
-	"  FROM runs ra\n"
-	"  JOIN runs rb ON rb.run <> ra.run\n"
-	"  JOIN requests a ON a.key BETWEEN ra.run << 32 AND (ra.run << 32) + 4294967295\n"
-	"  JOIN requests b ON b.key = (rb.run << 32) + a.number\n"
-	"    AND b.arrival_s IS a.arrival_s AND b.request_id IS a.request_id;\n";
-
-/* The spot world's. */
-static const char version_4[] = "CREATE TABLE nodes(\n"
-				"  run INTEGER NOT NULL REFERENCES runs(run),\n"
-				"  position INTEGER NOT NULL,\n"
-				"  time_ns INTEGER NOT NULL,\n"
-				"  live INTEGER NOT NULL, ready INTEGER NOT NULL, in_use INTEGER NOT NULL,\n"
-				"  usd REAL,\n"
-				"  PRIMARY KEY(run, position)) WITHOUT ROWID;\n"
-
-				"CREATE TABLE accounts(\n"
-				"  run INTEGER NOT NULL REFERENCES runs(run),\n"
-				"  position INTEGER NOT NULL,\n"
-				"  account TEXT NOT NULL,\n"
-				"  node_s REAL, usd REAL,\n"
-				"  PRIMARY KEY(run, position)) WITHOUT ROWID;\n"
-
-				"CREATE VIEW nodes_s AS\n"
-				"  SELECT n.run, r.label, n.position, n.time_ns / 1e9 AS time_s, n.live, n.ready, n.in_use, n.usd\n"
-				"  FROM nodes n JOIN runs r USING(run);\n"
-
-				"CREATE VIEW accounts_h AS\n"
-				"  SELECT a.run, r.label, r.policy, a.account, a.node_s / 3600 AS node_h, a.usd\n"
-				"  FROM accounts a JOIN runs r USING(run)\n"
-				"  ORDER BY a.run, a.position;\n";
-
-const char *const db_schema[DB_SCHEMA_VERSION] = { version_1, version_2, version_3, version_4 };
+int db_make_tables(const struct store *s, struct orr_error *err)
+{
+	static const char doing[] = "making the tables";
+	struct sbuf sql = { 0 };
+	sbuf_puts(&sql, fixed_tables);
+	for (size_t i = 0; i < n_row_tables; i++)
+		create_table(&sql, &row_tables[i]);
+	int code = db_exec(s, sbuf_text(&sql), doing, err);
+	sbuf_clear(&sql);
+	for (size_t i = 0; !code && i < n_row_tables; i++)
+		code = add_columns(&sql, s, &row_tables[i], err);
+	for (size_t i = 0; i < n_row_tables; i++)
+		create_view(&sql, &row_tables[i]);
+	sbuf_puts(&sql, fixed_views);
+	if (!code)
+		code = db_exec(s, sbuf_text(&sql), doing, err);
+	sbuf_free(&sql);
+	return code;
+}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "results/stats.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 
 #include <gsl/gsl_cdf.h>
@@ -94,15 +95,6 @@ struct interval blocks_mean(const struct blocks *b, double skip, int batches, do
 	return (struct interval){ mean, mean - half, mean + half };
 }
 
-/* SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). */
-static uint64_t next_random(uint64_t *state)
-{
-	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
-}
-
 /* Two sets of blocks over the same indices, as running totals over a circle: the
  * blocks follow one another twice, so a stretch may run over the end. */
 struct pair {
@@ -141,7 +133,7 @@ static double resample(const struct pair *p, size_t length, uint64_t *state)
 	__extension__ typedef unsigned __int128 wide;
 	for (size_t have = 0; have < p->n; have += length) {
 		size_t take = p->n - have < length ? p->n - have : length;
-		size_t at = (size_t)((wide)next_random(state) * p->n >> 64);
+		size_t at = (size_t)((wide)hash_next(state) * p->n >> 64);
 		a += p->total_a[at + take] - p->total_a[at];
 		b += p->total_b[at + take] - p->total_b[at];
 		na += p->count_a[at + take] - p->count_a[at];

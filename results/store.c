@@ -78,15 +78,16 @@ static int make_schema(struct store *s, struct orr_error *err)
 	int code = db_exec(s, "BEGIN IMMEDIATE", doing, err);
 	if (code)
 		return code;
-	struct sbuf sql = { 0 };
 	code = check_identity(s, &s->version, err); /* another process may have been faster */
-	for (; !code && s->version < DB_SCHEMA_VERSION; s->version++)
-		sbuf_puts(&sql, db_schema[s->version]);
-	if (!code && sql.len) {
-		sbuf_printf(&sql, " PRAGMA application_id = %d; PRAGMA user_version = %d", DB_APPLICATION_ID, DB_SCHEMA_VERSION);
-		code = db_exec(s, sbuf_text(&sql), doing, err);
+	if (!code && s->version < DB_SCHEMA_VERSION) {
+		char sql[96];
+		sqlite3_snprintf(
+			sizeof sql, sql, "PRAGMA application_id = %d; PRAGMA user_version = %d", DB_APPLICATION_ID, DB_SCHEMA_VERSION);
+		code = db_make_tables(s, err);
+		if (!code)
+			code = db_exec(s, sql, doing, err);
+		s->version = DB_SCHEMA_VERSION;
 	}
-	sbuf_free(&sql);
 	if (!code)
 		code = db_exec(s, "COMMIT", doing, err);
 	if (code)

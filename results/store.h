@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * store.h - the database of runs (SQLite; schema in docs/schema.md)
+ * store.h - the database of runs (SQLite; schema in docs/reference/schema.md)
  *
  * Invariant: a run is there whole or not at all (one transaction), whatever
  * happens to the process, the disk or the power. WAL while the store is open;

@@ -2,6 +2,7 @@
 #include "results/store.h"
 
 #include "base/mem.h"
+#include "results/columns.h"
 #include "results/db.h"
 
 #include <stdlib.h>
@@ -44,35 +45,70 @@ static void take_run(struct reader *d, sqlite3_stmt *st)
 	r->cpu_s = sqlite3_column_double(st, 9);
 }
 
-static void take_job(struct reader *d, sqlite3_stmt *st)
+static void take_cell(struct run_result *r, sqlite3_stmt *st, int at, const struct column *c, char *row)
 {
-	struct run_result *r = d->r;
-	MEM_GROW(r->jobs, r->n_jobs, d->cap);
-	r->jobs[r->n_jobs++] = (struct job_row){
-		.number = (uint64_t)sqlite3_column_int64(st, 0),
-		.job_id = result_text(r, text_at(st, 1)),
-		.user = result_text(r, text_at(st, 2)),
-		.queue = result_text(r, text_at(st, 3)),
-		.model = result_text(r, text_at(st, 4)),
-		.submit_ns = db_column_time(st, 5),
-		.start_ns = db_column_time(st, 6),
-		.end_ns = db_column_time(st, 7),
-		.wait_ns = db_column_time(st, 8),
-		.run_ns = db_column_time(st, 9),
-		.duration_ns = db_column_time(st, 10),
-		.recorded_wait_ns = db_column_time(st, 11),
-		.gpus = (uint32_t)sqlite3_column_int64(st, 12),
-		.gpu_milli = (uint32_t)sqlite3_column_int64(st, 13),
-		.preemptions = (uint32_t)sqlite3_column_int64(st, 14),
-		.migrations = (uint32_t)sqlite3_column_int64(st, 15),
-		.restarts = (uint32_t)sqlite3_column_int64(st, 16),
-		.status = (uint8_t)sqlite3_column_int(st, 17),
-	};
+	void *cell = row + c->at;
+	switch (c->type) {
+	case COLUMN_ID:
+	case COLUMN_TEXT:
+	case COLUMN_NAME: {
+		const char *text = result_text(r, text_at(st, at));
+		memcpy(cell, &text, sizeof text);
+		break;
+	}
+	case COLUMN_TIME:
+		*(int64_t *)cell = db_column_time(st, at);
+		break;
+	case COLUMN_NUMBER:
+	case COLUMN_CLOCK:
+	case COLUMN_COUNT64:
+		*(int64_t *)cell = sqlite3_column_int64(st, at);
+		break;
+	case COLUMN_COUNT:
+		*(uint32_t *)cell = (uint32_t)sqlite3_column_int64(st, at);
+		break;
+	case COLUMN_INDEX:
+		*(uint32_t *)cell = sqlite3_column_type(st, at) == SQLITE_NULL ? UINT32_MAX : (uint32_t)sqlite3_column_int64(st, at);
+		break;
+	case COLUMN_REAL:
+	case COLUMN_SECONDS:
+		*(double *)cell = db_column_real(st, at);
+		break;
+	case COLUMN_JOB_STATUS:
+	case COLUMN_REQUEST_STATUS:
+		*(uint8_t *)cell = (uint8_t)sqlite3_column_int(st, at);
+		break;
+	case COLUMN_DIFF:
+	case COLUMN_SQL:
+		break;
+	}
 }
 
-static void take_metric(struct reader *d, sqlite3_stmt *st)
+static int read_rows(struct reader *d, const struct row_table *t)
 {
-	result_metric(d->r, text_at(st, 0), db_column_real(st, 1), db_column_real(st, 2), db_column_real(st, 3));
+	sqlite3_stmt *st;
+	int code = db_select_rows(d->s, t, doing, &st, d->err);
+	if (code || !st)
+		return code; /* the file is of an older schema, without this table */
+	sqlite3_bind_int64(st, 1, d->run);
+	char *rows = NULL;
+	size_t n = 0, cap = 0;
+	int rc;
+	while ((rc = db_step(d->s, st, doing, d->err)) == SQLITE_ROW) {
+		if (n == cap) {
+			cap = cap ? cap * 2 : 16;
+			rows = mem_realloc(rows, cap, t->row_size);
+		}
+		char *row = rows + n++ * t->row_size;
+		memset(row, 0, t->row_size);
+		int at = 0;
+		for (size_t k = 0; k < t->n_columns; k++)
+			if (column_is_stored(&t->columns[k]))
+				take_cell(d->r, st, at++, &t->columns[k], row);
+	}
+	sqlite3_finalize(st);
+	rows_set(t, d->r, rows, n);
+	return rc == SQLITE_DONE ? ORR_OK : ORR_EFAIL;
 }
 
 static void take_series(struct reader *d, sqlite3_stmt *st)
@@ -99,119 +135,15 @@ static void take_point(struct reader *d, sqlite3_stmt *st)
 	s->value[s->n++] = db_column_real(st, 2);
 }
 
-static void take_event(struct reader *d, sqlite3_stmt *st)
-{
-	struct run_result *r = d->r;
-	MEM_GROW(r->events, r->n_events, d->cap);
-	r->events[r->n_events++] = (struct event_row){ .time_ns = sqlite3_column_int64(st, 0),
-		.kind = result_text(r, text_at(st, 1)),
-		.subject = (uint64_t)sqlite3_column_int64(st, 2),
-		.detail = result_text(r, text_at(st, 3)) };
-}
-
-static void take_iteration(struct reader *d, sqlite3_stmt *st)
-{
-	struct run_result *r = d->r;
-	MEM_GROW(r->iterations, r->n_iterations, d->cap);
-	r->iterations[r->n_iterations++] = (struct iteration_row){ .number = (uint64_t)sqlite3_column_int64(st, 0),
-		.start_s = db_column_real(st, 1),
-		.end_s = db_column_real(st, 2),
-		.samples = db_column_real(st, 3) };
-}
-
-static void take_device(struct reader *d, sqlite3_stmt *st)
-{
-	struct run_result *r = d->r;
-	MEM_GROW(r->devices, r->n_devices, d->cap);
-	r->devices[r->n_devices++] = (struct device_row){ .device = (uint32_t)sqlite3_column_int64(st, 0),
-		.node = (uint32_t)sqlite3_column_int64(st, 1),
-		.compute_s = db_column_real(st, 2),
-		.optimizer_s = db_column_real(st, 3),
-		.codec_s = db_column_real(st, 4),
-		.exposed_s = db_column_real(st, 5),
-		.bubble_s = db_column_real(st, 6),
-		.idle_s = db_column_real(st, 7),
-		.peak_memory_bytes = db_column_real(st, 8),
-		.sent_bytes = db_column_real(st, 9) };
-}
-
-static void take_span(struct reader *d, sqlite3_stmt *st)
-{
-	struct run_result *r = d->r;
-	MEM_GROW(r->spans, r->n_spans, d->cap);
-	r->spans[r->n_spans++] = (struct span_row){ .device = (uint32_t)sqlite3_column_int64(st, 0),
-		.stream = (uint32_t)sqlite3_column_int64(st, 1),
-		.iteration = (uint64_t)sqlite3_column_int64(st, 2),
-		.start_s = db_column_real(st, 3),
-		.end_s = db_column_real(st, 4),
-		.kind = result_text(r, text_at(st, 5)),
-		.label = result_text(r, text_at(st, 6)) };
-}
-
-static void take_request(struct reader *d, sqlite3_stmt *st)
-{
-	struct run_result *r = d->r;
-	MEM_GROW(r->requests, r->n_requests, d->cap);
-	r->requests[r->n_requests++] = (struct request_row){ .number = (uint64_t)sqlite3_column_int64(st, 0),
-		.request_id = result_text(r, text_at(st, 1)),
-		.model = result_text(r, text_at(st, 2)),
-		.arrival_s = db_column_real(st, 3),
-		.first_token_s = db_column_real(st, 4),
-		.completed_s = db_column_real(st, 5),
-		.queue_s = db_column_real(st, 6),
-		.prompt_tokens = (uint32_t)sqlite3_column_int64(st, 7),
-		.output_tokens = (uint32_t)sqlite3_column_int64(st, 8),
-		.preemptions = (uint32_t)sqlite3_column_int64(st, 9),
-		.replica = sqlite3_column_type(st, 10) == SQLITE_NULL ? UINT32_MAX : (uint32_t)sqlite3_column_int64(st, 10),
-		.status = (uint8_t)sqlite3_column_int(st, 11) };
-}
-
-static void take_node(struct reader *d, sqlite3_stmt *st)
-{
-	struct run_result *r = d->r;
-	MEM_GROW(r->nodes, r->n_nodes, d->cap);
-	r->nodes[r->n_nodes++] = (struct node_row){ .time_ns = sqlite3_column_int64(st, 0),
-		.live = (uint32_t)sqlite3_column_int64(st, 1),
-		.ready = (uint32_t)sqlite3_column_int64(st, 2),
-		.in_use = (uint32_t)sqlite3_column_int64(st, 3),
-		.usd = db_column_real(st, 4) };
-}
-
-static void take_account(struct reader *d, sqlite3_stmt *st)
-{
-	struct run_result *r = d->r;
-	MEM_GROW(r->accounts, r->n_accounts, d->cap);
-	r->accounts[r->n_accounts++] = (struct account_row){
-		.account = result_text(r, text_at(st, 0)), .node_s = db_column_real(st, 1), .usd = db_column_real(st, 2)
-	};
-}
-
 static const struct part {
 	const char *sql; /* its one parameter is the run */
 	void (*take)(struct reader *, sqlite3_stmt *);
-	int since; /* this version of the schema */
 } parts[] = {
 	{ "SELECT hash, label, policy, world, is_oracle, scenario, seed, rows_total, wall_s, cpu_s"
 	  " FROM runs WHERE run = ?",
 		take_run },
-	{ "SELECT number, job_id, user, queue, model, submit_ns, start_ns, end_ns, wait_ns, run_ns,"
-	  " duration_ns, recorded_wait_ns, gpus, gpu_milli, preemptions, migrations, restarts, status"
-	  " FROM jobs WHERE key BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295 ORDER BY key",
-		take_job },
-	{ "SELECT name, value, ci_low, ci_high FROM metrics WHERE run = ? ORDER BY position", take_metric },
 	{ "SELECT name FROM series WHERE run = ? ORDER BY series", take_series },
 	{ "SELECT series, time_ns, value FROM series_points WHERE run = ? ORDER BY series, point", take_point },
-	{ "SELECT time_ns, kind, subject, detail FROM events WHERE run = ? ORDER BY position", take_event },
-	{ "SELECT number, start_s, end_s, samples FROM iterations WHERE run = ? ORDER BY number", take_iteration, 2 },
-	{ "SELECT device, node, compute_s, optimizer_s, codec_s, exposed_s, bubble_s, idle_s, peak_memory_bytes,"
-	  " sent_bytes FROM devices WHERE run = ? ORDER BY device",
-		take_device, 2 },
-	{ "SELECT device, stream, iteration, start_s, end_s, kind, label FROM spans WHERE run = ? ORDER BY position", take_span, 2 },
-	{ "SELECT number, request_id, model, arrival_s, first_token_s, completed_s, queue_s, prompt_tokens, output_tokens,"
-	  " preemptions, replica, status FROM requests WHERE key BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295 ORDER BY key",
-		take_request, 3 },
-	{ "SELECT time_ns, live, ready, in_use, usd FROM nodes WHERE run = ? ORDER BY position", take_node, 4 },
-	{ "SELECT account, node_s, usd FROM accounts WHERE run = ? ORDER BY position", take_account, 4 },
 };
 
 static int read_part(struct reader *d, const struct part *p)
@@ -235,7 +167,10 @@ static int read_run(struct store *s, int64_t run, struct run_result **out, struc
 	struct reader d = { .s = s, .r = result_new(), .run = run, .err = err };
 	int code = ORR_OK;
 	for (size_t i = 0; !code && i < sizeof parts / sizeof *parts; i++)
-		code = parts[i].since > s->version ? ORR_OK : read_part(&d, &parts[i]);
+		code = read_part(&d, &parts[i]);
+	for (size_t i = 0; !code && i < n_row_tables; i++)
+		code = read_rows(&d, &row_tables[i]);
+	d.r->cap_metrics = d.r->n_metrics;
 	if (!code && d.r->hash) {
 		*out = d.r;
 		return ORR_OK;

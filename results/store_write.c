@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "results/store.h"
 
+#include "base/sbuf.h"
+#include "results/columns.h"
 #include "results/db.h"
 
 #include "config.h"
 
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -37,19 +40,22 @@ static int find_run(struct writer *w, int64_t *run)
 
 static int delete_run(struct writer *w, int64_t run)
 {
-	static const char *const table[] = { "metrics", "series", "series_points", "events", "iterations", "devices", "spans", "nodes",
-		"accounts", "runs" };
-	static const char *const keyed[] = { "jobs", "requests" };
+	static const char doing_it[] = "replacing a run";
+	static const char *const fixed[] = { "series", "series_points", "runs" };
 	char sql[96];
 	int code = ORR_OK;
-	for (size_t i = 0; !code && i < sizeof keyed / sizeof *keyed; i++) {
-		sqlite3_snprintf(sizeof sql, sql, "DELETE FROM %s WHERE key BETWEEN %lld AND %lld", keyed[i], (long long)db_row_key(run, 0),
-			(long long)db_row_key(run, UINT32_MAX));
-		code = db_exec(w->s, sql, "replacing a run", w->err);
+	for (size_t i = 0; !code && i < n_row_tables; i++) {
+		const struct row_table *t = &row_tables[i];
+		if (t->key == KEY_PACKED)
+			sqlite3_snprintf(sizeof sql, sql, "DELETE FROM %s WHERE key BETWEEN %lld AND %lld", t->name,
+				(long long)db_row_key(run, 0), (long long)db_row_key(run, UINT32_MAX));
+		else
+			sqlite3_snprintf(sizeof sql, sql, "DELETE FROM %s WHERE run = %lld", t->name, (long long)run);
+		code = db_exec(w->s, sql, doing_it, w->err);
 	}
-	for (size_t i = 0; !code && i < sizeof table / sizeof *table; i++) {
-		sqlite3_snprintf(sizeof sql, sql, "DELETE FROM %s WHERE run = %lld", table[i], (long long)run);
-		code = db_exec(w->s, sql, "replacing a run", w->err);
+	for (size_t i = 0; !code && i < sizeof fixed / sizeof *fixed; i++) {
+		sqlite3_snprintf(sizeof sql, sql, "DELETE FROM %s WHERE run = %lld", fixed[i], (long long)run);
+		code = db_exec(w->s, sql, doing_it, w->err);
 	}
 	return code;
 }
@@ -85,67 +91,97 @@ static int write_run(struct writer *w)
 	return code;
 }
 
-static void bind_job(sqlite3_stmt *st, int64_t run, const struct job_row *j)
+static void bind_cell(sqlite3_stmt *st, int at, const struct column *c, const char *row)
 {
-	sqlite3_bind_int64(st, 1, db_row_key(run, j->number));
-	db_bind_text(st, 2, j->job_id);
-	db_bind_text(st, 3, j->user);
-	db_bind_text(st, 4, j->queue);
-	db_bind_text(st, 5, j->model);
-	db_bind_time(st, 6, j->submit_ns);
-	db_bind_time(st, 7, j->start_ns);
-	db_bind_time(st, 8, j->end_ns);
-	db_bind_time(st, 9, j->wait_ns);
-	db_bind_time(st, 10, j->run_ns);
-	db_bind_time(st, 11, j->duration_ns);
-	db_bind_time(st, 12, j->recorded_wait_ns);
-	sqlite3_bind_int64(st, 13, j->gpus);
-	sqlite3_bind_int64(st, 14, j->gpu_milli);
-	sqlite3_bind_int64(st, 15, j->preemptions);
-	sqlite3_bind_int64(st, 16, j->migrations);
-	sqlite3_bind_int64(st, 17, j->restarts);
-	sqlite3_bind_int64(st, 18, j->status);
+	const void *cell = row + c->at;
+	switch (c->type) {
+	case COLUMN_ID:
+	case COLUMN_TEXT:
+	case COLUMN_NAME: {
+		const char *text;
+		memcpy(&text, cell, sizeof text);
+		db_bind_text(st, at, text);
+		break;
+	}
+	case COLUMN_TIME:
+		db_bind_time(st, at, *(const int64_t *)cell);
+		break;
+	case COLUMN_NUMBER:
+	case COLUMN_CLOCK:
+	case COLUMN_COUNT64:
+		sqlite3_bind_int64(st, at, *(const int64_t *)cell);
+		break;
+	case COLUMN_COUNT:
+		sqlite3_bind_int64(st, at, *(const uint32_t *)cell);
+		break;
+	case COLUMN_INDEX:
+		if (*(const uint32_t *)cell == UINT32_MAX)
+			sqlite3_bind_null(st, at);
+		else
+			sqlite3_bind_int64(st, at, *(const uint32_t *)cell);
+		break;
+	case COLUMN_REAL:
+	case COLUMN_SECONDS:
+		sqlite3_bind_double(st, at, *(const double *)cell); /* SQLite makes NaN NULL */
+		break;
+	case COLUMN_JOB_STATUS:
+	case COLUMN_REQUEST_STATUS:
+		sqlite3_bind_int64(st, at, *(const uint8_t *)cell);
+		break;
+	case COLUMN_DIFF:
+	case COLUMN_SQL:
+		break;
+	}
 }
 
-static int write_jobs(struct writer *w)
+/* "INSERT INTO t(key, ..) VALUES(?, ..)": the key first, then the stored columns but the number of a packed key. */
+static int prepare_insert(struct writer *w, const struct row_table *t, sqlite3_stmt **st)
 {
-	sqlite3_stmt *st;
-	int code = db_prepare(w->s,
-		"INSERT INTO jobs(key, job_id, user, queue, model, submit_ns, start_ns, end_ns,"
-		" wait_ns, run_ns, duration_ns, recorded_wait_ns, gpus, gpu_milli, preemptions,"
-		" migrations, restarts, status) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-		doing, &st, w->err);
-	if (code)
-		return code;
-	for (size_t i = 0; !code && i < w->r->n_jobs; i++) {
-		const struct job_row *j = &w->r->jobs[i];
-		if (j->number > UINT32_MAX)
-			code = orr_fail(w->err, ORR_EFAIL, "%s: job number %llu: a run has at most 2^32 jobs", w->s->path,
-				(unsigned long long)j->number);
-		bind_job(st, w->run, j);
-		if (!code)
-			code = db_run(w->s, st, doing, w->err);
+	struct sbuf sql = { 0 };
+	sbuf_printf(&sql, "INSERT INTO %s(%s", t->name, t->key == KEY_PACKED ? "key" : t->key == KEY_POSITION ? "run, position" : "run");
+	int values = t->key == KEY_POSITION ? 2 : 1;
+	for (size_t i = 0; i < t->n_columns; i++) {
+		const struct column *c = &t->columns[i];
+		if (!column_is_stored(c) || (t->key == KEY_PACKED && c->type == COLUMN_NUMBER))
+			continue;
+		sbuf_printf(&sql, ", %s", c->name);
+		values++;
 	}
-	sqlite3_finalize(st);
+	sbuf_puts(&sql, ") VALUES(?");
+	for (int i = 1; i < values; i++)
+		sbuf_puts(&sql, ",?");
+	sbuf_putc(&sql, ')');
+	int code = db_prepare(w->s, sbuf_text(&sql), doing, st, w->err);
+	sbuf_free(&sql);
 	return code;
 }
 
-static int write_metrics(struct writer *w)
+static int write_row(struct writer *w, const struct row_table *t, sqlite3_stmt *st, size_t i)
 {
+	const char *row = rows_get(t, w->r, i);
+	int at = 1;
+	uint64_t number = t->columns[0].type == COLUMN_NUMBER ? *(const uint64_t *)(const void *)(row + t->columns[0].at) : 0;
+	if (t->key == KEY_PACKED && number > UINT32_MAX)
+		return orr_fail(w->err, ORR_EFAIL, "%s: number %llu in %s: a run has at most 2^32 %s", w->s->path,
+			(unsigned long long)number, t->name, t->name);
+	sqlite3_bind_int64(st, at++, t->key == KEY_PACKED ? db_row_key(w->run, number) : w->run);
+	if (t->key == KEY_POSITION)
+		sqlite3_bind_int64(st, at++, (int64_t)i);
+	for (size_t k = t->key == KEY_PACKED; k < t->n_columns; k++)
+		if (column_is_stored(&t->columns[k]))
+			bind_cell(st, at++, &t->columns[k], row);
+	return db_run(w->s, st, doing, w->err);
+}
+
+static int write_rows(struct writer *w, const struct row_table *t)
+{
+	size_t n = rows_count(t, w->r);
 	sqlite3_stmt *st;
-	int code = db_prepare(w->s, "INSERT INTO metrics VALUES(?,?,?,?,?,?)", doing, &st, w->err);
-	if (code)
+	int code = n ? prepare_insert(w, t, &st) : ORR_OK;
+	if (code || !n)
 		return code;
-	sqlite3_bind_int64(st, 1, w->run);
-	for (size_t i = 0; !code && i < w->r->n_metrics; i++) {
-		const struct metric *m = &w->r->metrics[i];
-		sqlite3_bind_int64(st, 2, (int64_t)i);
-		db_bind_text(st, 3, m->name);
-		sqlite3_bind_double(st, 4, m->value); /* SQLite makes NaN NULL */
-		sqlite3_bind_double(st, 5, m->ci_low);
-		sqlite3_bind_double(st, 6, m->ci_high);
-		code = db_run(w->s, st, doing, w->err);
-	}
+	for (size_t i = 0; !code && i < n; i++)
+		code = write_row(w, t, st, i);
 	sqlite3_finalize(st);
 	return code;
 }
@@ -184,168 +220,21 @@ static int write_series(struct writer *w)
 	return code;
 }
 
-static int write_events(struct writer *w)
-{
-	sqlite3_stmt *st;
-	int code = db_prepare(w->s, "INSERT INTO events VALUES(?,?,?,?,?,?)", doing, &st, w->err);
-	if (code)
-		return code;
-	sqlite3_bind_int64(st, 1, w->run);
-	for (size_t i = 0; !code && i < w->r->n_events; i++) {
-		const struct event_row *e = &w->r->events[i];
-		sqlite3_bind_int64(st, 2, (int64_t)i);
-		sqlite3_bind_int64(st, 3, e->time_ns);
-		db_bind_text(st, 4, e->kind);
-		sqlite3_bind_int64(st, 5, (int64_t)e->subject);
-		db_bind_text(st, 6, e->detail);
-		code = db_run(w->s, st, doing, w->err);
-	}
-	sqlite3_finalize(st);
-	return code;
-}
-
-static int write_iterations(struct writer *w)
-{
-	sqlite3_stmt *st;
-	int code = db_prepare(w->s, "INSERT INTO iterations VALUES(?,?,?,?,?)", doing, &st, w->err);
-	if (code)
-		return code;
-	sqlite3_bind_int64(st, 1, w->run);
-	for (size_t i = 0; !code && i < w->r->n_iterations; i++) {
-		const struct iteration_row *x = &w->r->iterations[i];
-		sqlite3_bind_int64(st, 2, (int64_t)x->number);
-		sqlite3_bind_double(st, 3, x->start_s);
-		sqlite3_bind_double(st, 4, x->end_s);
-		sqlite3_bind_double(st, 5, x->samples);
-		code = db_run(w->s, st, doing, w->err);
-	}
-	sqlite3_finalize(st);
-	return code;
-}
-
-static int write_devices(struct writer *w)
-{
-	sqlite3_stmt *st;
-	int code = db_prepare(w->s, "INSERT INTO devices VALUES(?,?,?,?,?,?,?,?,?,?,?)", doing, &st, w->err);
-	if (code)
-		return code;
-	sqlite3_bind_int64(st, 1, w->run);
-	for (size_t i = 0; !code && i < w->r->n_devices; i++) {
-		const struct device_row *d = &w->r->devices[i];
-		const double values[] = { d->compute_s, d->optimizer_s, d->codec_s, d->exposed_s, d->bubble_s, d->idle_s,
-			d->peak_memory_bytes, d->sent_bytes };
-		sqlite3_bind_int64(st, 2, d->device);
-		sqlite3_bind_int64(st, 3, d->node);
-		for (int k = 0; k < 8; k++)
-			sqlite3_bind_double(st, 4 + k, values[k]);
-		code = db_run(w->s, st, doing, w->err);
-	}
-	sqlite3_finalize(st);
-	return code;
-}
-
-static int write_spans(struct writer *w)
-{
-	sqlite3_stmt *st;
-	int code = db_prepare(w->s, "INSERT INTO spans VALUES(?,?,?,?,?,?,?,?,?)", doing, &st, w->err);
-	if (code)
-		return code;
-	sqlite3_bind_int64(st, 1, w->run);
-	for (size_t i = 0; !code && i < w->r->n_spans; i++) {
-		const struct span_row *x = &w->r->spans[i];
-		sqlite3_bind_int64(st, 2, (int64_t)i);
-		sqlite3_bind_int64(st, 3, x->device);
-		sqlite3_bind_int64(st, 4, x->stream);
-		sqlite3_bind_int64(st, 5, (int64_t)x->iteration);
-		sqlite3_bind_double(st, 6, x->start_s);
-		sqlite3_bind_double(st, 7, x->end_s);
-		db_bind_text(st, 8, x->kind);
-		db_bind_text(st, 9, x->label);
-		code = db_run(w->s, st, doing, w->err);
-	}
-	sqlite3_finalize(st);
-	return code;
-}
-
-static void bind_request(sqlite3_stmt *st, int64_t run, const struct request_row *q)
-{
-	const double times[] = { q->arrival_s, q->first_token_s, q->completed_s, q->queue_s };
-	sqlite3_bind_int64(st, 1, db_row_key(run, q->number));
-	db_bind_text(st, 2, q->request_id);
-	db_bind_text(st, 3, q->model);
-	for (int k = 0; k < 4; k++)
-		sqlite3_bind_double(st, 4 + k, times[k]);
-	sqlite3_bind_int64(st, 8, q->prompt_tokens);
-	sqlite3_bind_int64(st, 9, q->output_tokens);
-	sqlite3_bind_int64(st, 10, q->preemptions);
-	if (q->replica == UINT32_MAX)
-		sqlite3_bind_null(st, 11);
-	else
-		sqlite3_bind_int64(st, 11, q->replica);
-	sqlite3_bind_int64(st, 12, q->status);
-}
-
-static int write_requests(struct writer *w)
-{
-	sqlite3_stmt *st;
-	int code = db_prepare(w->s, "INSERT INTO requests VALUES(?,?,?,?,?,?,?,?,?,?,?,?)", doing, &st, w->err);
-	for (size_t i = 0; !code && i < w->r->n_requests; i++) {
-		bind_request(st, w->run, &w->r->requests[i]);
-		code = db_run(w->s, st, doing, w->err);
-	}
-	sqlite3_finalize(st);
-	return code;
-}
-
-static int write_nodes(struct writer *w)
-{
-	sqlite3_stmt *st;
-	int code = db_prepare(w->s, "INSERT INTO nodes VALUES(?,?,?,?,?,?,?)", doing, &st, w->err);
-	sqlite3_bind_int64(st, 1, w->run);
-	for (size_t i = 0; !code && i < w->r->n_nodes; i++) {
-		const struct node_row *x = &w->r->nodes[i];
-		sqlite3_bind_int64(st, 2, (int64_t)i);
-		sqlite3_bind_int64(st, 3, x->time_ns);
-		sqlite3_bind_int64(st, 4, x->live);
-		sqlite3_bind_int64(st, 5, x->ready);
-		sqlite3_bind_int64(st, 6, x->in_use);
-		sqlite3_bind_double(st, 7, x->usd);
-		code = db_run(w->s, st, doing, w->err);
-	}
-	sqlite3_finalize(st);
-	return code;
-}
-
-static int write_accounts(struct writer *w)
-{
-	sqlite3_stmt *st;
-	int code = db_prepare(w->s, "INSERT INTO accounts VALUES(?,?,?,?,?)", doing, &st, w->err);
-	sqlite3_bind_int64(st, 1, w->run);
-	for (size_t i = 0; !code && i < w->r->n_accounts; i++) {
-		const struct account_row *x = &w->r->accounts[i];
-		sqlite3_bind_int64(st, 2, (int64_t)i);
-		db_bind_text(st, 3, x->account);
-		sqlite3_bind_double(st, 4, x->node_s);
-		sqlite3_bind_double(st, 5, x->usd);
-		code = db_run(w->s, st, doing, w->err);
-	}
-	sqlite3_finalize(st);
-	return code;
-}
-
 /* Inside the transaction. */
 static int write_all(struct writer *w)
 {
-	static int (*const part[])(struct writer *) = { write_run, write_jobs, write_metrics, write_series, write_events, write_iterations,
-		write_devices, write_spans, write_requests, write_nodes, write_accounts };
 	int64_t old;
 	int code = find_run(w, &old);
 	if (code || (old && !w->s->replaces))
 		return code; /* same hash, same bytes: what is there will do */
 	if (old)
 		code = delete_run(w, old);
-	for (size_t i = 0; !code && i < sizeof part / sizeof *part; i++)
-		code = part[i](w);
+	if (!code)
+		code = write_run(w);
+	for (size_t i = 0; !code && i < n_row_tables; i++)
+		code = write_rows(w, &row_tables[i]);
+	if (!code)
+		code = write_series(w);
 	return code;
 }
 

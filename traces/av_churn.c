@@ -9,7 +9,7 @@
  * Streams: "avail removals" instants and sizes, "avail victims" who, "avail delays" replacement.
  */
 #include "traces/avail_format.h"
-#include "traces/avail_generator.h"
+#include "traces/generator.h"
 #include "traces/draw.h"
 
 #include "base/mem.h"
@@ -173,16 +173,16 @@ static bool next(void *state, struct avail_rec *row)
 	return true;
 }
 
-static int plan_common(struct plan *p, const struct orr_args *args, struct availset *set, const char *where, struct orr_error *err)
+static int plan_common(struct plan *p, const struct orr_args *args, struct rowset *set, const char *where, struct orr_error *err)
 {
-	p->n_zones = availset_add_zones(set, orr_arg_text(args, "zones"), p->zone, AVAIL_MAX_ZONES, where, err);
+	p->n_zones = rowset_list_all(set, orr_arg_text(args, "zones"), p->zone, AVAIL_MAX_ZONES, where, err);
 	p->slots = (uint32_t)orr_arg_int(args, "slots");
 	p->delay_s = (double)orr_arg_time_ns(args, "delay") / 1e9;
 	p->is_exact = !strcmp(orr_arg_text(args, "delays"), "fixed");
 	return p->n_zones ? ORR_OK : ORR_EINPUT;
 }
 
-static int plan_churn(void *plan, const struct orr_args *args, struct availset *set, struct orr_error *err)
+static int plan_churn(void *plan, const struct orr_args *args, struct rowset *set, struct orr_error *err)
 {
 	struct plan *p = plan;
 	p->node_s = 3600 / orr_arg_real(args, "rate");
@@ -217,7 +217,7 @@ static bool read_sizes(struct plan *p, const char *s)
 	return false;
 }
 
-static int plan_bulk(void *plan, const struct orr_args *args, struct availset *set, struct orr_error *err)
+static int plan_bulk(void *plan, const struct orr_args *args, struct rowset *set, struct orr_error *err)
 {
 	struct plan *p = plan;
 	const char *sizes = orr_arg_text(args, "sizes");
@@ -244,7 +244,8 @@ static const struct orr_param bulk_params[] = { ORR_PARAM_INT("slots", "32", 1, 
 	ORR_PARAM_TEXT("sizes", "1*39|2*13|3*15|4*7|5|6*4", "how many go at once, with weights"),
 	ORR_PARAM_REAL("cross", "0", 0, 1, "share of instants that hit all zones"), COMMON_PARAMS, ORR_PARAM_END };
 
-const struct avail_generator avail_generator_churn = {
+const struct generator avail_generator_churn = {
+	.kind = TRACE_AVAIL,
 	.name = "churn",
 	.doc = "independent preemptions at a constant rate, replaced after a delay",
 	.params = churn_params,
@@ -252,11 +253,12 @@ const struct avail_generator avail_generator_churn = {
 	.state_size = sizeof(struct state),
 	.make_plan = plan_churn,
 	.start = start,
-	.next = next,
+	.next_avail = next,
 	.stop = stop,
 };
 
-const struct avail_generator avail_generator_bulk = {
+const struct generator avail_generator_bulk = {
+	.kind = TRACE_AVAIL,
 	.name = "bulk",
 	.doc = "preemptions of several instances of a zone at once, replaced after a delay",
 	.params = bulk_params,
@@ -264,6 +266,6 @@ const struct avail_generator avail_generator_bulk = {
 	.state_size = sizeof(struct state),
 	.make_plan = plan_bulk,
 	.start = start,
-	.next = next,
+	.next_avail = next,
 	.stop = stop,
 };

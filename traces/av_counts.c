@@ -91,6 +91,7 @@ static void close_polls(void *state)
 }
 
 const struct trace_format format_gcp_polls = {
+	.kind = TRACE_AVAIL,
 	.name = "gcp-polls",
 	.doc = "polled counts of instances: YYYY-MM-DD, HH:MM:SS, count",
 	.params = count_params,
@@ -203,6 +204,7 @@ static void close_curve(void *state)
 }
 
 const struct trace_format format_step_curve = {
+	.kind = TRACE_AVAIL,
 	.name = "step-curve",
 	.doc = "counts of instances over time: seconds,count or hours,count, every change as two rows",
 	.params = curve_params,
@@ -213,6 +215,7 @@ const struct trace_format format_step_curve = {
 };
 
 const struct trace_format format_parcae_counts = {
+	.kind = TRACE_AVAIL,
 	.name = "parcae-counts",
 	.doc = "Parcae's counts after each event: ms,count",
 	.params = count_params,

@@ -78,6 +78,7 @@ static int next_bamboo(void *state, struct avail_row *row, struct orr_error *err
 }
 
 const struct trace_format format_bamboo = {
+	.kind = TRACE_AVAIL,
 	.name = "bamboo",
 	.doc = "Bamboo's and Oobleck's events: ms,add|remove,node",
 	.params = event_params,
@@ -128,6 +129,7 @@ static int next_csv(void *state, struct avail_row *row, struct orr_error *err)
 }
 
 const struct trace_format format_availability = {
+	.kind = TRACE_AVAIL,
 	.name = "availability",
 	.doc = "orrery's own CSV of instances: time_s,event,node,zone,type,price (docs/traces.md)",
 	.params = event_params,
@@ -167,6 +169,7 @@ static int next_price(void *state, struct avail_row *row, struct orr_error *err)
 }
 
 const struct trace_format format_prices = {
+	.kind = TRACE_AVAIL,
 	.name = "prices",
 	.doc = "orrery's own CSV of prices: time_s,zone,type,usd_per_hour",
 	.params = event_params,

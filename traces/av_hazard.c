@@ -13,10 +13,11 @@
  * Streams: "avail hazard profile" draws a(h), "avail hazard" the rest.
  */
 #include "traces/avail_format.h"
-#include "traces/avail_generator.h"
+#include "traces/generator.h"
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/rng.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -193,7 +194,7 @@ static bool next(void *state, struct avail_rec *row)
 	return true;
 }
 
-static int make_plan(void *plan, const struct orr_args *args, struct availset *set, struct orr_error *err)
+static int make_plan(void *plan, const struct orr_args *args, struct rowset *set, struct orr_error *err)
 {
 	struct plan *p = plan;
 	const char *a = orr_arg_text(args, "a");
@@ -212,7 +213,7 @@ static int make_plan(void *plan, const struct orr_args *args, struct availset *s
 	int64_t length = orr_arg_time_ns(args, "length"), hour_ns = HOUR_S * ORR_SECOND;
 	p->end_h = length ? (length + hour_ns - 1) / hour_ns : (int64_t)(TRACE_MAX_SECONDS / HOUR_S);
 	const char *zone = orr_arg_text(args, "zone");
-	p->zone = availset_add_zone(set, zone, strlen(zone));
+	p->zone = rowset_list(set, zone, strlen(zone));
 	return ORR_OK;
 }
 
@@ -223,7 +224,8 @@ static const struct orr_param params[] = { ORR_PARAM_REAL("p", "0.1", 0, 1, "pro
 	ORR_PARAM_INT("hour", "0", 0, DAY_H - 1, "hour of day at 0"), ORR_PARAM_TEXT("zone", "", "zone of all instances"),
 	AVAIL_PARAM_LENGTH("24h"), AVAIL_SHIFT_PARAMS, ORR_PARAM_END };
 
-const struct avail_generator avail_generator_hazard = {
+const struct generator avail_generator_hazard = {
+	.kind = TRACE_AVAIL,
 	.name = "hazard",
 	.doc = "preemptions and arrivals hour by hour, as in the simulator of Bamboo's authors",
 	.params = params,
@@ -231,6 +233,6 @@ const struct avail_generator avail_generator_hazard = {
 	.state_size = sizeof(struct state),
 	.make_plan = make_plan,
 	.start = start,
-	.next = next,
+	.next_avail = next,
 	.stop = stop,
 };

@@ -282,6 +282,7 @@ static void close_segment(void *state)
 static const struct orr_param segment_params[] = { AVAIL_PARAMS, ORR_PARAM_END };
 
 const struct trace_format format_parcae_segment = {
+	.kind = TRACE_AVAIL,
 	.name = "parcae-segment",
 	.doc = "Parcae's segments: JSON lines [ms, event, {\"nodes\": [..], \"duration\": ms}]",
 	.params = segment_params,
@@ -414,6 +415,7 @@ static void close_series(void *state)
 static const struct orr_param series_params[] = { AVAIL_PARAMS, AVAIL_COUNT_PARAMS, ORR_PARAM_END };
 
 const struct trace_format format_skypilot = {
+	.kind = TRACE_AVAIL,
 	.name = "skypilot",
 	.doc = "SkyPilot's counts per tick of a zone: {\"metadata\": {\"gap_seconds\": g}, \"data\": [n, ..]}",
 	.params = series_params,

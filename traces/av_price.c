@@ -7,7 +7,9 @@
  * starts in its stationary distribution. `most` bounds it (then the mean is lower). Stream "avail price ZONE'S NUMBER".
  */
 #include "traces/avail_format.h"
-#include "traces/avail_generator.h"
+#include "traces/generator.h"
+
+#include "base/rng.h"
 
 #include <gsl/gsl_randist.h>
 #include <math.h>
@@ -59,14 +61,14 @@ static bool next(void *state, struct avail_rec *row)
 	return true;
 }
 
-static int make_plan(void *plan, const struct orr_args *args, struct availset *set, struct orr_error *err)
+static int make_plan(void *plan, const struct orr_args *args, struct rowset *set, struct orr_error *err)
 {
 	struct plan *p = plan;
 	const char *type = orr_arg_text(args, "type");
-	p->n_zones = availset_add_zones(set, orr_arg_text(args, "zones"), p->zone, AVAIL_MAX_ZONES, "generator price", err);
+	p->n_zones = rowset_list_all(set, orr_arg_text(args, "zones"), p->zone, AVAIL_MAX_ZONES, "generator price", err);
 	if (!p->n_zones)
 		return ORR_EINPUT;
-	p->type = availset_add_text(set, type, strlen(type));
+	p->type = rowset_text(set, type, strlen(type));
 	p->mean = orr_arg_real(args, "mean");
 	p->sd = orr_arg_real(args, "sd");
 	p->most = orr_arg_real(args, "most");
@@ -87,7 +89,8 @@ static const struct orr_param params[] = { ORR_PARAM_REAL("mean", "0.918", 1e-6,
 	ORR_PARAM_TEXT("zones", "", "names, | between them, each with a price of its own; none: one price"),
 	ORR_PARAM_TEXT("type", "", "type of instance"), AVAIL_PARAM_LENGTH("168h"), AVAIL_SHIFT_PARAMS, ORR_PARAM_END };
 
-const struct avail_generator avail_generator_price = {
+const struct generator avail_generator_price = {
+	.kind = TRACE_AVAIL,
 	.name = "price",
 	.doc = "spot prices that return to a mean",
 	.params = params,
@@ -96,5 +99,5 @@ const struct avail_generator avail_generator_price = {
 	.state_size = sizeof(struct state),
 	.make_plan = make_plan,
 	.start = start,
-	.next = next,
+	.next_avail = next,
 };

@@ -8,9 +8,10 @@
  * for lognormal ones nearly. Stream "avail renewal ZONE'S NUMBER".
  */
 #include "traces/avail_format.h"
-#include "traces/avail_generator.h"
+#include "traces/generator.h"
 
 #include "base/num.h"
+#include "base/rng.h"
 
 #include <gsl/gsl_randist.h>
 #include <math.h>
@@ -121,10 +122,10 @@ static int read_times(const char *name, const char *text, uint32_t n, double out
 	return ORR_OK;
 }
 
-static int make_plan(void *plan, const struct orr_args *args, struct availset *set, struct orr_error *err)
+static int make_plan(void *plan, const struct orr_args *args, struct rowset *set, struct orr_error *err)
 {
 	struct plan *p = plan;
-	p->n_zones = availset_add_zones(set, orr_arg_text(args, "zones"), p->zone, AVAIL_MAX_ZONES, "generator renewal", err);
+	p->n_zones = rowset_list_all(set, orr_arg_text(args, "zones"), p->zone, AVAIL_MAX_ZONES, "generator renewal", err);
 	if (!p->n_zones || read_times("up", orr_arg_text(args, "up"), p->n_zones, p->up_s, err) ||
 		read_times("down", orr_arg_text(args, "down"), p->n_zones, p->down_s, err))
 		return ORR_EINPUT;
@@ -141,7 +142,8 @@ static const struct orr_param params[] = { ORR_PARAM_TEXT("zones", "", "names, |
 	ORR_PARAM_REAL("cv", "1", 0, 100, "coefficient of variation of lognormal times"), AVAIL_PARAM_LENGTH("168h"), AVAIL_SHIFT_PARAMS,
 	ORR_PARAM_END };
 
-const struct avail_generator avail_generator_renewal = {
+const struct generator avail_generator_renewal = {
+	.kind = TRACE_AVAIL,
 	.name = "renewal",
 	.doc = "zones that are available and not by turns, all their instances together",
 	.params = params,
@@ -149,5 +151,5 @@ const struct avail_generator avail_generator_renewal = {
 	.state_size = sizeof(struct state),
 	.make_plan = make_plan,
 	.start = start,
-	.next = next,
+	.next_avail = next,
 };

@@ -2,7 +2,8 @@
 #include "traces/avail.h"
 
 #include "traces/avail_format.h"
-#include "traces/avail_generator.h"
+#include "traces/generator.h"
+#include "traces/rowset.h"
 
 #include "base/bytes.h"
 #include "base/mem.h"
@@ -17,20 +18,10 @@
 enum { MAX_SHIFTS = 4, MAX_FILES = 256 };
 
 struct availset {
-	char *source;
-	const char *format;
-	struct strtab *strings;
-	char hash[BYTES_HASH_SIZE];
-	struct avail_rec *row; /* of files */
-	uint64_t count;
-	bool is_loaded, has_prices;
+	struct rowset rows; /* lists the zones */
+	bool has_prices;
 	int64_t end_ns;
-	uint32_t *zone, n_zones, cap_zones;
 	struct avail_repairs repairs;
-	const struct avail_generator *generator;
-	struct orr_args *args;
-	void *plan;
-	uint64_t seed;
 	int64_t length_ns;                    /* on the generator's own clock */
 	struct avail_shift shift[MAX_SHIFTS]; /* of a generator's rows */
 	int n_shifts;
@@ -46,11 +37,12 @@ struct availcursor {
 	uint32_t live;
 };
 
+ROWSET_ACCESSORS(availset, avail_rec)
+
 static struct availset *availset_new(const char *source)
 {
 	struct availset *s = mem_zalloc(1, sizeof *s);
-	s->source = mem_strdup(source);
-	s->strings = strtab_new();
+	rowset_init(&s->rows, sizeof(struct avail_rec), source);
 	s->end_ns = ORR_NEVER;
 	return s;
 }
@@ -59,52 +51,8 @@ void availset_free(struct availset *s)
 {
 	if (!s)
 		return;
-	args_free(s->args);
-	strtab_free(s->strings);
-	mem_free(s->plan);
-	mem_free(s->source);
-	mem_free(s->row);
-	mem_free(s->zone);
+	rowset_clear(&s->rows);
 	mem_free(s);
-}
-
-uint32_t availset_add_text(struct availset *s, const char *text, size_t n)
-{
-	return strtab_add(s->strings, text, n);
-}
-
-static void note_zone(struct availset *s, uint32_t zone)
-{
-	for (uint32_t i = 0; i < s->n_zones; i++)
-		if (s->zone[i] == zone)
-			return;
-	MEM_GROW(s->zone, s->n_zones, s->cap_zones);
-	s->zone[s->n_zones++] = zone;
-}
-
-uint32_t availset_add_zone(struct availset *s, const char *text, size_t n)
-{
-	uint32_t zone = strtab_add(s->strings, text, n);
-	if (zone)
-		note_zone(s, zone);
-	return zone;
-}
-
-uint32_t availset_add_zones(struct availset *s, const char *text, uint32_t zone[], uint32_t most, const char *where, struct orr_error *err)
-{
-	uint32_t n = 0;
-	for (const char *at = text;; at++) {
-		size_t length = strcspn(at, "|");
-		if (n == most || (!length && (*text || n))) {
-			orr_fail(err, ORR_EINPUT, "%s: zones: expected up to %u names with | between them, found \"%.60s\"", where, most,
-				text);
-			return 0;
-		}
-		zone[n++] = availset_add_zone(s, at, length);
-		at += length;
-		if (!*at)
-			return n;
-	}
 }
 
 /* ---- files ---- */
@@ -119,15 +67,6 @@ static void parts_free(struct parts *p)
 	for (size_t i = 0; i < p->n; i++)
 		mem_free(p->part[i].row);
 	mem_free(p->part);
-}
-
-/* The order that number holds, of files as listed and of rows in their file, decides among equal times. */
-static int by_time(const void *a, const void *b)
-{
-	const struct avail_rec *x = a, *y = b;
-	if (x->t_ns != y->t_ns)
-		return x->t_ns < y->t_ns ? -1 : 1;
-	return x->number < y->number ? -1 : x->number > y->number;
 }
 
 static void add_repairs(struct avail_repairs *to, const struct avail_repairs *from)
@@ -145,18 +84,18 @@ static uint32_t join(struct availset *s, const struct parts *p)
 	uint32_t instances = 0;
 	for (size_t i = 0; i < p->n; i++) {
 		const struct avail_events *e = &p->part[i];
-		s->count += e->n;
+		s->rows.count += e->n;
 		if (e->is_absolute && e->n && e->row[0].t_ns < zero)
 			zero = e->row[0].t_ns;
 	}
-	s->row = mem_alloc((s->count + 1) * sizeof *s->row);
+	struct avail_rec *row = s->rows.row = mem_alloc((s->rows.count + 1) * sizeof *row);
 	s->end_ns = 0;
 	uint64_t n = 0;
 	for (size_t i = 0; i < p->n; i++) {
 		const struct avail_events *e = &p->part[i];
 		int64_t from = e->is_absolute && zero < INT64_MAX ? zero : 0;
 		for (size_t k = 0; k < e->n; k++) {
-			struct avail_rec *r = &s->row[n];
+			struct avail_rec *r = &row[n];
 			*r = e->row[k];
 			r->t_ns -= from;
 			r->instance += r->kind == AVAIL_PRICE ? 0 : instances;
@@ -169,15 +108,16 @@ static uint32_t join(struct availset *s, const struct parts *p)
 		add_repairs(&s->repairs, &e->repairs);
 	}
 	if (p->n > 1)
-		qsort(s->row, s->count, sizeof *s->row, by_time);
+		qsort(row, s->rows.count, sizeof *row, row_key_compare);
 	return instances;
 }
 
 static void number_rows(struct availset *s, uint32_t instances)
 {
+	struct avail_rec *row = s->rows.row;
 	uint32_t *number = mem_alloc(((size_t)instances + 1) * sizeof *number), n = 0, live = 0;
-	for (uint64_t i = 0; i < s->count; i++) {
-		struct avail_rec *r = &s->row[i];
+	for (uint64_t i = 0; i < s->rows.count; i++) {
+		struct avail_rec *r = &row[i];
 		if (r->kind == AVAIL_ADD)
 			number[r->instance] = n++;
 		if (r->kind != AVAIL_PRICE)
@@ -185,8 +125,7 @@ static void number_rows(struct availset *s, uint32_t instances)
 		live += r->kind == AVAIL_ADD ? 1 : r->kind == AVAIL_REMOVE ? -1u : 0;
 		r->live = live;
 		r->number = i;
-		if (r->zone)
-			note_zone(s, r->zone);
+		rowset_list_number(&s->rows, r->zone);
 	}
 	mem_free(number);
 }
@@ -197,9 +136,9 @@ static int finish(struct availset *s, struct parts *p, const struct orr_args *ar
 	for (size_t i = 0; i < p->n; i++)
 		instances += p->part[i].n;
 	if (instances > AVAIL_MAX_EVENTS)
-		return orr_fail(err, ORR_EINPUT, "%s: more than %d additions and removals", s->source, AVAIL_MAX_EVENTS);
+		return orr_fail(err, ORR_EINPUT, "%s: more than %d additions and removals", s->rows.source, AVAIL_MAX_EVENTS);
 	number_rows(s, join(s, p));
-	s->is_loaded = true;
+	s->rows.is_loaded = true;
 	struct avail_shift shift = avail_shift_of(args);
 	return availset_shift(s, &shift, err);
 }
@@ -209,10 +148,10 @@ struct availset *availset_read(struct trace *t, const char *source, struct orr_e
 	struct availset *s = availset_new(source);
 	struct avail_events e = { 0 };
 	struct parts p = { &e, 1 };
-	s->format = trace_format(t);
-	int rc = avail_read(t, s->strings, NULL, NULL, &e, err);
+	s->rows.format = trace_format(t);
+	int rc = avail_read(t, s->rows.strings, NULL, NULL, &e, err);
 	if (!rc) {
-		memcpy(s->hash, trace_hash(t), sizeof s->hash);
+		memcpy(s->rows.hash, trace_hash(t), sizeof s->rows.hash);
 		rc = finish(s, &p, trace_args(t), err);
 	}
 	mem_free(e.row);
@@ -251,17 +190,17 @@ static int read_zone(struct availset *s, struct parts *p, const char *text, size
 	struct trace *t = NULL;
 	int rc = ORR_OK;
 	if (!*file || !*zone)
-		rc = orr_fail(err, ORR_EINPUT, "%.200s: expected zones:ZONE=FILE,ZONE=FILE,.., found \"%.*s\"", s->source,
+		rc = orr_fail(err, ORR_EINPUT, "%.200s: expected zones:ZONE=FILE,ZONE=FILE,.., found \"%.*s\"", s->rows.source,
 			(int)(n < 60 ? n : 60), text);
 	else if (p->n == MAX_FILES)
-		rc = orr_fail(err, ORR_EINPUT, "%.200s: more than %d files", s->source, MAX_FILES);
+		rc = orr_fail(err, ORR_EINPUT, "%.200s: more than %d files", s->rows.source, MAX_FILES);
 	else if (!(t = trace_open(file, format, options, err)))
 		rc = ORR_EINPUT;
 	if (!rc) {
 		p->part[p->n] = (struct avail_events){ 0 };
-		rc = avail_read(t, s->strings, zone, zone, &p->part[p->n++], err);
+		rc = avail_read(t, s->rows.strings, zone, zone, &p->part[p->n++], err);
 		sbuf_printf(hashes, "%s %s\n", zone, trace_hash(t));
-		s->format = trace_format(t);
+		s->rows.format = trace_format(t);
 	}
 	trace_close(*last);
 	*last = t;
@@ -284,7 +223,7 @@ static struct availset *load_zones(const char *source, const char *format, const
 		at += n + (at[n] == ',' && at[n + 1]);
 	} while (!rc && *at && *at != ',');
 	if (!rc) {
-		bytes_hash_text(sbuf_text(&hashes), hashes.len, s->hash);
+		bytes_hash_text(sbuf_text(&hashes), hashes.len, s->rows.hash);
 		rc = finish(s, &p, trace_args(last), err);
 	}
 	trace_close(last);
@@ -298,50 +237,28 @@ static struct availset *load_zones(const char *source, const char *format, const
 
 /* ---- generators ---- */
 
-static void hash_generator(struct availset *s)
+static struct availset *load_generator(const struct generator *g, const char *source, uint64_t seed, struct orr_error *err)
 {
-	struct sbuf text = { 0 };
-	sbuf_printf(&text, "availability %s\n", s->generator->name);
-	for (size_t i = 0; s->generator->params[i].name; i++)
-		sbuf_printf(&text, "%s=%s\n", s->generator->params[i].name, args_value(s->args, i));
-	sbuf_printf(&text, "seed=%" PRIu64 "\n", s->seed);
-	bytes_hash_text(text.text, text.len, s->hash);
-	sbuf_free(&text);
-}
-
-static struct availset *load_generator(const struct avail_generator *g, const char *source, uint64_t seed, struct orr_error *err)
-{
-	struct orr_args *args = avail_generator_args(g, source, err);
+	struct orr_args *args = generator_args(g, source, err);
 	if (!args)
 		return NULL;
 	struct availset *s = availset_new(source);
-	s->generator = g;
-	s->format = g->name;
-	s->args = args;
-	s->seed = seed;
-	s->count = UINT64_MAX;
 	s->has_prices = g->makes_prices;
-	s->plan = mem_zalloc(1, g->plan_size);
 	struct avail_shift shift = avail_shift_of(args);
 	int64_t length = orr_arg_time_ns(args, "length");
 	s->end_ns = s->length_ns = length ? length : ORR_NEVER;
-	if (g->make_plan(s->plan, args, s, err) || availset_shift(s, &shift, err)) {
+	if (rowset_generate(&s->rows, g, args, seed, err) || availset_shift(s, &shift, err)) {
 		availset_free(s);
 		return NULL;
 	}
-	hash_generator(s);
 	return s;
 }
 
 struct availset *availset_load(const char *source, const char *format, const char *const *options, uint64_t seed, struct orr_error *err)
 {
-	const struct avail_generator *g = avail_generator_find(source);
-	if (g && format && *format && strcmp(format, "auto") && strcmp(format, g->name) && strcmp(format, "availability"))
-		g = NULL;
-	if (g && options && *options) {
-		orr_fail(err, ORR_EINPUT, "%s: a generator takes its parameters behind its name, so no option \"%.60s\"", source, *options);
+	const struct generator *g;
+	if (generator_choose(TRACE_AVAIL, source, format, options, &g, err))
 		return NULL;
-	}
 	if (g)
 		return load_generator(g, source, seed, err);
 	if (!strncmp(source, "zones:", 6))
@@ -354,37 +271,39 @@ struct availset *availset_load(const char *source, const char *format, const cha
 
 static void shift_rows(struct availset *s, const struct avail_shift *shift)
 {
-	struct avail_shifter *x = avail_shifter_new(shift, s->strings);
+	struct avail_shifter *x = avail_shifter_new(shift, s->rows.strings);
+	const struct avail_rec *row = s->rows.row;
 	struct avail_rec *out = NULL, r;
 	size_t n = 0, cap = 0;
-	for (uint64_t i = 0; i < s->count; i++)
-		avail_shifter_put(x, &s->row[i]);
-	avail_shifter_end(x, s->row, s->count, s->end_ns);
+	for (uint64_t i = 0; i < s->rows.count; i++)
+		avail_shifter_put(x, &row[i]);
+	avail_shifter_end(x, row, s->rows.count, s->end_ns);
 	while (avail_shifter_get(x, &r)) {
 		MEM_GROW(out, n, cap);
 		out[n++] = r;
 	}
 	avail_shifter_free(x);
-	mem_free(s->row);
-	s->row = out;
-	s->count = n;
+	mem_free(s->rows.row);
+	s->rows.row = out;
+	s->rows.count = n;
 }
 
 int availset_shift(struct availset *s, const struct avail_shift *shift, struct orr_error *err)
 {
 	if (avail_shift_is_none(shift))
 		return ORR_OK;
-	if (shift->wraps && !s->is_loaded)
-		return orr_fail(err, ORR_EINPUT, "%s: wrap is for files; a generator goes on by itself", s->source);
-	if (s->is_loaded && shift->start_ns > s->end_ns)
-		return orr_fail(err, ORR_EINPUT, "%s: start: expected a time up to its end at %.9g s", s->source, (double)s->end_ns / 1e9);
-	if (s->is_loaded && (double)s->count * shift->scale > AVAIL_MAX_EVENTS)
-		return orr_fail(err, ORR_EINPUT, "%s: scale makes more than %d additions and removals", s->source, AVAIL_MAX_EVENTS);
-	if (s->is_loaded) {
+	if (shift->wraps && !s->rows.is_loaded)
+		return orr_fail(err, ORR_EINPUT, "%s: wrap is for files; a generator goes on by itself", s->rows.source);
+	if (s->rows.is_loaded && shift->start_ns > s->end_ns)
+		return orr_fail(
+			err, ORR_EINPUT, "%s: start: expected a time up to its end at %.9g s", s->rows.source, (double)s->end_ns / 1e9);
+	if (s->rows.is_loaded && (double)s->rows.count * shift->scale > AVAIL_MAX_EVENTS)
+		return orr_fail(err, ORR_EINPUT, "%s: scale makes more than %d additions and removals", s->rows.source, AVAIL_MAX_EVENTS);
+	if (s->rows.is_loaded) {
 		shift_rows(s, shift);
 	} else {
 		if (s->n_shifts == MAX_SHIFTS)
-			return orr_fail(err, ORR_EINPUT, "%s: is shifted more than %d times", s->source, MAX_SHIFTS);
+			return orr_fail(err, ORR_EINPUT, "%s: is shifted more than %d times", s->rows.source, MAX_SHIFTS);
 		s->shift[s->n_shifts++] = *shift;
 	}
 	s->end_ns = avail_shift_end(shift, s->end_ns);
@@ -393,49 +312,14 @@ int availset_shift(struct availset *s, const struct avail_shift *shift, struct o
 
 /* ---- what it says of itself ---- */
 
-uint64_t availset_count(const struct availset *s)
-{
-	return s->count;
-}
-
-bool availset_is_loaded(const struct availset *s)
-{
-	return s->is_loaded;
-}
-
 bool availset_has_end(const struct availset *s)
 {
 	return s->end_ns != ORR_NEVER;
 }
 
-const struct avail_rec *availset_at(const struct availset *s, uint64_t i)
-{
-	return s->is_loaded && i < s->count ? &s->row[i] : NULL;
-}
-
 int64_t availset_end_ns(const struct availset *s)
 {
 	return s->end_ns;
-}
-
-const struct strtab *availset_strings(const struct availset *s)
-{
-	return s->strings;
-}
-
-const char *availset_source(const struct availset *s)
-{
-	return s->source;
-}
-
-const char *availset_format(const struct availset *s)
-{
-	return s->format;
-}
-
-const char *availset_hash(const struct availset *s)
-{
-	return s->hash;
 }
 
 const struct avail_repairs *availset_repairs(const struct availset *s)
@@ -450,27 +334,16 @@ bool availset_has_prices(const struct availset *s)
 
 const uint32_t *availset_zones(const struct availset *s, uint32_t *n)
 {
-	*n = s->n_zones;
-	return s->zone;
+	*n = s->rows.n_listed;
+	return s->rows.listed;
 }
 
 const char *availset_name(const struct availset *s, const struct avail_rec *r, char buf[AVAIL_NAME_MAX])
 {
 	if (r->node)
-		return strtab_text(s->strings, r->node);
+		return strtab_text(s->rows.strings, r->node);
 	snprintf(buf, AVAIL_NAME_MAX, "node%" PRIu64, (uint64_t)r->instance + 1);
 	return buf;
-}
-
-bool availset_knows_format(const char *format)
-{
-	for (size_t i = 0; format && trace_formats[i]; i++)
-		if (trace_formats[i]->avail && !strcmp(trace_formats[i]->name, format))
-			return true;
-	for (size_t i = 0; format && avail_generators[i]; i++)
-		if (!strcmp(avail_generators[i]->name, format))
-			return true;
-	return false;
 }
 
 /* ---- reading ---- */
@@ -481,10 +354,7 @@ struct availcursor *availset_open(const struct availset *s, uint64_t seed_shift)
 	c->set = s;
 	for (int i = 0; i < s->n_shifts; i++)
 		c->shifter[i] = avail_shifter_new(&s->shift[i], NULL);
-	if (s->generator) {
-		c->state = mem_zalloc(1, s->generator->state_size);
-		s->generator->start(c->state, s->plan, s->seed, seed_shift);
-	}
+	c->state = rowset_start(&s->rows, seed_shift);
 	return c;
 }
 
@@ -492,7 +362,7 @@ static bool draw(struct availcursor *c, struct avail_rec *out)
 {
 	const struct availset *s = c->set;
 	*out = (struct avail_rec){ .usd_per_hour = -1, .instance = AVAIL_NO_INSTANCE };
-	if (c->has_ended || !s->generator->next(c->state, out) || out->t_ns >= s->length_ns) {
+	if (c->has_ended || !s->rows.generator->next_avail(c->state, out) || out->t_ns >= s->length_ns) {
 		c->has_ended = true;
 		return false;
 	}
@@ -524,11 +394,11 @@ static bool pull(struct availcursor *c, int n, struct avail_rec *out)
 bool availcursor_next(struct availcursor *c, struct avail_rec *out)
 {
 	const struct availset *s = c->set;
-	if (!s->is_loaded)
+	if (!s->rows.is_loaded)
 		return pull(c, s->n_shifts, out);
-	if (c->next >= s->count)
+	if (c->next >= s->rows.count)
 		return false;
-	*out = s->row[c->next++];
+	*out = ((const struct avail_rec *)s->rows.row)[c->next++];
 	return true;
 }
 
@@ -536,10 +406,8 @@ void availcursor_close(struct availcursor *c)
 {
 	if (!c)
 		return;
-	if (c->state && c->set->generator->stop)
-		c->set->generator->stop(c->state);
+	rowset_stop(&c->set->rows, c->state);
 	for (int i = 0; i < MAX_SHIFTS; i++)
 		avail_shifter_free(c->shifter[i]);
-	mem_free(c->state);
 	mem_free(c);
 }

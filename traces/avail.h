@@ -92,9 +92,6 @@ const uint32_t *availset_zones(const struct availset *s, uint32_t *n);
 /* The name of a row's instance: its text, or "node" and its number from 1, in buf. */
 enum { AVAIL_NAME_MAX = 24 };
 const char *availset_name(const struct availset *s, const struct avail_rec *r, char buf[AVAIL_NAME_MAX]);
-/* Is the text the name of a format of availability, or of a generator of it? */
-bool availset_knows_format(const char *format);
-
 /* A copy for one run; seed_shift: the index of the stream of random numbers, for replications. */
 struct availcursor *availset_open(const struct availset *s, uint64_t seed_shift);
 bool availcursor_next(struct availcursor *c, struct avail_rec *out);

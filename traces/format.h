@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * format.h - what a trace format is to the rest: a table of functions
+ * format.h - the interface of a trace format
  *
- * A format is one file that defines one struct trace_format and has one line in
- * formats.c. The state of a reader is made by open() for one file and freed by
- * close(); it borrows the lines.
+ * A format is one struct trace_format in a file of its own and one line in formats.def. open() makes the state of a reader
+ * for one file, close() frees it; the state borrows the lines. Texts of a row are good until the reader's next row.
  */
 #ifndef ORR_TRACES_FORMAT_H
 #define ORR_TRACES_FORMAT_H
@@ -31,6 +30,7 @@ struct trace_head {
 };
 
 struct trace_format {
+	enum trace_kind kind;
 	const char *name;
 	const char *doc;
 	const struct orr_param *params; /* may be NULL */
@@ -40,21 +40,20 @@ struct trace_format {
 	const char *const *info_options; /* under which no row is left out; may be NULL */
 	bool (*sniff)(const struct trace_head *head);
 	void *(*open)(struct lines *in, const struct orr_args *args, struct orr_error *err);
-	int (*next)(void *state, struct orr_trace_job *row, struct orr_error *err);
-	/* Values of extras for the row just read, NAN where it has none; may be NULL. */
+	/* Fills in what the format knows of a cleared row: 1 a row, 0 the end, -1 an error. One of these, by kind. */
+	union {
+		int (*next)(void *state, struct orr_trace_job *row, struct orr_error *err);
+		int (*request)(void *state, struct req_row *row, struct orr_error *err); /* traces/req_format.h */
+		int (*avail)(void *state, struct avail_row *row, struct orr_error *err); /* traces/avail_format.h */
+		/* Reads everything into p and closes p's lists; 0 or -1. */
+		int (*describe)(void *state, struct trace_profile *p, struct orr_error *err);
+	};
+	/* Values of extras for the row just read, NAN where it has none; NULL without extras. */
 	void (*get_extras)(const void *state, double *values);
 	/* The fact with this index, false past the last; may be NULL. */
 	bool (*fact)(const void *state, size_t index, struct trace_fact *out);
-	/* Rows that next() has passed over, as the options say; NULL: it never does. */
+	/* Number of rows that the reader has skipped, as the options say; NULL: it skips none. */
 	uint64_t (*left_out)(const void *state);
-	/* For files of something other than jobs: reads it all into p and closes p's
-	 * lists; 0 or -1. NULL: the file holds jobs. */
-	int (*describe)(void *state, struct trace_profile *p, struct orr_error *err);
-	/* For files of requests (traces/req_format.h): fills in what the format knows of a cleared row, in place of
-	 * next(). NULL: the file holds something else. */
-	int (*request)(void *state, struct req_row *row, struct orr_error *err);
-	/* For files of instances that come and go (traces/avail_format.h): fills in a cleared row, in place of next(). */
-	int (*avail)(void *state, struct avail_row *row, struct orr_error *err);
 	/* Tokens that one hash of a request's blocks stands for; NULL: there are no hashes. */
 	uint32_t (*block_tokens)(const void *state);
 	/* Changes the rows once they are in order of arrival; may be NULL. */
@@ -64,9 +63,11 @@ struct trace_format {
 
 /* Ends with NULL. */
 extern const struct trace_format *const trace_formats[];
+bool trace_format_exists(enum trace_kind kind, const char *name);
 
-/* A row in which nothing is known. */
-void trace_job_clear(struct orr_trace_job *row);
+/* The trace of these lines, which it takes over, whatever comes of it; all: with the format's info_options. */
+struct trace *trace_open_lines(struct lines *in, const char *format, bool all, const char *const *options, struct orr_error *err);
+
 /* Whether a header line (of a CSV) has a column of this name. */
 bool trace_head_has_column(const struct trace_head *head, const char *name);
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The generators: one line each. */
+#include "traces/format.h"
 #include "traces/generator.h"
-
-#include "traces/avail_generator.h"
-#include "traces/req_generator.h"
 
 #include "base/mem.h"
 #include "base/param.h"
@@ -12,37 +9,40 @@
 #include <string.h>
 #include <unistd.h>
 
-extern const struct generator generator_poisson, generator_mmpp, generator_philly, generator_openb, generator_lublin, generator_tiresias;
+#define GENERATOR(symbol) extern const struct generator symbol;
+#include "traces/generators.def"
+#undef GENERATOR
 
 const struct generator *const generators[] = {
-	&generator_poisson,
-	&generator_mmpp,
-	&generator_philly,
-	&generator_openb,
-	&generator_lublin,
-	&generator_tiresias,
+#define GENERATOR(symbol) &symbol,
+#include "traces/generators.def"
 	NULL,
 };
 
-bool generator_is_named(const char *name, const char *source)
+const struct generator *generator_find(enum trace_kind kind, const char *source)
 {
 	size_t n = strcspn(source, ":");
-	return strlen(name) == n && !strncmp(name, source, n) && (source[n] || access(source, F_OK));
-}
-
-const struct generator *generator_find(const char *source)
-{
-	for (size_t i = 0; generators[i]; i++)
-		if (generator_is_named(generators[i]->name, source))
+	for (size_t i = 0; generators[i]; i++) {
+		const char *name = generators[i]->name;
+		if (generators[i]->kind == kind && strlen(name) == n && !strncmp(name, source, n) && (source[n] || access(source, F_OK)))
 			return generators[i];
+	}
 	return NULL;
 }
 
-struct orr_args *generator_read_args(const char *name, const struct orr_param *params, const char *source, struct orr_error *err)
+bool trace_kind_knows(enum trace_kind kind, const char *format)
+{
+	for (size_t i = 0; format && generators[i]; i++)
+		if (generators[i]->kind == kind && !strcmp(generators[i]->name, format))
+			return true;
+	return trace_format_exists(kind, format);
+}
+
+struct orr_args *generator_args(const struct generator *g, const char *source, struct orr_error *err)
 {
 	char where[64];
-	snprintf(where, sizeof where, "generator %s", name);
-	struct orr_args *args = args_new(params, where, err);
+	snprintf(where, sizeof where, "generator %s", g->name);
+	struct orr_args *args = args_new(g->params, where, err);
 	int rc = args ? ORR_OK : ORR_EINPUT;
 	const char *s = strchr(source, ':');
 	for (s = s ? s + 1 : ""; *s && !rc;) {
@@ -52,53 +52,62 @@ struct orr_args *generator_read_args(const char *name, const struct orr_param *p
 		mem_free(pair);
 		s += n + (s[n] == ',');
 	}
-	if (!rc)
+	if (!rc && (!g->check || !g->check(args, err)))
 		return args;
 	args_free(args);
 	return NULL;
 }
 
-struct orr_args *generator_args(const struct generator *g, const char *source, struct orr_error *err)
+int generator_choose(enum trace_kind kind, const char *source, const char *format, const char *const *options, const struct generator **out,
+	struct orr_error *err)
 {
-	struct orr_args *args = generator_read_args(g->name, g->params, source, err);
-	if (!args || !g->check || !g->check(args, err))
-		return args;
-	args_free(args);
-	return NULL;
+	/* A resolved scenario names the generator as the format, or the format that the rows would be written in. */
+	static const char *const own[TRACE_KINDS] = { [TRACE_REQUESTS] = "requests", [TRACE_AVAIL] = "availability" };
+	const struct generator *g = generator_find(kind, source);
+	if (g && format && *format && strcmp(format, "auto") && strcmp(format, g->name) && (!own[kind] || strcmp(format, own[kind])))
+		g = NULL;
+	*out = g;
+	return g && options && *options
+		       ? orr_fail(err, ORR_EINPUT, "%s: a generator takes its parameters behind its name, so no option \"%.60s\"", source,
+				 *options)
+		       : ORR_OK;
 }
 
-/* ---- names that are none ---- */
+/* ---- misspelt names ---- */
 
-/* The rows that generators of this name make: "jobs", or "jobs and of requests"; NULL: there is none. */
+static const char *nearest_generator(const char *name)
+{
+	const char *names[sizeof generators / sizeof *generators];
+	size_t n = 0;
+	while (generators[n]) {
+		names[n] = generators[n]->name;
+		n++;
+	}
+	names[n] = NULL;
+	return nearest_name(name, names);
+}
+
+/* The rows that generators of this name make; NULL: there is none. */
 static const char *rows_of(const char *name)
 {
-	bool jobs = false, requests = false;
+	bool makes[TRACE_KINDS] = { false };
 	for (size_t i = 0; generators[i]; i++)
-		jobs |= !strcmp(generators[i]->name, name);
-	for (size_t i = 0; req_generators[i]; i++)
-		requests |= !strcmp(req_generators[i]->name, name);
-	for (size_t i = 0; avail_generators[i]; i++)
-		if (!strcmp(avail_generators[i]->name, name))
-			return "instances that come and go";
-	return jobs && requests ? "jobs, and one of requests" : jobs ? "jobs" : requests ? "requests" : NULL;
+		makes[generators[i]->kind] |= !strcmp(generators[i]->name, name);
+	return makes[TRACE_AVAIL]                           ? "instances that come and go"
+	       : makes[TRACE_JOBS] && makes[TRACE_REQUESTS] ? "jobs, and one of requests"
+	       : makes[TRACE_JOBS]                          ? "jobs"
+	       : makes[TRACE_REQUESTS]                      ? "requests"
+							    : NULL;
 }
 
 int generator_suggest(const char *source, struct orr_error *err)
 {
-	enum { MOST = 48 };
-	const char *names[MOST + 1] = { NULL };
 	char name[64];
-	size_t length = strcspn(source, ":"), n = 0;
+	size_t length = strcspn(source, ":");
 	if (!length || length >= sizeof name || strcspn(source, "./") < length || !strcmp(source, "-") || !access(source, F_OK))
 		return ORR_OK;
 	snprintf(name, sizeof name, "%.*s", (int)length, source);
-	for (size_t i = 0; generators[i] && n < MOST; i++)
-		names[n++] = generators[i]->name;
-	for (size_t i = 0; req_generators[i] && n < MOST; i++)
-		names[n++] = req_generators[i]->name;
-	for (size_t i = 0; avail_generators[i] && n < MOST; i++)
-		names[n++] = avail_generators[i]->name;
-	const char *rows = rows_of(name), *near = nearest_name(name, names);
+	const char *rows = rows_of(name), *near = nearest_generator(name);
 	if (rows)
 		return orr_fail(err, ORR_EINPUT, "%s: there is no such file; %s is a generator of %s", source, name, rows);
 	if (near)
@@ -107,4 +116,13 @@ int generator_suggest(const char *source, struct orr_error *err)
 	return source[length] ? orr_fail(err, ORR_EINPUT, "%s: there is no such file, and no generator %s (orrery trace list shows all)",
 					source, name)
 			      : ORR_OK;
+}
+
+int generator_unknown(const char *source, struct orr_error *err)
+{
+	char name[64];
+	snprintf(name, sizeof name, "%.*s", (int)strcspn(source, ":"), source);
+	const char *near = nearest_generator(name);
+	return orr_fail(err, ORR_EINPUT, "trace synth: no model \"%s\"; %s%s", name,
+		near ? "did you mean " : "'orrery trace list' shows them", near ? near : "");
 }

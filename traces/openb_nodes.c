@@ -29,13 +29,6 @@ static void *open_nodes(struct lines *in, const struct orr_args *args, struct or
 	return table_new(in, columns, TABLE_HEADER, err);
 }
 
-static int next_node(void *state, struct orr_trace_job *row, struct orr_error *err)
-{
-	(void)row;
-	lines_fail(table_lines(state), err, "a list of nodes, not of jobs: give it to --cluster");
-	return -1;
-}
-
 static int describe(void *state, struct trace_profile *p, struct orr_error *err)
 {
 	struct table *t = state;
@@ -73,11 +66,11 @@ static void close_nodes(void *state)
 }
 
 const struct trace_format format_openb_nodes = {
+	.kind = TRACE_NODES,
 	.name = "openb-nodes",
 	.doc = "Alibaba openb 2023, the node list (trace info only; a cluster otherwise)",
 	.sniff = sniff,
 	.open = open_nodes,
-	.next = next_node,
 	.describe = describe,
 	.close = close_nodes,
 };

@@ -81,6 +81,11 @@ struct trace_profile *trace_profile_new(void)
 	return mem_zalloc(1, sizeof(struct trace_profile));
 }
 
+struct profile_rows **profile_rows_slot(struct trace_profile *p)
+{
+	return &p->rows;
+}
+
 void trace_profile_free(struct trace_profile *p)
 {
 	if (!p)
@@ -170,15 +175,6 @@ void trace_profile_count(
 	t->entry[i].gpu_hours += weight;
 }
 
-void trace_profile_add(struct trace_profile *p, const struct orr_trace_job *row, const char *const *extras, const double *values)
-{
-	if (!p->rows)
-		p->rows = profile_rows_new();
-	profile_rows_add(p->rows, p, row);
-	for (size_t i = 0; extras && extras[i]; i++)
-		trace_profile_value(p, extras[i], values[i]);
-}
-
 /* ---- what comes out ---- */
 
 /* Sizes rise; other keys go by how often they occur. */
@@ -215,14 +211,6 @@ void trace_profile_close_lists(struct trace_profile *p)
 		p->series[i].out.summary = summary_of(p->series[i].v, p->series[i].n);
 	for (size_t i = 0; i < p->n_tallies; i++)
 		close_tally(&p->tally[i]);
-}
-
-void trace_profile_finish(struct trace_profile *p, bool is_absolute)
-{
-	if (!p->rows)
-		p->rows = profile_rows_new();
-	profile_rows_finish(p->rows, p, is_absolute);
-	trace_profile_close_lists(p);
 }
 
 const struct trace_profile_fact *trace_profile_get_fact(const struct trace_profile *p, size_t i)

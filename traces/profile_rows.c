@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "traces/profile_rows.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/num.h"
 
@@ -32,9 +33,12 @@ struct profile_rows {
 	int64_t low_id, high_id, last_id;
 };
 
-struct profile_rows *profile_rows_new(void)
+static struct profile_rows *rows_of(struct trace_profile *p)
 {
-	struct profile_rows *r = mem_zalloc(1, sizeof *r);
+	struct profile_rows **rows = profile_rows_slot(p);
+	if (*rows)
+		return *rows;
+	struct profile_rows *r = *rows = mem_zalloc(1, sizeof *r);
 	r->is_sorted = r->ids_are_numbers = r->ids_rise = true;
 	r->last_submit = r->last_end = INT64_MIN;
 	return r;
@@ -52,29 +56,20 @@ void profile_rows_free(struct profile_rows *r)
 
 /* ---- adding ---- */
 
-/* FNV-1a (Fowler, Noll, Vo), with a final mix so that near rows differ everywhere. */
-static uint64_t mix_bytes(uint64_t h, const void *data, size_t n)
+static uint64_t hash_field(uint64_t h, const char *s)
 {
-	const unsigned char *s = data;
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ s[i]) * UINT64_C(1099511628211);
-	return h;
-}
-
-static uint64_t mix_text(uint64_t h, const char *s)
-{
-	return mix_bytes(h, s ? s : "", s ? strlen(s) + 1 : 1);
+	return hash_bytes(h, s ? s : "", s ? strlen(s) + 1 : 1);
 }
 
 static uint64_t fingerprint(const struct orr_trace_job *row)
 {
 	int64_t v[] = { row->submit_ns, row->duration_ns, row->limit_ns, row->wait_ns, row->gpus, row->gpu_milli, row->cpu_milli,
 		row->mem_mib };
-	uint64_t h = mix_bytes(UINT64_C(14695981039346656037), v, sizeof v);
-	h = mix_bytes(h, &row->iterations, sizeof row->iterations);
+	uint64_t h = hash_bytes(HASH_START, v, sizeof v);
+	h = hash_bytes(h, &row->iterations, sizeof row->iterations);
 	const char *texts[] = { row->user, row->queue, row->model, row->gpu_types, row->status };
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-		h = mix_text(h, texts[i]);
+		h = hash_field(h, texts[i]);
 	return h ^ h >> 29;
 }
 
@@ -163,8 +158,9 @@ static void add_tallies(struct trace_profile *p, const struct orr_trace_job *row
 		trace_profile_count(p, named[i].tally, "GPU hours", named[i].key ? named[i].key : "(none)", 1, hours);
 }
 
-void profile_rows_add(struct profile_rows *r, struct trace_profile *p, const struct orr_trace_job *row)
+void trace_profile_add(struct trace_profile *p, const struct orr_trace_job *row, const char *const *extras, const double *values)
 {
+	struct profile_rows *r = rows_of(p);
 	MEM_GROW(r->submit, r->n, r->cap);
 	MEM_GROW(r->print, r->n, r->print_cap);
 	r->submit[r->n] = row->submit_ns;
@@ -177,6 +173,8 @@ void profile_rows_add(struct profile_rows *r, struct trace_profile *p, const str
 	add_series(p, row);
 	add_tallies(p, row);
 	r->rows++;
+	for (size_t i = 0; extras && extras[i]; i++)
+		trace_profile_value(p, extras[i], values[i]);
 }
 
 /* ---- facts at the end ---- */
@@ -305,7 +303,7 @@ static void put_counts(const struct profile_rows *r, struct trace_profile *p)
 		trace_profile_fact_number(p, counts[i].name, counts[i].value);
 }
 
-void profile_rows_finish(struct profile_rows *r, struct trace_profile *p, bool is_absolute)
+static void add_facts(struct profile_rows *r, struct trace_profile *p, bool is_absolute)
 {
 	trace_profile_fact_number(p, "rows", (double)r->rows);
 	if (!r->rows)
@@ -320,4 +318,10 @@ void profile_rows_finish(struct profile_rows *r, struct trace_profile *p, bool i
 		trace_profile_fact_number(p, "highest job number", (double)r->high_id);
 		trace_profile_fact_text(p, "job numbers rise", r->ids_rise ? "yes" : "no");
 	}
+}
+
+void trace_profile_finish(struct trace_profile *p, bool is_absolute)
+{
+	add_facts(rows_of(p), p, is_absolute);
+	trace_profile_close_lists(p);
 }

@@ -2,8 +2,7 @@
 /*
  * profile_rows.h - the part of a profile that knows what a job is
  *
- * Private to profile.c: it counts rows, puts their numbers into the profile's
- * series and tallies as they come, and adds facts at the end.
+ * It counts rows, puts their numbers into the profile's series and tallies as they come, and adds facts at the end.
  */
 #ifndef ORR_TRACES_PROFILE_ROWS_H
 #define ORR_TRACES_PROFILE_ROWS_H
@@ -15,9 +14,8 @@
 
 struct profile_rows;
 
-struct profile_rows *profile_rows_new(void);
 void profile_rows_free(struct profile_rows *r);
-void profile_rows_add(struct profile_rows *r, struct trace_profile *p, const struct orr_trace_job *row);
-void profile_rows_finish(struct profile_rows *r, struct trace_profile *p, bool is_absolute);
+/* Where a profile keeps them, NULL at first; it frees them. */
+struct profile_rows **profile_rows_slot(struct trace_profile *p);
 
 #endif

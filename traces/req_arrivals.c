@@ -79,14 +79,14 @@ static void start(void *state, const void *plan, uint64_t seed, uint64_t index)
 
 #define PARAM_RATE ORR_PARAM_REAL("rate", "10", 1e-9, 1e12, "arrivals per second")
 
-static int plan_rate(void *plan, const char *name, const struct orr_args *args, struct reqset *set, struct orr_error *err)
+static int plan_rate(void *plan, const char *name, const struct orr_args *args, struct rowset *set, struct orr_error *err)
 {
 	struct plan *p = plan;
 	p->gap_ns = 1e9 / orr_arg_real(args, "rate");
 	return req_content_plan(&p->content, name, args, set, err);
 }
 
-static int plan_poisson(void *plan, const struct orr_args *args, struct reqset *set, struct orr_error *err)
+static int plan_poisson(void *plan, const struct orr_args *args, struct rowset *set, struct orr_error *err)
 {
 	return plan_rate(plan, "poisson", args, set, err);
 }
@@ -99,7 +99,8 @@ static bool next_poisson(void *state, struct request_rec *row)
 
 static const struct orr_param poisson_params[] = { PARAM_RATE, REQUEST_PARAM_N("10000"), REQUEST_PARAMS_CONTENT, ORR_PARAM_END };
 
-const struct req_generator req_generator_poisson = {
+const struct generator req_generator_poisson = {
+	.kind = TRACE_REQUESTS,
 	.name = "poisson",
 	.doc = "Poisson arrivals",
 	.params = poisson_params,
@@ -108,10 +109,10 @@ const struct req_generator req_generator_poisson = {
 	.make_plan = plan_poisson,
 	.unplan = unplan,
 	.start = start,
-	.next = next_poisson,
+	.next_request = next_poisson,
 };
 
-static int plan_gamma(void *plan, const struct orr_args *args, struct reqset *set, struct orr_error *err)
+static int plan_gamma(void *plan, const struct orr_args *args, struct rowset *set, struct orr_error *err)
 {
 	double cv = orr_arg_real(args, "cv");
 	((struct plan *)plan)->shape = 1 / (cv * cv);
@@ -129,7 +130,8 @@ static const struct orr_param gamma_params[] = { PARAM_RATE,
 	ORR_PARAM_REAL("cv", "2", 1e-3, 1e3, "coefficient of variation of gaps: 1 is Poisson, more is bursty"), REQUEST_PARAM_N("10000"),
 	REQUEST_PARAMS_CONTENT, ORR_PARAM_END };
 
-const struct req_generator req_generator_gamma = {
+const struct generator req_generator_gamma = {
+	.kind = TRACE_REQUESTS,
 	.name = "gamma",
 	.doc = "gamma gaps with a given coefficient of variation",
 	.params = gamma_params,
@@ -138,10 +140,10 @@ const struct req_generator req_generator_gamma = {
 	.make_plan = plan_gamma,
 	.unplan = unplan,
 	.start = start,
-	.next = next_gamma,
+	.next_request = next_gamma,
 };
 
-static int plan_periodic(void *plan, const struct orr_args *args, struct reqset *set, struct orr_error *err)
+static int plan_periodic(void *plan, const struct orr_args *args, struct rowset *set, struct orr_error *err)
 {
 	return plan_rate(plan, "periodic", args, set, err);
 }
@@ -154,7 +156,8 @@ static bool next_periodic(void *state, struct request_rec *row)
 	return arrive(s, at - (double)s->now_ns, row);
 }
 
-const struct req_generator req_generator_periodic = {
+const struct generator req_generator_periodic = {
+	.kind = TRACE_REQUESTS,
 	.name = "periodic",
 	.doc = "arrivals at fixed intervals",
 	.params = poisson_params,
@@ -163,7 +166,7 @@ const struct req_generator req_generator_periodic = {
 	.make_plan = plan_periodic,
 	.unplan = unplan,
 	.start = start,
-	.next = next_periodic,
+	.next_request = next_periodic,
 };
 
 /* ---- phases ---- */
@@ -226,7 +229,7 @@ static int check_phases(const struct plan *p, const char *name, struct orr_error
 					    name, n, LEAST_PER_LAP);
 }
 
-static int plan_mmpp(void *plan, const struct orr_args *args, struct reqset *set, struct orr_error *err)
+static int plan_mmpp(void *plan, const struct orr_args *args, struct rowset *set, struct orr_error *err)
 {
 	struct plan *p = plan;
 	const char *rates = orr_arg_text(args, "rates"), *durations = orr_arg_text(args, "durations");
@@ -250,7 +253,8 @@ static const struct orr_param mmpp_params[] = { ORR_PARAM_TEXT("rates", "20|2", 
 	ORR_PARAM_TEXT("durations", "10s|60s", "mean time in each phase"), REQUEST_PARAM_N("10000"), REQUEST_PARAMS_CONTENT,
 	ORR_PARAM_END };
 
-const struct req_generator req_generator_mmpp = {
+const struct generator req_generator_mmpp = {
+	.kind = TRACE_REQUESTS,
 	.name = "mmpp",
 	.doc = "Markov-modulated Poisson arrivals: phases of different rates (bursts)",
 	.params = mmpp_params,
@@ -259,10 +263,10 @@ const struct req_generator req_generator_mmpp = {
 	.make_plan = plan_mmpp,
 	.unplan = unplan,
 	.start = start,
-	.next = next_phased,
+	.next_request = next_phased,
 };
 
-static int plan_alternating(void *plan, const struct orr_args *args, struct reqset *set, struct orr_error *err)
+static int plan_alternating(void *plan, const struct orr_args *args, struct rowset *set, struct orr_error *err)
 {
 	struct plan *p = plan;
 	p->n_phases = 2;
@@ -282,7 +286,8 @@ static const struct orr_param alternating_params[] = { ORR_PARAM_REAL("low", "2.
 	ORR_PARAM_REAL("high", "7.5", 0, 1e12, "arrivals per second in the second"),
 	ORR_PARAM_TIME("phase", "100s", "how long each phase is"), REQUEST_PARAM_N("10000"), REQUEST_PARAMS_CONTENT, ORR_PARAM_END };
 
-const struct req_generator req_generator_alternating = {
+const struct generator req_generator_alternating = {
+	.kind = TRACE_REQUESTS,
 	.name = "alternating",
 	.doc = "Poisson arrivals, a low and a high rate by turns of fixed length",
 	.params = alternating_params,
@@ -291,5 +296,5 @@ const struct req_generator req_generator_alternating = {
 	.make_plan = plan_alternating,
 	.unplan = unplan,
 	.start = start,
-	.next = next_phased,
+	.next_request = next_phased,
 };

@@ -69,6 +69,7 @@ static void close_azure(void *state)
 }
 
 const struct trace_format format_azure_llm = {
+	.kind = TRACE_REQUESTS,
 	.name = "azure-llm",
 	.doc = "Azure LLM inference 2023 and 2024: TIMESTAMP,ContextTokens,GeneratedTokens",
 	.params = params,

@@ -100,6 +100,7 @@ static uint64_t left_out(const void *state)
 }
 
 const struct trace_format format_burstgpt = {
+	.kind = TRACE_REQUESTS,
 	.name = "burstgpt",
 	.doc = "BurstGPT: Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type[,Session ID,..], seconds",
 	.params = params,

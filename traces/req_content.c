@@ -19,7 +19,7 @@ void req_mix_free(struct req_mix *m)
 }
 
 /* "NAME", "NAME*3", "NAME:8*3" in s[0..n). */
-static bool read_part(struct req_mix *m, const char *s, size_t n, bool has_samples, struct reqset *set)
+static bool read_part(struct req_mix *m, const char *s, size_t n, bool has_samples, struct rowset *set)
 {
 	const char *star = memchr(s, '*', n);
 	double weight = 1;
@@ -35,14 +35,14 @@ static bool read_part(struct req_mix *m, const char *s, size_t n, bool has_sampl
 	}
 	if (!left)
 		return false;
-	m->model[m->n] = reqset_add_model(set, s, left);
+	m->model[m->n] = rowset_list(set, s, left);
 	m->samples[m->n] = (uint32_t)samples;
 	m->end[m->n] = weight + (m->n ? m->end[m->n - 1] : 0);
 	m->n++;
 	return true;
 }
 
-int req_mix_parse(struct req_mix *m, const char *where, const char *name, const char *text, bool has_samples, struct reqset *set,
+int req_mix_parse(struct req_mix *m, const char *where, const char *name, const char *text, bool has_samples, struct rowset *set,
 	struct orr_error *err)
 {
 	size_t parts = *text != '\0';
@@ -101,7 +101,7 @@ static int read_lengths(struct req_content *c, const char *where, const char *na
 
 /* ---- all of it ---- */
 
-int req_content_plan(struct req_content *c, const char *where, const struct orr_args *args, struct reqset *set, struct orr_error *err)
+int req_content_plan(struct req_content *c, const char *where, const struct orr_args *args, struct rowset *set, struct orr_error *err)
 {
 	int rc = req_mix_parse(&c->mix, where, "model", orr_arg_text(args, "model"), false, set, err);
 	if (!rc)

@@ -8,7 +8,7 @@
 #ifndef ORR_TRACES_REQ_CONTENT_H
 #define ORR_TRACES_REQ_CONTENT_H
 
-#include "traces/req_generator.h"
+#include "traces/generator.h"
 #include "traces/req_law.h"
 
 #define REQUEST_PARAMS_CONTENT                                                                                                \
@@ -50,12 +50,12 @@ struct req_content_draw {
 };
 
 /* "A|B*2|C"; with has_samples "A:8|B:128*2". */
-int req_mix_parse(struct req_mix *m, const char *where, const char *name, const char *text, bool has_samples, struct reqset *set,
+int req_mix_parse(struct req_mix *m, const char *where, const char *name, const char *text, bool has_samples, struct rowset *set,
 	struct orr_error *err);
 void req_mix_free(struct req_mix *m);
 uint32_t req_mix_draw(const struct req_mix *m, struct rng *r); /* an index */
 
-int req_content_plan(struct req_content *c, const char *where, const struct orr_args *args, struct reqset *set, struct orr_error *err);
+int req_content_plan(struct req_content *c, const char *where, const struct orr_args *args, struct rowset *set, struct orr_error *err);
 void req_content_free(struct req_content *c);
 void req_content_start(struct req_content_draw *d, const struct req_content *c, uint64_t seed, uint64_t index);
 void req_content_draw(struct req_content_draw *d, struct request_rec *row);

@@ -115,6 +115,7 @@ static void close_csv(void *state)
 }
 
 const struct trace_format format_requests = {
+	.kind = TRACE_REQUESTS,
 	.name = "requests",
 	.doc = "orrery's own CSV of requests: arrival_s,prompt_tokens,output_tokens,.. (docs/traces.md)",
 	.params = params,

@@ -32,6 +32,9 @@ enum { REQUEST_MAX_BLOCKS = 1 << 20, REQUEST_MAX_PRIORITY = 1000000000 };
 		ORR_PARAM_INT("repeat", "1", 1, REQUEST_MAX_REPEAT, "the trace so many times, end to end"), \
 		ORR_PARAM_REAL("compress", "1", 1e-6, 1e6, "arrival times divided by this: 2 is twice the rate")
 
+/* As reqset_from(), but t stays open. */
+struct reqset *reqset_read(struct trace *t, const char *source, struct orr_error *err);
+
 /* Seconds from the trace's start. */
 static inline int64_t request_arrival(struct table *t, size_t column)
 {

@@ -42,7 +42,7 @@ static const struct orr_param params[] = { ORR_PARAM_REAL("p", "0.5", 0, 1, "pro
 		"adhoc", "irina-alexnet:128|irina-googlenet:32|irina-vgg16:8", "models of ad-hoc queries : samples, perhaps *WEIGHT"),
 	ORR_PARAM_TIME("slo", "0", "from arrival to completion; 0: the model's"), ORR_PARAM_END };
 
-static int make_plan(void *plan, const struct orr_args *args, struct reqset *set, struct orr_error *err)
+static int make_plan(void *plan, const struct orr_args *args, struct rowset *set, struct orr_error *err)
 {
 	struct plan *p = plan;
 	p->p = orr_arg_real(args, "p");
@@ -126,7 +126,8 @@ static bool next(void *state, struct request_rec *row)
 	return true;
 }
 
-const struct req_generator req_generator_irina = {
+const struct generator req_generator_irina = {
+	.kind = TRACE_REQUESTS,
 	.name = "irina",
 	.doc = "regular queries of one model and ad-hoc ones of others (Irina's simulation)",
 	.params = params,
@@ -135,5 +136,5 @@ const struct req_generator req_generator_irina = {
 	.make_plan = make_plan,
 	.unplan = unplan,
 	.start = start,
-	.next = next,
+	.next_request = next,
 };

@@ -280,6 +280,7 @@ static void close_mooncake(void *state)
 }
 
 const struct trace_format format_mooncake = {
+	.kind = TRACE_REQUESTS,
 	.name = "mooncake",
 	.doc = "Mooncake's JSON lines: timestamp (ms), input_length, output_length, hash_ids of 512-token blocks",
 	.params = params,

@@ -2,8 +2,9 @@
 #include "traces/req_profile.h"
 
 #include "traces/profile.h"
-#include "traces/req_generator.h"
+#include "traces/req_format.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 
 #include <math.h>
@@ -17,7 +18,7 @@ struct seen {
 
 static size_t place(const struct seen *s, uint64_t v)
 {
-	size_t at = (size_t)((v * UINT64_C(0x9e3779b97f4a7c15)) >> 20) & s->mask;
+	size_t at = hash_spread(v) & s->mask;
 	while (s->slot[at] && s->slot[at] != v + 1)
 		at = (at + 1) & s->mask;
 	return at;

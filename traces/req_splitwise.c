@@ -49,6 +49,7 @@ static void close_splitwise(void *state)
 }
 
 const struct trace_format format_splitwise = {
+	.kind = TRACE_REQUESTS,
 	.name = "splitwise",
 	.doc = "SplitwiseSim's requests: request_id,..,arrival_timestamp,batch_size,prompt_size,token_size, seconds",
 	.params = params,

@@ -43,6 +43,7 @@ static void close_vidur(void *state)
 }
 
 const struct trace_format format_vidur = {
+	.kind = TRACE_REQUESTS,
 	.name = "vidur",
 	.doc = "Vidur's requests: arrived_at,num_prefill_tokens,num_decode_tokens, seconds",
 	.params = params,

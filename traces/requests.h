@@ -60,9 +60,6 @@ const char *reqset_hash(const struct reqset *s);
 uint32_t reqset_block_tokens(const struct reqset *s); /* tokens that a hash stands for (Mooncake: 512); 0: no hashes */
 /* Texts of the models that rows name, in order of first use: *n of them, 0 where rows name none (the only model). */
 const uint32_t *reqset_models(const struct reqset *s, uint32_t *n);
-/* Is the text the name of a request format, or of a generator of requests? (poisson and mmpp are of jobs, too.) */
-bool reqset_knows_format(const char *format);
-
 /* A copy for one run; seed_shift: the index of the stream of random numbers, for replications. */
 struct reqcursor *reqset_open(const struct reqset *s, uint64_t seed_shift);
 bool reqcursor_next(struct reqcursor *c, struct request_rec *out);

@@ -45,12 +45,12 @@ static bool ends(const struct orr_args *args)
 	return orr_arg_real(args, "days") > 0;
 }
 
-static void start(void *state, const struct orr_args *args, uint64_t seed)
+static void start(void *state, const void *args, uint64_t seed, uint64_t index)
 {
 	struct lublin *l = state;
-	rng_init(&l->arrivals, seed, "arrivals", 0);
-	rng_init(&l->service, seed, "service", 0);
-	rng_init(&l->sizes, seed, "sizes", 0);
+	rng_init(&l->arrivals, seed, "arrivals", index);
+	rng_init(&l->service, seed, "service", index);
+	rng_init(&l->sizes, seed, "sizes", index);
 	l->top = log2((double)orr_arg_int(args, "nodes"));
 	l->end_s = orr_arg_real(args, "days") * 86400;
 	l->load = orr_arg_real(args, "load");

@@ -68,12 +68,12 @@ static const struct orr_param params[] = { GENERATOR_PARAM_N("8152"),
 	ORR_PARAM_REAL("types", "0", 0, 1, "share of the GPU pods that ask for GPU types (gpuspec33: 0.338)"),
 	ORR_PARAM_REAL("load", "1", 1e-3, 1e3, "divides all gaps"), ORR_PARAM_END };
 
-static void start(void *state, const struct orr_args *args, uint64_t seed)
+static void start(void *state, const void *args, uint64_t seed, uint64_t index)
 {
 	struct openb *o = state;
-	rng_init(&o->arrivals, seed, "arrivals", 0);
-	rng_init(&o->service, seed, "service", 0);
-	rng_init(&o->mix, seed, "mix", 0);
+	rng_init(&o->arrivals, seed, "arrivals", index);
+	rng_init(&o->service, seed, "service", index);
+	rng_init(&o->mix, seed, "mix", index);
 	o->load = orr_arg_real(args, "load");
 	o->types = orr_arg_real(args, "types");
 }

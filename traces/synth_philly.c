@@ -83,12 +83,12 @@ static bool ends(const struct orr_args *args)
 	return orr_arg_real(args, "days") > 0;
 }
 
-static void start(void *state, const struct orr_args *args, uint64_t seed)
+static void start(void *state, const void *args, uint64_t seed, uint64_t index)
 {
 	struct philly *p = state;
-	rng_init(&p->arrivals, seed, "arrivals", 0);
-	rng_init(&p->service, seed, "service", 0);
-	rng_init(&p->mix, seed, "mix", 0);
+	rng_init(&p->arrivals, seed, "arrivals", index);
+	rng_init(&p->service, seed, "service", index);
+	rng_init(&p->mix, seed, "mix", index);
 	p->load = orr_arg_real(args, "load");
 	p->end_ns = draw_to_ns(orr_arg_real(args, "days") * 86400);
 	p->cluster = draw_index(&p->mix, cluster_weight);

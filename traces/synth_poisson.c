@@ -34,10 +34,10 @@ struct service_law {
 		ORR_PARAM_REAL("scv", "4", 1, 1e6, "squared coefficient of variation (hyper only)"), \
 		ORR_PARAM_INT("gpus", "1", 0, 1e6, "GPUs of each job")
 
-static void service_start(struct service_law *s, const struct orr_args *args, uint64_t seed)
+static void service_start(struct service_law *s, const struct orr_args *args, uint64_t seed, uint64_t index)
 {
 	const char *kind = orr_arg_text(args, "service");
-	rng_init(&s->rng, seed, "service", 0);
+	rng_init(&s->rng, seed, "service", index);
 	s->kind = !strcmp(kind, "det") ? SERVICE_DET : !strcmp(kind, "hyper") ? SERVICE_HYPER : SERVICE_EXP;
 	s->mean = orr_arg_real(args, "mean");
 	s->gpus = (uint32_t)orr_arg_int(args, "gpus");
@@ -68,11 +68,11 @@ struct poisson {
 static const struct orr_param poisson_params[] = { ORR_PARAM_REAL("rate", "0.5", 1e-9, 1e9, "arrivals per second"),
 	GENERATOR_PARAM_N("10000"), SERVICE_PARAMS, GENERATOR_PARAM_TRAINING, ORR_PARAM_END };
 
-static void poisson_start(void *state, const struct orr_args *args, uint64_t seed)
+static void poisson_start(void *state, const void *args, uint64_t seed, uint64_t index)
 {
 	struct poisson *p = state;
-	rng_init(&p->arrivals, seed, "arrivals", 0);
-	service_start(&p->service, args, seed);
+	rng_init(&p->arrivals, seed, "arrivals", index);
+	service_start(&p->service, args, seed, index);
 	p->mean_gap = 1 / orr_arg_real(args, "rate");
 }
 
@@ -118,12 +118,12 @@ static int mmpp_check(const struct orr_args *args, struct orr_error *err)
 	return orr_fail(err, ORR_EINPUT, "generator mmpp: rate1 and rate2 are both 0; one must be above 0");
 }
 
-static void mmpp_start(void *state, const struct orr_args *args, uint64_t seed)
+static void mmpp_start(void *state, const void *args, uint64_t seed, uint64_t index)
 {
 	struct mmpp *m = state;
-	rng_init(&m->arrivals, seed, "arrivals", 0);
-	rng_init(&m->states, seed, "state", 0);
-	service_start(&m->service, args, seed);
+	rng_init(&m->arrivals, seed, "arrivals", index);
+	rng_init(&m->states, seed, "state", index);
+	service_start(&m->service, args, seed, index);
 	m->rate[0] = orr_arg_real(args, "rate1");
 	m->rate[1] = orr_arg_real(args, "rate2");
 	m->hold[0] = orr_arg_real(args, "hold1");

@@ -36,12 +36,12 @@ static int check(const struct orr_args *args, struct orr_error *err)
 	return orr_fail(err, ORR_EINPUT, "generator tiresias-like: low is above high");
 }
 
-static void start(void *state, const struct orr_args *args, uint64_t seed)
+static void start(void *state, const void *args, uint64_t seed, uint64_t index)
 {
 	struct model *m = state;
-	rng_init(&m->arrivals, seed, "arrivals", 0);
-	rng_init(&m->service, seed, "service", 0);
-	rng_init(&m->mix, seed, "mix", 0);
+	rng_init(&m->arrivals, seed, "arrivals", index);
+	rng_init(&m->service, seed, "service", index);
+	rng_init(&m->mix, seed, "mix", index);
 	m->gap = orr_arg_real(args, "gap");
 	m->mu = orr_arg_real(args, "mu");
 	m->sigma = orr_arg_real(args, "sigma");

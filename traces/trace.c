@@ -2,11 +2,8 @@
 #include "traces/trace.h"
 
 #include "traces/avail_format.h"
-#include "traces/avail_profile.h"
 #include "traces/format.h"
-#include "traces/generator.h"
 #include "traces/req_format.h"
-#include "traces/req_profile.h"
 
 #include "base/mem.h"
 #include "base/param.h"
@@ -25,7 +22,7 @@ struct trace {
 	char id[24];
 };
 
-void trace_job_clear(struct orr_trace_job *row)
+static void clear_job(struct orr_trace_job *row)
 {
 	/* One by one: a compound literal becomes a slow "rep stos", once a row. */
 	row->id = row->user = row->queue = row->model = NULL;
@@ -36,22 +33,6 @@ void trace_job_clear(struct orr_trace_job *row)
 	row->gpus = 0;
 	row->gpu_milli = 1000;
 	row->line = 0;
-}
-
-bool trace_head_has_column(const struct trace_head *head, const char *name)
-{
-	size_t len = strlen(name);
-	for (const char *s = head->line; *s;) {
-		s += strspn(s, " \t\"");
-		size_t n = strcspn(s, ",");
-		const char *next = s + n + (s[n] == ',');
-		while (n && strchr(" \t\"", s[n - 1]))
-			n--;
-		if (n == len && !memcmp(s, name, len))
-			return true;
-		s = next;
-	}
-	return false;
 }
 
 /* The first line with text that is no SWF comment, as a copy. */
@@ -124,7 +105,7 @@ static int set_options(struct trace *t, bool all, const char *const *options, st
 	return rc;
 }
 
-static struct trace *open_lines(struct lines *in, const char *format, bool all, const char *const *options, struct orr_error *err)
+struct trace *trace_open_lines(struct lines *in, const char *format, bool all, const char *const *options, struct orr_error *err)
 {
 	struct trace *t = mem_zalloc(1, sizeof *t);
 	bool is_auto = !format || !*format || !strcmp(format, "auto");
@@ -138,22 +119,10 @@ static struct trace *open_lines(struct lines *in, const char *format, bool all, 
 	return NULL;
 }
 
-struct trace *trace_open(const char *path, const char *format, const char *const *options, struct orr_error *err)
-{
-	struct lines *in = generator_suggest(path, err) ? NULL : lines_open(path, err);
-	return in ? open_lines(in, format, false, options, err) : NULL;
-}
-
-struct trace *trace_open_all(const char *path, const char *format, const char *const *options, struct orr_error *err)
-{
-	struct lines *in = generator_suggest(path, err) ? NULL : lines_open(path, err);
-	return in ? open_lines(in, format, true, options, err) : NULL;
-}
-
 struct trace *trace_open_memory(
 	const char *name, const void *data, size_t n, const char *format, const char *const *options, struct orr_error *err)
 {
-	return open_lines(lines_open_memory(name, data, n), format, false, options, err);
+	return trace_open_lines(lines_open_memory(name, data, n), format, false, options, err);
 }
 
 static const char *put_number(char out[24], uint64_t v)
@@ -166,20 +135,26 @@ static const char *put_number(char out[24], uint64_t v)
 	return s;
 }
 
-__attribute__((cold, noinline)) static int holds_other(
-	const struct trace *t, const char *what, const char *wanted, const char *hint, struct orr_error *err)
+__attribute__((cold, noinline)) static int holds_other(const struct trace *t, enum trace_kind wanted, struct orr_error *err)
 {
-	lines_fail(t->in, err, "format %s holds %s, not %s%s", t->format->name, what, wanted, hint);
+	static const char *const rows[TRACE_KINDS] = { "jobs", "requests", "instances that come and go", "nodes" };
+	const char *hint = "";
+	if (wanted == TRACE_JOBS)
+		hint = t->format->kind == TRACE_REQUESTS ? ": 'orrery serve' replays it"
+		       : t->format->kind == TRACE_NODES  ? ": give it to --cluster"
+							 : "";
+	else
+		hint = wanted == TRACE_REQUESTS ? ": 'orrery trace list' shows the formats of requests"
+						: ": 'orrery trace list' shows the formats of availability";
+	lines_fail(t->in, err, "format %s holds %s, not %s%s", t->format->name, rows[t->format->kind], rows[wanted], hint);
 	return -1;
 }
 
 int trace_next(struct trace *t, struct orr_trace_job *row, struct orr_error *err)
 {
-	if (t->format->request)
-		return holds_other(t, "requests", "jobs", ": 'orrery serve' replays it", err);
-	if (t->format->avail)
-		return holds_other(t, "instances that come and go", "jobs", "", err);
-	trace_job_clear(row);
+	if (t->format->kind != TRACE_JOBS)
+		return holds_other(t, TRACE_JOBS, err);
+	clear_job(row);
 	int rc = t->format->next(t->state, row, err);
 	row->line = lines_number(t->in);
 	if (rc == 1 && !row->id)
@@ -199,24 +174,9 @@ void trace_close(struct trace *t)
 	mem_free(t);
 }
 
-int trace_describe(struct trace *t, struct trace_profile *p, struct orr_error *err)
+enum trace_kind trace_kind(const struct trace *t)
 {
-	if (t->format->request)
-		return req_profile_trace(t, p, err);
-	if (t->format->avail)
-		return avail_profile_trace(t, p, err);
-	if (t->format->describe)
-		return t->format->describe(t->state, p, err);
-	struct orr_trace_job row;
-	double values[TRACE_MAX_EXTRAS];
-	int rc;
-	while ((rc = trace_next(t, &row, err)) == 1) {
-		trace_get_extras(t, values);
-		trace_profile_add(p, &row, t->format->extras, values);
-	}
-	if (!rc)
-		trace_profile_finish(p, t->format->is_absolute);
-	return rc;
+	return t->format->kind;
 }
 
 const char *trace_format(const struct trace *t)
@@ -234,6 +194,23 @@ bool trace_is_absolute(const struct trace *t)
 	return t->format->is_absolute;
 }
 
+int trace_profile_rows(struct trace *t, struct trace_profile *p, struct orr_error *err)
+{
+	if (t->format->kind == TRACE_NODES)
+		return t->format->describe(t->state, p, err);
+	struct orr_trace_job row;
+	double values[TRACE_MAX_EXTRAS];
+	int rc;
+	while ((rc = trace_next(t, &row, err)) == 1) {
+		if (t->format->get_extras)
+			t->format->get_extras(t->state, values);
+		trace_profile_add(p, &row, t->format->extras, values);
+	}
+	if (!rc)
+		trace_profile_finish(p, t->format->is_absolute);
+	return rc;
+}
+
 const char *trace_hash(const struct trace *t)
 {
 	return lines_hash(t->in);
@@ -249,12 +226,6 @@ uint64_t trace_left_out(const struct trace *t)
 	return t->format->left_out ? t->format->left_out(t->state) : 0;
 }
 
-const char *const *trace_extras(const struct trace *t)
-{
-	static const char *const none[] = { NULL };
-	return t->format->extras ? t->format->extras : none;
-}
-
 void trace_get_extras(const struct trace *t, double *values)
 {
 	if (t->format->get_extras)
@@ -263,17 +234,11 @@ void trace_get_extras(const struct trace *t, double *values)
 
 /* ---- requests ---- */
 
-bool trace_holds_requests(const struct trace *t)
-{
-	return t->format->request != NULL;
-}
-
 int trace_next_request(struct trace *t, struct req_row *row, struct orr_error *err)
 {
 	*row = (struct req_row){ .slo_ns = -1, .samples = 1 };
-	if (!t->format->request)
-		return holds_other(t, t->format->describe || t->format->avail ? "neither requests nor jobs" : "jobs", "requests",
-			": 'orrery trace list' shows the formats of requests", err);
+	if (t->format->kind != TRACE_REQUESTS)
+		return holds_other(t, TRACE_REQUESTS, err);
 	return t->format->request(t->state, row, err);
 }
 
@@ -300,20 +265,11 @@ uint64_t trace_line(const struct trace *t)
 
 /* ---- availability ---- */
 
-bool trace_holds_avail(const struct trace *t)
-{
-	return t->format->avail != NULL;
-}
-
 int trace_next_avail(struct trace *t, struct avail_row *row, struct orr_error *err)
 {
 	*row = (struct avail_row){ .usd_per_hour = -1 };
-	if (!t->format->avail)
-		return holds_other(t,
-			t->format->request    ? "requests"
-			: t->format->describe ? "nodes"
-					      : "jobs",
-			"instances that come and go", ": 'orrery trace list' shows the formats of availability", err);
+	if (t->format->kind != TRACE_AVAIL)
+		return holds_other(t, TRACE_AVAIL, err);
 	int rc = t->format->avail(t->state, row, err);
 	row->line = row->line ? row->line : lines_number(t->in);
 	return rc;

@@ -18,6 +18,11 @@
 
 struct cJSON;
 
+/* What the rows are. A list of nodes has no rows that are replayed: trace info alone reads it. */
+enum trace_kind { TRACE_JOBS, TRACE_REQUESTS, TRACE_AVAIL, TRACE_NODES, TRACE_KINDS };
+/* Is the text the name of a format of such rows, or of a generator of them? (poisson and mmpp make jobs and requests.) */
+bool trace_kind_knows(enum trace_kind kind, const char *format);
+
 /* ---- streaming one file ---- */
 struct trace;
 
@@ -28,6 +33,7 @@ struct trace *trace_open(const char *path, const char *format, const char *const
 /* 1 a row, 0 the end, -1 error (err names file and line). */
 int trace_next(struct trace *t, struct orr_trace_job *row, struct orr_error *err);
 void trace_close(struct trace *t);
+enum trace_kind trace_kind(const struct trace *t);
 const char *trace_format(const struct trace *t);
 const char *trace_format_doc(const struct trace *t);
 /* Whether submit times are wall-clock (then a jobset counts from the first one). */
@@ -43,6 +49,8 @@ const char *trace_hash(const struct trace *t);
 /* Reads all that is left into p and finishes it; 0 or -1. */
 struct trace_profile;
 int trace_describe(struct trace *t, struct trace_profile *p, struct orr_error *err);
+/* The same for jobs and nodes alone. */
+int trace_profile_rows(struct trace *t, struct trace_profile *p, struct orr_error *err);
 
 /* What a format knows beside the rows: its header, how many rows it left out. Texts
  * are good until trace_close(). */
@@ -54,18 +62,14 @@ struct trace_fact {
 bool trace_fact(const struct trace *t, size_t index, struct trace_fact *out);
 /* How many rows trace_next() has passed over, as the options of the format say. */
 uint64_t trace_left_out(const struct trace *t);
-/* Numbers of each row that only this format has: their names, NULL-terminated ... */
-const char *const *trace_extras(const struct trace *t);
-/* ... and their values for the row just read; NAN where it has none. At most
- * TRACE_MAX_EXTRAS. */
+/* Numbers that only this format has (its extras), for the row just read; NAN where it has none. */
 enum { TRACE_MAX_EXTRAS = 8 };
 void trace_get_extras(const struct trace *t, double *values);
 
 /* ---- files of requests (traces/requests.h) ---- */
 struct req_row;
 struct request_rec;
-/* Whether the file holds requests; then trace_next() is an error, and without that, trace_next_request() is. */
-bool trace_holds_requests(const struct trace *t);
+/* An error for traces of another kind, as trace_next() is for traces of no jobs. */
 int trace_next_request(struct trace *t, struct req_row *row, struct orr_error *err);
 uint32_t trace_block_tokens(const struct trace *t);
 void trace_arrange(const struct trace *t, struct request_rec *row, uint64_t n);
@@ -74,20 +78,18 @@ uint64_t trace_line(const struct trace *t); /* of the row just read */
 
 /* ---- files of availability (traces/avail.h) ---- */
 struct avail_row;
-/* Whether the file holds instances that come and go, or prices; then trace_next() is an error, and without that, trace_next_avail() is. */
-bool trace_holds_avail(const struct trace *t);
 int trace_next_avail(struct trace *t, struct avail_row *row, struct orr_error *err);
 const char *trace_name(const struct trace *t); /* of the file, for messages */
 
 /* ---- the jobs of a replay ---- */
 struct job_rec {
+	uint64_t number; /* 0, 1, ... in order of submission */
 	int64_t submit_ns, duration_ns, limit_ns, wait_ns;
 	double iterations, priority, batch;
 	int64_t cpu_milli, mem_mib;
 	uint32_t gpus, gpu_milli;
 	uint32_t id;                                                       /* strings of jobset_strings(); id 0: print number instead */
 	uint32_t user, queue, model, gpu_types, speedup, strategy, status; /* 0: none */
-	uint64_t number;                                                   /* 0, 1, ... in order of submission */
 	uint64_t line;                                                     /* in the file; 0 from a generator */
 };
 

@@ -2,6 +2,7 @@
 /* Opening a GPU, what it has, tasks and their timing. */
 #include "calib/cuda/libraries.h"
 
+#include "base/hash.h"
 #include "calib/work.h"
 
 #include <math.h>
@@ -118,15 +119,6 @@ static void *gpu_open(const struct backend_options *o, struct orr_error *err)
 	return g;
 }
 
-/* FNV-1a: tells two devices apart without naming one. */
-static unsigned long long hash_of(const void *data, size_t n)
-{
-	unsigned long long h = 0xcbf29ce484222325ull;
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ ((const unsigned char *)data)[i]) * 0x100000001b3ull;
-	return h;
-}
-
 static void gpu_describe(void *device, struct backend_device *out)
 {
 	const struct gpu *g = (const struct gpu *)device;
@@ -144,7 +136,7 @@ static void gpu_describe(void *device, struct backend_device *out)
 	snprintf(out->details, sizeof out->details,
 		"identity=%016llx\nmultiprocessors=%d\nclock_kHz=%d\nmemory_clock_kHz=%d\nmemory_bus_bits=%d\necc=%d\n"
 		"cuda_driver=%d.%d\ngpus=%d\n%s",
-		hash_of(&p->uuid, sizeof p->uuid), p->multiProcessorCount, kHz, memory_kHz, p->memoryBusWidth, p->ECCEnabled, driver / 1000,
+		(unsigned long long)hash_bytes(HASH_START, &p->uuid, sizeof p->uuid), p->multiProcessorCount, kHz, memory_kHz, p->memoryBusWidth, p->ECCEnabled, driver / 1000,
 		driver % 1000 / 10, g->count, more);
 	if (*g->lib->missing)
 		snprintf(out->warnings, sizeof out->warnings, "left out: %s\n", g->lib->missing);

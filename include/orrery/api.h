@@ -2,9 +2,9 @@
 /*
  * api.h - what every public header of orrery shares
  *
- * Times are int64_t nanoseconds since the start of the trace. ORR_NEVER is
- * later than every event. Errors are values: a function that can fail takes a
- * struct orr_error and returns non-zero when it has filled it in.
+ * Times are int64_t nanoseconds (names end in _ns) or double seconds (names end in _s); the header of each world states
+ * which it uses for what. Both count from the start of the trace. ORR_NEVER is later than every event. Errors are values: a function that
+ * can fail takes a struct orr_error and returns non-zero when it has filled it in.
  */
 #ifndef ORRERY_API_H
 #define ORRERY_API_H
@@ -24,7 +24,7 @@ extern "C" {
  * The version of everything in include/orrery. A plugin carries the number it
  * was compiled with; the program refuses any other.
  */
-#define ORR_ABI_VERSION 4
+#define ORR_ABI_VERSION 5
 
 #define ORR_SECOND INT64_C(1000000000)
 #define ORR_NEVER INT64_MAX
@@ -50,13 +50,13 @@ ORR_API void *orr_realloc(void *p, size_t count, size_t size);
 ORR_API void orr_free(void *p);
 
 /* Makes room for element n of the array v, whose capacity is cap (any unsigned type). */
-#define ORR_GROW(v, n, cap)                                                                         \
-	do {                                                                                        \
-		if ((n) >= (cap)) {                                                                 \
-			(cap) = (cap) ? (cap)*2 : 16;                                               \
-			/* A counter that cannot count them: as if memory had run out. */           \
+#define ORR_GROW(v, n, cap)                                                                          \
+	do {                                                                                         \
+		if ((n) >= (cap)) {                                                                  \
+			(cap) = (cap) ? (cap)*2 : 16;                                                \
+			/* A counter that cannot count them: as if memory had run out. */            \
 			(v) = orr_realloc((v), (cap) > (n) ? (size_t)(cap) : SIZE_MAX, sizeof *(v)); \
-		}                                                                                   \
+		}                                                                                    \
 	} while (0)
 
 #ifdef __cplusplus

@@ -22,12 +22,13 @@
  *
  * Jobs are named by handles with a generation. The handle of a job that has
  * ended is refused, not misread as another job.
+ *
+ * Times: int64_t ns. Attained service: GPU seconds as a double.
  */
 #ifndef ORRERY_JOBS_H
 #define ORRERY_JOBS_H
 
-#include <orrery/api.h>
-#include <orrery/param.h>
+#include <orrery/policy.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -209,7 +210,6 @@ ORR_API void orr_walk_end(struct orr_walk *walk);
 
 /* ---- what a policy gives ---- */
 struct orr_jobs_ops {
-	size_t size; /* sizeof(struct orr_jobs_ops): filled in by ORR_POLICY_JOBS */
 	/* The object; NULL with *err filled in if the parameters make no sense. */
 	void *(*create)(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err);
 	void (*destroy)(void *self);
@@ -222,6 +222,12 @@ struct orr_jobs_ops {
 	/* Capacity joined or left, was noticed, or changed its price, before this schedule() call. May be NULL. */
 	void (*capacity)(void *self, struct orr_jobs *w);
 };
+
+/* A policy of this world: see policy.h. ORR_NEEDS_ORACLE: sees true durations. */
+#define ORR_POLICY_JOBS_FLAGS(ident, doc, flags, params, ops) \
+	ORR_POLICY_DECLARE(ident, ident, doc, "jobs", flags, params, struct orr_jobs_ops, ops)
+#define ORR_POLICY_JOBS(ident, doc, params, ops) ORR_POLICY_JOBS_FLAGS(ident, doc, 0u, params, ops)
+#define ORR_POLICY_JOBS_ORACLE(ident, doc, params, ops) ORR_POLICY_JOBS_FLAGS(ident, doc, ORR_NEEDS_ORACLE, params, ops)
 
 #ifdef __cplusplus
 }

@@ -31,7 +31,7 @@
 #ifndef ORRERY_SPOT_H
 #define ORRERY_SPOT_H
 
-#include <orrery/param.h>
+#include <orrery/policy.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -254,7 +254,6 @@ enum orr_inst_event {
 	ORR_INST_GONE    /* taken away; its stages have no owner any more */
 };
 struct orr_spot_ops {
-	size_t size; /* sizeof(struct orr_spot_ops) */
 	/* The object; NULL with *err filled in if the parameters make no sense. Job and zones are there; no instance is. */
 	void *(*create)(struct orr_spot *w, const struct orr_args *args, struct orr_error *err);
 	void (*destroy)(void *self);
@@ -268,6 +267,11 @@ struct orr_spot_ops {
 	/* The run ends now. orr_spot_count(), orr_spot_report() and orr_lose() still work; nothing else does anything. */
 	void (*end)(void *self, struct orr_spot *w);
 };
+
+/* A policy of this world: see policy.h. ORR_NEEDS_ORACLE: sees removals to come. ORR_MAY_ORACLE: the same with some parameters. */
+#define ORR_POLICY_SPOT_FLAGS(ident, doc, flags, params, ops) \
+	ORR_POLICY_DECLARE(spot_##ident, ident, doc, "spot", flags, params, struct orr_spot_ops, ops)
+#define ORR_POLICY_SPOT(ident, doc, params, ops) ORR_POLICY_SPOT_FLAGS(ident, doc, 0u, params, ops)
 
 #ifdef __cplusplus
 }

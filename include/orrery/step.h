@@ -29,7 +29,7 @@
 #ifndef ORRERY_STEP_H
 #define ORRERY_STEP_H
 
-#include <orrery/param.h>
+#include <orrery/policy.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -226,7 +226,6 @@ ORR_API void orr_updates(struct orr_step *s, orr_op op, const struct orr_update 
 /* ---- the policy ---- */
 
 struct orr_step_ops {
-	size_t size; /* sizeof(struct orr_step_ops) */
 	/* State of one run, or NULL with *err filled in. */
 	void *(*create)(struct orr_step *s, const struct orr_args *args, struct orr_error *err);
 	void (*destroy)(void *self);
@@ -235,6 +234,9 @@ struct orr_step_ops {
 	/* May be NULL: a line for tables on what was chosen ("F=1, C=9"). */
 	void (*describe)(void *self, char *out, size_t size);
 };
+
+/* A policy of this world: see policy.h. */
+#define ORR_POLICY_STEP(ident, doc, params, ops) ORR_POLICY_DECLARE(ident, ident, doc, "step", 0u, params, struct orr_step_ops, ops)
 
 #ifdef __cplusplus
 }

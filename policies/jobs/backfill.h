@@ -20,7 +20,7 @@
 #ifndef ORR_POLICIES_BACKFILL_H
 #define ORR_POLICIES_BACKFILL_H
 
-#include <orrery/policy.h>
+#include <orrery/jobs.h>
 
 #define BACKFILL_PARAMS                                                                                                 \
 	ORR_PARAM_CHOICE("estimate", "limit", "limit|exact",                                                            \

@@ -237,13 +237,8 @@ static void schedule(void *self, struct orr_jobs *w)
 	}
 }
 
-static const struct orr_jobs_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.arrive = arrive,
-	.finish = finish,
-	.evict = evict,
-	.schedule = schedule,
-	.capacity = capacity };
+static const struct orr_jobs_ops ops = {
+	.create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .evict = evict, .schedule = schedule, .capacity = capacity
+};
 
 ORR_POLICY_JOBS(conservative_backfill, "a reservation for every job; later jobs start first if that delays no other", params, ops);

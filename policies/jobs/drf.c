@@ -14,7 +14,7 @@
  * Users are in a hash table while they have jobs. The oldest waiting job of each user is in a queue whose key is the user's share,
  * so a start or an end costs O(log users).
  */
-#include <orrery/policy.h>
+#include <orrery/jobs.h>
 
 #include <string.h>
 
@@ -314,13 +314,8 @@ static void schedule(void *self, struct orr_jobs *w)
 		started(d, w, j);
 }
 
-static const struct orr_jobs_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.arrive = arrive,
-	.finish = finish,
-	.evict = evict,
-	.schedule = schedule,
-	.capacity = capacity };
+static const struct orr_jobs_ops ops = {
+	.create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .evict = evict, .schedule = schedule, .capacity = capacity
+};
 
 ORR_POLICY_JOBS(drf, "dominant resource fairness over users, without preemption", params, ops);

@@ -138,8 +138,7 @@ static void schedule(void *self, struct orr_jobs *w)
 	backfill_set_timer(b, w);
 }
 
-static const struct orr_jobs_ops ops = { .size = sizeof ops,
-	.create = create,
+static const struct orr_jobs_ops ops = { .create = create,
 	.destroy = backfill_free,
 	.arrive = arrive,
 	.finish = finish,

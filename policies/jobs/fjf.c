@@ -4,8 +4,7 @@
 
 static const struct orr_param params[] = { ORR_PARAM_END };
 
-static const struct orr_jobs_ops ops = { .size = sizeof ops,
-	.create = queue_order_create,
+static const struct orr_jobs_ops ops = { .create = queue_order_create,
 	.destroy = queue_order_free,
 	.arrive = queue_order_arrive,
 	.finish = queue_order_finish,

@@ -241,13 +241,8 @@ static void schedule(void *self, struct orr_jobs *w)
 		own_round(g, w);
 }
 
-static const struct orr_jobs_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.arrive = arrive,
-	.finish = finish,
-	.evict = evict,
-	.schedule = schedule,
-	.capacity = capacity };
+static const struct orr_jobs_ops ops = {
+	.create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .evict = evict, .schedule = schedule, .capacity = capacity
+};
 
 ORR_POLICY_JOBS(gavel, "Gavel: rounds that realise an allocation (fifo, isolated, fair shares by LP)", params, ops);

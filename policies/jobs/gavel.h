@@ -15,7 +15,7 @@
 #ifndef ORR_POLICIES_GAVEL_H
 #define ORR_POLICIES_GAVEL_H
 
-#include <orrery/policy.h>
+#include <orrery/jobs.h>
 
 enum gavel_allocation {
 	GAVEL_ALLOC_FIFO,

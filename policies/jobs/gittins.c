@@ -189,12 +189,8 @@ static void schedule(void *self, struct orr_jobs *w)
 	set_timer(g, w);
 }
 
-static const struct orr_jobs_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.arrive = preemptive_arrive,
-	.finish = finish,
-	.evict = preemptive_evict,
-	.schedule = schedule };
+static const struct orr_jobs_ops ops = {
+	.create = create, .destroy = destroy, .arrive = preemptive_arrive, .finish = finish, .evict = preemptive_evict, .schedule = schedule
+};
 
 ORR_POLICY_JOBS(gittins, "highest Gittins index first, preemptive, on a learnt or given distribution", params, ops);

@@ -9,7 +9,7 @@
 #ifndef ORR_POLICIES_GPU_BUDGET_H
 #define ORR_POLICIES_GPU_BUDGET_H
 
-#include <orrery/policy.h>
+#include <orrery/jobs.h>
 
 struct gpu_budget {
 	int64_t *left;  /* [type] 1/1000 GPU */

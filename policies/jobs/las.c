@@ -341,8 +341,7 @@ void las_schedule(void *self, struct orr_jobs *w)
 
 static const struct orr_param params[] = { LAS_PARAMS, ORR_PARAM_END };
 
-static const struct orr_jobs_ops ops = { .size = sizeof ops,
-	.create = las_create,
+static const struct orr_jobs_ops ops = { .create = las_create,
 	.destroy = las_destroy,
 	.arrive = las_arrive,
 	.finish = las_finish,

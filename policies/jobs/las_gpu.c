@@ -24,8 +24,7 @@ static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_
 	return s;
 }
 
-static const struct orr_jobs_ops ops = { .size = sizeof ops,
-	.create = create,
+static const struct orr_jobs_ops ops = { .create = create,
 	.destroy = las_destroy,
 	.arrive = las_arrive,
 	.finish = las_finish,

@@ -20,7 +20,7 @@
  *
  * Cost of a round: O(waiting elastic jobs + shapes) + O(running jobs * GPUs given).
  */
-#include <orrery/policy.h>
+#include <orrery/jobs.h>
 
 #include <string.h>
 
@@ -292,7 +292,7 @@ static void schedule(void *self, struct orr_jobs *w)
 }
 
 static const struct orr_jobs_ops ops = {
-	.size = sizeof ops, .create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .evict = evict, .schedule = schedule
+	.create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .evict = evict, .schedule = schedule
 };
 
 ORR_POLICY_JOBS(optimus, "elastic: least sizes first, then GPUs where the marginal gain is greatest (Optimus)", params, ops);

@@ -72,7 +72,7 @@ static void schedule(void *self, struct orr_jobs *w)
 }
 
 static const struct orr_jobs_ops ops = {
-	.size = sizeof ops, .create = create, .destroy = destroy, .arrive = arrive, .finish = queue_order_finish, .schedule = schedule
+	.create = create, .destroy = destroy, .arrive = arrive, .finish = queue_order_finish, .schedule = schedule
 };
 
 ORR_POLICY_JOBS(qssf, "least estimated GPU time first, strictly (Helios)", params, ops);

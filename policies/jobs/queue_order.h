@@ -9,7 +9,7 @@
 #ifndef ORR_POLICIES_QUEUE_ORDER_H
 #define ORR_POLICIES_QUEUE_ORDER_H
 
-#include <orrery/policy.h>
+#include <orrery/jobs.h>
 
 struct queue_order {
 	struct orr_queue *waiting;

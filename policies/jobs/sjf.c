@@ -19,8 +19,7 @@ static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_
 	return queue_order_new(w, sizeof(struct queue_order), key);
 }
 
-static const struct orr_jobs_ops ops = { .size = sizeof ops,
-	.create = create,
+static const struct orr_jobs_ops ops = { .create = create,
 	.destroy = queue_order_free,
 	.arrive = queue_order_arrive,
 	.finish = queue_order_finish,

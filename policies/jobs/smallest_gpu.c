@@ -18,8 +18,7 @@ static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_
 	return preemptive_new(w, sizeof(struct preemptive), true, key);
 }
 
-static const struct orr_jobs_ops ops = { .size = sizeof ops,
-	.create = create,
+static const struct orr_jobs_ops ops = { .create = create,
 	.destroy = preemptive_free,
 	.arrive = preemptive_arrive,
 	.finish = preemptive_finish,

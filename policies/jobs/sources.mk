@@ -9,3 +9,12 @@ libpolicies_a_SOURCES += policies/jobs/queue_order.c policies/jobs/gpu_budget.c 
 libpolicies_a_SOURCES += policies/jobs/backfill.h policies/jobs/gavel.h policies/jobs/gavel_lp.h \
 	policies/jobs/gittins_index.h policies/jobs/gpu_budget.h policies/jobs/las.h policies/jobs/lexlp.h \
 	policies/jobs/preemptive.h policies/jobs/availability.h policies/jobs/queue_order.h
+libpolicies_a_SOURCES += policies/jobs/policies.def
+# what `orrery policy new --kind jobs` writes
+JOBS_TEMPLATE = policies/jobs/template.c.in policies/jobs/template_test.sh.in
+EXTRA_DIST += $(JOBS_TEMPLATE)
+nodist_liborrery_a_SOURCES += policies/jobs/template_data.c
+CLEANFILES += policies/jobs/template_data.c policies/jobs/template_data.c.tmp
+policies/jobs/template_data.c: $(JOBS_TEMPLATE) hwmodel/embed.sh
+	$(AM_V_GEN)$(MKDIR_P) policies/jobs && (cd $(srcdir) && $(SHELL) hwmodel/embed.sh hwmodel/embedded.h embedded_file \
+	jobs_template $(JOBS_TEMPLATE)) >$@.tmp && mv $@.tmp $@

@@ -23,7 +23,7 @@
  *
  * Cost of a call: O((running + starting jobs) log) + O(GPUs of the cluster) for each elastic job that is considered first.
  */
-#include <orrery/policy.h>
+#include <orrery/jobs.h>
 
 #include <math.h>
 #include <string.h>
@@ -436,7 +436,7 @@ static void schedule(void *self, struct orr_jobs *w)
 }
 
 static const struct orr_jobs_ops ops = {
-	.size = sizeof ops, .create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .evict = evict, .schedule = schedule
+	.create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .evict = evict, .schedule = schedule
 };
 
 ORR_POLICY_JOBS(

@@ -85,12 +85,8 @@ static void schedule(void *self, struct orr_jobs *w)
 		preemptive_schedule(self, w);
 }
 
-static const struct orr_jobs_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.arrive = arrive,
-	.finish = preemptive_finish,
-	.evict = preemptive_evict,
-	.schedule = schedule };
+static const struct orr_jobs_ops ops = {
+	.create = create, .destroy = destroy, .arrive = arrive, .finish = preemptive_finish, .evict = preemptive_evict, .schedule = schedule
+};
 
 ORR_POLICY_JOBS_ORACLE(srtf, "shortest remaining time first, preemptive", params, ops);

@@ -1,3 +1,4 @@
+# policies of the serving world
 # Bottom first: a file calls only files before it (tests/house/order.sh).
 libpolicies_a_SOURCES += policies/serve/irina_task.c policies/serve/nexus_plan.c policies/serve/tf_serving.c \
 	policies/serve/irina.c policies/serve/fifo.c policies/serve/clipper.c policies/serve/clockwork.c \
@@ -6,3 +7,12 @@ libpolicies_a_SOURCES += policies/serve/irina_task.c policies/serve/nexus_plan.c
 	policies/serve/cascade.c
 libpolicies_a_SOURCES += policies/serve/evict.h policies/serve/irina_task.h policies/serve/kinds.h \
 	policies/serve/nexus_plan.h policies/serve/queues.h
+libpolicies_a_SOURCES += policies/serve/policies.def
+# what `orrery policy new --kind serve` writes
+SERVE_TEMPLATE = policies/serve/template.c.in policies/serve/template_test.sh.in
+EXTRA_DIST += $(SERVE_TEMPLATE)
+nodist_liborrery_a_SOURCES += policies/serve/template_data.c
+CLEANFILES += policies/serve/template_data.c policies/serve/template_data.c.tmp
+policies/serve/template_data.c: $(SERVE_TEMPLATE) hwmodel/embed.sh
+	$(AM_V_GEN)$(MKDIR_P) policies/serve && (cd $(srcdir) && $(SHELL) hwmodel/embed.sh hwmodel/embedded.h embedded_file \
+	serve_template $(SERVE_TEMPLATE)) >$@.tmp && mv $@.tmp $@

@@ -88,16 +88,11 @@ static void judge_soon(struct bamboo *b, struct orr_spot *w)
 		orr_steps_last(w);
 }
 
-static bool lay_out(struct bamboo *b, struct orr_spot *w, uint32_t d)
+static void lay_out(struct bamboo *b, struct orr_spot *w, uint32_t d)
 {
 	uint32_t n = d * b->depth;
 	if (b->per_node > 1 && n > b->cap_owner) {
-		orr_inst *v = realloc(b->owner, n * sizeof *v);
-		if (!v) {
-			orr_spot_give_up(w, "out of memory");
-			return false;
-		}
-		b->owner = v;
+		b->owner = orr_realloc(b->owner, n, sizeof *b->owner);
 		b->cap_owner = n;
 	}
 	for (uint32_t i = 0; b->per_node > 1 && i < n; i++)
@@ -105,7 +100,6 @@ static bool lay_out(struct bamboo *b, struct orr_spot *w, uint32_t d)
 	b->is_laid_out = n > 0;
 	orr_layout(w, d, n ? b->depth : 0, !n ? NULL : b->per_node > 1 ? b->owner : b->r.holder);
 	orr_spot_event(w, "layout", "%u pipelines of %u stages, %u waiting", d, b->depth, b->r.n_members - d * b->r.depth);
-	return true;
 }
 
 /* What was done since the last checkpoint is lost, and all begin from there. */
@@ -125,10 +119,9 @@ static void assemble(struct bamboo *b, struct orr_spot *w)
 	stop_steps(b, w);
 	b->is_slow = b->shadow_noticed = false;
 	uint32_t d = bamboo_pipelines(b, w, b->r.n_members), waiting = b->r.n_members - d * b->r.depth;
-	if (!placement_sort(w, b->r.member, b->r.n_members, b->r.depth, b->placement) || !rdv_assign(&b->r, w, d) || !lay_out(b, w, d)) {
-		orr_spot_give_up(w, "out of memory");
-		return;
-	}
+	placement_sort(w, b->r.member, b->r.n_members, b->r.depth, b->placement);
+	rdv_assign(&b->r, w, d);
+	lay_out(b, w, d);
 	rdv_settle(&b->r, w, d > 0, waiting);
 	if (!d) {
 		roll_back(b, w);
@@ -203,7 +196,7 @@ static void lost(struct bamboo *b, struct orr_spot *w, orr_inst i)
 	/* By event, whoever is lost on the way from a checkpoint holds nothing yet. */
 	if (!(b->is_event && b->is_restarting))
 		loss = rdv_lose(&b->r, w, i, &at, &heir);
-	rdv_gone(&b->r, w, i);
+	rdv_gone(&b->r, i);
 	if (loss == RDV_TAKEN_OVER)
 		take_over(b, w, at, heir);
 	if (loss == RDV_FATAL)
@@ -354,17 +347,13 @@ static void destroy(void *self)
 {
 	struct bamboo *b = self;
 	rdv_free(&b->r);
-	free(b->owner);
-	free(b);
+	orr_free(b->owner);
+	orr_free(b);
 }
 
 static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_error *err)
 {
-	struct bamboo *b = calloc(1, sizeof *b);
-	if (!b) {
-		orr_fail(err, ORR_EFAIL, "out of memory");
-		return NULL;
-	}
+	struct bamboo *b = orr_alloc(1, sizeof *b);
 	if (!bamboo_read(b, w, args, err)) {
 		destroy(b);
 		return NULL;
@@ -375,7 +364,7 @@ static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_
 }
 
 static const struct orr_spot_ops ops = {
-	.size = sizeof ops, .create = create, .destroy = destroy, .instance = instance, .timer = timer, .steps = steps, .end = end
+	.create = create, .destroy = destroy, .instance = instance, .timer = timer, .steps = steps, .end = end
 };
 
 ORR_POLICY_SPOT(bamboo, "pipelines whose nodes also keep and partly compute their successor's stage", bamboo_settings, ops);

@@ -8,7 +8,7 @@
 #include "placement.h"
 #include "rendezvous.h"
 
-#include <orrery/policy.h>
+#include <orrery/spot.h>
 
 #define MS INT64_C(1000000)
 

@@ -102,8 +102,8 @@ static void destroy(void *self)
 {
 	struct checkpoint *s = self;
 	shapes_end(&s->shapes);
-	free(s->ready);
-	free(s);
+	orr_free(s->ready);
+	orr_free(s);
 }
 
 static bool read_args(struct checkpoint *s, const struct orr_args *args, struct orr_error *err)
@@ -135,8 +135,8 @@ static bool choose_shapes(struct checkpoint *s, struct orr_spot *w, const struct
 	choice.takes_most = choice.depth > 0;
 	orr_elastic_get(w, &job);
 	s->steps = job.steps;
-	if (!shapes_begin(&s->shapes, w, &choice) || !(s->ready = calloc((size_t)s->shapes.most + 1, sizeof *s->ready)))
-		return !orr_fail(err, ORR_EFAIL, "out of memory");
+	shapes_begin(&s->shapes, w, &choice);
+	s->ready = orr_alloc((size_t)s->shapes.most + 1, sizeof *s->ready);
 	if (!s->shapes.most)
 		return !orr_fail(err, ORR_EINPUT, "job %s has no step time for %s", job.name,
 			choice.depth || choice.pipelines ? "the pipelines and the depth asked for; 0 takes any that it has"
@@ -147,11 +147,7 @@ static bool choose_shapes(struct checkpoint *s, struct orr_spot *w, const struct
 static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_error *err)
 {
 	static const char *const counts[] = { "checkpoints", "checkpoints_on_notice", "losses", "restarts", "moves" };
-	struct checkpoint *s = calloc(1, sizeof *s);
-	if (!s) {
-		orr_fail(err, ORR_EFAIL, "out of memory");
-		return NULL;
-	}
+	struct checkpoint *s = orr_alloc(1, sizeof *s);
 	if (!choose_shapes(s, w, args, err) || !read_args(s, args, err)) {
 		destroy(s);
 		return NULL;
@@ -458,13 +454,8 @@ static void end(void *self, struct orr_spot *w)
 		orr_spot_report(w, "mtbf_seen_s", mtbf_ns(s) / 1e9);
 }
 
-static const struct orr_spot_ops ops = { .size = sizeof(struct orr_spot_ops),
-	.create = create,
-	.destroy = destroy,
-	.instance = instance,
-	.timer = timer,
-	.steps = steps,
-	.decide = decide,
-	.end = end };
+static const struct orr_spot_ops ops = {
+	.create = create, .destroy = destroy, .instance = instance, .timer = timer, .steps = steps, .decide = decide, .end = end
+};
 
 ORR_POLICY_SPOT(checkpoint, "checkpoint and restart, at given intervals or Young's or Daly's", params, ops);

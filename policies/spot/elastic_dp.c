@@ -79,9 +79,9 @@ static void destroy(void *self)
 {
 	struct elastic_dp *s = self;
 	shapes_end(&s->shapes);
-	free(s->list);
-	free(s->is_lost);
-	free(s);
+	orr_free(s->list);
+	orr_free(s->is_lost);
+	orr_free(s);
 }
 
 static bool read_args(struct elastic_dp *s, const struct orr_args *args, struct orr_error *err)
@@ -105,24 +105,19 @@ static bool make_room(struct elastic_dp *s, struct orr_spot *w, struct orr_error
 	orr_elastic_get(w, &job);
 	s->steps = job.steps;
 	s->samples = job.samples_per_step;
-	if (!shapes_begin(&s->shapes, w, &choice))
-		return !orr_fail(err, ORR_EFAIL, "out of memory");
+	shapes_begin(&s->shapes, w, &choice);
 	if (!s->shapes.most)
 		return !orr_fail(err, ORR_EINPUT, "job %s has no step time of depth 1", job.name);
 	s->most = s->loss == REDUNDANT ? (uint32_t)(s->shapes.most * (1 + s->part)) : s->shapes.most;
-	s->list = calloc(s->most, sizeof *s->list);
-	s->is_lost = calloc(s->most, sizeof *s->is_lost);
-	return (s->list && s->is_lost) || !orr_fail(err, ORR_EFAIL, "out of memory");
+	s->list = orr_alloc(s->most, sizeof *s->list);
+	s->is_lost = orr_alloc(s->most, sizeof *s->is_lost);
+	return true;
 }
 
 static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_error *err)
 {
 	static const char *const counts[] = { "losses", "rebuilds", "restarts", "steps_redone" };
-	struct elastic_dp *s = calloc(1, sizeof *s);
-	if (!s) {
-		orr_fail(err, ORR_EFAIL, "out of memory");
-		return NULL;
-	}
+	struct elastic_dp *s = orr_alloc(1, sizeof *s);
 	if (!read_args(s, args, err) || !make_room(s, w, err)) {
 		destroy(s);
 		return NULL;
@@ -427,12 +422,8 @@ static void decide(void *self, struct orr_spot *w)
 		rebuild(s, w);
 }
 
-static const struct orr_spot_ops ops = { .size = sizeof(struct orr_spot_ops),
-	.create = create,
-	.destroy = destroy,
-	.instance = instance,
-	.timer = timer,
-	.steps = steps,
-	.decide = decide };
+static const struct orr_spot_ops ops = {
+	.create = create, .destroy = destroy, .instance = instance, .timer = timer, .steps = steps, .decide = decide
+};
 
 ORR_POLICY_SPOT(elastic_dp, "elastic data parallelism; with peers that compute redundantly, or dropped samples", params, ops);

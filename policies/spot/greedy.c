@@ -5,8 +5,6 @@
  */
 #include "late.h"
 
-#include <stdlib.h>
-
 static const struct orr_param params[] = { LATE_PARAMS, ORR_PARAM_END };
 
 static enum late_state rule(struct late *l, struct orr_spot *w)
@@ -16,9 +14,7 @@ static enum late_state rule(struct late *l, struct orr_spot *w)
 
 static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_error *err)
 {
-	struct late *l = calloc(1, sizeof *l);
-	if (!l)
-		return orr_fail(err, ORR_EFAIL, "out of memory"), NULL;
+	struct late *l = orr_alloc(1, sizeof *l);
 	l->rule = rule;
 	if (late_begin(l, w, args, err))
 		return l;

@@ -2,7 +2,6 @@
 #include "late.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum tag { TAG_PROBE, TAG_START, TAG_WAKE };
 
@@ -44,9 +43,7 @@ bool late_begin(struct late *l, struct orr_spot *w, const struct orr_args *args,
 {
 	if (!read_shape(l, w, args, err))
 		return false;
-	l->member = calloc(l->nodes, sizeof *l->member);
-	if (!l->member)
-		return orr_fail(err, ORR_EFAIL, "out of memory"), false;
+	l->member = orr_alloc(l->nodes, sizeof *l->member);
 	l->restart_ns = orr_arg_time_ns(args, "changeover");
 	l->probe_ns = orr_arg_time_ns(args, "probe");
 	if (l->probe_ns < ORR_SECOND / 1000)
@@ -66,8 +63,8 @@ void late_destroy(void *self)
 	if (l && l->free)
 		l->free(l);
 	if (l)
-		free(l->member);
-	free(l);
+		orr_free(l->member);
+	orr_free(l);
 }
 
 int64_t late_done(const struct late *l, const struct orr_spot *w)

@@ -21,7 +21,7 @@
 #ifndef ORR_POLICIES_SPOT_LATE_H
 #define ORR_POLICIES_SPOT_LATE_H
 
-#include <orrery/policy.h>
+#include <orrery/spot.h>
 
 enum late_state { LATE_IDLE, LATE_SPOT, LATE_ON_DEMAND };
 
@@ -61,9 +61,9 @@ void late_instance(void *self, struct orr_spot *w, orr_inst i, enum orr_inst_eve
 void late_timer(void *self, struct orr_spot *w, uint64_t tag);
 void late_decide(void *self, struct orr_spot *w);
 void late_finish(void *self, struct orr_spot *w);
-#define LATE_OPS(create)                                                                                                     \
-	{                                                                                                                    \
-		sizeof(struct orr_spot_ops), create, late_destroy, late_instance, late_timer, NULL, late_decide, late_finish \
+#define LATE_OPS(create)                                                                        \
+	{                                                                                       \
+		create, late_destroy, late_instance, late_timer, NULL, late_decide, late_finish \
 	}
 
 /* Work done in whole steps, and left: C(0) - C(t), C(t). */

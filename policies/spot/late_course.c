@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "late_course.h"
 
-#include <stdlib.h>
-
 /* When the gang can be had, from what there is now and all changes until then. SIZE_MAX: more is offered than it needs. */
 static size_t find_intervals(
 	const struct late *l, int64_t live, int64_t now, int64_t until, const struct orr_future *f, size_t n, struct late_interval *out)
@@ -31,16 +29,13 @@ static size_t find_intervals(
 	return found + is_in;
 }
 
-static bool plan(const struct late *l, struct orr_spot *w, int64_t from, int64_t until, int64_t work, const struct late_interval *spot,
+static void plan(const struct late *l, struct orr_spot *w, int64_t from, int64_t until, int64_t work, const struct late_interval *spot,
 	size_t n, struct late_course *course)
 {
 	struct late_problem p = { spot, n, from, until, work, l->step_ns, l->spot_changeover_ns, l->on_demand_changeover_ns,
 		orr_spot_price(w, 0), orr_on_demand_price(w, 0) };
 	late_forget(course);
-	if (late_plan_best(&p, &course->plan) == LATE_PLAN_OK)
-		return true;
-	orr_spot_give_up(w, "out of memory");
-	return false;
+	late_plan_best(&p, &course->plan);
 }
 
 bool late_chart(const struct late *l, struct orr_spot *w, int64_t from, int64_t until, int64_t work, struct late_course *course)
@@ -49,24 +44,20 @@ bool late_chart(const struct late *l, struct orr_spot *w, int64_t from, int64_t 
 		orr_spot_give_up(w, "plans for one zone; there are more");
 		return false;
 	}
-	size_t n = orr_spot_future(w, until, NULL, 0), found = 0;
-	struct orr_future *f = malloc((n + 1) * sizeof *f);
-	struct late_interval *spot = malloc((n + 1) * sizeof *spot);
-	bool good = f && spot;
-	if (!good)
-		orr_spot_give_up(w, "out of memory");
-	if (good) {
-		int64_t live = (int64_t)orr_offers(w, 0) + (l->state == LATE_SPOT ? l->nodes : 0);
-		orr_spot_future(w, until, f, n);
-		found = find_intervals(l, live, orr_spot_now(w), until, f, n, spot);
-	}
+	size_t n = orr_spot_future(w, until, NULL, 0), found;
+	struct orr_future *f = orr_alloc(n + 1, sizeof *f);
+	struct late_interval *spot = orr_alloc(n + 1, sizeof *spot);
+	int64_t live = (int64_t)orr_offers(w, 0) + (l->state == LATE_SPOT ? l->nodes : 0);
+	orr_spot_future(w, until, f, n);
+	found = find_intervals(l, live, orr_spot_now(w), until, f, n, spot);
 	if (found == SIZE_MAX)
 		orr_spot_give_up(w, "more instances are offered than the job needs, and which of them last is not planned: set the trace's "
 				    "cap to the job's nodes");
-	good = good && found != SIZE_MAX && plan(l, w, from, until, work, spot, found, course);
-	free(f);
-	free(spot);
-	return good;
+	else
+		plan(l, w, from, until, work, spot, found, course);
+	orr_free(f);
+	orr_free(spot);
+	return found != SIZE_MAX;
 }
 
 void late_forget(struct late_course *course)

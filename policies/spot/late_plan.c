@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "late_plan.h"
 
+#include <orrery/api.h>
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +41,7 @@ struct solver {
 	size_t buckets;
 	bool counts;
 	struct node *node;
-	size_t n_nodes, cap_nodes;
+	uint32_t n_nodes, cap_nodes;
 	struct front spare;
 	size_t most; /* labels in a set; SIZE_MAX: all, which is exact */
 	/* What the intervals that are left can bring at most: the fractional knapsack of them, and the best so many. */
@@ -47,25 +49,7 @@ struct solver {
 	int64_t *weight_ns;   /* sums over the first of them, by worth */
 	double *value, *best; /* likewise; over the first by value */
 	double reached;       /* gain of a plan that is known */
-	bool failed;
 };
-
-static bool grow(struct solver *s, void **array, size_t *cap, size_t need, size_t size)
-{
-	if (need <= *cap)
-		return true;
-	size_t more = *cap * 2 > need ? *cap * 2 : need + 16;
-	void *bigger = realloc(*array, more * size);
-	if (!bigger || need >= NO_NODE) {
-		s->failed = true;
-		if (bigger)
-			*array = bigger;
-		return false;
-	}
-	*array = bigger;
-	*cap = more;
-	return true;
-}
 
 /* ---- what can still come of a label ---- */
 
@@ -96,31 +80,26 @@ static int by_key(const void *a, const void *b)
 
 static uint32_t *sorted(struct worth *w, size_t n)
 {
-	uint32_t *out = calloc(n + 1, sizeof *out);
-	if (!out)
-		return NULL;
+	uint32_t *out = orr_alloc(n + 1, sizeof *out);
 	qsort(w, n, sizeof *w, by_key);
 	for (size_t j = 0; j < n; j++)
 		out[j] = w[j].interval;
 	return out;
 }
 
-static bool rank(struct solver *s)
+static void rank(struct solver *s)
 {
-	struct worth *w = malloc((s->n + 1) * sizeof *w);
-	if (!w)
-		return false;
+	struct worth *w = orr_alloc(s->n + 1, sizeof *w);
 	for (uint32_t j = 0; j < s->n; j++)
 		w[j] = (struct worth){ value_of(s, j) / ((double)weight_of(s, j) + 1e-3), j };
 	s->by_worth = sorted(w, s->n);
 	for (uint32_t j = 0; j < s->n; j++)
 		w[j] = (struct worth){ value_of(s, j), j };
 	s->by_value = sorted(w, s->n);
-	free(w);
-	s->weight_ns = calloc(s->n + 1, sizeof *s->weight_ns);
-	s->value = calloc(s->n + 1, sizeof *s->value);
-	s->best = calloc(s->n + 1, sizeof *s->best);
-	return s->by_worth && s->by_value && s->weight_ns && s->value && s->best;
+	orr_free(w);
+	s->weight_ns = orr_alloc(s->n + 1, sizeof *s->weight_ns);
+	s->value = orr_alloc(s->n + 1, sizeof *s->value);
+	s->best = orr_alloc(s->n + 1, sizeof *s->best);
 }
 
 /* The sums over intervals from j on that gain anything. */
@@ -183,8 +162,8 @@ static void keep(struct solver *s, struct front *f, struct label l)
 		return;
 	if (f->n && f->label[f->n - 1].lost_ns == l.lost_ns)
 		f->n--;
-	if (grow(s, (void **)&f->label, &f->cap, f->n + 1, sizeof *f->label))
-		f->label[f->n++] = l;
+	ORR_GROW(f->label, f->n, f->cap);
+	f->label[f->n++] = l;
 }
 
 /* What labels are worth after a piece of time: lost and gained by all of them. */
@@ -205,7 +184,7 @@ static void merge(struct solver *s, struct front *out, const struct front *a, st
 	uint32_t interval)
 {
 	out->n = 0;
-	for (size_t i = 0, k = 0; !s->failed && (i < a->n || k < b->n);) {
+	for (size_t i = 0, k = 0; i < a->n || k < b->n;) {
 		struct label x = i < a->n ? shifted(a->label[i], by_a) : (struct label){ INT64_MAX, 0, 0 };
 		struct label y = k < b->n ? shifted(b->label[k], by_b) : (struct label){ INT64_MAX, 0, 0 };
 		bool is_first = x.lost_ns < y.lost_ns || (x.lost_ns == y.lost_ns && x.gain >= y.gain);
@@ -215,10 +194,9 @@ static void merge(struct solver *s, struct front *out, const struct front *a, st
 		if (interval != NO_NODE) {
 			if (l.lost_ns > s->slack_ns || (out->n && l.gain <= out->label[out->n - 1].gain))
 				continue;
-			if (!grow(s, (void **)&s->node, &s->cap_nodes, s->n_nodes + 1, sizeof *s->node))
-				return;
+			ORR_GROW(s->node, s->n_nodes, s->cap_nodes);
 			s->node[s->n_nodes] = (struct node){ l.node, interval, !is_first };
-			l.node = (uint32_t)s->n_nodes++;
+			l.node = s->n_nodes++;
 		}
 		keep(s, out, l);
 	}
@@ -267,13 +245,11 @@ static void pass_interval(struct solver *s, uint32_t j)
 }
 
 /* Intervals cut to the time between from and deadline, and to whole steps. */
-static bool cut(struct solver *s)
+static void cut(struct solver *s)
 {
 	const struct late_problem *p = s->p;
-	s->spot = calloc(p->n + 1, sizeof *s->spot);
-	s->gap_ns = calloc(p->n + 1, sizeof *s->gap_ns);
-	if (!s->spot || !s->gap_ns)
-		return false;
+	s->spot = orr_alloc(p->n + 1, sizeof *s->spot);
+	s->gap_ns = orr_alloc(p->n + 1, sizeof *s->gap_ns);
 	int64_t step = p->step_ns, at = p->from_ns, before = 0;
 	bool is_even =
 		p->spot_changeover_ns % step == 0 && p->on_demand_changeover_ns % step == 0 && (p->deadline_ns - p->from_ns) % step == 0;
@@ -291,7 +267,6 @@ static bool cut(struct solver *s)
 	*(s->n ? &s->gap_ns[s->n - 1] : &before) = p->deadline_ns - at;
 	s->gap_ns[p->n] = before;
 	s->rounding_ns = is_even ? 0 : step;
-	return true;
 }
 
 static int64_t length_of(const struct late_interval *i)
@@ -316,11 +291,7 @@ static int by_time(const void *a, const void *b)
 static size_t spot_alone(struct solver *s, struct late_plan *out)
 {
 	const struct late_problem *p = s->p;
-	struct late_interval *longest = malloc((s->n + 1) * sizeof *longest);
-	if (!longest) {
-		s->failed = true;
-		return NO_COUNT;
-	}
+	struct late_interval *longest = orr_alloc(s->n + 1, sizeof *longest);
 	memcpy(longest, s->spot, s->n * sizeof *longest);
 	qsort(longest, s->n, sizeof *longest, by_length);
 	int64_t left = p->work_ns;
@@ -330,7 +301,7 @@ static size_t spot_alone(struct solver *s, struct late_plan *out)
 		out->stint[out->n++] = (struct late_stint){ longest[i].from_ns, longest[i].from_ns + p->spot_changeover_ns + work, true };
 		left -= work;
 	}
-	free(longest);
+	orr_free(longest);
 	qsort(out->stint, out->n, sizeof *out->stint, by_time);
 	return left > 0 ? NO_COUNT : out->n;
 }
@@ -425,28 +396,28 @@ static const struct label *pass(struct solver *s, size_t most, bool *is_on_deman
 		s->bucket[c].idle.n = s->bucket[c].on_demand.n = 0;
 	keep(s, &s->bucket[0].idle, shifted(root, (struct shift){ gap, 0 }));
 	keep(s, &s->bucket[0].on_demand, shifted(root, on_demand_begins(s)));
-	for (uint32_t j = 0; j < s->n && !s->failed; j++)
+	for (uint32_t j = 0; j < s->n; j++)
 		pass_interval(s, j);
-	return s->failed ? NULL : best_label(s, is_on_demand);
+	return best_label(s, is_on_demand);
 }
 
 static void stop(struct solver *s)
 {
 	for (size_t c = 0; c < s->buckets; c++) {
-		free(s->bucket[c].idle.label);
-		free(s->bucket[c].on_demand.label);
-		free(s->bucket[c].used.label);
+		orr_free(s->bucket[c].idle.label);
+		orr_free(s->bucket[c].on_demand.label);
+		orr_free(s->bucket[c].used.label);
 	}
-	free(s->bucket);
-	free(s->spare.label);
-	free(s->by_worth);
-	free(s->by_value);
-	free(s->best);
-	free(s->weight_ns);
-	free(s->value);
-	free(s->node);
-	free(s->spot);
-	free(s->gap_ns);
+	orr_free(s->bucket);
+	orr_free(s->spare.label);
+	orr_free(s->by_worth);
+	orr_free(s->by_value);
+	orr_free(s->best);
+	orr_free(s->weight_ns);
+	orr_free(s->value);
+	orr_free(s->node);
+	orr_free(s->spot);
+	orr_free(s->gap_ns);
 }
 
 static void on_demand_throughout(const struct late_problem *p, struct late_plan *out)
@@ -465,12 +436,9 @@ static void try_on_demand(struct solver *s, struct late_plan *out, size_t alone)
 	size_t buckets = s->counts ? worthwhile(p, alone) : 1;
 	if (!buckets)
 		return;
-	s->bucket = calloc(buckets, sizeof *s->bucket);
-	s->buckets = s->bucket ? buckets : 0;
-	if (!s->bucket || !rank(s)) {
-		s->failed = true;
-		return;
-	}
+	s->bucket = orr_alloc(buckets, sizeof *s->bucket);
+	s->buckets = buckets;
+	rank(s);
 	/* A first look with few labels finds a plan; what can't come up to it is left out of the second. */
 	double all = p->on_demand_price * (double)p->work_ns;
 	s->reached = s->counts ? all - out->cost : -INFINITY;
@@ -478,39 +446,32 @@ static void try_on_demand(struct solver *s, struct late_plan *out, size_t alone)
 	const struct label *best = pass(s, FIRST_LOOK, &is_on_demand);
 	if (best && best->gain > s->reached)
 		s->reached = best->gain;
-	best = s->failed ? NULL : pass(s, SIZE_MAX, &is_on_demand);
+	best = pass(s, SIZE_MAX, &is_on_demand);
 	if (best && (!s->counts || all - best->gain < out->cost))
 		read_back(s, best, is_on_demand, out);
 	else if (!s->counts)
 		on_demand_throughout(p, out);
 }
 
-enum late_plan_status late_plan_best(const struct late_problem *p, struct late_plan *out)
+void late_plan_best(const struct late_problem *p, struct late_plan *out)
 {
 	struct solver s = { .p = p, .slack_ns = p->deadline_ns - p->from_ns - p->work_ns };
 	*out = (struct late_plan){ 0 };
-	bool good = cut(&s);
-	out->stint = good ? calloc(2 * s.n + 2, sizeof *out->stint) : NULL;
-	good = good && out->stint;
-	if (good && p->spot_price < p->on_demand_price && s.slack_ns >= 0) {
+	cut(&s);
+	out->stint = orr_alloc(2 * s.n + 2, sizeof *out->stint);
+	if (p->spot_price < p->on_demand_price && s.slack_ns >= 0) {
 		size_t alone = spot_alone(&s, out);
 		add_up(p, out);
-		if (!s.failed)
-			try_on_demand(&s, out, alone);
-		good = !s.failed;
-	} else if (good) {
+		try_on_demand(&s, out, alone);
+	} else {
 		on_demand_throughout(p, out);
 	}
-	if (good)
-		add_up(p, out);
+	add_up(p, out);
 	stop(&s);
-	if (!good)
-		late_plan_free(out);
-	return good ? LATE_PLAN_OK : LATE_PLAN_NO_MEMORY;
 }
 
 void late_plan_free(struct late_plan *plan)
 {
-	free(plan->stint);
+	orr_free(plan->stint);
 	*plan = (struct late_plan){ 0 };
 }

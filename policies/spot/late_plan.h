@@ -55,9 +55,8 @@ struct late_plan {
 	bool is_late;                  /* not even on demand throughout keeps the deadline: this is that plan */
 };
 
-enum late_plan_status { LATE_PLAN_OK, LATE_PLAN_NO_MEMORY };
 /* *out is overwritten; free it with late_plan_free(). */
-enum late_plan_status late_plan_best(const struct late_problem *p, struct late_plan *out);
+void late_plan_best(const struct late_problem *p, struct late_plan *out);
 void late_plan_free(struct late_plan *plan);
 
 #endif

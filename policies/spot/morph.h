@@ -17,19 +17,18 @@ static inline bool morph_has_points(const struct orr_spot *w)
 	return orr_step_point(w, 0, &pipelines, &depth);
 }
 
-static inline bool morph_by_curve(struct shapes *s, struct orr_spot *w, int curve)
+static inline void morph_by_curve(struct shapes *s, struct orr_spot *w, int curve)
 {
 	struct orr_elastic_info job;
 	uint32_t first;
 	orr_elastic_get(w, &job);
 	orr_curve_range(w, curve, &first, &s->most);
-	s->of = calloc((size_t)s->most + 1, sizeof *s->of);
-	for (uint32_t n = first; s->of && n <= s->most; n++) {
+	s->of = orr_alloc((size_t)s->most + 1, sizeof *s->of);
+	for (uint32_t n = first; n <= s->most; n++) {
 		double rate = orr_curve_at(w, curve, n);
 		if (rate > 0)
 			s->of[n] = (struct shape){ 1, n, n, llround(job.samples_per_step / rate * 1e9) };
 	}
-	return s->of;
 }
 
 /* The fastest shape for each number of nodes; curve: the name of the one that a job without step times is to have. 0 on success. */
@@ -41,8 +40,11 @@ static inline int morph_begin(struct shapes *s, struct orr_spot *w, const char *
 			"the job has neither step times by (pipelines, depth) nor a curve \"%s\" (samples per second "
 			"by nodes)",
 			curve);
-	bool ok = morph_has_points(w) ? shapes_begin(s, w, &(struct shape_choice){ 0 }) : morph_by_curve(s, w, by_curve);
-	return ok ? 0 : orr_fail(err, ORR_EFAIL, "out of memory");
+	if (morph_has_points(w))
+		shapes_begin(s, w, &(struct shape_choice){ 0 });
+	else
+		morph_by_curve(s, w, by_curve);
+	return 0;
 }
 
 /* Are more steps done in horizon_ns if pause_ns of it are spent on a change from steps that take old_ns to such of new_ns? */

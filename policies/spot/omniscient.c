@@ -8,8 +8,6 @@
  */
 #include "late_course.h"
 
-#include <stdlib.h>
-
 static const struct orr_param params[] = { LATE_PARAMS, ORR_PARAM_END };
 
 struct omniscient {
@@ -39,9 +37,7 @@ static enum late_state rule(struct late *l, struct orr_spot *w)
 
 static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_error *err)
 {
-	struct omniscient *o = calloc(1, sizeof *o);
-	if (!o)
-		return orr_fail(err, ORR_EFAIL, "out of memory"), NULL;
+	struct omniscient *o = orr_alloc(1, sizeof *o);
 	o->late.rule = rule;
 	o->late.free = free_course;
 	o->late.is_planned = true;

@@ -5,9 +5,7 @@
  * The job begins when all of them are ready and runs at one pace to its end. What is not told is as the job has it on demand, else
  * its fastest shape, else the node count of the greatest throughput.
  */
-#include <orrery/policy.h>
-
-#include <stdlib.h>
+#include <orrery/spot.h>
 
 struct on_demand {
 	uint32_t nodes, pipelines, depth;
@@ -19,8 +17,8 @@ struct on_demand {
 static void destroy(void *self)
 {
 	struct on_demand *o = self;
-	free(o->owner);
-	free(o);
+	orr_free(o->owner);
+	orr_free(o);
 }
 
 enum { MOST_NODES = 100000 };
@@ -103,21 +101,12 @@ static bool choose(struct on_demand *o, struct orr_spot *w, const struct orr_arg
 
 static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_error *err)
 {
-	struct on_demand *o = calloc(1, sizeof *o);
-	if (!o) {
-		orr_fail(err, ORR_EFAIL, "out of memory");
-		return NULL;
-	}
+	struct on_demand *o = orr_alloc(1, sizeof *o);
 	if (!choose(o, w, args, err)) {
 		destroy(o);
 		return NULL;
 	}
-	o->owner = calloc(o->nodes, sizeof *o->owner);
-	if (!o->owner) {
-		orr_fail(err, ORR_EFAIL, "out of memory");
-		destroy(o);
-		return NULL;
-	}
+	o->owner = orr_alloc(o->nodes, sizeof *o->owner);
 	orr_want(w, ORR_ANY_ZONE, 0);
 	return o;
 }
@@ -157,6 +146,6 @@ static const struct orr_param params[] = {
 	ORR_PARAM_END
 };
 
-static const struct orr_spot_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .decide = decide };
+static const struct orr_spot_ops ops = { .create = create, .destroy = destroy, .decide = decide };
 
 ORR_POLICY_SPOT(on_demand, "a fixed number of on-demand instances, never interrupted", params, ops);

@@ -17,10 +17,9 @@
  *
  * Sources: Jang et al., "Oobleck", SOSP 2023; SymbioticLab/Oobleck, branch sosp23-artifact.
  */
-#include <orrery/policy.h>
+#include <orrery/spot.h>
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "artifact.h"
 #include "parts.h"
@@ -80,10 +79,10 @@ static bool by_curve(const struct oobleck *v)
 	return v->templates.max_depth == 0;
 }
 
-static struct plan plan_for(struct oobleck *v, struct orr_spot *w, uint32_t nodes)
+static struct plan plan_for(struct oobleck *v, uint32_t nodes)
 {
 	if (!by_curve(v))
-		return templates_plan(&v->templates, w, nodes);
+		return templates_plan(&v->templates, nodes);
 	const struct shape *s = shape_for(&v->shapes, nodes);
 	return (struct plan){ .pipelines = s->pipelines, .nodes = s->nodes, .step_ns = s->step_ns, .depth = s->depth };
 }
@@ -94,13 +93,8 @@ static void lay_out(struct oobleck *v, struct orr_spot *w, const uint32_t *depth
 	uint32_t deepest = v->plan.depth;
 	size_t n = (size_t)v->plan.pipelines * deepest;
 	if (n > v->cap) {
-		orr_inst *more = realloc(v->owner, 2 * n * sizeof *more);
-		if (!more) {
-			orr_spot_give_up(w, "out of memory");
-			return;
-		}
-		v->owner = more;
 		v->cap = 2 * n;
+		v->owner = orr_realloc(v->owner, v->cap, sizeof *v->owner);
 	}
 	const struct part *stage = v->parts.stage;
 	for (uint32_t i = 0; i < v->plan.pipelines; i++) {
@@ -138,9 +132,8 @@ static void reform(struct oobleck *v, struct orr_spot *w)
 	uint32_t depth[MAX_PIPELINES] = { 0 };
 	v->reforms = v->regroups = v->looks = false;
 	stop(v, w);
-	if (!parts_find_nodes(&v->parts, w))
-		return;
-	v->plan = plan_for(v, w, v->parts.n_nodes);
+	parts_find_nodes(&v->parts, w);
+	v->plan = plan_for(v, v->parts.n_nodes);
 	if (!v->plan.pipelines) {
 		orr_layout(w, 0, 0, NULL);
 		return;
@@ -245,9 +238,8 @@ static void clean_decide(struct oobleck *v, struct orr_spot *w)
 		reform(v, w);
 	} else if (v->looks && v->phase == RUNNING && !v->regroups) {
 		v->looks = false;
-		if (!parts_find_nodes(&v->parts, w))
-			return;
-		struct plan p = plan_for(v, w, v->parts.n_nodes);
+		parts_find_nodes(&v->parts, w);
+		struct plan p = plan_for(v, v->parts.n_nodes);
 		v->regroups = is_worth(v, w, &p);
 		if (v->regroups)
 			orr_steps_last(w);
@@ -265,7 +257,7 @@ static void artifact_instance(struct oobleck *v, struct orr_spot *w, orr_inst i,
 	artifact_sync(a, w);
 	if (event == ORR_INST_GONE) {
 		a->fallback_s += (double)a->step_ns / 1e9;
-		rdv_gone(&a->rdv, w, i);
+		rdv_gone(&a->rdv, i);
 	}
 	artifact_gather(a, w, v->reconfigure_ns);
 }
@@ -322,8 +314,8 @@ static void oobleck_free(void *self)
 	templates_free(&v->templates);
 	shapes_end(&v->shapes);
 	parts_free(&v->parts);
-	free(v->owner);
-	free(v);
+	orr_free(v->owner);
+	orr_free(v);
 }
 
 static int make_artifact(struct oobleck *v, struct orr_spot *w, const struct orr_args *args, struct orr_error *err)
@@ -363,11 +355,7 @@ static int make_clean(struct oobleck *v, struct orr_spot *w, const struct orr_ar
 
 static void *oobleck_create(struct orr_spot *w, const struct orr_args *args, struct orr_error *err)
 {
-	struct oobleck *v = calloc(1, sizeof *v);
-	if (!v) {
-		orr_fail(err, ORR_EFAIL, "out of memory");
-		return NULL;
-	}
+	struct oobleck *v = orr_alloc(1, sizeof *v);
 	double figure = orr_figure(w, "oobleck.reconfigure_s");
 	v->reconfigure_ns = orr_arg_time_ns(args, "reconfigure_time");
 	if (!v->reconfigure_ns && !isnan(figure))
@@ -390,7 +378,6 @@ static void oobleck_end(void *self, struct orr_spot *w)
 }
 
 static const struct orr_spot_ops ops = {
-	.size = sizeof ops,
 	.create = oobleck_create,
 	.destroy = oobleck_free,
 	.instance = oobleck_instance,

@@ -14,11 +14,10 @@
 #include "parcae_plan.h"
 #include "parcae_predict.h"
 
-#include <orrery/policy.h>
+#include <orrery/spot.h>
 
 #include <ctype.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct orr_param params[] = {
@@ -96,15 +95,13 @@ static enum parcae_family family_of(const char *choice, const char *job)
 	return PARCAE_BERT;
 }
 
-static bool read_shapes(struct parcae *s, struct orr_spot *w, double samples_per_step)
+static void read_shapes(struct parcae *s, struct orr_spot *w, double samples_per_step)
 {
 	uint32_t d, p, points = 0;
 	while (orr_step_point(w, points, &d, &p))
 		points++;
-	s->shape = calloc(points + 1, sizeof *s->shape);
-	s->step_ns = calloc(points + 1, sizeof *s->step_ns);
-	if (!s->shape || !s->step_ns)
-		return false;
+	s->shape = orr_alloc(points + 1, sizeof *s->shape);
+	s->step_ns = orr_alloc(points + 1, sizeof *s->step_ns);
 	uint32_t widest = 0;
 	for (uint32_t i = 0; orr_step_point(w, i, &d, &p); i++) {
 		int64_t step_ns = orr_step_time(w, d, p, ORR_STEP_PLAIN);
@@ -114,41 +111,35 @@ static bool read_shapes(struct parcae *s, struct orr_spot *w, double samples_per
 		s->step_ns[s->n++] = step_ns;
 		widest = d * p > widest ? d * p : widest;
 	}
-	s->owner = calloc((size_t)widest + 1, sizeof *s->owner);
-	return s->owner;
+	s->owner = orr_alloc((size_t)widest + 1, sizeof *s->owner);
 }
 
 static void destroy(void *self)
 {
 	struct parcae *s = self;
 	parcae_planner_end(&s->planner);
-	free(s->shape);
-	free(s->step_ns);
-	free(s->count);
-	free(s->work);
-	free(s->period);
-	free(s->future);
-	free(s->owner);
-	free(s);
+	orr_free(s->shape);
+	orr_free(s->step_ns);
+	orr_free(s->count);
+	orr_free(s->work);
+	orr_free(s->period);
+	orr_free(s->future);
+	orr_free(s->owner);
+	orr_free(s);
 }
 
-static bool make_room(struct parcae *s)
+static void make_room(struct parcae *s)
 {
-	s->count = calloc(s->history, sizeof *s->count);
-	s->work = calloc(2 * (size_t)s->history + s->lookahead, sizeof *s->work);
-	s->period = calloc((size_t)s->lookahead + 1, sizeof *s->period);
+	s->count = orr_alloc(s->history, sizeof *s->count);
+	s->work = orr_alloc(2 * (size_t)s->history + s->lookahead, sizeof *s->work);
+	s->period = orr_alloc((size_t)s->lookahead + 1, sizeof *s->period);
 	s->future_cap = s->predictor == ORACLE ? 1024 : 0;
-	s->future = calloc(s->future_cap + 1, sizeof *s->future);
-	return s->count && s->work && s->period && s->future;
+	s->future = orr_alloc(s->future_cap + 1, sizeof *s->future);
 }
 
 static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_error *err)
 {
-	struct parcae *s = calloc(1, sizeof *s);
-	if (!s) {
-		orr_fail(err, ORR_EFAIL, "out of memory");
-		return NULL;
-	}
+	struct parcae *s = orr_alloc(1, sizeof *s);
 	struct orr_elastic_info job;
 	orr_elastic_get(w, &job);
 	const char *predictor = orr_arg_text(args, "predictor");
@@ -160,12 +151,11 @@ static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_
 	s->bounds = (struct parcae_bounds){ orr_arg_real(args, "limit"), (double)orr_arg_int(args, "least"),
 		(double)orr_arg_int(args, "most") };
 	enum parcae_family family = family_of(orr_arg_text(args, "family"), job.name);
-	bool has_room = make_room(s) && read_shapes(s, w, job.samples_per_step) &&
-			parcae_planner_begin(&s->planner, s->shape, s->n, parcae_cost_of(family, job.parameters));
-	if (!has_room || !s->n || s->interval_ns < ORR_SECOND) {
-		if (!has_room)
-			orr_fail(err, ORR_EFAIL, "out of memory");
-		else if (!s->n)
+	make_room(s);
+	read_shapes(s, w, job.samples_per_step);
+	parcae_planner_begin(&s->planner, s->shape, s->n, parcae_cost_of(family, job.parameters));
+	if (!s->n || s->interval_ns < ORR_SECOND) {
+		if (!s->n)
 			orr_fail(err, ORR_EINPUT, "job \"%s\" has no step time of any (pipelines, depth)", job.name);
 		else
 			orr_fail(err, ORR_EINPUT, "interval: expected at least 1s");
@@ -249,16 +239,13 @@ static void expect_change(struct parcae *s, int64_t at_ns, int32_t change, int32
 }
 
 /* Every offer is taken to become an instance; those that start are ready when they will be. */
-static bool predict_oracle(struct parcae *s, struct orr_spot *w)
+static void predict_oracle(struct parcae *s, struct orr_spot *w)
 {
 	int64_t until = s->next_ns + (s->lookahead - 1) * s->interval_ns, startup = orr_startup_time(w, false);
 	size_t n = orr_spot_future(w, until, s->future, s->future_cap);
 	if (n > s->future_cap) {
-		struct orr_future *more = realloc(s->future, 2 * n * sizeof *more);
-		if (!more)
-			return false;
-		s->future = more;
 		s->future_cap = 2 * n;
+		s->future = orr_realloc(s->future, s->future_cap, sizeof *s->future);
 		n = orr_spot_future(w, until, s->future, s->future_cap);
 	}
 	int32_t net[64] = { 0 }; /* lookahead is at most 60 */
@@ -273,10 +260,9 @@ static bool predict_oracle(struct parcae *s, struct orr_spot *w)
 		int64_t nodes = (int64_t)s->period[t - 1].nodes + net[t];
 		s->period[t].nodes = nodes > 0 ? (uint32_t)nodes : 0;
 	}
-	return true;
 }
 
-static bool predict(struct parcae *s, struct orr_spot *w, uint32_t workers_lost)
+static void predict(struct parcae *s, struct orr_spot *w, uint32_t workers_lost)
 {
 	double interval_s = (double)s->interval_ns / 1e9;
 	s->period[0] = (struct parcae_period){ s->usable + workers_lost, 0, 0 };
@@ -285,7 +271,8 @@ static bool predict(struct parcae *s, struct orr_spot *w, uint32_t workers_lost)
 		s->period[t] = (struct parcae_period){ s->usable, 0, interval_s };
 	if (s->predictor == ARIMA)
 		predict_arima(s);
-	return s->predictor != ORACLE || predict_oracle(s, w);
+	else if (s->predictor == ORACLE)
+		predict_oracle(s, w);
 }
 
 /* ---- migrations ---- */
@@ -382,9 +369,9 @@ static void choose(struct parcae *s, struct orr_spot *w, bool is_start_of_interv
 	uint32_t choice;
 	if (!s->is_liveput) {
 		choice = parcae_fastest(s->shape, s->n, s->usable);
-	} else if (!predict(s, w, loss.workers) || !parcae_plan(&s->planner, s->current, &loss, s->period, s->lookahead, &choice, NULL)) {
-		orr_spot_give_up(w, "out of memory");
-		return;
+	} else {
+		predict(s, w, loss.workers);
+		parcae_plan(&s->planner, s->current, &loss, s->period, s->lookahead, &choice, NULL);
 	}
 	if (is_start_of_interval) {
 		s->rate_sum += choice < s->n ? s->shape[choice].rate : 0;
@@ -459,7 +446,7 @@ static void end(void *self, struct orr_spot *w)
 }
 
 static const struct orr_spot_ops ops = {
-	.size = sizeof ops, .create = create, .destroy = destroy, .instance = instance, .timer = timer, .decide = decide, .end = end
+	.create = create, .destroy = destroy, .instance = instance, .timer = timer, .decide = decide, .end = end
 };
 
 ORR_POLICY_SPOT_FLAGS(parcae, "shapes planned ahead by expected throughput under predicted losses (Parcae)", ORR_MAY_ORACLE, params, ops);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "parcae_odds.h"
 
+#include <orrery/api.h>
+
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Ways to lose workers as polynomials: the coefficient of x^i of one stage is the chance that i of its D replicas go when each goes
@@ -44,16 +45,14 @@ static void nothing_or_all(uint32_t pipelines, uint32_t depth, bool all, double 
 		lost[e] = e == (all ? depth : 0);
 }
 
-bool parcae_odds_exact(uint32_t pipelines, uint32_t depth, uint32_t workers_lost, double *keep, double *lost)
+void parcae_odds_exact(uint32_t pipelines, uint32_t depth, uint32_t workers_lost, double *keep, double *lost)
 {
 	uint32_t workers = pipelines * depth, j = workers_lost;
 	if (j == 0 || j >= workers) {
 		nothing_or_all(pipelines, depth, j > 0, keep, lost);
-		return true;
+		return;
 	}
-	double *stage = malloc((pipelines + 1 + j + 1) * sizeof *stage), *scratch = stage + pipelines + 1;
-	if (!stage)
-		return false;
+	double *stage = orr_alloc(pipelines + 1 + j + 1, sizeof *stage), *scratch = stage + pipelines + 1;
 	stage_chances(pipelines, (double)j / workers, stage);
 	double all = product_term(stage, pipelines, depth, j, scratch);
 	keep[0] = 1;
@@ -70,8 +69,7 @@ bool parcae_odds_exact(uint32_t pipelines, uint32_t depth, uint32_t workers_lost
 		lost[e] = (uint64_t)e * pipelines <= j ? ways * scratch[j - e * pipelines] / all : 0;
 		times(scratch, j, stage, pipelines - 1);
 	}
-	free(stage);
-	return true;
+	orr_free(stage);
 }
 
 /* SplitMix64 (Steele, Lea, Flood 2014) as a counter-based stream. */
@@ -103,20 +101,15 @@ static void draw(uint32_t workers, uint32_t depth, uint32_t j, uint64_t *counter
 	}
 }
 
-bool parcae_odds_drawn(uint32_t pipelines, uint32_t depth, uint32_t workers_lost, uint32_t draws, uint64_t key, double *keep, double *lost)
+void parcae_odds_drawn(uint32_t pipelines, uint32_t depth, uint32_t workers_lost, uint32_t draws, uint64_t key, double *keep, double *lost)
 {
 	uint32_t workers = pipelines * depth, j = workers_lost;
 	if (j == 0 || j >= workers) {
 		nothing_or_all(pipelines, depth, j > 0, keep, lost);
-		return true;
+		return;
 	}
-	bool *is_lost = malloc(workers * sizeof *is_lost);
-	uint32_t *by_stage = malloc(depth * sizeof *by_stage);
-	if (!is_lost || !by_stage) {
-		free(is_lost);
-		free(by_stage);
-		return false;
-	}
+	bool *is_lost = orr_alloc(workers, sizeof *is_lost);
+	uint32_t *by_stage = orr_alloc(depth, sizeof *by_stage);
 	memset(keep, 0, (pipelines + 1) * sizeof *keep);
 	memset(lost, 0, (depth + 1) * sizeof *lost);
 	uint64_t counter = mix(mix(mix(key ^ pipelines) ^ depth) ^ j);
@@ -136,9 +129,8 @@ bool parcae_odds_drawn(uint32_t pipelines, uint32_t depth, uint32_t workers_lost
 		keep[k] /= draws;
 	for (uint32_t e = 0; e <= depth; e++)
 		lost[e] /= draws;
-	free(is_lost);
-	free(by_stage);
-	return true;
+	orr_free(is_lost);
+	orr_free(by_stage);
 }
 
 static double log_choose(uint32_t n, uint32_t k)

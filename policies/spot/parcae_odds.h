@@ -13,11 +13,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* keep[k], k = 0..D: the chance that every stage keeps at least k replicas; lost[e], e = 0..P: that exactly e stages keep none.
- * False: out of memory. */
-bool parcae_odds_exact(uint32_t pipelines, uint32_t depth, uint32_t workers_lost, double *keep, double *lost);
+/* keep[k], k = 0..D: the chance that every stage keeps at least k replicas; lost[e], e = 0..P: that exactly e stages keep none. */
+void parcae_odds_exact(uint32_t pipelines, uint32_t depth, uint32_t workers_lost, double *keep, double *lost);
 /* Estimated by so many draws; the same key draws the same. */
-bool parcae_odds_drawn(uint32_t pipelines, uint32_t depth, uint32_t workers_lost, uint32_t draws, uint64_t key, double *keep, double *lost);
+void parcae_odds_drawn(uint32_t pipelines, uint32_t depth, uint32_t workers_lost, uint32_t draws, uint64_t key, double *keep, double *lost);
 /* The chance that, of r lost nodes out of n, j are among the w that work. */
 double parcae_hit_chance(uint32_t n, uint32_t w, uint32_t r, uint32_t j);
 

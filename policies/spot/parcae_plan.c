@@ -2,17 +2,16 @@
 #include "parcae_plan.h"
 #include "parcae_odds.h"
 
+#include <orrery/api.h>
+
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-bool parcae_planner_begin(struct parcae_planner *p, const struct parcae_shape *shape, uint32_t n, struct parcae_cost cost)
+void parcae_planner_begin(struct parcae_planner *p, const struct parcae_shape *shape, uint32_t n, struct parcae_cost cost)
 {
 	*p = (struct parcae_planner){ .shape = shape, .n = n, .cost = cost };
 	size_t rows = 0, widest = 0;
-	p->row_of = calloc(n + 1, sizeof *p->row_of);
-	if (!p->row_of)
-		return false;
+	p->row_of = orr_alloc(n + 1, sizeof *p->row_of);
 	for (uint32_t i = 0; i < n; i++) {
 		p->row_of[i] = rows;
 		rows += shape[i].nodes + 1;
@@ -20,28 +19,25 @@ bool parcae_planner_begin(struct parcae_planner *p, const struct parcae_shape *s
 	}
 	p->row_of[n] = rows; /* fresh, and not */
 	rows += 2;
-	p->row = calloc(rows, sizeof *p->row);
-	p->scratch = calloc(4 * ((size_t)n + 1) + widest + 3, sizeof *p->scratch);
-	p->fits = calloc(n + 1, sizeof *p->fits);
-	if (!p->row || !p->scratch || !p->fits)
-		return false;
+	p->row = orr_alloc(rows, sizeof *p->row);
+	p->scratch = orr_alloc(4 * ((size_t)n + 1) + widest + 3, sizeof *p->scratch);
+	p->fits = orr_alloc(n + 1, sizeof *p->fits);
 	p->value = p->scratch;
 	p->next = p->value + n + 1;
 	p->base = p->next + n + 1;
 	p->mix = p->base + n + 1;
 	p->odds = p->mix + n + 1;
-	return true;
 }
 
 void parcae_planner_end(struct parcae_planner *p)
 {
 	size_t rows = p->row && p->row_of ? p->row_of[p->n] + 2 : 0;
 	for (size_t i = 0; i < rows; i++)
-		free(p->row[i]);
-	free(p->row);
-	free(p->row_of);
-	free(p->scratch);
-	free(p->fits);
+		orr_free(p->row[i]);
+	orr_free(p->row);
+	orr_free(p->row_of);
+	orr_free(p->scratch);
+	orr_free(p->fits);
 	*p = (struct parcae_planner){ .n = 0 };
 }
 
@@ -98,19 +94,18 @@ static const double *row_of(struct parcae_planner *p, uint32_t from, uint32_t wo
 	double **row = &p->row[p->row_of[from] + (from == p->n ? p->is_fresh : workers)];
 	if (*row)
 		return *row;
-	double *out = calloc(p->n + 1, sizeof *out);
-	if (!out || from == p->n) {
-		for (uint32_t to = 0; out && to < p->n; to++)
+	double *out = orr_alloc(p->n + 1, sizeof *out);
+	if (from == p->n) {
+		for (uint32_t to = 0; to < p->n; to++)
 			out[to] = parcae_migration_s(p, from, &(struct parcae_loss){ 0 }, to);
 		return *row = out;
 	}
 	const struct parcae_shape *f = &p->shape[from];
 	double *keep = p->odds, *lost = p->odds + f->pipelines + 1;
-	if (!(p->draws ? parcae_odds_drawn(f->pipelines, f->depth, workers, p->draws, p->key, keep, lost)
-		       : parcae_odds_exact(f->pipelines, f->depth, workers, keep, lost))) {
-		free(out);
-		return NULL;
-	}
+	if (p->draws)
+		parcae_odds_drawn(f->pipelines, f->depth, workers, p->draws, p->key, keep, lost);
+	else
+		parcae_odds_exact(f->pipelines, f->depth, workers, keep, lost);
 	for (uint32_t to = 0; to < p->n; to++) {
 		const struct parcae_shape *t = &p->shape[to];
 		if (t->depth != f->depth || (to == from && !workers)) {
@@ -138,8 +133,6 @@ static const double *mixed_row(struct parcae_planner *p, uint32_t from, uint32_t
 	for (uint32_t j = 0; j <= lost && j <= workers; j++) {
 		double chance = parcae_hit_chance(nodes, workers, lost, j);
 		const double *row = chance > 0 ? row_of(p, from, j) : p->mix;
-		if (!row)
-			return NULL;
 		for (uint32_t to = 0; chance > 0 && to < p->n; to++)
 			p->mix[to] += chance * row[to];
 	}
@@ -148,8 +141,7 @@ static const double *mixed_row(struct parcae_planner *p, uint32_t from, uint32_t
 
 double parcae_expected_s(struct parcae_planner *p, uint32_t from, uint32_t nodes, uint32_t lost, uint32_t to)
 {
-	const double *row = mixed_row(p, from, nodes, lost);
-	return row ? row[to] : NAN;
+	return mixed_row(p, from, nodes, lost)[to];
 }
 
 /* What a period brings if it begins by changing to the best shape; next[] is worth what comes after each. Not to train is worth
@@ -180,7 +172,7 @@ static uint32_t shapes_that_fit(struct parcae_planner *p, const struct parcae_pe
 	return fits;
 }
 
-bool parcae_plan(struct parcae_planner *p, uint32_t from, const struct parcae_loss *loss, const struct parcae_period *period,
+void parcae_plan(struct parcae_planner *p, uint32_t from, const struct parcae_loss *loss, const struct parcae_period *period,
 	uint32_t periods, uint32_t *choice, double *worth)
 {
 	memset(p->next, 0, (p->n + 1) * sizeof *p->next);
@@ -190,8 +182,6 @@ bool parcae_plan(struct parcae_planner *p, uint32_t from, const struct parcae_lo
 			if (i < p->n && p->shape[i].nodes > period[t - 1].nodes)
 				continue;
 			const double *cost = mixed_row(p, i, period[t - 1].nodes, period[t].lost);
-			if (!cost)
-				return false;
 			p->value[i] = best_move(p, fits, cost, &ignored);
 		}
 		double *swap = p->next;
@@ -205,10 +195,7 @@ bool parcae_plan(struct parcae_planner *p, uint32_t from, const struct parcae_lo
 			p->mix[i] = parcae_migration_s(p, from, loss, i);
 	else
 		cost = mixed_row(p, from, period[0].nodes, period[1].lost);
-	if (!cost)
-		return false;
 	double best = best_move(p, fits, cost, choice);
 	if (worth)
 		*worth = best;
-	return true;
 }

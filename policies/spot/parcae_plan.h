@@ -51,22 +51,22 @@ struct parcae_planner {
 	uint32_t *fits;
 };
 
-/* Shapes stay the caller's. False: out of memory; end it in any case. */
-bool parcae_planner_begin(struct parcae_planner *p, const struct parcae_shape *shape, uint32_t n, struct parcae_cost cost);
+/* The caller keeps shape[] alive until parcae_planner_end(). */
+void parcae_planner_begin(struct parcae_planner *p, const struct parcae_shape *shape, uint32_t n, struct parcae_cost cost);
 void parcae_planner_end(struct parcae_planner *p);
 
 /* The first of those with the highest rate on so many nodes; n: none. */
 uint32_t parcae_fastest(const struct parcae_shape *shape, uint32_t n, uint32_t nodes);
 enum parcae_migration parcae_migration_kind(const struct parcae_planner *p, uint32_t from, const struct parcae_loss *loss, uint32_t to);
 double parcae_migration_s(const struct parcae_planner *p, uint32_t from, const struct parcae_loss *loss, uint32_t to);
-/* Over the losses of `lost` nodes out of `nodes`. NAN: out of memory. */
+/* Over the losses of `lost` nodes out of `nodes`. */
 double parcae_expected_s(struct parcae_planner *p, uint32_t from, uint32_t nodes, uint32_t lost, uint32_t to);
 /*
  * The first shape of the best plan over period[1..periods]; period[0] is what was before (its nodes alone count). `loss`: what the
  * first period's losses left of `from`, if it is known; NULL: an expectation too. Ties go to the first shape.
- * *worth (may be NULL): samples that the plan is expected to make. False: out of memory.
+ * *worth (may be NULL): samples that the plan is expected to make.
  */
-bool parcae_plan(struct parcae_planner *p, uint32_t from, const struct parcae_loss *loss, const struct parcae_period *period,
+void parcae_plan(struct parcae_planner *p, uint32_t from, const struct parcae_loss *loss, const struct parcae_period *period,
 	uint32_t periods, uint32_t *choice, double *worth);
 
 #endif

@@ -9,8 +9,6 @@
  */
 #include "late_course.h"
 
-#include <stdlib.h>
-
 static const struct orr_param params[] = { LATE_PARAMS, ORR_PARAM_INT("slices", "8", 1, 1e6, "of the time to the deadline"),
 	ORR_PARAM_END };
 
@@ -80,9 +78,7 @@ static enum late_state rule(struct late *l, struct orr_spot *w)
 
 static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_error *err)
 {
-	struct partial_lookahead *s = calloc(1, sizeof *s);
-	if (!s)
-		return orr_fail(err, ORR_EFAIL, "out of memory"), NULL;
+	struct partial_lookahead *s = orr_alloc(1, sizeof *s);
 	s->late.rule = rule;
 	s->late.free = free_course;
 	s->late.is_planned = true;

@@ -5,44 +5,31 @@
 
 void parts_free(struct parts *p)
 {
-	free(p->held);
-	free(p->node);
-	free(p->stage);
+	orr_free(p->held);
+	orr_free(p->node);
+	orr_free(p->stage);
 }
 
-static bool grow(struct part **v, uint32_t n)
-{
-	struct part *more = realloc(*v, (size_t)n * sizeof *more);
-	if (more)
-		*v = more;
-	return more;
-}
-
-static bool make_room(struct parts *p, struct orr_spot *w)
+static void make_room(struct parts *p, struct orr_spot *w)
 {
 	uint32_t slots = orr_inst_slots(w), live = orr_inst_live(w);
 	if (slots > p->n_held) {
-		if (!grow(&p->held, slots))
-			return false;
+		p->held = orr_realloc(p->held, slots, sizeof *p->held);
 		for (uint32_t i = p->n_held; i < slots; i++)
 			p->held[i] = (struct part){ 0 };
 		p->n_held = slots;
 	}
 	if (live > p->cap) {
-		if (!grow(&p->node, 2 * live) || !grow(&p->stage, 2 * live))
-			return false;
 		p->cap = 2 * live;
+		p->node = orr_realloc(p->node, p->cap, sizeof *p->node);
+		p->stage = orr_realloc(p->stage, p->cap, sizeof *p->stage);
 	}
-	return true;
 }
 
-bool parts_find_nodes(struct parts *p, struct orr_spot *w)
+void parts_find_nodes(struct parts *p, struct orr_spot *w)
 {
 	p->n_nodes = 0;
-	if (!make_room(p, w)) {
-		orr_spot_give_up(w, "out of memory");
-		return false;
-	}
+	make_room(p, w);
 	for (orr_inst i = orr_inst_first(w); i; i = orr_inst_next(w, i)) {
 		if (!orr_inst_is_ready(w, i) || orr_inst_is_noticed(w, i))
 			continue;
@@ -52,7 +39,6 @@ bool parts_find_nodes(struct parts *p, struct orr_spot *w)
 		node->order = p->n_nodes++;
 		node->is_done = false;
 	}
-	return true;
 }
 
 static int compare(const void *x, const void *y)

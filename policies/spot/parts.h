@@ -30,7 +30,7 @@ struct parts {
 /* Zeroed memory is an empty one. */
 void parts_free(struct parts *p);
 /* The nodes that can take part: ready, not noticed. False without memory; the run ends then. */
-bool parts_find_nodes(struct parts *p, struct orr_spot *w);
+void parts_find_nodes(struct parts *p, struct orr_spot *w);
 /* Do those that are live hold all of it between them? */
 bool parts_are_whole(const struct parts *p, const struct orr_spot *w);
 /* Gives the stages of pipelines of those depths (n_nodes at most in all) to nodes: stage[i].inst, pipeline by pipeline. The

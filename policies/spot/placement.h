@@ -10,7 +10,6 @@
 
 #include <orrery/spot.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 enum placement { PLACE_ORDER, PLACE_SPREAD, PLACE_BLOCK };
@@ -38,27 +37,26 @@ static inline uint32_t placement_zone(const uint32_t *left, uint32_t zones, uint
 	return best[0] != ORR_ANY_ZONE ? best[0] : best[1] != ORR_ANY_ZONE ? best[1] : best[2];
 }
 
-/* Puts v[0..n) in that order, for pipelines of so many nodes, of which the last is followed by the first. False: no memory. */
-static inline bool placement_sort(const struct orr_spot *w, orr_inst *v, uint32_t n, uint32_t depth, enum placement how)
+/* Puts v[0..n) in that order, for pipelines of so many nodes, of which the last is followed by the first. */
+static inline void placement_sort(const struct orr_spot *w, orr_inst *v, uint32_t n, uint32_t depth, enum placement how)
 {
 	uint32_t zones = orr_zones(w);
 	if (how == PLACE_ORDER || zones < 2 || !n)
-		return true;
-	orr_inst *sorted = malloc(n * sizeof *sorted);
-	uint32_t *left = calloc(2 * (size_t)zones, sizeof *left), *next = left ? left + zones : NULL, at = 0;
-	bool ok = sorted && left;
-	for (uint32_t i = 0; ok && i < n; i++)
+		return;
+	orr_inst *sorted = orr_alloc(n, sizeof *sorted);
+	uint32_t *left = orr_alloc(2 * (size_t)zones, sizeof *left), *next = left + zones, at = 0;
+	for (uint32_t i = 0; i < n; i++)
 		left[orr_inst_zone(w, v[i])]++;
-	for (uint32_t z = 0; ok && z < zones; z++) {
+	for (uint32_t z = 0; z < zones; z++) {
 		next[z] = at;
 		at += left[z];
 	}
-	for (uint32_t i = 0; ok && i < n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		sorted[next[orr_inst_zone(w, v[i])]++] = v[i];
-	for (uint32_t z = 0; ok && z < zones; z++)
+	for (uint32_t z = 0; z < zones; z++)
 		next[z] -= left[z];
 	uint32_t first = ORR_ANY_ZONE, last = ORR_ANY_ZONE;
-	for (uint32_t i = 0; ok && i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		uint32_t stage = depth ? i % depth : i;
 		if (stage == 0)
 			first = last = ORR_ANY_ZONE;
@@ -70,9 +68,8 @@ static inline bool placement_sort(const struct orr_spot *w, orr_inst *v, uint32_
 		next[z]++;
 		left[z]--;
 	}
-	free(sorted);
-	free(left);
-	return ok;
+	orr_free(sorted);
+	orr_free(left);
 }
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "rendezvous.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Above the tags of the policies. */
@@ -9,60 +8,40 @@
 
 void rdv_free(struct rendezvous *r)
 {
-	free(r->member);
-	free(r->ready);
-	free(r->seat);
-	free(r->holder);
+	orr_free(r->member);
+	orr_free(r->ready);
+	orr_free(r->seat);
+	orr_free(r->holder);
 }
 
-/* Room for n of them; new ones are zero. False, and the run ends, if there is no memory. */
-static bool make_room(struct orr_spot *w, void **v, uint32_t *cap, uint32_t n, size_t size)
+/* Room for n seats; new ones are empty. */
+static void room_for_seats(struct rendezvous *r, uint32_t n)
+{
+	if (n <= r->n_seats)
+		return;
+	uint32_t more = n > UINT32_MAX / 2 ? n : 2 * n;
+	r->seat = orr_realloc(r->seat, more, sizeof *r->seat);
+	memset(r->seat + r->n_seats, 0, (more - r->n_seats) * sizeof *r->seat);
+	r->n_seats = more;
+}
+
+static void room_for(orr_inst **list, uint32_t *cap, uint32_t n)
 {
 	if (n <= *cap)
-		return true;
-	uint32_t more = n > UINT32_MAX / 2 ? n : 2 * n;
-	void *grown = realloc(*v, (size_t)more * size);
-	if (!grown) {
-		orr_spot_give_up(w, "out of memory");
-		return false;
-	}
-	for (char *p = (char *)grown + (size_t)*cap * size, *end = (char *)grown + (size_t)more * size; p < end; p++)
-		*p = 0;
-	*v = grown;
-	*cap = more;
-	return true;
+		return;
+	*cap = n > UINT32_MAX / 2 ? n : 2 * n;
+	*list = orr_realloc(*list, *cap, sizeof **list);
 }
 
-/* The seat of an instance; NULL without memory. One that was somebody else's is made anew. */
-static struct rdv_seat *seat_of(struct rendezvous *r, struct orr_spot *w, orr_inst i)
+/* The seat of an instance; a seat that another instance had is cleared. */
+static struct rdv_seat *seat_of(struct rendezvous *r, orr_inst i)
 {
 	uint32_t slot = orr_inst_slot(i);
-	void *v = r->seat;
-	bool ok = make_room(w, &v, &r->n_seats, slot + 1, sizeof *r->seat);
-	r->seat = v;
-	if (!ok)
-		return NULL;
+	room_for_seats(r, slot + 1);
 	struct rdv_seat *s = &r->seat[slot];
 	if (s->inst != i)
 		*s = (struct rdv_seat){ .inst = i };
 	return s;
-}
-
-/* Room for the seats of all instances that there are. */
-static bool room_for_seats(struct rendezvous *r, struct orr_spot *w)
-{
-	void *v = r->seat;
-	bool ok = make_room(w, &v, &r->n_seats, orr_inst_slots(w), sizeof *r->seat);
-	r->seat = v;
-	return ok;
-}
-
-static bool room_for(struct orr_spot *w, orr_inst **list, uint32_t *cap, uint32_t n)
-{
-	void *v = *list;
-	bool ok = make_room(w, &v, cap, n, sizeof **list);
-	*list = v;
-	return ok;
 }
 
 /* Instances mostly get ready in order of creation; when not, the world is asked for the whole list. */
@@ -70,8 +49,7 @@ static void list_ready(struct rendezvous *r, struct orr_spot *w, orr_inst i)
 {
 	struct orr_inst_info info;
 	orr_inst_get(w, i, &info);
-	if (!room_for(w, &r->ready, &r->cap_ready, orr_inst_ready(w)))
-		return;
+	room_for(&r->ready, &r->cap_ready, orr_inst_ready(w));
 	if (!r->n_ready || info.number > r->last_number) {
 		r->ready[r->n_ready++] = i;
 		r->last_number = info.number;
@@ -107,8 +85,7 @@ void rdv_start(struct rendezvous *r, struct orr_spot *w, enum rdv_kind kind)
 {
 	r->state = RDV_GATHERING;
 	r->kind = kind;
-	if (!room_for(w, &r->member, &r->cap_members, r->n_ready))
-		return;
+	room_for(&r->member, &r->cap_members, r->n_ready);
 	r->n_members = r->n_ready;
 	if (r->n_ready)
 		memcpy(r->member, r->ready, r->n_ready * sizeof *r->member);
@@ -122,27 +99,26 @@ void rdv_start(struct rendezvous *r, struct orr_spot *w, enum rdv_kind kind)
 bool rdv_ready(struct rendezvous *r, struct orr_spot *w, orr_inst i)
 {
 	list_ready(r, w, i);
-	if (r->state == RDV_GATHERING && room_for(w, &r->member, &r->cap_members, r->n_members + 1))
+	if (r->state == RDV_GATHERING) {
+		room_for(&r->member, &r->cap_members, r->n_members + 1);
 		r->member[r->n_members++] = i;
-	struct rdv_seat *seat = r->state == RDV_RUNNING ? seat_of(r, w, i) : NULL;
-	if (seat) {
-		seat->waits = true;
+	} else if (r->state == RDV_RUNNING) {
+		seat_of(r, i)->waits = true;
 		r->waiting++;
 	}
 	return r->state == RDV_STOPPED;
 }
 
-bool rdv_gone(struct rendezvous *r, struct orr_spot *w, orr_inst i)
+bool rdv_gone(struct rendezvous *r, orr_inst i)
 {
-	struct rdv_seat *seat = seat_of(r, w, i);
-	bool waited = seat && seat->waits;
+	struct rdv_seat *seat = seat_of(r, i);
+	bool waited = seat->waits;
 	/* Whoever is ready while they gather is a member. */
 	if (take_out(r->ready, &r->n_ready, i))
 		r->has_lost = r->n_members > 0;
 	if (waited && !r->keeps_waiting)
 		r->waiting--;
-	if (seat)
-		*seat = (struct rdv_seat){ 0 };
+	*seat = (struct rdv_seat){ 0 };
 	return waited;
 }
 
@@ -159,9 +135,9 @@ bool rdv_fires(struct rendezvous *r, struct orr_spot *w, uint64_t tag)
 
 void rdv_settle(struct rendezvous *r, struct orr_spot *w, bool runs, uint32_t waiting)
 {
-	bool ok = room_for_seats(r, w);
+	room_for_seats(r, orr_inst_slots(w));
 	/* rdv_assign() has been over all of them. */
-	for (uint32_t i = r->depth ? r->n_members - waiting : 0; ok && i < r->n_members; i++) {
+	for (uint32_t i = r->depth ? r->n_members - waiting : 0; i < r->n_members; i++) {
 		struct rdv_seat *seat = &r->seat[orr_inst_slot(r->member[i])];
 		seat->inst = r->member[i];
 		seat->waits = i >= r->n_members - waiting;
@@ -171,26 +147,25 @@ void rdv_settle(struct rendezvous *r, struct orr_spot *w, bool runs, uint32_t wa
 	r->state = runs ? RDV_RUNNING : RDV_STOPPED;
 }
 
-bool rdv_assign(struct rendezvous *r, struct orr_spot *w, uint32_t pipelines)
+void rdv_assign(struct rendezvous *r, struct orr_spot *w, uint32_t pipelines)
 {
 	uint32_t n = pipelines * r->depth;
 	r->pipelines = pipelines;
-	if (!room_for(w, &r->holder, &r->cap_holders, n) || !room_for_seats(r, w))
-		return false;
+	room_for(&r->holder, &r->cap_holders, n);
+	room_for_seats(r, orr_inst_slots(w));
 	for (uint32_t i = 0; i < r->n_members; i++)
 		r->seat[orr_inst_slot(r->member[i])] = (struct rdv_seat){ .inst = r->member[i], .coordinate = { i }, .n = i < n };
 	if (n)
 		memcpy(r->holder, r->member, n * sizeof *r->holder);
 	if (r->n_members)
 		r->shadows = 0; /* whoever has a coordinate is a member */
-	return true;
 }
 
 enum rdv_loss rdv_lose(struct rendezvous *r, struct orr_spot *w, orr_inst i, uint32_t *at, orr_inst *heir)
 {
-	struct rdv_seat *seat = seat_of(r, w, i);
+	struct rdv_seat *seat = seat_of(r, i);
 	*heir = 0;
-	if (!seat || !seat->n)
+	if (!seat->n)
 		return RDV_NO_PART;
 	if (seat->n == 2) {
 		r->shadows--;
@@ -202,8 +177,8 @@ enum rdv_loss rdv_lose(struct rendezvous *r, struct orr_spot *w, orr_inst i, uin
 	orr_inst holder = r->holder[stage ? lost - 1 : lost + r->depth - 1];
 	if (holder == i || !orr_inst_is_live(w, holder))
 		return RDV_FATAL;
-	struct rdv_seat *before = seat_of(r, w, holder);
-	if (!before || before->n != 1)
+	struct rdv_seat *before = seat_of(r, holder);
+	if (before->n != 1)
 		return RDV_FATAL;
 	before->coordinate[before->n++] = lost;
 	r->holder[lost] = holder;

@@ -76,7 +76,7 @@ void rdv_start(struct rendezvous *r, struct orr_spot *w, enum rdv_kind kind);
 /* An instance got ready. True: the machine stands still; the policy may start a rendezvous. */
 bool rdv_ready(struct rendezvous *r, struct orr_spot *w, orr_inst i);
 /* An instance went (or is given back by the policy): true if it was one that waited. */
-bool rdv_gone(struct rendezvous *r, struct orr_spot *w, orr_inst i);
+bool rdv_gone(struct rendezvous *r, orr_inst i);
 /* Is it a timer of ours? */
 bool rdv_is_timer(uint64_t tag);
 /* It fires. True: the gathering is over, member[0..n_members) take part (none, if the timer was stale), the version is one higher;
@@ -86,9 +86,8 @@ bool rdv_fires(struct rendezvous *r, struct orr_spot *w, uint64_t tag);
 void rdv_settle(struct rendezvous *r, struct orr_spot *w, bool runs, uint32_t waiting);
 
 /* Hands out the coordinates of so many pipelines (of which there are nodes enough) in the order of the list, pipeline by pipeline:
- * holder[0 .. pipelines * depth). Members that are left over have none; after an empty list everybody keeps those that it had. False: no
- * memory. */
-bool rdv_assign(struct rendezvous *r, struct orr_spot *w, uint32_t pipelines);
+ * holder[0 .. pipelines * depth). Members that are left over have none; after an empty list everybody keeps those that it had. */
+void rdv_assign(struct rendezvous *r, struct orr_spot *w, uint32_t pipelines);
 /* Judges the loss of i (while GONE is told); taken over: coordinate *at by *heir. */
 enum rdv_loss rdv_lose(struct rendezvous *r, struct orr_spot *w, orr_inst i, uint32_t *at, orr_inst *heir);
 bool rdv_is_shadow(const struct rendezvous *r, orr_inst i); /* Has it two coordinates? */

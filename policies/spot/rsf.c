@@ -6,8 +6,6 @@
  */
 #include "late.h"
 
-#include <stdlib.h>
-
 static const struct orr_param params[] = { LATE_PARAMS, ORR_PARAM_INT("slices", "8", 1, 1e6, "of the time to the deadline"),
 	ORR_PARAM_END };
 
@@ -37,9 +35,7 @@ static enum late_state rule(struct late *l, struct orr_spot *w)
 
 static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_error *err)
 {
-	struct rsf *s = calloc(1, sizeof *s);
-	if (!s)
-		return orr_fail(err, ORR_EFAIL, "out of memory"), NULL;
+	struct rsf *s = orr_alloc(1, sizeof *s);
 	s->late.rule = rule;
 	if (!late_begin(&s->late, w, args, err)) {
 		late_destroy(s);

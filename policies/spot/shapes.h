@@ -7,9 +7,7 @@
 #ifndef ORR_POLICIES_SPOT_SHAPES_H
 #define ORR_POLICIES_SPOT_SHAPES_H
 
-#include <orrery/policy.h>
-
-#include <stdlib.h>
+#include <orrery/spot.h>
 
 struct shape {
 	uint32_t pipelines, depth, nodes;
@@ -46,28 +44,25 @@ static inline bool shape_point(const struct orr_spot *w, size_t i, const struct 
 	return true;
 }
 
-/* False: out of memory. most = 0: the job has no such point. */
-static inline bool shapes_begin(struct shapes *s, const struct orr_spot *w, const struct shape_choice *choice)
+/* most = 0: the job has no such point. */
+static inline void shapes_begin(struct shapes *s, const struct orr_spot *w, const struct shape_choice *choice)
 {
 	struct shape p;
 	s->most = 0;
 	for (size_t i = 0; shape_point(w, i, choice, &p); i++)
 		s->most = p.nodes > s->most ? p.nodes : s->most;
-	s->of = calloc((size_t)s->most + 1, sizeof *s->of);
-	if (!s->of)
-		return false;
+	s->of = orr_alloc((size_t)s->most + 1, sizeof *s->of);
 	for (size_t i = 0; shape_point(w, i, choice, &p); i++)
 		if (p.nodes && shape_is_better(&p, &s->of[p.nodes], choice->takes_most))
 			s->of[p.nodes] = p;
 	for (uint32_t n = 1; n <= s->most; n++)
 		if (s->of[n - 1].nodes && (!s->of[n].nodes || !shape_is_better(&s->of[n], &s->of[n - 1], choice->takes_most)))
 			s->of[n] = s->of[n - 1];
-	return true;
 }
 
 static inline void shapes_end(struct shapes *s)
 {
-	free(s->of);
+	orr_free(s->of);
 }
 
 static inline const struct shape *shape_for(const struct shapes *s, uint32_t nodes)

@@ -1,3 +1,4 @@
+# policies of the spot world
 # Bottom first: a file calls only files before it (tests/house/order.sh).
 libpolicies_a_SOURCES += policies/spot/late.c policies/spot/rendezvous.c policies/spot/artifact.c \
 	policies/spot/varuna_artifact.c policies/spot/parcae_cost.c policies/spot/parts.c policies/spot/bamboo_rules.c \
@@ -11,3 +12,12 @@ libpolicies_a_SOURCES += policies/spot/artifact.h policies/spot/bamboo.h policie
 	policies/spot/parcae_odds.h policies/spot/parcae_plan.h policies/spot/parcae_predict.h policies/spot/parts.h \
 	policies/spot/placement.h policies/spot/rendezvous.h policies/spot/shapes.h policies/spot/templates.h \
 	policies/spot/varuna_artifact.h
+libpolicies_a_SOURCES += policies/spot/policies.def
+# what `orrery policy new --kind spot` writes
+SPOT_TEMPLATE = policies/spot/template.c.in policies/spot/template_test.sh.in
+EXTRA_DIST += $(SPOT_TEMPLATE)
+nodist_liborrery_a_SOURCES += policies/spot/template_data.c
+CLEANFILES += policies/spot/template_data.c policies/spot/template_data.c.tmp
+policies/spot/template_data.c: $(SPOT_TEMPLATE) hwmodel/embed.sh
+	$(AM_V_GEN)$(MKDIR_P) policies/spot && (cd $(srcdir) && $(SHELL) hwmodel/embed.sh hwmodel/embedded.h embedded_file \
+	spot_template $(SPOT_TEMPLATE)) >$@.tmp && mv $@.tmp $@

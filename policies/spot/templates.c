@@ -2,15 +2,14 @@
 #include "templates.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { MAX_PIPELINES = 64, MAX_DEPTH = 256 };
 
 void templates_free(struct templates *t)
 {
-	free(t->rate);
-	free(t->plan);
-	free(t->choice);
+	orr_free(t->rate);
+	orr_free(t->plan);
+	orr_free(t->choice);
 }
 
 static uint32_t depths(const struct templates *t)
@@ -42,9 +41,7 @@ int templates_init(struct templates *t, struct orr_spot *w, uint32_t from, uint3
 	if (t->max_pipelines < replicas)
 		return orr_fail(err, ORR_EINPUT, "f=%u needs %u pipelines; with depths from %u to %u the job has step times for %u at most",
 			replicas - 1, replicas, from, to ? to : MAX_DEPTH, t->max_pipelines);
-	t->rate = calloc((size_t)t->max_pipelines * depths(t), sizeof *t->rate);
-	if (!t->rate)
-		return orr_fail(err, ORR_EFAIL, "out of memory");
+	t->rate = orr_alloc((size_t)t->max_pipelines * depths(t), sizeof *t->rate);
 	for (size_t i = 0; orr_step_point(w, i, &p, &d); i++) {
 		int64_t ns = orr_step_time(w, p, d, ORR_STEP_PLAIN);
 		if (ns && p <= t->max_pipelines && d >= t->min_depth && d <= t->max_depth)
@@ -107,24 +104,20 @@ static void find_deepest(struct templates *t)
 	}
 }
 
-static bool make_room(struct templates *t, uint32_t n)
+static void make_room(struct templates *t, uint32_t n)
 {
-	free(t->plan);
-	free(t->choice);
+	orr_free(t->plan);
+	orr_free(t->choice);
 	t->n = n;
-	t->plan = calloc((size_t)n + 1, sizeof *t->plan);
-	t->choice = calloc((size_t)t->max_pipelines * (t->max_pipelines + 1) / 2 * ((size_t)n + 1), sizeof *t->choice);
-	return t->plan && t->choice;
+	t->plan = orr_alloc((size_t)n + 1, sizeof *t->plan);
+	t->choice = orr_alloc((size_t)t->max_pipelines * (t->max_pipelines + 1) / 2 * ((size_t)n + 1), sizeof *t->choice);
 }
 
 /* All plans of up to n nodes. */
-static bool reckon(struct templates *t, uint32_t n)
+static void reckon(struct templates *t, uint32_t n)
 {
-	double *sum = malloc(2 * ((size_t)n + 1) * sizeof *sum);
-	if (!sum || !make_room(t, n)) {
-		free(sum);
-		return false;
-	}
+	double *sum = orr_alloc(2 * ((size_t)n + 1), sizeof *sum);
+	make_room(t, n);
 	for (uint32_t pipelines = t->replicas; pipelines <= t->max_pipelines; pipelines++) {
 		double *before = sum, *now = sum + n + 1;
 		for (uint32_t i = 0; i <= n; i++)
@@ -137,20 +130,15 @@ static bool reckon(struct templates *t, uint32_t n)
 		}
 		keep_better(t, pipelines, before);
 	}
-	free(sum);
+	orr_free(sum);
 	find_deepest(t);
-	return true;
 }
 
-struct plan templates_plan(struct templates *t, struct orr_spot *w, uint32_t nodes)
+struct plan templates_plan(struct templates *t, uint32_t nodes)
 {
 	uint32_t most = t->max_pipelines * t->max_depth;
 	uint32_t n = nodes < most ? nodes : most;
-	if (t->plan && n <= t->n)
-		return t->plan[n];
-	if (!reckon(t, 2 * n < most ? 2 * n : most)) {
-		orr_spot_give_up(w, "out of memory");
-		return (struct plan){ 0 };
-	}
+	if (!t->plan || n > t->n)
+		reckon(t, 2 * n < most ? 2 * n : most);
 	return t->plan[n];
 }

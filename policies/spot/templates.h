@@ -35,7 +35,7 @@ struct templates {
 /* Depths from..to of those that the job has (0: no bound); 0 on success. A job without step times has no templates: max_depth is 0. */
 int templates_init(struct templates *t, struct orr_spot *w, uint32_t from, uint32_t to, uint32_t replicas, struct orr_error *err);
 void templates_free(struct templates *t);
-struct plan templates_plan(struct templates *t, struct orr_spot *w, uint32_t nodes);
+struct plan templates_plan(struct templates *t, uint32_t nodes);
 /* The depths of its pipelines, deepest first: plan->pipelines of them. */
 void templates_depths(const struct templates *t, const struct plan *plan, uint32_t *depth);
 

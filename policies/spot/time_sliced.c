@@ -6,8 +6,6 @@
  */
 #include "late.h"
 
-#include <stdlib.h>
-
 static const struct orr_param params[] = { LATE_PARAMS, ORR_PARAM_INT("slices", "8", 1, 1e6, "of the time to the deadline"),
 	ORR_PARAM_BOOL("surplus", false, "spot is also taken in a slice that has done its share"), ORR_PARAM_END };
 
@@ -23,9 +21,7 @@ static enum late_state rule(struct late *l, struct orr_spot *w)
 
 static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_error *err)
 {
-	struct time_sliced *s = calloc(1, sizeof *s);
-	if (!s)
-		return orr_fail(err, ORR_EFAIL, "out of memory"), NULL;
+	struct time_sliced *s = orr_alloc(1, sizeof *s);
 	s->late.rule = rule;
 	s->slices = (struct late_slices){
 		.n = (uint32_t)orr_arg_int(args, "slices"), .takes_surplus = orr_arg_bool(args, "surplus"), .on_demand_slice = -1

@@ -12,8 +12,6 @@
  */
 #include "late.h"
 
-#include <stdlib.h>
-
 static const struct orr_param params[] = { LATE_PARAMS,
 	ORR_PARAM_BOOL("hysteresis", true, "on-demand is kept until progress is two change-overs ahead"),
 	ORR_PARAM_BOOL("oracle", false, "the lifetime of what is offered decides whether it is taken"), ORR_PARAM_END };
@@ -51,9 +49,7 @@ static enum late_state rule(struct late *l, struct orr_spot *w)
 
 static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_error *err)
 {
-	struct uniform_progress *u = calloc(1, sizeof *u);
-	if (!u)
-		return orr_fail(err, ORR_EFAIL, "out of memory"), NULL;
+	struct uniform_progress *u = orr_alloc(1, sizeof *u);
 	u->late.rule = rule;
 	u->has_hysteresis = orr_arg_bool(args, "hysteresis");
 	u->has_oracle = orr_arg_bool(args, "oracle");

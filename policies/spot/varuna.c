@@ -14,10 +14,9 @@
  *
  * Sources: Athlur et al., "Varuna", EuroSys 2022; microsoft/varuna; SymbioticLab/Oobleck, branch sosp23-artifact.
  */
-#include <orrery/policy.h>
+#include <orrery/spot.h>
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "morph.h"
 #include "varuna_artifact.h"
@@ -103,13 +102,8 @@ static uint32_t find_usable(struct varuna *v, struct orr_spot *w)
 {
 	uint32_t n = 0, live = orr_inst_live(w);
 	if (live > v->cap) {
-		orr_inst *more = realloc(v->usable, 2 * (size_t)live * sizeof *more);
-		if (!more) {
-			orr_spot_give_up(w, "out of memory");
-			return 0;
-		}
-		v->usable = more;
 		v->cap = 2 * live;
+		v->usable = orr_realloc(v->usable, v->cap, sizeof *v->usable);
 	}
 	for (orr_inst i = orr_inst_first(w); i; i = orr_inst_next(w, i))
 		if (orr_inst_is_ready(w, i) && !orr_inst_is_noticed(w, i))
@@ -335,8 +329,8 @@ static void varuna_free(void *self)
 		return;
 	varuna_artifact_free(v->artifact);
 	shapes_end(&v->shapes);
-	free(v->usable);
-	free(v);
+	orr_free(v->usable);
+	orr_free(v);
 }
 
 static int make_clean(struct varuna *v, struct orr_spot *w, const struct orr_args *args, struct orr_error *err)
@@ -362,11 +356,7 @@ static int make_clean(struct varuna *v, struct orr_spot *w, const struct orr_arg
 
 static void *varuna_create(struct orr_spot *w, const struct orr_args *args, struct orr_error *err)
 {
-	struct varuna *v = calloc(1, sizeof *v);
-	if (!v) {
-		orr_fail(err, ORR_EFAIL, "out of memory");
-		return NULL;
-	}
+	struct varuna *v = orr_alloc(1, sizeof *v);
 	bool ok;
 	if (orr_arg_text(args, "rules")[0] == 'a') {
 		v->artifact = varuna_artifact_new(w, args, err);
@@ -388,7 +378,6 @@ static void varuna_end(void *self, struct orr_spot *w)
 }
 
 static const struct orr_spot_ops ops = {
-	.size = sizeof ops,
 	.create = varuna_create,
 	.destroy = varuna_free,
 	.instance = varuna_instance,

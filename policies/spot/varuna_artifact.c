@@ -2,7 +2,6 @@
 #include "varuna_artifact.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum {
 	RECENT = 4096, /* steps that a loss may look back to */
@@ -60,11 +59,7 @@ static int read_figures(struct varuna_artifact *v, struct orr_spot *w, const str
 
 struct varuna_artifact *varuna_artifact_new(struct orr_spot *w, const struct orr_args *args, struct orr_error *err)
 {
-	struct varuna_artifact *v = calloc(1, sizeof *v);
-	if (!v) {
-		orr_fail(err, ORR_EFAIL, "out of memory");
-		return NULL;
-	}
+	struct varuna_artifact *v = orr_alloc(1, sizeof *v);
 	v->every = (uint64_t)orr_arg_int(args, "ckpt_steps");
 	v->rolls_back = orr_arg_bool(args, "rollback");
 	v->is_twice = orr_arg_bool(args, "ckpt_twice");
@@ -84,7 +79,7 @@ void varuna_artifact_free(struct varuna_artifact *v)
 {
 	if (v)
 		artifact_free(&v->a);
-	free(v);
+	orr_free(v);
 }
 
 /* ---- steps that count ---- */
@@ -247,7 +242,7 @@ static void gone(struct varuna_artifact *v, struct orr_spot *w, orr_inst i)
 	lose_from(v, w, least(from, v->has_good ? v->good : 0));
 	commit_safe(v, w);
 	v->had_removal = true;
-	rdv_gone(&v->a.rdv, w, i);
+	rdv_gone(&v->a.rdv, i);
 	if (!v->a.steps_in_pause)
 		forget_resume(v, w);
 	artifact_gather(&v->a, w, pause_ns(v));

@@ -63,13 +63,13 @@ struct ako {
 static void destroy(void *self)
 {
 	struct ako *a = self;
-	free(a->slice_bytes);
-	free(a->update);
-	free(a->gradient);
-	free(a->message);
-	free(a->sent);
-	free(a->received);
-	free(a);
+	orr_free(a->slice_bytes);
+	orr_free(a->update);
+	orr_free(a->gradient);
+	orr_free(a->message);
+	orr_free(a->sent);
+	orr_free(a->received);
+	orr_free(a);
 }
 
 static double work_s(const struct orr_step *s, uint32_t device, const struct orr_step_facts *f, bool is_forward)
@@ -148,16 +148,14 @@ static void choose_partitions(struct ako *a, const struct orr_step *s, int64_t a
 	a->load = load;
 }
 
-/* False: out of memory. */
-static bool make_room(struct ako *a)
+static void make_room(struct ako *a)
 {
-	a->slice_bytes = calloc(a->p, sizeof *a->slice_bytes);
-	a->update = calloc(a->n, sizeof *a->update);
-	a->gradient = calloc(a->n, sizeof *a->gradient);
-	a->message = calloc((size_t)a->n * a->n, sizeof *a->message);
-	a->sent = calloc((size_t)a->n * a->depth, sizeof *a->sent);
-	a->received = calloc((size_t)(a->bound < 0 ? 1 : a->bound + 1), sizeof *a->received);
-	return a->slice_bytes && a->update && a->gradient && a->message && a->sent && a->received;
+	a->slice_bytes = orr_alloc(a->p, sizeof *a->slice_bytes);
+	a->update = orr_alloc(a->n, sizeof *a->update);
+	a->gradient = orr_alloc(a->n, sizeof *a->gradient);
+	a->message = orr_alloc((size_t)a->n * a->n, sizeof *a->message);
+	a->sent = orr_alloc((size_t)a->n * a->depth, sizeof *a->sent);
+	a->received = orr_alloc((size_t)(a->bound < 0 ? 1 : a->bound + 1), sizeof *a->received);
 }
 
 static void hold(const struct ako *a, struct orr_step *s)
@@ -175,16 +173,12 @@ static void hold(const struct ako *a, struct orr_step *s)
 
 static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
 {
-	struct ako *a = calloc(1, sizeof *a);
-	if (!a) {
-		orr_fail(err, ORR_EFAIL, "out of memory");
-		return NULL;
-	}
+	struct ako *a = orr_alloc(1, sizeof *a);
 	orr_step_facts(s, &a->facts);
 	a->n = (uint32_t)orr_arg_int(args, "workers");
 	if (a->n > a->facts.gpus) {
 		orr_fail(err, ORR_EINPUT, "workers: %u asked for, the cluster has %u GPUs", a->n, a->facts.gpus);
-		free(a);
+		orr_free(a);
 		return NULL;
 	}
 	if (!a->n)
@@ -194,11 +188,7 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	a->bound = orr_arg_int(args, "staleness_bound");
 	a->depth = (uint32_t)orr_arg_int(args, "outstanding") + 1;
 	choose_partitions(a, s, orr_arg_int(args, "partitions"));
-	if (!make_room(a)) {
-		orr_fail(err, ORR_EFAIL, "out of memory");
-		destroy(a);
-		return NULL;
-	}
+	make_room(a);
 	for (uint32_t i = 0; i < a->p; i++)
 		a->slice_bytes[i] = a->facts.params * a->facts.gradient_bytes / a->p;
 	if (!strcmp(orr_arg_text(args, "partition_method"), "layers"))
@@ -289,6 +279,6 @@ static void describe(void *self, char *out, size_t size)
 	snprintf(out, size, "p=%u, workers=%u, load=%.4f, largest_slice=%.4f", a->p, a->n, a->load, all > 0 ? largest / all : 1);
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .build = build, .describe = describe };
+static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };
 
 ORR_POLICY_STEP(ako, "decentralised: each round one slice of the summed gradients to each peer (Ako)", params, ops);

@@ -70,18 +70,17 @@ static void destroy(void *self)
 	struct allreduce *a = self;
 	replicas_free(&a->r);
 	messages_free(&a->m);
-	free(a->backward);
-	free(a->sum);
-	free(a);
+	orr_free(a->backward);
+	orr_free(a->sum);
+	orr_free(a);
 }
 
-static bool plan(struct allreduce *a, struct orr_step *s, const struct orr_args *args)
+static void plan(struct allreduce *a, struct orr_step *s, const struct orr_args *args)
 {
 	struct replicas *r = &a->r;
-	if (!replicas_init_ordered(r, s, 0, true, !strcmp(orr_arg_text(args, "ring_order"), "interleaved")))
-		return false;
+	replicas_init_ordered(r, s, 0, true, !strcmp(orr_arg_text(args, "ring_order"), "interleaved"));
 	double element = r->facts.gradient_bytes, first = INFINITY, limit = INFINITY;
-	bool is_tensor = !strcmp(a->fusion, "tensor"), is_made;
+	bool is_tensor = !strcmp(a->fusion, "tensor");
 	if (!strcmp(a->fusion, "ddp")) {
 		first = orr_arg_real(args, "first_bucket_bytes") / element;
 		limit = orr_arg_real(args, "bucket_bytes") / element;
@@ -89,12 +88,15 @@ static bool plan(struct allreduce *a, struct orr_step *s, const struct orr_args 
 		first = limit = 1; /* a chunk for each layer that has parameters */
 	}
 	if (!strcmp(a->fusion, "horovod"))
-		is_made = chunks_by_cycle(&r->chunks, s, r->device[0], r->facts.batch, a->does_overlap ? a->cycle_s : INFINITY,
+		chunks_by_cycle(&r->chunks, s, r->device[0], r->facts.batch, a->does_overlap ? a->cycle_s : INFINITY,
 			orr_arg_real(args, "fusion_bytes") / element);
 	else
-		is_made = chunks_by_params(&r->chunks, s, first, limit);
-	return is_made && replicas_costs(r, s) &&
-	       (is_tensor ? messages_by_tensor(&a->m, &r->chunks, s) : messages_by_chunk(&a->m, &r->chunks));
+		chunks_by_params(&r->chunks, s, first, limit);
+	replicas_costs(r, s);
+	if (is_tensor)
+		messages_by_tensor(&a->m, &r->chunks, s);
+	else
+		messages_by_chunk(&a->m, &r->chunks);
 }
 
 static int set_islands(struct allreduce *a, const struct orr_step *s, const struct orr_args *args, struct orr_error *err)
@@ -114,31 +116,21 @@ static int set_islands(struct allreduce *a, const struct orr_step *s, const stru
 
 static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
 {
-	struct allreduce *a = calloc(1, sizeof *a);
-	if (!a)
-		goto no_memory;
+	struct allreduce *a = orr_alloc(1, sizeof *a);
 	a->algorithm = algorithm_named(orr_arg_text(args, "algorithm"));
 	a->does_overlap = orr_arg_bool(args, "overlap");
 	a->fusion = orr_arg_text(args, "fusion");
 	if (!strcmp(a->fusion, "horovod") && a->does_overlap)
 		a->cycle_s = (double)orr_arg_time_ns(args, "cycle") / 1e9;
-	if (!plan(a, s, args))
-		goto no_memory;
+	plan(a, s, args);
 	if (set_islands(a, s, args, err)) {
 		destroy(a);
 		return NULL;
 	}
-	a->backward = calloc((size_t)a->r.positions * a->r.chunks.n + 1, sizeof *a->backward);
-	a->sum = calloc(a->m.n + 1u, sizeof *a->sum);
-	if (!a->backward || !a->sum)
-		goto no_memory;
+	a->backward = orr_alloc((size_t)a->r.positions * a->r.chunks.n + 1, sizeof *a->backward);
+	a->sum = orr_alloc(a->m.n + 1u, sizeof *a->sum);
 	replicas_hold(&a->r, s, 1, 1, 1);
 	return a;
-no_memory:
-	if (a)
-		destroy(a);
-	orr_fail(err, ORR_EFAIL, "out of memory");
-	return NULL;
 }
 
 /* Horovod: from the end of a chunk's backward pass until the thread looks again. */
@@ -165,9 +157,9 @@ static orr_op in_groups(const struct allreduce *a, struct orr_step *s, uint32_t 
 	orr_op after, const struct orr_collective *c, bool is_mean)
 {
 	bool is_lanes = a->r.positions == 1;
-	uint32_t *device = calloc(size, sizeof *device);
+	uint32_t *device = orr_alloc(size, sizeof *device);
 	orr_op all = after;
-	for (uint32_t g = 0; device && size > 1 && g < (is_lanes ? 1 : groups); g++) {
+	for (uint32_t g = 0; size > 1 && g < (is_lanes ? 1 : groups); g++) {
 		for (uint32_t i = 0; i < size; i++)
 			device[i] = a->r.device[g * next + i * stride];
 		orr_op op =
@@ -178,7 +170,7 @@ static orr_op in_groups(const struct allreduce *a, struct orr_step *s, uint32_t 
 			orr_updates(s, op, &(struct orr_update){ .kind = ORR_AVERAGE_GRADIENTS });
 		all = and_also(s, all, op);
 	}
-	free(device);
+	orr_free(device);
 	return all;
 }
 
@@ -250,6 +242,6 @@ static void describe(void *self, char *out, size_t size)
 		a->does_overlap ? "overlapped" : "after the backward pass");
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .build = build, .describe = describe };
+static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };
 
 ORR_POLICY_STEP(allreduce, "data parallel, gradients averaged by all-reduce (DDP, Horovod)", params, ops);

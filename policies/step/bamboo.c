@@ -30,7 +30,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { STREAM_FORWARD = 1, STREAM_BACKWARD, STREAM_COPY, STREAM_SYNC, STREAM_REDUCE };
@@ -55,19 +54,19 @@ static void destroy(void *self)
 	struct bamboo *b = self;
 	if (!b)
 		return;
-	free(b->stage);
-	free(b->update_s);
-	free(b->order);
-	free(b->next);
-	free(b->tail);
-	free(b->fresh);
-	free(b->reduced);
-	free(b->replica);
-	free(b->forward_in);
-	free(b->backward_in);
-	free(b->copy);
-	free(b->swapped);
-	free(b);
+	orr_free(b->stage);
+	orr_free(b->update_s);
+	orr_free(b->order);
+	orr_free(b->next);
+	orr_free(b->tail);
+	orr_free(b->fresh);
+	orr_free(b->reduced);
+	orr_free(b->replica);
+	orr_free(b->forward_in);
+	orr_free(b->backward_in);
+	orr_free(b->copy);
+	orr_free(b->swapped);
+	orr_free(b);
 }
 
 /* ---- create ---- */
@@ -103,25 +102,21 @@ static int size_it(struct bamboo *b, struct orr_step *s, const struct orr_args *
 	return ORR_OK;
 }
 
-static int allocate(struct bamboo *b, struct orr_error *err)
+static void allocate(struct bamboo *b)
 {
 	size_t p = b->p, passes = p * b->m;
-	b->stage = calloc(p, sizeof *b->stage);
-	b->update_s = calloc(p, sizeof *b->update_s);
-	b->order = calloc(2 * passes, sizeof *b->order);
-	b->next = calloc(p, sizeof *b->next);
-	b->tail = calloc(p, sizeof *b->tail);
-	b->fresh = calloc(p, sizeof *b->fresh);
-	b->reduced = calloc(p, sizeof *b->reduced);
-	b->replica = calloc(p, sizeof *b->replica);
-	b->forward_in = calloc(passes, sizeof *b->forward_in);
-	b->backward_in = calloc(passes, sizeof *b->backward_in);
-	b->copy = calloc(passes, sizeof *b->copy);
-	b->swapped = calloc(passes, sizeof *b->swapped);
-	if (b->stage && b->update_s && b->order && b->next && b->tail && b->fresh && b->reduced && b->replica && b->forward_in &&
-		b->backward_in && b->copy && b->swapped)
-		return ORR_OK;
-	return orr_fail(err, ORR_EFAIL, "out of memory");
+	b->stage = orr_alloc(p, sizeof *b->stage);
+	b->update_s = orr_alloc(p, sizeof *b->update_s);
+	b->order = orr_alloc(2 * passes, sizeof *b->order);
+	b->next = orr_alloc(p, sizeof *b->next);
+	b->tail = orr_alloc(p, sizeof *b->tail);
+	b->fresh = orr_alloc(p, sizeof *b->fresh);
+	b->reduced = orr_alloc(p, sizeof *b->reduced);
+	b->replica = orr_alloc(p, sizeof *b->replica);
+	b->forward_in = orr_alloc(passes, sizeof *b->forward_in);
+	b->backward_in = orr_alloc(passes, sizeof *b->backward_in);
+	b->copy = orr_alloc(passes, sizeof *b->copy);
+	b->swapped = orr_alloc(passes, sizeof *b->swapped);
 }
 
 static enum redundancy redundancy_named(const char *name)
@@ -134,18 +129,19 @@ static enum redundancy redundancy_named(const char *name)
 
 static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
 {
-	struct bamboo *b = calloc(1, sizeof *b);
-	if (!b) {
-		orr_fail(err, ORR_EFAIL, "out of memory");
-		return NULL;
-	}
+	struct bamboo *b = orr_alloc(1, sizeof *b);
 	b->mode = redundancy_named(orr_arg_text(args, "redundancy"));
 	b->has_swap = orr_arg_bool(args, "swap") && b->mode == REDUNDANCY_EAGER;
-	if (size_it(b, s, args, err) || allocate(b, err) || bamboo_stages(b, s, args, err) ||
-		bamboo_place(b, s, orr_arg_real(args, "update_s"), err)) {
+	int rc = size_it(b, s, args, err);
+	if (!rc) {
+		allocate(b);
+		rc = bamboo_stages(b, s, args, err);
+	}
+	if (rc) {
 		destroy(b);
 		return NULL;
 	}
+	bamboo_place(b, s, orr_arg_real(args, "update_s"));
 	for (uint32_t i = 0; i < b->p; i++)
 		schedule_make(SCHEDULE_1F1B, b->order + 2 * (size_t)b->m * i, b->m, b->p, 1, i);
 	return b;
@@ -491,6 +487,6 @@ static void describe(void *self, char *out, size_t size)
 	}
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .build = build, .describe = describe };
+static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };
 
 ORR_POLICY_STEP(bamboo, "pipeline: 1F1B with redundant computation of the next stage (Bamboo)", params, ops);

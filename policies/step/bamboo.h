@@ -11,7 +11,7 @@
 #include "schedule.h"
 #include "stages.h"
 
-#include <orrery/policy.h>
+#include <orrery/step.h>
 
 enum redundancy { REDUNDANCY_NONE, REDUNDANCY_LAZY, REDUNDANCY_EAGER, REDUNDANCY_BOTH };
 
@@ -56,9 +56,7 @@ static inline uint32_t bamboo_next(const struct bamboo *b, uint32_t node)
 
 /* Cuts the model and fills in stage[]; out of a user's times where there are some. */
 int bamboo_stages(struct bamboo *b, struct orr_step *s, const struct orr_args *args, struct orr_error *err);
-/* Parameters of a stage as its node holds them: with the tied table of the last. */
-double bamboo_params(const struct bamboo *b, uint32_t stage);
 /* Makes lanes, books what nodes hold, fills in update_s[]. */
-int bamboo_place(struct bamboo *b, struct orr_step *s, double update_s, struct orr_error *err);
+void bamboo_place(struct bamboo *b, struct orr_step *s, double update_s);
 
 #endif

@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- a cut by memory ---- */
@@ -18,20 +17,19 @@ struct pieces {
 
 static void pieces_free(struct pieces *x)
 {
-	free(x->place);
-	free(x->state);
-	free(x->activation);
-	free(x->time);
+	orr_free(x->place);
+	orr_free(x->state);
+	orr_free(x->activation);
+	orr_free(x->time);
 }
 
-static bool pieces_room(struct pieces *x, uint32_t layers)
+static void pieces_room(struct pieces *x, uint32_t layers)
 {
 	size_t n = (size_t)layers + 1;
-	x->place = calloc(n, sizeof *x->place);
-	x->state = calloc(n, sizeof *x->state);
-	x->activation = calloc(n, sizeof *x->activation);
-	x->time = calloc(n, sizeof *x->time);
-	return x->place && x->state && x->activation && x->time;
+	x->place = orr_alloc(n, sizeof *x->place);
+	x->state = orr_alloc(n, sizeof *x->state);
+	x->activation = orr_alloc(n, sizeof *x->activation);
+	x->time = orr_alloc(n, sizeof *x->time);
 }
 
 /* Never inside a transformer's block, as stages.h has it. */
@@ -94,14 +92,14 @@ static int cut_by_memory(
 	struct orr_step_facts f;
 	struct pieces x = { 0 };
 	orr_step_facts(s, &f);
-	double *best = calloc((size_t)f.layers + 1, sizeof *best);
-	uint32_t *from = calloc(b->p * ((size_t)f.layers + 1), sizeof *from);
-	int rc = pieces_room(&x, f.layers) && best && from ? ORR_OK : orr_fail(err, ORR_EFAIL, "out of memory");
-	if (!rc)
-		pieces_find(&x, s, t, &f);
-	if (!rc && x.n < b->p)
-		rc = orr_fail(err, ORR_EINPUT, "%u stages: the model can be cut into %u at most", b->p, x.n);
-	if (!rc) {
+	double *best = orr_alloc((size_t)f.layers + 1, sizeof *best);
+	uint32_t *from = orr_alloc(b->p * ((size_t)f.layers + 1), sizeof *from);
+	int rc = ORR_OK;
+	pieces_room(&x, f.layers);
+	pieces_find(&x, s, t, &f);
+	if (x.n < b->p) {
+		rc = orr_fail(err, ORR_EINPUT, "%u stages: the model can be cut into at most %u", b->p, x.n);
+	} else {
 		double peak = cut_least(&x, b, INFINITY, false, from, best);
 		cut_least(&x, b, peak * (1 + 1e-12), true, from, best);
 		first[b->p] = f.layers;
@@ -111,8 +109,8 @@ static int cut_by_memory(
 		}
 	}
 	pieces_free(&x);
-	free(best);
-	free(from);
+	orr_free(best);
+	orr_free(from);
 	return rc;
 }
 
@@ -150,20 +148,21 @@ int bamboo_stages(struct bamboo *b, struct orr_step *s, const struct orr_args *a
 	const double *counts = orr_arg_list(args, "stage_layers", &n_counts);
 	const char *cut = orr_arg_text(args, "cut");
 	struct stage_terms t = { b->micro, recompute_named(orr_arg_text(args, "recompute")), 1, false };
-	uint32_t *first = calloc((size_t)b->p + 1, sizeof *first), *device = calloc(b->p, sizeof *device);
-	int rc = first && device ? ORR_OK : orr_fail(err, ORR_EFAIL, "out of memory");
-	if (!rc && !n_counts && !strcmp(cut, "memory"))
+	uint32_t *first = orr_alloc((size_t)b->p + 1, sizeof *first), *device = orr_alloc(b->p, sizeof *device);
+	int rc;
+	if (!n_counts && !strcmp(cut, "memory"))
 		rc = cut_by_memory(b, s, &t, first, err);
-	else if (!rc)
+	else
 		rc = stage_cut(s, &t, b->p, device, NULL, !strcmp(cut, "time"), counts, n_counts, first, err);
 	for (uint32_t i = 0; !rc && i < b->p; i++)
 		stage_measure(s, &t, 0, first[i], first[i + 1] - first[i], &b->stage[i]);
-	free(first);
-	free(device);
+	orr_free(first);
+	orr_free(device);
 	return rc ? rc : override(b, args, err);
 }
 
-double bamboo_params(const struct bamboo *b, uint32_t stage)
+/* Parameters of a stage as its node holds them: with the tied table of the last. */
+static double stage_params(const struct bamboo *b, uint32_t stage)
 {
 	return b->stage[stage].params + (stage && stage + 1 == b->p ? b->tied_params : 0);
 }
@@ -173,32 +172,29 @@ double bamboo_params(const struct bamboo *b, uint32_t stage)
 /* The replica is layers and optimizer state; gradients too where it does backward passes. */
 static void hold_replica(const struct bamboo *b, struct orr_step *s, uint32_t gpu, uint32_t stage, const struct orr_step_facts *f)
 {
-	double params = bamboo_params(b, stage);
+	double params = stage_params(b, stage);
 	orr_hold(s, gpu, ORR_MEMORY_WEIGHTS, params * f->weight_bytes, "replica");
 	orr_hold(s, gpu, ORR_MEMORY_OPTIMIZER, params * f->optimizer_bytes, "replica");
 	if (b->mode == REDUNDANCY_BOTH)
 		orr_hold(s, gpu, ORR_MEMORY_GRADIENTS, params * f->gradient_bytes, "replica");
 }
 
-int bamboo_place(struct bamboo *b, struct orr_step *s, double update_s, struct orr_error *err)
+void bamboo_place(struct bamboo *b, struct orr_step *s, double update_s)
 {
 	struct orr_step_facts f;
-	uint32_t *map = calloc((size_t)b->d * b->p, sizeof *map);
+	uint32_t *map = orr_alloc((size_t)b->d * b->p, sizeof *map);
 	char what[32];
 	orr_step_facts(s, &f);
-	if (!map)
-		return orr_fail(err, ORR_EFAIL, "out of memory");
 	for (uint32_t i = 0; i < b->p; i++) {
-		b->update_s[i] = update_s >= 0 ? update_s : orr_update_cost(s, 0, bamboo_params(b, i));
+		b->update_s[i] = update_s >= 0 ? update_s : orr_update_cost(s, 0, stage_params(b, i));
 		snprintf(what, sizeof what, "stage %u", i);
 		for (uint32_t lane = 0; lane < b->d; lane++) {
 			uint32_t gpu = map[(size_t)lane * b->p + i] = lane * b->p + i;
-			stage_hold(s, lane * b->p + bamboo_node(b, i), bamboo_params(b, i), 1, what);
+			stage_hold(s, lane * b->p + bamboo_node(b, i), stage_params(b, i), 1, what);
 			if (bamboo_has_replica(b, i))
 				hold_replica(b, s, gpu, bamboo_next(b, i), &f);
 		}
 	}
 	orr_step_lanes(s, b->d, b->p, map);
-	free(map);
-	return ORR_OK;
+	orr_free(map);
 }

@@ -36,35 +36,31 @@ static void destroy(void *self)
 	struct bytescheduler *b = self;
 	replicas_free(&b->r);
 	messages_free(&b->m);
-	free(b->backward);
-	free(b->updated);
-	free(b->complete);
-	free(b);
+	orr_free(b->backward);
+	orr_free(b->updated);
+	orr_free(b->complete);
+	orr_free(b);
 }
 
-static bool plan(struct bytescheduler *b, struct orr_step *s, const struct orr_args *args)
+static void plan(struct bytescheduler *b, struct orr_step *s, const struct orr_args *args)
 {
 	struct replicas *r = &b->r;
-	if (!replicas_init(r, s, 0, true) || !chunks_by_params(&r->chunks, s, 1, 1) || !replicas_costs(r, s) ||
-		!messages_by_chunk(&b->m, &r->chunks) ||
-		!messages_partition(&b->m, orr_arg_real(args, "partition_bytes") / r->facts.gradient_bytes))
-		return false;
+	replicas_init(r, s, 0, true);
+	chunks_by_params(&r->chunks, s, 1, 1);
+	replicas_costs(r, s);
+	messages_by_chunk(&b->m, &r->chunks);
+	messages_partition(&b->m, orr_arg_real(args, "partition_bytes") / r->facts.gradient_bytes);
 	size_t n = (size_t)r->positions * r->chunks.n + 1;
-	b->backward = calloc(n, sizeof *b->backward);
-	b->updated = calloc(n, sizeof *b->updated);
-	b->complete = calloc(r->positions + 1u, sizeof *b->complete);
-	return b->backward && b->updated && b->complete;
+	b->backward = orr_alloc(n, sizeof *b->backward);
+	b->updated = orr_alloc(n, sizeof *b->updated);
+	b->complete = orr_alloc(r->positions + 1u, sizeof *b->complete);
 }
 
 static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
 {
-	struct bytescheduler *b = calloc(1, sizeof *b);
-	if (!b || !plan(b, s, args)) {
-		if (b)
-			destroy(b);
-		orr_fail(err, ORR_EFAIL, "out of memory");
-		return NULL;
-	}
+	struct bytescheduler *b = orr_alloc(1, sizeof *b);
+	(void)err;
+	plan(b, s, args);
 	b->credit = (uint32_t)orr_arg_int(args, "credit");
 	b->has_priority = orr_arg_bool(args, "priority");
 	replicas_hold(&b->r, s, 1, 1, 1);
@@ -136,9 +132,7 @@ static int build(void *self, struct orr_step *s, uint64_t iteration, struct orr_
 	for (uint32_t p = 0; p < r->positions; p++)
 		compute(b, s, p);
 	uint32_t n = r->n > 1 ? b->m.n : 0;
-	orr_op *sum = calloc(n + 1u, sizeof *sum);
-	if (!sum)
-		return orr_fail(err, ORR_EFAIL, "out of memory");
+	orr_op *sum = orr_alloc(n + 1u, sizeof *sum);
 	for (uint32_t i = 0; i < n; i++)
 		sum[i] = send(b, s, i);
 	if (n)
@@ -149,7 +143,7 @@ static int build(void *self, struct orr_step *s, uint64_t iteration, struct orr_
 			orr_after(s, b->updated[(size_t)p * r->chunks.n + b->m.message[i].chunk], sum[i]);
 	for (uint32_t p = 0; p < r->positions; p++)
 		apply(b, s, p);
-	free(sum);
+	orr_free(sum);
 	return 0;
 }
 
@@ -160,6 +154,6 @@ static void describe(void *self, char *out, size_t size)
 		b->has_priority ? "early layers first" : "in order");
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .build = build, .describe = describe };
+static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };
 
 ORR_POLICY_STEP(bytescheduler, "all-reduce by priority, partitioned, across iterations (ByteScheduler)", params, ops);

@@ -12,10 +12,9 @@
 #ifndef ORR_POLICIES_CHUNKS_H
 #define ORR_POLICIES_CHUNKS_H
 
-#include <orrery/policy.h>
+#include <orrery/step.h>
 
 #include <math.h>
-#include <stdlib.h>
 
 struct chunk {
 	uint32_t first, count; /* layers */
@@ -35,7 +34,7 @@ struct chunks {
 
 static inline void chunks_free(struct chunks *c)
 {
-	free(c->chunk);
+	orr_free(c->chunk);
 	c->chunk = NULL;
 }
 
@@ -58,27 +57,25 @@ static inline void chunks_forward_order_(struct chunks *c)
 	}
 }
 
-static inline bool chunks_room_(struct chunks *c, const struct orr_step *s, uint32_t *layers)
+static inline void chunks_room_(struct chunks *c, const struct orr_step *s, uint32_t *layers)
 {
 	struct orr_step_facts f;
 	orr_step_facts(s, &f);
 	*layers = f.layers;
 	c->n = 0;
-	c->chunk = calloc(f.layers + 1u, sizeof *c->chunk);
-	return c->chunk != NULL;
+	c->chunk = orr_alloc(f.layers + 1u, sizeof *c->chunk);
 }
 
 /*
  * PyTorch DDP's rule (compute_bucket_assignment_by_size in torch/csrc/distributed/c10d/reducer.cpp, after the
  * buckets have been rebuilt in the order in which gradients arrive): layers join the bucket that is open, which
  * closes once it holds at least its limit; the first bucket has a limit of its own. Tiny limits make a chunk of each
- * layer with parameters, INFINITY one of all layers. False: out of memory.
+ * layer with parameters, INFINITY one of all layers.
  */
-static inline bool chunks_by_params(struct chunks *c, const struct orr_step *s, double first_limit, double limit)
+static inline void chunks_by_params(struct chunks *c, const struct orr_step *s, double first_limit, double limit)
 {
 	uint32_t layers;
-	if (!chunks_room_(c, s, &layers))
-		return false;
+	chunks_room_(c, s, &layers);
 	double held = 0;
 	for (uint32_t l = layers, from = layers; l--;) {
 		held += orr_step_params(s, l, 1);
@@ -90,7 +87,6 @@ static inline bool chunks_by_params(struct chunks *c, const struct orr_step *s, 
 		}
 	}
 	chunks_forward_order_(c);
-	return true;
 }
 
 /*
@@ -98,11 +94,10 @@ static inline bool chunks_by_params(struct chunks *c, const struct orr_step *s, 
  * every cycle_s and takes the gradients that became ready since, fused as long as they stay within the limit. Ready
  * times are those of an undisturbed backward pass on `device`.
  */
-static inline bool chunks_by_cycle(struct chunks *c, const struct orr_step *s, uint32_t device, double batch, double cycle_s, double limit)
+static inline void chunks_by_cycle(struct chunks *c, const struct orr_step *s, uint32_t device, double batch, double cycle_s, double limit)
 {
 	uint32_t layers;
-	if (!chunks_room_(c, s, &layers))
-		return false;
+	chunks_room_(c, s, &layers);
 	double held = 0, ready_s = 0, wakes_s = cycle_s;
 	uint32_t from = layers;
 	for (uint32_t l = layers; l--;) {
@@ -119,15 +114,13 @@ static inline bool chunks_by_cycle(struct chunks *c, const struct orr_step *s, u
 	}
 	chunks_close_(c, s, 0, &from);
 	chunks_forward_order_(c);
-	return true;
 }
 
 /* One chunk for each repeated block of a transformer, what stands before and after it apart. */
-static inline bool chunks_by_block(struct chunks *c, const struct orr_step *s)
+static inline void chunks_by_block(struct chunks *c, const struct orr_step *s)
 {
 	uint32_t layers, from, block = UINT32_MAX;
-	if (!chunks_room_(c, s, &layers))
-		return false;
+	chunks_room_(c, s, &layers);
 	from = layers;
 	for (uint32_t l = layers; l--;) {
 		struct orr_layer_info info;
@@ -138,7 +131,6 @@ static inline bool chunks_by_block(struct chunks *c, const struct orr_step *s)
 	}
 	chunks_close_(c, s, 0, &from);
 	chunks_forward_order_(c);
-	return true;
 }
 
 /*

@@ -21,7 +21,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct orr_param params[] = { ORR_PARAM_INT("stages", "0", 0, 1e6, "of the pipeline; 0: as stage_devices says, or a GPU each"),
@@ -59,15 +58,15 @@ static void destroy(void *self)
 	if (!d)
 		return;
 	for (uint32_t i = 0; d->stage && i < d->n; i++)
-		free(d->stage[i].order);
-	free(d->stage);
-	free(d->cost);
-	free(d->update_s);
-	free(d->tail);
-	free(d->forward);
-	free(d->forward_in);
-	free(d->backward_in);
-	free(d);
+		orr_free(d->stage[i].order);
+	orr_free(d->stage);
+	orr_free(d->cost);
+	orr_free(d->update_s);
+	orr_free(d->tail);
+	orr_free(d->forward);
+	orr_free(d->forward_in);
+	orr_free(d->backward_in);
+	orr_free(d);
 }
 
 /* ---- create ---- */
@@ -110,20 +109,18 @@ static int place_stages(struct dapple *d, const struct orr_args *args, struct or
 	return ORR_OK;
 }
 
-static int allocate(struct dapple *d, struct orr_error *err)
+static void allocate(struct dapple *d)
 {
 	size_t inputs = (size_t)d->gpus * d->m;
-	d->stage = calloc(d->n, sizeof *d->stage);
-	d->cost = calloc(d->gpus, sizeof *d->cost);
-	d->update_s = calloc(d->gpus, sizeof *d->update_s);
-	d->tail = calloc(d->gpus, sizeof *d->tail);
-	d->forward = calloc(d->gpus, sizeof *d->forward);
-	d->forward_in = calloc(inputs, sizeof *d->forward_in);
-	d->backward_in = calloc(inputs, sizeof *d->backward_in);
-	bool good = d->stage && d->cost && d->update_s && d->tail && d->forward && d->forward_in && d->backward_in;
-	for (uint32_t i = 0; good && i < d->n; i++)
-		good = (d->stage[i].order = calloc(2 * (size_t)d->m, sizeof *d->stage[i].order)) != NULL;
-	return good ? ORR_OK : orr_fail(err, ORR_EFAIL, "out of memory");
+	d->stage = orr_alloc(d->n, sizeof *d->stage);
+	d->cost = orr_alloc(d->gpus, sizeof *d->cost);
+	d->update_s = orr_alloc(d->gpus, sizeof *d->update_s);
+	d->tail = orr_alloc(d->gpus, sizeof *d->tail);
+	d->forward = orr_alloc(d->gpus, sizeof *d->forward);
+	d->forward_in = orr_alloc(inputs, sizeof *d->forward_in);
+	d->backward_in = orr_alloc(inputs, sizeof *d->backward_in);
+	for (uint32_t i = 0; i < d->n; i++)
+		d->stage[i].order = orr_alloc(2 * (size_t)d->m, sizeof *d->stage[i].order);
 }
 
 static int cut(struct dapple *d, struct orr_step *s, const struct orr_args *args, struct orr_error *err)
@@ -131,15 +128,13 @@ static int cut(struct dapple *d, struct orr_step *s, const struct orr_args *args
 	size_t n_counts;
 	const double *counts = orr_arg_list(args, "stage_layers", &n_counts);
 	struct stage_terms t = { d->micro, recompute_named(orr_arg_text(args, "recompute")), 1, false };
-	uint32_t *device = malloc(d->n * sizeof *device), *first = malloc((d->n + 1) * sizeof *first);
-	double *samples = malloc(d->n * sizeof *samples);
-	int rc = device && first && samples ? ORR_OK : orr_fail(err, ORR_EFAIL, "out of memory");
-	for (uint32_t i = 0; !rc && i < d->n; i++) {
+	uint32_t *device = orr_alloc(d->n, sizeof *device), *first = orr_alloc(d->n + 1, sizeof *first);
+	double *samples = orr_alloc(d->n, sizeof *samples);
+	for (uint32_t i = 0; i < d->n; i++) {
 		device[i] = d->stage[i].first_gpu;
 		samples[i] = d->micro / d->stage[i].gpus;
 	}
-	if (!rc)
-		rc = stage_cut(s, &t, d->n, device, samples, !strcmp(orr_arg_text(args, "cut"), "time"), counts, n_counts, first, err);
+	int rc = stage_cut(s, &t, d->n, device, samples, !strcmp(orr_arg_text(args, "cut"), "time"), counts, n_counts, first, err);
 	for (uint32_t i = 0; !rc && i < d->n; i++) {
 		struct dapple_stage *x = &d->stage[i];
 		t.samples = samples[i];
@@ -150,9 +145,9 @@ static int cut(struct dapple *d, struct orr_step *s, const struct orr_args *args
 		x->params = d->cost[x->first_gpu].params + (i && i + 1 == d->n ? d->tied_params : 0);
 		x->out_bytes = d->cost[x->first_gpu].out_bytes * x->gpus;
 	}
-	free(device);
-	free(first);
-	free(samples);
+	orr_free(device);
+	orr_free(first);
+	orr_free(samples);
 	return rc;
 }
 
@@ -222,11 +217,7 @@ static void hold(struct dapple *d, struct orr_step *s, double given_update_s)
 static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
 {
 	struct orr_step_facts f;
-	struct dapple *d = calloc(1, sizeof *d);
-	if (!d) {
-		orr_fail(err, ORR_EFAIL, "out of memory");
-		return NULL;
-	}
+	struct dapple *d = orr_alloc(1, sizeof *d);
 	orr_step_facts(s, &f);
 	double global = orr_arg_real(args, "global_batch");
 	global = global > 0 ? global : f.batch * f.gpus;
@@ -238,7 +229,8 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	if (count_stages(d, args, err) || !(d->m = pipe_micro_batches(args, global, d->n, err)))
 		goto fail;
 	d->micro = global / d->m;
-	if (allocate(d, err) || place_stages(d, args, err) || cut(d, s, args, err) || override(d, args, err))
+	allocate(d);
+	if (place_stages(d, args, err) || cut(d, s, args, err) || override(d, args, err))
 		goto fail;
 	choose_warmup(d, s, args);
 	hold(d, s, orr_arg_real(args, "update_s"));
@@ -265,8 +257,8 @@ static void send(struct dapple *d, struct orr_step *s, struct dapple_stage *from
 	orr_op *order = is_backward ? &from->sent_backward : &from->sent_forward, all = 0, before = *order;
 	double bytes = is_backward ? to->out_bytes : from->out_bytes;
 	uint32_t pieces = 0, n = from->gpus + to->gpus;
-	orr_op *sent = malloc(n * sizeof *sent);
-	for (uint32_t b = 0; sent && b < to->gpus; b++) {
+	orr_op *sent = orr_alloc(n, sizeof *sent);
+	for (uint32_t b = 0; b < to->gpus; b++) {
 		uint32_t first = pieces;
 		for (uint32_t a = 0; a < from->gpus; a++) {
 			double part = overlap(a, from->gpus, b, to->gpus);
@@ -288,7 +280,7 @@ static void send(struct dapple *d, struct orr_step *s, struct dapple_stage *from
 	*order = all;
 	for (uint32_t a = 0; a < from->gpus && !d->overlap_p2p; a++)
 		d->tail[from->first_gpu + a] = all;
-	free(sent);
+	orr_free(sent);
 }
 
 static void build_forward(struct dapple *d, struct orr_step *s, uint32_t stage, uint32_t micro)
@@ -351,13 +343,11 @@ static orr_op sum(struct dapple *d, struct orr_step *s, const uint32_t *device, 
 }
 
 /* Each stage over its devices; then the two ends a table that both have. */
-static int build_sums(struct dapple *d, struct orr_step *s, struct orr_error *err)
+static void build_sums(struct dapple *d, struct orr_step *s)
 {
 	struct orr_update average = { .kind = ORR_AVERAGE_GRADIENTS };
 	const struct dapple_stage *first = &d->stage[0], *last = &d->stage[d->n - 1];
-	uint32_t *device = malloc(d->gpus * sizeof *device), n = 0;
-	if (!device)
-		return orr_fail(err, ORR_EFAIL, "out of memory");
+	uint32_t *device = orr_alloc(d->gpus, sizeof *device), n = 0;
 	for (uint32_t g = 0; g < d->gpus; g++)
 		device[g] = g;
 	for (uint32_t i = 0; i < d->n; i++) {
@@ -377,8 +367,7 @@ static int build_sums(struct dapple *d, struct orr_step *s, struct orr_error *er
 		device[n++] = last->first_gpu + g;
 	if (d->n > 1 && d->dp_bytes < 0)
 		orr_label(s, sum(d, s, device, n, (struct orr_collective){ .bytes = d->tied_params * d->gradient_bytes }), "tied table");
-	free(device);
-	return ORR_OK;
+	orr_free(device);
 }
 
 static void build_update(struct dapple *d, struct orr_step *s, uint32_t gpu)
@@ -427,10 +416,10 @@ static int build(void *self, struct orr_step *s, uint64_t iteration, struct orr_
 	}
 	if (built < 2 * (size_t)d->m * d->n)
 		return orr_fail(err, ORR_EFAIL, "the schedule stops after %zu of %zu passes", built, 2 * (size_t)d->m * d->n);
-	int rc = build_sums(d, s, err);
-	for (uint32_t g = 0; g < d->gpus && !rc; g++)
+	build_sums(d, s);
+	for (uint32_t g = 0; g < d->gpus; g++)
 		build_update(d, s, g);
-	return rc;
+	return ORR_OK;
 }
 
 static void describe(void *self, char *out, size_t size)
@@ -441,6 +430,6 @@ static void describe(void *self, char *out, size_t size)
 		n += (size_t)snprintf(out + n, size - n, " %ux%u (%u)", d->stage[i].layers, d->stage[i].gpus, d->stage[i].k);
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .build = build, .describe = describe };
+static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };
 
 ORR_POLICY_STEP(dapple, "pipeline: early backward, each stage replicated on its own (DAPPLE)", params, ops);

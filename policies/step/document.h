@@ -9,7 +9,7 @@
 #ifndef ORR_POLICIES_DOCUMENT_H
 #define ORR_POLICIES_DOCUMENT_H
 
-#include <orrery/policy.h>
+#include <orrery/step.h>
 
 #include <cjson/cJSON.h>
 

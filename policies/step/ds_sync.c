@@ -62,24 +62,18 @@ static void destroy(void *self)
 	partition_free(&d->fresh);
 	chunks_free(&d->chunks);
 	messages_free(&d->m);
-	free(d->bandwidth);
-	free(d->tail);
-	free(d);
+	orr_free(d->bandwidth);
+	orr_free(d->tail);
+	orr_free(d);
 }
 
 /* ---- schedules ---- */
-
-static int no_memory(struct orr_error *err)
-{
-	return orr_fail(err, ORR_EFAIL, "out of memory");
-}
 
 static int make_pairs(struct dssync *d, struct orr_error *err)
 {
 	if (d->n % 2)
 		return orr_fail(err, ORR_EINPUT, "schedule=pairs: expected an even number of workers, found %u", d->n);
-	if (!partitions_new(&d->list, d->n > 2 ? 2 : 1, d->n))
-		return no_memory(err);
+	partitions_new(&d->list, d->n > 2 ? 2 : 1, d->n);
 	for (uint32_t k = 0; k < d->list.n; k++)
 		for (uint32_t i = 0; i < d->n; i++) {
 			d->list.item[k].member[i] = (i + k) % d->n;
@@ -101,8 +95,7 @@ static int make_grid(struct dssync *d, uint32_t size, struct orr_error *err)
 	if (all != d->n || !dims)
 		return orr_fail(err, ORR_EINPUT, "schedule=%s: expected a power of the group size %u as number of workers, found %u",
 			d->schedule, size, d->n);
-	if (!partitions_new(&d->list, dims, d->n))
-		return no_memory(err);
+	partitions_new(&d->list, dims, d->n);
 	uint32_t stride = 1;
 	for (uint32_t k = 0; k < dims; k++, stride *= size)
 		for (uint32_t g = 0, at = 0; g < d->n / size; g++) {
@@ -137,8 +130,7 @@ static int make_racks(struct dssync *d, const struct orr_step *s, bool is_one, s
 			d->schedule);
 	if (!is_one) {
 		d->size = k;
-		if (!partitions_new(&d->list, 2, d->n))
-			return no_memory(err);
+		partitions_new(&d->list, 2, d->n);
 		for (uint32_t i = 0; i < d->n; i++) {
 			d->list.item[0].member[i] = i;
 			if ((i + 1) % k == 0)
@@ -149,8 +141,7 @@ static int make_racks(struct dssync *d, const struct orr_step *s, bool is_one, s
 		}
 		return ORR_OK;
 	}
-	if (!partitions_new(&d->list, k, d->n))
-		return no_memory(err);
+	partitions_new(&d->list, k, d->n);
 	for (uint32_t round = 0; round < k; round++) {
 		struct partition *p = &d->list.item[round];
 		uint32_t at = 0;
@@ -245,8 +236,9 @@ static int make_schedule(struct dssync *d, const struct orr_step *s, const struc
 		d->size = 2;
 	if (d->n % d->size)
 		return orr_fail(err, ORR_EINPUT, "group_size: %u does not divide the %u workers", d->size, d->n);
-	d->bandwidth = calloc(d->n, sizeof *d->bandwidth);
-	return d->bandwidth && partition_new(&d->fresh, d->n) ? ORR_OK : no_memory(err);
+	d->bandwidth = orr_alloc(d->n, sizeof *d->bandwidth);
+	partition_new(&d->fresh, d->n);
+	return ORR_OK;
 }
 
 /* ---- the policy ---- */
@@ -261,22 +253,19 @@ static enum orr_collective_algorithm algorithm_named(const char *name)
 	return ORR_ALGORITHM_DEFAULT;
 }
 
-static int plan(struct dssync *d, const struct orr_step *s, bool is_tensor, struct orr_error *err)
+static void plan(struct dssync *d, const struct orr_step *s, bool is_tensor)
 {
-	if (!chunks_by_params(&d->chunks, s, INFINITY, INFINITY) ||
-		!(is_tensor ? messages_by_tensor(&d->m, &d->chunks, s) : messages_by_chunk(&d->m, &d->chunks)))
-		return no_memory(err);
-	d->tail = calloc(d->n, sizeof *d->tail);
-	return d->tail ? ORR_OK : no_memory(err);
+	chunks_by_params(&d->chunks, s, INFINITY, INFINITY);
+	if (is_tensor)
+		messages_by_tensor(&d->m, &d->chunks, s);
+	else
+		messages_by_chunk(&d->m, &d->chunks);
+	d->tail = orr_alloc(d->n, sizeof *d->tail);
 }
 
 static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
 {
-	struct dssync *d = calloc(1, sizeof *d);
-	if (!d) {
-		no_memory(err);
-		return NULL;
-	}
+	struct dssync *d = orr_alloc(1, sizeof *d);
 	orr_step_facts(s, &d->facts);
 	d->n = d->facts.gpus;
 	d->size = (uint32_t)orr_arg_int(args, "group_size");
@@ -284,7 +273,8 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	d->averages_gradients = !strcmp(orr_arg_text(args, "average"), "gradients");
 	d->algorithm = algorithm_named(orr_arg_text(args, "algorithm"));
 	d->interval = (uint64_t)orr_arg_int(args, "regroup_interval");
-	if (plan(d, s, !strcmp(orr_arg_text(args, "fusion"), "tensor"), err) || make_schedule(d, s, args, err)) {
+	plan(d, s, !strcmp(orr_arg_text(args, "fusion"), "tensor"));
+	if (make_schedule(d, s, args, err)) {
 		destroy(d);
 		return NULL;
 	}
@@ -381,6 +371,6 @@ static void describe(void *self, char *out, size_t size)
 	snprintf(out, size, "%s: period %u, %u groups of %u", d->schedule, d->list.n, p->groups, p->groups ? p->end[0] : 0);
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .build = build, .describe = describe };
+static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };
 
 ORR_POLICY_STEP(ds_sync, "divide and shuffle: small groups average, the partition changes every round", params, ops);

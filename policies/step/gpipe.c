@@ -19,8 +19,6 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	return pipe_new(s, args, &t, err);
 }
 
-static const struct orr_step_ops ops = {
-	.size = sizeof ops, .create = create, .destroy = pipe_free, .build = pipe_build, .describe = pipe_describe
-};
+static const struct orr_step_ops ops = { .create = create, .destroy = pipe_free, .build = pipe_build, .describe = pipe_describe };
 
 ORR_POLICY_STEP(gpipe, "pipeline: all micro-batches forward, then all backward (GPipe)", params, ops);

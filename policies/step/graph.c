@@ -16,7 +16,6 @@
 #include "graph_read.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 static const struct orr_param params[] = { ORR_PARAM_FILE("file", "the graph of an iteration, JSON (docs/graph.schema.json)"),
 	ORR_PARAM_END };
@@ -33,15 +32,10 @@ static void destroy(void *self)
 {
 	struct explicit *x = self;
 	graph_file_free(x->graph);
-	free(x->now);
-	free(x->before);
-	free(x->is_waited_for);
-	free(x);
-}
-
-static int no_memory(struct orr_error *err)
-{
-	return orr_fail(err, ORR_EFAIL, "out of memory");
+	orr_free(x->now);
+	orr_free(x->before);
+	orr_free(x->is_waited_for);
+	orr_free(x);
 }
 
 /* Seconds of the passes that an op makes. */
@@ -86,25 +80,20 @@ static struct graph *read_graph(struct orr_step *s, const struct orr_args *args,
 		return NULL;
 	}
 	orr_step_facts(s, &f);
-	const char **layer = calloc(f.layers + 1u, sizeof *layer);
-	double *layer_params = calloc(f.layers + 1u, sizeof *layer_params);
-	struct graph *g = NULL;
-	if (!layer || !layer_params) {
-		no_memory(err);
-	} else {
-		for (uint32_t i = 0; i < f.layers; i++) {
-			struct orr_layer_info info;
-			orr_step_layer(s, i, &info);
-			layer[i] = info.name;
-			layer_params[i] = info.params;
-		}
-		g = graph_file_read(orr_arg_text(args, "file"), text, n,
-			&(struct graph_facts){
-				.gpus = f.gpus, .endpoints = f.gpus + f.nodes, .layers = f.layers, .layer = layer, .params = layer_params },
-			err);
+	const char **layer = orr_alloc(f.layers + 1u, sizeof *layer);
+	double *layer_params = orr_alloc(f.layers + 1u, sizeof *layer_params);
+	for (uint32_t i = 0; i < f.layers; i++) {
+		struct orr_layer_info info;
+		orr_step_layer(s, i, &info);
+		layer[i] = info.name;
+		layer_params[i] = info.params;
 	}
-	free(layer);
-	free(layer_params);
+	struct graph *g = graph_file_read(orr_arg_text(args, "file"), text, n,
+		&(struct graph_facts){
+			.gpus = f.gpus, .endpoints = f.gpus + f.nodes, .layers = f.layers, .layer = layer, .params = layer_params },
+		err);
+	orr_free(layer);
+	orr_free(layer_params);
 	if (g)
 		set_amounts(s, &f, g);
 	return g;
@@ -112,24 +101,15 @@ static struct graph *read_graph(struct orr_step *s, const struct orr_args *args,
 
 static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
 {
-	struct explicit *x = calloc(1, sizeof *x);
-	if (!x) {
-		no_memory(err);
-		return NULL;
-	}
+	struct explicit *x = orr_alloc(1, sizeof *x);
 	if (!(x->graph = read_graph(s, args, err))) {
 		destroy(x);
 		return NULL;
 	}
 	const struct graph *g = x->graph;
-	x->now = calloc(g->n, sizeof *x->now);
-	x->before = calloc(g->n, sizeof *x->before);
-	x->is_waited_for = calloc(g->n, sizeof *x->is_waited_for);
-	if (!x->now || !x->before || !x->is_waited_for) {
-		no_memory(err);
-		destroy(x);
-		return NULL;
-	}
+	x->now = orr_alloc(g->n, sizeof *x->now);
+	x->before = orr_alloc(g->n, sizeof *x->before);
+	x->is_waited_for = orr_alloc(g->n, sizeof *x->is_waited_for);
 	for (uint32_t i = 0; i < g->n; i++)
 		for (uint32_t k = 0; k < g->op[i].n_after && !g->op[i].is_detached; k++)
 			x->is_waited_for[g->op[i].after[k]] = true;
@@ -223,6 +203,6 @@ static void describe(void *self, char *out, size_t size)
 		n[GRAPH_COLLECTIVE], g->is_barrier ? "; barrier" : "");
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .build = build, .describe = describe };
+static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };
 
 ORR_POLICY_STEP(graph, "an explicit graph of compute, transfers and collectives, from JSON", params, ops);

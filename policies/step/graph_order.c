@@ -8,7 +8,6 @@
 #include "graph_read.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { UNSEEN, OPEN, PLACED };
@@ -77,33 +76,29 @@ static void rearrange(struct graph *g, const struct walk *w, struct graph_op *ou
 		for (uint32_t k = 0; k < o->n_previous; k++)
 			o->previous[k] = w->place[o->previous[k]];
 	}
-	free(g->op);
+	orr_free(g->op);
 	g->op = out;
 }
 
 int graph_order(struct graph *g, const struct place *ops)
 {
 	struct walk w = { .g = g };
-	uint32_t *room = calloc(g->n, 4 * sizeof *room);
-	struct graph_op *out = calloc(g->n, sizeof *out);
+	uint32_t *room = orr_alloc(g->n, 4 * sizeof *room);
+	struct graph_op *out = orr_alloc(g->n, sizeof *out);
 	int rc = ORR_OK;
-	w.state = calloc(g->n, 1);
-	if (!room || !out || !w.state) {
-		rc = orr_fail(ops->doc->err, ORR_EFAIL, "out of memory");
-	} else {
-		w.stack = room;
-		w.next = room + g->n;
-		w.place = w.next + g->n;
-		w.order = w.place + g->n;
-	}
+	w.state = orr_alloc(g->n, 1);
+	w.stack = room;
+	w.next = room + g->n;
+	w.place = w.next + g->n;
+	w.order = w.place + g->n;
 	for (uint32_t i = 0; !rc && i < g->n; i++)
 		if (w.state[i] == UNSEEN)
 			rc = walk_from(&w, ops, i);
 	if (!rc)
 		rearrange(g, &w, out);
 	else
-		free(out);
-	free(room);
-	free(w.state);
+		orr_free(out);
+	orr_free(room);
+	orr_free(w.state);
 	return rc;
 }

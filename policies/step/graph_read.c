@@ -4,61 +4,19 @@
 #include "document.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { NOBODY = UINT32_MAX, MAX_NAME = 100, MAX_STREAM = 7 };
+enum { MAX_NAME = 100, MAX_STREAM = 7 };
 
 #define MAX_BYTES 1e18
 #define MAX_SAMPLES 1e15
 
-static int no_memory(const struct place *p)
-{
-	return orr_fail(p->doc->err, ORR_EFAIL, "out of memory");
-}
-
-/* ---- names ---- */
-
-static int by_name(const void *a, const void *b)
-{
-	const struct graph_name *x = a, *y = b;
-	int c = strcmp(x->text, y->text);
-	return c ? c : (x->number > y->number) - (x->number < y->number);
-}
-
-void graph_sort_names(struct graph_name *names, uint32_t n)
-{
-	qsort(names, n, sizeof *names, by_name);
-}
-
-uint32_t graph_find_name(const struct graph_name *names, uint32_t n, const char *text)
-{
-	uint32_t low = 0, high = n;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (strcmp(names[middle].text, text) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < n && !strcmp(names[low].text, text) ? names[low].number : NOBODY;
-}
-
-int graph_unknown(const struct place *p, const char *what, const char *text, const struct graph_name *names, uint32_t n)
-{
-	const char **list = calloc(n + 1u, sizeof *list);
-	for (uint32_t i = 0; list && i < n; i++)
-		list[i] = names[i].text;
-	const char *near = list ? orr_nearest_name(text, list) : NULL;
-	free(list);
-	return place_fail(p, "%s \"%.80s\"%s%.80s", what, text, near ? "; did you mean " : "", near ? near : "");
-}
+/* ---- texts ---- */
 
 static char *copy_of(const char *text)
 {
 	size_t n = strlen(text) + 1;
-	char *copy = malloc(n);
-	return copy ? memcpy(copy, text, n) : NULL;
+	return memcpy(orr_alloc(n, 1), text, n);
 }
 
 /* A name that a timeline can show. */
@@ -72,45 +30,18 @@ static int read_name(const struct place *p, const char *key, bool is_needed, cha
 	if (strlen(text) > MAX_NAME)
 		return place_fail(&v, "expected at most %d bytes", MAX_NAME);
 	*out = copy_of(text);
-	return *out ? ORR_OK : no_memory(p);
+	return ORR_OK;
 }
 
 /* ---- groups ---- */
 
-int graph_read_members(struct graph_reader *r, const struct place *list, struct graph_group *out)
-{
-	int rc = place_list(list, "devices"), i = 0;
-	if (!rc && !list->value->child)
-		rc = place_fail(list, "expected devices, found an empty list");
-	if (rc)
-		return rc;
-	out->member = calloc((size_t)cJSON_GetArraySize(list->value), sizeof *out->member);
-	if (!out->member)
-		return no_memory(list);
-	r->stamp++;
-	for (const cJSON *v = list->value->child; v; v = v->next) {
-		struct place p = place_item(list, v, (size_t)i++);
-		uint32_t device;
-		if (place_own_whole(&p, 0, r->facts->endpoints - 1.0, &device))
-			return ORR_EINPUT;
-		if (r->mark[device] == r->stamp)
-			return place_fail(&p, "device %u is in the group twice", device);
-		r->mark[device] = r->stamp;
-		out->member[out->n++] = device;
-	}
-	return ORR_OK;
-}
-
 /* "all", unless the file says otherwise. */
-static int all_gpus(const struct place *p, struct graph_group *out, uint32_t gpus)
+static void all_gpus(struct graph_group *out, uint32_t gpus)
 {
 	out->name = copy_of("all");
-	out->member = calloc(gpus, sizeof *out->member);
-	if (!out->name || !out->member)
-		return no_memory(p);
+	out->member = orr_alloc(gpus, sizeof *out->member);
 	for (out->n = 0; out->n < gpus; out->n++)
 		out->member[out->n] = out->n;
-	return ORR_OK;
 }
 
 static int read_groups(struct graph_reader *r, const struct place *root)
@@ -119,21 +50,20 @@ static int read_groups(struct graph_reader *r, const struct place *root)
 	struct graph *g = r->graph;
 	if (p.value && !cJSON_IsObject(p.value))
 		return place_fail(&p, "expected an object of lists of devices");
-	g->group = calloc((size_t)cJSON_GetArraySize(p.value) + 1, sizeof *g->group);
-	if (!g->group)
-		return no_memory(root);
+	g->group = orr_alloc((size_t)cJSON_GetArraySize(p.value) + 1, sizeof *g->group);
 	for (const cJSON *v = p.value ? p.value->child : NULL; v; v = v->next) {
 		struct place list = place_key(&p, v->string);
 		for (const cJSON *w = v->next; w; w = w->next)
 			if (!strcmp(w->string, v->string))
 				return place_fail(&p, "group \"%.60s\" is there twice", v->string);
 		struct graph_group *x = &g->group[g->n_groups++];
-		if (!(x->name = copy_of(v->string)))
-			return no_memory(root);
+		x->name = copy_of(v->string);
 		if (graph_read_members(r, &list, x))
 			return ORR_EINPUT;
 	}
-	return place_has(&p, "all") ? ORR_OK : all_gpus(root, &g->group[g->n_groups++], r->facts->gpus);
+	if (!place_has(&p, "all"))
+		all_gpus(&g->group[g->n_groups++], r->facts->gpus);
+	return ORR_OK;
 }
 
 /* ---- ops ---- */
@@ -145,10 +75,8 @@ static int read_ids(struct graph_reader *r, const struct place *ops)
 	int n = place_list(ops, "ops") ? -1 : cJSON_GetArraySize(ops->value);
 	if (n <= 0)
 		return n ? ORR_EINPUT : place_fail(ops, "expected ops, found an empty list");
-	g->op = calloc((size_t)n, sizeof *g->op);
-	r->id = calloc((size_t)n, sizeof *r->id);
-	if (!g->op || !r->id)
-		return no_memory(ops);
+	g->op = orr_alloc((size_t)n, sizeof *g->op);
+	r->id = orr_alloc((size_t)n, sizeof *r->id);
 	for (const cJSON *v = ops->value->child; v; v = v->next) {
 		struct place p = place_item(ops, v, g->n);
 		struct graph_op *o = &g->op[g->n];
@@ -176,16 +104,14 @@ static int read_waits(struct graph_reader *r, const struct place *op, const char
 		return ORR_OK;
 	if (place_list(&p, "ids of ops"))
 		return ORR_EINPUT;
-	*out = calloc((size_t)cJSON_GetArraySize(p.value) + 1, sizeof **out);
-	if (!*out)
-		return no_memory(op);
+	*out = orr_alloc((size_t)cJSON_GetArraySize(p.value) + 1, sizeof **out);
 	for (const cJSON *v = p.value->child; v; v = v->next) {
 		struct place item = place_item(&p, v, i++);
 		const char *text;
 		if (place_own_text(&item, &text))
 			return ORR_EINPUT;
 		uint32_t number = graph_find_name(r->id, r->graph->n, text);
-		if (number == NOBODY)
+		if (number == UINT32_MAX)
 			return graph_unknown(&item, "no op has the id", text, r->id, r->graph->n);
 		(*out)[(*n)++] = number;
 	}
@@ -203,9 +129,7 @@ static int read_memory(
 	if (!p.value)
 		return ORR_OK;
 	bool is_list = cJSON_IsArray(p.value);
-	*out = calloc((is_list ? (size_t)cJSON_GetArraySize(p.value) : 1) + 1, sizeof **out);
-	if (!*out)
-		return no_memory(op);
+	*out = orr_alloc((is_list ? (size_t)cJSON_GetArraySize(p.value) : 1) + 1, sizeof **out);
 	for (const cJSON *v = is_list ? p.value->child : p.value; v; v = is_list ? v->next : NULL) {
 		struct place item = is_list ? place_item(&p, v, i++) : p;
 		struct place device = place_key(&item, "device");
@@ -273,10 +197,8 @@ static int read_all(struct graph_reader *r, const struct place *root)
 	const struct graph_facts *f = r->facts;
 	const char *title;
 	uint32_t most = f->layers > f->endpoints ? f->layers : f->endpoints;
-	r->layer = calloc(f->layers + 1u, sizeof *r->layer);
-	r->mark = calloc(most + 1u, sizeof *r->mark);
-	if (!r->layer || !r->mark)
-		return no_memory(root);
+	r->layer = orr_alloc(f->layers + 1u, sizeof *r->layer);
+	r->mark = orr_alloc(most + 1u, sizeof *r->mark);
 	for (uint32_t i = 0; i < f->layers; i++)
 		r->layer[i] = (struct graph_name){ f->layer[i], i };
 	graph_sort_names(r->layer, f->layers);
@@ -296,13 +218,13 @@ struct graph *graph_file_read(const char *file, const char *text, size_t n, cons
 	int rc = document_open(&d, file, text, n, &e);
 	if (!rc) {
 		struct place root = place_root(&d);
-		r.graph = calloc(1, sizeof *r.graph);
-		rc = r.graph ? read_all(&r, &root) : no_memory(&root);
+		r.graph = orr_alloc(1, sizeof *r.graph);
+		rc = read_all(&r, &root);
 		document_close(&d);
 	}
-	free(r.layer);
-	free(r.id);
-	free(r.mark);
+	orr_free(r.layer);
+	orr_free(r.id);
+	orr_free(r.mark);
 	if (!rc)
 		return r.graph;
 	graph_file_free(r.graph);
@@ -317,20 +239,20 @@ void graph_file_free(struct graph *g)
 		return;
 	for (uint32_t i = 0; i < g->n && g->op; i++) {
 		struct graph_op *o = &g->op[i];
-		free(o->id);
-		free(o->label);
-		free(o->range);
-		free(o->after);
-		free(o->previous);
-		free(o->takes);
-		free(o->gives);
+		orr_free(o->id);
+		orr_free(o->label);
+		orr_free(o->range);
+		orr_free(o->after);
+		orr_free(o->previous);
+		orr_free(o->takes);
+		orr_free(o->gives);
 	}
 	for (uint32_t i = 0; i < g->n_groups && g->group; i++) {
-		free(g->group[i].name);
-		free(g->group[i].member);
+		orr_free(g->group[i].name);
+		orr_free(g->group[i].member);
 	}
-	free(g->op);
-	free(g->group);
-	free(g->holds);
-	free(g);
+	orr_free(g->op);
+	orr_free(g->group);
+	orr_free(g->holds);
+	orr_free(g);
 }

@@ -10,7 +10,7 @@
 #ifndef ORR_POLICIES_GRAPH_READ_H
 #define ORR_POLICIES_GRAPH_READ_H
 
-#include <orrery/policy.h>
+#include <orrery/step.h>
 
 /* What the graph is checked against. */
 struct graph_facts {

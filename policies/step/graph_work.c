@@ -28,21 +28,17 @@ static int layer_named(const struct graph_reader *r, const struct place *p, uint
 	return *out == UINT32_MAX ? graph_unknown(p, "the model has no layer", text, r->layer, r->facts->layers) : ORR_OK;
 }
 
-static int add_range(const struct place *p, struct graph_op *o, uint32_t first, uint32_t count)
+static void add_range(struct graph_op *o, uint32_t first, uint32_t count)
 {
-	struct graph_range *more = realloc(o->range, (o->n_ranges + 1u) * sizeof *more);
-	if (!more)
-		return orr_fail(p->doc->err, ORR_EFAIL, "out of memory");
-	o->range = more;
+	o->range = orr_realloc(o->range, o->n_ranges + 1u, sizeof *o->range);
 	o->range[o->n_ranges++] = (struct graph_range){ first, count };
-	return ORR_OK;
 }
 
 /* ["conv1", "conv2"]: in whatever order, each once. */
 static int list_of_layers(struct graph_reader *r, const struct place *p, struct graph_op *o)
 {
-	uint32_t n = (uint32_t)cJSON_GetArraySize(p->value), i = 0, *number = calloc(n + 1u, sizeof *number);
-	int rc = number ? ORR_OK : orr_fail(p->doc->err, ORR_EFAIL, "out of memory");
+	uint32_t n = (uint32_t)cJSON_GetArraySize(p->value), i = 0, *number = orr_alloc(n + 1u, sizeof *number);
+	int rc = ORR_OK;
 	r->stamp++;
 	for (const cJSON *v = p->value->child; !rc && v; v = v->next, i++) {
 		struct place item = place_item(p, v, i);
@@ -59,9 +55,9 @@ static int list_of_layers(struct graph_reader *r, const struct place *p, struct 
 	for (uint32_t from = 0; !rc && from < n; from = i) {
 		for (i = from + 1; i < n && number[i] == number[i - 1] + 1; i++)
 			;
-		rc = add_range(p, o, number[from], i - from);
+		add_range(o, number[from], i - from);
 	}
-	free(number);
+	orr_free(number);
 	return rc;
 }
 
@@ -79,7 +75,9 @@ static int range_of_layers(const struct graph_reader *r, const struct place *p, 
 	if (!rc && to < from)
 		rc = place_fail(
 			p, "layer \"%.80s\" stands before \"%.80s\" in the model", last.value->valuestring, first.value->valuestring);
-	return rc ? rc : add_range(p, o, from, to - from + 1);
+	if (!rc)
+		add_range(o, from, to - from + 1);
+	return rc;
 }
 
 static int read_layers(struct graph_reader *r, const struct place *work, struct graph_op *o)
@@ -89,8 +87,10 @@ static int read_layers(struct graph_reader *r, const struct place *work, struct 
 		return list_of_layers(r, &p, o);
 	if (cJSON_IsObject(p.value))
 		return range_of_layers(r, &p, o);
-	if (cJSON_IsString(p.value) && !strcmp(p.value->valuestring, "all"))
-		return add_range(&p, o, 0, r->facts->layers);
+	if (cJSON_IsString(p.value) && !strcmp(p.value->valuestring, "all")) {
+		add_range(o, 0, r->facts->layers);
+		return ORR_OK;
+	}
 	return place_fail(&p, "expected a list of names, {\"first\": .., \"last\": ..} or \"all\"");
 }
 
@@ -179,24 +179,19 @@ static int read_group(struct graph_reader *r, const struct place *p, struct grap
 	struct place v = place_key(p, "group");
 	if (cJSON_IsString(v.value)) {
 		uint32_t n = 0;
-		struct graph_name *names = calloc(g->n_groups + 1u, sizeof *names);
-		if (!names)
-			return orr_fail(p->doc->err, ORR_EFAIL, "out of memory");
+		struct graph_name *names = orr_alloc(g->n_groups + 1u, sizeof *names);
 		for (uint32_t i = 0; i < g->n_groups; i++)
 			if (g->group[i].name)
 				names[n++] = (struct graph_name){ g->group[i].name, i };
 		graph_sort_names(names, n);
 		o->group = graph_find_name(names, n, v.value->valuestring);
 		int rc = o->group == UINT32_MAX ? graph_unknown(&v, "no group", v.value->valuestring, names, n) : ORR_OK;
-		free(names);
+		orr_free(names);
 		return rc;
 	}
 	if (!cJSON_IsArray(v.value))
 		return place_fail(&v, "expected the name of a group, as in \"all\", or a list of devices");
-	struct graph_group *more = realloc(g->group, (g->n_groups + 1u) * sizeof *more);
-	if (!more)
-		return orr_fail(p->doc->err, ORR_EFAIL, "out of memory");
-	g->group = more;
+	g->group = orr_realloc(g->group, g->n_groups + 1u, sizeof *g->group);
 	g->group[g->n_groups] = (struct graph_group){ NULL, NULL, 0 };
 	o->group = g->n_groups++;
 	return graph_read_members(r, &v, &g->group[o->group]);

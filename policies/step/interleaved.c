@@ -21,8 +21,6 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	return pipe_new(s, args, &t, err);
 }
 
-static const struct orr_step_ops ops = {
-	.size = sizeof ops, .create = create, .destroy = pipe_free, .build = pipe_build, .describe = pipe_describe
-};
+static const struct orr_step_ops ops = { .create = create, .destroy = pipe_free, .build = pipe_build, .describe = pipe_describe };
 
 ORR_POLICY_STEP(interleaved, "pipeline: 1F1B with several parts of the model on each stage (Megatron-LM)", params, ops);

@@ -25,19 +25,15 @@ static void destroy(void *self)
 {
 	struct local_sgd *l = self;
 	replicas_free(&l->r);
-	free(l);
+	orr_free(l);
 }
 
 static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
 {
-	struct local_sgd *l = calloc(1, sizeof *l);
-	if (!l || !replicas_init(&l->r, s, 0, true) || !chunks_by_params(&l->r.chunks, s, INFINITY, INFINITY) ||
-		!replicas_costs(&l->r, s)) {
-		if (l)
-			destroy(l);
-		orr_fail(err, ORR_EFAIL, "out of memory");
-		return NULL;
-	}
+	struct local_sgd *l = orr_alloc(1, sizeof *l);
+	replicas_init(&l->r, s, 0, true);
+	chunks_by_params(&l->r.chunks, s, INFINITY, INFINITY);
+	replicas_costs(&l->r, s);
 	l->local_steps = orr_arg_int(args, "local_steps");
 	l->node_averages = orr_arg_int(args, "node_averages");
 	l->post_local = orr_arg_int(args, "post_local");
@@ -100,6 +96,6 @@ static void describe(void *self, char *out, size_t size)
 	snprintf(out, size, "%u replicas, averaged every %lld steps", l->r.n, (long long)l->local_steps);
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .build = build, .describe = describe };
+static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };
 
 ORR_POLICY_STEP(local_sgd, "local SGD: own optimizer steps, then parameters averaged", params, ops);

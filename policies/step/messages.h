@@ -12,21 +12,18 @@ struct messages {
 
 static inline void messages_free(struct messages *m)
 {
-	free(m->message);
+	orr_free(m->message);
 	m->message = NULL;
 }
 
-/* One message for each chunk that has parameters. False: out of memory. */
-static inline bool messages_by_chunk(struct messages *m, const struct chunks *c)
+/* One message for each chunk that has parameters. */
+static inline void messages_by_chunk(struct messages *m, const struct chunks *c)
 {
 	m->n = 0;
-	m->message = calloc(c->n + 1u, sizeof *m->message);
-	if (!m->message)
-		return false;
+	m->message = orr_alloc(c->n + 1u, sizeof *m->message);
 	for (uint32_t i = c->n; i--;)
 		if (c->chunk[i].params > 0)
 			m->message[m->n++] = (struct message){ i, c->chunk[i].first, c->chunk[i].count, c->chunk[i].params };
-	return true;
 }
 
 static inline uint32_t count_tensors_(const struct orr_step *s, uint32_t layers)
@@ -42,13 +39,11 @@ static inline uint32_t count_tensors_(const struct orr_step *s, uint32_t layers)
 }
 
 /* One for each tensor. */
-static inline bool messages_by_tensor(struct messages *m, const struct chunks *c, const struct orr_step *s)
+static inline void messages_by_tensor(struct messages *m, const struct chunks *c, const struct orr_step *s)
 {
 	uint32_t layers = c->n ? c->chunk[c->n - 1].first + c->chunk[c->n - 1].count : 0;
 	m->n = 0;
-	m->message = calloc(count_tensors_(s, layers) + 1u, sizeof *m->message);
-	if (!m->message)
-		return false;
+	m->message = orr_alloc(count_tensors_(s, layers) + 1u, sizeof *m->message);
 	for (uint32_t i = c->n; i--;)
 		for (uint32_t l = c->chunk[i].first + c->chunk[i].count; l-- > c->chunk[i].first;) {
 			struct orr_layer_info info;
@@ -59,18 +54,15 @@ static inline bool messages_by_tensor(struct messages *m, const struct chunks *c
 			for (uint32_t k = 0; k < t.matrices; k++)
 				m->message[m->n++] = (struct message){ i, l, 1, t.matrix };
 		}
-	return true;
 }
 
 /* Each message cut into equal parts of at most `params` parameters. */
-static inline bool messages_partition(struct messages *m, double params)
+static inline void messages_partition(struct messages *m, double params)
 {
 	size_t n = 0;
 	for (uint32_t i = 0; i < m->n; i++)
 		n += (size_t)fmax(1, ceil(m->message[i].params / params));
-	struct message *part = calloc(n + 1, sizeof *part);
-	if (!part)
-		return false;
+	struct message *part = orr_alloc(n + 1, sizeof *part);
 	size_t at = 0;
 	for (uint32_t i = 0; i < m->n; i++) {
 		size_t parts = (size_t)fmax(1, ceil(m->message[i].params / params));
@@ -79,10 +71,9 @@ static inline bool messages_partition(struct messages *m, double params)
 			part[at++].params /= (double)parts;
 		}
 	}
-	free(m->message);
+	orr_free(m->message);
 	m->message = part;
 	m->n = (uint32_t)at;
-	return true;
 }
 
 #endif

@@ -66,14 +66,14 @@ static void destroy(void *self)
 	replicas_free(&ps->r);
 	messages_free(&ps->m);
 	servers_free(&ps->v);
-	free(ps->member);
-	free(ps->client);
-	free(ps->backward);
-	free(ps->push);
-	free(ps->pull);
-	free(ps->summed);
-	free(ps->ready);
-	free(ps);
+	orr_free(ps->member);
+	orr_free(ps->client);
+	orr_free(ps->backward);
+	orr_free(ps->push);
+	orr_free(ps->pull);
+	orr_free(ps->summed);
+	orr_free(ps->ready);
+	orr_free(ps);
 }
 
 static void options(struct parameter_server *ps, const struct orr_args *args)
@@ -92,13 +92,11 @@ static void options(struct parameter_server *ps, const struct orr_args *args)
 }
 
 /* Who talks to the servers. */
-static bool group_clients(struct parameter_server *ps, const struct orr_step *s)
+static void group_clients(struct parameter_server *ps, const struct orr_step *s)
 {
 	uint32_t n = ps->r.n;
-	ps->member = calloc(n + 1u, sizeof *ps->member);
-	ps->client = calloc(n + 1u, sizeof *ps->client);
-	if (!ps->member || !ps->client)
-		return false;
+	ps->member = orr_alloc(n + 1u, sizeof *ps->member);
+	ps->client = orr_alloc(n + 1u, sizeof *ps->client);
 	for (uint32_t w = 0; w < n; w++) {
 		bool is_first = !ps->node_sum || !w || orr_node_of(s, w) != orr_node_of(s, w - 1);
 		if (!is_first)
@@ -107,29 +105,28 @@ static bool group_clients(struct parameter_server *ps, const struct orr_step *s)
 		ps->client[ps->clients++] = ps->node_sum ? ps->r.facts.gpus + orr_node_of(s, w) : w;
 	}
 	ps->member[ps->clients] = n;
-	return true;
 }
 
-static bool plan(struct parameter_server *ps, struct orr_step *s, const struct orr_args *args)
+static void plan(struct parameter_server *ps, struct orr_step *s, const struct orr_args *args)
 {
 	struct replicas *r = &ps->r;
-	if (!replicas_init(r, s, ps->v.workers, false))
-		return false;
+	replicas_init(r, s, ps->v.workers, false);
 	bool is_cut = ps->push_overlap || ps->pull_overlap;
 	double limit = is_cut ? orr_arg_real(args, "message_bytes") / r->facts.gradient_bytes : INFINITY;
 	bool by_tensor = !strcmp(orr_arg_text(args, "shard"), "tensor");
-	if (!chunks_by_params(&r->chunks, s, limit, limit) || !replicas_costs(r, s) || !messages_by_chunk(&ps->m, &r->chunks) ||
-		!servers_deal(&ps->v, &ps->m, s, by_tensor) || !group_clients(ps, s))
-		return false;
+	chunks_by_params(&r->chunks, s, limit, limit);
+	replicas_costs(r, s);
+	messages_by_chunk(&ps->m, &r->chunks);
+	servers_deal(&ps->v, &ps->m, s, by_tensor);
+	group_clients(ps, s);
 	ps->scale = !strcmp(orr_arg_text(args, "step"), "mean") ? 1.0 / r->n : 1;
 	size_t work = (size_t)r->n * r->chunks.n + 1;
-	ps->backward = calloc(work, sizeof *ps->backward);
-	ps->ready = calloc(work * (ps->lag + 1u), sizeof *ps->ready);
+	ps->backward = orr_alloc(work, sizeof *ps->backward);
+	ps->ready = orr_alloc(work * (ps->lag + 1u), sizeof *ps->ready);
 	size_t messages = (size_t)ps->m.n * ps->clients * ps->v.n + 1;
-	ps->push = calloc(messages, sizeof *ps->push);
-	ps->pull = calloc(messages, sizeof *ps->pull);
-	ps->summed = calloc((size_t)(ps->staleness + 1u) * ps->m.n * ps->v.n + 1, sizeof *ps->summed);
-	return ps->backward && ps->ready && ps->push && ps->pull && ps->summed;
+	ps->push = orr_alloc(messages, sizeof *ps->push);
+	ps->pull = orr_alloc(messages, sizeof *ps->pull);
+	ps->summed = orr_alloc((size_t)(ps->staleness + 1u) * ps->m.n * ps->v.n + 1, sizeof *ps->summed);
 }
 
 /* Optimizer state and the master copy of the parameters live on the servers. */
@@ -148,21 +145,13 @@ static void hold(const struct parameter_server *ps, struct orr_step *s)
 
 static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
 {
-	struct parameter_server *ps = calloc(1, sizeof *ps);
-	if (!ps) {
-		orr_fail(err, ORR_EFAIL, "out of memory");
-		return NULL;
-	}
+	struct parameter_server *ps = orr_alloc(1, sizeof *ps);
 	options(ps, args);
 	if (servers_place(&ps->v, s, (uint32_t)orr_arg_int(args, "servers"), orr_arg_text(args, "placement"), err)) {
 		destroy(ps);
 		return NULL;
 	}
-	if (!plan(ps, s, args)) {
-		destroy(ps);
-		orr_fail(err, ORR_EFAIL, "out of memory");
-		return NULL;
-	}
+	plan(ps, s, args);
 	hold(ps, s);
 	return ps;
 }
@@ -353,6 +342,6 @@ static void describe(void *self, char *out, size_t size)
 	snprintf(out, size, "%s, %u workers, %u servers, %u messages", modes[ps->mode], ps->r.n, ps->v.n, ps->m.n);
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .build = build, .describe = describe };
+static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };
 
 ORR_POLICY_STEP(parameter_server, "gradients pushed to servers, parameters pulled: BSP, SSP or ASP", params, ops);

@@ -6,41 +6,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool partition_new(struct partition *p, uint32_t n)
+void partition_new(struct partition *p, uint32_t n)
 {
-	p->member = calloc(n + 1u, sizeof *p->member);
-	p->end = calloc(n + 1u, sizeof *p->end);
+	p->member = orr_alloc(n + 1u, sizeof *p->member);
+	p->end = orr_alloc(n + 1u, sizeof *p->end);
 	p->groups = 0;
-	return p->member && p->end;
 }
 
 void partition_free(struct partition *p)
 {
-	free(p->member);
-	free(p->end);
+	orr_free(p->member);
+	orr_free(p->end);
 	*p = (struct partition){ 0 };
 }
 
-bool partitions_new(struct partition_list *l, uint32_t count, uint32_t n)
+void partitions_new(struct partition_list *l, uint32_t count, uint32_t n)
 {
-	l->item = calloc(count, sizeof *l->item);
-	for (l->n = 0; l->item && l->n < count;)
-		if (!partition_new(&l->item[l->n++], n))
-			return false;
-	return l->item != NULL;
+	l->item = orr_alloc(count, sizeof *l->item);
+	for (l->n = 0; l->n < count;)
+		partition_new(&l->item[l->n++], n);
 }
 
 void partitions_free(struct partition_list *l)
 {
-	for (uint32_t i = 0; i < l->n && l->item; i++)
+	for (uint32_t i = 0; i < l->n; i++)
 		partition_free(&l->item[i]);
-	free(l->item);
+	orr_free(l->item);
 	*l = (struct partition_list){ 0 };
-}
-
-static int no_memory(struct orr_error *err)
-{
-	return orr_fail(err, ORR_EFAIL, "out of memory");
 }
 
 /* ---- as a text ---- */
@@ -77,15 +69,16 @@ int partitions_from_text(struct partition_list *l, const char *text, uint32_t n,
 	uint32_t count = 1;
 	for (const char *c = text; *c; c++)
 		count += *c == ';';
-	char *seen = calloc(n + 1u, 1);
-	int rc = seen && partitions_new(l, count, n) ? ORR_OK : no_memory(err);
+	char *seen = orr_alloc(n + 1u, 1);
+	int rc = ORR_OK;
+	partitions_new(l, count, n);
 	for (uint32_t k = 0; !rc && k < count; k++) {
 		size_t len = strcspn(text, ";");
 		memset(seen, 0, n);
 		rc = parse_one(&l->item[k], n, k, text, len, seen, err);
 		text += len + (text[len] == ';');
 	}
-	free(seen);
+	orr_free(seen);
 	return rc;
 }
 
@@ -139,8 +132,7 @@ static int read_list(const struct place *root, struct partition_list *l, uint32_
 	uint32_t count = (uint32_t)cJSON_GetArraySize(list.value), k = 0;
 	if (!count)
 		return place_fail(&list, "expected partitions, found an empty list");
-	if (!partitions_new(l, count, n))
-		return no_memory(root->doc->err);
+	partitions_new(l, count, n);
 	for (const cJSON *v = list.value->child; v; v = v->next, k++) {
 		struct place p = place_item(&list, v, k);
 		int rc = read_partition(&p, &l->item[k], n, seen);
@@ -153,13 +145,13 @@ static int read_list(const struct place *root, struct partition_list *l, uint32_
 int partitions_from_json(struct partition_list *l, const char *file, const char *text, size_t size, uint32_t n, struct orr_error *err)
 {
 	struct document d;
-	char *seen = calloc(n + 1u, 1);
-	int rc = seen ? document_open(&d, file, text, size, err) : no_memory(err);
+	char *seen = orr_alloc(n + 1u, 1);
+	int rc = document_open(&d, file, text, size, err);
 	if (!rc) {
 		struct place root = place_root(&d);
 		rc = read_list(&root, l, n, seen);
 		document_close(&d);
 	}
-	free(seen);
+	orr_free(seen);
 	return rc;
 }

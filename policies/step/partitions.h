@@ -8,7 +8,7 @@
 #ifndef ORR_POLICIES_PARTITIONS_H
 #define ORR_POLICIES_PARTITIONS_H
 
-#include <orrery/policy.h>
+#include <orrery/step.h>
 
 struct partition {
 	uint32_t *member; /* [n], group after group */
@@ -21,11 +21,11 @@ struct partition_list {
 	uint32_t n;
 };
 
-/* Room for n workers; false: out of memory. */
-bool partition_new(struct partition *p, uint32_t n);
+/* Room for n workers. */
+void partition_new(struct partition *p, uint32_t n);
 void partition_free(struct partition *p);
-/* So many empty partitions; false: out of memory. */
-bool partitions_new(struct partition_list *l, uint32_t count, uint32_t n);
+/* So many empty partitions. */
+void partitions_new(struct partition_list *l, uint32_t count, uint32_t n);
 void partitions_free(struct partition_list *l);
 
 /* 0-1,2-3;0-3,1-2: partitions by ';', groups by ',', members by '-'. */

@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Streams: neighbours use different ones, so that a stage sends and receives at once, each in order. */
@@ -34,16 +33,16 @@ void pipe_free(void *self)
 	struct pipeline *p = self;
 	if (!p)
 		return;
-	free(p->part);
-	free(p->update_s);
-	free(p->order);
-	free(p->next);
-	free(p->tail);
-	free(p->forward_in);
-	free(p->backward_in);
-	free(p->reduced);
-	free(p->left);
-	free(p);
+	orr_free(p->part);
+	orr_free(p->update_s);
+	orr_free(p->order);
+	orr_free(p->next);
+	orr_free(p->tail);
+	orr_free(p->forward_in);
+	orr_free(p->backward_in);
+	orr_free(p->reduced);
+	orr_free(p->left);
+	orr_free(p);
 }
 
 struct pipe_terms pipe_plain(const struct orr_args *args, enum schedule_kind schedule)
@@ -122,21 +121,18 @@ static int size_batch(
 	return ORR_OK;
 }
 
-static int allocate(struct pipeline *p, struct orr_error *err)
+static void allocate(struct pipeline *p)
 {
 	size_t pp = p->t.pp, passes = (size_t)p->m * p->parts;
-	p->part = calloc(p->parts, sizeof *p->part);
-	p->update_s = calloc(pp, sizeof *p->update_s);
-	p->order = calloc(2 * passes, sizeof *p->order);
-	p->next = calloc(pp, sizeof *p->next);
-	p->tail = calloc(pp, sizeof *p->tail);
-	p->forward_in = calloc(passes, sizeof *p->forward_in);
-	p->backward_in = calloc(passes, sizeof *p->backward_in);
-	p->reduced = calloc(pp, sizeof *p->reduced);
-	p->left = calloc(p->parts, sizeof *p->left);
-	if (p->part && p->update_s && p->order && p->next && p->tail && p->forward_in && p->backward_in && p->reduced && p->left)
-		return ORR_OK;
-	return orr_fail(err, ORR_EFAIL, "out of memory");
+	p->part = orr_alloc(p->parts, sizeof *p->part);
+	p->update_s = orr_alloc(pp, sizeof *p->update_s);
+	p->order = orr_alloc(2 * passes, sizeof *p->order);
+	p->next = orr_alloc(pp, sizeof *p->next);
+	p->tail = orr_alloc(pp, sizeof *p->tail);
+	p->forward_in = orr_alloc(passes, sizeof *p->forward_in);
+	p->backward_in = orr_alloc(passes, sizeof *p->backward_in);
+	p->reduced = orr_alloc(pp, sizeof *p->reduced);
+	p->left = orr_alloc(p->parts, sizeof *p->left);
 }
 
 /* ---- create: where things are, what they cost ---- */
@@ -196,18 +192,16 @@ static int measure(
 	size_t n_counts;
 	const double *counts = orr_arg_list(args, "stage_layers", &n_counts);
 	struct stage_terms terms = { p->micro, recompute_named(orr_arg_text(args, "recompute")), p->t.tp, p->t.sequence_parallel };
-	uint32_t *device = malloc(p->parts * sizeof *device), *first = malloc((p->parts + 1) * sizeof *first);
-	int rc = device && first ? ORR_OK : orr_fail(err, ORR_EFAIL, "out of memory");
-	for (uint32_t i = 0; !rc && i < p->parts; i++)
+	uint32_t *device = orr_alloc(p->parts, sizeof *device), *first = orr_alloc((p->parts + 1), sizeof *first);
+	for (uint32_t i = 0; i < p->parts; i++)
 		device[i] = gpu_of(p, 0, i % p->t.pp);
-	if (!rc)
-		rc = stage_cut(s, &terms, p->parts, device, NULL, p->t.by_time, counts, n_counts, first, err);
+	int rc = stage_cut(s, &terms, p->parts, device, NULL, p->t.by_time, counts, n_counts, first, err);
 	for (uint32_t i = 0; !rc && i < p->parts; i++) {
 		uint32_t layers = first[i + 1] - first[i];
 		stage_measure(s, &terms, slowest_gpu(p, s, i % p->t.pp, first[i], layers), first[i], layers, &p->part[i]);
 	}
-	free(device);
-	free(first);
+	orr_free(device);
+	orr_free(first);
 	if (rc)
 		return rc;
 	p->tp_bytes = p->t.tp_bytes >= 0 ? p->t.tp_bytes : p->micro * f->seq * f->hidden * f->activation_bytes;
@@ -215,15 +209,11 @@ static int measure(
 	return check_times(p, err);
 }
 
-static void place(struct pipeline *p, struct orr_step *s, double given_update_s, struct orr_error *err)
+static void place(struct pipeline *p, struct orr_step *s, double given_update_s)
 {
 	uint32_t lanes = p->t.tp * p->dp, pp = p->t.pp;
-	uint32_t *map = malloc((size_t)lanes * pp * sizeof *map);
+	uint32_t *map = orr_alloc((size_t)lanes * pp, sizeof *map);
 	char what[32];
-	if (!map) {
-		orr_fail(err, ORR_EFAIL, "out of memory");
-		return;
-	}
 	for (uint32_t i = 0; i < pp; i++) {
 		double params = 0, state_shards = p->t.zero ? p->dp : 1;
 		for (uint32_t c = 0; c < p->t.chunks; c++)
@@ -240,18 +230,14 @@ static void place(struct pipeline *p, struct orr_step *s, double given_update_s,
 			p->update_s[i] = given_update_s;
 	}
 	orr_step_lanes(s, lanes, pp, map);
-	free(map);
+	orr_free(map);
 }
 
 void *pipe_new(struct orr_step *s, const struct orr_args *args, const struct pipe_terms *t, struct orr_error *err)
 {
 	struct orr_step_facts f;
 	size_t n_times;
-	struct pipeline *p = calloc(1, sizeof *p);
-	if (!p) {
-		orr_fail(err, ORR_EFAIL, "out of memory");
-		return NULL;
-	}
+	struct pipeline *p = orr_alloc(1, sizeof *p);
 	p->t = *t;
 	orr_step_facts(s, &f);
 	orr_arg_list(args, "stage_times", &n_times);
@@ -260,17 +246,20 @@ void *pipe_new(struct orr_step *s, const struct orr_args *args, const struct pip
 	p->gradient_bytes = f.gradient_bytes;
 	p->weight_bytes = f.weight_bytes;
 	p->tied_params = stage_tied_params(s);
-	if (size_grid(p, &f, n_times, err) || size_batch(p, s, args, &f, err) || allocate(p, err) || measure(p, s, args, &f, err)) {
+	int rc = size_grid(p, &f, n_times, err);
+	if (!rc)
+		rc = size_batch(p, s, args, &f, err);
+	if (!rc) {
+		allocate(p);
+		rc = measure(p, s, args, &f, err);
+	}
+	if (rc) {
 		pipe_free(p);
 		return NULL;
 	}
 	for (uint32_t i = 0; i < p->t.pp; i++)
 		schedule_make(t->schedule, p->order + 2 * (size_t)p->m * t->chunks * i, p->m, p->t.pp, t->chunks, i);
-	place(p, s, orr_arg_real(args, "update_s"), err);
-	if (err->code) {
-		pipe_free(p);
-		return NULL;
-	}
+	place(p, s, orr_arg_real(args, "update_s"));
 	return p;
 }
 

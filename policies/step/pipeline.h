@@ -17,7 +17,7 @@
 #include "schedule.h"
 #include "stages.h"
 
-#include <orrery/policy.h>
+#include <orrery/step.h>
 
 #define PIPELINE_BATCH_PARAMS                                                                                                     \
 	ORR_PARAM_INT("micro_batches", "0", 0, 1e6, "per replica and iteration; 0: as micro_batch says, or at most 4 per stage"), \

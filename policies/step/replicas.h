@@ -25,10 +25,10 @@ struct replicas {
 
 static inline void replicas_free(struct replicas *r)
 {
-	free(r->device);
-	free(r->forward_s);
-	free(r->backward_s);
-	free(r->tail);
+	orr_free(r->device);
+	orr_free(r->forward_s);
+	orr_free(r->backward_s);
+	orr_free(r->tail);
 	chunks_free(&r->chunks);
 }
 
@@ -41,13 +41,11 @@ static inline double replica_cost_s(const struct orr_step *s, uint32_t device, c
 	return sum;
 }
 
-/* device[] in an order in which neighbours stand in different racks: the first of each rack, the second of each, .. False:
- * out of memory. Quadratic in n. */
-static inline bool replicas_interleave_(struct replicas *r, const struct orr_step *s)
+/* device[] in an order in which neighbours stand in different racks: the first of each rack, the second of each, ..
+ * Quadratic in n. */
+static inline void replicas_interleave_(struct replicas *r, const struct orr_step *s)
 {
-	uint32_t *place = calloc(r->n + 1u, sizeof *place), most = 0, at = 0;
-	if (!place)
-		return false;
+	uint32_t *place = orr_alloc(r->n + 1u, sizeof *place), most = 0, at = 0;
 	for (uint32_t i = 0; i < r->n; i++) {
 		for (uint32_t j = 0; j < i; j++)
 			place[i] += orr_rack_of(s, j) == orr_rack_of(s, i);
@@ -57,47 +55,41 @@ static inline bool replicas_interleave_(struct replicas *r, const struct orr_ste
 		for (uint32_t i = 0; i < r->n; i++)
 			if (place[i] == p)
 				r->device[at++] = i;
-	free(place);
-	return true;
+	orr_free(place);
 }
 
 /* GPUs 0..n-1 hold replicas (n 0: all GPUs), in their order or so that neighbours stand in different racks; as lanes if
- * allowed and if they cost the same. False: out of memory. */
-static inline bool replicas_init_ordered(struct replicas *r, struct orr_step *s, uint32_t n, bool may_be_lanes, bool is_interleaved)
+ * allowed and if they cost the same. */
+static inline void replicas_init_ordered(struct replicas *r, struct orr_step *s, uint32_t n, bool may_be_lanes, bool is_interleaved)
 {
 	orr_step_facts(s, &r->facts);
 	r->n = n ? n : r->facts.gpus;
-	r->device = calloc(r->n + 1u, sizeof *r->device);
-	r->tail = calloc(r->n + 1u, sizeof *r->tail);
-	if (!r->device || !r->tail)
-		return false;
+	r->device = orr_alloc(r->n + 1u, sizeof *r->device);
+	r->tail = orr_alloc(r->n + 1u, sizeof *r->tail);
 	bool are_alike = may_be_lanes;
 	for (uint32_t i = 0; i < r->n; i++) {
 		r->device[i] = i;
 		are_alike = are_alike && replica_cost_s(s, i, &r->facts) == replica_cost_s(s, 0, &r->facts);
 	}
-	if (is_interleaved && !replicas_interleave_(r, s))
-		return false;
+	if (is_interleaved)
+		replicas_interleave_(r, s);
 	r->positions = are_alike ? 1 : r->n;
 	if (are_alike)
 		orr_step_lanes(s, r->n, 1, r->device);
 	orr_step_samples(s, r->facts.batch * r->n);
-	return true;
 }
 
-static inline bool replicas_init(struct replicas *r, struct orr_step *s, uint32_t n, bool may_be_lanes)
+static inline void replicas_init(struct replicas *r, struct orr_step *s, uint32_t n, bool may_be_lanes)
 {
-	return replicas_init_ordered(r, s, n, may_be_lanes, false);
+	replicas_init_ordered(r, s, n, may_be_lanes, false);
 }
 
-/* Costs of the chunks, once r->chunks has been made. False: out of memory. */
-static inline bool replicas_costs(struct replicas *r, const struct orr_step *s)
+/* Costs of the chunks, once r->chunks has been made. */
+static inline void replicas_costs(struct replicas *r, const struct orr_step *s)
 {
 	size_t n = (size_t)r->positions * r->chunks.n;
-	r->forward_s = calloc(n + 1, sizeof *r->forward_s);
-	r->backward_s = calloc(n + 1, sizeof *r->backward_s);
-	if (!r->forward_s || !r->backward_s)
-		return false;
+	r->forward_s = orr_alloc(n + 1, sizeof *r->forward_s);
+	r->backward_s = orr_alloc(n + 1, sizeof *r->backward_s);
 	for (uint32_t p = 0; p < r->positions; p++)
 		for (uint32_t i = 0; i < r->chunks.n; i++) {
 			const struct chunk *c = &r->chunks.chunk[i];
@@ -106,7 +98,6 @@ static inline bool replicas_costs(struct replicas *r, const struct orr_step *s)
 			r->backward_s[at] = orr_cost(s, r->device[p], ORR_PASS_BACKWARD_DATA, c->first, c->count, r->facts.batch, 1) +
 					    orr_cost(s, r->device[p], ORR_PASS_BACKWARD_WEIGHT, c->first, c->count, r->facts.batch, 1);
 		}
-	return true;
 }
 
 static inline orr_op replicas_backward(const struct replicas *r, struct orr_step *s, uint32_t position, uint32_t chunk)

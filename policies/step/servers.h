@@ -22,23 +22,23 @@ struct servers {
 
 static inline void servers_free(struct servers *v)
 {
-	free(v->endpoint);
-	free(v->params);
-	free(v->largest);
+	orr_free(v->endpoint);
+	orr_free(v->params);
+	orr_free(v->largest);
 }
 
 /* Nodes with GPUs (or without), in order; the caller frees. */
 static inline uint32_t *nodes_with_gpus_(const struct orr_step *s, const struct orr_step_facts *f, bool with, uint32_t *n)
 {
-	bool *has = calloc(f->nodes + 1u, sizeof *has);
-	uint32_t *list = calloc(f->nodes + 1u, sizeof *list);
+	bool *has = orr_alloc(f->nodes + 1u, sizeof *has);
+	uint32_t *list = orr_alloc(f->nodes + 1u, sizeof *list);
 	*n = 0;
-	for (uint32_t g = 0; has && g < f->gpus; g++)
+	for (uint32_t g = 0; g < f->gpus; g++)
 		has[orr_node_of(s, g)] = true;
-	for (uint32_t i = 0; has && list && i < f->nodes; i++)
+	for (uint32_t i = 0; i < f->nodes; i++)
 		if (has[i] == with)
 			list[(*n)++] = i;
-	free(has);
+	orr_free(has);
 	return list;
 }
 
@@ -49,8 +49,6 @@ static inline int servers_on_nodes_(
 	uint32_t nodes;
 	bool is_dedicated = !strcmp(placement, "dedicated");
 	uint32_t *node = nodes_with_gpus_(s, f, strcmp(placement, "cpu-nodes") != 0, &nodes);
-	if (!node)
-		return orr_fail(err, ORR_EFAIL, "out of memory");
 	int code = ORR_OK;
 	if (is_dedicated && v->n >= nodes)
 		code = orr_fail(err, ORR_EINPUT,
@@ -66,7 +64,7 @@ static inline int servers_on_nodes_(
 	}
 	while (is_dedicated && !code && v->workers && orr_node_of(s, v->workers - 1) >= node[first])
 		v->workers--;
-	free(node);
+	orr_free(node);
 	return code;
 }
 
@@ -76,13 +74,11 @@ static inline int servers_place(struct servers *v, const struct orr_step *s, uin
 	struct orr_step_facts f;
 	orr_step_facts(s, &f);
 	uint32_t can;
-	free(nodes_with_gpus_(s, &f, strcmp(placement, "cpu-nodes") != 0, &can));
+	orr_free(nodes_with_gpus_(s, &f, strcmp(placement, "cpu-nodes") != 0, &can));
 	bool on_gpus = !strcmp(placement, "gpu");
 	v->workers = f.gpus;
 	v->n = n ? n : on_gpus ? f.gpus : !strcmp(placement, "dedicated") || !can ? 1 : can;
-	v->endpoint = calloc(v->n, sizeof *v->endpoint);
-	if (!v->endpoint)
-		return orr_fail(err, ORR_EFAIL, "out of memory");
+	v->endpoint = orr_alloc(v->n, sizeof *v->endpoint);
 	if (!on_gpus)
 		return servers_on_nodes_(v, s, &f, placement, err);
 	for (uint32_t j = 0; j < v->n; j++)
@@ -110,16 +106,12 @@ static inline void servers_deal_tensors_(struct servers *v, const struct message
 		}
 }
 
-/* Messages are whole chunks. Servers that would hold nothing are dropped. False: out of memory. */
-static inline bool servers_deal(struct servers *v, const struct messages *m, const struct orr_step *s, bool by_tensor)
+/* Messages are whole chunks. Servers that would hold nothing are dropped. */
+static inline void servers_deal(struct servers *v, const struct messages *m, const struct orr_step *s, bool by_tensor)
 {
-	double *held = calloc(v->n, sizeof *held);
-	v->params = calloc((size_t)m->n * v->n + 1, sizeof *v->params);
-	v->largest = calloc(v->n, sizeof *v->largest);
-	if (!held || !v->params || !v->largest) {
-		free(held);
-		return false;
-	}
+	double *held = orr_alloc(v->n, sizeof *held);
+	v->params = orr_alloc((size_t)m->n * v->n + 1, sizeof *v->params);
+	v->largest = orr_alloc(v->n, sizeof *v->largest);
 	if (by_tensor)
 		servers_deal_tensors_(v, m, s, held);
 	uint32_t all = v->n;
@@ -132,8 +124,7 @@ static inline bool servers_deal(struct servers *v, const struct messages *m, con
 			if (part > v->params[(size_t)v->largest[j] * v->n + j])
 				v->largest[j] = i;
 		}
-	free(held);
-	return true;
+	orr_free(held);
 }
 
 #endif

@@ -3,7 +3,6 @@
 #include "stages.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum recompute recompute_named(const char *name)
@@ -69,15 +68,14 @@ static void best_stage(const double *before, const double *sum, uint32_t k, uint
 	}
 }
 
-static int cut_by_time(const struct orr_step *s, const struct stage_terms *terms, uint32_t n, const uint32_t *device, const double *samples,
-	const uint32_t *place, uint32_t pieces, uint32_t *first, struct orr_error *err)
+static void cut_by_time(const struct orr_step *s, const struct stage_terms *terms, uint32_t n, const uint32_t *device,
+	const double *samples, const uint32_t *place, uint32_t pieces, uint32_t *first)
 {
 	struct stage_terms t = *terms;
-	double *sum = calloc(pieces + 1, sizeof *sum), *before = calloc(pieces + 1, sizeof *before);
-	double *best = calloc(pieces + 1, sizeof *best);
-	uint32_t *from = calloc((size_t)n * (pieces + 1), sizeof *from);
-	int rc = sum && before && best && from ? ORR_OK : orr_fail(err, ORR_EFAIL, "out of memory");
-	for (uint32_t k = 0; !rc && k < n; k++) {
+	double *sum = orr_alloc(pieces + 1, sizeof *sum), *before = orr_alloc(pieces + 1, sizeof *before);
+	double *best = orr_alloc(pieces + 1, sizeof *best);
+	uint32_t *from = orr_alloc((size_t)n * (pieces + 1), sizeof *from);
+	for (uint32_t k = 0; k < n; k++) {
 		bool is_same = k && device[k] == device[k - 1] && (!samples || samples[k] == samples[k - 1]);
 		t.samples = samples ? samples[k] : terms->samples;
 		for (uint32_t i = 0; i < pieces && !is_same; i++)
@@ -88,15 +86,14 @@ static int cut_by_time(const struct orr_step *s, const struct stage_terms *terms
 			best_stage(before, sum, k, pieces, best, from + (size_t)k * (pieces + 1));
 		memcpy(before, best, (pieces + 1) * sizeof *before);
 	}
-	for (uint32_t k = n, at = pieces; !rc && k-- > 0;) {
+	for (uint32_t k = n, at = pieces; k-- > 0;) {
 		at = k ? from[(size_t)k * (pieces + 1) + at] : 0;
 		first[k] = place[at];
 	}
-	free(sum);
-	free(before);
-	free(best);
-	free(from);
-	return rc;
+	orr_free(sum);
+	orr_free(before);
+	orr_free(best);
+	orr_free(from);
 }
 
 /* Equally many blocks for each; what comes before the first block and after the last goes with those. */
@@ -156,14 +153,12 @@ int stage_cut(const struct orr_step *s, const struct stage_terms *t, uint32_t n,
 		return cut_by_counts(s, &f, n, counts, n_counts, first, err);
 	if (!by_time)
 		return cut_by_blocks(s, &f, n, first, err);
-	uint32_t *place = malloc(((size_t)f.layers + 1) * sizeof *place);
-	if (!place)
-		return orr_fail(err, ORR_EFAIL, "out of memory");
+	uint32_t *place = orr_alloc(((size_t)f.layers + 1), sizeof *place);
 	uint32_t pieces = list_places(s, f.layers, place);
-	int rc = pieces >= n ? cut_by_time(s, t, n, device, samples, place, pieces, first, err)
-			     : orr_fail(err, ORR_EINPUT, "%u stages: the model can be cut into %u at most", n, pieces);
-	free(place);
-	return rc;
+	if (pieces >= n)
+		cut_by_time(s, t, n, device, samples, place, pieces, first);
+	orr_free(place);
+	return pieces >= n ? ORR_OK : orr_fail(err, ORR_EINPUT, "%u stages: the model can be cut into at most %u", n, pieces);
 }
 
 /* ---- what a stage costs ---- */

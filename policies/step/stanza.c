@@ -20,11 +20,10 @@
  * one that fits them, its details are parameters. F is chosen by the closed form of the
  * step (docs/models.md, "Stanza"), the paper's own rule is not known.
  */
-#include <orrery/policy.h>
+#include <orrery/step.h>
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct orr_param params[] = { ORR_PARAM_INT("workers", "0", 0, 1048576, "GPUs that take part, CONV and FC together; 0: all"),
@@ -91,27 +90,23 @@ static void choose_fc(const struct orr_step *s, struct stanza *z)
 static void destroy(void *self)
 {
 	struct stanza *z = self;
-	free(z->server);
-	free(z->update);
-	free(z->scratch);
-	free(z);
+	orr_free(z->server);
+	orr_free(z->update);
+	orr_free(z->scratch);
+	orr_free(z);
 }
 
 static int place_servers(struct orr_step *s, struct stanza *z, struct orr_error *err)
 {
-	bool *has_gpu = calloc(z->facts.nodes + 1u, sizeof *has_gpu);
-	z->server = calloc(z->servers, sizeof *z->server);
-	if (!has_gpu || !z->server) {
-		free(has_gpu);
-		return orr_fail(err, ORR_EFAIL, "out of memory");
-	}
+	bool *has_gpu = orr_alloc(z->facts.nodes + 1u, sizeof *has_gpu);
+	z->server = orr_alloc(z->servers, sizeof *z->server);
 	for (uint32_t g = 0; g < z->facts.gpus; g++)
 		has_gpu[orr_node_of(s, g)] = true;
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < z->facts.nodes && n < z->servers; i++)
 		if (!has_gpu[i])
 			z->server[n++] = z->facts.gpus + i;
-	free(has_gpu);
+	orr_free(has_gpu);
 	for (uint32_t i = 0; n < z->servers; i++, n++) {
 		if (i == z->fc)
 			return orr_fail(err, ORR_EINPUT,
@@ -166,12 +161,8 @@ static void hold(struct orr_step *s, const struct stanza *z)
 
 static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
 {
-	struct stanza *z = calloc(1, sizeof *z);
+	struct stanza *z = orr_alloc(1, sizeof *z);
 	const char *sync = orr_arg_text(args, "conv_sync");
-	if (!z) {
-		orr_fail(err, ORR_EFAIL, "out of memory");
-		return NULL;
-	}
 	orr_step_facts(s, &z->facts);
 	z->n = (uint32_t)orr_arg_int(args, "workers");
 	if (!z->n)
@@ -181,11 +172,9 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	z->does_overlap = orr_arg_bool(args, "overlap_conv_sync");
 	z->is_per_worker = !strcmp(orr_arg_text(args, "fc_batching"), "worker");
 	z->is_early = !strcmp(orr_arg_text(args, "fc_sync"), "early");
-	z->update = calloc(z->n + 1u, sizeof *z->update);
-	z->scratch = calloc(4 * ((size_t)z->n + 1), sizeof *z->scratch);
-	if (!z->update || !z->scratch)
-		orr_fail(err, ORR_EFAIL, "out of memory");
-	if (!z->update || !z->scratch || set_up(s, z, args, err)) {
+	z->update = orr_alloc(z->n + 1u, sizeof *z->update);
+	z->scratch = orr_alloc(4 * ((size_t)z->n + 1), sizeof *z->scratch);
+	if (set_up(s, z, args, err)) {
 		destroy(z);
 		return NULL;
 	}
@@ -260,11 +249,11 @@ static orr_op average(
 			orr_updates(s, sum, &(struct orr_update){ .kind = ORR_AVERAGE_GRADIENTS });
 		return sum;
 	}
-	orr_op *pulls = malloc((size_t)z->conv * z->servers * sizeof *pulls);
+	orr_op *pulls = orr_alloc((size_t)z->conv * z->servers, sizeof *pulls);
 	uint32_t n = 0;
-	for (uint32_t j = 0; j < z->servers && pulls; j++) {
-		orr_op *pushes = malloc(z->conv * sizeof *pushes);
-		for (uint32_t i = 0; i < z->conv && pushes; i++) {
+	for (uint32_t j = 0; j < z->servers; j++) {
+		orr_op *pushes = orr_alloc(z->conv, sizeof *pushes);
+		for (uint32_t i = 0; i < z->conv; i++) {
 			pushes[i] = orr_transfer(s, i, z->server[j], bytes / z->servers);
 			orr_carries(s, pushes[i], first, count);
 			orr_after(s, pushes[i], ready[i]);
@@ -274,7 +263,7 @@ static orr_op average(
 						.kind = ORR_PUSH, .worker = i, .slice = j, .slices = z->servers, .scale = 1.0 / z->conv });
 		}
 		orr_op all = orr_mark(s);
-		for (uint32_t i = 0; i < z->conv && pushes; i++)
+		for (uint32_t i = 0; i < z->conv; i++)
 			orr_after(s, all, pushes[i]);
 		for (uint32_t i = 0; i < z->conv; i++) {
 			pulls[n] = orr_transfer(s, z->server[j], i, bytes / z->servers);
@@ -284,12 +273,12 @@ static orr_op average(
 					&(struct orr_update){ .kind = ORR_PULL, .worker = i, .slice = j, .slices = z->servers });
 			n++;
 		}
-		free(pushes);
+		orr_free(pushes);
 	}
 	orr_op done = orr_mark(s);
 	for (uint32_t i = 0; i < n; i++)
 		orr_after(s, done, pulls[i]);
-	free(pulls);
+	orr_free(pulls);
 	return done;
 }
 
@@ -354,16 +343,14 @@ static int build(void *self, struct orr_step *s, uint64_t iteration, struct orr_
 {
 	struct stanza *z = self;
 	orr_op *at = z->scratch, *fc_done = z->scratch + z->n;
-	uint32_t *device = malloc(z->n * sizeof *device);
-	(void)iteration;
-	if (!device)
-		return orr_fail(err, ORR_EFAIL, "out of memory");
+	uint32_t *device = orr_alloc(z->n, sizeof *device);
+	(void)iteration, (void)err;
 	for (uint32_t i = 0; i < z->n; i++)
 		device[i] = i;
 	forth_and_back(s, z, at, fc_done);
 	orr_op conv_sum = z->does_overlap && z->conv > 1 ? backward_overlapped(s, z, at, device) : backward_whole(s, z, at, device);
 	orr_op fc_sum = average_fc(s, z, fc_done, at, device);
-	free(device);
+	orr_free(device);
 	for (uint32_t i = 0; i < z->n; i++) {
 		bool is_conv = i < z->conv;
 		uint32_t first = is_conv ? 0 : z->cut, count = is_conv ? z->cut : z->facts.layers - z->cut;
@@ -389,6 +376,6 @@ static void describe(void *self, char *out, size_t size)
 	snprintf(out, size, "C=%u CONV workers, F=%u FC workers; closed form %.6g s", z->conv, z->fc, z->step_s);
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .build = build, .describe = describe };
+static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };
 
 ORR_POLICY_STEP(stanza, "layer separation: most workers train CONV layers, a few the FC layers", params, ops);

@@ -37,39 +37,35 @@ static void destroy(void *self)
 {
 	struct zero *z = self;
 	replicas_free(&z->r);
-	free(z->forward);
-	free(z->backward);
-	free(z->gather);
-	free(z->scatter);
-	free(z);
+	orr_free(z->forward);
+	orr_free(z->backward);
+	orr_free(z->gather);
+	orr_free(z->scatter);
+	orr_free(z);
 }
 
-static bool plan(struct zero *z, struct orr_step *s, double bucket_bytes)
+static void plan(struct zero *z, struct orr_step *s, double bucket_bytes)
 {
 	struct replicas *r = &z->r;
-	if (!replicas_init(r, s, 0, true))
-		return false;
+	replicas_init(r, s, 0, true);
 	double limit = (bucket_bytes > 0 ? bucket_bytes : 26214400) / r->facts.gradient_bytes;
-	bool by_block = bucket_bytes == 0 && r->facts.blocks > 0;
-	if (!(by_block ? chunks_by_block(&r->chunks, s) : chunks_by_params(&r->chunks, s, limit, limit)) || !replicas_costs(r, s))
-		return false;
+	if (bucket_bytes == 0 && r->facts.blocks > 0)
+		chunks_by_block(&r->chunks, s);
+	else
+		chunks_by_params(&r->chunks, s, limit, limit);
+	replicas_costs(r, s);
 	size_t n = (size_t)r->positions * r->chunks.n + 1;
-	z->forward = calloc(n, sizeof *z->forward);
-	z->backward = calloc(n, sizeof *z->backward);
-	z->gather = calloc(r->chunks.n + 1u, sizeof *z->gather);
-	z->scatter = calloc(r->chunks.n + 1u, sizeof *z->scatter);
-	return z->forward && z->backward && z->gather && z->scatter;
+	z->forward = orr_alloc(n, sizeof *z->forward);
+	z->backward = orr_alloc(n, sizeof *z->backward);
+	z->gather = orr_alloc(r->chunks.n + 1u, sizeof *z->gather);
+	z->scatter = orr_alloc(r->chunks.n + 1u, sizeof *z->scatter);
 }
 
 static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
 {
-	struct zero *z = calloc(1, sizeof *z);
-	if (!z || !plan(z, s, orr_arg_real(args, "bucket_bytes"))) {
-		if (z)
-			destroy(z);
-		orr_fail(err, ORR_EFAIL, "out of memory");
-		return NULL;
-	}
+	struct zero *z = orr_alloc(1, sizeof *z);
+	(void)err;
+	plan(z, s, orr_arg_real(args, "bucket_bytes"));
 	z->stage = orr_arg_int(args, "stage");
 	z->prefetch = (uint32_t)orr_arg_int(args, "prefetch");
 	z->does_overlap = orr_arg_bool(args, "overlap");
@@ -237,6 +233,6 @@ static void describe(void *self, char *out, size_t size)
 	snprintf(out, size, "stage %d over %u replicas, %u chunks", (int)z->stage, z->r.n, z->r.chunks.n);
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .build = build, .describe = describe };
+static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };
 
 ORR_POLICY_STEP(zero, "data parallel with divided state: ZeRO stages 1, 2 and 3", params, ops);

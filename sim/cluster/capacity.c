@@ -3,28 +3,17 @@
 
 #include "base/bitset.h"
 #include "base/mem.h"
-#include "cluster/capacity_rows.h"
 #include "cluster/lent.h"
+#include "cluster/source.h"
 #include "engine/engine.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { NONE = UINT32_MAX };
 
-/* Who pays the same: instances of a zone and type whose rows name no price. Names are numbers in capacity.names. */
-struct market {
-	uint32_t zone, type;
-	int64_t price, since;
-	timeline_sum before; /* amount up to `since` of an instance that has been there from 0 on */
+/* Nodes of a market (source.h). */
+struct tenants {
 	uint32_t taken, starting;
-};
-
-/* The last price row of a zone and type. */
-struct quote {
-	uint32_t zone, type;
-	int64_t price;
-	uint64_t order;
 };
 
 struct place {
@@ -35,29 +24,18 @@ struct place {
 	struct eng_event start;
 };
 
-/* One of the two sources of rows: read one row further than what is known, and what is known and has not happened yet. */
-struct rows {
-	struct capacity_rows source;
-	struct avail_rec next, *ahead;
-	size_t first, n, cap;
-};
-
 struct capacity {
 	const struct capacity_config *config;
 	const struct cluster *cluster;
 	struct capacity_host host;
-	struct rows rows[2]; /* the set's, the prices' */
+	struct source source;
 	uint64_t pending;
-	struct strtab *names; /* of zones and types of both */
 	struct lent lent;
 	struct place *place;
 	struct bitset free, *free_of; /* [type] */
-	struct market *market;
-	uint32_t n_markets, cap_markets;
-	struct quote *quote;
-	uint32_t n_quotes, cap_quotes;
-	uint64_t quotes;
-	int64_t default_price;
+	struct tenants *tenants;      /* [market] */
+	uint32_t n_tenants, cap_tenants;
+	bool is_felt; /* a price changed of nodes that are up */
 	/* the bill, up to settled_ns */
 	struct capacity_bill bill;
 	int64_t settled_ns;
@@ -75,28 +53,19 @@ static void tell(struct capacity *c, uint32_t node, enum capacity_event what)
 	c->host.tell(c->host.ctx, node, what);
 }
 
-static int64_t nano(double usd)
-{
-	return llrint(usd * 1e9);
-}
-
 /* ---- the bill ---- */
 
 static void settle(struct capacity *c)
 {
-	timeline_sum dt = (timeline_sum)(now_of(c) - c->settled_ns);
-	if (!dt)
-		return;
-	c->bill.node_ns += dt * c->bill.taken;
-	c->bill.amount += dt * c->price_of_all;
-	c->bill.starting_ns += dt * c->starting;
-	c->bill.starting_amount += dt * c->price_of_starting;
+	int64_t dt = now_of(c) - c->settled_ns;
+	ledger_hold(&c->bill.all, c->bill.taken, c->price_of_all, dt);
+	ledger_hold(&c->bill.starting, c->starting, c->price_of_starting, dt);
 	c->settled_ns = now_of(c);
 }
 
 static int64_t price_of(const struct capacity *c, const struct place *p)
 {
-	return p->own_price >= 0 ? p->own_price : c->market[p->market].price;
+	return p->own_price >= 0 ? p->own_price : c->source.market[p->market].price;
 }
 
 static void count_taken(struct capacity *c, const struct place *p, bool is_more)
@@ -106,7 +75,7 @@ static void count_taken(struct capacity *c, const struct place *p, bool is_more)
 	c->bill.taken += is_more ? 1 : NONE;
 	c->price_of_all += is_more ? price : -price;
 	if (p->own_price < 0)
-		c->market[p->market].taken += is_more ? 1 : NONE;
+		c->tenants[p->market].taken += is_more ? 1 : NONE;
 }
 
 static void count_starting(struct capacity *c, const struct place *p, bool is_more)
@@ -116,57 +85,29 @@ static void count_starting(struct capacity *c, const struct place *p, bool is_mo
 	c->starting += is_more ? 1 : NONE;
 	c->price_of_starting += is_more ? price : -price;
 	if (p->own_price < 0)
-		c->market[p->market].starting += is_more ? 1 : NONE;
+		c->tenants[p->market].starting += is_more ? 1 : NONE;
 }
 
 /* ---- prices ---- */
 
 static uint32_t market_of(struct capacity *c, uint32_t zone, uint32_t type)
 {
-	for (uint32_t i = 0; i < c->n_markets; i++)
-		if (c->market[i].zone == zone && c->market[i].type == type)
-			return i;
-	const struct quote *last = NULL;
-	for (uint32_t i = 0; i < c->n_quotes; i++) {
-		const struct quote *q = &c->quote[i];
-		if ((!q->zone || q->zone == zone) && (!q->type || q->type == type) && (!last || q->order > last->order))
-			last = q;
+	uint32_t market = source_market(&c->source, zone, type, now_of(c));
+	if (market == c->n_tenants) {
+		MEM_GROW(c->tenants, c->n_tenants, c->cap_tenants);
+		c->tenants[c->n_tenants++] = (struct tenants){ 0, 0 };
 	}
-	MEM_GROW(c->market, c->n_markets, c->cap_markets);
-	c->market[c->n_markets] =
-		(struct market){ .zone = zone, .type = type, .price = last ? last->price : c->default_price, .since = now_of(c) };
-	return c->n_markets++;
+	return market;
 }
 
-static bool reprice(struct capacity *c, struct market *m, int64_t price)
+static void on_price(void *ctx, uint32_t market, int64_t more)
 {
-	int64_t now = now_of(c);
-	uint64_t more = (uint64_t)price - (uint64_t)m->price;
+	struct capacity *c = ctx;
+	const struct tenants *t = &c->tenants[market];
 	settle(c);
-	m->before += (timeline_sum)(uint64_t)m->price * (uint64_t)(now - m->since);
-	m->since = now;
-	m->price = price;
-	c->price_of_all += more * m->taken;
-	c->price_of_starting += more * m->starting;
-	return more && m->taken > m->starting;
-}
-
-static void on_price(struct capacity *c, const struct avail_rec *r, uint32_t zone, uint32_t type)
-{
-	bool is_felt = false;
-	uint32_t i = 0;
-	while (i < c->n_quotes && (c->quote[i].zone != zone || c->quote[i].type != type))
-		i++;
-	if (i == c->n_quotes) {
-		MEM_GROW(c->quote, c->n_quotes, c->cap_quotes);
-		c->n_quotes++;
-	}
-	c->quote[i] = (struct quote){ zone, type, nano(r->usd_per_hour), ++c->quotes };
-	for (uint32_t k = 0; k < c->n_markets; k++)
-		if ((!zone || c->market[k].zone == zone) && (!type || c->market[k].type == type))
-			is_felt |= reprice(c, &c->market[k], c->quote[i].price);
-	if (is_felt)
-		tell(c, 0, CAPACITY_PRICE);
+	c->price_of_all += (uint64_t)more * t->taken;
+	c->price_of_starting += (uint64_t)more * t->starting;
+	c->is_felt |= more && t->taken > t->starting;
 }
 
 double capacity_usd_per_hour(const struct capacity *c, uint32_t node)
@@ -180,13 +121,7 @@ timeline_sum capacity_reading(const struct capacity *c, uint32_t node)
 	int64_t now = now_of(c);
 	if (p->own_price >= 0)
 		return (timeline_sum)(uint64_t)p->own_price * (uint64_t)now;
-	const struct market *m = &c->market[p->market];
-	return m->before + (timeline_sum)(uint64_t)m->price * (uint64_t)(now - m->since);
-}
-
-double capacity_usd(timeline_sum amount)
-{
-	return (double)amount / 3.6e12 / 1e9;
+	return source_reading(&c->source, p->market, now);
 }
 
 /* ---- nodes ---- */
@@ -278,18 +213,18 @@ static void leave(struct capacity *c, uint32_t node)
 
 /* ---- rows: each becomes known `notice` before it happens ---- */
 
-static void on_add(struct capacity *c, const struct avail_rec *r, uint32_t zone, uint32_t type)
+static void on_add(struct capacity *c, const struct avail_rec *r)
 {
-	const char *name = r->type ? strtab_text(availset_strings(c->config->set), r->type) : "";
+	const char *name = strtab_text(c->source.names, r->type);
 	uint32_t gpu_type = *name ? cluster_type(c->cluster, name, strlen(name)) : NONE;
 	struct lent_instance *x = lent_get(&c->lent, r->instance);
 	*x = (struct lent_instance){ .number = r->instance,
 		.is_there = true,
 		.node = NONE,
-		.zone = zone,
-		.type = type,
+		.zone = r->zone,
+		.type = r->type,
 		.gpu_type = gpu_type,
-		.price = r->usd_per_hour >= 0 ? nano(r->usd_per_hour) : -1,
+		.price = r->usd_per_hour >= 0 ? ledger_price(r->usd_per_hour) : -1,
 		.goes_ns = x->goes_ns };
 	uint32_t node = free_node(c, gpu_type);
 	c->bill.offered++;
@@ -310,32 +245,29 @@ static void on_remove(struct capacity *c, const struct avail_rec *r)
 		leave(c, node);
 }
 
-static uint32_t name_of(struct capacity *c, const struct rows *rows, uint32_t text)
+static void happen(struct capacity *c, enum source_stream k, const struct avail_rec *r)
 {
-	return text ? strtab_add_z(c->names, strtab_text(availset_strings(rows->source.set), text)) : 0;
-}
-
-static void happen(struct capacity *c, const struct rows *rows, const struct avail_rec *r)
-{
-	uint32_t zone = name_of(c, rows, r->zone), type = name_of(c, rows, r->type);
-	if (r->kind == AVAIL_PRICE)
-		on_price(c, r, zone, type);
-	else if (rows != &c->rows[0])
-		return; /* of a set that is there for its prices */
-	else if (r->kind == AVAIL_ADD)
-		on_add(c, r, zone, type);
-	else
+	if (r->kind == AVAIL_PRICE) {
+		c->is_felt = false;
+		source_price(&c->source, r, now_of(c), on_price, c);
+		if (c->is_felt)
+			tell(c, 0, CAPACITY_PRICE);
+	} else if (k == SOURCE_PRICES) {
+		return; /* the set is there for its prices */
+	} else if (r->kind == AVAIL_ADD) {
+		on_add(c, r);
+	} else {
 		on_remove(c, r);
+	}
 }
 
 static void on_row(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 {
 	(void)e, (void)arg;
 	struct capacity *c = ctx;
-	struct rows *rows = &c->rows[subject];
-	struct avail_rec r = rows->ahead[rows->first++];
+	struct avail_rec r = source_take(&c->source, (enum source_stream)subject);
 	c->pending--;
-	happen(c, rows, &r);
+	happen(c, (enum source_stream)subject, &r);
 }
 
 static void warn(struct capacity *c, const struct avail_rec *r)
@@ -346,48 +278,35 @@ static void warn(struct capacity *c, const struct avail_rec *r)
 		notice(c, x->node, r->t_ns);
 }
 
-static void keep(struct rows *rows)
+/* The next row becomes known. */
+static void know(struct capacity *c, enum source_stream k)
 {
-	if (rows->first == rows->n || (rows->n == rows->cap && rows->first > rows->n / 2)) {
-		rows->n -= rows->first;
-		if (rows->n)
-			memmove(rows->ahead, rows->ahead + rows->first, rows->n * sizeof *rows->ahead);
-		rows->first = 0;
-	}
-	MEM_GROW(rows->ahead, rows->n, rows->cap);
-	rows->ahead[rows->n++] = rows->next;
-}
-
-/* The next row. */
-static void know(struct capacity *c, uint64_t source)
-{
-	struct rows *rows = &c->rows[source];
-	if (rows->next.t_ns <= now_of(c)) {
-		struct avail_rec r = rows->next;
-		happen(c, rows, &r);
+	if (source_next_ns(&c->source, k) <= now_of(c)) {
+		struct avail_rec r = source_pass(&c->source, k);
+		happen(c, k, &r);
 		return;
 	}
-	if (!source && rows->next.kind == AVAIL_REMOVE)
-		warn(c, &rows->next);
-	keep(rows);
+	const struct avail_rec *r = source_read(&c->source, k);
+	if (k == SOURCE_INSTANCES && r->kind == AVAIL_REMOVE)
+		warn(c, r);
 	c->pending++;
-	eng_at(c->host.engine, rows->next.t_ns, c->host.priority, on_row, c, source, 0);
+	eng_at(c->host.engine, r->t_ns, c->host.priority, on_row, c, k, 0);
 }
 
 static void on_known(struct engine *e, void *ctx, uint64_t subject, uint64_t arg);
 
-/* Rows that are known now are seen to; the next one is an event. */
-static void read_rows(struct capacity *c, uint64_t source)
+/* Handles the rows that are known now; the next one is an event. */
+static void read_rows(struct capacity *c, enum source_stream k)
 {
-	struct rows *rows = &c->rows[source];
-	while (capacity_rows_next(&rows->source, &rows->next)) {
-		int64_t known = rows->next.t_ns - c->config->notice_ns;
+	int64_t t;
+	while ((t = source_next_ns(&c->source, k)) < ORR_NEVER) {
+		int64_t known = t - c->config->notice_ns;
 		if (known <= now_of(c)) {
-			know(c, source);
+			know(c, k);
 			continue;
 		}
 		c->pending++;
-		eng_at(c->host.engine, known, c->host.priority, on_known, c, source, 0);
+		eng_at(c->host.engine, known, c->host.priority, on_known, c, k, 0);
 		return;
 	}
 }
@@ -397,8 +316,8 @@ static void on_known(struct engine *e, void *ctx, uint64_t subject, uint64_t arg
 	(void)e, (void)arg;
 	struct capacity *c = ctx;
 	c->pending--;
-	know(c, subject);
-	read_rows(c, subject);
+	know(c, (enum source_stream)subject);
+	read_rows(c, (enum source_stream)subject);
 }
 
 /* ---- all of it ---- */
@@ -410,7 +329,6 @@ void capacity_new(
 	c->config = config;
 	c->cluster = cluster;
 	c->host = *host;
-	c->default_price = nano(config->usd_per_hour);
 	c->place = mem_zalloc(cluster->n_nodes, sizeof *c->place);
 	bitset_init(&c->free, cluster->n_nodes);
 	c->free_of = mem_zalloc(cluster->n_types, sizeof *c->free_of);
@@ -421,30 +339,25 @@ void capacity_new(
 		c->place[i].goes_ns = ORR_NEVER;
 		set_free(c, i, true);
 	}
-	c->names = strtab_new();
-	capacity_rows_open(&c->rows[0].source, config->set, config->repeats);
-	capacity_rows_open(&c->rows[1].source, config->prices, config->repeats);
-	read_rows(c, 1); /* prices first */
-	read_rows(c, 0);
+	source_open(&c->source,
+		&(struct source_config){
+			.set = config->set, .prices = config->prices, .repeats = config->repeats, .usd_per_hour = config->usd_per_hour });
+	read_rows(c, SOURCE_PRICES); /* prices first */
+	read_rows(c, SOURCE_INSTANCES);
 }
 
 void capacity_free(struct capacity *c)
 {
 	if (!c)
 		return;
-	for (int i = 0; i < 2; i++) {
-		capacity_rows_close(&c->rows[i].source);
-		mem_free(c->rows[i].ahead);
-	}
-	strtab_free(c->names);
+	source_close(&c->source);
 	for (uint32_t t = 0; t < c->cluster->n_types; t++)
 		bitset_free(&c->free_of[t]);
 	bitset_free(&c->free);
 	lent_free(&c->lent);
 	mem_free(c->free_of);
 	mem_free(c->place);
-	mem_free(c->market);
-	mem_free(c->quote);
+	mem_free(c->tenants);
 	mem_free(c);
 }
 

@@ -18,7 +18,7 @@
 #define ORR_CLUSTER_CAPACITY_H
 
 #include "cluster/cluster.h"
-#include "results/timeline.h"
+#include "cluster/ledger.h"
 #include "traces/avail.h"
 
 struct engine;
@@ -59,14 +59,12 @@ timeline_sum capacity_reading(const struct capacity *c, uint32_t node);
 
 /* Up to now. */
 struct capacity_bill {
-	timeline_sum node_ns, amount;              /* of all instances that took a node */
-	timeline_sum starting_ns, starting_amount; /* before they were up */
-	uint32_t taken, up, waiting;               /* now */
-	uint64_t offered, unused;                  /* so far; unused: never had a node, and is gone or waits */
-	uint64_t lost, noticed;                    /* nodes that went while up; of those that were up, noticed so far */
+	struct ledger all, starting; /* instances that took a node; starting: before they were up */
+	uint32_t taken, up, waiting; /* now */
+	uint64_t offered, unused;    /* so far; unused: never had a node, and is gone or waits */
+	uint64_t lost, noticed;      /* nodes that went while up; of those that were up, noticed so far */
 };
 void capacity_bill(struct capacity *c, struct capacity_bill *out);
-double capacity_usd(timeline_sum amount);
 
 /* Parts that every node can be cut into so that each GPU of it is a whole number of them: the least common multiple of the numbers
  * of GPUs. 0 and an error: a node has none, or there is no multiple below a million. */

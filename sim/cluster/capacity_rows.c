@@ -3,11 +3,11 @@
 
 #include "base/mem.h"
 
-void capacity_rows_open(struct capacity_rows *r, const struct availset *set, bool repeats)
+void capacity_rows_open(struct capacity_rows *r, const struct availset *set, bool repeats, uint64_t replication)
 {
-	*r = (struct capacity_rows){ .set = set, .repeats = repeats, .is_over = !set };
+	*r = (struct capacity_rows){ .set = set, .repeats = repeats, .round = replication, .is_over = !set };
 	if (set)
-		r->cursor = availset_open(set, 0);
+		r->cursor = availset_open(set, replication);
 }
 
 void capacity_rows_close(struct capacity_rows *r)
@@ -18,19 +18,19 @@ void capacity_rows_close(struct capacity_rows *r)
 	mem_free(r->ready);
 }
 
-/* The instance `in_round` of this round has that number, and is there. */
+/* Instance `in_round` of this round is live and has this number. */
 static void enter(struct capacity_rows *r, uint32_t in_round, uint32_t number)
 {
 	while (r->n_of_round <= in_round) {
 		MEM_GROW(r->of_round, r->n_of_round, r->cap_of_round);
-		r->of_round[r->n_of_round].is_there = false;
+		r->of_round[r->n_of_round].is_live = false;
 		r->of_round[r->n_of_round++].number = 0;
 	}
 	r->of_round[in_round].number = number;
-	r->of_round[in_round].is_there = true;
+	r->of_round[in_round].is_live = true;
 }
 
-/* The row as it is in the whole: time and instance. */
+/* Shifts the row's time by the rounds before and gives its instance the number that it has over all rounds. */
 static void translate(struct capacity_rows *r, struct avail_rec *x)
 {
 	x->t_ns += r->offset_ns;
@@ -39,7 +39,7 @@ static void translate(struct capacity_rows *r, struct avail_rec *x)
 	if (x->kind == AVAIL_ADD)
 		enter(r, x->instance, r->numbers++);
 	else
-		r->of_round[x->instance].is_there = false;
+		r->of_round[x->instance].is_live = false;
 	x->instance = r->of_round[x->instance].number;
 }
 
@@ -49,17 +49,17 @@ static void put_ready(struct capacity_rows *r, const struct avail_rec *x)
 	r->ready[r->n_ready++] = *x;
 }
 
-/* Those who are left of the last round, in order of addition; how many. */
+/* Lists the instances that are live at the end of a round, in order of addition. Returns their number. */
 static uint32_t survivors(const struct capacity_rows *r, uint32_t *number)
 {
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < r->n_of_round; i++)
-		if (r->of_round[i].is_there)
+		if (r->of_round[i].is_live)
 			number[n++] = r->of_round[i].number;
 	return n;
 }
 
-/* The rows at the next round's time 0: additions of those who are there already are left out. */
+/* Rows at the next round's time 0, without the additions for which a live instance stands in. */
 static void begin_round(struct capacity_rows *r)
 {
 	uint32_t *number = mem_alloc((r->n_of_round + 1) * sizeof *number), n = survivors(r, number), taken = 0;
@@ -90,7 +90,7 @@ static void begin_round(struct capacity_rows *r)
 
 bool capacity_rows_next(struct capacity_rows *r, struct avail_rec *out)
 {
-	enum { MOST_EMPTY = 1000 }; /* rounds in a row in which nothing changes: nothing ever will */
+	enum { MOST_EMPTY = 1000 }; /* rounds in a row without a change: none will ever change anything */
 	for (int empty = 0; !r->is_over && empty < MOST_EMPTY; empty++) {
 		if (r->next_ready < r->n_ready) {
 			*out = r->ready[r->next_ready++];

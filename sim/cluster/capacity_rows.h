@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * capacity_rows.h - the rows of an availability set, once or again and again
+ * capacity_rows.h - the rows of an availability set, read once or repeatedly
  *
- * Repeated, a set begins anew when it ends (a generator with other random numbers): who is there then stands in for who is added at
- * its time 0, oldest first, and the difference comes or goes. Instances have numbers that are never used again (2^32 of them).
+ * A repeated set starts its next round when it ends (a generator with other random numbers). Instances still live then stand in for
+ * those that the next round adds at its time 0, oldest first; the difference is added or removed. Instance numbers are never reused
+ * (there are 2^32).
  *
  * Invariant: times do not decrease; an instance is added once and removed at most once.
  */
@@ -16,23 +17,23 @@ struct capacity_rows {
 	const struct availset *set;
 	struct availcursor *cursor;
 	bool repeats;
-	uint64_t round;
+	uint64_t round; /* index of the random streams */
 	int64_t offset_ns;
 	uint32_t numbers; /* given out so far */
-	/* Of the instances of this round, by their numbers in it. */
+	/* [number in this round] the instance's number, and whether it is live. */
 	struct {
 		uint32_t number;
-		bool is_there;
+		bool is_live;
 	} * of_round;
 	uint32_t n_of_round, cap_of_round;
-	/* Rows to be given before the cursor's next. */
+	/* Rows to be returned before the cursor's next. */
 	struct avail_rec *ready;
 	size_t n_ready, cap_ready, next_ready;
 	bool is_over;
 };
 
-/* set may be NULL: no rows. A set that is repeated must have an end above 0. */
-void capacity_rows_open(struct capacity_rows *r, const struct availset *set, bool repeats);
+/* set may be NULL: no rows. The end of a repeated set must be above 0. replication: of the first round's random streams. */
+void capacity_rows_open(struct capacity_rows *r, const struct availset *set, bool repeats, uint64_t replication);
 void capacity_rows_close(struct capacity_rows *r);
 bool capacity_rows_next(struct capacity_rows *r, struct avail_rec *out);
 

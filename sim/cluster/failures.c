@@ -2,6 +2,7 @@
 #include "cluster/failures.h"
 
 #include "base/bytes.h"
+#include "base/heap.h"
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/rng.h"
@@ -151,23 +152,13 @@ const char *failures_hash(const struct failures *f)
 
 /* ---- one run ---- */
 
-static bool is_before(const struct change *a, const struct change *b)
+static inline bool is_before(const void *none, const struct change *a, const struct change *b)
 {
+	(void)none;
 	return a->t < b->t || (a->t == b->t && a->node < b->node);
 }
 
-static void sift_down(struct failure_run *r, uint32_t i)
-{
-	struct change x = r->heap[i];
-	for (uint32_t k; (k = 2 * i + 1) < r->n; i = k) {
-		if (k + 1 < r->n && is_before(&r->heap[k + 1], &r->heap[k]))
-			k++;
-		if (!is_before(&r->heap[k], &x))
-			break;
-		r->heap[i] = r->heap[k];
-	}
-	r->heap[i] = x;
-}
+HEAP(change, struct change, const void, is_before, HEAP_UNTRACKED)
 
 static int64_t draw(struct failure_run *r, uint32_t node, int64_t mean_ns)
 {
@@ -189,7 +180,7 @@ struct failure_run *failure_run_new(const struct failures *f, const struct clust
 			r->heap[r->n++] = (struct change){ draw(r, i, f->mtbf), i, true };
 	}
 	for (uint32_t i = r->n / 2; i-- > 0;)
-		sift_down(r, i);
+		change_down(NULL, r->heap, r->n, i, r->heap[i]);
 	return r;
 }
 
@@ -209,9 +200,8 @@ bool failure_run_next(struct failure_run *r, int64_t *t_ns, uint32_t *node, bool
 		return false;
 	if (r->f->mtbf) {
 		x = r->heap[0];
-		r->heap[0].fails = !x.fails;
-		r->heap[0].t = num_add_sat(x.t, draw(r, x.node, x.fails ? r->f->mttr : r->f->mtbf));
-		sift_down(r, 0);
+		int64_t next = num_add_sat(x.t, draw(r, x.node, x.fails ? r->f->mttr : r->f->mtbf));
+		change_down(NULL, r->heap, r->n, 0, (struct change){ next, x.node, !x.fails });
 	} else if (r->at < r->f->n) {
 		x = r->f->change[r->at++];
 	} else {

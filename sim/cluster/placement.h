@@ -28,7 +28,4 @@
 extern const struct placement placement_count, placement_consolidate, placement_spread, placement_best_fit, placement_topology,
 	placement_fgd;
 
-/* Frees what a rule has remembered in the pool. */
-void placement_forget(struct pool *p);
-
 #endif

@@ -24,14 +24,10 @@
 #include <math.h>
 #include <string.h>
 
-struct growth {
+struct fgd_growth {
 	uint32_t version; /* of the node, when computed; 0: never */
 	uint32_t slot;
 	double value; /* INFINITY: does not fit */
-};
-
-struct fgd_cache {
-	struct growth *growth; /* [shape * n_nodes + node] */
 };
 
 static uint32_t free_of_slot(const struct pool *p, uint32_t n, uint32_t i)
@@ -105,7 +101,7 @@ static double growth_of_share(const struct pool *p, const struct state *before, 
 	return expected_fragment(p, &s) - f0;
 }
 
-static void try_share(const struct pool *p, uint32_t n, const struct state *s, double f0, const struct pool_request *r, struct growth *g)
+static void try_share(const struct pool *p, uint32_t n, const struct state *s, double f0, const struct pool_request *r, struct fgd_growth *g)
 {
 	uint32_t k = 0;
 	for (uint32_t i = 0; s->n_parts && i < p->cluster->node[n].gpus; i++) {
@@ -129,7 +125,7 @@ static void try_share(const struct pool *p, uint32_t n, const struct state *s, d
 	}
 }
 
-static void compute(const struct pool *p, uint32_t n, const struct pool_request *r, struct growth *g)
+static void compute(const struct pool *p, uint32_t n, const struct pool_request *r, struct fgd_growth *g)
 {
 	struct state s;
 	g->version = p->node[n].version;
@@ -150,18 +146,16 @@ static void compute(const struct pool *p, uint32_t n, const struct pool_request 
 }
 
 /* The row of the cache for this request, or NULL if it is not one of the mix. */
-static struct growth *row_of(struct pool *p, const struct pool_request *r)
+static struct fgd_growth *row_of(struct pool *p, const struct pool_request *r)
 {
 	for (size_t i = 0; i < p->mix.n; i++) {
 		const struct pool_request *m = &p->mix.shape[i];
 		if (m->gpus != r->gpus || m->gpu_milli != r->gpu_milli || m->cpu_milli != r->cpu_milli || m->mem_mib != r->mem_mib ||
 			m->types != r->types)
 			continue;
-		if (!p->fgd) {
-			p->fgd = mem_zalloc(1, sizeof *p->fgd);
-			p->fgd->growth = mem_zalloc(p->mix.n * p->cluster->n_nodes, sizeof *p->fgd->growth);
-		}
-		return p->fgd->growth + i * p->cluster->n_nodes;
+		if (!p->fgd)
+			p->fgd = mem_zalloc(p->mix.n * p->cluster->n_nodes, sizeof *p->fgd);
+		return p->fgd + i * p->cluster->n_nodes;
 	}
 	return NULL;
 }
@@ -169,10 +163,10 @@ static struct growth *row_of(struct pool *p, const struct pool_request *r)
 static bool place_fgd(struct pool *p, const struct pool_request *r, uint32_t type)
 {
 	(void)type;
-	struct growth *row = row_of(p, r), own, best = { .value = INFINITY };
+	struct fgd_growth *row = row_of(p, r), own, best = { .value = INFINITY };
 	uint32_t at = UINT32_MAX;
 	for (uint32_t n = 0; n < p->cluster->n_nodes; n++) {
-		struct growth *g = row ? &row[n] : &own;
+		struct fgd_growth *g = row ? &row[n] : &own;
 		if (!row || g->version != p->node[n].version)
 			compute(p, n, r, g);
 		if (g->value < best.value) {
@@ -191,14 +185,6 @@ static bool place_fgd(struct pool *p, const struct pool_request *r, uint32_t typ
 			return true;
 	}
 	return false;
-}
-
-void placement_forget(struct pool *p)
-{
-	if (p->fgd)
-		mem_free(p->fgd->growth);
-	mem_free(p->fgd);
-	p->fgd = NULL;
 }
 
 const struct placement placement_fgd = { "fgd", "where the expected fragmentation grows least (ATC 2023)", false, place_fgd, true };

@@ -210,7 +210,7 @@ void pool_free(struct pool *p)
 	free_sets(p->bucket, (size_t)p->cluster->n_types * (p->cluster->max_node_gpus + 1));
 	free_sets(p->any_free, p->cluster->n_types);
 	free_sets(p->any_open, p->cluster->n_types);
-	placement_forget(p);
+	mem_free(p->fgd);
 	mem_free(p->mix.shape);
 	mem_free(p->mix.share);
 	mem_free(p->rack_free);

@@ -12,11 +12,6 @@ static const char *const account_names[ACCOUNTS] = { "useful", "wasted", "restar
 static const char *const part_names[ACCOUNTS] = { "useful_part", "wasted_part", "restart_part", "starting_part", "idle_part" };
 static const char *const usd_names[ACCOUNTS] = { "usd_useful", "usd_wasted", "usd_restart", "usd_starting", "usd_idle" };
 
-/* Time in parts x ns, money in parts x (1e-9 USD/h) x ns. */
-struct sum {
-	timeline_sum time, amount;
-};
-
 /* A node while it is up: `used` of its parts are held by jobs since `since`, when its reading was `reading`. */
 struct meter {
 	uint32_t weight; /* parts of 1/1000 GPU */
@@ -31,7 +26,7 @@ struct meter {
 /* What a live job has on it. */
 struct tab {
 	timeline_sum reading; /* of its parts, when the present run began */
-	struct sum kept;      /* work that will be useful if the job comes to a good end */
+	struct ledger kept;   /* work that will be useful if the job comes to a good end */
 	timeline_sum amount;  /* all that it cost */
 	int64_t owed;         /* work added that is none of its own, not done yet */
 };
@@ -42,7 +37,7 @@ struct bill {
 	struct meter *meter; /* [node] */
 	struct tab *tab;     /* [job slot] */
 	uint32_t n_tabs;
-	struct sum account[ACCOUNTS];
+	struct ledger account[ACCOUNTS]; /* in parts of nodes */
 	uint32_t in_use, going_gpus;
 	uint32_t without_gpus; /* running jobs that hold none */
 	uint64_t *price_of;    /* [type] of the nodes that are up */
@@ -61,12 +56,6 @@ static timeline_sum share_of(timeline_sum v, int64_t part, int64_t whole)
 	return v / w * p + v % w * p / w;
 }
 
-static void add_to(struct sum *s, timeline_sum time, timeline_sum amount)
-{
-	s->time += time;
-	s->amount += amount;
-}
-
 /* ---- nodes ---- */
 
 static void settle(struct orr_jobs *w, uint32_t node)
@@ -75,7 +64,7 @@ static void settle(struct orr_jobs *w, uint32_t node)
 	struct meter *m = &b->meter[node];
 	int64_t now = eng_now(w->engine);
 	timeline_sum reading = capacity_reading(w->capacity, node), idle = b->node_parts - m->used;
-	add_to(&b->account[IDLE], idle * (uint64_t)(now - m->since), idle * (timeline_sum)(reading - m->reading));
+	ledger_add(&b->account[IDLE], idle * (uint64_t)(now - m->since), idle * (timeline_sum)(reading - m->reading));
 	m->since = now;
 	m->reading = reading;
 }
@@ -89,7 +78,7 @@ static void price_node(const struct orr_jobs *w, uint32_t node, uint64_t price)
 
 static uint64_t price_now(const struct orr_jobs *w, uint32_t node)
 {
-	return (uint64_t)llrint(capacity_usd_per_hour(w->capacity, node) * 1e9);
+	return (uint64_t)ledger_price(capacity_usd_per_hour(w->capacity, node));
 }
 
 static void node_up(struct orr_jobs *w, uint32_t node)
@@ -225,9 +214,9 @@ void bill_leave(struct orr_jobs *w, struct job *job, int64_t done, int64_t kept)
 	timeline_sum lost_amount = share_of(amount, lost, ran), restart_amount = share_of(amount, restart, ran);
 	t->owed -= repaid;
 	t->amount += amount;
-	add_to(&b->account[WASTED], (timeline_sum)parts * (uint64_t)lost, lost_amount);
-	add_to(&b->account[RESTART], (timeline_sum)parts * (uint64_t)restart, restart_amount);
-	add_to(&t->kept, (timeline_sum)parts * (uint64_t)(ran - lost - restart), amount - lost_amount - restart_amount);
+	ledger_add(&b->account[WASTED], (timeline_sum)parts * (uint64_t)lost, lost_amount);
+	ledger_add(&b->account[RESTART], (timeline_sum)parts * (uint64_t)restart, restart_amount);
+	ledger_add(&t->kept, (timeline_sum)parts * (uint64_t)(ran - lost - restart), amount - lost_amount - restart_amount);
 }
 
 void bill_owe(struct orr_jobs *w, const struct job *job, int64_t work)
@@ -238,7 +227,7 @@ void bill_owe(struct orr_jobs *w, const struct job *job, int64_t work)
 
 static double usd(const struct bill *b, timeline_sum amount)
 {
-	return (double)amount / (double)b->node_parts / 3.6e12 / 1e9;
+	return ledger_usd((double)amount / (double)b->node_parts);
 }
 
 void bill_ended(struct orr_jobs *w, const struct job *job, bool is_good)
@@ -247,7 +236,7 @@ void bill_ended(struct orr_jobs *w, const struct job *job, bool is_good)
 	if (!b)
 		return;
 	struct tab *t = tab_of(w, job);
-	add_to(&b->account[is_good ? USEFUL : WASTED], t->kept.time, t->kept.amount);
+	ledger_add(&b->account[is_good ? USEFUL : WASTED], t->kept.ns, t->kept.amount);
 	if (is_good)
 		hist_add(b->job_usd, usd(b, t->amount));
 	*t = (struct tab){ 0 };
@@ -287,7 +276,7 @@ void bill_instant(struct orr_jobs *w)
 	if (!b || !w->config->record_jobs)
 		return;
 	capacity_bill(w->capacity, &c);
-	struct node_row row = { eng_now(w->engine), c.taken, c.up, b->in_use, capacity_usd(c.amount) };
+	struct node_row row = { eng_now(w->engine), c.taken, c.up, b->in_use, ledger_usd((double)c.all.amount) };
 	if (b->n_rows && !is_news(&row, &b->last))
 		return;
 	b->last = row;
@@ -309,28 +298,28 @@ static void close_accounts(struct orr_jobs *w)
 	for (uint32_t i = w->slots.first_live; i != NONE; i = w->slots.job[i].next)
 		if (w->slots.job[i].state != ORR_JOB_ENDED) {
 			struct tab *t = tab_of(w, &w->slots.job[i]);
-			add_to(&b->account[USEFUL], t->kept.time, t->kept.amount);
+			ledger_add(&b->account[USEFUL], t->kept.ns, t->kept.amount);
 		}
 	for (uint32_t i = 0; i < w->config->cluster->n_nodes; i++)
 		if (w->pool->node[i].is_up)
 			settle(w, i);
-	b->account[STARTING] = (struct sum){ c.starting_ns * b->node_parts, c.starting_amount * b->node_parts };
+	b->account[STARTING] = (struct ledger){ c.starting.ns * b->node_parts, c.starting.amount * b->node_parts };
 }
 
 static double hours(const struct bill *b, timeline_sum time)
 {
-	return (double)time / (double)b->node_parts / 3.6e12;
+	return ledger_hours((double)time / (double)b->node_parts);
 }
 
 static void put_accounts(struct orr_jobs *w, const struct capacity_bill *c)
 {
 	struct bill *b = w->bill;
 	struct run_result *r = w->result;
-	double all = (double)c->node_ns / 3.6e12;
+	double all = ledger_hours((double)c->all.ns);
 	r->accounts = mem_zalloc(ACCOUNTS, sizeof *r->accounts);
 	r->n_accounts = ACCOUNTS;
 	for (int i = 0; i < ACCOUNTS; i++) {
-		struct account_row row = { account_names[i], hours(b, b->account[i].time) * 3600, usd(b, b->account[i].amount) };
+		struct account_row row = { account_names[i], hours(b, b->account[i].ns) * 3600, usd(b, b->account[i].amount) };
 		r->accounts[i] = row;
 		summary_put(r, part_names[i], all > 0 ? row.node_s / 3600 / all : 0);
 		summary_put(r, usd_names[i], row.usd);
@@ -346,12 +335,12 @@ void bill_end(struct orr_jobs *w)
 		return;
 	close_accounts(w);
 	capacity_bill(w->capacity, &c);
-	timeline_sum ready = c.node_ns - c.starting_ns;
-	double used = hours(b, b->account[USEFUL].time + b->account[WASTED].time + b->account[RESTART].time);
-	summary_put(r, "node_hours", (double)c.node_ns / 3.6e12);
-	summary_put(r, "capacity_used", ready ? used / ((double)ready / 3.6e12) : 0);
-	summary_put(r, "usd", capacity_usd(c.amount));
-	summary_put(r, "usd_per_job", w->totals.completed ? capacity_usd(c.amount) / (double)w->totals.completed : NAN);
+	timeline_sum ready = c.all.ns - c.starting.ns;
+	double used = hours(b, b->account[USEFUL].ns + b->account[WASTED].ns + b->account[RESTART].ns);
+	summary_put(r, "node_hours", ledger_hours((double)c.all.ns));
+	summary_put(r, "capacity_used", ready ? used / (ledger_hours((double)ready)) : 0);
+	summary_put(r, "usd", ledger_usd((double)c.all.amount));
+	summary_put(r, "usd_per_job", w->totals.completed ? ledger_usd((double)c.all.amount) / (double)w->totals.completed : NAN);
 	summary_put(r, "job_usd_mean", hist_count(b->job_usd) ? hist_mean(b->job_usd) : NAN);
 	summary_put(r, "job_usd_max", hist_count(b->job_usd) ? hist_max(b->job_usd) : NAN);
 	summary_put(r, "instances", (double)c.offered);
@@ -363,7 +352,7 @@ void bill_end(struct orr_jobs *w)
 	put_accounts(w, &c);
 	if (w->config->record_jobs && b->last.time_ns < eng_now(w->engine)) {
 		b->stride = 1; /* the last row says when it was over */
-		record(w, &(struct node_row){ eng_now(w->engine), c.taken, c.up, b->last.in_use, capacity_usd(c.amount) });
+		record(w, &(struct node_row){ eng_now(w->engine), c.taken, c.up, b->last.in_use, ledger_usd((double)c.all.amount) });
 	}
 }
 
@@ -394,18 +383,16 @@ static const char *wrong_parts(const struct orr_jobs *w)
 const char *bill_check(struct orr_jobs *w, bool is_end)
 {
 	const struct bill *b = w->bill;
-	struct sum all = { 0, 0 };
 	struct capacity_bill c;
 	if (!b)
 		return NULL;
 	if (!is_end)
 		return wrong_parts(w);
-	for (int i = 0; i < ACCOUNTS; i++)
-		add_to(&all, b->account[i].time, b->account[i].amount);
+	struct ledger all = ledger_total(b->account, ACCOUNTS);
 	capacity_bill(w->capacity, &c);
-	if (all.time != c.node_ns * b->node_parts)
+	if (all.ns != c.all.ns * b->node_parts)
 		return "the accounts do not add up to the time of the instances";
-	return all.amount == c.amount * b->node_parts ? NULL : "the accounts do not add up to what the instances cost";
+	return all.amount == c.all.amount * b->node_parts ? NULL : "the accounts do not add up to what the instances cost";
 }
 
 /* ---- asking ---- */

@@ -13,7 +13,7 @@
 #ifndef ORR_JOBS_JOBS_H
 #define ORR_JOBS_JOBS_H
 
-#include <orrery/policy.h>
+#include <orrery/jobs.h>
 
 #include "base/param.h"
 #include "cluster/cluster.h"

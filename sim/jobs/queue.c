@@ -11,6 +11,7 @@
  */
 #include "jobs/world.h"
 
+#include "base/heap.h"
 #include "base/mem.h"
 
 struct node {
@@ -358,35 +359,23 @@ int64_t orr_queue_second(const struct orr_queue *q, orr_job j)
 
 /* ---- walking ---- */
 
-static bool is_step_before(const struct orr_queue *q, const struct step *a, const struct step *b)
+static inline bool is_step_before(const struct orr_queue *q, const struct step *a, const struct step *b)
 {
 	return is_before(&q->node[a->node], &q->node[b->node]);
 }
 
-static void sift_down(const struct orr_queue *q, struct walk_state *s, uint32_t i)
-{
-	struct step x = s->heap[i];
-	for (uint32_t k; (k = 2 * i + 1) < s->n; i = k) {
-		if (k + 1 < s->n && is_step_before(q, &s->heap[k + 1], &s->heap[k]))
-			k++;
-		if (is_step_before(q, &x, &s->heap[k]))
-			break;
-		s->heap[i] = s->heap[k];
-	}
-	s->heap[i] = x;
-}
+HEAP(step, struct step, const struct orr_queue, is_step_before, HEAP_UNTRACKED)
 
 /* Replaces the node of the i-th step by a later one; NONE: ends the walk of that shape. */
 static void replace(const struct orr_queue *q, struct walk_state *s, uint32_t i, uint32_t node)
 {
 	if (node != NONE) {
-		s->heap[i].node = node;
-		sift_down(q, s, i);
+		step_down(q, s->heap, s->n, i, (struct step){ node, s->heap[i].bound });
 		return;
 	}
 	s->heap[i] = s->heap[--s->n];
 	for (uint32_t k = i < s->n ? i + 1 : 0; k-- > 0;)
-		sift_down(q, s, k); /* i and all above it */
+		step_down(q, s->heap, s->n, k, s->heap[k]); /* i and all above it */
 }
 
 void orr_walk_begin(struct orr_queue *q, struct orr_walk *walk)
@@ -405,7 +394,7 @@ void orr_walk_begin(struct orr_queue *q, struct orr_walk *walk)
 	for (uint32_t k = 0; k < s->n; k++)
 		s->heap[k] = (struct step){ q->shape[q->active[k]].first, INT64_MAX };
 	for (uint32_t k = s->n / 2; k-- > 0;)
-		sift_down(q, s, k);
+		step_down(q, s->heap, s->n, k, s->heap[k]);
 	*walk = (struct orr_walk){ q, s, 0 };
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "jobs/world.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 
 #include <string.h>
@@ -58,11 +59,10 @@ void slot_release_ended(struct orr_jobs *w)
 
 static uint32_t hash_request(const struct pool_request *r)
 {
-	uint64_t h = r->gpus * UINT64_C(0x9e3779b97f4a7c15) ^ r->gpu_milli;
-	h = (h ^ (uint64_t)r->cpu_milli) * UINT64_C(0xbf58476d1ce4e5b9);
-	h = (h ^ h >> 29 ^ (uint64_t)r->mem_mib) * UINT64_C(0x94d049bb133111eb);
-	h = (h ^ h >> 31 ^ r->types) * UINT64_C(0x9e3779b97f4a7c15);
-	return (uint32_t)(h >> 32);
+	uint64_t h = hash_mix(r->gpus * HASH_GOLDEN ^ r->gpu_milli);
+	h = hash_mix(h ^ (uint64_t)r->cpu_milli);
+	h = hash_mix(h ^ (uint64_t)r->mem_mib);
+	return (uint32_t)hash_mix(h ^ r->types);
 }
 
 static bool is_same(const struct pool_request *a, const struct pool_request *b)

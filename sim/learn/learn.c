@@ -2,6 +2,7 @@
 /* Ops in flight: found by their number, checked as they start, carried out as they end. */
 #include "learn/state.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 
 #include <math.h>
@@ -31,8 +32,7 @@ struct learn *learn_new(const struct learn_config *c, struct orr_error *err)
 
 static size_t place_of(const struct learn *l, uint64_t op, uint32_t device)
 {
-	uint64_t h = (op * UINT64_C(0x9e3779b97f4a7c15)) ^ (device * UINT64_C(0xbf58476d1ce4e5b9));
-	return (size_t)((h ^ h >> 32) & (l->cap_flights - 1));
+	return hash_mix(op * HASH_GOLDEN ^ device) & (l->cap_flights - 1);
 }
 
 static bool is_empty(const struct flight *f)
@@ -266,36 +266,4 @@ int learn_end(struct learn *l, double time_s, uint64_t op, uint32_t first_device
 	}
 	remove_flight(l, f);
 	return 0;
-}
-
-/* ---- looking in ---- */
-
-size_t learn_dim(const struct learn *l)
-{
-	return l->pool.dim;
-}
-
-const double *learn_parameters(struct learn *l, uint32_t device)
-{
-	return replica_of(l, device)->x->v;
-}
-
-const double *learn_gradient(struct learn *l, uint32_t device)
-{
-	return gradient_of(l, replica_of(l, device))->v;
-}
-
-const double *learn_inbox(struct learn *l, uint32_t device)
-{
-	return replica_of(l, device)->inbox->v;
-}
-
-const double *learn_server(struct learn *l)
-{
-	return l->server->v;
-}
-
-void learn_set_parameters(struct learn *l, uint32_t device, const double *x)
-{
-	memcpy(vec_writable(&l->pool, &replica_of(l, device)->x, false), x, l->pool.dim * sizeof *x);
 }

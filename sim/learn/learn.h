@@ -90,7 +90,6 @@ struct learn_point {
 
 /* As data: what `--set learn.NAME=VALUE` sets. */
 extern const struct orr_param learn_options[];
-void learn_config_default(struct learn_config *c); /* the defaults of learn_options */
 void learn_config_read(struct learn_config *c, const struct orr_args *options);
 
 struct learn;
@@ -119,21 +118,9 @@ double learn_time_to(const struct learn *l, double target);
 double learn_samples_to(const struct learn *l, double target);
 bool learn_reached(const struct learn *l); /* the target of the configuration */
 double learn_samples(const struct learn *l);
-uint64_t learn_updates(const struct learn *l);
 /* Mean over pushes of the pushes that the server took since the worker pulled what its gradient was taken at; over
  * gradients that reach a replica by its inbox, of the updates from an inbox, by any worker, since then (the own: 0). */
 double learn_staleness(const struct learn *l);
 double learn_floor(struct learn *l); /* the least loss there is; NAN where it is not known */
-
-size_t learn_dim(const struct learn *l);
-/* x of a device (which becomes a replica if it was none), X; valid until the next call. */
-const double *learn_parameters(struct learn *l, uint32_t device);
-const double *learn_gradient(struct learn *l, uint32_t device);
-const double *learn_inbox(struct learn *l, uint32_t device);
-const double *learn_server(struct learn *l);
-void learn_set_parameters(struct learn *l, uint32_t device, const double *x);
-double learn_dispersion(struct learn *l);
-double learn_loss_at(struct learn *l, const double *x);
-void learn_gradient_at(struct learn *l, const double *x, const uint32_t *rows, uint32_t n, double *g);
 
 #endif

@@ -94,10 +94,3 @@ void learn_config_read(struct learn_config *c, const struct orr_args *a)
 		.target = target > 0 ? target : NAN,
 	};
 }
-
-void learn_config_default(struct learn_config *c)
-{
-	struct orr_args *a = args_new(learn_options, "learn", NULL);
-	learn_config_read(c, a);
-	args_free(a);
-}

@@ -141,11 +141,6 @@ double learn_samples(const struct learn *l)
 	return l->samples;
 }
 
-uint64_t learn_updates(const struct learn *l)
-{
-	return l->updates;
-}
-
 double learn_floor(struct learn *l)
 {
 	if (!l->has_floor) {
@@ -153,16 +148,4 @@ double learn_floor(struct learn *l)
 		l->has_floor = true;
 	}
 	return l->floor;
-}
-
-double learn_loss_at(struct learn *l, const double *x)
-{
-	return problem_loss(l->problem, x, l->config.threads);
-}
-
-void learn_gradient_at(struct learn *l, const double *x, const uint32_t *rows, uint32_t n, double *g)
-{
-	double *scratch = mem_alloc(l->problem->scratch * sizeof *scratch);
-	problem_gradient(l->problem, x, rows, n, l->config.seed, g, scratch);
-	mem_free(scratch);
 }

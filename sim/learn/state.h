@@ -137,4 +137,6 @@ void effect_end(struct learn *l, struct effect *e, const uint32_t *group, uint32
 void series_advance(struct learn *l, double time_s);
 void series_note(struct learn *l); /* after samples or updates have grown */
 
+double learn_dispersion(struct learn *l); /* of the replicas, now */
+
 #endif

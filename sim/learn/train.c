@@ -228,7 +228,8 @@ static double loss_at(const struct train_seed *s, double time_s)
 	return p->loss + (time_s - p->time_s) / (p[1].time_s - p->time_s) * (p[1].loss - p->loss);
 }
 
-double train_loss_at(const struct train_result *t, double time_s)
+/* Mean loss of the seeds at a time that all of them reached, linear between points. */
+static double mean_loss_at(const struct train_result *t, double time_s)
 {
 	double sum = 0;
 	for (uint32_t i = 0; i < t->n_seeds; i++)
@@ -250,7 +251,7 @@ static void put_loss(const struct train_result *t, struct run_result *r)
 	for (int i = 0; i < POINTS; i++) {
 		double at = until * i / (POINTS - 1);
 		s->time_ns[i] = (int64_t)llround(at * 1e9);
-		s->value[i] = train_loss_at(t, at);
+		s->value[i] = mean_loss_at(t, at);
 	}
 }
 

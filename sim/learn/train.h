@@ -40,8 +40,6 @@ int train_run(const struct train_config *c, const struct orr_policy *policy, con
 	struct train_result *out, struct orr_error *err);
 void train_result_free(struct train_result *t);
 
-/* Mean loss of the seeds at a time that all of them got to, linear between points. */
-double train_loss_at(const struct train_result *t, double time_s);
 /* Adds metrics (time_to_target_s, samples_to_target, seeds_reached, final_loss, ..; none that is not known) and the
  * series "loss". */
 void train_metrics(const struct train_result *t, struct run_result *r);

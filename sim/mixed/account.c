@@ -20,48 +20,42 @@ static void hold(struct timeline *t, int64_t from, uint64_t gpus)
 void accounts_until(struct accounts *a, int64_t t, const struct holding *h)
 {
 	uint32_t held[ACCOUNTS] = { 0 };
-	timeline_sum dt = (timeline_sum)(t - a->until_ns);
+	int64_t dt = t - a->until_ns;
 	if (!dt)
 		return;
 	for (uint32_t i = 0; i < h->pool->cluster->n_types; i++) {
 		uint32_t idle = h->pool->free[i] + h->fenced[i], jobs = h->pool->total[i] - idle - h->serve[i];
-		a->gpu_ns[i][IDLE] += dt * idle;
-		a->gpu_ns[i][BY_SERVE] += dt * h->serve[i];
-		a->gpu_ns[i][BY_JOBS] += dt * jobs;
-		held[IDLE] += idle;
-		held[BY_SERVE] += h->serve[i];
-		held[BY_JOBS] += jobs;
+		uint32_t of_type[ACCOUNTS] = { [BY_JOBS] = jobs, [BY_SERVE] = h->serve[i], [IDLE] = idle };
+		for (int k = 0; k < ACCOUNTS; k++) {
+			ledger_hold(&a->gpu[i][k], of_type[k], 0, dt);
+			held[k] += of_type[k];
+		}
 	}
 	for (int i = 0; i < ACCOUNTS; i++)
 		hold(&a->held[i], a->until_ns, held[i]);
-	a->jobs_milli += dt * (uint64_t)(h->pool->used_milli - h->others_milli);
-	a->up_ns += dt * h->pool->total_gpus;
+	ledger_hold(&a->jobs_milli, (uint64_t)(h->pool->used_milli - h->others_milli), 0, dt);
+	ledger_hold(&a->up, h->pool->total_gpus, 0, dt);
 	a->until_ns = t;
 }
 
 /* ---- results ---- */
-
-static double hours(timeline_sum gpu_ns)
-{
-	return (double)gpu_ns / 3.6e12;
-}
 
 /* NAN where GPUs were held whose price is not known. */
 static double usd_of(const struct accounts *a, enum account who, uint32_t n_types, const double *price)
 {
 	double usd = 0;
 	for (uint32_t i = 0; i < n_types; i++)
-		if (a->gpu_ns[i][who])
-			usd += price ? hours(a->gpu_ns[i][who]) * price[i] : NAN;
+		if (a->gpu[i][who].ns)
+			usd += price ? ledger_hours((double)a->gpu[i][who].ns) * price[i] : NAN;
 	return usd;
 }
 
-static timeline_sum sum_of(const struct accounts *a, enum account who, uint32_t n_types)
+static double hours(const struct accounts *a, enum account who, uint32_t n_types)
 {
-	timeline_sum sum = 0;
+	timeline_sum ns = 0;
 	for (uint32_t i = 0; i < n_types; i++)
-		sum += a->gpu_ns[i][who];
-	return sum;
+		ns += a->gpu[i][who].ns;
+	return ledger_hours((double)ns);
 }
 
 void accounts_put(struct accounts *a, uint32_t n_types, const double *price, struct run_result *r)
@@ -72,14 +66,14 @@ void accounts_put(struct accounts *a, uint32_t n_types, const double *price, str
 	double usd = 0;
 	for (int i = 0; i < ACCOUNTS; i++) {
 		double one = usd_of(a, (enum account)i, n_types, price);
-		summary_put(r, hour_names[i], hours(sum_of(a, (enum account)i, n_types)));
+		summary_put(r, hour_names[i], hours(a, (enum account)i, n_types));
 		if (!isnan(one))
 			summary_put(r, usd_names[i], one);
 		usd += one;
 		timeline_set(&a->held[i], a->until_ns, a->held[i].value);
 		summary_series(r, series_names[i], &a->held[i], 1);
 	}
-	summary_put(r, "gpu_hours", hours(a->up_ns));
+	summary_put(r, "gpu_hours", ledger_hours((double)a->up.ns));
 	if (!isnan(usd))
 		summary_put(r, "usd", usd);
 }
@@ -96,13 +90,13 @@ static bool agrees(double account, const struct run_result *r)
 const char *accounts_check(const struct accounts *a, uint32_t n_types, const struct run_result *of_jobs, const struct run_result *of_serve)
 {
 	timeline_sum sum = 0;
-	for (int i = 0; i < ACCOUNTS; i++)
-		sum += sum_of(a, (enum account)i, n_types);
-	if (sum != a->up_ns)
+	for (uint32_t i = 0; i < n_types; i++)
+		sum += ledger_total(a->gpu[i], ACCOUNTS).ns;
+	if (sum != a->up.ns)
 		return "the accounts of GPUs do not add up to what was up";
-	if (of_jobs && !agrees(hours(a->jobs_milli) / 1000, of_jobs))
+	if (of_jobs && !agrees(ledger_hours((double)a->jobs_milli.ns) / 1000, of_jobs))
 		return "the jobs' account is not what they held";
-	if (of_serve && !agrees(hours(sum_of(a, BY_SERVE, n_types)), of_serve))
+	if (of_serve && !agrees(hours(a, BY_SERVE, n_types), of_serve))
 		return "the replicas' account is not what they held";
 	return NULL;
 }

@@ -8,16 +8,16 @@
 #ifndef ORR_MIXED_ACCOUNT_H
 #define ORR_MIXED_ACCOUNT_H
 
+#include "cluster/ledger.h"
 #include "cluster/pool.h"
 #include "results/result.h"
-#include "results/timeline.h"
 
 enum account { BY_JOBS, BY_SERVE, IDLE, ACCOUNTS };
 
 struct accounts {
-	timeline_sum gpu_ns[CLUSTER_MAX_TYPES][ACCOUNTS];
-	timeline_sum jobs_milli; /* 1/1000 GPU x ns */
-	timeline_sum up_ns;      /* of all GPUs on nodes that are up, counted beside */
+	struct ledger gpu[CLUSTER_MAX_TYPES][ACCOUNTS]; /* time alone: prices are applied at the end */
+	struct ledger jobs_milli;                       /* in 1/1000 GPU */
+	struct ledger up;                               /* all GPUs of nodes that are up, counted separately */
 	int64_t until_ns;
 	struct timeline held[ACCOUNTS];
 };

@@ -268,9 +268,9 @@ static void put_capacity(struct mixed *m, struct run_result *r)
 	if (!m->capacity)
 		return;
 	capacity_bill(m->capacity, &b);
-	result_metric(r, "node_hours", (double)b.node_ns / 3.6e12, NAN, NAN);
-	result_metric(r, "starting_hours", (double)b.starting_ns / 3.6e12, NAN, NAN);
-	result_metric(r, "capacity_usd", capacity_usd(b.amount), NAN, NAN);
+	result_metric(r, "node_hours", ledger_hours((double)b.all.ns), NAN, NAN);
+	result_metric(r, "starting_hours", ledger_hours((double)b.starting.ns), NAN, NAN);
+	result_metric(r, "capacity_usd", ledger_usd((double)b.all.amount), NAN, NAN);
 	result_metric(r, "instances", (double)b.offered, NAN, NAN);
 	result_metric(r, "instances_unused", (double)b.unused, NAN, NAN);
 	result_metric(r, "nodes_noticed", (double)b.noticed, NAN, NAN);

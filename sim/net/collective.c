@@ -6,58 +6,9 @@
  */
 #include "net/collective_plan.h"
 
-#include "base/mem.h"
-
 #include <math.h>
-#include <string.h>
-
-static const char *const algorithm_names[] = { "default", "ring", "halving-doubling", "double-tree", "hierarchical", "direct",
-	"hierarchical-leader" };
-static const char *const op_names[] = { "all-reduce", "reduce-scatter", "all-gather", "broadcast", "reduce", "all-to-all" };
 
 enum { MAX_SENDS = 1 << 25, MAX_CHUNKS = 1 << 20 };
-
-bool coll_algorithm_named(const char *name, enum orr_collective_algorithm *out)
-{
-	for (size_t i = 0; i < sizeof algorithm_names / sizeof *algorithm_names; i++)
-		if (!strcmp(name, algorithm_names[i])) {
-			*out = (enum orr_collective_algorithm)i;
-			return true;
-		}
-	return false;
-}
-
-const char *coll_algorithm_name(enum orr_collective_algorithm a)
-{
-	return algorithm_names[a];
-}
-
-const char *coll_op_name(enum orr_collective_op op)
-{
-	return op_names[op];
-}
-
-void plan_send(struct coll_plan *p, struct coll_send s)
-{
-	MEM_GROW(p->send, p->n_sends, p->cap_sends);
-	p->send[p->n_sends++] = s;
-}
-
-void plan_phase(struct coll_plan *p, uint32_t repeat)
-{
-	uint32_t first = p->n_phases ? p->phase[p->n_phases - 1].first + p->phase[p->n_phases - 1].count : 0;
-	if (p->n_sends == first || !repeat)
-		return;
-	MEM_GROW(p->phase, p->n_phases, p->cap_phases);
-	p->phase[p->n_phases++] = (struct coll_phase){ first, p->n_sends - first, repeat };
-}
-
-void coll_plan_free(struct coll_plan *p)
-{
-	mem_free(p->send);
-	mem_free(p->phase);
-	*p = (struct coll_plan){ 0 };
-}
 
 /* ---- which can do what ---- */
 
@@ -96,7 +47,7 @@ void coll_name_leader(struct coll_shape *s)
 
 static int check(const struct coll_shape *s, enum orr_collective_algorithm a, struct orr_error *err)
 {
-	const char *op = op_names[s->op], *name = algorithm_names[a];
+	const char *op = coll_op_name(s->op), *name = coll_algorithm_name(a);
 	if (!s->n)
 		return orr_fail(err, ORR_EINPUT, "%s: a group of no ranks", op);
 	if (!(s->bytes >= 0) || !isfinite(s->bytes))

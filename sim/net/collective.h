@@ -66,22 +66,9 @@ uint32_t coll_chunks(const struct coll_shape *s);
 
 /* Seconds on an idle network; inner figures are used by hierarchical alone. */
 double coll_time_s(const struct coll_shape *s, double latency_s, double bandwidth_Bps, double inner_latency_s, double inner_bandwidth_Bps);
-/* Bytes that leave the busiest rank. */
-double coll_bytes_per_rank(const struct coll_shape *s);
 /* "ring", .. to the enum; false if unknown. */
 bool coll_algorithm_named(const char *name, enum orr_collective_algorithm *out);
 const char *coll_algorithm_name(enum orr_collective_algorithm a);
 const char *coll_op_name(enum orr_collective_op op);
-
-/* A parameter server: each worker sends an equal share of its bytes to each server. */
-struct ps_shape {
-	uint32_t workers, servers;
-	bool is_colocated; /* servers run on the first so many workers; what is for oneself stays there */
-	double bytes;      /* all parameters */
-};
-/* Seconds of everybody's push, and pull, on an idle network; NAN if there are no servers, or fewer workers than
- * co-located servers. */
-double ps_push_s(const struct ps_shape *p, double latency_s, double bandwidth_Bps);
-double ps_pull_s(const struct ps_shape *p, double latency_s, double bandwidth_Bps);
 
 #endif

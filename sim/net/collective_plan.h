@@ -21,7 +21,6 @@ struct pipeline {
 	struct pipe_edge {
 		uint32_t parent, child, half;
 	} * edge;
-	uint32_t halves; /* parts of the buffer that go different ways: 2 for a double tree */
 	uint32_t chunks; /* of each half */
 };
 /* n >= 2 ranks. A chain from (or to) root; a double tree of all ranks, or below root if `is_rooted`. */

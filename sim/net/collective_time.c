@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Closed forms: seconds and bytes of each collective on an idle network. M bytes, n ranks, latency a,
+ * Closed forms: seconds of each collective on an idle network. M bytes, n ranks, latency a,
  * bandwidth B. Each is the sum of its plan's phases; sources are those of the algorithms
  * (collective.c, collective_tree.c) and of docs/models.md.
  */
@@ -81,80 +81,4 @@ double coll_time_s(
 	default:
 		return ring_s(&s, w);
 	}
-}
-
-/* ---- bytes ---- */
-
-/* Shares of M that leave the busiest rank. */
-static double tree_share(const struct coll_shape *s)
-{
-	if (s->op != ORR_ALL_REDUCE)
-		return 1;
-	return s->n == 2 ? 1 : s->n == 3 ? 1.5 : 2; /* a rank with two children in one tree is a leaf of the other */
-}
-
-static double halving_share(const struct coll_shape *s)
-{
-	double p = ldexp(1, (int)floor_log2(s->n)), once = (p - 1) / p;
-	switch (s->op) {
-	case ORR_ALL_REDUCE:
-		return 2 * once + (p < s->n);
-	case ORR_BROADCAST:
-		return 2 * once;
-	case ORR_REDUCE:
-		return once + 0.5;
-	default:
-		return once;
-	}
-}
-
-static double hierarchical_share(const struct coll_shape *s)
-{
-	double m = s->inner, islands = s->n / m;
-	if (s->leader && s->op == ORR_ALL_REDUCE)
-		return fmax(2 * (islands - 1) / islands + (m > 1), m > 2 ? 2 : 0);
-	return (s->op == ORR_ALL_REDUCE ? 2 : 1) * ((m - 1) / m + (islands - 1) / s->n);
-}
-
-double coll_bytes_per_rank(const struct coll_shape *shape)
-{
-	struct coll_shape s = *shape;
-	double n = s.n, once = (n - 1) / n;
-	if (s.n < 2)
-		return 0;
-	s.algorithm = coll_usable(s.op, s.algorithm, s.n);
-	coll_name_leader(&s);
-	if (s.algorithm == ORR_HALVING_DOUBLING)
-		return halving_share(&s) * s.bytes;
-	if (s.algorithm == ORR_DOUBLE_TREE)
-		return tree_share(&s) * s.bytes;
-	if (s.algorithm == ORR_HIERARCHICAL)
-		return s.inner ? hierarchical_share(&s) * s.bytes : NAN;
-	if (s.op == ORR_REDUCE)
-		return s.bytes;
-	if (s.op == ORR_BROADCAST)
-		return s.algorithm == ORR_DIRECT ? (n - 1) * s.bytes : s.bytes;
-	return (s.op == ORR_ALL_REDUCE ? 2 : 1) * once * s.bytes;
-}
-
-/* ---- parameter servers ---- */
-
-double ps_push_s(const struct ps_shape *p, double latency_s, double bandwidth_Bps)
-{
-	double w = p->workers, s = p->servers, share;
-	if (!p->servers || (p->is_colocated && p->servers > p->workers))
-		return NAN;
-	if (p->is_colocated) /* a server's NIC takes the shares of all others; a worker without one sends no more */
-		share = (w - 1) / s;
-	else
-		share = fmax(1, w / s);
-	if (!p->workers || share == 0)
-		return 0;
-	return latency_s + share * p->bytes / bandwidth_Bps;
-}
-
-/* The same messages the other way. */
-double ps_pull_s(const struct ps_shape *p, double latency_s, double bandwidth_Bps)
-{
-	return ps_push_s(p, latency_s, bandwidth_Bps);
 }

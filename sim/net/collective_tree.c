@@ -66,7 +66,6 @@ void pipeline_chain(struct pipeline *p, uint32_t n, uint32_t root, uint32_t chun
 	for (uint32_t i = 0; i + 1 < n; i++)
 		add_edge(&e, (root + i) % n, (root + i + 1) % n, 0, i + 1);
 	sort_edges(p, &e);
-	p->halves = 1;
 	p->chunks = chunks;
 }
 
@@ -89,7 +88,6 @@ void pipeline_double_tree(struct pipeline *p, uint32_t n, bool is_rooted, uint32
 				add_edge(&e, parent, child, half, depth);
 		}
 	sort_edges(p, &e);
-	p->halves = 2;
 	p->chunks = chunks;
 }
 

@@ -354,21 +354,9 @@ bool flownet_pop(struct flownet *f, uint64_t *tag, double *finish_s)
 
 /* ---- questions ---- */
 
-uint32_t flownet_active(const struct flownet *f)
-{
-	return f->n_active;
-}
-
 static double level_of(const struct flownet *f, uint32_t flow)
 {
 	return f->link[f->bottleneck[flow]].level;
-}
-
-double flownet_rate(struct flownet *f, uint32_t flow)
-{
-	if (!flow_is_settled(f))
-		flow_solve(f);
-	return f->flow[flow].phase == FLOW_DRAINING ? f->flow[flow].weight * level_of(f, flow) : 0;
 }
 
 double flownet_link_rate(struct flownet *f, uint32_t link)

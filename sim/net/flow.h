@@ -66,8 +66,6 @@ void flownet_advance(struct flownet *f, double t);
 /* One flow that has ended, in the order of (time, start); false if there is none. */
 bool flownet_pop(struct flownet *f, uint64_t *tag, double *finish_s);
 
-uint32_t flownet_active(const struct flownet *f);            /* started, not ended */
-double flownet_rate(struct flownet *f, uint32_t flow);       /* bytes/s now; 0 during its latency */
 double flownet_link_rate(struct flownet *f, uint32_t link);  /* sum of rate x load now */
 double flownet_link_bytes(struct flownet *f, uint32_t link); /* carried so far, loads counted */
 

@@ -2,66 +2,45 @@
 /* flow_due.c - the three heaps of a flownet: flows that wait, links by next end, flows of a group */
 #include "net/flow_state.h"
 
-static bool is_before(const struct timed *a, const struct timed *b)
+#include "base/heap.h"
+
+static inline bool is_before(const struct flownet *f, const struct timed *a, const struct timed *b)
 {
+	(void)f;
 	return a->t < b->t || (a->t == b->t && a->order < b->order);
 }
+
+HEAP(wait, struct timed, const struct flownet, is_before, HEAP_UNTRACKED)
 
 void flow_wait_push(struct flownet *f, double t, uint32_t flow)
 {
 	MEM_GROW(f->waiting, f->n_waiting, f->cap_waiting);
-	struct timed x = { t, f->flow[flow].order, flow };
-	uint32_t i = f->n_waiting++;
-	for (; i && is_before(&x, &f->waiting[(i - 1) / 2]); i = (i - 1) / 2)
-		f->waiting[i] = f->waiting[(i - 1) / 2];
-	f->waiting[i] = x;
+	wait_up(f, f->waiting, f->n_waiting++, (struct timed){ t, f->flow[flow].order, flow });
 }
 
 uint32_t flow_wait_pop(struct flownet *f)
 {
-	struct timed *h = f->waiting, x = h[--f->n_waiting];
-	uint32_t first = h[0].id, n = f->n_waiting, i = 0;
-	for (uint32_t child; (child = 2 * i + 1) < n; i = child) {
-		if (child + 1 < n && is_before(&h[child + 1], &h[child]))
-			child++;
-		if (!is_before(&h[child], &x))
-			break;
-		h[i] = h[child];
-	}
-	h[i] = x;
+	uint32_t first = f->waiting[0].id, n = --f->n_waiting;
+	wait_down(f, f->waiting, n, 0, f->waiting[n]);
 	return first;
 }
 
 /* ---- links by the time at which the first flow of the group ends ---- */
 
-static void due_put(struct flownet *f, uint32_t i, struct timed x)
+static inline void due_moved(struct flownet *f, const struct timed *x, uint32_t i)
 {
-	f->due[i] = x;
-	f->link[x.id].due_at = i;
+	f->link[x->id].due_at = i;
 }
 
-/* Finds the place for x from the hole at i. */
-static void due_sift(struct flownet *f, uint32_t i, struct timed x)
-{
-	for (; i && is_before(&x, &f->due[(i - 1) / 2]); i = (i - 1) / 2)
-		due_put(f, i, f->due[(i - 1) / 2]);
-	for (uint32_t child; (child = 2 * i + 1) < f->n_due; i = child) {
-		if (child + 1 < f->n_due && is_before(&f->due[child + 1], &f->due[child]))
-			child++;
-		if (!is_before(&f->due[child], &x))
-			break;
-		due_put(f, i, f->due[child]);
-	}
-	due_put(f, i, x);
-}
+HEAP(due, struct timed, struct flownet, is_before, due_moved)
 
 void flow_due_update(struct flownet *f, uint32_t link)
 {
 	struct net_link *l = &f->link[link];
 	double left = f->flow[l->group[0]].due - l->clock;
 	double wait_s = left <= 0 ? 0 : left / l->level; /* level 0: INFINITY */
-	struct timed x = { l->clock_time + wait_s, link, link };
-	due_sift(f, l->due_at == FLOW_NONE ? f->n_due++ : l->due_at, x);
+	uint32_t at = l->due_at == FLOW_NONE ? f->n_due++ : l->due_at;
+	due_place(f, f->due, f->n_due, at, (struct timed){ l->clock_time + wait_s, link, link });
 }
 
 static void due_remove(struct flownet *f, uint32_t link)
@@ -71,31 +50,22 @@ static void due_remove(struct flownet *f, uint32_t link)
 		return;
 	f->link[link].due_at = FLOW_NONE;
 	if (at != --f->n_due)
-		due_sift(f, at, f->due[f->n_due]);
+		due_place(f, f->due, f->n_due, at, f->due[f->n_due]);
 }
 
 /* ---- the flows of a group ---- */
 
-static void group_put(struct flownet *f, struct net_link *l, uint32_t i, uint32_t flow)
+static inline bool ends_before(const struct flownet *f, const uint32_t *a, const uint32_t *b)
 {
-	l->group[i] = flow;
-	f->flow[flow].at = i;
+	return f->flow[*a].due < f->flow[*b].due;
 }
 
-static void group_sift(struct flownet *f, struct net_link *l, uint32_t i, uint32_t flow)
+static inline void group_moved(struct flownet *f, const uint32_t *flow, uint32_t i)
 {
-	double due = f->flow[flow].due;
-	for (; i && due < f->flow[l->group[(i - 1) / 2]].due; i = (i - 1) / 2)
-		group_put(f, l, i, l->group[(i - 1) / 2]);
-	for (uint32_t child; (child = 2 * i + 1) < l->n_group; i = child) {
-		if (child + 1 < l->n_group && f->flow[l->group[child + 1]].due < f->flow[l->group[child]].due)
-			child++;
-		if (f->flow[l->group[child]].due >= due)
-			break;
-		group_put(f, l, i, l->group[child]);
-	}
-	group_put(f, l, i, flow);
+	f->flow[*flow].at = i;
 }
+
+HEAP(group, uint32_t, struct flownet, ends_before, group_moved)
 
 /* What the flow takes of the link at level 1. */
 static double share_of(const struct flownet *f, uint32_t link, uint32_t flow)
@@ -117,7 +87,7 @@ void flow_group_add(struct flownet *f, uint32_t link, uint32_t flow)
 		l->cap_group = l->cap_group ? 2 * l->cap_group : 4;
 		l->group = mem_realloc(l->group, l->cap_group, sizeof *l->group);
 	}
-	group_sift(f, l, l->n_group++, flow);
+	group_up(f, l->group, l->n_group++, flow);
 }
 
 void flow_group_remove(struct flownet *f, uint32_t flow)
@@ -127,10 +97,36 @@ void flow_group_remove(struct flownet *f, uint32_t flow)
 	f->bottleneck[flow] = FLOW_NONE;
 	l->group_share -= f->flow[flow].share;
 	if (at != --l->n_group)
-		group_sift(f, l, at, l->group[l->n_group]);
+		group_place(f, l->group, l->n_group, at, l->group[l->n_group]);
 	if (l->n_group)
 		return;
 	due_remove(f, link);
 	l->level = INFINITY;
 	l->clock = l->group_share = l->lone_until = 0;
+}
+
+/* ---- the clock of a group ---- */
+
+/* Starts the clock at 0 again, so that its reading never grows until it lacks digits for what flows have left;
+ * so seldom that it costs each setting of the clock one flow. */
+static void rewind_clock(struct flownet *f, struct net_link *l)
+{
+	if (++l->n_settings < l->n_group)
+		return;
+	l->group_share = 0; /* summed afresh as well */
+	for (uint32_t i = 0; i < l->n_group; i++) {
+		f->flow[l->group[i]].due -= l->clock;
+		l->group_share += f->flow[l->group[i]].share;
+	}
+	l->clock = 0;
+	l->n_settings = 0;
+}
+
+void flow_set_clock(struct flownet *f, struct net_link *l)
+{
+	if (l->n_group) {
+		l->clock = flow_clock(f, l);
+		rewind_clock(f, l);
+	}
+	l->clock_time = f->now;
 }

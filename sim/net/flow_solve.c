@@ -271,30 +271,6 @@ static bool widen(struct flownet *f)
 
 /* ---- the outcome ---- */
 
-/* Starts the clock at 0 again, so that its reading never grows until it lacks digits for what flows have left;
- * so seldom that it costs each setting of the clock one flow. */
-static void rewind_clock(struct flownet *f, struct net_link *l)
-{
-	if (++l->n_settings < l->n_group)
-		return;
-	l->group_share = 0; /* summed afresh as well */
-	for (uint32_t i = 0; i < l->n_group; i++) {
-		f->flow[l->group[i]].due -= l->clock;
-		l->group_share += f->flow[l->group[i]].share;
-	}
-	l->clock = 0;
-	l->n_settings = 0;
-}
-
-void flow_set_clock(struct flownet *f, struct net_link *l)
-{
-	if (l->n_group) {
-		l->clock = flow_clock(f, l);
-		rewind_clock(f, l);
-	}
-	l->clock_time = f->now;
-}
-
 static void move_flow(struct flownet *f, uint32_t flow)
 {
 	uint32_t from = f->bottleneck[flow], to = f->next[flow];

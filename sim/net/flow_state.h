@@ -149,7 +149,7 @@ static inline void flow_list_reserve(struct flow_list *l, uint32_t n)
 	l->v = mem_realloc(l->v, l->cap, sizeof *l->v);
 }
 
-/* flow_due.c: the heaps */
+/* flow_due.c: heaps and clocks */
 void flow_wait_push(struct flownet *f, double t, uint32_t flow);
 uint32_t flow_wait_pop(struct flownet *f);
 void flow_group_add(struct flownet *f, uint32_t link, uint32_t flow);
@@ -157,6 +157,7 @@ void flow_group_add(struct flownet *f, uint32_t link, uint32_t flow);
 void flow_group_remove(struct flownet *f, uint32_t flow);
 /* Puts the link where it belongs in due[]. */
 void flow_due_update(struct flownet *f, uint32_t link);
+void flow_set_clock(struct flownet *f, struct net_link *l); /* to now */
 
 /* flow_lone.c */
 enum { FLOW_USED_UNKNOWN = 1 << 30 };                  /* as n_updates */
@@ -168,7 +169,6 @@ bool flow_solve_lone(struct flownet *f);
 
 /* flow_solve.c: gives fresh flows and those of touched links their rates. */
 void flow_solve(struct flownet *f);
-void flow_set_clock(struct flownet *f, struct net_link *l); /* to now */
 static inline bool flow_is_settled(const struct flownet *f)
 {
 	return f->touched.n == 0 && f->fresh.n == 0;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "net/netflows_state.h"
 
+#include "base/hash.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,10 +31,9 @@ static uint64_t step_hash(const struct netflows *n, uint32_t step)
 	for (uint32_t i = n->step_first[step]; i < n->step_first[step + 1]; i++) {
 		const struct netflows_flow *x = &n->flow[n->step[i]];
 		memcpy(&bits, &x->bytes, sizeof bits);
-		h = (h ^ x->route) * UINT64_C(0x9e3779b97f4a7c15);
-		h = (h ^ h >> 32 ^ bits) * UINT64_C(0xbf58476d1ce4e5b9);
+		h = hash_mix(hash_mix(h ^ x->route) ^ bits);
 	}
-	return h ^ h >> 29;
+	return h;
 }
 
 static bool are_steps_same(const struct netflows *n, uint32_t a, uint32_t b)

@@ -342,21 +342,6 @@ uint32_t quotient_class(const struct quotient *q, uint32_t flow)
 	return q->class_of[flow];
 }
 
-uint32_t quotient_classes(const struct quotient *q)
-{
-	return q->n_flow_classes;
-}
-
-uint32_t quotient_members(const struct quotient *q, uint32_t flow_class)
-{
-	return q->flow_members[flow_class];
-}
-
-uint32_t quotient_first(const struct quotient *q, uint32_t flow_class)
-{
-	return q->flow_first[flow_class];
-}
-
 uint32_t quotient_link_class(const struct quotient *q, uint32_t link)
 {
 	return q->here[link] == NONE ? NONE : q->class_of[q->n_flows + q->here[link]];

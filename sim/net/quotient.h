@@ -30,10 +30,7 @@ uint32_t quotient_flow(struct quotient *q, uint32_t src, uint32_t dst, uint64_t 
 /* Refines; call once, after the last quotient_flow(). */
 void quotient_refine(struct quotient *q);
 
-uint32_t quotient_class(const struct quotient *q, uint32_t flow);
-uint32_t quotient_classes(const struct quotient *q); /* of flows; numbered by their first flow */
-uint32_t quotient_members(const struct quotient *q, uint32_t flow_class);
-uint32_t quotient_first(const struct quotient *q, uint32_t flow_class); /* a flow of it */
+uint32_t quotient_class(const struct quotient *q, uint32_t flow); /* classes are numbered in the order of their first flows */
 /* The class of a link of the topology; UINT32_MAX if no flow takes it. */
 uint32_t quotient_link_class(const struct quotient *q, uint32_t link);
 uint32_t quotient_links(const struct quotient *q); /* classes of links that carry flows */

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Routes: inside nodes here, between NICs by kind (topology_kinds.c, topology_torus.c, topology_graph.c). */
+/* Nodes, NICs and links: what every kind of topology is built from. */
 #include "net/topology_shape.h"
 
 #include "base/mem.h"
+#include "base/num.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 uint32_t shape_link(struct topo *t, double capacity_Bps, double latency_s, uint32_t from, uint32_t to, const char *name, ...)
 {
@@ -69,15 +72,6 @@ uint32_t topo_node(const struct topo *t, uint32_t endpoint)
 	return endpoint < t->n_gpus ? t->shape->gpu_node[endpoint] : endpoint - t->n_gpus;
 }
 
-uint32_t topo_vertex_node(const struct topo *t, uint32_t vertex)
-{
-	if (vertex < topo_endpoints(t))
-		return topo_node(t, vertex);
-	if (vertex < shape_port(t, 0))
-		return vertex - topo_endpoints(t);
-	return vertex < shape_switch(t, 0) ? (vertex - shape_port(t, 0)) / t->shape->nics : UINT32_MAX;
-}
-
 uint32_t topo_nics(const struct topo *t)
 {
 	return t->shape->nics;
@@ -108,58 +102,30 @@ uint32_t topo_port(const struct topo *t, uint32_t endpoint, uint32_t peer)
 	return topo_node(t, endpoint) * s->nics + nic_of(t, endpoint, peer);
 }
 
-/* A finaliser of 64 bits (Steele, Lea, Flood, OOPSLA 2014: splitmix64). */
-static uint64_t mix(uint64_t x)
+bool topo_rate(const char *text, size_t n, double *out_Bps)
 {
-	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return x ^ (x >> 31);
-}
-
-static uint64_t flow_hash(const struct topo *t, uint32_t src, uint32_t dst, uint64_t key)
-{
-	uint64_t h = mix(t->seed + UINT64_C(0x9e3779b97f4a7c15));
-	h = mix(h ^ ((uint64_t)src << 32 | dst));
-	return mix(h ^ mix(key + UINT64_C(0x9e3779b97f4a7c15)));
-}
-
-uint32_t topo_route(const struct topo *t, uint32_t src, uint32_t dst, uint64_t key, uint32_t *out)
-{
-	const struct topo_shape *s = t->shape;
-	uint32_t n = 0;
-	if (src == dst)
-		return 0;
-	if (s->whole) {
-		n = topo_route(s->whole, s->endpoint_of[src], s->endpoint_of[dst], key, out);
-		for (uint32_t i = 0; i < n; i++)
-			out[i] = s->link_here[out[i]];
-		return n;
+	static const char prefix[] = " kMGTP";
+	size_t digits = 0;
+	while (digits < n && !isalpha((unsigned char)text[digits]))
+		digits++;
+	if (digits + 2 < n && (text[digits] == 'e' || text[digits] == 'E') && strchr("+-0123456789", text[digits + 1]))
+		for (digits++; digits < n && !isalpha((unsigned char)text[digits]);)
+			digits++;
+	const char *unit = text + digits;
+	size_t len = n - digits;
+	double scale = 1;
+	if (len == 4) {
+		const char *p = *unit == ' ' ? NULL : strchr(prefix, *unit == 'K' ? 'k' : *unit);
+		if (!p)
+			return false;
+		scale = pow(1000, (double)(p - prefix));
+		unit++;
+		len--;
 	}
-	if (s->out[src] != NO_LINK)
-		out[n++] = s->out[src];
-	if (topo_node(t, src) != topo_node(t, dst)) {
-		uint64_t h = t->routing == TOPO_ECMP ? flow_hash(t, src, dst, key) : 0;
-		n += shape_route(t, topo_port(t, src, dst), topo_port(t, dst, src), h, out + n);
-	}
-	if (s->in[dst] != NO_LINK)
-		out[n++] = s->in[dst];
-	return n;
-}
-
-double topo_bandwidth(const struct topo *t, uint32_t src, uint32_t dst)
-{
-	uint32_t hop[TOPO_MAX_HOPS], n = topo_route(t, src, dst, 0, hop);
-	double least = INFINITY;
-	for (uint32_t i = 0; i < n; i++)
-		least = fmin(least, t->link[hop[i]].flow.capacity_Bps);
-	return least;
-}
-
-double topo_latency(const struct topo *t, uint32_t src, uint32_t dst)
-{
-	uint32_t hop[TOPO_MAX_HOPS], n = topo_route(t, src, dst, 0, hop);
-	double sum = 0;
-	for (uint32_t i = 0; i < n; i++)
-		sum += t->link[hop[i]].flow.latency_s;
-	return sum;
+	if (len != 3 || (memcmp(unit, "bps", 3) && memcmp(unit, "Bps", 3)))
+		return false;
+	if (!num_real(text, digits, out_Bps))
+		return false;
+	*out_Bps *= *unit == 'b' ? scale / 8 : scale;
+	return true;
 }

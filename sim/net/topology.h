@@ -66,8 +66,6 @@ struct topo *topo_load_with(
 /* The contents of a JSON file; path is for messages. */
 struct topo *topo_parse(const struct cluster *c, const char *path, const char *text, size_t n, uint64_t seed,
 	const struct topo_gpu_link *gpu, struct orr_error *err);
-/* What can be said: the i-th kind's name and the table of its options; NULL past the last. "json" is the last. */
-const char *topo_kind(size_t i, const struct orr_param **options);
 /* "10Gbps" (bits) or "12.5GBps" (bytes) to bytes/s; prefixes k M G T. */
 bool topo_rate(const char *text, size_t n, double *out_Bps);
 void topo_free(struct topo *t);
@@ -81,9 +79,8 @@ static inline uint32_t topo_host(const struct topo *t, uint32_t node)
 	return t->n_gpus + node;
 }
 
-/* The node of an endpoint; the node that a vertex belongs to, UINT32_MAX for a switch. */
+/* The node of an endpoint. */
 uint32_t topo_node(const struct topo *t, uint32_t endpoint);
-uint32_t topo_vertex_node(const struct topo *t, uint32_t vertex);
 uint32_t topo_nics(const struct topo *t); /* of each node */
 /* The NIC, numbered over all nodes, that an endpoint uses towards a peer on another node. */
 uint32_t topo_port(const struct topo *t, uint32_t endpoint, uint32_t peer);

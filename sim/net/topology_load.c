@@ -58,43 +58,6 @@ static const struct kind kinds[] = {
 };
 static const struct kind json_kind = { "json", KIND_JSON, json_options, NULL, false };
 
-const char *topo_kind(size_t i, const struct orr_param **options)
-{
-	size_t n = sizeof kinds / sizeof *kinds;
-	const struct kind *k = i < n ? &kinds[i] : i == n ? &json_kind : NULL;
-	if (k)
-		*options = k->options;
-	return k ? k->name : NULL;
-}
-
-bool topo_rate(const char *text, size_t n, double *out_Bps)
-{
-	static const char prefix[] = " kMGTP";
-	size_t digits = 0;
-	while (digits < n && !isalpha((unsigned char)text[digits]))
-		digits++;
-	if (digits + 2 < n && (text[digits] == 'e' || text[digits] == 'E') && strchr("+-0123456789", text[digits + 1]))
-		for (digits++; digits < n && !isalpha((unsigned char)text[digits]);)
-			digits++;
-	const char *unit = text + digits;
-	size_t len = n - digits;
-	double scale = 1;
-	if (len == 4) {
-		const char *p = *unit == ' ' ? NULL : strchr(prefix, *unit == 'K' ? 'k' : *unit);
-		if (!p)
-			return false;
-		scale = pow(1000, (double)(p - prefix));
-		unit++;
-		len--;
-	}
-	if (len != 3 || (memcmp(unit, "bps", 3) && memcmp(unit, "Bps", 3)))
-		return false;
-	if (!num_real(text, digits, out_Bps))
-		return false;
-	*out_Bps *= *unit == 'b' ? scale / 8 : scale;
-	return true;
-}
-
 /* The option's rate, or def where it is empty. Positive: a NIC of no bandwidth is a mistake. */
 static int rate_option(const struct orr_args *a, const char *name, double def, const char *where, double *out, struct orr_error *err)
 {

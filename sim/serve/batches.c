@@ -1,150 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * Runs of table models: start, progress at a rate that changes with what runs beside, end, abort, suspension.
- * (docs/models.md, "Runs that share a replica".)
- */
-#include "serve/batches.h"
-#include "serve/options.h"
+/* Batches of table models: queries, checks, start. */
+#include "serve/guard.h"
+#include "serve/memory.h"
+#include "serve/metrics.h"
+#include "serve/replica.h"
+#include "serve/requests.h"
+#include "serve/runs.h"
 
 #include "base/mem.h"
 #include "base/sbuf.h"
 
 #include <math.h>
 
-enum { ON_STACK = 16 };
-static void on_end(struct engine *e, void *ctx, uint64_t subject, uint64_t arg);
+/* ---- the plan of a batch ---- */
 
-static inline uint32_t run_slot(const struct orr_serve *w, const struct run *x)
-{
-	return (uint32_t)(x - w->run);
-}
-
-double run_left(const struct orr_serve *w, const struct run *x)
-{
-	if (x->state != RUN_RUNNING)
-		return x->left_s;
-	double left = x->left_s - (w->now_s - x->rate_from_s) * x->rate;
-	return left > 0 ? left : 0;
-}
-
-/* ---- slots, and the list of a replica's runs ---- */
-
-static struct run *slot_new(struct orr_serve *w)
-{
-	if (w->n_free_run)
-		return &w->run[w->free_run[--w->n_free_run]];
-	MEM_GROW(w->run, w->n_run, w->cap_run);
-	w->run[w->n_run] = (struct run){ .generation = 1 };
-	return &w->run[w->n_run++];
-}
-
-void run_free(struct orr_serve *w, struct run *x)
-{
-	x->state = RUN_FREE;
-	x->n = 0;
-	if (!++x->generation)
-		x->generation = 1;
-	MEM_GROW(w->free_run, w->n_free_run, w->cap_free_run);
-	w->free_run[w->n_free_run++] = run_slot(w, x);
-}
-
-static void link_run(struct orr_serve *w, struct run *x)
-{
-	struct replica *r = &w->replica[x->replica];
-	x->prev = r->last_run;
-	x->next = NONE;
-	if (r->last_run == NONE)
-		r->first_run = run_slot(w, x);
-	else
-		w->run[r->last_run].next = run_slot(w, x);
-	r->last_run = run_slot(w, x);
-}
-
-static void unlink_run(struct orr_serve *w, struct run *x)
-{
-	struct replica *r = &w->replica[x->replica];
-	if (x->prev == NONE)
-		r->first_run = x->next;
-	else
-		w->run[x->prev].next = x->next;
-	if (x->next == NONE)
-		r->last_run = x->prev;
-	else
-		w->run[x->next].prev = x->prev;
-	x->prev = x->next = NONE;
-}
-
-void run_count(struct orr_serve *w, uint32_t replica, int by)
-{
-	struct replica *r = &w->replica[replica];
-	uint32_t before = r->n_runs;
-	r->n_runs = before + (uint32_t)by;
-	if (!before || !r->n_runs)
-		replica_set_busy(w, replica, r->n_runs != 0);
-}
-
-/* ---- progress ---- */
-
-void run_set_end(struct orr_serve *w, struct run *x)
-{
-	double target = x->leaving >= 0 ? x->exit_left_s : 0;
-	x->end_s = x->rate == 1 ? x->rate_from_s + x->left_s : x->rate_from_s + x->left_s / x->rate;
-	double at = target > 0 ? x->rate_from_s + (x->left_s - target) / x->rate : x->end_s;
-	x->end = eng_at(w->host.engine, serve_ns(at), PRIO_RUN_END, on_end, w, run_slot(w, x), 0);
-}
-
-void run_settle(const struct orr_serve *w, struct run *x)
-{
-	x->left_s = run_left(w, x);
-	x->rate_from_s = w->now_s;
-}
-
-static void set_rate(struct orr_serve *w, struct run *x, double rate)
-{
-	if (rate == x->rate)
-		return;
-	run_settle(w, x);
-	x->rate = rate;
-	eng_cancel(w->host.engine, x->end);
-	run_set_end(w, x);
-}
-
-/* Who runs on the replica has changed. */
-void run_rerate(struct orr_serve *w, uint32_t replica)
-{
-	if (w->set->interference == INTERFERENCE_NONE)
-		return;
-	uint32_t n = w->replica[replica].n_runs, k = 0;
-	uint32_t model_stack[ON_STACK], *model = n <= ON_STACK ? model_stack : mem_alloc(n * sizeof *model);
-	double rate_stack[ON_STACK], *rate = n <= ON_STACK ? rate_stack : mem_alloc(n * sizeof *rate);
-	for (uint32_t i = w->replica[replica].first_run; i != NONE; i = w->run[i].next)
-		if (w->run[i].state == RUN_RUNNING)
-			model[k++] = w->run[i].model;
-	interference_rates(w, model, n, rate);
-	k = 0;
-	for (uint32_t i = w->replica[replica].first_run; i != NONE; i = w->run[i].next)
-		if (w->run[i].state == RUN_RUNNING)
-			set_rate(w, &w->run[i], rate[k++]);
-	if (model != model_stack)
-		mem_free(model);
-	if (rate != rate_stack)
-		mem_free(rate);
-}
-
-/* Goes on from now, beside what runs there. */
-void run_go(struct orr_serve *w, struct run *x)
-{
-	x->state = RUN_RUNNING;
-	x->rate = 1;
-	x->rate_from_s = w->now_s;
-	run_set_end(w, x);
-	run_count(w, x->replica, 1);
-	run_rerate(w, x->replica);
-}
-
-/* ---- start ---- */
-
-/* What a batch comes to: sizes, time, memory. */
+/* Sizes, time and memory of a batch. */
 struct plan {
 	uint32_t samples, length, asked; /* asked: of the requests, before padding */
 	double latency_s, part;
@@ -157,7 +27,7 @@ static double known_latency(const struct served *m, uint32_t samples, uint32_t l
 	return samples ? served_latency(m, samples, length) : NAN;
 }
 
-/* The model is one of the world's and has a table; latency_s is NaN where that does not have the batch. */
+/* The model must have a table. latency_s is NaN if the table lacks this batch. */
 static struct plan plan_of(const struct orr_serve *w, const struct orr_batch *b, double delay_s)
 {
 	uint64_t sum = 0;
@@ -186,14 +56,16 @@ static struct plan plan_of(const struct orr_serve *w, const struct orr_batch *b,
 	return p;
 }
 
-/* What the device really computes: samples x length. */
+/* samples x length that the device computes. */
 static double padded_size(const struct served *m, const struct plan *p)
 {
 	uint32_t samples = m->between == SERVED_UP ? served_batch_for(m, p->samples) : p->samples;
 	return (double)samples * (p->length ? p->length : 1);
 }
 
-/* "it has 1, 2, 4, .." */
+/* ---- checks ---- */
+
+/* Writes "1, 2, 4, .." */
 static void list_batches(const struct served *m, struct sbuf *out)
 {
 	for (uint32_t i = 0; i < m->n_batches && i < 12; i++)
@@ -225,9 +97,9 @@ static bool is_batch(struct orr_serve *w, const struct orr_batch *b, const struc
 	if (!b->n || b->n >= UINT32_MAX / 2)
 		serve_fail(w, ORR_EFAIL, q, "start of a batch of %zu requests", b->n);
 	else if (!(b->part >= 0 && b->part <= 1))
-		serve_fail(w, ORR_EFAIL, q, "start of a batch with part = %g; it is from 0 to 1", b->part);
+		serve_fail(w, ORR_EFAIL, q, "start of a batch with part = %g: expected 0 to 1", b->part);
 	else if (b->flags & ~(unsigned)ORR_RUN_KEEP)
-		serve_fail(w, ORR_EFAIL, q, "start of a batch with flags 0x%x, of which some mean nothing", b->flags);
+		serve_fail(w, ORR_EFAIL, q, "start of a batch with unknown flags in 0x%x", b->flags);
 	else
 		return true;
 	return false;
@@ -253,13 +125,13 @@ static bool replica_can(struct orr_serve *w, uint32_t replica, const struct orr_
 			replica, c->model[r->model]->name);
 	else if (!loading_is_done(w, replica, b->model))
 		serve_fail(w, ORR_EFAIL, q, "start of model %s on replica %u, which has not loaded it%s", c->model[b->model]->name, replica,
-			w->set->preloaded ? "" : " (serve.preloaded=false is for policies that load models: orr_model_load())");
+			w->set->preloaded ? "" : " (with serve.preloaded=false a policy must load models: orr_model_load())");
 	else
 		return true;
 	return false;
 }
 
-/* Each request is one that can be in a run, and is in the batch once. */
+/* Returns whether each request can be in a run and is in the batch once; if not, the run fails. */
 static bool requests_can(struct orr_serve *w, const struct orr_batch *b)
 {
 	uint64_t stamp = ++w->n_started;
@@ -287,18 +159,20 @@ static bool has_room(struct orr_serve *w, uint32_t replica, const struct orr_bat
 		return true;
 	if (w->replica[replica].n_runs >= w->set->n_curve)
 		serve_fail(w, ORR_EFAIL, q,
-			"start on replica %u beside %u runs: serve.slowdown_curve says how slow up to %zu are "
-			"(orr_run_fits() tells)",
+			"start on replica %u beside %u runs: serve.slowdown_curve covers up to %zu runs "
+			"(orr_run_fits() checks this)",
 			replica, w->replica[replica].n_runs, w->set->n_curve);
 	serve_fail(w, ORR_EFAIL, q,
 		"start: no room on replica %u for %u samples of %s beside %u runs: it takes %.9g bytes at its peak, %.9g of %.9g are in "
 		"use "
-		"%s(orr_run_fits() tells)",
+		"%s(orr_run_fits() checks this)",
 		replica, p->samples, w->config->model[b->model]->name, w->replica[replica].n_runs,
 		fmax(p->extra.memory.before, p->extra.memory.peak), memory_in_use(w, replica), w->replica[replica].memory,
-		w->set->utilisation_limit < INFINITY ? "or serve.utilisation_limit would be passed " : "");
+		w->set->utilisation_limit < INFINITY ? "or serve.utilisation_limit would be exceeded " : "");
 	return false;
 }
+
+/* ---- start ---- */
 
 static void take_members(struct orr_serve *w, struct run *x, const struct orr_batch *b)
 {
@@ -325,7 +199,7 @@ static void take_members(struct orr_serve *w, struct run *x, const struct orr_ba
 	}
 }
 
-/* A run's time is the table's, or random with that mean; its peak comes at the same part of it. */
+/* The time of a run: that of the table, or random with that mean; the peak stays at the same share of it. */
 static double time_of(struct orr_serve *w, const struct served *m, double latency_s, struct served_memory *memory)
 {
 	if (m->noise != SERVED_EXPONENTIAL)
@@ -353,7 +227,7 @@ orr_run orr_run_start(struct orr_serve *w, uint32_t replica, const struct orr_ba
 		fail_latency(w, b, &p, first);
 	if (isnan(p.latency_s) || !has_room(w, replica, b, &p, first))
 		return 0;
-	struct run *x = slot_new(w);
+	struct run *x = run_new(w);
 	x->keeps = b->flags & ORR_RUN_KEEP;
 	x->replica = replica;
 	x->model = b->model;
@@ -367,11 +241,13 @@ orr_run orr_run_start(struct orr_serve *w, uint32_t replica, const struct orr_ba
 	take_members(w, x, b);
 	guard_before_beside(w, replica, "orr_run_start()");
 	serve_metrics_memory(w, replica);
-	link_run(w, x);
+	run_link(w, x);
 	run_go(w, x);
 	serve_metrics_padding(w, p.real, padded_size(w->config->model[b->model], &p));
 	return run_handle(w, run_slot(w, x));
 }
+
+/* ---- what policies ask ---- */
 
 static bool can_ask(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b)
 {
@@ -406,80 +282,4 @@ double orr_run_fits_after(const struct orr_serve *w, uint32_t replica, const str
 		return INFINITY;
 	struct plan p = plan_of(w, b, 0);
 	return isnan(p.latency_s) ? INFINITY : memory_fits_after(w, replica, p.extra);
-}
-
-/* ---- leaving the replica ---- */
-
-void run_stop(struct orr_serve *w, struct run *x)
-{
-	serve_metrics_memory(w, x->replica);
-	eng_cancel(w->host.engine, x->end);
-	x->end = (struct eng_event){ 0, 0 };
-	unlink_run(w, x);
-	if (x->state == RUN_RUNNING)
-		run_count(w, x->replica, -1);
-}
-
-static void complete_members(struct orr_serve *w, struct run *x)
-{
-	for (uint32_t i = 0; i < x->n; i++) {
-		struct req *q = req_of(w, x->handle[i]);
-		if (!q || q->state != ORR_REQ_RUNNING || --q->runs)
-			continue;
-		q->state = ORR_REQ_WAITING;
-		w->waiting++;
-		q->is_held = x->keeps;
-		if (x->keeps)
-			continue;
-		if (isnan(q->first_token_s))
-			q->first_token_s = x->end_s;
-		q->last_token_s = x->end_s;
-		req_end(w, q, ORR_REQ_COMPLETED, x->end_s);
-	}
-}
-
-static void on_end(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
-{
-	(void)e, (void)arg;
-	struct orr_serve *w = ctx;
-	uint32_t slot = (uint32_t)subject;
-	struct run *x = &w->run[slot];
-	uint32_t replica = x->replica;
-	if (w->error.code)
-		return;
-	if (x->leaving >= 0 && x->exit_left_s > 0) {
-		serve_happen(w, x->rate_from_s + (x->left_s - x->exit_left_s) / x->rate);
-		run_leave(w, x);
-		replica_dirty(w, replica);
-		return;
-	}
-	serve_happen(w, x->end_s);
-	run_stop(w, x);
-	x->state = RUN_OVER;
-	x->left_s = 0;
-	complete_members(w, x);
-	run_rerate(w, replica);
-	replica_dirty(w, replica);
-	MEM_GROW(w->over, w->n_over, w->cap_over);
-	w->over[w->n_over++] = slot;
-}
-
-void batches_release_over(struct orr_serve *w)
-{
-	while (w->n_over)
-		run_free(w, &w->run[w->over[--w->n_over]]);
-	w->over_told = 0;
-}
-
-/* ---- the end of the world ---- */
-
-void batches_free(struct orr_serve *w)
-{
-	for (uint32_t i = 0; i < w->n_run; i++)
-		mem_free(w->run[i].handle);
-	mem_free(w->run);
-	mem_free(w->free_run);
-	mem_free(w->over);
-	for (uint32_t i = 0; i < w->n_replicas; i++)
-		mem_free(w->replica[i].loaded_s);
 }

@@ -1,63 +1,65 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The decodes of a lane: all move by one token per iteration, at a cost that does not depend on how many they are. */
+/* The set of decodes of a lane: an iteration moves all by one token, in O(1); see lane.h. */
 #include "serve/lane.h"
+#include "serve/metrics.h"
 
+#include "base/heap.h"
 #include "base/mem.h"
 
 #include <string.h>
 
-/* ---- heaps that know where each request stands ---- */
+/* ---- heaps; each request knows its index ---- */
 
-static inline bool is_before(const struct lane_key *a, const struct lane_key *b)
+static inline bool is_before(const struct orr_serve *w, const struct lane_key *a, const struct lane_key *b)
 {
+	(void)w;
 	return a->clock != b->clock ? a->clock < b->clock : a->number < b->number;
 }
 
-static inline void put(struct orr_serve *w, struct lane_heap *h, uint32_t i, const struct lane_key *k)
+static inline void end_moved(struct orr_serve *w, const struct lane_key *k, uint32_t i)
 {
-	h->v[i] = *k;
-	if (h->is_later)
-		w->req[k->slot].later_at = i;
-	else
-		w->req[k->slot].heap_at = i;
+	w->req[k->slot].heap_at = i;
 }
 
-static void sift(struct orr_serve *w, struct lane_heap *h, uint32_t i, const struct lane_key *k)
+static inline void later_moved(struct orr_serve *w, const struct lane_key *k, uint32_t i)
 {
-	for (; i && is_before(k, &h->v[(i - 1) / 2]); i = (i - 1) / 2)
-		put(w, h, i, &h->v[(i - 1) / 2]);
-	for (uint32_t child; (child = 2 * i + 1) < h->n; i = child) {
-		if (child + 1 < h->n && is_before(&h->v[child + 1], &h->v[child]))
-			child++;
-		if (!is_before(&h->v[child], k))
-			break;
-		put(w, h, i, &h->v[child]);
-	}
-	put(w, h, i, k);
+	w->req[k->slot].later_at = i;
 }
 
-static void heap_add(struct orr_serve *w, struct lane_heap *h, uint64_t clock, const struct req *q)
+HEAP(end, struct lane_key, struct orr_serve, is_before, end_moved)
+HEAP(later, struct lane_key, struct orr_serve, is_before, later_moved)
+
+static void end_add(struct orr_serve *w, struct lane_heap *h, uint64_t clock, const struct req *q)
 {
 	MEM_GROW(h->v, h->n, h->cap);
-	struct lane_key k = { clock, q->number, req_slot(w, q) };
-	sift(w, h, h->n++, &k);
+	end_up(w, h->v, h->n++, (struct lane_key){ clock, q->number, req_slot(w, q) });
 }
 
-static void heap_remove(struct orr_serve *w, struct lane_heap *h, uint32_t i)
+static void end_remove(struct orr_serve *w, struct lane_heap *h, uint32_t i)
 {
 	uint32_t gone = h->v[i].slot;
-	struct lane_key last = h->v[--h->n];
-	if (i < h->n)
-		sift(w, h, i, &last);
-	if (h->is_later)
-		w->req[gone].later_at = NONE;
-	else
-		w->req[gone].heap_at = NONE;
+	if (i < --h->n)
+		end_place(w, h->v, h->n, i, h->v[h->n]);
+	w->req[gone].heap_at = NONE;
 }
 
-/* ---- blocks that will be taken ---- */
+static void later_add(struct orr_serve *w, struct lane_heap *h, uint64_t clock, const struct req *q)
+{
+	MEM_GROW(h->v, h->n, h->cap);
+	later_up(w, h->v, h->n++, (struct lane_key){ clock, q->number, req_slot(w, q) });
+}
 
-/* The clock at which it takes its next block; settled requests alone. */
+static void later_remove(struct orr_serve *w, struct lane_heap *h, uint32_t i)
+{
+	uint32_t gone = h->v[i].slot;
+	if (i < --h->n)
+		later_place(w, h->v, h->n, i, h->v[h->n]);
+	w->req[gone].later_at = NONE;
+}
+
+/* ---- blocks to be taken ---- */
+
+/* The clock at which a settled request takes its next block. */
 static uint64_t take_clock(const struct lane *l, const struct req *q)
 {
 	return q->joined + (kv_holds(l, q) * l->block_tokens + 1 - q->done);
@@ -70,7 +72,7 @@ static void expect_take(struct orr_serve *w, struct lane *l, struct req *q)
 	if (take < lane_next_clock(l) + l->block_tokens)
 		l->ring[take % l->block_tokens]++;
 	else
-		heap_add(w, &l->later, take, q);
+		later_add(w, &l->later, take, q);
 }
 
 static void expect_no_take(struct orr_serve *w, struct lane *l, struct req *q)
@@ -78,7 +80,7 @@ static void expect_no_take(struct orr_serve *w, struct lane *l, struct req *q)
 	if (q->later_at == NONE)
 		l->ring[take_clock(l, q) % l->block_tokens]--;
 	else
-		heap_remove(w, &l->later, q->later_at);
+		later_remove(w, &l->later, q->later_at);
 }
 
 uint32_t decodes_need(struct orr_serve *w, struct lane *l)
@@ -86,7 +88,7 @@ uint32_t decodes_need(struct orr_serve *w, struct lane *l)
 	uint64_t next = lane_next_clock(l);
 	while (l->later.n && l->later.v[0].clock < next + l->block_tokens) {
 		l->ring[l->later.v[0].clock % l->block_tokens]++;
-		heap_remove(w, &l->later, 0);
+		later_remove(w, &l->later, 0);
 	}
 	return l->ring[next % l->block_tokens];
 }
@@ -96,14 +98,14 @@ bool decodes_took_in_flight(const struct lane *l, const struct req *q)
 	return l->is_flying && l->flying && q->joined <= l->clock && take_clock(l, q) == l->clock;
 }
 
-/* A block that it took for the iteration that runs becomes its own before that ends. */
+/* A block taken for the running iteration becomes its own before the end of the iteration. */
 static void count_take_in_flight(struct lane *l, struct req *q)
 {
 	if (!decodes_took_in_flight(l, q))
 		return;
 	q->kv_held++;
 	l->taken--;
-	l->late++; /* the iteration cannot be taken back any more */
+	l->late++; /* take_back() is no longer possible */
 }
 
 void decodes_hold(struct orr_serve *w, struct lane *l, struct req *q, uint32_t more)
@@ -121,7 +123,7 @@ void decodes_hold(struct orr_serve *w, struct lane *l, struct req *q, uint32_t m
 
 /* ---- gaps between tokens ---- */
 
-/* Keeps, of all gaps, those that no later one reaches. */
+/* Keeps the suffix maxima of the gaps. */
 static void remember_gap(struct lane *l, uint64_t clock, double gap_s)
 {
 	while (l->n_gap && l->gap[l->n_gap - 1].gap_s <= gap_s)
@@ -144,7 +146,7 @@ static double largest_gap(const struct lane *l, uint64_t clock)
 	return lo < l->n_gap ? l->gap[lo].gap_s : 0;
 }
 
-/* Those for which it was the first iteration had their last token at a time of their own. Returns how many. */
+/* Decodes in their first iteration had their last token at a time of their own. Returns how many there are. */
 static uint32_t first_gaps(struct orr_serve *w, struct lane *l, double end_s)
 {
 	uint32_t kept = 0, n = l->n_fresh;
@@ -187,7 +189,7 @@ void decodes_join(struct orr_serve *w, struct lane *l, struct req *q)
 {
 	q->joined = lane_next_clock(l);
 	l->late += l->is_flying;
-	heap_add(w, &l->ends, q->joined + (q->output_asked - q->outputs), q);
+	end_add(w, &l->ends, q->joined + (q->output_asked - q->outputs), q);
 	expect_take(w, l, q);
 	l->context += q->done;
 	MEM_GROW(l->fresh, l->n_fresh, l->cap_fresh);
@@ -216,7 +218,7 @@ void decodes_leave(struct orr_serve *w, struct lane *l, struct req *q)
 	count_take_in_flight(l, q);
 	if (l->is_flying && q->joined <= l->clock && l->flying)
 		l->flying--;
-	heap_remove(w, &l->ends, q->heap_at);
+	end_remove(w, &l->ends, q->heap_at);
 	l->context -= q->done;
 	if (q->fresh_at != NONE) {
 		uint32_t moved = l->fresh[--l->n_fresh];
@@ -241,7 +243,6 @@ uint32_t decodes_ended(const struct lane *l)
 
 void decodes_init(struct lane *l)
 {
-	l->later.is_later = true;
 	l->ring = mem_zalloc(l->block_tokens, sizeof *l->ring);
 }
 
@@ -271,14 +272,14 @@ const char *decodes_check(const struct orr_serve *w, const struct lane *l)
 		if (q.done > kv_holds(l, &q) * l->block_tokens + 1)
 			wrong = "a decode has more tokens than blocks";
 		if (l->ends.v[q.heap_at].clock != q.joined + (q.output_asked - q.outputs))
-			wrong = "a decode's end is not where its outputs say";
+			wrong = "the end of a decode does not match its outputs";
 	}
 	if (n != l->ends.n)
-		wrong = "decodes and residents do not agree";
+		wrong = "the count of decodes is wrong";
 	if (context != l->context)
 		wrong = "the context of the decodes is not the sum of their tokens";
 	if (memcmp(ring, l->ring, l->block_tokens * sizeof *ring))
-		wrong = "blocks that decodes will take are counted wrong";
+		wrong = "the counts of blocks that decodes will take are wrong";
 	mem_free(ring);
 	return wrong;
 }

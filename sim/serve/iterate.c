@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Iterations of a lane, one after the other; and the repetition of those that no policy needs to see. */
-#include "serve/fleet.h"
+/* Iterations of a lane, and the repetition of those that the policy need not see. */
+#include "serve/due.h"
 #include "serve/lane.h"
+#include "serve/metrics.h"
 
 #include "base/mem.h"
 
@@ -22,8 +23,8 @@ static double iteration_s(struct orr_serve *w, struct lane *l)
 }
 
 /*
- * The end of an iteration of d seconds. Of a repetition whose iterations take equally long it is the start of the first
- * plus a multiple, so that rounding does not add up.
+ * The end of an iteration of d seconds. If all iterations of a repetition take equally long, it is the start of the first
+ * plus a multiple of d, so that rounding errors do not add up.
  */
 static double end_after(struct lane *l, double start_s, double d)
 {
@@ -50,7 +51,7 @@ static void take_off(struct orr_serve *w, struct lane *l, double start_s, uint32
 	l->end_s = end_after(l, start_s, iteration_s(w, l) + l->copying_s);
 }
 
-/* A prompt was processed further. True: it is done, with all of its output. */
+/* Books the processed part of a prompt. Returns whether prompt and output are complete. */
 static bool land_prompt(struct orr_serve *w, struct lane *l, struct req *q)
 {
 	q->done += q->next_tokens;
@@ -76,28 +77,35 @@ static bool land_prompt(struct orr_serve *w, struct lane *l, struct req *q)
 	return false;
 }
 
-/* The iteration that flew has ended. True: some request has, too. */
+/* Its output is complete. */
+static void complete(struct orr_serve *w, struct lane *l, struct req *q)
+{
+	lane_depart(w, l, q);
+	kv_give(l, q);
+	req_end(w, q, ORR_REQ_COMPLETED, l->end_s);
+}
+
+/* Books the end of the iteration in flight. Returns whether a request ended with it. */
 static bool land(struct orr_serve *w, struct lane *l)
 {
 	double prompt_tokens = 0;
-	uint32_t decodes = l->flying;
 	bool has_ended = false;
-	if (decodes)
+	if (l->flying)
 		decodes_advance(w, l, l->end_s);
 	l->is_flying = false;
 	l->flying = 0;
 	for (uint32_t slot; (slot = decodes_ended(l)) != NONE; has_ended = true)
-		req_end(w, &w->req[slot], ORR_REQ_COMPLETED, l->end_s);
+		complete(w, l, &w->req[slot]);
 	for (uint32_t i = 0; i < l->n_list; i++) {
 		struct req *q = &w->req[l->list[i]];
 		prompt_tokens += q->next_tokens;
 		if (land_prompt(w, l, q)) {
-			req_end(w, q, ORR_REQ_COMPLETED, l->end_s);
+			complete(w, l, q);
 			has_ended = true;
 		}
 	}
 	l->n_list = 0;
-	serve_metrics_tokens(w, l->replica, 1 + (double)l->ahead, prompt_tokens, decodes * (1 + (double)l->ahead));
+	serve_metrics_tokens(w, l->replica, 1 + (double)l->ahead, prompt_tokens, kv_in_use(l));
 	l->ahead = 0;
 	return has_ended;
 }
@@ -123,14 +131,14 @@ static inline bool has_room(const struct lane *l, uint32_t need)
 	return (uint64_t)need + l->keep_free <= l->avail;
 }
 
-/* Nobody will do anything before the next event: not the policy, nor another world on the clock. */
+/* Neither the policy nor another world on the clock acts before the next event. */
 static bool is_quiet(const struct orr_serve *w)
 {
 	bool others_rest = w->owns_host || (w->host.is_quiet && w->host.is_quiet(w->host.ctx));
-	return others_rest && !w->n_dirty && !w->n_arrived && !w->n_over && w->first_ended == NONE && !w->fleet->n_news;
+	return others_rest && !w->n_dirty && !w->n_arrived && !w->n_over && w->first_ended == NONE && !w->n_event;
 }
 
-/* The time before which iterations that end change nothing for anybody: that of the next event, less the rounding. */
+/* Iterations that end before this time affect nothing else: the time of the next event, less the rounding. */
 static double quiet_until(struct orr_serve *w)
 {
 	int64_t next;
@@ -142,8 +150,8 @@ static double quiet_until(struct orr_serve *w)
 }
 
 /*
- * The next iteration of a repetition, of which at least one is left and for which there is room. Those that end before
- * anything else happens, and after which it would go on, are done here in one go.
+ * Starts the next iteration of a repetition; at least one is left, and there is room for it. Inlined: iterations that end
+ * before any other event and do not end the repetition have no event of their own.
  */
 static void go_on(struct orr_serve *w, struct lane *l, uint32_t need)
 {
@@ -186,7 +194,7 @@ static void on_end(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 		stop(w, l);
 }
 
-/* An iteration that began in this very instant, because nothing spoke against it yet. */
+/* Undoes an iteration of a repetition that started in this instant, if possible. */
 static bool take_back(struct orr_serve *w, struct lane *l)
 {
 	if (l->again_ns != eng_now(w->host.engine) || l->late)
@@ -201,7 +209,7 @@ static bool take_back(struct orr_serve *w, struct lane *l)
 	return true;
 }
 
-/* The end of the iteration that runs, seen from now: now plus what is left of it. */
+/* Sets the end of the running iteration to now plus what is left of it. */
 static void end_from_now(struct orr_serve *w, struct lane *l)
 {
 	double gone = w->now_s - l->base_s, end_s = w->now_s + (l->each_s * (double)l->alike - gone);
@@ -222,19 +230,19 @@ static void cut(struct orr_serve *w, struct lane *l)
 
 void lane_arrival(struct orr_serve *w, uint32_t replica)
 {
-	struct lane *l = replica < w->n_replicas ? w->replica[replica].lane : NULL;
+	struct lane *l = lane_on(w, replica);
 	if (l && !(l->flags & ORR_ITER_THROUGH))
 		cut(w, l);
 }
 
 void lane_wake(struct orr_serve *w, uint32_t replica)
 {
-	struct lane *l = replica < w->n_replicas ? w->replica[replica].lane : NULL;
+	struct lane *l = lane_on(w, replica);
 	if (l)
 		cut(w, l);
 }
 
-void iterate_abandon(struct orr_serve *w, struct lane *l)
+void lane_abandon(struct orr_serve *w, struct lane *l)
 {
 	if (!l->is_flying)
 		return;
@@ -249,16 +257,6 @@ void iterate_abandon(struct orr_serve *w, struct lane *l)
 }
 
 /* ---- actions ---- */
-
-void iterate_unlist(struct lane *l, struct req *q, uint32_t slot)
-{
-	q->next_tokens = 0;
-	uint32_t kept = 0;
-	for (uint32_t i = 0; i < l->n_list; i++)
-		if (l->list[i] != slot)
-			l->list[kept++] = l->list[i];
-	l->n_list = kept;
-}
 
 void orr_iter_prefill(struct orr_serve *w, orr_req r, uint32_t tokens)
 {
@@ -284,7 +282,7 @@ void orr_iter_prefill(struct orr_serve *w, orr_req r, uint32_t tokens)
 	}
 }
 
-/* The lane's own time is exact where the engine's is rounded. */
+/* The lane's own time is exact, the engine's rounded. */
 static double start_time(const struct orr_serve *w, const struct lane *l)
 {
 	return l->end_s >= 0 && serve_ns(l->end_s) == eng_now(w->host.engine) ? l->end_s : w->now_s;
@@ -296,13 +294,13 @@ void orr_iter_run(struct orr_serve *w, uint32_t replica, uint64_t most, uint32_t
 	if (!l)
 		return;
 	if (flags & ~(unsigned)(ORR_ITER_DECODE | ORR_ITER_THROUGH | ORR_ITER_HOLD)) {
-		serve_fail(w, ORR_EFAIL, NULL, "orr_iter_run() on replica %u with flags 0x%x, of which some mean nothing", replica, flags);
+		serve_fail(w, ORR_EFAIL, NULL, "orr_iter_run() on replica %u with unknown flags in 0x%x", replica, flags);
 		return;
 	}
 	uint32_t decodes = flags & ORR_ITER_DECODE ? l->ends.n : 0, need = decodes ? decodes_need(w, l) : 0;
 	if (l->is_flying || (!decodes && !l->n_list)) {
 		serve_fail(w, ORR_EFAIL, NULL, "orr_iter_run() on replica %u, %s", replica,
-			l->is_flying ? "on which an iteration runs" : "with nothing to do: no prompt was listed, and there are no decodes");
+			l->is_flying ? "on which an iteration runs" : "with nothing to do: no prompt is listed and there are no decodes");
 		return;
 	}
 	if (need > l->avail) {
@@ -339,13 +337,13 @@ void orr_iter_cut(struct orr_serve *w, uint32_t replica)
 
 uint32_t orr_decodes_need(const struct orr_serve *w, uint32_t replica)
 {
-	struct lane *l = replica < w->n_replicas ? w->replica[replica].lane : NULL;
+	struct lane *l = lane_on(w, replica);
 	return l ? decodes_need((struct orr_serve *)(uintptr_t)w, l) : 0;
 }
 
 double orr_iter_estimate(const struct orr_serve *w, uint32_t replica, uint32_t decodes, double context, uint32_t tokens, uint32_t before)
 {
-	struct lane *l = replica < w->n_replicas ? w->replica[replica].lane : NULL;
+	struct lane *l = lane_on(w, replica);
 	struct llm_load x = { .decodes = decodes,
 		.prompts = tokens ? 1 : 0,
 		.prompt_tokens = tokens,

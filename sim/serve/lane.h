@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * lane.h - a replica that serves a language model: residents, decodes, blocks, the iteration that runs
+ * lane.h - a replica that serves a language model: residents, decodes, KV blocks, the running iteration
  *
- * Files: llm.c (life of a lane; residents), decodes.c (the set of decodes), iterate.c (iterations and their repetition),
- * kv.c (blocks), prefix.c (the prefix cache), move.c (caches on their way to another replica).
+ * Files, bottom first: prefix.c (prefix cache), decodes.c (set of decodes), kv.c (blocks), lane.c (life of a lane;
+ * residents), iterate.c (iterations and their repetition), move.c (transfer of KV caches between replicas).
  *
- * Every iteration with decodes moves all of them by one token, so what each has done need not be counted: the lane has
- * a clock of such iterations, and a decode that joined at clock j with d tokens done has done d + (clock - j) now. An
- * iteration that nobody joins or leaves then costs the same for any number of decodes:
+ * Every iteration with decodes moves all of them by one token, so the tokens of each need no counter: the lane has a clock
+ * of such iterations, and a decode that joined at clock j with d tokens done has done d + (clock - j) now. An iteration that
+ * no decode joins or leaves costs the same for any number of decodes:
  *
- *  - ends: a heap by the clock at which a decode's output is complete;
- *  - ring: how many decodes take a block in the iteration at clock c stands in ring[c % block_tokens]. A decode that
+ *  - ends: a heap of the decodes by the clock at which their output is complete.
+ *  - ring: ring[c % block_tokens] is the number of decodes that take a block in the iteration at clock c. A decode that
  *    holds h blocks takes one at the clock t at which d + (t - j) = h x block_tokens + 1, then every block_tokens
- *    iterations, in the same cell. `later`: a heap of those with t too far ahead for the ring (they hold more blocks
- *    than they need yet);
- *  - context: tokens done, summed over decodes, as of the clock.
+ *    iterations, in the same cell.
+ *  - later: a heap of the decodes whose t is too far ahead for the ring (they hold more blocks than they need yet).
+ *  - context: sum of the decodes' tokens done at the clock.
  *
- * While an iteration with decodes runs ("flies") the clock is still that of its start, but the blocks for it are taken:
- * lane_next_clock() is the clock of the iteration that a decode which joins now would first be in.
+ * While an iteration with decodes is in flight, the clock is still that of its start, but its blocks are taken.
+ * lane_next_clock() is the clock of the first iteration of a decode that joins now.
  *
- * Invariants: free + own blocks of requests + blocks of the cache that are in use = total; every cell of the ring counts
- * decodes whose next block is due within block_tokens iterations; a decode has done at most one token more than its
- * blocks have room for (the last token that was given out is stored by the next iteration).
+ * Invariants: free + own blocks of requests + blocks of the cache in use = total. Each cell of the ring counts decodes whose
+ * next block is due within block_tokens iterations. A decode has done at most one token more than its blocks hold (the next
+ * iteration stores the last token given out).
  */
 #ifndef ORR_SERVE_LANE_H
 #define ORR_SERVE_LANE_H
 
-#include "serve/world.h"
+#include "serve/replica.h"
+#include "serve/requests.h"
 
 struct prefix;
 
@@ -37,10 +38,9 @@ struct lane_key {
 struct lane_heap {
 	struct lane_key *v;
 	uint32_t n, cap;
-	bool is_later; /* places stand in req.later_at, else in req.heap_at */
 };
 
-/* A gap between two tokens of all decodes that were in the iteration at that clock and in the one before it. */
+/* A gap between two tokens of all decodes of the iterations at that clock and before it. */
 struct lane_gap {
 	uint64_t clock;
 	double gap_s;
@@ -56,34 +56,34 @@ struct lane {
 
 	/* blocks */
 	uint32_t block_tokens, total;
-	uint32_t avail;        /* free, or in the cache and in nobody's use */
+	uint32_t avail;        /* free, or in the cache without users */
 	struct prefix *prefix; /* NULL: no cache */
-	uint32_t hash_blocks;  /* blocks for which a hash stands */
+	uint32_t hash_blocks;  /* blocks per hash */
 
 	/* decodes */
 	uint64_t clock, context;
 	struct lane_heap ends, later;
 	uint32_t *ring;
-	uint32_t *fresh, n_fresh, cap_fresh; /* decodes that were in no iteration yet */
-	struct lane_gap *gap;                /* clocks ascending, gaps descending: for the largest one since a clock */
+	uint32_t *fresh, n_fresh, cap_fresh; /* decodes before their first iteration */
+	struct lane_gap *gap;                /* clocks ascending, gaps descending: for the largest gap since a clock */
 	uint32_t n_gap, cap_gap;
 	double last_decode_s; /* end of the last iteration with decodes */
 
 	/* the iteration */
-	uint32_t *list, n_list, cap_list; /* prompts in it, or in the next one */
-	double copy_s, copying_s;         /* swapping that the next one waits for; that the one that runs waited for */
-	bool is_flying, is_cut;
-	unsigned flags;  /* enum orr_iter_flag */
-	uint32_t flying; /* decodes in it */
-	uint32_t taken;  /* blocks that they took for it */
-	uint32_t late;   /* decodes that joined since it began */
-	uint64_t ahead;  /* iterations before it that were done with no event */
-	uint64_t left;   /* iterations of the repetition after this one */
+	uint32_t *list, n_list, cap_list; /* its prompts; between iterations, those of the next one */
+	double copy_s, copying_s;         /* swap time that the next iteration waits for; that the running one waited for */
+	bool is_flying, is_cut;           /* in flight; the last of its repetition */
+	unsigned flags;                   /* enum orr_iter_flag */
+	uint32_t flying;                  /* decodes in it */
+	uint32_t taken;                   /* blocks that they took for it */
+	uint32_t late;                    /* decodes that joined since its start */
+	uint64_t ahead;                   /* iterations before it that ended without an event */
+	uint64_t left;                    /* iterations of the repetition after it */
 	uint32_t keep_free;
 	double start_s, end_s; /* end_s -1: there was none yet */
 	double base_s, each_s; /* the last `alike` iterations took each_s, the first of them from base_s on */
-	uint64_t alike;        /* 0: the next one begins anew */
-	int64_t again_ns;      /* a repetition went on at this instant; -1 */
+	uint64_t alike;        /* 0: the next one starts a new series */
+	int64_t again_ns;      /* instant at which a repetition continued; -1 */
 	struct eng_event event;
 };
 
@@ -95,83 +95,110 @@ static inline struct lane *lane_of(const struct orr_serve *w, const struct req *
 {
 	return q->replica < w->n_replicas ? w->replica[q->replica].lane : NULL;
 }
-/* It is part of the iteration that runs. */
+/* Returns NULL if the replica has no lane. */
+static inline struct lane *lane_on(const struct orr_serve *w, uint32_t replica)
+{
+	return replica < w->n_replicas ? w->replica[replica].lane : NULL;
+}
+/* Returns whether it is part of the running iteration. */
 static inline bool lane_is_in_flight(const struct lane *l, const struct req *q)
 {
 	return l->is_flying && (q->next_tokens || (l->flying && q->heap_at != NONE && q->joined <= l->clock));
 }
 
-/* The request of an action on it, if actions are allowed and it is in that state on a replica with a lane; else the run
- * fails. */
-struct req *lane_actor(struct orr_serve *w, orr_req r, enum orr_req_state state, const char *what);
-/* The replica's lane; NULL: it has none (what != NULL: and the run fails). */
-struct lane *lane_at(struct orr_serve *w, uint32_t replica, const char *what);
-/* Out of decodes, list and residents; it still holds its blocks. */
-void lane_depart(struct orr_serve *w, struct lane *l, struct req *q);
-/* All that is done of the request becomes prompt. */
-void lane_restart(struct req *q);
+/* ---- prefix.c: blocks of prompts by hash ---- */
+struct prefix *prefix_new(void);
+void prefix_free(struct prefix *p);
+#define PREFIX_NONE UINT32_MAX
+uint32_t prefix_find(const struct prefix *p, uint64_t hash);
+/* Adds a user; true: the entry had none. */
+bool prefix_use(struct prefix *p, uint32_t entry);
+/* Removes a user; true: the entry has none left, and is dropped after all others without users. */
+bool prefix_leave(struct prefix *p, uint32_t entry);
+bool prefix_is_used(const struct prefix *p, uint32_t entry);
+/* Adds an entry with one user. The hash must be absent. */
+void prefix_add(struct prefix *p, uint64_t hash);
+uint32_t prefix_unused(const struct prefix *p);
+uint32_t prefix_used(const struct prefix *p);
+/* Drops the entry that has had no user for longest. There must be one. */
+void prefix_drop(struct prefix *p);
+/* Number of leading hashes that are present. */
+uint32_t prefix_run(const struct prefix *p, const uint64_t *hash, uint32_t n);
 
 /* ---- decodes.c ---- */
 void decodes_init(struct lane *l);
 void decodes_free(struct lane *l);
 void decodes_join(struct orr_serve *w, struct lane *l, struct req *q);
-void decodes_leave(struct orr_serve *w, struct lane *l, struct req *q); /* brings q up to date */
-/* done, outputs and blocks as of the clock; a block taken for the iteration that runs is not among them yet. */
+/* Settles q and removes it. */
+void decodes_leave(struct orr_serve *w, struct lane *l, struct req *q);
+/* Brings done, outputs and kv_held up to the clock; a block taken for the running iteration is not counted yet. */
 void decodes_settle(const struct lane *l, struct req *q);
-bool decodes_took_in_flight(const struct lane *l, const struct req *q); /* settled */
+/* Returns whether q, settled, took a block for the running iteration. */
+bool decodes_took_in_flight(const struct lane *l, const struct req *q);
 /* Blocks that the iteration at the next clock takes. */
 uint32_t decodes_need(struct orr_serve *w, struct lane *l);
-/* q->kv_held grows by that many. */
+/* Adds `more` blocks to q->kv_held. */
 void decodes_hold(struct orr_serve *w, struct lane *l, struct req *q, uint32_t more);
-/* The iteration that flew has ended at end_s: clock, context, gaps between tokens. */
+/* The iteration in flight has ended at end_s: advances clock, context and gaps. */
 void decodes_advance(struct orr_serve *w, struct lane *l, double end_s);
-/* A decode whose output is complete at the clock, or NONE. */
+/* Slot of a decode whose output is complete at the clock; NONE: there is none. */
 uint32_t decodes_ended(const struct lane *l);
+/* Returns the law that is broken, or NULL. */
 const char *decodes_check(const struct orr_serve *w, const struct lane *l);
 
 /* ---- kv.c ---- */
-/* Blocks that hold the request's tokens, its own and shared ones. */
+/* Blocks that hold the request's tokens, own and shared. */
 static inline uint64_t kv_holds(const struct lane *l, const struct req *q)
 {
 	return (uint64_t)q->kv_held + (uint64_t)q->shared * l->hash_blocks;
 }
+static inline uint32_t kv_blocks_for(const struct lane *l, uint32_t tokens)
+{
+	return tokens / l->block_tokens + (tokens % l->block_tokens != 0);
+}
+/* Share of the blocks in use. */
+static inline double kv_in_use(const struct lane *l)
+{
+	return (double)(l->total - l->avail) / l->total;
+}
 bool kv_open(struct orr_serve *w, struct lane *l, uint32_t deployment, struct orr_error *err);
-/* Room for a request that waits; false: there is none. Finds what the cache has of a prompt of which nothing is done. */
+/* Takes blocks for a waiting request; false: there is no room. If nothing of its prompt is done, takes what the cache has. */
 bool kv_take(struct lane *l, struct req *q, uint32_t tokens, uint32_t keep_free);
-/* Decodes take n blocks (avail >= n). */
+/* Takes n blocks for decodes (avail >= n). */
 void kv_spend(struct lane *l, uint32_t n);
 void kv_give(struct lane *l, struct req *q);
-/* Prompt tokens have been processed: whole blocks of them go to the cache. */
+/* Moves whole blocks of the processed prompt to the cache. */
 void kv_publish(struct lane *l, struct req *q);
-const char *kv_check(const struct orr_serve *w, const struct lane *l);
+/* Returns the law that is broken, or NULL. moving: own blocks of requests that move away. */
+const char *kv_check(const struct orr_serve *w, const struct lane *l, uint64_t moving);
 
-/* ---- prefix.c: blocks of prompts by their hashes ---- */
-struct prefix *prefix_new(void);
-void prefix_free(struct prefix *p);
-#define PREFIX_NONE UINT32_MAX
-uint32_t prefix_find(const struct prefix *p, uint64_t hash);
-/* A user more; true: it had none. */
-bool prefix_use(struct prefix *p, uint32_t entry);
-/* A user less; true: it has none now, and is the last of those that will be thrown out. */
-bool prefix_leave(struct prefix *p, uint32_t entry);
-bool prefix_is_used(const struct prefix *p, uint32_t entry);
-uint32_t prefix_add(struct prefix *p, uint64_t hash); /* is not in it; has one user */
-uint32_t prefix_unused(const struct prefix *p);
-uint32_t prefix_used(const struct prefix *p);
-/* Throws the entry out that has been without a user for longest. There must be one. */
-void prefix_drop(struct prefix *p);
-/* Leading hashes that it has. */
-uint32_t prefix_run(const struct prefix *p, const uint64_t *hash, uint32_t n);
+/* ---- lane.c ---- */
+struct lane *lane_new(struct orr_serve *w, uint32_t replica, struct orr_error *err);
+void lane_free(struct lane *l);
+/* The replica's lane; NULL, and the run fails naming the function, if it has none. */
+struct lane *lane_at(struct orr_serve *w, uint32_t replica, const char *what);
+/* req_actor(), on a replica with a lane. */
+struct req *lane_actor(struct orr_serve *w, orr_req r, enum orr_req_state state, const char *what);
+/* Takes a resident out of decodes, list and residents; it still holds its blocks. */
+void lane_depart(struct orr_serve *w, struct lane *l, struct req *q);
+/* Settles a request that may be decoding. */
+void lane_settle(const struct orr_serve *w, struct req *q);
 
 /* ---- iterate.c ---- */
-/* The replica is lost: the iteration ends without a result. */
-void iterate_abandon(struct orr_serve *w, struct lane *l);
-void iterate_unlist(struct lane *l, struct req *q, uint32_t slot);
+/* A request came to the replica: the running iteration is the last of its repetition, unless ORR_ITER_THROUGH. */
+void lane_arrival(struct orr_serve *w, uint32_t replica);
+/* The same for a timer or orr_wake(), whatever the flags. */
+void lane_wake(struct orr_serve *w, uint32_t replica);
+/* The replica is lost: the running iteration ends without a result. */
+void lane_abandon(struct orr_serve *w, struct lane *l);
 
 /* ---- move.c ---- */
-uint64_t moves_held(const struct orr_serve *w, uint32_t replica); /* own blocks of requests that move away from it */
-/* Caches on their way from or to the replica are lost with it. */
-void moves_lost(struct orr_serve *w, uint32_t replica);
-void moves_drop(struct orr_serve *w, struct req *q); /* the request is no more, or starts again */
+void moves_free(struct orr_serve *w);
+/* Own blocks of requests that move away from the replica. */
+uint64_t moves_held(const struct orr_serve *w, uint32_t replica);
+/* Returns the next request that moves to the replica, from transfer *at on; NULL: there is none. */
+struct req *moves_to(const struct orr_serve *w, uint32_t replica, uint32_t *at);
+/* Cancels the transfer of a moving request, which waits then. */
+void moves_drop(struct orr_serve *w, struct req *q);
 
 #endif

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Counting while the run goes on. */
+/* Counts during a run. */
 #include "serve/metrics.h"
 
-#include "serve/fleet.h"
-#include "serve/options.h"
+#include "serve/replica.h"
+#include "serve/requests.h"
+#include "serve/runs.h"
 
 #include "base/mem.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Gaps come with every token of every request: sorting more of them would take longer than the run. */
+/* Every token of every request adds a gap: sorting more of them takes longer than the run. */
 enum { EVENTS_MAX = 1000000, GAPS_EXACT = 10000 };
 
 static void tally_begin(struct tally *t)
@@ -55,7 +56,7 @@ void serve_metrics_begin(struct orr_serve *w)
 			m->up_gpus += w->replica[i].gpus;
 }
 
-/* The clock of what is measured over time starts with the first request. */
+/* Time averages start at the first request. */
 static void begin_time(struct orr_serve *w)
 {
 	struct serve_metrics *m = w->metrics;
@@ -69,22 +70,20 @@ static void begin_time(struct orr_serve *w)
 	timeline_set(&m->up, now, m->up_gpus);
 }
 
-void serve_metrics_arrival(struct orr_serve *w, const struct req *q)
+void serve_metrics_arrival(struct orr_serve *w)
 {
 	struct serve_metrics *m = w->metrics;
 	if (!m->has_begun)
 		begin_time(w);
 	m->arrived++;
 	timeline_set(&m->live, eng_now(w->host.engine), w->live);
-	if (w->clients)
-		clients_arrived(w, q);
 }
 
 void serve_metrics_fleet(struct orr_serve *w, int64_t busy_gpus, int64_t up_gpus)
 {
 	struct serve_metrics *m = w->metrics;
 	if (!m)
-		return; /* the first replicas: counted by serve_metrics_begin() */
+		return; /* serve_metrics_begin() counts the first replicas */
 	int64_t now = eng_now(w->host.engine);
 	m->busy_gpus += (uint64_t)busy_gpus;
 	m->up_gpus += (uint64_t)up_gpus;
@@ -108,7 +107,7 @@ void serve_metrics_node(struct orr_serve *w, const char *kind, uint32_t node)
 
 /* ---- rows ---- */
 
-/* Every row until there are max_rows; then every second, fourth, ... by number (sim/jobs/metrics.c). */
+/* Every row up to max_rows; then every second, fourth, ... by number (as in sim/jobs/metrics.c). */
 static bool has_row(struct orr_serve *w, uint64_t number)
 {
 	struct run_result *r = w->result;
@@ -134,7 +133,7 @@ static void record(struct orr_serve *w, const struct req *q, double at_s)
 	const struct served *model = w->config->model[q->model];
 	bool is_table = model->kind == SERVED_TABLE, has_ended = q->how == ORR_REQ_COMPLETED;
 	MEM_GROW(r->requests, r->n_requests, w->metrics->cap_rows);
-	/* Names live in the set of requests and the models, which outlive the result. */
+	/* The set of requests and the models own the names and outlive the result. */
 	r->requests[r->n_requests++] = (struct request_row){ .number = q->number,
 		.request_id = q->id ? strtab_text(reqset_strings(w->config->requests), q->id) : NULL,
 		.model = model->name,
@@ -154,7 +153,7 @@ static void record(struct orr_serve *w, const struct req *q, double at_s)
 
 /* ---- requests ---- */
 
-/* Time per output token after the first; NAN where there is none after it. */
+/* Time per output token after the first; NAN if there is only one. */
 static double tpot_of(const struct orr_serve *w, const struct req *q, double at_s)
 {
 	bool is_splitwise = w->set->tbt == TBT_SPLITWISE;
@@ -162,7 +161,7 @@ static double tpot_of(const struct orr_serve *w, const struct req *q, double at_
 	return n ? (at_s - q->first_token_s) / n : NAN;
 }
 
-/* Within all limits that are set for it; none is as good as met. */
+/* Returns whether it completed within all its limits; a limit that is not set is met. */
 static bool meets(const struct orr_serve *w, const struct req *q, double at_s, double ttft, double tpot)
 {
 	return q->how == ORR_REQ_COMPLETED && at_s <= q->deadline_s && !(ttft > w->set->slo_ttft_s) && !(tpot > w->set->slo_tpot_s);
@@ -221,37 +220,29 @@ void serve_metrics_request(struct orr_serve *w, const struct req *q, double at_s
 	m->sojourn_s += at_s - q->arrival_s;
 	if (w->config->record_requests)
 		record(w, q, at_s);
-	if (w->config->check && q->how == ORR_REQ_COMPLETED)
-		check_serve_completed(w, q, at_s);
-	guard_ended(w, q, at_s);
 }
 
 /* ---- work ---- */
 
-/* The cache fills in a straight line between two looks. */
-static void look_at_cache(struct orr_serve *w, uint32_t replica)
+/* Assumes that use of the cache changes linearly between two calls. */
+static void count_cache(struct orr_serve *w, uint32_t replica, double share)
 {
 	struct serve_metrics *m = w->metrics;
-	const struct replica *r = &w->replica[replica];
-	if (!r->lane || !m->kv_since_s)
-		return;
-	double now = w->now_s, part = lane_kv_in_use(r->lane);
-	double from = fmax(m->kv_since_s[replica], r->up_since_s);
+	double now = w->now_s, from = fmax(m->kv_since_s[replica], w->replica[replica].up_since_s);
 	if (now > from) {
-		m->kv_integral[replica] += (now - from) * (m->kv_was[replica] + part) / 2;
+		m->kv_integral[replica] += (now - from) * (m->kv_was[replica] + share) / 2;
 		m->kv_span_s[replica] += now - from;
 	}
 	m->kv_since_s[replica] = now;
-	m->kv_was[replica] = part;
+	m->kv_was[replica] = share;
 }
 
-void serve_metrics_tokens(struct orr_serve *w, uint32_t replica, double iterations, double prompt_tokens, double decode_tokens)
+void serve_metrics_tokens(struct orr_serve *w, uint32_t replica, double iterations, double prompt_tokens, double kv_share)
 {
 	struct serve_metrics *m = w->metrics;
 	m->iterations += iterations;
 	m->prompt_processed += prompt_tokens;
-	m->decoded += decode_tokens;
-	look_at_cache(w, replica);
+	count_cache(w, replica, kv_share);
 }
 
 void serve_metrics_gap(struct orr_serve *w, double gap_s, uint64_t count)
@@ -262,16 +253,16 @@ void serve_metrics_gap(struct orr_serve *w, double gap_s, uint64_t count)
 	hist_add_n(m->gap, gap_s, count);
 }
 
-/* Seconds of the last dt for which the run was at its peak. */
+/* Seconds of the last dt that the run was at its peak. */
 static double at_peak_s(const struct orr_serve *w, const struct run *x, double dt)
 {
-	double past = x->alone_s - run_left(w, x) - x->memory.peak_from_s; /* of its own progress */
+	double past = x->alone_s - run_left(w, x) - x->memory.peak_from_s; /* in its own progress */
 	if (past < 0 || (past == 0 && x->memory.peak_from_s > 0))
 		return 0;
 	return x->state == RUN_RUNNING ? fmin(dt, past / x->rate) : dt;
 }
 
-/* Between two calls who runs, and how fast, does not change; so the most is in use at the end. */
+/* Runs and their speeds are constant between two calls, so the largest use is at the end. */
 void serve_metrics_memory(struct orr_serve *w, uint32_t replica)
 {
 	struct serve_metrics *m = w->metrics;

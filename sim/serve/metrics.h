@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * metrics.h - what a run of the serving world counts (metrics.c) and what that comes to (measures.c)
+ * metrics.h - counts during a run (metrics.c) and the metrics they give at its end (measures.c)
  *
- * The formulas are in docs/models.md, "Serving: metrics, routing, scaling". A request costs two sums of blocks and two
- * counts in histograms; language models four of each.
+ * Formulas: docs/models.md, "Serving: metrics, routing, scaling". A request of a table model costs two sums of blocks and two
+ * histogram counts; one of a language model four of each.
  */
 #ifndef ORR_SERVE_METRICS_H
 #define ORR_SERVE_METRICS_H
@@ -11,10 +11,10 @@
 #include "results/timeline.h"
 #include "serve/world.h"
 
-/* A quantity of each request. */
+/* A quantity with one value per request. */
 struct tally {
 	struct hist *hist;
-	struct blocks blocks; /* by number of the request */
+	struct blocks blocks; /* by request number */
 };
 
 struct model_sums {
@@ -23,37 +23,58 @@ struct model_sums {
 };
 
 struct serve_metrics {
-	bool has_begun; /* the first request has come */
+	bool has_begun; /* the first request has arrived */
 	bool has_llm, has_slo;
 	double begun_s, last_end_s;
 	uint64_t arrived, completed, refused, shed, unfinished;
 	uint64_t preemptions, restarts;
 	uint64_t good;                          /* completed within all their limits */
-	uint64_t asked_slo, met_slo;            /* of those that have ended: with a limit of some kind; of these, good ones */
-	double completion_s, samples, sample_s; /* of completed ones */
+	uint64_t asked_slo, met_slo;            /* ended requests that have a limit; the good ones of these */
+	double completion_s, samples, sample_s; /* of completed requests */
 	double output_tokens;
 	struct tally completion, queue, ttft, tpot;
-	struct blocks met;        /* 1 for each good one, 0 for each other, of those with a limit */
-	double looked_up, cached; /* prompt tokens of requests that were admitted; found in a prefix cache */
+	struct blocks met;        /* of requests with a limit: 1 if good, else 0 */
+	double looked_up, cached; /* prompt tokens of admitted requests; those found in a prefix cache */
 	struct hist *gap;         /* NULL: none yet */
 	struct model_sums *model;
 	/* work */
-	double iterations, prompt_processed, decoded, real, padded, lost_s;
-	/* of the cache: integral of the part in use over time, by replica */
+	double iterations, prompt_processed, real, padded, lost_s;
+	/* [replica] integral over time of the share of the KV cache in use */
 	double *kv_since_s, *kv_was, *kv_integral, *kv_span_s;
-	/* of the memory of replicas that run tables: integrals over time of bytes in use and of bytes there are */
-	double *memory_since_s;                        /* [replica]; NULL: devices are not known */
-	double memory_used, memory_there, memory_most; /* most: part of a replica's */
+	/* Memory of replicas that run table models: integrals over time of bytes in use and of bytes present. */
+	double *memory_since_s;                        /* [replica]; NULL: devices are unknown */
+	double memory_used, memory_there, memory_most; /* most: largest share in use of any replica */
 	/* over time */
 	uint64_t busy_gpus, up_gpus;
 	struct timeline live, busy, up;
-	double sojourn_s; /* of all that ended, for the check */
+	double sojourn_s; /* of all ended requests, for the check */
 	uint64_t checks;
 	/* rows */
 	size_t cap_rows, cap_events;
 	uint64_t row_stride;
 };
 
-void check_serve_completed(struct orr_serve *w, const struct req *q, double at_s); /* check.c */
+void serve_metrics_begin(struct orr_serve *w);
+void serve_metrics_arrival(struct orr_serve *w);
+/* The request has ended: q->how. */
+void serve_metrics_request(struct orr_serve *w, const struct req *q, double at_s);
+/* Iterations have ended on the replica; kv_share: part of its KV cache in use now. */
+void serve_metrics_tokens(struct orr_serve *w, uint32_t replica, double iterations, double prompt_tokens, double kv_share);
+/* A gap between two tokens of one request, `count` times. */
+void serve_metrics_gap(struct orr_serve *w, double gap_s, uint64_t count);
+/* Call before the memory in use on the replica, or the speed of its runs, changes. */
+void serve_metrics_memory(struct orr_serve *w, uint32_t replica);
+/* Prompt tokens looked up in the prefix cache, and those found. */
+void serve_metrics_looked_up(struct orr_serve *w, uint32_t tokens, uint32_t cached);
+/* samples x length of a run: of its requests, and as padded. */
+void serve_metrics_padding(struct orr_serve *w, double real, double padded);
+/* Device time whose result was discarded. */
+void serve_metrics_lost(struct orr_serve *w, double s);
+/* Changes of the number of GPUs, now. */
+void serve_metrics_fleet(struct orr_serve *w, int64_t busy_gpus, int64_t up_gpus);
+void serve_metrics_node(struct orr_serve *w, const char *kind, uint32_t node);
+/* measures.c: fills in the result. */
+void serve_metrics_end(struct orr_serve *w);
+void serve_metrics_free(struct orr_serve *w);
 
 #endif

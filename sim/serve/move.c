@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * KV caches on their way from replica to replica. Without a topology each takes latency + bytes / serve.kv_Bps, however
- * many go at once; with one they are flows that share its links. Invariant: a request is ORR_REQ_MOVING exactly while
- * req.move is the number of a move that is_live; until it is there, its blocks stay held on the replica that it left.
+ * Transfer of KV caches between replicas. Without a topology each takes latency + bytes / serve.kv_Bps, whatever the number
+ * of transfers; with one they are flows that share its links. Invariant: a request is ORR_REQ_MOVING exactly while req.move
+ * is the number of a live move; until the move ends, its blocks stay held on the replica that it left.
  */
-#include "serve/fleet.h"
+#include "serve/due.h"
 #include "serve/lane.h"
-#include "serve/options.h"
 
 #include "base/mem.h"
 #include "net/flow.h"
@@ -19,8 +18,8 @@ struct move {
 	uint32_t slot, from, to;
 	struct eng_event event; /* without a topology */
 	double end_s;
-	uint32_t *flow, n_flows; /* with one; UINT32_MAX: has ended */
-	uint32_t left;           /* flows that have not */
+	uint32_t *flow, n_flows; /* with a topology; UINT32_MAX: has ended */
+	uint32_t left;           /* flows that have not ended */
 };
 
 struct moves {
@@ -28,9 +27,9 @@ struct moves {
 	uint32_t n, cap, *free, n_free, cap_free;
 	struct flownet *net;    /* NULL: no topology */
 	uint32_t *first_gpu;    /* of each node */
-	struct eng_event event; /* when the net has something to say */
+	struct eng_event event; /* next end of a flow */
 	bool is_awaited;
-	bool has_ended; /* flows have ended that were not told of */
+	bool has_ended; /* ended flows are still to be reported */
 };
 
 static struct moves *moves_of(struct orr_serve *w)
@@ -87,7 +86,7 @@ static void release(struct moves *m, struct move *x)
 	m->free[m->n_free++] = (uint32_t)(x - m->v);
 }
 
-/* It is there: its blocks on the replica that it left are free, and it waits where it went. */
+/* The cache has arrived: frees the blocks on the replica that the request left; it waits on the other one. */
 static void arrived(struct orr_serve *w, uint32_t number, double at_s)
 {
 	struct move x = w->moves->v[number];
@@ -101,7 +100,7 @@ static void arrived(struct orr_serve *w, uint32_t number, double at_s)
 	q->kv_at = x.to;
 	req_set_replica(w, q, x.to);
 	lane_arrival(w, x.to);
-	req_tell_arrival(w, q);
+	due_arrival(w, q);
 	replica_dirty(w, x.to);
 }
 
@@ -121,7 +120,7 @@ static void on_net(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 	struct moves *m = w->moves;
 	double next;
 	m->is_awaited = m->has_ended = false;
-	/* What rounds to this instant is due in it: eng_at() would come back to it for ever. */
+	/* All that rounds to this instant is due in it; else eng_at() would return here for ever. */
 	while (serve_ns(next = flownet_next(m->net)) <= eng_now(e))
 		flownet_advance(m->net, next);
 	uint64_t tag;
@@ -146,7 +145,7 @@ static void await_net(struct orr_serve *w)
 		m->event = eng_at(w->host.engine, serve_ns(next), PRIO_MOVE, on_net, w, 0, 0);
 }
 
-/* The transfer ends without an effect; what it held is free again. */
+/* Cancels a transfer and frees its blocks. */
 static void give_up(struct orr_serve *w, uint32_t number)
 {
 	struct moves *m = w->moves;
@@ -171,25 +170,19 @@ void moves_drop(struct orr_serve *w, struct req *q)
 	w->waiting++;
 }
 
-void moves_lost(struct orr_serve *w, uint32_t replica)
+struct req *moves_to(const struct orr_serve *w, uint32_t replica, uint32_t *at)
 {
-	for (uint32_t i = 0; w->moves && i < w->moves->n; i++) {
-		struct move *x = &w->moves->v[i];
-		if (!x->is_live || (x->from != replica && x->to != replica))
-			continue;
-		struct req *q = &w->req[x->slot];
-		bool is_here = q->replica == replica; /* else nobody else will see to it */
-		req_throw_off(w, q);
-		if (!is_here)
-			fleet_thrown(w, q);
-	}
+	for (; w->moves && *at < w->moves->n; ++*at)
+		if (w->moves->v[*at].is_live && w->moves->v[*at].to == replica)
+			return &w->req[w->moves->v[*at].slot];
+	return NULL;
 }
 
 /* ---- starts ---- */
 
 /*
- * Part of the cache that is still to be sent when the prompt's last iteration, of prompt_s, has ended: with serve.kv_overlap
- * each layer's is sent as soon as it is computed. L equal layers, whole_s for all: the last is through at
+ * Share of the cache that is still to be sent when the prompt's last iteration, of prompt_s, has ended. With serve.kv_overlap
+ * each layer is sent as soon as it is computed; L equal layers take whole_s in all. The last arrives at
  * prompt_s / L + (L - 1) max(prompt_s, whole_s) / L + whole_s / L.
  */
 static double part_left(double whole_s, double prompt_s, uint32_t layers)
@@ -200,7 +193,7 @@ static double part_left(double whole_s, double prompt_s, uint32_t layers)
 	return whole_s <= prompt_s ? 1 / n : (whole_s - prompt_s * (n - 1) / n) / whole_s;
 }
 
-/* GPU i of a replica, as an endpoint. Replicas on one node take its GPUs in the order of their numbers. */
+/* Endpoint of GPU i of a replica. Replicas on one node take its GPUs in order of replica number. */
 static uint32_t endpoint(const struct orr_serve *w, uint32_t replica, uint32_t i)
 {
 	const struct pool_piece *piece = pool_pieces(&w->replica[replica].alloc);
@@ -217,7 +210,7 @@ static uint32_t endpoint(const struct orr_serve *w, uint32_t replica, uint32_t i
 	return w->moves->first_gpu[piece->node] + i % w->config->cluster->node[piece->node].gpus;
 }
 
-/* The net's clock comes up to now: flows that end on the way are told of in an event of this instant. */
+/* Brings the network up to now; an event of this instant reports flows that ended on the way. */
 static void catch_up(struct orr_serve *w)
 {
 	struct flownet *net = w->moves->net;
@@ -294,7 +287,7 @@ void orr_move(struct orr_serve *w, orr_req r, uint32_t replica)
 	}
 	lane_depart(w, l, q);
 	q->state = ORR_REQ_MOVING;
-	/* Its prompt, or the last part of it, was in the iteration that ended now. */
+	/* The iteration that ended now contained its prompt, or the last part of it. */
 	bool is_fresh = w->set->kv_overlap && q->last_token_s == l->end_s && q->first_token_s == q->last_token_s;
 	start_move(w, q, replica, is_fresh ? l->end_s - l->start_s : 0);
 }

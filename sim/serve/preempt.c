@@ -1,76 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs that are stopped before their end: aborts at exit points, suspension, replicas that go. */
-#include "serve/batches.h"
-#include "serve/options.h"
+/* Abort, suspension and resumption of runs. */
+#include "serve/guard.h"
+#include "serve/memory.h"
+#include "serve/metrics.h"
+#include "serve/replica.h"
+#include "serve/requests.h"
+#include "serve/runs.h"
 
 #include <math.h>
 
-static const double AT_ONCE_S = 1e-9; /* an exit point this near is here */
+static const double AT_ONCE_S = 1e-9; /* an exit point this near is reached */
 
-/* ---- leaving the replica ---- */
-
-/* Its requests are in one run less; those that are in none now wait. */
-static void give_members(struct orr_serve *w, struct run *x)
-{
-	for (uint32_t i = 0; i < x->n; i++) {
-		struct req *q = req_of(w, x->handle[i]);
-		if (!q || q->state != ORR_REQ_RUNNING || --q->runs)
-			continue;
-		q->state = ORR_REQ_WAITING;
-		w->waiting++;
-	}
-}
-
-static void count_preemption(struct orr_serve *w, struct run *x)
-{
-	for (uint32_t i = 0; i < x->n; i++) {
-		struct req *q = req_of(w, x->handle[i]);
-		if (q)
-			q->preemptions++;
-	}
-}
-
-/* At an exit point. */
-void run_leave(struct orr_serve *w, struct run *x)
-{
-	uint32_t replica = x->replica;
-	serve_metrics_memory(w, replica);
-	count_preemption(w, x);
-	run_settle(w, x);
-	if (x->leaving == ORR_ABORT_SAVE) {
-		eng_cancel(w->host.engine, x->end);
-		x->end = (struct eng_event){ 0, 0 };
-		x->state = RUN_SUSPENDED;
-		x->leaving = -1;
-		x->end_s = INFINITY;
-		run_count(w, replica, -1);
-	} else {
-		serve_metrics_lost(w, x->alone_s - x->left_s);
-		run_stop(w, x);
-		give_members(w, x);
-		run_free(w, x);
-	}
-	run_rerate(w, replica);
-}
-
-/* ---- abort and resume ---- */
-
-/* The run, if this is a time to act and it is on a replica. */
-static struct run *acting_on(struct orr_serve *w, orr_run run, const char *what)
-{
-	if (!serve_may_act(w, what))
-		return NULL;
-	struct run *x = run_of(w, run);
-	if (x && (x->state == RUN_RUNNING || x->state == RUN_SUSPENDED))
-		return x;
-	serve_fail(w, ORR_EFAIL, NULL, "%s of a run that has ended or never was (handle %llx)", what, (unsigned long long)run);
-	return NULL;
-}
-
-static const struct req *first_of(const struct orr_serve *w, const struct run *x)
-{
-	return x->n ? req_of(w, x->handle[0]) : NULL;
-}
+/* ---- exit points ---- */
 
 /* Progress from one exit point to the next; 0: anywhere. */
 static double exit_interval(const struct orr_serve *w, const struct run *x)
@@ -86,7 +27,7 @@ static double exit_interval(const struct orr_serve *w, const struct run *x)
 	}
 }
 
-/* The progress at which it would leave; INFINITY: not known. */
+/* Progress at the next exit point; INFINITY: unknown. */
 static double exit_point(const struct orr_serve *w, const struct run *x)
 {
 	double interval = exit_interval(w, x), done = x->alone_s - run_left(w, x);
@@ -95,13 +36,32 @@ static double exit_point(const struct orr_serve *w, const struct run *x)
 						   : done;
 }
 
-/* What is left there; 0: no exit point before the end, it ends by itself. */
+/* Seconds left there; 0: there is no exit point before the end. */
 static double left_at(const struct run *x, double done)
 {
 	return done < x->alone_s - AT_ONCE_S ? x->alone_s - done : 0;
 }
 
-/* With its memory held from that progress on, does all that runs there still fit? */
+/* ---- abort and resume ---- */
+
+/* Returns the run if actions are allowed and it is live; else NULL, and the run of the world fails. */
+static struct run *acting_on(struct orr_serve *w, orr_run run, const char *what)
+{
+	if (!serve_may_act(w, what))
+		return NULL;
+	struct run *x = run_of(w, run);
+	if (x && run_is_live(x))
+		return x;
+	serve_fail(w, ORR_EFAIL, NULL, "%s of a run that has ended or never was (handle %llx)", what, (unsigned long long)run);
+	return NULL;
+}
+
+static const struct req *first_of(const struct orr_serve *w, const struct run *x)
+{
+	return x->n ? req_of(w, x->handle[0]) : NULL;
+}
+
+/* Returns whether all runs of the replica fit if this one keeps its memory from that progress on. */
 static bool can_hold(const struct orr_serve *w, struct run *x, double at)
 {
 	struct run saved = *x;
@@ -128,7 +88,7 @@ void orr_run_abort(struct orr_serve *w, orr_run run, enum orr_abort_how how)
 		return;
 	const struct req *q = first_of(w, x);
 	if (how != ORR_ABORT_RESTART && how != ORR_ABORT_SAVE) {
-		serve_fail(w, ORR_EFAIL, q, "orr_run_abort() as %d; it is ORR_ABORT_RESTART or ORR_ABORT_SAVE", (int)how);
+		serve_fail(w, ORR_EFAIL, q, "orr_run_abort() with how = %d: expected ORR_ABORT_RESTART or ORR_ABORT_SAVE", (int)how);
 		return;
 	}
 	if (x->leaving >= 0 || (x->state == RUN_SUSPENDED && how == ORR_ABORT_SAVE)) {
@@ -137,15 +97,14 @@ void orr_run_abort(struct orr_serve *w, orr_run run, enum orr_abort_how how)
 	}
 	double at = exit_point(w, x), done = x->alone_s - run_left(w, x);
 	if (at == INFINITY) {
-		serve_fail(w, ORR_EINPUT, q,
-			"orr_run_abort(): model %s does not say how many exit points it has, which serve.exit=layer needs",
+		serve_fail(w, ORR_EINPUT, q, "orr_run_abort(): serve.exit=layer needs the number of layers, which model %s does not give",
 			w->config->model[x->model]->name);
 		return;
 	}
 	if (how == ORR_ABORT_SAVE && !can_hold(w, x, at)) {
 		serve_fail(w, ORR_EFAIL, q,
 			"orr_run_abort(): no room on replica %u to keep the run's memory beside what runs there "
-			"(orr_run_can_save() tells)",
+			"(orr_run_can_save() checks this)",
 			x->replica);
 		return;
 	}
@@ -161,7 +120,7 @@ void orr_run_abort(struct orr_serve *w, orr_run run, enum orr_abort_how how)
 	run_set_end(w, x);
 }
 
-/* It goes on from now. Work that is added is done before anything else: the peak comes that much later. */
+/* Goes on from now. The added work comes first, so the peak is that much later. */
 static void revive(const struct orr_serve *w, struct run *x)
 {
 	x->state = RUN_RUNNING;
@@ -197,7 +156,7 @@ void orr_run_resume(struct orr_serve *w, orr_run run)
 	if (!orr_run_can_resume(w, run)) {
 		serve_fail(w, ORR_EFAIL, first_of(w, x),
 			"orr_run_resume(): no room on replica %u for the rest of the run "
-			"(orr_run_can_resume() tells)",
+			"(orr_run_can_resume() checks this)",
 			x->replica);
 		return;
 	}
@@ -205,38 +164,4 @@ void orr_run_resume(struct orr_serve *w, orr_run run)
 	serve_metrics_memory(w, x->replica);
 	revive(w, x);
 	run_go(w, x);
-}
-
-/* ---- replicas that go, requests that are taken away, the end of the world ---- */
-
-void batches_lost(struct orr_serve *w, uint32_t replica)
-{
-	struct replica *r = &w->replica[replica];
-	while (r->first_run != NONE) {
-		struct run *x = &w->run[r->first_run];
-		serve_metrics_lost(w, x->alone_s - run_left(w, x));
-		run_stop(w, x);
-		give_members(w, x);
-		run_free(w, x);
-	}
-}
-
-static void drop_member(struct run *x, orr_req r, struct req *q)
-{
-	uint32_t kept = 0;
-	for (uint32_t i = 0; i < x->n; i++) {
-		if (x->handle[i] == r)
-			q->runs--;
-		else
-			x->handle[kept++] = x->handle[i];
-	}
-	x->n = kept;
-}
-
-void batches_detach(struct orr_serve *w, struct req *q)
-{
-	orr_req r = req_handle(w, req_slot(w, q));
-	for (uint32_t i = 0; i < w->n_run && q->runs; i++)
-		if (w->run[i].state == RUN_RUNNING || w->run[i].state == RUN_SUSPENDED)
-			drop_member(&w->run[i], r, q);
 }

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Blocks of prompts by their hashes. Invariant: an entry with users is in no list; one without stands in the list of
- * those that will be thrown out, which is in the order in which they lost their last user.
+ * Blocks of prompts by hash. Invariant: an entry with users is in no list; one without is in the list of entries to drop,
+ * in the order in which they lost their last user.
  */
 #include "serve/lane.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 
 #include <string.h>
 
 struct entry {
 	uint64_t hash;
-	uint32_t users, prev, next; /* of the list */
-	uint32_t chain;             /* of the table; of the free entries */
+	uint32_t users, prev, next; /* in the list of entries to drop */
+	uint32_t chain;             /* in its bucket, or among the free entries */
 };
 
 struct prefix {
 	struct entry *v;
 	uint32_t n, cap, free;
-	uint32_t first, last; /* without users; first: for longest */
+	uint32_t first, last; /* list of entries to drop; first: without users for longest */
 	uint32_t n_used, n_unused;
 	uint32_t *head, n_heads; /* a power of two */
 };
@@ -42,10 +43,10 @@ void prefix_free(struct prefix *p)
 	mem_free(p);
 }
 
-/* Traces number their hashes from 0, so they are mixed (Knuth's multiplicative hashing). */
+/* Traces number their hashes from 0, hence the mixing (Knuth's multiplicative hashing). */
 static uint32_t *head_of(const struct prefix *p, uint64_t hash)
 {
-	return &p->head[(hash * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (p->n_heads - 1)];
+	return &p->head[hash_spread(hash) & (p->n_heads - 1)];
 }
 
 uint32_t prefix_find(const struct prefix *p, uint64_t hash)
@@ -136,7 +137,7 @@ static void widen(struct prefix *p)
 	mem_free(all);
 }
 
-uint32_t prefix_add(struct prefix *p, uint64_t hash)
+void prefix_add(struct prefix *p, uint64_t hash)
 {
 	if (p->n_used + p->n_unused >= p->n_heads)
 		widen(p);
@@ -151,7 +152,6 @@ uint32_t prefix_add(struct prefix *p, uint64_t hash)
 	p->v[e] = (struct entry){ .hash = hash, .users = 1, .chain = *head };
 	*head = e;
 	p->n_used++;
-	return e;
 }
 
 void prefix_drop(struct prefix *p)

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a policy may ask (orrery/serve.h), timers, and what it measures itself. */
-#include "serve/options.h"
-#include "serve/world.h"
+/* Public functions that only read; timers; series of the policy. */
+#include "serve/due.h"
+#include "serve/fleet.h"
+#include "serve/lane.h"
+#include "serve/memory.h"
+#include "serve/runs.h"
 
 #include "base/mem.h"
 
@@ -15,7 +18,7 @@ double orr_serve_now(const struct orr_serve *w)
 
 /* ---- requests ---- */
 
-/* The request, with the counts of one that decodes brought up to date. */
+/* Returns the request, settled if it is decoding; NULL if the handle is stale. */
 static struct req *settled(const struct orr_serve *w, orr_req r)
 {
 	struct req *q = req_of(w, r);
@@ -106,7 +109,7 @@ uint32_t orr_req_true_output(struct orr_serve *w, orr_req r)
 {
 	const struct req *q = req_of(w, r);
 	if (!(w->policy->flags & (ORR_NEEDS_ORACLE | ORR_MAY_ORACLE))) {
-		serve_fail(w, ORR_EFAIL, q, "asks for the length of an output but does not declare ORR_NEEDS_ORACLE");
+		serve_fail(w, ORR_EFAIL, q, "orr_req_true_output() needs ORR_NEEDS_ORACLE or ORR_MAY_ORACLE");
 		return 0;
 	}
 	w->saw_truth = true;
@@ -170,7 +173,7 @@ uint32_t orr_model_find(const struct orr_serve *w, const char *name)
 double orr_model_latency(const struct orr_serve *w, uint32_t replica, uint32_t model, uint32_t samples, uint32_t length)
 {
 	const struct served *m = model_of(w, model);
-	(void)replica; /* a table is of one kind of device */
+	(void)replica; /* a table is for one kind of device */
 	return m && m->kind == SERVED_TABLE && samples ? served_latency(m, samples, length) : NAN;
 }
 
@@ -184,6 +187,50 @@ uint32_t orr_model_batch_for(const struct orr_serve *w, uint32_t model, uint32_t
 {
 	const struct served *m = model_of(w, model);
 	return m && m->kind == SERVED_TABLE ? served_batch_for(m, samples) : 0;
+}
+
+/* ---- replicas ---- */
+
+uint32_t orr_replicas(const struct orr_serve *w)
+{
+	return w->n_replicas;
+}
+
+bool orr_replica_get(const struct orr_serve *w, uint32_t replica, struct orr_replica_info *out)
+{
+	if (replica >= w->n_replicas)
+		return false;
+	const struct replica *r = &w->replica[replica];
+	bool up = replica_is_up(r);
+	*out = (struct orr_replica_info){ .is_up = up,
+		.is_draining = r->state == REPLICA_DRAINING,
+		.role = r->role,
+		.model = r->model,
+		.gpus = up ? r->gpus : w->config->deployment[r->deployment].tp * w->config->deployment[r->deployment].pp,
+		.node = r->node,
+		.gpu_type = r->gpu_type,
+		.runs = r->lane ? r->lane->is_flying : r->n_runs,
+		.routed = r->routed,
+		.residents = r->lane ? orr_residents(w, replica) : 0,
+		.memory_bytes = up ? r->memory : 0 };
+	if (up)
+		out->memory_free_bytes = fmax(0, r->memory - memory_in_use(w, replica));
+	return true;
+}
+
+bool orr_replica_is_idle(const struct orr_serve *w, uint32_t replica)
+{
+	return replica < w->n_replicas && replica_is_up(&w->replica[replica]) && !w->fleet->more[replica].is_busy;
+}
+
+uint32_t orr_replica_idle_from(const struct orr_serve *w, uint32_t from)
+{
+	return bitset_next(w->idle, from); /* BITSET_END is ORR_NO_REPLICA */
+}
+
+uint32_t orr_replica_routed(const struct orr_serve *w, uint32_t replica)
+{
+	return replica < w->n_replicas ? w->replica[replica].routed : 0;
 }
 
 /* ---- runs ---- */
@@ -235,7 +282,7 @@ orr_run orr_run_next(const struct orr_serve *w, orr_run run)
 	return x && x->next != NONE ? run_handle(w, x->next) : 0;
 }
 
-/* ---- being called ---- */
+/* ---- timers ---- */
 
 static bool is_replica(struct orr_serve *w, uint32_t replica, const char *what)
 {
@@ -271,7 +318,7 @@ void orr_serve_timer(struct orr_serve *w, uint32_t replica, double at_s)
 	if (w->error.code || !is_replica(w, replica, "orr_serve_timer()") || at_s == INFINITY)
 		return;
 	if (isnan(at_s)) {
-		serve_fail(w, ORR_EFAIL, NULL, "orr_serve_timer() at a time that is no number");
+		serve_fail(w, ORR_EFAIL, NULL, "orr_serve_timer() at NaN");
 		return;
 	}
 	uint64_t arg;
@@ -284,7 +331,7 @@ double orr_serve_uniform(struct orr_serve *w)
 	return rng_uniform(&w->policy_rng);
 }
 
-/* ---- what the policy measures ---- */
+/* ---- series and errors of the policy ---- */
 
 void orr_serve_observe(struct orr_serve *w, const char *name, double value)
 {

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The life of a replica: GPUs taken, starting, up, draining, gone. */
+/* The life of a replica: starting, up, draining, off. */
+#include "serve/due.h"
 #include "serve/fleet.h"
-#include "serve/options.h"
+#include "serve/guard.h"
+#include "serve/lane.h"
+#include "serve/memory.h"
+#include "serve/metrics.h"
+#include "serve/route.h"
+#include "serve/runs.h"
 
 #include "base/mem.h"
 
@@ -9,78 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void news(struct orr_serve *w, uint32_t replica, enum orr_replica_event event)
-{
-	struct fleet *f = w->fleet;
-	MEM_GROW(f->news, f->n_news, f->cap_news);
-	f->news[f->n_news++] = (struct fleet_news){ replica, event };
-}
-
-void replicas_tell(struct orr_serve *w)
-{
-	struct fleet *f = w->fleet;
-	while (f->news_told < f->n_news && !w->error.code) {
-		struct fleet_news x = f->news[f->news_told++];
-		if (!w->ops->replica)
-			continue;
-		w->is_acting = true;
-		watch_enter(w->watch, "replica", eng_now(w->host.engine), UINT64_MAX);
-		w->ops->replica(w->self, w, x.replica, x.event);
-		watch_leave(w->watch);
-		w->is_acting = false;
-	}
-	f->n_news = f->news_told = 0;
-}
-
-/* The engine's clock as seconds; what is exact in this instant may be a little later. */
-static double now_s(const struct orr_serve *w)
-{
-	return (double)eng_now(w->host.engine) / 1e9;
-}
-
-/* ---- GPUs ---- */
-
-static bool take_gpus(struct orr_serve *w, uint32_t replica)
-{
-	struct replica *r = &w->replica[replica];
-	const struct serve_deployment *d = &w->config->deployment[r->deployment];
-	uint32_t n_types = w->config->cluster->n_types;
-	uint64_t all = n_types < 64 ? (UINT64_C(1) << n_types) - 1 : UINT64_MAX;
-	struct pool_request q = { d->tp * d->pp, 1000, 0, 0, d->gpu_types ? d->gpu_types & all : all };
-	bool has = w->host.take ? w->host.take(w->host.ctx, &q, &r->alloc) : pool_take(w->host.pool, &q, &r->alloc);
-	if (!has)
-		return false;
-	r->has_alloc = true;
-	r->gpus = q.gpus;
-	r->node = pool_pieces(&r->alloc)[0].node;
-	r->gpu_type = r->alloc.type;
-	w->fleet->more[replica].taken_s = now_s(w);
-	return true;
-}
-
-/* What the replica held its GPUs for is paid for. */
-static void give_gpus(struct orr_serve *w, uint32_t replica)
-{
-	struct replica *r = &w->replica[replica];
-	double gpu_s = (now_s(w) - w->fleet->more[replica].taken_s) * r->gpus;
-	r->gpu_s += gpu_s;
-	if (w->config->usd_per_gpu_hour && r->gpu_type < w->config->cluster->n_types)
-		r->usd += gpu_s / 3600 * w->config->usd_per_gpu_hour[r->gpu_type];
-	scale_give(w, &r->alloc);
-	r->has_alloc = false;
-}
-
-bool replica_is_on(const struct orr_serve *w, uint32_t replica, uint32_t node)
-{
-	const struct replica *r = &w->replica[replica];
-	const struct pool_piece *x = pool_pieces(&r->alloc);
-	for (uint32_t i = 0; r->has_alloc && i < r->alloc.n; i++)
-		if (x[i].node == node)
-			return true;
-	return false;
-}
-
-/* ---- coming ---- */
+/* ---- start ---- */
 
 static void settle_size(struct orr_serve *w, uint32_t replica)
 {
@@ -90,7 +25,7 @@ static void settle_size(struct orr_serve *w, uint32_t replica)
 	r->memory = device ? device->memory_bytes * r->gpus : INFINITY;
 }
 
-/* The lane of a language model, with what its cache holds. */
+/* Makes the lane of a language model, and notes the size of its cache. */
 static bool make_lane(struct orr_serve *w, uint32_t replica)
 {
 	struct replica *r = &w->replica[replica];
@@ -103,7 +38,7 @@ static bool make_lane(struct orr_serve *w, uint32_t replica)
 		return false;
 	}
 	struct fleet_part *p = &w->fleet->part[r->deployment];
-	double tokens = (double)lane_blocks(r->lane) * orr_kv_block_tokens(w, replica);
+	double tokens = (double)r->lane->total * r->lane->block_tokens;
 	p->kv_tokens = isnan(p->kv_tokens) || tokens > p->kv_tokens ? tokens : p->kv_tokens;
 	return true;
 }
@@ -111,16 +46,16 @@ static bool make_lane(struct orr_serve *w, uint32_t replica)
 static void open_to_requests(struct orr_serve *w, uint32_t replica)
 {
 	group_add(w, replica);
-	news(w, replica, ORR_REPLICA_UP);
+	due_event(w, replica, ORR_REPLICA_UP);
 	replica_dirty(w, replica);
-	fleet_release_held(w);
+	requests_release_held(w);
 }
 
 static void join(struct orr_serve *w, uint32_t replica)
 {
 	struct replica *r = &w->replica[replica];
 	r->state = REPLICA_UP;
-	r->up_since_s = now_s(w);
+	r->up_since_s = serve_clock_s(w);
 	serve_metrics_fleet(w, 0, (int64_t)r->gpus);
 	settle_size(w, replica);
 	if (!make_lane(w, replica))
@@ -141,7 +76,7 @@ static void on_ready(struct engine *e, void *ctx, uint64_t subject, uint64_t arg
 bool replica_start(struct orr_serve *w, uint32_t replica, int64_t delay_ns)
 {
 	struct replica *r = &w->replica[replica];
-	if (!take_gpus(w, replica))
+	if (!gpus_take(w, replica))
 		return false;
 	r->state = REPLICA_STARTING;
 	w->fleet->more[replica].is_doomed = false;
@@ -152,7 +87,7 @@ bool replica_start(struct orr_serve *w, uint32_t replica, int64_t delay_ns)
 	return true;
 }
 
-/* ---- going ---- */
+/* ---- loss ---- */
 
 static int by_number(const void *a, const void *b)
 {
@@ -160,8 +95,9 @@ static int by_number(const void *a, const void *b)
 	return (x[0] > y[0]) - (x[0] < y[0]);
 }
 
-/* Live requests that are on the replica or in its runs, as pairs (number, slot) in order of arrival. */
-static uint64_t *those_on(const struct orr_serve *w, uint32_t replica, uint32_t *n)
+/* Returns the live requests that are on the replica or in its runs, as pairs (number, slot) in order of arrival; the caller
+ * frees them. */
+static uint64_t *requests_of(const struct orr_serve *w, uint32_t replica, uint32_t *n)
 {
 	uint64_t *found = NULL;
 	uint32_t cap = 0, kept = 0;
@@ -192,6 +128,54 @@ static uint64_t *those_on(const struct orr_serve *w, uint32_t replica, uint32_t 
 	return found;
 }
 
+/* Takes a request off a lost replica: it waits again, without progress. */
+static void throw_off(struct orr_serve *w, struct req *q)
+{
+	if (q->state == ORR_REQ_ENDED)
+		return;
+	if (w->config->model[q->model]->kind == SERVED_LLM) {
+		struct lane *l = lane_of(w, q);
+		if (l && q->state == ORR_REQ_RESIDENT) {
+			lane_depart(w, l, q);
+			kv_give(l, q);
+		} else if (q->state == ORR_REQ_MOVING) {
+			moves_drop(w, q);
+		}
+		q->prompt = q->prompt_asked;
+		q->done = q->outputs = q->next_tokens = 0;
+		q->first_token_s = q->last_token_s = NAN;
+		q->is_paused = q->is_swapped = false;
+	}
+	req_unlist(w, q);
+	runs_detach(w, q);
+	guard_forget(w, q);
+	if (q->state != ORR_REQ_WAITING)
+		w->waiting++;
+	q->state = ORR_REQ_WAITING;
+	q->is_held = false;
+	q->restarts++;
+}
+
+/* Keeps it for replicas_place_thrown(). */
+static void keep_thrown(struct orr_serve *w, struct req *q)
+{
+	struct fleet *f = w->fleet;
+	req_set_replica(w, q, NONE);
+	MEM_GROW(f->thrown, f->n_thrown, f->cap_thrown);
+	f->thrown[f->n_thrown++] = req_handle(w, req_slot(w, q));
+}
+
+/* Ends the running iteration and the transfers to the replica. */
+static void lose_lane(struct orr_serve *w, struct lane *l)
+{
+	struct req *q;
+	lane_abandon(w, l);
+	for (uint32_t i = 0; (q = moves_to(w, l->replica, &i)) != NULL;) {
+		throw_off(w, q);
+		keep_thrown(w, q);
+	}
+}
+
 void replica_leave(struct orr_serve *w, uint32_t replica)
 {
 	struct replica *r = &w->replica[replica];
@@ -205,67 +189,37 @@ void replica_leave(struct orr_serve *w, uint32_t replica)
 	r->state = REPLICA_OFF;
 	eng_cancel(w->host.engine, r->ready);
 	uint32_t n;
-	uint64_t *thrown = those_on(w, replica, &n);
+	uint64_t *thrown = requests_of(w, replica, &n);
 	for (uint32_t i = 0; i < n; i++)
-		req_throw_off(w, &w->req[thrown[2 * i + 1]]);
+		throw_off(w, &w->req[thrown[2 * i + 1]]);
 	if (was != REPLICA_STARTING) {
-		r->up_s += now_s(w) - r->up_since_s;
+		r->up_s += serve_clock_s(w) - r->up_since_s;
 		serve_metrics_fleet(w, 0, -(int64_t)r->gpus);
-		batches_lost(w, replica);
+		runs_lost(w, replica);
 		if (r->lane)
-			lane_lost(w, replica);
+			lose_lane(w, r->lane);
 		lane_free(r->lane);
 		r->lane = NULL;
-		news(w, replica, ORR_REPLICA_DOWN);
+		due_event(w, replica, ORR_REPLICA_DOWN);
 	}
-	give_gpus(w, replica);
+	gpus_give(w, replica);
 	for (uint32_t i = 0; i < n; i++)
-		fleet_thrown(w, &w->req[thrown[2 * i + 1]]);
+		keep_thrown(w, &w->req[thrown[2 * i + 1]]);
 	mem_free(thrown);
 }
 
-void fleet_thrown(struct orr_serve *w, struct req *q)
-{
-	struct fleet *f = w->fleet;
-	req_set_replica(w, q, NONE);
-	MEM_GROW(f->thrown, f->n_thrown, f->cap_thrown);
-	f->thrown[f->n_thrown++] = req_handle(w, req_slot(w, q));
-}
-
-void fleet_place_thrown(struct orr_serve *w)
+void replicas_place_thrown(struct orr_serve *w)
 {
 	struct fleet *f = w->fleet;
 	for (uint32_t i = 0; i < f->n_thrown && !w->error.code; i++) {
 		struct req *q = req_of(w, f->thrown[i]);
 		if (q && q->state == ORR_REQ_WAITING && q->replica == NONE)
-			replica_place(w, q);
+			request_place(w, q);
 	}
 	f->n_thrown = 0;
 }
 
-/* Leaves in an event of its own: whoever found it empty is not done yet. */
-static void on_leave(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
-{
-	(void)arg;
-	struct orr_serve *w = ctx;
-	const struct replica *r = &w->replica[subject];
-	w->fleet->more[subject].leave_is_due = false;
-	serve_happen(w, (double)eng_now(e) / 1e9);
-	if (r->state != REPLICA_DRAINING || r->routed || w->fleet->more[subject].is_busy || r->n_runs)
-		return;
-	replica_leave(w, (uint32_t)subject);
-	fleet_place_thrown(w);
-	scale_fill(w);
-}
-
-static void leave_if_empty(struct orr_serve *w, uint32_t replica)
-{
-	struct fleet_replica *m = &w->fleet->more[replica];
-	if (w->replica[replica].state != REPLICA_DRAINING || w->replica[replica].routed || m->is_busy || m->leave_is_due)
-		return;
-	m->leave_is_due = true;
-	eng_at(w->host.engine, eng_now(w->host.engine), PRIO_REPLICA, on_leave, w, replica, 0);
-}
+/* ---- draining ---- */
 
 void replica_close(struct orr_serve *w, uint32_t replica)
 {
@@ -282,10 +236,10 @@ void replica_drain(struct orr_serve *w, uint32_t replica, bool is_doomed)
 		replica_leave(w, replica);
 	} else if (r->state == REPLICA_UP) {
 		replica_close(w, replica);
-		news(w, replica, ORR_REPLICA_DRAINING);
+		due_event(w, replica, ORR_REPLICA_DRAINING);
 		replica_dirty(w, replica);
 	}
-	leave_if_empty(w, replica);
+	replica_leave_if_empty(w, replica);
 }
 
 void replica_undrain(struct orr_serve *w, uint32_t replica)
@@ -295,143 +249,6 @@ void replica_undrain(struct orr_serve *w, uint32_t replica)
 	if (!w->fleet->more[replica].is_busy)
 		bitset_add(w->idle, replica);
 	open_to_requests(w, replica);
-}
-
-/* ---- busy and idle ---- */
-
-void replica_set_busy(struct orr_serve *w, uint32_t replica, bool is_busy)
-{
-	struct replica *r = &w->replica[replica];
-	bool *was_busy = &w->fleet->more[replica].is_busy;
-	if (is_busy == *was_busy)
-		return;
-	*was_busy = is_busy;
-	if (is_busy) {
-		r->busy_since_s = w->now_s;
-		bitset_remove(w->idle, replica);
-	} else {
-		r->busy_s += w->now_s - r->busy_since_s;
-		if (r->state == REPLICA_UP)
-			bitset_add(w->idle, replica);
-		leave_if_empty(w, replica);
-	}
-	serve_metrics_fleet(w, is_busy ? (int64_t)r->gpus : -(int64_t)r->gpus, 0);
-}
-
-/* ---- what policies ask ---- */
-
-uint32_t orr_replicas(const struct orr_serve *w)
-{
-	return w->n_replicas;
-}
-
-static bool is_up(const struct replica *r)
-{
-	return r->state == REPLICA_UP || r->state == REPLICA_DRAINING;
-}
-
-bool orr_replica_get(const struct orr_serve *w, uint32_t replica, struct orr_replica_info *out)
-{
-	if (replica >= w->n_replicas)
-		return false;
-	const struct replica *r = &w->replica[replica];
-	bool up = is_up(r);
-	*out = (struct orr_replica_info){ .is_up = up,
-		.is_draining = r->state == REPLICA_DRAINING,
-		.role = r->role,
-		.model = r->model,
-		.gpus = up ? r->gpus : w->config->deployment[r->deployment].tp * w->config->deployment[r->deployment].pp,
-		.node = r->node,
-		.gpu_type = r->gpu_type,
-		.runs = r->lane ? lane_is_busy(r->lane) : r->n_runs,
-		.routed = r->routed,
-		.residents = r->lane ? orr_residents(w, replica) : 0,
-		.memory_bytes = up ? r->memory : 0 };
-	if (up)
-		out->memory_free_bytes = fmax(0, r->memory - memory_in_use(w, replica));
-	return true;
-}
-
-bool orr_replica_is_idle(const struct orr_serve *w, uint32_t replica)
-{
-	return replica < w->n_replicas && is_up(&w->replica[replica]) && !w->fleet->more[replica].is_busy;
-}
-
-uint32_t orr_replica_idle_from(const struct orr_serve *w, uint32_t from)
-{
-	return bitset_next(w->idle, from); /* BITSET_END is ORR_NO_REPLICA */
-}
-
-uint32_t orr_replica_routed(const struct orr_serve *w, uint32_t replica)
-{
-	return replica < w->n_replicas ? w->replica[replica].routed : 0;
-}
-
-/* ---- could it ever be served? ---- */
-
-/* Memory of a deployment's replicas on the largest of the GPUs that they may have. */
-static double largest_memory(const struct orr_serve *w, const struct serve_deployment *d)
-{
-	const struct serve_config *c = w->config;
-	double most = 0;
-	for (uint32_t t = 0; t < c->cluster->n_types; t++) {
-		if (d->gpu_types && t < 64 && !(d->gpu_types >> t & 1))
-			continue;
-		if (!c->device || !c->device[t])
-			return INFINITY;
-		most = fmax(most, c->device[t]->memory_bytes * d->tp * d->pp);
-	}
-	return most > 0 ? most : INFINITY;
-}
-
-/* Alone on a replica, with the weights of its model. */
-static bool table_could(const struct orr_serve *w, const struct req *q, const struct served *m)
-{
-	static const double rounding = 1e-9; /* as memory.c */
-	uint32_t size = served_batch_for(m, q->samples);
-	if (!size || isnan(served_latency(m, size, q->prompt_asked)) || m->utilisation > w->set->utilisation_limit * (1 + rounding))
-		return false;
-	struct served_memory x = served_memory_of(m, size);
-	for (uint32_t d = 0; d < w->config->n_deployments; d++) {
-		uint32_t model = w->fleet->part[d].model;
-		if ((model == NONE || model == q->model) &&
-			m->weight_bytes + fmax(x.before, x.peak) <= largest_memory(w, &w->config->deployment[d]) * (1 + rounding))
-			return true;
-	}
-	return false;
-}
-
-/* A request needs room for all its tokens but the last, which nobody reads. */
-static bool llm_could(const struct orr_serve *w, const struct req *q, const struct served *m)
-{
-	double prompt = q->prompt_asked, whole = prompt + q->output_asked;
-	bool prompt_fits = false, whole_fits = false;
-	if (m->longest && whole > m->longest)
-		return false;
-	for (uint32_t d = 0; d < w->config->n_deployments; d++) {
-		const struct fleet_part *p = &w->fleet->part[d];
-		enum orr_replica_role role = w->config->deployment[d].role;
-		if (p->model != q->model && p->model != NONE)
-			continue;
-		bool is_known = !isnan(p->kv_tokens);
-		prompt_fits |= role != ORR_ROLE_DECODE && (!is_known || prompt <= p->kv_tokens);
-		whole_fits |= role != ORR_ROLE_PREFILL && (!is_known || whole - 1 <= p->kv_tokens);
-	}
-	return prompt_fits && whole_fits;
-}
-
-bool model_has_replicas(const struct orr_serve *w, uint32_t model)
-{
-	for (uint32_t d = 0; d < w->config->n_deployments; d++)
-		if (w->fleet->part[d].model == model || w->fleet->part[d].model == NONE)
-			return true;
-	return false;
-}
-
-bool replica_could_ever_serve(const struct orr_serve *w, const struct req *q)
-{
-	const struct served *m = w->config->model[q->model];
-	return model_has_replicas(w, q->model) && (m->kind == SERVED_TABLE ? table_could(w, q, m) : llm_could(w, q, m));
 }
 
 /* ---- beginning and end ---- */
@@ -445,13 +262,13 @@ static int settle_part(struct orr_serve *w, uint32_t d)
 	p->least = p->is_scaled ? x->least : x->replicas;
 	p->most = p->is_scaled ? x->most : x->replicas;
 	p->wanted = x->replicas < p->least ? p->least : x->replicas > p->most ? p->most : x->replicas;
-	/* One that goes and the one that takes its place are there together while the notice lasts. */
+	/* During a notice a replica and its replacement exist together. */
 	p->slots = orr_arg_time_ns(w->config->options, "notice") ? 2 * p->most : p->most;
 	p->first = d ? p[-1].first + p[-1].slots : 0;
 	p->kv_tokens = NAN;
 	if (!x->tp || !x->pp || p->least > p->most)
 		return orr_fail(&w->error, ORR_EINPUT, "deployment %u: %s", d,
-			p->least > p->most ? "least is more than most" : "tp and pp are 1 or more");
+			p->least > p->most ? "least is more than most" : "tp and pp must be at least 1");
 	if (p->model != NONE && p->model >= w->config->n_models)
 		return orr_fail(&w->error, ORR_EINPUT, "deployment %u: model %u; there are %u", d, p->model, w->config->n_models);
 	for (uint32_t m = 0; p->model == NONE && m < w->config->n_models; m++)
@@ -465,7 +282,7 @@ static int settle_part(struct orr_serve *w, uint32_t d)
 static void settle_slots(struct orr_serve *w)
 {
 	const struct fleet_part *last = &w->fleet->part[w->config->n_deployments - 1];
-	w->n_replicas = w->cap_replicas = last->first + last->slots;
+	w->n_replicas = last->first + last->slots;
 	w->replica = mem_zalloc((size_t)w->n_replicas + 1, sizeof *w->replica);
 	w->fleet->more = mem_zalloc((size_t)w->n_replicas + 1, sizeof *w->fleet->more);
 	w->idle = mem_zalloc(1, sizeof *w->idle);
@@ -493,12 +310,10 @@ void replicas_begin(struct orr_serve *w)
 	if (w->config->n_deployments)
 		settle_slots(w);
 	if (!w->n_replicas) {
-		orr_fail(&w->error, ORR_EINPUT, "nothing serves: no deployment has a replica");
+		orr_fail(&w->error, ORR_EINPUT, "no deployment has a replica");
 		return;
 	}
-	routes_begin(w);
-	scale_begin(w);
-	f->n_news = 0; /* create() sees those that are there */
+	groups_begin(w);
 }
 
 void replicas_free(struct orr_serve *w)
@@ -509,18 +324,17 @@ void replicas_free(struct orr_serve *w)
 	for (uint32_t i = 0; w->replica && i < w->n_replicas; i++) {
 		struct replica *r = &w->replica[i];
 		lane_free(r->lane);
-		if (r->has_alloc) /* not by the host's give(): it may be half gone */
+		if (r->has_alloc) /* not by the host's give(): the host may be partly freed */
 			pool_give(w->host.pool, &r->alloc);
 	}
-	routes_free(w);
-	scale_free(w);
+	groups_free(w);
 	if (w->idle)
 		bitset_free(w->idle);
 	mem_free(w->idle);
 	mem_free(w->replica);
 	mem_free(f->more);
 	mem_free(f->part);
-	mem_free(f->news);
+	mem_free(f->held);
 	mem_free(f->thrown);
 	mem_free(f);
 	w->idle = NULL;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Requests: slots and handles, the lists that policies keep them in, and how each comes and ends. */
-#include "serve/options.h"
-#include "serve/world.h"
+/* Requests: slots, the lists that policies keep them in, arrival and end. */
+#include "serve/guard.h"
+#include "serve/metrics.h"
+#include "serve/replica.h"
+#include "serve/requests.h"
 
 #include "base/mem.h"
 
@@ -79,8 +81,7 @@ static double deadline(const struct orr_serve *w, const struct request_rec *rec,
 	return arrival_s + (w->set->slo_s < INFINITY ? w->set->slo_s : w->config->model[model]->slo_s);
 }
 
-/* A language model reads and gives out at least one token; formats without them have 0. */
-static void set_tokens(const struct orr_serve *w, struct req *q)
+void req_set_tokens(const struct orr_serve *w, struct req *q)
 {
 	if (w->config->model[q->model]->kind != SERVED_LLM)
 		return;
@@ -101,7 +102,6 @@ struct req *req_new(struct orr_serve *w, const struct request_rec *rec)
 		.state = ORR_REQ_WAITING,
 		.number = rec->number,
 		.session = rec->session,
-		.line = rec->line,
 		.arrival_s = arrival_s,
 		.deadline_s = deadline(w, rec, arrival_s, model),
 		.first_start_s = NAN,
@@ -124,48 +124,18 @@ struct req *req_new(struct orr_serve *w, const struct request_rec *rec)
 		.n_blocks = rec->n_blocks,
 		.block = rec->block,
 		.next_ended = NONE };
-	set_tokens(w, q);
+	req_set_tokens(w, q);
 	w->live++;
 	w->waiting++;
-	serve_metrics_arrival(w, q);
+	serve_metrics_arrival(w);
+	if (w->on_request)
+		w->on_request(w, q);
 	return q;
-}
-
-void serve_arrive(struct orr_serve *w, const struct request_rec *rec)
-{
-	struct req *q = req_new(w, rec);
-	if (!q) {
-		w->is_over = true;
-		return;
-	}
-	if (!replica_could_ever_serve(w, q)) {
-		req_end(w, q, ORR_REQ_REFUSED, q->arrival_s);
-		return;
-	}
-	replica_admit(w, q);
-}
-
-void req_tell_arrival(struct orr_serve *w, struct req *q)
-{
-	if (q->is_arriving) /* thrown off a replica before the policy heard of it */
-		return;
-	q->is_arriving = true;
-	MEM_GROW(w->arrived, w->n_arrived, w->cap_arrived);
-	w->arrived[w->n_arrived++] = req_slot(w, q);
-}
-
-void req_set_replica(struct orr_serve *w, struct req *q, uint32_t replica)
-{
-	uint32_t from = q->replica;
-	if (from == replica)
-		return;
-	q->replica = replica;
-	replica_count(w, q, from);
 }
 
 /* ---- the policy's lists ---- */
 
-static void unlist(struct orr_serve *w, struct req *q)
+void req_unlist(struct orr_serve *w, struct req *q)
 {
 	struct orr_fifo *l = q->list;
 	if (!l)
@@ -183,7 +153,7 @@ static void unlist(struct orr_serve *w, struct req *q)
 	q->q_prev = q->q_next = NONE;
 }
 
-/* The request, if it can go into a list. */
+/* Returns the request if it can go into a list; else NULL, and the run fails. */
 static struct req *listable(struct orr_serve *w, orr_req r, const char *what)
 {
 	struct req *q = req_of(w, r);
@@ -240,7 +210,7 @@ void orr_fifo_remove(struct orr_serve *w, struct orr_fifo *l, orr_req r)
 	if (!q || q->list != l)
 		serve_fail(w, ORR_EFAIL, q, "orr_fifo_remove() of a request that is not in that list (handle %llx)", (unsigned long long)r);
 	else
-		unlist(w, q);
+		req_unlist(w, q);
 }
 
 orr_req orr_fifo_next(const struct orr_serve *w, orr_req r)
@@ -251,34 +221,47 @@ orr_req orr_fifo_next(const struct orr_serve *w, orr_req r)
 
 /* ---- the end ---- */
 
+/* --check: a completed request has got what it asked for. */
+static void check_completed(struct orr_serve *w, const struct req *q, double at_s)
+{
+	bool is_llm = w->config->model[q->model]->kind == SERVED_LLM;
+	if (is_llm && q->outputs != q->output_asked)
+		serve_fail(w, ORR_EFAIL, q, "conservation: it got %u tokens and asked for %u", q->outputs, q->output_asked);
+	else if (is_llm && !(q->first_token_s >= q->arrival_s && q->first_token_s <= at_s))
+		serve_fail(w, ORR_EFAIL, q, "conservation: its first token is not between its arrival and its end");
+	else if (!(q->first_start_s >= q->arrival_s - 1e-9 && q->first_start_s <= at_s))
+		serve_fail(w, ORR_EFAIL, q, "conservation: its start is not between its arrival and its end");
+}
+
 void req_end(struct orr_serve *w, struct req *q, enum orr_req_end how, double at_s)
 {
 	if (q->state == ORR_REQ_ENDED)
 		return;
 	uint32_t slot = req_slot(w, q), replica = q->replica;
-	unlist(w, q);
+	req_unlist(w, q);
 	if (q->state == ORR_REQ_WAITING)
 		w->waiting--;
-	if (w->config->model[q->model]->kind == SERVED_LLM && replica != NONE)
-		lane_forget(w, q);
 	q->state = ORR_REQ_ENDED;
 	q->how = (uint8_t)how;
 	w->live--;
 	serve_metrics_request(w, q, at_s);
+	if (w->config->check && how == ORR_REQ_COMPLETED)
+		check_completed(w, q, at_s);
+	guard_ended(w, q, at_s);
 	if (replica != NONE) {
 		if (how == ORR_REQ_COMPLETED)
 			w->replica[replica].completed++;
 		q->replica = NONE;
 		replica_count(w, q, replica);
-		q->replica = replica; /* finish() may ask */
+		q->replica = replica; /* finish() may read it */
 	}
 	if (w->last_ended == NONE)
 		w->first_ended = slot;
 	else
 		w->req[w->last_ended].next_ended = slot;
 	w->last_ended = slot;
-	if (w->clients)
-		clients_ended(w, q, at_s);
+	if (w->on_request_end)
+		w->on_request_end(w, q, at_s);
 }
 
 void req_release_ended(struct orr_serve *w)
@@ -286,47 +269,25 @@ void req_release_ended(struct orr_serve *w)
 	for (uint32_t slot = w->first_ended, next; slot != NONE; slot = next) {
 		struct req *q = &w->req[slot];
 		next = q->next_ended;
-		q->generation++; /* the handle is of no live request from now on */
+		q->generation++; /* the handle is stale from now on */
 		MEM_GROW(w->free_req, w->n_free_req, w->cap_free_req);
 		w->free_req[w->n_free_req++] = slot;
 	}
 	w->first_ended = w->last_ended = w->ended_told = NONE;
 }
 
-void req_throw_off(struct orr_serve *w, struct req *q)
-{
-	if (q->state == ORR_REQ_ENDED)
-		return;
-	if (w->config->model[q->model]->kind == SERVED_LLM) {
-		lane_forget(w, q);
-		q->prompt = q->prompt_asked;
-		q->done = q->outputs = q->next_tokens = 0;
-		q->first_token_s = q->last_token_s = NAN;
-		q->is_paused = q->is_swapped = false;
-	}
-	unlist(w, q);
-	batches_detach(w, q);
-	guard_forget(w, q);
-	if (q->state != ORR_REQ_WAITING)
-		w->waiting++;
-	q->state = ORR_REQ_WAITING;
-	q->is_held = false;
-	q->restarts++;
-}
-
-/* ---- actions ---- */
+/* ---- what actions begin with ---- */
 
 static const char *const state_text[] = { "waits", "is in a run", "is resident", "is moving", "has ended" };
 
-/* The request, if this is a time to act and it waits. */
-static struct req *waiting_one(struct orr_serve *w, orr_req r, const char *what)
+struct req *req_actor(struct orr_serve *w, orr_req r, enum orr_req_state state, const char *what)
 {
 	if (!serve_may_act(w, what))
 		return NULL;
 	struct req *q = req_of(w, r);
 	if (!q)
 		serve_fail(w, ORR_EFAIL, NULL, "%s of a request that has ended or never was (handle %llx)", what, (unsigned long long)r);
-	else if (q->state != ORR_REQ_WAITING)
+	else if (q->state != state)
 		serve_fail(w, ORR_EFAIL, q, "%s of a request that %s", what, state_text[q->state]);
 	else {
 		w->last_acted = r;
@@ -334,76 +295,4 @@ static struct req *waiting_one(struct orr_serve *w, orr_req r, const char *what)
 		return q;
 	}
 	return NULL;
-}
-
-void orr_refuse(struct orr_serve *w, orr_req r, enum orr_req_end how)
-{
-	struct req *q = waiting_one(w, r, "orr_refuse()");
-	if (!q)
-		return;
-	if (how != ORR_REQ_REFUSED && how != ORR_REQ_SHED)
-		serve_fail(w, ORR_EFAIL, q, "orr_refuse() as %d; it is ORR_REQ_REFUSED or ORR_REQ_SHED", (int)how);
-	else
-		req_end(w, q, how, w->now_s);
-}
-
-void orr_complete(struct orr_serve *w, orr_req r)
-{
-	struct req *q = waiting_one(w, r, "orr_complete()");
-	if (!q)
-		return;
-	if (!q->is_held) {
-		serve_fail(w, ORR_EFAIL, q, "orr_complete() of a request without an answer: no run with ORR_RUN_KEEP has ended with it");
-		return;
-	}
-	if (isnan(q->first_token_s))
-		q->first_token_s = w->now_s;
-	q->last_token_s = w->now_s;
-	req_end(w, q, ORR_REQ_COMPLETED, w->now_s);
-}
-
-bool orr_forward(struct orr_serve *w, orr_req r, uint32_t model)
-{
-	struct req *q = waiting_one(w, r, "orr_forward()");
-	if (!q)
-		return false;
-	if (model >= w->config->n_models) {
-		serve_fail(w, ORR_EFAIL, q, "orr_forward() to model %u; there are %u", model, w->config->n_models);
-		return false;
-	}
-	if (!model_has_replicas(w, model)) {
-		serve_fail(w, ORR_EFAIL, q, "orr_forward() to model %s, which no deployment serves", w->config->model[model]->name);
-		return false;
-	}
-	req_set_replica(w, q, NONE);
-	q->model = model;
-	q->is_held = false;
-	set_tokens(w, q);
-	if (replica_could_ever_serve(w, q))
-		return true;
-	req_end(w, q, ORR_REQ_REFUSED, w->now_s);
-	return false;
-}
-
-void orr_assign(struct orr_serve *w, orr_req r, uint32_t replica)
-{
-	struct req *q = waiting_one(w, r, "orr_assign()");
-	if (!q)
-		return;
-	if (replica == ORR_ANY_REPLICA)
-		replica = replica_by_rule(w, q);
-	if (replica >= w->n_replicas || w->replica[replica].state != REPLICA_UP) {
-		serve_fail(w, ORR_EFAIL, q, "orr_assign() to replica %u, which %s", replica,
-			replica >= w->n_replicas ? "there is not" : "does not take requests now");
-		return;
-	}
-	uint32_t serves = w->replica[replica].model;
-	if (serves != UINT32_MAX && serves != q->model) {
-		serve_fail(w, ORR_EFAIL, q, "orr_assign() to replica %u, which serves model %s alone", replica,
-			w->config->model[serves]->name);
-		return;
-	}
-	req_set_replica(w, q, replica);
-	lane_arrival(w, replica);
-	replica_dirty(w, replica);
 }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How many replicas there should be, and what becomes of them when nodes go; docs/models.md, "Serving: metrics, routing,
- * scaling". */
+/*
+ * The number of replicas: autoscaling, failures and notices of nodes; docs/models.md, "Serving: metrics, routing, scaling".
+ */
 #include "serve/fleet.h"
+#include "serve/metrics.h"
+#include "serve/requests.h"
 
 #include "base/mem.h"
 #include "cluster/failures.h"
@@ -9,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Scaling down looks at this many past ticks at most. */
+/* Most past ticks that scaling down looks at. */
 enum { ASKED_MAX = 100000 };
 
 static bool is_over(const struct orr_serve *w)
@@ -17,7 +20,7 @@ static bool is_over(const struct orr_serve *w)
 	return !w->live && !w->has_next;
 }
 
-/* ---- as many as wanted ---- */
+/* ---- towards the number wanted ---- */
 
 static bool counts(const struct orr_serve *w, uint32_t replica)
 {
@@ -41,7 +44,7 @@ static uint32_t next_in_state(const struct orr_serve *w, const struct fleet_part
 	return NONE;
 }
 
-/* One more: a draining one is taken back, else a new one started. */
+/* Adds a replica: takes a draining one back, else starts one. */
 static bool grow(struct orr_serve *w, struct fleet_part *p, int64_t delay_ns)
 {
 	uint32_t i = next_in_state(w, p, REPLICA_DRAINING);
@@ -59,17 +62,32 @@ static void fill(struct orr_serve *w, struct fleet_part *p, int64_t delay_ns)
 	while (n < p->wanted && !w->error.code && grow(w, p, delay_ns))
 		n++;
 	if (n < p->wanted)
-		w->fleet->wants_more = true; /* again when there are GPUs */
+		w->fleet->wants_more = true; /* tried again when there are GPUs */
 }
 
-void scale_fill(struct orr_serve *w)
+static void scale_fill(struct orr_serve *w)
 {
 	w->fleet->wants_more = false;
 	for (uint32_t d = 0; d < w->config->n_deployments && !w->error.code; d++)
 		fill(w, &w->fleet->part[d], w->fleet->start_up);
 }
 
-/* The one that goes: still starting, else with the fewest requests; the last of these. */
+/* The replica leaves in an event of its own, as callers of replica_leave_if_empty() still use it. */
+static void on_leave(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+{
+	(void)e, (void)arg;
+	struct orr_serve *w = ctx;
+	const struct replica *r = &w->replica[subject];
+	w->fleet->more[subject].leave_is_due = false;
+	serve_happen(w, serve_clock_s(w));
+	if (r->state != REPLICA_DRAINING || r->routed || w->fleet->more[subject].is_busy || r->n_runs)
+		return;
+	replica_leave(w, (uint32_t)subject);
+	replicas_place_thrown(w);
+	scale_fill(w);
+}
+
+/* The replica to remove: one still starting, else one with the fewest requests; the last of these. */
 static uint32_t least_needed(const struct orr_serve *w, const struct fleet_part *p)
 {
 	uint32_t best = NONE;
@@ -96,7 +114,7 @@ static void shrink(struct orr_serve *w, struct fleet_part *p)
 
 /* ---- autoscaling ---- */
 
-/* Live requests that are on no replica, by model; all of them are seen by each deployment that could serve them. */
+/* Number of live requests for the model (NONE: any) that are on no replica. */
 static double unrouted(const struct orr_serve *w, uint32_t model)
 {
 	double n = 0;
@@ -119,8 +137,8 @@ static double load_of(const struct orr_serve *w, const struct fleet_part *p)
 	return n;
 }
 
-/* What is asked for now is remembered; the answer is the most that was asked for in the quiet time (Kubernetes'
- * HorizontalPodAutoscaler, stabilizationWindowSeconds). */
+/* Records the number wanted now; returns the largest of the last serve.scale_quiet (Kubernetes' HorizontalPodAutoscaler,
+ * stabilizationWindowSeconds). */
 static uint32_t most_asked(struct fleet_part *p, uint32_t now)
 {
 	p->asked[p->next_asked] = now;
@@ -132,13 +150,13 @@ static uint32_t most_asked(struct fleet_part *p, uint32_t now)
 	return most;
 }
 
-/* True: it wants another number of replicas than before. */
+/* True: the number of replicas wanted has changed. */
 static bool decide(struct orr_serve *w, struct fleet_part *p)
 {
 	struct fleet *f = w->fleet;
 	double want = ceil(load_of(w, p) / f->scale_target - 1e-9);
 	if (want < 1 && f->autoscale == AUTOSCALE_RATE && unrouted(w, p->model) > 0)
-		want = 1; /* few come, but those that wait need somebody */
+		want = 1; /* the rate is low, but requests wait */
 	uint32_t now = want > p->most ? p->most : want < p->least ? p->least : (uint32_t)want;
 	uint32_t quiet = most_asked(p, now);
 	p->came = 0;
@@ -162,7 +180,7 @@ static void on_tick(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 	w->fleet->tick_pending = false;
 	if (is_over(w) || w->error.code)
 		return;
-	serve_happen(w, (double)eng_now(e) / 1e9);
+	serve_happen(w, serve_clock_s(w));
 	bool changed = false;
 	for (uint32_t d = 0; d < w->config->n_deployments; d++)
 		if (w->fleet->part[d].is_scaled)
@@ -189,7 +207,7 @@ static void begin_ticks(struct orr_serve *w)
 		f->longest_window = p->cap_asked > f->longest_window ? p->cap_asked : f->longest_window;
 	}
 	if (!any && f->autoscale != AUTOSCALE_NONE)
-		orr_fail(&w->error, ORR_EINPUT, "serve.autoscale=%s: no deployment says how many replicas it may have (\"most\")",
+		orr_fail(&w->error, ORR_EINPUT, "serve.autoscale=%s: no deployment gives its largest number of replicas (\"most\")",
 			orr_arg_text(w->config->options, "autoscale"));
 	if (!any)
 		return;
@@ -199,43 +217,7 @@ static void begin_ticks(struct orr_serve *w)
 
 /* ---- nodes ---- */
 
-static bool touches(const struct pool_alloc *a, const struct bitset *nodes)
-{
-	const struct pool_piece *x = pool_pieces(a);
-	for (uint32_t i = 0; i < a->n; i++)
-		if (bitset_has(nodes, x[i].node))
-			return true;
-	return false;
-}
-
-void scale_give(struct orr_serve *w, struct pool_alloc *a)
-{
-	struct fleet *f = w->fleet;
-	if (w->owns_host && f->doomed.size && touches(a, &f->doomed)) {
-		MEM_GROW(f->limbo, f->n_limbo, f->cap_limbo);
-		f->limbo[f->n_limbo++] = *a;
-	} else if (w->host.give) {
-		w->host.give(w->host.ctx, a);
-	} else {
-		pool_give(w->host.pool, a);
-	}
-}
-
-/* What is free of a node that will go is given to nobody. */
-static void keep_free(struct orr_serve *w, uint32_t node)
-{
-	struct fleet *f = w->fleet;
-	struct pool *pool = w->host.pool;
-	uint32_t n = pool->node[node].free_gpus;
-	struct pool_request r = { n, 1000, 0, 0, n ? UINT64_C(1) << w->config->cluster->node[node].type : 0 };
-	struct pool_alloc a;
-	if (!n || pool_take_at(pool, &r, &node, &n, 1, &a))
-		return;
-	MEM_GROW(f->limbo, f->n_limbo, f->cap_limbo);
-	f->limbo[f->n_limbo++] = a;
-}
-
-/* A node will go: its replicas drain. */
+/* A node is given notice: drains its replicas. */
 static void doom(struct orr_serve *w, uint32_t node)
 {
 	w->fleet->nodes_down += !w->fleet->notices[node]++;
@@ -243,24 +225,12 @@ static void doom(struct orr_serve *w, uint32_t node)
 	for (uint32_t i = 0; i < w->n_replicas; i++)
 		if (replica_is_on(w, i, node))
 			replica_drain(w, i, true);
-	keep_free(w, node);
-}
-
-/* A node goes: all that was kept is given back, and what is free of the nodes that are still about to go kept again. (One
- * allocation may be of several nodes.) */
-static void release_limbo(struct orr_serve *w)
-{
-	struct fleet *f = w->fleet;
-	for (uint32_t i = 0; i < f->n_limbo; i++)
-		pool_give(w->host.pool, &f->limbo[i]);
-	f->n_limbo = 0;
-	for (uint32_t n = bitset_next(&f->doomed, 0); n != BITSET_END; n = bitset_next(&f->doomed, n + 1))
-		keep_free(w, n);
+	gpus_withhold(w, node);
 }
 
 static void lose(struct orr_serve *w, uint32_t node)
 {
-	/* None of them gets the requests of another. */
+	/* Closed first, so that none gets the requests of another. */
 	for (uint32_t i = 0; i < w->n_replicas; i++)
 		if (w->replica[i].state == REPLICA_UP && replica_is_on(w, i, node))
 			replica_close(w, i);
@@ -270,7 +240,7 @@ static void lose(struct orr_serve *w, uint32_t node)
 		w->fleet->losses += w->replica[i].state != REPLICA_OFF;
 		replica_leave(w, i);
 	}
-	fleet_place_thrown(w);
+	replicas_place_thrown(w);
 }
 
 static void fail(struct orr_serve *w, uint32_t node)
@@ -280,33 +250,31 @@ static void fail(struct orr_serve *w, uint32_t node)
 	f->nodes_down -= was_doomed && !goes_again;
 	lose(w, node);
 	bitset_remove(&f->doomed, node);
-	release_limbo(w);
+	gpus_release(w);
 	pool_node_down(w->host.pool, node);
 	f->nodes_down++;
-	if (goes_again) /* it will be back for less than the notice */
+	if (goes_again) /* the notice of its next failure was given before this one */
 		bitset_add(&f->doomed, node);
 }
 
 enum node_event { NODE_REPAIR, NODE_FAIL, NODE_NOTICE };
 
-static void on_node(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+static void node_happens(struct orr_serve *w, uint32_t node, enum node_event what)
 {
-	struct orr_serve *w = ctx;
-	uint32_t node = (uint32_t)subject;
 	if (is_over(w) || w->error.code)
 		return;
-	serve_happen(w, (double)eng_now(e) / 1e9);
-	if (arg == NODE_NOTICE) {
+	serve_happen(w, serve_clock_s(w));
+	if (what == NODE_NOTICE) {
 		serve_metrics_node(w, "node-notice", node);
 		doom(w, node);
-	} else if (arg == NODE_FAIL) {
+	} else if (what == NODE_FAIL) {
 		serve_metrics_node(w, "node-fail", node);
 		fail(w, node);
 	} else {
 		serve_metrics_node(w, "node-repair", node);
 		pool_node_up(w->host.pool, node);
-		if (bitset_has(&w->fleet->doomed, node)) /* it was back for less than the notice */
-			keep_free(w, node);
+		if (bitset_has(&w->fleet->doomed, node)) /* its next failure is less than a notice away */
+			gpus_withhold(w, node);
 		w->fleet->nodes_down--;
 	}
 	scale_fill(w);
@@ -314,9 +282,10 @@ static void on_node(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 
 static void on_row(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 {
+	(void)e;
 	struct orr_serve *w = ctx;
 	w->fleet->rows_ahead--;
-	on_node(e, ctx, subject, arg);
+	node_happens(w, (uint32_t)subject, (enum node_event)arg);
 }
 
 static void on_row_known(struct engine *e, void *ctx, uint64_t subject, uint64_t arg);
@@ -342,21 +311,21 @@ static void on_row_known(struct engine *e, void *ctx, uint64_t subject, uint64_t
 	if (is_over(w) || w->error.code)
 		return;
 	if (w->fleet->notice && arg == NODE_FAIL)
-		on_node(e, w, subject, NODE_NOTICE);
+		node_happens(w, (uint32_t)subject, NODE_NOTICE);
 	if (w->fleet->row_ns > eng_now(e)) {
 		w->fleet->rows_ahead++;
 		eng_at(e, w->fleet->row_ns, PRIO_REPLICA, on_row, w, subject, arg);
 	} else {
-		on_node(e, w, subject, arg);
+		node_happens(w, (uint32_t)subject, (enum node_event)arg);
 	}
 	next_row(w);
 }
 
-/* ---- on a clock that is not its own ---- */
+/* ---- on a shared clock ---- */
 
 void serve_capacity(struct orr_serve *w)
 {
-	serve_happen(w, (double)eng_now(w->host.engine) / 1e9);
+	serve_happen(w, serve_clock_s(w));
 	eng_cancel(w->host.engine, w->fleet->refill);
 	if (!w->error.code && !is_over(w))
 		scale_fill(w);
@@ -370,19 +339,19 @@ static void on_refill(struct engine *e, void *ctx, uint64_t subject, uint64_t ar
 
 void serve_node(struct orr_serve *w, uint32_t node, bool is_up)
 {
-	serve_happen(w, (double)eng_now(w->host.engine) / 1e9);
+	serve_happen(w, serve_clock_s(w));
 	if (w->error.code)
 		return;
 	serve_metrics_node(w, is_up ? "node-repair" : "node-fail", node);
 	if (!is_up)
 		lose(w, node);
-	/* Others start elsewhere when the pool knows of it, later in this instant, unless the host says so earlier. */
+	/* Replacements start after the pool is up to date, later in this instant, unless the host calls serve_capacity() first. */
 	w->fleet->refill = eng_at(w->host.engine, eng_now(w->host.engine), PRIO_REPLICA, on_refill, w, 0, 0);
 }
 
 void serve_notice(struct orr_serve *w, uint32_t node)
 {
-	serve_happen(w, (double)eng_now(w->host.engine) / 1e9);
+	serve_happen(w, serve_clock_s(w));
 	if (w->error.code)
 		return;
 	serve_metrics_node(w, "node-notice", node);
@@ -393,16 +362,11 @@ void serve_notice(struct orr_serve *w, uint32_t node)
 
 /* ---- beginning and end ---- */
 
-uint64_t replicas_background(const struct orr_serve *w)
+uint64_t serve_background(const struct orr_serve *w)
 {
 	const struct fleet *f = w->fleet;
 	uint64_t n = f->nodes_down ? 0 : f->failure_pending + f->rows_ahead;
 	return n + (f->tick_pending && f->same_ticks > f->longest_window);
-}
-
-bool replicas_wait(const struct orr_serve *w)
-{
-	return w->fleet->wants_more;
 }
 
 static void read_options(struct orr_serve *w)
@@ -423,6 +387,7 @@ void scale_begin(struct orr_serve *w)
 {
 	struct fleet *f = w->fleet;
 	read_options(w);
+	f->on_empty = on_leave;
 	bitset_init(&f->doomed, w->config->cluster->n_nodes ? w->config->cluster->n_nodes : 1);
 	f->notices = mem_zalloc((size_t)w->config->cluster->n_nodes + 1, sizeof *f->notices);
 	for (uint32_t d = 0; d < w->config->n_deployments && !w->error.code; d++) {
@@ -435,6 +400,7 @@ void scale_begin(struct orr_serve *w)
 	}
 	if (w->error.code)
 		return;
+	w->n_event = 0; /* create() sees the first replicas */
 	begin_ticks(w);
 	if (!w->owns_host || !w->config->failures)
 		return;
@@ -445,6 +411,8 @@ void scale_begin(struct orr_serve *w)
 void scale_free(struct orr_serve *w)
 {
 	struct fleet *f = w->fleet;
+	if (!f)
+		return;
 	for (uint32_t i = 0; i < f->n_limbo; i++)
 		pool_give(w->host.pool, &f->limbo[i]);
 	for (uint32_t d = 0; d < w->config->n_deployments; d++)

@@ -1,32 +1,39 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where each second of each instance and each dollar goes. */
-#include "spot/world.h"
+#include "spot/accounts.h"
 
-#define MAX_CHARGES 1e36 /* 2.8e14 USD: with what instances can cost at most, the sums hold it */
+#define MAX_CHARGES 1e36 /* 2.8e14 USD: sums still hold it together with the most that instances can cost */
 
-void accounts_charge(struct orr_spot *w, enum orr_account a, wide usd, uint64_t n)
+void accounts_charge(struct orr_spot *w, enum orr_account a, timeline_sum amount, uint64_t n)
 {
-	if ((double)usd * (double)n + (double)w->account_usd[a] > MAX_CHARGES) {
+	if ((double)amount * (double)n + (double)w->account[a].amount > MAX_CHARGES) {
 		spot_fail(w, ORR_EFAIL, NULL,
-			"more than 2e14 USD of charges that are not for time: too many bytes, or spot.egress_usd_per_GB is too high");
+			"charges other than for time exceed 2e14 USD: too many bytes, or spot.egress_usd_per_GB is too high");
 		return;
 	}
-	w->account_usd[a] += usd * n;
-	w->spent += usd * n;
+	w->account[a].amount += amount * n;
+	w->all.amount += amount * n;
 }
 
-wide accounts_egress(const struct orr_spot *w, double bytes)
+timeline_sum accounts_egress(const struct orr_spot *w, double bytes)
 {
 	double nano_usd = bytes * w->egress_per_byte;
-	return (wide)(nano_usd < 1e24 ? nano_usd : 1e24) * 3600 * 1000000000;
+	return (timeline_sum)(nano_usd < 1e24 ? nano_usd : 1e24) * 3600 * 1000000000;
 }
 
-double wide_usd(wide money)
+void accounts_round_up(struct orr_spot *w, const struct slot *s)
 {
-	return wide_double(money) / 3600e9 / 1e9;
+	const int64_t hour = 3600 * ORR_SECOND;
+	int64_t over = (w->now - s->since) % hour;
+	if (w->bills_hours && over)
+		accounts_charge(w, ORR_ROUNDING, (timeline_sum)s->price * (uint64_t)(hour - over), 1);
 }
 
-double wide_seconds(wide ns)
+double wide_usd(timeline_sum amount)
+{
+	return ledger_usd(wide_double(amount));
+}
+
+double wide_seconds(timeline_sum ns)
 {
 	return wide_double(ns) / 1e9;
 }

@@ -7,65 +7,46 @@
 
 #include "base/mem.h"
 
-#include <math.h>
 #include <string.h>
-
-int64_t spot_money(double usd_per_hour)
-{
-	return llrint(usd_per_hour * 1e9);
-}
 
 /* ---- zones and types ---- */
 
-static uint32_t number_of_text(uint32_t **map, uint32_t *cap, uint32_t text, uint32_t *n)
+static uint32_t number_of_name(uint32_t **map, uint32_t *cap, uint32_t name, uint32_t *n)
 {
-	if (text >= *cap) {
-		uint32_t more = text + 16;
+	if (name >= *cap) {
+		uint32_t more = name + 16;
 		*map = mem_realloc(*map, more, sizeof **map);
 		memset(*map + *cap, 0, (more - *cap) * sizeof **map);
 		*cap = more;
 	}
-	if (!(*map)[text])
-		(*map)[text] = ++*n;
-	return (*map)[text] - 1;
+	if (!(*map)[name])
+		(*map)[name] = ++*n;
+	return (*map)[name] - 1;
 }
 
-uint32_t spot_capacity_zone(struct orr_spot *w, uint32_t text)
+uint32_t spot_capacity_zone(struct orr_spot *w, uint32_t name)
 {
-	uint32_t n = w->n_zones, zone = number_of_text(&w->zone_of_text, &w->cap_zone_of_text, text, &n);
+	uint32_t n = w->n_zones, zone = number_of_name(&w->zone_of_name, &w->cap_zone_of_name, name, &n);
 	if (n == w->n_zones)
 		return zone;
-	/* A zone that was not announced: of a price series, or of rows without a zone among others. */
+	/* Not announced: rows without a zone among others. */
 	w->zone = mem_realloc(w->zone, n, sizeof *w->zone);
-	w->zone[zone] = (struct zone){
-		.name = strtab_text(availset_strings(w->config->capacity), text), .text = text, .first = NONE, .last = NONE
-	};
-	w->market = mem_realloc(w->market, (size_t)n * w->n_types, sizeof *w->market);
-	for (uint32_t t = 0; t < w->n_types; t++)
-		w->market[(size_t)zone * w->n_types + t].price = w->default_price;
+	w->zone[zone] = (struct zone){ .name = strtab_text(w->source.names, name),
+		.first = NONE,
+		.last = NONE,
+		.market = source_market(&w->source, name, 0, w->now) };
 	w->n_zones = n;
 	return zone;
 }
 
-static uint32_t capacity_type(struct orr_spot *w, uint32_t text)
+static uint32_t capacity_type(struct orr_spot *w, uint32_t name)
 {
-	uint32_t n = w->n_types, type = number_of_text(&w->type_of_text, &w->cap_type_of_text, text, &n);
-	if (n == w->n_types)
-		return type;
-	struct market *m = mem_alloc((size_t)n * w->n_zones * sizeof *m);
-	for (uint32_t z = 0; z < w->n_zones; z++)
-		for (uint32_t t = 0; t < n; t++)
-			/* The new type costs what was said of all types in its zone: that of type 0. */
-			m[(size_t)z * n + t] = w->market[(size_t)z * w->n_types + (t < w->n_types ? t : 0)];
-	mem_free(w->market);
-	w->market = m;
-	w->n_types = n;
-	return type;
+	return number_of_name(&w->type_of_name, &w->cap_type_of_name, name, &w->n_types);
 }
 
 static int64_t price_of(const struct orr_spot *w, const struct slot *s)
 {
-	return s->offer_price >= 0 ? s->offer_price : w->market[(size_t)s->zone * w->n_types + s->type].price;
+	return s->offer_price >= 0 ? s->offer_price : w->source.market[s->market].price;
 }
 
 /* ---- lists of offers ---- */
@@ -126,7 +107,7 @@ static uint32_t take_some(struct orr_spot *w, uint32_t zone, uint32_t n)
 	return got;
 }
 
-void spot_capacity_fill(struct orr_spot *w)
+static void fill(struct orr_spot *w)
 {
 	for (uint32_t z = 0; z < w->n_zones; z++) {
 		const struct zone *x = &w->zone[z];
@@ -156,7 +137,7 @@ static void notice(struct orr_spot *w, uint32_t slot, int64_t goes)
 	s->goes = goes;
 	if (s->state != SLOT_STARTING && s->state != SLOT_READY)
 		return;
-	s->is_noticed = true;
+	s->has_notice = true;
 	w->has_happened = true;
 	tell_instance(w, slot, ORR_INST_NOTICE);
 	tell_added(w);
@@ -167,16 +148,18 @@ static void add_row(struct orr_spot *w, const struct avail_rec *r)
 	uint32_t type = capacity_type(w, r->type), zone = spot_capacity_zone(w, r->zone), slot = spot_slot_new(w);
 	struct slot *s = &w->slot[slot];
 	s->zone = zone;
-	s->type = w->zone[zone].type = type;
+	s->type = type;
+	s->market = w->zone[zone].market = source_market(&w->source, r->zone, r->type, w->now);
 	s->instance = r->instance;
 	s->node = r->node;
-	s->offer_price = r->usd_per_hour >= 0 ? spot_money(r->usd_per_hour) : -1;
+	s->offer_price = r->usd_per_hour >= 0 ? ledger_price(r->usd_per_hour) : -1;
 	*slot_at(w, r->instance) = slot + 1;
 	offer(w, slot);
 	/* Its end may have been read already. */
-	for (size_t i = w->ahead_first; w->notice && i < w->ahead_n; i++)
-		if (w->ahead[i].kind == AVAIL_REMOVE && w->ahead[i].instance == r->instance)
-			s->goes = w->ahead[i].t_ns;
+	const struct source_rows *rows = &w->source.rows[SOURCE_INSTANCES];
+	for (size_t i = rows->first; w->notice && i < rows->n; i++)
+		if (rows->ahead[i].kind == AVAIL_REMOVE && rows->ahead[i].instance == r->instance)
+			s->goes = rows->ahead[i].t_ns;
 }
 
 static void remove_row(struct orr_spot *w, const struct avail_rec *r)
@@ -188,6 +171,7 @@ static void remove_row(struct orr_spot *w, const struct avail_rec *r)
 		withdraw(w, slot);
 	} else {
 		w->preemptions++;
+		layout_forget(w, slot);
 		spot_inst_end(w, slot);
 		tell_instance(w, slot, ORR_INST_GONE);
 	}
@@ -195,20 +179,9 @@ static void remove_row(struct orr_spot *w, const struct avail_rec *r)
 	tell_added(w); /* before they may go, at this very instant */
 }
 
-static void price_row(struct orr_spot *w, const struct avail_rec *r, const struct strtab *strings)
+static void price_row(struct orr_spot *w, const struct avail_rec *r)
 {
-	const struct strtab *own = availset_strings(w->config->capacity);
-	int64_t price = spot_money(r->usd_per_hour);
-	for (uint32_t z = 0; z < w->n_zones; z++)
-		for (uint32_t t = 0; t < w->n_types; t++) {
-			uint32_t type_text = 0;
-			for (uint32_t i = 0; i < w->cap_type_of_text; i++)
-				if (w->type_of_text[i] == t + 1)
-					type_text = i;
-			if ((!r->zone || !strcmp(strtab_text(strings, r->zone), w->zone[z].name)) &&
-				(!r->type || !strcmp(strtab_text(strings, r->type), strtab_text(own, type_text))))
-				w->market[(size_t)z * w->n_types + t].price = price;
-		}
+	source_price(&w->source, r, w->now, NULL, NULL);
 	for (uint32_t i = live_first(w); i != NONE; i = live_next(w, i)) {
 		struct slot *s = live_slot(w, i);
 		if (!s->is_on_demand && s->offer_price < 0 && price_of(w, s) != s->price)
@@ -218,47 +191,36 @@ static void price_row(struct orr_spot *w, const struct avail_rec *r, const struc
 	}
 }
 
-/* Rows whose notice is due have been read; of this instant's, additions come first. */
+/* The rows of this instant, which have been read: prices, then additions, then removals. */
 static void apply(struct orr_spot *w)
 {
-	size_t from = w->ahead_first, to = from;
-	while (to < w->ahead_n && w->ahead[to].t_ns <= w->now)
+	struct source_rows *rows = &w->source.rows[SOURCE_INSTANCES];
+	size_t from = rows->first, to = from;
+	while (to < rows->n && rows->ahead[to].t_ns <= w->now)
 		to++;
 	for (size_t i = from; i < to; i++)
-		if (w->ahead[i].kind == AVAIL_PRICE)
-			price_row(w, &w->ahead[i], availset_strings(w->config->capacity));
+		if (rows->ahead[i].kind == AVAIL_PRICE)
+			price_row(w, &rows->ahead[i]);
 	for (size_t i = from; i < to; i++)
-		if (w->ahead[i].kind == AVAIL_ADD)
-			add_row(w, &w->ahead[i]);
+		if (rows->ahead[i].kind == AVAIL_ADD)
+			add_row(w, &rows->ahead[i]);
 	w->has_happened |= to > from;
-	spot_capacity_fill(w);
+	fill(w);
 	tell_added(w);
-	for (size_t i = from; i < to && !w->is_over; i++) {
-		if (w->ahead[i].kind == AVAIL_REMOVE)
-			remove_row(w, &w->ahead[i]);
-		/* Callbacks may not read further rows: the queue stays. */
-		w->ahead_first = i + 1;
-	}
-	if (to == w->ahead_n) {
-		to = w->ahead_n = 0;
-	} else if (to > 256 && to > w->ahead_n / 2) {
-		memmove(w->ahead, w->ahead + to, (w->ahead_n - to) * sizeof *w->ahead);
-		w->ahead_n -= to;
-		to = 0;
-	}
-	w->ahead_first = to;
-	spot_capacity_fill(w); /* one that went leaves room for another that is offered */
+	for (size_t i = from; i < to && !w->is_over; i++)
+		if (rows->ahead[i].kind == AVAIL_REMOVE)
+			remove_row(w, &rows->ahead[i]);
+	rows->first = to;
+	fill(w); /* a removal leaves room for another offer */
 	tell_added(w);
 }
 
-/* The commonest case, a row that is alone at its instant, needs no queue. False: there are more, and the queue has the first. */
+/* The commonest case: a row that is alone at its instant. False: there are more, and this one is to be taken. */
 static bool apply_one(struct orr_spot *w)
 {
-	struct avail_rec r = w->next_rec;
-	w->has_next = availcursor_next(w->cursor, &w->next_rec);
-	if (r.kind == AVAIL_PRICE || (w->has_next && w->next_rec.t_ns <= w->now)) {
-		MEM_GROW(w->ahead, w->ahead_n, w->ahead_cap);
-		w->ahead[w->ahead_n++] = r;
+	struct avail_rec r = source_pass(&w->source, SOURCE_INSTANCES);
+	if (r.kind == AVAIL_PRICE || source_next_ns(&w->source, SOURCE_INSTANCES) <= w->now) {
+		source_put_back(&w->source, SOURCE_INSTANCES, &r);
 		return false;
 	}
 	w->has_happened = true;
@@ -266,48 +228,39 @@ static bool apply_one(struct orr_spot *w)
 		add_row(w, &r);
 	else
 		remove_row(w, &r);
-	spot_capacity_fill(w);
+	fill(w);
 	tell_added(w);
 	return true;
 }
 
-static int64_t read_time(const struct orr_spot *w, const struct avail_rec *r)
-{
-	return r->t_ns - w->notice > w->now ? r->t_ns - w->notice : w->now;
-}
-
 static void read_rows(struct orr_spot *w)
 {
-	while (w->has_next && w->next_rec.t_ns - w->notice <= w->now) {
-		struct avail_rec r = w->next_rec;
-		MEM_GROW(w->ahead, w->ahead_n, w->ahead_cap);
-		w->ahead[w->ahead_n++] = r;
-		w->has_next = availcursor_next(w->cursor, &w->next_rec);
-		uint32_t slot = r.kind == AVAIL_REMOVE && w->notice && r.t_ns > w->now ? *slot_at(w, r.instance) : 0;
+	int64_t t;
+	while ((t = source_next_ns(&w->source, SOURCE_INSTANCES)) < ORR_NEVER && t - w->notice <= w->now) {
+		const struct avail_rec *r = source_read(&w->source, SOURCE_INSTANCES);
+		uint32_t slot = r->kind == AVAIL_REMOVE && w->notice && t > w->now ? *slot_at(w, r->instance) : 0;
 		if (slot)
-			notice(w, slot - 1, r.t_ns);
+			notice(w, slot - 1, t);
 	}
 }
 
-/* The next instant at which a row is to be read or applied. */
+/* The next instant at which a row is to be read or taken. */
 static void plan_rows(struct orr_spot *w)
 {
-	int64_t t = w->has_next ? read_time(w, &w->next_rec) : ORR_NEVER;
-	if (w->ahead_first < w->ahead_n && w->ahead[w->ahead_first].t_ns < t)
-		t = w->ahead[w->ahead_first].t_ns;
-	w->rows_at = t;
+	int64_t next = source_next_ns(&w->source, SOURCE_INSTANCES), due = source_due_ns(&w->source, SOURCE_INSTANCES);
+	int64_t known = next == ORR_NEVER ? ORR_NEVER : next - w->notice > w->now ? next - w->notice : w->now;
+	w->rows_at = due < known ? due : known;
 }
 
-/* A price series of its own. */
+/* Rows of the price series. */
 static void series(struct orr_spot *w)
 {
-	while (w->has_price && w->next_price.t_ns <= w->now) {
-		if (w->next_price.kind == AVAIL_PRICE)
-			price_row(w, &w->next_price, availset_strings(w->config->prices));
-		w->has_price = availcursor_next(w->price_cursor, &w->next_price);
+	while ((w->prices_at = source_next_ns(&w->source, SOURCE_PRICES)) <= w->now) {
+		struct avail_rec r = source_pass(&w->source, SOURCE_PRICES);
+		if (r.kind == AVAIL_PRICE)
+			price_row(w, &r);
 		w->has_happened = true;
 	}
-	w->prices_at = w->has_price ? w->next_price.t_ns : ORR_NEVER;
 }
 
 void spot_capacity_instant(struct orr_spot *w)
@@ -316,7 +269,7 @@ void spot_capacity_instant(struct orr_spot *w)
 		series(w);
 	if (w->rows_at > w->now)
 		return;
-	if (w->notice || w->ahead_first < w->ahead_n || !apply_one(w)) {
+	if (w->notice || source_due_ns(&w->source, SOURCE_INSTANCES) < ORR_NEVER || !apply_one(w)) {
 		read_rows(w);
 		apply(w);
 	}
@@ -329,12 +282,9 @@ static void announce_zones(struct orr_spot *w)
 {
 	uint32_t n;
 	const uint32_t *text = availset_zones(w->config->capacity, &n);
-	w->n_types = 1;
-	w->type_of_text = mem_zalloc(16, sizeof *w->type_of_text);
-	w->cap_type_of_text = 16;
-	w->type_of_text[0] = 1;
+	capacity_type(w, 0);
 	for (uint32_t i = 0; i < n; i++)
-		spot_capacity_zone(w, text[i]);
+		spot_capacity_zone(w, source_name(&w->source, SOURCE_INSTANCES, text[i]));
 	if (!n)
 		spot_capacity_zone(w, 0);
 }
@@ -349,40 +299,36 @@ static void announce_types(struct orr_spot *w)
 		const struct avail_rec *r = availset_at(set, i);
 		if (r->kind != AVAIL_ADD || !r->type)
 			continue;
-		uint32_t type = capacity_type(w, r->type);
-		struct zone *z = &w->zone[spot_capacity_zone(w, r->zone)];
-		z->type = z->type ? z->type : type;
+		uint32_t name = source_name(&w->source, SOURCE_INSTANCES, r->zone),
+			 type = source_name(&w->source, SOURCE_INSTANCES, r->type);
+		uint32_t zone = spot_capacity_zone(w, name); /* may move w->zone */
+		struct zone *z = &w->zone[zone];
+		capacity_type(w, type);
+		if (!w->source.market[z->market].type)
+			z->market = source_market(&w->source, name, type, w->now);
 	}
 }
 
-int spot_capacity_begin(struct orr_spot *w)
+void spot_capacity_begin(struct orr_spot *w)
 {
 	const struct spot_config *c = w->config;
+	source_open(&w->source, &(struct source_config){ .set = c->capacity,
+					.prices = c->prices,
+					.replication = c->replication,
+					.usd_per_hour = orr_arg_real(c->options, "price") });
 	announce_zones(w);
 	announce_types(w);
-	w->cursor = availset_open(c->capacity, c->replication);
-	w->has_next = availcursor_next(w->cursor, &w->next_rec);
 	plan_rows(w);
-	if (c->prices) {
-		w->price_cursor = availset_open(c->prices, c->replication);
-		w->has_price = availcursor_next(w->price_cursor, &w->next_price);
-	}
-	w->prices_at = w->has_price ? w->next_price.t_ns : ORR_NEVER;
-	return ORR_OK;
+	w->prices_at = source_next_ns(&w->source, SOURCE_PRICES);
 }
 
 void spot_capacity_free(struct orr_spot *w)
 {
-	if (w->cursor)
-		availcursor_close(w->cursor);
-	if (w->price_cursor)
-		availcursor_close(w->price_cursor);
-	mem_free(w->ahead);
+	source_close(&w->source);
 	mem_free(w->slot_of);
 	mem_free(w->zone);
-	mem_free(w->zone_of_text);
-	mem_free(w->market);
-	mem_free(w->type_of_text);
+	mem_free(w->zone_of_name);
+	mem_free(w->type_of_name);
 }
 
 /* ---- what policies do and ask ---- */
@@ -400,7 +346,7 @@ void orr_want(struct orr_spot *w, uint32_t zone, uint32_t n)
 	if (!spot_may_act(w, "orr_want()") || !check_zone(w, zone, true, "orr_want()"))
 		return;
 	*(zone == ORR_ANY_ZONE ? &w->want : &w->zone[zone].want) = n;
-	spot_capacity_fill(w);
+	fill(w);
 }
 
 uint32_t orr_request(struct orr_spot *w, uint32_t zone, uint32_t n)
@@ -441,15 +387,15 @@ void orr_release(struct orr_spot *w, orr_inst i)
 	if (!s)
 		return;
 	uint32_t slot = orr_inst_slot(i);
+	layout_forget(w, slot);
 	spot_inst_end(w, slot);
-	w->released++;
 	if (s->is_on_demand) {
 		spot_slot_free(w, slot);
 		return;
 	}
 	/* The capacity is still there, for whoever asks. */
 	s->generation++;
-	s->is_noticed = false;
+	s->has_notice = false;
 	offer(w, slot);
 }
 
@@ -474,8 +420,7 @@ const char *orr_zone_name(const struct orr_spot *w, uint32_t zone)
 
 double orr_spot_price(const struct orr_spot *w, uint32_t zone)
 {
-	return zone < w->n_zones ? (double)w->market[(size_t)zone * w->n_types + w->zone[zone].type].price / 1e9
-				 : (double)w->default_price / 1e9;
+	return (double)(zone < w->n_zones ? w->source.market[w->zone[zone].market].price : w->source.default_price) / 1e9;
 }
 
 double orr_on_demand_price(const struct orr_spot *w, uint32_t zone)

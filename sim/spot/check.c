@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* --check: what must be equal at every instant, exactly. */
-#include "spot/world.h"
+#include "spot/accounts.h"
 
 static void time_and_money(struct orr_spot *w)
 {
 	const struct steps *s = &w->steps;
-	wide ns = s->bucket_ns + s->pending_ns, usd = s->bucket_usd + s->pending_usd, lives = w->ended_ns, paid = w->ended_usd;
-	for (int i = 0; i < ORR_TIME_ACCOUNTS; i++) {
-		ns += w->account_ns[i];
-		usd += w->account_usd[i];
-	}
+	struct ledger held = ledger_total(w->account, ORR_TIME_ACCOUNTS), lived = w->ended;
+	timeline_sum other = w->account[ORR_ROUNDING].amount + w->account[ORR_EGRESS].amount;
+	ledger_add(&held, s->bucket.ns + s->pending.ns, s->bucket.amount + s->pending.amount);
 	for (uint32_t i = live_first(w); i != NONE; i = live_next(w, i)) {
 		const struct slot *x = live_slot(w, i);
-		lives += w->now - x->since;
-		paid += x->paid + (wide)x->price * (w->now - x->paid_until);
+		ledger_add(&lived, (uint64_t)(w->now - x->since), x->paid);
+		ledger_hold(&lived, 0, (uint64_t)x->price, w->now - x->paid_until);
 	}
-	if (ns != w->live_ns || lives != w->live_ns)
+	if (held.ns != w->all.ns || lived.ns != w->all.ns)
 		spot_fail(w, ORR_EFAIL, NULL, "check: instance-seconds: accounts hold %.9f, instances lived %.9f, the clock counted %.9f",
-			wide_seconds(ns), wide_seconds(lives), wide_seconds(w->live_ns));
-	if (usd != paid || usd + w->account_usd[ORR_ROUNDING] + w->account_usd[ORR_EGRESS] != w->spent)
+			wide_seconds(held.ns), wide_seconds(lived.ns), wide_seconds(w->all.ns));
+	if (held.amount != lived.amount || held.amount + other != w->all.amount)
 		spot_fail(w, ORR_EFAIL, NULL, "check: dollars: accounts hold %.12g, instances paid %.12g, in all %.12g were spent",
-			wide_usd(usd), wide_usd(paid), wide_usd(w->spent));
+			wide_usd(held.amount), wide_usd(lived.amount), wide_usd(w->all.amount));
 }
 
 static void instances_and_stages(struct orr_spot *w)

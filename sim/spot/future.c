@@ -60,7 +60,8 @@ static bool read_to(struct orr_spot *w, int64_t t, const char *what)
 		if (r.kind == AVAIL_PRICE)
 			continue;
 		MEM_GROW(f->event, f->n, f->cap);
-		f->event[f->n++] = (struct event){ r.t_ns, spot_capacity_zone(w, r.zone), r.instance, r.kind == AVAIL_ADD ? 1 : -1 };
+		uint32_t zone = spot_capacity_zone(w, source_name(&w->source, SOURCE_INSTANCES, r.zone));
+		f->event[f->n++] = (struct event){ r.t_ns, zone, r.instance, r.kind == AVAIL_ADD ? 1 : -1 };
 		if (r.kind == AVAIL_REMOVE)
 			set_end(f, r.instance, r.t_ns);
 	}

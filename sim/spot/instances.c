@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Slots, handles and what instances are doing. */
-#include "spot/world.h"
+/* Slots, handles, roles; the life of an instance. */
+#include "spot/accounts.h"
 
 #include "base/mem.h"
 
-#include <stdio.h>
 #include <string.h>
+
+enum { MAX_LIVE = 1 << 20 };
+#define MAX_RATE INT64_C(1000000000000000000) /* 1e9 USD/h of all instances: 146 years stay exact */
 
 /* ---- slots ---- */
 
@@ -44,7 +46,7 @@ static bool is_live(const struct slot *s)
 	return s->state == SLOT_STARTING || s->state == SLOT_READY;
 }
 
-/* NULL: a handle of nothing that can be asked about. */
+/* The slot of a live instance, or of one whose ORR_INST_GONE is being told; else NULL. */
 static const struct slot *find(const struct orr_spot *w, orr_inst i)
 {
 	uint32_t slot = orr_inst_slot(i);
@@ -60,22 +62,12 @@ struct slot *slot_of_handle(struct orr_spot *w, orr_inst i, const char *what)
 	if (s && is_live(s))
 		return &w->slot[s - w->slot];
 	if (!i)
-		spot_fail(w, ORR_EFAIL, NULL, "%s: no instance (0)", what);
+		spot_fail(w, ORR_EFAIL, NULL, "%s: the handle is 0, which is no instance", what);
 	else if (s)
-		spot_fail(w, ORR_EFAIL, s, "%s: it is gone", what);
+		spot_fail(w, ORR_EFAIL, s, "%s: the instance has ended", what);
 	else
-		spot_fail(w, ORR_EFAIL, NULL, "%s: the handle is of an instance that is gone, or of none", what);
+		spot_fail(w, ORR_EFAIL, NULL, "%s: the handle is of an instance that has ended, or of none", what);
 	return NULL;
-}
-
-const char *slot_name(const struct orr_spot *w, const struct slot *s, char buf[AVAIL_NAME_MAX])
-{
-	if (s->is_on_demand) {
-		snprintf(buf, AVAIL_NAME_MAX, "od%u", s->instance + 1);
-		return buf;
-	}
-	struct avail_rec r = { .node = s->node, .instance = s->instance };
-	return availset_name(w->config->capacity, &r, buf);
 }
 
 /* ---- roles and prices ---- */
@@ -91,10 +83,10 @@ void spot_inst_set_role(struct orr_spot *w, struct slot *s, enum role role)
 	w->rate[role] += s->price;
 }
 
-/* What was paid up to now at the old price. */
+/* Adds what was paid up to now at the present price. */
 static void settle(struct orr_spot *w, struct slot *s)
 {
-	s->paid += (wide)s->price * (w->now - s->paid_until);
+	s->paid += (timeline_sum)s->price * (uint64_t)(w->now - s->paid_until);
 	s->paid_until = w->now;
 }
 
@@ -105,12 +97,12 @@ void spot_inst_set_price(struct orr_spot *w, struct slot *s, int64_t price)
 	w->rate_all += price - s->price;
 	s->price = price;
 	if (w->rate_all > MAX_RATE)
-		spot_fail(w, ORR_EFAIL, s, "at its new price all instances cost more than 1e9 USD an hour");
+		spot_fail(w, ORR_EFAIL, s, "its new price takes the cost of all instances above 1e9 USD an hour");
 }
 
 /* ---- beginning and end ---- */
 
-/* Gaps go when half of the places are gaps. */
+/* Appends to w->order; closes the gaps when half of it are gaps. */
 static void join(struct orr_spot *w, uint32_t slot)
 {
 	if (w->n_order == w->cap_order && w->n_order >= 2 * (w->live[0] + w->live[1])) {
@@ -134,7 +126,7 @@ static void leave(struct orr_spot *w, const struct slot *s)
 		w->n_order--;
 }
 
-/* Spot instances get ready in the order in which they were taken, and so do on-demand ones: two queues. */
+/* Instances of one kind get ready in the order in which they were taken: one queue for spot, one for on-demand. */
 static void enqueue(struct orr_spot *w, bool is_on_demand, uint32_t slot)
 {
 	struct ready_queue *q = &w->ready[is_on_demand];
@@ -147,7 +139,7 @@ static void enqueue(struct orr_spot *w, bool is_on_demand, uint32_t slot)
 	q->inst[q->n++] = slot_handle(w, slot);
 }
 
-/* Those that were taken away or given back meanwhile are passed over. */
+/* Ready time of the first in the queue; skips instances that have ended. */
 static int64_t next_ready(struct orr_spot *w, struct ready_queue *q)
 {
 	for (; q->first < q->n; q->first++) {
@@ -165,7 +157,7 @@ static void plan_ready(struct orr_spot *w)
 	w->ready_at = a < b ? a : b;
 }
 
-void spot_inst_get_ready(struct orr_spot *w)
+uint32_t spot_inst_get_ready(struct orr_spot *w)
 {
 	struct ready_queue *q = &w->ready[next_ready(w, &w->ready[0]) > w->now];
 	uint32_t slot = orr_inst_slot(q->inst[q->first++]);
@@ -174,20 +166,19 @@ void spot_inst_get_ready(struct orr_spot *w)
 	w->slot[slot].state = SLOT_READY;
 	plan_ready(w);
 	spot_inst_set_role(w, &w->slot[slot], ROLE_IDLE);
-	tell_instance(w, slot, ORR_INST_READY);
-	tell_added(w);
+	return slot;
 }
 
-/* What neither memory nor sums can hold, and what would never come to an end. */
+/* Limits of memory and of sums, and a policy that would go on without end. */
 static void check_limits(struct orr_spot *w, const struct slot *s)
 {
 	if (w->live[0] + w->live[1] > MAX_LIVE)
-		spot_fail(w, ORR_EFAIL, NULL, "more than %d instances at a time", MAX_LIVE);
+		spot_fail(w, ORR_EFAIL, NULL, "more than %d live instances", MAX_LIVE);
 	else if (w->rate_all > MAX_RATE)
-		spot_fail(w, ORR_EFAIL, s, "with it all instances cost more than 1e9 USD an hour");
+		spot_fail(w, ORR_EFAIL, s, "it takes the cost of all instances above 1e9 USD an hour");
 	else if (++w->taken_now > spot_most_now(w))
-		spot_fail(w, ORR_EFAIL, s,
-			"instances are given back and taken again without end at this instant (spot.max_calls_per_instant)");
+		spot_fail(
+			w, ORR_EFAIL, s, "instances are released and taken again without end at this instant (spot.max_calls_per_instant)");
 }
 
 void spot_inst_begin(struct orr_spot *w, uint32_t slot)
@@ -201,7 +192,7 @@ void spot_inst_begin(struct orr_spot *w, uint32_t slot)
 	s->ready = w->now + w->startup[s->is_on_demand];
 	s->paid = 0;
 	s->mark = 0;
-	s->is_noticed = false;
+	s->has_notice = false;
 	w->count[ROLE_STARTING]++;
 	w->rate[ROLE_STARTING] += s->price;
 	w->rate_all += s->price;
@@ -217,24 +208,13 @@ void spot_inst_begin(struct orr_spot *w, uint32_t slot)
 	check_limits(w, s);
 }
 
-static void pay_begun_hour(struct orr_spot *w, const struct slot *s)
-{
-	const int64_t hour = 3600 * ORR_SECOND;
-	int64_t over = (w->now - s->since) % hour;
-	if (over)
-		accounts_charge(w, ORR_ROUNDING, (wide)s->price * (hour - over), 1);
-}
-
 void spot_inst_end(struct orr_spot *w, uint32_t slot)
 {
 	struct slot *s = &w->slot[slot];
 	w->quiet = 0;
-	layout_forget(w, slot);
 	settle(w, s);
-	if (w->bills_hours)
-		pay_begun_hour(w, s);
-	w->ended_usd += s->paid;
-	w->ended_ns += w->now - s->since;
+	accounts_round_up(w, s);
+	ledger_add(&w->ended, (uint64_t)(w->now - s->since), s->paid);
 	w->count[s->role]--;
 	w->rate[s->role] -= s->price;
 	w->rate_all -= s->price;
@@ -273,7 +253,7 @@ bool orr_inst_get(const struct orr_spot *w, orr_inst i, struct orr_inst_info *ou
 		.type = s->type,
 		.since_ns = s->since,
 		.ready_ns = s->ready,
-		.goes_ns = s->is_noticed ? s->goes : ORR_NEVER,
+		.goes_ns = s->has_notice ? s->goes : ORR_NEVER,
 		.usd_per_hour = (double)s->price / 1e9,
 		.stages = s->stages };
 	return true;
@@ -302,7 +282,7 @@ bool orr_inst_is_ready(const struct orr_spot *w, orr_inst i)
 bool orr_inst_is_noticed(const struct orr_spot *w, orr_inst i)
 {
 	const struct slot *s = find(w, i);
-	return s && s->is_noticed;
+	return s && s->has_notice;
 }
 
 uint32_t orr_inst_zone(const struct orr_spot *w, orr_inst i)

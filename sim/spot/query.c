@@ -216,7 +216,8 @@ void orr_spot_event(struct orr_spot *w, const char *kind, const char *format, ..
 	vsnprintf(text, sizeof text, format, ap);
 	va_end(ap);
 	MEM_GROW(w->event, w->n_event, w->cap_event);
-	w->event[w->n_event++] = (struct event_row){ .time_ns = w->now,
+	struct event_row *row = &w->event[w->n_event++];
+	*row = (struct event_row){ .time_ns = w->now,
 		.kind = result_text(w->result, kind ? kind : ""),
 		.subject = w->n_event,
 		.detail = text[0] ? result_text(w->result, text) : NULL };
@@ -233,4 +234,11 @@ void orr_spot_end(struct orr_spot *w)
 {
 	if (spot_may_act(w, "orr_spot_end()"))
 		w->is_over = true;
+}
+
+void tallies_free(struct orr_spot *w)
+{
+	for (size_t i = 0; i < w->n_tally; i++)
+		mem_free(w->tally[i].name);
+	mem_free(w->tally);
 }

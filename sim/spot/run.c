@@ -20,6 +20,13 @@ static int64_t next_event(const struct orr_spot *w)
 	return earlier(earlier(w->timer_at, w->ready_at), earlier(w->rows_at, w->prices_at));
 }
 
+static void get_ready(struct orr_spot *w)
+{
+	uint32_t slot = spot_inst_get_ready(w);
+	tell_instance(w, slot, ORR_INST_READY);
+	tell_added(w);
+}
+
 /* One of those that are due now, in the order that spot.h promises. False: there is none. */
 static bool happen(struct orr_spot *w)
 {
@@ -28,7 +35,7 @@ static bool happen(struct orr_spot *w)
 	if (w->rows_at <= w->now || w->prices_at <= w->now)
 		spot_capacity_instant(w);
 	else if (w->ready_at <= w->now)
-		spot_inst_get_ready(w);
+		get_ready(w);
 	else if (w->timer_at <= w->now)
 		eng_step(w->engine);
 	else
@@ -110,7 +117,7 @@ static void instant(struct orr_spot *w)
 	if (w->config->check)
 		check_instant(w);
 	if (w->config->record_nodes)
-		report_rows(w);
+		rows_instant(w);
 }
 
 static void advance_to(struct orr_spot *w, int64_t t)
@@ -185,8 +192,7 @@ static void read_options(struct orr_spot *w)
 	w->deadline = orr_arg_time_ns(a, "deadline");
 	if (!w->deadline)
 		w->deadline = ORR_NEVER;
-	w->default_price = spot_money(orr_arg_real(a, "price"));
-	w->on_demand_price = spot_money(orr_arg_real(a, "on_demand_price"));
+	w->on_demand_price = ledger_price(orr_arg_real(a, "on_demand_price"));
 	w->quota[0] = limit(a, "quota");
 	w->quota[1] = limit(a, "on_demand_quota");
 	w->want = limit(a, "target");
@@ -238,7 +244,8 @@ static struct orr_spot *world_new(
 
 static void world_free(struct orr_spot *w)
 {
-	report_free(w);
+	rows_free(w);
+	tallies_free(w);
 	future_free(w);
 	steps_free(w);
 	layout_free(w);
@@ -273,9 +280,8 @@ int spot_run(const struct spot_config *c, const struct orr_policy *policy, const
 	struct orr_spot *w = world_new(c, policy, label, result);
 	w->until = until;
 	read_options(w);
+	spot_capacity_begin(w);
 	int rc = index_points(w, err);
-	if (!rc)
-		rc = spot_capacity_begin(w);
 	if (!rc) {
 		tell_create(w, policy_args);
 		if (!w->error.code)

@@ -1,3 +1,9 @@
-liborrery_a_SOURCES += sim/spot/spot.h sim/spot/world.h sim/spot/options.c sim/spot/run.c sim/spot/tell.c
-liborrery_a_SOURCES += sim/spot/capacity.c sim/spot/instances.c sim/spot/layout.c sim/spot/steps.c sim/spot/accounts.c
-liborrery_a_SOURCES += sim/spot/query.c sim/spot/future.c sim/spot/report.c sim/spot/check.c sim/spot/derive.h sim/spot/derive.c
+# elastic jobs on capacity that comes and goes
+liborrery_a_SOURCES += sim/spot/spot.h sim/spot/world.h sim/spot/instances.h sim/spot/steps.h sim/spot/options.c sim/spot/fail.c \
+	sim/spot/accounts.c sim/spot/accounts.h sim/spot/instances.c sim/spot/layout.c sim/spot/tell.c sim/spot/rows.c sim/spot/steps.c \
+	sim/spot/capacity.c sim/spot/future.c sim/spot/query.c sim/spot/check.c sim/spot/report.c sim/spot/run.c
+# step times of an elastic job, from the step world
+liborrery_a_SOURCES += sim/spot/derive.c sim/spot/derive.h
+# scenarios, and what the shared floors see of the world
+liborrery_a_SOURCES += sim/spot/elastic_cache.c sim/spot/elastic_cache.h sim/spot/descriptor.c
+include policies/spot/sources.mk

@@ -8,7 +8,7 @@
 #ifndef ORR_SPOT_SPOT_H
 #define ORR_SPOT_SPOT_H
 
-#include <orrery/policy.h>
+#include <orrery/spot.h>
 
 #include "base/param.h"
 #include "hwmodel/elastic.h"

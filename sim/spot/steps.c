@@ -4,7 +4,7 @@
  * one record with a count stands for them. With config->exact each step's end is an instant of its own; records that are
  * equal are put together as they come, so that all sums are formed alike.
  */
-#include "spot/world.h"
+#include "spot/accounts.h"
 
 #include "base/mem.h"
 
@@ -15,10 +15,15 @@ static uint64_t to_be_done(const struct orr_spot *w)
 
 /* ---- records ---- */
 
+static bool is_same(const struct ledger *a, const struct ledger *b)
+{
+	return a->ns == b->ns && a->amount == b->amount;
+}
+
 static bool are_alike(const struct steprun *a, const struct steprun *b)
 {
-	return a->since_last == b->since_last && a->samples == b->samples && a->ns == b->ns && a->usd == b->usd &&
-	       a->redundant_ns == b->redundant_ns && a->redundant_usd == b->redundant_usd && a->cost == b->cost;
+	return a->since_last == b->since_last && a->samples == b->samples && is_same(&a->owners, &b->owners) &&
+	       is_same(&a->redundant, &b->redundant) && a->cost == b->cost;
 }
 
 /* The sums that are not of integers: alike ones are put together first, so that it does not matter in what portions they came. */
@@ -33,7 +38,7 @@ static void flush_alike(struct orr_spot *w)
 	a->count = 0;
 }
 
-static inline void count_steps(struct orr_spot *w, uint64_t n, int64_t since_last, double samples, wide cost)
+static inline void count_steps(struct orr_spot *w, uint64_t n, int64_t since_last, double samples, timeline_sum cost)
 {
 	struct alike *a = &w->steps.alike;
 	w->steps.committed += n;
@@ -46,18 +51,24 @@ static inline void count_steps(struct orr_spot *w, uint64_t n, int64_t since_las
 	*a = (struct alike){ n, since_last, samples, cost };
 }
 
-static inline void add_useful(struct orr_spot *w, wide ns, wide usd, wide redundant_ns, wide redundant_usd)
+static inline void add_useful(struct orr_spot *w, const struct steprun *r, uint64_t n)
 {
-	accounts_add(w, ORR_USEFUL, ns - redundant_ns, usd - redundant_usd);
-	accounts_add(w, ORR_REDUNDANT, redundant_ns, redundant_usd);
+	const struct ledger *all = &r->owners, *extra = &r->redundant;
+	ledger_add(&w->account[ORR_USEFUL], (all->ns - extra->ns) * n, (all->amount - extra->amount) * n);
+	ledger_add(&w->account[ORR_REDUNDANT], extra->ns * n, extra->amount * n);
+}
+
+/* n steps like r are no longer pending. */
+static void end_pending(struct steps *s, const struct steprun *r, uint64_t n)
+{
+	s->pending.ns -= r->owners.ns * n;
+	s->pending.amount -= r->owners.amount * n;
 }
 
 static void make_safe(struct orr_spot *w, const struct steprun *r, uint64_t n)
 {
-	struct steps *s = &w->steps;
-	s->pending_ns -= r->ns * n;
-	s->pending_usd -= r->usd * n;
-	add_useful(w, r->ns * n, r->usd * n, r->redundant_ns * n, r->redundant_usd * n);
+	end_pending(&w->steps, r, n);
+	add_useful(w, r, n);
 	count_steps(w, n, r->since_last, r->samples, r->cost);
 }
 
@@ -86,8 +97,7 @@ void steps_settle(struct orr_spot *w)
 static void record(struct orr_spot *w, const struct steprun *r)
 {
 	struct steps *s = &w->steps;
-	s->pending_ns += r->ns * r->count;
-	s->pending_usd += r->usd * r->count;
+	ledger_add(&s->pending, r->owners.ns * r->count, r->owners.amount * r->count);
 	if (s->first < s->n && are_alike(&s->run[s->n - 1], r)) {
 		s->run[s->n - 1].count += r->count;
 		return;
@@ -110,64 +120,65 @@ void steps_free(struct orr_spot *w)
 
 /* ---- time goes on ---- */
 
-static wide egress_of_step(const struct orr_spot *w)
+static timeline_sum egress_of_step(const struct orr_spot *w)
 {
 	return w->steps.egress > 0 ? accounts_egress(w, w->steps.egress) : 0;
 }
 
+/* The product with a part of at most 1, which rounding takes no further. */
+static timeline_sum part_of(timeline_sum x, double part)
+{
+	timeline_sum y = (timeline_sum)((double)x * part);
+	return y < x ? y : x;
+}
+
 /* n steps alike, of what is in the bucket each. */
-static void record_steps(struct orr_spot *w, uint64_t n, int64_t since_last, double samples, wide cost)
+static void record_steps(struct orr_spot *w, uint64_t n, int64_t since_last, double samples, timeline_sum cost)
 {
 	struct steps *s = &w->steps;
-	struct steprun r = {
-		.count = n, .since_last = since_last, .samples = samples, .ns = s->bucket_ns, .usd = s->bucket_usd, .cost = cost
-	};
+	struct steprun r = { .count = n, .since_last = since_last, .samples = samples, .owners = s->bucket, .cost = cost };
 	if (s->redundant > 0) {
-		r.redundant_ns = (wide)((double)r.ns * s->redundant);
-		r.redundant_usd = (wide)((double)r.usd * s->redundant);
-		/* Doubles are coarser. */
-		r.redundant_ns = r.redundant_ns < r.ns ? r.redundant_ns : r.ns;
-		r.redundant_usd = r.redundant_usd < r.usd ? r.redundant_usd : r.usd;
+		r.redundant = (struct ledger){ part_of(r.owners.ns, s->redundant), part_of(r.owners.amount, s->redundant) };
 	}
 	if (s->is_provisional) {
 		record(w, &r);
 		return;
 	}
-	add_useful(w, r.ns * n, r.usd * n, r.redundant_ns * n, r.redundant_usd * n);
+	add_useful(w, &r, n);
 	count_steps(w, n, since_last, samples, cost);
 }
 
 /* The end of the step in flight, and n - 1 more of the same length directly behind it with nothing changing. */
-static void finish_steps(struct orr_spot *w, uint64_t n, int64_t began, int64_t ends, int64_t pace, wide spent_per_step)
+static void finish_steps(struct orr_spot *w, uint64_t n, int64_t began, int64_t ends, int64_t pace, timeline_sum spent_per_step)
 {
 	struct steps *s = &w->steps;
 	double samples = s->samples_once >= 0 ? s->samples_once : s->samples;
 	int64_t since_last = pace;
-	wide cost = spent_per_step;
+	timeline_sum cost = spent_per_step;
 	if (s->egress > 0)
 		accounts_charge(w, ORR_EGRESS, egress_of_step(w), n);
 	if (n == 1) {
 		since_last = ends - (s->last_end < 0 ? s->first_began : s->last_end);
-		cost = w->spent - w->cost_mark;
+		cost = w->all.amount - w->cost_mark;
 	}
 	if (s->is_provisional || s->redundant > 0) {
 		record_steps(w, n, since_last, samples, cost);
 	} else { /* the commonest case, in short */
-		accounts_add(w, ORR_USEFUL, s->bucket_ns * n, s->bucket_usd * n);
+		ledger_add(&w->account[ORR_USEFUL], s->bucket.ns * n, s->bucket.amount * n);
 		count_steps(w, n, since_last, samples, cost);
 	}
 	s->samples_once = -1;
 	if (w->config->record_iterations)
-		report_steps(w, n, began, pace, samples);
+		rows_steps(w, n, began, pace, samples);
 	else
 		s->rows_seen += n;
 	s->done += n;
 	if (s->left != UINT64_MAX)
 		s->left -= n;
 	s->last_end = ends + (int64_t)(n - 1) * pace;
-	s->bucket_ns = s->bucket_usd = 0;
-	w->cost_mark = w->spent;
-	s->live_ns_at_end = w->live_ns;
+	s->bucket = (struct ledger){ 0, 0 };
+	w->cost_mark = w->all.amount;
+	s->live_ns_at_end = w->all.ns;
 }
 
 /* The step in flight is done at `ends`, where the accounts are; goes on with the next one unless the run is over. */
@@ -194,7 +205,7 @@ static uint64_t whole_steps(const struct orr_spot *w, int64_t t, bool with_t)
 	int64_t before = s->last_end < 0 ? s->first_began : s->last_end;
 	/* The first step after a pause bears the pause, and what was paid meanwhile. */
 	if (room < s->pace || s->is_last || s->ends - s->began != s->pace || s->samples_once >= 0 || s->began != before ||
-		w->cost_mark != w->spent)
+		w->cost_mark != w->all.amount)
 		return 0;
 	uint64_t n = (uint64_t)(room / s->pace), most = to_be_done(w);
 	if (s->left < most)
@@ -206,9 +217,8 @@ static void advance_whole(struct orr_spot *w, uint64_t n)
 {
 	struct steps *s = &w->steps;
 	int64_t began = s->began, pace = s->pace, dt = (int64_t)n * pace;
-	s->bucket_ns = (wide)w->count[ROLE_OWNER] * pace;
-	s->bucket_usd = (wide)w->rate[ROLE_OWNER] * pace;
-	wide per_step = (wide)w->rate_all * pace + egress_of_step(w);
+	s->bucket = accounts_of_role(w, ROLE_OWNER, pace);
+	timeline_sum per_step = (timeline_sum)w->rate_all * (uint64_t)pace + egress_of_step(w);
 	accounts_pass(w, dt);
 	if (s->flags & ORR_STEPS_ORPHANED && w->ownerless)
 		s->orphaned += n - 1;
@@ -293,10 +303,10 @@ void orr_steps_run(struct orr_spot *w, const struct orr_steps *r)
 	s->redundant = r->redundant;
 	s->egress = r->egress_bytes;
 	s->flags = r->flags;
-	s->bucket_ns = s->bucket_usd = 0;
+	s->bucket = (struct ledger){ 0, 0 };
 	if (s->first_began < 0) {
 		s->first_began = w->now;
-		w->cost_mark = w->spent;
+		w->cost_mark = w->all.amount;
 	}
 }
 
@@ -305,8 +315,8 @@ void orr_steps_stop(struct orr_spot *w)
 	struct steps *s = &w->steps;
 	if (!spot_may_act(w, "orr_steps_stop()") || !s->is_in_flight)
 		return;
-	accounts_add(w, ORR_WASTED, s->bucket_ns, s->bucket_usd);
-	s->bucket_ns = s->bucket_usd = 0;
+	accounts_add(w, ORR_WASTED, &s->bucket);
+	s->bucket = (struct ledger){ 0, 0 };
 	s->is_in_flight = s->is_last = false;
 }
 
@@ -397,10 +407,8 @@ void orr_commit(struct orr_spot *w, uint64_t n)
 	if (w->is_ending || !check_count(w, n, "orr_commit()"))
 		return;
 	commit_first(w, n);
-	if (w->job_steps && w->steps.committed == w->job_steps) {
+	if (w->job_steps && w->steps.committed == w->job_steps)
 		w->is_complete = w->is_over = true;
-		w->ended_at = w->now;
-	}
 }
 
 void orr_lose(struct orr_spot *w, uint64_t n)
@@ -408,15 +416,14 @@ void orr_lose(struct orr_spot *w, uint64_t n)
 	struct steps *s = &w->steps;
 	if (!check_count(w, n, "orr_lose()"))
 		return;
-	report_lost(w, n);
+	rows_lost(w, n);
 	s->done -= n;
 	s->lost += n;
 	while (n) {
 		struct steprun *r = &s->run[s->n - 1];
 		uint64_t k = n < r->count ? n : r->count;
-		accounts_add(w, ORR_WASTED, r->ns * k, r->usd * k);
-		s->pending_ns -= r->ns * k;
-		s->pending_usd -= r->usd * k;
+		ledger_add(&w->account[ORR_WASTED], r->owners.ns * k, r->owners.amount * k);
+		end_pending(s, r, k);
 		r->count -= k;
 		n -= k;
 		if (!r->count)

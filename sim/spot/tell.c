@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Calling the policy, and what it may do when. */
+/* Calls to the policy. */
 #include "spot/world.h"
-
-#include <stdarg.h>
-#include <stdio.h>
 
 #define CALL(w, number, what, ...)                                \
 	do {                                                      \
@@ -13,30 +10,6 @@
 		(w)->is_acting = false;                           \
 		watch_leave((w)->watch);                          \
 	} while (0)
-
-void spot_fail(struct orr_spot *w, int code, const struct slot *s, const char *fmt, ...)
-{
-	if (w->error.code)
-		return;
-	char text[512], name[64] = "", id[AVAIL_NAME_MAX];
-	va_list ap;
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof text, fmt, ap);
-	va_end(ap);
-	if (s)
-		snprintf(name, sizeof name, "instance %s ", slot_name(w, s, id));
-	orr_fail(&w->error, code, "policy %.100s: %sat %.9f s: %s", w->label, name, (double)w->now / 1e9, text);
-	w->is_over = true;
-}
-
-bool spot_may_act(struct orr_spot *w, const char *what)
-{
-	if (w->error.code)
-		return false;
-	if (!w->is_acting)
-		spot_fail(w, ORR_EFAIL, NULL, "%s outside the policy's own functions", what);
-	return w->is_acting && !w->is_over;
-}
 
 void tell_create(struct orr_spot *w, const struct orr_args *args)
 {
@@ -70,7 +43,7 @@ void tell_added(struct orr_spot *w)
 		tell_instance(w, slot, ORR_INST_ADDED);
 		/* An offer may be known to end soon when it is taken. */
 		if (w->slot[slot].goes < ORR_NEVER && orr_inst_is_live(w, i)) {
-			w->slot[slot].is_noticed = true;
+			w->slot[slot].has_notice = true;
 			tell_instance(w, slot, ORR_INST_NOTICE);
 		}
 	}

@@ -7,95 +7,34 @@
  * making). One starts when it is first on all of its streams and all are free; as that order
  * is total, the first of all ready ones is first everywhere, so nothing waits for ever.
  */
-#include "step/world.h"
+#include "step/exec.h"
+#include "step/wire.h"
 
+#include "base/heap.h"
 #include "base/mem.h"
 
 #include <stdio.h>
 
-/* ---- timers: a heap by (time, order) ---- */
-
-static bool timer_before(const struct timer *a, const struct timer *b)
-{
-	return a->time_s < b->time_s || (a->time_s == b->time_s && a->order < b->order);
-}
-
-static void timer_push(struct orr_step *s, struct timer t)
-{
-	MEM_GROW(s->timer, s->n_timers, s->cap_timers);
-	uint32_t at = s->n_timers++;
-	t.order = s->order++;
-	while (at && timer_before(&t, &s->timer[(at - 1) / 2])) {
-		s->timer[at] = s->timer[(at - 1) / 2];
-		at = (at - 1) / 2;
-	}
-	s->timer[at] = t;
-}
-
-void timer_add(struct orr_step *s, double time_s, struct iteration *k, uint32_t i)
-{
-	timer_push(s, (struct timer){ .time_s = time_s, .of = k, .instance = i, .leap = NONE });
-}
-
-void timer_add_leap(struct orr_step *s, double time_s, uint32_t leap, uint32_t generation)
-{
-	timer_push(s, (struct timer){ .time_s = time_s, .leap = leap, .generation = generation });
-}
-
-static struct timer timer_pop(struct orr_step *s)
-{
-	struct timer top = s->timer[0], last = s->timer[--s->n_timers];
-	uint32_t at = 0;
-	for (;;) {
-		uint32_t child = 2 * at + 1;
-		if (child >= s->n_timers)
-			break;
-		if (child + 1 < s->n_timers && timer_before(&s->timer[child + 1], &s->timer[child]))
-			child++;
-		if (!timer_before(&s->timer[child], &last))
-			break;
-		s->timer[at] = s->timer[child];
-		at = child;
-	}
-	s->timer[at] = last;
-	return top;
-}
-
 /* ---- streams ---- */
 
-static bool ready_before(const struct ready *a, const struct ready *b)
+static inline bool ready_before(const void *none, const struct ready *a, const struct ready *b)
 {
+	(void)none;
 	return a->priority < b->priority || (a->priority == b->priority && a->order < b->order);
 }
+
+HEAP(ready, struct ready, const void, ready_before, HEAP_UNTRACKED)
 
 static void stream_push(struct stream *q, struct ready r)
 {
 	MEM_GROW(q->heap, q->n, q->cap);
-	uint32_t at = q->n++;
-	while (at && ready_before(&r, &q->heap[(at - 1) / 2])) {
-		q->heap[at] = q->heap[(at - 1) / 2];
-		at = (at - 1) / 2;
-	}
-	q->heap[at] = r;
+	ready_up(NULL, q->heap, q->n++, r);
 }
 
 static void stream_pop(struct stream *q)
 {
-	struct ready last = q->heap[--q->n];
-	uint32_t at = 0;
-	for (;;) {
-		uint32_t child = 2 * at + 1;
-		if (child >= q->n)
-			break;
-		if (child + 1 < q->n && ready_before(&q->heap[child + 1], &q->heap[child]))
-			child++;
-		if (!ready_before(&q->heap[child], &last))
-			break;
-		q->heap[at] = q->heap[child];
-		at = child;
-	}
-	if (q->n)
-		q->heap[at] = last;
+	uint32_t n = --q->n;
+	ready_down(NULL, q->heap, n, 0, q->heap[n]);
 }
 
 static void make_dirty(struct orr_step *s, uint32_t q)
@@ -204,19 +143,13 @@ static void dispatch(struct orr_step *s)
 	}
 }
 
-/* Ends now; what follows from it is done by finish(), in turn. */
-void instance_end(struct orr_step *s, struct iteration *k, uint32_t i)
-{
-	MEM_GROW(s->done, s->n_done, s->cap_done);
-	s->done[s->n_done++] = (struct going){ .of = k, .instance = i };
-}
-
 static void row_add(struct orr_step *s, struct iteration *k)
 {
 	k->end_s = s->now_s;
 	while (s->n_rows <= k->number) {
 		MEM_GROW(s->row, s->n_rows, s->cap_rows);
-		s->row[s->n_rows++] = (struct step_iteration){ .number = s->n_rows, .end_s = NAN };
+		s->row[s->n_rows] = (struct step_iteration){ .number = s->n_rows, .end_s = NAN };
+		s->n_rows++;
 	}
 	s->row[k->number] = (struct step_iteration){ k->number, k->start_s, k->end_s, k->samples };
 	s->mark[k->number % STEP_MARKS] = (struct row_mark){ k->start_s + k->ends_s / k->n_instances, s->left };
@@ -323,7 +256,7 @@ static double tie_s(double now_s)
 	return 1e-11 * now_s;
 }
 
-double exec_next(struct orr_step *s)
+static double next_event(struct orr_step *s)
 {
 	double t = wire_next(s);
 	return s->n_timers && s->timer[0].time_s < t ? s->timer[0].time_s : t;
@@ -334,7 +267,7 @@ void exec_timers(struct orr_step *s)
 	while (s->n_timers && s->timer[0].time_s <= s->now_s) {
 		struct timer x = timer_pop(s);
 		if (x.leap != NONE)
-			leap_end(s, x.leap, x.generation);
+			wire_leap_over(s, x.leap, x.generation);
 		else
 			instance_end(s, x.of, x.instance);
 	}
@@ -356,7 +289,7 @@ bool exec_settle(struct orr_step *s)
 	while (!s->error.code && !s->is_stopped) {
 		follow_up(s);
 		/* Alone, a run may let time pass; one of several must wait for the others. */
-		double t = s->shared_net ? INFINITY : exec_next(s);
+		double t = s->shared_net ? INFINITY : next_event(s);
 		if (t <= s->now_s + tie_s(s->now_s)) {
 			pass_to(s, t);
 			continue;
@@ -368,8 +301,8 @@ bool exec_settle(struct orr_step *s)
 		if (!s->build_more)
 			return s->n_live > 0;
 		s->build_more = false;
-		if (s->built < s->build_until)
-			iteration_build(s);
+		if (s->built < s->build_until && !policy_build(s))
+			exec_begin(s, s->live[s->n_live - 1]);
 	}
 	return false;
 }
@@ -377,7 +310,7 @@ bool exec_settle(struct orr_step *s)
 int exec_run(struct orr_step *s)
 {
 	while (exec_settle(s)) {
-		double t = exec_next(s);
+		double t = next_event(s);
 		if (isinf(t))
 			break;
 		pass_to(s, t);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a step policy may ask. */
-#include "step/world.h"
+#include "step/wire.h"
 
 #include "base/mem.h"
 

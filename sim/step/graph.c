@@ -2,6 +2,7 @@
 /* The graph of one iteration, as a policy builds it through orrery/step.h. */
 #include "step/world.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 
 #include <stdarg.h>
@@ -186,7 +187,7 @@ static bool plan_is_even(const struct coll_plan *p, uint32_t ranks)
 /* Where the shape is in plan_slot[], or belongs. */
 static uint32_t *plan_slot(const struct orr_step *s, const struct coll_shape *shape)
 {
-	uint32_t mask = s->n_plan_slots - 1, i = (uint32_t)(shape_hash(shape) * UINT64_C(0x9e3779b97f4a7c15) >> 32) & mask;
+	uint32_t mask = s->n_plan_slots - 1, i = hash_spread(shape_hash(shape)) & mask;
 	while (s->plan_slot[i] != NONE && !same_shape(&s->plan[s->plan_slot[i]].shape, shape))
 		i = (i + 1) & mask;
 	return &s->plan_slot[i];
@@ -201,7 +202,7 @@ static void grow_plan_slots(struct orr_step *s)
 		*plan_slot(s, &s->plan[i].shape) = i;
 }
 
-uint32_t plan_find(struct orr_step *s, const struct coll_shape *shape)
+static uint32_t plan_find(struct orr_step *s, const struct coll_shape *shape)
 {
 	if (2 * s->n_plans >= s->n_plan_slots)
 		grow_plan_slots(s);

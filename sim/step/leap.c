@@ -6,7 +6,9 @@
  * them, the leap is broken: the repeats that are over are over, and the flows of the one under
  * way start with what they have left.
  */
-#include "step/wire.h"
+#include "step/wire_state.h"
+
+#include "step/exec.h"
 
 #include "base/mem.h"
 
@@ -17,11 +19,6 @@ struct leap {
 	bool is_going;
 	double begin_s, step_s;
 };
-
-void leaps_free(struct wire *w)
-{
-	mem_free(w->leap);
-}
 
 /* What the flow takes with its links to itself. */
 static double rate_alone(const struct orr_step *s, const struct phase_flow *f)
@@ -92,6 +89,42 @@ static void set_steps_left(const struct coll_plan *p, struct instance *x, uint64
 	x->repeat_left = (uint32_t)(p->n_phases == 1 ? steps - (x->rounds_left - 1) * repeat : steps);
 }
 
+/* A flow's tag: the run that it is of (together.c) and its slot of going[]. */
+static uint64_t flow_tag(const struct orr_step *s, uint32_t slot)
+{
+	return (uint64_t)s->member << 32 | slot;
+}
+
+static uint32_t going_add(struct wire *w, struct iteration *k, uint32_t i)
+{
+	uint32_t slot = w->free_going;
+	if (slot == NONE) {
+		MEM_GROW(w->going, w->n_going, w->cap_going);
+		slot = w->n_going++;
+	} else {
+		w->free_going = w->going[slot].next_free;
+	}
+	w->going[slot] = (struct going){ .of = k, .instance = i };
+	return slot;
+}
+
+void flow_start(struct orr_step *s, struct iteration *k, uint32_t i, const struct phase_flow *f, double bytes, double passed_s)
+{
+	struct wire *w = s->wire;
+	for (uint32_t h = 0; h < f->n; h++) {
+		if (w->lease[f->link[h]] != NONE)
+			leap_break(s, f->link[h]);
+		w->users[f->link[h]]++;
+		w->offered += bytes * f->hop[h].load;
+	}
+	uint32_t slot = going_add(w, k, i);
+	w->going[slot].from = f->from;
+	w->going[slot].to = f->to;
+	w->going[slot].key = f->key;
+	flownet_start(w->net, bytes, f->more_latency_s - passed_s, f->hop, f->n, flow_tag(s, slot));
+	s->flows++;
+}
+
 bool leap_start(struct orr_step *s, struct iteration *k, uint32_t i)
 {
 	struct wire *w = s->wire;
@@ -122,17 +155,18 @@ bool leap_start(struct orr_step *s, struct iteration *k, uint32_t i)
 	return true;
 }
 
-void leap_end(struct orr_step *s, uint32_t leap, uint32_t generation)
+bool leap_end(struct orr_step *s, uint32_t leap, uint32_t generation, struct iteration **k, uint32_t *i)
 {
 	struct leap l = s->wire->leap[leap];
 	if (!l.is_going || l.generation != generation)
-		return; /* was broken */
+		return false;
+	*k = l.of;
+	*i = l.instance;
 	struct instance *x = &l.of->instance[l.instance];
-	const struct coll_plan *p = phases_of(s, l.of, &l.of->op[x->op]);
 	release(s, leap);
 	s->flows += l.steps * phase_flows(s, l.of, x);
-	set_steps_left(p, x, 1);
-	phase_next(s, l.of, l.instance);
+	set_steps_left(phases_of(s, l.of, &l.of->op[x->op]), x, 1);
+	return true;
 }
 
 void leap_break(struct orr_step *s, uint32_t link)

@@ -1,135 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One run: from iteration to iteration until they repeat, or to the end. */
-#include "step/world.h"
+#include "step/exec.h"
+#include "step/wire.h"
 
 #include "base/mem.h"
 
-#include <stdio.h>
 #include <string.h>
 
-/* Durations that differ by less than this part are the same. */
-static const double same_duration = 1e-9;
-enum { MOST_LIVE = 1 << 16 }; /* iterations under way: more would only fill the memory */
-enum { MAX_AHEAD = 1024 };    /* iterations built before the first starts, so that merging sees all their messages */
-
-/* ---- the steady state ---- */
-
-static double duration(const struct orr_step *s, size_t k)
-{
-	return s->row[k].end_s - s->row[k - 1].end_s;
-}
-
-/*
- * Ends that repeat are not enough: where nothing ties workers together, what is late in each iteration by a little more
- * than in the one before may not be the last to end for long. So all ops must have moved by as much, in the mean, and
- * as many must be under way.
- */
-static bool has_moved(const struct orr_step *s, size_t k, uint32_t period)
-{
-	const struct step_iteration *a = &s->row[k - period], *b = &s->row[k];
-	const struct row_mark *x = &s->mark[(k - period) % STEP_MARKS], *y = &s->mark[k % STEP_MARKS];
-	double shift = b->end_s - a->end_s, limit = same_duration * (fabs(shift) + 1e-12);
-	return x->left == y->left && fabs(b->start_s - a->start_s - shift) <= limit && fabs(y->mean_s - x->mean_s - shift) <= limit;
-}
-
-static bool repeats(const struct orr_step *s, size_t n, uint32_t period)
-{
-	/* Three periods alike; the very first duration holds the filling and is left out, so does a warm-up. */
-	if (n < 3u * period + 2 + compression_settles(&s->compression))
-		return false;
-	double scale = fabs(duration(s, n - 1)) + 1e-12;
-	for (size_t j = 0; j < 2u * period; j++)
-		if (fabs(duration(s, n - 1 - j) - duration(s, n - 1 - j - period)) > same_duration * scale ||
-			!has_moved(s, n - 1 - j, period))
-			return false;
-	return s->row[n - 1 - 3 * period].end_s >= wire_calm_s(s);
-}
-
-bool steady(struct orr_step *s)
-{
-	size_t n = s->n_rows;
-	if (s->period || s->is_random || s->shared_net || s->config->hook || s->n_counts || orr_arg_bool(s->config->options, "exact") ||
-		n >= s->wanted)
-		return false;
-	for (size_t i = 0; i < n && i < 3u * STEP_MAX_PERIOD + 2; i++)
-		if (isnan(s->row[n - 1 - i].end_s))
-			return false; /* a later iteration ended before an earlier one */
-	for (uint32_t p = s->graph_period; p && p <= STEP_MAX_PERIOD; p += s->graph_period)
-		if (repeats(s, n, p)) {
-			s->period = p;
-			s->steady_rows = n;
-			s->build_until = s->built;
-			return !s->config->check; /* which wants every byte to arrive */
-		}
-	return false;
-}
-
-/* ---- the policy's callbacks ---- */
-
-static void enter(struct orr_step *s, const char *what, uint64_t iteration)
-{
-	double now_ns = fmin(fmax(s->now_s, 0) * 1e9, 9e18);
-	if (s->watch)
-		watch_enter(s->watch, what, (int64_t)now_ns, iteration);
-}
-
-static void leave(struct orr_step *s)
-{
-	if (s->watch)
-		watch_leave(s->watch);
-}
-
-static void destroy_policy(struct orr_step *s)
-{
-	enter(s, "destroy", UINT64_MAX);
-	s->ops->destroy(s->self);
-	leave(s);
-}
-
-static void create_policy(struct orr_step *s, const struct orr_args *args)
-{
-	struct orr_error e = { 0 };
-	if (s->config->policy_timeout_s > 0) {
-		s->watch = watch_new(s->label, s->config->policy_timeout_s);
-		watch_noun(s->watch, "iteration");
-	}
-	enter(s, "create", UINT64_MAX);
-	s->self = s->ops->create(s, args, &e);
-	leave(s);
-	if (!s->self && !s->error.code)
-		step_fail(s, e.code ? e.code : ORR_EFAIL, "%s", e.text[0] ? e.text : "create() failed without saying why");
-}
-
-/* ---- iterations ---- */
-
-int iteration_build(struct orr_step *s)
-{
-	if (s->n_live == MOST_LIVE) {
-		step_fail(s, ORR_EFAIL,
-			"%d iterations are under way at %.9g s: nothing makes an iteration wait for those before it (orr_after)", MOST_LIVE,
-			fmax(s->now_s, 0));
-		return s->error.code;
-	}
-	struct iteration *k = graph_begin(s, s->built);
-	struct orr_error e = { 0 };
-	MEM_GROW(s->live, s->n_live, s->cap_live);
-	s->live[s->n_live++] = k;
-	s->building = k;
-	s->built++;
-	enter(s, "build", k->number);
-	int rc = s->ops->build(s->self, s, k->number, &e);
-	leave(s);
-	if (e.code)
-		step_fail(s, e.code, "%s", e.text);
-	else if (rc)
-		step_fail(s, ORR_EFAIL, "build() returned %d without saying why", rc);
-	if (!s->error.code)
-		expand(s, k);
-	s->building = NULL;
-	if (!s->error.code && s->now_s >= 0)
-		exec_begin(s, k);
-	return s->error.code;
-}
+enum { MAX_AHEAD = 1024 }; /* iterations built before the first starts, so that merging sees their messages */
 
 /* ---- setting up ---- */
 
@@ -204,7 +82,7 @@ static void prepare(struct orr_step *s)
 void world_free(struct orr_step *s)
 {
 	if (s->self)
-		destroy_policy(s);
+		policy_destroy(s);
 	watch_free(s->watch);
 	for (uint64_t i = 0; i < s->n_live; i++)
 		iteration_free(s->live[i]);
@@ -313,12 +191,7 @@ static void give(struct orr_step *s, struct step_result *out)
 	out->flows = s->flows;
 	account_result(s, out);
 	use_result(s, out);
-	if (s->ops->describe) {
-		enter(s, "describe", UINT64_MAX);
-		s->ops->describe(s->self, out->choice, sizeof out->choice);
-		leave(s);
-		out->choice[sizeof out->choice - 1] = '\0';
-	}
+	policy_describe(s, out->choice, sizeof out->choice);
 	source_result(s, out);
 	out->iteration = s->row;
 	out->n_iterations = s->n_rows;
@@ -362,7 +235,7 @@ int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args)
 	wire_new(s);
 	if (s->error.code)
 		return s->error.code;
-	create_policy(s, args);
+	policy_create(s, args);
 	if (s->error.code)
 		return s->error.code;
 	s->is_merged = s->map && s->lanes > 1 && may_merge;
@@ -371,7 +244,7 @@ int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args)
 	s->now_s = -1;
 	uint32_t ahead = !s->is_merged ? 1 : s->graph_period < 2 ? 2 : s->graph_period > MAX_AHEAD ? MAX_AHEAD : s->graph_period;
 	for (uint32_t i = 0; i < ahead && s->built < s->wanted && !s->error.code; i++)
-		iteration_build(s);
+		policy_build(s);
 	if (!s->error.code && s->is_merged && wire_classes(s))
 		s->must_unmerge = true;
 	if (s->error.code)

@@ -13,7 +13,7 @@
 #ifndef ORR_STEP_STEP_H
 #define ORR_STEP_STEP_H
 
-#include <orrery/policy.h>
+#include <orrery/step.h>
 #include <orrery/step.h>
 
 #include "base/param.h"
@@ -135,7 +135,7 @@ struct step_together {
 int step_run_together(const struct step_member *m, uint32_t n, struct step_together *out, struct orr_error *err);
 
 /* Fills in metrics, rows and notes of the general result (tables, store) from it; of the spans those of the first
- * STEP_FIGURE_DEVICES devices that work or send. docs/schema.md lists the metrics. */
+ * STEP_FIGURE_DEVICES devices that work or send. docs/reference/schema.md lists the metrics. */
 enum { STEP_FIGURE_DEVICES = 16, STEP_FIGURE_SPANS = 20000, STEP_MAX_ROWS = 1000000 };
 void step_metrics(const struct step_result *s, struct run_result *r);
 /* "forward", ..; "send" for ORR_WORK_KINDS. */

@@ -6,7 +6,8 @@
  * 0. There each member's rate is measured over the second half of the time: between ends of
  * iterations, so that a member that repeats exactly has exactly its rate.
  */
-#include "step/world.h"
+#include "step/exec.h"
+#include "step/wire.h"
 
 #include "base/mem.h"
 

@@ -3,7 +3,7 @@
  * How much each link is used: bytes, the time in which it carries anything, the highest rate.
  * Measured from the end of the first iteration to that of the last that is simulated.
  */
-#include "step/world.h"
+#include "step/wire.h"
 
 #include "base/mem.h"
 

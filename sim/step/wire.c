@@ -1,62 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Messages under way: transfers and the phases of collectives, as flows or in closed form. */
-#include "step/wire.h"
+#include "step/wire_state.h"
+
+#include "step/exec.h"
 
 #include "base/mem.h"
 
 #include <string.h>
 
 /* ---- flows ---- */
-
-/* A flow's tag: the run that it is of (together.c) and its slot of going[]. */
-static uint64_t flow_tag(const struct orr_step *s, uint32_t slot)
-{
-	return (uint64_t)s->member << 32 | slot;
-}
-
-static uint32_t going_add(struct wire *w, struct iteration *k, uint32_t i)
-{
-	uint32_t slot = w->free_going;
-	if (slot == NONE) {
-		MEM_GROW(w->going, w->n_going, w->cap_going);
-		slot = w->n_going++;
-	} else {
-		w->free_going = w->going[slot].next_free;
-	}
-	w->going[slot] = (struct going){ .of = k, .instance = i };
-	return slot;
-}
-
-static void message(const struct orr_step *s, uint32_t from, uint32_t to, uint64_t key, double bytes, struct phase_flow *out)
-{
-	out->from = from;
-	out->to = to;
-	out->key = key;
-	out->bytes = bytes;
-	out->latency_s = out->more_latency_s = 0;
-	out->n = topo_route(s->config->topo, from, to, key, out->link);
-	for (uint32_t h = 0; h < out->n; h++) {
-		out->hop[h] = (struct flow_hop){ out->link[h], 1 };
-		out->latency_s += s->config->topo->link[out->link[h]].flow.latency_s;
-	}
-}
-
-void flow_start(struct orr_step *s, struct iteration *k, uint32_t i, const struct phase_flow *f, double bytes, double passed_s)
-{
-	struct wire *w = s->wire;
-	for (uint32_t h = 0; h < f->n; h++) {
-		if (w->lease[f->link[h]] != NONE)
-			leap_break(s, f->link[h]);
-		w->users[f->link[h]]++;
-		w->offered += bytes * f->hop[h].load;
-	}
-	uint32_t slot = going_add(w, k, i);
-	w->going[slot].from = f->from;
-	w->going[slot].to = f->to;
-	w->going[slot].key = f->key;
-	flownet_start(w->net, bytes, f->more_latency_s - passed_s, f->hop, f->n, flow_tag(s, slot));
-	s->flows++;
-}
 
 static void flow_gone(struct orr_step *s, const struct going *g)
 {
@@ -104,38 +56,9 @@ static void contend(struct orr_step *s, uint32_t endpoint, uint64_t iteration)
 	}
 }
 
-const struct coll_plan *phases_of(const struct orr_step *s, const struct iteration *k, const struct op *o)
-{
-	return &s->plan[k->coll[o->collective].plan].phases;
-}
-
 /* ---- collectives ---- */
 
-uint32_t phase_flows(const struct orr_step *s, const struct iteration *k, const struct instance *x)
-{
-	const struct op *o = &k->op[x->op];
-	uint32_t n = 0;
-	if (!s->is_merged)
-		return phases_of(s, k, o)->phase[x->phase].count;
-	merged_classes(s, k, o, x->phase, &n);
-	return n;
-}
-
-void phase_flow_at(const struct orr_step *s, const struct iteration *k, const struct instance *x, uint32_t j, struct phase_flow *out)
-{
-	const struct op *o = &k->op[x->op];
-	const struct coll *c = &k->coll[o->collective];
-	const struct coll_plan *p = phases_of(s, k, o);
-	const struct coll_send *m = &p->send[p->phase[x->phase].first + j];
-	uint32_t n;
-	if (s->is_merged)
-		merged_flow(s, &merged_classes(s, k, o, x->phase, &n)[j], out);
-	else
-		message(s, rank_device(s, k, c, x->lane, m->from), rank_device(s, k, c, x->lane, m->to), (uint64_t)o->collective << 32 | j,
-			m->bytes, out);
-}
-
-void phase_start(struct orr_step *s, struct iteration *k, uint32_t i)
+static void phase_start(struct orr_step *s, struct iteration *k, uint32_t i)
 {
 	struct instance *x = &k->instance[i];
 	struct phase_flow f;
@@ -150,7 +73,7 @@ void phase_start(struct orr_step *s, struct iteration *k, uint32_t i)
 	}
 }
 
-void phase_next(struct orr_step *s, struct iteration *k, uint32_t i)
+static void phase_next(struct orr_step *s, struct iteration *k, uint32_t i)
 {
 	struct instance *x = &k->instance[i];
 	const struct op *o = &k->op[x->op];
@@ -170,55 +93,12 @@ void phase_next(struct orr_step *s, struct iteration *k, uint32_t i)
 	phase_start(s, k, i);
 }
 
-/* Ranks of the first island on its first rank's node. */
-static uint32_t beside_first(const struct orr_step *s, const struct iteration *k, const struct coll *c, uint32_t lane)
+void wire_leap_over(struct orr_step *s, uint32_t leap, uint32_t generation)
 {
-	uint32_t n = 1, node = s->node_of[rank_device(s, k, c, lane, 0)];
-	while (n < c->what.inner && s->node_of[rank_device(s, k, c, lane, n)] == node)
-		n++;
-	return n;
-}
-
-struct figures routes_idle(const struct orr_step *s, const struct iteration *k, const struct op *o, uint32_t lane)
-{
-	const struct topo *t = s->config->topo;
-	if (o->type == OP_TRANSFER) {
-		uint32_t a = real_device(s, lane, o->device), b = real_device(s, lane, o->peer);
-		return a == b ? (struct figures){ 0, INFINITY, 0, INFINITY }
-			      : (struct figures){ topo_latency(t, a, b), topo_bandwidth(t, a, b), 0, INFINITY };
-	}
-	/* The slowest hop of the ring of members; islands: the slowest hop inside one. */
-	const struct coll *c = &k->coll[o->collective];
-	double latency = 0, bandwidth = INFINITY, inner_latency = 0, inner_bandwidth = INFINITY;
-	for (uint32_t r = 0; r < c->n && c->n > 1; r++) {
-		uint32_t a = rank_device(s, k, c, lane, r), b = rank_device(s, k, c, lane, (r + 1) % c->n);
-		bool is_inner = c->what.inner > 1 && (r + 1) % c->n && (r + 1) % c->what.inner;
-		double l = topo_latency(t, a, b), B = topo_bandwidth(t, a, b);
-		if (is_inner) {
-			inner_latency = fmax(inner_latency, l);
-			inner_bandwidth = fmin(inner_bandwidth, B);
-		} else {
-			latency = fmax(latency, l);
-			bandwidth = fmin(bandwidth, B);
-		}
-	}
-	/* A rank's share of its node's NICs, while all ranks of an island send. */
-	if (c->what.inner > 1 && !s->plan[c->plan].shape.leader)
-		bandwidth *= fmin(1, (double)topo_nics(t) / beside_first(s, k, c, lane));
-	if (isinf(bandwidth)) { /* one island */
-		latency = inner_latency;
-		bandwidth = inner_bandwidth;
-	}
-	return (struct figures){ latency, bandwidth, inner_latency, inner_bandwidth };
-}
-
-static double idle_time(const struct orr_step *s, const struct iteration *k, const struct instance *x, const struct op *o)
-{
-	struct figures f = routes_idle(s, k, o, x->lane);
-	if (o->type == OP_TRANSFER)
-		return f.latency_s + o->amount / f.Bps;
-	const struct coll *c = &k->coll[o->collective];
-	return c->n < 2 ? 0 : c->what.repeat * coll_time_s(&s->plan[c->plan].shape, f.latency_s, f.Bps, f.inner_latency_s, f.inner_Bps);
+	struct iteration *k;
+	uint32_t i;
+	if (leap_end(s, leap, generation, &k, &i))
+		phase_next(s, k, i);
 }
 
 int wire_start(struct orr_step *s, struct iteration *k, uint32_t i)
@@ -226,9 +106,9 @@ int wire_start(struct orr_step *s, struct iteration *k, uint32_t i)
 	struct instance *x = &k->instance[i];
 	const struct op *o = &k->op[x->op];
 	if (s->is_analytic) {
-		if (s->is_merged && !merged_same_figures(s, k, o))
+		if (s->is_merged && !merged_same_routes(s, k, o))
 			return s->error.code;
-		timer_add(s, s->now_s + idle_time(s, k, x, o), k, i);
+		timer_add(s, s->now_s + idle_time_s(s, k, x, o), k, i);
 		return ORR_OK;
 	}
 	if (o->type == OP_TRANSFER) {
@@ -244,11 +124,11 @@ int wire_start(struct orr_step *s, struct iteration *k, uint32_t i)
 		if (s->is_merged) {
 			if (!merged_known(s, k, o))
 				return s->error.code;
-			merged_flow(s, merged_classes(s, k, o, 0, &n), &f);
+			class_flow(s, merged_classes(s, k, o, 0, &n), &f);
 		} else {
 			contend(s, a, k->number);
 			contend(s, b, k->number);
-			message(s, a, b, k->number << 32 | x->op, o->amount, &f);
+			message_flow(s, a, b, k->number << 32 | x->op, o->amount, &f);
 		}
 		flow_start(s, k, i, &f, o->amount, 0);
 		return ORR_OK;
@@ -315,27 +195,6 @@ void wire_deliver(struct orr_step *s, uint64_t tag)
 		instance_end(s, g.of, g.instance);
 	else
 		phase_next(s, g.of, g.instance);
-}
-
-struct flownet *wire_net(const struct orr_step *s)
-{
-	return s->wire->net;
-}
-
-uint32_t wire_link(const struct orr_step *s, uint32_t link)
-{
-	return s->is_merged && !s->is_analytic ? quotient_link_class(s->wire->quotient, link) : link;
-}
-
-double wire_bandwidth_now(const struct orr_step *s, uint32_t from, uint32_t to)
-{
-	uint32_t route[TOPO_MAX_HOPS], n = topo_route(s->config->topo, from, to, 0, route);
-	double least = INFINITY;
-	if (s->wire->quotient) /* merged: then nothing changes capacities, and capacity[] is that of classes */
-		return topo_bandwidth(s->config->topo, from, to);
-	for (uint32_t i = 0; i < n; i++)
-		least = fmin(least, s->wire->capacity[route[i]]);
-	return least;
 }
 
 /* ---- --check ---- */

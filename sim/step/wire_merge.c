@@ -4,7 +4,7 @@
  * may go on as one lane only if, for each pattern of messages, every lane (or group of lanes)
  * has flows of the same classes; then one flow per class is sent.
  */
-#include "step/wire.h"
+#include "step/wire_state.h"
 
 #include "base/mem.h"
 
@@ -161,15 +161,15 @@ static void merged_net(struct orr_step *s)
 	mem_free(link);
 }
 
-bool merged_same_figures(struct orr_step *s, const struct iteration *k, const struct op *o)
+bool merged_same_routes(struct orr_step *s, const struct iteration *k, const struct op *o)
 {
 	struct wire *w = s->wire;
 	struct pattern p = pattern_of(k, o);
 	if (pattern_find(w, &p))
 		return true;
-	struct figures first = routes_idle(s, k, o, 0);
+	struct idle_route first = idle_route(s, k, o, 0);
 	for (uint32_t i = 1; i < copies(s, &p); i++) {
-		struct figures f = routes_idle(s, k, o, copy_lane(&p, i));
+		struct idle_route f = idle_route(s, k, o, copy_lane(&p, i));
 		if (f.latency_s == first.latency_s && f.Bps == first.Bps && f.inner_latency_s == first.inner_latency_s &&
 			f.inner_Bps == first.inner_Bps)
 			continue;
@@ -248,21 +248,4 @@ const struct sent_class *merged_classes(
 	uint32_t first = w->phase_at[p->first_phase + phase];
 	*n = w->phase_at[p->first_phase + phase + 1] - first;
 	return &w->class_list[first];
-}
-
-void merged_flow(const struct orr_step *s, const struct sent_class *c, struct phase_flow *out)
-{
-	struct flow_link link;
-	out->from = out->to = NONE;
-	out->key = c->flow_class;
-	out->bytes = c->bytes;
-	out->latency_s = 0;
-	out->n = quotient_route(s->wire->quotient, c->flow_class, out->hop);
-	for (uint32_t h = 0; h < out->n; h++) {
-		out->link[h] = out->hop[h].link;
-		quotient_link(s->wire->quotient, out->link[h], &link, NULL);
-		out->latency_s += link.latency_s;
-	}
-	out->more_latency_s = c->more_latency_s;
-	out->latency_s += out->more_latency_s;
 }

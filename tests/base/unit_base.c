@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/hash.h"
+#include "base/heap.h"
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/param.h"
@@ -50,6 +52,71 @@ static void strings(void)
 	same_text(strtab_text(t, a), "v100", "texts stay when the table grows");
 	ok(strtab_add_z(t, "s4999") == 5001 && strtab_count(t) == 5002, "numbers follow first use");
 	strtab_free(t);
+}
+
+/* Numbers by key; each knows its place. */
+struct keys {
+	uint32_t key[64], place[64];
+};
+
+static inline bool is_less(const struct keys *k, const uint32_t *a, const uint32_t *b)
+{
+	return k->key[*a] < k->key[*b];
+}
+
+static inline void placed(struct keys *k, const uint32_t *x, uint32_t i)
+{
+	k->place[*x] = i;
+}
+
+HEAP(number, uint32_t, struct keys, is_less, placed)
+
+static bool is_heap(const struct keys *k, const uint32_t *v, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (k->place[v[i]] != i || (i && is_less(k, &v[i], &v[(i - 1) / 2])))
+			return false;
+	return true;
+}
+
+/* Random additions, removals from the middle and changed keys, against the heap's definition. */
+static void heaps(void)
+{
+	struct keys k = { { 0 }, { 0 } };
+	uint32_t v[64], n = 0;
+	uint64_t seed = 7;
+	bool holds = true;
+	for (uint32_t i = 0; i < 64; i++) {
+		k.key[i] = (uint32_t)(hash_next(&seed) % 20);
+		number_up(&k, v, n++, i);
+		holds = holds && is_heap(&k, v, n);
+	}
+	ok(holds, "additions: no element precedes the one above it, and each knows its place");
+	for (uint32_t i = 0; i < 500; i++) {
+		uint32_t x = (uint32_t)(hash_next(&seed) % 64);
+		k.key[x] = (uint32_t)(hash_next(&seed) % 20);
+		number_place(&k, v, n, k.place[x], x);
+		holds = holds && is_heap(&k, v, n);
+	}
+	ok(holds, "changed keys move up or down");
+	uint32_t last = 0;
+	while (n) {
+		holds = holds && k.key[v[0]] >= last;
+		last = k.key[v[0]];
+		if (--n)
+			number_down(&k, v, n, 0, v[n]);
+		holds = holds && is_heap(&k, v, n);
+	}
+	ok(holds, "removals from the top come in order");
+}
+
+/* Expected: the test vectors of the FNV reference code (isthe.com/chongo/src/fnv/test_fnv.c). */
+static void hashes(void)
+{
+	ok(hash_text(HASH_START, "") == UINT64_C(0xcbf29ce484222325), "FNV-1a of nothing");
+	ok(hash_text(HASH_START, "a") == UINT64_C(0xaf63dc4c8601ec8c), "FNV-1a of a");
+	ok(hash_bytes(HASH_START, "foobar", 6) == UINT64_C(0x85944171f73967e8), "FNV-1a of foobar");
+	ok(hash_bytes(hash_text(HASH_START, "foo"), "bar", 3) == hash_text(HASH_START, "foobar"), "a hash goes on where it ended");
 }
 
 static void parameters(void)
@@ -111,6 +178,8 @@ int main(void)
 {
 	numbers();
 	strings();
+	heaps();
+	hashes();
 	parameters();
 	files();
 	return done();

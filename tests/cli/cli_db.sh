@@ -36,5 +36,19 @@ refuse 2 'unknown or incomplete option' runs "$work/a.db" --frob
 echo 'job_id,gpus' >"$work/trace.csv"
 refuse 2 'not a database of orrery' runs "$work/trace.csv"
 [ ! -e "$work/none.db" ] && [ ! -e "$work/x" ]; ok $? 'a refused command makes nothing'
+# A database of schema 4 is taken up: its digest is what the program of that time printed, and new runs go in beside the old.
+old=$srcdir/tests/data/schema-4.sql
+sqlite3 "$work/old.db" <"$old"
+is "$("$ORRERY" db digest "$work/old.db")" "$(head -n 1 "$old" | sed 's/.* //')" 'a database of schema 4 has the digest it had'
+"$ORRERY" jobs poisson:rate=0.02,n=4,mean=300,gpus=2 --cluster 1x4:v100 --policy srtf --db "$work/old.db" -q
+ok $? 'and takes a new run'
+is "$(sqlite3 "$work/old.db" "SELECT group_concat(n) FROM (SELECT count(*) AS n FROM jobs_s GROUP BY run)")" 4,4 'beside the old ones'
+is "$(sqlite3 "$work/old.db" "PRAGMA user_version")" 5 'in schema 5'
+sqlite3 "$work/old.db" "ALTER TABLE jobs DROP COLUMN restarts" 2>/dev/null || sqlite3 "$work/old.db" "DROP VIEW jobs_s; ALTER TABLE jobs DROP COLUMN restarts"
+"$ORRERY" db digest "$work/old.db" >/dev/null; ok $? 'a table that lacks a column is read'
+sqlite3 "$work/old.db" "PRAGMA user_version = 4"
+"$ORRERY" jobs poisson:rate=0.02,n=4,mean=300,gpus=2 --cluster 1x4:v100 --policy fifo --db "$work/old.db" -q
+is "$(sqlite3 "$work/old.db" "SELECT sum(restarts IS NULL) FROM jobs")" 8 'the column is added where it lacks, NULL in the rows from before'
+is "$("$ORRERY" db columns)" "$(sed '1,/^<!-- columns -->$/d' "$srcdir/docs/reference/columns.md")" 'docs/reference/columns.md is what db columns prints (make docs-columns)'
 like "$("$ORRERY" db --help)" 'example:' 'help has an example'
 tap_done

@@ -257,7 +257,7 @@ static bool round_is_good(const struct cluster *cluster, int round)
 		amount += cost(x, x->from, to, 1500000000);
 		ups += x->to <= end ? cost(x, up, to, 1500000000) : 0;
 	}
-	bool is_good = same_events() && bill.node_ns == node_ns && bill.amount == amount && bill.starting_ns == starting &&
+	bool is_good = same_events() && bill.all.ns == node_ns && bill.all.amount == amount && bill.starting.ns == starting &&
 		       h.by_readings == ups && bill.unused == unused && bill.offered == (uint64_t)tenants && !capacity_pending(h.capacity);
 	capacity_free(h.capacity);
 	availset_free(set);

@@ -15,7 +15,7 @@
 #include "policies/step/partitions.h"
 #include "traces/avail.h"
 #include "traces/profile.h"
-#include "traces/req_generator.h"
+#include "traces/generator.h"
 #include "traces/requests.h"
 #include "traces/trace.h"
 
@@ -370,11 +370,11 @@ void fuzz_one(const char *parser, const uint8_t *data, size_t n)
 	static const char *const spread[] = { "spread=true", "tick=1s", "repeat=3", "compress=7", NULL };
 	struct trace *t = trace_open_memory("input", data, n, parser, strcmp(parser, "mooncake") ? NULL : spread, &err);
 	require(t || err.text[0]);
-	if (t && trace_holds_requests(t)) {
+	if (t && trace_kind(t) == TRACE_REQUESTS) {
 		requests(t, data, n, &err);
 		return;
 	}
-	if (t && trace_holds_avail(t)) {
+	if (t && trace_kind(t) == TRACE_AVAIL) {
 		avail(t, data, n, &err);
 		return;
 	}

@@ -1,14 +1,37 @@
-# The floor plan holds: an include may only point down (docs/architecture, CONTRIBUTING.md).
+# The floor plan holds: an include may only point down (docs/architecture.md).
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
+#
+# srcdir=. bash tests/house/floors.sh --draw prints the plan as docs/architecture.md has it (make docs-floors writes it there).
 . "$srcdir/tests/tap.sh"
+
+# From the ground up; rooms of one floor do not see one another. calib stands on hwmodel and base alone.
+plan="base;engine hwmodel results traces;calib;cluster;net;world;step;learn;jobs spot serve;mixed;plan embed;plots;study;cli"
+
+# The folder of a room.
+folder() { if [ -d "$srcdir/sim/$1" ]; then echo "sim/$1"; else echo "$1"; fi; }
+# Floors from the top, each room with the first line of its sources.mk and the rooms that its files include.
+draw() {
+  local floor room dir
+  echo '| floor | room | what it is | includes |'
+  echo '| --: | --- | --- | --- |'
+  tr ';' '\n' <<<"$plan" | grep -n . | sort -t: -k1,1nr | while IFS=: read -r floor rooms; do
+    for room in $rooms; do
+      dir=$(folder "$room")
+      [ -e "$srcdir/$dir/sources.mk" ] || continue
+      printf '| %d | `%s/` | %s | %s |\n' "$floor" "$dir" "$(sed -n '1s/^# //p' "$srcdir/$dir/sources.mk")" \
+        "$(grep -hoE '^#include "[a-z]+/' "$srcdir/$dir"/*.[ch] | sed 's/.*"//; s#/##' | sort -u | grep -vxE "$room|config|tests" | tr '\n' ' ' | sed 's/ $//')"
+    done
+  done
+}
+if [ "${1-}" = --draw ]; then draw; exit; fi
 
 # What is wrong with the includes of the tree $1, one line each.
 uphill() {
   (cd "$1" && find base results study cli plots sim traces hwmodel calib policies include -name '*.[ch]' -exec grep -nE \
-    '^[[:space:]]*#[[:space:]]*include[[:space:]]' {} + 2>/dev/null) | awk '
+    '^[[:space:]]*#[[:space:]]*include[[:space:]]' {} + 2>/dev/null) | awk -v plan="$plan" '
     BEGIN {
-      n = split("base;engine hwmodel results traces;cluster;net;world;step;learn;jobs spot serve;mixed;plan embed;plots;study;cli", rows, ";")
+      n = split(plan, rows, ";")
       for (i = 1; i <= n; i++) {
         m = split(rows[i], rooms, " ")
         for (k = 1; k <= m; k++)
@@ -48,6 +71,7 @@ unknown=$(cd "$srcdir/sim" && for d in */; do echo "${d%/}"; done |
   grep -vxE 'engine|cluster|net|world|step|learn|jobs|spot|serve|mixed|plan|embed')
 is "$unknown" "" "every folder of sim/ has its floor"
 
+is "$(sed -n '/^| floor/,/^$/p' "$srcdir/docs/architecture.md" | grep .)" "$(draw)" "docs/architecture.md has the plan (make docs-floors)"
 is "$(uphill "$srcdir")" "" "includes run downhill, policies see the public headers alone"
 
 # The test itself sees what it is for.

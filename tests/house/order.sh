@@ -21,7 +21,7 @@ calls() {
   local file object
   files_of "$1" | while read -r file; do
     object=$top_builddir/${file%.c}.o
-    [ -e "$object" ] || object=$(ls "$top_builddir/${file%/*}/"lib*_a-"$(basename "$file" .c).o" "$top_builddir/${file%/*}/"orrery-"$(basename "$file" .c).o" 2>/dev/null | head -n 1)
+    [ -e "$object" ] || object=$(find "$top_builddir/${file%/*}" -maxdepth 1 -name "*-$(basename "$file" .c).o" | head -n 1)
     [ -n "$object" ] && nm "$object" | awk -v file="$file" '{ print file, $(NF - 1), $NF }'
   done | awk '
     { from[NR] = $1; kind[NR] = $2; symbol[NR] = $3; if ($2 ~ /[TDBR]/) home[$3] = $1 }

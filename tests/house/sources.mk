@@ -1,3 +1,12 @@
 # make check-house
 SCRIPT_TESTS += tests/house/floors.sh tests/house/order.sh tests/house/install.sh tests/house/style.sh
 EXTRA_DIST += tests/house/chroot.sh
+# By hand: what a refactoring must leave as it was (usage: bash tests/house/same_bytes.sh).
+EXTRA_DIST += tests/house/same_bytes.sh tests/house/same_bytes.runs
+# The share of small mistakes in a folder that the tests of its room see: make mutants FOLDER=sim/net
+EXTRA_DIST += tests/house/mutants.sh tests/house/equivalent_mutants.txt
+MUTANTS = 40
+SEED = 1
+.PHONY: mutants
+mutants:
+	@$(BASH_OR_SH) $(srcdir)/tests/house/mutants.sh "$(FOLDER)" -n $(MUTANTS) --seed $(SEED) --build $(abs_top_builddir)/mutants

@@ -58,31 +58,81 @@ else
 fi
 
 # The documents keep up with the program.
-names=$("$ORRERY" policy list 2>/dev/null | awk '/^  [a-z]/ { print $1 }')
-if [ -n "$names" ]; then
-  is "$(for p in $names; do sed -n '/^## Policies/,/^## /p' "$srcdir/README.md" | grep -q -- "\`$p\`" || echo "$p"; done)" "" "every policy is in the README's table"
+# rows FILE HEADING: the first cells of the tables below "## HEADING", one a line
+rows() { awk -v h="## $2" '/^## / { on = $0 == h } on && /^\| `/ { split($0, cell, "`"); print cell[2] }' "$srcdir/$1"; }
+# missing FILE HEADING NAMES: of the lines of NAMES, those without a row
+missing() {
+  rows "$1" "$2" >"$work/rows"
+  if [ -s "$3" ]; then grep -vxFf "$work/rows" "$3"; else echo "the program lists none"; fi
+}
+"$ORRERY" policy list 2>/dev/null | awk '/^[^ ]/ { kind = $1 } /^  [a-z]/ { print $1 >"'"$work"'/policies." kind }'
+if [ -e "$work/policies.jobs" ]; then
+  is "$(for k in "$work"/policies.*; do missing docs/policies.md "${k##*.}" "$k" | sed "s/^/${k##*.} /"; done)" "" \
+    "every policy has a row under its world in docs/policies.md"
 else
   skip "this orrery lists no policies"
 fi
-formats=$("$ORRERY" trace list 2>/dev/null | awk '/^[^ ]/ { on = /^formats/ } on && /^  [a-z]/ { print $1 }')
-models=$("$ORRERY" trace list 2>/dev/null | awk '/^[^ ]/ { on = /^models/ } on && /^  [a-z]/ { print $1 }')
-is "$(for f in $formats; do sed -n '/^## Trace formats/,/^## /p' "$srcdir/README.md" | grep -q -- "\`$f\`" || echo "$f"; done)" "" "every trace format is in the README's table"
-is "$(for f in $models; do grep -q -- "\`$f\`" "$srcdir/docs/guide.md" || echo "$f"; done)" "" \
-  "every generator is in the user guide"
+"$ORRERY" trace list 2>/dev/null | awk '/^[^ ]/ { what = $1 } /^  [a-z]/ { print $1 >"'"$work"'/traces." what }'
+is "$(missing docs/traces.md Formats "$work/traces.formats")" "" "every trace format has a row in docs/traces.md"
+is "$(missing docs/traces.md Generators "$work/traces.models")" "" "every generator has a row in docs/traces.md"
 is "$("$ORRERY" --help | awk '/^commands:/ { on = 1; next } on && NF == 0 { exit } on { print $1 }' |
-  while read -r c; do grep -q "orrery $c" "$srcdir/docs/guide.md" || echo "$c"; done)" "" "every command is in the user guide"
-is "$(cd "$srcdir" && grep -ohE '\]\([^)#:]+' README.md CONTRIBUTING.md | sed 's/^](//' |
-  while read -r f; do [ -e "$f" ] || echo "$f"; done)" "" "the links of README and CONTRIBUTING lead to files"
-is "$(cd "$srcdir/docs" && grep -ohE '\]\([^)#:]+' ./*.md | sed 's/^](//' |
-  while read -r f; do [ -e "$f" ] || echo "$f"; done)" "" "the links in docs/ lead to files"
+  while read -r c; do grep -q "^| \`orrery $c\`" "$srcdir/docs/reference/commands.md" || echo "$c"; done)" "" \
+  "every command has a row in docs/reference/commands.md"
+# options WORLD ARGUMENTS..: the options of a world as a scenario has them
+options() {
+  "$ORRERY" scenario show "${@:2}" 2>/dev/null | awk -v w="\t\"$1\":" 'index($0, w) == 1 { on = 1; next } /^\t}/ { on = 0 }
+    on && match($0, /"[a-zA-Z_]+"/) { print substr($0, RSTART + 1, RLENGTH - 2) }'
+}
+is "$(while read -r w arguments; do
+  awk -v h="## $w" '/^## / { on = $0 == h } on' "$srcdir/docs/reference/options.md" >"$work/section"
+  # shellcheck disable=SC2086 # words
+  options "$w" $arguments >"$work/options"
+  [ -s "$work/options" ] || echo "$w: the scenario has none"
+  while read -r o; do grep -qF "\`$o\`" "$work/section" || echo "$w.$o"; done <"$work/options"
+done <<'END'
+jobs philly-like --cluster 1x1 --policy fifo
+step lenet5 --world step --cluster 1x1:v100 --policy allreduce
+serve poisson --world serve --cluster 1x1 --model irina-alexnet --policy fifo
+spot hazard --world spot --job bamboo-bert --policy bamboo
+END
+)" "" "every option of a world is in docs/reference/options.md"
+is "$(sed -n 's/^version: //p' "$srcdir/CITATION.cff")" "$("$ORRERY" --version | awk '{ print $2 }')" \
+  "CITATION.cff has the program's version"
+
+# And with one another.
+documents() { (cd "$srcdir" && find README.md CONTRIBUTING.md CHANGELOG.md docs scenarios -name '*.md' | sort); }
+is "$(documents | while read -r f; do
+  n=$(wc -m <"$srcdir/$f")
+  [ "$n" -le 25000 ] || echo "$f has $n characters"
+done)" "" "no page is over 25,000 characters"
+# The anchors of a page, as GitHub makes them: lower case, blanks to hyphens, other signs dropped.
+anchors() {
+  awk '/^```/ { code = !code } !code && sub(/^#+ /, "") { print }' "$srcdir/$1" | tr '[:upper:]' '[:lower:]' |
+    sed 's/[^a-z0-9 _-]//g; s/ /-/g'
+}
+# links FILE: where its links lead, but for those to other hosts
+links() { awk '/^```/ { code = !code } !code' "$srcdir/$1" | grep -oE '\]\([^)]+' | sed 's/^](//' | grep -vE '^[a-z]+:'; }
+is "$(documents | while read -r f; do
+  links "$f" | while read -r to; do
+    path=${to%%#*}
+    page=$f
+    [ -z "$path" ] || page=$(realpath -m --relative-to="$srcdir" "$srcdir/$(dirname "$f")/$path")
+    [ -e "$srcdir/$page" ] || { echo "$f: $to: no such file"; continue; }
+    case $to in *.md#* | \#*) anchors "$page" | grep -qxF -- "${to#*#}" || echo "$f: $to: no such heading" ;; esac
+  done
+done)" "" "every link in the documents leads to a file and a heading of it"
+is "$(documents | grep '^docs/' | grep -vE '^docs/(README|models/.*)\.md$' | while read -r f; do
+  grep -qF "](${f#docs/})" "$srcdir/docs/README.md" || grep -qF "](${f#docs/})" "$srcdir"/docs/{comparison,traces}.md || echo "$f"
+done)" "" "every page is in docs/README.md, or in the page that it belongs to"
 # A fence that is not closed turns the rest into code: merges lose the lines that both sides have.
-is "$(cd "$srcdir" && for f in ./*.md docs/*.md scenarios/*/README.md; do awk -v f="$f" '
+is "$(documents | while read -r f; do awk -v f="$f" '
     /^```/ { n++ }
-    n % 2 == 0 && /^#+ / && before != "" { print f ":" FNR ": no empty line before the heading" }
+    n % 2 == 0 && /^#+ / && before !~ /^(<!--.*)?$/ { print f ":" FNR ": no empty line before the heading" }
     n % 2 == 0 && /^\$ |^orrery: / { print f ":" FNR ": a command or message that is not in a fence" }
     { before = $0 }
-    END { if (n % 2) print f ": a fence is not closed" }' "$f"; done)" "" "code in the documents is fenced, and headings stand alone"
-# A text that sends the reader to a document names one that is there.
-is "$(cd "$srcdir" && grep -rhoE 'docs/[a-z-]+\.md' sim traces policies hwmodel plots include tests/*.c ./*.md | sort -u |
-  while read -r f; do [ -e "$f" ] || echo "$f"; done)" "" "documents that the code names are there"
+    END { if (n % 2) print f ": a fence is not closed" }' "$srcdir/$f"; done)" "" "code in the documents is fenced, and headings stand alone"
+is "$(documents | while read -r f; do grep -nHE '[[:space:]]+$' "$srcdir/$f"; done | head)" "" "no line of a document ends in blanks"
+# A text that sends the reader to a document names one that exists.
+is "$({ code && documents; } | while read -r f; do grep -HoE '\bdocs/[a-z/-]+\.(md|json)' "$srcdir/$f"; done | sort -u |
+  while IFS=: read -r f to; do [ -e "$srcdir/$to" ] || echo "${f#"$srcdir"/}: $to"; done)" "" "documents that code and documents name exist"
 tap_done

@@ -28,7 +28,7 @@ ok $? "policy new writes a policy"
 said=$(cd "$work/new" && ORRERY_CFLAGS="-I$include" ./mine_test.sh 2>&1)
 like "$said" '^ok: same end times as fifo' "the new policy's own test passes"
 said=$(cd "$work/new" && "$ORRERY" policy new mine 2>&1)
-is "$? $said" "2 orrery: mine.c: is there already; choose another name" "policy new overwrites nothing"
+is "$? $said" "2 orrery: mine.c: exists already; choose another name" "policy new overwrites nothing"
 said=$(cd "$work/new" && "$ORRERY" policy new ../up 2>&1)
 like "$? $said" '^2 orrery: policy new: expected a name of small letters' "policy new stays in its folder"
 like "$("$ORRERY" policy show "$work/new/mine.so")" 'policy\.mine\.skip=false' "policy show lists a plugin's parameters"
@@ -43,14 +43,14 @@ while IFS='|' read -r options expected; do
   like "$? $said" "^2 orrery: .*damaged.*$expected" "refused: $options"
   said=$(jobs --policy "$work/damaged.so" --db "$work/none.db")
 done <<'EOT'
--DDAMAGE=ABI_VERSION|was compiled for ABI version 5, this program has 4
--DDAMAGE=POLICY_ABI|its policy was compiled for ABI version 5
+-DDAMAGE=ABI_VERSION|was compiled for ABI version 6, this program has 5
+-DDAMAGE=POLICY_ABI|its policy was compiled for ABI version 6
 -DDAMAGE=SIZE|orr_plugin is damaged
 -DDAMAGE=NULL_FUNCTION|function schedule is NULL
 -DDAMAGE=NULL_OPS|has no functions
--DDAMAGE=OPS_SIZE|table of functions has size 8
+-DDAMAGE=OPS_SIZE|table of functions has 8 bytes
 -DDAMAGE=NO_NAME|has no name
--DDAMAGE=KIND|is of kind 77, expected a jobs, a step, a serve or a spot policy
+-DDAMAGE=KIND|is of kind "jibs", expected jobs, step, serve or spot
 -DDAMAGE=NOTHING -DBAD_DEFAULT|depth
 -DDAMAGE=NOTHING -DBAD_CHOICE|colour
 -DDAMAGE=NOTHING -DHIDDEN|does not export the symbol orr_plugin

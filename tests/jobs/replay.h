@@ -8,7 +8,7 @@
 #ifndef ORR_TESTS_REPLAY_H
 #define ORR_TESTS_REPLAY_H
 
-#include <orrery/policy.h>
+#include <orrery/jobs.h>
 
 #include "results/result.h"
 

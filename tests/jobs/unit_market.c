@@ -2,7 +2,7 @@
 /* unit_market.c - what a policy sees of nodes that are lent, and what it may do with one that is noticed */
 #include "tests/tap.h"
 
-#include <orrery/policy.h>
+#include <orrery/jobs.h>
 
 #include "base/mem.h"
 #include "base/param.h"
@@ -71,16 +71,10 @@ static void schedule(void *self, struct orr_jobs *w)
 	}
 }
 
-static const struct orr_jobs_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.arrive = on_job,
-	.finish = on_finish,
-	.evict = on_job,
-	.schedule = schedule };
-static const struct orr_policy policy = {
-	.abi_version = ORR_ABI_VERSION, .kind = ORR_POLICY_KIND_JOBS, .name = "watcher", .doc = "", .ops = &ops
+static const struct orr_jobs_ops ops = {
+	.create = create, .destroy = destroy, .arrive = on_job, .finish = on_finish, .evict = on_job, .schedule = schedule
 };
+static const struct orr_policy policy = { .abi_version = ORR_ABI_VERSION, .kind = "jobs", .name = "watcher", .doc = "", .ops = &ops };
 
 static void put_file(char *path, const char *text)
 {

@@ -9,7 +9,7 @@
 #include "jobs/jobs.h"
 #include "tests/tap.h"
 
-#include <orrery/policy.h>
+#include <orrery/jobs.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -192,10 +192,8 @@ static void schedule(void *self, struct orr_jobs *w)
 }
 
 static const struct orr_param params[] = { ORR_PARAM_END };
-static const struct orr_jobs_ops ops = {
-	.size = sizeof ops, .create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .schedule = schedule
-};
-static const struct orr_policy player = { ORR_ABI_VERSION, sizeof player, "player", "", ORR_POLICY_KIND_JOBS, 0, params, &ops };
+static const struct orr_jobs_ops ops = { .create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .schedule = schedule };
+static const struct orr_policy player = { ORR_ABI_VERSION, sizeof player, "player", "", "jobs", 0, params, &ops, sizeof ops };
 
 int main(void)
 {

@@ -173,11 +173,9 @@ static void schedule(void *self, struct orr_jobs *w)
 }
 
 static const struct orr_param params[] = { ORR_PARAM_END };
-static const struct orr_jobs_ops ops = {
-	.size = sizeof ops, .create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .schedule = schedule
-};
-static const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "tester", "walks at random", ORR_POLICY_KIND_JOBS, 0, params,
-	&ops };
+static const struct orr_jobs_ops ops = { .create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .schedule = schedule };
+static const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "tester", "walks at random", "jobs", 0, params, &ops,
+	sizeof ops };
 
 int main(void)
 {

@@ -8,7 +8,7 @@
 #ifndef ORR_TESTS_LEARN_DRIVE_H
 #define ORR_TESTS_LEARN_DRIVE_H
 
-#include "learn/learn.h"
+#include "tests/learn/learn_peek.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,6 +4,7 @@
  * consensus through the policy; Ako's synchronous case. Nothing here says who ought to win.
  */
 #include "learn/train.h"
+#include "tests/learn/learn_peek.h"
 #include "tests/step/step_fixture.h"
 #include "tests/tap.h"
 

@@ -243,22 +243,16 @@ static void sloth_destroy(void *self)
 	(void)self;
 }
 static const struct orr_param no_params[] = { ORR_PARAM_END };
-static const struct orr_jobs_ops sloth_ops = { .size = sizeof sloth_ops,
-	.create = sloth_create,
-	.destroy = sloth_destroy,
-	.arrive = sloth_event,
-	.finish = sloth_finish,
-	.schedule = sloth_schedule };
-static const struct orr_jobs_ops rogue_ops = { .size = sizeof rogue_ops,
-	.create = sloth_create,
-	.destroy = sloth_destroy,
-	.arrive = sloth_event,
-	.finish = sloth_finish,
-	.schedule = rogue_schedule };
-static const struct orr_policy sloth = { ORR_ABI_VERSION, sizeof(struct orr_policy), "sloth", "starts nothing", ORR_POLICY_KIND_JOBS, 0,
-	no_params, &sloth_ops };
-static const struct orr_policy rogue = { ORR_ABI_VERSION, sizeof(struct orr_policy), "rogue", "starts what there is not",
-	ORR_POLICY_KIND_JOBS, 0, no_params, &rogue_ops };
+static const struct orr_jobs_ops sloth_ops = {
+	.create = sloth_create, .destroy = sloth_destroy, .arrive = sloth_event, .finish = sloth_finish, .schedule = sloth_schedule
+};
+static const struct orr_jobs_ops rogue_ops = {
+	.create = sloth_create, .destroy = sloth_destroy, .arrive = sloth_event, .finish = sloth_finish, .schedule = rogue_schedule
+};
+static const struct orr_policy sloth = { ORR_ABI_VERSION, sizeof(struct orr_policy), "sloth", "starts nothing", "jobs", 0, no_params,
+	&sloth_ops };
+static const struct orr_policy rogue = { ORR_ABI_VERSION, sizeof(struct orr_policy), "rogue", "starts what there is not", "jobs", 0,
+	no_params, &rogue_ops, sizeof rogue_ops };
 
 static void refuses(const struct mixed_case *c, const char *text, const char *what)
 {

@@ -8,6 +8,7 @@
  * (Bertsekas and Gallager, Data Networks, 2nd ed., 6.5.2).
  */
 #include "tests/net/flow_model.h"
+#include "tests/net/flow_peek.h"
 #include "tests/tap.h"
 
 #include "base/rng.h"

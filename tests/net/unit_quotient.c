@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Classes of flows that are alike: rates on the quotient are those on the whole network, and nothing unlike is merged. */
+#include "tests/net/flow_peek.h"
 #include "tests/net/net_fill.h"
 #include "tests/tap.h"
 
@@ -62,9 +63,28 @@ static void finish(struct instance *in)
 	mem_free(in);
 }
 
-/* A fill of the quotient: a flow per class, a link per class, hops with their loads. */
-static void fill_classes(struct fill *f, const struct quotient *q)
+/* Classes of the first n flows. */
+static uint32_t classes_of(const struct quotient *q, uint32_t n)
 {
+	uint32_t most = 0;
+	for (uint32_t i = 0; i < n; i++)
+		most = quotient_class(q, i) > most ? quotient_class(q, i) : most;
+	return n ? most + 1 : 0;
+}
+
+/* Colour of the flows of a class. */
+static uint32_t colour_of(const struct instance *in, uint32_t flow_class)
+{
+	uint32_t i = 0;
+	while (quotient_class(in->q, i) != flow_class)
+		i++;
+	return in->flow[i].colour;
+}
+
+/* A fill of the quotient: a flow per class, a link per class, hops with their loads. */
+static void fill_classes(struct fill *f, const struct instance *in)
+{
+	const struct quotient *q = in->q;
 	*f = (struct fill){ .n_links = quotient_links(q) };
 	f->capacity = mem_alloc((f->n_links + 1) * sizeof *f->capacity);
 	for (uint32_t l = 0; l < f->n_links; l++) {
@@ -72,7 +92,7 @@ static void fill_classes(struct fill *f, const struct quotient *q)
 		quotient_link(q, l, &link, NULL);
 		f->capacity[l] = link.capacity_Bps;
 	}
-	for (uint32_t c = 0; c < quotient_classes(q); c++) {
+	for (uint32_t c = 0; c < classes_of(q, in->n); c++) {
 		struct flow_hop hop[TOPO_MAX_HOPS];
 		MEM_GROW(f->flow, f->n_flows, f->cap_flows);
 		struct fill_flow *w = &f->flow[f->n_flows++];
@@ -95,9 +115,9 @@ static bool same_rates(const struct instance *in, uint32_t mask)
 		whole.flow[i].latency = 0;
 		whole.flow[i].is_over = !(mask >> in->flow[i].colour & 1);
 	}
-	fill_classes(&classes, in->q);
+	fill_classes(&classes, in);
 	for (uint32_t c = 0; c < classes.n_flows; c++)
-		classes.flow[c].is_over = !(mask >> in->flow[quotient_first(in->q, c)].colour & 1);
+		classes.flow[c].is_over = !(mask >> colour_of(in, c) & 1);
 	fill_rates(&whole);
 	fill_rates(&classes);
 	for (uint32_t i = 0; i < in->n; i++) {
@@ -145,7 +165,7 @@ static void run_out(struct flownet *net, double *finish_s)
 static bool same_finish(const struct instance *in)
 {
 	const struct quotient *q = in->q;
-	uint32_t classes = quotient_classes(q), links = quotient_links(q);
+	uint32_t classes = classes_of(q, in->n), links = quotient_links(q);
 	double *whole = mem_zalloc(in->n, sizeof *whole), *merged = mem_zalloc(classes, sizeof *merged);
 	struct flow_link *link = mem_zalloc(links + 1, sizeof *link);
 	struct flow_hop route[TOPO_MAX_HOPS];
@@ -162,7 +182,7 @@ static bool same_finish(const struct instance *in)
 	net = flownet_new(link, links, FLOW_MAX_MIN);
 	for (uint32_t c = 0; c < classes; c++) {
 		uint32_t n = quotient_route(q, c, route);
-		flownet_start(net, 1e6 * (1 + in->flow[quotient_first(q, c)].colour), quotient_more_latency(q, c), route, n, c);
+		flownet_start(net, 1e6 * (1 + colour_of(in, c)), quotient_more_latency(q, c), route, n, c);
 	}
 	run_out(net, merged);
 	bool good = true;
@@ -269,7 +289,7 @@ static bool is_coarsest(const struct instance *in)
 static void check(struct instance *in, uint32_t classes, bool is_small, const char *what)
 {
 	refine(in);
-	uint32_t n = quotient_classes(in->q);
+	uint32_t n = classes_of(in->q, in->n);
 	ok(same_rates(in, UINT32_MAX), "%s: %u flows in %u classes have the rates of the whole network, 1e-9", what, in->n, n);
 	ok(same_latency(in), "%s: and its latencies", what);
 	ok(same_finish(in), "%s: and end when they do on the flow solver, 1e-9", what);
@@ -326,10 +346,10 @@ static void random_shifts(void)
 			add(in, i, (i + shift) % 128, 0, 0);
 		refine(in);
 		bad += !same_rates(in, 1) || !same_finish(in);
-		many += quotient_classes(in->q) > 3;
+		many += classes_of(in->q, in->n) > 3;
 		finish(in);
 	}
-	ok(!bad && !many, "random shifts on a fat tree of k=8: three classes at most, and the rates of the whole network");
+	ok(!bad && !many, "random shifts on a fat tree of k=8: at most three classes, and the rates of the whole network");
 }
 
 /* One thing that is not like the others. */
@@ -372,7 +392,7 @@ static void at_random(void)
 		bad += !same_rates(in, 3) || !same_rates(in, 1);
 		latency += !same_latency(in) || !same_finish(in);
 		finer += !is_coarsest(in);
-		merged += quotient_classes(in->q) < in->n;
+		merged += classes_of(in->q, in->n) < in->n;
 		n++;
 		finish(in);
 	}
@@ -391,7 +411,7 @@ static void large(void)
 		quotient_flow(q, i, (i + 8) % 10240, 0, 0);
 	quotient_refine(q);
 	double seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
-	ok(quotient_classes(q) < 200, "10,240 flows of a ring on a fat tree: %u classes", quotient_classes(q));
+	ok(classes_of(q, 10240) < 200, "10,240 flows of a ring on a fat tree: %u classes", classes_of(q, 10240));
 	const char *sanitized = getenv("ORR_SANITIZED");
 	if (sanitized && *sanitized == '1')
 		skip("time is not that of a sanitized build");

@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "base/sbuf.h"
-#include "net/topology.h"
+#include "net/topology_shape.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -28,10 +28,20 @@ static struct topo *from_json(const char *cluster, const char *text, struct orr_
 	return t;
 }
 
+/* The node that a vertex belongs to, UINT32_MAX for a switch. */
+static uint32_t node_of_vertex(const struct topo *t, uint32_t vertex)
+{
+	if (vertex < topo_endpoints(t))
+		return topo_node(t, vertex);
+	if (vertex < shape_port(t, 0))
+		return vertex - topo_endpoints(t);
+	return vertex < shape_switch(t, 0) ? (vertex - shape_port(t, 0)) / t->shape->nics : UINT32_MAX;
+}
+
 /* Vertices of one node are one place: its hub joins them without links. */
 static uint64_t place(const struct topo *t, uint32_t vertex)
 {
-	uint32_t node = topo_vertex_node(t, vertex);
+	uint32_t node = node_of_vertex(t, vertex);
 	return node == UINT32_MAX ? (uint64_t)vertex : (UINT64_C(1) << 32) + node;
 }
 
@@ -87,23 +97,6 @@ static const char *route(const struct topo *t, uint32_t s, uint32_t d)
 	return text;
 }
 
-/* Each kind is a table of options, all with a line of documentation. */
-static void kinds_are_told(void)
-{
-	const struct orr_param *options = NULL;
-	const char *name, *last = "";
-	unsigned bad = 0, n = 0;
-	for (; (name = topo_kind(n, &options)); n++) {
-		last = name;
-		for (const struct orr_param *p = options; p->name; p++)
-			bad += !p->doc || !*p->doc;
-	}
-	ok(n == 8 && !bad && !strcmp(last, "json"), "%u kinds of topology tell their options", n);
-	struct topo *t = network("2x4", "star:nics=4");
-	ok(topo_nics(t) == 4, "and how many NICs a node has");
-	topo_free(t);
-}
-
 /* Expected: by hand, from the description in topology.h. */
 static void routes_by_hand(void)
 {
@@ -115,6 +108,7 @@ static void routes_by_hand(void)
 	same_text(route(t, topo_host(t, 1), 1), "", "a GPU alone in its node is next to its host");
 	topo_free(t);
 	t = network("2x4", "star:nics=2,gpu_bw=100GBps,gpu_lat=4us,lat=1us");
+	ok(topo_nics(t) == 2, "2 NICs per node");
 	same_text(route(t, 0, 3), "gpu0.out gpu3.in", "inside a node a flow crosses the GPUs' links");
 	near_to(topo_latency(t, 0, 3) * 1e6, 4, 1e-12, "gpu_lat is that of a message from GPU to GPU");
 	same_text(route(t, 1, 6), "gpu1.out host0.nic0.up host1.nic1.down gpu6.in", "GPU g of n uses NIC floor(g nics / n)");
@@ -380,7 +374,6 @@ static void large(void)
 int main(void)
 {
 	rates();
-	kinds_are_told();
 	routes_by_hand();
 	routes_of_kinds();
 	shifts();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Plugins that must be refused when they are loaded: DAMAGE, from the compiler's command
  * line, says what is wrong (tests/jobs/plugins.sh). */
-#include <orrery/policy.h>
+#include <orrery/jobs.h>
 
 enum { NOTHING, ABI_VERSION, POLICY_ABI, NULL_FUNCTION, NULL_OPS, OPS_SIZE, NO_NAME, KIND, SIZE };
 
@@ -42,20 +42,18 @@ static void schedule(void *self, struct orr_jobs *w)
 	(void)self, (void)w;
 }
 
-static const struct orr_jobs_ops ops = { .size = DAMAGE == OPS_SIZE ? 8 : sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.arrive = arrive,
-	.finish = finish,
-	.schedule = DAMAGE == NULL_FUNCTION ? NULL : schedule };
+static const struct orr_jobs_ops ops = {
+	.create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .schedule = DAMAGE == NULL_FUNCTION ? NULL : schedule
+};
 
 static const struct orr_policy policy = { .abi_version = ORR_ABI_VERSION + (DAMAGE == POLICY_ABI),
 	.size = sizeof policy,
 	.name = DAMAGE == NO_NAME ? "" : "damaged",
 	.doc = "must not be loaded",
-	.kind = DAMAGE == KIND ? (enum orr_policy_kind)77 : ORR_POLICY_KIND_JOBS,
+	.kind = DAMAGE == KIND ? "jibs" : "jobs",
 	.params = params,
-	.ops = DAMAGE == NULL_OPS ? NULL : &ops };
+	.ops = DAMAGE == NULL_OPS ? NULL : &ops,
+	.ops_size = DAMAGE == OPS_SIZE ? 8 : sizeof ops };
 
 #ifdef HIDDEN
 __attribute__((visibility("hidden")))

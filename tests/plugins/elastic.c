@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Starts elastic jobs on one GPU and gives them four after six seconds, if there is room
  * (tests/jobs/jobs_life.sh). */
-#include <orrery/policy.h>
+#include <orrery/jobs.h>
 
 #include <stdlib.h>
 
@@ -57,8 +57,6 @@ static void schedule(void *self, struct orr_jobs *w)
 	}
 }
 
-static const struct orr_jobs_ops ops = {
-	.size = sizeof ops, .create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .schedule = schedule
-};
+static const struct orr_jobs_ops ops = { .create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .schedule = schedule };
 
 ORR_POLICY_JOBS(elastic, "one GPU at first, four after six seconds", params, ops);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* FIFO that does one thing wrong, named by its parameter `how` (tests/jobs/plugins.sh). */
-#include <orrery/policy.h>
+#include <orrery/jobs.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -151,8 +151,6 @@ static void schedule(void *self, struct orr_jobs *w)
 	}
 }
 
-static const struct orr_jobs_ops ops = {
-	.size = sizeof ops, .create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .schedule = schedule
-};
+static const struct orr_jobs_ops ops = { .create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .schedule = schedule };
 
 ORR_POLICY_JOBS(misbehave, "does one thing wrong", params, ops);

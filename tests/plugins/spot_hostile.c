@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A spot policy that does one thing wrong, named by its parameter `how` (tests/spot/plugins_spot.sh). Otherwise it runs one stage. */
-#include <orrery/policy.h>
+#include <orrery/spot.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -409,7 +409,7 @@ static void end(void *self, struct orr_spot *w)
 }
 
 static const struct orr_spot_ops ops = {
-	.size = sizeof ops, .create = create, .destroy = destroy, .instance = instance, .timer = timer, .decide = decide, .end = end
+	.create = create, .destroy = destroy, .instance = instance, .timer = timer, .decide = decide, .end = end
 };
 
 ORR_POLICY_SPOT(spot_hostile, "does one thing wrong", params, ops);

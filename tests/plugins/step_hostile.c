@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A step policy that does one thing wrong, named by its parameter `how` (tests/step/plugins_step.sh). */
-#include <orrery/policy.h>
+#include <orrery/step.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -521,6 +521,6 @@ static void describe(void *self, char *out, size_t size)
 		;
 }
 
-static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = destroy, .build = build, .describe = describe };
+static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };
 
 ORR_POLICY_STEP(step_hostile, "does one thing wrong", params, ops);

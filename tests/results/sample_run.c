@@ -129,8 +129,13 @@ void sample_add_step(struct run_result *r, size_t n)
 		double t = (double)i / 3;
 		r->iterations[i] = (struct iteration_row){ i, t, i % 4 ? t + 1e-17 : NAN, 128.5 };
 		r->devices[i] = (struct device_row){ (uint32_t)i * 3, (uint32_t)i, t, t / 7, 0, t / 11, t / 13, 1e-300, 0x1p33 + 1, 1e18 };
-		r->spans[i] = (struct span_row){ t, t + 0.1, UINT64_C(1) << 40, (uint32_t)i, 8, i % 2 ? "send" : "forward",
-			i % 3 ? "to 7 \"x\"" : NULL };
+		r->spans[i] = (struct span_row){ .start_s = t,
+			.end_s = t + 0.1,
+			.iteration = UINT64_C(1) << 40,
+			.device = (uint32_t)i,
+			.stream = 8,
+			.kind = i % 2 ? "send" : "forward",
+			.label = i % 3 ? "to 7 \"x\"" : NULL };
 	}
 }
 

@@ -92,10 +92,10 @@ static void csv_files(void)
 	struct run_result *r = three_jobs("fifo");
 	ok(!report_out_dir(in_dir("new/out"), (const struct run_result *const *)&r, 1, &err), "files are written");
 	same_file("new/out/fifo.jobs.csv",
-		"job_id,gpus,submit_s,start_s,end_s,jct_s,wait_s,preemptions\n"
-		"0,4,0.000000000,2.500000000,10.000000000,10.000000000,2.500000000,0\n"
-		"\"a,\"\"b\"\"\",8,0.000000001,0.000000001,90.000000001,90.000000000,30.000000000,1\n"
-		"c,512,3600.000000000,,,,,0\n",
+		"job_id,gpus,submit_s,start_s,end_s,jct_s,wait_s,preemptions,status,user,model,queue\n"
+		"0,4,0.000000000,2.500000000,10.000000000,10.000000000,2.500000000,0,completed,,,\n"
+		"\"a,\"\"b\"\"\",8,0.000000001,0.000000001,90.000000001,90.000000000,30.000000000,1,completed,,,\n"
+		"c,512,3600.000000000,,,,,0,unfinished,,,\n",
 		"P.jobs.csv: nine decimals, empty where it never happened, quoted where needed");
 	same_file("new/out/summary.csv",
 		"policy,metric,value,ci_low,ci_high\n"

@@ -156,7 +156,7 @@ static void older_file(void)
 	ok(s && !store_read(s, jobs->hash, "jobs", &back, &err) && back && same_run(jobs, back), "beside what was there");
 	result_free(back);
 	store_close(s, &err);
-	ask(path, "PRAGMA user_version", "4", "and the version is this one");
+	ask(path, "PRAGMA user_version", "5", "and the version is this one");
 	result_free(jobs);
 	result_free(serve);
 }

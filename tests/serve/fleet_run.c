@@ -85,18 +85,17 @@ static void probe_replica(void *self, struct orr_serve *w, uint32_t replica, enu
 	note((struct probe_event){ .what = letter[event], .at_s = orr_serve_now(w), .replica = replica });
 }
 
-static const struct orr_serve_ops probe_ops = { .size = sizeof probe_ops,
-	.create = probe_create,
+static const struct orr_serve_ops probe_ops = { .create = probe_create,
 	.destroy = probe_destroy,
 	.arrive = probe_arrive,
 	.finish = probe_finish,
 	.schedule = probe_schedule,
 	.replica = probe_replica };
 static const struct orr_param no_params[] = { ORR_PARAM_END };
-const struct orr_policy fleet_probe_policy = { ORR_ABI_VERSION, sizeof(struct orr_policy), "probe", "keeps a log", ORR_POLICY_KIND_SERVE, 0,
-	no_params, &probe_ops };
-const struct orr_policy fleet_probe_busy_policy = { ORR_ABI_VERSION, sizeof(struct orr_policy), "probe", "keeps a log",
-	ORR_POLICY_KIND_SERVE, ORR_WORK_CONSERVING, no_params, &probe_ops };
+const struct orr_policy fleet_probe_policy = { ORR_ABI_VERSION, sizeof(struct orr_policy), "probe", "keeps a log", "serve", 0, no_params,
+	&probe_ops };
+const struct orr_policy fleet_probe_busy_policy = { ORR_ABI_VERSION, sizeof(struct orr_policy), "probe", "keeps a log", "serve",
+	ORR_WORK_CONSERVING, no_params, &probe_ops, sizeof probe_ops };
 
 /* ---- the run ---- */
 

@@ -43,13 +43,9 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 }
 
 static const struct orr_param params[] = { ORR_PARAM_END };
-static const struct orr_serve_ops ops = { .size = sizeof ops,
-	.create = create,
-	.destroy = destroy,
-	.arrive = arrive,
-	.finish = finish,
-	.run_end = run_end,
-	.schedule = schedule };
+static const struct orr_serve_ops ops = {
+	.create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .run_end = run_end, .schedule = schedule
+};
 
 void script_set(struct script s)
 {
@@ -58,8 +54,8 @@ void script_set(struct script s)
 
 static struct run_result *serve(const char *model, const char *requests, const char *options)
 {
-	const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "script", "of a test", ORR_POLICY_KIND_SERVE,
-		script.policy_flags, params, &ops };
+	const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "script", "of a test", "serve", script.policy_flags, params,
+		&ops };
 	const char *const models[] = { model, NULL };
 	struct serve_case c = { .requests = requests,
 		.models = model ? models : script.models,

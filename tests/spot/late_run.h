@@ -3,7 +3,7 @@
 #ifndef ORR_TESTS_LATE_RUN_H
 #define ORR_TESTS_LATE_RUN_H
 
-#include <orrery/policy.h>
+#include <orrery/spot.h>
 
 #include "traces/avail.h"
 

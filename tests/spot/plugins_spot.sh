@@ -38,18 +38,18 @@ hang|1 P .*instance 0.*has not returned for 1 s
 hang_in_end|1 P .*end\(\) has not returned for 1 s
 hang_in_destroy|1 P .*destroy\(\) has not returned for 1 s
 give_up_in_create|2 P at 0\.000000000 s: not for me$
-layout_in_create|1 P at 0\.000000000 s: orr_layout\(\): the handle is of an instance that is gone, or of none$
+layout_in_create|1 P at 0\.000000000 s: orr_layout\(\): the handle is of an instance that has ended, or of none$
 act_in_destroy|1 P at 40\.000000000 s: orr_release\(\) outside the policy's own functions$
-use_gone|1 P instance a at 9\.500000000 s: orr_own\(\): it is gone$
-release_gone|1 P instance a at 9\.500000000 s: orr_release\(\): it is gone$
+use_gone|1 P instance a at 9\.500000000 s: orr_own\(\): the instance has ended$
+release_gone|1 P instance a at 9\.500000000 s: orr_release\(\): the instance has ended$
 no_owner|1 P at 9\.500000000 s: a step goes on although stage 0 of pipeline 0 has no live owner
 run_twice|1 P at 1\.000000000 s: orr_steps_run\(\) while a step is in flight
 timer_now|1 P at 1\.000000000 s: orr_spot_timer\(\): timers for this very instant without end
 spin|1 P at 0\.000000000 s: .*(very instant|decide\(\) was called)
 take_and_give|1 P at 0\.000000000 s: decide\(\) was called 1000 times at this instant
 lose_in_end|1 P at 40\.000000000 s: orr_lose\(\): 1000000 steps; 0 are not committed \(orr_steps_are_provisional\(\) was not called\)$
-layout_unknown|1 P at 1\.000000000 s: orr_layout\(\): the handle is of an instance that is gone, or of none$
-layout_none|1 P at 1\.000000000 s: orr_layout\(\): no instance \(0\)$
+layout_unknown|1 P at 1\.000000000 s: orr_layout\(\): the handle is of an instance that has ended, or of none$
+layout_none|1 P at 1\.000000000 s: orr_layout\(\): the handle is 0, which is no instance$
 layout_null|1 P at 1\.000000000 s: orr_layout\(\): no owners are given \(NULL\) for 2 x 2 stages$
 layout_huge|1 P at 1\.000000000 s: orr_layout\(\): 4294967295 x 4294967295 stages; at most 16777216$
 layout_flat|1 P at 1\.000000000 s: orr_own\(\): no stage 0 of pipeline 0; the layout has 0 x 0$
@@ -59,12 +59,12 @@ disown_twice|1 P at 1\.000000000 s: orr_disown\(\): stage 0 of pipeline 0 has no
 disown_to_unknown|1 P at 1\.000000000 s: orr_disown\(\): the handle is of an instance
 drop_twice|1 P at 1\.000000000 s: orr_drop_pipeline\(\): pipeline 0 was dropped$
 drop_all|1 P at 1\.000000000 s: a step goes on although all pipelines were dropped
-release_twice|1 P at 1\.000000000 s: orr_release\(\): the handle is of an instance that is gone, or of none$
+release_twice|1 P at 1\.000000000 s: orr_release\(\): the handle is of an instance that has ended, or of none$
 release_owner|1 P at 1\.000000000 s: a step goes on although stage 0 of pipeline 0 has no live owner
 want_nowhere|1 P at 1\.000000000 s: orr_want\(\): no zone 77; there are 1$
 request_nowhere|1 P at 1\.000000000 s: orr_request\(\): no zone 77; there are 1$
 on_demand_anywhere|1 P at 1\.000000000 s: orr_request_on_demand\(\): no zone 4294967295; there are 1$
-on_demand_most|1 P at 1\.000000000 s: more than 1048576 instances at a time
+on_demand_most|1 P at 1\.000000000 s: more than 1048576 live instances
 steps_null|1 P at 1\.000000000 s: orr_steps_run\(\): no steps are given \(NULL\)$
 steps_of_nothing|1 P at 1\.000000000 s: orr_steps_run\(\): a step of 0 ns
 steps_negative|1 P at 1\.000000000 s: orr_steps_run\(\): a step of -9223372036854775808 ns
@@ -93,7 +93,7 @@ report_infinite|1 P at 1\.000000000 s: orr_spot_report\(\): lots: inf is no numb
 report_odd|1 P at 1\.000000000 s: .*name of a metric
 give_up|1 P at 1\.000000000 s: had enough$
 give_up_mutely|1 P at 1\.000000000 s: gave up and gave no reason$
-go_on|1 P at 1\.000000000 s: orr_layout\(\): the handle is of an instance that is gone, or of none$
+go_on|1 P at 1\.000000000 s: orr_layout\(\): the handle is of an instance that has ended, or of none$
 ask_nowhere|1 P at 1\.000000000 s: nothing is there$
 EOT
 is "$("$ORRERY" db digest runs.db)" "$before" "and the database is as it was"

@@ -177,8 +177,7 @@ static uint32_t agree(struct parcae_planner *p, const struct hour *h, int kind, 
 		if (!on_its_own && t)
 			from = published(p, &h->minute[t - 1], kind);
 		p->is_fresh = t == 0;
-		if (!parcae_plan(p, from, NULL, period, n, &from, NULL))
-			return 0;
+		parcae_plan(p, from, NULL, period, n, &from, NULL);
 		equal += is_choice(p, from, &h->minute[t], kind);
 	}
 	return equal;
@@ -193,8 +192,8 @@ static double worth(struct parcae_planner *p, const struct hour *h, bool is_publ
 		struct parcae_period period[MOST_AHEAD + 1];
 		uint32_t n = periods_of_truth(h, t, MOST_AHEAD, period), to = published(p, &h->minute[t], TRUTH);
 		p->is_fresh = t == 0;
-		if (!is_published && !parcae_plan(p, from, NULL, period, n, &to, NULL))
-			return NAN;
+		if (!is_published)
+			parcae_plan(p, from, NULL, period, n, &to, NULL);
 		if (to < p->n)
 			sum += p->shape[to].rate * (60 - parcae_expected_s(p, from, period[0].nodes, period[1].lost, to));
 		from = to;
@@ -234,9 +233,9 @@ static void test_model(const char *name, const char *result, struct sums *all)
 	snprintf(text, sizeof text, "parcae-%s", name);
 	struct elastic *job = elastic_load(text, &err);
 	struct parcae_planner p;
-	if (!ok(job && parcae_planner_begin(&p, shape, read_shapes(job, shape), parcae_cost_of((enum parcae_family)family, 0)),
-		    "%s: its shapes", name))
+	if (!ok(job != NULL, "%s: its shapes", name))
 		return;
+	parcae_planner_begin(&p, shape, read_shapes(job, shape), parcae_cost_of((enum parcae_family)family, 0));
 	struct sums s = { 0 };
 	struct hour h = { mem_zalloc(MOST_MINUTES, sizeof *h.minute), 0 };
 	for (int i = 0; i <= SEGMENTS; i++) {

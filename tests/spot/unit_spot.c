@@ -48,8 +48,8 @@ static struct availset *rows_of(const struct setting *s)
 
 static int run(const struct setting *s, const struct orr_spot_ops *ops, struct run_result *r)
 {
-	const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "script", "of a test", ORR_POLICY_KIND_SPOT, s->flags, no_params,
-		ops };
+	const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "script", "of a test", "spot", s->flags, no_params, ops,
+		sizeof(struct orr_spot_ops) };
 	memset(&err, 0, sizeof err);
 	struct availset *set = rows_of(s);
 	struct elastic *job = elastic_parse("job", s->job ? s->job : small_job, strlen(s->job ? s->job : small_job), &err);
@@ -130,7 +130,7 @@ static void simple_instance(void *self, struct orr_spot *w, orr_inst i, enum orr
 		start_if_ready(w);
 }
 
-static const struct orr_spot_ops simple = { .size = sizeof simple, .create = create, .destroy = mem_free, .instance = simple_instance };
+static const struct orr_spot_ops simple = { .create = create, .destroy = mem_free, .instance = simple_instance };
 
 /* 100 steps of 1 s from 5 s on; gone at 50.5 s in the midst of step 46; another one ready at 85 s does the other 55. */
 static void test_closed_form(void)
@@ -223,9 +223,7 @@ static void *picky_create(struct orr_spot *w, const struct orr_args *args, struc
 
 static void test_offers(void)
 {
-	const struct orr_spot_ops picky = {
-		.size = sizeof picky, .create = picky_create, .destroy = mem_free, .timer = picky_timer, .decide = picky_decide
-	};
+	const struct orr_spot_ops picky = { .create = picky_create, .destroy = mem_free, .timer = picky_timer, .decide = picky_decide };
 	struct run_result *r = result_new();
 	struct setting s = { .rows = "0,add,a\n0,add,b\n0,add,c\n20000,remove,a\n",
 		.options = { "on_demand_quota=2", "price=1", "on_demand_price=4" },
@@ -296,11 +294,10 @@ static void test_impossible(void)
 		"orr_steps_run(): no instance has a stage", "orr_own(): stage 1 of pipeline 0 has an owner, a", "a step of 0 ns",
 		"orr_commit(): 1 steps; 0 are not committed", "asks for the future without declaring the oracle",
 		"orr_own(): no stage 0 of pipeline 1; the layout has 1 x 2", "orr_steps_run() while a step is in flight",
-		"at 0.999999999 s, which is past", "orr_own(): it is gone", "orr_release(): the handle is of an instance that is gone",
+		"at 0.999999999 s, which is past", "orr_own(): the instance has ended",
+		"orr_release(): the handle is of an instance that has ended",
 		"a step goes on although stage 0 of pipeline 0 has no live owner", "orr_layout() while a step is in flight" };
-	const struct orr_spot_ops ops = {
-		.size = sizeof ops, .create = create, .destroy = mem_free, .instance = trick_instance, .timer = trick_timer
-	};
+	const struct orr_spot_ops ops = { .create = create, .destroy = mem_free, .instance = trick_instance, .timer = trick_timer };
 	for (trick = 0; trick < (int)(sizeof expected / sizeof *expected); trick++) {
 		struct run_result *r = result_new();
 		struct setting s = { .rows = "0,add,a\n5000,remove,a\n", .options = { "startup=1s" }, .quiet = true };
@@ -436,12 +433,9 @@ static bool same_results(const struct run_result *a, const struct run_result *b)
 
 static void test_chance(void)
 {
-	const struct orr_spot_ops ops = { .size = sizeof ops,
-		.create = chance_create,
-		.destroy = mem_free,
-		.instance = chance_instance,
-		.steps = chance_steps,
-		.decide = chance_decide };
+	const struct orr_spot_ops ops = {
+		.create = chance_create, .destroy = mem_free, .instance = chance_instance, .steps = chance_steps, .decide = chance_decide
+	};
 	static const char *const generators[] = { "hazard:p=0.5,slots=20,length=6h", "renewal:up=20m,down=10m,nodes=8,length=4h",
 		"churn:slots=6,rate=3,length=5h", "bulk:slots=24,every=10m,length=5h" };
 	static const char job[] = "{\"name\":\"j\",\"source\":\"a test\",\"samples_per_step\":3,\"steps\":100000,\"points\":[[1,1,1000]]}";

@@ -55,7 +55,8 @@ static void run_on(struct orr_spot *w, orr_inst i)
 /* One run; NULL: it failed. `until` in seconds, 0: none. */
 static struct run_result *try(const struct orr_spot_ops *ops, const char *capacity, const char *rows, const char *options, double until)
 {
-	struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "script", "of a test", ORR_POLICY_KIND_SPOT, 0, no_params, ops };
+	struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "script", "of a test", "spot", 0, no_params, ops,
+		sizeof(struct orr_spot_ops) };
 	struct spot_runs s;
 	struct run_result *r = NULL;
 	told[0] = 0;
@@ -90,7 +91,7 @@ static void order_decide(void *self, struct orr_spot *w)
 static void test_order(void)
 {
 	const struct orr_spot_ops ops = {
-		.size = sizeof ops, .create = create_wanting_none, .destroy = mem_free, .instance = order_instance, .decide = order_decide
+		.create = create_wanting_none, .destroy = mem_free, .instance = order_instance, .decide = order_decide
 	};
 	static const struct {
 		int event;
@@ -134,12 +135,9 @@ static void again_timer(void *self, struct orr_spot *w, uint64_t tag)
 
 static void test_again(void)
 {
-	const struct orr_spot_ops ops = { .size = sizeof ops,
-		.create = create_wanting_none,
-		.destroy = mem_free,
-		.instance = again_instance,
-		.timer = again_timer,
-		.decide = order_decide };
+	const struct orr_spot_ops ops = {
+		.create = create_wanting_none, .destroy = mem_free, .instance = again_instance, .timer = again_timer, .decide = order_decide
+	};
 	struct run_result *r = try(&ops, NULL, "0,add,a\n100000,remove,a\n", "notice=60s price=36", 200);
 	ok(r && !strcmp(told, "added a@0, ready a@0, notice a@40, added a@50, notice a@50, ready a@50, gone a@100, "), "%s", told);
 	/* 40 s and 50 s at a cent a second. */
@@ -225,29 +223,26 @@ static void endless_decide(void *self, struct orr_spot *w)
 
 static void test_endless(void)
 {
-	const struct orr_spot_ops ops = { .size = sizeof ops,
-		.create = create,
-		.destroy = mem_free,
-		.instance = endless_instance,
-		.timer = endless_timer,
-		.decide = endless_decide };
+	const struct orr_spot_ops ops = {
+		.create = create, .destroy = mem_free, .instance = endless_instance, .timer = endless_timer, .decide = endless_decide
+	};
 	static const struct {
 		int trick;
 		const char *options, *expected;
 	} cases[] = {
 		{ 0, "", "at 0.000000000 s: orr_spot_timer(): timers for this very instant without end" },
-		{ 1, "target=1", "instance a at 0.000000000 s: instances are given back and taken again without end" },
-		{ 2, "target=1", "given back and taken again without end" },
+		{ 1, "target=1", "instance a at 0.000000000 s: instances are released and taken again without end" },
+		{ 2, "target=1", "released and taken again without end" },
 		{ 3, "", "decide() was called 1000 times at this instant" },
-		{ 4, "", "more than 1048576 instances at a time" },
-		{ 5, "on_demand_price=1e6", "all instances cost more than 1e9 USD an hour" },
-		{ 6, "egress_usd_per_GB=1e6", "more than 2e14 USD of charges" },
+		{ 4, "", "more than 1048576 live instances" },
+		{ 5, "on_demand_price=1e6", "the cost of all instances above 1e9 USD an hour" },
+		{ 6, "egress_usd_per_GB=1e6", "charges other than for time exceed 2e14 USD" },
 		{ 8, "", "orr_layout(): no owners are given (NULL) for 1 x 3 stages" },
-		{ 9, "", "orr_layout(): no instance (0)" },
+		{ 9, "", "orr_layout(): the handle is 0, which is no instance" },
 		{ 10, "", "orr_steps_stretch(): by 1844674407370955161 ns; expected 0 or more, and less than 73 years in all" },
 		{ 11, "", "a step goes on although all pipelines were dropped" },
 		{ 12, "", "orr_steps_run(): no instance has a stage" },
-		{ 13, "egress_usd_per_GB=1e6", "more than 2e14 USD of charges" },
+		{ 13, "egress_usd_per_GB=1e6", "charges other than for time exceed 2e14 USD" },
 		{ 14, "", "asks for the future without declaring the oracle" },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -334,8 +329,7 @@ static void ends_end(void *self, struct orr_spot *w)
 
 static void test_ends(void)
 {
-	const struct orr_spot_ops ops = { .size = sizeof ops,
-		.create = ends_create,
+	const struct orr_spot_ops ops = { .create = ends_create,
 		.destroy = mem_free,
 		.instance = ends_instance,
 		.timer = ends_timer,
@@ -369,9 +363,8 @@ static void still_decide(void *self, struct orr_spot *w)
 static void test_long(void)
 {
 	static const char text[] = "{\"name\":\"j\",\"source\":\"a test\",\"samples_per_step\":10,\"steps\":%s,\"points\":[[1,1,%s]]}";
-	const struct orr_spot_ops ops = { .size = sizeof ops, .create = create, .destroy = mem_free, .decide = still_decide };
-	const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "script", "of a test", ORR_POLICY_KIND_SPOT, 0, no_params,
-		&ops };
+	const struct orr_spot_ops ops = { .create = create, .destroy = mem_free, .decide = still_decide };
+	const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "script", "of a test", "spot", 0, no_params, &ops, sizeof ops };
 	char long_job[256];
 	struct spot_runs s;
 	/* 4e12 steps of a millisecond: a loop over them would take hours. */
@@ -425,9 +418,7 @@ static void hourly_decide(void *self, struct orr_spot *w)
 /* A policy that waits for what will never be, by a timer each hour; and one that waits long, but not for ever. */
 static void test_stuck(void)
 {
-	const struct orr_spot_ops ops = {
-		.size = sizeof ops, .create = create, .destroy = mem_free, .timer = hourly_timer, .decide = hourly_decide
-	};
+	const struct orr_spot_ops ops = { .create = create, .destroy = mem_free, .timer = hourly_timer, .decide = hourly_decide };
 	trick = 0;
 	struct run_result *r = try(&ops, NULL, "0,add,a\n", "", 0);
 	near_to(spot_runs_metric(r, "makespan_s") / 3600, 10000, 1e-3, "a run of which nothing comes but timers ends after 10,000 of them");
@@ -450,7 +441,7 @@ static void test_stuck(void)
 
 static void test_money(void)
 {
-	const struct orr_spot_ops ops = { .size = sizeof ops, .create = create, .destroy = mem_free, .decide = still_decide };
+	const struct orr_spot_ops ops = { .create = create, .destroy = mem_free, .decide = still_decide };
 	struct run_result *r = try(&ops, NULL, "0,add,a\n", "price=0", 0);
 	ok(r && isnan(spot_runs_metric(r, "value")) && isnan(spot_runs_metric(r, "value_ratio")),
 		"what costs nothing has no value per dollar");
@@ -462,8 +453,8 @@ static void test_money(void)
 	} hours[] = { { "0,add,a\n3600000,remove,a\n3600001,add,b\n", 1 }, { "0,add,a\n3600001,remove,a\n", 2 },
 		{ "0,add,a\n7200000,remove,a\n", 2 } };
 	static const char long_job[] = "{\"name\":\"j\",\"source\":\"a test\",\"samples_per_step\":1,\"points\":[[1,1,1000]]}";
-	const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "script", "of a test", ORR_POLICY_KIND_SPOT, 0, no_params,
-		&(const struct orr_spot_ops){ .size = sizeof ops, .create = create, .destroy = mem_free } };
+	const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "script", "of a test", "spot", 0, no_params,
+		&(const struct orr_spot_ops){ .create = create, .destroy = mem_free } };
 	for (size_t i = 0; i < sizeof hours / sizeof *hours; i++) {
 		struct spot_runs s;
 		ok(spot_runs_open(&s, NULL, hours[i].rows, long_job, &policy, "", "billing=hour price=1", &err), "hours");
@@ -488,9 +479,8 @@ static void price_instance(void *self, struct orr_spot *w, orr_inst i, enum orr_
 static void test_price_first(void)
 {
 	static const char rows[] = "time_s,zone,type,usd_per_hour\n0,,,1\n100,,,2\n";
-	const struct orr_spot_ops ops = { .size = sizeof ops, .create = create, .destroy = mem_free, .instance = price_instance };
-	const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "script", "of a test", ORR_POLICY_KIND_SPOT, 0, no_params,
-		&ops };
+	const struct orr_spot_ops ops = { .create = create, .destroy = mem_free, .instance = price_instance };
+	const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "script", "of a test", "spot", 0, no_params, &ops, sizeof ops };
 	struct spot_runs s;
 	char path[] = "/tmp/unit_spot_edges_XXXXXX.csv";
 	int fd = mkstemps(path, 4);
@@ -544,9 +534,7 @@ static void handles_instance(void *self, struct orr_spot *w, orr_inst i, enum or
 
 static void test_handles(void)
 {
-	const struct orr_spot_ops ops = {
-		.size = sizeof ops, .create = create, .destroy = mem_free, .instance = handles_instance, .timer = handles_timer
-	};
+	const struct orr_spot_ops ops = { .create = create, .destroy = mem_free, .instance = handles_instance, .timer = handles_timer };
 	struct run_result *r = try(&ops, NULL, "0,add,a\n20000,remove,a\n30000,add,b\n", "startup=12s", 100);
 	ok(r && !strcmp(told, "added a@0, timer none@10, ready a@12, gone a@20, added b@30, ready b@42, "),
 		"forged handles cancel nothing: %s", told);

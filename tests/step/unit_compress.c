@@ -3,6 +3,7 @@
  * Gradient compression: volumes and crossovers as the definitions of the methods have them (Lin et al. 2018, Seide et
  * al. 2014, Vogels et al. 2019), and what they do to a training step.
  */
+#include "tests/net/coll_bytes.h"
 #include "tests/step/step_fixture.h"
 #include "tests/tap.h"
 

@@ -35,8 +35,8 @@ static int build(void *self, struct orr_step *s, uint64_t k, struct orr_error *e
 }
 
 static const struct orr_param no_params[] = { ORR_PARAM_END };
-static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = mem_free, .build = build };
-static const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "test", "", ORR_POLICY_KIND_STEP, 0, no_params, &ops };
+static const struct orr_step_ops ops = { .create = create, .destroy = mem_free, .build = build };
+static const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "test", "", "step", 0, no_params, &ops, sizeof ops };
 
 static int run(const char *cluster, const char *set, builder b, void (*c)(struct orr_step *), struct step_result *r, struct orr_error *e)
 {

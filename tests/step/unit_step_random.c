@@ -125,8 +125,8 @@ static int build(void *self, struct orr_step *s, uint64_t k, struct orr_error *e
 }
 
 static const struct orr_param no_params[] = { ORR_PARAM_END };
-static const struct orr_step_ops ops = { .size = sizeof ops, .create = create, .destroy = mem_free, .build = build };
-static const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "random", "", ORR_POLICY_KIND_STEP, 0, no_params, &ops };
+static const struct orr_step_ops ops = { .create = create, .destroy = mem_free, .build = build };
+static const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "random", "", "step", 0, no_params, &ops, sizeof ops };
 
 static const char *const networks[] = { "star:bw=10Gbps,lat=5us", "racks:bw=10Gbps,lat=1us,oversubscription=2",
 	"leaf-spine:leaves=4,spines=2,bw=10Gbps,lat=2us", "fat-tree:k=4,bw=10Gbps,lat=1us", "star:bw=10Gbps,lat=0" };

@@ -123,12 +123,10 @@ static int wrong_build(void *self, struct orr_step *s, uint64_t k, struct orr_er
 }
 
 static const struct orr_param no_params[] = { ORR_PARAM_END };
-#define POLICY(name)                                                                                                                \
-	static const struct orr_step_ops name##_ops = {                                                                             \
-		.size = sizeof name##_ops, .create = create, .destroy = mem_free, .build = name##_build                             \
-	};                                                                                                                          \
-	static const struct orr_policy name##_policy = { ORR_ABI_VERSION, sizeof name##_policy, #name, "", ORR_POLICY_KIND_STEP, 0, \
-		no_params, &name##_ops }
+#define POLICY(name)                                                                                                             \
+	static const struct orr_step_ops name##_ops = { .create = create, .destroy = mem_free, .build = name##_build };          \
+	static const struct orr_policy name##_policy = { ORR_ABI_VERSION, sizeof name##_policy, #name, "", "step", 0, no_params, \
+		&name##_ops }
 POLICY(bsp);
 POLICY(pairs);
 POLICY(server);

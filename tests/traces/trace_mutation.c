@@ -113,13 +113,13 @@ static void parse(const char *format, const char *data, size_t n)
 		struct trace_profile *p = trace_profile_new();
 		rc = trace_describe(t, p, &err);
 		trace_profile_free(p);
-	} else if (t && trace_holds_requests(t)) {
+	} else if (t && trace_kind(t) == TRACE_REQUESTS) {
 		struct reqset *s = reqset_from(t, "mutant", &err);
 		check_requests(s);
 		rc = s ? 0 : -1;
 		reqset_free(s);
 		t = NULL;
-	} else if (t && trace_holds_avail(t)) {
+	} else if (t && trace_kind(t) == TRACE_AVAIL) {
 		struct availset *s = availset_from(t, "mutant", &err);
 		check_avail(s);
 		rc = s ? 0 : -1;

@@ -134,8 +134,8 @@ static void sets(void)
 	/* sha256sum tests/data/traces/availability.csv */
 	same_text(availset_hash(s), "420b6494d3baa276ad37e4996b0037fa82680e27ae9d293a392d0ec5a91fe2b7", "the hash is the file's");
 	availset_free(s);
-	ok(availset_knows_format("bamboo") && availset_knows_format("hazard") && !availset_knows_format("requests") &&
-			!availset_knows_format("poisson"),
+	ok(trace_kind_knows(TRACE_AVAIL, "bamboo") && trace_kind_knows(TRACE_AVAIL, "hazard") &&
+			!trace_kind_knows(TRACE_AVAIL, "requests") && !trace_kind_knows(TRACE_AVAIL, "poisson"),
 		"names of formats and generators");
 	/* Over many falls of the count each of three is as likely to go as any other: oldest and newest never let the middle one go first.
 	 */
@@ -203,7 +203,8 @@ static void wrong(void)
 	ok(!s && strstr(err.text, "holds nodes, not instances that come and go"), "a list of nodes is not availability: %s", err.text);
 	struct orr_trace_job job;
 	t = trace_open(fixture("bamboo.csv"), NULL, NULL, &err);
-	ok(trace_holds_avail(t) && trace_next(t, &job, &err) == -1 && strstr(err.text, "holds instances that come and go, not jobs"),
+	ok(trace_kind(t) == TRACE_AVAIL && trace_next(t, &job, &err) == -1 &&
+			strstr(err.text, "holds instances that come and go, not jobs"),
 		"availability is not jobs: %s", err.text);
 	trace_close(t);
 }

@@ -8,7 +8,7 @@
 #include "tests/tap.h"
 
 #include "traces/draw.h"
-#include "traces/req_generator.h"
+#include "traces/generator.h"
 #include "traces/requests.h"
 
 #include "base/mem.h"

@@ -130,8 +130,9 @@ static void sets(void)
 	ok(reqset_count(s) == 15 && reqset_at(s, 10)->n_blocks == 3 && reqset_at(s, 10)->block[2] == 2 && reqset_block_tokens(s) == 512,
 		"repeat keeps the hashes of prompts");
 	reqset_free(s);
-	ok(reqset_knows_format("mooncake") && reqset_knows_format("irina") && !reqset_knows_format("philly") &&
-			!reqset_knows_format("auto") && !reqset_knows_format(NULL),
+	ok(trace_kind_knows(TRACE_REQUESTS, "mooncake") && trace_kind_knows(TRACE_REQUESTS, "irina") &&
+			!trace_kind_knows(TRACE_REQUESTS, "philly") && !trace_kind_knows(TRACE_REQUESTS, "auto") &&
+			!trace_kind_knows(TRACE_REQUESTS, NULL),
 		"formats of requests are told from those of jobs");
 }
 

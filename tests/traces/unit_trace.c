@@ -155,7 +155,7 @@ static void errors(void)
 		"parcae-segment, skypilot, availability, prices, gavel, swf, auto",
 		"formats are listed");
 	same_text(error_of("openb-nodes", "sn,cpu_milli,memory_mib,gpu,model\nn,1,1,1,T4\n", NULL),
-		"t:1: a list of nodes, not of jobs: give it to --cluster", "nodes are no jobs");
+		"t:1: format openb-nodes holds nodes, not jobs: give it to --cluster", "nodes are no jobs");
 	ok(!jobset_load("poisson:rat=1", NULL, NULL, 1, &err), "a generator's parameters are checked");
 	same_text(err.text, "generator poisson: no parameter \"rat\"; did you mean rate", "with the nearest name");
 }

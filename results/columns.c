@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "results/columns.h"
+
+#include <string.h>
+
+/* clang-format off */
+#define AT(type_, row, name) .type = type_, .at = offsetof(struct row, name)
+#define IS_NUMBER(row, name) AT(COLUMN_NUMBER, row, name)
+#define IS_ID(row, name) AT(COLUMN_ID, row, name)
+#define IS_TEXT(row, name) AT(COLUMN_TEXT, row, name)
+#define IS_NAME(row, name) AT(COLUMN_NAME, row, name)
+#define IS_TIME(row, name) AT(COLUMN_TIME, row, name)
+#define IS_CLOCK(row, name) AT(COLUMN_CLOCK, row, name)
+#define IS_COUNT(row, name) AT(COLUMN_COUNT, row, name)
+#define IS_COUNT64(row, name) AT(COLUMN_COUNT64, row, name)
+#define IS_INDEX(row, name) AT(COLUMN_INDEX, row, name)
+#define IS_REAL(row, name) AT(COLUMN_REAL, row, name)
+#define IS_SECONDS(row, name) AT(COLUMN_SECONDS, row, name)
+#define IS_JOB_STATUS(row, name) AT(COLUMN_JOB_STATUS, row, name)
+#define IS_REQUEST_STATUS(row, name) AT(COLUMN_REQUEST_STATUS, row, name)
+#define IS_NOTHING(row, name)
+#define IS_DIFF(a, b) .type = COLUMN_DIFF, .left = #a, .right = #b IS_NOTHING
+#define IS_SQL(text) .type = COLUMN_SQL, .sql = text IS_NOTHING
+#define COLUMN(row, name_, type, csv_, unit_, doc_) { .name = #name_, .csv = csv_, .unit = unit_, .doc = doc_, IS_##type(row, name_) },
+
+static const struct column jobs_columns[] = {
+#define JOB(...) COLUMN(job_row, __VA_ARGS__)
+#include "results/columns.def"
+};
+static const struct column metrics_columns[] = {
+#define METRIC(...) COLUMN(metric, __VA_ARGS__)
+#include "results/columns.def"
+};
+static const struct column events_columns[] = {
+#define EVENT(...) COLUMN(event_row, __VA_ARGS__)
+#include "results/columns.def"
+};
+static const struct column iterations_columns[] = {
+#define ITERATION(...) COLUMN(iteration_row, __VA_ARGS__)
+#include "results/columns.def"
+};
+static const struct column devices_columns[] = {
+#define DEVICE(...) COLUMN(device_row, __VA_ARGS__)
+#include "results/columns.def"
+};
+static const struct column spans_columns[] = {
+#define SPAN(...) COLUMN(span_row, __VA_ARGS__)
+#include "results/columns.def"
+};
+static const struct column requests_columns[] = {
+#define REQUEST(...) COLUMN(request_row, __VA_ARGS__)
+#include "results/columns.def"
+};
+static const struct column nodes_columns[] = {
+#define NODE(...) COLUMN(node_row, __VA_ARGS__)
+#include "results/columns.def"
+};
+static const struct column accounts_columns[] = {
+#define ACCOUNT(...) COLUMN(account_row, __VA_ARGS__)
+#include "results/columns.def"
+};
+
+const struct row_table row_tables[] = {
+#define TABLE(row, rows, key_, digest_, doc_)                                                                                       \
+	{ .name = #rows, .digest = digest_, .doc = doc_, .key = KEY_##key_, .row_size = sizeof(struct row),                   \
+		.rows_at = offsetof(struct run_result, rows), .n_at = offsetof(struct run_result, n_##rows),                           \
+		.columns = rows##_columns, .n_columns = sizeof rows##_columns / sizeof *rows##_columns },
+#include "results/columns.def"
+};
+/* clang-format on */
+const size_t n_row_tables = sizeof row_tables / sizeof *row_tables;
+
+const struct row_table *row_table_find(const char *name)
+{
+	for (size_t i = 0; i < n_row_tables; i++)
+		if (!strcmp(row_tables[i].name, name))
+			return &row_tables[i];
+	return NULL;
+}
+
+const void *rows_get(const struct row_table *t, const struct run_result *r, size_t i)
+{
+	const char *rows;
+	memcpy(&rows, (const char *)r + t->rows_at, sizeof rows);
+	return rows + i * t->row_size;
+}
+
+void *rows_steal(const struct row_table *t, struct run_result *r)
+{
+	void *rows;
+	memcpy(&rows, (const char *)r + t->rows_at, sizeof rows);
+	rows_set(t, r, NULL, 0);
+	return rows;
+}
+
+void rows_set(const struct row_table *t, struct run_result *r, void *rows, size_t n)
+{
+	memcpy((char *)r + t->rows_at, &rows, sizeof rows);
+	memcpy((char *)r + t->n_at, &n, sizeof n);
+}
+
+void column_csv_name(struct sbuf *out, const struct row_table *t, const struct column *c)
+{
+	size_t len = strlen(c->name);
+	if (c->type == COLUMN_NUMBER && c->csv)
+		sbuf_add(out, t->name, strlen(t->name) - 1); /* the number of an iteration is "iteration" */
+	else if (c->type == COLUMN_TIME || c->type == COLUMN_CLOCK)
+		sbuf_printf(out, "%.*s_s", (int)len - 3, c->name);
+	else
+		sbuf_puts(out, c->name);
+}
+
+const char *const *column_words(enum column_type type)
+{
+	static const char *const job[] = { "completed", "killed", "failed", "unfinished", NULL };
+	static const char *const request[] = { "completed", "refused", "shed", "unfinished", NULL };
+	return type == COLUMN_JOB_STATUS ? job : type == COLUMN_REQUEST_STATUS ? request : NULL;
+}
+
+void columns_markdown(struct sbuf *out)
+{
+	for (size_t i = 0; i < n_row_tables; i++) {
+		const struct row_table *t = &row_tables[i];
+		sbuf_printf(out, "%s## `%s`: %s\n\n| column | unit | meaning | CSV |\n| --- | --- | --- | --- |\n", i ? "\n" : "", t->name,
+			t->doc);
+		for (size_t k = 0; k < t->n_columns; k++) {
+			const struct column *c = &t->columns[k];
+			sbuf_printf(out, "| `%s`%s | %s | %s | ", c->name, column_is_stored(c) ? "" : " (view)", c->unit, c->doc);
+			if (c->csv) {
+				sbuf_printf(out, "%u: `", c->csv);
+				column_csv_name(out, t, c);
+				sbuf_putc(out, '`');
+			}
+			sbuf_puts(out, " |\n");
+		}
+	}
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * columns.h - the tables of columns.def as data: what the store, the digest and the CSV files walk over
+ *
+ * Invariant: row_tables[] lists every TABLE of columns.def in order, and its columns[] every column in order. Cells are read and
+ * written through column->at, the offset in the row.
+ */
+#ifndef ORR_RESULTS_COLUMNS_H
+#define ORR_RESULTS_COLUMNS_H
+
+#include "base/sbuf.h"
+#include "results/result.h"
+
+enum column_type {
+	COLUMN_NUMBER,
+	COLUMN_ID,
+	COLUMN_TEXT,
+	COLUMN_NAME,
+	COLUMN_TIME,
+	COLUMN_CLOCK,
+	COLUMN_COUNT,
+	COLUMN_COUNT64,
+	COLUMN_INDEX,
+	COLUMN_REAL,
+	COLUMN_SECONDS,
+	COLUMN_JOB_STATUS,
+	COLUMN_REQUEST_STATUS,
+	COLUMN_DIFF,
+	COLUMN_SQL
+};
+
+struct column {
+	const char *name;
+	enum column_type type;
+	size_t at;                /* offset in the row; of stored columns */
+	const char *left, *right; /* DIFF: names of two TIME columns of the table */
+	const char *sql;          /* SQL: the expression; the table is t */
+	unsigned csv;             /* place in the CSV file, 1 the first; 0: not there */
+	const char *unit, *doc;
+};
+
+enum row_key { KEY_PACKED, KEY_POSITION, KEY_FIRST };
+
+struct row_table {
+	const char *name, *digest, *doc;
+	enum row_key key;
+	size_t row_size, rows_at, n_at; /* of a row; offsets of the array and its length in struct run_result */
+	const struct column *columns;
+	size_t n_columns;
+};
+
+extern const struct row_table row_tables[];
+extern const size_t n_row_tables;
+/* The table called name, or NULL. */
+const struct row_table *row_table_find(const char *name);
+
+/* The rows of a run. */
+static inline size_t rows_count(const struct row_table *t, const struct run_result *r)
+{
+	return *(const size_t *)(const void *)((const char *)r + t->n_at);
+}
+const void *rows_get(const struct row_table *t, const struct run_result *r, size_t i);
+/* Sets array (from mem_alloc; owned by r from now on) and length. */
+void rows_set(const struct row_table *t, struct run_result *r, void *rows, size_t n);
+
+/* Takes the array out of r; the caller frees it. */
+void *rows_steal(const struct row_table *t, struct run_result *r);
+
+/* True if the database stores the column. */
+static inline bool column_is_stored(const struct column *c)
+{
+	return c->type != COLUMN_DIFF && c->type != COLUMN_SQL;
+}
+/* Name in CSV files and views: times in ns become seconds. */
+void column_csv_name(struct sbuf *out, const struct row_table *t, const struct column *c);
+/* The words of a status, NULL-terminated; NULL: the type is no status. */
+const char *const *column_words(enum column_type type);
+
+/* All tables and columns as Markdown (docs/reference/columns.md is this text). */
+void columns_markdown(struct sbuf *out);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Routes: inside nodes here, between NICs by kind (topology_kinds.c, topology_torus.c, topology_graph.c). */
+#include "net/topology_shape.h"
+
+#include "base/hash.h"
+
+#include <math.h>
+
+static uint64_t flow_hash(const struct topo *t, uint32_t src, uint32_t dst, uint64_t key)
+{
+	uint64_t h = hash_mix(t->seed + HASH_GOLDEN);
+	h = hash_mix(h ^ ((uint64_t)src << 32 | dst));
+	return hash_mix(h ^ hash_mix(key + HASH_GOLDEN));
+}
+
+uint32_t topo_route(const struct topo *t, uint32_t src, uint32_t dst, uint64_t key, uint32_t *out)
+{
+	const struct topo_shape *s = t->shape;
+	uint32_t n = 0;
+	if (src == dst)
+		return 0;
+	if (s->whole) {
+		n = topo_route(s->whole, s->endpoint_of[src], s->endpoint_of[dst], key, out);
+		for (uint32_t i = 0; i < n; i++)
+			out[i] = s->link_here[out[i]];
+		return n;
+	}
+	if (s->out[src] != NO_LINK)
+		out[n++] = s->out[src];
+	if (topo_node(t, src) != topo_node(t, dst)) {
+		uint64_t h = t->routing == TOPO_ECMP ? flow_hash(t, src, dst, key) : 0;
+		n += shape_route(t, topo_port(t, src, dst), topo_port(t, dst, src), h, out + n);
+	}
+	if (s->in[dst] != NO_LINK)
+		out[n++] = s->in[dst];
+	return n;
+}
+
+double topo_bandwidth(const struct topo *t, uint32_t src, uint32_t dst)
+{
+	uint32_t hop[TOPO_MAX_HOPS], n = topo_route(t, src, dst, 0, hop);
+	double least = INFINITY;
+	for (uint32_t i = 0; i < n; i++)
+		least = fmin(least, t->link[hop[i]].flow.capacity_Bps);
+	return least;
+}
+
+double topo_latency(const struct topo *t, uint32_t src, uint32_t dst)
+{
+	uint32_t hop[TOPO_MAX_HOPS], n = topo_route(t, src, dst, 0, hop);
+	double sum = 0;
+	for (uint32_t i = 0; i < n; i++)
+		sum += t->link[hop[i]].flow.latency_s;
+	return sum;
+}

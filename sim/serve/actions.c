@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Actions on waiting requests. */
+#include "serve/due.h"
+#include "serve/lane.h"
+#include "serve/route.h"
+
+#include <math.h>
+
+void orr_refuse(struct orr_serve *w, orr_req r, enum orr_req_end how)
+{
+	struct req *q = req_actor(w, r, ORR_REQ_WAITING, "orr_refuse()");
+	if (!q)
+		return;
+	if (how != ORR_REQ_REFUSED && how != ORR_REQ_SHED)
+		serve_fail(w, ORR_EFAIL, q, "orr_refuse() with how = %d: expected ORR_REQ_REFUSED or ORR_REQ_SHED", (int)how);
+	else
+		req_end(w, q, how, w->now_s);
+}
+
+void orr_complete(struct orr_serve *w, orr_req r)
+{
+	struct req *q = req_actor(w, r, ORR_REQ_WAITING, "orr_complete()");
+	if (!q)
+		return;
+	if (!q->is_held) {
+		serve_fail(w, ORR_EFAIL, q, "orr_complete() of a request without an answer: no run with ORR_RUN_KEEP has ended with it");
+		return;
+	}
+	if (isnan(q->first_token_s))
+		q->first_token_s = w->now_s;
+	q->last_token_s = w->now_s;
+	req_end(w, q, ORR_REQ_COMPLETED, w->now_s);
+}
+
+bool orr_forward(struct orr_serve *w, orr_req r, uint32_t model)
+{
+	struct req *q = req_actor(w, r, ORR_REQ_WAITING, "orr_forward()");
+	if (!q)
+		return false;
+	if (model >= w->config->n_models) {
+		serve_fail(w, ORR_EFAIL, q, "orr_forward() to model %u; there are %u", model, w->config->n_models);
+		return false;
+	}
+	if (!model_has_replicas(w, model)) {
+		serve_fail(w, ORR_EFAIL, q, "orr_forward() to model %s, which no deployment serves", w->config->model[model]->name);
+		return false;
+	}
+	req_set_replica(w, q, NONE);
+	q->model = model;
+	q->is_held = false;
+	req_set_tokens(w, q);
+	if (request_can_be_served(w, q))
+		return true;
+	req_end(w, q, ORR_REQ_REFUSED, w->now_s);
+	return false;
+}
+
+void orr_assign(struct orr_serve *w, orr_req r, uint32_t replica)
+{
+	struct req *q = req_actor(w, r, ORR_REQ_WAITING, "orr_assign()");
+	if (!q)
+		return;
+	if (replica == ORR_ANY_REPLICA)
+		replica = route_by_rule(w, q);
+	if (replica >= w->n_replicas || w->replica[replica].state != REPLICA_UP) {
+		serve_fail(w, ORR_EFAIL, q, "orr_assign() to replica %u, which %s", replica,
+			replica >= w->n_replicas ? "does not exist" : "takes no requests now");
+		return;
+	}
+	uint32_t serves = w->replica[replica].model;
+	if (serves != UINT32_MAX && serves != q->model) {
+		serve_fail(w, ORR_EFAIL, q, "orr_assign() to replica %u, which serves model %s alone", replica,
+			w->config->model[serves]->name);
+		return;
+	}
+	req_set_replica(w, q, replica);
+	lane_arrival(w, replica);
+	replica_dirty(w, replica);
+}

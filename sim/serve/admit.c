@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Admission: whether a request can be served, is shed, is held, or goes to a replica. */
+#include "serve/due.h"
+#include "serve/fleet.h"
+#include "serve/requests.h"
+#include "serve/route.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+
+/* ---- can it ever be served? ---- */
+
+/* Memory of a replica of the deployment on the largest GPUs that it may get. */
+static double largest_memory(const struct orr_serve *w, const struct serve_deployment *d)
+{
+	const struct serve_config *c = w->config;
+	double most = 0;
+	for (uint32_t t = 0; t < c->cluster->n_types; t++) {
+		if (d->gpu_types && t < 64 && !(d->gpu_types >> t & 1))
+			continue;
+		if (!c->device || !c->device[t])
+			return INFINITY;
+		most = fmax(most, c->device[t]->memory_bytes * d->tp * d->pp);
+	}
+	return most > 0 ? most : INFINITY;
+}
+
+/* Returns whether it fits on a replica beside the weights of its model alone. */
+static bool table_could(const struct orr_serve *w, const struct req *q, const struct served *m)
+{
+	static const double rounding = 1e-9; /* as in memory.c */
+	uint32_t size = served_batch_for(m, q->samples);
+	if (!size || isnan(served_latency(m, size, q->prompt_asked)) || m->utilisation > w->set->utilisation_limit * (1 + rounding))
+		return false;
+	struct served_memory x = served_memory_of(m, size);
+	for (uint32_t d = 0; d < w->config->n_deployments; d++) {
+		uint32_t model = w->fleet->part[d].model;
+		if ((model == NONE || model == q->model) &&
+			m->weight_bytes + fmax(x.before, x.peak) <= largest_memory(w, &w->config->deployment[d]) * (1 + rounding))
+			return true;
+	}
+	return false;
+}
+
+/* A request needs room for all its tokens except the last, which no iteration reads. */
+static bool llm_could(const struct orr_serve *w, const struct req *q, const struct served *m)
+{
+	double prompt = q->prompt_asked, whole = prompt + q->output_asked;
+	bool prompt_fits = false, whole_fits = false;
+	if (m->longest && whole > m->longest)
+		return false;
+	for (uint32_t d = 0; d < w->config->n_deployments; d++) {
+		const struct fleet_part *p = &w->fleet->part[d];
+		enum orr_replica_role role = w->config->deployment[d].role;
+		if (p->model != q->model && p->model != NONE)
+			continue;
+		bool is_known = !isnan(p->kv_tokens);
+		prompt_fits |= role != ORR_ROLE_DECODE && (!is_known || prompt <= p->kv_tokens);
+		whole_fits |= role != ORR_ROLE_PREFILL && (!is_known || whole - 1 <= p->kv_tokens);
+	}
+	return prompt_fits && whole_fits;
+}
+
+bool model_has_replicas(const struct orr_serve *w, uint32_t model)
+{
+	for (uint32_t d = 0; d < w->config->n_deployments; d++)
+		if (w->fleet->part[d].model == model || w->fleet->part[d].model == NONE)
+			return true;
+	return false;
+}
+
+bool request_can_be_served(const struct orr_serve *w, const struct req *q)
+{
+	const struct served *m = w->config->model[q->model];
+	return model_has_replicas(w, q->model) && (m->kind == SERVED_TABLE ? table_could(w, q, m) : llm_could(w, q, m));
+}
+
+/* ---- deadlines ---- */
+
+/* Least time from its start to its end, as far as known at arrival. */
+static double shortest_service(const struct orr_serve *w, const struct req *q)
+{
+	const struct served *m = w->config->model[q->model];
+	if (m->kind == SERVED_TABLE) {
+		double s = served_latency(m, served_batch_for(m, q->samples), q->prompt_asked);
+		return isfinite(s) ? s : 0;
+	}
+	uint32_t n = group_count(w, q->model);
+	return n ? orr_iter_estimate(w, group_nth(w, q->model, 0), 0, 0, q->prompt_asked, 0) : 0;
+}
+
+/* serve.shed=late: it still waits at its deadline. */
+static void on_late(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+{
+	(void)e, (void)arg;
+	struct orr_serve *w = ctx;
+	struct req *q = req_of(w, subject);
+	if (!q || q->state != ORR_REQ_WAITING || w->error.code)
+		return;
+	serve_happen(w, q->deadline_s);
+	req_end(w, q, ORR_REQ_SHED, q->deadline_s);
+}
+
+/* serve.shed=hopeless: it has not started, and the last moment to do so was 1 ns ago. */
+static void on_hopeless(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+{
+	(void)e, (void)arg;
+	struct orr_serve *w = ctx;
+	struct req *q = req_of(w, subject);
+	if (!q || q->state != ORR_REQ_WAITING || !isnan(q->first_start_s) || w->error.code)
+		return;
+	serve_happen(w, serve_clock_s(w));
+	req_end(w, q, ORR_REQ_SHED, w->now_s);
+}
+
+static void watch_deadline(struct orr_serve *w, const struct req *q)
+{
+	if (w->set->shed == SHED_NO || !(q->deadline_s < 4e9))
+		return;
+	orr_req r = req_handle(w, req_slot(w, q));
+	if (w->set->shed == SHED_LATE)
+		eng_at(w->host.engine, serve_ns(q->deadline_s), PRIO_TIMER, on_late, w, r, 0);
+	else
+		eng_at(w->host.engine, serve_ns(q->deadline_s - shortest_service(w, q)) + 1, PRIO_TIMER, on_hopeless, w, r, 0);
+}
+
+/* ---- placement ---- */
+
+static bool is_full(const struct orr_serve *w, const struct req *q, uint32_t replica)
+{
+	uint64_t limit = w->set->queue_limit, n = group_count(w, q->model);
+	if (limit == UINT64_MAX)
+		return false;
+	if (replica != NONE)
+		return w->replica[replica].routed >= limit;
+	return w->live - w->fleet->routed > limit * (n ? n : 1); /* q is one of the unrouted */
+}
+
+/* No replica was found, and the policy will not assign one. */
+static bool must_hold(const struct orr_serve *w, const struct req *q, uint32_t replica)
+{
+	return replica == NONE && (w->set->router != ROUTER_AUTO || !w->ops->route || !group_count(w, q->model));
+}
+
+/* Before it chooses, the policy is told of replicas that came or went; in replica() it may place or end the request. */
+static bool is_still_to_place(struct orr_serve *w, const struct req *q)
+{
+	if (w->n_event && w->ops->route && w->set->router == ROUTER_AUTO)
+		due_tell_events(w);
+	return !w->error.code && q->state == ORR_REQ_WAITING && q->replica == NONE;
+}
+
+/* Autoscaling by rate counts it for all deployments that could serve it, and not again when it is routed. */
+static void count_unrouted(struct orr_serve *w, struct req *q)
+{
+	for (uint32_t d = 0; d < w->config->n_deployments && !q->has_come; d++) {
+		struct fleet_part *p = &w->fleet->part[d];
+		p->came += (p->model == NONE || p->model == q->model) && w->config->deployment[d].role != ORR_ROLE_DECODE;
+	}
+	q->has_come = true;
+}
+
+static void place(struct orr_serve *w, struct req *q, bool is_new)
+{
+	struct fleet *f = w->fleet;
+	f->same_ticks = 0; /* no tick has seen it yet */
+	if (!is_still_to_place(w, q))
+		return;
+	bool has_none = !group_count(w, q->model); /* the policy is not asked */
+	uint32_t replica = has_none ? NONE : route_pick(w, q);
+	if (w->error.code)
+		return;
+	if (is_new && is_full(w, q, replica)) {
+		req_end(w, q, ORR_REQ_SHED, w->now_s);
+		return;
+	}
+	if (must_hold(w, q, replica)) {
+		count_unrouted(w, q);
+		MEM_GROW(f->held, f->n_held, f->cap_held);
+		f->held[f->n_held++] = req_handle(w, req_slot(w, q));
+		q->is_arriving = false;
+		return;
+	}
+	if (replica != NONE)
+		req_set_replica(w, q, replica);
+	else
+		count_unrouted(w, q);
+	due_arrival(w, q);
+}
+
+void serve_arrive(struct orr_serve *w, const struct request_rec *rec)
+{
+	struct req *q = req_new(w, rec);
+	if (!q) {
+		w->is_over = true;
+		return;
+	}
+	if (!request_can_be_served(w, q)) {
+		req_end(w, q, ORR_REQ_REFUSED, q->arrival_s);
+		return;
+	}
+	watch_deadline(w, q);
+	place(w, q, true);
+}
+
+void request_place(struct orr_serve *w, struct req *q)
+{
+	place(w, q, false);
+}
+
+void requests_release_held(struct orr_serve *w)
+{
+	struct fleet *f = w->fleet;
+	uint32_t n = f->n_held, kept = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		struct req *q = req_of(w, f->held[i]);
+		if (!q || q->state == ORR_REQ_ENDED)
+			continue;
+		if (group_count(w, q->model))
+			place(w, q, false);
+		else
+			f->held[kept++] = f->held[i];
+	}
+	f->n_held = kept;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * dispatch.h - calls of the policy within an instant (dispatch.c); conservation laws under --check (check.c)
+ */
+#ifndef ORR_SERVE_DISPATCH_H
+#define ORR_SERVE_DISPATCH_H
+
+#include "serve/world.h"
+
+/* Makes all calls that are due, and those that follow from them. */
+void dispatch_instant(struct orr_serve *w);
+/* Brings now_s up to the engine's clock. */
+void dispatch_catch_up(struct orr_serve *w);
+
+/* At the end of an instant, and at the end of the run: a broken law fails the run. */
+void check_serve_state(struct orr_serve *w);
+void check_serve_end(struct orr_serve *w);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * due.h - calls of the policy that are due in this instant (due.c); dispatch.c makes them
+ */
+#ifndef ORR_SERVE_DUE_H
+#define ORR_SERVE_DUE_H
+
+#include "serve/world.h"
+
+/* Calls a function of the policy that may act; `number`: request for --policy-timeout's message. */
+#define POLICY_CALL(w, number, what, ...)                                          \
+	do {                                                                       \
+		watch_enter((w)->watch, #what, eng_now((w)->host.engine), number); \
+		(w)->is_acting = true;                                             \
+		(w)->ops->what(__VA_ARGS__);                                       \
+		(w)->is_acting = false;                                            \
+		watch_leave((w)->watch);                                           \
+	} while (0)
+
+/* schedule() is due for the replica. */
+void replica_dirty(struct orr_serve *w, uint32_t replica);
+/* arrive() is due: the request is new, was thrown off its replica, or has moved. */
+void due_arrival(struct orr_serve *w, struct req *q);
+/* replica() is due. */
+void due_event(struct orr_serve *w, uint32_t replica, enum orr_replica_event event);
+/* Makes the replica() calls that are due. They come before run_end(), finish() and arrive() of the instant. */
+void due_tell_events(struct orr_serve *w);
+
+#endif

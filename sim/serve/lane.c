@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A replica that serves a language model: its life, and its residents. */
+#include "serve/lane.h"
+#include "serve/metrics.h"
+
+#include "base/mem.h"
+#include "hwmodel/device.h"
+
+#include <math.h>
+
+/* ---- life ---- */
+
+static struct served_on *place_model(struct orr_serve *w, const struct replica *r, struct orr_error *err)
+{
+	const struct serve_config *c = w->config;
+	const struct serve_deployment *d = &c->deployment[r->deployment];
+	const struct device *device = c->device && r->gpu_type < c->cluster->n_types ? c->device[r->gpu_type] : NULL;
+	struct served_place p = { .device = device,
+		.profile = c->profile && r->gpu_type < c->cluster->n_types ? c->profile[r->gpu_type] : NULL,
+		.tp = d->tp,
+		.pp = d->pp,
+		.precision = c->precision };
+	if (device) {
+		p.tp_Bps = p.pp_Bps = device->link_Bps;
+		p.tp_latency_s = p.pp_latency_s = device->link_latency_s;
+	}
+	return served_on_new(c->model[r->model], &p, err);
+}
+
+struct lane *lane_new(struct orr_serve *w, uint32_t replica, struct orr_error *err)
+{
+	const struct replica *r = &w->replica[replica];
+	struct served_on *on = place_model(w, r, err);
+	if (!on)
+		return NULL;
+	struct lane *l = mem_zalloc(1, sizeof *l);
+	l->replica = replica;
+	l->model = w->config->model[r->model];
+	l->on = on;
+	l->first = l->last = NONE;
+	l->again_ns = -1;
+	l->end_s = -1;
+	if (!kv_open(w, l, r->deployment, err)) {
+		lane_free(l);
+		return NULL;
+	}
+	decodes_init(l);
+	return l;
+}
+
+void lane_free(struct lane *l)
+{
+	if (!l)
+		return;
+	decodes_free(l);
+	prefix_free(l->prefix);
+	served_on_free(l->on);
+	mem_free(l->list);
+	mem_free(l);
+}
+
+/* ---- what actions begin with ---- */
+
+struct lane *lane_at(struct orr_serve *w, uint32_t replica, const char *what)
+{
+	struct lane *l = lane_on(w, replica);
+	if (!l)
+		serve_fail(w, ORR_EFAIL, NULL, "%s on replica %u, which %s", what, replica,
+			replica >= w->n_replicas ? "does not exist" : "is down or serves no language model");
+	return l;
+}
+
+struct req *lane_actor(struct orr_serve *w, orr_req r, enum orr_req_state state, const char *what)
+{
+	struct req *q = req_actor(w, r, state, what);
+	if (!q)
+		return NULL;
+	if (q->replica == NONE) {
+		serve_fail(w, ORR_EFAIL, q, "%s of a request that is on no replica", what);
+		return NULL;
+	}
+	return lane_at(w, q->replica, what) ? q : NULL;
+}
+
+/* ---- residents ---- */
+
+static void append(struct orr_serve *w, struct lane *l, struct req *q)
+{
+	uint32_t slot = req_slot(w, q);
+	q->res_prev = l->last;
+	q->res_next = NONE;
+	if (l->last == NONE)
+		l->first = slot;
+	else
+		w->req[l->last].res_next = slot;
+	l->last = slot;
+	l->n++;
+}
+
+static void detach(struct orr_serve *w, struct lane *l, struct req *q)
+{
+	if (q->res_prev == NONE)
+		l->first = q->res_next;
+	else
+		w->req[q->res_prev].res_next = q->res_next;
+	if (q->res_next == NONE)
+		l->last = q->res_prev;
+	else
+		w->req[q->res_next].res_prev = q->res_prev;
+	q->res_prev = q->res_next = NONE;
+	l->n--;
+}
+
+/* Takes its prompt out of the next iteration. */
+static void unlist(struct lane *l, struct req *q, uint32_t slot)
+{
+	q->next_tokens = 0;
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < l->n_list; i++)
+		if (l->list[i] != slot)
+			l->list[kept++] = l->list[i];
+	l->n_list = kept;
+}
+
+void lane_depart(struct orr_serve *w, struct lane *l, struct req *q)
+{
+	if (q->heap_at != NONE)
+		decodes_leave(w, l, q);
+	if (q->next_tokens)
+		unlist(l, q, req_slot(w, q));
+	detach(w, l, q);
+	q->is_paused = false;
+}
+
+void lane_settle(const struct orr_serve *w, struct req *q)
+{
+	const struct lane *l = q->heap_at == NONE ? NULL : lane_of(w, q);
+	if (l)
+		decodes_settle(l, q);
+}
+
+/* Turns all tokens done into prompt. */
+static void restart(struct req *q)
+{
+	if (q->done > q->prompt)
+		q->prompt = q->done;
+	q->done = 0;
+	q->is_swapped = false;
+}
+
+bool orr_admit(struct orr_serve *w, orr_req r, uint32_t tokens, uint32_t keep_free)
+{
+	struct req *q = lane_actor(w, r, ORR_REQ_WAITING, "orr_admit()");
+	if (!q)
+		return false;
+	struct lane *l = lane_of(w, q);
+	if (q->model != w->replica[q->replica].model) {
+		serve_fail(w, ORR_EFAIL, q, "orr_admit() on replica %u, which serves model %s, not %s", q->replica, l->model->name,
+			w->config->model[q->model]->name);
+		return false;
+	}
+	if (q->done && q->kv_at != q->replica)
+		restart(q); /* another replica holds its tokens */
+	bool is_new = !q->done;
+	if (!kv_take(l, q, tokens, keep_free))
+		return false;
+	if (is_new)
+		serve_metrics_looked_up(w, q->prompt, q->done);
+	if (q->is_swapped)
+		l->copy_s += (double)q->done * l->model->kv_bytes / w->set->swap_Bps;
+	q->is_swapped = false;
+	q->state = ORR_REQ_RESIDENT;
+	w->waiting--;
+	append(w, l, q);
+	if (q->done > q->prompt)
+		decodes_join(w, l, q);
+	return true;
+}
+
+bool orr_kv_grow(struct orr_serve *w, orr_req r, uint32_t tokens, uint32_t keep_free)
+{
+	struct req *q = lane_actor(w, r, ORR_REQ_RESIDENT, "orr_kv_grow()");
+	if (!q)
+		return false;
+	struct lane *l = lane_of(w, q);
+	uint32_t has = orr_kv_held(w, r), wants = kv_blocks_for(l, tokens);
+	if (wants <= has)
+		return true;
+	if ((uint64_t)(wants - has) + keep_free > l->avail)
+		return false;
+	decodes_hold(w, l, q, wants - has);
+	kv_spend(l, wants - has);
+	return true;
+}
+
+void orr_evict(struct orr_serve *w, orr_req r, enum orr_evict_how how)
+{
+	struct req *q = lane_actor(w, r, ORR_REQ_RESIDENT, "orr_evict()");
+	if (!q)
+		return;
+	struct lane *l = lane_of(w, q);
+	if (lane_is_in_flight(l, q)) {
+		serve_fail(w, ORR_EFAIL, q, "orr_evict() of a request that is part of the iteration that runs");
+		return;
+	}
+	lane_depart(w, l, q);
+	kv_give(l, q);
+	if (how == ORR_EVICT_SWAP && q->done) {
+		l->copy_s += (double)q->done * l->model->kv_bytes / w->set->swap_Bps;
+		q->is_swapped = true;
+		q->kv_at = q->replica;
+	} else {
+		restart(q);
+	}
+	q->preemptions++;
+	q->state = ORR_REQ_WAITING;
+	w->waiting++;
+}
+
+void orr_pause(struct orr_serve *w, orr_req r)
+{
+	struct req *q = lane_actor(w, r, ORR_REQ_RESIDENT, "orr_pause()");
+	if (!q)
+		return;
+	struct lane *l = lane_of(w, q);
+	if (q->heap_at == NONE)
+		serve_fail(w, ORR_EFAIL, q, "orr_pause() of a request that %s",
+			q->is_paused ? "is paused already" : "has not finished its prompt");
+	else if (l->is_flying)
+		serve_fail(w, ORR_EFAIL, q, "orr_pause() while an iteration runs on replica %u", q->replica);
+	else {
+		decodes_leave(w, l, q);
+		q->is_paused = true;
+	}
+}
+
+void orr_resume(struct orr_serve *w, orr_req r)
+{
+	struct req *q = lane_actor(w, r, ORR_REQ_RESIDENT, "orr_resume()");
+	if (!q)
+		return;
+	struct lane *l = lane_of(w, q);
+	if (!q->is_paused)
+		serve_fail(w, ORR_EFAIL, q, "orr_resume() of a request that is not paused");
+	else if (l->is_flying)
+		serve_fail(w, ORR_EFAIL, q, "orr_resume() while an iteration runs on replica %u", q->replica);
+	else {
+		q->is_paused = false;
+		decodes_join(w, l, q);
+	}
+}
+
+/* ---- what policies ask ---- */
+
+bool orr_is_decoding(const struct orr_serve *w, orr_req r)
+{
+	const struct req *q = req_of(w, r);
+	return q && q->heap_at != NONE;
+}
+
+orr_req orr_resident_first(const struct orr_serve *w, uint32_t replica)
+{
+	const struct lane *l = lane_on(w, replica);
+	return l && l->first != NONE ? req_handle(w, l->first) : 0;
+}
+
+orr_req orr_resident_next(const struct orr_serve *w, orr_req r)
+{
+	const struct req *q = req_of(w, r);
+	return q && q->state == ORR_REQ_RESIDENT && q->res_next != NONE ? req_handle(w, q->res_next) : 0;
+}
+
+uint32_t orr_residents(const struct orr_serve *w, uint32_t replica)
+{
+	const struct lane *l = lane_on(w, replica);
+	return l ? l->n : 0;
+}
+
+uint32_t orr_decodes(const struct orr_serve *w, uint32_t replica)
+{
+	const struct lane *l = lane_on(w, replica);
+	return l ? l->ends.n : 0;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * memory.h - memory of replicas that run table models: use over time (memory.c), loaded models (loading.c)
+ */
+#ifndef ORR_SERVE_MEMORY_H
+#define ORR_SERVE_MEMORY_H
+
+#include "serve/world.h"
+
+/* An addition to what runs on a replica. */
+struct memory_extra {
+	bool is_run; /* false: weights alone */
+	uint32_t model;
+	struct served_memory memory;
+	double alone_s, delay_s;
+	double weights;   /* from now on */
+	uint32_t without; /* slot + 1 of a run that is taken as gone; 0: none */
+};
+
+/* Bytes in use now: weights and runs. */
+double memory_in_use(const struct orr_serve *w, uint32_t replica);
+/* Returns whether there is room from now on, as the runs are now. x NULL: nothing is added. */
+bool memory_fits(const struct orr_serve *w, uint32_t replica, const struct memory_extra *x);
+/* Returns the least delay at which the run fits; INFINITY: never. */
+double memory_fits_after(const struct orr_serve *w, uint32_t replica, struct memory_extra x);
+/* Progress per second of n runs on one replica, given their models (serve.interference). */
+void interference_rates(const struct orr_serve *w, const uint32_t *model, uint32_t n, double *rate);
+
+/* Sets the models that are in memory when the replica comes up. */
+void loading_begin(struct orr_serve *w, uint32_t replica);
+bool loading_is_done(const struct orr_serve *w, uint32_t replica, uint32_t model);
+
+#endif

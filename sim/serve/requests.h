@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * requests.h - requests: slots and handles, policies' lists, arrival and end (requests.c)
+ *
+ * Invariant: a live request is waiting, in `runs` > 0 runs, resident on one replica, or moving between two.
+ */
+#ifndef ORR_SERVE_REQUESTS_H
+#define ORR_SERVE_REQUESTS_H
+
+#include "serve/world.h"
+
+struct req {
+	uint32_t generation;
+	uint8_t state, how;                  /* enum orr_req_state, orr_req_end */
+	bool is_paused, is_swapped, is_held; /* held: by runs started with ORR_RUN_KEEP */
+	uint64_t stamp;                      /* of the last batch that contains it */
+	bool is_known;                       /* the policy was told of it */
+	bool has_come;                       /* counted by autoscaling by rate before it was on a replica */
+	bool is_arriving;                    /* arrive() is due */
+	uint64_t number, session, mark;
+	double arrival_s, deadline_s, first_start_s, first_token_s, last_token_s;
+	uint32_t id, model, replica, samples, priority;
+	uint32_t prompt_asked, output_asked, max_output;
+	uint32_t preemptions, restarts;
+	uint32_t q_prev, q_next; /* in the policy's list */
+	struct orr_fifo *list;   /* NULL: in no list */
+	/* batches */
+	uint32_t runs; /* number of runs that contain it */
+	/* language models */
+	uint32_t prompt, done; /* done: exact unless it is decoding; then done + (lane clock - joined) */
+	uint32_t outputs;      /* tokens given out; while decoding as for done */
+	uint64_t joined;       /* lane clock when it joined the decodes */
+	uint32_t heap_at;      /* in the lane's heap of ends; NONE: not decoding */
+	uint32_t next_tokens;  /* prompt tokens in the iteration listed or running; 0: none */
+	uint32_t res_prev, res_next;
+	uint32_t kv_held;          /* blocks of its own */
+	uint32_t n_blocks, shared; /* hashes of its prompt; the number of them shared with the prefix cache */
+	const uint64_t *block;
+	double max_gap_s;            /* longest time between two tokens */
+	uint32_t later_at, fresh_at; /* lane.h; while it decodes */
+	uint64_t gap_from;           /* lane clock from which the lane's gaps apply to it */
+	uint32_t kv_at;              /* waiting, done > 0: the replica that holds its tokens */
+	uint32_t move;               /* number of its transfer; while it is moving */
+	uint32_t next_ended;         /* list of the requests that ended in this instant */
+};
+
+static inline orr_req req_handle(const struct orr_serve *w, uint32_t slot)
+{
+	return (uint64_t)w->req[slot].generation << 32 | (slot + 1u);
+}
+/* Returns NULL if the handle is stale. */
+static inline struct req *req_of(const struct orr_serve *w, orr_req r)
+{
+	uint32_t slot = (uint32_t)r - 1u;
+	if (slot >= w->n_req || w->req[slot].generation != r >> 32)
+		return NULL;
+	return &w->req[slot];
+}
+static inline uint32_t req_slot(const struct orr_serve *w, const struct req *q)
+{
+	return (uint32_t)(q - w->req);
+}
+
+/* Returns a waiting request that the policy does not know yet; NULL, with w->error set, if its model is not served. */
+struct req *req_new(struct orr_serve *w, const struct request_rec *rec);
+/* Gives a request of a language model at least one token of prompt and of output; formats without tokens have 0. */
+void req_set_tokens(const struct orr_serve *w, struct req *q);
+/* Ends a request that holds no blocks. finish() is called before the next schedule(); the slot is freed at the end of the
+ * instant. No-op if it has ended. */
+void req_end(struct orr_serve *w, struct req *q, enum orr_req_end how, double at_s);
+void req_release_ended(struct orr_serve *w);
+/* Takes it out of the policy's list. */
+void req_unlist(struct orr_serve *w, struct req *q);
+/* Returns the request of an action if actions are allowed and it is in that state; else NULL, and the run fails. */
+struct req *req_actor(struct orr_serve *w, orr_req r, enum orr_req_state state, const char *what);
+
+#endif

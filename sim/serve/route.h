@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * route.h - routing (route.c) and admission (admit.c); docs/models.md, "Serving: metrics, routing, scaling"
+ */
+#ifndef ORR_SERVE_ROUTE_H
+#define ORR_SERVE_ROUTE_H
+
+#include "serve/world.h"
+
+/* Returns the replica that serve.router, or the policy's route(), picks; NONE: none now. */
+uint32_t route_pick(struct orr_serve *w, const struct req *q);
+/* The same by serve.router alone. */
+uint32_t route_by_rule(struct orr_serve *w, const struct req *q);
+
+/* A request arrives now: refused if it can never be served, shed if serve.queue_limit is reached, else routed. */
+void serve_arrive(struct orr_serve *w, const struct request_rec *rec);
+/* Routes a waiting request that is on no replica; arrive() follows. While no replica takes its model it is held. */
+void request_place(struct orr_serve *w, struct req *q);
+/* A replica came up: routes held requests in order. */
+void requests_release_held(struct orr_serve *w);
+/* Returns whether a deployment serves the model, now or later. */
+bool model_has_replicas(const struct orr_serve *w, uint32_t model);
+/* Returns whether a request of this size ever fits on a replica that serves its model. */
+bool request_can_be_served(const struct orr_serve *w, const struct req *q);
+
+#endif

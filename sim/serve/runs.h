@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * runs.h - runs of batches of table models (runs.c); batches.c starts them, preempt.c aborts and resumes them
+ *
+ * Invariant: a running run has exactly one pending event: its end or, if it is leaving, the exit point before that. A
+ * suspended run has none. Both are in the list of their replica; n_runs counts the running ones only.
+ */
+#ifndef ORR_SERVE_RUNS_H
+#define ORR_SERVE_RUNS_H
+
+#include "serve/world.h"
+
+enum run_state { RUN_FREE, RUN_RUNNING, RUN_SUSPENDED, RUN_OVER };
+struct run {
+	uint32_t generation;
+	uint8_t state; /* enum run_state */
+	bool keeps;    /* ORR_RUN_KEEP */
+	uint32_t replica, model, samples, length;
+	uint32_t n, cap;
+	orr_req *handle; /* its requests */
+	double started_s;
+	double alone_s;           /* its whole time if nothing else ran */
+	double whole_s;           /* alone_s with all layers of the model (orr_batch.part) */
+	double left_s;            /* of alone_s, at rate_from_s */
+	double exit_left_s;       /* leaving: what is left at the exit point */
+	double rate, rate_from_s; /* progress per second; depends on the other runs of the replica */
+	struct served_memory memory;
+	struct eng_event end;
+	double end_s;
+	int leaving;         /* enum orr_abort_how, at the next exit point; -1: not leaving */
+	uint32_t prev, next; /* on the replica */
+};
+
+static inline uint32_t run_slot(const struct orr_serve *w, const struct run *x)
+{
+	return (uint32_t)(x - w->run);
+}
+static inline orr_run run_handle(const struct orr_serve *w, uint32_t slot)
+{
+	return (uint64_t)w->run[slot].generation << 32 | (slot + 1u);
+}
+/* Returns NULL if the handle is stale. */
+static inline struct run *run_of(const struct orr_serve *w, orr_run r)
+{
+	uint32_t slot = (uint32_t)r - 1u;
+	if (slot >= w->n_run || w->run[slot].generation != r >> 32)
+		return NULL;
+	return &w->run[slot];
+}
+static inline bool run_is_live(const struct run *x)
+{
+	return x->state == RUN_RUNNING || x->state == RUN_SUSPENDED;
+}
+/* Seconds of alone_s that are left now. */
+static inline double run_left(const struct orr_serve *w, const struct run *x)
+{
+	if (x->state != RUN_RUNNING)
+		return x->left_s;
+	double left = x->left_s - (w->now_s - x->rate_from_s) * x->rate;
+	return left > 0 ? left : 0;
+}
+
+/* Returns a slot with handle and cap of its last use. */
+struct run *run_new(struct orr_serve *w);
+/* Appends it to the list of its replica. */
+void run_link(struct orr_serve *w, struct run *x);
+/* Runs from now on, beside the other runs of the replica. */
+void run_go(struct orr_serve *w, struct run *x);
+/* Books the progress up to now; the rate stays. */
+void run_settle(const struct orr_serve *w, struct run *x);
+/* Schedules its event from left_s and rate; none may be pending. */
+void run_set_end(struct orr_serve *w, struct run *x);
+/* At an exit point: aborts or suspends it, as x->leaving says. */
+void run_leave(struct orr_serve *w, struct run *x);
+
+/* Drops all runs of a replica that is lost. */
+void runs_lost(struct orr_serve *w, uint32_t replica);
+/* Takes a request out of every run that contains it; the runs go on. */
+void runs_detach(struct orr_serve *w, struct req *q);
+/* Frees the runs whose run_end() has been called. */
+void runs_release_over(struct orr_serve *w);
+void runs_free(struct orr_serve *w);
+
+#endif

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A run of the world: begin, instants, loop, end. */
+#include "serve/clients.h"
+#include "serve/dispatch.h"
+#include "serve/fleet.h"
+#include "serve/guard.h"
+#include "serve/lane.h"
+#include "serve/metrics.h"
+#include "serve/route.h"
+#include "serve/runs.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+
+enum { NO_REQUEST = -1 };
+
+/* ---- arrivals: one pending event ---- */
+
+static void on_arrival(struct engine *e, void *ctx, uint64_t subject, uint64_t arg);
+
+static void next_arrival(struct orr_serve *w)
+{
+	w->has_next = reqcursor_next(w->cursor, &w->next_rec);
+	if (w->has_next)
+		eng_at(w->host.engine, w->next_rec.arrival_ns, PRIO_ARRIVAL, on_arrival, w, 0, 0);
+}
+
+static void on_arrival(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+{
+	(void)e, (void)subject, (void)arg;
+	struct orr_serve *w = ctx;
+	if (w->is_over)
+		return;
+	serve_happen(w, (double)w->next_rec.arrival_ns / 1e9);
+	serve_arrive(w, &w->next_rec);
+	next_arrival(w);
+}
+
+/* ---- instants ---- */
+
+bool serve_instant(struct orr_serve *w)
+{
+	int64_t t;
+	if (!w->is_over)
+		dispatch_instant(w);
+	return !w->is_over && eng_next_time(w->host.engine, &t) && t == eng_now(w->host.engine);
+}
+
+bool serve_is_over(const struct orr_serve *w)
+{
+	return w->is_over || (!w->live && !w->has_next);
+}
+
+bool serve_has_failed(const struct orr_serve *w)
+{
+	return w->error.code != 0;
+}
+
+/* ---- the loop of a run that owns its clock ---- */
+
+/* Returns whether no pending event can let a waiting request go on. (In a closed loop, requests follow answers only.) */
+static bool is_starving(const struct orr_serve *w)
+{
+	return (!w->has_next || w->clients) && eng_pending(w->host.engine) == serve_background(w);
+}
+
+void serve_starving(struct orr_serve *w)
+{
+	const struct req *oldest = NULL;
+	for (uint32_t slot = 0; slot < w->n_req; slot++) {
+		const struct req *q = &w->req[slot];
+		if (q->state != ORR_REQ_ENDED && (!oldest || q->number < oldest->number))
+			oldest = q;
+	}
+	if (w->fleet->wants_more)
+		serve_fail(w, ORR_EFAIL, oldest, "%llu requests have not ended, and replicas find no GPUs, now or later",
+			(unsigned long long)w->live);
+	serve_fail(w, ORR_EFAIL, oldest,
+		"%llu requests have not ended, nothing runs, no timer is set and no request will arrive: the policy does not start them "
+		"(this is the first%s)",
+		(unsigned long long)w->live,
+		w->set->preloaded ? "" : "; with serve.preloaded=false a policy must load models: orr_model_load()");
+}
+
+double serve_part_done(const struct orr_serve *w)
+{
+	uint64_t n = reqset_count(w->config->requests);
+	return serve_is_over(w) ? 1 : n && n != UINT64_MAX ? (double)w->next_rec.number / (double)n : 0;
+}
+
+static void report_progress(struct orr_serve *w, uint64_t *steps)
+{
+	if (w->config->progress && !(++*steps & 4095))
+		w->config->progress(w->config->progress_ctx, serve_part_done(w));
+}
+
+static void on_until(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+{
+	(void)e, (void)ctx, (void)subject, (void)arg;
+}
+
+static void loop(struct orr_serve *w)
+{
+	int64_t t;
+	uint64_t steps = 0;
+	while (!serve_is_over(w)) {
+		if (is_starving(w)) {
+			serve_starving(w);
+			break;
+		}
+		if (!eng_next_time(w->host.engine, &t))
+			break; /* requests wait for nodes that never return */
+		if (t > INT64_MAX / 2) {
+			serve_fail(w, ORR_EFAIL, NULL,
+				"the clock ends after 146 years, and %llu requests have not ended (--until sets an earlier end)",
+				(unsigned long long)w->live);
+			break;
+		}
+		if (t > w->config->until_ns) {
+			/* Advances the clock to the end of the run; all pending events are later. */
+			eng_at(w->host.engine, w->config->until_ns, PRIO_UNTIL, on_until, NULL, 0, 0);
+			eng_step(w->host.engine);
+			serve_happen(w, (double)w->config->until_ns / 1e9);
+			break;
+		}
+		do {
+			int64_t next;
+			do
+				eng_step(w->host.engine);
+			while (!w->is_over && eng_next_time(w->host.engine, &next) && next == t);
+		} while (serve_instant(w));
+		report_progress(w, &steps);
+	}
+}
+
+/* ---- begin and end ---- */
+
+static void world_free(struct orr_serve *w)
+{
+	runs_free(w);
+	moves_free(w);
+	scale_free(w);
+	replicas_free(w);
+	clients_free(w);
+	serve_metrics_free(w);
+	guard_free(w);
+	reqcursor_close(w->cursor);
+	for (uint32_t i = 0; i < w->n_observed; i++)
+		mem_free(w->observed[i].name);
+	mem_free(w->observed);
+	mem_free(w->req);
+	mem_free(w->free_req);
+	mem_free(w->arrived);
+	mem_free(w->model_of);
+	mem_free(w->dirty);
+	mem_free(w->event);
+	settings_free(w->set);
+	if (w->owns_host) {
+		pool_free(w->host.pool);
+		eng_free(w->host.engine);
+	}
+	watch_free(w->watch);
+	mem_free(w);
+}
+
+static struct orr_serve *world_new(const struct serve_config *c, const struct serve_host *host, const struct orr_policy *policy,
+	const char *label, struct run_result *result)
+{
+	struct orr_serve *w = mem_zalloc(1, sizeof *w);
+	w->config = c;
+	w->policy = policy;
+	w->ops = policy->ops;
+	w->label = label;
+	w->claims = policy->flags & (ORR_WORK_CONSERVING | ORR_SLO_GUARDED);
+	w->result = result;
+	w->first_ended = w->last_ended = w->ended_told = NONE;
+	w->last_instant = -1;
+	w->owns_host = !host;
+	if (host)
+		w->host = *host;
+	else
+		w->host = (struct serve_host){ .engine = eng_new(), .pool = pool_new(c->cluster, c->placement) };
+	w->now_s = serve_clock_s(w);
+	w->cursor = reqset_open(c->requests, c->replication);
+	rng_init(&w->route_rng, c->seed, "serve-route", c->replication);
+	rng_init(&w->policy_rng, c->seed, "serve-policy", c->replication);
+	rng_init(&w->service_rng, c->seed, "serve-service", c->replication);
+	return w;
+}
+
+static void create_policy(struct orr_serve *w, const struct orr_args *policy_args)
+{
+	struct orr_error err = { 0 };
+	watch_enter(w->watch, "create", eng_now(w->host.engine), (uint64_t)NO_REQUEST);
+	w->self = w->ops->create(w, policy_args, &err);
+	watch_leave(w->watch);
+	if (!w->self)
+		serve_fail(w, err.code ? err.code : ORR_EINPUT, NULL, "%s",
+			err.text[0] ? err.text : "create() returned nothing and gave no reason");
+	guard_begin(w);
+}
+
+struct orr_serve *serve_begin(const struct serve_config *c, const struct serve_host *host, const struct orr_policy *policy,
+	const struct orr_args *policy_args, const char *label, struct run_result *result, struct orr_error *err)
+{
+	struct orr_serve *w = world_new(c, host, policy, label, result);
+	w->watch = watch_new(label, c->policy_timeout_s);
+	watch_noun(w->watch, "request");
+	w->set = settings_new(c, &w->error);
+	if (w->set)
+		replicas_begin(w);
+	if (!w->error.code)
+		scale_begin(w);
+	if (!w->error.code) {
+		serve_metrics_begin(w);
+		if (!clients_begin(w))
+			next_arrival(w);
+	}
+	if (!w->error.code)
+		create_policy(w, policy_args);
+	if (w->error.code) {
+		if (err)
+			*err = w->error;
+		world_free(w);
+		return NULL;
+	}
+	return w;
+}
+
+/* Ends all live requests as unfinished, without calls of the policy. */
+static void end_requests(struct orr_serve *w)
+{
+	for (uint32_t slot = 0; slot < w->n_req && w->live; slot++) {
+		struct req *q = &w->req[slot];
+		if (q->state == ORR_REQ_ENDED) /* free slots are ENDED too */
+			continue;
+		if (w->config->model[q->model]->kind == SERVED_LLM)
+			lane_settle(w, q);
+		q->state = ORR_REQ_ENDED;
+		q->how = ORR_REQ_UNFINISHED;
+		w->live--;
+		serve_metrics_request(w, q, w->now_s);
+	}
+}
+
+static void report_observed(struct orr_serve *w)
+{
+	for (uint32_t i = 0; i < w->n_observed; i++)
+		result_metric(
+			w->result, result_text(w->result, w->observed[i].name), w->observed[i].sum / (double)w->observed[i].n, NAN, NAN);
+}
+
+static void measure(struct orr_serve *w)
+{
+	dispatch_catch_up(w);
+	if (!w->error.code) {
+		end_requests(w);
+		serve_metrics_end(w);
+		report_observed(w);
+	}
+	if (!w->error.code && w->config->check)
+		check_serve_end(w);
+}
+
+void serve_leave(struct orr_serve *w)
+{
+	if (w->has_left)
+		return;
+	measure(w);
+	w->has_left = w->is_over = true;
+	for (uint32_t i = 0; i < w->n_replicas; i++)
+		replica_leave(w, i);
+}
+
+int serve_end(struct orr_serve *w, struct orr_error *err)
+{
+	if (!w->has_left)
+		measure(w);
+	w->result->is_oracle = (w->policy->flags & ORR_NEEDS_ORACLE) || w->saw_truth;
+	watch_enter(w->watch, "destroy", eng_now(w->host.engine), (uint64_t)NO_REQUEST);
+	w->ops->destroy(w->self);
+	watch_leave(w->watch);
+	int rc = w->error.code;
+	if (rc && err)
+		*err = w->error;
+	world_free(w);
+	return rc;
+}
+
+int serve_run(const struct serve_config *c, const struct orr_policy *policy, const struct orr_args *policy_args, const char *label,
+	struct run_result *result, struct orr_error *err)
+{
+	struct orr_serve *w = serve_begin(c, NULL, policy, policy_args, label, result, err);
+	if (!w)
+		return err && err->code ? err->code : ORR_EFAIL;
+	loop(w);
+	return serve_end(w, err);
+}

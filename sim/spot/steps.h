@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * steps.h - the steps of the job: the run of steps in flight, and records of the steps that are done
+ *
+ * Invariant: done = committed + the steps of all records from `first` on.
+ */
+#ifndef ORR_SPOT_STEPS_H
+#define ORR_SPOT_STEPS_H
+
+#include "spot/spot.h"
+#include "cluster/ledger.h"
+
+/* Consecutive steps of equal length, time and money. */
+struct steprun {
+	uint64_t count;
+	int64_t since_last; /* from the end of the step before to the end of this one */
+	double samples;
+	struct ledger owners, redundant; /* redundant: part of owners */
+	timeline_sum cost;               /* of all instances since the end of the step before */
+};
+
+/* Committed steps that are equal in what sums of floating-point numbers depend on. */
+struct alike {
+	uint64_t count;
+	int64_t since_last;
+	double samples;
+	timeline_sum cost;
+};
+
+struct steps {
+	bool is_in_flight, is_last, has_ended; /* has_ended: steps() is to be called */
+	int64_t began, ends, pace;
+	uint64_t left; /* of the run, with the one in flight; UINT64_MAX: no end */
+	double samples, redundant, egress;
+	double samples_once; /* of the step in flight alone; -1: as the others */
+	unsigned flags;
+	struct ledger bucket; /* the owners' time and money in the step in flight */
+	/* of the whole run of the world */
+	bool is_provisional;
+	uint64_t done, committed, lost, orphaned; /* done: and not lost since */
+	struct steprun *run;                      /* records of uncommitted steps, from `first` on */
+	size_t first, n, cap;
+	struct ledger pending;         /* of those records */
+	int64_t first_began, last_end; /* -1: none */
+	timeline_sum live_ns_at_end;
+	struct alike alike;             /* the last committed ones, which the sums lack */
+	double samples_safe, value_sum; /* value_sum: of samples x ns / money; unit: report.c */
+	bool was_free;                  /* some steps cost nothing: value has no bound */
+	uint64_t rows_stride;           /* one iteration row in so many is kept */
+	uint64_t rows_seen;
+};
+
+/* Does a pipeline remain that was not dropped? */
+bool steps_have_owners(const struct orr_spot *w);
+/* When the run of steps ends by itself; ORR_NEVER: it does not. */
+int64_t steps_target(const struct orr_spot *w);
+/* Brings steps and accounts up to t; with_t: finishes a step that ends at t too. */
+void steps_advance(struct orr_spot *w, int64_t t, bool with_t);
+/* Commits what is left, at the end of the run. */
+void steps_settle(struct orr_spot *w);
+void steps_free(struct orr_spot *w);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* account.h - where time, memory and bytes went: devices (account.c), links (use.c), compute times (source.c) */
+#ifndef ORR_STEP_ACCOUNT_H
+#define ORR_STEP_ACCOUNT_H
+
+#include "step/graph.h"
+
+/* What a device did in one iteration. */
+struct usage {
+	double work[ORR_WORK_KINDS];
+	double exposed, bubble, sent;
+	double sent_alone; /* merged run: bytes of this device alone; `sent` of lane 0's devices holds for each lane */
+};
+
+struct device_state {
+	double busy_until; /* end of its last compute op */
+	double static_bytes, dynamic_bytes, peak_bytes;
+	double by_kind[ORR_MEMORY_KINDS];
+	double first_s; /* start of its first compute op; NAN: none */
+	char *what;     /* "stage 3" */
+	double speed;
+	bool is_used;
+};
+
+/* ---- source.c ---- */
+void source_begin(struct orr_step *s);
+void source_free(struct orr_step *s);
+/* Records a question of the policy about compute times. */
+void source_asked(const struct orr_step *s, uint32_t device, double batch, uint32_t shards, bool is_sequence_parallel);
+void source_result(const struct orr_step *s, struct step_result *out);
+
+/* ---- facts.c ---- */
+int facts_scale(struct orr_step *s); /* reads step.compute_s and step.fc_share */
+
+/* ---- account.c ---- */
+double stretch(struct orr_step *s, uint32_t device, uint64_t iteration); /* factor on seconds of work */
+int account_options(struct orr_step *s);
+int account_start(struct orr_step *s, struct iteration *k, uint32_t i);
+void account_end(struct orr_step *s, struct iteration *k, uint32_t i);
+void account_retire(struct orr_step *s, struct iteration *k);
+void account_measure(struct orr_step *s); /* measurement starts now */
+void account_result(struct orr_step *s, struct step_result *out);
+
+/* ---- use.c ---- */
+void use_begin(struct orr_step *s);
+void use_pass(struct orr_step *s, double t); /* before the clock moves to t */
+void use_result(const struct orr_step *s, struct step_result *out);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * exec.h - the executor: timers, streams, and what starts and ends
+ *
+ * Invariants: an instance starts once and ends once; on each (device, stream) at most one instance runs.
+ */
+#ifndef ORR_STEP_EXEC_H
+#define ORR_STEP_EXEC_H
+
+#include "step/world.h"
+
+/* ---- timer.c ---- */
+void timer_add(struct orr_step *s, double time_s, struct iteration *k, uint32_t i);
+void timer_add_leap(struct orr_step *s, double time_s, uint32_t leap, uint32_t generation);
+struct timer timer_pop(struct orr_step *s);
+/* The instance ends now; the executor then starts what waits for it. */
+void instance_end(struct orr_step *s, struct iteration *k, uint32_t i);
+
+/* ---- steady.c ---- */
+bool steady(struct orr_step *s); /* iterations repeat */
+
+/* ---- policy.c ---- */
+void policy_create(struct orr_step *s, const struct orr_args *args);
+int policy_build(struct orr_step *s); /* the next iteration */
+void policy_describe(struct orr_step *s, char *out, size_t size);
+void policy_destroy(struct orr_step *s);
+
+/* ---- exec.c ---- */
+void exec_begin(struct orr_step *s, struct iteration *k); /* starts the instances without dependencies */
+bool exec_settle(struct orr_step *s);                     /* handles all events of now_s; false: the run is over */
+void exec_timers(struct orr_step *s);                     /* handles the timers that are due */
+void exec_stuck(struct orr_step *s);                      /* fails the run if work is left */
+int exec_run(struct orr_step *s);
+
+#endif

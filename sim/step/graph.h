@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * graph.h - the graph of one iteration: ops as the policy builds them, and instances, which run
+ *
+ * graph.c records ops; expand.c turns them into instances, one per lane that is simulated. An orr_op is
+ * (iteration + 1) << 32 | index + 1, so it stays valid for the whole run.
+ */
+#ifndef ORR_STEP_GRAPH_H
+#define ORR_STEP_GRAPH_H
+
+#include "step/step.h"
+
+#include "net/collective.h"
+
+#define NONE UINT32_MAX
+
+enum op_type { OP_COMPUTE, OP_TRANSFER, OP_COLLECTIVE, OP_DELAY, OP_MARK };
+enum { NO_STREAM = 255 };
+
+struct op {
+	uint8_t type, work, stream, is_detached; /* stream NO_STREAM: uses no stream */
+	int32_t priority;
+	uint32_t device, peer; /* with lanes: positions */
+	double amount;         /* seconds or bytes */
+	double counts;         /* samples trained on when it ends */
+	uint32_t collective;   /* index into coll[]; NONE */
+	uint32_t first_update, n_updates;
+	uint32_t first_instance, n_instances;
+	uint32_t label;                    /* offset into text[]; NONE */
+	uint32_t entry_first, entry_count; /* range of entry[]: the ops that take over its dependencies (compression) */
+};
+
+struct coll {
+	struct orr_collective what;
+	uint32_t group_first, n; /* positions in group[]; n ranks */
+	uint32_t size, stride;   /* among lanes; size 0: among positions */
+	uint32_t plan;           /* index into orr_step.plan[] */
+};
+
+struct memory_use {
+	uint32_t op, device;
+	double bytes; /* > 0: allocated at the start; < 0: freed at the end */
+};
+
+struct dependency {
+	orr_op before, after;
+};
+
+struct update_use {
+	uint32_t op;
+	struct orr_update update;
+};
+
+struct edge {
+	uint32_t to, next;    /* instance; next edge of the same source */
+	struct iteration *of; /* iteration of the instance `to` */
+};
+
+enum instance_state { WAITING, READY, GOING, ENDED };
+
+struct instance {
+	uint32_t op, lane; /* lane: for a collective among lanes, the first lane of the group */
+	uint32_t waits;    /* edges into it that have not fired */
+	uint32_t first_edge;
+	uint8_t state, has_comm;                              /* has_comm: the last dependency to end was a message */
+	uint32_t phase, repeat_left, rounds_left, flows_left; /* of a collective */
+	double ready_s, start_s;
+	double comm_start_s; /* when that message was ready; for a chain of messages, the first of them */
+};
+
+struct usage;
+
+/* Invariant: the arrays stay in place from build to retirement, when all instances have ended. */
+struct iteration {
+	uint64_t number;
+	struct op *op;
+	uint32_t n_ops, cap_ops;
+	struct coll *coll;
+	uint32_t n_colls, cap_colls;
+	uint32_t *group;
+	uint32_t n_group, cap_group;
+	struct dependency *dep;
+	uint32_t n_deps, cap_deps;
+	struct memory_use *memory; /* sorted by op after expand() */
+	uint32_t n_memory, cap_memory;
+	uint32_t *memory_of; /* [n_ops + 1]: offsets into memory[] */
+	struct update_use *update;
+	uint32_t n_updates, cap_updates;
+	uint32_t *entry;
+	uint32_t n_entries, cap_entries;
+	char *text;
+	uint32_t n_text, cap_text;
+	struct instance *instance;
+	uint32_t n_instances;
+	struct edge *edge;
+	uint32_t n_edges, cap_edges;
+	uint32_t left, left_attached; /* instances that have not ended */
+	double start_s, end_s, samples;
+	double ends_s; /* sum of end - start_s over attached instances */
+	bool has_begun;
+	struct usage *usage;    /* by device */
+	struct iteration *next; /* free list */
+};
+
+/* The messages of a collective. Plans are shared by all collectives of one shape. */
+struct plan {
+	struct coll_shape shape;
+	struct coll_plan phases;
+	bool is_even; /* every rank sends the same number of bytes */
+};
+
+static inline uint32_t op_index(orr_op op)
+{
+	return (uint32_t)op - 1;
+}
+static inline uint64_t op_iteration(orr_op op)
+{
+	return (op >> 32) - 1;
+}
+/* Lane of rank r in the group whose first lane is `lane`. */
+static inline uint32_t group_lane(const struct coll *c, uint32_t lane, uint32_t r)
+{
+	return lane + r * c->stride;
+}
+
+/* ---- graph.c ---- */
+struct iteration *graph_begin(struct orr_step *s, uint64_t number);
+void iteration_free(struct iteration *k);
+
+/* ---- expand.c ---- */
+/* Makes the instances and edges of the ops. Returns ORR_OK or the run's error. */
+int expand(struct orr_step *s, struct iteration *k);
+/* The device of rank r of a collective's instance. */
+uint32_t rank_device(const struct orr_step *s, const struct iteration *k, const struct coll *c, uint32_t lane, uint32_t r);
+
+#endif

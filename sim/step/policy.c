@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Calls of the policy, each watched for time. */
+#include "step/exec.h"
+
+#include "base/mem.h"
+
+enum { MOST_LIVE = 1 << 16 }; /* limit on live iterations: a policy past it never synchronizes */
+
+static void enter(struct orr_step *s, const char *what, uint64_t iteration)
+{
+	double now_ns = fmin(fmax(s->now_s, 0) * 1e9, 9e18);
+	if (s->watch)
+		watch_enter(s->watch, what, (int64_t)now_ns, iteration);
+}
+
+static void leave(struct orr_step *s)
+{
+	if (s->watch)
+		watch_leave(s->watch);
+}
+
+void policy_destroy(struct orr_step *s)
+{
+	enter(s, "destroy", UINT64_MAX);
+	s->ops->destroy(s->self);
+	leave(s);
+}
+
+void policy_create(struct orr_step *s, const struct orr_args *args)
+{
+	struct orr_error e = { 0 };
+	if (s->config->policy_timeout_s > 0) {
+		s->watch = watch_new(s->label, s->config->policy_timeout_s);
+		watch_noun(s->watch, "iteration");
+	}
+	enter(s, "create", UINT64_MAX);
+	s->self = s->ops->create(s, args, &e);
+	leave(s);
+	if (!s->self && !s->error.code)
+		step_fail(s, e.code ? e.code : ORR_EFAIL, "%s", e.text[0] ? e.text : "create() failed without saying why");
+}
+
+int policy_build(struct orr_step *s)
+{
+	if (s->n_live == MOST_LIVE) {
+		step_fail(s, ORR_EFAIL,
+			"%d iterations are under way at %.9g s: nothing makes an iteration wait for those before it (orr_after)", MOST_LIVE,
+			fmax(s->now_s, 0));
+		return s->error.code;
+	}
+	struct iteration *k = graph_begin(s, s->built);
+	struct orr_error e = { 0 };
+	MEM_GROW(s->live, s->n_live, s->cap_live);
+	s->live[s->n_live++] = k;
+	s->building = k;
+	s->built++;
+	enter(s, "build", k->number);
+	int rc = s->ops->build(s->self, s, k->number, &e);
+	leave(s);
+	if (e.code)
+		step_fail(s, e.code, "%s", e.text);
+	else if (rc)
+		step_fail(s, ORR_EFAIL, "build() returned %d without saying why", rc);
+	if (!s->error.code)
+		expand(s, k);
+	s->building = NULL;
+	return s->error.code;
+}
+
+void policy_describe(struct orr_step *s, char *out, size_t size)
+{
+	if (!s->ops->describe)
+		return;
+	enter(s, "describe", UINT64_MAX);
+	s->ops->describe(s->self, out, size);
+	leave(s);
+	out[size - 1] = '\0';
+}

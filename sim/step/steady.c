@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Detection of the steady state. */
+#include "step/exec.h"
+#include "step/wire.h"
+
+/* Durations that differ by less than this part are the same. */
+static const double same_duration = 1e-9;
+
+static double duration(const struct orr_step *s, size_t k)
+{
+	return s->row[k].end_s - s->row[k - 1].end_s;
+}
+
+/*
+ * Ends that repeat are not enough: where nothing ties workers together, what is late in each iteration by a little more
+ * than in the one before may not be the last to end for long. So all ops must have moved by as much, in the mean, and
+ * as many must be under way.
+ */
+static bool has_moved(const struct orr_step *s, size_t k, uint32_t period)
+{
+	const struct step_iteration *a = &s->row[k - period], *b = &s->row[k];
+	const struct row_mark *x = &s->mark[(k - period) % STEP_MARKS], *y = &s->mark[k % STEP_MARKS];
+	double shift = b->end_s - a->end_s, limit = same_duration * (fabs(shift) + 1e-12);
+	return x->left == y->left && fabs(b->start_s - a->start_s - shift) <= limit && fabs(y->mean_s - x->mean_s - shift) <= limit;
+}
+
+static bool repeats(const struct orr_step *s, size_t n, uint32_t period)
+{
+	/* Three periods alike; the very first duration holds the filling and is left out, so does a warm-up. */
+	if (n < 3u * period + 2 + compression_settles(&s->compression))
+		return false;
+	double scale = fabs(duration(s, n - 1)) + 1e-12;
+	for (size_t j = 0; j < 2u * period; j++)
+		if (fabs(duration(s, n - 1 - j) - duration(s, n - 1 - j - period)) > same_duration * scale ||
+			!has_moved(s, n - 1 - j, period))
+			return false;
+	return s->row[n - 1 - 3 * period].end_s >= wire_calm_s(s);
+}
+
+bool steady(struct orr_step *s)
+{
+	size_t n = s->n_rows;
+	if (s->period || s->is_random || s->shared_net || s->config->hook || s->n_counts || orr_arg_bool(s->config->options, "exact") ||
+		n >= s->wanted)
+		return false;
+	for (size_t i = 0; i < n && i < 3u * STEP_MAX_PERIOD + 2; i++)
+		if (isnan(s->row[n - 1 - i].end_s))
+			return false; /* a later iteration ended before an earlier one */
+	for (uint32_t p = s->graph_period; p && p <= STEP_MAX_PERIOD; p += s->graph_period)
+		if (repeats(s, n, p)) {
+			s->period = p;
+			s->steady_rows = n;
+			s->build_until = s->built;
+			return !s->config->check; /* which wants every byte to arrive */
+		}
+	return false;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Times of messages in closed form: each has its route to itself. */
+#include "step/wire_state.h"
+
+/* Ranks of the first island on its first rank's node. */
+static uint32_t beside_first(const struct orr_step *s, const struct iteration *k, const struct coll *c, uint32_t lane)
+{
+	uint32_t n = 1, node = s->node_of[rank_device(s, k, c, lane, 0)];
+	while (n < c->what.inner && s->node_of[rank_device(s, k, c, lane, n)] == node)
+		n++;
+	return n;
+}
+
+struct idle_route idle_route(const struct orr_step *s, const struct iteration *k, const struct op *o, uint32_t lane)
+{
+	const struct topo *t = s->config->topo;
+	if (o->type == OP_TRANSFER) {
+		uint32_t a = real_device(s, lane, o->device), b = real_device(s, lane, o->peer);
+		return a == b ? (struct idle_route){ 0, INFINITY, 0, INFINITY }
+			      : (struct idle_route){ topo_latency(t, a, b), topo_bandwidth(t, a, b), 0, INFINITY };
+	}
+	/* The slowest hop of the ring of members; islands: the slowest hop inside one. */
+	const struct coll *c = &k->coll[o->collective];
+	double latency = 0, bandwidth = INFINITY, inner_latency = 0, inner_bandwidth = INFINITY;
+	for (uint32_t r = 0; r < c->n && c->n > 1; r++) {
+		uint32_t a = rank_device(s, k, c, lane, r), b = rank_device(s, k, c, lane, (r + 1) % c->n);
+		bool is_inner = c->what.inner > 1 && (r + 1) % c->n && (r + 1) % c->what.inner;
+		double l = topo_latency(t, a, b), B = topo_bandwidth(t, a, b);
+		if (is_inner) {
+			inner_latency = fmax(inner_latency, l);
+			inner_bandwidth = fmin(inner_bandwidth, B);
+		} else {
+			latency = fmax(latency, l);
+			bandwidth = fmin(bandwidth, B);
+		}
+	}
+	/* A rank's share of its node's NICs, while all ranks of an island send. */
+	if (c->what.inner > 1 && !s->plan[c->plan].shape.leader)
+		bandwidth *= fmin(1, (double)topo_nics(t) / beside_first(s, k, c, lane));
+	if (isinf(bandwidth)) { /* one island */
+		latency = inner_latency;
+		bandwidth = inner_bandwidth;
+	}
+	return (struct idle_route){ latency, bandwidth, inner_latency, inner_bandwidth };
+}
+
+double idle_time_s(const struct orr_step *s, const struct iteration *k, const struct instance *x, const struct op *o)
+{
+	struct idle_route f = idle_route(s, k, o, x->lane);
+	if (o->type == OP_TRANSFER)
+		return f.latency_s + o->amount / f.Bps;
+	const struct coll *c = &k->coll[o->collective];
+	return c->n < 2 ? 0 : c->what.repeat * coll_time_s(&s->plan[c->plan].shape, f.latency_s, f.Bps, f.inner_latency_s, f.inner_Bps);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the network of a run starts with: capacities, flows that are always there, changes in time. */
+#include "step/wire_state.h"
+
+#include "base/mem.h"
+#include "base/num.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int add_background(struct orr_step *s, struct wire *w, const char *text)
+{
+	for (const char *p = text; *p;) {
+		size_t n = strcspn(p, ",");
+		const char *gt = memchr(p, '>', n), *colon = memchr(p, ':', n);
+		int64_t from, to;
+		double rate;
+		if (!gt || !colon || gt > colon || !num_int(p, (size_t)(gt - p), &from) ||
+			!num_int(gt + 1, (size_t)(colon - gt - 1), &to) || !num_real(colon + 1, n - (size_t)(colon + 1 - p), &rate) ||
+			from < 0 || to < 0 || from >= s->endpoints || to >= s->endpoints || !(rate >= 0))
+			return orr_fail(&s->error, ORR_EINPUT,
+				"step.background: expected FROM>TO:BYTES_PER_SECOND,.. with endpoints 0..%u "
+				"(GPUs, then a host for each node), "
+				"found \"%.80s\"",
+				s->endpoints - 1, p);
+		uint32_t route[TOPO_MAX_HOPS], hops = topo_route(s->config->topo, (uint32_t)from, (uint32_t)to, 0, route);
+		for (uint32_t i = 0; i < hops; i++) {
+			w->background[route[i]] += rate;
+			w->nominal[route[i]] = fmax(0, w->nominal[route[i]] - rate);
+			w->capacity[route[i]] = w->nominal[route[i]];
+			flownet_set_capacity(w->net, route[i], w->capacity[route[i]]);
+		}
+		p += n + (p[n] == ',');
+	}
+	return ORR_OK;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct change *x = a, *y = b;
+	return x->time_s < y->time_s ? -1 : x->time_s > y->time_s ? 1 : (x->link > y->link) - (x->link < y->link);
+}
+
+static int read_change(struct orr_step *s, const char *path, unsigned line, const char *p, size_t n, struct change *out)
+{
+	const struct topo *t = s->config->topo;
+	const char *a = memchr(p, ',', n), *b = a ? memchr(a + 1, ',', n - (size_t)(a + 1 - p)) : NULL;
+	if (!b || !num_real(p, (size_t)(a - p), &out->time_s) || !(out->time_s >= 0) ||
+		!num_real(b + 1, n - (size_t)(b + 1 - p), &out->capacity_Bps) || !(out->capacity_Bps >= 0))
+		return orr_fail(&s->error, ORR_EINPUT, "%s:%u: expected time_s,link,bandwidth_Bps with figures from 0 on, found \"%.*s\"",
+			path, line, (int)(n < 80 ? n : 80), p);
+	size_t len = (size_t)(b - a - 1);
+	for (out->link = 0; out->link < t->n_links; out->link++)
+		if (strlen(t->link[out->link].name) == len && !memcmp(t->link[out->link].name, a + 1, len))
+			return ORR_OK;
+	return orr_fail(&s->error, ORR_EINPUT, "%s:%u: link: the network has no \"%.*s\"", path, line, (int)(len < 80 ? len : 80), a + 1);
+}
+
+static int read_changes(struct orr_step *s, struct wire *w)
+{
+	size_t n, cap = 0;
+	const char *path = orr_arg_text(s->config->options, "link_changes");
+	const char *text = orr_arg_file(s->config->options, "link_changes", &n);
+	unsigned line = 0;
+	for (const char *p = text; text && p < text + n && !s->error.code;) {
+		const char *end = memchr(p, '\n', (size_t)(text + n - p));
+		size_t len = end ? (size_t)(end - p) : (size_t)(text + n - p);
+		size_t used = len && p[len - 1] == '\r' ? len - 1 : len;
+		line++;
+		if (used && !(line == 1 && !strncmp(p, "time_s", 6))) {
+			MEM_GROW(w->change, w->n_changes, cap);
+			if (!read_change(s, path, line, p, used, &w->change[w->n_changes]))
+				w->n_changes++;
+		}
+		p += len + 1;
+	}
+	if (w->n_changes)
+		qsort(w->change, w->n_changes, sizeof *w->change, by_time);
+	return s->error.code;
+}
+
+static void find_nic_users(const struct orr_step *s, struct wire *w)
+{
+	const struct topo *t = s->config->topo;
+	uint32_t *first = mem_alloc((t->n_links + 1) * sizeof *first);
+	memset(first, 0xff, (t->n_links + 1) * sizeof *first);
+	w->nic_user = mem_alloc((s->endpoints + 1) * sizeof *w->nic_user);
+	for (uint32_t e = 0; e < s->endpoints; e++) {
+		uint32_t l = topo_nic(t, e, true);
+		w->nic_user[e] = e;
+		if (l != NONE)
+			w->nic_user[e] = first[l] = first[l] == NONE ? e : first[l];
+	}
+	mem_free(first);
+}
+
+struct wire *wire_new(struct orr_step *s)
+{
+	struct wire *w = mem_zalloc(1, sizeof *w);
+	const struct topo *t = s->config->topo;
+	const struct orr_args *o = s->config->options;
+	w->net = s->shared_net ? s->shared_net : topo_flownet(t, FLOW_MAX_MIN);
+	w->is_shared = s->shared_net != NULL;
+	w->free_going = NONE;
+	w->capacity = mem_alloc((t->n_links + 1) * sizeof *w->capacity);
+	w->nominal = mem_alloc((t->n_links + 1) * sizeof *w->nominal);
+	w->background = mem_zalloc(t->n_links + 1, sizeof *w->background);
+	w->part = mem_alloc((t->n_links + 1) * sizeof *w->part);
+	for (uint32_t i = 0; i <= t->n_links; i++)
+		w->part[i] = 1;
+	find_nic_users(s, w);
+	for (uint32_t i = 0; i < t->n_links; i++)
+		w->capacity[i] = w->nominal[i] = t->link[i].flow.capacity_Bps;
+	w->users = mem_zalloc(t->n_links + 1, sizeof *w->users);
+	w->lease = mem_alloc((t->n_links + 1) * sizeof *w->lease);
+	memset(w->lease, 0xff, (t->n_links + 1) * sizeof *w->lease);
+	w->free_leap = NONE;
+	w->contention_p = orr_arg_real(o, "contention_p");
+	w->contention_f = orr_arg_real(o, "contention_f");
+	w->slowed_for = mem_zalloc(s->endpoints, sizeof *w->slowed_for);
+	s->wire = w;
+	if (!add_background(s, w, orr_arg_text(o, "background")))
+		read_changes(s, w);
+	return w;
+}
+
+void wire_free(struct wire *w)
+{
+	if (!w)
+		return;
+	if (!w->is_shared)
+		flownet_free(w->net);
+	mem_free(w->going);
+	mem_free(w->capacity);
+	mem_free(w->nominal);
+	mem_free(w->background);
+	mem_free(w->part);
+	mem_free(w->nic_user);
+	mem_free(w->change);
+	mem_free(w->slowed_for);
+	mem_free(w->users);
+	mem_free(w->lease);
+	mem_free(w->leap);
+	quotient_free(w->quotient);
+	mem_free(w->pattern);
+	mem_free(w->class_list);
+	mem_free(w->phase_at);
+	mem_free(w);
+}
+
+/* ---- questions ---- */
+
+struct flownet *wire_net(const struct orr_step *s)
+{
+	return s->wire->net;
+}
+
+uint32_t wire_link(const struct orr_step *s, uint32_t link)
+{
+	return s->is_merged && !s->is_analytic ? quotient_link_class(s->wire->quotient, link) : link;
+}
+
+double wire_bandwidth_now(const struct orr_step *s, uint32_t from, uint32_t to)
+{
+	uint32_t route[TOPO_MAX_HOPS], n = topo_route(s->config->topo, from, to, 0, route);
+	double least = INFINITY;
+	if (s->wire->quotient) /* merged: then nothing changes capacities, and capacity[] is that of classes */
+		return topo_bandwidth(s->config->topo, from, to);
+	for (uint32_t i = 0; i < n; i++)
+		least = fmin(least, s->wire->capacity[route[i]]);
+	return least;
+}

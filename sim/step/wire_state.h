@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * wire_state.h - messages in flight: private to wire*.c and leap.c
+ *
+ * Invariants: a flow that is under way has a slot in going[]; users[link] is the number of such
+ * flows on the link; lease[link] is the leap (leap.c) whose flows have the link to themselves,
+ * and then users[link] is 0.
+ */
+#ifndef ORR_STEP_WIRE_STATE_H
+#define ORR_STEP_WIRE_STATE_H
+
+#include "step/wire.h"
+
+/* What the flows of an op of merged lanes have in common, whatever the iteration. */
+struct pattern {
+	uint32_t from, to;           /* transfer: positions; collective: its group's positions' hash in from */
+	uint32_t plan, size, stride; /* plan NONE: a transfer */
+	uint32_t first_flow;         /* in the quotient, while it is made */
+	uint32_t first_phase;        /* in phase_classes[] */
+};
+
+/* A class of flows, each of so many bytes (a transfer's bytes are its op's). */
+struct sent_class {
+	uint32_t flow_class;
+	double bytes, more_latency_s;
+};
+
+struct change {
+	double time_s, capacity_Bps;
+	uint32_t link;
+};
+
+struct leap;
+
+struct wire {
+	struct flownet *net;
+	bool is_shared; /* it is another's */
+	struct going *going;
+	uint32_t n_going, cap_going, free_going;
+	double *capacity;   /* by link of the network in use, now */
+	double *nominal;    /* less background flows */
+	double *background; /* what those take, by link of the topology */
+	double *part;       /* of nominal that contention leaves, likewise */
+	uint32_t *nic_user; /* by endpoint: the first endpoint that uses the same NIC */
+	struct change *change;
+	uint32_t n_changes, next_change;
+	uint64_t *slowed_for; /* by endpoint: iteration + 1 whose contention was drawn last */
+	double contention_p, contention_f;
+	double offered;          /* bytes x links of all flows started */
+	uint32_t *users, *lease; /* by link of the network in use */
+	struct leap *leap;
+	uint32_t n_leaps, cap_leaps, free_leap;
+	/* Merged. */
+	struct quotient *quotient;
+	struct pattern *pattern;
+	uint32_t n_patterns, cap_patterns;
+	struct sent_class *class_list; /* of each phase of each pattern */
+	uint32_t n_classes, cap_classes;
+	uint32_t *phase_at; /* offsets into class_list, one more than phases */
+	uint32_t n_phase_at, cap_phase_at;
+};
+
+static inline const struct coll_plan *phases_of(const struct orr_step *s, const struct iteration *k, const struct op *o)
+{
+	return &s->plan[k->coll[o->collective].plan].phases;
+}
+
+/* ---- wire_idle.c ---- */
+/* What the closed forms use of an op's routes. A transfer from a device to itself has no latency and no limit. */
+struct idle_route {
+	double latency_s, Bps, inner_latency_s, inner_Bps;
+};
+struct idle_route idle_route(const struct orr_step *s, const struct iteration *k, const struct op *o, uint32_t lane);
+double idle_time_s(const struct orr_step *s, const struct iteration *k, const struct instance *x, const struct op *o);
+
+/* ---- wire_merge.c ---- */
+/* Closed forms: returns false and fails the run if the routes of some lanes differ from those of the first. */
+bool merged_same_routes(struct orr_step *s, const struct iteration *k, const struct op *o);
+/* Returns false and fails the run if the op's pattern of messages did not exist when the classes were made. */
+bool merged_known(struct orr_step *s, const struct iteration *k, const struct op *o);
+/* The classes that an op sends in a phase. */
+const struct sent_class *merged_classes(
+	const struct orr_step *s, const struct iteration *k, const struct op *o, uint32_t phase, uint32_t *n);
+
+/* ---- wire_phase.c ---- */
+/*
+ * One flow of a transfer or of the current phase of a collective: a message or, in a merged run, a class of messages.
+ * Links are those of wire_net(): the topology's, or classes of its links.
+ */
+struct phase_flow {
+	uint32_t link[TOPO_MAX_HOPS], n;
+	struct flow_hop hop[TOPO_MAX_HOPS];
+	double latency_s, more_latency_s, bytes;
+	uint32_t from, to; /* merged: NONE, and the class in key */
+	uint64_t key;
+};
+void message_flow(const struct orr_step *s, uint32_t from, uint32_t to, uint64_t key, double bytes, struct phase_flow *out);
+void class_flow(const struct orr_step *s, const struct sent_class *c, struct phase_flow *out);
+uint32_t phase_flows(const struct orr_step *s, const struct iteration *k, const struct instance *x);
+void phase_flow_at(const struct orr_step *s, const struct iteration *k, const struct instance *x, uint32_t j, struct phase_flow *out);
+
+/* ---- leap.c ---- */
+/* Starts a flow with so many bytes left and passed_s of its latency over. Breaks the leaps over its links. */
+void flow_start(struct orr_step *s, struct iteration *k, uint32_t i, const struct phase_flow *f, double bytes, double passed_s);
+/* Starts all remaining repeats of the instance's phase as one leap. False: start its flows one by one. */
+bool leap_start(struct orr_step *s, struct iteration *k, uint32_t i);
+/* The leap over this link ends here; its phase goes on flow by flow. */
+void leap_break(struct orr_step *s, uint32_t link);
+/* The timer of a leap fires: false if the leap was broken before, else *k and *i are its instance. */
+bool leap_end(struct orr_step *s, uint32_t leap, uint32_t generation, struct iteration **k, uint32_t *i);
+
+#endif

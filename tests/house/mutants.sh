@@ -1,0 +1,278 @@
+#!/usr/bin/env bash
+# mutants.sh - the share of small mistakes in a folder's code that its tests see
+# SPDX-License-Identifier: GPL-3.0-or-later
+#
+#   mutants.sh FOLDER [-n N] [--seed S] [--tests "TEST.."] [--longest S] [--build DIR] [--least PERCENT] [--list]
+#
+# Samples N mutants (default 40) of the .c files of FOLDER, makes each in a copy of the tree, builds
+# what the room's tests need and runs them, fastest first, until one fails. A mutant is a flipped
+# operator, a changed constant (n to n + 1, 0 and 1 exchanged) or a negated condition. Left out are
+# texts, comments, preprocessor lines, assertions, sizes of arrays and growth of containers.
+#
+#   --tests   tests to run instead of those in tests/ROOM, ROOM being FOLDER's last part
+#   --longest leave out tests that take more seconds than this
+#   --build   folder for the copy and its build, kept and used again (default: build-mutants)
+#   --least   exit code 1 if a smaller share is killed
+#   --list    the mutants that would be made, without making them
+#
+# Not counted: mutants that do not compile, that compile to the same code, and those listed in
+# equivalent_mutants.txt. A test that takes ten times as long as it should has failed.
+set -u
+export LC_ALL=C
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+tree=$(cd "$here/../.." && pwd)
+equivalent=$here/equivalent_mutants.txt
+fail() { echo "mutants.sh: $*" >&2; exit 2; }
+usage() { sed -n '5s/^#  *//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+
+folder='' number=40 seed=1 tests='' dir=$tree/build-mutants least=0 longest=3600 only_list=no
+while [ $# -gt 0 ]; do
+  case $1 in
+  --list) only_list=yes ;;
+  -n | --seed | --tests | --longest | --build | --least)
+    [ $# -gt 1 ] || usage
+    case $1 in -n) number=$2 ;; --seed) seed=$2 ;; --tests) tests=$2 ;; --longest) longest=$2 ;; --build) dir=$2 ;; --least) least=$2 ;; esac
+    shift
+    ;;
+  -*) usage ;;
+  *) [ -z "$folder" ] || usage && folder=${1%/} ;;
+  esac
+  shift
+done
+[ -n "$folder" ] || usage
+[ -d "$tree/$folder" ] || fail "no folder $folder in $tree"
+
+unset MAKEFLAGS MFLAGS MAKELEVEL
+git -C "$tree" rev-parse --is-inside-work-tree >/dev/null 2>&1 || fail "$tree is no git checkout"
+mkdir -p "$dir" || exit 2
+dir=$(cd "$dir" && pwd)
+exec 9>"$dir/lock"
+flock -n 9 || fail "another run uses $dir: name another with --build"
+
+# ---- the mutants: in the order in which they are tried, one a line ----
+cat >"$dir/mutants.py" <<'END'
+import os, random, re, sys
+
+TOKEN = re.compile(r'''
+  (?P<space>[ \t\r\n]+|\\\n) | (?P<comment>/\*.*?\*/|//[^\n]*) | (?P<text>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')
+| (?P<number>0[xX][0-9a-fA-F]+[uUlL]*|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[uUlLfF]*) | (?P<name>[A-Za-z_]\w*)
+| (?P<op><<=|>>=|\.\.\.|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|.)''', re.X | re.S)
+FLIP = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "&&": "||", "||": "&&",
+        "+": "-", "-": "+", "*": "/", "/": "*", "+=": "-=", "-=": "+=", "*=": "/=", "/=": "*="}
+# Lines whose mutants say nothing about tests.
+LEFT_OUT = re.compile(r'\bassert\s*\(|_Static_assert|static_assert|MEM_GROW|mem_realloc|\bcap\w*\s*=|\w*cap\w*\s*\?|->cap\w* \*')
+
+def blank_directives(text):
+    """Preprocessor lines, with those they continue on, become spaces."""
+    out, inside = [], False
+    for line in text.split("\n"):
+        inside = inside or line.lstrip().startswith("#")
+        out.append(" " * len(line) if inside else line)
+        inside = inside and line.endswith("\\")
+    return "\n".join(out)
+
+def number(word):
+    digits = word.rstrip("uUlLfF" if not word.lower().startswith("0x") else "uUlL")
+    tail = word[len(digits):]
+    if digits.lower().startswith("0x"):
+        return hex(int(digits, 16) + 1) + tail
+    if re.fullmatch(r"\d+", digits):
+        n = int(digits, 8 if digits.startswith("0") and len(digits) > 1 else 10)
+        return str({0: 1, 1: 0}.get(n, n + 1)) + tail
+    x = float(digits)
+    return repr({0.0: 1.0, 1.0: 0.0}.get(x, x + 1)) + tail
+
+def candidates(path, name):
+    text = open(path, encoding="utf-8", errors="surrogateescape").read()
+    tokens = [(m.lastgroup, m.group(), m.start()) for m in TOKEN.finditer(blank_directives(text))]
+    code = [t for t in tokens if t[0] not in ("space", "comment")]
+    starts = [0] + [m.end() for m in re.finditer("\n", text)]
+    lines = text.split("\n")
+
+    def line_of(at):
+        low, high = 0, len(starts)
+        while high - low > 1:
+            mid = (low + high) // 2
+            low, high = (mid, high) if starts[mid] <= at else (low, mid)
+        return low
+
+    def is_operand(k):
+        return k >= 0 and (code[k][0] in ("name", "number", "text") or code[k][1] in ")]") and code[k][1] not in ("return", "case", "sizeof")
+
+    def spaced(at, size):
+        return text[at - 1:at].isspace() and text[at + size:at + size + 1].isspace()
+
+    found = []
+    for k, (group, word, at) in enumerate(code):
+        if group == "op" and word in FLIP:
+            # Operators of two operands: clang-format puts blanks around these, and none beside a sign or a pointer.
+            if is_operand(k - 1) and spaced(at, len(word)) and k + 1 < len(code) and code[k + 1][1] not in ",;)=":
+                found.append([(at, at + len(word), FLIP[word])])
+        elif group == "number":
+            size = k > 1 and code[k - 1][1] == "[" and code[k - 2][0] == "name" and k > 2 and (
+                code[k - 3][0] == "name" and code[k - 3][1] not in ("return", "case") or code[k - 3][1] == "*" and not spaced(code[k - 3][2], 1))
+            # Further names of a declaration: char text[320], job[64].
+            first = re.match(r"\s*(?:static |const )*(?:char|double|float|u?int\w*|size_t|unsigned|bool|struct \w+) ", lines[line_of(at)])
+            size = size or bool(first) and k > 2 and code[k - 1][1] == "[" and code[k - 3][1] == "," and code[k - 2][0] == "name"
+            if not size:
+                found.append([(at, at + len(word), number(word))])
+        elif group == "name" and word in ("if", "while") and k + 1 < len(code) and code[k + 1][1] == "(":
+            depth, end = 0, k + 1
+            for end in range(k + 1, len(code)):
+                depth += {"(": 1, ")": -1}.get(code[end][1], 0)
+                if not depth:
+                    break
+            found.append([(code[k + 1][2] + 1, code[k + 1][2] + 1, "!("), (code[end][2], code[end][2], ")")])
+    for edits in found:
+        at = line_of(edits[0][0])
+        before = lines[at]
+        if LEFT_OUT.search(before):
+            continue
+        after = before
+        for a, b, new in reversed(edits):
+            if line_of(a) == at:
+                after = after[:a - starts[at]] + new + after[b - starts[at]:]
+        yield name, at + 1, edits, " ".join(before.split()), " ".join(after.split())
+
+def known(path):
+    pairs, entry = set(), {}
+    if os.path.exists(path):
+        for line in open(path, encoding="utf-8"):
+            key, _, value = line.rstrip("\n").partition(": ")
+            if key in ("file", "from", "to", "why"):
+                entry[key] = " ".join(value.split())
+                if key == "why":
+                    pairs.add((entry.get("file"), entry.get("from"), entry.get("to")))
+                    entry = {"file": entry.get("file")}
+    return pairs
+
+if sys.argv[1] == "list":
+    tree, folder, seed, equivalents = sys.argv[2:6]
+    names = sorted(n for n in os.listdir(os.path.join(tree, folder)) if n.endswith(".c"))
+    every = [c for n in names for c in candidates(os.path.join(tree, folder, n), folder + "/" + n)]
+    random.Random(int(seed)).shuffle(every)
+    pairs = known(equivalents)
+    for name, line, edits, before, after in every:
+        how = "equivalent" if (name, before, after) in pairs else ";".join("%d,%d,%s" % e for e in edits)
+        print("%s\t%d\t%s\t%s\t%s" % (name, line, how, before, after))
+else:
+    source, target, how = sys.argv[2:5]
+    text = open(source, encoding="utf-8", errors="surrogateescape").read()
+    for edit in reversed(how.split(";")):
+        a, b, new = edit.split(",", 2)
+        text = text[:int(a)] + new + text[int(b):]
+    open(target, "w", encoding="utf-8", errors="surrogateescape").write(text)
+END
+python3 "$dir/mutants.py" list "$tree" "$folder" "$seed" "$equivalent" >"$dir/list" || exit 2
+[ -s "$dir/list" ] || fail "no mutants in $folder"
+if [ $only_list = yes ]; then
+  head -n "$number" "$dir/list" | awk -F'\t' '{ printf "%s:%d: %s -> %s\n", $1, $2, $4, $5 }'
+  exit 0
+fi
+
+# ---- a copy of the tree, built ----
+copy=$dir/tree build=$dir/build
+mkdir -p "$copy" "$build" "$dir/tmp"
+(cd "$tree" && git ls-files -co --exclude-standard) | (cd "$tree" && while read -r f; do [ -f "$f" ] && echo "$f"; done) >"$dir/files"
+# Files of the same contents keep their times, so that a second run builds little.
+while read -r f; do
+  cmp -s "$tree/$f" "$copy/$f" || { mkdir -p "$copy/$(dirname "$f")" && cp "$tree/$f" "$copy/$f"; }
+done <"$dir/files"
+(cd "$copy" && find . -name '*.[ch]' | sed 's|^\./||' | grep -vxFf "$dir/files" | xargs -r rm -f)
+cc=gcc
+command -v ccache >/dev/null && cc='ccache gcc'
+say() { printf '%s\n' "$*"; }
+{
+  [ -x "$copy/configure" ] || (cd "$copy" && autoreconf -i)
+  [ -e "$build/Makefile" ] || (cd "$build" && ../tree/configure CC="$cc" CFLAGS='-O1')
+} >"$dir/configure.log" 2>&1 || fail "configure failed: see $dir/configure.log"
+cd "$build" || exit 2
+variable() { printf 'variable:\n\t@echo $(%s)\n' "$1" | make -s -f Makefile -f - variable; }
+if [ -z "$tests" ]; then
+  room=${folder##*/}
+  [ -d "$copy/tests/$room" ] || fail "no tests/$room: name the tests with --tests"
+  # The Makefile may be older than the tree: make brings it up to date first.
+  make -s Makefile >"$dir/make.log" 2>&1
+  tests=$(variable TESTS | tr ' ' '\n' | grep "^tests/$room/")
+fi
+helpers=$(variable TEST_HELPERS)
+programs=$(printf '%s\n' $tests | grep -v '\.sh$')
+nice make -j2 all $programs $helpers >"$dir/make.log" 2>&1 || fail "the tree does not build: see $dir/make.log"
+
+# run TEST SECONDS: the test as make check runs it; a status of 124 is the time limit
+run() {
+  local command=("./$1")
+  case $1 in *.sh) command=(bash "../tree/$1") ;; esac
+  # A mutant may ask for any memory and write without end. The shell itself would tell of a crash.
+  (
+    ulimit -c 0 -f 1000000 -v 8000000
+    srcdir=../tree top_builddir=$build ORRERY=$build/orrery TMPDIR=$dir/tmp timeout -k 2 "$2" "${command[@]}" >"$dir/said" 2>&1 </dev/null 9>&-
+  ) 2>/dev/null
+  local status=$?
+  rm -rf "${dir:?}/tmp"/*
+  [ $status -eq 0 ] && { grep -q '^not ok' "$dir/said" || ! grep -q '^1\.\.' "$dir/said"; } && status=1
+  return $status
+}
+now() { date +%s.%N; }
+for t in $tests; do
+  since=$(now)
+  if run "$t" 600; then
+    echo "$(now) $since" | awk -v t="$t" '{ printf "%.2f %s\n", $1 - $2, t }'
+  else
+    say "$t fails without a mutant, and is left out: $(grep -m 1 '^not ok' "$dir/said")" >&2
+  fi
+done | sort -n | awk -v longest="$longest" '$1 <= longest' >"$dir/order"
+[ -s "$dir/order" ] || fail "no test of $folder passes in time"
+say "tests of $folder: $(awk '{ printf "%s%s %.1f s", (NR > 1 ? ", " : ""), $2, $1 }' "$dir/order")"
+
+# ---- each mutant ----
+# Puts the file and its object back; the object is newer than the library, which is made again.
+restore() {
+  [ -n "${original:-}" ] || return
+  cp -p "$dir/original.c" "$copy/$original"
+  [ -z "$object" ] || cp "$dir/original.o" "$object"
+  original=''
+}
+trap 'restore; exit 130' INT TERM
+trap restore EXIT
+counted=0 killed=0 late=0 broken=0 same=0 listed=0
+while IFS=$'\t' read -r file line how before after <&3; do
+  [ "$counted" -lt "$number" ] || break
+  where="$file:$line: $before -> $after"
+  if [ "$how" = equivalent ]; then
+    listed=$((listed + 1))
+    continue
+  fi
+  base=$(basename "$file" .c)
+  object=$(find "$(dirname "$file")" -maxdepth 1 -name "$base.o" -o -maxdepth 1 -name "*-$base.o" 2>/dev/null | head -n 1)
+  [ -n "$object" ] || { broken=$((broken + 1)) && say "not built: $where" && continue; }
+  cp -p "$copy/$file" "$dir/original.c" && cp -p "$object" "$dir/original.o" && original=$file
+  python3 "$dir/mutants.py" apply "$dir/original.c" "$copy/$file" "$how"
+  if ! make -s "$object" >"$dir/make.log" 2>&1; then
+    broken=$((broken + 1)) && say "does not compile: $where"
+    restore
+    continue
+  fi
+  if cmp -s "$object" "$dir/original.o"; then
+    same=$((same + 1)) && say "same code: $where"
+    restore
+    continue
+  fi
+  counted=$((counted + 1)) verdict=survives
+  while read -r seconds t <&4; do
+    case $t in *.sh) needs="orrery $helpers" ;; *) needs=$t ;; esac
+    make -s $needs >"$dir/make.log" 2>&1 || { verdict="killed by the linker" && break; }
+    run "$t" "$(echo "$seconds" | awk '{ print int(10 * $1) + 3 }')"
+    case $? in
+    0) ;;
+    124 | 137) verdict="killed by time ($t)" late=$((late + 1)) && break ;;
+    *) verdict="killed by $t" && break ;;
+    esac
+  done 4<"$dir/order"
+  [ "$verdict" = survives ] || killed=$((killed + 1))
+  say "$verdict: $where"
+  restore
+done 3<"$dir/list"
+say "$killed of $counted mutants of $folder killed ($(awk -v k=$killed -v n=$counted 'BEGIN { printf "%.1f", n ? 100 * k / n : 0 }') %), $late of them by time;" \
+  "not counted: $broken do not compile, $same are the same code, $listed are listed as equivalent (seed $seed)"
+awk -v k=$killed -v n=$counted -v least="$least" 'BEGIN { exit !(100 * k >= least * n) }'

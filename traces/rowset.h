@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * rowset.h - the store of a trace that is replayed: rows of a file in memory, or a generator
+ *
+ * struct jobset, struct reqset and struct availset each begin with a struct rowset. Rows of a file are sorted by time,
+ * in file order on ties, and shared by any number of threads. A generator keeps none: each cursor draws them again.
+ *
+ * Invariant: the records of every kind begin with a struct row_key.
+ */
+#ifndef ORR_TRACES_ROWSET_H
+#define ORR_TRACES_ROWSET_H
+
+#include "traces/trace.h"
+
+#include "base/bytes.h"
+
+struct generator;
+
+struct row_key {
+	uint64_t number; /* 0, 1, .. in order */
+	int64_t t_ns;
+};
+
+struct rowset {
+	size_t row_size;
+	char *source;
+	const char *format;
+	struct strtab *strings;
+	char hash[BYTES_HASH_SIZE];
+	void *row; /* of a file */
+	uint64_t count, left_out;
+	size_t cap;
+	bool is_loaded;
+	/* Texts of one column in order of first use (models of requests, zones of instances), and a flag by number of text. */
+	uint32_t *listed, n_listed, cap_listed;
+	bool *is_listed;
+	uint32_t n_flags;
+	const struct generator *generator;
+	struct orr_args *args;
+	void *plan;
+	uint64_t seed;
+};
+
+void rowset_init(struct rowset *s, size_t row_size, const char *source);
+/* Frees what the set owns, but not the set. */
+void rowset_clear(struct rowset *s);
+
+/* The number of a text; 0 for an empty one. */
+uint32_t rowset_text(struct rowset *s, const char *text, size_t n);
+/* The same, and the text joins the list. */
+uint32_t rowset_list(struct rowset *s, const char *text, size_t n);
+/* "a|b|c" as texts of the list, at most `most`; returns their number, 0 and an error if the text is no such list. "" is one
+ * text, the empty one. */
+uint32_t rowset_list_all(struct rowset *s, const char *text, uint32_t number[], uint32_t most, const char *where, struct orr_error *err);
+void rowset_list_number(struct rowset *s, uint32_t number);
+
+/* ---- files ---- */
+
+/* Memory of a further row. */
+void *rowset_add(struct rowset *s);
+/* What the file says of itself, once all rows are in. */
+void rowset_loaded(struct rowset *s, const struct trace *t);
+/* In order of time, numbered; with is_absolute, times count from the first row. */
+void rowset_sort(struct rowset *s, bool is_absolute);
+/* For qsort(): by time, then number. */
+int row_key_compare(const void *a, const void *b);
+
+/* ---- generators ---- */
+
+/* Plans, and hashes the parameters and the seed; takes args over, whatever it returns. */
+int rowset_generate(struct rowset *s, const struct generator *g, struct orr_args *args, uint64_t seed, struct orr_error *err);
+/* State of a cursor; NULL for a file. */
+void *rowset_start(const struct rowset *s, uint64_t index);
+void rowset_stop(const struct rowset *s, void *state);
+
+/* The accessors that all kinds of sets have. */
+#define ROWSET_ACCESSORS(set, record)                                           \
+	uint64_t set##_count(const struct set *s)                               \
+	{                                                                       \
+		return s->rows.count;                                           \
+	}                                                                       \
+	bool set##_is_loaded(const struct set *s)                               \
+	{                                                                       \
+		return s->rows.is_loaded;                                       \
+	}                                                                       \
+	const struct record *set##_at(const struct set *s, uint64_t i)          \
+	{                                                                       \
+		const struct record *row = s->rows.row;                         \
+		return s->rows.is_loaded && i < s->rows.count ? &row[i] : NULL; \
+	}                                                                       \
+	const struct strtab *set##_strings(const struct set *s)                 \
+	{                                                                       \
+		return s->rows.strings;                                         \
+	}                                                                       \
+	const char *set##_source(const struct set *s)                           \
+	{                                                                       \
+		return s->rows.source;                                          \
+	}                                                                       \
+	const char *set##_format(const struct set *s)                           \
+	{                                                                       \
+		return s->rows.format;                                          \
+	}                                                                       \
+	const char *set##_hash(const struct set *s)                             \
+	{                                                                       \
+		return s->rows.hash;                                            \
+	}
+
+#endif
