@@ -218,8 +218,6 @@ static const struct {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-const char *const import_kinds[] = { "deepbench", "vidur-mlp", "vidur-net", "nccl", "copy", "mamf", NULL };
-
 /* "NVIDIA H100 SXM" begins with h100 too. */
 static bool is_selected(const char *device, const char *select)
 {

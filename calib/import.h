@@ -18,9 +18,6 @@
 
 #include "calib/points.h"
 
-/* NULL-terminated. */
-extern const char *const import_kinds[];
-
 /*
  * Adds the rows whose device (or GPU, or fabric) begins with `select`, in any case; NULL: all. ORR_EINPUT names
  * file and line, and says so if there was none.

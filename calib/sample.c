@@ -120,9 +120,6 @@ static void sum_up(double *v, double *issue, struct sample *out)
 	sort_values(v, out->n);
 	sort_values(issue, out->n);
 	out->median_s = sorted_quantile(v, out->n, 0.5);
-	out->min_s = v[0];
-	out->p10_s = sorted_quantile(v, out->n, 0.1);
-	out->p90_s = sorted_quantile(v, out->n, 0.9);
 	out->issue_s = sorted_quantile(issue, out->n, 0.5);
 	uint32_t lo;
 	bool has_interval = median_ranks(out->n, &lo);

@@ -34,7 +34,7 @@ extern const struct sampling sampling_default;
 
 struct sample {
 	double median_s, low_s, high_s; /* low, high NAN: fewer than SAMPLE_LEAST batches */
-	double min_s, p10_s, p90_s, cv;
+	double cv;
 	double issue_s;    /* median of the host's cost of a call; NAN where it is not known */
 	uint32_t n, calls; /* batches; calls in each */
 	bool is_precise;   /* the interval became narrow enough */

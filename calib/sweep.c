@@ -348,7 +348,7 @@ static void keep(const struct plan_point *p, const struct sample *x, struct poin
 	memcpy(row.family, k->family, sizeof row.family);
 	memcpy(row.op, k->op, sizeof row.op);
 	memcpy(row.precision, k->precision, sizeof row.precision);
-	memcpy(row.variant, k->variant, sizeof row.variant);
+	memcpy(row.variant, k->variant, sizeof k->variant);
 	memcpy(row.d, k->d, sizeof row.d);
 	if (!strcmp(k->family, "launch") && k->d[0] > 1) { /* a call was d0 launches */
 		row.time_s /= k->d[0];

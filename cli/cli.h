@@ -11,14 +11,17 @@
 
 #include <orrery/api.h>
 
+#include "base/sbuf.h"
+
 struct cli_command {
 	const char *name;
 	const char *doc;  /* one line */
-	const char *help; /* the whole --help text: usage, options, an example */
+	const char *help; /* the whole --help text: usage, options, an example; NULL: put_help() makes it */
 	int (*run)(int argc, char **argv, struct orr_error *err);
+	void (*put_help)(struct sbuf *out);
 };
 
-/* One per file cmd_NAME.c, listed in main.c; the list ends with a NULL name. */
+/* One per file cmd_NAME.c, listed in main.c; the list ends with NULL. The verbs of worlds come before them (cli/verb.h). */
 extern const struct cli_command *const cli_commands[];
 
 /* What is wrong with the option that getopt_long() (called with opterr 0 and a leading ':'

@@ -75,4 +75,4 @@ static int run(int argc, char **argv, struct orr_error *err)
 		near ? "; did you mean " : "", near ? near : "");
 }
 
-const struct cli_command cmd_calib = { "calib", "measure devices, fit profiles, show and compare them", help, run };
+const struct cli_command cmd_calib = { "calib", "measure devices, fit profiles, show and compare them", help, run, NULL };

@@ -149,4 +149,4 @@ static int run(int argc, char **argv, struct orr_error *err)
 	return orr_fail(err, ORR_EINPUT, "device: expected list or show NAME; see --help");
 }
 
-const struct cli_command cmd_device = { "device", "list and show GPUs: peaks, shares reached, sources", help, run };
+const struct cli_command cmd_device = { "device", "list and show GPUs: peaks, shares reached, sources", help, run, NULL };

@@ -30,7 +30,7 @@ static const char help[] = "usage: orrery figures NAME|FOLDER/ [OPTIONS]\n\n"
 enum { OPT_OUT = 256, OPT_NO_FIGURES, OPT_DB, OPT_FRESH, OPT_CHECK };
 
 struct figures_request {
-	struct study_output output;
+	struct world_output output;
 	const char *name, *out;
 	bool no_figures;
 };
@@ -131,4 +131,4 @@ static int run(int argc, char **argv, struct orr_error *err)
 	return rc;
 }
 
-const struct cli_command cmd_figures = { "figures", "make the figures and tables of a scenario folder", help, run };
+const struct cli_command cmd_figures = { "figures", "make the figures and tables of a scenario folder", help, run, NULL };

@@ -376,4 +376,4 @@ static int run(int argc, char **argv, struct orr_error *err)
 	return orr_fail(err, ORR_EINPUT, "model: expected list or show MODEL; see --help");
 }
 
-const struct cli_command cmd_model = { "model", "models of networks: layers, parameters, FLOPs, memory", help, run };
+const struct cli_command cmd_model = { "model", "models of networks: layers, parameters, FLOPs, memory", help, run, NULL };

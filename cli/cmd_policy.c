@@ -1,50 +1,46 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* orrery policy list|show|new */
 #include "cli/cli.h"
-#include "study/registry.h"
-
 #include "cli/policy_new.h"
+#include "world/registry.h"
 
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
-static const char help[] = "usage: orrery policy list [--kind K]\n"
-			   "       orrery policy show NAME|FILE.so [--kind K]\n"
-			   "       orrery policy new NAME [--kind K]\n\n"
-			   "  list   the built-in policies by kind\n"
-			   "  show   one policy with its parameters, their defaults and units\n"
-			   "  new    writes NAME.c, a policy that compiles and works (FIFO, an all-reduce, or one\n"
-			   "         pipeline that is restarted after a loss), and NAME_test.sh, which builds it as a\n"
-			   "         plugin, runs it and compares it\n\n"
-			   "  --kind K   jobs, step, serve or spot; two worlds may have a policy of one name, and show\n"
-			   "             shows both unless it is told which\n\n"
-			   "Example: a policy of your own beside two baselines\n"
-			   "  orrery policy new mine\n"
-			   "  cc -shared -fPIC $(pkg-config --cflags orrery) -o mine.so mine.c\n"
-			   "  orrery jobs philly-like --cluster 64x8 --policy fifo,srtf,./mine.so\n";
-
-static void list_kind(const char *kind)
+static void put_help(struct sbuf *out)
 {
-	char name[128];
-	printf("%s policies (orrery %s):\n", kind, kind);
-	for (size_t i = 0; registry_builtin[i]; i++) {
-		const struct orr_policy *p = registry_builtin[i];
-		if (strcmp(p->kind, kind) != 0)
-			continue;
-		registry_display_name(p->name, name, sizeof name);
-		printf("  %-22s %s%s\n", name, p->doc, p->flags & ORR_NEEDS_ORACLE ? "  [oracle]" : "");
-	}
+	sbuf_puts(out, "usage: orrery policy list [--kind K]\n"
+		       "       orrery policy show NAME|FILE.so [--kind K]\n"
+		       "       orrery policy new NAME [--kind K]\n\n"
+		       "  list   the built-in policies by kind\n"
+		       "  show   one policy with its parameters, their defaults and units\n"
+		       "  new    writes NAME.c, a simple policy that compiles and works, and NAME_test.sh, which\n"
+		       "         builds it as a plugin, runs it and checks the result\n\n"
+		       "  --kind K   the world of the policy: ");
+	world_names(out, true, "");
+	sbuf_printf(out,
+		" (new: default %s);\n             two worlds may have policies of one name: show prints both unless told which\n\n",
+		worlds[0]->name);
+	sbuf_puts(out, "Example: a policy of your own beside two baselines\n"
+		       "  orrery policy new mine\n"
+		       "  cc -shared -fPIC $(pkg-config --cflags orrery) -o mine.so mine.c\n"
+		       "  orrery jobs philly-like --cluster 64x8 --policy fifo,srtf,./mine.so\n");
 }
 
-static int list(const char *kind)
+static int list(const struct world *of)
 {
-	for (const char *const *k = registry_kinds; *k; k++) {
-		if (kind && *k != kind)
+	bool is_first = true;
+	for (const struct world *const *w = worlds; *w; w++) {
+		if (!(*w)->policies || (of && *w != of))
 			continue;
-		if (!kind && k != registry_kinds)
-			putchar('\n');
-		list_kind(*k);
+		printf("%s%s policies (orrery %s):\n", is_first ? "" : "\n", (*w)->name, (*w)->name);
+		is_first = false;
+		for (const struct orr_policy *const *p = (*w)->policies; *p; p++) {
+			char name[128];
+			registry_display_name((*p)->name, name, sizeof name);
+			printf("  %-22s %s%s\n", name, (*p)->doc, (*p)->flags & ORR_NEEDS_ORACLE ? "  [oracle]" : "");
+		}
 	}
 	return ORR_OK;
 }
@@ -74,12 +70,13 @@ static const char *kind_of(const struct orr_param *p)
 static void show_one(const struct registry_entry *e)
 {
 	printf("%s: %s\n", e->name, e->policy->doc ? e->policy->doc : "");
-	const char *seen = !strcmp(e->policy->kind, "spot") ? "; sees when instances will go (oracle)" : "; sees true durations (oracle)";
-	printf("kind: %s%s\n", e->policy->kind, e->policy->flags & ORR_NEEDS_ORACLE ? seen : "");
+	const struct world *w = world_named(e->policy->kind);
+	bool is_oracle = e->policy->flags & ORR_NEEDS_ORACLE;
+	printf("kind: %s%s%s%s\n", w->name, is_oracle ? "; sees " : "", is_oracle ? w->oracle : "", is_oracle ? " (oracle)" : "");
 	if (e->policy->flags & ORR_WORK_CONSERVING)
-		puts("claims (--check proves it): no replica is idle for which a request waits");
+		puts("claims (--check verifies it): work-conserving: never idles a resource that has queued work");
 	if (e->policy->flags & ORR_SLO_GUARDED)
-		puts("claims (--check proves it): nothing that it does makes a request late that would have been in time");
+		puts("claims (--check verifies it): no action makes a request late that would have been in time");
 	const struct orr_param *p = e->policy->params;
 	if (!p || !p->name)
 		puts("no parameters");
@@ -87,45 +84,55 @@ static void show_one(const struct registry_entry *e)
 		printf("  --set policy.%s.%s=%s\n      %s (%s)\n", e->name, p->name, p->def, p->doc ? p->doc : "", kind_of(p));
 }
 
-/* Each that goes by the name, unless a kind is given: two worlds may have a policy of one name. */
-static int show(const char *spec, const char *kind, struct orr_error *err)
+/* Every policy of that name, unless a world is given: two worlds may have policies of one name. */
+static int show(const char *spec, const struct world *of, struct orr_error *err)
 {
 	struct registry_entry e, other;
 	struct orr_error none = { 0 };
-	int rc = registry_find(spec, kind, &e, err);
+	int rc = registry_find(spec, of, &e, err);
 	if (rc)
 		return rc;
 	show_one(&e);
-	for (const char *const *k = registry_kinds; !kind && !*e.plugin_hash && *k; k++)
-		if (strcmp(*k, e.policy->kind) != 0 && !registry_find(spec, *k, &other, &none)) {
+	for (const struct world *const *w = worlds; !of && !*e.plugin_hash && *w; w++)
+		if ((*w)->policies && strcmp((*w)->name, e.policy->kind) != 0 && !registry_find(spec, *w, &other, &none)) {
 			putchar('\n');
 			show_one(&other);
 		}
 	return ORR_OK;
 }
 
+static int read_kind(const char *name, const struct world **out, struct orr_error *err)
+{
+	*out = world_named(name);
+	if (*out && (*out)->policies)
+		return ORR_OK;
+	struct sbuf names = { 0 };
+	world_names(&names, true, "");
+	int rc = orr_fail(err, ORR_EINPUT, "--kind: expected %s, found \"%.40s\"", sbuf_text(&names), name);
+	sbuf_free(&names);
+	return rc;
+}
+
 static int run(int argc, char **argv, struct orr_error *err)
 {
 	static const struct option longs[] = { { "kind", required_argument, NULL, 'k' }, { NULL, 0, NULL, 0 } };
-	int opt;
-	const char *kind = NULL;
+	const struct world *of = NULL;
+	int opt, rc = ORR_OK;
 	optind = 1;
 	opterr = 0;
-	while ((opt = getopt_long(argc, argv, ":", longs, NULL)) != -1) {
-		if (opt != 'k')
-			return cli_bad_option(argc, argv, opt, longs, err);
-		if (!(kind = registry_kind_named(optarg)))
-			return orr_fail(err, ORR_EINPUT, "--kind: expected jobs, step, serve or spot, found \"%.40s\"", optarg);
-	}
+	while (!rc && (opt = getopt_long(argc, argv, ":", longs, NULL)) != -1)
+		rc = opt == 'k' ? read_kind(optarg, &of, err) : cli_bad_option(argc, argv, opt, longs, err);
+	if (rc)
+		return rc;
 	int n = argc - optind;
 	const char *verb = n > 0 ? argv[optind] : "";
 	if (!strcmp(verb, "list") && n == 1)
-		return list(kind);
+		return list(of);
 	if (!strcmp(verb, "show") && n == 2)
-		return show(argv[optind + 1], kind, err);
+		return show(argv[optind + 1], of, err);
 	if (!strcmp(verb, "new") && n == 2)
-		return policy_new(argv[optind + 1], kind ? kind : "jobs", err);
+		return policy_new(argv[optind + 1], of ? of : worlds[0], err);
 	return orr_fail(err, ORR_EINPUT, "policy: expected list, show NAME or new NAME; see --help");
 }
 
-const struct cli_command cmd_policy = { "policy", "list and show policies, begin a new one", help, run };
+const struct cli_command cmd_policy = { "policy", "list and show policies, begin a new one", NULL, run, put_help };

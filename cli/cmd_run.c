@@ -7,31 +7,37 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char run_help[] = "usage: orrery run SCENARIO.json [OPTIONS]\n\n"
-			       "Carries out a scenario of any world (orrery scenario show prints one): jobs, step, serve, spot,\nor mixed, "
-			       "which is jobs and serving on one cluster and one clock.\n\n"
-			       "  --set PATH=VALUE     change one value: jobs.OPTION, step.OPTION, serve.OPTION,\n"
-			       "                       spot.OPTION, policy.NAME.PARAM, failures.NAME, trace_options.NAME, or a key of the\n"
-			       "                       scenario; in a mixed one jobs.PATH and serve.PATH reach the halves:\n"
-			       "                       serve.serve.OPTION, jobs.trace (repeatable)\n" REQUEST_JOBS_HELP REQUEST_COMMON_HELP
-			       "\nThe options of orrery jobs, step, serve and spot are taken too, and go before what the\nfile says.\n"
-			       "\nExample:\n"
-			       "  orrery scenario show philly-like --cluster 64x8 --policy fifo,las > s.json\n"
-			       "  orrery run s.json --set policy.las.limits=1h,4h\n";
+static void run_help(struct sbuf *out)
+{
+	sbuf_puts(out, "usage: orrery run SCENARIO.json [OPTIONS]\n\n"
+		       "Carries out a scenario of any world (orrery scenario show prints one): ");
+	world_names(out, false, "");
+	sbuf_puts(out, ".\n\n");
+	request_put_option(out, "--set", "PATH=VALUE",
+		"change one value: WORLD.OPTION, policy.NAME.PARAM, OBJECT.NAME, or a key of the\n"
+		"scenario; of a world of parts PART.PATH reaches the scenario of a part\n(repeatable)");
+	request_put_common(out);
+	sbuf_puts(out, "\nThe options of the worlds' own verbs are accepted too, and take precedence over the file.\n"
+		       "\nExample:\n"
+		       "  orrery scenario show philly-like --cluster 64x8 --policy fifo,las > s.json\n"
+		       "  orrery run s.json --set policy.las.limits=1h,4h\n");
+}
 
-static const char scenario_help[] = "usage: orrery scenario show SCENARIO.json|TRACE [the options of orrery jobs]\n"
-				    "       orrery scenario show MODEL --world step [the options of orrery step]\n"
-				    "       orrery scenario show TRACE --world serve [the options of orrery serve]\n"
-				    "       orrery scenario show TRACE --world spot [the options of orrery spot]\n\n"
-				    "Prints the scenario that the file or the flags amount to, every default filled in.\n\n"
-				    "  --world W            jobs, step, serve or spot: what follows is a TRACE or a MODEL, not a scenario\n"
-				    "Example:\n"
-				    "  orrery scenario show philly-like --cluster 8x8:v100 --policy srtf\n";
+static void scenario_help(struct sbuf *out)
+{
+	sbuf_puts(out, "usage: orrery scenario show SCENARIO.json [OPTIONS]\n"
+		       "       orrery scenario show SOURCE [--world W] [the options of orrery W]\n\n"
+		       "Prints the scenario that the file or the flags amount to, every default filled in.\n\n"
+		       "  --world W            ");
+	world_names(out, false, "");
+	sbuf_printf(out, " (default %s); SOURCE is what\n%23sits verb takes (a trace, a model), not a scenario\n", worlds[0]->name, "");
+	sbuf_puts(out, "\nExample:\n  orrery scenario show philly-like --cluster 8x8:v100 --policy srtf\n");
+}
 
 static int run_scenario(int argc, char **argv, struct orr_error *err)
 {
 	struct request r;
-	int rc = request_parse(argc, argv, REQUEST_ALL, &r, err);
+	int rc = request_parse(argc, argv, NULL, &r, err);
 	if (!rc && !r.source)
 		rc = orr_fail(err, ORR_EINPUT, "run: no SCENARIO.json given; see --help");
 	if (!rc)
@@ -46,25 +52,28 @@ static int run_scenario(int argc, char **argv, struct orr_error *err)
 	return rc;
 }
 
-static int show(const cJSON *scenario, const struct study_world *world, struct orr_error *err)
+static int show(const cJSON *scenario, struct orr_error *err)
 {
-	char *text = world->show(scenario, err);
-	if (!text)
+	static const struct world_output quietly = { .quiet = true, .is_shown = true };
+	struct scenario *s = scenario_open(scenario, &quietly, err);
+	if (!s)
 		return err->code;
+	char *text = scenario_show(s);
 	puts(text);
 	mem_free(text);
+	scenario_close(s);
 	return ORR_OK;
 }
 
 static int show_scenario(int argc, char **argv, struct orr_error *err)
 {
 	struct request r;
-	const char *kind = "jobs";
+	const struct world *w = NULL;
 	if (argc < 2 || strcmp(argv[1], "show"))
 		return orr_fail(err, ORR_EINPUT, "scenario: expected \"show\"; see --help");
-	int rc = request_parse(argc - 1, argv + 1, REQUEST_ALL, &r, err);
+	int rc = request_parse(argc - 1, argv + 1, NULL, &r, err);
 	size_t n = r.source ? strlen(r.source) : 0;
-	/* With --world it is what that world runs, and may be a file of JSON as well. */
+	/* With --world the argument is what that world's verb takes, even if it ends in .json. */
 	bool is_file = n > 5 && !strcmp(r.source + n - 5, ".json") && !cJSON_GetObjectItemCaseSensitive(r.scenario, "world");
 	if (!rc && !r.source)
 		rc = orr_fail(err, ORR_EINPUT, "scenario show: no SCENARIO.json or TRACE given; see --help");
@@ -73,14 +82,14 @@ static int show_scenario(int argc, char **argv, struct orr_error *err)
 	if (!rc)
 		rc = request_apply_sets(&r, err);
 	if (!rc)
-		rc = scenario_kind(r.scenario, &kind, err);
+		rc = scenario_world(r.scenario, &w, err);
 	if (!rc && !is_file)
-		request_put(&r, study_world(kind)->source, r.source);
+		request_put(&r, w->keys[0].name, r.source);
 	if (!rc)
-		rc = show(r.scenario, study_world(kind), err);
+		rc = show(r.scenario, err);
 	request_free(&r);
 	return rc;
 }
 
-const struct cli_command cmd_run = { "run", "carry out a scenario file", run_help, run_scenario };
-const struct cli_command cmd_scenario = { "scenario", "show what flags or a file amount to", scenario_help, show_scenario };
+const struct cli_command cmd_run = { "run", "carry out a scenario file", NULL, run_scenario, run_help };
+const struct cli_command cmd_scenario = { "scenario", "show what flags or a file amount to", NULL, show_scenario, scenario_help };

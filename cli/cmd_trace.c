@@ -82,4 +82,4 @@ static int run_trace(int argc, char **argv, struct orr_error *err)
 		near ? "did you mean " : "there are info, convert, slice, synth, list", near ? near : "");
 }
 
-const struct cli_command cmd_trace = { "trace", "look at traces, convert, cut and make them", help, run_trace };
+const struct cli_command cmd_trace = { "trace", "look at traces, convert, cut and make them", help, run_trace, NULL };

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/param.h"
+#include "cli/verb.h"
 
 #include "config.h"
 
@@ -10,10 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const struct cli_command cmd_jobs;
-extern const struct cli_command cmd_step;
-extern const struct cli_command cmd_serve;
-extern const struct cli_command cmd_spot;
 extern const struct cli_command cmd_run;
 extern const struct cli_command cmd_scenario;
 extern const struct cli_command cmd_figures;
@@ -26,10 +23,6 @@ extern const struct cli_command cmd_net;
 extern const struct cli_command cmd_db;
 
 const struct cli_command *const cli_commands[] = {
-	&cmd_jobs,
-	&cmd_step,
-	&cmd_serve,
-	&cmd_spot,
 	&cmd_run,
 	&cmd_scenario,
 	&cmd_figures,
@@ -52,9 +45,58 @@ static void out_of_memory(size_t wanted)
 static void usage(FILE *out)
 {
 	fputs("usage: orrery COMMAND [ARGUMENTS]\n\ncommands:\n", out);
+	for (const struct world *const *w = worlds; *w; w++)
+		if ((*w)->usage)
+			fprintf(out, "  %-10s %s\n", (*w)->name, (*w)->doc);
 	for (const struct cli_command *const *c = cli_commands; *c; c++)
 		fprintf(out, "  %-10s %s\n", (*c)->name, (*c)->doc);
 	fputs("\n'orrery COMMAND --help' tells more, with an example.\n", out);
+}
+
+static const struct cli_command *command_named(const char *name)
+{
+	for (const struct cli_command *const *c = cli_commands; *c; c++)
+		if (!strcmp((*c)->name, name))
+			return *c;
+	return NULL;
+}
+
+static int no_command(const char *name)
+{
+	const char *names[64] = { NULL };
+	size_t n = 0;
+	for (const struct world *const *w = worlds; *w && n < 63; w++)
+		if ((*w)->usage)
+			names[n++] = (*w)->name;
+	for (const struct cli_command *const *c = cli_commands; *c && n < 63; c++)
+		names[n++] = (*c)->name;
+	const char *near = nearest_name(name, names);
+	fprintf(stderr, "orrery: no command \"%s\"; %s\n", name, near ? "did you mean:" : "'orrery --help' lists them");
+	if (near)
+		fprintf(stderr, "  orrery %s\n", near);
+	return ORR_EINPUT;
+}
+
+static bool asks_for_help(int argc, char **argv)
+{
+	for (int i = 2; i < argc; i++)
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+			return true;
+	return false;
+}
+
+static int help(const struct world *w, const struct cli_command *c)
+{
+	struct sbuf text = { 0 };
+	if (w)
+		verb_help(w, &text);
+	else if (c->help)
+		sbuf_puts(&text, c->help);
+	else
+		c->put_help(&text);
+	fputs(sbuf_text(&text), stdout);
+	sbuf_free(&text);
+	return 0;
 }
 
 int main(int argc, char **argv)
@@ -72,26 +114,16 @@ int main(int argc, char **argv)
 		puts(PACKAGE_STRING);
 		return 0;
 	}
-	const char *names[64] = { NULL };
-	size_t n = 0;
-	for (const struct cli_command *const *c = cli_commands; *c && n < 63; c++) {
-		names[n++] = (*c)->name;
-		if (strcmp((*c)->name, argv[1]))
-			continue;
-		for (int i = 2; i < argc; i++)
-			if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
-				fputs((*c)->help, stdout);
-				return 0;
-			}
-		struct orr_error err = { 0 };
-		int rc = (*c)->run(argc - 1, argv + 1, &err);
-		if (rc && err.text[0])
-			fprintf(stderr, "orrery: %s\n", err.text);
-		return rc;
-	}
-	const char *near = nearest_name(argv[1], names);
-	fprintf(stderr, "orrery: no command \"%s\"; %s\n", argv[1], near ? "did you mean:" : "'orrery --help' lists them");
-	if (near)
-		fprintf(stderr, "  orrery %s\n", near);
-	return ORR_EINPUT;
+	const struct world *w = world_named(argv[1]);
+	const struct cli_command *c = command_named(argv[1]);
+	bool is_verb = w && w->usage;
+	if (!is_verb && !c)
+		return no_command(argv[1]);
+	if (asks_for_help(argc, argv))
+		return help(is_verb ? w : NULL, c);
+	struct orr_error err = { 0 };
+	int rc = is_verb ? verb_run(w, argc - 1, argv + 1, &err) : c->run(argc - 1, argv + 1, &err);
+	if (rc && err.text[0])
+		fprintf(stderr, "orrery: %s\n", err.text);
+	return rc;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/model_elastic.h"
 
-#include "study/elastic_cache.h"
+#include "spot/elastic_cache.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>

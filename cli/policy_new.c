@@ -4,8 +4,6 @@
 
 #include "base/mem.h"
 #include "base/sbuf.h"
-#include "hwmodel/embedded.h"
-#include "study/registry.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +39,7 @@ static int write_new(const char *path, const struct embedded_file *template, con
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, mode);
 	int rc = ORR_OK;
 	if (fd < 0)
-		rc = orr_fail(err, ORR_EINPUT, "%s: %s", path, errno == EEXIST ? "is there already; choose another name" : strerror(errno));
+		rc = orr_fail(err, ORR_EINPUT, "%s: %s", path, errno == EEXIST ? "exists already; choose another name" : strerror(errno));
 	else if (write(fd, b.text, b.len) != (ssize_t)b.len || fsync(fd))
 		rc = orr_fail(err, ORR_EFAIL, "%s: cannot be written: %s", path, strerror(errno));
 	if (fd >= 0)
@@ -50,37 +48,21 @@ static int write_new(const char *path, const struct embedded_file *template, con
 	return rc;
 }
 
-extern const struct embedded_file jobs_template[], step_template[], serve_template[], spot_template[];
-
-static const struct beginning {
-	const char *kind;
-	const struct embedded_file *file; /* the source, its test */
-	const char *example;              /* ends in a list of policies */
-} beginnings[] = {
-	{ "jobs", jobs_template, "jobs philly-like --cluster 64x8 --policy fifo" },
-	{ "step", step_template, "step resnet50 --cluster 4x1:v100 --policy allreduce" },
-	{ "serve", serve_template, "serve poisson:rate=40,n=500 --model MODEL --cluster 1x1 --policy fifo" },
-	{ "spot", spot_template, "spot hazard:p=0.1 --job bamboo-bert --policy on-demand" },
-};
-
-int policy_new(const char *name, const char *kind, struct orr_error *err)
+int policy_new(const char *name, const struct world *w, struct orr_error *err)
 {
-	const struct beginning *b = beginnings;
 	char source[80], test[80];
-	while (strcmp(b->kind, kind) != 0)
-		b++;
 	int rc = check_name(name, err);
 	if (rc)
 		return rc;
 	snprintf(source, sizeof source, "%s.c", name);
 	snprintf(test, sizeof test, "%s_test.sh", name);
-	rc = write_new(source, &b->file[0], name, 0644, err);
+	rc = write_new(source, &w->template[0], name, 0644, err);
 	if (!rc)
-		rc = write_new(test, &b->file[1], name, 0755, err);
+		rc = write_new(test, &w->template[1], name, 0755, err);
 	if (!rc)
 		printf("wrote %s and %s; next:\n"
 		       "  cc -shared -fPIC $(pkg-config --cflags orrery) -o %s.so %s\n"
 		       "  orrery %s,./%s.so\n",
-			source, test, name, source, b->example, name);
+			source, test, name, source, w->example, name);
 	return rc;
 }

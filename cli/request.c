@@ -5,87 +5,82 @@
 #include "base/num.h"
 
 #include <getopt.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
 	OPT_FIRST = 256,
 	OPT_POLICY,
-	OPT_FAILURES,
-	OPT_CAPACITY,
-	OPT_DROP,
 	OPT_SET,
+	OPT_SCENARIO,
 	OPT_DB,
 	OPT_FRESH,
 	OPT_OUT,
 	OPT_NO_FIGURES,
 	OPT_JSON,
 	OPT_CHECK,
-	OPT_TIMELINE,
-	OPT_MODEL,
-	OPT_SCENARIO,
-	OPT_FIND_RATE,
-	OPT_ATTAINMENT,
-	OPT_EXACT,
-	OPT_REPAIR,
-	OPT_KEY /* this and what follows: a key of the scenario */
+	OPT_KEY,
+	OPT_FLAG /* this and what follows: a flag of a world */
 };
 
-/* key: set to the value as it stands; one with a dot is an option of the world, set like --set. */
-static const struct known_option {
-	const char *name;
-	int has_value, opt;
-	unsigned worlds;
-	const char *key;
-} known_options[] = {
-	{ "policy", 1, OPT_POLICY, REQUEST_ALL, NULL },
-	{ "set", 1, OPT_SET, REQUEST_ALL, NULL },
-	{ "db", 1, OPT_DB, REQUEST_ALL, NULL },
-	{ "fresh", 0, OPT_FRESH, REQUEST_ALL, NULL },
-	{ "out", 1, OPT_OUT, REQUEST_ALL, NULL },
-	{ "no-figures", 0, OPT_NO_FIGURES, REQUEST_ALL, NULL },
-	{ "json", 0, OPT_JSON, REQUEST_ALL, NULL },
-	{ "check", 0, OPT_CHECK, REQUEST_ALL, NULL },
-	{ "cluster", 1, OPT_KEY, REQUEST_JOBS | REQUEST_STEP | REQUEST_SERVE, "cluster" },
-	{ "seed", 1, OPT_KEY, REQUEST_ALL, "seed" },
-	{ "policy-timeout", 1, OPT_KEY, REQUEST_ALL, "policy_timeout" },
-	{ "world", 1, OPT_KEY, REQUEST_ANY, "world" },
-	{ "failures", 1, OPT_FAILURES, REQUEST_JOBS | REQUEST_SERVE, NULL },
-	{ "capacity", 1, OPT_CAPACITY, REQUEST_JOBS, NULL },
-	{ "drop-unfit", 0, OPT_DROP, REQUEST_JOBS, NULL },
-	{ "format", 1, OPT_KEY, REQUEST_JOBS | REQUEST_SERVE | REQUEST_SPOT, "format" },
-	{ "placement", 1, OPT_KEY, REQUEST_JOBS | REQUEST_SERVE, "placement" },
-	{ "throughputs", 1, OPT_KEY, REQUEST_JOBS, "throughputs" },
-	{ "sharing", 1, OPT_KEY, REQUEST_JOBS, "sharing" },
-	{ "until", 1, OPT_KEY, REQUEST_JOBS | REQUEST_SERVE | REQUEST_SPOT, "until" },
-	{ "record", 1, OPT_KEY, REQUEST_JOBS | REQUEST_SERVE | REQUEST_SPOT, "record" },
-	{ "timeline", 1, OPT_TIMELINE, REQUEST_STEP, NULL },
-	{ "batch", 1, OPT_KEY, REQUEST_JOBS | REQUEST_STEP, "batch" },
-	{ "network", 1, OPT_KEY, REQUEST_JOBS | REQUEST_STEP | REQUEST_SERVE, "network" },
-	{ "device", 1, OPT_KEY, REQUEST_JOBS | REQUEST_STEP | REQUEST_SERVE, "device" },
-	{ "precision", 1, OPT_KEY, REQUEST_JOBS | REQUEST_STEP | REQUEST_SERVE, "precision" },
-	{ "profile", 1, OPT_KEY, REQUEST_JOBS | REQUEST_STEP | REQUEST_SERVE, "profile" },
-	{ "cost-samples", 1, OPT_KEY, REQUEST_JOBS | REQUEST_STEP, "cost_samples" },
-	{ "model", 1, OPT_MODEL, REQUEST_SERVE, NULL },
-	{ "tp", 1, OPT_KEY, REQUEST_SERVE, "tp" },
-	{ "pp", 1, OPT_KEY, REQUEST_SERVE, "pp" },
-	{ "replicas", 1, OPT_KEY, REQUEST_SERVE, "replicas" },
-	{ "kv-blocks", 1, OPT_KEY, REQUEST_SERVE, "kv_blocks" },
-	{ "compress", 1, OPT_KEY, REQUEST_SERVE, "compress" },
-	{ "prices", 1, OPT_KEY, REQUEST_SERVE | REQUEST_SPOT, "prices" },
-	{ "replications", 1, OPT_KEY, REQUEST_SERVE | REQUEST_SPOT, "replications" },
-	{ "job", 1, OPT_KEY, REQUEST_SPOT, "job" },
-	{ "exact", 0, OPT_EXACT, REQUEST_SPOT, NULL },
-	{ "repair", 0, OPT_REPAIR, REQUEST_SPOT, NULL },
-	{ "router", 1, OPT_KEY, REQUEST_SERVE, "serve.router" },
-	{ "slo", 1, OPT_KEY, REQUEST_SERVE, "serve.slo" },
-	{ "slo-ttft", 1, OPT_KEY, REQUEST_SERVE, "serve.slo_ttft" },
-	{ "slo-tpot", 1, OPT_KEY, REQUEST_SERVE, "serve.slo_tpot" },
-	{ "scenario", 1, OPT_SCENARIO, REQUEST_VERB, NULL },
-	{ "find-rate", 1, OPT_FIND_RATE, REQUEST_VERB, NULL },
-	{ "attainment", 1, OPT_ATTAINMENT, REQUEST_VERB, NULL },
+/* Flags of every world. key: set to the value as it stands. */
+static const struct common_flag {
+	const char *name, *arg;
+	int opt;
+	const char *key, *doc;
+} common_flags[] = {
+	{ "policy", "LIST", OPT_POLICY, NULL, NULL },
+	{ "set", "PATH=VALUE", OPT_SET, NULL, NULL },
+	{ "seed", "N", OPT_KEY, "seed", "seed of every random stream (default 1)" },
+	{ "db", "FILE", OPT_DB, NULL, "store the runs in this database; an existing one is reused" },
+	{ "fresh", NULL, OPT_FRESH, NULL, "run again what the database already has" },
+	{ "out", "DIR", OPT_OUT, NULL, "write CSV files, summary.csv and figures (PDF, SVG, PNG)" },
+	{ "no-figures", NULL, OPT_NO_FIGURES, NULL, "with --out: no figures" },
+	{ "json", NULL, OPT_JSON, NULL, "results as JSON on standard output" },
+	{ "check", NULL, OPT_CHECK, NULL, "verify the conservation laws while running" },
+	{ "policy-timeout", "S", OPT_KEY, "policy_timeout", "longest time one call of a policy may take (default 60)" },
+};
+enum { COMMON = sizeof common_flags / sizeof *common_flags, MOST_FLAGS = 128 };
+
+/* The flags of one command. */
+struct flags {
+	struct option longs[COMMON + MOST_FLAGS + 2];
+	const struct world_flag *flag[MOST_FLAGS]; /* by number: option OPT_FLAG + i */
+	int n_longs, n_flags;
 };
 
-enum { KNOWN = sizeof known_options / sizeof *known_options };
+static bool has_flag(const struct flags *f, const char *name)
+{
+	for (int i = 0; i < f->n_flags; i++)
+		if (!strcmp(f->flag[i]->name, name))
+			return true;
+	return false;
+}
+
+static void add_flags(struct flags *f, const struct world *w, bool is_verb)
+{
+	for (const struct world_flag *x = w->flags; x && x->name; x++) {
+		/* Worlds that share a flag mean the same by it (tests/study/unit_worlds.c). */
+		if ((x->kind == WORLD_FLAG_VERB && !is_verb) || has_flag(f, x->name) || f->n_flags == MOST_FLAGS)
+			continue;
+		f->longs[f->n_longs++] = (struct option){ x->name, x->arg ? required_argument : no_argument, NULL, OPT_FLAG + f->n_flags };
+		f->flag[f->n_flags++] = x;
+	}
+}
+
+static void list_flags(const struct world *of, struct flags *f)
+{
+	*f = (struct flags){ .n_longs = 0 };
+	for (int i = 0; i < COMMON; i++) {
+		const struct common_flag *c = &common_flags[i];
+		f->longs[f->n_longs++] = (struct option){ c->name, c->arg ? required_argument : no_argument, NULL, c->opt };
+	}
+	f->longs[f->n_longs++] = (struct option){ of ? "scenario" : "world", required_argument, NULL, of ? OPT_SCENARIO : OPT_KEY };
+	if (of)
+		add_flags(f, of, true);
+	for (const struct world *const *w = worlds; !of && *w; w++)
+		add_flags(f, *w, false);
+}
 
 void request_put(struct request *r, const char *key, const char *value)
 {
@@ -114,17 +109,6 @@ static void add_set(struct request *r, char *pair)
 	r->sets[r->n_sets++] = pair;
 }
 
-static void take_key(struct request *r, const char *key, const char *value)
-{
-	struct sbuf b = { 0 };
-	if (!strchr(key, '.')) {
-		request_put(r, key, value);
-		return;
-	}
-	sbuf_printf(&b, "%s=%s", key, value);
-	add_set(r, sbuf_steal(&b));
-}
-
 int request_threads(const char *text, int *out, struct orr_error *err)
 {
 	int64_t v;
@@ -134,28 +118,29 @@ int request_threads(const char *text, int *out, struct orr_error *err)
 	return ORR_OK;
 }
 
-static int take_option(struct request *r, int opt, struct orr_error *err)
+/* A flag of every world that sets a key; else --world. */
+static const char *key_of(const char *flag)
+{
+	for (int i = 0; i < COMMON; i++)
+		if (!strcmp(common_flags[i].name, flag))
+			return common_flags[i].key;
+	return "world";
+}
+
+static int take_common(struct request *r, int opt, const char *name, struct orr_error *err)
 {
 	switch (opt) {
 	case OPT_POLICY:
 		add_names(r->scenario, "policies", optarg);
 		return ORR_OK;
-	case OPT_FAILURES:
-	case OPT_CAPACITY: {
-		struct sbuf b = { 0 };
-		sbuf_printf(&b, "%s.trace=%s", opt == OPT_CAPACITY ? "capacity" : "failures", optarg);
-		int rc = scenario_set(r->scenario, sbuf_text(&b), err);
-		sbuf_free(&b);
-		return rc;
-	}
-	case OPT_DROP:
-		request_put(r, "drop_unfit", "true");
+	case OPT_KEY:
+		request_put(r, key_of(name), optarg);
 		return ORR_OK;
 	case OPT_SET:
 		add_set(r, mem_strdup(optarg));
 		return ORR_OK;
-	case OPT_REPAIR:
-		add_set(r, mem_strdup("trace_options.repair=all"));
+	case OPT_SCENARIO:
+		r->file = optarg;
 		return ORR_OK;
 	case OPT_DB:
 		r->output.db = optarg;
@@ -175,24 +160,6 @@ static int take_option(struct request *r, int opt, struct orr_error *err)
 	case OPT_CHECK:
 		r->output.check = true;
 		return ORR_OK;
-	case OPT_EXACT:
-		r->output.exact = true;
-		return ORR_OK;
-	case OPT_TIMELINE:
-		r->output.timeline = optarg;
-		return ORR_OK;
-	case OPT_MODEL:
-		add_names(r->scenario, "models", optarg);
-		return ORR_OK;
-	case OPT_SCENARIO:
-		r->file = optarg;
-		return ORR_OK;
-	case OPT_FIND_RATE:
-		r->find_rate = optarg;
-		return ORR_OK;
-	case OPT_ATTAINMENT:
-		r->attainment = optarg;
-		return ORR_OK;
 	case 'j':
 		return request_threads(optarg, &r->output.threads, err);
 	default:
@@ -201,29 +168,55 @@ static int take_option(struct request *r, int opt, struct orr_error *err)
 	}
 }
 
-int request_parse(int argc, char **argv, unsigned worlds, struct request *r, struct orr_error *err)
+static char *pair_of(const char *key, const char *value)
 {
-	struct option longs[KNOWN + 1] = { { NULL, 0, NULL, 0 } };
-	const char *key[KNOWN] = { NULL };
-	int opt, rc = ORR_OK, n = 0;
-	for (int i = 0; i < KNOWN; i++) {
-		const struct known_option *k = &known_options[i];
-		if (!(k->worlds & worlds))
-			continue;
-		key[n] = k->key;
-		longs[n] = (struct option){ k->name, k->has_value, NULL, k->opt == OPT_KEY ? OPT_KEY + n : k->opt };
-		n++;
+	struct sbuf b = { 0 };
+	sbuf_printf(&b, "%s=%s", key, value);
+	return sbuf_steal(&b);
+}
+
+static int take_flag(struct request *r, const struct world_flag *f, struct orr_error *err)
+{
+	const char *value = f->arg ? optarg : f->value;
+	switch (f->kind) {
+	case WORLD_FLAG_KEY:
+		if (strchr(f->key, '.'))
+			add_set(r, pair_of(f->key, value));
+		else
+			request_put(r, f->key, value);
+		return ORR_OK;
+	case WORLD_FLAG_OBJECT: {
+		char *pair = pair_of(f->key, value);
+		int rc = scenario_set(r->scenario, pair, err);
+		mem_free(pair);
+		return rc;
 	}
+	case WORLD_FLAG_LIST:
+		add_names(r->scenario, f->key, value);
+		return ORR_OK;
+	default:
+		MEM_GROW(r->extra, r->output.n_extras, r->cap_extras);
+		r->extra[r->output.n_extras++] = (struct world_extra){ f->name, value };
+		r->output.extra = r->extra;
+		return ORR_OK;
+	}
+}
+
+int request_parse(int argc, char **argv, const struct world *of, struct request *r, struct orr_error *err)
+{
+	struct flags f;
+	int opt, at = 0, rc = ORR_OK;
+	list_flags(of, &f);
 	optind = 1;
 	opterr = 0;
 	*r = (struct request){ .scenario = cJSON_CreateObject() };
-	while (!rc && (opt = getopt_long(argc, argv, ":j:q", longs, NULL)) != -1) {
+	while (!rc && (opt = getopt_long(argc, argv, ":j:q", f.longs, &at)) != -1) {
 		if (opt == '?' || opt == ':')
-			rc = cli_bad_option(argc, argv, opt, longs, err);
-		else if (opt >= OPT_KEY)
-			take_key(r, key[opt - OPT_KEY], optarg);
+			rc = cli_bad_option(argc, argv, opt, f.longs, err);
+		else if (opt >= OPT_FLAG)
+			rc = take_flag(r, f.flag[opt - OPT_FLAG], err);
 		else
-			rc = take_option(r, opt, err);
+			rc = take_common(r, opt, f.longs[at].name, err);
 	}
 	if (rc)
 		return rc;
@@ -240,6 +233,7 @@ void request_free(struct request *r)
 	for (size_t i = 0; i < r->n_sets; i++)
 		mem_free(r->sets[i]);
 	mem_free(r->sets);
+	mem_free(r->extra);
 }
 
 int request_load_below(struct request *r, const char *path, struct orr_error *err)
@@ -264,32 +258,6 @@ int request_apply_sets(struct request *r, struct orr_error *err)
 	return rc;
 }
 
-/* A file may be of any world. */
-static int check_world(const struct request *r, const char *kind, struct orr_error *err)
-{
-	const char *is;
-	int rc = scenario_kind(r->scenario, &is, err);
-	if (!rc && strcmp(is, kind) != 0)
-		rc = orr_fail(err, ORR_EINPUT, "scenario: $.world: expected \"%s\" (orrery run carries out scenarios of any world)", kind);
-	return rc;
-}
-
-int request_complete(struct request *r, const char *kind, struct orr_error *err)
-{
-	bool has_format = cJSON_GetObjectItemCaseSensitive(r->scenario, "format");
-	int rc = r->file ? request_load_below(r, r->file, err) : ORR_OK;
-	if (rc)
-		return rc;
-	if (r->source && !has_format) /* what the file says of its own trace is of no use */
-		cJSON_DeleteItemFromObjectCaseSensitive(r->scenario, "format");
-	if (!r->file)
-		request_put(r, "world", kind);
-	if (r->source)
-		request_put(r, "trace", r->source);
-	rc = request_apply_sets(r, err);
-	return rc ? rc : check_world(r, kind, err);
-}
-
 void request_name_file(const struct request *r, struct orr_error *err)
 {
 	const char *file = r->file ? r->file : r->source;
@@ -297,4 +265,31 @@ void request_name_file(const struct request *r, struct orr_error *err)
 		return;
 	struct orr_error inner = *err;
 	orr_fail(err, inner.code, "%.200s: %s", file, inner.text + 10);
+}
+
+/* ---- help ---- */
+
+void request_put_option(struct sbuf *out, const char *name, const char *arg, const char *doc)
+{
+	char left[64];
+	snprintf(left, sizeof left, "%.30s%s%.20s", name, arg ? " " : "", arg ? arg : "");
+	sbuf_printf(out, "  %-20s ", left);
+	for (; *doc; doc++) {
+		sbuf_putc(out, *doc);
+		if (*doc == '\n')
+			sbuf_printf(out, "%23s", "");
+	}
+	sbuf_putc(out, '\n');
+}
+
+void request_put_common(struct sbuf *out)
+{
+	for (int i = 0; i < COMMON; i++) {
+		char name[40];
+		snprintf(name, sizeof name, "--%s", common_flags[i].name);
+		if (common_flags[i].doc)
+			request_put_option(out, name, common_flags[i].arg, common_flags[i].doc);
+	}
+	request_put_option(out, "-j", "N", "policies run at once (default: all cores)");
+	request_put_option(out, "-q", NULL, "errors only: no table, no progress, no remarks (--json still prints)");
 }

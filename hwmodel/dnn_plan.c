@@ -48,14 +48,12 @@ void plan_repeat_begin(struct plan *p, uint32_t count, uint32_t from, bool is_bl
 {
 	MEM_GROW(p->repeat, p->n_repeats, p->repeat_cap);
 	p->repeat[p->n_repeats++] = (struct plan_repeat){ p->n, 0, count, from, is_block };
-	p->is_repeating = true;
 }
 
 void plan_repeat_end(struct plan *p)
 {
 	struct plan_repeat *r = &p->repeat[p->n_repeats - 1];
 	r->n_layers = p->n - r->first;
-	p->is_repeating = false;
 }
 
 void plan_prefix(struct plan *p, const char *format, ...)

@@ -30,7 +30,6 @@ struct plan {
 	size_t n, cap;
 	struct plan_repeat *repeat; /* in order, never nested */
 	size_t n_repeats, repeat_cap;
-	bool is_repeating;
 	char prefix[64]; /* of the layer names that ops create */
 	bool *is_saved;  /* by activation number */
 	size_t n_acts, act_cap;

@@ -102,7 +102,7 @@ void book_say_stand_ins(const struct book *b);
 /* ---- carrying out ---- */
 
 /* All runs at all points; o->db, fresh, check, threads, quiet as for a study. */
-int book_run_all(struct book *b, const struct study_output *o, struct orr_error *err);
+int book_run_all(struct book *b, const struct world_output *o, struct orr_error *err);
 /* Points of the distribution function of a column of a run's rows, "RUN[AXIS=VALUE,..].LABEL.COLUMN"; none where that point is
  * not there. Free with mem_free. */
 int book_distribution(struct book *b, const char *text, const char *where, struct chart_point **out, size_t *n, struct orr_error *err);

@@ -118,7 +118,7 @@ static int add_run(struct book *b, struct book_run *r, size_t *n_parts, struct o
 	return rc;
 }
 
-int book_run_all(struct book *b, const struct study_output *o, struct orr_error *err)
+int book_run_all(struct book *b, const struct world_output *o, struct orr_error *err)
 {
 	size_t n_parts = 0;
 	int rc = ORR_OK;

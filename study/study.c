@@ -8,10 +8,8 @@
 #include "results/outfile.h"
 #include "results/report.h"
 #include "results/store.h"
+#include "world/run.h"
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,15 +28,13 @@ struct one_run {
 
 /* One scenario. */
 struct part {
-	const struct study_world *world;
-	void *state;
-	struct scenario *base;
+	struct scenario *scenario;
 	char *where;
 	struct run_result **result; /* in order of policies; owned by the runs */
 };
 
 struct study {
-	const struct study_output *o;
+	const struct world_output *o;
 	struct part *part;
 	size_t n_parts, cap_parts;
 	struct one_run *run;
@@ -88,26 +84,26 @@ static double clock_s(clockid_t id)
 
 static const struct scenario_policy *policy_of(const struct study *t, size_t i)
 {
-	return &t->part[t->run[i].part].base->policy[t->run[i].policy];
+	return &t->part[t->run[i].part].scenario->policy[t->run[i].policy];
 }
 
 static void carry_out(struct study *t, size_t i)
 {
 	struct one_run *x = &t->run[i];
-	struct part *part = &t->part[x->part];
+	struct scenario *s = t->part[x->part].scenario;
 	const struct scenario_policy *p = policy_of(t, i);
 	struct reporter reporter = { t->progress, i };
 	char seed[32];
 	double wall = clock_s(CLOCK_MONOTONIC), cpu = clock_s(CLOCK_THREAD_CPUTIME_ID);
 	struct run_result *r = x->result = result_new();
-	snprintf(seed, sizeof seed, "%llu", (unsigned long long)part->base->seed);
+	snprintf(seed, sizeof seed, "%llu", (unsigned long long)s->seed);
 	r->label = mem_strdup(p->label);
 	r->policy = mem_strdup(*p->entry.plugin_hash ? p->spec : p->entry.name);
-	r->world = mem_strdup(part->world->name);
+	r->world = mem_strdup(s->world->name);
 	r->scenario = mem_strdup(x->text);
 	r->hash = mem_strdup(x->hash);
 	r->seed_text = mem_strdup(seed);
-	part->world->run(part->state, x->policy, r, t->progress ? report : NULL, &reporter, &x->err);
+	scenario_run(s, x->policy, r, t->progress ? report : NULL, &reporter, &x->err);
 	r->wall_s = clock_s(CLOCK_MONOTONIC) - wall;
 	r->cpu_s = clock_s(CLOCK_THREAD_CPUTIME_ID) - cpu;
 	progress_report(t->progress, i, 1);
@@ -123,24 +119,24 @@ static void store_finished(struct study *t)
 	}
 }
 
-/* What was stored would not do. */
-static bool is_run_anew(const struct study_output *o)
+/* Stored results lack what this command asks for. */
+static bool is_run_anew(const struct world_output *o)
 {
-	return o->fresh || o->check || o->timeline || o->exact;
+	return o->fresh || o->check || o->n_extras;
 }
 
 static int reuse(struct study *t, size_t i, struct orr_error *err)
 {
 	struct one_run *x = &t->run[i];
-	const struct part *part = &t->part[x->part];
+	struct scenario *s = t->part[x->part].scenario;
 	if (!t->store || is_run_anew(t->o))
 		return ORR_OK;
 	int rc = store_read(t->store, x->hash, policy_of(t, i)->label, &x->result, err);
 	if (rc || !x->result)
 		return rc;
 	x->is_done = x->is_reused = true;
-	if (part->world->reused)
-		part->world->reused(part->state, x->policy, x->result);
+	if (s->world->reused)
+		s->world->reused(s, x->policy, x->result);
 	return ORR_OK;
 }
 
@@ -162,52 +158,26 @@ static void run_all(struct study *t)
 
 /* ---- the study ---- */
 
-int study_threads(const struct study_output *o)
-{
-	int n = o->threads;
-#ifdef _OPENMP
-	if (!n)
-		n = omp_get_max_threads();
-#endif
-	return n < 1 ? 1 : n;
-}
-
-static const struct study_world *const worlds[] = { &study_jobs_world, &study_step_world, &study_serve_world, &study_spot_world,
-	&study_mixed_world };
-
-const struct study_world *study_world(const char *kind)
-{
-	size_t i = 0;
-	while (strcmp(worlds[i]->name, kind) != 0)
-		i++;
-	return worlds[i];
-}
-
-struct study *study_new(const struct study_output *o)
+struct study *study_new(const struct world_output *o)
 {
 	struct study *t = mem_zalloc(1, sizeof *t);
 	t->o = o;
-	t->threads = study_threads(o);
+	t->threads = world_threads(o);
 	return t;
 }
 
 int study_add(struct study *t, const cJSON *scenario, const char *where, struct orr_error *err)
 {
-	const char *kind;
-	int rc = scenario_kind(scenario, &kind, err);
-	if (rc)
-		return rc;
-	struct part part = { .world = study_world(kind) };
-	part.state = part.world->open(scenario, t->o, &part.base, err);
-	if (!part.state)
+	struct part part = { .scenario = scenario_open(scenario, t->o, err) };
+	if (!part.scenario)
 		return err->code;
 	part.where = where ? mem_strdup(where) : NULL;
 	MEM_GROW(t->part, t->n_parts, t->cap_parts);
-	for (size_t i = 0; i < part.base->n_policies; i++) {
+	for (size_t i = 0; i < part.scenario->n_policies; i++) {
 		MEM_GROW(t->run, t->n_runs, t->cap_runs);
 		struct one_run *x = &t->run[t->n_runs++];
 		*x = (struct one_run){ .part = t->n_parts, .policy = i };
-		x->text = scenario_text(part.base, i, x->hash);
+		x->text = scenario_text(part.scenario, i, x->hash);
 	}
 	t->part[t->n_parts++] = part;
 	return ORR_OK;
@@ -254,8 +224,8 @@ static void say_what_is_reused(const struct study *t)
 {
 	for (size_t i = 0; i < t->n_runs && !t->o->quiet; i++)
 		if (t->run[i].is_reused)
-			fprintf(stderr, "orrery: %s: taken from %s, where this run is already (--fresh repeats it)\n",
-				t->run[i].result->label, t->o->db);
+			fprintf(stderr, "orrery: %s: taken from %s, which has this run (--fresh repeats it)\n", t->run[i].result->label,
+				t->o->db);
 }
 
 static int finish_parts(struct study *t, struct orr_error *err)
@@ -264,11 +234,11 @@ static int finish_parts(struct study *t, struct orr_error *err)
 	size_t i = 0;
 	for (size_t k = 0; k < t->n_parts && !rc; k++) {
 		struct part *p = &t->part[k];
-		size_t n = p->base->n_policies;
+		size_t n = p->scenario->n_policies;
 		p->result = mem_zalloc(n + 1, sizeof *p->result);
 		for (size_t j = 0; j < n; j++)
 			p->result[j] = t->run[i++].result;
-		rc = p->world->finish(p->state, p->result, n, err);
+		rc = scenario_finish(p->scenario, p->result, n, err);
 	}
 	return rc;
 }
@@ -296,7 +266,7 @@ int study_carry_out(struct study *t, const char *what, struct orr_error *err)
 
 struct run_result *const *study_results(const struct study *t, size_t k, size_t *n)
 {
-	*n = t->part[k].base->n_policies;
+	*n = t->part[k].scenario->n_policies;
 	return t->part[k].result;
 }
 
@@ -309,7 +279,7 @@ void study_free(struct study *t)
 		mem_free(t->run[i].text);
 	}
 	for (size_t k = 0; k < t->n_parts; k++) {
-		t->part[k].world->close(t->part[k].state);
+		scenario_close(t->part[k].scenario);
 		mem_free(t->part[k].result);
 		mem_free(t->part[k].where);
 	}
@@ -328,7 +298,7 @@ static int terminal_width(void)
 	return size.ws_col;
 }
 
-static int show_results(const struct study_output *o, const struct run_result *const *runs, size_t n, struct orr_error *err)
+static int show_results(const struct world_output *o, const struct run_result *const *runs, size_t n, struct orr_error *err)
 {
 	struct sbuf text = { 0 };
 	if (o->json)
@@ -350,7 +320,7 @@ static int show_results(const struct study_output *o, const struct run_result *c
 	return ORR_OK;
 }
 
-int study_run(const cJSON *scenario, const struct study_output *o, struct orr_error *err)
+int study_run(const cJSON *scenario, const struct world_output *o, struct orr_error *err)
 {
 	struct study *t = study_new(o);
 	int rc = study_add(t, scenario, NULL, err);

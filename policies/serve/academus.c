@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Academus, or student parallelism: a deep teacher is replaced by a group of shallow students that run in parallel, each
- * fitted to what the ones before it leave; under load the last ones of the group are dropped (Wang et al.,
- * arXiv 2408.12526; KDD 2025). And what such systems are compared with: the teacher with static or dynamic
- * padding, and early exit, where a batch waits for its deepest member.
+ * Academus (student parallelism): a group of shallow students, each trained on the residual of those before it, replaces a
+ * deep teacher and runs in parallel; under load the last students are dropped (Wang et al., arXiv 2408.12526; KDD 2025).
+ * Also its baselines: the teacher with static or dynamic padding, and early exit, where a batch runs to its deepest exit.
  *
- * The paper's equations were not available; what it leaves open is a parameter. A group is `gpus` replicas in a row;
- * student j runs on replica j mod gpus of its group; a request is there when its last student is. Co-running
- * students slow each other by serve.interference=occupancy. Lengths: buckets of `bucket` tokens, so that a batch holds
- * requests of about one length.
+ * Assumes, as the paper's equations were not available: a group is `gpus` consecutive replicas; student j runs on replica
+ * j mod gpus of its group; a request completes with its last student. Co-running students slow each other down by
+ * serve.interference=occupancy. A batch holds requests of one bucket of `bucket` tokens. Open values are parameters.
  *
- * Residual error of the first m of n students, as a share of that of none: floor + (1 - floor) decay^m (boosting: each
- * student takes off the same part of what is left to take); its mean over requests is reported as `residual`.
+ * Residual error of the first m students, as a share of the error without students: floor + (1 - floor) decay^m (boosting:
+ * each student removes the same share of the remaining error above the floor). Its mean over requests is the metric
+ * `residual`.
  */
 #include <orrery/serve.h>
 
 #include "kinds.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_LENGTH = 4096, MAX_BUCKETS = 512, MAX_STUDENTS = 64, MAX_BATCH = 512 };
@@ -26,10 +24,10 @@ enum variant { STUDENTS, TEACHER, EARLY_EXIT };
 
 struct group {
 	struct orr_fifo *queue; /* by bucket */
-	uint32_t active;        /* students now */
-	uint32_t missing;       /* of its replicas */
-	uint32_t model;         /* that they serve alone; UINT32_MAX: any */
-	double crossed_s;       /* when the queue last crossed the trigger; INFINITY: it has not */
+	uint32_t active;        /* current number of students */
+	uint32_t missing;       /* replicas that are not up */
+	uint32_t model;         /* the only model that its replicas serve; UINT32_MAX: any */
+	double crossed_s;       /* when the queue went above the trigger; INFINITY: it is below */
 };
 
 struct academus {
@@ -77,7 +75,7 @@ static size_t waiting(const struct academus *a, const struct group *g)
 	return n;
 }
 
-/* Where the request that has waited longest is; the number of buckets is small and does not grow with the queue. */
+/* Returns the bucket of the request that has waited longest. */
 static uint32_t oldest(const struct academus *a, const struct orr_serve *w, const struct group *g)
 {
 	uint32_t best = a->buckets;
@@ -88,7 +86,7 @@ static uint32_t oldest(const struct academus *a, const struct orr_serve *w, cons
 	return best;
 }
 
-/* From the oldest request's bucket: those of about its length, the first ones. */
+/* Takes the first requests for the model from the bucket of the oldest request; returns how many. */
 static uint32_t fill(struct academus *a, struct orr_serve *w, struct group *g, uint32_t model, uint32_t *samples)
 {
 	uint32_t n = 0, most = orr_model_largest(w, model);
@@ -108,7 +106,7 @@ static double residual(const struct academus *a, uint32_t m)
 	return a->floor + (1 - a->floor) * pow(a->decay, m);
 }
 
-/* Half of the students go when the queue has been above the trigger for the delay, one comes back when it is empty enough. */
+/* Halves the students when the queue has been above the trigger for the delay; adds one when it is short enough. */
 static void adapt(const struct academus *a, const struct orr_serve *w, struct group *g)
 {
 	if (!a->prunes)
@@ -129,7 +127,7 @@ static void adapt(const struct academus *a, const struct orr_serve *w, struct gr
 
 /* ---- running ---- */
 
-/* Deepest of the batch: each request's exit is at a layer drawn once, exponential, at most the whole model. */
+/* Deepest exit of the batch, as a share of the model. arrive() has drawn each request's exit. */
 static double deepest(const struct academus *a, const struct orr_serve *w, uint32_t n)
 {
 	double part = 0;
@@ -147,13 +145,13 @@ static struct orr_batch batch_of(struct academus *a, struct orr_serve *w, struct
 	uint32_t model = orr_req_model(w, a->chosen[0]);
 	struct orr_batch b = { .model = model, .req = a->chosen, .n = n };
 	if (isnan(orr_model_latency(w, first_replica(a, g), model, samples, a->longest)))
-		b.samples = orr_model_batch_for(w, model, samples); /* padded to a size that the table has */
+		b.samples = orr_model_batch_for(w, model, samples); /* padded to a size of the table */
 	b.length = a->pads_all ? a->longest : 0;
 	b.part = a->variant == EARLY_EXIT ? deepest(a, w, n) : 0;
 	return b;
 }
 
-/* Starts a batch on replicas on which nothing runs: the students for which there is memory, which are 1 or more. */
+/* Starts a batch on idle replicas, with as many students as memory allows, at least 1. */
 static void start(struct academus *a, struct orr_serve *w, struct group *g)
 {
 	struct orr_fifo *q = &g->queue[oldest(a, w, g)];
@@ -165,7 +163,7 @@ static void start(struct academus *a, struct orr_serve *w, struct group *g)
 		orr_fifo_push_front(w, q, a->chosen[n]);
 		b = batch_of(a, w, g, n, samples);
 	}
-	if (!orr_run_fits(w, first_replica(a, g), &b, 0)) { /* not even alone */
+	if (!orr_run_fits(w, first_replica(a, g), &b, 0)) { /* the first request alone does not fit */
 		orr_refuse(w, a->chosen[0], ORR_REQ_REFUSED);
 		orr_wake(w, first_replica(a, g));
 		return;
@@ -194,7 +192,7 @@ static bool serves(const struct orr_serve *w, const struct group *g, orr_req r)
 	return g->model == UINT32_MAX || g->model == orr_req_model(w, r);
 }
 
-/* The group with the fewest requests of those that serve its model and whose replicas are all there; its first replica stands for it. */
+/* Returns the first replica of the group with the fewest requests, among groups that are complete and serve the model. */
 static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 {
 	const struct academus *a = self;
@@ -221,7 +219,7 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 {
 	struct academus *a = self;
 	struct group *g = group_of(a, orr_req_replica(w, r));
-	if (!serves(w, g, r)) { /* a replica that is in no group */
+	if (!serves(w, g, r)) { /* the replica is in no group */
 		orr_refuse(w, r, ORR_REQ_REFUSED);
 		return;
 	}
@@ -240,10 +238,10 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 static void destroy(void *self)
 {
 	struct academus *a = self;
-	for (uint32_t i = 0; i < a->groups && a->group; i++)
-		free(a->group[i].queue);
-	free(a->group);
-	free(a);
+	for (uint32_t i = 0; a->group && i < a->groups; i++)
+		orr_free(a->group[i].queue);
+	orr_free(a->group);
+	orr_free(a);
 }
 
 static void read_params(struct academus *a, const struct orr_args *args)
@@ -266,17 +264,17 @@ static void read_params(struct academus *a, const struct orr_args *args)
 	a->decay = orr_arg_real(args, "residual_decay");
 	a->exit_mean = orr_arg_real(args, "exit_mean");
 	a->buckets = a->by_length ? (a->longest + a->bucket - 1) / a->bucket : 1;
-	a->buckets = a->buckets < MAX_BUCKETS ? a->buckets : MAX_BUCKETS; /* the last one takes all that is longer */
+	a->buckets = a->buckets < MAX_BUCKETS ? a->buckets : MAX_BUCKETS; /* the last one takes all longer requests */
 }
 
-/* The model of a group's replicas is one. */
+/* Returns false if the replicas of a group serve different models. */
 static bool settle_model(struct academus *a, const struct orr_serve *w, struct group *g, struct orr_error *err)
 {
 	struct orr_replica_info info;
 	uint32_t first = first_replica(a, g);
 	for (uint32_t i = 0; i < a->gpus && orr_replica_get(w, first + i, &info); i++) {
 		if (i && info.model != g->model) {
-			orr_fail(err, ORR_EINPUT, "gpus: replicas %u and %u are of one group and serve different models", first, first + i);
+			orr_fail(err, ORR_EINPUT, "gpus: replicas %u and %u are in one group but serve different models", first, first + i);
 			return false;
 		}
 		g->model = info.model;
@@ -288,11 +286,7 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 {
 	if (!serves_only(w, ORR_MODEL_TABLE, err))
 		return NULL;
-	struct academus *a = calloc(1, sizeof *a);
-	if (!a) {
-		orr_fail(err, ORR_EFAIL, "no memory is left");
-		return NULL;
-	}
+	struct academus *a = orr_alloc(1, sizeof *a);
 	read_params(a, args);
 	a->groups = orr_replicas(w) / a->gpus;
 	if (!a->groups || a->least > a->students) {
@@ -302,42 +296,41 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 		destroy(a);
 		return NULL;
 	}
-	a->group = calloc(a->groups, sizeof *a->group);
-	bool is_whole = a->group != NULL, is_one = true;
-	for (uint32_t i = 0; i < a->groups && is_whole && is_one; i++) {
-		a->group[i].queue = calloc(a->buckets, sizeof *a->group[i].queue);
+	a->group = orr_alloc(a->groups, sizeof *a->group);
+	bool is_one = true;
+	for (uint32_t i = 0; i < a->groups && is_one; i++) {
+		a->group[i].queue = orr_alloc(a->buckets, sizeof *a->group[i].queue);
 		a->group[i].active = a->students;
 		a->group[i].crossed_s = INFINITY;
 		replica(a, w, i * a->gpus, ORR_REPLICA_UP);
-		is_whole = a->group[i].queue != NULL;
 		is_one = settle_model(a, w, &a->group[i], err);
 	}
-	if (is_whole && is_one)
+	if (is_one)
 		return a;
 	destroy(a);
-	if (is_one)
-		orr_fail(err, ORR_EFAIL, "no memory is left");
 	return NULL;
 }
 
 static const struct orr_param params[] = {
 	ORR_PARAM_CHOICE("variant", "students", "students|teacher|early-exit",
-		"what runs: a group of students, the whole model, or as much of it as the deepest needs"),
-	ORR_PARAM_INT("students", "8", 1, MAX_STUDENTS, "in a group"),
-	ORR_PARAM_INT("least_students", "1", 1, MAX_STUDENTS, "that are left under load"),
-	ORR_PARAM_INT("gpus", "1", 1, 1024, "replicas that a group's students are spread over"),
-	ORR_PARAM_INT("max_batch", "8", 1, MAX_BATCH, "requests in a batch"),
-	ORR_PARAM_CHOICE("buffer", "length", "length|fifo", "batches of requests of about one length, or in order of arrival"),
-	ORR_PARAM_INT("bucket", "1", 1, MAX_LENGTH, "tokens that lengths of one batch may differ by"),
-	ORR_PARAM_CHOICE("padding", "batch", "batch|longest", "up to the longest of the batch, or always to `longest`"),
-	ORR_PARAM_INT("longest", "128", 1, MAX_LENGTH, "of inputs, in tokens: padding=longest pads to it"),
+		"a group of students, the whole model, or the model up to the deepest exit of the batch"),
+	ORR_PARAM_INT("students", "8", 1, MAX_STUDENTS, "students of a group"),
+	ORR_PARAM_INT("least_students", "1", 1, MAX_STUDENTS, "fewest students under load"),
+	ORR_PARAM_INT("gpus", "1", 1, 1024, "replicas of a group"),
+	ORR_PARAM_INT("max_batch", "8", 1, MAX_BATCH, "most requests in a batch"),
+	ORR_PARAM_CHOICE("buffer", "length", "length|fifo", "batches of requests of similar length, or in order of arrival"),
+	ORR_PARAM_INT("bucket", "1", 1, MAX_LENGTH, "with buffer=length: range of lengths in a batch, in tokens"),
+	ORR_PARAM_CHOICE("padding", "batch", "batch|longest", "pad to the longest request of the batch, or to `longest`"),
+	ORR_PARAM_INT("longest", "128", 1, MAX_LENGTH, "longest input, in tokens"),
 	ORR_PARAM_BOOL("prune", true, "drop students while many requests wait"),
-	ORR_PARAM_INT("prune_trigger", "8", 0, 1e9, "waiting requests above which half of the students go"),
-	ORR_PARAM_INT("restore_trigger", "0", 0, 1e9, "waiting requests up to which one comes back, at each batch"),
-	ORR_PARAM_TIME("prune_delay", "0", "how long the queue must have been above the trigger"),
-	ORR_PARAM_REAL("residual_floor", "0.1", 0, 1, "residual error of endlessly many students, as a share of that of none"),
-	ORR_PARAM_REAL("residual_decay", "0.5", 0, 1, "part of the error above the floor that each student leaves"),
-	ORR_PARAM_REAL("exit_mean", "0.5", 0.01, 100, "early exit: mean depth, as a part of the model, before it is cut off at the whole"),
+	ORR_PARAM_INT("prune_trigger", "8", 0, 1e9, "waiting requests above which the number of students is halved"),
+	ORR_PARAM_INT("restore_trigger", "0", 0, 1e9, "waiting requests up to which each batch adds a student"),
+	ORR_PARAM_TIME("prune_delay", "0", "time above prune_trigger before the number of students is halved"),
+	ORR_PARAM_REAL(
+		"residual_floor", "0.1", 0, 1, "residual error of infinitely many students, as a share of the error without students"),
+	ORR_PARAM_REAL("residual_decay", "0.5", 0, 1, "share of the error above the floor that each student leaves"),
+	ORR_PARAM_REAL("exit_mean", "0.5", 0.01, 100,
+		"early exit: mean of the exponential exit depth, as a share of the model, before the cut at 1"),
 	ORR_PARAM_END
 };
 
@@ -350,4 +343,4 @@ static const struct orr_serve_ops ops = {
 	.replica = replica,
 };
 
-ORR_POLICY_SERVE(academus, "groups of shallow students in parallel, fewer of them under load (student parallelism)", params, ops);
+ORR_POLICY_SERVE(academus, "groups of shallow students in parallel, fewer students under load (student parallelism)", params, ops);

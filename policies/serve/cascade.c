@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A cascade of models: each request runs the first model; if its answer is not sure enough it goes on to the next, up to
- * the last (Viola and Jones, CVPR 2001; for DNN serving NoScope, Kang et al., VLDB 2017). The confidence of an answer is not
- * simulated: each stage keeps a stated share of its requests, drawn per request.
+ * A cascade of models: each request runs the first model; if the answer is not confident enough, it runs the next, up to the
+ * last (Viola and Jones, CVPR 2001; for DNN serving NoScope, Kang et al., VLDB 2017). Confidence is not simulated: each
+ * stage answers a given share of its requests, drawn at random.
  *
- * It shows how a policy carries a request through several models: runs are started with ORR_RUN_KEEP, and run_end()
- * forwards or completes each request. A pipeline of models (detect, then recognise) is the cascade whose stages keep none.
+ * An example of requests that use several models: runs start with ORR_RUN_KEEP, and run_end() forwards or completes each
+ * request. A pipeline of models (detect, then recognise) is a cascade with keeps=0.
  */
 #include <orrery/serve.h>
 
 #include "kinds.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_STAGES = 16, MAX_BATCH = 512 };
@@ -38,7 +37,7 @@ static bool serves(const struct orr_serve *w, uint32_t replica, uint32_t model)
 	return orr_replica_get(w, replica, &i) && (i.model == UINT32_MAX || i.model == model);
 }
 
-/* Later stages first: what is nearly done is finished. Those whose model is not in memory wait for it. */
+/* Later stages first. A stage whose model is not in memory waits for it. */
 static uint32_t stage_to_run(struct cascade *c, struct orr_serve *w, uint32_t replica)
 {
 	for (uint32_t s = c->stages; s--;) {
@@ -52,7 +51,7 @@ static uint32_t stage_to_run(struct cascade *c, struct orr_serve *w, uint32_t re
 	return c->stages;
 }
 
-/* The first of the queue, as many as there are batches and memory for; the size is padded to one that the table has. */
+/* A batch of the first requests of the queue, as many as table and memory allow, padded to a size of the table. */
 static struct orr_batch first_of(struct cascade *c, struct orr_serve *w, uint32_t replica, uint32_t stage)
 {
 	uint32_t model = c->model[stage];
@@ -78,7 +77,7 @@ static void start(struct cascade *c, struct orr_serve *w, uint32_t replica)
 	struct orr_batch b = first_of(c, w, replica, stage);
 	for (size_t i = 0; i < b.n; i++)
 		orr_fifo_remove(w, &c->queue[stage], c->chosen[i]);
-	if (!orr_run_fits(w, replica, &b, 0)) { /* not even the first alone */
+	if (!orr_run_fits(w, replica, &b, 0)) { /* the first request alone does not fit */
 		orr_refuse(w, c->chosen[0], ORR_REQ_REFUSED);
 		orr_wake(w, replica);
 		return;
@@ -137,7 +136,7 @@ static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 	return ORR_NO_REPLICA; /* one queue for all replicas */
 }
 
-/* "small,medium,large": models in order; all of the scenario's if it is empty. */
+/* Reads "small,medium,large"; empty: all models of the scenario. */
 static int read_models(struct cascade *c, const struct orr_serve *w, const char *text, struct orr_error *err)
 {
 	if (!*text)
@@ -147,12 +146,12 @@ static int read_models(struct cascade *c, const struct orr_serve *w, const char 
 		char name[128];
 		size_t n = strcspn(text, ",");
 		if (!n || n >= sizeof name || c->stages == MAX_STAGES)
-			return orr_fail(err, ORR_EINPUT, "models: expected 1 to %d names with commas between them", MAX_STAGES);
+			return orr_fail(err, ORR_EINPUT, "models: expected 1 to %d names separated by commas", MAX_STAGES);
 		memcpy(name, text, n);
 		name[n] = 0;
 		c->model[c->stages] = orr_model_find(w, name);
 		if (c->model[c->stages++] == UINT32_MAX)
-			return orr_fail(err, ORR_EINPUT, "models: there is no model %s in this scenario", name);
+			return orr_fail(err, ORR_EINPUT, "models: no model \"%s\" in this scenario", name);
 		text += n + (text[n] == ',');
 	}
 	return ORR_OK;
@@ -178,30 +177,26 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 {
 	if (!serves_only(w, ORR_MODEL_TABLE, err))
 		return NULL;
-	struct cascade *c = calloc(1, sizeof *c);
-	if (!c) {
-		orr_fail(err, ORR_EFAIL, "no memory is left");
-		return NULL;
-	}
+	struct cascade *c = orr_alloc(1, sizeof *c);
 	if (!read_params(c, w, args, err))
 		return c;
-	free(c);
+	orr_free(c);
 	return NULL;
 }
 
-static const struct orr_param params[] = { ORR_PARAM_TEXT("models", "",
-						   "the stages in order, with commas between them (default: all models of the scenario)"),
+static const struct orr_param params[] = { ORR_PARAM_TEXT(
+						   "models", "", "stages in order, separated by commas; empty: all models of the scenario"),
 	ORR_PARAM_LIST(
-		"keeps", "0.7", "share of requests that each stage but the last is sure of (the last number counts for those after it)"),
+		"keeps", "0.7", "share of requests that each stage except the last answers; the last number holds for all later stages"),
 	ORR_PARAM_INT("max_batch", "8", 1, MAX_BATCH, "requests in a batch"), ORR_PARAM_END };
 
 static const struct orr_serve_ops ops = {
 	.create = create,
-	.destroy = free,
+	.destroy = orr_free,
 	.route = route,
 	.arrive = arrive,
 	.run_end = run_end,
 	.schedule = schedule,
 };
 
-ORR_POLICY_SERVE(cascade, "small models first, larger ones for what they are not sure of", params, ops);
+ORR_POLICY_SERVE(cascade, "small models first, larger models for requests that they do not answer", params, ops);

@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Clipper (Crankshaw et al., NSDI 2017, section 4.3): each model on each replica has its own largest batch, which adapts
- * itself: it grows by a fixed amount as long as batches of that size are processed within the latency objective, and shrinks
- * by a tenth when one is not (additive increase, multiplicative decrease). A batch takes what waits, up to that
- * size; under light load it may wait a little for more (delayed batching).
+ * Clipper (Crankshaw et al., NSDI 2017, section 4.3): each model on each replica has an adaptive largest batch. It grows by a
+ * fixed amount while batches of that size meet the latency objective, and shrinks by a tenth when one does not (additive
+ * increase, multiplicative decrease). A batch takes all waiting requests up to that size; under light load it may wait for
+ * more (delayed batching).
  *
- * Only a batch that left requests behind, or reached the size that is being tried, says whether that size is too large, so only
- * those make it grow; any that takes too long makes it shrink.
+ * Only batches that reach the current limit make it grow; any batch that takes too long makes it shrink.
  */
 #include "kinds.h"
 #include "queues.h"
 
-static const struct orr_param params[] = {
-	ORR_PARAM_LIST("objective", "", "latency that processing a batch may have, for all models or for each; empty: the SLO"),
+static const struct orr_param params[] = { ORR_PARAM_LIST("objective", "",
+						   "latency objective of a batch, for all models or one per model; empty: the SLO"),
 	ORR_PARAM_REAL("increase", "1", 1e-3, 1e6, "samples by which the largest batch grows"),
 	ORR_PARAM_REAL("decrease", "0.9", 0.01, 0.999, "factor by which it shrinks"),
 	ORR_PARAM_REAL("first_batch", "1", 1, 1e6, "the largest batch at the start"),
-	ORR_PARAM_TIME("batch_wait", "0", "a batch that is not full waits so long for its oldest request (delayed batching)"), ORR_PARAM_END
-};
+	ORR_PARAM_TIME("batch_wait", "0", "longest wait of a request for a batch to fill (delayed batching)"), ORR_PARAM_END };
 
 struct clipper {
 	struct queues queues;
 	double *most;   /* [replica * models + model] samples of the largest batch */
-	bool *was_full; /* likewise: its last batch was as large as it may be */
+	bool *was_full; /* likewise: its last batch reached the limit */
 	const double *objective;
 	size_t n_objective;
 	double increase, decrease, wait_s;
@@ -32,28 +30,20 @@ static void destroy(void *self)
 {
 	struct clipper *s = self;
 	queues_end(&s->queues);
-	free(s->most);
-	free(s->was_full);
-	free(s);
+	orr_free(s->most);
+	orr_free(s->was_full);
+	orr_free(s);
 }
 
 static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
 {
 	if (!serves_only(w, ORR_MODEL_TABLE, err))
 		return NULL;
-	struct clipper *s = calloc(1, sizeof *s);
-	if (!s || !queues_begin(&s->queues, w, err)) {
-		free(s);
-		return NULL;
-	}
+	struct clipper *s = orr_alloc(1, sizeof *s);
+	queues_begin(&s->queues, w);
 	size_t n = (size_t)s->queues.replicas * s->queues.models;
-	s->most = calloc(n + 1, sizeof *s->most);
-	s->was_full = calloc(n + 1, sizeof *s->was_full);
-	if (!s->most || !s->was_full) {
-		orr_fail(err, ORR_EFAIL, "out of memory");
-		destroy(s);
-		return NULL;
-	}
+	s->most = orr_alloc(n + 1, sizeof *s->most);
+	s->was_full = orr_alloc(n + 1, sizeof *s->was_full);
 	for (size_t i = 0; i < n; i++)
 		s->most[i] = orr_arg_real(args, "first_batch");
 	s->objective = orr_arg_list(args, "objective", &s->n_objective);
@@ -91,7 +81,7 @@ static void replica(void *self, struct orr_serve *w, uint32_t number, enum orr_r
 		queues_lost(&((struct clipper *)self)->queues, number);
 }
 
-/* AIMD on what the batch took, from its start to now. */
+/* Adapts the largest batch to the time that this one took. */
 static void run_end(void *self, struct orr_serve *w, orr_run run)
 {
 	struct clipper *s = self;
@@ -107,7 +97,7 @@ static void run_end(void *self, struct orr_serve *w, orr_run run)
 	orr_serve_observe(w, "largest_batch", *most);
 }
 
-/* The first request goes even if it alone is larger than what is tried. */
+/* The limit is at least the first request. */
 static uint64_t limit_of(const struct clipper *s, const struct orr_serve *w, uint32_t replica, uint32_t model, const struct queue *q)
 {
 	uint64_t first = orr_req_samples(w, q->q.first), limit = (uint64_t)s->most[cell(s, replica, model)];
@@ -157,4 +147,4 @@ static const struct orr_serve_ops ops = { .create = create,
 	.schedule = schedule,
 	.replica = replica };
 
-ORR_POLICY_SERVE(clipper, "batches whose size adapts itself to the latency objective (Clipper)", params, ops);
+ORR_POLICY_SERVE(clipper, "batch size adapts to the latency objective (Clipper)", params, ops);

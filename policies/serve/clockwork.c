@@ -3,22 +3,22 @@
  * Clockwork (Gujarati et al., "Serving DNNs like Clockwork: Performance Predictability from the Bottom Up", OSDI 2020,
  * section 5.3): one controller decides what each GPU executes and when, one batch at a time, from known latencies.
  *
- * INFER: a strategy is a model and a batch size for which enough requests wait; the latest it may start is the deadline of
- * the model's oldest request less the batch's latency. A GPU that is free runs, of the models in its memory, the strategy whose
- * latest start comes first and has not passed (so the largest batch that is still in time). A request that not even
- * the smallest batch could answer in time, on the GPU that is free first, is rejected at once.
+ * INFER: a strategy is a model and a batch size for which enough requests wait. Its latest start is the deadline of the
+ * model's oldest request less the batch's latency. A free GPU runs, among the models in its memory, the strategy with the
+ * earliest latest start that has not passed (so the largest batch in time). A request that even the smallest batch on the
+ * first free GPU would answer late is rejected at once.
  *
- * LOAD: model m has demand d_m, the execution time of what waits. A GPU that has m takes of it a_mg = d_m / (GPUs that have
- * m); it can execute for as long as its SLO, so with l_g = sum of a_mg its part of m is served up to a_mg x min(1, slo_m / l_g).
- * The model with the most demand not served is loaded next onto a GPU that loads nothing; what is in the way goes, least
- * recently used first.
+ * LOAD: model m has demand d_m, the execution time of its waiting requests. A GPU that has m in memory takes the share
+ * a_mg = d_m / (number of such GPUs). With l_g = sum of a_mg over its models, it serves a_mg x min(1, slo_m / l_g) of it
+ * within the SLO. The model with the largest unserved demand is loaded next, onto a GPU that loads nothing; models are
+ * unloaded for it, least recently used first.
  */
 #include "kinds.h"
 #include "queues.h"
 
 static const struct orr_param params[] = { ORR_PARAM_BOOL("admission", true,
-						   "requests that cannot be answered in time are rejected; else they run late"),
-	ORR_PARAM_LIST("slo", "", "of a model whose requests have no deadline, for loading; empty: the models' SLOs, or 100 ms"),
+						   "reject requests that cannot be answered in time; false: run them late"),
+	ORR_PARAM_LIST("slo", "", "SLOs used for loading, for all models or one per model; empty: the models' SLOs, or 100 ms"),
 	ORR_PARAM_END };
 
 struct model {
@@ -27,20 +27,20 @@ struct model {
 	const uint32_t *batch;
 	double slo_s;
 	double demand_s, served_s;
-	bool is_listed; /* among those with waiting requests */
+	bool is_listed; /* in clockwork.waiting */
 };
 
 struct gpu {
-	double *used_s;   /* [model] when it last ran there */
+	double *used_s;   /* [model] start of its last run here */
 	bool *is_loading; /* [model] */
-	double load_s;    /* sum of the parts of its models' demands */
-	uint32_t loading; /* models on their way */
+	double load_s;    /* sum of its models' shares of demand */
+	uint32_t loading; /* models that are loading */
 };
 
 struct clockwork {
-	struct queues queues; /* its scratch alone */
+	struct queues queues; /* only for its scratch space */
 	struct model *model;
-	uint32_t *waiting, n_waiting; /* models for which requests wait */
+	uint32_t *waiting, n_waiting; /* models with waiting requests */
 	struct gpu *gpu;
 	uint32_t gpus, models;
 	bool admits;
@@ -50,54 +50,41 @@ static void destroy(void *self)
 {
 	struct clockwork *s = self;
 	for (uint32_t g = 0; g < s->gpus; g++) {
-		free(s->gpu[g].used_s);
-		free(s->gpu[g].is_loading);
+		orr_free(s->gpu[g].used_s);
+		orr_free(s->gpu[g].is_loading);
 	}
-	free(s->gpu);
-	free(s->model);
-	free(s->waiting);
+	orr_free(s->gpu);
+	orr_free(s->model);
+	orr_free(s->waiting);
 	queues_end(&s->queues);
-	free(s);
+	orr_free(s);
 }
 
-static bool gpus_begin(struct clockwork *s)
+static void gpus_begin(struct clockwork *s)
 {
-	s->gpu = calloc((size_t)s->queues.replicas + 1, sizeof *s->gpu);
-	for (; s->gpu && s->gpus < s->queues.replicas; s->gpus++) {
+	s->gpu = orr_alloc((size_t)s->queues.replicas + 1, sizeof *s->gpu);
+	for (; s->gpus < s->queues.replicas; s->gpus++) {
 		struct gpu *g = &s->gpu[s->gpus];
-		g->used_s = calloc(s->models, sizeof *g->used_s);
-		g->is_loading = calloc(s->models, sizeof *g->is_loading);
-		if (!g->used_s || !g->is_loading) {
-			free(g->used_s);
-			free(g->is_loading);
-			return false;
-		}
+		g->used_s = orr_alloc(s->models, sizeof *g->used_s);
+		g->is_loading = orr_alloc(s->models, sizeof *g->is_loading);
 		for (uint32_t m = 0; m < s->models; m++)
 			g->used_s[m] = -INFINITY;
 	}
-	return s->gpu != NULL;
 }
 
 static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
 {
 	if (!serves_only(w, ORR_MODEL_TABLE, err))
 		return NULL;
-	struct clockwork *s = calloc(1, sizeof *s);
-	if (!s || !queues_begin(&s->queues, w, err)) {
-		free(s);
-		return NULL;
-	}
+	struct clockwork *s = orr_alloc(1, sizeof *s);
+	queues_begin(&s->queues, w);
 	size_t n_slo;
 	const double *slo = orr_arg_list(args, "slo", &n_slo);
 	s->admits = orr_arg_bool(args, "admission");
 	s->models = orr_models(w);
-	s->model = calloc(s->models, sizeof *s->model);
-	s->waiting = calloc(s->models, sizeof *s->waiting);
-	if (!s->model || !s->waiting || !gpus_begin(s)) {
-		orr_fail(err, ORR_EFAIL, "out of memory");
-		destroy(s);
-		return NULL;
-	}
+	s->model = orr_alloc(s->models, sizeof *s->model);
+	s->waiting = orr_alloc(s->models, sizeof *s->waiting);
+	gpus_begin(s);
 	for (uint32_t m = 0; m < s->models; m++) {
 		struct orr_model_info i;
 		orr_model_get(w, m, &i);
@@ -108,7 +95,7 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	return s;
 }
 
-/* Any GPU may take any request: it is given to one when it starts. */
+/* Any GPU may take any request; it is assigned when it starts. */
 static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 {
 	(void)self;
@@ -119,7 +106,7 @@ static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 
 /* ---- requests ---- */
 
-/* The earliest that a GPU could start it: when its run ends; where the model is not in memory, after loading it. */
+/* The earliest start on any GPU: at the end of its run, or after loading the model if it is not in memory. */
 static double first_start_s(const struct clockwork *s, const struct orr_serve *w, uint32_t model)
 {
 	struct orr_model_info m;
@@ -191,7 +178,7 @@ static void replica(void *self, struct orr_serve *w, uint32_t gpu, enum orr_repl
 
 /* ---- INFER ---- */
 
-/* The latest start of the model's best strategy on the GPU, and its size in samples; INFINITY: it has none. */
+/* Returns the latest start of the model's best strategy on the GPU, and its size in samples; INFINITY: there is none. */
 static double best_strategy(
 	const struct clockwork *s, const struct orr_serve *w, uint32_t gpu, const struct model *m, uint32_t model, uint64_t *limit)
 {
@@ -213,7 +200,7 @@ static double best_strategy(
 	return INFINITY;
 }
 
-/* Those at the front for whom no GPU can start any more in time. */
+/* Rejects requests at the front that can no longer be answered in time. */
 static void reject(struct clockwork *s, struct orr_serve *w, uint32_t gpu, struct model *m)
 {
 	double now = orr_serve_now(w);
@@ -239,7 +226,7 @@ static bool infer(struct clockwork *s, struct orr_serve *w, uint32_t gpu)
 		if (!takes_requests(w, gpu, number) || !orr_model_is_loaded(w, gpu, number))
 			continue;
 		double latest = best_strategy(s, w, gpu, m, number, &its);
-		/* Without deadlines latest is the same for all: the model whose first came first. */
+		/* Without deadlines all have the same latest start: the model with the oldest request runs. */
 		bool is_first = model == UINT32_MAX || latest < first_s ||
 				(latest == first_s && queue_oldest(w, &m->q) < queue_oldest(w, &s->model[model].q));
 		if (is_first && (latest < INFINITY || isinf(request_deadline(w, m->q.q.first)))) {
@@ -262,7 +249,7 @@ static bool infer(struct clockwork *s, struct orr_serve *w, uint32_t gpu)
 
 /* ---- LOAD ---- */
 
-/* The demands that the GPUs which have each model do not serve. */
+/* Sets demand_s and served_s of the models with waiting requests. */
 static void find_demands(struct clockwork *s, const struct orr_serve *w)
 {
 	for (uint32_t g = 0; g < s->gpus; g++)
@@ -289,7 +276,7 @@ static void find_demands(struct clockwork *s, const struct orr_serve *w)
 		}
 }
 
-/* Room by unloading what was used least recently and neither runs nor is wanted more. */
+/* Loads the model, unloading idle models, least recently used first. Returns false if there is no room. */
 static bool make_room(struct clockwork *s, struct orr_serve *w, uint32_t gpu, uint32_t model)
 {
 	struct gpu *g = &s->gpu[gpu];
@@ -349,5 +336,4 @@ static const struct orr_serve_ops ops = {
 	.create = create, .destroy = destroy, .route = route, .arrive = arrive, .finish = finish, .schedule = schedule, .replica = replica
 };
 
-ORR_POLICY_SERVE(
-	clockwork, "one controller that knows latencies: batches in time or requests rejected, models swapped (Clockwork)", params, ops);
+ORR_POLICY_SERVE(clockwork, "central controller with known latencies: rejects late requests, swaps models (Clockwork)", params, ops);

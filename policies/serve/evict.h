@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * evict.h - decodes that find no free block: who gives way (vllm, sarathi; orca and static batches past their reservations)
+ * evict.h - eviction when decodes find no free block (vllm, sarathi; orca and fastertransformer past their reservations)
  *
- * In order of admission each decode asks for one free block, whether or not it needs one: while none is free, the last
- * resident that was not asked yet is evicted, or the decode itself if there is no other. (microsoft/vidur,
- * vllm_replica_scheduler.py; vLLM's scheduler, _schedule_running.)
+ * In order of admission each decode asks for one free block, whether or not it needs one. While none is free, the last
+ * resident that has not asked yet is evicted, or the decode itself if there is no other (microsoft/vidur,
+ * vllm_replica_scheduler.py; vLLM's scheduler, _schedule_running).
  */
 #ifndef ORR_POLICIES_SERVE_EVICT_H
 #define ORR_POLICIES_SERVE_EVICT_H
 
 #include <orrery/serve.h>
 
-/* All of them get their block, and one is left for the last to ask. */
+/* Returns whether all decodes get their block and one is left for the last to ask. */
 static inline bool evict_is_needless(const struct orr_serve *w, uint32_t replica)
 {
 	return orr_kv_free(w, replica) > orr_decodes_need(w, replica);
@@ -22,7 +22,7 @@ static inline bool evict_needs_block(const struct orr_serve *w, orr_req r, uint3
 	return orr_req_done(w, r) > (uint64_t)orr_kv_held(w, r) * block_tokens;
 }
 
-/* Those evicted go to the front of the list. `room` is for all residents. Returns how many. */
+/* Returns the number of evicted residents; they go to the front of the list. `room` holds all residents. */
 static inline uint32_t evict_for_decodes(
 	struct orr_serve *w, uint32_t replica, enum orr_evict_how how, struct orr_fifo *list, orr_req *room)
 {
@@ -32,10 +32,10 @@ static inline uint32_t evict_for_decodes(
 	for (uint32_t i = 0; i < n; i++) {
 		orr_req r = room[i];
 		if (!orr_is_decoding(w, r))
-			continue; /* in its prompt: has its blocks */
+			continue; /* still in its prompt, which has its blocks */
 		while (orr_kv_free(w, replica) <= spent && n > i) {
 			if (n == 1 && !evict_needs_block(w, r, tokens))
-				return evicted; /* alone with all blocks, which are enough: evicted it would come back to the same */
+				return evicted; /* it holds all blocks, and they suffice: eviction would change nothing */
 			orr_req victim = room[--n];
 			orr_evict(w, victim, how);
 			orr_fifo_push_front(w, list, victim);
@@ -47,14 +47,14 @@ static inline uint32_t evict_for_decodes(
 	return evicted;
 }
 
-/* For policies that reserve: outputs longer than was reserved take blocks as they come, and when there is none the last
- * residents start again, at the front of the list. */
+/* For policies that reserve: outputs longer than their reservation take blocks one by one. If there are none, the last
+ * residents restart, at the front of the list. */
 static inline bool evict_if_short(struct orr_serve *w, uint32_t replica, struct orr_fifo *list, orr_req *room)
 {
 	return orr_decodes_need(w, replica) > orr_kv_free(w, replica) && evict_for_decodes(w, replica, ORR_EVICT_RESTART, list, room) > 0;
 }
 
-/* Tokens that a policy reserves for a request: no more than the model gives out, nor, once it has begun, than there is room for. */
+/* Caps a reservation at the longest request of the model and, once the request has outputs, at the size of the cache. */
 static inline uint32_t evict_cap(const struct orr_serve *w, uint32_t replica, const struct orr_req_info *r, uint64_t tokens)
 {
 	struct orr_model_info model;

@@ -2,21 +2,18 @@
 /*
  * Static batches of a language model, as NVIDIA FasterTransformer behind Triton serves them (Yu et al., Orca, OSDI
  * 2022, section 2; Agrawal et al., Sarathi-Serve, OSDI 2024, "request-level batching"): a batch of waiting requests
- * runs its prompts, then decodes until the last of them has ended; nobody joins in between. Memory for prompt and
- * longest output is reserved at the start.
+ * runs its prompts, then decodes until all of its outputs are complete; no request joins it. Memory for prompt and longest
+ * output is reserved at the start.
  *
- * A request whose output is complete leaves at once here (its tokens stop costing time); the real system carries it along
- * as padding, so this is on its good side.
+ * Simplification in favour of this policy: a request whose output is complete leaves at once, while the real system keeps
+ * it in the batch as padding.
  */
 #include "evict.h"
-
 #include "kinds.h"
-
-#include <stdlib.h>
 
 struct ft {
 	struct orr_fifo *queue; /* by replica */
-	double *wait_from;      /* arrival of the first in the queue, when a timer was set for it; -1: none */
+	double *wait_from;      /* arrival of the request for which a timer is set; -1: none */
 	orr_req *room;          /* most */
 	uint32_t most, output;
 	double timeout_s;
@@ -41,7 +38,7 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 		orr_fifo_push(w, &f->queue[replica], r);
 }
 
-/* A new batch, if it is full or its first request has waited for long enough. */
+/* Starts a batch if it is full or its first request has waited for the timeout. */
 static bool start_batch(struct ft *f, struct orr_serve *w, uint32_t replica)
 {
 	struct orr_fifo *q = &f->queue[replica];
@@ -79,29 +76,21 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 static void destroy(void *self)
 {
 	struct ft *f = self;
-	free(f->queue);
-	free(f->wait_from);
-	free(f->room);
-	free(f);
+	orr_free(f->queue);
+	orr_free(f->wait_from);
+	orr_free(f->room);
+	orr_free(f);
 }
 
 static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
 {
 	if (!serves_only(w, ORR_MODEL_LLM, err))
 		return NULL;
-	struct ft *f = calloc(1, sizeof *f);
+	struct ft *f = orr_alloc(1, sizeof *f);
 	uint32_t n = orr_replicas(w), most = (uint32_t)orr_arg_int(args, "max_batch");
-	if (f) {
-		f->room = calloc(most, sizeof *f->room);
-		f->queue = calloc(n + 1, sizeof *f->queue);
-		f->wait_from = calloc(n + 1, sizeof *f->wait_from);
-	}
-	if (!f || !f->queue || !f->wait_from || !f->room) {
-		if (f)
-			destroy(f);
-		orr_fail(err, ORR_EFAIL, "no memory is left");
-		return NULL;
-	}
+	f->room = orr_alloc(most, sizeof *f->room);
+	f->queue = orr_alloc(n + 1, sizeof *f->queue);
+	f->wait_from = orr_alloc(n + 1, sizeof *f->wait_from);
 	for (uint32_t i = 0; i < n; i++)
 		f->wait_from[i] = -1;
 	f->most = most;
@@ -113,9 +102,8 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 }
 
 static const struct orr_param params[] = { ORR_PARAM_INT("max_batch", "8", 1, 1e6, "requests in a batch"),
-	ORR_PARAM_TIME("timeout", "0", "how long the first of a batch waits for others; 0: not at all"),
-	ORR_PARAM_INT("output", "1024", 1, 1e8, "tokens reserved for the output of a request that does not say how many it allows"),
-	ORR_PARAM_END };
+	ORR_PARAM_TIME("timeout", "0", "longest wait of the first request of a batch for others; 0: none"),
+	ORR_PARAM_INT("output", "1024", 1, 1e8, "tokens reserved for the output of a request without a limit of its own"), ORR_PARAM_END };
 
 static const struct orr_serve_ops ops = {
 	.create = create,
@@ -124,4 +112,4 @@ static const struct orr_serve_ops ops = {
 	.schedule = schedule,
 };
 
-ORR_POLICY_SERVE(fastertransformer, "static batches: who is in stays until the last one ends (FasterTransformer)", params, ops);
+ORR_POLICY_SERVE(fastertransformer, "static batches of language models: no request joins a running batch (FasterTransformer)", params, ops);

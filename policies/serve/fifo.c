@@ -1,55 +1,43 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * First in, first out, one request at a time, no batching: the reference that others are held against.
+ * First in, first out, one request at a time, no batching: the baseline.
  *
  * queue=central: one queue; an idle replica takes the oldest request that it can serve. queue=per-replica: the router
- * gives each request to a replica when it comes, and it waits there (an explicit serve.router has this effect too).
+ * assigns each request to a replica at arrival, and it waits there (so does an explicit serve.router).
  *
- * A request of a table model is a batch of its own, at the next size of the table; one of a language model is resident
- * alone until its output is complete. A model that is not in the replica's memory is loaded, in the place of others if
- * it must be.
+ * A request of a table model is a batch of its own, padded to the next size of the table; one of a language model is the
+ * only resident until its output is complete. A model that is not in the replica's memory is loaded; others are unloaded
+ * if it does not fit beside them.
  */
 #include <orrery/serve.h>
 
 #include <math.h>
-#include <stdlib.h>
 
 static const struct orr_param params[] = { ORR_PARAM_CHOICE("queue", "central", "central|per-replica",
-						   "where requests wait: in one queue, or each at the replica that it was given to"),
+						   "requests wait in one queue, or at the replica that the router picks"),
 	ORR_PARAM_END };
 
 struct fifo {
 	bool is_central;
-	bool is_tight; /* memory may be short, or models not there */
+	bool is_tight; /* models may have to be loaded or unloaded */
 	uint32_t models, replicas;
 	bool *is_llm;          /* [model] */
 	uint32_t *serves;      /* [replica] model; UINT32_MAX: any */
-	struct orr_fifo *at;   /* [replica] requests that were given to it */
-	struct orr_fifo *line; /* [model] requests that were given to none */
+	struct orr_fifo *at;   /* [replica] requests routed to it */
+	struct orr_fifo *line; /* [model] requests routed to no replica */
 };
 
 static void fifo_free(void *self)
 {
 	struct fifo *f = self;
-	if (!f)
-		return;
-	free(f->is_llm);
-	free(f->serves);
-	free(f->at);
-	free(f->line);
-	free(f);
+	orr_free(f->is_llm);
+	orr_free(f->serves);
+	orr_free(f->at);
+	orr_free(f->line);
+	orr_free(f);
 }
 
-static bool make(struct fifo *f)
-{
-	f->is_llm = calloc(f->models + 1, sizeof *f->is_llm);
-	f->line = calloc(f->models + 1, sizeof *f->line);
-	f->serves = calloc(f->replicas + 1, sizeof *f->serves);
-	f->at = calloc(f->replicas + 1, sizeof *f->at);
-	return f->is_llm && f->line && f->serves && f->at;
-}
-
-/* Has the replica all that it may be asked for? Else it may wait for a model while another one could serve. */
+/* Returns whether all models that the replica may run are loaded. If not, it may idle until a model is loaded. */
 static bool is_ready(const struct fifo *f, const struct orr_serve *w, uint32_t replica)
 {
 	for (uint32_t m = 0; m < f->models; m++)
@@ -62,17 +50,15 @@ static void *fifo_create(struct orr_serve *w, const struct orr_args *args, struc
 {
 	struct orr_model_info model;
 	struct orr_replica_info replica;
-	struct fifo *f = calloc(1, sizeof *f);
-	if (f) {
-		f->is_central = orr_arg_text(args, "queue")[0] == 'c';
-		f->models = orr_models(w);
-		f->replicas = orr_replicas(w);
-	}
-	if (!f || !make(f)) {
-		fifo_free(f);
-		orr_fail(err, ORR_EFAIL, "out of memory");
-		return NULL;
-	}
+	struct fifo *f = orr_alloc(1, sizeof *f);
+	(void)err;
+	f->is_central = orr_arg_text(args, "queue")[0] == 'c';
+	f->models = orr_models(w);
+	f->replicas = orr_replicas(w);
+	f->is_llm = orr_alloc(f->models + 1, sizeof *f->is_llm);
+	f->line = orr_alloc(f->models + 1, sizeof *f->line);
+	f->serves = orr_alloc(f->replicas + 1, sizeof *f->serves);
+	f->at = orr_alloc(f->replicas + 1, sizeof *f->at);
 	for (uint32_t m = 0; m < f->models; m++)
 		f->is_llm[m] = orr_model_get(w, m, &model) && model.kind == ORR_MODEL_LLM;
 	bool are_ready = true;
@@ -97,7 +83,7 @@ static uint32_t fifo_route(void *self, struct orr_serve *w, orr_req r)
 
 /* ---- table models ---- */
 
-/* Is the model in memory, with room for the batch? If not it is seen to, at the cost of other models. */
+/* Returns whether the model is in memory with room for the batch; if not, loads it and unloads other models. */
 static bool has_model(struct fifo *f, struct orr_serve *w, uint32_t replica, const struct orr_batch *b)
 {
 	if (!f->is_tight)
@@ -139,7 +125,7 @@ static bool start_resident(struct orr_serve *w, uint32_t replica, orr_req r)
 	return true;
 }
 
-/* The next iterations of the request that is alone on the replica. */
+/* Runs the next iterations of the only resident. */
 static void iterate(struct orr_serve *w, uint32_t replica)
 {
 	orr_req r = orr_resident_first(w, replica);
@@ -151,7 +137,7 @@ static void iterate(struct orr_serve *w, uint32_t replica)
 
 /* ---- both ---- */
 
-/* False: the replica cannot take it now. */
+/* Returns false if the replica cannot take it now. */
 static bool start(struct fifo *f, struct orr_serve *w, uint32_t replica, orr_req r)
 {
 	uint32_t model = orr_req_model(w, r);
@@ -163,7 +149,7 @@ static bool start(struct fifo *f, struct orr_serve *w, uint32_t replica, orr_req
 	return true;
 }
 
-/* The oldest request that waits for one of the replica's models. */
+/* The queue whose first request the replica takes next. */
 static struct orr_fifo *line_for(struct fifo *f, struct orr_serve *w, uint32_t replica)
 {
 	if (f->at[replica].n)
@@ -185,7 +171,7 @@ static uint32_t idle_replica(const struct fifo *f, struct orr_serve *w, uint32_t
 	return i;
 }
 
-/* What the replica does next, if it does nothing now. */
+/* Starts the next work of an idle replica. */
 static void serve(struct fifo *f, struct orr_serve *w, uint32_t replica)
 {
 	uint32_t model = f->serves[replica];
@@ -204,7 +190,7 @@ static void fifo_arrive(void *self, struct orr_serve *w, orr_req r)
 	struct fifo *f = self;
 	uint32_t model = orr_req_model(w, r), replica = orr_req_replica(w, r);
 	if (replica != ORR_NO_REPLICA) {
-		orr_fifo_push(w, &f->at[replica], r); /* schedule() for the replica comes */
+		orr_fifo_push(w, &f->at[replica], r); /* schedule() for the replica follows */
 		return;
 	}
 	orr_fifo_push(w, &f->line[model], r);

@@ -1,33 +1,32 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Irina (Wu, Xu, Wang, "Irina: Accelerating DNN Inference with Efficient Online Scheduling", APNet 2020): each task that
- * arrives may run beside a running one (stack), be merged into a running batch of its model, which starts again (batch),
- * displace a running one, which starts again later (preempt), or wait its turn. Whatever gives the smallest projected mean
- * completion time per sample is done.
+ * Irina (Wu, Xu, Wang, "Irina: Accelerating DNN Inference with Efficient Online Scheduling", APNet 2020): an arriving task runs
+ * beside a running one (stack), is merged into a running batch of its model, which restarts (batch), preempts a running one,
+ * which restarts later (preempt), or waits. The policy takes the choice with the smallest projected mean completion time per
+ * sample.
  *
- * Projection: runs end when they end; tasks that wait run one after the other behind the last of them. The mean
- * weighs a task by its samples; as that weight is the same for all choices, sums are compared. How one more task at the front,
- * or a later last end, moves the sum over those that wait follows from three numbers kept per GPU, so a decision
- * costs nothing per waiting task: weight = sum B_j, span = sum L_j, cost = sum B_j (L_1 + .. + L_j).
+ * Projection: runs end at their current end times; waiting tasks run one by one after the last of them. The mean weighs a
+ * task by its samples. The total weight is the same for all choices, so sums are compared. Two sums per GPU give the effect
+ * of a choice on all waiting tasks in O(1): weight = sum B_j and span = sum L_j.
  *
- * What the paper leaves open is a parameter; docs/models.md, "Serving: Irina", says which values reproduce its figure.
+ * Parameters cover what the paper leaves open; docs/models.md, "Serving: Irina", gives the values that reproduce its figure.
  */
 #include "irina_task.h"
 #include "kinds.h"
 
-static const struct orr_param params[] = { ORR_PARAM_BOOL("preempt", true, "a task may displace a running one"),
+static const struct orr_param params[] = { ORR_PARAM_BOOL("preempt", true, "a task may preempt a running one"),
 	ORR_PARAM_BOOL("batch", true, "a task may be merged with a running one of its model"),
 	ORR_PARAM_BOOL("stack", true, "a task may run beside a running one"),
 	ORR_PARAM_CHOICE("slo_guard", "involved", "off|involved|all",
-		"no preemption or merge that lets one of its two tasks miss its SLO, by projection; all: none, and no stacking, that lets "
-		"any task miss it"),
+		"involved: no preemption or merge after which one of its two tasks misses its SLO, as projected; all: no choice after "
+		"which any task misses its SLO"),
 	ORR_PARAM_CHOICE("jct_scope", "all", "all|involved",
-		"tasks whose completion times are compared: all that are there, or those on the GPU's runs and the new one"),
-	ORR_PARAM_BOOL("merge_queued", false, "a task may be merged with the last waiting one of its model, too"),
-	ORR_PARAM_INT("preempt_limit", "0", 0, 1e9, "a task is displaced at most so often; 0: as the SLO guard allows"),
-	ORR_PARAM_INT("stack_most", "2", 1, IRINA_MOST, "runs side by side on a GPU"),
-	ORR_PARAM_BOOL("stack_wait", false, "a task may be stacked later, when memory allows, before those that wait"),
-	ORR_PARAM_BOOL("pad", false, "merges may be padded to the next batch size of the table"), ORR_PARAM_END };
+		"tasks whose completion times are compared: all on the GPU, or the running ones and the new one"),
+	ORR_PARAM_BOOL("merge_queued", false, "a task may also be merged with the last waiting one of its model"),
+	ORR_PARAM_INT("preempt_limit", "0", 0, 1e9, "most preemptions of a task; 0: no limit but the SLO guard"),
+	ORR_PARAM_INT("stack_most", "2", 1, IRINA_MOST, "most runs at once on a GPU"),
+	ORR_PARAM_BOOL("stack_wait", false, "a task may be stacked later, when memory allows, ahead of waiting tasks"),
+	ORR_PARAM_BOOL("pad", false, "pad merged batches to the next size of the table"), ORR_PARAM_END };
 
 enum strategy { FIFO, PREEMPT, BATCH, STACK, MERGE_QUEUED, N_STRATEGIES };
 
@@ -37,32 +36,27 @@ struct irina {
 	uint32_t preempt_limit, stack_most;
 };
 
-/* What could be done with a new task. */
+/* A choice for a new task. */
 struct plan {
 	enum strategy what;
 	uint32_t gpu, with; /* with: index of the running task */
-	double sum;         /* by how much the sum of B x (end - now) over the tasks in scope grows */
+	double sum;         /* growth of the sum of B x (end - now) over the tasks in scope */
 	double delay_s;
-	uint32_t samples; /* merged batch runs at */
+	uint32_t samples; /* size of the merged batch */
 };
 
 static void destroy(void *self)
 {
-	if (self)
-		irina_end(&((struct irina *)self)->gpus);
-	free(self);
+	irina_end(&((struct irina *)self)->gpus);
+	orr_free(self);
 }
 
 static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
 {
 	if (!serves_only(w, ORR_MODEL_TABLE, err))
 		return NULL;
-	struct irina *s = calloc(1, sizeof *s);
-	if (!s || !irina_begin(&s->gpus, w)) {
-		orr_fail(err, ORR_EFAIL, "out of memory");
-		destroy(s);
-		return NULL;
-	}
+	struct irina *s = orr_alloc(1, sizeof *s);
+	irina_begin(&s->gpus, w);
 	s->may[FIFO] = true;
 	s->may[PREEMPT] = orr_arg_bool(args, "preempt");
 	s->may[BATCH] = orr_arg_bool(args, "batch");
@@ -70,7 +64,7 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	s->may[MERGE_QUEUED] = orr_arg_bool(args, "merge_queued");
 	s->has_guard = strcmp(orr_arg_text(args, "slo_guard"), "off") != 0;
 	s->gpus.keeps_heaps = !strcmp(orr_arg_text(args, "slo_guard"), "all");
-	if (irina_all_loaded(&s->gpus, w)) /* else a GPU may wait for the model of the first in line, beside others */
+	if (irina_all_loaded(&s->gpus, w)) /* else a GPU may wait for the model of the first task while others could run */
 		orr_serve_claim(w, ORR_WORK_CONSERVING);
 	if (s->gpus.keeps_heaps)
 		orr_serve_claim(w, ORR_SLO_GUARDED);
@@ -80,15 +74,15 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	s->preempt_limit = (uint32_t)orr_arg_int(args, "preempt_limit");
 	s->stack_most = (uint32_t)orr_arg_int(args, "stack_most");
 	if (s->gpus.keeps_heaps && s->may[MERGE_QUEUED]) {
-		/* A merge in the midst of a queue would move what each of those behind it has to spare. */
-		orr_fail(err, ORR_EINPUT, "slo_guard=all does not go with merge_queued=true");
+		/* A merge in the middle of a queue would change the slack of all tasks behind it. */
+		orr_fail(err, ORR_EINPUT, "slo_guard=all: expected merge_queued=false");
 		destroy(s);
 		return NULL;
 	}
 	return s;
 }
 
-/* Any replica may take any task: it is given to one when it starts. */
+/* Any replica may take any task; it is assigned when it starts. */
 static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 {
 	(void)self;
@@ -97,11 +91,11 @@ static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 	return ORR_NO_REPLICA;
 }
 
-/* ---- what each strategy would cost; times from now ---- */
+/* ---- the cost of each strategy; times from now ---- */
 
 static void consider(struct irina *s, struct plan *best, const struct plan *p)
 {
-	/* Sums that differ by rounding alone are equal, and what was considered first, or waiting, is preferred. */
+	/* Sums that differ by rounding are equal: the first one considered, waiting before all others, is preferred. */
 	if (s->may[p->what] && p->sum < best->sum - 1e-12 * (1 + fabs(best->sum)))
 		*best = *p;
 }
@@ -111,13 +105,13 @@ static bool in_time(const struct irina *s, const struct orr_serve *w, double dea
 	return !s->has_guard || orr_serve_now(w) + end_s <= deadline_s + 1e-9;
 }
 
-/* May the last run end later by that, for those that wait? */
+/* Returns whether waiting tasks stay in time if the last run ends later by that much. */
 static bool queue_in_time(const struct irina *s, const struct orr_serve *w, struct irina_gpu *g, double later)
 {
 	return !s->gpus.keeps_heaps || later <= irina_spare(w, g);
 }
 
-/* The queue's part of the sum when the last run ends later by `later`. */
+/* The queue's share of the sum if the last run ends later by `later`. */
 static double queue_later(const struct irina *s, const struct irina_gpu *g, double later)
 {
 	return s->is_all ? g->weight * later : 0;
@@ -183,7 +177,7 @@ static void consider_stack(
 	consider(s, best, &p);
 }
 
-/* With the last waiting task of its model: all behind that one start later by what the larger batch takes more. */
+/* Merge with the last waiting task of its model: all tasks behind it start later by the extra time of the larger batch. */
 static void consider_queued(struct irina *s, struct orr_serve *w, uint32_t gpu, const struct task *t, double end, struct plan *best)
 {
 	const struct irina_gpu *g = &s->gpus.gpu[gpu];
@@ -192,7 +186,7 @@ static void consider_queued(struct irina *s, struct orr_serve *w, uint32_t gpu, 
 	if (!samples)
 		return;
 	double more = orr_model_latency(w, gpu, t->model, samples, v->length > t->length ? v->length : t->length) - v->latency_s;
-	double its = end + (v->span_to - g->span_popped) + more; /* its end */
+	double its = end + (v->span_to - g->span_popped) + more; /* end of the merged task */
 	if (!in_time(s, w, fmin(v->deadline_s, t->deadline_s), its))
 		return;
 	struct plan p = { .what = MERGE_QUEUED, .gpu = gpu, .samples = samples };
@@ -219,7 +213,7 @@ static struct plan decide(struct irina *s, struct orr_serve *w, const struct tas
 			continue;
 		if (s->may[MERGE_QUEUED])
 			consider_queued(s, w, i, t, end, &best);
-		if (g->next) /* something is to start there as soon as it can */
+		if (g->next) /* a task is to start there as soon as possible */
 			continue;
 		if (s->may[PREEMPT])
 			consider_preempt(s, w, i, t, latency, end, &best);
@@ -231,7 +225,7 @@ static struct plan decide(struct irina *s, struct orr_serve *w, const struct tas
 	return best;
 }
 
-/* ---- doing it ---- */
+/* ---- carrying it out ---- */
 
 static void carry_out(struct irina *s, struct orr_serve *w, struct task *t, const struct plan *p)
 {
@@ -239,13 +233,13 @@ static void carry_out(struct irina *s, struct orr_serve *w, struct task *t, cons
 	case PREEMPT: {
 		struct task *v = irina_stop(&s->gpus, w, p->gpu, 0);
 		v->preemptions++;
-		irina_push_front(&s->gpus, w, p->gpu, v);
+		irina_push_front(&s->gpus, p->gpu, v);
 		irina_start_when_possible(&s->gpus, w, p->gpu, t, 0);
 		break;
 	}
 	case BATCH: {
 		struct task *v = irina_stop(&s->gpus, w, p->gpu, p->with);
-		irina_merge(&s->gpus, w, v, t, p->gpu, p->samples);
+		irina_merge(w, v, t, p->gpu, p->samples);
 		irina_start_when_possible(&s->gpus, w, p->gpu, v, 0);
 		break;
 	}
@@ -268,8 +262,8 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 	if (!t)
 		return;
 	struct plan p = decide(s, w, t);
-	if (p.gpu == ORR_NO_REPLICA) { /* none is up, or none could ever run it */
-		irina_no_place(&s->gpus, w, t);
+	if (p.gpu == ORR_NO_REPLICA) { /* no GPU that is up can run it: it waits for one */
+		irina_push_back(&s->gpus, w, 0, t);
 		return;
 	}
 	orr_serve_observe(w, "part_preempting", p.what == PREEMPT);
@@ -312,4 +306,4 @@ static const struct orr_serve_ops ops = { .create = create,
 	.schedule = schedule,
 	.replica = replica };
 
-ORR_POLICY_SERVE(irina, "batches, stacks or preempts, whatever gives the least mean completion time (Irina)", params, ops);
+ORR_POLICY_SERVE(irina, "batches, stacks or preempts for the least mean completion time (Irina)", params, ops);

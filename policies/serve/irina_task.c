@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Tasks of Irina: queues, slack, start, merge, abort. */
 #include "irina_task.h"
 
 /* ---- tasks ---- */
@@ -13,32 +14,22 @@ static void task_free(struct orr_serve *w, struct task *t)
 	for (uint32_t i = 0; w && t && i < t->n; i++)
 		set_mark(w, t->req[i], NULL);
 	if (t)
-		free(t->req);
-	free(t);
+		orr_free(t->req);
+	orr_free(t);
 }
 
-static bool task_add(struct orr_serve *w, struct task *t, orr_req r)
+static void task_add(struct orr_serve *w, struct task *t, orr_req r)
 {
-	if (t->n == t->cap) {
-		uint32_t cap = t->cap ? 2 * t->cap : 2;
-		orr_req *req = realloc(t->req, cap * sizeof *req);
-		if (!req) {
-			orr_serve_give_up(w, r, "out of memory");
-			return false;
-		}
-		t->req = req;
-		t->cap = cap;
-	}
+	ORR_GROW(t->req, t->n, t->cap);
 	t->req[t->n++] = r;
 	set_mark(w, r, t);
-	return true;
 }
 
 struct task *irina_task(struct irina_gpus *s, struct orr_serve *w, orr_req r)
 {
 	struct orr_req_info i;
 	orr_req_get(w, r, &i);
-	irina_forget(s, w, r); /* thrown off a replica */
+	irina_forget(s, w, r); /* its replica was lost */
 	uint32_t size = i.samples;
 	if (isnan(orr_model_latency(w, 0, i.model, size, i.length)))
 		size = orr_model_batch_for(w, i.model, size);
@@ -46,11 +37,7 @@ struct task *irina_task(struct irina_gpus *s, struct orr_serve *w, orr_req r)
 		orr_refuse(w, r, ORR_REQ_REFUSED);
 		return NULL;
 	}
-	struct task *t = calloc(1, sizeof *t);
-	if (!t) {
-		orr_serve_give_up(w, r, "out of memory");
-		return NULL;
-	}
+	struct task *t = orr_alloc(1, sizeof *t);
 	t->model = i.model;
 	t->samples = size;
 	t->length = i.length;
@@ -59,10 +46,7 @@ struct task *irina_task(struct irina_gpus *s, struct orr_serve *w, orr_req r)
 	t->deadline_s = i.deadline_s;
 	t->preemptions = i.preemptions;
 	t->gpu = ORR_NO_REPLICA;
-	if (!task_add(w, t, r)) {
-		task_free(w, t);
-		return NULL;
-	}
+	task_add(w, t, r);
 	return t;
 }
 
@@ -93,9 +77,9 @@ double irina_last_end(const struct orr_serve *w, const struct irina_gpu *g)
 	return end;
 }
 
-/* ---- those that wait, by what they have to spare ---- */
+/* ---- waiting tasks by slack ---- */
 
-/* Deadline less the place in the queue: what is to spare, but for the end of the last run, the same for all. */
+/* Slack up to the end of the last run, which is the same for all: deadline less place in the queue. */
 static double key(const struct task *t)
 {
 	return t->deadline_s - t->span_to;
@@ -121,18 +105,9 @@ static void heap_move(struct irina_gpu *g, uint32_t i, struct task *t)
 	heap_set(g, i, t);
 }
 
-static void heap_add(struct orr_serve *w, struct irina_gpu *g, struct task *t)
+static void heap_add(struct irina_gpu *g, struct task *t)
 {
-	if (g->n_heap == g->cap_heap) {
-		uint32_t cap = g->cap_heap ? 2 * g->cap_heap : 64;
-		struct task **heap = realloc(g->heap, cap * sizeof *heap);
-		if (!heap) {
-			orr_serve_give_up(w, 0, "out of memory");
-			return;
-		}
-		g->heap = heap;
-		g->cap_heap = cap;
-	}
+	ORR_GROW(g->heap, g->n_heap, g->cap_heap);
 	g->heap[g->n_heap++] = t;
 	heap_move(g, g->n_heap - 1, t);
 }
@@ -148,7 +123,7 @@ static void heap_remove(struct irina_gpu *g, struct task *t)
 		heap_move(g, i, last);
 }
 
-/* One that is late stays late, as nothing that waits gets earlier: it goes. */
+/* Drops late tasks: they stay late, as no waiting task gets earlier. */
 double irina_spare(const struct orr_serve *w, struct irina_gpu *g)
 {
 	double from = orr_serve_now(w) + irina_last_end(w, g) - g->span_popped;
@@ -165,7 +140,6 @@ void irina_push_back(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu, st
 	double latency = orr_model_latency(w, gpu, t->model, t->samples, t->length);
 	t->gpu = gpu;
 	t->latency_s = isnan(latency) ? 0 : latency;
-	t->is_queued = true;
 	t->before = g->last;
 	t->behind = NULL;
 	*(g->last ? &g->last->behind : &g->first) = t;
@@ -176,13 +150,12 @@ void irina_push_back(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu, st
 	t->span_to = g->span_pushed += t->latency_s;
 	g->open[t->model] = t;
 	if (s->keeps_heaps)
-		heap_add(w, g, t);
+		heap_add(g, t);
 }
 
-void irina_push_front(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu, struct task *t)
+void irina_push_front(struct irina_gpus *s, uint32_t gpu, struct task *t)
 {
 	struct irina_gpu *g = &s->gpu[gpu];
-	t->is_queued = true;
 	t->before = NULL;
 	t->behind = g->first;
 	*(g->first ? &g->first->before : &g->last) = t;
@@ -196,7 +169,7 @@ void irina_push_front(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu, s
 	if (!g->open[t->model])
 		g->open[t->model] = t;
 	if (s->keeps_heaps)
-		heap_add(w, g, t);
+		heap_add(g, t);
 }
 
 static struct task *pop_front(struct irina_gpu *g)
@@ -205,7 +178,6 @@ static struct task *pop_front(struct irina_gpu *g)
 	g->first = t->behind;
 	*(t->behind ? &t->behind->before : &g->last) = NULL;
 	t->behind = NULL;
-	t->is_queued = false;
 	g->weight -= t->weight;
 	g->span -= t->latency_s;
 	g->weight_popped += t->weight;
@@ -213,17 +185,15 @@ static struct task *pop_front(struct irina_gpu *g)
 	if (g->open[t->model] == t)
 		g->open[t->model] = NULL;
 	heap_remove(g, t);
-	if (!g->first) /* nothing is left of rounding */
+	if (!g->first) /* an empty queue has no rounding errors */
 		g->weight = g->span = g->weight_pushed = g->span_pushed = g->weight_popped = g->span_popped = 0;
 	return t;
 }
 
-void irina_merge(struct irina_gpus *s, struct orr_serve *w, struct task *v, struct task *t, uint32_t gpu, uint32_t samples)
+void irina_merge(struct orr_serve *w, struct task *v, struct task *t, uint32_t gpu, uint32_t samples)
 {
-	(void)s;
 	for (uint32_t i = 0; i < t->n; i++)
-		if (!task_add(w, v, t->req[i]))
-			break;
+		task_add(w, v, t->req[i]);
 	v->length = v->length > t->length ? v->length : t->length;
 	v->weight += t->weight;
 	v->samples = samples;
@@ -239,7 +209,7 @@ void irina_merge_queued(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu,
 	struct irina_gpu *g = &s->gpu[gpu];
 	struct task *v = g->open[t->model];
 	double weight = t->weight, latency = v->latency_s;
-	irina_merge(s, w, v, t, gpu, samples);
+	irina_merge(w, v, t, gpu, samples);
 	double more = v->latency_s - latency, from = v->weight_to;
 	for (uint32_t m = 0; m < s->models; m++) {
 		struct task *o = g->open[m];
@@ -309,17 +279,17 @@ void irina_start_when_possible(struct irina_gpus *s, struct orr_serve *w, uint32
 		orr_serve_timer(w, gpu, g->next_s);
 }
 
-/* May the first that waits on one GPU run on another (or the same)? Not while it is on its way to an exit point. */
+/* Returns whether the first task of queue g may run on the GPU; not while its aborted run goes on to an exit point. */
 static bool head_may_run(const struct orr_serve *w, const struct irina_gpu *g, const struct irina_gpu *own, uint32_t gpu)
 {
 	struct orr_req_info i;
 	const struct task *t = g->first;
-	/* One that drains serves its own queue, but takes nothing over. */
+	/* A draining GPU serves its own queue only. */
 	bool may = t && (g == own || !isnan(irina_latency(w, gpu, t)));
 	return may && (!t->n || (orr_req_get(w, t->req[0], &i) && i.state == ORR_REQ_WAITING));
 }
 
-/* The queue whose first came earliest; the GPU's own before all others. */
+/* The GPU's own queue, or the one whose first task arrived earliest. */
 static struct irina_gpu *queue_to_serve(struct irina_gpus *s, const struct orr_serve *w, uint32_t gpu)
 {
 	struct irina_gpu *best = NULL, *own = &s->gpu[gpu];
@@ -331,7 +301,7 @@ static struct irina_gpu *queue_to_serve(struct irina_gpus *s, const struct orr_s
 	return best;
 }
 
-/* The model of what is to start must be in memory: if not, it is brought there. */
+/* Returns whether the model is in memory; if not, loads it. */
 static bool is_loaded(struct orr_serve *w, uint32_t gpu, uint32_t model)
 {
 	if (orr_model_is_loaded(w, gpu, model))
@@ -380,7 +350,7 @@ void irina_ended(struct irina_gpus *s, struct orr_serve *w, orr_run run)
 		task_free(w, g->running[i]);
 		memmove(&g->running[i], &g->running[i + 1], (g->n_running - i - 1) * sizeof g->running[0]);
 		g->n_running--;
-	} else { /* it was aborted, but ended before its next exit point */
+	} else { /* it was aborted but ended before its next exit point */
 		for (size_t k = 0; k < info.n; k++)
 			irina_forget(s, w, orr_run_request(w, run, k));
 	}
@@ -399,16 +369,11 @@ void irina_forget(struct irina_gpus *s, struct orr_serve *w, orr_req r)
 			t->n--;
 			break;
 		}
-	/* One that waits keeps its place in the projection until it is at the front. */
+	/* A waiting task without requests keeps its place in the projection until it is first. */
 	if (t->n == 0 && t->gpu < s->n && s->gpu[t->gpu].next == t) {
 		s->gpu[t->gpu].next = NULL;
 		task_free(w, t);
 	}
-}
-
-void irina_no_place(struct irina_gpus *s, struct orr_serve *w, struct task *t)
-{
-	irina_push_back(s, w, 0, t);
 }
 
 void irina_lost(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu)
@@ -429,18 +394,14 @@ void irina_offer(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu)
 			orr_wake(w, i);
 }
 
-/* ---- all of them ---- */
+/* ---- beginning and end ---- */
 
-bool irina_begin(struct irina_gpus *s, struct orr_serve *w)
+void irina_begin(struct irina_gpus *s, struct orr_serve *w)
 {
 	s->models = orr_models(w);
-	s->gpu = calloc((size_t)orr_replicas(w) + 1, sizeof *s->gpu);
-	for (; s->gpu && s->n < orr_replicas(w); s->n++) {
-		s->gpu[s->n].open = calloc((size_t)s->models + 1, sizeof *s->gpu->open);
-		if (!s->gpu[s->n].open)
-			return false;
-	}
-	return s->gpu != NULL;
+	s->gpu = orr_alloc((size_t)orr_replicas(w) + 1, sizeof *s->gpu);
+	for (; s->n < orr_replicas(w); s->n++)
+		s->gpu[s->n].open = orr_alloc((size_t)s->models + 1, sizeof *s->gpu->open);
 }
 
 bool irina_all_loaded(const struct irina_gpus *s, const struct orr_serve *w)
@@ -463,8 +424,8 @@ void irina_end(struct irina_gpus *s)
 		task_free(NULL, g->next);
 		while (g->first)
 			task_free(NULL, pop_front(g));
-		free(g->open);
-		free(g->heap);
+		orr_free(g->open);
+		orr_free(g->heap);
 	}
-	free(s->gpu);
+	orr_free(s->gpu);
 }

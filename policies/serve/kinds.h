@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which kind of model a policy is for: said before the run, not by requests that are all refused. */
+/* Checks, before the run, that a policy suits the kind of the models. */
 #ifndef ORR_POLICIES_SERVE_KINDS_H
 #define ORR_POLICIES_SERVE_KINDS_H
 
 #include <orrery/serve.h>
 
-/* For create(): false, with *err filled in, if a model is of the other kind. */
+/* For create(). Returns false, with *err filled in, if a model is of the other kind. */
 static inline bool serves_only(const struct orr_serve *w, enum orr_model_kind kind, struct orr_error *err)
 {
 	struct orr_model_info m;

@@ -1,35 +1,34 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Skip-join multi-level feedback queue over iterations (FastServe: Wu et al., "Fast Distributed Inference Serving for Large
- * Language Models", arXiv 2305.05920, section 4): quanta double from level to level; a request joins at the level
- * whose quantum holds its first iteration; who has used up its quantum moves one down; the highest levels run, and what
- * they push aside keeps its KV cache while there is room and is swapped out, lowest level first, when there is none. A
- * request that has waited long goes back to the first level.
+ * Language Models", arXiv 2305.05920, section 4). Quanta double from level to level. A request joins at the level whose
+ * quantum holds its first iteration; when it has used up its quantum it moves one level down. The highest levels run.
+ * Preempted requests keep their KV cache while there is room; else they are swapped out, lowest level first. A request that
+ * has waited long returns to the first level.
  */
 #include <orrery/serve.h>
 
 #include "kinds.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { MAX_LEVELS = 24 };
 
 struct entry {
 	double used_s;   /* of the quantum */
-	double queued_s; /* when it came to where it waits */
+	double queued_s; /* when it last joined a level or ran */
 	uint32_t level;
 	bool is_chosen;
 };
 
 struct server {
 	struct orr_fifo level[MAX_LEVELS];
-	orr_req *batch, *before; /* before: the batch until now */
+	orr_req *batch, *before; /* before: the last batch */
 	uint32_t n_batch, n_before;
-	orr_req *victim; /* residents that did not run when one had to go: the next to go is last */
+	orr_req *victim; /* residents outside the batch; the last one is swapped out next */
 	uint32_t n_victims, cap_victims;
-	bool has_victims; /* listed at this instant */
-	double from_s;    /* the batch runs since */
+	bool has_victims; /* victim is up to date in this instant */
+	double from_s;    /* start of the batch */
 };
 
 struct mlfq {
@@ -50,22 +49,17 @@ static double quantum(const struct mlfq *m, uint32_t level)
 	return ldexp(m->first_s, (int)level);
 }
 
-static bool grow(struct mlfq *m)
+static void grow(struct mlfq *m)
 {
 	uint32_t cap = m->cap ? m->cap * 2 : 256;
-	struct entry *entry = realloc(m->entry, cap * sizeof *entry);
-	m->entry = entry ? entry : m->entry;
-	uint32_t *list = realloc(m->free_entry, cap * sizeof *list);
-	m->free_entry = list ? list : m->free_entry;
-	if (!entry || !list)
-		return false;
+	m->entry = orr_realloc(m->entry, cap, sizeof *m->entry);
+	m->free_entry = orr_realloc(m->free_entry, cap, sizeof *m->free_entry);
 	for (uint32_t i = cap; i-- > m->cap;)
 		m->free_entry[m->n_free++] = i;
 	m->cap = cap;
-	return true;
 }
 
-/* ---- coming and going ---- */
+/* ---- arrival and end ---- */
 
 static void enqueue(struct mlfq *m, struct orr_serve *w, orr_req r, uint32_t level)
 {
@@ -85,10 +79,8 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 		return;
 	}
 	if (!orr_req_mark(w, r)) {
-		if (!m->n_free && !grow(m)) {
-			orr_serve_give_up(w, r, "no memory is left");
-			return;
-		}
+		if (!m->n_free)
+			grow(m);
 		orr_req_set_mark(w, r, m->free_entry[--m->n_free] + 1);
 	}
 	double first = orr_iter_estimate(w, replica, 0, 0, prompt, 0);
@@ -115,12 +107,12 @@ static void finish(void *self, struct orr_serve *w, orr_req r, enum orr_req_end 
 	m->free_entry[m->n_free++] = (uint32_t)(mark - 1);
 }
 
-/* ---- after a piece of work: quanta ---- */
+/* ---- after a run: quanta ---- */
 
 static void put_back(struct mlfq *m, struct orr_serve *w, struct server *v)
 {
 	double ran = orr_serve_now(w) - v->from_s;
-	/* Backwards, so that those that stay keep their order at the front. */
+	/* Backwards, so that requests that stay on their level keep their order. */
 	for (uint32_t i = v->n_batch; i-- > 0;) {
 		orr_req r = v->batch[i];
 		struct entry *e = entry_of(m, w, r);
@@ -138,7 +130,7 @@ static void put_back(struct mlfq *m, struct orr_serve *w, struct server *v)
 	v->n_batch = 0;
 }
 
-/* Who has waited for long at the head of a level goes to the first one. */
+/* Moves requests that waited long at the head of their level to the first level. */
 static void promote(struct mlfq *m, struct orr_serve *w, struct server *v)
 {
 	double now = orr_serve_now(w);
@@ -147,21 +139,16 @@ static void promote(struct mlfq *m, struct orr_serve *w, struct server *v)
 			enqueue(m, w, orr_fifo_pop(w, &v->level[l]), 0);
 }
 
-/* ---- what runs ---- */
+/* ---- the next batch ---- */
 
-/* Residents that do not run by level, then by admission: once per instant, as many may have to go. */
-static bool list_victims(const struct mlfq *m, struct orr_serve *w, uint32_t replica)
+/* Lists residents outside the batch by level, then by admission; once per instant, as several may be needed. */
+static void list_victims(const struct mlfq *m, struct orr_serve *w, uint32_t replica)
 {
 	struct server *v = &m->server[replica];
 	uint32_t at[MAX_LEVELS + 1] = { 0 }, n = orr_residents(w, replica);
 	if (n > v->cap_victims) {
-		orr_req *list = realloc(v->victim, (size_t)n * 2 * sizeof *list);
-		if (!list) {
-			orr_serve_give_up(w, 0, "no memory is left");
-			return false;
-		}
-		v->victim = list;
 		v->cap_victims = n * 2;
+		v->victim = orr_realloc(v->victim, v->cap_victims, sizeof *v->victim);
 	}
 	for (orr_req r = orr_resident_first(w, replica); r; r = orr_resident_next(w, r))
 		at[entry_of(m, w, r)->level + 1] += !entry_of(m, w, r)->is_chosen;
@@ -172,15 +159,14 @@ static bool list_victims(const struct mlfq *m, struct orr_serve *w, uint32_t rep
 		if (!entry_of(m, w, r)->is_chosen)
 			v->victim[at[entry_of(m, w, r)->level]++] = r;
 	v->has_victims = true;
-	return true;
 }
 
-/* The resident of the lowest level that does not run, the latest of them; swapped out. False: there is none. */
+/* Swaps out the latest resident of the lowest level outside the batch. False: there is none. */
 static bool swap_out(const struct mlfq *m, struct orr_serve *w, uint32_t replica)
 {
 	struct server *v = &m->server[replica];
-	if (!v->has_victims && !list_victims(m, w, replica))
-		return false;
+	if (!v->has_victims)
+		list_victims(m, w, replica);
 	while (v->n_victims) {
 		orr_req r = v->victim[--v->n_victims];
 		if (entry_of(m, w, r)->is_chosen || !orr_req_is_resident(w, r))
@@ -191,13 +177,13 @@ static bool swap_out(const struct mlfq *m, struct orr_serve *w, uint32_t replica
 	return false;
 }
 
-/* It runs next, if memory can be had for it. */
+/* Adds it to the batch if memory can be freed for it. */
 static bool choose(struct mlfq *m, struct orr_serve *w, uint32_t replica, orr_req r)
 {
 	struct server *v = &m->server[replica];
 	struct entry *e = entry_of(m, w, r);
 	uint32_t done = orr_req_done(w, r), prompt = orr_req_prompt(w, r),
-		 tokens = done > prompt ? done : prompt; /* settle() sees to the next one */
+		 tokens = done > prompt ? done : prompt; /* settle() makes room for the next one */
 	e->is_chosen = true;
 	while (!orr_req_is_resident(w, r) && !orr_admit(w, r, tokens, 0))
 		if (!swap_out(m, w, replica)) {
@@ -221,7 +207,7 @@ static void choose_all(struct mlfq *m, struct orr_serve *w, uint32_t replica)
 		}
 }
 
-/* Decodes are those chosen; each has room for its next token. */
+/* Pauses and resumes, so that exactly the batch decodes; makes room for its next tokens. */
 static void settle(struct mlfq *m, struct orr_serve *w, uint32_t replica)
 {
 	struct server *v = &m->server[replica];
@@ -244,7 +230,7 @@ static void settle(struct mlfq *m, struct orr_serve *w, uint32_t replica)
 		}
 }
 
-/* Iterations until the first of the batch has used up its quantum. */
+/* Iterations until the first request of the batch has used up its quantum; 0: no limit. */
 static uint64_t length_of_run(const struct mlfq *m, struct orr_serve *w, uint32_t replica)
 {
 	const struct server *v = &m->server[replica];
@@ -289,46 +275,36 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 static void destroy(void *self)
 {
 	struct mlfq *m = self;
-	for (uint32_t i = 0; i < m->servers && m->server; i++) {
-		free(m->server[i].batch);
-		free(m->server[i].before);
-		free(m->server[i].victim);
+	for (uint32_t i = 0; i < m->servers; i++) {
+		orr_free(m->server[i].batch);
+		orr_free(m->server[i].before);
+		orr_free(m->server[i].victim);
 	}
-	free(m->server);
-	free(m->entry);
-	free(m->free_entry);
-	free(m);
+	orr_free(m->server);
+	orr_free(m->entry);
+	orr_free(m->free_entry);
+	orr_free(m);
 }
 
 static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
 {
 	if (!serves_only(w, ORR_MODEL_LLM, err))
 		return NULL;
-	struct mlfq *m = calloc(1, sizeof *m);
-	if (!m) {
-		orr_fail(err, ORR_EFAIL, "no memory is left");
-		return NULL;
-	}
+	struct mlfq *m = orr_alloc(1, sizeof *m);
 	m->levels = (uint32_t)orr_arg_int(args, "levels");
 	m->most = (uint32_t)orr_arg_int(args, "max_batch");
 	m->first_s = (double)orr_arg_time_ns(args, "quantum") / 1e9;
 	m->starve_s = (double)orr_arg_time_ns(args, "starve") / 1e9;
 	m->servers = orr_replicas(w);
-	m->server = calloc(m->servers + 1, sizeof *m->server);
-	bool is_whole = m->server != NULL;
-	for (uint32_t i = 0; i < m->servers && is_whole; i++) {
-		m->server[i].batch = calloc(m->most, sizeof *m->server[i].batch);
-		m->server[i].before = calloc(m->most, sizeof *m->server[i].before);
-		is_whole = m->server[i].batch && m->server[i].before;
+	m->server = orr_alloc(m->servers + 1, sizeof *m->server);
+	for (uint32_t i = 0; i < m->servers; i++) {
+		m->server[i].batch = orr_alloc(m->most, sizeof *m->server[i].batch);
+		m->server[i].before = orr_alloc(m->most, sizeof *m->server[i].before);
 	}
-	if (is_whole)
-		return m;
-	destroy(m);
-	orr_fail(err, ORR_EFAIL, "no memory is left");
-	return NULL;
+	return m;
 }
 
-/* What ran there comes back as new arrivals; who waited has been taken out of the lists. */
+/* Its requests have left the lists and arrive again. */
 static void replica(void *self, struct orr_serve *w, uint32_t number, enum orr_replica_event event)
 {
 	struct mlfq *m = self;
@@ -337,10 +313,11 @@ static void replica(void *self, struct orr_serve *w, uint32_t number, enum orr_r
 		m->server[number].n_batch = m->server[number].n_before = 0;
 }
 
-static const struct orr_param params[] = { ORR_PARAM_INT("levels", "6", 1, MAX_LEVELS, "queues; the quantum doubles from one to the next"),
+static const struct orr_param params[] = { ORR_PARAM_INT("levels", "6", 1, MAX_LEVELS,
+						   "number of levels; the quantum doubles from one to the next"),
 	ORR_PARAM_TIME("quantum", "0.05", "quantum of the first level"),
-	ORR_PARAM_INT("max_batch", "64", 1, 1e5, "requests that run together"),
-	ORR_PARAM_TIME("starve", "10s", "who has waited so long goes back to the first level; 0: nobody does"), ORR_PARAM_END };
+	ORR_PARAM_INT("max_batch", "64", 1, 1e5, "most requests that run together"),
+	ORR_PARAM_TIME("starve", "10s", "wait after which a request returns to the first level; 0: never"), ORR_PARAM_END };
 
 static const struct orr_serve_ops ops = {
 	.create = create,

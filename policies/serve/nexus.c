@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Nexus (Shen et al., SOSP 2019): models are packed onto GPUs by their rates and SLOs (squishy bin packing,
- * nexus_plan.h), each with a batch size that it runs once per duty cycle; requests go to GPUs in proportion to the
- * rates planned there. Early drop (section 6.3): requests at the front of a queue that would make the whole batch late are
- * given up. Rates are given, or measured per epoch and planned for anew.
+ * Nexus (Shen et al., SOSP 2019): models are packed onto GPUs by rate and SLO (squishy bin packing, nexus_plan.h); each runs
+ * a batch of its planned size once per duty cycle. Requests are routed in proportion to the planned rates. Early drop
+ * (section 6.3): requests at the front of a queue that would make the whole batch late are dropped. Rates are given, or
+ * measured per epoch, with a new plan each time.
  *
- * A batch is due when it is complete, when a duty cycle has passed since the last one, or when waiting on would make its
- * oldest request late. Where the plan needs more GPUs than there are, several nodes of it share a GPU.
+ * A batch is due when it is full, when a duty cycle has passed since the last one, or when a longer wait would make its
+ * oldest request late. If the plan needs more GPUs than there are, several of its nodes share a GPU.
  */
 #include "kinds.h"
 #include "nexus_plan.h"
 #include "queues.h"
 
 static const struct orr_param params[] = {
-	ORR_PARAM_LIST("rates", "", "samples/s to plan for, for all models or for each; empty: as measured in the last epoch"),
-	ORR_PARAM_TIME("epoch", "30s", "measured rates are planned for so often"),
-	ORR_PARAM_LIST("slo", "", "to plan for, for all models or for each; empty: the models' SLOs"),
+	ORR_PARAM_LIST("rates", "", "samples/s to plan for, for all models or one per model; empty: as measured in the last epoch"),
+	ORR_PARAM_TIME("epoch", "30s", "time between plans for measured rates"),
+	ORR_PARAM_LIST("slo", "", "SLOs to plan for, for all models or one per model; empty: the models' SLOs"),
 	ORR_PARAM_CHOICE(
-		"drop", "early", "early|lazy|none", "requests given up: those that would make a batch late, those that are late, none"),
+		"drop", "early", "early|lazy|none", "requests to drop: those that would make a batch late, those that are late, none"),
 	ORR_PARAM_END
 };
 
-/* What a GPU is to do for a model. */
+/* Planned work of a GPU for a model. */
 struct share {
 	uint32_t batch;
 	double duty_s, rate, credit;
@@ -31,7 +31,7 @@ struct nexus {
 	struct queues queues;
 	struct nexus_session *session; /* [model] */
 	struct share *share;           /* [gpu * models + model] */
-	uint32_t *turn;                /* [gpu] model whose turn is next */
+	uint32_t *turn;                /* [gpu] the next model */
 	uint32_t gpus;
 	const double *rates, *slo;
 	size_t n_rates, n_slo;
@@ -44,24 +44,22 @@ struct nexus {
 static void destroy(void *self)
 {
 	struct nexus *s = self;
-	for (uint32_t m = 0; s->session && m < s->queues.models; m++)
-		free((void *)(uintptr_t)s->session[m].latency_s);
-	free(s->session);
-	free(s->share);
-	free(s->turn);
-	free(s->seen);
+	for (uint32_t m = 0; m < s->queues.models; m++)
+		orr_free((void *)(uintptr_t)s->session[m].latency_s);
+	orr_free(s->session);
+	orr_free(s->share);
+	orr_free(s->turn);
+	orr_free(s->seen);
 	queues_end(&s->queues);
-	free(s);
+	orr_free(s);
 }
 
-static bool session_begin(struct nexus *s, const struct orr_serve *w, uint32_t model)
+static void session_begin(struct nexus *s, const struct orr_serve *w, uint32_t model)
 {
 	struct orr_model_info m;
 	struct nexus_session *x = &s->session[model];
 	orr_model_get(w, model, &m);
-	double *latency = calloc((size_t)m.n_batches + 1, sizeof *latency);
-	if (!latency)
-		return false;
+	double *latency = orr_alloc((size_t)m.n_batches + 1, sizeof *latency);
 	for (uint32_t i = 0; i < m.n_batches; i++)
 		latency[i] = orr_model_latency(w, 0, model, m.batch[i], m.longest);
 	*x = (struct nexus_session){ .slo_s = per_model(s->slo, s->n_slo, model, m.slo_s),
@@ -69,7 +67,6 @@ static bool session_begin(struct nexus *s, const struct orr_serve *w, uint32_t m
 		.batch = m.batch,
 		.latency_s = latency,
 		.n_batches = m.n_batches };
-	return true;
 }
 
 static bool takes_node(const struct orr_serve *w, uint32_t gpu, const struct nexus_node *node)
@@ -80,7 +77,7 @@ static bool takes_node(const struct orr_serve *w, uint32_t gpu, const struct nex
 	return takes;
 }
 
-/* Each node goes to the next GPU that takes requests for its models, and on from the first when there are no more. */
+/* Assigns each node of the plan to the next GPU that takes requests for its models, round robin. */
 static void assign(struct nexus *s, struct orr_serve *w, const struct nexus_plan *plan)
 {
 	uint32_t models = s->queues.models, gpu = 0;
@@ -111,10 +108,7 @@ static void assign(struct nexus *s, struct orr_serve *w, const struct nexus_plan
 static void make_plan(struct nexus *s, struct orr_serve *w)
 {
 	struct nexus_plan plan;
-	if (!nexus_plan(s->session, s->queues.models, &plan)) {
-		orr_serve_give_up(w, 0, "out of memory");
-		return;
-	}
+	nexus_plan(s->session, s->queues.models, &plan);
 	s->is_planned = plan.n > 0;
 	assign(s, w, &plan);
 	nexus_plan_free(&plan);
@@ -124,29 +118,20 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 {
 	if (!serves_only(w, ORR_MODEL_TABLE, err))
 		return NULL;
-	struct nexus *s = calloc(1, sizeof *s);
-	if (!s || !queues_begin(&s->queues, w, err)) {
-		free(s);
-		return NULL;
-	}
+	struct nexus *s = orr_alloc(1, sizeof *s);
+	queues_begin(&s->queues, w);
 	s->rates = orr_arg_list(args, "rates", &s->n_rates);
 	s->slo = orr_arg_list(args, "slo", &s->n_slo);
 	s->epoch_s = (double)orr_arg_time_ns(args, "epoch") / 1e9;
 	s->drops_early = !strcmp(orr_arg_text(args, "drop"), "early");
 	s->drops_late = s->drops_early || !strcmp(orr_arg_text(args, "drop"), "lazy");
-	s->session = calloc(s->queues.models, sizeof *s->session);
-	s->seen = calloc(s->queues.models, sizeof *s->seen);
+	s->session = orr_alloc(s->queues.models, sizeof *s->session);
+	s->seen = orr_alloc(s->queues.models, sizeof *s->seen);
 	s->gpus = s->queues.replicas;
-	s->share = calloc((size_t)s->gpus * s->queues.models + 1, sizeof *s->share);
-	s->turn = calloc((size_t)s->gpus + 1, sizeof *s->turn);
-	bool good = s->session && s->seen && s->share && s->turn;
-	for (uint32_t m = 0; good && m < s->queues.models; m++)
-		good = session_begin(s, w, m);
-	if (!good) {
-		orr_fail(err, ORR_EFAIL, "out of memory");
-		destroy(s);
-		return NULL;
-	}
+	s->share = orr_alloc((size_t)s->gpus * s->queues.models + 1, sizeof *s->share);
+	s->turn = orr_alloc((size_t)s->gpus + 1, sizeof *s->turn);
+	for (uint32_t m = 0; m < s->queues.models; m++)
+		session_begin(s, w, m);
 	return s;
 }
 
@@ -176,7 +161,7 @@ static void count(struct nexus *s, struct orr_serve *w, orr_req r)
 	s->seen[orr_req_model(w, r)] += orr_req_samples(w, r);
 }
 
-/* In proportion to the rates planned: whoever is most behind its share. Without a plan for the model, in turn. */
+/* The GPU that is furthest behind its planned share; without a plan for the model, round robin. */
 static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 {
 	struct nexus *s = self;
@@ -185,7 +170,7 @@ static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 	count(s, w, r);
 	for (uint32_t g = 0; g < s->gpus; g++) {
 		struct share *x = &s->share[(size_t)g * models + model];
-		if (x->rate <= 0 || !takes_requests(w, g, model)) /* one that has just gone: replica() is still to come */
+		if (x->rate <= 0 || !takes_requests(w, g, model)) /* the GPU has just left, replica() follows */
 			continue;
 		x->credit += x->rate;
 		sum += x->rate;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "nexus_plan.h"
 
+#include <orrery/api.h>
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define EPSILON 1e-9
 
-/* What is left of a session after its full nodes. */
+/* The rest of a session after its saturated nodes. */
 struct residue {
 	uint32_t session, batch;
 	double rate, duty_s, occupancy;
@@ -29,27 +31,16 @@ uint32_t nexus_saturating_batch(const struct nexus_session *s)
 	return 0;
 }
 
-static struct nexus_node *new_node(struct nexus_plan *p, const struct residue *r, double busy_s, uint32_t parts)
+static void new_node(struct nexus_plan *p, const struct residue *r, uint32_t parts)
 {
-	if (p->n == p->cap) {
-		uint32_t cap = p->cap ? 2 * p->cap : 16;
-		struct nexus_node *node = realloc(p->node, cap * sizeof *node);
-		if (!node)
-			return NULL;
-		p->node = node;
-		p->cap = cap;
-	}
-	struct nexus_node *node = &p->node[p->n];
-	*node = (struct nexus_node){ .part = calloc(parts, sizeof *node->part), .n_parts = 1, .duty_s = r->duty_s, .busy_s = busy_s };
-	if (!node->part)
-		return NULL;
+	ORR_GROW(p->node, p->n, p->cap);
+	struct nexus_node *node = &p->node[p->n++];
+	*node = (struct nexus_node){ .part = orr_alloc(parts, sizeof *node->part), .n_parts = 1, .duty_s = r->duty_s };
 	node->part[0] = (struct nexus_part){ r->session, r->batch, r->rate };
-	p->n++;
-	return node;
 }
 
-/* ScheduleSaturate: nodes that one session fills; *left: the rest of its rate. */
-static bool saturate(struct nexus_session *s, uint32_t number, struct nexus_plan *p, double *left)
+/* ScheduleSaturate: adds nodes that one session fills; returns the rest of its rate. */
+static double saturate(struct nexus_session *s, uint32_t number, struct nexus_plan *p)
 {
 	uint32_t batch = nexus_saturating_batch(s);
 	s->is_hopeless = batch == 0;
@@ -59,14 +50,12 @@ static bool saturate(struct nexus_session *s, uint32_t number, struct nexus_plan
 	double full = floor(s->rate / each + EPSILON);
 	struct residue r = { .session = number, .batch = batch, .rate = each, .duty_s = latency };
 	for (double i = 0; i < full; i++)
-		if (!new_node(p, &r, latency, 1))
-			return false;
-	*left = s->rate - full * each;
-	return true;
+		new_node(p, &r, 1);
+	return s->rate - full * each;
 }
 
-/* The largest batch that is in time although it has to gather first: L(b) + b/r <= SLO. With a rate too low for any, the
- * smallest batch as often as its SLO demands. */
+/* The largest batch that is in time including the time to fill: L(b) + b/r <= SLO. If the rate is too low for any, the
+ * smallest batch, as often as the SLO demands. */
 static struct residue residue_of(const struct nexus_session *s, uint32_t number, double rate)
 {
 	struct residue r = { .session = number, .rate = rate };
@@ -91,14 +80,14 @@ static int by_occupancy(const void *a, const void *b)
 	return x->session < y->session ? -1 : x->session > y->session;
 }
 
-/* Batches of the rate within that duty cycle: never larger than before, as the cycle is not. */
+/* Batch size for the rate in that duty cycle. */
 static uint32_t squeezed(double rate, double duty_s)
 {
 	double b = ceil(rate * duty_s - EPSILON);
 	return b < 1 ? 1 : (uint32_t)b;
 }
 
-/* MergeNodes: how long the node would be busy in the shorter of the two cycles; INFINITY: it does not fit. */
+/* MergeNodes: busy time of the node in the shorter of the two cycles; INFINITY: the residue does not fit. */
 static double merged_busy(const struct nexus_session *s, const struct nexus_node *n, const struct residue *r)
 {
 	double duty = fmin(n->duty_s, r->duty_s);
@@ -108,8 +97,8 @@ static double merged_busy(const struct nexus_session *s, const struct nexus_node
 	return busy <= duty + EPSILON ? busy : INFINITY;
 }
 
-/* ScheduleResidue: each to the node that it fills most, the largest first. */
-static bool place(const struct nexus_session *s, const struct residue *r, uint32_t first, uint32_t parts, struct nexus_plan *p)
+/* ScheduleResidue: adds the residue to the node that it fills most, or to a new one. */
+static void place(const struct nexus_session *s, const struct residue *r, uint32_t first, uint32_t parts, struct nexus_plan *p)
 {
 	struct nexus_node *best = NULL;
 	double best_occupancy = 0;
@@ -121,45 +110,39 @@ static bool place(const struct nexus_session *s, const struct residue *r, uint32
 			best = n;
 		}
 	}
-	if (!best)
-		return new_node(p, r, nexus_latency(&s[r->session], r->batch), parts) != NULL;
-	best->busy_s = merged_busy(s, best, r);
+	if (!best) {
+		new_node(p, r, parts);
+		return;
+	}
 	best->duty_s = fmin(best->duty_s, r->duty_s);
 	best->part[best->n_parts++] = (struct nexus_part){ r->session, r->batch, r->rate };
 	for (uint32_t i = 0; i < best->n_parts; i++)
 		best->part[i].batch = squeezed(best->part[i].rate, best->duty_s);
-	return true;
 }
 
-bool nexus_plan(struct nexus_session *s, uint32_t n, struct nexus_plan *out)
+void nexus_plan(struct nexus_session *s, uint32_t n, struct nexus_plan *out)
 {
-	struct residue *r = calloc((size_t)n + 1, sizeof *r);
+	struct residue *r = orr_alloc((size_t)n + 1, sizeof *r);
 	uint32_t n_left = 0;
-	bool good = r != NULL;
 	*out = (struct nexus_plan){ 0 };
-	for (uint32_t i = 0; good && i < n; i++) {
-		double left = 0;
+	for (uint32_t i = 0; i < n; i++) {
 		if (!(s[i].rate > 0) || s[i].n_batches == 0)
 			continue;
-		good = saturate(&s[i], i, out, &left);
+		double left = saturate(&s[i], i, out);
 		if (left > EPSILON * s[i].rate)
 			r[n_left++] = residue_of(&s[i], i, left);
 	}
 	uint32_t first = out->n;
-	if (good)
-		qsort(r, n_left, sizeof *r, by_occupancy);
-	for (uint32_t i = 0; good && i < n_left; i++)
-		good = place(s, &r[i], first, n_left, out);
-	free(r);
-	if (!good)
-		nexus_plan_free(out);
-	return good;
+	qsort(r, n_left, sizeof *r, by_occupancy);
+	for (uint32_t i = 0; i < n_left; i++)
+		place(s, &r[i], first, n_left, out);
+	orr_free(r);
 }
 
 void nexus_plan_free(struct nexus_plan *p)
 {
 	for (uint32_t i = 0; i < p->n; i++)
-		free(p->node[i].part);
-	free(p->node);
+		orr_free(p->node[i].part);
+	orr_free(p->node);
 	*p = (struct nexus_plan){ 0 };
 }

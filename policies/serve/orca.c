@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Orca: a batch is composed anew at every iteration, first come first served; prompts and decodes run in the same
- * iteration; memory for the longest possible output is reserved when a request joins, so none is preempted unless it
- * gives out more than was reserved (Yu et al., "Orca: A Distributed Serving System for Transformer-Based Generative Models", OSDI 2022,
- * algorithm 1).
+ * Orca: iteration-level batching, first come first served; prompts and decodes run in the same iteration. Memory for the
+ * longest output is reserved when a request joins, so requests are preempted only if outputs exceed their reservation
+ * (Yu et al., "Orca: A Distributed Serving System for Transformer-Based Generative Models", OSDI 2022, algorithm 1).
  */
 #include "evict.h"
-
 #include "kinds.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct orca {
 	struct orr_fifo *queue; /* by replica */
 	orr_req *room;          /* most */
-	uint32_t replicas, most, output;
+	uint32_t most, output;
 	bool reserves_truth;
 };
 
@@ -26,7 +23,7 @@ static uint32_t reservation(const struct orca *o, struct orr_serve *w, orr_req r
 	if (!orr_req_get(w, r, &info))
 		return 0;
 	uint32_t output = o->reserves_truth ? orr_req_true_output(w, r) : info.max_output ? info.max_output : o->output;
-	/* What it has given out is in the prompt if it had to start again; nobody reads the last token. */
+	/* After a restart its outputs are part of the prompt; no iteration reads the last token. */
 	uint64_t tokens = (uint64_t)info.prompt_tokens + output - (info.outputs < output ? info.outputs : 0) - 1;
 	return evict_cap(w, orr_req_replica(w, r), &info, tokens);
 }
@@ -58,47 +55,37 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 	}
 	if (!has_prompt && !orr_decodes(w, replica))
 		return;
-	/* Who waits goes on waiting until a resident ends: more arrivals change nothing. */
+	/* The queue waits until a resident ends: arrivals change nothing. */
 	orr_iter_run(w, replica, has_prompt || is_short ? 1 : 0, 0, ORR_ITER_DECODE | (q->first ? ORR_ITER_THROUGH : 0u));
 }
 
 static void destroy(void *self)
 {
 	struct orca *o = self;
-	free(o->queue);
-	free(o->room);
-	free(o);
+	orr_free(o->queue);
+	orr_free(o->room);
+	orr_free(o);
 }
 
 static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
 {
 	if (!serves_only(w, ORR_MODEL_LLM, err))
 		return NULL;
-	struct orca *o = calloc(1, sizeof *o);
+	struct orca *o = orr_alloc(1, sizeof *o);
 	uint32_t most = (uint32_t)orr_arg_int(args, "max_batch");
-	if (o) {
-		o->queue = calloc(orr_replicas(w) + 1, sizeof *o->queue);
-		o->room = calloc(most, sizeof *o->room);
-	}
-	if (!o || !o->queue || !o->room) {
-		if (o)
-			destroy(o);
-		orr_fail(err, ORR_EFAIL, "no memory is left");
-		return NULL;
-	}
-	o->replicas = orr_replicas(w);
+	o->queue = orr_alloc(orr_replicas(w) + 1, sizeof *o->queue);
+	o->room = orr_alloc(most, sizeof *o->room);
 	o->most = most;
 	o->output = (uint32_t)orr_arg_int(args, "output");
 	o->reserves_truth = !strcmp(orr_arg_text(args, "reserve"), "true");
 	return o;
 }
 
-static const struct orr_param params[] = { ORR_PARAM_INT("max_batch", "128", 1, 1e6, "requests in an iteration"),
+static const struct orr_param params[] = { ORR_PARAM_INT("max_batch", "128", 1, 1e6, "most residents of a replica"),
 	ORR_PARAM_CHOICE("reserve", "max", "max|true",
-		"memory for the output: what the user allows (else `output`), or its true length (the bound \"Orca (Oracle)\" of the vLLM "
+		"memory reserved for the output: the user's limit (else `output`), or its true length (\"Orca (Oracle)\" in the vLLM "
 		"paper)"),
-	ORR_PARAM_INT("output", "2048", 1, 1e8, "tokens reserved for the output of a request that does not say how many it allows"),
-	ORR_PARAM_END };
+	ORR_PARAM_INT("output", "2048", 1, 1e8, "tokens reserved for the output of a request without a limit of its own"), ORR_PARAM_END };
 
 static const struct orr_serve_ops ops = {
 	.create = create,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * queues.h - what policies for table models share: a queue per replica and model, and batches made from its front
+ * queues.h - a queue per replica and model, and batches made from its front (shared by policies for table models)
  *
- * Invariant: a request is in at most one queue; its mark is 1 + the replica it was given to as long as it is in one, and samples is the sum
- * over a queue's requests. Batches go in order of arrival and are never split over a request.
+ * Invariant: a request is in at most one queue, and its mark is then 1 + its replica; samples is the sum over a queue's
+ * requests. Batches are in order of arrival and never contain part of a request.
  */
 #ifndef ORR_POLICIES_QUEUES_H
 #define ORR_POLICIES_QUEUES_H
@@ -11,43 +11,35 @@
 #include <orrery/serve.h>
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* Deadlines and timers differ by rounding: what is nearer than this is the same time. */
+/* Times closer than this are equal: deadlines and timers differ by rounding. */
 #define EPSILON_S 1e-9
 
 struct queue {
 	struct orr_fifo q;
 	uint64_t samples;
-	double start_s; /* for the policy: when its last batch started */
+	double start_s; /* start of its last batch, for the policy */
 };
 
 struct queues {
 	struct queue *of; /* [replica * models + model] */
 	uint32_t replicas, models;
-	orr_req *take; /* of the batch that is being made */
+	orr_req *take; /* requests of the batch under construction */
 	size_t cap_take;
 };
 
-/* All replicas that there can ever be have numbers from the start. */
-static inline bool queues_begin(struct queues *s, struct orr_serve *w, struct orr_error *err)
+static inline void queues_begin(struct queues *s, struct orr_serve *w)
 {
 	s->models = orr_models(w);
 	s->replicas = orr_replicas(w);
-	s->of = calloc((size_t)s->replicas * s->models + 1, sizeof *s->of);
-	s->cap_take = 64;
-	s->take = malloc(s->cap_take * sizeof *s->take);
-	if (s->of && s->take)
-		return true;
-	orr_fail(err, ORR_EFAIL, "out of memory");
-	return false;
+	s->of = orr_alloc((size_t)s->replicas * s->models + 1, sizeof *s->of);
 }
 
 static inline void queues_end(struct queues *s)
 {
-	free(s->of);
-	free(s->take);
+	orr_free(s->of);
+	orr_free(s->take);
 }
 
 static inline struct queue *queue_at(const struct queues *s, uint32_t replica, uint32_t model)
@@ -75,8 +67,8 @@ static inline void queue_refuse(struct orr_serve *w, struct queue *q, orr_req r,
 	orr_refuse(w, r, how);
 }
 
-/* For finish(): if the request still waited it was given up, and is in no list any more. (One whose replica was lost is not
- * counted there or elsewhere until it arrives again.) */
+/* For finish(): uncounts a request that ended while it waited; its list has lost it already. (The mark of a request whose
+ * replica was lost names another replica until it arrives again.) */
 static inline void queue_forget(struct orr_serve *w, struct queue *q, orr_req r)
 {
 	if (orr_req_mark(w, r) == 1 + (uint64_t)orr_req_replica(w, r))
@@ -89,7 +81,7 @@ static inline void queues_finish(const struct queues *s, struct orr_serve *w, or
 		queue_forget(w, queue_at(s, orr_req_replica(w, r), orr_req_model(w, r)), r);
 }
 
-/* The replica is gone: what waited there is in no list any more, and arrives again. */
+/* The replica is lost: its requests have left their lists and arrive again. */
 static inline void queues_lost(const struct queues *s, uint32_t replica)
 {
 	for (uint32_t m = 0; m < s->models; m++)
@@ -107,7 +99,7 @@ static inline double request_deadline(const struct orr_serve *w, orr_req r)
 	return orr_req_get(w, r, &i) ? i.deadline_s : INFINITY;
 }
 
-/* The size at which a batch runs: its own if the model has that, else padded to the next; 0: too large. */
+/* The size at which a batch runs: its own if the model has it, else padded to the next; 0: too large. */
 static inline uint32_t batch_runs_at(const struct orr_serve *w, uint32_t replica, uint32_t model, uint64_t samples, uint32_t length)
 {
 	if (samples > UINT32_MAX)
@@ -116,8 +108,8 @@ static inline uint32_t batch_runs_at(const struct orr_serve *w, uint32_t replica
 	return isnan(orr_model_latency(w, replica, model, n, length)) ? orr_model_batch_for(w, model, n) : n;
 }
 
-/* What the front of a queue makes: n requests of b->samples in all (or padded), in s->take, still queued. n 0: the first is
- * larger than limit. */
+/* Makes a batch of the front of a queue: at most `limit` samples before padding. The requests stay queued; b->req is valid
+ * until the next call. False: the first request is larger than limit or than the table. */
 static inline bool batch_of_front(
 	struct queues *s, struct orr_serve *w, const struct queue *q, uint32_t replica, uint32_t model, uint64_t limit, struct orr_batch *b)
 {
@@ -128,13 +120,7 @@ static inline bool batch_of_front(
 		uint32_t more = orr_req_samples(w, r), its = orr_req_length(w, r);
 		if (samples + more > limit)
 			break;
-		if (b->n == s->cap_take) {
-			orr_req *take = realloc(s->take, 2 * s->cap_take * sizeof *take);
-			if (!take)
-				break;
-			s->take = take;
-			s->cap_take *= 2;
-		}
+		ORR_GROW(s->take, b->n, s->cap_take);
 		s->take[b->n++] = r;
 		samples += more;
 		length = its > length ? its : length;
@@ -145,7 +131,7 @@ static inline bool batch_of_front(
 	return b->samples > 0;
 }
 
-/* The same, made smaller until it fits into the memory of a replica on which nothing runs; else as it is or not at all. */
+/* The same; on an idle replica the batch shrinks until it fits into memory. False: it does not fit. */
 static inline bool batch_that_fits(
 	struct queues *s, struct orr_serve *w, const struct queue *q, uint32_t replica, uint32_t model, uint64_t limit, struct orr_batch *b)
 {
@@ -161,7 +147,7 @@ static inline bool batch_that_fits(
 	return false;
 }
 
-/* The batch leaves its queue and runs. */
+/* Takes the batch out of its queue and runs it. */
 static inline orr_run batch_start(struct orr_serve *w, struct queue *q, uint32_t replica, const struct orr_batch *b)
 {
 	for (size_t i = 0; i < b->n; i++)
@@ -170,7 +156,7 @@ static inline orr_run batch_start(struct orr_serve *w, struct queue *q, uint32_t
 	return orr_run_start(w, replica, b);
 }
 
-/* Is the model in the replica's memory? If not it is on its way; what does not fit there ends the run. */
+/* Returns whether the model is in the replica's memory; if not, loads it. Ends the run if the models do not fit. */
 static inline bool model_is_ready(struct orr_serve *w, uint32_t replica, uint32_t model)
 {
 	if (orr_model_is_loaded(w, replica, model))
@@ -180,21 +166,21 @@ static inline bool model_is_ready(struct orr_serve *w, uint32_t replica, uint32_
 	return false;
 }
 
-/* UINT32_MAX: it is not up. */
+/* Number of runs on the replica; UINT32_MAX: it is not up. */
 static inline uint32_t runs_on(const struct orr_serve *w, uint32_t replica)
 {
 	struct orr_replica_info i;
 	return orr_replica_get(w, replica, &i) && i.is_up ? i.runs : UINT32_MAX;
 }
 
-/* May new requests be given to it? */
+/* Returns whether new requests for the model may go to the replica. */
 static inline bool takes_requests(const struct orr_serve *w, uint32_t replica, uint32_t model)
 {
 	struct orr_replica_info i;
 	return orr_replica_get(w, replica, &i) && i.is_up && !i.is_draining && (i.model == UINT32_MAX || i.model == model);
 }
 
-/* A list with a number for all models, or one for each; otherwise when it is empty. */
+/* Element of a list that has one number for all models or one for each; `otherwise` if it is empty. */
 static inline double per_model(const double *v, size_t n, uint32_t model, double otherwise)
 {
 	return n == 0 ? otherwise : v[n == 1 || model >= n ? 0 : model];

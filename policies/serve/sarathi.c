@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Sarathi-Serve: prompts in chunks that ride with the decodes, so that decodes never wait for a prompt (Agrawal et al.,
- * "Taming Throughput-Latency Tradeoff in LLM Inference with Sarathi-Serve", OSDI 2024, algorithm 3), in the version of
- * microsoft/vidur (sarathi_replica_scheduler.py): an iteration has at most `chunk` tokens: one of each decode, then those
- * of prompts that were begun, then of new ones while their blocks fit above the watermark. When blocks run out the last
- * residents start again (evict.h).
+ * Sarathi-Serve: prompts run in chunks together with the decodes, so that decodes never wait for a whole prompt (Agrawal et
+ * al., "Taming Throughput-Latency Tradeoff in LLM Inference with Sarathi-Serve", OSDI 2024, algorithm 3), in the version of
+ * microsoft/vidur (sarathi_replica_scheduler.py). An iteration has at most `chunk` tokens: one of each decode, then those
+ * of a started prompt, then of new prompts while their blocks fit above the watermark. When blocks run out, the last
+ * residents restart (evict.h).
  */
 #include "evict.h"
 #include "kinds.h"
 
-#include <stdlib.h>
-
 struct lane {
 	struct orr_fifo queue;
-	orr_req begun; /* the only prompt that can be half done: the last that was listed; 0: none */
+	orr_req begun; /* the only prompt that may be half done: the last one listed; 0: none */
 };
 
 struct sarathi {
@@ -29,7 +27,7 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 	orr_fifo_push(w, &s->lane[orr_req_replica(w, r)].queue, r);
 }
 
-/* Lists as much of its prompt as there is room for; returns the tokens of the iteration then. */
+/* Lists as much of its prompt as the iteration has room for; returns the tokens in the iteration. */
 static uint32_t list_prompt(struct sarathi *s, struct orr_serve *w, struct lane *l, orr_req r, uint32_t used)
 {
 	uint32_t prompt = orr_req_prompt(w, r), done = orr_req_done(w, r), left = prompt > done ? prompt - done : 0;
@@ -41,7 +39,7 @@ static uint32_t list_prompt(struct sarathi *s, struct orr_serve *w, struct lane 
 	return used + n;
 }
 
-/* Of the prompt that was begun, then of new ones. */
+/* Lists the rest of the started prompt, then new prompts; returns the tokens in the iteration. */
 static uint32_t list_prompts(struct sarathi *s, struct orr_serve *w, uint32_t replica, uint32_t used)
 {
 	struct lane *l = &s->lane[replica];
@@ -50,13 +48,13 @@ static uint32_t list_prompts(struct sarathi *s, struct orr_serve *w, uint32_t re
 	if (used >= s->chunk)
 		return used;
 	l->begun = 0;
-	/* After a failure it may be resident somewhere else. */
+	/* After a failure it may be resident on another replica. */
 	if (begun && orr_req_is_resident(w, begun) && orr_req_replica(w, begun) == replica)
 		used = list_prompt(s, w, l, begun, used);
 	while (q->first && used < s->chunk && orr_residents(w, replica) < s->max_batch) {
 		orr_req r = q->first;
 		uint32_t keep = orr_residents(w, replica) ? (uint32_t)(s->watermark * orr_kv_total(w, replica)) : 0;
-		uint32_t prompt = orr_req_prompt(w, r), done = orr_req_done(w, r); /* one that has moved here is past its prompt */
+		uint32_t prompt = orr_req_prompt(w, r), done = orr_req_done(w, r); /* done > prompt: it has moved here */
 		if (!orr_admit(w, r, prompt > done ? prompt : done, keep + orr_decodes_need(w, replica)))
 			break;
 		orr_fifo_pop(w, q);
@@ -75,46 +73,37 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 	uint32_t used = list_prompts(s, w, replica, orr_decodes(w, replica));
 	if (!used && !orr_decodes(w, replica))
 		return;
-	/* Blocks given up now may be somebody's next time. Else who waits goes on waiting until a resident ends. */
+	/* The next call may use blocks freed now. Otherwise the queue waits until a resident ends. */
 	orr_iter_run(w, replica, has_evicted ? 1 : 0, 1, ORR_ITER_DECODE | (q->first ? ORR_ITER_THROUGH : 0u));
 }
 
 static void destroy(void *self)
 {
 	struct sarathi *s = self;
-	free(s->lane);
-	free(s->room);
-	free(s);
+	orr_free(s->lane);
+	orr_free(s->room);
+	orr_free(s);
 }
 
 static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
 {
 	if (!serves_only(w, ORR_MODEL_LLM, err))
 		return NULL;
-	struct sarathi *s = calloc(1, sizeof *s);
+	struct sarathi *s = orr_alloc(1, sizeof *s);
 	uint32_t most = (uint32_t)orr_arg_int(args, "max_batch");
-	if (s) {
-		s->lane = calloc(orr_replicas(w) + 1, sizeof *s->lane);
-		s->room = calloc(most + 1, sizeof *s->room);
-	}
-	if (!s || !s->lane || !s->room) {
-		if (s)
-			destroy(s);
-		orr_fail(err, ORR_EFAIL, "no memory is left");
-		return NULL;
-	}
+	s->lane = orr_alloc(orr_replicas(w) + 1, sizeof *s->lane);
+	s->room = orr_alloc(most + 1, sizeof *s->room);
 	s->watermark = orr_arg_real(args, "watermark");
 	s->max_batch = most;
 	s->chunk = (uint32_t)orr_arg_int(args, "chunk");
 	return s;
 }
 
-static const struct orr_param params[] = { ORR_PARAM_INT(
-						   "chunk", "512", 1, 1e9, "most tokens of an iteration, decodes and prompts together"),
-	ORR_PARAM_REAL("watermark", "0.01", 0, 0.9, "part of the KV blocks that admitting a prompt leaves free"),
-	ORR_PARAM_INT("max_batch", "128", 1, 65536, "most residents, and most requests in an iteration"), ORR_PARAM_END };
+static const struct orr_param params[] = { ORR_PARAM_INT("chunk", "512", 1, 1e9, "most tokens of an iteration, of decodes and prompts"),
+	ORR_PARAM_REAL("watermark", "0.01", 0, 0.9, "share of the KV blocks that admission of a prompt leaves free"),
+	ORR_PARAM_INT("max_batch", "128", 1, 65536, "most residents of a replica"), ORR_PARAM_END };
 
 static const struct orr_serve_ops ops = { .create = create, .destroy = destroy, .arrive = arrive, .schedule = schedule };
 
-ORR_POLICY_SERVE_FLAGS(sarathi, "language models: prompts in chunks beside the decodes, at most so many tokens per iteration",
-	ORR_WORK_CONSERVING, params, ops);
+ORR_POLICY_SERVE_FLAGS(
+	sarathi, "language models: prompts in chunks together with decodes, a token limit per iteration", ORR_WORK_CONSERVING, params, ops);

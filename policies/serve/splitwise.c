@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Splitwise's servers: prompts first, up to a limit of tokens, decodes preempted for an iteration to make
- * room, and a run of decodes cut short when something arrives (Patel et al., "Splitwise: Efficient generative LLM inference using
- * phase splitting", ISCA 2024; the rules are those of Mutinifni/splitwise-sim 8f99e7d, instance `Splitwise`).
+ * Splitwise's servers: prompts first, up to a token limit; decodes are preempted for an iteration to make room; an arrival
+ * cuts a repetition of decodes short (Patel et al., "Splitwise: Efficient generative LLM inference using phase splitting",
+ * ISCA 2024; rules of Mutinifni/splitwise-sim 8f99e7d, instance `Splitwise`).
  *
- * A request is two tasks, its prompt (one iteration) and its decode (the rest of its output). Memory is reserved when a
- * task starts, for the whole of it: that takes knowledge of the output's length, so runs are marked oracle.
- * Replicas with the role prefill run prompts alone and hand the request over to a decode replica.
+ * A request is two tasks: its prompt (one iteration) and its decode (the rest of its output). A task reserves memory for all
+ * its tokens when it starts, which takes the true output length, so runs are marked oracle. Replicas with the role prefill
+ * run prompts only and send the request to a decode replica.
  */
 #include <orrery/serve.h>
 
 #include "kinds.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { NONE = UINT32_MAX, STARVED = 4 };
@@ -30,29 +29,29 @@ struct list {
 struct task {
 	uint8_t state;
 	uint32_t skips;  /* before skips_from */
-	uint64_t from;   /* the server's count of runs begun; UINT64_MAX: not counted now */
-	uint64_t chosen; /* number of the selection that it is part of */
+	uint64_t from;   /* server.begun from which skips count; UINT64_MAX: they do not count now */
+	uint64_t chosen; /* number of the last selection that contains it */
 };
 struct entry {
 	orr_req r;
 	double arrival;
 	uint32_t prompt, output, server;
-	uint32_t blocks[2]; /* that each task reserves */
+	uint32_t blocks[2]; /* reserved by each task */
 	struct task task[2];
 	struct link link[LISTS];
 };
 
 struct server {
-	uint32_t *queue; /* Q: tasks not in the batch, as entry * 2 + kind */
+	uint32_t *queue; /* Q: tasks outside the batch, as entry * 2 + kind */
 	uint32_t n_queue, cap_queue;
 	uint32_t *batch; /* B, likewise */
 	uint32_t n_batch, cap_batch;
 	struct list list[LISTS];
 	uint32_t weight; /* of the last selection */
 	uint64_t begun;
-	double outstanding; /* tokens that the router counts */
+	double outstanding; /* tokens, for the router */
 	uint64_t requests;
-	bool is_running, is_open; /* open: up, and not about to leave */
+	bool is_running, is_open; /* open: up and not draining */
 	enum orr_replica_role role;
 };
 
@@ -69,25 +68,10 @@ struct splitwise {
 	uint32_t turn;
 };
 
-static void *grown(void *p, uint32_t n, uint32_t *cap, size_t size)
-{
-	if (n < *cap)
-		return p;
-	uint32_t wanted = *cap ? *cap * 2 : 64;
-	void *q = realloc(p, wanted * size);
-	if (q)
-		*cap = wanted;
-	return q ? q : p;
-}
-
-/* The run ends if memory runs out. */
-#define PUSH(w, v, n, cap, x)                                           \
-	do {                                                            \
-		(v) = grown((v), (n), &(cap), sizeof *(v));             \
-		if ((n) < (cap))                                        \
-			(v)[(n)++] = (x);                               \
-		else                                                    \
-			orr_serve_give_up((w), 0, "no memory is left"); \
+#define PUSH(v, n, cap, x)                 \
+	do {                               \
+		ORR_GROW((v), (n), (cap)); \
+		(v)[(n)++] = (x);          \
 	} while (0)
 
 /* ---- lists ---- */
@@ -96,7 +80,7 @@ static void list_add(struct splitwise *s, struct server *v, enum list_of l, uint
 {
 	struct list *x = &v->list[l];
 	uint32_t after = x->last;
-	/* By arrival: only what was moved here may be out of order. */
+	/* By arrival: only requests that moved here may be out of order. */
 	while (l == ALL && after != NONE && s->entry[after].arrival > s->entry[e].arrival)
 		after = s->entry[after].link[l].prev;
 	uint32_t before = after == NONE ? x->first : s->entry[after].link[l].next;
@@ -125,7 +109,7 @@ static uint32_t weight_of(const struct splitwise *s, uint32_t id)
 	return id % 2 == PROMPT ? s->entry[id / 2].prompt : 1;
 }
 
-/* KV blocks that the task reserves: those of the prompt and its first output; of the other outputs. */
+/* KV blocks that the task reserves: for the prompt and its first output, or for the other outputs. */
 static uint32_t memory_of(const struct splitwise *s, uint32_t id)
 {
 	return s->entry[id / 2].blocks[id % 2];
@@ -136,7 +120,7 @@ static uint32_t head_of(const struct splitwise *s, uint32_t e)
 	return e * 2 + (s->entry[e].task[PROMPT].state == OVER ? DECODE : PROMPT);
 }
 
-/* Runs begun without it while it was the head of its request. */
+/* Runs that started without it while it was the first open task of its request. */
 static uint64_t skips_of(const struct splitwise *s, const struct server *v, uint32_t id)
 {
 	const struct task *t = task_of(s, id);
@@ -149,8 +133,8 @@ static bool is_before(const struct splitwise *s, const struct server *v, uint32_
 	return x != y ? x < y : s->entry[a / 2].arrival < s->entry[b / 2].arrival;
 }
 
-/* By bisection in a list that is not sorted again as counts grow: where it lands is part of the rule. */
-static void enqueue(struct splitwise *s, struct orr_serve *w, struct server *v, uint32_t id)
+/* Inserts by bisection into a list that is not sorted again as skips grow: the resulting place is part of the rule. */
+static void enqueue(const struct splitwise *s, struct server *v, uint32_t id)
 {
 	uint32_t lo = 0, hi = v->n_queue;
 	while (lo < hi) {
@@ -160,42 +144,33 @@ static void enqueue(struct splitwise *s, struct orr_serve *w, struct server *v, 
 		else
 			lo = mid + 1;
 	}
-	uint32_t n = v->n_queue;
-	PUSH(w, v->queue, v->n_queue, v->cap_queue, id);
-	if (v->n_queue == n)
-		return;
-	memmove(v->queue + lo + 1, v->queue + lo, (n - lo) * sizeof *v->queue);
+	PUSH(v->queue, v->n_queue, v->cap_queue, id);
+	memmove(v->queue + lo + 1, v->queue + lo, (v->n_queue - 1 - lo) * sizeof *v->queue);
 	v->queue[lo] = id;
+}
+
+static void remove_id(uint32_t *v, uint32_t *n, uint32_t id)
+{
+	uint32_t i = 0;
+	while (i < *n && v[i] != id)
+		i++;
+	if (i < *n)
+		memmove(v + i, v + i + 1, (--*n - i) * sizeof *v);
 }
 
 static void dequeue(struct server *v, uint32_t id)
 {
-	for (uint32_t i = 0; i < v->n_queue; i++)
-		if (v->queue[i] == id) {
-			memmove(v->queue + i, v->queue + i + 1, (v->n_queue - i - 1) * sizeof *v->queue);
-			v->n_queue--;
-			return;
-		}
+	remove_id(v->queue, &v->n_queue, id);
 }
 
-static void leave_batch(struct server *v, uint32_t id)
-{
-	for (uint32_t i = 0; i < v->n_batch; i++)
-		if (v->batch[i] == id) {
-			memmove(v->batch + i, v->batch + i + 1, (v->n_batch - i - 1) * sizeof *v->batch);
-			v->n_batch--;
-			return;
-		}
-}
-
-/* ---- what runs next ---- */
+/* ---- selection of the next batch ---- */
 
 struct choice {
 	uint32_t weight;
-	uint64_t room;
-}; /* room: blocks of KV cache that are left */
+	uint64_t room; /* KV blocks left */
+};
 
-/* What is reserved for so many tokens: never more than there is, as a request that is here fits (the last token needs no room). */
+/* Caps at the size of the cache: a request that was let in fits (its last token needs no room). */
 static uint32_t reservation(const struct orr_serve *w, uint32_t server, uint32_t tokens)
 {
 	uint64_t all = (uint64_t)orr_kv_total(w, server) * orr_kv_block_tokens(w, server);
@@ -218,29 +193,29 @@ static bool fits(const struct splitwise *s, const struct choice *c, uint32_t id)
 	return state == PREEMPTED || state == RUNNING || memory_of(s, id) <= c->room;
 }
 
-static void choose(struct splitwise *s, struct orr_serve *w, struct choice *c, uint32_t id)
+static void choose(struct splitwise *s, struct choice *c, uint32_t id)
 {
 	struct task *t = task_of(s, id);
 	c->weight += weight_of(s, id);
 	if (t->state == WAITING)
 		c->room -= memory_of(s, id);
 	t->chosen = s->selection;
-	PUSH(w, s->pick, s->n_pick, s->cap_pick, id);
+	PUSH(s->pick, s->n_pick, s->cap_pick, id);
 }
 
-/* Heads that were left out of four runs, while such stand at the front of the queue. */
-static void choose_starved(struct splitwise *s, struct orr_serve *w, struct server *v, struct choice *c)
+/* Tasks that were left out of STARVED runs, from the front of the queue. */
+static void choose_starved(struct splitwise *s, const struct server *v, struct choice *c)
 {
 	for (uint32_t i = 0; i < v->n_queue; i++) {
 		uint32_t id = v->queue[i];
 		if (skips_of(s, v, id) < STARVED || s->n_pick == s->most || is_over(s, c, id))
 			return;
 		if (fits(s, c, id))
-			choose(s, w, c, id);
+			choose(s, c, id);
 	}
 }
 
-static void choose_from(struct splitwise *s, struct orr_serve *w, struct server *v, enum list_of l, enum kind kind, struct choice *c)
+static void choose_from(struct splitwise *s, const struct server *v, enum list_of l, enum kind kind, struct choice *c)
 {
 	for (uint32_t e = v->list[l].first; e != NONE; e = s->entry[e].link[l].next) {
 		uint32_t id = e * 2 + kind;
@@ -250,21 +225,21 @@ static void choose_from(struct splitwise *s, struct orr_serve *w, struct server 
 			continue;
 		if (!fits(s, c, id))
 			return;
-		choose(s, w, c, id);
+		choose(s, c, id);
 	}
 }
 
-static void choose_running(struct splitwise *s, struct orr_serve *w, struct server *v, struct choice *c)
+static void choose_running(struct splitwise *s, const struct server *v, struct choice *c)
 {
 	for (uint32_t i = 0; i < v->n_batch; i++) {
 		if (s->n_pick == s->most || is_over(s, c, v->batch[i]))
 			return;
 		if (!is_chosen(s, v->batch[i]))
-			choose(s, w, c, v->batch[i]);
+			choose(s, c, v->batch[i]);
 	}
 }
 
-static void choose_heads(struct splitwise *s, struct orr_serve *w, struct server *v, struct choice *c)
+static void choose_heads(struct splitwise *s, const struct server *v, struct choice *c)
 {
 	for (uint32_t e = v->list[ALL].first; e != NONE && s->n_pick != s->most; e = s->entry[e].link[ALL].next) {
 		uint32_t id = head_of(s, e);
@@ -272,24 +247,24 @@ static void choose_heads(struct splitwise *s, struct orr_serve *w, struct server
 			continue;
 		if (is_over(s, c, id) || !fits(s, c, id))
 			return;
-		choose(s, w, c, id);
+		choose(s, c, id);
 	}
 }
 
-/* first: NONE, or a task that goes before all. */
-static void choose_all(struct splitwise *s, struct orr_serve *w, uint32_t server, uint32_t first)
+/* first: a task that goes before all others; NONE: there is none. */
+static void choose_all(struct splitwise *s, const struct orr_serve *w, uint32_t server, uint32_t first)
 {
 	struct server *v = &s->server[server];
 	struct choice c = { 0, orr_kv_free(w, server) };
 	s->selection++;
 	s->n_pick = 0;
 	if (first != NONE)
-		choose(s, w, &c, first);
-	choose_starved(s, w, v, &c);
-	choose_from(s, w, v, PROMPTS, PROMPT, &c);
-	choose_from(s, w, v, PREEMPTIONS, DECODE, &c);
-	choose_running(s, w, v, &c);
-	choose_heads(s, w, v, &c);
+		choose(s, &c, first);
+	choose_starved(s, v, &c);
+	choose_from(s, v, PROMPTS, PROMPT, &c);
+	choose_from(s, v, PREEMPTIONS, DECODE, &c);
+	choose_running(s, v, &c);
+	choose_heads(s, v, &c);
 	v->weight = c.weight;
 }
 
@@ -303,7 +278,7 @@ static void set_blocks(const struct splitwise *s, const struct orr_serve *w, uin
 	x->blocks[DECODE] = all - x->blocks[PROMPT];
 }
 
-/* Its decode waits for memory: it gives up what its prompt holds, and waits with its prompt and what it has given out. */
+/* A request whose decode waits for memory gives up its blocks; its outputs become part of its prompt. */
 static void restart(struct splitwise *s, struct orr_serve *w, struct server *v, uint32_t e)
 {
 	struct entry *x = &s->entry[e];
@@ -316,14 +291,15 @@ static void restart(struct splitwise *s, struct orr_serve *w, struct server *v, 
 	x->task[DECODE] = (struct task){ .state = WAITING, .from = UINT64_MAX };
 	x->task[PROMPT] = (struct task){ .state = WAITING, .from = v->begun };
 	v->outstanding += x->prompt;
-	enqueue(s, w, v, e * 2 + PROMPT);
-	enqueue(s, w, v, e * 2 + DECODE);
+	enqueue(s, v, e * 2 + PROMPT);
+	enqueue(s, v, e * 2 + DECODE);
 	list_add(s, v, PROMPTS, e);
 }
 
 /*
- * Nothing fits and nothing runs, as prompts that are done hold the memory that their decodes wait for. (The simulator has
- * no rule for it and stops there.) The last ones start again until the first one's decode fits. Returns that task.
+ * Deadlock: nothing fits and nothing runs, because finished prompts hold the memory that their decodes wait for
+ * (splitwise-sim has no rule for it and stops). Restarts the last requests until the decode of the first fits; returns that
+ * task, or NONE.
  */
 static uint32_t unlock(struct splitwise *s, struct orr_serve *w, uint32_t server)
 {
@@ -355,7 +331,7 @@ static void preempt_others(struct splitwise *s, struct orr_serve *w, struct serv
 		t->from = v->begun;
 		orr_pause(w, s->entry[id / 2].r);
 		list_add(s, v, PREEMPTIONS, id / 2);
-		enqueue(s, w, v, id);
+		enqueue(s, v, id);
 	}
 	v->n_batch = kept;
 }
@@ -375,7 +351,7 @@ static void start_decode(struct splitwise *s, struct orr_serve *w, struct server
 	else if (orr_req_is_resident(w, x->r))
 		orr_kv_grow(w, x->r, reservation(w, x->server, x->prompt + x->output), 0);
 	else
-		orr_admit(w, x->r, reservation(w, x->server, x->prompt + x->output), 0); /* it came from a prefill replica */
+		orr_admit(w, x->r, reservation(w, x->server, x->prompt + x->output), 0); /* it moved here from a prefill replica */
 	if (!orr_is_decoding(w, x->r))
 		orr_resume(w, x->r);
 }
@@ -395,7 +371,7 @@ static void join(struct splitwise *s, struct orr_serve *w, struct server *v)
 		t->skips = (uint32_t)skips_of(s, v, id);
 		t->from = UINT64_MAX;
 		t->state = RUNNING;
-		PUSH(w, v->batch, v->n_batch, v->cap_batch, id);
+		PUSH(v->batch, v->n_batch, v->cap_batch, id);
 	}
 }
 
@@ -424,7 +400,7 @@ static void begin(struct splitwise *s, struct orr_serve *w, uint32_t server)
 	orr_iter_run(w, server, has_prompt ? 1 : 0, 0, ORR_ITER_THROUGH | ORR_ITER_HOLD | (has_decode ? ORR_ITER_DECODE : 0u));
 }
 
-/* What has come lets the iteration in progress be the last, if the next selection could take it. */
+/* Ends the repetition with the running iteration if the next selection could take the new task. */
 static void consider_cut(struct splitwise *s, struct orr_serve *w, uint32_t server, uint32_t id)
 {
 	struct server *v = &s->server[server];
@@ -442,7 +418,7 @@ static void consider_cut(struct splitwise *s, struct orr_serve *w, uint32_t serv
 static void task_arrives(struct splitwise *s, struct orr_serve *w, uint32_t server, uint32_t id)
 {
 	struct server *v = &s->server[server];
-	enqueue(s, w, v, id);
+	enqueue(s, v, id);
 	if (id % 2 == PROMPT)
 		list_add(s, v, PROMPTS, id / 2);
 	if (v->is_running)
@@ -453,18 +429,15 @@ static void task_arrives(struct splitwise *s, struct orr_serve *w, uint32_t serv
 
 /* ---- requests ---- */
 
-static uint32_t entry_new(struct splitwise *s, struct orr_serve *w)
+static uint32_t entry_new(struct splitwise *s)
 {
 	if (s->n_free)
 		return s->free_entry[--s->n_free];
-	struct entry fresh;
-	memset(&fresh, 0, sizeof fresh);
-	uint32_t n = s->n_entries;
-	PUSH(w, s->entry, s->n_entries, s->cap_entries, fresh);
-	return s->n_entries > n ? n : NONE;
+	ORR_GROW(s->entry, s->n_entries, s->cap_entries);
+	return s->n_entries++;
 }
 
-/* All but the last token, which nobody reads; on a replica of prompts the prompt alone. */
+/* The cache must hold all tokens except the last, which no iteration reads; on a prefill replica, the prompt. */
 static bool could_hold(const struct splitwise *s, const struct orr_serve *w, uint32_t server, uint32_t prompt, uint32_t output)
 {
 	uint64_t tokens = (uint64_t)prompt + (s->server[server].role == ORR_ROLE_PREFILL ? 0 : output - 1);
@@ -480,9 +453,9 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 		orr_refuse(w, r, ORR_REQ_REFUSED);
 		return;
 	}
-	uint32_t e = server < s->n_servers && output ? entry_new(s, w) : NONE;
-	if (e == NONE)
+	if (server >= s->n_servers || !output)
 		return;
+	uint32_t e = entry_new(s);
 	struct server *v = &s->server[server];
 	bool is_moved = done >= orr_req_prompt(w, r);
 	s->entry[e] = (struct entry){
@@ -501,8 +474,8 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 		task_arrives(s, w, server, e * 2 + DECODE);
 }
 
-/* Leaves its server: every list that it is in. */
-static void forget(struct splitwise *s, struct orr_serve *w, uint32_t e)
+/* Takes it out of its server: out of all lists. */
+static void forget(struct splitwise *s, uint32_t e)
 {
 	struct server *v = &s->server[s->entry[e].server];
 	struct task *t = s->entry[e].task;
@@ -512,13 +485,13 @@ static void forget(struct splitwise *s, struct orr_serve *w, uint32_t e)
 		list_remove(s, v, PREEMPTIONS, e);
 	for (uint32_t kind = PROMPT; kind <= DECODE; kind++) {
 		if (t[kind].state == RUNNING)
-			leave_batch(v, e * 2 + kind);
+			remove_id(v->batch, &v->n_batch, e * 2 + kind);
 		else if (t[kind].state != OVER)
 			dequeue(v, e * 2 + kind);
 	}
 	list_remove(s, v, ALL, e);
 	v->requests--;
-	PUSH(w, s->free_entry, s->n_free, s->cap_free, e);
+	PUSH(s->free_entry, s->n_free, s->cap_free, e);
 }
 
 static void finish(void *self, struct orr_serve *w, orr_req r, enum orr_req_end how)
@@ -530,11 +503,12 @@ static void finish(void *self, struct orr_serve *w, orr_req r, enum orr_req_end 
 		return;
 	struct entry *x = &s->entry[mark - 1];
 	s->server[x->server].outstanding -= x->task[PROMPT].state == OVER ? 1 : x->prompt + 1.0;
-	forget(s, w, (uint32_t)(mark - 1));
+	forget(s, (uint32_t)(mark - 1));
 }
 
-/* The prompts of a run are done: their requests wait for their decode, here or on another replica. */
 static uint32_t least_loaded(const struct splitwise *s, bool is_decode);
+
+/* The prompts of a run are done: their requests wait for their decode, here or on another replica. */
 static void end_prompts(struct splitwise *s, struct orr_serve *w, uint32_t server)
 {
 	struct server *v = &s->server[server];
@@ -550,7 +524,7 @@ static void end_prompts(struct splitwise *s, struct orr_serve *w, uint32_t serve
 		x->task[DECODE].from = v->begun;
 		v->outstanding -= x->prompt;
 	}
-	/* Those to be handed over leave every list here; it is done after the batch is in order again. */
+	/* Requests leave a prefill replica after the batch is in order again. */
 	uint32_t first = kept;
 	v->n_batch = kept;
 	if (v->role != ORR_ROLE_PREFILL)
@@ -560,9 +534,10 @@ static void end_prompts(struct splitwise *s, struct orr_serve *w, uint32_t serve
 		orr_req r = s->entry[e].r;
 		v->outstanding -= 1;
 		orr_req_set_mark(w, r, 0);
-		forget(s, w, e);
+		forget(s, e);
 		if (to == ORR_NO_REPLICA)
-			orr_serve_give_up(w, r, "no replica takes decodes: give one the role decode, or none the role prefill");
+			orr_serve_give_up(
+				w, r, "no replica takes decodes: expected one with the role decode, or none with the role prefill");
 		else {
 			s->server[to].outstanding += 1;
 			orr_move(w, r, to);
@@ -574,7 +549,7 @@ static void schedule(void *self, struct orr_serve *w, uint32_t server)
 {
 	struct splitwise *s = self;
 	const struct server *v = &s->server[server];
-	/* Arrivals have been dealt with in arrive(); where prompts alone run, memory comes back as they leave. */
+	/* arrive() has handled arrivals; on a prefill replica, memory is freed as requests leave. */
 	bool may_go_on = v->role == ORR_ROLE_PREFILL && v->n_queue;
 	if (!orr_replica_is_idle(w, server) || (!v->is_running && !may_go_on))
 		return;
@@ -624,30 +599,23 @@ static void destroy(void *self)
 {
 	struct splitwise *s = self;
 	for (uint32_t i = 0; i < s->n_servers; i++) {
-		free(s->server[i].queue);
-		free(s->server[i].batch);
+		orr_free(s->server[i].queue);
+		orr_free(s->server[i].batch);
 	}
-	free(s->server);
-	free(s->entry);
-	free(s->free_entry);
-	free(s->pick);
-	free(s);
+	orr_free(s->server);
+	orr_free(s->entry);
+	orr_free(s->free_entry);
+	orr_free(s->pick);
+	orr_free(s);
 }
 
 static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
 {
 	if (!serves_only(w, ORR_MODEL_LLM, err))
 		return NULL;
-	struct splitwise *s = calloc(1, sizeof *s);
-	if (s) {
-		s->n_servers = orr_replicas(w);
-		s->server = calloc(s->n_servers, sizeof *s->server);
-	}
-	if (!s || !s->server) {
-		free(s);
-		orr_fail(err, ORR_EFAIL, "no memory is left");
-		return NULL;
-	}
+	struct splitwise *s = orr_alloc(1, sizeof *s);
+	s->n_servers = orr_replicas(w);
+	s->server = orr_alloc(s->n_servers, sizeof *s->server);
 	for (uint32_t i = 0; i < s->n_servers; i++) {
 		struct orr_replica_info info;
 		if (orr_replica_get(w, i, &info)) {
@@ -663,12 +631,12 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	return s;
 }
 
-/* What was there comes back as new arrivals. */
+/* The server is lost: its requests arrive again. */
 static void clear(struct splitwise *s, struct orr_serve *w, struct server *v)
 {
 	for (uint32_t e = v->list[ALL].first; e != NONE; e = s->entry[e].link[ALL].next) {
 		orr_req_set_mark(w, s->entry[e].r, 0);
-		PUSH(w, s->free_entry, s->n_free, s->cap_free, e);
+		PUSH(s->free_entry, s->n_free, s->cap_free, e);
 	}
 	for (int l = 0; l < LISTS; l++)
 		v->list[l] = (struct list){ NONE, NONE };
@@ -688,10 +656,10 @@ static void replica(void *self, struct orr_serve *w, uint32_t server, enum orr_r
 		clear(s, w, &s->server[server]);
 }
 
-static const struct orr_param params[] = { ORR_PARAM_INT("max_batch", "512", 1, 1e6, "tasks in an iteration"),
-	ORR_PARAM_INT("max_tokens", "2048", 1, 1e9, "tokens in an iteration; a longer prompt goes alone"),
+static const struct orr_param params[] = { ORR_PARAM_INT("max_batch", "512", 1, 1e6, "most tasks in an iteration"),
+	ORR_PARAM_INT("max_tokens", "2048", 1, 1e9, "most tokens in an iteration; a longer prompt runs alone"),
 	ORR_PARAM_CHOICE("router", "token-jsq", "token-jsq|jsq|round-robin",
-		"which replica: fewest tokens outstanding (prompt + 1 when routed, less as tasks end), fewest requests, or in turn"),
+		"replica of a request: fewest outstanding tokens (prompt + 1 at routing, less as tasks end), fewest requests, or in turn"),
 	ORR_PARAM_END };
 
 static const struct orr_serve_ops ops = {

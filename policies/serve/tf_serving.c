@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * TensorFlow Serving's batching (Olston et al., "TensorFlow-Serving: Flexible, High-Performance ML Serving", 2017,
- * section 2.2.1; its guide to batching configuration): requests wait in a queue per model. A batch leaves when it is full,
+ * section 2.2.1; its guide to batching configuration): requests wait in a queue per model. A batch starts when it is full,
  * or when its oldest request has waited batch_timeout; `threads` batches run at once on a replica. Models take turns by
  * their oldest request.
  *
- * By default it waits as long as the SLO allows: until SLO - L(largest batch) (Irina's baseline: Wu, Xu, Wang, APNet 2020, section 4);
- * without an SLO it does not wait, as TensorFlow Serving's batch_timeout_micros is 0 by default.
+ * By default a batch waits as long as the SLO allows: until SLO - L(largest batch) (Irina's baseline: Wu, Xu, Wang, APNet
+ * 2020, section 4). Without an SLO it does not wait, like TensorFlow Serving's default batch_timeout_micros of 0.
  */
 #include "kinds.h"
 #include "queues.h"
 
 static const struct orr_param params[] = { ORR_PARAM_LIST("max_batch", "",
-						   "samples of a full batch, for all models or for each; empty: the table's largest"),
-	ORR_PARAM_LIST("batch_timeout", "", "a batch that is not full waits so long; empty: SLO - L(max_batch), without an SLO 0"),
-	ORR_PARAM_BOOL("full_only", false, "only full batches run"),
-	ORR_PARAM_INT("threads", "1", 1, 1e6, "batches that run at once on a replica, as memory allows"),
-	ORR_PARAM_INT("queue_limit", "0", 0, 1e9, "full batches that may wait per model and replica; more are refused; 0: no limit"),
+						   "samples of a full batch, for all models or one per model; empty: the table's largest"),
+	ORR_PARAM_LIST("batch_timeout", "", "longest wait of a batch that is not full; empty: SLO - L(max_batch), without an SLO 0"),
+	ORR_PARAM_BOOL("full_only", false, "run full batches only"),
+	ORR_PARAM_INT("threads", "1", 1, 1e6, "most batches that run at once on a replica"),
+	ORR_PARAM_INT(
+		"queue_limit", "0", 0, 1e9, "most full batches that wait per model and replica; further requests are shed; 0: no limit"),
 	ORR_PARAM_END };
 
 struct tf_serving {
@@ -34,7 +35,7 @@ static uint64_t full_at(const struct tf_serving *s, const struct orr_serve *w, u
 	return n >= 1 ? (uint64_t)n : orr_model_largest(w, model);
 }
 
-/* When a batch that is not full leaves. */
+/* When a batch that is not full starts. */
 static double due_s(const struct tf_serving *s, const struct orr_serve *w, uint32_t replica, uint32_t model, const struct queue *q)
 {
 	if (s->is_full_only)
@@ -52,11 +53,8 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 {
 	if (!serves_only(w, ORR_MODEL_TABLE, err))
 		return NULL;
-	struct tf_serving *s = calloc(1, sizeof *s);
-	if (!s || !queues_begin(&s->queues, w, err)) {
-		free(s);
-		return NULL;
-	}
+	struct tf_serving *s = orr_alloc(1, sizeof *s);
+	queues_begin(&s->queues, w);
 	s->max_batch = orr_arg_list(args, "max_batch", &s->n_max);
 	s->timeout = orr_arg_list(args, "batch_timeout", &s->n_timeout);
 	s->is_full_only = orr_arg_bool(args, "full_only");
@@ -68,7 +66,7 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 static void destroy(void *self)
 {
 	queues_end(&((struct tf_serving *)self)->queues);
-	free(self);
+	orr_free(self);
 }
 
 static void arrive(void *self, struct orr_serve *w, orr_req r)
@@ -100,8 +98,8 @@ static void replica(void *self, struct orr_serve *w, uint32_t number, enum orr_r
 		queues_lost(&((struct tf_serving *)self)->queues, number);
 }
 
-/* The batch to run now: of the models with a full batch or an overdue request the one whose oldest came first; else NULL,
- * and *next_s is when the first will be due. */
+/* Returns the queue to run now: of the models with a full or overdue batch, the one with the oldest request. NULL: none, and
+ * *next_s is when the first is due. */
 static struct queue *ripe(struct tf_serving *s, struct orr_serve *w, uint32_t replica, uint32_t *model, double *next_s)
 {
 	double now = orr_serve_now(w), oldest = INFINITY;

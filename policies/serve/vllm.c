@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * vLLM: KV cache in blocks that are given out as tokens come (Kwon et al., "Efficient Memory Management for Large
- * Language Model Serving with PagedAttention", SOSP 2023, sections 4.3 and 4.5), in the version that microsoft/vidur
- * restates (vllm_replica_scheduler.py):
+ * vLLM: a KV cache in blocks that are allocated as tokens are generated (Kwon et al., "Efficient Memory Management for Large
+ * Language Model Serving with PagedAttention", SOSP 2023, sections 4.3 and 4.5), in the version of microsoft/vidur
+ * (vllm_replica_scheduler.py):
  *
- *  - first come, first served: prompts are admitted while their blocks fit above the watermark and the batch, padded to
- *    its longest prompt, has at most max_tokens tokens; an iteration is of prompts only, if there are any;
- *  - else all residents decode one token; when blocks run out the last ones are evicted (evict.h) and start again with
- *    what they had done as their prompt, or are swapped to the host and come back before any new prompt.
+ *  - First come, first served: prompts are admitted while their blocks fit above the watermark and the batch, padded to
+ *    its longest prompt, has at most max_tokens tokens. They run in an iteration without decodes.
+ *  - Without prompts, all residents decode one token. When blocks run out, the last residents are evicted (evict.h): they
+ *    restart with all their tokens as prompt, or are swapped to the host and come back before any new prompt.
  *
- * Between two events at which that could change, decodes are repeated without a call.
+ * Decodes repeat without a call of the policy until an event could change this.
  */
 #include "evict.h"
 #include "kinds.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct queues {
@@ -34,7 +33,7 @@ static uint32_t watermark_of(const struct vllm *v, const struct orr_serve *w, ui
 	return (uint32_t)(v->watermark * orr_kv_total(w, replica));
 }
 
-/* Blocks that stay free; with nobody resident nobody will need them. */
+/* Blocks that stay free; none if there is no resident that could need them. */
 static uint32_t reserve(const struct vllm *v, const struct orr_serve *w, uint32_t replica)
 {
 	return orr_residents(w, replica) ? watermark_of(v, w, replica) : 0;
@@ -50,7 +49,7 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 		orr_fifo_push(w, &v->queue[replica].waiting, r);
 }
 
-/* Prompts from the head of the queue; returns how many were listed. (One that has moved here comes with its prompt done.) */
+/* Admits prompts from the head of the queue; returns how many are listed. (A moved request arrives with its prompt done.) */
 static uint32_t admit(struct vllm *v, struct orr_serve *w, uint32_t replica)
 {
 	struct orr_fifo *q = &v->queue[replica].waiting;
@@ -59,7 +58,7 @@ static uint32_t admit(struct vllm *v, struct orr_serve *w, uint32_t replica)
 		orr_req r = q->first;
 		uint32_t prompt = orr_req_prompt(w, r), done = orr_req_done(w, r), left = prompt > done ? prompt - done : 0;
 		longest = left > longest ? left : longest;
-		/* A prompt that evictions have made too long goes alone. */
+		/* A prompt that evictions made too long runs alone. */
 		if (left && (n + 1) * longest > v->max_tokens && (n || left <= v->max_tokens))
 			break;
 		if (!orr_admit(w, r, prompt > done ? prompt : done, reserve(v, w, replica)))
@@ -98,10 +97,10 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 		swap_in(v, w, replica);
 	if (!orr_decodes(w, replica)) {
 		if (evicted)
-			orr_wake(w, replica); /* the last one gave way to itself: its prompt, grown by what it had, is next */
+			orr_wake(w, replica); /* the last resident evicted itself: its longer prompt is next */
 		return;
 	}
-	/* Blocks given up now may be somebody's next time. Else the head goes on waiting until a resident ends. */
+	/* The next call may use blocks freed now. Otherwise the head waits until a resident ends. */
 	bool is_blocked = q->waiting.first || q->swapped.first;
 	orr_iter_run(w, replica, evicted ? 1 : 0, 1, ORR_ITER_DECODE | (is_blocked ? ORR_ITER_THROUGH : 0u));
 }
@@ -109,27 +108,19 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 static void destroy(void *self)
 {
 	struct vllm *v = self;
-	free(v->queue);
-	free(v->room);
-	free(v);
+	orr_free(v->queue);
+	orr_free(v->room);
+	orr_free(v);
 }
 
 static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
 {
 	if (!serves_only(w, ORR_MODEL_LLM, err))
 		return NULL;
-	struct vllm *v = calloc(1, sizeof *v);
+	struct vllm *v = orr_alloc(1, sizeof *v);
 	uint32_t most = (uint32_t)orr_arg_int(args, "max_batch");
-	if (v) {
-		v->queue = calloc(orr_replicas(w) + 1, sizeof *v->queue);
-		v->room = calloc(most + 1, sizeof *v->room);
-	}
-	if (!v || !v->queue || !v->room) {
-		if (v)
-			destroy(v);
-		orr_fail(err, ORR_EFAIL, "no memory is left");
-		return NULL;
-	}
+	v->queue = orr_alloc(orr_replicas(w) + 1, sizeof *v->queue);
+	v->room = orr_alloc(most + 1, sizeof *v->room);
 	v->watermark = orr_arg_real(args, "watermark");
 	v->max_batch = most;
 	v->max_tokens = (uint32_t)orr_arg_int(args, "max_tokens");
@@ -138,13 +129,13 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 }
 
 static const struct orr_param params[] = { ORR_PARAM_REAL("watermark", "0.01", 0, 0.9,
-						   "part of the KV blocks that admitting a prompt leaves free"),
-	ORR_PARAM_INT("max_batch", "128", 1, 65536, "most residents, and most requests in an iteration"),
-	ORR_PARAM_INT(
-		"max_tokens", "4096", 1, 1e9, "most tokens of an iteration of prompts, padded to the longest; a longer prompt is refused"),
-	ORR_PARAM_CHOICE("preemption", "restart", "restart|swap", "what becomes of one that finds no block"), ORR_PARAM_END };
+						   "share of the KV blocks that admission of a prompt leaves free"),
+	ORR_PARAM_INT("max_batch", "128", 1, 65536, "most residents of a replica"),
+	ORR_PARAM_INT("max_tokens", "4096", 1, 1e9,
+		"most tokens of an iteration of prompts, padded to the longest prompt; longer prompts are refused"),
+	ORR_PARAM_CHOICE("preemption", "restart", "restart|swap", "how a resident is evicted when blocks run out"), ORR_PARAM_END };
 
 static const struct orr_serve_ops ops = { .create = create, .destroy = destroy, .arrive = arrive, .schedule = schedule };
 
-ORR_POLICY_SERVE_FLAGS(vllm, "language models: KV cache in blocks, prompts first, the last ones evicted when blocks run out",
+ORR_POLICY_SERVE_FLAGS(vllm, "language models: KV cache in blocks, prompts first, last residents evicted when blocks run out",
 	ORR_WORK_CONSERVING, params, ops);

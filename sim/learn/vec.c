@@ -41,7 +41,6 @@ struct vec *vec_new(struct vec_pool *p, size_t n)
 	} else {
 		size_t room = c ? (size_t)1 << c : n;
 		v = mem_alloc(sizeof *v + room * sizeof v->v[0]);
-		p->made++;
 	}
 	p->in_use++;
 	v->refs = 1;

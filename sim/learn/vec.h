@@ -27,7 +27,7 @@ enum { VEC_CLASSES = 40 };
 struct vec_pool {
 	struct vec *free[VEC_CLASSES]; /* of 2^class numbers; class 0 of as many as the caller's whole vectors */
 	size_t dim;
-	size_t in_use, made;
+	size_t in_use;
 };
 
 void vec_pool_init(struct vec_pool *p, size_t dim);

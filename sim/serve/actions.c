@@ -12,7 +12,7 @@ void orr_refuse(struct orr_serve *w, orr_req r, enum orr_req_end how)
 	if (!q)
 		return;
 	if (how != ORR_REQ_REFUSED && how != ORR_REQ_SHED)
-		serve_fail(w, ORR_EFAIL, q, "orr_refuse() as %d; it is ORR_REQ_REFUSED or ORR_REQ_SHED", (int)how);
+		serve_fail(w, ORR_EFAIL, q, "orr_refuse() with how = %d: expected ORR_REQ_REFUSED or ORR_REQ_SHED", (int)how);
 	else
 		req_end(w, q, how, w->now_s);
 }
@@ -64,7 +64,7 @@ void orr_assign(struct orr_serve *w, orr_req r, uint32_t replica)
 		replica = route_by_rule(w, q);
 	if (replica >= w->n_replicas || w->replica[replica].state != REPLICA_UP) {
 		serve_fail(w, ORR_EFAIL, q, "orr_assign() to replica %u, which %s", replica,
-			replica >= w->n_replicas ? "there is not" : "does not take requests now");
+			replica >= w->n_replicas ? "does not exist" : "takes no requests now");
 		return;
 	}
 	uint32_t serves = w->replica[replica].model;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Batches of table models: what a policy may ask of one, and its start. */
+/* Batches of table models: queries, checks, start. */
 #include "serve/guard.h"
 #include "serve/memory.h"
 #include "serve/metrics.h"
@@ -14,7 +14,7 @@
 
 /* ---- the plan of a batch ---- */
 
-/* What a batch comes to: sizes, time, memory. */
+/* Sizes, time and memory of a batch. */
 struct plan {
 	uint32_t samples, length, asked; /* asked: of the requests, before padding */
 	double latency_s, part;
@@ -27,7 +27,7 @@ static double known_latency(const struct served *m, uint32_t samples, uint32_t l
 	return samples ? served_latency(m, samples, length) : NAN;
 }
 
-/* The model is one of the world's and has a table; latency_s is NaN where that does not have the batch. */
+/* The model must have a table. latency_s is NaN if the table lacks this batch. */
 static struct plan plan_of(const struct orr_serve *w, const struct orr_batch *b, double delay_s)
 {
 	uint64_t sum = 0;
@@ -56,16 +56,16 @@ static struct plan plan_of(const struct orr_serve *w, const struct orr_batch *b,
 	return p;
 }
 
-/* What the device really computes: samples x length. */
+/* samples x length that the device computes. */
 static double padded_size(const struct served *m, const struct plan *p)
 {
 	uint32_t samples = m->between == SERVED_UP ? served_batch_for(m, p->samples) : p->samples;
 	return (double)samples * (p->length ? p->length : 1);
 }
 
-/* ---- what is refused ---- */
+/* ---- checks ---- */
 
-/* "it has 1, 2, 4, .." */
+/* Writes "1, 2, 4, .." */
 static void list_batches(const struct served *m, struct sbuf *out)
 {
 	for (uint32_t i = 0; i < m->n_batches && i < 12; i++)
@@ -97,9 +97,9 @@ static bool is_batch(struct orr_serve *w, const struct orr_batch *b, const struc
 	if (!b->n || b->n >= UINT32_MAX / 2)
 		serve_fail(w, ORR_EFAIL, q, "start of a batch of %zu requests", b->n);
 	else if (!(b->part >= 0 && b->part <= 1))
-		serve_fail(w, ORR_EFAIL, q, "start of a batch with part = %g; it is from 0 to 1", b->part);
+		serve_fail(w, ORR_EFAIL, q, "start of a batch with part = %g: expected 0 to 1", b->part);
 	else if (b->flags & ~(unsigned)ORR_RUN_KEEP)
-		serve_fail(w, ORR_EFAIL, q, "start of a batch with flags 0x%x, of which some mean nothing", b->flags);
+		serve_fail(w, ORR_EFAIL, q, "start of a batch with unknown flags in 0x%x", b->flags);
 	else
 		return true;
 	return false;
@@ -125,13 +125,13 @@ static bool replica_can(struct orr_serve *w, uint32_t replica, const struct orr_
 			replica, c->model[r->model]->name);
 	else if (!loading_is_done(w, replica, b->model))
 		serve_fail(w, ORR_EFAIL, q, "start of model %s on replica %u, which has not loaded it%s", c->model[b->model]->name, replica,
-			w->set->preloaded ? "" : " (serve.preloaded=false is for policies that load models: orr_model_load())");
+			w->set->preloaded ? "" : " (with serve.preloaded=false a policy must load models: orr_model_load())");
 	else
 		return true;
 	return false;
 }
 
-/* Each request is one that can be in a run, and is in the batch once. */
+/* Returns whether each request can be in a run and is in the batch once; if not, the run fails. */
 static bool requests_can(struct orr_serve *w, const struct orr_batch *b)
 {
 	uint64_t stamp = ++w->n_started;
@@ -159,16 +159,16 @@ static bool has_room(struct orr_serve *w, uint32_t replica, const struct orr_bat
 		return true;
 	if (w->replica[replica].n_runs >= w->set->n_curve)
 		serve_fail(w, ORR_EFAIL, q,
-			"start on replica %u beside %u runs: serve.slowdown_curve says how slow up to %zu are "
-			"(orr_run_fits() tells)",
+			"start on replica %u beside %u runs: serve.slowdown_curve covers up to %zu runs "
+			"(orr_run_fits() checks this)",
 			replica, w->replica[replica].n_runs, w->set->n_curve);
 	serve_fail(w, ORR_EFAIL, q,
 		"start: no room on replica %u for %u samples of %s beside %u runs: it takes %.9g bytes at its peak, %.9g of %.9g are in "
 		"use "
-		"%s(orr_run_fits() tells)",
+		"%s(orr_run_fits() checks this)",
 		replica, p->samples, w->config->model[b->model]->name, w->replica[replica].n_runs,
 		fmax(p->extra.memory.before, p->extra.memory.peak), memory_in_use(w, replica), w->replica[replica].memory,
-		w->set->utilisation_limit < INFINITY ? "or serve.utilisation_limit would be passed " : "");
+		w->set->utilisation_limit < INFINITY ? "or serve.utilisation_limit would be exceeded " : "");
 	return false;
 }
 
@@ -199,7 +199,7 @@ static void take_members(struct orr_serve *w, struct run *x, const struct orr_ba
 	}
 }
 
-/* A run's time is the table's, or random with that mean; its peak comes at the same part of it. */
+/* The time of a run: that of the table, or random with that mean; the peak stays at the same share of it. */
 static double time_of(struct orr_serve *w, const struct served *m, double latency_s, struct served_memory *memory)
 {
 	if (m->noise != SERVED_EXPONENTIAL)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* --check: the conservation laws of the serving world, proved while it runs. */
+/* --check: conservation laws of the serving world, checked at run time. */
 #include "serve/dispatch.h"
 #include "serve/fleet.h"
 #include "serve/lane.h"
@@ -32,18 +32,18 @@ static const char *wrong_state(const struct orr_serve *w, const struct req *q)
 	bool is_llm = w->config->model[q->model]->kind == SERVED_LLM;
 	switch ((enum orr_req_state)q->state) {
 	case ORR_REQ_WAITING:
-		return q->runs                        ? "a request that waits is in a run"
-		       : q->kv_held && !q->is_swapped ? "a request that waits holds blocks of the KV cache"
+		return q->runs                        ? "a waiting request is in a run"
+		       : q->kv_held && !q->is_swapped ? "a waiting request holds blocks of the KV cache"
 						      : NULL;
 	case ORR_REQ_RUNNING:
-		return q->runs ? NULL : "a request runs and is in no run";
+		return q->runs ? NULL : "a running request is in no run";
 	case ORR_REQ_RESIDENT:
-		return !is_llm || q->replica == NONE ? "a request is resident on no replica of a language model" : NULL;
+		return !is_llm || q->replica == NONE ? "a resident request is on no replica of a language model" : NULL;
 	case ORR_REQ_MOVING:
 	case ORR_REQ_ENDED:
 		return NULL;
 	}
-	return "a request is in no known state";
+	return "a request is in an unknown state";
 }
 
 static void take_census(struct orr_serve *w, struct census *c)
@@ -66,16 +66,16 @@ static const char *wrong_counts(const struct orr_serve *w, const struct census *
 {
 	const struct serve_metrics *m = w->metrics;
 	if (c->live != w->live)
-		return "requests are lost or doubled";
+		return "requests are lost or duplicated";
 	if (c->waiting != w->waiting)
-		return "requests that wait are not those that are counted as waiting";
+		return "the count of waiting requests is wrong";
 	if (m->arrived != m->completed + m->refused + m->shed + m->unfinished + c->live)
-		return "requests that came are not those that ended and those that have not";
+		return "requests that arrived are neither live nor ended";
 	if (c->routed != w->fleet->routed)
-		return "requests on replicas are not those that were routed";
+		return "the count of routed requests is wrong";
 	for (uint32_t i = 0; i < w->n_replicas; i++)
 		if (c->on[i] != w->replica[i].routed)
-			return "a replica has other requests than were routed to it";
+			return "the count of requests of a replica is wrong";
 	return NULL;
 }
 
@@ -87,7 +87,7 @@ static void check_requests(struct orr_serve *w)
 	mem_free(c.on);
 }
 
-/* Every request counts the runs that it is in. */
+/* Checks the number of runs of each request. */
 static void check_runs(struct orr_serve *w)
 {
 	uint32_t *runs = mem_zalloc((size_t)w->n_req + 1, sizeof *runs);
@@ -98,14 +98,14 @@ static void check_runs(struct orr_serve *w)
 		for (uint32_t k = 0; k < x->n; k++) {
 			const struct req *q = req_of(w, x->handle[k]);
 			if (!q || q->state == ORR_REQ_ENDED)
-				broken(w, q, "a run goes on for a request that has ended");
+				broken(w, q, "a run contains a request that has ended");
 			else
 				runs[req_slot(w, q)]++;
 		}
 	}
 	for (uint32_t i = 0; i < w->n_req && !w->error.code; i++)
 		if (w->req[i].state != ORR_REQ_ENDED && w->req[i].runs != runs[i])
-			broken(w, &w->req[i], "a request counts other runs than it is in");
+			broken(w, &w->req[i], "the count of runs of a request is wrong");
 	mem_free(runs);
 }
 
@@ -118,34 +118,34 @@ static const char *wrong_replica(const struct orr_serve *w, uint32_t replica)
 	bool is_up = r->state == REPLICA_UP || r->state == REPLICA_DRAINING;
 	uint32_t running = 0;
 	if (r->has_alloc != (r->state != REPLICA_OFF))
-		return "a replica is there without GPUs, or GPUs without it";
+		return "a replica is on without GPUs, or off with GPUs";
 	if (r->has_alloc && r->alloc.gpus != r->gpus)
-		return "a replica holds other GPUs than it says";
+		return "the count of GPUs of a replica is wrong";
 	if (!is_up)
 		return r->routed || r->n_runs || r->lane ? "a replica that is not up has work" : NULL;
 	for (uint32_t i = r->first_run; i != NONE; i = w->run[i].next)
 		running += w->run[i].state == RUN_RUNNING;
 	if (running != r->n_runs)
-		return "a replica counts other runs than it has";
+		return "the count of runs of a replica is wrong";
 	if (f->is_busy != (r->n_runs || (r->lane && r->lane->is_flying)))
-		return "a replica on which something runs counts as idle, or the other way round";
+		return "a busy replica counts as idle, or an idle one as busy";
 	if (bitset_has(w->idle, replica) != (r->state == REPLICA_UP && !f->is_busy))
 		return "the set of idle replicas is wrong";
 	if ((f->place != NONE) != (r->state == REPLICA_UP && r->role != ORR_ROLE_DECODE))
-		return "requests may be routed to a replica that takes none, or not to one that does";
+		return "a replica that takes no requests is in a group, or one that takes requests is not";
 	double up = r->up_s + w->now_s - r->up_since_s;
 	double busy = r->busy_s + (f->is_busy ? w->now_s - r->busy_since_s : 0);
 	if (busy > up * (1 + ROUNDING) + 1e-8)
-		return "a replica was busy for longer than it was there";
+		return "a replica was busy for longer than it was up";
 	if (memory_in_use(w, replica) > r->memory * (1 + ROUNDING))
-		return "more memory is in use than a replica has";
+		return "a replica uses more memory than it has";
 	if (r->lane && !(kv_in_use(r->lane) <= 1 + ROUNDING))
-		return "more blocks of the KV cache are in use than there are";
+		return "a replica uses more blocks of the KV cache than it has";
 	const char *wrong = r->lane ? kv_check(w, r->lane, moves_held(w, replica)) : NULL;
 	return wrong || !r->lane ? wrong : decodes_check(w, r->lane);
 }
 
-/* The pool has given what replicas hold, and nothing else if it is all ours. */
+/* Checks that the pool has given out exactly the GPUs of replicas and the withheld ones. */
 static const char *wrong_pool(const struct orr_serve *w)
 {
 	const struct fleet *f = w->fleet;
@@ -161,7 +161,7 @@ static const char *wrong_pool(const struct orr_serve *w)
 	return wrong;
 }
 
-/* It brings a model into memory, beside which nothing needs to run. */
+/* Returns whether the replica loads a model; it may idle meanwhile. */
 static bool is_loading(const struct orr_serve *w, uint32_t replica)
 {
 	const double *loaded_s = w->replica[replica].loaded_s;
@@ -171,7 +171,7 @@ static bool is_loading(const struct orr_serve *w, uint32_t replica)
 	return false;
 }
 
-/* Nothing but the policy keeps the request from being started there. */
+/* Returns whether the policy could start the request on the replica. */
 static bool could_start(const struct orr_serve *w, const struct req *q, uint32_t replica)
 {
 	const struct replica *r = &w->replica[replica];
@@ -180,7 +180,7 @@ static bool could_start(const struct orr_serve *w, const struct req *q, uint32_t
 	       !is_loading(w, replica);
 }
 
-/* A policy that says so leaves no replica idle that has, or could have, a request to start. */
+/* Work-conserving: the policy never idles a replica that could start a waiting request. */
 static const char *wrong_idling(const struct orr_serve *w)
 {
 	if (!(w->claims & ORR_WORK_CONSERVING))
@@ -192,14 +192,14 @@ static const char *wrong_idling(const struct orr_serve *w)
 		uint32_t x = q->replica != NONE ? q->replica : bitset_next(w->idle, 0);
 		for (; x != BITSET_END; x = q->replica != NONE ? BITSET_END : bitset_next(w->idle, x + 1))
 			if (could_start(w, q, x))
-				return "the policy is work conserving, and leaves a replica idle for which a request waits";
+				return "the policy claims to be work-conserving, but a replica idles while a request waits for it";
 	}
 	return NULL;
 }
 
-/* ---- when ---- */
+/* ---- at the end of an instant, and of the run ---- */
 
-/* At the end of each instant. What costs as much as there are requests is done the less often the more there are. */
+/* Checks that cost O(requests) run less often the more requests there are. */
 void check_serve_state(struct orr_serve *w)
 {
 	for (uint32_t i = 0; i < w->n_replicas && !w->error.code; i++)
@@ -215,14 +215,14 @@ void check_serve_state(struct orr_serve *w)
 		broken(w, NULL, wrong_pool(w));
 }
 
-/* Little's law, exact over a run that ends empty: requests in the system over time are the times of the requests. */
+/* Little's law, exact if the run ends empty: the time integral of requests in the system is the sum of their times. */
 static const char *wrong_integral(const struct orr_serve *w)
 {
 	const struct serve_metrics *m = w->metrics;
 	double over_time = (double)m->live.total / 1e9;
-	double rounding = 1e-9 + 4 * DBL_EPSILON * w->now_s; /* of a request's times */
+	double rounding = 1e-9 + 4 * DBL_EPSILON * w->now_s; /* of the times of a request */
 	if (fabs(over_time - m->sojourn_s) > 1e-6 * m->sojourn_s + rounding * ((double)m->arrived + 1))
-		return "requests in the system over time are not the times that requests were in the system";
+		return "the time integral of requests in the system is not the sum of their times";
 	return NULL;
 }
 
@@ -235,7 +235,7 @@ void check_serve_end(struct orr_serve *w)
 	for (uint32_t i = 0; i < w->n_replicas; i++)
 		completed += (double)w->replica[i].completed;
 	if (completed > (double)m->completed)
-		broken(w, NULL, "replicas have completed more requests than there were");
+		broken(w, NULL, "replicas have completed more requests than completed");
 	if (m->arrived != m->completed + m->refused + m->shed + m->unfinished)
-		broken(w, NULL, "requests that came are not those that ended");
+		broken(w, NULL, "requests that arrived have not ended");
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Clients that wait for an answer before they ask again (docs/models.md, "Serving: metrics, routing, scaling").
+ * Closed-loop clients: each waits for an answer before its next request (docs/models.md, "Serving: metrics, routing, scaling").
  *
- * A conversation is a row of the trace, or with serve.sessions the rows of one session in order. With serve.clients = N
- * each of N users takes the next conversation when the one before is over; without, a conversation begins when its first
- * row says. Between an answer and what is asked next lies the think time.
+ * A conversation is a row of the trace or, with serve.sessions, the rows of one session in order. With serve.clients=N, each
+ * of N users starts the next conversation after its last one; else a conversation starts at the arrival time of its first
+ * row. The think time lies between an answer and the next request.
  */
 #include "serve/clients.h"
 #include "serve/requests.h"
@@ -18,11 +18,11 @@
 
 enum sessions { SESSIONS_NONE, SESSIONS_REPLAY, SESSIONS_GROW };
 
-/* Who sent the request of a slot. */
+/* The client that sent the request of a slot. */
 struct sender {
-	uint32_t user;    /* NONE: nobody waits for it but its session */
-	uint32_t row;     /* of the trace; with sessions */
-	uint32_t context; /* tokens of the turns before it */
+	uint32_t user;    /* NONE: no user, only its session waits for it */
+	uint32_t row;     /* of the trace; NONE: no sessions */
+	uint32_t context; /* tokens of earlier turns */
 };
 
 struct clients {
@@ -33,12 +33,12 @@ struct clients {
 	struct rng rng;
 	struct sender *sender; /* [request slot] */
 	uint32_t cap_sender;
-	struct sender current; /* of the request that comes now */
+	struct sender current; /* of the request that arrives now */
 	/* sessions: rows by number */
 	uint32_t n_rows, next_first;
-	uint32_t *next_turn; /* [row] the next of its session; NONE: the last */
-	uint64_t *is_later;  /* [row] bit: not the first of its session */
-	uint64_t left;       /* rows that have not been sent */
+	uint32_t *next_turn; /* [row] next row of its session; NONE: it is the last */
+	uint64_t *is_later;  /* [row] bit: it is not the first of its session */
+	uint64_t left;       /* rows not sent yet */
 };
 
 static void on_turn(struct engine *e, void *ctx, uint64_t subject, uint64_t arg);
@@ -62,7 +62,7 @@ static void send(struct orr_serve *w, struct request_rec *rec, struct sender fro
 	struct clients *c = w->clients;
 	rec->arrival_ns = eng_now(w->host.engine);
 	serve_happen(w, (double)rec->arrival_ns / 1e9);
-	if (from.context) { /* what was said before is asked again */
+	if (from.context) { /* the prompt repeats earlier turns */
 		uint64_t prompt = (uint64_t)rec->prompt_tokens + from.context;
 		rec->prompt_tokens = prompt > REQUEST_MAX_TOKENS ? REQUEST_MAX_TOKENS : (uint32_t)prompt;
 	}
@@ -70,7 +70,7 @@ static void send(struct orr_serve *w, struct request_rec *rec, struct sender fro
 	serve_arrive(w, rec);
 }
 
-/* ---- rows on their own ---- */
+/* ---- independent rows ---- */
 
 static void send_row(struct orr_serve *w, uint32_t user)
 {
@@ -128,7 +128,7 @@ static void on_first(struct engine *e, void *ctx, uint64_t subject, uint64_t arg
 	await_first(w);
 }
 
-/* A user has thought, and begins a conversation. */
+/* A user starts a conversation after its think time. */
 static void on_user(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 {
 	(void)e, (void)arg;
@@ -158,7 +158,7 @@ static void on_request(struct orr_serve *w, const struct req *q)
 	c->sender[slot] = c->current;
 }
 
-/* Tokens that the next turn repeats; one that was not answered leaves nothing behind. */
+/* Tokens that the next turn repeats; a turn without an answer adds none. */
 static uint32_t context_after(const struct clients *c, const struct req *q, const struct sender *s)
 {
 	if (c->sessions != SESSIONS_GROW || q->how != ORR_REQ_COMPLETED)
@@ -199,7 +199,7 @@ static bool index_sessions(struct orr_serve *w)
 	const struct reqset *s = w->config->requests;
 	uint64_t n = reqset_count(s);
 	if (!reqset_is_loaded(s) || n >= NONE) {
-		orr_fail(&w->error, ORR_EINPUT, "serve.sessions: %.200s: sessions are read from a file of requests, not from a generator",
+		orr_fail(&w->error, ORR_EINPUT, "serve.sessions: %.200s: sessions need a file of requests, not a generator",
 			reqset_source(s));
 		return false;
 	}

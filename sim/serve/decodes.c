@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The decodes of a lane: all move by one token per iteration, at a cost that does not depend on how many they are. */
+/* The set of decodes of a lane: an iteration moves all by one token, in O(1); see lane.h. */
 #include "serve/lane.h"
 #include "serve/metrics.h"
 
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* ---- heaps in which each request knows its place ---- */
+/* ---- heaps; each request knows its index ---- */
 
 static inline bool is_before(const struct orr_serve *w, const struct lane_key *a, const struct lane_key *b)
 {
@@ -57,9 +57,9 @@ static void later_remove(struct orr_serve *w, struct lane_heap *h, uint32_t i)
 	w->req[gone].later_at = NONE;
 }
 
-/* ---- blocks that will be taken ---- */
+/* ---- blocks to be taken ---- */
 
-/* The clock at which it takes its next block; settled requests alone. */
+/* The clock at which a settled request takes its next block. */
 static uint64_t take_clock(const struct lane *l, const struct req *q)
 {
 	return q->joined + (kv_holds(l, q) * l->block_tokens + 1 - q->done);
@@ -98,14 +98,14 @@ bool decodes_took_in_flight(const struct lane *l, const struct req *q)
 	return l->is_flying && l->flying && q->joined <= l->clock && take_clock(l, q) == l->clock;
 }
 
-/* A block that it took for the iteration that runs becomes its own before that ends. */
+/* A block taken for the running iteration becomes its own before the end of the iteration. */
 static void count_take_in_flight(struct lane *l, struct req *q)
 {
 	if (!decodes_took_in_flight(l, q))
 		return;
 	q->kv_held++;
 	l->taken--;
-	l->late++; /* the iteration cannot be taken back any more */
+	l->late++; /* take_back() is no longer possible */
 }
 
 void decodes_hold(struct orr_serve *w, struct lane *l, struct req *q, uint32_t more)
@@ -123,7 +123,7 @@ void decodes_hold(struct orr_serve *w, struct lane *l, struct req *q, uint32_t m
 
 /* ---- gaps between tokens ---- */
 
-/* Keeps, of all gaps, those that no later one reaches. */
+/* Keeps the suffix maxima of the gaps. */
 static void remember_gap(struct lane *l, uint64_t clock, double gap_s)
 {
 	while (l->n_gap && l->gap[l->n_gap - 1].gap_s <= gap_s)
@@ -146,7 +146,7 @@ static double largest_gap(const struct lane *l, uint64_t clock)
 	return lo < l->n_gap ? l->gap[lo].gap_s : 0;
 }
 
-/* Those for which it was the first iteration had their last token at a time of their own. Returns how many. */
+/* Decodes in their first iteration had their last token at a time of their own. Returns how many there are. */
 static uint32_t first_gaps(struct orr_serve *w, struct lane *l, double end_s)
 {
 	uint32_t kept = 0, n = l->n_fresh;
@@ -272,14 +272,14 @@ const char *decodes_check(const struct orr_serve *w, const struct lane *l)
 		if (q.done > kv_holds(l, &q) * l->block_tokens + 1)
 			wrong = "a decode has more tokens than blocks";
 		if (l->ends.v[q.heap_at].clock != q.joined + (q.output_asked - q.outputs))
-			wrong = "a decode's end is not where its outputs say";
+			wrong = "the end of a decode does not match its outputs";
 	}
 	if (n != l->ends.n)
-		wrong = "decodes and residents do not agree";
+		wrong = "the count of decodes is wrong";
 	if (context != l->context)
 		wrong = "the context of the decodes is not the sum of their tokens";
 	if (memcmp(ring, l->ring, l->block_tokens * sizeof *ring))
-		wrong = "blocks that decodes will take are counted wrong";
+		wrong = "the counts of blocks that decodes will take are wrong";
 	mem_free(ring);
 	return wrong;
 }

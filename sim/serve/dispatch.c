@@ -9,7 +9,7 @@
 #include "serve/lane.h"
 #include "serve/runs.h"
 
-/* ---- telling ---- */
+/* ---- events ---- */
 
 static void tell_runs(struct orr_serve *w)
 {
@@ -80,7 +80,7 @@ static void tell(struct orr_serve *w)
 	}
 }
 
-/* ---- asking ---- */
+/* ---- decisions ---- */
 
 static void schedule(struct orr_serve *w, uint32_t replica)
 {
@@ -90,8 +90,7 @@ static void schedule(struct orr_serve *w, uint32_t replica)
 	int64_t most = (int64_t)w->n_replicas * w->set->max_calls;
 	if (w->calls_now > most) {
 		serve_fail(w, ORR_EFAIL, req_of(w, w->last_acted),
-			"schedule() was called %lld times at this instant without an end to it (serve.max_calls_per_instant)",
-			(long long)most);
+			"schedule() was called %lld times at one instant, more than serve.max_calls_per_instant allows", (long long)most);
 		return;
 	}
 	w->replica[replica].is_dirty = false;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * --check for policies that claim ORR_SLO_GUARDED: no action makes late what would have been in time.
+ * --check for policies that claim ORR_SLO_GUARDED: no action makes a request late that would have been in time.
  *
- * Before an abort, or the start of a run beside others that it slows down, each request that is in the runs concerned and
- * would end by its deadline as things stand is marked with the action; one that ends later than its deadline, or is given
- * up, names the last action that it was marked with. A replica that is lost takes the marks of its requests with it: that
- * was nobody's action. Runs of tables alone: when a resident will end nobody knows before it does.
+ * Before an abort, or the start of a run that slows others down, each request in the affected runs that is projected to end
+ * by its deadline is marked with the action. If a marked request ends late or is shed, the error names that action. The loss
+ * of a replica is no action and clears the marks of its requests. Checks runs of table models only: the end of a resident is
+ * not known in advance.
  */
 #include "serve/guard.h"
 #include "serve/replica.h"
@@ -21,7 +21,7 @@ static const double LATE_S = 1e-8; /* sums of times are rounded */
 struct mark {
 	orr_req request; /* 0: none */
 	const char *action;
-	double at_s, end_s; /* of the action; when it would have ended */
+	double at_s, end_s; /* time of the action; projected end */
 };
 
 struct guard {
@@ -51,13 +51,13 @@ static struct mark *mark_of(struct guard *g, uint32_t slot)
 	return &g->mark[slot];
 }
 
-/* When the run will have ended for the requests in it; INFINITY: it will not, or they go on after it. */
+/* Projected end of the requests of a run; INFINITY: unknown, or they go on after it. */
 static double will_end(const struct run *x)
 {
 	return x->keeps || x->leaving >= 0 || x->state != RUN_RUNNING ? INFINITY : x->end_s;
 }
 
-/* The last of the runs that a request is in. */
+/* Projected end of the last run that contains the request. */
 static double last_end(const struct orr_serve *w, orr_req r)
 {
 	double end = 0;
@@ -106,9 +106,8 @@ void guard_ended(struct orr_serve *w, const struct req *q, double at_s)
 	if (m->request != req_handle(w, req_slot(w, q)) || (q->how == ORR_REQ_COMPLETED && at_s <= q->deadline_s + LATE_S))
 		return;
 	serve_fail(w, ORR_EFAIL, q,
-		"conservation: the policy claims that nothing it does makes a request late; this one, due at %.9f s, would have ended at "
-		"%.9f s "
-		"but for %s at %.9f s, and %s",
+		"conservation: the policy claims that no action makes a request late; this one, due at %.9f s, would have ended at %.9f s "
+		"without %s at %.9f s, and %s",
 		q->deadline_s, m->end_s, m->action, m->at_s, q->how == ORR_REQ_COMPLETED ? "ends now" : "is given up");
 }
 
@@ -117,7 +116,7 @@ void orr_serve_claim(struct orr_serve *w, unsigned claims)
 	if (w->self)
 		serve_fail(w, ORR_EFAIL, NULL, "orr_serve_claim() outside create()");
 	else if (claims & ~(ORR_WORK_CONSERVING | ORR_SLO_GUARDED))
-		serve_fail(w, ORR_EFAIL, NULL, "orr_serve_claim() of 0x%x, of which some mean nothing", claims);
+		serve_fail(w, ORR_EFAIL, NULL, "orr_serve_claim() with unknown claims in 0x%x", claims);
 	else
 		w->claims |= claims;
 }

@@ -51,7 +51,7 @@ static void take_off(struct orr_serve *w, struct lane *l, double start_s, uint32
 	l->end_s = end_after(l, start_s, iteration_s(w, l) + l->copying_s);
 }
 
-/* Part of a prompt was processed. True: the prompt is done, and the whole output. */
+/* Books the processed part of a prompt. Returns whether prompt and output are complete. */
 static bool land_prompt(struct orr_serve *w, struct lane *l, struct req *q)
 {
 	q->done += q->next_tokens;
@@ -85,7 +85,7 @@ static void complete(struct orr_serve *w, struct lane *l, struct req *q)
 	req_end(w, q, ORR_REQ_COMPLETED, l->end_s);
 }
 
-/* The iteration in flight has ended. True: a request has ended with it. */
+/* Books the end of the iteration in flight. Returns whether a request ended with it. */
 static bool land(struct orr_serve *w, struct lane *l)
 {
 	double prompt_tokens = 0;
@@ -150,8 +150,8 @@ static double quiet_until(struct orr_serve *w)
 }
 
 /*
- * Starts the next iteration of a repetition; at least one is left, and there is room for it. Iterations that end before
- * any other event, and that the repetition goes on after, are done here without events of their own.
+ * Starts the next iteration of a repetition; at least one is left, and there is room for it. Inlined: iterations that end
+ * before any other event and do not end the repetition have no event of their own.
  */
 static void go_on(struct orr_serve *w, struct lane *l, uint32_t need)
 {
@@ -294,13 +294,13 @@ void orr_iter_run(struct orr_serve *w, uint32_t replica, uint64_t most, uint32_t
 	if (!l)
 		return;
 	if (flags & ~(unsigned)(ORR_ITER_DECODE | ORR_ITER_THROUGH | ORR_ITER_HOLD)) {
-		serve_fail(w, ORR_EFAIL, NULL, "orr_iter_run() on replica %u with flags 0x%x, of which some mean nothing", replica, flags);
+		serve_fail(w, ORR_EFAIL, NULL, "orr_iter_run() on replica %u with unknown flags in 0x%x", replica, flags);
 		return;
 	}
 	uint32_t decodes = flags & ORR_ITER_DECODE ? l->ends.n : 0, need = decodes ? decodes_need(w, l) : 0;
 	if (l->is_flying || (!decodes && !l->n_list)) {
 		serve_fail(w, ORR_EFAIL, NULL, "orr_iter_run() on replica %u, %s", replica,
-			l->is_flying ? "on which an iteration runs" : "with nothing to do: no prompt was listed, and there are no decodes");
+			l->is_flying ? "on which an iteration runs" : "with nothing to do: no prompt is listed and there are no decodes");
 		return;
 	}
 	if (need > l->avail) {

@@ -11,8 +11,7 @@ bool kv_open(struct orr_serve *w, struct lane *l, uint32_t deployment, struct or
 	double tokens = d->kv_blocks ? 0 : served_kv_tokens(l->on, w->set->kv_part);
 	if (!d->kv_blocks && !isfinite(tokens)) {
 		orr_fail(err, ORR_EINPUT,
-			"model %.80s: how much KV cache fits is not known (no memory size, or no kv_bytes): give kv_blocks",
-			l->model->name);
+			"model %.80s: the size of the KV cache is unknown (no memory size or no kv_bytes): give kv_blocks", l->model->name);
 		return false;
 	}
 	double blocks = d->kv_blocks ? d->kv_blocks : floor(tokens / l->block_tokens);
@@ -27,8 +26,8 @@ bool kv_open(struct orr_serve *w, struct lane *l, uint32_t deployment, struct or
 		return true;
 	if (hash_tokens % l->block_tokens) {
 		orr_fail(err, ORR_EINPUT,
-			"serve.prefix_cache: a hash of the trace stands for %u tokens, which is no multiple of serve.kv_block=%u",
-			hash_tokens, l->block_tokens);
+			"serve.prefix_cache: a hash of the trace covers %u tokens, which is no multiple of serve.kv_block=%u", hash_tokens,
+			l->block_tokens);
 		return false;
 	}
 	l->hash_blocks = hash_tokens / l->block_tokens;

@@ -66,7 +66,7 @@ struct lane *lane_at(struct orr_serve *w, uint32_t replica, const char *what)
 	struct lane *l = lane_on(w, replica);
 	if (!l)
 		serve_fail(w, ORR_EFAIL, NULL, "%s on replica %u, which %s", what, replica,
-			replica >= w->n_replicas ? "there is not" : "is down or serves no language model");
+			replica >= w->n_replicas ? "does not exist" : "is down or serves no language model");
 	return l;
 }
 
@@ -139,7 +139,7 @@ void lane_settle(const struct orr_serve *w, struct req *q)
 		decodes_settle(l, q);
 }
 
-/* All tokens done become prompt. */
+/* Turns all tokens done into prompt. */
 static void restart(struct req *q)
 {
 	if (q->done > q->prompt)
@@ -224,7 +224,8 @@ void orr_pause(struct orr_serve *w, orr_req r)
 		return;
 	struct lane *l = lane_of(w, q);
 	if (q->heap_at == NONE)
-		serve_fail(w, ORR_EFAIL, q, "orr_pause() of a request that %s", q->is_paused ? "is paused already" : "is in its prompt");
+		serve_fail(w, ORR_EFAIL, q, "orr_pause() of a request that %s",
+			q->is_paused ? "is paused already" : "has not finished its prompt");
 	else if (l->is_flying)
 		serve_fail(w, ORR_EFAIL, q, "orr_pause() while an iteration runs on replica %u", q->replica);
 	else {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which models are in a replica's memory. One is loaded at a time; its weights are taken from the start of that. */
+/* Models in the memory of a replica. One is loaded at a time; its weights take memory from the start of loading. */
 #include "serve/due.h"
 #include "serve/memory.h"
 #include "serve/metrics.h"
@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-/* A table model that the replica may run. */
+/* Returns whether it is a table model that the replica may run. */
 static bool may_run(const struct orr_serve *w, const struct replica *r, uint32_t model)
 {
 	return w->config->model[model]->kind == SERVED_TABLE && (r->model == UINT32_MAX || r->model == model);
@@ -30,8 +30,9 @@ void loading_begin(struct orr_serve *w, uint32_t replica)
 	}
 	if (r->weights > r->memory)
 		serve_fail(w, ORR_EINPUT, NULL,
-			"the weights of the models of replica %u need %.9g bytes and it has %.9g (serve.preloaded=false loads them when "
-			"the policy asks)",
+			"the weights of the models of replica %u take %.9g bytes, and it has %.9g (with serve.preloaded=false the policy "
+			"loads "
+			"models)",
 			replica, r->weights, r->memory);
 }
 
@@ -46,7 +47,7 @@ bool orr_model_is_loaded(const struct orr_serve *w, uint32_t replica, uint32_t m
 	return replica < w->n_replicas && model < w->config->n_models && loading_is_done(w, replica, model);
 }
 
-/* False, with the run failed, where the replica has nothing to do with the model. */
+/* Returns whether the replica may load the model; if not, the run fails. */
 static bool may_load(struct orr_serve *w, uint32_t replica, uint32_t model, const char *what)
 {
 	if (!serve_may_act(w, what))
@@ -71,7 +72,7 @@ static void on_loaded(struct engine *e, void *ctx, uint64_t subject, uint64_t ar
 	struct orr_serve *w = ctx;
 	const struct replica *r = &w->replica[subject];
 	if (w->error.code || !r->loaded_s || isnan(r->loaded_s[arg]) || serve_ns(r->loaded_s[arg]) != eng_now(e))
-		return; /* taken out again, or begun anew, in the meantime */
+		return; /* unloaded or loaded again in the meantime */
 	serve_happen(w, r->loaded_s[arg]);
 	replica_dirty(w, (uint32_t)subject);
 }
@@ -89,7 +90,7 @@ bool orr_model_load(struct orr_serve *w, uint32_t replica, uint32_t model)
 		return false;
 	double from = w->now_s;
 	for (uint32_t i = 0; i < w->config->n_models; i++)
-		from = fmax(from, r->loaded_s[i]); /* a NaN counts as nothing */
+		from = fmax(from, r->loaded_s[i]); /* fmax() ignores NaN */
 	r->loaded_s[model] = from + m->load_s;
 	serve_metrics_memory(w, replica);
 	r->weights += m->weight_bytes;
@@ -105,11 +106,12 @@ void orr_model_unload(struct orr_serve *w, uint32_t replica, uint32_t model)
 	const char *name = w->config->model[model]->name;
 	for (uint32_t i = r->first_run; i != NONE; i = w->run[i].next)
 		if (w->run[i].model == model) {
-			serve_fail(w, ORR_EFAIL, NULL, "orr_model_unload() of model %s on replica %u, where a run of it is", name, replica);
+			serve_fail(
+				w, ORR_EFAIL, NULL, "orr_model_unload() of model %s on replica %u, which has a run of it", name, replica);
 			return;
 		}
 	if (isnan(r->loaded_s[model])) {
-		serve_fail(w, ORR_EFAIL, NULL, "orr_model_unload() of model %s on replica %u, where it is not", name, replica);
+		serve_fail(w, ORR_EFAIL, NULL, "orr_model_unload() of model %s on replica %u, which has not loaded it", name, replica);
 		return;
 	}
 	r->loaded_s[model] = NAN;

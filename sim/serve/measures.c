@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the counts come to when the run is over. */
+/* Metrics at the end of a run. */
 #include "serve/metrics.h"
 
 #include "serve/fleet.h"
@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Of more models than this the figures by model are left out. */
+/* With more than MODELS_MAX models, values by model are left out. */
 enum { MODELS_MAX = 64, ATTAINMENT_BATCHES = 30 };
 
 static void put(struct orr_serve *w, const char *name, double value)
@@ -18,7 +18,7 @@ static void put(struct orr_serve *w, const char *name, double value)
 	summary_put(w->result, name, value);
 }
 
-/* "NAME_mean" and the quantiles asked for: names are literals. */
+/* Writes a mean and its interval; names are literals. */
 static void put_mean(struct orr_serve *w, const char *name, const struct tally *t)
 {
 	summary_mean(w->result, name, &t->blocks, w->set->warmup, w->set->ci_level);
@@ -77,7 +77,7 @@ static void put_counts(struct orr_serve *w)
 	put(w, "events", (double)eng_happened(w->host.engine));
 }
 
-/* From the first arrival to the last completion, or to where time was up. */
+/* From the first arrival to the last completion, or to the end of the run if requests are unfinished. */
 static double span_s(const struct orr_serve *w)
 {
 	const struct serve_metrics *m = w->metrics;
@@ -85,7 +85,8 @@ static double span_s(const struct orr_serve *w)
 	return m->has_begun ? end - m->begun_s : 0;
 }
 
-/* Good ones come and go in spells: their interval is that of batches of requests, and goodput's the same around its own value. */
+/* Good requests are autocorrelated: the interval of attainment is that of batch means, and goodput has the same relative to
+ * its own value. */
 static void put_goodput(struct orr_serve *w, double span)
 {
 	struct serve_metrics *m = w->metrics;
@@ -139,13 +140,13 @@ static void put_models(struct orr_serve *w)
 	}
 }
 
-/* ---- devices and money ---- */
+/* ---- devices and cost ---- */
 
 struct fleet_sums {
 	double gpu_s, up_gpu_s, busy_gpu_s, up_s, usd, kv, kv_s;
 };
 
-/* Replicas that are still there have been there until now. */
+/* Sums over replicas; those that are still up are counted until now. */
 static struct fleet_sums sum_up(const struct orr_serve *w)
 {
 	const struct serve_metrics *m = w->metrics;

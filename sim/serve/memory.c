@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Memory of a replica over time, and how runs on it slow each other down.
+ * Memory of a replica over time, and interference between its runs.
  *
- * What runs is projected to its end at the rates that follow from who is there (docs/models.md, "Runs that share a
- * replica"): between two instants at which a run starts, comes to its peak or ends, memory and rates are constant.
- * Overlaps shorter than the clock's resolution do not count.
+ * Projects all runs of a replica to their ends (docs/models.md, "Runs that share a replica"): memory and rates are constant
+ * between two instants at which a run starts, reaches its peak or ends. Overlaps shorter than the clock's resolution are
+ * ignored.
  */
 #include "serve/memory.h"
 #include "serve/replica.h"
@@ -17,18 +17,18 @@
 
 enum { ON_STACK = 16 };
 static const double OVERLAP_S = 2e-9;
-static const double REACHED_S = 0.5e-9; /* what is this near is there */
-static const double ROUNDING = 1e-12;   /* of sums of bytes */
+static const double REACHED_S = 0.5e-9; /* events this near have happened */
+static const double ROUNDING = 1e-12;   /* relative, of sums of bytes */
 
-/* A run in the projection; seconds are of its own progress. */
+/* A run in the projection; seconds of its own progress. */
 struct part {
 	uint32_t model;
-	bool is_going;        /* not suspended, begun, not ended */
-	double bytes, peak;   /* now; from the peak on */
-	double to_peak, left; /* INFINITY: no peak to come */
-	double stop;          /* what will be left where it leaves; 0: its end */
-	bool is_kept;         /* and holds its memory from then on */
-	double starts_s;      /* 0: it is there */
+	bool is_going;        /* started, not suspended, not ended */
+	double bytes, peak;   /* memory now; from the peak on */
+	double to_peak, left; /* to_peak INFINITY: the peak is past */
+	double stop;          /* value of left at which it leaves; 0: at its end */
+	bool is_kept;         /* it holds its memory from then on */
+	double starts_s;      /* 0: it has started */
 };
 
 static double scale_of(const struct orr_serve *w, uint32_t model)
@@ -57,7 +57,7 @@ void interference_rates(const struct orr_serve *w, const uint32_t *model, uint32
 		}
 		return;
 	case INTERFERENCE_CURVE:
-		/* More than were measured are not started (has_room()); a projection may see them for an instant. */
+		/* has_room() refuses more runs than were measured; a projection may see them for an instant. */
 		for (uint32_t i = 0; i < n; i++)
 			rate[i] = 1 / w->set->curve[(n < w->set->n_curve ? n : w->set->n_curve) - 1];
 		return;
@@ -97,7 +97,7 @@ static bool is_gone(const struct memory_extra *x, uint32_t run)
 	return x && x->without == run + 1;
 }
 
-/* The newcomer, if any, is the last part. */
+/* x, if it is a run, is the last part. */
 static void open_projection(struct projection *p, const struct orr_serve *w, uint32_t replica, const struct memory_extra *x)
 {
 	const struct replica *r = &w->replica[replica];
@@ -164,7 +164,7 @@ static void rates_of(const struct projection *p, double *rate)
 		mem_free(model);
 }
 
-/* How long until something changes; INFINITY: nothing will. */
+/* Time to the next change; INFINITY: there is none. */
 static double until_change(const struct projection *p, const double *rate)
 {
 	double dt = INFINITY;
@@ -203,7 +203,7 @@ static void advance(struct projection *p, const double *rate, double dt)
 	}
 }
 
-/* Each change is told to seen(), if it is given, with its time. False: at some instant there is no room. */
+/* Calls seen(), if not NULL, with the time of each change. Returns false if at some instant there is no room. */
 static bool project(struct projection *p, double capacity, bool is_checked, void (*seen)(void *ctx, double t), void *ctx)
 {
 	double rate_stack[ON_STACK], *rate = p->n <= ON_STACK ? rate_stack : mem_alloc((p->n + 1) * sizeof *rate);
@@ -224,7 +224,7 @@ static bool project(struct projection *p, double capacity, bool is_checked, void
 	return fits;
 }
 
-/* The most that can ever be in use has room: no need to look at times. */
+/* Returns whether even the sum of all peaks fits, so that times do not matter. */
 static bool fits_anyway(const struct orr_serve *w, uint32_t replica, const struct memory_extra *x)
 {
 	const struct replica *r = &w->replica[replica];
@@ -278,9 +278,9 @@ static int by_time(const void *a, const void *b)
 }
 
 /*
- * Room grows only when another run ends or leaves its peak; so the least delay is none, the time of such a change, or
- * puts the newcomer's own peak there. (With interference the newcomer moves the changes that come after its start: what
- * is returned fits, but a shorter delay might.)
+ * Memory is freed only at changes of other runs, so the least delay is 0, the time of a change, or the delay that puts the
+ * new run's peak at a change. (With interference the new run shifts later changes: the delay returned fits, but a shorter
+ * one might too.)
  */
 double memory_fits_after(const struct orr_serve *w, uint32_t replica, struct memory_extra x)
 {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Options of the serving world: their documentation and how they are resolved. */
 #include "serve/options.h"
 
 #include "base/mem.h"
@@ -9,52 +10,52 @@
 
 const struct orr_param serve_options[] = { ORR_PARAM_CHOICE("router", "auto",
 						   "auto|round-robin|random|jsq|power-of-two|least-outstanding|prefix-aware",
-						   "which replica a request goes to; auto: the policy's own rule, else jsq"),
+						   "rule that picks the replica of a request; auto: the policy's own rule, else jsq"),
 	ORR_PARAM_INT("queue_limit", "0", 0, 9e15,
-		"most requests that a replica has, or that wait in the policy's own queue; one more is shed; 0: no limit"),
+		"most requests on a replica, or in the policy's own queue per replica; further requests are shed; 0: no limit"),
 	ORR_PARAM_CHOICE("shed", "no", "no|late|hopeless",
-		"late: a request that still waits at its deadline is given up; hopeless: when its deadline can no longer be met"),
+		"late: shed requests that still wait at their deadline; hopeless: shed when the deadline can no longer be met"),
 	ORR_PARAM_CHOICE("autoscale", "none", "none|outstanding|rate",
-		"number of replicas of deployments with `most`: by live requests, or by requests per second"),
-	ORR_PARAM_REAL("scale_target", "8", 1e-9, 1e12, "live requests, or requests per second, that a replica is to have"),
-	ORR_PARAM_TIME("scale_interval", "15s", "time between two looks at the load"),
-	ORR_PARAM_TIME("scale_quiet", "5m", "replicas go when none of the looks in this time asked for as many"),
-	ORR_PARAM_TIME("start_up", "0", "from getting its GPUs to serving, for replicas that are not there from the start"),
-	ORR_PARAM_TIME("notice", "0", "before a node goes its replicas drain for this long (spot instances)"),
+		"adapts the number of replicas of deployments with `most`, to live requests or to requests per second"),
+	ORR_PARAM_REAL("scale_target", "8", 1e-9, 1e12, "target of live requests, or of requests per second, per replica"),
+	ORR_PARAM_TIME("scale_interval", "15s", "time between two decisions of the autoscaler"),
+	ORR_PARAM_TIME("scale_quiet", "5m", "scale-down window: replicas are removed when no decision in this time asked for as many"),
+	ORR_PARAM_TIME("start_up", "0", "time from getting GPUs to serving, for replicas added later"),
+	ORR_PARAM_TIME("notice", "0", "notice before a node fails: its replicas drain for this long (spot instances)"),
 	ORR_PARAM_INT("clients", "0", 0, 1e6,
-		"users that each send the next row of the trace when they have their answer and have thought; 0: rows come at their times"),
-	ORR_PARAM_TIME("think", "0", "mean time from an answer to the next request of a user or a session"),
-	ORR_PARAM_CHOICE("think_law", "exponential", "exponential|fixed", "its distribution"),
+		"closed loop: users, each sending the next row of the trace after an answer and a think time; 0: rows arrive at their "
+		"times"),
+	ORR_PARAM_TIME("think", "0", "mean think time: from an answer to the next request of a user or a session"),
+	ORR_PARAM_CHOICE("think_law", "exponential", "exponential|fixed", "distribution of the think time"),
 	ORR_PARAM_CHOICE("sessions", "none", "none|replay|grow",
-		"a session's rows come one after the other's answer; grow: prompts repeat what was said before"),
-	ORR_PARAM_TIME("slo", "0", "deadline of requests that bring none, from arrival to completion; 0: the model's"),
-	ORR_PARAM_TIME("slo_ttft", "0", "limit of the time to the first token, for goodput; 0: none"),
-	ORR_PARAM_TIME("slo_tpot", "0", "limit of the time per output token, for goodput; 0: none"),
-	ORR_PARAM_BOOL("any_model", false, "requests for models that are not served go to the first model"),
-	ORR_PARAM_CHOICE("interference", "none", "none|pairwise|occupancy|curve", "how runs on one replica slow each other down"),
+		"replay: each row of a session arrives after the answer to the last one; grow: its prompt also repeats all earlier turns"),
+	ORR_PARAM_TIME("slo", "0", "SLO of requests without one of their own, from arrival to completion; 0: the model's"),
+	ORR_PARAM_TIME("slo_ttft", "0", "limit of TTFT, for goodput; 0: none"),
+	ORR_PARAM_TIME("slo_tpot", "0", "limit of TPOT, for goodput; 0: none"),
+	ORR_PARAM_BOOL("any_model", false, "send requests for models that are not served to the first model"),
+	ORR_PARAM_CHOICE("interference", "none", "none|pairwise|occupancy|curve", "slowdown of runs that share a replica"),
 	ORR_PARAM_TEXT_OR_FILE("slowdowns", "", ".csv",
-		"with interference=pairwise: a:b=1.3,.. where a beside b takes 1.3 times as long; or a file of such"),
-	ORR_PARAM_LIST("slowdown_curve", "",
-		"with interference=curve: how many times as long each of 1, 2, .. runs on one replica takes, as measured: 1,1.1,1.4"),
-	ORR_PARAM_REAL("utilisation_limit", "0", 0, 1e6, "most that the utilisations of runs on a replica add up to; 0: no limit"),
-	ORR_PARAM_CHOICE("exit", "interval", "now|interval|layer", "where a run can be stopped"),
+		"with interference=pairwise: a:b=1.3,.. if a beside b takes 1.3 times as long; or a file of such lines"),
+	ORR_PARAM_LIST("slowdown_curve", "", "with interference=curve: measured slowdowns of 1, 2, .. runs on one replica: 1,1.1,1.4"),
+	ORR_PARAM_REAL("utilisation_limit", "0", 0, 1e6, "largest sum of the utilisations of runs on a replica; 0: no limit"),
+	ORR_PARAM_CHOICE("exit", "interval", "now|interval|layer", "exit points, where a run can be aborted"),
 	ORR_PARAM_TIME("exit_interval", "0", "with exit=interval: progress between two exit points; 0: anywhere"),
-	ORR_PARAM_TIME("resume_cost", "0", "work that is added to a suspended run when it goes on"),
+	ORR_PARAM_TIME("resume_cost", "0", "work added to a suspended run when it resumes"),
 	ORR_PARAM_BOOL("preloaded", true, "all models are in memory from the start"),
 	ORR_PARAM_INT("kv_block", "16", 1, 1e6, "tokens in a block of the KV cache"),
-	ORR_PARAM_REAL("kv_part", "0.9", 0.01, 1, "part of a replica's memory that weights and KV cache may take"),
-	ORR_PARAM_BOOL("prefix_cache", false, "blocks of prompts that came before are kept while there is room"),
-	ORR_PARAM_REAL("swap_Bps", "16e9", 1, 1e18, "bytes per second between a replica's GPUs and the host's memory"),
-	ORR_PARAM_REAL("kv_Bps", "25e9", 1, 1e18, "bytes per second of moving a KV cache where no network is given"),
-	ORR_PARAM_TIME("kv_latency", "0", "added to each such transfer; to the latencies of the links where a network is given"),
-	ORR_PARAM_BOOL("kv_overlap", false, "each layer of a KV cache is sent as soon as the prompt's last iteration has computed it"),
-	ORR_PARAM_CHOICE("tbt", "tpot", "tpot|splitwise",
-		"time between tokens of a request: (end - first) / (n - 1), or with Splitwise (end - first) / n"),
-	ORR_PARAM_INT("max_calls_per_instant", "1000", 1, 1e9, "schedule() calls per replica at one instant before the run ends"),
-	ORR_PARAM_REAL("warmup", "0", 0, 0.9, "first part of the requests left out of means"),
+	ORR_PARAM_REAL("kv_part", "0.9", 0.01, 1, "share of a replica's memory for weights and KV cache"),
+	ORR_PARAM_BOOL("prefix_cache", false, "keep blocks of earlier prompts while there is room"),
+	ORR_PARAM_REAL("swap_Bps", "16e9", 1, 1e18, "bytes per second between a replica and the host's memory"),
+	ORR_PARAM_REAL("kv_Bps", "25e9", 1, 1e18, "bytes per second of a KV transfer without a network"),
+	ORR_PARAM_TIME("kv_latency", "0", "latency of a KV transfer; with a network, added to the latencies of its links"),
+	ORR_PARAM_BOOL("kv_overlap", false, "send each layer of a KV cache as soon as the last iteration of the prompt has computed it"),
+	ORR_PARAM_CHOICE(
+		"tbt", "tpot", "tpot|splitwise", "time per output token: tpot (end - first) / (n - 1); splitwise (end - first) / n"),
+	ORR_PARAM_INT("max_calls_per_instant", "1000", 1, 1e9, "most schedule() calls per replica at one instant; more end the run"),
+	ORR_PARAM_REAL("warmup", "0", 0, 0.9, "share of the first requests left out of means"),
 	ORR_PARAM_REAL("ci_level", "0.95", 0.5, 0.999999, "level of confidence intervals"), ORR_PARAM_END };
 
-/* The number of a choice in the table's list of words. */
+/* Returns the index of a choice among the words of its parameter. */
 static int choice(const struct orr_args *a, const char *name)
 {
 	const char *word = orr_arg_text(a, name), *words = "";
@@ -85,7 +86,7 @@ static uint32_t model_named(const struct serve_config *c, const char *name, size
 	return UINT32_MAX;
 }
 
-/* "a:b=1.3" into the matrix. */
+/* Reads "a:b=1.3" into the matrix. */
 static int read_slowdown(const struct serve_config *c, double *slowdown, const char *s, size_t n, struct orr_error *err)
 {
 	const char *colon = memchr(s, ':', n), *equals = colon ? memchr(colon, '=', n - (size_t)(colon - s)) : NULL;
@@ -97,9 +98,8 @@ static int read_slowdown(const struct serve_config *c, double *slowdown, const c
 	uint32_t a = model_named(c, s, (size_t)(colon - s));
 	uint32_t b = model_named(c, colon + 1, (size_t)(equals - colon - 1));
 	if (a == UINT32_MAX || b == UINT32_MAX)
-		return orr_fail(err, ORR_EINPUT, "serve.slowdowns: \"%.*s\": no model of the name \"%.*s\" is served",
-			(int)(n < 80 ? n : 80), s, (int)(a == UINT32_MAX ? colon - s : equals - colon - 1),
-			a == UINT32_MAX ? s : colon + 1);
+		return orr_fail(err, ORR_EINPUT, "serve.slowdowns: \"%.*s\": no model \"%.*s\" is served", (int)(n < 80 ? n : 80), s,
+			(int)(a == UINT32_MAX ? colon - s : equals - colon - 1), a == UINT32_MAX ? s : colon + 1);
 	slowdown[(size_t)a * c->n_models + b] = x;
 	return 0;
 }
@@ -127,7 +127,7 @@ static int read_slowdowns(struct serve_settings *x, const struct serve_config *c
 	return 0;
 }
 
-/* No more runs side by side than were measured. */
+/* The curve also limits the number of runs on a replica. */
 static int read_curve(struct serve_settings *x, const struct orr_args *a, struct orr_error *err)
 {
 	size_t n = 0;
@@ -139,7 +139,7 @@ static int read_curve(struct serve_settings *x, const struct orr_args *a, struct
 		if (i ? curve[i] >= 1 && curve[i] <= 1e6 : curve[i] == 1)
 			continue;
 		return orr_fail(err, ORR_EINPUT, "serve.slowdown_curve: with %zu run%s: expected %s, found %g", i + 1, i ? "s" : "",
-			i ? "a factor from 1 to 1e6" : "1, as nothing slows down a run that is alone", curve[i]);
+			i ? "a factor from 1 to 1e6" : "1, for a single run", curve[i]);
 	}
 	x->curve = curve;
 	x->n_curve = n;

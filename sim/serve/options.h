@@ -2,8 +2,8 @@
 /*
  * options.h - what `--set serve.NAME=VALUE` sets, resolved once per run
  *
- * Invariant after settings_new(): every choice is a number of its enum, a limit that was not set is the value that
- * never binds (INFINITY, UINT64_MAX), and what names models names models that are served.
+ * Invariant after settings_new(): every choice is a value of its enum, a limit that is not set is INFINITY or the largest
+ * integer, and every model named is served.
  */
 #ifndef ORR_SERVE_OPTIONS_H
 #define ORR_SERVE_OPTIONS_H
@@ -29,11 +29,11 @@ struct serve_settings {
 	uint64_t queue_limit; /* UINT64_MAX: none */
 	enum serve_shed shed;
 	double slo_s, slo_ttft_s, slo_tpot_s; /* INFINITY: not set */
-	bool any_model;                       /* a model that is not served: the first */
+	bool any_model;                       /* requests for models that are not served go to the first model */
 
 	enum serve_interference interference;
 	double *slowdown;         /* [model * n_models + beside]; NULL unless pairwise */
-	const double *curve;      /* [runs - 1]; the options' own */
+	const double *curve;      /* [runs - 1]; owned by the options */
 	size_t n_curve;           /* SIZE_MAX unless curve */
 	double utilisation_limit; /* INFINITY: none */
 	enum serve_exit exit;
@@ -41,7 +41,7 @@ struct serve_settings {
 	bool preloaded;
 
 	uint32_t kv_block; /* tokens */
-	double kv_part;    /* of a replica's memory */
+	double kv_part;    /* share of a replica's memory */
 	bool prefix_cache;
 	double swap_Bps, kv_Bps, kv_latency_s;
 	bool kv_overlap;
@@ -51,7 +51,7 @@ struct serve_settings {
 	double ci_level, warmup;
 };
 
-/* NULL, with *err filled in, if the texts make no sense. */
+/* Returns NULL, with *err filled in, if an option is invalid. */
 struct serve_settings *settings_new(const struct serve_config *c, struct orr_error *err);
 void settings_free(struct serve_settings *s);
 

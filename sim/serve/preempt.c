@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-static const double AT_ONCE_S = 1e-9; /* an exit point this near is here */
+static const double AT_ONCE_S = 1e-9; /* an exit point this near is reached */
 
 /* ---- exit points ---- */
 
@@ -27,7 +27,7 @@ static double exit_interval(const struct orr_serve *w, const struct run *x)
 	}
 }
 
-/* The progress at which it would leave; INFINITY: not known. */
+/* Progress at the next exit point; INFINITY: unknown. */
 static double exit_point(const struct orr_serve *w, const struct run *x)
 {
 	double interval = exit_interval(w, x), done = x->alone_s - run_left(w, x);
@@ -36,7 +36,7 @@ static double exit_point(const struct orr_serve *w, const struct run *x)
 						   : done;
 }
 
-/* What is left there; 0: no exit point before the end, it ends by itself. */
+/* Seconds left there; 0: there is no exit point before the end. */
 static double left_at(const struct run *x, double done)
 {
 	return done < x->alone_s - AT_ONCE_S ? x->alone_s - done : 0;
@@ -44,7 +44,7 @@ static double left_at(const struct run *x, double done)
 
 /* ---- abort and resume ---- */
 
-/* The run, if this is a time to act and it is on a replica. */
+/* Returns the run if actions are allowed and it is live; else NULL, and the run of the world fails. */
 static struct run *acting_on(struct orr_serve *w, orr_run run, const char *what)
 {
 	if (!serve_may_act(w, what))
@@ -61,7 +61,7 @@ static const struct req *first_of(const struct orr_serve *w, const struct run *x
 	return x->n ? req_of(w, x->handle[0]) : NULL;
 }
 
-/* With its memory held from that progress on, does all that runs there still fit? */
+/* Returns whether all runs of the replica fit if this one keeps its memory from that progress on. */
 static bool can_hold(const struct orr_serve *w, struct run *x, double at)
 {
 	struct run saved = *x;
@@ -88,7 +88,7 @@ void orr_run_abort(struct orr_serve *w, orr_run run, enum orr_abort_how how)
 		return;
 	const struct req *q = first_of(w, x);
 	if (how != ORR_ABORT_RESTART && how != ORR_ABORT_SAVE) {
-		serve_fail(w, ORR_EFAIL, q, "orr_run_abort() as %d; it is ORR_ABORT_RESTART or ORR_ABORT_SAVE", (int)how);
+		serve_fail(w, ORR_EFAIL, q, "orr_run_abort() with how = %d: expected ORR_ABORT_RESTART or ORR_ABORT_SAVE", (int)how);
 		return;
 	}
 	if (x->leaving >= 0 || (x->state == RUN_SUSPENDED && how == ORR_ABORT_SAVE)) {
@@ -97,15 +97,14 @@ void orr_run_abort(struct orr_serve *w, orr_run run, enum orr_abort_how how)
 	}
 	double at = exit_point(w, x), done = x->alone_s - run_left(w, x);
 	if (at == INFINITY) {
-		serve_fail(w, ORR_EINPUT, q,
-			"orr_run_abort(): model %s does not say how many exit points it has, which serve.exit=layer needs",
+		serve_fail(w, ORR_EINPUT, q, "orr_run_abort(): serve.exit=layer needs the number of layers, which model %s does not give",
 			w->config->model[x->model]->name);
 		return;
 	}
 	if (how == ORR_ABORT_SAVE && !can_hold(w, x, at)) {
 		serve_fail(w, ORR_EFAIL, q,
 			"orr_run_abort(): no room on replica %u to keep the run's memory beside what runs there "
-			"(orr_run_can_save() tells)",
+			"(orr_run_can_save() checks this)",
 			x->replica);
 		return;
 	}
@@ -121,7 +120,7 @@ void orr_run_abort(struct orr_serve *w, orr_run run, enum orr_abort_how how)
 	run_set_end(w, x);
 }
 
-/* It goes on from now. Work that is added is done before anything else: the peak comes that much later. */
+/* Goes on from now. The added work comes first, so the peak is that much later. */
 static void revive(const struct orr_serve *w, struct run *x)
 {
 	x->state = RUN_RUNNING;
@@ -157,7 +156,7 @@ void orr_run_resume(struct orr_serve *w, orr_run run)
 	if (!orr_run_can_resume(w, run)) {
 		serve_fail(w, ORR_EFAIL, first_of(w, x),
 			"orr_run_resume(): no room on replica %u for the rest of the run "
-			"(orr_run_can_resume() tells)",
+			"(orr_run_can_resume() checks this)",
 			x->replica);
 		return;
 	}

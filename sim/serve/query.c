@@ -109,7 +109,7 @@ uint32_t orr_req_true_output(struct orr_serve *w, orr_req r)
 {
 	const struct req *q = req_of(w, r);
 	if (!(w->policy->flags & (ORR_NEEDS_ORACLE | ORR_MAY_ORACLE))) {
-		serve_fail(w, ORR_EFAIL, q, "asks for the length of an output but does not declare ORR_NEEDS_ORACLE");
+		serve_fail(w, ORR_EFAIL, q, "orr_req_true_output() needs ORR_NEEDS_ORACLE or ORR_MAY_ORACLE");
 		return 0;
 	}
 	w->saw_truth = true;
@@ -318,7 +318,7 @@ void orr_serve_timer(struct orr_serve *w, uint32_t replica, double at_s)
 	if (w->error.code || !is_replica(w, replica, "orr_serve_timer()") || at_s == INFINITY)
 		return;
 	if (isnan(at_s)) {
-		serve_fail(w, ORR_EFAIL, NULL, "orr_serve_timer() at a time that is no number");
+		serve_fail(w, ORR_EFAIL, NULL, "orr_serve_timer() at NaN");
 		return;
 	}
 	uint64_t arg;

@@ -128,7 +128,7 @@ static uint64_t *requests_of(const struct orr_serve *w, uint32_t replica, uint32
 	return found;
 }
 
-/* Takes a request off a lost replica: it waits, from scratch. */
+/* Takes a request off a lost replica: it waits again, without progress. */
 static void throw_off(struct orr_serve *w, struct req *q)
 {
 	if (q->state == ORR_REQ_ENDED)
@@ -156,7 +156,7 @@ static void throw_off(struct orr_serve *w, struct req *q)
 	q->restarts++;
 }
 
-/* It is to be routed again. */
+/* Keeps it for replicas_place_thrown(). */
 static void keep_thrown(struct orr_serve *w, struct req *q)
 {
 	struct fleet *f = w->fleet;
@@ -268,7 +268,7 @@ static int settle_part(struct orr_serve *w, uint32_t d)
 	p->kv_tokens = NAN;
 	if (!x->tp || !x->pp || p->least > p->most)
 		return orr_fail(&w->error, ORR_EINPUT, "deployment %u: %s", d,
-			p->least > p->most ? "least is more than most" : "tp and pp are 1 or more");
+			p->least > p->most ? "least is more than most" : "tp and pp must be at least 1");
 	if (p->model != NONE && p->model >= w->config->n_models)
 		return orr_fail(&w->error, ORR_EINPUT, "deployment %u: model %u; there are %u", d, p->model, w->config->n_models);
 	for (uint32_t m = 0; p->model == NONE && m < w->config->n_models; m++)
@@ -310,7 +310,7 @@ void replicas_begin(struct orr_serve *w)
 	if (w->config->n_deployments)
 		settle_slots(w);
 	if (!w->n_replicas) {
-		orr_fail(&w->error, ORR_EINPUT, "nothing serves: no deployment has a replica");
+		orr_fail(&w->error, ORR_EINPUT, "no deployment has a replica");
 		return;
 	}
 	groups_begin(w);

@@ -228,9 +228,9 @@ static void check_completed(struct orr_serve *w, const struct req *q, double at_
 	if (is_llm && q->outputs != q->output_asked)
 		serve_fail(w, ORR_EFAIL, q, "conservation: it got %u tokens and asked for %u", q->outputs, q->output_asked);
 	else if (is_llm && !(q->first_token_s >= q->arrival_s && q->first_token_s <= at_s))
-		serve_fail(w, ORR_EFAIL, q, "conservation: its first token did not come between its arrival and its end");
+		serve_fail(w, ORR_EFAIL, q, "conservation: its first token is not between its arrival and its end");
 	else if (!(q->first_start_s >= q->arrival_s - 1e-9 && q->first_start_s <= at_s))
-		serve_fail(w, ORR_EFAIL, q, "conservation: it did not start between its arrival and its end");
+		serve_fail(w, ORR_EFAIL, q, "conservation: its start is not between its arrival and its end");
 }
 
 void req_end(struct orr_serve *w, struct req *q, enum orr_req_end how, double at_s)

@@ -20,7 +20,7 @@ static bool is_over(const struct orr_serve *w)
 	return !w->live && !w->has_next;
 }
 
-/* ---- as many as wanted ---- */
+/* ---- towards the number wanted ---- */
 
 static bool counts(const struct orr_serve *w, uint32_t replica)
 {
@@ -207,7 +207,7 @@ static void begin_ticks(struct orr_serve *w)
 		f->longest_window = p->cap_asked > f->longest_window ? p->cap_asked : f->longest_window;
 	}
 	if (!any && f->autoscale != AUTOSCALE_NONE)
-		orr_fail(&w->error, ORR_EINPUT, "serve.autoscale=%s: no deployment says how many replicas it may have (\"most\")",
+		orr_fail(&w->error, ORR_EINPUT, "serve.autoscale=%s: no deployment gives its largest number of replicas (\"most\")",
 			orr_arg_text(w->config->options, "autoscale"));
 	if (!any)
 		return;

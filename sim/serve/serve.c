@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One run: begin, instants, end. */
+/* A run of the world: begin, instants, loop, end. */
 #include "serve/clients.h"
 #include "serve/dispatch.h"
 #include "serve/fleet.h"
@@ -59,7 +59,7 @@ bool serve_has_failed(const struct orr_serve *w)
 
 /* ---- the loop of a run that owns its clock ---- */
 
-/* Requests wait, and nothing that lies ahead can change that by itself. (In a closed loop more come only after answers.) */
+/* Returns whether no pending event can let a waiting request go on. (In a closed loop, requests follow answers only.) */
 static bool is_starving(const struct orr_serve *w)
 {
 	return (!w->has_next || w->clients) && eng_pending(w->host.engine) == serve_background(w);
@@ -77,7 +77,7 @@ void serve_starving(struct orr_serve *w)
 		serve_fail(w, ORR_EFAIL, oldest, "%llu requests have not ended, and replicas find no GPUs, now or later",
 			(unsigned long long)w->live);
 	serve_fail(w, ORR_EFAIL, oldest,
-		"%llu requests have not ended, nothing runs, no timer is set and no request is to come: the policy does nothing for them "
+		"%llu requests have not ended, nothing runs, no timer is set and no request will arrive: the policy does not start them "
 		"(this is the first%s)",
 		(unsigned long long)w->live,
 		w->set->preloaded ? "" : "; with serve.preloaded=false a policy must load models: orr_model_load()");
@@ -110,15 +110,15 @@ static void loop(struct orr_serve *w)
 			break;
 		}
 		if (!eng_next_time(w->host.engine, &t))
-			break; /* what waits needs nodes that never come back */
+			break; /* requests wait for nodes that never return */
 		if (t > INT64_MAX / 2) {
 			serve_fail(w, ORR_EFAIL, NULL,
-				"the clock ends after 146 years and %llu requests have not (--until sets an earlier end)",
+				"the clock ends after 146 years, and %llu requests have not ended (--until sets an earlier end)",
 				(unsigned long long)w->live);
 			break;
 		}
 		if (t > w->config->until_ns) {
-			/* The clock reaches the end of the run and nothing else happens: what is pending lies later. */
+			/* Advances the clock to the end of the run; all pending events are later. */
 			eng_at(w->host.engine, w->config->until_ns, PRIO_UNTIL, on_until, NULL, 0, 0);
 			eng_step(w->host.engine);
 			serve_happen(w, (double)w->config->until_ns / 1e9);
@@ -228,12 +228,12 @@ struct orr_serve *serve_begin(const struct serve_config *c, const struct serve_h
 	return w;
 }
 
-/* What has not ended does so now; the policy is not told. */
+/* Ends all live requests as unfinished, without calls of the policy. */
 static void end_requests(struct orr_serve *w)
 {
 	for (uint32_t slot = 0; slot < w->n_req && w->live; slot++) {
 		struct req *q = &w->req[slot];
-		if (q->state == ORR_REQ_ENDED) /* of a free slot, too */
+		if (q->state == ORR_REQ_ENDED) /* free slots are ENDED too */
 			continue;
 		if (w->config->model[q->model]->kind == SERVED_LLM)
 			lane_settle(w, q);

@@ -216,7 +216,8 @@ void orr_spot_event(struct orr_spot *w, const char *kind, const char *format, ..
 	vsnprintf(text, sizeof text, format, ap);
 	va_end(ap);
 	MEM_GROW(w->event, w->n_event, w->cap_event);
-	w->event[w->n_event++] = (struct event_row){ .time_ns = w->now,
+	struct event_row *row = &w->event[w->n_event++];
+	*row = (struct event_row){ .time_ns = w->now,
 		.kind = result_text(w->result, kind ? kind : ""),
 		.subject = w->n_event,
 		.detail = text[0] ? result_text(w->result, text) : NULL };

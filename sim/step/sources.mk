@@ -6,4 +6,6 @@ liborrery_a_SOURCES += sim/step/options.c sim/step/metrics.c sim/step/trace_even
 	sim/step/steady.c sim/step/policy.c sim/step/exec.c sim/step/run.c sim/step/together.c
 liborrery_a_SOURCES += sim/step/account.h sim/step/compress.h sim/step/exec.h sim/step/graph.h sim/step/step.h \
 	sim/step/trace_event.h sim/step/wire.h sim/step/wire_state.h sim/step/world.h
+# scenarios, and what the shared floors see of the world
+liborrery_a_SOURCES += sim/step/setting.c sim/step/setting.h sim/step/learning.h sim/step/descriptor.c
 include policies/step/sources.mk

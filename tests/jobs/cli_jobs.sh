@@ -95,7 +95,7 @@ jobs t.csv --cluster 1x2 --plicy fifo|2 orrery: unknown option "--plicy"; did yo
 jobs t.csv --cluster 1x2 --policy|2 orrery: option --policy: needs a value
 jobs t.csv --cluster 1x2 --policy fifo -z|2 orrery: unknown option -z
 jobs t.csv --cluster 1x2 --policy fifoo|2 orrery: no policy "fifoo"; did you mean fifo
-jobs t.csv --cluster 1x2 --policy fifo --placement consolidat|2 orrery: no placement "consolidat"; did you mean consolidate
+jobs t.csv --cluster 1x2 --policy fifo --placement consolidat|2 orrery: scenario: \$\.placement: expected count, .* or fgd, found "consolidat"; did you mean consolidate
 jobs t.csv --cluster 1x2 --policy fifo --format philli|2 orrery: .*philli
 jobs t.csv --cluster 1x2 --policy fifo,fifo|2 orrery: two policies are labelled "fifo"; write fifo@LABEL
 jobs t.csv --cluster 1x2 --policy fifo@a,srtf@a|2 orrery: two policies are labelled "a"
@@ -107,11 +107,11 @@ jobs t.csv --cluster 1x2 --policy fifo --set policy.srtf.rules=own|2 orrery: --s
 jobs t.csv --cluster 1x2 --policy srtf --set policy.srtf.rule=own|2 orrery: policy srtf: no parameter "rule"; did you mean rules
 jobs t.csv --cluster 1x2 --policy srtf --set policy.srtf.rules=mine|2 orrery: policy srtf: rules: expected one of own\|helios, found "mine"
 jobs t.csv --cluster 1x2 --policy fifo --set failures.mttf=1h|2 orrery: failures: no parameter "mttf"; did you mean mtbf
-jobs t.csv --cluster 1x2 --policy fifo --seed x|2 orrery: seed: expected a whole number
-jobs t.csv --cluster 1x2 --policy fifo --until soon|2 orrery: until: expected a time such as 30d, found "soon"
-jobs t.csv --cluster 1x2 --policy fifo --record some|2 orrery: record: expected summary, sample or all, found "some"
+jobs t.csv --cluster 1x2 --policy fifo --seed x|2 orrery: scenario: \$\.seed: expected a whole number
+jobs t.csv --cluster 1x2 --policy fifo --until soon|2 orrery: scenario: \$\.until: expected a time such as 30d, found "soon"
+jobs t.csv --cluster 1x2 --policy fifo --record some|2 orrery: scenario: \$\.record: expected summary, sample or all, found "some"
 jobs t.csv --cluster 1x2 --policy fifo -j 0|2 orrery: -j: expected a whole number from 1
-jobs t.csv --cluster 1x2 --policy fifo --policy-timeout 0|2 orrery: policy_timeout: expected seconds
+jobs t.csv --cluster 1x2 --policy fifo --policy-timeout 0|2 orrery: scenario: \$\.policy_timeout: expected a number from 0\.1
 jobs t.csv --cluster 1x1 --policy fifo|2 orrery: t\.csv:3: job 1 asks for 2 GPUs .*can never be placed.*--drop-unfit
 jobs types.csv --cluster 1x2:v100,1x1:a100 --policy fifo|2 orrery: types\.csv:2: job 0 asks for 2 GPUs of type a100 and can never
 jobs t.csv --cluster 1x --policy fifo|2 orrery: cluster "1x": expected NODESxGPUS such as 64x8, found "1x"

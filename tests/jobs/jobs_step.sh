@@ -159,7 +159,7 @@ like "$? $said" '^2 orrery: network: no job of this trace names a strategy' "a n
 said=$("$orrery" jobs a.csv --cluster 4x2:abacus --policy fifo 2>&1)
 like "$? $said" '^2 orrery: .*abacus' "a type of GPU that is no device"
 said=$("$orrery" jobs a.csv --cluster 4x2:v100 --policy fifo --sharing some 2>&1)
-like "$? $said" '^2 orrery: sharing: expected off, analytic or simulated, found "some"' "another way of sharing"
+like "$? $said" '^2 orrery: scenario: \$\.sharing: expected off, analytic or simulated, found "some"' "another way of sharing"
 said=$("$orrery" jobs a.csv --cluster 4x2:v100 --policy fifo --set step.speeds=0:0.5 2>&1)
 like "$? $said" '^2 orrery: step.speeds' "speeds of single devices"
 tap_done

@@ -28,7 +28,7 @@ ok $? "policy new writes a policy"
 said=$(cd "$work/new" && ORRERY_CFLAGS="-I$include" ./mine_test.sh 2>&1)
 like "$said" '^ok: same end times as fifo' "the new policy's own test passes"
 said=$(cd "$work/new" && "$ORRERY" policy new mine 2>&1)
-is "$? $said" "2 orrery: mine.c: is there already; choose another name" "policy new overwrites nothing"
+is "$? $said" "2 orrery: mine.c: exists already; choose another name" "policy new overwrites nothing"
 said=$(cd "$work/new" && "$ORRERY" policy new ../up 2>&1)
 like "$? $said" '^2 orrery: policy new: expected a name of small letters' "policy new stays in its folder"
 like "$("$ORRERY" policy show "$work/new/mine.so")" 'policy\.mine\.skip=false' "policy show lists a plugin's parameters"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A serving policy that does one thing wrong, named by its parameter `how` (tests/serve/plugins_serve.sh). Otherwise it is FIFO. */
+/* A serving policy that makes one mistake, named by its parameter `how` (tests/serve/plugins_serve.sh); else FIFO. */
 #include <orrery/serve.h>
 
 #include <math.h>
@@ -12,7 +12,7 @@ struct state {
 	const char *how;
 	struct orr_serve *world;
 	struct orr_fifo waiting;
-	orr_req ended; /* one that is no more */
+	orr_req ended; /* an ended request */
 	bool is_llm;
 };
 
@@ -25,7 +25,7 @@ static void start(struct orr_serve *w, uint32_t replica, orr_req *req, size_t n,
 	orr_run_start(w, replica, &b);
 }
 
-/* ---- mistakes with models that are tables: r waits, its replica is idle ---- */
+/* ---- mistakes with table models: r waits, its replica is idle ---- */
 
 static void null_batch(struct orr_serve *w, orr_req r)
 {
@@ -293,7 +293,7 @@ static void refuse_resident(struct orr_serve *w, orr_req r)
 }
 static void admit_too_much(struct orr_serve *w, orr_req r)
 {
-	if (!orr_admit(w, r, UINT32_MAX, 0)) /* that is no mistake; to wait for it is */
+	if (!orr_admit(w, r, UINT32_MAX, 0)) /* allowed; the mistake is to wait for it */
 		orr_wake(w, 0);
 }
 
@@ -361,7 +361,7 @@ static void iterate_oddly(struct orr_serve *w, orr_req r)
 	orr_iter_prefill(w, r, orr_req_prompt(w, r));
 	orr_iter_run(w, 0, UINT64_MAX, UINT32_MAX, 0xffu);
 }
-/* All questions, of what there is not. */
+/* Asks all questions about things that do not exist. */
 static void ask_nowhere(struct orr_serve *w, orr_req r)
 {
 	struct orr_replica_info replica;
@@ -383,7 +383,7 @@ static void ask_nowhere(struct orr_serve *w, orr_req r)
 		   orr_run_fits_instead(w, nowhere, &b, unknown) || !isinf(orr_run_fits_after(w, nowhere, &b)) ||
 		   !isnan(orr_model_latency(w, nowhere, nowhere, 1, 1)) || !isnan(orr_iter_estimate(w, nowhere, 1, 1, 1, 1)) ||
 		   orr_model_find(w, "") != UINT32_MAX;
-	orr_serve_give_up(w, r, any || known != 0 ? "something is there" : "nothing is there");
+	orr_serve_give_up(w, r, any || known != 0 ? "something exists" : "nothing exists");
 }
 
 static const struct {
@@ -452,7 +452,7 @@ static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 	return is(s, "route_nowhere") ? nowhere : 0;
 }
 
-/* What a policy can see of a request's output before it is there. */
+/* What a policy can see of a request's output in advance. */
 static double seen(struct orr_serve *w, orr_req r)
 {
 	struct orr_req_info i;
@@ -485,7 +485,7 @@ static void finish(void *self, struct orr_serve *w, orr_req r, enum orr_req_end 
 		hang();
 }
 
-/* Its requests run again and again, for no time. */
+/* Its requests run again and again, in zero time. */
 static void run_end(void *self, struct orr_serve *w, orr_run run)
 {
 	struct state *s = self;
@@ -553,4 +553,4 @@ static const struct orr_serve_ops ops = { .create = create,
 	.replica = replica,
 	.schedule = schedule };
 
-ORR_POLICY_SERVE(serve_hostile, "does one thing wrong", params, ops);
+ORR_POLICY_SERVE(serve_hostile, "makes one mistake", params, ops);

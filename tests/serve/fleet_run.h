@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * fleet_run.h - runs of the serving world under a policy that keeps a log: each replica works off its own requests in
- * order, one at a time
+ * fleet_run.h - runs of the serving world under a policy that keeps a log of its calls: each replica serves its own requests
+ * in order, one at a time
  */
 #ifndef ORR_TESTS_FLEET_RUN_H
 #define ORR_TESTS_FLEET_RUN_H
@@ -13,7 +13,7 @@
 
 #include "tests/tap.h"
 
-/* What the policy saw. */
+/* A call of the policy. */
 struct probe_event {
 	char what; /* 'a' arrive, 'f' finish, 'u' up, 'd' draining, 'x' down */
 	double at_s;
@@ -24,16 +24,16 @@ struct probe_event {
 struct probe {
 	struct probe_event *event;
 	size_t n, cap;
-	/* Called in each arrive() and schedule(), if given. */
+	/* Called in each arrive() and schedule(), if not NULL. */
 	void (*seen)(struct orr_serve *w, char what, uint64_t subject);
 	bool naps;   /* starts nothing in the first second of ten */
 	bool sleeps; /* starts nothing at all */
 };
-extern struct probe probe;                                                  /* of the run that is going on */
-extern const struct orr_policy fleet_probe_policy, fleet_probe_busy_policy; /* the second says that it is work conserving */
+extern struct probe probe;                                                  /* of the current run */
+extern const struct orr_policy fleet_probe_policy, fleet_probe_busy_policy; /* the second claims to be work-conserving */
 
 struct fleet_case {
-	const char *requests;  /* rows of our own CSV with a header, or of Mooncake's; or a generator */
+	const char *requests;  /* rows of orrery's CSV with a header, or Mooncake's JSON lines; or a generator */
 	const char *models[4]; /* JSON texts */
 	struct serve_deployment deployment[4];
 	const char *cluster;   /* "4x1" */
@@ -47,16 +47,16 @@ struct fleet_case {
 	double until_s;      /* 0: no end */
 	uint64_t seed, replication, max_rows;
 	bool no_check;
-	/* In the place of serve_run(): a clock that is somebody else's. */
+	/* Replaces serve_run(), for a shared clock; NULL: serve_run(). */
 	int (*drive)(const struct serve_config *c, const struct orr_policy *policy, const struct orr_args *args, struct run_result *r,
 		struct orr_error *err);
 };
 
-/* NULL if the run ended with an error; err says which. Names in rows are NULL. */
+/* Returns NULL if the run failed; err has the error. Names in rows are NULL. */
 struct run_result *fleet_run(const struct fleet_case *c, struct orr_error *err);
-double fleet_metric(const struct run_result *r, const char *name); /* NAN: there is none */
+double fleet_metric(const struct run_result *r, const char *name); /* Value of a metric; NAN: there is none. */
 
-/* fleet_run(), with a failing test where it ended with an error. */
+/* fleet_run(); a failing test reports an error. */
 __attribute__((unused)) static struct run_result *fleet_must_run(const struct fleet_case *c, const char *what)
 {
 	struct orr_error err;

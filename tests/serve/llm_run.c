@@ -49,7 +49,7 @@ FILE *llm_oracle_file(const char *name)
 	return fopen(path, "r");
 }
 
-/* Tokens clipped as the oracle's README says: at least one of each, at most 4,096 in all, the prompt giving way. */
+/* Clips tokens as the oracle's README says: at least one of each, at most 4,096 in all; the prompt is shortened. */
 struct reqset *llm_vidur_requests(void)
 {
 	enum { ROWS = 2000, LIMIT = 4096 };
@@ -86,7 +86,7 @@ static bool set_all(struct orr_args *args, const char *settings, struct orr_erro
 	return true;
 }
 
-/* As a host does it that has other worlds beside this one. */
+/* Runs the world as a host with several worlds does. */
 static int serve_as_guest(
 	const struct serve_config *c, const struct llm_run *x, const struct orr_args *args, struct run_result *r, struct orr_error *err)
 {

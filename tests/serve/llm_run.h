@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-/* 5 + 0.05 T + 1e-4 C + 1e-6 P milliseconds: what Vidur was run with for its oracle. */
+/* 5 + 0.05 T + 1e-4 C + 1e-6 P milliseconds: the model of the Vidur oracle. */
 extern const char llm_vidur_model[];
 
 struct llm_run {
@@ -22,19 +22,19 @@ struct llm_run {
 	const char *topology; /* NULL: none */
 	const struct orr_policy *policy;
 	const char *settings; /* "name=value name=value" of the policy; NULL: none */
-	const char *options;  /* likewise, of the world */
+	const char *options;  /* the same, of the world */
 	const char *failures; /* time_s,node,event; NULL: none */
 	bool is_quick;        /* no rows, no --check */
-	bool is_guest;        /* on a clock and a pool that the caller owns */
+	bool is_guest;        /* on a clock and a pool of the caller */
 };
 
-/* NULL if the run ended with an error; err says which. Rows name no models. */
+/* Returns NULL if the run failed; err has the error. Rows name no models. */
 struct run_result *llm_serve(const struct llm_run *x, struct orr_error *err);
-/* Requests written as text (a CSV of ours or Vidur's). */
+/* Reads requests from text (orrery's CSV or Vidur's). */
 struct reqset *llm_requests(const char *text, struct orr_error *err);
-/* Likewise Mooncake's JSON lines, whose hashes stand for so many tokens. */
+/* Reads Mooncake's JSON lines, whose hashes cover block_tokens tokens each. */
 struct reqset *llm_hashed_requests(const char *text, uint32_t tokens, struct orr_error *err);
-/* oracles/vidur/NAME under ORRERY_DATA_PATH; NULL: there is none. */
+/* Path of oracles/vidur/NAME under ORRERY_DATA_PATH; NULL: there is none. */
 FILE *llm_oracle_file(const char *name);
 /* The oracle's 2,000 requests; NULL: there are none. */
 struct reqset *llm_vidur_requests(void);

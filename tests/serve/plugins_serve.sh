@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Serving plugins that do one thing wrong each: an error that names the policy, the request (where there is one), the time
-# and what is wrong, exit code 1, and the database as it was. And what a policy cannot see: the length of an output.
+# Serving plugins with one mistake each: an error that names the policy, the request (if any), the time and the mistake, exit
+# code 1, and the database unchanged. And what a policy cannot see: the length of an output.
 . "${srcdir:-.}/tests/tap.sh"
 : "${CC:=cc}"
 if ! command -v "${CC%% *}" >/dev/null; then
@@ -28,7 +28,7 @@ run() { # MODEL HOW [OPTIONS]
     --set "policy.serve-hostile.how=$how" --policy-timeout 1 --no-figures -q "$@") 2>&1
 }
 is "$(run table "" --db runs.db; echo $?)" 0 "without a mistake it serves a table"
-is "$(run llm "" --db runs.db; echo $?)" 0 "and a language model"
+is "$(run llm "" --db runs.db; echo $?)" 0 "without a mistake it serves a language model"
 before=$("$ORRERY" db digest runs.db)
 while IFS='|' read -r model how expected; do
   said=$(run "$model" "$how" --db runs.db --fresh)
@@ -40,8 +40,8 @@ table|hang|1 orrery: policy serve-hostile: .*has not returned for 1 s
 table|act_in_create|1 orrery: policy serve-hostile: at 0\.000000000 s: orr_model_unload\(\) outside arrive\(\), run_end\(\), replica\(\) and schedule\(\)$
 table|act_in_route|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_refuse\(\) outside arrive\(\)
 table|route_nowhere|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: route\(\) returned replica 4000000000, which is not up$
-table|never|1 orrery: policy serve-hostile: request 0 at 0\.600000000 s: 2 requests have not ended, nothing runs, no timer is set and no request is to come
-table|spin|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: schedule\(\) was called 1000 times at this instant without an end to it \(serve\.max_calls_per_instant\)$
+table|never|1 orrery: policy serve-hostile: request 0 at 0\.600000000 s: 2 requests have not ended, nothing runs, no timer is set and no request will arrive
+table|spin|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: schedule\(\) was called 1000 times at one instant, more than serve\.max_calls_per_instant allows$
 table|ended_request|1 orrery: policy serve-hostile: at 0\.520000000 s: start with a request that has ended or never was
 table|null_batch|1 orrery: policy serve-hostile: at 0\.500000000 s: start of a batch: a pointer is NULL$
 table|null_requests|1 orrery: policy serve-hostile: at 0\.500000000 s: start of a batch: a pointer is NULL$
@@ -59,17 +59,17 @@ table|complete_unknown|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_co
 table|complete_waiting|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_complete\(\) of a request without an answer
 table|refuse_unknown|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_refuse\(\) of a request that has ended or never was
 table|refuse_twice|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_refuse\(\) of a request that has ended$
-table|refuse_completed|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_refuse\(\) as 0
+table|refuse_completed|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_refuse\(\) with how = 0
 table|refuse_running|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_refuse\(\) of a request that is in a run$
 table|forward_nowhere|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_forward\(\) to model 99; there are 1$
-table|assign_nowhere|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_assign\(\) to replica 4000000000, which there is not$
+table|assign_nowhere|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_assign\(\) to replica 4000000000, which does not exist$
 table|assign_unknown|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_assign\(\) of a request that has ended or never was
 table|abort_unknown|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_run_abort\(\) of a run that has ended or never was
 table|resume_unknown|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_run_resume\(\) of a run that has ended or never was
 table|load_nowhere|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_model_load\(\) of model 99; there are 1$
 table|unload_nowhere|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_model_unload\(\) on replica 4000000000; there are 1$
 table|wake_nowhere|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_wake\(\) for replica 4000000000; there are 1$
-table|timer_nan|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_serve_timer\(\) at a time that is no number$
+table|timer_nan|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_serve_timer\(\) at NaN$
 table|timer_nowhere|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_serve_timer\(\) for replica 4000000000; there are 1$
 table|in_list_twice|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_fifo_push\(\) of a request that is in a list already$
 table|push_unknown|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_fifo_push\(\) of a request that has ended or never was
@@ -81,7 +81,7 @@ llm|table_of_llm|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: st
 llm|admit_unknown|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_admit\(\) of a request that has ended or never was
 llm|admit_twice|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_admit\(\) of a request that is resident$
 llm|iterate_nothing|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_iter_run\(\) on replica 0, with nothing to do
-llm|iterate_nowhere|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_iter_run\(\) on replica 4000000000, which there is not$
+llm|iterate_nowhere|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_iter_run\(\) on replica 4000000000, which does not exist$
 llm|prefill_waiting|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_iter_prefill\(\) of a request that waits$
 llm|prefill_too_much|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_iter_prefill\(\) of 1000000 tokens; its prompt has 100 left$
 llm|prefill_none|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_iter_prefill\(\) of 0 tokens
@@ -90,43 +90,43 @@ llm|iterate_twice|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: o
 llm|evict_waiting|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_evict\(\) of a request that waits$
 llm|evict_running|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_evict\(\) of a request that is part of the iteration that runs$
 llm|grow_waiting|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_kv_grow\(\) of a request that waits$
-llm|pause_prompt|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_pause\(\) of a request that is in its prompt$
+llm|pause_prompt|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_pause\(\) of a request that has not finished its prompt$
 llm|resume_waiting|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_resume\(\) of a request that waits$
 llm|move_waiting|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_move\(\) of a request that waits$
-llm|move_nowhere|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_move\(\) on replica 4000000000, which there is not$
+llm|move_nowhere|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_move\(\) on replica 4000000000, which does not exist$
 llm|refuse_resident|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_refuse\(\) of a request that is resident$
 table|samples_most|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start: model table has no batch of 4294967295 samples
-table|flags_most|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start of a batch with flags 0xffffffff, of which some mean nothing$
+table|flags_most|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start of a batch with unknown flags in 0xffffffff$
 table|part_negative|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start of a batch with part = -1e-300
 table|million|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start with a request that is in the batch twice$
 table|timer_negative|1 orrery: policy serve-hostile: request 0 at
 table|timer_huge|1 orrery: policy serve-hostile: at 0\.600000000 s: the clock ends after 146 years
 table|observe_nothing|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_serve_observe\(\) of a series without a name$
 table|give_up_mutely|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_serve_give_up\(\) without a reason$
-table|ask_nowhere|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: nothing is there$
-table|endless|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: schedule\(\) was called 1000 times at this instant
+table|ask_nowhere|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: nothing exists$
+table|endless|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: schedule\(\) was called 1000 times at one instant
 table|act_in_finish|1 orrery: policy serve-hostile: at 0\.520000000 s: orr_refuse\(\) outside arrive\(\), run_end\(\), replica\(\) and schedule\(\)$
 table|hang_in_finish|1 orrery: policy serve-hostile: .*has not returned for 1 s
-llm|ask_nowhere|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: nothing is there$
+llm|ask_nowhere|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: nothing exists$
 llm|admit_most|1 orrery: policy serve-hostile: request 0 at 0\.600000000 s: 2 requests have not ended, nothing runs
 llm|grow_most|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_move\(\) to replica 0, where it is$
-llm|iterate_oddly|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_iter_run\(\) on replica 0 with flags 0xff, of which some mean nothing$
+llm|iterate_oddly|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_iter_run\(\) on replica 0 with unknown flags in 0xff$
 llm|admit_too_much|1 orrery: policy serve-hostile: request 0 at 0\.600000000 s: 2 requests have not ended, nothing runs
 EOT
-is "$("$ORRERY" db digest runs.db)" "$before" "the database is as it was"
+is "$("$ORRERY" db digest runs.db)" "$before" "the database is unchanged"
 
 # ---- what a policy can see of an output ----
-seen() { # OUTPUT-TOKENS HOW: the sum of all that it sees of a request at its arrival, and whether it is an oracle
+seen() { # OUTPUT-TOKENS HOW: sum of all that a policy sees of a request at its arrival, and whether it is an oracle
   printf 'arrival_s,prompt_tokens,output_tokens\n0.5,100,%s\n' "$1" >one.csv
   "$ORRERY" serve one.csv --model llm.json --cluster 1x1:v100 --kv-blocks 1000 --policy ./hostile.so --set "policy.serve-hostile.how=$2" --json |
     awk '/"is_oracle"/ { oracle = $2 } /"seen"/ { on = 1 } on && /"value"/ { print oracle, $2; exit }'
 }
-is "$(seen 10 peek)" "$(seen 400 peek)" "requests that differ in the length of their output alone look the same"
-like "$(seen 10 peek)" '^false' "who looks at them is no oracle"
+is "$(seen 10 peek)" "$(seen 400 peek)" "requests that differ only in the length of their output look the same"
+like "$(seen 10 peek)" '^false' "a policy that reads them is no oracle"
 said=$(run llm ask_truth --db runs.db --fresh)
-is "$? $said" "1 orrery: policy serve-hostile: request 0 at 0.500000000 s: asks for the length of an output but does not declare ORR_NEEDS_ORACLE" \
-  "asking for the truth is refused"
+is "$? $said" "1 orrery: policy serve-hostile: request 0 at 0.500000000 s: orr_req_true_output() needs ORR_NEEDS_ORACLE or ORR_MAY_ORACLE" \
+  "orr_req_true_output() is refused"
 sed 's/^ORR_POLICY_SERVE(/ORR_POLICY_SERVE_ORACLE(/' "$tree/tests/plugins/serve_hostile.c" >oracle.c
 $CC -std=c11 -O1 -shared -fPIC -I"$tree/include" -o hostile.so oracle.c
-is "$(seen 10 ask_truth) $(seen 400 ask_truth)" "true, 10, true, 400," "unless the policy declares that it needs it: then it is marked"
+is "$(seen 10 ask_truth) $(seen 400 ask_truth)" "true, 10, true, 400," "a policy that declares ORR_NEEDS_ORACLE may call it, and is marked"
 tap_done

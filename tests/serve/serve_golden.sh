@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Small traces with exact answers, worked by hand. The model takes 10 ms an iteration, 1 ms for each token that it
-# processes and 0.1 ms for each token done before of the requests that decode.
+# Small traces with results worked out by hand. An iteration takes 10 ms, 1 ms per processed token and 0.1 ms per token that
+# the decodes have done before.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$(realpath "$ORRERY")
 cd "$work" || exit 1
@@ -17,7 +17,7 @@ golden() {
   is "$? $(cat said)$(awk -F, 'NR > 1 { printf "\n%.6f %.6f %d", 1000 * $3, 1000 * $4, $6 }' "o/$policy.requests.csv")" "$(printf '0 \n%s' "$expected")" "$name"
 }
 
-# r0 comes at 0 with a prompt of 10 and 3 outputs, r1 at 5 ms with 20 and 2.
+# r0 arrives at 0 with a prompt of 10 and 3 outputs, r1 at 5 ms with 20 and 2.
 printf 'arrival_s,prompt_tokens,output_tokens\n0,10,3\n0.005,20,2\n' >two.csv
 many=(--kv-blocks 1000)
 # 10 + 10; r1's prompt alone 10 + 20; both decode 10 + 2 + 0.1 (11 + 21); r0 10 + 1 + 0.1 x 12.
@@ -26,45 +26,45 @@ golden "vllm: prompts alone, then decodes" vllm two.csv "20.000000 77.400000 0
 # Chunks of 16: 20; r0 decodes with 15 of r1's prompt 10 + 16 + 1.1; with the other 5 10 + 6 + 1.2; r1 10 + 1 + 2.1.
 golden "sarathi: decodes with a chunk of the next prompt" sarathi two.csv "20.000000 64.300000 0
 64.300000 77.400000 0" "${many[@]}" --set policy.sarathi.chunk=16
-# 20; r0 decodes with all of r1's prompt 10 + 21 + 1.1; both 10 + 2 + 0.1 (12 + 21). Splitwise's server and a queue whose first
-# quantum is used up by nobody do the same.
+# 20; r0 decodes with all of r1's prompt 10 + 21 + 1.1; both 10 + 2 + 0.1 (12 + 21). The same for splitwise, and for mlfq while
+# no request uses up its first quantum.
 mixed="20.000000 67.400000 0
 52.100000 67.400000 0"
 golden "orca: decodes with the whole prompt" orca two.csv "$mixed" "${many[@]}"
-golden "splitwise: likewise" splitwise two.csv "$mixed" "${many[@]}"
-golden "mlfq: likewise" mlfq two.csv "$mixed" "${many[@]}"
+golden "splitwise: decodes with the whole prompt" splitwise two.csv "$mixed" "${many[@]}"
+golden "mlfq: decodes with the whole prompt" mlfq two.csv "$mixed" "${many[@]}"
 # 20 + 12.1 + 12.2, then r1 30 + 13.1.
 alone="20.000000 44.300000 0
 74.300000 87.400000 0"
 golden "static batches: r1 waits for the end of r0" fastertransformer two.csv "$alone" "${many[@]}"
-golden "fifo: likewise" fifo two.csv "$alone" "${many[@]}"
+golden "fifo: r1 waits for the end of r0" fifo two.csv "$alone" "${many[@]}"
 
 # 8 blocks of 4 tokens: prompts of 10 and 14 hold 3 and 4 of them. 34; 10 + 2 + 2.6; 10 + 2 + 2.8; r0 takes the last block, so r1
 # gives up its blocks with 3 outputs done, 17 tokens now; r0 goes on alone, 11 + 1.3, .. + 1.7; then r1's 17 tokens 27, and 12.8, 12.9.
 printf 'arrival_s,prompt_tokens,output_tokens\n0,10,8\n0,14,6\n' >tight.csv
 for policy in vllm sarathi; do
-  golden "$policy: the last one starts again when blocks run out" $policy tight.csv "34.000000 125.900000 0
+  golden "$policy: the last resident restarts when blocks run out" $policy tight.csv "34.000000 125.900000 0
 34.000000 178.600000 1" --kv-blocks 8 --set serve.kv_block=4
 done
-# A request that takes every block: 32 tokens read, the 33rd is given out and never read.
+# A request that takes all blocks: 32 tokens are read, the 33rd is an output that is never read.
 printf 'arrival_s,prompt_tokens,output_tokens\n0,30,3\n0,31,3\n' >whole.csv
 for policy in vllm sarathi splitwise mlfq; do
-  golden "$policy: all blocks are enough for whom they are enough, and who needs one more is refused" $policy whole.csv \
+  golden "$policy: a request may take all blocks; one that needs more is refused" $policy whole.csv \
     "$(awk 'BEGIN { print "40.000000 68.300000 0\n0.000000 0.000000 0" }')" --kv-blocks 8 --set serve.kv_block=4
 done
 
-# Blocks of prompts: r1 finds two of its three, 8 tokens of 10, and reads 2.
+# Prefix cache: r1 finds two of its three blocks, 8 tokens of 10, and processes 2.
 printf 'arrival_s,prompt_tokens,output_tokens,blocks\n0,10,1,1 2 3\n1,10,1,1 2 4\n' >prefix.csv
-golden "the prefix cache saves what it has" vllm prefix.csv "20.000000 20.000000 0
+golden "cached tokens are not processed again" vllm prefix.csv "20.000000 20.000000 0
 1012.000000 1012.000000 0" --kv-blocks 100 --set serve.kv_block=4 --set trace_options.block_tokens=4 --set serve.prefix_cache=true
-is "$(awk -F, '$2 == "prefix_hit_share" { print $3 + 0 }' o/summary.csv)" 0.4 "which is said"
+is "$(awk -F, '$2 == "prefix_hit_share" { print $3 + 0 }' o/summary.csv)" 0.4 "prefix_hit_share is the share found"
 
-# A pool for prompts and one for decodes, 1,000 bytes a token at 10^6 B/s: 20, 11 on the way, 12.1 + 12.2; r1 from 20 on: 30, 21 on the way, 13.1.
+# A prefill and a decode replica, 1,000 bytes per token at 10^6 B/s: 20, transfer 11, 12.1 + 12.2; r1 from 20 on: 30, transfer 21, 13.1.
 cat >split.json <<'EOT'
 {"world": "serve", "models": ["m.json"], "cluster": "2x1", "policies": ["splitwise"], "serve": {"kv_Bps": "1e6"},
  "deployments": [{"role": "prefill", "kv_blocks": 1000}, {"role": "decode", "kv_blocks": 1000}]}
 EOT
 "$orrery" serve two.csv --scenario split.json --check --out o --no-figures -q
 is "$(awk -F, 'NR > 1 { printf "%.6f %.6f %d;", 1000 * $3, 1000 * $4, $11 }' o/splitwise.requests.csv)" \
-  "20.000000 55.300000 1;50.000000 84.100000 1;" "a cache is sent from the pool of prompts to that of decodes"
+  "20.000000 55.300000 1;50.000000 84.100000 1;" "a cache moves from the prefill to the decode replica"
 tap_done

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What can never be served is refused at arrival and counted, whatever else is asked for, and nothing waits for ever: huge prompts, outputs of
-# nothing, all at one instant, rows sorted backwards, and random traces over little memory.
+# Requests that can never be served are refused at arrival and counted, and no request waits forever: huge prompts, empty outputs,
+# simultaneous arrivals, rows in reverse order, and random traces over little memory.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$(realpath "$ORRERY")
 cd "$work" || exit 1
@@ -9,7 +9,7 @@ cat >m.json <<'EOT'
 {"name": "m", "source": "made up", "kind": "llm", "weight_bytes": 0, "kv_bytes_per_token": 1000,
  "closed": {"constant_ms": 5, "token_ms": 0.05, "context_ms": 1e-4, "pair_ms": 1e-6}}
 EOT
-# Twenty blocks of 16 tokens: 320 can be held, and of prompt and output all but the last are.
+# Twenty blocks of 16 tokens hold 320; a request needs room for all tokens of prompt and output except the last.
 cat >huge.csv <<'EOT'
 arrival_s,request_id,prompt_tokens,output_tokens
 9,last,10,5
@@ -33,7 +33,7 @@ arrival_s,request_id,prompt_tokens,output_tokens
 2,y2,15,17
 EOT
 never="hugeoutput hugeprompt over toolong" # prompt + output - 1 > 320
-# refused POLICY TRACE ARGS..: exit code, what was said, who was refused
+# refused POLICY TRACE ARGS..: exit code, messages, refused requests
 refused() {
   local policy=$1 trace=$2
   shift 2
@@ -44,7 +44,7 @@ refused() {
 }
 while read -r policy args; do
   read -ra set <<<"$args"
-  is "$(refused "$policy" huge.csv "${set[@]}")" "0 $never" "$policy $args: who can never fit is refused, all others are served"
+  is "$(refused "$policy" huge.csv "${set[@]}")" "0 $never" "$policy $args: requests that can never fit are refused, all others are served"
 done <<'EOT'
 fifo
 vllm
@@ -60,34 +60,34 @@ orca --set policy.orca.reserve=true
 orca --set policy.orca.output=1
 fastertransformer --set policy.fastertransformer.output=1
 EOT
-# Limits of a policy's own: vllm takes no prompt longer than its iterations; who reserves for 64 outputs needs room for prompt and 64.
-is "$(refused vllm huge.csv --set policy.vllm.max_tokens=200)" "0 exact full hugeoutput hugeprompt onlyprompt over toolong" "vllm's own limit"
+# Limits of the policy: vllm takes no prompt longer than its iterations; a reservation for 64 outputs needs room for prompt and 64.
+is "$(refused vllm huge.csv --set policy.vllm.max_tokens=200)" "0 exact full hugeoutput hugeprompt onlyprompt over toolong" "the limit of vllm"
 for policy in orca fastertransformer; do
   is "$(refused $policy huge.csv --set policy.$policy.output=64)" "0 exact full hugeoutput hugeprompt onlyprompt over toolong" \
-    "$policy refuses what it could not reserve for"
-  is "$(refused $policy huge.csv | wc -w)" 20 "$policy refuses everything where its reservation alone is more than the memory"
+    "$policy refuses requests whose reservation never fits"
+  is "$(refused $policy huge.csv | wc -w)" 20 "$policy refuses all requests if the reservation exceeds the memory"
 done
-# With a model of 100 tokens nobody reserves for more.
+# With a model of at most 100 tokens, reservations are at most 100.
 sed 's/"kind"/"longest": 100, "kind"/' m.json >short.json
 for policy in orca fastertransformer; do
   timeout 60 "$orrery" serve huge.csv --model short.json --cluster 1x1 --kv-blocks 20 --policy $policy --out o --no-figures -q --check
-  is "$? $(awk -F, 'NR > 1 && $10 == "completed" { printf "%s ", $1 }' o/$policy.requests.csv)" "0 zero zeroout one y y2 ok last " "$policy: a reservation is no longer than the model's context"
+  is "$? $(awk -F, 'NR > 1 && $10 == "completed" { printf "%s ", $1 }' o/$policy.requests.csv)" "0 zero zeroout one y y2 ok last " "$policy: a reservation is at most the model's context"
 done
-like "$("$orrery" serve huge.csv --model m.json --cluster 1x1 --kv-blocks 20 --policy vllm 2>&1)" '^vllm: requests not completed: refused 4$' "refused ones are told of"
+like "$("$orrery" serve huge.csv --model m.json --cluster 1x1 --kv-blocks 20 --policy vllm 2>&1)" '^vllm: requests not completed: refused 4$' "refused requests are reported"
 
-# The order of rows is not that of arrivals.
+# Rows are not in order of arrival.
 { head -1 huge.csv; tail -n +2 huge.csv | sort -s -t, -k1,1n; } >sorted.csv
 { head -1 huge.csv; tail -n +2 sorted.csv | tac | sort -s -t, -k1,1nr | tac | tac; } >backwards.csv
 for policy in vllm sarathi; do
   refused $policy sorted.csv >/dev/null
   want=$(LC_ALL=C sort "o/$policy.requests.csv" | sha256sum)
   refused $policy huge.csv >/dev/null
-  is "$(LC_ALL=C sort "o/$policy.requests.csv" | sha256sum)" "$want" "$policy: rows in another order, the same answers"
+  is "$(LC_ALL=C sort "o/$policy.requests.csv" | sha256sum)" "$want" "$policy: the order of rows does not matter"
   refused $policy backwards.csv >o.txt
   like "$(cat o.txt)" "^0 $never" "$policy: sorted backwards"
 done
 
-# Random traces; awk's own numbers from a seed.
+# Random traces, from awk's generator with a seed.
 rounds=12
 [ "${ORR_SANITIZED:-}" = 1 ] && rounds=4
 bad=
@@ -107,5 +107,5 @@ for seed in $(seq $rounds); do
     [ "$got" = "0 $want 40" ] || bad="$bad seed $seed, $policy: $got for 0 $want 40;"
   done
 done
-is "$bad" "" "$rounds random traces under seven policies: refused is who can never fit, all others are served"
+is "$bad" "" "$rounds random traces under seven policies: exactly the requests that never fit are refused"
 tap_done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every built-in policy for requests, over models, arrivals and settings of the world, under --check: conservation holds, every
-# request ends, and a second run with other threads has the same digest.
+# Every built-in serve policy over models, arrivals and options of the world, under --check: conservation holds, every request
+# ends, and a run with four threads has the same digest.
 # SPDX-License-Identifier: GPL-3.0-or-later
 set -u
 # shellcheck source=tests/tap.sh
@@ -22,7 +22,7 @@ done
 join() { local IFS=,; echo "$*"; }
 ok "$((${#all[@]} < 14))" "there are at least 14 policies (${#all[@]})"
 
-# A run of some policies: nothing left unfinished, nothing broken.
+# Runs some policies: all requests end, and no check fails.
 matrix() { # NAME POLICIES ARGS..
   local name=$1 policies=$2
   shift 2
@@ -66,8 +66,8 @@ matrix "batches, nodes fail" "$(join "${tables[@]}")" "poisson:rate=60,n=$n" --m
 matrix "exits at layers" "$(join irina fifo)" "poisson:rate=60,n=$n,prompt=100" --model bert-base-t4 --cluster 1x1:t4 --slo 500ms --set serve.exit=layer
 matrix "students" academus "poisson:rate=60,n=$n,prompt=lognormal:35:110:128" --model bert-student-2x768-t4 --cluster 2x1:t4 \
   --set serve.interference=occupancy
-# Each of these broke a policy or the world once: nodes of one replica that fail one after the other with notice; a begun prompt that
-# goes on elsewhere; tasks that come as an iteration ends; batches that memory or samples limit; nobody left to serve by rate.
+# Regressions: nodes of one replica that fail in turn, with notice; a started prompt that continues on another replica; arrivals at
+# the end of an iteration; batches limited by memory or samples; scaling by rate to zero replicas.
 small=$((n / 4))
 matrix "a replica over two nodes, notices" sarathi,vllm "poisson:rate=1000,n=$small,prompt=mooncake,output=lognormal:100:600" --model llama2-7b \
   --cluster 2x2:h100 --tp 4 --kv-blocks 5000 --set failures.mtbf=20s --set failures.mttr=2s --set serve.notice=1s
@@ -90,7 +90,7 @@ echo '{"world": "serve", "deployments": [{"model": "irina-b", "replicas": 1}, {"
 matrix "a model for each replica" "$(join "${tables[@]}"),academus" "poisson:rate=40,n=$small,model=irina-b|irina-googlenet" \
   --scenario "$work/own.json" --model irina-b,irina-googlenet --cluster 3x1:2080
 echo '{"world": "serve", "deployments": [{"model": "irina-a", "replicas": 1, "least": 0, "most": 2}]}' >"$work/none.json"
-matrix "scaled by rate to nobody and back" "$(join "${tables[@]}")" "mmpp:rates=0.01|60,durations=20s|2s,n=$small" --scenario "$work/none.json" \
+matrix "scaled by rate to zero and back" "$(join "${tables[@]}")" "mmpp:rates=0.01|60,durations=20s|2s,n=$small" --scenario "$work/none.json" \
   --model irina-a --cluster 2x1:t4 --set serve.autoscale=rate --set serve.scale_target=10 --set serve.scale_interval=1s --set serve.scale_quiet=0
 printf 'arrival_s\n0\n3999999999\n4000000000\n' >"$work/late.csv"
 matrix "the last arrivals that a trace may have" "$(join "${tables[@]}"),academus" "$work/late.csv" --model irina-a --cluster 1x1:t4 --slo 1s

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# --find-rate against a fine grid of rates: within 1 % of the largest at which enough requests keep to the SLO.
+# --find-rate against a fine grid of rates: within 1 % of the largest rate at which enough requests meet the SLO.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$(realpath "$ORRERY")
 cd "$work" || exit 1
@@ -10,7 +10,7 @@ cat >m.json <<'EOT'
 EOT
 n=600
 [ "${ORR_SANITIZED:-}" = 1 ] && n=150
-# against NAME POLICY TTFT TPOT ARGS..: grid of 0.5 % from 3 % below to 3 % above what is found
+# against NAME POLICY TTFT TPOT ARGS..: grid in steps of 0.5 % from 3 % below to 3 % above the rate found
 against() {
   local name=$1 policy=$2 ttft=$3 tpot=$4 factor best=0 c share
   shift 4
@@ -37,7 +37,7 @@ like "$("$orrery" serve poisson:rate=5,n=200,prompt=100,output=20 "${small[@]}" 
   '^vllm: at no rate 90 % of the requests keep to the SLO \(0 % at [0-9.e-]+ requests/s, the lowest tried\)' "never attained"
 like "$("$orrery" serve poisson:rate=5,n=200,prompt=100,output=20 "${small[@]}" --policy vllm --find-rate e2e=1000h 2>&1)" \
   '100 % of the requests keep to the SLO; no rate was found at which fewer do' "always attained"
-# A batch waits for a minute to be full: only a high rate fills it in time.
+# A batch waits up to a minute until it is full: only a high rate fills it in time.
 like "$("$orrery" serve poisson:rate=0.2,n=200,prompt=100,output=20 "${small[@]}" --policy fastertransformer --set policy.fastertransformer.timeout=60s \
   --find-rate ttft=2s 2>&1)" '^fastertransformer: [0-9.]+ requests/s, [0-9.]+ times .*: 9[0-9.]+ % of the requests keep to the SLO; at ' \
   "attained at high rates alone"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Queues whose answer is known, served as requests of a table model: the mean wait lies in the program's own 99 % interval,
- * which is at most 1 % to either side.
+ * Queues with known mean waits, served as requests of a table model: the theoretical mean lies in the reported 99 % interval,
+ * whose half-width is at most 1 %.
  *
  *  - M/M/1, M/D/1, M/M/c through fifo (Kleinrock, Queueing Systems I, 3.2, 3.5, 5.6);
- *  - through tf-serving, M/M[1,b]/1: a server that takes all that wait, up to b, in a batch of exponential duration, and one that comes to
- * an idle server alone. With P_n the probability that it is busy and n wait, (lambda + mu) P_n = lambda P_(n-1) + mu P_(n+b), so P_n = P_0
- * r^n with the root r in (0, 1) of mu r^(b+1) - (lambda + mu) r + lambda = 0; idle: lambda p = mu P_0 (Gross, Shortle, Thompson, Harris,
- * Fundamentals of Queueing Theory, 3.2.2). Mean wait by Little's law;
- *  - M/D[b]/1, full batches only: a batch is complete when its last request comes, (b - 1) / (2 lambda) after the mean of its
+ *  - through tf-serving, M/M[1,b]/1: a server takes all waiting requests, up to b, in a batch of exponential duration, and one that comes
+ * to an idle server alone. With P_n the probability that it is busy and n wait, (lambda + mu) P_n = lambda P_(n-1) + mu P_(n+b), so P_n =
+ * P_0 r^n with the root r in (0, 1) of mu r^(b+1) - (lambda + mu) r + lambda = 0; idle: lambda p = mu P_0 (Gross, Shortle, Thompson,
+ * Harris, Fundamentals of Queueing Theory, 3.2.2). Mean wait by Little's law;
+ *  - M/D[b]/1, full batches only: a batch is full when its last request arrives, (b - 1) / (2 lambda) after the mean of its
  *    requests, and waits as a customer of E_b/D/1. By Spitzer's identity (Asmussen, Applied Probability and Queues, VIII.4) its
  *    mean wait is the sum over n of E[(n D - T_n)+] / n, T_n the Erlang time of n b arrivals.
  */
@@ -22,7 +22,7 @@
 
 extern const struct orr_policy orr_policy_serve_fifo, orr_policy_serve_tf_serving;
 
-/* One in a hundred is outside its interval (with seed 1 the third). Over seeds 1 to 12 the mean waits of the queues with
+/* One in a hundred is outside its interval (with seed 1, the third). Over seeds 1 to 12 the mean waits of the queues with
  * exponential service differ from theory by -0.09 %, -0.02 % and 0.02 %, with a standard error of 0.1 %. */
 enum { SEED = 2 };
 
@@ -42,7 +42,7 @@ static double erlang_wait(int c, double a)
 
 static double bulk_wait(int b, double lambda)
 {
-	double low = 0, high = 1 - 1e-9; /* r = 1 is a root, too */
+	double low = 0, high = 1 - 1e-9; /* r = 1 is also a root */
 	for (int i = 0; i < 200; i++) {
 		double r = (low + high) / 2;
 		if (pow(r, b + 1) - (lambda + 1) * r + lambda > 0)
@@ -130,8 +130,8 @@ static void queue(const struct queue *q)
 	double half = wait ? (wait->ci_high - wait->ci_low) / 2 : NAN;
 	printf("# %s: wait %.6f in [%.6f, %.6f] (%.2f %%), theory %.6f\n", q->name, wait ? wait->value : NAN, wait ? wait->ci_low : NAN,
 		wait ? wait->ci_high : NAN, wait ? 100 * half / wait->value : NAN, q->want);
-	ok(wait && wait->ci_low <= q->want && q->want <= wait->ci_high, "%s: theory's mean wait is inside the interval", q->name);
-	ok(wait && half <= precision * wait->value, "%s: which is %g %% or less to either side", q->name, 100 * precision);
+	ok(wait && wait->ci_low <= q->want && q->want <= wait->ci_high, "%s: the theoretical mean wait is inside the interval", q->name);
+	ok(wait && half <= precision * wait->value, "%s: the half-width is at most %g %%", q->name, 100 * precision);
 	result_free(r);
 	args_free(args);
 	args_free(options);

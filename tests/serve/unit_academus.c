@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Student parallelism (Wang et al., arXiv 2408.12526): what follows from a depth model with one constant, from co-running
- * with an occupancy, and from padding. None of the paper's absolute times is reproduced: its equations, data sets and
- * GPUs are not public; the settings are ours.
+ * Student parallelism (Wang et al., arXiv 2408.12526): consequences of a depth model with one constant, of co-running with an
+ * occupancy, and of padding. The paper's absolute times are not reproduced: its equations, data sets and GPUs are not public.
  *
- * Expected values are worked out in each test; 4.1 (with 1.6) times lower latency and 22.27 times the throughput are the
- * abstract's.
+ * Each test derives its expected values; the latency ratios of 4.1 and 1.6 and the throughput ratio of 22.27 are from the
+ * abstract.
  */
 #include "tests/serve/serve_replay.h"
 #include "tests/tap.h"
@@ -26,7 +25,7 @@ static const char *flat(char out[512], const char *name, double ms, double occup
 	return out;
 }
 
-/* One whose time is proportional to its length: ms_per_token, a batch of n takes n times as long (saturated). */
+/* A model whose time is proportional to length and batch size (a saturated GPU). */
 static const char *by_length(char out[1024], const char *name, double ms_per_token)
 {
 	size_t at = (size_t)snprintf(out, 1024,
@@ -72,16 +71,16 @@ static double alone_ms(double ms, const char *settings)
 
 static void depth(void)
 {
-	/* T(12) / T(2) = 4.1 fixes c; the same c predicts what a baseline of 4 layers would show: the lower end published is 1.6. */
+	/* T(12) / T(2) = 4.1 fixes c; the same c predicts the ratio for a baseline of 4 layers; the smallest published ratio is 1.6. */
 	const double c = (12 - 4.1 * 2) / (4.1 - 1), layer = 0.715;
 	double student = alone_ms(layer * (2 + c), "students=4");
 	near_to(alone_ms(layer * (12 + c), "variant=teacher") / student, 4.1, 1e-6, "12 layers against students of 2: 4.1 times (fixes c)");
 	double low = alone_ms(layer * (4 + c), "variant=teacher") / student;
 	printf("# 4 layers against students of 2: %.4f; published 1.6\n", low);
 	ok(fabs(low / 1.6 - 1) <= 0.03, "4 layers: within 3 %% of the 1.6 published");
-	near_to(low, 1.62, 0.01, "and 1.62 as the depth model has it");
+	near_to(low, 1.62, 0.01, "4 layers: 1.62 by the depth model");
 	near_to(alone_ms(layer * (6 + c), "variant=teacher") / student, 2.24, 5e-3, "6 layers: 2.24");
-	/* BERT-Base on a T4, 8.58 ms (NVIDIA DeepLearningExamples); a student keeps o ms outside of its 2 of 12 layers. */
+	/* BERT-Base on a T4 takes 8.58 ms (NVIDIA DeepLearningExamples); a student has 2 of 12 layers and o ms outside of them. */
 	static const double outside[] = { 0.34, 0.80, 1.23 }, ratio[] = { 5.0, 4.1, 3.5 };
 	for (int i = 0; i < 3; i++) {
 		double ms = outside[i] + (8.58 - outside[i]) * 2 / 12, got = alone_ms(8.58, "variant=teacher") / alone_ms(ms, "students=4");
@@ -130,7 +129,7 @@ static void saturation(void)
 		double ratio = baseline / metric_of(sbuf_text(&requests), student, settings, "completion_max");
 		double want = 12 * 128 / (m * 2 * 34.6);
 		printf("# %d students: %.3f times the throughput of the padded teacher\n", m, ratio);
-		/* 500 = 62 x 8 + 4: the teacher's last batch of 4 costs 4, as batches cost what is in them. */
+		/* 500 = 62 x 8 + 4: the teacher's last batch of 4 costs 4, as cost is proportional to batch size. */
 		ok(fabs(ratio / want - 1) < 0.1, "%d students: %.2f times, 1/m of 22.2 (published: up to 22.27, setting not given)", m,
 			want);
 	}
@@ -158,7 +157,7 @@ static void boosting(void)
 
 static void pruning(void)
 {
-	/* T = 1 ms alone; 8 students make 2 of it, 4 or fewer 1. Load alternates between a half and 1.5 times what 8 can do. */
+	/* A batch takes 1 ms with up to 4 students and 2 ms with 8. Load alternates between 0.5 and 1.5 times the capacity with 8. */
 	static const char load[] = "alternating:low=250,high=750,phase=1s,n=8000,prompt=64";
 	char model[512];
 	flat(model, "m", 1, 0.25);
@@ -167,9 +166,9 @@ static void pruning(void)
 	double slow = metric_of(load, model, "students=8 max_batch=1 prune=false", "completion_p99");
 	double fast = metric_of(load, model, "students=8 max_batch=1 prune_trigger=4", "completion_p99");
 	printf("# most in the system: %.0f with pruning, %.0f without; p99 %.1f and %.1f ms\n", with, without, fast * 1e3, slow * 1e3);
-	/* Without it a phase of 1000 T brings 750 and serves 500. */
+	/* Without pruning 750 requests arrive in a phase of 1000 ms, and 500 are served. */
 	ok(without > 150, "without pruning the queue grows through a burst");
-	ok(with < 40 && fast < slow / 5, "with it, it stays short");
+	ok(with < 40 && fast < slow / 5, "with pruning the queue stays short");
 }
 
 /* ---- lengths ---- */
@@ -186,8 +185,8 @@ static void lengths(void)
 	double a = serve_metric(with, "padding_share"), b = serve_metric(without, "padding_share");
 	double p = serve_metric(with, "completion_p99"), q = serve_metric(without, "completion_p99");
 	printf("# padded: %.2f %% by length, %.1f %% in order of arrival; p99 %.1f and %.1f ms\n", a * 100, b * 100, p * 1e3, q * 1e3);
-	ok(a < 0.005 && b > 0.15, "the share of padded tokens falls to about nothing");
-	ok(p < q, "and so does the 99th percentile");
+	ok(a < 0.005 && b > 0.15, "the share of padded tokens falls to almost 0");
+	ok(p < q, "the 99th percentile falls too");
 	result_free(with);
 	result_free(without);
 }

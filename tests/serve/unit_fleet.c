@@ -12,7 +12,7 @@
 #define NOISY(name, latency)                                                                                     \
 	"{\"name\": \"" name "\", \"title\": \"t\", \"source\": \"made up for the test\", \"kind\": \"table\", " \
 	"\"noise\": \"exponential\", \"batch\": [1], \"latency_ms\": [" latency "]}"
-/* Any number of samples at once, always the same time. */
+/* Up to 100 samples at once, always in the same time. */
 #define WIDE(name, latency)                                                                                      \
 	"{\"name\": \"" name "\", \"title\": \"t\", \"source\": \"made up for the test\", \"kind\": \"table\", " \
 	"\"between\": \"up\", \"batch\": [1, 100], \"latency_ms\": [" latency ", " latency "]}"
@@ -23,7 +23,7 @@ static bool is_sanitized(void)
 	return s && *s == '1';
 }
 
-/* A small generator of its own, so that traces are the same everywhere. */
+/* A generator of its own, so that traces are the same on all machines. */
 static uint64_t dice_state;
 static uint32_t dice(uint32_t n)
 {
@@ -45,7 +45,7 @@ static char *mixed_rows(uint32_t n)
 	return text;
 }
 
-/* ---- routing, against rules that look at every replica ---- */
+/* ---- routing, against rules that scan all replicas ---- */
 
 enum { MOST = 16 };
 static struct {
@@ -62,7 +62,7 @@ static bool takes(struct orr_serve *w, uint32_t replica, uint32_t model)
 	return x.is_up && !x.is_draining && (x.model == UINT32_MAX || x.model == model);
 }
 
-/* Samples of live requests on each replica, from what arrive() and finish() were told before. */
+/* Samples of live requests on each replica, from earlier calls of arrive() and finish(). */
 static void follow_tokens(struct orr_serve *w, const uint64_t *samples)
 {
 	(void)w;
@@ -142,7 +142,7 @@ static void check_routing(void)
 		snprintf(options, sizeof options, "router=%s", rules[i]);
 		struct fleet_case c = mixed_case(rows, options);
 		result_free(fleet_must_run(&c, rules[i]));
-		ok(naive.seen == n && !naive.wrong, "%s picks what looking at all replicas picks (%u requests, %u otherwise)", rules[i],
+		ok(naive.seen == n && !naive.wrong, "%s picks the replica that a scan of all picks (%u requests, %u differ)", rules[i],
 			naive.seen, naive.wrong);
 	}
 	/* Replicas come and go: the trees follow. */
@@ -151,7 +151,7 @@ static void check_routing(void)
 	c.mtbf_s = 0.5;
 	c.mttr_s = 0.1;
 	struct run_result *r = fleet_must_run(&c, "jsq with failures");
-	ok(r && !naive.wrong && fleet_metric(r, "restarts") > 0, "jsq while nodes fail and come back (%u of %u wrong, %g thrown off)",
+	ok(r && !naive.wrong && fleet_metric(r, "restarts") > 0, "jsq while nodes fail and return (%u of %u wrong, %g restarts)",
 		naive.wrong, naive.seen, r ? fleet_metric(r, "restarts") : NAN);
 	result_free(r);
 	free(rows);
@@ -182,7 +182,7 @@ static void check_random_routing(void)
 	ok(chi2 < 24.3, "random is even over the replicas (chi-square %.2f)", chi2);
 	begin_judging("power-of-two");
 	double two = queue_under("router=power-of-two");
-	ok(!naive.worst && naive.seen, "power-of-two never picks the one with the longest queue of all");
+	ok(!naive.worst && naive.seen, "power-of-two never picks the longest queue");
 	probe.seen = NULL;
 	double jsq = queue_under("router=jsq");
 	/* Each replica is an M/M/1 of load 0.9: mean 1/(1 - 0.9) = 10 s. */
@@ -191,7 +191,7 @@ static void check_random_routing(void)
 	ok(two > 2.6 && two < 3.4 && jsq < two && jsq > 1, "power-of-two (%.3f s) lies between random and jsq (%.3f s)", two, jsq);
 }
 
-/* ---- the rest is by hand ---- */
+/* ---- cases worked out by hand ---- */
 
 static void log_is(const char *kinds, const char *want, const char *what)
 {
@@ -210,9 +210,9 @@ static void log_is(const char *kinds, const char *want, const char *what)
 }
 
 /*
- * Service 10 s; target 2; looks every 10 s; quiet time 20 s; start-up 5 s. Five requests at 1 s: at 10 s 5/2 -> 3
- * replicas, two of them there at 15 s; they get the requests of 16 s. Looks ask for 3, 3, 2, 1, 1, 1, 1: the most of three
- * looks falls to 2 at 50 s and 1 at 60 s.
+ * Service 10 s; target 2; ticks every 10 s; quiet time 20 s; start-up 5 s. Five requests at 1 s: at 10 s 5/2 gives 3
+ * replicas, two of them up at 15 s; they get the requests of 16 s. Ticks ask for 3, 3, 2, 1, 1, 1, 1: the largest of three
+ * ticks falls to 2 at 50 s and to 1 at 60 s.
  */
 static void check_scaling(void)
 {
@@ -225,16 +225,16 @@ static void check_scaling(void)
 		.usd_per_gpu_hour = usd };
 	struct run_result *r = fleet_must_run(&c, "scaling");
 	log_is("udx", "u1@15 u2@15 d2@50 x2@50 d1@60 x1@60", "replicas come and go at the times worked out by hand");
-	log_is("f", "f0@11 f1@21 f5@26 f6@26 f2@31 f3@41 f4@51 f7@85", "requests end when these replicas let them");
+	log_is("f", "f0@11 f1@21 f5@26 f6@26 f2@31 f3@41 f4@51 f7@85", "requests end at the times worked out by hand");
 	if (r) { /* 85 + 50 + 40 s of GPUs, of which twice 5 s of starting */
-		near_to(fleet_metric(r, "usd"), 175, 1e-9, "a GPU is paid for from when it is taken to when it is given back");
-		near_to(fleet_metric(r, "replica_hours") * 3600, 165, 1e-9, "replicas are up when they have started");
-		near_to(fleet_metric(r, "usd_per_million_samples"), 175.0 / 8 * 1e6, 1e-9, "dollars for a million samples");
+		near_to(fleet_metric(r, "usd"), 175, 1e-9, "a GPU is paid for from take to give");
+		near_to(fleet_metric(r, "replica_hours") * 3600, 165, 1e-9, "replica hours exclude start-up");
+		near_to(fleet_metric(r, "usd_per_million_samples"), 175.0 / 8 * 1e6, 1e-9, "USD per million samples");
 		near_to(fleet_metric(r, "utilisation"), 80.0 / 165, 1e-9, "utilisation is busy time over time up");
-		ok(fleet_metric(r, "scale_ups") == 2 && fleet_metric(r, "scale_downs") == 2, "two up, two down");
+		ok(fleet_metric(r, "scale_ups") == 2 && fleet_metric(r, "scale_downs") == 2, "two replicas are added, two removed");
 	}
 	result_free(r);
-	/* One GPU is all there is: the second replica never comes, and nothing hangs. */
+	/* The cluster has one GPU: the second replica never starts, and the run ends. */
 	c.cluster = "1x1";
 	r = fleet_must_run(&c, "scaling without GPUs");
 	log_is("udx", "", "no GPUs, no replicas");
@@ -246,12 +246,12 @@ static void check_scaling(void)
 	r = fleet_must_run(&c, "scaling by rate");
 	log_is("udx", "u1@15 d1@20 x1@20", "by rate: 0.4/s at 10 s, 0.1/s at 20 s");
 	result_free(r);
-	/* A draining replica is taken back: at 20 s one is enough, at 30 s two are asked for again. */
+	/* A draining replica is taken back: one is wanted at 20 s, two at 30 s. */
 	c.requests = "arrival_s\n1\n2\n3\n4\n16\n17\n21\n22\n23\n24\n";
 	c.models[0] = TABLE("m", "25000");
 	c.options = "autoscale=rate scale_target=0.2 scale_interval=10s scale_quiet=0s start_up=5s router=round-robin";
 	r = fleet_must_run(&c, "a draining replica");
-	log_is("udx", "u1@15 d1@20 u1@30 d1@40 x1@41", "one that drains is taken back, and goes when it is empty");
+	log_is("udx", "u1@15 d1@20 u1@30 d1@40 x1@41", "a draining replica is taken back, and leaves when it is empty");
 	result_free(r);
 	c.deployment[0].replicas = 3;
 	c.cluster = "2x1";
@@ -260,7 +260,7 @@ static void check_scaling(void)
 		"more replicas than the cluster has room for");
 }
 
-/* Service 10 s; replica 0 is lost at 5 s and back at 20 s, up 5 s later. Its two requests go to the end of the other's queue. */
+/* Service 10 s; replica 0 is lost at 5 s; its node returns at 20 s, the replica 5 s later. Its two requests join the other's queue. */
 static void check_failures(void)
 {
 	struct fleet_case c = { .requests = "arrival_s\n0\n0\n0\n0\n",
@@ -270,42 +270,42 @@ static void check_failures(void)
 		.failures = "time_s,node,event\n5,0,fail\n20,0,repair\n",
 		.options = "start_up=5s" };
 	struct run_result *r = fleet_must_run(&c, "a failure");
-	log_is("udx", "x0@5 u0@25", "the replica goes with its node and comes back with it");
-	log_is("f", "f1@10 f3@20 f0@30 f2@40", "its requests start anew elsewhere");
+	log_is("udx", "x0@5 u0@25", "the replica leaves and returns with its node");
+	log_is("f", "f1@10 f3@20 f0@30 f2@40", "its requests restart on the other replica");
 	log_is("a", "a0@0 a1@0 a2@0 a3@0 a0@5 a2@5", "they arrive again, in order");
 	if (r) {
 		near_to(fleet_metric(r, "lost_work"), 5, 1e-9, "five seconds of work were lost");
-		ok(fleet_metric(r, "restarts") == 2 && fleet_metric(r, "replicas_lost") == 1, "two requests, one replica");
+		ok(fleet_metric(r, "restarts") == 2 && fleet_metric(r, "replicas_lost") == 1, "two restarts, one lost replica");
 		ok(r->n_events == 2 && !strcmp(r->events[0].kind, "node-fail") && r->events[1].time_ns == 20 * ORR_SECOND,
 			"failure and repair are events of the result");
 	}
 	result_free(r);
-	/* Notice of 3 s: from 2 s on nothing new goes there, and another node takes its place at once. */
+	/* Notice of 3 s: from 2 s on the replica takes no requests, and a replacement starts on another node at once. */
 	c.cluster = "3x1";
 	c.requests = "arrival_s\n0\n0\n3\n";
 	c.options = "notice=3s start_up=0.5s";
 	r = fleet_must_run(&c, "a notice");
-	log_is("udx", "d0@2 u2@2.5 x0@5", "it drains for its notice while another comes, then goes");
-	log_is("f", "f1@10 f2@13 f0@20", "what was on it starts anew");
+	log_is("udx", "d0@2 u2@2.5 x0@5", "it drains during the notice while a replacement starts");
+	log_is("f", "f1@10 f2@13 f0@20", "its request restarts");
 	result_free(r);
-	/* An empty one leaves at once, and its GPUs are not handed out again before the node has gone. */
+	/* An empty replica leaves at once, and its GPUs are withheld until the node fails. */
 	c.requests = "arrival_s\n3\n3\n9\n";
 	c.deployment[0] = (struct serve_deployment){ .replicas = 2, .model = UINT32_MAX, .tp = 1, .pp = 1 };
 	r = fleet_must_run(&c, "an empty one");
-	log_is("udx", "d0@2 x0@2 u2@2.5", "an empty one leaves when the notice comes, and its place is taken by a node that stays");
-	log_is("f", "f0@13 f1@13 f2@23", "and is there before the requests are");
+	log_is("udx", "d0@2 x0@2 u2@2.5", "an empty replica leaves at the notice; its replacement is on another node");
+	log_is("f", "f0@13 f1@13 f2@23", "the replacement serves the requests");
 	result_free(r);
-	/* Nobody is there: requests wait for the repair. */
+	/* No replica is up: requests wait for the repair. */
 	c.cluster = "1x1";
 	c.deployment[0].replicas = 1;
 	c.requests = "arrival_s\n0\n10\n";
 	c.options = NULL;
-	r = fleet_must_run(&c, "nobody there");
-	log_is("af", "a0@0 a0@20 a1@20 f0@30 f1@40", "requests wait for a replica to be there");
+	r = fleet_must_run(&c, "no replica up");
+	log_is("af", "a0@0 a0@20 a1@20 f0@30 f1@40", "requests wait until a replica is up");
 	result_free(r);
 }
 
-/* Every request completes exactly once, whatever fails; --check is on. */
+/* Every request completes exactly once despite failures; --check is on. */
 static void check_many_failures(void)
 {
 	uint32_t n = is_sanitized() ? 1000 : 5000, once = 0;
@@ -328,7 +328,7 @@ static void check_many_failures(void)
 	free(rows);
 }
 
-/* route() of a policy that remembers who it was told is there: whom it is asked about, it has heard of. */
+/* route() is asked only when the replicas that the policy was told of are the replicas that are up. */
 static uint32_t asked, asked_unheard;
 static uint32_t route_and_compare(void *self, struct orr_serve *w, orr_req r)
 {
@@ -367,14 +367,14 @@ static void check_route_after_news(void)
 	asked = asked_unheard = 0;
 	struct run_result *r = fleet_must_run(&c, "a policy that routes while nodes fail");
 	ok(r && asked > 600 && fleet_metric(r, "restarts") > 10 && !asked_unheard,
-		"route() is asked %u times, %u of them before replica() told who came or went", asked, asked_unheard);
+		"route() is asked %u times, %u of them before replica() reported a change", asked, asked_unheard);
 	result_free(r);
 }
 
 /* ---- closed loops ---- */
 
 /* M/M/1//N (Kleinrock, Queueing Systems I, 3.8): p0 = 1 / sum over n of N!/(N-n)! (S/Z)^n; throughput (1 - p0)/S. It
- * depends on think times by their mean alone. */
+ * depends on the mean of the think times only. */
 static double repairman(int users, double think_s, double service_s)
 {
 	double sum = 1, term = 1;
@@ -404,7 +404,7 @@ static void check_closed_loop(void)
 			continue;
 		double x = fleet_metric(r, "throughput"), response = fleet_metric(r, "completion_mean");
 		ok(fabs(x / want - 1) < (is_sanitized() ? 0.03 : 0.01), "think times %s: throughput %.4f/s, theory %.4f", laws[i], x, want);
-		ok(fabs(x * (response + 1) / 5 - 1) < (is_sanitized() ? 0.02 : 0.005), "and throughput = N / (R + Z): %.4f",
+		ok(fabs(x * (response + 1) / 5 - 1) < (is_sanitized() ? 0.02 : 0.005), "throughput = N / (R + Z): %.4f",
 			x * (response + 1));
 		ok(fleet_metric(r, "in_system_max") <= 5, "never more requests than users");
 		/* Little's law, exactly: the run begins and ends empty. */
@@ -421,7 +421,7 @@ static void note_prompt(struct orr_serve *w, char what, uint64_t subject)
 		prompt_of[orr_req_number(w, subject) % 16] = orr_req_length(w, subject);
 }
 
-/* Service 1 s, think time 2 s: sessions 1 and 2 begin at 0 and 0.5 s; the row without a session comes at 100 s. */
+/* Service 1 s, think time 2 s: sessions 1 and 2 start at 0 and 0.5 s; the row without a session arrives at 100 s. */
 static void check_sessions(void)
 {
 	struct fleet_case c = {
@@ -433,41 +433,41 @@ static void check_sessions(void)
 	};
 	probe.seen = note_prompt;
 	struct run_result *r = fleet_must_run(&c, "sessions");
-	log_is("a", "a0@0 a1@0.5 a2@3 a3@6 a4@100", "a turn comes when the one before has its answer and 2 s have passed");
+	log_is("a", "a0@0 a1@0.5 a2@3 a3@6 a4@100", "a turn arrives 2 s after the answer to the last one");
 	ok(prompt_of[2] == 7 && prompt_of[3] == 8, "replayed prompts are those of the trace");
 	result_free(r);
 	c.options = "sessions=grow think=2s think_law=fixed";
 	r = fleet_must_run(&c, "growing sessions");
 	ok(prompt_of[0] == 10 && prompt_of[2] == 10 + 5 + 7 && prompt_of[3] == 22 + 3 + 8 && prompt_of[1] == 20 && prompt_of[4] == 4,
-		"growing prompts repeat all that was said before");
+		"growing prompts repeat all earlier turns");
 	result_free(r);
-	/* One user plays them one after the other: 0,2,3 of session 1, then session 2, then the rest. */
+	/* One user: rows 0, 2, 3 of session 1, then session 2, then the rest. */
 	c.options = "sessions=replay clients=1 think=2s think_law=fixed";
 	r = fleet_must_run(&c, "one user");
-	log_is("a", "a0@2 a2@5 a3@8 a1@11 a4@14", "a user plays one session after the other");
+	log_is("a", "a0@2 a2@5 a3@8 a1@11 a4@14", "a user runs one session after the other");
 	result_free(r);
 	c.requests = "poisson:rate=1,n=10";
 	struct orr_error err;
-	ok(!fleet_run(&c, &err) && strstr(err.text, "read from a file"), "sessions of a generator are refused: %s", err.text);
+	ok(!fleet_run(&c, &err) && strstr(err.text, "not a generator"), "sessions of a generator are refused: %s", err.text);
 	probe.sleeps = true;
 	c.options = "clients=3 think=1s";
-	ok(!fleet_run(&c, &err) && strstr(err.text, "3 requests have not ended"), "users that wait for ever are an error: %s", err.text);
+	ok(!fleet_run(&c, &err) && strstr(err.text, "3 requests have not ended"), "users that wait forever are an error: %s", err.text);
 	c.options = "autoscale=outstanding scale_interval=1s scale_quiet=3s";
 	c.deployment[0].most = 2;
-	ok(!fleet_run(&c, &err) && strstr(err.text, "10 requests have not ended"), "so are requests that more replicas do not help: %s",
-		err.text);
+	ok(!fleet_run(&c, &err) && strstr(err.text, "10 requests have not ended"),
+		"requests that more replicas do not help are an error: %s", err.text);
 	probe.sleeps = false;
 	c.deployment[0].most = 0;
-	ok(!fleet_run(&c, &err) && strstr(err.text, "\"most\""), "scaling of what has no bounds is refused: %s", err.text);
+	ok(!fleet_run(&c, &err) && strstr(err.text, "\"most\""), "autoscaling without \"most\" is refused: %s", err.text);
 	probe.seen = NULL;
 }
 
-/* ---- on a clock and a pool that are somebody else's ---- */
+/* ---- on a shared clock and pool ---- */
 
 static struct {
 	uint32_t takes, gives, refused;
 	struct pool *pool;
-	struct pool_alloc own; /* the host's */
+	struct pool_alloc own; /* owned by the host */
 } host;
 
 static bool host_take(void *ctx, const struct pool_request *r, struct pool_alloc *out)
@@ -486,7 +486,7 @@ static void host_give(void *ctx, struct pool_alloc *a)
 	pool_give(host.pool, a);
 }
 
-/* At 5 s a GPU that the host used itself comes free; at 12 s the node of replica 0 goes. */
+/* At 5 s the host frees a GPU; at 12 s the node of replica 0 fails. */
 static void on_host(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 {
 	(void)e, (void)arg;
@@ -518,7 +518,7 @@ static int drive(const struct serve_config *c, const struct orr_policy *policy, 
 	if (w) {
 		serve_leave(w);
 		ok(host.takes == 2 && host.gives == 2 && host.refused > 0 && host.pool->free_gpus == 1,
-			"what the host gave it has back: %u, %u, and %u times no", host.takes, host.gives, host.refused);
+			"the host has all its GPUs back: %u, %u, refused %u times", host.takes, host.gives, host.refused);
 		serve_end(w, err);
 	}
 	pool_free(host.pool);
@@ -535,8 +535,8 @@ static void check_host(void)
 		.options = "start_up=1s",
 		.drive = drive };
 	struct run_result *r = fleet_must_run(&c, "a host");
-	log_is("udx", "u1@6 x0@12", "a replica comes when the host has room, and goes with its node");
-	log_is("f", "f0@10 f1@22 f2@32", "its requests go on elsewhere");
+	log_is("udx", "u1@6 x0@12", "a replica starts when the host has room, and leaves with its node");
+	log_is("f", "f0@10 f1@22 f2@32", "its requests go to the other replica");
 	if (r) /* node 1 from 0 to 12 s, node 0 from 5 to 32 */
 		near_to(fleet_metric(r, "gpu_hours") * 3600, 12 + 27, 1e-9, "GPUs are counted from take to give");
 	result_free(r);
@@ -546,7 +546,7 @@ static void check_host(void)
 
 static void check_admission(void)
 {
-	/* At most two on a replica: of five at once two stay. */
+	/* At most two requests on a replica: of five at once, two stay. */
 	struct fleet_case c = { .requests = "arrival_s,slo_s\n0,100\n0,100\n0,100\n0,100\n0,100\n15,100\n",
 		.models = { TABLE("m", "10000") },
 		.deployment = { { .replicas = 1, .model = UINT32_MAX, .tp = 1, .pp = 1 } },
@@ -554,19 +554,19 @@ static void check_admission(void)
 		.options = "queue_limit=2" };
 	struct run_result *r = fleet_must_run(&c, "a limit");
 	ok(r && fleet_metric(r, "requests_shed") == 3 && fleet_metric(r, "requests_completed") == 3, "a queue of two sheds three of five");
-	ok(r && fabs(fleet_metric(r, "attainment") - 0.5) < 1e-12, "what is shed has missed its SLO");
+	ok(r && fabs(fleet_metric(r, "attainment") - 0.5) < 1e-12, "shed requests miss their SLO");
 	result_free(r);
-	/* Service 10 s, SLO 25 s: ends at 10, 20, and 30 is too late; hopeless 10 s earlier. */
+	/* Service 10 s, SLO 25 s: ends at 10 and 20 are in time, 30 is late; hopeless 10 s before the deadline. */
 	c.requests = "arrival_s,slo_s\n0,25\n0,25\n0,25\n0,25\n";
 	c.options = "shed=late";
 	r = fleet_must_run(&c, "late");
-	log_is("f", "f0@10 f1@20 f3@25 f2@30", "late: given up at its deadline; one that has begun goes on");
+	log_is("f", "f0@10 f1@20 f3@25 f2@30", "late: shed at the deadline; a started request goes on");
 	result_free(r);
 	c.options = "shed=hopeless";
 	r = fleet_must_run(&c, "hopeless");
 	ok(r && fleet_metric(r, "requests_shed") == 2 && fabs(fleet_metric(r, "attainment") - 0.5) < 1e-12 &&
 			fabs(fleet_metric(r, "duration") - 20) < 1e-9,
-		"hopeless: given up when a start can no longer meet the deadline");
+		"hopeless: shed when a start can no longer meet the deadline");
 	result_free(r);
 	/* A start that just meets it is not hopeless. */
 	c.requests = "arrival_s,slo_s\n0,20\n0,20\n";
@@ -578,7 +578,7 @@ static void check_admission(void)
 	c.options = NULL;
 	r = fleet_must_run(&c, "too large");
 	ok(r && fleet_metric(r, "requests_refused") == 1 && fleet_metric(r, "requests_completed") == 1,
-		"what no batch of the table can hold is refused");
+		"a request larger than all batches of the table is refused");
 	result_free(r);
 }
 

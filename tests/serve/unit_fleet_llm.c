@@ -24,7 +24,7 @@ static struct fleet_case fleet(const char *requests, uint32_t replicas, const ch
 		.max_rows = 100000 };
 }
 
-/* --check holds every completed request to the tokens that it asked for. */
+/* --check compares the tokens of each completed request with those that it asked for. */
 static void check_failures(const struct orr_policy *policy)
 {
 	struct fleet_case c = fleet("poisson:rate=8,n=2000,prompt=exp:120,output=exp:30", 4, "start_up=200ms notice=100ms");
@@ -34,10 +34,10 @@ static void check_failures(const struct orr_policy *policy)
 	struct run_result *r = fleet_must_run(&c, policy->name);
 	double completed = fleet_metric(r, "requests_completed"), refused = fleet_metric(r, "requests_refused");
 	ok(completed + refused == 2000 && completed > 1500 && fleet_metric(r, "restarts") > 20 && fleet_metric(r, "lost_work") > 0,
-		"%s: %g complete, %g never fit, while %g replicas are lost (%g requests started anew)", policy->name, completed, refused,
+		"%s: %g complete, %g never fit, %g replicas are lost (%g restarts)", policy->name, completed, refused,
 		fleet_metric(r, "replicas_lost"), fleet_metric(r, "restarts"));
-	ok(fleet_metric(r, "kv_use_mean") > 0 && fleet_metric(r, "kv_use_mean") < 1,
-		"the cache is in use, and not more than all of it (%g)", fleet_metric(r, "kv_use_mean"));
+	ok(fleet_metric(r, "kv_use_mean") > 0 && fleet_metric(r, "kv_use_mean") < 1, "mean use of the cache is between 0 and 1 (%g)",
+		fleet_metric(r, "kv_use_mean"));
 	result_free(r);
 }
 
@@ -53,13 +53,13 @@ static void check_scaling(void)
 		"replicas come and go, all requests end");
 	struct fleet_case fixed = fleet(c.requests, 1, NULL);
 	struct run_result *one = fleet_must_run(&fixed, "one replica");
-	ok(fleet_metric(r, "ttft_p99") < fleet_metric(one, "ttft_p99"), "the first token comes sooner than from one replica (%g, %g s)",
+	ok(fleet_metric(r, "ttft_p99") < fleet_metric(one, "ttft_p99"), "the mean TTFT is less than with one replica (%g, %g s)",
 		fleet_metric(r, "ttft_p99"), fleet_metric(one, "ttft_p99"));
 	result_free(one);
 	result_free(r);
 }
 
-/* Blocks of 16 tokens, 40 of them: 640 tokens. The last token of an output is never read. */
+/* 40 blocks of 16 tokens: 640 tokens. No iteration reads the last token of an output. */
 static void check_fit(void)
 {
 	struct fleet_case c = fleet("arrival_s,prompt_tokens,output_tokens\n0,700,1\n0,600,41\n0,600,42\n0,641,1\n0,640,1\n", 1, NULL);
@@ -68,9 +68,9 @@ static void check_fit(void)
 	bool is_refused[5] = { true, false, true, true, false }, good = r && r->n_requests == 5;
 	for (int i = 0; good && i < 5; i++)
 		good = (r->requests[i].status == REQUEST_REFUSED) == is_refused[i];
-	ok(good, "what can never fit is refused at arrival, what just fits completes");
+	ok(good, "requests that can never fit are refused at arrival, those that just fit complete");
 	result_free(r);
-	/* Each of these policies wants one block more for a decode, and evicts the last one for want of it; it gets there. */
+	/* Each policy lacks one block for a decode and evicts the last resident; all requests complete. */
 	const struct orr_policy *const policies[] = { &orr_policy_serve_vllm, &orr_policy_serve_sarathi };
 	for (int i = 0; i < 2; i++) {
 		c.policy = policies[i];
@@ -80,7 +80,7 @@ static void check_fit(void)
 	}
 }
 
-/* Two replicas, blocks of hashes of 512 tokens. The second request finds the first replica at work; later both are idle. */
+/* Two replicas, 512 tokens per hash. At the second request the first replica is busy; later both are idle. */
 static void check_prefix(void)
 {
 	static const char rows[] = "{\"timestamp\": 0, \"input_length\": 1024, \"output_length\": 2, \"hash_ids\": [1, 2]}\n"
@@ -94,14 +94,14 @@ static void check_prefix(void)
 	bool good = r && r->n_requests == 5;
 	for (int i = 0; good && i < 5; i++)
 		good = r->requests[i].replica == want[i];
-	ok(good, "requests go where most of their prompt is in the cache, else to the shortest queue");
-	/* Prompts of 1536 of which 1024 are there: 512 tokens each; the others whole. */
-	ok(fleet_metric(r, "prompt_tokens_processed") == 1024 + 1024 + 512 + 512 + 512, "what is in the cache is not processed again (%g)",
+	ok(good, "requests go to the replica with most of their prompt in its cache, else to the shortest queue");
+	/* Two prompts of 1536 tokens have 1024 cached; the others have none. */
+	ok(fleet_metric(r, "prompt_tokens_processed") == 1024 + 1024 + 512 + 512 + 512, "cached tokens are not processed again (%g)",
 		fleet_metric(r, "prompt_tokens_processed"));
 	result_free(r);
 }
 
-/* New requests go to replicas for prompts alone; each completes on one for decoding. */
+/* New requests go to prefill replicas; each completes on a decode replica. */
 static void check_roles(void)
 {
 	struct fleet_case c = fleet("poisson:rate=5,n=500,prompt=exp:120,output=exp:30", 2, NULL);
@@ -117,7 +117,7 @@ static void check_roles(void)
 		long_ones += is_long;
 		at_decode += is_long && r->requests[i].replica >= 2;
 	}
-	ok(long_ones > 400 && at_decode == long_ones, "%u of %u requests complete on a replica for decoding", at_decode, long_ones);
+	ok(long_ones > 400 && at_decode == long_ones, "%u of %u requests complete on a decode replica", at_decode, long_ones);
 	result_free(r);
 }
 

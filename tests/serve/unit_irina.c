@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Irina (Wu, Xu, Wang, APNet 2020): the worked examples of its paper, decisions worked out by hand for each open choice, and
- * a naive restatement of policy and world on random workloads: every request must end at the same time. The restatement
- * keeps lists in arrays, and projects every waiting task anew for each strategy.
+ * Irina (Wu, Xu, Wang, APNet 2020): the examples of its paper, decisions worked out by hand for each parameter, and a naive
+ * model of policy and world on random workloads: every request must end at the same time. The model keeps lists in arrays
+ * and projects every waiting task again for each strategy.
  */
 #include "base/rng.h"
 #include "tests/serve/serve_replay.h"
@@ -16,7 +16,7 @@ extern const struct orr_policy orr_policy_serve_irina, orr_policy_serve_tf_servi
 
 static struct orr_error err;
 
-/* The paper's profile of its examples. It gives no memory: all of it, so that nothing can be stacked, or next to none. */
+/* The profile of the paper's examples. It gives no memory: a batch takes all of it, so that none is stacked, or almost none. */
 #define TABLE "\"source\":\"by hand\",\"kind\":\"table\""
 #define UNIT "\"memory_unit_bytes\":85899345,"
 static const char full_a[] =
@@ -72,27 +72,27 @@ static void example(const char *what, const char *requests, const char *const *m
 	struct run_result *r = irina(requests, models, settings, NULL, 1);
 	ok(serve_ends_at(r, end, 2), "%s: ends", what);
 	mean_is(r, exact_ms, published_ms, 0.012, what);
-	/* One of the two tasks was handled so. */
+	/* One of the two tasks was handled this way. */
 	if (strategy)
 		near_to(serve_metric(r, strategy), 0.5, 1e-12, what);
 	result_free(r);
 }
 
-/* Published means: the text of section 3; exact ones: sum of (T - t) B / sum of B. I7: the policy chooses by itself. */
+/* Published means: text of section 3; exact ones: sum of (T - t) B / sum of B. I7: the policy chooses. */
 static void examples(void)
 {
-	example("two of A, one after the other", TWO_A, full, NOTHING, 0.075, 0.15, 112, 112, NULL);
+	example("two of A, in turn", TWO_A, full, NOTHING, 0.075, 0.15, 112, 112, NULL);
 	example("two of A: the second is merged into the first", TWO_A, full, NULL, 0.086, 0.086, 85.5, 86, "part_merged");
-	example("A and B, one after the other", A_AND_B, full, NOTHING, 0.075, 0.085, (8 * 75 + 256 * 84) / 264.0, 84.69, NULL);
-	example("A and B: B displaces A", A_AND_B, full, NULL, 0.086, 0.011, (8 * 86 + 256 * 10) / 264.0, 12.30, "part_preempting");
-	/* With room for both, stacking is better than either; the paper's examples have no memory. */
+	example("A and B, in turn", A_AND_B, full, NOTHING, 0.075, 0.085, (8 * 75 + 256 * 84) / 264.0, 84.69, NULL);
+	example("A and B: B preempts A", A_AND_B, full, NULL, 0.086, 0.011, (8 * 86 + 256 * 10) / 264.0, 12.30, "part_preempting");
+	/* With room for both, stacking is best; the paper's examples have no memory. */
 	example("two of A with little memory: stacked", TWO_A, small, NULL, 0.075, 0.076, 75, 75, "part_stacked");
 	example("A and B with little memory: stacked", A_AND_B, small, NULL, 0.075, 0.011, (8 * 75 + 256 * 10) / 264.0, 11.97,
 		"part_stacked");
 }
 
-/* The paper's C has 65 % of memory from 100 ms on, until 200; its D 35 % from 5 ms on, until 10: always beside each other. With
- * 60 % instead D fits if it comes at 80 ms (peak until 90), not at 92 (peak 97 to 102): then it displaces C. */
+/* The paper's C has 65 % of memory from 100 ms on, until 200; its D 35 % from 5 ms on, until 10: both fit at any time. With
+ * 60 %, D fits if it arrives at 80 ms (peak until 90) but not at 92 (peak 97 to 102), when it preempts C. */
 static void peaks_have_times(void)
 {
 	static const char *const models[] = { "irina-c", "irina-d", NULL };
@@ -100,16 +100,15 @@ static void peaks_have_times(void)
 		"{\"name\":\"d\"," TABLE ",\"batch\":[100],\"latency_ms\":[10]," UNIT
 		"\"memory\":[{\"before\":0,\"peak\":60,\"peak_from_ms\":5}]}",
 		NULL };
-	BY_HAND("C and D beside each other at 100 % of memory", "arrival_s,model,samples\n0,irina-c,10\n0.15,irina-d,100\n", models, NULL,
-		NULL, 1, 0.2, 0.16);
-	BY_HAND("two peaks that never coincide may exceed the memory", "arrival_s,model,samples\n0,irina-c,10\n0.08,d,100\n", larger, NULL,
-		NULL, 1, 0.2, 0.09);
-	BY_HAND("two peaks that would coincide may not", "arrival_s,model,samples\n0,irina-c,10\n0.092,d,100\n", larger, NULL, NULL, 1,
-		0.302, 0.102);
+	BY_HAND("C and D stacked at 100 % of memory", "arrival_s,model,samples\n0,irina-c,10\n0.15,irina-d,100\n", models, NULL, NULL, 1,
+		0.2, 0.16);
+	BY_HAND("peaks that do not overlap may exceed the memory in sum", "arrival_s,model,samples\n0,irina-c,10\n0.08,d,100\n", larger,
+		NULL, NULL, 1, 0.2, 0.09);
+	BY_HAND("peaks that overlap may not", "arrival_s,model,samples\n0,irina-c,10\n0.092,d,100\n", larger, NULL, NULL, 1, 0.302, 0.102);
 	/* The paper's 70 and 28 % of the GPU add up to 98. */
 	BY_HAND("utilisations may add up to 98 % of 98", "arrival_s,model,samples\n0,irina-c,10\n0.15,irina-d,100\n", models,
 		"preempt=false", "utilisation_limit=0.98", 1, 0.2, 0.16);
-	BY_HAND("but not of 97", "arrival_s,model,samples\n0,irina-c,10\n0.15,irina-d,100\n", models, "preempt=false",
+	BY_HAND("not 98 % of 97", "arrival_s,model,samples\n0,irina-c,10\n0.15,irina-d,100\n", models, "preempt=false",
 		"utilisation_limit=0.97", 1, 0.2, 0.21);
 }
 
@@ -117,103 +116,103 @@ static void peaks_have_times(void)
 
 static void the_guard(void)
 {
-	/* A may take 80 ms; displaced it would end at 86. */
+	/* A may take 80 ms; preempted it would end at 86. */
 	static const char tight[] = "arrival_s,model,samples,slo_s\n0,a,8,0.08\n0.001,b,256,0.2\n";
-	BY_HAND("no task is displaced that would miss its SLO", tight, full, NULL, NULL, 1, 0.075, 0.085);
-	BY_HAND("unless the guard is off", tight, full, "slo_guard=off", NULL, 1, 0.086, 0.011);
+	BY_HAND("no task is preempted that would miss its SLO", tight, full, NULL, NULL, 1, 0.075, 0.085);
+	BY_HAND("with the guard off, it is preempted", tight, full, "slo_guard=off", NULL, 1, 0.086, 0.011);
 	static const char merge[] = "arrival_s,model,samples,slo_s\n0,a,8,0.0855\n0.001,a,8,0.2\n";
 	BY_HAND("nor merged", merge, full, "preempt=false", NULL, 1, 0.075, 0.15);
-	BY_HAND("unless the guard is off, either", merge, full, "preempt=false slo_guard=off", NULL, 1, 0.086, 0.086);
+	BY_HAND("with the guard off, a task is merged", merge, full, "preempt=false slo_guard=off", NULL, 1, 0.086, 0.086);
 }
 
-/* A (8 samples, 80 ms) runs until 75; 128 of B wait, until 83, and may take 84. Z at 2 ms would make A end at 78, B at 86. */
+/* A (8 samples, SLO 80 ms) runs until 75; 128 of B wait, end at 83 and may take 84. Z at 2 ms would end A at 78, B at 86. */
 static void the_guard_of_all(void)
 {
 	static const char rows[] = "arrival_s,model,samples,slo_s\n0,a,8,0.08\n0.001,b,128,0.083\n0.002,z,1,1\n";
-	BY_HAND("a task that waits may miss its SLO by a preemption", rows, full, "batch=false jct_scope=involved", NULL, 1, 0.078, 0.086,
-		0.003);
-	BY_HAND("unless all are guarded", rows, full, "batch=false jct_scope=involved slo_guard=all", NULL, 1, 0.075, 0.083, 0.084);
+	BY_HAND("slo_guard=involved: a preemption may make a waiting task late", rows, full, "batch=false jct_scope=involved", NULL, 1,
+		0.078, 0.086, 0.003);
+	BY_HAND("slo_guard=all: it may not", rows, full, "batch=false jct_scope=involved slo_guard=all", NULL, 1, 0.075, 0.083, 0.084);
 	static const char late[] = "arrival_s,model,samples,slo_s\n0,a,8,0.08\n0.001,b,128,0.08\n0.002,z,1,1\n";
-	BY_HAND("one that is late already does not count", late, full, "batch=false jct_scope=involved slo_guard=all", NULL, 1, 0.078,
-		0.086, 0.003);
+	BY_HAND("slo_guard=all: a task that is late already does not count", late, full, "batch=false jct_scope=involved slo_guard=all",
+		NULL, 1, 0.078, 0.086, 0.003);
 	struct run_result *r = irina(rows, full, "slo_guard=all merge_queued=true", NULL, 1);
-	ok(!r && strstr(err.text, "does not go with"), "guarding all does not go with merges of those that wait");
+	ok(!r && strstr(err.text, "expected merge_queued=false"), "slo_guard=all with merge_queued=true is refused");
 	result_free(r);
 }
 
-/* B at 1 ms displaces A, which starts again at 11; B at 20 would do so again: A ends at 30 + 75. */
+/* B at 1 ms preempts A, which restarts at 11; B at 20 would preempt it again: A ends at 30 + 75. */
 static void limits(void)
 {
 	static const char three[] = "arrival_s,model,samples\n0,a,8\n0.001,b,256\n0.02,b,256\n";
-	BY_HAND("displaced twice", three, full, NULL, NULL, 1, 0.105, 0.011, 0.03);
-	BY_HAND("displaced once at most", three, full, "preempt_limit=1", NULL, 1, 0.086, 0.011, 0.096);
-	/* Three small ones beside each other, or two; the third then waits for an empty GPU. */
+	BY_HAND("preempted twice", three, full, NULL, NULL, 1, 0.105, 0.011, 0.03);
+	BY_HAND("preempted at most once", three, full, "preempt_limit=1", NULL, 1, 0.086, 0.011, 0.096);
+	/* Three small tasks stacked, or two: the third waits for an empty GPU. */
 	static const char many[] = "arrival_s,model,samples\n0,a,8\n0.001,a,8\n0.002,a,8\n";
-	BY_HAND("two beside each other", many, small, "preempt=false batch=false", NULL, 1, 0.075, 0.076, 0.151);
-	BY_HAND("three beside each other", many, small, "stack_most=3", NULL, 1, 0.075, 0.076, 0.077);
-	BY_HAND("none beside another", many, small, "stack_most=1 preempt=false batch=false", NULL, 1, 0.075, 0.15, 0.225);
+	BY_HAND("two stacked", many, small, "preempt=false batch=false", NULL, 1, 0.075, 0.076, 0.151);
+	BY_HAND("three stacked", many, small, "stack_most=3", NULL, 1, 0.075, 0.076, 0.077);
+	BY_HAND("none stacked", many, small, "stack_most=1 preempt=false batch=false", NULL, 1, 0.075, 0.15, 0.225);
 }
 
-/* A (32 samples, 150 ms) runs; 8 and 8 of A wait (40 and 48 are not in the table): as one of 16 they take 85 ms. At 2 ms: its
- * end 148 + 85 from now, x 8, + 10 x 8 for the other = 1,944; behind the other (148 + 75 + 75) x 8 = 2,384. */
+/* A (32 samples, 150 ms) runs; 8 and 8 of A wait (40 and 48 are not in the table); merged to 16 they take 85 ms. At 2 ms:
+ * merged, it ends 148 + 85 from now, x 8, + 10 x 8 for the other = 1,944; in turn (148 + 75 + 75) x 8 = 2,384. */
 static void merging_those_that_wait(void)
 {
 	static const char rows[] = "arrival_s,model,samples\n0,a,32\n0.001,a,8\n0.002,a,8\n0.003,b,128\n";
-	BY_HAND("waiting ones are not merged", rows, full, "preempt=false", NULL, 1, 0.15, 0.225, 0.3, 0.308);
-	BY_HAND("unless it is asked for", rows, full, "preempt=false merge_queued=true", NULL, 1, 0.15, 0.235, 0.235, 0.243);
+	BY_HAND("waiting tasks are not merged", rows, full, "preempt=false", NULL, 1, 0.15, 0.225, 0.3, 0.308);
+	BY_HAND("merge_queued=true: they are", rows, full, "preempt=false merge_queued=true", NULL, 1, 0.15, 0.235, 0.235, 0.243);
 	/* 8 of A at 3 ms: merged 232 x 8 + 10 x 8 + 10 x 128 for the B behind, last 305 x 8. B's 256 take 10 ms. */
 	static const char behind[] = "arrival_s,model,samples\n0,a,32\n0.001,a,8\n0.002,b,128\n0.003,a,8\n0.004,b,128\n";
-	BY_HAND("those behind a merged one are projected later", behind, full, "preempt=false merge_queued=true", NULL, 1, 0.15, 0.225,
+	BY_HAND("tasks behind a merged task are projected later", behind, full, "preempt=false merge_queued=true", NULL, 1, 0.15, 0.225,
 		0.235, 0.31, 0.235);
 	/* 8 + 4 = 12 samples run as 16. */
 	static const char odd[] = "arrival_s,model,samples\n0,a,8\n0.001,a,4\n";
-	BY_HAND("a sum that is not in the table is not merged", odd, full, "preempt=false", NULL, 1, 0.075, 0.135);
-	BY_HAND("unless it may be padded", odd, full, "preempt=false pad=true", NULL, 1, 0.086, 0.086);
+	BY_HAND("a size outside the table is not merged", odd, full, "preempt=false", NULL, 1, 0.075, 0.135);
+	BY_HAND("pad=true: it is padded", odd, full, "preempt=false pad=true", NULL, 1, 0.086, 0.086);
 	/* 85 x 12 - 15 x 8 = 900 against (15 + 60) x 4 = 300 */
 	static const char late[] = "arrival_s,model,samples\n0,a,8\n0.06,a,4\n";
-	BY_HAND("and that is better", late, full, "preempt=false pad=true", NULL, 1, 0.075, 0.135);
+	BY_HAND("padding is better", late, full, "preempt=false pad=true", NULL, 1, 0.075, 0.135);
 }
 
-/* A (8 samples, SLO 80 ms) runs, 128 of B wait for it, for A could not end in time behind them. Z (1 ms) at 2 ms: first it costs
- * 1 + 3 x 8 = 25, or with B's wait 3 x 128 more = 409; last 73 + 8 + 1 = 82. */
+/* A (8 samples, SLO 80 ms) runs, 128 of B wait, as A could not end in time behind them. Z (1 ms) at 2 ms: ahead it costs
+ * 1 + 3 x 8 = 25, with B's wait 3 x 128 more = 409; behind 73 + 8 + 1 = 82. */
 static void scope(void)
 {
 	static const char rows[] = "arrival_s,model,samples,slo_s\n0,a,8,0.08\n0.001,b,128,1\n0.002,z,1,1\n";
-	BY_HAND("all that are there count", rows, full, "batch=false", NULL, 1, 0.075, 0.083, 0.084);
-	BY_HAND("the two involved count", rows, full, "batch=false jct_scope=involved", NULL, 1, 0.078, 0.086, 0.003);
+	BY_HAND("jct_scope=all", rows, full, "batch=false", NULL, 1, 0.075, 0.083, 0.084);
+	BY_HAND("jct_scope=involved", rows, full, "batch=false jct_scope=involved", NULL, 1, 0.078, 0.086, 0.003);
 }
 
-/* An abort acts at the next exit point; one that would lie behind the end never comes. */
+/* An abort acts at the next exit point, if there is one before the end. */
 static void exit_points(void)
 {
 	BY_HAND("B waits for A's exit point at 10 ms", A_AND_B, full, NULL, "exit_interval=10ms", 1, 0.095, 0.02);
-	BY_HAND("so does a merged batch", TWO_A, full, NULL, "exit_interval=10ms", 1, 0.095, 0.095);
+	BY_HAND("a merged batch waits for the exit point", TWO_A, full, NULL, "exit_interval=10ms", 1, 0.095, 0.095);
 	BY_HAND("A ends before its exit point, B follows", A_AND_B, full, NULL, "exit_interval=80ms", 1, 0.075, 0.085);
 	BY_HAND("A ends before it can be merged", TWO_A, full, NULL, "exit_interval=80ms", 1, 0.075, 0.16);
 }
 
 static void places(void)
 {
-	/* At 2 ms the queues end at 75 and 76: behind the first. At 75 it is idle and takes its own; at 76 the other finds none. */
+	/* At 2 ms the queues end at 75 and 76: the task joins the first. At 75 that GPU takes it; at 76 the other finds none. */
 	static const char rows[] = "arrival_s,model,samples\n0,a,8\n0.001,a,8\n0.002,a,8\n0.003,a,8\n";
-	BY_HAND("two GPUs, each its queue", rows, full, NOTHING, NULL, 2, 0.075, 0.076, 0.15, 0.151);
+	BY_HAND("two GPUs with a queue each", rows, full, NOTHING, NULL, 2, 0.075, 0.076, 0.15, 0.151);
 	/* 0: A32 until 150, 1: A8 until 76. Z goes behind 1 (77). An A8 at 3 goes behind that (152), as the other ends at 225. */
 	static const char queues[] = "arrival_s,model,samples\n0,a,32\n0.001,a,8\n0.002,z,1\n0.003,a,8\n";
 	BY_HAND("the GPU where it ends first", queues, full, NOTHING, NULL, 2, 0.15, 0.076, 0.077, 0.152);
-	/* 0: A4 until 60, which has no time to lose. B at 55 displaces A32 on 1: 10 x 256 + 12 x 32, against (5 + 10) x 256 on 0. At 60 A32
-	 * starts again on 0. */
+	/* 0: A4 until 60, without slack. B at 55 preempts A32 on 1: 10 x 256 + 12 x 32, against (5 + 10) x 256 on 0. At 60 A32
+	 * restarts on 0. */
 	static const char steal[] = "arrival_s,model,samples,slo_s\n0,a,4,0.061\n0.053,a,32,1\n0.055,b,256,1\n";
-	BY_HAND("an idle GPU takes what waits elsewhere", steal, full, NULL, NULL, 2, 0.06, 0.21, 0.065);
+	BY_HAND("an idle GPU takes tasks from other queues", steal, full, NULL, NULL, 2, 0.06, 0.21, 0.065);
 	struct run_result *r = irina("arrival_s,model,samples\n0,a,64\n", full, NULL, NULL, 1);
 	ok(r && r->requests[0].status == REQUEST_REFUSED, "a task larger than the table is refused");
 	result_free(r);
-	/* A at 0 until 10, and a long one beside it until 100. C needs 90 %: it fits when A has gone. */
+	/* A runs 0-10, a long task beside it until 100. C needs 90 % and fits when A has ended. */
 	static const char *const three[] = { "{\"name\":\"a\"," TABLE ",\"batch\":[1],\"latency_ms\":[10]," UNIT "\"memory\":[40]}",
 		"{\"name\":\"l\"," TABLE ",\"batch\":[1],\"latency_ms\":[100]," UNIT "\"memory\":[10]}",
 		"{\"name\":\"c\"," TABLE ",\"batch\":[1],\"latency_ms\":[5]," UNIT "\"memory\":[90]}", NULL };
 	static const char later[] = "arrival_s,model,samples\n0,a,1\n0,l,1\n0.001,c,1\n";
 	BY_HAND("a task that does not fit now waits for an empty GPU", later, three, "stack_most=3", NULL, 1, 0.01, 0.1, 0.105);
-	BY_HAND("or is stacked when it fits", later, three, "stack_most=3 stack_wait=true", NULL, 1, 0.01, 0.1, 0.015);
+	BY_HAND("stack_wait=true: it is stacked when it fits", later, three, "stack_most=3 stack_wait=true", NULL, 1, 0.01, 0.1, 0.015);
 }
 
 /* ---- latencies of figure 4 ---- */
@@ -223,7 +222,7 @@ static bool is(double s, double ms)
 	return fabs(s * 1e3 - ms) < 1e-12;
 }
 
-/* Figure 4, ms by batch size, read from its own coordinates. */
+/* Figure 4, ms by batch size, read from the vector graphic. */
 static const struct {
 	const char *name;
 	double ms[33];
@@ -238,13 +237,13 @@ static const struct {
 	{ "irina-alexnet-curve", { 0.91, 1.01, 1.01, 1.03, 1.19, 1.25, 1.39, 1.43, 1.69, 1.63, 1.70, 1.80, 1.77, 1.85, 1.78, 1.80, 2.40,
 					 2.30, 2.50, 2.46, 2.50, 2.43, 2.47, 2.67, 2.68, 2.71, 2.75, 2.74, 2.81, 2.70, 2.86, 2.90 } } };
 
-/* Read from the figure: the steps of VGG-16 between 16 and 17, of YOLOv3 between 14 and 15. */
+/* Steps in the figure: VGG-16 between 16 and 17, YOLOv3 between 14 and 15. */
 static void tables_have_steps(void)
 {
 	struct served *v = served_load("irina-vgg16-curve", &err), *y = served_load("irina-yolov3-curve", &err);
 	ok(v && y && is(served_latency(v, 16, 0), 32.27) && is(served_latency(v, 17, 0), 45.45) && is(served_latency(y, 14, 0), 94.03) &&
 			is(served_latency(y, 15, 0), 113.15) && isnan(served_latency(y, 17, 0)),
-		"latencies are read from the table, with its steps");
+		"latencies have the steps of the table");
 	served_free(v);
 	served_free(y);
 	for (size_t i = 0; i < sizeof curves / sizeof *curves; i++) {
@@ -256,11 +255,11 @@ static void tables_have_steps(void)
 		served_free(v);
 	}
 	v = served_load("irina-vgg16", &err);
-	ok(v && is(served_latency(v, 8, 0), 22) && isnan(served_latency(v, 12, 0)), "and nothing lies between two sizes of the profile");
+	ok(v && is(served_latency(v, 8, 0), 22) && isnan(served_latency(v, 12, 0)), "there is no latency between two sizes of the profile");
 	served_free(v);
 }
 
-/* ---- the restatement ---- */
+/* ---- the naive model ---- */
 
 enum { MOST = 400, MODELS = 4 };
 struct kind {
@@ -274,7 +273,7 @@ static const char *const names[MODELS + 1] = { "irina-yolov3", "irina-alexnet", 
 
 struct item {
 	int model, request[2], n;
-	double end_s; /* if it runs */
+	double end_s; /* while it runs */
 };
 struct state {
 	const double *arrival_s;
@@ -327,7 +326,7 @@ static bool in_time(const struct state *s, const struct item *x, double end_s)
 		good = good && (!s->guard || end_s <= s->arrival_s[x->request[i]] + s->slo_s);
 	return good;
 }
-/* guard=all: none of those that wait in `a` is in time there and late in `b`, where they are the last. */
+/* guard=all: returns whether no waiting task is in time in `a` and late in `b`, where they are last. */
 static bool none_is_late(const struct state *a, const struct state *b)
 {
 	double end[2] = { a->now_s, b->now_s };
@@ -477,12 +476,12 @@ static void against_the_restatement(void)
 			for (int seed = 1; seed <= seeds; seed++)
 				for (int p = 1; p <= 9; p += 4)
 					good = agrees((uint64_t)seed, p / 10.0, guard ? 100 : 200, may, guard) && good;
-		ok(good, "random workloads: every request ends when the restatement says, with and without each strategy (guard %s)",
+		ok(good, "random workloads: every request ends when the naive model says, with and without each strategy (guard %s)",
 			guards[guard]);
 	}
 }
 
-/* Requests that were displaced or merged (both abort a run) and ended late, of all that were. */
+/* Counts the requests that were preempted or merged (both abort a run), and returns how many of them ended late. */
 static int late_after_abort(const char *settings, const char *mean, const char *slo, int *aborted)
 {
 	char trace[160];
@@ -506,8 +505,8 @@ static int late_after_abort(const char *settings, const char *mean, const char *
 	return late;
 }
 
-/* Guarding all tasks is a promise that holds to the end; guarding the two involved is none, as the next preemption may break what
- * the last one promised. --check holds the policy to the former (it claims ORR_SLO_GUARDED). */
+/* slo_guard=all is a guarantee, which --check verifies (the policy claims ORR_SLO_GUARDED). slo_guard=involved is none: a later
+ * preemption may make an earlier one late. */
 static void promises(void)
 {
 	int n[3];
@@ -515,12 +514,12 @@ static void promises(void)
 	int two = late_after_abort("stack=false slo_guard=involved", "40ms", "200ms", &n[1]);
 	int all = late_after_abort("stack=false slo_guard=all", "40ms", "200ms", &n[2]);
 	printf("# late of those aborted: off %d of %d, involved %d of %d, all %d of %d\n", off, n[0], two, n[1], all, n[2]);
-	ok(n[2] > 50 && all == 0 && off > two, "with the guard of all, no task that was displaced or merged misses its SLO");
+	ok(n[2] > 50 && all == 0 && off > two, "slo_guard=all: no preempted or merged task misses its SLO");
 	int stacked = 0;
 	for (int i = 0; i < 3; i++)
 		stacked += late_after_abort("slo_guard=all", (const char *[]){ "5ms", "13ms", "40ms" }[i], "100ms", &n[i]);
 	printf("# with stacking: %d of %d, %d, %d\n", stacked, n[0], n[1], n[2]);
-	ok(n[0] + n[1] + n[2] > 20 && stacked == 0, "nor where tasks are stacked, too, which all guards as well");
+	ok(n[0] + n[1] + n[2] > 20 && stacked == 0, "slo_guard=all: the same with stacking");
 }
 
 /* ---- figure 5 ---- */
@@ -545,7 +544,7 @@ static double ratio(double p, int n, const char *settings, int seeds)
 	return sum[0] / sum[1];
 }
 
-/* Figure 5: 1.254, 1.984, 2.548; arrivals are a fit, see docs/models.md. 15 % each; the headline's ranges; few seeds here, 1,000 and
+/* Figure 5: 1.254, 1.984, 2.548; arrivals are fitted, see docs/models.md. Tolerance 15 %; few seeds here, 1,000 with
  * intervals in scenarios/irina. */
 static void the_sweep(void)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Residents, blocks, iterations and their repetition against a model that does everything token by token: each
- * decode of each iteration on its own, every stop found by looking. A policy that acts at random (admits, evicts both
- * ways, pauses, grows, processes prompts in pieces, runs with any flags) keeps that model beside the world and compares
- * all that it can ask, each time that it is called; what it is told must come at the model's times.
+ * Residents, blocks, iterations and their repetition against a naive model that handles each token of each decode one by
+ * one. A policy acts at random (admits, evicts in both ways, pauses, grows, splits prompts, runs with any flags). At each
+ * call it compares all that the world reports with the naive model, and the times of the calls with the model's.
  */
 #include "tests/serve/llm_run.h"
 #include "tests/tap.h"
@@ -24,7 +23,7 @@ struct one {
 
 static struct {
 	struct one r[MOST_REQUESTS];
-	uint32_t n, total, free, tokens; /* blocks; tokens of one */
+	uint32_t n, total, free, tokens; /* total in blocks; block in tokens */
 	bool runs, has_prompts, decodes;
 	unsigned flags;
 	uint64_t left;
@@ -70,7 +69,7 @@ static uint32_t need(void)
 	return n;
 }
 
-/* 5 + 0.05 T + 1e-4 C + 1e-6 P ms, and what was swapped meanwhile. */
+/* 5 + 0.05 T + 1e-4 C + 1e-6 P ms, and the swap time. */
 static void begin(double at)
 {
 	double t = 0, c = 0, p = 0;
@@ -106,7 +105,7 @@ static bool gets_token(struct one *q)
 	return true;
 }
 
-/* True: a request has ended. */
+/* Returns whether a request has ended. */
 static bool land(void)
 {
 	bool has_ended = false;
@@ -125,7 +124,7 @@ static bool land(void)
 	return has_ended;
 }
 
-/* The world's clock counts ns: what happens in the ns in which the iteration ends happens then. */
+/* The clock of the world counts ns: an event in the ns of the end of an iteration happens at that end. */
 static bool is_during(double at)
 {
 	return llrint(at * 1e9) > llrint(m.start * 1e9) && llrint(at * 1e9) <= llrint(m.end * 1e9);
@@ -174,7 +173,7 @@ static void compare_one(const struct orr_serve *w, const struct one *q)
 		wrong("%.9f: request %llu holds %u blocks; naively %u", orr_serve_now(w), (unsigned long long)i.number,
 			orr_kv_held(w, q->handle), q->blocks);
 	if (orr_req_is_resident(w, q->handle) != q->is_resident || orr_is_decoding(w, q->handle) != q->is_decoding)
-		wrong("%.9f: request %llu: other state", orr_serve_now(w), (unsigned long long)i.number);
+		wrong("%.9f: request %llu: the states differ", orr_serve_now(w), (unsigned long long)i.number);
 }
 
 static void compare(const struct orr_serve *w)
@@ -206,7 +205,7 @@ static void try_admit(struct orr_serve *w, struct one *q, bool is_urgent)
 	uint32_t blocks = blocks_for(tokens > content ? tokens : content);
 	bool fits = blocks + keep <= m.free;
 	if (orr_admit(w, q->handle, tokens, keep) != fits)
-		wrong("orr_admit() does not say what there is room for");
+		wrong("orr_admit() disagrees about the room");
 	if (!fits)
 		return;
 	if (q->is_swapped)
@@ -239,7 +238,7 @@ static void grow(struct orr_serve *w, struct one *q)
 	uint32_t tokens = q->done + below(4 * m.tokens), blocks = blocks_for(tokens), keep = below(3);
 	bool fits = blocks <= q->blocks || blocks - q->blocks + keep <= m.free;
 	if (orr_kv_grow(w, q->handle, tokens, keep) != fits)
-		wrong("orr_kv_grow() does not say what there is room for");
+		wrong("orr_kv_grow() disagrees about the room");
 	if (fits && blocks > q->blocks) {
 		m.free -= blocks - q->blocks;
 		q->blocks = blocks;
@@ -426,10 +425,9 @@ int main(void)
 		uint64_t good = 0;
 		for (uint64_t seed = 1; seed <= seeds; seed++)
 			good += agrees(seed, tokens[i], gaps[i], &compared);
-		ok(good == seeds,
-			"random actions, blocks of %u: the world and a model of single tokens agree at every call (%llu of %llu runs)",
+		ok(good == seeds, "random actions, blocks of %u: the world and the naive model agree at every call (%llu of %llu runs)",
 			tokens[i], (unsigned long long)good, (unsigned long long)seeds);
 	}
-	ok(compared > 1000 * seeds, "they were compared %llu times", (unsigned long long)compared);
+	ok(compared > 1000 * seeds, "%llu comparisons", (unsigned long long)compared);
 	return done();
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Language models in the serving world, worked out by hand: when a repetition ends, caches that move, a replica that is
- * lost, a clock that somebody else owns; and what is said of actions that are impossible. Iterations take 10 ms, and
- * 1 ms for each token of a prompt.
+ * Language models in the serving world, worked out by hand: ends of repetitions, transfers of caches, loss of a replica, a
+ * shared clock, messages of impossible actions. An iteration takes 10 ms, and 1 ms per token of a prompt.
  */
 #include "tests/serve/llm_run.h"
 #include "tests/tap.h"
@@ -14,7 +13,7 @@ static const char model[] = "{\"name\":\"m\",\"source\":\"made up\",\"kind\":\"l
 static const char per_token[] = "{\"name\":\"m\",\"source\":\"made up\",\"kind\":\"llm\",\"weight_bytes\":1,\"kv_bytes_per_token\":1000,"
 				"\"closed\":{\"constant_ms\":10,\"token_ms\":1,\"context_ms\":0,\"pair_ms\":0}}";
 
-/* ---- a policy made of a test's functions ---- */
+/* ---- a policy whose functions are a test's ---- */
 
 static struct {
 	void (*arrive)(struct orr_serve *w, orr_req r);
@@ -83,7 +82,7 @@ static struct run_result *serve(const char *requests, struct llm_run x, void (*s
 	return r;
 }
 
-/* Everybody who waits is admitted, prompts are run whole, then decodes with these flags. */
+/* Admits all requests, runs prompts whole, then decodes with these flags. */
 static unsigned greedy_flags;
 static void greedy(struct orr_serve *w, uint32_t replica)
 {
@@ -106,8 +105,8 @@ static void greedy(struct orr_serve *w, uint32_t replica)
 
 /* ---- repetition ---- */
 
-/* Prompt until 10 ms, then decodes at 20, 30, ..: the second request comes in the ns in which one ends, at 40 ms, or a
- * bit later, within the next. Its first token is one iteration after the one that it had to wait for. */
+/* Prompt until 10 ms, then decodes at 20, 30, ..: the second request arrives in the ns in which one ends, at 40 ms, or
+ * later, within the next. Its first token comes one iteration after that. */
 static void test_arrivals(void)
 {
 	struct run_result *r = serve("0,8,100\n0.04,8,1\n", (struct llm_run){ 0 }, greedy);
@@ -115,7 +114,7 @@ static void test_arrivals(void)
 	result_free(r);
 	r = serve("0,8,100\n0.040000001,8,1\n", (struct llm_run){ 0 }, greedy);
 	ok(r && fabs(r->requests[1].first_token_s - 0.06) < 1e-12, "an arrival within an iteration waits for its end");
-	/* 100 tokens: 1 prompt and 99 decodes, and the other's prompt between them. */
+	/* 100 tokens: 1 from the prompt, 99 decodes, and the prompt of the other request between them. */
 	ok(r && fabs(r->requests[0].completed_s - 1.01) < 1e-9, "the decode waits for the prompt");
 	result_free(r);
 	greedy_flags = ORR_ITER_THROUGH;
@@ -123,16 +122,16 @@ static void test_arrivals(void)
 	ok(r && fabs(r->requests[1].first_token_s - 1.01) < 1e-9, "ORR_ITER_THROUGH: an arrival waits until a resident ends");
 	greedy_flags = 0;
 	result_free(r);
-	/* The run goes from event to event: arrival, end of the prompt, one iteration, and the whole rest. */
+	/* Events: arrival, end of the prompt, end of one iteration, end of all others. */
 	r = serve("0,8,100000\n", (struct llm_run){ .kv_blocks = 10000 }, greedy);
-	ok(r && llm_metric(r, "iterations") == 100000 && llm_metric(r, "events") < 10, "100,000 iterations are not 100,000 events");
-	near_to(r ? r->requests[0].completed_s : NAN, 1000, 1e-9, "and take 10 ms each");
+	ok(r && llm_metric(r, "iterations") == 100000 && llm_metric(r, "events") < 10, "100,000 iterations take few events");
+	near_to(r ? r->requests[0].completed_s : NAN, 1000, 1e-9, "an iteration takes 10 ms");
 	near_to(r ? llm_metric(r, "token_gap_p50") : NAN, 0.01, 0.005, "every gap between tokens is counted");
 	result_free(r);
 }
 
-/* A timer at 35 ms ends the repetition with the iteration that ends at 40 ms, whatever the flags; orr_iter_cut() the one
- * that began at 10 ms with its first. */
+/* A timer at 35 ms ends the repetition with the iteration that ends at 40 ms, whatever the flags; orr_iter_cut() ends the
+ * repetition that started at 10 ms with its first iteration. */
 static void timed(struct orr_serve *w, uint32_t replica)
 {
 	if (!s.step++)
@@ -150,13 +149,13 @@ static void test_timers(void)
 	bool good = r && s.calls == 6;
 	for (uint32_t i = 0; i < 6; i++)
 		good &= fabs(s.at[i] - want[i]) < 1e-12;
-	ok(good, "a timer and a cut end the repetition with the iteration that runs");
-	near_to(r ? r->requests[0].completed_s : NAN, 0.2, 1e-12, "which changes nothing else");
+	ok(good, "a timer and a cut end the repetition with the running iteration");
+	near_to(r ? r->requests[0].completed_s : NAN, 0.2, 1e-12, "a timer and a cut change nothing else");
 	greedy_flags = 0;
 	result_free(r);
 }
 
-/* The same requests on a clock that the test owns, where every iteration is an event. */
+/* The same requests on a clock of the test, where every iteration is an event. */
 static void test_guest(void)
 {
 	char text[2000];
@@ -171,8 +170,8 @@ static void test_guest(void)
 	for (int i = 0; same && i < 40; i++)
 		same = a->requests[i].completed_s == b->requests[i].completed_s &&
 		       a->requests[i].first_token_s == b->requests[i].first_token_s;
-	ok(same && llm_metric(a, "preemptions") > 0, "iterations done ahead and iterations that are events end at the same bits");
-	ok(a && b && llm_metric(a, "events") < llm_metric(b, "events"), "the first takes fewer events: %.0f, not %.0f",
+	ok(same && llm_metric(a, "preemptions") > 0, "iterations without events end at the same bits as those with events");
+	ok(a && b && llm_metric(a, "events") < llm_metric(b, "events"), "iterations without events take fewer events: %.0f, not %.0f",
 		a ? llm_metric(a, "events") : NAN, b ? llm_metric(b, "events") : NAN);
 	result_free(a);
 	result_free(b);
@@ -227,8 +226,8 @@ static struct run_result *serve_split(const char *requests, const char *options,
 		requests, (struct llm_run){ .model = per_token, .options = options, .topology = topology, .failures = failures });
 }
 
-/* Llama-2-7B: 32 layers, 524,288 bytes of cache per token (2 x 32 x 4096 x 2). Its time by layers is not of interest
- * here: an output of two tokens ends one decode after the cache is there, and the decode is the same in both runs. */
+/* Llama-2-7B: 32 layers, 524,288 bytes of cache per token (2 x 32 x 4096 x 2). An output of two tokens ends one decode
+ * after the transfer, and the decode takes the same time in both runs. */
 static void test_overlap(void)
 {
 	const double slow = 1e9, fast = 100e9, bytes = 1001 * 524288.0;
@@ -238,8 +237,8 @@ static void test_overlap(void)
 	struct run_result *b = serve_split_as("0,1000,2\n", x);
 	double prompt = a ? a->requests[0].first_token_s : NAN;
 	near_to(a && b ? a->requests[0].completed_s - b->requests[0].completed_s : NAN, prompt * 31 / 32, 1e-9,
-		"kv_overlap: of a slow transfer all but the last layer's share of the prompt's time is hidden");
-	ok(bytes / slow > prompt, "(it was slow: %.3f s beside a prompt of %.3f s)", bytes / slow, prompt);
+		"kv_overlap: a slow transfer hides the prompt's time except the last layer's share");
+	ok(bytes / slow > prompt, "the transfer is slow: %.3f s, with a prompt of %.3f s", bytes / slow, prompt);
 	result_free(a);
 	result_free(b);
 	x.options = "kv_Bps=100e9";
@@ -247,8 +246,8 @@ static void test_overlap(void)
 	x.options = "kv_Bps=100e9 kv_overlap=true";
 	b = serve_split_as("0,1000,2\n", x);
 	near_to(a && b ? a->requests[0].completed_s - b->requests[0].completed_s : NAN, bytes / fast * 31 / 32, 1e-9,
-		"and of a fast one all but the last layer's");
-	ok(bytes / fast < prompt, "(it was fast: %.4f s)", bytes / fast);
+		"kv_overlap: a fast transfer is hidden except its last layer");
+	ok(bytes / fast < prompt, "the transfer is fast: %.4f s", bytes / fast);
 	result_free(a);
 	result_free(b);
 }
@@ -258,41 +257,40 @@ static void test_moves(void)
 	/* Prompt of 90: 100 ms. 91 tokens x 1000 bytes at 1 MB/s, and 9 ms: 200 ms. Then 3 decodes of 11 ms. */
 	struct run_result *r = serve_split("0,90,4\n", "kv_Bps=1e6 kv_latency=9ms", NULL, NULL);
 	near_to(r ? r->requests[0].first_token_s : NAN, 0.1, 1e-12, "a prompt on one replica");
-	near_to(r ? r->requests[0].completed_s : NAN, 0.233, 1e-12, "its cache goes to another at serve.kv_Bps, and on it goes");
+	near_to(r ? r->requests[0].completed_s : NAN, 0.233, 1e-12, "its cache moves at serve.kv_Bps");
 	ok(r && r->requests[0].replica == 1, "the other one completes it");
 	result_free(r);
-	/* The model has no layers that are known: nothing overlaps. */
+	/* The number of layers is unknown: nothing overlaps. */
 	r = serve_split("0,90,4\n", "kv_Bps=1e6 kv_latency=9ms kv_overlap=true", NULL, NULL);
 	near_to(r ? r->requests[0].completed_s : NAN, 0.233, 1e-12, "kv_overlap needs layers");
 	result_free(r);
-	/* Two caches of 91 kB leave at 190 ms (10 + 180 tokens) over one NIC of 1 MB/s, latency nothing: each at half the rate. */
+	/* Two caches of 91 kB leave at 190 ms (10 + 180 tokens) over one NIC of 1 MB/s, without latency: each at half the rate. */
 	r = serve_split("0,90,4\n0,90,4\n", NULL, "star:bw=8Mbps,lat=0,gpu_bw=1000GBps,gpu_lat=0", NULL);
 	near_to(r ? r->requests[0].completed_s : NAN, 0.19 + 0.182 + 3 * 0.012, 1e-6, "over a network, caches share its links");
 	near_to(r ? r->requests[1].completed_s : NAN, 0.19 + 0.182 + 3 * 0.012, 1e-6, "all of them");
 	result_free(r);
-	/* Whatever their number and sizes, all caches get there. (Six at a time at most: the script's list.) */
+	/* All transfers end, whatever their number and sizes. (Six at a time at most: the script's list.) */
 	r = serve_split("0,9,4\n0.001,20,9\n0.002,3,2\n0.02,40,7\n0.021,1,3\n0.022,50,2\n", NULL,
 		"star:bw=1Mbps,lat=1ms,gpu_bw=1000GBps,gpu_lat=0", NULL);
-	ok(r && llm_metric(r, "requests_completed") == 6, "caches of several sizes that start at several times");
+	ok(r && llm_metric(r, "requests_completed") == 6, "transfers of several sizes that start at several times");
 	result_free(r);
-	/* Likewise with one of the ends gone while they are on their way. */
+	/* The same if a replica fails during the transfers. */
 	r = serve_split("0,9,4\n0.001,20,9\n0.002,3,2\n0.02,40,7\n0.021,1,3\n0.022,50,2\n", NULL,
 		"star:bw=1Mbps,lat=1ms,gpu_bw=1000GBps,gpu_lat=0",
 		"time_s,node,event\n0.15,1,fail\n0.3,1,repair\n0.45,0,fail\n0.6,0,repair\n");
-	ok(r && llm_metric(r, "requests_completed") == 6 && llm_metric(r, "restarts") > 0, "flows are given up with their ends");
+	ok(r && llm_metric(r, "requests_completed") == 6 && llm_metric(r, "restarts") > 0, "flows of a lost replica are cancelled");
 	result_free(r);
-	/* The sender fails at 150 ms, while the cache is on its way: all again, on the other replica. */
+	/* The sender fails at 150 ms, during the transfer: the request restarts on the other replica. */
 	r = serve_split("0,90,4\n", "kv_Bps=1e6", NULL, "time_s,node,event\n0.15,0,fail\n10,0,repair\n");
-	near_to(r ? r->requests[0].completed_s : NAN, 0.15 + 0.1 + 3 * 0.011, 1e-9,
-		"a cache on its way is lost with the replica that sends it");
+	near_to(r ? r->requests[0].completed_s : NAN, 0.15 + 0.1 + 3 * 0.011, 1e-9, "a transfer is lost with its sender");
 	result_free(r);
-	/* The receiver fails: all again on the sender, whose blocks are free (--check). */
+	/* The receiver fails: the request restarts on the sender, whose blocks are free (--check). */
 	r = serve_split("0,90,4\n", "kv_Bps=1e6", NULL, "time_s,node,event\n0.15,1,fail\n0.3,1,repair\n");
-	near_to(r ? r->requests[0].completed_s : NAN, 0.15 + 0.1 + 3 * 0.011, 1e-9, "and with the one that it goes to");
+	near_to(r ? r->requests[0].completed_s : NAN, 0.15 + 0.1 + 3 * 0.011, 1e-9, "a transfer is lost with its receiver");
 	result_free(r);
 }
 
-/* vllm where node 0 fails within an iteration and comes back. */
+/* vllm; node 0 fails within an iteration and returns. */
 static void test_lost(void)
 {
 	char text[2000];
@@ -306,11 +304,11 @@ static void test_lost(void)
 		.failures = "time_s,node,event\n0.2501,0,fail\n0.3,0,repair\n0.41,1,fail\n0.6001,1,repair\n" };
 	struct run_result *r = serve(text, x, greedy);
 	ok(r && llm_metric(r, "requests_completed") == 40 && llm_metric(r, "restarts") > 0,
-		"requests of a replica that is lost complete elsewhere");
+		"requests of a lost replica complete on the other");
 	result_free(r);
 }
 
-/* ---- what is impossible ---- */
+/* ---- impossible actions ---- */
 
 enum wrong_act { TWICE, TOO_LONG, NO_ROOM, NOTHING, PAST, BUSY, EVICTED, PAUSED, UNPAUSED, FLYING_PAUSE, MOVE_HERE, CUT, NO_BLOCKS, WAITS };
 static enum wrong_act act;
@@ -374,24 +372,26 @@ static void test_impossible(void)
 			"policy scripted: request 0 at 0.000000000 s: orr_iter_prefill() of 21 tokens; its prompt has 20 left" },
 		{ NO_BLOCKS, "more than its blocks hold",
 			"policy scripted: request 0 at 0.000000000 s: orr_iter_prefill() of 17 tokens after 0; its 1 blocks hold 16" },
-		{ NOTHING, "an iteration of nothing",
-			"policy scripted: at 0.000000000 s: orr_iter_run() on replica 0, with nothing to do: no prompt was listed, and "
+		{ NOTHING, "an empty iteration",
+			"policy scripted: at 0.000000000 s: orr_iter_run() on replica 0, with nothing to do: no prompt is listed and "
 			"there are no decodes" },
-		{ PAST, "a prompt that is done",
+		{ PAST, "a finished prompt",
 			"policy scripted: request 0 at 0.010000000 s: orr_iter_prefill() of a request that is past its prompt" },
-		{ BUSY, "an iteration while one runs",
+		{ BUSY, "a second iteration at once",
 			"policy scripted: at 0.000000000 s: orr_iter_run() on replica 0, on which an iteration runs" },
 		{ EVICTED, "an eviction in flight",
 			"policy scripted: request 0 at 0.000000000 s: orr_evict() of a request that is part of the iteration that runs" },
 		{ PAUSED, "a pause in the prompt",
-			"policy scripted: request 0 at 0.000000000 s: orr_pause() of a request that is in its prompt" },
-		{ UNPAUSED, "nothing to resume",
+			"policy scripted: request 0 at 0.000000000 s: orr_pause() of a request that has not finished its prompt" },
+		{ UNPAUSED, "a resume without a pause",
 			"policy scripted: request 0 at 0.010000000 s: orr_resume() of a request that is not paused" },
 		{ FLYING_PAUSE, "a pause in flight",
 			"policy scripted: request 0 at 0.010000000 s: orr_pause() while an iteration runs on replica 0" },
-		{ MOVE_HERE, "a move to where it is", "policy scripted: request 0 at 0.010000000 s: orr_move() to replica 0, where it is" },
-		{ CUT, "nothing to cut", "policy scripted: at 0.000000000 s: orr_iter_cut() on replica 0, on which no iteration runs" },
-		{ WAITS, "an eviction of one that waits",
+		{ MOVE_HERE, "a move to its own replica",
+			"policy scripted: request 0 at 0.010000000 s: orr_move() to replica 0, where it is" },
+		{ CUT, "a cut without an iteration",
+			"policy scripted: at 0.000000000 s: orr_iter_cut() on replica 0, on which no iteration runs" },
+		{ WAITS, "an eviction of a waiting request",
 			"policy scripted: request 0 at 0.000000000 s: orr_evict() of a request that waits" },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

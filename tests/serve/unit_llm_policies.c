@@ -56,15 +56,15 @@ static void two_requests(void)
 	by_hand(&orr_policy_serve_mlfq, "quantum=1s", 20, 48, 36, 48, "mlfq, long quanta");
 	/* Prompts alone: 35: R1's. 47, 58: decodes of both, of R0. */
 	by_hand(&orr_policy_serve_vllm, NULL, 20, 58, 35, 47, "vllm");
-	/* R0 to its end at 20 + 11 + 11; then R1: 15 + 11. */
+	/* R0 ends at 20 + 11 + 11; then R1 takes 15 + 11. */
 	by_hand(&orr_policy_serve_fastertransformer, NULL, 20, 42, 57, 68, "fastertransformer");
 	by_hand(&orr_policy_serve_orca, "max_batch=1", 20, 42, 57, 68, "orca, one at a time");
-	/* R0's first iteration, 20 ms, joins at the quantum of 20 and uses it up: one down. R1 joins at 20, is first and
-	 * ends at 20 + 15 + 11. */
+	/* R0 joins the level with a quantum of 20 ms, uses it up with its first iteration and moves one down. R1 runs first from 20
+	 * on and ends at 20 + 15 + 11. */
 	by_hand(&orr_policy_serve_mlfq, "quantum=10ms max_batch=1", 20, 68, 35, 46, "mlfq, short quanta: R1 overtakes");
 }
 
-/* Of 4 requests with 10 + 10 tokens each and memory for 40 tokens, two run at a time where all is reserved. */
+/* 4 requests of 10 + 10 tokens, memory for 40 tokens: two run at a time if outputs are reserved. */
 static void little_memory(void)
 {
 	static const char four[] = "arrival_s,prompt_tokens,output_tokens,max_output\n0,10,10,10\n0,10,10,10\n0,10,10,10\n0,10,10,10\n";
@@ -74,7 +74,7 @@ static void little_memory(void)
 		.policy = &orr_policy_serve_orca,
 		.options = "kv_block=1" };
 	struct run_result *r = serve_replay(&c, &err);
-	/* Two prompts 30 ms, then 9 x 12 ms: 138; the other two 138 later. */
+	/* Two prompts take 30 ms, 9 decodes 12 ms each: 138; the other two end 138 later. */
 	static const double end[] = { 0.138, 0.138, 0.276, 0.276 };
 	ok(r && serve_ends_at(r, end, 4), "orca: two at a time have their output reserved");
 	result_free(r);
@@ -82,14 +82,14 @@ static void little_memory(void)
 	c.settings = "quantum=1s";
 	r = serve_replay(&c, &err);
 	ok(r && serve_metric(r, "requests_completed") == 4 && serve_metric(r, "preemptions") > 0,
-		"mlfq: swaps out when blocks run out, and all end");
+		"mlfq: swaps out when blocks run out; all requests end");
 	result_free(r);
 	static const char wide[] = "arrival_s,prompt_tokens,output_tokens,max_output\n0,30,10,20\n";
 	c.requests = wide;
 	c.policy = &orr_policy_serve_orca;
 	c.settings = NULL;
 	r = serve_replay(&c, &err);
-	ok(r && serve_metric(r, "requests_refused") == 1, "orca: what could never be reserved is refused at arrival");
+	ok(r && serve_metric(r, "requests_refused") == 1, "orca: a request whose reservation never fits is refused at arrival");
 	result_free(r);
 }
 
@@ -106,20 +106,20 @@ static void cascade(void)
 		.options = "any_model=true" };
 	struct run_result *r = serve_replay(&c, &err);
 	static const double sure[] = { 0.001 }, unsure[] = { 0.011 };
-	ok(r && serve_ends_at(r, sure, 1), "cascade: sure after the small model (%s)", r ? "" : err.text);
+	ok(r && serve_ends_at(r, sure, 1), "cascade: the small model answers (%s)", r ? "" : err.text);
 	result_free(r);
 	c.settings = "keeps=0";
 	r = serve_replay(&c, &err);
 	ok(r && serve_ends_at(r, unsure, 1), "cascade: through both models");
 	result_free(r);
-	/* Each of 4,000 requests goes on with a chance of 0.4: 4 standard errors are 0.031. */
+	/* Each of 4,000 requests goes on with probability 0.4: 4 standard errors are 0.031. */
 	c.requests = "poisson:rate=20,n=4000,model=small";
 	c.settings = "keeps=0.6";
 	r = serve_replay(&c, &err);
 	double stages = r ? serve_metric(r, "stages") : NAN;
 	printf("# stages %.4f\n", stages);
-	ok(fabs(stages - 1.4) < 0.031, "cascade: as many go on as stated");
-	ok(r && serve_metric(r, "requests_completed") == 4000, "cascade: all complete, once");
+	ok(fabs(stages - 1.4) < 0.031, "cascade: the stated share goes on");
+	ok(r && serve_metric(r, "requests_completed") == 4000, "cascade: each request completes once");
 	result_free(r);
 	static const double one_by_one[] = { 0.004, 0.008 }, nowhere[] = { NAN, 0.011 };
 	c.requests = "arrival_s,model,samples\n0,small,8\n0,small,8\n";
@@ -127,7 +127,7 @@ static void cascade(void)
 	r = serve_replay(&c, &err);
 	ok(r && serve_ends_at(r, one_by_one, 2), "cascade: batches are of samples, not of requests (%s)", r ? "" : err.text);
 	result_free(r);
-	/* The second model takes one sample: of eight it could never give an answer. 4 ms for both in one batch. */
+	/* The second model takes one sample, so it can never serve a request of eight. Both requests run in one batch of 4 ms. */
 	static const char *const narrow[] = {
 		"{\"name\": \"small\", \"source\": \"by hand\", \"kind\": \"table\", \"batch\": [1, 8], \"latency_ms\": [1, 4]}",
 		"{\"name\": \"large\", \"source\": \"by hand\", \"kind\": \"table\", \"batch\": [1], \"latency_ms\": [6]}", NULL
@@ -137,7 +137,7 @@ static void cascade(void)
 	c.settings = "keeps=0";
 	r = serve_replay(&c, &err);
 	ok(r && serve_ends_at(r, nowhere, 2) && serve_metric(r, "requests_refused") == 1,
-		"cascade: what the next model could never serve is refused there (%s)", r ? "" : err.text);
+		"cascade: a request that the next model can never serve is refused (%s)", r ? "" : err.text);
 	result_free(r);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The prefix cache against a naive one: a table that is searched from end to end, in which each block of a prompt has
- * its users and the time at which it lost the last. A policy admits, processes in pieces and restarts requests at
- * random, one iteration at a time, and compares blocks free, blocks held and what is cached of every request.
+ * The prefix cache against a naive one: a table, scanned on each use, with the users of each block of a prompt and the time
+ * at which it lost the last. A policy admits, splits and restarts requests at random, one iteration at a time, and compares
+ * free blocks, held blocks and cached tokens of every request.
  */
 #include "tests/serve/llm_run.h"
 #include "tests/tap.h"
@@ -65,7 +65,7 @@ static void add(uint64_t hash)
 	m.e[i] = (struct entry){ .hash = hash, .users = 1, .is_there = true };
 }
 
-/* Those without users lie in blocks that count as free. */
+/* Blocks without users count as free. */
 static void trim(void)
 {
 	for (;;) {
@@ -137,7 +137,7 @@ static void land(void)
 		q->outputs += gets_token;
 		q->has_ended = q->outputs == q->output_asked;
 	}
-	/* Decodes end before prompts, in order of their numbers; prompts in the order in which they were listed. */
+	/* Decodes end before prompts, by request number; prompts in the order of listing. */
 }
 
 /* ---- the policy ---- */
@@ -191,7 +191,7 @@ static void restart(struct orr_serve *w, struct one *q)
 	q->done = 0;
 }
 
-/* Decodes that find no block make the last resident start again. */
+/* While decodes lack blocks, the last resident restarts. */
 static void decode(struct orr_serve *w)
 {
 	while (orr_decodes_need(w, 0) > m.avail)
@@ -288,7 +288,7 @@ static const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "rando
 
 /* ---- scenarios ---- */
 
-/* Conversations: each request goes on with the blocks of an earlier one, up to some point, and then with its own. */
+/* Conversations: each request repeats the first blocks of an earlier one and adds its own. */
 static struct reqset *make_requests(uint64_t seed)
 {
 	static char text[MOST_REQUESTS * 400];
@@ -345,9 +345,9 @@ int main(void)
 		result_free(r);
 		reqset_free(set);
 	}
-	ok(good == seeds, "the prefix cache holds what a naive one holds, at every call (%llu of %llu runs)", (unsigned long long)good,
+	ok(good == seeds, "the prefix cache equals the naive one at every call (%llu of %llu runs)", (unsigned long long)good,
 		(unsigned long long)seeds);
-	ok(hits > 20 * seeds && compared > 1000 * seeds, "%llu blocks were found in it, %llu requests compared", (unsigned long long)hits,
+	ok(hits > 20 * seeds && compared > 1000 * seeds, "%llu blocks found in the cache, %llu requests compared", (unsigned long long)hits,
 		(unsigned long long)compared);
 	struct orr_error err = { 0 };
 	struct reqset *set = make_requests(1);
@@ -355,9 +355,9 @@ int main(void)
 		&(struct llm_run){ .requests = set, .kv_blocks = 100, .policy = &policy, .options = "prefix_cache=true kv_block=12" },
 		&err);
 	same_text(r ? "no error" : err.text,
-		"policy random: at 0.000000000 s: replica 0: serve.prefix_cache: a hash of the trace stands for 32 tokens, which is no "
+		"policy random: at 0.000000000 s: replica 0: serve.prefix_cache: a hash of the trace covers 32 tokens, which is no "
 		"multiple of serve.kv_block=12",
-		"blocks that do not divide a hash's are refused");
+		"a kv_block that does not divide the tokens per hash is refused");
 	result_free(r);
 	reqset_free(set);
 	return done();

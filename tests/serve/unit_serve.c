@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The core of the serving world on cases small enough to be worked out by hand: what the policy is told and in which order,
- * when batches end, what aborts leave, memory over time, runs that slow each other down, loading.
+ * The core of the serving world on cases worked out by hand: order of callbacks, ends of batches, aborts, memory over time,
+ * interference, loading.
  *
- * Each case is served by a policy that consists of a few functions of the test; times in comments are ms.
+ * The policy of each case consists of a few functions of the test; times in comments are ms.
  */
 #include "tests/serve/serve_script.h"
 #include "tests/tap.h"
@@ -41,23 +41,23 @@ static void noted_finish(struct orr_serve *w, orr_req r, enum orr_req_end how)
 	note(how == ORR_REQ_COMPLETED ? 'f' : 'x', orr_req_number(w, r));
 }
 
-/* 0 runs 0-100; 1 and 2 come as it ends; then they run 100-200, 200-300. */
+/* 0 runs 0-100; 1 and 2 arrive at its end and run 100-200 and 200-300. */
 static void test_order(void)
 {
 	script_set((struct script){ .arrive = noted_arrive, .schedule = noted_schedule, .run_end = noted_run_end, .finish = noted_finish });
 	struct run_result *r = script_run(UNIT, "arrival_s\n0\n0.1\n0.1\n", NULL);
-	same_text(script.log, "a0 s0 e0 f0 a1 a2 s0 e1 f1 s0 e2 f2 s0 ", "ends, then what came, then one schedule() at each instant");
-	ok(serve_ends_at(r, (double[]){ 0.1, 0.2, 0.3 }, 3), "requests one after the other end when they should");
+	same_text(script.log, "a0 s0 e0 f0 a1 a2 s0 e1 f1 s0 e2 f2 s0 ", "ends, then arrivals, then one schedule() at each instant");
+	ok(serve_ends_at(r, (double[]){ 0.1, 0.2, 0.3 }, 3), "requests served in turn end at 100, 200, 300");
 	result_free(r);
 }
 
-/* Two replicas that change at one instant are asked in the order in which they changed. */
+/* schedule() is called for replicas in the order in which they changed. */
 static void test_order_of_replicas(void)
 {
 	script_set((struct script){ .arrive = noted_arrive, .schedule = noted_schedule });
 	script.replicas = 2;
 	struct run_result *r = script_run(UNIT, "arrival_s\n0\n0\n", "router=round-robin");
-	same_text(script.log, "s0 s1 a0 a1 s0 s1 s0 s1 " + 6, "replicas are asked in the order in which they changed");
+	same_text(script.log, "s0 s1 a0 a1 s0 s1 s0 s1 " + 6, "schedule() follows the order of changes");
 	result_free(r);
 }
 
@@ -75,7 +75,7 @@ static void batch_all(struct orr_serve *w, uint32_t replica)
 		script.run = orr_run_start(w, 0, &b);
 }
 
-/* Puts what runs back in front of what came, and runs both. */
+/* Aborts the run, puts its request before the new one, and runs both. */
 static void merge_schedule(struct orr_serve *w, uint32_t replica)
 {
 	orr_run run = orr_run_first(w, replica);
@@ -88,21 +88,22 @@ static void merge_schedule(struct orr_serve *w, uint32_t replica)
 		batch_all(w, replica);
 }
 
-/* Irina's second example with the table above: dropped at 1, a batch of two runs 1-121. */
+/* Irina's second example with the table above: aborted at 1, a batch of two runs 1-121. */
 static void test_restart(void)
 {
 	script_set((struct script){ .arrive = script_push, .schedule = merge_schedule });
 	struct run_result *r = script_run(UNIT, "arrival_s\n0\n0.001\n", NULL);
-	ok(serve_ends_at(r, (double[]){ 0.121, 0.121 }, 2), "an aborted batch starts from nothing in a larger one");
-	ok(r && r->requests[0].preemptions == 1 && r->requests[1].preemptions == 0, "its request has one preemption, the other none");
-	near_to(r ? r->requests[0].queue_s : NAN, 0, 1e-12, "its wait is up to its first start");
+	ok(serve_ends_at(r, (double[]){ 0.121, 0.121 }, 2), "an aborted batch restarts within a larger one");
+	ok(r && r->requests[0].preemptions == 1 && r->requests[1].preemptions == 0,
+		"the aborted request has one preemption, the other none");
+	near_to(r ? r->requests[0].queue_s : NAN, 0, 1e-12, "its queueing time ends at its first start");
 	result_free(r);
 }
 
 static enum orr_abort_how abort_how;
 static double abort_at, resume_at, left_at;
 
-/* One run; aborted and resumed when told. */
+/* One run, aborted and resumed at given times. */
 static void timed_schedule(struct orr_serve *w, uint32_t replica)
 {
 	double now = orr_serve_now(w);
@@ -153,7 +154,7 @@ static void abort_case(const char *what, enum orr_abort_how how, double at, doub
 
 static void test_exit_points(void)
 {
-	/* 30 of 100 are done; they are kept, or not. */
+	/* 30 of 100 are done, and kept or lost. */
 	abort_case("saved at once", ORR_ABORT_SAVE, 0.03, 0.05, NULL, 0.03, 0.12);
 	abort_case("restarted at once", ORR_ABORT_RESTART, 0.03, 0.05, NULL, 0.03, 0.15);
 	abort_case("saved, and resumed at a cost", ORR_ABORT_SAVE, 0.03, 0.05, "resume_cost=5ms", 0.03, 0.125);
@@ -162,13 +163,13 @@ static void test_exit_points(void)
 	abort_case("saved on an exit point", ORR_ABORT_SAVE, 0.025, 0.06, "exit_interval=25ms", 0.025, 0.135);
 	abort_case("saved at a layer", ORR_ABORT_SAVE, 0.03, 0.06, "exit=layer", 0.05, 0.11);
 	abort_case("restarted at a layer", ORR_ABORT_RESTART, 0.03, 0.06, "exit=layer", 0.05, 0.16);
-	abort_case("no exit point is left", ORR_ABORT_SAVE, 0.08, 0.09, "exit=layer", NAN, 0.1);
+	abort_case("no exit point before the end", ORR_ABORT_SAVE, 0.08, 0.09, "exit=layer", NAN, 0.1);
 	abort_case("at once, whatever the interval", ORR_ABORT_SAVE, 0.03, 0.06, "exit=now exit_interval=25ms", 0.03, 0.13);
 }
 
 /* ---- memory over time ---- */
 
-/* In hundredths of a GiB, which the replica has. c: 30 until 100, then 65 until 200. d: 10 until 5, then 40 until 10. */
+/* Memory in hundredths of the GiB of the replica. c: 30 until 100, then 65 until 200. d: 10 until 5, then 40 until 10. */
 #define CENT "\"memory_unit_bytes\":10737418.24"
 static const char *const C_D[] = { "{\"name\":\"c\",\"source\":\"made up\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[200]," CENT
 				   ",\"memory\":[{\"before\":30,\"peak\":65,\"peak_from_ms\":100}],"
@@ -215,27 +216,27 @@ static void stack_case(double at, bool now, double after, double end_c, double e
 	stack_at = at;
 	struct run_result *r = script_run(NULL, "arrival_s,model\n0,c\n0,d\n", options);
 	ok(fits_now == now, "at %g ms it %s", 1000 * at, now ? "fits" : "does not fit");
-	near_to(fits_after, after, 1e-12, "it fits as soon as it should");
-	ok(fits_delayed, "with that delay it fits, with less it does not");
-	ok(serve_ends_at(r, (double[]){ end_c, end }, 2), "and ends at %g ms", 1000 * end);
+	near_to(fits_after, after, 1e-12, "the least delay is right");
+	ok(fits_delayed, "it fits with that delay, and not with less");
+	ok(serve_ends_at(r, (double[]){ end_c, end }, 2), "it ends at %g ms", 1000 * end);
 	result_free(r);
 }
 
 static void test_memory(void)
 {
 	stack_case(0.05, true, 0, 0.2, 0.06, NULL);
-	/* Ends as the other comes to its peak. */
+	/* Ends when the other reaches its peak. */
 	stack_case(0.09, true, 0, 0.2, 0.1, NULL);
-	/* Would still be there at the other's peak: 65 + 40. Its own peak may come as the other ends: 195 + 5 = 200. */
+	/* Would overlap the other's peak: 65 + 40. Its own peak may start when the other ends: 195 + 5 = 200. */
 	stack_case(0.091, false, 0.195 - 0.091, 0.2, 0.205, NULL);
 	stack_case(0.15, false, 0.045, 0.2, 0.205, NULL);
-	/* 0.7 + 0.28 is within a limit of 1, not of 0.9: it starts when the other has ended. */
+	/* 0.7 + 0.28 is within a limit of 1 but not of 0.9: it starts when the other has ended. */
 	stack_case(0.05, true, 0, 0.2, 0.06, "utilisation_limit=1");
 	stack_case(0.05, false, 0.15, 0.2, 0.21, "utilisation_limit=0.9");
-	/* Nor where nobody has measured two at once. */
+	/* The same if the curve covers one run only. */
 	stack_case(0.05, false, 0.15, 0.2, 0.21, "interference=curve slowdown_curve=1");
-	/* Both at 1/1.6 while both run: d takes 16, and c comes to its peak as it ends, at 90 + 10 x 1.6. A ms later it would
-	 * come to it 1.6 before d ends. d's peak may come as c ends: c has 5 left at 195, as d to its peak, which takes 8. */
+	/* Both run at 1/1.6: d takes 16, and c reaches its peak when d ends, at 90 + 10 x 1.6. One ms later it would reach it 1.6
+	 * before d ends. d's peak may start when c ends: at 195 c has 5 left, as d has to its peak, which takes 8. */
 	stack_case(0.09, true, 0, 0.206, 0.106, "interference=occupancy");
 	stack_case(0.091, false, 0.195 - 0.091, 0.203, 0.208, "interference=occupancy");
 }
@@ -264,30 +265,29 @@ static void slow_case(const char *what, const char *requests, const char *option
 
 static void test_interference(void)
 {
-	slow_case("without interference runs do not see each other", "arrival_s,model\n0,a\n0,b\n", NULL, (double[]){ 0.1, 0.06 }, 2);
-	/* b takes 60 x 1.5 = 90; a has done 45 then, and needs 55 more alone. */
-	slow_case("pairwise: each as slow as beside the other, until that ends", "arrival_s,model\n0,a\n0,b\n",
-		"interference=pairwise slowdowns=a:b=2,b:a=1.5", (double[]){ 0.145, 0.09 }, 2);
+	slow_case("no interference: runs are independent", "arrival_s,model\n0,a\n0,b\n", NULL, (double[]){ 0.1, 0.06 }, 2);
+	/* b takes 60 x 1.5 = 90; a has done 45 by then and takes 55 more alone. */
+	slow_case("pairwise: two runs", "arrival_s,model\n0,a\n0,b\n", "interference=pairwise slowdowns=a:b=2,b:a=1.5",
+		(double[]){ 0.145, 0.09 }, 2);
 	/* Factors multiply: a beside two b runs at 1/4, each b beside a and b at 1/1.5. */
 	slow_case("pairwise: three runs", "arrival_s,model\n0,a\n0,b\n0,b\n", "interference=pairwise slowdowns=a:b=2,b:a=1.5",
 		(double[]){ 0.09 + (0.1 - 0.09 / 4), 0.09, 0.09 }, 3);
-	/* Both at 1/1.25 until b ends at 75; a has done 60 then, and needs 40 more alone. */
+	/* Both run at 1/1.25 until b ends at 75; a has done 60 by then and takes 40 more alone. */
 	slow_case("curve: two runs", "arrival_s,model\n0,a\n0,b\n", "interference=curve slowdown_curve=1,1.25,2",
 		(double[]){ 0.115, 0.075 }, 2);
-	/* 1/2 while there are three: both b end at 120, when a has done 60. */
+	/* 1/2 with three runs: both b end at 120, when a has done 60. */
 	slow_case("curve: three runs", "arrival_s,model\n0,a\n0,b\n0,b\n", "interference=curve slowdown_curve=1,1.25,2",
 		(double[]){ 0.16, 0.12, 0.12 }, 3);
-	slow_case("curve: the first of it is a run that is alone", "arrival_s,model\n0,a\n0.1,b\n", "interference=curve slowdown_curve=1",
+	slow_case("curve: the first factor is for a single run", "arrival_s,model\n0,a\n0.1,b\n", "interference=curve slowdown_curve=1",
 		(double[]){ 0.1, 0.16 }, 2);
 	script_set((struct script){ .arrive = script_push, .schedule = together_schedule });
 	script.models = A_B;
 	same_text(script_error(NULL, "arrival_s,model\n0,a\n0,b\n0,b\n", "interference=curve slowdown_curve=1,1.25"),
-		"policy tested: request 2 at 0.000000000 s: start on replica 0 beside 2 runs: serve.slowdown_curve says how slow up to 2 "
-		"are "
-		"(orr_run_fits() tells)",
-		"curve: no more runs than it has numbers for");
-	/* u = 1.6 from 50 on: the first needs 50 x 1.6 = 80 more; the second has done 50 at 130 and goes on alone. */
-	slow_case("occupancy: all slow down as far as units are short", "arrival_s,model\n0,a\n0.05,a\n", "interference=occupancy",
+		"policy tested: request 2 at 0.000000000 s: start on replica 0 beside 2 runs: serve.slowdown_curve covers up to 2 runs "
+		"(orr_run_fits() checks this)",
+		"curve: more runs than factors are refused");
+	/* Occupancy 1.6 from 50 on: the first takes 50 x 1.6 = 80 more; the second has done 50 at 130 and goes on alone. */
+	slow_case("occupancy: all slow down if the sum exceeds 1", "arrival_s,model\n0,a\n0.05,a\n", "interference=occupancy",
 		(double[]){ 0.13, 0.18 }, 2);
 	/* 0.8 + 0.4 = 1.2: b takes 72, a has done 60 by then. */
 	slow_case("occupancy: of different models", "arrival_s,model\n0,a\n0,b\n", "interference=occupancy", (double[]){ 0.112, 0.072 }, 2);
@@ -326,19 +326,19 @@ static void load_schedule(struct orr_serve *w, uint32_t replica)
 	}
 }
 
-/* l is there at 50 and m, which waits for it, at 80, when the request starts; n in place of l at 100. */
+/* l is loaded at 50, then m at 80, when the request starts; n replaces l at 100. */
 static void test_loading(void)
 {
 	script_set((struct script){ .arrive = script_push, .schedule = load_schedule });
 	script.memory_GiB = 1;
 	script.models = L_M;
 	struct run_result *r = script_run(NULL, "arrival_s,model\n0,m\n", "preloaded=false");
-	same_text(script.log, "s0 y0 n1 s50 n2 s80 y2 y3 s100 s180 ", "models are loaded one at a time, as far as there is room");
-	ok(serve_ends_at(r, (double[]){ 0.18 }, 1), "a request runs when its model is there");
+	same_text(script.log, "s0 y0 n1 s50 n2 s80 y2 y3 s100 s180 ", "models are loaded one at a time, while there is room");
+	ok(serve_ends_at(r, (double[]){ 0.18 }, 1), "a request runs when its model is loaded");
 	result_free(r);
 }
 
-/* ---- keeping requests: pipelines, several runs ---- */
+/* ---- ORR_RUN_KEEP: pipelines, several runs ---- */
 
 static void chain_schedule(struct orr_serve *w, uint32_t replica)
 {
@@ -377,18 +377,18 @@ static void test_keep(void)
 	script_set((struct script){ .arrive = script_push, .schedule = chain_schedule, .run_end = chain_run_end });
 	script.models = A_B;
 	struct run_result *r = script_run(NULL, "arrival_s,model\n0,a\n", NULL);
-	ok(serve_ends_at(r, (double[]){ 0.16 }, 1), "a request goes through two models, 100 and 60");
+	ok(serve_ends_at(r, (double[]){ 0.16 }, 1), "a request runs two models, 100 and 60");
 	result_free(r);
 	script_set(
 		(struct script){ .arrive = script_push, .schedule = ensemble_schedule, .finish = noted_finish, .run_end = noted_run_end });
 	script.models = A_B;
 	r = script_run(NULL, "arrival_s,model\n0,a\n", NULL);
-	ok(serve_ends_at(r, (double[]){ 0.1 }, 1), "in two runs, half of one and another, it ends with the last of them");
+	ok(serve_ends_at(r, (double[]){ 0.1 }, 1), "a request in two runs ends with the last of them");
 	same_text(script.log, "e0 e0 f0 ", "and once");
 	result_free(r);
 }
 
-/* ---- the end, and what the policy measures ---- */
+/* ---- the end of a run, series of the policy ---- */
 
 static void observing_schedule(struct orr_serve *w, uint32_t replica)
 {
@@ -399,21 +399,21 @@ static void observing_schedule(struct orr_serve *w, uint32_t replica)
 	orr_serve_observe(w, "uniform", orr_serve_uniform(w));
 }
 
-/* Called at 0, 50 and 100; it would be at 200. */
+/* Called at 0, 50 and 100; the next call would be at 200. */
 static void test_until(void)
 {
 	script_set((struct script){ .arrive = script_push, .schedule = observing_schedule });
 	script.until_s = 0.15;
 	struct run_result *r = script_run(UNIT, "arrival_s\n0\n0\n0.05\n0.2\n", NULL);
-	ok(serve_ends_at(r, (double[]){ 0.1, NAN, NAN }, 3), "what runs or waits at --until is unfinished, what is to come does not count");
-	near_to(serve_metric(r, "requests_unfinished"), 2, 0, "and is counted");
-	near_to(serve_metric(r, "calls_squared"), (1 + 4 + 9) / 3.0, 1e-12, "the policy's own series has its mean in the results");
+	ok(serve_ends_at(r, (double[]){ 0.1, NAN, NAN }, 3), "live requests at --until are unfinished, later ones do not count");
+	near_to(serve_metric(r, "requests_unfinished"), 2, 0, "unfinished requests are counted");
+	near_to(serve_metric(r, "calls_squared"), (1 + 4 + 9) / 3.0, 1e-12, "the mean of the policy's series is a metric");
 	double uniform = serve_metric(r, "uniform");
 	result_free(r);
 	script_set((struct script){ .arrive = script_push, .schedule = observing_schedule });
 	script.until_s = 0.15;
 	r = script_run(UNIT, "arrival_s\n0\n0\n0.05\n0.2\n", NULL);
-	ok(uniform > 0 && uniform < 1 && serve_metric(r, "uniform") == uniform, "its random numbers are the same again");
+	ok(uniform > 0 && uniform < 1 && serve_metric(r, "uniform") == uniform, "random numbers of the policy repeat");
 	result_free(r);
 }
 
@@ -447,19 +447,19 @@ static void test_fifo(void)
 	const char *llm[] = { "{\"name\":\"m\",\"source\":\"made up\",\"kind\":\"llm\",\"kv_bytes_per_token\":1000,\"weight_bytes\":1000,"
 			      "\"closed\":{\"constant_ms\":10,\"token_ms\":1,\"context_ms\":0,\"pair_ms\":0}}",
 		NULL };
-	/* The third goes to whoever is free first, replica 0 at 100; 150 of samples is padded to 4. */
+	/* The third goes to the first free replica, 0 at 100; 3 samples are padded to 4, which take 150. */
 	fifo_case("one queue for two replicas", unit, 2, "arrival_s,samples\n0,1\n0.01,4\n0.02,1\n", NULL, NULL,
 		(double[]){ 0.1, 0.16, 0.2 }, 3);
-	/* In turn: the third waits behind the first, the fourth behind the second. */
-	fifo_case("a queue at each replica", unit, 2, "arrival_s,samples\n0,1\n0.01,4\n0.02,1\n0.03,2\n", "queue=per-replica",
+	/* Round robin: the third waits behind the first, the fourth behind the second. */
+	fifo_case("a queue per replica", unit, 2, "arrival_s,samples\n0,1\n0.01,4\n0.02,1\n0.03,2\n", "queue=per-replica",
 		"router=round-robin", (double[]){ 0.1, 0.16, 0.2, 0.28 }, 4);
 	fifo_case("the router picks the shorter queue", unit, 2, "arrival_s\n0\n0.01\n0.105\n0.112\n", "queue=per-replica", NULL,
 		(double[]){ 0.1, 0.11, 0.205, 0.212 }, 4);
-	/* l is loaded in 50 and runs, m is in 30 after that; then l, which is there, but needs 10 of what m takes. */
-	fifo_case("models are loaded when wanted", L_M, 1, "arrival_s,model\n0,l\n0.01,m\n0.02,l\n", NULL, "preloaded=false",
+	/* l is loaded in 50 and runs until 150, m in 30 until 280. l is still loaded and runs again until 380. */
+	fifo_case("models are loaded when needed", L_M, 1, "arrival_s,model\n0,l\n0.01,m\n0.02,l\n", NULL, "preloaded=false",
 		(double[]){ 0.15, 0.28, 0.38 }, 3);
-	/* n has no room beside l and m: l goes. */
-	fifo_case("and in the place of others", L_M, 1, "arrival_s,model\n0,l\n0.01,m\n0.02,n\n", NULL, "preloaded=false",
+	/* n has no room beside l and m: l is unloaded. */
+	fifo_case("models replace others", L_M, 1, "arrival_s,model\n0,l\n0.01,m\n0.02,n\n", NULL, "preloaded=false",
 		(double[]){ 0.15, 0.28, 0.4 }, 3);
 	fifo_case("a language model, one request after the other", llm, 1, "arrival_s,prompt_tokens,output_tokens\n0,5,3\n0.001,2,1\n",
 		NULL, NULL, (double[]){ 0.037, 0.049 }, 2);

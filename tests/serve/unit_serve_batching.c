@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * TensorFlow Serving, Clipper, Nexus and Clockwork: schedules and plans worked out by hand, and what their publications
- * claim as properties on random workloads.
+ * TensorFlow Serving, Clipper, Nexus and Clockwork: schedules and plans worked out by hand, and the claims of their papers as
+ * properties on random workloads.
  */
 #include "base/rng.h"
 #include "policies/serve/nexus_plan.h"
@@ -46,25 +46,25 @@ static struct run_result *serve(
 #define AT(slo) "arrival_s,model,slo_s\n0,m," slo "\n0.001,m," slo "\n"
 static void tf_serving(void)
 {
-	BY_HAND(tf_serving, "a full batch leaves at once", AT("0.1") "0.002,m,0.1\n0.003,m,0.1\n", one, NULL, 0.019, 0.019, 0.019, 0.019);
+	BY_HAND(tf_serving, "a full batch starts at once", AT("0.1") "0.002,m,0.1\n0.003,m,0.1\n", one, NULL, 0.019, 0.019, 0.019, 0.019);
 	/* 100 - L(4) = 84 ms */
-	BY_HAND(tf_serving, "one that is not full waits as long as the SLO allows", AT("0.1"), one, NULL, 0.096, 0.096);
-	BY_HAND(tf_serving, "or for its timeout", AT("0.1"), one, "batch_timeout=5ms", 0.017, 0.017);
+	BY_HAND(tf_serving, "a batch that is not full waits as long as the SLO allows", AT("0.1"), one, NULL, 0.096, 0.096);
+	BY_HAND(tf_serving, "a batch waits for its timeout", AT("0.1"), one, "batch_timeout=5ms", 0.017, 0.017);
 	BY_HAND(tf_serving, "three are padded to four", AT("0.1") "0.002,m,0.1\n", one, "batch_timeout=5ms", 0.021, 0.021, 0.021);
-	/* Full at 1; at 3, when the first runs until 13. */
+	/* Full at 1, and again at 3, while the first runs until 13. */
 	BY_HAND(tf_serving, "one task at a time", AT("0.1") "0.002,m,0.1\n0.003,m,0.1\n", one, "max_batch=2", 0.013, 0.013, 0.025, 0.025);
 	BY_HAND(tf_serving, "or several", AT("0.1") "0.002,m,0.1\n0.003,m,0.1\n", one, "max_batch=2 threads=2", 0.013, 0.013, 0.015, 0.015);
 	BY_HAND(tf_serving, "models in order of their oldest request", "arrival_s,model\n0,m\n0.002,n\n0.001,m\n0.003,m\n", both,
 		"max_batch=1", 0.01, 0.02, 0.03, 0.04);
-	/* n's first is due at 84 with a SLO of 100; m's of 50 at 34 + 3, although it came later. */
+	/* n's first request is due at 84 (SLO 100); m's, although later, at 34 + 3 (SLO 50). */
 	BY_HAND(tf_serving, "models by their own SLOs", "arrival_s,model,slo_s\n0,n,0.1\n0.003,m,0.05\n", both, NULL, 0.094, 0.047);
-	BY_HAND(tf_serving, "a size for each model", "arrival_s,model\n0,m\n0,n\n0,n\n", both, "max_batch=1,2", 0.01, 0.022, 0.022);
-	BY_HAND(tf_serving, "what exceeds the queue is refused", "arrival_s,model\n0,m\n0,m\n0.001,m\n0.001,m\n0.001,m\n", one,
+	BY_HAND(tf_serving, "max_batch per model", "arrival_s,model\n0,m\n0,n\n0,n\n", both, "max_batch=1,2", 0.01, 0.022, 0.022);
+	BY_HAND(tf_serving, "requests beyond the queue limit are shed", "arrival_s,model\n0,m\n0,m\n0.001,m\n0.001,m\n0.001,m\n", one,
 		"max_batch=2 queue_limit=1", 0.012, 0.012, 0.024, 0.024, NAN);
 	struct run_result *r =
 		serve(&orr_policy_serve_tf_serving, "arrival_s,model\n0,m\n0,m\n0,m\n", one, "max_batch=2 full_only=true", NULL);
 	ok(!r || (r->requests[2].status == REQUEST_UNFINISHED && r->requests[1].completed_s == 0.012),
-		"tf_serving: with full batches only, the last one waits for ever");
+		"tf_serving: with full batches only, the last request waits forever");
 	result_free(r);
 }
 
@@ -76,7 +76,7 @@ static void clipper(void)
 	for (int i = 0; i < 40; i++)
 		strcat(rows, "0,c\n");
 	struct run_result *r = serve(&orr_policy_serve_clipper, rows, slower, "objective=45ms", NULL);
-	/* 10 ms a sample: 1, 2, 3, 4 are within 45 ms, 5 is not: 4.5, so 4; 5.5, so 5; 4.5 and so on. 40 = 37 + 3. */
+	/* 10 ms a sample: batches of 1 to 4 are within 45 ms, 5 is not. The limit goes 4.5, 5.5, 4.5, .. 40 = 37 + 3. */
 	static const int sizes[] = { 1, 2, 3, 4, 5, 4, 5, 4, 5, 4, 3 };
 	double end[40], t = 0;
 	int n = 0;
@@ -89,11 +89,11 @@ static void clipper(void)
 	result_free(r);
 	BY_HAND(clipper, "a batch may wait for a second request", "arrival_s,model\n0,m\n0.003,m\n0.1,m\n", one,
 		"first_batch=2 batch_wait=5ms", 0.015, 0.015, 0.115);
-	BY_HAND(clipper, "by default it does not", "arrival_s,model\n0,m\n0.003,m\n", one, "first_batch=2", 0.01, 0.02);
+	BY_HAND(clipper, "by default a batch does not wait", "arrival_s,model\n0,m\n0.003,m\n", one, "first_batch=2", 0.01, 0.02);
 }
 
-/* Crankshaw et al., figure 4: with AIMD the throughput is near what the objective allows, many times that of no batching. Here
- * at 10 times the rate that single requests would allow: the best size is 20 of 1 + b / 10 ms <= 3. */
+/* Crankshaw et al., figure 4: with AIMD the throughput is near the best under the objective, many times that of no batching. Here at
+ * 10 times the capacity without batches: the best size is b = 20, from 1 + b / 10 <= 3 ms. */
 static void clipper_finds_the_batch(void)
 {
 	char model[800] = "{\"name\":\"p\"," TABLE ",\"between\":\"linear\",\"batch\":[1,64],\"latency_ms\":[1.1,7.4]}";
@@ -105,7 +105,7 @@ static void clipper_finds_the_batch(void)
 		.seed = 3 };
 	struct run_result *r = serve_replay(&c, &err);
 	double rate = serve_metric(r, "throughput"), size = serve_metric(r, "largest_batch");
-	/* Batches of 20 at 3 ms: 6,667/s; AIMD is between 18 and 21 all the time. */
+	/* Batches of 20 in 3 ms: 6,667/s; AIMD stays between 18 and 21. */
 	ok(rate > 0.9 * 6667 && rate < 1.05 * 6667, "clipper: throughput %.0f/s of the 6,667 that the objective allows", rate);
 	ok(size > 17 && size < 22, "clipper: batches of %.1f on average, of 20", size);
 	result_free(r);
@@ -124,16 +124,18 @@ static void nexus_published_plan(void)
 	struct nexus_plan p;
 	ok(nexus_saturating_batch(&s[0]) == 16 && nexus_saturating_batch(&s[1]) == 16,
 		"nexus: full GPUs run batches of 16: 160 and 128 a second");
-	/* A: 8 in each 125 ms take 75; C: 4 in 125 take 60, which does not fit; B: 4 in 125 take 50, which does. */
-	ok(nexus_plan(s, 3, &p) && p.n == 2 && p.node[0].n_parts == 2 && p.node[1].n_parts == 1, "nexus: two GPUs for the residual loads");
+	/* A: 8 every 125 ms take 75; C: 4 every 125 take 60 and do not fit; B: 4 every 125 take 50 and fit. */
+	nexus_plan(s, 3, &p);
+	ok(p.n == 2 && p.node[0].n_parts == 2 && p.node[1].n_parts == 1, "nexus: two GPUs for the residual loads");
 	ok(p.n == 2 && p.node[0].part[0].session == 0 && p.node[0].part[0].batch == 8 && p.node[0].part[1].session == 1 &&
 			p.node[0].part[1].batch == 4 && p.node[1].part[0].session == 2,
-		"nexus: A by 8 and B by 4 share one, C has its own");
-	near_to(p.n == 2 ? p.node[0].duty_s : 0, 0.125, 1e-12, "nexus: in a duty cycle of 125 ms");
+		"nexus: A with 8 and B with 4 share a GPU, C has its own");
+	near_to(p.n == 2 ? p.node[0].duty_s : 0, 0.125, 1e-12, "nexus: the duty cycle is 125 ms");
 	nexus_plan_free(&p);
 	/* 3 x 160 + 64 of A: three full GPUs first. */
 	s[0].rate = 3 * 160 + 64;
-	ok(nexus_plan(s, 3, &p) && p.n == 5 && p.node[2].duty_s == 0.1 && p.node[2].part[0].batch == 16, "nexus: full GPUs come first");
+	nexus_plan(s, 3, &p);
+	ok(p.n == 5 && p.node[2].duty_s == 0.1 && p.node[2].part[0].batch == 16, "nexus: full GPUs come first");
 	nexus_plan_free(&p);
 }
 
@@ -159,7 +161,7 @@ static bool plan_holds(const struct nexus_session *s, uint32_t n, const struct n
 	return good;
 }
 
-/* What the plan promises: nexus_plan.h. Packing takes no more GPUs than one for each residue. */
+/* The invariants of nexus_plan.h. Packing takes at most one GPU per residue. */
 static void nexus_plans_hold(void)
 {
 	struct rng r;
@@ -177,27 +179,28 @@ static void nexus_plans_hold(void)
 				.latency_s = latency[k % 3],
 				.n_batches = 3 };
 			struct nexus_plan single;
-			good = good && nexus_plan(&s[k], 1, &single);
+			nexus_plan(&s[k], 1, &single);
 			separate += single.n;
 			nexus_plan_free(&single);
 		}
 		struct nexus_plan p;
-		good = good && nexus_plan(s, 6, &p) && plan_holds(s, 6, &p) && p.n <= separate;
+		nexus_plan(s, 6, &p);
+		good = good && plan_holds(s, 6, &p) && p.n <= separate;
 		packed += p.n;
 		alone += separate;
 		nexus_plan_free(&p);
 	}
 	ok(good, "nexus: rates are covered, duty cycles hold, SLOs are kept, on 2,000 random sets of sessions");
-	ok(packed < 0.95 * alone, "nexus: %.0f GPUs where sessions of their own would take %.0f", packed, alone);
+	ok(packed < 0.95 * alone, "nexus: %.0f GPUs instead of %.0f without packing", packed, alone);
 }
 
 static void nexus_cycle(void)
 {
-	/* 40/s, SLO 100: 16 + 4/40 s is too long, 12 + 2/40 is not: 2 in each 50 ms. At 0 one: due at 50, but complete at 20; the next
-	 * at 70 at the latest. */
-	BY_HAND(nexus, "a batch waits to be complete, and for the duty cycle", "arrival_s,model,slo_s\n0,m,0.1\n0.02,m,0.1\n0.03,m,0.1\n",
+	/* 40/s, SLO 100: 16 + 4/40 s is too long, 12 + 2/40 s is not: 2 every 50 ms. The first is due at 50 but full at 20; the
+	 * next is due at 70. */
+	BY_HAND(nexus, "a batch waits until it is full, or for the duty cycle", "arrival_s,model,slo_s\n0,m,0.1\n0.02,m,0.1\n0.03,m,0.1\n",
 		one, "rates=40 slo=100ms", 0.032, 0.032, 0.08);
-	/* 200/s, SLO 40: 4 in each 20 ms. Twelve at once: at 32 the last four would end at 48; nor could 3, 2 or 1 end by 40. */
+	/* 200/s, SLO 40: 4 every 20 ms. Twelve at once: at 32 the last four would end at 48; 3, 2 or 1 could not end by 40 either. */
 	static const char burst[] =
 		"arrival_s,model,slo_s\n0,m,0.04\n0,m,0.04\n0,m,0.04\n0,m,0.04\n0,m,0.04\n0,m,0.04\n0,m,0.04\n0,m,0.04\n"
 		"0,m,0.04\n0,m,0.04\n0,m,0.04\n0,m,0.04\n";
@@ -207,7 +210,7 @@ static void nexus_cycle(void)
 		0.048, 0.048, 0.048, 0.048);
 }
 
-/* Shen et al., figure 9: dropping early serves more in time than dropping what is late already. */
+/* Shen et al., figure 9: early drop serves more requests in time than dropping late ones. */
 static void nexus_drops(void)
 {
 	double good[2];
@@ -225,7 +228,7 @@ static void nexus_drops(void)
 	ok(good[0] > good[1] + 0.05, "nexus: with early drop %.1f %% are in time, with lazy drop %.1f %%", 100 * good[0], 100 * good[1]);
 }
 
-/* The published example at its rates, requests evenly spaced: every one in time on the two GPUs of the plan. */
+/* The published example at its rates, requests evenly spaced: all are in time on the two GPUs of the plan. */
 static void nexus_serves_its_plan(void)
 {
 	static const char *const models[] = { "{\"name\":\"a\"," TABLE ",\"batch\":[4,8,16],\"latency_ms\":[50,75,100]}",
@@ -247,10 +250,10 @@ static void nexus_serves_its_plan(void)
 	near_to(serve_metric(r, "gpus_planned"), 2, 1e-12, "nexus: the example runs on two GPUs");
 	near_to(serve_metric(r, "attainment"), 1, 1e-12, "nexus: and all its requests are in time");
 	result_free(r);
-	/* Measured rates: after the first epoch as planned for given ones. */
+	/* Measured rates: after the first epoch the plan is that for given rates. */
 	c.settings = "epoch=5s slo=200ms,250ms,250ms";
 	r = serve_replay(&c, &err);
-	ok(serve_metric(r, "attainment") > 0.99, "nexus: with measured rates, too: %.4f", serve_metric(r, "attainment"));
+	ok(serve_metric(r, "attainment") > 0.99, "nexus: share in time with measured rates: %.4f", serve_metric(r, "attainment"));
 	result_free(r);
 	free(rows);
 }
@@ -259,20 +262,20 @@ static void nexus_serves_its_plan(void)
 
 static void clockwork(void)
 {
-	/* Five at once, deadline 30: four may start until 14; the fifth starts at 16 (until 20). A sixth at 5 (deadline 35): two may start
-	 * until 18, and end at 28. */
+	/* Five at once, deadline 30: four may start until 14, the fifth until 20, at 16. A sixth at 5, deadline 35: two may start until
+	 * 18 and end at 28. */
 	BY_HAND(clockwork, "the largest batch that is in time",
 		"arrival_s,model,slo_s\n0,m,0.03\n0,m,0.03\n0,m,0.03\n0,m,0.03\n0,m,0.03\n0.005,m,0.03\n", one, NULL, 0.016, 0.016, 0.016,
 		0.016, 0.028, 0.028);
 	/* At 7 ms: the GPU is free at 16, and 26 is too late for a deadline of 22. */
-	BY_HAND(clockwork, "what cannot be in time is rejected",
+	BY_HAND(clockwork, "a request that cannot be in time is rejected",
 		"arrival_s,model,slo_s\n0,m,0.03\n0,m,0.03\n0,m,0.03\n0,m,0.03\n0.007,m,0.015\n", one, NULL, 0.016, 0.016, 0.016, 0.016,
 		NAN);
-	BY_HAND(clockwork, "unless it is admitted all the same",
+	BY_HAND(clockwork, "without admission control it runs late",
 		"arrival_s,model,slo_s\n0,m,0.03\n0,m,0.03\n0,m,0.03\n0,m,0.03\n0.007,m,0.015\n", one, "admission=false", 0.016, 0.016,
 		0.016, 0.016, 0.026);
-	BY_HAND(clockwork, "the model whose latest start comes first", "arrival_s,model,slo_s\n0,m,0.1\n0.001,m,0.1\n0.002,n,0.03\n", both,
-		NULL, 0.01, 0.03, 0.02);
+	BY_HAND(clockwork, "the model with the earliest latest start runs", "arrival_s,model,slo_s\n0,m,0.1\n0.001,m,0.1\n0.002,n,0.03\n",
+		both, NULL, 0.01, 0.03, 0.02);
 	/* 8 GiB hold one of the two models; each takes 20 ms to load. */
 	static const char *const large[] = { "{\"name\":\"m\"," TABLE ",\"load_ms\":20,\"weight_bytes\":5e9," FAST "}",
 		"{\"name\":\"n\"," TABLE ",\"load_ms\":20,\"weight_bytes\":5e9," FAST "}", NULL };
@@ -285,9 +288,9 @@ static void clockwork(void)
 	struct run_result *r = serve_replay(&c, &err);
 	if (!r)
 		printf("# %s\n", err.text);
-	ok(serve_ends_at(r, end, 4), "clockwork: models are swapped, what is there is used");
+	ok(serve_ends_at(r, end, 4), "clockwork: models are swapped, loaded ones are used");
 	result_free(r);
-	/* With room for two of three, the one used least recently goes: n at 0.4, so m is still there at 0.5. */
+	/* Room for two of three: the least recently used model is unloaded, n at 0.4, so m is still loaded at 0.5. */
 	static const char *const three[] = { "{\"name\":\"m\"," TABLE ",\"load_ms\":20,\"weight_bytes\":4e9," FAST "}",
 		"{\"name\":\"n\"," TABLE ",\"load_ms\":20,\"weight_bytes\":4e9," FAST "}",
 		"{\"name\":\"o\"," TABLE ",\"load_ms\":20,\"weight_bytes\":4e9," FAST "}", NULL };
@@ -299,7 +302,7 @@ static void clockwork(void)
 	result_free(r);
 }
 
-/* Gujarati et al., section 6: whatever the load, what is answered is answered in time. */
+/* Gujarati et al., section 6: at any load, every answer is in time. */
 static void clockwork_is_never_late(void)
 {
 	static const char *const models[] = { "irina-yolov3", "irina-alexnet", "irina-googlenet", "irina-vgg16", NULL };

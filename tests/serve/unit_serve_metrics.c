@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the serving world measures, by hand on small runs; and --check finds each law that is broken on purpose. */
+/* Metrics of the serving world, by hand on small runs; --check finds each law that a test breaks. */
 #include "tests/serve/fleet_run.h"
 
 #include "serve/fleet.h"
 #include "serve/metrics.h"
+#include "serve/requests.h"
+#include "serve/runs.h"
 
 #include <stdlib.h>
 
@@ -12,7 +14,7 @@ extern const struct orr_policy orr_policy_serve_vllm, orr_policy_serve_fifo;
 #define TABLE                                                                                                                  \
 	"{\"name\": \"m\", \"title\": \"t\", \"source\": \"made up for the test\", \"kind\": \"table\", \"between\": \"up\", " \
 	"\"batch\": [1, 4], \"latency_ms\": [1000, 2000]}"
-/* Each iteration takes 10 ms, whatever is in it. */
+/* Each iteration takes 10 ms. */
 #define LLM                                                                                                                    \
 	"{\"name\": \"l\", \"title\": \"t\", \"source\": \"made up for the test\", \"kind\": \"llm\", \"weight_bytes\": 0, "   \
 	"\"kv_bytes_per_token\": 1, \"longest\": 1000, \"closed\": {\"constant_ms\": 10, \"token_ms\": 0, \"context_ms\": 0, " \
@@ -27,8 +29,8 @@ static void metric_is(const struct run_result *r, const char *name, double want)
 	ok(good, "%s is %.10g (%.10g)", name, want, got);
 }
 
-/* One replica, first in first out; 1 s for one sample, 2 s for two to four. Ends: 1, 3, 4 s; the last one asks for 9
- * samples and is refused. Completion times 1, 2.5, 3; samples 1, 3, 1. */
+/* One replica, first in first out; 1 s for one sample, 2 s for two to four. Ends: 1, 3, 4 s; the last request has
+ * 9 samples and is refused. Completion times 1, 2.5, 3; samples 1, 3, 1. */
 static void check_table(void)
 {
 	struct fleet_case c = { .requests = "arrival_s,samples,slo_s\n0,1,\n0.5,3,2.5\n1,1,2.9\n2,9,\n",
@@ -46,14 +48,14 @@ static void check_table(void)
 	metric_is(r, "queue_mean", (0 + 0.5 + 2) / 3);
 	metric_is(r, "duration", 4);
 	metric_is(r, "throughput", 0.75);
-	metric_is(r, "goodput", 0.5);    /* the first has no limit, the second just meets its own, the third misses it */
-	metric_is(r, "attainment", 0.5); /* of the two with a limit */
+	metric_is(r, "goodput", 0.5);    /* the first has no limit, the second just meets its limit, the third misses it */
+	metric_is(r, "attainment", 0.5); /* of two requests with a limit */
 	metric_is(r, "utilisation", 1);
 	metric_is(r, "requests", 4);
 	metric_is(r, "requests_completed", 3);
 	metric_is(r, "requests_refused", 1);
 	metric_is(r, "in_system_mean", 6.5 / 4);
-	metric_is(r, "in_system_max", 3); /* at 2 s, with the one that is then refused */
+	metric_is(r, "in_system_max", 3); /* at 2 s, with the request that is then refused */
 	metric_is(r, "padding_share", 1 - 5.0 / 6);
 	metric_is(r, "ttft_mean", NAN);
 	ok(r->n_requests == 4 && r->rows_total == 4 && r->requests[1].completed_s == 3 && r->requests[1].queue_s == 0.5 &&
@@ -63,7 +65,7 @@ static void check_table(void)
 			r->requests[3].replica == UINT32_MAX,
 		"the refused row");
 	result_free(r);
-	/* Stopped at 3.5 s: the third has not ended. */
+	/* Until 3.5 s: the third is unfinished. */
 	c.until_s = 3.5;
 	r = fleet_must_run(&c, "until");
 	metric_is(r, "requests_unfinished", 1);
@@ -71,11 +73,11 @@ static void check_table(void)
 	metric_is(r, "utilisation", 1);
 	ok(r && r->n_requests == 4 && r->requests[2].status == REQUEST_UNFINISHED && isnan(r->requests[2].completed_s) &&
 			r->requests[2].queue_s == 2,
-		"what has not ended has its row");
+		"an unfinished request has a row");
 	result_free(r);
 }
 
-/* Weights of 100 bytes; a run has 200 for 0.6 s and 400 for 0.4 s; two of them in 4 s, of 1000 bytes. */
+/* Of 1000 bytes, weights take 100, a run 200 for 0.6 s and 400 for 0.4 s; two runs in 4 s. */
 static void check_memory(void)
 {
 	struct fleet_case c = { .requests = "arrival_s\n0\n3\n",
@@ -92,7 +94,7 @@ static void check_memory(void)
 	result_free(r);
 }
 
-/* Rows beyond the most that are kept: every second, fourth, .. by number. */
+/* Above the limit of rows, every second, fourth, .. row is kept. */
 static void check_rows(void)
 {
 	struct fleet_case c = {
@@ -102,7 +104,7 @@ static void check_rows(void)
 	bool good = r && r->n_requests == 25 && r->rows_total == 100;
 	for (size_t i = 0; good && i < r->n_requests; i++)
 		good = r->requests[i].number == 4 * i;
-	ok(good, "of 100 rows every fourth is kept where 30 are allowed");
+	ok(good, "of 100 rows every fourth is kept with a limit of 30");
 	result_free(r);
 }
 
@@ -143,13 +145,13 @@ static void check_llm(void)
 	metric_is(r, "attainment", 1);
 	result_free(r);
 	c.options = "tbt=splitwise slo_tpot=9ms";
-	r = fleet_must_run(&c, "as Splitwise counts");
+	r = fleet_must_run(&c, "TPOT by Splitwise's formula");
 	metric_is(r, "tpot_mean", 0.005); /* 30 / 3 and 0 / 1 */
 	metric_is(r, "attainment", 0.5);
 	result_free(r);
 }
 
-/* ---- what is broken on purpose ---- */
+/* ---- broken laws ---- */
 
 static void (*fault)(struct orr_serve *w);
 static int calls;
@@ -258,15 +260,15 @@ static const struct {
 	const char *name;
 	void (*fault)(struct orr_serve *w);
 } faults[] = { { "a request is lost", lose_request }, { "live requests are miscounted", miscount_live },
-	{ "waiting ones are miscounted", miscount_waiting }, { "routed ones are miscounted", miscount_routed },
-	{ "runs are miscounted", miscount_runs }, { "a request runs nowhere", run_nowhere },
+	{ "waiting requests are miscounted", miscount_waiting }, { "routed requests are miscounted", miscount_routed },
+	{ "runs are miscounted", miscount_runs }, { "a running request is in no run", run_nowhere },
 	{ "a request counts one run too many", doubled_run }, { "a waiting request holds blocks", hold_blocks },
-	{ "a request is resident nowhere", reside_nowhere }, { "a request ends within a run", end_in_run },
+	{ "a resident request is on no replica", reside_nowhere }, { "a request ends within a run", end_in_run },
 	{ "a busy replica is offered as idle", idle_while_busy }, { "busy and idle are exchanged", busy_while_idle },
-	{ "busy for longer than there", busy_too_long }, { "more memory in use than there is", too_much_memory },
-	{ "other GPUs than held", other_gpus }, { "no GPUs", no_gpus }, { "the pool has lost count", stray_gpus },
-	{ "a replica is not routed to", off_the_list }, { "completed ones are miscounted", miscount_completed },
-	{ "times are not those of the requests", miscount_time } };
+	{ "busy for longer than up", busy_too_long }, { "more memory in use than present", too_much_memory },
+	{ "GPUs differ from the allocation", other_gpus }, { "no GPUs", no_gpus }, { "the pool is miscounted", stray_gpus },
+	{ "a replica is in no group", off_the_list }, { "completed requests are miscounted", miscount_completed },
+	{ "the time integral is wrong", miscount_time } };
 
 static void check_faults(void)
 {
@@ -288,7 +290,7 @@ static void check_faults(void)
 	probe.seen = NULL;
 }
 
-/* ---- work conserving ---- */
+/* ---- work-conserving policies ---- */
 
 static void check_idling(void)
 {
@@ -299,16 +301,16 @@ static void check_idling(void)
 		.seed = 1,
 		.policy = &fleet_probe_busy_policy };
 	result_free(fleet_must_run(&c, "work conserving"));
-	ok(true, "a policy that says it is work conserving, and is, passes");
+	ok(true, "a work-conserving policy that claims it passes");
 	struct orr_error err;
 	probe.naps = true;
 	struct run_result *r = fleet_run(&c, &err);
-	ok(!r && strstr(err.text, "the policy is work conserving, and leaves a replica idle"), "one that is not, is found: %s",
+	ok(!r && strstr(err.text, "the policy claims to be work-conserving, but a replica idles"), "a false claim is found: %s",
 		r ? "no" : err.text);
 	result_free(r);
 	c.policy = &fleet_probe_policy;
 	r = fleet_run(&c, &err);
-	ok(r != NULL, "one that does not say so may");
+	ok(r != NULL, "without the claim a replica may idle");
 	result_free(r);
 	probe.naps = false;
 }

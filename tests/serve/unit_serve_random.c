@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Thousands of random actions on one replica, held against a naive model: whole milliseconds, memory looked at in each
- * of them, every run and request in an array that is searched from its start.
+ * Thousands of random actions on one replica, compared with a naive model: time in whole ms, memory checked in each of them,
+ * runs and requests in arrays that are scanned.
  *
- * The policy starts batches (also of requests that run already), aborts, suspends and resumes as dice say, as far as
- * memory allows. What fits, when it will, what is in use, when runs leave and end and what becomes of
- * requests must be what the naive model says.
+ * The policy starts batches (also of running requests), aborts, suspends and resumes at random, as memory allows. Memory in
+ * use, least delays, exits and ends of runs, and states of requests must equal those of the naive model.
  */
 #include "tests/serve/serve_script.h"
 #include "tests/tap.h"
@@ -32,7 +31,7 @@ struct naive_run {
 	enum naive_state state;
 	int latency, before, peak, peak_from;
 	int done, since; /* progress at that time */
-	int leaves, how; /* -1: does not */
+	int leaves, how; /* -1: not leaving */
 	int n, member[3];
 };
 
@@ -122,7 +121,7 @@ static void naive_leave(struct naive_run *x, int now)
 	x->leaves = -1;
 }
 
-/* ---- what the policy does ---- */
+/* ---- the policy ---- */
 
 static int ms(double s)
 {
@@ -250,7 +249,7 @@ static void try_resume(struct orr_serve *w, int now)
 	for (int t = 0; t < goes_on.latency - goes_on.done; t++)
 		fits &= in_use(now, t) + bytes_at(&goes_on, now, t) <= CAPACITY;
 	x->state = HELD;
-	/* The others, too, may not meet it later: they are all in in_use(). */
+	/* in_use() covers the other runs too. */
 	check(orr_run_can_resume(w, x->handle) == fits, "whether a run can go on", now);
 	if (!fits) {
 		orr_run_abort(w, x->handle, ORR_ABORT_RESTART);
@@ -262,7 +261,7 @@ static void try_resume(struct orr_serve *w, int now)
 	*x = goes_on;
 }
 
-/* Runs whose exit point is now have left before the policy is told anything. */
+/* Runs leave at an exit point before the policy is called. */
 static void leave_now(struct orr_serve *w, int now)
 {
 	for (int i = 0; i < n_runs; i++)
@@ -367,11 +366,11 @@ static void random_case(uint64_t seed, int exit_interval, int n)
 	script.memory_GiB = 1;
 	snprintf(options, sizeof options, "exit_interval=%dms", exit_interval);
 	struct run_result *r = script_run(NULL, sbuf_text(&rows), options);
-	printf("# %ld actions, %ld suspended, %ld dropped, %ld batches that had to wait for memory, %ld that could not be held\n", actions,
+	printf("# %ld actions, %ld suspended, %ld dropped, %ld batches without memory, %ld runs that could not be suspended\n", actions,
 		suspended, restarted, delayed, refused);
-	ok(r && mistakes == 0, "seed %llu, exit points every %d ms: as the naive model says", (unsigned long long)seed, exit_interval);
+	ok(r && mistakes == 0, "seed %llu, exit points every %d ms: equal to the naive model", (unsigned long long)seed, exit_interval);
 	ok(r && serve_metric(r, "requests_completed") == n && actions > n && suspended > n / 20 && restarted > n / 20 && delayed > n / 20,
-		"all requests end, and all kinds of actions were taken");
+		"all requests end, all kinds of actions occur");
 	result_free(r);
 	for (int m = 0; m < MODELS; m++)
 		sbuf_free(&text[m]);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a policy of the serving world may not do: each impossible action ends the run with a message that names the policy,
- * the request and the time, and nothing crashes afterwards although the policy goes on. Then handles of requests that have
- * ended, runs that cannot go on, and requests that cannot be served.
+ * Impossible actions: each ends the run with a message that names policy, request and time, and later actions of the policy
+ * have no effect. Then handles of ended requests, runs that cannot go on, and requests that cannot be served.
  */
 #include "tests/serve/serve_script.h"
 #include "tests/tap.h"
 
 #include <stdlib.h>
 
-/* Models whose batches leave little room. */
+/* Models with large batches. */
 static const char *const TABLES[] = {
 	"{\"name\":\"a\",\"source\":\"made up\",\"kind\":\"table\",\"batch\":[1,2,4],\"latency_ms\":[100,120,150],"
 	"\"memory\":[40,50,60],\"memory_unit_bytes\":10737418.24}",
@@ -20,7 +19,7 @@ static const char *const TABLES[] = {
 	NULL
 };
 
-static orr_req ended; /* request 0, once it has */
+static orr_req ended; /* request 0, after its end */
 static orr_run ended_run;
 static orr_req now_waiting; /* request 1 or 2 */
 
@@ -140,7 +139,7 @@ static void abort_twice(struct orr_serve *w)
 	orr_run_abort(w, orr_run_first(w, 0), ORR_ABORT_SAVE);
 	orr_run_abort(w, orr_run_first(w, 0), ORR_ABORT_SAVE);
 }
-/* It would come to its peak of 50 beside the other's 60. */
+/* It would reach its peak of 50 beside the other's 60. */
 static void hold_too_much(struct orr_serve *w)
 {
 	orr_req other = orr_fifo_next(w, now_waiting);
@@ -149,7 +148,7 @@ static void hold_too_much(struct orr_serve *w)
 	start_with(w, 0, &(struct orr_batch){ .model = 0, .req = &other, .samples = 4 }, 1);
 	orr_run_resume(w, orr_run_first(w, 0));
 }
-/* It would hold 20 as the other comes to 90. */
+/* It would hold 20 when the other reaches 90. */
 static void save_too_much(struct orr_serve *w)
 {
 	orr_req other = orr_fifo_next(w, now_waiting);
@@ -214,13 +213,13 @@ static void spin(struct orr_serve *w)
 static void nothing(struct orr_serve *w)
 {
 	(void)w;
-	script.req = 1; /* and never anything again */
+	script.req = 1; /* and no action later */
 	script.seen = 0;
 }
 
 static const struct mistake {
 	void (*make)(struct orr_serve *w);
-	const char *says; /* behind "policy tested: request 1 at 0.100000000 s: ", or from '!' on without the request */
+	const char *says; /* after "policy tested: request 1 at 0.100000000 s: "; '!': without the request */
 } mistakes[] = {
 	{ start_nowhere, "start on replica 7; there are 1" },
 	{ start_nothing, "!start of a batch of 0 requests" },
@@ -229,41 +228,41 @@ static const struct mistake {
 	{ start_no_length, "start: model b has no batch of 1 samples of length 30 (batches: 1; lengths: 10 to 20)" },
 	{ start_too_small, "start of a batch of 1 samples with requests of 2" },
 	{ start_twice_in_one, "start with a request that is in the batch twice" },
-	{ start_part, "start of a batch with part = 1.5; it is from 0 to 1" },
-	{ start_flags, "start of a batch with flags 0x8, of which some mean nothing" },
+	{ start_part, "start of a batch with part = 1.5: expected 0 to 1" },
+	{ start_flags, "start of a batch with unknown flags in 0x8" },
 	{ start_ended, "!start with a request that has ended or never was (handle 100000001)" },
 	{ start_never, "!start with a request that has ended or never was (handle 3039)" },
 	{ start_too_much,
 		"start: no room on replica 0 for 2 samples of a beside 1 runs: it takes 536870912 bytes at its peak, 644245094 of "
-		"1.07374182e+09 are in use (orr_run_fits() tells)" },
+		"1.07374182e+09 are in use (orr_run_fits() checks this)" },
 	{ refuse_running, "orr_refuse() of a request that is in a run" },
-	{ refuse_oddly, "orr_refuse() as 0; it is ORR_REQ_REFUSED or ORR_REQ_SHED" },
+	{ refuse_oddly, "orr_refuse() with how = 0: expected ORR_REQ_REFUSED or ORR_REQ_SHED" },
 	{ refuse_twice, "orr_refuse() of a request that has ended" },
 	{ complete_nothing, "orr_complete() of a request without an answer: no run with ORR_RUN_KEEP has ended with it" },
 	{ complete_unknown, "!orr_complete() of a request that has ended or never was (handle 100000001)" },
 	{ forward_nowhere, "orr_forward() to model 9; there are 3" },
-	{ assign_nowhere, "orr_assign() to replica 3, which there is not" },
+	{ assign_nowhere, "orr_assign() to replica 3, which does not exist" },
 	{ push_twice, "orr_fifo_push() of a request that is in a list already" },
 	{ push_ended, "!orr_fifo_push_front() of a request that has ended or never was (handle 100000001)" },
 	{ remove_other, "orr_fifo_remove() of a request that is not in that list (handle 100000002)" },
 	{ abort_ended, "!orr_run_abort() of a run that has ended or never was (handle 100000001)" },
 	{ abort_twice, "orr_run_abort() of a run that is suspended already" },
-	{ hold_too_much, "orr_run_resume(): no room on replica 0 for the rest of the run (orr_run_can_resume() tells)" },
+	{ hold_too_much, "orr_run_resume(): no room on replica 0 for the rest of the run (orr_run_can_resume() checks this)" },
 	{ save_too_much,
-		"orr_run_abort(): no room on replica 0 to keep the run's memory beside what runs there (orr_run_can_save() tells)" },
+		"orr_run_abort(): no room on replica 0 to keep the run's memory beside what runs there (orr_run_can_save() checks this)" },
 	{ resume_running, "orr_run_resume() of a run that is not suspended" },
 	{ load_nothing, "!orr_model_load() of model 9; there are 3" },
-	{ unload_used, "!orr_model_unload() of model a on replica 0, where a run of it is" },
-	{ unload_twice, "!orr_model_unload() of model b on replica 0, where it is not" },
+	{ unload_used, "!orr_model_unload() of model a on replica 0, which has a run of it" },
+	{ unload_twice, "!orr_model_unload() of model b on replica 0, which has not loaded it" },
 	{ start_unloaded, "start of model a on replica 0, which has not loaded it" },
 	{ wake_nobody, "!orr_wake() for replica 5; there are 1" },
-	{ timer_never, "!orr_serve_timer() at a time that is no number" },
-	{ peek, "asks for the length of an output but does not declare ORR_NEEDS_ORACLE" },
+	{ timer_never, "!orr_serve_timer() at NaN" },
+	{ peek, "orr_req_true_output() needs ORR_NEEDS_ORACLE or ORR_MAY_ORACLE" },
 	{ mark_ended, "!orr_req_set_mark() of a request that has ended or never was (handle 100000001)" },
 	{ claim_late, "!orr_serve_claim() outside create()" },
 	{ give_up, "I am lost" },
-	{ spin, "!schedule() was called 1000 times at this instant without an end to it (serve.max_calls_per_instant)" },
-	{ nothing, "2 requests have not ended, nothing runs, no timer is set and no request is to come: the policy does nothing for them "
+	{ spin, "!schedule() was called 1000 times at one instant, more than serve.max_calls_per_instant allows" },
+	{ nothing, "2 requests have not ended, nothing runs, no timer is set and no request will arrive: the policy does not start them "
 		   "(this is the first)" },
 };
 
@@ -280,7 +279,7 @@ static void wrong_schedule(struct orr_serve *w, uint32_t replica)
 		return;
 	now_waiting = script.queue.first;
 	mistake->make(w);
-	/* It does not notice, and goes on. */
+	/* Acts on after the error. */
 	if (script.seen) {
 		orr_refuse(w, now_waiting, ORR_REQ_SHED);
 		orr_run_start(w, 0, &(struct orr_batch){ .model = 0, .req = &now_waiting, .n = 1 });
@@ -298,7 +297,7 @@ static void wrong_finish(struct orr_serve *w, orr_req r, enum orr_req_end how)
 		ended = r;
 }
 
-/* Request 0 is served 0-100; 1 and 2 come as it ends, and the mistake is made. */
+/* Request 0 runs 0-100; the mistake happens at its end, when 1 and 2 arrive. */
 static void test_mistakes(void)
 {
 	for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++) {
@@ -314,7 +313,7 @@ static void test_mistakes(void)
 	}
 }
 
-/* ---- acting where it is not allowed ---- */
+/* ---- actions where they are not allowed ---- */
 
 static void act_in_finish(struct orr_serve *w, orr_req r, enum orr_req_end how)
 {
@@ -334,15 +333,15 @@ static void test_when(void)
 	script_set((struct script){ .arrive = script_push, .schedule = start_all, .finish = act_in_finish });
 	same_text(script_error(TABLES[0], "arrival_s\n0\n", NULL),
 		"policy tested: at 0.100000000 s: orr_run_start() outside arrive(), run_end(), replica() and schedule()",
-		"finish() tells, and is no time to act");
+		"actions are refused in finish()");
 }
 
-/* ---- a policy that makes late what it claims to keep in time ---- */
+/* ---- false claims of ORR_SLO_GUARDED ---- */
 
 static enum orr_abort_how displace_how;
 static bool is_to_stack;
 
-/* Request 0 runs; 1 displaces it, or starts beside it, and what was displaced goes on when 1 has ended. */
+/* Request 0 runs; 1 preempts it, or starts beside it; a preempted request goes on when 1 has ended. */
 static void displacing_schedule(struct orr_serve *w, uint32_t replica)
 {
 	orr_run runs = orr_run_first(w, replica);
@@ -370,36 +369,36 @@ static const char *guarded(const char *requests, const char *options, unsigned c
 	return script_error(TABLES[0], requests, options);
 }
 
-#define LATE(request, end, due, would, action, at)                                                                                      \
-	"policy tested: request " #request " at " end " s: conservation: the policy claims that nothing it does makes a request late; " \
-	"this one, due at " due " s, would have ended at " would " s but for " action " at " at " s, and "
+#define LATE(request, end, due, would, action, at)                                                                                \
+	"policy tested: request " #request " at " end " s: conservation: the policy claims that no action makes a request late; " \
+	"this one, due at " due " s, would have ended at " would " s without " action " at " at " s, and "
 
 static void test_slo_guard(void)
 {
 	const char *two = "arrival_s\n0\n0.06\n", *early = "arrival_s\n0\n0.04\n";
 	is_to_stack = false;
 	displace_how = ORR_ABORT_RESTART;
-	/* 0-60 for nothing, 1 from 60 to 160, 0 again until 260. */
+	/* 0 runs 0-60 in vain, 1 from 60 to 160, then 0 until 260. */
 	same_text(guarded(two, "slo=0.25", ORR_SLO_GUARDED),
 		LATE(0, "0.260000000", "0.250000000", "0.100000000", "orr_run_abort()", "0.060000000") "ends now",
-		"--check: an abort makes a request late, and the policy claims that it never does");
-	same_text(guarded(two, "slo=0.261", ORR_SLO_GUARDED), "no error", "but not one that is in time all the same");
-	same_text(guarded(two, "slo=0.09", ORR_SLO_GUARDED), "no error", "nor one that would have been late anyway");
-	same_text(guarded(two, "slo=0.25", 0), "no error", "nor a policy that claims nothing");
+		"--check: an abort that makes a request late is found");
+	same_text(guarded(two, "slo=0.261", ORR_SLO_GUARDED), "no error", "not if the request is still in time");
+	same_text(guarded(two, "slo=0.09", ORR_SLO_GUARDED), "no error", "not if it would have been late anyway");
+	same_text(guarded(two, "slo=0.25", 0), "no error", "not without the claim");
 	same_text(guarded(two, "slo=0.15 shed=late", ORR_SLO_GUARDED),
 		LATE(0, "0.150000000", "0.150000000", "0.100000000", "orr_run_abort()", "0.060000000") "is given up",
-		"one that is given up for it was made late, too");
+		"a request shed because of it is late too");
 	displace_how = ORR_ABORT_SAVE;
 	/* 0-40, then 140-200. */
 	same_text(guarded(early, "slo=0.19", ORR_SLO_GUARDED),
 		LATE(0, "0.200000000", "0.190000000", "0.100000000", "orr_run_abort()", "0.040000000") "ends now",
-		"as a suspended one may be");
+		"a suspended request may be late too");
 	is_to_stack = true;
-	/* Both at 1/2 from 40 on: 0 ends at 40 + 60 x 2. */
+	/* Both run at 1/2 from 40 on: 0 ends at 40 + 60 x 2. */
 	same_text(guarded(early, "slo=0.15 interference=curve slowdown_curve=1,2", ORR_SLO_GUARDED),
 		LATE(0, "0.160000000", "0.150000000", "0.100000000", "orr_run_start()", "0.040000000") "ends now",
-		"and one that is slowed down by a run beside it");
-	same_text(guarded(early, "slo=0.15", ORR_SLO_GUARDED), "no error", "not where runs do not slow each other down");
+		"interference may make a request late");
+	same_text(guarded(early, "slo=0.15", ORR_SLO_GUARDED), "no error", "not without interference");
 }
 
 /* ---- handles ---- */
@@ -428,7 +427,7 @@ static void test_handles(void)
 {
 	script_set((struct script){ .arrive = script_push, .schedule = handle_schedule });
 	result_free(script_run(TABLES[0], "arrival_s\n0\n1\n", NULL));
-	ok(is_same_slot && !old_is_known && new_is_known, "the handle of an ended request is of nobody, though its place is taken again");
+	ok(is_same_slot && !old_is_known && new_is_known, "the handle of an ended request stays stale when its slot is reused");
 }
 
 /* ---- requests that cannot be served ---- */
@@ -439,8 +438,8 @@ static void test_refused(void)
 	struct run_result *r = script_run(TABLES[0], "arrival_s,samples\n0,1\n0.5,5\n1,4\n", NULL);
 	ok(r && r->n_requests == 3 && r->requests[1].status == REQUEST_REFUSED && isnan(r->requests[1].completed_s),
 		"more samples than any batch of the table has: refused at arrival");
-	ok(r && r->requests[0].status == REQUEST_COMPLETED && r->requests[2].status == REQUEST_COMPLETED, "the others are served");
-	near_to(serve_metric(r, "requests_refused"), 1, 0, "and it is counted");
+	ok(r && r->requests[0].status == REQUEST_COMPLETED && r->requests[2].status == REQUEST_COMPLETED, "other requests are served");
+	near_to(serve_metric(r, "requests_refused"), 1, 0, "the refused request is counted");
 	result_free(r);
 	script_set((struct script){ .arrive = script_push, .schedule = start_all });
 	script.models = TABLES;
@@ -451,7 +450,7 @@ static void test_refused(void)
 	script_set((struct script){ .arrive = script_push, .schedule = start_all });
 	script.models = TABLES;
 	result_free(script_run(NULL, "arrival_s,model\n0,aa\n", "any_model=true"));
-	ok(!script.error.code, "or, if told, goes to the first");
+	ok(!script.error.code, "any_model=true: it goes to the first model");
 }
 
 int main(void)

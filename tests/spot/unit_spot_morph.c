@@ -92,6 +92,12 @@ static const struct by_hand varuna[] = {
 	{ "else not", "0,add,a\n2500,add,b\n", ONE_OR_TWO, "restart_time=3 ckpt_time=1 horizon=8", NULL, 14, 10, 0, 4, "morphs", 0 },
 	{ "or at the next loss alone", "0,add,a\n2500,add,b\n", ONE_OR_TWO, "restart_time=3 ckpt_time=1 absorb=at-loss horizon=1h", NULL,
 		14, 10, 0, 4, "morphs", 0 },
+	/* The default horizon is the time so far / (losses + 1). Worth it above 8 s. At 8.5: step 6 by 9, written by 10, four of 0.5 s
+	   from 13. */
+	{ "the default horizon without a loss: just too short", "0,add,a\n7500,add,b\n", ONE_OR_TWO, "restart_time=3 ckpt_time=1", NULL, 14,
+		10, 0, 4, "morphs", 0 },
+	{ "the default horizon without a loss: just long enough", "0,add,a\n8500,add,b\n", ONE_OR_TWO, "restart_time=3 ckpt_time=1", NULL,
+		16, 10, 0, 12, "morphs", 1 },
 	{ "takes the shortest step of those that fit", "0,add,a\n0,add,b\n0,add,c\n0,add,d\n",
 		JOB("[1,2,1000],[1,4,700],[2,2,1200],[4,2,10]"), "setup=0 ckpt_time=1", NULL, 8, 28, 0, 4, NULL, 0 },
 	/* 4 - 1 s to restart; one node is too few; with two a step takes 2 s. */
@@ -99,6 +105,8 @@ static const struct by_hand varuna[] = {
 };
 
 #define PAIRS JOB("[2,1,2000],[2,2,1000]")
+#define TWO_OR_THREE JOB("[2,1,1000],[3,1,600]")
+#define ONE_LOSS "0,add,a\n0,add,b\n2500,remove,b\n2500,add,c\n"
 #define FOUR "0,add,a\n0,add,b\n0,add,c\n0,add,d\n"
 
 static const struct by_hand oobleck[] = {
@@ -123,6 +131,17 @@ static const struct by_hand oobleck[] = {
 	/* Step 3 by 5; c gets all of it in 10 s. */
 	{ "takes in who comes", "0,add,a\n0,add,b\n4500,add,c\n", JOB("[2,1,1000],[3,1,600]"), "setup=2 node_Bps=1e8 absorb=at-once", NULL,
 		5 + 12 + 4.2, 6 + 12.6, 0, 4 + 36, "reconfigurations", 2 },
+	/* The default horizon is the time so far / (losses + 1). With a pause of 2 s, steps of 0.6 s instead of 1 s are worth it above 5 s.
+	 * Without a loss, c at 5.5: step 4 by 6, c copies until 9, six steps. */
+	{ "the default horizon without a loss: just too short", "0,add,a\n0,add,b\n4500,add,c\n", TWO_OR_THREE, "setup=2 node_Bps=1e9",
+		NULL, 12, 20, 0, 4, "reconfigurations", 1 },
+	{ "the default horizon without a loss: just long enough", "0,add,a\n0,add,b\n5500,add,c\n", TWO_OR_THREE, "setup=2 node_Bps=1e9",
+		NULL, 6 + 3 + 3.6, 8 + 10.8, 0, 4 + 9, "reconfigurations", 2 },
+	/* A loss at 2.5, steps from 5.5. d at 9.9: 9.9 / 2 s. d at 11: step 6 by 11.5, d copies until 14.5, four steps. */
+	{ "the default horizon after a loss: just too short", ONE_LOSS "9900,add,d\n", TWO_OR_THREE, "setup=2 node_Bps=1e9", NULL, 15.5, 20,
+		1, 4 + 6, "reconfigurations", 2 },
+	{ "the default horizon after a loss: just long enough", ONE_LOSS "11000,add,d\n", TWO_OR_THREE, "setup=2 node_Bps=1e9", NULL,
+		14.5 + 2.4, 12 + 7.2, 1, 4 + 6 + 9, "reconfigurations", 3 },
 	{ "templates of two nodes alone", "0,add,a\n0,add,b\n0,add,c\n0,add,d\n0,add,e\n", PAIRS, "setup=2 min_nodes=2", NULL, 12, 40, 0, 8,
 		NULL, 0 },
 	{ "a curve over nodes will do", "0,add,a\n10000,add,b\n", CURVE, "", NULL, 10 + 2 + 20, 40, 0, 4, NULL, 0 },

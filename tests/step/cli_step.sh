@@ -149,9 +149,9 @@ step two.json --cluster 1x2:v1000 --policy allreduce|2 orrery: .*v1000.*v100
 step two.json --cluster 1x2:v100 --device nosuch --policy allreduce|2 orrery: .*nosuch
 step two.json --cluster 1x2:v100 --network ster --policy allreduce|2 orrery: .*ster.*star
 step two.json --cluster 1x2:v100 --network star:bv=1Gbps --policy allreduce|2 orrery: .*bv.*bw
-step two.json --cluster 1x2:v100 --precision fp17 --policy allreduce|2 orrery: precision: expected fp32, tf32, fp16, bf16 or fp8, found "fp17"
-step two.json --cluster 1x2:v100 --batch 0 --policy allreduce|2 orrery: batch: expected samples per GPU, a number above 0, found "0"
-step two.json --cluster 1x2:v100 --seed x --policy allreduce|2 orrery: seed: expected a whole number
+step two.json --cluster 1x2:v100 --precision fp17 --policy allreduce|2 orrery: scenario: \$\.precision: expected fp32, tf32, fp16, bf16 or fp8, found "fp17"
+step two.json --cluster 1x2:v100 --batch 0 --policy allreduce|2 orrery: scenario: \$\.batch: expected a number from 1e-09 to 1000000000, found "0"
+step two.json --cluster 1x2:v100 --seed x --policy allreduce|2 orrery: scenario: \$\.seed: expected a whole number
 step two.json --cluster 1x2:v100 --policy allreduce --set step.iteration=4|2 orrery: step: no parameter "iteration"; did you mean iterations
 step two.json --cluster 1x2:v100 --policy allreduce --set step.iterations=0|2 orrery: step: iterations: .*"0"
 step two.json --cluster 1x2:v100 --policy allreduce --set cost.efficiency=2|2 orrery: cost: efficiency: .*"2"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The search for a rate, the SLO it goes by, and means and ratios over replications. */
-#include "study/find_rate.h"
-#include "study/replications.h"
+#include "serve/find_rate.h"
+#include "world/replications.h"
 
 #include "base/mem.h"
 #include "tests/tap.h"

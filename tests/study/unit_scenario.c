@@ -6,10 +6,8 @@
  * shown as a scenario that resolves to the same.
  */
 #include "base/mem.h"
-#include "study/scenario_jobs.h"
-#include "study/scenario_serve.h"
-#include "study/scenario_step.h"
 #include "base/rng.h"
+#include "world/scenario.h"
 #include "tests/tap.h"
 
 #include <stdlib.h>
@@ -48,56 +46,34 @@ static const char serve_full[] =
 /* Each test is done on all of them. */
 static const char *full;
 
-union resolved {
-	struct scenario base;
-	struct jobs_scenario jobs;
-	struct step_scenario step;
-	struct serve_scenario serve;
-};
-
-static int resolve(const cJSON *scenario, union resolved *s, struct orr_error *err)
+static struct scenario *resolve(const cJSON *scenario, struct orr_error *err)
 {
-	return full == step_full    ? step_scenario_resolve(scenario, &s->step, err)
-	       : full == serve_full ? serve_scenario_resolve(scenario, &s->serve, err)
-				    : jobs_scenario_resolve(scenario, &s->jobs, err);
-}
-
-static void resolved_free(union resolved *s)
-{
-	if (full == step_full)
-		step_scenario_free(&s->step);
-	else if (full == serve_full)
-		serve_scenario_free(&s->serve);
-	else
-		jobs_scenario_free(&s->jobs);
+	static const struct world_output shown = { .quiet = true, .is_shown = true };
+	return scenario_open(scenario, &shown, err);
 }
 
 /* What is wrong, or NULL. Counts what was resolved. */
 static const char *try(cJSON *scenario, int *resolved)
 {
 	struct orr_error err = { 0 };
-	union resolved s;
+	struct scenario *s = resolve(scenario, &err), *again;
 	const char *wrong = NULL;
-	int rc = resolve(scenario, &s, &err);
-	if (rc) {
-		wrong = rc != ORR_EINPUT || !*err.text ? "refused without a reason, or with another code" : NULL;
+	if (!s)
+		return err.code != ORR_EINPUT || !*err.text ? "refused without a reason, or with another code" : NULL;
+	char *shown = scenario_show(s);
+	cJSON *parsed = cJSON_Parse(shown);
+	++*resolved;
+	if (!parsed || !(again = resolve(parsed, &err))) {
+		wrong = "what it shows does not resolve";
 	} else {
-		char *shown = scenario_show(&s.base);
-		union resolved again;
-		cJSON *parsed = cJSON_Parse(shown);
-		++*resolved;
-		if (!parsed || resolve(parsed, &again, &err)) {
-			wrong = "what it shows does not resolve";
-		} else {
-			char *twice = scenario_show(&again.base);
-			wrong = strcmp(shown, twice) ? "what it shows is another scenario" : NULL;
-			mem_free(twice);
-			resolved_free(&again);
-		}
-		cJSON_Delete(parsed);
-		mem_free(shown);
+		char *twice = scenario_show(again);
+		wrong = strcmp(shown, twice) ? "what it shows is another scenario" : NULL;
+		mem_free(twice);
+		scenario_close(again);
 	}
-	resolved_free(&s);
+	cJSON_Delete(parsed);
+	mem_free(shown);
+	scenario_close(s);
 	return wrong;
 }
 
@@ -230,14 +206,14 @@ static void sets(void)
 
 int main(void)
 {
-	static const char *const worlds[] = { jobs_full, step_full, serve_full }, *const names[] = { "jobs", "step", "serve" };
+	static const char *const all[] = { jobs_full, step_full, serve_full }, *const names[] = { "jobs", "step", "serve" };
 	int fd = mkstemp(path);
 	if (fd < 0)
 		return 2;
 	close(fd);
 	for (int i = 0; i < 3; i++) {
 		int resolved = 0;
-		full = worlds[i];
+		full = all[i];
 		cJSON *scenario = cJSON_Parse(full);
 		ok(scenario && report(try(scenario, &resolved), scenario) && resolved == 1,
 			"the scenario of the %s world that is damaged here is sound", names[i]);

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The jobs world's descriptor: policies on one trace, compared job by job. */
+#include "jobs/scenario.h"
+
+#include "base/mem.h"
+#include "base/strtab.h"
+#include "jobs/steprate.h"
+#include "world/cost_samples.h"
+#include "world/run.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { MAX_ROWS = 1000000, RESAMPLES = 1000 };
+
+static void configure(const struct scenario *s, struct jobs_state *t)
+{
+	const struct world_output *o = s->output;
+	bool is_drawn = o->is_series && t->capacity.is_given; /* nodes over time */
+	t->config = (struct jobs_config){ .jobs = t->jobs,
+		.cluster = s->cluster,
+		.placement = t->placement,
+		.throughput = t->throughput,
+		.failures = t->failures,
+		.capacity = t->capacity.is_given ? &t->capacity.config : NULL,
+		.rates = t->rates,
+		.sharing = t->sharing,
+		.options = s->options,
+		.seed = s->seed,
+		.until_ns = s->until_ns,
+		.drop_unfit = orr_arg_bool(s->keys, "drop_unfit"),
+		.check = o->check,
+		.record_jobs = s->record != RECORD_SUMMARY && (o->db || o->out_dir || is_drawn),
+		.max_rows = s->record == RECORD_SAMPLE ? 10000 : MAX_ROWS,
+		.policy_timeout_s = s->policy_timeout_s };
+	if (t->rates)
+		steprate_check(t->rates, o->check);
+}
+
+static int refuse_unfit(const struct scenario *s, const struct jobs_state *t, struct orr_error *err)
+{
+	uint64_t count;
+	struct job_rec first;
+	int rc = jobs_find_unfit(&t->config, &count, &first, err);
+	if (rc || !count)
+		return rc;
+	if (t->config.drop_unfit) {
+		if (!s->output->quiet)
+			fprintf(stderr, "orrery: left out %llu jobs that can never be placed on this cluster\n", (unsigned long long)count);
+		return ORR_OK;
+	}
+	char others[64] = "", line[24] = "", beside[64] = "", type[80] = "";
+	if (count > 1)
+		snprintf(others, sizeof others, ", and %llu others likewise", (unsigned long long)count - 1);
+	if (first.line)
+		snprintf(line, sizeof line, "%llu:", (unsigned long long)first.line);
+	if (first.cpu_milli || first.mem_mib)
+		snprintf(beside, sizeof beside, " (%.3g cores, %.4g GiB)", (double)first.cpu_milli / 1000, (double)first.mem_mib / 1024);
+	if (first.gpu_types)
+		snprintf(type, sizeof type, " of type %.64s", strtab_text(jobset_strings(t->jobs), first.gpu_types));
+	return orr_fail(err, ORR_EINPUT,
+		"%s:%s job %llu asks for %u GPUs%s%s and can never be placed on this cluster%s; give a "
+		"larger --cluster, or --drop-unfit to leave such jobs out",
+		jobset_source(t->jobs), line, (unsigned long long)first.number, first.gpus, type, beside, others);
+}
+
+/* A stored run has its rows; the blocks for paired differences come back from them, if
+ * they are all there. */
+static bool blocks_from_rows(const struct run_result *r, struct jobs_blocks *b)
+{
+	blocks_init(&b->jct);
+	blocks_init(&b->wait);
+	blocks_init(&b->slowdown);
+	for (size_t i = 0; i < r->n_jobs; i++) {
+		const struct job_row *j = &r->jobs[i];
+		if (j->end_ns < 0)
+			continue;
+		blocks_add(&b->jct, j->number, (double)(j->end_ns - j->submit_ns) / 1e9);
+		blocks_add(&b->wait, j->number, (double)j->wait_ns / 1e9);
+	}
+	return r->n_jobs == r->rows_total;
+}
+
+static void add_difference(struct run_result *r, const char *name, const struct blocks *a, const struct blocks *b, double level)
+{
+	struct interval i = blocks_paired(a, b, RESAMPLES, level, 1);
+	result_metric(r, name, i.mean, i.low, i.high);
+}
+
+/* Paired with the first policy of this command, so not part of what is stored. */
+static void add_differences(const struct scenario *s, struct run_result *const *runs, size_t n)
+{
+	const struct jobs_state *t = s->state;
+	double level = scenario_level(s);
+	for (size_t i = 1; i < n; i++) {
+		if (!t->has_blocks[i] || !t->has_blocks[0])
+			continue;
+		add_difference(runs[i], "jct_diff", &t->blocks[i].jct, &t->blocks[0].jct, level);
+		add_difference(runs[i], "wait_diff", &t->blocks[i].wait, &t->blocks[0].wait, level);
+	}
+}
+
+/* ---- the functions of the descriptor ---- */
+
+static void close_jobs(struct scenario *s)
+{
+	jobs_state_free(s->state);
+}
+
+static int open_jobs(struct scenario *s, struct orr_error *err)
+{
+	struct jobs_state *t = s->state = mem_zalloc(1, sizeof *t);
+	bool is_quiet = s->output->quiet;
+	int rc = jobs_state_load(s, t, err);
+	if (rc || s->output->is_shown)
+		return rc;
+	if (jobset_count(t->jobs) == UINT64_MAX && s->until_ns == ORR_NEVER)
+		return orr_fail(
+			err, ORR_EINPUT, "%s: this trace has no end: give its number of jobs (n=..) or --until", jobset_source(t->jobs));
+	if (jobset_left_out(t->jobs) && !is_quiet)
+		fprintf(stderr, "orrery: %s: rows left out: %llu ('orrery trace info' lists them, 'trace list' the options)\n",
+			jobset_source(t->jobs), (unsigned long long)jobset_left_out(t->jobs));
+	if (t->capacity.is_given && !is_quiet)
+		inputs_tell_repairs(t->capacity.set);
+	configure(s, t);
+	t->blocks = mem_zalloc(s->n_policies, sizeof *t->blocks);
+	t->has_blocks = mem_zalloc(s->n_policies, sizeof *t->has_blocks);
+	return refuse_unfit(s, t, err);
+}
+
+/* Repeats the run with the laws drawn: how uncertain the step world's times make makespan and JCT. */
+static int draw_costs(const struct jobs_state *t, const struct scenario_policy *p, struct run_result *r, struct orr_error *err)
+{
+	static const char *const names[] = { "jct_mean", "jct_p50", "jct_p99", "wait_mean", "makespan" };
+	enum { NAMES = sizeof names / sizeof *names };
+	uint32_t n = t->set.cost_samples;
+	double *v = mem_zalloc((size_t)n * NAMES, sizeof *v);
+	struct jobs_blocks *blocks = mem_zalloc(1, sizeof *blocks);
+	int rc = ORR_OK;
+	for (uint32_t k = 0; !rc && k < n; k++) {
+		struct run_result *drawn = result_new();
+		struct jobs_config config = t->config;
+		config.rates = t->drawn[k];
+		config.record_jobs = config.check = false;
+		rc = jobs_run(&config, p->entry.policy, p->args, p->label, drawn, blocks, err);
+		for (size_t i = 0; !rc && i < NAMES; i++) {
+			const struct metric *m = result_find(drawn, names[i]);
+			v[i * n + k] = m ? m->value : NAN;
+		}
+		result_free(drawn);
+	}
+	for (size_t i = 0; !rc && i < NAMES; i++)
+		cost_samples_put(r, names[i], v + i * n, n);
+	if (!rc)
+		result_metric(r, "cost_samples", n, NAN, NAN);
+	mem_free(blocks);
+	mem_free(v);
+	return rc;
+}
+
+static void note_source(const struct scenario *s, const struct jobs_state *t, struct run_result *r)
+{
+	char *source = setting_source(&t->set, s->cluster), text[1024];
+	snprintf(text, sizeof text, "%s", source);
+	if (t->set.cost_samples)
+		cost_samples_say(t->set.cost_samples, text, sizeof text);
+	result_note(r, "cost-source", text);
+	mem_free(source);
+}
+
+static int run_jobs(
+	struct scenario *s, size_t i, uint32_t k, struct run_result *r, world_progress progress, void *ctx, struct orr_error *err)
+{
+	struct jobs_state *t = s->state;
+	const struct scenario_policy *p = &s->policy[i];
+	struct jobs_config config = t->config;
+	config.progress = progress;
+	config.progress_ctx = ctx;
+	(void)k;
+	int rc = jobs_run(&config, p->entry.policy, p->args, p->label, r, &t->blocks[i], err);
+	t->has_blocks[i] = true;
+	if (!rc && t->rates)
+		note_source(s, t, r);
+	return !rc && t->set.cost_samples ? draw_costs(t, p, r, err) : rc;
+}
+
+static void reused_jobs(struct scenario *s, size_t i, const struct run_result *r)
+{
+	struct jobs_state *t = s->state;
+	t->has_blocks[i] = blocks_from_rows(r, &t->blocks[i]);
+}
+
+/* Counts over all policies: they share the rates found. */
+static void say_step_runs(const struct scenario *s)
+{
+	const struct jobs_state *t = s->state;
+	uint64_t alone, together, unsettled, by_law, outside;
+	if (!t->rates || s->output->quiet || s->output->is_series)
+		return;
+	steprate_count(t->rates, &alone, &together, &unsettled);
+	fprintf(stderr, "orrery: steps simulated of %llu shapes", (unsigned long long)alone);
+	if (together)
+		fprintf(stderr, " and %llu sets of jobs (%llu not settled)", (unsigned long long)together, (unsigned long long)unsettled);
+	fputc('\n', stderr);
+	steprate_outside(t->rates, &by_law, &outside);
+	if (outside)
+		fprintf(stderr, "orrery: outside the range of their profile's laws: %llu of %llu kernels\n", (unsigned long long)outside,
+			(unsigned long long)by_law);
+}
+
+/* Instances that found no node, and runs that outlast the trace of instances. */
+static void say_capacity(const struct scenario *s, struct run_result *const *runs, size_t n)
+{
+	double unused = 0, past = 0, instances = 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct metric *u = result_find(runs[i], "instances_unused"), *p = result_find(runs[i], "past_capacity"),
+				    *all = result_find(runs[i], "instances");
+		if (u && p && all && (u->value > unused || p->value > past)) {
+			unused = u->value > unused ? u->value : unused;
+			instances = all->value > instances ? all->value : instances;
+			past = p->value > past ? p->value : past;
+		}
+	}
+	if (unused > 0)
+		fprintf(stderr, "orrery: %.0f of %.0f instances never found a free node: the cluster has %u\n", unused, instances,
+			s->cluster->n_nodes);
+	if (past > 0)
+		fprintf(stderr, "orrery: the trace of instances ends %.3g h before the last run: instances present at its end remain\n",
+			past / 3600);
+}
+
+static int finish_jobs(struct scenario *s, struct run_result *const *runs, size_t n, struct orr_error *err)
+{
+	(void)err;
+	add_differences(s, runs, n);
+	say_step_runs(s);
+	if (!s->output->quiet)
+		say_capacity(s, runs, n);
+	return ORR_OK;
+}
+
+/* ---- the descriptor ---- */
+
+#define ORR_BUILTIN_POLICY(ident) extern const struct orr_policy orr_policy_##ident;
+#include "policies/jobs/policies.def"
+#undef ORR_BUILTIN_POLICY
+#define ORR_BUILTIN_POLICY(ident) &orr_policy_##ident,
+static const struct orr_policy *const policies[] = {
+#include "policies/jobs/policies.def"
+	NULL
+};
+
+static const struct world_function functions[] = { WORLD_FUNCTION(orr_jobs_ops, create), WORLD_FUNCTION(orr_jobs_ops, destroy),
+	WORLD_FUNCTION(orr_jobs_ops, arrive), WORLD_FUNCTION(orr_jobs_ops, finish), WORLD_FUNCTION(orr_jobs_ops, schedule), { NULL, 0 } };
+
+extern const struct embedded_file jobs_template[];
+
+/* clang-format off */
+static const struct orr_param keys[] = {
+	ORR_PARAM_TEXT("trace", "", "a file (gzip and zstd are taken off), - for standard input, or a generator: NAME[:param=value,..]"),
+	ORR_PARAM_TEXT("format", "auto", "auto, philly, tiresias, gavel, muri, openb, swf or orrery; scenario show may print a generator"),
+	SCENARIO_KEY_CLUSTER,
+	SCENARIO_KEY_PLACEMENT("count"),
+	ORR_PARAM_TEXT("throughputs", "", "rates by GPU type and job type, Gavel's JSON"),
+	ORR_PARAM_CHOICE("sharing", "analytic", "off|analytic|simulated", "how jobs that name a strategy share links"),
+	SETTING_KEYS("fp32"),
+	SCENARIO_KEY_UNTIL,
+	ORR_PARAM_BOOL("drop_unfit", false, "leave out jobs that can never be placed"),
+	SCENARIO_KEY_RECORD,
+	ORR_PARAM_END
+};
+static const struct world_object objects[] = {
+	{ "trace_options", NULL, "parameters of the format (docs/traces.md)" },
+	{ "failures", inputs_failure_params, "nodes that fail and come back" },
+	{ "capacity", inputs_capacity_params, "nodes that are lent; excludes failures" },
+	SETTING_OBJECTS, { NULL, NULL, NULL }
+};
+static const char *const shown[] = { "trace_sha256", "cluster_sha256", "throughputs_sha256", "failures_sha256", "capacity_sha256",
+	"capacity_prices_sha256", SETTING_SHOWN, "step_inputs", "jobs_files_sha256", NULL };
+static const struct world_input inputs[] = {
+	{ "trace", NULL }, { "cluster", NULL }, { "throughputs", NULL }, { "network", NULL }, { "device", NULL },
+	{ "failures.trace", NULL }, { "capacity.trace", "capacity_sha256" }, { "capacity.prices", "capacity_prices_sha256" },
+	{ NULL, NULL }
+};
+static const struct world_flag flags[] = {
+	{ "format", "F", WORLD_FLAG_KEY, "format", NULL, "philly, tiresias, gavel, muri, openb, swf, orrery or auto" },
+	{ "cluster", "C", WORLD_FLAG_KEY, "cluster", NULL, "NODESxGPUS:TYPE[:cpus=N][:mem=GIB][:racks=N],.. or a CSV or JSON file" },
+	{ "placement", "P", WORLD_FLAG_KEY, "placement", NULL, "count, consolidate, spread, best-fit, topology or fgd" },
+	{ "throughputs", "FILE", WORLD_FLAG_KEY, "throughputs", NULL, "rates by GPU type and job type (Gavel's JSON)" },
+	{ "network", "N", WORLD_FLAG_KEY, "network", NULL,
+		"of jobs that name a strategy (docs/traces.md): as in orrery step, star,\nracks, leaf-spine, fat-tree, .. with options, or a JSON file" },
+	{ "sharing", "WHAT", WORLD_FLAG_KEY, "sharing", NULL,
+		"how such jobs share links: off, analytic (default)\nor simulated" },
+	{ "batch", "N", WORLD_FLAG_KEY, "batch", NULL, "their samples per GPU and iteration, if the trace names none" },
+	{ "precision", "P", WORLD_FLAG_KEY, "precision", NULL, "fp32, tf32, fp16, bf16 or fp8" },
+	{ "device", "NAME", WORLD_FLAG_KEY, "device", NULL, "what every GPU is, whatever its type says: a name or a file" },
+	{ "profile", "P", WORLD_FLAG_KEY, "profile", NULL, "fitted laws of kernel times: auto (default), none, a name or a file" },
+	{ "cost-samples", "N", WORLD_FLAG_KEY, "cost_samples", NULL,
+		"draw the profile's laws N times: makespan, JCT and waits get intervals" },
+	{ "failures", "FILE", WORLD_FLAG_OBJECT, "failures.trace", NULL, "nodes that fail and come back: time_s,node,event" },
+	{ "capacity", "SOURCE", WORLD_FLAG_OBJECT, "capacity.trace", NULL,
+		"a node is up while an instance of this trace or generator is available\n(--set capacity.startup=.., notice, price, prices, options)" },
+	{ "drop-unfit", NULL, WORLD_FLAG_KEY, "drop_unfit", "true", "leave out jobs that can never be placed, instead of an error" },
+	{ "until", "TIME", WORLD_FLAG_KEY, "until", NULL, "stop the clock there (30d, 12h, ...)" },
+	{ "record", "WHAT", WORLD_FLAG_KEY, "record", NULL, "rows kept: summary, sample or all (default: all, up to a million)" },
+	{ NULL, NULL, 0, NULL, NULL, NULL }
+};
+/* clang-format on */
+
+static size_t kept(const struct run_result *r)
+{
+	return r->n_jobs;
+}
+
+const struct world world_jobs = { .name = "jobs",
+	.doc = "replay a trace of cluster jobs under several policies",
+	.policies = policies,
+	.ops_size = sizeof(struct orr_jobs_ops),
+	.functions = functions,
+	.oracle = "true durations",
+	.template = jobs_template,
+	.example = "jobs philly-like --cluster 64x8 --policy fifo",
+	.keys = keys,
+	.objects = objects,
+	.options = jobs_options,
+	.shown = shown,
+	.inputs = inputs,
+	.usage = "orrery jobs TRACE --cluster SPEC|FILE --policy A[,B..] [OPTIONS]",
+	.about = "Replays a trace of cluster jobs under each policy and compares them.",
+	.source = "TRACE",
+	.source_hint = "a file, or a generator such as philly-like",
+	.source_doc = "a file (gzip and zstd too, - is standard input) or a generator:\n"
+		      "philly-like, openb-like, lublin, tiresias-like, poisson:rate=..,n=..",
+	.flags = flags,
+	.examples = "Example: three policies on a synthetic month, with a database and figures:\n"
+		    "  orrery jobs philly-like --cluster 64x8:v100 --policy fifo,srtf,las --db runs.db --out out\n",
+	.rows = { "jobs", kept },
+	.open = open_jobs,
+	.run = run_jobs,
+	.reused = reused_jobs,
+	.finish = finish_jobs,
+	.close = close_jobs };

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * scenario.h - what a scenario of the jobs world names, loaded
+ *
+ *	{ "world": "jobs",
+ *	  "trace": "FILE or generator", "format": "auto", "trace_options": {"NAME": VALUE},
+ *	  "cluster", "placement": "count", "throughputs": "FILE", "policies",
+ *	  "sharing": "analytic",        (of jobs that name a strategy, as are the keys of step/setting.h)
+ *	  "jobs": {..options..}, "failures": {"trace", "mtbf", "mttr"},
+ *	  "capacity": {..},             (instead of failures: world/inputs_capacity.h)
+ *	  "seed", "until": "30d", "drop_unfit": false, "record": "all", "policy_timeout" }
+ */
+#ifndef ORR_JOBS_SCENARIO_H
+#define ORR_JOBS_SCENARIO_H
+
+#include "jobs/jobs.h"
+#include "step/setting.h"
+#include "world/inputs.h"
+#include "world/inputs_capacity.h"
+
+/* The state of an open scenario. Read-only but for the blocks, so that threads may run policies side by side. */
+struct jobs_state {
+	struct jobset *jobs;
+	const struct placement *placement;
+	struct throughput *throughput;
+	struct failures *failures;
+	struct inputs_capacity capacity;
+	struct orr_args *failure_options;
+	struct setting set;      /* of jobs that name a strategy */
+	struct steprate *rates;  /* likewise; NULL: no job does */
+	struct steprate **drawn; /* set.cost_samples of them, with laws drawn (world/cost_samples.h) */
+	enum jobs_sharing sharing;
+	struct jobs_config config;
+	struct jobs_blocks *blocks; /* by policy */
+	bool *has_blocks;
+};
+
+/* Loads inputs and fills in s->resolved. */
+int jobs_state_load(struct scenario *s, struct jobs_state *t, struct orr_error *err);
+void jobs_state_free(struct jobs_state *t);
+
+#endif

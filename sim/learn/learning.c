@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the step world's descriptor needs of this room. */
+#include "learn/train.h"
+#include "step/learning.h"
+
+static int run(const struct step_config *step, const struct orr_args *options, const struct orr_policy *policy, const struct orr_args *args,
+	const char *label, int threads, struct run_result *r, struct orr_error *err)
+{
+	struct train_config config = { .step = step, .options = options, .threads = threads };
+	struct train_result result = { 0 };
+	int rc = train_run(&config, policy, args, label, &result, err);
+	if (!rc)
+		train_metrics(&result, r);
+	train_result_free(&result);
+	return rc;
+}
+
+const struct step_learning step_learning = { run };

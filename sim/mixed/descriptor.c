@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The descriptor of jobs and serving on one cluster and one clock: pairs of policies. Its scenarios:
+ *
+ *	{ "world": "mixed",
+ *	  "cluster", "placement": "consolidate",
+ *	  "jobs":  {..a scenario of the jobs world without world, cluster, placement, policies, failures, seed, until..},
+ *	  "serve": {..likewise of the serving world..},
+ *	  "policies": ["fifo+vllm", {"policy": "fifo", "serve": "vllm", "label", "set": {..}, "serve_set": {..}}],
+ *	  "first": "nobody" or "serve",     (who may take GPUs from whom)
+ *	  "failures": {"trace", "mtbf", "mttr", "types"}, "prices": "auto", "seed", "until", "record", "policy_timeout" }
+ *
+ * Policy i is the one for jobs, its `beside` the one for requests. One of jobs and serve may be left out; then policies are
+ * those of the other.
+ */
+#include "base/mem.h"
+#include "base/num.h"
+#include "jobs/scenario.h"
+#include "mixed/mixed.h"
+#include "serve/scenario.h"
+#include "world/inputs_capacity.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct mixed_state {
+	cJSON *of_jobs, *of_serve;     /* scenarios of the two worlds, as they would stand by themselves; NULL: none */
+	struct scenario *jobs, *serve; /* open; NULL: none */
+	struct serve_prices prices;    /* if nothing is served */
+	struct failures *failures;
+	struct inputs_capacity capacity;
+	struct orr_args *failure_options;
+};
+
+extern const struct world world_mixed;
+
+/* What the whole scenario says, so its halves may not. */
+static const char *const shared_keys[] = { "world", "cluster", "cluster_sha256", "placement", "policies", "failures", "failures_sha256",
+	"capacity", "capacity_sha256", "capacity_prices_sha256", "prices", "seed", "until", "record", "policy_timeout", NULL };
+/* Of those, what both halves are told. */
+static const char *const handed_keys[] = { "cluster", "placement", "seed", "until", "record", "policy_timeout", NULL };
+
+/* ---- policies: pairs ---- */
+
+static const char *text_at(const cJSON *o, const char *key)
+{
+	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
+	return cJSON_IsString(v) ? v->valuestring : NULL;
+}
+
+static void add_copy(cJSON *to, const char *key, const cJSON *from, const char *from_key)
+{
+	const cJSON *v = cJSON_GetObjectItemCaseSensitive(from, from_key);
+	if (v)
+		cJSON_AddItemToObject(to, key, cJSON_Duplicate(v, 1));
+}
+
+/* An entry with both policies; *jobs and *serve are what each half is told. */
+static int split_pair(const cJSON *o, int i, cJSON *jobs, cJSON *serve, struct orr_error *err)
+{
+	static const char *const known[] = { "policy", "serve", "label", "set", "serve_set", "plugin_sha256", "files_sha256",
+		"serve_plugin_sha256", "serve_files_sha256", NULL };
+	const char *policy = text_at(o, "policy"), *other = text_at(o, "serve"), *named = text_at(o, "label");
+	char label[200], where[32];
+	snprintf(where, sizeof where, "policies[%d].", i);
+	if (!policy || !*policy || !other || !*other)
+		return orr_fail(err, ORR_EINPUT,
+			"scenario: $.policies[%d]: expected JOBS+SERVE, as in fifo+vllm, or an object with policy and serve", i);
+	int rc = scenario_check_keys_at(o, where, known, err);
+	if (rc)
+		return rc;
+	snprintf(label, sizeof label, "%.90s+%.90s", policy, other);
+	cJSON_AddStringToObject(jobs, "policy", policy);
+	cJSON_AddStringToObject(serve, "policy", other);
+	cJSON_AddStringToObject(jobs, "label", named ? named : label);
+	cJSON_AddStringToObject(serve, "label", named ? named : label);
+	add_copy(jobs, "set", o, "set");
+	add_copy(serve, "set", o, "serve_set");
+	return ORR_OK;
+}
+
+static int split_policies(const cJSON *list, struct mixed_state *m, struct orr_error *err)
+{
+	cJSON *jobs = cJSON_AddArrayToObject(m->of_jobs, "policies"), *serve = cJSON_AddArrayToObject(m->of_serve, "policies");
+	cJSON *all = cJSON_CreateObject(), *entry;
+	int rc = ORR_OK, i = 0;
+	cJSON_AddItemToObject(all, "policies", cJSON_Duplicate(list, 1));
+	scenario_spell_out_policies(all);
+	cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(all, "policies"))
+	{
+		cJSON *a = cJSON_CreateObject(), *b = cJSON_CreateObject();
+		cJSON_AddItemToArray(jobs, a);
+		cJSON_AddItemToArray(serve, b);
+		scenario_spell_out_pair(entry, &world_mixed);
+		if (!rc)
+			rc = split_pair(entry, i++, a, b, err);
+	}
+	cJSON_Delete(all);
+	return rc;
+}
+
+static int resolve_policies(const cJSON *o, struct mixed_state *m, struct orr_error *err)
+{
+	const cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "policies");
+	if (!cJSON_IsArray(list) || !cJSON_GetArraySize(list))
+		return orr_fail(err, ORR_EINPUT, "scenario: $.policies: expected a list of %s",
+			m->of_jobs && m->of_serve ? "pairs such as [\"fifo+vllm\"]" : "policies of the only half");
+	if (m->of_jobs && m->of_serve)
+		return split_policies(list, m, err);
+	cJSON_AddItemToObject(m->of_jobs ? m->of_jobs : m->of_serve, "policies", cJSON_Duplicate(list, 1));
+	return ORR_OK;
+}
+
+/* ---- halves ---- */
+
+/* The scenario of that world as it would stand by itself; *out stays NULL if there is none. */
+static int half(const cJSON *o, const char *world, cJSON **out, struct orr_error *err)
+{
+	const cJSON *part = cJSON_GetObjectItemCaseSensitive(o, world);
+	if (!part)
+		return ORR_OK;
+	if (!cJSON_IsObject(part))
+		return orr_fail(err, ORR_EINPUT, "scenario: $.%s: expected an object, the scenario of that world", world);
+	for (int i = 0; shared_keys[i]; i++)
+		if (cJSON_GetObjectItemCaseSensitive(part, shared_keys[i]))
+			return orr_fail(err, ORR_EINPUT, "scenario: $.%s.%s: belongs to the whole scenario, as $.%s", world, shared_keys[i],
+				shared_keys[i]);
+	*out = cJSON_Duplicate(part, 1);
+	cJSON_AddStringToObject(*out, "world", world);
+	for (int i = 0; handed_keys[i]; i++)
+		add_copy(*out, handed_keys[i], o, handed_keys[i]);
+	if (!cJSON_GetObjectItemCaseSensitive(*out, "placement"))
+		cJSON_AddStringToObject(*out, "placement", "consolidate");
+	return ORR_OK;
+}
+
+/* With notice, the service places new replicas beside those that drain. */
+static void hand_notice(const struct mixed_state *m)
+{
+	int64_t notice_ns = m->capacity.is_given ? m->capacity.config.notice_ns : 0;
+	char text[NUM_SECONDS_MAX];
+	cJSON *options = cJSON_GetObjectItemCaseSensitive(m->of_serve, "serve");
+	if (!m->of_serve || !notice_ns || (options && cJSON_GetObjectItemCaseSensitive(options, "notice")))
+		return;
+	num_put_seconds(text, notice_ns);
+	cJSON_AddStringToObject(options ? options : cJSON_AddObjectToObject(m->of_serve, "serve"), "notice", text);
+}
+
+static int resolve_halves(const cJSON *o, struct mixed_state *m, struct orr_error *err)
+{
+	int rc = half(o, "jobs", &m->of_jobs, err);
+	if (!rc)
+		rc = half(o, "serve", &m->of_serve, err);
+	if (!rc && !m->of_jobs && !m->of_serve)
+		rc = orr_fail(
+			err, ORR_EINPUT, "scenario: expected $.jobs, $.serve or both: the scenarios of the worlds that share the cluster");
+	if (!rc && m->of_serve)
+		add_copy(m->of_serve, "prices", o, "prices");
+	if (!rc)
+		hand_notice(m);
+	return rc ? rc : resolve_policies(o, m, err);
+}
+
+/* Puts the half's path, $.jobs or $.serve, before that of the message. */
+static int blame(const char *half, struct orr_error *err)
+{
+	static const char before[] = "scenario: ";
+	if (strncmp(err->text, before, sizeof before - 1) != 0)
+		return err->code;
+	struct orr_error inner = *err;
+	const char *text = inner.text + sizeof before - 1;
+	bool has_place = !strncmp(text, "$.", 2);
+	return orr_fail(err, inner.code, "%s$.%s%s%s", before, half, has_place ? "." : ": ", has_place ? text + 2 : text);
+}
+
+static int open_halves(const struct scenario *s, struct mixed_state *m, struct orr_error *err)
+{
+	if (m->of_jobs && !(m->jobs = scenario_open(m->of_jobs, s->output, err)))
+		return blame("jobs", err);
+	if (!m->of_serve)
+		return serve_prices_read(&m->prices, s->given, s->cluster, NULL, err);
+	if (!(m->serve = scenario_open(m->of_serve, s->output, err)))
+		return blame("serve", err);
+	if (m->serve->replications > 1)
+		return orr_fail(err, ORR_EINPUT, "scenario: $.serve.replications: expected 1 in a mixed world; repeat it with other seeds");
+	return ORR_OK;
+}
+
+/* ---- both together ---- */
+
+static void take_policies(struct scenario *s, const struct scenario *first, const struct scenario *beside)
+{
+	s->n_policies = first->n_policies;
+	s->policy = mem_zalloc(first->n_policies, sizeof *s->policy);
+	for (size_t i = 0; i < first->n_policies; i++) {
+		s->policy[i] = first->policy[i];
+		s->policy[i].beside = beside ? &beside->policy[i] : NULL;
+	}
+}
+
+/* The half without the keys that the whole scenario has. */
+static cJSON *own_part(const cJSON *resolved)
+{
+	cJSON *o = cJSON_Duplicate(resolved, 1);
+	for (int i = 0; shared_keys[i]; i++)
+		cJSON_DeleteItemFromObjectCaseSensitive(o, shared_keys[i]);
+	return o;
+}
+
+static const struct serve_prices *prices_of(const struct mixed_state *m)
+{
+	return m->serve ? &((const struct serve_state *)m->serve->state)->prices : &m->prices;
+}
+
+static const char *placement_of(const struct mixed_state *m)
+{
+	return m->jobs ? ((const struct jobs_state *)m->jobs->state)->placement->name
+		       : ((const struct serve_state *)m->serve->state)->placement->name;
+}
+
+static void describe(struct scenario *s, const struct mixed_state *m)
+{
+	cJSON *o = s->resolved = cJSON_CreateObject();
+	cJSON_AddStringToObject(o, "world", "mixed");
+	cJSON_AddStringToObject(o, "cluster", s->cluster_spec);
+	cJSON_AddStringToObject(o, "cluster_sha256", s->cluster->hash);
+	cJSON_AddStringToObject(o, "placement", placement_of(m));
+	if (m->jobs)
+		cJSON_AddItemToObject(o, "jobs", own_part(m->jobs->resolved));
+	if (m->serve)
+		cJSON_AddItemToObject(o, "serve", own_part(m->serve->resolved));
+	cJSON_AddStringToObject(o, "first", orr_arg_text(s->keys, "first"));
+	cJSON_AddItemToObject(o, "failures", scenario_args_json(m->failure_options, inputs_failure_params));
+	if (m->failures)
+		cJSON_AddStringToObject(o, "failures_sha256", failures_hash(m->failures));
+	inputs_add_capacity(o, &m->capacity);
+	cJSON_AddItemToObject(o, "prices", serve_price_list(prices_of(m), s->cluster));
+	scenario_add_seed(o, s);
+	scenario_add_until(o, s);
+	scenario_add_record(o, s);
+}
+
+static int open_mixed(struct scenario *s, struct orr_error *err)
+{
+	struct mixed_state *m = s->state = mem_zalloc(1, sizeof *m);
+	int rc = inputs_failures(s->given, s->cluster, &m->failure_options, &m->failures, err);
+	if (!rc)
+		rc = inputs_capacity(s->given, s->cluster, s->seed, m->failures, &m->capacity, err);
+	if (!rc && m->capacity.is_given && (m->capacity.config.repeats || !availset_has_end(m->capacity.set)) && s->until_ns == ORR_NEVER)
+		rc = orr_fail(err, ORR_EINPUT,
+			"scenario: $.capacity.trace: instances come and go without end; give it a length and no repeat, or until");
+	if (!rc)
+		rc = resolve_halves(s->given, m, err);
+	if (!rc)
+		rc = open_halves(s, m, err);
+	if (rc)
+		return rc;
+	take_policies(s, m->jobs ? m->jobs : m->serve, m->jobs ? m->serve : NULL);
+	describe(s, m);
+	return ORR_OK;
+}
+
+static void close_mixed(struct scenario *s)
+{
+	struct mixed_state *m = s->state;
+	mem_free(s->policy); /* its contents belong to the half */
+	s->policy = NULL;
+	s->n_policies = 0;
+	scenario_close(m->jobs);
+	scenario_close(m->serve);
+	serve_prices_free(&m->prices);
+	failures_free(m->failures);
+	inputs_capacity_free(&m->capacity);
+	args_free(m->failure_options);
+	cJSON_Delete(m->of_jobs);
+	cJSON_Delete(m->of_serve);
+	mem_free(m);
+}
+
+/* ---- runs ---- */
+
+static void configure_halves(const struct mixed_state *m, size_t i, struct mixed_config *c)
+{
+	if (m->jobs) {
+		const struct scenario_policy *p = &m->jobs->policy[i];
+		const struct jobs_state *jobs = m->jobs->state;
+		c->jobs = jobs->config;
+		c->jobs_policy = p->entry.policy;
+		c->jobs_args = p->args;
+		c->placement = jobs->placement;
+	}
+	if (m->serve) {
+		const struct scenario_policy *p = &m->serve->policy[i];
+		const struct serve_state *serve = m->serve->state;
+		c->serve = serve->config;
+		c->serve.failures = m->failures; /* of the whole cluster; here they tell the service that nodes may fail */
+		c->serve_policy = p->entry.policy;
+		c->serve_args = p->args;
+		c->placement = serve->placement;
+	}
+}
+
+static int run_mixed(
+	struct scenario *s, size_t i, uint32_t k, struct run_result *r, world_progress progress, void *ctx, struct orr_error *err)
+{
+	const struct mixed_state *m = s->state;
+	const struct serve_prices *prices = prices_of(m);
+	struct mixed_config c = { .cluster = s->cluster,
+		.failures = m->failures,
+		.capacity = m->capacity.is_given ? &m->capacity.config : NULL,
+		.serve_first = !strcmp(orr_arg_text(s->keys, "first"), "serve"),
+		.usd_per_gpu_hour = prices->is_known ? prices->usd_per_gpu_hour : NULL,
+		.seed = s->seed,
+		.until_ns = s->until_ns,
+		.check = s->output->check,
+		.progress = progress,
+		.progress_ctx = ctx };
+	(void)k;
+	configure_halves(m, i, &c);
+	int rc = mixed_run(&c, s->policy[i].label, r, err);
+	if (!rc && prices->note)
+		result_note(r, "prices", prices->note);
+	return rc;
+}
+
+/* ---- the descriptor ---- */
+
+static const char *const parts[] = { "jobs", "serve", NULL };
+
+/* clang-format off */
+static const struct orr_param keys[] = {
+	SCENARIO_KEY_CLUSTER,
+	SCENARIO_KEY_PLACEMENT("consolidate"),
+	ORR_PARAM_CHOICE("first", "nobody", "nobody|serve", "serve: replicas may take GPUs from jobs"),
+	SCENARIO_KEY_UNTIL,
+	SCENARIO_KEY_RECORD,
+	ORR_PARAM_END
+};
+static const struct world_object objects[] = {
+	{ "jobs", NULL, "a scenario of the jobs world, without the keys of the whole" },
+	{ "serve", NULL, "likewise of the serving world" },
+	{ "failures", inputs_failure_params, "nodes that fail and come back" },
+	{ "capacity", inputs_capacity_params, "nodes that are lent; excludes failures" },
+	{ "prices", NULL, "USD per GPU and hour: auto, none, TYPE=USD,.. or an object of such" },
+	{ NULL, NULL, NULL }
+};
+static const char *const shown[] = { "cluster_sha256", "failures_sha256", "capacity_sha256", "capacity_prices_sha256", NULL };
+static const struct world_input inputs[] = {
+	{ "cluster", NULL }, { "failures.trace", NULL }, { "capacity.trace", "capacity_sha256" },
+	{ "capacity.prices", "capacity_prices_sha256" }, { NULL, NULL }
+};
+/* clang-format on */
+
+const struct world world_mixed = { .name = "mixed",
+	.doc = "jobs and serving on one cluster and one clock",
+	.parts = parts,
+	.keys = keys,
+	.objects = objects,
+	.shown = shown,
+	.inputs = inputs,
+	.open = open_mixed,
+	.run = run_mixed,
+	.close = close_mixed };

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Deployments of models, and prices of their GPUs. */
+#include "serve/scenario.h"
+
+#include "base/mem.h"
+#include "base/num.h"
+#include "base/sbuf.h"
+#include "hwmodel/prices.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_REPLICAS = 1 << 20, MAX_DEPLOYMENTS = 4096, MAX_GPUS = 4096 };
+
+static const char *const role_names[] = { [ORR_ROLE_BOTH] = "both", [ORR_ROLE_PREFILL] = "prefill", [ORR_ROLE_DECODE] = "decode", NULL };
+
+/* ---- one deployment ---- */
+
+static int wrong(const char *where, const char *key, const char *expected, const cJSON *v, struct orr_error *err)
+{
+	char *text = scenario_scalar(v);
+	int rc = orr_fail(err, ORR_EINPUT, "scenario: $.%s%s: expected %s, found %s%.60s%s", where, key, expected, text ? "\"" : "",
+		text ? text : "a list or an object", text ? "\"" : "");
+	mem_free(text);
+	return rc;
+}
+
+/* By the model's own name, or by its text in the list of models. */
+static int find_model(const cJSON *o, const char *where, const struct serve_state *s, uint32_t *out, struct orr_error *err)
+{
+	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, "model"), *given = s->models->child;
+	*out = s->n_models == 1 ? 0 : UINT32_MAX;
+	if (!v || (cJSON_IsString(v) && !strcmp(v->valuestring, "any")))
+		return ORR_OK;
+	for (uint32_t m = 0; cJSON_IsString(v) && m < s->n_models; m++, given = given->next)
+		if (!strcmp(s->model[m]->name, v->valuestring) || (cJSON_IsString(given) && !strcmp(given->valuestring, v->valuestring))) {
+			*out = m;
+			return ORR_OK;
+		}
+	struct sbuf b = { 0 };
+	sbuf_puts(&b, "\"any\" or one of the models:");
+	for (uint32_t m = 0; m < s->n_models && b.len < 300; m++)
+		sbuf_printf(&b, "%s %.60s", m ? "," : "", s->model[m]->name);
+	int rc = wrong(where, "model", sbuf_text(&b), v, err);
+	sbuf_free(&b);
+	return rc;
+}
+
+static int find_role(const cJSON *o, const char *where, enum orr_replica_role *out, struct orr_error *err)
+{
+	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, "role");
+	int i = 0;
+	*out = ORR_ROLE_BOTH;
+	if (!v)
+		return ORR_OK;
+	while (role_names[i] && !(cJSON_IsString(v) && !strcmp(role_names[i], v->valuestring)))
+		i++;
+	if (!role_names[i])
+		return wrong(where, "role", "both, prefill or decode", v, err);
+	*out = (enum orr_replica_role)i;
+	return ORR_OK;
+}
+
+/* "a100,h100": each has to be a type of the cluster. */
+static int find_types(const cJSON *o, const char *where, const struct cluster *c, uint64_t *out, struct orr_error *err)
+{
+	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, "gpu_types");
+	*out = 0;
+	if (!v || (cJSON_IsString(v) && !*v->valuestring))
+		return ORR_OK;
+	if (!cJSON_IsString(v))
+		return wrong(where, "gpu_types", "types of GPU with commas between them", v, err);
+	for (const char *p = v->valuestring; *p;) {
+		size_t n = strcspn(p, ",");
+		uint32_t type = cluster_type(c, p, n);
+		if (type == CLUSTER_NO_TYPE)
+			return wrong(where, "gpu_types", "types that the cluster has", v, err);
+		*out |= UINT64_C(1) << type;
+		p += n + (p[n] == ',');
+	}
+	return ORR_OK;
+}
+
+static uint64_t gpus_of(const struct cluster *c, uint64_t types)
+{
+	uint64_t n = 0;
+	for (uint32_t i = 0; i < c->n_nodes; i++)
+		if (!types || (c->node[i].type < CLUSTER_MAX_TYPES && types >> c->node[i].type & 1))
+			n += c->node[i].gpus;
+	return n;
+}
+
+/* A whole number: what the flags say goes before what the deployment says. */
+static int number(const cJSON *scenario, const cJSON *o, const char *where, const char *key, int64_t def, int64_t low, int64_t high,
+	int64_t *out, struct orr_error *err)
+{
+	if (cJSON_GetObjectItemCaseSensitive(scenario, key))
+		return inputs_int(scenario, "", key, def, low, high, out, err);
+	return inputs_int(o, where, key, def, low, high, out, err);
+}
+
+static int check_scale(const char *where, const struct serve_deployment *d, struct orr_error *err)
+{
+	if (d->most && d->most < d->least)
+		return orr_fail(err, ORR_EINPUT, "scenario: $.%smost: expected at least %u (least), found %u", where, d->least, d->most);
+	if (d->most && (d->replicas < d->least || d->replicas > d->most))
+		return orr_fail(err, ORR_EINPUT, "scenario: $.%sreplicas: expected from %u (least) to %u (most), found %u", where, d->least,
+			d->most, d->replicas);
+	return ORR_OK;
+}
+
+static int read_deployment(
+	const struct scenario *s, const cJSON *o, const char *where, bool is_only, struct serve_deployment *d, struct orr_error *err)
+{
+	static const char *const keys[] = { "model", "replicas", "tp", "pp", "role", "gpu_types", "kv_blocks", "least", "most", NULL };
+	int64_t tp = 1, pp = 1, replicas = 1, blocks = 0, least = 0, most = 0;
+	if (!cJSON_IsObject(o))
+		return orr_fail(err, ORR_EINPUT, "scenario: $.%.*s: expected an object", (int)strlen(where) - 1, where);
+	int rc = scenario_check_keys_at(o, where, keys, err);
+	if (!rc)
+		rc = find_model(o, where, s->state, &d->model, err);
+	if (!rc)
+		rc = find_role(o, where, &d->role, err);
+	if (!rc)
+		rc = find_types(o, where, s->cluster, &d->gpu_types, err);
+	if (!rc)
+		rc = number(s->given, o, where, "tp", 1, 1, MAX_GPUS, &tp, err);
+	if (!rc)
+		rc = number(s->given, o, where, "pp", 1, 1, MAX_GPUS, &pp, err);
+	if (!rc)
+		rc = number(s->given, o, where, "kv_blocks", 0, 0, 1000000000, &blocks, err);
+	if (!rc)
+		rc = inputs_int(o, where, "least", 0, 0, MAX_REPLICAS, &least, err);
+	if (!rc)
+		rc = inputs_int(o, where, "most", 0, 0, MAX_REPLICAS, &most, err);
+	/* The only deployment has the whole cluster, unless it grows and shrinks. */
+	int64_t room = rc ? 0 : (int64_t)(gpus_of(s->cluster, d->gpu_types) / (uint64_t)(tp * pp));
+	if (!rc)
+		rc = number(s->given, o, where, "replicas",
+			most              ? (least ? least : 1)
+			: is_only && room ? room
+					  : 1,
+			0, MAX_REPLICAS, &replicas, err);
+	d->tp = (uint32_t)tp;
+	d->pp = (uint32_t)pp;
+	d->kv_blocks = (uint32_t)blocks;
+	d->replicas = (uint32_t)replicas;
+	d->least = (uint32_t)least;
+	d->most = (uint32_t)most;
+	if (!rc && !replicas && !most)
+		rc = orr_fail(err, ORR_EINPUT, "scenario: $.%sreplicas: expected at least 1, as \"most\" allows no more later", where);
+	return rc ? rc : check_scale(where, d, err);
+}
+
+/* ---- all of them ---- */
+
+/* The GPUs asked for at the start must exist, in all and of each deployment's types. */
+static int check_room(const struct scenario *x, struct orr_error *err)
+{
+	const struct serve_state *s = x->state;
+	const struct cluster *c = x->cluster;
+	uint64_t all = 0;
+	for (uint32_t i = 0; i < s->n_deployments; i++) {
+		const struct serve_deployment *d = &s->deployment[i];
+		uint64_t asked = (uint64_t)d->replicas * d->tp * d->pp, there = gpus_of(c, d->gpu_types);
+		all += asked;
+		if (asked > there)
+			return orr_fail(err, ORR_EINPUT,
+				"scenario: $.deployments[%u]: %u replicas of %u x %u GPUs are %llu GPUs; the cluster has %llu%s", i,
+				d->replicas, d->tp, d->pp, (unsigned long long)asked, (unsigned long long)there,
+				d->gpu_types ? " of these types" : "");
+	}
+	if (all > gpus_of(c, 0))
+		return orr_fail(err, ORR_EINPUT, "scenario: $.deployments: ask for %llu GPUs together; the cluster has %llu",
+			(unsigned long long)all, (unsigned long long)gpus_of(c, 0));
+	return ORR_OK;
+}
+
+int serve_state_deploy(struct scenario *x, struct orr_error *err)
+{
+	struct serve_state *s = x->state;
+	const cJSON *list = cJSON_GetObjectItemCaseSensitive(x->given, "deployments"), *d;
+	cJSON *only = cJSON_CreateArray();
+	int rc = ORR_OK;
+	cJSON_AddItemToArray(only, cJSON_CreateObject());
+	if (!list)
+		list = only;
+	int n = cJSON_GetArraySize(list);
+	if (!cJSON_IsArray(list) || n < 1 || n > MAX_DEPLOYMENTS)
+		rc = orr_fail(err, ORR_EINPUT, "scenario: $.deployments: expected a list of 1 to %d objects", MAX_DEPLOYMENTS);
+	else
+		s->deployment = mem_zalloc((size_t)n, sizeof *s->deployment);
+	cJSON_ArrayForEach(d, list)
+	{
+		char where[48];
+		if (rc)
+			break;
+		snprintf(where, sizeof where, "deployments[%u].", s->n_deployments);
+		rc = read_deployment(x, d, where, n == 1, &s->deployment[s->n_deployments++], err);
+	}
+	cJSON_Delete(only);
+	return rc ? rc : check_room(x, err);
+}
+
+static void put_number(cJSON *o, const char *key, uint32_t v)
+{
+	char text[16];
+	snprintf(text, sizeof text, "%u", v);
+	cJSON_AddStringToObject(o, key, text);
+}
+
+cJSON *serve_state_deployments(const struct scenario *x)
+{
+	const struct serve_state *s = x->state;
+	cJSON *list = cJSON_CreateArray();
+	for (uint32_t i = 0; i < s->n_deployments; i++) {
+		const struct serve_deployment *d = &s->deployment[i];
+		struct sbuf types = { 0 };
+		cJSON *o = cJSON_CreateObject();
+		for (uint32_t t = 0; t < x->cluster->n_types; t++)
+			if (d->gpu_types >> t & 1)
+				sbuf_printf(&types, "%s%s", types.len ? "," : "", x->cluster->type_name[t]);
+		cJSON_AddStringToObject(o, "model", d->model == UINT32_MAX ? "any" : s->model[d->model]->name);
+		put_number(o, "replicas", d->replicas);
+		put_number(o, "tp", d->tp);
+		put_number(o, "pp", d->pp);
+		cJSON_AddStringToObject(o, "role", role_names[d->role]);
+		cJSON_AddStringToObject(o, "gpu_types", sbuf_text(&types));
+		put_number(o, "kv_blocks", d->kv_blocks);
+		put_number(o, "least", d->least);
+		put_number(o, "most", d->most);
+		cJSON_AddItemToArray(list, o);
+		sbuf_free(&types);
+	}
+	return list;
+}
+
+/* ---- sources of times ---- */
+
+/* "llama2-7b on a100: ..", once. */
+static void add_note(struct sbuf *b, const char *model, const char *type, const char *source)
+{
+	char text[512];
+	snprintf(text, sizeof text, "%.80s%s%.60s: %.300s", model, *type ? " on " : "", type, source);
+	if (!strstr(sbuf_text(b), text))
+		sbuf_printf(b, "%s%s", b->len ? "; " : "", text);
+}
+
+static int try_model(const struct scenario *x, const struct serve_deployment *d, const struct served *m, uint32_t type, struct sbuf *note,
+	struct orr_error *err)
+{
+	const struct serve_state *s = x->state;
+	const struct device *device = s->set.device[type];
+	struct served_place p = { .device = device,
+		.profile = s->set.profile[type],
+		.tp = d->tp,
+		.pp = d->pp,
+		.precision = s->set.precision,
+		.tp_Bps = device ? device->link_Bps : 0,
+		.tp_latency_s = device ? device->link_latency_s : 0,
+		.pp_Bps = device ? device->link_Bps : 0,
+		.pp_latency_s = device ? device->link_latency_s : 0 };
+	struct orr_error why = { 0 };
+	if (m->kind == SERVED_TABLE) {
+		add_note(note, m->name, "", m->source ? m->source : "table");
+		return ORR_OK;
+	}
+	struct served_on *on = served_on_new(m, &p, &why);
+	if (!on)
+		return orr_fail(err, why.code, "scenario: $.deployments[%u]: %s", (unsigned)(d - s->deployment), why.text);
+	add_note(note, m->name, x->cluster->type_name[type], served_source(on));
+	served_on_free(on);
+	return ORR_OK;
+}
+
+int serve_state_try_models(struct scenario *x, struct orr_error *err)
+{
+	struct serve_state *s = x->state;
+	const struct cluster *c = x->cluster;
+	struct sbuf note = { 0 };
+	int rc = ORR_OK;
+	for (uint32_t i = 0; i < s->n_deployments; i++) {
+		const struct serve_deployment *d = &s->deployment[i];
+		for (uint32_t m = 0; m < s->n_models; m++)
+			for (uint32_t t = 0; t < c->n_types && !rc; t++)
+				if ((d->model == UINT32_MAX || d->model == m) && (!d->gpu_types || d->gpu_types >> t & 1))
+					rc = try_model(x, d, s->model[m], t, &note, err);
+	}
+	s->times_note = sbuf_steal(&note);
+	return rc;
+}
+
+/* ---- prices ---- */
+
+static int set_price(struct serve_prices *x, const struct cluster *c, const char *type, size_t n, const char *usd, struct orr_error *err)
+{
+	double v;
+	uint32_t t = cluster_type(c, type, n);
+	if (t == CLUSTER_NO_TYPE)
+		return orr_fail(
+			err, ORR_EINPUT, "scenario: $.prices: the cluster has no GPUs of type \"%.*s\"", (int)(n < 60 ? n : 60), type);
+	if (!usd || !num_real(usd, strlen(usd), &v) || !(v >= 0) || v > 1e6)
+		return orr_fail(err, ORR_EINPUT, "scenario: $.prices.%.*s: expected USD per GPU and hour, from 0 to 1e6, found \"%.60s\"",
+			(int)(n < 60 ? n : 60), type, usd ? usd : "");
+	x->usd_per_gpu_hour[t] = v;
+	x->is_known = true;
+	return ORR_OK;
+}
+
+/* "a100=3.67,h100=12.29" */
+static int prices_from_text(struct serve_prices *x, const struct cluster *c, const char *text, struct orr_error *err)
+{
+	int rc = ORR_OK;
+	for (const char *p = text; !rc && *p;) {
+		size_t n = strcspn(p, ","), name = strcspn(p, "=,");
+		char *usd = name < n ? mem_strndup(p + name + 1, n - name - 1) : NULL;
+		rc = usd ? set_price(x, c, p, name, usd, err)
+			 : orr_fail(err, ORR_EINPUT, "scenario: $.prices: expected auto, none or TYPE=USD,.. found \"%.60s\"", text);
+		mem_free(usd);
+		p += n + (p[n] == ',');
+	}
+	return rc;
+}
+
+/* Spot prices are in no list. */
+static bool is_spot(const char *type)
+{
+	size_t n = strlen(type), tail = strlen("-spot");
+	return n > tail && !strcmp(type + n - tail, "-spot");
+}
+
+/* Of the types in the catalogue of prices. */
+static int prices_from_catalogue(struct serve_prices *x, const struct cluster *c, struct device *const *of, struct orr_error *err)
+{
+	struct sbuf note = { 0 };
+	struct orr_error damaged = { 0 };
+	for (uint32_t t = 0; t < c->n_types; t++) {
+		struct price p;
+		const char *device = of && of[t] ? of[t]->name : c->type_name[t];
+		if (is_spot(c->type_name[t]) || !price_find(device, &p, &damaged))
+			continue;
+		x->usd_per_gpu_hour[t] = p.usd_per_gpu_hour;
+		x->is_known = true;
+		sbuf_printf(&note, "%s%s: %.4g USD per GPU hour (%s; %s)", note.len ? "; " : "", c->type_name[t], p.usd_per_gpu_hour, p.of,
+			p.source);
+	}
+	if (note.len)
+		x->note = sbuf_steal(&note);
+	return damaged.code ? orr_fail(err, damaged.code, "%s", damaged.text) : ORR_OK;
+}
+
+int serve_prices_read(struct serve_prices *x, const cJSON *o, const struct cluster *c, struct device *const *device, struct orr_error *err)
+{
+	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, "prices");
+	int rc = ORR_OK;
+	for (uint32_t t = 0; t < CLUSTER_MAX_TYPES; t++)
+		x->usd_per_gpu_hour[t] = NAN;
+	if (!v || (cJSON_IsString(v) && !strcmp(v->valuestring, "auto")))
+		return prices_from_catalogue(x, c, device, err);
+	if (cJSON_IsString(v))
+		return strcmp(v->valuestring, "none") ? prices_from_text(x, c, v->valuestring, err) : ORR_OK;
+	if (!cJSON_IsObject(v))
+		return wrong("", "prices", "auto, none, TYPE=USD,.. or an object of such", v, err);
+	for (const cJSON *m = v->child; !rc && m; m = m->next) {
+		char *usd = scenario_scalar(m);
+		rc = set_price(x, c, m->string, strlen(m->string), usd, err);
+		mem_free(usd);
+	}
+	return rc;
+}
+
+void serve_prices_free(struct serve_prices *x)
+{
+	mem_free(x->note);
+	x->note = NULL;
+}
+
+cJSON *serve_price_list(const struct serve_prices *x, const struct cluster *c)
+{
+	if (!x->is_known)
+		return cJSON_CreateString("none");
+	cJSON *o = cJSON_CreateObject();
+	for (uint32_t t = 0; t < c->n_types; t++)
+		if (!isnan(x->usd_per_gpu_hour[t])) {
+			char text[NUM_REAL_MAX];
+			num_put_real(text, x->usd_per_gpu_hour[t]);
+			cJSON_AddStringToObject(o, c->type_name[t], text);
+		}
+	return o;
+}

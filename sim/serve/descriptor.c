@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The serving world's descriptor: policies on one trace of requests. */
+#include "base/mem.h"
+#include "serve/find_rate.h"
+#include "serve/scenario.h"
+#include "world/run.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { MAX_ROWS = 1000000, SAMPLE_ROWS = 10000, RESAMPLES = 1000 };
+
+/* ---- from the scenario to a run ---- */
+
+static void configure(const struct scenario *s, struct serve_state *t)
+{
+	const struct world_output *o = s->output;
+	for (uint32_t i = 0; i < CLUSTER_MAX_TYPES; i++) {
+		t->device[i] = t->set.device[i];
+		t->profile[i] = t->set.profile[i];
+	}
+	/* Two policies are compared by their rows, and figures may use them. */
+	bool wants_rows = o->db || o->out_dir || o->is_series || s->n_policies > 1;
+	t->config = (struct serve_config){ .requests = t->requests,
+		.cluster = s->cluster,
+		.placement = t->placement,
+		.topo = t->set.topo,
+		.model = t->model,
+		.n_models = t->n_models,
+		.device = t->device,
+		.profile = t->profile,
+		.precision = t->set.precision,
+		.deployment = t->deployment,
+		.n_deployments = t->n_deployments,
+		.failures = t->failures,
+		.options = s->options,
+		.usd_per_gpu_hour = t->prices.is_known ? t->prices.usd_per_gpu_hour : NULL,
+		.seed = s->seed,
+		.until_ns = s->until_ns,
+		.check = o->check,
+		.record_requests = s->record != RECORD_SUMMARY && wants_rows,
+		.max_rows = s->record == RECORD_SAMPLE ? SAMPLE_ROWS : MAX_ROWS,
+		.policy_timeout_s = s->policy_timeout_s };
+}
+
+static void close_serve(struct scenario *s)
+{
+	serve_state_free(s->state);
+}
+
+static int open_serve(struct scenario *s, struct orr_error *err)
+{
+	struct serve_state *t = s->state = mem_zalloc(1, sizeof *t);
+	int rc = serve_state_load(s, t, err);
+	if (rc || s->output->is_shown)
+		return rc;
+	if (reqset_count(t->requests) == UINT64_MAX && s->until_ns == ORR_NEVER)
+		return orr_fail(err, ORR_EINPUT, "%.200s: this trace has no end: give its number of requests (n=..) or --until",
+			reqset_source(t->requests));
+	configure(s, t);
+	return ORR_OK;
+}
+
+static int run_serve(
+	struct scenario *s, size_t i, uint32_t k, struct run_result *r, world_progress progress, void *ctx, struct orr_error *err)
+{
+	const struct serve_state *t = s->state;
+	const struct scenario_policy *p = &s->policy[i];
+	struct serve_config config = t->config;
+	config.replication = k;
+	config.record_requests &= !k;
+	config.progress = progress;
+	config.progress_ctx = ctx;
+	int rc = serve_run(&config, p->entry.policy, p->args, p->label, r, err);
+	if (!rc)
+		result_note(r, "cost-source", t->times_note);
+	if (!rc && t->prices.note)
+		result_note(r, "prices", t->prices.note);
+	return rc;
+}
+
+/* Completion times of the requests; false if some rows are missing. */
+static bool blocks_of(const struct run_result *r, struct blocks *b)
+{
+	blocks_init(b);
+	for (size_t i = 0; i < r->n_requests; i++) {
+		const struct request_row *q = &r->requests[i];
+		if (q->status == REQUEST_COMPLETED)
+			blocks_add(b, q->number, q->completed_s - q->arrival_s);
+	}
+	return r->n_requests == r->rows_total && r->n_requests;
+}
+
+/* Paired with the first policy of this command, so not part of what is stored. */
+static void add_differences(const struct scenario *s, struct run_result *const *runs, size_t n)
+{
+	struct blocks *first = mem_zalloc(1, sizeof *first), *other = mem_zalloc(1, sizeof *other);
+	bool is_complete = n > 1 && s->replications == 1 && blocks_of(runs[0], first);
+	for (size_t i = 1; is_complete && i < n; i++) {
+		if (!blocks_of(runs[i], other))
+			continue;
+		struct interval d = blocks_paired(other, first, RESAMPLES, scenario_level(s), 1);
+		result_metric(runs[i], "completion_diff", d.mean, d.low, d.high);
+	}
+	mem_free(first);
+	mem_free(other);
+}
+
+static int finish_serve(struct scenario *s, struct run_result *const *runs, size_t n, struct orr_error *err)
+{
+	(void)err;
+	add_differences(s, runs, n);
+	return ORR_OK;
+}
+
+/* --find-rate */
+static int instead(struct scenario *s, struct sbuf *out, bool *did, struct orr_error *err)
+{
+	const char *slo = world_extra(s->output, "find-rate"), *attainment = world_extra(s->output, "attainment");
+	if (attainment && !slo)
+		return orr_fail(err, ORR_EINPUT, "serve: --attainment is for --find-rate");
+	*did = slo;
+	if (!slo)
+		return ORR_OK;
+	if (s->output->db || s->output->out_dir)
+		return orr_fail(err, ORR_EINPUT, "serve: --find-rate stores and writes nothing: leave out --db and --out");
+	return find_rate(s, slo, attainment, out, err);
+}
+
+/* ---- the descriptor ---- */
+
+#define ORR_BUILTIN_POLICY(ident) extern const struct orr_policy orr_policy_##ident;
+#include "policies/serve/policies.def"
+#undef ORR_BUILTIN_POLICY
+#define ORR_BUILTIN_POLICY(ident) &orr_policy_##ident,
+static const struct orr_policy *const policies[] = {
+#include "policies/serve/policies.def"
+	NULL
+};
+
+static const struct world_function functions[] = { WORLD_FUNCTION(orr_serve_ops, create), WORLD_FUNCTION(orr_serve_ops, destroy),
+	WORLD_FUNCTION(orr_serve_ops, arrive), WORLD_FUNCTION(orr_serve_ops, schedule), { NULL, 0 } };
+
+extern const struct embedded_file serve_template[];
+
+/* clang-format off */
+static const struct orr_param keys[] = {
+	ORR_PARAM_TEXT("trace", "", "a file (gzip and zstd are taken off), - for standard input, or a generator: NAME[:param=value,..]"),
+	ORR_PARAM_TEXT("format", "auto", "auto, azure-llm, mooncake, burstgpt, splitwise, vidur or requests; scenario show may print a generator"),
+	ORR_PARAM_REAL("compress", "1", 1e-6, 1e6, "arrival times are divided by it: 2 is twice the load"),
+	SCENARIO_KEY_CLUSTER,
+	SCENARIO_KEY_PLACEMENT("consolidate"),
+	SETTING_KEYS_HARDWARE("none", "fp16"),
+	ORR_PARAM_TEXT("replicas", "", "of every deployment, whatever it says itself"),
+	ORR_PARAM_TEXT("tp", "", "GPUs of a tensor-parallel group, likewise"),
+	ORR_PARAM_TEXT("pp", "", "pipeline stages, likewise"),
+	ORR_PARAM_TEXT("kv_blocks", "", "blocks of KV cache of a replica, likewise"),
+	SCENARIO_KEY_REPLICATIONS,
+	SCENARIO_KEY_UNTIL,
+	SCENARIO_KEY_RECORD,
+	ORR_PARAM_END
+};
+static const struct world_object objects[] = {
+	{ "trace_options", NULL, "parameters of the format (docs/traces.md)" },
+	{ "models", NULL, "a list of names, files and served models, or names separated by commas" },
+	{ "deployments", NULL, "a list of objects: model, replicas, tp, pp, role, gpu_types, kv_blocks, least, most" },
+	{ "failures", inputs_failure_params, "nodes that fail and come back" },
+	{ "prices", NULL, "USD per GPU and hour: auto, none, TYPE=USD,.. or an object of such" },
+	{ NULL, NULL, NULL }
+};
+static const char *const shown[] = { "trace_sha256", "cluster_sha256", "network_sha256", "devices", "profiles", "models_sha256",
+	"failures_sha256", "serve_files_sha256", NULL };
+static const struct world_input inputs[] = {
+	{ "trace", NULL }, { "cluster", NULL }, { "models", NULL }, { "network", NULL }, { "device", NULL },
+	{ "failures.trace", NULL }, { NULL, NULL }
+};
+static const struct world_flag flags[] = {
+	{ "format", "F", WORLD_FLAG_KEY, "format", NULL, "azure-llm, mooncake, burstgpt, splitwise, vidur, requests or auto" },
+	{ "model", "LIST", WORLD_FLAG_LIST, "models", NULL, "models as they are served: names or files (docs/served-model.schema.json)" },
+	{ "cluster", "C", WORLD_FLAG_KEY, "cluster", NULL, "NODESxGPUS:TYPE[:racks=N],.. or a CSV or JSON file" },
+	{ "tp", "N", WORLD_FLAG_KEY, "tp", NULL, "GPUs of a tensor-parallel group; of every deployment" },
+	{ "pp", "N", WORLD_FLAG_KEY, "pp", NULL, "pipeline stages; of every deployment" },
+	{ "replicas", "N", WORLD_FLAG_KEY, "replicas", NULL, "of every deployment (default: as many as fit the cluster)" },
+	{ "kv-blocks", "N", WORLD_FLAG_KEY, "kv_blocks", NULL, "blocks of KV cache of a replica (default: as its memory allows)" },
+	{ "placement", "P", WORLD_FLAG_KEY, "placement", NULL,
+		"of a replica's GPUs: count, consolidate, spread, best-fit, topology or fgd" },
+	{ "router", "R", WORLD_FLAG_KEY, "serve.router", NULL,
+		"auto, round-robin, random, jsq, power-of-two, least-outstanding or prefix-aware" },
+	{ "network", "N", WORLD_FLAG_KEY, "network", NULL,
+		"over which KV caches move: star, racks, leaf-spine, fat-tree, .. with options,\nor a JSON file (default none: at serve.kv_Bps)" },
+	{ "device", "NAME", WORLD_FLAG_KEY, "device", NULL, "what every GPU is, whatever its type says: a name or a file" },
+	{ "profile", "P", WORLD_FLAG_KEY, "profile", NULL, "fitted laws of kernel times: auto (default), none, a name or a file" },
+	{ "precision", "P", WORLD_FLAG_KEY, "precision", NULL, "fp32, tf32, fp16, bf16 or fp8" },
+	{ "compress", "X", WORLD_FLAG_KEY, "compress", NULL, "divide arrival times by X: 2 is twice the load" },
+	{ "slo", "T", WORLD_FLAG_KEY, "serve.slo", NULL, "a request's deadline after its arrival, if neither trace nor model has one" },
+	{ "slo-ttft", "T", WORLD_FLAG_KEY, "serve.slo_ttft", NULL, "limit of the time to the first token, for goodput" },
+	{ "slo-tpot", "T", WORLD_FLAG_KEY, "serve.slo_tpot", NULL, "limit of the time per output token, for goodput" },
+	{ "find-rate", "SLO", WORLD_FLAG_VERB, NULL, NULL,
+		"the largest rate of arrivals at which enough requests meet the SLO:\nttft=1s,tpot=100ms,e2e=30s or some of these; stores and writes nothing" },
+	{ "attainment", "X", WORLD_FLAG_VERB, NULL, NULL, "with --find-rate: share of the requests that is enough (default 0.9)" },
+	{ "replications", "N", WORLD_FLAG_KEY, "replications", NULL,
+		"run N times with other random numbers: means with t-intervals (default 1)" },
+	{ "failures", "FILE", WORLD_FLAG_OBJECT, "failures.trace", NULL, "nodes that fail and come back: time_s,node,event" },
+	{ "prices", "P", WORLD_FLAG_KEY, "prices", NULL,
+		"USD per GPU and hour: auto (default: published on-demand prices), none or\nTYPE=USD,.." },
+	{ "until", "TIME", WORLD_FLAG_KEY, "until", NULL, "stop the clock there (30d, 12h, ...)" },
+	{ "record", "WHAT", WORLD_FLAG_KEY, "record", NULL, "rows kept: summary, sample or all (default: all, up to a million)" },
+	{ NULL, NULL, 0, NULL, NULL, NULL }
+};
+/* clang-format on */
+
+static size_t kept(const struct run_result *r)
+{
+	return r->n_requests;
+}
+
+const struct world world_serve = { .name = "serve",
+	.doc = "serve a trace of inference requests under several policies",
+	.policies = policies,
+	.ops_size = sizeof(struct orr_serve_ops),
+	.functions = functions,
+	.oracle = "true output lengths",
+	.template = serve_template,
+	.example = "serve poisson:rate=40,n=500 --model MODEL --cluster 1x1 --policy fifo",
+	.keys = keys,
+	.objects = objects,
+	.options = serve_options,
+	.shown = shown,
+	.inputs = inputs,
+	.usage = "orrery serve TRACE --model NAME|FILE[,..] --cluster SPEC|FILE --policy A[,B..] [OPTIONS]\n"
+		 "       orrery serve TRACE .. --find-rate SLO [OPTIONS]",
+	.about = "Serves a trace of inference requests on replicas of models under each policy and compares them.",
+	.source = "TRACE",
+	.source_hint = "a file, or a generator such as poisson:rate=2,n=500",
+	.source_doc = "a file (gzip and zstd too, - is standard input) or a generator of requests:\n"
+		      "poisson:rate=..,n=.. and others (orrery trace list)",
+	.flags = flags,
+	.examples = "Example: two policies of serving Llama 2 7B on an A100, then how much load the first can take:\n"
+		    "  orrery serve poisson:rate=2,n=500,prompt=500,output=100 --model llama2-7b --cluster 1x1:a100 \\\n"
+		    "    --policy vllm,sarathi\n"
+		    "  orrery serve poisson:rate=2,n=500,prompt=500,output=100 --model llama2-7b --cluster 1x1:a100 \\\n"
+		    "    --policy vllm --find-rate ttft=1s,tpot=100ms\n",
+	.rows = { "requests", kept },
+	.open = open_serve,
+	.run = run_serve,
+	.finish = finish_serve,
+	.close = close_serve,
+	.instead = instead };

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "serve/find_rate.h"
+
+#include "base/mem.h"
+#include "base/num.h"
+#include "base/sbuf.h"
+#include "serve/scenario.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_ROWS = 20000000 };
+
+/* ---- the SLO ---- */
+
+int slo_parse(const char *text, struct slo *out, struct orr_error *err)
+{
+	static const char *const names[] = { "ttft", "tpot", "e2e", NULL };
+	double *const limit[] = { &out->ttft_s, &out->tpot_s, &out->e2e_s };
+	*out = (struct slo){ INFINITY, INFINITY, INFINITY };
+	for (const char *p = text; *p;) {
+		size_t n = strcspn(p, ","), name = strcspn(p, "=,");
+		int64_t ns = 0;
+		int i = 0;
+		while (names[i] && (strlen(names[i]) != name || memcmp(names[i], p, name) != 0))
+			i++;
+		if (!names[i] || name == n || !num_duration_ns(p + name + 1, n - name - 1, &ns) || ns <= 0)
+			return orr_fail(err, ORR_EINPUT,
+				"--find-rate: expected ttft=TIME, tpot=TIME and e2e=TIME or some of these, found \"%.*s\"",
+				(int)(n < 80 ? n : 80), p);
+		if (isfinite(*limit[i]))
+			return orr_fail(err, ORR_EINPUT, "--find-rate: %s is there twice", names[i]);
+		*limit[i] = (double)ns / 1e9;
+		p += n + (p[n] == ',');
+	}
+	if (!isfinite(out->ttft_s) && !isfinite(out->tpot_s) && !isfinite(out->e2e_s))
+		return orr_fail(err, ORR_EINPUT, "--find-rate: expected ttft=TIME, tpot=TIME and e2e=TIME or some of these, found nothing");
+	return ORR_OK;
+}
+
+static bool keeps(const struct slo *s, const struct request_row *q)
+{
+	if (q->status != REQUEST_COMPLETED || q->completed_s - q->arrival_s > s->e2e_s)
+		return false;
+	/* Without tokens the answer comes as a whole. */
+	double first_s = isnan(q->first_token_s) ? q->completed_s : q->first_token_s;
+	if (first_s - q->arrival_s > s->ttft_s)
+		return false;
+	return q->output_tokens < 2 || (q->completed_s - first_s) / (q->output_tokens - 1) <= s->tpot_s;
+}
+
+double slo_attainment(const struct slo *s, const struct request_row *rows, size_t n)
+{
+	size_t good = 0;
+	for (size_t i = 0; i < n; i++)
+		good += keeps(s, &rows[i]);
+	return n ? (double)good / (double)n : NAN;
+}
+
+/* ---- bisection ---- */
+
+struct search {
+	rate_try try;
+	void *ctx;
+	double enough;
+	struct rate_found *out;
+};
+
+/* Tries a factor and moves the bracket: to where it is enough, or to where it is not. */
+static int probe(struct search *s, double factor, struct orr_error *err)
+{
+	double share = NAN, rate = NAN;
+	int rc = s->try(s->ctx, factor, &share, &rate, err);
+	if (rc)
+		return rc;
+	s->out->runs++;
+	if (share >= s->enough) {
+		s->out->factor = factor;
+		s->out->rate = rate;
+		s->out->attainment = share;
+	} else {
+		s->out->above = factor;
+		s->out->above_rate = rate;
+		s->out->above_attainment = share;
+	}
+	return ORR_OK;
+}
+
+static const double most = 0x1p20, least = 0x1p-20, climb_to = 0x1p10;
+
+static int go_up(struct search *s, struct orr_error *err)
+{
+	int rc = ORR_OK;
+	while (!rc && isinf(s->out->above) && s->out->factor < most)
+		rc = probe(s, s->out->factor * 2, err);
+	return rc;
+}
+
+/* Too few keep to it at the trace's rate and at all below: where more load fills batches sooner, a higher rate may do. */
+static int climb(struct search *s, struct orr_error *err)
+{
+	struct rate_found before = *s->out;
+	int rc = ORR_OK;
+	for (double factor = 2; !rc && factor <= climb_to && !(s->out->factor > 0); factor *= 2)
+		rc = probe(s, factor, err);
+	if (rc || !(s->out->factor > 0)) {
+		before.runs = s->out->runs;
+		*s->out = before;
+		return rc;
+	}
+	s->out->above = INFINITY;
+	s->out->above_rate = s->out->above_attainment = NAN;
+	return go_up(s, err);
+}
+
+int rate_search(rate_try try, void *ctx, double enough, struct rate_found *out, struct orr_error *err)
+{
+	struct search s = { try, ctx, enough, out };
+	*out = (struct rate_found){ .above = INFINITY, .rate = NAN, .attainment = NAN, .above_rate = NAN, .above_attainment = NAN };
+	int rc = probe(&s, 1, err);
+	if (!rc && out->factor > 0)
+		rc = go_up(&s, err);
+	while (!rc && !(out->factor > 0) && out->above > least)
+		rc = probe(&s, out->above / 2, err);
+	if (!rc && !(out->factor > 0))
+		rc = climb(&s, err);
+	while (!rc && out->factor > 0 && isfinite(out->above) && out->above > out->factor * (1 + FIND_RATE_STEP))
+		rc = probe(&s, sqrt(out->factor * out->above), err);
+	return rc;
+}
+
+/* ---- one policy of a scenario ---- */
+
+struct attempt {
+	const struct scenario *scenario;
+	size_t policy;
+	struct slo slo;
+};
+
+/* Requests per second from the first arrival to the last. */
+static double rate_of(const struct run_result *r)
+{
+	size_t n = r->n_requests;
+	double span = n ? r->requests[n - 1].arrival_s - r->requests[0].arrival_s : 0;
+	return span > 0 ? (double)(n - 1) / span : NAN;
+}
+
+static int run_at(const struct attempt *a, uint32_t k, double factor, struct run_result *r, struct orr_error *err)
+{
+	const struct scenario *s = a->scenario;
+	const struct scenario_policy *p = &s->policy[a->policy];
+	struct serve_config config = ((const struct serve_state *)s->state)->config;
+	struct reqset *trace = serve_state_trace(s, factor, err);
+	if (!trace)
+		return err->code;
+	config.requests = trace;
+	config.replication = k;
+	config.record_requests = true;
+	config.max_rows = MAX_ROWS;
+	int rc = serve_run(&config, p->entry.policy, p->args, p->label, r, err);
+	reqset_free(trace);
+	return rc;
+}
+
+static int try_replication(const struct attempt *a, uint32_t k, double factor, double *attainment, double *rate, struct orr_error *err)
+{
+	struct run_result *r = result_new();
+	int rc = run_at(a, k, factor, r, err);
+	if (!rc && r->n_requests < r->rows_total)
+		rc = orr_fail(err, ORR_EINPUT, "--find-rate: more than %d requests; take a shorter trace", MAX_ROWS);
+	if (!rc && r->n_requests < 2)
+		rc = orr_fail(err, ORR_EINPUT, "--find-rate: needs a trace of at least two requests");
+	if (!rc && factor == 1 && isnan(rate_of(r)))
+		rc = orr_fail(err, ORR_EINPUT, "--find-rate: all requests arrive at one time, so that there is no rate to find");
+	if (!rc) {
+		*attainment = slo_attainment(&a->slo, r->requests, r->n_requests);
+		*rate = rate_of(r);
+	}
+	result_free(r);
+	return rc;
+}
+
+/* The mean over the replications. */
+static int try_factor(void *ctx, double factor, double *attainment, double *rate, struct orr_error *err)
+{
+	const struct attempt *a = ctx;
+	uint32_t n = a->scenario->replications;
+	double shares = 0, rates = 0;
+	for (uint32_t k = 0; k < n; k++) {
+		double share, one;
+		int rc = try_replication(a, k, factor, &share, &one, err);
+		if (rc)
+			return rc;
+		shares += share;
+		rates += one;
+	}
+	*attainment = shares / n;
+	*rate = rates / n;
+	return ORR_OK;
+}
+
+static void put_number(struct sbuf *b, const char *key, double v, const char *end)
+{
+	char text[NUM_REAL_MAX] = "null";
+	if (isfinite(v))
+		num_put_real(text, v);
+	sbuf_printf(b, "\"%s\": %s%s", key, text, end);
+}
+
+static void put_json(struct sbuf *b, const char *label, const struct rate_found *f, bool is_last)
+{
+	cJSON *name = cJSON_CreateString(label);
+	char *text = cJSON_PrintUnformatted(name);
+	sbuf_printf(b, "\t\t{\"policy\": %s, ", text);
+	cJSON_free(text);
+	cJSON_Delete(name);
+	put_number(b, "rate_per_s", f->rate, ", ");
+	put_number(b, "factor", f->factor > 0 ? f->factor : NAN, ", ");
+	put_number(b, "attainment", f->attainment, ", ");
+	put_number(b, "above_rate_per_s", f->above_rate, ", ");
+	put_number(b, "above_factor", f->above, ", ");
+	put_number(b, "above_attainment", f->above_attainment, ", ");
+	sbuf_printf(b, "\"runs\": %u}%s\n", f->runs, is_last ? "" : ",");
+}
+
+static void put_line(struct sbuf *b, const char *label, const struct rate_found *f, double enough)
+{
+	sbuf_printf(b, "%s: ", label);
+	if (!(f->factor > 0)) {
+		sbuf_printf(b, "at no rate %.4g %% of the requests keep to the SLO (%.4g %% at %.4g requests/s, the lowest tried)",
+			100 * enough, 100 * f->above_attainment, f->above_rate);
+	} else {
+		sbuf_printf(b, "%.4g requests/s, %.4g times the trace's rate: %.4g %% of the requests keep to the SLO", f->rate, f->factor,
+			100 * f->attainment);
+		if (isfinite(f->above))
+			sbuf_printf(b, "; at %.4g requests/s %.4g %%", f->above_rate, 100 * f->above_attainment);
+		else
+			sbuf_puts(b, "; no rate was found at which fewer do");
+	}
+	sbuf_printf(b, " (%u runs)\n", f->runs);
+}
+
+static int search_all(const struct scenario *s, const struct slo *slo, double enough, struct rate_found *found, struct orr_error *err)
+{
+	long n = (long)s->n_policies;
+	struct orr_error *e = mem_zalloc((size_t)n, sizeof *e);
+	int rc = ORR_OK;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(world_threads(s->output))
+	for (long i = 0; i < n; i++) {
+		struct attempt a = { s, (size_t)i, *slo };
+		rate_search(try_factor, &a, enough, &found[i], &e[i]);
+	}
+	for (long i = 0; i < n && !rc; i++)
+		if (e[i].code)
+			rc = orr_fail(err, e[i].code, "%s", e[i].text);
+	mem_free(e);
+	return rc;
+}
+
+static void show_found(const struct scenario *s, const char *slo, double enough, const struct rate_found *found, struct sbuf *out)
+{
+	size_t n = s->n_policies;
+	if (s->output->json) {
+		sbuf_printf(out, "{\n\t\"slo\": \"%s\",\n\t\"enough\": %.17g,\n\t\"rates\": [\n", slo, enough);
+		for (size_t i = 0; i < n; i++)
+			put_json(out, s->policy[i].label, &found[i], i + 1 == n);
+		sbuf_puts(out, "\t]\n}\n");
+	} else if (!s->output->quiet) {
+		for (size_t i = 0; i < n; i++)
+			put_line(out, s->policy[i].label, &found[i], enough);
+	}
+}
+
+int find_rate(const struct scenario *s, const char *slo, const char *attainment, struct sbuf *out, struct orr_error *err)
+{
+	struct slo limits;
+	double enough = 0.9;
+	int rc = slo_parse(slo, &limits, err);
+	if (!rc && attainment && (!num_real(attainment, strlen(attainment), &enough) || !(enough > 0) || enough > 1))
+		rc = orr_fail(err, ORR_EINPUT, "--attainment: expected a share of the requests above 0 and at most 1, found \"%.40s\"",
+			attainment);
+	if (!rc && s->until_ns != ORR_NEVER)
+		rc = orr_fail(err, ORR_EINPUT, "--find-rate: --until would leave requests out, and more of them at lower rates");
+	if (!rc && orr_arg_int(s->options, "clients"))
+		rc = orr_fail(err, ORR_EINPUT,
+			"--find-rate: with serve.clients requests come when users have thought, not at a rate of the trace");
+	if (rc)
+		return rc;
+	struct rate_found *found = mem_zalloc(s->n_policies, sizeof *found);
+	rc = search_all(s, &limits, enough, found, err);
+	if (!rc)
+		show_found(s, slo, enough, found, out);
+	mem_free(found);
+	return rc;
+}

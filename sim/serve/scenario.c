@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "serve/scenario.h"
+
+#include "base/mem.h"
+#include "base/num.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_MODELS = 4096 };
+
+/* ---- models ---- */
+
+static int add_model(struct serve_state *s, const cJSON *v, struct orr_error *err)
+{
+	char where[64];
+	struct orr_error why = { 0 };
+	struct served *m = NULL;
+	snprintf(where, sizeof where, "scenario: $.models[%u]", s->n_models);
+	if (cJSON_IsObject(v)) {
+		char *text = cJSON_PrintUnformatted(v);
+		m = served_parse(where, text, strlen(text), &why);
+		cJSON_free(text);
+		if (!m)
+			return orr_fail(err, why.code, "%s", why.text);
+	} else if (!cJSON_IsString(v) || !*v->valuestring) {
+		return orr_fail(err, ORR_EINPUT, "%s: expected the name of a model, a file, or a model as an object", where);
+	} else if (!(m = served_load(v->valuestring, &why))) {
+		return orr_fail(err, why.code, "%s: %s", where, why.text);
+	}
+	for (uint32_t i = 0; i < s->n_models; i++)
+		if (!strcmp(s->model[i]->name, m->name)) {
+			int rc = orr_fail(
+				err, ORR_EINPUT, "%s: is named \"%.60s\", as is model %u; expected a name of its own", where, m->name, i);
+			served_free(m);
+			return rc;
+		}
+	s->model[s->n_models++] = m;
+	return ORR_OK;
+}
+
+/* "A,B", as --set has it, into a list of names. */
+static void split_models(cJSON *o)
+{
+	cJSON *v = cJSON_GetObjectItemCaseSensitive(o, "models");
+	if (!cJSON_IsString(v))
+		return;
+	cJSON *list = cJSON_CreateArray();
+	for (const char *p = v->valuestring; *p;) {
+		size_t n = strcspn(p, ",");
+		char *name = mem_strndup(p, n);
+		cJSON_AddItemToArray(list, cJSON_CreateString(name));
+		mem_free(name);
+		p += n + (p[n] == ',');
+	}
+	cJSON_ReplaceItemInObjectCaseSensitive(o, "models", list);
+}
+
+static int resolve_models(cJSON *o, struct serve_state *s, struct orr_error *err)
+{
+	split_models(o);
+	const cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "models"), *v;
+	int n = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : -1, rc = ORR_OK;
+	if (!list)
+		return orr_fail(err, ORR_EINPUT, "scenario: no model is named (--model NAME or FILE.json)");
+	if (n < 1 || n > MAX_MODELS)
+		return orr_fail(err, ORR_EINPUT, "scenario: $.models: expected a list of 1 to %d models", MAX_MODELS);
+	s->models = cJSON_Duplicate(list, 1);
+	s->model = mem_zalloc((size_t)n, sizeof(struct served *));
+	cJSON_ArrayForEach(v, list)
+	{
+		if (!rc)
+			rc = add_model(s, v, err);
+	}
+	return rc;
+}
+
+/* ---- the trace ---- */
+
+/* o: the scenario, as given or resolved, for trace_options. */
+static struct reqset *load_trace(const struct scenario *s, const cJSON *o, double compress, struct orr_error *err)
+{
+	char *options[INPUTS_MOST_OPTIONS + 1] = { NULL };
+	struct reqset *r = NULL;
+	if (!inputs_trace_options(o, options, err))
+		r = reqset_load(
+			orr_arg_text(s->keys, "trace"), orr_arg_text(s->keys, "format"), (const char *const *)options, s->seed, err);
+	if (r && compress != 1)
+		reqset_compress(r, compress);
+	inputs_options_free(options);
+	return r;
+}
+
+struct reqset *serve_state_trace(const struct scenario *s, double factor, struct orr_error *err)
+{
+	if (!strcmp(orr_arg_text(s->keys, "trace"), "-")) {
+		orr_fail(err, ORR_EINPUT, "trace -: standard input can be read once only; give a file");
+		return NULL;
+	}
+	return load_trace(s, s->resolved, orr_arg_real(s->keys, "compress") * factor, err);
+}
+
+static int unserved(const struct serve_state *s, const struct request_rec *r, struct orr_error *err)
+{
+	char line[24] = "";
+	if (r->line)
+		snprintf(line, sizeof line, "%llu:", (unsigned long long)r->line);
+	return orr_fail(err, ORR_EINPUT,
+		"%.200s:%s request %llu asks for model \"%.60s\", which is not served (--model; serve.any_model=true takes it for the "
+		"first)",
+		reqset_source(s->requests), line, (unsigned long long)r->number, strtab_text(reqset_strings(s->requests), r->model));
+}
+
+/* Refuses a trace that names a model which is not served. */
+static int check_rows(const struct scenario *x, const struct serve_state *s, struct orr_error *err)
+{
+	const struct strtab *text = reqset_strings(s->requests);
+	uint64_t n = reqset_is_loaded(s->requests) ? reqset_count(s->requests) : 0;
+	uint32_t last = 0; /* was served */
+	if (orr_arg_bool(x->options, "any_model"))
+		return ORR_OK;
+	for (uint64_t i = 0; i < n; i++) {
+		const struct request_rec *r = reqset_at(s->requests, i);
+		bool is_served = !r->model || r->model == last;
+		for (uint32_t m = 0; !is_served && m < s->n_models; m++)
+			is_served = !strcmp(s->model[m]->name, strtab_text(text, r->model));
+		if (!is_served)
+			return unserved(s, r, err);
+		last = r->model;
+	}
+	return ORR_OK;
+}
+
+/* ---- the rest ---- */
+
+static void add_number(cJSON *o, const char *key, double v)
+{
+	char text[NUM_REAL_MAX];
+	num_put_real(text, v);
+	cJSON_AddStringToObject(o, key, text);
+}
+
+/* Every value that decides the result, defaults filled in, inputs with their hashes. */
+static void describe(struct scenario *s, const struct serve_state *t)
+{
+	const cJSON *options = cJSON_GetObjectItemCaseSensitive(s->given, "trace_options");
+	cJSON *o = s->resolved = cJSON_CreateObject();
+	cJSON_AddStringToObject(o, "world", "serve");
+	cJSON_AddStringToObject(o, "trace", orr_arg_text(s->keys, "trace"));
+	cJSON_AddStringToObject(o, "format", reqset_format(t->requests));
+	cJSON_AddStringToObject(o, "trace_sha256", reqset_hash(t->requests));
+	if (options)
+		cJSON_AddItemToObject(o, "trace_options", cJSON_Duplicate(options, 1));
+	add_number(o, "compress", orr_arg_real(s->keys, "compress"));
+	cJSON_AddStringToObject(o, "cluster", s->cluster_spec);
+	cJSON_AddStringToObject(o, "cluster_sha256", s->cluster->hash);
+	cJSON_AddStringToObject(o, "placement", t->placement->name);
+	setting_describe_serving(&t->set, s, o);
+	cJSON_AddItemToObject(o, "models", cJSON_Duplicate(t->models, 1));
+	cJSON *hashes = cJSON_AddArrayToObject(o, "models_sha256");
+	for (uint32_t m = 0; m < t->n_models; m++)
+		cJSON_AddItemToArray(hashes, cJSON_CreateString(t->model[m]->hash));
+	cJSON_AddItemToObject(o, "deployments", serve_state_deployments(s));
+	scenario_add_options(o, s);
+	cJSON_AddItemToObject(o, "failures", scenario_args_json(t->failure_options, inputs_failure_params));
+	if (t->failures)
+		cJSON_AddStringToObject(o, "failures_sha256", failures_hash(t->failures));
+	cJSON_AddItemToObject(o, "prices", serve_price_list(&t->prices, s->cluster));
+	scenario_add_seed(o, s);
+	scenario_add_replications(o, s);
+	scenario_add_until(o, s);
+	scenario_add_record(o, s);
+}
+
+static int load_hardware(struct scenario *s, struct serve_state *t, struct orr_error *err)
+{
+	if (!s->cluster->gpus)
+		return orr_fail(err, ORR_EINPUT, "cluster %.80s: has no GPUs to serve on", s->cluster_spec);
+	t->placement = placement_find(orr_arg_text(s->keys, "placement"));
+	int rc = setting_resolve_serving(s, &t->set, err);
+	if (!rc)
+		rc = inputs_failures(s->given, s->cluster, &t->failure_options, &t->failures, err);
+	if (!rc)
+		rc = serve_prices_read(&t->prices, s->given, s->cluster, t->set.device, err);
+	return rc;
+}
+
+int serve_state_load(struct scenario *s, struct serve_state *t, struct orr_error *err)
+{
+	int rc = resolve_models(s->given, t, err);
+	if (!rc)
+		rc = load_hardware(s, t, err);
+	if (!rc)
+		rc = serve_state_deploy(s, err);
+	if (!rc)
+		rc = serve_state_try_models(s, err);
+	if (!rc && !*orr_arg_text(s->keys, "trace"))
+		rc = orr_fail(err, ORR_EINPUT, "scenario: no trace is named");
+	if (!rc && !(t->requests = load_trace(s, s->given, orr_arg_real(s->keys, "compress"), err)))
+		rc = err->code ? err->code : ORR_EINPUT;
+	if (!rc)
+		rc = check_rows(s, t, err);
+	if (!rc)
+		describe(s, t);
+	return rc;
+}
+
+void serve_state_free(struct serve_state *t)
+{
+	for (uint32_t m = 0; m < t->n_models; m++)
+		served_free(t->model[m]);
+	mem_free(t->model);
+	cJSON_Delete(t->models);
+	mem_free(t->deployment);
+	serve_prices_free(&t->prices);
+	mem_free(t->times_note);
+	setting_free(&t->set);
+	reqset_free(t->requests);
+	failures_free(t->failures);
+	args_free(t->failure_options);
+	mem_free(t);
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The spot world's descriptor: policies on one trace of instances that come and go. Its scenarios:
+ *
+ *	{ "world": "spot",
+ *	  "trace": "FILE or generator", "format": "auto", "trace_options": {"NAME": VALUE},
+ *	  "prices": "FILE or generator of prices",    (default: those of the trace, if any, and the options')
+ *	  "job": "NAME or FILE.json" or {..an elastic job..},
+ *	  "spot": {..options..},
+ *	  "policies", "seed", "replications": 1, "until", "record": "all", "policy_timeout" }
+ */
+#include "base/mem.h"
+#include "spot/elastic_cache.h"
+#include "spot/spot.h"
+#include "world/inputs_capacity.h"
+#include "world/run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_ROWS = 1000000, SAMPLE_ROWS = 10000 };
+
+/* Read-only once open, so that threads may run policies side by side. */
+struct spot_state {
+	struct availset *capacity, *prices; /* prices: NULL if none are named */
+	const struct elastic *job;          /* elastic_cache.h's */
+	const char *steps_hash;
+	struct spot_config config;
+};
+
+/* ---- the job ---- */
+
+static int load_job(const cJSON *o, struct spot_state *s, struct orr_error *err)
+{
+	struct elastic *job = NULL;
+	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, "job");
+	struct orr_error why = { 0 };
+	if (!v)
+		return orr_fail(err, ORR_EINPUT,
+			"scenario: no job is named (--job NAME or FILE.json; orrery model list --elastic shows those that ship)");
+	if (cJSON_IsObject(v)) {
+		char *text = cJSON_PrintUnformatted(v);
+		job = elastic_parse("scenario: $.job", text, strlen(text), &why);
+		cJSON_free(text);
+		if (!job)
+			return orr_fail(err, why.code, "%s", why.text);
+	} else if (!cJSON_IsString(v) || !*v->valuestring) {
+		return orr_fail(err, ORR_EINPUT, "scenario: $.job: expected the name of an elastic job, a file, or a job as an object");
+	} else if (!(job = elastic_load(v->valuestring, &why))) {
+		return orr_fail(err, why.code, "job: %s", why.text);
+	}
+	const struct elastic_entry *entry = elastic_cached(job, err);
+	if (!entry)
+		return err->code;
+	s->job = entry->job;
+	s->steps_hash = entry->steps_hash;
+	return ORR_OK;
+}
+
+/* ---- capacity and prices ---- */
+
+static int load_trace(const struct scenario *s, struct spot_state *t, struct orr_error *err)
+{
+	const char *source = orr_arg_text(s->keys, "trace");
+	char *options[INPUTS_MOST_OPTIONS + 1] = { NULL };
+	int rc = *source ? inputs_trace_options(s->given, options, err) : orr_fail(err, ORR_EINPUT, "scenario: no trace is named");
+	if (!rc && !(t->capacity = availset_load(source, orr_arg_text(s->keys, "format"), (const char *const *)options, s->seed, err)))
+		rc = err->code ? err->code : ORR_EINPUT;
+	inputs_options_free(options);
+	if (!rc && availset_has_prices(t->capacity) && !inputs_has_instances(t->capacity))
+		rc = orr_fail(err, ORR_EINPUT, "%.200s: has prices and no instances; prices go with --prices, beside a trace of instances",
+			source);
+	return rc;
+}
+
+/* Is there a price for any of the trace's zones? */
+static bool has_price_for(const struct availset *prices, const struct availset *capacity)
+{
+	uint32_t n, m;
+	const uint32_t *priced = availset_zones(prices, &n), *zone = availset_zones(capacity, &m);
+	for (uint64_t i = 0; availset_is_loaded(prices) && i < availset_count(prices); i++)
+		if (availset_at(prices, i)->kind == AVAIL_PRICE && !availset_at(prices, i)->zone)
+			return true; /* of all zones */
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t k = 0; k < m; k++)
+			if (!strcmp(strtab_text(availset_strings(prices), priced[i]), strtab_text(availset_strings(capacity), zone[k])))
+				return true;
+	return !n;
+}
+
+static int load_prices(const struct scenario *s, struct spot_state *t, struct orr_error *err)
+{
+	const char *source = orr_arg_text(s->keys, "prices");
+	struct orr_error why = { 0 };
+	if (!*source)
+		return ORR_OK;
+	if (!strcmp(source, "-") && !strcmp(orr_arg_text(s->keys, "trace"), "-"))
+		return orr_fail(err, ORR_EINPUT, "prices: standard input is the trace already; give a file");
+	t->prices = availset_load(source, NULL, NULL, s->seed, &why);
+	if (!t->prices)
+		return orr_fail(err, why.code, "prices: %s", why.text);
+	if (!availset_has_prices(t->prices))
+		return orr_fail(err, ORR_EINPUT,
+			"prices: %.200s: has no prices; expected rows of time_s,zone,type,usd_per_hour (docs/traces.md)", source);
+	if (!has_price_for(t->prices, t->capacity)) {
+		uint32_t n;
+		const char *zone = strtab_text(availset_strings(t->prices), *availset_zones(t->prices, &n));
+		return orr_fail(err, ORR_EINPUT,
+			"prices: %.200s: are for zones that the trace does not have (%.60s%s); leave zones out of them, or name the "
+			"trace's (its column zone, "
+			"zones=.., trace_options.zone)",
+			source, zone, n > 1 ? ", .." : "");
+	}
+	return ORR_OK;
+}
+
+/* ---- from the scenario to a run ---- */
+
+/* Every value that decides the result, defaults filled in, inputs with their hashes. */
+static void describe(struct scenario *s, const struct spot_state *t)
+{
+	const cJSON *options = cJSON_GetObjectItemCaseSensitive(s->given, "trace_options");
+	cJSON *o = s->resolved = cJSON_CreateObject();
+	cJSON_AddStringToObject(o, "world", "spot");
+	cJSON_AddStringToObject(o, "trace", orr_arg_text(s->keys, "trace"));
+	cJSON_AddStringToObject(o, "format", availset_format(t->capacity));
+	cJSON_AddStringToObject(o, "trace_sha256", availset_hash(t->capacity));
+	if (options)
+		cJSON_AddItemToObject(o, "trace_options", cJSON_Duplicate(options, 1));
+	if (t->prices) {
+		cJSON_AddStringToObject(o, "prices", orr_arg_text(s->keys, "prices"));
+		cJSON_AddStringToObject(o, "prices_sha256", availset_hash(t->prices));
+	}
+	cJSON_AddItemToObject(o, "job", cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(s->given, "job"), 1));
+	cJSON_AddStringToObject(o, "job_sha256", t->job->hash);
+	if (*t->steps_hash)
+		cJSON_AddStringToObject(o, "steps_sha256", t->steps_hash);
+	scenario_add_options(o, s);
+	scenario_add_seed(o, s);
+	scenario_add_replications(o, s);
+	scenario_add_until(o, s);
+	scenario_add_record(o, s);
+}
+
+static void configure(const struct scenario *s, struct spot_state *t)
+{
+	const struct world_output *o = s->output;
+	bool wants_rows = s->record != RECORD_SUMMARY && (o->db || o->out_dir || o->is_series);
+	t->config = (struct spot_config){ .capacity = t->capacity,
+		.prices = t->prices,
+		.job = t->job,
+		.options = s->options,
+		.seed = s->seed,
+		.until_ns = s->until_ns,
+		.exact = world_extra(o, "exact"),
+		.check = o->check,
+		.record_iterations = wants_rows,
+		.record_nodes = wants_rows,
+		.max_rows = s->record == RECORD_SAMPLE ? SAMPLE_ROWS : MAX_ROWS,
+		.policy_timeout_s = s->policy_timeout_s };
+}
+
+static int check_end(const struct scenario *s, const struct spot_state *t, struct orr_error *err)
+{
+	if (spot_job_steps(t->job, s->options) || availset_has_end(t->capacity) || s->until_ns != ORR_NEVER)
+		return ORR_OK;
+	return orr_fail(err, ORR_EINPUT,
+		"%.200s: neither this trace nor job %.80s has an end: give the length of the trace (length=..) or --until",
+		availset_source(t->capacity), t->job->name);
+}
+
+static int open_spot(struct scenario *s, struct orr_error *err)
+{
+	struct spot_state *t = s->state = mem_zalloc(1, sizeof *t);
+	int rc = load_job(s->given, t, err);
+	if (!rc)
+		rc = load_trace(s, t, err);
+	if (!rc)
+		rc = load_prices(s, t, err);
+	if (rc)
+		return rc;
+	describe(s, t);
+	if (s->output->is_shown)
+		return ORR_OK;
+	if (!s->output->quiet)
+		inputs_tell_repairs(t->capacity);
+	configure(s, t);
+	return check_end(s, t, err);
+}
+
+static void close_spot(struct scenario *s)
+{
+	struct spot_state *t = s->state;
+	availset_free(t->capacity);
+	availset_free(t->prices);
+	mem_free(t);
+}
+
+/* ---- runs ---- */
+
+/* The share of time paused for any reason, which is one column of the table. */
+static void add_paused(struct run_result *r)
+{
+	static const char *const parts[] = { "checkpoint_part", "restart_part", "reconfigure_part" };
+	double sum = 0;
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+		const struct metric *m = result_find(r, parts[i]);
+		sum += m ? m->value : NAN;
+	}
+	if (!isnan(sum))
+		result_metric(r, "paused_part", sum, NAN, NAN);
+}
+
+static int run_spot(
+	struct scenario *s, size_t i, uint32_t k, struct run_result *r, world_progress progress, void *ctx, struct orr_error *err)
+{
+	const struct spot_state *t = s->state;
+	const struct scenario_policy *p = &s->policy[i];
+	struct spot_config config = t->config;
+	config.replication = k;
+	config.record_iterations &= !k;
+	config.record_nodes &= !k;
+	config.progress = progress;
+	config.progress_ctx = ctx;
+	int rc = spot_run(&config, p->entry.policy, p->args, p->label, r, err);
+	if (!rc)
+		add_paused(r);
+	return rc;
+}
+
+/* Without replications, plain quotients stand where replications_compare() puts ratios with intervals. */
+static void compare_plainly(struct run_result *const *runs, size_t n)
+{
+	static const char *const names[] = { "samples_per_s", "usd_per_hour", "value" };
+	for (size_t i = 1; i < n; i++)
+		for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+			const struct metric *first = result_find(runs[0], names[k]), *m = result_find(runs[i], names[k]);
+			char name[40];
+			snprintf(name, sizeof name, "ratio_%s", names[k]);
+			if (first && m && m->value > 0)
+				result_metric(runs[i], name, first->value / m->value, NAN, NAN);
+		}
+}
+
+/* Nothing comes or goes past the end of a trace, which lowers the losses per hour. */
+static void remark_on_end(const struct scenario *s, struct run_result *const *runs, size_t n)
+{
+	const struct spot_state *t = s->state;
+	int64_t end = availset_end_ns(t->capacity);
+	for (size_t i = 0; i < n && end < ORR_NEVER && s->until_ns == ORR_NEVER; i++) {
+		const struct metric *over = result_find(runs[i], "makespan_s"), *lost = result_find(runs[i], "preemptions");
+		if (!over || !lost || !(lost->value > 0) || over->value * 1e9 <= (double)end * 1.001)
+			continue;
+		fprintf(stderr,
+			"orrery: %s ended at %.4g h, the trace at %.4g h: instances present at its end remained (--until sets an earlier "
+			"end; a generator's length=0 has none)\n",
+			runs[i]->label, over->value / 3600, (double)end / 3600e9);
+		return;
+	}
+}
+
+static int finish_spot(struct scenario *s, struct run_result *const *runs, size_t n, struct orr_error *err)
+{
+	(void)err;
+	if (s->replications == 1)
+		compare_plainly(runs, n);
+	if (!s->output->quiet && !s->output->is_series)
+		remark_on_end(s, runs, n);
+	return ORR_OK;
+}
+
+/* ---- the descriptor ---- */
+
+#define ORR_BUILTIN_POLICY(ident) extern const struct orr_policy orr_policy_##ident;
+#include "policies/spot/policies.def"
+#undef ORR_BUILTIN_POLICY
+#define ORR_BUILTIN_POLICY(ident) &orr_policy_##ident,
+static const struct orr_policy *const policies[] = {
+#include "policies/spot/policies.def"
+	NULL
+};
+
+static const struct world_function functions[] = { WORLD_FUNCTION(orr_spot_ops, create), WORLD_FUNCTION(orr_spot_ops, destroy),
+	{ NULL, 0 } };
+
+extern const struct embedded_file spot_template[];
+
+/* clang-format off */
+static const struct orr_param keys[] = {
+	ORR_PARAM_TEXT("trace", "", "a file (gzip and zstd are taken off), - for standard input, or a generator: NAME[:param=value,..]"),
+	ORR_PARAM_TEXT("format", "auto", "auto, bamboo, gcp-polls, step-curve, parcae-counts, parcae-segment, skypilot or availability"),
+	ORR_PARAM_TEXT("prices", "", "spot prices over time: a file or a generator; empty: those of the trace, else spot.price"),
+	SCENARIO_KEY_REPLICATIONS,
+	SCENARIO_KEY_UNTIL,
+	SCENARIO_KEY_RECORD,
+	ORR_PARAM_END
+};
+static const struct world_object objects[] = {
+	{ "trace_options", NULL, "parameters of the format (docs/traces.md)" },
+	{ "job", NULL, "an elastic job: a name, a file or an object" },
+	{ NULL, NULL, NULL }
+};
+static const char *const shown[] = { "trace_sha256", "prices_sha256", "job_sha256", "steps_sha256", "spot_files_sha256", NULL };
+static const struct world_input inputs[] = {
+	{ "trace", NULL }, { "job", "job_sha256" }, { "prices", "prices_sha256" }, { NULL, NULL }
+};
+static const struct world_flag flags[] = {
+	{ "format", "F", WORLD_FLAG_KEY, "format", NULL,
+		"bamboo, gcp-polls, step-curve, parcae-counts, parcae-segment, skypilot,\navailability or auto" },
+	{ "job", "J", WORLD_FLAG_KEY, "job", NULL, "what is trained: a name (orrery model list --elastic) or FILE.json" },
+	{ "prices", "FILE", WORLD_FLAG_KEY, "prices", NULL,
+		"spot prices over time by zone: a file or the generator price:..\n(default: those of the trace, else spot.price); "
+		"an instance's own\nprice in the trace takes precedence" },
+	{ "replications", "N", WORLD_FLAG_KEY, "replications", NULL,
+		"run N times with other random numbers: means with t-intervals (default 1)" },
+	{ "repair", NULL, WORLD_FLAG_KEY, "trace_options.repair", "all",
+		"put the trace's rows in order, leave out impossible ones and list them;\nwithout it they are errors" },
+	{ "exact", NULL, WORLD_FLAG_EXTRA, NULL, "", "an event for each step instead of one for all steps between two events;\n"
+		"the results are the same, to the bit" },
+	{ "until", "TIME", WORLD_FLAG_KEY, "until", NULL, "stop the clock there (30d, 12h, ...)" },
+	{ "record", "WHAT", WORLD_FLAG_KEY, "record", NULL, "rows kept: summary, sample or all (default: all, up to a million)" },
+	{ NULL, NULL, 0, NULL, NULL, NULL }
+};
+/* clang-format on */
+
+const struct world world_spot = { .name = "spot",
+	.doc = "train on capacity that comes and goes, and what it costs",
+	.policies = policies,
+	.ops_size = sizeof(struct orr_spot_ops),
+	.functions = functions,
+	.oracle = "removals to come",
+	.template = spot_template,
+	.example = "spot hazard:p=0.1 --job bamboo-bert --policy on-demand",
+	.keys = keys,
+	.objects = objects,
+	.options = spot_options,
+	.shown = shown,
+	.inputs = inputs,
+	.usage = "orrery spot TRACE --job NAME|FILE --policy A[,B..] [OPTIONS]",
+	.about = "Trains an elastic job on capacity that comes and goes under each policy, and compares\nprogress and cost.",
+	.source = "TRACE",
+	.source_hint = "a file, or a generator such as hazard:p=0.1",
+	.source_doc = "a file of instances that come and go (gzip and zstd too, - is standard\n"
+		      "input), one per zone as zones:us-a=FILE,us-b=FILE, or a generator:\n"
+		      "hazard:p=0.1 and others (orrery trace list)",
+	.flags = flags,
+	.examples = "Example: a day in which a tenth of the instances goes each hour, and what that costs:\n"
+		    "  orrery spot hazard:p=0.1,slots=48,length=1d --job bamboo-bert --policy on-demand,bamboo \\\n"
+		    "    --set spot.price=0.92 --set spot.on_demand_price=3.06\n",
+	.open = open_spot,
+	.run = run_spot,
+	.finish = finish_spot,
+	.close = close_spot };

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The step world's descriptor. Its scenarios:
+ *
+ *	{ "world": "step", "model": "NAME, FILE or kind:dimensions", "cluster", (keys of step/setting.h), "policies",
+ *	  "learn": {..options..}, "seed", "policy_timeout" }
+ *
+ * With "learn", the schedule is applied to real SGD as well.
+ */
+#include "base/mem.h"
+#include "base/sbuf.h"
+#include "results/outfile.h"
+#include "step/learning.h"
+#include "step/setting.h"
+#include "step/trace_event.h"
+#include "world/cost_samples.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The last so many simulated iterations are drawn. */
+enum { SPANS = 2 };
+
+struct step_state {
+	struct setting set;
+	struct dnn *dnn;
+	struct cost *cost[CLUSTER_MAX_TYPES]; /* by GPU type of the cluster */
+	struct orr_args *learn;               /* NULL: nothing is learned */
+	const struct cost *costs[CLUSTER_MAX_TYPES];
+	const struct device *device[CLUSTER_MAX_TYPES];
+	struct step_config config;
+	struct step_result *result; /* by policy; kept for the timeline alone */
+};
+
+/* ---- from the scenario to a run ---- */
+
+static void configure(const struct scenario *s, struct step_state *t)
+{
+	const struct world_output *o = s->output;
+	for (uint32_t i = 0; i < CLUSTER_MAX_TYPES; i++) {
+		t->costs[i] = t->cost[i];
+		t->device[i] = t->set.device[i];
+	}
+	t->config = (struct step_config){ .cluster = s->cluster,
+		.topo = t->set.topo,
+		.dnn = t->dnn,
+		.cost = t->costs,
+		.device = t->device,
+		.options = t->set.options,
+		.batch = t->set.batch,
+		.precision = t->set.precision,
+		.seed = s->seed,
+		.policy_timeout_s = s->policy_timeout_s,
+		.check = o->check,
+		.spans = o->db || o->out_dir || world_extra(o, "timeline") ? SPANS : 0 };
+}
+
+/* Every value that decides the result, defaults filled in, inputs with their hashes. */
+static void describe(struct scenario *s, const struct step_state *t)
+{
+	cJSON *o = s->resolved = cJSON_CreateObject();
+	cJSON_AddStringToObject(o, "world", "step");
+	cJSON_AddStringToObject(o, "model", orr_arg_text(s->keys, "model"));
+	cJSON_AddStringToObject(o, "model_sha256", t->dnn->hash);
+	cJSON_AddStringToObject(o, "cluster", s->cluster_spec);
+	cJSON_AddStringToObject(o, "cluster_sha256", s->cluster->hash);
+	setting_describe(&t->set, s, o);
+	if (t->learn)
+		cJSON_AddItemToObject(o, "learn", scenario_args_json(t->learn, learn_options));
+	scenario_add_seed(o, s);
+}
+
+static int load(struct scenario *s, struct step_state *t, struct orr_error *err)
+{
+	const char *model = orr_arg_text(s->keys, "model");
+	if (!*model)
+		return orr_fail(err, ORR_EINPUT, "scenario: no model is named (orrery step resnet50, or a file)");
+	int rc = setting_resolve_values(s, &t->set, err);
+	if (rc)
+		return rc;
+	if (cJSON_GetObjectItemCaseSensitive(s->given, "learn") &&
+		!(t->learn = scenario_args_at(s->given, "learn", learn_options, "learn", err)))
+		return ORR_EINPUT;
+	if (!(t->dnn = dnn_load(model, err)))
+		return ORR_EINPUT;
+	rc = setting_resolve_hardware(s, &t->set, err);
+	for (uint32_t i = 0; !rc && i < s->cluster->n_types; i++) {
+		struct cost_options options = setting_costs(&t->set, i, 0);
+		if (!(t->cost[i] = cost_new(t->dnn, t->set.device[i], &options, err)))
+			return ORR_EINPUT;
+	}
+	return rc;
+}
+
+static int open_step(struct scenario *s, struct orr_error *err)
+{
+	struct step_state *t = s->state = mem_zalloc(1, sizeof *t);
+	int rc = load(s, t, err);
+	if (rc)
+		return rc;
+	describe(s, t);
+	t->result = mem_zalloc(s->n_policies, sizeof *t->result);
+	configure(s, t);
+	return ORR_OK;
+}
+
+static void close_step(struct scenario *s)
+{
+	struct step_state *t = s->state;
+	for (size_t i = 0; t->result && i < s->n_policies; i++)
+		step_result_free(&t->result[i]);
+	for (uint32_t i = 0; i < CLUSTER_MAX_TYPES; i++)
+		cost_free(t->cost[i]);
+	setting_free(&t->set);
+	dnn_free(t->dnn);
+	args_free(t->learn);
+	mem_free(t->result);
+	mem_free(t);
+}
+
+/* ---- draws of the costs ---- */
+
+static void run_sample(const struct scenario *s, const struct scenario_policy *p, uint32_t sample, double *rate, double *iteration_s,
+	struct orr_error *err)
+{
+	const struct step_state *t = s->state;
+	struct cost *drawn[CLUSTER_MAX_TYPES] = { NULL };
+	const struct cost *cost[CLUSTER_MAX_TYPES] = { NULL };
+	struct step_config config = t->config;
+	struct step_result result = { 0 };
+	config.cost = cost;
+	config.spans = 0;
+	config.check = false;
+	for (uint32_t i = 0; !err->code && i < s->cluster->n_types; i++) {
+		struct cost_options o = setting_costs(&t->set, i, sample);
+		cost[i] = drawn[i] = cost_new(t->dnn, t->set.device[i], &o, err);
+	}
+	if (!err->code && !step_run(&config, p->entry.policy, p->args, p->label, &result, err)) {
+		*rate = result.samples_per_s;
+		*iteration_s = result.iteration_s;
+	}
+	step_result_free(&result);
+	for (uint32_t i = 0; i < s->cluster->n_types; i++)
+		cost_free(drawn[i]);
+}
+
+/* The intervals of samples_per_s and iteration_s, which r has already. */
+static int run_samples(const struct scenario *s, const struct scenario_policy *p, struct run_result *r, struct orr_error *err)
+{
+	long n = ((const struct step_state *)s->state)->set.cost_samples;
+	double *rate = mem_zalloc((size_t)n, sizeof *rate), *iteration_s = mem_zalloc((size_t)n, sizeof *iteration_s);
+	struct orr_error *e = mem_zalloc((size_t)n, sizeof *e);
+#pragma omp parallel for schedule(dynamic, 1) num_threads(world_threads(s->output))
+	for (long k = 0; k < n; k++)
+		run_sample(s, p, (uint32_t)k + 1, &rate[k], &iteration_s[k], &e[k]);
+	int rc = ORR_OK;
+	for (long k = 0; k < n && !rc; k++)
+		if (e[k].code)
+			rc = orr_fail(err, e[k].code, "draw %ld of the costs: %s", k + 1, e[k].text);
+	if (!rc) {
+		cost_samples_put(r, "samples_per_s", rate, (uint32_t)n);
+		cost_samples_put(r, "iteration_s", iteration_s, (uint32_t)n);
+		result_metric(r, "cost_samples", (double)n, NAN, NAN);
+	}
+	mem_free(rate);
+	mem_free(iteration_s);
+	mem_free(e);
+	return rc;
+}
+
+/* ---- runs ---- */
+
+static int run_step(
+	struct scenario *s, size_t i, uint32_t k, struct run_result *r, world_progress progress, void *ctx, struct orr_error *err)
+{
+	struct step_state *t = s->state;
+	const struct scenario_policy *p = &s->policy[i];
+	struct step_result *result = &t->result[i];
+	(void)k, (void)progress, (void)ctx;
+	if (!step_run(&t->config, p->entry.policy, p->args, p->label, result, err)) {
+		if (t->set.cost_samples)
+			cost_samples_say(t->set.cost_samples, result->cost_source, sizeof result->cost_source);
+		step_metrics(result, r);
+		if (t->set.cost_samples)
+			run_samples(s, p, r, err);
+	}
+	if (!err->code && t->learn)
+		step_learning.run(&t->config, t->learn, p->entry.policy, p->args, p->label, s->output->threads, r, err);
+	if (!world_extra(s->output, "timeline"))
+		step_result_free(result);
+	return err->code;
+}
+
+/* --timeline FILE */
+static int write_timeline(const struct scenario *s, const char *path, struct orr_error *err)
+{
+	const struct step_state *t = s->state;
+	const char *slash = strrchr(path, '/');
+	char *dir = slash ? mem_strndup(path, (size_t)(slash - path) + 1) : mem_strdup(".");
+	struct sbuf text = { 0 };
+	struct outfile f;
+	trace_event_open(&text);
+	for (size_t i = 0; i < s->n_policies; i++)
+		trace_event_add(&text, &t->result[i], s->policy[i].label, (uint32_t)i);
+	trace_event_close(&text);
+	int rc = outfile_open(&f, dir, slash ? slash + 1 : path, "", err);
+	if (!rc) {
+		fwrite(text.text, 1, text.len, f.file);
+		rc = outfile_close(&f, false, err);
+	}
+	sbuf_free(&text);
+	mem_free(dir);
+	return rc;
+}
+
+static int finish_step(struct scenario *s, struct run_result *const *runs, size_t n, struct orr_error *err)
+{
+	const char *timeline = world_extra(s->output, "timeline");
+	(void)runs, (void)n;
+	return timeline ? write_timeline(s, timeline, err) : ORR_OK;
+}
+
+/* ---- the descriptor ---- */
+
+#define ORR_BUILTIN_POLICY(ident) extern const struct orr_policy orr_policy_##ident;
+#include "policies/step/policies.def"
+#undef ORR_BUILTIN_POLICY
+#define ORR_BUILTIN_POLICY(ident) &orr_policy_##ident,
+static const struct orr_policy *const policies[] = {
+#include "policies/step/policies.def"
+	NULL
+};
+
+static const struct world_function functions[] = { WORLD_FUNCTION(orr_step_ops, create), WORLD_FUNCTION(orr_step_ops, destroy),
+	WORLD_FUNCTION(orr_step_ops, build), { NULL, 0 } };
+
+extern const struct embedded_file step_template[];
+
+/* clang-format off */
+static const struct orr_param keys[] = {
+	ORR_PARAM_TEXT("model", "", "a name, a transformer by its dimensions (gpt:hidden=12288,layers=96,..) or a JSON file"),
+	SCENARIO_KEY_CLUSTER,
+	SETTING_KEYS("fp32"),
+	ORR_PARAM_END
+};
+static const struct world_object objects[] = {
+	SETTING_OBJECTS, { "learn", learn_options, "options of real SGD under the schedule" }, { NULL, NULL, NULL }
+};
+static const char *const shown[] = { "model_sha256", "cluster_sha256", SETTING_SHOWN, NULL };
+static const struct world_input inputs[] = {
+	{ "model", NULL }, { "cluster", NULL }, { "network", NULL }, { "device", NULL }, { NULL, NULL }
+};
+static const struct world_flag flags[] = {
+	{ "cluster", "C", WORLD_FLAG_KEY, "cluster", NULL, "NODESxGPUS:TYPE[:racks=N],.. or a CSV or JSON file; TYPE is a device" },
+	{ "batch", "N", WORLD_FLAG_KEY, "batch", NULL, "samples per GPU and iteration (default 32)" },
+	{ "network", "N", WORLD_FLAG_KEY, "network", NULL,
+		"star, racks, leaf-spine, fat-tree, torus, full-mesh or ring, with\noptions (star:bw=10Gbps,lat=5us), or a JSON file (default star)" },
+	{ "device", "NAME", WORLD_FLAG_KEY, "device", NULL, "what every GPU is, whatever its type says: a name or a file" },
+	{ "precision", "P", WORLD_FLAG_KEY, "precision", NULL, "fp32, tf32, fp16, bf16 or fp8" },
+	{ "profile", "P", WORLD_FLAG_KEY, "profile", NULL,
+		"fitted laws of kernel times: auto (default: the profile that ships\nfor the device, if any), none (data sheet only), a name or a file" },
+	{ "cost-samples", "N", WORLD_FLAG_KEY, "cost_samples", NULL,
+		"draw the profile's laws N times from their covariance: throughput and\niteration time get 95 % intervals" },
+	{ "timeline", "FILE", WORLD_FLAG_EXTRA, NULL, NULL, "the last iterations in Trace Event format, for ui.perfetto.dev" },
+	{ NULL, NULL, 0, NULL, NULL, NULL }
+};
+/* clang-format on */
+
+static size_t kept(const struct run_result *r)
+{
+	return r->n_iterations;
+}
+
+const struct world world_step = { .name = "step",
+	.doc = "run training iterations of a model under several step policies",
+	.policies = policies,
+	.ops_size = sizeof(struct orr_step_ops),
+	.functions = functions,
+	.oracle = "the future",
+	.template = step_template,
+	.example = "step resnet50 --cluster 4x1:v100 --policy allreduce",
+	.keys = keys,
+	.objects = objects,
+	.shown = shown,
+	.inputs = inputs,
+	.usage = "orrery step MODEL --cluster SPEC|FILE --policy A[,B..] [OPTIONS]",
+	.about = "Runs training iterations of a deep neural network under each step policy (how workers\n"
+		 "synchronise, overlap and split the work) and compares them.",
+	.source = "MODEL",
+	.source_hint = "resnet50, or a file",
+	.source_doc = "a name (resnet50, bert-large, ..), a transformer by its dimensions\n"
+		      "(gpt:hidden=12288,layers=96,heads=96,seq=2048,vocab=51200) or a file",
+	.flags = flags,
+	.examples = "Example: how much a parameter server costs, on four machines with 10 Gb/s between them:\n"
+		    "  orrery step vgg16 --cluster 4x1:v100 --network star:bw=10Gbps \\\n"
+		    "    --policy parameter-server,allreduce --timeline vgg16.json\n",
+	.rows = { "iterations", kept },
+	.open = open_step,
+	.run = run_step,
+	.finish = finish_step,
+	.close = close_step };

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "step/setting.h"
+
+#include "base/mem.h"
+#include "base/sbuf.h"
+#include "hwmodel/profile.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+const struct orr_param step_cost_options[] = {
+	ORR_PARAM_BOOL("measured", false, "scale to a measured step time of (device, model, batch, precision) where there is one"),
+	ORR_PARAM_BOOL("fused_attention", false, "attention scores never leave the chip (FlashAttention)"),
+	ORR_PARAM_BOOL("fused_elementwise", false, "activations, biases and residual sums are part of the product before them"),
+	ORR_PARAM_BOOL("dropout", false, "transformers: masks after softmax and in residual sums"),
+	ORR_PARAM_TEXT("setup", "", "of the measured step times only those whose setup contains this (TensorFlow); empty: the first"),
+	ORR_PARAM_REAL("efficiency", "0", 0, 1, "share of the peak that products reach; 0: as the device's file says"), ORR_PARAM_END
+};
+
+/* ---- profiles ---- */
+
+/* One that is named must be of some device of the cluster, and may not contradict its data sheet. */
+static int take_profile(const struct scenario *base, struct setting *s, struct orr_error *err)
+{
+	bool is_used = false;
+	struct profile *p = NULL;
+	int rc = ORR_OK;
+	for (uint32_t t = 0; !rc && t < base->cluster->n_types; t++) {
+		const struct device *d = s->device[t];
+		if (!p && !(p = profile_load(s->profile_spec, err)))
+			return ORR_EINPUT;
+		if (!d || (strcasecmp(p->device, d->name) && strcasecmp(p->device, d->profile_of)))
+			continue;
+		rc = profile_check(p, d, err);
+		s->profile[t] = p;
+		p = NULL;
+		is_used = true;
+	}
+	if (!rc && !is_used)
+		rc = orr_fail(err, ORR_EINPUT,
+			"profile %.100s: is of device %.60s; expected one of %.60s (--device says what the GPUs are, --profile none does "
+			"without)",
+			s->profile_spec, p ? p->device : "", s->device[0] ? s->device[0]->name : "the catalogue");
+	profile_free(p);
+	return rc;
+}
+
+static int resolve_profiles(const struct scenario *base, struct setting *s, struct orr_error *err)
+{
+	int rc = ORR_OK;
+	s->profile_spec = orr_arg_text(base->keys, "profile");
+	if (!strcmp(s->profile_spec, "none"))
+		return ORR_OK;
+	if (strcmp(s->profile_spec, "auto"))
+		return take_profile(base, s, err);
+	for (uint32_t t = 0; !rc && t < base->cluster->n_types; t++) {
+		const char *name = s->device[t] ? profile_for_device(s->device[t]->profile_of) : NULL;
+		if (name && !(s->profile[t] = profile_load(name, err)))
+			rc = ORR_EINPUT;
+	}
+	return rc;
+}
+
+/* Draws of nothing would look like certainty. */
+static int check_samples(const struct scenario *base, const struct setting *s, struct orr_error *err)
+{
+	for (uint32_t t = 0; t < base->cluster->n_types; t++)
+		if (s->profile[t])
+			return ORR_OK;
+	return s->cost_samples
+		       ? orr_fail(err, ORR_EINPUT, "cost_samples: device %.60s has no profile whose laws could be drawn (--profile FILE)",
+				 s->device[0]->name)
+		       : ORR_OK;
+}
+
+/* Where the network's text does not say what joins the GPUs of a node: the slowest of the devices' own links. */
+static int resolve_network(const struct scenario *base, struct setting *s, struct orr_error *err)
+{
+	struct topo_gpu_link gpu = { .bandwidth_Bps = 0, .latency_s = 0 };
+	bool has_device = false;
+	for (uint32_t t = 0; t < base->cluster->n_types; t++) {
+		const struct device *d = s->device[t];
+		if (!d)
+			continue;
+		gpu.bandwidth_Bps = has_device ? fmin(gpu.bandwidth_Bps, d->link_Bps) : d->link_Bps;
+		gpu.latency_s = fmax(gpu.latency_s, d->link_latency_s);
+		has_device = true;
+	}
+	s->network_spec = orr_arg_text(base->keys, "network");
+	s->topo = topo_load_with(base->cluster, s->network_spec, base->seed, &gpu, err);
+	return s->topo ? ORR_OK : ORR_EINPUT;
+}
+
+struct cost_options setting_costs(const struct setting *s, uint32_t type, uint32_t sample)
+{
+	return (struct cost_options){ .precision = s->precision,
+		.use_measured = orr_arg_bool(s->cost_args, "measured"),
+		.fused_attention = orr_arg_bool(s->cost_args, "fused_attention"),
+		.fused_elementwise = orr_arg_bool(s->cost_args, "fused_elementwise"),
+		.efficiency = orr_arg_real(s->cost_args, "efficiency"),
+		.dropout = orr_arg_bool(s->cost_args, "dropout"),
+		.setup = *orr_arg_text(s->cost_args, "setup") ? orr_arg_text(s->cost_args, "setup") : NULL,
+		.profile = s->profile[type],
+		.sample = sample,
+		.seed = s->seed };
+}
+
+/* A type may say beside the device on what terms it is had: "a100-spot" is an a100. */
+static const char *device_name(const struct setting *s, const struct cluster *c, uint32_t t, char out[64])
+{
+	snprintf(out, 64, "%s", s->device_spec ? s->device_spec : c->type_name[t]);
+	size_t n = strlen(out), tail = strlen("-spot");
+	if (!s->device_spec && n > tail && !strcmp(out + n - tail, "-spot"))
+		out[n - tail] = 0;
+	return s->device_spec ? s->device_spec : out;
+}
+
+static int resolve_devices(const struct scenario *base, struct setting *s, struct orr_error *err)
+{
+	const struct cluster *c = base->cluster;
+	int rc = ORR_OK;
+	if (!c->gpus)
+		rc = orr_fail(err, ORR_EINPUT, "cluster %.80s: has no GPUs to train on", base->cluster_spec);
+	for (uint32_t t = 0; !rc && t < c->n_types; t++) {
+		char text[64];
+		const char *name = device_name(s, c, t, text);
+		if (!*name)
+			rc = orr_fail(err, ORR_EINPUT, "cluster %.80s: names no type of GPU; write one, as in 4x8:v100, or give --device",
+				base->cluster_spec);
+		else if (!(s->device[t] = device_load(name, err)))
+			rc = ORR_EINPUT;
+	}
+	return rc;
+}
+
+/* Precision and device, which serving has too. */
+static void read_common(const struct scenario *base, struct setting *s)
+{
+	const char *device = orr_arg_text(base->keys, "device");
+	precision_named(orr_arg_text(base->keys, "precision"), &s->precision);
+	s->device_spec = *device ? device : NULL;
+	s->seed = base->seed;
+}
+
+int setting_resolve_values(const struct scenario *base, struct setting *s, struct orr_error *err)
+{
+	read_common(base, s);
+	s->batch = orr_arg_real(base->keys, "batch");
+	s->cost_samples = (uint32_t)orr_arg_int(base->keys, "cost_samples");
+	if (s->cost_samples == 1)
+		return orr_fail(err, ORR_EINPUT, "scenario: $.cost_samples: expected 0, or at least 2 draws, found \"1\"");
+	if (!(s->options = scenario_args_at(base->given, "step", step_options, "step", err)))
+		return ORR_EINPUT;
+	return (s->cost_args = scenario_args_at(base->given, "cost", step_cost_options, "cost", err)) ? ORR_OK : ORR_EINPUT;
+}
+
+int setting_resolve_hardware(const struct scenario *base, struct setting *s, struct orr_error *err)
+{
+	int rc = resolve_devices(base, s, err);
+	if (!rc)
+		rc = resolve_profiles(base, s, err);
+	if (!rc)
+		rc = check_samples(base, s, err);
+	return rc ? rc : resolve_network(base, s, err);
+}
+
+int setting_resolve_serving(const struct scenario *base, struct setting *s, struct orr_error *err)
+{
+	const struct cluster *c = base->cluster;
+	int rc = ORR_OK;
+	read_common(base, s);
+	for (uint32_t t = 0; !rc && t < c->n_types; t++) {
+		struct orr_error unknown = { 0 };
+		char text[64];
+		const char *name = device_name(s, c, t, text);
+		s->device[t] = *name ? device_load(name, &unknown) : NULL;
+		if (!s->device[t] && s->device_spec)
+			rc = orr_fail(err, unknown.code, "device: %s", unknown.text);
+	}
+	if (!rc)
+		rc = resolve_profiles(base, s, err);
+	if (!rc && strcmp(orr_arg_text(base->keys, "network"), "none") != 0)
+		rc = resolve_network(base, s, err);
+	return rc;
+}
+
+char *setting_source(const struct setting *s, const struct cluster *c)
+{
+	struct sbuf b = { 0 };
+	for (uint32_t t = 0; t < c->n_types; t++) {
+		char *summary = s->profile[t] ? profile_summary(s->profile[t]) : NULL;
+		sbuf_printf(&b, "%s%s%s", b.len ? "; " : "", c->n_types > 1 ? c->type_name[t] : "", c->n_types > 1 ? ": " : "");
+		if (summary)
+			sbuf_printf(&b, "profile %s, the data sheet where it has no law", summary);
+		else
+			sbuf_printf(&b, "datasheet only: roofline of %s", s->device[t]->name);
+		mem_free(summary);
+	}
+	return sbuf_steal(&b);
+}
+
+/* With their profiles. */
+static void add_devices(const struct setting *s, const struct scenario *base, cJSON *o)
+{
+	if (s->device_spec)
+		cJSON_AddStringToObject(o, "device", s->device_spec);
+	cJSON *list = cJSON_AddArrayToObject(o, "devices");
+	for (uint32_t t = 0; t < base->cluster->n_types; t++)
+		cJSON_AddItemToArray(list, cJSON_CreateString(s->device[t] ? s->device[t]->hash : ""));
+	cJSON_AddStringToObject(o, "profile", s->profile_spec);
+	list = cJSON_AddArrayToObject(o, "profiles");
+	for (uint32_t t = 0; t < base->cluster->n_types; t++)
+		cJSON_AddItemToArray(list, cJSON_CreateString(s->profile[t] ? s->profile[t]->hash : ""));
+}
+
+void setting_describe(const struct setting *s, const struct scenario *base, cJSON *o)
+{
+	char number[40];
+	cJSON_AddStringToObject(o, "network", s->network_spec);
+	cJSON_AddStringToObject(o, "network_sha256", s->topo->hash);
+	add_devices(s, base, o);
+	snprintf(number, sizeof number, "%u", s->cost_samples);
+	cJSON_AddStringToObject(o, "cost_samples", number);
+	cJSON_AddStringToObject(o, "precision", precision_name(s->precision));
+	snprintf(number, sizeof number, "%.17g", s->batch);
+	cJSON_AddStringToObject(o, "batch", number);
+	cJSON_AddItemToObject(o, "step", scenario_args_json(s->options, step_options));
+	cJSON_AddItemToObject(o, "cost", scenario_args_json(s->cost_args, step_cost_options));
+	cJSON *files = scenario_files_json(s->options, step_options);
+	if (files)
+		cJSON_AddItemToObject(o, "step_files_sha256", files);
+}
+
+void setting_describe_serving(const struct setting *s, const struct scenario *base, cJSON *o)
+{
+	if (s->topo) {
+		cJSON_AddStringToObject(o, "network", s->network_spec);
+		cJSON_AddStringToObject(o, "network_sha256", s->topo->hash);
+	}
+	add_devices(s, base, o);
+	cJSON_AddStringToObject(o, "precision", precision_name(s->precision));
+}
+
+void setting_free(struct setting *s)
+{
+	for (uint32_t t = 0; t < CLUSTER_MAX_TYPES; t++)
+		device_free(s->device[t]);
+	for (uint32_t t = 0; t < CLUSTER_MAX_TYPES; t++)
+		profile_free(s->profile[t]);
+	topo_free(s->topo);
+	args_free(s->options);
+	args_free(s->cost_args);
+	*s = (struct setting){ 0 };
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * setting.h - what training runs on: network, devices, precision, batch, options of the step world
+ *
+ * The part of a scenario that orrery step and the jobs of orrery jobs that name a strategy
+ * have in common:
+ *
+ *	{ "network": "star", "device": "NAME or FILE", "precision": "fp32", "batch": 32,
+ *	  "profile": "auto", "cost_samples": 0, "step": {..options..}, "cost": {..options..} }
+ */
+#ifndef ORR_STEP_SETTING_H
+#define ORR_STEP_SETTING_H
+
+#include "step/step.h"
+#include "world/scenario.h"
+
+struct setting {
+	/* As the scenario has them. device_spec NULL: each GPU type of the cluster is a device. profile_spec "auto": the one that
+	 * ships for each device, if any; "none"; or a name or file. */
+	const char *network_spec, *device_spec, *profile_spec;
+	struct topo *topo;
+	struct device *device[CLUSTER_MAX_TYPES];   /* by GPU type of the cluster */
+	struct profile *profile[CLUSTER_MAX_TYPES]; /* likewise; NULL: data sheet only */
+	struct orr_args *options, *cost_args;
+	enum precision precision;
+	double batch;
+	uint32_t cost_samples; /* draws of the profiles' laws; 0: none */
+	uint64_t seed;
+};
+
+/* clang-format off */
+/* For the keys of a world. */
+#define SETTING_KEYS_HARDWARE(network, precision) \
+	ORR_PARAM_TEXT("network", network, "KIND[:option=value,..] (star, racks, leaf-spine, fat-tree, torus, ..) or a JSON file"), \
+	ORR_PARAM_TEXT("device", "", "what every GPU is, whatever its type says: a name or a file; empty: each type of the cluster names its own"), \
+	ORR_PARAM_TEXT("profile", "auto", "fitted laws of kernel times: auto (those that ship for the device), none, a name or a file"), \
+	ORR_PARAM_CHOICE("precision", precision, "fp32|tf32|fp16|bf16|fp8", "of the model's arithmetic")
+#define SETTING_KEYS(precision) \
+	SETTING_KEYS_HARDWARE("star", precision), \
+	ORR_PARAM_REAL("batch", "32", 1e-9, 1e9, "samples per GPU and iteration"), \
+	ORR_PARAM_INT("cost_samples", "0", 0, 10000, "draws of the profile's laws, for intervals; 0: none")
+#define SETTING_OBJECTS \
+	{ "step", step_options, "options of training iterations" }, { "cost", step_cost_options, "options of cost models" }
+/* Keys that setting_describe() adds. */
+#define SETTING_SHOWN "network_sha256", "devices", "profiles", "step_files_sha256"
+/* clang-format on */
+
+/* What --set cost.NAME=VALUE sets. */
+extern const struct orr_param step_cost_options[];
+
+/* Values that need nothing else; then, once there is a cluster, devices and network. */
+int setting_resolve_values(const struct scenario *base, struct setting *s, struct orr_error *err);
+int setting_resolve_hardware(const struct scenario *base, struct setting *s, struct orr_error *err);
+/* Of serving: precision, devices, profiles and, where one is named, the network. A GPU type that names no device of the
+ * catalogue has none: models that are tables need none. */
+int setting_resolve_serving(const struct scenario *base, struct setting *s, struct orr_error *err);
+/* For GPU type `type`; sample 0: the laws as fitted, k: draw number k. */
+struct cost_options setting_costs(const struct setting *s, uint32_t type, uint32_t sample);
+/* Which profile, or data sheet, the times of each GPU type go by; the caller frees it. */
+char *setting_source(const struct setting *s, const struct cluster *c);
+/* Adds what there is to a resolved scenario. */
+void setting_describe(const struct setting *s, const struct scenario *base, cJSON *o);
+void setting_describe_serving(const struct setting *s, const struct scenario *base, cJSON *o);
+void setting_free(struct setting *s);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * cost_samples.h - how far results move when the laws of a profile are drawn from their covariance
+ *
+ * Run k of N has every law drawn for sample k (hwmodel/cost_laws.h) and all else as it is. Intervals are from
+ * the 2.5 % to the 97.5 % quantile of the N values, interpolated between neighbours; they do not depend on the number
+ * of threads.
+ */
+#ifndef ORR_WORLD_COST_SAMPLES_H
+#define ORR_WORLD_COST_SAMPLES_H
+
+#include "results/result.h"
+
+/* v is sorted in place. */
+void cost_samples_interval(double *v, uint32_t n, double *low, double *high);
+
+/* Puts the interval of v, sorted in place, beside the value of a metric that r has. */
+void cost_samples_put(struct run_result *r, const char *name, double *v, uint32_t n);
+
+/* For the line on where times come from. */
+void cost_samples_say(uint32_t n, char *text, size_t size);
+
+#endif

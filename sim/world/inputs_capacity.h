@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * inputs_capacity.h - nodes that are lent: the key `capacity` of a scenario whose nodes come and go
+ *
+ *	{ "capacity": {"trace": "FILE or generator", "format": "auto", "options": "start=3h,scale=2",
+ *	               "startup": "2m", "notice": "2m", "price": 1.2, "prices": "FILE or generator"} }
+ */
+#ifndef ORR_WORLD_INPUTS_CAPACITY_H
+#define ORR_WORLD_INPUTS_CAPACITY_H
+
+#include "cluster/capacity.h"
+#include "world/inputs.h"
+
+struct inputs_capacity {
+	bool is_given;
+	struct orr_args *args;
+	struct availset *set, *prices;
+	struct capacity_config config; /* of the sets here */
+};
+
+extern const struct orr_param inputs_capacity_params[];
+/* To be freed on an error as well. has_failures: the scenario has some, which excludes this. */
+int inputs_capacity(
+	const cJSON *o, const struct cluster *c, uint64_t seed, bool has_failures, struct inputs_capacity *out, struct orr_error *err);
+void inputs_capacity_free(struct inputs_capacity *x);
+/* Values with defaults filled in, and hashes; nothing where no nodes are lent. */
+void inputs_add_capacity(cJSON *o, const struct inputs_capacity *x);
+
+/* Does anybody ever come? A series of prices alone lends no nodes. */
+bool inputs_has_instances(const struct availset *s);
+
+/* What repair=.. changed, on standard error. */
+void inputs_tell_repairs(const struct availset *a);
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "world/registry.h"
+
+#include "base/bytes.h"
+#include "base/mem.h"
+#include "base/param.h"
+#include "base/sbuf.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+void registry_display_name(const char *ident, char *out, size_t size)
+{
+	snprintf(out, size, "%s", ident);
+	for (char *c = out; *c; c++)
+		if (*c == '_')
+			*c = '-';
+}
+
+static int unknown(const char *name, const struct world *of, struct orr_error *err)
+{
+	enum { MOST = 256 };
+	char(*text)[64] = mem_zalloc(MOST, sizeof *text);
+	const char *names[MOST + 1] = { NULL };
+	size_t n = 0;
+	for (const struct world *const *w = worlds; *w; w++)
+		for (size_t i = 0; (!of || *w == of) && (*w)->policies && (*w)->policies[i] && n < MOST; i++) {
+			registry_display_name((*w)->policies[i]->name, text[n], sizeof text[n]);
+			names[n] = text[n];
+			n++;
+		}
+	const char *near = nearest_name(name, names);
+	int rc = orr_fail(err, ORR_EINPUT, "no policy \"%.80s\"; %s%s%sorrery policy list shows all; a plugin is named by its file%s", name,
+		near ? "did you mean " : "", near ? near : "", near ? " (" : "", near ? ")" : "");
+	mem_free(text);
+	return rc;
+}
+
+static int check_world(const struct registry_entry *e, const struct world *wanted, struct orr_error *err)
+{
+	const char *is = e->policy->kind;
+	if (!wanted || !strcmp(is, wanted->name))
+		return ORR_OK;
+	return orr_fail(err, ORR_EINPUT, "policy %.80s: is a %s policy (orrery %s runs those), expected a %s policy", e->name, is, is,
+		wanted->name);
+}
+
+/* ---- plugins ---- */
+
+static int unknown_kind(const char *path, const struct orr_policy *p, struct orr_error *err)
+{
+	struct sbuf names = { 0 };
+	world_names(&names, true, "");
+	int rc = orr_fail(err, ORR_EINPUT, "%s: policy %s: is of kind \"%.40s\", expected %s", path, p->name, p->kind ? p->kind : "",
+		sbuf_text(&names));
+	sbuf_free(&names);
+	return rc;
+}
+
+static int check_ops(const char *path, const struct orr_policy *p, struct orr_error *err)
+{
+	const struct world *w = world_named(p->kind);
+	if (!w || !w->policies)
+		return unknown_kind(path, p, err);
+	if (!p->ops)
+		return orr_fail(err, ORR_EINPUT, "%s: policy %s: has no functions (ops is NULL)", path, p->name);
+	if (p->ops_size != w->ops_size)
+		return orr_fail(err, ORR_EINPUT,
+			"%s: policy %s: its table of functions has %u bytes, expected %zu: compile against this version's headers", path,
+			p->name, p->ops_size, w->ops_size);
+	for (const struct world_function *f = w->functions; f->name; f++) {
+		void (*function)(void);
+		memcpy(&function, (const char *)p->ops + f->offset, sizeof function);
+		if (!function)
+			return orr_fail(err, ORR_EINPUT, "%s: policy %s: function %s is NULL", path, p->name, f->name);
+	}
+	return ORR_OK;
+}
+
+static int check_plugin(const char *path, const struct orr_plugin *x, struct orr_error *err)
+{
+	if (x->abi_version != ORR_ABI_VERSION)
+		return orr_fail(err, ORR_EINPUT,
+			"%s: was compiled for ABI version %u, this program has %u; compile it again with its headers", path, x->abi_version,
+			ORR_ABI_VERSION);
+	if (x->size != sizeof *x || !x->policy)
+		return orr_fail(err, ORR_EINPUT,
+			"%s: its " ORR_PLUGIN_SYMBOL
+			" is damaged: end the file with the macro of its world's header, as in ORR_POLICY_JOBS(..)",
+			path);
+	const struct orr_policy *p = x->policy;
+	if (p->abi_version != ORR_ABI_VERSION || p->size != sizeof *p)
+		return orr_fail(err, ORR_EINPUT, "%s: its policy was compiled for ABI version %u, this program has %u", path,
+			p->abi_version, ORR_ABI_VERSION);
+	if (!p->name || !*p->name || strlen(p->name) > 100)
+		return orr_fail(err, ORR_EINPUT, "%s: its policy has no name of 1 to 100 letters", path);
+	return check_ops(path, p, err);
+}
+
+static int load(const char *path, struct registry_entry *out, struct orr_error *err)
+{
+	char *with_slash = NULL;
+	size_t n;
+	char *bytes = bytes_read_file(path, 1u << 30, &n, out->plugin_hash, err);
+	if (!bytes)
+		return ORR_EINPUT;
+	mem_free(bytes);
+	if (!strchr(path, '/')) { /* else dlopen() would search the library path */
+		with_slash = mem_alloc(strlen(path) + 3);
+		sprintf(with_slash, "./%s", path);
+	}
+	void *handle = dlopen(with_slash ? with_slash : path, RTLD_NOW | RTLD_LOCAL);
+	mem_free(with_slash);
+	if (!handle)
+		return orr_fail(err, ORR_EINPUT, "cannot load the plugin: %.600s", dlerror());
+	const struct orr_plugin *x = dlsym(handle, ORR_PLUGIN_SYMBOL);
+	if (!x)
+		return orr_fail(err, ORR_EINPUT,
+			"%s: does not export the symbol " ORR_PLUGIN_SYMBOL
+			"; end the file with the macro of its world's header, as in ORR_POLICY_JOBS(..)",
+			path);
+	int rc = check_plugin(path, x, err);
+	if (rc)
+		return rc;
+	out->policy = x->policy;
+	registry_display_name(x->policy->name, out->name, sizeof out->name);
+	return ORR_OK;
+}
+
+int registry_find(const char *spec, const struct world *of, struct registry_entry *out, struct orr_error *err)
+{
+	size_t len = strlen(spec);
+	*out = (struct registry_entry){ 0 };
+	if (strchr(spec, '/') || (len > 3 && !strcmp(spec + len - 3, ".so"))) {
+		int rc = load(spec, out, err);
+		return rc ? rc : check_world(out, of, err);
+	}
+	char name[128];
+	registry_display_name(spec, out->name, sizeof out->name);
+	/* Two worlds may have policies of one name. */
+	for (const struct world *const *w = worlds; *w; w++)
+		for (size_t i = 0; (*w)->policies && (*w)->policies[i]; i++) {
+			registry_display_name((*w)->policies[i]->name, name, sizeof name);
+			if (!strcmp(name, out->name) && (!out->policy || *w == of))
+				out->policy = (*w)->policies[i];
+		}
+	return out->policy ? check_world(out, of, err) : unknown(spec, of, err);
+}

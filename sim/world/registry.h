@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * registry.h - policies by name, built in or from a shared object
+ *
+ * A plugin stays loaded until the program ends, because results refer to its policy.
+ */
+#ifndef ORR_WORLD_REGISTRY_H
+#define ORR_WORLD_REGISTRY_H
+
+#include "world/world.h"
+
+struct registry_entry {
+	const struct orr_policy *policy;
+	char name[128];       /* "las-gpu"; of a plugin: its own name, '-' for '_' */
+	char plugin_hash[65]; /* SHA-256 of the shared object; empty for built-in ones */
+};
+
+/* "las-gpu" or "./mine.so" (a file if it has a '/' or ends in .so). A policy of another world than `of` (NULL: any) is an
+ * error. */
+int registry_find(const char *spec, const struct world *of, struct registry_entry *out, struct orr_error *err);
+
+/* '_' to '-'. */
+void registry_display_name(const char *ident, char *out, size_t size);
+
+#endif

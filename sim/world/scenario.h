@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * scenario.h - what a run is: one JSON object, from a file or from flags
+ *
+ * Flags and files amount to the same object, `--set path=value` edits it, and scenario_open() turns it into checked values with
+ * every default filled in: the keys that all worlds have, those that its world declares, policies, cluster; then the world
+ * reads its inputs. Unknown keys are errors that name the nearest known one. docs/scenario.schema.json lists all keys.
+ *
+ * Invariant: after scenario_open() everything but `state` is read-only, so that threads may run policies side by side.
+ */
+#ifndef ORR_WORLD_SCENARIO_H
+#define ORR_WORLD_SCENARIO_H
+
+#include "base/param.h"
+#include "cluster/cluster.h"
+#include "world/registry.h"
+#include "world/world.h"
+
+#include <cjson/cJSON.h>
+
+struct scenario_policy {
+	struct registry_entry entry;
+	char *label, *spec;
+	struct orr_args *args;
+	const struct scenario_policy *beside; /* in a world of parts: the second of a pair; else NULL */
+};
+
+enum scenario_record { RECORD_SUMMARY, RECORD_SAMPLE, RECORD_ALL };
+
+struct scenario {
+	const struct world *world;
+	const struct world_output *output;
+	cJSON *given;             /* a copy of what was given; the world may edit it */
+	struct orr_args *keys;    /* the scalars: scenario_keys and world->keys */
+	struct orr_args *options; /* of world->options; NULL: it has none */
+	struct scenario_policy *policy;
+	size_t n_policies;
+	uint64_t seed;
+	double policy_timeout_s;
+	/* Of the keys below, if the world declares them. */
+	char *cluster_spec;
+	struct cluster *cluster;     /* NULL: it declares none */
+	uint32_t replications;       /* 1 */
+	int64_t until_ns;            /* ORR_NEVER */
+	enum scenario_record record; /* RECORD_ALL */
+	cJSON *resolved;             /* all but the policies: every default filled in, hashes of inputs */
+	void *state;                 /* the world's */
+	struct orr_param *key_table; /* of keys */
+};
+
+/* Keys of every scenario: seed, policy_timeout. "world" and "policies" are not in it. */
+extern const struct orr_param scenario_keys[];
+
+/* clang-format off */
+/* For the keys of a world. */
+#define SCENARIO_KEY_CLUSTER \
+	ORR_PARAM_TEXT("cluster", "", "NODESxGPUS[:TYPE][:cpus=CORES][:mem=GIB][:racks=N],.. or a CSV or JSON file")
+#define SCENARIO_KEY_PLACEMENT(def) \
+	ORR_PARAM_CHOICE("placement", def, "count|consolidate|spread|best-fit|topology|fgd", "which free GPUs are taken")
+#define SCENARIO_KEY_REPLICATIONS \
+	ORR_PARAM_INT("replications", "1", 1, 1e6, "runs with other random numbers; metrics become means with t-intervals")
+#define SCENARIO_KEY_UNTIL ORR_PARAM_TEXT("until", "", "time at which the clock stops (30d, 12h); empty: at the end of the work")
+#define SCENARIO_KEY_RECORD ORR_PARAM_CHOICE("record", "all", "summary|sample|all", "rows that are kept")
+/* clang-format on */
+
+/* From a file; NULL on error. */
+cJSON *scenario_read(const char *path, struct orr_error *err);
+/* "jobs.start_cost=30s", "policy.srtf.rules=helios", "seed=2". */
+int scenario_set(cJSON *scenario, const char *pair, struct orr_error *err);
+/* The world that the scenario names, the default if it names none. */
+int scenario_world(const cJSON *scenario, const struct world **out, struct orr_error *err);
+
+/* NULL on error: the scenario is wrong, or cannot be run. o must outlive it. */
+struct scenario *scenario_open(const cJSON *scenario, const struct world_output *o, struct orr_error *err);
+void scenario_close(struct scenario *s);
+
+/* The canonical text of one policy's run and its hash (over contents of inputs, parameters
+ * and the program's version). Free the text with mem_free. */
+char *scenario_text(const struct scenario *s, size_t policy, char hash[65]);
+/* Everything, for scenario show; free with mem_free. */
+char *scenario_show(const struct scenario *s);
+
+/* ---- for the worlds ---- */
+
+/* A JSON scalar as the text that the user could have given on the command line; NULL for anything else. */
+char *scenario_scalar(const cJSON *v);
+/* The scalar at key as such a text, or a copy of def (which may be NULL). */
+int scenario_text_at(const cJSON *o, const char *key, const char *def, char **out, struct orr_error *err);
+/* where: the path of o with a dot at the end, "deployments[0]."; "": the scenario. The first of known is the one that a message
+ * falls back to. */
+int scenario_check_keys_at(const cJSON *o, const char *where, const char *const *known, struct orr_error *err);
+/* The object at key as values of the table; NULL on error. */
+struct orr_args *scenario_args_at(const cJSON *o, const char *key, const struct orr_param *table, const char *where, struct orr_error *err);
+cJSON *scenario_args_json(const struct orr_args *a, const struct orr_param *table);
+/* The SHA-256 of each file that the values name, by the parameter's name; NULL if they name none. */
+cJSON *scenario_files_json(const struct orr_args *a, const struct orr_param *table);
+/* Adds the object of s->options to a resolved scenario, and the hashes of its files. */
+void scenario_add_options(cJSON *o, const struct scenario *s);
+void scenario_add_seed(cJSON *o, const struct scenario *s);
+void scenario_add_until(cJSON *o, const struct scenario *s);
+void scenario_add_record(cJSON *o, const struct scenario *s);
+void scenario_add_replications(cJSON *o, const struct scenario *s);
+
+/* ---- entries of "policies" ---- */
+
+/* Entries that are texts, "las@b", become {"policy": "las", "label": "b"}. */
+void scenario_spell_out_policies(cJSON *scenario);
+/* In a world of parts: {"policy": "fifo+vllm"} becomes {"policy": "fifo", PART: "vllm"}. */
+void scenario_spell_out_pair(cJSON *entry, const struct world *w);
+
+/* JSON keys of a policy in its entry: the first policy, or the second of a pair. */
+struct scenario_policy_keys {
+	char policy[32], set[40], plugin[48], files[48];
+};
+struct scenario_policy_keys scenario_policy_keys(const struct world *w, int part);
+
+#endif

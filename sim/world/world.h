@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * world.h - what the shared floors know of a world: its descriptor, and the table of all worlds
+ *
+ * A world is the folders sim/W and policies/W, the header include/orrery/W.h, a line in worlds.def and the include of
+ * sim/W/sources.mk in Makefile.am. Its descriptor is the variable world_W. Verb, help, checks of scenarios, hash, database, CSV,
+ * JSON, report and `policy new` follow from it; no shared file but worlds.def names a world.
+ *
+ * Invariant: a descriptor is constant. What belongs to one scenario is in struct scenario (world/scenario.h).
+ */
+#ifndef ORR_WORLD_WORLD_H
+#define ORR_WORLD_WORLD_H
+
+#include <orrery/policy.h>
+
+#include "base/sbuf.h"
+#include "hwmodel/embedded.h"
+#include "results/result.h"
+
+struct scenario;
+
+/* Called now and then with the part done, 0..1. */
+typedef void (*world_progress)(void *ctx, double done);
+
+/* ---- what a command asks for beside the scenario ---- */
+
+/* A flag of a world that is no part of the scenario: WORLD_FLAG_EXTRA, WORLD_FLAG_VERB. */
+struct world_extra {
+	const char *name, *value; /* value "": a flag without argument */
+};
+
+struct world_output {
+	const char *db, *out_dir; /* NULL: none */
+	bool json, check, quiet, fresh, no_figures;
+	bool is_series; /* one of many scenarios: no remarks on its costs */
+	bool is_shown;  /* the scenario is only shown: nothing will run */
+	int threads;    /* 0: one per core */
+	const struct world_extra *extra;
+	size_t n_extras;
+};
+
+/* The value of an extra flag, NULL if it was not given. */
+const char *world_extra(const struct world_output *o, const char *name);
+int world_threads(const struct world_output *o);
+
+/* ---- parts of a descriptor ---- */
+
+/* A key of the scenario whose value is an object or a list. */
+struct world_object {
+	const char *key;
+	const struct orr_param *table; /* of an object: its keys; NULL: the world reads it */
+	const char *doc;
+};
+
+/*
+ * A name that the scenario gives to an input. The run's hash covers the contents instead: the name is left out if the resolved
+ * scenario has the key `hash` (NULL: always). path: "trace", or "failures.trace" within an object. Parameters of files need no
+ * entry: their hashes stand under "OBJECT_files_sha256".
+ */
+struct world_input {
+	const char *path, *hash;
+};
+
+enum world_flag_kind {
+	WORLD_FLAG_KEY,    /* sets the scenario's key; "OBJECT.NAME": applied in order with --set, after a scenario file */
+	WORLD_FLAG_OBJECT, /* "OBJECT.NAME": replaces the object of a scenario file */
+	WORLD_FLAG_LIST,   /* adds names, separated by commas, to the list at the key */
+	WORLD_FLAG_EXTRA,  /* struct world_extra */
+	WORLD_FLAG_VERB    /* likewise, of the world's own verb alone */
+};
+
+struct world_flag {
+	const char *name, *arg; /* arg: its name in the help; NULL: a flag without argument, which sets `value` */
+	enum world_flag_kind kind;
+	const char *key, *value;
+	const char *doc; /* lines of the help text */
+};
+
+/* A function that a policy must have. */
+struct world_function {
+	const char *name;
+	size_t offset; /* in the table of functions */
+};
+#define WORLD_FUNCTION(ops, name)                 \
+	{                                         \
+#name, offsetof(struct ops, name) \
+	}
+
+/* What a row of the results is: counts rows that were kept, of run_result.rows_total. */
+struct world_rows {
+	const char *noun; /* "jobs" */
+	size_t (*kept)(const struct run_result *r);
+};
+
+/* ---- the descriptor ---- */
+
+struct world {
+	const char *name; /* also: the verb, the folder, the kind of policy, the key of its options */
+	const char *doc;  /* one line */
+
+	/* Policies. A world of parts has none: its policies are tuples of the parts' policies, "fifo+vllm". */
+	const struct orr_policy *const *policies; /* built in; ends with NULL */
+	size_t ops_size;
+	const struct world_function *functions; /* ends with a NULL name */
+	const char *oracle;                     /* what a policy sees that declares ORR_NEEDS_ORACLE */
+	const struct embedded_file *template;   /* of `policy new`: the source, its test */
+	const char *example;                    /* a command that ends in a list of policies */
+	const char *const *parts;               /* names of worlds whose scenarios are objects of this one's; ends with NULL */
+
+	/* Scenario. Keys that every world has are scenario_keys (world/scenario.h). */
+	const struct orr_param *keys;       /* scalars; the first is what the verb's argument names */
+	const struct world_object *objects; /* ends with a NULL key */
+	const struct orr_param *options;    /* of the object at the key `name`; NULL: none */
+	const char *const *shown;           /* keys that `scenario show` adds, accepted and ignored; ends with NULL */
+	const struct world_input *inputs;   /* ends with a NULL path */
+
+	/* Verb. usage NULL: there is none. */
+	const char *usage, *about;      /* the help's first lines; what the verb does */
+	const char *source;             /* name of the argument, "TRACE" */
+	const char *source_hint;        /* for a message: "a file, or a generator such as philly-like" */
+	const char *source_doc;         /* lines of the help text */
+	const struct world_flag *flags; /* ends with a NULL name */
+	const char *examples;
+
+	/* What rows_total counts. noun NULL: nothing. */
+	struct world_rows rows;
+
+	/* Reads inputs and fills in s->resolved (without policies) and s->state. On an error close() is called as well. Remarks
+	 * go to standard error unless s->output->quiet. */
+	int (*open)(struct scenario *s, struct orr_error *err);
+	/* Replication k of policy i; threads run different ones at once. Of k > 0 only metrics and accounts count. progress may be
+	 * NULL. The result has its labels already. */
+	int (*run)(
+		struct scenario *s, size_t i, uint32_t k, struct run_result *r, world_progress progress, void *ctx, struct orr_error *err);
+	/* May be NULL: run i was read from the database. */
+	void (*reused)(struct scenario *s, size_t i, const struct run_result *r);
+	/* May be NULL: all runs are complete; adds what is not stored with them (differences to the first), remarks, files. */
+	int (*finish)(struct scenario *s, struct run_result *const *runs, size_t n, struct orr_error *err);
+	void (*close)(struct scenario *s);
+	/* May be NULL: what the verb does instead of runs if some of its flags ask for it. *did: it did; out: for standard output. */
+	int (*instead)(struct scenario *s, struct sbuf *out, bool *did, struct orr_error *err);
+};
+
+/* In the order of worlds.def, the default first; ends with NULL. */
+extern const struct world *const worlds[];
+const struct world *world_named(const char *name); /* NULL: none */
+/* "jobs, step or spot" of all worlds, or of those that have policies of their own. */
+void world_names(struct sbuf *out, bool with_policies, const char *quote);
+/* The flag of that name; NULL: none. */
+const struct world_flag *world_flag(const struct world *w, const char *name);
+
+#endif
