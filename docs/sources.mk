@@ -17,7 +17,7 @@ EXTRA_DIST += docs/figures.sh docs/figures docs/comparison.sh
 docs-figures: orrery$(EXEEXT)
 	sh $(srcdir)/docs/figures.sh ./orrery$(EXEEXT) $(srcdir)/docs/figures
 # the pages; those of a folder link to one another, so they are installed as they lie here
-dist_doc_DATA = docs/comparison-one-gpu.md docs/comparison-steps.md docs/comparison-waits.md docs/comparison.md \
+dist_doc_DATA = docs/comparison-one-gpu.md docs/comparison-steps.md docs/comparison-waits.md docs/architecture.md docs/comparison.md \
 	docs/models.md docs/performance.md docs/policies.md docs/traces.md docs/tutorial.md \
 	docs/elastic-job.schema.json docs/graph.schema.json docs/model.schema.json docs/profile.schema.json \
 	docs/scenario.schema.json docs/served-model.schema.json
@@ -44,3 +44,8 @@ dist_referencedoc_DATA = docs/reference/books.md docs/reference/clusters.md docs
 docs-columns: orrery$(EXEEXT)
 	{ sed '/^<!-- columns -->$$/q' $(srcdir)/docs/reference/columns.md; ./orrery$(EXEEXT) db columns; } >columns.tmp && \
 	mv columns.tmp $(srcdir)/docs/reference/columns.md
+# The floor plan is drawn from the includes.
+.PHONY: docs-floors
+docs-floors:
+	page=$(srcdir)/docs/architecture.md; { sed '/^| floor/,$$d' $$page; srcdir=$(srcdir) bash $(srcdir)/tests/house/floors.sh --draw; \
+	awk '/^\| floor/ { on = 1 } on && NF == 0 { past = 1 } past' $$page; } >floors.tmp && mv floors.tmp $$page

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* catalogue.h - a text by the name of a file that ends in .json, or by a name of a list that the program carries */
+/* catalogue.h - finds a JSON text: a file if the name ends in .json, else an embedded file of that name */
 #ifndef ORR_HWMODEL_CATALOGUE_H
 #define ORR_HWMODEL_CATALOGUE_H
 
@@ -12,11 +12,11 @@ struct catalogue_text {
 	const char *path; /* for messages */
 	const char *text;
 	size_t n;
-	char *owned;                /* a file's text; NULL: the program's */
-	char hash[BYTES_HASH_SIZE]; /* of a file, packed or not; "" else */
+	char *owned;                /* text read from a file; NULL: the text is embedded */
+	char hash[BYTES_HASH_SIZE]; /* SHA-256 of the file on disk (compressed or not); "" for an embedded text */
 };
 
-/* what and list are for the message on a name that there is not: "no served model ..; orrery model list --served shows all". */
+/* what and list appear in the message about an unknown name: "no served model ..; orrery model list --served shows all". */
 int catalogue_open(const struct embedded_file *files, const char *what, const char *list, const char *name_or_file, size_t max_bytes,
 	struct catalogue_text *out, struct orr_error *err);
 void catalogue_close(struct catalogue_text *t);

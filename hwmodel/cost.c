@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Part of a fused attention: the products around a softmax, and what lies between them. */
+/* Role in a fused attention: the products around a softmax, and the layers between them. */
 enum role { ROLE_PLAIN, ROLE_SCORES, ROLE_BETWEEN, ROLE_CONTEXT };
 
 struct cost {
@@ -20,13 +20,13 @@ struct cost {
 	const struct device *dev;
 	struct cost_options o;
 	double element_bytes;
-	double Bps;        /* of memory, as achieved */
-	double ramp_s;     /* per product */
+	double Bps;        /* achieved memory bandwidth */
+	double ramp_s;     /* per matrix product */
 	struct laws *laws; /* NULL: no profile */
-	double error;      /* of those that this model uses */
+	double error;      /* of the laws that this model uses */
 	unsigned char *role;
 	bool *is_inside; /* between a product split by columns and the next split by rows */
-	/* Measured: at batch[i] all times are factor[i] of what they would be. n 0: none. */
+	/* Measured steps: at batch[i] all times are multiplied by factor[i]. n 0: none. */
 	uint32_t n;
 	double *batch, *factor;
 	char *model_source, **exact_source, **between_source, *beyond_source;
@@ -39,8 +39,8 @@ struct work {
 	double bytes;
 	double kernels;
 	double ramp_s;  /* per kernel, beside flops / rate */
-	double exposed; /* share of the time for bytes that adds to that for flops */
-	uint32_t law;   /* 0: none, the roofline answers */
+	double exposed; /* share of the memory time that adds to the compute time */
+	uint32_t law;   /* 0: none, so the roofline applies */
 };
 
 static double seconds(const struct cost *c, const struct work *w)
@@ -52,11 +52,11 @@ static double seconds(const struct cost *c, const struct work *w)
 	return (compute > memory ? compute : memory) + w->kernels * c->dev->launch_s;
 }
 
-/* From the sizes of a product: with stride 1 and padding the input has as many pixels as the output. */
+/* Infers the shape from the sizes of the product: with stride 1 and padding, input and output have the same number of pixels. */
 static enum conv_shape conv_shape(const struct dnn_layer *l)
 {
 	double taps = l->k * l->count * l->m / l->in_elems;
-	bool is_pointwise = l->k * l->count <= l->in_elems / l->m; /* strided 1x1 read more than they use */
+	bool is_pointwise = l->k * l->count <= l->in_elems / l->m; /* a strided 1x1 reads more than it uses */
 	return is_pointwise ? CONV_1X1 : taps > 8.99 && taps < 9.01 ? CONV_3X3 : CONV_OTHER;
 }
 
@@ -67,24 +67,24 @@ static double product_rate(const struct cost *c, const struct dnn_layer *l, enum
 	return c->dev->peak_flops[p] * (c->o.efficiency > 0 ? c->o.efficiency : share);
 }
 
-/* Convolutions, linear and recurrent layers: they have weights. Split by columns the output is cut, by rows the
- * input: taken to be the larger of the two, as in a transformer's blocks (Shoeybi et al. 2019, section 3). */
+/* Layers with weights: convolutions, linear and recurrent layers. A split by columns cuts the output, a split by rows the input.
+ * The larger of the two is cut, as in transformer blocks (Shoeybi et al. 2019, section 3). */
 static void weighted_work(const struct cost *c, const struct dnn_layer *l, enum dnn_pass pass, double batch, double shards, struct work *w)
 {
 	bool by_columns = l->out_elems > l->in_elems;
 	double in = batch * l->in_elems / (by_columns ? 1 : shards), out = batch * l->out_elems / (by_columns ? shards : 1);
-	double weights = l->kind == ORR_LAYER_LINEAR ? l->n * l->k : l->params; /* a tied table is read too */
+	double weights = l->kind == ORR_LAYER_LINEAR ? l->n * l->k : l->params; /* includes a tied table */
 	w->bytes = c->element_bytes * (in + out + weights / shards);
 	w->rate = product_rate(c, l, pass);
-	if (l->kind != ORR_LAYER_CONV) { /* whose efficiencies are of whole kernels */
+	if (l->kind != ORR_LAYER_CONV) { /* efficiencies of convolutions are of whole kernels */
 		w->ramp_s = c->ramp_s;
 		w->exposed = c->dev->gemm_exposed_memory;
 	}
-	/* A recurrent layer waits for itself, but its weight gradient is one product. */
+	/* The time steps of a recurrent layer run one after another; its weight gradient is one product. */
 	w->kernels = l->kind == ORR_LAYER_RNN && pass != DNN_BACKWARD_WEIGHT && l->count > 1 ? l->count : 1;
 }
 
-/* Attention: two operands without weights, so two gradients of data. */
+/* Attention: neither operand is a weight, so there are two data gradients. */
 static void matmul_work(
 	const struct cost *c, const struct dnn_layer *l, enum role role, enum dnn_pass pass, double batch, double shards, struct work *w)
 {
@@ -95,7 +95,8 @@ static void matmul_work(
 		out = fmax(0, out - scores);
 	else if (role == ROLE_CONTEXT)
 		in = fmax(0, in - scores);
-	w->flops = batch / shards * l->fwd_flops * (is_backward ? (role == ROLE_SCORES ? 3 : 2) : 1); /* fused: once more */
+	w->flops = batch / shards * l->fwd_flops *
+		   (is_backward ? (role == ROLE_SCORES ? 3 : 2) : 1); /* a fused kernel recomputes the scores */
 	w->bytes = c->element_bytes * batch / shards * (is_backward ? 2 * in + out : in + out);
 	w->rate = product_rate(c, l, pass);
 	w->ramp_s = c->ramp_s;
@@ -103,11 +104,11 @@ static void matmul_work(
 	w->kernels = is_backward ? 2 : 1;
 }
 
-/* Elements read and written per sample by the kinds that memory bounds; 0: no kernel. */
+/* Returns the elements that memory-bound kinds read and write per sample; 0: no kernel. */
 static double moved_elems(const struct cost *c, const struct dnn_layer *l, enum dnn_pass pass)
 {
 	double in = l->in_elems, out = l->out_elems;
-	bool is_layer_norm = c->d->hidden > 0; /* one row fits on the chip; a batch's statistics need a pass of their own */
+	bool is_layer_norm = c->d->hidden > 0; /* a row fits on the chip; batch statistics need a separate pass */
 	bool is_forward = pass == DNN_FORWARD, is_weight = pass == DNN_BACKWARD_WEIGHT;
 	switch (l->kind) {
 	case ORR_LAYER_NORM:
@@ -127,7 +128,8 @@ static double moved_elems(const struct cost *c, const struct dnn_layer *l, enum 
 	}
 }
 
-/* After a softmax a kernel that reads, writes and makes or reads a mask of one byte; in an addition the mask alone. */
+/* Dropout after a softmax is a kernel that reads, writes, and accesses a mask of one byte per element. Fused into an addition, it accesses
+ * the mask only. */
 static double dropout_bytes(const struct cost *c, const struct dnn_layer *l, enum dnn_pass pass)
 {
 	if (!c->o.dropout || l->block == DNN_NO_BLOCK || pass == DNN_BACKWARD_WEIGHT)
@@ -152,13 +154,13 @@ static void memory_work(
 	w->kernels = extra > 0 && l->kind == ORR_LAYER_SOFTMAX ? 2 : 1;
 }
 
-/* kernels 0: there is nothing to do. */
+/* Returns kernels 0 if the pass does nothing. */
 static struct work work_of(const struct cost *c, uint32_t i, enum dnn_pass pass, double batch, double shards, bool sequence_parallel)
 {
 	const struct dnn_layer *l = &c->d->layer[i];
 	struct work w = { .rate = 1, .law = laws_number(c->laws, i, pass) };
 	if ((pass == DNN_BACKWARD_DATA && i == 0) || c->role[i] == ROLE_BETWEEN)
-		return w; /* nobody wants the gradient of the input */
+		return w; /* the gradient of the model's input is not computed */
 	if (l->kind == ORR_LAYER_MATMUL) {
 		if (pass != DNN_BACKWARD_WEIGHT)
 			matmul_work(c, l, c->role[i], pass, batch, shards, &w);
@@ -241,7 +243,7 @@ static int look_up(struct cost *c, struct orr_error *err)
 	return rc;
 }
 
-/* The measured batch at or before `batch`, n if it lies before the first. */
+/* Returns the index of the largest measured batch size <= batch; n if all are larger. */
 static uint32_t point_before(const struct cost *c, double batch)
 {
 	uint32_t i = c->n;
@@ -275,7 +277,7 @@ const char *cost_source(const struct cost *c, double batch)
 	return i + 1 < c->n ? c->between_source[i] : c->beyond_source;
 }
 
-/* ---- what is said of the profile ---- */
+/* ---- description of the profile ---- */
 
 const char *cost_family_name(enum cost_family f)
 {
@@ -304,7 +306,7 @@ double cost_profile_error(const struct cost *c)
 	return c->laws ? c->error : NAN;
 }
 
-/* Of the laws that the kernels of this model go by, by number of kernels: median error, held out where known. */
+/* Returns the median error (held out if known) of the laws that time this model's kernels, averaged over kernels. */
 static double error_of_laws(const struct cost *c)
 {
 	double sum = 0, n = 0;
@@ -318,7 +320,7 @@ static double error_of_laws(const struct cost *c)
 	return n > 0 ? sum / n : NAN;
 }
 
-/* The families of this model, of all its kernels at batch 1: those with laws alone, or those without. */
+/* Lists the kernel families of this model at batch 1 that have a law, or (with_law false) that have none. */
 static void put_families(const struct cost *c, bool with_law, struct sbuf *out)
 {
 	uint64_t n[COST_FAMILIES] = { 0 };
@@ -359,7 +361,7 @@ static char *describe(const struct cost *c)
 	return sbuf_steal(&source);
 }
 
-/* ---- the object ---- */
+/* ---- construction ---- */
 
 static void find_inside(struct cost *c)
 {
@@ -372,7 +374,7 @@ static void find_inside(struct cost *c)
 	}
 }
 
-/* Scores, softmax (and what lies between) and context, where the two products enclose exactly one softmax. */
+/* Marks scores, softmax (with the layers between) and context where two products enclose exactly one softmax. */
 static void find_attention(struct cost *c)
 {
 	const struct dnn *d = c->d;
@@ -419,7 +421,7 @@ struct cost *cost_new(const struct dnn *d, const struct device *dev, const struc
 	c->d = d;
 	c->dev = dev;
 	c->o = *o;
-	c->o.setup = NULL; /* the caller's memory */
+	c->o.setup = NULL; /* the caller owns it */
 	c->element_bytes = o->precision == PRECISION_FP32 || o->precision == PRECISION_TF32 ? 4 : 2;
 	c->Bps = dev->memory_Bps * dev->memory_efficiency;
 	c->ramp_s = device_ramp_s(dev);

@@ -11,37 +11,37 @@
 #include <string.h>
 #include <strings.h>
 
-/* What kernel of the profile stands for a pass, in order of preference. */
+/* A kernel of the profile that can stand for a pass; lists of them are in order of preference. */
 struct wish {
 	const char *family, *op, *variant;
-	double flops, tensors; /* per element, as measured; tensors 0: those of the call */
+	double flops, tensors; /* per element, as measured; tensors 0: use the call's */
 };
 
 enum { WISHES = 6, PASSES = 3, UPDATES = 2 };
 
 struct slot {
 	uint32_t law;          /* number + 1 in the profile */
-	double flops_per_byte; /* < 0: the call's own */
+	double flops_per_byte; /* < 0: use the call's */
 };
 
 struct laws {
 	const struct profile *p;
 	double element_bytes;
-	char precision[2][8]; /* asked for, and another that runs at the same rate ("" none) */
+	char precision[2][8]; /* the requested one, and another that runs at the same rate ("": none) */
 	uint32_t n_layers, n_slots;
-	struct slot *slot;        /* [1 ..]; 0 is none */
-	uint32_t *of;             /* [layer * PASSES + pass]: a slot */
-	uint32_t update[UPDATES]; /* plain SGD and momentum, Adam */
+	struct slot *slot;        /* [1 ..]; 0: none */
+	uint32_t *of;             /* [layer * PASSES + pass]: slot number */
+	uint32_t update[UPDATES]; /* plain SGD or momentum; Adam */
 	uint32_t sample;
-	double (*z)[LAW_PARAMS]; /* by law, with a sample */
-	uint64_t *residual;      /* seeds, likewise */
+	double (*z)[LAW_PARAMS]; /* by law, if sample > 0 */
+	uint64_t *residual;      /* seeds, by law, if sample > 0 */
 };
 
-/* ---- which kernel ---- */
+/* ---- choice of the kernel ---- */
 
 /*
- * Filter taps over stride squared, from the sizes of the product: with padding the input has stride^2 pixels for each of
- * the output. Odd squares and the like are strides of 1; without padding a 3x3 loses its rim.
+ * Classifies a filter by taps / stride^2, inferred from the sizes of the product: with padding the input has stride^2 pixels per
+ * output pixel. Odd squares have stride 1. A 3x3 without padding loses its rim, hence the lower bound 8.4.
  */
 static const char *filter_class(const struct dnn_layer *l)
 {
@@ -53,7 +53,7 @@ static const char *filter_class(const struct dnn_layer *l)
 	return taps < 1 ? "1x1 strided" : off < 0.005 ? "large" : "strided";
 }
 
-/* What streams, where a kernel has no law of its own. */
+/* Streaming kernels: fallbacks for kernels without a law. */
 static const struct wish triad = { "memory", "triad", "", 2, 3 }, copy = { "memory", "copy", "", 0, 2 },
 			 add = { "memory", "residual-add", "", 1, 3 };
 
@@ -121,9 +121,9 @@ enum cost_family laws_family(enum orr_layer_kind kind)
 	}
 }
 
-/* ---- which law ---- */
+/* ---- choice of the law ---- */
 
-/* A law for that precision, or one of the same rate; where bytes decide, of any. */
+/* Returns a law for the precision, or for one of the same rate; for memory-bound kernels, of any precision. */
 static const struct law *law_for(const struct laws *x, const struct wish *w)
 {
 	const struct law *l = NULL;
@@ -135,8 +135,8 @@ static const struct law *law_for(const struct laws *x, const struct wish *w)
 }
 
 /*
- * A law over all filters is for profiles without classes of filters: where some have laws of their own, one that has none was
- * not measured, and the mean of other algorithms says nothing of it.
+ * Returns whether l covers all filters of a convolution although the profile has laws for classes of filters. A class without a
+ * law was not measured then, and the mean over the other classes, which use other algorithms, does not predict it.
  */
 static bool is_unmeasured_class(const struct laws *x, const struct law *l)
 {
@@ -153,7 +153,7 @@ static uint32_t slot_for(struct laws *x, const struct wish *w)
 {
 	const struct law *l = NULL;
 	const struct wish *found = NULL;
-	/* The first that is of this very variant, else the first that is of all. */
+	/* The first law of exactly this variant; else the first law for all variants. */
 	for (int is_any_good = 0; !found && is_any_good < 2; is_any_good++)
 		for (const struct wish *i = w; !found && i->family; i++)
 			if ((l = law_for(x, i)) && (is_any_good ? !is_unmeasured_class(x, l) : !strcasecmp(l->variant, i->variant)))
@@ -161,7 +161,7 @@ static uint32_t slot_for(struct laws *x, const struct wish *w)
 	if (!found)
 		return 0;
 	w = found;
-	double size = strcmp(w->family, "update") ? x->element_bytes : 4; /* optimizers work in fp32 */
+	double size = strcmp(w->family, "update") ? x->element_bytes : 4; /* optimizers compute in fp32 */
 	x->slot[++x->n_slots] =
 		(struct slot){ .law = (uint32_t)(l - x->p->law) + 1, .flops_per_byte = w->tensors > 0 ? w->flops / w->tensors / size : -1 };
 	return x->n_slots;
@@ -206,7 +206,7 @@ static void draw(struct laws *x, uint64_t seed)
 	}
 }
 
-/* One number for each shape of call. */
+/* Returns the residual of a call shape. */
 static double residual_of(const struct laws *x, size_t law, double flops, double bytes)
 {
 	uint64_t a, b;
@@ -217,7 +217,7 @@ static double residual_of(const struct laws *x, size_t law, double flops, double
 	return normal(&r);
 }
 
-/* ---- what cost.c asks ---- */
+/* ---- interface for cost.c ---- */
 
 struct laws *laws_new(const struct dnn *d, const struct cost_options *o, double element_bytes)
 {
@@ -228,7 +228,7 @@ struct laws *laws_new(const struct dnn *d, const struct cost_options *o, double 
 	x->of = mem_zalloc((size_t)d->n_layers * PASSES + 1, sizeof *x->of);
 	x->slot = mem_zalloc((size_t)d->n_layers * PASSES + 1 + UPDATES, sizeof *x->slot);
 	snprintf(x->precision[0], sizeof x->precision[0], "%s", precision_name(o->precision));
-	if (o->precision == PRECISION_FP16 || o->precision == PRECISION_BF16) /* tensor cores do both at one rate */
+	if (o->precision == PRECISION_FP16 || o->precision == PRECISION_BF16) /* tensor cores run both at the same rate */
 		snprintf(x->precision[1], sizeof x->precision[1], "%s",
 			precision_name(o->precision == PRECISION_FP16 ? PRECISION_BF16 : PRECISION_FP16));
 	find_all(x, d, o->efficiency <= 0);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * cost_laws.h - which law of a profile each pass over each layer goes by, and the times that it gives
+ * cost_laws.h - the laws of a profile that time each pass over each layer
  *
- * A part of cost.c. Laws are looked for once; number 0 means that the profile has none and the roofline of the
- * data sheet answers. With sample k > 0 the parameters of every law are drawn from their covariance, and each
- * shape of call gets one residual of the law's spread: both are functions of (seed, law, k), and of the
- * shape, alone, so that runs which are to be compared see the same draws. docs/models.md, "Step: times by profiles".
+ * A part of cost.c. Laws are looked up once; law number 0 means that the profile has none, so the data sheet's
+ * roofline applies. With sample k > 0 the parameters of every law are drawn from their covariance, and each
+ * call shape gets one residual from the law's spread. The draws depend on (seed, law, k) and the residuals on the
+ * shape too, so that compared runs share them (common random numbers). docs/models.md, "Step: times by profiles".
  */
 #ifndef ORR_HWMODEL_COST_LAWS_H
 #define ORR_HWMODEL_COST_LAWS_H
@@ -14,19 +14,19 @@
 
 struct laws;
 
-/* o->profile must not be NULL; it and d must outlive what is made. */
+/* o->profile must not be NULL; it and d must outlive the result. */
 struct laws *laws_new(const struct dnn *d, const struct cost_options *o, double element_bytes);
 void laws_free(struct laws *x);
 
-/* The family that a pass over layer l belongs to, whether or not it has a law. */
+/* Returns the family of the kernels of a layer kind, whether or not the profile has a law for it. */
 enum cost_family laws_family(enum orr_layer_kind kind);
-/* The number of the law for a pass over layer l, 0 if there is none. */
+/* Returns the number of the law for a pass over layer l; 0: none. */
 uint32_t laws_number(const struct laws *x, uint32_t l, enum dnn_pass pass);
-/* The same for an update with so many bytes of state per parameter. */
+/* Same for an update with state_bytes of optimizer state per parameter. */
 uint32_t laws_update(const struct laws *x, double state_bytes);
-/* Seconds of one kernel by law `number` > 0. flops < 0: as many as the kernel that was measured does for these bytes. */
+/* Returns the seconds of one kernel by law `number` > 0. flops < 0: derived from bytes, at the measured kernel's ratio. */
 double laws_seconds(const struct laws *x, uint32_t number, double flops, double bytes);
-/* Its median error, held out where known; NAN: it does not say. */
+/* Returns the law's median relative error, held out if known; NAN: not stated. */
 double laws_error(const struct laws *x, uint32_t number);
 bool laws_is_inside(const struct laws *x, uint32_t number, double flops, double bytes);
 

@@ -31,7 +31,7 @@ bool precision_named(const char *name, enum precision *out)
 	return false;
 }
 
-/* What a file is read with. */
+/* State while a file is read. */
 struct reader {
 	const char *path;
 	const cJSON *root;
@@ -46,7 +46,7 @@ static int real(const struct reader *r, const char *key, double unit, double hig
 	return rc;
 }
 
-/* {"fp32": 15.7, ..}: one number per precision. */
+/* Reads {"fp32": 15.7, ..}: one number per precision. */
 static int by_precision(const struct reader *r, const char *key, double unit, double high, bool is_needed, double out[PRECISION_COUNT])
 {
 	const cJSON *object = cJSON_GetObjectItemCaseSensitive(r->root, key);
@@ -62,19 +62,19 @@ static int by_precision(const struct reader *r, const char *key, double unit, do
 	return rc;
 }
 
-/* [forward, data, weight], or one number for all three, into d->conv_share[p][shape]. */
+/* Reads [forward, data, weight], or one number for all three, into d->conv_share[p][shape]. */
 static int read_shape(const struct reader *r, const cJSON *v, int p, int shape, struct device *d)
 {
 	if (cJSON_IsArray(v) && cJSON_GetArraySize(v) != 3)
 		v = NULL;
 	for (int i = 0; i < 3; i++) {
 		const cJSON *x = cJSON_IsArray(v) ? cJSON_GetArrayItem(v, i) : v;
-		/* Above 1 is possible: Winograd and FFT need fewer FLOPs than the direct form. */
+		/* Shares above 1 are possible: Winograd and FFT need fewer FLOPs than the direct form. */
 		if (!cJSON_IsNumber(x) || !(x->valuedouble > 0 && x->valuedouble <= 4))
 			return orr_fail(r->err, ORR_EINPUT,
-				"%.200s: $.conv_efficiency.%s: expected a share of the peak above 0, three of them (forward, data "
+				"%.200s: $.conv_efficiency.%s: expected a share of the peak above 0, a list of three (forward, data "
 				"gradient, "
-				"weight gradient), or an object of such for 1x1, 3x3 and other",
+				"weight gradient), or an object of these for 1x1, 3x3 and other",
 				r->path, precision_names[p]);
 		d->conv_share[p][shape][i] = x->valuedouble;
 	}
@@ -103,13 +103,13 @@ static int read_sources(const struct reader *r, struct device *d)
 {
 	const cJSON *sources = cJSON_GetObjectItemCaseSensitive(r->root, "sources"), *v;
 	if (!cJSON_IsObject(sources) || !sources->child)
-		return orr_fail(r->err, ORR_EINPUT, "%.200s: $.sources: expected an object that says where the figures are from", r->path);
+		return orr_fail(r->err, ORR_EINPUT, "%.200s: $.sources: expected an object of sources", r->path);
 	struct sbuf b = { 0 };
 	cJSON_ArrayForEach(v, sources)
 	{
 		if (!cJSON_IsString(v)) {
 			sbuf_free(&b);
-			return orr_fail(r->err, ORR_EINPUT, "%.200s: $.sources.%.60s: expected a text", r->path, v->string);
+			return orr_fail(r->err, ORR_EINPUT, "%.200s: $.sources.%.60s: expected a string", r->path, v->string);
 		}
 		sbuf_printf(&b, "%s%s: %s", b.len ? "\n" : "", v->string, v->valuestring);
 	}
@@ -174,7 +174,7 @@ static int read_numbers(const struct reader *r, struct device *d)
 	return rc;
 }
 
-/* Every precision that has a peak has its efficiencies, and nothing is divided by zero later. */
+/* Checks that every precision with a peak has efficiencies, and that no later divisor is 0. */
 static int check_numbers(const struct reader *r, struct device *d)
 {
 	double best = 0;
@@ -182,9 +182,9 @@ static int check_numbers(const struct reader *r, struct device *d)
 		best = d->peak_flops[p] > best ? d->peak_flops[p] : best;
 		if ((d->peak_flops[p] > 0) != (d->gemm_efficiency[p] > 0))
 			return orr_fail(r->err, ORR_EINPUT,
-				"%.200s: $.gemm_efficiency.%s: expected one above 0 for every precision with a peak, and no other", r->path,
-				precision_names[p]);
-		if (d->conv_efficiency[p] == 0) { /* not said: like any product */
+				"%.200s: $.gemm_efficiency.%s: expected a value above 0 for every precision with a peak, and for no other",
+				r->path, precision_names[p]);
+		if (d->conv_efficiency[p] == 0) { /* not given: same as other products */
 			for (int i = 0; i < CONV_SHAPES * 3; i++)
 				d->conv_share[p][i / 3][i % 3] = d->gemm_efficiency[p];
 			d->conv_efficiency[p] = d->gemm_efficiency[p];
@@ -313,7 +313,7 @@ struct device *device_load(const char *name_or_file, struct orr_error *err)
 	struct device *d = device_parse(name_or_file, text, n, err);
 	mem_free(text);
 	if (d)
-		memcpy(d->hash, hash, sizeof d->hash); /* of the file, packed or not */
+		memcpy(d->hash, hash, sizeof d->hash); /* of the file on disk, compressed or not */
 	return d;
 }
 

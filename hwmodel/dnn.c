@@ -18,7 +18,7 @@ const char *dnn_catalogue(size_t i)
 	return embedded_models[i].name;
 }
 
-/* Small letters and digits only: "ResNet-50" and "resnet_50" are "resnet50". */
+/* Keeps lower-case letters and digits only: "ResNet-50" and "resnet_50" are "resnet50". */
 static void squeeze(const char *name, char *out, size_t size)
 {
 	size_t n = 0;
@@ -28,7 +28,7 @@ static void squeeze(const char *name, char *out, size_t size)
 	out[n] = '\0';
 }
 
-/* Other names that are in use. */
+/* Aliases. */
 static const struct {
 	const char *alias, *name;
 } aliases[] = { { "gpt2", "gpt2_117m" }, { "gpt2small", "gpt2_117m" }, { "gpt2xl", "gpt2_1p5b" }, { "gpt3", "gpt3_175b" },
@@ -69,7 +69,7 @@ static void unknown(const char *spec, struct orr_error *err)
 			return;
 		}
 	orr_fail(err, ORR_EINPUT,
-		"no model \"%.80s\"; expected a name that 'orrery model list' shows, dimensions as in "
+		"no model \"%.80s\"; expected a name from 'orrery model list', dimensions as in "
 		"gpt:hidden=1024,layers=24,heads=16,seq=1024,vocab=50257, or a file FILE.json",
 		spec);
 }
@@ -117,8 +117,8 @@ double dnn_flops(const struct dnn *d, uint32_t layer, enum dnn_pass pass)
 	case DNN_BACKWARD_DATA:
 		if (layer == 0 || l->kind == ORR_LAYER_EMBEDDING)
 			return 0;
-		return (l->kind == ORR_LAYER_MATMUL ? 2 : 1) * l->fwd_flops; /* both factors are data */
+		return (l->kind == ORR_LAYER_MATMUL ? 2 : 1) * l->fwd_flops; /* both operands are data */
 	default:
-		return has_weights ? l->fwd_flops : 0; /* tied layers too have a gradient of their own */
+		return has_weights ? l->fwd_flops : 0; /* a tied layer has its own gradient */
 	}
 }

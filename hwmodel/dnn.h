@@ -2,15 +2,13 @@
 /*
  * dnn.h - a deep neural network as a chain of layers
  *
- * Figures are per sample (one image, one sequence, one record); FLOPs are 2 x MACs.
- * Backward costs as much again for the data gradient and for the weight gradient
- * (dnn_flops()), except that a first layer has no data gradient and that kinds without
- * parameters have no weight gradient. Layers are in the order of execution.
- * Arithmetic and rules: docs/models.md, "Step: models of neural networks".
+ * Values are per sample (one image, one sequence, one record); FLOPs are 2 x MACs.
+ * The data gradient and the weight gradient each cost as much as the forward pass (dnn_flops()).
+ * Exceptions: a first layer has no data gradient, and kinds without parameters have no weight gradient.
+ * Layers are in execution order. Arithmetic and rules: docs/models.md, "Step: models of neural networks".
  *
- * Data: hwmodel/models/NAME.json, written by the generator in hwmodel/modelgen/ from
- * architecture arithmetic and carried inside the program; any file of the same form
- * may be named instead; transformers also by their dimensions.
+ * Data: hwmodel/models/NAME.json, embedded in the program. The generator in hwmodel/modelgen/ computes them from the
+ * architectures. Other sources of a model: a file of the same form, or the dimensions of a transformer.
  */
 #ifndef ORR_HWMODEL_DNN_H
 #define ORR_HWMODEL_DNN_H
@@ -23,17 +21,17 @@ enum dnn_pass { DNN_FORWARD, DNN_BACKWARD_DATA, DNN_BACKWARD_WEIGHT };
 struct dnn_layer {
 	char *name;
 	enum orr_layer_kind kind; /* orrery/step.h */
-	double params;            /* learnable parameters; tied tables count once */
-	double tensors;           /* so many tensors of them (weights, biases) */
-	double rows, columns;     /* of the weights seen as one matrix (PowerSGD); 0 if none or only vectors */
+	double params;            /* learnable parameters; a tied table counts once */
+	double tensors;           /* number of parameter tensors (weights, biases) */
+	double rows, columns;     /* of the weights as one matrix (PowerSGD); 0: no weights, or vectors only */
 	double fwd_flops;
-	double in_elems, out_elems; /* read and written by the forward pass, weights aside (of a table: the rows gathered) */
-	double saved_elems;         /* kept from forward for backward; a tensor that an earlier layer keeps is not counted again */
-	/* For GEMM-like kinds (convolution as implicit GEMM): count products m x k by k x n each, per sample.
-	 * A batch of b makes m b times as large where the weights are n x k, and count for ORR_LAYER_MATMUL. */
+	double in_elems, out_elems; /* read and written by the forward pass, without weights (of a table: the gathered rows) */
+	double saved_elems;         /* kept from forward for backward; a tensor counts at the first layer that keeps it */
+	/* GEMM-like kinds (convolution as implicit GEMM): `count` products m x k by k x n per sample. A batch of b multiplies m
+	 * if the weights are n x k, and count for ORR_LAYER_MATMUL. */
 	double m, n, k, count;
-	uint32_t block;   /* number of the repeated block it belongs to (a transformer layer); DNN_NO_BLOCK */
-	bool is_in_place; /* writes over its input (ReLU): nothing new is stored */
+	uint32_t block;   /* index of its repeated block (a transformer layer), or DNN_NO_BLOCK */
+	bool is_in_place; /* overwrites its input (ReLU): stores nothing new */
 };
 
 #define DNN_NO_BLOCK UINT32_MAX
@@ -44,7 +42,7 @@ struct dnn {
 	uint32_t n_layers;
 	double params, tensors; /* sums over layers */
 	double input_elems;     /* per sample */
-	uint32_t fc_first;      /* the first fully connected layer of the classifier (Stanza); n_layers if none */
+	uint32_t fc_first;      /* first fully connected layer of the classifier (Stanza); n_layers: none */
 	/* Transformers only, else 0. */
 	uint32_t blocks, hidden, heads, kv_heads, ffn, seq, vocab;
 	char hash[65];
@@ -58,9 +56,9 @@ struct dnn {
 struct dnn *dnn_load(const char *spec, struct orr_error *err);
 struct dnn *dnn_parse(const char *path, const char *text, size_t n, struct orr_error *err);
 void dnn_free(struct dnn *d);
-/* The names of the catalogue; NULL past the last. Letter case, '-', '_', '.' and ' ' do not matter to dnn_load(). */
+/* Returns name i of the catalogue; NULL past the last. dnn_load() ignores letter case, '-', '_', '.' and ' '. */
 const char *dnn_catalogue(size_t i);
-/* "conv", "linear" ..: as in the files. */
+/* Returns the kind's name in JSON files: "conv", "linear", .. */
 const char *dnn_kind_name(enum orr_layer_kind kind);
 
 double dnn_flops(const struct dnn *d, uint32_t layer, enum dnn_pass pass);

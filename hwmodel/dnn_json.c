@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A model from JSON; the form is docs/model.schema.json. */
+/* Reads a model from JSON (docs/model.schema.json). */
 #include "hwmodel/dnn_plan.h"
 
 #include "base/bytes.h"
@@ -32,7 +32,7 @@ const char *dnn_kind_name(enum orr_layer_kind kind)
 	return (unsigned)kind < ORR_LAYER_KINDS ? kind_names[kind] : "?";
 }
 
-/* Where in the file: errors begin with "path: $.layers[3].layers[0]". */
+/* Position in the file, for messages: "path: $.layers[3].layers[0]". */
 struct place {
 	const char *path;
 	char at[64];
@@ -43,7 +43,7 @@ static int check_keys(const struct place *w, const cJSON *o, const char *const *
 	return json_keys(w->path, w->at, o, known, err);
 }
 
-/* ---- values; def NAN or NULL: the key must be there ---- */
+/* ---- values; def NAN or NULL: the key is required ---- */
 
 static int get_number(const struct place *w, const cJSON *o, const char *key, double def, double max, double *out, struct orr_error *err)
 {
@@ -58,7 +58,7 @@ static int get_number(const struct place *w, const cJSON *o, const char *key, do
 	return ORR_OK;
 }
 
-/* A whole number, but as large as a double holds them. */
+/* Reads a whole number, up to the largest that a double represents exactly. */
 static int get_count(const struct place *w, const cJSON *o, const char *key, double def, double *out, struct orr_error *err)
 {
 	int rc = get_number(w, o, key, def, MAX_COUNT, out, err);
@@ -96,7 +96,7 @@ static int get_text(const struct place *w, const cJSON *o, const char *key, cons
 	if (!v && def)
 		return ORR_OK;
 	if (!cJSON_IsString(v) || !is_plain(v->valuestring))
-		return orr_fail(err, ORR_EINPUT, "%.200s: %s.%s: expected a text of 1 to %d bytes on one line%s", w->path, w->at, key,
+		return orr_fail(err, ORR_EINPUT, "%.200s: %s.%s: expected a string of 1 to %d bytes on one line%s", w->path, w->at, key,
 			MAX_TEXT, v ? "" : ", found nothing");
 	*out = v->valuestring;
 	return ORR_OK;
@@ -111,7 +111,7 @@ static int get_bool(const struct place *w, const cJSON *o, const char *key, bool
 	return ORR_OK;
 }
 
-/* n numbers, zeros where there is no such key. */
+/* Reads n numbers; all 0 if the key is missing. */
 static int get_numbers(const struct place *w, const cJSON *o, const char *key, double *const *out, int n, struct orr_error *err)
 {
 	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
@@ -143,11 +143,11 @@ static int get_kind(const struct place *w, const cJSON *o, enum orr_layer_kind *
 		}
 	const char *near = nearest_name(text, kind_names);
 	return orr_fail(err, ORR_EINPUT, "%.200s: %s.kind: unknown kind \"%.40s\"; %s%s", w->path, w->at, text,
-		near ? "did you mean " : "there are ",
+		near ? "did you mean " : "known kinds are ",
 		near ? near : "conv, linear, matmul, rnn, embedding, norm, activation, pool, softmax, elementwise");
 }
 
-/* What backward needs of a layer, where the file does not say: docs/models.md. */
+/* Returns the default of saved_elems, what backward needs of a layer: docs/models.md. */
 static double saved_by_kind(const struct dnn_layer *l)
 {
 	switch (l->kind) {
@@ -172,12 +172,14 @@ static int check_layer(const struct place *w, const struct dnn_layer *l, struct 
 		l->kind == ORR_LAYER_CONV || l->kind == ORR_LAYER_LINEAR || l->kind == ORR_LAYER_MATMUL || l->kind == ORR_LAYER_RNN;
 	double flops = 2 * l->m * l->n * l->k * l->count;
 	if (is_product && !(l->m > 0))
-		return orr_fail(err, ORR_EINPUT, "%.200s: %s.gemm: expected [m, n, k, count], as this is a product", w->path, w->at);
+		return orr_fail(
+			err, ORR_EINPUT, "%.200s: %s.gemm: expected [m, n, k, count], required for matrix products", w->path, w->at);
 	if (is_product && fabs(flops - l->fwd_flops) > 1e-6 * flops)
 		return orr_fail(err, ORR_EINPUT, "%.200s: %s.flops: expected 2 m n k count of gemm, %.15g, found %.15g", w->path, w->at,
 			flops, l->fwd_flops);
 	if (l->params > 0 && !(l->tensors > 0))
-		return orr_fail(err, ORR_EINPUT, "%.200s: %s.tensors: expected a number from 1, as there are parameters", w->path, w->at);
+		return orr_fail(
+			err, ORR_EINPUT, "%.200s: %s.tensors: expected a number from 1 for a layer with parameters", w->path, w->at);
 	return ORR_OK;
 }
 
@@ -224,7 +226,8 @@ static int get_repeat(struct plan *p, const struct place *w, const cJSON *o, str
 		struct place inner = { .path = w->path };
 		snprintf(inner.at, sizeof inner.at, "%.40s.layers[%d]", w->at, i++);
 		if (cJSON_GetObjectItemCaseSensitive(m, "repeat"))
-			return orr_fail(err, ORR_EINPUT, "%.200s: %s.repeat: expected no repeat inside a repeat", w->path, inner.at);
+			return orr_fail(
+				err, ORR_EINPUT, "%.200s: %s.repeat: a repeat cannot be nested; expected a layer", w->path, inner.at);
 		int rc = get_layer(p, &inner, m, err);
 		if (rc)
 			return rc;
@@ -251,7 +254,7 @@ static int get_layers(struct plan *p, const char *path, const cJSON *layers, str
 	return ORR_OK;
 }
 
-/* ---- the head ---- */
+/* ---- the header ---- */
 
 static int get_transformer(struct dnn *d, const char *path, const cJSON *o, struct orr_error *err)
 {

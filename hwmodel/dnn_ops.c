@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Layers from shapes: parameters, FLOPs (2 x MACs), elements, products. The operation counts of
- * kinds that are bound by memory are nominal (docs/models.md has the table).
+ * memory-bound kinds are nominal (docs/models.md has the table).
  */
 #include "hwmodel/dnn_plan.h"
 
@@ -95,7 +95,7 @@ struct act op_activation(struct plan *p, const char *name, struct act x, enum op
 	l->fwd_flops = (kind == OP_GELU ? 8 : 1) * act_elems(x);
 	l->in_elems = l->out_elems = act_elems(x);
 	l->is_in_place = kind == OP_RELU;
-	act_keep(p, l, kind == OP_GELU ? x : y); /* the derivatives of the others follow from what they gave */
+	act_keep(p, l, kind == OP_GELU ? x : y); /* the derivatives of the others follow from their outputs */
 	return y;
 }
 
@@ -110,7 +110,7 @@ struct act op_pool(struct plan *p, const char *name, struct act x, enum op_pool 
 	l->out_elems = act_elems(y);
 	if (kind == OP_MAXPOOL || kind == OP_MAXPOOL_CEIL) {
 		act_keep(p, l, x);
-		l->saved_elems += act_elems(y); /* where each maximum was */
+		l->saved_elems += act_elems(y); /* indices of the maxima */
 	}
 	return y;
 }
@@ -163,6 +163,6 @@ struct act op_embedding(struct plan *p, const char *name, double rows, double c,
 	l->out_elems = act_elems(y);
 	l->fwd_flops = is_added ? l->out_elems : 0;
 	l->in_elems = (is_added ? 2 : 1) * l->out_elems;
-	l->saved_elems = is_added ? 0 : tokens; /* which rows */
+	l->saved_elems = is_added ? 0 : tokens; /* indices of the rows */
 	return y;
 }

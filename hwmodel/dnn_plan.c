@@ -82,7 +82,7 @@ double plan_layers(const struct plan *p)
 	return n;
 }
 
-/* The name with '#' replaced by the number of the repetition. */
+/* Returns the name with '#' replaced by `number`. The caller frees it. */
 static char *numbered(const char *name, uint32_t number)
 {
 	const char *mark = strchr(name, '#');

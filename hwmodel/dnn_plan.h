@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * dnn_plan.h - a model in the making, before repeated blocks are written out
+ * dnn_plan.h - a model under construction, before its repeated blocks are expanded
  *
- * What the JSON reader, the transformers by dimension and the generator of the catalogue
- * share. A plan holds a repeated block once; '#' in the names of its layers stands for the
- * number of the repetition. plan_expand() makes a struct dnn of it.
+ * Shared by the JSON reader, the transformers by dimension and the generator of the catalogue. A plan holds a repeated
+ * block once; '#' in the names of its layers stands for the index of the repetition. plan_expand() converts a plan to a
+ * struct dnn.
  *
- * The ops below compute a layer from shapes. They also follow which activations are kept
- * for backward: invariant: an activation (a number of `struct act`) adds its elements to
- * saved_elems of one layer at most, the first that keeps it (docs/models.md).
+ * The ops below compute a layer from shapes. They also track which activations are kept for backward.
+ * Invariant: an activation (a `number` of struct act) adds its elements to saved_elems of at most one layer, the first
+ * that keeps it (docs/models.md).
  */
 #ifndef ORR_HWMODEL_DNN_PLAN_H
 #define ORR_HWMODEL_DNN_PLAN_H
@@ -19,33 +19,33 @@ enum { PLAN_MAX_LAYERS = 200000, PLAN_MAX_NAME = 200 };
 
 struct plan_repeat {
 	size_t first, n_layers;
-	uint32_t count, from; /* '#' is from .. from+count-1 */
+	uint32_t count, from; /* '#' runs over from .. from+count-1 */
 	bool is_block;        /* each repetition is a transformer layer */
 };
 
 struct plan {
-	struct dnn *d;    /* its head; d->layer is filled in by plan_expand() */
+	struct dnn *d;    /* all but d->layer, which plan_expand() fills in */
 	char *classifier; /* name of the first fully connected layer; NULL: none */
 	struct dnn_layer *layer;
 	size_t n, cap;
-	struct plan_repeat *repeat; /* in order, never inside one another */
+	struct plan_repeat *repeat; /* in order, never nested */
 	size_t n_repeats, repeat_cap;
-	char prefix[64]; /* of the names that ops give */
-	bool *is_saved;  /* by number of activation */
+	char prefix[64]; /* of the layer names that ops create */
+	bool *is_saved;  /* by activation number */
 	size_t n_acts, act_cap;
 };
 
 struct plan *plan_new(const char *name, const char *title, const char *input);
 void plan_free(struct plan *p);
-/* The layers between begin and end are repeated. */
+/* The layers added between begin and end are repeated `count` times. */
 void plan_repeat_begin(struct plan *p, uint32_t count, uint32_t from, bool is_block);
 void plan_repeat_end(struct plan *p);
 void plan_prefix(struct plan *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* A layer of zeros named prefix + name. Valid until the next is added. */
+/* Adds a zeroed layer named prefix + name. The pointer is valid until the next layer is added. */
 struct dnn_layer *plan_add(struct plan *p, enum orr_layer_kind kind, const char *name);
-/* Layers once repeats are written out. */
+/* Returns the number of layers after the expansion of repeats. */
 double plan_layers(const struct plan *p);
-/* Frees the plan. There are at most PLAN_MAX_LAYERS. */
+/* Frees the plan. Precondition: plan_layers() is at most PLAN_MAX_LAYERS. */
 struct dnn *plan_expand(struct plan *p);
 
 /* ---- ops: c channels of h x w, or c features of h tokens (w 1) ---- */
@@ -66,12 +66,12 @@ enum op_pool { OP_MAXPOOL, OP_MAXPOOL_CEIL, OP_AVGPOOL, OP_AVGPOOL_CEIL };
 
 double act_elems(struct act a);
 struct act act_new(struct plan *p, double c, double h, double w);
-/* l keeps a, unless another layer does. */
+/* Counts a among the activations that l keeps for backward, unless an earlier layer keeps it. */
 void act_keep(struct plan *p, struct dnn_layer *l, struct act a);
 
-struct act op_input(struct plan *p, double c, double h, double w); /* the model's */
+struct act op_input(struct plan *p, double c, double h, double w); /* input of the model */
 struct act op_conv(struct plan *p, const char *name, struct act x, struct conv k);
-/* Per token. pieces: so many weights (and biases) side by side. */
+/* Applied per token. pieces: number of weights (and biases) side by side. */
 struct act op_linear(struct plan *p, const char *name, struct act x, double out, bool bias, double pieces);
 struct act op_norm(struct plan *p, const char *name, struct act x, enum op_norm kind);
 struct act op_activation(struct plan *p, const char *name, struct act x, enum op_activation kind);
@@ -80,7 +80,7 @@ struct act op_global_pool(struct plan *p, const char *name, struct act x);
 struct act op_softmax(struct plan *p, const char *name, struct act x);
 struct act op_add(struct plan *p, const char *name, struct act x);
 struct act op_concat(struct plan *p, const char *name, const struct act *part, size_t n);
-/* Gathers x.h rows of a table, or (with is_added) adds them to what is there. */
+/* Gathers `tokens` rows of a table; with is_added, adds them to the previous output. */
 struct act op_embedding(struct plan *p, const char *name, double rows, double c, double tokens, bool is_added);
 
 /* ---- transformers by dimension (dnn_transformer.c) ---- */
@@ -88,9 +88,9 @@ struct act op_embedding(struct plan *p, const char *name, double rows, double c,
 struct transformer {
 	const char *name, *title; /* title NULL: made from the dimensions */
 	uint32_t hidden, layers, heads, kv_heads, ffn, seq, vocab;
-	uint32_t positions; /* rows of the table of positions; llama and vit have none of this kind */
-	bool is_tied;       /* the output layer shares the table of tokens */
-	bool keeps_dropout; /* what dropout keeps for backward counts too */
+	uint32_t positions; /* rows of the position table; unused by llama and vit */
+	bool is_tied;       /* the output layer shares the token table */
+	bool keeps_dropout; /* saved_elems includes what dropout keeps for backward */
 	/* bert */
 	enum transformer_head { HEAD_NONE, HEAD_POOLER, HEAD_PRETRAIN, HEAD_QA } head;
 	uint32_t types, predictions;
@@ -104,31 +104,31 @@ struct plan *transformer_llama(const struct transformer *t);
 struct plan *transformer_bert(const struct transformer *t);
 struct plan *transformer_vit(const struct transformer *t);
 
-/* Parts of them. Names are of the rows, after the plan's prefix. */
+/* Parts of transformers. Layer names start with the plan's prefix. */
 struct attention {
 	double query_tokens, key_tokens, hidden, heads, kv_heads;
 	const char *name; /* "attn" gives attn_scores, attn_softmax, attn_context */
 	bool keeps_dropout;
 };
-/* Scores, softmax and context of q, k and v that are there. */
+/* Adds scores, softmax and context; the caller has added q, k and v. */
 struct act op_attention(struct plan *p, const struct attention *a);
-enum op_mlp { OP_MLP_GELU, OP_MLP_RELU, OP_MLP_SILU }; /* silu: gated, two products up (Llama) */
+enum op_mlp { OP_MLP_GELU, OP_MLP_RELU, OP_MLP_SILU }; /* silu: gated, two up-projections (Llama) */
 struct act op_mlp(struct plan *p, struct act x, double ffn, enum op_mlp kind, bool bias);
 
 /* ---- recommenders (dnn_recommend.c) ---- */
 
 struct deepfm {
-	uint32_t ids; /* rows of the tables; 0: tables without parameters */
+	uint32_t ids; /* rows of the tables; 0: the tables count no parameters */
 	uint32_t fields, dim, hidden, layers;
 	bool has_norm; /* batch norm after each hidden layer */
 };
 struct plan *recommender_deepfm(const char *name, const char *title, const struct deepfm *z);
-/* Linear layers of so many outputs (ends with 0), each with an activation: rows name0, name0_act, .. */
+/* Adds linear layers with out[i] outputs (the list ends with 0), each with an activation: name0, name0_act, .. */
 struct act op_perceptron(struct plan *p, const char *name, const char *act, struct act x, const int *out, enum op_activation last);
-/* One row gathered for each field, or their sum; ids 0: without parameters. */
+/* Gathers one row per field, or (is_summed) the sum of the rows. ids 0: the tables count no parameters. */
 struct act op_tables(struct plan *p, const char *name, double ids, double dim, double fields, bool is_summed);
 
-/* "gpt:hidden=..,..": the plan, or NULL with an error that names the key (dnn_spec.c). */
+/* Parses "gpt:hidden=..,.." (dnn_spec.c). NULL on error; the message names the key. */
 struct plan *plan_from_spec(const char *spec, struct orr_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Recommenders: perceptrons beside tables that are gathered from. DeepFM: Guo et al., IJCAI 2017. */
+/* Recommenders: perceptrons and embedding tables. DeepFM: Guo et al., IJCAI 2017. */
 #include "hwmodel/dnn_plan.h"
 
 #include <stdio.h>
@@ -33,7 +33,7 @@ struct plan *recommender_deepfm(const char *name, const char *title, const struc
 	struct plan *p = plan_new(name, title, input);
 	p->d->input_elems = z->fields;
 	op_tables(p, "fm_linear", z->ids, 1, z->fields, true);
-	if (z->ids) { /* a weight per id, and one besides */
+	if (z->ids) { /* the first-order term: a weight per id, and a bias */
 		struct dnn_layer *first = &p->layer[p->n - 1];
 		first->params += 1;
 		first->tensors = 2;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* "gpt:hidden=12288,layers=96,..": models by dimension. */
+/* Models by dimension: "gpt:hidden=12288,layers=96,..". */
 #include "hwmodel/dnn_plan.h"
 
 #include "base/num.h"
@@ -20,8 +20,8 @@ struct values {
 struct key {
 	const char *name;
 	size_t offset;
-	int of;      /* families that have it */
-	int64_t def; /* -1: it must be given; -2: follows from others */
+	int of;      /* families that have this key */
+	int64_t def; /* -1: required; -2: derived from other keys */
 	uint32_t min, max;
 };
 #define KEY(name, of, def, min, max)                                    \
@@ -48,7 +48,7 @@ static const struct key keys[] = {
 	KEY(dropout, GPT | BERT, 0, 0, 1),
 	KEY(types, BERT, 2, 0, MAX_DIMENSION),
 	KEY(predictions, BERT, -2, 1, 10000000),
-	KEY(head, BERT, HEAD_POOLER, 0, 0), /* by name */
+	KEY(head, BERT, HEAD_POOLER, 0, 0), /* given by name */
 	KEY(image, VIT, 224, 1, 16384),
 	KEY(patch, VIT, 16, 1, 16384),
 	KEY(classes, VIT, 1000, 1, MAX_DIMENSION),
@@ -74,14 +74,14 @@ static int unknown_key(const char *spec, enum family family, const char *name, s
 			len += (size_t)snprintf(all + len, sizeof all - len, "%s%s", len ? ", " : "", keys[i].name);
 		}
 	const char *near = nearest_name(name, names);
-	return orr_fail(err, ORR_EINPUT, "%.120s: no dimension \"%.40s\"; %s%s", spec, name, near ? "did you mean " : "there are ",
-		near ? near : all);
+	return orr_fail(err, ORR_EINPUT, "%.120s: no dimension \"%.40s\"; %s%s", spec, name,
+		near ? "did you mean " : "known dimensions are ", near ? near : all);
 }
 
 static int set(const char *spec, struct values *v, const struct key *k, const char *text, struct orr_error *err)
 {
 	if (*at(v, k) != UNSET)
-		return orr_fail(err, ORR_EINPUT, "%.120s: %s: expected once", spec, k->name);
+		return orr_fail(err, ORR_EINPUT, "%.120s: %s: duplicate key", spec, k->name);
 	if (!strcmp(k->name, "head")) {
 		for (uint32_t i = 0; head_names[i]; i++)
 			if (!strcmp(head_names[i], text)) {
@@ -127,7 +127,7 @@ static int parse(const char *spec, enum family family, const char *text, struct 
 			continue;
 		if (k->def == -1)
 			return orr_fail(
-				err, ORR_EINPUT, "%.120s: %s: must be given, a whole number from %u to %u", spec, k->name, k->min, k->max);
+				err, ORR_EINPUT, "%.120s: %s: required: a whole number from %u to %u", spec, k->name, k->min, k->max);
 		if (k->def >= 0)
 			*at(v, k) = (uint32_t)k->def;
 	}
@@ -136,7 +136,7 @@ static int parse(const char *spec, enum family family, const char *text, struct 
 
 static void fill_in(struct values *v, enum family family)
 {
-	if (v->ffn == UNSET && family == LLAMA) /* two thirds of 4 h, up to a multiple of 256 */
+	if (v->ffn == UNSET && family == LLAMA) /* two thirds of 4 h, rounded up to a multiple of 256 */
 		v->ffn = (uint32_t)(((uint64_t)v->hidden * 8 / 3 + 255) / 256 * 256);
 	else if (v->ffn == UNSET)
 		v->ffn = 4 * v->hidden;
@@ -150,7 +150,7 @@ static void fill_in(struct values *v, enum family family)
 		v->positions = family == BERT && v->seq < 512 ? 512 : v->seq;
 	if (v->tied == UNSET)
 		v->tied = family == GPT;
-	if (v->predictions == UNSET) /* 20 of 128, 80 of 512: BERT's pre-training */
+	if (v->predictions == UNSET) /* 20 of 128, 80 of 512, as in BERT's pre-training */
 		v->predictions = v->seq * 5 / 32 ? v->seq * 5 / 32 : 1;
 	if (v->types == UNSET)
 		v->types = 0;
@@ -206,7 +206,7 @@ struct plan *plan_from_spec(const char *spec, struct orr_error *err)
 	static const struct {
 		const char *name;
 		enum family family;
-		struct plan *(*make)(const struct transformer *t); /* NULL: no transformer */
+		struct plan *(*make)(const struct transformer *t); /* NULL: not a transformer */
 	} families[] = { { "gpt", GPT, transformer_gpt }, { "bert", BERT, transformer_bert }, { "llama", LLAMA, transformer_llama },
 		{ "vit", VIT, transformer_vit }, { "deepfm", DEEPFM, NULL } };
 	size_t n = strcspn(spec, ":");
@@ -221,7 +221,7 @@ struct plan *plan_from_spec(const char *spec, struct orr_error *err)
 		fill_in(&v, families[i].family);
 		return check(spec, &v, families[i].family, err) ? NULL : transformer(spec, &v, families[i].make);
 	}
-	orr_fail(err, ORR_EINPUT, "%.120s: no family of models \"%.*s\"; there are gpt, bert, llama, vit, deepfm", spec,
+	orr_fail(err, ORR_EINPUT, "%.120s: unknown model family \"%.*s\"; expected gpt, bert, llama, vit, deepfm", spec,
 		n < 40 ? (int)n : 40, spec);
 	return NULL;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Transformers by dimension. Rows are those of an unfused implementation: a scores matrix is
- * written, normalised and read. GPT: Radford et al. 2019 (norm before); BERT: Devlin et al.
- * 2019 (norm after); Llama 2: Touvron et al. 2023 (RMS norm, rotary positions, gated MLP,
+ * Transformers by dimension. Layers are those of an unfused implementation: a scores matrix is
+ * written, normalised and read. GPT: Radford et al. 2019 (pre-norm); BERT: Devlin et al.
+ * 2019 (post-norm); Llama 2: Touvron et al. 2023 (RMS norm, rotary positions, gated MLP,
  * grouped keys and values); ViT: Dosovitskiy et al. 2021, DeiT: Touvron et al. 2021.
  */
 #include "hwmodel/dnn_plan.h"
@@ -34,8 +34,8 @@ static struct plan *begin_text(const struct transformer *t, const char *family)
 }
 
 /*
- * What dropout after the layer just added keeps: its mask, a byte per element and so half an element of two
- * bytes, and what it gave if a product reads that. There is no row: a kernel does it in passing.
+ * Adds what dropout after the last layer keeps: its mask (one byte per element, half an element of two bytes), and its
+ * output if a product reads it. Dropout is fused and has no layer of its own.
  */
 static void keep_dropout(struct plan *p, bool is_read_by_product)
 {
@@ -96,7 +96,7 @@ struct style {
 	bool is_norm_first, has_bias, has_rope;
 	enum op_norm norm;
 	enum op_mlp mlp;
-	double pieces; /* of the product that makes q, k and v */
+	double pieces; /* of the product that computes q, k and v */
 };
 static const struct style gpt_style = { true, true, false, OP_LAYERNORM, OP_MLP_GELU, 1 };
 static const struct style vit_style = { true, true, false, OP_LAYERNORM, OP_MLP_GELU, 1 };
@@ -143,7 +143,7 @@ static struct act blocks(struct plan *p, const struct transformer *t, const stru
 	return x;
 }
 
-/* A linear layer whose weights are those of a table counted before; the bias is its own. */
+/* Adds a linear layer that shares the weights of an earlier table; only the bias counts as a parameter. */
 static struct act tied(struct plan *p, const char *name, struct act x, double out, bool bias)
 {
 	struct act y = op_linear(p, name, x, out, bias, 1);
@@ -183,7 +183,7 @@ struct plan *transformer_llama(const struct transformer *t)
 
 static void pretraining_heads(struct plan *p, const struct transformer *t, struct act pooled)
 {
-	struct act x = act_new(p, t->hidden, t->predictions, 1); /* the masked positions of what the blocks gave */
+	struct act x = act_new(p, t->hidden, t->predictions, 1); /* the masked positions of the blocks' output */
 	x = op_linear(p, "mlm_transform", x, t->hidden, true, 1);
 	x = op_norm(p, "mlm_ln", op_activation(p, "mlm_act", x, OP_GELU), OP_LAYERNORM);
 	op_softmax(p, "mlm_softmax", tied(p, "mlm_decoder", x, t->vocab, true));
@@ -216,7 +216,7 @@ struct plan *transformer_vit(const struct transformer *t)
 	char input[40];
 	snprintf(input, sizeof input, "%ux%ux3", t->image, t->image);
 	struct plan *p = begin(t, "ViT", input);
-	double extra = t->is_distilled ? 2 : 1; /* tokens beside the patches */
+	double extra = t->is_distilled ? 2 : 1; /* tokens in addition to the patches */
 	struct act x = op_input(p, 3, t->image, t->image);
 	x = op_conv(
 		p, "patch_embed", x, (struct conv){ .out = t->hidden, .kh = t->patch, .kw = t->patch, .stride = t->patch, .bias = true });

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Loading elastic jobs, and looking up their points. How a file is read: elastic_json.c. */
+/* Loads elastic jobs and finds their points. The parser is in elastic_json.c. */
 #include "hwmodel/elastic.h"
 
 #include "base/mem.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * elastic.h - training jobs that can run on changing numbers of nodes: what a step takes in each shape
+ * elastic.h - training jobs that run on changing numbers of nodes: step times of each shape
  *
- * An elastic job is a JSON file (docs/elastic-job.schema.json) or the name of one that ships (hwmodel/elastic/NAME.json).
- * Step times by (pipelines, depth) are a table of the file, or are to be derived from the step world (struct elastic_step says of
- * what; sim/spot/derive.h does it and fills in the table). Curves over the number of nodes and single figures serve rules that
- * were published with such numbers. Times ns, sizes bytes. Does not change once made (and derived); may be shared by threads.
+ * An elastic job is a JSON file (docs/elastic-job.schema.json) or a name of the catalogue (hwmodel/elastic/NAME.json).
+ * Step times by (pipelines, depth) are a table of the file, or are derived from the step world: struct elastic_step is the input
+ * of sim/spot/derive.h, which fills in the table. Policies that were published with measured curves (over the number of nodes)
+ * and single numbers read them from here. Times are ns, sizes bytes. Read-only once derived; may be shared by threads.
  */
 #ifndef ORR_HWMODEL_ELASTIC_H
 #define ORR_HWMODEL_ELASTIC_H
@@ -16,13 +16,13 @@ enum { ELASTIC_PLAIN, ELASTIC_REDUNDANT, ELASTIC_DEGRADED, ELASTIC_KINDS }; /* a
 
 struct elastic_point {
 	uint32_t pipelines, depth;
-	int64_t step_ns[ELASTIC_KINDS]; /* 0: no such step. A table gives one number: of PLAIN and REDUNDANT */
+	int64_t step_ns[ELASTIC_KINDS]; /* 0: no such step. A table gives one time, for PLAIN and REDUNDANT */
 	int64_t failover_ns;
 	double redundant; /* share of the nodes' time in a redundant step */
 };
 struct elastic_curve {
 	char *name;
-	uint32_t first, n; /* value[i] is of first + i nodes */
+	uint32_t first, n; /* value[i] is for first + i nodes */
 	double *value;
 };
 struct elastic_figure {
@@ -32,11 +32,11 @@ struct elastic_figure {
 /* Step times from the step world: a DNN on nodes of one device each. */
 struct elastic_step {
 	char *model, *device, *precision;
-	uint32_t batch, micro_batch; /* samples of a whole step; of one micro-batch */
+	uint32_t batch, micro_batch; /* samples of a step; of a micro-batch */
 	double node_Bps, latency_s;
-	uint32_t max_pipelines, min_depth, max_depth, max_nodes; /* shapes to derive */
-	char *optimizer, *recompute;                             /* as step.optimizer; as a pipeline policy's recompute */
-	char *cut, *redundancy;                                  /* as the step policy bamboo has them: of all steps; of redundant ones */
+	uint32_t max_pipelines, min_depth, max_depth, max_nodes; /* bounds of the shapes to derive */
+	char *optimizer, *recompute;                             /* values of step.optimizer; of a pipeline policy's recompute */
+	char *cut, *redundancy; /* parameters of the step policy bamboo: for all steps; for redundant steps */
 };
 
 struct elastic {
@@ -47,21 +47,21 @@ struct elastic {
 	uint32_t depth, pipelines;
 	uint32_t on_demand_nodes;
 	int64_t on_demand_step_ns;
-	struct elastic_point *point; /* by pipelines, then depth */
+	struct elastic_point *point; /* sorted by pipelines, then depth */
 	uint32_t n_points;
 	struct elastic_curve *curve;
 	uint32_t n_curves;
 	struct elastic_figure *figure;
 	uint32_t n_figures;
-	struct elastic_step *step; /* NULL: the table is all */
+	struct elastic_step *step; /* NULL: nothing to derive */
 };
 
-/* A file that ends in .json, or a name of the catalogue. NULL on error. */
+/* name_or_file: a file that ends in .json, or a name of the catalogue. NULL on error. */
 struct elastic *elastic_load(const char *name_or_file, struct orr_error *err);
 struct elastic *elastic_parse(const char *path, const char *text, size_t n, struct orr_error *err);
 void elastic_free(struct elastic *job);
-const char *elastic_catalogue(size_t i); /* names that ship; NULL past the last */
-/* NULL: no such point. */
+const char *elastic_catalogue(size_t i); /* NULL past the last */
+/* Returns NULL if the table has no such point. */
 const struct elastic_point *elastic_find(const struct elastic *job, uint32_t pipelines, uint32_t depth);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* An elastic job from JSON; the form is docs/elastic-job.schema.json. */
+/* Reads an elastic job from JSON (docs/elastic-job.schema.json). */
 #include "hwmodel/elastic.h"
 
 #include "base/bytes.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_MS 1e12 /* of a step: 31 years */
+#define MAX_MS 1e12 /* longest step: 31 years */
 #define MAX_VALUE 1e18
 #define NS_PER_MS 1e6
 
@@ -27,7 +27,7 @@ enum {
 	MAX_DERIVED = 256
 };
 
-/* What a file is read with. */
+/* State while a file is read. */
 struct reader {
 	const char *path;
 	const cJSON *root;
@@ -60,12 +60,12 @@ static int get_text(const struct reader *r, const cJSON *o, const char *where, c
 		is_good &= (unsigned char)*c >= ' ' && *c != 0x7f;
 	snprintf(at, sizeof at, "%s.%s", where, key);
 	if (!is_good)
-		return wrong(r, at, "a text of 1 to 600 bytes on one line", v);
+		return wrong(r, at, "a string of 1 to 600 bytes on one line", v);
 	*out = mem_strdup(v->valuestring);
 	return ORR_OK;
 }
 
-/* A number; *out stays as it is where there is none. */
+/* Reads a number. A missing key leaves *out unchanged. */
 static int get_real(const struct reader *r, const cJSON *o, const char *where, const char *key, double low, double high, double *out)
 {
 	return json_real(r->path, where, o, key, low, high, false, out, r->err);
@@ -106,7 +106,7 @@ static int get_u32(
 	return rc;
 }
 
-/* A time above 0, in a unit of unit_ns; at least 1 ns. */
+/* Reads a time in units of unit_ns; at least 1 ns, or 0 with may_be_zero. */
 static int get_ns(const struct reader *r, const cJSON *v, const char *at, double unit_ns, bool may_be_zero, int64_t *out)
 {
 	char expected[80];
@@ -120,7 +120,7 @@ static int get_ns(const struct reader *r, const cJSON *v, const char *at, double
 	return wrong(r, at, expected, v);
 }
 
-/* Letters, digits and "._-": what a policy asks for. */
+/* Checks a name that policies look up: letters, digits and "._-". */
 static int check_name(const struct reader *r, const char *where, const cJSON *v)
 {
 	bool is_good = *v->string && strlen(v->string) <= MAX_NAME;
@@ -128,7 +128,7 @@ static int check_name(const struct reader *r, const char *where, const cJSON *v)
 		is_good &= isalnum((unsigned char)*c) || strchr("._-", *c);
 	for (const cJSON *w = v->next; is_good && w; w = w->next)
 		if (!strcmp(w->string, v->string))
-			return orr_fail(r->err, ORR_EINPUT, "%.200s: %s: key \"%s\" is there twice", r->path, where, v->string);
+			return orr_fail(r->err, ORR_EINPUT, "%.200s: %s: duplicate key \"%s\"", r->path, where, v->string);
 	if (is_good)
 		return ORR_OK;
 	return orr_fail(r->err, ORR_EINPUT, "%.200s: %s: expected keys of 1 to 80 letters, digits, \".\", \"_\" and \"-\", found \"%.60s\"",
@@ -137,7 +137,7 @@ static int check_name(const struct reader *r, const char *where, const cJSON *v)
 
 /* ---- points ---- */
 
-/* [pipelines, depth, ms] */
+/* Reads [pipelines, depth, ms]. */
 static int get_triple(const struct reader *r, const cJSON *v, const char *at, struct elastic_point *p)
 {
 	char where[80];
@@ -158,7 +158,7 @@ static int get_triple(const struct reader *r, const cJSON *v, const char *at, st
 	return rc;
 }
 
-/* The same with names, and with what a table of three numbers cannot say. */
+/* Reads a point as an object, with the fields that a list of three numbers lacks. */
 static int get_point_object(const struct reader *r, const cJSON *v, const char *at, struct elastic_point *p)
 {
 	static const char *const keys[] = { "pipelines", "depth", "step_ms", "redundant_step_ms", "degraded_step_ms", "failover_ms",
@@ -214,12 +214,12 @@ static int get_points(const struct reader *r, const cJSON *v)
 	qsort(job->point, job->n_points, sizeof *job->point, by_shape);
 	for (uint32_t i = 1; i < job->n_points; i++)
 		if (!by_shape(&job->point[i - 1], &job->point[i]))
-			return orr_fail(r->err, ORR_EINPUT, "%.200s: $.points: %u pipelines of depth %u are there twice", r->path,
+			return orr_fail(r->err, ORR_EINPUT, "%.200s: $.points: duplicate point of %u pipelines of depth %u", r->path,
 				job->point[i].pipelines, job->point[i].depth);
 	return ORR_OK;
 }
 
-/* ---- curves and figures ---- */
+/* ---- curves and single numbers ---- */
 
 static int get_curve(const struct reader *r, const cJSON *v, struct elastic_curve *c)
 {
@@ -283,9 +283,9 @@ static int get_figures(const struct reader *r, const cJSON *v)
 	return ORR_OK;
 }
 
-/* ---- work without a shape, the step world, the baseline ---- */
+/* ---- total work, the step world, the on-demand baseline ---- */
 
-/* So many hours on one node, in steps of step_s: one point. */
+/* Reads hours of work on one node, in steps of step_s, as a table of one point. */
 static int get_work(const struct reader *r, const cJSON *v)
 {
 	static const char *const keys[] = { "hours", "step_s", NULL };
@@ -324,7 +324,7 @@ static int get_choice(const struct reader *r, const cJSON *o, const char *where,
 	return wrong(r, at, expected, v);
 }
 
-/* The first of each is the default. */
+/* The first choice of each key is the default. */
 static int get_step_choices(const struct reader *r, const cJSON *v, struct elastic_step *s)
 {
 	static const char *const precisions[] = { "fp32", "tf32", "fp16", "bf16", NULL };
@@ -357,7 +357,7 @@ static int get_step(const struct reader *r, const cJSON *v)
 		get_u32(r, v, "$.step", "max_depth", s->min_depth, MAX_DERIVED, false, &s->max_depth) ||
 		get_u32(r, v, "$.step", "max_nodes", s->min_depth, MAX_DERIVED, false, &s->max_nodes))
 		return ORR_EINPUT;
-	if (s->max_depth < s->min_depth) /* the default, where only min_depth is given */
+	if (s->max_depth < s->min_depth) /* only min_depth is given */
 		s->max_depth = s->min_depth;
 	if (s->max_nodes < s->min_depth)
 		s->max_nodes = s->min_depth;
@@ -377,9 +377,9 @@ static int get_on_demand(const struct reader *r, const cJSON *v)
 	return get_ns(r, item(v, "step_s"), "$.on_demand.step_s", 1e9, false, &r->job->on_demand_step_ns);
 }
 
-/* ---- the whole ---- */
+/* ---- the file ---- */
 
-/* What a step takes: exactly one of points, work and step; or curves alone. */
+/* Reads the step times: exactly one of points, work and step; or curves alone. */
 static int get_times(const struct reader *r)
 {
 	static const struct {
@@ -409,9 +409,9 @@ static int get_sizes(const struct reader *r)
 	if (has_work || job->step)
 		job->samples_per_step = has_work ? 1 : job->step->batch;
 	if (job->step && item(r->root, "samples_per_step"))
-		return orr_fail(r->err, ORR_EINPUT, "%.200s: $.samples_per_step: expected none beside $.step.batch", r->path);
+		return orr_fail(r->err, ORR_EINPUT, "%.200s: $.samples_per_step: not allowed beside $.step.batch", r->path);
 	if (has_work && item(r->root, "steps"))
-		return orr_fail(r->err, ORR_EINPUT, "%.200s: $.steps: expected none beside $.work", r->path);
+		return orr_fail(r->err, ORR_EINPUT, "%.200s: $.steps: not allowed beside $.work", r->path);
 	if (json_real(
 		    r->path, "$", r->root, "samples_per_step", 1e-9, 1e15, !(job->samples_per_step > 0), &job->samples_per_step, r->err) ||
 		get_real(r, r->root, "$", "state_bytes", 0, MAX_VALUE, &job->state_bytes) ||

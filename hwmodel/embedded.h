@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * embedded.h - data files carried inside the program
+ * embedded.h - data files embedded in the program
  *
- * Made at build time by hwmodel/embed.sh from the files that sources.mk lists, in that
- * order; each list ends with a NULL name. A name is the file's without folder and ".json".
+ * hwmodel/embed.sh generates the lists at build time from the files in sources.mk, in that order. Each list ends with a
+ * NULL name. A name is the file's name without folder and ".json".
  */
 #ifndef ORR_HWMODEL_EMBEDDED_H
 #define ORR_HWMODEL_EMBEDDED_H

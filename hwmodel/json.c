@@ -23,7 +23,7 @@ cJSON *json_parse(const char *path, const char *text, size_t n, struct orr_error
 		line += *c == '\n';
 	}
 	cJSON_Delete(root);
-	orr_fail(err, ORR_EINPUT, "%.300s:%d:%d: this is no JSON", path, line, column);
+	orr_fail(err, ORR_EINPUT, "%.300s:%d:%d: not valid JSON", path, line, column);
 	return NULL;
 }
 
@@ -54,7 +54,7 @@ int json_keys(const char *path, const char *where, const cJSON *object, const ch
 			return unknown_key(path, where, v->string, near, keys, err);
 		for (const cJSON *w = v->next; w; w = w->next)
 			if (!strcmp(w->string, v->string))
-				return orr_fail(err, ORR_EINPUT, "%.200s: %s: key \"%.60s\" is there twice", path, where, v->string);
+				return orr_fail(err, ORR_EINPUT, "%.200s: %s: duplicate key \"%.60s\"", path, where, v->string);
 	}
 	return ORR_OK;
 }
@@ -85,7 +85,7 @@ int json_text(
 	if (!v && !is_needed)
 		return ORR_OK;
 	if (!cJSON_IsString(v) || !*v->valuestring)
-		return orr_fail(err, ORR_EINPUT, "%.200s: %s.%s: expected a text", path, where, key);
+		return orr_fail(err, ORR_EINPUT, "%.200s: %s.%s: expected a string", path, where, key);
 	*out = v->valuestring;
 	return ORR_OK;
 }

@@ -18,7 +18,7 @@ double llm_all_gather_s(const struct llm_link *l, uint32_t n, double bytes)
 	return n < 2 || bytes <= 0 ? 0 : law(l, (n - 1.0) / n, bytes);
 }
 
-/* Compute and tensor-parallel communication of some layers for one micro-batch. */
+/* Compute and tensor-parallel communication of a range of layers for one micro-batch. */
 struct part {
 	double forward, backward, recompute, tp;
 };
@@ -36,13 +36,13 @@ static double part_s(const struct part *p)
 	return p->forward + p->backward + p->recompute + p->tp;
 }
 
-/* A transformer, seen by this file: blocks of equal layers between a head and a tail. */
+/* A transformer as blocks of equal layers between a head and a tail. */
 struct view {
 	const struct dnn *d;
 	const struct cost *c;
 	const struct llm_step *s;
-	uint32_t first, per_block, end; /* layers of block 0, and the first after the last block */
-	double sent;                    /* bytes of one micro-batch's hidden state */
+	uint32_t first, per_block, end; /* layers of block 0; the first layer after the last block */
+	double sent;                    /* bytes of a micro-batch's hidden state */
 };
 
 static struct part layers(const struct view *v, uint32_t first, uint32_t count)
@@ -55,7 +55,7 @@ static struct part layers(const struct view *v, uint32_t first, uint32_t count)
 	return p;
 }
 
-/* What a block's checkpoint lacks: everything, or what lies from scores to context. */
+/* Returns the seconds of recomputation per block: all layers, or (selective) those from scores to context. */
 static double recomputed(const struct view *v, double forward)
 {
 	const struct llm_step *s = v->s;
@@ -72,9 +72,9 @@ static double recomputed(const struct view *v, double forward)
 }
 
 /*
- * Two meetings per block and direction: after attention and after the MLP (Shoeybi et al. 2019). With sequence
- * parallelism each is a reduce-scatter and an all-gather; backward gathers the input of both column-parallel products
- * once more, while their data gradients are computed (Korthikanti et al. 2022, section 4.2): what does not fit shows.
+ * Two collectives per block and direction: after attention and after the MLP (Shoeybi et al. 2019). With sequence
+ * parallelism each is a reduce-scatter and an all-gather. Backward also gathers the input of both column-parallel products
+ * while it computes their data gradients (Korthikanti et al. 2022, section 4.2); the part that exceeds them is exposed.
  */
 static double block_tp_s(const struct view *v)
 {
@@ -100,7 +100,7 @@ static struct part block(const struct view *v)
 	return p;
 }
 
-/* The ends: a table split by words is summed after the gather; an output layer sums its input's gradient. */
+/* First and last stage: a table split by vocabulary needs a sum after the gather; an output layer sums its input's gradient. */
 static struct part ends(const struct view *v, bool is_first, bool is_last)
 {
 	const struct llm_step *s = v->s;
@@ -124,8 +124,8 @@ static int check(const struct dnn *d, const struct llm_step *s, struct orr_error
 	if (!s->tp || !s->pp || !s->dp || !s->interleave || !(s->micro_batch > 0))
 		return orr_fail(err, ORR_EINPUT, "%s: expected degrees of parallelism and a micro-batch above 0", d->name);
 	if (d->blocks % (s->pp * s->interleave))
-		return orr_fail(err, ORR_EINPUT, "%s: %u layers cannot be dealt to %u stages of %u chunks", d->name, d->blocks, s->pp,
-			s->interleave);
+		return orr_fail(err, ORR_EINPUT, "%s: %u layers cannot be divided evenly among %u stages of %u chunks", d->name, d->blocks,
+			s->pp, s->interleave);
 	if (d->heads % s->tp)
 		return orr_fail(err, ORR_EINPUT, "%s: %u heads cannot be split over %u devices", d->name, d->heads, s->tp);
 	double m = s->global_batch / (s->dp * s->micro_batch);
@@ -148,7 +148,7 @@ static void find_blocks(struct view *v)
 	v->end = v->first + v->per_block * d->blocks;
 }
 
-/* One hop between stages: every tensor-parallel rank sends its part; unless the sequence stays split, it is gathered. */
+/* One hop between stages: every tensor-parallel rank sends its part, and the receivers gather it unless sequence_parallel. */
 static double hop_s(const struct view *v)
 {
 	const struct llm_step *s = v->s;
@@ -166,7 +166,7 @@ static double range_params(const struct dnn *d, uint32_t first, uint32_t end)
 	return sum;
 }
 
-/* The output layer computes with the embedding's table, so it has no parameters of its own. */
+/* Returns whether the output layer shares the embedding table, and so has no parameters of its own. */
 static bool is_tied(const struct view *v)
 {
 	for (uint32_t i = v->end; i < v->d->n_layers; i++)
@@ -175,7 +175,8 @@ static bool is_tied(const struct view *v)
 	return false;
 }
 
-/* After the last backward: gradients over replicas, those of a tied table between the ends, the update. */
+/* Adds what follows the last backward: the all-reduce of gradients over replicas, that of a tied table between first and last stage, the
+ * update. */
 static void finish(const struct view *v, struct llm_times *t)
 {
 	const struct llm_step *s = v->s;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * llm_step.h - the time of a training step of a transformer in closed form
+ * llm_step.h - closed-form time of a training step of a transformer
  *
  * Tensor, pipeline and data parallelism with the (interleaved) 1F1B schedule of Narayanan et
  * al., SC 2021, and the recomputation and sequence parallelism of Korthikanti et al., 2022.
- * Formulas: docs/models.md, "Step: transformers in closed form". Nothing overlaps but what is
- * said there. What it leaves out an executor of events has; the two are to be compared.
+ * Formulas and the overlaps they assume: docs/models.md, "Step: transformers in closed form".
+ * The executor of the step world models what this form leaves out; compare the two.
  *
- * Stages get equal numbers of blocks; the embedding lies on the first, the output layer on
+ * Stages get equal numbers of blocks; the embedding lies on the first stage, the output layer on
  * the last. Times are seconds.
  */
 #ifndef ORR_HWMODEL_LLM_STEP_H
@@ -29,26 +29,26 @@ struct llm_step {
 	double micro_batch, global_batch;
 	enum llm_recompute recompute;
 	bool sequence_parallel;
-	double activation_bytes; /* of an element as sent: 2 */
-	double gradient_bytes;   /* of a gradient as reduced over replicas */
+	double activation_bytes; /* of an element on the wire: 2 */
+	double gradient_bytes;   /* of a gradient element in the all-reduce over replicas */
 	double state_bytes;      /* of the optimizer, per parameter (cost_update_s()) */
 	struct llm_link tp_link; /* collectives of a tensor-parallel group */
-	struct llm_link pp_link; /* messages between stages, of one GPU */
+	struct llm_link pp_link; /* messages of one GPU between stages */
 	struct llm_link dp_link; /* collectives of a data-parallel group */
 };
 
-/* Of the busiest stage, per step; they add up to total_s. */
+/* Times of the busiest stage, per step; they add up to total_s. */
 struct llm_times {
 	double forward_s, backward_s, recompute_s; /* compute */
-	double tp_s, pp_s, dp_s;                   /* communication that is not hidden */
+	double tp_s, pp_s, dp_s;                   /* exposed communication */
 	double bubble_s;
 	double update_s;
 	double total_s;
 	double micro_batches;
-	double model_flops; /* of the step, without recomputation: 3 x forward products */
+	double model_flops; /* per step, without recomputation: 3 x the forward products */
 };
 
-/* An error if the degrees do not divide layers, heads or batch. */
+/* Fails if the degrees do not divide layers, heads or batch. */
 int llm_step_times(const struct dnn *d, const struct cost *c, const struct llm_step *s, struct llm_times *out, struct orr_error *err);
 
 double llm_all_reduce_s(const struct llm_link *l, uint32_t n, double bytes);

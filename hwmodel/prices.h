@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * prices.h - what an hour of a GPU costs
+ * prices.h - hourly prices of GPUs
  *
- * Data: hwmodel/prices.json, published on-demand prices of whole instances over their GPUs, each with its source. They
- * change with time, place and contract: whoever has a price of their own names it.
+ * Data: hwmodel/prices.json: published on-demand prices of whole instances divided by their GPUs, each with its source. Prices
+ * change with time, region and contract; a scenario may give its own.
  */
 #ifndef ORR_HWMODEL_PRICES_H
 #define ORR_HWMODEL_PRICES_H
@@ -11,14 +11,14 @@
 #include <orrery/api.h>
 
 struct price {
-	char device[64]; /* a device of the catalogue */
+	char device[64]; /* name in the catalogue of devices */
 	double usd_per_gpu_hour;
 	char of[128], source[128];
 };
 
-/* The price of a device by its name in the catalogue: false if the list has none, or (err filled in) is damaged. */
+/* Finds the price of a device of the catalogue. Returns false if the list has none, or if it cannot be read (err is filled in). */
 bool price_find(const char *device, struct price *out, struct orr_error *err);
-/* The same in a text of that form; path is for messages. */
+/* Same for a given JSON text; path is for messages. */
 bool price_parse(const char *path, const char *text, size_t n, const char *device, struct price *out, struct orr_error *err);
 
 #endif

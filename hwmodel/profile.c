@@ -55,7 +55,7 @@ static double p_norm(double x, double y, double p)
 	return big * pow(1 + pow(small / big, p), 1 / p);
 }
 
-/* Straight lines between neighbours in log-log; beyond the ends: the first value, or proportional to the last. */
+/* Interpolates linearly in log-log. Below the first point: its value; beyond the last: proportional to it. */
 static double interpolated(const struct law *l, double x)
 {
 	uint32_t n = l->n_table;
@@ -72,7 +72,7 @@ static double interpolated(const struct law *l, double x)
 	return l->table_y[i - 1] * pow(l->table_y[i] / l->table_y[i - 1], share);
 }
 
-/* What a cache holds goes at one rate, what it does not at another; the share of hits falls from 0.94 to 0.06 over a factor of 4. */
+/* Cache hits run at one rate, misses at another. The hit share falls from 0.94 to 0.06 over a factor of 4 in bytes. */
 static double cached(const double *v, double bytes)
 {
 	double hits = 1 / (1 + pow(bytes / v[3], 4));
@@ -109,7 +109,7 @@ double law_time(const struct law *l, double flops, double bytes, double size, bo
 	return evaluated(l, l->param, flops, bytes, size);
 }
 
-/* The lower triangle L of L L' = covariance; fixed parameters have rows of zeros. */
+/* Computes the lower triangle L of L L' = covariance; fixed parameters have rows of zeros. */
 static void cholesky(const struct law *l, double out[LAW_PARAMS][LAW_PARAMS])
 {
 	for (uint32_t i = 0; i < l->n_params; i++)
@@ -134,9 +134,9 @@ double law_time_drawn(const struct law *l, const double *z, double e, double flo
 	return evaluated(l, v, flops, bytes, size) * exp(l->sigma * e);
 }
 
-/* ---- which law ---- */
+/* ---- choice of the law ---- */
 
-/* How well `has` answers `asked`: 0 not at all; a law for all, or one of others where anything will do, counts less. */
+/* Returns how well `has` matches `asked`: 3 equal, 2 a law for all, 1 any other (is_any_good and nothing asked), 0 no match. */
 static int match(const char *has, const char *asked, bool is_any_good)
 {
 	if (!strcasecmp(has, asked))
@@ -171,7 +171,7 @@ static double law_median(const struct law *l)
 	return isnan(l->held_out_median) ? l->median_error : l->held_out_median;
 }
 
-/* A law over all variants of an op beside the laws of each says nothing of its own. */
+/* Returns whether l pools all variants of an op that also have laws of their own; such a law adds no information. */
 static bool is_pooled(const struct profile *p, const struct law *l)
 {
 	for (size_t i = 0; !*l->variant && i < p->n_laws; i++) {
@@ -197,7 +197,7 @@ char *profile_summary(const struct profile *p)
 {
 	struct sbuf s = { 0 };
 	double error = profile_error(p);
-	int source = (int)strcspn(p->source, ";("); /* the rest is for `calib show` */
+	int source = (int)strcspn(p->source, ";("); /* `calib show` prints the rest */
 	while (source > 0 && p->source[source - 1] == ' ')
 		source--;
 	sbuf_printf(&s, "%s (%s%.*s, %s", p->name, !strcmp(p->backend, "scaled") ? "not measured, scaled from " : "", source, p->source,
@@ -208,7 +208,7 @@ char *profile_summary(const struct profile *p)
 	return sbuf_steal(&s);
 }
 
-/* ---- those that ship ---- */
+/* ---- the catalogue ---- */
 
 const char *profile_catalogue(size_t i)
 {
@@ -218,7 +218,8 @@ const char *profile_catalogue(size_t i)
 	return NULL;
 }
 
-/* Is a profile that ships of this device? By its line of the file, as profile_write() makes it: the laws need not be read. */
+/* Returns whether the profile is of this device. Searches the text for the line that profile_write() makes, which saves parsing the laws.
+ */
 static bool is_of(const struct embedded_file *f, const char *device)
 {
 	static const char key[] = "\n\t\"device\": \"";

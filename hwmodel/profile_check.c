@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The self-check of a profile: physics, the data sheet, and the law's own anchors (docs/models.md, "Profiles of devices"). */
+/* The self-check of a profile against physics, the data sheet and the laws' anchors (docs/models.md, "Profiles of devices"). */
 #include "hwmodel/profile.h"
 
 #include <math.h>
 #include <string.h>
 
 struct limits {
-	double low, high; /* of a rate, as shares of what the data sheet says */
+	double low, high; /* bounds of a rate, as shares of the data sheet's */
 };
 
-/* Convolutions count direct FLOPs, so that Winograd's exceed the peak; small products live in the L2 cache. */
+/* Convolutions count direct FLOPs, so Winograd's exceed the peak; the operands of small products stay in the L2 cache. */
 static const struct {
 	const char *family;
 	struct limits flops, bytes;
@@ -27,11 +27,11 @@ static int refuse(
 {
 	const struct law *l = &p->law[i];
 	return orr_fail(err, ORR_EINPUT,
-		"%.100s: $.laws[%zu] (%s%s%s%s%s): %s: %.4g %s cannot be; expected %.4g to %.4g: is the unit right?", p->name, i, l->family,
-		*l->op ? " " : "", l->op, *l->precision ? " " : "", l->precision, what, got, unit, low, high);
+		"%.100s: $.laws[%zu] (%s%s%s%s%s): %s: %.4g %s is impossible; expected %.4g to %.4g: is the unit right?", p->name, i,
+		l->family, *l->op ? " " : "", l->op, *l->precision ? " " : "", l->precision, what, got, unit, low, high);
 }
 
-/* A rate or time that the law leaves out (0, INFINITY) is not looked at. */
+/* Checks one value. A rate or time that the law leaves out (0, INFINITY) passes. */
 static int within(const struct profile *p, size_t i, const char *what, double got, double low, double high, const char *unit, double scale,
 	struct orr_error *err)
 {
@@ -46,7 +46,7 @@ static double peak_of(const struct device *d, const char *precision)
 	double best = d->vector_flops;
 	for (int k = 0; k < PRECISION_COUNT; k++)
 		best = fmax(best, d->peak_flops[k]);
-	/* One that the data sheet lacks runs at most as fast as the vector units' double rate, or the tensor cores. */
+	/* A precision that the data sheet lacks is bounded by twice the vector rate and by the tensor cores. */
 	return precision_named(precision, &q) && d->peak_flops[q] > 0 ? d->peak_flops[q] : best;
 }
 
@@ -70,7 +70,8 @@ static int check_roofline(const struct profile *p, size_t i, const struct device
 	return rc;
 }
 
-/* Between a tenth of what memory does (a processor's one thread) and what caches do; it holds more than a page, and less than memory. */
+/* Checks that rates lie between a fraction of the memory bandwidth (one CPU thread) and that of caches, and that the cache holds more than
+ * a page and less than memory. */
 static int check_cached(const struct profile *p, size_t i, const struct device *d, struct orr_error *err)
 {
 	const struct law *l = &p->law[i];
@@ -83,7 +84,7 @@ static int check_cached(const struct profile *p, size_t i, const struct device *
 	return rc;
 }
 
-/* The fastest line of copies and collectives; the slower ones are for small messages. */
+/* Checks the fastest line of copies and collectives; the slower lines apply to small messages. */
 static int check_lines(const struct profile *p, size_t i, const struct device *d, struct orr_error *err)
 {
 	const struct law *l = &p->law[i];
@@ -92,7 +93,7 @@ static int check_lines(const struct profile *p, size_t i, const struct device *d
 		best = isinf(l->param[k]) ? best : fmax(best, l->param[k]);
 	if (d && !strcmp(l->family, "copy")) {
 		low = 0.02 * (d->pcie_Bps > 0 ? d->pcie_Bps : 1e9);
-		/* A processor's copies may stay in its caches. */
+		/* Copies on a CPU may stay in its caches. */
 		high = (strcmp(p->backend, "cpu") ? 2 : 20) * fmax(d->memory_Bps, d->link_Bps);
 	} else if (d && !strcmp(l->family, "collective") && d->link_Bps > 0) {
 		low = (l->nodes > 1 ? 0.001 : 0.005) * d->link_Bps;
@@ -101,12 +102,12 @@ static int check_lines(const struct profile *p, size_t i, const struct device *d
 	return within(p, i, "byte rate", best, low, high, "GB/s", 1e9, err);
 }
 
-/* What an empty kernel takes: less than the time of one clock cycle, or a long sleep, is a slip. */
+/* Checks the time of an empty kernel. Less than a clock cycle or more than many milliseconds indicates a wrong unit. */
 static int check_start(const struct profile *p, size_t i, struct orr_error *err)
 {
 	const struct law *l = &p->law[i];
 	bool is_kernel = strcmp(l->family, "collective") && strcmp(l->family, "copy") && strcmp(p->backend, "cpu");
-	/* On one thread of a CPU a call is a function's, some tens of ns; elsewhere it is a launch. */
+	/* On a CPU thread an empty call is a function call of some tens of ns; elsewhere it is a launch. */
 	double low = strcmp(p->backend, "cpu") ? 50e-9 : 0.1e-9, high = is_kernel ? 1e-3 : 50e-3;
 	int rc = ORR_OK;
 	for (uint32_t k = 0; !rc && k < l->n_params; k += 2)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Profiles from JSON; docs/profile.schema.json says what a file looks like. */
+/* Reads profiles from JSON (docs/profile.schema.json). */
 #include "hwmodel/profile.h"
 
 #include "base/bytes.h"
@@ -33,7 +33,7 @@ static const cJSON *get(const cJSON *o, const char *key)
 	return cJSON_GetObjectItemCaseSensitive(o, key);
 }
 
-/* A text that may be empty or missing: then "". */
+/* Reads a string; a missing key gives "", unless is_needed. */
 static int take_text(const struct reader *r, const cJSON *o, const char *key, bool is_needed, char **out)
 {
 	const cJSON *v = get(o, key);
@@ -67,7 +67,7 @@ static int read_parameters(const struct reader *r, const cJSON *o, struct law *l
 		bool is_time = !strncmp(keys[i], "time", 4);
 		double x = 0;
 		rc = json_real(r->path, where, v, keys[i], is_time ? 0 : 1e-9, 1e18, !is_rate && !is_time, &x, r->err);
-		/* A line that is not there is never the least. */
+		/* A missing line never is the minimum. */
 		l->param[i] = get(v, keys[i]) ? x * unit : is_rate || (l->form == FORM_ENVELOPE && i > 0) ? INFINITY : 0;
 	}
 	return rc;
@@ -124,7 +124,7 @@ static int read_range(const struct reader *r, const cJSON *o, struct law *l)
 			continue;
 		if (!cJSON_IsArray(v) || cJSON_GetArraySize(v) != 2 || !cJSON_IsNumber(low) || !cJSON_IsNumber(high) ||
 			!(low->valuedouble >= 0) || !(low->valuedouble <= high->valuedouble) || !(high->valuedouble <= 1e21))
-			return wrong(r, "range", "for each feature [low, high], 0 <= low <= high");
+			return wrong(r, "range", "[low, high] for each feature, 0 <= low <= high");
 		l->from[i] = low->valuedouble;
 		l->to[i] = high->valuedouble;
 	}
@@ -148,7 +148,7 @@ static int read_error(const struct reader *r, const cJSON *o, const char *key, d
 	return rc ? rc : json_real(r->path, where, v, "p90", 0, 1e6, false, p90, r->err);
 }
 
-/* [[flops, bytes, size, us], ..], kept points with a last 0 or 1. */
+/* Reads [[flops, bytes, size, us], ..]; rows of kept points have a fifth number, 0 or 1. */
 static int read_rows(const struct reader *r, const cJSON *o, const char *key, int width, struct law_point **out, uint32_t *n)
 {
 	const cJSON *list = get(o, key), *row, *v;
@@ -183,7 +183,7 @@ static int read_rows(const struct reader *r, const cJSON *o, const char *key, in
 
 static int read_table(const struct reader *r, const cJSON *o, struct law *l)
 {
-	static const char *const expected = "a list of [size, us], by rising size, times above 0";
+	static const char *const expected = "a list of [size, us] with ascending sizes and times above 0";
 	const cJSON *list = get(o, "table_us"), *row;
 	int count = cJSON_GetArraySize(list);
 	if (!list && l->form != FORM_TABLE)
@@ -284,12 +284,12 @@ static int read_environment(const struct reader *r, const cJSON *root, struct pr
 	const cJSON *o = get(root, "environment"), *v;
 	struct sbuf b = { 0 };
 	if (o && !cJSON_IsObject(o))
-		return wrong(r, "environment", "an object of texts");
+		return wrong(r, "environment", "an object of strings");
 	cJSON_ArrayForEach(v, o)
 	{
 		if (!cJSON_IsString(v)) {
 			sbuf_free(&b);
-			return wrong(r, "environment", "an object of texts");
+			return wrong(r, "environment", "an object of strings");
 		}
 		sbuf_printf(&b, "%s: %s\n", v->string, v->valuestring);
 	}
@@ -313,7 +313,7 @@ static int read_head(const struct reader *r, const cJSON *root, struct profile *
 	static const char *const backends[] = { "cuda", "cpu", "synthetic", "published", "scaled", NULL };
 	const cJSON *schema = get(root, "schema");
 	if (!cJSON_IsObject(root) || !cJSON_IsNumber(schema))
-		return wrong(r, "schema", "1: this is no profile of a device");
+		return wrong(r, "schema", "1: not a device profile");
 	if (schema->valuedouble != PROFILE_SCHEMA)
 		return orr_fail(r->err, ORR_EINPUT,
 			"%.200s: $.schema: expected 1, found %.6g: a profile of another version of orrery; fit it again", r->path,
@@ -349,7 +349,7 @@ struct profile *profile_parse(const char *path, const char *text, size_t n, stru
 	if (!rc)
 		rc = read_laws(&r, root, p);
 	cJSON_Delete(root);
-	if (!rc) { /* against the data sheet, if it is in the catalogue; what a file names opens no other file */
+	if (!rc) { /* against the data sheet, if it is in the catalogue; a file cannot name another file to open */
 		struct device *d = strpbrk(p->device, "/.") ? NULL : device_load(p->device, NULL);
 		rc = profile_check(p, d, err);
 		device_free(d);

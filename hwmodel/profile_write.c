@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A profile as JSON, with the same bytes for the same profile. */
+/* Writes a profile as JSON; equal profiles give equal bytes. */
 #include "hwmodel/profile.h"
 
 #include <math.h>
@@ -50,7 +50,7 @@ static void put_environment(FILE *out, const char *lines)
 	fputs("\n\t},\n", out);
 }
 
-/* Six digits: far below what a fit knows, and anchors agree to a per cent. */
+/* Six digits: far finer than the error of a fit, and anchors tolerate 1 %. */
 static void put_parameters(FILE *out, const struct law *l)
 {
 	const char *between = "", *name;
@@ -152,5 +152,5 @@ int profile_write(const struct profile *p, FILE *out, struct orr_error *err)
 		fputs(i + 1 < p->n_laws ? ",\n" : "\n", out);
 	}
 	fputs("\t]\n}\n", out);
-	return ferror(out) ? orr_fail(err, ORR_EFAIL, "the profile could not be written") : ORR_OK;
+	return ferror(out) ? orr_fail(err, ORR_EFAIL, "cannot write the profile") : ORR_OK;
 }

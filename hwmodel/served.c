@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Loading models as served, and what their tables say. The forms of language models: served_llm.c. */
+/* Loads served models and evaluates their tables. The forms of language models: served_llm.c. */
 #include "hwmodel/served_llm.h"
 
 #include "base/mem.h"
@@ -53,17 +53,17 @@ void served_free(struct served *m)
 
 /* ---- tables ---- */
 
-/* Where v lies among ascending sizes: between `low` and `high` at `part` of the way. */
+/* Position of a value among ascending sizes: at fraction `part` between `low` and `high`. */
 struct spot {
 	uint32_t low, high;
 	double part;
 };
 
-/* False: the table does not have it. */
+/* Returns false if the table cannot give v. */
 static bool find(const uint32_t *size, uint32_t n, uint32_t v, enum served_between between, struct spot *out)
 {
 	uint32_t lo = 0, hi = n;
-	while (lo < hi) { /* the first that is at least v */
+	while (lo < hi) { /* finds the first size that is at least v */
 		uint32_t mid = lo + (hi - lo) / 2;
 		if (size[mid] < v)
 			lo = mid + 1;

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * served.h - models as they are served: how long a batch or an iteration takes, and what memory it needs
+ * served.h - served models: time of a batch or an iteration, and memory
  *
- * A served model is a JSON file (docs/served-model.schema.json) or the name of one that ships
- * (hwmodel/served/NAME.json). Of two kinds:
+ * A served model is a JSON file (docs/served-model.schema.json) or a name of the catalogue
+ * (hwmodel/served/NAME.json). There are two kinds:
  *
- *  table  latency by batch size, and by length where the model has one. A size that is not in the table is
- *         refused, unless the file says that it is padded up to the next ("between": "up") or read off the
- *         straight line between its neighbours ("linear"). Memory by batch size, with the time of its peak.
+ *  table  latency by batch size, and by length if the model depends on it. A size that the table lacks is refused,
+ *         unless the file allows padding up to the next size ("between": "up") or linear interpolation ("linear").
+ *         Memory by batch size, with the time of its peak.
  *  llm    a language model: the time of an iteration from what it processes (struct llm_load), by
  *          - closed  constant + per token + per context token + per pair of tokens in prompts
- *                    (the form that the test oracle of microsoft/vidur was run with);
- *          - curves  a curve over prompt tokens, one over the number of decodes, and a factor for both together
- *                    (Mutinifni/splitwise-sim's performance model);
- *          - layers  the layers of a DNN table: products by the profile of the device (hwmodel/profile.h), attention by
+ *          - closed  constant + per token + per context token + per pair of prompt tokens
+ *                    (the form that the test oracle of microsoft/vidur uses);
+ *          - curves  a curve over prompt tokens, one over the number of decodes, and a factor for mixed iterations
+ *                    (performance model of Mutinifni/splitwise-sim);
+ *          - layers  the layers of a DNN: products by the device's profile (hwmodel/profile.h), attention by
  *                    roofline on the bytes of the KV cache, collectives of tensor parallelism.
- *         One token of KV cache takes kv_bytes; weights weight_bytes; both over all GPUs of a replica.
+ *         One token of KV cache takes kv_bytes, the weights weight_bytes; both are summed over the GPUs of a replica.
  *
- * Times s, sizes bytes. A struct served does not change once made and may be shared by threads; what
- * depends on the replica's GPUs is a struct served_on.
+ * Times s, sizes bytes. A struct served is read-only once loaded and may be shared by threads; state that
+ * depends on the replica's GPUs is in struct served_on.
  */
 #ifndef ORR_HWMODEL_SERVED_H
 #define ORR_HWMODEL_SERVED_H
@@ -30,10 +31,10 @@ struct dnn;
 
 enum served_kind { SERVED_TABLE, SERVED_LLM };
 enum served_between { SERVED_REFUSE, SERVED_UP, SERVED_LINEAR };
-enum served_noise { SERVED_EXACT, SERVED_EXPONENTIAL }; /* a run's time is the table's, or exponential with that mean */
+enum served_noise { SERVED_EXACT, SERVED_EXPONENTIAL }; /* execution time: the table's, or exponential with that mean */
 enum { SERVED_MAX_BATCHES = 512, SERVED_MAX_LENGTHS = 64 };
 
-/* Memory of a batch while it runs: before until peak_from_s after its start, peak from then to its end. Beside the weights. */
+/* Memory of a batch, beside the weights: `before` until peak_from_s after its start, `peak` from then to its end. */
 struct served_memory {
 	double before, peak, peak_from_s;
 };
@@ -41,7 +42,7 @@ struct served_memory {
 struct served {
 	char *name, *title, *source;
 	enum served_kind kind;
-	uint32_t layers; /* exit points; 0 unknown */
+	uint32_t layers; /* exit points; 0: unknown */
 	double load_s, weight_bytes;
 	double slo_s; /* INFINITY: none */
 	char hash[65];
@@ -52,24 +53,24 @@ struct served {
 	uint32_t *batch, *length;      /* ascending */
 	double *latency_s;             /* [length * n_batches + batch] */
 	struct served_memory *memory;  /* [batch] */
-	double utilisation;            /* average part of the GPU that a run keeps busy (stacking); 1 */
-	double occupancy;              /* part of the GPU's units that a run fills: u(m) = max(1, m x occupancy) */
+	double utilisation;            /* average share of the GPU that a batch keeps busy (stacking); default 1 */
+	double occupancy;              /* share of the GPU's units that a batch fills: u(m) = max(1, m x occupancy) */
 	/* llm */
 	double kv_bytes;        /* per token */
 	uint32_t longest;       /* prompt + output tokens; 0: no limit */
-	struct served_llm *llm; /* which form, and its numbers (served_llm.c) */
+	struct served_llm *llm; /* its form and parameters (served_llm.c) */
 };
 
-/* A file that ends in .json, or a name of the catalogue. NULL on error. */
+/* name_or_file: a file that ends in .json, or a name of the catalogue. NULL on error. */
 struct served *served_load(const char *name_or_file, struct orr_error *err);
 struct served *served_parse(const char *path, const char *text, size_t n, struct orr_error *err);
 void served_free(struct served *m);
-const char *served_catalogue(size_t i); /* names that ship; NULL past the last */
+const char *served_catalogue(size_t i); /* names of the catalogue; NULL past the last */
 
 /* ---- tables ---- */
-/* Seconds alone on the device; NAN: not in the table, whose rule says to refuse it. */
+/* Returns the seconds of a batch alone on the device; NAN: the size is not in the table and the model refuses it. */
 double served_latency(const struct served *m, uint32_t samples, uint32_t length);
-/* The smallest size of the table that is at least samples; 0: none. */
+/* Returns the smallest batch size of the table that is at least samples; 0: none. */
 uint32_t served_batch_for(const struct served *m, uint32_t samples);
 struct served_memory served_memory_of(const struct served *m, uint32_t samples);
 
@@ -77,11 +78,11 @@ struct served_memory served_memory_of(const struct served *m, uint32_t samples);
 
 /* What one iteration processes. */
 struct llm_load {
-	uint32_t decodes;      /* requests past their prompt, one token each */
-	uint32_t prompts;      /* requests in their prompt */
-	double prompt_tokens;  /* processed now, over all of them */
-	double decode_context; /* tokens done before, over decodes */
-	double prompt_pairs;   /* over prompts: tokens x (done before + tokens) */
+	uint32_t decodes;      /* requests in decode, one token each */
+	uint32_t prompts;      /* requests in prefill */
+	double prompt_tokens;  /* prompt tokens of this iteration, over all requests */
+	double decode_context; /* tokens in the KV cache, over all decodes */
+	double prompt_pairs;   /* sum over prompts: tokens now x (tokens done before + tokens now) */
 };
 
 /* The GPUs of a replica. */
@@ -95,25 +96,26 @@ struct served_place {
 };
 
 struct served_on;
-/* An error if the model cannot be there (tp does not divide its heads, no DNN of that name, ..). Both must outlive it. */
+/* Fails if the model does not fit the place (tp does not divide its heads, no DNN of that name, ..). m and p->device, p->profile must
+ * outlive the result. */
 struct served_on *served_on_new(const struct served *m, const struct served_place *p, struct orr_error *err);
 void served_on_free(struct served_on *x);
-/* Seconds of an iteration. May keep tables inside: one per thread. Increasing in each argument. */
+/* Returns the seconds of an iteration, increasing in each field of load. Caches results in x: use one x per thread. */
 double served_iteration(struct served_on *x, const struct llm_load *load);
-/* The same, split: stage_s is what the busiest pipeline stage is busy for (with pp = 1 all of it). */
+/* Same; *stage_s is the busy time of the busiest pipeline stage (with pp = 1, the whole iteration). */
 double served_iteration_stage(struct served_on *x, const struct llm_load *load, double *stage_s);
-/* Parts of an iteration, s, over all stages, that add up to the whole. False: the model's form does not tell them apart. */
+/* Parts of an iteration in seconds, over all stages; they add up to the whole. False: the model's form has no parts. */
 struct served_parts {
 	double linear, elementwise, collective, attention_prompt, attention_decode;
 	double head; /* the output layer, for the tokens that need it */
-	double hops; /* between stages */
+	double hops; /* transfers between stages */
 	double overhead;
 };
 bool served_iteration_parts(struct served_on *x, const struct llm_load *load, struct served_parts *out);
-/* Where the times come from: the closed form, the curves, which profile, "data sheet only". */
+/* Returns where the times come from: the closed form, the curves, a profile, "data sheet only". */
 const char *served_source(const struct served_on *x);
-/* Tokens of KV cache that fit into a replica's memory beside the weights; part: of its memory that may be used. NAN: its memory is not
- * known. */
+/* Returns the tokens of KV cache that fit into a replica's memory beside the weights. part: usable share of the memory. NAN: the
+ * memory is unknown. */
 double served_kv_tokens(const struct served_on *x, double part);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A model as it is served, from JSON; the form is docs/served-model.schema.json. */
+/* Reads a served model from JSON (docs/served-model.schema.json). */
 #include "hwmodel/served_llm.h"
 
 #include "base/bytes.h"
@@ -18,7 +18,7 @@
 
 enum { MAX_BATCH = 1000000, MAX_KNOTS = 4096, MAX_TEXT = 600 };
 
-/* What a file is read with. */
+/* State while a file is read. */
 struct reader {
 	const char *path;
 	const cJSON *root;
@@ -46,12 +46,12 @@ static int get_text(const struct reader *r, const char *key, const char *def, ch
 	for (const char *c = is_good ? v->valuestring : ""; *c; c++)
 		is_good &= (unsigned char)*c >= ' ' && *c != 0x7f;
 	if (!is_good)
-		return wrong(r, at, "a text of 1 to 600 bytes on one line", v);
+		return wrong(r, at, "a string of 1 to 600 bytes on one line", v);
 	*out = mem_strdup(v->valuestring);
 	return ORR_OK;
 }
 
-/* A number times unit; *out stays as it is where there is none, unless it is needed. */
+/* Reads a number and multiplies it by unit. A missing key leaves *out unchanged; with is_needed it is an error. */
 static int get_real(const struct reader *r, const cJSON *o, const char *where, const char *key, double unit, double low, double high,
 	bool is_needed, double *out)
 {
@@ -77,7 +77,7 @@ static int get_whole(const struct reader *r, const char *key, double low, double
 	return wrong(r, at, expected, v);
 }
 
-/* One of the names; *out stays as it is where there is none. The names end with NULL. */
+/* Reads one of the names (the list ends with NULL). A missing key leaves *out unchanged; with is_needed it is an error. */
 static int get_choice(const struct reader *r, const char *key, const char *const *names, bool is_needed, int *out)
 {
 	const cJSON *v = cJSON_GetObjectItemCaseSensitive(r->root, key);
@@ -106,11 +106,11 @@ struct list {
 	uint32_t n;
 };
 
-/* From low (exclusive if is_above) to high. */
+/* Bounds of list elements: from low (exclusive if is_above) to high. */
 struct bounds {
 	double low, high;
 	bool is_above, is_whole, is_ascending;
-	uint32_t least, most; /* how many */
+	uint32_t least, most; /* length of the list */
 };
 
 static int wrong_item(const struct reader *r, const char *at, const struct bounds *b, double before, const cJSON *v)
@@ -119,11 +119,11 @@ static int wrong_item(const struct reader *r, const char *at, const struct bound
 	bool is_more = b->is_above || (b->is_ascending && before >= b->low);
 	double low = b->is_ascending && before >= b->low ? before : b->low;
 	snprintf(expected, sizeof expected, "a %snumber %s %.15g%s, at most %.15g", b->is_whole ? "whole " : "", is_more ? "above" : "from",
-		low, b->is_ascending && before >= b->low ? " (the one before)" : "", b->high);
+		low, b->is_ascending && before >= b->low ? " (the previous number)" : "", b->high);
 	return wrong(r, at, expected, v);
 }
 
-/* Numbers of a list; the caller frees out->v, also after an error. */
+/* Reads a list of numbers. The caller frees out->v, also after an error. */
 static int get_list(const struct reader *r, const cJSON *v, const char *at, const struct bounds *b, struct list *out)
 {
 	char expected[80], where[160];
@@ -153,7 +153,7 @@ static int get_list(const struct reader *r, const cJSON *v, const char *at, cons
 	return ORR_OK;
 }
 
-/* Sizes that ascend: batches, lengths. */
+/* Reads ascending sizes: batches or lengths. */
 static int get_sizes(const struct reader *r, const char *key, uint32_t most, uint32_t **out, uint32_t *n)
 {
 	struct bounds b = { .low = 1, .high = MAX_BATCH, .is_whole = true, .is_ascending = true, .least = 1, .most = most };
@@ -203,7 +203,7 @@ static int get_latencies(const struct reader *r)
 	return rc;
 }
 
-/* A number: all the time. Or an object with the time of the peak. */
+/* Reads the memory of a batch: a constant, or an object with the time of the peak. */
 static int get_memory_item(const struct reader *r, const cJSON *v, const char *at, double unit, struct served_memory *out)
 {
 	static const char *const keys[] = { "before", "peak", "peak_from_ms", NULL };
@@ -276,7 +276,7 @@ static int get_closed(const struct reader *r, const cJSON *o)
 		rc = get_real(r, o, "$.closed", keys[i], 1, 0, MAX_MS, true, out[i]);
 	if (!rc && !(f->constant_ms > 0 || f->token_ms > 0))
 		rc = orr_fail(r->err, ORR_EINPUT,
-			"%.200s: $.closed: expected constant_ms or token_ms above 0, or an iteration takes no time", r->path);
+			"%.200s: $.closed: expected constant_ms or token_ms above 0, so that an iteration takes time", r->path);
 	return rc;
 }
 
@@ -296,13 +296,14 @@ static int get_curve(const struct reader *r, const cJSON *o, const char *x_key, 
 	return rc;
 }
 
-/* Lines that go on beyond their ends must not reach 0 where they are asked: at no tokens they are shortest. */
+/* Checks that the curve stays above 0 where it is extrapolated: at 0 tokens, and beyond its last knot. */
 static int check_curve(const struct reader *r, const char *key, const struct served_curve *c)
 {
 	if (served_curve_at(c, 0) > 0 && c->y[c->n - 1] >= c->y[c->n - 2])
 		return ORR_OK;
 	return orr_fail(r->err, ORR_EINPUT,
-		"%.200s: $.curves.%s: expected a curve that is above 0 at 0 tokens, its first line continued, and does not fall at its end",
+		"%.200s: $.curves.%s: expected a curve whose first segment, extended, is above 0 at 0 tokens and whose last segment does "
+		"not fall",
 		r->path, key);
 }
 
@@ -318,7 +319,7 @@ static int get_curves(const struct reader *r, const cJSON *o)
 	return get_real(r, o, "$.curves", "mixed_factor", 1, 1, 1000, false, &f->mixed_factor);
 }
 
-/* Equal blocks one after the other: all times are those of the first. */
+/* Returns whether all blocks are equal and consecutive, so that the first block gives the times of all. */
 static bool has_equal_blocks(const struct dnn *d)
 {
 	uint32_t first = 0, n = 0;
@@ -333,7 +334,7 @@ static bool has_equal_blocks(const struct dnn *d)
 	return n > 0;
 }
 
-/* Weights and cache in elements of one size; heads of keys and values as the DNN has them. */
+/* Reads the form by layers. Weights and cache have elements of one size; the DNN gives the heads of keys and values. */
 static int get_layers(const struct reader *r, const cJSON *o)
 {
 	static const char *const keys[] = { "dnn", "bytes_per_element", "overhead_ms", "attention_efficiency", NULL };
@@ -401,7 +402,7 @@ static int get_llm(const struct reader *r)
 	return ORR_OK;
 }
 
-/* ---- the whole ---- */
+/* ---- the file ---- */
 
 static int get_model(const struct reader *r)
 {

@@ -2,8 +2,8 @@
 /*
  * Iterations of language models, layer by layer: docs/models.md, "Serving: how long an iteration takes".
  *
- * What depends on the number of tokens alone (products, norms, collectives) is kept in a table that fills as it is asked, what
- * depends on the number of words that are chosen (the output layer) in another; attention is two products and a sum.
+ * Two tables cache times on first use: one by number of tokens (products, norms, collectives), one by number of output words
+ * (the output layer). Attention is evaluated per call: two products and a sum.
  */
 #include "hwmodel/served_llm.h"
 
@@ -18,10 +18,10 @@
 
 enum { TABLE_TOKENS = 16384, TABLE_WORDS = 4096 };
 
-/* Of one number of tokens; 0: not known yet (times are above 0). */
+/* Times for one number of tokens; all_s 0: not computed yet (times are above 0). */
 struct by_tokens {
-	double all_s;           /* through all stages, hops among them */
-	double first_s, last_s; /* what the first and the last stage are busy for, its output layer aside */
+	double all_s;           /* through all stages, with hops */
+	double first_s, last_s; /* busy time of the first and the last stage, without the output layer */
 };
 
 struct served_layers {
@@ -30,21 +30,21 @@ struct served_layers {
 	const struct dnn *d;
 	struct served_place p;
 	struct cost *cost;
-	uint32_t block, per_block; /* layers of the first block: from, and how many */
-	uint32_t after, words;     /* the first layer after the blocks; the first that works on chosen tokens alone */
-	uint32_t scores, context;  /* attention: the first and the last layer of it in a block, counted within it */
+	uint32_t block, per_block; /* the first layer of the first block; layers per block */
+	uint32_t after, words;     /* the first layer after the blocks; the first that processes selected tokens only */
+	uint32_t scores, context;  /* first and last layer of attention, as offsets within a block */
 	double kv_heads;           /* per GPU */
 	double element_bytes;      /* of activations */
-	double Bps;                /* memory, as achieved */
-	const struct law *reduce;  /* all-reduce of tp GPUs, NULL: by the link */
-	const struct law *rope;    /* rotation of queries and keys, NULL: as other element-wise work */
+	double Bps;                /* achieved memory bandwidth */
+	const struct law *reduce;  /* all-reduce of tp GPUs; NULL: use the link */
+	const struct law *rope;    /* rotation of queries and keys; NULL: timed like other element-wise work */
 	struct llm_link tp_link, pp_link;
 	/* Attention over all blocks. */
 	double pair_s, context_s; /* per pair of tokens, per token of context */
 	double prompt_kernel_s, decode_kernel_s;
 	struct by_tokens *table; /* [0 .. TABLE_TOKENS] */
 	double *word_s;          /* [0 .. TABLE_WORDS] */
-	struct by_tokens beyond; /* at beyond_tokens: the last that was asked and is not in the table */
+	struct by_tokens beyond; /* times at beyond_tokens, the last request beyond the table */
 	double beyond_tokens;
 	char *source;
 };
@@ -90,7 +90,7 @@ static double reduce_s(const struct served_layers *x, double bytes)
 	return x->reduce ? law_time(x->reduce, 0, 0, bytes, NULL) : llm_all_reduce_s(&x->tp_link, x->p.tp, bytes);
 }
 
-/* Half of an all-reduce: as many messages and bytes as its second part. */
+/* Returns the seconds of an all-gather: half of an all-reduce, in messages and bytes. */
 static double gather_s(const struct served_layers *x, double bytes)
 {
 	return x->p.tp < 2 ? 0 : llm_all_reduce_s(&x->tp_link, x->p.tp, bytes) / 2;
@@ -101,7 +101,7 @@ static double sent_bytes(const struct served_layers *x, double tokens)
 	return tokens * x->d->hidden * x->element_bytes;
 }
 
-/* Of one block, attention aside. */
+/* Computes the parts of one block, without attention. */
 static void block_parts(const struct served_layers *x, double tokens, struct served_parts *out)
 {
 	for (uint32_t k = 0; k < x->per_block; k++) {
@@ -113,7 +113,7 @@ static void block_parts(const struct served_layers *x, double tokens, struct ser
 		else
 			out->elementwise += s;
 	}
-	/* Keys and values are read from the product's output and written to the cache: one kernel. */
+	/* One kernel reads keys and values from the product's output and writes them to the cache. */
 	double kv = 2 * x->kv_heads * (x->d->hidden / x->d->heads) * tokens;
 	out->elementwise += kv * (x->element_bytes + x->f->element_bytes) / x->Bps + x->p.device->launch_s;
 	out->collective += 2 * reduce_s(x, sent_bytes(x, tokens));
@@ -127,14 +127,14 @@ static double range_s(const struct served_layers *x, uint32_t first, uint32_t en
 	return sum;
 }
 
-/* Every GPU of a stage sends its share of the hidden state; the next stage gathers it. */
+/* Returns the seconds of a hop: every GPU of a stage sends its share of the hidden state; the next stage gathers it. */
 static double hop_s(const struct served_layers *x, double tokens)
 {
 	double bytes = sent_bytes(x, tokens);
 	return x->pp_link.latency_s + bytes / x->p.tp / x->pp_link.Bps + gather_s(x, bytes);
 }
 
-/* The table of words is split over the GPUs (Shoeybi et al. 2019): its rows are summed, the scores of words gathered. */
+/* The token table is split over the GPUs (Shoeybi et al. 2019): embeddings are all-reduced, output scores gathered. */
 static double embed_s(const struct served_layers *x, double tokens)
 {
 	return range_s(x, 0, x->block, tokens) + reduce_s(x, sent_bytes(x, tokens));
@@ -159,7 +159,7 @@ static struct by_tokens of_tokens(const struct served_layers *x, double tokens)
 	return (struct by_tokens){ blocks + embed + norm + (x->p.pp - 1) * hop, blocks / x->p.pp + embed + hop, blocks / x->p.pp + norm };
 }
 
-/* ---- what an iteration takes ---- */
+/* ---- time of an iteration ---- */
 
 static const struct by_tokens *at_tokens(struct served_layers *x, double tokens)
 {
@@ -189,8 +189,8 @@ static double at_words(struct served_layers *x, uint32_t words)
 }
 
 /*
- * A causal kernel does a token's pairs with all before it. prompt_pairs counts n (done + n) for a prompt of which n
- * tokens are done now, so n^2 / 2 too many: exact for one prompt or equal ones, for others too little is taken off.
+ * Returns prompt_pairs without the pairs that a causal kernel skips. prompt_pairs counts n (done + n) for a prompt with n tokens in
+ * this iteration, which is n^2 / 2 too many. Exact for one prompt or equal prompts; subtracts too little for unequal prompts.
  */
 static double causal_pairs(const struct llm_load *w)
 {
@@ -233,15 +233,15 @@ void served_layers_parts(struct served_layers *x, const struct llm_load *w, stru
 		out->attention_prompt = x->prompt_kernel_s + x->pair_s * causal_pairs(w);
 }
 
-/* ---- the object ---- */
+/* ---- construction ---- */
 
-/* Links of zero bandwidth were not said: the device's own. */
+/* Sets the links. Zero bandwidth means not given: use the device's. */
 static int find_links(struct served_layers *x, struct orr_error *err)
 {
 	const struct device *dev = x->p.device;
 	double Bps = dev->link_Bps > 0 ? dev->link_Bps : dev->pcie_Bps;
 	bool is_own = x->p.tp_Bps <= 0;
-	/* Recursive halving and doubling: log2(n) messages there and back (Thakur, Rabenseifner, Gropp 2005). */
+	/* Recursive halving and doubling: log2(n) messages in each of two phases (Thakur, Rabenseifner, Gropp 2005). */
 	double alpha = is_own ? dev->link_latency_s : x->p.tp_latency_s;
 	x->tp_link = (struct llm_link){ 2 * ceil(log2(x->p.tp)) * alpha, is_own ? Bps : x->p.tp_Bps, 0 };
 	x->pp_link =
@@ -250,7 +250,7 @@ static int find_links(struct served_layers *x, struct orr_error *err)
 		return orr_fail(err, ORR_EINPUT,
 			"model %.80s: device %.80s has no link to another, so tensor and pipeline parallelism must be 1", x->m->name,
 			dev->name);
-	/* A law of GPUs inside a node does not hold where they are joined by less than half of what it has. */
+	/* The law was measured inside a node; it does not apply to links with less than half of the node's bandwidth. */
 	bool is_inside = is_own || x->p.tp_Bps >= dev->link_Bps / 2;
 	if (x->p.profile && is_inside)
 		x->reduce = profile_law(x->p.profile, "collective", "all-reduce", "", "", x->p.tp, 1);
@@ -266,7 +266,8 @@ static int check(const struct served *m, const struct served_place *p, struct or
 		return orr_fail(err, ORR_EINPUT, "model %.80s: %u heads (%u of keys and values) cannot be split over %u GPUs", m->name,
 			d->heads, d->kv_heads, p->tp);
 	if (d->blocks % p->pp)
-		return orr_fail(err, ORR_EINPUT, "model %.80s: %u layers cannot be dealt to %u stages", m->name, d->blocks, p->pp);
+		return orr_fail(
+			err, ORR_EINPUT, "model %.80s: %u layers cannot be divided evenly among %u stages", m->name, d->blocks, p->pp);
 	return ORR_OK;
 }
 
@@ -286,7 +287,7 @@ static void find_attention(struct served_layers *x)
 static char *describe(const struct served_layers *x)
 {
 	struct sbuf s = { 0 };
-	static const char update[] = "; the data sheet's roofline for update"; /* no business of serving */
+	static const char update[] = "; the data sheet's roofline for update"; /* serving has no updates */
 	const char *source = cost_source(x->cost, 1);
 	size_t n = strlen(source), cut = sizeof update - 1;
 	if (n > cut && !strcmp(source + n - cut, update))
@@ -314,7 +315,7 @@ struct served_layers *served_layers_new(const struct served *m, const struct ser
 		served_layers_free(x);
 		return NULL;
 	}
-	x->kv_heads = p->tp > x->d->kv_heads ? 1 : x->d->kv_heads / p->tp; /* fewer than GPUs: each has a copy of one */
+	x->kv_heads = p->tp > x->d->kv_heads ? 1 : x->d->kv_heads / p->tp; /* fewer heads than GPUs: each GPU holds a copy of one */
 	x->element_bytes = p->precision == PRECISION_FP32 || p->precision == PRECISION_TF32 ? 4 : 2;
 	x->Bps = p->device->memory_Bps * p->device->memory_efficiency;
 	if (p->profile)

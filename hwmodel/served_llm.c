@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Iterations of language models. Formulas: docs/models.md, "Serving: how long an iteration takes". */
+/* Time of an iteration of a language model. Formulas: docs/models.md, "Serving: how long an iteration takes". */
 #include "hwmodel/served_llm.h"
 
 #include "base/mem.h"
@@ -10,7 +10,7 @@ struct served_on {
 	const struct served_llm *llm;
 	const struct served *m;
 	struct served_place p;
-	struct served_layers *layers; /* NULL: another form */
+	struct served_layers *layers; /* NULL: x has another form */
 };
 
 static int check_place(const struct served *m, const struct served_place *p, struct orr_error *err)
@@ -49,7 +49,7 @@ void served_on_free(struct served_on *x)
 	mem_free(x);
 }
 
-/* The segment is that of the first knot which is not below v, the first and the last one beyond (scipy's interp1d). */
+/* Uses the segment that ends at the first knot >= v; beyond the ends, the first or the last segment (as scipy's interp1d). */
 double served_curve_at(const struct served_curve *c, double v)
 {
 	uint32_t lo = 1, hi = c->n - 1;
@@ -84,7 +84,7 @@ double served_iteration_stage(struct served_on *x, const struct llm_load *load, 
 	if (x->layers)
 		return served_layers_iteration(x->layers, load, stage_s);
 	double s = x->llm->form == SERVED_CLOSED ? closed(x->llm, load) : by_curves(x->llm, load);
-	*stage_s = s / x->p.pp; /* these forms know no stages: equal ones */
+	*stage_s = s / x->p.pp; /* these forms do not model stages: assume equal ones */
 	return s;
 }
 

@@ -14,7 +14,7 @@ static int wrong(const char *path, const char *where, const char *expected, stru
 	return orr_fail(err, ORR_EINPUT, "%.200s: %s: expected %s", path, where, expected);
 }
 
-/* [[batch, value], ..]; value is samples/s or ms of a step. */
+/* Reads [[batch, value], ..]; value is samples/s or ms per step. */
 static int read_points(const char *path, const char *where, const cJSON *list, bool is_rate, struct steptime *e, struct orr_error *err)
 {
 	int n = cJSON_GetArraySize(list);
@@ -30,7 +30,7 @@ static int read_points(const char *path, const char *where, const cJSON *list, b
 			!(batch->valuedouble > 0) || !(value->valuedouble > 0))
 			return wrong(path, where, "points: a list of [batch, value], both above 0", err);
 		if (e->n && batch->valuedouble <= e->batch[e->n - 1])
-			return wrong(path, where, "points by rising batch", err);
+			return wrong(path, where, "points: ascending batch sizes", err);
 		e->batch[e->n] = batch->valuedouble;
 		e->seconds[e->n++] = is_rate ? batch->valuedouble / value->valuedouble : value->valuedouble / 1e3;
 	}
@@ -128,7 +128,7 @@ void steptimes_free(struct steptimes *t)
 	mem_free(t);
 }
 
-/* "resnet50_v1" and "ResNet50-v1" are the same. */
+/* Compares names of models; "resnet50_v1" equals "ResNet50-v1". */
 static bool is_same(const char *a, const char *b)
 {
 	for (;; a++, b++) {

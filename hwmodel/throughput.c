@@ -22,7 +22,7 @@ struct rate {
 
 /* Invariant after loading: rate[0..n) is sorted by compare(). */
 struct throughput {
-	const char *path; /* while loading */
+	const char *path; /* for messages while loading */
 	char hash[BYTES_HASH_SIZE];
 	char **gpu_type;
 	size_t n_gpu_types;
@@ -47,7 +47,7 @@ static int compare(const void *x, const void *y)
 	return a->other_scale < b->other_scale ? -1 : a->other_scale > b->other_scale;
 }
 
-/* Reads "('JOB TYPE', SCALE)", a Python tuple; the quote may be ' or ". */
+/* Reads a Python tuple "('JOB TYPE', SCALE)"; the quote may be ' or ". */
 static bool parse_job(struct throughput *t, const char *s, const char **job, int *scale)
 {
 	if (s[0] != '(' || (s[1] != '\'' && s[1] != '"'))
@@ -116,10 +116,10 @@ static int load_job(struct throughput *t, struct rate r, const char *gpu, const 
 static int load_gpu_type(struct throughput *t, const cJSON *gpu, struct orr_error *err)
 {
 	if (!cJSON_IsObject(gpu))
-		return wrong(t, gpu->string, NULL, NULL, "an object with one key per job type", err);
+		return wrong(t, gpu->string, NULL, NULL, "an object with a key per job type", err);
 	for (size_t i = 0; i < t->n_gpu_types; i++)
 		if (!strcasecmp(t->gpu_type[i], gpu->string))
-			return wrong(t, gpu->string, NULL, NULL, "each GPU type once", err);
+			return wrong(t, gpu->string, NULL, NULL, "one entry per GPU type", err);
 	t->gpu_type = mem_realloc(t->gpu_type, t->n_gpu_types + 1, sizeof *t->gpu_type);
 	t->gpu_type[t->n_gpu_types] = mem_strdup(gpu->string);
 	struct rate r = { .gpu = (uint32_t)t->n_gpu_types++ };
@@ -144,11 +144,11 @@ static int load_all(struct throughput *t, const cJSON *root, struct orr_error *e
 		if (rc)
 			return rc;
 	}
-	if (t->n) /* a table may be empty, and qsort() wants no NULL */
+	if (t->n) /* a table may be empty, and qsort() requires a non-NULL pointer */
 		qsort(t->rate, t->n, sizeof *t->rate, compare);
 	for (size_t i = 1; i < t->n; i++)
 		if (!compare(&t->rate[i - 1], &t->rate[i]))
-			return wrong(t, t->gpu_type[t->rate[i].gpu], t->rate[i].job, t->rate[i].other, "each key once", err);
+			return wrong(t, t->gpu_type[t->rate[i].gpu], t->rate[i].job, t->rate[i].other, "one entry per key", err);
 	return ORR_OK;
 }
 
@@ -178,7 +178,7 @@ struct throughput *throughput_load(const char *path, struct orr_error *err)
 	struct throughput *t = throughput_parse(path, text, n, err);
 	mem_free(text);
 	if (t)
-		memcpy(t->hash, hash, sizeof t->hash); /* of the file, packed or not */
+		memcpy(t->hash, hash, sizeof t->hash); /* of the file on disk, compressed or not */
 	return t;
 }
 

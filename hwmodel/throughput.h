@@ -5,8 +5,8 @@
  * The file is Gavel's (Narayanan et al., OSDI 2020): an object
  *	{ GPU_TYPE: { "('JOB TYPE', SCALE)": { "null": STEPS_PER_S,
  *	                                       "('OTHER', SCALE)": [OWN, OTHERS] } } }
- * where "null" is the job alone and the others are pairs that share GPUs. Rates
- * are steps/s of the whole job. GPU types are compared without regard to case.
+ * where "null" is the job alone; the other keys are pairs that share GPUs. Rates
+ * are steps/s of the whole job. The case of GPU types is ignored.
  */
 #ifndef ORR_HWMODEL_THROUGHPUT_H
 #define ORR_HWMODEL_THROUGHPUT_H
@@ -16,18 +16,18 @@
 struct throughput;
 
 struct throughput *throughput_load(const char *path, struct orr_error *err);
-/* The same for a text of n bytes; path stands for the file in messages. */
+/* Same for a text of n bytes; path is for messages. */
 struct throughput *throughput_parse(const char *path, const char *text, size_t n, struct orr_error *err);
 void throughput_free(struct throughput *t);
 
-/* Steps/s alone; 0 if the table has no such entry (or says 0: it cannot run there). */
+/* Returns steps/s of a job alone; 0: the table has no such entry, or has 0 (the job cannot run there). */
 double throughput_lookup(const struct throughput *t, const char *gpu_type, const char *job_type, int scale);
-/* Steps/s of job a while it shares its GPUs with job b; 0 if not measured. */
+/* Returns steps/s of job a while it shares its GPUs with job b; 0: not measured. */
 double throughput_lookup_shared(const struct throughput *t, const char *gpu_type, const char *a, int scale_a, const char *b, int scale_b);
 
-/* The names of GPU types as in the file; NULL past the last. */
+/* Returns GPU type i as spelled in the file; NULL past the last. */
 const char *throughput_gpu_type(const struct throughput *t, size_t i);
-/* SHA-256 of the file as 64 hex digits. */
+/* Returns the SHA-256 of the file as 64 hex digits. */
 const char *throughput_hash(const struct throughput *t);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* GoogLeNet (Szegedy et al., CVPR 2015) and Inception-v3 (Szegedy et al., CVPR 2016), both as torchvision has them. */
+/* GoogLeNet (Szegedy et al., CVPR 2015) and Inception-v3 (Szegedy et al., CVPR 2016), both as in torchvision. */
 #include "hwmodel/modelgen/modelgen.h"
 
 #include "base/mem.h"
 
 #include <stdio.h>
 
-/* Convolution, norm, ReLU, under one name. */
+/* Adds convolution, norm and ReLU under one name. */
 static struct act cbr(struct plan *p, const char *name, struct act x, struct conv k)
 {
 	char part[48];
@@ -22,7 +22,7 @@ static struct act sq(struct plan *p, const char *name, struct act x, double out,
 	return cbr(p, name, x, square(out, k, s, pad, false));
 }
 
-/* 1 x k or k x 1, same size. */
+/* Adds a 1 x k or k x 1 convolution that keeps the size. */
 static struct act strip(struct plan *p, const char *name, struct act x, double out, double kh, double kw)
 {
 	return cbr(p, name, x,

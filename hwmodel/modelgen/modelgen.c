@@ -2,9 +2,9 @@
 /*
  * modelgen - writes the catalogue of models
  *
- *	modelgen FOLDER    each model to FOLDER/NAME.json
- *	modelgen --check FOLDER   says which files there differ from what it would write
- *	modelgen --list    their names
+ *  modelgen FOLDER           writes each model to FOLDER/NAME.json
+ *  modelgen --check FOLDER   lists the files that differ from what modelgen would write
+ *  modelgen --list           lists the names of the models
  */
 #include "hwmodel/modelgen/modelgen.h"
 
@@ -47,8 +47,7 @@ static bool one(const struct recipe *r, enum action action, const char *folder)
 	snprintf(path, sizeof path, "%s/%s.json", folder, r->name);
 	bool good = action == WRITE ? write_file(path, &text) : is_same(path, &text);
 	if (!good)
-		fprintf(stderr, "modelgen: %s: %s\n", path,
-			action == WRITE ? "cannot be written" : "differs; 'make models' writes it anew");
+		fprintf(stderr, "modelgen: %s: %s\n", path, action == WRITE ? "cannot be written" : "out of date: run 'make models'");
 	sbuf_free(&text);
 	return good;
 }

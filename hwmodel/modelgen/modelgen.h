@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * modelgen.h - the catalogue of models, from the architectures
+ * modelgen.h - the catalogue of models, computed from the architectures
  *
- * Each function makes one model out of shapes alone; modelgen writes them to
- * hwmodel/models/NAME.json (`make models`). Layers of ResNets and VGG are named as
- * torchvision and the papers name them.
+ * Each function builds one model from shapes; modelgen writes it to
+ * hwmodel/models/NAME.json (`make models`). Layers of ResNets and VGG have the names of
+ * torchvision and the papers.
  */
 #ifndef ORR_MODELGEN_H
 #define ORR_MODELGEN_H
@@ -16,10 +16,10 @@ struct sbuf;
 struct recipe {
 	const char *name, *title, *source;
 	struct plan *(*make)(const struct recipe *r);
-	const void *how; /* what make() needs beside */
+	const void *how; /* argument of make() */
 };
 
-/* Lists that end with a NULL name. */
+/* Each list ends with a NULL name. */
 extern const struct recipe plain_cnns[], resnets[], inceptions[], transformers[], translators[], recommenders[];
 
 void write_model(const struct plan *p, const struct recipe *r, struct sbuf *out);

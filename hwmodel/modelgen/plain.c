@@ -20,7 +20,7 @@ static struct act conv_relu(struct plan *p, struct act x, const char *number, st
 	return op_activation(p, name, x, OP_RELU);
 }
 
-/* From the channels seen as one vector. */
+/* Adds the fully connected layers, on the flattened channels. */
 static void classifier(struct plan *p, struct act x, double classes)
 {
 	struct act flat = { x.c * x.h * x.w, 1, 1, x.number };
@@ -68,7 +68,7 @@ static struct plan *alexnet_bvlc(const struct recipe *r)
 
 static struct plan *vgg(const struct recipe *r)
 {
-	const int *convs = r->how; /* in each of five stages */
+	const int *convs = r->how; /* number of convolutions in each of five stages */
 	struct plan *p = plan_new(r->name, r->title, "224x224x3");
 	struct act x = op_input(p, 3, 224, 224);
 	for (int s = 0; s < 5; s++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * DLRM (Naumov et al., arXiv:1906.00091) and DeepFM (Guo et al., IJCAI 2017). How many rows their tables
- * have depends on the data set: tables count no parameters here.
+ * DLRM (Naumov et al., arXiv:1906.00091) and DeepFM (Guo et al., IJCAI 2017). The number of rows of their
+ * tables depends on the data set, so tables count no parameters here.
  */
 #include "hwmodel/modelgen/modelgen.h"
 
@@ -10,7 +10,7 @@ enum { TABLES = 26, DENSE = 13 };
 struct dlrm {
 	int bottom[6], top[8];
 	int dim;
-	int pad; /* the interaction's output is padded to so many, if more */
+	int pad; /* minimum width of the interaction's output, which is padded to it */
 };
 
 static struct plan *dlrm(const struct recipe *r)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Residual networks: He et al., CVPR 2016; wide ones: Zagoruyko and Komodakis, BMVC 2016. Equal blocks
- * of a stage are written once and repeated.
+ * Residual networks: He et al., CVPR 2016; wide ones: Zagoruyko and Komodakis, BMVC 2016. A repeat holds
+ * the equal blocks of a stage.
  */
 #include "hwmodel/modelgen/modelgen.h"
 
@@ -10,11 +10,11 @@
 #include <stdio.h>
 
 struct resnet {
-	int blocks[4];       /* 0: no such stage */
-	bool is_bottleneck;  /* 1x1, 3x3, 1x1 with four times the channels; else 3x3, 3x3 */
-	bool strides_first;  /* v1: the first 1x1 strides, not the 3x3 */
-	double width;        /* times the channels inside a block */
-	bool has_projection; /* else the shortcut pads channels with zeros (option A) */
+	int blocks[4];       /* per stage; 0: no stage */
+	bool is_bottleneck;  /* 1x1, 3x3, 1x1 with four times the channels; if false: 3x3, 3x3 */
+	bool strides_first;  /* v1: the stride is in the first 1x1 instead of the 3x3 */
+	double width;        /* factor of the channels inside a block */
+	bool has_projection; /* if false, the shortcut pads channels with zeros (option A) */
 	double classes;      /* 1000: ImageNet's stem; 10 or 100: CIFAR's */
 };
 
@@ -23,7 +23,7 @@ static struct act conv_norm(struct plan *p, const char *conv, const char *norm, 
 	return op_norm(p, norm, op_conv(p, conv, x, k), OP_BATCHNORM);
 }
 
-/* base: channels of the stage; wide networks of basic blocks widen both convolutions. */
+/* Adds a block. base: channels of the stage; wide networks of basic blocks widen both convolutions. */
 static struct act block(struct plan *p, const struct resnet *r, struct act x, double base, double stride)
 {
 	double inner = base * r->width, out = r->is_bottleneck ? 4 * base : inner;

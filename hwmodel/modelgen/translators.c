@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Encoder and decoder: the Transformer (Vaswani et al., NeurIPS 2017) and GNMT (Wu et al. 2016, as in
+ * Encoder-decoder models: the Transformer (Vaswani et al., NeurIPS 2017) and GNMT (Wu et al. 2016, as in
  * NVIDIA's and MLPerf's reference: normalised Bahdanau attention, LSTMs with cuDNN's two biases).
- * 32 tokens in, 32 out.
+ * 32 source and 32 target tokens.
  */
 #include "hwmodel/modelgen/modelgen.h"
 
@@ -66,7 +66,7 @@ static struct plan *transformer(const struct recipe *r)
 	op_add(p, "pos", op_embedding(p, "emb", z->vocab, z->hidden, 2 * TOKENS, false));
 	p->layer[p->n - 1].in_elems /= 2; /* the positions are computed once and stay in the cache */
 	struct act encoded = blocks(p, z, "enc", 0, z->layers, act_new(p, z->hidden, TOKENS, 1), NULL);
-	/* The first decoder layer alone keeps what the encoder gave. */
+	/* Only the first decoder layer keeps the encoder's output. */
 	struct act x = blocks(p, z, "dec", 0, 1, act_new(p, z->hidden, TOKENS, 1), &encoded);
 	x = blocks(p, z, "dec", 1, z->layers - 1, x, &encoded);
 	x = op_linear(p, "lm_head", x, z->vocab, false, 1);
@@ -80,7 +80,7 @@ static struct plan *transformer(const struct recipe *r)
 
 enum { GNMT_HIDDEN = 1024, GNMT_VOCAB = 32320 };
 
-/* All steps of one direction: the products, then the gates. Both keep what they gave for backward. */
+/* Adds all time steps of one direction: the products, then the gates. Both keep their outputs for backward. */
 static struct act lstm(struct plan *p, const char *name, struct act x)
 {
 	char part[48];
@@ -90,13 +90,13 @@ static struct act lstm(struct plan *p, const char *name, struct act x)
 	l->m = 1;
 	l->n = l->rows = 4 * h;
 	l->k = l->columns = x.c + h;
-	l->count = x.h; /* steps, one after the other */
+	l->count = x.h; /* sequential time steps */
 	l->params = 4 * h * (x.c + h) + 8 * h;
 	l->tensors = 4;
 	l->fwd_flops = 2 * l->n * l->k * l->count;
 	l->in_elems = x.h * (x.c + h);
 	l->out_elems = 4 * h * x.h;
-	l->saved_elems = h * x.h; /* the states */
+	l->saved_elems = h * x.h; /* hidden states */
 	act_keep(p, l, x);
 	snprintf(part, sizeof part, "%s.gates", name);
 	l = plan_add(p, ORR_LAYER_ELEMENTWISE, part);
@@ -107,19 +107,19 @@ static struct act lstm(struct plan *p, const char *name, struct act x)
 	return act_new(p, h, x.h, 1);
 }
 
-/* Normalised Bahdanau: tanh(q + k) times a vector. */
+/* Adds normalised Bahdanau attention: tanh(q + k) times a vector. */
 static void attention(struct plan *p)
 {
 	double h = GNMT_HIDDEN, t = TOKENS;
 	op_linear(p, "att_q", act_new(p, h, t, 1), h, false, 1);
 	op_linear(p, "att_k", act_new(p, h, t, 1), h, false, 1);
 	struct dnn_layer *l = plan_add(p, ORR_LAYER_ELEMENTWISE, "att_energy");
-	l->params = 2 * h + 1; /* the vector, a bias, a scale */
+	l->params = 2 * h + 1; /* vector, bias, scale */
 	l->tensors = 3;
 	l->fwd_flops = 4 * t * t * h;
 	l->in_elems = 2 * t * h;
 	l->out_elems = t * t;
-	l->saved_elems = t * t * h; /* tanh */
+	l->saved_elems = t * t * h; /* output of tanh */
 	op_softmax(p, "att_softmax", act_new(p, t, t, 1));
 	l = plan_add(p, ORR_LAYER_MATMUL, "att_context");
 	l->m = l->k = t;
@@ -159,7 +159,7 @@ static struct plan *gnmt(const struct recipe *r)
 	attention(p);
 	for (int i = 1; i < layers; i++) {
 		snprintf(name, sizeof name, "dec%d", i);
-		x = lstm(p, name, act_new(p, 2 * GNMT_HIDDEN, TOKENS, 1)); /* with the context beside */
+		x = lstm(p, name, act_new(p, 2 * GNMT_HIDDEN, TOKENS, 1)); /* input concatenated with the context */
 		snprintf(name, sizeof name, "dec%d.res", i);
 		if (i > 1)
 			x = op_add(p, name, x);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A plan as JSON (docs/model.schema.json), one layer a line. */
+/* Writes a plan as JSON (docs/model.schema.json), one layer per line. */
 #include "hwmodel/modelgen/modelgen.h"
 
 #include "base/sbuf.h"
 
 #include <math.h>
 
-/* Whole numbers in full; halves (masks) with their decimal. */
+/* Writes whole numbers in full and halves (from masks) with one decimal. */
 static void put_number(struct sbuf *out, double v)
 {
 	sbuf_printf(out, v < floor(v) || v > floor(v) ? "%.1f" : "%.0f", v);

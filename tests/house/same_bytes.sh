@@ -255,7 +255,7 @@ before, after = sys.argv[1:]
 bad = same = other = 0
 HASHES = ("hash", "version", "scenario")  # cover names, which may change
 
-said = {}
+said, sets = {}, {}  # lines per file; files by what one record alone has
 
 def say(name, what):
     global bad
@@ -273,7 +273,7 @@ def rows(path):
 def lists(name, what, a, b):
     for side, left in (("before", [x for x in a if x not in b]), ("after", [x for x in b if x not in a])):
         if left:
-            print("%s: %s only %s: %s" % (name, what, side, " ".join(map(str, left))[:300]))
+            sets.setdefault("%s only %s: %s" % (what, side, " ".join(map(str, left))[:300]), []).append(name)
 
 # A table whose first columns name its rows is compared row by name, any other in order.
 def keyed(head, body):
@@ -336,6 +336,8 @@ for name in sorted(fa & fb):
         else:
             values(name, ja, jb)
     same += bad == was
+for what, names in sets.items():
+    print("%s: %s" % (names[0] if len(names) == 1 else "%d files, such as %s" % (len(names), names[0]), what))
 print("%d of %d files of both have the same values; %d digests, drawings and printed tables differ" % (same, len(fa & fb) - other, other))
 sys.exit(bad > 0 or not fa & fb)
 END

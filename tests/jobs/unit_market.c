@@ -129,7 +129,7 @@ int main(void)
 		"0.5 -1-0|",
 		"it sees GPUs present, GPUs that will leave, and prices");
 	is_bold = true;
-	ok(run(true) && strstr(err.text, "policy watcher: job 0 at 70.000000000 s: start: a node that is about to go was asked for"),
+	ok(run(true) && strstr(err.text, "policy watcher: job 0 at 70.000000000 s: start: a node that was given notice was requested"),
 		"starting a job on a node given notice ends the run");
 	is_bold = false;
 	ok(!run(false), "the same policy on a fixed cluster");
