@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Quoted where RFC 4180 asks for it. */
+/* Writes a text, quoted if RFC 4180 requires it. */
 static void put_text(FILE *f, const char *s)
 {
 	if (!strpbrk(s, ",\"\r\n")) {
@@ -32,7 +32,7 @@ static void put_real(FILE *f, double v)
 		fprintf(f, "%.17g", v);
 }
 
-/* Exact to the ns, as the clock is; empty for what never happened. */
+/* Writes a time in seconds with nine decimals (exact); empty unless has_happened. */
 static void put_time(FILE *f, int64_t t_ns, bool has_happened)
 {
 	char text[NUM_SECONDS_MAX] = "";
@@ -41,7 +41,7 @@ static void put_time(FILE *f, int64_t t_ns, bool has_happened)
 	fputs(text, f);
 }
 
-/* The TIME column of that name. */
+/* Returns the TIME column of that name. */
 static int64_t time_of(const struct row_table *t, const char *row, const char *name)
 {
 	for (size_t i = 0; i < t->n_columns; i++)
@@ -103,7 +103,7 @@ static void put_cell(FILE *f, const struct row_table *t, const struct column *c,
 	}
 }
 
-/* The columns that the CSV file has, in its order; how many there are. */
+/* Lists the columns of the CSV file in their order. Returns their number. */
 static size_t csv_columns(const struct row_table *t, const struct column **out)
 {
 	size_t n = 0;
@@ -186,7 +186,7 @@ static int write_summary(const char *dir, const struct run_result *const *runs, 
 
 static char *safe_name(const char *label)
 {
-	enum { NAME_MAX_BYTES = 100 }; /* room for suffixes within a file system's 255 */
+	enum { NAME_MAX_BYTES = 100 }; /* leaves room for suffixes within a file system's 255 */
 	static const char fine[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+=@-";
 	struct sbuf b = { 0 };
 	for (const char *c = label; *c && b.len < NAME_MAX_BYTES; c++)
@@ -215,10 +215,10 @@ void report_file_names(const struct run_result *const *runs, size_t n, char **na
 	}
 }
 
-/* The files of one run: the tables that its world has rows of. */
+/* The row files of each world. */
 static const struct rows_file {
 	const char *world, *table;
-	bool is_if_lent; /* only if nodes come and go and are paid for */
+	bool is_if_lent; /* written only for runs on rented nodes that join and leave */
 } rows_files[] = {
 	{ "jobs", "jobs", false },
 	{ "jobs", "nodes", true },
@@ -231,7 +231,7 @@ static const struct rows_file {
 	{ "spot", "accounts", false },
 };
 
-/* A mixed run has those of the worlds that it had. */
+/* Returns whether the run has rows of this world; a mixed run has those of its worlds. */
 static bool has_rows_of(const struct run_result *r, const char *world)
 {
 	const char *of = r->world ? r->world : "jobs";
@@ -240,7 +240,7 @@ static bool has_rows_of(const struct run_result *r, const char *world)
 	return result_find(r, !strcmp(world, "jobs") ? "jobs.jobs" : !strcmp(world, "serve") ? "serve.requests" : "") != NULL;
 }
 
-/* t NULL: the series. */
+/* Writes one file; t NULL: the series. */
 static int write_one(const char *dir, const char *name, const struct row_table *t, const struct run_result *r, struct orr_error *err)
 {
 	struct outfile f;
@@ -262,7 +262,7 @@ static int write_rows(const char *dir, const char *name, const struct run_result
 	for (size_t i = 0; !code && i < sizeof rows_files / sizeof *rows_files; i++)
 		if (has_rows_of(r, rows_files[i].world) && (!rows_files[i].is_if_lent || r->n_accounts))
 			code = write_one(dir, name, row_table_find(rows_files[i].table), r, err);
-	bool has_own = has_rows_of(r, "step") || has_rows_of(r, "spot"); /* rows over time */
+	bool has_own = has_rows_of(r, "step") || has_rows_of(r, "spot"); /* these worlds have rows over time */
 	if (!code && (!has_own || r->n_series))
 		code = write_one(dir, name, NULL, r, err);
 	return code;
