@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * bitset.h - a set of small numbers whose next member is found in a few steps
+ * bitset.h - a set of small numbers with a fast search for the next member
  *
  * Invariant: a bit of a summary word is set exactly when the 64-bit word below it
- * is not zero. Three levels, so sets of up to 2^24 numbers cost at most five word
- * reads per bitset_next().
+ * is not zero. Sets of up to 2^24 numbers cost at most seven word reads per
+ * bitset_next().
  */
 #ifndef ORR_BASE_BITSET_H
 #define ORR_BASE_BITSET_H
@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 struct bitset {
-	uint64_t *level[4]; /* 0: the members; each next level summarises the one before */
+	uint64_t *level[4]; /* 0: the members; each further level summarises the one below */
 	uint32_t size;
 };
 
@@ -40,7 +40,7 @@ static inline void bitset_remove(struct bitset *b, uint32_t i)
 			return;
 }
 
-/* The least member >= from, or BITSET_END. */
+/* The smallest member >= from, or BITSET_END. */
 static inline uint32_t bitset_next(const struct bitset *b, uint32_t from)
 {
 	if (from >= b->size)
@@ -54,7 +54,7 @@ static inline uint32_t bitset_next(const struct bitset *b, uint32_t from)
 				i = i << 6 | (uint32_t)__builtin_ctzll(b->level[l][i]);
 			return i;
 		}
-		i = (i >> 6) + 1; /* the word after this one, seen from above */
+		i = (i >> 6) + 1; /* the index of the next word, in the level above */
 		if (l == 3 || (uint64_t)i << (6 * (l + 1)) >= b->size)
 			break;
 	}

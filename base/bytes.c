@@ -20,9 +20,9 @@ struct bytes {
 	const unsigned char *memory;
 	size_t memory_left;
 	struct sha256_ctx hash;
-	unsigned char *raw; /* raw[at..n) is read but not unpacked */
+	unsigned char *raw; /* raw[at..n) is read but not decompressed */
 	size_t at, n;
-	bool at_end;       /* nothing more to read into raw */
+	bool at_end;       /* the whole file has been read into raw */
 	bool inside;       /* a gzip member or zstd frame has begun and not ended */
 	const char *fault; /* NULL: none so far */
 	enum packing packing;
@@ -125,7 +125,7 @@ void bytes_close(struct bytes *b)
 	mem_free(b);
 }
 
-/* One step of inflate(); returns how many bytes it gave. */
+/* One step of inflate(); returns the number of bytes written to out. */
 static size_t step_gzip(struct bytes *b, char *out, size_t cap)
 {
 	if (!b->inside) {

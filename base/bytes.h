@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * bytes.h - the plain bytes of a file, whatever it was packed with
+ * bytes.h - the bytes of a file, decompressed
  *
  * gzip (RFC 1952, any number of members) and zstd (RFC 8878, any number of
- * frames) are recognised by their first bytes and taken off; anything else
- * passes unchanged. The SHA-256 is over the file as it lies on disk.
+ * frames) are recognised by their first bytes and decompressed; other files
+ * pass unchanged. The SHA-256 is that of the file on disk.
  *
- * Invariant: bytes_read() gives all plain bytes that precede a fault before it
- * reports the fault, so that a caller who counts lines can say where it is.
+ * Invariant: bytes_read() returns all bytes that precede a fault before it
+ * reports the fault, so that a caller that counts lines knows the position.
  */
 #ifndef ORR_BASE_BYTES_H
 #define ORR_BASE_BYTES_H
@@ -22,20 +22,20 @@ struct bytes *bytes_open(const char *path, struct orr_error *err);
 struct bytes *bytes_open_memory(const void *data, size_t n);
 void bytes_close(struct bytes *b);
 
-/* Fills out with up to cap bytes; returns how many, 0 at the end, -1 on a fault,
- * which bytes_fault() then describes. */
+/* Reads up to cap bytes; returns their number, 0 at the end, -1 on a fault, which
+ * bytes_fault() then describes. */
 int64_t bytes_read(struct bytes *b, char *out, size_t cap);
 const char *bytes_fault(const struct bytes *b);
 
 enum { BYTES_HASH_SIZE = 65 };
-/* 64 hex digits of all that has been read; of the file once bytes_read() gave 0. */
+/* 64 hex digits: SHA-256 of the raw bytes read so far; of the file once bytes_read() has returned 0. */
 void bytes_hash(const struct bytes *b, char hex[BYTES_HASH_SIZE]);
 
-/* All plain bytes of a file at once, NUL-terminated; NULL on error, or if there are
- * more than max. Freed with mem_free(). hash may be NULL. */
+/* Reads a whole file, NUL-terminated; NULL on error or if it has more than max bytes,
+ * decompressed. Free with mem_free(). hash may be NULL. */
 char *bytes_read_file(const char *path, size_t max, size_t *n, char hash[BYTES_HASH_SIZE], struct orr_error *err);
 
-/* The same for a text: SHA-256 as 64 hex digits. */
+/* SHA-256 of a text as 64 hex digits. */
 void bytes_hash_text(const char *text, size_t n, char hex[BYTES_HASH_SIZE]);
 
 #endif

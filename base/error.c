@@ -13,7 +13,7 @@ int orr_fail(struct orr_error *e, int code, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(e->text, sizeof e->text, fmt, ap);
 	va_end(ap);
-	/* One line, and nothing that a terminal would act on: texts quote input. */
+	/* Texts quote input: one line, without control characters that a terminal would obey. */
 	for (char *c = e->text; *c; c++)
 		if ((unsigned char)*c < 0x20 || *c == 0x7f)
 			*c = '?';

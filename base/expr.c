@@ -9,7 +9,7 @@
 
 enum { MAX_DEPTH = 100 };
 
-/* Reading and calculating go on at once; at an axis the same text is read again for each value. */
+/* Parses and evaluates in one pass; over an axis the same text is parsed again for each value. */
 struct parser {
 	const char *text, *at, *end;
 	const struct expr_env *env;
@@ -35,7 +35,7 @@ static void skip_blanks(struct parser *p)
 		p->at++;
 }
 
-/* Takes the mark if it comes next. */
+/* Consumes the token if it comes next. */
 static bool take(struct parser *p, const char *mark)
 {
 	size_t n = strlen(mark);
@@ -131,7 +131,7 @@ static double folded(const struct fold *f, const char *name, size_t n)
 	return !strncmp(name, "arg", 3) ? f->at : f->best;
 }
 
-/* After "name(axis:"; the values in order. */
+/* The rest after "name(axis:"; takes the values in order. */
 static double over_axis(struct parser *p, const char *name, size_t n, const char *axis, size_t axis_n, size_t values)
 {
 	struct fold f = { NAN, NAN, 0, 0 };
@@ -161,7 +161,7 @@ static bool is_fold(const char *name, size_t n)
 	return false;
 }
 
-/* After "max(" and the like. */
+/* The rest after "max(", "sqrt(" and so on. */
 static double call_fold(struct parser *p, const char *name, size_t n)
 {
 	const char *before = p->at;
@@ -195,7 +195,7 @@ static double call(struct parser *p, const char *name, size_t n)
 	return fail(p, "no such function");
 }
 
-/* ---- operators, by how tightly they bind ---- */
+/* ---- operators, by precedence ---- */
 
 static double primary(struct parser *p)
 {

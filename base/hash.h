@@ -2,8 +2,8 @@
 /*
  * hash.h - hashes of 64 bits: mixing, sequences, bytes, texts
  *
- * Random streams, fingerprints and measured points depend on these values: they never change. The header is valid
- * C++ too, for the module of calib/cuda. A policy sees include/orrery/ alone and keeps its own.
+ * Random streams, fingerprints and calibration depend on these values, so they must never change. The header is also
+ * valid C++, for the module of calib/cuda. Policies see only include/orrery/ and have hashes of their own.
  */
 #ifndef ORR_BASE_HASH_H
 #define ORR_BASE_HASH_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * mem.h - memory that is there or ends the program in one place
+ * mem.h - allocation that never fails
  *
- * mem_alloc() and friends never return NULL: when memory runs out they call the
- * handler that main() installed, which says so and exits with code 1. (This is
- * the one way out of library code that is not an error value; nothing that is
- * half written survives it, because a run is one database transaction.)
+ * mem_alloc() and the others never return NULL: when memory runs out they call
+ * the handler that main() installed, which prints a message and exits with code
+ * 1. This is the only exit from library code that is not an error value. It
+ * leaves nothing half written, because a run is one database transaction.
  * mem_free(NULL) is allowed.
  */
 #ifndef ORR_BASE_MEM_H
@@ -21,7 +21,7 @@ char *mem_strdup(const char *s);
 char *mem_strndup(const char *s, size_t n);
 void mem_free(void *p);
 
-/* What to do when there is no memory; must not return. NULL: abort(). */
+/* Called when memory runs out; must not return. NULL: abort(). */
 void mem_on_exhaustion(void (*handler)(size_t wanted));
 
 /* Makes room for one more element: a growing array is {T *v; size_t n, cap}. */
@@ -29,7 +29,7 @@ void mem_on_exhaustion(void (*handler)(size_t wanted));
 	do {                                                                                         \
 		if ((n) >= (cap)) {                                                                  \
 			(cap) = (cap) ? (cap)*2 : 16;                                                \
-			/* A counter that cannot count them: as if memory had run out. */            \
+			/* cap overflowed: as if memory had run out. */                              \
 			(v) = mem_realloc((v), (cap) > (n) ? (size_t)(cap) : SIZE_MAX, sizeof *(v)); \
 		}                                                                                    \
 	} while (0)

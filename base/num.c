@@ -13,9 +13,9 @@ static bool is_digit(char c)
 }
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-/* One to eight digits without a branch per digit: the bytes of s[0..n) in one word,
- * first digit lowest, '0' put in front of them, then pairs, fours and the eight are
- * combined by multiplications. False if not all are digits. */
+/* Reads one to eight digits without a branch per digit: loads s[0..n) into one word, first
+ * digit lowest, pads it with '0', then combines pairs, fours and eights by multiplication.
+ * False if a byte is not a digit. */
 static bool few_digits(const char *s, size_t n, uint64_t *out)
 {
 	const uint64_t zeros = UINT64_C(0x3030303030303030);
@@ -81,8 +81,8 @@ bool num_int(const char *s, size_t n, int64_t *out)
 	return true;
 }
 
-/* Checks the shape [+-]digits[.digits][(e|E)[+-]digits] and, where the number
- * has at most 18 digits and no exponent, gives mantissa and decimals. */
+/* Checks the form [+-]digits[.digits][(e|E)[+-]digits]. For at most 18 digits and no
+ * exponent, also returns mantissa and decimals. */
 struct decimal {
 	bool negative, is_short;
 	uint64_t mantissa;
@@ -135,8 +135,8 @@ static const uint64_t pow10_u64[19] = { 1u, 10u, 100u, 1000u, 10000u, 100000u, 1
 	100000000000u, 1000000000000u, 10000000000000u, 100000000000000u, 1000000000000000u, 10000000000000000u, 100000000000000000u,
 	1000000000000000000u };
 
-/* The common case in few instructions: up to 18 digits, perhaps a point among them.
- * Where it says no, the number may still be a good one. */
+/* Fast path: up to 18 digits, with or without a point. False: the number may still be
+ * valid. */
 static bool scan_short(const char *s, size_t n, uint64_t *mantissa, unsigned *decimals)
 {
 	uint64_t m = 0;
@@ -188,7 +188,7 @@ bool num_real(const char *s, size_t n, double *out)
 	}
 	if (!scan(s, n, &d))
 		return false;
-	/* Both operands exact in binary64: one rounding (Clinger 1990, fast path). */
+	/* Both operands are exact in binary64, so there is one rounding (Clinger, PLDI 1990, fast path). */
 	if (!d.is_short || d.mantissa > (UINT64_C(1) << 53) || d.decimals > 18)
 		return slow_real(s, n, out);
 	double v = (double)d.mantissa;
@@ -203,7 +203,7 @@ static bool scale_ns(const char *s, size_t n, uint64_t unit_ns, int64_t *out)
 	struct decimal d;
 	uint64_t mantissa, product;
 	unsigned decimals;
-	/* No division: seconds are what traces are full of. */
+	/* Avoids a division: most numbers of a trace are seconds. */
 	bool is_plain = scan_short(s, n, &mantissa, &decimals) && (!decimals || (decimals <= 9 && unit_ns == UINT64_C(1000000000)));
 	if (is_plain && !__builtin_mul_overflow(mantissa, decimals ? pow10_u64[9 - decimals] : unit_ns, &product) && product <= INT64_MAX) {
 		*out = (int64_t)product;

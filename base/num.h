@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * num.h - strict numbers from text, and times to text
+ * num.h - strict parsing of numbers, formatting of times and numbers
  *
  * Each num_ function reads the whole of s[0..n) or fails: no leading or
  * trailing blanks, no locale, no hex, no "inf" or "nan", no silent overflow.
@@ -19,7 +19,7 @@ bool num_real(const char *s, size_t n, double *out); /* correctly rounded */
  * fails beyond +-9.2e9 s. Exact for up to nine decimals. */
 bool num_seconds_ns(const char *s, size_t n, int64_t *out_ns);
 
-/* As num_seconds_ns, with an optional unit: ns us ms s m h d. */
+/* Like num_seconds_ns(), with an optional unit: ns us ms s m h d. */
 bool num_duration_ns(const char *s, size_t n, int64_t *out_ns);
 
 /* Writes t as seconds with nine decimals ("12.000000000"); returns the length. */
@@ -30,7 +30,7 @@ size_t num_put_seconds(char out[NUM_SECONDS_MAX], int64_t t_ns);
 enum { NUM_REAL_MAX = 32 };
 size_t num_put_real(char out[NUM_REAL_MAX], double v);
 
-/* a + b, or INT64_MAX / INT64_MIN where that does not fit. */
+/* a + b, clamped to int64_t. */
 int64_t num_add_sat(int64_t a, int64_t b);
 
 #endif

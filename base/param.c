@@ -56,7 +56,7 @@ static int parse_list(const char *text, struct value *v)
 	return 0;
 }
 
-/* As short as reads back as the same number, for people see it in scenarios: 0.95. */
+/* The shortest text that reads back as the same number: 0.95, as users expect in scenarios. */
 static void real_text(double v, char buf[40])
 {
 	snprintf(buf, 40, "%.15g", v);
@@ -259,12 +259,6 @@ int args_set_pair(struct orr_args *a, const char *pair, struct orr_error *err)
 	return rc;
 }
 
-void args_canonical(const struct orr_args *a, struct sbuf *out)
-{
-	for (size_t i = 0; i < a->n; i++)
-		sbuf_printf(out, "%s=%s\n", a->table[i].name, a->value[i].text);
-}
-
 const char *args_value(const struct orr_args *a, size_t i)
 {
 	return a->value[i].text;
@@ -328,8 +322,8 @@ const double *orr_arg_list(const struct orr_args *a, const char *name, size_t *n
 }
 
 /*
- * Edit distance (Wagner and Fischer 1974) in which two letters that changed places count once,
- * as the commonest slip does ("srft"); 64 letters at most.
+ * Edit distance (Wagner and Fischer, JACM 21(1), 1974) in which swapping two adjacent letters, the
+ * most common typing error ("srft"), counts once; at most 64 letters.
  */
 static size_t edit_distance(const char *a, const char *b)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * param.h - checked values for a table of parameters (see orrery/param.h)
+ * param.h - values checked against a table of parameters (see orrery/param.h)
  *
- * Invariant: a struct orr_args holds a value for each parameter of its table, the
- * default until args_set() succeeds. Setting the same value in another spelling
- * ("3250" or "3250s") gives the same args_canonical() text.
+ * Invariant: a struct orr_args holds a value for each parameter of its table: the
+ * default, until args_set() succeeds. Setting the same value in another spelling
+ * ("3250" or "3250s") gives the same args_value().
  */
 #ifndef ORR_BASE_PARAM_H
 #define ORR_BASE_PARAM_H
@@ -13,20 +13,18 @@
 
 #include "base/sbuf.h"
 
-/* where names the owner in messages: "policy las". The table must outlive the args.
- * NULL if a default of the table is itself wrong (a plugin's table may be). */
+/* where: the owner in messages, such as "policy las". The table must outlive the args.
+ * NULL if a default violates its own table (possible in a plugin). */
 struct orr_args *args_new(const struct orr_param *table, const char *where, struct orr_error *err);
 void args_free(struct orr_args *a);
 int args_set(struct orr_args *a, const char *name, const char *text, struct orr_error *err);
 /* "name=text" in one string. */
 int args_set_pair(struct orr_args *a, const char *pair, struct orr_error *err);
-/* "name=value" for all parameters in table order, one per line. */
-void args_canonical(const struct orr_args *a, struct sbuf *out);
 /* The value of parameter i of the table as canonical text. */
 const char *args_value(const struct orr_args *a, size_t i);
-/* As given to args_new(). */
+/* The table given to args_new(). */
 const struct orr_param *args_table(const struct orr_args *a);
-/* SHA-256 of the file that parameter i names, as 64 hex digits; "" if it names none. */
+/* SHA-256 of the file that parameter i names, as 64 hex digits; "" without a file. */
 const char *args_file_hash(const struct orr_args *a, size_t i);
 
 static inline const char *nearest_name(const char *name, const char *const *candidates)

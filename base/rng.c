@@ -30,7 +30,7 @@ static inline double to_uniform(uint64_t x)
 	return (double)(x >> 11) * 0x1p-53;
 }
 
-/* ---- as GSL sees it ---- */
+/* ---- as a generator of GSL ---- */
 
 static void gsl_set_seed(void *state, unsigned long seed)
 {
@@ -73,7 +73,7 @@ void rng_init(struct rng *r, uint64_t seed, const char *name, uint64_t index)
 		r->s[i] = hash_mix(h ^ hash_next(&from_index));
 	}
 	if (!(r->s[0] | r->s[1] | r->s[2] | r->s[3]))
-		r->s[0] = 1; /* the one state that xoshiro cannot leave */
+		r->s[0] = 1; /* a state of zeros never changes */
 	r->gsl.type = &xoshiro_type;
 	r->gsl.state = r->s;
 }

@@ -2,11 +2,11 @@
 /*
  * rng.h - named streams of random numbers
  *
- * A stream is a function of (run seed, name, index) and of nothing else, so a
- * new consumer moves nobody else's numbers. The generator is xoshiro256++
+ * A stream depends only on (run seed, name, index), so a new consumer does not
+ * change the numbers of others. The generator is xoshiro256++
  * (Blackman and Vigna, "Scrambled linear pseudorandom number generators", ACM
- * TOMS 47(4), 2021), seeded by SplitMix64; it is wrapped as a gsl_rng_type so
- * that every GSL distribution can draw from it.
+ * TOMS 47(4), 2021), seeded by SplitMix64. It is wrapped as a gsl_rng_type, for
+ * the distributions of GSL.
  */
 #ifndef ORR_ENGINE_RNG_H
 #define ORR_ENGINE_RNG_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * strtab.h - each distinct string once, named by a small number
+ * strtab.h - interned strings: each distinct string has a small number
  *
  * Invariant: equal strings have equal numbers; number 0 is the empty string;
- * numbers are given out in order of first use and never change. Texts stay where
- * they are until strtab_free(), so a pointer from strtab_text() is good till then.
+ * numbers follow the order of first use and never change. A pointer from
+ * strtab_text() is valid until strtab_free().
  */
 #ifndef ORR_BASE_STRTAB_H
 #define ORR_BASE_STRTAB_H

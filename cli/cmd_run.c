@@ -3,6 +3,7 @@
 #include "cli/request.h"
 
 #include "base/mem.h"
+#include "world/schema.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -26,8 +27,10 @@ static void run_help(struct sbuf *out)
 static void scenario_help(struct sbuf *out)
 {
 	sbuf_puts(out, "usage: orrery scenario show SCENARIO.json [OPTIONS]\n"
-		       "       orrery scenario show SOURCE [--world W] [the options of orrery W]\n\n"
-		       "Prints the scenario that the file or the flags amount to, every default filled in.\n\n"
+		       "       orrery scenario show SOURCE [--world W] [the options of orrery W]\n"
+		       "       orrery scenario schema\n\n"
+		       "Prints the scenario that the file or the flags amount to, every default filled in; schema prints\n"
+		       "the JSON Schema of all scenarios.\n\n"
 		       "  --world W            ");
 	world_names(out, false, "");
 	sbuf_printf(out, " (default %s); SOURCE is what\n%23sits verb takes (a trace, a model), not a scenario\n", worlds[0]->name, "");
@@ -65,12 +68,22 @@ static int show(const cJSON *scenario, struct orr_error *err)
 	return ORR_OK;
 }
 
+static int print_schema(void)
+{
+	char *text = scenario_schema();
+	puts(text);
+	mem_free(text);
+	return ORR_OK;
+}
+
 static int show_scenario(int argc, char **argv, struct orr_error *err)
 {
 	struct request r;
 	const struct world *w = NULL;
+	if (argc == 2 && !strcmp(argv[1], "schema"))
+		return print_schema();
 	if (argc < 2 || strcmp(argv[1], "show"))
-		return orr_fail(err, ORR_EINPUT, "scenario: expected \"show\"; see --help");
+		return orr_fail(err, ORR_EINPUT, "scenario: expected \"show\" or \"schema\"; see --help");
 	int rc = request_parse(argc - 1, argv + 1, NULL, &r, err);
 	size_t n = r.source ? strlen(r.source) : 0;
 	/* With --world the argument is what that world's verb takes, even if it ends in .json. */

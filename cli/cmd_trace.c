@@ -41,27 +41,6 @@ static const char help[] =
 	"example:\n"
 	"  orrery trace synth philly-like:days=7 -o week.csv.gz && orrery trace info week.csv.gz\n";
 
-int trace_bad_option(char **argv, const struct option *longs, struct orr_error *err)
-{
-	const char *names[32] = { NULL };
-	const char *given = argv[optind - 1];
-	for (size_t i = 0; longs[i].name && i < 31; i++)
-		names[i] = longs[i].name;
-	const char *near = !strncmp(given, "--", 2) ? nearest_name(given + 2, names) : NULL;
-	if (near && !strcmp(near, given + 2))
-		return orr_fail(err, ORR_EINPUT, "trace %s: %s needs a value", argv[0], given);
-	return orr_fail(err, ORR_EINPUT, "trace %s: unknown or incomplete option \"%.60s\"; %s%s", argv[0], given,
-		near ? "did you mean --" : "'orrery trace --help' lists them", near ? near : "");
-}
-
-int trace_options_add(struct trace_options *o, const char *text, struct orr_error *err)
-{
-	if (o->n == TRACE_MAX_OPTIONS)
-		return orr_fail(err, ORR_EINPUT, "-O: more than %d options", TRACE_MAX_OPTIONS);
-	o->text[o->n++] = text;
-	return ORR_OK;
-}
-
 static int run_trace(int argc, char **argv, struct orr_error *err)
 {
 	static const struct {

@@ -187,15 +187,6 @@ static int parse_time(const char *option, const char *text, int64_t *out, struct
 	return num_duration_ns(text, strlen(text), out) ? ORR_OK : bad_value(option, "a time like 36h or 90000", text, err);
 }
 
-int trace_seed(const char *text, uint64_t *out, struct orr_error *err)
-{
-	int64_t v;
-	if (!num_int(text, strlen(text), &v) || v < 0)
-		return bad_value("seed", "a whole number from 0", text, err);
-	*out = (uint64_t)v;
-	return ORR_OK;
-}
-
 static int set_filter(int c, const char *text, struct wish *w, struct orr_error *err)
 {
 	switch (c) {

@@ -18,7 +18,7 @@ docs-figures: orrery$(EXEEXT)
 	sh $(srcdir)/docs/figures.sh ./orrery$(EXEEXT) $(srcdir)/docs/figures
 # the pages; those of a folder link to one another, so they are installed as they lie here
 dist_doc_DATA = docs/comparison-one-gpu.md docs/comparison-steps.md docs/comparison-waits.md docs/architecture.md docs/comparison.md \
-	docs/models.md docs/performance.md docs/policies.md docs/traces.md docs/tutorial.md \
+	 docs/performance.md docs/policies.md docs/traces.md docs/tutorial.md \
 	docs/elastic-job.schema.json docs/graph.schema.json docs/model.schema.json docs/profile.schema.json \
 	docs/scenario.schema.json docs/served-model.schema.json
 howtodir = $(docdir)/howto

@@ -92,8 +92,9 @@ static int refuse(struct book *b, const struct run_result *r, const char *text, 
 	enum { MOST = 60 };
 	const char *names[MOST + 1] = { NULL };
 	size_t n = 0;
-	if (r->world && !strcmp(r->world, "spot") && !r->n_nodes)
-		return book_fail(b, where, err, "%.80s: this run kept no rows of instances (\"record\": \"all\")", text);
+	for (size_t c = 0; columns[c]; c++)
+		if (!strcmp(columns[c], name))
+			return book_fail(b, where, err, "%.80s: this run kept no rows of instances (\"record\": \"all\")", text);
 	for (; r->n_nodes && columns[n]; n++)
 		names[n] = columns[n];
 	for (size_t i = 0; i < r->n_series && n < MOST; i++)

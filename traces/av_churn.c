@@ -2,11 +2,11 @@
 /*
  * av_churn.c - instances that are preempted and replaced: one by one (churn), or several of a zone at once (bulk)
  *
- * churn  each instance is removed at rate `rate` an hour: the next removal is exponential with rate x live, of any instance
- * bulk   instants of removal are Poisson, one in `every`; how many go is drawn from `sizes` (those of Bamboo's p3 trace), all of one
- *        zone, that of an instance drawn from all; with probability `cross`, of all zones; fewer where there are fewer
- * What went is replaced after `delay`, in its zone: that time exactly, or exponential. Slots go round the zones; all are there at 0.
- * Streams: "avail removals" instants and sizes, "avail victims" who, "avail delays" replacement.
+ * churn  each instance is removed at rate `rate` per hour: the next removal is exponential with rate x live, of a random instance
+ * bulk   removals are Poisson with mean gap `every`. Their size is drawn from `sizes` (those of Bamboo's p3 trace), at most the
+ *        number of instances. All are of the zone of a random instance; with probability `cross`, of all zones.
+ * A removed instance is replaced in its zone after `delay`, exactly or on average (exponential). Slots are assigned to zones in
+ * turn, and all are occupied at 0. Streams: "avail removals" (instants and sizes), "avail victims", "avail delays".
  */
 #include "traces/avail_format.h"
 #include "traces/generator.h"
@@ -45,11 +45,11 @@ struct state {
 	struct rng removals, victims, delays;
 	struct instance *live;
 	size_t n_live;
-	struct pending *pending; /* by time, the last one first */
+	struct pending *pending; /* by time, the latest first */
 	size_t n_pending;
 	uint32_t n_instances, n_started;
 	int64_t removal_ns;
-	/* Victims of the instant that have still to be given. */
+	/* Victims of the current instant without a row yet. */
 	struct instance *victim;
 	size_t n_victims, next_victim;
 	int64_t now_ns;
@@ -107,7 +107,7 @@ static void replace_later(struct state *s, uint32_t zone)
 	s->pending[at] = (struct pending){ t, zone };
 }
 
-/* One of `zone`, or of any; false: there is none. */
+/* A random instance of `zone`, or of any zone; false: none. */
 static bool draw_victim(struct state *s, bool is_any, uint32_t zone)
 {
 	uint64_t n = is_any ? s->n_live : 0;
@@ -126,7 +126,7 @@ static bool draw_victim(struct state *s, bool is_any, uint32_t zone)
 	return true;
 }
 
-/* Who goes at removal_ns. */
+/* Draws the victims of the removal at removal_ns. */
 static void draw_victims(struct state *s)
 {
 	const struct plan *p = s->plan;
@@ -160,7 +160,7 @@ static bool next(void *state, struct avail_rec *row)
 			s->now_ns = ready_ns;
 			add(s, s->pending[--s->n_pending].zone, row);
 			if (p->node_s > 0)
-				draw_removal(s); /* memoryless: drawn anew for the new number of instances */
+				draw_removal(s); /* memoryless: drawn again for the new number of instances */
 			return true;
 		}
 		draw_victims(s);
@@ -226,23 +226,22 @@ static int plan_bulk(void *plan, const struct orr_args *args, struct rowset *set
 	if (!(p->gap_s > 0))
 		return orr_fail(err, ORR_EINPUT, "generator bulk: every: expected a time above 0, found \"0\"");
 	if (!read_sizes(p, sizes))
-		return orr_fail(err, ORR_EINPUT, "generator bulk: sizes: expected up to %d sizes from 1 like 1*39|2*13, found \"%.60s\"",
+		return orr_fail(err, ORR_EINPUT, "generator bulk: sizes: expected at most %d sizes >= 1 such as 1*39|2*13, found \"%.60s\"",
 			MAX_SIZES, sizes);
 	return plan_common(p, args, set, "generator bulk", err);
 }
 
-#define COMMON_PARAMS                                                                                                           \
-	ORR_PARAM_TEXT("zones", "", "names, | between them; none: one zone without a name"),                                    \
-		ORR_PARAM_TIME("delay", "10m", "mean time until what went is replaced"),                                        \
-		ORR_PARAM_CHOICE("delays", "exp", "exp|fixed", "exponential, or that time exactly"), AVAIL_PARAM_LENGTH("24h"), \
-		AVAIL_SHIFT_PARAMS
+#define COMMON_PARAMS                                                                                 \
+	ORR_PARAM_TEXT("zones", "", "names of zones, separated by |; none: one unnamed zone"),        \
+		ORR_PARAM_TIME("delay", "10m", "mean time to the replacement of a removed instance"), \
+		ORR_PARAM_CHOICE("delays", "exp", "exp|fixed", "distribution of delays"), AVAIL_PARAM_LENGTH("24h"), AVAIL_SHIFT_PARAMS
 
 static const struct orr_param churn_params[] = { ORR_PARAM_INT("slots", "32", 1, AVAIL_MAX_SLOTS, "instances that are asked for"),
 	ORR_PARAM_REAL("rate", "0.1", 1e-9, 3600, "removals per instance and hour"), COMMON_PARAMS, ORR_PARAM_END };
 static const struct orr_param bulk_params[] = { ORR_PARAM_INT("slots", "32", 1, AVAIL_MAX_SLOTS, "instances that are asked for"),
-	ORR_PARAM_TIME("every", "518s", "mean time between instants of removal"),
-	ORR_PARAM_TEXT("sizes", "1*39|2*13|3*15|4*7|5|6*4", "how many go at once, with weights"),
-	ORR_PARAM_REAL("cross", "0", 0, 1, "share of instants that hit all zones"), COMMON_PARAMS, ORR_PARAM_END };
+	ORR_PARAM_TIME("every", "518s", "mean time between removals"),
+	ORR_PARAM_TEXT("sizes", "1*39|2*13|3*15|4*7|5|6*4", "instances removed at once, with weights"),
+	ORR_PARAM_REAL("cross", "0", 0, 1, "share of removals that affect all zones"), COMMON_PARAMS, ORR_PARAM_END };
 
 const struct generator avail_generator_churn = {
 	.kind = TRACE_AVAIL,
@@ -260,7 +259,7 @@ const struct generator avail_generator_churn = {
 const struct generator avail_generator_bulk = {
 	.kind = TRACE_AVAIL,
 	.name = "bulk",
-	.doc = "preemptions of several instances of a zone at once, replaced after a delay",
+	.doc = "simultaneous preemptions of several instances of a zone, replaced after a delay",
 	.params = bulk_params,
 	.plan_size = sizeof(struct plan),
 	.state_size = sizeof(struct state),

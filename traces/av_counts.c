@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * av_counts.c - files that tell how many instances there are: polls, step curves, counts after each event
+ * av_counts.c - files with the number of instances: polls, step curves, counts after each event
  *
  * gcp-polls      YYYY-MM-DD, HH:MM:SS, count    a poll about every minute (Thorpe et al., NSDI 2023); times count from the first
  * step-curve     time,count                     Bamboo's curves: every change as two rows, the old count and the new one;
  *                                               seconds, or hours if the first time has a decimal point
  * parcae-counts  ms,count                       after each event (Duan et al., NSDI 2024)
  *
- * A count holds until the next row, so the last row of a file brings its end and nothing else.
+ * A count holds until the next row, so the last row only marks the end of the file.
  */
 #include "traces/avail_format.h"
 #include "traces/civil.h"
@@ -32,7 +32,7 @@ static int end_row(struct table *t, struct avail_row *row)
 static const struct table_column poll_columns[] = { { "date", true }, { "time", true }, { "count", true }, { NULL, false } };
 static const struct orr_param count_params[] = { AVAIL_PARAMS, AVAIL_COUNT_PARAMS, ORR_PARAM_END };
 
-/* A field without the blanks around it. */
+/* A field without surrounding blanks. */
 static const char *trimmed(const struct table *t, size_t column, size_t *n)
 {
 	const char *s = table_text(t, column, n);
@@ -79,7 +79,7 @@ static int next_poll(void *state, struct avail_row *row, struct orr_error *err)
 	const char *date = trimmed(t, 0, &n_date), *time = trimmed(t, 1, &n_time), *count = trimmed(t, 2, &n_count);
 	row->t_ns = poll_time(date, n_date, time, n_time);
 	if (row->t_ns < 0)
-		table_refuse(t, n_date == 10 ? 1 : 0, "a date and a time from 1970 to 2199 like 2021-12-11, 11:11:30");
+		table_refuse(t, n_date == 10 ? 1 : 0, "a date and a time from 1970 to 2199 such as 2021-12-11, 11:11:30");
 	if (!num_int(count, n_count, &row->count) || row->count < 0 || row->count > AVAIL_MAX_COUNT)
 		table_refuse(t, 2, "a whole number from 0 to 100000");
 	return end_row(t, row);
@@ -112,11 +112,11 @@ struct curve {
 };
 
 static const struct table_column curve_columns[] = { { "time", true }, { "count", true }, { NULL, false } };
-static const struct orr_param curve_params[] = { ORR_PARAM_CHOICE(
-							 "unit", "auto", "auto|s|h", "of times; auto: hours if the first has a point"),
+static const struct orr_param curve_params[] = { ORR_PARAM_CHOICE("unit", "auto", "auto|s|h",
+							 "unit of times; auto: hours if the first has a decimal point"),
 	AVAIL_PARAMS, AVAIL_COUNT_PARAMS, ORR_PARAM_END };
 
-/* "TIME,COUNT" and the end of a line; the end of the row, NULL if it is none. */
+/* The end of a row "TIME,COUNT"; NULL: not such a row. */
 static const char *sniff_row(const char *s, const char *end, int64_t *count)
 {
 	const char *comma = s, *stop;
@@ -136,7 +136,7 @@ static bool sniff_curve(const struct trace_head *head)
 	return sniff_row(head->line, head->line + strlen(head->line), &count) != NULL;
 }
 
-/* Every event changes the count by one, and there are two rows at least. */
+/* Every event changes the count by one, and there are at least two rows. */
 static bool sniff_parcae(const struct trace_head *head)
 {
 	const char *s = head->text, *end = s + head->n;

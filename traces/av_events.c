@@ -2,9 +2,9 @@
 /*
  * av_events.c - files of events: Bamboo's and Oobleck's, and orrery's own CSVs of availability and of prices
  *
- * bamboo        ms,add|remove,NODE without a header (Thorpe et al., NSDI 2023; Jang et al., SOSP 2023); the order of rows
- *               at one instant is kept, since the authors' simulators go by it
- * availability  time_s,event,node,zone,type,price: event add, remove, price or end (watched until then)
+ * bamboo        ms,add|remove,NODE without a header (Thorpe et al., NSDI 2023; Jang et al., SOSP 2023); rows of one
+ *               instant keep their order, on which the authors' simulators depend
+ * availability  time_s,event,node,zone,type,price: event add, remove, price or end (of the record)
  * prices        time_s,zone,type,usd_per_hour
  */
 #include "traces/avail_format.h"
@@ -15,7 +15,7 @@
 
 #define MAX_USD 1e6
 
-/* The end of a row's reading: what is wrong with its values alone can be left out. */
+/* Ends the reading of a row; a row with invalid values can be skipped. */
 static int end_row(struct table *t, struct avail_row *row)
 {
 	int rc = table_status(t);
@@ -88,7 +88,7 @@ const struct trace_format format_bamboo = {
 	.close = close_table,
 };
 
-/* ---- orrery's own ---- */
+/* ---- orrery's CSVs ---- */
 
 enum { TIME_S, EVENT, NODE, ZONE, TYPE, PRICE };
 static const struct table_column columns[] = { { "time_s", true }, { "event", true }, { "node", false }, { "zone", false },
@@ -119,10 +119,10 @@ static int next_csv(void *state, struct avail_row *row, struct orr_error *err)
 	if (table_has(t, PRICE))
 		row->usd_per_hour = table_real(t, PRICE, 0, MAX_USD);
 	if (row->what == AVAIL_ROW_PRICE && !table_has(t, PRICE))
-		table_refuse(t, PRICE, "USD per hour, as the event is a price");
+		table_refuse(t, PRICE, "USD per hour, for the event price");
 	bool has_instance = row->what == AVAIL_ROW_ADD || row->what == AVAIL_ROW_REMOVE;
 	if (!has_instance && row->node)
-		table_refuse(t, NODE, "nothing, as the event is of no instance");
+		table_refuse(t, NODE, "an empty field, for an event without an instance");
 	if (has_instance && !row->node)
 		table_refuse(t, NODE, "a name");
 	return end_row(t, row);
@@ -131,7 +131,7 @@ static int next_csv(void *state, struct avail_row *row, struct orr_error *err)
 const struct trace_format format_availability = {
 	.kind = TRACE_AVAIL,
 	.name = "availability",
-	.doc = "orrery's own CSV of instances: time_s,event,node,zone,type,price (docs/traces.md)",
+	.doc = "orrery's CSV of instances: time_s,event,node,zone,type,price (docs/traces.md)",
 	.params = event_params,
 	.sniff = sniff_csv,
 	.open = open_csv,
@@ -171,7 +171,7 @@ static int next_price(void *state, struct avail_row *row, struct orr_error *err)
 const struct trace_format format_prices = {
 	.kind = TRACE_AVAIL,
 	.name = "prices",
-	.doc = "orrery's own CSV of prices: time_s,zone,type,usd_per_hour",
+	.doc = "orrery's CSV of prices: time_s,zone,type,usd_per_hour",
 	.params = event_params,
 	.sniff = sniff_prices,
 	.open = open_prices,

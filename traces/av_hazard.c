@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * av_hazard.c - the synthetic preemptions of Bamboo's authors (Thorpe et al., NSDI 2023; uclasystem/bamboo, its simulator)
+ * av_hazard.c - the synthetic preemptions of Bamboo's simulator (Thorpe et al., NSDI 2023; uclasystem/bamboo)
  *
- * a(h) and r(h), h = hour of day: the probabilities that a request for an instance succeeds, and that an instance is
- * preempted within the hour. At 0 each of C slots starts an instance with probability a(h). Then, and at every full hour,
- * each instance is marked for removal with probability r(h), at a whole second of the hour, all alike; C - live + marked
- * requests succeed with probability a(h) each, at such a second; through the hour in order of time, an arrival is dropped
- * when C are live; one that is taken gets a mark of its own with probability r(h), which counts unless it comes before the
- * arrival. At one second arrivals come before removals, as in the authors' simulator.
+ * For the hour h of the day, a(h) is the probability that a request for an instance succeeds, r(h) that an instance is
+ * preempted within the hour. At 0 each of C slots starts an instance with probability a(h). Then, and at every full hour:
+ *  - each instance is marked for removal with probability r(h), at a uniform whole second of the hour;
+ *  - C - live + marked requests succeed with probability a(h) each, at such a second.
+ * Within the hour, an arrival is dropped if C instances are live. Another one is marked with probability r(h); a mark
+ * earlier than the arrival is void. At one second arrivals precede removals, as in the authors' simulator.
  *
- * a = uniform: a(h) drawn from U(0,1) per hour of day, once a run; diurnal: the simulator's profile, with its own r(h).
- * Streams: "avail hazard profile" draws a(h), "avail hazard" the rest.
+ * a = uniform: a(h) from U(0,1) per hour of day, once per run; diurnal: the profile of the simulator, with its r(h).
+ * Streams: "avail hazard profile" for a(h), "avail hazard" otherwise.
  */
 #include "traces/avail_format.h"
 #include "traces/generator.h"
@@ -27,13 +27,13 @@ enum { HOUR_S = 3600, DAY_H = 24 };
 struct plan {
 	double a[DAY_H], r[DAY_H];
 	bool draws_a;
-	int64_t slots, end_h; /* hours from there on are not asked for */
+	int64_t slots, end_h; /* first hour past the end */
 	uint32_t first_hour, zone;
 };
 
 struct change {
 	uint32_t second;
-	uint32_t instance; /* of an arrival: none yet */
+	uint32_t instance; /* unset for an arrival */
 };
 
 struct changes {
@@ -45,7 +45,7 @@ struct state {
 	const struct plan *plan;
 	struct rng rng;
 	double a[DAY_H];
-	int64_t hour;   /* the next one to be drawn; -1: before the start */
+	int64_t hour;   /* next hour to draw; -1: before the start */
 	uint32_t *live; /* in order of addition */
 	size_t n_live, cap_live;
 	uint32_t n_instances;
@@ -112,7 +112,7 @@ static void sort(struct changes *c)
 		qsort(c->v, c->n, sizeof *c->v, by_second);
 }
 
-/* Behind all that come at the same second. */
+/* Inserts behind all changes of the same second. */
 static void insert(struct changes *c, uint32_t second, uint32_t instance)
 {
 	add_change(c, second, instance);
@@ -218,16 +218,16 @@ static int make_plan(void *plan, const struct orr_args *args, struct rowset *set
 }
 
 static const struct orr_param params[] = { ORR_PARAM_REAL("p", "0.1", 0, 1, "probability that an instance is preempted within an hour"),
-	ORR_PARAM_INT("slots", "48", 1, AVAIL_MAX_SLOTS, "instances that are asked for"),
+	ORR_PARAM_INT("slots", "48", 1, AVAIL_MAX_SLOTS, "requested instances"),
 	ORR_PARAM_TEXT("a", "uniform",
-		"probability that a request succeeds: uniform (drawn per hour of day), diurnal (with its own p), or a number"),
+		"probability that a request succeeds: uniform (drawn per hour of day), diurnal (replaces p too), or a number"),
 	ORR_PARAM_INT("hour", "0", 0, DAY_H - 1, "hour of day at 0"), ORR_PARAM_TEXT("zone", "", "zone of all instances"),
 	AVAIL_PARAM_LENGTH("24h"), AVAIL_SHIFT_PARAMS, ORR_PARAM_END };
 
 const struct generator avail_generator_hazard = {
 	.kind = TRACE_AVAIL,
 	.name = "hazard",
-	.doc = "preemptions and arrivals hour by hour, as in the simulator of Bamboo's authors",
+	.doc = "preemptions and arrivals per hour, as in Bamboo's simulator",
 	.params = params,
 	.plan_size = sizeof(struct plan),
 	.state_size = sizeof(struct state),

@@ -2,10 +2,10 @@
 /*
  * av_json.c - availability in JSON: Parcae's segments and SkyPilot's series
  *
- * parcae-segment  a line an interval: [ms, "add" | "remove" | "no-op" | "migration", {"nodes": [..], "duration": ms, ..}]
- *                 (Duan et al., NSDI 2024); a migration changes what a job does, not which nodes there are
+ * parcae-segment  one line per interval: [ms, "add" | "remove" | "no-op" | "migration", {"nodes": [..], "duration": ms, ..}]
+ *                 (Duan et al., NSDI 2024); a migration does not change the nodes
  * skypilot        {"metadata": {"gap_seconds": g, ..}, "data": [n, ..]}: n instances are available at tick i, from i g until (i+1) g
- *                 (Wu et al., NSDI 2024); one zone a file
+ *                 (Wu et al., NSDI 2024); one zone per file
  */
 #include "traces/avail_format.h"
 
@@ -17,7 +17,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A text that is gone through once, with the number of its line. */
+/* A position in a text, with its line number. */
 struct scan {
 	const char *name, *s, *end;
 	uint64_t line;
@@ -51,7 +51,7 @@ static bool take(struct scan *c, char ch)
 	return true;
 }
 
-/* A string's text between its quotes, escapes and all; NULL if there is none on this line. */
+/* The raw text between the quotes of a string; NULL if this line has none. */
 static const char *take_string(struct scan *c, size_t *n)
 {
 	if (!take(c, '"'))
@@ -65,7 +65,7 @@ static const char *take_string(struct scan *c, size_t *n)
 	return text;
 }
 
-/* What a number or word is made of. */
+/* Length of a number or word. */
 static size_t take_word(struct scan *c, const char **text)
 {
 	skip_blanks(c);
@@ -107,7 +107,7 @@ static bool is_name(const char *s, size_t n, const char *name)
 	return strlen(name) == n && !memcmp(s, name, n);
 }
 
-/* Calls member() with each name of an object, which reads the value. */
+/* Calls member() for each name of an object; it reads the value. */
 static int read_object(struct scan *c, int (*member)(struct scan *c, const char *name, size_t n, void *ctx), void *ctx)
 {
 	if (!take(c, '{'))
@@ -133,7 +133,7 @@ struct node_text {
 
 struct segment {
 	struct lines *in;
-	struct sbuf names; /* of the line's nodes, each with its NUL */
+	struct sbuf names; /* of the nodes of the line, each with a NUL */
 	struct node_text *node;
 	size_t n_nodes, cap, next;
 	int64_t t_ns, end_ns;
@@ -181,7 +181,7 @@ static int segment_member(struct scan *c, const char *name, size_t n, void *ctx)
 	double ms;
 	if (is_name(name, n, "nodes")) {
 		if (s->has_nodes)
-			return refuse(c, "nodes", "it once");
+			return refuse(c, "nodes", "one such field");
 		s->has_nodes = true;
 		return read_nodes(c, s);
 	}
@@ -227,7 +227,7 @@ static int read_segment(struct scan *c, struct segment *s, bool *is_bad_event)
 	return c->s == c->end ? 0 : refuse(c, NULL, "the end of the line");
 }
 
-/* 1 a line was read, 0 the end, -1 an error. */
+/* 1 a line, 0 the end, -1 an error. */
 static int next_line(struct segment *s, struct avail_row *row, struct orr_error *err)
 {
 	char *text;
@@ -295,7 +295,7 @@ const struct trace_format format_parcae_segment = {
 /* ---- SkyPilot's series ---- */
 
 struct tick {
-	int64_t count; /* -1: none that can be */
+	int64_t count; /* -1: invalid */
 	uint64_t line;
 };
 
@@ -374,7 +374,7 @@ static int read_series(struct series *s, struct orr_error *err)
 	else if (!rc && (!s->has_data || !(s->gap_s > 0)))
 		rc = refuse(&c, NULL, "\"data\" and \"metadata\" with \"gap_seconds\" in the object");
 	if (!rc && (double)s->n * s->gap_s > TRACE_MAX_SECONDS)
-		rc = refuse(&c, "data", "no more than 4e9 s of ticks");
+		rc = refuse(&c, "data", "ticks of at most 4e9 s");
 	sbuf_free(&all);
 	return rc;
 }

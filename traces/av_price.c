@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * av_price.c - spot prices that return to a mean
+ * av_price.c - mean-reverting spot prices
  *
- * The logarithm of the price is an Ornstein-Uhlenbeck process (Uhlenbeck and Ornstein, Physical Review 36, 1930), seen every `step`,
- * exactly: x' = x e^(-step/revert) + sd sqrt(1 - e^(-2 step/revert)) z, price = mean e^(x - sd^2/2), so that the mean price is `mean`. It
- * starts in its stationary distribution. `most` bounds it (then the mean is lower). Stream "avail price ZONE'S NUMBER".
+ * The logarithm of the price is an Ornstein-Uhlenbeck process (Uhlenbeck and Ornstein, Physical Review 36, 1930), sampled exactly
+ * every `step`: x' = x e^(-step/revert) + sd sqrt(1 - e^(-2 step/revert)) z, price = mean e^(x - sd^2/2). The mean price is `mean`.
+ * The process starts in its stationary distribution. `most` clamps the price, which lowers the mean. Stream "avail price ZONE".
  */
 #include "traces/avail_format.h"
 #include "traces/generator.h"
@@ -83,16 +83,16 @@ static int make_plan(void *plan, const struct orr_args *args, struct rowset *set
 }
 
 static const struct orr_param params[] = { ORR_PARAM_REAL("mean", "0.918", 1e-6, 1e4, "USD per hour"),
-	ORR_PARAM_REAL("sd", "0.05", 0, 5, "standard deviation of the price's logarithm"),
+	ORR_PARAM_REAL("sd", "0.05", 0, 5, "standard deviation of the logarithm of the price"),
 	ORR_PARAM_TIME("revert", "168h", "time in which a deviation falls to 1/e"), ORR_PARAM_TIME("step", "1h", "time between prices"),
 	ORR_PARAM_REAL("most", "0", 0, 1e6, "highest price; 0: none"),
-	ORR_PARAM_TEXT("zones", "", "names, | between them, each with a price of its own; none: one price"),
+	ORR_PARAM_TEXT("zones", "", "names of zones, separated by |, each with its price; none: one price"),
 	ORR_PARAM_TEXT("type", "", "type of instance"), AVAIL_PARAM_LENGTH("168h"), AVAIL_SHIFT_PARAMS, ORR_PARAM_END };
 
 const struct generator avail_generator_price = {
 	.kind = TRACE_AVAIL,
 	.name = "price",
-	.doc = "spot prices that return to a mean",
+	.doc = "mean-reverting spot prices",
 	.params = params,
 	.makes_prices = true,
 	.plan_size = sizeof(struct plan),

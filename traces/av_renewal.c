@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * av_renewal.c - zones that are available and not by turns
+ * av_renewal.c - zones that alternate between available and unavailable
  *
- * All instances of a zone come when its time up begins and go when it ends (in SkyPilot's traces all or none are available
- * more than 94 % of the time; Wu et al., NSDI 2024). Times up and down are independent, exponential or lognormal. A zone is up
- * at 0 with probability up / (up + down), and a time begins there; for exponential times that is the stationary process,
- * for lognormal ones nearly. Stream "avail renewal ZONE'S NUMBER".
+ * All instances of a zone are added when its up time begins and removed when it ends (in SkyPilot's traces all or none are
+ * available for more than 94 % of the time; Wu et al., NSDI 2024). Up and down times are independent, exponential or lognormal.
+ * At 0 a zone is up with probability up / (up + down), and a time begins. With exponential times this is the stationary
+ * process, with lognormal times nearly so. Stream "avail renewal ZONE".
  */
 #include "traces/avail_format.h"
 #include "traces/generator.h"
@@ -27,10 +27,10 @@ struct plan {
 
 struct zone {
 	struct rng rng;
-	bool is_up; /* what begins at t_ns */
+	bool is_up; /* the state that begins at t_ns */
 	int64_t t_ns;
-	uint32_t first;   /* instance of the time up */
-	uint32_t n_given; /* rows of this change that have been given */
+	uint32_t first;   /* first instance of the up time */
+	uint32_t n_given; /* rows of this change returned so far */
 };
 
 struct state {
@@ -98,7 +98,7 @@ static bool next(void *state, struct avail_rec *row)
 	return true;
 }
 
-/* "3h|1h": one for each zone, or one for all. */
+/* "3h|1h": a time per zone, or one for all. */
 static int read_times(const char *name, const char *text, uint32_t n, double out[], struct orr_error *err)
 {
 	uint32_t got = 0;
@@ -117,8 +117,8 @@ static int read_times(const char *name, const char *text, uint32_t n, double out
 		out[i] = out[0];
 	if (*s || (got != n && got != 1))
 		return orr_fail(err, ORR_EINPUT,
-			"generator renewal: %s: expected a time above 0 like 3h, or one for each zone with | between them, found \"%.60s\"",
-			name, text);
+			"generator renewal: %s: expected a time above 0 such as 3h, or one per zone separated by |, found \"%.60s\"", name,
+			text);
 	return ORR_OK;
 }
 
@@ -135,17 +135,18 @@ static int make_plan(void *plan, const struct orr_args *args, struct rowset *set
 	return ORR_OK;
 }
 
-static const struct orr_param params[] = { ORR_PARAM_TEXT("zones", "", "names, | between them; none: one zone without a name"),
+static const struct orr_param params[] = { ORR_PARAM_TEXT("zones", "", "names of zones, separated by |; none: one unnamed zone"),
 	ORR_PARAM_INT("nodes", "1", 1, AVAIL_MAX_SLOTS, "instances of each zone"),
-	ORR_PARAM_TEXT("up", "3h", "mean time that a zone is available; one, or one for each"),
-	ORR_PARAM_TEXT("down", "1h", "mean time that it is not"), ORR_PARAM_CHOICE("law", "exp", "exp|lognormal", "of the times"),
+	ORR_PARAM_TEXT("up", "3h", "mean time of a zone being available; one, or one per zone"),
+	ORR_PARAM_TEXT("down", "1h", "mean time of a zone being unavailable"),
+	ORR_PARAM_CHOICE("law", "exp", "exp|lognormal", "distribution of the times"),
 	ORR_PARAM_REAL("cv", "1", 0, 100, "coefficient of variation of lognormal times"), AVAIL_PARAM_LENGTH("168h"), AVAIL_SHIFT_PARAMS,
 	ORR_PARAM_END };
 
 const struct generator avail_generator_renewal = {
 	.kind = TRACE_AVAIL,
 	.name = "renewal",
-	.doc = "zones that are available and not by turns, all their instances together",
+	.doc = "zones that alternate between available and unavailable, with all their instances",
 	.params = params,
 	.plan_size = sizeof(struct plan),
 	.state_size = sizeof(struct state),

@@ -22,8 +22,8 @@ struct availset {
 	bool has_prices;
 	int64_t end_ns;
 	struct avail_repairs repairs;
-	int64_t length_ns;                    /* on the generator's own clock */
-	struct avail_shift shift[MAX_SHIFTS]; /* of a generator's rows */
+	int64_t length_ns;                    /* on the clock of the generator */
+	struct avail_shift shift[MAX_SHIFTS]; /* of the rows of a generator */
 	int n_shifts;
 };
 
@@ -31,7 +31,7 @@ struct availcursor {
 	const struct availset *set;
 	uint64_t next;
 	void *state;
-	bool has_ended, is_shifted[MAX_SHIFTS]; /* the shifter knows of the end */
+	bool has_ended, is_shifted[MAX_SHIFTS]; /* the shifter has been told the end */
 	struct avail_shifter *shifter[MAX_SHIFTS];
 	uint64_t n_out;
 	uint32_t live;
@@ -77,7 +77,7 @@ static void add_repairs(struct avail_repairs *to, const struct avail_repairs *fr
 	}
 }
 
-/* All rows in one list in order of time; wall-clock times count from the first of all. */
+/* Joins the rows of all files, sorted by time; wall-clock times count from the first row. */
 static uint32_t join(struct availset *s, const struct parts *p)
 {
 	int64_t zero = INT64_MAX;
@@ -170,7 +170,7 @@ struct availset *availset_from(struct trace *t, const char *source, struct orr_e
 
 /* ---- several files ---- */
 
-/* "ZONE=FILE", or a file that is called as its zone. */
+/* "ZONE=FILE", or a file named after its zone. */
 static char *zone_and_file(const char *text, size_t n, char **file)
 {
 	const char *equals = memchr(text, '=', n);
@@ -293,24 +293,24 @@ int availset_shift(struct availset *s, const struct avail_shift *shift, struct o
 	if (avail_shift_is_none(shift))
 		return ORR_OK;
 	if (shift->wraps && !s->rows.is_loaded)
-		return orr_fail(err, ORR_EINPUT, "%s: wrap is for files; a generator goes on by itself", s->rows.source);
+		return orr_fail(err, ORR_EINPUT, "%s: wrap: expected a file: a generator continues by itself", s->rows.source);
 	if (s->rows.is_loaded && shift->start_ns > s->end_ns)
 		return orr_fail(
-			err, ORR_EINPUT, "%s: start: expected a time up to its end at %.9g s", s->rows.source, (double)s->end_ns / 1e9);
+			err, ORR_EINPUT, "%s: start: expected a time up to the end at %.9g s", s->rows.source, (double)s->end_ns / 1e9);
 	if (s->rows.is_loaded && (double)s->rows.count * shift->scale > AVAIL_MAX_EVENTS)
 		return orr_fail(err, ORR_EINPUT, "%s: scale makes more than %d additions and removals", s->rows.source, AVAIL_MAX_EVENTS);
 	if (s->rows.is_loaded) {
 		shift_rows(s, shift);
 	} else {
 		if (s->n_shifts == MAX_SHIFTS)
-			return orr_fail(err, ORR_EINPUT, "%s: is shifted more than %d times", s->rows.source, MAX_SHIFTS);
+			return orr_fail(err, ORR_EINPUT, "%s: more than %d shifts", s->rows.source, MAX_SHIFTS);
 		s->shift[s->n_shifts++] = *shift;
 	}
 	s->end_ns = avail_shift_end(shift, s->end_ns);
 	return ORR_OK;
 }
 
-/* ---- what it says of itself ---- */
+/* ---- properties ---- */
 
 bool availset_has_end(const struct availset *s)
 {
@@ -372,7 +372,7 @@ static bool draw(struct availcursor *c, struct avail_rec *out)
 	return true;
 }
 
-/* The next row behind the first n shifters. */
+/* The next row after the first n shifters. */
 static bool pull(struct availcursor *c, int n, struct avail_rec *out)
 {
 	if (!n)

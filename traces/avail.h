@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * avail.h - instances that come and go, and what they cost: a file in one of several formats, or a generator
+ * avail.h - availability of instances and their prices: a file in one of several formats, or a generator
  *
- * A struct availset holds additions and removals of named instances, and prices, in order of time (file order on ties,
- * which some simulators' results depend on); read once and shared by any number of threads; or a generator that makes
+ * A struct availset holds additions and removals of instances, and prices, sorted by time. Ties keep the file order, on
+ * which the results of some simulators depend. A file is read once and shared by any number of threads; a generator makes
  * the same rows again for each cursor.
- * Formats: bamboo, gcp-polls, step-curve, parcae-counts, parcae-segment, skypilot, availability and prices (our own
+ * Formats: bamboo, gcp-polls, step-curve, parcae-counts, parcae-segment, skypilot, availability and prices (orrery's
  * CSVs), auto. Several files are one set as "zones:us-a=FILE,us-b=FILE". Generators: "hazard:p=0.1" and others.
  *
  * Invariant: an instance is added once and removed at most once, after it was added; instances have the numbers 0, 1, ..
@@ -21,26 +21,26 @@
 enum avail_kind { AVAIL_ADD, AVAIL_REMOVE, AVAIL_PRICE };
 
 #define AVAIL_NO_INSTANCE UINT32_MAX
-enum { AVAIL_MAX_COUNT = 100000 }; /* instances that one row can bring */
+enum { AVAIL_MAX_COUNT = 100000 }; /* instances that one row can add */
 
 struct avail_rec {
-	uint64_t number; /* 0.. in order */
+	uint64_t number; /* 0, 1, .. in order */
 	int64_t t_ns;
-	double usd_per_hour; /* of an instance: what it is got for, -1 not said; of AVAIL_PRICE: the price from now on */
+	double usd_per_hour; /* of an instance: its price, -1 unknown; of AVAIL_PRICE: the price from now on */
 	uint64_t line;       /* in its file, for messages; 0: none */
 	enum avail_kind kind;
-	uint32_t node;       /* text of availset_strings(); 0: it goes by its number, availset_name() */
-	uint32_t zone, type; /* texts; 0: not said (a price: of all) */
+	uint32_t node;       /* text of availset_strings(); 0: unnamed, see availset_name() */
+	uint32_t zone, type; /* texts; 0: unknown (a price: of all) */
 	uint32_t instance;   /* AVAIL_PRICE: AVAIL_NO_INSTANCE */
-	uint32_t live;       /* instances after this row */
+	uint32_t live;       /* number of instances after this row */
 };
 
-/* What an option repair=.. changed: rows of the file. first_line: of the first such row, 0 none. */
+/* What the option repair= has changed. first_line: of the first such row, 0 none. */
 enum avail_repair {
-	AVAIL_WAS_UNSORTED, /* before the row above it; put in order */
-	AVAIL_BAD_EVENT,    /* neither add nor remove; left out, as are all that follow */
-	AVAIL_BAD_VALUE,    /* a number that is none or out of range, a field that is not there */
-	AVAIL_ADDED_TWICE,  /* while it was there */
+	AVAIL_WAS_UNSORTED, /* earlier than the row above; sorted */
+	AVAIL_BAD_EVENT,    /* neither add nor remove; skipped, like all below */
+	AVAIL_BAD_VALUE,    /* an invalid or missing value */
+	AVAIL_ADDED_TWICE,  /* while present */
 	AVAIL_REMOVED_TWICE,
 	AVAIL_REMOVED_UNKNOWN, /* before it was added */
 	AVAIL_REPAIRS
@@ -57,42 +57,42 @@ struct trace;
 /* source: a file, "-", "zones:..", or a generator. format NULL or "auto": found by sniffing. options: "name=value" texts of the
  * format's parameters, NULL-terminated, may be NULL. seed: of generators. */
 struct availset *availset_load(const char *source, const char *format, const char *const *options, uint64_t seed, struct orr_error *err);
-/* The rows of a trace that has been opened and holds availability; closes it, whatever comes of it. */
+/* The rows of an open trace of availability; closes the trace, even on error. */
 struct availset *availset_from(struct trace *t, const char *source, struct orr_error *err);
 void availset_free(struct availset *s);
 
-/* How a set is used on another clock and another scale; parameters of all formats and generators by the same names. In this order: */
+/* Transforms of a set, applied in this order; all formats and generators have parameters of these names. */
 struct avail_shift {
-	int64_t start_ns; /* the set begins there: what is live then is added at 0, in order of addition */
-	bool wraps;       /* and what was before comes at the end (files only): who is there then stands in for who was added at 0 */
-	double stretch;   /* times multiplied by it */
-	double scale;     /* instance i stands for floor((i+1) scale) - floor(i scale) instances */
-	uint32_t cap;     /* at most so many at once, 0 any number: others wait and come, first come first, when one goes; at one instant
-			   * additions then come behind removals */
+	int64_t start_ns; /* the set begins there: instances live at that time are added at 0, in order of addition */
+	bool wraps; /* and the rows before it follow the end (files only); instances live at the end play the parts of those added at 0 */
+	double stretch; /* multiplies times */
+	double scale;   /* instance i stands for floor((i+1) scale) - floor(i scale) instances */
+	uint32_t cap;   /* most instances at once, 0: unlimited. Others wait, first come first served, until one is removed; at one
+			 * instant, additions then follow removals */
 };
-/* On top of what the parameters asked for; before any cursor is open. */
+/* After the transforms that the parameters ask for; before any cursor is open. */
 int availset_shift(struct availset *s, const struct avail_shift *shift, struct orr_error *err);
 
-uint64_t availset_count(const struct availset *s); /* UINT64_MAX: not known before (a generator) */
+uint64_t availset_count(const struct availset *s); /* UINT64_MAX: unknown (a generator) */
 bool availset_is_loaded(const struct availset *s); /* a file: availset_at() works */
 bool availset_has_end(const struct availset *s);   /* generators with length=0 have none */
 const struct avail_rec *availset_at(const struct availset *s, uint64_t i);
-/* Until when it was watched: of a file its last row, or the end of its last interval; of a generator its length, ORR_NEVER if it has no
- * end. */
+/* The end of the record: of a file its last row, or the end of its last interval; of a generator its length, ORR_NEVER
+ * without end. */
 int64_t availset_end_ns(const struct availset *s);
 const struct strtab *availset_strings(const struct availset *s);
 const char *availset_source(const struct availset *s);
 const char *availset_format(const struct availset *s);
-/* SHA-256 as hex, of a file's bytes, of the files' hashes, or of the generator's text. Options are not in it. */
+/* SHA-256 as hex of the bytes of a file, of the hashes of several files, or of the generator's text; without options. */
 const char *availset_hash(const struct availset *s);
 const struct avail_repairs *availset_repairs(const struct availset *s);
 bool availset_has_prices(const struct availset *s);
-/* Texts of the zones that rows name, in order of first use: *n of them. */
+/* Texts of the *n zones that rows name, in order of first use. */
 const uint32_t *availset_zones(const struct availset *s, uint32_t *n);
-/* The name of a row's instance: its text, or "node" and its number from 1, in buf. */
+/* The name of the instance of a row; without one, "node" and its number from 1, in buf. */
 enum { AVAIL_NAME_MAX = 24 };
 const char *availset_name(const struct availset *s, const struct avail_rec *r, char buf[AVAIL_NAME_MAX]);
-/* A copy for one run; seed_shift: the index of the stream of random numbers, for replications. */
+/* A cursor for one run; seed_shift: index of the random streams, for replications. */
 struct availcursor *availset_open(const struct availset *s, uint64_t seed_shift);
 bool availcursor_next(struct availcursor *c, struct avail_rec *out);
 void availcursor_close(struct availcursor *c);

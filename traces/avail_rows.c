@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* avail_rows.c - the rows of a file of availability, put in order, checked or repaired, counts turned into events */
+/* avail_rows.c - sorts, checks or repairs the rows of a file of availability, and turns counts into events */
 #include "traces/avail_format.h"
 
 #include "base/rng.h"
@@ -20,7 +20,7 @@ struct raw {
 };
 
 enum pick { OLDEST, NEWEST, RANDOM };
-/* States of a name beside the number of its instance. */
+/* States of a name, besides the number of its instance. */
 #define NEVER_THERE UINT32_MAX
 #define IS_GONE (UINT32_MAX - 1)
 
@@ -28,16 +28,16 @@ struct reader {
 	struct trace *t;
 	struct strtab *strings;
 	const char *prefix;
-	uint32_t zone, type; /* of rows that name none */
+	uint32_t zone, type; /* of rows without one */
 	bool sorts, drops;
 	struct avail_events *e;
 	struct raw *raw;
 	size_t n, cap;
 	struct sbuf name;
-	/* Named instances: by number of the name. */
+	/* Named instances, by number of the name. */
 	uint32_t *state;
 	size_t n_names;
-	/* Counts: instances that are there, from `first` on. */
+	/* Counts: present instances, from `first` on. */
 	uint32_t *there;
 	size_t first, n_there, cap_there;
 	enum pick pick;
@@ -46,9 +46,9 @@ struct reader {
 
 const char *avail_repair_name(enum avail_repair what)
 {
-	static const char *const names[AVAIL_REPAIRS] = { "rows out of order, sorted", "rows of unknown events, left out",
-		"rows of bad values, left out", "additions of what was there, left out", "second removals, left out",
-		"removals of what was never there, left out" };
+	static const char *const names[AVAIL_REPAIRS] = { "rows out of order, sorted", "rows of unknown events, skipped",
+		"rows of invalid values, skipped", "additions of present instances, skipped", "second removals, skipped",
+		"removals without addition, skipped" };
 	return names[what];
 }
 
@@ -112,7 +112,7 @@ static int read_all(struct reader *r, struct orr_error *err)
 			keep(r, &row);
 	}
 	if (err)
-		*err = (struct orr_error){ 0 }; /* of a row that was left out */
+		*err = (struct orr_error){ 0 }; /* that of a skipped row */
 	return ORR_OK;
 }
 
@@ -126,7 +126,7 @@ static int by_time(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Polls of one second, of which the file does not tell the order: as `sort` has them. */
+/* The order of polls of one second is unknown: by count, like the command sort. */
 static int by_time_and_count(const void *a, const void *b)
 {
 	const struct raw *x = a, *y = b;
@@ -142,12 +142,12 @@ static int not_in_order(const struct reader *r, size_t first, uint64_t rows, str
 	char gap[NUM_REAL_MAX];
 	num_put_real(gap, (double)(above->t_ns - row->t_ns) / 1e9);
 	return orr_fail(err, ORR_EINPUT,
-		"%s:%" PRIu64 ": time: expected no time before that of the row above, found %s s before it (%" PRIu64
-		" row%s like it%s); repair=sort puts rows in order",
+		"%s:%" PRIu64 ": time: expected at least the time of the row above, found %s s less (%" PRIu64
+		" such row%s%s); repair=sort sorts the rows",
 		trace_name(r->t), row->line, gap, rows, rows == 1 ? "" : "s",
 		!overlaps                               ? ""
-		: r->raw[first].what == AVAIL_ROW_COUNT ? "; stretches cover the same time: interleaved pollers"
-							: "; stretches cover the same time");
+		: r->raw[first].what == AVAIL_ROW_COUNT ? "; parts overlap in time: interleaved pollers"
+							: "; parts overlap in time");
 }
 
 static int put_in_order(struct reader *r, struct orr_error *err)
@@ -175,7 +175,7 @@ static int put(struct reader *r, const struct avail_rec *rec, struct orr_error *
 {
 	struct avail_events *e = r->e;
 	if (e->n == AVAIL_MAX_EVENTS)
-		return fail_at(r, rec->line, err, "more than 4000000 additions and removals so far");
+		return fail_at(r, rec->line, err, "more than 4000000 additions and removals");
 	MEM_GROW(e->row, e->n, e->cap);
 	e->row[e->n++] = *rec;
 	return ORR_OK;
@@ -183,15 +183,15 @@ static int put(struct reader *r, const struct avail_rec *rec, struct orr_error *
 
 static int impossible(struct reader *r, enum avail_repair what, const struct avail_rec *rec, struct orr_error *err)
 {
-	static const char *const text[AVAIL_REPAIRS] = { [AVAIL_ADDED_TWICE] = "added while it is there",
+	static const char *const text[AVAIL_REPAIRS] = { [AVAIL_ADDED_TWICE] = "added while present",
 		[AVAIL_REMOVED_TWICE] = "removed twice",
 		[AVAIL_REMOVED_UNKNOWN] = "removed before it was added" };
 	if (r->drops) {
 		note(r, what, rec->line);
 		return ORR_OK;
 	}
-	return orr_fail(err, ORR_EINPUT, "%s:%" PRIu64 ": node \"%.60s\" is %s; repair=drop leaves such rows out", trace_name(r->t),
-		rec->line, strtab_text(r->strings, rec->node), text[what]);
+	return orr_fail(err, ORR_EINPUT, "%s:%" PRIu64 ": node \"%.60s\" is %s; repair=drop skips such rows", trace_name(r->t), rec->line,
+		strtab_text(r->strings, rec->node), text[what]);
 }
 
 static uint32_t *state_of(struct reader *r, uint32_t name)
@@ -228,7 +228,7 @@ static uint32_t take(struct reader *r)
 		return r->there[r->first++];
 	if (r->pick == NEWEST)
 		return r->there[--r->n_there];
-	/* Their order no longer is that of age, which nobody asks for. */
+	/* The list is no longer sorted by age, which this choice does not need. */
 	size_t at = r->first + (size_t)rng_below(&r->rng, r->n_there - r->first);
 	uint32_t out = r->there[at];
 	r->there[at] = r->there[--r->n_there];

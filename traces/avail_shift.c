@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * avail_shift.c - availability on another clock and another scale, row by row
+ * avail_shift.c - transforms of availability: start, wrap, stretch, scale, cap
  *
- * Rows pass four stages in a fixed order: start (and wrap), stretch, scale, cap. Each stage hands rows to the next one, so
- * that a generator without end is shifted as it goes. A stage gives instances numbers of its own; the last one those
- * that come out, in order of addition.
+ * Rows pass four stages: start (and wrap), stretch, scale, cap. Each stage passes rows on at once, so that an unlimited
+ * generator works too. Each stage renumbers the instances; the last numbers them in order of addition.
  */
 #include "traces/avail_format.h"
 
@@ -29,7 +28,7 @@ struct numbers {
 	size_t n;
 };
 
-/* What an instance was added as; its removal says the same. */
+/* Properties with which an instance was added; its removal repeats them. */
 struct identity {
 	uint32_t node, zone, type;
 };
@@ -37,10 +36,10 @@ struct identity {
 struct avail_shifter {
 	struct avail_shift spec;
 	struct strtab *strings;
-	/* start: what is there, with the numbers that this stage gave */
+	/* start: present instances, with the numbers of this stage */
 	bool has_begun;
 	struct list held;
-	struct numbers begun; /* by number that came in */
+	struct numbers begun; /* by number in the input */
 	uint32_t n_begun;
 	/* cap */
 	struct numbers place;
@@ -49,7 +48,7 @@ struct avail_shifter {
 	int64_t now_ns;
 	/* out */
 	struct numbers final;
-	struct identity *identity; /* by number that comes out */
+	struct identity *identity; /* by number in the output */
 	size_t n_final, cap_final;
 	uint32_t live;
 	uint64_t n_out;
@@ -75,7 +74,7 @@ static uint32_t *number_at(struct numbers *m, uint32_t i, uint32_t otherwise)
 	return &m->v[i];
 }
 
-/* ---- out ---- */
+/* ---- output ---- */
 
 static void put_out(struct avail_shifter *s, const struct avail_rec *r)
 {
@@ -100,7 +99,7 @@ static void put_out(struct avail_shifter *s, const struct avail_rec *r)
 
 /* ---- cap ---- */
 
-/* At the end of an instant, so that nobody comes who goes at once. */
+/* Admits waiting instances at the end of an instant, so that none is removed at once. */
 static void begin_waiting(struct avail_shifter *s)
 {
 	while (s->running < s->spec.cap && s->waiting.first < s->waiting.n) {
@@ -183,7 +182,7 @@ static bool is_same_price(const struct avail_rec *a, const struct avail_rec *b)
 	return a->kind == AVAIL_PRICE && b->kind == AVAIL_PRICE && a->zone == b->zone && a->type == b->type;
 }
 
-/* What is there after r. */
+/* Updates the present instances by r. */
 static void hold(struct avail_shifter *s, const struct avail_rec *r)
 {
 	struct list *l = &s->held;
@@ -242,13 +241,13 @@ void avail_shifter_put(struct avail_shifter *s, const struct avail_rec *r)
 
 struct lap {
 	struct avail_shifter *s;
-	struct numbers role; /* by number in the file: who plays it */
+	struct numbers role; /* by number in the file: the instance in its place */
 	int64_t shift_ns;
-	size_t next; /* of held, for who is added at the file's time 0 */
+	size_t next; /* of held, for the next instance added at time 0 of the file */
 	bool is_past_zero;
 };
 
-/* What is there at the end and not at the beginning. */
+/* Instances present at the end but not at the beginning. */
 static void leave(struct lap *lap)
 {
 	struct list *held = &lap->s->held;
@@ -308,7 +307,7 @@ void avail_shifter_end(struct avail_shifter *s, const struct avail_rec *row, siz
 	begin_waiting(s);
 }
 
-/* ---- the rest ---- */
+/* ---- interface ---- */
 
 bool avail_shifter_get(struct avail_shifter *s, struct avail_rec *out)
 {

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* "YYYY-MM-DD HH:MM:SS" (or a T between) to ns since 1970, read as UTC; -1 if it is no time from 1970 to 2199. */
+/* "YYYY-MM-DD HH:MM:SS", or with a T, in UTC to ns since 1970; -1 unless a time from 1970 to 2199. */
 int64_t civil_ns(const char *s, size_t n);
 
 #endif

@@ -12,7 +12,7 @@
 #include "traces/profile.h"
 #include "traces/trace.h"
 
-/* Limits that all formats share; beyond them a number is taken for a mistake. */
+/* Limits of all formats: a larger number is an error of the file. */
 #define TRACE_MAX_SECONDS 4e9  /* 127 years */
 #define TRACE_MAX_GPUS 1000000 /* SWF: processors */
 #define TRACE_MAX_CORES 100000000
@@ -22,12 +22,14 @@ struct req_row;
 struct request_rec;
 struct avail_row;
 
-/* The start of a file, for sniffing: the first line that is no comment. */
+/* The start of a file, for sniffing. */
 struct trace_head {
-	const char *text; /* everything within reach */
+	const char *text; /* the first block of the file */
 	size_t n;
-	const char *line; /* the first line that has text; NUL-terminated */
+	const char *line; /* the first line that is neither blank nor a comment; NUL-terminated */
 };
+
+enum { TRACE_MAX_EXTRAS = 8 };
 
 struct trace_format {
 	enum trace_kind kind;
@@ -35,12 +37,12 @@ struct trace_format {
 	const char *doc;
 	const struct orr_param *params; /* may be NULL */
 	bool is_absolute;               /* submit times are wall-clock */
-	/* Further numbers of each row that trace info summarises; NULL-terminated, may be NULL. */
+	/* Names of further numbers of each row, for trace info: at most TRACE_MAX_EXTRAS; NULL-terminated, may be NULL. */
 	const char *const *extras;
-	const char *const *info_options; /* under which no row is left out; may be NULL */
+	const char *const *info_options; /* options that keep every row; may be NULL */
 	bool (*sniff)(const struct trace_head *head);
 	void *(*open)(struct lines *in, const struct orr_args *args, struct orr_error *err);
-	/* Fills in what the format knows of a cleared row: 1 a row, 0 the end, -1 an error. One of these, by kind. */
+	/* Fills in the fields of a cleared row that the format knows: 1 a row, 0 the end, -1 an error. One of these, by kind. */
 	union {
 		int (*next)(void *state, struct orr_trace_job *row, struct orr_error *err);
 		int (*request)(void *state, struct req_row *row, struct orr_error *err); /* traces/req_format.h */
@@ -48,15 +50,15 @@ struct trace_format {
 		/* Reads everything into p and closes p's lists; 0 or -1. */
 		int (*describe)(void *state, struct trace_profile *p, struct orr_error *err);
 	};
-	/* Values of extras for the row just read, NAN where it has none; NULL without extras. */
+	/* Values of extras of the last row, NAN where missing; NULL without extras. */
 	void (*get_extras)(const void *state, double *values);
 	/* The fact with this index, false past the last; may be NULL. */
 	bool (*fact)(const void *state, size_t index, struct trace_fact *out);
 	/* Number of rows that the reader has skipped, as the options say; NULL: it skips none. */
 	uint64_t (*left_out)(const void *state);
-	/* Tokens that one hash of a request's blocks stands for; NULL: there are no hashes. */
+	/* Tokens per block of a prompt, which one hash identifies; NULL: no hashes. */
 	uint32_t (*block_tokens)(const void *state);
-	/* Changes the rows once they are in order of arrival; may be NULL. */
+	/* Changes the rows after they are sorted by arrival; may be NULL. */
 	void (*arrange)(const void *state, struct request_rec *row, uint64_t n);
 	void (*close)(void *state);
 };
@@ -65,10 +67,10 @@ struct trace_format {
 extern const struct trace_format *const trace_formats[];
 bool trace_format_exists(enum trace_kind kind, const char *name);
 
-/* The trace of these lines, which it takes over, whatever comes of it; all: with the format's info_options. */
+/* The trace of these lines; owns them, even on error. all: with the format's info_options. */
 struct trace *trace_open_lines(struct lines *in, const char *format, bool all, const char *const *options, struct orr_error *err);
 
-/* Whether a header line (of a CSV) has a column of this name. */
+/* Whether the header line of a CSV has a column of this name. */
 bool trace_head_has_column(const struct trace_head *head, const char *name);
 
 #endif

@@ -2,11 +2,11 @@
 /*
  * gavel.c - the trace files of Gavel (Narayanan et al., OSDI 2020)
  *
- * Ten fields with tabs between them and no header: job type, command, working
+ * Ten tab-separated fields without a header: job type, command, working
  * directory, argument that sets the steps, needs data directory, total steps,
  * scale factor (GPUs), priority weight, SLO (-1 none), arrival time in seconds.
- * There is no duration: it follows from a throughput table (hwmodel/throughput.h)
- * by job type and scale factor. A job is named by its row, from 0.
+ * The duration follows from a throughput table (hwmodel/throughput.h) by job type
+ * and scale factor. The id of a job is the number of its row, from 0.
  */
 #include "traces/format.h"
 #include "traces/table.h"

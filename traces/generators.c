@@ -61,15 +61,15 @@ struct orr_args *generator_args(const struct generator *g, const char *source, s
 int generator_choose(enum trace_kind kind, const char *source, const char *format, const char *const *options, const struct generator **out,
 	struct orr_error *err)
 {
-	/* A resolved scenario names the generator as the format, or the format that the rows would be written in. */
+	/* A resolved scenario gives as format the name of the generator, or the format in which its rows are written. */
 	static const char *const own[TRACE_KINDS] = { [TRACE_REQUESTS] = "requests", [TRACE_AVAIL] = "availability" };
 	const struct generator *g = generator_find(kind, source);
 	if (g && format && *format && strcmp(format, "auto") && strcmp(format, g->name) && (!own[kind] || strcmp(format, own[kind])))
 		g = NULL;
 	*out = g;
 	return g && options && *options
-		       ? orr_fail(err, ORR_EINPUT, "%s: a generator takes its parameters behind its name, so no option \"%.60s\"", source,
-				 *options)
+		       ? orr_fail(err, ORR_EINPUT, "%s: option \"%.60s\": a generator has no options: expected NAME:parameter=value,..",
+				 source, *options)
 		       : ORR_OK;
 }
 
@@ -87,7 +87,7 @@ static const char *nearest_generator(const char *name)
 	return nearest_name(name, names);
 }
 
-/* The rows that generators of this name make; NULL: there is none. */
+/* Kinds of rows that generators of this name make; NULL: none. */
 static const char *rows_of(const char *name)
 {
 	bool makes[TRACE_KINDS] = { false };
@@ -109,13 +109,13 @@ int generator_suggest(const char *source, struct orr_error *err)
 	snprintf(name, sizeof name, "%.*s", (int)length, source);
 	const char *rows = rows_of(name), *near = nearest_generator(name);
 	if (rows)
-		return orr_fail(err, ORR_EINPUT, "%s: there is no such file; %s is a generator of %s", source, name, rows);
+		return orr_fail(err, ORR_EINPUT, "%s: no such file; %s is a generator of %s", source, name, rows);
 	if (near)
-		return orr_fail(err, ORR_EINPUT, "%s: there is no such file; did you mean the generator %s (orrery trace list shows all)",
-			source, near);
-	return source[length] ? orr_fail(err, ORR_EINPUT, "%s: there is no such file, and no generator %s (orrery trace list shows all)",
-					source, name)
-			      : ORR_OK;
+		return orr_fail(
+			err, ORR_EINPUT, "%s: no such file; did you mean the generator %s (orrery trace list shows all)", source, near);
+	return source[length]
+		       ? orr_fail(err, ORR_EINPUT, "%s: no such file, and no generator %s (orrery trace list shows all)", source, name)
+		       : ORR_OK;
 }
 
 int generator_unknown(const char *source, struct orr_error *err)

@@ -10,8 +10,8 @@
 
 struct jobset {
 	struct rowset rows;
-	uint64_t limit; /* of a generator; 0: it ends by itself or not at all */
-	/* GENERATOR_PARAM_TRAINING: numbers of strings. */
+	uint64_t limit; /* n of a generator; 0: ends by itself or is unlimited */
+	/* GENERATOR_PARAM_TRAINING, as numbers of strings. */
 	uint32_t *model, n_models, strategy;
 	double batch;
 	bool has_strategies;
@@ -98,7 +98,7 @@ struct jobset *jobset_from(struct trace *t, const char *source, struct orr_error
 
 /* ---- generators ---- */
 
-/* How many rows there are: n if it is given, else counted. */
+/* Sets the number of rows: n if given, otherwise counted. */
 static void count_rows(struct jobset *s)
 {
 	const struct rowset *rows = &s->rows;
@@ -141,7 +141,7 @@ static int read_training(struct jobset *s, struct orr_error *err)
 	return ORR_OK;
 }
 
-/* A stream of its own for each job: whatever else is drawn, the model stays. */
+/* One stream per job, so that the model does not depend on other draws. */
 static void draw_training(const struct jobset *s, struct job_rec *row)
 {
 	struct rng r;

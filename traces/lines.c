@@ -14,12 +14,12 @@ enum { BLOCK = 256 * 1024 }; /* stays in the second-level cache */
 struct lines {
 	struct bytes *in;
 	char *name;
-	char *buf; /* buf[at..n) is unread; room after cap for a NUL and the slack */
+	char *buf; /* buf[at..n) is unread; a NUL and the slack fit after cap */
 	size_t at, n, cap;
 	uint64_t number;
 	bool at_end;
 	bool has_fault;
-	bool has_nul; /* one has been read: every line is searched for it from then on */
+	bool has_nul; /* a NUL byte has been read: later lines are checked for one */
 	char hash[BYTES_HASH_SIZE];
 };
 
@@ -54,7 +54,7 @@ void lines_close(struct lines *l)
 	mem_free(l);
 }
 
-/* Adds a block behind what is unread. */
+/* Appends a block to the unread bytes. */
 static void fill(struct lines *l)
 {
 	if (l->at) {
@@ -94,7 +94,7 @@ void lines_peek(struct lines *l, const char **head, size_t *n)
 	*n = l->n - l->at;
 }
 
-/* Finds the end of the next line; -1: there is none within reach. */
+/* Finds the end of the next line; -1: not in the buffer. */
 static int64_t find_end(struct lines *l)
 {
 	size_t seen = 0;
@@ -127,14 +127,14 @@ int lines_next(struct lines *l, char **text, size_t *n, struct orr_error *err)
 		return -1;
 	}
 	if (length < 0 || length > LINES_MAX_LENGTH) {
-		lines_fail(l, err, "a line of more than %d bytes", LINES_MAX_LENGTH);
+		lines_fail(l, err, "line too long: at most %d bytes", LINES_MAX_LENGTH);
 		return -1;
 	}
 	char *s = l->buf + l->at;
 	size_t len = (size_t)length;
 	l->at += len + (l->at + len < l->n);
 	if (l->has_nul && memchr(s, '\0', len)) {
-		lines_fail(l, err, "a NUL byte; this is no text file");
+		lines_fail(l, err, "NUL byte: expected a text file");
 		return -1;
 	}
 	if (len && s[len - 1] == '\r')
@@ -167,6 +167,6 @@ int lines_fail(const struct lines *l, struct orr_error *err, const char *fmt, ..
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	uint64_t line = l->number ? l->number : 1; /* nothing read yet: the first is to blame */
+	uint64_t line = l->number ? l->number : 1; /* before the first line: name line 1 */
 	return orr_fail(err, ORR_EINPUT, "%.300s:%" PRIu64 ": %s", l->name, line, text);
 }

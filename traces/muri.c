@@ -4,8 +4,8 @@
  *
  * CSV in the style of ElasticFlow (Gu et al., ASPLOS 2023), times in milliseconds:
  * job_id,num_gpu,submit_time,iterations,model_name,batch_size,duration,interval,
- * iteration_time,resource_time_0..2,priority. The duration counts; iterations x
- * iteration_time differs from it by rounding. Stage times are not used.
+ * iteration_time,resource_time_0..2,priority. The duration is used; iterations x
+ * iteration_time differs from it by rounding. Stage times are ignored.
  */
 #include "traces/format.h"
 #include "traces/table.h"

@@ -5,8 +5,8 @@
  * CSV: name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,
  * creation_time,deletion_time,scheduled_time, seconds from the start (Weng et al.,
  * USENIX ATC 2023). gpu_milli is per GPU; below 1000 the pod shares one. A pod
- * that was never scheduled has an empty scheduled_time; its lifetime stands for
- * its duration. Pods that were alive at the end are cut there.
+ * that was never scheduled has an empty scheduled_time; its duration is then its
+ * lifetime. Pods alive at the end of the trace end there.
  */
 #include "traces/format.h"
 #include "traces/table.h"
@@ -60,9 +60,9 @@ static void read_times(struct openb *o, struct orr_trace_job *row)
 	o->deletion = table_seconds(t, DELETION_TIME, 0, TRACE_MAX_SECONDS);
 	o->scheduled = table_has(t, SCHEDULED_TIME) ? table_seconds(t, SCHEDULED_TIME, 0, TRACE_MAX_SECONDS) : -1;
 	if (o->deletion < o->creation || o->deletion < o->scheduled)
-		table_refuse(t, DELETION_TIME, "a time not before creation_time and scheduled_time");
+		table_refuse(t, DELETION_TIME, "at least creation_time and scheduled_time");
 	if (o->scheduled >= 0 && o->scheduled < o->creation)
-		table_refuse(t, SCHEDULED_TIME, "a time not before creation_time");
+		table_refuse(t, SCHEDULED_TIME, "at least creation_time");
 	o->never_scheduled += o->scheduled < 0;
 	row->submit_ns = o->creation;
 	row->wait_ns = o->scheduled < 0 ? -1 : o->scheduled - o->creation;

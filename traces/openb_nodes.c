@@ -2,8 +2,8 @@
 /*
  * openb_nodes.c - the node list of Alibaba's openb trace, for trace info only
  *
- * CSV: sn,cpu_milli,memory_mib,gpu,model. It holds machines, not jobs: as a trace
- * of jobs it is refused with a hint, since a cluster is where it belongs.
+ * CSV: sn,cpu_milli,memory_mib,gpu,model. It describes a cluster (--cluster), so
+ * it is refused as a trace of jobs.
  */
 #include "traces/format.h"
 #include "traces/table.h"
@@ -68,7 +68,7 @@ static void close_nodes(void *state)
 const struct trace_format format_openb_nodes = {
 	.kind = TRACE_NODES,
 	.name = "openb-nodes",
-	.doc = "Alibaba openb 2023, the node list (trace info only; a cluster otherwise)",
+	.doc = "Alibaba openb 2023, the node list (for trace info and --cluster)",
 	.sniff = sniff,
 	.open = open_nodes,
 	.describe = describe,

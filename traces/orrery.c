@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * orrery.c - orrery's own trace format: CSV with a header, see docs/traces.md
+ * orrery.c - orrery's CSV of jobs, see docs/traces.md
  *
- * Needed: submit_s and one of duration_s and iterations. An empty field means
- * "unknown". A column that is none of ours is an error, because it is most often
- * one of ours misspelt.
+ * Required: submit_s and one of duration_s and iterations. An empty field means
+ * "unknown". An unknown column is an error, since it is usually a misspelt one.
  */
 #include "traces/format.h"
 #include "traces/table.h"
@@ -58,7 +57,7 @@ static void *open_orrery(struct lines *in, const struct orr_args *args, struct o
 	return t;
 }
 
-/* "1:1;2:1.9;4:3.5": sizes rise, rates are positive. */
+/* "1:1;2:1.9;4:3.5": sizes ascend, rates are positive. */
 static bool is_speedup(const char *s)
 {
 	int64_t last = 0;
@@ -95,7 +94,7 @@ static void read_demand(struct table *t, struct orr_trace_job *row)
 	row->gpu_types = table_text_or_null(t, GPU_TYPES);
 	row->speedup = table_text_or_null(t, SPEEDUP);
 	if (row->speedup && !is_speedup(row->speedup))
-		table_refuse(t, SPEEDUP, "size:rate pairs like 1:1;2:1.9;4:3.5");
+		table_refuse(t, SPEEDUP, "size:rate pairs such as 1:1;2:1.9;4:3.5");
 }
 
 static int next_orrery(void *state, struct orr_trace_job *row, struct orr_error *err)
@@ -121,7 +120,7 @@ static int next_orrery(void *state, struct orr_trace_job *row, struct orr_error 
 	if (row->strategy && !row->model)
 		table_refuse(t, STRATEGY, "a model in the same row");
 	if (row->strategy && (!row->gpus || row->gpu_milli < 1000))
-		table_refuse(t, STRATEGY, "none where a job has no whole GPU");
+		table_refuse(t, STRATEGY, "an empty field, for a job without whole GPUs");
 	if (table_has(t, BATCH))
 		row->batch = table_real(t, BATCH, 1e-6, 1e9);
 	row->status = table_text_or_null(t, STATUS);
@@ -137,7 +136,7 @@ static void close_orrery(void *state)
 
 const struct trace_format format_orrery = {
 	.name = "orrery",
-	.doc = "orrery's own CSV: submit_s,duration_s,gpus,.. (docs/traces.md)",
+	.doc = "orrery's CSV: submit_s,duration_s,gpus,.. (docs/traces.md)",
 	.sniff = sniff,
 	.open = open_orrery,
 	.next = next_orrery,

@@ -4,8 +4,8 @@
  *
  * CSV: timestamp,duration,num_gpus,gpu_time,cluster. Timestamps are civil times
  * without a zone, read as UTC; durations are seconds of execution summed over
- * scheduling attempts (Jeon et al., USENIX ATC 2019; made by the authors of Pollux).
- * The rows are not sorted and have no job id: a job is named by its row, from 0.
+ * scheduling attempts (Jeon et al., USENIX ATC 2019; prepared by the authors of Pollux).
+ * The rows are unsorted and have no job id: the id is the number of the row, from 0.
  */
 #include "traces/civil.h"
 #include "traces/format.h"
@@ -38,7 +38,7 @@ static int next_philly(void *state, struct orr_trace_job *row, struct orr_error 
 	const char *s = table_text(t, TIMESTAMP, &n);
 	row->submit_ns = civil_ns(s, n);
 	if (row->submit_ns < 0)
-		table_refuse(t, TIMESTAMP, "a time from 1970 to 2199 like 2017-10-09 07:01:55");
+		table_refuse(t, TIMESTAMP, "a time from 1970 to 2199 such as 2017-10-09 07:01:55");
 	row->duration_ns = table_seconds(t, DURATION, 0, TRACE_MAX_SECONDS);
 	row->gpus = (uint32_t)table_count(t, NUM_GPUS, 0, TRACE_MAX_GPUS);
 	if (table_has(t, GPU_TIME))

@@ -22,7 +22,7 @@ struct series {
 struct tally {
 	struct trace_profile_tally out;
 	struct strtab *keys;
-	struct trace_profile_entry *entry; /* by number of the key until the lists are closed */
+	struct trace_profile_entry *entry; /* indexed by number of the key until the lists are closed */
 	size_t cap;
 };
 
@@ -49,10 +49,9 @@ static double quantile(const double *v, size_t n, double p)
 	return i + 1 < n ? v[i] + (v[i + 1] - v[i]) * (index - (double)i) : v[n - 1];
 }
 
-struct summary summary_of(double *v, size_t n)
+/* n > 0 */
+static struct summary summary_of(double *v, size_t n)
 {
-	if (!n)
-		return (struct summary){ 0, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN };
 	qsort(v, n, sizeof *v, by_value);
 	long double sum = 0, squares = 0;
 	for (size_t i = 0; i < n; i++)
@@ -102,7 +101,7 @@ void trace_profile_free(struct trace_profile *p)
 	mem_free(p);
 }
 
-/* ---- what goes in ---- */
+/* ---- input ---- */
 
 static void add_fact(struct trace_profile *p, const char *name, const char *text, double number)
 {
@@ -175,9 +174,9 @@ void trace_profile_count(
 	t->entry[i].gpu_hours += weight;
 }
 
-/* ---- what comes out ---- */
+/* ---- results ---- */
 
-/* Sizes rise; other keys go by how often they occur. */
+/* Sizes and months ascend; other keys go by frequency. */
 static int by_number(const void *a, const void *b)
 {
 	const struct trace_profile_entry *x = a, *y = b;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * profile.h - what a trace looks like: counts, distributions, spans
+ * profile.h - statistics of a trace: counts, distributions, spans
  *
- * Rows go in, in file order; trace_profile_finish() turns them into three kinds of lists
- * that a front end prints as it likes: facts (a name and a value), series (a
- * distribution of numbers) and tallies (how often each text occurs).
+ * Rows are added in file order; trace_profile_finish() turns them into three kinds of
+ * lists for a front end: facts (a name and a value), series (a distribution of numbers)
+ * and tallies (the frequency of each text).
  *
  * Percentiles interpolate linearly between order statistics, index (n-1)p. Sums
  * and moments are exact for whole numbers up to 2^53. sd divides by n.
- * Times are seconds. Every value is kept in memory, since exact percentiles need
- * them: about 100 bytes a row.
+ * Times are in seconds. Exact percentiles need every value in memory: about 100
+ * bytes per row.
  */
 #ifndef ORR_TRACES_PROFILE_H
 #define ORR_TRACES_PROFILE_H
@@ -22,9 +22,6 @@ struct summary {
 	uint64_t n;
 	double mean, sd, min, p25, p50, p75, p90, p95, p99, max, sum;
 };
-
-/* values is sorted in place. All fields but n are NAN if n is 0. */
-struct summary summary_of(double *values, size_t n);
 
 struct trace_profile_fact {
 	const char *name;
@@ -40,12 +37,12 @@ struct trace_profile_series {
 struct trace_profile_entry {
 	const char *key;
 	uint64_t count;
-	double gpu_hours; /* or another weight that the tally's name tells */
+	double gpu_hours; /* or another weight, see weight of the tally */
 };
 
 struct trace_profile_tally {
 	const char *name;
-	const char *weight; /* what gpu_hours means; NULL: nothing */
+	const char *weight; /* meaning of gpu_hours; NULL: unused */
 	const struct trace_profile_entry *entry;
 	size_t n;
 };
@@ -54,18 +51,18 @@ struct trace_profile *trace_profile_new(void);
 void trace_profile_free(struct trace_profile *p);
 
 /* extras: names (NULL-terminated, the same for each row) and values of further
- * series; may be NULL. */
+ * series; both may be NULL. */
 void trace_profile_add(struct trace_profile *p, const struct orr_trace_job *row, const char *const *extras, const double *values);
-/* To be called once, after the last row; is_absolute: submit times are wall-clock. */
+/* Call once, after the last row; is_absolute: submit times are wall-clock times. */
 void trace_profile_finish(struct trace_profile *p, bool is_absolute);
 
-/* For descriptions that are not about jobs. weight may be 0. */
+/* For traces of other rows. weight may be 0. */
 void trace_profile_fact_text(struct trace_profile *p, const char *name, const char *text);
 void trace_profile_fact_number(struct trace_profile *p, const char *name, double value);
 void trace_profile_count(
 	struct trace_profile *p, const char *tally, const char *weight_name, const char *key, uint64_t count, double weight);
 void trace_profile_value(struct trace_profile *p, const char *series, double value);
-/* Makes series and tallies ready to be read (trace_profile_finish() does it too). */
+/* Computes series and tallies; trace_profile_finish() includes this. */
 void trace_profile_close_lists(struct trace_profile *p);
 
 /* The i-th; NULL past the last. */

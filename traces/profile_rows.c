@@ -19,7 +19,7 @@ struct change {
 struct profile_rows {
 	uint64_t rows;
 	int64_t *submit;
-	uint64_t *print; /* a hash of each row's content, to find duplicates */
+	uint64_t *print; /* a hash of each row, to find duplicates */
 	size_t n, cap, print_cap;
 	struct change *change;
 	size_t n_changes, change_cap;
@@ -109,7 +109,7 @@ static void add_run(struct profile_rows *r, const struct orr_trace_job *row)
 	r->zero_duration += row->duration_ns == 0;
 	r->short_duration += row->duration_ns < 60 * ORR_SECOND;
 	r->fractional_duration += row->duration_ns % ORR_SECOND != 0;
-	/* The filter of Pollux and Sia on the Philly list. */
+	/* The filter that Pollux and Sia apply to the Philly list. */
 	r->kept_by_sia += row->duration_ns >= 60 * ORR_SECOND && gpu_seconds(row) < 3.6e6;
 }
 
@@ -177,7 +177,7 @@ void trace_profile_add(struct trace_profile *p, const struct orr_trace_job *row,
 		trace_profile_value(p, extras[i], values[i]);
 }
 
-/* ---- facts at the end ---- */
+/* ---- facts after the last row ---- */
 
 static int by_time(const void *a, const void *b)
 {
@@ -191,7 +191,7 @@ static int by_print(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Ends come before starts at the same instant: a job of zero length takes nothing. */
+/* At one instant, ends precede starts: a job of zero length occupies nothing. */
 static int by_change(const void *a, const void *b)
 {
 	const struct change *x = a, *y = b;

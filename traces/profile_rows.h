@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * profile_rows.h - the part of a profile that knows what a job is
+ * profile_rows.h - the statistics of traces of jobs
  *
- * It counts rows, puts their numbers into the profile's series and tallies as they come, and adds facts at the end.
+ * Counts rows, adds their numbers to series and tallies of the profile, and adds facts after the last row.
  */
 #ifndef ORR_TRACES_PROFILE_ROWS_H
 #define ORR_TRACES_PROFILE_ROWS_H
@@ -15,7 +15,7 @@
 struct profile_rows;
 
 void profile_rows_free(struct profile_rows *r);
-/* Where a profile keeps them, NULL at first; it frees them. */
+/* The pointer that a profile keeps for this part, NULL at first; the profile frees it. */
 struct profile_rows **profile_rows_slot(struct trace_profile *p);
 
 #endif

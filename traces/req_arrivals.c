@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * req_arrivals.c - processes by which requests arrive: poisson, gamma, periodic, mmpp, alternating
+ * req_arrivals.c - arrival processes of requests: poisson, gamma, periodic, mmpp, alternating
  *
  * poisson      exponential gaps of mean 1/rate
  * gamma        gaps Gamma(1/cv^2, cv^2/rate): mean 1/rate, coefficient of variation cv
  * periodic     gaps of 1/rate
- * mmpp         Poisson with the rate of a phase; phases follow each other in a circle and hold for exponential times
- *              (with two of them: Fischer and Meier-Hellstern, Performance Evaluation 18(2), 1993). Starts in the
- *              stationary distribution, so that the rate is the mean of rates weighted by durations from the start.
- * alternating  Poisson with rate low, then high, and so on, a fixed time each
+ * mmpp         Poisson with the rate of a phase; the phases are cyclic and last exponential times (for two phases:
+ *              Fischer and Meier-Hellstern, Performance Evaluation 18(2), 1993). It starts in the stationary
+ *              distribution, so the mean rate is the mean of the rates weighted by durations.
+ * alternating  Poisson with the rates low and high in turn, for a fixed time each
  *
  * The first request arrives one gap after time 0. Stream "request arrivals" draws gaps, "request phases" phases.
  */
@@ -24,7 +24,7 @@
 enum { MAX_PHASES = 16 };
 
 struct plan {
-	double gap_ns; /* mean; for phases, unused */
+	double gap_ns; /* mean; unused with phases */
 	double shape;  /* gamma */
 	uint32_t n_phases;
 	double rate[MAX_PHASES], hold_s[MAX_PHASES];
@@ -38,7 +38,7 @@ struct state {
 	struct req_content_draw content;
 	int64_t now_ns;
 	uint32_t phase;
-	double left_s; /* that the phase will still hold */
+	double left_s; /* rest of the phase */
 };
 
 #define LATEST_NS INT64_C(4000000000000000000)
@@ -75,7 +75,7 @@ static void start(void *state, const void *plan, uint64_t seed, uint64_t index)
 	s->left_s = p->holds_exactly ? p->hold_s[0] : rng_exponential(&s->phases, p->hold_s[s->phase]);
 }
 
-/* ---- gaps that do not depend on the past ---- */
+/* ---- independent gaps ---- */
 
 #define PARAM_RATE ORR_PARAM_REAL("rate", "10", 1e-9, 1e12, "arrivals per second")
 
@@ -127,7 +127,7 @@ static bool next_gamma(void *state, struct request_rec *row)
 }
 
 static const struct orr_param gamma_params[] = { PARAM_RATE,
-	ORR_PARAM_REAL("cv", "2", 1e-3, 1e3, "coefficient of variation of gaps: 1 is Poisson, more is bursty"), REQUEST_PARAM_N("10000"),
+	ORR_PARAM_REAL("cv", "2", 1e-3, 1e3, "coefficient of variation of gaps: 1 is Poisson, above 1 is bursty"), REQUEST_PARAM_N("10000"),
 	REQUEST_PARAMS_CONTENT, ORR_PARAM_END };
 
 const struct generator req_generator_gamma = {
@@ -148,7 +148,7 @@ static int plan_periodic(void *plan, const struct orr_args *args, struct rowset 
 	return plan_rate(plan, "periodic", args, set, err);
 }
 
-/* The k-th at k gaps, however long a gap is in ns: nothing adds up. */
+/* Request k at k gaps exactly: rounding to ns does not accumulate. */
 static bool next_periodic(void *state, struct request_rec *row)
 {
 	struct state *s = state;
@@ -190,14 +190,14 @@ static bool next_phased(void *state, struct request_rec *row)
 			s->left_s -= wait;
 			return arrive(s, (gap_s + wait) * 1e9, row);
 		}
-		/* Memoryless: what was drawn beyond the change of phase is drawn anew. */
+		/* Memoryless: a gap beyond the change of phase is drawn again. */
 		gap_s += s->left_s;
 		s->phase = s->phase + 1 < s->plan->n_phases ? s->phase + 1 : 0;
 		s->left_s = draw_hold(s);
 	}
 }
 
-/* "5|50|0" as numbers, or "10s|5m" as seconds; 0: not that. */
+/* Parses "5|50|0" as numbers, or "10s|5m" as seconds; returns their number, 0: invalid. */
 static uint32_t read_parts(const char *s, bool is_time, double out[MAX_PHASES])
 {
 	for (uint32_t i = 0; i < MAX_PHASES; i++) {
@@ -216,7 +216,7 @@ static uint32_t read_parts(const char *s, bool is_time, double out[MAX_PHASES])
 	return 0;
 }
 
-/* Else going through the phases, one by one, would take for ever. */
+/* Bounds the time of a draw, which passes phases without requests one by one. */
 static int check_phases(const struct plan *p, const char *name, struct orr_error *err)
 {
 	double n = 0;
@@ -224,8 +224,8 @@ static int check_phases(const struct plan *p, const char *name, struct orr_error
 		n += p->rate[i] * p->hold_s[i];
 	return n >= LEAST_PER_LAP ? ORR_OK
 				  : orr_fail(err, ORR_EINPUT,
-					    "generator %s: %.3g requests come in a round of the phases; expected longer phases or higher "
-					    "rates, for %g or more",
+					    "generator %s: %.3g requests per cycle of the phases: expected at least %g, by longer phases "
+					    "or higher rates",
 					    name, n, LEAST_PER_LAP);
 }
 
@@ -239,12 +239,12 @@ static int plan_mmpp(void *plan, const struct orr_args *args, struct rowset *set
 		most = fmax(most, p->rate[i]);
 	if (!p->n_phases || !(most > 0))
 		return orr_fail(err, ORR_EINPUT,
-			"generator mmpp: rates: expected up to %d rates from 0 to 1e12 with | between them, one above 0, found \"%.60s\"",
+			"generator mmpp: rates: expected at most %d rates from 0 to 1e12, separated by |, one above 0, found \"%.60s\"",
 			MAX_PHASES, rates);
 	if (read_parts(durations, true, p->hold_s) != p->n_phases)
 		return orr_fail(err, ORR_EINPUT,
-			"generator mmpp: durations: expected %u times above 0 like 10s|5m, one for each of rates, found \"%.60s\"",
-			p->n_phases, durations);
+			"generator mmpp: durations: expected %u times above 0 such as 10s|5m, one per rate, found \"%.60s\"", p->n_phases,
+			durations);
 	int rc = check_phases(p, "mmpp", err);
 	return rc ? rc : req_content_plan(&p->content, "mmpp", args, set, err);
 }
@@ -275,7 +275,7 @@ static int plan_alternating(void *plan, const struct orr_args *args, struct rows
 	p->rate[1] = orr_arg_real(args, "high");
 	p->hold_s[0] = p->hold_s[1] = (double)orr_arg_time_ns(args, "phase") / 1e9;
 	if (!(p->rate[0] > 0) && !(p->rate[1] > 0))
-		return orr_fail(err, ORR_EINPUT, "generator alternating: low and high are both 0; one must be above 0");
+		return orr_fail(err, ORR_EINPUT, "generator alternating: low and high are 0: expected one above 0");
 	if (!(p->hold_s[0] > 0))
 		return orr_fail(err, ORR_EINPUT, "generator alternating: phase: expected a time above 0, found \"0\"");
 	int rc = check_phases(p, "alternating", err);
@@ -284,12 +284,12 @@ static int plan_alternating(void *plan, const struct orr_args *args, struct rows
 
 static const struct orr_param alternating_params[] = { ORR_PARAM_REAL("low", "2.5", 0, 1e12, "arrivals per second in the first phase"),
 	ORR_PARAM_REAL("high", "7.5", 0, 1e12, "arrivals per second in the second"),
-	ORR_PARAM_TIME("phase", "100s", "how long each phase is"), REQUEST_PARAM_N("10000"), REQUEST_PARAMS_CONTENT, ORR_PARAM_END };
+	ORR_PARAM_TIME("phase", "100s", "duration of each phase"), REQUEST_PARAM_N("10000"), REQUEST_PARAMS_CONTENT, ORR_PARAM_END };
 
 const struct generator req_generator_alternating = {
 	.kind = TRACE_REQUESTS,
 	.name = "alternating",
-	.doc = "Poisson arrivals, a low and a high rate by turns of fixed length",
+	.doc = "Poisson arrivals, with a low and a high rate in phases of fixed length",
 	.params = alternating_params,
 	.plan_size = sizeof(struct plan),
 	.state_size = sizeof(struct state),

@@ -2,9 +2,9 @@
 /*
  * req_burstgpt.c - BurstGPT: requests to Azure OpenAI GPT services from a campus (Wang et al., KDD 2025)
  *
- * CSV: Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type, seconds from the trace's start; the later
- * release has Session ID and Elapsed time too. A response of 0 tokens is a failure of the service: such a row is left
- * out, or kept (failures=keep) as a request without outputs. Elapsed time, which is of that service, is checked and ignored.
+ * CSV: Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type, seconds since the start of the trace; the
+ * later release adds Session ID and Elapsed time. A response of 0 tokens is a failure of the service: such a row is skipped,
+ * or kept (failures=keep) as a request without outputs. Elapsed time is checked and ignored.
  */
 #include "traces/req_format.h"
 
@@ -19,7 +19,8 @@ static const struct table_column columns[] = { { "Timestamp", true }, { "Model",
 	{ "Response tokens", true }, { "Total tokens", false }, { "Log Type", false }, { "Session ID", false }, { "Elapsed time", false },
 	{ NULL, false } };
 
-static const struct orr_param params[] = { ORR_PARAM_CHOICE("failures", "drop", "drop|keep", "rows with 0 response tokens, which failed"),
+static const struct orr_param params[] = { ORR_PARAM_CHOICE(
+						   "failures", "drop", "drop|keep", "rows with 0 response tokens (failed requests)"),
 	ORR_PARAM_CHOICE("log", "all", "all|api|conversation", "rows of one Log Type"), REQUEST_PARAMS, ORR_PARAM_END };
 
 static const char *const info_options[] = { "failures=keep", NULL };
@@ -52,7 +53,7 @@ static void *open_burstgpt(struct lines *in, const struct orr_args *args, struct
 	if (!t)
 		return NULL;
 	if (strcmp(log, "all") && !table_has_column(t, LOG_TYPE)) {
-		lines_fail(in, err, "log=%s: there is no column \"Log Type\"", log);
+		lines_fail(in, err, "log=%s: no column \"Log Type\"", log);
 		table_free(t);
 		return NULL;
 	}
@@ -84,7 +85,7 @@ static int next_burstgpt(void *state, struct req_row *row, struct orr_error *err
 		read_tokens(t, row);
 		if (table_has(t, ELAPSED))
 			table_real(t, ELAPSED, 0, TRACE_MAX_SECONDS);
-		/* By first use, from 1. */
+		/* Numbered by first use, from 1. */
 		row->session = strtab_add_z(b->sessions, table_text_or_null(t, SESSION));
 		bool is_wanted = (row->output_tokens || b->keeps_failures) && (!b->log || !strcmp(table_text(t, LOG_TYPE, NULL), b->log));
 		if (is_wanted || table_status(t) < 0)

@@ -35,7 +35,7 @@ static bool read_part(struct req_mix *m, const char *s, size_t n, bool has_sampl
 	}
 	if (!left)
 		return false;
-	m->model[m->n] = rowset_list(set, s, left);
+	m->model[m->n] = rowset_text(set, s, left);
 	m->samples[m->n] = (uint32_t)samples;
 	m->end[m->n] = weight + (m->n ? m->end[m->n - 1] : 0);
 	m->n++;
@@ -55,7 +55,7 @@ int req_mix_parse(struct req_mix *m, const char *where, const char *name, const 
 		size_t n = strcspn(s, "|");
 		if (!read_part(m, s, n, has_samples, set))
 			return orr_fail(err, ORR_EINPUT,
-				"generator %s: %s: expected models with | between them, each perhaps with %s*WEIGHT behind it, found "
+				"generator %s: %s: expected models separated by |, each with an optional suffix %s*WEIGHT, found "
 				"\"%.60s\"",
 				where, name, has_samples ? ":SAMPLES and " : "", text);
 		s += n + 1;
@@ -99,7 +99,7 @@ static int read_lengths(struct req_content *c, const char *where, const char *na
 	return rc ? ORR_EINPUT : ORR_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- rows ---- */
 
 int req_content_plan(struct req_content *c, const char *where, const struct orr_args *args, struct rowset *set, struct orr_error *err)
 {
@@ -115,7 +115,7 @@ int req_content_plan(struct req_content *c, const char *where, const struct orr_
 	if (!rc && text && *orr_arg_text(args, "lengths"))
 		rc = read_lengths(c, where, orr_arg_text(args, "lengths"), text, n, err);
 	if (!rc && c->row && (strcmp(orr_arg_text(args, "prompt"), "0") || strcmp(orr_arg_text(args, "output"), "0")))
-		return orr_fail(err, ORR_EINPUT, "generator %s: lengths says prompt and output; set neither of these", where);
+		return orr_fail(err, ORR_EINPUT, "generator %s: lengths replaces prompt and output: set neither of these", where);
 	c->max_output = (uint32_t)orr_arg_int(args, "max_output");
 	c->priority = (uint32_t)orr_arg_int(args, "priority");
 	c->slo_ns = orr_arg_time_ns(args, "slo");

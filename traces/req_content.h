@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * req_content.h - what generated requests ask for, whenever they arrive
+ * req_content.h - content of generated requests: model, samples, tokens
  *
- * Model, samples, prompt and output are drawn independently of each other and of arrivals, each from a stream of its own;
- * or, with lengths=FILE, prompt and output together as those of one row of a trace, drawn with equal chance.
+ * Model, samples, prompt and output are independent of each other and of arrivals; each has a random stream. With
+ * lengths=FILE, prompt and output are those of one row of a trace, drawn with equal probability.
  */
 #ifndef ORR_TRACES_REQ_CONTENT_H
 #define ORR_TRACES_REQ_CONTENT_H
@@ -11,22 +11,22 @@
 #include "traces/generator.h"
 #include "traces/req_law.h"
 
-#define REQUEST_PARAMS_CONTENT                                                                                                \
-	ORR_PARAM_TEXT("model", "", "their model, or A|B*2|C: drawn by weight; empty: the only one that is served"),          \
-		ORR_PARAM_TEXT("samples", "1", "inputs of a request: a number, LOW-HIGH, ..: as prompt"),                     \
-		ORR_PARAM_TEXT("prompt", "0",                                                                                 \
-			"its tokens: a number, LOW-HIGH, exp:MEAN, lognormal:MEAN:P99[:MOST], "                               \
-			"azure-code, azure-conv, mooncake"),                                                                  \
-		ORR_PARAM_TEXT("output", "0", "tokens to be generated: as prompt"),                                           \
-		ORR_PARAM_FILE("lengths", "a trace of requests: prompt and output are those of a row drawn from it"),         \
-		ORR_PARAM_INT("max_output", "0", 0, REQUEST_MAX_TOKENS, "the most outputs that a client takes; 0: not said"), \
-		ORR_PARAM_TIME("slo", "0", "from arrival to completion; 0: the model's"),                                     \
-		ORR_PARAM_INT("priority", "0", 0, 1e9, "of all of them")
+#define REQUEST_PARAMS_CONTENT                                                                                                   \
+	ORR_PARAM_TEXT("model", "", "model, or A|B*2|C, drawn by weight; empty: the only served model"),                         \
+		ORR_PARAM_TEXT("samples", "1", "inputs per request: values as of prompt"),                                       \
+		ORR_PARAM_TEXT("prompt", "0",                                                                                    \
+			"prompt tokens: a number, LOW-HIGH, exp:MEAN, lognormal:MEAN:P99[:MOST], "                               \
+			"azure-code, azure-conv, mooncake"),                                                                     \
+		ORR_PARAM_TEXT("output", "0", "tokens to generate: values as of prompt"),                                        \
+		ORR_PARAM_FILE("lengths", "trace of requests; prompt and output are those of a random row"),                     \
+		ORR_PARAM_INT("max_output", "0", 0, REQUEST_MAX_TOKENS, "most output tokens that a client accepts; 0: unknown"), \
+		ORR_PARAM_TIME("slo", "0", "deadline after arrival; 0: that of the model"),                                      \
+		ORR_PARAM_INT("priority", "0", 0, 1e9, "priority of all requests")
 
 /* Names with weights: text is number[i] while u < end[i], u uniform in [0, 1). */
 struct req_mix {
 	uint32_t n, *model;
-	uint32_t *samples; /* of "NAME:SAMPLES", else 1 */
+	uint32_t *samples; /* from "NAME:SAMPLES"; default 1 */
 	double *end;
 };
 
@@ -41,7 +41,7 @@ struct req_content {
 	uint64_t n_rows;
 	uint32_t max_output, priority;
 	int64_t slo_ns;
-	bool is_constant; /* nothing is drawn */
+	bool is_constant; /* needs no random number */
 };
 
 struct req_content_draw {

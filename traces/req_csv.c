@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * req_csv.c - orrery's own CSV of requests, see docs/traces.md
+ * req_csv.c - orrery's CSV of requests, see docs/traces.md
  *
- * Only arrival_s is needed. An empty field means "not known". A column that is none of ours is an error, because it
- * is most often one of ours misspelt.
+ * Only arrival_s is required. An empty field means "unknown". An unknown column is an error, since it is usually a misspelt
+ * one.
  */
 #include "traces/req_format.h"
 
@@ -19,8 +19,8 @@ static const struct table_column columns[] = { { "arrival_s", true }, { "request
 	{ "prompt_tokens", false }, { "output_tokens", false }, { "max_output", false }, { "priority", false }, { "session", false },
 	{ "slo_s", false }, { "blocks", false }, { NULL, false } };
 
-static const struct orr_param params[] = { ORR_PARAM_INT("block_tokens", "512", 1, REQUEST_MAX_TOKENS,
-						   "tokens that one hash of the column blocks stands for"),
+static const struct orr_param params[] = { ORR_PARAM_INT(
+						   "block_tokens", "512", 1, REQUEST_MAX_TOKENS, "tokens per block, for the column blocks"),
 	REQUEST_PARAMS, ORR_PARAM_END };
 
 struct csv {
@@ -51,7 +51,7 @@ static uint32_t optional(struct table *t, size_t column, int64_t lo, int64_t hi,
 	return table_has(t, column) ? (uint32_t)table_count(t, column, lo, hi) : otherwise;
 }
 
-/* Whole numbers with blanks between them. */
+/* Whole numbers separated by blanks. */
 static void read_blocks(struct csv *c, struct req_row *row)
 {
 	size_t n = 0;
@@ -60,19 +60,19 @@ static void read_blocks(struct csv *c, struct req_row *row)
 		size_t length = strcspn(s, " ");
 		int64_t v;
 		if (!num_int(s, length, &v) || v < 0) {
-			table_refuse(c->table, BLOCKS, "whole numbers from 0 with one blank between them");
+			table_refuse(c->table, BLOCKS, "whole numbers from 0 separated by one blank");
 			return;
 		}
 		MEM_GROW(c->block, n, c->cap);
 		c->block[n++] = (uint64_t)v;
 		s += length;
 		if (*s && !*++s)
-			table_refuse(c->table, BLOCKS, "a number behind the last blank");
+			table_refuse(c->table, BLOCKS, "a number after the last blank");
 	}
 	row->block = c->block;
 	row->n_blocks = (uint32_t)n;
 	if ((uint64_t)n > ((uint64_t)row->prompt_tokens + c->block_tokens - 1) / c->block_tokens)
-		table_refuse(c->table, BLOCKS, "no more hashes than the prompt has blocks (option block_tokens)");
+		table_refuse(c->table, BLOCKS, "at most one hash per block of the prompt (option block_tokens)");
 }
 
 static int next_csv(void *state, struct req_row *row, struct orr_error *err)
@@ -90,7 +90,7 @@ static int next_csv(void *state, struct req_row *row, struct orr_error *err)
 	row->output_tokens = optional(t, OUTPUT, 0, REQUEST_MAX_TOKENS, 0);
 	row->max_output = optional(t, MAX_OUTPUT, 0, REQUEST_MAX_TOKENS, 0);
 	if (row->max_output && row->max_output < row->output_tokens)
-		table_refuse(t, MAX_OUTPUT, "0 (not said), or no less than output_tokens");
+		table_refuse(t, MAX_OUTPUT, "0 (unknown), or at least output_tokens");
 	row->priority = optional(t, PRIORITY, 0, REQUEST_MAX_PRIORITY, 0);
 	if (table_has(t, SESSION))
 		row->session = (uint64_t)table_count(t, SESSION, 0, REQUEST_MAX_SESSION);
@@ -117,7 +117,7 @@ static void close_csv(void *state)
 const struct trace_format format_requests = {
 	.kind = TRACE_REQUESTS,
 	.name = "requests",
-	.doc = "orrery's own CSV of requests: arrival_s,prompt_tokens,output_tokens,.. (docs/traces.md)",
+	.doc = "orrery's CSV of requests: arrival_s,prompt_tokens,output_tokens,.. (docs/traces.md)",
 	.params = params,
 	.sniff = sniff,
 	.open = open_csv,

@@ -2,12 +2,12 @@
 /*
  * req_irina.c - periodic monitoring and ad-hoc queries (Wu, Xu and Wang, "Irina", APNet 2020, section 5)
  *
- * Each query is ad-hoc with probability p, otherwise regular. Regular ones ask for one model, ad-hoc ones for one of
- * several, drawn with equal chance (or by weight). The paper gives neither arrival process nor rate nor the number of
- * queries: mean, arrivals and n are parameters. Each query brings the number of samples that stands behind its model.
+ * A query is ad-hoc with probability p, otherwise regular. Regular queries use one model, ad-hoc queries one of several,
+ * drawn with equal probability (or by weight). The paper gives neither arrival process nor rate nor number of queries, so
+ * mean, arrivals and n are parameters. A query has the number of samples given after its model.
  *
- * arrivals=cameras: regular queries come at fixed intervals of mean/(1 - p), the first after one of them; ad-hoc ones are
- * Poisson, in bursts of `burst` at once, so that both together have the mean gap and p is the long run's share of ad-hoc ones.
+ * arrivals=cameras: regular queries arrive at fixed intervals of mean/(1 - p), the first after one interval. Ad-hoc queries
+ * are Poisson, in bursts of `burst`. Together they have the given mean gap, and p is the long-run share of ad-hoc queries.
  */
 #include "traces/req_content.h"
 
@@ -18,7 +18,7 @@ struct plan {
 	struct req_mix regular, adhoc;
 	enum { ARRIVALS_POISSON, ARRIVALS_PERIODIC, ARRIVALS_CAMERAS } arrivals;
 	double p, gap_ns;
-	double regular_ns, burst_ns; /* cameras: mean gaps, INFINITY: none */
+	double regular_ns, burst_ns; /* cameras: mean gaps; INFINITY: no such queries */
 	uint64_t burst;
 	int64_t slo_ns;
 };
@@ -28,19 +28,19 @@ struct state {
 	struct rng gaps, kinds, models;
 	int64_t now_ns;
 	/* cameras */
-	uint64_t regulars, left; /* so many have come; are still to come of the burst */
+	uint64_t regulars, left; /* regular queries so far; rest of the burst */
 	double burst_at_ns;
 };
 
 static const struct orr_param params[] = { ORR_PARAM_REAL("p", "0.5", 0, 1, "probability of an ad-hoc query"), REQUEST_PARAM_N("200"),
 	ORR_PARAM_TIME("mean", "13ms", "mean gap between arrivals"),
 	ORR_PARAM_CHOICE("arrivals", "poisson", "poisson|periodic|cameras",
-		"gaps exponential; all the same; regular queries at intervals and bursts of others"),
-	ORR_PARAM_INT("burst", "1", 1, 1e6, "cameras: so many ad-hoc queries at once"),
-	ORR_PARAM_TEXT("regular", "irina-yolov3:8", "model of regular queries : samples of each"),
+		"exponential gaps; constant gaps; regular queries at intervals with bursts of ad-hoc ones"),
+	ORR_PARAM_INT("burst", "1", 1, 1e6, "cameras: ad-hoc queries per burst"),
+	ORR_PARAM_TEXT("regular", "irina-yolov3:8", "model of regular queries:samples per query"),
 	ORR_PARAM_TEXT(
-		"adhoc", "irina-alexnet:128|irina-googlenet:32|irina-vgg16:8", "models of ad-hoc queries : samples, perhaps *WEIGHT"),
-	ORR_PARAM_TIME("slo", "0", "from arrival to completion; 0: the model's"), ORR_PARAM_END };
+		"adhoc", "irina-alexnet:128|irina-googlenet:32|irina-vgg16:8", "models of ad-hoc queries:samples, with optional *WEIGHT"),
+	ORR_PARAM_TIME("slo", "0", "deadline after arrival; 0: that of the model"), ORR_PARAM_END };
 
 static int make_plan(void *plan, const struct orr_args *args, struct rowset *set, struct orr_error *err)
 {
@@ -58,7 +58,7 @@ static int make_plan(void *plan, const struct orr_args *args, struct rowset *set
 	if (!(p->gap_ns > 0))
 		return orr_fail(err, ORR_EINPUT, "generator irina: mean: expected a time above 0, found \"0\"");
 	if (p->burst > 1 && p->arrivals != ARRIVALS_CAMERAS)
-		return orr_fail(err, ORR_EINPUT, "generator irina: burst is for arrivals=cameras");
+		return orr_fail(err, ORR_EINPUT, "generator irina: burst: expected arrivals=cameras");
 	int rc = req_mix_parse(&p->regular, "irina", "regular", orr_arg_text(args, "regular"), true, set, err);
 	if (!rc)
 		rc = req_mix_parse(&p->adhoc, "irina", "adhoc", orr_arg_text(args, "adhoc"), true, set, err);
@@ -86,7 +86,7 @@ static void start(void *state, const void *plan, uint64_t seed, uint64_t index)
 	s->burst_at_ns = s->plan->arrivals == ARRIVALS_CAMERAS && s->plan->p > 0 ? rng_exponential(&s->gaps, s->plan->burst_ns) : INFINITY;
 }
 
-/* When the next query comes, of whichever kind. */
+/* The time of the next query of either kind. */
 static double next_of_cameras(struct state *s, bool *is_adhoc)
 {
 	const struct plan *p = s->plan;

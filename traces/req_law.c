@@ -9,10 +9,10 @@
 #include <math.h>
 #include <string.h>
 
-_Static_assert(REQUEST_MAX_TOKENS == REQUEST_MAX_SAMPLES, "one bound for all that is drawn");
+_Static_assert(REQUEST_MAX_TOKENS == REQUEST_MAX_SAMPLES, "tokens and samples share one bound");
 
 /*
- * Quantiles of whole traces, as counted from the files that their authors published: Azure LLM inference trace 2023,
+ * Quantiles of whole traces, counted in the published files: Azure LLM inference trace 2023,
  * code (8,819 requests) and conversation (19,366), github.com/Azure/AzurePublicDataset; Mooncake's conversation trace
  * (12,031), github.com/kvcache-ai/Mooncake. docs/traces.md compares means.
  */
@@ -43,12 +43,12 @@ static bool read_count(const char *s, size_t n, int64_t least, uint32_t *out)
 }
 
 /*
- * With mu and sigma of the logarithm, mean = exp(mu + sigma^2/2) and p99 = exp(mu + z sigma); so, l = ln(p99/mean),
- * sigma = z - sqrt(z^2 - 2 l): the smaller root. l is at most z^2/2, at a quantile of 15 times the mean.
+ * With mu and sigma of the logarithm, mean = exp(mu + sigma^2/2) and p99 = exp(mu + z sigma). With l = ln(p99/mean),
+ * sigma = z - sqrt(z^2 - 2 l), the smaller root. l is at most z^2/2, where p99 is 15 times the mean.
  */
 static bool read_lognormal(struct req_law *law, const char *s)
 {
-	const double z = 2.3263478740408408; /* of 99 % */
+	const double z = 2.3263478740408408; /* the 99 % quantile of the standard normal distribution */
 	double mean, p99;
 	size_t n = strcspn(s, ":");
 	if (!num_real(s, n, &mean) || s[n] != ':' || !(mean > 0 && mean <= REQUEST_MAX_TOKENS))

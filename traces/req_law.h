@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * req_law.h - how many tokens (or samples) a generated request has
+ * req_law.h - distributions of tokens and samples of generated requests
  *
- *	128                 always so many
- *	16-512              whole numbers from 16 to 512 with equal chance
+ *	128                 a constant
+ *	16-512              whole numbers from 16 to 512 with equal probability
  *	lognormal:35:120    lognormal with mean 35 and 99 % quantile 120, to the nearest whole number;
- *	lognormal:35:120:128   the same, cut: what is beyond 128 becomes 128
+ *	lognormal:35:120:128   the same, at most 128
  *	exp:200             exponential with mean 200, to the nearest whole number above 0
  *	azure-code, azure-conv, mooncake   measured quantiles of the trace's prompts or outputs (docs/traces.md)
  *
- * One uniform number a draw, or none for a constant; the lognormal takes as many as GSL's ziggurat needs.
+ * A draw takes one uniform number, a constant none, a lognormal as many as the ziggurat of GSL needs.
  */
 #ifndef ORR_TRACES_REQ_LAW_H
 #define ORR_TRACES_REQ_LAW_H
@@ -23,13 +23,13 @@ enum req_law_column { LAW_OF_PROMPTS, LAW_OF_OUTPUTS, LAW_OF_SAMPLES };
 
 struct req_law {
 	enum req_law_kind kind;
-	uint32_t low, high; /* bounds of what is drawn; of a constant both are it */
+	uint32_t low, high; /* bounds of the values; a constant has both equal */
 	double mean;        /* exponential */
 	double mu, sigma;   /* lognormal: of the logarithm */
 	const struct quantile *table;
 };
 
-/* where and name stand for the parameter in messages; 0 is a good constant but for samples. */
+/* where and name identify the parameter in messages; samples must not be 0. */
 int req_law_parse(
 	struct req_law *law, const char *where, const char *name, const char *text, enum req_law_column column, struct orr_error *err);
 uint32_t req_law_draw_slow(const struct req_law *law, struct rng *r);

@@ -2,12 +2,12 @@
 /*
  * req_mooncake.c - Mooncake's traces of Kimi (Qin et al., FAST 2025)
  *
- * JSON lines: {"timestamp": ms, "input_length": tokens, "output_length": tokens, "hash_ids": [..]}. A hash names a block of
- * 512 tokens together with all that precedes it, so equal leading hashes are a prefix that can be used again. There is
- * one for each block that the prompt begins, or fewer: what is beyond the last can't be used again.
+ * JSON lines: {"timestamp": ms, "input_length": tokens, "output_length": tokens, "hash_ids": [..]}. A hash identifies a
+ * block of 512 tokens and all blocks before it, so equal leading hashes are a reusable prefix. There is at most one hash
+ * per block of the prompt; tokens after the last hash are not reusable.
  *
- * Arrivals were recorded about every 3 s, all of one tick with one timestamp. spread=true puts the n rows of a tick evenly
- * into the time until the next one, at most `tick` long, in file order: row k at t + k/n of it. That process is ours.
+ * Arrivals were recorded about every 3 s, with one timestamp per tick. spread=true distributes the n rows of a tick evenly
+ * over the time to the next tick, at most `tick`, in file order: row k at t + k/n of that time. This is not in the paper.
  */
 #include "traces/req_format.h"
 
@@ -19,9 +19,9 @@
 #include <string.h>
 
 static const struct orr_param params[] = {
-	ORR_PARAM_BOOL("spread", false, "rows of one timestamp evenly until the next: arrivals were recorded every 3 s"),
-	ORR_PARAM_TIME("tick", "3s", "the longest time that spread fills"),
-	ORR_PARAM_INT("block_tokens", "512", 1, REQUEST_MAX_TOKENS, "tokens that one of hash_ids stands for"), REQUEST_PARAMS, ORR_PARAM_END
+	ORR_PARAM_BOOL("spread", false, "distribute the rows of a timestamp evenly to the next: arrivals were recorded every 3 s"),
+	ORR_PARAM_TIME("tick", "3s", "longest time over which spread distributes rows"),
+	ORR_PARAM_INT("block_tokens", "512", 1, REQUEST_MAX_TOKENS, "tokens per block, for hash_ids"), REQUEST_PARAMS, ORR_PARAM_END
 };
 
 struct mooncake {
@@ -31,9 +31,9 @@ struct mooncake {
 	uint32_t block_tokens;
 	uint64_t *block;
 	size_t cap;
-	/* Of the line being read. */
+	/* Of the current line. */
 	char *s, *end;
-	unsigned seen; /* bit per field */
+	unsigned seen; /* a bit per field */
 	struct req_row *row;
 	struct orr_error *err;
 };
@@ -57,7 +57,7 @@ static void *open_mooncake(struct lines *in, const struct orr_args *args, struct
 	return m;
 }
 
-/* ---- JSON, as much as a line needs ---- */
+/* ---- the JSON of a line ---- */
 
 static void skip_blanks(struct mooncake *m)
 {
@@ -85,7 +85,7 @@ static bool take(struct mooncake *m, char c)
 	return true;
 }
 
-/* A string's text between its quotes, escapes and all; NULL if there is none. */
+/* The raw text between the quotes of a string; NULL: no string. */
 static const char *take_string(struct mooncake *m, size_t *n)
 {
 	if (!take(m, '"'))
@@ -101,7 +101,7 @@ static const char *take_string(struct mooncake *m, size_t *n)
 	return text;
 }
 
-/* What a number or word is made of. */
+/* Length of a number or word. */
 static size_t take_word(struct mooncake *m, const char **text)
 {
 	skip_blanks(m);
@@ -111,7 +111,7 @@ static size_t take_word(struct mooncake *m, const char **text)
 	return (size_t)(m->s - *text);
 }
 
-/* Passes over a value that nobody asked for. Nesting is counted, not recursed into. */
+/* Skips an unused value. Nesting is counted, without recursion. */
 static int skip_value(struct mooncake *m, const char *key, size_t length)
 {
 	size_t depth = 0, n;
@@ -192,14 +192,14 @@ static int read_member(struct mooncake *m)
 	if (!key)
 		return refuse(m, NULL, "the name of a field in quotes");
 	if (!take(m, ':'))
-		return refuse(m, NULL, "':' behind the name of a field");
+		return refuse(m, NULL, "':' after the name of a field");
 	int field = 0;
 	while (field < N_FIELDS && (strlen(field_name[field]) != n || memcmp(key, field_name[field], n)))
 		field++;
 	if (field == N_FIELDS)
 		return skip_value(m, key, n);
 	if (m->seen & 1U << field)
-		return lines_fail(m->in, m->err, "%s: is there twice", field_name[field]);
+		return lines_fail(m->in, m->err, "%s: appears twice", field_name[field]);
 	m->seen |= 1U << field;
 	return field == FIELD_HASHES ? read_hashes(m) : read_number(m, field);
 }
@@ -226,7 +226,7 @@ static int read_line(struct mooncake *m)
 	uint64_t most = ((uint64_t)m->row->prompt_tokens + m->block_tokens - 1) / m->block_tokens;
 	if (m->row->n_blocks > most)
 		return lines_fail(m->in, m->err,
-			"hash_ids: expected at most %llu, as input_length has so many blocks of %u tokens, found %u",
+			"hash_ids: expected at most %llu, the number of blocks of %u tokens in input_length, found %u",
 			(unsigned long long)most, m->block_tokens, m->row->n_blocks);
 	return ORR_OK;
 }

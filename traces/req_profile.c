@@ -68,7 +68,7 @@ static void add_gap(struct sums *s, double gap)
 	s->gap_squares += before * (gap - s->gap_mean);
 }
 
-/* Blocks that a cache without bounds would have: any of them, and those at the start without a miss before them. */
+/* Hits of an unbounded cache: all of them, and those in the leading run of hits of the prompt. */
 static void add_blocks(struct sums *s, const struct request_rec *r)
 {
 	bool is_leading = true;

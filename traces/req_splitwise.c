@@ -3,7 +3,7 @@
  * req_splitwise.c - the request list of SplitwiseSim (Patel et al., "Splitwise", ISCA 2024)
  *
  * CSV: request_id,request_type,application_id,arrival_timestamp,batch_size,prompt_size,token_size; seconds. The batch
- * size is the number of samples. request_type 2 is LLM inference, the only one that simulator runs; another is refused.
+ * size is the number of samples. request_type 2 is LLM inference, the only type that SplitwiseSim runs; others are refused.
  */
 #include "traces/req_format.h"
 

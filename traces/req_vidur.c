@@ -2,8 +2,8 @@
 /*
  * req_vidur.c - the request list of the Vidur simulator (Agrawal et al., MLSys 2024)
  *
- * CSV: arrived_at,num_prefill_tokens,num_decode_tokens; seconds, as many digits as Python prints. Other columns (the
- * row's index, ratios) are ignored.
+ * CSV: arrived_at,num_prefill_tokens,num_decode_tokens; seconds with the digits that Python prints. Other columns (index,
+ * ratios) are ignored.
  */
 #include "traces/req_format.h"
 

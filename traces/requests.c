@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { ARENA = 1 << 16 }; /* hashes a piece */
+enum { ARENA = 1 << 16 }; /* hashes per chunk */
 #define MAX_ROWS UINT64_C(1000000000)
 #define MAX_ARRIVAL_NS INT64_C(4000000000000000000)
 
@@ -23,7 +23,7 @@ struct hashes {
 };
 
 struct reqset {
-	struct rowset rows; /* lists the models */
+	struct rowset rows;
 	struct hashes *hashes;
 	uint32_t block_tokens;
 	double factor; /* of generated arrivals */
@@ -60,7 +60,7 @@ void reqset_free(struct reqset *s)
 
 /* ---- files ---- */
 
-/* A copy of hashes that stays where it is. */
+/* Copies hashes to memory that does not move. */
 static const uint64_t *keep(struct reqset *s, const uint64_t *block, size_t n)
 {
 	if (!n)
@@ -85,7 +85,7 @@ static struct request_rec compact(struct reqset *s, const struct req_row *row)
 		.arrival_ns = row->arrival_ns,
 		.slo_ns = row->slo_ns,
 		.session = row->session,
-		.model = row->model ? rowset_list(&s->rows, row->model, strlen(row->model)) : 0,
+		.model = row->model ? strtab_add_z(s->rows.strings, row->model) : 0,
 		.id = strtab_add_z(s->rows.strings, row->id),
 		.samples = row->samples,
 		.prompt_tokens = row->prompt_tokens,
@@ -98,8 +98,8 @@ static struct request_rec compact(struct reqset *s, const struct req_row *row)
 }
 
 /*
- * The rows `times` times, end to end: a copy begins where the one before ends, and one mean gap later, so that the rate
- * stays. Requests are then named by their numbers; the sessions of a copy are its own; hashes of prompts are the same ones.
+ * Repeats the rows `times` times, end to end. Copies are one mean gap apart, which keeps the rate. Requests lose their
+ * ids, each copy gets its own sessions, and hashes of prompts stay the same.
  */
 static int repeat(struct reqset *s, uint64_t times, struct orr_error *err)
 {
@@ -108,12 +108,12 @@ static int repeat(struct reqset *s, uint64_t times, struct orr_error *err)
 	if (times == 1 || !n)
 		return ORR_OK;
 	if (n == 1)
-		return orr_fail(err, ORR_EINPUT, "%s: repeat: one request has no rate to go on with", s->rows.source);
+		return orr_fail(err, ORR_EINPUT, "%s: repeat: expected at least 2 requests, found 1", s->rows.source);
 	int64_t span = row[n - 1].arrival_ns - row[0].arrival_ns;
 	int64_t period = span + span / (int64_t)(n - 1);
 	if (n > MAX_ROWS / times || (uint64_t)period > (uint64_t)MAX_ARRIVAL_NS / times)
-		return orr_fail(err, ORR_EINPUT, "%s: repeat=%" PRIu64 " makes more than %" PRIu64 " requests, or 127 years",
-			s->rows.source, times, MAX_ROWS);
+		return orr_fail(err, ORR_EINPUT, "%s: repeat=%" PRIu64 " exceeds %" PRIu64 " requests or 127 years", s->rows.source, times,
+			MAX_ROWS);
 	for (uint64_t i = 0; i < n; i++) {
 		row[i].id = 0;
 		most_session = row[i].session > most_session ? row[i].session : most_session;
@@ -198,7 +198,7 @@ struct reqset *reqset_load(const char *source, const char *format, const char *c
 	return t ? reqset_from(t, source, err) : NULL;
 }
 
-/* ---- what it says of itself ---- */
+/* ---- properties ---- */
 
 static int64_t scaled(int64_t ns, double factor)
 {
@@ -224,12 +224,6 @@ uint64_t reqset_left_out(const struct reqset *s)
 uint32_t reqset_block_tokens(const struct reqset *s)
 {
 	return s->block_tokens;
-}
-
-const uint32_t *reqset_models(const struct reqset *s, uint32_t *n)
-{
-	*n = s->rows.n_listed;
-	return s->rows.listed;
 }
 
 /* ---- reading ---- */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * requests.h - where inference requests come from: a file in one of several formats, or a generator
+ * requests.h - inference requests from a file in one of several formats, or from a generator
  *
- * A struct reqset is what the serving world uses: rows sorted by arrival (file order on ties), read once and shared by
- * any number of threads; or a generator that makes the same rows again for each cursor, keeping none.
- * Formats: azure-llm, mooncake, burstgpt, splitwise, vidur, requests (our own CSV), auto. Generators as for jobs:
- * "poisson:rate=10,n=1000" and the like (traces/generator.h).
+ * A struct reqset holds rows sorted by arrival (file order on ties), read once and shared by any number of threads; or a
+ * generator, which makes the same rows again for each cursor and stores none.
+ * Formats: azure-llm, mooncake, burstgpt, splitwise, vidur, requests (orrery's CSV), auto. Generators:
+ * "poisson:rate=10,n=1000" and others (traces/generator.h).
  *
- * Our own CSV, columns in any order, all but the first optional:
+ * Columns of orrery's CSV, in any order, all but the first optional:
  *	arrival_s,request_id,model,samples,prompt_tokens,output_tokens,max_output,priority,session,slo_s,blocks
  */
 #ifndef ORR_TRACES_REQUESTS_H
@@ -20,18 +20,18 @@
 enum { REQUEST_MAX_TOKENS = 100000000, REQUEST_MAX_SAMPLES = 100000000 };
 
 struct request_rec {
-	uint64_t number; /* 0.. in order of arrival */
+	uint64_t number; /* 0, 1, .. in order of arrival */
 	int64_t arrival_ns;
-	int64_t slo_ns;                        /* from arrival to completion; -1: the model's */
+	int64_t slo_ns;                        /* from arrival to completion; -1: that of the model */
 	uint64_t session;                      /* 0: none; at most 10^18 */
 	uint64_t line;                         /* in the file, for messages; 0: none */
 	uint32_t id, model;                    /* texts of reqset_strings(), 0 none (id: the number; model: the only one) */
 	uint32_t samples;                      /* >= 1 */
-	uint32_t prompt_tokens, output_tokens; /* 0: the format has none */
-	uint32_t max_output;                   /* 0: not said */
+	uint32_t prompt_tokens, output_tokens; /* 0: none in the format */
+	uint32_t max_output;                   /* 0: unknown */
 	uint32_t priority;
-	uint32_t n_blocks;     /* hashes of the prompt's blocks (prefix cache) */
-	const uint64_t *block; /* valid as long as the reqset (a file) or until the cursor's next row (a generator) */
+	uint32_t n_blocks;     /* hashes of the blocks of the prompt (prefix cache) */
+	const uint64_t *block; /* valid as long as the reqset (a file) or until the next row of the cursor (a generator) */
 };
 
 struct reqset;
@@ -42,25 +42,23 @@ struct trace;
 /* source: a file, "-", or a generator. format NULL or "auto": found by sniffing. options: "name=value" texts of the format's
  * parameters, NULL-terminated, may be NULL. seed: of generators. */
 struct reqset *reqset_load(const char *source, const char *format, const char *const *options, uint64_t seed, struct orr_error *err);
-/* The rows of a trace that has been opened and holds requests; closes it, whatever comes of it. */
+/* The rows of an open trace of requests; closes the trace, even on error. */
 struct reqset *reqset_from(struct trace *t, const char *source, struct orr_error *err);
 void reqset_free(struct reqset *s);
-/* Rows of the file that its format's options left out. */
+/* Number of rows skipped by options of the format. */
 uint64_t reqset_left_out(const struct reqset *s);
-/* Arrival times divided by factor (> 1: denser); before any cursor is open. */
+/* Divides arrival times by factor (> 1: denser); before any cursor is open. */
 void reqset_compress(struct reqset *s, double factor);
-uint64_t reqset_count(const struct reqset *s); /* UINT64_MAX: has no end, or not known before */
+uint64_t reqset_count(const struct reqset *s); /* UINT64_MAX: unlimited or unknown */
 bool reqset_is_loaded(const struct reqset *s); /* a file: reqset_at() works */
 const struct request_rec *reqset_at(const struct reqset *s, uint64_t i);
 const struct strtab *reqset_strings(const struct reqset *s);
 const char *reqset_source(const struct reqset *s);
 const char *reqset_format(const struct reqset *s);
-/* SHA-256 as hex, of a file's bytes or of the generator's text. */
+/* SHA-256 as hex of the bytes of a file or of the parameters of a generator. */
 const char *reqset_hash(const struct reqset *s);
-uint32_t reqset_block_tokens(const struct reqset *s); /* tokens that a hash stands for (Mooncake: 512); 0: no hashes */
-/* Texts of the models that rows name, in order of first use: *n of them, 0 where rows name none (the only model). */
-const uint32_t *reqset_models(const struct reqset *s, uint32_t *n);
-/* A copy for one run; seed_shift: the index of the stream of random numbers, for replications. */
+uint32_t reqset_block_tokens(const struct reqset *s); /* tokens per block (Mooncake: 512); 0: no hashes */
+/* A cursor for one run; seed_shift: index of the random streams, for replications. */
 struct reqcursor *reqset_open(const struct reqset *s, uint64_t seed_shift);
 bool reqcursor_next(struct reqcursor *c, struct request_rec *out);
 void reqcursor_close(struct reqcursor *c);

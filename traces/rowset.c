@@ -63,8 +63,8 @@ uint32_t rowset_list_all(struct rowset *s, const char *text, uint32_t number[], 
 	for (const char *at = text;; at++) {
 		size_t length = strcspn(at, "|");
 		if (n == most || (!length && (*text || n))) {
-			orr_fail(err, ORR_EINPUT, "%s: zones: expected up to %u names with | between them, found \"%.60s\"", where, most,
-				text);
+			orr_fail(
+				err, ORR_EINPUT, "%s: zones: expected at most %u names separated by |, found \"%.60s\"", where, most, text);
 			return 0;
 		}
 		number[n++] = rowset_list(s, at, length);
@@ -93,7 +93,7 @@ void rowset_loaded(struct rowset *s, const struct trace *t)
 	memcpy(s->hash, trace_hash(t), sizeof s->hash);
 }
 
-/* memcpy(): records of all kinds begin with a key, but none has it as a member. */
+/* By memcpy(), since no record has its key as a member. */
 static struct row_key key_of(const void *row)
 {
 	struct row_key key;
@@ -139,7 +139,7 @@ static void hash_generator(struct rowset *s)
 	const struct orr_param *p = s->generator->params;
 	struct sbuf text = { 0 };
 	sbuf_printf(&text, "%s %s\n", word[s->generator->kind], s->generator->name);
-	for (size_t i = 0; p[i].name; i++) /* a file counts by its contents, not its name */
+	for (size_t i = 0; p[i].name; i++) /* the contents of a file count, not its name */
 		sbuf_printf(&text, "%s=%s\n", p[i].name, p[i].kind == ORR_KIND_FILE ? args_file_hash(s->args, i) : args_value(s->args, i));
 	sbuf_printf(&text, "seed=%" PRIu64 "\n", s->seed);
 	bytes_hash_text(text.text, text.len, s->hash);

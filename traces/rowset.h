@@ -31,7 +31,7 @@ struct rowset {
 	uint64_t count, left_out;
 	size_t cap;
 	bool is_loaded;
-	/* Texts of one column in order of first use (models of requests, zones of instances), and a flag by number of text. */
+	/* Zones of instances in order of first use, and a flag by number of text. */
 	uint32_t *listed, n_listed, cap_listed;
 	bool *is_listed;
 	uint32_t n_flags;
@@ -49,31 +49,30 @@ void rowset_clear(struct rowset *s);
 uint32_t rowset_text(struct rowset *s, const char *text, size_t n);
 /* The same, and the text joins the list. */
 uint32_t rowset_list(struct rowset *s, const char *text, size_t n);
-/* "a|b|c" as texts of the list, at most `most`; returns their number, 0 and an error if the text is no such list. "" is one
- * text, the empty one. */
+/* Adds "a|b|c" to the list, at most `most` texts; returns their number, 0 on error. "" is one empty text. */
 uint32_t rowset_list_all(struct rowset *s, const char *text, uint32_t number[], uint32_t most, const char *where, struct orr_error *err);
 void rowset_list_number(struct rowset *s, uint32_t number);
 
 /* ---- files ---- */
 
-/* Memory of a further row. */
+/* Memory of another row, uninitialised. */
 void *rowset_add(struct rowset *s);
-/* What the file says of itself, once all rows are in. */
+/* Takes format, hash and number of skipped rows from the trace, after its last row. */
 void rowset_loaded(struct rowset *s, const struct trace *t);
-/* In order of time, numbered; with is_absolute, times count from the first row. */
+/* Sorts by time and numbers the rows; with is_absolute, times count from the first row. */
 void rowset_sort(struct rowset *s, bool is_absolute);
 /* For qsort(): by time, then number. */
 int row_key_compare(const void *a, const void *b);
 
 /* ---- generators ---- */
 
-/* Plans, and hashes the parameters and the seed; takes args over, whatever it returns. */
+/* Makes the plan and the hash of parameters and seed; owns args, even on error. */
 int rowset_generate(struct rowset *s, const struct generator *g, struct orr_args *args, uint64_t seed, struct orr_error *err);
 /* State of a cursor; NULL for a file. */
 void *rowset_start(const struct rowset *s, uint64_t index);
 void rowset_stop(const struct rowset *s, void *state);
 
-/* The accessors that all kinds of sets have. */
+/* The accessors of every kind of set. */
 #define ROWSET_ACCESSORS(set, record)                                           \
 	uint64_t set##_count(const struct set *s)                               \
 	{                                                                       \

@@ -2,12 +2,11 @@
 /*
  * swf.c - the Standard Workload Format, version 2.2
  *
- * 18 numbers a line with blanks between them, -1 = unknown; lines that start with
+ * 18 numbers per line, separated by blanks, -1 = unknown; lines that start with
  * ';' are comments, some of them "; Key: value" (Chapin et al., "Benchmarks and
  * standards for the evaluation of parallel job schedulers", JSSPP 1999; Parallel
- * Workloads Archive). The processors allocated (field 5)
- * are the job's devices, since the run time was recorded on them; where that is
- * unknown, those requested (field 8).
+ * Workloads Archive). The devices of a job are its allocated processors (field 5),
+ * on which the run time was recorded; if unknown, the requested ones (field 8).
  */
 #include "traces/format.h"
 #include "traces/table.h"
@@ -46,14 +45,14 @@ static const struct table_column columns[] = { { "job number", true }, { "submit
 	{ NULL, false } };
 
 static const struct orr_param params[] = { ORR_PARAM_CHOICE("processors", "allocated", "allocated|requested",
-						   "which count is the job's size; the other one stands in where it is unknown"),
-	ORR_PARAM_CHOICE("unknown_runtime", "drop", "drop|keep|error", "a job whose run time is -1"),
-	ORR_PARAM_CHOICE("unknown_procs", "drop", "drop|error", "a job of which no processor count is known"),
-	ORR_PARAM_CHOICE("extra_fields", "error", "error|ignore", "a line of more than 18 fields"), ORR_PARAM_END };
+						   "which count is the size of the job; if unknown, the other one"),
+	ORR_PARAM_CHOICE("unknown_runtime", "drop", "drop|keep|error", "jobs with run time -1"),
+	ORR_PARAM_CHOICE("unknown_procs", "drop", "drop|error", "jobs without a known processor count"),
+	ORR_PARAM_CHOICE("extra_fields", "error", "error|ignore", "lines of more than 18 fields"), ORR_PARAM_END };
 
 static const char *const info_options[] = { "unknown_runtime=keep", NULL };
 
-/* Keys of the header that trace info shows. */
+/* Keys of the header shown by trace info. */
 static const char *const keys[] = { "Computer", "Installation", "MaxJobs", "MaxNodes", "MaxProcs", "UnixStartTime", "TimeZoneString" };
 enum { N_KEYS = sizeof keys / sizeof *keys };
 
@@ -64,7 +63,7 @@ struct swf {
 	char header[N_KEYS][100];
 };
 
-/* 18 or more fields that look like numbers. */
+/* At least 18 fields that look like numbers. */
 static bool sniff(const struct trace_head *head)
 {
 	size_t n = 0;
@@ -92,7 +91,7 @@ static void *open_swf(struct lines *in, const struct orr_args *args, struct orr_
 	return s;
 }
 
-/* Takes comments out of the way, and the header's values with them. */
+/* Skips comments and keeps the values of the header. */
 static bool take_comment(void *ctx, const char *line, size_t n)
 {
 	struct swf *s = ctx;
@@ -128,7 +127,7 @@ static int64_t known_seconds(struct table *t, size_t column)
 	return v < 0 ? -1 : v;
 }
 
-/* The text of a number that names something; NULL for -1. */
+/* The text of a number used as a name; NULL for -1. */
 static const char *known_name(struct table *t, size_t column)
 {
 	return table_count(t, column, -1, INT32_MAX) < 0 ? NULL : table_text(t, column, NULL);
@@ -153,7 +152,7 @@ static void read_row(const struct swf *s, struct orr_trace_job *row, int64_t *pr
 		table_real(t, only_checked[i], -1, 1e18);
 }
 
-/* 1 the row counts, 0 it is left out, -1 error. */
+/* 1 a row, 0 a skipped row, -1 an error. */
 static int judge(struct swf *s, const struct orr_trace_job *row, int64_t procs)
 {
 	if (table_status(s->table) < 0)
@@ -162,14 +161,14 @@ static int judge(struct swf *s, const struct orr_trace_job *row, int64_t procs)
 		s->unknown_procs++;
 		if (s->drops_unknown_procs)
 			return 0;
-		table_refuse(s->table, ASKED_PROCS, "a count, as unknown_procs=error is set");
+		table_refuse(s->table, ASKED_PROCS, "a count (unknown_procs=error)");
 	}
 	if (row->duration_ns < 0) {
 		s->unknown_runtime++;
 		if (s->drops_unknown_runtime)
 			return 0;
 		if (!s->keeps_unknown_runtime)
-			table_refuse(s->table, RUN, "a time, as unknown_runtime=error is set");
+			table_refuse(s->table, RUN, "a time (unknown_runtime=error)");
 	}
 	return table_status(s->table);
 }

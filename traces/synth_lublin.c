@@ -4,17 +4,16 @@
  *
  * "The workload on parallel supercomputers: modeling the characteristics of rigid
  * jobs", Journal of Parallel and Distributed Computing 63(11), 2003; their program
- * is known as lublin99.c. This is the variant with one type of job:
+ * is known as lublin99.c. This is its variant with one type of job:
  *  - size: 1 with probability 0.244, else 2^u with u two-stage uniform on
  *    [0.8, log2(nodes)], the break 2.5 below the top, 0.86 below the break; with
  *    probability 0.576 (of all jobs) rounded to a power of two;
  *  - ln(run time) hyper-gamma: Gamma(4.2, 0.94) with probability p, else
  *    Gamma(312, 0.03), p = 0.78 - 0.0054 x size; at most 12 (45 hours);
- *  - gaps: ln(gap) is Gamma(10.2303, 0.4871), at most 13, measured in a time that
- *    runs at the pace of the day: half-hour slots weighted by the
- *    Gamma(8.1737, 3.9631) density, counted from half past five.
- * Run times and submissions are rounded to seconds. See docs/traces.md for what is
- * left out.
+ *  - gaps: ln(gap) is Gamma(10.2303, 0.4871), at most 13, on a clock that runs
+ *    at the pace of the time of day: half-hour slots weighted by the
+ *    Gamma(8.1737, 3.9631) density, starting at 5:30.
+ * Run times and submissions are rounded to seconds. docs/traces.md lists omissions.
  */
 #include "traces/draw.h"
 #include "traces/generator.h"
@@ -30,7 +29,7 @@ enum { SLOTS = 48, DAY_STARTS_IN_SLOT = 11 };
 
 struct lublin {
 	struct rng arrivals, service, sizes;
-	double top;         /* log2 of the machine's size */
+	double top;         /* log2 of the number of processors */
 	double pace[SLOTS]; /* mean 1 over the day */
 	double now_s, end_s, load;
 };
@@ -38,7 +37,7 @@ struct lublin {
 static const struct orr_param params[] = { GENERATOR_PARAM_N("10000"),
 	ORR_PARAM_INT("nodes", "128", 2, 1e6, "processors of the machine, the largest size"),
 	ORR_PARAM_REAL("days", "0", 0, 36500, "no submission after this many days; 0: n decides"),
-	ORR_PARAM_REAL("load", "1", 1e-3, 1e3, "divides all gaps"), ORR_PARAM_END };
+	ORR_PARAM_REAL("load", "1", 1e-3, 1e3, "divisor of all gaps"), ORR_PARAM_END };
 
 static bool ends(const struct orr_args *args)
 {
@@ -92,8 +91,7 @@ static double draw_run(struct lublin *l, uint32_t size)
 	return exp(ln);
 }
 
-/* Spends a gap that was drawn for the mean pace: slots with a higher pace use it up
- * sooner. */
+/* Advances by a gap drawn for the mean pace; it is shorter in slots with a higher pace. */
 static void advance(struct lublin *l)
 {
 	double ln;

@@ -2,11 +2,11 @@
 /*
  * synth_openb.c - pods like Alibaba's openb trace (2023)
  *
- * Fitted to the list of 8,152 pods (docs/traces.md). A pod is one of three kinds:
- * CPU only, a share of one GPU, or whole GPUs. Its run time, its CPUs and memory
- * (drawn as a pair from the commonest) and its QoS depend on the kind; gaps are a
- * renewal process with the measured distribution; GPU types are asked for by a
- * share of the GPU pods, as in the list "gpuspec33".
+ * Fitted to the list of 8,152 pods (docs/traces.md). A pod has one of three kinds:
+ * CPU only, a share of one GPU, or whole GPUs. Its run time, its pair of CPUs and
+ * memory (one of the most common pairs) and its QoS depend on the kind. Gaps are a
+ * renewal process with the measured distribution. A share of the GPU pods requests
+ * GPU types, as in the list "gpuspec33".
  */
 #include "traces/draw.h"
 #include "traces/generator.h"
@@ -31,7 +31,7 @@ static const struct quantile runs[3][14] = {
 		{ 0.99, 234617 }, { 0.995, 1647057 }, { 0.998, 4516112 }, { 0.999, 8812140 }, { 1, 12537496 } },
 };
 
-/* The commonest pairs of CPU and memory of each kind. */
+/* The most common pairs of CPU and memory of each kind. */
 static const struct {
 	int64_t cpu_milli, mem_mib;
 } demand[3][10] = {
@@ -50,7 +50,7 @@ static const double share_weight[] = { 1078, 750, 328, 253, 140, 128, 75, 74, 72
 static const uint32_t whole_gpus[] = { 1, 2, 4, 8 };
 static const double whole_weight[] = { 3911, 16, 15, 44, -1 };
 
-/* Strings 1..4 are QoS classes, those after them GPU types. */
+/* Strings 1..4 are QoS classes, the following ones GPU types. */
 static const char *const names[] = { "LS", "BE", "Burstable", "Guaranteed", "T4", "G2", "P100", "V100M16|V100M32", "P100|V100M16|V100M32",
 	"G3", "G2|P100|T4|V100M16|V100M32", "P100|T4|V100M16|V100M32", "A10|G2|T4|V100M16|V100M32", "V100M32", NULL };
 enum { FIRST_TYPE = 5 };
@@ -65,8 +65,8 @@ struct openb {
 };
 
 static const struct orr_param params[] = { GENERATOR_PARAM_N("8152"),
-	ORR_PARAM_REAL("types", "0", 0, 1, "share of the GPU pods that ask for GPU types (gpuspec33: 0.338)"),
-	ORR_PARAM_REAL("load", "1", 1e-3, 1e3, "divides all gaps"), ORR_PARAM_END };
+	ORR_PARAM_REAL("types", "0", 0, 1, "share of the GPU pods that request GPU types (gpuspec33: 0.338)"),
+	ORR_PARAM_REAL("load", "1", 1e-3, 1e3, "divisor of all gaps"), ORR_PARAM_END };
 
 static void start(void *state, const void *args, uint64_t seed, uint64_t index)
 {

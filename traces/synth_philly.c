@@ -2,23 +2,23 @@
 /*
  * synth_philly.c - a month like Microsoft's Philly list (2017)
  *
- * Fitted to the processed list of 82,247 jobs (docs/traces.md says how close it
- * comes). What is modelled:
- *  - gaps: a renewal process with the measured distribution of gaps, which is very
- *    bursty (half are below 8 s, a tenth above 361 s);
- *  - cron: 4.8 % of the gaps are 599-601 s, and nearly all the jobs that end them
- *    are short one-GPU jobs of one virtual cluster: a script that resubmits;
- *  - virtual clusters: their shares, and runs of the same one (a submission comes
- *    from the same cluster as the one before with probability 0.79);
+ * Fitted to the processed list of 82,247 jobs (docs/traces.md compares them). The
+ * model has:
+ *  - gaps: a renewal process with the measured distribution of gaps, which is
+ *    bursty (half below 8 s, a tenth above 361 s);
+ *  - cron: 4.8 % of the gaps are 599-601 s, and nearly all jobs after them are
+ *    short one-GPU jobs of one virtual cluster, from a script that resubmits;
+ *  - virtual clusters: their shares, and runs of one cluster (a submission comes
+ *    from the cluster of the previous one with probability 0.79);
  *  - GPUs given the virtual cluster, durations given the number of GPUs.
- * Not modelled: the time of day, and users' habits beyond that.
+ * It has neither the time of day nor users.
  */
 #include "traces/draw.h"
 #include "traces/generator.h"
 
 #include <math.h>
 
-/* All in seconds. The cron gaps are left out here. */
+/* In seconds, without the cron gaps. */
 static const struct quantile gaps[] = { { 0, 0 }, { 0.05, 0.01 }, { 0.1, 1 }, { 0.2, 2 }, { 0.3, 3 }, { 0.4, 5 }, { 0.5, 7 }, { 0.6, 12 },
 	{ 0.7, 20 }, { 0.75, 29 }, { 0.8, 54 }, { 0.85, 116 }, { 0.9, 218 }, { 0.95, 380 }, { 0.97, 478 }, { 0.99, 598 }, { 0.995, 763.6 },
 	{ 0.999, 2423.6 }, { 0.9999, 60925.4 }, { 1, 247199 } };
@@ -47,7 +47,7 @@ static const struct quantile many_gpus[] = { { 0, 1 }, { 0.01, 4 }, { 0.05, 35 }
 static const struct quantile *const durations[] = { one_gpu, few_gpus, eight_gpus, many_gpus };
 enum { N_CLASSES = 4 };
 
-/* Sizes within a class: jobs of the list, cron left out. */
+/* Sizes within a class: jobs of the list without cron. */
 static const uint32_t sizes[N_CLASSES][7] = { { 1 }, { 2, 4 }, { 8 }, { 12, 16, 24, 32, 64, 128 } };
 static const double size_weight[N_CLASSES][7] = { { 1, -1 }, { 1817, 1869, -1 }, { 1, -1 }, { 7, 199, 7, 67, 6, 3, -1 } };
 
@@ -61,8 +61,8 @@ static const double class_weight[][N_CLASSES + 1] = { { 40841, 194, 191, 0, -1 }
 	{ 204, 329, 179, 11, -1 }, { 64, 14, 292, 51, -1 }, { 215, 105, 36, 18, -1 }, { 2, 0, 6, 0, -1 }, { 4, 0, 0, 0, -1 },
 	{ 3, 0, 0, 0, -1 }, { 1, 0, 2, 0, -1 } };
 
-/* A cron gap: 3971 of 82246. STICK is such that neighbours share their cluster in
- * 0.79 of all pairs: stick + (1 - stick) x (sum of squared shares, 0.32) = 0.79. */
+/* Cron gaps: 3971 of 82246. STICK makes consecutive jobs share their cluster with
+ * probability stick + (1 - stick) x (sum of squared shares, 0.32) = 0.79. */
 #define CRON 0.04828
 #define STICK 0.70
 
@@ -75,7 +75,7 @@ struct philly {
 };
 
 static const struct orr_param params[] = { ORR_PARAM_REAL("days", "30", 0, 36500, "no submission after this many days; 0: n decides"),
-	GENERATOR_PARAM_N("0"), ORR_PARAM_REAL("load", "1", 1e-3, 1e3, "divides all gaps: 2 means twice as many jobs a day"),
+	GENERATOR_PARAM_N("0"), ORR_PARAM_REAL("load", "1", 1e-3, 1e3, "divisor of all gaps: 2 doubles the jobs per day"),
 	GENERATOR_PARAM_TRAINING, ORR_PARAM_END };
 
 static bool ends(const struct orr_args *args)

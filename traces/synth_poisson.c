@@ -2,13 +2,13 @@
 /*
  * synth_poisson.c - Poisson and Markov-modulated Poisson arrivals
  *
- * poisson: exponential gaps of mean 1/rate; with one GPU a job and exp or det
+ * poisson: exponential gaps of mean 1/rate. With one GPU per job and exp or det
  * service, on c GPUs, this is M/M/c or M/D/c. service=hyper draws from two
- * exponentials with balanced means (the shares p and 1-p carry equal load) so that
- * the squared coefficient of variation is scv.
+ * exponentials with balanced means (the shares p and 1-p have equal load) and the
+ * squared coefficient of variation scv.
  *
- * mmpp: a state that holds for an exponential time of mean hold1, then hold2,
- * and so on; arrivals are Poisson of rate1 or rate2 (Fischer and Meier-Hellstern,
+ * mmpp: two states in turn, which last exponential times of mean hold1 and hold2;
+ * arrivals are Poisson of rate1 or rate2 (Fischer and Meier-Hellstern,
  * "The Markov-modulated Poisson process (MMPP) cookbook", Performance Evaluation
  * 18(2), 1993). Stream "state" drives the state.
  */
@@ -101,7 +101,7 @@ struct mmpp {
 	struct service_law service;
 	double rate[2], hold[2];
 	int state;
-	double left; /* seconds that the state will still hold */
+	double left; /* rest of the state, seconds */
 	int64_t now_ns;
 };
 
@@ -115,7 +115,7 @@ static int mmpp_check(const struct orr_args *args, struct orr_error *err)
 {
 	if (orr_arg_real(args, "rate1") > 0 || orr_arg_real(args, "rate2") > 0)
 		return ORR_OK;
-	return orr_fail(err, ORR_EINPUT, "generator mmpp: rate1 and rate2 are both 0; one must be above 0");
+	return orr_fail(err, ORR_EINPUT, "generator mmpp: rate1 and rate2 are 0: expected one above 0");
 }
 
 static void mmpp_start(void *state, const void *args, uint64_t seed, uint64_t index)
@@ -145,7 +145,7 @@ static bool mmpp_next(void *state, struct job_rec *row)
 			gap += wait;
 			break;
 		}
-		/* Memoryless: what was drawn beyond the change of state is drawn anew. */
+		/* Memoryless: a wait beyond the change of state is drawn again. */
 		gap += m->left;
 		m->state = !m->state;
 		m->left = rng_exponential(&m->states, m->hold[m->state]);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * synth_tiresias.c - a small deep-learning cluster's queue, whole seconds
+ * synth_tiresias.c - the queue of a small deep-learning cluster, in whole seconds
  *
  * GPUs 1, 2, 4, 8, 16 with probability .55, .12, .15, .14, .04; durations
- * lognormal(mu, sigma) cut to [low, high]; exponential gaps of the mean given,
- * rounded. The model behind inputs that several simulators were compared on.
+ * lognormal(mu, sigma), clamped to [low, high]; exponential gaps of the given mean,
+ * rounded. This model makes the inputs of comparisons with other simulators.
  */
 #include "traces/draw.h"
 #include "traces/generator.h"
@@ -33,7 +33,7 @@ static int check(const struct orr_args *args, struct orr_error *err)
 {
 	if (orr_arg_real(args, "low") <= orr_arg_real(args, "high"))
 		return ORR_OK;
-	return orr_fail(err, ORR_EINPUT, "generator tiresias-like: low is above high");
+	return orr_fail(err, ORR_EINPUT, "generator tiresias-like: low: expected at most high");
 }
 
 static void start(void *state, const void *args, uint64_t seed, uint64_t index)

@@ -22,10 +22,10 @@ struct table {
 	struct lines *in;
 	const struct table_column *column;
 	size_t n_columns;
-	int where[TABLE_MAX_COLUMNS]; /* field of column i; -1: not in this file */
+	int where[TABLE_MAX_COLUMNS]; /* field of column i; -1: missing */
 	int flags;
 	char separator;
-	size_t want; /* fields that every row must have; 0: not known yet */
+	size_t want; /* number of fields of every row; 0: not known yet */
 	size_t n;
 	struct field field[TABLE_MAX_FIELDS];
 	struct sbuf joined; /* a record that spans lines */
@@ -36,8 +36,8 @@ struct table {
 
 /* ---- splitting ---- */
 
-/* Ends a quoted field that starts behind its first quote at s, in place. Returns
- * what follows the closing quote, NULL if there is none; the field is [s, *end). */
+/* Unquotes in place a field whose text starts at s, after its first quote. Returns the
+ * position after the closing quote, NULL without one; the field is [s, *end). */
 static char *unquote(char *s, char *stop, char **end)
 {
 	char *to = s;
@@ -64,7 +64,7 @@ static int too_many(struct table *t)
 	return -1;
 }
 
-/* A '"' that is not closed on this line: more lines belong to the record. */
+/* A '"' that this line does not close: the record continues on further lines. */
 static int quotes_are_open(const char *s, size_t n)
 {
 	int open = 0;
@@ -101,8 +101,8 @@ static int split_quoted(struct table *t, char *s, char *stop)
 	}
 }
 
-/* Which of the next SPAN bytes at s are c: bit i for s[i]. Reads up to SPAN - 1 bytes
- * behind the end of a line (LINES_SLACK). */
+/* A mask of the bytes equal to c among SPAN bytes at s: bit i for s[i]. Reads up to
+ * SPAN - 1 bytes past the end of a line (LINES_SLACK). */
 #ifdef __SSE2__
 enum { SPAN = 16 };
 
@@ -122,21 +122,21 @@ static inline uint64_t equal_bytes(const char *s, char c)
 	return bits;
 }
 #endif
-_Static_assert(SPAN - 1 <= LINES_SLACK, "lines leave room for the last load");
+_Static_assert(SPAN - 1 <= LINES_SLACK, "the last load stays within the slack of a line");
 
-/* Puts the separators back that the fields before f ended with. */
+/* Restores the separators after the fields before f. */
 static void unsplit(struct table *t, const struct field *f)
 {
 	while (f-- > t->field)
 		f->s[f->n] = t->separator;
 }
 
-/* Splits a line of lines_next() at separators; 0 if there is a '"': then the line is
- * as it was. */
+/* Splits a line of lines_next() at separators; 0 if it contains a '"', and then the
+ * line is unchanged. */
 static int split_plain(struct table *t, char *s, size_t n)
 {
 	const char separator = t->separator;
-	const char quote = t->flags & TABLE_TABS ? '\n' : '"'; /* a line holds no '\n' */
+	const char quote = t->flags & TABLE_TABS ? '\n' : '"'; /* a line contains no '\n' */
 	struct field *f = t->field;
 	char *begin = s;
 	for (size_t i = 0; i < n; i += SPAN) {

@@ -3,9 +3,8 @@
  * tiresias.c - the job list of the Tiresias simulator (Gu et al., NSDI 2019)
  *
  * CSV: job_id,num_gpu,submit_time,iterations,model_name,duration,interval, times
- * in seconds. Only the first three and the duration are needed; columns may stand
- * in any order, and others are ignored. (iterations are kept as a note of the
- * model's size: the duration counts.)
+ * in seconds. Only the first three and the duration are required, in any order;
+ * other columns are ignored. Iterations are kept, but the duration is used.
  */
 #include "traces/format.h"
 #include "traces/table.h"

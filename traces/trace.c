@@ -24,7 +24,7 @@ struct trace {
 
 static void clear_job(struct orr_trace_job *row)
 {
-	/* One by one: a compound literal becomes a slow "rep stos", once a row. */
+	/* Field by field: a compound literal would become a slow "rep stos" per row. */
 	row->id = row->user = row->queue = row->model = NULL;
 	row->gpu_types = row->speedup = row->strategy = row->status = NULL;
 	row->submit_ns = row->cpu_milli = row->mem_mib = 0;
@@ -35,7 +35,7 @@ static void clear_job(struct orr_trace_job *row)
 	row->line = 0;
 }
 
-/* The first line with text that is no SWF comment, as a copy. */
+/* A copy of the first line that is neither blank nor a comment of SWF. */
 static char *first_line(const char *s, size_t n)
 {
 	const char *end = s + n;
@@ -67,11 +67,12 @@ static const struct trace_format *sniff(struct lines *in, struct orr_error *err)
 			found = trace_formats[i];
 	char *text;
 	size_t n;
-	int rc = found ? 1 : lines_next(in, &text, &n, err); /* a damaged file says so itself */
+	int rc = found ? 1 : lines_next(in, &text, &n, err); /* reports a damaged file */
 	if (!found && *line && rc >= 0)
-		lines_fail(in, err, "no known trace format; it starts \"%.80s\" (--format names one)", line);
+		lines_fail(in, err, "unknown trace format: expected a file of a format in 'orrery trace list' or --format, found \"%.80s\"",
+			line);
 	else if (!found && rc >= 0)
-		lines_fail(in, err, "no known trace format: it has no line of text");
+		lines_fail(in, err, "unknown trace format: the file has no text");
 	mem_free(line);
 	return found;
 }
@@ -224,12 +225,6 @@ bool trace_fact(const struct trace *t, size_t index, struct trace_fact *out)
 uint64_t trace_left_out(const struct trace *t)
 {
 	return t->format->left_out ? t->format->left_out(t->state) : 0;
-}
-
-void trace_get_extras(const struct trace *t, double *values)
-{
-	if (t->format->get_extras)
-		t->format->get_extras(t->state, values);
 }
 
 /* ---- requests ---- */

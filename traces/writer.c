@@ -23,17 +23,17 @@ enum { FLUSH_AT = 128 * 1024 };
 struct writer {
 	char *path, *part;
 	FILE *file;
-	gzFile gz; /* owns a copy of the file's descriptor */
+	gzFile gz; /* owns a duplicate of the descriptor */
 	ZSTD_CCtx *zstd;
 	int (*put)(struct writer *w, const struct orr_trace_job *row, struct orr_error *err);
 	struct sbuf text;
 	uint64_t rows;
 	int64_t last_submit;
-	struct strtab *users, *queues; /* SWF wants numbers */
+	struct strtab *users, *queues; /* SWF needs numbers */
 	bool failed;
 };
 
-/* ---- bytes out ---- */
+/* ---- output ---- */
 
 static int write_failed(struct writer *w, struct orr_error *err)
 {
@@ -175,7 +175,7 @@ static int put_tiresias(struct writer *w, const struct orr_trace_job *row, struc
 {
 	struct sbuf *b = &w->text;
 	if (row->duration_ns < 0)
-		return orr_fail(err, ORR_EINPUT, "job %s (line %" PRIu64 ") has no duration, which the tiresias format needs",
+		return orr_fail(err, ORR_EINPUT, "job %s (line %" PRIu64 "): no duration: format tiresias needs one",
 			row->id ? row->id : "without a name", row->line);
 	put_id(w, row->id);
 	sbuf_printf(b, ",%u,", row->gpus);
@@ -253,18 +253,18 @@ static int refuse_job_in_avail(struct writer *w, const struct orr_trace_job *row
 {
 	(void)w;
 	(void)row;
-	return orr_fail(err, ORR_EINPUT,
-		"format availability is for instances that come and go, not for jobs; for jobs there are orrery, tiresias, swf");
+	return orr_fail(
+		err, ORR_EINPUT, "format availability is for instances that come and go, not for jobs: expected orrery, tiresias or swf");
 }
 
 static int refuse_job(struct writer *w, const struct orr_trace_job *row, struct orr_error *err)
 {
 	(void)w;
 	(void)row;
-	return orr_fail(err, ORR_EINPUT, "format requests is for requests, not for jobs; for jobs there are orrery, tiresias, swf");
+	return orr_fail(err, ORR_EINPUT, "format requests is for requests, not for jobs: expected orrery, tiresias or swf");
 }
 
-/* A name as the number that SWF wants: itself if it is one, else by first use. */
+/* The number of a name in SWF: the name itself if it is a number, else by first use. */
 static int64_t swf_number(struct strtab *names, const char *name)
 {
 	int64_t v;
@@ -305,7 +305,7 @@ static int put_swf(struct writer *w, const struct orr_trace_job *row, struct orr
 	return ORR_OK;
 }
 
-/* SWF allows comments anywhere; the names are known only at the end. */
+/* The names are known only at the end, and SWF allows comments anywhere. */
 static void put_swf_names(struct writer *w)
 {
 	for (uint32_t i = 1; i < strtab_count(w->users); i++)
@@ -333,7 +333,7 @@ static int choose_format(struct writer *w, const char *format, struct orr_error 
 		sbuf_puts(&w->text, avail_header);
 	} else {
 		return orr_fail(
-			err, ORR_EINPUT, "cannot write format \"%.60s\"; can write orrery, tiresias, swf, requests, availability", format);
+			err, ORR_EINPUT, "cannot write format \"%.60s\": expected orrery, tiresias, swf, requests or availability", format);
 	}
 	return ORR_OK;
 }
@@ -365,7 +365,7 @@ static int open_file(struct writer *w, struct orr_error *err)
 		w->zstd = ZSTD_createCCtx();
 	if ((is_gz && !w->gz) || (is_zst && !w->zstd)) {
 		unlink(w->part);
-		return orr_fail(err, ORR_EFAIL, "%s: cannot start packing", w->path);
+		return orr_fail(err, ORR_EFAIL, "%s: cannot start compression", w->path);
 	}
 	return ORR_OK;
 }
@@ -400,7 +400,7 @@ struct writer *writer_open(const char *path, const char *format, struct orr_erro
 int writer_request(struct writer *w, const struct reqset *s, const struct request_rec *r, struct orr_error *err)
 {
 	if (w->put != refuse_job)
-		return orr_fail(err, ORR_EINPUT, "requests can be written in format requests alone");
+		return orr_fail(err, ORR_EINPUT, "requests can be written only in format requests");
 	put_request(w, reqset_strings(s), r);
 	return w->text.len >= FLUSH_AT ? flush(w, false, err) : ORR_OK;
 }
@@ -408,7 +408,7 @@ int writer_request(struct writer *w, const struct reqset *s, const struct reques
 int writer_avail(struct writer *w, const struct availset *s, const struct avail_rec *r, int64_t end_ns, struct orr_error *err)
 {
 	if (w->put != refuse_job_in_avail)
-		return orr_fail(err, ORR_EINPUT, "instances that come and go can be written in format availability alone");
+		return orr_fail(err, ORR_EINPUT, "instances that come and go can be written only in format availability");
 	if (r) {
 		put_avail(w, s, r);
 	} else {

@@ -11,7 +11,7 @@
  *    prompt tokens of some requests and one token of each request that is past its prompt. orr_admit() makes a request
  *    resident, orr_iter_run() runs iterations.
  *
- * A policy is a table of functions (struct orr_serve_ops) over an object that it makes and frees per run. Runs go on in
+ * A policy is a table of functions (struct orr_serve_ops) over an object that it makes and frees per run. Runs execute in
  * parallel threads, so keep nothing in static variables.
  *
  * At each instant the world first reports events: replica() for each replica that joined, drains or left (before route() is

@@ -1,32 +1,30 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * spot.h - the spot world as a policy sees it: one elastic job on instances that come and go, and the bill
+ * spot.h - the spot world as a policy sees it: one elastic job on instances that come and go, and what they cost
  *
- * Instances are offered and taken away by a trace or a random process. An offer that is taken becomes an instance: it
- * starts (spot.startup), is ready, may be given notice (spot.notice), and is gone. On-demand instances are there for as
- * long as they are wanted, at their price. The job runs steps over `pipelines` x `depth` stages; a ready instance owns
- * the stages that it is given by orr_layout() or orr_own().
+ * Instances: a trace or a random process offers instances and removes them. An offer that is taken becomes an instance. It starts
+ * (spot.startup), gets ready, may be given notice (spot.notice), and ends. An on-demand instance lives until it is released, at
+ * its own price. The job runs steps over `pipelines` x `depth` stages; orr_layout() and orr_own() give stages to ready instances.
  *
- * Steps: orr_steps_run() begins a run of steps of equal length, one after the other. The world advances those between two
- * events in one go; steps() is told when a run has come to its end. A step counts when it is done; or, after
- * orr_steps_are_provisional(), when it has been committed (orr_commit(): a checkpoint is safe); orr_lose() takes back what
- * was not. The job is over when all of its steps count.
+ * Steps: orr_steps_run() begins a run of consecutive steps of equal length. The world advances the steps between two events in one
+ * go, and calls steps() at the end of the run. A step counts when it is done; after orr_steps_are_provisional(), when it has been
+ * committed (orr_commit(): a checkpoint holds it). orr_lose() takes uncommitted steps back. The job is over when all its steps count.
  *
- * Every second of every instance is in exactly one account (enum orr_account): owners' time is that of the step in
- * flight, split into useful and redundant when it counts and wasted when it is lost; while no step is in flight it goes
- * to the account named by orr_pause_as().
+ * Accounts: every second of every instance is in exactly one account (enum orr_account). Owners' time belongs to the step in flight:
+ * useful and redundant if the step counts, wasted if it is lost. While no step is in flight, it goes to the account that
+ * orr_pause_as() names.
  *
- * At each instant, in this order, the world tells: instance() for each offer taken, instance and notice that came, each
- * that went, each that got ready (simultaneous ones in the trace's order), timer() by rank, steps(); and then decide(),
- * once. Actions are allowed in all of them and take effect at once; what they make due at this instant is told before decide()
- * is called again. At the end of an instant each stage of the layout must have a live owner if a step is in flight.
+ * Order: at each instant the world calls instance() for each offer taken, instance that joins or is given notice, instance that
+ * ends, and instance that gets ready (simultaneous ones in the order of the trace); then timer() by rank, steps(), and decide() once.
+ * All of them may act. Actions take effect at once; the calls that they cause at the same instant come before the next decide(). At
+ * the end of an instant, each stage of the layout must have a live owner if a step is in flight.
  *
- * A policy sees what is there now, not future removals: orr_spot_future() and orr_inst_true_end() are for policies
- * that declare the oracle. An impossible action (a dead instance, two owners) ends the run with an error that names policy, instance and
- * time; after it every action is refused, so a policy need not check. Handles carry a generation: that of an instance
- * that is gone is refused, except while instance(.., ORR_INST_GONE) is told.
+ * Limits: a policy sees the present, not future removals. orr_spot_future() and orr_inst_true_end() are for policies that declare
+ * the oracle. An impossible action (an ended instance, two owners) ends the run with an error that names policy, instance and time;
+ * every later action is refused, so a policy need not check. A handle carries a generation: the handle of an ended instance is
+ * refused, except while instance(.., ORR_INST_GONE) runs.
  *
- * Times: int64_t ns, exact. Money: USD; prices USD per hour of an instance.
+ * Units: times are int64_t ns, exact; money is in USD, prices in USD per hour of an instance.
  */
 #ifndef ORRERY_SPOT_H
 #define ORRERY_SPOT_H
@@ -50,34 +48,35 @@ struct orr_inst_info {
 	uint64_t number; /* 0, 1, ... in order of being taken */
 	bool is_ready, is_on_demand;
 	uint32_t zone, type;
-	int64_t since_ns;    /* taken */
+	int64_t since_ns;    /* when it was taken */
 	int64_t ready_ns;    /* when it got or will get ready */
-	int64_t goes_ns;     /* noticed: when it will be gone; else ORR_NEVER */
+	int64_t goes_ns;     /* given notice: when it will end; else ORR_NEVER */
 	double usd_per_hour; /* now */
-	uint32_t stages;     /* that it owns */
+	uint32_t stages;     /* number that it owns */
 };
-/* False: no such live instance. */
+/* False: i is no live instance. */
 ORR_API bool orr_inst_get(const struct orr_spot *w, orr_inst i, struct orr_inst_info *out);
-/* Its name in the trace ("od3" of on-demand ones), in buf; returns buf. */
+/* Writes the instance's name in the trace ("od3" for on-demand) to buf; returns buf. */
 ORR_API const char *orr_inst_name(const struct orr_spot *w, orr_inst i, char *buf, size_t size);
 ORR_API bool orr_inst_is_live(const struct orr_spot *w, orr_inst i);
 ORR_API bool orr_inst_is_ready(const struct orr_spot *w, orr_inst i);
+/* Has it been given notice? */
 ORR_API bool orr_inst_is_noticed(const struct orr_spot *w, orr_inst i);
 ORR_API uint32_t orr_inst_zone(const struct orr_spot *w, orr_inst i);
-/* A small number that no other live instance has, for arrays of the policy; below orr_inst_slots(), which can grow. */
+/* An index for arrays of the policy: unique among live instances and below orr_inst_slots(), which can grow. */
 static inline uint32_t orr_inst_slot(orr_inst i)
 {
 	return (uint32_t)i - 1;
 }
 ORR_API uint32_t orr_inst_slots(const struct orr_spot *w);
-/* Live ones in order of being taken. */
+/* Iterates over live instances in the order in which they were taken. */
 ORR_API orr_inst orr_inst_first(const struct orr_spot *w);
 ORR_API orr_inst orr_inst_next(const struct orr_spot *w, orr_inst i);
-/* Up to cap of those that are ready, in that order; how many there are. */
+/* Writes up to cap ready instances, in that order; returns how many are ready. */
 ORR_API uint32_t orr_inst_ready_list(const struct orr_spot *w, orr_inst *out, uint32_t cap);
 ORR_API uint32_t orr_inst_live(const struct orr_spot *w); /* starting and ready */
 ORR_API uint32_t orr_inst_ready(const struct orr_spot *w);
-/* A number of the policy's own, kept with the instance; 0 at first. */
+/* A number that the policy keeps with the instance; initially 0. */
 ORR_API uint64_t orr_inst_mark(const struct orr_spot *w, orr_inst i);
 ORR_API void orr_inst_set_mark(struct orr_spot *w, orr_inst i, uint64_t mark);
 
@@ -85,22 +84,22 @@ ORR_API void orr_inst_set_mark(struct orr_spot *w, orr_inst i, uint64_t mark);
 
 ORR_API uint32_t orr_zones(const struct orr_spot *w); /* at least 1 */
 ORR_API const char *orr_zone_name(const struct orr_spot *w, uint32_t zone);
-/* A standing request, at first spot.target of any zone (ORR_WANT_ALL unless set): offers are taken as they come while fewer spot instances
- * are live (in the zone). A smaller number gives nothing back: orr_release() does. */
+/* A standing request: takes offers as they come while fewer than n spot instances are live (in the zone). Initially spot.target
+ * instances of any zone (ORR_WANT_ALL unless set). A smaller n releases nothing: orr_release() does. */
 ORR_API void orr_want(struct orr_spot *w, uint32_t zone, uint32_t n);
-/* Takes up to n offers now; how many were granted (none left, quota). They are told by instance() within this instant. */
+/* Takes up to n offers now and returns the number taken (limited by offers and quota). instance() follows within this instant. */
 ORR_API uint32_t orr_request(struct orr_spot *w, uint32_t zone, uint32_t n);
-/* Offers that nobody has taken: what a probe finds now. */
+/* Offers that are not taken: what a probe finds now. */
 ORR_API uint32_t orr_offers(const struct orr_spot *w, uint32_t zone);
-/* On-demand instances: granted within spot.on_demand_quota. */
+/* Takes up to n on-demand instances, within spot.on_demand_quota; returns the number taken. */
 ORR_API uint32_t orr_request_on_demand(struct orr_spot *w, uint32_t zone, uint32_t n);
-/* Gives an instance back; its stages lose their owner. instance() is not called for it. */
+/* Releases an instance: its stages lose their owner. instance() is not called for it. */
 ORR_API void orr_release(struct orr_spot *w, orr_inst i);
-/* Of the type that came last in the zone; before any came, of the first that will. */
+/* Price of the type that came last in the zone; before any came, of the first that will. */
 ORR_API double orr_spot_price(const struct orr_spot *w, uint32_t zone);
 ORR_API double orr_on_demand_price(const struct orr_spot *w, uint32_t zone);
 ORR_API int64_t orr_startup_time(const struct orr_spot *w, bool is_on_demand);
-/* How long before it goes an instance is noticed; 0: not at all. */
+/* How long before its end an instance is given notice; 0: no notice. */
 ORR_API int64_t orr_notice_time(const struct orr_spot *w);
 
 /* ---- the job ---- */
@@ -108,12 +107,12 @@ ORR_API int64_t orr_notice_time(const struct orr_spot *w);
 struct orr_elastic_info {
 	const char *name; /* valid during the run */
 	double samples_per_step;
-	uint64_t steps;            /* of the whole job; 0: as many as there is time for */
+	uint64_t steps;            /* of the whole job; 0: no last step */
 	int64_t deadline_ns;       /* spot.deadline; ORR_NEVER */
-	uint32_t depth, pipelines; /* as its file suggests; 0: not said */
-	double state_bytes;        /* parameters, optimiser: what a checkpoint holds; 0: not said */
+	uint32_t depth, pipelines; /* as its file suggests; 0: unknown */
+	double state_bytes;        /* parameters and optimiser state, the contents of a checkpoint; 0: unknown */
 	double parameters;
-	uint32_t on_demand_nodes; /* the baseline's; 0: not said */
+	uint32_t on_demand_nodes; /* of the on-demand baseline; 0: unknown */
 	int64_t on_demand_step_ns;
 };
 ORR_API void orr_elastic_get(const struct orr_spot *w, struct orr_elastic_info *out);
@@ -123,34 +122,34 @@ enum orr_step_kind {
 	ORR_STEP_REDUNDANT, /* each stage computes its successor's forward pass too */
 	ORR_STEP_DEGRADED   /* the same while one pipeline has a stage that does the work of two */
 };
-/* A step of so many pipelines of that depth; 0: the job has none such (too little memory, not measured). */
+/* Step time with these pipelines of this depth; 0: the job has none (too little memory, not measured). */
 ORR_API int64_t orr_step_time(const struct orr_spot *w, uint32_t pipelines, uint32_t depth, enum orr_step_kind kind);
-/* Share of the owners' time that is redundant in such a step; what a loss in the midst of one costs (detection, swapping in,
- * backward passes anew); 0 where the job does not say. */
+/* Redundant share of the owners' time in a redundant step, and what a loss during one costs (detection, swapping in, repeated
+ * backward passes); 0 if unknown. */
 ORR_API double orr_step_redundant(const struct orr_spot *w, uint32_t pipelines, uint32_t depth);
 ORR_API int64_t orr_step_failover(const struct orr_spot *w, uint32_t pipelines, uint32_t depth);
-/* All (pipelines, depth) of which it has a time, by pipelines, then depth. False past the last. */
+/* The i-th (pipelines, depth) that has a step time, ordered by pipelines, then depth. False past the last. */
 ORR_API bool orr_step_point(const struct orr_spot *w, size_t i, uint32_t *pipelines, uint32_t *depth);
-/* Numbers of the job's file by name: a figure; a curve over the number of nodes, at its ends beyond them. NAN: it has none. */
+/* Values of the job's file by name: a number (key `figures`), or a curve over the number of nodes, constant beyond its ends. NAN: none. */
 ORR_API double orr_figure(const struct orr_spot *w, const char *name);
 ORR_API int orr_curve_find(const struct orr_spot *w, const char *name); /* -1: none */
 ORR_API double orr_curve_at(const struct orr_spot *w, int curve, uint32_t nodes);
 ORR_API void orr_curve_range(const struct orr_spot *w, int curve, uint32_t *first, uint32_t *last);
-/* Seconds to write (or read) the job's state with so many nodes: spot.storage_Bps, spot.node_Bps, spot.storage_latency. */
+/* Time to write (or read) the job's state with this many nodes: spot.storage_Bps, spot.node_Bps, spot.storage_latency. */
 ORR_API int64_t orr_checkpoint_time(const struct orr_spot *w, uint32_t nodes);
 
-/* ---- who does what ---- */
+/* ---- stages and their owners ---- */
 
-/* The stages of the job from now on; owner[d * depth + s], ready and live each; an instance may own several. (0, 0, NULL): none.
- * A step in flight must have been stopped, unless its flags say ORR_STEPS_ORPHANED. */
+/* Sets the stages of the job: owner[d * depth + s] is a ready instance; an instance may own several. (0, 0, NULL): no stages. No
+ * step may be in flight, unless its flags have ORR_STEPS_ORPHANED. */
 ORR_API void orr_layout(struct orr_spot *w, uint32_t pipelines, uint32_t depth, const orr_inst *owner);
-/* A stage that lost its owner gets another. */
+/* Gives a stage without an owner to instance i. */
 ORR_API void orr_own(struct orr_spot *w, uint32_t pipeline, uint32_t stage, orr_inst i);
-/* A stage's live owner leaves it; to somebody else, if `to` is not 0. */
+/* Takes a stage from its live owner, and gives it to `to` unless that is 0. */
 ORR_API void orr_disown(struct orr_spot *w, uint32_t pipeline, uint32_t stage, orr_inst to);
-/* The stages of this pipeline are no more; its owners stand by. */
+/* Removes a pipeline and its stages; its owners become idle. */
 ORR_API void orr_drop_pipeline(struct orr_spot *w, uint32_t pipeline);
-/* 0: none. While GONE is told: none any more. */
+/* 0: none. While ORR_INST_GONE is told, the ended instance owns nothing. */
 ORR_API orr_inst orr_owner(const struct orr_spot *w, uint32_t pipeline, uint32_t stage);
 ORR_API void orr_shape(const struct orr_spot *w, uint32_t *pipelines, uint32_t *depth);
 ORR_API uint32_t orr_ownerless(const struct orr_spot *w); /* stages without a live owner */
@@ -158,37 +157,37 @@ ORR_API uint32_t orr_ownerless(const struct orr_spot *w); /* stages without a li
 /* ---- steps ---- */
 
 enum orr_steps_flag {
-	ORR_STEPS_ORPHANED = 1 /* go on without owners, as the rules of some published simulators have it; counted and told */
+	ORR_STEPS_ORPHANED = 1 /* steps go on without owners, as in some published simulators; metric orphaned_steps */
 };
 struct orr_steps {
 	int64_t step_ns;     /* each, > 0 */
 	double samples;      /* each; 0: the job's */
-	uint64_t most;       /* so many; 0: until the job is over or orr_steps_stop() */
+	uint64_t most;       /* length of the run; 0: until the job is over or orr_steps_stop() */
 	double redundant;    /* share of the owners' time, 0..1 */
 	double egress_bytes; /* each: sent between zones */
 	unsigned flags;
 };
-/* The first step starts now. None may be in flight. */
+/* Starts the first step now. No step may be in flight. */
 ORR_API void orr_steps_run(struct orr_spot *w, const struct orr_steps *s);
-/* The step in flight is lost, as is what its owners did for it. Nothing in flight: nothing happens. */
+/* Loses the step in flight and its owners' time. No-op if none is in flight. */
 ORR_API void orr_steps_stop(struct orr_spot *w);
-/* The step in flight is the last of its run: steps() will be told when it is done. */
+/* Makes the step in flight the last of its run: steps() is called when it is done. */
 ORR_API void orr_steps_last(struct orr_spot *w);
-/* The step in flight takes longer by so much. */
+/* Lengthens the step in flight. */
 ORR_API void orr_steps_stretch(struct orr_spot *w, int64_t by_ns);
-/* The step in flight is of so many samples (fewer when a lost worker's are dropped). */
+/* Sets the samples of the step in flight (fewer when a lost worker's are dropped). */
 ORR_API void orr_steps_samples(struct orr_spot *w, double samples);
-/* Each step after the one in flight takes so long. */
+/* Sets the length of each step after the one in flight. */
 ORR_API void orr_steps_pace(struct orr_spot *w, int64_t step_ns);
-/* Is a step in flight; when it began and will end. The pointers may be NULL. */
+/* Is a step in flight? Writes when it began and will end; the pointers may be NULL. */
 ORR_API bool orr_steps_in_flight(const struct orr_spot *w, int64_t *began_ns, int64_t *ends_ns);
-/* Steps that were done and not lost since; of them those that may yet be lost. */
+/* Steps done and not lost since; of these, the steps not committed yet. */
 ORR_API uint64_t orr_steps_done(const struct orr_spot *w);
 ORR_API uint64_t orr_steps_uncommitted(const struct orr_spot *w);
 
-/* In create(): steps count once they are committed. */
+/* Call in create(): steps count only once they are committed. */
 ORR_API void orr_steps_are_provisional(struct orr_spot *w);
-/* The first n uncommitted steps are safe; the last n are lost. */
+/* Commits the first n uncommitted steps; loses the last n. */
 ORR_API void orr_commit(struct orr_spot *w, uint64_t n);
 ORR_API void orr_lose(struct orr_spot *w, uint64_t n);
 
@@ -196,38 +195,38 @@ ORR_API void orr_lose(struct orr_spot *w, uint64_t n);
 
 enum orr_account {
 	ORR_USEFUL,      /* steps that count */
-	ORR_REDUNDANT,   /* the redundant part of them */
-	ORR_WASTED,      /* steps that were lost, whole or in part */
-	ORR_CHECKPOINT,  /* standing still to write one */
+	ORR_REDUNDANT,   /* their redundant part */
+	ORR_WASTED,      /* lost steps, finished or not */
+	ORR_CHECKPOINT,  /* training stands still while a checkpoint is written */
 	ORR_RESTART,     /* from a checkpoint, after a failure */
 	ORR_RECONFIGURE, /* rendezvous, new pipelines, migration, failover */
-	ORR_STARTING,    /* instances that are not ready yet */
-	ORR_IDLE,        /* ready, without a stage, or with nothing to do */
+	ORR_STARTING,    /* instances not ready yet */
+	ORR_IDLE,        /* ready, without a stage or with nothing to do */
 	ORR_TIME_ACCOUNTS,
-	/* Of money alone. */
-	ORR_ROUNDING = ORR_TIME_ACCOUNTS, /* begun hours that were paid whole (spot.billing=hour) */
-	ORR_EGRESS,                       /* between zones */
+	/* Money alone: */
+	ORR_ROUNDING = ORR_TIME_ACCOUNTS, /* the unused rest of begun hours (spot.billing=hour) */
+	ORR_EGRESS,                       /* traffic between zones */
 	ORR_ACCOUNTS
 };
-/* Where owners' time goes while no step is in flight, from now on; ORR_IDLE at first. CHECKPOINT, RESTART, RECONFIGURE, IDLE. */
+/* Sets the account of owners' time while no step is in flight: CHECKPOINT, RESTART, RECONFIGURE or IDLE (initially). */
 ORR_API void orr_pause_as(struct orr_spot *w, enum orr_account account);
-/* Bytes sent now from one zone to another (spot.egress_usd_per_GB). */
+/* Charges for bytes sent from one zone to another (spot.egress_usd_per_GB). */
 ORR_API void orr_egress(struct orr_spot *w, double bytes);
 
 /* ---- timers, chance, reports ---- */
 
-/* timer() with that tag at at_ns (>= now); among those of one instant by rank 0..7, then first made. */
+/* Calls timer() with this tag at at_ns (>= now). Timers of one instant go by rank 0..7, then in order of creation. */
 ORR_API uint64_t orr_spot_timer(struct orr_spot *w, int64_t at_ns, uint32_t rank, uint64_t tag);
-ORR_API void orr_spot_cancel(struct orr_spot *w, uint64_t timer); /* one that has happened: nothing */
-ORR_API double orr_spot_uniform(struct orr_spot *w);              /* [0,1), from the policy's own stream */
-/* Adds to a sum of the policy's own, reported as a metric of this name ("fatal"); appears from the first call on, so add 0 in create(). */
+ORR_API void orr_spot_cancel(struct orr_spot *w, uint64_t timer); /* no-op once it has fired */
+ORR_API double orr_spot_uniform(struct orr_spot *w);              /* in [0,1), from the policy's own stream */
+/* Adds to a counter that is reported as a metric of this name ("fatal"). The metric exists from the first call on: add 0 in create(). */
 ORR_API void orr_spot_count(struct orr_spot *w, const char *name, double amount);
-/* Sets a metric of the policy's own. */
+/* Sets a metric of the policy. */
 ORR_API void orr_spot_report(struct orr_spot *w, const char *name, double value);
-/* A mark in the run's events ("layout", "fatal", ..); nothing where events are not kept. */
+/* Adds a row to the run's events ("layout", "fatal", ..); no-op if events are not recorded. */
 ORR_API void orr_spot_event(struct orr_spot *w, const char *kind, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* Ends the run with a message of the policy's own: at 0, before any step, the input is to blame (exit code 2), later it failed (1); or
- * ends it well, the job as far as it came. */
+/* orr_spot_give_up() ends the run with an error: exit code 2 (bad input) at time 0 before any step, else 1. orr_spot_end() ends it
+ * without an error, with the steps done so far. */
 ORR_API void orr_spot_give_up(struct orr_spot *w, const char *message);
 ORR_API void orr_spot_end(struct orr_spot *w);
 
@@ -236,35 +235,37 @@ ORR_API void orr_spot_end(struct orr_spot *w);
 struct orr_future {
 	int64_t t_ns;
 	uint32_t zone;
-	int32_t change; /* of the number offered: 1 or -1 */
+	int32_t change; /* 1: an instance is offered; -1: one is removed */
 };
-/* What comes after now, up to and including until_ns, in order: fills in up to cap; how many there are. */
+/* Writes up to cap changes after now, up to and including until_ns, in order of time; returns their number. */
 ORR_API size_t orr_spot_future(struct orr_spot *w, int64_t until_ns, struct orr_future *out, size_t cap);
-/* When a live spot instance will be gone; ORR_NEVER: not before the end. */
+/* When a live spot instance will end; ORR_NEVER: not before the trace does. */
 ORR_API int64_t orr_inst_true_end(struct orr_spot *w, orr_inst i);
-/* When an offer of the zone that would be taken now would end; ORR_NEVER likewise; now if there is none. */
+/* When the next offer of the zone, if taken now, would end; ORR_NEVER likewise; now if the zone has no offer. */
 ORR_API int64_t orr_offer_true_end(struct orr_spot *w, uint32_t zone);
 
-/* ---- what a policy gives ---- */
+/* ---- the functions of a policy ---- */
 
 enum orr_inst_event {
-	ORR_INST_ADDED, /* taken; it starts */
+	ORR_INST_ADDED, /* taken: it starts */
 	ORR_INST_READY,
 	ORR_INST_NOTICE, /* goes_ns is set */
-	ORR_INST_GONE    /* taken away; its stages have no owner any more */
+	ORR_INST_GONE    /* preempted: its stages have lost their owner */
 };
 struct orr_spot_ops {
-	/* The object; NULL with *err filled in if the parameters make no sense. Job and zones are there; no instance is. */
+	/* Returns the policy's state, or NULL with *err filled in if the parameters are invalid. Job and zones are known; no instance
+	 * is live yet. */
 	void *(*create)(struct orr_spot *w, const struct orr_args *args, struct orr_error *err);
 	void (*destroy)(void *self);
-	/* The others may be NULL: not interested. */
+	/* The functions below may be NULL. */
 	void (*instance)(void *self, struct orr_spot *w, orr_inst i, enum orr_inst_event event);
 	void (*timer)(void *self, struct orr_spot *w, uint64_t tag);
-	/* A run of steps has come to its end (most, orr_steps_last(), or all steps of the job are done but not committed). */
+	/* A run of steps has ended (most, orr_steps_last(), or all steps of the job are done but not committed). */
 	void (*steps)(void *self, struct orr_spot *w);
-	/* Something happened at this instant (also: offers or prices changed, the run begins) and all of it has been told. */
+	/* Called once everything at this instant has been told, if anything happened; a change of offers or prices and the start of
+	 * the run count. */
 	void (*decide)(void *self, struct orr_spot *w);
-	/* The run ends now. orr_spot_count(), orr_spot_report() and orr_lose() still work; nothing else does anything. */
+	/* The run ends. orr_spot_count(), orr_spot_report() and orr_lose() still work; other actions do nothing. */
 	void (*end)(void *self, struct orr_spot *w);
 };
 

@@ -1,33 +1,30 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Dominant resource fairness (Ghodsi, Zaharia, Hindman, Konwinski, Shenker, Stoica: "Dominant
- * Resource Fairness: Fair Allocation of Multiple Resource Types", NSDI 2011), Algorithm 1:
- * progressive filling. While there is room, the user with the least dominant share starts its
- * next job; what runs is never stopped.
+ * Resource Fairness: Fair Allocation of Multiple Resource Types", NSDI 2011), Algorithm 1: progressive filling. While there is
+ * room, the user with the least dominant share starts its next job. Running jobs are never stopped.
  *
- * A user's dominant share is the largest of its parts of the cluster's GPUs, CPUs and memory;
- * a resource that the cluster does not limit has no share. GPUs of all types count alike. The
- * user is the trace's user; failing that its queue; failing that each job is its own user. A
- * user's jobs start in order of submission; among equal shares the oldest such job goes first.
+ * A user's dominant share is the largest of its shares of the cluster's GPUs, CPUs and memory; a resource that the cluster does not
+ * limit is left out. GPUs of all types count alike. The user is that of the trace; without one, the job's queue; without both, each
+ * job is its own user. A user's jobs start in order of submission; among equal shares the job submitted first goes first.
  *
- * when_full=wait: Algorithm 1 to the letter: if the next job of the user with the least share
- * has no room, everybody waits. skip: the other users are asked in order of their shares.
+ * when_full=wait: Algorithm 1 as published: if the next job of the user with the least share does not fit, all users wait.
+ * when_full=skip: the next jobs of the other users are tried in order of share.
  *
- * Users lie in a hash table while they have jobs; of each, the oldest waiting job is in a
- * queue whose key is the user's share, so that a start or an end costs O(log users).
+ * Users are in a hash table while they have jobs. The oldest waiting job of each user is in a queue whose key is the user's share,
+ * so a start or an end costs O(log users).
  */
 #include <orrery/jobs.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 static const struct orr_param params[] = {
-	ORR_PARAM_CHOICE("when_full", "wait", "wait|skip", "who is next has no room: wait, or ask the next user"), ORR_PARAM_END
+	ORR_PARAM_CHOICE("when_full", "wait", "wait|skip", "if the next job does not fit: wait, or try the next user"), ORR_PARAM_END
 };
 
 enum resource { GPU, CPU, MEMORY, N_RESOURCES };
 
-/* A waiting job in its user's line. */
+/* A waiting job in the line of its user. */
 struct place {
 	orr_job job;
 	uint64_t number;
@@ -43,9 +40,9 @@ struct user {
 };
 
 struct drf {
-	struct orr_queue *heads; /* of each user with a line the first job; key: its share */
+	struct orr_queue *heads; /* the first job of each user's line; key: the user's share */
 	bool skips;
-	int64_t total[N_RESOURCES]; /* 0: not limited, or none there */
+	int64_t total[N_RESOURCES]; /* 0: unlimited, or none */
 	struct user **bucket;
 	size_t n_users, n_buckets; /* buckets: a power of two */
 };
@@ -72,7 +69,7 @@ static void count_cluster(struct drf *d, struct orr_jobs *w)
 			total[r] = 0;
 }
 
-/* The dominant share as a key: doubles above 0 are ordered as their bits are. */
+/* The dominant share as a key: the bits of a non-negative double are ordered as its values. */
 static int64_t share_key(const struct drf *d, const struct user *u)
 {
 	double share = 0;
@@ -86,7 +83,7 @@ static int64_t share_key(const struct drf *d, const struct user *u)
 
 /* ---- users ---- */
 
-/* A name's number, with what it names: so a user and a queue of one name are two. */
+/* The number of a name, tagged with its kind: a user and a queue of the same name differ. */
 static uint64_t user_key(const struct orr_job_info *info)
 {
 	if (info->user)
@@ -107,13 +104,11 @@ static struct user *user_find(const struct drf *d, uint64_t key)
 	return u;
 }
 
-/* Twice the buckets, where memory allows. */
+/* Doubles the number of buckets. */
 static void widen(struct drf *d)
 {
-	struct user **old = d->bucket, **bucket = calloc(d->n_buckets * 2, sizeof *bucket);
+	struct user **old = d->bucket, **bucket = orr_alloc(d->n_buckets * 2, sizeof *bucket);
 	size_t n = d->n_buckets;
-	if (!bucket)
-		return;
 	d->bucket = bucket;
 	d->n_buckets *= 2;
 	for (size_t i = 0; i < n; i++)
@@ -123,17 +118,18 @@ static void widen(struct drf *d)
 			u->next = bucket[b];
 			bucket[b] = u;
 		}
-	free(old);
+	orr_free(old);
 }
 
 static struct user *user_get(struct drf *d, uint64_t key)
 {
 	struct user *u = user_find(d, key);
-	if (u || !(u = calloc(1, sizeof *u)))
+	if (u)
 		return u;
 	if (++d->n_users > d->n_buckets)
 		widen(d);
 	size_t b = bucket_of(d, key);
+	u = orr_alloc(1, sizeof *u);
 	u->key = key;
 	u->next = d->bucket[b];
 	d->bucket[b] = u;
@@ -148,7 +144,7 @@ static void user_drop_if_idle(struct drf *d, struct user *u)
 	while (*at != u)
 		at = &(*at)->next;
 	*at = u->next;
-	free(u);
+	orr_free(u);
 	d->n_users--;
 }
 
@@ -162,21 +158,19 @@ static void book(struct user *u, const struct orr_job_info *info, int sign)
 
 /* ---- a user's line ---- */
 
-/* The first of the line stands in the queue, under the share that the user has now. */
+/* Puts the first job of the line into the queue, under the user's present share. */
 static void show_head(struct drf *d, const struct user *u)
 {
 	if (u->first)
 		orr_queue_add(d->heads, u->first->job, share_key(d, u), (int64_t)u->first->number);
 }
 
-static bool line_up(struct drf *d, struct user *u, orr_job j, uint64_t number)
+static void line_up(struct drf *d, struct user *u, orr_job j, uint64_t number)
 {
-	struct place *p = malloc(sizeof *p), **at = &u->first;
-	if (!p)
-		return false;
+	struct place *p = orr_alloc(1, sizeof *p), **at = &u->first;
 	if (u->last && u->last->number < number)
 		at = &u->last->next;
-	while (*at && (*at)->number < number) /* evicted jobs come back to the front */
+	while (*at && (*at)->number < number) /* an evicted job returns to its place in order of submission */
 		at = &(*at)->next;
 	if (at == &u->first && u->first)
 		orr_queue_remove(d->heads, u->first->job);
@@ -186,7 +180,6 @@ static bool line_up(struct drf *d, struct user *u, orr_job j, uint64_t number)
 		u->last = p;
 	if (at == &u->first)
 		show_head(d, u);
-	return true;
 }
 
 static void leave_line(struct drf *d, struct user *u)
@@ -196,10 +189,10 @@ static void leave_line(struct drf *d, struct user *u)
 	u->first = p->next;
 	if (!u->first)
 		u->last = NULL;
-	free(p);
+	orr_free(p);
 }
 
-/* ---- what the world calls ---- */
+/* ---- callbacks ---- */
 
 static void destroy(void *self)
 {
@@ -210,26 +203,21 @@ static void destroy(void *self)
 			d->bucket[i] = u->next;
 			for (struct place *p = u->first, *next; p; p = next) {
 				next = p->next;
-				free(p);
+				orr_free(p);
 			}
-			free(u);
+			orr_free(u);
 		}
-	free(d->bucket);
+	orr_free(d->bucket);
 	orr_queue_free(d->heads);
-	free(d);
+	orr_free(d);
 }
 
 static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
 {
 	enum { BUCKETS = 64 };
-	struct drf *d = calloc(1, sizeof *d);
-	if (d)
-		d->bucket = calloc(BUCKETS, sizeof(struct user *));
-	if (!d || !d->bucket) {
-		free(d);
-		orr_fail(err, ORR_EFAIL, "out of memory");
-		return NULL;
-	}
+	struct drf *d = orr_alloc(1, sizeof *d);
+	(void)err;
+	d->bucket = orr_alloc(BUCKETS, sizeof(struct user *));
 	d->n_buckets = BUCKETS;
 	d->heads = orr_queue_new(w);
 	d->skips = !strcmp(orr_arg_text(args, "when_full"), "skip");
@@ -241,12 +229,11 @@ static void arrive(void *self, struct orr_jobs *w, orr_job j)
 {
 	struct drf *d = self;
 	struct orr_job_info info;
-	struct user *u = orr_job_get(w, j, &info) ? user_get(d, user_key(&info)) : NULL;
-	if (!u || !line_up(d, u, j, info.number))
-		orr_give_up(w, j, "out of memory");
+	if (orr_job_get(w, j, &info))
+		line_up(d, user_get(d, user_key(&info)), j, info.number);
 }
 
-/* Gives back what the job had; its user's share is another now. */
+/* Gives back what the job held and updates its user's share. */
 static void release(struct drf *d, struct user *u, const struct orr_job_info *info)
 {
 	book(u, info, -1);
@@ -263,7 +250,7 @@ static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end h
 	(void)how;
 	if (!u)
 		return;
-	release(d, u, &info); /* who never ran does not end: this policy kills nobody */
+	release(d, u, &info); /* a job that ends has run: this policy kills none */
 	user_drop_if_idle(d, u);
 }
 
@@ -275,8 +262,7 @@ static void evict(void *self, struct orr_jobs *w, orr_job j)
 	if (!u)
 		return;
 	release(d, u, &info);
-	if (!line_up(d, u, j, info.number))
-		orr_give_up(w, j, "out of memory");
+	line_up(d, u, j, info.number);
 }
 
 static void capacity(void *self, struct orr_jobs *w)
@@ -291,7 +277,7 @@ static void capacity(void *self, struct orr_jobs *w)
 		}
 }
 
-/* Books the first of a line, which has started; the next steps forward. */
+/* Books the first job of a line, which has just started, and puts the next one into the queue. */
 static void started(struct drf *d, struct orr_jobs *w, orr_job j)
 {
 	struct orr_job_info info;
@@ -303,7 +289,7 @@ static void started(struct drf *d, struct orr_jobs *w, orr_job j)
 	show_head(d, u);
 }
 
-/* Starts the first of all heads that fits; 0: none does. */
+/* Starts the first head that fits and returns it; 0: none does. */
 static orr_job start_one(struct drf *d, struct orr_jobs *w)
 {
 	struct orr_walk walk;

@@ -4,33 +4,32 @@
  * and Feitelson, "Utilization, Predictability, Workloads, and User Runtime Estimates in
  * Scheduling the IBM SP2 with Backfilling", IEEE TPDS 12(6), 2001).
  *
- * Jobs start in order of submission. When the head of the line does not fit, the
- * estimated ends of running jobs give its shadow time, when enough GPUs of one type that
- * it may run on will be free, and the extra GPUs, those of that type that it will then
- * leave free. A later job starts if it fits now and either ends before the shadow time,
- * or needs no more than the extra GPUs (CPUs, memory), or runs on another type of GPU.
+ * Jobs start in order of submission. If the head of the queue does not fit, the estimated ends of running jobs give its shadow
+ * time, at which enough GPUs of one type that it may run on are free, and the extra GPUs, those of that type that it leaves free
+ * then. A later job starts if it fits now and either ends before the shadow time, or needs at most the extra GPUs (CPUs, memory),
+ * or runs on another GPU type.
  *
- * Room is counted by type (backfill.h). Where the count has room for the head but its
- * placement has not, it is expected at the next estimated end of a running job.
+ * Room is counted by type (backfill.h). If the count has room for the head but the placement does not, the shadow time is the
+ * next estimated end of a running job.
  *
- * A job that fits but is too long does not stand in the way of a shorter one of the same
- * shape: the walk is limited to estimates that end in time. A pass costs O(log queue) per
- * job started and per shape, and O(running jobs up to the shadow time).
+ * A job that fits but is too long does not block a shorter job of the same shape: the walk is limited to estimates that end in
+ * time. A pass costs O(log queue) per job started and per shape, and O(running jobs up to the shadow time).
  */
 #include "backfill.h"
 
 static const struct orr_param params[] = { BACKFILL_PARAMS, ORR_PARAM_END };
 
-/* What the head of the line is promised. */
+/* The reservation of the head of the queue. */
 struct reservation {
-	int64_t shadow; /* ORR_NEVER: nothing can be promised */
+	int64_t shadow; /* ORR_NEVER: none could be made */
 	uint32_t type;
 	struct backfill_room extra; /* at the shadow time, on that type */
 };
 
 static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
 {
-	return backfill_new(w, sizeof(struct backfill), args, err);
+	(void)err;
+	return backfill_new(w, sizeof(struct backfill), args);
 }
 
 static void arrive(void *self, struct orr_jobs *w, orr_job j)
@@ -78,7 +77,7 @@ static void reserve(struct backfill *b, struct orr_jobs *w, orr_job head, struct
 		backfill_move(&r->extra, r->type, &need, -1);
 }
 
-/* Starts j on a type that leaves the reservation alone. */
+/* Starts j on a type other than that of the reservation. */
 static bool start_elsewhere(struct orr_jobs *w, orr_job j, const struct orr_job_info *info, const struct reservation *r, uint32_t n_types)
 {
 	for (uint32_t t = 0; t < n_types; t++)
@@ -87,14 +86,14 @@ static bool start_elsewhere(struct orr_jobs *w, orr_job j, const struct orr_job_
 	return false;
 }
 
-/* Is there room for j beside the head, at the shadow time and after it? */
+/* Is there room for j beside the head, from the shadow time on? */
 static bool is_within_extra(const struct reservation *r, const struct orr_job_info *info, uint32_t type)
 {
 	struct backfill_need need = backfill_need(info);
 	return backfill_has_room(&r->extra, info->gpus && type != BACKFILL_NO_TYPE ? type : BACKFILL_NO_TYPE, &need);
 }
 
-/* Tries one job behind the head; the walk is told what that means for its shape. */
+/* Tries to start one job behind the head, and restricts the walk of its shape accordingly. */
 static void try_behind(struct backfill *b, struct orr_jobs *w, orr_job j, struct reservation *r, struct orr_walk *walk)
 {
 	struct orr_job_info info;
@@ -147,4 +146,4 @@ static const struct orr_jobs_ops ops = { .create = create,
 	.schedule = schedule,
 	.capacity = backfill_capacity };
 
-ORR_POLICY_JOBS(easy_backfill, "in order of submission; others may pass the head if that does not delay it", params, ops);
+ORR_POLICY_JOBS(easy_backfill, "in order of submission; later jobs start first if that does not delay the head", params, ops);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* First in, first out: in order of submission, nobody overtakes. */
+/* First in, first out: starts jobs strictly in order of submission. */
 #include "queue_order.h"
 
 static const struct orr_param params[] = { ORR_PARAM_END };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* First job first: in order of submission, but jobs that do not fit are overtaken (Tiresias' fjf). */
+/* First job first: in order of submission, skipping jobs that do not fit (Tiresias' fjf). */
 #include "queue_order.h"
 
 static const struct orr_param params[] = { ORR_PARAM_END };

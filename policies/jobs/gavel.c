@@ -5,41 +5,37 @@
  * time to GPU types, realised in rounds.
  *
  * allocation=
- *	fifo                 in job order, strictly, on the first type with room; kept to the end
+ *	fifo                 in job order, strictly, on the first type with room; kept until the job ends
  *	fifo_perf            in job order, strictly, each on the fastest type with room
  *	isolated             an equal share of each type
  *	max_min_fairness     } linear programs: gavel_lp.h has the formulas; ties are broken
  *	max_sum_throughput   } in job order
  *	finish_time_fairness }
  *
- * Rounds (section 5): those (job, type) with the highest priority run, X over the rounds
- * received so far. X changes when jobs come and go; so here it is the sum of X over all
- * rounds since the job came, over the rounds received: the same order while X stands still.
+ * Rounds (section 5): the (job, type) pairs with the highest priority run. The paper's priority is X / rounds received. As X
+ * changes when jobs arrive and end, it is here (sum of X over all rounds since the job arrived) / rounds received: the same order
+ * while X is constant.
  *
- * rules=own: a round starts every `round` while something runs, and at once if nothing does.
- * X is computed anew at a round's start if jobs came or went (at least `recompute` after the
- * last time). A job that runs on goes on undisturbed; one that ends inside a round frees its
- * GPUs for the next round. Progress is continuous: partial iterations count.
+ * rules=own: a round starts every `round` while a job runs, else at once. X is computed anew at the start of a round if jobs
+ * arrived or ended, at least `recompute` after the last time. A job chosen again runs on undisturbed; a job that ends inside a
+ * round frees its GPUs for the next round. Progress is continuous: partial iterations count.
  *
- * rules=gavel: as the published simulator (gavel_published.c): whole iterations, rounds that
- * end with their last job, 1920 s between computations of X, every job stopped after every
- * round (so `preemptions` counts rounds).
+ * rules=gavel: as the published simulator (gavel_published.c): whole iterations, rounds that end with their last job, 1920 s between
+ * computations of X, every job stopped after every round (so `preemptions` counts rounds).
  *
- * Jobs that ask for no GPU start when they fit. Assumes that a job runs on one type in a
- * round; see docs/models.md.
+ * Jobs that ask for no GPU start when they fit. Assumes that a job runs on one type in a round; see docs/models.md.
  */
 #include "gavel.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct orr_param params[] = { ORR_PARAM_CHOICE("allocation", "max_min_fairness",
 						   "fifo|fifo_perf|isolated|max_min_fairness|max_sum_throughput|finish_time_fairness",
-						   "how the jobs' time is divided over GPU types"),
+						   "how the jobs' time is allocated to GPU types"),
 	ORR_PARAM_TIME("round", "360s", "length of a round"),
-	ORR_PARAM_TIME("recompute", "0s", "least time between allocations (rules=gavel: 1920s where this is 0)"),
-	ORR_PARAM_CHOICE("rules", "own", "own|gavel", "gavel: rounds as in the published simulator"), ORR_PARAM_END };
+	ORR_PARAM_TIME("recompute", "0s", "least time between allocations (rules=gavel: 1920s if 0)"),
+	ORR_PARAM_CHOICE("rules", "own", "own|gavel", "gavel: as the published simulator"), ORR_PARAM_END };
 
 enum { PUBLISHED_RECOMPUTE_S = 1920, PER_TYPE = 5 };
 
@@ -57,14 +53,14 @@ static void destroy(void *self)
 {
 	struct gavel *g = self;
 	for (size_t i = 0; i < g->n; i++)
-		free(g->member[i].speed);
-	free(g->member);
-	free(g->shape);
-	free(g->entry);
-	free(g->order);
-	free(g->free_milli);
-	free(g->worker_s);
-	free(g);
+		orr_free(g->member[i].speed);
+	orr_free(g->member);
+	orr_free(g->shape);
+	orr_free(g->entry);
+	orr_free(g->order);
+	orr_free(g->free_milli);
+	orr_free(g->worker_s);
+	orr_free(g);
 }
 
 static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
@@ -74,11 +70,7 @@ static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_
 		orr_fail(err, ORR_EINPUT, "round: expected a time above 0");
 		return NULL;
 	}
-	struct gavel *g = calloc(1, sizeof *g);
-	if (!g) {
-		orr_fail(err, ORR_EFAIL, "out of memory");
-		return NULL;
-	}
+	struct gavel *g = orr_alloc(1, sizeof *g);
 	g->allocation = allocation_of(orr_arg_text(args, "allocation"));
 	g->is_published = !strcmp(orr_arg_text(args, "rules"), "gavel");
 	g->round_ns = round;
@@ -86,19 +78,15 @@ static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_
 	if (g->is_published && !g->recompute_ns)
 		g->recompute_ns = PUBLISHED_RECOMPUTE_S * ORR_SECOND;
 	g->n_types = orr_gpu_types(w);
-	g->free_milli = calloc(g->n_types + 1u, sizeof *g->free_milli);
-	g->worker_s = calloc(g->n_types + 1u, sizeof *g->worker_s);
+	g->free_milli = orr_alloc(g->n_types + 1u, sizeof *g->free_milli);
+	g->worker_s = orr_alloc(g->n_types + 1u, sizeof *g->worker_s);
 	g->recomputed = -g->recompute_ns;
-	if (g->free_milli && g->worker_s)
-		return g;
-	destroy(g);
-	orr_fail(err, ORR_EFAIL, "out of memory");
-	return NULL;
+	return g;
 }
 
 /* ---- members ---- */
 
-/* By number: members are in order of submission. NULL: not there. */
+/* The member with that job number, or NULL: members ascend in it. */
 static struct gavel_member *find(struct gavel *g, uint64_t number)
 {
 	size_t low = 0, high = g->n;
@@ -116,12 +104,10 @@ static void arrive(void *self, struct orr_jobs *w, orr_job j)
 {
 	struct gavel *g = self;
 	struct orr_job_info info;
-	double *per_type = calloc((size_t)g->n_types * PER_TYPE + 1, sizeof *per_type);
-	if (!per_type || !grow(&g->member, g->n, &g->cap, sizeof *g->member) || !orr_job_get(w, j, &info)) {
-		free(per_type);
-		orr_give_up(w, j, "out of memory");
+	if (!orr_job_get(w, j, &info))
 		return;
-	}
+	double *per_type = orr_alloc((size_t)g->n_types * PER_TYPE + 1, sizeof *per_type);
+	ORR_GROW(g->member, g->n, g->cap);
 	struct gavel_member *m = &g->member[g->n++];
 	*m = (struct gavel_member){ .job = j,
 		.number = info.number,
@@ -154,13 +140,13 @@ static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end h
 	struct gavel_member *m = find(g, orr_job_number(w, j));
 	if (!m)
 		return;
-	if (g->is_published && m->milli) { /* noticed when the round ends */
+	if (g->is_published && m->milli) { /* removed when the round ends */
 		m->has_ended = true;
 		m->type = GAVEL_NOWHERE;
 		return;
 	}
 	g->is_changed |= m->milli > 0;
-	free(m->speed);
+	orr_free(m->speed);
 	g->n--;
 	memmove(m, m + 1, (size_t)(g->member + g->n - m) * sizeof *m);
 }
@@ -188,7 +174,7 @@ static void capacity(void *self, struct orr_jobs *w)
 
 /* ---- own rounds ---- */
 
-static void add_entries(struct gavel *g, struct orr_jobs *w)
+static void add_entries(struct gavel *g)
 {
 	g->n_entries = 0;
 	for (size_t i = 0; i < g->n; i++)
@@ -198,12 +184,11 @@ static void add_entries(struct gavel *g, struct orr_jobs *w)
 				continue;
 			m->owed[t] += m->share[t];
 			struct gavel_entry e = { i, t, { m->got[t] > 0 ? m->owed[t] / m->got[t] : INFINITY, m->owed[t], 0 } };
-			if (!gavel_entry_add(g, w, e))
-				return;
+			gavel_entry_add(g, e);
 		}
 }
 
-/* Counts the round for those who run; false if nobody does. */
+/* Counts the round for the running members; false if there are none. */
 static bool count_round(struct gavel *g)
 {
 	bool any = false;
@@ -226,7 +211,7 @@ static void own_round(struct gavel *g, struct orr_jobs *w)
 		g->recomputed = now;
 		g->is_changed = g->capacity_changed = false;
 	}
-	add_entries(g, w);
+	add_entries(g);
 	gavel_choose(g, w);
 	gavel_apply(g, w);
 	if (count_round(g)) {

@@ -2,21 +2,18 @@
 /*
  * gavel.h - what the files of the policy gavel share
  *
- * gavel.c the policy and its own rounds, gavel_published.c the rounds of the published
- * simulator, gavel_alloc.c the allocation X, gavel_select.c who runs in a round. X counts
- * GPUs, but gives no time on a type where the placement would refuse the job even if nothing
- * else ran (for want of CPUs, say): nobody waits for such a place.
+ * gavel.c: the policy and its own rounds; gavel_published.c: the rounds of the published simulator; gavel_alloc.c: the allocation
+ * X; gavel_select.c: the jobs of a round. X counts GPUs. It gives no time on a type where the placement would refuse the job on
+ * the empty cluster, for lack of CPUs, say.
  *
- * Invariants: members are in order of submission, and stay there until they end. A member
- * runs on GPU type `type` or nowhere. share[], owed[], got[] are kept per type:
- *	share  X: the part of the time that the allocation gives the job
+ * Invariants: members are in order of submission, from arrival to end. A member runs on GPU type `type` or nowhere. share[], owed[]
+ * and got[] are kept per type:
+ *	share  X: the part of its time that the allocation gives the job
  *	owed   own rules: sum of X over rounds; published rules: the deficit in s
  *	got    own rules: rounds received; published rules: s received since the last reset
  */
 #ifndef ORR_POLICIES_GAVEL_H
 #define ORR_POLICIES_GAVEL_H
-
-#include "grow.h"
 
 #include <orrery/jobs.h>
 
@@ -34,28 +31,29 @@ enum gavel_allocation {
 struct gavel_member {
 	orr_job job;
 	uint64_t number;
-	int64_t milli; /* GPUs that it asks for, in 1/1000; 0: CPUs only */
+	int64_t milli; /* GPUs asked for, in 1/1000; 0: CPUs only */
 	double weight, submit_s;
-	uint32_t type;                               /* runs there */
-	uint32_t chosen;                             /* to run there in the coming round */
-	bool is_allocated;                           /* the present X knows the job */
-	double isolated_s, isolated_rate, left_then; /* gavel_alloc.c: time on an equal share so far */
+	uint32_t type;                   /* runs there */
+	uint32_t chosen;                 /* to run there in the coming round */
+	bool is_allocated;               /* in the present X */
+	double isolated_s;               /* time that the steps done so far take on an equal share */
+	double isolated_rate, left_then; /* throughput on that share and steps left, at the last allocation */
 	uint32_t shape;
 	double *speed;                           /* [type]: the throughput there */
-	double *throughput, *share, *owed, *got; /* [type]; throughput 0: no place there */
+	double *throughput, *share, *owed, *got; /* [type]; throughput 0: the job has no place there */
 	/* published rules: */
 	bool is_admitted, has_ended, will_end; /* will_end: in this round */
 	double steps_left, round_steps, round_s, finish_s;
 	uint32_t ran_on; /* in this round */
 };
 
-/* The types where a shape finds a place when nothing else runs. */
+/* The types where a shape fits on the empty cluster. */
 struct gavel_shape {
 	bool is_known;
 	uint64_t types;
 };
 
-/* What a choice among jobs goes by: larger first, then job order, then the cluster's order of types. */
+/* A (job, type) to choose. Order: larger rank, then job order, then the cluster's order of types. */
 struct gavel_entry {
 	size_t member;
 	uint32_t type;
@@ -75,7 +73,7 @@ struct gavel {
 	uint32_t n_types;
 	struct gavel_member *member;
 	size_t n, cap;
-	size_t n_cpu_only; /* of them waiting */
+	size_t n_cpu_only; /* waiting members that ask for no GPU */
 	struct gavel_shape *shape;
 	size_t n_shapes;
 	struct gavel_entry *entry;
@@ -90,20 +88,20 @@ struct gavel {
 	/* published rules */
 	bool is_in_round;
 	double now_s, reset_s; /* reset_s 0: never */
-	double *worker_s;      /* [type]: s given out since the reset */
+	double *worker_s;      /* [type] s given out since the reset */
 };
 
-/* gavel_alloc.c: X anew, for the members that are admitted. False: the run is over. */
+/* gavel_alloc.c: computes X for the members that are admitted. False: the run is over. */
 bool gavel_allocate(struct gavel *g, struct orr_jobs *w, double now_s);
 
 /* gavel_select.c */
-bool gavel_entry_add(struct gavel *g, struct orr_jobs *w, struct gavel_entry e);
-/* Sorts the entries and sets chosen for as many jobs as there are GPUs for. */
+void gavel_entry_add(struct gavel *g, struct gavel_entry e);
+/* Sorts the entries and sets `chosen` of members while GPUs last. */
 void gavel_choose(struct gavel *g, struct orr_jobs *w);
-/* Stops who runs and was not chosen, starts who was chosen; where placement stands in the way,
- * all chosen jobs of that type are placed anew, and what is still free goes down the line. */
+/* Stops running members that were not chosen and starts the chosen ones. If the placement refuses one, all chosen members of its
+ * type are placed anew; GPUs still free then go to the next entries. */
 void gavel_apply(struct gavel *g, struct orr_jobs *w);
-/* Starts the chosen members of one type, largest first; true if all found room. */
+/* Starts the chosen members of one type, largest first; true if all fit. */
 bool gavel_start_type(struct gavel *g, struct orr_jobs *w, uint32_t type);
 
 /* gavel_published.c */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The allocation X of gavel: by hand, or by a linear program (gavel_lp.h). */
+/* The allocation X of gavel: greedily, or by a linear program (gavel_lp.h). */
 #include "gavel.h"
 #include "gavel_lp.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static bool takes_part(const struct gavel_member *m)
@@ -12,32 +11,27 @@ static bool takes_part(const struct gavel_member *m)
 	return m->milli && m->is_admitted && !m->has_ended;
 }
 
-/* ---- where there is a place ---- */
+/* ---- types with a place ---- */
 
 static struct gavel_shape *shape_of(struct gavel *g, uint32_t shape)
 {
 	if (shape >= g->n_shapes) {
 		size_t n = 2 * (size_t)shape + 16;
-		struct gavel_shape *v = realloc(g->shape, n * sizeof *v);
-		if (!v)
-			return NULL;
-		memset(v + g->n_shapes, 0, (n - g->n_shapes) * sizeof *v);
-		g->shape = v;
+		g->shape = orr_realloc(g->shape, n, sizeof *g->shape);
+		memset(g->shape + g->n_shapes, 0, (n - g->n_shapes) * sizeof *g->shape);
 		g->n_shapes = n;
 	}
 	return &g->shape[shape];
 }
 
-/* Asks the placement, as if nothing ran. False: out of memory. */
-static bool know_types(struct gavel *g, struct orr_jobs *w, const struct gavel_member *m)
+/* Asks the placement, as if no job ran. */
+static void know_types(struct gavel *g, struct orr_jobs *w, const struct gavel_member *m)
 {
 	struct gavel_shape *s = shape_of(g, m->shape);
-	if (s && s->is_known)
-		return true;
-	orr_job *all = s ? malloc((g->n + 1) * sizeof *all) : NULL;
+	if (s->is_known)
+		return;
+	orr_job *all = orr_alloc(g->n + 1, sizeof *all);
 	size_t n = 0;
-	if (!all)
-		return false;
 	for (size_t i = 0; i < g->n; i++)
 		if (g->member[i].type != GAVEL_NOWHERE)
 			all[n++] = g->member[i].job;
@@ -45,22 +39,19 @@ static bool know_types(struct gavel *g, struct orr_jobs *w, const struct gavel_m
 	for (uint32_t t = 0; t < g->n_types; t++)
 		if (orr_fits_without(w, m->job, t, all, n))
 			s->types |= UINT64_C(1) << t;
-	free(all);
-	return true;
+	orr_free(all);
 }
 
-static bool find_places(struct gavel *g, struct orr_jobs *w)
+static void find_places(struct gavel *g, struct orr_jobs *w)
 {
 	for (size_t i = 0; i < g->n; i++) {
 		struct gavel_member *m = &g->member[i];
 		if (!takes_part(m))
 			continue;
-		if (!know_types(g, w, m))
-			return false;
+		know_types(g, w, m);
 		for (uint32_t t = 0; t < g->n_types; t++)
 			m->throughput[t] = g->shape[m->shape].types >> t & 1 ? m->speed[t] : 0;
 	}
-	return true;
 }
 
 /* ---- first in, first out ---- */
@@ -122,14 +113,14 @@ struct input {
 
 static void input_free(struct input *in)
 {
-	free(in->job);
-	free(in->member);
-	free(in->gpus_of_type);
-	free(in->x);
+	orr_free(in->job);
+	orr_free(in->member);
+	orr_free(in->gpus_of_type);
+	orr_free(in->x);
 }
 
-/* What is left, as far as the user or the job says: iterations, or else the limit less the time
- * run. At least a second's work, so that nobody's finish is in the past. */
+/* Steps left as the user or the job states them: iterations, or else the limit minus the time run. At least a second's work, so
+ * that no finish is in the past. */
 static double steps_left(const struct gavel *g, struct orr_jobs *w, const struct gavel_member *m)
 {
 	double left = g->is_published ? m->steps_left : orr_job_iterations_left(w, m->job), fastest = 0;
@@ -142,22 +133,20 @@ static double steps_left(const struct gavel *g, struct orr_jobs *w, const struct
 	return fmax(left, fastest);
 }
 
-static bool input_fill(struct input *in, struct gavel *g, struct orr_jobs *w, double now_s)
+static void input_fill(struct input *in, struct gavel *g, struct orr_jobs *w, double now_s)
 {
 	size_t n = 0;
-	in->job = calloc(g->n + 1, sizeof *in->job);
-	in->member = calloc(g->n + 1, sizeof *in->member);
-	in->gpus_of_type = calloc(g->n_types + 1u, sizeof *in->gpus_of_type);
-	in->x = calloc(g->n * g->n_types + 1, sizeof *in->x);
-	if (!in->job || !in->member || !in->gpus_of_type || !in->x)
-		return false;
+	in->job = orr_alloc(g->n + 1, sizeof *in->job);
+	in->member = orr_alloc(g->n + 1, sizeof *in->member);
+	in->gpus_of_type = orr_alloc(g->n_types + 1u, sizeof *in->gpus_of_type);
+	in->x = orr_alloc(g->n * g->n_types + 1, sizeof *in->x);
 	bool needs_work = g->allocation == GAVEL_ALLOC_FINISH_TIME;
 	for (size_t i = 0; i < g->n; i++) {
 		struct gavel_member *m = &g->member[i];
 		if (!takes_part(m))
 			continue;
 		double left = needs_work ? steps_left(g, w, m) : 1;
-		if (m->isolated_rate > 0) /* since the last time */
+		if (m->isolated_rate > 0) /* work since the last allocation */
 			m->isolated_s += (m->left_then - left) / m->isolated_rate;
 		m->left_then = left;
 		in->member[n] = m;
@@ -167,10 +156,9 @@ static bool input_fill(struct input *in, struct gavel *g, struct orr_jobs *w, do
 	for (uint32_t t = 0; t < g->n_types; t++)
 		in->gpus_of_type[t] = orr_total_gpus_of(w, t);
 	in->problem = (struct gavel_problem){ in->job, n, in->gpus_of_type, g->n_types };
-	return true;
 }
 
-/* Remembers how fast each job would go on an equal share, for the next time. */
+/* Keeps each job's throughput on an equal share for the next allocation. */
 static void note_isolated(struct input *in)
 {
 	gavel_isolated(&in->problem, in->x);
@@ -200,8 +188,9 @@ static int solve(struct gavel *g, struct input *in, struct orr_error *err)
 static bool shares(struct gavel *g, struct orr_jobs *w, double now_s)
 {
 	struct input in = { .x = NULL };
-	struct orr_error err = { .code = ORR_EFAIL, .text = "out of memory" };
-	bool good = input_fill(&in, g, w, now_s) && solve(g, &in, &err) == ORR_OK;
+	struct orr_error err = { 0 };
+	input_fill(&in, g, w, now_s);
+	bool good = solve(g, &in, &err) == ORR_OK;
 	if (good)
 		for (size_t i = 0; i < in.problem.n_jobs; i++)
 			memcpy(in.member[i]->share, in.x + i * g->n_types, g->n_types * sizeof *in.x);
@@ -215,10 +204,7 @@ bool gavel_allocate(struct gavel *g, struct orr_jobs *w, double now_s)
 {
 	for (size_t i = 0; i < g->n; i++)
 		g->member[i].is_allocated = takes_part(&g->member[i]);
-	if (!find_places(g, w)) {
-		orr_give_up(w, 0, "out of memory");
-		return false;
-	}
+	find_places(g, w);
 	if (g->allocation != GAVEL_ALLOC_FIFO && g->allocation != GAVEL_ALLOC_FIFO_PERF)
 		return shares(g, w, now_s);
 	fifo(g, w, g->allocation == GAVEL_ALLOC_FIFO_PERF);

@@ -4,7 +4,6 @@
 #include "lexlp.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 bool gavel_may_run(const struct gavel_problem *p, size_t job, size_t type)
 {
@@ -32,7 +31,7 @@ void gavel_isolated(const struct gavel_problem *p, double *x)
 	}
 }
 
-/* Throughput of a job that spends all its time on the types, in proportion to their number. */
+/* Throughput of a job that spreads all its time over the types in proportion to their GPUs. */
 static double equal_throughput(const struct gavel_problem *p, size_t m)
 {
 	double sum = 0, all = 0;
@@ -67,24 +66,18 @@ struct model {
 static void model_free(struct model *m)
 {
 	lexlp_free(m->lp);
-	free(m->col);
-	free(m->best);
-	free(m);
+	orr_free(m->col);
+	orr_free(m->best);
+	orr_free(m);
 }
 
-/* Columns and the constraints on any allocation. */
+/* Adds the columns and the constraints that every allocation keeps. */
 static struct model *model_new(const struct gavel_problem *p, double *unit)
 {
-	struct model *m = calloc(1, sizeof *m);
-	if (!m)
-		return NULL;
+	struct model *m = orr_alloc(1, sizeof *m);
 	*m = (struct model){ .p = p, .lp = lexlp_new(), .unit = unit, .extra = -1 };
-	m->col = malloc((p->n_jobs * p->n_types + 1) * sizeof *m->col);
-	m->best = malloc((p->n_jobs * p->n_types + 2) * sizeof *m->best);
-	if (!m->lp || !m->col || !m->best) {
-		model_free(m);
-		return NULL;
-	}
+	m->col = orr_alloc(p->n_jobs * p->n_types + 1, sizeof *m->col);
+	m->best = orr_alloc(p->n_jobs * p->n_types + 2, sizeof *m->best);
 	for (size_t j = 0; j < p->n_jobs; j++) {
 		int row = unit[j] > 0 ? lexlp_row(m->lp, -INFINITY, 1) : -1;
 		for (size_t t = 0; t < p->n_types; t++) {
@@ -137,11 +130,6 @@ static int model_solve(struct model *m, double *x, struct orr_error *err)
 	return rc;
 }
 
-static int no_memory(struct orr_error *err)
-{
-	return orr_fail(err, ORR_EFAIL, "out of memory");
-}
-
 /* ---- max-min: max y with thr(m, X) / unit >= y ---- */
 
 static double max_min_value(const struct gavel_problem *p, const double *unit, const double *x)
@@ -156,8 +144,6 @@ static double max_min_value(const struct gavel_problem *p, const double *unit, c
 static int solve_max_min(const struct gavel_problem *p, double *unit, double *x, struct orr_error *err)
 {
 	struct model *m = model_new(p, unit);
-	if (!m)
-		return no_memory(err);
 	m->extra = lexlp_col(m->lp, 0, INFINITY);
 	lexlp_goal_set(m->lp, lexlp_goal(m->lp), m->extra, 1);
 	for (size_t j = 0; j < p->n_jobs; j++) {
@@ -181,8 +167,6 @@ static int solve_max_sum(const struct gavel_problem *p, double *unit, double *x,
 	for (size_t j = 0; j < p->n_jobs; j++)
 		largest = fmax(largest, unit[j]);
 	struct model *m = model_new(p, unit);
-	if (!m)
-		return no_memory(err);
 	int goal = lexlp_goal(m->lp);
 	for (size_t j = 0; j < p->n_jobs; j++)
 		for (size_t t = 0; t < p->n_types; t++)
@@ -198,14 +182,12 @@ static int solve_max_sum(const struct gavel_problem *p, double *unit, double *x,
  * ---- finish-time fairness ----
  *
  * With u = thr(m, X) / thr(m, X isolated), T = isolated + left / thr(m, X isolated),
- * a = elapsed / T and b = left / thr(m, X isolated) / T it is rho = a + b / u: the largest of
- * ratios of linear functions of X is to be least. Dinkelbach's method for such, with the
- * denominators scaled by their last values (Crouzeix, Ferland and Schaible, "An algorithm for
- * generalized fractional programs", JOTA 47, 1985, and their note in JOTA 50, 1986): from X',
- * whose largest ratio is rho, solve
+ * a = elapsed / T and b = left / thr(m, X isolated) / T: rho = a + b / u. So the goal is to minimise the largest of several ratios of
+ * linear functions of X. The method is Dinkelbach's for such programs, with denominators scaled by their last values (Crouzeix,
+ * Ferland and Schaible, "An algorithm for generalized fractional programs", JOTA 47, 1985, and their note in JOTA 50, 1986): from
+ * X', whose largest ratio is rho, solve
  *	max y  with  u - y u' / (rho - a) >= b / (rho - a)
- * and start again from its X, until y is 0. It starts from X isolated, where u is 1; rho falls
- * in each pass, and faster than linearly.
+ * and repeat from the new X until y is 0. It starts from X isolated, where u is 1; rho falls in each pass, faster than linearly.
  */
 struct fairness {
 	double a, b, u;
@@ -231,13 +213,11 @@ static double largest_rho(const struct gavel_problem *p, const double *unit, con
 	return largest;
 }
 
-/* One pass, from what f says of the last X; is_last: with the second stage. */
+/* One pass from the last X, which f describes; is_last: with the second stage. */
 static int finish_time_pass(
 	const struct gavel_problem *p, double *unit, const struct fairness *f, double rho, bool is_last, double *x, struct orr_error *err)
 {
 	struct model *m = model_new(p, unit);
-	if (!m)
-		return no_memory(err);
 	m->extra = lexlp_col(m->lp, 0, INFINITY);
 	lexlp_goal_set(m->lp, lexlp_goal(m->lp), m->extra, 1);
 	for (size_t j = 0; j < p->n_jobs; j++) {
@@ -270,18 +250,16 @@ static int finish_time(const struct gavel_problem *p, double *unit, struct fairn
 
 static int solve_finish_time(const struct gavel_problem *p, double *unit, double *x, struct orr_error *err)
 {
-	struct fairness *f = calloc(p->n_jobs + 1, sizeof *f);
-	if (!f)
-		return no_memory(err);
+	struct fairness *f = orr_alloc(p->n_jobs + 1, sizeof *f);
 	gavel_isolated(p, x);
 	int rc = finish_time(p, unit, f, x, err);
-	free(f);
+	orr_free(f);
 	return rc;
 }
 
-/* ---- */
+/* ---- any goal ---- */
 
-static bool anybody_runs(const struct gavel_problem *p)
+static bool any_can_run(const struct gavel_problem *p)
 {
 	for (size_t j = 0; j < p->n_jobs; j++)
 		if (best_throughput(p, j) > 0)
@@ -289,9 +267,9 @@ static bool anybody_runs(const struct gavel_problem *p)
 	return false;
 }
 
-/* Each job all of its time on its fastest type, the first of equals: if that is an allocation, no
- * job can have more, and no program need be solved. It is what one would give, ties and all. */
-static bool everybody_at_best(const struct gavel_problem *p, double *left, double *x)
+/* Gives each job all of its time on its fastest type (ties: the first). True if that is an allocation: no job can have more then,
+ * and it is the solution of every goal, ties included. */
+static bool all_at_best(const struct gavel_problem *p, double *left, double *x)
 {
 	for (size_t t = 0; t < p->n_types; t++)
 		left[t] = p->gpus_of_type[t];
@@ -328,7 +306,7 @@ static double value_of(enum gavel_goal goal, const struct gavel_problem *p, cons
 	return sum;
 }
 
-/* What each job's throughput is measured in, for the goal; 0: the job is left out. */
+/* The unit of each job's throughput for the goal; 0: the job is left out. */
 static void fill_units(enum gavel_goal goal, const struct gavel_problem *p, double *unit, double *scratch)
 {
 	gavel_isolated(p, scratch);
@@ -361,15 +339,13 @@ static int solve_program(enum gavel_goal goal, const struct gavel_problem *p, do
 
 int gavel_lp_solve(enum gavel_goal goal, const struct gavel_problem *p, double *x, double *value, struct orr_error *err)
 {
-	double *unit = calloc(p->n_jobs + p->n_types + 1, sizeof *unit), *left = unit + p->n_jobs;
-	if (!unit)
-		return no_memory(err);
+	double *unit = orr_alloc(p->n_jobs + p->n_types + 1, sizeof *unit), *left = unit + p->n_jobs;
 	fill_units(goal, p, unit, x);
 	int rc = ORR_OK;
-	if (!everybody_at_best(p, left, x))
+	if (!all_at_best(p, left, x))
 		rc = solve_program(goal, p, unit, x, err);
 	if (!rc && value)
-		*value = anybody_runs(p) ? value_of(goal, p, unit, x) : 0;
-	free(unit);
+		*value = any_can_run(p) ? value_of(goal, p, unit, x) : 0;
+	orr_free(unit);
 	return rc;
 }

@@ -7,19 +7,19 @@
  *	thr(m, X) = sum_j throughput[m][j] X[m][j]                         (section 3.1)
  * and every X here keeps (section 3.1, equations 1 to 3)
  *	X[m][j] >= 0,  sum_j X[m][j] <= 1,  sum_m gpus[m] X[m][j] <= gpus_of_type[j].
- * X[m][j] is 0 where the job has no throughput, or asks for more than there are.
+ * X[m][j] is 0 if the job has no throughput on the type, or asks for more GPUs than the type has.
  *
  * Goals:
  *	max-min     max min_m  thr(m, X) / thr(m, X equal) * gpus[m] / weight[m]     (4.1)
- *	            X equal: each job all of its time, spread over the types as they are many
+ *	            X equal: each job all of its time, spread over the types in proportion to their GPUs
  *	max-sum     max sum_m thr(m, X)                                              (4.2)
  *	finish-time min max_m  rho(m, X) = (elapsed + left / thr(m, X))
  *	                       / (isolated + left / thr(m, X isolated))              (4.2)
  *	            rho is Themis' (Mahajan et al., NSDI 2020); `isolated` is the time that
  *	            the steps done so far would have taken on an equal share
  *
- * Of all optima, the one where job 0 has the most throughput, of these the one where
- * job 1 has, and so on; then the one that uses the first types most, again in job order.
+ * Ties: of all optima, the one with the highest throughput of job 0, then of job 1, and so on; then the one with the most time on
+ * the first types, again in job order.
  */
 #ifndef ORR_POLICIES_GAVEL_LP_H
 #define ORR_POLICIES_GAVEL_LP_H
@@ -29,7 +29,7 @@
 enum gavel_goal { GAVEL_MAX_MIN, GAVEL_MAX_SUM, GAVEL_FINISH_TIME };
 
 struct gavel_job {
-	double gpus;                              /* that it asks for: Gavel's scale factor; > 0 */
+	double gpus;                              /* asked for: Gavel's scale factor; > 0 */
 	double weight;                            /* > 0; max-min only */
 	const double *throughput;                 /* [type] steps/s; 0: cannot run there */
 	double elapsed_s, isolated_s, steps_left; /* finish-time only; steps_left > 0 */
@@ -42,8 +42,8 @@ struct gavel_problem {
 	size_t n_types;
 };
 
-/* Fills in x[job * n_types + type], and the value of the goal (may be NULL); a job with no
- * type to run on gets zeros and is left out of the goal. Values are rounded to 1e-9. */
+/* Fills in x[job * n_types + type], and the value of the goal (may be NULL). A job without a type to run on gets zeros and is left
+ * out of the goal. Values are rounded to 1e-9. */
 int gavel_lp_solve(enum gavel_goal goal, const struct gavel_problem *p, double *x, double *value, struct orr_error *err);
 
 /* An equal share of each type: gpus_of_type / (n_jobs * gpus), scaled down to at most all
@@ -52,7 +52,7 @@ void gavel_isolated(const struct gavel_problem *p, double *x);
 
 /* Can the job run on that type at all? */
 bool gavel_may_run(const struct gavel_problem *p, size_t job, size_t type);
-/* thr(m, x), x being all jobs' allocation. */
+/* thr(m, x); x: the allocation of all jobs. */
 double gavel_throughput(const struct gavel_problem *p, size_t job, const double *x);
 
 #endif

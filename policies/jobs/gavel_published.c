@@ -2,23 +2,21 @@
 /*
  * rules=gavel: rounds as in the published simulator (stanford-futuredata/gavel, scheduler.py)
  *
- * 1. Time goes to the latest finish of the jobs of the round; if none ran, to the next arrival.
- * 2. Jobs that ended leave, jobs that arrived by now come in.
- * 3. X is computed anew if jobs came or went since, and at least 1920 s after the last time.
- *    Each job then gets what it was owed since, X x time - time received, added to its deficit,
- *    and every job counts as having received half a round.
- * 4. Priority of (job, type): X over the job's part of the time given out on the type since.
- *    Types are filled one after the other by priority, then deficit, then X, then job order;
- *    a job that came after X was computed, or whose X is 0, waits.
- * 5. Each runs min(floor(throughput x round), what is left) whole iterations (but at least
- *    one), and finishes after iterations / throughput.
+ * 1. The clock moves to the latest finish of the jobs of the round; if none ran, to the next arrival.
+ * 2. Ended jobs are removed, jobs that have arrived are admitted.
+ * 3. X is computed anew if jobs arrived or ended since the last time, at least 1920 s after it. Each job's deficit then grows by
+ *    X x time - time received since the last time, and every job counts as having received half a round.
+ * 4. The priority of (job, type) is X over the job's part of the time given out on the type since then. Types are filled one after
+ *    the other by priority, then deficit, then X, then job order. A job that arrived after X was computed, or whose X is 0, waits.
+ * 5. Each chosen job runs min(floor(throughput x round), iterations left) whole iterations, at least one, and finishes after
+ *    iterations / throughput.
  *
- * The published simulator computes X at once if nothing runs and no arrival is left. No
- * scheduler knows of the latter: if nothing runs, X is computed when the 1920 s are over.
+ * The published simulator computes X at once if no job runs and no arrival is left. A scheduler cannot know the latter: here, if no
+ * job runs, X is computed when the 1920 s are over.
  *
- * Times are kept here as doubles in seconds, as there; the world sees them rounded to ns. A
- * job that is about to end by this account is left to end by the world's, within a few ns.
- * Where costs or failures make the two differ by more, the clock follows the world.
+ * Times are doubles in seconds, as in the published simulator; the world rounds them to ns. A job that ends in this round by these
+ * times is left to end by the world's, within a few ns. If costs or failures make the two differ by more, the clock follows the
+ * world.
  */
 #include "gavel.h"
 
@@ -38,10 +36,10 @@ void gavel_published_arrive(struct gavel *g, struct orr_jobs *w, struct gavel_me
 	(void)g;
 	m->steps_left = orr_job_iterations(w, m->job);
 	if (m->milli && !(m->steps_left > 0))
-		orr_give_up(w, m->job, "rules=gavel counts training iterations, which the trace does not state");
+		orr_give_up(w, m->job, "rules=gavel: the trace states no training iterations: expected a column of iterations");
 }
 
-/* Stops who has done the iterations of this round; false while somebody runs. */
+/* Stops the jobs that have finished the iterations of this round; false while any job runs. */
 static bool is_round_over(struct gavel *g, struct orr_jobs *w)
 {
 	bool is_over = true;
@@ -59,7 +57,7 @@ static bool is_round_over(struct gavel *g, struct orr_jobs *w)
 	return is_over;
 }
 
-/* Books the round, and moves the clock to its end. */
+/* Books the round and moves the clock to its end. */
 static void end_round(struct gavel *g, struct orr_jobs *w)
 {
 	double latest = g->now_s;
@@ -82,7 +80,7 @@ static void remove_ended(struct gavel *g)
 	size_t kept = 0;
 	for (size_t i = 0; i < g->n; i++) {
 		if (g->member[i].has_ended)
-			free(g->member[i].speed);
+			orr_free(g->member[i].speed);
 		else
 			g->member[kept++] = g->member[i];
 	}
@@ -137,7 +135,7 @@ static bool recompute(struct gavel *g, struct orr_jobs *w)
 	return good;
 }
 
-static void add_entries(struct gavel *g, struct orr_jobs *w)
+static void add_entries(struct gavel *g)
 {
 	g->n_entries = 0;
 	for (size_t i = 0; i < g->n; i++)
@@ -146,8 +144,7 @@ static void add_entries(struct gavel *g, struct orr_jobs *w)
 			if (!m->is_allocated || !(m->share[t] > 0) || !(m->throughput[t] > 0))
 				continue;
 			double priority = m->share[t] / (m->got[t] / g->worker_s[t]);
-			if (!gavel_entry_add(g, w, (struct gavel_entry){ i, t, { priority, m->owed[t], m->share[t] } }))
-				return;
+			gavel_entry_add(g, (struct gavel_entry){ i, t, { priority, m->owed[t], m->share[t] } });
 		}
 }
 
@@ -183,7 +180,7 @@ void gavel_published_schedule(struct gavel *g, struct orr_jobs *w)
 	admit(g);
 	if (!recompute(g, w))
 		return;
-	add_entries(g, w);
+	add_entries(g);
 	gavel_choose(g, w);
 	for (uint32_t t = 0; t < g->n_types; t++)
 		gavel_start_type(g, w, t);

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Who runs in a round of gavel, and how they get onto the GPUs. */
+/* Chooses the jobs of a round of gavel and places them. */
 #include "gavel.h"
 
 #include <stdlib.h>
 
-bool gavel_entry_add(struct gavel *g, struct orr_jobs *w, struct gavel_entry e)
+void gavel_entry_add(struct gavel *g, struct gavel_entry e)
 {
-	if (!grow(&g->entry, g->n_entries, &g->cap_entries, sizeof *g->entry)) {
-		orr_give_up(w, 0, "out of memory");
-		return false;
-	}
+	ORR_GROW(g->entry, g->n_entries, g->cap_entries);
 	g->entry[g->n_entries++] = e;
-	return true;
 }
 
 static int by_rank(const void *x, const void *y)
@@ -25,7 +21,7 @@ static int by_rank(const void *x, const void *y)
 	return (a->type > b->type) - (a->type < b->type);
 }
 
-/* The published simulator fills one type after the other. */
+/* For the published simulator, which fills one type after the other. */
 static int by_type_and_rank(const void *x, const void *y)
 {
 	const struct gavel_entry *a = x, *b = y;
@@ -69,12 +65,7 @@ static int larger_first(const void *x, const void *y)
 bool gavel_start_type(struct gavel *g, struct orr_jobs *w, uint32_t type)
 {
 	if (g->cap_order < g->n) {
-		struct gavel_order *v = realloc(g->order, g->cap * sizeof *v);
-		if (!v) {
-			orr_give_up(w, 0, "out of memory");
-			return true;
-		}
-		g->order = v;
+		g->order = orr_realloc(g->order, g->cap, sizeof *g->order);
 		g->cap_order = g->cap;
 	}
 	size_t n = 0;

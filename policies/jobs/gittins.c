@@ -4,36 +4,33 @@
  * "Tiresias: A GPU Cluster Manager for Distributed Deep Learning", NSDI 2019, section
  * 3.3; index and sources in gittins_index.h). Service is GPU time, or running time.
  *
- * The distribution is that of the services of jobs completed so far (nothing is known at
- * first: then all are equal, first come first served), or the one that is given. It is
- * taken anew whenever the completions have grown by a twentieth.
+ * The distribution is either given or that of the service of jobs completed so far. Before the first completion all indices are
+ * equal: first come, first served. The distribution is updated whenever the number of completions has grown by a twentieth.
  *
- * A job's index is looked at when it enters a level of service: below `quantum`, then
- * `steps` levels per doubling. In a level the index is that of its lower edge, over all D
- * that lead to its upper edge at least: the job is served that long before anybody
- * looks again. So a job changes its index O(log of its service) times, and a
- * distribution learnt from samples has no spikes just before each of them. delta > 0:
- * D is fixed, as in Tiresias. Among equals, who came to that index first is first.
- * To bound the cost, the entering of levels alone is looked at once per `interval` at
- * most; arrivals and ends are always looked at.
+ * A job's index is updated when the job enters a level of service: below `quantum`, then `steps` levels per doubling. In a level
+ * the index is that of its lower edge, over all D that reach at least its upper edge, because the job runs that long before the
+ * next update. So a job changes its index O(log of its service) times, and a distribution learnt from samples has no spikes just
+ * before each sample. delta > 0: D is fixed, as in Tiresias. Among equal indices, the job that reached the index first is first.
+ * To bound the cost, a pass that only levels cause runs at most once per `interval`; arrivals and ends always cause one.
  *
- * A job that has outlived every job known has index 0. (The published simulator of
- * Tiresias sorts lowest index first, and its gittins does not run; this is not that.)
+ * A job that has outlived every known job has index 0. The published simulator of Tiresias differs: it sorts lowest index first,
+ * and its gittins does not run.
  */
 #include "gittins_index.h"
 #include "preemptive.h"
 
 #include <math.h>
+#include <string.h>
 
 static const struct orr_param params[] = { ORR_PARAM_CHOICE("service", "gpu-time", "gpu-time|time",
-						   "what jobs are served: GPU time, or running time"),
-	ORR_PARAM_LIST("table", "", "service of past jobs, in (GPU-)seconds; empty: learnt from completed jobs"),
+						   "what counts as service: GPU time, or running time"),
+	ORR_PARAM_LIST("table", "", "service of past jobs, in (GPU-)seconds; empty: learn from completed jobs"),
 	ORR_PARAM_TIME("delta", "0", "fixed quantum of the index, in (GPU-)seconds; 0: the best one"),
 	ORR_PARAM_TIME("quantum", "60s", "width of the first level of service, in (GPU-)seconds"),
 	ORR_PARAM_INT("steps", "2", 1, 64, "levels per doubling of service"),
-	ORR_PARAM_TIME("interval", "60s", "least time between two looks at running jobs that nothing else causes"), ORR_PARAM_END };
+	ORR_PARAM_TIME("interval", "60s", "least time between passes that only levels of service cause"), ORR_PARAM_END };
 
-enum { DOUBLINGS = 48 }; /* of the quantum: the last level has no end */
+enum { DOUBLINGS = 48 }; /* of the quantum; the last level has no upper edge */
 
 struct gittins {
 	struct preemptive pass;
@@ -41,7 +38,7 @@ struct gittins {
 	bool is_learning, counts_gpus;
 	double delta, quantum;
 	int steps;
-	double *edge; /* the least service of each level, and of one more */
+	double *edge; /* lower edges of the levels, and the upper edge of the last */
 	size_t n_levels;
 	int64_t *key; /* by level */
 	size_t n_keys;
@@ -50,7 +47,7 @@ struct gittins {
 
 static size_t level_of(const struct gittins *g, double service)
 {
-	service *= 1 + 1e-12; /* it is a sum, and looked at when it should just have got there */
+	service *= 1 + 1e-12; /* a sum, rounded: the timer fires when it has just reached the edge */
 	if (service < g->quantum)
 		return 0;
 	double doublings = log2(service / g->quantum);
@@ -67,7 +64,7 @@ static double service_of(const struct gittins *g, const struct orr_job_info *inf
 	return g->counts_gpus && info->gpus ? info->attained_gpu_s : (double)info->attained_ns / 1e9;
 }
 
-/* Highest index first: the bits of a double that is not negative are in its order. */
+/* Highest index first: the bits of a non-negative double are ordered as its values. */
 static int64_t key_of_index(double index)
 {
 	int64_t bits;
@@ -85,47 +82,41 @@ static int64_t key(void *self, struct orr_jobs *w, orr_job j)
 	return level < g->n_keys ? g->key[level] : 0;
 }
 
-/* The keys of all levels that a known job has reached; in the others the index is 0. */
-static bool take_distribution(struct gittins *g)
+/* Computes the keys of all levels that a known job has reached; in the others the index is 0. */
+static void take_distribution(struct gittins *g)
 {
 	gittins_build(&g->table);
 	size_t n = g->table.built ? level_of(g, g->table.s[g->table.built - 1]) + 1 : 0;
-	int64_t *k = realloc(g->key, (n + 1) * sizeof *k);
-	if (!k)
-		return false;
-	g->key = k;
+	g->key = orr_realloc(g->key, n + 1, sizeof *g->key);
 	for (g->n_keys = 0; g->n_keys < n; g->n_keys++) {
 		double low = g->edge[g->n_keys], width = g->edge[g->n_keys + 1] - low;
-		k[g->n_keys] =
+		g->key[g->n_keys] =
 			key_of_index(g->delta > 0 ? gittins_index_fixed(&g->table, low, g->delta) : gittins_index(&g->table, low, width));
 	}
-	return true;
 }
 
 static void destroy(void *self)
 {
 	struct gittins *g = self;
 	gittins_free(&g->table);
-	free(g->key);
-	free(g->edge);
+	orr_free(g->key);
+	orr_free(g->edge);
 	preemptive_free(self);
 }
 
-static bool make_levels(struct gittins *g)
+static void make_levels(struct gittins *g)
 {
 	g->n_levels = 1 + DOUBLINGS * (size_t)g->steps;
-	g->edge = calloc(g->n_levels + 1, sizeof *g->edge);
-	for (size_t i = 1; g->edge && i <= g->n_levels; i++)
+	g->edge = orr_alloc(g->n_levels + 1, sizeof *g->edge);
+	for (size_t i = 1; i <= g->n_levels; i++)
 		g->edge[i] = g->quantum * exp2((double)(i - 1) / g->steps);
-	return g->edge != NULL;
 }
 
 static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
 {
-	struct gittins *g = preemptive_new(w, sizeof *g, false, key, err);
-	if (!g)
-		return NULL;
+	struct gittins *g = preemptive_new(w, sizeof *g, false, key);
 	size_t n;
+	(void)err;
 	const double *given = orr_arg_list(args, "table", &n);
 	g->is_learning = !n;
 	g->counts_gpus = strcmp(orr_arg_text(args, "service"), "time");
@@ -134,14 +125,11 @@ static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_
 	g->steps = (int)orr_arg_int(args, "steps");
 	g->next_timer = ORR_NEVER;
 	g->interval = orr_arg_time_ns(args, "interval");
-	bool is_good = make_levels(g);
-	for (size_t i = 0; i < n && is_good; i++)
-		is_good = gittins_add(&g->table, given[i] > 0 ? given[i] : 0);
-	if (is_good && take_distribution(g))
-		return g;
-	destroy(g);
-	orr_fail(err, ORR_EFAIL, "out of memory");
-	return NULL;
+	make_levels(g);
+	for (size_t i = 0; i < n; i++)
+		gittins_add(&g->table, given[i] > 0 ? given[i] : 0);
+	take_distribution(g);
+	return g;
 }
 
 static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
@@ -153,7 +141,7 @@ static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end h
 	preemptive_finish(self, w, j, how);
 }
 
-/* New keys for those who wait; they keep their places among equals. */
+/* Gives the waiting jobs their new keys; they keep their order among equal keys. */
 static void sort_again(struct gittins *g, struct orr_jobs *w)
 {
 	struct orr_queue *q = g->pass.waiting;
@@ -165,7 +153,7 @@ static void sort_again(struct gittins *g, struct orr_jobs *w)
 		}
 }
 
-/* To be called when the next running job enters a level. */
+/* Sets a timer for the time at which the next running job enters a level. */
 static void set_timer(struct gittins *g, struct orr_jobs *w)
 {
 	struct orr_job_info info;
@@ -194,10 +182,8 @@ static void schedule(void *self, struct orr_jobs *w)
 {
 	struct gittins *g = self;
 	if (g->table.n > g->table.built + g->table.built / 20) {
-		if (take_distribution(g))
-			sort_again(g, w);
-		else
-			orr_give_up(w, 0, "out of memory");
+		take_distribution(g);
+		sort_again(g, w);
 	}
 	preemptive_schedule(self, w);
 	set_timer(g, w);

@@ -3,14 +3,16 @@
  * Least attained service in GPU time (Tiresias' two-dimensional LAS; its simulator's
  * "dlas-gpu").
  *
- * rules=tiresias copies a quirk of that simulator: the moment of the next look is now +
- * floor((limit - running time) / GPUs), which mixes seconds and GPU-seconds, so that a
- * job is found to have reached its limit late.
+ * rules=tiresias copies a quirk of that simulator: the next look is at now + floor((limit - running time) / GPUs). That mixes
+ * seconds and GPU-seconds, so jobs move down late.
  */
 #include "las.h"
 
+#include <string.h>
+
 static const struct orr_param params[] = { LAS_PARAMS,
-	ORR_PARAM_CHOICE("rules", "own", "own|tiresias", "tiresias: the published simulator's late looks"), ORR_PARAM_END };
+	ORR_PARAM_CHOICE("rules", "own", "own|tiresias", "tiresias: as the published simulator, whose jobs move down late"),
+	ORR_PARAM_END };
 
 static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
 {

@@ -22,79 +22,60 @@ struct entry {
 };
 struct ranges {
 	struct range *v;
-	int n, cap;
+	int n;
+	size_t cap;
 };
 struct entries {
 	struct entry *v;
-	int n, cap;
+	int n;
+	size_t cap;
 };
 
 struct lexlp {
 	struct ranges rows, cols;
 	struct entries matrix, goals;
 	int n_goals;
-	bool lacks_memory;
 };
 
 /* ---- building ---- */
 
 struct lexlp *lexlp_new(void)
 {
-	return calloc(1, sizeof(struct lexlp));
+	return orr_alloc(1, sizeof(struct lexlp));
 }
 
 void lexlp_free(struct lexlp *p)
 {
 	if (!p)
 		return;
-	free(p->rows.v);
-	free(p->cols.v);
-	free(p->matrix.v);
-	free(p->goals.v);
-	free(p);
+	orr_free(p->rows.v);
+	orr_free(p->cols.v);
+	orr_free(p->matrix.v);
+	orr_free(p->goals.v);
+	orr_free(p);
 }
 
-/* Room for one more; NULL and a note if there is none. */
-static void *more(struct lexlp *p, void *v, int n, int *cap, size_t size)
+static int add_range(struct ranges *r, double lower, double upper)
 {
-	if (n < *cap)
-		return v;
-	int wanted = *cap ? *cap * 2 : 64;
-	void *grown = realloc(v, (size_t)wanted * size);
-	if (grown)
-		*cap = wanted;
-	else
-		p->lacks_memory = true;
-	return grown;
-}
-
-static int add_range(struct lexlp *p, struct ranges *r, double lower, double upper)
-{
-	struct range *v = more(p, r->v, r->n, &r->cap, sizeof *v);
-	if (!v)
-		return r->n;
-	r->v = v;
-	v[r->n] = (struct range){ lower, upper };
+	ORR_GROW(r->v, (size_t)r->n, r->cap);
+	r->v[r->n] = (struct range){ lower, upper };
 	return r->n++;
 }
 
-static void add_entry(struct lexlp *p, struct entries *e, int at, int col, double value)
+static void add_entry(struct entries *e, int at, int col, double value)
 {
-	struct entry *v = more(p, e->v, e->n, &e->cap, sizeof *v);
-	if (!v)
-		return;
-	e->v = v;
-	v[e->n++] = (struct entry){ at, col, value };
+	ORR_GROW(e->v, (size_t)e->n, e->cap);
+	e->v[e->n++] = (struct entry){ at, col, value };
 }
 
 int lexlp_row(struct lexlp *p, double lower, double upper)
 {
-	return add_range(p, &p->rows, lower, upper);
+	return add_range(&p->rows, lower, upper);
 }
 
 int lexlp_col(struct lexlp *p, double lower, double upper)
 {
-	return add_range(p, &p->cols, lower, upper);
+	return add_range(&p->cols, lower, upper);
 }
 
 int lexlp_goal(struct lexlp *p)
@@ -104,15 +85,15 @@ int lexlp_goal(struct lexlp *p)
 
 void lexlp_set(struct lexlp *p, int row, int col, double value)
 {
-	add_entry(p, &p->matrix, row, col, value);
+	add_entry(&p->matrix, row, col, value);
 }
 
 void lexlp_goal_set(struct lexlp *p, int goal, int col, double value)
 {
-	add_entry(p, &p->goals, goal, col, value);
+	add_entry(&p->goals, goal, col, value);
 }
 
-/* ---- GLPK, kept from ending the program ---- */
+/* ---- GLPK, without its abort() ---- */
 
 struct guard {
 	jmp_buf back;
@@ -125,7 +106,7 @@ static int on_print(void *info, const char *s)
 	struct guard *g = info;
 	for (; *s && g->n_said + 1 < sizeof g->said; s++)
 		g->said[g->n_said++] = *s == '\n' ? ' ' : *s;
-	return 1; /* not to the terminal */
+	return 1; /* nothing goes to the terminal */
 }
 
 static void on_error(void *info)
@@ -178,12 +159,12 @@ static void build(struct solving *s)
 	glp_free(value);
 }
 
-/* Maximises the objective that is set; starts from the basis that there is. */
+/* Maximises the present objective from the present basis. */
 static int optimise(struct solving *s)
 {
 	int rc = glp_simplex(s->prob, &s->simplex);
 	if (rc || glp_get_status(s->prob) != GLP_OPT) {
-		/* Once more from the beginning, by another road: the basis may have gone bad. */
+		/* The basis may be singular: retry from a fresh one with the dual simplex. */
 		glp_adv_basis(s->prob, 0);
 		s->simplex.meth = GLP_DUALP;
 		rc = glp_simplex(s->prob, &s->simplex);
@@ -198,14 +179,14 @@ static int optimise(struct solving *s)
 				      : "has no solution");
 }
 
-/* Where a non-basic variable is kept. */
+/* The bound at which a non-basic variable is. */
 static struct range bound_of(int status, double lower, double upper)
 {
 	double at = status == GLP_NU ? upper : status == GLP_NF ? 0 : lower;
 	return (struct range){ at, at };
 }
 
-/* Leaves the optimal face of the objective. True if more than a point is left of it. */
+/* Restricts the program to the optimal face of the objective. True if that is more than a point. */
 static bool fix_face(struct solving *s)
 {
 	glp_prob *prob = s->prob;
@@ -286,7 +267,7 @@ static int guarded_solve(struct solving *s)
 	memset(guard.said, 0, sizeof guard.said);
 	glp_error_hook(on_error, &guard);
 	glp_term_hook(on_print, &guard);
-	/* After an error GLPK allows nothing but glp_free_env(), which frees everything. */
+	/* After an error GLPK allows only glp_free_env(), which frees everything. */
 	if (setjmp(guard.back)) {
 		glp_free_env();
 		return orr_fail(s->err, ORR_EFAIL, "GLPK: %s", guard.said);
@@ -316,14 +297,11 @@ static bool is_sound(const struct lexlp *p)
 int lexlp_solve(const struct lexlp *p, double *x, struct orr_error *err)
 {
 	static pthread_mutex_t only_one = PTHREAD_MUTEX_INITIALIZER; /* a lock, no state */
-	if (p->lacks_memory)
-		return orr_fail(err, ORR_EFAIL, "out of memory");
 	if (!is_sound(p))
-		return orr_fail(err, ORR_EFAIL, "a linear program with a coefficient or bounds that are no numbers");
+		return orr_fail(
+			err, ORR_EFAIL, "a linear program has a coefficient that is not finite, or a lower bound above its upper bound");
 	struct solving s = { .p = p, .x = x, .err = err };
-	s.goal = malloc(((size_t)p->goals.n + 1) * sizeof *s.goal);
-	if (!s.goal)
-		return orr_fail(err, ORR_EFAIL, "out of memory");
+	s.goal = orr_alloc((size_t)p->goals.n + 1, sizeof *s.goal);
 	if (p->goals.n)
 		memcpy(s.goal, p->goals.v, (size_t)p->goals.n * sizeof *s.goal);
 	qsort(s.goal, (size_t)p->goals.n, sizeof *s.goal, by_goal);
@@ -333,6 +311,6 @@ int lexlp_solve(const struct lexlp *p, double *x, struct orr_error *err)
 	int rc = guarded_solve(&s);
 	if (is_shared)
 		pthread_mutex_unlock(&only_one);
-	free(s.goal);
+	orr_free(s.goal);
 	return rc;
 }

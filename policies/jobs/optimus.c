@@ -3,43 +3,39 @@
  * Elastic jobs by marginal gain (Peng et al., "Optimus: An Efficient Dynamic Resource
  * Scheduler for Deep Learning Clusters", EuroSys 2018, section 4.1).
  *
- * Once per interval, a round: every running job is counted at its least size, and so are
- * those waiting, in order of submission, skipping what does not fit; then, as long as GPUs
- * are left, the job with the greatest gain per GPU goes to the size that gives it. Gain:
+ * Sizes are chosen in rounds, one per interval. A round first gives every running job its smallest size, then the waiting jobs, in
+ * order of submission, skipping jobs that do not fit. While GPUs are left, the job with the greatest gain per GPU grows to the size
+ * that gives it. The gain is
  *
- *   gain=time        how much sooner it would end: work left / rate now - work left / rate
- *                    then. The work left is an estimate less what has been done.
- *   gain=throughput  how much its rate grows, as a part of that at the size asked for
+ *   gain=time        the reduction of the time to its end: work left / present rate - work left / new rate, where the work left is
+ *                    an estimate minus the work done
+ *   gain=throughput  the growth of its rate, relative to the rate at the size that it asks for
  *
- * Then those to shrink shrink, those to start start, those to grow grow. Between rounds, a
- * job that arrives starts at its least size if there is room. Rigid jobs keep their size;
- * nobody is stopped for good. Optimus adds one worker at a time; here the jump to any
- * larger size counts, per GPU, so a step in a job's speed-up table does not stop it.
+ * Jobs then shrink, start and grow, in this order. Between rounds, an arriving job starts at its smallest size if there is room.
+ * Rigid jobs keep their size, and no job is stopped for good. Optimus adds one worker at a time. Here a job may jump to any larger
+ * size, so a flat step in its speed-up table does not block it.
  *
- * All GPUs count alike, whole ones only; a resized job stays on its type. What the
- * placement refuses stays as it was. A resize is a stop and a start, at the world's costs.
+ * All GPUs count alike, whole ones only; a resized job stays on its type. A job whose change the placement refuses stays as it is.
+ * A resize is a stop and a start, at the world's costs.
  *
  * Cost of a round: O(waiting elastic jobs + shapes) + O(running jobs * GPUs given).
  */
-#include "grow.h"
-
 #include <orrery/jobs.h>
 
-#include <stdlib.h>
 #include <string.h>
 
-static const struct orr_param params[] = { ORR_PARAM_TIME("interval", "10m", "between rounds; 0: a round at every arrival and end"),
-	ORR_PARAM_CHOICE("gain", "time", "time|throughput", "what a GPU more is worth"),
+static const struct orr_param params[] = { ORR_PARAM_TIME("interval", "10m", "time between rounds; 0: a round at every arrival and end"),
+	ORR_PARAM_CHOICE("gain", "time", "time|throughput", "gain of an additional GPU"),
 	ORR_PARAM_CHOICE("estimate", "limit", "limit|exact",
-		"gain=time: of run times, the user's limit (the truth where the trace has none), or the truth"),
-	ORR_PARAM_REAL("factor", "1", 1e-6, 1e6, "error of the exact estimate: it is multiplied by this"), ORR_PARAM_END };
+		"gain=time: source of run times: the user's limit (the truth if the trace states none), or the truth"),
+	ORR_PARAM_REAL("factor", "1", 1e-6, 1e6, "error of the exact estimate: a factor on the true duration"), ORR_PARAM_END };
 
 struct size {
 	uint32_t gpus;
 	double rate;
 };
 
-/* A job that runs, or one that waits and is to start in this pass. */
+/* A job that runs, or one that is to start in this pass. */
 struct member {
 	orr_job job;
 	bool is_running;
@@ -63,11 +59,8 @@ struct optimus {
 
 static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
 {
-	struct optimus *o = calloc(1, sizeof *o);
-	if (!o) {
-		orr_fail(err, ORR_EFAIL, "out of memory");
-		return NULL;
-	}
+	struct optimus *o = orr_alloc(1, sizeof *o);
+	(void)err;
 	o->waiting = orr_queue_new(w);
 	o->interval = orr_arg_time_ns(args, "interval");
 	o->by_time = strcmp(orr_arg_text(args, "gain"), "throughput");
@@ -80,11 +73,11 @@ static void destroy(void *self)
 {
 	struct optimus *o = self;
 	for (size_t i = 0; i < o->n; i++)
-		free(o->member[i].size);
-	free(o->member);
-	free(o->scratch);
+		orr_free(o->member[i].size);
+	orr_free(o->member);
+	orr_free(o->scratch);
 	orr_queue_free(o->waiting);
-	free(o);
+	orr_free(o);
 }
 
 static void arrive(void *self, struct orr_jobs *w, orr_job j)
@@ -99,7 +92,7 @@ static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end h
 	(void)w, (void)how;
 	for (size_t i = 0; i < o->n; i++)
 		if (o->member[i].job == j) {
-			free(o->member[i].size);
+			orr_free(o->member[i].size);
 			o->n--;
 			memmove(o->member + i, o->member + i + 1, (o->n - i) * sizeof *o->member);
 			return;
@@ -114,16 +107,13 @@ static void evict(void *self, struct orr_jobs *w, orr_job j)
 
 /* ---- sizes ---- */
 
-/* Puts the sizes that the job offers into o->scratch; how many, 0: out of memory. */
+/* Puts the sizes that the job offers into o->scratch and returns their number, at least 1. */
 static uint32_t list_sizes(struct optimus *o, struct orr_jobs *w, const struct orr_job_info *info, orr_job j)
 {
 	uint32_t most = info->is_elastic ? orr_total_gpus(w) : 0, n = 0;
 	if (o->cap_scratch <= most) {
-		struct size *v = realloc(o->scratch, (most + 1) * sizeof *v);
-		if (!v)
-			return 0;
-		o->scratch = v;
 		o->cap_scratch = most + 1;
+		o->scratch = orr_realloc(o->scratch, o->cap_scratch, sizeof *o->scratch);
 	}
 	for (uint32_t g = 1; g <= most; g++)
 		if (orr_job_rate_at(w, j, g) > 0)
@@ -133,19 +123,16 @@ static uint32_t list_sizes(struct optimus *o, struct orr_jobs *w, const struct o
 	return n;
 }
 
-/* ---- who starts ---- */
+/* ---- starting ---- */
 
-/* Counts j in at its least size, if that is in the budget. */
+/* Makes j a member at its smallest size, if the budget allows it. */
 static bool count_in(struct optimus *o, struct orr_jobs *w, const struct orr_job_info *info, orr_job j, uint32_t *budget)
 {
 	uint32_t n = list_sizes(o, w, info, j);
-	if (n && o->scratch[0].gpus > *budget)
+	if (o->scratch[0].gpus > *budget)
 		return false;
-	struct size *sizes = n && grow(&o->member, o->n, &o->cap, sizeof *o->member) ? malloc(n * sizeof *sizes) : NULL;
-	if (!sizes) {
-		orr_give_up(w, j, "out of memory");
-		return false;
-	}
+	struct size *sizes = orr_alloc(n, sizeof *sizes);
+	ORR_GROW(o->member, o->n, o->cap);
 	*budget -= o->scratch[0].gpus;
 	memcpy(sizes, o->scratch, n * sizeof *sizes);
 	o->member[o->n++] = (struct member){ .job = j,
@@ -156,8 +143,7 @@ static bool count_in(struct optimus *o, struct orr_jobs *w, const struct orr_job
 	return true;
 }
 
-/* Waiting jobs in order of submission, while they fit by their number of GPUs; returns what is
- * left of the budget. */
+/* Makes members of the waiting jobs, in order of submission, skipping those beyond the budget of GPUs; returns the rest of it. */
 static uint32_t count_waiting(struct optimus *o, struct orr_jobs *w, uint32_t budget)
 {
 	struct orr_walk walk;
@@ -176,8 +162,8 @@ static bool start_at(struct orr_jobs *w, struct member *m, uint32_t size)
 	return orr_try_start_sized(w, m->job, m->size[size].gpus);
 }
 
-/* Starts those counted in, of the members from `from` on, at their targets or, failing that, at
- * their least sizes; false if the placement refused one. */
+/* Starts the members from `from` on that do not run, at their targets, else at their smallest sizes; false if the placement
+ * refused one. */
 static bool start_counted(struct optimus *o, struct orr_jobs *w, size_t from)
 {
 	size_t kept = from;
@@ -185,7 +171,7 @@ static bool start_counted(struct optimus *o, struct orr_jobs *w, size_t from)
 		struct member m = o->member[i];
 		if (!m.is_running) {
 			if (!start_at(w, &m, m.target) && !(m.target && start_at(w, &m, 0))) {
-				free(m.size);
+				orr_free(m.size);
 				continue;
 			}
 			m.is_running = true;
@@ -198,7 +184,7 @@ static bool start_counted(struct optimus *o, struct orr_jobs *w, size_t from)
 	return all;
 }
 
-/* Starts at its least size whoever the placement has room for, in order of submission. */
+/* Starts waiting jobs at their smallest sizes, in order of submission, skipping those that the placement refuses. */
 static void start_what_fits(struct optimus *o, struct orr_jobs *w)
 {
 	struct orr_walk walk;
@@ -232,7 +218,7 @@ static double gain(const struct optimus *o, const struct member *m, uint32_t to)
 	return (o->by_time ? m->left_ns / from_rate - m->left_ns / to_rate : to_rate - from_rate) / gpus;
 }
 
-/* The best size for m among those that `free` more GPUs allow; its gain per GPU, 0 if none. */
+/* Finds the best size for m within `free` more GPUs; returns its gain per GPU, 0 if there is none. */
 static double best_step(const struct optimus *o, const struct member *m, uint32_t free, uint32_t *to)
 {
 	double best = 0;
@@ -244,8 +230,7 @@ static double best_step(const struct optimus *o, const struct member *m, uint32_
 	return best;
 }
 
-/* From all members at their least size: GPUs go where the gain is greatest. Ties: who started
- * first. */
+/* Gives GPUs to the member with the greatest gain, from all members at their smallest sizes on. Ties: the one that started first. */
 static void choose_sizes(struct optimus *o, uint32_t free)
 {
 	for (size_t i = 0; i < o->n; i++)

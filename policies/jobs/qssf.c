@@ -4,24 +4,24 @@
  * Learning Workloads in Large-Scale GPU Datacenters", SC 2021, section 5.2): in order
  * of estimated duration times GPUs, strictly, not preemptive.
  *
- * rules=helios copies a quirk of the published simulator: when nobody waits but jobs
- * that arrived this instant, they are taken in order of GPUs alone.
+ * rules=helios copies a quirk of the published simulator: if all waiting jobs arrived at this instant, they start in order of GPUs
+ * alone.
  */
 #include "queue_order.h"
 
 #include <string.h>
 
-static const struct orr_param params[] = { ORR_PARAM_CHOICE(
-						   "estimate", "exact", "exact|limit", "of the duration: the truth, or the user's limit"),
-	ORR_PARAM_REAL("factor", "1", 1e-6, 1e6, "error of the exact estimate: it is multiplied by this"),
-	ORR_PARAM_CHOICE("rules", "own", "own|helios", "helios: copy the quirk of the published simulator"), ORR_PARAM_END };
+static const struct orr_param params[] = { ORR_PARAM_CHOICE("estimate", "exact", "exact|limit",
+						   "source of the duration: the truth, or the user's limit"),
+	ORR_PARAM_REAL("factor", "1", 1e-6, 1e6, "error of the exact estimate: a factor on the true duration"),
+	ORR_PARAM_CHOICE("rules", "own", "own|helios", "helios: as the published simulator"), ORR_PARAM_END };
 
 struct qssf {
 	struct queue_order order;
 	enum orr_estimate estimate;
 	double factor;
 	bool is_helios;
-	struct orr_queue *fresh; /* rules=helios: arrived now, by GPUs */
+	struct orr_queue *fresh; /* rules=helios: jobs that arrived at this instant, by GPUs */
 };
 
 static int64_t key(void *self, struct orr_jobs *w, orr_job j)
@@ -33,9 +33,8 @@ static int64_t key(void *self, struct orr_jobs *w, orr_job j)
 
 static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
 {
-	struct qssf *q = queue_order_new(w, sizeof *q, key, err);
-	if (!q)
-		return NULL;
+	struct qssf *q = queue_order_new(w, sizeof *q, key);
+	(void)err;
 	q->estimate = strcmp(orr_arg_text(args, "estimate"), "limit") ? ORR_ESTIMATE_EXACT : ORR_ESTIMATE_LIMIT;
 	q->factor = orr_arg_real(args, "factor");
 	q->is_helios = !strcmp(orr_arg_text(args, "rules"), "helios");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Shortest job first by true duration, strictly: the line stops at the first job that
- * cannot be placed; nothing is preempted (HeliosArtifact, "sjf").
+ * Shortest job first by true duration, strictly: a job that does not fit blocks the jobs behind it. No preemption
+ * (HeliosArtifact, "sjf").
  */
 #include "queue_order.h"
 
@@ -15,8 +15,8 @@ static int64_t key(void *self, struct orr_jobs *w, orr_job j)
 
 static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
 {
-	(void)args;
-	return queue_order_new(w, sizeof(struct queue_order), key, err);
+	(void)args, (void)err;
+	return queue_order_new(w, sizeof(struct queue_order), key);
 }
 
 static const struct orr_jobs_ops ops = { .create = create,

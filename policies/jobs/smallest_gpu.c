@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Smallest number of GPUs first, preemptive (what Tiresias' simulator calls "sjf"):
- * jobs of few GPUs push out jobs of many.
+ * Smallest number of GPUs first, preemptive (Tiresias' simulator: "sjf"): jobs with few GPUs preempt jobs with many.
  */
 #include "preemptive.h"
 
@@ -15,8 +14,8 @@ static int64_t key(void *self, struct orr_jobs *w, orr_job j)
 
 static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
 {
-	(void)args;
-	return preemptive_new(w, sizeof(struct preemptive), true, key, err);
+	(void)args, (void)err;
+	return preemptive_new(w, sizeof(struct preemptive), true, key);
 }
 
 static const struct orr_jobs_ops ops = { .create = create,

@@ -1,13 +1,14 @@
-# policies of the jobs world
 # Bottom first: a file calls only files before it (tests/house/order.sh).
-libpolicies_a_SOURCES += policies/jobs/lexlp.c policies/jobs/gavel_select.c policies/jobs/gavel_lp.c \
-	policies/jobs/gavel_alloc.c policies/jobs/gavel_published.c policies/jobs/fifo.c policies/jobs/fjf.c \
-	policies/jobs/sjf.c policies/jobs/qssf.c policies/jobs/smallest_gpu.c policies/jobs/srtf.c policies/jobs/srtf_gpu.c \
-	policies/jobs/easy_backfill.c policies/jobs/conservative_backfill.c policies/jobs/las.c policies/jobs/las_gpu.c \
-	policies/jobs/gavel.c policies/jobs/drf.c policies/jobs/gittins.c policies/jobs/optimus.c policies/jobs/spot_market.c
+libpolicies_a_SOURCES += policies/jobs/queue_order.c policies/jobs/gpu_budget.c policies/jobs/preemptive.c \
+	policies/jobs/backfill.c policies/jobs/availability.c policies/jobs/gittins_index.c policies/jobs/lexlp.c \
+	policies/jobs/gavel_select.c policies/jobs/gavel_lp.c policies/jobs/gavel_alloc.c policies/jobs/gavel_published.c \
+	policies/jobs/fifo.c policies/jobs/fjf.c policies/jobs/sjf.c policies/jobs/qssf.c policies/jobs/smallest_gpu.c \
+	policies/jobs/srtf.c policies/jobs/srtf_gpu.c policies/jobs/easy_backfill.c policies/jobs/conservative_backfill.c \
+	policies/jobs/las.c policies/jobs/las_gpu.c policies/jobs/gavel.c policies/jobs/drf.c policies/jobs/gittins.c \
+	policies/jobs/optimus.c policies/jobs/spot_market.c
 libpolicies_a_SOURCES += policies/jobs/backfill.h policies/jobs/gavel.h policies/jobs/gavel_lp.h \
-	policies/jobs/gittins_index.h policies/jobs/grow.h policies/jobs/las.h policies/jobs/lexlp.h \
-	policies/jobs/preemptive.h policies/jobs/profile.h policies/jobs/queue_order.h
+	policies/jobs/gittins_index.h policies/jobs/gpu_budget.h policies/jobs/las.h policies/jobs/lexlp.h \
+	policies/jobs/preemptive.h policies/jobs/availability.h policies/jobs/queue_order.h
 libpolicies_a_SOURCES += policies/jobs/policies.def
 # what `orrery policy new --kind jobs` writes
 JOBS_TEMPLATE = policies/jobs/template.c.in policies/jobs/template_test.sh.in

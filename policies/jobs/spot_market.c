@@ -1,46 +1,42 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A market for one pool of GPUs that come and go: elastic jobs bid, and whoever gets most out of the next GPU has it.
+ * A market for one pool of GPUs on lent nodes: elastic jobs bid, and each GPU goes to the highest bid.
  *
- * At each change (a job comes or ends, nodes come, go, are noticed or change their price) all GPUs that are there and not
- * about to go are given out anew. A job's bids are the slopes of the concave hull of its speed-up, from no GPU on: what each
- * further GPU adds,
+ * At each change (a job arrives or ends; a node joins, leaves, is given notice or changes its price) all GPUs on nodes without
+ * notice are allocated anew. A job's bids are the slopes of the concave hull of its speed-up from 0 GPUs on, that is the gain of
+ * each additional GPU:
  *
- *   gain=work   in GPU-hours per hour, counted as at the size that the job asks for: weight x asked x (rate' - rate) / (GPUs' - GPUs)
- *   gain=speed  in its own speed alone: weight x (rate' - rate) / (GPUs' - GPUs)
+ *   gain=work   weight x asked x (rate' - rate) / (GPUs' - GPUs), in GPU-hours per hour at the size that the job asks for
+ *   gain=speed  weight x (rate' - rate) / (GPUs' - GPUs), in its own speed alone
  *
- * The highest bid goes first (ties: who runs, then who came first), so the sum of what jobs get is the greatest that there is where
- * steps fit exactly: marginal allocation of separable concave functions is optimal (Fox, "Discrete optimization via marginal
- * analysis", Management Science 13 (3), 1966). With bid=USD a GPU is bought only while bid x its gain (work, or speed) is no less
- * than what it costs an hour; other jobs wait, or shrink, until it is cheaper. A job that runs bids `keep` more for what it holds.
+ * The highest bid goes first (ties: running jobs, then order of arrival). If steps fit exactly, the sum of the gains is maximal:
+ * marginal allocation of separable concave functions is optimal (Fox, "Discrete optimization via marginal analysis", Management
+ * Science 13 (3), 1966). With bid=USD a GPU is bought only while bid x gain is at least its price per hour; other jobs wait, or
+ * shrink, until it is cheaper. A running job bids more, by the part `keep`, for the GPUs that it holds.
  *
- * With loss=TIME, what a job loses on average when a node of its goes, a rate on g GPUs counts as rate x max(0, 1 - h g loss), h being the
- * GPUs that have gone so far by the GPU-seconds that there were: a larger gang is hit more often, so jobs stay smaller where much goes
- * and little is noticed (the idea of Parcae's liveput: Duan et al., NSDI 2024).
+ * loss=TIME is the time that a job loses on average when one of its nodes leaves. A rate on g GPUs then counts as
+ * rate x max(0, 1 - h g loss), where h is the number of GPUs lost so far per GPU-second. A larger gang is hit more often, so jobs
+ * stay smaller if many nodes leave with little notice (the idea of Parcae's liveput: Duan et al., NSDI 2024).
  *
- * Then those to leave or shrink do, those on nodes that are noticed move to others (notice=true), and the rest starts and grows;
- * growth only `interval` after a job last started, as it is a stop and a start. All GPUs count alike, whole ones only.
+ * Jobs then stop or shrink, jobs on nodes given notice move to others (notice=true), and the rest start and grow. A job grows
+ * only `interval` after its last start, because growing is a stop and a start. All GPUs count alike, whole ones only.
  *
- * Cost of a call: O((running jobs + those that start) log) + O(GPUs of the cluster) for each elastic one that is looked at first.
+ * Cost of a call: O((running + starting jobs) log) + O(GPUs of the cluster) for each elastic job that is considered first.
  */
-#include "grow.h"
-
 #include <orrery/jobs.h>
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-static const struct orr_param params[] = { ORR_PARAM_REAL(
-						   "bid", "0", 0, 1e6, "USD per hour that a gain of 1 is worth; 0: any price is paid"),
-	ORR_PARAM_CHOICE("gain", "work", "work|speed", "what a GPU more is worth to a job"),
-	ORR_PARAM_CHOICE("weight", "none", "none|priority", "multiplies what a job bids: the trace's priority, where it has one above 0"),
-	ORR_PARAM_REAL("keep", "0.1", 0, 1000, "part by which a job bids more for GPUs that it has"),
-	ORR_PARAM_TIME("loss", "0", "what a job is expected to lose when a GPU of its goes; 0: not counted"),
-	ORR_PARAM_TIME("interval", "10m", "from a job's start until it may grow"),
-	ORR_PARAM_BOOL("notice", true, "jobs leave nodes when these are noticed; else when they go"), ORR_PARAM_END };
+static const struct orr_param params[] = { ORR_PARAM_REAL("bid", "0", 0, 1e6, "USD per hour that a gain of 1 is worth; 0: pay any price"),
+	ORR_PARAM_CHOICE("gain", "work", "work|speed", "gain of an additional GPU"),
+	ORR_PARAM_CHOICE("weight", "none", "none|priority", "factor on a job's bids: none, or the trace's priority if above 0"),
+	ORR_PARAM_REAL("keep", "0.1", 0, 1000, "part by which a job bids more for GPUs that it holds"),
+	ORR_PARAM_TIME("loss", "0", "expected loss of a job when one of its GPUs leaves; 0: not counted"),
+	ORR_PARAM_TIME("interval", "10m", "time from a job's start until it may grow"),
+	ORR_PARAM_BOOL("notice", true, "jobs leave nodes at their notice; else when the nodes leave"), ORR_PARAM_END };
 
-enum { MOST_MISSES = 1000 }; /* waiting jobs that do not fit are passed over, in one call */
+enum { MOST_MISSES = 1000 }; /* limit on waiting jobs skipped in one call */
 
 struct size {
 	uint32_t gpus;
@@ -58,7 +54,7 @@ struct member {
 	uint32_t n_sizes;
 };
 
-/* The next bid of a member: to have so many GPUs. */
+/* The next bid of a member: for the GPUs up to `gpus`. */
 struct offer {
 	double gain; /* per GPU */
 	size_t member;
@@ -69,15 +65,15 @@ struct market {
 	struct orr_queue *waiting; /* by their first bid, highest first */
 	struct member *member;
 	size_t n, cap;
-	struct offer *heap; /* greatest gain on top, then least member */
+	struct offer *heap; /* greatest gain on top; ties: lowest member */
 	size_t n_offers, cap_offers;
 	struct size *scratch;
-	uint32_t most; /* GPUs of the cluster, all nodes there */
+	uint32_t most; /* GPUs of the cluster with all nodes present */
 	double bid, keep;
 	bool by_work, by_priority, minds_notice;
 	int64_t interval;
 	double loss_s;
-	/* GPUs that have gone, and GPU-seconds that there were, up to `seen_ns`, when `seen` were there. */
+	/* GPUs lost and GPU-seconds offered up to `seen_ns`, when `seen` GPUs were present. */
 	double gone, gpu_s;
 	uint32_t seen;
 	int64_t seen_ns;
@@ -85,15 +81,12 @@ struct market {
 
 static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
 {
-	struct market *m = calloc(1, sizeof *m);
+	struct market *m = orr_alloc(1, sizeof *m);
 	struct orr_node_info node;
-	for (uint32_t i = 0; m && orr_node_get(w, i, &node); i++)
+	(void)err;
+	for (uint32_t i = 0; orr_node_get(w, i, &node); i++)
 		m->most += node.gpus;
-	if (!m || !(m->scratch = malloc((m->most + 1) * sizeof *m->scratch))) {
-		free(m);
-		orr_fail(err, ORR_EFAIL, "out of memory");
-		return NULL;
-	}
+	m->scratch = orr_alloc(m->most + 1, sizeof *m->scratch);
 	m->waiting = orr_queue_new(w);
 	m->bid = orr_arg_real(args, "bid");
 	m->keep = orr_arg_real(args, "keep");
@@ -109,17 +102,17 @@ static void destroy(void *self)
 {
 	struct market *m = self;
 	for (size_t i = 0; i < m->n; i++)
-		free(m->member[i].size);
-	free(m->member);
-	free(m->heap);
-	free(m->scratch);
+		orr_free(m->member[i].size);
+	orr_free(m->member);
+	orr_free(m->heap);
+	orr_free(m->scratch);
 	orr_queue_free(m->waiting);
-	free(m);
+	orr_free(m);
 }
 
 /* ---- bids ---- */
 
-/* The sizes that the job offers, in m->scratch; how many. */
+/* Puts the sizes that the job offers into m->scratch and returns their number, at least 1. */
 static uint32_t list_sizes(struct market *m, struct orr_jobs *w, const struct orr_job_info *info, orr_job j)
 {
 	uint32_t n = 0;
@@ -146,14 +139,14 @@ static void watch_capacity(struct market *m, const struct orr_jobs *w)
 	m->seen_ns = orr_now(w);
 }
 
-/* The rate that losses leave of it. */
+/* The rate less expected losses. */
 static double kept_rate(const struct market *m, const struct size *s)
 {
 	double lost = m->gpu_s > 0 ? m->gone / m->gpu_s * s->gpus * m->loss_s : 0;
 	return lost < 1 ? s->rate * (1 - lost) : 0;
 }
 
-/* The best gain per GPU among sizes above `from` and up to `to` GPUs, the largest of those that tie; 0: none. */
+/* Returns the best gain per GPU among sizes above `from` and up to `to` GPUs (ties: the largest size); 0: none. */
 static double best_gain(
 	const struct market *m, const struct size *size, uint32_t n, double worth, uint32_t from, uint32_t to, uint32_t *gpus)
 {
@@ -172,14 +165,14 @@ static double best_gain(
 	return best;
 }
 
-/* The queue's order is that of whole numbers. */
+/* The key of a gain in the queue: whole numbers, highest gain first. */
 static int64_t key_of(double gain)
 {
 	double v = gain * 1e9;
 	return v < 9e18 ? -llrint(v) : -INT64_C(9000000000000000000);
 }
 
-static void wait_in_line(struct market *m, struct orr_jobs *w, orr_job j)
+static void enqueue(struct market *m, struct orr_jobs *w, orr_job j)
 {
 	struct orr_job_info info;
 	uint32_t gpus;
@@ -192,14 +185,14 @@ static void wait_in_line(struct market *m, struct orr_jobs *w, orr_job j)
 
 static void drop(struct market *m, size_t i)
 {
-	free(m->member[i].size);
+	orr_free(m->member[i].size);
 	m->n--;
 	memmove(m->member + i, m->member + i + 1, (m->n - i) * sizeof *m->member);
 }
 
 static void arrive(void *self, struct orr_jobs *w, orr_job j)
 {
-	wait_in_line(self, w, j);
+	enqueue(self, w, j);
 }
 
 static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
@@ -217,25 +210,23 @@ static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end h
 static void evict(void *self, struct orr_jobs *w, orr_job j)
 {
 	finish(self, w, j, ORR_END_NODE_FAILED);
-	wait_in_line(self, w, j);
+	enqueue(self, w, j);
 }
 
-/* ---- who gets how many ---- */
+/* ---- allocation ---- */
 
 static bool is_before(const struct offer *a, const struct offer *b)
 {
 	return a->gain > b->gain || (a->gain == b->gain && a->member < b->member);
 }
 
-static bool push(struct market *m, const struct offer *o)
+static void push(struct market *m, const struct offer *o)
 {
-	if (!grow(&m->heap, m->n_offers, &m->cap_offers, sizeof *m->heap))
-		return false;
+	ORR_GROW(m->heap, m->n_offers, m->cap_offers);
 	size_t i = m->n_offers++;
 	for (; i && is_before(o, &m->heap[(i - 1) / 2]); i = (i - 1) / 2)
 		m->heap[i] = m->heap[(i - 1) / 2];
 	m->heap[i] = *o;
-	return true;
 }
 
 static struct offer pop(struct market *m)
@@ -252,7 +243,7 @@ static struct offer pop(struct market *m)
 	return top;
 }
 
-/* What the member would pay for its next GPUs, at most so many more. False: nothing. */
+/* The member's bid for its next GPUs, at most `room` more. False: none. */
 static bool next_offer(const struct market *m, size_t i, uint32_t room, struct offer *out)
 {
 	const struct member *x = &m->member[i];
@@ -264,24 +255,21 @@ static bool next_offer(const struct market *m, size_t i, uint32_t room, struct o
 	return out->gain > 0;
 }
 
-/* The waiting job becomes a member that has nothing yet. */
+/* Makes a waiting job a member without GPUs. */
 static bool admit(struct market *m, struct orr_jobs *w, orr_job j)
 {
 	struct orr_job_info info;
 	if (!orr_job_get(w, j, &info))
 		return false;
 	uint32_t n = list_sizes(m, w, &info, j);
-	struct size *sizes = grow(&m->member, m->n, &m->cap, sizeof *m->member) ? malloc(n * sizeof *sizes) : NULL;
-	if (!sizes) {
-		orr_give_up(w, j, "out of memory");
-		return false;
-	}
+	struct size *sizes = orr_alloc(n, sizeof *sizes);
+	ORR_GROW(m->member, m->n, m->cap);
 	memcpy(sizes, m->scratch, n * sizeof *sizes);
 	m->member[m->n++] = (struct member){ .job = j, .worth = worth_of(m, &info), .size = sizes, .n_sizes = n };
 	return true;
 }
 
-/* Gives the member's offer what is left, or less of it; whether it got anything. */
+/* Fills the member's offer from the free GPUs, or a smaller one; false if it got none. */
 static bool serve(struct market *m, struct offer o, double least, uint32_t *free_gpus)
 {
 	struct member *x = &m->member[o.member];
@@ -295,7 +283,7 @@ static bool serve(struct market *m, struct offer o, double least, uint32_t *free
 	return true;
 }
 
-/* A gain that is less is not worth its price. */
+/* The gain below which a GPU is not worth its price. */
 static double least_gain(const struct market *m, const struct orr_jobs *w)
 {
 	double usd = 0, gpus = 0;
@@ -341,12 +329,12 @@ static void sell(struct market *m, struct orr_jobs *w, uint32_t free_gpus)
 	orr_walk_end(&walk);
 }
 
-/* ---- from what is to what shall be ---- */
+/* ---- stops, resizes and starts ---- */
 
 static void put_off(struct market *m, struct orr_jobs *w, struct member *x)
 {
 	orr_stop(w, x->job);
-	wait_in_line(m, w, x->job);
+	enqueue(m, w, x->job);
 	x->is_running = false;
 	x->held = x->target = 0;
 }
@@ -359,7 +347,7 @@ static void restart(struct market *m, struct orr_jobs *w, struct member *x)
 		x->started = orr_now(w);
 		return;
 	}
-	wait_in_line(m, w, x->job);
+	enqueue(m, w, x->job);
 	x->is_running = false;
 	x->held = 0;
 }
@@ -421,7 +409,7 @@ static void start_and_grow(struct market *m, struct orr_jobs *w)
 	for (size_t i = 0; i < m->n; i++) {
 		struct member x = m->member[i];
 		if (!x.is_running) {
-			free(x.size);
+			orr_free(x.size);
 			continue;
 		}
 		if (x.target > x.held)
@@ -452,4 +440,4 @@ static const struct orr_jobs_ops ops = {
 };
 
 ORR_POLICY_JOBS(
-	spot_market, "elastic jobs bid for GPUs that come and go: each goes where it adds most, if that is worth its price", params, ops);
+	spot_market, "elastic jobs bid for GPUs on lent nodes: each GPU goes to the highest bid that is worth its price", params, ops);

@@ -2,22 +2,25 @@
 /*
  * Shortest remaining time first, preemptive (Tiresias' simulator: "shortest").
  *
- * rules=helios follows HeliosArtifact's simulator instead: a pass every second; a job
- * that is stopped pays 7 s (1 GPU), 30 s (2 to 8) or 60 s (more) of extra work; every
- * job runs one second longer, because its end is noticed one tick late; what the
- * placement has no room for waits, and nobody else gets its GPUs.
+ * rules=helios follows HeliosArtifact's simulator:
+ * - a pass runs every second while jobs wait;
+ * - a stop adds 7 s (1 GPU), 30 s (2 to 8 GPUs) or 60 s (more) of work to the job;
+ * - every job runs one second longer, because that simulator detects its end one tick late;
+ * - GPUs of a chosen job that placement refuses stay idle.
  */
 #include "preemptive.h"
 
+#include <string.h>
+
 static const struct orr_param params[] = {
-	ORR_PARAM_CHOICE("rules", "own", "own|helios", "helios: ticks and costs of the published simulator"), ORR_PARAM_END
+	ORR_PARAM_CHOICE("rules", "own", "own|helios", "helios: as the published simulator, with its ticks and costs"), ORR_PARAM_END
 };
 
 struct srtf {
 	struct preemptive pass;
 	bool is_helios;
 	int64_t next_tick;
-	orr_job *fresh; /* rules=helios: to be given their extra second */
+	orr_job *fresh; /* rules=helios: jobs that arrived since the last pass */
 	size_t n_fresh, cap_fresh;
 };
 
@@ -29,17 +32,16 @@ static int64_t key(void *self, struct orr_jobs *w, orr_job j)
 
 static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
 {
-	struct srtf *s = preemptive_new(w, sizeof *s, false, key, err);
-	if (s) {
-		s->is_helios = !strcmp(orr_arg_text(args, "rules"), "helios");
-		s->next_tick = -1;
-	}
+	struct srtf *s = preemptive_new(w, sizeof *s, false, key);
+	(void)err;
+	s->is_helios = !strcmp(orr_arg_text(args, "rules"), "helios");
+	s->next_tick = -1;
 	return s;
 }
 
 static void destroy(void *self)
 {
-	free(((struct srtf *)self)->fresh);
+	orr_free(((struct srtf *)self)->fresh);
 	preemptive_free(self);
 }
 
@@ -54,10 +56,8 @@ static void arrive(void *self, struct orr_jobs *w, orr_job j)
 	preemptive_arrive(self, w, j);
 	if (!s->is_helios)
 		return;
-	if (grow(&s->fresh, s->n_fresh, &s->cap_fresh, sizeof *s->fresh))
-		s->fresh[s->n_fresh++] = j;
-	else
-		orr_give_up(w, j, "out of memory");
+	ORR_GROW(s->fresh, s->n_fresh, s->cap_fresh);
+	s->fresh[s->n_fresh++] = j;
 }
 
 static void helios_schedule(struct srtf *s, struct orr_jobs *w)

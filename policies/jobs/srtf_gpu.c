@@ -15,8 +15,8 @@ static int64_t key(void *self, struct orr_jobs *w, orr_job j)
 
 static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
 {
-	(void)args;
-	return preemptive_new(w, sizeof(struct preemptive), false, key, err);
+	(void)args, (void)err;
+	return preemptive_new(w, sizeof(struct preemptive), false, key);
 }
 
 static const struct orr_jobs_ops ops = { .create = create,

@@ -20,7 +20,7 @@ static const struct orr_param params[] = { ORR_PARAM_LIST("objective", "",
 struct clipper {
 	struct queues queues;
 	double *most;   /* [replica * models + model] samples of the largest batch */
-	bool *was_full; /* likewise: its last batch reached the limit */
+	bool *was_full; /* [as most] its last batch reached the limit */
 	const double *objective;
 	size_t n_objective;
 	double increase, decrease, wait_s;

@@ -29,7 +29,7 @@ struct task {
 	uint32_t heap_at; /* index in its GPU's heap + 1; 0: not in it */
 	uint32_t preemptions;
 	uint32_t gpu; /* ORR_NO_REPLICA: none yet */
-	orr_run run; /* 0: not running */
+	orr_run run;  /* 0: not running */
 	struct task *before, *behind;
 };
 

@@ -44,7 +44,7 @@ struct entry {
 struct server {
 	uint32_t *queue; /* Q: tasks outside the batch, as entry * 2 + kind */
 	uint32_t n_queue, cap_queue;
-	uint32_t *batch; /* B, likewise */
+	uint32_t *batch; /* B, in the same form */
 	uint32_t n_batch, cap_batch;
 	struct list list[LISTS];
 	uint32_t weight; /* of the last selection */

@@ -35,8 +35,8 @@ struct capacity {
 	struct bitset free, *free_of; /* [type] */
 	struct tenants *tenants;      /* [market] */
 	uint32_t n_tenants, cap_tenants;
-	bool is_felt; /* a price changed of nodes that are up */
-	/* the bill, up to settled_ns */
+	bool is_felt; /* the price of a node that is up has changed */
+	/* the bill is complete up to settled_ns */
 	struct capacity_bill bill;
 	int64_t settled_ns;
 	uint64_t price_of_all, price_of_starting;
@@ -171,7 +171,7 @@ static void set_free(struct capacity *c, uint32_t node, bool is_free)
 	}
 }
 
-/* `what` has its node set from here on. */
+/* Gives the node to the instance. */
 static void take(struct capacity *c, struct lent_instance *what, uint32_t node)
 {
 	struct place *p = &c->place[node];
@@ -211,7 +211,7 @@ static void leave(struct capacity *c, uint32_t node)
 	}
 }
 
-/* ---- rows: each becomes known `notice` before it happens ---- */
+/* ---- rows: each is known `notice` before it happens ---- */
 
 static void on_add(struct capacity *c, const struct avail_rec *r)
 {
@@ -253,7 +253,7 @@ static void happen(struct capacity *c, enum source_stream k, const struct avail_
 		if (c->is_felt)
 			tell(c, 0, CAPACITY_PRICE);
 	} else if (k == SOURCE_PRICES) {
-		return; /* the set is there for its prices */
+		return; /* only the prices of this set count */
 	} else if (r->kind == AVAIL_ADD) {
 		on_add(c, r);
 	} else {
@@ -320,7 +320,7 @@ static void on_known(struct engine *e, void *ctx, uint64_t subject, uint64_t arg
 	read_rows(c, (enum source_stream)subject);
 }
 
-/* ---- all of it ---- */
+/* ---- making and freeing ---- */
 
 void capacity_new(
 	const struct capacity_config *config, const struct cluster *cluster, const struct capacity_host *host, struct capacity **out)
@@ -395,14 +395,15 @@ uint32_t capacity_parts(const struct cluster *cluster, struct orr_error *err)
 		uint32_t gpus = cluster->node[i].gpus;
 		if (!gpus) {
 			orr_fail(err, ORR_EINPUT,
-				"capacity: node %s has no GPUs; the nodes that come and go need some, as their time is accounted by GPU",
+				"capacity: node %s has no GPUs: expected at least 1 on each lent node, whose time is accounted by GPU",
 				cluster->node[i].name);
 			return 0;
 		}
 		parts = parts / greatest_divisor((uint32_t)parts, gpus) * gpus;
 		if (parts > 1000000) {
 			orr_fail(err, ORR_EINPUT,
-				"capacity: the nodes' numbers of GPUs have no common multiple up to a million; expected such as 1, 2, 4 "
+				"capacity: the nodes' numbers of GPUs have no common multiple up to a million: expected numbers such as 1, "
+				"2, 4 "
 				"and 8");
 			return 0;
 		}

@@ -39,7 +39,7 @@ int cluster_add(struct cluster *c, const char *name, const char *type, const str
 	if (c->n_nodes >= CLUSTER_MAX_NODES)
 		return orr_fail(err, ORR_EINPUT, "more than %d nodes", CLUSTER_MAX_NODES);
 	if (proto->gpus > CLUSTER_MAX_NODE_GPUS)
-		return orr_fail(err, ORR_EINPUT, "a node has %u GPUs, at most %d are allowed", proto->gpus, CLUSTER_MAX_NODE_GPUS);
+		return orr_fail(err, ORR_EINPUT, "a node has %u GPUs: expected at most %d", proto->gpus, CLUSTER_MAX_NODE_GPUS);
 	uint32_t t = CLUSTER_NO_TYPE;
 	if (proto->gpus) {
 		type = type && *type ? type : "gpu";
@@ -68,7 +68,7 @@ int cluster_add(struct cluster *c, const char *name, const char *type, const str
 	return ORR_OK;
 }
 
-/* The name of a node does not change a result, but it is printed: it counts too. */
+/* Names of nodes do not change results but are printed, so they enter the hash. */
 static void set_hash(struct cluster *c)
 {
 	struct sbuf b = { 0 };
@@ -94,12 +94,12 @@ static int load_file(struct cluster *c, const char *path, struct orr_error *err)
 	if (!text)
 		return ORR_EINPUT;
 	int rc = strlen(text) == n ? parse_text(c, path, text, err)
-				   : orr_fail(err, ORR_EINPUT, "%s: has a NUL byte at offset %zu, expected text", path, strlen(text));
+				   : orr_fail(err, ORR_EINPUT, "%s: has a NUL byte at offset %zu: expected text", path, strlen(text));
 	mem_free(text);
 	return rc;
 }
 
-/* The cluster if rc is 0 and it has nodes; else frees it. */
+/* Returns the cluster if rc is 0 and it has nodes; else frees it. */
 static struct cluster *finished(struct cluster *c, int rc, const char *spec, struct orr_error *err)
 {
 	if (!rc && !c->n_nodes)

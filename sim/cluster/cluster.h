@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * cluster.h - what there is: nodes, their GPUs, CPUs and memory, racks
+ * cluster.h - the nodes of a cluster: GPUs, CPUs, memory, racks
  *
- * A struct cluster is a description; it does not change during a run and may be
- * shared by threads. What is free at the moment is pool.h's business.
+ * A struct cluster is a description: constant during a run, so threads may share
+ * it. pool.h keeps what is free.
  *
  * Invariant: nodes are numbered in the order of the description; each node has
  * one type of GPU (CLUSTER_NO_TYPE if it has none); types are numbered in order
- * of first mention. CPUs or memory that are not given are unlimited (-1).
+ * of first use. CPUs or memory that are not given are unlimited (-1).
  */
 #ifndef ORR_CLUSTER_CLUSTER_H
 #define ORR_CLUSTER_CLUSTER_H
@@ -20,7 +20,7 @@ enum { CLUSTER_MAX_TYPES = 64, CLUSTER_MAX_NODES = 1 << 20, CLUSTER_MAX_NODE_GPU
 struct cluster_node {
 	char *name;
 	uint32_t type, gpus, rack;
-	int64_t cpu_milli, mem_mib; /* -1 unlimited */
+	int64_t cpu_milli, mem_mib; /* -1: unlimited */
 };
 
 struct cluster {
@@ -29,16 +29,15 @@ struct cluster {
 	char *type_name[CLUSTER_MAX_TYPES];
 	uint32_t n_types;
 	uint32_t n_racks;
-	uint32_t gpus;          /* in all */
-	uint32_t max_node_gpus; /* of any node */
+	uint32_t gpus;          /* of all nodes */
+	uint32_t max_node_gpus; /* of one node */
 	char hash[65];          /* SHA-256 of the canonical form, hex */
 };
 
 /*
- * spec is a text like "64x8:v100" (nodes x GPUs : type), several with commas
- * between them, each with options: "32x8:v100:cpus=96:mem=512:racks=4" (cores,
- * GiB, racks that its nodes are spread over); "10x0:cpus=64" has CPUs only. Or
- * it is the name of a file: JSON ({"nodes": [{"count", "gpus", "type", "cpus",
+ * spec is a text like "64x8:v100" (nodes x GPUs : type), or several of these
+ * separated by commas, each with options: "32x8:v100:cpus=96:mem=512:racks=4" (cores,
+ * GiB, number of racks); "10x0:cpus=64" has CPUs only. Or spec names a file: JSON ({"nodes": [{"count", "gpus", "type", "cpus",
  * "mem_gib", "rack"|"racks", "name"}]}), or CSV in one of three forms: openb's
  * node list (sn,cpu_milli,memory_mib,gpu,model), Tiresias' cluster specification,
  * or orrery's own (name,gpus,type,cpus,mem_gib,rack).
@@ -46,14 +45,14 @@ struct cluster {
 struct cluster *cluster_load(const char *spec, struct orr_error *err);
 void cluster_free(struct cluster *c);
 
-/* The number of that GPU type (letters' case ignored), or CLUSTER_NO_TYPE. */
+/* Returns the number of a GPU type (case is ignored), or CLUSTER_NO_TYPE. */
 uint32_t cluster_type(const struct cluster *c, const char *name, size_t len);
 
-/* "V100|T4" to a bit mask of types; types that the cluster lacks are left out
- * (so the mask may be 0); an empty text is all types. */
+/* Turns "V100|T4" into a bit mask of types. Types that the cluster lacks are left
+ * out, so the mask may be 0; an empty text means all types. */
 uint64_t cluster_type_mask(const struct cluster *c, const char *types);
 
-/* The contents of a file, JSON or CSV; path is for messages. */
+/* Like cluster_load(), from the contents of a JSON or CSV file; path is for messages. */
 struct cluster *cluster_from_text(const char *path, const char *text, struct orr_error *err);
 
 /* ---- for the parsers (cluster_spec.c, cluster_file.c) ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A cluster from a JSON or CSV file; the forms are in cluster.h. */
+/* Reads a cluster from JSON or CSV; the formats are in cluster.h. */
 #include "cluster/cluster.h"
 
 #include "base/mem.h"
@@ -54,7 +54,7 @@ static int json_known_keys(const char *path, int i, const cJSON *o, struct orr_e
 			k++;
 		if (!*k)
 			return orr_fail(err, ORR_EINPUT,
-				"%s: $.nodes[%d]: unknown key \"%.60s\"; known are count, gpus, type, cpus, mem_gib, rack, racks, name",
+				"%s: $.nodes[%d]: unknown key \"%.60s\": expected count, gpus, type, cpus, mem_gib, rack, racks or name",
 				path, i, m->string);
 	}
 	return ORR_OK;
@@ -103,7 +103,7 @@ int cluster_from_json(struct cluster *c, const char *path, const char *text, str
 	int i = 0;
 	for (const cJSON *m = root->child; !rc && m; m = m->next)
 		if (strcmp(m->string, "nodes"))
-			rc = orr_fail(err, ORR_EINPUT, "%s: unknown key \"%.60s\"; known is nodes", path, m->string);
+			rc = orr_fail(err, ORR_EINPUT, "%s: unknown key \"%.60s\": expected nodes", path, m->string);
 	for (const cJSON *o = nodes ? nodes->child : NULL; !rc && o; o = o->next)
 		rc = json_nodes(c, path, i++, o, err);
 	cJSON_Delete(root);
@@ -116,13 +116,13 @@ enum { COLUMNS = 16 };
 
 struct table {
 	const char *path, *at; /* at: the next line */
-	size_t line;           /* number of the current one */
+	size_t line;           /* number of the current line */
 	const char *field[COLUMNS];
 	size_t len[COLUMNS];
 	int n;
 };
 
-/* False at the end. Skips empty lines; fields have no quotes in any of the three forms. */
+/* False at the end. Skips empty lines; none of the three formats has quoted fields. */
 static bool next_line(struct table *t)
 {
 	while (*t->at) {
@@ -155,10 +155,10 @@ static int column(const struct table *header, const char *name)
 	return -1;
 }
 
-/* What a column of numbers may hold. */
+/* Allowed values of a column of numbers. */
 struct cell {
-	double def;   /* where there is no column or it is empty; NAN: it must be there */
-	double scale; /* of the unit; 1: whole numbers */
+	double def;   /* of an absent or empty cell; NAN: required */
+	double scale; /* factor of the unit; 1: whole numbers */
 	double max;
 };
 
@@ -183,9 +183,9 @@ static char *text_of(const struct table *t, const struct table *header, const ch
 	return i >= 0 && i < t->n ? mem_strndup(t->field[i], t->len[i]) : mem_strdup("");
 }
 
-/* One form of CSV: the names of its columns. */
+/* One CSV format: the names of its columns. */
 struct form {
-	const char *key; /* the column that tells the form */
+	const char *key; /* the column that identifies the format */
 	const char *name, *gpus, *type, *cpu, *mem, *rack;
 	double cpu_scale, mem_scale;
 };
@@ -236,7 +236,7 @@ int cluster_from_csv(struct cluster *c, const char *path, const char *text, stru
 {
 	struct table header = { .path = path, .at = text };
 	if (!next_line(&header))
-		return orr_fail(err, ORR_EINPUT, "%s: is empty, expected a list of nodes", path);
+		return orr_fail(err, ORR_EINPUT, "%s: is empty: expected a list of nodes", path);
 	bool is_tiresias = column(&header, "num_switch") >= 0;
 	const struct form *f = column(&header, openb.key) >= 0 ? &openb : &own;
 	if (!is_tiresias && column(&header, f->gpus) < 0)
@@ -246,7 +246,7 @@ int cluster_from_csv(struct cluster *c, const char *path, const char *text, stru
 	while (next_line(&t)) {
 		int rc = is_tiresias ? tiresias_nodes(c, &t, &header, err) : csv_node(c, f, &t, &header, err);
 		if (rc) {
-			if (err && !strstr(err->text, path)) { /* from cluster_add(): say where */
+			if (err && !strstr(err->text, path)) { /* from cluster_add(): add the line */
 				struct orr_error inner = *err;
 				orr_fail(err, rc, "%s:%zu: %.600s", path, t.line, inner.text);
 			}

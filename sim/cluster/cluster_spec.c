@@ -15,7 +15,7 @@ struct group {
 
 static int bad(const char *spec, const char *part, size_t len, const char *expected, struct orr_error *err)
 {
-	return orr_fail(err, ORR_EINPUT, "cluster \"%.100s\": expected %s, found \"%.*s\" (or name a file: no such file is there)", spec,
+	return orr_fail(err, ORR_EINPUT, "cluster \"%.100s\": expected %s, found \"%.*s\" (a file of that name does not exist)", spec,
 		expected, (int)(len < 60 ? len : 60), part);
 }
 
@@ -53,7 +53,7 @@ static int parse_option(const char *spec, const char *s, size_t len, struct grou
 	else if (name == 5 && !memcmp(s, "racks", 5) && v >= 1 && v <= (double)g->nodes)
 		g->racks = (int64_t)v;
 	else
-		return bad(spec, s, len, "cpus=CORES, mem=GiB or racks=N (at most the nodes)", err);
+		return bad(spec, s, len, "cpus=CORES, mem=GiB or racks=N (at most the number of nodes)", err);
 	return ORR_OK;
 }
 

@@ -28,7 +28,7 @@ struct failures {
 /* A heap of each node's next change, least time (then node) on top. */
 struct failure_run {
 	const struct failures *f;
-	size_t at; /* in a trace */
+	size_t at; /* index of the next row of a trace */
 	struct change *heap;
 	uint32_t n;
 	struct rng *rng;
@@ -41,11 +41,11 @@ static bool parse_line(const char *s, size_t n, const struct cluster *c, struct 
 	*what = "time_s,node,event";
 	if (!b)
 		return false;
-	*what = "time_s: a number of seconds from 0 on";
+	*what = "time_s: a number of seconds, at least 0";
 	if (!num_seconds_ns(s, (size_t)(a - s), &out->t) || out->t < 0)
 		return false;
 	size_t len = (size_t)(b - a - 1);
-	*what = "node: a name or number of a node of the cluster";
+	*what = "node: the name or number of a node of the cluster";
 	for (out->node = 0; out->node < c->n_nodes; out->node++)
 		if (!strncmp(c->node[out->node].name, a + 1, len) && !c->node[out->node].name[len])
 			break;
@@ -75,9 +75,9 @@ static int parse(struct failures *f, const char *path, const char *text, const s
 				rc = orr_fail(err, ORR_EINPUT, "%s:%zu: expected %s, found \"%.*s\"", path, line, what,
 					(int)(len < 80 ? len : 80), s);
 			else if (f->n && x.t < f->change[f->n - 1].t)
-				rc = orr_fail(err, ORR_EINPUT, "%s:%zu: time_s goes back; sort the file by time", path, line);
+				rc = orr_fail(err, ORR_EINPUT, "%s:%zu: time_s decreases: sort the file by time", path, line);
 			else if (is_down[x.node] == x.fails)
-				rc = orr_fail(err, ORR_EINPUT, "%s:%zu: node %s is %s already", path, line, c->node[x.node].name,
+				rc = orr_fail(err, ORR_EINPUT, "%s:%zu: node %s is already %s", path, line, c->node[x.node].name,
 					x.fails ? "down" : "up");
 			else {
 				is_down[x.node] = x.fails;

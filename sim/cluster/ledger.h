@@ -3,7 +3,7 @@
  * ledger.h - time held and money paid, in whole numbers
  *
  * Time is in ns of a unit (an instance, a GPU, a part of a node), money in (1e-9 USD/h) x ns. Both are 128-bit whole numbers, so a
- * sum is exact in any order; a difference that wraps around 0 is good once what is missing has been added.
+ * sum is exact in any order, and may wrap below 0 in between.
  */
 #ifndef ORR_CLUSTER_LEDGER_H
 #define ORR_CLUSTER_LEDGER_H

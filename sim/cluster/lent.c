@@ -41,7 +41,7 @@ static uint32_t home_of(const struct lent *l, uint32_t number)
 	return number * 2654435761u >> 7 & l->mask;
 }
 
-/* Where it is, or the empty slot where it would be. */
+/* Slot of the instance, or the empty slot for it. */
 static uint32_t find(const struct lent *l, uint32_t number)
 {
 	uint32_t i = home_of(l, number);
@@ -75,7 +75,7 @@ struct lent_instance *lent_get(struct lent *l, uint32_t number)
 	return &l->slot[i];
 }
 
-/* Those behind it that would no longer be found move up (Knuth, The Art of Computer Programming 3, 6.4, algorithm R). */
+/* Empties a slot and moves up the entries behind it (Knuth, The Art of Computer Programming 3, 6.4, algorithm R). */
 static void close_gap(struct lent *l, uint32_t gap)
 {
 	for (uint32_t i = (gap + 1) & l->mask; l->slot[i].node != EMPTY; i = (i + 1) & l->mask) {
@@ -103,9 +103,9 @@ void lent_drop(struct lent *l, uint32_t number)
 	close_gap(l, i);
 }
 
-/* ---- those that wait ---- */
+/* ---- waiting instances ---- */
 
-/* Numbers are not used again, so whoever is still known and has no node waits. */
+/* Numbers are not reused, so an instance that is present without a node waits. */
 static bool is_in(const struct lent *l, uint32_t number)
 {
 	const struct lent_instance *x = &l->slot[find(l, number)];

@@ -19,7 +19,7 @@ const struct placement *placement_find(const char *name)
 
 /* ---- count ---- */
 
-/* The shared GPU with the least room that suffices, wherever it is; else a new one. */
+/* The shared GPU with the least sufficient room on any node; else a new one. */
 static bool share_anywhere(struct pool *p, const struct pool_request *r, uint32_t type)
 {
 	for (uint32_t n = bitset_next(&p->any_open[type], 0); n != BITSET_END; n = bitset_next(&p->any_open[type], n + 1)) {
@@ -63,8 +63,8 @@ static bool is_placed(const struct pool *p, uint32_t node)
 	return false;
 }
 
-/* The fullest node with room, lowest number first; not one that the job has already.
- * rack: UINT32_MAX any. */
+/* The fullest node with room (ties: the lowest number) that the job does not have yet.
+ * rack UINT32_MAX: any. */
 static bool fullest(struct pool *p, const struct pool_request *r, uint32_t type, uint32_t gpus, uint32_t rack)
 {
 	for (uint32_t f = gpus; f <= p->widest[type]; f++) {
@@ -81,7 +81,7 @@ static bool fullest(struct pool *p, const struct pool_request *r, uint32_t type,
 	return false;
 }
 
-/* A part of a GPU: the fullest node that has a shared GPU with room, else the fullest. */
+/* For a part of a GPU: the fullest node that has a shared GPU with room, else the fullest. */
 static bool share_consolidated(struct pool *p, const struct pool_request *r, uint32_t type, uint32_t rack)
 {
 	uint32_t best = UINT32_MAX, best_slot = POOL_NO_SLOT;
@@ -141,7 +141,7 @@ const struct placement placement_consolidate = { "consolidate", "the fullest nod
 
 /* ---- spread ---- */
 
-/* How many of the job's GPUs the node can take, CPUs and memory considered. */
+/* Number of the job's GPUs that the node can take, limited by CPUs and memory too. */
 static uint32_t room(const struct pool *p, uint32_t n, const struct pool_request *r)
 {
 	uint32_t k = p->node[n].free_gpus < r->gpus ? p->node[n].free_gpus : r->gpus;
@@ -156,8 +156,8 @@ static int by_node(const void *a, const void *b)
 	return (x->node > y->node) - (x->node < y->node);
 }
 
-/* Level by level from the top: a node gives its k-th GPU when no other has more free. The
- * nodes are walked in order at each level, so ties go to the lowest number. */
+/* Level by level from the top: a node gives a GPU when no other node has more free. Each
+ * level visits nodes in order, so ties go to the lowest number. */
 static bool place_spread(struct pool *p, const struct pool_request *r, uint32_t type)
 {
 	if (r->gpu_milli < 1000) {
@@ -174,7 +174,7 @@ static bool place_spread(struct pool *p, const struct pool_request *r, uint32_t 
 		return false;
 	uint32_t left = r->gpus;
 	for (uint32_t level = p->widest[type]; level && left; level--) {
-		/* Nodes that began with this many free join; those that joined give one each. */
+		/* Nodes with this many free GPUs join; each joined node gives one. */
 		const struct bitset *b = pool_bucket(p, type, level);
 		uint32_t joined = p->n_scratch;
 		for (uint32_t n = bitset_next(b, 0); n != BITSET_END; n = bitset_next(b, n + 1))
@@ -197,7 +197,7 @@ static bool place_spread(struct pool *p, const struct pool_request *r, uint32_t 
 	return !left;
 }
 
-const struct placement placement_spread = { "spread", "one GPU at a time on the node with most free GPUs", false, place_spread, false };
+const struct placement placement_spread = { "spread", "one GPU at a time on the node with the most free GPUs", false, place_spread, false };
 
 /* ---- best-fit ---- */
 
@@ -206,7 +206,7 @@ static double part(int64_t free, int64_t take, int64_t of)
 	return free == INT64_MAX || of <= 0 ? 0 : (double)(free - take) / (double)of;
 }
 
-/* What would be left of the node, as a sum of parts: 0 full, 3 empty. */
+/* Free share of the node after placing, summed over GPUs, CPUs and memory: 0 full, 3 empty. */
 static double left_over(const struct pool *p, uint32_t n, const struct pool_request *r)
 {
 	const struct cluster_node *c = &p->cluster->node[n];
@@ -248,7 +248,7 @@ static bool place_best_fit(struct pool *p, const struct pool_request *r, uint32_
 	return true;
 }
 
-const struct placement placement_best_fit = { "best-fit", "the node where least is left over, of GPUs, CPUs and memory", false,
+const struct placement placement_best_fit = { "best-fit", "the node with the least left over of GPUs, CPUs and memory", false,
 	place_best_fit, false };
 
 /* ---- topology ---- */
@@ -258,10 +258,10 @@ static uint32_t rack_free(const struct pool *p, uint32_t rack, uint32_t type)
 	return p->rack_free[rack * p->cluster->n_types + type];
 }
 
-/* The job in one rack: the one with the fewest free GPUs where it can be consolidated. */
+/* Consolidates the job in one rack: the rack with the fewest free GPUs that can hold it. */
 static bool one_rack(struct pool *p, const struct pool_request *r, uint32_t type)
 {
-	uint32_t tried = 0; /* racks with at most this many free GPUs have been tried */
+	uint32_t tried = 0; /* racks with at most this many free GPUs were tried */
 	for (;;) {
 		uint32_t least = UINT32_MAX;
 		for (uint32_t k = 0; k < p->cluster->n_racks; k++) {
@@ -280,7 +280,7 @@ static bool one_rack(struct pool *p, const struct pool_request *r, uint32_t type
 	}
 }
 
-/* Over several: the racks with most free GPUs first, the freest nodes of each first. */
+/* Spans racks: those with the most free GPUs first, and in each the nodes with the most free GPUs. */
 static bool many_racks(struct pool *p, const struct pool_request *r, uint32_t type)
 {
 	uint32_t left = r->gpus, racks = p->cluster->n_racks;

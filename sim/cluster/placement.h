@@ -8,17 +8,17 @@
  *                lowest number first; a larger one takes whole empty nodes and the
  *                fullest node with room for the rest (HeliosArtifact, "consolidate")
  *   spread       one GPU at a time on the node with the most free GPUs
- *   best-fit     on the node where least is left over afterwards, counting GPUs,
- *                CPUs and memory as parts of the node (Kubernetes' MostAllocated);
- *                larger jobs as consolidate
- *   topology     in the rack that it fills best, consolidated there; over as few
- *                racks as possible if it must span
+ *   best-fit     the node with the least left over, counting GPUs, CPUs and memory
+ *                as shares of the node (Kubernetes' MostAllocated); larger jobs as
+ *                consolidate
+ *   topology     consolidated in the rack that it fills best; a job that must span
+ *                takes as few racks as possible
  *   fgd          where the expected fragmentation grows least (Weng et al., "Beware
  *                of Fragmentation", USENIX ATC 2023, section 4); larger jobs as
  *                consolidate
  *
- * A request for a part of a GPU takes, on the node chosen, the shared GPU with the
- * least room that suffices, else opens a whole one.
+ * A request for a part of a GPU takes the shared GPU with the least sufficient room
+ * on the chosen node, else opens a whole one.
  */
 #ifndef ORR_CLUSTER_PLACEMENT_H
 #define ORR_CLUSTER_PLACEMENT_H

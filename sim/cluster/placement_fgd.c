@@ -13,9 +13,9 @@
  * requests. The task goes where F_n grows least (ties: the lowest node). For a task
  * that shares a GPU, each GPU of the node is tried (section 4.2).
  *
- * The growth for (request, node) depends on the node's state alone, so it is kept
- * until the node changes: a placement costs one look per node, and a computation
- * only for nodes that changed since this request was last placed.
+ * The growth for (request, node) depends on the node's state alone, so it is cached
+ * until the node changes: a placement reads the cache once per node and computes
+ * only the nodes that changed since this request was last placed.
  */
 #include "cluster/placement.h"
 
@@ -35,7 +35,7 @@ static uint32_t free_of_slot(const struct pool *p, uint32_t n, uint32_t i)
 	return 1000u - p->slot_milli[p->slot_base[n] + i];
 }
 
-/* A node's state as fragmentation sees it. */
+/* The state of a node on which fragmentation depends. */
 struct state {
 	int64_t cpu, mem;
 	uint32_t type, whole; /* whole GPUs free */
@@ -87,7 +87,7 @@ static void take_resources(struct state *s, const struct pool_request *r)
 		s->mem -= r->mem_mib;
 }
 
-/* Growth if the request took this shared GPU (index into parts), or a whole one. */
+/* Growth if the request takes this shared GPU (index into parts), or with POOL_WHOLE a whole one. */
 static double growth_of_share(const struct pool *p, const struct state *before, double f0, uint32_t i, const struct pool_request *r)
 {
 	struct state s = *before;
@@ -101,7 +101,8 @@ static double growth_of_share(const struct pool *p, const struct state *before, 
 	return expected_fragment(p, &s) - f0;
 }
 
-static void try_share(const struct pool *p, uint32_t n, const struct state *s, double f0, const struct pool_request *r, struct fgd_growth *g)
+static void try_share(
+	const struct pool *p, uint32_t n, const struct state *s, double f0, const struct pool_request *r, struct fgd_growth *g)
 {
 	uint32_t k = 0;
 	for (uint32_t i = 0; s->n_parts && i < p->cluster->node[n].gpus; i++) {
@@ -145,7 +146,7 @@ static void compute(const struct pool *p, uint32_t n, const struct pool_request 
 	}
 }
 
-/* The row of the cache for this request, or NULL if it is not one of the mix. */
+/* The cache row of this request; NULL if it is not in the mix. */
 static struct fgd_growth *row_of(struct pool *p, const struct pool_request *r)
 {
 	for (size_t i = 0; i < p->mix.n; i++) {

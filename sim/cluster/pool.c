@@ -76,7 +76,7 @@ uint32_t pool_best_slot(const struct pool *p, uint32_t node, uint32_t milli)
 	return best;
 }
 
-/* Moves gpus of CPU and memory with a piece; sign -1 takes, +1 gives. */
+/* Takes (sign -1) or gives (+1) a piece: GPUs with their share of CPU and memory. */
 static void move_piece(struct pool *p, const struct pool_alloc *a, struct pool_piece *x, int sign)
 {
 	struct pool_node *s = &p->node[x->node];
@@ -334,7 +334,7 @@ static bool place(struct pool *p, const struct pool_request *r, uint32_t *type)
 	return false;
 }
 
-/* A slot number for a shared GPU that is to be opened: any that is not in use. */
+/* Picks a free slot number for each shared GPU to open. */
 static void open_slots(struct pool *p)
 {
 	for (uint32_t i = 0; i < p->n_scratch; i++) {
@@ -392,7 +392,7 @@ const char *pool_take_at(
 	uint32_t sum = 0, type = CLUSTER_NO_TYPE;
 	p->n_scratch = 0;
 	if (r->gpu_milli < 1000)
-		return "a job that shares a GPU cannot be given nodes; use orr_try_start()";
+		return "a job that shares a GPU cannot be given nodes: use orr_try_start()";
 	if (!r->gpus && n != 1)
 		return "a job without GPUs runs on one node";
 	for (size_t i = 0; i < n; i++) {
@@ -400,16 +400,16 @@ const char *pool_take_at(
 			return "there is no such node";
 		const struct cluster_node *c = &p->cluster->node[node[i]];
 		if (!gpus[i] && r->gpus)
-			return "zero GPUs of a node were asked for";
+			return "zero GPUs of a node were requested";
 		if (!p->node[node[i]].is_up)
-			return "a node that is down was asked for";
+			return "a node that is down was requested";
 		if (p->node[node[i]].is_closed)
-			return "a node that is about to go was asked for";
+			return "a node that was given notice was requested";
 		for (size_t k = 0; k < i; k++)
 			if (node[k] == node[i])
 				return "a node is named twice";
 		if (p->node[node[i]].free_gpus < gpus[i])
-			return "over-allocation: the GPUs asked for are taken";
+			return "over-allocation: the requested GPUs are taken";
 		if (c->type != CLUSTER_NO_TYPE && gpus[i] && !(r->types >> c->type & 1))
 			return "the job may not run on that type of GPU";
 		if (gpus[i] && type != CLUSTER_NO_TYPE && c->type != type)
@@ -422,7 +422,7 @@ const char *pool_take_at(
 		pool_put_piece(p, node[i], gpus[i], POOL_WHOLE, 0);
 	}
 	if (sum != r->gpus || !n)
-		return "the GPUs given do not add up to what the job asks for";
+		return "the given GPUs do not add up to the job's request";
 	if (r->cpu_milli > p->cpu_free || r->mem_mib > p->mem_free)
 		return "over-allocation: the CPUs or memory that the job needs are taken";
 	commit(p, r, type, out);
@@ -476,7 +476,7 @@ static const char *check_node(const struct pool *p, uint32_t n, const struct tal
 	if (c->mem_mib >= 0 && (s->mem_free < 0 || s->mem_free + held->mem != c->mem_mib))
 		return "memory of a node does not add up";
 	if (c->type != CLUSTER_NO_TYPE && bitset_has(pool_bucket(p, c->type, s->free_gpus), n) == s->is_closed)
-		return s->is_closed ? "a node that is about to go is in a bucket" : "a node is not in the bucket of its free GPUs";
+		return s->is_closed ? "a closed node is in a bucket" : "a node is not in the bucket of its free GPUs";
 	return NULL;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * pool.h - what is free on a cluster now, and who gets it
+ * pool.h - the free resources of a cluster, and their allocation
  *
  * A struct pool belongs to one run. A request is placed by one of the placement
  * rules and becomes an allocation, a list of pieces (node, GPUs). A job never
@@ -8,10 +8,10 @@
  *
  * Invariants: for every node that is up, whole GPUs free + GPUs in pieces + GPUs
  * opened for sharing = GPUs of the node; CPU and memory likewise; a node sits in
- * exactly the bucket of its number of free GPUs; a node that is down or closed sits in none,
- * and its free GPUs do not count as free (but those of an idle one as idle).
- * Under the `count` placement CPUs and memory are counted for the whole cluster,
- * not by node ("only the number of free GPUs matters").
+ * exactly the bucket of its number of free GPUs. A node that is down or closed sits in none;
+ * its free GPUs do not count as free, but they count as idle if all of them are free.
+ * Under the `count` placement CPUs and memory are counted for the whole cluster, not by
+ * node.
  *
  * Units: 1/1000 of a core or of a GPU (milli), MiB. CPUs and memory of a request
  * are for the whole job and go with its GPUs, in equal parts per GPU.
@@ -54,18 +54,18 @@ struct pool_node {
 	uint32_t open;              /* shared GPUs */
 	uint32_t version;           /* grows with each change */
 	bool is_up;
-	bool is_closed; /* what runs there goes on, and nothing new is placed */
+	bool is_closed; /* its jobs go on, and nothing new is placed */
 };
 
 struct pool;
 
-/* How requests are spread over nodes. Puts pieces into p->scratch (n_scratch of them) and
- * returns true, or returns false; changes nothing else. */
+/* A rule that places requests on nodes: place() puts n_scratch pieces into p->scratch and
+ * returns true, or returns false; it changes nothing else. */
 struct placement {
 	const char *name, *doc;
-	bool ignores_nodes; /* count: CPUs and memory by the cluster only */
+	bool ignores_nodes; /* count: CPUs and memory are counted for the cluster */
 	bool (*place)(struct pool *p, const struct pool_request *r, uint32_t type);
-	bool spans_types_by_score; /* looks at all admissible types itself: type is CLUSTER_NO_TYPE */
+	bool spans_types_by_score; /* the rule chooses the type: place() gets CLUSTER_NO_TYPE */
 };
 
 /* Popularity of request shapes, for fgd. */
@@ -98,7 +98,7 @@ struct pool {
 	struct fgd_growth *fgd; /* [shape * n_nodes + node], what the fgd rule has computed; NULL: nothing yet */
 };
 
-const struct placement *placement_find(const char *name); /* NULL if there is none */
+const struct placement *placement_find(const char *name); /* NULL: unknown name */
 extern const struct placement *const placements[];        /* ends with NULL */
 
 struct pool *pool_new(const struct cluster *c, const struct placement *p);
@@ -110,21 +110,21 @@ void pool_set_mix(struct pool *p, const struct pool_mix *mix);
 bool pool_could_ever_fit(const struct cluster *c, const struct placement *pl, const struct pool_request *r);
 
 bool pool_fits(struct pool *p, const struct pool_request *r);
-/* The same, if these allocations were given back first. */
+/* Would the request fit if these allocations were given back first? */
 bool pool_fits_without(struct pool *p, const struct pool_request *r, struct pool_alloc *const *given, size_t n);
 bool pool_take(struct pool *p, const struct pool_request *r, struct pool_alloc *out);
-/* The given nodes, whole GPUs; NULL if done, else what is wrong (a literal). */
+/* Allocates whole GPUs of the given nodes. Returns NULL, or the error (a literal). */
 const char *pool_take_at(
 	struct pool *p, const struct pool_request *r, const uint32_t *node, const uint32_t *gpus, size_t n, struct pool_alloc *out);
 void pool_give(struct pool *p, struct pool_alloc *a);
 
-/* A node goes or comes back. Allocations on it must have been given back before. */
+/* A node goes down or comes up. Its allocations must have been given back before. */
 void pool_node_down(struct pool *p, uint32_t node);
 void pool_node_up(struct pool *p, uint32_t node);
-/* A node that is up and will go: nothing new is placed there. It is open again once it has been down and up. */
+/* Closes a node that is up: nothing new is placed there until it has been down and up again. */
 void pool_node_close(struct pool *p, uint32_t node);
 
-/* NULL if every invariant holds, given all allocations in use; else what is broken. */
+/* Checks the invariants against all allocations in use. Returns NULL, or the error (a literal). */
 const char *pool_check(const struct pool *p, const struct pool_alloc *const *allocs, size_t n);
 
 /* ---- for the placement rules ---- */
@@ -133,11 +133,11 @@ static inline struct bitset *pool_bucket(const struct pool *p, uint32_t type, ui
 	return &p->bucket[(size_t)type * (p->cluster->max_node_gpus + 1) + free_gpus];
 }
 void pool_put_piece(struct pool *p, uint32_t node, uint32_t gpus, uint32_t slot, uint32_t milli);
-/* Would gpus of the request's whole GPUs fit on the node, with their part of CPU and memory? */
+/* Does the node have room for this many of the request's GPUs, with their share of CPU and memory? */
 bool pool_node_has_room(const struct pool *p, uint32_t node, const struct pool_request *r, uint32_t gpus);
-/* The request's CPU and memory that go with gpus of its GPUs. */
+/* The share of the request's CPU or memory that goes with this many of its GPUs. */
 int64_t pool_part(int64_t whole, uint32_t gpus, uint32_t of);
-/* The best shared or whole GPU of a node for a fractional request: its slot, POOL_WHOLE to
+/* Returns the slot of the best shared GPU of a node for a fractional request, POOL_WHOLE to
  * open a new one, or POOL_NO_SLOT. */
 #define POOL_NO_SLOT (UINT32_MAX - 1)
 uint32_t pool_best_slot(const struct pool *p, uint32_t node, uint32_t milli);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * source.h - a capacity source: instances that join and leave, and their prices, as an availability set has them
+ * source.h - a capacity source: instances that join and leave, and their prices, read from an availability set
  *
  * A source has two streams of rows: those of its set, and those of a second set of which only prices count. The caller reads a row
- * as early as its notice allows, and takes it when it happens. Zones and types of rows are numbers of `names`, the same for both
+ * as early as its notice allows, and takes it when it happens. The zones and types of rows are numbers of `names`, common to both
  * streams; 0 is "".
  *
- * A market: instances of one zone and type that share a price, the last one that a price row named for them, else the default. An
- * instance whose own row names a price is in none. Prices are in 1e-9 USD/h.
+ * A market is the instances of one zone and type that share a price: the last that a price row set, else the default. An instance
+ * whose own row names a price belongs to no market. Prices are in 1e-9 USD/h.
  *
- * Invariant: rows come in order of time. A market costs what the rows said so far, whenever it was first asked for.
+ * Invariant: rows come in order of time. The price of a market does not depend on when the market was created.
  */
 #ifndef ORR_CLUSTER_SOURCE_H
 #define ORR_CLUSTER_SOURCE_H
@@ -31,7 +31,7 @@ struct source_rows {
 struct source_market {
 	uint32_t zone, type;
 	int64_t price, since;
-	timeline_sum before; /* cost up to `since` of an instance that is live from 0 on */
+	timeline_sum before; /* cost up to `since` of an instance that has lived from time 0 on */
 };
 
 struct source {
@@ -39,7 +39,7 @@ struct source {
 	struct strtab *names;
 	struct source_market *market;
 	uint32_t n_markets, cap_markets;
-	struct source_quote *quote; /* the last price row of each (zone, type) that rows name, 0 for any */
+	struct source_quote *quote; /* the last price row of each (zone, type); 0: any */
 	uint32_t n_quotes, cap_quotes;
 	uint64_t quotes;
 	int64_t default_price;
@@ -54,7 +54,7 @@ struct source_config {
 
 void source_open(struct source *s, const struct source_config *c);
 void source_close(struct source *s);
-/* The name of a text of the stream's set. */
+/* Returns the name of a text of the stream's set. */
 uint32_t source_name(struct source *s, enum source_stream k, uint32_t text);
 
 /* Time of the first row that has not been read; ORR_NEVER: none. */
@@ -62,13 +62,13 @@ static inline int64_t source_next_ns(const struct source *s, enum source_stream 
 {
 	return s->rows[k].has_next ? s->rows[k].next.t_ns : ORR_NEVER;
 }
-/* Reads that row and takes it. */
+/* Reads and takes that row. */
 struct avail_rec source_pass(struct source *s, enum source_stream k);
-/* Reads that row; it is to be taken. The pointer is good until the next row is read. */
+/* Reads that row, to be taken later. The pointer is valid until the next row is read. */
 const struct avail_rec *source_read(struct source *s, enum source_stream k);
-/* Puts a row that was just passed behind those that are to be taken. */
+/* Appends a row that was just passed to those that are to be taken. */
 void source_put_back(struct source *s, enum source_stream k, const struct avail_rec *r);
-/* Takes the first row that was read and not taken. */
+/* Takes the first of the rows that were read. */
 struct avail_rec source_take(struct source *s, enum source_stream k);
 /* Time of that row; ORR_NEVER: none. */
 static inline int64_t source_due_ns(const struct source *s, enum source_stream k)
@@ -77,12 +77,12 @@ static inline int64_t source_due_ns(const struct source *s, enum source_stream k
 	return rows->first < rows->n ? rows->ahead[rows->first].t_ns : ORR_NEVER;
 }
 
-/* The number of a market, which exists from now on; at the time now. */
+/* Returns the number of a market; creates it if it is new. */
 uint32_t source_market(struct source *s, uint32_t zone, uint32_t type, int64_t now);
-/* A price row happens: changed(), which may be NULL, is called for each of its markets, `more` the difference. */
+/* Applies a price row. Calls changed(), unless NULL, for each of its markets, with the difference in price. */
 void source_price(
 	struct source *s, const struct avail_rec *r, int64_t now, void (*changed)(void *ctx, uint32_t market, int64_t more), void *ctx);
-/* What an instance of the market has cost, up to a constant: (1e-9 USD/h) x ns. */
+/* Cost of an instance of the market so far, up to a constant: (1e-9 USD/h) x ns. */
 timeline_sum source_reading(const struct source *s, uint32_t market, int64_t now);
 
 #endif

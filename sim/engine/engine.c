@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The queue holds a time, a priority and a slot; what is to happen lies in the
- * record of that slot. A cancelled event leaves its entry in the queue and its
- * record taken (with no function) until the entry is reached or swept out, so a
- * slot never has two entries.
+ * The queue holds a time, a priority and a slot; the record of the slot holds the
+ * callback. A cancelled event keeps its queue entry and its record, without a
+ * function, until the entry is reached or swept, so a slot never has two entries.
  */
 #include "engine/engine.h"
 
@@ -16,29 +15,28 @@
 enum {
 	CHUNK_BITS = 12, /* records per chunk: 256 KiB */
 	CHUNK_RECORDS = 1 << CHUNK_BITS,
-	DEAD_ALLOWED = 1024 /* cancelled events that may lie about, beside half the pending ones */
+	DEAD_ALLOWED = 1024 /* cancelled events that may stay in the queue, besides half the number of pending ones */
 };
 
 static const uint32_t NO_SLOT = UINT32_MAX;
 
-/* A record has a line of the cache to itself: each event touches one. */
+/* One cache line per record: each event touches one. */
 struct record {
 	alignas(64) eng_fn fn; /* NULL: cancelled */
 	void *ctx;
 	uint64_t subject, arg;
-	uint32_t generation; /* changes when the event happens or is cancelled; 0: used up */
+	uint32_t generation; /* changes when the event happens or is cancelled; 0: exhausted */
 	uint32_t next_free;
 };
 
 struct engine {
 	struct eng_clock clock;                  /* first: see eng_now() */
 	uint64_t scheduled, happened, cancelled; /* so far */
-	uint32_t free_slot;                      /* there always is one */
-	uint32_t slots;                          /* ever used */
-	bool is_stopped;
-	size_t dead; /* cancelled and still in the queue */
+	uint32_t free_slot;                      /* never empty */
+	uint32_t slots;                          /* used so far */
+	size_t dead;                             /* cancelled and still in the queue */
 	struct record **chunk;
-	void **raw; /* what to free of each chunk */
+	void **raw; /* pointers to free, by chunk */
 	size_t chunks, chunk_capacity, raw_capacity;
 	struct ladder queue;
 };
@@ -67,7 +65,7 @@ static void add_chunk(struct engine *e)
 	e->chunks++;
 }
 
-/* Puts a slot never used before on the list of free ones, which is empty. */
+/* Puts an unused slot on the free list, which is empty. */
 __attribute__((noinline, cold)) static void add_slot(struct engine *e)
 {
 	if (e->slots == NO_SLOT)
@@ -110,8 +108,8 @@ uint64_t eng_happened(const struct engine *e)
 	return e->happened;
 }
 
-/* A slot whose generations are used up is not used again: no handle ever names
- * two events. */
+/* A slot with exhausted generations is retired, so that no handle ever names two
+ * events. */
 static inline void release_slot(struct engine *e, uint32_t slot, struct record *r)
 {
 	if (r->generation == 0)
@@ -192,9 +190,9 @@ bool eng_next_time(struct engine *e, int64_t *t_ns)
 	return x != NULL;
 }
 
-/* The record is given back before the function is called: what it schedules
- * first finds that record in the cache. */
-static inline bool step(struct engine *e)
+/* The record is released before the callback: the next event that it schedules
+ * reuses the record while it is in the cache. */
+bool eng_step(struct engine *e)
 {
 	const struct ladder_entry *x = first_alive(e);
 	if (!x)
@@ -210,21 +208,4 @@ static inline bool step(struct engine *e)
 	e->happened++;
 	fn(e, ctx, subject, arg);
 	return true;
-}
-
-bool eng_step(struct engine *e)
-{
-	return step(e);
-}
-
-void eng_run(struct engine *e)
-{
-	e->is_stopped = false;
-	while (!e->is_stopped && step(e))
-		;
-}
-
-void eng_stop(struct engine *e)
-{
-	e->is_stopped = true;
 }

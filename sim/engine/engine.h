@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * engine.h - the clock and the events that move it
+ * engine.h - simulated clock and event queue
  *
- * Time is int64_t nanoseconds and never goes back. Events happen in the total
- * order (time, priority, sequence), sequence being the order of scheduling; so
- * the same calls give the same run, whatever the queue inside. The engine knows
- * nothing of what an event means: it calls a function.
+ * Time is int64_t nanoseconds and never decreases. Events happen in the total
+ * order (time, priority, sequence), where sequence is the order of scheduling, so
+ * the same calls give the same run for any implementation of the queue. An event
+ * is a callback; the engine does not know its meaning.
  *
  * Invariant: every pending event lies at or after eng_now(). Handles carry a
  * generation, so cancelling an event that has happened is harmless. No memory
@@ -21,7 +21,7 @@
 
 struct engine;
 
-/* What happens: ctx is the model, subject and arg are its own business. */
+/* The callback of an event; ctx, subject and arg as given to eng_at(). */
 typedef void (*eng_fn)(struct engine *e, void *ctx, uint64_t subject, uint64_t arg);
 
 /* A pending event. {0,0} is no event; eng_cancel() of it returns false. */
@@ -32,7 +32,7 @@ struct eng_event {
 struct engine *eng_new(void);
 void eng_free(struct engine *e);
 
-/* An engine begins with its clock: reading it costs no call. */
+/* An engine begins with its clock, so that eng_now() is inlined. */
 struct eng_clock {
 	int64_t now_ns;
 };
@@ -40,24 +40,20 @@ static inline int64_t eng_now(const struct engine *e)
 {
 	return ((const struct eng_clock *)(const void *)e)->now_ns;
 }
-size_t eng_pending(const struct engine *e);    /* events not yet happened or cancelled */
-uint64_t eng_happened(const struct engine *e); /* events that have happened */
+size_t eng_pending(const struct engine *e);    /* number of pending events */
+uint64_t eng_happened(const struct engine *e); /* number of events that have happened */
 
-/* Schedules fn at t_ns >= eng_now(e); an earlier time is taken as now. Lower
- * priorities go first at equal times (0..255). */
+/* Schedules fn at t_ns >= eng_now(e); an earlier time becomes now. At equal
+ * times, lower priorities (0..255) go first. */
 struct eng_event eng_at(struct engine *e, int64_t t_ns, unsigned priority, eng_fn fn, void *ctx, uint64_t subject, uint64_t arg);
 
-/* True if the event was pending; it will not happen. */
+/* Cancels an event; true if it was pending. */
 bool eng_cancel(struct engine *e, struct eng_event ev);
 
 /* The time of the next event, or false if there is none. */
 bool eng_next_time(struct engine *e, int64_t *t_ns);
 
-/* Lets one event happen; false if there is none. */
+/* Runs the next event; false if there is none. */
 bool eng_step(struct engine *e);
-
-/* Steps until there is no event or eng_stop() was called from one. */
-void eng_run(struct engine *e);
-void eng_stop(struct engine *e);
 
 #endif

@@ -7,15 +7,15 @@
 
 enum {
 	CHUNK_BLOCKS = 255,  /* with room to align: 64 KiB */
-	SHORT_BLOCKS = 2,    /* a bucket up to this size is sorted, not dealt */
-	PER_BUCKET = 8,      /* entries aimed at in a bucket of a finer rung */
-	FEW_BUCKETS = 1024,  /* a rung may have this many without looking at memory */
-	PER_BIG_BUCKET = 16, /* as PER_BUCKET, beyond FEW_BUCKETS: half-full blocks cost memory */
-	MAX_BUCKETS = 8192   /* so that the tails of all lists stay in the second-level cache */
+	SHORT_BLOCKS = 2,    /* a bucket of at most this size is sorted, not divided */
+	PER_BUCKET = 8,      /* target number of entries per bucket of a finer rung */
+	FEW_BUCKETS = 1024,  /* a rung may have this many whatever their memory */
+	PER_BIG_BUCKET = 16, /* like PER_BUCKET, beyond FEW_BUCKETS: half-full blocks waste memory */
+	MAX_BUCKETS = 8192   /* keeps the tails of all lists in the second-level cache */
 };
 
-/* One instant: a list per priority. read is where the front was when it left the
- * lane, or NULL for the lane's first entry. */
+/* One instant: a list per priority. read is the position at which the front left the
+ * lane, or NULL for the first entry of the lane. */
 struct ladder_lanes {
 	uint64_t used[LADDER_LANES / 64];
 	unsigned current;
@@ -62,7 +62,7 @@ static struct ladder_entry *block_end(const struct ladder_list *l, struct ladder
 	return b->next ? b->entry + LADDER_BLOCK_ENTRIES : l->write;
 }
 
-/* As ladder_append(), where l has no room. */
+/* ladder_append() for a list whose last block is full. */
 void ladder_append_block(struct ladder *q, struct ladder_list *l, struct ladder_entry x)
 {
 	struct ladder_block *b = block_new(q);
@@ -95,8 +95,8 @@ void ladder_close(struct ladder *q)
 	mem_free(q->chunk);
 }
 
-/* Tells the caller of block b of list l a little before it becomes the front: by
- * then what its entries name has come from memory. */
+/* Announces block b of list l to the caller shortly before it becomes the front, so
+ * that the records of its entries are prefetched. */
 static void tell_near(struct ladder *q, const struct ladder_list *l, struct ladder_block *b)
 {
 	if (q->near && b)
@@ -105,8 +105,8 @@ static void tell_near(struct ladder *q, const struct ladder_list *l, struct ladd
 
 /* ---- lanes: many entries of one instant ---- */
 
-/* The front has reached its stop inside a lane: finds what follows in that lane.
- * False if the lane is empty now. */
+/* The front has reached its stop inside a lane: advances to the next block of the
+ * lane. False if the lane is empty. */
 static bool view_next(struct ladder *q)
 {
 	struct ladder_lanes *v = q->view;
@@ -129,7 +129,7 @@ static bool view_next(struct ladder *q)
 	return true;
 }
 
-/* The front leaves the lane it is in, to come back later; the bottom is empty. */
+/* The front leaves its lane and will return; the bottom is empty. */
 static void view_leave(struct ladder *q)
 {
 	struct ladder_lanes *v = q->view;
@@ -139,7 +139,7 @@ static void view_leave(struct ladder *q)
 	q->cur = q->stop = q->bottom;
 }
 
-/* The lowest priority with entries; LADDER_LANES if none. */
+/* The lowest priority that has entries; LADDER_LANES if none. */
 static unsigned first_lane(const struct ladder_lanes *v)
 {
 	for (unsigned w = 0; w < LADDER_LANES / 64; w++)
@@ -200,7 +200,7 @@ static size_t buckets_wanted(size_t count)
 	return wanted < MAX_BUCKETS ? wanted : MAX_BUCKETS;
 }
 
-/* Buckets from s->min to s->max, all empty. */
+/* Makes empty buckets that cover s->min to s->max. */
 static void open_rung(struct ladder *q, const struct ladder_survey *s, uint64_t limit)
 {
 	size_t wanted = buckets_wanted(s->count);
@@ -222,8 +222,8 @@ static void open_rung(struct ladder *q, const struct ladder_survey *s, uint64_t 
 	}
 }
 
-/* Deals all of l into a new level below the deepest; limit is the end of what
- * that level may span. */
+/* Distributes the entries of l over a new level below the deepest; the level must not
+ * reach beyond limit. */
 static void deal(struct ladder *q, struct ladder_list l, const struct ladder_survey *s, uint64_t limit)
 {
 	bool is_instant = s->min == s->max;
@@ -253,7 +253,7 @@ static bool comes_before(const struct ladder_entry *a, const struct ladder_entry
 	return a->time < b->time || (a->time == b->time && a->priority < b->priority);
 }
 
-/* Puts x behind the entries that come before it or are its equals. */
+/* Inserts x behind all entries that precede or equal it. */
 static void bottom_insert(struct ladder *q, struct ladder_entry x)
 {
 	struct ladder_entry *p = q->stop++;
@@ -264,7 +264,7 @@ static void bottom_insert(struct ladder *q, struct ladder_entry x)
 	*p = x;
 }
 
-/* The bottom has grown long: it becomes a rung, and is empty. */
+/* The bottom is too long: makes it a rung, which leaves it empty. */
 static void bottom_to_rung(struct ladder *q)
 {
 	struct ladder_survey s = { (size_t)(q->stop - q->cur), q->cur->time, q->stop[-1].time };
@@ -318,7 +318,7 @@ static struct ladder_survey survey_list(const struct ladder_list *l)
 	return s;
 }
 
-/* True if l has so few entries that they are sorted, not dealt. */
+/* True if l has few enough entries to be sorted. */
 static bool is_short(const struct ladder_list *l)
 {
 	const struct ladder_block *b = l->first;
@@ -327,7 +327,7 @@ static bool is_short(const struct ladder_list *l)
 	return !b;
 }
 
-/* Sorts l into the bottom, which is empty. */
+/* Moves l, sorted, to the bottom, which is empty. */
 static void sort_to_bottom(struct ladder *q, struct ladder_list l, uint64_t end)
 {
 	q->cur = q->stop = q->bottom;
@@ -341,7 +341,7 @@ static void sort_to_bottom(struct ladder *q, struct ladder_list l, uint64_t end)
 	q->bottom_end = end;
 }
 
-/* Moves the top to a rung or, if it is short, to the bottom. */
+/* Moves the entries of the top to a rung or, if they are few, to the bottom. */
 static void take_top(struct ladder *q)
 {
 	struct ladder_list l = q->top;
@@ -354,8 +354,8 @@ static void take_top(struct ladder *q)
 		deal(q, l, &s, UINT64_MAX);
 }
 
-/* Moves the first bucket in use of the deepest rung down; closes the rung if
- * there is none. */
+/* Moves the first nonempty bucket of the deepest rung down; closes the rung if all are
+ * empty. */
 static void take_bucket(struct ladder *q)
 {
 	struct ladder_rung *r = &q->rung[q->depth];
@@ -383,7 +383,7 @@ static void take_bucket(struct ladder *q)
 	}
 }
 
-/* The front is used up: finds the entries that come next, false if there are none. */
+/* The front is exhausted: finds the next entries; false if there are none. */
 bool ladder_refill(struct ladder *q)
 {
 	if (q->view && !view_next(q))
@@ -406,12 +406,12 @@ bool ladder_refill(struct ladder *q)
 /* ---- sweeping ---- */
 
 struct sweep {
-	bool (*keep)(void *ctx, uint32_t slot); /* NULL: all */
+	bool (*keep)(void *ctx, uint32_t slot); /* NULL: keeps all */
 	void *ctx;
 };
 
-/* Entries go to the top in the order in which levels and lists are visited: what
- * lies deeper is earlier, so equals keep their sequence. */
+/* Entries go to the top in the order in which levels and lists are visited. Deeper
+ * entries are earlier, so equal ones keep their sequence. */
 static void sweep_run(struct ladder *q, const struct sweep *w, const struct ladder_entry *x, const struct ladder_entry *stop)
 {
 	for (; x < stop; x++) {
@@ -422,7 +422,7 @@ static void sweep_run(struct ladder *q, const struct sweep *w, const struct ladd
 	}
 }
 
-/* read: where to begin, or NULL. */
+/* read: the first entry to visit, or NULL. */
 static void sweep_list(struct ladder *q, const struct sweep *w, struct ladder_list *l, const struct ladder_entry *read)
 {
 	for (struct ladder_block *b = l->first, *next; b; b = next) {

@@ -12,11 +12,11 @@
 struct watch {
 	const char *label, *noun;
 	double timeout_s;
-	_Atomic(const char *) what; /* the callback going on; NULL none */
+	_Atomic(const char *) what; /* the current callback; NULL: none */
 	_Atomic(uint64_t) count;    /* of callbacks entered */
 	_Atomic(int64_t) now;
 	_Atomic(uint64_t) job;
-	uint64_t seen; /* the watchdog's own: count when it last looked, and since when */
+	uint64_t seen; /* used by the watchdog alone: the last count seen, and since when */
 	struct timespec since;
 	struct watch *next;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a policy may do (orrery/jobs.h). Each mistake becomes the run's error. */
+/* Actions of a policy (orrery/jobs.h). A wrong action ends the run with an error. */
 #include "jobs/world.h"
 
 #include "base/mem.h"
@@ -7,7 +7,7 @@
 #include "jobs/bill.h"
 #include "jobs/life.h"
 
-/* The job, if this is a time to act and the job is in that state. */
+/* Returns the job if the policy may act now and the job is in that state; else fails the run and returns NULL. */
 static struct job *acting_on(struct orr_jobs *w, orr_job j, enum orr_job_state state, const char *action)
 {
 	if (w->error.code)
@@ -45,7 +45,7 @@ static struct pool_request request_of(const struct orr_jobs *w, const struct job
 
 static void set_rate(struct orr_jobs *w, struct job *job, uint32_t gpus)
 {
-	/* One that trains gets its rate when it is known who else runs. */
+	/* A job that trains gets its rate at the end of the instant, when all running jobs are known. */
 	job->work.rate = job->training != NONE ? 1 : rate_on_type(w, job, job->alloc.type) * rate_at_size(w, job, gpus);
 }
 
@@ -168,7 +168,7 @@ bool orr_resize(struct orr_jobs *w, orr_job j, uint32_t gpus)
 	}
 	if (gpus == job->held)
 		return true;
-	/* Whole GPUs of one type: what it holds plus what is free decides. */
+	/* Whole GPUs of its type: those that it holds and the free ones. */
 	struct pool_request r = request_of(w, job, gpus);
 	struct pool_alloc *held = &job->alloc;
 	r.types = UINT64_C(1) << job->alloc.type;

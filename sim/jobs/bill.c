@@ -12,9 +12,9 @@ static const char *const account_names[ACCOUNTS] = { "useful", "wasted", "restar
 static const char *const part_names[ACCOUNTS] = { "useful_part", "wasted_part", "restart_part", "starting_part", "idle_part" };
 static const char *const usd_names[ACCOUNTS] = { "usd_useful", "usd_wasted", "usd_restart", "usd_starting", "usd_idle" };
 
-/* A node while it is up: `used` of its parts are held by jobs since `since`, when its reading was `reading`. */
+/* A node while it is up: jobs hold `used` of its parts since `since`, when its reading was `reading`. */
 struct meter {
-	uint32_t weight; /* parts of 1/1000 GPU */
+	uint32_t weight; /* parts per 1/1000 GPU */
 	uint64_t used;
 	int64_t since;
 	timeline_sum reading;
@@ -23,12 +23,12 @@ struct meter {
 	uint32_t n_jobs, cap_jobs;
 };
 
-/* What a live job has on it. */
+/* The account of a live job. */
 struct tab {
-	timeline_sum reading; /* of its parts, when the present run began */
-	struct ledger kept;   /* work that will be useful if the job comes to a good end */
-	timeline_sum amount;  /* all that it cost */
-	int64_t owed;         /* work added that is none of its own, not done yet */
+	timeline_sum reading; /* of its parts, at the start of the present run */
+	struct ledger kept;   /* work that is useful if the job completes */
+	timeline_sum amount;  /* its whole cost so far */
+	int64_t owed;         /* work that stops added and is not done yet */
 };
 
 struct bill {
@@ -39,7 +39,7 @@ struct bill {
 	uint32_t n_tabs;
 	struct ledger account[ACCOUNTS]; /* in parts of nodes */
 	uint32_t in_use, going_gpus;
-	uint32_t without_gpus; /* running jobs that hold none */
+	uint32_t without_gpus; /* running jobs without GPUs */
 	uint64_t *price_of;    /* [type] of the nodes that are up */
 	struct hist *job_usd;
 	size_t cap_rows;
@@ -90,7 +90,7 @@ static void node_up(struct orr_jobs *w, uint32_t node)
 	if (w->bill->has_begun)
 		jobs_node(w, node, true);
 	else
-		w->nodes.n_down--; /* the policy sees the beginning as it is */
+		w->nodes.n_down--; /* no event for the policy: it starts with these nodes */
 	pool_node_up(w->pool, node);
 }
 
@@ -121,7 +121,7 @@ static void on_capacity(void *ctx, uint32_t node, enum capacity_event what)
 		jobs_capacity(w);
 		break;
 	case CAPACITY_PRICE:
-		w->bill->is_price_old = true; /* until somebody asks */
+		w->bill->is_price_old = true; /* until the next query */
 		jobs_capacity(w);
 		break;
 	}
@@ -156,7 +156,7 @@ bool bill_jobs_on(const struct orr_jobs *w, uint32_t node, const uint32_t **slot
 	return true;
 }
 
-/* The job's parts of its nodes, more or less than before; what they read. Sums of readings wrap: only their differences count. */
+/* Adds or removes the job's parts of its nodes. Returns the sum of their readings, which may wrap: only differences count. */
 static timeline_sum move_parts(struct orr_jobs *w, const struct job *job, bool is_more, uint64_t *parts)
 {
 	struct bill *b = w->bill;
@@ -249,7 +249,7 @@ static bool is_news(const struct node_row *a, const struct node_row *b)
 	return a->live != b->live || a->ready != b->ready || a->in_use != b->in_use;
 }
 
-/* Every change until there are max_rows; then every second, fourth, ..: those that come after a gap hold what is true then. */
+/* Records every change until there are max_rows, then every second, fourth, ..; a row after a gap holds the values at its time. */
 static void record(struct orr_jobs *w, const struct node_row *row)
 {
 	struct bill *b = w->bill;
@@ -351,7 +351,7 @@ void bill_end(struct orr_jobs *w)
 	summary_put(r, "past_capacity", now > end ? (double)(now - end) / 1e9 : 0);
 	put_accounts(w, &c);
 	if (w->config->record_jobs && b->last.time_ns < eng_now(w->engine)) {
-		b->stride = 1; /* the last row says when it was over */
+		b->stride = 1; /* the last row has the time of the end */
 		record(w, &(struct node_row){ eng_now(w->engine), c.taken, c.up, b->last.in_use, ledger_usd((double)c.all.amount) });
 	}
 }
@@ -372,12 +372,12 @@ static const char *wrong_parts(const struct orr_jobs *w)
 	for (uint32_t i = 0; i < n && !wrong; i++) {
 		in_use += used[i] != 0;
 		if (used[i] != b->meter[i].used || used[i] > b->node_parts)
-			wrong = "the parts of a node that the bill counts are not what jobs hold";
+			wrong = "the bill's parts of a node differ from those that jobs hold";
 		else if (w->pool->node[i].is_up && isnan(capacity_usd_per_hour(w->capacity, i)))
-			wrong = "a node is up and nobody pays for it";
+			wrong = "a node is up without an instance that is paid for";
 	}
 	mem_free(used);
-	return wrong ? wrong : in_use == b->in_use ? NULL : "nodes in use are not those that jobs hold";
+	return wrong ? wrong : in_use == b->in_use ? NULL : "the bill's nodes in use differ from those that jobs hold";
 }
 
 const char *bill_check(struct orr_jobs *w, bool is_end)
@@ -392,10 +392,10 @@ const char *bill_check(struct orr_jobs *w, bool is_end)
 	capacity_bill(w->capacity, &c);
 	if (all.ns != c.all.ns * b->node_parts)
 		return "the accounts do not add up to the time of the instances";
-	return all.amount == c.all.amount * b->node_parts ? NULL : "the accounts do not add up to what the instances cost";
+	return all.amount == c.all.amount * b->node_parts ? NULL : "the accounts do not add up to the cost of the instances";
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 uint32_t bill_going_gpus(const struct orr_jobs *w)
 {

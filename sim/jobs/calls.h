@@ -3,7 +3,7 @@
 #ifndef ORR_JOBS_CALLS_H
 #define ORR_JOBS_CALLS_H
 
-#include <orrery/policy.h>
+#include <orrery/jobs.h>
 
 #include "engine/watch.h"
 #include "jobs/job.h"

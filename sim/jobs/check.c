@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* --check: the conservation laws of the jobs world, proved while it runs (design: ladder, 2). */
+/* --check: the conservation laws of the jobs world, checked at run time. */
 #include "jobs/world.h"
 
 #include "base/mem.h"
@@ -24,12 +24,12 @@ static const char *wrong_lists(const struct orr_jobs *w)
 		if (job->state == ORR_JOB_WAITING && job->held)
 			return "a waiting job holds GPUs";
 		if (job->work.left < 0)
-			return "a job has done more work than it was asked";
+			return "a job has done more work than asked";
 	}
 	if (live != w->slots.live || waiting != w->slots.waiting || running != w->slots.n_running)
-		return "jobs are lost or doubled";
+		return "jobs are lost or duplicated";
 	if (w->totals.arrived != w->totals.refused + w->totals.completed + w->totals.killed + w->totals.failed + live)
-		return "jobs that arrived are not those that ended, wait or run";
+		return "jobs that arrived are not those that were refused, ended, wait or run";
 	return NULL;
 }
 
@@ -45,13 +45,13 @@ const struct pool_alloc **jobs_allocs(const struct orr_jobs *w, size_t *n)
 void check_state(struct orr_jobs *w)
 {
 	const char *wrong = NULL;
-	if (w->owns_host) { /* else its owner knows of all that is taken */
+	if (w->owns_host) { /* else only the owner knows all allocations */
 		size_t n;
 		const struct pool_alloc **allocs = jobs_allocs(w, &n);
 		wrong = pool_check(w->pool, allocs, n);
 		mem_free(allocs);
 	}
-	/* The list of live jobs is long when many wait; then not every decision walks it. */
+	/* If many jobs wait, only some decisions walk the list of live jobs. */
 	if (!wrong && w->measures.checks++ % (w->slots.live / 1024 + 1) == 0)
 		wrong = wrong_lists(w);
 	if (!wrong)
@@ -60,9 +60,8 @@ void check_state(struct orr_jobs *w)
 		world_fail(w, ORR_EFAIL, NULL, "conservation: %s", wrong);
 }
 
-/* Work done is work asked, at any rate: the pieces of a completed job, each work done in its
- * time at its rate, add up to what was asked, to the nanosecond. And at rate 1 throughout, the time
- * it ran is that work plus the start costs that it paid. Called when a job has ended. */
+/* A completed job has done exactly the work asked, in ns, at any rates. If its rate was always 1, it ran for that work plus its start
+ * costs. */
 static void check_work(struct orr_jobs *w, const struct job *job)
 {
 	if (job->how != ORR_END_COMPLETED)

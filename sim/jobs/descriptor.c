@@ -270,10 +270,10 @@ static const struct orr_param keys[] = {
 	ORR_PARAM_END
 };
 static const struct world_object objects[] = {
-	{ "trace_options", NULL, "parameters of the format (docs/traces.md)" },
-	{ "failures", inputs_failure_params, "nodes that fail and come back" },
-	{ "capacity", inputs_capacity_params, "nodes that are lent; excludes failures" },
-	SETTING_OBJECTS, { NULL, NULL, NULL }
+	{ "trace_options", NULL, "parameters of the format (docs/traces.md)", NULL },
+	{ "failures", inputs_failure_params, "nodes that fail and come back", NULL },
+	{ "capacity", inputs_capacity_params, "nodes that are lent; excludes failures", NULL },
+	SETTING_OBJECTS, { NULL, NULL, NULL, NULL }
 };
 static const char *const shown[] = { "trace_sha256", "cluster_sha256", "throughputs_sha256", "failures_sha256", "capacity_sha256",
 	"capacity_prices_sha256", SETTING_SHOWN, "step_inputs", "jobs_files_sha256", NULL };

@@ -2,15 +2,13 @@
 /*
  * jobs.h - the jobs world: one policy's replay of a trace of jobs on a cluster
  *
- * jobs_run() makes everything anew for one run, so any number of runs may go on in
- * parallel threads over one jobset, cluster and policy.
+ * Each run has its own state, so runs may go on in parallel threads over one jobset, cluster and policy.
  *
- * Progress is work done at a rate. Work is counted in ns at rate 1 (what the trace's
- * duration was measured on); a run of dt at rate r does r * dt of it, less the start
- * cost. Rates: 1, times throughput(model, GPU type) over that of the reference type
- * where there is a throughput table, times the speed-up of an elastic job's size. A job that names a
- * model and a strategy goes at the rate of the step world (steprate.h): samples/s where it is, beside those that
- * share its links, over samples/s on the reference place (shape.h). Such a rate changes while the job runs.
+ * Progress is work done at a rate. Work is counted in ns at rate 1, the speed at which the trace's duration was measured. After the
+ * start cost, a time dt at rate r does r * dt of it. With a throughput table, the rate is throughput(model, GPU type) over that of
+ * the reference type; for an elastic job it is multiplied by the speed-up of its size. A job that names a model and a strategy has
+ * the rate of the step world (steprate.h): samples/s in its place, beside the jobs that share its links, over samples/s on the
+ * reference place (shape.h). Such a rate may change while the job runs.
  */
 #ifndef ORR_JOBS_JOBS_H
 #define ORR_JOBS_JOBS_H
@@ -30,30 +28,29 @@ struct failures;
 struct steprate;
 struct capacity_config;
 
-/* Jobs that train and use the same links: not looked at; slowed by arithmetic (share.h); simulated together. */
+/* Jobs that train and share links: unaffected; slowed by a formula (share.h); simulated together in the step world. */
 enum jobs_sharing { JOBS_SHARING_OFF, JOBS_SHARING_ANALYTIC, JOBS_SHARING_SIMULATED };
 
 enum jobs_on_failure { JOBS_REQUEUE, JOBS_KILL };
 
-/* What `--set jobs.NAME=VALUE` sets, as data: the table is jobs_options. */
 struct jobs_config {
 	const struct jobset *jobs;
 	const struct cluster *cluster;
 	const struct placement *placement;
 	const struct throughput *throughput;    /* NULL: every rate is 1 */
 	const struct failures *failures;        /* NULL: nodes never fail */
-	const struct capacity_config *capacity; /* NULL: all nodes are there all the time; excludes failures */
+	const struct capacity_config *capacity; /* NULL: all nodes are present all the time; excludes failures */
 	struct steprate *rates;                 /* of jobs that name a strategy; NULL: strategies are ignored. Shared by runs */
 	enum jobs_sharing sharing;
-	const struct orr_args *options; /* of jobs_options */
+	const struct orr_args *options; /* of jobs_options: --set jobs.NAME=VALUE */
 	uint64_t seed;
-	int64_t until_ns;  /* stop there; ORR_NEVER */
-	bool drop_unfit;   /* leave out jobs that can never fit, instead of refusing the run */
-	bool check;        /* prove conservation laws as it goes */
-	bool record_jobs;  /* fill in result->jobs (up to a million, then a sample) */
-	uint64_t max_rows; /* the million; tests lower it */
+	int64_t until_ns;  /* end of the run; ORR_NEVER: none */
+	bool drop_unfit;   /* leave out jobs that can never fit; false: they are an error */
+	bool check;        /* check conservation laws at run time */
+	bool record_jobs;  /* fill in result->jobs: up to max_rows, then a sample */
+	uint64_t max_rows; /* a million; tests lower it */
 	double policy_timeout_s;
-	/* Called now and then with the part done (0..1), from the run's thread. May be NULL. */
+	/* Called now and then with the part done (0..1), in the run's thread. May be NULL. */
 	void (*progress)(void *ctx, double part);
 	void *progress_ctx;
 };
@@ -65,48 +62,47 @@ struct jobs_blocks {
 	struct blocks jct, wait, slowdown;
 };
 
-/* policy_args: of the policy's own table. label: for messages and the result. On an error the
- * code says whose fault it was (ORR_EINPUT: trace or cluster; ORR_EFAIL: the policy's). */
+/* Runs one policy. policy_args: of the policy's own table. label: for messages and the result. Error codes: ORR_EINPUT for the trace
+ * or the cluster, ORR_EFAIL for the policy. */
 int jobs_run(const struct jobs_config *c, const struct orr_policy *policy, const struct orr_args *policy_args, const char *label,
 	struct run_result *result, struct jobs_blocks *blocks, struct orr_error *err);
 
 /*
- * ---- on a clock that is not its own ----
- * Several worlds share an engine and a pool. At each instant whoever owns the clock calls jobs_begin_instant(), lets the
- * events happen with jobs_after_event() after each, then jobs_decide() until no world has anything due now, and
- * jobs_end_instant(). Failures of the config are ignored: the owner tells of nodes.
+ * ---- on a shared clock ----
+ * Several worlds share an engine and a pool. At each instant the owner of the clock calls jobs_begin_instant(), runs the events and
+ * calls jobs_after_event() after each, calls jobs_decide() until no world has anything due now, and then jobs_end_instant().
+ * Failures of the config are ignored: the owner reports nodes by jobs_node().
  */
 struct jobs_host {
 	struct engine *engine;
 	struct pool *pool;           /* of the config's cluster and placement */
-	const int64_t *others_milli; /* what others hold of it, in 1/1000 GPU */
+	const int64_t *others_milli; /* used by other worlds, in 1/1000 GPU */
 };
-/* An error that it meets is told by jobs_end(), which is to be called in any case; jobs_is_over() is true then. */
+/* After an error jobs_is_over() is true and jobs_end(), which must always be called, returns it. */
 struct orr_jobs *jobs_begin(const struct jobs_config *c, const struct jobs_host *host, const struct orr_policy *policy,
 	const struct orr_args *policy_args, const char *label, struct run_result *result, struct jobs_blocks *blocks);
 void jobs_begin_instant(struct orr_jobs *w, int64_t t);
 void jobs_after_event(struct orr_jobs *w);
-bool jobs_decide(struct orr_jobs *w); /* true: something is due at this instant still */
+bool jobs_decide(struct orr_jobs *w); /* true: call again at this instant */
 void jobs_end_instant(struct orr_jobs *w);
 bool jobs_is_over(const struct orr_jobs *w);
 bool jobs_has_failed(const struct orr_jobs *w);
-bool jobs_is_due(const struct orr_jobs *w);      /* something has happened that the policy has not been asked about */
-uint64_t jobs_given(const struct orr_jobs *w);   /* how often a job has given GPUs back: grows when some may have become free */
-double jobs_part_done(const struct orr_jobs *w); /* 0..1, as far as is known */
-void jobs_starving(struct orr_jobs *w);          /* nothing will ever happen and jobs wait: the run fails, naming the policy */
-void jobs_capacity(struct orr_jobs *w);          /* GPUs became free, or were taken, by somebody else */
-/* A node goes (its jobs are evicted; pool_node_down() is the caller's, afterwards) or is there again. */
+bool jobs_is_due(const struct orr_jobs *w);      /* a call of the policy is due */
+uint64_t jobs_given(const struct orr_jobs *w);   /* how often a job has given GPUs back: if it grew, GPUs may be free */
+double jobs_part_done(const struct orr_jobs *w); /* 0..1; 0 if the trace has no known length */
+void jobs_starving(struct orr_jobs *w);          /* jobs wait and no event is left: fails the run, naming the policy */
+void jobs_capacity(struct orr_jobs *w);          /* another world took or freed GPUs */
+/* A node goes down or comes up. Its jobs are evicted; the caller calls pool_node_down() or pool_node_up() afterwards. */
 void jobs_node(struct orr_jobs *w, uint32_t node, bool is_up);
-/* Running jobs lose their GPUs as if a node had failed: of the fewest that started last and would do, those without which it would
- * not (the one that has run longest is spared first). Jobs on the nodes `but` are left alone (NULL: none). How many lost them; 0, and
- * nothing has changed: all of them are not enough. */
+/* Evicts running jobs to make room for r, as if their nodes had failed. Candidates are the fewest jobs, latest start first, that
+ * suffice; then each one that is not needed is spared, longest run first. Jobs on the nodes `but` (may be NULL) are exempt. Returns
+ * the number of evicted jobs; 0, with nothing changed, if all of them do not suffice. */
 uint32_t jobs_reclaim(struct orr_jobs *w, const struct pool_request *r, const struct bitset *but);
-/* What the running jobs hold, n of them; the caller frees the array, not what it points to. */
+/* The allocations of the n running jobs; the caller frees the array, not its elements. */
 const struct pool_alloc **jobs_allocs(const struct orr_jobs *w, size_t *n);
 int jobs_end(struct orr_jobs *w, struct orr_error *err); /* frees the world */
 
-/* Jobs that can never be placed on the empty cluster: how many, and which is the first.
- * Generators are run through, up to two million jobs. */
+/* Counts the jobs that do not fit on the empty cluster, and returns the first. Reads at most two million jobs. */
 int jobs_find_unfit(const struct jobs_config *c, uint64_t *count, struct job_rec *first, struct orr_error *err);
 
 #endif

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A job from arrival to its end. Nothing here asks the policy anything. */
 #include "jobs/world.h"
 
 #include "base/mem.h"
@@ -90,7 +89,7 @@ static void set_end(struct orr_jobs *w, struct job *job)
 	int64_t end = num_add_sat(job->work.progress_from, span);
 	job->end = (struct eng_event){ 0, 0 };
 	if (end > INT64_MAX / 2)
-		world_fail(w, ORR_EINPUT, job, "would end after more than 146 years, where the clock ends");
+		world_fail(w, ORR_EINPUT, job, "would end after the end of the clock, 146 years");
 	else
 		job->end = eng_at(w->engine, end, PRIO_END, on_end, w, slot_of(w, job), 0);
 }
@@ -143,8 +142,8 @@ void life_rerate(struct orr_jobs *w, struct job *job, double rate)
 	set_end(w, job);
 }
 
-/* Takes a running job off its GPUs and books the time and the work done in it, of which so much is kept; the caller says
- * what becomes of the job. */
+/* Takes a running job off its GPUs and books its time and the work done, of which `kept` is not lost. The caller sets the new
+ * state. */
 static void leave_gpus(struct orr_jobs *w, struct job *job, int64_t done, int64_t kept)
 {
 	int64_t ran = eng_now(w->engine) - job->last_start;
@@ -178,7 +177,6 @@ void life_stop(struct orr_jobs *w, struct job *job, int64_t cost, const char *ki
 	w->slots.waiting++;
 }
 
-/* Work since the last checkpoint is lost: it is asked for again. */
 void life_evict(struct orr_jobs *w, struct job *job)
 {
 	int64_t done = work_done(w, job), saved = work_saved(w, job);

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Slowdown is bounded: a job of less than this counts as this long (Feitelson 2001). */
+/* Bounded slowdown: shorter jobs count as this long (Feitelson 2001). */
 static const double slowdown_bound_s = 10;
 
 static void begin_time(struct orr_jobs *w, int64_t start)
@@ -43,7 +43,6 @@ void metrics_begin(struct orr_jobs *w)
 	w->measures.row_stride = 1;
 }
 
-/* At the end of each instant. */
 void metrics_state(struct orr_jobs *w)
 {
 	int64_t now = eng_now(w->engine);
@@ -52,15 +51,15 @@ void metrics_state(struct orr_jobs *w)
 	timeline_set(&w->measures.busy, now, (uint64_t)(w->pool->used_milli - (w->others_milli ? *w->others_milli : 0)));
 	timeline_set(&w->measures.queue, now, w->slots.waiting);
 	timeline_set(&w->measures.stranded, now, w->slots.waiting ? w->pool->free_gpus : 0);
-	/* Free GPUs, and free parts of them, on nodes that are partly in use. */
+	/* Free GPUs and parts of GPUs on nodes that are partly in use. */
 	timeline_set(
 		&w->measures.fragmented, now, 1000 * (uint64_t)(w->pool->total_gpus - w->pool->idle_gpus) - (uint64_t)w->pool->used_milli);
 }
 
 /* ---- jobs ---- */
 
-/* Every row until there are max_rows; then every second, fourth, ... by number, so that
- * what is kept depends on nothing but the jobs. */
+/* Keeps every row until there are max_rows; then every second, fourth, ... by number: which rows are kept depends on the jobs
+ * alone. */
 static void record(struct orr_jobs *w, const struct job *job, enum job_status how, int64_t end)
 {
 	struct run_result *r = w->result;
@@ -98,8 +97,8 @@ static void record(struct orr_jobs *w, const struct job *job, enum job_status ho
 		.status = (uint8_t)how };
 }
 
-/* Finish-time fairness (Mahajan et al., "Themis", NSDI 2020, section 3): the time taken over
- * the time it would take alone on 1/N of the cluster, N the mean number of jobs present. */
+/* Finish-time fairness (Mahajan et al., "Themis", NSDI 2020, section 3): JCT over the time alone on 1/N of the cluster, where N is the
+ * mean number of jobs present. */
 static void measure_fairness(struct orr_jobs *w, const struct job *job, double jct_s, double duration_s)
 {
 	double present = jct_s > 0 ? (double)(w->totals.live_ns - job->live_ns) / 1e9 / jct_s : 1;
@@ -129,7 +128,7 @@ void metrics_job(struct orr_jobs *w, const struct job *job, enum job_status how)
 	blocks_add(&w->measures.blocks->jct, job->number, jct);
 	blocks_add(&w->measures.blocks->wait, job->number, wait);
 	blocks_add(&w->measures.blocks->slowdown, job->number, slowdown);
-	w->totals.jain_sum += 1 / slowdown; /* the job's speed relative to running alone */
+	w->totals.jain_sum += 1 / slowdown; /* the speed relative to running alone */
 	w->totals.jain_sum2 += 1 / (slowdown * slowdown);
 	w->totals.jain_n++;
 	measure_fairness(w, job, jct, duration);
@@ -158,7 +157,7 @@ void metrics_event(struct orr_jobs *w, const char *kind, const struct job *job)
 	sbuf_free(&places);
 }
 
-/* Up to a million: with short times between failures there would be no end to them. */
+/* At most a million: failures can be frequent. */
 void metrics_node_event(struct orr_jobs *w, const char *kind, uint32_t node)
 {
 	if (w->result->n_events >= 1000000)
@@ -183,7 +182,7 @@ static void put_mean(struct orr_jobs *w, const char *name, const struct blocks *
 	summary_mean(w->result, name, b, orr_arg_real(w->config->options, "warmup"), level(w));
 }
 
-/* Takes jobs for independent, which flatters the interval. */
+/* Assumes independent jobs, so the interval is too narrow. */
 static void put_quantile(struct orr_jobs *w, const char *name, struct hist *h, double p)
 {
 	summary_quantile(w->result, name, h, p, level(w));
@@ -214,7 +213,7 @@ static void put_counts(struct orr_jobs *w, uint64_t unfinished)
 	put(w, "events", (double)eng_happened(w->engine));
 }
 
-/* How often the step world was asked, and how often rates changed; nothing where no job trains. */
+/* Counts of jobs that train; none if no job does. */
 static void put_training(struct orr_jobs *w)
 {
 	if (!w->places)
@@ -227,7 +226,7 @@ static void put_training(struct orr_jobs *w)
 	put(w, "sharing_largest", largest);
 }
 
-/* What still waits or runs when time is up. */
+/* Records the jobs that wait or run at the end of the run; returns their number. */
 static uint64_t record_unfinished(struct orr_jobs *w)
 {
 	uint64_t n = 0;
@@ -257,7 +256,7 @@ void metrics_end(struct orr_jobs *w)
 {
 	const struct totals *t = &w->totals;
 	double gpus = w->config->cluster->gpus ? w->config->cluster->gpus : 1;
-	if (w->slots.live || w->arrivals.has_next) /* time was up; else the last end was it */
+	if (w->slots.live || w->arrivals.has_next) /* the run was cut off; else it ends with its last job */
 		metrics_state(w);
 	uint64_t unfinished = record_unfinished(w);
 	if (w->result->n_jobs)

@@ -53,7 +53,7 @@ void places_free(struct orr_jobs *w)
 	mem_free(p);
 }
 
-/* ---- who is on a link ---- */
+/* ---- links ---- */
 
 static void touch(struct places *p, uint32_t link)
 {
@@ -65,7 +65,6 @@ static void touch(struct places *p, uint32_t link)
 	p->dirty[p->n_dirty++] = link;
 }
 
-/* Whether the job, alone, sends over a link that others may send over, too. */
 bool places_loads(const struct places *p, const struct job *job, uint32_t local)
 {
 	return job->seat.alone->n_links && job->seat.alone->link[local].busy > 0 &&
@@ -100,7 +99,7 @@ static void leave_links(struct orr_jobs *w, const struct job *job)
 	}
 }
 
-/* ---- a job takes GPUs and leaves them ---- */
+/* ---- GPUs ---- */
 
 static void hold_gpus(struct orr_jobs *w, struct job *job)
 {

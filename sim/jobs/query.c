@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a policy may ask (orrery/jobs.h). */
+/* Queries of a policy (orrery/jobs.h). */
 #include "jobs/world.h"
 
 #include "base/num.h"
@@ -98,7 +98,7 @@ const char *orr_name(const struct orr_jobs *w, uint32_t number)
 	return strtab_text(w->strings, number);
 }
 
-/* ---- the truth, for those who declare that they need it ---- */
+/* ---- true durations, for policies that declare ORR_NEEDS_ORACLE ---- */
 
 static const struct job *truth_about(struct orr_jobs *w, orr_job j)
 {
@@ -136,7 +136,7 @@ double orr_job_iterations_left(const struct orr_jobs *w, orr_job j)
 	if (!job || job->duration <= 0)
 		return 0;
 	int64_t left = job->work.left - (job->state == ORR_JOB_RUNNING ? work_done(w, job) : 0);
-	/* Costs that were added to the work are not iterations. */
+	/* Costs added to the work are not iterations. */
 	return left < job->duration ? job->iterations * ((double)left / (double)job->duration) : job->iterations;
 }
 
@@ -147,10 +147,10 @@ int64_t orr_job_estimate_ns(struct orr_jobs *w, orr_job j, enum orr_estimate how
 		return 0;
 	if (how == ORR_ESTIMATE_LIMIT && job->limit >= 0)
 		return job->limit;
-	w->policy.saw_truth = true; /* a perfect predictor, or one with a stated error, is marked as such */
+	w->policy.saw_truth = true; /* a perfect predictor, or one with a stated error */
 	int64_t needs = num_add_sat(job->duration, w->options.start_cost);
 	if (how == ORR_ESTIMATE_LIMIT || factor == 1)
-		return needs; /* a double would round what is longer than 104 days */
+		return needs; /* a double would round durations above 104 days */
 	double ns = (double)needs * factor;
 	return ns < 9e18 ? llrint(ns) : INT64_MAX / 2;
 }
@@ -171,7 +171,7 @@ double orr_job_throughput(const struct orr_jobs *w, orr_job j, uint32_t gpu_type
 double orr_job_rate_at(const struct orr_jobs *w, orr_job j, uint32_t gpus)
 {
 	const struct job *job = job_of(w, j);
-	/* May ask the step world for the first time, which changes no state that a policy sees. */
+	/* May run the step world, which changes no state that a policy sees. */
 	return job ? rate_at_size((struct orr_jobs *)(uintptr_t)w, job, gpus) : 0;
 }
 
@@ -253,7 +253,7 @@ bool orr_node_get(const struct orr_jobs *w, uint32_t node, struct orr_node_info 
 	return true;
 }
 
-/* ---- nodes that are lent ---- */
+/* ---- lent nodes ---- */
 
 int64_t orr_node_goes_ns(const struct orr_jobs *w, uint32_t node)
 {

@@ -2,14 +2,12 @@
 /*
  * queue.c - the policies' queue (orrery/jobs.h): one treap per request shape
  *
- * Aragon and Seidel, "Randomized search trees" (FOCS 1989); priorities come from a
- * generator that is seeded alike in every queue, so equal calls give equal trees.
- * Order: (key, tie, job number). A walk merges the shapes by a heap of their next
- * jobs. Nodes are pooled; a job's node is found through its slot.
+ * Aragon and Seidel, "Randomized search trees" (FOCS 1989). Priorities come from a generator with the same seed in every queue, so
+ * equal calls give equal trees. Order: (key, tie, job number). A walk merges the shapes by a heap of their next jobs. Nodes are
+ * pooled; a job's node is found through its slot.
  *
- * Invariant: least of a node is the least `second` in the tree below and with it, so
- * the next job of a shape with second <= bound is found in O(log n) (a priority search
- * tree: McCreight, SIAM J. Computing 14(2), 1985, on a treap).
+ * Invariant: `least` of a node is the least `second` in its subtree, itself included. So the next job of a shape with
+ * second <= bound is found in O(log n) (a priority search tree: McCreight, SIAM J. Computing 14(2), 1985, on a treap).
  */
 #include "jobs/world.h"
 
@@ -27,7 +25,7 @@ struct head {
 	uint32_t root, first; /* of a shape; NONE when empty */
 };
 
-/* The next job of a shape in a walk: the first one left with second <= bound. */
+/* The next job of a shape in a walk: the first remaining one with second <= bound. */
 struct step {
 	uint32_t node;
 	int64_t bound;
@@ -36,8 +34,8 @@ struct step {
 struct walk_state {
 	struct step *heap; /* least on top, one per shape still in the walk */
 	uint32_t n, cap;
-	bool is_given;    /* the top has been given and is to be replaced by what follows it */
-	struct node last; /* a copy of what was given last: the node may be gone */
+	bool is_given;    /* the top was returned last: to be replaced by its successor */
+	struct node last; /* a copy of the node returned last, which may have been removed */
 	struct walk_state *next_spare;
 };
 
@@ -49,7 +47,7 @@ struct orr_queue {
 	uint32_t cap_slots;
 	struct head *shape;
 	uint32_t n_shapes;
-	uint32_t *active, *active_at; /* shapes that are not empty, and where each one stands */
+	uint32_t *active, *active_at; /* non-empty shapes, and the index of each in active[] */
 	uint32_t n_active;
 	size_t size;
 	uint64_t random;
@@ -115,7 +113,7 @@ static void pull(struct orr_queue *q, uint32_t i)
 		n->least = n->second;
 }
 
-/* Splits the tree at *x: what comes before it, and the rest. */
+/* Splits the tree at *x into the nodes before it and the rest. */
 static void split(struct orr_queue *q, uint32_t root, const struct node *x, uint32_t *before, uint32_t *after)
 {
 	if (root == NONE) {
@@ -191,7 +189,7 @@ static uint32_t first_within(const struct orr_queue *q, uint32_t root, int64_t b
 {
 	if (least_of(q, root) > bound)
 		return NONE;
-	while (root != NONE) { /* there is one: in the left tree, here, or in the right one */
+	while (root != NONE) { /* it exists: in the left tree, here, or in the right tree */
 		const struct node *n = &q->node[root];
 		if (n->left != NONE && least_of(q, n->left) <= bound)
 			root = n->left;
@@ -368,8 +366,7 @@ static inline bool is_step_before(const struct orr_queue *q, const struct step *
 
 HEAP(step, struct step, const struct orr_queue, is_step_before, HEAP_UNTRACKED)
 
-/* Puts another node in the place of the i-th step, which only ever goes back; NONE: the
- * shape is done with. */
+/* Replaces the node of the i-th step by a later one; NONE: ends the walk of that shape. */
 static void replace(const struct orr_queue *q, struct walk_state *s, uint32_t i, uint32_t node)
 {
 	if (node != NONE) {
@@ -401,7 +398,7 @@ void orr_walk_begin(struct orr_queue *q, struct orr_walk *walk)
 	*walk = (struct orr_walk){ q, s, 0 };
 }
 
-/* Replaces the job given last by the one that follows it in its shape. */
+/* Replaces the job returned last by its successor in its shape. */
 static void advance(struct orr_queue *q, struct walk_state *s)
 {
 	if (!s->is_given)
@@ -428,12 +425,12 @@ orr_job orr_walk_next(struct orr_walk *walk)
 	return walk->at;
 }
 
-/* The step of the shape of the job given last; s->n if that shape is done with. */
+/* The step of the shape of the job returned last; s->n if the walk of that shape has ended. */
 static uint32_t step_of_last(const struct orr_queue *q, const struct orr_walk *walk, const struct walk_state *s)
 {
 	if (s->is_given)
 		return 0;
-	uint32_t i = walk->at ? 0 : s->n; /* peeked since: look for it */
+	uint32_t i = walk->at ? 0 : s->n; /* after a peek: search for it */
 	while (i < s->n && q->node[s->heap[i].node].shape != s->last.shape)
 		i++;
 	return i;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How fast a job goes: throughput tables by GPU type, speed-up tables by size. */
 #include "jobs/world.h"
 
 #include "base/mem.h"
@@ -26,7 +25,7 @@ static bool has_table(const struct orr_jobs *w, uint32_t model)
 	return w->config->throughput && model;
 }
 
-/* Iterations on the reference place; 0 if the job fits nowhere, for which it is refused. */
+/* Time of the iterations on the reference place; 0 if the job fits nowhere and will be refused. */
 static int64_t work_of_training(struct orr_jobs *w, const struct job_rec *r, uint32_t training)
 {
 	double ns = r->iterations * training_iteration_s(w, training) * 1e9;
@@ -79,7 +78,7 @@ double throughput_on_type(const struct orr_jobs *w, const struct job *job, uint3
 	double rate = rate_on_type(w, job, type);
 	if (!(job->iterations > 0 && job->duration > 0))
 		return rate;
-	/* Where the duration came from the table, its figure itself, free of rounding to ns. */
+	/* If the duration came from the table, its value itself, without rounding to ns. */
 	if (job->training == NONE && has_table(w, job->model) && rate > 0 && type < w->config->cluster->n_types) {
 		double per_s = throughput(w, job->model, job->gpus, reference(w));
 		if (llrint(job->iterations / per_s * 1e9) == job->duration)
@@ -98,7 +97,7 @@ static uint64_t runnable_types(struct orr_jobs *w, const struct job_rec *r)
 	if (!has_table(w, r->model))
 		return mask;
 	if (!(throughput(w, r->model, r->gpus, reference(w)) > 0))
-		return 0; /* its rates are relative to that one, so none is known */
+		return 0; /* its rates are relative to that type: none is known */
 	for (uint32_t t = 0; t < w->config->cluster->n_types; t++)
 		if (!(throughput(w, r->model, r->gpus, w->config->cluster->type_name[t]) > 0))
 			mask &= ~(UINT64_C(1) << t);
@@ -177,7 +176,7 @@ double rate_at_size(struct orr_jobs *w, const struct job *job, uint32_t gpus)
 			base = s->size[i].rate;
 	}
 	if (at > 0 && job->training != NONE)
-		return training_rate_at(w, job, gpus); /* the trace says which sizes, the step world how fast */
+		return training_rate_at(w, job, gpus); /* sizes from the trace, speeds from the step world */
 	return base > 0 ? at / base : 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* GPUs taken from jobs for somebody who goes before them. */
+/* Evicts jobs to free GPUs for another world with priority over them. */
 #include "jobs/world.h"
 
 #include "base/mem.h"
@@ -14,7 +14,7 @@ struct candidate {
 	bool is_spared;
 };
 
-/* The latest first: it loses least. */
+/* Latest start first: it loses least work. */
 static int by_start(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
@@ -32,7 +32,7 @@ static bool is_on_any(const struct pool_alloc *a, const struct bitset *nodes)
 	return false;
 }
 
-/* Running jobs on GPUs of a type that would do, and not on the nodes `but`. */
+/* Running jobs on GPUs of a suitable type, and not on the nodes `but`. */
 static struct candidate *candidates(const struct orr_jobs *w, uint64_t types, const struct bitset *but, uint32_t *n)
 {
 	struct candidate *c = mem_alloc((w->slots.n_running + 1) * sizeof *c);
@@ -56,8 +56,7 @@ static bool suffices(
 	return pool_fits_without(w->pool, r, given, k);
 }
 
-/* The least number of candidates from the first on that suffices; 0: all n do not. What fits with some of them gone fits with
- * more of them gone. */
+/* The least number of leading candidates that suffices; 0: all n do not. By bisection: evicting more jobs never reduces room. */
 static uint32_t shortest(
 	const struct orr_jobs *w, const struct pool_request *r, const struct candidate *c, uint32_t n, struct pool_alloc **given)
 {

@@ -84,7 +84,7 @@ static void put(struct sbuf *b, uint32_t v)
 	sbuf_add(b, (const char *)&v, sizeof v);
 }
 
-/* The type, and what policies may ask of nodes and racks; the network's part follows. */
+/* The type, and the nodes and racks as step policies see them; the network's part follows. */
 static void put_shape(struct sbuf *b, const struct place *p)
 {
 	uint32_t racks = 0;
@@ -152,7 +152,7 @@ static int by_width(const void *a, const void *b)
 	return x->gpus != y->gpus ? (x->gpus > y->gpus ? -1 : 1) : by_node(a, b);
 }
 
-/* GPUs on the rack's widest k nodes; list is by width. */
+/* GPUs on the k widest nodes of the rack; list descends in width. */
 static uint32_t best_of_rack(const struct place_node *list, uint32_t n, uint32_t rack, uint32_t k)
 {
 	uint32_t sum = 0;
@@ -164,7 +164,8 @@ static uint32_t best_of_rack(const struct place_node *list, uint32_t n, uint32_t
 	return sum;
 }
 
-/* Rack after rack, each time the one whose k widest nodes hold most (none more than is wanted counts). */
+/* Picks rack after rack, each time the one whose k widest nodes have most GPUs, capped at the request. Returns the number of nodes
+ * in out[]; 0: too few. */
 static uint32_t pick_nodes(struct place_node *list, uint32_t n, uint32_t racks, uint32_t gpus, uint32_t k, struct place_node *out)
 {
 	uint32_t chosen = 0;
@@ -205,7 +206,7 @@ struct place *place_reference(const struct ground *g, uint32_t gpus, uint32_t ty
 		left -= list[k].gpus < left ? list[k].gpus : left;
 		k++;
 	}
-	/* Racks of unlike nodes may need one node more than the widest of all together. */
+	/* In racks of unequal nodes a solution may need more nodes than the widest nodes of the whole cluster. */
 	for (uint32_t most = k; !left && gpus && !chosen && most <= n; most++) {
 		struct place_node *copy = mem_alloc((n + 1) * sizeof *copy);
 		memcpy(copy, list, n * sizeof *copy);

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* Up to so many users of a link the distribution of senders is worked out in full. */
+/* Up to EXACT_USERS users of a link, the distribution of senders is computed exactly. */
 enum { MOST_ROUNDS = 200, EXACT_USERS = 16 };
 static const double tolerance = 1e-10, least_step = 0.02, same_part = 1e-12;
 
@@ -13,12 +13,12 @@ struct state {
 	const struct share_problem *p;
 	uint32_t *first;           /* of each job's uses, in part[] */
 	uint32_t *job_of;          /* by use */
-	double *part;              /* of its peak that a use would get on average, if its link alone held it back */
-	double *rate;              /* by job: the part of its peaks at which it sends; < 0: not known yet */
-	double *sending, *stretch; /* by job; sending: growth of busy, stretch / growth of the iteration */
+	double *part;              /* by use: mean part of its peak if this link were its only bottleneck */
+	double *rate;              /* by job: the part of its peaks at which it sends; < 0: unknown */
+	double *sending, *stretch; /* by job; sending: factor on busy, stretch / growth of the iteration */
 	uint32_t *user_at, *user;  /* by link: uses, numbered as in part[] */
-	bool *is_stale;            /* by link: parts are to be worked out again */
-	double *all, *others;      /* probability that k users of a link are sending; without one of them */
+	bool *is_stale;            /* by link: parts are to be computed again */
+	double *all, *others;      /* [k] probability that k users of a link send; the same without one of them */
 };
 
 double share_beside(double capacity, double demand, double k, double other)
@@ -35,20 +35,20 @@ static const struct share_use *use_of(const struct state *s, uint32_t u)
 	return &s->p->job[j].use[u - s->first[j]];
 }
 
-/* The probability that a use is sending, and what it then asks of its link: less than its peak once it is known that
- * another link holds the job back. */
+/* The probability that a use sends. */
 static double chance_of(const struct state *s, uint32_t u)
 {
 	return fmin(1, use_of(s, u)->busy * s->sending[s->job_of[u]]);
 }
 
+/* Its demand on the link while it sends: below its peak if another link is known to be the job's bottleneck. */
 static double demand_of(const struct state *s, uint32_t u)
 {
 	double rate = s->rate[s->job_of[u]];
 	return use_of(s, u)->peak_Bps * (rate < 0 ? 1 : rate);
 }
 
-/* all[k]: that k of the n users of a link are sending (Poisson binomial, by convolution). */
+/* Fills in all[k], the probability that k of the n users of a link send (Poisson binomial, by convolution). */
 static void count_senders(struct state *s, const uint32_t *user, uint32_t n)
 {
 	s->all[0] = 1;
@@ -61,7 +61,7 @@ static void count_senders(struct state *s, const uint32_t *user, uint32_t n)
 	}
 }
 
-/* others[]: the same without a user that sends with probability q; from the end at which errors shrink. */
+/* Fills in others[], the same without a user that sends with probability q. Starts at the end from which errors shrink. */
 static void leave_out(struct state *s, uint32_t n, double q)
 {
 	if (q <= 0.5) {
@@ -84,7 +84,7 @@ static double mean_share(struct state *s, uint32_t n, double q, double capacity,
 	return mean;
 }
 
-/* The same where they are many, so that their number is nearly normal: Gauss and Hermite's rule with three points. */
+/* For many users, whose number of senders is nearly normal: the Gauss-Hermite rule with three points. */
 static double mean_share_of_many(double senders, double variance, double capacity, double peak, double other)
 {
 	double off = fmin(sqrt(3 * fmax(0, variance)), senders);
@@ -92,7 +92,7 @@ static double mean_share_of_many(double senders, double variance, double capacit
 	       (share_beside(capacity, peak, senders - off, other) + share_beside(capacity, peak, senders + off, other)) / 6;
 }
 
-/* What each user of a link gets: the mean over how many others send, each with the mean demand of those that do. */
+/* Computes the part of each user of a link: the mean over the number of other senders, each with their mean demand. */
 static void divide_link(struct state *s, uint32_t link)
 {
 	const uint32_t *user = s->user + s->user_at[link];
@@ -118,7 +118,7 @@ static void divide_link(struct state *s, uint32_t link)
 	}
 }
 
-/* ---- max-min over all links, the chances given ---- */
+/* ---- max-min over all links, for given probabilities ---- */
 
 static double least_part(const struct state *s, uint32_t j)
 {
@@ -128,7 +128,7 @@ static double least_part(const struct state *s, uint32_t j)
 	return least;
 }
 
-/* The job is known; what others may have on its links is to be worked out again. */
+/* Sets the rate of a job; the parts on its links are stale then. */
 static void fix(struct state *s, uint32_t j, double rate)
 {
 	s->rate[j] = rate;
@@ -136,7 +136,7 @@ static void fix(struct state *s, uint32_t j, double rate)
 		s->is_stale[use_of(s, u)->link] |= rate < 1;
 }
 
-/* Whether nothing but the link holds back anyone on it: nobody will ask less of it. */
+/* Is the link the bottleneck of all its users whose rate is unknown? Then no user will demand less of it. */
 static bool is_bottleneck(const struct state *s, uint32_t link, const double *least)
 {
 	bool is_one = false;
@@ -151,8 +151,8 @@ static bool is_bottleneck(const struct state *s, uint32_t link, const double *le
 	return is_one;
 }
 
-/* Fixes the jobs of every bottleneck, or the one that is held back most; false: none is left. As demands only shrink, no
- * part of the others does. */
+/* Fixes the jobs of every bottleneck link, or else the job with the least part; false: none is left. Demands only shrink, so the
+ * parts of the other jobs do not. */
 static bool fix_some(struct state *s, double *least, uint8_t *is_next)
 {
 	uint32_t n = s->p->n_jobs, worst = n;
@@ -198,9 +198,9 @@ static void fill(struct state *s, double *least, uint8_t *is_next)
 	} while (fix_some(s, least, is_next));
 }
 
-/* ---- chances and rates that agree ---- */
+/* ---- the fixed point of probabilities and rates ---- */
 
-/* One round, going so much of the way; returns how far it was, as a part. */
+/* One damped iteration, `step` of the way; returns the largest relative change of a stretch. */
 static double improve(struct state *s, double step, double *least, uint8_t *is_next)
 {
 	double distance = 0;
@@ -260,7 +260,7 @@ void share_solve(const struct share_problem *p, double *speed)
 	s.all = numbers(n, 0);
 	s.others = numbers(n, 0);
 	s.is_stale = mem_zalloc(p->n_links + 1, sizeof *s.is_stale);
-	/* Where going all the way does not come nearer, it goes back and forth: shorter steps. */
+	/* If a full step does not converge, it oscillates: shorten the steps. */
 	double step = 1, distance = INFINITY;
 	for (int round = 0; round < MOST_ROUNDS && distance > tolerance; round++) {
 		double now = improve(&s, step, least, is_next);

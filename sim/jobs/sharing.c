@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How fast the jobs of a set go that are in each other's way: by arithmetic (share.h) or in the step world. */
+/* Rates of the jobs that train: alone, or in a set of jobs that slow each other, by a formula (share.h) or in the step world. */
 #include "jobs/places.h"
 
 #include "base/mem.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Jobs can only be in each other's way where together they could send more than the link carries. */
+/* Jobs slow each other on a link only if the sum of their peaks exceeds its capacity. */
 static bool link_is_contended(const struct orr_jobs *w, uint32_t link)
 {
 	const struct places *p = w->places;
@@ -24,9 +24,9 @@ static bool link_is_contended(const struct orr_jobs *w, uint32_t link)
 	return sum > p->ground->topo->link[link].flow.capacity_Bps * (1 + 1e-9);
 }
 
-/* ---- by arithmetic ---- */
+/* ---- by the formula ---- */
 
-/* Growth of iterations is known at these stretches from runs with slower links, and linear between. */
+/* Growth of iterations is simulated at these stretches, with slower links, and linear in between. */
 static const double stretches[] = { 1, 2, 4, 8 };
 enum { STRETCHES = sizeof stretches / sizeof *stretches };
 
@@ -63,7 +63,7 @@ static double growth(void *ctx, uint32_t j, double stretch)
 	return low + slope * (stretch - stretches[i - 1]);
 }
 
-/* The links of the set, or those of them that are contended, get numbers; to be forgotten. */
+/* Numbers the links of the set, or only the contended ones, in p->local; undo with forget_links(). */
 static uint32_t number_links(struct orr_jobs *w, struct job **set, uint32_t n, bool contended_only, uint32_t **all)
 {
 	struct places *p = w->places;
@@ -117,7 +117,7 @@ static int by_share(struct orr_jobs *w, struct job **set, uint32_t n, double *sp
 
 /* ---- in the step world ---- */
 
-/* So that like sets are told in like order. Equal ones stay by number. */
+/* Equivalent sets are simulated in the same order. Ties by number. */
 static int by_shape(const void *a, const void *b)
 {
 	const struct job *x = *(struct job *const *)a, *y = *(struct job *const *)b;
@@ -128,8 +128,8 @@ static int by_shape(const void *a, const void *b)
 }
 
 /*
- * Jobs that began at random times are not in step. So that the answer depends on the set alone, member i begins at the
- * fraction i x 0.618.. (the golden section, which spreads any number evenly) of its own iteration.
+ * Jobs that started at random times are not synchronised. Member i begins at the fraction i x 0.618.. of its own iteration: the
+ * golden section spreads any number of members evenly, and the answer depends on the set alone.
  */
 static double begins(const struct job *job, uint32_t i)
 {
@@ -153,7 +153,7 @@ static int by_simulation(struct orr_jobs *w, struct job **set, uint32_t n, doubl
 	const struct steprate_value *v = steprate_together(w->config->rates, m, n, all, n_all);
 	char text[40];
 	snprintf(text, sizeof text, "%p", (const void *)v);
-	strtab_add_z(w->places->sets, text); /* only counted: answers have one place each */
+	strtab_add_z(w->places->sets, text); /* counts distinct sets: each has one answer, at one address */
 	bool is_known = true;
 	for (uint32_t j = 0; j < n && !v->error.code; j++) {
 		speed[j] = fmin(1, v->of[j] / set[j]->seat.alone->samples_per_s);
@@ -175,7 +175,7 @@ static int find_speeds(struct orr_jobs *w, struct job **set, uint32_t n, double 
 	return is_simulated ? by_simulation(w, set, n, speed) : by_share(w, set, n, speed);
 }
 
-/* ---- rates ---- */
+/* ---- settling ---- */
 
 static bool find_alone(struct orr_jobs *w, struct job *job)
 {
@@ -201,7 +201,7 @@ static int by_number(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* All that are tied to the job by contended links, in order of number; to be freed. */
+/* The jobs connected to the job by contended links, in order of number; the caller frees the array. */
 static struct job **set_of(struct orr_jobs *w, struct job *root, uint32_t *n)
 {
 	struct places *p = w->places;
@@ -229,7 +229,7 @@ static struct job **set_of(struct orr_jobs *w, struct job *root, uint32_t *n)
 	return set;
 }
 
-/* What the fixed point of share.h leaves undecided is no change. */
+/* Rates closer than the tolerance of the fixed point in share.h are equal. */
 static const double same_rate = 1e-9;
 
 static void rerate(struct orr_jobs *w, struct job *job, double speed)

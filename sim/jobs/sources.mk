@@ -9,4 +9,5 @@ liborrery_a_SOURCES += sim/jobs/bill.h sim/jobs/calls.h sim/jobs/job.h sim/jobs/
 	sim/jobs/slots.h sim/jobs/steprate.h sim/jobs/training.h sim/jobs/world.h
 # scenarios, and what the shared floors see of the world
 liborrery_a_SOURCES += sim/jobs/scenario.c sim/jobs/scenario.h sim/jobs/descriptor.c
+orrinclude_HEADERS += include/orrery/jobs.h
 include policies/jobs/sources.mk

@@ -39,7 +39,7 @@ struct input {
 	char hash[65];
 };
 
-/* Everything but the config is under the lock; what an answer or class holds never moves or changes once it is there. */
+/* Everything but the config is under the lock. Finished answers and classes never move or change. */
 struct steprate {
 	struct steprate_config c;
 	bool check;
@@ -64,11 +64,11 @@ static int check_options(const struct steprate_config *c, struct orr_error *err)
 	static const char *const of_one_cluster[] = { "speeds", "background", "link_changes" };
 	for (size_t i = 0; i < sizeof of_one_cluster / sizeof *of_one_cluster; i++)
 		if (*orr_arg_text(c->options, of_one_cluster[i]))
-			return orr_fail(err, ORR_EINPUT, "step.%s: names single devices or links, and is for orrery step; jobs move about",
+			return orr_fail(err, ORR_EINPUT, "step.%s: names single devices or links, but jobs move: use it with orrery step",
 				of_one_cluster[i]);
 	if (c->link_use && (!strcmp(orr_arg_text(c->options, "fidelity"), "analytic") || orr_arg_real(c->options, "contention_p") > 0))
-		return orr_fail(
-			err, ORR_EINPUT, "step.fidelity=analytic and step.contention_p leave nothing to share; they need --sharing off");
+		return orr_fail(err, ORR_EINPUT,
+			"step.fidelity=analytic and step.contention_p simulate no links to share: expected --sharing off with them");
 	return ORR_OK;
 }
 
@@ -161,7 +161,7 @@ void steprate_outside(struct steprate *s, uint64_t *by_law, uint64_t *outside)
 
 /* ---- models, strategies, classes ---- */
 
-/* The element of a name: made room for, NULL if new. */
+/* Makes room for element `number`; new elements are NULL. */
 #define ELEMENT(v, cap, number)                          \
 	do {                                             \
 		size_t was_ = (cap);                     \
@@ -208,7 +208,7 @@ static const struct network *network_named(struct steprate *s, const char *name,
 	return s->network[i] = x;
 }
 
-/* "allreduce:fusion=none,overlap=no"; where a ';' occurs, that separates instead. */
+/* "allreduce:fusion=none,overlap=no"; if the text has a ';', that is the separator. */
 static int read_settings(struct orr_args *a, const char *text, struct orr_error *err)
 {
 	const char *ends = strchr(text, ';') ? ";" : ",";
@@ -308,7 +308,7 @@ static void sub_cluster(const struct steprate *s, const struct place *p, struct 
 	}
 }
 
-/* What one run of the step world needs. */
+/* The inputs of one run of the step world. */
 struct setup {
 	struct cluster cluster;
 	struct topo *topo;
@@ -387,7 +387,7 @@ static void run_together(const struct steprate *s, const struct class *const *of
 
 /* ---- each question once ---- */
 
-/* Under the lock. *is_mine: nobody has asked before, and the caller must answer. */
+/* Call it under the lock. *is_mine: the question is new and the caller must answer it. */
 static struct answer *ask(struct steprate *s, const char *question, bool *is_mine)
 {
 	size_t before = strtab_count(s->questions);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * steprate.h - how fast jobs that name a model and a strategy train: the step world, asked once per question
+ * steprate.h - the training speed of jobs that name a model and a strategy, from memoised runs of the step world
  *
- * A question is (model, strategy, batch) on a place (shape.h), alone or together with others,
- * and its answer a function of nothing else. Answers are kept. Threads may ask at once: one of them
- * finds out, the others wait, so that the number of runs does not depend on threads either.
+ * A question is (model, strategy, batch) on a place (shape.h), alone or together with others; its answer depends on nothing else.
+ * Answers are kept. If several threads ask at once, one runs the step world and the others wait, so the number of runs does not
+ * depend on the threads either.
  *
- * Rates are samples/s, so that they compare between sizes of a job.
+ * Rates are samples/s, which compare between sizes of a job.
  */
 #ifndef ORR_JOBS_STEPRATE_H
 #define ORR_JOBS_STEPRATE_H
@@ -27,12 +27,12 @@ struct steprate_config {
 	struct cost_options costs;
 	struct profile *const *profile; /* by GPU type, for costs; NULL: data sheets only */
 	enum precision precision;
-	double batch; /* of jobs that say none */
+	double batch; /* of jobs that state none */
 	uint64_t seed;
-	bool link_use;                        /* measure how much links are used: for sharing */
-	double tolerance;                     /* of rates together: step.h */
-	uint64_t most_iterations, most_flows; /* together, likewise */
-	/* The step policy of that name or file. */
+	bool link_use;                        /* measure the use of links, for sharing */
+	double tolerance;                     /* of the rates of a set: step.h */
+	uint64_t most_iterations, most_flows; /* limits of the run of a set: step.h */
+	/* Finds the step policy of that name or file; hash: of the file. */
 	int (*find)(const char *name, const struct orr_policy **out, char hash[65], struct orr_error *err);
 };
 
@@ -41,42 +41,43 @@ struct steprate_value {
 	double samples;         /* per iteration */
 	struct step_link *link; /* by local number of the place; with link_use */
 	uint32_t n_links;
-	/* Together: samples/s of each member; 0: too much to find out. */
+	/* Together: samples/s of each member; 0: too much to simulate. */
 	double *of;
 	bool has_settled;
 	uint64_t kernels_by_law, kernels_outside; /* alone: as in step_result */
 	struct orr_error error;                   /* code 0: there is a value */
 };
 
-/* Copies the config. NULL if options make no sense between jobs. */
+/* Copies the config. NULL if an option applies to a single job only. */
 struct steprate *steprate_new(const struct steprate_config *c, struct orr_error *err);
 void steprate_free(struct steprate *s);
-/* Whether runs of the step world prove their conservation laws; before the first question. */
+/* Whether runs of the step world check their conservation laws. Call it before the first question. */
 void steprate_check(struct steprate *s, bool check);
 const struct ground *steprate_ground(const struct steprate *s);
 
-/* What trains: a small number for each (model, strategy, batch); batch 0: the config's. */
+/* A small number for each (model, strategy, batch); batch 0: the config's. */
 int steprate_class(struct steprate *s, const char *model, const char *strategy, double batch, uint32_t *out, struct orr_error *err);
-/* Files that models and strategies come from: names and SHA-256, in order of first use; false past the last. */
+/* Files of models and strategies: names and SHA-256, in order of first use; false past the last. */
 bool steprate_input(const struct steprate *s, size_t i, const char **name, const char **hash);
 
-/* Alone on the place, with every link that jobs may share (those of one GPU alone are none) at 1/stretch of its capacity. */
+/* Alone on the place, with every link that jobs may share (links of one GPU are private) at 1/stretch of its capacity. */
 const struct steprate_value *steprate_alone(struct steprate *s, uint32_t class, const struct place *p, double stretch);
 /* On the reference place; NULL if that type has too few GPUs. */
 const struct steprate_value *steprate_reference(struct steprate *s, uint32_t class, uint32_t gpus, uint32_t type);
-/* All at once. Member i's link l is number link[i][l] of n_links that all have, whose numbers in the topology are all[]. */
+/* A set of jobs at once, on n_links links in all, whose numbers in the topology are all[]. link: index in all[] of each link of the
+ * member's place. */
 struct steprate_member {
 	uint32_t class;
 	const struct place *place;
 	const uint32_t *link;
-	double start_s; /* a function of the members before it and their rates alone, as everything is */
+	double start_s; /* depends only on the earlier members and their rates alone */
 };
 const struct steprate_value *steprate_together(
 	struct steprate *s, const struct steprate_member *m, uint32_t n, const uint32_t *all, uint32_t n_links);
 
 /* Runs of the step world so far: alone and together. */
 void steprate_count(struct steprate *s, uint64_t *alone, uint64_t *together, uint64_t *unsettled);
-/* Of those alone: kernels timed by laws of a profile, and how many of them lie outside what their law was fitted on. */
+/* Of the runs alone: kernels timed by laws of a profile, and those of them outside the range of the law's fit. */
 void steprate_outside(struct steprate *s, uint64_t *by_law, uint64_t *outside);
 
 #endif

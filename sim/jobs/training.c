@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Jobs that name a model and a strategy: what each kind of them does on its reference place. */
 #include "jobs/training.h"
 
 #include "base/mem.h"
@@ -10,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What makes two jobs the same kind. No holes: it is looked up as bytes. */
+/* The key of a training. No padding: it is looked up as bytes. */
 struct kind {
 	uint32_t model, strategy, gpus, zero;
 	double batch;
@@ -71,7 +70,6 @@ const struct training *training_at(const struct orr_jobs *w, uint32_t training)
 	return &w->places->training[training];
 }
 
-/* The training of a row, or NONE; *ok: it is known how fast it is, somewhere. */
 uint32_t training_of_row(struct orr_jobs *w, const struct job_rec *r, bool *ok)
 {
 	uint32_t i = training_of(w, r->model, r->strategy, r->batch, r->gpus);

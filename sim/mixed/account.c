@@ -40,7 +40,7 @@ void accounts_until(struct accounts *a, int64_t t, const struct holding *h)
 
 /* ---- results ---- */
 
-/* NAN where GPUs were held whose price is not known. */
+/* NAN if GPUs of an unknown price were held. */
 static double usd_of(const struct accounts *a, enum account who, uint32_t n_types, const double *price)
 {
 	double usd = 0;
@@ -80,7 +80,7 @@ void accounts_put(struct accounts *a, uint32_t n_types, const double *price, str
 
 /* ---- the check ---- */
 
-/* Replicas count in doubles of seconds. */
+/* Within 1e-9: replicas count floating-point seconds. */
 static bool agrees(double account, const struct run_result *r)
 {
 	const struct metric *m = result_find(r, "gpu_hours");
@@ -93,10 +93,10 @@ const char *accounts_check(const struct accounts *a, uint32_t n_types, const str
 	for (uint32_t i = 0; i < n_types; i++)
 		sum += ledger_total(a->gpu[i], ACCOUNTS).ns;
 	if (sum != a->up.ns)
-		return "the accounts of GPUs do not add up to what was up";
+		return "the accounts do not add up to the GPU-time of the nodes that were up";
 	if (of_jobs && !agrees(ledger_hours((double)a->jobs_milli.ns) / 1000, of_jobs))
-		return "the jobs' account is not what they held";
+		return "the account of jobs differs from the GPU-hours that the jobs world counts";
 	if (of_serve && !agrees(hours(a, BY_SERVE, n_types), of_serve))
-		return "the replicas' account is not what they held";
+		return "the account of replicas differs from the GPU-hours that the serving world counts";
 	return NULL;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * account.h - who held the GPUs, by type and over time, and what that cost
+ * account.h - GPU-time of jobs and replicas, by GPU type and over time, and its cost
  *
- * Invariant: up to `until_ns`, every ns of every GPU of a node that was up is in exactly one account. A GPU that jobs share by parts
- * counts as theirs whole; `jobs_milli` counts the parts. A GPU kept free of a node that is about to go is idle.
+ * Invariant: up to `until_ns`, every ns of every GPU of a node that was up is in exactly one account. A GPU shared by jobs counts as
+ * a whole one; `jobs_milli` counts the parts. A fenced GPU (world.h) is idle.
  */
 #ifndef ORR_MIXED_ACCOUNT_H
 #define ORR_MIXED_ACCOUNT_H
@@ -22,19 +22,19 @@ struct accounts {
 	struct timeline held[ACCOUNTS];
 };
 
-/* What is held now, by GPU type; the rest is the jobs'. */
+/* GPUs held now, by type; all others that are not free belong to jobs. */
 struct holding {
 	const struct pool *pool;
 	uint32_t serve[CLUSTER_MAX_TYPES], fenced[CLUSTER_MAX_TYPES];
-	int64_t others_milli; /* replicas and what is kept free, in 1/1000 GPU */
+	int64_t others_milli; /* replicas and fences, in 1/1000 GPU */
 };
 
 void accounts_begin(struct accounts *a);
-/* It was so from a->until_ns to t. */
+/* Books the time from a->until_ns to t, during which h held. */
 void accounts_until(struct accounts *a, int64_t t, const struct holding *h);
-/* Metrics of hours and, where prices are known, of dollars (usd_per_gpu_hour by type, NULL or NAN: not known), and series. */
+/* Puts metrics of hours and dollars, and series. usd_per_gpu_hour: by type; NULL or NAN: unknown, no dollars. */
 void accounts_put(struct accounts *a, uint32_t n_types, const double *usd_per_gpu_hour, struct run_result *r);
-/* NULL, or what is wrong: the accounts, and the GPU-hours that the worlds found themselves (NULL: no such world). */
+/* Checks the accounts, also against the GPU-hours that the worlds counted (NULL: no such world). Returns NULL, or the error. */
 const char *accounts_check(const struct accounts *a, uint32_t n_types, const struct run_result *of_jobs, const struct run_result *of_serve);
 
 #endif

@@ -337,12 +337,13 @@ static const struct orr_param keys[] = {
 	ORR_PARAM_END
 };
 static const struct world_object objects[] = {
-	{ "jobs", NULL, "a scenario of the jobs world, without the keys of the whole" },
-	{ "serve", NULL, "likewise of the serving world" },
-	{ "failures", inputs_failure_params, "nodes that fail and come back" },
-	{ "capacity", inputs_capacity_params, "nodes that are lent; excludes failures" },
-	{ "prices", NULL, "USD per GPU and hour: auto, none, TYPE=USD,.. or an object of such" },
-	{ NULL, NULL, NULL }
+	{ "jobs", NULL, "a scenario of the jobs world, without the keys of the whole", NULL },
+	{ "serve", NULL, "likewise of the serving world", NULL },
+	{ "failures", inputs_failure_params, "nodes that fail and come back", NULL },
+	{ "capacity", inputs_capacity_params, "nodes that are lent; excludes failures", NULL },
+	{ "prices", NULL, "USD per GPU and hour: auto, none, TYPE=USD,.. or an object of such", 
+		"{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"object\", \"additionalProperties\": {\"$ref\": \"#/$defs/scalar\"}}]}" },
+	{ NULL, NULL, NULL, NULL }
 };
 static const char *const shown[] = { "cluster_sha256", "failures_sha256", "capacity_sha256", "capacity_prices_sha256", NULL };
 static const struct world_input inputs[] = {

@@ -63,7 +63,7 @@ static uint64_t given(const struct mixed *m)
 	return m->given + (m->jobs ? jobs_given(m->jobs) : 0);
 }
 
-/* A replica waits for GPUs, and some were given back since it last looked. */
+/* A replica waits for GPUs, and GPUs were given back since it last looked. */
 static bool has_offer(const struct mixed *m)
 {
 	return m->is_serve_short && given(m) != m->seen_given;
@@ -76,7 +76,7 @@ static void offer(struct mixed *m)
 	serve_capacity(m->serve);
 }
 
-/* The jobs will do nothing before the next event, nor will replicas come. */
+/* Neither jobs nor waiting replicas will act before the next event. */
 static bool is_quiet(void *ctx)
 {
 	const struct mixed *m = ctx;
@@ -105,7 +105,7 @@ static void events_of(struct mixed *m, int64_t now)
 		nodes_fence(m);
 }
 
-/* The service ends with its last request, and leaves its GPUs to the jobs. */
+/* The service ends with its last request and gives its GPUs back. */
 static void leave_if_over(struct mixed *m)
 {
 	if (!serve_is_over(m->serve) || has_failed(m))
@@ -115,7 +115,7 @@ static void leave_if_over(struct mixed *m)
 	serve_leave(m->serve);
 }
 
-/* Who waits for GPUs is asked in this order: replicas, then jobs. */
+/* Free GPUs are offered to waiting replicas first, then to jobs. */
 static bool decide(struct mixed *m)
 {
 	bool is_due = false;
@@ -172,7 +172,7 @@ static bool is_over(const struct mixed *m)
 	return has_failed(m) || (jobs_are_over && serve_is_over_too);
 }
 
-/* Somebody waits, and nothing that lies ahead can change that by itself. */
+/* Jobs or replicas wait, and no pending event will help them. */
 static bool is_starving(const struct mixed *m)
 {
 	uint64_t idle = nodes_background(m) + (m->serve ? serve_background(m->serve) : 0);
@@ -201,7 +201,7 @@ static void on_until(struct engine *e, void *ctx, uint64_t subject, uint64_t arg
 	(void)e, (void)ctx, (void)subject, (void)arg;
 }
 
-/* The clock reaches the end of the run and nothing else happens: what is pending lies later. */
+/* Advances the clock to the end of the run; all pending events lie later. */
 static void stop_at(struct mixed *m, int64_t t)
 {
 	eng_at(m->engine, t, PRIO_UNTIL, on_until, NULL, 0, 0);
@@ -216,7 +216,7 @@ static void loop(struct mixed *m)
 	int64_t t;
 	uint64_t steps = 0;
 	if (m->serve)
-		leave_if_over(m); /* it has nothing to do at all */
+		leave_if_over(m); /* there is no request at all */
 	m->jobs_are_over = m->jobs && jobs_is_over(m->jobs);
 	while (!is_over(m)) {
 		if (is_starving(m)) {
@@ -224,10 +224,9 @@ static void loop(struct mixed *m)
 			break;
 		}
 		if (!eng_next_time(m->engine, &t))
-			break; /* what waits needs nodes that never come back */
+			break; /* the waiting need nodes that never come back */
 		if (t > INT64_MAX / 2) {
-			orr_fail(&m->error, ORR_EFAIL,
-				"the clock ends after 146 years and not everything has (--until sets an earlier end)");
+			orr_fail(&m->error, ORR_EFAIL, "the clock ends after 146 years, before the run does (--until sets an earlier end)");
 			break;
 		}
 		if (t > m->config->until_ns) {
@@ -241,7 +240,7 @@ static void loop(struct mixed *m)
 
 /* ---- results ---- */
 
-/* Nodes are those of both worlds; of the rows that both have, one. Rows stay in order of time. */
+/* Merges by time; events of nodes, which both worlds record, appear once. */
 static void merge_events(struct run_result *r, struct run_result *of_jobs, struct run_result *of_serve)
 {
 	size_t n = 0, i = 0, k = 0;
@@ -324,7 +323,7 @@ static void begin(struct mixed *m, const char *label)
 	struct jobs_host jobs_host = { m->engine, m->pool, &m->holding.others_milli };
 	struct serve_host serve_host = { .engine = m->engine, .pool = m->pool, .take = take, .give = give, .is_quiet = is_quiet, .ctx = m };
 	nodes_lend(m);
-	/* Replicas are there when the first job comes; they ask jobs for room, so the jobs world must be. */
+	/* Replicas start before the first job comes, but may ask jobs for room: the jobs world is created first. */
 	if (c->jobs_policy)
 		m->jobs = jobs_begin(&c->jobs, &jobs_host, c->jobs_policy, c->jobs_args, label, m->of_jobs, m->blocks);
 	if (c->serve_policy)

@@ -2,14 +2,14 @@
 /*
  * mixed.h - jobs and serving on one cluster and one clock
  *
- * Both worlds share an engine and a pool of GPUs. Replicas take GPUs as their autoscaling wants them; jobs get what their policy
- * can start on the rest. With serve_first a replica that finds no room takes it from running jobs, which lose what they did
- * since their last checkpoint. Nodes of some GPU types may come and go (spot); both worlds lose what was on a node. The
- * service ends, and gives its GPUs back, with its last request; the run ends when both worlds have.
+ * Both worlds share an engine and a pool of GPUs. Replicas take GPUs as autoscaling requests them; jobs get what their policy can
+ * start on the rest. With serve_first, a replica that finds no room takes it from running jobs, which lose their work since the last
+ * checkpoint. Nodes may fail or be lent (spot); both worlds lose what ran on a lost node. The service ends with its last request and
+ * gives its GPUs back; the run ends when both worlds have ended.
  *
- * Accounts: every GPU-second of every node that is up is in exactly one of jobs, serve, idle, by GPU type, and is paid for at
- * the type's price. Metrics and series of the worlds are in the result as jobs.NAME and serve.NAME; rows are those of both.
- * One of the worlds may be left out (its policy is NULL): the other does what it would do by itself.
+ * Accounts: every GPU-second of every node that is up is in exactly one of jobs, serve, idle, by GPU type, and is paid at the price of
+ * the type. The result has the worlds' metrics and series as jobs.NAME and serve.NAME, and the rows of both. If one world is left out
+ * (its policy is NULL), the other behaves as if alone.
  */
 #ifndef ORR_MIXED_MIXED_H
 #define ORR_MIXED_MIXED_H
@@ -20,20 +20,20 @@
 #include "serve/serve.h"
 
 struct mixed_config {
-	struct jobs_config jobs;   /* cluster, placement, until and check are those of this struct; failures are not used */
+	struct jobs_config jobs;   /* cluster, placement, until and check come from this struct; its failures are ignored */
 	struct serve_config serve; /* likewise */
 	const struct orr_policy *jobs_policy, *serve_policy; /* NULL: no such world */
 	const struct orr_args *jobs_args, *serve_args;
 	const struct cluster *cluster;
 	const struct placement *placement;
-	const struct failures *failures;        /* NULL: nodes never go */
-	const struct capacity_config *capacity; /* NULL: all nodes are there; excludes failures. Its notice is that of the nodes */
+	const struct failures *failures;        /* NULL: nodes never fail */
+	const struct capacity_config *capacity; /* lent nodes; NULL: all nodes are owned; excludes failures */
 	bool serve_first;
-	const double *usd_per_gpu_hour; /* by GPU type; NULL: not known */
+	const double *usd_per_gpu_hour; /* by GPU type; NULL: unknown */
 	uint64_t seed;
 	int64_t until_ns;
 	bool check;
-	/* Called now and then with the part done (0..1), from the run's thread. May be NULL. */
+	/* Called repeatedly from the run's thread with the part done (0..1). May be NULL. */
 	void (*progress)(void *ctx, double part);
 	void *progress_ctx;
 };

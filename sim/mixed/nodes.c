@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Nodes that go and come back, for both worlds. Where nodes give notice (serve.notice) replicas on them drain, and what is or becomes
- * free there is given to nobody; jobs run on until the node has gone (one that shares a GPU with another may still start there).
+ * Nodes that fail or leave and come back, for both worlds. A node that is given notice (serve.notice) is fenced: its replicas drain,
+ * and GPUs that are or become free there go to no world. Its jobs run on until it leaves (a job that shares a GPU may still start
+ * there).
  */
 #include "mixed/world.h"
 
@@ -46,7 +47,7 @@ static void open_fences(struct mixed *m, uint32_t node)
 	m->n_fences = kept;
 }
 
-/* ---- what happens to a node ---- */
+/* ---- events of a node ---- */
 
 static bool are_served(const struct mixed *m)
 {
@@ -74,7 +75,7 @@ static void fail(struct mixed *m, uint32_t node)
 	open_fences(m, node);
 	pool_node_down(m->pool, node);
 	m->nodes_away++;
-	if (goes_again) /* it will be back for less than the notice */
+	if (goes_again) /* its next end is known already */
 		bitset_add(&m->doomed, node);
 }
 
@@ -101,10 +102,10 @@ static void on_node(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 	else
 		repair(m, (uint32_t)subject);
 	if (are_served(m))
-		serve_capacity(m->serve); /* replicas that were lost, or drain, start elsewhere */
+		serve_capacity(m->serve); /* lost or draining replicas start elsewhere */
 }
 
-/* ---- rows of failures: each becomes known `notice` before it happens ---- */
+/* ---- rows of failures: each is known `notice` before it happens ---- */
 
 static void on_row(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 {
@@ -147,7 +148,7 @@ uint64_t nodes_background(const struct mixed *m)
 	return m->nodes_away ? 0 : m->failure_pending + m->rows_ahead + (m->capacity ? capacity_pending(m->capacity) : 0);
 }
 
-/* ---- nodes that are lent ---- */
+/* ---- lent nodes ---- */
 
 static void on_capacity(void *ctx, uint32_t node, enum capacity_event what)
 {

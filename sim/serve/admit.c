@@ -143,7 +143,7 @@ static bool must_hold(const struct orr_serve *w, const struct req *q, uint32_t r
 	return replica == NONE && (w->set->router != ROUTER_AUTO || !w->ops->route || !group_count(w, q->model));
 }
 
-/* Before it chooses, the policy is told of replicas that came or went; in replica() it may place or end the request. */
+/* Makes due replica() calls before route(). Returns whether the request still waits: replica() may have placed or ended it. */
 static bool is_still_to_place(struct orr_serve *w, const struct req *q)
 {
 	if (w->n_event && w->ops->route && w->set->router == ROUTER_AUTO)

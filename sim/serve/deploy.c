@@ -15,6 +15,13 @@ enum { MAX_REPLICAS = 1 << 20, MAX_DEPLOYMENTS = 4096, MAX_GPUS = 4096 };
 
 static const char *const role_names[] = { [ORR_ROLE_BOTH] = "both", [ORR_ROLE_PREFILL] = "prefill", [ORR_ROLE_DECODE] = "decode", NULL };
 
+#define SCALAR "{\"$ref\": \"#/$defs/scalar\"}"
+const char serve_deployment_schema[] =
+	"{\"type\": \"array\", \"minItems\": 1, \"items\": {\"type\": \"object\", \"additionalProperties\": false,"
+	" \"properties\": {\"model\": {\"type\": \"string\"}, \"replicas\": " SCALAR ", \"tp\": " SCALAR ", \"pp\": " SCALAR
+	", \"role\": {\"enum\": [\"both\", \"prefill\", \"decode\"]},"
+	" \"gpu_types\": {\"type\": \"string\"}, \"kv_blocks\": " SCALAR ", \"least\": " SCALAR ", \"most\": " SCALAR "}}}";
+
 /* ---- one deployment ---- */
 
 static int wrong(const char *where, const char *key, const char *expected, const cJSON *v, struct orr_error *err)

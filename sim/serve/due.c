@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the policy is to be told and asked in this instant; dispatch.c makes the calls. */
+/* Calls of the policy that are due in this instant; dispatch.c makes them. */
 #include "serve/due.h"
 #include "serve/replica.h"
 #include "serve/requests.h"

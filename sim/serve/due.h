@@ -17,11 +17,11 @@
 		watch_leave((w)->watch);                                           \
 	} while (0)
 
-/* schedule() is due for the replica. */
+/* Makes schedule() due for the replica. */
 void replica_dirty(struct orr_serve *w, uint32_t replica);
-/* arrive() is due: the request is new, was thrown off its replica, or has moved. */
+/* Makes arrive() due: the request is new, lost its replica, or has moved. */
 void due_arrival(struct orr_serve *w, struct req *q);
-/* replica() is due. */
+/* Makes replica() due. */
 void due_event(struct orr_serve *w, uint32_t replica, enum orr_replica_event event);
 /* Makes the replica() calls that are due. They come before run_end(), finish() and arrive() of the instant. */
 void due_tell_events(struct orr_serve *w);

@@ -51,7 +51,7 @@ static struct mark *mark_of(struct guard *g, uint32_t slot)
 	return &g->mark[slot];
 }
 
-/* Projected end of the requests of a run; INFINITY: unknown, or they go on after it. */
+/* Projected end of the requests of a run; INFINITY: unknown, or the requests continue after it. */
 static double will_end(const struct run *x)
 {
 	return x->keeps || x->leaving >= 0 || x->state != RUN_RUNNING ? INFINITY : x->end_s;

@@ -209,7 +209,7 @@ static bool take_back(struct orr_serve *w, struct lane *l)
 	return true;
 }
 
-/* Sets the end of the running iteration to now plus what is left of it. */
+/* Sets the end of the running iteration to now plus its remaining time. */
 static void end_from_now(struct orr_serve *w, struct lane *l)
 {
 	double gone = w->now_s - l->base_s, end_s = w->now_s + (l->each_s * (double)l->alike - gone);

@@ -162,7 +162,7 @@ static inline double kv_in_use(const struct lane *l)
 	return (double)(l->total - l->avail) / l->total;
 }
 bool kv_open(struct orr_serve *w, struct lane *l, uint32_t deployment, struct orr_error *err);
-/* Takes blocks for a waiting request; false: there is no room. If nothing of its prompt is done, takes what the cache has. */
+/* Takes blocks for a waiting request; false: there is no room. A request without progress gets its cached blocks. */
 bool kv_take(struct lane *l, struct req *q, uint32_t tokens, uint32_t keep_free);
 /* Takes n blocks for decodes (avail >= n). */
 void kv_spend(struct lane *l, uint32_t n);

@@ -7,14 +7,14 @@
 
 #include "serve/world.h"
 
-/* An addition to what runs on a replica. */
+/* An addition to the runs of a replica. */
 struct memory_extra {
 	bool is_run; /* false: weights alone */
 	uint32_t model;
 	struct served_memory memory;
 	double alone_s, delay_s;
 	double weights;   /* from now on */
-	uint32_t without; /* slot + 1 of a run that is taken as gone; 0: none */
+	uint32_t without; /* slot + 1 of a run to leave out; 0: none */
 };
 
 /* Bytes in use now: weights and runs. */

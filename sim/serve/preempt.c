@@ -103,7 +103,7 @@ void orr_run_abort(struct orr_serve *w, orr_run run, enum orr_abort_how how)
 	}
 	if (how == ORR_ABORT_SAVE && !can_hold(w, x, at)) {
 		serve_fail(w, ORR_EFAIL, q,
-			"orr_run_abort(): no room on replica %u to keep the run's memory beside what runs there "
+			"orr_run_abort(): no room on replica %u to keep the run's memory beside its other runs "
 			"(orr_run_can_save() checks this)",
 			x->replica);
 		return;
@@ -120,7 +120,7 @@ void orr_run_abort(struct orr_serve *w, orr_run run, enum orr_abort_how how)
 	run_set_end(w, x);
 }
 
-/* Goes on from now. The added work comes first, so the peak is that much later. */
+/* Resumes now. The added work comes first, so the peak is that much later. */
 static void revive(const struct orr_serve *w, struct run *x)
 {
 	x->state = RUN_RUNNING;

@@ -58,7 +58,7 @@ uint32_t group_rank(const struct group *g, uint32_t replica);
 uint32_t group_count(const struct orr_serve *w, uint32_t model);
 uint32_t group_nth(const struct orr_serve *w, uint32_t model, uint64_t i);
 
-/* What the trees compare: live requests, or tokens with serve.router=least-outstanding. */
+/* The load that the trees compare: live requests, or tokens with serve.router=least-outstanding. */
 uint64_t replica_load(const struct orr_serve *w, uint32_t replica);
 /* Routes the request to the replica; NONE: to none. */
 void req_set_replica(struct orr_serve *w, struct req *q, uint32_t replica);

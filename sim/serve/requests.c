@@ -221,7 +221,7 @@ orr_req orr_fifo_next(const struct orr_serve *w, orr_req r)
 
 /* ---- the end ---- */
 
-/* --check: a completed request has got what it asked for. */
+/* --check: a completed request has all its tokens, in order. */
 static void check_completed(struct orr_serve *w, const struct req *q, double at_s)
 {
 	bool is_llm = w->config->model[q->model]->kind == SERVED_LLM;

@@ -14,7 +14,7 @@ struct req {
 	uint8_t state, how;                  /* enum orr_req_state, orr_req_end */
 	bool is_paused, is_swapped, is_held; /* held: by runs started with ORR_RUN_KEEP */
 	uint64_t stamp;                      /* of the last batch that contains it */
-	bool is_known;                       /* the policy was told of it */
+	bool is_known;                       /* arrive() has been called */
 	bool has_come;                       /* counted by autoscaling by rate before it was on a replica */
 	bool is_arriving;                    /* arrive() is due */
 	uint64_t number, session, mark;

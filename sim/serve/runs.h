@@ -75,7 +75,7 @@ void run_leave(struct orr_serve *w, struct run *x);
 
 /* Drops all runs of a replica that is lost. */
 void runs_lost(struct orr_serve *w, uint32_t replica);
-/* Takes a request out of every run that contains it; the runs go on. */
+/* Takes a request out of every run that contains it; the runs continue. */
 void runs_detach(struct orr_serve *w, struct req *q);
 /* Frees the runs whose run_end() has been called. */
 void runs_release_over(struct orr_serve *w);

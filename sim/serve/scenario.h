@@ -53,6 +53,8 @@ struct reqset *serve_state_trace(const struct scenario *s, double factor, struct
 
 /* ---- deployments and prices (deploy.c) ---- */
 
+/* JSON Schema of the key "deployments". */
+extern const char serve_deployment_schema[];
 /* Fills in the deployments; models and cluster are loaded. */
 int serve_state_deploy(struct scenario *s, struct orr_error *err);
 /* Checks that each deployment's model runs on each GPU type that it may get; times_note says what its times go by. */

@@ -59,7 +59,7 @@ bool serve_has_failed(const struct orr_serve *w)
 
 /* ---- the loop of a run that owns its clock ---- */
 
-/* Returns whether no pending event can let a waiting request go on. (In a closed loop, requests follow answers only.) */
+/* Returns whether no pending event can let a waiting request continue. (In a closed loop, requests follow answers only.) */
 static bool is_starving(const struct orr_serve *w)
 {
 	return (!w->has_next || w->clients) && eng_pending(w->host.engine) == serve_background(w);

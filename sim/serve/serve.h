@@ -2,7 +2,7 @@
 /*
  * serve.h - the serving world: one policy's run over a trace of requests
  *
- * serve_run() creates all state of a run, so runs may go on in parallel threads over one reqset, cluster and policy. Several
+ * serve_run() creates all state of a run, so runs are possible in parallel threads over one reqset, cluster and policy. Several
  * worlds on one clock use its parts: serve_begin() with an engine and a pool of GPUs of the host, serve_instant() at each
  * instant, serve_end().
  */
@@ -86,7 +86,7 @@ struct orr_serve *serve_begin(const struct serve_config *c, const struct serve_h
 bool serve_instant(struct orr_serve *w);
 bool serve_is_over(const struct orr_serve *w); /* all requests have ended, or an error */
 bool serve_has_failed(const struct orr_serve *w);
-/* Number of pending events of this world that do not by themselves let a waiting request go on: ticks of autoscaling, failures. */
+/* Number of pending events of this world that do not by themselves let a waiting request continue: ticks of autoscaling, failures. */
 uint64_t serve_background(const struct orr_serve *w);
 void serve_starving(struct orr_serve *w);          /* no event is pending and requests wait: fails the run, naming the policy */
 double serve_part_done(const struct orr_serve *w); /* progress, 0 to 1 */

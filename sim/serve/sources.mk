@@ -11,4 +11,5 @@ liborrery_a_SOURCES += sim/serve/requests.h sim/serve/memory.h sim/serve/runs.h 
 liborrery_a_SOURCES += sim/serve/clients.h sim/serve/dispatch.h sim/serve/serve.h
 # scenarios, and what the shared floors see of the world
 liborrery_a_SOURCES += sim/serve/deploy.c sim/serve/scenario.c sim/serve/scenario.h sim/serve/find_rate.c sim/serve/find_rate.h sim/serve/descriptor.c
+orrinclude_HEADERS += include/orrery/serve.h
 include policies/serve/sources.mk

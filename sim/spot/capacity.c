@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Rows of the trace become offers, offers that are wanted become instances; prices.
- * An offer and the instance that it became share a slot; slot_of[] leads from the trace's number to it.
+ * Rows of the source become offers, requested offers become instances; prices. w->slot_of[] maps the instance number of the trace
+ * to the slot of its offer or instance.
  */
 #include "spot/world.h"
 
@@ -90,7 +90,7 @@ static void take(struct orr_spot *w, uint32_t slot)
 	spot_inst_begin(w, slot);
 }
 
-/* ---- what is wanted ---- */
+/* ---- requests ---- */
 
 static bool has_quota(const struct orr_spot *w)
 {
@@ -155,7 +155,7 @@ static void add_row(struct orr_spot *w, const struct avail_rec *r)
 	s->offer_price = r->usd_per_hour >= 0 ? ledger_price(r->usd_per_hour) : -1;
 	*slot_at(w, r->instance) = slot + 1;
 	offer(w, slot);
-	/* Its end may have been read already. */
+	/* Its end may be known already. */
 	const struct source_rows *rows = &w->source.rows[SOURCE_INSTANCES];
 	for (size_t i = rows->first; w->notice && i < rows->n; i++)
 		if (rows->ahead[i].kind == AVAIL_REMOVE && rows->ahead[i].instance == r->instance)
@@ -176,7 +176,7 @@ static void remove_row(struct orr_spot *w, const struct avail_rec *r)
 		tell_instance(w, slot, ORR_INST_GONE);
 	}
 	spot_slot_free(w, slot);
-	tell_added(w); /* before they may go, at this very instant */
+	tell_added(w); /* before the next removal of this instant */
 }
 
 static void price_row(struct orr_spot *w, const struct avail_rec *r)
@@ -289,7 +289,7 @@ static void announce_zones(struct orr_spot *w)
 		spot_capacity_zone(w, 0);
 }
 
-/* A price is said of a type before the first instance of that type comes. Generators make none that has a type. */
+/* Price rows may name a type before its first instance comes. No generator makes types. */
 static void announce_types(struct orr_spot *w)
 {
 	const struct availset *set = w->config->capacity;
@@ -331,13 +331,13 @@ void spot_capacity_free(struct orr_spot *w)
 	mem_free(w->type_of_name);
 }
 
-/* ---- what policies do and ask ---- */
+/* ---- calls of policies ---- */
 
 static bool check_zone(struct orr_spot *w, uint32_t zone, bool any, const char *what)
 {
 	if (zone < w->n_zones || (any && zone == ORR_ANY_ZONE))
 		return true;
-	spot_fail(w, ORR_EFAIL, NULL, "%s: no zone %u; there are %u", what, zone, w->n_zones);
+	spot_fail(w, ORR_EFAIL, NULL, "%s: no zone %u; expected less than %u", what, zone, w->n_zones);
 	return false;
 }
 
@@ -393,7 +393,7 @@ void orr_release(struct orr_spot *w, orr_inst i)
 		spot_slot_free(w, slot);
 		return;
 	}
-	/* The capacity is still there, for whoever asks. */
+	/* The capacity remains on offer. */
 	s->generation++;
 	s->has_notice = false;
 	offer(w, slot);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* --check: what must be equal at every instant, exactly. */
+/* --check: equalities that hold exactly at every instant. */
 #include "spot/accounts.h"
 
 static void time_and_money(struct orr_spot *w)
@@ -14,7 +14,7 @@ static void time_and_money(struct orr_spot *w)
 		ledger_hold(&lived, 0, (uint64_t)x->price, w->now - x->paid_until);
 	}
 	if (held.ns != w->all.ns || lived.ns != w->all.ns)
-		spot_fail(w, ORR_EFAIL, NULL, "check: instance-seconds: accounts hold %.9f, instances lived %.9f, the clock counted %.9f",
+		spot_fail(w, ORR_EFAIL, NULL, "check: instance-seconds: accounts hold %.9f, instances lived %.9f, in all %.9f passed",
 			wide_seconds(held.ns), wide_seconds(lived.ns), wide_seconds(w->all.ns));
 	if (held.amount != lived.amount || held.amount + other != w->all.amount)
 		spot_fail(w, ORR_EFAIL, NULL, "check: dollars: accounts hold %.12g, instances paid %.12g, in all %.12g were spent",
@@ -32,7 +32,7 @@ static void instances_and_stages(struct orr_spot *w)
 		live[s->is_on_demand]++;
 		stages += s->stages;
 		if ((s->role == ROLE_OWNER) != (s->stages > 0) || (s->stages && s->state != SLOT_READY))
-			spot_fail(w, ORR_EFAIL, s, "check: it has %u stages in state %d", s->stages, s->state);
+			spot_fail(w, ORR_EFAIL, s, "check: it owns %u stages in state %d", s->stages, s->state);
 	}
 	for (uint32_t i = 0; i < w->n_stages; i++) {
 		owned += w->stage[i].owner != NONE;
@@ -44,7 +44,7 @@ static void instances_and_stages(struct orr_spot *w)
 		if (n[r] != w->count[r] || rate[r] != w->rate[r])
 			spot_fail(w, ORR_EFAIL, NULL, "check: %u instances in role %d, counted %u", n[r], r, w->count[r]);
 	if (live[0] != w->live[0] || live[1] != w->live[1] || stages != owned || ownerless != w->ownerless)
-		spot_fail(w, ORR_EFAIL, NULL, "check: %u stages are owned, instances own %u; %u have no owner, counted %u", owned, stages,
+		spot_fail(w, ORR_EFAIL, NULL, "check: %u stages have owners, instances own %u; %u have no owner, counted %u", owned, stages,
 			ownerless, w->ownerless);
 }
 
@@ -55,8 +55,8 @@ static void samples(struct orr_spot *w)
 	for (size_t i = s->first; i < s->n; i++)
 		pending += s->run[i].count;
 	if (s->committed + pending != s->done)
-		spot_fail(w, ORR_EFAIL, NULL, "check: %llu steps are done; %llu count and %llu may be lost", (unsigned long long)s->done,
-			(unsigned long long)s->committed, (unsigned long long)pending);
+		spot_fail(w, ORR_EFAIL, NULL, "check: %llu steps are done, but %llu are committed and %llu pending",
+			(unsigned long long)s->done, (unsigned long long)s->committed, (unsigned long long)pending);
 }
 
 void check_instant(struct orr_spot *w)

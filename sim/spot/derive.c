@@ -18,7 +18,7 @@
 enum { ITERATIONS = 2, LOSSES = 3, MAX_THREADS = 256 };
 #define MAX_STEP_S 9e9
 
-/* What all shapes share; does not change while they are run. */
+/* Shared by all shapes; constant during the runs. */
 struct source {
 	const struct elastic_step *step;
 	const struct orr_policy *policy;
@@ -27,7 +27,7 @@ struct source {
 	struct device *device;
 	struct profile *profile;
 	struct cost *cost;
-	uint32_t places; /* where the model can be cut */
+	uint32_t places; /* number of places where the model can be cut */
 };
 
 static void source_free(struct source *x)
@@ -38,7 +38,7 @@ static void source_free(struct source *x)
 	dnn_free(x->dnn);
 }
 
-/* Stages begin at layers outside blocks and where a block begins (policies/step/stages.h). */
+/* A stage begins at a layer outside any block, or at the first layer of a block (policies/step/stages.h). */
 static uint32_t count_places(const struct dnn *d)
 {
 	uint32_t n = 0;
@@ -74,7 +74,7 @@ static int source_load(const struct elastic *job, const struct derive *d, struct
 
 /* ---- one shape ---- */
 
-/* Nodes of a shape, and what its runs are told. */
+/* The nodes of a shape and the configuration of its runs. */
 struct shape {
 	const struct source *source;
 	uint32_t pipelines, depth;
@@ -110,7 +110,7 @@ static int shape_begin(const struct source *s, uint32_t pipelines, uint32_t dept
 	*x = (struct shape){ .source = s, .pipelines = pipelines, .depth = depth, .err = err };
 	snprintf(cluster, sizeof cluster, "%ux1:gpu", pipelines * depth);
 	num_put_real(rate, s->step->node_Bps / 1e9);
-	num_put_real(latency, s->step->latency_s * 1e6 / 2); /* of each of the two links between nodes */
+	num_put_real(latency, s->step->latency_s * 1e6 / 2); /* two links lie between nodes: half each */
 	snprintf(net, sizeof net, "star:bw=%sGBps,lat=%sus", rate, latency);
 	x->cluster = cluster_load(cluster, err);
 	x->topo = x->cluster ? topo_load(x->cluster, net, 1, err) : NULL;
@@ -131,14 +131,14 @@ static int shape_begin(const struct source *s, uint32_t pipelines, uint32_t dept
 	return ORR_OK;
 }
 
-/* The slowest pipeline's: the batch in micro-batches, dealt out to pipelines. */
+/* Micro-batches of the slowest pipeline: the batch dealt out to the pipelines. */
 static uint32_t micro_batches(const struct elastic_step *t, uint32_t pipelines)
 {
 	uint32_t all = (t->batch + t->micro_batch - 1) / t->micro_batch;
 	return (all + pipelines - 1) / pipelines;
 }
 
-/* What is run in a shape. */
+/* One run of a shape. */
 struct question {
 	const char *redundancy;
 	int64_t failed; /* stage; -1: none */
@@ -157,7 +157,7 @@ static int settings(const struct shape *x, const struct question *q, struct orr_
 		       : ORR_OK;
 }
 
-/* How many backward passes of a node were done at an instant of the last iteration, in the mean. */
+/* Backward passes of a node that are done at an instant of the last iteration, averaged over the iteration. */
 static double mean_done(const struct step_result *r, uint32_t node, double from_s, double step_s)
 {
 	double sum = 0;
@@ -167,7 +167,7 @@ static double mean_done(const struct step_result *r, uint32_t node, double from_
 	return sum;
 }
 
-/* The last backward pass that was done anew: all wait for it, from the end of the iteration before on. */
+/* End of the last repeated backward pass, for which all wait from the end of the iteration before. */
 static double redo_end(const struct step_result *r, double from_s)
 {
 	double end = from_s;
@@ -193,7 +193,7 @@ static struct derive_kind measured(const struct step_result *r, double step_s, d
 	return k;
 }
 
-/* One run. done: by node of the first pipeline, as mean_done(); pause_s: of what is done anew. Either may be NULL. */
+/* One run. done: mean_done() by node of the first pipeline; pause_s: the time of repeated passes. Either may be NULL. */
 static int run(const struct shape *x, const struct question *q, struct derive_kind *out, double *done, double *pause_s)
 {
 	struct step_result r = { 0 };
@@ -225,8 +225,8 @@ static void add_kind(struct derive_kind *sum, const struct derive_kind *x, doubl
 }
 
 /*
- * The first, the middle and the last stage lost, equally likely; fewer where there are not three. The pause does not depend
- * on what comes after it, so the iteration that follows has no more micro-batches than the cut depends on.
+ * Loses the first, the middle or the last stage (fewer if there are not three), with equal chance. The pause does not depend on
+ * what follows, so the next iteration has only the micro-batches that the cut depends on.
  */
 static int run_losses(const struct shape *x, const struct question *with, const double *done, struct derive_row *row)
 {
@@ -240,7 +240,7 @@ static int run_losses(const struct shape *x, const struct question *with, const 
 		double pause_s = 0;
 		lost.failed = again.failed = stage[i];
 		again.micro_batches = again.micro_batches < x->depth ? again.micro_batches : x->depth;
-		again.redo = strcmp(with->redundancy, "both") ? (uint32_t)floor(done[stage[i]] + 0.5) : 0; /* both: it has been done */
+		again.redo = strcmp(with->redundancy, "both") ? (uint32_t)floor(done[stage[i]] + 0.5) : 0; /* both: nothing to repeat */
 		if (run(x, &lost, &k, NULL, NULL) || (again.redo && run(x, &again, &ignored, NULL, &pause_s)))
 			return ORR_EINPUT;
 		add_kind(&row->kind[ELASTIC_DEGRADED], &k, 1.0 / n);
@@ -305,7 +305,7 @@ static int run_all(const struct source *s, struct derive_row *row, size_t n, uin
 	for (uint32_t i = 0; i < started; i++)
 		pthread_join(thread[i], NULL);
 	pthread_mutex_destroy(&w.lock);
-	for (size_t i = 0; i < n && !rc; i++) /* the first in order, whoever met it */
+	for (size_t i = 0; i < n && !rc; i++) /* the first in order, whichever thread met it */
 		if (w.err[i].code)
 			rc = orr_fail(
 				err, w.err[i].code, "%u pipelines of depth %u: %.400s", row[i].pipelines, row[i].depth, w.err[i].text);
@@ -352,14 +352,14 @@ static void take(struct elastic *job, const struct source *s, const struct deriv
 	}
 }
 
-/* What the file leaves to be derived. The baseline: the shape with the shortest plain step on its nodes. */
+/* Fills in values that the file lacks. The on-demand baseline is the shape with the shortest plain step on its nodes. */
 static void fill_in(struct elastic *job, const struct source *s)
 {
 	bool is_mixed = s->precision == PRECISION_FP16 || s->precision == PRECISION_BF16;
 	double moments = !strcmp(s->step->optimizer, "adam") ? 2 : !strcmp(s->step->optimizer, "momentum") ? 1 : 0;
 	if (!(job->parameters > 0))
 		job->parameters = s->dnn->params;
-	if (!(job->state_bytes > 0)) /* weights, in mixed precision their master copies too, and moments */
+	if (!(job->state_bytes > 0)) /* weights, in mixed precision master copies too, and moments */
 		job->state_bytes = job->parameters * ((is_mixed ? 6 : 4) + 4 * moments);
 	if (!job->on_demand_nodes || job->on_demand_step_ns)
 		return;
@@ -389,7 +389,7 @@ int elastic_derive(struct elastic *job, const struct derive *d, struct orr_error
 	if (!rc) {
 		take(job, &s, row, n);
 		if (!job->n_points)
-			rc = orr_fail(err, ORR_EINPUT, "job %.80s: $.step: none of the %zu shapes fits into the memory of %s", job->name, n,
+			rc = orr_fail(err, ORR_EINPUT, "job %.80s: $.step: none of the %zu shapes fits the memory of %s", job->name, n,
 				s.device->name);
 		fill_in(job, &s);
 	}

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * derive.h - what a step of an elastic job takes in each shape, from the step world
+ * derive.h - step times of an elastic job in each shape, from the step world
  *
- * For each (pipelines, depth) that struct elastic_step asks for, the step policy bamboo is run on as many nodes of one device
- * on one switch: without redundancy, with it, and with one stage doing the work of two. A shape is left out that the model
- * cannot be cut for, that leaves a pipeline without a micro-batch, or that does not fit into the devices' memory; its
- * REDUNDANT or DEGRADED step is 0 where only that does not fit. Deterministic, for any number of threads. docs/models.md,
- * "Elastic jobs", has the definitions of failover and of the redundant share.
+ * For each shape (pipelines, depth) that struct elastic_step asks for, runs the step policy bamboo on that many nodes of one GPU on
+ * one switch: without redundancy, with it, and with one stage doing the work of two. Shapes are left out if the model cannot be
+ * cut so, if a pipeline would have no micro-batch, or if they exceed the GPUs' memory; if only the REDUNDANT or DEGRADED step
+ * exceeds it, that step time is 0. The result does not depend on the number of threads. Failover and the redundant share are
+ * defined in docs/models.md, "Elastic jobs".
  */
 #ifndef ORR_SPOT_DERIVE_H
 #define ORR_SPOT_DERIVE_H
@@ -15,10 +15,10 @@
 
 #include "hwmodel/elastic.h"
 
-/* What the runs of one kind (ELASTIC_PLAIN, ..) say; means over the stages lost for ELASTIC_DEGRADED. */
+/* Measurements of one kind of run (ELASTIC_PLAIN, ..); for ELASTIC_DEGRADED means over the lost stages. */
 struct derive_kind {
 	double step_s;
-	double bubble;     /* part of the nodes' time that no op ran in: waiting for other nodes or messages */
+	double bubble;     /* part of the nodes' time without an op: waiting for other nodes or messages */
 	double redundant;  /* part of the nodes' time: FRC, BRC and updates of replicas */
 	double peak_bytes; /* of the fullest node */
 };
@@ -28,18 +28,18 @@ struct derive_row {
 	double failover_s;
 };
 struct derive_report {
-	struct derive_row *row; /* by pipelines, then depth; those left out for memory too, with what they would take */
+	struct derive_row *row; /* by pipelines, then depth; with the shapes that exceed memory */
 	size_t n;
 };
 
 struct derive {
 	const struct orr_policy *policy; /* the step policy "bamboo" */
 	uint32_t threads;                /* 0: one */
-	struct derive_report *report;    /* NULL: not wanted */
+	struct derive_report *report;    /* may be NULL */
 };
 
-/* Fills in job->point, and state_bytes, parameters and on_demand_step_ns where the file does not say. A job that has no
- * struct elastic_step stays as it is. */
+/* Fills in job->point, and state_bytes, parameters and on_demand_step_ns if the file lacks them. No-op for a job without a struct
+ * elastic_step. */
 int elastic_derive(struct elastic *job, const struct derive *d, struct orr_error *err);
 void derive_report_free(struct derive_report *r);
 

@@ -297,9 +297,10 @@ static const struct orr_param keys[] = {
 	ORR_PARAM_END
 };
 static const struct world_object objects[] = {
-	{ "trace_options", NULL, "parameters of the format (docs/traces.md)" },
-	{ "job", NULL, "an elastic job: a name, a file or an object" },
-	{ NULL, NULL, NULL }
+	{ "trace_options", NULL, "parameters of the format (docs/traces.md)", NULL },
+	{ "job", NULL, "an elastic job: a name, a file or an object", 
+		"{\"type\": [\"string\", \"object\"]}" },
+	{ NULL, NULL, NULL, NULL }
 };
 static const char *const shown[] = { "trace_sha256", "prices_sha256", "job_sha256", "steps_sha256", "spot_files_sha256", NULL };
 static const struct world_input inputs[] = {

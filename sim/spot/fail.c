@@ -35,6 +35,6 @@ bool spot_may_act(struct orr_spot *w, const char *what)
 	if (w->error.code)
 		return false;
 	if (!w->is_acting)
-		spot_fail(w, ORR_EFAIL, NULL, "%s outside the policy's own functions", what);
+		spot_fail(w, ORR_EFAIL, NULL, "%s was called outside the policy's functions", what);
 	return w->is_acting && !w->is_over;
 }

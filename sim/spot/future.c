@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The future, for policies that declare the oracle: the trace is read a second time, as far as it is asked for. */
+/* The future, for policies that declare the oracle: a second reading of the trace, as far as the policy asks. */
 #include "spot/world.h"
 
 #include "base/mem.h"
@@ -15,7 +15,7 @@ struct future {
 	struct event *event;
 	size_t n, cap, passed; /* passed: events before now */
 	bool has_ended;
-	int64_t *end; /* [instance of the trace] when it goes; 0: not read */
+	int64_t *end; /* [instance of the trace] when it ends; 0: unknown */
 	uint32_t cap_end;
 };
 
@@ -31,7 +31,7 @@ static void set_end(struct future *f, uint32_t instance, int64_t t)
 	f->end[instance] = t ? t : 1;
 }
 
-/* Events up to and including t are there. False: the policy may not. */
+/* Reads events up to and including t. False: the policy may not see them. */
 static bool read_to(struct orr_spot *w, int64_t t, const char *what)
 {
 	if (w->error.code)
@@ -42,7 +42,7 @@ static bool read_to(struct orr_spot *w, int64_t t, const char *what)
 		return false;
 	}
 	if (t > INT64_MAX / 2 && w->until == ORR_NEVER && !availset_has_end(w->config->capacity)) {
-		spot_fail(w, ORR_EFAIL, NULL, "%s: asks for all of the future, and this trace has no end (length=.., --until)", what);
+		spot_fail(w, ORR_EFAIL, NULL, "%s: asks for all of the future of a trace without an end (set length=.. or --until)", what);
 		return false;
 	}
 	w->saw_future = true;
@@ -85,7 +85,7 @@ size_t orr_spot_future(struct orr_spot *w, int64_t until, struct orr_future *out
 static int64_t end_of(struct orr_spot *w, uint32_t instance)
 {
 	const struct future *f = w->future;
-	/* Read on until it is there: a lifetime has no bound. */
+	/* Lifetimes have no bound: read on until the end is found. */
 	while (!(instance < f->cap_end && f->end[instance]) && !f->has_ended) {
 		int64_t t = f->n ? f->event[f->n - 1].t : 0;
 		read_to(w, t, "orr_inst_true_end()");

@@ -47,9 +47,9 @@ void layout_free(struct orr_spot *w)
 	mem_free(w->is_dropped);
 }
 
-/* ---- what policies do ---- */
+/* ---- actions ---- */
 
-/* Can it own something now? */
+/* Can instance i own a stage now? Else the run fails. */
 static bool can_own(struct orr_spot *w, orr_inst i, const char *what, uint32_t pipeline, uint32_t stage)
 {
 	const struct slot *s = slot_of_handle(w, i, what);
@@ -60,7 +60,7 @@ static bool can_own(struct orr_spot *w, orr_inst i, const char *what, uint32_t p
 	return false;
 }
 
-/* The stages of the layout before, whose place the new one will not take. */
+/* Swaps the two layouts and returns the stages of the old one, which the new one does not overwrite. */
 static const struct stage *put_aside(struct orr_spot *w, uint32_t pipelines, uint32_t stages)
 {
 	struct stage *old = w->stage;
@@ -80,7 +80,7 @@ static const struct stage *put_aside(struct orr_spot *w, uint32_t pipelines, uin
 	return old;
 }
 
-/* It has nothing in the new layout. */
+/* The new layout gives it no stage. */
 static void stand_by(struct orr_spot *w, struct slot *s)
 {
 	if (!s->stages)
@@ -121,7 +121,7 @@ void orr_layout(struct orr_spot *w, uint32_t pipelines, uint32_t depth, const or
 		if (!is_ready && !can_own(w, owner[i], "orr_layout()", i / depth, i % depth))
 			break;
 		struct slot *s = &slots[slot];
-		if (s->layout != epoch) { /* the first that it gets */
+		if (s->layout != epoch) { /* its first stage */
 			s->layout = epoch;
 			s->stages = 0;
 			s->first_stage = NONE;
@@ -138,7 +138,7 @@ void orr_layout(struct orr_spot *w, uint32_t pipelines, uint32_t depth, const or
 			stand_by(w, &slots[old[i].owner]);
 	for (uint32_t d = 0; d < pipelines; d++)
 		w->is_dropped[d] = false;
-	/* After an error the policy may still ask who owns what: nobody. */
+	/* After an error the policy may still ask for owners: there are none. */
 	w->pipelines = w->n_stages == n ? pipelines : 0;
 	w->depth = w->n_stages == n ? depth : 0;
 }
@@ -204,7 +204,7 @@ void orr_drop_pipeline(struct orr_spot *w, uint32_t pipeline)
 	w->n_dropped++;
 }
 
-/* ---- what they ask ---- */
+/* ---- queries ---- */
 
 orr_inst orr_owner(const struct orr_spot *w, uint32_t pipeline, uint32_t stage)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a policy asks of the job, timers, chance, and what it reports. */
+/* Calls of policies: the job, timers, random numbers, metrics and events. */
 #include "spot/world.h"
 
 #include "base/mem.h"
@@ -120,7 +120,7 @@ int64_t orr_notice_time(const struct orr_spot *w)
 	return w->notice;
 }
 
-/* ---- timers and chance ---- */
+/* ---- timers, random numbers ---- */
 
 uint64_t orr_spot_timer(struct orr_spot *w, int64_t at, uint32_t rank, uint64_t tag)
 {
@@ -156,11 +156,11 @@ double orr_spot_uniform(struct orr_spot *w)
 	return rng_uniform(&w->policy_rng);
 }
 
-/* ---- what it reports ---- */
+/* ---- metrics and events ---- */
 
 enum { MOST_NAME = 60 };
 
-/* Letters, digits and "._-", and none that the world or a study adds. */
+/* Letters, digits and "._-"; not a name that the world or a study adds. */
 static bool is_metric_name(const char *s)
 {
 	size_t n = s ? strlen(s) : 0;
@@ -170,11 +170,11 @@ static bool is_metric_name(const char *s)
 	return n && n <= MOST_NAME && strcmp(s, "paused_part") && strcmp(s, "replications") && strncmp(s, "ratio_", 6);
 }
 
-/* NULL: the name or the value is none. */
+/* NULL, and the run fails: the name or the value is not allowed. */
 static struct tally *tally(struct orr_spot *w, const char *name, double value, const char *what)
 {
 	if (isinf(value)) {
-		spot_fail(w, ORR_EFAIL, NULL, "%s: %s: %g is no number to report", what, name ? name : "", value);
+		spot_fail(w, ORR_EFAIL, NULL, "%s: %s: cannot report %g", what, name ? name : "", value);
 		return NULL;
 	}
 	for (size_t i = 0; name && i < w->n_tally; i++)
@@ -182,7 +182,7 @@ static struct tally *tally(struct orr_spot *w, const char *name, double value, c
 			return &w->tally[i];
 	if (!is_metric_name(name)) {
 		spot_fail(w, ORR_EFAIL, NULL,
-			"%s: \"%.60s\" is no name of a metric: expected 1 to %d letters, digits, \".\", \"_\" or \"-\", and not"
+			"%s: \"%.60s\" cannot name a metric: expected 1 to %d letters, digits, \".\", \"_\" or \"-\", and not"
 			" paused_part, replications, ratio_..",
 			what, name ? name : "", MOST_NAME);
 		return NULL;
@@ -225,9 +225,9 @@ void orr_spot_event(struct orr_spot *w, const char *kind, const char *format, ..
 
 void orr_spot_give_up(struct orr_spot *w, const char *message)
 {
-	/* At the very beginning it is what it was given that makes no sense. */
+	/* A refusal at the very start means that the input is wrong. */
 	bool is_refusal = !w->now && w->steps.first_began < 0;
-	spot_fail(w, is_refusal ? ORR_EINPUT : ORR_EFAIL, NULL, "%s", message ? message : "gave up and gave no reason");
+	spot_fail(w, is_refusal ? ORR_EINPUT : ORR_EFAIL, NULL, "%s", message ? message : "gave up without a reason");
 }
 
 void orr_spot_end(struct orr_spot *w)

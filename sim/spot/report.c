@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* value_sum has samples x ns over (nano-USD per hour x ns): in seconds and USD per hour, 1e-9 s x 3600e9 ns/h x 1e9 / 3600 s. */
+/* value_sum is in samples x ns / (1e-9 USD/h x ns). In seconds and USD/h: 1e-9 s x 3600e9 ns/h x 1e9 / 3600 s. */
 #define MONEY_PER_USD_HOUR 1e9
 
 static const char *const account_names[] = { [ORR_USEFUL] = "useful",
@@ -90,13 +90,13 @@ static void other_metrics(struct orr_spot *w)
 		metric(w, "deadline_kept", w->is_complete && w->now <= w->deadline);
 	for (size_t i = 0; i < w->n_tally; i++)
 		if (result_find(w->result, w->tally[i].name))
-			spot_fail(w, ORR_EFAIL, NULL, "orr_spot_count(), orr_spot_report(): %s is a metric of the world's own",
-				w->tally[i].name);
+			spot_fail(w, ORR_EFAIL, NULL,
+				"orr_spot_count(), orr_spot_report(): %s is a metric of the world: choose another name", w->tally[i].name);
 		else if (isfinite(w->tally[i].value))
 			result_metric(w->result, result_text(w->result, w->tally[i].name), w->tally[i].value, NAN, NAN);
 }
 
-/* What is live when the run ends is paid for; a step that is not done counts for nothing. */
+/* Live instances are paid up to the end of the run; an unfinished step is wasted. */
 static void close_accounts(struct orr_spot *w)
 {
 	struct steps *s = &w->steps;
@@ -112,7 +112,7 @@ static void close_accounts(struct orr_spot *w)
 void report_end(struct orr_spot *w)
 {
 	close_accounts(w);
-	w->is_over = true; /* nothing that it does now does anything */
+	w->is_over = true; /* actions do nothing from now on */
 	tell_end(w);
 	if (w->config->check)
 		check_instant(w);

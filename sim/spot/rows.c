@@ -8,7 +8,7 @@
 
 enum { BINS = 240 };
 
-/* Samples that have been trained on, those that may yet be lost among them. */
+/* Samples of committed and uncommitted steps. */
 static double samples_now(const struct orr_spot *w)
 {
 	const struct steps *s = &w->steps;
@@ -18,7 +18,7 @@ static double samples_now(const struct orr_spot *w)
 	return x;
 }
 
-/* Every second row goes when there are too many; the first stays. */
+/* Drops every second row, except the first. */
 static void thin_out_nodes(struct orr_spot *w)
 {
 	size_t k = 0;
@@ -79,11 +79,11 @@ void rows_steps(struct orr_spot *w, uint64_t n, int64_t began, int64_t pace, dou
 	}
 }
 
-/* The last n steps that were not lost before train on nothing. */
+/* Clears the samples of the last n rows that have any: their steps are lost. */
 void rows_lost(struct orr_spot *w, uint64_t n)
 {
 	if (w->steps.rows_stride != 1)
-		return; /* none, or a sample of them */
+		return; /* no rows, or not all of them */
 	for (size_t i = w->n_iteration; i-- && n;)
 		if (w->iteration[i].samples > 0) {
 			w->iteration[i].samples = 0;
@@ -93,7 +93,7 @@ void rows_lost(struct orr_spot *w, uint64_t n)
 
 /* ---- the end ---- */
 
-/* Samples per second in equal parts of the run. */
+/* Samples per second in BINS equal parts of the run. */
 static void throughput_series(struct orr_spot *w)
 {
 	struct run_result *r = w->result;
@@ -113,7 +113,7 @@ static void throughput_series(struct orr_spot *w)
 		double x0 = w->samples_at[i], x1 = is_last ? total : w->samples_at[i + 1];
 		x = t1 > t0 ? x0 + (x1 - x0) * (t - t0) / (t1 - t0) : x1;
 		s->time_ns[b] = (int64_t)((double)b * width);
-		/* What was lost takes samples back: a bin has none then. */
+		/* A loss takes samples back: the bin has none then. */
 		s->value[b] = x > before ? (x - before) / (width / 1e9) : 0;
 		before = x;
 	}

@@ -27,7 +27,7 @@ static void get_ready(struct orr_spot *w)
 	tell_added(w);
 }
 
-/* One of those that are due now, in the order that spot.h promises. False: there is none. */
+/* Lets one due event happen, in the order that spot.h states. False: none is due. */
 static bool happen(struct orr_spot *w)
 {
 	if (w->is_over)
@@ -65,13 +65,13 @@ static void check_owners(struct orr_spot *w)
 	if (w->is_over || !s->is_in_flight || s->flags & ORR_STEPS_ORPHANED)
 		return;
 	if (!steps_have_owners(w))
-		spot_fail(w, ORR_EFAIL, NULL, "a step goes on although all pipelines were dropped: stop the steps");
+		spot_fail(w, ORR_EFAIL, NULL, "a step is in flight although all pipelines were dropped: stop the steps");
 	if (!w->ownerless)
 		return;
 	for (uint32_t i = 0; i < w->n_stages; i++)
 		if (w->stage[i].owner == NONE && !w->is_dropped[i / w->depth]) {
 			spot_fail(w, ORR_EFAIL, NULL,
-				"a step goes on although stage %u of pipeline %u has no live owner: stop the steps, give the stage an "
+				"a step is in flight although stage %u of pipeline %u has no live owner: stop the steps, give the stage an "
 				"owner, or drop the pipeline",
 				i % w->depth, i / w->depth);
 			return;
@@ -82,14 +82,14 @@ static void ask(struct orr_spot *w)
 {
 	if (++w->calls_now > w->max_calls) {
 		spot_fail(w, ORR_EFAIL, NULL,
-			"decide() was called %lld times at this instant (spot.max_calls_per_instant) and still makes things due",
+			"decide() was called %lld times at this instant and still causes events (spot.max_calls_per_instant)",
 			(long long)w->max_calls);
 		return;
 	}
 	tell_decide(w);
 }
 
-/* Everything that happens at w->now. */
+/* All events at w->now. */
 static void instant(struct orr_spot *w)
 {
 	bool is_due;
@@ -136,7 +136,7 @@ static void report_progress(struct orr_spot *w, uint64_t *n)
 	w->config->progress(w->config->progress_ctx, part);
 }
 
-/* The trace is over, the deadline past, and for so many instants nothing but timers went off: the job will never be done. */
+/* The trace is over, the deadline past, and MOST_QUIET instants had timers alone: the job will never be done. */
 static bool is_stuck(struct orr_spot *w)
 {
 	if (w->steps.is_in_flight || w->rows_at < ORR_NEVER || w->until < ORR_NEVER || (w->deadline < ORR_NEVER && w->now < w->deadline))
@@ -154,11 +154,11 @@ static void loop(struct orr_spot *w)
 	while (!w->is_over && !is_stuck(w)) {
 		bool is_any = next_instant(w, &t);
 		if (w->until == ORR_NEVER && (is_any ? t > INT64_MAX / 2 : w->steps.is_in_flight)) {
-			spot_fail(w, ORR_EFAIL, NULL, "the clock ends after 146 years and the job has not (--until sets an earlier end)");
+			spot_fail(w, ORR_EFAIL, NULL, "the clock ends after 146 years, before the job does (--until sets an earlier end)");
 			break;
 		}
 		if (!is_any) {
-			/* Nothing will ever happen: the rest of the trace's time is idle. */
+			/* No event is left: the rest of the trace is idle. */
 			int64_t end = availset_end_ns(w->config->capacity);
 			t = w->until < ORR_NEVER ? w->until : end < ORR_NEVER && end > w->now ? end : w->now;
 			advance_to(w, t);
@@ -214,8 +214,8 @@ static int index_points(struct orr_spot *w, struct orr_error *err)
 			w->max_depth = j->point[i].depth;
 	}
 	if ((uint64_t)(w->max_pipelines + 1) * (w->max_depth + 1) > 100000000)
-		return orr_fail(err, ORR_EINPUT, "%s: %u pipelines of depth %u are more than can be tabulated", j->name, w->max_pipelines,
-			w->max_depth);
+		return orr_fail(err, ORR_EINPUT, "%s: %u pipelines of depth %u: too many for a table of step times", j->name,
+			w->max_pipelines, w->max_depth);
 	w->point = mem_zalloc((size_t)(w->max_pipelines + 1) * (w->max_depth + 1), sizeof(const struct elastic_point *));
 	for (uint32_t i = 0; i < j->n_points; i++)
 		w->point[(size_t)j->point[i].pipelines * (w->max_depth + 1) + j->point[i].depth] = &j->point[i];
@@ -267,7 +267,7 @@ static int check_until(const struct spot_config *c, int64_t *until, struct orr_e
 	*until = availset_end_ns(c->capacity);
 	if (*until != ORR_NEVER)
 		return ORR_OK;
-	return orr_fail(err, ORR_EINPUT, "%.200s: neither this trace nor the job %.80s has an end; give --until",
+	return orr_fail(err, ORR_EINPUT, "%.200s: neither this trace nor the job %.80s has an end: give --until",
 		availset_source(c->capacity), c->job->name);
 }
 

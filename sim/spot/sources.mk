@@ -6,4 +6,5 @@ liborrery_a_SOURCES += sim/spot/spot.h sim/spot/world.h sim/spot/instances.h sim
 liborrery_a_SOURCES += sim/spot/derive.c sim/spot/derive.h
 # scenarios, and what the shared floors see of the world
 liborrery_a_SOURCES += sim/spot/elastic_cache.c sim/spot/elastic_cache.h sim/spot/descriptor.c
+orrinclude_HEADERS += include/orrery/spot.h
 include policies/spot/sources.mk

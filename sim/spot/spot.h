@@ -2,8 +2,7 @@
 /*
  * spot.h - the spot world: one policy's run of one elastic job over capacity that comes and goes
  *
- * spot_run() makes everything anew for one run, so any number of runs may go on in parallel threads over one availset,
- * job and policy.
+ * spot_run() shares no state between runs: any number of threads may run over one availset, job and policy.
  */
 #ifndef ORR_SPOT_SPOT_H
 #define ORR_SPOT_SPOT_H
@@ -17,26 +16,25 @@
 
 struct spot_config {
 	const struct availset *capacity;
-	const struct availset *prices; /* rows of AVAIL_PRICE; NULL: those of capacity, if any, and the options' */
+	const struct availset *prices; /* a second set, of prices; NULL: prices of `capacity` and of the options */
 	uint64_t replication;          /* index of the random streams */
 	const struct elastic *job;
 	const struct orr_args *options; /* of spot_options */
 	uint64_t seed;
-	int64_t until_ns;                     /* stop there, before what happens at that instant; ORR_NEVER: when the job is over, or the
-					       * trace is where the job has no end */
-	bool exact;                           /* an event for each step */
-	bool check;                           /* prove conservation laws as it goes */
-	bool record_iterations, record_nodes; /* fill in result->iterations; ->nodes, ->events, ->series */
+	int64_t until_ns; /* the run stops before this instant; ORR_NEVER: when the job is over; with an endless job, when the trace is */
+	bool exact;       /* an event for each step */
+	bool check;       /* check conservation laws at run time */
+	bool record_iterations, record_nodes; /* fill in result->iterations; and ->nodes, ->events, ->series */
 	uint64_t max_rows;
 	double policy_timeout_s;
 	void (*progress)(void *ctx, double part);
 	void *progress_ctx;
 };
 
-/* What `--set spot.NAME=VALUE` sets. */
+/* Parameters of `--set spot.NAME=VALUE`. */
 extern const struct orr_param spot_options[];
 
-/* Of the job as the options have it; 0: as many as there is time for. */
+/* Steps of the job under these options; 0: no last step. */
 static inline uint64_t spot_job_steps(const struct elastic *job, const struct orr_args *options)
 {
 	return orr_arg_bool(options, "endless") ? 0 : job->steps;

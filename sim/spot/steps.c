@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Runs of steps. Steps between two events are advanced in one go: all of them have the same length, owners and prices, so
- * one record with a count stands for them. With config->exact each step's end is an instant of its own; records that are
- * equal are put together as they come, so that all sums are formed alike.
+ * Steps between two events are advanced in one go: they share length, owners and prices, so one record with a count stands for
+ * them. With config->exact each step's end is an instant of its own; equal records are merged as they come, so that all sums are
+ * formed in the same way.
  */
 #include "spot/accounts.h"
 
@@ -26,7 +26,7 @@ static bool are_alike(const struct steprun *a, const struct steprun *b)
 	       is_same(&a->redundant, &b->redundant) && a->cost == b->cost;
 }
 
-/* The sums that are not of integers: alike ones are put together first, so that it does not matter in what portions they came. */
+/* Floating-point sums add equal steps as one product, so the portions in which they came do not matter. */
 static void flush_alike(struct orr_spot *w)
 {
 	struct steps *s = &w->steps;
@@ -102,7 +102,7 @@ static void record(struct orr_spot *w, const struct steprun *r)
 		s->run[s->n - 1].count += r->count;
 		return;
 	}
-	if (s->n == s->cap && s->first) { /* room in front */
+	if (s->n == s->cap && s->first) { /* reuse the room in front */
 		size_t k = s->n - s->first;
 		for (size_t i = 0; i < k; i++)
 			s->run[i] = s->run[s->first + i];
@@ -118,21 +118,21 @@ void steps_free(struct orr_spot *w)
 	mem_free(w->steps.run);
 }
 
-/* ---- time goes on ---- */
+/* ---- advancing ---- */
 
 static timeline_sum egress_of_step(const struct orr_spot *w)
 {
 	return w->steps.egress > 0 ? accounts_egress(w, w->steps.egress) : 0;
 }
 
-/* The product with a part of at most 1, which rounding takes no further. */
+/* x * part, clamped to x against rounding; part <= 1. */
 static timeline_sum part_of(timeline_sum x, double part)
 {
 	timeline_sum y = (timeline_sum)((double)x * part);
 	return y < x ? y : x;
 }
 
-/* n steps alike, of what is in the bucket each. */
+/* Books n equal steps, each with the contents of the bucket. */
 static void record_steps(struct orr_spot *w, uint64_t n, int64_t since_last, double samples, timeline_sum cost)
 {
 	struct steps *s = &w->steps;
@@ -148,7 +148,7 @@ static void record_steps(struct orr_spot *w, uint64_t n, int64_t since_last, dou
 	count_steps(w, n, since_last, samples, cost);
 }
 
-/* The end of the step in flight, and n - 1 more of the same length directly behind it with nothing changing. */
+/* Ends the step in flight and n - 1 equal ones that follow it directly. */
 static void finish_steps(struct orr_spot *w, uint64_t n, int64_t began, int64_t ends, int64_t pace, timeline_sum spent_per_step)
 {
 	struct steps *s = &w->steps;
@@ -163,7 +163,7 @@ static void finish_steps(struct orr_spot *w, uint64_t n, int64_t began, int64_t 
 	}
 	if (s->is_provisional || s->redundant > 0) {
 		record_steps(w, n, since_last, samples, cost);
-	} else { /* the commonest case, in short */
+	} else { /* the commonest case */
 		ledger_add(&w->account[ORR_USEFUL], s->bucket.ns * n, s->bucket.amount * n);
 		count_steps(w, n, since_last, samples, cost);
 	}
@@ -181,7 +181,7 @@ static void finish_steps(struct orr_spot *w, uint64_t n, int64_t began, int64_t 
 	s->live_ns_at_end = w->all.ns;
 }
 
-/* The step in flight is done at `ends`, where the accounts are; goes on with the next one unless the run is over. */
+/* The step in flight is done at s->ends. Begins the next one; false: the run of steps is over. */
 static bool next_step(struct orr_spot *w)
 {
 	struct steps *s = &w->steps;
@@ -197,13 +197,13 @@ static bool next_step(struct orr_spot *w)
 	return true;
 }
 
-/* Whole steps from s->began on that end before t (or at t, if with_t). */
+/* Number of steps from s->began on that end before t (or at t, if with_t) and can be taken in one go. */
 static uint64_t whole_steps(const struct orr_spot *w, int64_t t, bool with_t)
 {
 	const struct steps *s = &w->steps;
 	int64_t room = t - s->began - (with_t ? 0 : 1);
 	int64_t before = s->last_end < 0 ? s->first_began : s->last_end;
-	/* The first step after a pause bears the pause, and what was paid meanwhile. */
+	/* The first step after a pause carries the pause and its cost. */
 	if (room < s->pace || s->is_last || s->ends - s->began != s->pace || s->samples_once >= 0 || s->began != before ||
 		w->cost_mark != w->all.amount)
 		return 0;
@@ -264,7 +264,7 @@ int64_t steps_target(const struct orr_spot *w)
 	return s->ends + (int64_t)(left - 1) * s->pace;
 }
 
-/* ---- what policies do ---- */
+/* ---- calls of policies ---- */
 
 void orr_steps_run(struct orr_spot *w, const struct orr_steps *r)
 {
@@ -272,7 +272,7 @@ void orr_steps_run(struct orr_spot *w, const struct orr_steps *r)
 	if (!spot_may_act(w, "orr_steps_run()"))
 		return;
 	if (!r)
-		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): no steps are given (NULL)");
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): the steps are NULL");
 	else if (s->is_in_flight)
 		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run() while a step is in flight: orr_steps_stop() first");
 	else if (r->step_ns <= 0 || r->step_ns > INT64_MAX / 4)

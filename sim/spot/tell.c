@@ -41,7 +41,7 @@ void tell_added(struct orr_spot *w)
 			continue;
 		w->has_happened = true;
 		tell_instance(w, slot, ORR_INST_ADDED);
-		/* An offer may be known to end soon when it is taken. */
+		/* The end of an offer may be known when it is taken. */
 		if (w->slot[slot].goes < ORR_NEVER && orr_inst_is_live(w, i)) {
 			w->slot[slot].has_notice = true;
 			tell_instance(w, slot, ORR_INST_NOTICE);
@@ -87,7 +87,6 @@ void tell_decide(struct orr_spot *w)
 	if (w->ops->decide && !w->is_over)
 		CALL(w, UINT64_MAX, decide, w->self, w);
 	tell_added(w);
-	/* What it did itself is no reason to ask again, unless something came of it. */
 }
 
 void tell_destroy(struct orr_spot *w)

@@ -245,7 +245,7 @@ static const struct orr_param keys[] = {
 	ORR_PARAM_END
 };
 static const struct world_object objects[] = {
-	SETTING_OBJECTS, { "learn", learn_options, "options of real SGD under the schedule" }, { NULL, NULL, NULL }
+	SETTING_OBJECTS, { "learn", learn_options, "options of real SGD under the schedule", NULL }, { NULL, NULL, NULL, NULL }
 };
 static const char *const shown[] = { "model_sha256", "cluster_sha256", SETTING_SHOWN, NULL };
 static const struct world_input inputs[] = {

@@ -40,7 +40,7 @@ struct setting {
 	ORR_PARAM_REAL("batch", "32", 1e-9, 1e9, "samples per GPU and iteration"), \
 	ORR_PARAM_INT("cost_samples", "0", 0, 10000, "draws of the profile's laws, for intervals; 0: none")
 #define SETTING_OBJECTS \
-	{ "step", step_options, "options of training iterations" }, { "cost", step_cost_options, "options of cost models" }
+	{ "step", step_options, "options of training iterations", NULL }, { "cost", step_cost_options, "options of cost models", NULL }
 /* Keys that setting_describe() adds. */
 #define SETTING_SHOWN "network_sha256", "devices", "profiles", "step_files_sha256"
 /* clang-format on */

@@ -8,4 +8,5 @@ liborrery_a_SOURCES += sim/step/account.h sim/step/compress.h sim/step/exec.h si
 	sim/step/trace_event.h sim/step/wire.h sim/step/wire_state.h sim/step/world.h
 # scenarios, and what the shared floors see of the world
 liborrery_a_SOURCES += sim/step/setting.c sim/step/setting.h sim/step/learning.h sim/step/descriptor.c
+orrinclude_HEADERS += include/orrery/step.h
 include policies/step/sources.mk

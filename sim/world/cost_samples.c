@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void cost_samples_interval(double *v, uint32_t n, double *low, double *high)
+static void interval_of(double *v, uint32_t n, double *low, double *high)
 {
 	gsl_sort(v, 1, n);
 	*low = gsl_stats_quantile_from_sorted_data(v, 1, n, 0.025);
@@ -23,7 +23,7 @@ void cost_samples_say(uint32_t n, char *text, size_t size)
 void cost_samples_put(struct run_result *r, const char *name, double *v, uint32_t n)
 {
 	double low, high;
-	cost_samples_interval(v, n, &low, &high);
+	interval_of(v, n, &low, &high);
 	if (!(high > low)) /* no law enters into this metric: an interval of no width would claim that it is exact */
 		low = high = NAN;
 	for (size_t i = 0; i < r->n_metrics; i++)

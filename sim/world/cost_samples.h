@@ -11,9 +11,6 @@
 
 #include "results/result.h"
 
-/* v is sorted in place. */
-void cost_samples_interval(double *v, uint32_t n, double *low, double *high);
-
 /* Puts the interval of v, sorted in place, beside the value of a metric that r has. */
 void cost_samples_put(struct run_result *r, const char *name, double *v, uint32_t n);
 

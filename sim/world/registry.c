@@ -87,7 +87,7 @@ static int check_plugin(const char *path, const struct orr_plugin *x, struct orr
 	if (x->size != sizeof *x || !x->policy)
 		return orr_fail(err, ORR_EINPUT,
 			"%s: its " ORR_PLUGIN_SYMBOL
-			" is damaged: end the file with the macro of its world's header, as in ORR_POLICY_JOBS(..)",
+			" is damaged: end the file with the macro of its world's header (docs/policies.md)",
 			path);
 	const struct orr_policy *p = x->policy;
 	if (p->abi_version != ORR_ABI_VERSION || p->size != sizeof *p)
@@ -118,7 +118,7 @@ static int load(const char *path, struct registry_entry *out, struct orr_error *
 	if (!x)
 		return orr_fail(err, ORR_EINPUT,
 			"%s: does not export the symbol " ORR_PLUGIN_SYMBOL
-			"; end the file with the macro of its world's header, as in ORR_POLICY_JOBS(..)",
+			"; end the file with the macro of its world's header (docs/policies.md)",
 			path);
 	int rc = check_plugin(path, x, err);
 	if (rc)

@@ -50,6 +50,7 @@ struct world_object {
 	const char *key;
 	const struct orr_param *table; /* of an object: its keys; NULL: the world reads it */
 	const char *doc;
+	const char *schema; /* without a table: its JSON Schema; NULL: an object of any scalars */
 };
 
 /*

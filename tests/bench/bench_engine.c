@@ -141,8 +141,7 @@ static void hold_event(struct engine *e, void *ctx, uint64_t subject, uint64_t a
 	struct run *r = ctx;
 	note_slot(r, subject);
 	eng_at(e, eng_now(e) + next_draw(r), 0, hold_event, ctx, subject, arg);
-	if (--r->left == 0)
-		eng_stop(e);
+	r->left--;
 }
 
 static void engine_fill(struct run *r)
@@ -155,7 +154,8 @@ static void engine_fill(struct run *r)
 static void engine_hold(struct run *r, size_t holds)
 {
 	r->left = holds;
-	eng_run(r->engine);
+	while (r->left && eng_step(r->engine))
+		;
 }
 
 static void engine_end(struct run *r)

@@ -1,2 +1,2 @@
 # make check-cli
-SCRIPT_TESTS += tests/cli/cli_db.sh
+SCRIPT_TESTS += tests/cli/cli_db.sh tests/cli/cli_scenario.sh

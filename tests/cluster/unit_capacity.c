@@ -207,8 +207,8 @@ static int by_time(const void *a, const void *b)
 
 static void on_end(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 {
-	(void)ctx, (void)subject, (void)arg;
-	eng_stop(e);
+	(void)e, (void)subject, (void)arg;
+	*(bool *)ctx = true;
 }
 
 static bool same_events(void)
@@ -240,8 +240,10 @@ static bool round_is_good(const struct cluster *cluster, int round)
 	config.set = set;
 	n_got = n_want = 0;
 	capacity_new(&config, cluster, &host, &h.capacity);
-	eng_at(h.engine, end, 200, on_end, NULL, 0, 0);
-	eng_run(h.engine);
+	bool is_over = false;
+	eng_at(h.engine, end, 200, on_end, &is_over, 0, 0);
+	while (!is_over && eng_step(h.engine))
+		;
 	capacity_bill(h.capacity, &bill);
 	timeline_sum node_ns = 0, amount = 0, starting = 0, ups = 0;
 	uint64_t unused = 0;

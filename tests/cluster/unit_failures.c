@@ -109,8 +109,8 @@ static void trace(void)
 	} bad[] = { { "1,n0\n", ":1: expected time_s,node,event" }, { "x,n0,fail\n", ":1: expected time_s: a number" },
 		{ "-1,n0,fail\n", ":1: expected time_s: a number" }, { "1,n3,fail\n", ":1: expected node" },
 		{ "1,3,fail\n", ":1: expected node" }, { "1,-1,fail\n", ":1: expected node" }, { "1,n0,burn\n", ":1: expected event" },
-		{ "1,n0,fail,x\n", ":1: expected event" }, { "time_s,node,event\n2,n0,fail\n1,n1,fail\n", ":3: time_s goes back" },
-		{ "1,n0,fail\n2,n0,fail\n", ":2: node n0 is down already" }, { "1,n0,repair\n", ":1: node n0 is up already" } };
+		{ "1,n0,fail,x\n", ":1: expected event" }, { "time_s,node,event\n2,n0,fail\n1,n1,fail\n", ":3: time_s decreases" },
+		{ "1,n0,fail\n2,n0,fail\n", ":2: node n0 is already down" }, { "1,n0,repair\n", ":1: node n0 is already up" } };
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		f = from_text(bad[i].text, &err);
 		if (f || !strstr(err.text, bad[i].want))

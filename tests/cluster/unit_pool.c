@@ -221,9 +221,9 @@ static void chosen_places(void)
 	r.cpu_milli = 0;
 	same_text(pool_take_at(p, &r, across, one, 2, &b), "a job cannot span types of GPU", "two types");
 	same_text(pool_take_at(p, &r, twice, one, 2, &b), "a node is named twice", "one node twice");
-	same_text(pool_take_at(p, &r, node, none, 2, &b), "zero GPUs of a node were asked for", "nothing of a node");
-	same_text(pool_take_at(p, &r, node, one, 1, &b), "the GPUs given do not add up to what the job asks for", "too few");
-	same_text(pool_take_at(p, &r, node, one, 0, &b), "the GPUs given do not add up to what the job asks for", "no node");
+	same_text(pool_take_at(p, &r, node, none, 2, &b), "zero GPUs of a node were requested", "nothing of a node");
+	same_text(pool_take_at(p, &r, node, one, 1, &b), "the given GPUs do not add up to the job's request", "too few");
+	same_text(pool_take_at(p, &r, node, one, 0, &b), "the given GPUs do not add up to the job's request", "no node");
 	r.types = 2;
 	same_text(pool_take_at(p, &r, node, one, 2, &b), "the job may not run on that type of GPU", "a type that it may not have");
 	ok(pool_take_at(p, &part, node, one, 1, &b) != NULL, "a part of a GPU is not placed by hand");

@@ -40,14 +40,12 @@ static void require(int is_true)
 static void read_rows(struct trace *t, struct orr_error *err)
 {
 	struct orr_trace_job row;
-	double values[TRACE_MAX_EXTRAS];
 	int rc = 1;
 	for (int i = 0; i < MAX_ROWS && rc == 1; i++) {
 		rc = trace_next(t, &row, err);
 		if (rc != 1)
 			break;
 		require(row.submit_ns >= 0 && row.duration_ns >= -1 && row.gpu_milli <= 1000 && row.id);
-		trace_get_extras(t, values);
 	}
 	require(rc != -1 || err->text[0]);
 	struct trace_fact fact;

@@ -1,5 +1,7 @@
 # make check-house
-SCRIPT_TESTS += tests/house/floors.sh tests/house/order.sh tests/house/install.sh tests/house/style.sh
+SCRIPT_TESTS += tests/house/floors.sh tests/house/order.sh tests/house/install.sh tests/house/style.sh \
+	tests/house/toy_world.sh
+EXTRA_DIST += tests/house/toy
 EXTRA_DIST += tests/house/chroot.sh
 # By hand: what a refactoring must leave as it was (usage: bash tests/house/same_bytes.sh).
 EXTRA_DIST += tests/house/same_bytes.sh tests/house/same_bytes.runs

@@ -74,7 +74,7 @@ while IFS='|' read -r how expected; do
   like "$? $said" "^$expected" "$how"
 done <<'EOT'
 peek|1 orrery: policy misbehave: job alpha at 0\.000000000 s: asks for a true duration but does not declare ORR_NEEDS_ORACLE
-over-allocate|1 orrery: policy misbehave: job beta at 1\.000000000 s: start: over-allocation: the GPUs asked for are taken
+over-allocate|1 orrery: policy misbehave: job beta at 1\.000000000 s: start: over-allocation: the requested GPUs are taken
 no-such-node|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start: there is no such node
 same-node-twice|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start: a node is named twice
 wrong-sum|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start on 9 GPUs, but the job asks for 2

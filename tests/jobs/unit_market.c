@@ -128,7 +128,7 @@ int main(void)
 		"0.5 -1-0|",
 		"it sees what is there, what will go, and what it costs");
 	is_bold = true;
-	ok(run(true) && strstr(err.text, "policy watcher: job 0 at 70.000000000 s: start: a node that is about to go was asked for"),
+	ok(run(true) && strstr(err.text, "policy watcher: job 0 at 70.000000000 s: start: a node that was given notice was requested"),
 		"starting a job on a node that is noticed ends the run");
 	is_bold = false;
 	ok(!run(false), "the same policy on a cluster that stays");

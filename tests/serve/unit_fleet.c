@@ -328,7 +328,7 @@ static void check_many_failures(void)
 	free(rows);
 }
 
-/* route() is asked only when the replicas that the policy was told of are the replicas that are up. */
+/* route() is asked only when the replicas known to the policy are the replicas that are up. */
 static uint32_t asked, asked_unheard;
 static uint32_t route_and_compare(void *self, struct orr_serve *w, orr_req r)
 {
@@ -560,7 +560,7 @@ static void check_admission(void)
 	c.requests = "arrival_s,slo_s\n0,25\n0,25\n0,25\n0,25\n";
 	c.options = "shed=late";
 	r = fleet_must_run(&c, "late");
-	log_is("f", "f0@10 f1@20 f3@25 f2@30", "late: shed at the deadline; a started request goes on");
+	log_is("f", "f0@10 f1@20 f3@25 f2@30", "late: shed at the deadline; a started request continues");
 	result_free(r);
 	c.options = "shed=hopeless";
 	r = fleet_must_run(&c, "hopeless");

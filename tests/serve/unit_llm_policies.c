@@ -112,13 +112,13 @@ static void cascade(void)
 	r = serve_replay(&c, &err);
 	ok(r && serve_ends_at(r, unsure, 1), "cascade: through both models");
 	result_free(r);
-	/* Each of 4,000 requests goes on with probability 0.4: 4 standard errors are 0.031. */
+	/* Each of 4,000 requests is forwarded with probability 0.4: 4 standard errors are 0.031. */
 	c.requests = "poisson:rate=20,n=4000,model=small";
 	c.settings = "keeps=0.6";
 	r = serve_replay(&c, &err);
 	double stages = r ? serve_metric(r, "stages") : NAN;
 	printf("# stages %.4f\n", stages);
-	ok(fabs(stages - 1.4) < 0.031, "cascade: the stated share goes on");
+	ok(fabs(stages - 1.4) < 0.031, "cascade: the stated share is forwarded");
 	ok(r && serve_metric(r, "requests_completed") == 4000, "cascade: each request completes once");
 	result_free(r);
 	static const double one_by_one[] = { 0.004, 0.008 }, nowhere[] = { NAN, 0.011 };

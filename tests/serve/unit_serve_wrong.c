@@ -249,7 +249,7 @@ static const struct mistake {
 	{ abort_twice, "orr_run_abort() of a run that is suspended already" },
 	{ hold_too_much, "orr_run_resume(): no room on replica 0 for the rest of the run (orr_run_can_resume() checks this)" },
 	{ save_too_much,
-		"orr_run_abort(): no room on replica 0 to keep the run's memory beside what runs there (orr_run_can_save() checks this)" },
+		"orr_run_abort(): no room on replica 0 to keep the run's memory beside its other runs (orr_run_can_save() checks this)" },
 	{ resume_running, "orr_run_resume() of a run that is not suspended" },
 	{ load_nothing, "!orr_model_load() of model 9; there are 3" },
 	{ unload_used, "!orr_model_unload() of model a on replica 0, which has a run of it" },
@@ -341,7 +341,7 @@ static void test_when(void)
 static enum orr_abort_how displace_how;
 static bool is_to_stack;
 
-/* Request 0 runs; 1 preempts it, or starts beside it; a preempted request goes on when 1 has ended. */
+/* Request 0 runs; 1 preempts it, or starts beside it; a preempted request resumes when 1 has ended. */
 static void displacing_schedule(struct orr_serve *w, uint32_t replica)
 {
 	orr_run runs = orr_run_first(w, replica);

@@ -39,10 +39,10 @@ hang_in_end|1 P .*end\(\) has not returned for 1 s
 hang_in_destroy|1 P .*destroy\(\) has not returned for 1 s
 give_up_in_create|2 P at 0\.000000000 s: not for me$
 layout_in_create|1 P at 0\.000000000 s: orr_layout\(\): the handle is of an instance that has ended, or of none$
-act_in_destroy|1 P at 40\.000000000 s: orr_release\(\) outside the policy's own functions$
+act_in_destroy|1 P at 40\.000000000 s: orr_release\(\) was called outside the policy's functions$
 use_gone|1 P instance a at 9\.500000000 s: orr_own\(\): the instance has ended$
 release_gone|1 P instance a at 9\.500000000 s: orr_release\(\): the instance has ended$
-no_owner|1 P at 9\.500000000 s: a step goes on although stage 0 of pipeline 0 has no live owner
+no_owner|1 P at 9\.500000000 s: a step is in flight although stage 0 of pipeline 0 has no live owner
 run_twice|1 P at 1\.000000000 s: orr_steps_run\(\) while a step is in flight
 timer_now|1 P at 1\.000000000 s: orr_spot_timer\(\): timers for this very instant without end
 spin|1 P at 0\.000000000 s: .*(very instant|decide\(\) was called)
@@ -58,14 +58,14 @@ own_nowhere|1 P at 1\.000000000 s: orr_own\(\): no stage 4294967295 of pipeline 
 disown_twice|1 P at 1\.000000000 s: orr_disown\(\): stage 0 of pipeline 0 has no owner
 disown_to_unknown|1 P at 1\.000000000 s: orr_disown\(\): the handle is of an instance
 drop_twice|1 P at 1\.000000000 s: orr_drop_pipeline\(\): pipeline 0 was dropped$
-drop_all|1 P at 1\.000000000 s: a step goes on although all pipelines were dropped
+drop_all|1 P at 1\.000000000 s: a step is in flight although all pipelines were dropped
 release_twice|1 P at 1\.000000000 s: orr_release\(\): the handle is of an instance that has ended, or of none$
-release_owner|1 P at 1\.000000000 s: a step goes on although stage 0 of pipeline 0 has no live owner
-want_nowhere|1 P at 1\.000000000 s: orr_want\(\): no zone 77; there are 1$
-request_nowhere|1 P at 1\.000000000 s: orr_request\(\): no zone 77; there are 1$
-on_demand_anywhere|1 P at 1\.000000000 s: orr_request_on_demand\(\): no zone 4294967295; there are 1$
+release_owner|1 P at 1\.000000000 s: a step is in flight although stage 0 of pipeline 0 has no live owner
+want_nowhere|1 P at 1\.000000000 s: orr_want\(\): no zone 77; expected less than 1$
+request_nowhere|1 P at 1\.000000000 s: orr_request\(\): no zone 77; expected less than 1$
+on_demand_anywhere|1 P at 1\.000000000 s: orr_request_on_demand\(\): no zone 4294967295; expected less than 1$
 on_demand_most|1 P at 1\.000000000 s: more than 1048576 live instances
-steps_null|1 P at 1\.000000000 s: orr_steps_run\(\): no steps are given \(NULL\)$
+steps_null|1 P at 1\.000000000 s: orr_steps_run\(\): the steps are NULL$
 steps_of_nothing|1 P at 1\.000000000 s: orr_steps_run\(\): a step of 0 ns
 steps_negative|1 P at 1\.000000000 s: orr_steps_run\(\): a step of -9223372036854775808 ns
 steps_huge|1 P at 1\.000000000 s: orr_steps_run\(\): a step of 9223372036854775807 ns
@@ -86,13 +86,13 @@ timer_rank|1 P at 1\.000000000 s: orr_spot_timer\(\): rank 8; expected 0 to 7$
 future|1 P at 1\.000000000 s: orr_spot_future\(\): asks for the future without declaring the oracle
 true_end|1 P at 1\.000000000 s: orr_inst_true_end\(\): asks for the future without declaring
 offer_end|1 P at 1\.000000000 s: orr_offer_true_end\(\): asks for the future without declaring
-count_nothing|1 P at 1\.000000000 s: .*name of a metric
-count_usd|1 P at 40\.000000000 s: .*: usd is a metric of the world's own$
-report_accounts|1 P at 1\.000000000 s: .*"paused_part" is no name of a metric
-report_infinite|1 P at 1\.000000000 s: orr_spot_report\(\): lots: inf is no number to report$
-report_odd|1 P at 1\.000000000 s: .*name of a metric
+count_nothing|1 P at 1\.000000000 s: .*cannot name a metric
+count_usd|1 P at 40\.000000000 s: .*: usd is a metric of the world: choose another name$
+report_accounts|1 P at 1\.000000000 s: .*"paused_part" cannot name a metric
+report_infinite|1 P at 1\.000000000 s: orr_spot_report\(\): lots: cannot report inf$
+report_odd|1 P at 1\.000000000 s: .*cannot name a metric
 give_up|1 P at 1\.000000000 s: had enough$
-give_up_mutely|1 P at 1\.000000000 s: gave up and gave no reason$
+give_up_mutely|1 P at 1\.000000000 s: gave up without a reason$
 go_on|1 P at 1\.000000000 s: orr_layout\(\): the handle is of an instance that has ended, or of none$
 ask_nowhere|1 P at 1\.000000000 s: nothing is there$
 EOT

@@ -45,7 +45,7 @@ if command -v "${CC%% *}" >/dev/null; then
     said=$(ulimit -c 0 && "$orrery" spot three.csv --job slow.json --policy ./wrong.so --policy-timeout 1 --db plugin.db -q 2>&1)
     like "$? $said" "^$expected" "$change"
   done <<'EOT'
-s/orr_steps_stop(w);/(void)0;/|1 orrery: policy mine: at 105\.000000000 s: a step goes on although stage 1 of pipeline 0 has no live owner
+s/orr_steps_stop(w);/(void)0;/|1 orrery: policy mine: at 105\.000000000 s: a step is in flight although stage 1 of pipeline 0 has no live owner
 s/orr_layout(w, 1, s->depth, s->owner)/s->owner[1] += 5ull << 32, &/|1 orrery: policy mine: at 0\.000000000 s: orr_layout\(\): the handle is of an instance that has ended, or of none
 s/orr_steps_run(w, &steps);/& &/|1 orrery: policy mine: at 0\.000000000 s: orr_steps_run\(\) while a step is in flight
 s/s->must_wait = true;/& orr_spot_future(w, ORR_NEVER, 0, 0);/|1 orrery: policy mine: at 105\.000000000 s: orr_spot_future\(\): asks for the future without declaring the oracle

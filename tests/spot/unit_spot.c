@@ -296,7 +296,7 @@ static void test_impossible(void)
 		"orr_own(): no stage 0 of pipeline 1; the layout has 1 x 2", "orr_steps_run() while a step is in flight",
 		"at 0.999999999 s, which is past", "orr_own(): the instance has ended",
 		"orr_release(): the handle is of an instance that has ended",
-		"a step goes on although stage 0 of pipeline 0 has no live owner", "orr_layout() while a step is in flight" };
+		"a step is in flight although stage 0 of pipeline 0 has no live owner", "orr_layout() while a step is in flight" };
 	const struct orr_spot_ops ops = { .create = create, .destroy = mem_free, .instance = trick_instance, .timer = trick_timer };
 	for (trick = 0; trick < (int)(sizeof expected / sizeof *expected); trick++) {
 		struct run_result *r = result_new();

@@ -240,7 +240,7 @@ static void test_endless(void)
 		{ 8, "", "orr_layout(): no owners are given (NULL) for 1 x 3 stages" },
 		{ 9, "", "orr_layout(): the handle is 0, which is no instance" },
 		{ 10, "", "orr_steps_stretch(): by 1844674407370955161 ns; expected 0 or more, and less than 73 years in all" },
-		{ 11, "", "a step goes on although all pipelines were dropped" },
+		{ 11, "", "a step is in flight although all pipelines were dropped" },
 		{ 12, "", "orr_steps_run(): no instance has a stage" },
 		{ 13, "egress_usd_per_GB=1e6", "charges other than for time exceed 2e14 USD" },
 		{ 14, "", "asks for the future without declaring the oracle" },

@@ -232,13 +232,17 @@ static void generators(void)
 
 static void summaries(void)
 {
-	double v[] = { 4, 1, 3, 2 };
-	struct summary m = summary_of(v, 4);
+	static const double v[] = { 4, 1, 3, 2 };
+	struct trace_profile *p = trace_profile_new();
+	for (int i = 0; i < 4; i++)
+		trace_profile_value(p, "v", v[i]);
+	trace_profile_close_lists(p);
+	struct summary m = trace_profile_get_series(p, 0)->summary;
 	/* index (n-1)p: p25 at 0.75, p90 at 2.7; variance of 1..4 is 1.25 */
 	ok(m.p25 == 1.75 && m.p50 == 2.5 && m.mean == 2.5 && m.sum == 10, "percentiles interpolate at (n-1)p");
 	near_to(m.p90, 3.7, 1e-15, "p90");
 	near_to(m.sd, sqrt(1.25), 1e-15, "sd");
-	ok(isnan(summary_of(v, 0).mean), "nothing has no mean");
+	trace_profile_free(p);
 	struct rng r;
 	rng_init(&r, 1, "test", 0);
 	static const struct quantile table[] = { { 0, 1 }, { 0.5, 100 }, { 1, 10000 } };

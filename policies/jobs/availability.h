@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * availability.h - an availability profile: free capacity as a function of time
+ *
+ * A step function: point i holds from its time up to that of point i + 1; the last one holds for ever. Capacity: GPUs (1/1000) per
+ * type, CPUs and memory (struct backfill_room, backfill.h).
+ *
+ * Invariant: times ascend strictly; point 0 is the earliest time of a query. Every operation costs O(points).
+ */
+#ifndef ORR_POLICIES_AVAILABILITY_H
+#define ORR_POLICIES_AVAILABILITY_H
+
+#include "backfill.h"
+
+struct availability {
+	int64_t *time;
+	int64_t *room; /* [point * width]: GPUs by type, then CPUs, then memory */
+	size_t n, cap, width;
+};
+
+void availability_init(struct availability *p, uint32_t n_types);
+void availability_free(struct availability *p);
+/* From `now` on, that room is free for ever. */
+void availability_reset(struct availability *p, int64_t now, const struct backfill_room *room);
+/* Drops the points before `now`, and points that change nothing. */
+void availability_trim(struct availability *p, int64_t now);
+/* Takes (sign -1) or gives back (sign 1) a need in [from, to), clipped at point 0. */
+void availability_move(struct availability *p, int64_t from, int64_t to, uint32_t type, const struct backfill_need *need, int sign);
+/* Returns the earliest time >= `from` at which the need fits for `span` > 0 ns; ORR_NEVER if there is none. */
+int64_t availability_find(const struct availability *p, int64_t from, int64_t span, uint32_t type, const struct backfill_need *need);
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "gpu_budget.h"
+
+void gpu_budget_init(struct gpu_budget *b, const struct orr_jobs *w)
+{
+	b->n_types = orr_gpu_types(w);
+	b->left = orr_alloc(b->n_types + 1, sizeof *b->left);
+	b->spare = orr_alloc(b->n_types + 1, sizeof *b->spare);
+}
+
+void gpu_budget_free(struct gpu_budget *b)
+{
+	orr_free(b->left);
+	orr_free(b->spare);
+}
+
+void gpu_budget_note(struct gpu_budget *b, const struct orr_jobs *w, orr_job j)
+{
+	struct orr_job_info info;
+	if (orr_job_get(w, j, &info) && (!info.gpus || info.gpu_milli < 1000))
+		b->has_small = true;
+}
+
+void gpu_budget_begin(struct gpu_budget *b, const struct orr_jobs *w)
+{
+	for (uint32_t t = 0; t < b->n_types; t++)
+		b->left[t] = b->spare[t] = 1000 * (int64_t)orr_total_gpus_of(w, t);
+}
+
+void gpu_budget_is_running(struct gpu_budget *b, uint32_t type, int64_t milli)
+{
+	if (type < b->n_types)
+		b->spare[type] -= milli;
+}
+
+bool gpu_budget_draw(struct gpu_budget *b, uint64_t types, int64_t milli, uint32_t *type)
+{
+	if (!milli)
+		return true;
+	for (int pass = 0; pass < 2; pass++)
+		for (uint32_t t = 0; t < b->n_types; t++)
+			if (types >> t & 1 && b->left[t] >= milli && (pass || b->spare[t] >= milli)) {
+				b->left[t] -= milli;
+				b->spare[t] -= milli;
+				*type = t;
+				return true;
+			}
+	return false;
+}
+
+bool gpu_budget_hold(struct gpu_budget *b, uint32_t type, int64_t milli)
+{
+	if (!milli || type >= b->n_types)
+		return true;
+	if (b->left[type] >= milli) {
+		b->left[type] -= milli;
+		return true;
+	}
+	b->spare[type] += milli;
+	return false;
+}
+
+bool gpu_budget_any_left(const struct gpu_budget *b)
+{
+	for (uint32_t t = 0; t < b->n_types; t++)
+		if (b->left[t] > 0)
+			return true;
+	return b->has_small;
+}
+
+uint32_t start_type(const struct gpu_budget *b, uint32_t drawn)
+{
+	return b->n_types > 1 && drawn < b->n_types ? drawn : ORR_ANY_TYPE;
+}
+
+bool try_start_on(struct orr_jobs *w, orr_job j, uint32_t type)
+{
+	return type == ORR_ANY_TYPE ? orr_try_start(w, j) : orr_try_start_on_type(w, j, type);
+}
+
+bool victims_make_room(
+	struct victims *v, struct orr_jobs *w, orr_job j, uint32_t type, int64_t (*stop_cost)(const struct orr_job_info *info))
+{
+	struct orr_job_info info;
+	while (v->left && !orr_job_is_running(w, v->job[v->left - 1]))
+		v->left--;
+	if (!v->left || !orr_fits_without(w, j, type, v->job, v->left))
+		return false;
+	for (size_t i = v->left; i-- > 0;) {
+		if (!orr_job_get(w, v->job[i], &info) || info.state != ORR_JOB_RUNNING || (type != ORR_ANY_TYPE && info.gpu_type != type))
+			continue;
+		orr_stop_with_cost(w, v->job[i], stop_cost ? stop_cost(&info) : 0);
+		v->n_stopped++;
+		if (try_start_on(w, j, type))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * gpu_budget.h - what preemptive policies share: GPUs counted by type, and room made by stopping jobs
+ *
+ * A pass first draws on a budget of GPUs per type, regardless of nodes: that decides which jobs should run. Running jobs that
+ * should not are its victims. Then the pass places the jobs that it chose. If a placement refuses one, victims are stopped, last
+ * first, provided that this makes room.
+ */
+#ifndef ORR_POLICIES_GPU_BUDGET_H
+#define ORR_POLICIES_GPU_BUDGET_H
+
+#include <orrery/jobs.h>
+
+struct gpu_budget {
+	int64_t *left;  /* [type] 1/1000 GPU */
+	int64_t *spare; /* [type] of it, not needed by running jobs */
+	uint32_t n_types;
+	bool has_small; /* some jobs ask for a part of a GPU, or for none: an empty budget may have room for them */
+};
+
+void gpu_budget_init(struct gpu_budget *b, const struct orr_jobs *w);
+void gpu_budget_free(struct gpu_budget *b);
+/* Notes what an arriving job asks for. */
+void gpu_budget_note(struct gpu_budget *b, const struct orr_jobs *w, orr_job j);
+/* All GPUs are left and spare. */
+void gpu_budget_begin(struct gpu_budget *b, const struct orr_jobs *w);
+/* A job runs on that type: its GPUs are not spare. */
+void gpu_budget_is_running(struct gpu_budget *b, uint32_t type, int64_t milli);
+/* Draws for a waiting job on the first type with enough, if possible one that spares the running jobs. */
+bool gpu_budget_draw(struct gpu_budget *b, uint64_t types, int64_t milli, uint32_t *type);
+/* Draws for a running job, on its own type. */
+bool gpu_budget_hold(struct gpu_budget *b, uint32_t type, int64_t milli);
+bool gpu_budget_any_left(const struct gpu_budget *b);
+
+struct victims {
+	orr_job *job; /* in the order of the pass */
+	size_t n, cap;
+	size_t left;      /* no job from this index on is running */
+	size_t n_stopped; /* in this pass, by victims_make_room() */
+};
+
+/* The type to start a job on: the type that its draw took, or ORR_ANY_TYPE if there is no choice. */
+uint32_t start_type(const struct gpu_budget *b, uint32_t drawn);
+bool try_start_on(struct orr_jobs *w, orr_job j, uint32_t type);
+/* Starts a job by stopping victims on that type. Stops none if that cannot make room. stop_cost may be NULL. */
+bool victims_make_room(
+	struct victims *v, struct orr_jobs *w, orr_job j, uint32_t type, int64_t (*stop_cost)(const struct orr_job_info *info));
+
+#endif

@@ -1,0 +1,72 @@
+# A world is its folders, its header, a line in worlds.def and one in Makefile.am: everything else follows from its descriptor.
+# SPDX-License-Identifier: GPL-3.0-or-later
+# shellcheck shell=bash
+#
+# Adds the world of tests/house/toy to a copy of the tree, builds it on a copy of the build folder and tries what it gets.
+. "$srcdir/tests/tap.sh"
+unset MAKEFLAGS MFLAGS MAKELEVEL DESTDIR
+source=$(cd "$srcdir" && pwd)
+toy=$source/tests/house/toy
+
+# No shared file names a world.
+is "$(cd "$srcdir" && names=$(sed -n 's/^ORR_WORLD(\(.*\))$/\1/p' sim/world/worlds.def | paste -sd'|') &&
+  grep -nE "\"($names)\"|(ORR_POLICY|world|orr_policy)_($names)\\b|ORR_POLICY_($(echo "$names" | tr '[:lower:]' '[:upper:]'))\\b|include [<\"](orrery/|)($names)[./]" \
+    study/*.[ch] cli/*.[ch] sim/world/*.[ch] include/orrery/policy.h include/orrery/api.h include/orrery/param.h |
+  grep -vE '^[^:]*:[0-9]+:(/\*| \*|	.*/\*.*\*/$)|cli/cmd_(model|trace)|cli/model_')" "" "no shared file but worlds.def names a world"
+
+if ! command -v automake >/dev/null || ! command -v autoconf >/dev/null; then
+  skip "no automake or autoconf here: the toy world is not built" 18
+  tap_done
+  exit
+fi
+if [ ! "$top_builddir/.." -ef "$srcdir" ] || [ ! -f "$top_builddir/config.status" ]; then
+  skip "the build folder is not inside the source folder: the toy world is not built" 18
+  tap_done
+  exit
+fi
+tree=$work/tree
+mkdir "$tree"
+(cd "$srcdir" && tar -cf - --exclude=./.git --exclude=./build --exclude='./build[0-9_]*' --exclude=./autom4te.cache --exclude='./orrery-*' .) | tar -xf - -C "$tree"
+cp -a "$top_builddir" "$tree/build"
+rm -rf "$tree"/build/orrery "$tree"/build/tests
+cp -r "$toy"/. "$tree/"
+echo 'ORR_WORLD(toy)' >>"$tree/sim/world/worlds.def"
+sed -i 's|^include sim/mixed/sources.mk$|&\ninclude sim/toy/sources.mk|' "$tree/Makefile.am"
+is "$(diff -rq "$source" "$tree" -x .git -x build -x 'build[0-9_]*' -x autom4te.cache -x 'orrery-*' | sed "s|$tree|T|g; s|$source|S|g" | sort)" "Files S/Makefile.am and T/Makefile.am differ
+Files S/sim/world/worlds.def and T/sim/world/worlds.def differ
+Only in T/include/orrery: toy.h
+Only in T/policies: toy
+Only in T/sim: toy" "a world is two lines, two folders and a header"
+mkdir -p "$tree/build/tests"
+SECONDS=0
+make -C "$tree/build" -j2 orrery >"$work/make.log" 2>&1
+rc=$?
+[ $rc -eq 0 ] || tail -n 20 "$work/make.log" | sed 's/^/# /'
+ok $rc "it builds (${SECONDS} s, on the objects of this build)"
+orrery=$tree/build/orrery
+cd "$work" || exit 1
+
+like "$("$orrery" --help)" '^  toy  +serve items one after the other$' "a verb"
+like "$("$orrery" toy --help)" '^  --slow  +a minute per item$' "--help lists its flags"
+like "$("$orrery" toy --help)" 'toy\.OPTION' "and its options"
+like "$("$orrery" toy 5 --policy steady --set itms=3 2>&1)" 'unknown key "itms"; did you mean items' "unknown keys name the nearest"
+like "$("$orrery" toy 5 --policy steady --set items=0 2>&1)" '\$\.items: expected a number from 1 to 1000000, found "0"' "values are checked"
+like "$("$orrery" toy 5 --policy stedy 2>&1)" 'did you mean steady' "so are names of policies"
+like "$("$orrery" jobs x --policy toy-steady 2>&1; "$orrery" jobs x --cluster 1x1 --policy steady 2>&1)" 'steady: is a toy policy \(orrery toy runs those\)' "and their kind"
+"$orrery" scenario show 7 --world toy --policy steady --slow >s.json
+is "$("$orrery" run s.json --json -q)" "$("$orrery" toy 7 --policy steady --slow --json -q)" "scenario show writes a scenario, run carries it out, --json prints"
+"$orrery" toy 7 --policy steady,steady@late --set policy.late.pause=1s --db x.db --out o --list labels -q --no-figures
+is "$? $(cat labels) $(sed -n 's/^steady,makespan_s,//p' o/summary.csv | cut -d, -f1 | grep -c .)" "0 steady
+late 1" "runs, --out, a flag of its own"
+"$orrery" toy 7 --policy steady --db x.db --note another -q
+is "$("$orrery" db runs x.db | grep -c ' toy ')" 2 "the database has them, and the name of an input is not in the hash"
+like "$("$orrery" toy 7 --policy steady --db x.db 2>&1 >table)" 'taken from x.db' "a stored run is reused"
+like "$(cat table)" '^steady +[0-9.]+ s' "the table has its metrics"
+like "$("$orrery" db digest x.db)" '^[0-9a-f]{64}$' "digest"
+like "$("$orrery" toy 7 --policy steady --replications 5 --json)" '"replications"' "--replications"
+is "$("$orrery" scenario schema | grep -cE '"(const|description)":	"(toy|how many|service time)"')" 3 "the JSON Schema of scenarios"
+"$orrery" policy new mine --kind toy >said
+ORRERY=$orrery ORRERY_CFLAGS=-I$tree/include sh ./mine_test.sh >said 2>&1
+is "$? $(tail -n 1 said)" "0 ok: same as steady" "policy new writes a policy that passes its own test"
+like "$("$orrery" policy list --kind toy)" 'steady +pauses for a constant time' "policy list"
+tap_done
