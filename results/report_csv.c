@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Quoted where RFC 4180 asks for it. */
+/* Writes a text, quoted if RFC 4180 requires it. */
 static void put_text(FILE *f, const char *s)
 {
 	if (!strpbrk(s, ",\"\r\n")) {
@@ -33,7 +33,7 @@ static void put_real(FILE *f, double v)
 		fprintf(f, "%.17g", v);
 }
 
-/* Exact to the ns, as the clock is; empty for what never happened. */
+/* Writes a time in seconds with nine decimals (exact); empty unless has_happened. */
 static void put_time(FILE *f, int64_t t_ns, bool has_happened)
 {
 	char text[NUM_SECONDS_MAX] = "";
@@ -42,7 +42,7 @@ static void put_time(FILE *f, int64_t t_ns, bool has_happened)
 	fputs(text, f);
 }
 
-/* The TIME column of that name. */
+/* Returns the TIME column of that name. */
 static int64_t time_of(const struct row_table *t, const char *row, const char *name)
 {
 	for (size_t i = 0; i < t->n_columns; i++)
@@ -104,7 +104,7 @@ static void put_cell(FILE *f, const struct row_table *t, const struct column *c,
 	}
 }
 
-/* The columns that the CSV file has, in its order; how many there are. */
+/* Lists the columns of the CSV file in their order. Returns their number. */
 static size_t csv_columns(const struct row_table *t, const struct column **out)
 {
 	size_t n = 0;
@@ -187,7 +187,7 @@ static int write_summary(const char *dir, const struct run_result *const *runs, 
 
 static char *safe_name(const char *label)
 {
-	enum { NAME_MAX_BYTES = 100 }; /* room for suffixes within a file system's 255 */
+	enum { NAME_MAX_BYTES = 100 }; /* leaves room for suffixes within a file system's 255 */
 	static const char fine[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+=@-";
 	struct sbuf b = { 0 };
 	for (const char *c = label; *c && b.len < NAME_MAX_BYTES; c++)

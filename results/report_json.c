@@ -21,7 +21,7 @@ static void add_real(cJSON *to, const char *name, double v)
 	cJSON_AddRawToObject(to, name, text);
 }
 
-/* The scenario is JSON already; a text that is not stays a text. */
+/* Adds the scenario as JSON; invalid JSON is added as a string. */
 static void add_scenario(cJSON *to, const char *scenario)
 {
 	cJSON *parsed = scenario ? cJSON_Parse(scenario) : NULL;

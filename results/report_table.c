@@ -60,7 +60,7 @@ enum { COLUMNS = sizeof columns / sizeof *columns, MOST_OWN = 64, MOST_COLUMNS =
 
 static const struct unit {
 	const char *name;
-	double seconds, up_to; /* used below this many seconds */
+	double seconds, up_to; /* used for times below this, in seconds */
 } units[] = { { "s", 1, 120 }, { "min", 60, 7200 }, { "h", 3600, 172800 }, { "d", 86400, INFINITY } };
 
 /* Parts of an iteration. */
@@ -82,7 +82,7 @@ static const struct unit *unit_for(double seconds)
 	return u;
 }
 
-/* Decimals for three significant digits; whole numbers have none. */
+/* Returns the number of decimals for three significant digits; 0 for whole numbers. */
 static int decimals_of(double v)
 {
 	double size = fabs(v);
@@ -96,7 +96,7 @@ static void put_number(struct sbuf *b, double v)
 	sbuf_printf(b, "%.*f", decimals_of(v), v);
 }
 
-/* " [low, high]", unless it reads as [value, value]. */
+/* Appends " [low, high]", unless both print as the value. */
 static void put_ends(struct sbuf *b, const struct metric *m, double scale)
 {
 	struct sbuf value = { 0 }, low = { 0 }, high = { 0 };
@@ -110,7 +110,7 @@ static void put_ends(struct sbuf *b, const struct metric *m, double scale)
 	sbuf_free(&high);
 }
 
-/* " ± half" where the interval lies about the value, else " [low, high]"; nothing where it has no width. */
+/* Appends " ± half" for an interval centred on the value, else " [low, high]"; nothing for zero width. */
 static void put_interval(struct sbuf *b, const struct metric *m, double scale)
 {
 	double below = (m->value - m->ci_low) / scale, above = (m->ci_high - m->value) / scale;
@@ -120,7 +120,7 @@ static void put_interval(struct sbuf *b, const struct metric *m, double scale)
 		put_ends(b, m, scale);
 		return;
 	}
-	/* As many decimals as the value has, unless that would make it zero. */
+	/* As many decimals as the value, more if it would print as zero. */
 	int decimals = decimals_of(m->value / scale);
 	while (decimals < 3 && above * pow(10, decimals) < 0.5)
 		decimals++;
@@ -149,14 +149,14 @@ static void put_metric(struct sbuf *b, const struct metric *m, enum report_kind 
 		sbuf_puts(b, " %");
 }
 
-/* A text of a policy's own: a terminal must not act on it. */
+/* Appends a policy's text without control characters, which a terminal could act on. */
 static void put_plain(struct sbuf *b, const char *s)
 {
 	for (; *s; s++)
 		sbuf_putc(b, (unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s);
 }
 
-/* Columns on a terminal: code points, which is right for all but East Asian text. */
+/* Returns the width on a terminal: code points, which is exact except for East Asian text. */
 static size_t text_width(const char *s)
 {
 	size_t w = 0;
@@ -176,7 +176,7 @@ static void pad(struct sbuf *b, const char *text, size_t width, bool to_the_righ
 		sbuf_puts(b, text);
 }
 
-/* A label may hold anything; a terminal must not act on it. */
+/* Returns the label without control characters, which a terminal could act on. */
 static char *name_of(const struct run_result *r)
 {
 	struct sbuf b = { 0 };
@@ -186,8 +186,8 @@ static char *name_of(const struct run_result *r)
 	return sbuf_steal(&b);
 }
 
-/* The table cell by cell, as texts; row 0 holds the titles, column 0 the names.
- * Columns of which no run knows anything are left out. */
+/* The cells of the table as strings; row 0 holds the titles, column 0 the names.
+ * Columns without a value in any run are left out. */
 struct grid {
 	size_t rows, columns;
 	char **cell; /* rows * (MOST_COLUMNS + 1) */
@@ -209,7 +209,7 @@ static bool is_known(const struct run_result *const *runs, size_t n, const char 
 	return false;
 }
 
-/* As far as the table would tell. */
+/* Returns whether the column prints the same as its `beside` column in all runs. */
 static bool is_repeated(const struct run_result *const *runs, size_t n, const struct report_column *c)
 {
 	for (size_t i = 0; i < n && c->beside; i++) {
@@ -294,10 +294,10 @@ static void put_grid(struct sbuf *out, const struct grid *g, int width)
 	}
 }
 
-/* What policies are compared by, pair by pair. */
+/* Paired comparisons with the first policy. */
 static const struct comparison {
 	const char *diff, *base, *title;
-	bool is_short; /* ms rather than h */
+	bool is_short; /* in ms instead of h */
 } comparisons[] = {
 	{ "jct_diff", "jct_mean", "mean JCT against %s, job by job, with bootstrap intervals:\n", false },
 	{ "completion_diff", "completion_mean", "mean end-to-end time against %s, request by request, with bootstrap intervals:\n", true },
@@ -356,9 +356,9 @@ static void put_differences(struct sbuf *out, const struct run_result *const *ru
 	}
 }
 
-/* The first policy's figure over each one's, which is how many times faster or cheaper that one is; or the other way round. */
+/* Ratios of the first policy's value to each policy's, or (is_inverse) the reverse: how many times faster or cheaper. */
 static const struct quotient {
-	const char *metric, *title, *word; /* title NULL: on the line of the one before it */
+	const char *metric, *title, *word; /* title NULL: printed on the line of the previous entry */
 	bool is_inverse;
 } quotients[] = {
 	{ "ratio_completion_mean", "mean end-to-end time of %s over that of each, over all replications:\n", "", false },
@@ -403,7 +403,7 @@ static const struct left_out {
 	const char *noun, *word[5];
 } left_out[] = { { "jobs", { "killed", "failed", "unfinished", "refused" } }, { "requests", { "refused", "shed", "unfinished" } } };
 
-/* What the averages leave out, or what ended badly, must not hide in them. prefix: "", or "PART." in a run of several worlds. */
+/* Lists jobs and requests that the averages leave out, or that were killed or failed. prefix: "", or "PART." in a run of several worlds. */
 static void put_left_out(struct sbuf *out, const struct run_result *r, const char *prefix, const struct left_out *x)
 {
 	const char *before = NULL;
@@ -437,7 +437,7 @@ static void put_remarks(struct sbuf *out, const struct run_result *r)
 	}
 }
 
-/* What a run was to do and did not. Over replications: in how many of them. */
+/* Reports a goal that a run missed; over replications, in how many of them. */
 static void put_unkept(struct sbuf *out, const struct run_result *r, const char *metric, const char *what)
 {
 	const struct metric *m = result_find(r, metric), *n = result_find(r, "replications");
@@ -451,14 +451,14 @@ static void put_unkept(struct sbuf *out, const struct run_result *r, const char 
 	mem_free(name);
 }
 
-/* A job that has an end, and perhaps a deadline. */
+/* Reports a job that is not complete, or misses its deadline. */
 static void put_incomplete(struct sbuf *out, const struct run_result *r)
 {
 	put_unkept(out, r, "is_complete", "the job is not complete");
 	put_unkept(out, r, "deadline_kept", "the deadline is missed");
 }
 
-/* What all runs say of where times come from; NULL if they differ. */
+/* Returns the source of times if it is the same in all runs, else NULL. */
 static const char *common_source(const struct run_result *const *runs, size_t n)
 {
 	const char *source = n ? result_find_note(runs[0], "cost-source") : NULL;
@@ -470,7 +470,7 @@ static const char *common_source(const struct run_result *const *runs, size_t n)
 	return source;
 }
 
-/* What a step policy chose, how much of it was simulated, and where times come from unless that is said once for all. */
+/* Lists a step policy's choice, the simulated share, and the source of times unless it is common to all runs. */
 static void put_notes(struct sbuf *out, const struct run_result *r, bool has_common_source)
 {
 	static const char *const kinds[] = { "choice", "steady-state", "cost-source" };
