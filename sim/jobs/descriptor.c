@@ -16,7 +16,7 @@ enum { MAX_ROWS = 1000000, RESAMPLES = 1000 };
 static void configure(const struct scenario *s, struct jobs_state *t)
 {
 	const struct world_output *o = s->output;
-	bool is_drawn = o->is_series && t->capacity.is_given; /* nodes over time */
+	bool is_drawn = o->is_series && t->capacity.is_given; /* figures of nodes over time */
 	t->config = (struct jobs_config){ .jobs = t->jobs,
 		.cluster = s->cluster,
 		.placement = t->placement,
@@ -64,8 +64,7 @@ static int refuse_unfit(const struct scenario *s, const struct jobs_state *t, st
 		jobset_source(t->jobs), line, (unsigned long long)first.number, first.gpus, type, beside, others);
 }
 
-/* A stored run has its rows; the blocks for paired differences come back from them, if
- * they are all there. */
+/* Computes the blocks for paired differences from the rows of a stored run. Returns false if some rows were not kept. */
 static bool blocks_from_rows(const struct run_result *r, struct jobs_blocks *b)
 {
 	blocks_init(&b->jct);
@@ -190,7 +189,7 @@ static void reused_jobs(struct scenario *s, size_t i, const struct run_result *r
 	t->has_blocks[i] = blocks_from_rows(r, &t->blocks[i]);
 }
 
-/* Counts over all policies: they share the rates found. */
+/* Counts over all policies, which share the rates. */
 static void say_step_runs(const struct scenario *s)
 {
 	const struct jobs_state *t = s->state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * scenario.h - what a scenario of the jobs world names, loaded
+ * scenario.h - a loaded scenario of the jobs world
  *
  *	{ "world": "jobs",
  *	  "trace": "FILE or generator", "format": "auto", "trace_options": {"NAME": VALUE},
@@ -18,7 +18,7 @@
 #include "world/inputs.h"
 #include "world/inputs_capacity.h"
 
-/* The state of an open scenario. Read-only but for the blocks, so that threads may run policies side by side. */
+/* State of an open scenario; read-only except for the blocks, so that threads may share it. */
 struct jobs_state {
 	struct jobset *jobs;
 	const struct placement *placement;

@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The last so many simulated iterations are drawn. */
+/* Number of last simulated iterations in the timeline. */
 enum { SPANS = 2 };
 
 struct step_state {
@@ -30,7 +30,7 @@ struct step_state {
 	const struct cost *costs[CLUSTER_MAX_TYPES];
 	const struct device *device[CLUSTER_MAX_TYPES];
 	struct step_config config;
-	struct step_result *result; /* by policy; kept for the timeline alone */
+	struct step_result *result; /* by policy; kept for the timeline only */
 };
 
 /* ---- from the scenario to a run ---- */

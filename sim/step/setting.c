@@ -21,7 +21,7 @@ const struct orr_param step_cost_options[] = {
 
 /* ---- profiles ---- */
 
-/* One that is named must be of some device of the cluster, and may not contradict its data sheet. */
+/* A named profile must be of a device of the cluster and may not contradict its data sheet. */
 static int take_profile(const struct scenario *base, struct setting *s, struct orr_error *err)
 {
 	bool is_used = false;
@@ -40,8 +40,8 @@ static int take_profile(const struct scenario *base, struct setting *s, struct o
 	}
 	if (!rc && !is_used)
 		rc = orr_fail(err, ORR_EINPUT,
-			"profile %.100s: is of device %.60s; expected one of %.60s (--device says what the GPUs are, --profile none does "
-			"without)",
+			"profile %.100s: is of device %.60s; expected one of %.60s (--device names the GPUs' device, --profile none uses "
+			"no profile)",
 			s->profile_spec, p ? p->device : "", s->device[0] ? s->device[0]->name : "the catalogue");
 	profile_free(p);
 	return rc;
@@ -63,19 +63,18 @@ static int resolve_profiles(const struct scenario *base, struct setting *s, stru
 	return rc;
 }
 
-/* Draws of nothing would look like certainty. */
+/* Without laws to draw, intervals of no width would suggest certainty. */
 static int check_samples(const struct scenario *base, const struct setting *s, struct orr_error *err)
 {
 	for (uint32_t t = 0; t < base->cluster->n_types; t++)
 		if (s->profile[t])
 			return ORR_OK;
-	return s->cost_samples
-		       ? orr_fail(err, ORR_EINPUT, "cost_samples: device %.60s has no profile whose laws could be drawn (--profile FILE)",
-				 s->device[0]->name)
-		       : ORR_OK;
+	return s->cost_samples ? orr_fail(err, ORR_EINPUT, "cost_samples: device %.60s has no profile, so no laws to draw (--profile FILE)",
+					 s->device[0]->name)
+			       : ORR_OK;
 }
 
-/* Where the network's text does not say what joins the GPUs of a node: the slowest of the devices' own links. */
+/* The GPUs of a node are joined by the slowest of the devices' own links, unless the network's text states a link. */
 static int resolve_network(const struct scenario *base, struct setting *s, struct orr_error *err)
 {
 	struct topo_gpu_link gpu = { .bandwidth_Bps = 0, .latency_s = 0 };
@@ -107,7 +106,7 @@ struct cost_options setting_costs(const struct setting *s, uint32_t type, uint32
 		.seed = s->seed };
 }
 
-/* A type may say beside the device on what terms it is had: "a100-spot" is an a100. */
+/* The device of a GPU type. A type may end in the terms of rent: "a100-spot" is an a100. */
 static const char *device_name(const struct setting *s, const struct cluster *c, uint32_t t, char out[64])
 {
 	snprintf(out, 64, "%s", s->device_spec ? s->device_spec : c->type_name[t]);
@@ -127,7 +126,7 @@ static int resolve_devices(const struct scenario *base, struct setting *s, struc
 		char text[64];
 		const char *name = device_name(s, c, t, text);
 		if (!*name)
-			rc = orr_fail(err, ORR_EINPUT, "cluster %.80s: names no type of GPU; write one, as in 4x8:v100, or give --device",
+			rc = orr_fail(err, ORR_EINPUT, "cluster %.80s: names no GPU type; add one, as in 4x8:v100, or give --device",
 				base->cluster_spec);
 		else if (!(s->device[t] = device_load(name, err)))
 			rc = ORR_EINPUT;
@@ -135,7 +134,7 @@ static int resolve_devices(const struct scenario *base, struct setting *s, struc
 	return rc;
 }
 
-/* Precision and device, which serving has too. */
+/* Precision and device, common to training and serving. */
 static void read_common(const struct scenario *base, struct setting *s)
 {
 	const char *device = orr_arg_text(base->keys, "device");
@@ -201,7 +200,7 @@ char *setting_source(const struct setting *s, const struct cluster *c)
 	return sbuf_steal(&b);
 }
 
-/* With their profiles. */
+/* Devices and their profiles. */
 static void add_devices(const struct setting *s, const struct scenario *base, cJSON *o)
 {
 	if (s->device_spec)
