@@ -39,17 +39,17 @@ like "$(net --json)" '"steps_simulated":	2,' "a step like an earlier one is not 
 printf 'm,1,0\n' >>"$links"
 printf '5,-1,a,b,100,0,m\n' >>"$flows"
 is "$(net --check)" "$want
-5,0,100" "and lasts as long as it would if it were"
-like "$(net --json)" '"steps_simulated":	3,' "which it is when flows of step -1 are there"
+5,0,100" "and takes as long as if it were simulated"
+like "$(net --json)" '"steps_simulated":	3,' "it is simulated if the file has flows of step -1"
 
 gzip -c "$flows" >"$work/f.gz"
 gzip -c "$links" >"$work/l.gz"
 "$ORRERY" net flows --links "$work/l.gz" --flows "$work/f.gz" -o "$work/out.csv" -q
 is "$? $(cat "$work/out.csv")" "0 $(net)" "packed files, and -o FILE"
 like "$(net -o "$work/out.csv")" '6 flows, 190 bytes, 2 links, 3 steps' "with -o a summary is printed"
-is "$(cat "$work/err")" "" "no progress where there is no terminal"
+is "$(cat "$work/err")" "" "no progress without a terminal"
 is "$(net -o /dev/full >"$work/out"; echo $?)" 1 "a full disk is an error"
-is "$(net -o "$work/none/out.csv" >"$work/out"; echo $?)" 1 "a folder that is not there is an error"
+is "$(net -o "$work/none/out.csv" >"$work/out"; echo $?)" 1 "a missing folder is an error"
 
 # Latencies 1 and 1 + 1: weights 1 and 1/2 on 9 B/s; both drain from 2 s on, 6 and 3 B/s: 2 + 12/6 and 2 + 6/3.
 printf 'link,bandwidth_Bps,latency_s\nl,9,1\nm,100,1\nn,100,0\n' >"$links"
@@ -61,16 +61,16 @@ b,0,4" "--rtt-weighted: shares in proportion to 1 / latency"
 is "$(net | awk -F, 'NR > 1 { printf "%.6f ", $3 }')" "4.000000 3.333333 " "without: equal shares"
 
 l='l,10,0\n'
-refused "an unknown link" "$l" '0,-1,a,b,5,0,l\n1,-1,a,b,5,0,l;k\n' 'flows.csv:3: links: there is no link "k"'
-refused "a link given twice" "${l}l,20,0\n" '' 'links.csv:3: link: expected a name that no line before has, found "l"'
-refused "a link that a flow names twice" "$l" '0,-1,a,b,5,0,l;l\n' 'flows.csv:2: links: expected each link once'
+refused "an unknown link" "$l" '0,-1,a,b,5,0,l\n1,-1,a,b,5,0,l;k\n' 'flows.csv:3: links: unknown link "k"'
+refused "a duplicate link" "${l}l,20,0\n" '' 'links.csv:3: link: expected a name that no earlier line has, found "l"'
+refused "a link that a flow names twice" "$l" '0,-1,a,b,5,0,l;l\n' 'flows.csv:2: links: expected each link at most once'
 refused "negative bytes" "$l" '0,-1,a,b,-5,0,l\n' 'flows.csv:2: bytes: expected .* found "-5"'
 refused "bytes that are no number" "$l" '0,-1,a,b,nan,0,l\n' 'flows.csv:2: bytes: expected .* found "nan"'
 refused "a bandwidth that is no number" 'l,fast,0\n' '' 'links.csv:2: bandwidth_Bps: expected .* found "fast"'
 refused "a negative latency" 'l,1,-1\n' '' 'links.csv:2: latency_s: expected'
-refused "an id given twice" "$l" '0,-1,a,b,5,0,l\n0,-1,a,b,5,0,l\n' 'flows.csv:3: id: expected an id that no row before has, found "0"'
-refused "a step that goes back" "$l" '0,0,a,b,5,0,l\n1,1,a,b,5,0,l\n2,0,a,b,5,0,l\n' 'flows.csv:4: step: expected no step below.* found "0"'
-refused "a step left out" "$l" '0,0,a,b,5,0,l\n1,2,a,b,5,0,l\n' 'flows.csv:3: step: expected the same step'
+refused "a duplicate id" "$l" '0,-1,a,b,5,0,l\n0,-1,a,b,5,0,l\n' 'flows.csv:3: id: expected an id that no earlier row has, found "0"'
+refused "a step below an earlier one" "$l" '0,0,a,b,5,0,l\n1,1,a,b,5,0,l\n2,0,a,b,5,0,l\n' 'flows.csv:4: step: expected a step not below.* found "0"'
+refused "a step left out" "$l" '0,0,a,b,5,0,l\n1,2,a,b,5,0,l\n' 'flows.csv:3: step: expected the step of the row before'
 refused "steps that do not begin at 0" "$l" '0,1,a,b,5,0,l\n' 'flows.csv:2: step: expected .* found "1"'
 refused "hosts without a link between them" "$l" '0,-1,a,b,5,0,\n' 'flows.csv:2: links: expected the links from src to dst'
 refused "a link without bandwidth" 'l,0,0\n' '0,-1,a,b,5,0,l\n' 'flows.csv:2: links: expected links with a bandwidth above 0'
@@ -82,8 +82,8 @@ is "$?" 2 "a missing column: exit 2"
 like "$(cat "$work/err")" 'flows.csv:1: .*start_s' "a missing column: named"
 flows=$work/nothing.csv
 net >"$work/out"
-is "$?" 2 "a file that is not there: exit 2"
-like "$(cat "$work/err")" 'nothing.csv' "a file that is not there: named"
+is "$?" 2 "a missing file: exit 2"
+like "$(cat "$work/err")" 'nothing.csv' "a missing file: named"
 like "$("$ORRERY" net flow 2>&1)" 'did you mean flows' "a verb misspelt"
 like "$("$ORRERY" net flows --linsk x 2>&1)" 'links' "an option misspelt"
 like "$("$ORRERY" net flows --links x 2>&1)" 'needs --links FILE and --flows FILE' "an option left out"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Stanza and the parameter server it was compared with. Expected values: byte counts and the
- * closed form of docs/models.md, "Stanza"; the published range is 1.34x to 13.9x (arXiv
+ * closed form of docs/models/step-stanza-ds-sync-ako.md; the published range is 1.34x to 13.9x (arXiv
  * 1812.10624, abstract). Seconds per image are measurements of others: tensorflow r1
  * performance/benchmarks (P100; V100 taken as 1.6 times that) and u39kun/deep-learning-benchmark
  * (V100, batch 16). The FC share of the time is assumed.
