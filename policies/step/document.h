@@ -2,7 +2,7 @@
 /*
  * document.h - reading a JSON file named by a parameter: errors with the JSON path
  *
- * An error reads "FILE: $.ops[3].transfer.bytes: expected .., found ..", or "FILE:LINE:COLUMN: .." for invalid JSON.
+ * An error reads "FILE: $.ops[3].transfer.bytes: expected .., found ..", or "FILE:LINE:COLUMN: .." for text that is not valid JSON.
  * Functions that return an int return non-zero with the document's error filled in. A missing optional key leaves *out
  * unchanged.
  */
