@@ -18,16 +18,16 @@ struct task {
 	struct cpu *cpu;
 	struct kernel k;
 	void (*call)(struct task *t);
-	float *buffer[BUFFERS]; /* copies of each, one after the other */
+	float *buffer[BUFFERS]; /* the copies of each buffer, back to back */
 	size_t length[BUFFERS]; /* of one copy, in floats */
 	uint32_t copies, turn;
 	uint32_t *index;
 	enum conv_pass pass;
-	struct task *beside; /* interference: what the other thread does */
+	struct task *beside; /* interference: the task of the other thread */
 	struct cpu_pair *pair;
 	uint32_t threads; /* 0: all */
-	bool is_placed;   /* has taken from the arena */
-	float result;     /* so that a reduction is not left out */
+	bool is_placed;   /* holds a piece of the arena */
+	float result;     /* keeps the compiler from removing a reduction */
 };
 
 static float *buffer(const struct task *t, int i)
@@ -35,7 +35,7 @@ static float *buffer(const struct task *t, int i)
 	return t->buffer[i] + t->length[i] * (t->turn % t->copies);
 }
 
-/* ---- what one call does */
+/* ---- one call */
 
 static void call_launch(struct task *t)
 {
@@ -117,8 +117,8 @@ static void call_copy(struct task *t)
 /* ---- buffers */
 
 /*
- * Tasks take their buffers from one arena, which keeps its pages from one to the next: touching fresh ones costs more
- * than the measurement. What they take is filled anew, as results of one kernel make bad input to the next.
+ * Tasks take their buffers from one arena that keeps its pages: touching fresh pages costs more than the measurement.
+ * The buffers are filled for each task, because results of one kernel are bad input for the next.
  */
 static bool take(struct task *t)
 {
@@ -151,7 +151,7 @@ static bool fill(struct task *t)
 	return take(t);
 }
 
-/* Rows to look up: evenly spread, or by Zipf's law with exponent 1 by inverting its continuous form. */
+/* Fills in the rows to look up: uniform, or Zipf with exponent 1 by inversion of its continuous form. */
 static void fill_index(struct task *t)
 {
 	size_t n = (size_t)t->k.d[0];
@@ -161,7 +161,7 @@ static void fill_index(struct task *t)
 	t->index = mem_alloc(n * t->copies * sizeof *t->index);
 	for (size_t i = 0; i < n * t->copies; i++) {
 		double u = rand_uniform(&random), row = is_zipf ? pow(table, u) - 1 : u * table;
-		/* Ranks are scattered over the table: neighbours in rank are not neighbours in memory. */
+		/* Ranks are scattered over the table, so that neighbours in rank are not neighbours in memory. */
 		uint64_t at = (uint64_t)fmin(row, table - 1);
 		t->index[i] = (uint32_t)(is_zipf ? hash_mix(at + 1) % (uint64_t)table : at);
 	}
@@ -240,7 +240,7 @@ static bool choose(struct task *t)
 	return true;
 }
 
-/* ---- two at once */
+/* ---- two kernels at once */
 
 static void work_beside(void *arg)
 {
@@ -249,7 +249,7 @@ static void work_beside(void *arg)
 	t->call(t);
 }
 
-/* The kernels that meet: a product, a triad, a copy, of about the size that the sweep asks for. */
+/* Returns one kernel of a concurrent pair (a product, a triad or a copy) of about the size that the sweep requests. */
 static struct task *half(struct cpu *cpu, const char *what, const struct kernel *k)
 {
 	struct task *t = mem_zalloc(1, sizeof *t);
@@ -258,7 +258,7 @@ static struct task *half(struct cpu *cpu, const char *what, const struct kernel 
 	t->threads = cpu->threads > 1 ? cpu->threads / 2 : 1;
 	snprintf(t->k.precision, sizeof t->k.precision, "fp32");
 	if (!strcmp(what, "gemm")) {
-		/* Beside something else its own size is not known; 256 is far above the cost of starting. */
+		/* In a mixed pair the product's own size is unknown; 256 is far above the start-up cost. */
 		double side = strcmp(k->op, "gemm") ? 256 : n;
 		memcpy(t->k.d, (double[]){ side, side, side, 1 }, 4 * sizeof(double));
 	} else {
@@ -303,7 +303,7 @@ static struct task *interference(struct cpu *cpu, const struct kernel *k, struct
 	if (t && (t->pair || !strcmp(k->variant, "alone")))
 		return t;
 	task_free(t);
-	orr_fail(err, ORR_EINPUT, "no such pair, or no thread for it");
+	orr_fail(err, ORR_EINPUT, "unknown pair of kernels, or no thread for the second one");
 	return NULL;
 }
 
@@ -315,12 +315,12 @@ static void *cpu_open(const struct backend_options *o, struct orr_error *err)
 	(void)err;
 	cpu->seed = o->seed;
 	cpu->threads = o->threads ? o->threads : cpu_threads();
-	/* A virtual machine is shown all of its host's cache, of which it has a share at best. */
+	/* A virtual machine reports the whole cache of its host, of which it has a share at most. */
 	long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
 	cpu->cache_bytes = cache > 0 ? fmin((double)cache, MOST_CACHE) : 8e6;
 	double arena = 0.25 * (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
 	cpu->arena_floats = (size_t)fmin(arena, 1e9) / sizeof(float);
-	cpu->arena = mem_alloc(cpu->arena_floats * sizeof(float)); /* pages come when they are touched */
+	cpu->arena = mem_alloc(cpu->arena_floats * sizeof(float)); /* pages are allocated on first touch */
 	uint64_t random = rand_stream(o->seed, "input");
 	for (size_t i = 0; i < CPU_PATTERN; i++)
 		cpu->pattern[i] = (float)rand_normal(&random);
@@ -335,7 +335,7 @@ static void cpu_close(void *device)
 	mem_free(device);
 }
 
-/* The value of the first line "key : value" of a file of /proc. */
+/* Finds the value of the first line "key : value" in a file of /proc. */
 static bool proc_value(const char *path, const char *key, char *out, size_t size)
 {
 	char line[4096];
@@ -372,7 +372,7 @@ static void cpu_describe(void *device, struct backend_device *out)
 	int has_load = getloadavg(load, 1) == 1;
 	snprintf(out->details, sizeof out->details, "threads=%u\nprocessors=%ld\ncache_bytes=%.0f\nblas_core=%.60s\nload=%.2f\n",
 		cpu->threads, sysconf(_SC_NPROCESSORS_ONLN), cpu->cache_bytes, core ? core : "none", has_load ? load[0] : -1);
-	/* OpenBLAS before 0.3.22 takes processors that it does not know for a Prescott (its issue 4267). */
+	/* OpenBLAS before 0.3.22 treats unknown processors as a Prescott (its issue 4267). */
 	bool has_avx2 = proc_value("/proc/cpuinfo", "flags", flags, sizeof flags) && strstr(flags, " avx2");
 	size_t n = 0;
 	if (core && !strcasecmp(core, "Prescott") && has_avx2)
@@ -435,11 +435,11 @@ static void *cpu_prepare(void *device, const struct kernel *k, struct orr_error 
 	t->cpu = cpu;
 	t->k = *k;
 	if (strcmp(k->precision, "fp32") && *k->precision) {
-		orr_fail(err, ORR_EINPUT, "the CPU backend has fp32 only");
+		orr_fail(err, ORR_EINPUT, "the CPU backend supports fp32 only");
 	} else if (!choose(t)) {
-		orr_fail(err, ORR_EINPUT, "the CPU backend has no such kernel");
+		orr_fail(err, ORR_EINPUT, "the CPU backend does not support this kernel");
 	} else if (!fill(t)) {
-		orr_fail(err, ORR_EINPUT, "needs more than the %.3g MB that the CPU backend sets aside", 4e-6 * (double)cpu->arena_floats);
+		orr_fail(err, ORR_EINPUT, "needs more than the %.3g MB that the CPU backend reserves", 4e-6 * (double)cpu->arena_floats);
 	} else {
 		if (!strcmp(k->family, "gather"))
 			fill_index(t);

@@ -18,9 +18,9 @@ static const struct backend *from_module(void *module, const char *path, struct 
 	*(void **)&get = dlsym(module, BACKEND_SYMBOL);
 	const struct backend *b = get ? get() : NULL;
 	if (!b)
-		orr_fail(err, ORR_EDEVICE, "%.400s: no module for calibration (it has no %s)", path, BACKEND_SYMBOL);
+		orr_fail(err, ORR_EDEVICE, "%.400s: not a calibration module (it lacks %s)", path, BACKEND_SYMBOL);
 	else if (b->abi != BACKEND_ABI || b->size != sizeof *b)
-		orr_fail(err, ORR_EDEVICE, "%.400s: made for another version of the program (%u, this is %d); build it again", path, b->abi,
+		orr_fail(err, ORR_EDEVICE, "%.400s: built for version %u of the interface; expected %d: build it again", path, b->abi,
 			BACKEND_ABI);
 	else
 		return b;
@@ -28,7 +28,7 @@ static const struct backend *from_module(void *module, const char *path, struct 
 	return NULL;
 }
 
-/* The module of this folder; NULL with no error if there is none. */
+/* Opens the module in this folder. NULL without *is_found: the folder has none. */
 static const struct backend *look_in(const char *folder, bool *is_found, struct orr_error *err)
 {
 	char path[4200];
@@ -60,8 +60,8 @@ static const struct backend *find_cuda(struct orr_error *err)
 	}
 #ifdef ORR_CUDA
 	orr_fail(err, ORR_EDEVICE,
-		"no usable GPU: the module " MODULE " is not where it was built or installed; "
-		"ORRERY_MODULE_PATH may name its folder");
+		"no usable GPU: no module " MODULE " in the build or installation folder; "
+		"ORRERY_MODULE_PATH can name its folder");
 #else
 	orr_fail(err, ORR_EDEVICE,
 		"no usable GPU: this program was built without CUDA (configure --with-cuda needs nvcc); "
@@ -78,6 +78,6 @@ const struct backend *backend_find(const char *name, struct orr_error *err)
 		return &backend_synthetic;
 	if (!strcmp(name, "cuda"))
 		return find_cuda(err);
-	orr_fail(err, ORR_EINPUT, "backend \"%.60s\": there are cuda, cpu and synthetic", name);
+	orr_fail(err, ORR_EINPUT, "unknown backend \"%.60s\"; expected cuda, cpu or synthetic", name);
 	return NULL;
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A device that is a law: t0 + ((flops / a)^p + (bytes / b)^p)^(1/p) for all kernels (t0 + size / b for
- * copies and collectives), times exp(spread z) that belongs to the shape, exp(noise z) of each batch, and a
- * steady slowing down. Nothing waits: its clock is the sum of its times, so that what samples and
- * fits can be tested exactly and at once.
+ * A device defined by a law: t0 + ((flops / a)^p + (bytes / b)^p)^(1/p) for all kernels (t0 + size / b for
+ * copies and collectives), times exp(spread z) per shape, exp(noise z) per batch, and a steady drift.
+ * Its clock is the sum of its times and nothing waits, so tests of sampling and fitting are exact and fast.
  */
 #include "calib/backend.h"
 #include "calib/rand.h"
@@ -18,13 +17,13 @@
 
 struct synthetic {
 	struct synthetic_law law;
-	uint64_t seed, noise; /* noise: state of the batches' stream */
+	uint64_t seed, noise; /* noise: state of the stream of batches */
 	double now;
 };
 
 struct task {
 	struct synthetic *device;
-	double seconds; /* of one call, spread included */
+	double seconds; /* of one call, with spread */
 };
 
 static int set(struct synthetic_law *law, const char *name, size_t n, double value, struct orr_error *err)
@@ -40,7 +39,7 @@ static int set(struct synthetic_law *law, const char *name, size_t n, double val
 			return ORR_OK;
 		}
 	return orr_fail(err, ORR_EINPUT,
-		"synthetic backend: unknown setting \"%.*s\"; there are t0, a, b, p, noise, spread, "
+		"synthetic backend: unknown setting \"%.*s\"; known settings are t0, a, b, p, noise, spread, "
 		"drift, outliers",
 		(int)n, name);
 }

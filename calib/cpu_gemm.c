@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Blocked product after Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", ACM TOMS
- * 34(3), 2008: panels of b in the last cache, blocks of a in the second, both packed so that the inner loop
- * reads straight on; and OpenBLAS, opened at run time.
+ * 34(3), 2008: panels of b in the last-level cache, blocks of a in the second, both packed so that the inner loop
+ * reads sequentially. Also OpenBLAS, opened at run time.
  */
 #include "calib/cpu.h"
 
@@ -15,10 +15,10 @@
 
 enum { MR = 6, NR = 16, MC = 96, KC = 256, NC = 2048 };
 
-/* The compiler makes of this whatever registers the processor has. */
+/* The compiler maps this to the processor's vector registers. */
 typedef float vec __attribute__((vector_size(NR * sizeof(float)), aligned(4), may_alias));
 
-/* out (MR x NR) = the product of k columns of a, packed by MR, and k rows of b, packed by NR. */
+/* Computes out (MR x NR), the product of k columns of a, packed by MR, and k rows of b, packed by NR. */
 FOR_EACH_PROCESSOR static void inner(int k, const float *a, const float *b, float *out)
 {
 	vec c0 = { 0 }, c1 = { 0 }, c2 = { 0 }, c3 = { 0 }, c4 = { 0 }, c5 = { 0 };
@@ -52,7 +52,7 @@ static float at(const struct matrix *x, int row, int column)
 				: x->v[(size_t)row * (size_t)x->stride + (size_t)column];
 }
 
-/* Rows first..first+count of a, columns p0..p0+k, in slices of MR rows; what is missing of the last slice is 0. */
+/* Packs rows first..first+count and columns p0..p0+k of a in slices of MR rows; the last slice is padded with 0. */
 static void pack_rows(const struct matrix *a, int first, int count, int p0, int k, float *out)
 {
 	for (int i = 0; i < count; i += MR)
@@ -73,7 +73,7 @@ static void pack_columns(const struct matrix *b, int first, int count, int p0, i
 	}
 }
 
-/* One block of rows against the packed panel. */
+/* Multiplies one block of rows by the packed panel. */
 static void block(int rows, int columns, int k, const float *a, const float *b, float *c, int n, bool accumulate)
 {
 	float out[MR * NR];
@@ -124,7 +124,7 @@ void cpu_find_blas(struct cpu *cpu)
 		lib = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
 	if (!lib)
 		return;
-	/* POSIX lets an object pointer hold a function's; ISO C needs it said this way. */
+	/* POSIX allows an object pointer to hold a function pointer; ISO C requires this form. */
 	*(void **)&cpu->sgemm = dlsym(lib, "cblas_sgemm");
 	*(void **)&cpu->blas_core = dlsym(lib, "openblas_get_corename");
 	*(void **)&cpu->blas_config = dlsym(lib, "openblas_get_config");
@@ -138,10 +138,10 @@ void cpu_find_blas(struct cpu *cpu)
 #endif
 }
 
-/* Worth a second thread: from about 20 us on one. */
+/* FLOPs from which a second thread pays: about 20 us on one thread. */
 static const double alone_flops = 2e6;
 
-/* One of the strips into which c is cut: of its rows or of its columns, whichever are more; whole vectors wide. */
+/* Returns one strip of c, cut along the longer of rows and columns, in whole vectors. */
 static void strip(int n, int part, int parts, int *from, int *to)
 {
 	int slices = (n + NR - 1) / NR;
@@ -152,7 +152,7 @@ static void strip(int n, int part, int parts, int *from, int *to)
 
 void cpu_gemm(const struct cpu *cpu, bool ta, bool tb, int m, int n, int k, const float *a, const float *b, float *c, bool accumulate)
 {
-	enum { ROW_MAJOR = 101, AS_IS = 111, TRANSPOSED = 112 }; /* of cblas.h */
+	enum { ROW_MAJOR = 101, AS_IS = 111, TRANSPOSED = 112 }; /* values of cblas.h */
 	if (!cpu->sgemm) {
 		gemm_blocked(ta, tb, m, n, k, a, b, c, accumulate);
 		return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Kernels that memory bounds, attention, and convolutions by unfolding. */
+/* Memory-bound kernels, attention, and convolutions by unfolding. */
 #include "calib/cpu.h"
 #include "calib/work.h"
 
@@ -40,9 +40,9 @@ void cpu_add(const float *x, const float *y, float *z, size_t n)
 }
 
 /*
- * exp() that the compiler can put into vectors: 2^i times a polynomial of the rest (Taylor's to the sixth power, 1e-6
- * over +-ln 2 / 2). It is for timing what a network does, not for results. 1.5 x 2^23 added and taken off rounds, and leaves
- * the whole number in the low bits: rintf() and branches would make it one element at a time.
+ * exp() in a form that the compiler vectorises: 2^i times a Taylor polynomial of degree six, error 1e-6
+ * over +-ln 2 / 2. Precise enough for timing, not for results. Adding and subtracting 1.5 x 2^23 rounds, and leaves
+ * the whole number in the low bits; rintf() and branches would prevent vectorisation.
  */
 __attribute__((always_inline)) static inline float exp_fast(float x)
 {
@@ -105,7 +105,7 @@ void cpu_softmax(const float *x, float *y, size_t rows, size_t columns)
 		softmax_row(x + r * columns, y + r * columns, columns);
 }
 
-/* The tanh form (Hendrycks and Gimpel 2016): x / (1 + exp(-2 u)). */
+/* GELU in its tanh form (Hendrycks and Gimpel 2016): x / (1 + exp(-2 u)). */
 FOR_EACH_PROCESSOR static void gelu_row(const float *in, const float *bias, float *out, size_t columns)
 {
 #pragma omp simd
@@ -190,7 +190,7 @@ struct conv_shape {
 	int c, h, w, k, r, out_h, out_w, stride, padding;
 };
 
-/* Places first .. end of an output row whose tap dx lies inside the input row. */
+/* Finds the positions [first, end) of an output row whose tap dx lies inside the input row. */
 static void inside(const struct conv_shape *s, int dx, int *first, int *end)
 {
 	int from = s->padding - dx, to = s->w - 1 + s->padding - dx;
@@ -200,7 +200,7 @@ static void inside(const struct conv_shape *s, int dx, int *first, int *end)
 	*first = *first < *end ? *first : *end;
 }
 
-/* Unfolds a sample: row (channel, filter row, filter column), column (output place). */
+/* Unfolds a sample: rows are (channel, filter row, filter column), columns output positions. */
 static void unfold(const struct conv_shape *s, const float *in, float *out)
 {
 	int rows = s->c * s->r * s->r;
@@ -219,7 +219,7 @@ static void unfold(const struct conv_shape *s, const float *in, float *out)
 	}
 }
 
-/* The other way: sums what goes to the same place. Channels do not meet, so they go in parallel. */
+/* Inverse of unfold(): sums the values of each input position. Channels are independent, so they run in parallel. */
 static void fold(const struct conv_shape *s, const float *in, float *out)
 {
 	FOR_ROWS
@@ -254,7 +254,7 @@ void cpu_conv(
 		.stride = (int)conv_stride(k),
 		.padding = ((int)d[5] - 1) / 2 };
 	int taps = s.c * s.r * s.r, places = s.out_h * s.out_w;
-	bool is_flat = s.r == 1 && s.stride == 1; /* unfolded as it is */
+	bool is_flat = s.r == 1 && s.stride == 1; /* the input is its own unfolding */
 	for (int n = 0; n < (int)d[0]; n++) {
 		float *in = input + (size_t)n * (size_t)s.c * (size_t)s.h * (size_t)s.w;
 		float *out = output + (size_t)n * (size_t)s.k * (size_t)places;

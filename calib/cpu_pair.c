@@ -9,7 +9,7 @@
 #include <omp.h>
 #endif
 
-/* Invariant: is_running says whether work() may be under way; it turns false only with is_on false. */
+/* Invariant: is_running is true while work() may be running; it becomes false only if is_on is false. */
 struct cpu_pair {
 	pthread_t thread;
 	pthread_mutex_t lock;

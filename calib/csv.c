@@ -14,7 +14,7 @@ static int fail(const struct csv *c, const char *what, struct orr_error *err)
 	return orr_fail(err, ORR_EINPUT, "%.300s:%" PRIu64 ": %s", c->path, c->line, what);
 }
 
-/* One field from *s, which ends up behind its separator; NULL if a quote does not end. */
+/* Takes one field from *s and advances *s past its separator. NULL: unterminated quote. */
 static char *take_field(char **s, bool *is_last)
 {
 	char *field = *s, *in = *s, *out = *s;
@@ -34,14 +34,14 @@ static char *take_field(char **s, bool *is_last)
 	if (is_quoted && (in == field + 1 || in[-1] != '"'))
 		return NULL;
 	if (*in && *in != ',')
-		return NULL; /* text behind the closing quote */
+		return NULL; /* text after the closing quote */
 	*is_last = !*in;
 	*s = in + !*is_last;
 	*out = '\0';
 	return field;
 }
 
-/* Cuts the next line that is not empty into fields: how many, 0 at the end, -1 error. */
+/* Splits the next non-empty line into fields. Returns their number, 0 at the end, -1 on error. */
 static int split(struct csv *c, char **field, struct orr_error *err)
 {
 	char *line = c->at;
@@ -65,7 +65,7 @@ static int split(struct csv *c, char **field, struct orr_error *err)
 			return -!!fail(c, "too many fields; expected at most 64", err);
 		field[n] = take_field(&line, &is_last);
 		if (!field[n])
-			return -!!fail(c, "a quoted field that does not end with its quote", err);
+			return -!!fail(c, "a quoted field without its closing quote", err);
 	}
 	return n;
 }
@@ -84,12 +84,12 @@ int csv_open(struct csv *c, const char *path, const char *text, size_t n, struct
 	c->at = c->text;
 	c->n = split(c, c->name, err);
 	if (c->n <= 0)
-		return c->n ? ORR_EINPUT : fail(c, "nothing in it; expected a header that names the columns", err);
+		return c->n ? ORR_EINPUT : fail(c, "empty file; expected a header that names the columns", err);
 	for (int i = 0; i < c->n; i++)
 		for (int k = 0; k < i; k++)
 			if (!strcmp(c->name[i], c->name[k]))
-				return orr_fail(err, ORR_EINPUT, "%.300s:%" PRIu64 ": column \"%.60s\" is there twice", c->path, c->line,
-					c->name[i]);
+				return orr_fail(
+					err, ORR_EINPUT, "%.300s:%" PRIu64 ": duplicate column \"%.60s\"", c->path, c->line, c->name[i]);
 	return ORR_OK;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Points become groups, groups become laws, laws become a profile. */
+/* Groups points by kernel, fits a law to each group and collects the laws in a profile. */
 #include "calib/fit.h"
 
 #include "base/mem.h"
@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Which points a law is fitted to. */
+/* The points of one law. */
 struct group {
 	const struct point *first; /* names: family, op, precision; ranks and nodes */
 	char variant[80];
@@ -64,7 +64,7 @@ static void groups_free(struct groups *g)
 	mem_free(g->v);
 }
 
-/* Is there a point like p in all but being cold, or burst? Long jobs run sustained, and mostly from warm caches. */
+/* Returns whether there is a point identical to p except that it is warm, or sustained: the states of long jobs. */
 static bool has_better(const struct points *all, const struct point *p, bool for_cold)
 {
 	for (size_t i = 0; i < all->n; i++) {
@@ -76,8 +76,8 @@ static bool has_better(const struct points *all, const struct point *p, bool for
 }
 
 /*
- * Points by what they measured. Cold caches, and bursts where there are sustained runs, are variants of their own.
- * Kernels with several variants also get a law over all ("").
+ * Groups points by kernel. Cold caches, and bursts if there are sustained runs, are separate variants. Kernels with
+ * several variants also get a law over all of them ("").
  */
 static void make_groups(const struct points *p, struct groups *g)
 {
@@ -89,7 +89,7 @@ static void make_groups(const struct points *p, struct groups *g)
 		snprintf(variant, sizeof variant, "%s%s%s", x->variant, is_cold ? (*x->variant ? " cold" : "cold") : "",
 			is_burst ? (*x->variant || is_cold ? " burst" : "burst") : "");
 		add(g, x, variant);
-		/* Fused and unfused attention have nothing in common. */
+		/* Fused and unfused attention are different kernels. */
 		if (is_kernel(x) && strcmp(x->family, "attention") && !is_cold && !is_burst)
 			add(&pooled, x, "");
 	}
@@ -109,7 +109,7 @@ static void make_groups(const struct points *p, struct groups *g)
 
 /* ---- one law ---- */
 
-/* Points marked as held out, at the end; how many are not. */
+/* Moves the points marked as held out to the end. Returns the number of the others. */
 static size_t set_apart(const struct group *g, const struct point **x)
 {
 	size_t n = 0, end = g->n;
@@ -122,7 +122,7 @@ static size_t set_apart(const struct group *g, const struct point **x)
 	return n;
 }
 
-/* Fits, and tests on what was held out, else by cross-validation. */
+/* Fits a form; tests it on the held-out points, else by cross-validation. */
 static int try_form(enum profile_form form, const struct point *const *x, size_t n, size_t total, struct law *out, struct orr_error *err)
 {
 	int rc = fit_law(form, x, n, out, err);
@@ -144,8 +144,8 @@ static int try_form(enum profile_form form, const struct point *const *x, size_t
 	return ORR_OK;
 }
 
-/* By size: the simplest form that is within a tenth of the best held-out error. A table keeps points, and is for those
- * who keep them. */
+/* Fits a law by size: the simplest form whose held-out error is within a tenth of the best. A table is tried only if points are
+ * kept. */
 static int fit_by_size(
 	const struct point *const *x, size_t n, size_t total, const struct fit_options *o, struct law *out, struct orr_error *err)
 {
@@ -154,7 +154,7 @@ static int fit_by_size(
 	struct law law[FORMS];
 	bool is_there[FORMS] = { false };
 	double best = INFINITY;
-	/* What crosses a bus or a network meets no cache on its way. */
+	/* Transfers over a bus or a network bypass the caches. */
 	bool may_be_cached =
 		o->is_measured_here && !strcmp(x[0]->family, "copy") && (!strcmp(x[0]->op, "d2d") || !strcmp(x[0]->op, "host"));
 	for (int i = 0; i < FORMS; i++) {
@@ -193,8 +193,8 @@ static double cross_error(enum profile_form form, const struct point *const *x, 
 }
 
 /*
- * Kernels that memory bounds: two rates, one of them the cache's, if that is a tenth better on points left out. Only where
- * it is known in what state the cache was: tables of others mix sizes with what happened to lie in it.
+ * Fits a memory-bound kernel: two rates, one of them the cache's, if that lowers the held-out error by a tenth. Only if the
+ * state of the cache is known: imported tables mix sizes with whatever the cache held.
  */
 static int fit_by_bytes(const struct point *const *x, size_t n, size_t total, bool is_cache_known, struct law *out, struct orr_error *err)
 {
@@ -215,7 +215,7 @@ static bool is_streaming(const struct point *p)
 	return is_one_of(p->family, streaming);
 }
 
-/* Running beside others: by how much longer than alone. */
+/* Fits the slowdown of a kernel beside others, relative to its time alone. */
 static int fit_slowdown(const struct groups *g, const struct group *self, struct law *out, struct orr_error *err)
 {
 	const struct group *alone = NULL;
@@ -223,7 +223,7 @@ static int fit_slowdown(const struct groups *g, const struct group *self, struct
 		if (is_same_kind(g->v[i].first, self->first) && !strcmp(g->v[i].variant, "alone"))
 			alone = &g->v[i];
 	if (!alone || alone == self)
-		return orr_fail(err, ORR_EINPUT, "no time alone to compare with");
+		return orr_fail(err, ORR_EINPUT, "no time of the kernel alone to compare with");
 	struct law base;
 	int rc = fit_law(FORM_FACTOR, alone->x, alone->n, &base, err);
 	if (!rc)
@@ -255,10 +255,10 @@ static int fit_group(const struct groups *all, const struct group *g, const stru
 		return fit_slowdown(all, g, out, err);
 	const struct point **x = mem_zalloc(g->n, sizeof *x);
 	size_t n = set_apart(g, x);
-	bool is_product = !strcmp(family, "gemm") || !strcmp(family, "conv"); /* two bounds and a start: not from 4 points */
+	bool is_product = !strcmp(family, "gemm") || !strcmp(family, "conv"); /* two bounds and a start-up time: 4 points are too few */
 	int rc;
 	if (is_product && n < 5)
-		rc = orr_fail(err, ORR_EINPUT, "a law of products needs at least 5 points, there are %zu", n);
+		rc = orr_fail(err, ORR_EINPUT, "a law of products needs at least 5 points, found %zu", n);
 	else if (is_streaming(g->first))
 		rc = fit_by_bytes(x, n, g->n, o->is_measured_here, out, err);
 	else if (is_kernel(g->first))
@@ -315,7 +315,7 @@ struct profile *fit_begin(const struct fit_options *o)
 	return p;
 }
 
-/* A group that gives no law is said in the note. */
+/* Lists the groups without a law in the note. */
 static void add_note(struct profile *p, const struct sbuf *left_out)
 {
 	struct sbuf s = { 0 };

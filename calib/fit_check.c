@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How far a law can be trusted: errors, and folds that leave points out. */
+/* Errors of a law, in sample and by cross-validation. */
 #include "calib/fit.h"
 
 #include "base/mem.h"
@@ -48,7 +48,7 @@ static int by_index(const void *a, const void *b)
 	return (x->index > y->index) - (x->index < y->index);
 }
 
-/* Points of one group, or of one shape, are in one fold; how many folds. */
+/* Assigns points to folds; those of one group, or of one shape, share a fold. Returns the number of folds. */
 static uint32_t deal(const struct point *const *x, size_t n, struct member *m)
 {
 	uint32_t groups = 0;
@@ -75,7 +75,7 @@ int fit_cross_validate(enum profile_form form, const struct point *const *x, siz
 	struct member *m = mem_zalloc(n + 1, sizeof *m);
 	const struct point **rest = mem_zalloc(n + 1, sizeof *rest);
 	uint32_t folds = deal(x, n, m);
-	int rc = folds < 2 ? orr_fail(err, ORR_EINPUT, "all points are of one shape: none can be left out") : ORR_OK;
+	int rc = folds < 2 ? orr_fail(err, ORR_EINPUT, "all points have one shape: cross-validation needs at least two") : ORR_OK;
 	for (uint32_t fold = 0; !rc && fold < folds; fold++) {
 		struct law law;
 		size_t k = 0;

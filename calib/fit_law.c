@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One law: the best of several descents, what the points do not determine left out, covariance, range, anchors. */
+/* Fits one law: the best of several descents, parameters that the points do not determine left out, covariance, range, anchors. */
 #include "calib/fit.h"
 
 #include "base/mem.h"
@@ -12,16 +12,16 @@
 #include <string.h>
 
 /*
- * Cauchy's scale that has 95 % efficiency on normal residuals of spread 1; the wide scale of first looks, which has few
- * local minima; the widest that counts in the end: more than a tenth off is another algorithm rather than noise.
+ * Scales of Cauchy's loss. tuning: 95 % efficiency on normal residuals of standard deviation 1. first_scale: wide, for few
+ * local minima in the first looks. widest_scale: the widest in the end; a residual above a tenth is another algorithm, not noise.
  */
 static const double tuning = 2.385, first_scale = 0.3, widest_scale = 0.1, least_spread = 1e-4;
-/* A measured spread beyond this share counts: a law is not better than that anyway. */
+/* A measured spread above this share lowers a point's weight; laws are not more accurate than that. */
 static const double model_spread = 0.03;
-/* A term that adds less than this share of any point's time is not seen by the points. */
+/* The points do not determine a term below this share of every point's time. */
 static const double least_share = 0.02;
 
-/* Below 1 the two bounds hinder each other; 12 is as good as their maximum. */
+/* Below 1 the two bounds slow each other down; 12 is close to their maximum. */
 static const double least_exponent = 0.5, most_exponent = 12;
 
 enum { MAX_ANCHORS = 6, FINALISTS = 3 };
@@ -31,22 +31,22 @@ struct data {
 	double (*x)[LAW_FEATURES], *y, *weight;
 };
 
-/* Standard error of the logarithm of a point's time, from its 95 % interval; NAN if it has none. */
+/* Returns the standard error of the log of a point's time, from its 95 % interval; NAN: no interval. */
 static double spread_of(const struct point *x)
 {
 	return x->low_s > 0 && x->high_s > 0 ? log(x->high_s / x->low_s) / 3.92 : NAN;
 }
 
 /*
- * Less for what is known less. A point without an interval, among others that have one, was measured too few times for it: it
- * counts as the least known of them. The best known counts 1, or a run whose intervals were all widened would look as if
- * nothing could be told from it.
+ * Lowers the weight of uncertain points. A point without an interval, among others that have one, had too few batches: it
+ * gets the lowest weight among them. The most certain points get 1, so that a run in which all intervals are widened
+ * keeps its weights.
  */
 static void weigh(const struct point *const *x, size_t n, double *weight)
 {
 	double widest = 0, most = 0;
 	for (size_t i = 0; i < n; i++)
-		widest = fmax(widest, spread_of(x[i])); /* NAN is left out */
+		widest = fmax(widest, spread_of(x[i])); /* fmax() ignores NAN */
 	for (size_t i = 0; i < n; i++) {
 		double s = spread_of(x[i]);
 		s = isnan(s) ? widest : s;
@@ -81,7 +81,7 @@ static void data_free(struct data *d)
 
 /* ---- descents ---- */
 
-/* From every start with those parameters free that `mask` frees (others as in mask); at the robust scale in the end. */
+/* Descends from every start with the free parameters of `mask` (the others keep its values), finally at the robust scale. */
 static void best_descent(const struct nls *q, const struct nls_fit *mask, struct nls_fit *out, double *scale)
 {
 	double start[MAX_STARTS][LAW_PARAMS];
@@ -116,7 +116,7 @@ static void best_descent(const struct nls *q, const struct nls_fit *mask, struct
 	}
 }
 
-/* The largest share of any point's time that a term has. */
+/* Returns the largest share that a term has of any point's time. */
 static double largest_share(const struct nls *q, const struct nls_fit *f, uint32_t k)
 {
 	double g[LAW_PARAMS], best = 0;
@@ -129,12 +129,12 @@ static double largest_share(const struct nls *q, const struct nls_fit *f, uint32
 
 static void set_covariance(const struct nls *q, struct nls_fit *f, double scale)
 {
-	if (!nls_covariance(q, f, scale)) /* singular: whatever has no influence is what nothing is known of */
+	if (!nls_covariance(q, f, scale)) /* singular: the parameters without influence are undetermined */
 		for (uint32_t k = 0; k < law_form_params(q->form); k++)
 			f->covariance[k][k] = f->is_free[k] && largest_share(q, f, k) < least_share ? 100 : 0;
 }
 
-/* Does the parameter look as if the points did not show it? */
+/* Returns whether the points seem not to determine the parameter. */
 static bool is_unclear(const struct nls *q, const struct nls_fit *f, uint32_t k)
 {
 	double sd = sqrt(f->covariance[k][k]), p = exp(f->theta[k]);
@@ -143,23 +143,23 @@ static bool is_unclear(const struct nls *q, const struct nls_fit *f, uint32_t k)
 	return largest_share(q, f, k) < least_share || sd > 1;
 }
 
-/* A time or rate of a roofline or line goes; an exponent is fixed, within its bounds. */
+/* Removes a time or rate of a roofline or line; fixes an exponent within its bounds. */
 static void fix(const struct nls *q, struct nls_fit *f, uint32_t k)
 {
 	bool is_exponent = q->form == FORM_ROOFLINE && k == 3;
 	f->is_free[k] = false;
 	if (is_exponent && (isinf(f->theta[1]) || isinf(f->theta[2])))
-		f->theta[k] = 0; /* nothing to add up */
+		f->theta[k] = 0; /* no second term to combine */
 	else if (is_exponent)
 		f->theta[k] = fmax(log(least_exponent), fmin(log(most_exponent), f->theta[k]));
 	else
 		f->theta[k] = k == 0 ? -INFINITY : INFINITY;
 }
 
-/* Without what the points do not show, unless the rest then fits worse than chance allows (4: two standard errors). */
+/* Removes parameters that the points do not determine, unless the fit worsens significantly (4: two standard errors). */
 static void leave_out(const struct nls *q, struct nls_fit *f, double *scale)
 {
-	/* Without one of its rates a cache is none: its start alone may go. */
+	/* A cached law needs both rates: only its start-up time may be removed. */
 	uint32_t most = q->form == FORM_CACHED ? 1 : law_form_params(q->form);
 	for (uint32_t k = 0; k < most; k++) {
 		if (!f->is_free[k] || !is_unclear(q, f, k))
@@ -178,11 +178,11 @@ static void leave_out(const struct nls *q, struct nls_fit *f, double *scale)
 		*f = without;
 		*scale = new_scale;
 		set_covariance(q, f, *scale);
-		k = (uint32_t)-1; /* the rest may look different now */
+		k = (uint32_t)-1; /* restart: the other parameters have changed */
 	}
 }
 
-/* How many points a line of an envelope is the least at. */
+/* Returns the number of points at which a line of an envelope is the minimum. */
 static uint32_t points_of(const struct nls *q, const struct nls_fit *f, uint32_t k)
 {
 	double g[LAW_PARAMS];
@@ -194,7 +194,7 @@ static uint32_t points_of(const struct nls *q, const struct nls_fit *f, uint32_t
 	return points;
 }
 
-/* Takes `without` for f if it fits no worse than chance allows. */
+/* Replaces f by `without` unless it fits significantly worse. */
 static bool accept(const struct nls *q, struct nls_fit *f, struct nls_fit *without, double scale)
 {
 	double spread = fmax(f->sigma, least_spread);
@@ -206,13 +206,13 @@ static bool accept(const struct nls *q, struct nls_fit *f, struct nls_fit *witho
 	return true;
 }
 
-/* Lines of no more than one point go; true if there was one. */
+/* Removes a line that is the minimum at one point at most; true if one was removed. */
 static bool drop_idle_lines(const struct nls *q, struct nls_fit *f, double scale)
 {
 	for (uint32_t k = 0; k < LAW_PARAMS; k += 2) {
 		if ((!f->is_free[k] && !f->is_free[k + 1]) || points_of(q, f, k) > 1)
 			continue;
-		f->theta[k] = f->theta[k + 1] = INFINITY; /* never the least */
+		f->theta[k] = f->theta[k + 1] = INFINITY; /* never the minimum */
 		f->is_free[k] = f->is_free[k + 1] = false;
 		nls_descend(q, f, scale, NLS_FULL);
 		set_covariance(q, f, scale);
@@ -221,12 +221,12 @@ static bool drop_idle_lines(const struct nls *q, struct nls_fit *f, double scale
 	return false;
 }
 
-/* The start or the rate of a line that its points do not show; true if one went. */
+/* Removes a line's start-up time or rate that its points do not determine; true if one was removed. */
 static bool drop_unclear(const struct nls *q, struct nls_fit *f, double scale)
 {
 	for (uint32_t k = 0; k < LAW_PARAMS; k++) {
 		struct nls_fit without = *f;
-		bool is_last = !f->is_free[k ^ 1u]; /* half of a line must stay */
+		bool is_last = !f->is_free[k ^ 1u]; /* one of the two must stay */
 		if (!f->is_free[k] || is_last || !is_unclear(q, f, k))
 			continue;
 		without.theta[k] = k % 2 ? INFINITY : -INFINITY;
@@ -248,18 +248,18 @@ static void first_mask(const struct nls *q, struct nls_fit *f)
 	}
 	for (uint32_t k = 0; k < law_form_params(q->form); k++)
 		f->is_free[k] = true;
-	if (q->form == FORM_ROOFLINE && q->n < 5) { /* too few to tell how the two bounds join: in between */
+	if (q->form == FORM_ROOFLINE && q->n < 5) { /* too few points to determine the exponent: a value in between */
 		f->theta[3] = log(2);
 		f->is_free[3] = false;
 	}
 	if (q->form == FORM_ROOFLINE)
 		for (int k = 0; k < 2; k++)
-			if (!varies[k] || (k == 0 && !varies[LAW_FEATURES])) { /* FLOPs that go with the bytes say nothing */
+			if (!varies[k] || (k == 0 && !varies[LAW_FEATURES])) { /* FLOPs proportional to the bytes are redundant */
 				f->theta[k + 1] = INFINITY;
 				f->is_free[k + 1] = f->is_free[3] = false;
 				f->theta[3] = 0;
 			}
-	if (q->form == FORM_LINE && !varies[2]) { /* one size: a rate alone, or a time alone */
+	if (q->form == FORM_LINE && !varies[2]) { /* one size: either a rate or a time */
 		uint32_t out = q->x[0][2] > 0 ? 0 : 1;
 		f->theta[out] = out ? INFINITY : -INFINITY;
 		f->is_free[out] = false;
@@ -278,7 +278,7 @@ static void descend(const struct nls *q, struct nls_fit *f)
 		return;
 	}
 	while (drop_idle_lines(q, f, scale) || drop_unclear(q, f, scale))
-		continue; /* each takes at least one parameter */
+		continue; /* each round removes at least one parameter */
 }
 
 /* ---- the law ---- */
@@ -287,7 +287,7 @@ static void take_parameters(const struct nls_fit *f, struct law *out)
 {
 	uint32_t order[] = { 0, 2, 4 };
 	uint32_t lines = out->form == FORM_ENVELOPE ? 3 : 0;
-	for (uint32_t i = 0; i < lines; i++) /* by rising time, those not there last */
+	for (uint32_t i = 0; i < lines; i++) /* by ascending time, missing lines last */
 		for (uint32_t k = i + 1; k < lines; k++)
 			if (f->theta[order[k]] < f->theta[order[i]]) {
 				uint32_t t = order[i];
@@ -303,7 +303,7 @@ static void take_parameters(const struct nls_fit *f, struct law *out)
 	out->sigma = isfinite(f->sigma) ? f->sigma : 0;
 }
 
-/* The number as the file will have it, so that a law in memory and one that was read agree. */
+/* Rounds to the digits of the file, so that a law in memory equals the law read back. */
 static double rounded(double v)
 {
 	char text[32];
@@ -324,7 +324,7 @@ static int by_size(const void *a, const void *b)
 	return x->size != y->size ? (x->size > y->size) - (x->size < y->size) : (x->time_s > y->time_s) - (x->time_s < y->time_s);
 }
 
-/* The median time of each size. */
+/* Makes a table of the median time of each size. */
 static int make_table(const struct point *const *x, size_t n, struct law *out, struct orr_error *err)
 {
 	const struct point **sorted = mem_zalloc(n, sizeof *sorted);
@@ -346,7 +346,7 @@ static int make_table(const struct point *const *x, size_t n, struct law *out, s
 	return out->n_table ? ORR_OK : orr_fail(err, ORR_EINPUT, "a table needs points with a size");
 }
 
-/* What an empty file of features says: nothing; else the span of each that is not 0 everywhere. */
+/* Sets the range of each feature; NAN for a feature that is 0 at all points. */
 static void set_range(const struct point *const *x, size_t n, struct law *out)
 {
 	for (int k = 0; k < LAW_FEATURES; k++) {
@@ -388,7 +388,7 @@ static void add_anchor(struct law *out, const struct point *p)
 	out->n_anchors++;
 }
 
-/* A point in the middle of those where line k of an envelope is the least; NULL if there is none. */
+/* Returns the middle one of the points at which line k of an envelope is the minimum; NULL: no such point. */
 static const struct point *middle_of_line(const struct point *const *x, const size_t *order, size_t n, const struct law *l, uint32_t k)
 {
 	size_t first = n, last = 0;
@@ -402,7 +402,7 @@ static const struct point *middle_of_line(const struct point *const *x, const si
 	return first == n ? NULL : x[order[first + (last - first) / 2]];
 }
 
-/* The features of the fastest, the median and the slowest point, and of one for each line; and what the law says there. */
+/* Sets the anchors: the law's time at the fastest, the median and the slowest point, and at one point per line. */
 static void set_anchors(const struct point *const *x, size_t n, struct law *out)
 {
 	double *time = mem_zalloc(n, sizeof *time);
@@ -423,7 +423,7 @@ static void set_anchors(const struct point *const *x, size_t n, struct law *out)
 	mem_free(order);
 }
 
-/* Two rates that differ, both known, with two points or more on either side. */
+/* Returns whether the points show a cache: two different, determined rates, with at least two points on either side. */
 static bool shows_cache(const struct nls *q, const struct nls_fit *f)
 {
 	uint32_t inside = 0, beyond = 0;
@@ -442,7 +442,7 @@ static int fit_parameters(const struct point *const *x, size_t n, struct law *ou
 {
 	static const size_t least[FORM_COUNT] = { [FORM_ROOFLINE] = 3, [FORM_LINE] = 1, [FORM_ENVELOPE] = 7, [FORM_CACHED] = 6 };
 	if (n < least[out->form])
-		return orr_fail(err, ORR_EINPUT, "a law of the form %s needs at least %zu points, there are %zu", law_form_name(out->form),
+		return orr_fail(err, ORR_EINPUT, "a law of the form %s needs at least %zu points, found %zu", law_form_name(out->form),
 			least[out->form], n);
 	struct data d;
 	struct nls_fit f;
@@ -455,7 +455,7 @@ static int fit_parameters(const struct point *const *x, size_t n, struct law *ou
 	return is_shown ? ORR_OK : orr_fail(err, ORR_EINPUT, "the points do not show a cache");
 }
 
-/* The median of what was measured, and its spread. */
+/* Sets the factor to the median of the measurements, with their spread. */
 static void take_factor(const struct point *const *x, size_t n, struct law *out)
 {
 	double *v = mem_zalloc(n, sizeof *v);

@@ -129,7 +129,7 @@ static int jacobian(const gsl_vector *at, void *data, gsl_matrix *out)
 	return GSL_SUCCESS;
 }
 
-/* One least-squares problem with fixed weights, from and to f->theta; how far it went. */
+/* Solves one least-squares problem with fixed weights, from and to f->theta. Returns the length of the step. */
 static double solve_weighted(
 	const struct nls *q, struct nls_fit *f, const gsl_vector *w, size_t steps, gsl_multifit_nlinear_workspace *space)
 {
@@ -173,7 +173,7 @@ static void summarise(const struct nls *q, struct nls_fit *f, double c)
 void nls_descend(const struct nls *q, struct nls_fit *f, double c, enum nls_effort effort)
 {
 	size_t p = nls_count_free(f, law_form_params(q->form));
-	gsl_error_handler_t *handler = gsl_set_error_handler_off(); /* a start that leads nowhere is no news */
+	gsl_error_handler_t *handler = gsl_set_error_handler_off(); /* a failed start is not an error */
 	if (p > 0 && q->n >= p) {
 		gsl_multifit_nlinear_parameters how = gsl_multifit_nlinear_default_parameters();
 		gsl_multifit_nlinear_workspace *space = gsl_multifit_nlinear_alloc(gsl_multifit_nlinear_trust, &how, q->n, p);
@@ -195,7 +195,7 @@ void nls_descend(const struct nls *q, struct nls_fit *f, double c, enum nls_effo
 
 /* ---- the sandwich ---- */
 
-/* Inverts in place; false if it is not positive definite. */
+/* Inverts in place; false: not positive definite. */
 static bool invert(gsl_matrix *a)
 {
 	return !gsl_linalg_cholesky_decomp1(a) && !gsl_linalg_cholesky_invert(a);
@@ -206,7 +206,7 @@ struct sums {
 	double slope; /* mean of psi' */
 };
 
-/* Adds v g g' */
+/* Adds v g g'. */
 static void add_outer(gsl_matrix *m, const double *g, double v)
 {
 	for (size_t i = 0; i < m->size1; i++)
@@ -225,7 +225,7 @@ static size_t free_gradient(const struct nls *q, const struct nls_fit *f, size_t
 	return k;
 }
 
-/* bread^-1 meat bread^-1; residuals are enlarged by 1/sqrt(1 - leverage) (MacKinnon and White, J. Econometrics 29, 1985, HC2). */
+/* Computes bread^-1 meat bread^-1; residuals are enlarged by 1/sqrt(1 - leverage) (MacKinnon and White, J. Econometrics 29, 1985, HC2). */
 static bool sandwich(const struct nls *q, const struct nls_fit *f, double c, struct sums *s)
 {
 	double g[LAW_PARAMS], r, total = 0;

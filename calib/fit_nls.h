@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * fit_nls.h - one robust least-squares problem in the logarithms of a law's parameters
+ * fit_nls.h - robust least squares in the logarithms of a law's parameters
  *
- * Of no use outside calib/fit*.c. theta are logarithms; a parameter that is not free keeps
- * its theta, -INFINITY (a time that is left out) and INFINITY (a rate) included.
+ * Private to calib/fit*.c. theta holds logarithms. A parameter that is not free keeps
+ * its theta, which may be -INFINITY (a time left out) or INFINITY (a rate left out).
  */
 #ifndef ORR_CALIB_FIT_NLS_H
 #define ORR_CALIB_FIT_NLS_H
@@ -13,24 +13,24 @@
 struct nls {
 	enum profile_form form;
 	size_t n;
-	const double (*x)[LAW_FEATURES]; /* of each point */
-	const double *y, *weight;        /* log time; how far a point is to be trusted, 1: fully */
+	const double (*x)[LAW_FEATURES]; /* features of each point */
+	const double *y, *weight;        /* log time; weight of a point in (0, 1] */
 };
 
 struct nls_fit {
 	double theta[LAW_PARAMS];
 	bool is_free[LAW_PARAMS];
 	double covariance[LAW_PARAMS][LAW_PARAMS];
-	double loss;  /* Cauchy's at the scale asked for */
-	double sigma; /* robust spread of the residuals, from their median */
+	double loss;  /* Cauchy's, at the given scale */
+	double sigma; /* robust standard deviation of the residuals, from their median */
 };
 
-/* log law at point i; the derivatives by all thetas into g, if not NULL. */
+/* Returns the log of the law at point i. Writes the derivatives by all thetas to g, unless it is NULL. */
 double nls_model(const struct nls *q, const double *theta, size_t i, double *g);
-/* Descends from f->theta at scale c; fills in theta, loss and sigma. A look is a few steps, to tell starts apart. */
+/* Minimises from f->theta at scale c and sets theta, loss and sigma. NLS_LOOK takes a few steps, to compare starts. */
 enum nls_effort { NLS_LOOK, NLS_FULL };
 void nls_descend(const struct nls *q, struct nls_fit *f, double c, enum nls_effort effort);
-/* The sandwich at f->theta; false if it is singular. */
+/* Computes the sandwich covariance at f->theta; false: singular. */
 bool nls_covariance(const struct nls *q, struct nls_fit *f, double c);
 uint32_t nls_count_free(const struct nls_fit *f, uint32_t n_params);
 

@@ -9,7 +9,7 @@
 
 enum { SOBOL_DIMS = 5, SOBOL_BITS = 30 };
 
-/* Direction numbers: Joe and Kuo's, new-joe-kuo-6. */
+/* Direction numbers: new-joe-kuo-6 of Joe and Kuo. */
 double sobol(uint32_t index, uint32_t dim, uint64_t seed)
 {
 	static const struct {
@@ -33,7 +33,7 @@ double sobol(uint32_t index, uint32_t dim, uint64_t seed)
 	return x / (double)(1u << SOBOL_BITS);
 }
 
-/* Products of published networks, as columns x depth; the rows are samples or tokens. */
+/* Matrix products of published networks as columns x depth; rows are samples or tokens. */
 static const double layers[][2] = {
 	{ 768, 768 }, { 3072, 768 }, { 768, 3072 },       /* BERT base (Devlin et al. 2018) */
 	{ 1024, 1024 }, { 4096, 1024 }, { 1024, 4096 },   /* BERT large */
@@ -104,10 +104,10 @@ static double pick(double u, const double *of, size_t n)
 static double step_of(const struct kernel *k)
 {
 	double size = precision_bytes(k->precision);
-	return size == 4 ? 1 : 16 / size; /* tensor cores want rows of 16 bytes */
+	return size == 4 ? 1 : 16 / size; /* tensor cores need rows in multiples of 16 bytes */
 }
 
-/* Candidate number i; from published layers if it is even. */
+/* Sets candidate i; an even i is from published layers. */
 static void gemm_shape(struct kernel *k, uint32_t i, uint64_t seed)
 {
 	double step = step_of(k), u[4];
@@ -115,7 +115,7 @@ static void gemm_shape(struct kernel *k, uint32_t i, uint64_t seed)
 		u[dim] = sobol(i / 2 + 1, dim, seed);
 	bool is_batched = strstr(k->variant, "batched") != NULL;
 	k->d[3] = 1;
-	if (is_batched) { /* scores of attention heads, and the like */
+	if (is_batched) { /* such as scores of attention heads */
 		k->d[0] = rounded(log_between(u[0], 16, 2048), step);
 		k->d[1] = rounded(log_between(u[1], 16, 2048), step);
 		k->d[2] = rounded(log_between(u[2], 16, 512), step);
@@ -131,7 +131,7 @@ static void gemm_shape(struct kernel *k, uint32_t i, uint64_t seed)
 	}
 }
 
-/* The class of a filter, as the variants are called. */
+/* Returns the variant name of a filter. */
 static const char *conv_class(double r, double stride)
 {
 	return stride > 1 ? "strided" : r == 1 ? "1x1" : r == 3 ? "3x3 s1" : "large";
@@ -171,13 +171,13 @@ static void attention_shape(struct kernel *k, uint32_t i, uint64_t seed)
 	k->d[3] = PICK(u[3], 64, 64, 128);
 }
 
-/* Candidate i of n on a line from one size to another, rounded to what the kernel wants. */
+/* Returns candidate i of n, log-spaced from one size to another, rounded to the kernel's step. */
 static double line_at(uint32_t i, uint32_t n, double from, double to, double step)
 {
 	return rounded(log_between(n > 1 ? i / (double)(n - 1) : 0.5, from, to), step);
 }
 
-/* From a few thousand elements, where starting is all, to where memory is all. */
+/* Sizes range from a few thousand elements, dominated by start-up, to sizes dominated by memory bandwidth. */
 static void memory_shape(struct kernel *k, uint32_t i, uint32_t n, const struct grid_limits *g)
 {
 	double tensors = 3 * precision_bytes(k->precision);
@@ -195,7 +195,7 @@ static void one_size(struct kernel *k, uint32_t i, uint32_t n, const struct grid
 	double most = fmin(0.4 * g->memory_bytes, 0.5 * g->longest_s * g->bytes_per_s);
 	if (!strcmp(k->family, "gather")) {
 		k->d[1] = pick(sobol(i + 1, 1, g->seed), (const double[]){ 64, 128, 256 }, 3);
-		/* A table that no cache holds; rows looked up from few to as many as time allows. */
+		/* A table larger than any cache; the number of lookups ranges up to what the time allows. */
 		k->d[2] =
 			rounded(fmin(0.5 * g->memory_bytes, 2 * fmax(g->cache_bytes, 1e6)) / (k->d[1] * precision_bytes(k->precision)), 1);
 		k->d[0] = line_at(i, n, 256, fmax(512, 0.25 * most / (k->d[1] * precision_bytes(k->precision))), 1);
@@ -209,7 +209,7 @@ static void one_size(struct kernel *k, uint32_t i, uint32_t n, const struct grid
 		k->d[0] = i < 5 ? exp2(i) : i == 5 ? 12 : i == 6 ? 6 : 3;
 	} else if (!strcmp(k->family, "launch")) {
 		k->d[0] = !strcmp(k->op, "single") ? 1 : pick((i + 0.5) / n, (const double[]){ 1, 10, 100, 1000 }, 4);
-	} else if (!strcmp(k->op, "gemm")) { /* interference: about a fifth of the longest time each, alone */
+	} else if (!strcmp(k->op, "gemm")) { /* interference: each kernel alone takes about a fifth of the longest time */
 		k->d[0] = rounded(fmin(4096, cbrt(0.1 * g->longest_s * g->flops_per_s)), 64);
 	} else {
 		k->d[0] = rounded(fmin(0.3 * g->memory_bytes, 0.1 * g->longest_s * g->bytes_per_s), 4096);
@@ -248,7 +248,7 @@ static bool fits(const struct kernel *k, const struct grid_limits *g)
 	double needs = k->bytes;
 	if (!strcmp(k->family, "gather"))
 		needs += k->d[1] * k->d[2] * precision_bytes(k->precision);
-	if (!strcmp(k->family, "conv")) /* workspace, in the worst case the whole unfolded input of a sample */
+	if (!strcmp(k->family, "conv")) /* workspace: at most the unfolded input of a sample */
 		needs += 4 * k->d[1] * k->d[5] * k->d[5] * conv_out(k, k->d[2]) * conv_out(k, k->d[3]);
 	return seconds <= g->longest_s && needs <= g->memory_bytes;
 }

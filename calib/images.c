@@ -27,7 +27,7 @@ struct steps {
 	struct device *device;
 };
 
-/* A training step and plain SGD's update if products reach this share of the peak; 0 on error. */
+/* Returns the seconds of a training step with a plain SGD update if products reach this share of the peak; 0 on error. */
 static double step_s(const struct steps *s, int network, double batch, double share, struct orr_error *err)
 {
 	const struct cost_options o = { .precision = PRECISION_FP32, .efficiency = share };
@@ -42,7 +42,7 @@ static double step_s(const struct steps *s, int network, double batch, double sh
 	return sum;
 }
 
-/* By halving in the logarithm; time falls with the share. */
+/* Bisects the log of the share; the step time decreases with it. */
 static int find_share(const struct steps *s, struct step *x, struct orr_error *err)
 {
 	double low = log(0.005), high = log(20);
@@ -90,12 +90,12 @@ static int read_steps(const char *file, const char *select, struct steps *s, str
 		     : select && strncasecmp(csv_text(&c, "gpu"), select, strlen(select)) ? ORR_OK
 											  : read_row(&c, s, err);
 	if (!rc && s->n == 0)
-		rc = orr_fail(err, ORR_EINPUT, "%.300s: no row of one GPU, synthetic data and a known network", c.path);
+		rc = orr_fail(err, ORR_EINPUT, "%.300s: no row with one GPU, synthetic data and a known network", c.path);
 	csv_close(&c);
 	return rc;
 }
 
-/* The mean of each network's mean logarithm, but for one network (-1: all); its standard error in *sd. */
+/* Returns the mean over networks of their mean log share, without one network (-1: all); *sd: its standard error. */
 static double mean_share(const struct steps *s, int without, double *sd)
 {
 	double mean[NETWORKS], sum = 0, square = 0;
@@ -138,7 +138,7 @@ static int set_errors(const struct steps *s, double share, struct law *l, struct
 	return ORR_OK;
 }
 
-/* share x peak for every pass and shape, as a roofline of one term. */
+/* Makes a roofline with one term, share x peak, for all passes and shapes. */
 static int make_law(const struct steps *s, const char *family, struct law *l, struct orr_error *err)
 {
 	double error, share = mean_share(s, -1, &error), peak = s->device->peak_flops[PRECISION_FP32];

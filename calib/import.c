@@ -10,7 +10,7 @@
 struct row {
 	const struct csv *c;
 	struct orr_error *err;
-	int rc; /* the first error; numbers after it are 1 */
+	int rc; /* the first error; later numbers read as 1 */
 };
 
 static double number(struct row *r, const char *name)
@@ -50,7 +50,7 @@ static void set_gemm(struct point *x, double m, double n, double k, double eleme
 	x->bytes = element_bytes * (m * n + n * k + m * k);
 }
 
-/* What algorithms depend on: Winograd does 3x3 of stride 1, a strided 1x1 skips most of its input. */
+/* Classes by algorithm: Winograd computes 3x3 of stride 1; a strided 1x1 skips most of its input. */
 static const char *filter_class(double r, double s, double stride)
 {
 	if (r == 1 && s == 1)
@@ -187,7 +187,7 @@ static bool copy(struct row *r, struct point *x)
 	return true;
 }
 
-/* bf16 on the tensor cores, where fp16 has the same rate. fp8 rows have twice the peak and no law to go to. */
+/* bf16 on tensor cores, where fp16 has the same rate. fp8 rows (twice the peak) are skipped: no law uses them. */
 static bool mamf(struct row *r, struct point *x)
 {
 	double m, n, k, best = number(r, "mamf_tflops");
@@ -203,7 +203,7 @@ static bool mamf(struct row *r, struct point *x)
 /* ---- all kinds ---- */
 
 static const struct {
-	const char *kind, *device; /* its column of devices */
+	const char *kind, *device; /* its column with the device */
 	bool (*read)(struct row *r, struct point *x);
 	const char *const needed[16];
 } kinds[] = {
@@ -218,7 +218,7 @@ static const struct {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* "NVIDIA H100 SXM" begins with h100 too. */
+/* Compares case-insensitively, with or without "NVIDIA ": h100 selects "NVIDIA H100 SXM". */
 static bool is_selected(const char *device, const char *select)
 {
 	if (!select)
@@ -242,7 +242,7 @@ static int read_rows(struct csv *c, size_t kind, const char *select, struct poin
 	if (r.rc || got < 0)
 		return ORR_EINPUT;
 	if (out->n == before)
-		return orr_fail(err, ORR_EINPUT, "%.300s: no row of a kernel that a law is fitted to%s%s", c->path,
+		return orr_fail(err, ORR_EINPUT, "%.300s: no row of a supported kernel%s%s", c->path,
 			select ? ", for a device that begins with " : "", select ? select : "");
 	return ORR_OK;
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * import.h - published tables of kernel times as points
+ * import.h - reads published tables of kernel times as points
  *
- *	deepbench   Baidu's DeepBench results as CSV: products and convolutions of the training suite; times from the
- *	            host, launch included, cut to whole us
- *	vidur-mlp   microsoft/vidur's profiles of linear layers and element-wise kernels (kernel time alone, whole us);
- *	            cross-validated by model
- *	vidur-net   its collectives
- *	nccl        tables of nccl-tests, out of place
- *	copy        bandwidth by size of host and device copies
- *	mamf        the best product found on a device (stas00/ml-engineering), one point each
+ *  deepbench   Baidu's DeepBench results as CSV: products and convolutions of the training suite; times from the
+ *              host, launch included, truncated to whole us
+ *  vidur-mlp   microsoft/vidur's profiles of linear layers and element-wise kernels (kernel time only, whole us);
+ *              cross-validated by model
+ *  vidur-net   its collectives
+ *  nccl        tables of nccl-tests, out of place
+ *  copy        bandwidth by size of host and device copies
+ *  mamf        the fastest product found on a device (stas00/ml-engineering), one point each
  *
- * Rows with a time of 0 (cut to nothing) and suites that are not named here are left out.
+ * Rows with a time of 0 (truncated) and suites that are not listed here are skipped.
  */
 #ifndef ORR_CALIB_IMPORT_H
 #define ORR_CALIB_IMPORT_H
@@ -19,8 +19,8 @@
 #include "calib/points.h"
 
 /*
- * Adds the rows whose device (or GPU, or fabric) begins with `select`, in any case; NULL: all. ORR_EINPUT names
- * file and line, and says so if there was none.
+ * Adds the rows whose device (or GPU, or fabric) begins with `select` (case ignored); NULL: all rows. ORR_EINPUT: a bad
+ * row, or no row at all; the message names file and line.
  */
 int import_points(const char *kind, const char *file, const char *select, struct points *out, struct orr_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * `orrery calib run` as a program of its own, for a machine that has a GPU and a compiler but none of the libraries that
- * orrery needs. calib/measure.sh builds it with one command.
+ * `orrery calib run` as a standalone program, for a machine that has a GPU and a compiler but lacks the libraries of
+ * orrery. calib/measure.sh builds it with one command.
  */
 #include <orrery/api.h>
 

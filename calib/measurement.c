@@ -45,7 +45,7 @@ static void text(struct sbuf *out, const char *key, const char *value)
 	sbuf_puts(out, ",\n");
 }
 
-/* Not known is null. */
+/* Writes a number; NAN as null. */
 static void number(struct sbuf *out, const char *key, double v)
 {
 	char digits[NUM_REAL_MAX] = "null";
@@ -73,7 +73,7 @@ static void clocks(struct sbuf *out, const char *key, const struct backend_clock
 	sbuf_puts(out, " },\n");
 }
 
-/* "key=value" lines as an object of texts. */
+/* Writes "key=value" lines as an object of strings. */
 static void details(struct sbuf *out, const char *lines)
 {
 	sbuf_puts(out, "  \"details\": {");

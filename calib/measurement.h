@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * measurement.h - what was measured, when, with what: the file beside the points
+ * measurement.h - writes the metadata of a measurement beside its points
  *
- * POINTS.csv has POINTS.device.json beside it: backend, device, software, date, seed, budget, clocks and power before
- * and after, throttle reasons, drift, warnings. Every number carries its unit in its key.
+ * POINTS.csv gets POINTS.device.json: backend, device, software, date, seed, budget, clocks and power before
+ * and after, throttle reasons, drift, warnings. Every numeric key carries its unit.
  */
 #ifndef ORR_CALIB_MEASUREMENT_H
 #define ORR_CALIB_MEASUREMENT_H
@@ -11,7 +11,7 @@
 #include "calib/sweep.h"
 
 struct measurement {
-	char backend[16], date[32]; /* date: UTC, ISO 8601, when it began */
+	char backend[16], date[32]; /* date: start of the measurement, UTC, ISO 8601 */
 	struct backend_device device;
 	double budget_s;
 	uint64_t seed;
@@ -19,7 +19,7 @@ struct measurement {
 };
 
 void measurement_begin(struct measurement *m, const struct backend *b, void *device, const struct sweep_options *o);
-/* points_path names the file of the points; its name without .csv, with .device.json, is written. */
+/* Writes points_path with its suffix .csv replaced by .device.json. */
 int measurement_write(const struct measurement *m, const char *points_path, struct orr_error *err);
 
 #endif

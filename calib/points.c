@@ -15,7 +15,7 @@ const char *const point_families[] = { "launch", "gemm", "conv", "memory", "gath
 	"interference", "preemption", "learners", NULL };
 static const char *const precisions[] = { "", "fp32", "tf32", "fp16", "bf16", "fp8", NULL };
 
-/* Numbers of a row: where they are, and what is accepted. A missing one: NAN means it must be there. */
+/* Numeric columns: their field and accepted range. `missing` is the value of an empty field; NAN: the field is required. */
 static const struct {
 	const char *name;
 	size_t at;
@@ -73,7 +73,7 @@ static int check_header(const struct csv *c, struct orr_error *err)
 	return csv_need(c, needed, err);
 }
 
-/* What may stand in the middle of a JSON or gnuplot text without harm. */
+/* Returns whether the string needs no escapes in JSON and gnuplot. */
 static bool is_plain(const char *s)
 {
 	for (; *s; s++)
@@ -99,14 +99,13 @@ static int read_texts(const struct csv *c, struct point *x, struct orr_error *er
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		const char *s = csv_text(c, texts[i].name);
 		if (strlen(s) >= texts[i].size || !is_plain(s))
-			return csv_refuse(c, texts[i].name,
-				i ? "a text of at most 63 plain characters" : "a text of at most 31 plain characters", err);
+			return csv_refuse(c, texts[i].name, i ? "at most 63 plain characters" : "at most 31 plain characters", err);
 		strcpy((char *)x + texts[i].at, s);
 	}
 	return ORR_OK;
 }
 
-/* One of two words; nothing is the first. */
+/* Reads one of two words; empty means the first. */
 static int read_choice(const struct csv *c, const char *name, const char *first, const char *second, bool *out, struct orr_error *err)
 {
 	const char *s = csv_text(c, name);
@@ -134,7 +133,7 @@ static int read_row(const struct csv *c, struct point *x, struct orr_error *err)
 		rc = csv_real(c, "n", 0, 4e9, 0, &n, err);
 	x->n = (uint32_t)n;
 	if (!rc && (x->low_s > x->time_s || x->high_s < x->time_s))
-		rc = csv_refuse(c, x->low_s > x->time_s ? "low_us" : "high_us", "an interval that holds time_us", err);
+		rc = csv_refuse(c, x->low_s > x->time_s ? "low_us" : "high_us", "an interval that contains time_us", err);
 	if (!rc)
 		rc = read_choice(c, "mode", "burst", "sustained", &x->is_sustained, err);
 	if (!rc)
@@ -192,7 +191,7 @@ static void put_text(FILE *out, const char *s, const char *end)
 	fprintf(out, "%s%s", is_quoted ? "\"" : "", end);
 }
 
-/* Zero is what an empty field means; so is not known. */
+/* Writes a number; 0 and NAN (unknown) become an empty field. */
 static void put_number(FILE *out, double v, bool is_always)
 {
 	char text[NUM_REAL_MAX] = "";
@@ -220,7 +219,7 @@ int points_write(const struct points *p, FILE *out, struct orr_error *err)
 		}
 		fprintf(out, "%s,%s,%d\n", x->is_sustained ? "sustained" : "burst", x->is_cold ? "cold" : "warm", x->is_held_out);
 	}
-	return ferror(out) ? orr_fail(err, ORR_EFAIL, "the points could not be written") : ORR_OK;
+	return ferror(out) ? orr_fail(err, ORR_EFAIL, "cannot write the points") : ORR_OK;
 }
 
 void points_free(struct points *p)

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * points.h - measurements of kernels: what calib run writes and calib fit reads
+ * points.h - measurements of kernels: the output of calib run and the input of calib fit
  *
- * One row, one point: a kernel of one shape, timed. The CSV has a header; columns may
- * stand in any order, those that a family does not use stay empty, unknown ones are
- * errors that name the nearest known one. Units are in the names (us, bytes, flops).
+ * One row is one point: the time of a kernel of one shape. The CSV has a header; columns may
+ * be in any order. Columns that a family does not use are empty; an unknown column is an error
+ * that names the nearest known one. Units are in the names (us, bytes, flops).
  *
  *	family     launch, gemm, conv, memory, gather, update, attention, copy, collective,
  *	           interference, preemption, learners
- *	op         which of the family: "forward", "softmax", "h2d-pinned", "all-reduce", ..
- *	precision  fp32, tf32, fp16, bf16, fp8; empty where it has no meaning
- *	variant    what else makes it a law of its own: "tn", "3x3 s1", "nvlink", "zipf", ..
+ *	op         kernel within the family: "forward", "softmax", "h2d-pinned", "all-reduce", ..
+ *	precision  fp32, tf32, fp16, bf16, fp8; empty if it does not apply
+ *	variant    distinguishes further laws: "tn", "3x3 s1", "nvlink", "zipf", ..
  *	flops, bytes, size   of one call; size: the message or buffer of copies and collectives
- *	d0..d5     the shape (gemm: m n k batch; conv: n c h w k r; attention: batch heads seq dim ..)
+ *	d0..d5     shape (gemm: m n k batch; conv: n c h w k r; attention: batch heads seq dim ..)
  *	ranks, nodes   of collectives
- *	time_us    median; low_us, high_us: its 95 % interval; n: batches; cv: their spread
+ *	time_us    median; low_us, high_us: its 95 % interval; n: batches; cv: their coefficient of variation
  *	mode       burst or sustained; cache: warm or cold
- *	held_out   1: kept from the fit, to test it
- *	group      points that a cross-validation leaves out together; empty: those of one shape (d0..d5, size)
+ *	held_out   1: excluded from the fit, to test it
+ *	group      points that cross-validation leaves out together; empty: grouped by shape (d0..d5, size)
  */
 #ifndef ORR_CALIB_POINTS_H
 #define ORR_CALIB_POINTS_H
@@ -33,7 +33,7 @@ struct point {
 	double flops, bytes, size;
 	double d[POINT_DIMS];
 	double ranks, nodes;
-	double time_s, low_s, high_s, cv; /* low, high, cv: NAN unknown */
+	double time_s, low_s, high_s, cv; /* low, high, cv: NAN: unknown */
 	uint32_t n;
 	bool is_sustained, is_cold, is_held_out;
 };
@@ -46,7 +46,7 @@ struct points {
 /* NULL-terminated. */
 extern const char *const point_families[];
 
-/* From a CSV (.gz, .zst too); errors name file:line. */
+/* Reads a CSV (also .gz, .zst); errors name file:line. */
 int points_read(const char *path, struct points *out, struct orr_error *err);
 int points_parse(const char *path, const char *text, size_t size, struct points *out, struct orr_error *err);
 void points_add(struct points *p, const struct point *x);

@@ -55,8 +55,8 @@ double sorted_quantile(const double *v, uint32_t n, double q)
 }
 
 /*
- * The median lies below x[lo] with the probability that at most lo of n fall below it: the sum of C(n, i) / 2^n
- * up to lo, which must not pass 0.025 on either side.
+ * The median lies below x[lo] with the probability that at most lo of n values fall below the median: the sum of
+ * C(n, i) / 2^n up to lo. It must be at most 0.025 on either side.
  */
 bool median_ranks(uint32_t n, uint32_t *lo)
 {
@@ -74,7 +74,7 @@ bool median_ranks(uint32_t n, uint32_t *lo)
 	return true;
 }
 
-/* So many calls that a batch lasts batch_s; the calls that find it out are part of the warming up. */
+/* Chooses the number of calls so that a batch lasts batch_s; the trial calls count as warm-up. */
 static int choose_calls(const struct sample_source *s, const struct sampling *how, double until, uint32_t *calls, struct orr_error *err)
 {
 	*calls = 1;
@@ -85,7 +85,7 @@ static int choose_calls(const struct sample_source *s, const struct sampling *ho
 			return rc;
 		if (t.device_s >= how->batch_s || source_now(s) >= until || *calls >= 1000000)
 			return ORR_OK;
-		/* The first call holds loading and planning: do not trust it for more than a factor of 8. */
+		/* The first call includes loading and planning: bound the extrapolation from it by a factor of 8. */
 		double factor = t.device_s > 0 ? 1.2 * how->batch_s / t.device_s : 8;
 		factor = factor < 1.5 ? 1.5 : factor > 8 ? 8 : factor;
 		*calls = (uint32_t)ceil(*calls * factor);
@@ -99,7 +99,7 @@ static int warm_up(const struct sample_source *s, const struct sampling *how, ui
 	for (uint32_t i = 0;; i++) {
 		struct timing t;
 		double spent = source_now(s) - start;
-		/* Enough of both; of calls that are a large part of the time, one has shown all there is to see. */
+		/* Enough time and batches, or twice the time, for calls that are long. */
 		if (spent >= seconds && (i >= how->warmup_batches || spent >= 2 * seconds))
 			return ORR_OK;
 		int rc = s->run(s->task, calls, &t, err);
@@ -154,7 +154,7 @@ int sample_take(const struct sample_source *source, const struct sampling *how, 
 			break;
 		v[out->n] = t.device_s / out->calls;
 		issue[out->n++] = t.issue_s / out->calls;
-		/* Looking after each batch would stop at lucky moments; every sixth has little of that. */
+		/* Testing after each batch would favour lucky stops; testing after every sixth has little of that bias. */
 		if (out->n % SAMPLE_LEAST == 0 && is_narrow(v, out->n, how->precision)) {
 			out->is_precise = true;
 			break;

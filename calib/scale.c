@@ -36,7 +36,7 @@ static double between(double from, double to, int i, int n)
 	return low * pow(to / low, (double)i / (n - 1));
 }
 
-/* FLOPs per byte that the law has seen: its anchors', with room. */
+/* Returns whether the FLOPs per byte lie near those of the law's anchors. */
 static bool is_plausible(const struct law *l, double flops, double bytes)
 {
 	double low = INFINITY, high = 0;
@@ -92,7 +92,7 @@ static void copy_names(const struct law *from, struct law *to)
 	to->nodes = from->nodes;
 }
 
-/* A launch takes as long on the host; another law of kernels is evaluated, scaled and fitted again. */
+/* A launch keeps its time, which is the host's. Other laws of kernels are evaluated, scaled and fitted again. */
 static int scale_law(const struct law *l, const struct device *from, const struct device *to, struct law *out, struct orr_error *err)
 {
 	double x[SCALE_POINTS][LAW_FEATURES];
@@ -123,7 +123,7 @@ static const struct law *same_law(const struct profile *p, const struct law *l)
 	return NULL;
 }
 
-/* How far a's law, scaled to b's device, is from b's own. */
+/* Computes the error of a's law, scaled to b's device, against b's own law. */
 static uint32_t check_error(const struct scale_check *c, const struct law *l, struct law *out)
 {
 	const struct law *a = same_law(c->a, l), *b = same_law(c->b, l);
@@ -179,7 +179,7 @@ struct profile *scale_profile(
 		copy_names(l, s);
 		out->n_laws++;
 		s->points = l->points;
-		s->mean_error = s->median_error = s->p90_error = NAN; /* nothing was measured */
+		s->mean_error = s->median_error = s->p90_error = NAN; /* there are no measurements */
 		s->held_out = check ? check_error(check, l, s) : 0;
 		double known = isnan(s->held_out_median) ? 0 : s->held_out_median;
 		s->sigma = hypot(l->sigma, known);

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What anchors, cold copies and bursts add to the shapes. */
+/* Factor of points over shapes: anchors, cold copies and bursts add points. */
 #define SURPLUS 1.45
 #define LEAST_POINT_S 0.03
 
@@ -23,8 +23,8 @@ const struct sweep_options sweep_default = { .budget_s = 60, .seed = 1, .held_ou
 struct plan_point {
 	struct kernel kernel;
 	bool is_held_out, is_burst, is_anchor;
-	double order;   /* place in the run, from 0 */
-	double first_s; /* what it took when it was measured; 0: not yet */
+	double order;   /* position in the run, from 0 */
+	double first_s; /* its first measured time; 0: not measured yet */
 };
 
 struct sweep {
@@ -60,7 +60,7 @@ __attribute__((format(printf, 2, 3))) static void say(const struct sweep *s, con
 	s->o->say(s->o->who, line);
 }
 
-/* One kernel, prepared, sampled and let go. ORR_EINPUT: the backend cannot do this one. */
+/* Prepares, samples and releases one kernel. ORR_EINPUT: the backend does not support it. */
 static int measure(const struct sweep *s, const struct kernel *k, const struct sampling *how, struct sample *out, struct orr_error *err)
 {
 	struct orr_error why = { 0 };
@@ -73,7 +73,7 @@ static int measure(const struct sweep *s, const struct kernel *k, const struct s
 	return rc;
 }
 
-/* ---- before the first point: how fast, and is the clock at rest */
+/* ---- before the first point: rates and the clock */
 
 static void note_throttle(struct sweep *s, const struct backend_clocks *c)
 {
@@ -93,7 +93,7 @@ static int probe_kernel(const char *family, const char *op, double d0, double d1
 	return kernel_work(k);
 }
 
-/* Products grow until one takes 2 ms: a rate that fits a CPU and a GPU alike. */
+/* Estimates the rates. Products grow until one takes 2 ms, which suits CPUs and GPUs. */
 static int first_look(struct sweep *s, struct orr_error *err)
 {
 	struct sampling quick = { .batch_s = 1e-4, .precision = 0.1, .point_s = 0.02, .max_batches = 12 };
@@ -105,7 +105,7 @@ static int first_look(struct sweep *s, struct orr_error *err)
 	for (double side = 64; side <= 4096; side *= 2) {
 		probe_kernel("gemm", "", side, side, side, &k);
 		rc = measure(s, &k, &quick, &took, err);
-		if (rc == ORR_EINPUT) /* no library for products: what memory can do has to tell */
+		if (rc == ORR_EINPUT) /* no library for products: use the memory kernels */
 			break;
 		if (rc)
 			return rc;
@@ -118,7 +118,7 @@ static int first_look(struct sweep *s, struct orr_error *err)
 		rc = measure(s, &k, &quick, &took, err);
 		if (rc)
 			return rc;
-		s->limits.bytes_per_s = k.bytes / took.median_s; /* the largest counts: it is out of the cache */
+		s->limits.bytes_per_s = k.bytes / took.median_s; /* the last, largest size exceeds the cache */
 		if (took.median_s > 2e-3)
 			break;
 	}
@@ -127,7 +127,7 @@ static int first_look(struct sweep *s, struct orr_error *err)
 	return ORR_OK;
 }
 
-/* Keeps the device busy until its clock is within 2 % over half a second, for a tenth of the budget or 5 s at most. */
+/* Keeps the device busy until its clock stays within 2 % for half a second; at most a tenth of the budget or 5 s. */
 static int settle(struct sweep *s, struct orr_error *err)
 {
 	double most = fmin(5, 0.1 * s->o->budget_s), least = fmin(2, 0.04 * s->o->budget_s), start = now(s), seen_at = start;
@@ -171,7 +171,7 @@ static bool is_wanted(const char *family, const char *only)
 	return !only;
 }
 
-/* Relative numbers of shapes; those with many dimensions need more. */
+/* Returns the relative number of shapes; kernels with many dimensions need more. */
 static double weight(const char *family)
 {
 	static const struct {
@@ -185,7 +185,7 @@ static double weight(const char *family)
 	return 1;
 }
 
-/* A kind of one size per call has no grid to fill. */
+/* Returns the largest number of shapes; kinds with a fixed size have few. */
 static uint32_t most_of(const struct kernel_kind *k)
 {
 	if (!strcmp(k->family, "interference") || (!strcmp(k->family, "launch") && !strcmp(k->op, "single")))
@@ -204,12 +204,12 @@ static void add(struct sweep *s, const struct kernel *k, bool is_cold, bool is_b
 	p->kernel.is_cold = is_cold;
 }
 
-/* The shapes of one kind: some held out, some also with a cold cache or in bursts. */
+/* Plans the shapes of one kind: some held out, some also with a cold cache or in bursts. */
 static void plan_kind(struct sweep *s, const struct kernel_kind *kind, uint32_t n, uint64_t *random)
 {
 	struct kernel k[MAX_KIND_POINTS];
 	uint32_t made = grid_make(kind, n < MAX_KIND_POINTS ? n : MAX_KIND_POINTS, &s->limits, k);
-	uint32_t ends = grid_is_line(kind) && made > 3 ? 1 : 0; /* a held-out end would have to be extrapolated */
+	uint32_t ends = grid_is_line(kind) && made > 3 ? 1 : 0; /* a held-out end would need extrapolation */
 	uint32_t out = made < 4 ? 0 : (uint32_t)fmax(1, floor(s->o->held_out * made + 0.5)), inside = made - 2 * ends;
 	for (uint32_t i = 0; i < made; i++) {
 		/* Selection sampling (Knuth, TAOCP 2, 3.4.2, algorithm S): exactly `out` of the inner ones. */
@@ -221,7 +221,7 @@ static void plan_kind(struct sweep *s, const struct kernel_kind *kind, uint32_t 
 		}
 		add(s, &k[i], false, false, is_held_out);
 		bool is_small = k[i].bytes < 2 * s->limits.cache_bytes;
-		/* Filling twice the cache must not take longer than measuring. */
+		/* Filling twice the cache must be faster than measuring. */
 		bool can_chill = 6 * s->limits.cache_bytes < s->o->sampling.point_s * s->limits.bytes_per_s;
 		if (is_small && can_chill && (!strcmp(kind->family, "memory") || !strcmp(kind->family, "update")) && i % 2)
 			add(s, &k[i], true, false, false);
@@ -237,8 +237,8 @@ static int by_order(const void *a, const void *b)
 }
 
 /*
- * A random order in which each kind's points, shuffled among themselves, are spread evenly over the run, so
- * that wherever time ends no kind has been left out. Kinds of few points come in the first part.
+ * Chooses a random order in which the points of each kind, shuffled among themselves, are spread evenly over the run, so
+ * that every kind is covered whenever time runs out. Kinds with few points come in the first part.
  */
 static void spread(struct sweep *s, uint32_t from, uint64_t *random)
 {
@@ -253,7 +253,7 @@ static void spread(struct sweep *s, uint32_t from, uint64_t *random)
 		s->plan[from + i].order = (i + rand_uniform(random)) / over;
 }
 
-/* From the first quarter, so that there is a run left to drift in. */
+/* Chooses anchors from the first quarter, so that most of the run can show drift. */
 static void choose_anchors(struct sweep *s)
 {
 	uint32_t want = (uint32_t)ceil(s->o->anchors * s->n);
@@ -277,7 +277,7 @@ static double total_weight(const struct sweep *s)
 	return total;
 }
 
-/* Warming up, and a third of the time after it: most points are precise sooner than they must be. */
+/* Returns the typical time of a point: warm-up and a third of the rest, as most points reach the precision early. */
 static double usual_s(const struct sampling *how)
 {
 	double warm = fmin(how->warmup_s, WARM_SHARE * how->point_s);
@@ -285,8 +285,8 @@ static double usual_s(const struct sampling *how)
 }
 
 /*
- * Time for a point such that there are four a unit of weight: two dozen shapes of a product, a dozen of a
- * convolution. Fewer shapes would leave a fit without a grip, less time would leave each in the noise.
+ * Returns the time per point that allows four points per unit of weight: two dozen shapes of a product, a dozen of a
+ * convolution. Fewer shapes would not determine a fit, less time would leave each point noisy.
  */
 static double choose_point_s(const struct sweep *s)
 {
@@ -322,7 +322,7 @@ static void plan(struct sweep *s)
 static struct sampling sampling_of(const struct sweep *s, bool is_burst, uint32_t points_left)
 {
 	struct sampling how = s->o->sampling;
-	/* Points that end early leave their time to those after them. */
+	/* Time that early points save goes to later points. */
 	how.point_s = fmin(how.point_s, fmax(left(s), 0) / (points_left > 0 ? points_left : 1) * 2);
 	if (is_burst)
 		how.idle = 4;
@@ -350,13 +350,13 @@ static void keep(const struct plan_point *p, const struct sample *x, struct poin
 	memcpy(row.precision, k->precision, sizeof row.precision);
 	memcpy(row.variant, k->variant, sizeof k->variant);
 	memcpy(row.d, k->d, sizeof row.d);
-	if (!strcmp(k->family, "launch") && k->d[0] > 1) { /* a call was d0 launches */
+	if (!strcmp(k->family, "launch") && k->d[0] > 1) { /* a call is d0 launches */
 		row.time_s /= k->d[0];
 		row.low_s /= k->d[0];
 		row.high_s /= k->d[0];
 	}
 	points_add(out, &row);
-	/* What the host pays to hand a kernel over is a law of its own. */
+	/* The host's time to issue a kernel is a separate law. */
 	if (!strcmp(k->family, "launch") && !strcmp(k->op, "queued") && !isnan(x->issue_s)) {
 		snprintf(row.op, sizeof row.op, "issue");
 		row.time_s = x->issue_s / k->d[0];
@@ -365,7 +365,7 @@ static void keep(const struct plan_point *p, const struct sample *x, struct poin
 	}
 }
 
-/* Measures point i if it can be had; ORR_OK also if the backend cannot do it. */
+/* Measures a point. Returns ORR_OK also if the backend does not support it. */
 static int visit(struct sweep *s, struct plan_point *p, uint32_t points_left, struct points *out, struct orr_error *err)
 {
 	struct orr_error why = { 0 };
@@ -377,7 +377,7 @@ static int visit(struct sweep *s, struct plan_point *p, uint32_t points_left, st
 	if (rc == ORR_EINPUT) {
 		if (!s->report->refused++)
 			snprintf(s->report->first_refusal, sizeof s->report->first_refusal, "%.120s: %.120s", name, why.text);
-		say(s, "cannot: %s: %s", name, why.text);
+		say(s, "not supported: %s: %s", name, why.text);
 		return ORR_OK;
 	}
 	if (rc)
@@ -391,7 +391,7 @@ static int visit(struct sweep *s, struct plan_point *p, uint32_t points_left, st
 	return ORR_OK;
 }
 
-/* Rows stay as they were first measured; what the anchors take now only says how far the device has moved. */
+/* Measures the anchors again for the drift. Rows keep their first measurement. */
 static int revisit(struct sweep *s, uint32_t until, struct orr_error *err)
 {
 	double ratio[256];
@@ -417,7 +417,7 @@ static int revisit(struct sweep *s, uint32_t until, struct orr_error *err)
 	struct backend_clocks c;
 	s->b->clocks(s->device, &c);
 	note_throttle(s, &c);
-	say(s, "%6.1f s  %u anchors again: %+.1f %% (median)", now(s) - s->start, n, 100 * drift);
+	say(s, "%6.1f s  %u anchors measured again: %+.1f %% (median)", now(s) - s->start, n, 100 * drift);
 	return ORR_OK;
 }
 
@@ -433,7 +433,7 @@ static int run_plan(struct sweep *s, struct points *out, struct orr_error *err)
 {
 	int rc = ORR_OK;
 	uint32_t next = 1;
-	/* With less time than this a point would be one unlucky batch. */
+	/* With less time a point would be a single batch. */
 	for (uint32_t i = 0; !rc && i < s->n && left(s) > 0.1 * s->o->sampling.point_s; i++) {
 		rc = visit(s, &s->plan[i], s->n - i, out, err);
 		if (!rc && i + 1 >= (uint32_t)((double)s->n * next / REVISITS)) {
@@ -469,7 +469,7 @@ int sweep_run(const struct backend *b, void *device, const struct sweep_options 
 		report->flops_per_s = s.limits.flops_per_s;
 		report->bytes_per_s = s.limits.bytes_per_s;
 		plan(&s);
-		say(&s, "%6.1f s  a first look: %.4g TFLOP/s fp32, %.4g GB/s; %u points planned", now(&s) - s.start,
+		say(&s, "%6.1f s  first estimate: %.4g TFLOP/s fp32, %.4g GB/s; %u points planned", now(&s) - s.start,
 			s.limits.flops_per_s / 1e12, s.limits.bytes_per_s / 1e9, s.n);
 		rc = run_plan(&s, out, err);
 	}

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * sweep.h - all kernels of a device within a budget of time
+ * sweep.h - measures all kernels of a device within a time budget
  *
  * The device is first kept busy until its clock has settled. Then shapes are measured in a seeded random
- * order, so that no kind has the cool minutes to itself; some, the anchors, again and again through the run: what
- * they drift is what the device drifted. Beyond DRIFT_LIMIT the run is marked unstable and every interval
- * widened by the drift; nothing is dropped. 15 % of the shapes of each kind are marked as held out.
+ * order, so that no kind is measured only on a cool device. Some points, the anchors, are measured repeatedly through the
+ * run; their drift is the device's drift. Beyond DRIFT_LIMIT the run is marked unstable and every interval is
+ * widened by the drift; all points are kept. 15 % of the shapes of each kind are marked as held out.
  *
- * Invariant: sweep_run() ends within the budget and one point's time, with what it had measured by then.
+ * Invariant: sweep_run() ends within the budget plus the time of one point, with the points measured by then.
  */
 #ifndef ORR_CALIB_SWEEP_H
 #define ORR_CALIB_SWEEP_H
@@ -21,14 +21,14 @@
 struct sweep_options {
 	double budget_s;
 	uint64_t seed;
-	double held_out;                          /* share; 0.15 */
-	double anchors;                           /* share; 0.05 */
-	const char *only;                         /* "gemm,conv": these families; NULL for all */
+	double held_out;                          /* share of the shapes; default 0.15 */
+	double anchors;                           /* share of the shapes; default 0.05 */
+	const char *only;                         /* families, such as "gemm,conv"; NULL: all */
 	uint32_t most;                            /* points; 0: as many as the budget allows */
-	struct sampling sampling;                 /* point_s 0: what the budget and the number of kinds suggest */
+	struct sampling sampling;                 /* point_s 0: derived from the budget and the number of kinds */
 	void (*say)(void *who, const char *line); /* progress; may be NULL */
 	void *who;
-	/* Tests: another clock than the machine's. */
+	/* Replaces the machine's clock in tests. */
 	double (*now)(void *device);
 	void (*idle)(void *device, double seconds);
 };
@@ -36,13 +36,14 @@ struct sweep_options {
 extern const struct sweep_options sweep_default;
 
 struct sweep_report {
-	uint32_t planned, measured, refused, imprecise; /* refused: the backend cannot; imprecise: interval wider than asked */
+	uint32_t planned, measured, refused,
+		imprecise; /* refused: not supported by the backend; imprecise: interval wider than requested */
 	uint32_t anchors, revisits;
-	double drift, worst_drift;  /* largest over the revisits of the median over anchors; of any anchor */
-	bool is_stable, is_settled; /* clock came to rest before the first point */
+	double drift, worst_drift;  /* maximum over revisits: of the median over anchors; of any anchor */
+	bool is_stable, is_settled; /* the clock settled before the first point */
 	double seconds, flops_per_s, bytes_per_s;
 	struct backend_clocks before, after;
-	char throttle[96]; /* reasons seen at any time */
+	char throttle[96]; /* reasons observed at any time */
 	char first_refusal[256];
 };
 

@@ -27,12 +27,12 @@ static void gemm_work(struct kernel *k)
 {
 	double m = k->d[0], n = k->d[1], depth = k->d[2], batch = k->d[3] > 0 ? k->d[3] : 1;
 	k->flops = 2 * m * n * depth * batch;
-	/* Products of fp8 come out as bf16. */
+	/* Products of fp8 have bf16 results. */
 	double size = precision_bytes(k->precision), result = size == 1 ? 2 : size;
 	k->bytes = batch * (size * (m * depth + depth * n) + result * m * n);
 }
 
-/* The same count for the three passes: each reads two of the three tensors and writes the third. */
+/* All three passes count the same: each reads two of the three tensors and writes the third. */
 static void conv_work(struct kernel *k)
 {
 	double n = k->d[0], c = k->d[1], h = k->d[2], w = k->d[3], filters = k->d[4], r = k->d[5];
@@ -41,7 +41,7 @@ static void conv_work(struct kernel *k)
 	k->bytes = precision_bytes(k->precision) * (n * c * h * w + filters * c * r * r + n * filters * out);
 }
 
-/* Per element: FLOPs (an exponential or square root counts as one), tensors read and written. */
+/* Per element: FLOPs (an exponential or square root is one), tensors read and written. */
 static const struct {
 	const char *op;
 	double flops, tensors;
@@ -69,7 +69,7 @@ static bool memory_work(struct kernel *k)
 
 static bool update_work(struct kernel *k)
 {
-	/* SGD reads weight and gradient, writes the weight; Adam has two moments beside, read and written. */
+	/* SGD reads weight and gradient, writes the weight; Adam also reads and writes two moments. */
 	bool is_adam = !strcmp(k->op, "adam");
 	if (!is_adam && strcmp(k->op, "sgd"))
 		return false;
@@ -87,12 +87,12 @@ static bool attention_work(struct kernel *k)
 	double queries = is_prefill ? seq : 1;
 	k->flops = 4 * batch_heads * queries * seq * dim;
 	k->bytes = size * batch_heads * dim * (2 * queries + 2 * seq);
-	if (!strcmp(k->variant, "unfused")) /* the scores go out and back, for the softmax and for the product after */
+	if (!strcmp(k->variant, "unfused")) /* the scores go to memory and back, for the softmax and for the next product */
 		k->bytes += size * batch_heads * 4 * queries * seq;
 	return true;
 }
 
-/* Of the kernel that is timed, whatever runs beside it. */
+/* Sets the work of the timed kernel, without that of the kernel beside it. */
 static bool interference_work(struct kernel *k)
 {
 	double n = k->d[0];
@@ -118,7 +118,7 @@ bool kernel_work(struct kernel *k)
 		return conv_work(k), true;
 	if (!strcmp(f, "memory"))
 		return memory_work(k);
-	if (!strcmp(f, "gather")) { /* each row read and written, and its index of 4 bytes read */
+	if (!strcmp(f, "gather")) { /* reads and writes each row, reads its 4-byte index */
 		k->bytes = k->d[0] * (2 * k->d[1] * precision_bytes(k->precision) + 4);
 		return true;
 	}

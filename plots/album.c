@@ -13,14 +13,14 @@
 #include <unistd.h>
 
 /*
- * Sizes are those of a column of print, 3.5 in, with 9 pt type. SVG counts in 1/96 in
- * and the PNG has 300 dots to the inch, so both scale their type to match.
+ * Figures have the width of a printed column, 3.5 in, and 9 pt type. SVG counts in 1/96 in and the PNG has 300 dots per
+ * inch, so both scale their type to match.
  */
 static const struct format {
-	const char *suffix, *terminal; /* printf of width and height */
-	double per_inch;               /* what the terminal counts them in */
+	const char *suffix, *terminal; /* printf format of width and height */
+	double per_inch;               /* units of the terminal per inch */
 	double key_row_in;             /* height of a row of the legend */
-	const char *ending;            /* what a whole file ends with */
+	const char *ending;            /* end of a complete file */
 } formats[] = {
 	{ "pdf",
 		"pdfcairo noenhanced color font 'Sans,9' fontscale 0.75 linewidth 1.5 size "
@@ -33,7 +33,7 @@ static const struct format {
 
 enum { FORMATS = sizeof formats / sizeof *formats };
 
-/* The text of plots/NAME.gp. */
+/* Reads plots/NAME.gp. */
 static int load_template(struct sbuf *out, const char *name, struct orr_error *err)
 {
 	const char *const dirs[] = { getenv("ORRERY_DATADIR"), ORR_PKGDATADIR, ORR_SRCDIR };
@@ -60,7 +60,7 @@ static int load_template(struct sbuf *out, const char *name, struct orr_error *e
 
 struct layout album_layout(size_t n, size_t longest_label, double plot_in)
 {
-	/* In points: the page, a character of 9 pt type at its widest, a line sample with its gaps. */
+	/* In points: the page, the widest character of 9 pt type, a line sample with its gaps. */
 	static const double page = 245, character = 5.4, sample = 37;
 	size_t columns = (size_t)(page / (sample + character * (double)longest_label));
 	columns = columns ? columns : 1;
@@ -73,7 +73,7 @@ static void add_page(struct sbuf *script, const char *file, const struct format 
 	static const double width_in = 3.5, top_in = 0.12;
 	double legend_in = top_in + f->key_row_in * (double)l.rows, height_in = l.plot_in + legend_in;
 	char terminal[160];
-	/* the format is one of the three above */
+	/* the format is one of the constants above */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 	snprintf(terminal, sizeof terminal, f->terminal, width_in * f->per_inch, height_in * f->per_inch);
@@ -99,7 +99,7 @@ int album_add(struct album *a, const char *file, const char *template, struct la
 	return code;
 }
 
-/* The path of the i-th file of the album, its draft with a suffix to it. */
+/* Returns the path of file i of the album, with a suffix for its draft. */
 static char *path_of(const struct album *a, const char *dir, size_t i, const char *suffix)
 {
 	struct sbuf b = { 0 };
@@ -107,7 +107,7 @@ static char *path_of(const struct album *a, const char *dir, size_t i, const cha
 	return sbuf_steal(&b);
 }
 
-/* gnuplot does not notice when a disk is full: look whether the end was written. */
+/* Returns whether the file has its end. gnuplot does not report a full disk. */
 static bool is_whole(const char *path, const char *ending)
 {
 	char last[16] = "";
@@ -126,13 +126,13 @@ static int check_drafts(const struct album *a, const char *dir, struct orr_error
 	for (size_t i = 0; i < a->n_files * FORMATS && !code; i++) {
 		char *draft = path_of(a, dir, i, ".tmp");
 		if (!is_whole(draft, formats[i % FORMATS].ending))
-			code = orr_fail(err, ORR_EFAIL, "%s: gnuplot could not write all of it; is the disk full?", draft);
+			code = orr_fail(err, ORR_EFAIL, "%s: gnuplot wrote an incomplete file; is the disk full?", draft);
 		mem_free(draft);
 	}
 	return code;
 }
 
-/* A PDF holds the moment at which it was made; the same run shall give the same bytes. */
+/* Replaces the creation date in a PDF, so that the same run gives the same bytes. */
 static void fix_date(const char *path)
 {
 	static const char mark[] = "/CreationDate (D:";
@@ -141,14 +141,14 @@ static void fix_date(const char *path)
 	for (int c; f && matched < sizeof mark - 1 && (c = getc(f)) != EOF;)
 		matched = c == mark[matched] ? matched + 1 : c == mark[0];
 	if (f && matched == sizeof mark - 1) {
-		fseek(f, 0, SEEK_CUR); /* between reading and writing */
+		fseek(f, 0, SEEK_CUR); /* required between reading and writing */
 		fputs("19700101000000", f);
 	}
 	if (f)
 		fclose(f);
 }
 
-/* Drafts become files, or go. */
+/* Renames the drafts, or (is_good false) removes them. */
 static int settle(const struct album *a, const char *dir, bool is_good, struct orr_error *err)
 {
 	int code = ORR_OK;

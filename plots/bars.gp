@@ -1,5 +1,5 @@
-# Bars side by side in each category; $data index i: position 1.., y, low, high. marks[i]: a mark, no bar; shade[i] is the line type
-# and the place among `slots` in a category.
+# Bars side by side in each category. $data index i: position from 1, y, low, high. marks[i]: a mark instead of a bar. shade[i]: line
+# type, and slot among `slots` in a category.
 set xlabel x_label
 set ylabel y_label offset (strstrt(y_label, "\n") ? -0.8 : 0), 0
 if (log_y) { set logscale y }

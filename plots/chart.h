@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * chart.h - lines, bars, stacks, timelines and distribution functions of any numbers, drawn by gnuplot
+ * chart.h - lines, bars, stacks, timelines and distribution functions of arbitrary numbers, drawn by gnuplot
  *
  * A point whose y is NaN is a gap; low and high, the ends of an interval, may be NaN.
- * Texts are shown as they are, whatever they hold.
+ * Texts are shown verbatim: gnuplot never interprets them.
  */
 #ifndef ORR_PLOTS_CHART_H
 #define ORR_PLOTS_CHART_H
@@ -16,7 +16,7 @@ enum chart_kind {
 	CHART_LINES,
 	CHART_BARS,
 	CHART_CDF,
-	CHART_STACKED, /* bars, the series of a category on top of each other in order */
+	CHART_STACKED, /* bars; the series of a category are stacked in order */
 	CHART_TIMELINE /* steps: a value holds until the next point */
 };
 
@@ -25,9 +25,9 @@ struct chart_point {
 };
 struct chart_series {
 	const char *label;
-	const struct chart_point *point; /* bars: one for each category; cdf: a value and the share of all up to it */
+	const struct chart_point *point; /* bars: one per category; cdf: a value and the share of values up to it */
 	size_t n;
-	bool marks_alone; /* no line: what was published, beside what was simulated */
+	bool marks_alone; /* no line: published values beside simulated ones */
 };
 
 struct chart {
@@ -35,14 +35,14 @@ struct chart {
 	enum chart_kind kind;
 	const char *x_label, *y_label;
 	bool log_x, log_y;
-	double y_min, y_max;         /* NaN: as the data ask for; bars and lines begin at 0 */
+	double y_min, y_max;         /* NaN: from the data; bars and lines begin at 0 */
 	const char *const *category; /* names of the x positions; NULL: x is a number */
 	size_t n_categories;
 	const struct chart_series *series;
 	size_t n_series;
 };
 
-/* Nothing where no series has a point. */
+/* Adds a chart; no-op if no series has a point. */
 int chart_add(struct album *a, const struct chart *c, struct orr_error *err);
 
 #endif

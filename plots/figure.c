@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Characters of a label as the legend has it. */
+/* Returns the number of characters of a label in the legend. */
 static size_t label_length(const struct run_result *r)
 {
 	size_t len = strlen(r->label ? r->label : "");
@@ -50,7 +50,7 @@ static int add_shared(struct album *a, const struct run_result *const *runs, siz
 	return code;
 }
 
-/* A bar for each run. */
+/* Adds bars, one per run. */
 static int add_bars(struct album *a, const struct run_result *const *runs, size_t n, const char *metric, const char *file,
 	const char *y_label, struct orr_error *err)
 {
@@ -78,7 +78,7 @@ static int add_bars(struct album *a, const struct run_result *const *runs, size_
 	return code;
 }
 
-/* Figures of run r alone, if there is something to draw. */
+/* Adds the figures of run r alone; no-op if it has no data for them. */
 static int add_timeline(struct album *a, const struct run_result *r, const char *name, struct orr_error *err)
 {
 	size_t titles, rows = figure_data_timeline(&a->script, r, FIGURE_DEVICES, &titles);
@@ -86,7 +86,7 @@ static int add_timeline(struct album *a, const struct run_result *r, const char 
 		return ORR_OK;
 	struct sbuf file = { 0 };
 	sbuf_printf(&file, "timeline-%s", name);
-	size_t key_rows = 1 + (titles > 3 ? (titles + 1) / 2 : 1); /* the label's own, then as plots/timeline.gp has it */
+	size_t key_rows = 1 + (titles > 3 ? (titles + 1) / 2 : 1); /* a row for the label, then the rows of plots/timeline.gp */
 	int code = album_add(a, sbuf_text(&file), "timeline", (struct layout){ 0.6 + 0.22 * (double)rows, key_rows }, err);
 	sbuf_free(&file);
 	return code;

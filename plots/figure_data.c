@@ -17,7 +17,7 @@ static const struct time_unit {
 	double ns;
 } time_units[] = { { "s", 1e9 }, { "min", 60e9 }, { "h", 3600e9 }, { "d", 86400e9 } };
 
-/* The largest unit of which the span holds at least five. */
+/* Returns the largest unit of which the span holds at least five. */
 static const struct time_unit *unit_for(int64_t span_ns)
 {
 	size_t k = 3;
@@ -36,7 +36,7 @@ static void put_labels(struct sbuf *b, const struct run_result *const *runs, siz
 	}
 }
 
-/* gnuplot counts blocks, so an empty one still needs a line. */
+/* Ends a data block. gnuplot counts blocks, so an empty one still needs a line. */
 static void end_block(struct sbuf *b, bool is_empty)
 {
 	sbuf_puts(b, is_empty ? "NaN NaN NaN\n\n\n" : "\n\n");
@@ -50,10 +50,10 @@ static int by_value(const void *a, const void *b)
 
 /* ---- distribution functions ---- */
 
-/* Seconds of those of a run that count, unsorted: up to *n_out of a run's rows, and of how many in *of. */
+/* Returns the times of a run in seconds, unsorted: *n_out of them, out of *of rows. The caller frees the array. */
 typedef double *(*times_of)(const struct run_result *r, size_t *n_out, size_t *of);
 
-/* Completion times of the jobs that completed. */
+/* Returns the JCTs of completed jobs. */
 static double *jct_times(const struct run_result *r, size_t *n_out, size_t *of)
 {
 	double *jct = mem_zalloc(r->n_jobs + 1, sizeof *jct);
@@ -78,7 +78,7 @@ static double *latency_times(const struct run_result *r, size_t *n_out, size_t *
 	return t;
 }
 
-/* Of requests that have several tokens to wait for. */
+/* Returns the times to first token of requests with more than one token. */
 static double *ttft_times(const struct run_result *r, size_t *n_out, size_t *of)
 {
 	double *t = mem_zalloc(r->n_requests + 1, sizeof *t);
@@ -106,7 +106,7 @@ static bool put_cdf(struct sbuf *b, const struct run_result *r, times_of times)
 			break;
 		last = rank;
 		if (t[rank] <= 0)
-			continue; /* no place on a log axis; counted in the shares that follow */
+			continue; /* not on a log axis; the shares that follow count it */
 		if (!has_points)
 			sbuf_printf(b, "%.9g %.9g\n", t[rank], (double)rank / (double)of);
 		sbuf_printf(b, "%.9g %.9g\n", t[rank], (double)(rank + 1) / (double)of);
@@ -157,7 +157,7 @@ static const struct series *find_series(const struct run_result *r, const char *
 	return NULL;
 }
 
-/* Means over BINS equal intervals from the first to the last time. */
+/* Adds the means over BINS equal intervals from the first to the last time. */
 static void put_thinned(struct sbuf *b, const struct series *s, double unit_ns)
 {
 	double area[BINS] = { 0 };
@@ -206,7 +206,7 @@ bool figure_data_series(struct sbuf *script, const struct run_result *const *run
 	return true;
 }
 
-/* A piece of a job's life. */
+/* A time interval of a job, running or waiting. */
 struct bar {
 	int64_t from_ns, to_ns;
 	size_t row;
@@ -218,7 +218,7 @@ struct chart {
 	size_t rows; /* job of row k (from 0) is r->jobs[k] */
 	struct bar *bar;
 	size_t n_bars, cap_bars;
-	int64_t *running_since; /* of each row, -1: not running */
+	int64_t *running_since; /* of each row; -1: not running */
 };
 
 static void add_bar(struct chart *c, int64_t from_ns, int64_t to_ns, size_t row, bool is_running)
@@ -229,7 +229,7 @@ static void add_bar(struct chart *c, int64_t from_ns, int64_t to_ns, size_t row,
 	c->bar[c->n_bars++] = (struct bar){ from_ns, to_ns, row, is_running };
 }
 
-/* rows if the job of that number is not drawn. */
+/* Returns the row of a job; c->rows if it is not drawn. */
 static size_t row_of(const struct chart *c, uint64_t number)
 {
 	size_t k = 0;
@@ -258,7 +258,7 @@ static void follow_event(struct chart *c, const struct event_row *e)
 	}
 }
 
-/* Bars of all rows. Waiting is a line from submission to the end, under the bars. */
+/* Collects the bars of all rows. Waiting is a line from submission to the end, under the bars. */
 static void fill_chart(struct chart *c, int64_t last_ns)
 {
 	for (size_t k = 0; k < c->rows; k++)
@@ -286,7 +286,7 @@ static void put_bars(struct sbuf *b, const struct chart *c, bool are_running, do
 	end_block(b, is_empty);
 }
 
-/* A name as the text of a tic, which gnuplot takes for a format: "%%" is a per cent sign. */
+/* Adds a name as the text of a tic. gnuplot treats it as a format: "%%" is a per cent sign. */
 static void put_tic_name(struct sbuf *b, const char *name, size_t max_bytes)
 {
 	struct sbuf quoted = { 0 };
@@ -327,7 +327,7 @@ size_t figure_data_gantt(struct sbuf *script, const struct run_result *r, size_t
 		if (r->jobs[k].end_ns > last_ns)
 			last_ns = r->jobs[k].end_ns;
 	}
-	if (!last_ns) /* none of them ended: as far as events tell */
+	if (!last_ns) /* no job ended: use the last event */
 		last_ns = r->events[r->n_events - 1].time_ns;
 	if (last_ns <= first_ns)
 		return 0;

@@ -1,6 +1,6 @@
 # The first jobs of one run. $data index 0: from, to, row of each wait; index 1: of each
-# time running. job[1..jobs] names the rows; the longest
-# has label_width characters.
+# running period. job[1..jobs] names the rows; label_width is the number of
+# characters of the longest name.
 set xlabel sprintf('time (%s)', time_unit)
 set ylabel 'job (GPUs)'
 set xrange [time_start:time_end]

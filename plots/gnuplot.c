@@ -15,13 +15,13 @@ void gnuplot_quote(struct sbuf *out, const char *s, size_t max_bytes)
 	if (len > max_bytes) {
 		n = max_bytes;
 		while (n && ((unsigned char)s[n] & 0xc0) == 0x80)
-			n--; /* not inside a character of several bytes */
+			n--; /* do not split a multi-byte character */
 	}
 	sbuf_putc(out, '\'');
 	for (size_t i = 0; i < n; i++) {
 		bool is_control = (unsigned char)s[i] < 0x20 || s[i] == 0x7f;
 		if (s[i] == '\'')
-			sbuf_puts(out, "'.\"'\".'"); /* doubled, gnuplot misses one that comes first */
+			sbuf_puts(out, "'.\"'\".'"); /* gnuplot mishandles a doubled quote at the start */
 		else
 			sbuf_putc(out, is_control ? '?' : s[i]);
 	}
@@ -40,8 +40,8 @@ static _Noreturn void become_gnuplot(const char *dir, int in, int out)
 	_exit(NO_GNUPLOT);
 }
 
-/* A socket, not a pipe: writing to one whose reader is gone can be told not to
- * raise SIGPIPE, with no change to the process's signals. */
+/* Writes the script to gnuplot. fd is a socket instead of a pipe, because MSG_NOSIGNAL avoids SIGPIPE when the reader has ended,
+ * without changing the process's signal handlers. */
 static void feed(int fd, const struct sbuf *script)
 {
 	for (size_t sent = 0; sent < script->len;) {
@@ -49,12 +49,12 @@ static void feed(int fd, const struct sbuf *script)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return; /* gnuplot ended: its exit status and words tell why */
+			return; /* gnuplot ended: its exit status and messages tell why */
 		sent += (size_t)n;
 	}
 }
 
-/* What gnuplot said, without the lines that point at the place. */
+/* Turns gnuplot's messages into an error, without the lines that mark the position. */
 static int complain(FILE *said, int status, struct orr_error *err)
 {
 	char line[256], first[256] = "";
@@ -65,7 +65,7 @@ static int complain(FILE *said, int status, struct orr_error *err)
 			snprintf(first, sizeof first, "%s", text);
 	}
 	first[strcspn(first, "\n")] = '\0';
-	return orr_fail(err, ORR_EFAIL, "gnuplot failed (status %d): %s", status, first[0] ? first : "it said nothing");
+	return orr_fail(err, ORR_EFAIL, "gnuplot failed (status %d): %s", status, first[0] ? first : "no message");
 }
 
 static int talk(const char *dir, const struct sbuf *script, const int *ends, FILE *said, struct orr_error *err)
@@ -84,9 +84,9 @@ static int talk(const char *dir, const struct sbuf *script, const int *ends, FIL
 		;
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	if (code == NO_GNUPLOT)
-		return orr_fail(err, ORR_EDEVICE, "no figures: gnuplot is not installed; 'apt-get install gnuplot-nox' gets it");
+		return orr_fail(err, ORR_EDEVICE, "no figures: gnuplot is not installed; 'apt-get install gnuplot-nox' installs it");
 	if (code == NO_DIRECTORY)
-		return orr_fail(err, ORR_EFAIL, "%s: no such directory, or it cannot be entered", dir);
+		return orr_fail(err, ORR_EFAIL, "%s: no such directory, or no permission to enter it", dir);
 	return code ? complain(said, code, err) : ORR_OK;
 }
 
@@ -95,10 +95,10 @@ int gnuplot_run(const char *dir, const struct sbuf *script, struct orr_error *er
 	int ends[2];
 	FILE *said = tmpfile();
 	if (!said)
-		return orr_fail(err, ORR_EFAIL, "no temporary file for gnuplot's messages: %s", strerror(errno));
+		return orr_fail(err, ORR_EFAIL, "cannot create a temporary file for gnuplot's messages: %s", strerror(errno));
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) {
 		fclose(said);
-		return orr_fail(err, ORR_EFAIL, "gnuplot cannot be reached: %s", strerror(errno));
+		return orr_fail(err, ORR_EFAIL, "cannot connect to gnuplot: %s", strerror(errno));
 	}
 	int code = talk(dir, script, ends, said, err);
 	fclose(said);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * gnuplot.h - one run of gnuplot: a script in, files or an error out
+ * gnuplot.h - runs gnuplot on a script
  */
 #ifndef ORR_PLOTS_GNUPLOT_H
 #define ORR_PLOTS_GNUPLOT_H
@@ -9,12 +9,12 @@
 
 #include "base/sbuf.h"
 
-/* Runs gnuplot in directory dir with the script on its standard input and the
- * user's gnuplotrc left out. ORR_EDEVICE: no gnuplot; ORR_EFAIL: it complained. */
+/* Runs gnuplot in directory dir with the script on its standard input and without the
+ * user's gnuplotrc. ORR_EDEVICE: gnuplot is not installed; ORR_EFAIL: gnuplot failed. */
 int gnuplot_run(const char *dir, const struct sbuf *script, struct orr_error *err);
 
-/* Adds s as a gnuplot expression that has it as its value: single quotes, in which
- * nothing but a quote is special; control characters become '?', bytes past max_bytes an ellipsis. */
+/* Adds s as a single-quoted gnuplot string. Control characters become '?'; bytes past max_bytes become an
+ * ellipsis. */
 void gnuplot_quote(struct sbuf *out, const char *s, size_t max_bytes);
 
 #endif

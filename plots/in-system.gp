@@ -1,4 +1,4 @@
-# Requests that have arrived and not ended, over time; $data index i: time in time_unit, requests.
+# Requests in the system over time. $data index i: time in time_unit, requests.
 set xlabel sprintf('time (%s)', time_unit)
 set ylabel 'requests in system'
 set xrange [0:time_end]

@@ -1,4 +1,4 @@
-# Instances over time; $data index i: time in time_unit, instances.
+# Instances over time. $data index i: time in time_unit, instances.
 set xlabel sprintf('time (%s)', time_unit)
 set ylabel 'instances'
 set xrange [0:time_end]

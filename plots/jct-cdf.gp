@@ -1,4 +1,4 @@
-# Share of jobs completed within a time; $data index i: seconds, share.
+# Share of jobs completed within a time. $data index i: seconds, share.
 set logscale x
 set xtics ('1 ms' 0.001, '10 ms' 0.01 1, '0.1 s' 0.1 1, '1 s' 1, '10 s' 10 1, '1 min' 60, '10 min' 600 1, \
 	'1 h' 3600, '1 d' 86400, '10 d' 864000, '100 d' 8640000 1, '3 y' 94608000)

@@ -1,5 +1,5 @@
-# Series over x; $data index i: x, y, low, high. marks[i]: no line. category[1..categories]
-# names the positions 1, 2, .. of x; shade[i] is the line type.
+# Series over x. $data index i: x, y, low, high. marks[i]: marks instead of a line. category[1..categories]
+# names the positions 1, 2, .. of x. shade[i]: line type.
 set xlabel x_label
 set ylabel y_label offset (strstrt(y_label, "\n") ? -0.8 : 0), 0
 set rmargin 2.5

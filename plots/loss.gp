@@ -1,4 +1,4 @@
-# Loss of training over time; $data index i: time in time_unit, loss.
+# Training loss over time. $data index i: time in time_unit, loss.
 set xlabel sprintf('time (%s)', time_unit)
 set ylabel 'loss'
 set xrange [0:time_end]

@@ -1,4 +1,4 @@
-# A map: $data rows of x, y, value; x and y are whole numbers, powers of two of what they stand for.
+# A map. $data: rows of x, y, value; x and y are exponents of powers of two.
 set xlabel x_label
 set ylabel y_label
 set rmargin 9

@@ -46,7 +46,7 @@ static double peak_of(const struct device *d, const struct law *l)
 	return d && precision_named(l->precision, &p) ? d->peak_flops[p] : 0;
 }
 
-/* Laws of products over all variants: one for each precision. */
+/* Returns whether l is the precision's law of products over all variants. */
 static bool is_product(const struct profile *p, const struct law *l)
 {
 	return !strcmp(l->family, "gemm") && l->form == FORM_ROOFLINE && l == profile_law(p, "gemm", l->op, l->precision, "", 0, 0);
@@ -54,7 +54,7 @@ static bool is_product(const struct profile *p, const struct law *l)
 
 /* ---- roofline ---- */
 
-/* The law at its largest FLOPs, where no launch hides the roof. */
+/* Adds a law at its largest FLOPs, where the launch time is negligible. */
 static void add_law(struct series *x, const struct law *l, double low, double high)
 {
 	char label[LABEL];
@@ -121,7 +121,7 @@ static int draw_roofline(struct album *a, const struct profile *p, const struct 
 
 /* ---- efficiency ---- */
 
-/* Products m x k x m of 2-byte or 4-byte elements, by m and k. */
+/* Draws the efficiency of products m x k x m of 2-byte or 4-byte elements, by m and k. */
 static int draw_map(struct album *a, const struct law *l, double peak, struct orr_error *err)
 {
 	struct sbuf *b = &a->script;
@@ -196,7 +196,7 @@ int profile_figures(const struct profile *p, const struct device *d, const char 
 	if (!rc && a.n_files)
 		rc = album_write(&a, dir, err);
 	else if (!rc)
-		rc = orr_fail(err, ORR_EINPUT, "%.100s: neither laws of products nor points: nothing to draw", p->name);
+		rc = orr_fail(err, ORR_EINPUT, "%.100s: nothing to draw: the profile has neither laws of products nor points", p->name);
 	album_free(&a);
 	return rc;
 }

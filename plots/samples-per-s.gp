@@ -1,4 +1,4 @@
-# Throughput over time; $data index i: time in time_unit, samples/s.
+# Throughput over time. $data index i: time in time_unit, samples/s.
 set xlabel sprintf('time (%s)', time_unit)
 set ylabel 'samples/s'
 set xrange [0:time_end]

@@ -10,7 +10,7 @@
 
 enum { MOST_ACCOUNTS = 16 };
 
-/* ---- where time and money went ---- */
+/* ---- accounts of time and money ---- */
 
 static double amount(const struct account_row *a, bool is_money)
 {
@@ -25,7 +25,7 @@ static const struct account_row *find_account(const struct run_result *r, const 
 	return NULL;
 }
 
-/* The names of accounts that got something in some run, in the order of the first run that has any. */
+/* Collects the names of accounts that are not zero in every run, in the order of the first run with accounts. */
 static size_t find_names(const struct run_result *const *runs, size_t n, bool is_money, const char *name[MOST_ACCOUNTS])
 {
 	size_t found = 0, first = 0;
@@ -43,7 +43,7 @@ static size_t find_names(const struct run_result *const *runs, size_t n, bool is
 	return found;
 }
 
-/* A bar for each run, a piece of it for each account. */
+/* Adds bars, one per run, with a piece per account. */
 static int add_accounts(struct album *a, const struct run_result *const *runs, size_t n, bool is_money, struct orr_error *err)
 {
 	const char *name[MOST_ACCOUNTS], **label = mem_zalloc(n + 1, sizeof *label);
@@ -62,7 +62,7 @@ static int add_accounts(struct album *a, const struct run_result *const *runs, s
 	struct chart c = { .file = is_money ? "dollars" : "node-hours",
 		.kind = CHART_STACKED,
 		.x_label = "",
-		.y_label = is_money ? "USD" : "hours of instances",
+		.y_label = is_money ? "USD" : "instance hours",
 		.y_min = NAN,
 		.y_max = NAN,
 		.category = label,
@@ -89,7 +89,7 @@ int spot_figures_single(struct album *a, const struct run_result *r, const char 
 	struct series series[3];
 	struct run_result line[3] = { { 0 } };
 	const struct run_result *lines[3];
-	size_t rows = r->n_nodes, n = rows + 1; /* the last row once more, at the end */
+	size_t rows = r->n_nodes, n = rows + 1; /* the last row is repeated at the end */
 	if (!rows)
 		return ORR_OK;
 	int64_t *time = mem_zalloc(n, sizeof *time);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * spot_figures.h - figures of runs of the spot world: instances and throughput over time, where time and money went
+ * spot_figures.h - figures of the spot world: instances, throughput, and accounts of time and money
  *
- * Private to plots/; figure.h lists the files. Each adds nothing where no run has what it is about.
+ * Private to plots/; figure.h lists the files. Each function is a no-op without data.
  */
 #ifndef ORR_PLOTS_SPOT_FIGURES_H
 #define ORR_PLOTS_SPOT_FIGURES_H
@@ -10,9 +10,9 @@
 #include "plots/album.h"
 #include "results/result.h"
 
-/* node-hours, dollars. */
+/* Adds node-hours and dollars. */
 int spot_figures_shared(struct album *a, const struct run_result *const *runs, size_t n, struct orr_error *err);
-/* instances-NAME. */
+/* Adds instances-NAME. */
 int spot_figures_single(struct album *a, const struct run_result *r, const char *name, struct orr_error *err);
 
 #endif

@@ -1,5 +1,5 @@
-# Bars of pieces on top of each other in each category; $data index i: position 1.., size, where the piece begins and ends.
-# Pieces that are accounts of the spot world have the same colour in all figures.
+# Stacked bars in each category. $data index i: position from 1, size, begin and end of the piece.
+# Accounts of the spot world have the same colour in all figures.
 set xlabel x_label
 set ylabel y_label offset (strstrt(y_label, "\n") ? -0.8 : 0), 0
 eval sprintf('set yrange [%s:%s]', y_min, y_max)

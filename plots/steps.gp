@@ -1,4 +1,4 @@
-# Values over time; $data index i: time, value, which holds until the next.
+# Values over time. $data index i: time, value, which holds until the next time.
 set xlabel x_label
 set ylabel y_label offset (strstrt(y_label, "\n") ? -0.8 : 0), 0
 set rmargin 2.5

@@ -1,4 +1,4 @@
-# The last iterations of one run. $data index k-1: from, to, upper and lower edge of each span of kind[k];
+# The last iterations of one run. $data index k-1: from, to, upper and lower edge of each span of kind[k].
 # device[1..devices] names the rows.
 set xlabel sprintf('time (%s)', time_unit)
 set ylabel 'device'
@@ -8,7 +8,7 @@ unset grid
 set ytics scale 0 ('' 1)
 do for [i=1:devices] { set ytics add (device[i] i) }
 set style fill solid 1.0 noborder
-# By width, as the page may be one row high: in columns the legend would be cut, or cover the rows.
+# Horizontal, because the page may be one row high: a vertical legend would be cut off or cover the rows.
 set key horizontal maxcols (titles > 3 ? 2 : 3) samplen 1.5 width 1 title label[1] left
 array shade[7] = ['#0072B2', '#D55E00', '#F0A070', '#009E73', '#CC79A7', '#777777', '#E69F00']
 plot for [k=1:kinds] $data index k-1 using 1:3:1:2:3:4 with boxxyerror linecolor rgb shade[k] \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What plots/timeline.gp draws: when each device worked, and when its messages were under way. */
+/* Data of plots/timeline.gp: busy times of each device, and times of its messages in flight. */
 #include "plots/figure_data.h"
 
 #include "plots/gnuplot.h"
@@ -27,7 +27,7 @@ static size_t row_of(const struct view *v, uint32_t device)
 	return k;
 }
 
-/* The devices in order of their numbers; the time from the first span of theirs to the last. */
+/* Finds the devices in order of their numbers, and the time from their first span to their last. */
 static struct view find_view(const struct run_result *r, size_t max_devices)
 {
 	struct view v = { .from_s = INFINITY, .to_s = -INFINITY };
@@ -55,7 +55,7 @@ static struct view find_view(const struct run_result *r, size_t max_devices)
 	return v;
 }
 
-/* Work fills the upper two thirds of a device's row, messages the rest. */
+/* Adds the spans of one kind. Work fills the upper two thirds of a device's row, messages the lower third. */
 static bool put_kind(struct sbuf *b, const struct run_result *r, const struct view *v, const char *kind, double unit_s)
 {
 	bool has_any = false;

@@ -1,4 +1,4 @@
-# GPUs in use over time; $data index i: time in time_unit, share of the GPUs.
+# GPUs in use over time. $data index i: time in time_unit, share of the GPUs.
 set xlabel sprintf('time (%s)', time_unit)
 set ylabel 'GPUs in use (%)'
 set xrange [0:time_end]

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * columns.h - the tables of columns.def as data: what the store, the digest and the CSV files walk over
+ * columns.h - the tables of columns.def as data, for the store, the digest and the CSV files
  *
  * Invariant: row_tables[] lists every TABLE of columns.def in order, and its columns[] every column in order. Cells are read and
  * written through column->at, the offset in the row.
@@ -34,8 +34,8 @@ struct column {
 	enum column_type type;
 	size_t at;                /* offset in the row; of stored columns */
 	const char *left, *right; /* DIFF: names of two TIME columns of the table */
-	const char *sql;          /* SQL: the expression; the table is t */
-	unsigned csv;             /* place in the CSV file, 1 the first; 0: not there */
+	const char *sql;          /* SQL: the expression; t names the table */
+	unsigned csv;             /* position in the CSV file, from 1; 0: not in the file */
 	const char *unit, *doc;
 };
 
@@ -51,32 +51,32 @@ struct row_table {
 
 extern const struct row_table row_tables[];
 extern const size_t n_row_tables;
-/* The table called name, or NULL. */
+/* Returns the table called name, or NULL. */
 const struct row_table *row_table_find(const char *name);
 
-/* The rows of a run. */
+/* Returns the number of rows of a run. */
 static inline size_t rows_count(const struct row_table *t, const struct run_result *r)
 {
 	return *(const size_t *)(const void *)((const char *)r + t->n_at);
 }
 const void *rows_get(const struct row_table *t, const struct run_result *r, size_t i);
-/* Sets array (from mem_alloc; owned by r from now on) and length. */
+/* Sets array and length. rows comes from mem_alloc() and becomes r's. */
 void rows_set(const struct row_table *t, struct run_result *r, void *rows, size_t n);
 
 /* Takes the array out of r; the caller frees it. */
 void *rows_steal(const struct row_table *t, struct run_result *r);
 
-/* True if the database stores the column. */
+/* Returns true if the database stores the column. */
 static inline bool column_is_stored(const struct column *c)
 {
 	return c->type != COLUMN_DIFF && c->type != COLUMN_SQL;
 }
-/* Name in CSV files and views: times in ns become seconds. */
+/* Appends the column's name in CSV files and views, where times in ns become seconds. */
 void column_csv_name(struct sbuf *out, const struct row_table *t, const struct column *c);
-/* The words of a status, NULL-terminated; NULL: the type is no status. */
+/* Returns the words of a status, NULL-terminated; NULL: not a status type. */
 const char *const *column_words(enum column_type type);
 
-/* All tables and columns as Markdown (docs/reference/columns.md is this text). */
+/* Appends all tables and columns as Markdown, the text of docs/reference/columns.md. */
 void columns_markdown(struct sbuf *out);
 
 #endif

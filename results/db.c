@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* errno of the failed open. SQLite tries for writing, then for reading, and knows
- * only of the second: a new file in a directory without the right to write. */
+/* Returns the errno of the failed open. SQLite tries to open for writing, then for reading, and reports
+ * only the second error, which hides that a directory is not writable. */
 static int open_errno(const struct store *s)
 {
 	int number = sqlite3_system_errno(s->db);
@@ -30,22 +30,22 @@ static int fail_to_open(const struct store *s, const char *doing, struct orr_err
 	bool is_wrong_path = number == ENOENT || number == ENOTDIR || number == EISDIR || number == 0;
 	return orr_fail(err, is_wrong_path ? ORR_EINPUT : ORR_EFAIL, "%s: %s: the file cannot be opened%s%s; %s", s->path, doing,
 		number ? ": " : "", number ? strerror(number) : "",
-		s->is_readonly ? "give a database that orrery wrote" : "give a file in a directory that is there and can be written");
+		s->is_readonly ? "give a database that orrery wrote" : "give a file in an existing, writable directory");
 }
 
 int db_fail(const struct store *s, int rc, const char *doing, struct orr_error *err)
 {
 	switch (rc & 0xff) {
 	case SQLITE_NOTADB:
-		return orr_fail(err, ORR_EINPUT, "%s: not a database of orrery (nor any SQLite database); give another file name", s->path);
+		return orr_fail(err, ORR_EINPUT, "%s: not an SQLite database; give another file name", s->path);
 	case SQLITE_FULL:
 		return orr_fail(err, ORR_EFAIL,
-			"%s: %s: the disk is full; make room and run again (runs already stored are "
+			"%s: %s: the disk is full; make room and run again (runs that are already stored are "
 			"safe)",
 			s->path, doing);
 	case SQLITE_READONLY:
 		return orr_fail(err, ORR_EFAIL,
-			"%s: %s: the file or its directory cannot be written; change its permissions or "
+			"%s: %s: the file or its directory is not writable; change its permissions or "
 			"give "
 			"another file name",
 			s->path, doing);
@@ -60,13 +60,13 @@ int db_fail(const struct store *s, int rc, const char *doing, struct orr_error *
 		return fail_to_open(s, doing, err);
 	case SQLITE_IOERR:
 		return orr_fail(err, ORR_EFAIL,
-			"%s: %s: the disk reports an error (%s); nothing of this run was stored, runs "
+			"%s: %s: the disk reports an error (%s); this run was not stored; runs "
 			"already "
 			"stored are safe",
 			s->path, doing, sqlite3_errstr(rc));
 	case SQLITE_CORRUPT:
 		return orr_fail(err, ORR_EFAIL,
-			"%s: %s: the database is damaged (%s); 'sqlite3 FILE .recover' may save what is "
+			"%s: %s: the database is damaged (%s); 'sqlite3 FILE .recover' may recover what is "
 			"left",
 			s->path, doing, sqlite3_errmsg(s->db));
 	default:
@@ -82,7 +82,7 @@ int db_exec(const struct store *s, const char *sql, const char *doing, struct or
 
 void db_rollback(const struct store *s)
 {
-	sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL); /* SQLite may have done it already */
+	sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL); /* SQLite may have rolled back already */
 }
 
 int db_prepare(const struct store *s, const char *sql, const char *doing, sqlite3_stmt **out, struct orr_error *err)

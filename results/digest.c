@@ -11,9 +11,9 @@
 static const char doing[] = "hashing the runs";
 
 /*
- * The digest is SHA-256 over a text: for each run in order of (hash, label), for
- * each table, each row as its columns. A column is its type letter, for text the
- * length, and the value; so no two databases give the same text by accident.
+ * The digest is SHA-256 over a text: the runs in order of (hash, label), the tables of each run, the rows of each table,
+ * the columns of each row. A column is its type letter, its length if it is text, and its value, so that different
+ * contents never give the same text.
  */
 struct digest {
 	struct sha256_ctx sha;
@@ -52,7 +52,7 @@ static void put_row(struct digest *d, sqlite3_stmt *st, const char *table)
 	sha256_update(&d->sha, d->row.len, (const uint8_t *)d->row.text);
 }
 
-/* Everything but run numbers, wall and CPU time, host and date. Metrics come after jobs, series and points after metrics. */
+/* Covers all columns but run numbers, wall and CPU time, host and date. Order: jobs, metrics, series, points. */
 static const struct {
 	const char *digest, *sql;
 } fixed[] = {
@@ -63,7 +63,7 @@ static const struct {
 };
 enum { RUN, SERIES, POINTS, FIXED, MOST = 32 };
 
-/* The statements of all tables, prepared once. */
+/* Prepared statements of all tables. */
 struct statements {
 	sqlite3_stmt *fixed[FIXED], *rows[MOST];
 };
@@ -89,7 +89,7 @@ static void finalize_all(struct statements *t)
 static int put_rows(struct store *s, struct digest *d, sqlite3_stmt *st, const char *table, int64_t run, struct orr_error *err)
 {
 	if (!st)
-		return ORR_OK; /* an older schema without that table */
+		return ORR_OK; /* the file has an older schema without this table */
 	int rc;
 	sqlite3_bind_int64(st, 1, run);
 	while ((rc = db_step(s, st, doing, err)) == SQLITE_ROW)
@@ -135,7 +135,7 @@ int store_digest(struct store *s, char out[65], struct orr_error *err)
 	if (code)
 		return code;
 	code = put_runs(s, &d, err);
-	db_rollback(s); /* nothing was changed */
+	db_rollback(s); /* read-only transaction */
 	sbuf_free(&d.row);
 	if (code)
 		return code;

@@ -8,18 +8,16 @@
 #include <string.h>
 
 /*
- * A bucket is named by the top bits of a double: its exponent and the first
- * SUB_BITS of its fraction. Buckets are so 1/128 of their lower end wide at most,
- * and their middle is within 1/256 = 0.39 % of every value in them. No logarithm,
- * so nothing depends on the C library.
+ * The key of a bucket is the top bits of a double: its exponent and the first SUB_BITS of its fraction. A bucket is at
+ * most 1/128 of its lower end wide, so its middle is within 1/256 = 0.39 % of every value in it. Keys need no
+ * logarithm, so results do not depend on the C library.
  */
 enum { SUB_BITS = 7, KEY_SHIFT = 52 - SUB_BITS, KEYS = 1 << (11 + SUB_BITS), EXACT_MAX = 1000000 };
 
 /*
- * An exact sum as parts that don't overlap (Shewchuk, Adaptive Precision
- * Floating-Point Arithmetic, 1997, "grow expansion"). The parts add up to the sum
- * without rounding, so the rounded total does not depend on the order of adding.
- * Values of one kind need two or three parts.
+ * An exact sum as non-overlapping parts (Shewchuk, Adaptive Precision Floating-Point Arithmetic, 1997,
+ * "grow expansion"). The parts add up to the sum without rounding, so the rounded total is independent of the order of
+ * additions. Values of similar size need two or three parts.
  */
 struct exact_sum {
 	double *part;
@@ -27,9 +25,9 @@ struct exact_sum {
 };
 
 /*
- * Adding to such parts takes a few data-dependent branches. Most values go into whole numbers first: bin k
- * holds a sum in units of 2^(16k - 1075), so that a double's 53 bits, moved by the rest of its exponent, are added
- * without rounding, and 2^59 of the largest fit. The bins become parts when the sum is asked for.
+ * Adding to the parts takes several data-dependent branches, so most values go to integer bins first. Bin k holds a sum in
+ * units of 2^(16k - 1075). A double's 53 bits, shifted by the rest of its exponent, are added without rounding, and
+ * 2^59 of the largest fit. The bins are converted to parts when the sum is read.
  */
 enum { BIN_BITS = 4, BINS = 1 << (11 - BIN_BITS), NOT_FINITE = 2047 };
 __extension__ typedef unsigned __int128 bin_sum;
@@ -37,9 +35,9 @@ __extension__ typedef unsigned __int128 bin_sum;
 struct hist {
 	uint64_t n;
 	double min, max;
-	struct exact_sum sum; /* of what no bin takes: infinities, sums merged in */
+	struct exact_sum sum; /* of values outside the bins: infinities, merged sums */
 	bin_sum bin[BINS];
-	double *value; /* NULL once there are more than exact_max values */
+	double *value; /* NULL above exact_max values */
 	size_t cap;
 	uint64_t exact_max;
 	bool is_sorted;
@@ -66,7 +64,7 @@ static void exact_add(struct exact_sum *s, double x)
 	s->n = kept;
 }
 
-/* The sum correctly rounded. Parts grow in size; as in CPython's math.fsum. */
+/* Returns the correctly rounded sum, as CPython's math.fsum. Parts are sorted by size. */
 static double exact_total(const struct exact_sum *s)
 {
 	size_t i = s->n;
@@ -80,7 +78,7 @@ static double exact_total(const struct exact_sum *s)
 		if (lo != 0)
 			break;
 	}
-	/* hi is half way between two doubles: the next part decides. */
+	/* hi is a tie between two doubles: the next part decides. */
 	if (i > 0 && ((lo < 0 && s->part[i - 1] < 0) || (lo > 0 && s->part[i - 1] > 0))) {
 		double y = lo * 2, x = hi + y;
 		if (y == x - hi)
@@ -89,7 +87,7 @@ static double exact_total(const struct exact_sum *s)
 	return hi;
 }
 
-/* value >= 0, n times. */
+/* Adds value >= 0 n times. */
 static void bin_add(struct hist *h, double value, uint64_t n)
 {
 	uint64_t bits;
@@ -245,7 +243,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The value of rank 0..n-1. */
+/* Returns the value of rank 0..n-1. */
 static double ranked(struct hist *h, uint64_t rank)
 {
 	if (rank == 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * outfile.h - a text file that is there whole or as it was before
+ * outfile.h - writes a text file atomically
  *
- * Text goes to a file beside the target and takes its name in outfile_close(). The
+ * The text goes to a temporary file beside the target, which outfile_close() renames. The
  * first failure is kept and reported there, so writers need not check each line.
  */
 #ifndef ORR_RESULTS_OUTFILE_H
@@ -17,12 +17,12 @@ struct outfile {
 	char *path, *draft;
 };
 
-/* DIR/NAME SUFFIX, e.g. ("out", "fifo", ".jobs.csv"). */
+/* Opens DIR/NAMESUFFIX, such as ("out", "fifo", ".jobs.csv"). */
 int outfile_open(struct outfile *f, const char *dir, const char *name, const char *suffix, struct orr_error *err);
-/* Ends it in any case: with failed set, or on an error, the target stays as it was. */
+/* Frees f in any case. If has_failed, or on an error, the target is unchanged. */
 int outfile_close(struct outfile *f, bool has_failed, struct orr_error *err);
 
-/* mkdir -p */
+/* Creates a directory with its parents; an existing one is no error. */
 int outfile_make_dir(const char *dir, struct orr_error *err);
 
 #endif

@@ -4,13 +4,14 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "results/columns.h"
+#include "results/form.h"
 #include "results/outfile.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-/* Quoted where RFC 4180 asks for it. */
+/* Writes a text, quoted if RFC 4180 requires it. */
 static void put_text(FILE *f, const char *s)
 {
 	if (!strpbrk(s, ",\"\r\n")) {
@@ -32,7 +33,7 @@ static void put_real(FILE *f, double v)
 		fprintf(f, "%.17g", v);
 }
 
-/* Exact to the ns, as the clock is; empty for what never happened. */
+/* Writes a time in seconds with nine decimals (exact); empty unless has_happened. */
 static void put_time(FILE *f, int64_t t_ns, bool has_happened)
 {
 	char text[NUM_SECONDS_MAX] = "";
@@ -41,7 +42,7 @@ static void put_time(FILE *f, int64_t t_ns, bool has_happened)
 	fputs(text, f);
 }
 
-/* The TIME column of that name. */
+/* Returns the TIME column of that name. */
 static int64_t time_of(const struct row_table *t, const char *row, const char *name)
 {
 	for (size_t i = 0; i < t->n_columns; i++)
@@ -103,7 +104,7 @@ static void put_cell(FILE *f, const struct row_table *t, const struct column *c,
 	}
 }
 
-/* The columns that the CSV file has, in its order; how many there are. */
+/* Lists the columns of the CSV file in their order. Returns their number. */
 static size_t csv_columns(const struct row_table *t, const struct column **out)
 {
 	size_t n = 0;
@@ -186,7 +187,7 @@ static int write_summary(const char *dir, const struct run_result *const *runs, 
 
 static char *safe_name(const char *label)
 {
-	enum { NAME_MAX_BYTES = 100 }; /* room for suffixes within a file system's 255 */
+	enum { NAME_MAX_BYTES = 100 }; /* leaves room for suffixes within a file system's 255 */
 	static const char fine[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+=@-";
 	struct sbuf b = { 0 };
 	for (const char *c = label; *c && b.len < NAME_MAX_BYTES; c++)
@@ -215,31 +216,6 @@ void report_file_names(const struct run_result *const *runs, size_t n, char **na
 	}
 }
 
-/* The files of one run: the tables that its world has rows of. */
-static const struct rows_file {
-	const char *world, *table;
-	bool is_if_lent; /* only if nodes come and go and are paid for */
-} rows_files[] = {
-	{ "jobs", "jobs", false },
-	{ "jobs", "nodes", true },
-	{ "jobs", "accounts", true },
-	{ "step", "iterations", false },
-	{ "step", "devices", false },
-	{ "serve", "requests", false },
-	{ "spot", "iterations", false },
-	{ "spot", "nodes", false },
-	{ "spot", "accounts", false },
-};
-
-/* A mixed run has those of the worlds that it had. */
-static bool has_rows_of(const struct run_result *r, const char *world)
-{
-	const char *of = r->world ? r->world : "jobs";
-	if (strcmp(of, "mixed") != 0)
-		return !strcmp(of, world);
-	return result_find(r, !strcmp(world, "jobs") ? "jobs.jobs" : !strcmp(world, "serve") ? "serve.requests" : "") != NULL;
-}
-
 /* t NULL: the series. */
 static int write_one(const char *dir, const char *name, const struct row_table *t, const struct run_result *r, struct orr_error *err)
 {
@@ -256,14 +232,36 @@ static int write_one(const char *dir, const char *name, const struct row_table *
 	return outfile_close(&f, false, err);
 }
 
-static int write_rows(const char *dir, const char *name, const struct run_result *r, struct orr_error *err)
+static int write_files(
+	const char *dir, const char *name, const struct report_file *files, const struct run_result *r, struct orr_error *err)
 {
 	int code = ORR_OK;
-	for (size_t i = 0; !code && i < sizeof rows_files / sizeof *rows_files; i++)
-		if (has_rows_of(r, rows_files[i].world) && (!rows_files[i].is_if_lent || r->n_accounts))
-			code = write_one(dir, name, row_table_find(rows_files[i].table), r, err);
-	bool has_own = has_rows_of(r, "step") || has_rows_of(r, "spot"); /* rows over time */
-	if (!code && (!has_own || r->n_series))
+	for (const struct report_file *f = files; !code && f && f->table; f++)
+		if (!f->if_paid || r->n_accounts)
+			code = write_one(dir, name, row_table_find(f->table), r, err);
+	return code;
+}
+
+/* Does a run of several worlds have this part? */
+static bool has_part(const struct run_result *r, const char *part, const struct report_form *form)
+{
+	char metric[80];
+	snprintf(metric, sizeof metric, "%.40s.%.30s", part, form && form->counted ? form->counted : "");
+	return result_find(r, metric) != NULL;
+}
+
+static int write_rows(const char *dir, const char *name, const struct run_result *r, struct orr_error *err)
+{
+	const struct report_form *form = report_form_of(r->world);
+	int code = ORR_OK;
+	if (form)
+		code = write_files(dir, name, form->files, r, err);
+	for (const char *const *p = form ? form->parts : NULL; !code && p && *p; p++) {
+		const struct report_form *part = report_form_of(*p);
+		if (has_part(r, *p, part))
+			code = write_files(dir, name, part->files, r, err);
+	}
+	if (!code && (!form || !form->series_if_any || r->n_series))
 		code = write_one(dir, name, NULL, r, err);
 	return code;
 }

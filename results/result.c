@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The arena is a table of strings: users, queues and models repeat a lot. */
+/* The arena is a string table, because names of users, queues and models repeat. */
 
 struct run_result *result_new(void)
 {
@@ -63,7 +63,7 @@ const struct metric *result_find(const struct run_result *r, const char *name)
 	return NULL;
 }
 
-/* Notes are few: the array grows by one. */
+/* A run has few notes, so the array grows by one. */
 void result_note(struct run_result *r, const char *kind, const char *text)
 {
 	if (!text || !*text)
@@ -84,12 +84,12 @@ int64_t result_nodes_end_ns(const struct run_result *r)
 {
 	const struct metric *end = result_find(r, "makespan_s");
 	int64_t last_ns = r->n_nodes ? r->nodes[r->n_nodes - 1].time_ns : 0;
-	bool is_of_this_run = end && end->value < 9e9 && !result_find(r, "replications"); /* else a mean */
+	bool is_of_this_run = end && end->value < 9e9 && !result_find(r, "replications"); /* else it is a mean over replications */
 	int64_t end_ns = is_of_this_run ? (int64_t)(end->value * 1e9 + 0.5) : last_ns;
 	return end_ns > last_ns ? end_ns : last_ns;
 }
 
-/* ---- two results in one ---- */
+/* ---- merging two results ---- */
 
 static const char *prefixed(struct run_result *r, const char *prefix, const char *name)
 {
@@ -106,7 +106,7 @@ static void take_series(struct run_result *r, struct run_result *from, const cha
 		s.name = prefixed(r, prefix, s.name);
 		r->series[r->n_series++] = s;
 	}
-	from->n_series = 0; /* their arrays are r's now */
+	from->n_series = 0; /* r owns their arrays now */
 }
 
 static void take_events(struct run_result *r, const struct run_result *from)
@@ -120,7 +120,7 @@ static void take_events(struct run_result *r, const struct run_result *from)
 	}
 }
 
-/* Leaves the rows that r has. Texts of the rows move to r's arena. */
+/* Moves rows unless r has rows of this table. Their texts move to r's arena. */
 static void take_rows(const struct row_table *t, struct run_result *r, struct run_result *from)
 {
 	size_t n = rows_count(t, from);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * result.h - what one run of one policy leaves behind
+ * result.h - results of one run of one policy
  *
- * A struct run_result is filled in by a world, stored by store.h, and turned into
- * tables, CSV files and figures. Reading a stored run gives the same struct back,
- * so everything downstream is the same for a run that was reused.
- * Times of the jobs world are in ns from the trace's zero, -1 = never happened; those of the
- * step world are seconds (double) from the run's start.
+ * A world fills in a struct run_result; store.h stores it; tables, CSV files and figures are made
+ * from it. Reading a stored run gives an equal struct, so a reused run gives the same output.
+ * Times of the jobs world are ns from the trace's zero, -1: never; those of the
+ * step world are seconds (double) from the start of the run.
  */
 #ifndef ORR_RESULTS_RESULT_H
 #define ORR_RESULTS_RESULT_H
@@ -79,7 +78,7 @@ struct account_row {
 };
 /* clang-format on */
 
-/* A time series for figures: value holds from time[i] to time[i+1]. */
+/* A time series for figures: value[i] holds from time[i] to time[i+1]. */
 struct series {
 	const char *name; /* "utilisation", "queue_length", ... */
 	size_t n;
@@ -89,41 +88,41 @@ struct series {
 
 struct run_result {
 	char *label, *policy; /* policy: registered name or path of the plugin */
-	char *world;          /* "jobs", "step", "serve", "spot" */
+	char *world;          /* its name */
 	bool is_oracle;       /* the policy saw true durations */
 	char *scenario;       /* resolved scenario, canonical JSON text */
-	char *hash;           /* of scenario, contents of inputs and program version */
+	char *hash;           /* over scenario, contents of inputs and program version */
 	char *seed_text;      /* the seed in decimal */
 	double wall_s, cpu_s; /* not part of any digest */
-	uint64_t rows_total;  /* jobs, iterations or requests; the rows may be a part of them */
+	uint64_t rows_total;  /* jobs, iterations or requests; the result may hold only some of their rows */
 			      /* The tables of columns.def: struct job_row *jobs; size_t n_jobs; and so on. */
 #define TABLE(row, rows, key, digest, doc) \
 	struct row *rows;                  \
 	size_t n_##rows;
 #include "results/columns.def"
-	size_t cap_metrics; /* result_metric() makes the room */
+	size_t cap_metrics; /* result_metric() grows it */
 	struct series *series;
 	size_t n_series;
-	void *strings; /* the arena that the texts above live in; see result.c */
+	void *strings; /* arena of the texts above; see result.c */
 };
 
-/* The time up to which the last row of nodes holds: the end of the run, as far as is known. */
+/* Returns the time up to which the last row of nodes holds: the end of the run, if known. */
 int64_t result_nodes_end_ns(const struct run_result *r);
 struct run_result *result_new(void);
 /* Frees rows, metrics, events and series with their arrays (all from mem_alloc). */
 void result_free(struct run_result *r);
-/* A copy of s that lives as long as r; NULL gives NULL. */
+/* Returns a copy of s that lives as long as r; NULL gives NULL. */
 const char *result_text(struct run_result *r, const char *s);
 void result_metric(struct run_result *r, const char *name, double value, double lo, double hi);
-/* A line of text about the run, kept as an event at time 0: kind "choice", "cost-source", .. Texts that are empty
- * are left out. */
+/* Adds a line of text about the run, as an event at time 0: kind "choice", "cost-source", .. Empty texts are
+ * skipped. */
 void result_note(struct run_result *r, const char *kind, const char *text);
-/* The note of that kind, or NULL. */
+/* Returns the note of that kind, or NULL. */
 const char *result_find_note(const struct run_result *r, const char *kind);
-/* Rows, metrics, series and events of another result go over; metrics and series get the prefix. Rows of a kind
- * that r has already are left where they are. */
+/* Moves rows, metrics, series and events of another result to r. Metrics and series get the prefix. Rows of tables
+ * that r already has stay in `from`. */
 void result_take(struct run_result *r, struct run_result *from, const char *prefix);
-/* The metric called name, or NULL. */
+/* Returns the metric called name, or NULL. */
 const struct metric *result_find(const struct run_result *r, const char *name);
 
 #endif

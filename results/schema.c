@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The schema: tables of rows and their views follow from columns.def; the others are here. Tables that belong to a run are
- * clustered by (run, position), so reading one run touches nothing of the others. For jobs and requests, the many rows, run and
- * number are packed into one integer key: appending to a table with an integer key costs SQLite a quarter less than to one with a
+ * The schema. Tables of rows and their views follow from columns.def; the others are defined here. Tables of a run are
+ * clustered by (run, position), so that reading one run touches no pages of other runs. Jobs and requests have many rows, so
+ * run and number are packed into one integer key: appending to such a table costs SQLite a quarter less than with a
  * compound key.
  */
 #include "results/columns.h"
@@ -127,7 +127,7 @@ static void create_table(struct sbuf *sql, const struct row_table *t)
 		sbuf_printf(sql, ",\n  PRIMARY KEY(run, %s)) WITHOUT ROWID;\n", t->key == KEY_FIRST ? t->columns[0].name : "position");
 }
 
-/* The columns that a table made before lacks; they are NULL in the rows it has. */
+/* Adds the columns that an existing table lacks; they are NULL in its rows. */
 static int add_columns(struct sbuf *sql, const struct store *s, const struct row_table *t, struct orr_error *err)
 {
 	int64_t has = 0;
@@ -170,10 +170,10 @@ static void view_column(struct sbuf *sql, const struct row_table *t, const struc
 		column_csv_name(sql, t, c);
 }
 
-/* TABLE_s: the rows with the run's label and policy, times in seconds, statuses as words. */
+/* Creates TABLE_s: the rows with the run's label and policy, times in seconds, statuses as words. */
 static void create_view(struct sbuf *sql, const struct row_table *t)
 {
-	bool has_label = false; /* a column of its own */
+	bool has_label = false; /* the table has its own column `label` */
 	for (size_t i = 0; i < t->n_columns; i++)
 		has_label |= !strcmp(t->columns[i].name, "label");
 	sbuf_printf(sql, "DROP VIEW IF EXISTS %s_s;\nCREATE VIEW %s_s AS\n  SELECT r.run, r.label%s, r.policy", t->name, t->name,

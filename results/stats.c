@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fewer blocks than this say nothing about their own spread. */
+/* Fewer blocks do not determine their variance. */
 enum { BLOCKS_MIN = 8 };
 
 void blocks_init(struct blocks *b)
@@ -17,7 +17,7 @@ void blocks_init(struct blocks *b)
 	*b = (struct blocks){ .width = 1 };
 }
 
-/* Doubles the width. */
+/* Doubles the width of the blocks. */
 static void fold(struct blocks *b)
 {
 	size_t half = (b->n + 1) / 2;
@@ -34,7 +34,7 @@ static void fold(struct blocks *b)
 	b->width *= 2;
 }
 
-/* rint(), to the even one of two that are as near; by way of a number whose last bit is worth 1 where it is one. */
+/* rint() with ties to even: adds and subtracts a number whose last bit is worth 1. */
 static inline blocks_total whole(double x)
 {
 	const double magic = 0x1.8p52;
@@ -96,7 +96,7 @@ struct interval blocks_mean(const struct blocks *b, double skip, int batches, do
 }
 
 /* Two sets of blocks over the same indices, as running totals over a circle: the
- * blocks follow one another twice, so a stretch may run over the end. */
+ * blocks are repeated once, so that a stretch may wrap around the end. */
 struct pair {
 	size_t n;
 	double total_a[2 * BLOCKS_MAX + 1], total_b[2 * BLOCKS_MAX + 1];
@@ -125,8 +125,8 @@ static struct pair *pair_new(const struct blocks *a, const struct blocks *b)
 	return p;
 }
 
-/* Mean difference of one resample: stretches of `length` blocks from random
- * places of the circle (Kunsch 1989; circular: Politis and Romano 1992). */
+/* Returns the mean difference of one resample: stretches of `length` blocks from random
+ * positions on the circle (Kunsch 1989; circular: Politis and Romano 1992). */
 static double resample(const struct pair *p, size_t length, uint64_t *state)
 {
 	double a = 0, b = 0, na = 0, nb = 0;
@@ -163,13 +163,13 @@ struct interval blocks_paired(const struct blocks *a, const struct blocks *b, in
 	double mean = p->total_a[n] / p->count_a[n] - p->total_b[n] / p->count_b[n];
 	struct interval out = no_interval(mean);
 	if (n >= BLOCKS_MIN && resamples >= 2 && isfinite(mean)) {
-		/* Stretches of sqrt(n) outlast the correlation of a busy queue better
-		 * than the n^(1/3) that suits weak dependence (Hall, Horowitz, Jing 1995). */
+		/* Stretches of sqrt(n) cover the correlation time of a busy queue better
+		 * than n^(1/3), which suits weak dependence (Hall, Horowitz, Jing 1995). */
 		size_t length = (size_t)ceil(sqrt((double)n)), kept = 0;
 		double *d = mem_zalloc((size_t)resamples, sizeof *d);
 		for (int i = 0; i < resamples; i++) {
 			double x = resample(p, length, &seed);
-			if (isfinite(x)) /* a resample may hold no finished job */
+			if (isfinite(x)) /* a resample may contain no finished job */
 				d[kept++] = x;
 		}
 		qsort(d, kept, sizeof *d, by_value);
@@ -183,7 +183,7 @@ struct interval blocks_paired(const struct blocks *a, const struct blocks *b, in
 	return out;
 }
 
-/* The least k with P(Bin(n, p) <= k) >= goal. */
+/* Returns the smallest k with P(Bin(n, p) <= k) >= goal. */
 static uint64_t binomial_quantile(uint64_t n, double p, double goal)
 {
 	uint64_t low = 0, high = n;
@@ -206,12 +206,12 @@ struct interval stats_quantile(double *values, size_t n, double p, double level)
 	if (n > UINT32_MAX)
 		return out;
 	/* The quantile lies below order statistic r (1..n) with probability
-	 * P(Bin(n, p) <= r - 1): take the innermost ranks that leave out at most
+	 * P(Bin(n, p) <= r - 1). Take the innermost ranks that exclude at most
 	 * (1 - level)/2 on each side. */
 	double tail = (1 - level) / 2;
 	uint64_t low = binomial_quantile(n, p, tail);
 	if (low < n && gsl_cdf_binomial_P((unsigned)low, p, (unsigned)n) <= tail)
-		low++; /* exactly the tail: rank low + 1 will do */
+		low++; /* exactly the tail: rank low + 1 suffices */
 	uint64_t high = binomial_quantile(n, p, 1 - tail) + 1;
 	if (low >= 1 && high <= n) {
 		out.low = values[low - 1];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * stats.h - summaries of many values, with intervals, in bounded memory
+ * stats.h - statistics of many values, with intervals, in bounded memory
  *
  * hist: exact up to a million values, then log-bucketed with a relative error of
- * at most 0.5 %; merging is commutative and associative (bucket counts add), so
- * threads and ranks cannot change a byte. Percentiles: linear interpolation
+ * at most 0.5 %. Merging is commutative and associative (bucket counts add), so
+ * the number of threads and ranks does not change the result. Percentiles interpolate linearly
  * between order statistics, index (n-1)p.
  *
  * blocks: values indexed 0,1,2,... (a job's number) folded into at most
@@ -22,15 +22,15 @@
 #include <stdint.h>
 
 struct interval {
-	double mean, low, high; /* low, high NaN where there are too few values */
+	double mean, low, high; /* low, high: NaN if there are too few values */
 };
 
 struct hist;
 struct hist *hist_new(void);
-struct hist *hist_new_exact_to(uint64_t n); /* exact up to n values instead of a million, for values by the million */
+struct hist *hist_new_exact_to(uint64_t n); /* exact up to n values instead of a million */
 void hist_free(struct hist *h);
 void hist_add(struct hist *h, double value);               /* value >= 0 */
-void hist_add_n(struct hist *h, double value, uint64_t n); /* the same n times; n < 2^40 */
+void hist_add_n(struct hist *h, double value, uint64_t n); /* adds value n times; n < 2^40 */
 void hist_merge(struct hist *into, const struct hist *from);
 uint64_t hist_count(const struct hist *h);
 double hist_mean(const struct hist *h); /* exact sum, compensated */
@@ -38,8 +38,8 @@ double hist_max(const struct hist *h);
 double hist_quantile(struct hist *h, double p); /* NaN if empty */
 
 enum { BLOCKS_MAX = 1024 };
-/* In units of 2^-40: whole numbers, so the order in which values are added (as jobs end, or
- * as rows of a stored run are read) cannot change a bit. */
+/* In units of 2^-40. Integers make sums independent of the order in which values are added (as jobs end, or
+ * as rows of a stored run are read). */
 __extension__ typedef __int128 blocks_total;
 struct blocks {
 	uint64_t width; /* indices per block: 1, 2, 4, ... */
@@ -53,16 +53,16 @@ static inline double blocks_sum(const struct blocks *b, size_t k)
 }
 void blocks_init(struct blocks *b);
 void blocks_add(struct blocks *b, uint64_t index, double value);
-/* Mean over all values with a t-interval from `batches` batch means; the first
- * `skip` (0..1) of the blocks is left out as warm-up. level e.g. 0.95. */
+/* Returns the mean over all values with a t-interval from `batches` batch means. The first
+ * share `skip` (0..1) of the blocks is excluded as warm-up. level: such as 0.95. */
 struct interval blocks_mean(const struct blocks *b, double skip, int batches, double level);
-/* Mean of (a - b) per value, over the blocks of which a and b have as many values (a job
- * that ended in one run alone has no partner), with a percentile interval of `resamples` block
- * bootstrap resamples; deterministic in seed. */
+/* Returns the mean of (a - b) per value, over the blocks in which a and b have equally many values (a job
+ * that ended in one run only has no partner). The percentile interval comes from `resamples` block
+ * bootstrap resamples and is deterministic in seed. */
 struct interval blocks_paired(const struct blocks *a, const struct blocks *b, int resamples, double level, uint64_t seed);
 
-/* Quantile of values[0..n) (sorted here, in place) with a bootstrap-free interval
- * from order statistics (binomial, David and Nagaraja 7.1). */
+/* Returns the quantile of values[0..n), which it sorts in place. The interval
+ * comes from order statistics (binomial, David and Nagaraja 7.1). */
 struct interval stats_quantile(double *values, size_t n, double p, double level);
 double jain_index(const double *x, size_t n); /* Jain, Chiu, Hawe 1984: (sum x)^2 / (n sum x^2) */
 

@@ -18,11 +18,11 @@ static void pause_ms(int ms)
 	nanosleep(&t, NULL);
 }
 
-/* Runs sql, again and again while others hold a lock that SQLite itself does not
- * wait for (a change of the journal mode). Gives back SQLite's code. */
+/* Runs sql, with retries while other processes hold a lock that SQLite itself does not
+ * wait for (a change of the journal mode). Returns SQLite's code. */
 static int exec_patiently(const struct store *s, const char *sql, int limit_ms)
 {
-	int rc, waited_ms = 0, ms = 1 + getpid() % 7; /* two processes don't march in step */
+	int rc, waited_ms = 0, ms = 1 + getpid() % 7; /* processes get different intervals, so that they do not retry in step */
 	while ((rc = sqlite3_exec(s->db, sql, NULL, NULL, NULL)) == SQLITE_BUSY && waited_ms < limit_ms) {
 		pause_ms(ms);
 		waited_ms += ms;
@@ -31,8 +31,8 @@ static int exec_patiently(const struct store *s, const char *sql, int limit_ms)
 	return rc ? sqlite3_extended_errcode(s->db) : SQLITE_OK;
 }
 
-/* Is this ours, and of which version? 0: it is an empty database. Inside a transaction, or the
- * answer may be half of before and half of after another process made the tables. */
+/* Checks that the database is one of orrery and sets its schema version; 0: empty. Call it inside a transaction: otherwise another
+ * process may create the tables between its two queries. */
 static int check_identity(const struct store *s, int *schema, struct orr_error *err)
 {
 	static const char doing[] = "opening the database";
@@ -55,8 +55,7 @@ static int check_identity(const struct store *s, int *schema, struct orr_error *
 			"version %d",
 			s->path, (long long)version, PACKAGE_VERSION, DB_SCHEMA_VERSION);
 	if (version < 1)
-		return orr_fail(
-			err, ORR_EINPUT, "%s: schema version %lld is none of orrery's; the file was edited", s->path, (long long)version);
+		return orr_fail(err, ORR_EINPUT, "%s: unknown schema version %lld; the file was edited", s->path, (long long)version);
 	*schema = (int)version;
 	return ORR_OK;
 }
@@ -67,18 +66,18 @@ static int identify(struct store *s, struct orr_error *err)
 	if (code)
 		return code;
 	code = check_identity(s, &s->version, err);
-	db_rollback(s); /* nothing was changed */
+	db_rollback(s); /* read-only transaction */
 	return code;
 }
 
-/* Makes the tables of an empty database, or adds those that an older version lacks. */
+/* Creates the tables of an empty database, or those that an older version lacks. */
 static int make_schema(struct store *s, struct orr_error *err)
 {
 	static const char doing[] = "making the tables";
 	int code = db_exec(s, "BEGIN IMMEDIATE", doing, err);
 	if (code)
 		return code;
-	code = check_identity(s, &s->version, err); /* another process may have been faster */
+	code = check_identity(s, &s->version, err); /* another process may have created them */
 	if (!code && s->version < DB_SCHEMA_VERSION) {
 		char sql[96];
 		sqlite3_snprintf(
@@ -125,8 +124,8 @@ static int open_for_writing(struct store *s, const char *vfs, struct orr_error *
 		return code;
 	if (sqlite3_db_readonly(s->db, "main") == 1)
 		return db_fail(s, SQLITE_READONLY, doing, err);
-	/* NORMAL: after a power cut the last runs may be missing, but no run is there
-	 * in part; a missing run is simulated again. FULL costs a sync per run. */
+	/* NORMAL: a power cut may lose the last runs, but never stores a run in part;
+	 * a lost run is simulated again. FULL costs a sync per run. */
 	rc = exec_patiently(s, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL", s->busy_ms);
 	if (rc)
 		return db_fail(s, rc, doing, err);
@@ -142,7 +141,7 @@ struct store *store_open(const char *path, const char *vfs, struct orr_error *er
 	return NULL;
 }
 
-/* True if a write-ahead log with something in it lies beside the database. */
+/* Returns true if a non-empty write-ahead log lies beside the database. */
 static bool has_log(const struct store *s)
 {
 	struct sbuf log = { 0 };
@@ -153,9 +152,9 @@ static bool has_log(const struct store *s)
 	return has;
 }
 
-/* Two processes that closed in the same moment may have left the file in WAL mode,
- * complete but with no log. SQLite opens such a file in a directory that cannot be
- * written if it is told that nobody changes it. */
+/* Two processes that close at the same moment may leave the file in WAL mode,
+ * complete and without a log. SQLite opens such a file in a read-only directory
+ * only with the option "immutable". */
 static int open_immutable(struct store *s)
 {
 	struct sbuf uri = { 0 };
@@ -184,9 +183,9 @@ static int open_for_reading(struct store *s, struct orr_error *err)
 	rc = sqlite3_exec(s->db, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL);
 	if ((rc == SQLITE_CANTOPEN || rc == SQLITE_READONLY) && has_log(s))
 		return orr_fail(err, ORR_EFAIL,
-			"%s: the program that wrote it was ended early, and its log %s-wal cannot be "
-			"taken up in a "
-			"directory that cannot be written; copy both files to one that can",
+			"%s: the program that wrote it ended early, and its log %s-wal cannot be "
+			"recovered in a "
+			"read-only directory; copy both files to a writable one",
 			s->path, s->path);
 	if (rc == SQLITE_CANTOPEN || rc == SQLITE_READONLY)
 		rc = open_immutable(s);
@@ -195,7 +194,7 @@ static int open_for_reading(struct store *s, struct orr_error *err)
 	sqlite3_extended_result_codes(s->db, 1);
 	int code = identify(s, err);
 	if (!code && !s->version)
-		code = orr_fail(err, ORR_EINPUT, "%s: empty, not a database of orrery; give another file name", s->path);
+		code = orr_fail(err, ORR_EINPUT, "%s: empty file, not a database of orrery; give another file name", s->path);
 	return code;
 }
 
@@ -218,7 +217,7 @@ int store_close(struct store *s, struct orr_error *err)
 		enum { PATIENCE_MS = 200 };
 		sqlite3_busy_timeout(s->db, PATIENCE_MS);
 		/* Leaving WAL mode checkpoints first. BUSY: another process has the
-		 * database open, and the last one to close does it. */
+		 * database open; the last process to close it leaves WAL mode. */
 		int rc = exec_patiently(s, "PRAGMA journal_mode = DELETE", PATIENCE_MS);
 		if (rc && (rc & 0xff) != SQLITE_BUSY && (rc & 0xff) != SQLITE_LOCKED)
 			code = db_fail(s, rc, doing, err);

@@ -10,12 +10,12 @@
 
 static const char doing[] = "reading a run";
 
-/* One run on its way out of the store. */
+/* State while a run is read. */
 struct reader {
 	const struct store *s;
 	struct run_result *r;
 	int64_t run;
-	size_t cap; /* of the array that is being filled */
+	size_t cap; /* capacity of the array being filled */
 	struct orr_error *err;
 };
 
@@ -89,7 +89,7 @@ static int read_rows(struct reader *d, const struct row_table *t)
 	sqlite3_stmt *st;
 	int code = db_select_rows(d->s, t, doing, &st, d->err);
 	if (code || !st)
-		return code; /* the file is of an older schema, without this table */
+		return code; /* the file has an older schema without this table */
 	sqlite3_bind_int64(st, 1, d->run);
 	char *rows = NULL;
 	size_t n = 0, cap = 0;
@@ -122,7 +122,7 @@ static void take_point(struct reader *d, sqlite3_stmt *st)
 {
 	int64_t number = sqlite3_column_int64(st, 0);
 	if (number < 0 || (size_t)number >= d->r->n_series)
-		return; /* somebody edited the database: a point of no series */
+		return; /* an edited database: a point without its series */
 	struct series *s = &d->r->series[number];
 	if (s->n == 0)
 		d->cap = 0;
@@ -136,7 +136,7 @@ static void take_point(struct reader *d, sqlite3_stmt *st)
 }
 
 static const struct part {
-	const char *sql; /* its one parameter is the run */
+	const char *sql; /* its only parameter is the run */
 	void (*take)(struct reader *, sqlite3_stmt *);
 } parts[] = {
 	{ "SELECT hash, label, policy, world, is_oracle, scenario, seed, rows_total, wall_s, cpu_s"
@@ -161,7 +161,7 @@ static int read_part(struct reader *d, const struct part *p)
 	return rc == SQLITE_DONE ? ORR_OK : ORR_EFAIL;
 }
 
-/* Inside a transaction. */
+/* Reads a run. The caller holds a transaction open. */
 static int read_run(struct store *s, int64_t run, struct run_result **out, struct orr_error *err)
 {
 	struct reader d = { .s = s, .r = result_new(), .run = run, .err = err };
@@ -202,7 +202,7 @@ int store_read(struct store *s, const char *hash, const char *label, struct run_
 	if (code)
 		return code;
 	code = find_and_read(s, hash, label, out, err);
-	db_rollback(s); /* nothing was changed */
+	db_rollback(s); /* read-only transaction */
 	return code;
 }
 

@@ -13,7 +13,7 @@
 
 static const char doing[] = "storing a run";
 
-/* What the write_ functions share: one transaction into one store. */
+/* Shared state of the write_ functions: one transaction on one store. */
 struct writer {
 	const struct store *s;
 	const struct run_result *r;
@@ -21,7 +21,7 @@ struct writer {
 	struct orr_error *err;
 };
 
-/* Sets *run to the run of r's hash and label, 0 if there is none. */
+/* Sets *run to the run with r's hash and label; 0: none. */
 static int find_run(struct writer *w, int64_t *run)
 {
 	sqlite3_stmt *st;
@@ -122,7 +122,7 @@ static void bind_cell(sqlite3_stmt *st, int at, const struct column *c, const ch
 		break;
 	case COLUMN_REAL:
 	case COLUMN_SECONDS:
-		sqlite3_bind_double(st, at, *(const double *)cell); /* SQLite makes NaN NULL */
+		sqlite3_bind_double(st, at, *(const double *)cell); /* SQLite stores NaN as NULL */
 		break;
 	case COLUMN_JOB_STATUS:
 	case COLUMN_REQUEST_STATUS:
@@ -134,7 +134,7 @@ static void bind_cell(sqlite3_stmt *st, int at, const struct column *c, const ch
 	}
 }
 
-/* "INSERT INTO t(key, ..) VALUES(?, ..)": the key first, then the stored columns but the number of a packed key. */
+/* Prepares "INSERT INTO t(key, ..) VALUES(?, ..)": the key, then the stored columns except the number of a packed key. */
 static int prepare_insert(struct writer *w, const struct row_table *t, sqlite3_stmt **st)
 {
 	struct sbuf sql = { 0 };
@@ -220,13 +220,13 @@ static int write_series(struct writer *w)
 	return code;
 }
 
-/* Inside the transaction. */
+/* Writes the run. The caller holds the transaction open. */
 static int write_all(struct writer *w)
 {
 	int64_t old;
 	int code = find_run(w, &old);
 	if (code || (old && !w->s->replaces))
-		return code; /* same hash, same bytes: what is there will do */
+		return code; /* equal hashes mean equal contents: keep the stored run */
 	if (old)
 		code = delete_run(w, old);
 	if (!code)

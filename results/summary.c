@@ -37,7 +37,7 @@ void summary_timeline(struct run_result *r, const char *name, const struct timel
 		blocks_add(&b, i, timeline_mean(t, i) * scale);
 	struct interval i = blocks_mean(&b, 0, BATCHES, level);
 	double mean = span > 0 ? (double)t->total / span * scale : 0;
-	/* The last bucket may be short: centre the interval on the exact mean. */
+	/* The last bucket may be partial: centre the interval on the exact mean. */
 	result_metric(r, name, mean, mean - (i.mean - i.low), mean + (i.high - i.mean));
 }
 

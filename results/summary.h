@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * summary.h - from what was counted during a run to its figures of merit and series
+ * summary.h - turns the counters of a run into metrics and series
  *
  * Means: 30 batch means (stats.h). Quantiles: from order statistics (David and Nagaraja, Order Statistics, 7.1),
- * p +- z sqrt(p (1 - p) / n), which takes the values for independent. level: of the intervals, e.g. 0.95.
+ * p +- z sqrt(p (1 - p) / n), which assumes independent values. level: confidence level of the intervals, such as 0.95.
  */
 #ifndef ORR_RESULTS_SUMMARY_H
 #define ORR_RESULTS_SUMMARY_H
@@ -12,12 +12,12 @@
 #include "results/stats.h"
 #include "results/timeline.h"
 
-/* A number without an interval. */
+/* Adds a metric without an interval. */
 void summary_put(struct run_result *r, const char *name, double value);
-/* warmup: first part of the blocks that is left out. */
+/* Adds a mean. warmup: share of the first blocks that is excluded. */
 void summary_mean(struct run_result *r, const char *name, const struct blocks *b, double warmup, double level);
 void summary_quantile(struct run_result *r, const char *name, struct hist *h, double p, double level);
-/* The mean over time, times scale. */
+/* Adds the mean over time, times scale. */
 void summary_timeline(struct run_result *r, const char *name, const struct timeline *t, double scale, double level);
 void summary_series(struct run_result *r, const char *name, const struct timeline *t, double scale);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Attention: of one query (decode), and of all (prefill), by two products with the scores in memory between them
- * (unfused), or by one kernel of our own in which they never leave the chip (fused).
+ * Attention: one query (decode), or all queries (prefill). Prefill runs as two products with the scores in memory between them
+ * (unfused), or as one kernel that keeps the scores on the chip (fused).
  */
 #include "calib/cuda/module.h"
 
@@ -13,9 +13,9 @@
 /* ---- one query */
 
 /*
- * One query a head: a block takes the head, its warps share out the sequence, and the parts are put together by
- * the running maximum and sum (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018).
- * dim is 64 or 128: a lane holds two or four numbers of it.
+ * One query per head: a block handles the head, its warps divide the sequence, and the parts are combined by
+ * running maximum and sum (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018).
+ * dim is 64 or 128: a lane holds two or four of its elements.
  */
 template <int PER_LANE> struct alignas(2 * PER_LANE) lanes {
 	__half v[PER_LANE];
@@ -77,11 +77,11 @@ void decode_heads(const void *q, const void *k, const void *v, void *o, size_t h
 /* ---- all queries, fused */
 
 /*
- * A block takes ROWS queries of a head and goes through its keys and values COLUMNS at a time, with the softmax put together
- * by the running maximum and sum (Milakov and Gimelshein 2018; Dao et al., "FlashAttention", NeurIPS 2022, algorithm
- * 1). Products run on tensor cores, 16 x 16 x 16 at a time; what is summed up stays in shared memory between them, which
- * keeps the kernel plain and its rate below that of a library's. Every row of shared memory is padded by 16 bytes against bank
- * conflicts; every tile in it begins at a multiple of 32 bytes, as wmma demands. seq is a multiple of ROWS and COLUMNS.
+ * A block handles ROWS queries of a head and iterates over its keys and values COLUMNS at a time. The softmax is combined
+ * by running maximum and sum (Milakov and Gimelshein 2018; Dao et al., "FlashAttention", NeurIPS 2022, algorithm
+ * 1). Products run on tensor cores, 16 x 16 x 16 at a time. Sums stay in shared memory between products, which
+ * keeps the kernel simple and slower than a library's. Every row of shared memory is padded by 16 bytes against bank
+ * conflicts; every tile in it begins at a multiple of 32 bytes, as wmma requires. seq is a multiple of ROWS and COLUMNS.
  */
 enum { FUSED_THREADS = 128, COLUMNS = 32, TILE = 16 };
 
@@ -93,14 +93,14 @@ template <int DIM, int ROWS> struct fused_memory {
 
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 700
 
-/* rows of DIM halves, one after the other, into padded ones: 16 bytes a thread. */
+/* Loads contiguous rows of DIM halves into padded rows: 16 bytes per thread. */
 template <int DIM> __device__ static void load_rows(const __half *from, __half (*to)[DIM + 8], int rows)
 {
 	for (int i = (int)threadIdx.x; i < rows * (DIM / 8); i += FUSED_THREADS)
 		*(uint4 *)&to[i / (DIM / 8)][i % (DIM / 8) * 8] = ((const uint4 *)from)[i];
 }
 
-/* score = query other^T, a tile of it for each warp in turn. */
+/* Computes score = query other^T; the warps take its tiles in turn. */
 template <int DIM, int ROWS> __device__ static void fused_scores(fused_memory<DIM, ROWS> *m)
 {
 	using namespace nvcuda;
@@ -119,7 +119,7 @@ template <int DIM, int ROWS> __device__ static void fused_scores(fused_memory<DI
 	}
 }
 
-/* sum += share other. */
+/* Computes sum += share other. */
 template <int DIM, int ROWS> __device__ static void fused_sums(fused_memory<DIM, ROWS> *m)
 {
 	using namespace nvcuda;
@@ -138,7 +138,7 @@ template <int DIM, int ROWS> __device__ static void fused_sums(fused_memory<DIM,
 	}
 }
 
-/* Exponentials of these scores, and what was summed up so far brought to the new maximum; EACH threads a row. */
+/* Computes the exponentials of these scores and rescales the sums to the new maximum; EACH threads per row. */
 template <int DIM, int ROWS> __device__ static void fused_softmax(fused_memory<DIM, ROWS> *m, float scale)
 {
 	enum { EACH = FUSED_THREADS / ROWS };
@@ -180,7 +180,7 @@ __global__ static void __launch_bounds__(FUSED_THREADS) fused_kernel(const __hal
 		m.total[i] = 0;
 	}
 	for (int c = 0; c < seq; c += COLUMNS) {
-		__syncthreads(); /* the values of before are done with */
+		__syncthreads(); /* the previous values are no longer needed */
 		load_rows<DIM>(k + head + (size_t)c * DIM, m.other, COLUMNS);
 		__syncthreads();
 		fused_scores<DIM, ROWS>(&m);
@@ -196,7 +196,7 @@ __global__ static void __launch_bounds__(FUSED_THREADS) fused_kernel(const __hal
 #endif
 }
 
-/* Heads of 64 or 128; seq a multiple of 64. From compute capability 7.0 on. */
+/* dim: 64 or 128; seq: a multiple of 64. Needs compute capability 7.0. */
 void prefill_heads(const void *q, const void *k, const void *v, void *o, size_t heads, int seq, int dim, cudaStream_t s)
 {
 	const __half *query = (const __half *)q, *key = (const __half *)k, *value = (const __half *)v;
@@ -220,7 +220,7 @@ static void drop_attention(struct task *t)
 	free(a);
 }
 
-/* Scores go through memory: what frameworks did before fused attention. */
+/* Unfused attention: the scores go through memory. */
 static int prefill_enqueue(struct task *t, cudaStream_t s, struct orr_error *err)
 {
 	struct attention *a = (struct attention *)t->own;
@@ -236,7 +236,7 @@ static int decode_enqueue(struct task *t, cudaStream_t s, struct orr_error *err)
 {
 	const double *d = t->k.d;
 	if (d[3] != 64 && d[3] != 128)
-		return cuda_fail(err, ORR_EINPUT, "heads of %.0f: there are 64 and 128", d[3]);
+		return cuda_fail(err, ORR_EINPUT, "heads of %.0f: expected 64 or 128", d[3]);
 	decode_heads(task_buffer(t, 0), task_buffer(t, 1), task_buffer(t, 2), task_buffer(t, 3), (size_t)(d[0] * d[1]), (int)d[2],
 		(int)d[3], s);
 	return ORR_OK;
@@ -255,7 +255,7 @@ static int fused_setup(struct task *t, struct orr_error *err)
 {
 	const double *d = t->k.d;
 	if ((d[3] != 64 && d[3] != 128) || fmod(d[2], 64) != 0 || d[0] * d[1] > 65535 || t->gpu->prop.major < 7)
-		return cuda_fail(err, ORR_EINPUT, "%.0f heads of %.0f, %.0f long: there are up to 65535, of 64 and 128, multiples of 64 long, on tensor cores",
+		return cuda_fail(err, ORR_EINPUT, "%.0f heads of %.0f, sequence %.0f: expected at most 65535 heads of 64 or 128, a sequence in multiples of 64, and tensor cores",
 			d[0] * d[1], d[3], d[2]);
 	t->enqueue = fused_enqueue;
 	return task_buffers(t, "fp16", err);
@@ -272,7 +272,7 @@ int attention_prepare(struct task *t, struct orr_error *err)
 		return fused_setup(t, err);
 	t->enqueue = is_prefill ? prefill_enqueue : decode_enqueue;
 	if (is_prefill) {
-		/* A row is held by one block: 8 packs of 16 bytes for each of 256 threads. */
+		/* One block holds a row: 8 packs of 16 bytes for each of 256 threads. */
 		if (d[2] > 8192)
 			return cuda_fail(err, ORR_EINPUT, "sequences above 8192 do not fit a block");
 		struct attention *a = (struct attention *)calloc(1, sizeof *a);

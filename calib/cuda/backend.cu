@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Opening a GPU, what it has, tasks and their timing. */
+/* Opens a GPU, lists its kinds of kernel, prepares and times tasks. */
 #include "calib/cuda/libraries.h"
 
 #include "base/hash.h"
@@ -33,10 +33,10 @@ int cuda_refuse(struct orr_error *err, cudaError_t e, const char *what)
 
 /* ---- opening */
 
-/* 35 without a driver, 100 without a device, 3 and 804 for a driver that does not work: all mean the same to the user. */
+/* 35: no driver; 100: no device; 3 and 804: a driver that does not work. The user gets the same message for all. */
 static int count_gpus(int *count, struct orr_error *err)
 {
-	*count = 0; /* left as it was where there is no driver */
+	*count = 0; /* the call leaves it unset if there is no driver */
 	cudaError_t e = cudaGetDeviceCount(count);
 	if (e == cudaSuccess && *count > 0)
 		return ORR_OK;
@@ -58,7 +58,7 @@ static int open_device(struct gpu *g, struct orr_error *err)
 	CUDA_DO(cudaHostGetDevicePointer((void **)&g->gate_on_device, (void *)g->gate, 0));
 	CUDA_DO(cudaMalloc(&g->workspace, WORKSPACE_BYTES));
 	CUDA_DO(cudaMalloc(&g->other_workspace, WORKSPACE_BYTES));
-	/* One launch says whether there is code for this architecture; and the gate's kernel is then loaded. */
+	/* A launch checks that the module has code for this architecture, and loads the gate's kernel. */
 	*g->gate = 1;
 	spin_until(g->gate_on_device, g->stream);
 	CUDA_DO(cudaGetLastError());
@@ -96,7 +96,7 @@ static void *gpu_open(const struct backend_options *o, struct orr_error *err)
 	if (count_gpus(&count, err))
 		return NULL;
 	if ((int)o->device >= count) {
-		cuda_fail(err, ORR_EDEVICE, "no usable GPU: number %u was asked for, there are %d", o->device, count);
+		cuda_fail(err, ORR_EDEVICE, "no usable GPU: device %u requested, found %d", o->device, count);
 		return NULL;
 	}
 	struct gpu *g = (struct gpu *)calloc(1, sizeof *g);
@@ -139,7 +139,7 @@ static void gpu_describe(void *device, struct backend_device *out)
 		(unsigned long long)hash_bytes(HASH_START, &p->uuid, sizeof p->uuid), p->multiProcessorCount, kHz, memory_kHz, p->memoryBusWidth, p->ECCEnabled, driver / 1000,
 		driver % 1000 / 10, g->count, more);
 	if (*g->lib->missing)
-		snprintf(out->warnings, sizeof out->warnings, "left out: %s\n", g->lib->missing);
+		snprintf(out->warnings, sizeof out->warnings, "not available: %s\n", g->lib->missing);
 	out->memory_bytes = (double)p->totalGlobalMem;
 	out->cache_bytes = (double)p->l2CacheSize;
 	out->units = p->multiProcessorCount;
@@ -165,7 +165,7 @@ static void list_products(struct gpu *g)
 	static const char *const precisions[] = { "fp32", "tf32", "fp16", "bf16" };
 	int cc = 10 * g->prop.major + g->prop.minor;
 	for (int i = 0; i < 4; i++) {
-		if ((i == 1 || i == 3) && cc < 80) /* tf32 and bf16 came with Ampere */
+		if ((i == 1 || i == 3) && cc < 80) /* tf32 and bf16 need Ampere */
 			continue;
 		add_kind(g, "gemm", "", precisions[i], "nn", 0);
 		add_kind(g, "gemm", "", precisions[i], "nt", 0);
@@ -175,7 +175,7 @@ static void list_products(struct gpu *g)
 			add_kind(g, "gemm", "", precisions[i], "nn batched", 0);
 	}
 	if (cc >= 89)
-		add_kind(g, "gemm", "", "fp8", "nt", 0); /* the only layout that it has */
+		add_kind(g, "gemm", "", "fp8", "nt", 0); /* the only layout of fp8 */
 	add_kind(g, "attention", "prefill", "fp16", "unfused", 0);
 	add_kind(g, "learners", "small-step", "fp32", "graph", 0);
 }
@@ -186,7 +186,7 @@ static void list_convolutions(struct gpu *g)
 	static const char *const ops[] = { "forward", "data-gradient", "weight-gradient" };
 	static const char *const classes[] = { "1x1", "3x3 s1", "strided", "large" };
 	static const char *const precisions[] = { "fp32", "fp16", "tf32", "bf16" };
-	int n = g->prop.major >= 8 ? 4 : 2; /* tf32 and bf16 came with Ampere */
+	int n = g->prop.major >= 8 ? 4 : 2; /* tf32 and bf16 need Ampere */
 	for (int p = 0; p < n; p++)
 		for (int i = 0; i < 3; i++)
 			for (int c = 0; c < 4; c++)
@@ -202,7 +202,7 @@ static void list_interference(struct gpu *g, bool has_products)
 #ifdef ORR_NCCL
 	n += g->count > 1 && g->lib->nccl.is_there;
 #endif
-	/* A collective beside another is what NCCL forbids on one communicator. */
+	/* NCCL forbids concurrent collectives on one communicator. */
 	for (int i = has_products ? 0 : 1; i < n; i++)
 		for (int b = 0; b <= n; b++)
 			if ((b != 1 || has_products) && !(i == 3 && b == 4))
@@ -320,7 +320,7 @@ static double now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Up to BATCH_CALLS calls behind the gate: more could fill the queue, and the host would wait for a device that waits. */
+/* Times at most BATCH_CALLS calls behind the gate. More could fill the queue, and host and device would wait for each other. */
 static int time_some(struct task *t, uint32_t times, struct timing *out, struct orr_error *err)
 {
 	struct gpu *g = t->gpu;
@@ -335,7 +335,7 @@ static int time_some(struct task *t, uint32_t times, struct timing *out, struct 
 		rc = t->enqueue(t, g->stream, err);
 	out->issue_s += now() - start;
 	cudaError_t e = cudaEventRecord(g->end, g->stream);
-	*g->gate = 1; /* in any case, or the device spins on */
+	*g->gate = 1; /* also after an error, else the device keeps spinning */
 	if (rc)
 		return rc;
 	CUDA_DO(e);
@@ -375,11 +375,11 @@ struct task *task_prepare(struct gpu *g, const struct kernel *k, struct orr_erro
 		{ "interference", interference_prepare }, { "preemption", preemption_prepare }, { "learners", learners_prepare },
 		{ "collective", collective_prepare } };
 	struct task *t = task_new(g, k);
-	int rc = t ? cuda_fail(err, ORR_EINPUT, "no such kernel") : cuda_fail(err, ORR_EFAIL, "out of memory");
+	int rc = t ? cuda_fail(err, ORR_EINPUT, "unknown kernel") : cuda_fail(err, ORR_EFAIL, "out of memory");
 	for (size_t i = 0; t && i < sizeof by / sizeof *by; i++)
 		if (!strcmp(by[i].family, k->family))
 			rc = by[i].prepare(t, err);
-	/* The first call loads and plans, which must not happen behind the gate. */
+	/* The first call loads and plans; both must be done before the gate. */
 	if (!rc && t->enqueue)
 		rc = t->enqueue(t, g->stream, err);
 	cudaError_t e = cudaStreamSynchronize(g->stream), last = cudaGetLastError();

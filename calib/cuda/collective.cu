@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * NCCL's operations between the GPUs of this machine, all driven by this one process. Rank i is the device i after the one that is
- * measured, round the machine. Communicators are made once for each number of ranks: that takes longer than a measurement.
+ * NCCL's operations between the GPUs of this machine, driven by one process. Rank i is the i-th device after the
+ * measured one, cyclically. Communicators are created once per number of ranks, because that takes longer than a measurement.
  */
 #include "calib/cuda/libraries.h"
 
@@ -16,7 +16,7 @@ struct ring {
 	const ncclComm_t *comm;
 	cudaStream_t stream[MAX_GPUS];
 	float *from[MAX_GPUS], *to[MAX_GPUS];
-	size_t floats; /* of the whole array, as nccl-tests counts it */
+	size_t floats; /* of the whole array, as in nccl-tests */
 };
 
 #define NCCL_DO(x)                                                                                                   \
@@ -45,7 +45,7 @@ static void drop(struct task *t)
 	free(r);
 }
 
-/* The part of rank i in one operation; each inside a group. */
+/* Issues the part of rank i in one operation. The caller holds a group open. */
 static ncclResult_t join(struct task *t, struct ring *r, int i, cudaStream_t s)
 {
 	struct libraries *l = t->gpu->lib;
@@ -69,7 +69,7 @@ static ncclResult_t join(struct task *t, struct ring *r, int i, cudaStream_t s)
 	return rc;
 }
 
-/* With rank 0 on this stream, so that it takes its turn among what else is there. */
+/* Runs rank 0 on this stream, in order with the stream's other work. */
 static int enqueue(struct task *t, cudaStream_t s, struct orr_error *err)
 {
 	struct ring *r = (struct ring *)t->own;
@@ -83,7 +83,7 @@ static int enqueue(struct task *t, cudaStream_t s, struct orr_error *err)
 	return ORR_OK;
 }
 
-/* By the host's clock over all calls of a batch, as nccl-tests does: several devices have no event in common. */
+/* Times all calls of a batch by the host's clock, as nccl-tests does: devices share no events. */
 static int run(struct task *t, uint32_t times, struct timing *out, struct orr_error *err)
 {
 	struct ring *r = (struct ring *)t->own;
@@ -112,7 +112,7 @@ static int make_rank(struct task *t, struct ring *r, int i, struct orr_error *er
 	return ORR_OK;
 }
 
-/* Those of n ranks, made if there are none yet. */
+/* Returns the communicators of n ranks, created on first use. */
 static int communicators(struct task *t, int n, const ncclComm_t **out, struct orr_error *err)
 {
 	struct libraries *l = t->gpu->lib;
@@ -145,8 +145,8 @@ int collective_prepare(struct task *t, struct orr_error *err)
 	if (rc)
 		return rc;
 	t->run = run;
-	t->enqueue = enqueue; /* for what is timed beside others */
-	t->is_waiting = true; /* its other ranks wait for the first, on devices that the gate does not hold up */
+	t->enqueue = enqueue; /* for interference kernels */
+	t->is_waiting = true; /* its other ranks wait for rank 0, on devices that the gate does not block */
 	struct timing unused;
 	return run(t, 1, &unused, err);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Convolutions by cuDNN: the algorithm is the one that its heuristics put first and the workspace allows. */
+/* Convolutions by cuDNN, with the first algorithm of its heuristics that fits into the workspace. */
 #include "calib/cuda/libraries.h"
 
 #include "calib/work.h"
@@ -49,14 +49,14 @@ static int describe(struct task *t, struct convolution *c, struct orr_error *err
 	struct libraries *l = t->gpu->lib;
 	const double *d = t->k.d;
 	bool is_bf16 = !strcmp(t->k.precision, "bf16"), is_short = is_bf16 || !strcmp(t->k.precision, "fp16");
-	/* Tensor cores want channels last. */
+	/* Tensor cores need the channels-last layout. */
 	cudnnTensorFormat_t format = is_short ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW;
 	cudnnDataType_t type = !is_short ? CUDNN_DATA_FLOAT : CUDNN_DATA_HALF;
 #if CUDNN_MAJOR > 8 || (CUDNN_MAJOR == 8 && CUDNN_MINOR >= 1)
 	type = is_bf16 ? CUDNN_DATA_BFLOAT16 : type;
 #else
 	if (is_bf16)
-		return cuda_fail(err, ORR_EINPUT, "cuDNN: bf16 came with 8.1");
+		return cuda_fail(err, ORR_EINPUT, "cuDNN: bf16 needs version 8.1");
 #endif
 	cudnnMathType_t math = is_short ? CUDNN_TENSOR_OP_MATH : !strcmp(t->k.precision, "tf32") ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
 	int r = (int)d[5], padding = (r - 1) / 2, stride = (int)conv_stride(&t->k);
@@ -74,18 +74,18 @@ static int describe(struct task *t, struct convolution *c, struct orr_error *err
 	return ORR_OK;
 }
 
-/* The first that works within a sixteenth of the device's memory. */
+/* Takes the first algorithm that works within a sixteenth of the device's memory. */
 template <typename PERF> static int take_first(struct task *t, struct convolution *c, const PERF *found, int n, struct orr_error *err)
 {
 	for (int i = 0; i < n; i++)
 		if (found[i].status == CUDNN_STATUS_SUCCESS && found[i].memory <= t->gpu->prop.totalGlobalMem / 16) {
 			c->algorithm = (int)found[i].algo;
 			c->workspace_bytes = found[i].memory;
-			/* What it was found for: with another its workspace may not do. */
+			/* The math type of the search; with another one the workspace may be too small. */
 			DNN_DO(t->gpu->lib->dnn.SetConvolutionMathType(c->op, found[i].mathType));
 			return ORR_OK;
 		}
-	return cuda_fail(err, ORR_EINPUT, "cuDNN: has no algorithm for it");
+	return cuda_fail(err, ORR_EINPUT, "cuDNN: no algorithm for this shape");
 }
 
 static int choose(struct task *t, struct convolution *c, struct orr_error *err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Products by cuBLASLt. */
+/* Matrix products by cuBLASLt. */
 #include "calib/cuda/libraries.h"
 
 #include "calib/work.h"
@@ -14,7 +14,7 @@ struct product {
 	cublasLtMatmulAlgo_t algorithm;
 #endif
 	size_t workspace_bytes;
-	float *scale; /* fp8: one, on the device */
+	float *scale; /* fp8: the number 1, on the device */
 };
 
 #ifdef ORR_CUBLASLT
@@ -23,7 +23,7 @@ struct product {
 	do {                                                                                    \
 		cublasStatus_t status_ = (x);                                                   \
 		if (status_ != CUBLAS_STATUS_SUCCESS) {                                         \
-			cuda_fail(err, ORR_EINPUT, "cuBLASLt: " what " gave %d", (int)status_); \
+			cuda_fail(err, ORR_EINPUT, "cuBLASLt: " what " failed with status %d", (int)status_); \
 			return false;                                                           \
 		}                                                                               \
 	} while (0)
@@ -64,9 +64,9 @@ static bool choose(struct product *p, struct orr_error *err)
 	if (rc == CUBLAS_STATUS_SUCCESS)
 		rc = l->lt.MatmulAlgoGetHeuristic(l->lt.handle, p->op, p->x, p->y, p->z, p->z, preference, 1, &found, &n);
 	l->lt.MatmulPreferenceDestroy(preference);
-	LT_DO("its choice of an algorithm", rc);
+	LT_DO("choice of an algorithm", rc);
 	if (n < 1) {
-		cuda_fail(err, ORR_EINPUT, "cuBLASLt: has no algorithm for it");
+		cuda_fail(err, ORR_EINPUT, "cuBLASLt: no algorithm for this shape");
 		return false;
 	}
 	p->algorithm = found.algo;
@@ -80,21 +80,21 @@ static bool scales(struct product *p, struct orr_error *err)
 	const float one = 1;
 	if (cudaMalloc((void **)&p->scale, sizeof one) != cudaSuccess ||
 		cudaMemcpy(p->scale, &one, sizeof one, cudaMemcpyHostToDevice) != cudaSuccess) {
-		cuda_fail(err, ORR_EINPUT, "no memory for a scale");
+		cuda_fail(err, ORR_EINPUT, "out of memory for the fp8 scale");
 		return false;
 	}
 	LT_DO("a scale", l->lt.MatmulDescSetAttribute(p->op, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &p->scale, sizeof p->scale));
 	LT_DO("a scale", l->lt.MatmulDescSetAttribute(p->op, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &p->scale, sizeof p->scale));
 	return true;
 #else
-	cuda_fail(err, ORR_EINPUT, "this module was built with a CUDA before fp8");
+	cuda_fail(err, ORR_EINPUT, "this module was built with a CUDA version without fp8");
 	return false;
 #endif
 }
 
 /*
- * cuBLASLt is column-major: c^T = b^T a^T. What lies in memory as a row-major a (m x k) is a column-major a^T
- * (k x m), so that a is read as it is unless it is stored transposed, and so is b.
+ * cuBLASLt is column-major: c^T = b^T a^T. A row-major a (m x k) has the memory layout of a column-major a^T
+ * (k x m), so a is read as is unless it is stored transposed; the same holds for b.
  */
 static bool set_up(struct product *p, const char *precision, bool ta, bool tb, double m, double n, double k, int batch,
 	struct orr_error *err)
@@ -103,7 +103,7 @@ static bool set_up(struct product *p, const char *precision, bool ta, bool tb, d
 	cublasComputeType_t compute = strcmp(precision, "tf32") ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_32F_FAST_TF32;
 	cublasOperation_t op_x = tb ? CUBLAS_OP_T : CUBLAS_OP_N, op_y = ta ? CUBLAS_OP_T : CUBLAS_OP_N;
 	cudaDataType_t type = type_of(precision, false);
-	LT_DO("an operation", l->lt.MatmulDescCreate(&p->op, compute, CUDA_R_32F));
+	LT_DO("creation of an operation", l->lt.MatmulDescCreate(&p->op, compute, CUDA_R_32F));
 	LT_DO("a transposition", l->lt.MatmulDescSetAttribute(p->op, CUBLASLT_MATMUL_DESC_TRANSA, &op_x, sizeof op_x));
 	LT_DO("a transposition", l->lt.MatmulDescSetAttribute(p->op, CUBLASLT_MATMUL_DESC_TRANSB, &op_y, sizeof op_y));
 	if (!strcmp(precision, "fp8") && !scales(p, err))
@@ -118,7 +118,7 @@ struct product *product_new(struct gpu *g, const char *precision, bool ta, bool 
 	struct product *p = (struct product *)calloc(1, sizeof *p);
 	if (!p || !g->lib->lt.handle) {
 		free(p);
-		cuda_fail(err, ORR_EINPUT, "there is no cuBLASLt");
+		cuda_fail(err, ORR_EINPUT, "cuBLASLt is not available");
 		return NULL;
 	}
 	p->gpu = g;
@@ -134,7 +134,7 @@ int product_run(struct product *p, const void *a, const void *b, void *c, void *
 	const float one = 1, zero = 0;
 	cublasStatus_t rc = p->gpu->lib->lt.Matmul(p->gpu->lib->lt.handle, p->op, &one, b, p->x, a, p->y, &zero, c, p->z, c, p->z,
 		&p->algorithm, workspace, p->workspace_bytes, stream);
-	return rc == CUBLAS_STATUS_SUCCESS ? ORR_OK : cuda_fail(err, ORR_EINPUT, "cublasLtMatmul gave %d", (int)rc);
+	return rc == CUBLAS_STATUS_SUCCESS ? ORR_OK : cuda_fail(err, ORR_EINPUT, "cublasLtMatmul failed with status %d", (int)rc);
 }
 
 void product_free(struct product *p)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Our own kernels: input data, gates, and those that memory bounds. Loads and stores are of 16 bytes. */
+/* Kernels of the module: input data, gates, and memory-bound kernels. Loads and stores are 16 bytes wide. */
 #include "calib/cuda/module.h"
 
 #include <cuda_bf16.h>
@@ -29,7 +29,7 @@ template <typename T> __device__ static inline T to(float x);
 template <> __device__ inline float to<float>(float x) { return x; }
 template <> __device__ inline __half to<__half>(float x) { return __float2half(x); }
 template <> __device__ inline __nv_bfloat16 to<__nv_bfloat16>(float x) { return __float2bfloat16(x); }
-/* fp8 as bytes: any bits but the top one of the exponent, so no NaN; |x| < 2 in e4m3. */
+/* fp8 as random bytes without the top bit of the exponent: no NaN, and |x| < 2 in e4m3. */
 template <> __device__ inline unsigned char to<unsigned char>(float x)
 {
 	return (unsigned char)(mix(__float_as_uint(x)) & 0xbf);
@@ -62,7 +62,7 @@ void fill_normal(void *out, size_t bytes, const char *precision, uint64_t seed, 
 		fill_kernel<<<grid_of(bytes / 4), THREADS, 0, s>>>((float *)out, bytes / 4, seed);
 }
 
-/* Zipf with exponent 1 by inverting its continuous form; ranks are scattered over the table. */
+/* Zipf with exponent 1 by inversion of its continuous form; ranks are scattered over the table. */
 __global__ static void index_kernel(unsigned *out, size_t n, double table, bool is_zipf, uint64_t seed)
 {
 	for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += (size_t)gridDim.x * blockDim.x) {
@@ -85,7 +85,7 @@ void nothing(cudaStream_t s)
 	nothing_kernel<<<1, 1, 0, s>>>();
 }
 
-/* Gives up after two seconds, so that a mistake of the host costs a measurement and not the machine. */
+/* Spins until the gate opens, for at most two seconds: an error of the host then costs one measurement, not the machine. */
 __global__ static void spin_kernel(volatile unsigned *gate)
 {
 	long long start = clock64();
@@ -98,7 +98,7 @@ void spin_until(unsigned *gate, cudaStream_t s)
 	spin_kernel<<<1, 1, 0, s>>>(gate);
 }
 
-/* By a clock that does not change its pace with the multiprocessors'. */
+/* Reads a timer whose rate is independent of the multiprocessors' clock. */
 __device__ static inline unsigned long long nanoseconds(void)
 {
 	unsigned long long t;
@@ -117,12 +117,12 @@ __global__ static void busy_kernel(unsigned long long length_ns, volatile unsign
 
 void busy_for(const struct gpu *g, double seconds, unsigned *started, cudaStream_t s)
 {
-	/* 512 threads divide what every generation holds: 1024, 1536 or 2048 a multiprocessor. All blocks run at once. */
+	/* 512 divides the threads per multiprocessor of every generation (1024, 1536 or 2048), so all blocks run at once. */
 	unsigned each = (unsigned)g->prop.maxThreadsPerMultiProcessor / 512, blocks = (unsigned)g->prop.multiProcessorCount * each;
 	busy_kernel<<<blocks, 512, 0, s>>>((unsigned long long)(1e9 * seconds), started);
 }
 
-/* ---- element-wise: 16 bytes a thread */
+/* ---- element-wise: 16 bytes per thread */
 
 template <typename T> struct alignas(16) pack {
 	enum { N = 16 / sizeof(T) };
@@ -188,7 +188,7 @@ template <typename T> __global__ static void reduce_kernel(const pack<T> *x, flo
 		atomicAdd(out, sum);
 }
 
-/* A block a row, which stays in registers: at most ROW_PACKS packs a thread. */
+/* One block per row. The row stays in registers: at most ROW_PACKS packs per thread. */
 enum { ROW_PACKS = 8 };
 
 template <typename T> __global__ static void gelu_kernel(const pack<T> *x, const pack<T> *bias, pack<T> *y, unsigned packs)
@@ -258,7 +258,7 @@ template <typename T, int op> __global__ static void row_kernel(const pack<T> *x
 	}
 }
 
-/* Threads so that a row's packs are dealt out evenly, in whole warps. */
+/* Returns the number of threads, in whole warps, that divides a row's packs evenly. */
 static unsigned row_threads(unsigned packs)
 {
 	unsigned threads = (packs + 31) / 32 * 32;
@@ -301,7 +301,7 @@ void bias_gelu_rows(const char *precision, const void *x, const void *bias, void
 		rows<float>(OP_GELU, x, bias, y, n, columns, s);
 }
 
-/* Rows of 2^shift packs: dividing 64-bit numbers would take longer than fetching what they point to. */
+/* Rows have 2^shift packs, because a 64-bit division would take longer than the load. */
 __global__ static void gather_kernel(const uint4 *table, const unsigned *index, uint4 *out, size_t n, unsigned shift)
 {
 	size_t rest = ((size_t)1 << shift) - 1;
@@ -349,7 +349,7 @@ template <typename T> static void stream_op(struct task *t, int op, size_t n, cu
 	const pack<T> *x = (const pack<T> *)task_buffer(t, 0), *y = (const pack<T> *)task_buffer(t, 2);
 	pack<T> *z = (pack<T> *)task_buffer(t, 1);
 	n /= pack<T>::N;
-	if (op == OP_REDUCE) { /* partial sums of whole blocks: a few for each multiprocessor */
+	if (op == OP_REDUCE) { /* partial sums per block; a few blocks per multiprocessor */
 		unsigned most = (unsigned)t->gpu->prop.multiProcessorCount * 8, blocks = grid_of(n);
 		reduce_kernel<T><<<blocks < most ? blocks : most, THREADS, 0, s>>>(x, (float *)t->buffer[3], n);
 	} else if (op == OP_COPY) {
@@ -382,7 +382,7 @@ static int memory_enqueue(struct task *t, cudaStream_t s, struct orr_error *err)
 		stream_op<__half>(t, op, n, s);
 	else
 		stream_op<float>(t, op, n, s);
-	return rc ? cuda_fail(err, ORR_EINPUT, "rows of %zu do not fit a block", columns) : ORR_OK;
+	return rc ? cuda_fail(err, ORR_EINPUT, "rows of %zu: too long for one block", columns) : ORR_OK;
 }
 
 static int gather_enqueue(struct task *t, cudaStream_t s, struct orr_error *err)
@@ -444,7 +444,7 @@ int memory_prepare(struct task *t, struct orr_error *err)
 	}
 	int op = memory_op_of(t->k.op);
 	if (op < 0)
-		return cuda_fail(err, ORR_EINPUT, "no such kernel");
+		return cuda_fail(err, ORR_EINPUT, "unknown kernel");
 	t->bytes[0] = (size_t)(size * t->k.d[0] * columns);
 	t->bytes[1] = op == OP_REDUCE ? 0 : t->bytes[0];
 	t->bytes[2] = op == OP_TRIAD || op == OP_ADD ? t->bytes[0] : 0;

@@ -22,7 +22,7 @@ __attribute__((format(printf, 3, 4))) static void append(char *to, size_t size, 
 	va_end(ap);
 }
 
-/* By its name, as the system finds it, then where the toolkit that built this had it. */
+/* Opens a library by name on the system's search path, then in the folder of the toolkit that built this module. */
 static void *open_library(const char *soname)
 {
 	void *lib = dlopen(soname, RTLD_NOW | RTLD_LOCAL);
@@ -37,7 +37,7 @@ static void *open_library(const char *soname)
 }
 
 #if defined ORR_CUBLASLT || defined ORR_CUDNN || defined ORR_NCCL
-/* All of them, or false with the name of the first that is not there. */
+/* Functions to resolve, all or none. */
 struct wanted {
 	const char *name;
 	void **at;
@@ -65,7 +65,7 @@ static bool open_all(struct libraries *l, const char *title, const char *soname,
 	}
 	if (find_all(lib, want, n, &lacking))
 		return true;
-	append(l->missing, sizeof l->missing, "%s (has no %s)", title, lacking);
+	append(l->missing, sizeof l->missing, "%s (lacks %s)", title, lacking);
 	return false;
 }
 #endif
@@ -88,7 +88,7 @@ static void open_lt(struct libraries *l)
 	int rc = l->lt.Create(&l->lt.handle);
 	if (rc) {
 		l->lt.handle = NULL;
-		append(l->missing, sizeof l->missing, "cuBLASLt (cublasLtCreate gave %d)", rc);
+		append(l->missing, sizeof l->missing, "cuBLASLt (cublasLtCreate failed with status %d)", rc);
 		return;
 	}
 	size_t v = l->lt.GetVersion();
@@ -112,10 +112,10 @@ static void open_dnn(struct libraries *l)
 	int rc = l->dnn.Create(&l->dnn.handle);
 	if (rc) {
 		l->dnn.handle = NULL;
-		append(l->missing, sizeof l->missing, "cuDNN (cudnnCreate gave %d)", rc);
+		append(l->missing, sizeof l->missing, "cuDNN (cudnnCreate failed with status %d)", rc);
 		return;
 	}
-	/* From version 9 on the major number counts ten thousands. */
+	/* The major version is in ten thousands since version 9, in thousands before. */
 	size_t v = l->dnn.GetVersion(), unit = v >= 90000 ? 10000 : 1000;
 	append(l->found, sizeof l->found, "cuDNN %zu.%zu.%zu", v / unit, v % unit / 100, v % 100);
 }
@@ -135,7 +135,7 @@ static void open_nccl(struct libraries *l)
 }
 #endif
 
-/* The first three it must have; of the others, what is not there is not known. */
+/* The first three functions are required; a value whose function is missing is unknown. */
 static void open_nvml(struct libraries *l, const struct gpu *g)
 {
 	void *lib = open_library("libnvidia-ml.so.1");
@@ -155,7 +155,7 @@ static void open_nvml(struct libraries *l, const struct gpu *g)
 	F(DeviceGetMigMode);
 	F(SystemGetDriverVersion);
 #undef F
-	if (lib && !l->nvml.DeviceGetCurrentClocksThrottleReasons) /* its name since driver 535 */
+	if (lib && !l->nvml.DeviceGetCurrentClocksThrottleReasons) /* the name since driver 535 */
 		*(void **)&l->nvml.DeviceGetCurrentClocksThrottleReasons = dlsym(lib, "nvmlDeviceGetCurrentClocksEventReasons");
 	if (!l->nvml.Init_v2 || !l->nvml.Shutdown || !l->nvml.DeviceGetHandleByPciBusId_v2 ||
 		cudaDeviceGetPCIBusId(bus, sizeof bus, g->index) != cudaSuccess || l->nvml.Init_v2() ||
@@ -177,17 +177,17 @@ struct libraries *libraries_open(const struct gpu *g)
 #ifdef ORR_CUBLASLT
 	open_lt(l);
 #else
-	append(l->missing, sizeof l->missing, "cuBLASLt (not there when this was built)");
+	append(l->missing, sizeof l->missing, "cuBLASLt (absent at build time)");
 #endif
 #ifdef ORR_CUDNN
 	open_dnn(l);
 #else
-	append(l->missing, sizeof l->missing, "cuDNN (not there when this was built)");
+	append(l->missing, sizeof l->missing, "cuDNN (absent at build time)");
 #endif
 #ifdef ORR_NCCL
 	open_nccl(l);
 #else
-	append(l->missing, sizeof l->missing, "NCCL (not there when this was built)");
+	append(l->missing, sizeof l->missing, "NCCL (absent at build time)");
 #endif
 	open_nvml(l, g);
 	return l;
@@ -242,7 +242,7 @@ void libraries_describe(const struct libraries *l, char *out, size_t size)
 
 void libraries_clocks(const struct libraries *l, struct backend_clocks *out)
 {
-	/* nvmlClocksThrottleReasons; idle and clocks set by an application are no throttling. */
+	/* nvmlClocksThrottleReasons; idle and application clocks are not throttling. */
 	static const struct {
 		unsigned long long bit;
 		const char *name;

@@ -2,9 +2,9 @@
 /*
  * libraries.h - cuBLASLt, cuDNN, NCCL and NVML, opened at run time
  *
- * Headers give types where configure found them (ORR_CUBLASLT, ORR_CUDNN, ORR_NCCL); functions come from
- * dlsym(). A library that lacks one of them counts as not there. NVML has no header in the toolkit's smallest form,
- * so that the few functions used are declared here (NVML API reference).
+ * Types come from the headers that configure found (ORR_CUBLASLT, ORR_CUDNN, ORR_NCCL), functions from
+ * dlsym(). A library that lacks one of the functions is treated as absent. The smallest toolkit has no header of NVML,
+ * so the few functions used are declared here (NVML API reference).
  */
 #ifndef ORR_CALIB_CUDA_LIBRARIES_H
 #define ORR_CALIB_CUDA_LIBRARIES_H
@@ -26,7 +26,7 @@ struct libraries {
 	char found[256];   /* "cuBLASLt 13.0, .." */
 #ifdef ORR_CUBLASLT
 	struct {
-		cublasLtHandle_t handle; /* NULL: not there */
+		cublasLtHandle_t handle; /* NULL: absent */
 #define LT(name) decltype(&cublasLt##name) name
 		LT(Create);
 		LT(Destroy);
@@ -76,7 +76,7 @@ struct libraries {
 #ifdef ORR_NCCL
 	struct {
 		bool is_there;
-		ncclComm_t comm[MAX_GPUS + 1][MAX_GPUS]; /* of so many ranks; NULL: not made yet */
+		ncclComm_t comm[MAX_GPUS + 1][MAX_GPUS]; /* by number of ranks; NULL: not created yet */
 #define NCCL(name) decltype(&nccl##name) name
 		NCCL(GetVersion);
 		NCCL(GetErrorString);
@@ -93,7 +93,7 @@ struct libraries {
 	} nccl;
 #endif
 	struct {
-		void *device; /* NULL: not there */
+		void *device; /* NULL: absent */
 		int (*Init_v2)(void);
 		int (*Shutdown)(void);
 		int (*DeviceGetHandleByPciBusId_v2)(const char *bus, void **device);
@@ -112,7 +112,7 @@ struct libraries {
 
 struct libraries *libraries_open(const struct gpu *g);
 void libraries_close(struct libraries *l);
-/* "key=value" lines of what NVML says of the device itself; "" if it says nothing. */
+/* Writes NVML's description of the device as "key=value" lines; "" if there is none. */
 void libraries_describe(const struct libraries *l, char *out, size_t size);
 void libraries_clocks(const struct libraries *l, struct backend_clocks *out);
 

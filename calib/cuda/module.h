@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * module.h - the inside of orr_calib_cuda.so
+ * module.h - internal interface of orr_calib_cuda.so
  *
- * The module exports one symbol, orr_calib_backend(). It holds the CUDA runtime itself; cuBLASLt, cuDNN, NCCL and NVML
- * are opened when the module opens a device, each optional: without one, its kinds of kernel are not in the list. It
- * calls nothing of the program.
+ * The module exports one symbol, orr_calib_backend(). It links the CUDA runtime statically. cuBLASLt, cuDNN, NCCL and NVML
+ * are opened when the module opens a device. Each is optional: without it, its kinds of kernel are not listed. The
+ * module calls no function of the program.
  *
- * A task is a kernel of one shape that is ready to run: enqueue() puts one call on a stream. Calls are timed by events
- * behind a kernel that spins until the host has handed all of them over, so that the cost of handing over is
- * not in their time. Invariant: nothing that waits for the device (allocation, first use of a kernel or plan, a full
- * queue of launches: 1024, so at most BATCH_CALLS calls of up to 16 kernels) happens while that kernel spins; prepare()
+ * A task is a kernel of one shape, ready to run: enqueue() puts one call on a stream. Events time the calls
+ * behind a kernel that spins until the host has issued all of them, so that the times exclude the cost of issuing.
+ * Invariant: nothing that waits for the device happens while that kernel spins: no allocation, no first use of a kernel or
+ * plan, no full launch queue (it holds 1024, hence at most BATCH_CALLS calls of up to 16 kernels). prepare()
  * therefore makes each call once.
  */
 #ifndef ORR_CALIB_CUDA_MODULE_H
@@ -26,15 +26,15 @@ enum { TASK_BUFFERS = 6, BATCH_CALLS = 64, WORKSPACE_BYTES = 64 << 20, HOST_BYTE
 struct libraries;
 
 struct gpu {
-	int index, count; /* count: GPUs that can be used together with it */
+	int index, count; /* count: GPUs in the machine */
 	cudaDeviceProp prop;
 	uint64_t seed;
-	cudaStream_t stream, other; /* other: what runs beside */
+	cudaStream_t stream, other; /* other: for the concurrent kernel */
 	cudaEvent_t begin, end;
-	volatile unsigned *gate; /* host memory that the device reads: 1 lets the calls go */
+	volatile unsigned *gate; /* host memory that the device polls; 1: open */
 	unsigned *gate_on_device;
-	void *workspace, *other_workspace; /* of products on either stream: two that run at once must not share one */
-	void *pinned, *pageable;           /* HOST_BYTES each, once they are needed */
+	void *workspace, *other_workspace; /* of products, one per stream: concurrent products must not share one */
+	void *pinned, *pageable;           /* HOST_BYTES each, allocated on first use */
 	struct libraries *lib;
 	struct kernel_kind kind[MAX_KINDS];
 	size_t n_kinds;
@@ -44,19 +44,19 @@ struct task {
 	struct gpu *gpu;
 	struct kernel k;
 	int (*enqueue)(struct task *t, cudaStream_t stream, struct orr_error *err);
-	/* Those that are not timed by events: NULL for the rest. */
+	/* For tasks that are not timed by events; NULL for the others. */
 	int (*run)(struct task *t, uint32_t times, struct timing *out, struct orr_error *err);
 	void (*drop)(struct task *t); /* frees own; may be NULL */
 	void *own;
 	char *buffer[TASK_BUFFERS];
 	size_t bytes[TASK_BUFFERS]; /* of one copy */
 	uint32_t copies, turn;
-	bool is_waiting; /* a call waits for the device: no gate */
+	bool is_waiting; /* a call waits for the device, so no gate */
 };
 
-/* Fills in *err, returns code. */
+/* Sets *err and returns code. */
 int cuda_fail(struct orr_error *err, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* ORR_EINPUT if only this kernel cannot be had (memory, support), ORR_EFAIL if the device is lost. */
+/* Sets *err. Returns ORR_EINPUT if only this kernel fails (memory, support), ORR_EFAIL if the device is lost. */
 int cuda_refuse(struct orr_error *err, cudaError_t e, const char *what);
 #define CUDA_DO(x)                                                \
 	do {                                                      \
@@ -65,20 +65,20 @@ int cuda_refuse(struct orr_error *err, cudaError_t e, const char *what);
 			return cuda_refuse(err, cuda_error_, #x); \
 	} while (0)
 
-/* Of the current copy. */
+/* Returns buffer i of the current copy. */
 static inline char *task_buffer(const struct task *t, int i)
 {
 	return t->buffer[i] + t->bytes[i] * (t->turn % t->copies);
 }
 
-/* Allocates t->bytes[] (times copies, if the cache is to be cold) and fills them with normal numbers of the precision. */
+/* Allocates t->bytes[] (times the number of copies, for a cold cache) and fills them with normal random numbers of the precision. */
 int task_buffers(struct task *t, const char *precision, struct orr_error *err);
 struct task *task_new(struct gpu *g, const struct kernel *k);
 void task_free(struct task *t);
 /* Times calls of t on g->stream by events. */
 int task_time(struct task *t, uint32_t times, struct timing *out, struct orr_error *err);
 
-/* Each sets up enqueue or run, buffers and plans. */
+/* Each sets enqueue or run, buffers and plans. */
 int gemm_prepare(struct task *t, struct orr_error *err);
 int conv_prepare(struct task *t, struct orr_error *err);
 int memory_prepare(struct task *t, struct orr_error *err); /* also gather and update */
@@ -90,7 +90,7 @@ int preemption_prepare(struct task *t, struct orr_error *err);
 int learners_prepare(struct task *t, struct orr_error *err);
 int collective_prepare(struct task *t, struct orr_error *err);
 
-/* Any of the above, by the kernel's family. */
+/* Calls the function of the kernel's family. */
 struct task *task_prepare(struct gpu *g, const struct kernel *k, struct orr_error *err);
 
 /* kernels.cu */
@@ -98,7 +98,7 @@ void fill_normal(void *to, size_t bytes, const char *precision, uint64_t seed, c
 void fill_index(unsigned *to, size_t n, double table, bool is_zipf, uint64_t seed, cudaStream_t stream);
 void spin_until(unsigned *gate, cudaStream_t stream);
 void nothing(cudaStream_t stream);
-/* All multiprocessors busy for so long. */
+/* Keeps all multiprocessors busy for `seconds`. */
 void busy_for(const struct gpu *g, double seconds, unsigned *started, cudaStream_t stream);
 void softmax_rows(const char *precision, const void *x, void *y, size_t rows, size_t columns, cudaStream_t stream);
 void sgd_step(float *weight, const float *gradient, size_t n, cudaStream_t stream);
@@ -106,14 +106,14 @@ void bias_gelu_rows(const char *precision, const void *x, const void *bias, void
 /* attention.cu; fp16; o, q: heads x dim; k, v: heads x seq x dim; dim 64 or 128. */
 void decode_heads(const void *q, const void *k, const void *v, void *o, size_t heads, int seq, int dim, cudaStream_t s);
 
-/* A product without a task of its own: row-major c (m x n) = a b, `batch` of them one after the other. */
+/* A product without a task: row-major c (m x n) = a b, `batch` of them in contiguous memory. */
 struct product;
-/* workspace_bytes: what product_run() will be given, which the choice of an algorithm depends on. */
+/* workspace_bytes: size of the workspace for product_run(); the choice of the algorithm depends on it. */
 struct product *product_new(struct gpu *g, const char *precision, bool ta, bool tb, double m, double n, double k, double batch,
 	size_t workspace_bytes, struct orr_error *err);
-/* No other product may be using the workspace: its partial sums, and the flags by which blocks wait for each other, are there. */
+/* Requires exclusive use of the workspace, which holds partial sums and the flags of waiting blocks. */
 int product_run(struct product *p, const void *a, const void *b, void *c, void *workspace, cudaStream_t stream, struct orr_error *err);
-/* The one of g->stream or g->other. */
+/* Returns the workspace of g->stream or g->other. */
 static inline void *workspace_of(const struct gpu *g, cudaStream_t stream)
 {
 	return stream == g->other ? g->other_workspace : g->workspace;

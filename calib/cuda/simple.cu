@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Launches, copies, and how long something urgent waits for what is running. */
+/* Launches, copies, and the wait of an urgent launch behind running kernels. */
 #include "calib/cuda/module.h"
 
 #include <math.h>
@@ -153,7 +153,7 @@ int copy_prepare(struct task *t, struct orr_error *err)
 		return cuda_fail(err, ORR_EINPUT, "host buffers hold 256 MiB");
 	t->bytes[0] = (size_t)t->k.size;
 	t->bytes[1] = !strcmp(t->k.op, "d2d") ? t->bytes[0] : 0;
-	t->is_waiting = is_pageable; /* such a copy returns when it is done */
+	t->is_waiting = is_pageable; /* a pageable copy returns when it is complete */
 	t->enqueue = copy_enqueue;
 	int rc = !is_host ? ORR_OK : is_pageable ? need_pageable(t->gpu, err) : need_pinned(t->gpu, err);
 	if (!rc && !strcmp(t->k.op, "peer"))
@@ -187,9 +187,9 @@ static int wait_once(struct task *t, struct urgent *u, double *seconds, struct o
 	for (int i = 0; i < LONG_QUEUE; i++)
 		busy_for(g, length, i ? NULL : g->gate_on_device, u->low);
 	double limit = now() + 2;
-	while (!*g->gate && now() < limit) /* the first has begun */
+	while (!*g->gate && now() < limit) /* until the first kernel has started */
 		;
-	/* Somewhere in the middle of a kernel, a different place each time. */
+	/* Launches in the middle of a kernel, at a different phase each time. */
 	double until = now() + length * (0.5 + (double)(t->turn++ % 8));
 	while (now() < until)
 		;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Kernels that share the device: one beside another, and many small training steps at once. */
+/* Kernels that share the device: two concurrent kernels, and many small training steps at once. */
 #include "calib/cuda/module.h"
 
 #include "calib/work.h"
@@ -7,11 +7,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- interference: t is timed while `beside` goes on in the other stream */
+/* ---- interference: t is timed while `beside` runs in the other stream */
 
 struct pair {
 	struct task *main, *beside;
-	double main_s, beside_s; /* of a call, alone */
+	double main_s, beside_s; /* seconds of a call alone */
 };
 
 static void drop_pair(struct task *t)
@@ -22,7 +22,7 @@ static void drop_pair(struct task *t)
 	free(p);
 }
 
-/* The kernel `what` of about the size that the sweep asks for of k->op. */
+/* Returns the kernel `what`, of about the size that the sweep requests for k->op. */
 static struct task *part(struct gpu *g, const char *what, const struct kernel *k, struct orr_error *err)
 {
 	struct kernel own;
@@ -53,7 +53,7 @@ static struct task *part(struct gpu *g, const char *what, const struct kernel *k
 		own.ranks = g->count;
 		own.nodes = 1;
 	} else {
-		cuda_fail(err, ORR_EINPUT, "nothing of the name %s runs beside others", what);
+		cuda_fail(err, ORR_EINPUT, "kernel %s cannot run beside others", what);
 		return NULL;
 	}
 	kernel_work(&own);
@@ -61,8 +61,8 @@ static struct task *part(struct gpu *g, const char *what, const struct kernel *k
 }
 
 /*
- * Enough calls beside that they outlast the timed ones, even if those take twice as long as alone; if they were
- * over before, the measurement is not one, and is made again with more.
+ * Issues enough calls of `beside` to outlast the timed calls, even if those take twice their time alone. If `beside`
+ * ends first, the measurement is invalid and is repeated with more calls.
  */
 static int run_beside(struct task *t, uint32_t times, struct timing *out, struct orr_error *err)
 {
@@ -74,7 +74,7 @@ static int run_beside(struct task *t, uint32_t times, struct timing *out, struct
 		int rc = ORR_OK;
 		for (int i = 0; !rc && i < (int)fmin(calls, 900); i++, p->beside->turn++) {
 			rc = p->beside->enqueue(p->beside, g->other, err);
-			if (!i && !rc) /* the timed ones begin when the first of the others has */
+			if (!i && !rc) /* the timed calls start after the first call of the others */
 				CUDA_DO(cudaEventRecord(g->end, g->other));
 		}
 		CUDA_DO(cudaStreamWaitEvent(g->stream, g->end, 0));
@@ -133,7 +133,7 @@ int interference_prepare(struct task *t, struct orr_error *err)
 
 /*
  * ---- learners: d0 streams, each with a small training step of a layer of 512 x 512 at batch 64: forward, activation,
- * gradients of data and weights, SGD; as a graph, so that the host is not what limits them
+ * gradients of data and weights, SGD. The step is a graph, so that the host is not the bottleneck
  */
 
 enum { MAX_LEARNERS = 16, WIDTH = 512, SAMPLES = 64, LAYERS = 4, OWN_WORKSPACE = 4 << 20 };
@@ -144,7 +144,7 @@ struct learners {
 	cudaStream_t stream[MAX_LEARNERS];
 	cudaGraphExec_t step[MAX_LEARNERS];
 	cudaEvent_t begin, end[MAX_LEARNERS];
-	float *memory[MAX_LEARNERS]; /* weights, their gradients, activations, their gradients, biases */
+	float *memory[MAX_LEARNERS]; /* weights and their gradients, activations and their gradients, biases */
 	void *workspace[MAX_LEARNERS];
 };
 
@@ -198,7 +198,7 @@ static int make_learner(struct task *t, struct learners *l, int i, struct orr_er
 	CUDA_DO(cudaMalloc((void **)&l->memory[i], floats * sizeof(float)));
 	CUDA_DO(cudaMalloc(&l->workspace[i], OWN_WORKSPACE));
 	fill_normal(l->memory[i], floats * sizeof(float), "fp32", t->gpu->seed + (uint64_t)i, l->stream[i]);
-	int rc = one_step(l, i, err); /* loads and plans, outside of the capture */
+	int rc = one_step(l, i, err); /* loads and plans outside the capture */
 	if (rc)
 		return rc;
 	CUDA_DO(cudaStreamSynchronize(l->stream[i]));
@@ -236,11 +236,11 @@ int learners_prepare(struct task *t, struct orr_error *err)
 		return cuda_fail(err, ORR_EFAIL, "out of memory");
 	t->own = l;
 	t->drop = drop_learners;
-	t->is_waiting = true; /* graphs on many streams do not fit behind one gate */
+	t->is_waiting = true; /* one gate cannot hold graphs on many streams */
 	l->n = (int)t->k.d[0];
 	if (l->n < 1 || l->n > MAX_LEARNERS) {
 		l->n = 0;
-		return cuda_fail(err, ORR_EINPUT, "from 1 to 16 learners");
+		return cuda_fail(err, ORR_EINPUT, "expected 1 to 16 learners");
 	}
 	CUDA_DO(cudaEventCreateWithFlags(&l->begin, cudaEventDisableTiming));
 	l->forward = product_new(t->gpu, "fp32", false, false, SAMPLES, WIDTH, WIDTH, 1, OWN_WORKSPACE, err);

@@ -267,10 +267,7 @@ static const struct world_flag flags[] = {
 };
 /* clang-format on */
 
-static size_t kept(const struct run_result *r)
-{
-	return r->n_iterations;
-}
+static const struct report_file files[] = { { "iterations", false }, { "devices", false }, { NULL, false } };
 
 const struct world world_step = { .name = "step",
 	.doc = "run training iterations of a model under several step policies",
@@ -295,7 +292,7 @@ const struct world world_step = { .name = "step",
 	.examples = "Example: how much a parameter server costs, on four machines with 10 Gb/s between them:\n"
 		    "  orrery step vgg16 --cluster 4x1:v100 --network star:bw=10Gbps \\\n"
 		    "    --policy parameter-server,allreduce --timeline vgg16.json\n",
-	.rows = { "iterations", kept },
+	.form = { .files = files, .counted = "iterations", .series_if_any = true },
 	.open = open_step,
 	.run = run_step,
 	.finish = finish_step,

@@ -160,7 +160,7 @@ s/"trace": /"trase": /|x.json: unknown key "trase"; did you mean trace
 s/"spot"/"spots"/|x.json: $.world: expected "jobs", "step", "serve", "spot" or "mixed", found "spots"
 s/"trace": [^,]*, //|x.json: no trace is named
 s/three.csv/absent.csv/|absent.csv: No such file or directory
-s/three.csv/unknown.csv/|unknown.csv:3: node "b" is removed before it was added; repair=drop leaves such rows out
+s/three.csv/unknown.csv/|unknown.csv:3: node "b" is removed before it was added; repair=drop skips such rows
 s/three.csv/hazard:q=1/|generator hazard: no parameter "q"; did you mean p
 s/three.csv/churn:length=0/|churn:length=0: neither this trace nor job slow has an end: give the length of the trace (length=..) or --until
 s/"job": [^,]*, //|x.json: no job is named (--job NAME or FILE.json; orrery model list --elastic shows those that ship)

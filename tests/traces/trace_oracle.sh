@@ -1,13 +1,13 @@
-# trace info prints the exact counts of each real trace's README.
+# trace info prints the exact counts in the README of each real trace.
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
-# Expected values: the "Measured" sections of the READMEs beside the traces, which
-# were computed by other programs. Percentages and means are given there with one
-# decimal, so they are compared after rounding to it.
+# Expected values: the "Measured" sections of these READMEs, computed by other
+# programs. Their percentages and means have one decimal, so values are rounded to
+# one decimal before they are compared.
 . "$srcdir/tests/tap.sh"
 
 info() { "$ORRERY" trace info "$@" >"$work/info" 2>"$work/error" || cat "$work/error"; }
-# fact NAME: the value behind a name
+# fact NAME: the value of a fact
 fact() { awk -v k="$1 " 'index($0, k) == 1 { s = substr($0, length(k)); sub(/^ +/, "", s); print s; exit }' "$work/info"; }
 # dist NAME: n mean sd min p25 p50 p75 p90 p95 p99 max sum, decimals rounded to one
 dist() {
