@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# orrery net flows: the form of its input and output, and what it says to bad input. The expected
-# times are arithmetic, written beside each case.
+# orrery net flows: formats of input and output, and messages for invalid input. Expected times are computed beside
+# each case.
 . "${srcdir:-.}/tests/tap.sh"
 
 links=$work/links.csv
@@ -17,12 +17,12 @@ refused() {
 }
 
 # 10 B/s, latency 0.5 s. A: 10 B at 0. B: 10 B at 1. A drains from 0.5, B from 1.5: A has sent 10 B at 1.5,
-# so each has the link alone: 1.5 and 2.5.
+# so each has the link to itself: 1.5 and 2.5.
 printf 'link,bandwidth_Bps,latency_s\nl,10,0.5\n' >"$links"
 printf 'links,start_s,bytes,dst,src,step,id,colour\nl,1,10,y,x,-1,"B,1",red\nl,0,10,y,x,-1,A,\n' >"$flows"
 is "$(net)" "id,start_s,finish_s
 \"B,1\",1,2.5
-A,0,1.5" "columns in any order, others ignored; rows in the order of the file"
+A,0,1.5" "columns in any order, unknown ones ignored; rows in file order"
 
 # Steps: two flows share 10 B/s (10 and 30 B): 0.5 + 2 = 2.5 and 0.5 + 4 = 4.5; step 1 starts at 4.5: 4.5 + 0.5 + 1 = 6.
 # Step 2 is step 0 again: 6 + 2.5 and 6 + 4.5.
@@ -34,7 +34,7 @@ want="id,start_s,finish_s
 3,6,8.5
 4,6,10.5"
 is "$(net --check)" "$want" "a step starts when the last flow of the step before has ended"
-like "$(net --json)" '"steps_simulated":	2,' "a step like an earlier one is not simulated again"
+like "$(net --json)" '"steps_simulated":	2,' "a step equal to an earlier one is not simulated again"
 # With another flow in the file (on a link of its own) every step is; the times stay the same.
 printf 'm,1,0\n' >>"$links"
 printf '5,-1,a,b,100,0,m\n' >>"$flows"
@@ -57,7 +57,7 @@ printf 'id,step,src,dst,bytes,start_s,links\na,-1,x,y,12,1,l;n\nb,-1,x,y,6,0,l;m
 is "$(net --rtt-weighted)" "id,start_s,finish_s
 a,1,4
 b,0,4" "--rtt-weighted: shares in proportion to 1 / latency"
-# Equal shares, 4.5 B/s each: b ends at 2 + 6/4.5, when a has 6 B left and the link alone.
+# Equal shares, 4.5 B/s each: b ends at 2 + 6/4.5, when a has 6 B left and the link to itself.
 is "$(net | awk -F, 'NR > 1 { printf "%.6f ", $3 }')" "4.000000 3.333333 " "without: equal shares"
 
 l='l,10,0\n'

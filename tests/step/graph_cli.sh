@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Graphs, schedules, networks and models as files at the command line: the same times as the policies that make
-# such graphs, a hash over contents, and for each malformed file an error that names its place, exit code 2.
+# Graphs, schedules, networks and models as files at the command line: the times of the policies with the same
+# graphs, a hash over contents, and for each malformed file an error with its position, exit code 2.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$ORRERY
 tree=$(cd "$srcdir" && pwd)
@@ -18,34 +18,34 @@ is "$(awk -v a="$(metric allreduce iteration_s)" -v b="$(metric graph iteration_
   "and takes as long"
 text=$("$orrery" step lenet5 "${net[@]}" --policy graph --set policy.graph.file=graph-relay.json --timeline t.json)
 like "$text" '^graph +800 +10\.0 ms ' "a relay of 10 ms and 5 ms: 8 samples every 10 ms"
-like "$text" '^graph: 3 ops: 2 of compute, 1 transfers, 0 collectives;' "what was carried out is said"
-like "$(cat t.json)" '"activations"' "labels come into the timeline"
+like "$text" '^graph: 3 ops: 2 of compute, 1 transfers, 0 collectives;' "the graph is described"
+like "$(cat t.json)" '"activations"' "labels appear in the timeline"
 like "$("$orrery" policy show graph)" 'policy.graph.file=$' "policy show has the parameter"
 
-# ---- a run goes by the contents of its files ----
+# ---- a run is identified by the contents of its files ----
 cp graph-relay.json copy.json
 sed 's/0.010/0.020/' graph-relay.json >other.json
 for f in graph-relay copy other; do
   "$orrery" step lenet5 "${net[@]}" --policy graph --set policy.graph.file=$f.json --db runs.db -q 2>&1
 done >said
-is "$("$orrery" db runs runs.db | grep -c step)" 2 "a graph of the same contents is the same run, whatever its name; another is not"
+is "$("$orrery" db runs runs.db | grep -c step)" 2 "a graph of equal contents is the same run under another name; another graph is another run"
 "$orrery" scenario show lenet5 --world step "${net[@]:0:4}" --policy graph --set policy.graph.file=copy.json >s.json
 like "$(cat s.json)" "$(sha256sum <copy.json | cut -d' ' -f1)" "scenario show has its hash"
-is "$("$orrery" run s.json --db runs.db --out run -q 2>&1)$("$orrery" db runs runs.db | grep -c step)" 2 "and is a scenario again, of the same run"
+is "$("$orrery" run s.json --db runs.db --out run -q 2>&1)$("$orrery" db runs runs.db | grep -c step)" 2 "and as a scenario it is the same run"
 printf '0.01,node0-tor,1e8\n' | tee one.csv >two.csv
 printf '0.01,node0-tor,1e7\n' >three.csv
 echo '{"switches": ["tor"], "links": [{"from": "node0", "to": "tor"}, {"from": "node1", "to": "tor"}]}' >tor.json
 for f in one two three; do
   "$orrery" step lenet5 --cluster 2x1:v100 --network tor.json --policy allreduce --set step.link_changes=$f.csv --db changes.db -q 2>&1
 done >said
-is "$("$orrery" db runs changes.db | grep -c step)" 2 "so does one by its file of capacities"
+is "$("$orrery" db runs changes.db | grep -c step)" 2 "and a run is identified by its file of capacities"
 
 # ---- schedules ----
 "$orrery" step lenet5 "${net[@]}" --policy ds-sync,ds-sync@pairs --set policy.ds-sync.schedule=explicit \
   --set policy.ds-sync.partitions=graph-partitions.json --out o -q
-is "$(metric ds-sync iteration_s)" "$(metric pairs iteration_s)" "the pairs of DS-Sync from a file"
+is "$(metric ds-sync iteration_s)" "$(metric pairs iteration_s)" "the pairs of DS-Sync, from a file"
 
-# ---- refusals: a file's text | what is said after its name ----
+# ---- refusals: a file's text | the message after its name ----
 refuse() { # NAME ARGS..: lines on standard input
   local name=$1
   shift
@@ -103,5 +103,5 @@ E2
 said=$("$orrery" step lenet5 "${net[@]}" --policy graph --set policy.graph.file=gone.json 2>&1)
 like "$? $said" '^2 orrery: gone.json: No such file' "a missing graph file"
 said=$("$orrery" step lenet5 "${net[@]}" --policy graph 2>&1)
-like "$? $said" '^2 orrery: policy graph: file: expected the name of a graph' "no graph"
+like "$? $said" '^2 orrery: policy graph: file: expected the name of a graph' "no graph is given"
 tap_done

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Step plugins that do one thing wrong each: an error that names the policy (and the iteration, where
-# there is one) and what is wrong, exit code 1 (2 where the plugin blames the input), and the database as
-# it was. Those in the second list are odd but allowed.
+# Step plugins that make one mistake each: the error names the policy (and the iteration, if any) and the mistake,
+# the exit code is 1 (2 if the plugin rejects the input), and the database is unchanged. Those in the second list are
+# unusual but allowed.
 . "${srcdir:-.}/tests/tap.sh"
 : "${CC:=cc}"
 if ! command -v "${CC%% *}" >/dev/null; then
@@ -12,7 +12,7 @@ if ! command -v "${CC%% *}" >/dev/null; then
 fi
 include=$(cd "$srcdir" && pwd)/include
 $CC -std=c11 -Wall -Wextra -Werror -O1 -shared -fPIC -I"$include" -o "$work/hostile.so" "$srcdir/tests/plugins/step_hostile.c"
-ok $? "the plugin compiles with the public headers alone"
+ok $? "the plugin compiles with the public headers only"
 step() { # HOW [OPTIONS]
   local how=$1
   shift
@@ -111,9 +111,9 @@ hang|1 orrery: policy step-hostile: iteration 0 at 0\.000000000 s: build\(\) has
 hang_in_describe|1 orrery: policy step-hostile: at .* s: describe\(\) has not returned for 1 s
 hang_in_destroy|1 orrery: policy step-hostile: at .* s: destroy\(\) has not returned for 1 s
 EOT
-is "$("$ORRERY" db digest "$work/runs.db")" "$before" "after all that, the database is as it was"
+is "$("$ORRERY" db digest "$work/runs.db")" "$before" "the database is unchanged"
 
-# ---- odd, and allowed ----
+# ---- unusual but allowed ----
 while IFS='|' read -r how options; do
   # shellcheck disable=SC2086
   said=$(step "$how" --check --out "$work/out" --set step.iterations=6 $options)

@@ -420,12 +420,12 @@ static void test_megatron(void)
 	near_to(seconds(RUN("2x1:v100", &orr_policy_megatron,
 			"pp=2 stage_times=1,2 micro_batches=2 p2p_bytes=1e9 dp_bytes=0 update_s=0 overlap_p2p=false")),
 		12, 1e-12, "or waits until its message has arrived");
-	/* The table of 100 x 64 elements, 4 bytes each, at 2(n-1)/n = 1; what each of the stages sums alone is in dp_bytes. */
+	/* The table of 100 x 64 elements, 4 bytes each, at 2(n-1)/n = 1; dp_bytes has the gradients that a stage sums by itself. */
 	near_to(seconds(RUN("2x1:v100", &orr_policy_megatron, "pp=2 stage_times=1,2 micro_batches=2 p2p_bytes=0 update_s=0")) - 9,
-		100 * 64 * 4 / 1e9, 1e-12, "the two ends sum the gradients of their common table");
+		100 * 64 * 4 / 1e9, 1e-12, "the two ends sum the gradients of their shared table");
 }
 
-/* ---- what sim/learn is told ---- */
+/* ---- updates reported to sim/learn ---- */
 
 struct told {
 	uint32_t gradients[16], updates[16], averaged[16], group[16], n_wrong;
