@@ -21,7 +21,7 @@ const struct orr_param step_cost_options[] = {
 
 /* ---- profiles ---- */
 
-/* A named profile must be of a device of the cluster and may not contradict its data sheet. */
+/* A named profile must belong to a device of the cluster and agree with its data sheet. */
 static int take_profile(const struct scenario *base, struct setting *s, struct orr_error *err)
 {
 	bool is_used = false;
@@ -63,7 +63,7 @@ static int resolve_profiles(const struct scenario *base, struct setting *s, stru
 	return rc;
 }
 
-/* Without laws to draw, intervals of no width would suggest certainty. */
+/* Draws without laws would give intervals of width 0, so they are refused. */
 static int check_samples(const struct scenario *base, const struct setting *s, struct orr_error *err)
 {
 	for (uint32_t t = 0; t < base->cluster->n_types; t++)
@@ -74,7 +74,7 @@ static int check_samples(const struct scenario *base, const struct setting *s, s
 			       : ORR_OK;
 }
 
-/* The GPUs of a node are joined by the slowest of the devices' own links, unless the network's text states a link. */
+/* If the network's text does not give the link between the GPUs of a node, it is the slowest of the devices' own links. */
 static int resolve_network(const struct scenario *base, struct setting *s, struct orr_error *err)
 {
 	struct topo_gpu_link gpu = { .bandwidth_Bps = 0, .latency_s = 0 };
@@ -106,7 +106,7 @@ struct cost_options setting_costs(const struct setting *s, uint32_t type, uint32
 		.seed = s->seed };
 }
 
-/* The device of a GPU type. A type may end in the terms of rent: "a100-spot" is an a100. */
+/* A type may carry a price suffix: "a100-spot" is an a100. */
 static const char *device_name(const struct setting *s, const struct cluster *c, uint32_t t, char out[64])
 {
 	snprintf(out, 64, "%s", s->device_spec ? s->device_spec : c->type_name[t]);
@@ -134,7 +134,7 @@ static int resolve_devices(const struct scenario *base, struct setting *s, struc
 	return rc;
 }
 
-/* Precision and device, common to training and serving. */
+/* Precision and device, shared with serving. */
 static void read_common(const struct scenario *base, struct setting *s)
 {
 	const char *device = orr_arg_text(base->keys, "device");
@@ -200,7 +200,7 @@ char *setting_source(const struct setting *s, const struct cluster *c)
 	return sbuf_steal(&b);
 }
 
-/* Devices and their profiles. */
+/* Loads devices with their profiles. */
 static void add_devices(const struct setting *s, const struct scenario *base, cJSON *o)
 {
 	if (s->device_spec)
