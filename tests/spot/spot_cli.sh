@@ -250,9 +250,9 @@ while IFS='|' read -r trace expected; do
   said=$("$orrery" spot "$trace" --job slow.json --policy checkpoint 2>&1)
   is "$? $said" "2 orrery: $expected" "$trace"
 done <<'EOT'
-hazzard:p=0.1|hazzard:p=0.1: there is no such file; did you mean the generator hazard (orrery trace list shows all)
-philly-like|philly-like: there is no such file; philly-like is a generator of jobs
-unheard-of:p=1|unheard-of:p=1: there is no such file, and no generator unheard-of (orrery trace list shows all)
+hazzard:p=0.1|hazzard:p=0.1: no such file; did you mean the generator hazard (orrery trace list shows all)
+philly-like|philly-like: no such file; philly-like is a generator of jobs
+unheard-of:p=1|unheard-of:p=1: no such file, and no generator unheard-of (orrery trace list shows all)
 ./hazard|./hazard: No such file or directory
 price|price: has prices and no instances; prices go with --prices, beside a trace of instances
 EOT
@@ -269,7 +269,7 @@ is "$? $said" "2 orrery: model: --served and --elastic exclude each other" "not 
 printf '0,add,a\n100,remove,b\n50,remove,a\n' >"$work/broken.csv"
 "$ORRERY" spot "$work/broken.csv" --format bamboo --job bamboo-bert --policy bamboo --until 1h --repair >"$work/out" 2>"$work/err"
 ok $? "--repair runs on a broken trace"
-is "$(grep -cE 'rows out of order, sorted: 1|never there, left out: 1' "$work/err")" 2 "and says what it changed"
+is "$(grep -cE 'rows out of order, sorted: 1|removals without addition, skipped: 1' "$work/err")" 2 "and says what it changed"
 is "$("$ORRERY" trace info "$work/broken.csv" --format bamboo --repair 2>&1 | grep -c 'rows out of order')" 1 "trace info --repair likewise"
 
 # ---- hostile values: each option reports what it expects, and prices for other zones are refused ----
