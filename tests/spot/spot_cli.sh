@@ -188,7 +188,7 @@ done <<'EOT'
 three.csv --job slow.json|no policy is named (--policy varuna,oobleck; orrery policy list shows all)
 three.csv --job slow.json --policy checkpoint --cluster 1x1|unknown option "--cluster"; --help lists them
 three.csv --job slow.json --policy checkpoint --set policy.checkpoint.intervall=1|policy checkpoint: no parameter "intervall"; did you mean interval
-three.csv --job slow.json --policy checkpoint --set policy.bamboo.x=1|--set policy.bamboo.x: none of the policies of this run is called "bamboo"
+three.csv --job slow.json --policy checkpoint --set policy.bamboo.x=1|--set policy.bamboo.x: no policy of this run is called "bamboo"
 --scenario jobs.json|jobs.json: $.world: expected "spot" (orrery run carries out scenarios of any world)
 EOT
 is "$("$orrery" db digest before.db)" "$before" "and the database is as it was"
