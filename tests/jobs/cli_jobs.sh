@@ -129,7 +129,7 @@ jobs t.csv --cluster empty.csv --policy fifo|2 orrery: empty\.csv: is empty
 jobs gone.csv --cluster 1x2 --policy fifo|2 orrery: gone\.csv: No such file
 jobs bad.csv --cluster 1x2 --policy fifo|2 orrery: bad\.csv:3: gpus: .*"two"
 jobs t.csv --cluster 1x2 --policy fifo --failures twice.csv|2 orrery: twice\.csv:3: node n0 is already down
-jobs t.csv --cluster 1x2 --policy fifo --failures where.csv|2 orrery: where\.csv:2: expected node: the name or number of a node
+jobs t.csv --cluster 1x2 --policy fifo --failures where.csv|2 orrery: where\.csv:2: expected node: the name or number
 jobs t.csv --cluster 1x2 --policy fifo --failures gone.csv|2 orrery: gone\.csv: No such file
 jobs t.csv --cluster 1x2 --policy fifo --throughputs gone.json|2 orrery: gone\.json: No such file
 jobs poisson:rat=1 --cluster 1x2 --policy fifo|2 orrery: generator poisson: no parameter "rat"; did you mean rate
