@@ -32,7 +32,7 @@ static int find_step_policy(const char *name, const struct orr_policy **out, cha
 	return ORR_OK;
 }
 
-/* Refuses keys that would have no effect. */
+/* Refuses keys that have no effect without jobs that train. */
 static int refuse_unused(const cJSON *o, struct orr_error *err)
 {
 	static const char *const keys[] = { "sharing", "network", "device", "precision", "batch", "profile", "cost_samples", "step",
@@ -44,7 +44,7 @@ static int refuse_unused(const cJSON *o, struct orr_error *err)
 	return ORR_OK;
 }
 
-/* Looks up every model and strategy of the trace, so that errors name its line. */
+/* Looks up every model and strategy of the trace, so that errors name their line. */
 static int check_rows(const struct jobs_state *s, struct orr_error *err)
 {
 	enum { MOST = 2000000 };
@@ -110,7 +110,7 @@ static void describe_training(const struct scenario *s, const struct jobs_state 
 		cJSON_AddStringToObject(inputs, name, hash);
 }
 
-/* Every value that decides the result, defaults filled in, inputs with their hashes. */
+/* All values that determine the result, with defaults, and inputs with their hashes. */
 static void describe(struct scenario *s, const struct jobs_state *t)
 {
 	const cJSON *options = cJSON_GetObjectItemCaseSensitive(s->given, "trace_options");
