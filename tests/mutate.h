@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * mutate.h - a JSON text damaged in every way that a small list has, for tests that no file crashes its reader
+ * mutate.h - systematic damage to a JSON text, for tests that no file crashes its reader
  *
- * Each token is replaced by hostile ones and by tokens of the same text, taken out and doubled; the text is cut off after every byte.
+ * Each token is replaced by hostile ones and by tokens of the same text, removed, and doubled; the text is truncated after every byte.
  */
 #ifndef ORR_TESTS_MUTATE_H
 #define ORR_TESTS_MUTATE_H

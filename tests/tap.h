@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * tap.h - tests in C that speak the Test Anything Protocol
+ * tap.h - the Test Anything Protocol for tests in C
  *
- * A test file is a main() of ok() calls that ends with `return done();`. Each ok()
- * is named after the promise it checks; the comment above it says where the
- * expected value comes from.
+ * A test is a main() with ok() calls that ends with `return done();`. Each ok()
+ * is named after the promise it checks; the comment above it names the source of the
+ * expected value.
  */
 #ifndef ORR_TESTS_TAP_H
 #define ORR_TESTS_TAP_H
@@ -30,7 +30,7 @@ __attribute__((format(printf, 2, 3), unused)) static bool ok(bool is_good, const
 	return is_good;
 }
 
-/* |got - want| <= tolerance * max(1, |want|) */
+/* Returns whether |got - want| <= tolerance * max(1, |want|). */
 __attribute__((unused)) static bool near_to(double got, double want, double tolerance, const char *what)
 {
 	double scale = fabs(want) > 1 ? fabs(want) : 1;

@@ -1,4 +1,4 @@
-# tap.sh - the same in bash: source it, call ok/is/skip, end with tap_done
+# tap.sh - the Test Anything Protocol in bash: source it, call ok/is/skip, end with tap_done
 # SPDX-License-Identifier: GPL-3.0-or-later
 tap_n=0 tap_bad=0
 : "${ORRERY:=./orrery}" "${srcdir:=.}"
@@ -17,13 +17,13 @@ is() {
   if [ "$1" = "$2" ]; then ok 0 "$3"; else
     printf '%s\n' "$1" | sed 's/^/# got  /'; printf '%s\n' "$2" | sed 's/^/# want /'; ok 1 "$3"; fi
 }
-# like TEXT PATTERN WHAT: an extended regular expression found in the text
+# like TEXT PATTERN WHAT: passes if the text matches the extended regular expression
 like() {
   if printf '%s\n' "$1" | grep -Eq -- "$2"; then ok 0 "$3"; else
     printf '%s\n' "$1" | sed 's/^/# got  /'; echo "# want something like $2"; ok 1 "$3"; fi
 }
 # skip WHY [COUNT]
 skip() { for _ in $(seq "${2:-1}"); do tap_n=$((tap_n + 1)); echo "ok $tap_n # SKIP $1"; done; }
-# need FILE: true if there; else one loud skip
+# need FILE: true if it exists; else skips one test
 need() { [ -e "$1" ] && return 0; skip "no $1 (set ORRERY_TRACE_PATH / ORRERY_DATA_PATH)"; return 1; }
 tap_done() { echo "1..$tap_n"; [ "$tap_bad" -eq 0 ]; }

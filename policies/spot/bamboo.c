@@ -170,7 +170,7 @@ static void slow_down(struct bamboo *b, struct orr_spot *w, bool had_notice)
 static void fail(struct bamboo *b, struct orr_spot *w)
 {
 	b->count.fatal++;
-	orr_spot_event(w, "fatal", "a stage has no holder left");
+	orr_spot_event(w, "fatal", "a stage has nobody left that holds it");
 	if (!b->has_stale_steps)
 		stop_steps(b, w);
 	roll_back(b, w);

@@ -20,10 +20,10 @@
 
 struct scenario;
 
-/* Called now and then with the part done, 0..1. */
+/* Reports progress: the part done, 0..1. */
 typedef void (*world_progress)(void *ctx, double done);
 
-/* ---- what a command asks for beside the scenario ---- */
+/* ---- output of a command ---- */
 
 /* A flag of a world that is no part of the scenario: WORLD_FLAG_EXTRA, WORLD_FLAG_VERB. */
 struct world_extra {

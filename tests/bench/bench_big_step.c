@@ -2,12 +2,12 @@
 /*
  * bench_big_step.c - a training step of GPT-3 175B on many GPUs
  *
- * TP 8, PP 16, the rest replicas with 32 micro-batches of one sample each; sequence parallel, selective
+ * TP 8, PP 16, replicas with 32 micro-batches of one sample each; sequence parallelism, selective
  * recomputation, Adam, BF16; nodes of 8 A100 with a 200 Gb/s NIC each, on a fat tree with D-mod-k routes; collectives as
- * flows. One iteration is simulated, lanes merged or not. A row is a process of its own: its CPU seconds, user and
- * system, from the loading of model and network on, and the most memory it held.
+ * flows. Simulates one iteration, with and without merged lanes. Each row is a separate process: its CPU seconds (user and
+ * system) from the loading of model and network on, and its peak memory.
  *
- * usage: bench_big_step [--all]; all adds 10,240 GPUs unmerged, a minute or two.
+ * usage: bench_big_step [--all]; --all adds 10,240 GPUs unmerged (one to two minutes).
  */
 #include "tests/step/step_fixture.h"
 

@@ -3,10 +3,10 @@
  * bench_engine - event queues and the whole engine step on the HOLD model
  *
  * Three kinds of hold: bare (the queue alone), with a record (64 bytes read and
- * half written per event, as the engine's), and the engine's step (queue, record,
+ * half written per event, as in the engine), and the engine's step (queue, record,
  * clock, call of a handler that schedules again). All contestants of one load and
- * one backlog exist side by side and take turns, slice by slice; a figure is the
- * median over the slices, in CPU time. The slots popped are hashed: contestants
+ * one backlog exist side by side and take turns, slice by slice. A result is the
+ * median CPU time over the slices. The popped slots are hashed; contestants
  * that disagree on the order end the benchmark with an error.
  */
 #include <getopt.h>
@@ -28,9 +28,9 @@
 enum { SLICES = 5, BACKLOGS = 3, CONTESTANTS = 11, CHECK_EVERY = 10000 };
 
 static const size_t backlogs[BACKLOGS] = { 1000, 100000, 1000000 };
-static const double PATIENCE_S = 1.0; /* CPU time of a slice after which a queue is given up */
+static const double PATIENCE_S = 1.0; /* CPU time of a slice beyond which a queue is dropped */
 
-/* One queue or engine with its events, and what it has done so far. */
+/* A queue or engine with its events and its results so far. */
 struct run {
 	void *queue;
 	struct engine *engine;
@@ -105,7 +105,7 @@ INLINE void queue_end(struct run *r, const struct queue_ops *ops)
 	mem_free(r->records);
 }
 
-/* The functions of one structure, with everything inlined. */
+/* The functions of one queue, fully inlined. */
 #define QUEUE(name)                                                 \
 	static void name##_fill(struct run *r)                      \
 	{                                                           \
@@ -181,7 +181,7 @@ static const struct contestant contestants[CONTESTANTS] = {
 	{ "binary heap, record", LADDER_RECORD, binary_fill_record, binary_hold_record, binary_end },
 };
 
-/* Resident memory now, without what was freed; 0 where /proc does not say. */
+/* Returns the resident memory after returning freed memory to the system; 0 without /proc. */
 static double resident_bytes(void)
 {
 	unsigned long pages = 0;
@@ -197,7 +197,7 @@ static double resident_bytes(void)
 	return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-/* Returns ns per hold; gives a queue up when it takes too long. */
+/* Returns ns per hold; drops a queue that takes too long. */
 static double timed_holds(struct run *r, const struct contestant *c, size_t holds)
 {
 	double start = cpu_seconds(), spent = 0;
@@ -212,7 +212,7 @@ static double timed_holds(struct run *r, const struct contestant *c, size_t hold
 	return spent / (double)done * 1e9;
 }
 
-/* A queue that was given up keeps the figure it had then. */
+/* A dropped queue keeps its last result. */
 static void run_slices(struct run run[CONTESTANTS], size_t holds)
 {
 	for (int s = 0; s < SLICES; s++)
@@ -231,7 +231,7 @@ static bool is_order_equal(const struct run run[CONTESTANTS])
 	return is_equal;
 }
 
-/* One load at one backlog: fills, warms up for as many holds as are pending, measures. */
+/* Measures one load at one backlog: fills the queues, warms up with one hold per pending event, measures. */
 static bool measure(struct run run[CONTESTANTS], const int64_t *draws, size_t pending, size_t holds)
 {
 	memset(run, 0, CONTESTANTS * sizeof *run);

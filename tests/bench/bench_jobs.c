@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * bench_jobs.c - the whole jobs command against reading its trace and inserting its rows
+ * bench_jobs.c - the whole jobs command, relative to reading its trace and inserting its rows
  *
- * Baseline: load the trace and store one row per job, nothing simulated. Then the command
- * itself, each policy alone, from trace to database, in CPU seconds (user + system), with
- * the ratio. Last, the curve of CPU time per event as the number of jobs grows on a cluster
- * that cannot keep up.
+ * Baseline: load the trace and store one row per job, without simulation. Then the command
+ * with each policy alone, from trace to database, in CPU seconds (user + system), with
+ * the ratio. Last, CPU time per event over the number of jobs, on an overloaded
+ * cluster.
  *
  * usage: bench_jobs [--quick]; the trace is $ORRERY_TRACE_PATH/philly/philly.csv.gz, else
  * ../shared/traces, else the generator philly-like. The program is $ORRERY or ./orrery.
@@ -62,7 +62,7 @@ static void find_trace(void)
 	}
 }
 
-/* What one run stores, without simulating anything. */
+/* Stores the rows of one run without simulation. */
 static struct run_result *rows_of(const struct jobset *s)
 {
 	struct run_result *r = result_new();
@@ -73,7 +73,7 @@ static struct run_result *rows_of(const struct jobset *s)
 	r->scenario = mem_strdup("{}");
 	r->hash = mem_strdup(jobset_hash(s));
 	r->seed_text = mem_strdup("1");
-	/* A generator keeps no rows, and may not know how many it will make. */
+	/* A generator keeps no rows, and may not know their number. */
 	struct jobcursor *c = jobset_open(s);
 	struct job_rec j;
 	size_t room = 0;
@@ -115,7 +115,7 @@ static double baseline(uint64_t *jobs)
 	return s_used;
 }
 
-/* CPU seconds of one command; NaN if it failed. */
+/* Returns the CPU seconds of one command; NaN on failure. */
 static double run(const char *const *argv, long *peak_kb)
 {
 	struct rusage u;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * bench_learn - updates and gradients per second, beside what the memory and the kernels could do
+ * bench_learn - updates and gradients per second, relative to bounds of memory and compute
  *
- * The bound of an update is memcpy() of as many bytes as the update must read and write, on vectors that do not fit
- * into a cache; that of a gradient is its floating-point operations at the speed of one dot product of a row that
- * stays in the first cache. Wall time, best of three.
+ * The bound of an update is memcpy() of the bytes that it must read and write, on vectors that exceed
+ * the caches. The bound of a gradient is its floating-point operations at the speed of one dot product of a row that
+ * stays in the first-level cache. Wall time, best of three.
  */
 #include <gsl/gsl_blas.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ static double copy(void *ctx)
 	return (now() - start_s) / c->times;
 }
 
-/* Bytes/s, read plus written. */
+/* Returns bytes/s, read plus written. */
 static double memcpy_rate(size_t n)
 {
 	struct copy c = { n, (int)(2000000000 / n) + 1, mem_zalloc(n, 1), mem_zalloc(n, 1) };
@@ -157,7 +157,7 @@ static struct load load_of(
 	return o;
 }
 
-/* bytes: that one update must read and write. */
+/* bytes: traffic of one update. */
 static void updates(const char *what, struct load o, double per_round, double bytes)
 {
 	double t = best_of(run_load, &o) / per_round, copied = memcpy_rate((size_t)(bytes / 2));

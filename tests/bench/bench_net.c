@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * bench_net LINKS FLOWS - the network part of `orrery net flows`, timed
+ * bench_net LINKS FLOWS - times the network part of `orrery net flows`
  *
- * Prints the CPU seconds of netflows_run() (the files are read before it), the most memory
- * that the process held, in KiB, and the number of flows; then the greatest relative
+ * Prints the CPU seconds of netflows_run() (without reading the files), the peak memory
+ * of the process in KiB, and the number of flows; then the largest relative
  * difference to the file's own column finish_s, if it has one.
  */
 #include "base/mem.h"

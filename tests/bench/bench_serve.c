@@ -2,12 +2,12 @@
 /*
  * bench_serve - Poisson requests through fifo on a table model, one at a time
  *
- * A row is a process of its own: CPU seconds, user and system, and the most memory it held. At load 0.9 any number of
- * requests must take the same memory. At load 2 half of them wait when the last one comes: a request's user time must
- * not grow with those that wait (system time is what the kernel takes to hand out their memory). Quantiles are exact up
+ * Each row is a separate process: CPU seconds (user and system) and peak memory. At load 0.9 memory must not depend on the
+ * number of requests. At load 2 half of the requests wait when the last one arrives: user time per request must
+ * not grow with the queue (system time is the kernel's allocation of their memory). Quantiles are exact up
  * to a million values, and cost a sort.
  *
- * usage: bench_serve [--all]; all adds 100 million requests, most of a minute.
+ * usage: bench_serve [--all]; --all adds 100 million requests (about a minute).
  */
 #include "base/param.h"
 #include "cluster/placement.h"

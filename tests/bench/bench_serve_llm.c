@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * serve_llm - simulated iterations of language models per CPU second
+ * bench_serve_llm - simulated iterations of language models per CPU second
  *
  * Vidur's 2,000 requests under vllm, as in tests/oracle/oracle_vidur.c, each case run 20 times from begin to end without rows:
- * the policy is called through its table, figures of merit are made. Best of three.
+ * with calls of the policy through its table, and with metrics. Best of three.
  */
 #include <time.h>
 

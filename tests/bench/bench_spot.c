@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * bench_spot - Bamboo on instances that come and go
+ * bench_spot - Bamboo on spot instances
  *
- * The synthetic preemptions of Bamboo's authors at three rates, a run for each seed; and 30 days of 64 instances, each removed
- * 0.6 times an hour and replaced after 1 minute: about 55,000 events, under several policies and rules (on-demand takes none of them: what
- * rows cost). A row's time is the CPU time of the runs alone, in this process (loading and start-up apart), the least of ten for the long
- * ones; once the generator makes the events as it goes, once they are rows that have been loaded.
+ * The synthetic preemptions of Bamboo's authors at three rates, one run per seed; and 30 days of 64 instances, each removed
+ * 0.6 times an hour and replaced after 1 minute: about 55,000 events, under several policies and rules (on-demand uses no
+ * events: its time is the cost of reading rows). A row is the CPU time of the runs alone, in this process, without loading and
+ * start-up; the long runs take the minimum of ten. Events come once from the generator, once from loaded rows.
  *
- * usage: bench_spot [--all | --days]; all has 10,000 seeds of each rate instead of 1,000, days the 30 days alone.
+ * usage: bench_spot [--all | --days]; --all has 10,000 seeds of each rate instead of 1,000; --days runs only the 30 days.
  */
 #include "tests/spot/spot_runs.h"
 
@@ -58,7 +58,7 @@ static double seeds(const char *rate, const char *rules, uint64_t n)
 	return took;
 }
 
-/* Bamboo's format, of what the generator makes. */
+/* Writes the generator's events in Bamboo's format. */
 static char *rows_of(const char *capacity)
 {
 	struct orr_error err;

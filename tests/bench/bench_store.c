@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * bench_store - rows per second of store_write() against a bare loop of prepared
- * inserts of the same columns and values, in turns in the same run
+ * bench_store - rows per second of store_write(), relative to a bare loop of prepared
+ * inserts of the same columns and values; the two take turns
  *
- * The bare loop is what SQLite can do with no keys and nothing to look after: a
+ * The bare loop is the bound of SQLite without keys and checks: a
  * plain table, one transaction, WAL, synchronous NORMAL. Both are timed from opening a
- * new file to closing it, the checkpoint included.
+ * new file to closing it, with the checkpoint.
  */
 #include "results/store.h"
 #include "tests/results/sample_run.h"
@@ -122,7 +122,7 @@ int main(void)
 {
 	struct run_result *r = sample_run("bench", ROWS, 1);
 	double bare[TURNS], store[TURNS], ratio[TURNS], wall[TURNS];
-	/* Rows of jobs alone: the bare loop has nothing else. */
+	/* Rows of jobs only, as in the bare loop. */
 	size_t n_series = r->n_series, n_events = r->n_events, n_metrics = r->n_metrics;
 	r->n_series = r->n_events = r->n_metrics = 0;
 	for (int i = 0; i < TURNS; i++) {

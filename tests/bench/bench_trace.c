@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * bench_trace.c - reading a gzip CSV as rows of jobs, against bare gzread
+ * bench_trace.c - reading a gzip CSV as rows of jobs, relative to bare gzread
  *
- * Makes a file of about 100 MB of text in TMPDIR, then takes turns: gzread of all
- * of it with a large buffer, and trace_next() to the end (columns found by name,
+ * Makes a file of about 100 MB of text in TMPDIR, then alternates: gzread of the whole
+ * file with a large buffer, and trace_next() to the end (columns found by name,
  * numbers parsed, hash computed). CPU time, best of the rounds, MB of text per
- * second. Goal: the ratio is at least 0.65.
+ * second. Goal: a ratio of at least 0.65.
  */
 #include "traces/trace.h"
 

@@ -5,7 +5,7 @@
  * HOLD (J. G. Vaucher and P. Duval, "A comparison of simulation event list
  * algorithms", CACM 18(4), 1975): each hold pops the earliest of N pending events
  * and pushes it again at its time plus a random increment. Increments are ns and
- * come from a table drawn beforehand, so that the draw is not measured.
+ * come from a table drawn beforehand, so that drawing is not measured.
  */
 #ifndef ORR_TESTS_BENCH_LOAD_H
 #define ORR_TESTS_BENCH_LOAD_H
@@ -22,10 +22,10 @@ struct load {
 extern const struct load loads[];
 extern const int loads_count;
 
-/* LOAD_DRAWS increments, the same each time; freed by mem_free(). */
+/* Returns LOAD_DRAWS increments, the same each time; the caller frees them with mem_free(). */
 int64_t *load_draws(const struct load *l);
 
-double cpu_seconds(void);        /* of this process, so far */
+double cpu_seconds(void);        /* CPU time of this process so far */
 double median(double *v, int n); /* sorts v */
 
 #endif

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# peers_net.sh PEER OURS [RUNS]: both simulators on the same flows, in turns, each in a process of
-# its own; a Markdown table of medians.
+# peers_net.sh PEER OURS [RUNS]: times both simulators on the same flows, alternately, each in a process of
+# its own; prints a Markdown table of medians.
 set -euo pipefail
 peer=$1 ours=$2 runs=${3:-5}
 dir=$(mktemp -d "${TMPDIR:-/tmp}/orrery-peers.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 
 median() { sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
-# column N of a file of results
+# prints column N of a file of results
 figure() { awk -v n="$1" '{ print $n }' "$2" | median; }
 
 echo "CPU seconds of the network part and peak memory of the process, medians of $runs runs in turns;"
@@ -18,7 +18,7 @@ echo "| case | flows | SimGrid s | orrery s | ratio | flows/s | SimGrid MiB | or
 echo "|---|---|---|---|---|---|---|---|---|---|"
 for case in poisson all-to-all ring; do
   for ((i = 0; i < runs; i++)); do
-    # A run of SimGrid that takes seconds is measured once.
+    # A SimGrid run that takes seconds is measured once.
     if ((i == 0)) || awk '$1 > 5 { exit 1 }' "$dir/peer"; then
       "$peer" --log=root.thresh:error "$case" precise "$dir/$case" >>"$dir/peer"
     fi

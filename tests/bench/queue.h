@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * queue.h - event queues behind one interface, to be measured against each other
+ * queue.h - event queues behind one interface, for comparison
  *
  * Order is (time, sequence of pushing). A slot is below the number given to
- * open() and pending at most once; times never lie before the last one popped.
- * Every function is inline where ops is a constant, so a structure pays for no
+ * open() and pending at most once; times are never before the last popped one.
+ * Every function is inlined if ops is a constant, so a queue pays for no
  * indirect call. Each queue is a file queue_NAME.h with the table NAME_ops.
  */
 #ifndef ORR_TESTS_BENCH_QUEUE_H
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What an event carries: a line of the cache, as the engine's own record does. */
+/* Record of an event: one cache line, like the engine's record. */
 struct bench_record {
 	uint64_t word[8];
 };
@@ -21,7 +21,7 @@ struct bench_record {
 struct queue_ops {
 	const char *name;
 	size_t size; /* of the state that q points to; zeroed before open() */
-	/* records: what slots name, for a queue that knows what comes next and can fetch it; or NULL */
+	/* records: the records of the slots, for a queue that can prefetch the next one; or NULL */
 	void (*open)(void *q, size_t slots, const struct bench_record *records);
 	void (*close)(void *q);
 	void (*push)(void *q, uint64_t time, uint32_t slot);

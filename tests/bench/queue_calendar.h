@@ -3,8 +3,8 @@
  * queue_calendar.h - a calendar queue of sorted lists
  *
  * R. Brown, "Calendar queues: a fast O(1) priority queue implementation for the
- * simulation event set problem", CACM 31(10), 1988: days of equal width, a year
- * of them; a year doubles or halves with the backlog, and then the width is set
+ * simulation event set problem", CACM 31(10), 1988: days of equal width form a year.
+ * A year doubles or halves with the backlog, and the width is then set
  * from the gaps between the next events. Days have a tail pointer, so an entry
  * later than all others of its day, or equal to the last, needs no search.
  */
@@ -83,7 +83,7 @@ static inline void calendar_insert(struct calendar *q, uint32_t slot)
 	*link = slot;
 }
 
-/* The day of the earliest entry: this year's, or by a look at all days. */
+/* Returns the day of the earliest entry: in this year, else by a search of all days. */
 static inline struct calendar_day *calendar_find(struct calendar *q)
 {
 	uint64_t today = q->now / q->width;
@@ -112,7 +112,7 @@ static inline uint32_t calendar_take(struct calendar *q)
 	return slot;
 }
 
-/* Three times the mean gap between the next 25 events, without gaps twice the mean. */
+/* Returns three times the mean gap between the next 25 events, without gaps above twice the mean. */
 static uint64_t calendar_width(struct calendar *q)
 {
 	enum { SAMPLE = 25 };
@@ -132,7 +132,7 @@ static uint64_t calendar_width(struct calendar *q)
 			kept++;
 		}
 	}
-	/* Back in front, last first: they precede all others, equals included. */
+	/* Pushed back to the front, last first: they precede all other entries, also those of equal time. */
 	for (size_t i = n; i-- > 0;) {
 		struct calendar_day *d = calendar_day_of(q, q->node[slot[i]].time);
 		q->node[slot[i]].next = d->first;

@@ -3,8 +3,8 @@
  * queue_heap.h - heaps in an array: binary, and 4-ary without branches
  *
  * Both keep 16-byte keys compared as one integer: 64 bits of time, 40 of sequence,
- * 24 of slot. (An engine would need more bits than that; this is the heap's best
- * case.)
+ * 24 of slot. (An engine needs more bits; this is the best case of a
+ * heap.)
  */
 #ifndef ORR_TESTS_BENCH_QUEUE_HEAP_H
 #define ORR_TESTS_BENCH_QUEUE_HEAP_H
@@ -23,8 +23,8 @@ struct heap {
 	uint64_t sequence;
 };
 
-/* The keys begin 48 bytes into a line, so that the four children of a node of the
- * 4-ary heap share one. */
+/* The keys begin 48 bytes into a cache line, so that the four children of a node of the
+ * 4-ary heap share a line. */
 static void heap_open(void *vq, size_t slots, const struct bench_record *records)
 {
 	struct heap *q = vq;
@@ -92,7 +92,7 @@ static inline void quad_push(void *vq, uint64_t time, uint32_t slot)
 	heap_rise(q, q->count++, heap_new_key(q, time, slot), 4);
 }
 
-/* The least of four children by conditional moves. */
+/* Finds the minimum of four children by conditional moves. */
 static inline size_t quad_least(const heap_key *k)
 {
 	size_t a = k[1] < k[0], b = 2 + (size_t)(k[3] < k[2]);

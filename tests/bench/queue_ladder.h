@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* queue_ladder.h - the engine's own queue (engine/ladder.h), all priorities equal */
+/* queue_ladder.h - the engine's queue (engine/ladder.h), with equal priorities */
 #ifndef ORR_TESTS_BENCH_QUEUE_LADDER_H
 #define ORR_TESTS_BENCH_QUEUE_LADDER_H
 

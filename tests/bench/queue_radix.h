@@ -33,9 +33,9 @@ struct radix_list {
 
 struct radix {
 	struct radix_list bucket[RADIX_BUCKETS];
-	uint64_t used[2]; /* which buckets have entries */
+	uint64_t used[2]; /* bit set of non-empty buckets */
 	uint64_t last_time;
-	size_t read; /* in the first block of bucket 0 */
+	size_t read; /* position in the first block of bucket 0 */
 	struct radix_block *free_blocks;
 	struct radix_block **chunk;
 	size_t chunks, chunk_capacity, chunk_used;
@@ -109,7 +109,7 @@ static void radix_forget(struct radix *q, unsigned i)
 	q->used[i / 64] &= ~(UINT64_C(1) << i % 64);
 }
 
-/* Bucket 0 is empty: deals the lowest bucket in use anew, around its least time. */
+/* Called if bucket 0 is empty: redistributes the lowest non-empty bucket around its minimum time. */
 static void radix_advance(struct radix *q)
 {
 	unsigned i = q->used[0] ? (unsigned)__builtin_ctzll(q->used[0]) : 64;

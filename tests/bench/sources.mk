@@ -3,7 +3,7 @@ BENCHES = tests/bench/bench_engine tests/bench/bench_store tests/bench/bench_job
 	tests/bench/bench_trace tests/bench/bench_big_step tests/bench/bench_serve_llm tests/bench/bench_spot
 EXTRA_PROGRAMS += $(BENCHES) tests/bench/bench_net
 CLEANFILES += $(BENCHES) tests/bench/bench_net bench_peer_ns3 bench_peer_simgrid
-# Queues that the engine does not use, and the load that all of them get.
+# Queues that the engine does not use, and their common load.
 libtests_a_SOURCES += tests/bench/load.c tests/bench/load.h tests/bench/queue.h tests/bench/queue_calendar.h \
 	tests/bench/queue_heap.h tests/bench/queue_ladder.h tests/bench/queue_radix.h
 
@@ -11,7 +11,7 @@ libtests_a_SOURCES += tests/bench/load.c tests/bench/load.h tests/bench/queue.h 
 bench: $(BENCHES)
 	@for b in $(BENCHES); do echo "== $$b"; ./$$b || exit 1; done
 
-# Comparisons with ns-3 and SimGrid, if they and a C++ compiler are present; no part of the product.
+# Comparisons with ns-3 and SimGrid, if they and a C++ compiler are present; not part of the product.
 EXTRA_DIST += tests/bench/peer_ns3.cc tests/bench/peer_simgrid.cc tests/bench/peers_net.sh
 PEER_FLAGS = -std=c++17 -O2 $(DEFS) $(AM_CPPFLAGS) $(SAN_CFLAGS)
 PEER_LIBS = libtests.a liborrery.a $(DEPS_LIBS) $(OPENMP_CFLAGS) -lm

@@ -1,9 +1,9 @@
-# orrery calib run: what it writes, what it says where there is nothing to measure.
+# orrery calib run: its files, and its messages without a usable device
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 . "$srcdir/tests/tap.sh"
 
-field() { # FILE COLUMN: its values
+field() { # FILE COLUMN: prints its values
   awk -F, -v want="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == want) at = i; next } { print $at }' "$1"
 }
 
@@ -17,7 +17,7 @@ cmp -s "$work/a.csv" "$work/c.csv"
 is $? 1 "and others for another"
 is "$(grep -c '^  "drift": 0\|^  "is_stable": true\|^  "seed": 1,' "$work/a.device.json")" 3 "the file beside the points says how they were measured"
 
-# A real sweep of this processor, as small as can be: one thread, as others may be running here.
+# A minimal real sweep of this CPU, on one thread because other programs may be running.
 "$ORRERY" calib run --backend cpu --threads 1 --budget 3 --only launch,gemm,memory,update -q -o "$work/cpu.csv"
 ok $? "this processor is measured in three seconds"
 is "$(field "$work/cpu.csv" family | sort -u | tr '\n' ' ')" "gemm launch memory update " "the families asked for, and no others"
@@ -25,7 +25,7 @@ is "$(field "$work/cpu.csv" time_us | awk '!($1 > 0)' | wc -l | tr -d ' ')" 0 "e
 grep -q '"backend": "cpu"' "$work/cpu.device.json"
 ok $? "the file beside the points says that it was a CPU"
 
-# No GPU here: one line, exit code 3. With one this must measure.
+# Without a GPU: a one-line message, exit code 3. With a GPU: a measurement.
 "$ORRERY" calib run --backend cuda --budget 2 --only launch -q -o "$work/gpu.csv" >"$work/out" 2>"$work/err"
 rc=$?
 if [ $rc -eq 0 ]; then
@@ -36,7 +36,7 @@ else
   [ -e "$work/gpu.csv" ]
   is $? 1 "and no file is left"
 fi
-# The module has one symbol that others see, and starts where there is no driver.
+# The module exports one symbol, and loads on a machine without a driver.
 module=$top_builddir/orr_calib_cuda.so
 if [ -e "$module" ] && command -v nm >/dev/null; then
   is "$(nm -D --defined-only "$module" | awk '{ print $3 }' | tr '\n' ' ')" "orr_calib_backend " "the module exports one symbol"
@@ -46,7 +46,7 @@ else
   skip "this build has no module for GPUs"
 fi
 
-# Drivers that do not work, in the place of libcuda: cuInit() fails in several ways, is too old, lacks every symbol, is no library.
+# Broken stand-ins for libcuda: cuInit() fails in several ways, the driver is too old, lacks every symbol, or is not a library.
 cat >"$work/driver.c" <<'E'
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -3,8 +3,8 @@
 # shellcheck shell=bash
 . "$srcdir/tests/tap.sh"
 
-# Points of a known law, half a per cent above and below it: 5 us + F / 10 TFLOP/s + B / 500 GB/s, F = 2e6 .. 2e12 and
-# 2, 16, 128 and 1024 FLOPs a byte.
+# Points of a known law, 0.5 % above and below it: 5 us + F / 10 TFLOP/s + B / 500 GB/s, F = 2e6 .. 2e12 and
+# 2, 16, 128 and 1024 FLOPs per byte.
 awk 'BEGIN { print "family,precision,flops,bytes,d0,d1,time_us"
   for (i = 0; i < 25; i++) for (k = 1; k <= 10; k += 3) { f = 2e6 * 10 ^ (i / 4); b = f / 2 ^ k
     printf "gemm,fp32,%.17g,%.17g,%d,%d,%.17g\n", f, b, i, k, (5 + f / 1e7 + b / 5e5) * (1 + (n++ * 7 % 5 - 2) / 400) } }' >"$work/points.csv"
@@ -14,7 +14,7 @@ is "$? $(cat "$work/out")" "0 100 points, 1 laws: $work/a.json" "a profile from 
 cmp -s "$work/a.json" "$work/b.json"
 ok $? "the same bytes again, to standard output"
 show=$("$ORRERY" calib show "$work/a.json")
-near() { # KEY TRUTH WHAT: within a per cent, and with an interval
+near() { # KEY TRUTH WHAT: within 1 %, and with an interval
   awk -v want="$2" -v key="$1" '$1 == key { ok = ($2 / want - 1) ^ 2 < 1e-4 && $3 ~ /^\[/ } END { exit !ok }' <<<"$show"
   ok $? "$3"
 }
@@ -25,7 +25,7 @@ near exponent 1 "the exponent of a sum"
 like "$("$ORRERY" calib check "$work/a.json")" '^mine \(an exact law, 2026-11-21; median error' "check: the profile, its source, date and error"
 like "$("$ORRERY" calib check "$work/a.json" --points "$work/points.csv")" '100 of 100 points have a law, 0 of them' "check against points"
 
-# A slip of a thousand, whichever way, is refused.
+# A parameter off by a factor of a thousand, up or down, is refused.
 for slip in 's/"rate_GBps": [0-9.]*/"rate_GBps": 0.5/' 's/"rate_GFLOPps": [0-9.]*/"rate_GFLOPps": 1e7/' 's/"time0_us": [0-9.]*/"time0_us": 5000/' \
   's/"schema": 1/"schema": 7/' 's/"time0_us"/"time0_ms"/'; do
   sed "$slip" "$work/a.json" >"$work/bad.json"
@@ -35,18 +35,18 @@ done
 head -c 300 "$work/a.json" >"$work/bad.json"
 "$ORRERY" calib check "$work/bad.json" 2>"$work/err"
 is "$? $(grep -c 'this is no JSON' "$work/err")" "2 1" "a truncated profile"
-# Times in ms that say us: rates beyond the data sheet.
+# Times in ms labelled us: rates above the data sheet.
 awk -F, -v OFS=, 'NR > 1 { $7 /= 1000 } { print }' "$work/points.csv" >"$work/ms.csv"
 "$ORRERY" calib fit "$work/ms.csv" --device v100 -o "$work/ms.json" 2>"$work/err"
 is "$? $(grep -c 'cannot be; expected' "$work/err") $(ls "$work/ms.json" 2>/dev/null)" "2 1 " "points in the wrong unit make no profile"
 
-# The same device at half the speed: diff says 2.
+# The same device at half the speed: diff reports 2.
 awk -F, -v OFS=, 'NR > 1 { $7 *= 2 } { print }' "$work/points.csv" >"$work/half.csv"
 "$ORRERY" calib fit "$work/half.csv" --device v100 --name half -o "$work/half.json" >/dev/null
 is "$("$ORRERY" calib diff "$work/a.json" "$work/half.json" | awk '$1 == "gemm" { print $(NF-3), $(NF-2), $(NF-1), $NF }')" "2.000 2.000 2.000 differs" \
   "diff: twice as long"
 
-# What ships.
+# The catalogue.
 names=$("$ORRERY" calib list | awk 'NR > 1 { print $1 }' | tr '\n' ' ')
 is "$names" "k80 p100 v100 t4 a40 a100 a100-80g h100 cpu-epyc-zen5-2 " "the profiles that ship"
 like "$("$ORRERY" calib list | grep '^t4')" 'not measured, scaled' "the T4 is marked: not measured"
@@ -84,7 +84,7 @@ fails "an unknown device" 'no device "t44"' scale v100 --to t44
 fails "one profile to compare" 'expected two profiles' diff v100
 fails "an unknown option" 'did you mean --device' fit --devise v100 "$work/points.csv"
 
-# Published tables: the same command, in hwmodel/profiles.sh, made the profiles that ship.
+# Published tables: the same command, in hwmodel/profiles.sh, makes the profiles of the catalogue.
 if need "$data/measured/tf_benchmarks_2017.csv"; then
   "$ORRERY" calib fit --from images "$data/measured/tf_benchmarks_2017.csv" --select K80 --device k80 --date 2017 -o "$work/k80.json" \
     --source "tensorflow/tensorflow 6535ed7, docs_src/performance/benchmarks.md: images/s of training on one GPU" \

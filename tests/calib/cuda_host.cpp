@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * cuda_host.cpp - the kernels of calib/cuda compute what they are named after, run by the processor (tests/calib/cuda_host.h)
+ * cuda_host.cpp - the kernels of calib/cuda compute the functions they are named after, run on the CPU (tests/calib/cuda_host.h)
  *
  * Expected values are loops in double precision from the definitions.
  */
@@ -17,7 +17,7 @@ static void ok(bool is_good, const char *what, double worst)
 	printf("%sok %d - %s (%.2g)\n", is_good ? "" : "not ", ++tests, what, worst);
 }
 
-/* ---- what the files take from others */
+/* ---- stand-ins for symbols of other files */
 
 int cuda_fail(struct orr_error *, int code, const char *fmt, ...)
 {
@@ -55,7 +55,7 @@ void product_free(struct product *)
 
 static struct gpu device;
 
-/* A task that is set up and called once; its input before, as numbers, in in[]. */
+/* A task that is set up and called once. in[]: its input before the call, as numbers. */
 struct ran {
 	struct task t;
 	std::vector<double> in[TASK_BUFFERS];
@@ -96,7 +96,7 @@ static void drop(struct ran *r)
 		cudaFree(r->t.buffer[i]);
 }
 
-/* Against want(i), relative to 1 or to what is wanted if that is more. */
+/* Compares with want(i); errors are relative to max(1, |want|). */
 static void compare(struct ran *r, int buffer, size_t n, std::function<double(size_t)> want, double tolerance, const char *what)
 {
 	double worst = 0;
@@ -122,7 +122,7 @@ static void check_streams(const char *precision, double tolerance)
 	for (double v : r.in[0])
 		sum += v;
 	got = ((float *)r.t.buffer[3])[0];
-	struct ran fresh = run("memory", "copy", precision, "", { 16, 1 }); /* what the sum was added to: the same seed and place */
+	struct ran fresh = run("memory", "copy", precision, "", { 16, 1 }); /* the array before the sum: same seed and position */
 	drop(&fresh);
 	char *bits = NULL;
 	cudaMalloc(&bits, 16);
@@ -159,7 +159,7 @@ static void check_rows(const char *precision, size_t rows, size_t columns, doubl
 
 static void check_updates(void)
 {
-	const size_t n = 1030; /* no multiple of 4 */
+	const size_t n = 1030; /* not a multiple of 4 */
 	struct ran r = run("update", "sgd", "fp32", "", { (double)n });
 	compare(&r, 0, n, [&](size_t i) { return r.in[0][i] - 1e-6 * r.in[1][i]; }, 1e-6, "SGD");
 	r = run("update", "adam", "fp32", "", { (double)n });

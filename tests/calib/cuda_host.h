@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * cuda_host.h - just enough of CUDA for a processor to run the kernels of calib/cuda, one thread after the other
+ * cuda_host.h - enough of CUDA to run the kernels of calib/cuda on a CPU, one thread at a time
  *
- * A block's threads are contexts that take turns: a barrier or a shuffle gives the turn on. Blocks run one after the other.
- * A thread gives its turn on once for each shuffle, and all of a warp take part in each (the full mask), so that what a lane reads
- * was written in the round before; two slots in turn keep it from being overwritten before it is read. Shared
- * memory is static, and holds what the block before left, as on a device. Memory is the host's, so that the
- * sanitizers see every access. What stays untested: races between warps (here all go in step), alignment that
- * tensor cores demand (asserted below), and everything that is not a kernel.
+ * The threads of a block are contexts that take turns: a barrier or a shuffle passes the turn on. Blocks run one after another.
+ * Each shuffle passes the turn once, and all threads of a warp take part (full mask). A lane therefore reads values
+ * of the previous round; two alternating slots keep them from being overwritten early. Shared
+ * memory is static and keeps the contents of the previous block, as on a device. Memory is the host's, so the
+ * sanitizers see every access. Not tested: races between warps (threads run in lockstep here), and host code.
+ * The alignment that tensor cores need is asserted below.
  */
 #ifndef ORR_TESTS_CUDA_HOST_H
 #define ORR_TESTS_CUDA_HOST_H
@@ -117,7 +117,7 @@ struct emulated_launch {
 	}
 };
 
-/* tests/calib/cuda_host.sh makes kernel<<<grid, block, 0, stream>>>(..) into LAUNCH(grid, block, kernel)(..). */
+/* tests/calib/cuda_host.sh rewrites kernel<<<grid, block, 0, stream>>>(..) as LAUNCH(grid, block, kernel)(..). */
 #define LAUNCH(grid, block, ...)                                                              \
 	[&](auto... a) {                                                                      \
 		(void)s;                                                                      \
@@ -231,7 +231,7 @@ inline float __bfloat162float(__nv_bfloat16 h)
 	return x;
 }
 
-/* ---- tensor cores: every thread of the warp works out the whole tile */
+/* ---- tensor cores: every thread of the warp computes the whole tile */
 
 namespace nvcuda
 {
@@ -283,7 +283,7 @@ inline void load_matrix_sync(fragment<accumulator, 16, 16, 16, float> &f, const 
 		for (unsigned k = 0; k < 16; k++)
 			f.v[i][k] = at[i * stride + k];
 }
-/* Only one lane writes; the others find it after the barrier that must follow. */
+/* Only one lane writes; the others read it after the required barrier. */
 inline void store_matrix_sync(float *at, const fragment<accumulator, 16, 16, 16, float> &f, unsigned stride, layout_t)
 {
 	check(at, 4 * stride);
@@ -304,7 +304,7 @@ template <typename A, typename B, typename C> void mma_sync(C &d, const A &a, co
 } // namespace wmma
 } // namespace nvcuda
 
-/* ---- what the host side of the files names; a test calls little of it */
+/* ---- stand-ins for names that the files' host side uses; tests call few of them */
 
 typedef int cudaError_t;
 typedef void *cudaStream_t, *cudaEvent_t;

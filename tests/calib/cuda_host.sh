@@ -1,4 +1,4 @@
-# The kernels of the CUDA module, run by the processor: no GPU and no nvcc needed, only a C++ compiler
+# The kernels of the CUDA module, run on the CPU: needs a C++ compiler, but neither GPU nor nvcc
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 . "$srcdir/tests/tap.sh"
@@ -16,7 +16,7 @@ if [ -z "$cxx" ]; then
   exit
 fi
 
-# Launches become calls, and the one line of a GPU's assembler its stand-in.
+# Replaces launches by calls, and the only line of GPU assembly by its stand-in.
 for h in cuda_runtime cuda_fp16 cuda_bf16 mma; do echo '#include "tests/calib/cuda_host.h"' >"$work/$h.h"; done
 for f in kernels attention; do
   sed -E 's/([A-Za-z_0-9]+(<[^<>;()]*>)?)<<<(.*), 0, s>>>\(/LAUNCH(\3, \1)(/; s/asm volatile\("mov.u64.*/t = emulated_ns();/' \
@@ -27,7 +27,7 @@ flags="-std=c++17 -O1 -g -I$work -I$srcdir -I$srcdir/include"
 if echo 'int main() { return 0; }' | "$cxx" -fsanitize=address,undefined -x c++ -o "$work/try" - 2>/dev/null && "$work/try" 2>/dev/null; then
   flags="$flags -fsanitize=address,undefined -fno-sanitize-recover=all"
 fi
-# shellcheck disable=SC2086 # flags are meant to be split
+# shellcheck disable=SC2086 # flags are split on purpose
 "$cxx" $flags -o "$work/emulated" "$srcdir/tests/calib/cuda_host.cpp" "$work/kernels.cc" "$work/attention.cc" 2>"$work/err"
 ok $? "they compile for the processor: $(head -n 3 "$work/err")"
 ASAN_OPTIONS=detect_stack_use_after_return=0 "$work/emulated" >"$work/out" 2>&1

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * machine PROFILE.json THREADS - a real training step of this machine, and what a profile of it says
+ * machine PROFILE.json THREADS - a real training step of this machine against the prediction of its profile
  *
- * The step: LAYERS dense layers of WIDTH at batch SAMPLES in fp32, each forward a product and bias + GELU, each backward
- * two products (data, weights); then a residual add for each layer and Adam over all parameters. It is timed as
- * a whole, with its own shapes, none of which the sweep was told of; the prediction is the sum of its laws.
+ * The step: LAYERS dense layers of WIDTH at batch SAMPLES in fp32. Forward is a product and bias + GELU per layer, backward
+ * two products (data, weights); then a residual add per layer and Adam over all parameters. The step is timed as
+ * a whole, with shapes that the sweep does not contain; the prediction is the sum of the laws.
  *
- * Whether the machine was quiet enough to tell is judged by what noise does to the two times that are compared: by how much the
- * anchors moved while the profile was measured, by how much the same kernels differ before and after the steps, and by
- * half of the span from the 10 % to the 90 % quantile of steps. Each must be within half of the bound of 25 %.
+ * Three noise measures decide whether the machine was quiet enough for a verdict: the drift of the anchors while the profile
+ * was measured, the difference of the kernels' times before and after the steps, and half of the range from the 10 % to the
+ * 90 % quantile of steps. Each must be within half of the bound of 25 %.
  *
- * `make check-machine` runs it; it is no part of `make check`, which must not depend on who else is running.
+ * `make check-machine` runs it. `make check` does not, because the result depends on other programs that run.
  */
 #include "calib/backend.h"
 #include "calib/cpu.h"
@@ -57,7 +57,7 @@ static void step(struct net *n)
 	cpu_adam(n->weight, n->gradient, n->moments, LAYERS * w);
 }
 
-/* ---- the kernels of the step, each by itself */
+/* ---- the kernels of the step, each alone */
 
 static void forward(struct net *n)
 {
@@ -91,7 +91,7 @@ static void adam(struct net *n)
 
 static const struct part {
 	void (*run)(struct net *n);
-	int times; /* in a step */
+	int times; /* calls per step */
 	struct kernel k;
 } parts[] = {
 	{ forward, LAYERS, { .family = "gemm", .precision = "fp32", .variant = "nn", .d = { SAMPLES, WIDTH, WIDTH, 1 } } },
@@ -103,7 +103,7 @@ static const struct part {
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 
-/* STEPS calls, timed one by one, in order of their time. */
+/* Times STEPS calls one by one and sorts the times. */
 static void measure(struct net *n, void (*run)(struct net *n), double *seconds)
 {
 	for (int i = -5; i < STEPS; i++) {
@@ -115,7 +115,7 @@ static void measure(struct net *n, void (*run)(struct net *n), double *seconds)
 	sort_values(seconds, STEPS);
 }
 
-/* The median of each kernel; their sum over a step. */
+/* Sets the median of each kernel. Returns their sum over a step. */
 static double measure_parts(struct net *n, double *median)
 {
 	double seconds[STEPS], total = 0;
@@ -127,7 +127,7 @@ static double measure_parts(struct net *n, double *median)
 	return total;
 }
 
-/* By the laws; NAN if the profile lacks one. now: the same kernels, timed just now. */
+/* Returns the step's time by the laws; NAN if the profile lacks one. now: the kernels' times just measured. */
 static double predict(const struct profile *p, const double *now)
 {
 	double total = 0;
@@ -146,7 +146,7 @@ static double predict(const struct profile *p, const double *now)
 	return total;
 }
 
-/* How far anchors moved while the profile was measured: a line of its environment. */
+/* Returns the drift of the anchors while the profile was measured, from its environment. */
 static double drift_of(const struct profile *p)
 {
 	const char *at = strstr(p->environment, "\ndrift_percent: ");
@@ -155,7 +155,7 @@ static double drift_of(const struct profile *p)
 
 static int judge(double predicted, double median, double noise)
 {
-	/* With noise of half the bound a law that is right could miss it only by its own fault. */
+	/* With noise within half the bound, only an error of the law itself can exceed the bound. */
 	const double bound = 0.25, most_noise = bound / 2;
 	bool is_quiet = noise <= most_noise, is_near = fabs(predicted / median - 1) <= bound;
 	if (!is_quiet)

@@ -4,7 +4,7 @@ UNIT_TESTS += tests/calib/unit_cpu_kernels tests/calib/unit_fit tests/calib/unit
 SCRIPT_TESTS += tests/calib/calib_run.sh tests/calib/cli_calib.sh tests/calib/cuda_host.sh
 libtests_a_SOURCES += tests/calib/cuda_host.h
 EXTRA_DIST += tests/calib/cuda_host.cpp
-# This machine, calibrated and then put to the test; not part of check, as others may be running here.
+# Calibrates and tests this machine. Not part of check, because other programs may be running.
 EXTRA_PROGRAMS += tests/calib/machine
 MACHINE_THREADS = 1
 .PHONY: check-machine

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The kernels of the CPU backend compute what they are named after, against loops written from the definitions. */
+/* The kernels of the CPU backend compute the functions they are named after, compared with loops from the definitions. */
 #include "tests/tap.h"
 
 #include "base/mem.h"
@@ -52,7 +52,7 @@ static void check_gemm(bool ta, bool tb, int m, int n, int k, bool accumulate)
 
 static int sgemm_calls;
 
-/* cblas_sgemm() for row-major operands, as a library would have it. */
+/* A stand-in for cblas_sgemm() with row-major operands. */
 static void plain_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda, const float *b, int ldb,
 	float beta, float *c, int ldc)
 {
@@ -68,7 +68,7 @@ static void plain_sgemm(int order, int ta, int tb, int m, int n, int k, float al
 		}
 }
 
-/* Cut into strips for a library's product, it is the same product. */
+/* A product cut into strips for the library gives the same result. */
 static void check_strips(bool ta, bool tb, int m, int n, int k, uint32_t threads)
 {
 	struct cpu whole = { .threads = 1 }, cut = { .threads = threads, .sgemm = plain_sgemm };
@@ -81,7 +81,7 @@ static void check_strips(bool ta, bool tb, int m, int n, int k, uint32_t threads
 	sgemm_calls = 0;
 	cpu_use_threads(threads);
 	cpu_gemm(&cut, ta, tb, m, n, k, a, b, d, false);
-	int strips = cpu_threads() > 1 ? (int)threads : 1; /* without OpenMP there is one */
+	int strips = cpu_threads() > 1 ? (int)threads : 1; /* one strip without OpenMP */
 	cpu_use_threads(1);
 	ok(worst(d, want, size) < 1e-6 * k + 1e-5 && sgemm_calls == strips,
 		"a library's product %s%s %d x %d x %d by %d threads: %d strips", ta ? "t" : "n", tb ? "t" : "n", m, n, k, (int)threads,
@@ -168,7 +168,7 @@ static void check_rows(void)
 	mem_free(y);
 }
 
-/* Attention of one query is that of the first row of many, if all queries are looked up the same way. */
+/* Attention of one query equals the first row of attention of many queries. */
 static void check_attention(void)
 {
 	enum { B = 2, H = 3, S = 11, D = 8 };
@@ -213,7 +213,7 @@ static void check_updates(void)
 	near_to(w[0], 1 - 0.5e-6, 1e-7, "SGD");
 }
 
-/* Each kind that the backend lists can be prepared, run and let go, cold or warm, and takes time. */
+/* Each kind that the backend lists can be prepared, run and released, cold or warm, and takes time. */
 static void check_backend(void)
 {
 	struct backend_options o = { .seed = 1, .threads = 1 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * unit_fit.c - fits find the law that made the points, and say how well they know it
+ * unit_fit.c - fits recover the law of the points, with correct intervals
  *
- * Points are made from a known law with seeded noise, so every expected value is the law's own. Intervals at 95 % must
- * hold the true parameter in 90 to 98 % of all cases, pooled over a form's parameters and 200 seeds.
+ * Points are generated from a known law with seeded noise, so every expected value is the law's own. The 95 % intervals must
+ * contain the true parameter in 90 to 98 % of all cases, pooled over a form's parameters and 200 seeds.
  */
 #include "calib/fit.h"
 
@@ -28,7 +28,7 @@ static uint32_t seeds(void)
 	return is_slow && *is_slow == '1' ? 30 : 200;
 }
 
-/* Sizes and shapes that show every term; noise: the standard deviation of log time; outliers: so many are twice as long. */
+/* Sizes and shapes that determine every term. noise: standard deviation of log time; outliers: number of points with twice the time. */
 static void make(const struct law *truth, uint64_t seed, double noise, double outliers, struct point *x, const struct point **list)
 {
 	gsl_rng *r = gsl_rng_alloc(gsl_rng_mt19937);
@@ -117,8 +117,8 @@ static void check_outliers(void)
 }
 
 /*
- * A loud run: every interval is wide, and what was measured too few times to have one (and took twice as long) is not
- * taken for exact. The weights are relative: wide intervals all round leave the law as it is.
+ * A noisy run: every interval is wide. A point with too few calls for an interval (and twice the time) is not
+ * taken for exact. The weights are relative: uniformly wide intervals leave the law unchanged.
  */
 static void check_intervals(void)
 {
@@ -139,7 +139,7 @@ static void check_intervals(void)
 	fit_law_free(&l);
 }
 
-/* The order of the points decides neither where descents begin nor where they end. */
+/* The result does not depend on the order of the points. */
 static void check_order(void)
 {
 	static struct point x[POINTS];
@@ -157,7 +157,7 @@ static void check_order(void)
 	fit_law_free(&b);
 }
 
-/* Kernels that memory never holds up say nothing about memory; those that only it holds up nothing about FLOPs. */
+/* Compute-bound kernels do not determine the memory rate; memory-bound kernels do not determine the FLOP rate. */
 static void check_left_out(void)
 {
 	static struct point x[POINTS];

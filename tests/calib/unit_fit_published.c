@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * unit_fit_published.c - laws against published tables that they were not fitted to
+ * unit_fit_published.c - laws against published tables outside their fit
  *
  * Baidu's DeepBench (da81ba7), cross-validated by shape; microsoft/vidur (7d47513), cross-validated by model;
- * tables of nccl-tests. The bounds were set before any fit was made; what other fits of the same tables reached in sample
- * (medians 5.5 % and 9 % of products on a V100, 8 % on a P100) is where they come from.
+ * tables of nccl-tests. The bounds were set before any fit, from the in-sample errors of other fits to the same tables
+ * (medians of products: 5.5 % and 9 % on a V100, 8 % on a P100).
  */
 #include "calib/fit.h"
 #include "calib/import.h"
@@ -71,7 +71,7 @@ static void check_gemm(const struct points *p, const char *device, const char *p
 		device, n, precision, 100 * median, 100 * bound, 100 * mean);
 }
 
-/* By class where it has at least LEAST_CLASS shapes, else by the law over all classes: what a profile does. */
+/* Predicts by the law of the class if it has at least LEAST_CLASS shapes, else by the law over all classes, as a profile does. */
 static void check_conv(const struct points *p, const char *device, const char *precision, const char *op, double bound)
 {
 	static const char *const classes[] = { "1x1", "1x1 strided", "3x3 s1", "strided", "large" };
@@ -234,10 +234,10 @@ static void check_copy(void)
 	struct profile *f = rc ? NULL : fit_profile(&p, &o, &err);
 	const struct law *h2d = f ? profile_law(f, "copy", "h2d-pinned", "", "", 0, 0) : NULL,
 			 *d2d = f ? profile_law(f, "copy", "d2d", "", "", 0, 0) : NULL;
-	/* Others' fit of this curve: 2.7 us and 12.4 GB/s, 2 % off. */
+	/* Another fit of this curve: 2.7 us and 12.4 GB/s, 2 % error. */
 	ok(h2d && h2d->held_out_mean < 0.02, "host to device on PCI Express: left out by size, %.1f %% off",
 		h2d ? 100 * h2d->held_out_mean : NAN);
-	if (d2d) /* the cache shows, and the table has one digit: no form is good */
+	if (d2d) /* the cache has an effect and the table has one digit, so no form fits well */
 		printf("# copies inside the device: %s, left out by size, %.1f %% off in the mean\n", law_form_name(d2d->form),
 			100 * d2d->held_out_mean);
 	profile_free(f);

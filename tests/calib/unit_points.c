@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* unit_points.c - points come back from a CSV as they went in, and a wrong row is named by file, line and column */
+/* unit_points.c - points survive a round trip through CSV, and errors name file, line and column */
 #include "calib/points.h"
 
 #include "tests/tap.h"
@@ -74,7 +74,7 @@ static void check_refusals(void)
 	refused("family,time_us,op\ngemm,5,a\tb\n", "op: expected a text of at most 31 plain");
 }
 
-/* Every prefix ends with points or a named error, never in between. */
+/* Every prefix gives points or a named error. */
 static void check_truncated(void)
 {
 	size_t wrong = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sampling to a confidence, and sweeps within a budget, on a backend whose law is known. */
+/* Sampling to a confidence and sweeps within a budget, on a backend with a known law. */
 #include "tests/tap.h"
 
 #include "base/mem.h"
@@ -17,7 +17,7 @@ static int scaled(int n)
 }
 
 /*
- * The sign test's table (Conover, Practical Nonparametric Statistics, 3rd ed., table A3; the ranks are counted from
+ * The sign test's table (Conover, Practical Nonparametric Statistics, 3rd ed., table A3; ranks count from
  * 1 there): n = 6: 1 and 6; 10: 2 and 9; 20: 6 and 15; 30: 10 and 21; 100: 40 and 61.
  */
 static void check_ranks(void)
@@ -52,7 +52,7 @@ static void *open_one(const char *settings, uint64_t seed, struct kernel *k, voi
 	return device;
 }
 
-/* In how many of `seeds` runs does the interval hold the law's own time? */
+/* Returns the number of the `seeds` runs whose interval contains the law's time. */
 static double coverage(const char *settings, const struct sampling *how, int seeds, double *batches)
 {
 	int holds = 0;
@@ -76,9 +76,9 @@ static double coverage(const char *settings, const struct sampling *how, int see
 }
 
 /*
- * The noise is exp(sigma z), whose median is 1, so the law's time is the true median. With n fixed beforehand the
- * interval covers it with at least 95 % by construction (n = 30: 95.7 %); stopping as soon as it is narrow costs a
- * little. Four standard errors of 1000 trials at 95 % are 2.8 %.
+ * The noise is exp(sigma z), whose median is 1, so the law's time is the true median. With a fixed n the
+ * interval covers it with at least 95 % by construction (n = 30: 95.7 %); stopping as soon as the interval is narrow lowers
+ * the coverage slightly. Four standard errors of 1000 trials at 95 % are 2.8 %.
  */
 static void check_coverage(void)
 {
@@ -100,7 +100,7 @@ static void check_coverage(void)
 	double stopped = coverage("noise=0.03", &how, scaled(1000), &batches);
 	printf("# stopped when narrow: %.1f %% with %.1f batches\n", 100 * stopped, batches);
 	ok(stopped >= 0.91, "and at least 91 %% when sampling stops as soon as it is narrow");
-	/* Half the interval of the median of n is about 1.96 x 1.2533 sigma / sqrt(n): 1 % at 3 % takes about 54. */
+	/* Half the interval of the median of n is about 1.96 x 1.2533 sigma / sqrt(n): 1 % at sigma = 3 % needs about 54. */
 	ok(batches > 35 && batches < 75, "it then takes about as many batches as theory asks for (54)");
 }
 
@@ -130,7 +130,7 @@ static void check_stops(void)
 	backend_synthetic.release(task);
 	backend_synthetic.close(device);
 
-	/* The same work, once in bursts: idle four times as long as busy, so about a fifth of the time is work. */
+	/* The same work in bursts: idle four times as long as busy, so about a fifth of the time is work. */
 	device = open_one("noise=1", 1, &k, &task);
 	source = source_of(device, task);
 	how.idle = 4;
@@ -190,7 +190,7 @@ static void check_sweep(void)
 		gemms += is_plain;
 		held_gemms += is_plain && a.v[i].is_held_out;
 	}
-	/* 2 % of noise over 12 batches or more: a standard error of 0.7 %. */
+	/* 2 % of noise over 12 batches or more: standard error 0.7 %. */
 	ok(near == a.n, "every point is the law's, within 3 %%");
 	ok(fabs((double)held_gemms - 0.15 * (double)gemms) <= 1, "15 %% of the products are held out (%zu of %zu)", held_gemms, gemms);
 	ok(held_out > held_gemms, "and some of the others");
@@ -200,7 +200,7 @@ static void check_sweep(void)
 	points_free(&b);
 	points_free(&c);
 
-	/* 0.4 % slower each second: 12 % over the run, less what had gone before the anchors' first time. */
+	/* 0.4 % slower each second: 12 % over the run, minus the drift before the anchors' first measurement. */
 	sweep("noise=0.01,drift=0.004", 30, 7, &a, &ra);
 	ok(!ra.is_stable && ra.drift > 0.06 && ra.drift < 0.13, "a device that slows down by 12 %% is found out (%.1f %%)", 100 * ra.drift);
 	size_t wide = 0;
@@ -247,7 +247,7 @@ static void check_work(void)
 	struct kernel k = { .family = "conv", .op = "forward", .precision = "fp32", .variant = "3x3 s1", .d = { 1, 64, 56, 56, 64, 3 } };
 	kernel_work(&k);
 	near_to(k.flops / 2, 115605504, 1e-12, "a convolution's multiply-adds");
-	/* Its first layer, 7x7 with stride 2 on 224 x 224: 112 x 112 places, 118 million. */
+	/* Its first layer, 7x7 with stride 2 on 224 x 224: 112 x 112 positions, 118 million. */
 	k = (struct kernel){ .family = "conv", .op = "forward", .precision = "fp32", .variant = "strided", .d = { 1, 3, 224, 224, 64, 7 } };
 	kernel_work(&k);
 	near_to(k.flops / 2, 118013952, 1e-12, "a strided one's");

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# chroot.sh - the promise about bare machines, on a bare machine
+# chroot.sh - checks that ./bootstrap.sh works on a bare machine
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 #   tests/house/chroot.sh [SUITE [MIRROR]]         (as root; not part of make check)
 #
 # Makes a minimal Debian (SUITE: bookworm) with debootstrap in $CHROOT_DIR (default
-# $TMPDIR/orrery-chroot), puts the last commit there as `git archive` has it, and runs
+# $TMPDIR/orrery-chroot), unpacks `git archive` of the last commit there, and runs
 # ./bootstrap.sh demo and ./bootstrap.sh check, twice each: as root on one bare system,
-# then, on another, as a user with sudo. A base system made once is used again.
-# Takes some minutes and about 2 GB; what it made is left for a look. CHROOT_COMMANDS
+# then, on another, as a user with sudo. An existing base system is reused.
+# Takes some minutes and about 2 GB; the result is kept for inspection. CHROOT_COMMANDS
 # replaces "demo check demo check". Ubuntu: DEBOOTSTRAP_OPTIONS=--components=main,universe
 # tests/house/chroot.sh jammy http://archive.ubuntu.com/ubuntu, with ubuntu-keyring installed.
 set -u
@@ -22,7 +22,7 @@ mkdir -p "$where"
 base=$where/$suite.base
 if [ ! -e "$base/.complete" ]; then
   rm -rf "$base"
-  # shellcheck disable=SC2086 # options are meant to be split
+  # shellcheck disable=SC2086 # options are split on purpose
   debootstrap ${DEBOOTSTRAP_OPTIONS:-} --variant=minbase "$suite" "$base" "$mirror" >"$where/debootstrap.log" 2>&1 ||
     { tail "$where/debootstrap.log"; exit 1; }
   umount "$base/proc" "$base/sys" 2>/dev/null
@@ -40,7 +40,7 @@ try() {
   rm -rf "$root"
   cp -a "$base" "$root"
   cp /etc/resolv.conf "$root/etc/resolv.conf"
-  # This machine's way to a mirror, if it has one of its own.
+  # This machine's proxy for the mirror, if it has one.
   for conf in $(grep -lisE 'proxy' /etc/apt/apt.conf /etc/apt/apt.conf.d/* 2>/dev/null); do
     cp "$conf" "$root/etc/apt/apt.conf.d/"
   done

@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 #
-# srcdir=. bash tests/house/floors.sh --draw prints the plan as docs/architecture.md has it (make docs-floors writes it there).
+# srcdir=. bash tests/house/floors.sh --draw prints the plan of docs/architecture.md (make docs-floors writes it there).
 . "$srcdir/tests/tap.sh"
 
-# From the ground up; rooms of one floor do not see one another. calib stands on hwmodel and base alone.
+# Floors from the ground up; rooms of one floor must not include one another. calib may include hwmodel and base only.
 plan="base;engine hwmodel results traces;calib;cluster;net;world;step;learn;jobs spot serve;mixed;plan embed;plots;study;cli"
 
-# The folder of a room.
+# Prints the folder of a room.
 folder() { if [ -d "$srcdir/sim/$1" ]; then echo "sim/$1"; else echo "$1"; fi; }
-# Floors from the top, each room with the first line of its sources.mk and the rooms that its files include.
+# Prints the floors from the top, each room with the first line of its sources.mk and the rooms that its files include.
 draw() {
   local floor room dir
   echo '| floor | room | what it is | includes |'
@@ -26,7 +26,7 @@ draw() {
 }
 if [ "${1-}" = --draw ]; then draw; exit; fi
 
-# What is wrong with the includes of the tree $1, one line each.
+# Prints the wrong includes of the tree $1, one per line.
 uphill() {
   (cd "$1" && find base results study cli plots sim traces hwmodel calib policies include -name '*.[ch]' -exec grep -nE \
     '^[[:space:]]*#[[:space:]]*include[[:space:]]' {} + 2>/dev/null) | awk -v plan="$plan" '
@@ -52,7 +52,7 @@ uphill() {
       is_ours = what ~ /\// && target in floor
       why = ""
       if (what ~ /^orrery\// || what == "paths.h" || (!is_quoted && !is_ours))
-        next # the public headers, those of the system and install paths are for every room
+        next # public headers, system headers and install paths are open to every room
       if (file ~ /^include\//)
         why = "a public header may include only <orrery/...> and the system"
       else if (file ~ /^policies\/.*\// && room_of(what) != "policies" && what ~ /\//)
@@ -66,7 +66,7 @@ uphill() {
     }'
 }
 
-# A folder that is not in the plan would go unchecked.
+# A folder outside the plan would not be checked.
 unknown=$(cd "$srcdir/sim" && for d in */; do echo "${d%/}"; done |
   grep -vxE 'engine|cluster|net|world|step|learn|jobs|spot|serve|mixed|plan|embed')
 is "$unknown" "" "every folder of sim/ has its floor"
@@ -74,7 +74,7 @@ is "$unknown" "" "every folder of sim/ has its floor"
 is "$(sed -n '/^| floor/,/^$/p' "$srcdir/docs/architecture.md" | grep .)" "$(draw)" "docs/architecture.md has the plan (make docs-floors)"
 is "$(uphill "$srcdir")" "" "includes run downhill, policies see the public headers alone"
 
-# The test itself sees what it is for.
+# The check itself detects wrong includes.
 mkdir -p "$work/bad/sim/engine" "$work/bad/sim/cluster" "$work/bad/sim/jobs" "$work/bad/policies/jobs" \
   "$work/bad/include/orrery" "$work/bad/traces"
 echo '#include "cluster/cluster.h"' >"$work/bad/sim/engine/a.c"

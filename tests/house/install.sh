@@ -1,4 +1,4 @@
-# What `make install` leaves behind works: program, man page, completion, headers, pkg-config.
+# An installation by `make install` works: program, man page, completion, headers, pkg-config.
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 . "$srcdir/tests/tap.sh"
@@ -30,7 +30,7 @@ fi
 
 completion=$(one bash-completion/completions/orrery)
 ok "$([ -s "$completion" ]; echo $?)" "the completion is installed under the command's name"
-# complete_words WORD...: what bash would offer for the last word
+# complete_words WORD...: prints the completions that bash offers for the last word
 complete_words() {
   PATH=$(dirname "$program"):$PATH bash --norc -c '
     . "$1"; shift

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# mutants.sh - the share of small mistakes in a folder's code that its tests see
+# mutants.sh - measures the share of mutants of a folder's code that its tests kill
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 #   mutants.sh FOLDER [-n N] [--seed S] [--tests "TEST.."] [--longest S] [--build DIR] [--least PERCENT] [--list]
@@ -11,12 +11,12 @@
 #
 #   --tests   tests to run instead of those in tests/ROOM, ROOM being FOLDER's last part
 #   --longest leave out tests that take more seconds than this
-#   --build   folder for the copy and its build, kept and used again (default: build-mutants)
-#   --least   exit code 1 if a smaller share is killed
-#   --list    the mutants that would be made, without making them
+#   --build   folder for the copy and its build, kept and reused (default: build-mutants)
+#   --least   exit code 1 if the killed share is smaller
+#   --list    lists the mutants without building them
 #
-# Not counted: mutants that do not compile, that compile to the same code, and those listed in
-# equivalent_mutants.txt. A test that takes ten times as long as it should has failed.
+# Not counted: mutants that do not compile, that compile to the same code, and those in
+# equivalent_mutants.txt. A test that takes ten times its usual time has failed.
 set -u
 export LC_ALL=C
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -49,7 +49,7 @@ dir=$(cd "$dir" && pwd)
 exec 9>"$dir/lock"
 flock -n 9 || fail "another run uses $dir: name another with --build"
 
-# ---- the mutants: in the order in which they are tried, one a line ----
+# ---- the mutants in the order of trial, one per line ----
 cat >"$dir/mutants.py" <<'END'
 import os, random, re, sys
 
@@ -59,7 +59,7 @@ TOKEN = re.compile(r'''
 | (?P<op><<=|>>=|\.\.\.|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|.)''', re.X | re.S)
 FLIP = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "&&": "||", "||": "&&",
         "+": "-", "-": "+", "*": "/", "/": "*", "+=": "-=", "-=": "+=", "*=": "/=", "/=": "*="}
-# Lines whose mutants say nothing about tests.
+# Lines whose mutants do not measure the tests.
 LEFT_OUT = re.compile(r'\bassert\s*\(|_Static_assert|static_assert|MEM_GROW|mem_realloc|\bcap\w*\s*=|\w*cap\w*\s*\?|->cap\w* \*')
 
 def blank_directives(text):
@@ -111,7 +111,7 @@ def candidates(path, name):
         elif group == "number":
             size = k > 1 and code[k - 1][1] == "[" and code[k - 2][0] == "name" and k > 2 and (
                 code[k - 3][0] == "name" and code[k - 3][1] not in ("return", "case") or code[k - 3][1] == "*" and not spaced(code[k - 3][2], 1))
-            # Further names of a declaration: char text[320], job[64].
+            # Further names in a declaration: char text[320], job[64].
             first = re.match(r"\s*(?:static |const )*(?:char|double|float|u?int\w*|size_t|unsigned|bool|struct \w+) ", lines[line_of(at)])
             size = size or bool(first) and k > 2 and code[k - 1][1] == "[" and code[k - 3][1] == "," and code[k - 2][0] == "name"
             if not size:
@@ -174,7 +174,7 @@ fi
 copy=$dir/tree build=$dir/build
 mkdir -p "$copy" "$build" "$dir/tmp"
 (cd "$tree" && git ls-files -co --exclude-standard) | (cd "$tree" && while read -r f; do [ -f "$f" ] && echo "$f"; done) >"$dir/files"
-# Files of the same contents keep their times, so that a second run builds little.
+# Unchanged files keep their times, so that a second run builds little.
 while read -r f; do
   cmp -s "$tree/$f" "$copy/$f" || { mkdir -p "$copy/$(dirname "$f")" && cp "$tree/$f" "$copy/$f"; }
 done <"$dir/files"
@@ -203,7 +203,7 @@ nice make -j2 all $programs $helpers >"$dir/make.log" 2>&1 || fail "the tree doe
 run() {
   local command=("./$1")
   case $1 in *.sh) command=(bash "../tree/$1") ;; esac
-  # A mutant may ask for any memory and write without end. The shell itself would tell of a crash.
+  # A mutant may request any amount of memory and write without end. The shell itself would report a crash.
   (
     ulimit -c 0 -f 1000000 -v 8000000
     srcdir=../tree top_builddir=$build ORRERY=$build/orrery TMPDIR=$dir/tmp timeout -k 2 "$2" "${command[@]}" >"$dir/said" 2>&1 </dev/null 9>&-
@@ -226,7 +226,7 @@ done | sort -n | awk -v longest="$longest" '$1 <= longest' >"$dir/order"
 say "tests of $folder: $(awk '{ printf "%s%s %.1f s", (NR > 1 ? ", " : ""), $2, $1 }' "$dir/order")"
 
 # ---- each mutant ----
-# Puts the file and its object back; the object is newer than the library, which is made again.
+# Restores the file and its object; the object is newer than the library, which is rebuilt.
 restore() {
   [ -n "${original:-}" ] || return
   cp -p "$dir/original.c" "$copy/$original"

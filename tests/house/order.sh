@@ -10,13 +10,13 @@
 rooms="base results sim/engine sim/cluster sim/net sim/world sim/step sim/learn sim/jobs sim/serve sim/spot sim/mixed
   traces hwmodel calib policies/jobs policies/step policies/serve policies/spot plots study cli"
 
-# The .c files of a room, bottom first.
+# Prints the .c files of a room, bottom first.
 files_of() {
   local lists="$srcdir/$1/sources.mk"
   [ -e "$lists" ] || lists="$srcdir/${1%/*}/sources.mk"
   tr -s ' \t\\' '\n' <"$lists" | grep -E "^$1/[a-z0-9_]+\.c$" | awk '!seen[$0]++'
 }
-# calls ROOM: one line per call from a file of the room to a function of another: caller, callee, symbol.
+# calls ROOM: prints one line per call from a file of the room to a function of another: caller, callee, symbol.
 calls() {
   local file object
   files_of "$1" | while read -r file; do
@@ -28,12 +28,12 @@ calls() {
     END { for (i = 1; i <= NR; i++) if (kind[i] == "U" && symbol[i] in home && home[symbol[i]] != from[i])
       print from[i], home[symbol[i]], symbol[i] }'
 }
-# against ROOM: those calls that go up.
+# against ROOM: prints the calls that go up.
 against() {
   awk 'NR == FNR { at[$1] = NR; next } at[$2] > at[$1] { print $1 " calls " $3 "() of " $2 ", listed later" }' \
     <(files_of "$1") <(calls "$1")
 }
-# best ROOM: an order with few calls against it: again and again the file with the fewest calls to files not yet placed.
+# best ROOM: prints an order with few calls against it: repeatedly places the file with the fewest calls to files not yet placed.
 best() {
   calls "$1" | awk -v all="$(files_of "$1" | tr '\n' ' ')" '
     { weight[$1, $2]++ }

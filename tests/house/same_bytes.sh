@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# same_bytes.sh - shows that a refactoring changed no byte of what the program writes
+# same_bytes.sh - shows that a refactoring changed no byte of the program's output
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-#   same_bytes.sh record ORRERY DIR [-j N]     makes the runs of same_bytes.runs, leaves their files in DIR
+#   same_bytes.sh record ORRERY DIR [-j N]     makes the runs of same_bytes.runs, keeps their files in DIR
 #   same_bytes.sh compare BEFORE AFTER         lists the files that differ; exit code 1 if any does
 #   same_bytes.sh columns BEFORE AFTER         the same, but CSV by column name and JSON by key
 #
 # A record holds, for each run: exit code, standard output, files, digest of the database; for each
-# scenario book its tables, the data of its figures and the digest. DIR/texts holds what people read
+# scenario book its tables, the data of its figures and the digest. DIR/texts holds texts for people
 # (help, messages, printed tables): differences there are listed and do not count.
-# Left out are PDF and PNG (SVG has the same figure), wall time, host and paths: the runs go by
-# relative names in a folder of their own. Hashes and digests cover the program's version, so they
+# Excluded: PDF and PNG (SVG has the same figure), wall time, host and paths (the runs use
+# relative names in a folder of their own). Hashes and digests cover the program's version, so they
 # are not compared between different versions.
 #
 # Environment: ORRERY_DATA_PATH (real traces; runs that need missing files are skipped),
@@ -24,7 +24,7 @@ verbs='jobs step serve spot run scenario figures policy trace model device calib
 usage() { sed -n '4,8s/^#  *//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 fail() { echo "same_bytes.sh: $*" >&2; exit 2; }
 
-# ---- what the runs read ----
+# ---- inputs of the runs ----
 # Small files, the same on every machine.
 inputs() {
   mkdir -p in made books db
@@ -76,7 +76,7 @@ END
     print "]}" }' >in/tree8.json
 }
 
-# The scenario books with fewer values on their axes, fewer seeds and shorter traces.
+# The scenario books, with fewer values on their axes, fewer seeds and shorter traces.
 books() {
   cp -rL "$tree"/scenarios/. books
   chmod -R u+w books
@@ -92,7 +92,7 @@ books() {
   sed -i 's/"P": \[.*\]/"P": [0.1, 0.5, 0.9]/; s/"gap": \[.*\]/"gap": [13, 100]/; s/"n": \[200, 100\]/"n": [200]/; s/n=2000,/n=300,/; s/"replications": 50$/"replications": 5/' \
     books/irina/figures.json
   sed -i 's/"replications": 1000/"replications": 30/' books/irina/*.json
-  # Generators instead of the whole traces, of which the other runs have slices.
+  # Generators replace the whole traces; the other runs have slices of the traces.
   sed -i 's/"load": \[.*\]/"load": [4]/; s/load=1\]/load=4]/g; s/"file": "/"file": "no-/; s/n=[0-9]*,prompt/n=300,prompt/' books/llm-serving/figures.json
   sed -i 's/"seed": \[1, 2, 3, 4, 5\]/"seed": [1, 2]/' books/one-clock/figures.json
   sed -i 's/n=500000/n=6000/; s/phase=2h/phase=5m/; s/n=300,gap=120/n=30,gap=60/' books/one-clock/*.json
@@ -106,7 +106,7 @@ books() {
 }
 
 # ---- record ----
-# one NAME VERB ARGUMENT..: a line of the list
+# one NAME VERB ARGUMENT..: runs a line of the list
 one() {
   local name=$1 word specs=() args=() options=() figures=no list='' k=0 status last=''
   shift
@@ -177,7 +177,7 @@ record() {
   work=$(mktemp -d "${TMPDIR:-/tmp}/same-bytes.XXXXXX")
   trap 'rm -rf "$work"' EXIT
   cd "$work" || exit 2
-  # Traces of books go by ORRERY_TRACE_PATH or ORRERY_DATA_PATH; a user's own folder of data must not come between.
+  # Traces of books come from ORRERY_TRACE_PATH or ORRERY_DATA_PATH; a user's data folder must not interfere.
   unset ORRERY_DATADIR ORRERY_TRACE_PATH
   inputs
   books
@@ -213,7 +213,7 @@ both_records() {
   [ $# -eq 2 ] || usage
   for d; do [ -d "$d/runs" ] || fail "$d is no record"; done
 }
-# plain FILE: what is compared of a file
+# plain FILE: prints the compared part of a file
 plain() { if [ "$same_version" = yes ]; then cat "$1"; else sed -E '/^[[:space:]]*"hash":|_hash/d' "$1"; fi; }
 first_difference() { diff <(plain "$1") <(plain "$2") | sed -n '/^[<>]/{p;q}' | cut -c1-200; }
 

@@ -1,9 +1,9 @@
-# The habits that a machine can check (CONTRIBUTING.md).
+# Rules of CONTRIBUTING.md that a machine can check.
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 . "$srcdir/tests/tap.sh"
 
-# Everything that somebody wrote; build folders and what autoreconf makes are not.
+# All source files, without build folders and the output of autoreconf.
 files() {
   (cd "$srcdir" && find . \( -name .git -o -name 'build*' -o -name 'autom4te*' -o -name 'orrery-[0-9]*' \
     -o -name aclocal.m4 -o -name configure -o -name 'config.*' -o -name Makefile.in -o -name Makefile \) -prune -o \
@@ -32,7 +32,7 @@ is "$(code | while read -r f; do grep -nHE '[[:space:]]+$' "$srcdir/$f"; done | 
 is "$(files -name '*.sh' -o -path './.ci/run' | while read -r f; do bash -n "$srcdir/$f" 2>&1; done)" "" "every script parses"
 
 if command -v shellcheck >/dev/null; then
-  # Files that are sourced or run by `bash FILE` have no #! line, and get variables from make and tap.sh;
+  # Files that are sourced or run by `bash FILE` have no #! line, and take variables from make and tap.sh;
   # commas in words (lists of policies) are meant.
   is "$(files -name '*.sh' -o -path './.ci/run' | while read -r f; do
     shell=bash
@@ -43,7 +43,7 @@ else
   skip "no shellcheck here"
 fi
 
-# What no list names is left out of a release, or never built.
+# A file that no list names is missing from releases, or never built.
 listed() {
   files -name '*.mk' -o -name Makefile.am | while read -r f; do cat "$srcdir/$f"; done | tr -s ' \t\\' '\n'
 }
@@ -57,10 +57,10 @@ else
   skip "no git checkout to compare with"
 fi
 
-# The documents keep up with the program.
-# rows FILE HEADING: the first cells of the tables below "## HEADING", one a line
+# The documents agree with the program.
+# rows FILE HEADING: prints the first cells of the tables below "## HEADING", one per line
 rows() { awk -v h="## $2" '/^## / { on = $0 == h } on && /^\| `/ { split($0, cell, "`"); print cell[2] }' "$srcdir/$1"; }
-# missing FILE HEADING NAMES: of the lines of NAMES, those without a row
+# missing FILE HEADING NAMES: prints the lines of NAMES without a row
 missing() {
   rows "$1" "$2" >"$work/rows"
   if [ -s "$3" ]; then grep -vxFf "$work/rows" "$3"; else echo "the program lists none"; fi
@@ -78,7 +78,7 @@ is "$(missing docs/traces.md Generators "$work/traces.models")" "" "every genera
 is "$("$ORRERY" --help | awk '/^commands:/ { on = 1; next } on && NF == 0 { exit } on { print $1 }' |
   while read -r c; do grep -q "^| \`orrery $c\`" "$srcdir/docs/reference/commands.md" || echo "$c"; done)" "" \
   "every command has a row in docs/reference/commands.md"
-# options WORLD ARGUMENTS..: the options of a world as a scenario has them
+# options WORLD ARGUMENTS..: prints the options of a world as in a scenario
 options() {
   "$ORRERY" scenario show "${@:2}" 2>/dev/null | awk -v w="\t\"$1\":" 'index($0, w) == 1 { on = 1; next } /^\t}/ { on = 0 }
     on && match($0, /"[a-zA-Z_]+"/) { print substr($0, RSTART + 1, RLENGTH - 2) }'
@@ -99,18 +99,18 @@ END
 is "$(sed -n 's/^version: //p' "$srcdir/CITATION.cff")" "$("$ORRERY" --version | awk '{ print $2 }')" \
   "CITATION.cff has the program's version"
 
-# And with one another.
+# The documents agree with one another.
 documents() { (cd "$srcdir" && find README.md CONTRIBUTING.md CHANGELOG.md docs scenarios -name '*.md' | sort); }
 is "$(documents | while read -r f; do
   n=$(wc -m <"$srcdir/$f")
   [ "$n" -le 25000 ] || echo "$f has $n characters"
 done)" "" "no page is over 25,000 characters"
-# The anchors of a page, as GitHub makes them: lower case, blanks to hyphens, other signs dropped.
+# Prints the anchors of a page, as GitHub makes them: lower case, blanks to hyphens, other signs dropped.
 anchors() {
   awk '/^```/ { code = !code } !code && sub(/^#+ /, "") { print }' "$srcdir/$1" | tr '[:upper:]' '[:lower:]' |
     sed 's/[^a-z0-9 _-]//g; s/ /-/g'
 }
-# links FILE: where its links lead, but for those to other hosts
+# links FILE: prints the targets of its links, without those to other hosts
 links() { awk '/^```/ { code = !code } !code' "$srcdir/$1" | grep -oE '\]\([^)]+' | sed 's/^](//' | grep -vE '^[a-z]+:'; }
 is "$(documents | while read -r f; do
   links "$f" | while read -r to; do
@@ -124,7 +124,7 @@ done)" "" "every link in the documents leads to a file and a heading of it"
 is "$(documents | grep '^docs/' | grep -vE '^docs/(README|models/.*)\.md$' | while read -r f; do
   grep -qF "](${f#docs/})" "$srcdir/docs/README.md" || grep -qF "](${f#docs/})" "$srcdir"/docs/{comparison,traces}.md || echo "$f"
 done)" "" "every page is in docs/README.md, or in the page that it belongs to"
-# A fence that is not closed turns the rest into code: merges lose the lines that both sides have.
+# An unclosed fence turns the rest of a page into code; merges can lose a closing fence.
 is "$(documents | while read -r f; do awk -v f="$f" '
     /^```/ { n++ }
     n % 2 == 0 && /^#+ / && before !~ /^(<!--.*)?$/ { print f ":" FNR ": no empty line before the heading" }
@@ -132,7 +132,7 @@ is "$(documents | while read -r f; do awk -v f="$f" '
     { before = $0 }
     END { if (n % 2) print f ": a fence is not closed" }' "$srcdir/$f"; done)" "" "code in the documents is fenced, and headings stand alone"
 is "$(documents | while read -r f; do grep -nHE '[[:space:]]+$' "$srcdir/$f"; done | head)" "" "no line of a document ends in blanks"
-# A text that sends the reader to a document names one that exists.
+# A document that a text refers to exists.
 is "$({ code && documents; } | while read -r f; do grep -HoE '\bdocs/[a-z/-]+\.(md|json)' "$srcdir/$f"; done | sort -u |
   while IFS=: read -r f to; do [ -e "$srcdir/$to" ] || echo "${f#"$srcdir"/}: $to"; done)" "" "documents that code and documents name exist"
 tap_done

@@ -1,4 +1,4 @@
-# orrery device: what it prints, and what it says to wrong names and files.
+# orrery device: output, and messages for wrong names and files
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 . "$srcdir/tests/tap.sh"

@@ -1,4 +1,4 @@
-# orrery step by the laws of a profile: what is said, what is refused, intervals by draws
+# orrery step with the laws of a profile: reports, refusals, intervals from draws
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 . "$srcdir/tests/tap.sh"
@@ -19,7 +19,7 @@ profile() { # time0_us of products, GFLOP/s of products, device, most FLOPs of c
 profile >made.json
 step() { "$orrery" step resnet50 --cluster 2x1:v100 --policy allreduce "$@" 2>&1; }
 
-# ---- what is said ----
+# ---- reports ----
 said=$(step --profile made.json)
 like "$said" 'times of layers: profile made \(made up, 2026-02-03; median error 6 %\) for gemm, conv \(its laws here: 6 %\); the data sheet.s roofline for memory, update$' \
   "a report names profile, date, error, and what the profile has no law for"
@@ -38,7 +38,7 @@ like "$said" 'v100: profile made .*; k80: ' "each type of GPU has its own source
 said=$("$orrery" step resnet50_v1 --cluster 1x1:p100 --batch 64 --policy allreduce --profile none --set cost.measured=true 2>&1)
 like "$said" 'times of layers: measured \(TensorFlow 1.1, DGX-1\), at batch 64; .*shares of layers: datasheet only' "measured step times if asked for"
 
-# ---- a profile is part of what a run goes by ----
+# ---- a profile is part of the run's hash ----
 hash() { step --json -q "$@" | sed -n 's/.*"hash":[^"]*"\([^"]*\)".*/\1/p'; }
 profile 11 >other.json
 a=$(hash --profile made.json) b=$(hash --profile other.json) c=$(hash --profile made.json --cost-samples 4)
@@ -61,7 +61,7 @@ is "$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
 like "$(step --profile made.json --cost-samples 40 | tr '\n' ' ')" 'allreduce +[0-9]+ (\[|±).*intervals: 95 % of 40 draws of its laws' \
   "so has the table, and says what it is"
 
-# Rates known to 10 % (one sd) each: throughput cannot be known better than to a few %, nor worse than to 2 x 10 %.
+# Each rate has a standard deviation of 10 %, so the interval of the throughput is between a few % and 2 x 10 %.
 width=$(printf '%s\n' "$one" | tr -d '\n\t ' | sed 's/.*"samples_per_s":{"value":\([^,]*\),"ci_low":\([^,]*\),"ci_high":\([^}]*\)}.*/\1 \2 \3/' | awk '{ print ($3 - $2) / $1 }')
 awk "BEGIN { exit !($width > 0.05 && $width < 0.4) }"
 ok $? "the interval is as wide as the covariance makes it ($width)"
@@ -94,7 +94,7 @@ like "$one" '"cost_source":.*profile made \(made up, 2026-02-03; median error 6 
 said=$("$orrery" jobs philly-like --cluster 4x8:v100 --policy fifo --cost-samples 10 2>&1)
 like "$? $said" '^2 .*cost_samples: no job of this trace names a strategy' "jobs: draws without a job that trains are refused"
 
-# ---- what is refused ----
+# ---- refusals ----
 refused() { # what, pattern, arguments..
   local what=$1 pattern=$2
   shift 2

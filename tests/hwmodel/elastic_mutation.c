@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * elastic_mutation.c - no damaged file of an elastic job crashes orrery or goes wrong silently
+ * elastic_mutation.c - a damaged file of an elastic job never crashes orrery and never passes silently
  *
- * Files that have every key between them, damaged as tests/mutate.h does. Each case ends in an error of input that names the
- * file and the JSON path (or line and column), or in a job whose numbers can be gone by.
+ * The base files cover every key between them and are damaged by tests/mutate.h. Each case ends in an input error that names the
+ * file and the JSON path (or line and column), or in a job whose numbers are valid.
  */
 #include "hwmodel/elastic.h"
 
@@ -30,7 +30,7 @@ static const char *const files[] = {
 
 static unsigned long cases, accepted, refused, insane, unnamed, wrong_code;
 
-/* "in: $..: text" or "in:LINE:COLUMN: text" */
+/* Matches "in: $..: text" or "in:LINE:COLUMN: text" */
 static bool names_its_place(const char *text)
 {
 	if (!strncmp(text, "in: $", 5))

@@ -1,4 +1,4 @@
-# orrery model, and the generator of the catalogue.
+# orrery model, and the generator of the catalogue
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 . "$srcdir/tests/tap.sh"
@@ -48,7 +48,7 @@ for args in "" "show" "list x" "show vgg16 --batch 0" "show vgg16 --batch 1e3" "
 done
 is "$(cd / && env -i "$(realpath "$ORRERY")" model show vgg16 | head -n 1)" "vgg16: VGG-16" "the catalogue is inside the program"
 
-# As they are served: a row per file of hwmodel/served, NVIDIA's latency of BERT-Base, 2 x 80 x 8 x 128 x 2 bytes of KV cache a token.
+# Served models: a row per file of hwmodel/served, NVIDIA's latency of BERT-Base, 2 x 80 x 8 x 128 x 2 bytes of KV cache per token.
 is "$("$ORRERY" model list --served | awk 'NR > 1 { print $1 }' | sort)" "$(cd "$srcdir/hwmodel/served" && printf '%s\n' *.json | sed 's/\.json$//' | sort)" \
   "list --served has a row per file"
 like "$("$ORRERY" model show bert-base-t4 --served)" '^ +8 +15\.02 +41\.53 +532\.62' "a table: latencies of a batch by length"
@@ -63,7 +63,7 @@ for args in "show llama2-70b --served --tp 3" "show nix --served" "show llama2_7
   out=$("$ORRERY" model $args 2>"$work/err")
   is "$? $out$(wc -l <"$work/err")" "2 1" "refused in one line: model $args"
 done
-# The schema of served models knows the keys that the program says it knows.
+# The schema of served models has the keys that the program accepts.
 if command -v python3 >/dev/null; then
   for kind in table llm; do
     printf '{"kind": "%s", "closed": 1, "qqqqqqqqqqqq": 1}' "$kind" | sed "$([ $kind = llm ] || echo 's/"closed": 1, //')" >"$work/keys.json"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * served_mutation.c - no damaged file of a served model crashes orrery or goes wrong silently
+ * served_mutation.c - a damaged file of a served model never crashes orrery and never passes silently
  *
- * Each token of files that have every key between them is replaced by hostile ones and by tokens of the same file, taken
- * out and doubled; files are cut off after every byte. Each case ends in an error of input that names the file and the JSON
+ * The base files cover every key between them. Each token is replaced by hostile ones and by tokens of the same file, removed,
+ * and doubled; files are truncated after every byte. Each case ends in an input error that names the file and the JSON
  * path (or line and column), or in a model whose times are above 0.
  */
 #include "hwmodel/served.h"
@@ -32,7 +32,7 @@ static const char *const files[] = { "{\"name\":\"t\",\"title\":\"a table\",\"so
 static struct device *device;
 static unsigned long cases, accepted, refused, insane, unnamed, wrong_code;
 
-/* "in: $..: text" or "in:LINE:COLUMN: text" */
+/* Matches "in: $..: text" or "in:LINE:COLUMN: text" */
 static bool names_its_place(const char *text)
 {
 	if (!strncmp(text, "in: $", 5))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Devices as data, and the roofline: expected values are worked out here from the formulas of docs/models.md. */
+/* Devices as data, and the roofline. Expected values are computed here from the formulas of docs/models.md. */
 #include "hwmodel/cost.h"
 #include "hwmodel/steptimes.h"
 
@@ -119,7 +119,7 @@ static void check_layers(const struct device *dev, const struct dnn *d)
 	for (i = 3; i < 20; i++)
 		sum += cost_layer_s(c, i, DNN_FORWARD, b, 2, true);
 	near_to(1e6 * cost_range_s(c, 3, 17, DNN_FORWARD, b, 2, true), 1e6 * sum, 1e-12, "a range is the sum of its layers");
-	/* Gradient and weight of two bytes: one read, and one read and written; 12 bytes of state read and written. */
+	/* Two-byte gradient (read) and weight (read and written); 12 bytes of state, read and written. */
 	near_to(1e3 * cost_update_s(c, 1e9, 12), 1e3 * (1e9 * (24 + 6) / Bps + launch), 1e-9, "an update moves 30 bytes a parameter");
 	ok(strstr(cost_source(c, b), "roofline of round"), "the source says roofline");
 	cost_free(c);
@@ -146,7 +146,7 @@ static void check_fusion(const struct device *dev, const struct dnn *d)
 	find(d, "h1.attn_scores", &i);
 	near_to(1e6 * cost_layer_s(c, i, DNN_FORWARD, b, 1, false), 1e6 * (max(flops / peak + ramp, 2 * 2 * t * h / Bps) + launch), 1e-6,
 		"fused attention: scores are not written");
-	/* Dao 2023: five products backward against two forward; scores are computed once more. */
+	/* Dao 2023: five products backward, two forward; backward recomputes the scores. */
 	near_to(1e6 * cost_layer_s(c, i, DNN_BACKWARD_DATA, b, 1, false), 1e6 * (3 * flops / peak + 2 * ramp + 2 * launch), 1e-6,
 		"fused attention: scores are computed again for backward");
 	find(d, "h1.mlp_act", &i);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Times of layers by the laws of a profile: expected values are worked out here from sizes of layers and the laws' numbers. */
+/* Times of layers by the laws of a profile. Expected values are computed here from layer sizes and law parameters. */
 #include "hwmodel/cost.h"
 #include "hwmodel/profile.h"
 
@@ -68,7 +68,7 @@ static double linear(double us, double GFLOPps, double GBps, double flops, doubl
 	return us * 1e-6 + flops / GFLOPps / 1e9 + bytes / GBps / 1e9;
 }
 
-/* docs/models.md, "Step: compute times", the table of what is read and written; elements of 4 bytes. */
+/* docs/models.md, "Step: compute times", the table of elements read and written; 4-byte elements. */
 static double expected_resnet(const struct dnn *d, double b)
 {
 	double sum = 0;
@@ -84,7 +84,7 @@ static double expected_resnet(const struct dnn *d, double b)
 		case ORR_LAYER_LINEAR:
 			sum += 3 * linear(10, 12000, 700, f, 4 * (b * (l->in_elems + l->out_elems) + l->n * l->k));
 			break;
-		case ORR_LAYER_NORM: /* of a batch: no law of its own, so as what streams */
+		case ORR_LAYER_NORM: /* batch norm has no law, so it is timed as a streaming kernel */
 			sum += linear(4, INFINITY, 740, 0, 2 * in + out) + linear(4, INFINITY, 740, 0, 3 * in + 2 * out);
 			break;
 		case ORR_LAYER_ACTIVATION:
@@ -138,7 +138,7 @@ static void check_sums(const struct device *dev)
 	dnn_free(d);
 }
 
-/* ---- what has no law, what lies outside ---- */
+/* ---- kernels without a law, kernels outside the range ---- */
 
 static void check_fallbacks(const struct device *dev)
 {
@@ -160,7 +160,7 @@ static void check_fallbacks(const struct device *dev)
 		"nor has its weight gradient");
 	ok(strstr(cost_source(c, 8), "for conv (its laws here: 7 %); the data sheet's roofline for gemm, conv, memory, update"),
 		"and it is said");
-	/* As if no larger kernel than this had been measured. */
+	/* A range of the fit that ends at this kernel. */
 	struct cost_coverage cover = { 0 };
 	p->law[1].to[0] = 8 * one->fwd_flops;
 	cost_cover(c, 8, 1, false, &cover);
@@ -243,7 +243,7 @@ static double drawn_step(const struct dnn *d, const struct device *dev, const st
 	return t;
 }
 
-/* A fit is off from the truth by its covariance; the interval of its draws must have the truth 95 times in 100. */
+/* The parameters deviate from the truth by the covariance; the interval of the draws must contain the truth in 95 of 100 cases. */
 static void check_interval(const struct device *dev)
 {
 	struct orr_error err = { 0 };
@@ -272,7 +272,7 @@ static void check_interval(const struct device *dev)
 		inside += gsl_stats_quantile_from_sorted_data(v, 1, DRAWS, 0.025) <= right &&
 			  right <= gsl_stats_quantile_from_sorted_data(v, 1, DRAWS, 0.975);
 	}
-	/* Binomial: 0.95 +- 3 x 0.0154 for 200, less the 1 or 2 % that quantiles of 100 draws miss. */
+	/* Binomial: 0.95 +- 3 x 0.0154 for 200, minus the 1 to 2 % that quantiles of 100 draws miss. */
 	double share = (double)inside / trials;
 	ok(share >= (trials < 200 ? 0.8 : 0.885) && share <= 0.995, "intervals of draws have the truth in %.1f %% of %d fits", 100 * share,
 		trials);
@@ -282,7 +282,7 @@ static void check_interval(const struct device *dev)
 	dnn_free(d);
 }
 
-/* Residuals are of each shape: of a sum they go down as its parts are many, sd = sigma sqrt(sum t^2) / sum t for small sigma. */
+/* Residuals are independent per shape, so they average out in a sum: sd = sigma sqrt(sum t^2) / sum t for small sigma. */
 static void check_residuals(const struct device *dev)
 {
 	struct orr_error err = { 0 };
@@ -311,7 +311,7 @@ static void check_residuals(const struct device *dev)
 	for (uint32_t k = 0; k < N; k++)
 		v[k] = drawn_step(d, dev, p, k + 1, 3);
 	double sd = gsl_stats_sd(v, 1, N) / sum, want = 0.05 * sqrt(squares) / sum;
-	/* The sd of 400 draws has a standard error of 3.5 %; gradients and additions of equal bytes share one too. */
+	/* The sd of 400 draws has a standard error of 3.5 %; gradients and additions of equal bytes also share a residual. */
 	ok(fabs(sd / want - 1) < 0.15, "the spread of a sum of residuals: %.3f %%, expected %.3f %%", 100 * sd, 100 * want);
 	ok(drawn_step(d, dev, p, 7, 3) == v[6] && drawn_step(d, dev, p, 7, 4) != v[6] && v[6] != v[7],
 		"draws are of seed and number alone");

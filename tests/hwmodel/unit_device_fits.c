@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The shares that hwmodel/devices says are reached, worked out anew from the published kernel times that it names:
+ * Refits the efficiencies in hwmodel/devices to the published kernel times that they cite:
  * microsoft/vidur 7d47513 (linear layers) and Baidu's DeepBench da81ba7 (products, convolutions). Products:
- *	t = t0 + FLOPs / (share x peak) [+ x bytes / (bandwidth reached)]
- * by least squares of relative errors over those that the data sheet calls bound by compute. All-reduces: published
+ *  t = t0 + FLOPs / (share x peak) [+ x bytes / (achieved bandwidth)]
+ * by least squares of relative errors over the products that are compute-bound by the data sheet. All-reduces: published
  * tables of nccl-tests.
  */
 #include "hwmodel/device.h"
@@ -17,7 +17,7 @@
 
 enum { MAX_FIELDS = 40, MAX_KERNELS = 4000 };
 
-/* Cuts the line in place; commas in quotes are text. */
+/* Splits the line in place; commas in quotes are text. */
 static int split(char *line, char *field[MAX_FIELDS])
 {
 	int n = 0;
@@ -57,7 +57,7 @@ static bool open_table(struct table *t, const char *file)
 	return true;
 }
 
-/* The next row, at least as long as the header. */
+/* Reads the next row, which has at least the fields of the header. */
 static bool next_row(struct table *t)
 {
 	while (fgets(t->line, sizeof t->line, t->f))
@@ -95,7 +95,7 @@ static void add(double m, double n, double k, double element_bytes, double secon
 		kernels[n_kernels++] = x;
 }
 
-/* c[0] + c[1] FLOPs (+ c[2] bytes); the mean absolute relative error. */
+/* Fits c[0] + c[1] FLOPs (+ c[2] bytes). Returns the mean absolute relative error. */
 static double fit(int terms, double c[3])
 {
 	size_t n = (size_t)n_kernels, p = (size_t)terms;
@@ -124,8 +124,8 @@ static double fit(int terms, double c[3])
 	return error / (double)n;
 }
 
-/* The device's figures are the fit's, rounded; the third term is used where it takes a tenth off the mean error.
- * host_s: part of t0 that is the launch (DeepBench measures from the host). */
+/* Checks that the device's values are those of the fit, rounded. The third term is used if it lowers the mean error by a tenth.
+ * host_s: part of t0 that is the launch (DeepBench measures on the host). */
 static void check_products(const struct device *d, const char *whose, enum precision p, double peak, double host_s, bool is_ramp)
 {
 	double two[3], three[3];
@@ -145,7 +145,7 @@ static void check_products(const struct device *d, const char *whose, enum preci
 	n_kernels = 0;
 }
 
-/* One linear layer of a model split over tp devices, for so many tokens. */
+/* A linear layer of a model, split over tp devices. */
 static void check_vidur(const char *device, const char *name, double peak, double Bps)
 {
 	struct orr_error err = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Models of networks: the catalogue, transformers by dimension, the backward rule, what is kept, files. */
+/* Models of networks: the catalogue, transformers by dimension, the backward rule, saved activations, files. */
 #include "base/mem.h"
 #include "hwmodel/dnn.h"
 #include "tests/tap.h"
@@ -38,7 +38,7 @@ static double products(const struct dnn *d, enum dnn_pass pass)
 /*
  * Parameters and numbers of tensors: torchvision's model tables and state dicts (CNNs, ViT), Hugging
  * Face's released configurations (BERT, GPT-2, Llama), Caffe's model zoo (alexnet_bvlc). MACs: the
- * same tables, as far as they print them (three or four digits).
+ * same tables, to their three or four digits.
  */
 static void known_totals(void)
 {
@@ -63,7 +63,7 @@ static void known_totals(void)
 		ok(good, "%s: published parameters, tensors and MACs", known[i].name);
 		dnn_free(d);
 	}
-	/* By hand: 48 x 12 (hidden 12288)^2 is nearly all of 175B; the label is rounded. */
+	/* By hand: 96 x 12 (hidden 12288)^2 is nearly all of 175B; the label is rounded. */
 	struct dnn *d = load("gpt3-175b");
 	ok(fabs(d->params / 175e9 - 1) < 3e-3 && d->blocks == 96 && d->heads == 96, "gpt3_175b has 175B within 0.3 %%, 96 blocks");
 	dnn_free(d);
@@ -124,7 +124,7 @@ static void backward_rule(void)
 {
 	struct dnn *d = load("gpt3");
 	double forward = products(d, DNN_FORWARD), data = products(d, DNN_BACKWARD_DATA), weight = products(d, DNN_BACKWARD_WEIGHT);
-	/* 6 FLOPs per parameter and token, attention besides: Narayanan et al., SC 2021, eq. 2 without recomputation:
+	/* 6 FLOPs per parameter and token, plus attention: Narayanan et al., SC 2021, eq. 2 without recomputation:
 	 * 72 B s l h^2 (1 + s / 6h + V / 12lh). */
 	double s = 2048, l = 96, h = 12288, v = 50257;
 	near_to(forward + data + weight, 72 * s * l * h * h * (1 + s / (6 * h) + v / (12 * l * h)), 1e-12,
@@ -150,7 +150,7 @@ static double block_saved(const struct dnn *d, uint32_t block)
 
 /*
  * Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", 2022, eq. 2: a layer keeps
- * s b h (34 + 5 a s / h) bytes at two bytes an element. Of these dropout keeps two masks of s b h and, in attention,
+ * s b h (34 + 5 a s / h) bytes at two bytes per element. Dropout keeps two masks of s b h of these and, in attention,
  * a mask of a s^2 b and an output of 2 a s^2 b bytes.
  */
 static void activations_of_transformers(void)
@@ -181,20 +181,20 @@ static double kept(const struct dnn *d, const char *prefix)
 	return sum;
 }
 
-/* By hand: each activation that backward reads, once. */
+/* By hand: each activation that backward reads counts once. */
 static void activations_of_cnns(void)
 {
 	struct dnn *d = load("alexnet");
-	/* Input; after each ReLU; after pools and the places of maxima; the last softmax. */
+	/* Input; outputs of ReLUs; outputs of pools and indices of maxima; the last softmax. */
 	double want = 3 * 224 * 224 + (64 * 55 * 55 + 192 * 27 * 27 + 384 * 13 * 13 + 256 * 13 * 13 * 2) +
 		      2 * (64 * 27 * 27 + 192 * 13 * 13 + 256 * 6 * 6) + 4096 * 2 + 1000;
 	near_to(kept(d, ""), want, 0, "AlexNet keeps each activation once; ReLU works in place");
 	ok(layer(d, "relu1")->is_in_place && layer(d, "conv2")->saved_elems == 64 * 27 * 27, "conv2 keeps what pool1 gave");
 	dnn_free(d);
 	d = load("resnet50");
-	/* Per convolution its output (the norm's input) and what ReLU made of it. */
+	/* Per convolution: its output (the norm's input) and the ReLU's output. */
 	near_to(kept(d, "layer1.1."), 56 * 56 * (4 * 64 + 2 * 256), 0, "a bottleneck block keeps two maps a convolution");
-	/* The first also what the pool gave it; once, though two convolutions read it; and the input of the shortcut's norm. */
+	/* The first block also keeps the pool's output (once, although two convolutions read it) and the input of the shortcut's norm. */
 	near_to(kept(d, "layer1.0."), 56 * 56 * (64 + 4 * 64 + 3 * 256), 0, "an input of two convolutions is kept once");
 	dnn_free(d);
 }
@@ -231,7 +231,7 @@ static bool same_layers(const char *a, const char *b)
 static void by_dimension(void)
 {
 	ok(same_layers("gpt3_175b", "gpt:hidden=12288,layers=96,heads=96,seq=2048,vocab=50257"), "gpt: makes GPT-3");
-	/* The default of ffn is Llama's rule: two thirds of 4 h, up to a multiple of 256. */
+	/* The default of ffn is Llama's rule: two thirds of 4 h, rounded up to a multiple of 256. */
 	ok(same_layers("llama2_7b", "llama:hidden=4096,layers=32,heads=32,seq=4096,vocab=32000"), "llama: makes Llama 2 7B");
 	ok(same_layers("llama2_70b", "llama:hidden=8192,layers=80,heads=64,kv_heads=8,ffn=28672,seq=4096,vocab=32000"),
 		"llama: makes Llama 2 70B");
@@ -317,7 +317,7 @@ static void files(void)
 	dnn_free(e);
 }
 
-/* Every fault names its place in the file. */
+/* Every error names its position in the file. */
 static void faults(void)
 {
 	static const struct {
@@ -372,7 +372,7 @@ static void faults(void)
 		ok(good, "refused: %s", wrong[i].says);
 		dnn_free(d);
 	}
-	/* Deeper than cJSON goes. */
+	/* Deeper than cJSON's nesting limit. */
 	char *deep = mem_alloc(200001);
 	memset(deep, '[', 200000);
 	deep[200000] = '\0';

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Every row of the model tables in $ORRERY_DATA_PATH/models (exact arithmetic from the
- * architectures, made apart from orrery, checked there against published totals), and every
- * total of their summary.csv. Skipped where they are not.
+ * Checks every row of the model tables in $ORRERY_DATA_PATH/models, and every total of their summary.csv. The tables are exact
+ * arithmetic from the architectures, made independently of orrery and checked against published totals.
+ * Skipped if the tables are missing.
  */
 #include "hwmodel/dnn.h"
 #include "tests/tap.h"
@@ -11,7 +11,7 @@
 
 enum { MAX_FIELDS = 16, LINE = 2000 };
 
-/* Splits at commas outside quotes; takes quotes off. */
+/* Splits at commas outside quotes and removes the quotes. */
 static int split(char *line, char *field[MAX_FIELDS])
 {
 	int n = 0;

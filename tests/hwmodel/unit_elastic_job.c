@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Elastic jobs: the published tables that ship, against figures worked out from them elsewhere; lookups; wrong files
- * are refused with their place. Steps that are derived: unit_derive.c.
+ * Elastic jobs: the published tables of the catalogue against values computed from them elsewhere; lookups; invalid files
+ * are refused with their position. Derived steps: unit_derive.c.
  */
 #include "hwmodel/elastic.h"
 
@@ -56,8 +56,8 @@ static void check_catalogue(void)
 	ok(!elastic_load("/none/such.json", &err) && strstr(err.text, "/none/such.json"), "a file that is not there");
 }
 
-/* Samples/s and value (samples/s per USD/h at 0.91 a node; on demand 3.06): with all nodes of the simulator of Bamboo's
- * authors up, and on demand, worked out by hand from its tables. */
+/* Samples/s and value (samples/s per USD/h at 0.91 a node; on demand 3.06), computed by hand from the tables of the simulator of
+ * Bamboo's authors: with all nodes up, and on demand. */
 static void check_bamboo(void)
 {
 	static const struct {
@@ -117,7 +117,7 @@ static void check_oobleck(void)
 	elastic_free(m);
 }
 
-/* Steps of hours; the figures of the paper's table. */
+/* Work in hours; the numbers of the paper's table. */
 static void check_late(void)
 {
 	struct elastic *j = load("cbl-48h"), *m = load("cbl-ml-72h"), *b = load("cbl-bio-22.5h"), *a = load("cbl-analytics-27h");
@@ -136,7 +136,7 @@ static void check_late(void)
 	elastic_free(a);
 }
 
-/* Every row of the artifact's table, which is not packed with orrery. */
+/* Every row of the artifact's table, which is not part of orrery. */
 static void check_parcae(void)
 {
 	const char *data = getenv("ORRERY_DATA_PATH");

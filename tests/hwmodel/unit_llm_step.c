@@ -2,7 +2,7 @@
 /*
  * The closed form of a transformer's step: identities, and measured steps of Megatron-LM on Selene, A100 80 GB
  * (Korthikanti et al., Reducing Activation Recomputation in Large Transformer Models, 2022), with the
- * device's efficiencies as hwmodel/devices/a100-80g.json has them from other measurements.
+ * device's efficiencies of hwmodel/devices/a100-80g.json, which come from other measurements.
  */
 #include "hwmodel/llm_step.h"
 
@@ -171,7 +171,7 @@ static void refuse(const struct dnn *d, const struct cost *c, struct llm_step s,
 	ok(llm_step_times(d, c, &s, &t, &err) == ORR_EINPUT && strstr(err.text, message), "refused: %s", message);
 }
 
-/* Without data parallelism all that is summed after the last backward is a table that both ends have: GPT's, not Llama's. */
+/* Without data parallelism, the only sum after the last backward is that of a table tied between both ends: GPT's, not Llama's. */
 static void check_table(const struct device *dev)
 {
 	static const char *const models[] = { "gpt2-345m", "llama2-7b" };
@@ -192,7 +192,7 @@ static void check_table(const struct device *dev)
 			.dp_link = no_link };
 		struct llm_times t = { 0 };
 		bool is_good = c && !llm_step_times(d, c, &s, &t, &err);
-		double table = is_good && !i ? (double)d->vocab * d->hidden * 2 / 1e9 : 0; /* 2 (n - 1) / n of it, n = 2 */
+		double table = is_good && !i ? (double)d->vocab * d->hidden * 2 / 1e9 : 0; /* times 2 (n - 1) / n, n = 2 */
 		ok(is_good && fabs(t.dp_s - table) <= 1e-12, "%s: %s (%s)", models[i], i ? "no table is shared" : "the table is summed",
 			err.text);
 		cost_free(c);

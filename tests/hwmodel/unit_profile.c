@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * unit_profile.c - profiles: what their laws give, that a file survives, and that a damaged one is refused by name
+ * unit_profile.c - profiles: times of their laws, round trips through files, and refusals of damaged files
  *
- * Expected times are worked out by hand from the forms in hwmodel/profile.h.
+ * Expected times are computed by hand from the forms in hwmodel/profile.h.
  */
 #include "hwmodel/profile.h"
 
@@ -116,7 +116,7 @@ static void check_profile(void)
 
 /* ---- refusals ---- */
 
-/* good with its first `from` as `to`. */
+/* Checks that `good`, with its first `from` replaced by `to`, is refused. */
 static char *changed(const char *from, const char *to)
 {
 	struct sbuf s = { 0 };
@@ -173,7 +173,7 @@ static void check_refusals(void)
 	refused("[[3e7, 2e6, 0, 15]]", "[[3e7, 2e6, 0]]", "$.laws[0].anchors_us: expected rows");
 }
 
-/* Whatever its length, the start of a profile is an error with a place, and no crash. */
+/* Every truncated profile gives an error with a position. */
 static void check_truncated(void)
 {
 	size_t n = strlen(good), silent = 0;
@@ -195,7 +195,7 @@ static double longest(const struct law *l)
 	return law_time(l, isnan(l->to[0]) ? 0 : l->to[0], isnan(l->to[1]) ? 0 : l->to[1], isnan(l->to[2]) ? 0 : l->to[2], NULL);
 }
 
-/* A parameter a thousand times off is refused in every profile that ships, whichever of its laws it is. */
+/* A parameter off by a factor of a thousand is refused in every law of every profile of the catalogue. */
 static void slip(const struct profile *p, const struct device *d, size_t *tried, size_t *missed)
 {
 	for (size_t i = 0; i < p->n_laws; i++)
@@ -209,7 +209,7 @@ static void slip(const struct profile *p, const struct device *d, size_t *tried,
 				double before = longest(l);
 				*cell = v * (up ? 1000 : 0.001);
 				if (fabs(longest(l) / before - 1) < 0.01 && fabs(l->param[0] / v - 0.001) < 1e-9 && l->n_anchors < 3) {
-					*cell = v; /* a start that no size of a short table shows */
+					*cell = v; /* a start-up time that no size of a short table shows */
 					continue;
 				}
 				bool is_caught = profile_check(p, d, NULL) != ORR_OK;

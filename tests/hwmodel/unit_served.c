@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Models as served: tables are looked up, never guessed; the closed form and the curves against numbers worked out here;
- * wrong files are refused with their place. Times by layers: unit_served_layers.c.
+ * Served models: tables are looked up, never guessed; the closed form and the curves against numbers computed here;
+ * invalid files are refused with their position. Times by layers: unit_served_layers.c.
  */
 #include "hwmodel/served.h"
 
@@ -96,7 +96,7 @@ static void check_between(void)
 	ok(served_latency(up, 1, 1) == 0.010 && served_latency(up, 3, 101) == 0.020 && served_latency(up, 8, 200) == 0.040 &&
 			isnan(served_latency(up, 9, 100)) && isnan(served_latency(up, 8, 201)) && isnan(served_latency(up, 0, 100)),
 		"up: padded to the next batch and the next length, never beyond the last");
-	/* Batch 3 is half-way from 2 to 4: 11 and 17.5; length 150 half-way between these. */
+	/* Batch 3 is half-way between 2 and 4: 11 and 17.5; length 150 is half-way between these. */
 	near_to(1e3 * served_latency(line, 3, 150), 14.25, 1e-12, "linear: between neighbours in both directions");
 	near_to(1e3 * served_latency(line, 6, 100), 16, 1e-12, "linear: half-way from 12 to 20 ms");
 	ok(served_latency(line, 8, 200) == 0.040 && isnan(served_latency(line, 1, 100)) && isnan(served_latency(line, 9, 100)) &&
@@ -115,7 +115,7 @@ static void check_between(void)
 	served_free(line);
 }
 
-/* NVIDIA DeepLearningExamples, and what follows for the student (its file says how). */
+/* NVIDIA DeepLearningExamples; the student's times are derived from them as its file describes. */
 static void check_bert(void)
 {
 	struct served *t4 = load("bert-base-t4"), *v100 = load("bert-large-v100"), *s = load("bert-student-2x768-t4");
@@ -202,7 +202,7 @@ static void check_curves(void)
 	served_free(m);
 }
 
-/* ---- wrong files ---- */
+/* ---- invalid files ---- */
 
 static void refused(const char *text, const char *message)
 {

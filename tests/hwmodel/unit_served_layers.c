@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Iterations by layers: on a device of round numbers against sums worked out here from the sizes of the layers; increasing in
- * each argument; kernel by kernel against microsoft/vidur's tables (7d47513), which the profiles were fitted to; and never above
- * what was measured with a whole serving system (Mutinifni/splitwise-sim, 8f99e7d).
+ * Iterations by layers: on a device of round numbers against sums computed here from the layer sizes; monotone in
+ * each argument; kernel by kernel against microsoft/vidur's tables (7d47513), to which the profiles were fitted; and never above
+ * the measurements of a whole serving system (Mutinifni/splitwise-sim, 8f99e7d).
  */
 #include "calib/csv.h"
 #include "hwmodel/profile.h"
@@ -47,7 +47,7 @@ static struct served_on *on(const struct served *m, const struct device *d, cons
 
 /* ---- by hand ---- */
 
-/* Bytes that one GPU of tp = 2 moves for T tokens in one block, attention aside: every kernel is bound by memory. */
+/* Bytes that one GPU of tp = 2 moves for T tokens in one block, without attention; every kernel is memory-bound. */
 static double block_bytes(double t)
 {
 	double h = 64, qkv = 128, ffn = 96, tp = 2;
@@ -57,13 +57,13 @@ static double block_bytes(double t)
 	return 2 * (norms + products + rope + adds + act + cache);
 }
 
-/* Of an all-reduce of T hidden states over 2 GPUs: two messages, bytes there and back. */
+/* Seconds of an all-reduce of T hidden states over 2 GPUs: two messages. */
 static double reduce_s(double t)
 {
 	return 2 * 5e-6 + 64 * 2 * t / 100e9;
 }
 
-/* Table of words (gathered, then summed), last norm; the output layer and its softmax for R tokens, scores gathered. */
+/* Token table (gathered, then all-reduced) and last norm; output layer and softmax for R tokens, with gathered scores. */
 static double ends_s(double t, double r)
 {
 	double bytes = 2 * (2 * 64 * t + 2 * 64 * t + (64 * r + 100 * r / 2 + 100 * 64 / 2) + 2 * 100 * r / 2);
@@ -86,13 +86,13 @@ static void check_by_hand(void)
 	/* Each context token is 2 blocks x (key and value) x one head of 16 x 2 bytes on each GPU. */
 	struct llm_load w = { .decodes = 3, .decode_context = 500 };
 	near_to(1e6 * served_iteration(x, &w), 1e6 * (hidden_s(3, 3) + 2e-6 + 503 * 2 * 2 * 16 * 2 / 1e12), 1e-12, "three decodes");
-	/* Of 20 tokens after 12: 20 x 32 pairs less half of 20^2, four FLOPs for each of 32 elements, in 2 blocks. */
+	/* 20 tokens after 12: 20 x 32 pairs minus half of 20^2, four FLOPs for each of 32 elements, in 2 blocks. */
 	w = (struct llm_load){ .prompts = 1, .prompt_tokens = 20, .prompt_pairs = 640 };
 	near_to(1e6 * served_iteration(x, &w), 1e6 * (hidden_s(20, 1) + 2e-6 + 440 * 2 * 4 * 32 / 1e15), 1e-12,
 		"a chunk of a prompt: words for one token");
 	w = (struct llm_load){ 3, 1, 20, 500, 640 };
 	near_to(1e6 * served_iteration(x, &w), 1e6 * (hidden_s(23, 4) + 4e-6 + 503 * 128 / 1e12 + 440 * 256 / 1e15), 1e-12, "both at once");
-	/* Two stages: one hop of 23 hidden states, half from each GPU, gathered. */
+	/* Two stages: one hop of 23 hidden states, half from each GPU, then a gather. */
 	double stage, whole = served_iteration_stage(two, &w, &stage), hop = 5e-6 + 23 * 64 * 2 / 2 / 100e9 + reduce_s(23) / 2;
 	near_to(1e6 * whole, 1e6 * (served_iteration(x, &w) + hop), 1e-12, "two stages: a hop more");
 	ok(stage > whole / 2 && stage < whole, "the busiest stage is busy for more than half");
@@ -117,7 +117,7 @@ static void check_by_hand(void)
 	device_free(d);
 }
 
-/* Four GPUs hold two heads of keys and values twice: a token takes twice the memory. */
+/* Four GPUs hold two copies of two heads of keys and values: a token takes twice the memory. */
 static void check_copies(void)
 {
 	struct orr_error err = { 0 };
@@ -131,7 +131,7 @@ static void check_copies(void)
 	device_free(d);
 }
 
-/* ---- increasing ---- */
+/* ---- monotonicity ---- */
 
 static bool is_increasing(struct served_on *x, const struct llm_load *w, struct rng *r)
 {
@@ -214,7 +214,7 @@ static const char *const ops[][2] = { { "attn_pre_proj", "qkv" }, { "attn_post_p
 	{ "mlp_act", "mlp_act" }, { "attn_rope", "rope" } };
 enum { OPS = sizeof ops / sizeof *ops, PRODUCTS = 4 };
 
-/* The layer of the first block that an operator of the table is; UINT32_MAX: none of it. */
+/* Returns the layer of the first block that corresponds to an operator of the table; UINT32_MAX: none. */
 static uint32_t layer_of(const struct dnn *d, size_t op)
 {
 	for (uint32_t l = 0; l < d->n_layers; l++) {
@@ -245,7 +245,7 @@ static double median(double *v, size_t n)
 	return n ? gsl_stats_median_from_sorted_data(v, 1, n) : NAN;
 }
 
-/* One device: errors by operator, and of whole blocks (residual additions come twice). */
+/* Checks one device: errors by operator and of whole blocks (which have two residual additions). */
 static void compare(const char *path, const char *device, struct served_on *x, const struct dnn *d)
 {
 	static double error[OPS][MOST], sums[MOST];
@@ -321,7 +321,7 @@ static void check_vidur(void)
 
 /* ---- a whole system ---- */
 
-/* Times of GPUs alone, so never above what was measured, up to the 10 % that laws are off. */
+/* These are times of GPUs only, so they never exceed the measurements by more than the 10 % error of the laws. */
 static void check_splitwise_device(const char *path, const char *hardware, const char *device)
 {
 	struct orr_error err = { 0 };

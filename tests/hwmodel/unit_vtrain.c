@@ -2,9 +2,9 @@
 /*
  * Measured iterations of Megatron-DeepSpeed on A100s, and measured all-reduces: vTrain's data (Bang et al., MICRO
  * 2024; github VIA-Research/vTrain f8dda84, data/ground_truth_multi.csv and trace/). The rows are predicted
- * - as they are, with the A100's efficiency as hwmodel/devices has it (from other measurements);
- * - after one efficiency per model size was calibrated on one row: the first; or the one whose time the uncalibrated
- *   model takes to be compute more than any other's, as that is what is calibrated.
+ * - with the A100's efficiency of hwmodel/devices (from other measurements);
+ * - with one efficiency per model size, calibrated on one row: the first; or the row with the largest share of compute in the
+ *   uncalibrated model, since compute is what the calibration changes.
  */
 #include "hwmodel/llm_step.h"
 
@@ -107,7 +107,7 @@ static struct llm_link fit(const char *gpu, double n, int count, double latency_
 	return link;
 }
 
-/* The expected figures are the reading of the same table; 10 % for messages of 16 MB and more. */
+/* The expected values are an independent reading of the same table; tolerance 10 % for messages of at least 16 MB. */
 static void check_all_reduce(int count)
 {
 	const struct {
@@ -126,7 +126,7 @@ static void check_all_reduce(int count)
 					worst = fabs(error);
 			}
 		printf("# %s x8: latency %.1f us, %.1f GB/s\n", want[k].gpu, l.latency_s * 1e6, l.Bps / 1e9);
-		/* One small message decides the latency, and so does the weight that it gets: hence 15 %. */
+		/* One small message and its weight determine the latency, hence the tolerance of 15 %. */
 		ok(fabs(l.latency_s * 1e6 / want[k].latency_us - 1) <= 0.15, "V1: %s x8 has a latency of about %.0f us", want[k].gpu,
 			want[k].latency_us);
 		ok(fabs(l.Bps / 1e9 / want[k].GBps - 1) <= 0.1, "V1: %s x8 has about %.0f GB/s of bus bandwidth", want[k].gpu,
@@ -140,8 +140,8 @@ static void check_all_reduce(int count)
 static struct llm_link inside[9]; /* by GPUs of a group inside a node */
 
 /*
- * A group of n GPUs, `near` of them in each node. Between nodes: 800 Gb/s per node (vTrain's example configuration)
- * in eight ports, of which 85.5 % are reached (OCI, two A100 nodes: 171 of 200 GB/s at 1 GiB), 60 us.
+ * Returns the link of a group of n GPUs, `near` of them in each node. Between nodes: 800 Gb/s per node (vTrain's example
+ * configuration) in eight ports at 85.5 % efficiency (OCI, two A100 nodes: 171 of 200 GB/s at 1 GiB), 60 us.
  */
 static struct llm_link link_of(uint32_t n, uint32_t near)
 {
@@ -184,7 +184,7 @@ static double predict(const struct row *r, const struct dnn *d, const struct dev
 	return t->total_s;
 }
 
-/* The efficiency at which the row is met, by bisection. */
+/* Finds by bisection the efficiency that reproduces the row. */
 static double calibrate(const struct row *r, const struct dnn *d, const struct device *dev)
 {
 	struct llm_times t;
@@ -207,7 +207,7 @@ static double rank_of(const double *v, int n, int i)
 	return rank;
 }
 
-/* Pearson's correlation of ranks, ties in the middle. */
+/* Returns Spearman's rank correlation; ties get the mean rank. */
 static double spearman(const double *a, const double *b, int n)
 {
 	double sum_ab = 0, sum_aa = 0, sum_bb = 0, mean = (n + 1) / 2.0;
@@ -229,7 +229,7 @@ struct tally {
 	double least_rho, worst_rank, worst_regret;
 };
 
-/* The row of first..first+n-1 that the rule calibrates on, and *efficiency (0: the device's). -1: none. */
+/* Returns the row of first..first+n-1 that the rule calibrates on; -1: none. Sets *efficiency (0: the device's). */
 static int calibrate_by(enum rule rule, int first, int n, const struct dnn *d, const struct device *dev, double *efficiency)
 {
 	int best = rule == FIRST_ROW ? 0 : -1;
@@ -247,7 +247,7 @@ static int calibrate_by(enum rule rule, int first, int n, const struct dnn *d, c
 	return best;
 }
 
-/* Rows first..first+n-1, of one size. */
+/* Checks rows first..first+n-1, which have one model size. */
 static void check_size(enum rule rule, int first, int n, const struct device *dev, struct tally *all)
 {
 	const struct row *head = &rows[first];
@@ -292,7 +292,7 @@ static void check_size(enum rule rule, int first, int n, const struct device *de
 	dnn_free(d);
 }
 
-/* V4: tensor parallelism that leaves the node, best rows of each degree: 10,719.3 / 4,972.3 ms measured. */
+/* V4: tensor parallelism across nodes, best rows of each degree: 10,719.3 / 4,972.3 ms measured. */
 static void check_leaving_the_node(int n)
 {
 	double best[2][2] = { { INFINITY, INFINITY }, { INFINITY, INFINITY } };
@@ -322,9 +322,9 @@ static void check_rule(enum rule rule, int n, const struct device *dev, double m
 		rule_names[rule], all.rows, 100 * error, all.least_rho, all.worst_rank, 100 * all.worst_regret);
 	ok(error <= most, "V2: %s: mean absolute error of at most %.4g %%", rule_names[rule], 100 * most);
 	/*
-	 * At 39.1B and 175B the best plans lie within 3 % of each other, closer than the model sees, and two plans of
-	 * 39.1B took half as long again as their neighbours: a correlation of 0.8 and rank three are asked for below 30B
-	 * (above), here what holds for all sizes.
+	 * At 39.1B and 175B the best plans lie within 3 % of each other, closer than the model resolves, and two plans of
+	 * 39.1B took half as long again as their neighbours. So the correlation of 0.8 and rank three are required below 30B
+	 * (above); here follow the bounds for all sizes.
 	 */
 	if (rule == FIRST_ROW) {
 		ok(all.least_rho >= 0.75, "V3: every size: Spearman at least 0.75");
@@ -339,9 +339,9 @@ static void check_iterations(int n)
 	struct device *dev = device_load("a100-80g", &err);
 	if (!ok(dev != NULL, "the A100 is there %s", err.text))
 		return;
-	/* 14.73 %: vTrain's own error. 20 %: what one calibrated row per size is to reach. 25 %: the first row of 39.1B
-	 * (TP 2, PP 8, micro-batch 2) is slower than the same plan with micro-batch 3, whose bubble is larger; what is
-	 * calibrated there fits no other row of that size. */
+	/* 14.73 %: vTrain's own error. 20 %: goal with one calibrated row per size. 25 %: the first row of 39.1B
+	 * (TP 2, PP 8, micro-batch 2) is slower than the same plan with micro-batch 3, whose bubble is larger; a calibration
+	 * on it fits no other row of that size. */
 	check_rule(AS_IT_IS, n, dev, 0.1473);
 	check_rule(FIRST_ROW, n, dev, 0.25);
 	check_rule(MOST_COMPUTE, n, dev, 0.20);

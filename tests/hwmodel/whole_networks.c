@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Whole networks on one GPU: the step from the laws of a profile and tables of layers, beside what others measured.
+ * Whole networks on one GPU: steps from the laws of a profile and tables of layers, against published measurements.
  *
- * Expected: the measured steps of hwmodel/steptimes.json, each with its source. No law was fitted to any of them, but for the
- * K80's one efficiency, which is from its own rows: those show how well one number does. AlexNet stands apart: the one
- * of these benchmarks is a third variant. Arguments: a folder of DEVICE.json to take profiles from instead of
- * those that ship.
+ * Expected: the measured steps of hwmodel/steptimes.json, each with its source. No law was fitted to them, except the
+ * single efficiency of the K80, which was fitted to its own rows: those show the quality of one number. AlexNet is reported
+ * apart, because these benchmarks use a third variant. Argument: a folder of DEVICE.json with other profiles than
+ * those of the catalogue.
  */
 #include "hwmodel/cost.h"
 #include "hwmodel/profile.h"
@@ -83,7 +83,7 @@ static void compare(const struct steptime *e)
 	dnn_free(d);
 }
 
-/* Mean of |images/s predicted over measured - 1|. */
+/* Returns the mean of |predicted / measured - 1| of images/s. */
 static double mean_error(const char *device, bool fp32, bool alexnet, bool of_sheet, int *n)
 {
 	double sum = 0;

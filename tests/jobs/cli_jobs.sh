@@ -102,7 +102,7 @@ jobs t.csv --cluster 1x2 --policy fifo --set jobs.start_cot=1|2 orrery: jobs: no
 jobs t.csv --cluster 1x2 --policy fifo --set jobs.start_cost=soon|2 orrery: jobs: start_cost: .*"soon"
 jobs t.csv --cluster 1x2 --policy fifo --set sed=1|2 orrery: scenario: unknown key "sed"; did you mean seed
 jobs t.csv --cluster 1x2 --policy fifo --set seed|2 orrery: --set seed: expected PATH=VALUE
-jobs t.csv --cluster 1x2 --policy fifo --set policy.srtf.rules=own|2 orrery: --set policy.srtf.rules: none of the policies of this run is called "srtf"
+jobs t.csv --cluster 1x2 --policy fifo --set policy.srtf.rules=own|2 orrery: --set policy.srtf.rules: no policy of this run is called "srtf"
 jobs t.csv --cluster 1x2 --policy srtf --set policy.srtf.rule=own|2 orrery: policy srtf: no parameter "rule"; did you mean rules
 jobs t.csv --cluster 1x2 --policy srtf --set policy.srtf.rules=mine|2 orrery: policy srtf: rules: expected one of own\|helios, found "mine"
 jobs t.csv --cluster 1x2 --policy fifo --set failures.mttf=1h|2 orrery: failures: no parameter "mttf"; did you mean mtbf
@@ -200,7 +200,7 @@ is "$("$orrery" scenario show s.json)" "$(cat s.json)" "scenario show of its own
 "$orrery" run s.json --seed 8 --set policy.las.limits=2s --no-figures -q --out changed
 is "$?" 0 "flags override a scenario"
 said=$("$orrery" run s.json --set policy.srtf.rules=own 2>&1)
-like "$? $said" '^2 .*none of the policies of this run is called "srtf"' "policy parameters are addressed by label"
+like "$? $said" '^2 .*no policy of this run is called "srtf"' "policy parameters are addressed by label"
 
 # ---- rows kept: all, a sample, none ----
 big=(jobs "poisson:rate=0.9,n=25000,mean=1" --cluster 1x1 --policy fifo --no-figures)

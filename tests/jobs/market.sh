@@ -205,10 +205,10 @@ wrong() { like "$("$orrery" jobs hand-jobs.csv --cluster "${cluster:-2x1}" --pol
 wrong "none.csv: No such file" --capacity none.csv
 wrong "no trace of instances is named" --set capacity.notice=2m
 wrong "exclude each other" --capacity hand-capacity.csv --set failures.mtbf=3h
-wrong "there are no instances in it" --capacity price:length=1d
+wrong "has no instances" --capacity price:length=1d
 printf 'time_s,event,node\n0,add,a\n' >brief.csv
 wrong "capacity.repeat: brief.csv: has no length" --capacity brief.csv --set capacity.repeat=true
-wrong "there are no prices in it" --capacity hand-capacity.csv --set capacity.prices=hand-capacity.csv
+wrong "has no prices" --capacity hand-capacity.csv --set capacity.prices=hand-capacity.csv
 wrong "capacity.options: expected NAME=VALUE" --capacity hand-capacity.csv --set capacity.options=cap
 wrong "startup: expected" --capacity hand-capacity.csv --set capacity.startup=-1
 wrong "did you mean .*notice" --capacity hand-capacity.csv --set capacity.notices=2m

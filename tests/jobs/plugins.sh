@@ -29,7 +29,7 @@ like "$said" '^ok: same end times as fifo' "the new policy's own test passes"
 said=$(cd "$work/new" && "$ORRERY" policy new mine 2>&1)
 is "$? $said" "2 orrery: mine.c: exists already; choose another name" "policy new overwrites no file"
 said=$(cd "$work/new" && "$ORRERY" policy new ../up 2>&1)
-like "$? $said" '^2 orrery: policy new: expected a name of small letters' "policy new stays in its folder"
+like "$? $said" '^2 orrery: policy new: expected a name of lower-case letters' "policy new stays in its folder"
 like "$("$ORRERY" policy show "$work/new/mine.so")" 'policy\.mine\.skip=false' "policy show lists a plugin's parameters"
 
 # ---- refused at loading: exit code 2 ----

@@ -28,7 +28,7 @@ bool fault_has_struck(void)
 	return fault.has_struck;
 }
 
-/* The code with which this change fails, or SQLITE_OK. */
+/* Returns the code with which this change fails, or SQLITE_OK. */
 static int strike(void)
 {
 	if (!fault.is_armed)
@@ -42,7 +42,7 @@ static int strike(void)
 
 struct shim {
 	sqlite3_file base;
-	sqlite3_file *real; /* follows in the same allocation */
+	sqlite3_file *real; /* in the same allocation */
 };
 
 static sqlite3_vfs *below;
@@ -65,7 +65,7 @@ static int shim_read(sqlite3_file *f, void *to, int n, sqlite3_int64 at)
 static int shim_write(sqlite3_file *f, const void *from, int n, sqlite3_int64 at)
 {
 	int code = strike();
-	/* A failing disk may have taken a part of it. */
+	/* A failing disk may have written a part. */
 	if (code)
 		real_of(f)->pMethods->xWrite(real_of(f), from, n / 2, at);
 	return code ? code : real_of(f)->pMethods->xWrite(real_of(f), from, n, at);
@@ -182,7 +182,7 @@ void fault_register(void)
 {
 	static sqlite3_vfs vfs;
 	below = sqlite3_vfs_find(NULL);
-	vfs = *below; /* what takes the vfs itself takes its pAppData, which is the same */
+	vfs = *below; /* functions that take the vfs use its pAppData, which is the same */
 	vfs.pNext = NULL;
 	vfs.zName = FAULT_VFS;
 	vfs.szOsFile = (int)sizeof(struct shim) + below->szOsFile;

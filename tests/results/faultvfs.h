@@ -2,20 +2,20 @@
 /*
  * faultvfs.h - an SQLite file system on which the n-th write fails
  *
- * Passes everything on to the default file system, and counts what changes a file:
- * write, sync, truncate, delete, and opening with leave to create. Not for threads.
+ * Passes all calls to the default file system and counts those that change a file:
+ * write, sync, truncate, delete, and open with permission to create. Not thread-safe.
  */
 #ifndef ORR_TESTS_FAULTVFS_H
 #define ORR_TESTS_FAULTVFS_H
 
 #include <stdbool.h>
 
-/* Its name for sqlite3_open_v2(). */
+/* Name for sqlite3_open_v2(). */
 #define FAULT_VFS "fault"
 
 void fault_register(void);
-/* From now on the n-th change (from 1) fails with SQLite's result code, and with
- * lasting set, all that come after it. */
+/* Makes the n-th change (from 1) fail with an SQLite result code; with
+ * lasting set, all later changes too. */
 void fault_arm(int n, int code, bool lasting);
 void fault_disarm(void);
 bool fault_has_struck(void);

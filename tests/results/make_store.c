@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* make_store FILE SEED.. - stores the sample runs of these seeds, for tests of the command line */
+/* make_store FILE SEED.. - stores the sample runs of these seeds, for command-line tests */
 #include "results/store.h"
 
 #include "tests/results/sample_run.h"

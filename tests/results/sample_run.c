@@ -23,7 +23,7 @@ static void fill_job(struct run_result *r, size_t i, uint64_t *state)
 	char id[32];
 	snprintf(id, sizeof id, "job-%zu", i);
 	int64_t submit = (int64_t)i * 30 * second, wait = (int64_t)(draw(state) % 4000000) * 1000003;
-	/* durations log-uniform from 10 s to a day or so */
+	/* durations are log-uniform from 10 s to about a day */
 	int64_t run = (int64_t)(10 * exp((double)(draw(state) % 1000) / 1000 * 9)) * second;
 	r->jobs[i] = (struct job_row){ .number = i,
 		.job_id = i % 5 ? result_text(r, id) : NULL,
@@ -163,7 +163,7 @@ void sample_add_requests(struct run_result *r, size_t n)
 	}
 }
 
-/* Everything as text: what is equal prints equally. */
+/* Prints all fields, so that equal results give equal texts. */
 static void put_text(struct sbuf *b, const char *s)
 {
 	if (s)

@@ -141,7 +141,7 @@ static size_t count_files(const char *path)
 	return n;
 }
 
-/* A limit on file size stands in for a full disk: write() fails half-way. */
+/* A limit on file size stands in for a full disk: write() fails part-way. */
 static void full_disk(void)
 {
 	struct run_result *r = sample_run("big", 5000, 1);
@@ -238,7 +238,7 @@ static void json(void)
 	result_free(r);
 }
 
-/* Runs from 0 to 4, loses its node, runs from 6 to 16. */
+/* The job runs from 0 to 4, loses its node, and runs from 6 to 16. */
 static void gantt_of_eviction(void)
 {
 	static const struct event_row events[] = { { 0, "start", 0, NULL }, { 4000000000, "evict", 0, NULL },
@@ -281,12 +281,12 @@ static void figures_on_full_disk(const struct run_result *const *v, size_t n)
 
 static void figures(void)
 {
-	/* What would happen if a label were a command. */
+	/* Labels that would do harm as commands. */
 	static const char evil[] = "x'; system(\"touch pwned\"); `touch pwned` _{2}^|%s\n\\";
 	struct run_result *runs[2] = { sample_run("fifo", 200, 1), sample_run(evil, 1500, 2) };
 	const struct run_result *const *v = (const struct run_result *const *)runs;
 	struct orr_error err = { 0 };
-	for (size_t i = 0; i < 5; i++) /* they name the rows of the Gantt chart */
+	for (size_t i = 0; i < 5; i++) /* names of rows of the Gantt chart */
 		runs[0]->jobs[i].job_id = (const char *[]){ "'first", "two''", "%s%n%", "'", "{/*" }[i];
 	int code = figures_write(in_dir("figures"), v, 2, &err);
 	if (code == ORR_EDEVICE) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the serving world leaves behind: the database's third schema, its views, and LABEL.requests.csv. */
+/* Results of the serving world: the third schema of the database, its views, and LABEL.requests.csv. */
 #include "results/report.h"
 #include "results/store.h"
 
@@ -45,7 +45,7 @@ static void sql(const char *path, const char *text)
 	sqlite3_close(db);
 }
 
-/* The first column of the first row, as text. */
+/* Returns the first column of the first row as text. */
 static void ask(const char *path, const char *query, const char *want, const char *what)
 {
 	sqlite3 *db;
@@ -97,7 +97,7 @@ static void rows(void)
 	result_free(b);
 }
 
-/* Request 4 of the sample arrives at 4/7 s, has its first of 4 tokens 1 ns later and ends 1/3 s after it came. */
+/* Request 4 of the sample arrives at 4/7 s, has its first of 4 tokens 1 ns later and ends 1/3 s after its arrival. */
 static void views(void)
 {
 	struct orr_error err = { 0 };
@@ -121,7 +121,7 @@ static void views(void)
 	result_free(b);
 }
 
-/* Files as schema version 3, 2, then 1, had them. */
+/* Files of schema versions 3, 2 and 1. */
 static void older_file(void)
 {
 	static const char *const steps[] = {
@@ -174,7 +174,7 @@ static void csv(void)
 		sbuf_putc(&b, (char)c);
 	if (f)
 		fclose(f);
-	/* Arrivals 0, 1/7, 2/7, 3/7 s; request 0 is completed 1/3 s after it came. */
+	/* Arrivals 0, 1/7, 2/7, 3/7 s; request 0 completes 1/3 s after its arrival. */
 	same_text(sbuf_text(&b),
 		"request_id,arrival_s,first_token_s,completed_s,queue_s,preemptions,model,prompt_tokens,output_tokens,status,replica\n"
 		"0,0.000000000,0.000000001,0.333333333,0.000000000,0,,0,0,completed,0\n"
@@ -191,7 +191,7 @@ static void csv(void)
 	result_free(r);
 }
 
-/* Four requests of eight: two of them (0 and 4) are completed, both 1/3 s after they came; first tokens 1 ns after arrival. */
+/* Four requests of eight: two of them (0 and 4) are completed, both 1/3 s after arrival; first tokens come 1 ns after arrival. */
 static void curves(void)
 {
 	struct run_result *r = sample("a", 8), *none = sample_run("b", 3, 1);
@@ -201,7 +201,7 @@ static void curves(void)
 								     "0.333333333 0.25\n\n\nEOD\n"),
 		"latency-cdf: shares are of all requests");
 	sbuf_clear(&b);
-	/* Tokens are asked for by requests 1 to 7; 2, 4 and 6 have a first one. */
+	/* Requests 1 to 7 want tokens; 2, 4 and 6 get a first token. */
 	ok(figure_data_ttft(&b, runs, 1) && strstr(sbuf_text(&b), " 0.428571429\n\n\nEOD\n"), "ttft-cdf: of those that ask for tokens");
 	sbuf_clear(&b);
 	ok(!figure_data_latency(&b, jobs, 1) && !figure_data_ttft(&b, jobs, 1) && !b.len, "jobs have neither");

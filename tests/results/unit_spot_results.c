@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the spot world leaves behind: the database's fourth schema, its views, LABEL.nodes.csv and LABEL.accounts.csv, and what a
- * chart of them is given. */
+/* Results of the spot world: the fourth schema of the database, its views, LABEL.nodes.csv and LABEL.accounts.csv, and the data of
+ * its charts. */
 #include "results/report.h"
 #include "results/store.h"
 
@@ -36,7 +36,7 @@ static struct run_result *sample(const char *label, size_t n)
 	return r;
 }
 
-/* Carries out the text; the first column of its first row, as text. */
+/* Runs the SQL text. Returns the first column of its first row as text. */
 static void ask(const char *path, const char *query, const char *want, const char *what)
 {
 	sqlite3 *db;
@@ -88,7 +88,7 @@ static void rows(void)
 	ask(path, "UPDATE accounts SET usd = usd + 1e-9 WHERE run = 2 AND position = 1", NULL, NULL);
 	digest(path, third);
 	ok(strcmp(first, second) && strcmp(second, third), "the digest knows of both");
-	/* Row 4 of the sample is at 6 s; its third account has a third of an hour. */
+	/* Row 4 of the sample is at 6 s; its third account has 1/3 h. */
 	ask(path, "SELECT time_s || ' ' || live || ' ' || in_use FROM nodes_s WHERE label = 'b' AND position = 4", "6.0 7 4",
 		"nodes_s is in seconds");
 	ask(path, "SELECT printf('%.6f %.1f', node_h, usd) FROM accounts_h WHERE label = 'b' AND account = 'idle'", "0.333333 7.0",
@@ -143,7 +143,7 @@ static void csv(void)
 	result_free(r);
 }
 
-/* The table: parts as percentages, quotients to the first run. */
+/* The table: shares in per cent, ratios to the first run. */
 static void table(void)
 {
 	struct run_result *r[2] = { result_new(), result_new() };
@@ -173,7 +173,7 @@ static void table(void)
 	result_free(r[1]);
 }
 
-/* Pieces begin where those below end; what is no number takes no room. */
+/* A piece begins where the piece below ends; NaN has zero height. */
 static void stacked(void)
 {
 	static const struct chart_point useful[] = { { 0, 2, NAN, NAN }, { 0, 5, NAN, NAN } },

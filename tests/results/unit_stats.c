@@ -16,7 +16,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Order statistics by definition: linear interpolation at (n-1)p. */
+/* Quantiles by definition: linear interpolation at (n-1)p. */
 static double definition(const double *sorted, size_t n, double p)
 {
 	double at = (double)(n - 1) * p;
@@ -45,8 +45,8 @@ static void small_hist(void)
 	hist_free(h);
 }
 
-/* The exact sum of 1e16, 1 and -, in doubles 1e16 + 1 + 1 = 1e16 when added one
- * after the other; the rounded exact sum is 10000000000000002. */
+/* The sum of 1e16, 1 and 1 is 1e16 in doubles when the numbers are added in
+ * this order; the rounded exact sum is 10000000000000002. */
 static void exact_mean(void)
 {
 	struct hist *h = hist_new();
@@ -57,7 +57,7 @@ static void exact_mean(void)
 	hist_free(h);
 }
 
-/* Sums are exact over all of a double's range, and n times a value is n additions of it. */
+/* Sums are exact over the whole range of double, and adding a value n times equals n additions. */
 static void exact_everywhere(void)
 {
 	struct hist *h = hist_new();
@@ -86,13 +86,14 @@ static void exact_everywhere(void)
 	hist_add_n(h, 0.1, 10);
 	ok(hist_mean(h) == 1.0 / 10, "ten times 0.1 is 1");
 	hist_add_n(h, 3, 2000000);
-	ok(hist_count(h) == 2000010 && hist_quantile(h, 0.5) == 3, "more at once than are kept singly"); /* 3 is the maximum: exact */
+	ok(hist_count(h) == 2000010 && hist_quantile(h, 0.5) == 3,
+		"more at once than are kept singly"); /* 3 is the maximum, which is exact */
 	hist_free(h);
 }
 
 enum { MANY = 1500000, PARTS = 4 };
 
-/* The same values dealt to PARTS histograms, merged in order or backwards. */
+/* Distributes the same values over PARTS histograms, and merges them forwards or backwards. */
 static struct hist *dealt(const double *v, bool backwards)
 {
 	struct hist *part[PARTS], *all = hist_new();
@@ -189,10 +190,10 @@ static void fill_noise(double *v, size_t n)
 		v[i] = gsl_ran_gaussian(rng, 1);
 }
 
-/* A 95 % interval holds the truth in 95 of 100 cases. With 400 repetitions the
- * share has a standard deviation of 1.1 points; batch means and percentile
- * bootstrap are known to fall short by a few points when correlation is long
- * (Law and Kelton 9.5.3), so 90 % is asked for. */
+/* A 95 % interval contains the truth in 95 of 100 cases. With 400 repetitions the
+ * share has a standard deviation of 1.1 points. Batch means and percentile
+ * bootstrap are known to fall short by a few points under long correlation
+ * (Law and Kelton 9.5.3), so the bound is 90 %. */
 static void coverage(double phi, size_t n)
 {
 	enum { REPETITIONS = 400 };
@@ -240,7 +241,7 @@ static void pairing(void)
 	blocks_init(&a);
 	ok(isnan(blocks_paired(&a, &b, 100, 0.95, 1).mean), "nothing to pair with, no difference");
 	blocks_init(&b);
-	for (uint64_t i = 0; i < 20; i++) { /* the first is long, and ends in one of the runs alone */
+	for (uint64_t i = 0; i < 20; i++) { /* the first is long, and ends in one of the two runs only */
 		blocks_add(&a, i, i ? 10 : 1000);
 		if (i)
 			blocks_add(&b, i, 7);
@@ -267,7 +268,7 @@ static void quantile_interval(void)
 		x = stats_quantile(w, N, 0.99, 0.95);
 		hits += x.low <= truth && truth <= x.high;
 	}
-	/* at least 95 %, less three standard deviations of 0.7 points */
+	/* at least 95 %, minus three standard deviations of 0.7 points */
 	ok(hits >= 930, "a 99th percentile of 2000: %.1f %% hold the truth", hits / 10.0);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a run of the step world leaves behind: its metrics, worked by hand from a result made
- * up here, and its rows in the database, in files of this schema and of the one before.
+ * Results of the step world: metrics, computed by hand from a synthetic result, and rows in the database, in files of this
+ * schema and of the previous one.
  */
 #include "base/mem.h"
 #include "results/store.h"
@@ -45,7 +45,7 @@ static double metric(const struct run_result *r, const char *name)
 	return m ? m->value : NAN;
 }
 
-/* Two GPUs, a host that serves and one that does nothing; iterations that end at the times given. */
+/* Two GPUs, a host that is a server and an idle one; iterations end at the given times. */
 static struct run_result *measured(const double *end_s, size_t n, uint32_t period)
 {
 	struct step_device device[] = { { .device = 0,
@@ -175,7 +175,7 @@ static void rows(void)
 	result_free(b);
 }
 
-/* A file as the schema before had it. */
+/* A file of the previous schema. */
 static void older_file(void)
 {
 	struct orr_error err = { 0 };

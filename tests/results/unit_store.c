@@ -19,7 +19,7 @@
 
 static char dir[] = "/tmp/orrery-store.XXXXXX";
 
-/* The path of a file in the test's directory, good for the next few calls. */
+/* Returns the path of a file in the test's directory, valid for the next few calls. */
 static const char *in_dir(const char *name)
 {
 	static char path[8][128];
@@ -36,7 +36,7 @@ static struct run_result *sample(uint64_t seed)
 	return sample_run(label, 40, seed);
 }
 
-/* Makes a finished database of runs of these seeds; 0 ends the list. */
+/* Makes a closed database with the runs of these seeds; 0 ends the list. */
 static void make(const char *path, const uint64_t *seeds, void (*change)(struct run_result *))
 {
 	struct orr_error err = { 0 };
@@ -200,7 +200,7 @@ static void sql(const char *path, const char *text)
 	sqlite3_close(db);
 }
 
-/* The bytes of a file, as a string of its own length. */
+/* Returns the contents of a file. */
 static struct sbuf bytes_of(const char *path)
 {
 	struct sbuf b = { 0 };
@@ -271,7 +271,7 @@ static void locked_out(void)
 	result_free(r);
 }
 
-/* What a user without the right to write sees. Exit status: a bit per failure. */
+/* Checks the messages in a directory that is not writable. Exit status: a bit per failure. */
 static int look_without_rights(void)
 {
 	struct orr_error err = { 0 };
@@ -301,7 +301,7 @@ static int look_without_rights(void)
 	return bad;
 }
 
-/* Forks a child that can't write to the directory; root becomes nobody. -1: cannot. */
+/* Forks a child that cannot write to the directory; root becomes nobody. -1: not possible. */
 static int in_readonly_dir(int (*look)(void))
 {
 	enum { NOBODY = 65534, CANNOT = 99 };
@@ -321,7 +321,7 @@ static int in_readonly_dir(int (*look)(void))
 	return !WIFEXITED(status) ? 64 : WEXITSTATUS(status) == CANNOT ? -1 : WEXITSTATUS(status);
 }
 
-/* A process that is killed before it closes. */
+/* A process that is killed before it closes the store. */
 static void make_killed(const char *path)
 {
 	struct orr_error err = { 0 };
@@ -341,7 +341,7 @@ static void readonly_dir(void)
 {
 	make(in_dir("finished.db"), (const uint64_t[]){ 1, 2, 0 }, NULL);
 	make(in_dir("wal-mode.db"), (const uint64_t[]){ 1, 2, 0 }, NULL);
-	sql(in_dir("wal-mode.db"), "PRAGMA journal_mode = WAL"); /* complete, but says WAL */
+	sql(in_dir("wal-mode.db"), "PRAGMA journal_mode = WAL"); /* complete, but marked as WAL */
 	make_killed(in_dir("killed.db"));
 	unlink(in_dir("killed.db-shm"));
 	chmod(in_dir("killed.db-wal"), 0444);
@@ -371,7 +371,7 @@ static void readonly_dir(void)
 	result_free(back);
 }
 
-/* Every query in docs/reference/schema.md gives rows; every table, view and column is there by name. */
+/* Every query in docs/reference/schema.md returns rows; every table, view and column is named there. */
 static int run_queries(sqlite3 *db, char *doc)
 {
 	int good = 0;
@@ -426,7 +426,7 @@ static void documentation(void)
 	sbuf_free(&path);
 }
 
-/* Values by hand from the run of seed 1 as sample_run() makes it. */
+/* Values computed by hand from sample_run() with seed 1. */
 static void views(void)
 {
 	struct run_result *r = sample(1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What is promised here: whatever happens to the disk or the process, the database
- * opens, passes SQLite's own check and holds whole runs only; a run that was
- * reported as stored is there.
+ * Whatever happens to the disk or the process, the database opens, passes SQLite's
+ * integrity check and holds complete runs only; a run that was reported as stored is in
+ * it.
  */
 #include "results/store.h"
 
@@ -33,7 +33,7 @@ static void remove_all(void)
 
 enum { JOBS = 12 };
 
-/* A run by its seed: labels and contents follow from it. */
+/* Makes a run; its label and contents follow from the seed. */
 static struct run_result *run_of(uint64_t seed)
 {
 	char label[32];
@@ -58,7 +58,7 @@ static bool passes_sqlites_check(void)
 	bool good = !sqlite3_prepare_v2(db, "PRAGMA integrity_check", -1, &st, NULL) && sqlite3_step(st) == SQLITE_ROW &&
 		    !strcmp((const char *)sqlite3_column_text(st, 0), "ok");
 	sqlite3_finalize(st);
-	/* no rows that belong to no run */
+	/* no rows without a run */
 	good = good &&
 	       !sqlite3_prepare_v2(db,
 		       "SELECT (SELECT count(*) FROM jobs WHERE run NOT IN (SELECT run FROM runs)) +"
@@ -72,8 +72,8 @@ static bool passes_sqlites_check(void)
 	return good;
 }
 
-/* Opens what is left, and compares each run with what it should be. Bit k of
- * *seeds: the run of seed k + 1 is there. false: something is wrong. */
+/* Opens the remaining file and compares each run with the original. Bit k of
+ * *seeds: it holds the run of seed k + 1. Returns false if anything is wrong. */
 static bool inspect(uint64_t *seeds, size_t *count)
 {
 	struct orr_error err = { 0 };
@@ -104,7 +104,7 @@ struct damage {
 	const char *what;
 };
 
-/* Opens, stores runs 2 and 3, replaces 3, closes. Bits of what was reported as done. */
+/* Opens, stores runs 2 and 3, replaces 3, closes. Returns bits of the steps that were reported as done. */
 static uint64_t work(struct orr_error *err)
 {
 	uint64_t stored = 0;
@@ -155,7 +155,7 @@ static int random_to(unsigned limit)
 
 enum { RUNS_A_TIME = 5 };
 
-/* Opens, stores a few runs from this seed on, closes. */
+/* Opens, stores a few runs with seeds from `seed` up, closes. */
 static bool store_a_few(uint64_t seed)
 {
 	struct orr_error err = { 0 };
@@ -173,7 +173,7 @@ static double now_s(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* How long store_a_few() takes here and now, so that kills fall into all of its
+/* Returns how long store_a_few() takes on this machine, so that kills fall into all of its
  * phases on a slow machine too. */
 static double time_a_few(void)
 {
@@ -194,7 +194,7 @@ static _Noreturn void store_for_ever(uint64_t seed, int tell)
 	_exit(1);
 }
 
-/* Starts a child that stores runs, kills it up to `limit_s` after it began. */
+/* Starts a child that stores runs, and kills it within `limit_s` after its start. */
 static bool kill_one(int signal_number, uint64_t seed, double limit_s)
 {
 	int ends[2], status;
@@ -203,7 +203,7 @@ static bool kill_one(int signal_number, uint64_t seed, double limit_s)
 		return false;
 	pid_t child = fork();
 	if (child == 0) {
-		signal(signal_number, SIG_DFL); /* a shell's background job is born with Ctrl-C ignored, and would store for ever */
+		signal(signal_number, SIG_DFL); /* a shell's background job ignores SIGINT and would never stop */
 		store_for_ever(seed, ends[1]);
 	}
 	bool has_begun = read(ends[0], &told, 1) == 1;
@@ -276,7 +276,7 @@ static void two_at_once(void)
 		pid_t child[2];
 		for (uint64_t i = 0; i < 2; i++)
 			if ((child[i] = fork()) == 0)
-				store_some(1 + 10 * i); /* ten of twenty runs are the same */
+				store_some(1 + 10 * i); /* ten of the twenty runs coincide */
 		for (int i = 0; i < 2; i++) {
 			int status;
 			waitpid(child[i], &status, 0);

@@ -52,7 +52,7 @@ static void doubling(void)
 	near_to(timeline_mean(&t, t.n / 2), 7, 0, "each of which has the mean");
 }
 
-/* Against adding up value x time; and the mean of each bucket against its definition. */
+/* Compares the integral with the sum of value x time, and the mean of each bucket with its definition. */
 static void at_random(int rounds)
 {
 	struct rng r;

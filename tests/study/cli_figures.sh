@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# orrery figures: a scenario folder carried out, and what is wrong with one said.
+# orrery figures: carries out a scenario folder, and reports errors in one
 . "${srcdir:-.}/tests/tap.sh"
 here=$(cd "$srcdir" && pwd)
 orrery=$ORRERY
@@ -16,7 +16,7 @@ else
   skip "no gnuplot here"
 fi
 is "$(cat o/table.txt)" "$(cat text)" "table.txt is what was printed"
-# M/D/1: Pollaczek-Khinchine gives rho / (2 mu (1 - rho)); 20,000 jobs come within 2 % of it.
+# M/D/1: Pollaczek-Khinchine gives rho / (2 mu (1 - rho)); 20,000 jobs agree with it within 2 %.
 is "$(awk -F, 'NR > 1 && $1 ~ /W-/ { d = $7 / $6 - 1; print $1, d * d < 0.0004 }' o/table.csv | tr -d '"')" \
   "W-0.3 1
 W-0.5 1
@@ -58,7 +58,7 @@ s/"W-\${rho}"/"X-${rho}"/|2 orrery: ./bad/figures.json: \$.table\[0\]: published
 s/argmax(rho:/argmax(tau:/|2 orrery: ./bad/figures.json: \$.table\[1\]: expression .*: no such axis
 s/"simulated": "{md1.fifo/"simulated": "{md2.fifo/|2 orrery: ./bad/figures.json: \$.table\[0\]: \{md2.fifo.wait_mean\}: no run is called "md2"
 EOT
-# ---- traces that are not here, and distribution functions of rows ----
+# ---- missing traces, and distribution functions of rows ----
 mkdir -p rows known/deep
 printf 'arrival_s,request_id\n0,a\n0,b\n0,c\n0,d\n' >known/deep/four.csv
 echo '{"name": "slow", "source": "made up", "kind": "table", "batch": [1], "latency_ms": [20]}' >rows/slow.json

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The scenario folder of Ako carried out, with few seeds: what follows from the mechanism is met, and what is not is said.
+# orrery figures ako, with fewer seeds: results that follow from the mechanism agree; those that do not are reported.
 . "${srcdir:-.}/tests/tap.sh"
 folder=$work/ako
 cp -r "$srcdir/scenarios/ako" "$folder" && chmod -R u+w "$folder"
@@ -9,7 +9,7 @@ sed -i -e 's/"learn.seeds": 5/"learn.seeds": 1/' -e 's/"lr": \[.*\]/"lr": [0.001
 "$ORRERY" figures "$folder" --no-figures --out "$work/o" -q >"$work/said" 2>&1
 is "$? $(cat "$work/said")" "0 " "the folder is carried out"
 
-# Columns from the right, as what is compared may hold commas: source within error_closed error simulated closed high low published.
+# Columns are counted from the right, because texts may contain commas: source within error_closed error simulated closed high low published.
 table() {
   awk -F, -v id="\"$1\"" -v from_end="$2" '$1 == id { sub(/,"[^"]*"$/, ""); print $(NF - from_end) }' "$work/o/table.csv"
 }
@@ -17,9 +17,9 @@ is "$(head -1 "$work/o/table.csv")" "id,what,published,low,high,closed,simulated
 for id in K1-p-8 K1-p-16 K1-p-64 K1-nic-8 K1-nic-16 K1-nic-64 K1-compute-8 K1-compute-16 K1-compute-64 K2 K3-s K3-s-16 K3; do
   is "$(table $id 0)" yes "$id is within its bounds"
 done
-# Nodes not lost to servers: 53 of 64 and 13 of 16 work.
+# Nodes that are not servers: 53 of 64 and 13 of 16 work.
 is "$(printf '%.6f %.6f' "$(table K4-rate-64 3)" "$(table K4-rate-16 3)")" "0.828125 0.812500" "the part of K4 that is known exactly"
-# Ako's staleness in steps: (1 - 1/n) ((p - 1) / 2 + 2 - 1/n), less while the run begins.
+# Ako's staleness in steps: (1 - 1/n) ((p - 1) / 2 + 2 - 1/n), lower at the start of the run.
 is "$(awk -v s="$(table stale-ako-64 3)" 'BEGIN { w = 63 / 64 * (8 - 1 / 64); print (s < w && s > 0.9 * w) }')" 1 "staleness is that of p = 13"
 is "$(table K4-64 0)" no "K4 is said to be missed under our model"
 tap_done

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# orrery figures bamboo with fewer seeds: what its README says of published and simulated numbers holds. Published: the table that the
-# simulator of Bamboo's authors gives (uclasystem/bamboo) with its tolerances, Thorpe et al., NSDI 2023; bounds are those of published.csv.
+# orrery figures bamboo, with fewer seeds: the statements of its README on published and simulated numbers hold. Published: the table of
+# the simulator of Bamboo's authors (uclasystem/bamboo) with its tolerances, Thorpe et al., NSDI 2023; bounds are those of published.csv.
 . "${srcdir:-.}/tests/tap.sh"
 . "$srcdir/tests/study/figures.sh"
 small bamboo '/"value": "resnet152"/d; /"value": "vgg19"/d; /"value": "alexnet"/d'

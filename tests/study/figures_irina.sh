@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# orrery figures irina, with fewer seeds: the worked examples are exact, and the sweep is where the README says it is.
+# orrery figures irina, with fewer seeds: the worked examples are exact, and the sweep agrees with the README.
 # Published: Wu, Xu, Wang, APNet 2020, section 3 and figure 5 (1.254, 1.984, 2.548); closed forms: sums of (T - t) B over sums of B.
 . "${srcdir:-.}/tests/tap.sh"
 . "$srcdir/tests/study/figures.sh"

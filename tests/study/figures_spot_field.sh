@@ -8,9 +8,9 @@ small spot-field 's/"start": \[1, 2, 3, 4, 5\]/"start": [1, 2]/' 's/"fraction": 
   's/"u": \[.*\]/"u": [0.25, 0.704688, 1, 1.419068]/' 's/"W": 1000000/"W": 200000/'
 sed -i 's/"replications": 200/"replications": 20/; s/"replications": 1000/"replications": 150/; s/"steps": 1000000/"steps": 200000/' "$work"/spot-field/*.json
 
-# less A B: 1 if the simulated value of the first row is below that of the second
+# less A B: prints 1 if the simulated value of the first row is below that of the second
 less() { printf '%s %s\n' "$(simulated "$1")" "$(simulated "$2")" | awk '{ print ($1 != "" && $2 != "" && $1 < $2) }'; }
-# What needs no trace of others.
+# Rows without recorded traces.
 without_traces() {
   is "$(within L2-cbl-ml-72h-loose-uniform)" "yes" "L2: uniform progress saves 48 % of the ML job's cost, within 7 points"
   is "$(simulated late-missed)" "0" "nobody misses a deadline"
@@ -47,7 +47,7 @@ if [ "${ORR_SANITIZED:-}" != 1 ] && need "$traces/spot/oobleck/6h.csv" && need "
     daly-100 market-jct market-nodes
 fi
 
-# Without the traces generators stand in, which is said, and rows that count on traces are left out.
+# Without the traces, generators stand in (the output says so), and rows that need traces are left out.
 sed -i 's/"file": "/"file": "no-/; s/"start": \[1, 2\]/"start": [1]/' "$work/spot-field/figures.json"
 said=$("$ORRERY" figures "$work/spot-field" --no-figures --out "$work/out" 2>&1 >"$work/table")
 is "$? $(printf '%s\n' "$said" | grep -c 'SKIPPED: .* a generator stands in')" "0 35" "without the traces synthetic ones stand in, and that is said"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Scenario folders that are not what they should be: every value of a sound figures.json
- * replaced by one of another kind. Each book is carried out or refused with a reason as wrong
- * input, never anything else (the sanitizers watch).
+ * Damaged scenario books: every value of a sound figures.json is replaced by one of another kind. Each book is either
+ * carried out or refused as an input error with a reason (the sanitizers watch).
  */
 #include "base/mem.h"
 #include "study/figures.h"
@@ -40,7 +39,7 @@ static void put_file(const char *name, const char *text)
 	fclose(f);
 }
 
-/* What is wrong, or NULL. Counts the books that were carried out. */
+/* Returns what is wrong, or NULL. Counts the books that were carried out. */
 static const char *try(const cJSON *json, int *done_well)
 {
 	struct orr_error err = { 0 };
@@ -68,7 +67,7 @@ static const char *try(const cJSON *json, int *done_well)
 static const char *const odd[] = { "null", "true", "-1", "1e300", "\"\"", "\"x\"", "\"rho\"", "\"${\"", "\"${p}\"", "\"{q}\"",
 	"\"{q.fifo.jobs}\"", "\"max(rho: rho)\"", "[]", "[[]]", "[\"rho\"]", "[\"p\", \"p\"]", "{}", "{\"\": 1}", "{\"value\": {}}" };
 
-/* The k-th value of the tree in the order of reading; its parent, too. */
+/* Returns the k-th value of the tree in reading order, and its parent. */
 static cJSON *value_at(cJSON *v, int *k, cJSON **parent)
 {
 	for (cJSON *c = v->child; c; c = c->next) {
@@ -82,7 +81,7 @@ static cJSON *value_at(cJSON *v, int *k, cJSON **parent)
 	return NULL;
 }
 
-/* With the k-th value replaced, or (text NULL) left out; NULL past the last. */
+/* Returns the tree with the k-th value replaced, or (text NULL) removed; NULL past the last. */
 static cJSON *changed(int k, const char *text)
 {
 	cJSON *json = cJSON_Parse(full), *parent = NULL, *v = value_at(json, &k, &parent);

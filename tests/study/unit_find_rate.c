@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The search for a rate, the SLO it goes by, and means and ratios over replications. */
+/* The search for a rate under an SLO, and means and ratios over replications. */
 #include "serve/find_rate.h"
 #include "world/replications.h"
 
@@ -29,16 +29,16 @@ static void slo_texts(void)
 	}
 }
 
-/* Six requests: the first is answered after 1 s and its further 4 tokens take 0.1 s each; each of the others differs in one thing. */
+/* Six requests. The first has its first token after 1 s and 4 further tokens at 0.1 s each; each of the others differs in one value. */
 static void attainments(void)
 {
 	const struct request_row good = { .arrival_s = 10, .first_token_s = 11, .completed_s = 11.4, .output_tokens = 5 };
 	struct request_row q[6] = { good, good, good, good, good, good };
-	q[1].first_token_s = 11.1; /* later, and then faster: 0.075 s a token */
-	q[2].completed_s = 11.8;   /* 0.2 s a token */
+	q[1].first_token_s = 11.1; /* later first token, then 0.075 s per token */
+	q[2].completed_s = 11.8;   /* 0.2 s per token */
 	q[3].status = REQUEST_SHED;
-	q[4].output_tokens = 1, q[4].completed_s = 11;                             /* no further token */
-	q[5].first_token_s = NAN, q[5].output_tokens = 0, q[5].completed_s = 10.9; /* the answer comes as a whole */
+	q[4].output_tokens = 1, q[4].completed_s = 11;                             /* one token only */
+	q[5].first_token_s = NAN, q[5].output_tokens = 0, q[5].completed_s = 10.9; /* no tokens: the answer is one piece */
 	struct slo all = { INFINITY, INFINITY, INFINITY }, ttft = all, tpot = all, e2e = all;
 	ttft.ttft_s = 1;
 	tpot.tpot_s = 0.101;
@@ -70,7 +70,7 @@ static int constant(void *ctx, double factor, double *share, double *rate, struc
 	return ORR_OK;
 }
 
-/* Enough from 5 up to 40 times the rate alone. */
+/* Attains the SLO only from 5 to 40 times the rate. */
 static int window(void *ctx, double factor, double *share, double *rate, struct orr_error *err)
 {
 	(void)ctx, (void)err;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Scenarios that are not what they should be: every value replaced by one of another
- * kind, and files with bytes changed. Each is resolved or refused with a reason as wrong
- * input, never anything else (the sanitizers and valgrind watch); and what resolves is
- * shown as a scenario that resolves to the same.
+ * Damaged scenarios: every value replaced by one of another kind, and files with changed bytes. Each is either resolved or
+ * refused as an input error with a reason (the sanitizers and valgrind watch). What resolves is
+ * printed as a scenario that resolves to the same.
  */
 #include "base/mem.h"
 #include "base/rng.h"
@@ -43,7 +42,7 @@ static const char serve_full[] =
 	" \"serve\": {\"router\": \"random\", \"slo\": \"1s\"}, \"failures\": {\"mtbf\": \"9h\"}, \"prices\": {\"a100\": 3.5},\n"
 	" \"seed\": 3, \"replications\": 2, \"until\": \"30d\", \"record\": \"all\", \"policy_timeout\": 5}";
 
-/* Each test is done on all of them. */
+/* Each test runs on all of them. */
 static const char *full;
 
 static struct scenario *resolve(const cJSON *scenario, struct orr_error *err)
@@ -52,7 +51,7 @@ static struct scenario *resolve(const cJSON *scenario, struct orr_error *err)
 	return scenario_open(scenario, &shown, err);
 }
 
-/* What is wrong, or NULL. Counts what was resolved. */
+/* Returns what is wrong, or NULL. Counts the resolved scenarios. */
 static const char *try(cJSON *scenario, int *resolved)
 {
 	struct orr_error err = { 0 };
@@ -92,7 +91,7 @@ static bool report(const char *wrong, const cJSON *scenario)
 static const char *const odd[] = { "null", "true", "false", "0", "-1", "1e300", "-1e300", "0.5", "\"\"", "\"x\"", "\",\"", "\"@\"",
 	"\"1x1\"", "\"/\"", "[]", "[[]]", "[0]", "[\"fifo\"]", "{}", "{\"\": 1}", "{\"policy\": []}", "[{\"policy\": {}}]" };
 
-/* The k-th value of the tree in the order of reading; its parent, too. */
+/* Returns the k-th value of the tree in reading order, and its parent. */
 static cJSON *value_at(cJSON *v, int *k, cJSON **parent)
 {
 	for (cJSON *c = v->child; c; c = c->next) {

@@ -65,8 +65,8 @@ fails() {
   is "$rc $(sed "s#$srcdir/tests/data/traces/##" "$work/err")" "2 orrery: $want" "$want"
 }
 fails "--to: instances that come and go can be written as availability, found \"swf\"" convert "$d/bamboo.csv" --to swf
-fails "bamboo.csv: holds instances that come and go, which have no queue, user or GPUs to choose by" slice "$d/bamboo.csv" --user ann
-fails "bamboo.csv: rows of instances that come and go hang together; --from and --until cut them" slice "$d/bamboo.csv" --count 2
+fails "bamboo.csv: holds instances, which have no queue, user or GPUs to select by" slice "$d/bamboo.csv" --user ann
+fails "bamboo.csv: rows of one instance depend on one another; --from and --until cut them" slice "$d/bamboo.csv" --count 2
 fails "hazard:length=0: has no end; set length" synth hazard:length=0
 fails "hazard:length=0: has no end; set length" info hazard:length=0
 fails "trace synth: no model \"hazzard\"; did you mean hazard" synth hazzard

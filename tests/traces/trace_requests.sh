@@ -64,7 +64,7 @@ fails() {
   is "$rc $(sed "s#$srcdir/tests/data/traces/##" "$work/err")" "2 orrery: $want" "$want"
 }
 fails "--to: requests can be written as requests, found \"swf\"" convert "$d/vidur.csv" --to swf
-fails "vidur.csv: holds requests, which have no queue, user or GPUs to choose by" slice "$d/vidur.csv" --user ann
+fails "vidur.csv: holds requests, which have no queue, user or GPUs to select by" slice "$d/vidur.csv" --user ann
 fails "format requests is for requests, not for jobs: expected orrery, tiresias or swf" convert "$d/orrery.csv" --to requests
 fails "gamma:n=0: has no end; set n" synth gamma:n=0
 fails "gamma:n=0: has no end; set n" info gamma:n=0
