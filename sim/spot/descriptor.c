@@ -298,7 +298,7 @@ static const struct orr_param keys[] = {
 };
 static const struct world_object objects[] = {
 	{ "trace_options", NULL, "parameters of the format (docs/traces.md)", NULL },
-	{ "job", NULL, "an elastic job: a name, a file or an object", 
+	{ "job", NULL, "an elastic job: a name, a file or an object",
 		"{\"type\": [\"string\", \"object\"]}" },
 	{ NULL, NULL, NULL, NULL }
 };

@@ -218,7 +218,7 @@ static void refused(const char *text, const char *message)
 
 static void check_refused(void)
 {
-	refused("{", "in.json:1:1: this is no JSON");
+	refused("{", "in.json:1:1: not valid JSON");
 	refused("[]", "in.json: $: expected an object, found a list");
 	refused("{\"kind\":\"tabel\"}", "in.json: $.kind: expected one of table, llm, found \"tabel\"");
 	refused(TABLE "\"batch\":[1],\"latency\":[1]}", "in.json: $: unknown key \"latency\"; did you mean latency_ms");
