@@ -11,12 +11,12 @@
 #include <strings.h>
 
 const struct orr_param step_cost_options[] = {
-	ORR_PARAM_BOOL("measured", false, "scale to a measured step time of (device, model, batch, precision) where there is one"),
+	ORR_PARAM_BOOL("measured", false, "scale to a measured step time of (device, model, batch, precision) if there is one"),
 	ORR_PARAM_BOOL("fused_attention", false, "attention scores never leave the chip (FlashAttention)"),
 	ORR_PARAM_BOOL("fused_elementwise", false, "activations, biases and residual sums are part of the product before them"),
 	ORR_PARAM_BOOL("dropout", false, "transformers: masks after softmax and in residual sums"),
 	ORR_PARAM_TEXT("setup", "", "of the measured step times only those whose setup contains this (TensorFlow); empty: the first"),
-	ORR_PARAM_REAL("efficiency", "0", 0, 1, "share of the peak that products reach; 0: as the device's file says"), ORR_PARAM_END
+	ORR_PARAM_REAL("efficiency", "0", 0, 1, "share of the peak that products reach; 0: that of the device's file"), ORR_PARAM_END
 };
 
 /* ---- profiles ---- */
