@@ -34,11 +34,11 @@ for slip in 's/"rate_GBps": [0-9.]*/"rate_GBps": 0.5/' 's/"rate_GFLOPps": [0-9.]
 done
 head -c 300 "$work/a.json" >"$work/bad.json"
 "$ORRERY" calib check "$work/bad.json" 2>"$work/err"
-is "$? $(grep -c 'this is no JSON' "$work/err")" "2 1" "a truncated profile"
+is "$? $(grep -c 'not valid JSON' "$work/err")" "2 1" "a truncated profile"
 # Times in ms labelled us: rates above the data sheet.
 awk -F, -v OFS=, 'NR > 1 { $7 /= 1000 } { print }' "$work/points.csv" >"$work/ms.csv"
 "$ORRERY" calib fit "$work/ms.csv" --device v100 -o "$work/ms.json" 2>"$work/err"
-is "$? $(grep -c 'cannot be; expected' "$work/err") $(ls "$work/ms.json" 2>/dev/null)" "2 1 " "points in the wrong unit make no profile"
+is "$? $(grep -c 'is impossible; expected' "$work/err") $(ls "$work/ms.json" 2>/dev/null)" "2 1 " "points in the wrong unit make no profile"
 
 # The same device at half the speed: diff reports 2.
 awk -F, -v OFS=, 'NR > 1 { $7 *= 2 } { print }' "$work/points.csv" >"$work/half.csv"

@@ -58,7 +58,7 @@ static void check_refusals(void)
 	refused("", "x.csv:0: nothing in it; expected a header");
 	refused("family,time_ms\n", "x.csv:1: unknown column \"time_ms\"; did you mean time_us");
 	refused("family,op\n", "no column \"time_us\"");
-	refused("family,time_us,time_us\n", "column \"time_us\" is there twice");
+	refused("family,time_us,time_us\n", "duplicate column \"time_us\"");
 	refused("family,time_us\ngem,5\n", "x.csv:2: family: expected gemm, found \"gem\"");
 	refused("family,time_us\ngemm,\n", "x.csv:2: time_us: expected a number from 1e-06 to 1e+12, found \"\"");
 	refused("family,time_us\ngemm,-5\n", "found \"-5\"");
@@ -71,7 +71,7 @@ static void check_refusals(void)
 	refused("family,time_us,mode\ngemm,5,bursty\n", "mode: expected burst or sustained");
 	refused("family,time_us,held_out\ngemm,5,yes\n", "held_out: expected 0 or 1");
 	refused("family,time_us,low_us\ngemm,5,6\n", "low_us: expected an interval that holds time_us");
-	refused("family,time_us,op\ngemm,5,a\tb\n", "op: expected a text of at most 31 plain");
+	refused("family,time_us,op\ngemm,5,a\tb\n", "op: expected at most 31 plain");
 }
 
 /* Every prefix gives points or a named error. */

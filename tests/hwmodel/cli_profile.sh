@@ -102,7 +102,7 @@ refused() { # what, pattern, arguments..
   like "$? $said" "^2 orrery: .*$pattern" "$what"
 }
 profile 10 13000000 >kilo.json # MFLOP/s written as GFLOP/s
-refused "a rate a thousand times too high" 'made: \$\.laws\[0\] \(gemm fp32\): FLOP rate: 1.3e\+07 GFLOP/s cannot be; expected .* is the unit right' --profile kilo.json
+refused "a rate a thousand times too high" 'made: \$\.laws\[0\] \(gemm fp32\): FLOP rate: 1.3e\+07 GFLOP/s is impossible; expected .* is the unit right' --profile kilo.json
 profile 0.01 >seconds.json
 refused "a launch a thousand times too short" 'time of an empty call' --profile seconds.json
 profile 10 3000 k80 >k80.json

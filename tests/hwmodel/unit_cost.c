@@ -64,7 +64,7 @@ static void check_devices(void)
 	refuse_device("\"fp32\": 0.8,", "", "$.gemm_efficiency.fp32");
 	refuse_device("[0.2, 0.1, 0.1]", "[0.2, 0.1]", "$.conv_efficiency.fp16");
 	refuse_device("{\"all\": \"made up\"}", "{}", "$.sources");
-	refuse_device("{\"name\"", "{\"name\": \"x\", \"name\"", "is there twice");
+	refuse_device("{\"name\"", "{\"name\": \"x\", \"name\"", "duplicate key");
 	refuse_device("}}", "", "d.json:1:");
 }
 

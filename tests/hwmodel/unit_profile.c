@@ -145,7 +145,7 @@ static void refused(const char *from, const char *to, const char *says)
 static void check_refusals(void)
 {
 	refused("\"schema\": 1", "\"schema\": 2", "$.schema: expected 1, found 2: a profile of another version");
-	refused("{\"schema\": 1, ", "{", "$.schema: expected 1: this is no profile");
+	refused("{\"schema\": 1, ", "{", "$.schema: expected 1: not a device profile");
 	refused("\"time0_us\": 10", "\"time0_ms\": 10", "unknown key \"time0_ms\"; did you mean time0_us");
 	refused("\"rate_GBps\": 500", "\"rate_MBps\": 500", "unknown key \"rate_MBps\"");
 	refused("\"rate_GFLOPps\": 10000", "\"rate_GFLOPps\": 10000000", "$.laws[0] (gemm fp32): FLOP rate: 1e+07 GFLOP/s cannot be");
@@ -162,7 +162,7 @@ static void check_refusals(void)
 	refused("\"rate_GBps\": 12}", "\"rate_GBps\": 0.012}", "$.laws[4] (copy h2d-pinned): byte rate");
 	refused("[[1000, 10], [100000, 1000]]", "[[1000, 10], [100, 1000]]",
 		"$.laws[5].table_us: expected a list of [size, us], by rising size");
-	refused("\"family\": \"gemm\"", "\"family\": 3", "$.laws[0].family: expected a text");
+	refused("\"family\": \"gemm\"", "\"family\": 3", "$.laws[0].family: expected a string");
 	refused("\"form\": \"roofline\"", "\"form\": \"spline\"", "$.laws[0].form: expected roofline, line");
 	refused("[0.04, 0, 0, 0]", "[0.04, 9, 0, 0]", "$.laws[0].covariance_of_logs: expected a symmetric matrix");
 	refused("[0.04, 0, 0, 0]", "[0.04, 0, 0]", "$.laws[0].covariance_of_logs: expected rows");

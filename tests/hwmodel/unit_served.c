@@ -218,7 +218,7 @@ static void refused(const char *text, const char *message)
 
 static void check_refused(void)
 {
-	refused("{", "in.json:1:1: this is no JSON");
+	refused("{", "in.json:1:1: not valid JSON");
 	refused("[]", "in.json: $: expected an object, found a list");
 	refused("{\"kind\":\"tabel\"}", "in.json: $.kind: expected one of table, llm, found \"tabel\"");
 	refused(TABLE "\"batch\":[1],\"latency\":[1]}", "in.json: $: unknown key \"latency\"; did you mean latency_ms");
@@ -239,7 +239,7 @@ static void check_refused(void)
 		"in.json: $.between: expected one of refuse, up, linear, found \"nearest\"");
 	refused(TABLE "\"batch\":[1],\"latency_ms\":[1],\"slo_ms\":0}", "in.json: $.slo_ms: expected a number above 0, found 0");
 	refused("{\"name\":\"n\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[1]}",
-		"in.json: $.source: expected a text of 1 to 600 bytes on one line, found nothing");
+		"in.json: $.source: expected a string of 1 to 600 bytes on one line, found nothing");
 	refused(LLM "\"weight_bytes\":1}", "in.json: $: expected one of closed, curves, layers, found none");
 	refused(LLM "\"closed\":{},\"layers\":{}}", "in.json: $: expected one of closed, curves, layers, found closed and layers");
 	refused(LLM "\"closed\":{\"constant_ms\":1,\"token_ms\":0,\"context_ms\":0}}",

@@ -299,7 +299,7 @@ static void refusals_of_json(void)
 	static const struct {
 		const char *text, *says;
 	} bad[] = {
-		{ "{\"links\": [", ":1:11: this is no JSON" },
+		{ "{\"links\": [", ":1:11: not valid JSON" },
 		{ "[]", "$: expected an object" },
 		{ "{}", "$.links: expected a list" },
 		{ "{\"links\": [], \"color\": 1}", "color" },

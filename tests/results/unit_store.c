@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "results/columns.h"
+#include "results/db.h"
 #include "results/store.h"
 
 #include "base/mem.h"
@@ -261,7 +262,8 @@ static void locked_out(void)
 	sqlite3 *db;
 	sqlite3_open(path, &db);
 	sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
-	store_set_patience(s, 30);
+	s->busy_ms = 30;
+	sqlite3_busy_timeout(s->db, s->busy_ms);
 	ok(store_write(s, r, &err) == ORR_EFAIL && strstr(err.text, "another process"), "a database locked by another");
 	printf("# %s\n", err.text);
 	sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);

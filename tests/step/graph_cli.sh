@@ -79,7 +79,7 @@ refuse p.json lenet5 "${net[@]}" --policy ds-sync --set policy.ds-sync.schedule=
 E2
 ok0='{"from": "node0", "to": "tor"}' ok1='{"from": "node1", "to": "tor"}'
 refuse n.json lenet5 --cluster 2x1:v100 --network n.json --policy allreduce <<E2
-{"links": [$ok0, $ok1\\n|1:7[0-9]: this is no JSON
+{"links": [$ok0, $ok1\\n|1:7[0-9]: not valid JSON
 {"switches": ["tor"], "links": [$ok0, $ok1], "swiches": []}| \\$: unknown key "swiches"; did you mean switches
 {"switches": ["tor"], "links": [$ok0]}| \\$.links: no way leads from "n1" .* expected a connected network
 {"switches": ["tor"], "links": [$ok0, {"from": "node1", "to": "tro"}]}| \\$.links\[1\].to: unknown vertex "tro".*; did you mean tor
@@ -87,18 +87,18 @@ refuse n.json lenet5 --cluster 2x1:v100 --network n.json --policy allreduce <<E2
 {"switches": ["tor"], "links": [$ok0, {"from": "node1", "to": "tor", "bw": -1}]}| \\$.links\[1\].bw: expected a rate of 0 or more
 {"switches": ["tor"], "links": [$ok0, {"from": "node1", "to": "tor", "lta": 1}]}| \\$.links\[1\]: unknown key "lta"; did you mean lat
 {"switches": ["tor"], "links": [$ok0, $ok1, $ok1]}| \\$.links\[2\]: a second link named "node1-tor"
-{"switches": ["tor"], "links": [$ok0, {"from": "node1", "to": "tor", "bw": 1, "bw": 2}]}| \\$.links\[1\]: key "bw" is there twice
+{"switches": ["tor"], "links": [$ok0, {"from": "node1", "to": "tor", "bw": 1, "bw": 2}]}| \\$.links\[1\]: duplicate key "bw"
 {"switches": ["tor", "tor"], "links": []}| \\$.switches\[1\]: the name "tor" is taken
 E2
 conv='"kind": "conv", "flops": 2000000, "out": 990, "gemm": [100, 100, 100, 1]'
 refuse m.json m.json --cluster 2x1:v100 --policy allreduce <<E2
-{"name": "m",\\n "input_elems": 1 "layers": []}|2:19: this is no JSON
+{"name": "m",\\n "input_elems": 1 "layers": []}|2:19: not valid JSON
 {"name": "m", "input_elems": 1, "layer": []}| \\$: unknown key "layer"; did you mean layers
 {"name": "m", "input_elems": -1, "layers": [{"name": "c", $conv}]}| \\$.input_elems: expected a number from 0
 {"name": "m", "input_elems": 1, "layers": [{"name": "c", $conv, "params": -1}]}| \\$.layers\[0\].params: expected a number from 0
 {"name": "m", "input_elems": 1, "layers": [{"name": "c", $conv, "param": 1}]}| \\$.layers\[0\]: unknown key "param"; did you mean params
 {"name": "m", "input_elems": 1, "classifier": "conc", "layers": [{"name": "conv", $conv}]}| \\$.classifier: expected the name of a layer, found "conc"; did you mean conv
-{"name": "m", "input_elems": 1, "layers": [{"name": "c", $conv, "name": "d"}]}| \\$.layers\[0\]: key "name" is there twice
+{"name": "m", "input_elems": 1, "layers": [{"name": "c", $conv, "name": "d"}]}| \\$.layers\[0\]: duplicate key "name"
 E2
 said=$("$orrery" step lenet5 "${net[@]}" --policy graph --set policy.graph.file=gone.json 2>&1)
 like "$? $said" '^2 orrery: gone.json: No such file' "a graph that is not there"

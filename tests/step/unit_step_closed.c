@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The executor with the policy megatron against hwmodel/llm_step.h, which has the same step in closed form: two
+ * The executor with the policy megatron against tests/hwmodel/llm_step.h, which has the same step in closed form: two
  * programs that share the cost of a layer and nothing else. Where nothing overlaps they must agree; where the pipeline has
  * unequal ends or sends while it computes, the closed form is the rougher of the two.
  */
 #include "tests/step/step_fixture.h"
 #include "tests/tap.h"
 
-#include "hwmodel/llm_step.h"
+#include "tests/hwmodel/llm_step.h"
 
 #include <stdlib.h>
 
